@@ -85,13 +85,13 @@ export class LeaderSession {
       peersForm: () => this.#peersForm,
       role,
       removalTimeoutMs: settings.removalTimeoutMs,
-      mutex: mutex,
+      mutex,
       owners,
     })
     const { recordInformer: records, secretInformer: secrets } = cluster
     this.#stopWatching = [
       owners.watch(records, ''),
-      watchInputs({ records, secrets, cache, owners, onEvent: onEvent }),
+      watchInputs({ records, secrets, cache, owners, onEvent }),
       cluster.onHealth(onEvent),
       cluster.onNames(onEvent),
       records.subscribe({ onReturn: () => this.queue.retryFailed() }),
@@ -101,7 +101,7 @@ export class LeaderSession {
     this.remotes = new RemoteClusters({
       local: cluster,
       writer,
-      mutex: mutex,
+      mutex,
       owners,
       bounds: settings,
       settings: settings.remotes,
@@ -183,7 +183,7 @@ function createPeers(
   const { clock, timers, random, log } = cluster.means
   const means = { clock, timers, log, random: () => random.next32() / 2 ** 32 }
   return new PeerSet({
-    onEvent: onEvent,
+    onEvent,
     expiryMs: settings.peerExpiryMs,
     clock,
     timers,

@@ -1,12 +1,11 @@
 import type { Clock } from '../base/clock.ts'
-import { type ApiObject, textOf } from '../kube/api.ts'
-import { keyOf, splitKey } from '../kube/object-key.ts'
+import { splitKey } from '../kube/object-key.ts'
 import type { WorkQueueCounts } from '../kube/work-queue.ts'
 import { labelsOf as labelsOfPeer, type PeerStatus, wasHeard } from '../peering/peer-status.ts'
 import type { MetricsRegistry } from '../telemetry/metrics.ts'
 import { NOTIFY_OUTCOMES, type NotifyOutcome } from './notify/outcome.ts'
 import type { Write } from './plan/write.ts'
-import { mappingOf, metadataOf } from './record/object.ts'
+import type { DnsRecordView } from './record/record-view.ts'
 import type { RemoteMetrics, RemoteStatus } from './remotes/remote-clusters.ts'
 
 const RECORD_LABELS = [
@@ -87,10 +86,9 @@ export class OperatorMetrics implements RemoteMetrics {
     for (const outcome of NOTIFY_OUTCOMES) this.#notifies.inc({ outcome }, 0)
   }
 
-  setRecord(record: ApiObject, isReady: boolean): void {
-    const key = keyOf(record)
-    const labels = this.#labels.get(key) ?? labelsOf(record)
-    this.#labels.set(key, labels)
+  setRecord(record: DnsRecordView, isReady: boolean): void {
+    const labels = this.#labels.get(record.key) ?? labelsOf(record)
+    this.#labels.set(record.key, labels)
     this.#ready.set(labels, isReady ? 1 : 0)
   }
 
@@ -221,13 +219,11 @@ function remoteLabels(cluster: string, key: string) {
   return { cluster, ...placeOf(key) }
 }
 
-function labelsOf(record: ApiObject): RecordLabels {
-  const metadata = metadataOf(record)
-  const spec = mappingOf(record, 'spec')
+function labelsOf({ name, namespace, rootHost, spec }: DnsRecordView): RecordLabels {
   return {
-    dns_record_name: textOf(metadata, 'name'),
-    dns_record_namespace: textOf(metadata, 'namespace'),
-    dns_record_root_host: textOf(spec, 'rootHost'),
+    dns_record_name: name,
+    dns_record_namespace: namespace,
+    dns_record_root_host: rootHost,
     dns_record_is_delegating: String(spec.delegate === true),
   }
 }

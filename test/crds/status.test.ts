@@ -12,6 +12,7 @@ import type { Write } from '../../src/operator/plan/write.ts'
 import { desiredProbes } from '../../src/operator/probes/desired-probes.ts'
 import { composeStatus, readState, scanProbe } from '../../src/operator/probes/probe-status.ts'
 import { Reconciler } from '../../src/operator/reconcile/reconciler.ts'
+import { DnsRecordView } from '../../src/operator/record/record-view.ts'
 import { readCrd } from '../support/cluster.ts'
 import { AUTHORITATIVE, address, DelegationFixture, HOST } from '../support/delegation-fixture.ts'
 import { ToyCluster, ToyPeers } from '../support/operator-cluster.ts'
@@ -33,13 +34,13 @@ const PROBE_STATUS = schemaOf('dnshealthcheckprobes', 'status')
 class WatchedCluster extends ToyCluster {
   /** In the form of `pathsOf`. */
   readonly read = new Set<string>()
-  readonly #plain = new WeakMap<object, ApiObject>()
+  readonly #plain = new WeakMap<object, DnsRecordView>()
 
-  override record(key: string): ApiObject | undefined {
-    const plain = super.record(key)
+  override record(key: string): DnsRecordView | undefined {
+    const plain = this.stored(key)
     if (plain === undefined) return undefined
-    const record = watched(plain, this.read)
-    this.#plain.set(record, plain)
+    const record = new DnsRecordView(watched(plain, this.read))
+    this.#plain.set(record, new DnsRecordView(plain))
     return record
   }
 
@@ -103,7 +104,7 @@ t.test('what the operator writes into the status of a DNSRecord is in the schema
   })
   const look = async (name: string): Promise<void> => {
     await reconciler.reconcile('a/app')
-    check(name, cluster.record('a/app'))
+    check(name, cluster.stored('a/app'))
   }
   cluster.put(dnsRecord())
   cluster.health.set('a/app', {
@@ -144,8 +145,8 @@ t.test('what the operator writes into the status of a DNSRecord is in the schema
   const fixture = new DelegationFixture(delegating)
   fixture.delegate('app', [address(HOST, '192.0.2.1')])
   await fixture.settle()
-  check('one that delegates', fixture.cluster.record('a/app'))
-  check('an authoritative one', fixture.cluster.record(`a/${AUTHORITATIVE}`))
+  check('one that delegates', fixture.cluster.stored('a/app'))
+  check('an authoritative one', fixture.cluster.stored(`a/${AUTHORITATIVE}`))
 
   const isOurs = (path: string): boolean => !NOT_OURS.test(path)
   const isWritten = (path: string): boolean => written.has(path) || /labels/.test(path)
@@ -215,7 +216,7 @@ t.test('the probes that a record asks for are in the schema, with all it says', 
   t.strictSame(misfitsOf(WHOLE_CHECK, RECORD_CHECK), [])
   t.strictSame(Object.keys(WHOLE_CHECK).sort(), Object.keys(RECORD_CHECK.properties!).sort())
   const endpoints = [{ dnsName: HOST, recordType: 'A', targets: ['192.0.2.1', '192.0.2.2'] }]
-  const record = dnsRecord({ spec: { healthCheck: WHOLE_CHECK, endpoints } })
+  const record = new DnsRecordView(dnsRecord({ spec: { healthCheck: WHOLE_CHECK, endpoints } }))
   const probes = desiredProbes(record, true)
   t.equal(probes.length, 2)
   for (const probe of probes) {

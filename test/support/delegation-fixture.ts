@@ -78,7 +78,7 @@ export class DelegationFixture {
   }
 
   field(name: string, ...path: readonly string[]): unknown {
-    return at(this.cluster.record(`a/${name}`), ...path)
+    return at(this.cluster.stored(`a/${name}`), ...path)
   }
 
   /** `name TYPE target,…` of the endpoints except ownership TXT records. */

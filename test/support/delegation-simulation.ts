@@ -3,9 +3,10 @@ import { keyOf } from '../../src/kube/object-key.ts'
 import { KeyedMutex } from '../../src/operator/delegation/keyed-mutex.ts'
 import { OwnerIndex } from '../../src/operator/delegation/owner-index.ts'
 import { SourceIndex } from '../../src/operator/delegation/source-index.ts'
-import { type DelegationRole, isAuthoritative } from '../../src/operator/plan/decide.ts'
+import type { DelegationRole } from '../../src/operator/plan/decide.ts'
 import { Reconciler } from '../../src/operator/reconcile/reconciler.ts'
-import { mappingOf, metadataOf } from '../../src/operator/record/object.ts'
+import { mappingOf, metadataOf } from '../../src/operator/record/fields.ts'
+import { DnsRecordView, roleOf } from '../../src/operator/record/record-view.ts'
 import { RemoteReconciler } from '../../src/operator/remotes/remote-reconciler.ts'
 import { HOST } from './delegation-fixture.ts'
 import { ToyCluster, ToyPeers } from './operator-cluster.ts'
@@ -58,7 +59,7 @@ export class SimulatedSite {
   follow(other: SimulatedSite): void {
     const sourcesOf = (key: string): Iterable<string> => {
       const index = new SourceIndex()
-      for (const record of other.cluster.records.values()) index.add(keyOf(record), record)
+      for (const object of other.cluster.records.values()) index.add(new DnsRecordView(object))
       return index.of(key)
     }
     const reconciler = new RemoteReconciler({
@@ -67,7 +68,8 @@ export class SimulatedSite {
       mutex: this.#turns,
       owners: this.owners,
       remote: { record: (key) => other.cluster.record(key), sourcesOf },
-      writeStatus: async (record, status) => other.writeRemoteStatus(record, this.name, status),
+      writeStatus: async (record, status) =>
+        other.writeRemoteStatus(record.object, this.name, status),
       clock: this.#clock,
       ownUid: this.name,
       cluster: other.name,
@@ -109,7 +111,7 @@ export class SimulatedSite {
   /** `name TYPE target,…` of all endpoints of authoritative records except ownership TXT records; sorted. */
   served(): readonly string[] {
     return [...this.cluster.records.values()]
-      .filter(isAuthoritative)
+      .filter((object) => roleOf(object) === 'authoritative')
       .flatMap((record) => at(record, 'spec', 'endpoints') as readonly ApiObject[])
       .filter(({ recordType }) => recordType !== 'TXT')
       .map(({ dnsName, recordType, targets }) => `${dnsName} ${recordType} ${targets}`)
@@ -118,7 +120,7 @@ export class SimulatedSite {
 
   /** `status reason: message` of Ready, as this cluster or `by` wrote it; '' if it is missing. */
   ready(name: string, by?: SimulatedSite): string {
-    const record = this.cluster.record(`a/${name}`)
+    const record = this.cluster.stored(`a/${name}`)
     const path = by === undefined ? [] : ['remoteRecordStatuses', by.name]
     const conditions = (at(record, 'status', ...path, 'conditions') ?? []) as readonly ApiObject[]
     const found = conditions.find(({ type }) => type === 'Ready')

@@ -2,15 +2,17 @@ import type { Moment } from '../../src/base/moment.ts'
 import { printHostPort } from '../../src/dns/host-port.ts'
 import { ApiError, type ApiObject, textOf } from '../../src/kube/api.ts'
 import { keyOf } from '../../src/kube/object-key.ts'
+import type { ClusterView } from '../../src/operator/cluster/cluster-view.ts'
 import { RecordNames } from '../../src/operator/cluster/record-names.ts'
 import type { OperatorPeer, PeerAnswer, PeerDirectory } from '../../src/operator/peers/peers.ts'
 import type { OwnHealth } from '../../src/operator/plan/own.ts'
 import type { Write, Writer } from '../../src/operator/plan/write.ts'
 import type { ProviderSecrets } from '../../src/operator/provider/provider-choice.ts'
 import type { Provider } from '../../src/operator/provider/provider-secret.ts'
-import type { ClusterView } from '../../src/operator/reconcile/reconciler.ts'
+import { printRecord } from '../../src/operator/record/desired-record.ts'
+import { finalizersOf, isDeleting, labelOf, metadataOf } from '../../src/operator/record/fields.ts'
 import { RECORD_FINALIZER } from '../../src/operator/record/labels.ts'
-import { finalizersOf, isDeleting, labelOf, metadataOf } from '../../src/operator/record/object.ts'
+import { DnsRecordView } from '../../src/operator/record/record-view.ts'
 import type { PeerEndpoint } from '../../src/peering/peer-endpoint.ts'
 import type { OwnNames } from '../../src/peering/trust/screen-site-states.ts'
 import { at, MANAGED } from './operator-objects.ts'
@@ -32,7 +34,13 @@ export class ToyCluster implements ClusterView, Writer {
     ;(isSecret ? this.secrets : this.records).set(keyOf(object), object)
   }
 
-  record(key: string): ApiObject | undefined {
+  record(key: string): DnsRecordView | undefined {
+    const object = this.records.get(key)
+    return object && new DnsRecordView(object)
+  }
+
+  /** The record as the API would return it. */
+  stored(key: string): ApiObject | undefined {
     return this.records.get(key)
   }
 
@@ -79,11 +87,11 @@ export class ToyCluster implements ClusterView, Writer {
   }
 
   async write(write: Write): Promise<void> {
-    const object = 'object' in write ? write.object : write.record
+    const { namespace, name } = write.record
     const error = this.refuse(write)
     if (error !== undefined) throw error
-    this.writes.push(`${write.kind} ${textOf(object.metadata, 'name')}`)
-    const key = keyOf(object)
+    this.writes.push(`${write.kind} ${name}`)
+    const key = `${namespace}/${name}`
     const present = this.records.get(key)
     switch (write.kind) {
       case 'hold':
@@ -98,23 +106,25 @@ export class ToyCluster implements ClusterView, Writer {
         )
         return
       case 'apply': {
-        const uid = textOf(present?.metadata, 'uid') || `uid-of-${textOf(object.metadata, 'name')}`
+        const object = printRecord(write.record)
+        const uid = textOf(present?.metadata, 'uid') || `uid-of-${name}`
         const metadata = { ...metadataOf(present ?? {}), ...metadataOf(object), uid }
         this.records.set(key, { ...present, ...object, metadata })
         return
       }
       case 'put': {
-        if (present !== write.over)
+        if (present !== write.over?.object)
           throw new ApiError(409, 'the object has been modified', 0, 'Conflict')
+        const object = printRecord(write.record)
         const { generation = 0, ...before } = metadataOf(present ?? {})
-        const uid = `uid-of-${textOf(object.metadata, 'name')}`
+        const uid = `uid-of-${name}`
         const made = { uid, ...before, ...metadataOf(object), ...MANAGED }
         const metadata = { ...made, generation: Number(generation) + 1 }
         this.records.set(key, { ...present, ...object, metadata })
         return
       }
       case 'drop':
-        if (present !== object)
+        if (present !== write.record.object)
           throw new ApiError(409, 'the object has been modified', 0, 'Conflict')
         this.records.delete(key)
         return
@@ -174,14 +184,14 @@ export class ToyPeers implements PeerDirectory {
     const about = { seenMs: moment.seenMs, generation: 'v2' as const }
     const share = { ...from, ...about, endpoints: whole }
     const said = { siteStates: [share], generation: 'v2' as const, serial: 7, problems: [] }
-    const word = { ...moment, ...said }
-    this.answers.set(address, { kind: 'said', word })
+    const state = { ...moment, ...said }
+    this.answers.set(address, { kind: 'answered', state })
   }
 
   fallSilent(address: string, reason = 'no answer'): void {
     const before = this.answers.get(address)
-    const word = before === undefined || before.kind === 'pending' ? undefined : before.word
-    this.answers.set(address, { kind: 'silent', reason, word })
+    const state = before === undefined || before.kind === 'pending' ? undefined : before.state
+    this.answers.set(address, { kind: 'silent', reason, state })
   }
 }
 

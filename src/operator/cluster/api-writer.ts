@@ -1,9 +1,11 @@
 import { API_GROUP, API_VERSION } from '../../dnsrecord/dns-record.ts'
-import { type ApiObject, type ApiResource, textOf } from '../../kube/api.ts'
+import type { ApiObject, ApiResource } from '../../kube/api.ts'
 import { isNotFound, type ObjectRef, type Objects } from '../../kube/objects.ts'
 import type { Write, Writer } from '../plan/write.ts'
+import { type DesiredRecord, printRecord } from '../record/desired-record.ts'
+import { finalizersOf, metadataOf } from '../record/fields.ts'
 import { RECORD_FINALIZER } from '../record/labels.ts'
-import { finalizersOf, metadataOf } from '../record/object.ts'
+import type { DnsRecordView } from '../record/record-view.ts'
 import type { RecordCache } from './record-cache.ts'
 
 export const RECORDS: ApiResource = {
@@ -50,27 +52,21 @@ export class ApiWriter implements Writer {
     const { objects, cache } = this.#parts
     switch (write.kind) {
       case 'hold':
-        return this.#apply(write.record, { finalizers: [RECORD_FINALIZER] })
+        return this.#applyMetadata(write.record, { finalizers: [RECORD_FINALIZER] })
       case 'leave':
-        return this.#apply(write.record, {})
+        return this.#applyMetadata(write.record, {})
       case 'unhold':
         return this.#unhold(write.record)
       case 'apply':
-        cache.noteWritten(await objects.apply(refOf(write.object), write.object))
-        return
+        return this.#applyRecord(write.record)
       case 'put':
-        return this.#put(write.object, write.over)
+        return this.#put(write.record, write.over)
       case 'drop': {
-        const { object } = write
-        const resourceVersion = versionOf(object)
-        await objects.delete(refOf(object), { uid: uidOf(object), resourceVersion })
-        cache.noteDeleted(object)
-        return
+        const { uid, resourceVersion } = write.record
+        return this.#delete(write.record, { uid, resourceVersion })
       }
       case 'delete':
-        await objects.delete(refOf(write.object), { uid: uidOf(write.object) })
-        cache.noteDeleted(write.object)
-        return
+        return this.#delete(write.record, { uid: write.record.uid })
       case 'status': {
         const object = { ...identityOf(write.record, {}), status: write.status }
         cache.noteWritten(await objects.applyStatus(refOf(write.record), object))
@@ -78,34 +74,46 @@ export class ApiWriter implements Writer {
     }
   }
 
-  async #apply(record: ApiObject, metadata: ApiObject): Promise<void> {
+  async #applyMetadata(record: DnsRecordView, metadata: ApiObject): Promise<void> {
     const { objects, cache } = this.#parts
     cache.noteWritten(await objects.apply(refOf(record), identityOf(record, metadata)))
+  }
+
+  async #applyRecord(record: DesiredRecord): Promise<void> {
+    const { objects, cache } = this.#parts
+    cache.noteWritten(await objects.apply(refOf(record), printRecord(record)))
   }
 
   /**
    * Reads and writes an object that several reconcilers write to, without any step between the two.
    */
-  async #put(object: ApiObject, over: ApiObject | undefined): Promise<void> {
+  async #put(record: DesiredRecord, over: DnsRecordView | undefined): Promise<void> {
     const { objects, cache } = this.#parts
-    const { resource, namespace } = refOf(object)
+    const object = printRecord(record)
     if (over === undefined) {
-      cache.noteWritten(await objects.create(resource, namespace, object))
+      cache.noteWritten(await objects.create(RECORDS, record.namespace, object))
       return
     }
-    const version = { uid: uidOf(over), resourceVersion: versionOf(over) }
-    const exact = { ...object, metadata: { ...metadataOf(object), ...version } }
-    cache.noteWritten(await objects.apply(refOf(object), exact))
+    const { uid, resourceVersion } = over
+    const exact = { ...object, metadata: { ...metadataOf(object), uid, resourceVersion } }
+    cache.noteWritten(await objects.apply(refOf(record), exact))
+  }
+
+  async #delete(
+    record: DnsRecordView,
+    version: { readonly uid: string; readonly resourceVersion?: string },
+  ): Promise<void> {
+    await this.#parts.objects.delete(refOf(record), version)
+    this.#parts.cache.noteDeleted(record.object)
   }
 
   /** Removes the finalizer, whichever field manager added it: no other process removes it later. */
-  async #unhold(record: ApiObject): Promise<void> {
+  async #unhold(record: DnsRecordView): Promise<void> {
     const { objects, cache } = this.#parts
-    const index = finalizersOf(record).indexOf(RECORD_FINALIZER)
-    const path = `/metadata/finalizers/${index}`
+    const path = `/metadata/finalizers/${record.finalizers.indexOf(RECORD_FINALIZER)}`
     try {
       const after = await objects.patchSteps(refOf(record), [
-        { op: 'test', path: '/metadata/uid', value: uidOf(record) },
+        { op: 'test', path: '/metadata/uid', value: record.uid },
         { op: 'test', path, value: RECORD_FINALIZER },
         { op: 'remove', path },
       ])
@@ -113,29 +121,18 @@ export class ApiWriter implements Writer {
       else cache.noteWritten(after)
     } catch (error) {
       if (!isNotFound(error, refOf(record))) throw error
-      cache.noteDeleted(record)
+      cache.noteDeleted(record.object)
     }
   }
 }
 
 /** Reference to a DNSRecord. */
-export function refOf(object: ApiObject): ObjectRef {
-  const metadata = metadataOf(object)
-  const [namespace, name] = [textOf(metadata, 'namespace'), textOf(metadata, 'name')]
+export function refOf({ namespace, name }: Pick<DesiredRecord, 'namespace' | 'name'>): ObjectRef {
   return { resource: RECORDS, namespace, name }
 }
 
 /** Fields that identify an existing record in an apply that changes only `metadata`. */
-function identityOf(record: ApiObject, metadata: ApiObject): ApiObject {
-  const { name, namespace, uid } = metadataOf(record)
-  const identity = { name: name ?? '', namespace: namespace ?? '', uid: uid ?? '' }
+function identityOf({ name, namespace, uid }: DnsRecordView, metadata: ApiObject): ApiObject {
+  const identity = { name, namespace, uid }
   return { apiVersion: API_VERSION, kind: 'DNSRecord', metadata: { ...identity, ...metadata } }
-}
-
-function versionOf(object: ApiObject): string {
-  return textOf(metadataOf(object), 'resourceVersion')
-}
-
-function uidOf(object: ApiObject): string {
-  return textOf(metadataOf(object), 'uid')
 }

@@ -12,9 +12,10 @@ import type { OwnHealth } from '../plan/own.ts'
 import { PROBES } from '../probes/cluster-probing.ts'
 import type { ProviderSecrets } from '../provider/provider-choice.ts'
 import { SecretCache, trimSecret } from '../provider/secret-cache.ts'
-import type { ClusterView } from '../reconcile/reconciler.ts'
-import { FIELD_MANAGER } from '../record/object.ts'
+import { FIELD_MANAGER } from '../record/fields.ts'
+import { DnsRecordView } from '../record/record-view.ts'
 import { RECORDS } from './api-writer.ts'
+import type { ClusterView } from './cluster-view.ts'
 import { ProbeIndex, trimProbe } from './probe-index.ts'
 import { RecordCache, trimRecord } from './record-cache.ts'
 import { RecordNames } from './record-names.ts'
@@ -95,8 +96,9 @@ export class Cluster implements ClusterView {
     this.objects.close()
   }
 
-  record(key: string): ApiObject | undefined {
-    return this.records.get(key)
+  record(key: string): DnsRecordView | undefined {
+    const object = this.records.get(key)
+    return object && new DnsRecordView(object)
   }
 
   secretsOf(namespace: string): ProviderSecrets {

@@ -3,7 +3,7 @@ import { validateResource } from '../../dnsrecord/validate/resource.ts'
 import type { ApiObject } from '../../kube/api.ts'
 import type { Informer } from '../../kube/informer.ts'
 import type { OwnHealth } from '../plan/own.ts'
-import { mappingOf, metadataOf } from '../record/object.ts'
+import { mappingOf, metadataOf } from '../record/fields.ts'
 
 type Health = OwnHealth['probes'][number]
 

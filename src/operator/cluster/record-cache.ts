@@ -2,7 +2,7 @@ import type { Clock } from '../../base/clock.ts'
 import { type ApiObject, textOf } from '../../kube/api.ts'
 import type { Informer } from '../../kube/informer.ts'
 import { keyOf } from '../../kube/object-key.ts'
-import { FIELD_MANAGER, isManaged, metadataOf } from '../record/object.ts'
+import { FIELD_MANAGER, isManaged, metadataOf } from '../record/fields.ts'
 
 /** How long our own write takes precedence over the informer, which may never report it. */
 const WRITTEN_MS = 60_000

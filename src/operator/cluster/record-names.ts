@@ -1,11 +1,11 @@
-import { type ApiObject, textOf } from '../../kube/api.ts'
+import type { ApiObject } from '../../kube/api.ts'
 import type { Informer } from '../../kube/informer.ts'
 import { bareHost } from '../../peering/peer-status.ts'
 import { HostIndex, namesAbove } from '../../peering/trust/host-index.ts'
 import { NameCounts, NO_NAMES } from '../../peering/trust/name-counts.ts'
 import type { OwnNames } from '../../peering/trust/screen-site-states.ts'
-import { isDerived } from '../plan/decide.ts'
-import { itemsOf, mappingOf } from '../record/object.ts'
+import { DnsRecordView } from '../record/record-view.ts'
+import { normalizeName } from '../record/spec-endpoint.ts'
 
 /**
  * The names of all records in the cluster: a peer's report on one record must not affect another.
@@ -113,22 +113,18 @@ function counted(objects: Iterable<ApiObject>): NameCounts {
 
 /** Without duplicates. */
 function namesOf(object: ApiObject): ReadonlySet<string> {
-  const { rootHost } = mappingOf(object, 'spec')
-  const texts = itemsOf(mappingOf(object, 'spec'), 'endpoints').map((e) => textOf(e, 'dnsName'))
-  if (typeof rootHost === 'string' && rootHost.startsWith('*.')) texts.push(rootHost)
-  return new Set(texts.map(canonical))
+  const { rootHost, endpoints } = new DnsRecordView(object)
+  const names = new Set(endpoints.map(({ dnsName }) => dnsName))
+  if (rootHost.startsWith('*.')) names.add(normalizeName(rootHost))
+  return names
 }
 
 /** '' = the object is derived, or names no host. */
 function hostOf(object: ApiObject): string {
-  if (isDerived(object)) return ''
-  return bareHost(canonical(textOf(mappingOf(object, 'spec'), 'rootHost')))
+  const { role, rootHost } = new DnsRecordView(object)
+  return role === 'derived' ? '' : bareHost(normalizeName(rootHost))
 }
 
-function canonical(name: string): string {
-  return name.toLowerCase().replace(/\.$/, '')
-}
-
-function generationOf(object: ApiObject): string {
-  return String(mappingOf(object, 'metadata').generation ?? '')
+function generationOf(object: ApiObject): number {
+  return new DnsRecordView(object).generation
 }

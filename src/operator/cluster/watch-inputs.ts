@@ -1,11 +1,11 @@
-import { type ApiObject, type JsonValue, textOf } from '../../kube/api.ts'
+import { type ApiObject, textOf } from '../../kube/api.ts'
 import type { Informer } from '../../kube/informer.ts'
 import type { OwnerIndex } from '../delegation/owner-index.ts'
 import { isReadyForDelegation } from '../delegation/remote-statuses.ts'
 import { SourceIndex } from '../delegation/source-index.ts'
-import { isAuthoritative, isDerived } from '../plan/decide.ts'
 import { isDefaultProvider } from '../provider/secret-cache.ts'
-import { isSame, itemsOf, mappingOf, metadataOf } from '../record/object.ts'
+import { isSame, metadataOf } from '../record/fields.ts'
+import { DnsRecordView } from '../record/record-view.ts'
 import type { RecordCache } from './record-cache.ts'
 
 export interface TriggerParts {
@@ -25,27 +25,30 @@ export interface TriggerParts {
 export function watchInputs(parts: TriggerParts): () => void {
   const { records, secrets, cache, owners, onEvent } = parts
   const sources = new SourceIndex()
-  const notify = (key: string, object: ApiObject): void => {
-    for (const one of isDerived(object) ? ownersOf(object) : [key]) onEvent(one)
-    if (isAuthoritative(object)) for (const one of sources.of(key)) onEvent(one)
+  const notify = (record: DnsRecordView): void => {
+    for (const key of record.role === 'derived' ? ownersOf(record) : [record.key]) onEvent(key)
+    if (record.role === 'authoritative') for (const key of sources.of(record.key)) onEvent(key)
   }
   // An authoritative record that one source wrote is news to its other sources. A list contains
   // only the final state, which may include changes of others from before our write.
-  const isKnown = (key: string, object: ApiObject, isListed: boolean): boolean =>
-    !isListed && cache.isEcho(key, object) && !isAuthoritative(object)
+  const isKnown = ({ key, object, role }: DnsRecordView, isListed: boolean): boolean =>
+    !isListed && cache.isEcho(key, object) && role !== 'authoritative'
   const endRecords = records.subscribe({
-    onAdd: (key, object, isListed) => {
-      sources.add(key, object)
-      if (!isKnown(key, object, isListed)) notify(key, object)
+    onAdd: (_, object, isListed) => {
+      const record = new DnsRecordView(object)
+      sources.add(record)
+      if (!isKnown(record, isListed)) notify(record)
     },
-    onUpdate: (key, object, before, isListed) => {
-      sources.remove(key, before)
-      sources.add(key, object)
-      if (isChanged(object, before) && !isKnown(key, object, isListed)) notify(key, object)
+    onUpdate: (_, object, beforeObject, isListed) => {
+      const [record, before] = [new DnsRecordView(object), new DnsRecordView(beforeObject)]
+      sources.remove(before)
+      sources.add(record)
+      if (isChanged(record, before) && !isKnown(record, isListed)) notify(record)
     },
-    onDelete: (key, before) => {
-      sources.remove(key, before)
-      notify(key, before)
+    onDelete: (_, before) => {
+      const record = new DnsRecordView(before)
+      sources.remove(record)
+      notify(record)
     },
   })
   const endOwners = owners.onGone((key) => {
@@ -72,38 +75,34 @@ export function watchInputs(parts: TriggerParts): () => void {
   }
 }
 
-/** Keys of the records that an object was derived from. */
-function ownersOf(object: ApiObject): readonly string[] {
-  const metadata = metadataOf(object)
-  const namespace = textOf(metadata, 'namespace')
-  return itemsOf(metadata, 'ownerReferences')
+/** Keys of the records that a record was derived from. */
+function ownersOf({ namespace, ownerReferences }: DnsRecordView): readonly string[] {
+  return ownerReferences
     .filter(({ kind }) => kind === 'DNSRecord')
-    .map((owner) => `${namespace}/${textOf(owner, 'name')}`)
+    .map(({ name }) => `${namespace}/${name}`)
 }
+
+/** Fields of `metadata` that affect a reconcile. */
+const METADATA = [
+  'generation',
+  'labels',
+  'annotations',
+  'finalizers',
+  'ownerReferences',
+  'deletionTimestamp',
+]
 
 /**
  * A record's status is ignored: this operator writes it, or it does not concern us. The reports
  * between clusters in it are the exception.
  */
-function isChanged(object: ApiObject, before: ApiObject): boolean {
-  const [now, then] = [metadataOf(object), metadataOf(before)]
-  const names = [
-    'generation',
-    'labels',
-    'annotations',
-    'finalizers',
-    'ownerReferences',
-    'deletionTimestamp',
-  ]
+function isChanged(record: DnsRecordView, before: DnsRecordView): boolean {
+  const [metadata, metadataBefore] = [metadataOf(record.object), metadataOf(before.object)]
   return (
-    names.some((name) => !isSame(now[name], then[name])) ||
-    isReadyForDelegation(object) !== isReadyForDelegation(before) ||
-    !isSame(remoteStatusesOf(object), remoteStatusesOf(before))
+    METADATA.some((name) => !isSame(metadata[name], metadataBefore[name])) ||
+    isReadyForDelegation(record) !== isReadyForDelegation(before) ||
+    !isSame(record.status.remoteRecordStatuses, before.status.remoteRecordStatuses)
   )
-}
-
-function remoteStatusesOf(object: ApiObject): JsonValue | undefined {
-  return mappingOf(object, 'status').remoteRecordStatuses
 }
 
 function isSameProvider(secret: ApiObject, before: ApiObject): boolean {
@@ -118,13 +117,11 @@ function usersOf(secret: ApiObject, records: Informer): readonly string[] {
   const [namespace, name] = [textOf(secret.metadata, 'namespace'), textOf(secret.metadata, 'name')]
   const isDefault = isDefaultProvider(secret)
   const keys: string[] = []
-  for (const record of records.objects()) {
-    const metadata = metadataOf(record)
-    if (textOf(metadata, 'namespace') !== namespace || isDerived(record)) continue
-    const used = textOf(mappingOf(record, 'spec').providerRef, 'name')
-    if (used === name || (used === '' && isDefault)) {
-      keys.push(`${namespace}/${textOf(metadata, 'name')}`)
-    }
+  for (const object of records.objects()) {
+    if (textOf(object.metadata, 'namespace') !== namespace) continue
+    const { key, role, providerName } = new DnsRecordView(object)
+    const isUser = providerName === name || (providerName === '' && isDefault)
+    if (isUser && role !== 'derived') keys.push(key)
   }
   return keys
 }

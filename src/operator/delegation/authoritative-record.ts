@@ -1,7 +1,7 @@
-import { API_VERSION } from '../../dnsrecord/dns-record.ts'
-import { type ApiObject, textOf } from '../../kube/api.ts'
+import type { ApiObject } from '../../kube/api.ts'
+import type { DesiredRecord } from '../record/desired-record.ts'
 import { AUTHORITATIVE_LABEL, ZONE_LABEL } from '../record/labels.ts'
-import { mappingOf, metadataOf } from '../record/object.ts'
+import type { DnsRecordView } from '../record/record-view.ts'
 import { shortHash } from '../record/short-hash.ts'
 
 export const AUTHORITATIVE_HASH_LABEL = 'kuadrant.io/authoritative-record-hash'
@@ -29,9 +29,8 @@ export function authoritativeName(rootHost: string): string {
 }
 
 /** Key of the record that a delegating record delegates to, in the same namespace. */
-export function authoritativeKey(record: ApiObject): string {
-  const name = authoritativeName(textOf(mappingOf(record, 'spec'), 'rootHost'))
-  return `${textOf(metadataOf(record), 'namespace')}/${name}`
+export function authoritativeKey({ namespace, rootHost }: DnsRecordView): string {
+  return `${namespace}/${authoritativeName(rootHost)}`
 }
 
 /**
@@ -53,19 +52,15 @@ export function authoritativeLabels({
  * removed.
  */
 export function composeAuthoritative(
-  facts: Authoritative,
+  identity: Authoritative,
   endpoints: readonly ApiObject[],
-): ApiObject {
-  const { namespace, rootHost, provider } = facts
-  const name = authoritativeName(rootHost)
-  return {
-    apiVersion: API_VERSION,
-    kind: 'DNSRecord',
-    metadata: { namespace, name, labels: authoritativeLabels(facts) },
-    spec: {
-      rootHost: authoritativeHost(rootHost),
-      ...(provider === '' ? {} : { providerRef: { name: provider } }),
-      endpoints,
-    },
+): DesiredRecord {
+  const { namespace, rootHost, provider } = identity
+  const spec = {
+    rootHost: authoritativeHost(rootHost),
+    ...(provider === '' ? {} : { providerRef: { name: provider } }),
+    endpoints,
   }
+  const name = authoritativeName(rootHost)
+  return { namespace, name, labels: authoritativeLabels(identity), owner: undefined, spec }
 }

@@ -1,6 +1,6 @@
-import type { ApiObject } from '../../kube/api.ts'
+import type { DnsRecordView } from '../record/record-view.ts'
+import { endpointKey, type SpecEndpoint } from '../record/spec-endpoint.ts'
 import { isRegistryNote, type RegistryNote, scanNotes } from './registry.ts'
-import { endpointKey, readSpecEndpoints, type SpecEndpoint } from './spec-endpoint.ts'
 
 /** State of one endpoint of an authoritative record. */
 export interface EndpointState {
@@ -14,15 +14,14 @@ export interface EndpointState {
 
 /** Endpoints and their owners, by `endpointKey`. */
 export function readEndpointStates(
-  current: readonly ApiObject[],
-  desired: readonly ApiObject[],
-  previous: readonly ApiObject[],
+  current: readonly SpecEndpoint[],
+  desired: readonly SpecEndpoint[],
+  previous: readonly SpecEndpoint[],
 ): Map<string, EndpointState> {
-  const all = readSpecEndpoints(current)
-  const registry = all.filter(isRegistryNote)
-  const endpoints = byKey(all.filter((endpoint) => !isRegistryNote(endpoint)))
-  const wanted = byKey(readSpecEndpoints(desired).filter((endpoint) => !isRegistryNote(endpoint)))
-  const last = byKey(readSpecEndpoints(previous))
+  const registry = current.filter(isRegistryNote)
+  const endpoints = byKey(current.filter((endpoint) => !isRegistryNote(endpoint)))
+  const wanted = byKey(desired.filter((endpoint) => !isRegistryNote(endpoint)))
+  const last = byKey(previous)
   const wildcards = new Set<string>()
   for (const { dnsName } of [...endpoints.values(), ...wanted.values()]) {
     if (dnsName.startsWith('*')) wildcards.add(dnsName.replace(/^\*/, 'wildcard'))
@@ -61,7 +60,8 @@ function readRegistryNotes(
   wildcards: ReadonlySet<string>,
 ): Map<string, Map<string, RegistryNote>> {
   const found = new Map<string, Map<string, RegistryNote>>()
-  for (const { key, ...note } of registry.flatMap((text) => scanNotes(text, wildcards))) {
+  const scanned = registry.flatMap((endpoint) => scanNotes(endpoint, wildcards))
+  for (const { key, ...note } of scanned) {
     const notes = found.get(key) ?? new Map<string, RegistryNote>()
     const known = notes.get(note.owner)
     if (known?.targets === undefined) notes.set(note.owner, note)
@@ -74,8 +74,8 @@ function readRegistryNotes(
  * All owners in the notes of an authoritative record, with the short id of their cluster; '' = this
  * one.
  */
-export function readOwners(endpoints: readonly ApiObject[]): ReadonlyMap<string, string> {
-  const notes = readSpecEndpoints(endpoints).flatMap((text) => scanNotes(text, new Set()))
+export function readOwners({ endpoints }: DnsRecordView): ReadonlyMap<string, string> {
+  const notes = endpoints.flatMap((endpoint) => scanNotes(endpoint, new Set()))
   return new Map(notes.map(({ owner, cluster }) => [owner, cluster]))
 }
 

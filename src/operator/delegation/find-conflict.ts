@@ -1,6 +1,6 @@
 import { quote } from '../../dnsrecord/validate/fields.ts'
+import { normalizeName, type SpecEndpoint } from '../record/spec-endpoint.ts'
 import type { EndpointState } from './endpoint-states.ts'
-import { normalizeName, type SpecEndpoint } from './spec-endpoint.ts'
 
 const CNAME = 'CNAME'
 

@@ -1,8 +1,5 @@
-import { type ApiObject, textOf } from '../../kube/api.ts'
 import type { Informer } from '../../kube/informer.ts'
-import { isDelegating } from '../plan/decide.ts'
-import { metadataOf } from '../record/object.ts'
-import { ownerIdOf } from '../status/status.ts'
+import { DnsRecordView } from '../record/record-view.ts'
 import { authoritativeKey } from './authoritative-record.ts'
 
 /** A delegating record of some cluster. */
@@ -15,8 +12,8 @@ interface Owner {
 
 /** Reports whether another record has the owner id of a record. */
 export interface Owners {
-  /** The older record that `object` must give way to, as text; '' = none. */
-  rivalOf(object: ApiObject): string
+  /** The older record that `record` must give way to, as text; '' = none. */
+  rivalOf(record: DnsRecordView): string
 }
 
 /**
@@ -36,20 +33,21 @@ export class OwnerIndex implements Owners {
   watch(records: Pick<Informer, 'subscribe' | 'objects'>, cluster: string): () => void {
     const place = cluster === '' ? '' : ` of cluster ${cluster}`
     const end = records.subscribe({
-      onAdd: (key, record) => this.#add(record, key + place),
-      onUpdate: (key, record, before) => {
-        this.#remove(before)
-        this.#add(record, key + place)
+      onAdd: (key, object) => this.#add(new DnsRecordView(object), key + place),
+      onUpdate: (key, object, before) => {
+        this.#remove(new DnsRecordView(before))
+        this.#add(new DnsRecordView(object), key + place)
       },
       onDelete: (_, before) => {
-        this.#remove(before)
-        if (!isDelegating(before)) return
-        for (const listener of this.#listeners) listener(authoritativeKey(before))
+        const record = new DnsRecordView(before)
+        this.#remove(record)
+        if (record.role !== 'delegating') return
+        for (const listener of this.#listeners) listener(authoritativeKey(record))
       },
     })
     return () => {
       end()
-      for (const record of records.objects()) this.#remove(record)
+      for (const object of records.objects()) this.#remove(new DnsRecordView(object))
     }
   }
 
@@ -62,42 +60,32 @@ export class OwnerIndex implements Owners {
     return () => this.#listeners.delete(listener)
   }
 
-  rivalOf(object: ApiObject): string {
-    const { uid, created } = ownerOf(object, '')
-    for (const other of this.#owners.get(idOf(object))?.values() ?? []) {
+  rivalOf(record: DnsRecordView): string {
+    const { uid, created } = record
+    for (const other of this.#owners.get(idOf(record))?.values() ?? []) {
       const isOlder = other.created < created || (other.created === created && other.uid < uid)
       if (other.uid !== uid && isOlder) return other.text
     }
     return ''
   }
 
-  #add(record: ApiObject, text: string): void {
-    if (!isDelegating(record)) return
+  #add(record: DnsRecordView, text: string): void {
+    if (record.role !== 'delegating') return
     const id = idOf(record)
-    const owner = ownerOf(record, text)
-    const owners = this.#owners.get(id)
-    if (owners === undefined) this.#owners.set(id, new Map([[owner.uid, owner]]))
-    else owners.set(owner.uid, owner)
+    const { uid, created } = record
+    const owners = this.#owners.get(id) ?? new Map<string, Owner>()
+    this.#owners.set(id, owners.set(uid, { uid, created, text }))
   }
 
-  #remove(record: ApiObject): void {
-    if (!isDelegating(record)) return
+  #remove(record: DnsRecordView): void {
+    if (record.role !== 'delegating') return
     const id = idOf(record)
     const owners = this.#owners.get(id)
-    owners?.delete(textOf(metadataOf(record), 'uid'))
+    owners?.delete(record.uid)
     if (owners?.size === 0) this.#owners.delete(id)
   }
 }
 
-function idOf(record: ApiObject): string {
-  return `${authoritativeKey(record)} ${ownerIdOf(record)}`
-}
-
-function ownerOf(record: ApiObject, text: string): Owner {
-  const metadata = metadataOf(record)
-  return {
-    uid: textOf(metadata, 'uid'),
-    created: textOf(metadata, 'creationTimestamp'),
-    text,
-  }
+function idOf(record: DnsRecordView): string {
+  return `${authoritativeKey(record)} ${record.ownerId}`
 }

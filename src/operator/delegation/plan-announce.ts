@@ -1,8 +1,7 @@
-import type { ApiObject } from '../../kube/api.ts'
 import { type Plan, planHold, planStatus } from '../plan/plan.ts'
-import { itemsOf, mappingOf } from '../record/object.ts'
+import type { DnsRecordView } from '../record/record-view.ts'
 import { type Condition, heldCondition } from '../status/conditions.ts'
-import { composeStatus, ownerIdOf, type StatusFields } from '../status/status.ts'
+import { composeStatus, type StatusFields } from '../status/status.ts'
 import { decideRemotes } from './remote-statuses.ts'
 
 /**
@@ -10,20 +9,19 @@ import { decideRemotes } from './remote-statuses.ts'
  * reports their results. It has no zone of its own: each of these clusters chooses one.
  */
 export function planAnnounce(
-  object: ApiObject,
+  record: DnsRecordView,
   healthy: Condition | undefined,
   nowMs: number,
 ): Plan {
-  const { ready, owners } = decideRemotes(object)
-  const endpoints = itemsOf(mappingOf(object, 'spec'), 'endpoints')
+  const { ready, owners } = decideRemotes(record)
   const changes: StatusFields = {
-    ownerID: ownerIdOf(object),
+    ownerID: record.ownerId,
     domainOwners: owners,
     zoneID: undefined,
     zoneDomainName: undefined,
-    ...(ready.isTrue ? { endpoints } : {}),
+    ...(ready.isTrue ? { endpoints: record.endpointObjects } : {}),
   }
   const conditions = [ready, heldCondition(), ...(healthy === undefined ? [] : [healthy])]
-  const status = composeStatus(object, conditions, changes, nowMs)
-  return { writes: [...planHold(object), ...planStatus(object, status)], ready, isChanged: false }
+  const status = composeStatus(record, conditions, changes, nowMs)
+  return { writes: [...planHold(record), ...planStatus(record, status)], ready, isChanged: false }
 }

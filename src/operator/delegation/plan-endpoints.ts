@@ -1,10 +1,10 @@
 import type { ApiObject } from '../../kube/api.ts'
-import { isSame } from '../record/object.ts'
+import { isSame } from '../record/fields.ts'
+import { composeSpecEndpoint, normalizeName, type SpecEndpoint } from '../record/spec-endpoint.ts'
 import { authoritativeHost } from './authoritative-record.ts'
 import { type EndpointState, readEndpointStates, sortTargets } from './endpoint-states.ts'
 import { findConflict, show } from './find-conflict.ts'
 import { composeNote, joinOwners, type Note, type RegistryNote } from './registry.ts'
-import { composeSpecEndpoint, normalizeName, type SpecEndpoint } from './spec-endpoint.ts'
 
 /** What one owner, a delegating record, wants in an authoritative record. */
 export interface DesiredEndpoints {
@@ -14,10 +14,10 @@ export interface DesiredEndpoints {
   /** Short id of the owner's cluster; '' = this one. */
   readonly cluster: string
   readonly rootHost: string
-  /** `spec.endpoints`; empty = the owner is removed. */
-  readonly desired: readonly ApiObject[]
-  /** `status.endpoints`: what the owner wanted when it last succeeded. */
-  readonly previous: readonly ApiObject[]
+  /** Empty = the owner is removed. */
+  readonly desired: readonly SpecEndpoint[]
+  /** What the owner wanted when it last succeeded. */
+  readonly previous: readonly SpecEndpoint[]
 }
 
 export interface EndpointPlan {
@@ -45,7 +45,7 @@ const CNAME = 'CNAME'
  *   (`findConflict`).
  */
 export function planEndpoints(
-  current: readonly ApiObject[],
+  current: readonly SpecEndpoint[],
   wanted: DesiredEndpoints,
 ): EndpointPlan {
   const { owner } = wanted
@@ -69,9 +69,10 @@ export function planEndpoints(
     if (authoritativeHost(endpoint.dnsName) === scope.host)
       owners.push(...notes.map((c) => c.owner))
   }
-  const isChanged = !isSameSet(endpoints, current)
+  const present = current.map(({ object }) => object)
+  const isChanged = !isSameSet(endpoints, present)
   return {
-    endpoints: isChanged ? endpoints : current,
+    endpoints: isChanged ? endpoints : present,
     isChanged,
     conflicts,
     owners: sortTargets(owners),

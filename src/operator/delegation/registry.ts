@@ -1,7 +1,7 @@
 import { TARGETS_MAX } from '../../dnsrecord/dns-record.ts'
 import type { ApiObject } from '../../kube/api.ts'
 import { shortHash } from '../record/short-hash.ts'
-import { endpointKey, type SpecEndpoint } from './spec-endpoint.ts'
+import { endpointKey, type SpecEndpoint } from '../record/spec-endpoint.ts'
 
 /**
  * Ownership of the endpoints of an authoritative record: TXT endpoints beside them, one for each

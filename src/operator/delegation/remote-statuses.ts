@@ -1,5 +1,6 @@
 import { type ApiObject, isObject, textOf } from '../../kube/api.ts'
-import { itemsOf, mappingOf, metadataOf } from '../record/object.ts'
+import { itemsOf, textsOf } from '../record/fields.ts'
+import type { DnsRecordView } from '../record/record-view.ts'
 import {
   awaitingCondition,
   type Condition,
@@ -24,34 +25,25 @@ interface RemoteStatus {
   readonly owners: readonly string[]
 }
 
-/** What the cluster `id` wrote into the status of a record; empty = nothing. */
-export function remoteStatusOf(record: ApiObject, id: string): ApiObject {
-  return mappingOf(mappingOf(mappingOf(record, 'status'), 'remoteRecordStatuses'), id)
-}
-
-/** The record as the cluster `id` sees it: with that cluster's status in place of its own. */
-export function asSeenByCluster(record: ApiObject, id: string): ApiObject {
-  return { ...record, status: remoteStatusOf(record, id) }
-}
-
 /**
  * True for a record whose own operator holds it until other clusters have removed what they derived
  * from it.
  */
-export function isReadyForDelegation(record: ApiObject): boolean {
-  return itemsOf(mappingOf(record, 'status'), 'conditions').some(
-    ({ type, status }) => type === 'ReadyForDelegation' && status === 'True',
-  )
+export function isReadyForDelegation(record: DnsRecordView): boolean {
+  return record.condition('ReadyForDelegation')?.status === 'True'
 }
 
 /**
  * Combines the reports of all clusters that work on a record: it is ready once all of them have its
  * current generation.
  */
-export function decideRemotes(record: ApiObject): { ready: Condition; owners: readonly string[] } {
+export function decideRemotes(record: DnsRecordView): {
+  ready: Condition
+  owners: readonly string[]
+} {
   const statuses = readStatuses(record)
   const owners = [...new Set(statuses.flatMap((one) => one.owners))].sort()
-  return { ready: decideStatuses(record, statuses), owners }
+  return { ready: decideReady(record, statuses), owners }
 }
 
 /** Whether a record that is being deleted may be removed, with regard to other clusters. */
@@ -60,46 +52,42 @@ export type Removal =
   | { readonly kind: 'free'; readonly note: string }
   | { readonly kind: 'waiting'; readonly clusters: string; readonly untilMs: number }
 
-export function decideRemoval(record: ApiObject, timeoutMs: number, nowMs: number): Removal {
+export function decideRemoval(record: DnsRecordView, timeoutMs: number, nowMs: number): Removal {
   const waiting = readStatuses(record).filter(({ ready }) => ready?.reason !== REASONS.removed)
   if (waiting.length === 0) return { kind: 'free', note: '' }
   const clusters = nameClusters(waiting)
-  const metadata = metadataOf(record)
-  if (textOf(metadata.annotations, LET_GO_ANNOTATION) === 'true') {
-    return { kind: 'free', note: `not waited for, by its annotation: ${clusters}` }
+  if (record.annotation(LET_GO_ANNOTATION) === 'true') {
+    return { kind: 'free', note: `annotation ${LET_GO_ANNOTATION}: not waiting for ${clusters}` }
   }
-  const sinceMs = Date.parse(textOf(metadata, 'deletionTimestamp')) || 0
-  const untilMs = sinceMs + timeoutMs
-  if (nowMs >= untilMs) return { kind: 'free', note: `waited for in vain: ${clusters}` }
+  const untilMs = (Date.parse(record.deletionTimestamp) || 0) + timeoutMs
+  if (nowMs >= untilMs) return { kind: 'free', note: `timed out waiting for ${clusters}` }
   return { kind: 'waiting', clusters, untilMs }
 }
 
-function decideStatuses(record: ApiObject, statuses: readonly RemoteStatus[]): Condition {
-  if (statuses.length === 0) return awaitingCondition('no other cluster has taken it up')
-  const { generation } = metadataOf(record)
+function decideReady({ generation }: DnsRecordView, statuses: readonly RemoteStatus[]): Condition {
+  if (statuses.length === 0) return awaitingCondition('no other cluster has reconciled it')
   const behind = statuses.filter((one) => one.observedGeneration !== generation)
-  if (behind.length > 0) return awaitingCondition(`not looked at yet by ${nameClusters(behind)}`)
+  if (behind.length > 0) return awaitingCondition(`not yet reconciled by ${nameClusters(behind)}`)
   const unready = statuses.find(({ ready }) => ready?.status !== 'True')
   if (unready === undefined) return readyCondition()
   const { ready } = unready
-  const text = textOf(ready, 'message') || 'says nothing of it'
+  const text = textOf(ready, 'message') || 'no message'
   return foreignCondition(textOf(ready, 'reason'), `${nameClusters([unready])}: ${text}`)
 }
 
-function readStatuses(record: ApiObject): RemoteStatus[] {
-  const { remoteRecordStatuses } = mappingOf(record, 'status')
+function readStatuses(record: DnsRecordView): RemoteStatus[] {
+  const { remoteRecordStatuses } = record.status
   if (!isObject(remoteRecordStatuses)) return []
   return Object.keys(remoteRecordStatuses)
     .sort()
     .map((cluster) => {
-      const status = mappingOf(remoteRecordStatuses, cluster)
-      const { observedGeneration, domainOwners } = status
-      const owners = Array.isArray(domainOwners) ? domainOwners : []
+      const status = record.remoteStatus(cluster)
+      const { observedGeneration } = status
       return {
         cluster,
         ready: itemsOf(status, 'conditions').find(({ type }) => type === 'Ready'),
         observedGeneration: typeof observedGeneration === 'number' ? observedGeneration : 0,
-        owners: owners.filter((one) => typeof one === 'string'),
+        owners: textsOf(status, 'domainOwners'),
       }
     })
 }
@@ -111,6 +99,6 @@ function nameClusters(statuses: readonly RemoteStatus[]): string {
     return id.length <= ID_CHARACTERS ? id : `${id.slice(0, ID_CHARACTERS)}…`
   })
   const more = statuses.length - names.length
-  const word = statuses.length === 1 ? 'cluster' : 'clusters'
-  return `${word} ${names.join(', ')}${more === 0 ? '' : ` and ${more} more`}`
+  const noun = statuses.length === 1 ? 'cluster' : 'clusters'
+  return `${noun} ${names.join(', ')}${more === 0 ? '' : ` and ${more} more`}`
 }

@@ -1,5 +1,4 @@
-import type { ApiObject } from '../../kube/api.ts'
-import { isDelegating } from '../plan/decide.ts'
+import type { DnsRecordView } from '../record/record-view.ts'
 import { authoritativeKey } from './authoritative-record.ts'
 
 /** The delegating records of each authoritative record. */
@@ -11,19 +10,19 @@ export class SourceIndex {
     return this.#sources.get(key) ?? []
   }
 
-  add(key: string, record: ApiObject): void {
-    if (!isDelegating(record)) return
+  add(record: DnsRecordView): void {
+    if (record.role !== 'delegating') return
     const target = authoritativeKey(record)
     const sources = this.#sources.get(target)
-    if (sources === undefined) this.#sources.set(target, new Set([key]))
-    else sources.add(key)
+    if (sources === undefined) this.#sources.set(target, new Set([record.key]))
+    else sources.add(record.key)
   }
 
-  remove(key: string, record: ApiObject): void {
-    if (!isDelegating(record)) return
+  remove(record: DnsRecordView): void {
+    if (record.role !== 'delegating') return
     const target = authoritativeKey(record)
     const sources = this.#sources.get(target)
-    sources?.delete(key)
+    sources?.delete(record.key)
     if (sources?.size === 0) this.#sources.delete(target)
   }
 }

@@ -1,6 +1,5 @@
-import type { ApiObject } from '../../kube/api.ts'
 import type { Plan } from '../plan/plan.ts'
-import { mappingOf } from '../record/object.ts'
+import type { DnsRecordView } from '../record/record-view.ts'
 import { isStatusInPlace } from '../status/status.ts'
 
 /**
@@ -21,18 +20,18 @@ export class StatusWriteThrottle {
   readonly #writtenMs = new Map<string, number>()
 
   /** How long the writes of `plan` must wait, in milliseconds; 0 = they are due now. */
-  judge(key: string, object: ApiObject, { writes }: Plan, nowMs: number): number {
+  waitMs(record: DnsRecordView, { writes }: Plan, nowMs: number): number {
     const [write] = writes
     if (write === undefined) return 0
-    const isOnlyOwners = writes.length === 1 && write.kind === 'status'
-    const owners = mappingOf(object, 'status').domainOwners
-    if (isOnlyOwners && owners !== undefined) {
+    const { key, status } = record
+    const { domainOwners: owners } = status
+    if (writes.length === 1 && write.kind === 'status' && owners !== undefined) {
       const { domainOwners } = write.status
-      const isSameElse = isStatusInPlace(object, { ...write.status, domainOwners: owners })
+      const isOnlyOwners = isStatusInPlace(record, { ...write.status, domainOwners: owners })
       const count = Array.isArray(domainOwners) ? domainOwners.length : 0
       const lastMs = this.#writtenMs.get(key) ?? Number.NEGATIVE_INFINITY
       const waitMs = lastMs + Math.max(LEAST_MS, OWNER_MS * count) - nowMs
-      if (isSameElse && waitMs > 0) return waitMs
+      if (isOnlyOwners && waitMs > 0) return waitMs
     }
     this.#writtenMs.set(key, nowMs)
     return 0

@@ -63,12 +63,12 @@ export class PeerSet implements PeerDirectory {
   readonly #parts: PeerSetParts
   readonly #entries = new Map<string, FollowedPeer>()
   readonly #byRecord = new Map<string, readonly FollowedPeer[]>()
-  readonly #reconciles: TokenBucket
+  readonly #hastened: TokenBucket
   readonly #stopChecks: () => void
 
   constructor(parts: PeerSetParts) {
     this.#parts = parts
-    this.#reconciles = new TokenBucket(parts.clock, HASTENED_MAX, 1000 / HASTENED_MAX)
+    this.#hastened = new TokenBucket(parts.clock, HASTENED_MAX, 1000 / HASTENED_MAX)
     this.#stopChecks = parts.timers.every(CHECK_MS, () => this.#check())
   }
 
@@ -95,7 +95,7 @@ export class PeerSet implements PeerDirectory {
       const isMeant = isSigned ? peer.keyId === keyId : isAllowed || peer.isAt(host)
       if (!isMeant) continue
       found++
-      if (peer.hasten(this.#reconciles)) hastened++
+      if (peer.hasten(this.#hastened)) hastened++
     }
     if (found === 0 && !isSigned && !isAllowed) return 'stranger'
     return hastened === found ? 'hastened' : 'limited'
@@ -171,10 +171,10 @@ class FollowedPeer implements OperatorPeer {
   }
 
   answerFor(rootHost: string): PeerAnswer {
-    const word = this.#wordFor(rootHost)
-    const presence = this.#present()
-    if (presence === 'silent') return { kind: 'silent', reason: this.#follower.error, word }
-    return word === undefined ? { kind: 'pending' } : { kind: 'said', word }
+    const state = this.#stateFor(rootHost)
+    const presence = this.#readPresence()
+    if (presence === 'silent') return { kind: 'silent', reason: this.#follower.error, state }
+    return state === undefined ? { kind: 'pending' } : { kind: 'answered', state }
   }
 
   attach(key: string, rootHost: string): void {
@@ -208,10 +208,10 @@ class FollowedPeer implements OperatorPeer {
   }
 
   /** Polls the peer at once if the budget allows it. NOTIFYs in quick succession use one poll. */
-  hasten(reconciles: TokenBucket): boolean {
+  hasten(budget: TokenBucket): boolean {
     const nowMs = this.#parts.clock.monotonic()
     if (nowMs - this.#hastenedMs >= NOTIFY_GAP_MS) {
-      if (!reconciles.take()) return false
+      if (!budget.take()) return false
       this.#hastenedMs = nowMs
     }
     this.#follower.notify()
@@ -220,7 +220,7 @@ class FollowedPeer implements OperatorPeer {
 
   /** Notifies all records when the peer becomes silent or live. */
   check(): void {
-    const presence = this.#present()
+    const presence = this.#readPresence()
     if (presence === this.#presence) return
     this.#presence = presence
     for (const key of this.#hosts.keys()) this.#parts.onEvent(key)
@@ -231,7 +231,7 @@ class FollowedPeer implements OperatorPeer {
     this.#follower.close()
   }
 
-  #present(): Presence {
+  #readPresence(): Presence {
     const { lastSeenMs, error } = this.#follower
     const sinceMs = wasHeard(lastSeenMs) ? lastSeenMs : this.#startMs
     const { clock, expiryMs } = this.#parts
@@ -241,7 +241,7 @@ class FollowedPeer implements OperatorPeer {
     return wasHeard(lastSeenMs) ? 'live' : 'new'
   }
 
-  #wordFor(rootHost: string): PeerState | undefined {
+  #stateFor(rootHost: string): PeerState | undefined {
     const { generation, lastSeenMs: seenMs, lastSeenTimeMs: seenTimeMs } = this.#follower
     if (generation === '' || !this.#follower.hasAnsweredFor(rootHost)) return undefined
     const { serial } = this.#follower
@@ -250,7 +250,7 @@ class FollowedPeer implements OperatorPeer {
       .siteStatesOf(host)
       .filter((siteState) => siteState.rootHost === rootHost)
     const problems = this.#follower.problemsOf(host)
-    return { siteStates: siteStates, seenMs, seenTimeMs, generation, serial, problems }
+    return { siteStates, seenMs, seenTimeMs, generation, serial, problems }
   }
 
   #notify(hosts: ReadonlySet<string>): void {

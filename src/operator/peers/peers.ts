@@ -18,11 +18,11 @@ export interface PeerState extends Moment {
 
 /** The current report of a peer on one host. */
 export type PeerAnswer =
-  | { readonly kind: 'said'; readonly word: PeerState }
+  | { readonly kind: 'answered'; readonly state: PeerState }
   /** It was not queried yet, or is about to answer again: its stored state is used. */
   | { readonly kind: 'pending' }
-  /** `word`: undefined = the peer has not answered since the start. */
-  | { readonly kind: 'silent'; readonly reason: string; readonly word: PeerState | undefined }
+  /** `state`: undefined = the peer has not answered since the start. */
+  | { readonly kind: 'silent'; readonly reason: string; readonly state: PeerState | undefined }
 
 /** A nameserver of a peer, through which other sites are followed. */
 export interface OperatorPeer {

@@ -1,13 +1,15 @@
-import { API_VERSION, DERIVED_ENDPOINTS_MAX } from '../../dnsrecord/dns-record.ts'
+import { DERIVED_ENDPOINTS_MAX } from '../../dnsrecord/dns-record.ts'
 import { KDRNT } from '../../dnsrecord/local-zone.ts'
 import { scanHost } from '../../dnsrecord/validate/names.ts'
-import { type ApiObject, textOf } from '../../kube/api.ts'
+import type { ApiObject } from '../../kube/api.ts'
 import { endpointOctets, jsonOctets } from '../../peering/merge/endpoint-octets.ts'
 import type { PeerEndpoint } from '../../peering/peer-endpoint.ts'
 import { derivedName } from '../record/derived-name.ts'
+import { type DesiredRecord, printRecord } from '../record/desired-record.ts'
+import { isSame } from '../record/fields.ts'
 import { LOCAL, MERGED, TYPE_LABEL, ZONE_LABEL } from '../record/labels.ts'
-import { isSame, itemsOf, mappingOf, metadataOf } from '../record/object.ts'
-import { isDerived, type Publishing } from './decide.ts'
+import type { DnsRecordView } from '../record/record-view.ts'
+import type { Publishing } from './decide.ts'
 
 /**
  * Octets of one object. etcd accepts requests up to 1.5 MiB, and the API server adds the field
@@ -22,7 +24,7 @@ const OTHERS_OCTETS_MAX = 400_000
  * `status.endpoints`, and the same number again in `status.peers`. It depends only on our own data,
  * so other sites cannot push that out.
  */
-export function roomForOthers(object: ApiObject, own: readonly PeerEndpoint[]): number {
+export function roomForOthers({ object }: DnsRecordView, own: readonly PeerEndpoint[]): number {
   const { status: _, ...rest } = object
   const octets = own.reduce((sum, one) => sum + endpointOctets(one, 'v2'), jsonOctets(rest))
   const room = Math.floor((OBJECT_OCTETS_MAX - octets) / 2)
@@ -40,79 +42,65 @@ export function localHostOf(rootHost: string): string | undefined {
  * gateway-local form. Returns an error message if the record must change first.
  */
 export function composeLocal(
-  { object, rootHost }: Publishing,
+  { record, rootHost }: Publishing,
   endpoints: readonly ApiObject[],
-): ApiObject | string | undefined {
+): DesiredRecord | string | undefined {
   const localHost = localHostOf(rootHost)
   if (localHost === undefined) return undefined
-  if (endpoints.length > DERIVED_ENDPOINTS_MAX) {
-    return `its gateway-local form has ${endpoints.length} endpoints, of which a record can have ${DERIVED_ENDPOINTS_MAX}; split the record`
-  }
-  const { providerRef } = mappingOf(object, 'spec')
+  const { providerRef } = record.spec
   const spec = {
     rootHost: localHost,
     ...(providerRef === undefined ? {} : { providerRef }),
     endpoints,
   }
-  const local = composeDerived(object, { kind: LOCAL, zone: KDRNT, spec })
-  return findExcess(local, 'its gateway-local form') || local
+  const local = composeDerived(record, { kind: LOCAL, zone: KDRNT, spec })
+  return findExcess(local, endpoints.length, 'the gateway-local form') || local
 }
 
 /**
  * `merged-<name>`: the original record with the endpoints of all sites, which is served for the
- * host.
+ * host. Returns an error message if it would be too large.
  */
 export function composeMerged(
-  { object, zone }: Publishing,
+  { record, zone }: Publishing,
   endpoints: readonly ApiObject[],
-): ApiObject | string {
-  if (endpoints.length > DERIVED_ENDPOINTS_MAX) {
-    return `all sites together have ${endpoints.length} endpoints, of which a record can have ${DERIVED_ENDPOINTS_MAX}`
-  }
-  const spec = { ...mappingOf(object, 'spec'), endpoints }
-  const merged = composeDerived(object, { kind: MERGED, zone, spec })
-  return findExcess(merged, 'what all sites together have') || merged
+): DesiredRecord | string {
+  const spec = { ...record.spec, endpoints }
+  const merged = composeDerived(record, { kind: MERGED, zone, spec })
+  return findExcess(merged, endpoints.length, 'the record of all sites') || merged
 }
 
-/** Why the API would reject the object for its size; '' = it would not. */
-function findExcess(object: ApiObject, what: string): string {
-  const octets = jsonOctets(object)
+/** Why the API would reject the record for its size; '' = it would not. `what`: for the message. */
+function findExcess(record: DesiredRecord, endpoints: number, what: string): string {
+  if (endpoints > DERIVED_ENDPOINTS_MAX) {
+    return `${what} has ${endpoints} endpoints, at most ${DERIVED_ENDPOINTS_MAX} are allowed; split the record`
+  }
+  const octets = jsonOctets(printRecord(record))
   if (octets <= OBJECT_OCTETS_MAX) return ''
-  return `${what} has ${octets} octets, of which an object can have ${OBJECT_OCTETS_MAX}; split the record`
+  return `${what} has ${octets} octets, at most ${OBJECT_OCTETS_MAX} are allowed; split the record`
 }
 
 function composeDerived(
-  original: ApiObject,
+  owner: DnsRecordView,
   made: { readonly kind: 'local' | 'merged'; readonly zone: string; readonly spec: ApiObject },
-): ApiObject {
-  const metadata = metadataOf(original)
-  const name = textOf(metadata, 'name')
-  const owner = { apiVersion: API_VERSION, kind: 'DNSRecord', name, uid: textOf(metadata, 'uid') }
+): DesiredRecord {
   return {
-    apiVersion: API_VERSION,
-    kind: 'DNSRecord',
-    metadata: {
-      name: derivedName(made.kind, name),
-      namespace: textOf(metadata, 'namespace'),
-      labels: { [TYPE_LABEL]: made.kind, [ZONE_LABEL]: made.zone },
-      ownerReferences: [owner],
-    },
+    namespace: owner.namespace,
+    name: derivedName(made.kind, owner.name),
+    labels: { [TYPE_LABEL]: made.kind, [ZONE_LABEL]: made.zone },
+    owner,
     spec: made.spec,
   }
 }
 
-/** True if applying `desired` would not change the object. */
-export function isInPlace(present: ApiObject | undefined, desired: ApiObject): boolean {
-  if (present === undefined) return false
-  const [now, wanted] = [metadataOf(present), metadataOf(desired)]
-  const labels = mappingOf(now, 'labels')
-  const owners = itemsOf(now, 'ownerReferences')
+/** True if applying `desired` would not change the record. */
+export function isInPlace(existing: DnsRecordView | undefined, desired: DesiredRecord): boolean {
+  if (existing === undefined) return false
+  const { labels, owner, spec } = desired
   return (
-    Object.entries(mappingOf(wanted, 'labels')).every(([key, value]) => labels[key] === value) &&
-    itemsOf(wanted, 'ownerReferences').every((owner) =>
-      owners.some((one) => one.uid === owner.uid),
-    ) &&
-    isSame(present.spec, desired.spec)
+    Object.entries(labels).every(([name, value]) => existing.label(name) === value) &&
+    (owner === undefined || existing.isOwnedBy(owner)) &&
+    isSame(existing.spec, spec)
   )
 }
 
@@ -121,14 +109,12 @@ export function isInPlace(present: ApiObject | undefined, desired: ApiObject): b
  * first because a root host is immutable; or an object that is not ours.
  */
 export function findObstacle(
-  present: ApiObject | undefined,
-  desired: ApiObject,
+  existing: DnsRecordView | undefined,
+  { owner, spec }: DesiredRecord,
 ): 'none' | 'stale' | 'foreign' {
-  if (present === undefined) return 'none'
-  if (!isDerived(present)) return 'foreign'
-  const owners = itemsOf(metadataOf(present), 'ownerReferences')
-  const [owner] = itemsOf(metadataOf(desired), 'ownerReferences')
-  const hasOtherHost = mappingOf(present, 'spec').rootHost !== mappingOf(desired, 'spec').rootHost
-  const hasOtherOwner = owners.length > 0 && owners.every((one) => one.uid !== owner?.uid)
-  return hasOtherHost || hasOtherOwner ? 'stale' : 'none'
+  if (existing === undefined) return 'none'
+  if (existing.role !== 'derived') return 'foreign'
+  const owners = existing.ownerReferences
+  const hasOtherOwner = owners.length > 0 && owners.every(({ uid }) => uid !== owner?.uid)
+  return existing.spec.rootHost !== spec.rootHost || hasOtherOwner ? 'stale' : 'none'
 }

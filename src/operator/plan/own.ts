@@ -4,12 +4,12 @@ import type { Endpoint } from '../../dnsrecord/dns-record.ts'
 import { deriveLocalEndpoints, isExportable, V2_LABEL } from '../../dnsrecord/kdrnt.ts'
 import { scanTarget } from '../../dnsrecord/validate/target.ts'
 import { findDownTargets } from '../../health/down-targets.ts'
-import { type ApiObject, textOf } from '../../kube/api.ts'
+import type { ApiObject } from '../../kube/api.ts'
 import type { PeerEndpoint } from '../../peering/peer-endpoint.ts'
 import { carrySince, toPeerEndpoints } from '../../peering/to-peer-endpoint.ts'
 import { composePeerEndpoint, scanPeerEndpoint } from '../../peering/v2-codec.ts'
 import { printLocalEndpoints } from '../record/endpoint-text.ts'
-import { itemsOf, mappingOf } from '../record/object.ts'
+import type { DnsRecordView } from '../record/record-view.ts'
 import type { Publishing } from './decide.ts'
 
 /** Known health of a record's own addresses and host names. */
@@ -40,7 +40,7 @@ interface OwnFacts {
   readonly site: string
   readonly health: OwnHealth
   /** The current `local-<name>`, which holds the time of each endpoint's last change. */
-  readonly before: ApiObject | undefined
+  readonly before: DnsRecordView | undefined
   readonly nowMs: number
 }
 
@@ -48,29 +48,34 @@ interface OwnFacts {
  * Our own endpoints of a record. The exported form keeps the time of each endpoint's last change,
  * so neither a reconcile nor a restart changes it.
  */
-export function composeOwn({ record }: Publishing, facts: OwnFacts): Own {
+export function composeOwn({ content }: Publishing, facts: OwnFacts): Own {
   const { site, health, before, nowMs } = facts
   const { down, up } = health
-  const reported = toPeerEndpoints(record, { site, down, up, sinceSeconds: record.createdSeconds })
+  const reported = toPeerEndpoints(content, {
+    site,
+    down,
+    up,
+    sinceSeconds: content.createdSeconds,
+  })
   const earlier = before === undefined ? undefined : readExportedBy(before)
   // Without an earlier export, the time of each endpoint is the creation time of its record.
   const shared =
     earlier === undefined ? reported : carrySince(earlier, reported, Math.floor(nowMs / 1000))
   const rdata = shared.map(composePeerEndpoint).filter((one) => one !== undefined)
-  const working = { ...record, endpoints: dropDown(record.endpoints, down) }
+  const working = { ...content, endpoints: dropDown(content.endpoints, down) }
   const local = printLocalEndpoints(deriveLocalEndpoints(working, rdata))
-  const unexportable = shared.length - (isExportable(record.rootHost) ? rdata.length : 0)
-  return { shared, local, unexportable: unexportable }
+  const unexportable = shared.length - (isExportable(content.rootHost) ? rdata.length : 0)
+  return { shared, local, unexportable }
 }
 
 /** Endpoints that a `local-<name>` exports, with health and time. */
-function readExportedBy(local: ApiObject): readonly PeerEndpoint[] {
-  return itemsOf(mappingOf(local, 'spec'), 'endpoints')
-    .filter((endpoint) => endpoint.recordType === 'TXT')
-    .filter((endpoint) => textOf(endpoint, 'dnsName').startsWith(`${V2_LABEL}.`))
+function readExportedBy(local: DnsRecordView): readonly PeerEndpoint[] {
+  return local.endpoints
+    .filter(({ recordType, dnsName }) => {
+      return recordType === 'TXT' && dnsName.startsWith(`${V2_LABEL}.`)
+    })
     .map(({ targets }) => {
-      const texts = Array.isArray(targets) ? targets.filter((one) => typeof one === 'string') : []
-      const strings = texts.map((text) => scanTarget(RRType.TXT, text))
+      const strings = targets.map((text) => scanTarget(RRType.TXT, text))
       return scanPeerEndpoint(Buffer.concat(strings.filter((one) => typeof one !== 'string')))
     })
     .filter((endpoint) => typeof endpoint !== 'string')

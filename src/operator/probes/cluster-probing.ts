@@ -11,7 +11,8 @@ import type { ObjectRef, Objects } from '../../kube/objects.ts'
 import { WorkQueue, type WorkResult } from '../../kube/work-queue.ts'
 import { FaultLog } from '../../telemetry/fault-log.ts'
 import type { Logger } from '../../telemetry/log.ts'
-import { finalizersOf, isDeleting, isSame, mappingOf, metadataOf } from '../record/object.ts'
+import { finalizersOf, isDeleting, isSame, mappingOf, metadataOf } from '../record/fields.ts'
+import { DnsRecordView } from '../record/record-view.ts'
 import {
   desiredProbes,
   isControlled,
@@ -42,7 +43,7 @@ export interface ClusterProbingParts {
    * True if this operator probes for a record. Secrets may change this; then `reconsider` must be
    * called.
    */
-  readonly isOurs: (record: ApiObject) => boolean
+  readonly isOurs: (record: DnsRecordView) => boolean
   /** Whether the checks of records skip the verification of certificates. */
   readonly allowsInsecureCertificates: boolean
   /** Must be called before each write. */
@@ -150,7 +151,7 @@ export class ClusterProbing {
     const scanned = scanProbe(object)
     if (typeof scanned === 'string') {
       if (scanned === '') this.#faults.clear(key)
-      else this.#faults.report(key, `${key} is not probed: ${scanned}`)
+      else this.#faults.report(key, `${key}: not probed: ${scanned}`)
       this.#unlink(key)
       this.#runner.remove(key)
       if (isDeleting(object)) this.#queue.add(`${PROBE_PREFIX}${key}`)
@@ -162,7 +163,7 @@ export class ClusterProbing {
     this.#recordOf.set(key, recordKey)
     const keys = this.#byRecord.get(recordKey) ?? new Set<string>()
     this.#byRecord.set(recordKey, keys.add(key))
-    const record = this.#parts.records.get(recordKey)
+    const record = this.#recordAt(recordKey)
     if (record === undefined || !this.#parts.isOurs(record)) this.#runner.remove(key)
     else this.#runner.put(probe, readState(object, this.#parts.clock.now()))
   }
@@ -193,8 +194,8 @@ export class ClusterProbing {
   }
 
   async #makeProbes(key: string): Promise<void> {
-    const { records, probes, objects, allowsInsecureCertificates, isOurs } = this.#parts
-    const record = records.get(key)
+    const { probes, objects, allowsInsecureCertificates, isOurs } = this.#parts
+    const record = this.#recordAt(key)
     const present = this.#probesOf(key)
     for (const probe of present) this.#putProbe(keyOf(probe), probe)
     if (record === undefined) {
@@ -202,7 +203,7 @@ export class ClusterProbing {
       for (const probe of present) if (isControlled(probe)) await this.#delete(probe)
       return
     }
-    if (!isOurs(record) && !isDeleting(record)) return
+    if (!isOurs(record) && !record.isDeleting) return
     const asked = desiredProbes(record, allowsInsecureCertificates)
     const desired = withFreeNames(record, asked, (name) => probes.get(name))
     const namesakes = desired.map((probe) => probes.get(keyOf(probe)))
@@ -212,6 +213,11 @@ export class ClusterProbing {
     for (const probe of remove) await this.#delete(probe)
     if (taken.length === 0) this.#faults.clear(`${RECORD_PREFIX}${key}`)
     else this.#faults.report(`${RECORD_PREFIX}${key}`, printTaken(key, taken))
+  }
+
+  #recordAt(key: string): DnsRecordView | undefined {
+    const object = this.#parts.records.get(key)
+    return object && new DnsRecordView(object)
   }
 
   #probesOf(recordKey: string): readonly ApiObject[] {
@@ -228,7 +234,7 @@ export class ClusterProbing {
     const { probes, objects } = this.#parts
     const object = probes.get(key)
     if (object === undefined) return
-    if (isDeleting(object)) return this.#letGo(object)
+    if (isDeleting(object)) return this.#releaseProbe(object)
     const [probe, state] = [this.#runner.probeOf(key), this.#runner.stateOf(key)]
     if (probe === undefined || state === undefined) return
     const status = composeStatus(object, probe, state)
@@ -240,7 +246,7 @@ export class ClusterProbing {
   }
 
   /** Removes the finalizer of a probe that is no longer run. */
-  async #letGo(object: ApiObject): Promise<void> {
+  async #releaseProbe(object: ApiObject): Promise<void> {
     const finalizers = finalizersOf(object)
     if (!finalizers.includes(PROBE_FINALIZER)) return
     const rest = finalizers.filter((one) => one !== PROBE_FINALIZER)
@@ -257,10 +263,8 @@ const NAMES_MAX = 3
 function printTaken(key: string, taken: readonly string[]): string {
   const names = taken.slice(0, NAMES_MAX).join(', ')
   const more = taken.length > NAMES_MAX ? ` and ${taken.length - NAMES_MAX} more` : ''
-  const whose = taken.length === 1 ? "is somebody else's" : "are somebody else's"
-  const what = taken.length === 1 ? 'an address' : `${taken.length} addresses`
-  const verb = taken.length === 1 ? 'is' : 'are'
-  return `${names}${more} ${whose}: ${what} of ${key} ${verb} not probed`
+  const count = taken.length === 1 ? '1 address' : `${taken.length} addresses`
+  return `${key}: ${count} not probed: another owner has DNSHealthCheckProbe ${names}${more}`
 }
 
 function refOf(object: ApiObject): ObjectRef {

@@ -1,9 +1,9 @@
 import { API_VERSION } from '../../dnsrecord/dns-record.ts'
-import { validateResource } from '../../dnsrecord/validate/resource.ts'
 import { findLeaves, probeName } from '../../health/record-probes.ts'
 import { type ApiObject, textOf } from '../../kube/api.ts'
 import { keyOf } from '../../kube/object-key.ts'
-import { isDeleting, isSame, itemsOf, mappingOf, metadataOf } from '../record/object.ts'
+import { isDeleting, isSame, itemsOf, labelOf, mappingOf, metadataOf } from '../record/fields.ts'
+import type { DnsRecordView } from '../record/record-view.ts'
 import { shortHash } from '../record/short-hash.ts'
 
 export const PROBE_KIND = 'DNSHealthCheckProbe'
@@ -34,17 +34,14 @@ const COPIED = [
  * HTTP check of a wildcard host, which would have no host name to send.
  */
 export function desiredProbes(
-  record: ApiObject,
+  record: DnsRecordView,
   allowInsecureCertificate: boolean,
 ): readonly ApiObject[] {
-  if (isDeleting(record)) return []
-  const resource = validateResource({ ...record, apiVersion: API_VERSION, kind: 'DNSRecord' })
+  const { resource, name, uid, spec, rootHost } = record
   if (resource.kind !== 'record' || resource.record.healthCheck === undefined) return []
-  const { name = '', uid = '' } = identityOf(record)
   const { namespace, endpoints } = resource.record
-  const check = mappingOf(mappingOf(record, 'spec'), 'healthCheck')
+  const check = mappingOf(spec, 'healthCheck')
   const copied = COPIED.filter((field) => check[field] !== undefined)
-  const rootHost = textOf(record.spec, 'rootHost')
   // A TCP check sends no host name, and the field does not allow a wildcard.
   const hostname = rootHost.startsWith('*.') ? {} : { hostname: rootHost }
   return findLeaves(endpoints).map((address) => ({
@@ -71,17 +68,16 @@ export function desiredProbes(
  * probe keeps its new name.
  */
 export function withFreeNames(
-  record: ApiObject,
+  { name, uid }: DnsRecordView,
   desired: readonly ApiObject[],
   find: (key: string) => ApiObject | undefined,
 ): readonly ApiObject[] {
-  const { name, uid } = identityOf(record)
   const names = new Set<string>()
   return desired.map((wanted) => {
     const other = withOtherName(wanted, name)
     const kept = find(keyOf(other))
-    const there = controllerOf(find(keyOf(wanted)))
-    const isTaken = names.has(keyOf(wanted)) || (there !== undefined && there.name !== name)
+    const owner = controllerOf(find(keyOf(wanted)))
+    const isTaken = names.has(keyOf(wanted)) || (owner !== undefined && owner.name !== name)
     const isKept = kept !== undefined && isControlledBy(kept, uid)
     const chosen = isTaken || isKept ? other : wanted
     names.add(keyOf(chosen))
@@ -110,19 +106,18 @@ export interface ProbePlan {
  * touched.
  */
 export function planProbes(
-  record: ApiObject,
+  { uid }: DnsRecordView,
   desired: readonly ApiObject[],
   present: readonly ApiObject[],
 ): ProbePlan {
-  const { uid = '' } = identityOf(record)
   const known = new Map(present.map((probe) => [keyOf(probe), probe]))
   const apply: ApiObject[] = []
   const taken: string[] = []
   for (const wanted of desired) {
-    const there = known.get(keyOf(wanted))
+    const existing = known.get(keyOf(wanted))
     known.delete(keyOf(wanted))
-    if (there !== undefined && !isControlledBy(there, uid)) taken.push(keyOf(wanted))
-    else if (there === undefined || !isAsWanted(there, wanted)) apply.push(wanted)
+    if (existing !== undefined && !isControlledBy(existing, uid)) taken.push(keyOf(wanted))
+    else if (existing === undefined || !isInPlace(existing, wanted)) apply.push(wanted)
   }
   const remove = [...known.values()].filter((probe) => isControlledBy(probe, uid))
   return { apply, remove: remove.filter((probe) => !isDeleting(probe)), taken }
@@ -144,12 +139,9 @@ function isControlledBy(probe: ApiObject, uid: string): boolean {
   return uid !== '' && textOf(controllerOf(probe), 'uid') === uid
 }
 
-function isAsWanted(there: ApiObject, wanted: ApiObject): boolean {
-  const labels = mappingOf(metadataOf(there), 'labels')
-  const wantedLabels = mappingOf(metadataOf(wanted), 'labels')
-  return (
-    isSame(there.spec, wanted.spec) && labels[PROBE_OWNER_LABEL] === wantedLabels[PROBE_OWNER_LABEL]
-  )
+function isInPlace(existing: ApiObject, wanted: ApiObject): boolean {
+  const hasLabel = labelOf(existing, PROBE_OWNER_LABEL) === labelOf(wanted, PROBE_OWNER_LABEL)
+  return hasLabel && isSame(existing.spec, wanted.spec)
 }
 
 function ownerLabel(name: string, uid: string): string {
@@ -165,9 +157,4 @@ function ownerReference(name: string, uid: string): ApiObject {
     controller: true,
     blockOwnerDeletion: true,
   }
-}
-
-function identityOf(object: ApiObject): { readonly name: string; readonly uid: string } {
-  const metadata = metadataOf(object)
-  return { name: textOf(metadata, 'name'), uid: textOf(metadata, 'uid') }
 }

@@ -5,7 +5,7 @@ import { COUNT_MAX, type ProbeState } from '../../health/probes/probe-state.ts'
 import { probeOfResource } from '../../health/record-probes.ts'
 import { type ApiObject, textOf } from '../../kube/api.ts'
 import { escapeControls } from '../../telemetry/log.ts'
-import { mappingOf, metadataOf } from '../record/object.ts'
+import { mappingOf, metadataOf } from '../record/fields.ts'
 import { PROBE_KIND } from './desired-probes.ts'
 
 const REASON_CHARACTERS_MAX = 300

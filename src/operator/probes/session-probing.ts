@@ -3,11 +3,10 @@ import { lookCounter, measureProbing } from '../../health/probes/metrics.ts'
 import { ProbePolicy } from '../../health/probes/probe-policy.ts'
 import { createProber } from '../../health/probes/prober.ts'
 import { systemResolve } from '../../health/probes/resolve.ts'
-import { type ApiObject, textOf } from '../../kube/api.ts'
 import type { Cluster } from '../cluster/cluster.ts'
 import type { OperatorMetrics } from '../metrics.ts'
 import { type DelegationRole, decide } from '../plan/decide.ts'
-import { metadataOf } from '../record/object.ts'
+import type { DnsRecordView } from '../record/record-view.ts'
 import { ClusterProbing } from './cluster-probing.ts'
 import { headerSecrets } from './header-secrets.ts'
 
@@ -91,9 +90,9 @@ export class SessionProbing {
    * True if this operator publishes, delegates or announces the record. Other operators probe their
    * own records, and a rejected record may be theirs.
    */
-  #isOurs(record: ApiObject): boolean {
-    const secrets = this.#parts.cluster.secretsOf(textOf(metadataOf(record), 'namespace'))
-    const { kind } = decide(record, secrets, this.#parts.role)
+  #isOurs(record: DnsRecordView): boolean {
+    const { cluster, role } = this.#parts
+    const { kind } = decide(record, cluster.secretsOf(record.namespace), role)
     return kind === 'publish' || kind === 'delegate' || kind === 'announce'
   }
 }

@@ -1,4 +1,4 @@
-import { type ApiObject, isObject, textOf } from '../../kube/api.ts'
+import { type ApiObject, textOf } from '../../kube/api.ts'
 import { DEFAULT_PROVIDER_LABEL } from '../record/labels.ts'
 import { COREDNS_SECRET_TYPE, type Provider, readProvider } from './provider-secret.ts'
 
@@ -20,10 +20,8 @@ export interface ProviderSecrets {
   defaults(): readonly ApiObject[]
 }
 
-/** The provider that a record names, otherwise the default provider of its namespace. */
-export function chooseProvider(record: ApiObject, secrets: ProviderSecrets): ProviderChoice {
-  const { spec } = record
-  const name = isObject(spec) ? textOf(spec.providerRef, 'name') : ''
+/** The provider with that name; '' = the default provider of the namespace. */
+export function chooseProvider(name: string, secrets: ProviderSecrets): ProviderChoice {
   if (name !== '') {
     const secret = secrets.find(name)
     return secret === undefined ? missing(`Secret ${JSON.stringify(name)} not found`) : read(secret)

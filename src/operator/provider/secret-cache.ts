@@ -1,7 +1,7 @@
 import { type ApiObject, textOf } from '../../kube/api.ts'
 import type { Informer } from '../../kube/informer.ts'
+import { labelOf, mappingOf, metadataOf } from '../record/fields.ts'
 import { DEFAULT_PROVIDER_LABEL } from '../record/labels.ts'
-import { labelOf, mappingOf, metadataOf } from '../record/object.ts'
 import type { ProviderSecrets } from './provider-choice.ts'
 import { COREDNS_SECRET_TYPE } from './provider-secret.ts'
 

@@ -1,85 +1,33 @@
 import type { Clock } from '../../base/clock.ts'
 import { thisMoment } from '../../base/moment.ts'
-import { type ApiObject, textOf } from '../../kube/api.ts'
-import { keyOf } from '../../kube/object-key.ts'
-import type { LeftOut } from '../../peering/merge/cut-to-fit.ts'
-import { dropDown } from '../../peering/merge/health.ts'
-import { mergeSiteStates } from '../../peering/merge/merge-site-states.ts'
-import type { MergeConflict } from '../../peering/merge/merged-endpoint.ts'
-import { downTargets, sortUnique } from '../../peering/to-peer-endpoint.ts'
-import { type OwnNames, screenSiteStates } from '../../peering/trust/screen-site-states.ts'
+import type { ClusterView } from '../cluster/cluster-view.ts'
 import { authoritativeKey } from '../delegation/authoritative-record.ts'
 import { composeContribution } from '../delegation/contribution.ts'
 import type { KeyedMutex } from '../delegation/keyed-mutex.ts'
 import type { Owners } from '../delegation/owner-index.ts'
 import { planAnnounce } from '../delegation/plan-announce.ts'
+import { planDelegate } from '../delegation/plan-delegate.ts'
+import { planFinalize } from '../delegation/plan-finalize.ts'
 import { planServe } from '../delegation/plan-serve.ts'
-import { planDelegate, planFinalize } from '../delegation/plan-source.ts'
 import { StatusWriteThrottle } from '../delegation/status-write-throttle.ts'
-import { type KnownPeers, PeerStateStore } from '../peers/peer-state-store.ts'
+import { PeerStateStore } from '../peers/peer-state-store.ts'
 import type { PeerAnswer, PeerDirectory } from '../peers/peers.ts'
-import {
-  type DelegationRole,
-  decide,
-  isAuthoritative,
-  isDelegating,
-  type Publishing,
-} from '../plan/decide.ts'
-import { localHostOf, roomForOthers } from '../plan/desired.ts'
-import { composeOwn, type OwnHealth } from '../plan/own.ts'
-import {
-  type Derived,
-  joinNotes,
-  type Plan,
-  planHandOver,
-  planPublish,
-  planRefuse,
-  planRemove,
-} from '../plan/plan.ts'
+import { type DelegationRole, decide, type Publishing } from '../plan/decide.ts'
+import { type Plan, planRefuse } from '../plan/plan.ts'
+import { type Derived, planHandOver, planPublish, planRemove } from '../plan/plan-publish.ts'
 import type { Writer } from '../plan/write.ts'
-import type { ProviderSecrets } from '../provider/provider-choice.ts'
 import { derivedName } from '../record/derived-name.ts'
-import { printSpecEndpoint } from '../record/endpoint-text.ts'
-import { isDeleting, mappingOf, metadataOf } from '../record/object.ts'
-import {
-  acceptedCondition,
-  failedCondition,
-  healthyCondition,
-  rivalCondition,
-} from '../status/conditions.ts'
-import { type PeersForm, printPeers, scanPeers } from '../status/peer-status.ts'
+import type { DnsRecordView } from '../record/record-view.ts'
+import { failedCondition, healthyCondition, rivalCondition } from '../status/conditions.ts'
+import { type PeersForm, scanPeers } from '../status/peer-status.ts'
 import { seedFromMerged } from '../status/seed-from-merged.ts'
-import { ownerIdOf } from '../status/status.ts'
+import { composeContent, NO_TROUBLES, type Troubles } from './compose-content.ts'
 import { type RequeueBounds, requeueAfterMs } from './requeue.ts'
-
-/** The known state of the cluster, including our own writes. */
-export interface ClusterView {
-  /** The DNSRecord `namespace/name`. */
-  record(key: string): ApiObject | undefined
-  secretsOf(namespace: string): ProviderSecrets
-  /** Known health of a record's own addresses. */
-  healthOf(key: string): OwnHealth
-  /** Names of all other records. `zones`: apexes of the record's provider. */
-  namesBeside(key: string, zones: readonly string[]): OwnNames
-}
-
-/** Endpoints of several sites that are not served, with the reasons. */
-export interface Troubles {
-  readonly conflicts: readonly MergeConflict[]
-  /** Endpoints that do not fit; `conflicts` lists them too. */
-  readonly leftOut: readonly LeftOut[]
-  /**
-   * Reports of peers that are not valid endpoints, or that the peer may not send; one line each.
-   */
-  readonly refused: readonly string[]
-}
-
-const NO_TROUBLES: Troubles = { conflicts: [], leftOut: [], refused: [] }
 
 /** Receives the result of each reconcile. */
 export interface ReconcileListener {
   /** A record of ours was reconciled. */
-  reconciled(record: ApiObject, plan: Plan, troubles: Troubles): void
+  reconciled(record: DnsRecordView, plan: Plan, troubles: Troubles): void
   /** A record was deleted, or is not ours. */
   forgot(key: string): void
 }
@@ -114,8 +62,8 @@ export interface ReconcilerParts {
  */
 export class Reconciler {
   readonly #parts: ReconcilerParts
-  readonly #index = new PeerStateStore()
-  readonly #owners = new StatusWriteThrottle()
+  readonly #peerStates = new PeerStateStore()
+  readonly #throttle = new StatusWriteThrottle()
 
   constructor(parts: ReconcilerParts) {
     this.#parts = parts
@@ -126,191 +74,155 @@ export class Reconciler {
    * milliseconds; undefined = at the next event. Rejects if a write fails, which is to be retried.
    */
   async reconcile(key: string): Promise<number | undefined> {
-    const object = this.#parts.view.record(key)
-    const shared = object === undefined ? undefined : sharedKeyOf(key, object)
-    if (shared === undefined) return this.#reconcile(key)
-    return this.#parts.mutex.take(shared, () => this.#reconcile(key))
-  }
-
-  /** The view contains what other writers have written meanwhile. */
-  async #reconcile(key: string): Promise<number | undefined> {
-    const { view, clock, role } = this.#parts
-    const object = view.record(key)
-    if (object === undefined) return this.#forget(key)
-    const verdict = decide(object, view.secretsOf(namespaceOf(object)), role)
-    switch (verdict.kind) {
-      case 'ignore':
-        return this.#forget(key)
-      case 'handOver':
-        await this.#carryOut(object, planHandOver(object, this.#derivedOf(object)))
-        return this.#forget(key)
-      case 'remove':
-        return this.#remove(key, object)
-      case 'refuse':
-        this.#leavePeers(key)
-        await this.#carryOut(object, planRefuse(object, verdict.condition, clock.now()))
-        return undefined
-      case 'announce':
-        await this.#announce(key, object)
-        return undefined
-      case 'delegate':
-        this.#leavePeers(key)
-        return this.#delegate(key, verdict.publishing)
-      case 'serve':
-        this.#leavePeers(key)
-        await this.#carryOut(object, planServe(verdict.publishing, clock.now()))
-        return undefined
-      case 'publish':
-        return this.#publish(key, verdict.publishing)
-    }
+    const { view, mutex } = this.#parts
+    const record = view.record(key)
+    const sharedKey = record === undefined ? undefined : sharedKeyOf(record)
+    if (sharedKey === undefined) return this.#reconcile(key, record)
+    // The view then contains what other writers have written meanwhile.
+    return mutex.take(sharedKey, () => this.#reconcile(key, view.record(key)))
   }
 
   /** Reports in the status of the record why it can't be reconciled. */
   async reportFault(key: string, fault: string): Promise<void> {
     const { view, clock } = this.#parts
-    const object = view.record(key)
-    if (object === undefined || isDeleting(object)) return
-    await this.#carryOut(object, planRefuse(object, failedCondition(fault), clock.now()))
+    const record = view.record(key)
+    if (record === undefined || record.isDeleting) return
+    await this.#carryOut(record, planRefuse(record, failedCondition(fault), clock.now()))
   }
 
-  async #publish(key: string, publishing: Publishing): Promise<number> {
-    const { peers: directory, clock, bounds, site } = this.#parts
-    const { rootHost, provider } = publishing
-    const peers = directory.peersFor(key, rootHost, provider)
-    const addresses = peers.map(({ address }) => address)
-    this.#open(key, publishing, addresses)
-    for (const peer of peers) {
-      this.#index.note(key, peer.address, withoutSite(peer.answerFor(rootHost), site))
+  async #reconcile(key: string, record: DnsRecordView | undefined): Promise<number | undefined> {
+    const { view, clock, role } = this.#parts
+    if (record === undefined) return this.#forget(key)
+    const action = decide(record, view.secretsOf(record.namespace), role)
+    switch (action.kind) {
+      case 'ignore':
+        return this.#forget(key)
+      case 'handOver':
+        await this.#carryOut(record, planHandOver(record, this.#derivedOf(record)))
+        return this.#forget(key)
+      case 'remove':
+        return this.#remove(record)
+      case 'refuse':
+        this.#leavePeers(key)
+        await this.#carryOut(record, planRefuse(record, action.condition, clock.now()))
+        return undefined
+      case 'announce':
+        await this.#announce(record)
+        return undefined
+      case 'delegate':
+        this.#leavePeers(key)
+        return this.#delegate(action.publishing)
+      case 'serve':
+        this.#leavePeers(key)
+        await this.#carryOut(record, planServe(action.publishing, clock.now()))
+        return undefined
+      case 'publish':
+        return this.#publish(action.publishing)
     }
-    const known = this.#index.read(key, addresses)
-    const nowMs = clock.monotonic()
-    const { plan, troubles, nextExpiryMs } = this.#plan(publishing, addresses, known, nowMs)
-    await this.#carryOut(publishing.object, plan, troubles)
+  }
+
+  async #publish(publishing: Publishing): Promise<number> {
+    const { view, peers, clock, bounds, site, expiryMs, peersForm } = this.#parts
+    const { record, rootHost, provider } = publishing
+    const { key } = record
+    const derived = this.#derivedOf(record)
+    const followed = peers.peersFor(key, rootHost, provider)
+    const addresses = followed.map(({ address }) => address)
+    this.#open(publishing, derived, addresses)
+    for (const peer of followed) {
+      this.#peerStates.note(key, peer.address, withoutSite(peer.answerFor(rootHost), site))
+    }
+    const [nowMs, timeMs] = [clock.monotonic(), clock.now()]
+    const { content, troubles, nextExpiryMs } = composeContent(publishing, {
+      site,
+      health: view.healthOf(key),
+      local: derived.local,
+      addresses,
+      peers: this.#peerStates.read(key, addresses),
+      names: view.namesBeside(key, provider.zones),
+      peersForm: peersForm(),
+      expiryMs,
+      timeMs,
+      nowMs,
+    })
+    const plan = planPublish(publishing, derived, content, timeMs)
+    await this.#carryOut(record, plan, troubles)
     return requeueAfterMs(nextExpiryMs === undefined ? undefined : nextExpiryMs - nowMs, bounds)
   }
 
-  async #delegate(key: string, publishing: Publishing): Promise<number> {
+  async #delegate(publishing: Publishing): Promise<number> {
     const { view, clock, bounds, owners } = this.#parts
-    const { object } = publishing
-    const rival = owners.rivalOf(object)
+    const { record } = publishing
+    const rival = owners.rivalOf(record)
     if (rival !== '') {
-      const condition = rivalCondition(ownerIdOf(object), rival)
-      await this.#carryOut(object, planRefuse(object, condition, clock.now()))
+      const condition = rivalCondition(record.ownerId, rival)
+      await this.#carryOut(record, planRefuse(record, condition, clock.now()))
       return requeueAfterMs(undefined, bounds)
     }
-    const health = view.healthOf(key)
-    const content = {
-      authoritative: this.#authoritativeOf(object),
+    const health = view.healthOf(record.key)
+    const delegation = {
+      authoritative: this.#authoritativeOf(record),
       endpoints: composeContribution(publishing, health.down),
       healthy: healthyCondition(health.probes),
       cluster: '',
     }
-    const plan = planDelegate(publishing, content, clock.now())
-    const waitMs = this.#owners.judge(key, object, plan, clock.monotonic())
-    await this.#carryOut(object, waitMs > 0 ? { ...plan, writes: [] } : plan)
+    const plan = planDelegate(publishing, delegation, clock.now())
+    const waitMs = this.#throttle.waitMs(record, plan, clock.monotonic())
+    await this.#carryOut(record, waitMs > 0 ? { ...plan, writes: [] } : plan)
     return requeueAfterMs(waitMs > 0 ? waitMs : undefined, bounds)
   }
 
-  async #announce(key: string, object: ApiObject): Promise<void> {
+  async #announce(record: DnsRecordView): Promise<void> {
     const { view, clock } = this.#parts
-    const healthy = healthyCondition(view.healthOf(key).probes)
-    await this.#carryOut(object, planAnnounce(object, healthy, clock.now()))
+    const healthy = healthyCondition(view.healthOf(record.key).probes)
+    await this.#carryOut(record, planAnnounce(record, healthy, clock.now()))
   }
 
-  async #remove(key: string, object: ApiObject): Promise<number | undefined> {
+  async #remove(record: DnsRecordView): Promise<number | undefined> {
     const { clock, removalTimeoutMs, bounds, owners } = this.#parts
     const nowMs = clock.now()
-    if (!isDelegating(object)) {
-      await this.#carryOut(object, planRemove(object, this.#derivedOf(object), nowMs))
-      return this.#forget(key)
+    if (record.role !== 'delegating') {
+      await this.#carryOut(record, planRemove(record, this.#derivedOf(record), nowMs))
+      return this.#forget(record.key)
     }
-    // The notes of its owner id belong to the rival.
-    const hasRival = owners.rivalOf(object) !== ''
-    const authoritative = hasRival ? undefined : this.#authoritativeOf(object)
-    const plan = planFinalize(object, authoritative, removalTimeoutMs, nowMs)
-    await this.#carryOut(object, plan)
-    if (plan.againMs === undefined) return this.#forget(key)
+    // The registry notes of an owner id with a rival belong to the rival.
+    const hasRival = owners.rivalOf(record) !== ''
+    const authoritative = hasRival ? undefined : this.#authoritativeOf(record)
+    const plan = planFinalize(record, authoritative, removalTimeoutMs, nowMs)
+    await this.#carryOut(record, plan)
+    if (plan.againMs === undefined) return this.#forget(record.key)
     return requeueAfterMs(plan.againMs, bounds)
   }
 
   /** Loads the reports of peers from before the first reconcile of the record. */
-  #open(key: string, { object, rootHost }: Publishing, addresses: readonly string[]): void {
-    if (this.#index.has(key)) return
-    const said = mappingOf(object, 'status').peers
-    const { merged } = this.#derivedOf(object)
+  #open({ record, rootHost }: Publishing, { merged }: Derived, addresses: readonly string[]): void {
+    if (this.#peerStates.has(record.key)) return
     const { clock } = this.#parts
-    const page =
-      said === undefined && merged !== undefined
+    const { peers } = record.status
+    const states =
+      peers === undefined && merged !== undefined
         ? seedFromMerged(merged, rootHost, addresses, thisMoment(clock))
-        : scanPeers(said, rootHost, clock)
-    this.#index.open(key, page)
+        : scanPeers(peers, rootHost, clock)
+    this.#peerStates.open(record.key, states)
   }
 
-  #plan(
-    publishing: Publishing,
-    addresses: readonly string[],
-    known: ReadonlyMap<string, KnownPeers>,
-    /** Monotonic. */
-    nowMs: number,
-  ): { plan: Plan; troubles: Troubles; nextExpiryMs: number | undefined } {
-    const { view, site, expiryMs, peersForm, clock } = this.#parts
-    const timeMs = clock.now()
-    const derived = this.#derivedOf(publishing.object)
-    const key = keyOf(publishing.object)
-    const health = view.healthOf(key)
-    const own = composeOwn(publishing, { site, health, before: derived.local, nowMs: timeMs })
-    const { zones, rules } = publishing.provider
-    const screened = screenSiteStates(
-      [...known.values()].flatMap((page) => page.word?.siteStates ?? []),
-      { names: view.namesBeside(key, zones), own: own.shared, rulesOf: () => rules },
-    )
-    const roomOctets = roomForOthers(publishing.object, own.shared)
-    const down = downTargets(health.down)
-    const ours = { site, endpoints: own.shared, roomOctets, down }
-    const form = peersForm()
-    const merge = mergeSiteStates(ours, screened.siteStates, nowMs, expiryMs)
-    const refused = [
-      ...listRefused(known),
-      ...screened.refused.map(({ peer, text }) => `peer ${peer}: refused: ${text}`),
-    ]
-    const disputes = [...merge.conflicts.map(({ text }) => text), ...refused]
-    const content = {
-      local: own.local,
-      merged: dropDown(merge.endpoints).map(printSpecEndpoint),
-      peers: form === 'none' ? undefined : printPeers(addresses, known, { form, roomOctets }),
-      healthy: healthyCondition(health.probes),
-      accepted: acceptedCondition(disputes, merge.conflicts.length > 0),
-      note: joinNotes(
-        noteSilence(addresses, known),
-        noteLeftOut(merge.leftOut),
-        localHostOf(publishing.rootHost) === undefined ? '' : noteUnexportable(own.unexportable),
-      ),
-    }
-    const plan = planPublish(publishing, derived, content, timeMs)
-    const { conflicts, leftOut, nextExpiryMs } = merge
-    return {
-      plan,
-      troubles: { conflicts, leftOut, refused },
-      nextExpiryMs,
-    }
-  }
-
-  async #carryOut(object: ApiObject, plan: Plan, troubles: Troubles = NO_TROUBLES): Promise<void> {
+  async #carryOut(
+    record: DnsRecordView,
+    plan: Plan,
+    troubles: Troubles = NO_TROUBLES,
+  ): Promise<void> {
     for (const write of plan.writes) await this.#parts.writer.write(write)
-    this.#parts.listener.reconciled(object, plan, troubles)
+    this.#parts.listener.reconciled(record, plan, troubles)
   }
 
-  #derivedOf(object: ApiObject): Derived {
-    const { view } = this.#parts
-    const namespace = namespaceOf(object)
-    const name = textOf(metadataOf(object), 'name')
+  #derivedOf({ namespace, name }: DnsRecordView): Derived {
     const find = (kind: 'local' | 'merged') =>
-      view.record(`${namespace}/${derivedName(kind, name)}`)
+      this.#parts.view.record(`${namespace}/${derivedName(kind, name)}`)
     return { local: find('local'), merged: find('merged') }
   }
 
-  #authoritativeOf(object: ApiObject): ApiObject | undefined {
-    return this.#parts.view.record(authoritativeKey(object))
+  #authoritativeOf(record: DnsRecordView): DnsRecordView | undefined {
+    return this.#parts.view.record(authoritativeKey(record))
   }
 
   /**
@@ -319,20 +231,16 @@ export class Reconciler {
    * count as seen at that time.
    */
   #leavePeers(key: string): void {
-    this.#index.forget(key)
+    this.#peerStates.forget(key)
     this.#parts.peers.forget(key)
   }
 
   #forget(key: string): undefined {
     this.#leavePeers(key)
-    this.#owners.forget(key)
+    this.#throttle.forget(key)
     this.#parts.listener.forgot(key)
     return undefined
   }
-}
-
-function namespaceOf(object: ApiObject): string {
-  return textOf(metadataOf(object), 'namespace')
 }
 
 /**
@@ -340,39 +248,13 @@ function namespaceOf(object: ApiObject): string {
  * them would cause a write for each of our own changes.
  */
 function withoutSite(answer: PeerAnswer, site: string): PeerAnswer {
-  if (answer.kind === 'pending' || answer.word === undefined) return answer
-  const siteStates = answer.word.siteStates.filter((siteState) => siteState.site !== site)
-  return { ...answer, word: { ...answer.word, siteStates: siteStates } }
+  if (answer.kind === 'pending' || answer.state === undefined) return answer
+  const siteStates = answer.state.siteStates.filter((siteState) => siteState.site !== site)
+  return { ...answer, state: { ...answer.state, siteStates } }
 }
 
-/** `1 of 3 nameservers is silent: 192.0.2.1:53`; '' = none is silent. */
-function noteSilence(addresses: readonly string[], known: ReadonlyMap<string, KnownPeers>): string {
-  const silent = addresses.filter((address) => (known.get(address)?.reason ?? '') !== '')
-  if (silent.length === 0) return ''
-  const verb = silent.length === 1 ? 'is' : 'are'
-  return `${silent.length} of ${addresses.length} nameservers ${verb} silent: ${silent.join(', ')}`
-}
-
-/** Without numbers: values that change by themselves cause writes. */
-function noteLeftOut(leftOut: readonly LeftOut[]): string {
-  if (leftOut.length === 0) return ''
-  const sites = sortUnique(leftOut.map(({ site }) => site))
-  return `there is no room for all endpoints of ${sites.join(', ')}: some are left out`
-}
-
-function noteUnexportable(unexportable: number): string {
-  if (unexportable === 0) return ''
-  return `${unexportable} of its endpoints are not exported to other sites in full: they or its host are too long`
-}
-
-function listRefused(known: ReadonlyMap<string, KnownPeers>): string[] {
-  return [...known].flatMap(([address, { word }]) =>
-    (word?.problems ?? []).map((problem) => `peer ${address}: ${problem}`),
-  )
-}
-
-/** Key of the authoritative record that a reconcile of `object` may write to. */
-function sharedKeyOf(key: string, object: ApiObject): string | undefined {
-  if (isAuthoritative(object)) return key
-  return isDelegating(object) ? authoritativeKey(object) : undefined
+/** Key of the authoritative record that a reconcile of `record` may write to. */
+function sharedKeyOf(record: DnsRecordView): string | undefined {
+  if (record.role === 'authoritative') return record.key
+  return record.role === 'delegating' ? authoritativeKey(record) : undefined
 }

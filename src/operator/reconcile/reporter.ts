@@ -1,14 +1,14 @@
 import { API_VERSION } from '../../dnsrecord/dns-record.ts'
-import { type ApiObject, textOf } from '../../kube/api.ts'
 import type { EventRecorder } from '../../kube/event-recorder.ts'
 import type { EventSubject } from '../../kube/event-series.ts'
-import { keyOf } from '../../kube/object-key.ts'
 import type { Logger } from '../../telemetry/log.ts'
 import type { OperatorMetrics } from '../metrics.ts'
 import type { Plan } from '../plan/plan.ts'
-import { itemsOf, mappingOf, metadataOf } from '../record/object.ts'
+import type { DnsRecordView } from '../record/record-view.ts'
 import { shortHash } from '../record/short-hash.ts'
-import type { ReconcileListener, Troubles } from './reconciler.ts'
+import type { Condition } from '../status/conditions.ts'
+import type { Troubles } from './compose-content.ts'
+import type { ReconcileListener } from './reconciler.ts'
 
 /** Lines about one record that are reported one by one. */
 const TEXTS_MAX = 5
@@ -29,14 +29,15 @@ export class Reporter implements ReconcileListener {
     this.#metrics = metrics
   }
 
-  reconciled(record: ApiObject, plan: Plan, { conflicts, leftOut, refused }: Troubles): void {
+  reconciled(record: DnsRecordView, plan: Plan, { conflicts, leftOut, refused }: Troubles): void {
     const { ready } = plan
     if (ready === undefined) return
+    const { key } = record
     this.#metrics.setRecord(record, ready.isTrue)
     const missing = leftOut.reduce((sum, { endpoints }) => sum + endpoints, 0)
-    this.#metrics.setLeftOut(keyOf(record), missing)
-    this.#metrics.setDisputes(keyOf(record), conflicts.length, refused.length)
-    if (plan.isChanged) this.#metrics.countChange(keyOf(record))
+    this.#metrics.setLeftOut(key, missing)
+    this.#metrics.setDisputes(key, conflicts.length, refused.length)
+    if (plan.isChanged) this.#metrics.countChange(key)
     this.#reportReady(record, ready)
     const texts = conflicts.map(({ text }) => text)
     this.#reportOnce(record, CONFLICT, texts)
@@ -49,9 +50,8 @@ export class Reporter implements ReconcileListener {
   }
 
   /** Compares with the condition in the record's status, so that a restart repeats no report. */
-  #reportReady(record: ApiObject, ready: NonNullable<Plan['ready']>): void {
-    const conditions = itemsOf(mappingOf(record, 'status'), 'conditions')
-    const before = conditions.find(({ type }) => type === 'Ready')
+  #reportReady(record: DnsRecordView, ready: Condition): void {
+    const before = record.condition('Ready')
     const isSame = before?.reason === ready.reason
     if (isSame && (ready.isTrue || before?.message === ready.message)) return
     this.#events.record(subjectOf(record), {
@@ -63,28 +63,21 @@ export class Reporter implements ReconcileListener {
   }
 
   /** Reports each set of lines once, until it changes. */
-  #reportOnce(record: ApiObject, reason: string, texts: readonly string[]): void {
-    const key = `${reason} ${keyOf(record)}`
+  #reportOnce(record: DnsRecordView, reason: string, texts: readonly string[]): void {
+    const key = `${reason} ${record.key}`
     const reported = texts.length === 0 ? '' : shortHash(texts.join('\n'))
     if (reported === (this.#reported.get(key) ?? '')) return
     if (reported === '') this.#reported.delete(key)
     else this.#reported.set(key, reported)
     for (const note of texts.slice(0, TEXTS_MAX)) {
       this.#log.warning(
-        `${keyOf(record)}: ${reason === CONFLICT ? 'conflict with another site: ' : ''}${note}`,
+        `${record.key}: ${reason === CONFLICT ? 'conflict with another site: ' : ''}${note}`,
       )
       this.#events.record(subjectOf(record), { type: 'Warning', reason, action: 'Merge', note })
     }
   }
 }
 
-function subjectOf(record: ApiObject): EventSubject {
-  const metadata = metadataOf(record)
-  return {
-    apiVersion: API_VERSION,
-    kind: 'DNSRecord',
-    namespace: textOf(metadata, 'namespace'),
-    name: textOf(metadata, 'name'),
-    uid: textOf(metadata, 'uid'),
-  }
+function subjectOf({ namespace, name, uid }: DnsRecordView): EventSubject {
+  return { apiVersion: API_VERSION, kind: 'DNSRecord', namespace, name, uid }
 }

@@ -4,18 +4,17 @@ import { ApiError } from '../../kube/api.ts'
 import type { Informer } from '../../kube/informer.ts'
 import type { Logger } from '../../telemetry/log.ts'
 import { NotLeadingError } from '../cluster/api-writer.ts'
+import type { ClusterView } from '../cluster/cluster-view.ts'
 import { readOwners } from '../delegation/endpoint-states.ts'
 import type { KeyedMutex } from '../delegation/keyed-mutex.ts'
-import { planDepartures } from '../delegation/plan-source.ts'
-import { isAuthoritative } from '../plan/decide.ts'
+import { planDepartures } from '../delegation/plan-finalize.ts'
 import type { Writer } from '../plan/write.ts'
-import type { ClusterView } from '../reconcile/reconciler.ts'
-import { itemsOf, mappingOf } from '../record/object.ts'
+import { roleOf } from '../record/record-view.ts'
 
 /** Longest time between two checks, in milliseconds. */
-const LOOK_MAX_MS = 60_000
+const CHECK_MAX_MS = 60_000
 /** Checks within `leaveMs`. */
-const LOOKS = 4
+const CHECKS = 4
 
 export interface OrphanCollectorParts {
   readonly view: ClusterView
@@ -55,15 +54,15 @@ export class OrphanCollector {
     this.#stops = [
       records.subscribe({
         onAdd: (key, record) => {
-          if (isAuthoritative(record)) this.#authoritative.add(key)
+          if (roleOf(record) === 'authoritative') this.#authoritative.add(key)
         },
         onUpdate: (key, record) => {
-          if (isAuthoritative(record)) this.#authoritative.add(key)
+          if (roleOf(record) === 'authoritative') this.#authoritative.add(key)
           else this.#authoritative.delete(key)
         },
         onDelete: (key) => this.#authoritative.delete(key),
       }),
-      timers.every(Math.min(Math.ceil(leaveMs / LOOKS), LOOK_MAX_MS), () => this.#reconcile()),
+      timers.every(Math.min(Math.ceil(leaveMs / CHECKS), CHECK_MAX_MS), () => this.#check()),
     ]
   }
 
@@ -72,29 +71,34 @@ export class OrphanCollector {
     await this.#sweeping
   }
 
-  #reconcile(): void {
+  #check(): void {
     if (this.#isSweeping) return
-    const { clock, leaveMs, known: readKnown } = this.#parts
-    const known = readKnown()
-    const found = new Set<string>()
-    if (known !== undefined) {
-      for (const key of this.#authoritative) {
-        for (const [, cluster] of this.#ownersOf(key)) {
-          if (cluster !== '' && !known.has(cluster)) found.add(cluster)
-        }
-      }
-    }
+    const { clock, leaveMs } = this.#parts
+    const unknown = this.#findUnknown()
     for (const cluster of this.#sinceMs.keys()) {
-      if (!found.has(cluster)) this.#sinceMs.delete(cluster)
+      if (!unknown.has(cluster)) this.#sinceMs.delete(cluster)
     }
     const nowMs = clock.monotonic()
     const left = new Set<string>()
-    for (const cluster of found) {
+    for (const cluster of unknown) {
       const sinceMs = this.#sinceMs.get(cluster) ?? nowMs
       this.#sinceMs.set(cluster, sinceMs)
       if (nowMs - sinceMs >= leaveMs) left.add(cluster)
     }
     if (left.size > 0) this.#sweeping = this.#sweep(left)
+  }
+
+  /** Clusters that own endpoints and have no Secret; empty while the list of Secrets is incomplete. */
+  #findUnknown(): ReadonlySet<string> {
+    const known = this.#parts.known()
+    const unknown = new Set<string>()
+    if (known === undefined) return unknown
+    for (const key of this.#authoritative) {
+      for (const cluster of this.#clustersOf(key)) {
+        if (cluster !== '' && !known.has(cluster)) unknown.add(cluster)
+      }
+    }
+    return unknown
   }
 
   /** Never rejects: the next check finds what has failed. */
@@ -107,7 +111,7 @@ export class OrphanCollector {
     } catch (error) {
       const isKnown = error instanceof ApiError || error instanceof NotLeadingError
       const cause = error instanceof Error ? error.message : String(error)
-      const text = `endpoints of clusters that have left are still there: ${cause}`
+      const text = `removing endpoints of clusters without a Secret failed, retrying: ${cause}`
       if (isKnown) log.debug(text)
       else log.error(text)
     }
@@ -117,23 +121,18 @@ export class OrphanCollector {
   async #removeOwnedEndpoints(key: string, left: ReadonlySet<string>): Promise<void> {
     const { view, writer, log } = this.#parts
     const record = view.record(key)
-    if (record === undefined || !isAuthoritative(record)) return
-    const owners = this.#ownersOf(key).filter(([, cluster]) => left.has(cluster))
+    if (record?.role !== 'authoritative') return
+    const owners = [...readOwners(record)].filter(([, cluster]) => left.has(cluster))
     if (owners.length === 0) return
-    const gone = [...new Set(owners.map(([, cluster]) => cluster))].join(', ')
-    log.info(`dnsrecords ${key}: there is no Secret of cluster ${gone}: its endpoints go`)
-    const writes = planDepartures(
-      record,
-      owners.map(([owner]) => owner),
-    )
-    for (const write of writes) await writer.write(write)
+    const clusters = [...new Set(owners.map(([, cluster]) => cluster))].join(', ')
+    log.info(`dnsrecords ${key}: removing endpoints of cluster ${clusters}: it has no Secret`)
+    const ids = owners.map(([owner]) => owner)
+    for (const write of planDepartures(record, ids)) await writer.write(write)
   }
 
-  /** Owners of the record `key`, each with the short id of its cluster. */
-  #ownersOf(key: string): readonly (readonly [string, string])[] {
+  /** Short ids of the clusters that own endpoints of the record `key`. */
+  #clustersOf(key: string): Iterable<string> {
     const record = this.#parts.view.record(key)
-    return record === undefined
-      ? []
-      : [...readOwners(itemsOf(mappingOf(record, 'spec'), 'endpoints'))]
+    return record === undefined ? [] : readOwners(record).values()
   }
 }

@@ -17,10 +17,10 @@ import { authoritativeKey } from '../delegation/authoritative-record.ts'
 import type { KeyedMutex } from '../delegation/keyed-mutex.ts'
 import type { OwnerIndex } from '../delegation/owner-index.ts'
 import { SourceIndex } from '../delegation/source-index.ts'
-import { isAuthoritative, isDelegating, isDerived } from '../plan/decide.ts'
 import type { Writer } from '../plan/write.ts'
 import { type RequeueBounds, requeueAfterMs } from '../reconcile/requeue.ts'
-import { metadataOf } from '../record/object.ts'
+import { metadataOf } from '../record/fields.ts'
+import { DnsRecordView, roleOf } from '../record/record-view.ts'
 import { shortHash } from '../record/short-hash.ts'
 import { RemoteReconciler } from './remote-reconciler.ts'
 
@@ -112,7 +112,7 @@ export class RemoteCluster {
   /** Number of known delegating records. */
   get records(): number {
     let count = 0
-    for (const record of this.#informer.objects()) if (isOurs(record)) count++
+    for (const object of this.#informer.objects()) if (isOurs(object)) count++
     return count
   }
 
@@ -171,12 +171,12 @@ export class RemoteCluster {
   #createReconciler(cluster: string): RemoteReconciler {
     const { local, writer, mutex, owners, ownUid } = this.#parts
     const remote = {
-      record: (key: string) => this.#cache.get(key),
+      record: (key: string) => viewOf(this.#cache.get(key)),
       sourcesOf: (key: string) => this.#sources.of(key),
     }
-    const writeStatus = (record: ApiObject, status: ApiObject) => this.#writeStatus(record, status)
+    const writeStatus = this.#writeStatus.bind(this)
     const { clock } = this.#means
-    const here = { view: local, writer, mutex: mutex, owners, clock, ownUid }
+    const here = { view: local, writer, mutex, owners, clock, ownUid }
     return new RemoteReconciler({ ...here, remote, writeStatus, cluster })
   }
 
@@ -193,14 +193,15 @@ export class RemoteCluster {
     this.#stops.push(
       owners.watch(this.#informer, name),
       this.#informer.subscribe({
-        onAdd: (key, record) => this.#sources.add(key, record),
-        onUpdate: (key, record, before) => {
-          this.#sources.remove(key, before)
-          this.#sources.add(key, record)
+        onAdd: (_, object) => this.#sources.add(new DnsRecordView(object)),
+        onUpdate: (_, object, before) => {
+          this.#sources.remove(new DnsRecordView(before))
+          this.#sources.add(new DnsRecordView(object))
         },
-        onDelete: (key, before) => {
-          this.#sources.remove(key, before)
-          if (isOurs(before)) this.#queue.add(SWEEP + authoritativeKey(before))
+        onDelete: (_, before) => {
+          const record = new DnsRecordView(before)
+          this.#sources.remove(record)
+          if (record.role === 'delegating') this.#queue.add(SWEEP + authoritativeKey(record))
         },
         onReturn: () => this.#queue.retryFailed(),
       }),
@@ -209,15 +210,15 @@ export class RemoteCluster {
         secrets: secretInformer,
         cache: this.#cache,
         owners,
-        onEvent: onEvent,
+        onEvent,
       }),
       recordInformer.subscribe({
-        onAdd: (key, record) => this.#reconsider(key, record),
-        onUpdate: (key, record, before) => {
-          const [now, then] = [metadataOf(record), metadataOf(before)]
-          if (now.generation !== then.generation) this.#reconsider(key, record)
+        onAdd: (key, object) => this.#reconsider(key, object),
+        onUpdate: (key, object, before) => {
+          const isChanged = metadataOf(object).generation !== metadataOf(before).generation
+          if (isChanged) this.#reconsider(key, object)
         },
-        onDelete: (key, record) => this.#reconsider(key, record),
+        onDelete: (key, object) => this.#reconsider(key, object),
         onReturn: () => this.#queue.retryFailed(),
       }),
     )
@@ -225,8 +226,8 @@ export class RemoteCluster {
   }
 
   /** Reconciles the owners in that cluster of an authoritative record of ours that has changed. */
-  #reconsider(key: string, record: ApiObject): void {
-    if (!isAuthoritative(record)) return
+  #reconsider(key: string, object: ApiObject): void {
+    if (roleOf(object) !== 'authoritative') return
     for (const source of this.#sources.of(key)) this.#queue.add(source)
     this.#queue.add(SWEEP + key)
   }
@@ -251,10 +252,11 @@ export class RemoteCluster {
     return { againMs: requeueAfterMs(undefined, this.#parts.bounds) }
   }
 
-  async #writeStatus(record: ApiObject, status: ApiObject): Promise<void> {
+  async #writeStatus(record: DnsRecordView, status: ApiObject): Promise<void> {
     const { mayWrite, ownUid } = this.#parts
     if (!mayWrite()) throw new NotLeadingError()
-    const { name = '', namespace = '', uid = '' } = metadataOf(record)
+    const { name, namespace, uid } = record
+    const ref = refOf(record)
     const object = {
       apiVersion: API_VERSION,
       kind: 'DNSRecord',
@@ -262,14 +264,13 @@ export class RemoteCluster {
       status: { remoteRecordStatuses: { [ownUid]: status } },
     }
     try {
-      this.#cache.noteWritten(await this.#objects.applyStatus(refOf(record), object))
+      this.#cache.noteWritten(await this.#objects.applyStatus(ref, object))
     } catch (error) {
-      const ref = refOf(record)
       // A definition without a status subresource causes the same error for an object that exists.
       const isGone = isNotFound(error, ref) && (await this.#objects.get(ref)) === undefined
       if (!isGone) throw error
       // The record was released meanwhile.
-      this.#cache.noteDeleted(record)
+      this.#cache.noteDeleted(record.object)
     }
   }
 
@@ -293,8 +294,12 @@ function trimRemote(record: ApiObject): ApiObject {
   return { metadata: { name, namespace, uid, resourceVersion } }
 }
 
-function isOurs(record: ApiObject): boolean {
-  return isDelegating(record) && !isDerived(record)
+function isOurs(object: ApiObject): boolean {
+  return roleOf(object) === 'delegating'
+}
+
+function viewOf(object: ApiObject | undefined): DnsRecordView | undefined {
+  return object && new DnsRecordView(object)
 }
 
 function prefixed(log: Logger, name: string): Logger {

@@ -9,7 +9,7 @@ import type { OwnerIndex } from '../delegation/owner-index.ts'
 import type { Writer } from '../plan/write.ts'
 import { secretText } from '../provider/secret-data.ts'
 import type { RequeueBounds } from '../reconcile/requeue.ts'
-import { mappingOf, metadataOf } from '../record/object.ts'
+import { mappingOf, metadataOf } from '../record/fields.ts'
 import { shortHash } from '../record/short-hash.ts'
 import { OrphanCollector } from './orphan-collector.ts'
 import { NOT_REACHED, RemoteCluster } from './remote-cluster.ts'
@@ -107,7 +107,7 @@ export class RemoteClusters {
       view: local,
       records: local.recordInformer,
       writer,
-      mutex: mutex,
+      mutex,
       clock,
       timers,
       log,
@@ -207,7 +207,7 @@ export class RemoteClusters {
     const { id = '', reported = '' } = this.#entries.get(key) ?? {}
     this.#drop(key)
     const name = textOf(metadataOf(secret), 'name')
-    const entry: Entry = { secret, name, cluster: undefined, id, problem: '', reported: reported }
+    const entry: Entry = { secret, name, cluster: undefined, id, problem: '', reported }
     this.#entries.set(key, entry)
     const config = scanInlineKubeconfig(secretText(secret, KEY))
     if (typeof config === 'string') entry.problem = `its kubeconfig ${config}`

@@ -1,4 +1,4 @@
-import { type ApiObject, isObject, type JsonValue, textOf } from '../../kube/api.ts'
+import { type ApiObject, textOf } from '../../kube/api.ts'
 
 /** Reasons of Kuadrant's operator, so that clients that wait for one of them still find it. */
 export const REASONS = {
@@ -133,14 +133,13 @@ export function healthyCondition(
  */
 export function printConditions(
   wanted: readonly Condition[],
-  present: JsonValue | undefined,
+  present: readonly ApiObject[],
   observedGeneration: number,
   nowMs: number,
 ): readonly ApiObject[] {
-  const known = Array.isArray(present) ? present.filter(isObject) : []
   return wanted.map(({ type, isTrue, reason, message }) => {
     const status = isTrue ? 'True' : 'False'
-    const before = known.find((one) => one.type === type && one.status === status)
+    const before = present.find((one) => one.type === type && one.status === status)
     const lastTransitionTime = textOf(before, 'lastTransitionTime') || printTime(nowMs)
     const clipped = clipMessage(message)
     return { type, status, reason, message: clipped, observedGeneration, lastTransitionTime }

@@ -5,10 +5,10 @@ import { type ApiObject, isObject, type JsonValue, textOf } from '../../kube/api
 import { cutToFit } from '../../peering/merge/cut-to-fit.ts'
 import { groupBy } from '../../peering/merge/part.ts'
 import type { Generation, PeerEndpoint, SiteState } from '../../peering/peer-endpoint.ts'
-import type { KnownPeers } from '../peers/peer-state-store.ts'
+import type { KnownPeer } from '../peers/peer-state-store.ts'
 import type { PeerState } from '../peers/peers.ts'
 import { printSpecEndpoint } from '../record/endpoint-text.ts'
-import { itemsOf } from '../record/object.ts'
+import { itemsOf, textsOf } from '../record/fields.ts'
 import { printTime } from './conditions.ts'
 
 /**
@@ -41,25 +41,25 @@ export interface PrintPeersParts {
  */
 export function printPeers(
   addresses: readonly string[],
-  known: ReadonlyMap<string, KnownPeers>,
+  known: ReadonlyMap<string, KnownPeer>,
   { form, roomOctets }: PrintPeersParts,
 ): readonly ApiObject[] {
-  const sharesOf = (page: KnownPeers | undefined) => page?.word?.siteStates ?? []
-  const all = addresses.flatMap((address) => sharesOf(known.get(address)))
-  const kept = keepFitting(all, roomOctets)
-  const relayed = new Set(all.filter(hasEndpoints).map(({ site }) => site))
+  const statesOf = (peer: KnownPeer | undefined) => peer?.state?.siteStates ?? []
+  const all = addresses.flatMap((address) => statesOf(known.get(address)))
+  const cut = cutToRoom(all, roomOctets)
+  const reported = new Set(all.filter(hasEndpoints).map(({ site }) => site))
   return addresses.flatMap((address) => {
-    const page = known.get(address)
-    if (page === undefined) return []
-    const siteStates = sharesOf(page).flatMap((siteState) => {
-      if (!hasEndpoints(siteState)) return saysNone(siteState, page, relayed) ? [siteState] : []
-      return [kept.get(siteState) ?? siteState].filter(hasEndpoints)
+    const peer = known.get(address)
+    if (peer === undefined) return []
+    const siteStates = statesOf(peer).flatMap((siteState) => {
+      if (!hasEndpoints(siteState)) return isNeeded(siteState, peer, reported) ? [siteState] : []
+      return [cut.get(siteState) ?? siteState].filter(hasEndpoints)
     })
-    if (siteStates.length === 0) return [printPeer(address, page, undefined)]
+    if (siteStates.length === 0) return [printPeer(address, peer, undefined)]
     const isMarked = (siteState: SiteState): boolean =>
       form === 'whole' && siteState.isOwn !== isOwnUnmarked(siteStates.length)
     return siteStates.map((siteState) => {
-      const printed = printPeer(address, page, siteState)
+      const printed = printPeer(address, peer, siteState)
       return isMarked(siteState) ? { ...printed, relayed: !siteState.isOwn } : printed
     })
   })
@@ -74,8 +74,8 @@ function hasEndpoints({ endpoints }: SiteState): boolean {
  * site, or may while the peer is silent. Doing this for all live peers would cause a write for each
  * record that they lack.
  */
-function saysNone(siteState: SiteState, page: KnownPeers, relayed: ReadonlySet<string>): boolean {
-  return siteState.isOwn && (page.reason !== '' || relayed.has(siteState.site))
+function isNeeded(emptyState: SiteState, peer: KnownPeer, reported: ReadonlySet<string>): boolean {
+  return emptyState.isOwn && (peer.reason !== '' || reported.has(emptyState.site))
 }
 
 /**
@@ -86,51 +86,62 @@ function isOwnUnmarked(sites: number): boolean {
 }
 
 /** The site states that must be cut to fit into `octets`, each with its cut form. */
-function keepFitting(
+function cutToRoom(
   siteStates: readonly SiteState[],
   octets: number,
 ): ReadonlyMap<SiteState, SiteState> {
   const parts = siteStates.flatMap(({ endpoints, generation, exporter }) =>
-    endpoints.map((endpoint) => ({ endpoint, generation, exporter: exporter, isExpired: false })),
+    endpoints.map((endpoint) => ({ endpoint, generation, exporter, isExpired: false })),
   )
   const fitting = cutToFit(parts, { endpoints: parts.length, octets })
   if (fitting.leftOut.length === 0) return new Map()
   const fits = new Set(fitting.parts.map((part) => part.endpoint))
   return new Map(
     siteStates.map((siteState) => {
-      return [
-        siteState,
-        { ...siteState, endpoints: siteState.endpoints.filter((one) => fits.has(one)) },
-      ]
+      const endpoints = siteState.endpoints.filter((one) => fits.has(one))
+      return [siteState, { ...siteState, endpoints }]
     }),
   )
 }
 
-function printPeer(address: string, page: KnownPeers, siteState: SiteState | undefined): ApiObject {
-  const { word, reason } = page
-  const state = reason === '' ? 'Live' : word === undefined ? 'Unknown' : 'Silent'
-  const isSilent = reason !== ''
+function printPeer(
+  address: string,
+  { state, reason }: KnownPeer,
+  siteState: SiteState | undefined,
+): ApiObject {
+  const endpoints = siteState?.endpoints ?? []
   return {
     address,
-    state,
-    ...(word === undefined ? {} : { generation: siteState?.generation ?? word.generation }),
+    state: presenceOf(state, reason),
+    ...(state === undefined ? {} : { generation: siteState?.generation ?? state.generation }),
     ...(siteState === undefined ? {} : { site: siteState.site }),
-    ...(isSilent && word !== undefined ? { lastSeenTime: printTime(word.seenTimeMs) } : {}),
-    ...(isSilent && word?.serial !== undefined ? { serial: word.serial } : {}),
-    ...(isSilent ? { message: reason } : {}),
-    endpoints: (siteState?.endpoints ?? []).map((one) => printExported(one, siteState!.generation)),
+    ...(reason === '' ? {} : { ...printLastSeen(state), message: reason }),
+    endpoints: endpoints.map((one) => printExported(one, siteState!.generation)),
   }
+}
+
+function presenceOf(state: PeerState | undefined, reason: string): string {
+  if (reason === '') return 'Live'
+  return state === undefined ? 'Unknown' : 'Silent'
+}
+
+/** When a silent peer was last seen, and the serial of its zone then. */
+function printLastSeen(state: PeerState | undefined): ApiObject {
+  if (state === undefined) return {}
+  const { seenTimeMs, serial } = state
+  const lastSeenTime = printTime(seenTimeMs)
+  return serial === undefined ? { lastSeenTime } : { lastSeenTime, serial }
 }
 
 function printExported(endpoint: PeerEndpoint, generation: Generation): ApiObject {
   const printed = printSpecEndpoint(endpoint)
   const { health, sinceSeconds } = endpoint
-  const kept = itemsOf(printed, 'providerSpecific')
-  const said: ApiObject[] = health === 'unknown' ? [] : [{ name: 'health', value: health }]
+  const steering = itemsOf(printed, 'providerSpecific')
+  const report: ApiObject[] = health === 'unknown' ? [] : [{ name: 'health', value: health }]
   // A peer of generation v1 does not report when an endpoint changed: its time would be that of the
   // query.
-  if (generation === 'v2') said.push({ name: 'since', value: String(sinceSeconds) })
-  const providerSpecific = [...kept, ...said]
+  if (generation === 'v2') report.push({ name: 'since', value: String(sinceSeconds) })
+  const providerSpecific = [...steering, ...report]
   return providerSpecific.length === 0 ? printed : { ...printed, providerSpecific }
 }
 
@@ -142,17 +153,17 @@ export function scanPeers(
   peers: JsonValue | undefined,
   rootHost: string,
   clock: Clock,
-): ReadonlyMap<string, KnownPeers> {
-  const found = new Map<string, KnownPeers>()
+): ReadonlyMap<string, KnownPeer> {
+  const found = new Map<string, KnownPeer>()
   const objects = Array.isArray(peers) ? peers.filter(isObject) : []
   for (const [address, items] of groupBy(objects, (peer) => textOf(peer, 'address'))) {
     if (address === '') continue
     const isOwn = isOwnUnmarked(items.filter((item) => textOf(item, 'site') !== '').length)
-    const words = items.map((item) => scanPeerState(item, { rootHost, isOwn }, clock))
-    const last = words.at(-1)
-    const siteStates = words.flatMap((word) => word?.siteStates ?? [])
+    const states = items.map((item) => scanPeerState(item, { rootHost, isOwn }, clock))
+    const last = states.at(-1)
+    const siteStates = states.flatMap((state) => state?.siteStates ?? [])
     const reason = textOf(items.at(-1)!, 'message')
-    found.set(address, { word: last && { ...last, siteStates: siteStates }, reason })
+    found.set(address, { state: last && { ...last, siteStates }, reason })
   }
   return found
 }
@@ -173,12 +184,16 @@ function scanPeerState(
   const endpoints = itemsOf(peer, 'endpoints')
     .map((endpoint) => scanExported(endpoint, site, rootHost))
     .filter((endpoint) => endpoint !== undefined)
-  const isSaid = typeof peer.relayed === 'boolean'
-  const from = { site, exporter: textOf(peer, 'address'), isOwn: isSaid ? !peer.relayed : isOwn }
+  const isMarked = typeof peer.relayed === 'boolean'
+  const source = {
+    site,
+    exporter: textOf(peer, 'address'),
+    isOwn: isMarked ? !peer.relayed : isOwn,
+  }
   const siteStates: SiteState[] =
-    site === '' ? [] : [{ ...from, rootHost, endpoints, seenMs, generation }]
+    site === '' ? [] : [{ ...source, rootHost, endpoints, seenMs, generation }]
   const serial = typeof peer.serial === 'number' ? peer.serial : undefined
-  return { siteStates: siteStates, ...moment, generation, serial, problems: [] }
+  return { siteStates, ...moment, generation, serial, problems: [] }
 }
 
 /** Parses an endpoint of a spec or of `status.peers`; undefined if it has no targets. */
@@ -187,9 +202,9 @@ export function scanExported(
   site: string,
   rootHost: string,
 ): PeerEndpoint | undefined {
-  const { targets, recordTTL } = endpoint
-  const texts = Array.isArray(targets) ? targets.filter((one) => typeof one === 'string') : []
-  if (texts.length === 0) return undefined
+  const { recordTTL } = endpoint
+  const targets = textsOf(endpoint, 'targets')
+  if (targets.length === 0) return undefined
   const valuesOf = (name: string): string[] =>
     itemsOf(endpoint, 'providerSpecific')
       .filter((one) => one.name === name)
@@ -211,7 +226,7 @@ export function scanExported(
       codes.includes('*') ||
       valuesOf('default').includes('true') ||
       (codes.length > 0 && setIdentifier === DEFAULT_SET_IDENTIFIER),
-    targets: texts,
+    targets,
     health: health === 'up' || health === 'down' ? health : 'unknown',
     sinceSeconds: Number(valuesOf('since')[0] ?? 0),
   }

@@ -1,7 +1,6 @@
 import type { Moment } from '../../base/moment.ts'
-import type { ApiObject } from '../../kube/api.ts'
-import type { KnownPeers } from '../peers/peer-state-store.ts'
-import { itemsOf, mappingOf } from '../record/object.ts'
+import type { KnownPeer } from '../peers/peer-state-store.ts'
+import type { DnsRecordView } from '../record/record-view.ts'
 import { scanExported } from './peer-status.ts'
 
 /**
@@ -10,26 +9,27 @@ import { scanExported } from './peer-status.ts'
  * removed before its peer was queried. The peer's first report replaces this state.
  */
 export function seedFromMerged(
-  merged: ApiObject,
+  merged: DnsRecordView,
   rootHost: string,
   addresses: readonly string[],
   moment: Moment,
-): ReadonlyMap<string, KnownPeers> {
-  const printed = itemsOf(mappingOf(merged, 'spec'), 'endpoints')
+): ReadonlyMap<string, KnownPeer> {
+  const printed = merged.endpointObjects
   return new Map(
     addresses.map((address) => {
       const endpoints = printed
         .map((endpoint) => scanExported(endpoint, address, rootHost))
         .filter((endpoint) => endpoint !== undefined)
       const { seenMs } = moment
-      const from = { site: address, exporter: address, isOwn: true }
-      const siteState = { ...from, seenMs, generation: 'v1' as const, rootHost, endpoints }
-      const about = { generation: 'v1' as const, serial: undefined, problems: [] }
-      const word = { ...moment, ...about, siteStates: [siteState] }
-      return [address, { word, reason: ADOPTED }]
+      const generation = 'v1' as const
+      const source = { site: address, exporter: address, isOwn: true }
+      const siteState = { ...source, seenMs, generation, rootHost, endpoints }
+      const siteStates = [siteState]
+      const state = { ...moment, generation, serial: undefined, problems: [], siteStates }
+      return [address, { state, reason: ASSUMED }]
     }),
   )
 }
 
 /** The reason shown for a peer with such an assumed state. */
-const ADOPTED = 'not heard yet'
+const ASSUMED = 'not heard yet'

@@ -1,6 +1,6 @@
-import { type ApiObject, type JsonValue, textOf } from '../../kube/api.ts'
-import { isSame, itemsOf, mappingOf, metadataOf } from '../record/object.ts'
-import { shortHash } from '../record/short-hash.ts'
+import type { ApiObject, JsonValue } from '../../kube/api.ts'
+import { isSame, itemsOf } from '../record/fields.ts'
+import type { DnsRecordView } from '../record/record-view.ts'
 import { type Condition, printConditions } from './conditions.ts'
 
 /** Fields of the status that the operator owns, in addition to the conditions. */
@@ -31,53 +31,42 @@ const CONDITION_TYPES: readonly (JsonValue | undefined)[] = [
  * so are conditions of types that `conditions` does not contain.
  */
 export function composeStatus(
-  record: ApiObject,
+  record: DnsRecordView,
   conditions: readonly Condition[],
   changes: StatusFields,
   nowMs: number,
 ): ApiObject {
-  const present = mappingOf(record, 'status')
-  const { generation } = metadataOf(record)
-  const observedGeneration = typeof generation === 'number' ? generation : 0
-  const kept = ownConditions(present).filter((one) => !conditions.some((c) => c.type === one.type))
-  const status: { [key: string]: JsonValue } = {}
+  const { status: present, generation: observedGeneration } = record
   const wanted: StatusFields = { ...changes, observedGeneration }
+  const status: { [key: string]: JsonValue } = {}
   for (const field of FIELDS) {
     const value = field in wanted ? wanted[field] : present[field]
     if (value !== undefined) status[field] = value
   }
-  const printed = printConditions(conditions, present.conditions, observedGeneration, nowMs)
+  const printed = printConditions(conditions, record.conditions, observedGeneration, nowMs)
+  const kept = ownConditions(record).filter((one) => !conditions.some((c) => c.type === one.type))
   status.conditions = [...printed, ...kept]
   return status
 }
 
 /** True if applying `status` would not change the record. */
-export function isStatusInPlace(record: ApiObject, status: ApiObject): boolean {
-  const present = mappingOf(record, 'status')
-  const isEqual = FIELDS.every((field) => isSame(present[field], status[field]))
-  const [now, wanted] = [ownConditions(present), itemsOf(status, 'conditions')]
+export function isStatusInPlace(record: DnsRecordView, status: ApiObject): boolean {
+  if (!FIELDS.every((field) => isSame(record.status[field], status[field]))) return false
+  const [present, wanted] = [ownConditions(record), itemsOf(status, 'conditions')]
   return (
-    isEqual &&
-    now.length === wanted.length &&
-    wanted.every((one) =>
-      isSame(
-        one,
-        now.find(({ type }) => type === one.type),
-      ),
-    )
+    present.length === wanted.length &&
+    wanted.every((one) => {
+      const existing = present.find(({ type }) => type === one.type)
+      return isSame(one, existing)
+    })
   )
 }
 
-/** Characters that would change how a registry note is parsed. */
-const UNFIT_ID = /[^\x21-\x7e]|[,"\\]|&&/
-
-/** The owner id of a record among the owners of the same names. */
-export function ownerIdOf(record: ApiObject): string {
-  const given = textOf(mappingOf(record, 'spec'), 'ownerID')
-  if (given === '') return shortHash(textOf(metadataOf(record), 'uid'))
-  return UNFIT_ID.test(given) ? shortHash(given) : given
+/** The number of changes to a record's published endpoints, for its status. */
+export function countWrites({ writeCounter }: DnsRecordView, isChanged: boolean): number {
+  return isChanged ? writeCounter + 1 : writeCounter
 }
 
-function ownConditions(status: ApiObject): readonly ApiObject[] {
-  return itemsOf(status, 'conditions').filter(({ type }) => CONDITION_TYPES.includes(type))
+function ownConditions({ conditions }: DnsRecordView): readonly ApiObject[] {
+  return conditions.filter(({ type }) => CONDITION_TYPES.includes(type))
 }

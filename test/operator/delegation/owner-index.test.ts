@@ -2,6 +2,7 @@ import t from 'tap'
 import type { ApiObject } from '../../../src/kube/api.ts'
 import type { InformerListener } from '../../../src/kube/informer.ts'
 import { OwnerIndex } from '../../../src/operator/delegation/owner-index.ts'
+import { DnsRecordView } from '../../../src/operator/record/record-view.ts'
 import { AUTHORITATIVE } from '../../support/delegation-fixture.ts'
 import { dnsRecord } from '../../support/operator-objects.ts'
 
@@ -90,7 +91,7 @@ t.test('of several records with one owner id the older one has it', async (t) =>
     const ours = record({ uid: 'ours', second: 1 })
     here.put('a/app', ours)
     boston.put('a/app', other)
-    t.equal(book.rivalOf(ours), rival, name)
+    t.equal(book.rivalOf(new DnsRecordView(ours)), rival, name)
   }
 })
 
@@ -106,13 +107,13 @@ t.test("who is gone is nobody's rival, and it is told", async (t) => {
   here.put('a/app', ours)
   boston.put('a/app', record({ uid: 'b', second: 1 }))
   milan.put('a/app', record({ uid: 'm', second: 2 }))
-  t.equal(book.rivalOf(ours), 'a/app of cluster boston')
+  t.equal(book.rivalOf(new DnsRecordView(ours)), 'a/app of cluster boston')
   boston.put('a/app', record({ uid: 'b', second: 1, spec: { ownerID: 'other-id' } }))
-  t.equal(book.rivalOf(ours), 'a/app of cluster milan')
+  t.equal(book.rivalOf(new DnsRecordView(ours)), 'a/app of cluster milan')
   boston.delete('a/app')
   t.strictSame(gone, [`a/${AUTHORITATIVE}`])
   endMilan()
-  t.equal(book.rivalOf(ours), '', 'a cluster that is not followed any more')
+  t.equal(book.rivalOf(new DnsRecordView(ours)), '', 'a cluster that is not followed any more')
   end()
   here.delete('a/app')
   t.strictSame(gone, [`a/${AUTHORITATIVE}`])

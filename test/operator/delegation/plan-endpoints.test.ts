@@ -5,6 +5,7 @@ import {
   type DesiredEndpoints,
   planEndpoints,
 } from '../../../src/operator/delegation/plan-endpoints.ts'
+import { readSpecEndpoints, type SpecEndpoint } from '../../../src/operator/record/spec-endpoint.ts'
 
 const HOST = 'example.com'
 
@@ -49,10 +50,10 @@ function notes(endpoints: readonly ApiObject[]): number {
 class Shared {
   endpoints: readonly ApiObject[] = []
   writes = 0
-  readonly previous = new Map<string, readonly ApiObject[]>()
+  readonly previous = new Map<string, readonly SpecEndpoint[]>()
 
   write(owner: string, texts: readonly string[], rootHost = HOST) {
-    const desired = texts.map(endpoint)
+    const desired = readSpecEndpoints(texts.map(endpoint))
     const wish: DesiredEndpoints = {
       owner,
       group: '',
@@ -61,7 +62,7 @@ class Shared {
       desired,
       previous: this.previous.get(owner) ?? [],
     }
-    const plan = planEndpoints(this.endpoints, wish)
+    const plan = planEndpoints(readSpecEndpoints(this.endpoints), wish)
     if (plan.isChanged) this.writes++
     this.endpoints = plan.endpoints
     if (plan.conflicts.length === 0) this.previous.set(owner, desired)
@@ -281,13 +282,16 @@ t.test('what owners make of a record', async (t) => {
 t.test('what belongs to nobody stays, and nobody gets it', async (t) => {
   const current = [endpoint('foo A 1.1.1.1')]
   const wish = { owner: O1, group: '', cluster: '', rootHost: HOST, previous: [] }
-  const plan = planEndpoints(current, { ...wish, desired: [endpoint('foo A 2.2.2.2')] })
+  const plan = planEndpoints(readSpecEndpoints(current), {
+    ...wish,
+    desired: readSpecEndpoints([endpoint('foo A 2.2.2.2')]),
+  })
   t.strictSame(plan.conflicts, [
     "owner conflict, cannot update endpoint 'foo.example.com' with owner when existing endpoint is not owned",
   ])
   t.notOk(plan.isChanged)
-  t.equal(plan.endpoints, current)
-  t.notOk(planEndpoints(current, { ...wish, desired: [] }).isChanged)
+  t.strictSame(plan.endpoints, current)
+  t.notOk(planEndpoints(readSpecEndpoints(current), { ...wish, desired: [] }).isChanged)
 })
 
 /** As upstream writes them: notes that tell the owner alone. */
@@ -305,18 +309,25 @@ function upstream(owner: string, hash: string, text: string): ApiObject[] {
 t.test('what another operator noted is kept as it stands', async (t) => {
   const current = upstream('owner1', '2tqs20a7', 'foo A 1.1.1.1')
   const wish = { owner: O2, group: '', cluster: '', rootHost: HOST, previous: [] }
-  const { endpoints, conflicts } = planEndpoints(current, {
+  const { endpoints, conflicts } = planEndpoints(readSpecEndpoints(current), {
     ...wish,
-    desired: [endpoint('foo A 2.2.2.2')],
+    desired: readSpecEndpoints([endpoint('foo A 2.2.2.2')]),
   })
   t.strictSame(conflicts, [])
   t.strictSame(served(endpoints), [`foo A 1.1.1.1,2.2.2.2 of owner1&&${O2}`])
   t.ok(endpoints.includes(current[1]!))
-  const gone = planEndpoints(endpoints, { ...wish, desired: [] })
+  const gone = planEndpoints(readSpecEndpoints(endpoints), { ...wish, desired: [] })
   t.strictSame(served(gone.endpoints), ['foo A 1.1.1.1 of owner1'])
   t.strictSame(gone.endpoints[1], current[1])
-  const first = { ...wish, owner: 'owner1', desired: [], previous: [endpoint('foo A 1.1.1.1')] }
-  t.strictSame(served(planEndpoints(endpoints, first).endpoints), [`foo A 2.2.2.2 of ${O2}`])
+  const first = {
+    ...wish,
+    owner: 'owner1',
+    desired: [],
+    previous: readSpecEndpoints([endpoint('foo A 1.1.1.1')]),
+  }
+  t.strictSame(served(planEndpoints(readSpecEndpoints(endpoints), first).endpoints), [
+    `foo A 2.2.2.2 of ${O2}`,
+  ])
 })
 
 t.test('an old note of several owners loses the one that goes', async (t) => {
@@ -331,9 +342,9 @@ t.test('an old note of several owners loses the one that goes', async (t) => {
     group: '',
     cluster: '',
     rootHost: HOST,
-    previous: [endpoint('foo A 2.2.2.2')],
+    previous: readSpecEndpoints([endpoint('foo A 2.2.2.2')]),
   }
-  const plan = planEndpoints(current, { ...wish, desired: [] })
+  const plan = planEndpoints(readSpecEndpoints(current), { ...wish, desired: [] })
   t.strictSame(served(plan.endpoints), ['foo A 1.1.1.1 of o1'])
   t.match(plan.endpoints[1]!.targets, [
     '"heritage=external-dns,external-dns/owner=o1,external-dns/version=1"',
@@ -349,9 +360,9 @@ t.test('the owners of the host itself are told', async (t) => {
 
 t.test('text of objects is on one line of a message', async (t) => {
   const current = [{ ...endpoint('foo A 1.1.1.1'), dnsName: 'foo\n.example.com' }]
-  const desired = [{ ...endpoint('foo A 1.1.1.1'), dnsName: 'foo\n.example.com' }]
+  const desired = readSpecEndpoints(current)
   const wish = { owner: O1, group: '', cluster: '', rootHost: HOST, previous: [], desired }
-  t.match(planEndpoints(current, wish).conflicts, [/'foo\\n.example.com'/])
+  t.match(planEndpoints(readSpecEndpoints(current), wish).conflicts, [/'foo\\n.example.com'/])
 })
 
 const TEXTS = fc

@@ -44,10 +44,17 @@ t.test("it is let go with another operator's finalizer on it", async (t) => {
   fixture.delegate('app', [address(HOST, '192.0.2.1')])
   await fixture.settle()
   fixture.cluster.records.delete('a/app')
-  const record = fixture.cluster.record(`a/${AUTHORITATIVE}`)!
+  const record = fixture.cluster.stored(`a/${AUTHORITATIVE}`)!
   const metadata = { ...(record.metadata as object), finalizers: ['kuadrant.io/dns-record'] }
   fixture.cluster.put({ ...record, metadata })
   fixture.cluster.markDeleted(`a/${AUTHORITATIVE}`)
   t.strictSame(await fixture.settle(), [`unhold ${AUTHORITATIVE}`])
   t.strictSame([...fixture.cluster.records.keys()], [])
+})
+
+t.test('a host in upper case settles: its labels come from the host as written', async (t) => {
+  const fixture = new DelegationFixture()
+  fixture.delegate('app', [address('App.K.example.com', '192.0.2.1')], 'App.K.example.com')
+  await fixture.settle()
+  t.match(fixture.condition('app'), /^True ProviderSuccess/)
 })

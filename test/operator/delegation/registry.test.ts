@@ -6,7 +6,7 @@ import {
   type RegistryNote,
   scanNotes,
 } from '../../../src/operator/delegation/registry.ts'
-import { readSpecEndpoints } from '../../../src/operator/delegation/spec-endpoint.ts'
+import { readSpecEndpoints } from '../../../src/operator/record/spec-endpoint.ts'
 
 const read = (object: ApiObject) => readSpecEndpoints([object])[0]!
 const CLAIM: RegistryNote = {

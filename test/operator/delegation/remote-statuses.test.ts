@@ -1,11 +1,11 @@
 import t from 'tap'
 import type { ApiObject } from '../../../src/kube/api.ts'
 import {
-  asSeenByCluster,
   decideRemotes,
   decideRemoval,
   isReadyForDelegation,
 } from '../../../src/operator/delegation/remote-statuses.ts'
+import { DnsRecordView } from '../../../src/operator/record/record-view.ts'
 import { dnsRecord } from '../../support/operator-objects.ts'
 
 const DELETED_MS = Date.parse('2026-02-01T00:00:00Z')
@@ -20,8 +20,8 @@ function word(status: string, reason: string, message = '', observedGeneration =
 const READY = word('True', 'ProviderSuccess', 'a')
 const REMOVED = word('False', 'ProviderEndpointsRemoved')
 
-function record(remoteRecordStatuses: ApiObject, metadata: ApiObject = {}): ApiObject {
-  return dnsRecord({ metadata, status: { remoteRecordStatuses } })
+function record(remoteRecordStatuses: ApiObject, metadata: ApiObject = {}): DnsRecordView {
+  return new DnsRecordView(dnsRecord({ metadata, status: { remoteRecordStatuses } }))
 }
 
 t.test('a record is ready once all clusters that took it up have it as it is now', (t) => {
@@ -29,7 +29,7 @@ t.test('a record is ready once all clusters that took it up have it as it is now
     {
       name: 'nobody took it up',
       given: {},
-      want: 'False AwaitingValidation: Awaiting validation: no other cluster has taken it up',
+      want: 'False AwaitingValidation: Awaiting validation: no other cluster has reconciled it',
     },
     {
       name: 'all have it',
@@ -39,7 +39,7 @@ t.test('a record is ready once all clusters that took it up have it as it is now
     {
       name: 'one has what it was before',
       given: { a: READY, 'b-of-long-id': word('True', 'ProviderSuccess', 'a', 0) },
-      want: 'False AwaitingValidation: Awaiting validation: not looked at yet by cluster b-of-lon…',
+      want: 'False AwaitingValidation: Awaiting validation: not yet reconciled by cluster b-of-lon…',
     },
     {
       name: 'one complains',
@@ -54,17 +54,17 @@ t.test('a record is ready once all clusters that took it up have it as it is now
     {
       name: 'one says nothing that can be read',
       given: { a: { observedGeneration: 1, conditions: 'none', domainOwners: 7 } },
-      want: 'False ProviderError: cluster a: says nothing of it',
+      want: 'False ProviderError: cluster a: no message',
     },
     {
       name: 'something that is no status',
       given: { a: 'text' },
-      want: 'False AwaitingValidation: Awaiting validation: not looked at yet by cluster a',
+      want: 'False AwaitingValidation: Awaiting validation: not yet reconciled by cluster a',
     },
     {
       name: 'many are behind',
       given: Object.fromEntries([...'abcdefg'].map((one) => [one, {}])),
-      want: 'False AwaitingValidation: Awaiting validation: not looked at yet by clusters a, b, c, d, e and 2 more',
+      want: 'False AwaitingValidation: Awaiting validation: not yet reconciled by clusters a, b, c, d, e and 2 more',
     },
   ]
   for (const { name, given, want } of table) {
@@ -88,13 +88,13 @@ t.test('a deletion waits for clusters that took it up, and not for ever', (t) =>
       name: 'time is up',
       given: { a: READY, b: REMOVED },
       afterMs: HOUR_MS,
-      want: { kind: 'free', note: 'waited for in vain: cluster a' },
+      want: { kind: 'free', note: 'timed out waiting for cluster a' },
     },
     {
       name: 'it is to be let go',
       given: { a: READY },
       metadata: letGo,
-      want: { kind: 'free', note: 'not waited for, by its annotation: cluster a' },
+      want: { kind: 'free', note: 'annotation sextant.io/let-go: not waiting for cluster a' },
     },
     {
       name: 'the annotation says something else',
@@ -106,7 +106,7 @@ t.test('a deletion waits for clusters that took it up, and not for ever', (t) =>
       name: 'a time that is none holds nothing up',
       given: { a: READY },
       metadata: { deletionTimestamp: 'soon' },
-      want: { kind: 'free', note: 'waited for in vain: cluster a' },
+      want: { kind: 'free', note: 'timed out waiting for cluster a' },
     },
   ]
   for (const { name, given, afterMs = HOUR_MS - 1, metadata = {}, want } of table) {
@@ -118,11 +118,12 @@ t.test('a deletion waits for clusters that took it up, and not for ever', (t) =>
 
 t.test('a record has a face for each cluster', (t) => {
   const held = { type: 'ReadyForDelegation', status: 'True' }
-  const object = dnsRecord({ status: { conditions: [held], remoteRecordStatuses: { a: READY } } })
+  const status = { conditions: [held], remoteRecordStatuses: { a: READY } }
+  const object = new DnsRecordView(dnsRecord({ status }))
   t.ok(isReadyForDelegation(object))
-  t.strictSame(asSeenByCluster(object, 'a').status, READY)
-  t.strictSame(asSeenByCluster(object, 'b').status, {})
-  t.notOk(isReadyForDelegation(asSeenByCluster(object, 'a')))
-  t.strictSame(asSeenByCluster(object, 'a').spec, object.spec)
+  t.strictSame(object.asSeenByCluster('a').status, READY)
+  t.strictSame(object.asSeenByCluster('b').status, {})
+  t.notOk(isReadyForDelegation(object.asSeenByCluster('a')))
+  t.strictSame(object.asSeenByCluster('a').spec, object.spec)
   t.end()
 })

@@ -204,16 +204,16 @@ t.test('what a peer says is of the host that is asked for alone', (t) => {
   Object.assign(followers[0]!, { generation: 'v2', ...lastSeen(clock), serial: 9 })
   const about = { ...thisMoment(clock), generation: 'v2', serial: 9, problems: ['x: no name'] }
   t.strictSame(peer?.answerFor(APP), {
-    kind: 'said',
-    word: { ...about, siteStates: [siteStates[0]] },
+    kind: 'answered',
+    state: { ...about, siteStates: [siteStates[0]] },
   })
   t.strictSame(peer?.answerFor(`*.${APP}`), {
-    kind: 'said',
-    word: { ...about, siteStates: [siteStates[1]] },
+    kind: 'answered',
+    state: { ...about, siteStates: [siteStates[1]] },
   })
   t.strictSame(peer?.answerFor('x.example'), {
-    kind: 'said',
-    word: { ...about, siteStates: [], problems: [] },
+    kind: 'answered',
+    state: { ...about, siteStates: [], problems: [] },
   })
   t.end()
 })
@@ -229,10 +229,10 @@ t.test(
     t.strictSame(news.splice(0), ['a/one'], 'it is heard')
     follower.error = 'timeout'
     await pass(SILENT_AFTER_MS - 1001)
-    t.equal(peer?.answerFor(APP).kind, 'said', 'not yet')
+    t.equal(peer?.answerFor(APP).kind, 'answered', 'not yet')
     t.strictSame(news, [])
     await pass(1)
-    t.match(peer?.answerFor(APP), { kind: 'silent', reason: 'timeout', word: { siteStates: [] } })
+    t.match(peer?.answerFor(APP), { kind: 'silent', reason: 'timeout', state: { siteStates: [] } })
     await pass(60_000)
     t.strictSame(news.splice(0), ['a/one'])
     Object.assign(follower, { error: '', ...lastSeen(clock) })
@@ -247,7 +247,7 @@ t.test('a peer that never answers is silent after as long', async (t) => {
   followers[0]!.error = 'refused'
   t.equal(peer?.answerFor(APP).kind, 'pending')
   await pass(SILENT_AFTER_MS)
-  t.strictSame(peer?.answerFor(APP), { kind: 'silent', reason: 'refused', word: undefined })
+  t.strictSame(peer?.answerFor(APP), { kind: 'silent', reason: 'refused', state: undefined })
 })
 
 t.test('closing ends all', (t) => {
@@ -286,7 +286,7 @@ t.test('a clock that is set makes nobody silent, and nobody heard', async (t) =>
   Object.assign(follower, { generation: 'v2', ...lastSeen(clock), error: 'timeout' })
   clock.nowMs += 24 * 3600 * 1000
   await pass(1000)
-  t.equal(peer?.answerFor(APP).kind, 'said')
+  t.equal(peer?.answerFor(APP).kind, 'answered')
   clock.nowMs -= 365 * 24 * 3600 * 1000
   await pass(SILENT_AFTER_MS)
   t.equal(peer?.answerFor(APP).kind, 'silent')

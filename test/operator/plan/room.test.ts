@@ -1,6 +1,6 @@
 import t from 'tap'
 import type { ApiObject } from '../../../src/kube/api.ts'
-import type { KnownPeers } from '../../../src/operator/peers/peer-state-store.ts'
+import type { KnownPeer } from '../../../src/operator/peers/peer-state-store.ts'
 import { decide } from '../../../src/operator/plan/decide.ts'
 import {
   composeLocal,
@@ -8,7 +8,8 @@ import {
   roomForOthers,
 } from '../../../src/operator/plan/desired.ts'
 import { composeOwn } from '../../../src/operator/plan/own.ts'
-import { planPublish } from '../../../src/operator/plan/plan.ts'
+import { planPublish } from '../../../src/operator/plan/plan-publish.ts'
+import { DnsRecordView } from '../../../src/operator/record/record-view.ts'
 import { acceptedCondition } from '../../../src/operator/status/conditions.ts'
 import { printPeers } from '../../../src/operator/status/peer-status.ts'
 import { jsonOctets } from '../../../src/peering/merge/endpoint-octets.ts'
@@ -22,9 +23,10 @@ function publishingOf(spec: ApiObject) {
   const cluster = new ToyCluster()
   const zone = String(spec.rootHost ?? 'k.example.com').replace(/^.*?([^.]+\.[^.]+)$/, '$1')
   cluster.put(secret('a', 'coredns', { ZONES: zone, NAMESERVERS: '192.0.2.53' }))
-  const verdict = decide(dnsRecord({ spec }), cluster.secretsOf('a'), 'primary')
-  if (verdict.kind !== 'publish') throw new Error(JSON.stringify(verdict))
-  return verdict.publishing
+  const record = new DnsRecordView(dnsRecord({ spec }))
+  const action = decide(record, cluster.secretsOf('a'), 'primary')
+  if (action.kind !== 'publish') throw new Error(JSON.stringify(action))
+  return action.publishing
 }
 
 const endpointsOf = (host: string, count: number, characters: number): ApiObject[] =>
@@ -34,7 +36,7 @@ const endpointsOf = (host: string, count: number, characters: number): ApiObject
     targets: ['x'.repeat(characters)],
   }))
 
-function pageOf(site: string, exporter: string, count: number): KnownPeers {
+function pageOf(site: string, exporter: string, count: number): KnownPeer {
   const endpoints: PeerEndpoint[] = Array.from({ length: count }, (_, i) =>
     peerEndpoint({
       site,
@@ -47,19 +49,19 @@ function pageOf(site: string, exporter: string, count: number): KnownPeers {
   const share = { ...about, site, exporter, isOwn: true, rootHost: 'k.example.com', endpoints }
   return {
     reason: '',
-    word: { ...about, seenTimeMs: 1, serial: 1, problems: [], siteStates: [share] },
+    state: { ...about, seenTimeMs: 1, serial: 1, problems: [], siteStates: [share] },
   }
 }
 
 t.test('what is ours comes before what others tell', async (t) => {
   const small = publishingOf({})
-  t.equal(roomForOthers(small.object, []), 400_000)
+  t.equal(roomForOthers(small.record, []), 400_000)
   const large = publishingOf({ endpoints: endpointsOf('k.example.com', 200, 3000) })
   const { shared } = composeOwn(large, { site: 'e', health: HEALTHY, before: undefined, nowMs: 0 })
-  const room = roomForOthers(large.object, shared)
+  const room = roomForOthers(large.record, shared)
   t.ok(room > 0 && room < 100_000, String(room))
   // Spec, and in the status what is served and what peers say.
-  t.ok(2 * jsonOctets(large.object.spec) + 2 * room < OBJECT_OCTETS_MAX + 10_000)
+  t.ok(2 * jsonOctets(large.record.spec) + 2 * room < OBJECT_OCTETS_MAX + 10_000)
 })
 
 t.test('what peers say is cut to the room that there is, the same each time', async (t) => {
@@ -103,7 +105,7 @@ t.test(
     )
     t.match(plan.ready, {
       isTrue: true,
-      message: /it is not exported to other sites: its host is too long/,
+      message: /not exported to other sites: the host is too long/,
     })
   },
 )
@@ -112,8 +114,5 @@ t.test('what the API would not take is said before it is tried', async (t) => {
   const publishing = publishingOf({ endpoints: endpointsOf('k.example.com', 240, 3000) })
   const own = composeOwn(publishing, { site: 'e', health: HEALTHY, before: undefined, nowMs: 0 })
   const local = composeLocal(publishing, own.local)
-  t.match(
-    local,
-    /its gateway-local form has \d+ octets, of which an object can have 1300000; split/,
-  )
+  t.match(local, /gateway-local form has \d+ octets, at most 1300000 are allowed; split/)
 })

@@ -5,9 +5,10 @@ import {
   planProbes,
   withFreeNames,
 } from '../../../src/operator/probes/desired-probes.ts'
+import { DnsRecordView } from '../../../src/operator/record/record-view.ts'
 
-function record(spec: object, metadata: object = {}): ApiObject {
-  return {
+function record(spec: object, metadata: object = {}): DnsRecordView {
+  return new DnsRecordView({
     metadata: { name: 'app', namespace: 'team', uid: 'u-1', ...metadata },
     spec: {
       rootHost: 'app.k.example.com',
@@ -20,7 +21,7 @@ function record(spec: object, metadata: object = {}): ApiObject {
       ],
       ...spec,
     },
-  } as unknown as ApiObject
+  } as unknown as ApiObject)
 }
 
 const CHECK = {
@@ -72,7 +73,7 @@ t.test('a probe for each leaf', (t) => {
 })
 
 t.test('records that ask for none', (t) => {
-  const table: readonly { name: string; given: ApiObject; want: number }[] = [
+  const table: readonly { name: string; given: DnsRecordView; want: number }[] = [
     { name: 'without a health check', given: record({}), want: 0 },
     {
       name: 'on its way out',

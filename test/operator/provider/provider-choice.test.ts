@@ -1,6 +1,7 @@
 import t from 'tap'
 import type { ApiObject } from '../../../src/kube/api.ts'
 import { chooseProvider } from '../../../src/operator/provider/provider-choice.ts'
+import { DnsRecordView } from '../../../src/operator/record/record-view.ts'
 import { dnsRecord, secret } from '../../support/operator-objects.ts'
 
 const ZONES = { ZONES: 'k.example.com' }
@@ -87,7 +88,8 @@ t.test('the provider is the Secret that is named, else the default one', (t) => 
     },
   ]
   for (const { name, record, secrets, want } of table) {
-    t.match(chooseProvider(record, among(secrets)), want, name)
+    const { providerName } = new DnsRecordView(record)
+    t.match(chooseProvider(providerName, among(secrets)), want, name)
   }
   t.end()
 })

@@ -82,7 +82,7 @@ class OperatorFixture {
     await this.#reconciler.reconcile(key)
     const again = this.cluster.takeWrites()
     if (again.length > 0) throw new Error(`a second look wrote ${again}`)
-    const merged = this.cluster.record(key.replace('/', '/merged-'))
+    const merged = this.cluster.stored(key.replace('/', '/merged-'))
     const endpoints = at(merged, 'spec', 'endpoints') as readonly ApiObject[]
     const lines = endpoints.map((e) => {
       const properties = (e.providerSpecific ?? []) as readonly ApiObject[]
@@ -94,7 +94,7 @@ class OperatorFixture {
   }
 
   condition(type: string, name = 'app'): ApiObject | undefined {
-    const conditions = at(this.cluster.record(`a/${name}`), 'status', 'conditions')
+    const conditions = at(this.cluster.stored(`a/${name}`), 'status', 'conditions')
     return (conditions as readonly ApiObject[]).find((one) => one.type === type)
   }
 }

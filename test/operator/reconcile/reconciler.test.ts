@@ -75,7 +75,7 @@ class OperatorFixture {
   }
 
   field(name: string, ...path: readonly string[]): unknown {
-    return at(this.cluster.record(`a/${name}`), ...path)
+    return at(this.cluster.stored(`a/${name}`), ...path)
   }
 
   /** Targets of the endpoints that are served. */
@@ -639,7 +639,7 @@ t.test('an object of somebody else is never taken or deleted', async (t) => {
   t.match(fixture.ready(), [
     'False',
     'ProviderError',
-    /a DNSRecord merged-app, which was not made of this one, is in the way/,
+    /DNSRecord merged-app exists and is not derived from this record; rename it/,
   ])
 })
 

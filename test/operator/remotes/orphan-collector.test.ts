@@ -73,7 +73,7 @@ t.test('what is of a cluster without a Secret goes after a while, and nothing el
   await simulation.pass(LEAVE_MS / 4)
   t.strictSame(simulation.dublin.served(), OWN)
   t.match(simulation.lines, [
-    `dnsrecords a/${AUTHORITATIVE}: there is no Secret of cluster boston: its endpoints go`,
+    `dnsrecords a/${AUTHORITATIVE}: removing endpoints of cluster boston: it has no Secret`,
   ])
   simulation.dublin.cluster.takeWrites()
   await simulation.pass(LEAVE_MS * 2)

@@ -45,7 +45,7 @@ t.test('conditions have the reasons and messages that upstream has', (t) => {
 })
 
 t.test('the time of a transition changes with the status, and with nothing else', (t) => {
-  const [first] = printConditions([readyCondition()], undefined, 1, NOW_MS)
+  const [first] = printConditions([readyCondition()], [], 1, NOW_MS)
   t.strictSame(first, {
     type: 'Ready',
     status: 'True',
@@ -62,7 +62,7 @@ t.test('the time of a transition changes with the status, and with nothing else'
 })
 
 t.test('a message that is too long is cut', (t) => {
-  const [condition] = printConditions([failedCondition('x'.repeat(9000))], undefined, 1, NOW_MS)
+  const [condition] = printConditions([failedCondition('x'.repeat(9000))], [], 1, NOW_MS)
   t.equal(String(condition?.message).length, 2000)
   t.end()
 })

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { recallMoment, thisMoment } from '../../../src/base/moment.ts'
-import type { KnownPeers } from '../../../src/operator/peers/peer-state-store.ts'
+import type { KnownPeer } from '../../../src/operator/peers/peer-state-store.ts'
 import { printPeers, scanPeers } from '../../../src/operator/status/peer-status.ts'
 import type { Generation, PeerEndpoint, SiteState } from '../../../src/peering/peer-endpoint.ts'
 import { peerEndpoint } from '../../support/operator-cluster.ts'
@@ -77,17 +77,17 @@ const states = fc
     const moment = recallMoment(isSilent ? START_MS - ageSeconds * 1000 : START_MS, clock)
     const serial = isSilent ? 7 : undefined
     return words(generation, moment.seenMs).map(
-      (said): KnownPeers => ({
-        word: { siteStates: said, ...moment, generation, serial, problems: [] },
+      (said): KnownPeer => ({
+        state: { siteStates: said, ...moment, generation, serial, problems: [] },
         reason: isSilent ? 'no answer' : '',
       }),
     )
   })
 
-function toldBy(exporter: string, { word, reason }: KnownPeers): KnownPeers {
+function toldBy(exporter: string, { state, reason }: KnownPeer): KnownPeer {
   return {
     reason,
-    word: word && { ...word, siteStates: word.siteStates.map((one) => ({ ...one, exporter })) },
+    state: state && { ...state, siteStates: state.siteStates.map((one) => ({ ...one, exporter })) },
   }
 }
 
@@ -111,11 +111,11 @@ t.test(
   'a peer that has nothing is an item of its own, one that was never asked is none',
   async (t) => {
     const about = { generation: 'v2', serial: 7, problems: [] } as const
-    const word = { siteStates: [], ...thisMoment(clock), ...about }
-    const remembered = new Map<string, KnownPeers>([
-      ['live', { word, reason: '' }],
-      ['silent', { word, reason: 'timeout' }],
-      ['never', { word: undefined, reason: 'refused' }],
+    const state = { siteStates: [], ...thisMoment(clock), ...about }
+    const remembered = new Map<string, KnownPeer>([
+      ['live', { state, reason: '' }],
+      ['silent', { state, reason: 'timeout' }],
+      ['never', { state: undefined, reason: 'refused' }],
     ])
     t.strictSame(printPeers(['live', 'silent', 'never', 'new'], remembered, WHOLE), [
       { address: 'live', state: 'Live', generation: 'v2', endpoints: [] },
@@ -134,7 +134,7 @@ t.test(
 )
 
 /** One peer's words: `east` or `east-`, which has nothing, its own; `(west)` is relayed. */
-function pageOf(exporter: string, text: string, reason = ''): KnownPeers {
+function pageOf(exporter: string, text: string, reason = ''): KnownPeer {
   const { seenMs, seenTimeMs } = thisMoment(clock)
   const said = text.split(' ').map((word): SiteState => {
     const site = word.replace(/[()-]/g, '')
@@ -149,7 +149,7 @@ function pageOf(exporter: string, text: string, reason = ''): KnownPeers {
     }
   })
   const about = { seenMs, seenTimeMs, generation: 'v2', serial: 7, problems: [] } as const
-  return { reason, word: { siteStates: text === '' ? [] : said, ...about } }
+  return { reason, state: { siteStates: text === '' ? [] : said, ...about } }
 }
 
 t.test('what is said beside the site of a peer, and where', async (t) => {
@@ -223,8 +223,8 @@ t.test('what is said beside the site of a peer, and where', async (t) => {
     for (const [i, { site, relayed }] of printed.entries()) {
       if (site === undefined) continue
       const { address } = printed[i]!
-      const of = (from: ReadonlyMap<string, KnownPeers>) =>
-        from.get(String(address))?.word?.siteStates.find((share) => share.site === site)?.isOwn
+      const of = (from: ReadonlyMap<string, KnownPeer>) =>
+        from.get(String(address))?.state?.siteStates.find((share) => share.site === site)?.isOwn
       t.equal(of(scanned), of(pages), `${name}: ${relayed}`)
     }
     const unmarked = printPeers([...pages.keys()], pages, { ...WHOLE, form: 'unmarked' })
@@ -246,7 +246,7 @@ t.test('what makes no sense is passed over', async (t) => {
   ]
   const scanned = scanPeers(bad, HOST, clock)
   t.strictSame([...scanned.keys()], ['a', 'b'])
-  t.equal(scanned.get('a')?.word, undefined)
-  t.strictSame(scanned.get('b')?.word?.siteStates[0]?.endpoints, [])
+  t.equal(scanned.get('a')?.state, undefined)
+  t.strictSame(scanned.get('b')?.state?.siteStates[0]?.endpoints, [])
   t.strictSame(scanPeers('nothing', HOST, clock), new Map())
 })

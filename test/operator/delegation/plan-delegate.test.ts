@@ -6,6 +6,7 @@ import {
   DelegationFixture,
   HOST,
 } from '../../support/delegation-fixture.ts'
+import { dnsRecord } from '../../support/operator-objects.ts'
 
 const READY = 'True ProviderSuccess: Provider ensured the dns record'
 
@@ -95,11 +96,14 @@ t.test('who was not as fast as another writes nothing, and has it later', async 
   const fixture = new DelegationFixture()
   const refuseOnce = (kind: string): void => {
     fixture.cluster.refuse = (write) => {
-      if (write.kind !== kind || !('object' in write)) return undefined
+      if (write.kind !== kind) return undefined
       fixture.cluster.refuse = () => undefined
       const key = `a/${AUTHORITATIVE}`
-      const there = fixture.cluster.record(key) ?? { ...write.object, spec: { rootHost: HOST } }
-      fixture.cluster.put({ ...there })
+      const labels = { 'kuadrant.io/authoritative-record': 'true' }
+      const present =
+        fixture.cluster.stored(key) ??
+        dnsRecord({ name: AUTHORITATIVE, metadata: { labels }, spec: { endpoints: [] } })
+      fixture.cluster.put({ ...present })
       return undefined
     }
   }
@@ -117,7 +121,7 @@ t.test('who was not as fast as another writes nothing, and has it later', async 
   fixture.cluster.markDeleted('a/app')
   refuseOnce('drop')
   t.ok(await fixture.hasConflict('app'), 'when it is to go')
-  t.ok(fixture.cluster.record('a/app'), 'the record stays until then')
+  t.ok(fixture.cluster.stored('a/app'), 'the record stays until then')
   await fixture.settle()
   t.strictSame([...fixture.cluster.records.keys()], [])
 })
@@ -199,7 +203,12 @@ t.test('a record that is not fit takes nothing away', async (t) => {
 t.test('an object of somebody else is never written to, nor deleted', async (t) => {
   const labels = { 'kuadrant.io/authoritative-record': 'true' }
   const table = [
-    { name: 'without the label', labels: {}, rootHost: HOST, want: /is in the way; rename it$/ },
+    {
+      name: 'without the label',
+      labels: {},
+      rootHost: HOST,
+      want: /exists and was not created for delegating records; rename it$/,
+    },
     {
       name: 'of another host',
       labels,

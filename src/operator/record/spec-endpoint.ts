@@ -1,5 +1,5 @@
 import { type ApiObject, isObject, textOf } from '../../kube/api.ts'
-import { itemsOf } from '../record/object.ts'
+import { itemsOf, textsOf } from './fields.ts'
 
 /** An endpoint of a spec. Missing fields, and fields of another type, have defaults. */
 export interface SpecEndpoint {
@@ -23,8 +23,8 @@ const NAME_TYPES: ReadonlySet<string> = new Set(['CNAME', 'NS', 'PTR'])
 export function readSpecEndpoints(objects: readonly ApiObject[]): SpecEndpoint[] {
   return objects.map((object) => {
     const recordType = textOf(object, 'recordType')
-    const { targets, recordTTL } = object
-    const texts = Array.isArray(targets) ? targets.filter((t) => typeof t === 'string') : []
+    const { recordTTL } = object
+    const texts = textsOf(object, 'targets')
     return {
       dnsName: normalizeName(textOf(object, 'dnsName')),
       recordType,

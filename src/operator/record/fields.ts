@@ -18,13 +18,18 @@ export function itemsOf(parent: ApiObject, name: string): readonly ApiObject[] {
   return Array.isArray(value) ? value.filter(isObject) : []
 }
 
+/** The strings in a list field. */
+export function textsOf(parent: ApiObject, name: string): readonly string[] {
+  const value = parent[name]
+  return Array.isArray(value) ? value.filter((one) => typeof one === 'string') : []
+}
+
 export function labelOf(object: ApiObject, label: string): string {
   return textOf(metadataOf(object).labels, label)
 }
 
 export function finalizersOf(object: ApiObject): readonly string[] {
-  const { finalizers } = metadataOf(object)
-  return Array.isArray(finalizers) ? finalizers.filter((one) => typeof one === 'string') : []
+  return textsOf(metadataOf(object), 'finalizers')
 }
 
 export function isDeleting(object: ApiObject): boolean {
@@ -34,12 +39,6 @@ export function isDeleting(object: ApiObject): boolean {
 /** True if server-side apply lists us among the managers of the object's fields. */
 export function isManaged(object: ApiObject): boolean {
   return itemsOf(metadataOf(object), 'managedFields').some((one) => one.manager === FIELD_MANAGER)
-}
-
-/** True if `owner` is among the object's owners. */
-export function isOwnedBy(object: ApiObject, owner: ApiObject): boolean {
-  const uid = textOf(metadataOf(owner), 'uid')
-  return itemsOf(metadataOf(object), 'ownerReferences').some((one) => one.uid === uid)
 }
 
 /** True if the values are equal; the order of keys in mappings does not matter. */

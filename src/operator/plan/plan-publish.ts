@@ -1,0 +1,135 @@
+import type { ApiObject } from '../../kube/api.ts'
+import type { DesiredRecord } from '../record/desired-record.ts'
+import type { DnsRecordView } from '../record/record-view.ts'
+import { type Condition, failedCondition, readyCondition } from '../status/conditions.ts'
+import { composeStatus, countWrites, type StatusFields } from '../status/status.ts'
+import type { Publishing } from './decide.ts'
+import { composeLocal, composeMerged, findObstacle, isInPlace } from './desired.ts'
+import { NO_CHANGE, type Plan, planHold, planRefuse, planRelease, planStatus } from './plan.ts'
+import type { Write } from './write.ts'
+
+/** The records that were derived from a record. */
+export interface Derived {
+  readonly local: DnsRecordView | undefined
+  readonly merged: DnsRecordView | undefined
+}
+
+/** The endpoints to publish, in the form of `spec.endpoints`, and conditions. */
+export interface Content {
+  readonly local: readonly ApiObject[]
+  readonly merged: readonly ApiObject[]
+  /** For `status.peers`; undefined = the definition has no such field. */
+  readonly peers: readonly ApiObject[] | undefined
+  /** undefined = the health of the record is not probed. */
+  readonly healthy: Condition | undefined
+  /** Whether all endpoints that peers report are served. */
+  readonly accepted: Condition
+  /** Additional information in the Ready condition; '' = none. */
+  readonly note: string
+}
+
+const NOT_EXPORTED =
+  'not exported to other sites: the host is too long for a name in the zone kdrnt'
+
+/**
+ * Publishes a record. The finalizer is written first, so that nothing is left behind; then the
+ * records that peers query and that are served; the status last. Whatever is already in place is
+ * not written.
+ */
+export function planPublish(
+  publishing: Publishing,
+  present: Derived,
+  content: Content,
+  nowMs: number,
+): Plan {
+  const { record } = publishing
+  const local = composeLocal(publishing, content.local)
+  if (typeof local === 'string') return planRefuse(record, failedCondition(local), nowMs)
+  const merged = composeMerged(publishing, content.merged)
+  if (typeof merged === 'string') return planRefuse(record, failedCondition(merged), nowMs)
+  const foreign = [
+    { desired: local, existing: present.local },
+    { desired: merged, existing: present.merged },
+  ].find(({ desired, existing }) => desired && findObstacle(existing, desired) === 'foreign')
+  if (foreign !== undefined) {
+    const text = `DNSRecord ${foreign.existing?.name} exists and is not derived from this record; rename it`
+    return planRefuse(record, failedCondition(text), nowMs)
+  }
+  const derived = [
+    ...(local === undefined ? [] : planDerived(present.local, local)),
+    ...planDerived(present.merged, merged),
+  ]
+  const isChanged = derived.length > 0
+  const ready =
+    content.merged.length === 0
+      ? failedCondition(`no endpoints discovered for ${publishing.rootHost}`)
+      : readyCondition(joinNotes(content.note, local === undefined ? NOT_EXPORTED : ''))
+  const status = composePublishedStatus(publishing, content, { ready, isChanged, nowMs })
+  return {
+    writes: [...planHold(record), ...derived, ...planStatus(record, status)],
+    ready,
+    isChanged,
+  }
+}
+
+/** Joins notes for the Ready condition; '' notes are skipped. */
+export function joinNotes(...notes: readonly string[]): string {
+  return notes.filter((note) => note !== '').join('; ')
+}
+
+/**
+ * Deletes everything that was derived from a record that is being deleted, and releases the record.
+ * Needs no provider and no peer.
+ */
+export function planRemove(record: DnsRecordView, present: Derived, nowMs: number): Plan {
+  return planRelease(record, deleteDerived(record, present), nowMs)
+}
+
+/**
+ * Deletes everything that was derived from a record that now belongs to another provider. Objects
+ * of that provider are not touched.
+ */
+export function planHandOver(record: DnsRecordView, present: Derived): Plan {
+  if (!record.isManaged) return NO_CHANGE
+  const writes: Write[] = [
+    ...deleteDerived(record, present),
+    { kind: 'status', record, status: {} },
+    { kind: 'leave', record },
+  ]
+  return { writes, ready: undefined, isChanged: true }
+}
+
+function planDerived(existing: DnsRecordView | undefined, desired: DesiredRecord): Write[] {
+  if (isInPlace(existing, desired)) return []
+  const apply: Write = { kind: 'apply', record: desired }
+  if (existing === undefined || findObstacle(existing, desired) === 'none') return [apply]
+  return [{ kind: 'delete', record: existing }, apply]
+}
+
+function deleteDerived(record: DnsRecordView, { local, merged }: Derived): Write[] {
+  return [local, merged]
+    .filter((one) => one !== undefined)
+    .filter((one) => one.role === 'derived' && one.isOwnedBy(record))
+    .map((one) => ({ kind: 'delete', record: one }))
+}
+
+function composePublishedStatus(
+  { record, zone, provider }: Publishing,
+  { merged, peers, healthy, accepted }: Content,
+  { ready, isChanged, nowMs }: { ready: Condition; isChanged: boolean; nowMs: number },
+): ApiObject {
+  const changes: StatusFields = {
+    writeCounter: countWrites(record, isChanged),
+    endpoints: merged,
+    ownerID: record.ownerId,
+    providerRef: { name: provider.secretName },
+    zoneID: zone,
+    zoneDomainName: zone,
+    ...(peers === undefined ? {} : { peers }),
+  }
+  const conditions = healthy === undefined ? [ready] : [ready, healthy]
+  // The condition is absent until the first conflict or refusal.
+  const isKnown = record.condition(accepted.type) !== undefined
+  if (isKnown || !accepted.isTrue) conditions.push(accepted)
+  return composeStatus(record, conditions, changes, nowMs)
+}

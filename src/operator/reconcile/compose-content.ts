@@ -1,0 +1,119 @@
+import type { LeftOut } from '../../peering/merge/cut-to-fit.ts'
+import { dropDown } from '../../peering/merge/health.ts'
+import { mergeSiteStates } from '../../peering/merge/merge-site-states.ts'
+import type { MergeConflict } from '../../peering/merge/merged-endpoint.ts'
+import { downTargets, sortUnique } from '../../peering/to-peer-endpoint.ts'
+import { type OwnNames, screenSiteStates } from '../../peering/trust/screen-site-states.ts'
+import type { KnownPeer } from '../peers/peer-state-store.ts'
+import type { Publishing } from '../plan/decide.ts'
+import { localHostOf, roomForOthers } from '../plan/desired.ts'
+import { composeOwn, type OwnHealth } from '../plan/own.ts'
+import { type Content, joinNotes } from '../plan/plan-publish.ts'
+import { printSpecEndpoint } from '../record/endpoint-text.ts'
+import type { DnsRecordView } from '../record/record-view.ts'
+import { acceptedCondition, healthyCondition } from '../status/conditions.ts'
+import { type PeersForm, printPeers } from '../status/peer-status.ts'
+
+/** Endpoints of several sites that are not served, with the reasons. */
+export interface Troubles {
+  readonly conflicts: readonly MergeConflict[]
+  /** Endpoints that do not fit; `conflicts` lists them too. */
+  readonly leftOut: readonly LeftOut[]
+  /**
+   * Reports of peers that are not valid endpoints, or that the peer may not send; one line each.
+   */
+  readonly refused: readonly string[]
+}
+
+export const NO_TROUBLES: Troubles = { conflicts: [], leftOut: [], refused: [] }
+
+/** What the content of a record is composed of. */
+export interface ContentInputs {
+  readonly site: string
+  readonly health: OwnHealth
+  /** The current `local-<name>`. */
+  readonly local: DnsRecordView | undefined
+  /** Peers in the order of the provider's nameservers. */
+  readonly addresses: readonly string[]
+  /** States of the peers by address. */
+  readonly peers: ReadonlyMap<string, KnownPeer>
+  readonly names: OwnNames
+  readonly peersForm: PeersForm
+  /** How long the endpoints of a silent peer are kept. */
+  readonly expiryMs: number
+  /** Time of day. */
+  readonly timeMs: number
+  /** Monotonic time. */
+  readonly nowMs: number
+}
+
+export interface MergedContent {
+  readonly content: Content
+  readonly troubles: Troubles
+  /** Monotonic time at which endpoints of a silent peer expire; undefined = never. */
+  readonly nextExpiryMs: number | undefined
+}
+
+/** Merges the own endpoints of a record with those that its peers report. */
+export function composeContent(publishing: Publishing, inputs: ContentInputs): MergedContent {
+  const { site, health, local, addresses, peers, names, peersForm } = inputs
+  const { record, rootHost, provider } = publishing
+  const own = composeOwn(publishing, { site, health, before: local, nowMs: inputs.timeMs })
+  const screened = screenSiteStates(
+    [...peers.values()].flatMap(({ state }) => state?.siteStates ?? []),
+    { names, own: own.shared, rulesOf: () => provider.rules },
+  )
+  const roomOctets = roomForOthers(record, own.shared)
+  const down = downTargets(health.down)
+  const ours = { site, endpoints: own.shared, roomOctets, down }
+  const merge = mergeSiteStates(ours, screened.siteStates, inputs.nowMs, inputs.expiryMs)
+  const { conflicts, leftOut, nextExpiryMs } = merge
+  const refused = [
+    ...listRefused(peers),
+    ...screened.refused.map(({ peer, text }) => `peer ${peer}: refused: ${text}`),
+  ]
+  const disputes = [...conflicts.map(({ text }) => text), ...refused]
+  const isExportable = localHostOf(rootHost) !== undefined
+  const content = {
+    local: own.local,
+    merged: dropDown(merge.endpoints).map(printSpecEndpoint),
+    peers:
+      peersForm === 'none'
+        ? undefined
+        : printPeers(addresses, peers, { form: peersForm, roomOctets }),
+    healthy: healthyCondition(health.probes),
+    accepted: acceptedCondition(disputes, conflicts.length > 0),
+    note: joinNotes(
+      noteSilence(addresses, peers),
+      noteLeftOut(leftOut),
+      isExportable ? noteUnexportable(own.unexportable) : '',
+    ),
+  }
+  return { content, troubles: { conflicts, leftOut, refused }, nextExpiryMs }
+}
+
+/** `1 of 3 nameservers is silent: 192.0.2.1:53`; '' = none is silent. */
+function noteSilence(addresses: readonly string[], peers: ReadonlyMap<string, KnownPeer>): string {
+  const silent = addresses.filter((address) => (peers.get(address)?.reason ?? '') !== '')
+  if (silent.length === 0) return ''
+  const verb = silent.length === 1 ? 'is' : 'are'
+  return `${silent.length} of ${addresses.length} nameservers ${verb} silent: ${silent.join(', ')}`
+}
+
+/** Without numbers: values that change by themselves cause writes. */
+function noteLeftOut(leftOut: readonly LeftOut[]): string {
+  if (leftOut.length === 0) return ''
+  const sites = sortUnique(leftOut.map(({ site }) => site))
+  return `the record has no room for all endpoints of ${sites.join(', ')}`
+}
+
+function noteUnexportable(count: number): string {
+  if (count === 0) return ''
+  return `${count} endpoints are not exported in full to other sites: they or the host are too long`
+}
+
+function listRefused(peers: ReadonlyMap<string, KnownPeer>): string[] {
+  return [...peers].flatMap(([address, { state }]) =>
+    (state?.problems ?? []).map((problem) => `peer ${address}: ${problem}`),
+  )
+}

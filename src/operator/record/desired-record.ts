@@ -1,0 +1,21 @@
+import { API_VERSION } from '../../dnsrecord/dns-record.ts'
+import type { ApiObject } from '../../kube/api.ts'
+import type { DnsRecordView } from './record-view.ts'
+
+/** A DNSRecord that the operator writes. */
+export interface DesiredRecord {
+  readonly namespace: string
+  readonly name: string
+  readonly labels: Readonly<Record<string, string>>
+  /** The record that it is derived from; undefined = none: its writers delete it. */
+  readonly owner: DnsRecordView | undefined
+  readonly spec: ApiObject
+}
+
+/** The record in the API's form. */
+export function printRecord({ namespace, name, labels, owner, spec }: DesiredRecord): ApiObject {
+  const kind = { apiVersion: API_VERSION, kind: 'DNSRecord' }
+  const ownerReferences = owner && [{ ...kind, name: owner.name, uid: owner.uid }]
+  const metadata = { name, namespace, labels, ...(ownerReferences ? { ownerReferences } : {}) }
+  return { ...kind, metadata, spec }
+}
