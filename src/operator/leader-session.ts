@@ -163,17 +163,17 @@ export class LeaderSession {
     this.#peersForm = form
     const lack =
       form === 'none'
-        ? 'status.peers: what silent peers said is not kept over a restart'
-        : 'status.peers[].relayed: whose word it was that silent peers told is guessed after a restart'
+        ? 'status.peers: endpoints of silent peers are lost in a restart'
+        : 'status.peers[].relayed: after a restart, the nameservers of a site are guessed'
     this.#parts.cluster.means.log.warning(
-      `the CustomResourceDefinition dnsrecords.kuadrant.io that is installed has no ${lack}; install crds/dnsrecords.yaml`,
+      `CustomResourceDefinition dnsrecords.kuadrant.io has no field ${lack}; install crds/dnsrecords.yaml`,
     )
     return true
   }
 }
 
 function unsignedPeer(address: string): string {
-  return `peer ${address} without TSIG: any host that can forge packets can speak for it; give the provider Secret TSIG_NAME and TSIG_SECRET`
+  return `peer ${address} without TSIG: forged packets are accepted as its replies; set TSIG_NAME and TSIG_SECRET in the provider Secret`
 }
 
 function createPeers(

@@ -45,42 +45,40 @@ export class OperatorMetrics implements RemoteMetrics {
     this.registry = registry
     this.#ready = registry.gauge(
       'dns_provider_record_ready',
-      'Whether a record is published: 1 or 0.',
+      '1 if the record is published, else 0.',
       RECORD_LABELS,
     )
     this.#recordWrites = registry.counter(
       'dns_provider_write_counter',
-      'Changes of what is published of a record.',
+      'Changes of the published endpoints of a record.',
       ['dns_record_name', 'dns_record_namespace'],
     )
     this.#leftOut = registry.gauge(
       'sextant_operator_endpoints_left_out',
-      'Endpoints of other sites that a record has no room for.',
+      'Endpoints of other sites without room in the record.',
       ['dns_record_name', 'dns_record_namespace'],
     )
     this.#conflicts = registry.gauge(
       'sextant_operator_endpoint_conflicts',
-      'Disagreements with other sites on a record: what is our own is served.',
+      'Conflicts with other sites on a record; our own endpoints are served.',
       ['dns_record_name', 'dns_record_namespace'],
     )
     this.#refused = registry.gauge(
       'sextant_operator_endpoints_refused',
-      'Refusals of what peers report of a record: lines of the log.',
+      'Refused items of peers for a record; the log has a line for each.',
       ['dns_record_name', 'dns_record_namespace'],
     )
-    this.#writes = registry.counter(
-      'sextant_operator_writes_total',
-      'Writes to the API, by what they do.',
-      ['kind'],
-    )
+    this.#writes = registry.counter('sextant_operator_writes_total', 'Writes to the API by kind.', [
+      'kind',
+    ])
     this.#remoteReconciles = registry.counter(
       'dns_provider_remote_record_reconcile_count',
-      'Looks at the delegating records of other clusters.',
+      'Reconciles of the delegating records of other clusters.',
       ['cluster', 'dns_record_name', 'dns_record_namespace'],
     )
     this.#notifies = registry.counter(
       'sextant_operator_notifies_total',
-      'Packets that came to the port for NOTIFYs, by what became of them.',
+      'Packets at the port for NOTIFYs by outcome.',
       ['outcome'],
     )
     for (const outcome of NOTIFY_OUTCOMES) this.#notifies.inc({ outcome }, 0)
@@ -153,30 +151,41 @@ export class OperatorMetrics implements RemoteMetrics {
   collectFrom(read: () => OperatorFacts, clock: Clock): void {
     const gauge = (name: string, help: string, labels: readonly string[] = []) =>
       this.registry.gauge(`sextant_operator_${name}`, help, labels)
-    const leading = gauge('leading', 'Whether this operator is the one that writes.')
-    const depth = gauge('queue_depth', 'Records that wait to be looked at.')
-    const running = gauge('queue_running', 'Records that are being looked at.')
-    const reconciles = gauge('reconciles', 'Looks at records since this operator leads.')
-    const failures = gauge('reconcile_failures', 'Those of them that failed.')
-    const watchUp = gauge('watch_up', 'Whether a collection is followed.', ['collection'])
+    const leading = gauge('leading', '1 if this operator is the leader, else 0.')
+    const depth = gauge('queue_depth', 'Records that wait to be reconciled.')
+    const running = gauge('queue_running', 'Records that are being reconciled.')
+    const reconciles = gauge('reconciles', 'Reconciles since this operator became leader.')
+    const failures = gauge(
+      'reconcile_failures',
+      'Failed reconciles since this operator became leader.',
+    )
+    const watchUp = gauge('watch_up', '1 while the watch of a collection runs, else 0.', [
+      'collection',
+    ])
     const labels = ['peer', 'key']
-    const up = gauge('peer_up', 'Whether a peer answers.', labels)
-    const age = gauge('peer_age_seconds', 'Time since a peer answered last.', labels)
-    const serial = gauge('peer_serial', 'Serial of the zone kdrnt of a peer.', labels)
-    const endpoints = gauge('peer_endpoints', 'Endpoints that a peer tells of.', labels)
-    const attempts = gauge('peer_failures', 'Failed attempts to ask a peer.', labels)
-    const refused = gauge('peer_refused', 'What of a peer is refused: lines of the log.', labels)
+    const up = gauge('peer_up', '1 while a peer answers, else 0.', labels)
+    const age = gauge('peer_age_seconds', 'Time since the last answer of a peer.', labels)
+    const serial = gauge('peer_serial', 'SOA serial of the zone kdrnt of a peer.', labels)
+    const endpoints = gauge('peer_endpoints', 'Endpoints that a peer reports.', labels)
+    const attempts = gauge('peer_failures', 'Failed requests to a peer.', labels)
+    const refused = gauge(
+      'peer_refused',
+      'Invalid items that a peer reports; the log has a line for each.',
+      labels,
+    )
     const info = gauge('peer_info', 'Always 1.', [...labels, 'site', 'generation'])
     const clusters = this.registry.gauge(
       'dns_provider_active_multi_cluster_count',
-      'Other clusters whose delegating records are followed.',
+      'Other clusters that the operator follows.',
     )
     const records = this.registry.gauge(
       'dns_provider_remote_records',
       'Delegating records of another cluster.',
       ['cluster'],
     )
-    const clusterUp = gauge('cluster_up', 'Whether another cluster is followed.', ['cluster'])
+    const clusterUp = gauge('cluster_up', '1 while another cluster is followed, else 0.', [
+      'cluster',
+    ])
     this.registry.onCollect(() => {
       const facts = read()
       leading.set(facts.isLeading ? 1 : 0)

@@ -19,7 +19,7 @@ import type { RemoteSettings } from './remotes/remote-clusters.ts'
 export const LEASE = 'sextant-operator'
 /** Milliseconds that running writes get when the operator ends. */
 const CLOSE_MS = 5000
-const CURE = 'give this cluster a name by --site, or this account get of that namespace'
+const CURE = 'set --site, or allow this account to get that namespace'
 const NO_WORK = { runs: 0, failures: 0, dropped: 0, depth: 0, running: 0 }
 
 export interface OperatorSettings extends RequeueBounds {
@@ -115,14 +115,15 @@ export class Operator {
   unreadyReason(): string {
     if (this.#isSynced) return ''
     const { reason } = this.#cluster
-    return `the cluster is not read yet${reason === '' ? '' : `: ${reason}`}`
+    return `the cluster has not been listed yet${reason === '' ? '' : `: ${reason}`}`
   }
 
   /** Information about an operator that is ready; '' = none. */
   note(): string {
     const leader = this.#elector?.holder ?? ''
     const isWaiting = this.#elector !== undefined && !this.#elector.isLeader
-    const waiting = isWaiting ? `waiting for the lease of ${leader === '' ? 'nobody' : leader}` : ''
+    const holder = leader === '' ? '' : ` of ${leader}`
+    const waiting = isWaiting ? `waiting for the lease${holder}` : ''
     const remotes = this.#session?.remotes?.note ?? ''
     return [this.#cluster.reason, remotes, waiting].filter((text) => text !== '').join('; ')
   }

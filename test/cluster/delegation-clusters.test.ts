@@ -190,9 +190,9 @@ t.test('clusters that publish each other', needsCluster(), async (t) => {
     await told('harmful', /^Warning RemoteClusterFault: its kubeconfig has users\[\]\.user\.exec: /)
     await told(
       'same',
-      /^Warning RemoteClusterFault: it is the cluster that Secret boston leads to$/,
+      /^Warning RemoteClusterFault: Secret boston has a kubeconfig of the same cluster$/,
     )
-    await told('self', /^Warning RemoteClusterFault: it is this cluster itself$/)
+    await told('self', /^Warning RemoteClusterFault: the kubeconfig leads to this cluster itself$/)
     t.match((await dublin.operator.ready()).text, /cluster harmful: its kubeconfig has users/)
     t.equal(await dublin.operator.metric('dns_provider_active_multi_cluster_count'), 2)
     for (const name of ['harmful', 'same', 'self']) {

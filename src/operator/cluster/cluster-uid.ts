@@ -25,5 +25,5 @@ export async function readClusterUid(objects: Objects): Promise<ClusterUid> {
   }
   const uid = textOf(found?.metadata, 'uid')
   if (uid !== '') return { uid }
-  return { problem: 'there is no namespace kube-system', isForbidden: false }
+  return { problem: 'namespace kube-system not found', isForbidden: false }
 }

@@ -149,7 +149,7 @@ export class Cluster implements ClusterView {
       watches.every((watch, i) => watch.isSynced || countRefusals(watch) - before[i]! >= REFUSALS)
     let stop = (): void => {}
     const outOfReach = new Promise<void>((resolve) => {
-      stop = timers.every(LOOK_MS, () => {
+      stop = timers.every(CHECK_MS, () => {
         if (isOutOfReach()) resolve()
       })
     })
@@ -159,7 +159,8 @@ export class Cluster implements ClusterView {
 }
 
 const CONTROLLER = 'kuadrant.io/sextant-operator'
-const LOOK_MS = 100
+/** Interval of the check whether probes can be read. */
+const CHECK_MS = 100
 /** Refusals that are needed: an API server that is starting refuses what it grants later. */
 const REFUSALS = 3
 

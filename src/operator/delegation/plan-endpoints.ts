@@ -108,9 +108,9 @@ function settleEndpoint(
   }
   const [{ owner: first }] = all as [RegistryNote]
   const base = first === wanted.owner ? desired : current
-  if (base === current && isSteered(desired) && !isSaid(desired, current)) {
+  if (base === current && isSteered(desired) && !hasSameContent(desired, current)) {
     const name = `'${show(desired.dnsName)}' with set identifier '${show(desired.setIdentifier)}'`
-    conflicts.push(`owner conflict, endpoint ${name} is as owner '${show(first)}' wants it`)
+    conflicts.push(`owner conflict, endpoint ${name} has the values of owner '${show(first)}'`)
   }
   // Targets that are only inferred for other owners are not written: another operator may maintain
   // their notes.
@@ -139,9 +139,9 @@ function withTargets(
   const ttlSeconds = note.ttlSeconds ?? current?.ttlSeconds
   if (note.targets !== undefined || current === undefined) return { ...note, ttlSeconds }
   const ours = [...notes.values()].find((one) => !others.includes(one))
-  const taken = new Set(others.flatMap((one) => one.targets ?? []))
-  for (const target of ours?.targets ?? previous?.targets ?? []) taken.add(target)
-  const rest = current.targets.filter((target) => !taken.has(target))
+  const noted = new Set(others.flatMap((one) => one.targets ?? []))
+  for (const target of ours?.targets ?? previous?.targets ?? []) noted.add(target)
+  const rest = current.targets.filter((target) => !noted.has(target))
   return { ...note, ttlSeconds, targets: rest.length > 0 ? rest : current.targets }
 }
 
@@ -170,12 +170,12 @@ function isSteered({ setIdentifier, providerSpecific }: SpecEndpoint): boolean {
   return setIdentifier !== '' || providerSpecific.length > 0
 }
 
-function isSaid(a: SpecEndpoint, b: SpecEndpoint): boolean {
-  const said = (e: SpecEndpoint) => [
+function hasSameContent(a: SpecEndpoint, b: SpecEndpoint): boolean {
+  const contentOf = (e: SpecEndpoint) => [
     sortTargets(e.targets),
     e.providerSpecific.map((p) => `${p.name}=${p.value}`).sort(),
   ]
-  return isSame(said(a), said(b))
+  return isSame(contentOf(a), contentOf(b))
 }
 
 /** The endpoint and its registry notes. Notes of other owners are copied without change. */

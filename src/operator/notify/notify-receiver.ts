@@ -117,7 +117,7 @@ export class NotifyReceiver {
     if (found === undefined) return this.#refuse(query, reply, 'malformed', Rcode.FORMERR)
     const { verified, keyId } = found
     if (verified.error === 0) return this.#take(query, reply, keyId, verified)
-    const why = `its signature is not good: ${printTsigError(verified.error)}`
+    const why = `invalid signature: ${printTsigError(verified.error)}`
     this.#parts.refusals.note(hostOf(query), why)
     const octets = this.#refuse(query, reply, 'bad_signature', Rcode.NOTAUTH)
     return octets === 0 ? 0 : this.#sign(reply, octets, verified)
@@ -161,7 +161,7 @@ export class NotifyReceiver {
     const host = hostOf(query)
     const outcome = this.#parts.hasten({ host, keyId, isAllowed })
     if (outcome === 'stranger') {
-      this.#parts.refusals.note(host, 'it is no nameserver that is followed')
+      this.#parts.refusals.note(host, 'not a nameserver of a provider Secret')
       return this.#refuse(query, reply, outcome, Rcode.REFUSED)
     }
     this.#parts.count(outcome)

@@ -51,17 +51,18 @@ export function readProvider(secret: ApiObject): Provider | string {
 }
 
 function readZones(text: string): readonly string[] | string {
-  const words = splitList(text)
-  if (words.length === 0) return 'CoreDNS Provider credentials does not contain ZONES'
-  if (words.length > ZONES_MAX) return `ZONES may name up to ${ZONES_MAX} zones`
+  const items = splitList(text)
+  if (items.length === 0) return 'CoreDNS Provider credentials does not contain ZONES'
+  if (items.length > ZONES_MAX)
+    return `ZONES has ${items.length} zones, at most ${ZONES_MAX} are allowed`
   const zones: string[] = []
-  for (const word of words) {
-    const zone = word.toLowerCase().replace(/\.$/, '')
+  for (const item of items) {
+    const zone = item.toLowerCase().replace(/\.$/, '')
     if (zone.includes('*') || scanHost(zone) === undefined) {
-      return `ZONES: ${JSON.stringify(word)} is not a domain name`
+      return `ZONES: ${JSON.stringify(item)} is not a domain name`
     }
     if (zone === KDRNT || zone.endsWith(`.${KDRNT}`)) {
-      return `ZONES: ${word} is what peers exchange their records in; it can't be a zone of records`
+      return `ZONES: ${item} is reserved for the exchange between peers; remove it`
     }
     zones.push(zone)
   }
@@ -69,11 +70,13 @@ function readZones(text: string): readonly string[] | string {
 }
 
 function readNameservers(text: string): readonly Nameserver[] | string {
-  const words = splitList(text)
-  if (words.length > NAMESERVERS_MAX) return `NAMESERVERS may name up to ${NAMESERVERS_MAX} servers`
+  const items = splitList(text)
+  if (items.length > NAMESERVERS_MAX) {
+    return `NAMESERVERS has ${items.length} servers, at most ${NAMESERVERS_MAX} are allowed`
+  }
   const nameservers = new Map<string, Nameserver>()
-  for (const word of words) {
-    const nameserver = scanNameserver(word)
+  for (const item of items) {
+    const nameserver = scanNameserver(item)
     if (typeof nameserver === 'string') return `NAMESERVERS: ${nameserver}`
     nameservers.set(printHostPort(nameserver), nameserver)
   }
@@ -87,19 +90,21 @@ function readTsigKey(secret: ApiObject): TsigKey | undefined | string {
     'TSIG_SECRET',
   ].map((key) => secretText(secret, key)) as [string, string, string]
   if (nameText === '' && secretText64 === '') {
-    return algorithmText === '' ? undefined : 'TSIG_ALGORITHM is of no use without TSIG_NAME'
+    return algorithmText === ''
+      ? undefined
+      : 'TSIG_ALGORITHM is set without TSIG_NAME; set TSIG_NAME and TSIG_SECRET'
   }
-  if (nameText === '') return 'TSIG_NAME is missing: TSIG_SECRET is of no use without it'
-  if (secretText64 === '') return 'TSIG_SECRET is missing: TSIG_NAME is of no use without it'
+  if (nameText === '') return 'TSIG_SECRET is set without TSIG_NAME; set both'
+  if (secretText64 === '') return 'TSIG_NAME is set without TSIG_SECRET; set both'
   const name = scanName(nameText.endsWith('.') ? nameText : `${nameText}.`)
   if (name === undefined) return `TSIG_NAME: ${JSON.stringify(nameText)} is not a domain name`
   const algorithm = algorithmText === '' ? HMAC_SHA256 : scanAlgorithm(absolute(algorithmText))
   if (algorithm === undefined) {
-    return `TSIG_ALGORITHM: ${JSON.stringify(algorithmText)} is none of ${ALGORITHM_NAMES}`
+    return `TSIG_ALGORITHM: ${JSON.stringify(algorithmText)} is not supported; use one of ${ALGORITHM_NAMES}`
   }
   const octets = Buffer.from(secretText64, 'base64')
   if (!BASE64.test(secretText64) || octets.length === 0) {
-    return 'TSIG_SECRET is no base64 (beside the encoding that every value of a Secret has)'
+    return 'TSIG_SECRET is not base64; its value must be base64 before the Secret encodes it'
   }
   return createTsigKey(name, algorithm, octets)
 }
@@ -114,6 +119,6 @@ function absolute(name: string): string {
 function splitList(text: string): string[] {
   return text
     .split(',')
-    .map((word) => word.trim())
-    .filter((word) => word !== '')
+    .map((item) => item.trim())
+    .filter((item) => item !== '')
 }

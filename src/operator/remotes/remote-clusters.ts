@@ -19,9 +19,9 @@ const SECRETS = { group: '', version: 'v1', plural: 'secrets' }
 const KEY = 'kubeconfig'
 /** Clusters that are followed at once. */
 export const CLUSTERS_MAX = 100
-const TOO_MANY = `there are more than ${CLUSTERS_MAX} clusters`
+const TOO_MANY = `more than ${CLUSTERS_MAX} clusters`
 /** Interval of the check for clusters that can't be reached. */
-const LOOK_MS = 1000
+const CHECK_MS = 1000
 
 export interface RemoteSettings {
   /** Namespace of the Secrets with kubeconfigs. */
@@ -168,7 +168,7 @@ export class RemoteClusters {
         this.#fillUp()
       },
     })
-    const endReconciles = this.#parts.local.means.timers.every(LOOK_MS, () => this.#reportFaults())
+    const endReconciles = this.#parts.local.means.timers.every(CHECK_MS, () => this.#reportFaults())
     this.#stop = () => {
       endSecrets()
       endReconciles()
@@ -189,11 +189,11 @@ export class RemoteClusters {
         this.#fault = ''
         return
       }
-      const fault = found === undefined ? '' : `no other cluster is followed: ${found.problem}`
+      const fault = found === undefined ? '' : `other clusters not followed: ${found.problem}`
       if (fault !== '' && fault !== this.#fault) means.log.warning(fault)
       this.#fault = fault
       await new Promise<void>((resolve) => {
-        const cancel = means.timers.after(found === undefined ? LOOK_MS : backoff.next(), resolve)
+        const cancel = means.timers.after(found === undefined ? CHECK_MS : backoff.next(), resolve)
         this.#wake = () => {
           cancel()
           resolve()
@@ -255,9 +255,9 @@ export class RemoteClusters {
    * place.
    */
   #claim(entry: Entry, id: string): string {
-    if (id === shortHash(this.#ownUid)) return 'it is this cluster itself'
+    if (id === shortHash(this.#ownUid)) return 'the kubeconfig leads to this cluster itself'
     const other = [...this.#entries.values()].find((one) => one !== entry && one.id === id)
-    if (other !== undefined) return `it is the cluster that Secret ${other.name} leads to`
+    if (other !== undefined) return `Secret ${other.name} has a kubeconfig of the same cluster`
     entry.id = id
     return ''
   }
@@ -303,12 +303,12 @@ export class RemoteClusters {
       name,
       uid: String(uid),
     }
-    if (problem !== '') means.log.warning(`Secret ${name}: ${problem}; its cluster is not followed`)
+    if (problem !== '') means.log.warning(`Secret ${name}: cluster not followed: ${problem}`)
     events.record(subject, {
       type: fault === '' ? 'Normal' : 'Warning',
       reason: fault === '' ? 'RemoteClusterFollowed' : 'RemoteClusterFault',
       action: 'Follow',
-      note: fault === '' ? 'its delegating records are followed again' : fault,
+      note: fault === '' ? 'the cluster is followed again' : fault,
     })
   }
 }

@@ -242,7 +242,8 @@ const CASES: readonly Case[] = [
     before: [[O1, 'foo A 1.1.1.1 id=x weight=1']],
     write: [O2, 'foo A 1.1.1.1 id=x weight=2'],
     want: [`foo A 1.1.1.1 id=x weight=1 of ${O1}&&${O2}`],
-    conflict: /endpoint 'foo.example.com' with set identifier 'x' is as owner 'owner111' wants it/,
+    conflict:
+      /endpoint 'foo.example.com' with set identifier 'x' has the values of owner 'owner111'/,
   },
   {
     name: 'and has it also when it comes later',

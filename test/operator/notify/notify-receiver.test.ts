@@ -356,7 +356,7 @@ t.test('a bad signature is refused, even of a peer', async (t) => {
     t.ok(reply.length <= packet.length, name)
     t.strictSame(senders, [], name)
     t.strictSame(outcomes, ['bad_signature'], name)
-    t.match(lines, [/NOTIFY of 192\.0\.2\.53 is refused: its signature is not good/], name)
+    t.match(lines, [/NOTIFY of 192\.0\.2\.53 is refused: invalid signature/], name)
   }
 })
 

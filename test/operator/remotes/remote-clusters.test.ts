@@ -155,7 +155,7 @@ t.test('of more clusters than are followed each has its turn once there is room'
   await fixture.pass()
   const first = indexes.slice(0, CLUSTERS_MAX).map(serverOf)
   t.strictSame(servers.splice(0), first)
-  t.match(clusters.note, new RegExp(`cluster c${CLUSTERS_MAX}: there are more than`))
+  t.match(clusters.note, new RegExp(`cluster c${CLUSTERS_MAX}: more than 100 clusters`))
 
   fixture.event('MODIFIED', clusterSecret(0, '2'))
   await fixture.pass()
@@ -164,7 +164,7 @@ t.test('of more clusters than are followed each has its turn once there is room'
   fixture.event('DELETED', clusterSecret(1, '3'))
   await fixture.pass()
   t.strictSame(servers.splice(0), [serverOf(CLUSTERS_MAX)], 'the next one has the place of another')
-  t.match(clusters.note, new RegExp(`cluster c${CLUSTERS_MAX + 1}: there are more than`))
+  t.match(clusters.note, new RegExp(`cluster c${CLUSTERS_MAX + 1}: more than 100 clusters`))
 })
 
 t.test('a cluster is followed while there is a Secret of it', async (t) => {
@@ -278,7 +278,7 @@ t.test('of two Secrets of one cluster one counts, and the other one after it', a
   fixture.uids.set(serverOf(1), 'twice').set(serverOf(0), 'twice')
   fixture.clusters.start()
   await fixture.pass()
-  const isSecond = /^cluster c1: it is the cluster that Secret c0 leads to$/
+  const isSecond = /^cluster c1: Secret c0 has a kubeconfig of the same cluster$/
   t.match(fixture.clusters.note, isSecond)
   t.strictSame(fixture.followed, ['c0 1', 'c1 -', 'c2 1'])
   fixture.event('MODIFIED', clusterSecret(0, '2'))
@@ -295,7 +295,7 @@ t.test('a Secret of this cluster itself is refused, and mended at once', async (
   fixture.uids.set(serverOf(0), 'own')
   fixture.clusters.start()
   await fixture.pass()
-  t.equal(fixture.clusters.note, 'cluster c0: it is this cluster itself')
+  t.equal(fixture.clusters.note, 'cluster c0: the kubeconfig leads to this cluster itself')
   t.strictSame(fixture.followed, ['c0 -'])
   fixture.uids.delete(serverOf(0))
   fixture.event('MODIFIED', clusterSecret(0, '2'))
