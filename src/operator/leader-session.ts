@@ -9,12 +9,12 @@ import { watchInputs } from './cluster/watch-inputs.ts'
 import { KeyedMutex } from './delegation/keyed-mutex.ts'
 import { OwnerIndex } from './delegation/owner-index.ts'
 import type { OperatorMetrics } from './metrics.ts'
-import type { OperatorSettings } from './operator.ts'
 import { PeerSet } from './peers/peer-set.ts'
 import { SessionProbing } from './probes/session-probing.ts'
 import { Reconciler } from './reconcile/reconciler.ts'
 import { Reporter } from './reconcile/reporter.ts'
 import { RemoteClusters } from './remotes/remote-clusters.ts'
+import type { OperatorSettings } from './settings.ts'
 import type { PeersForm } from './status/peer-status.ts'
 
 /**

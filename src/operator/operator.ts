@@ -1,4 +1,3 @@
-import type { Cidr } from '../dns/text/address.ts'
 import { Backoff } from '../kube/backoff.ts'
 import { LeaderElector } from '../kube/lease.ts'
 import type { MetricsRegistry } from '../telemetry/metrics.ts'
@@ -9,11 +8,8 @@ import { LeaderSession } from './leader-session.ts'
 import { type OperatorFacts, OperatorMetrics } from './metrics.ts'
 import { KeyIndex } from './notify/key-index.ts'
 import { NotifyReceiver } from './notify/notify-receiver.ts'
-import type { DelegationRole } from './plan/decide.ts'
-import type { ProbingSettings } from './probes/session-probing.ts'
-import type { RequeueBounds } from './reconcile/requeue.ts'
 import { shortHash } from './record/short-hash.ts'
-import type { RemoteSettings } from './remotes/remote-clusters.ts'
+import type { OperatorSettings } from './settings.ts'
 
 /** Name of the Lease that all operators use. */
 export const LEASE = 'sextant-operator'
@@ -21,30 +17,6 @@ export const LEASE = 'sextant-operator'
 const CLOSE_MS = 5000
 const CURE = 'set --site, or allow this account to get that namespace'
 const NO_WORK = { runs: 0, failures: 0, dropped: 0, depth: 0, running: 0 }
-
-export interface OperatorSettings extends RequeueBounds {
-  /**
-   * The name of this cluster among its peers; '' = derived from the UID of its namespace
-   * kube-system.
-   */
-  readonly site: string
-  readonly peerExpiryMs: number
-  /** Namespace of the Lease; undefined = no other operator works in this cluster. */
-  readonly leaseNamespace: string | undefined
-  /** Undefined = no address is probed. */
-  readonly probing?: ProbingSettings | undefined
-  /** Different from the identity of every other process. */
-  readonly identity: string
-  readonly role: DelegationRole
-  /** How long the deletion of a delegating record waits for other clusters. */
-  readonly removalTimeoutMs: number
-  /** Networks from which unsigned NOTIFYs are accepted for all peers; undefined = none. */
-  readonly notifyAllowed?: readonly Cidr[] | undefined
-  /**
-   * Other clusters whose delegating records this one publishes. Not used in the role `secondary`.
-   */
-  readonly remotes: RemoteSettings
-}
 
 /**
  * Publishes the DNSRecords of a cluster:

@@ -1,18 +1,13 @@
-import { API_GROUP, API_VERSION } from '../../dnsrecord/dns-record.ts'
-import type { ApiObject, ApiResource } from '../../kube/api.ts'
+import { API_VERSION } from '../../dnsrecord/dns-record.ts'
+import type { ApiObject } from '../../kube/api.ts'
 import { isNotFound, type ObjectRef, type Objects } from '../../kube/objects.ts'
 import type { Write, Writer } from '../plan/write.ts'
 import { type DesiredRecord, printRecord } from '../record/desired-record.ts'
 import { finalizersOf, metadataOf } from '../record/fields.ts'
 import { RECORD_FINALIZER } from '../record/labels.ts'
 import type { DnsRecordView } from '../record/record-view.ts'
+import { RECORDS } from '../record/resources.ts'
 import type { RecordCache } from './record-cache.ts'
-
-export const RECORDS: ApiResource = {
-  group: API_GROUP,
-  version: API_VERSION.slice(API_GROUP.length + 1),
-  plural: 'dnsrecords',
-}
 
 export interface ApiWriterParts {
   readonly objects: Objects

@@ -9,18 +9,15 @@ import { Objects } from '../../kube/objects.ts'
 import type { OwnNames } from '../../peering/trust/screen-site-states.ts'
 import type { Logger } from '../../telemetry/log.ts'
 import type { OwnHealth } from '../plan/own.ts'
-import { PROBES } from '../probes/cluster-probing.ts'
 import type { ProviderSecrets } from '../provider/provider-choice.ts'
 import { SecretCache, trimSecret } from '../provider/secret-cache.ts'
 import { FIELD_MANAGER } from '../record/fields.ts'
 import { DnsRecordView } from '../record/record-view.ts'
-import { RECORDS } from './api-writer.ts'
+import { PROBES, RECORDS, SECRETS } from '../record/resources.ts'
 import type { ClusterView } from './cluster-view.ts'
 import { ProbeIndex, trimProbe } from './probe-index.ts'
 import { RecordCache, trimRecord } from './record-cache.ts'
 import { RecordNames } from './record-names.ts'
-
-const SECRETS = { group: '', version: 'v1', plural: 'secrets' }
 
 export interface ClusterMeans {
   readonly api: ApiClient

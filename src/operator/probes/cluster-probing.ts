@@ -1,7 +1,6 @@
 import type { Clock } from '../../base/clock.ts'
 import type { Random } from '../../base/random.ts'
 import type { Timers } from '../../base/timers.ts'
-import { API_GROUP, API_VERSION } from '../../dnsrecord/dns-record.ts'
 import type { Prober } from '../../health/probes/probe.ts'
 import { type Look, ProbeRunner } from '../../health/probes/probe-runner.ts'
 import { type ApiObject, textOf } from '../../kube/api.ts'
@@ -13,6 +12,7 @@ import { FaultLog } from '../../telemetry/fault-log.ts'
 import type { Logger } from '../../telemetry/log.ts'
 import { finalizersOf, isDeleting, isSame, mappingOf, metadataOf } from '../record/fields.ts'
 import { DnsRecordView } from '../record/record-view.ts'
+import { PROBES } from '../record/resources.ts'
 import {
   desiredProbes,
   isControlled,
@@ -22,11 +22,6 @@ import {
 } from './desired-probes.ts'
 import { composeStatus, readState, scanProbe, statusOf, versionOf } from './probe-status.ts'
 
-export const PROBES = {
-  group: API_GROUP,
-  version: API_VERSION.slice(API_GROUP.length + 1),
-  plural: 'dnshealthcheckprobes',
-}
 /** Prefixes of the queue's keys for records and for probes. No Kubernetes name contains a space. */
 const RECORD_PREFIX = 'record '
 const PROBE_PREFIX = 'probe '

@@ -2,8 +2,8 @@ import type { Clock } from '../../base/clock.ts'
 import type { ReadHeaders } from '../../health/probes/prober.ts'
 import { ApiError, isObject, textOf } from '../../kube/api.ts'
 import type { Objects } from '../../kube/objects.ts'
+import { SECRETS } from '../record/resources.ts'
 
-const SECRETS = { group: '', version: 'v1', plural: 'secrets' }
 /**
  * Secret types without a specific meaning. Other types hold credentials for other systems: any user
  * who may write records could have them sent to an address of that user's choice.

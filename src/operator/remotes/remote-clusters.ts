@@ -10,11 +10,11 @@ import type { Writer } from '../plan/write.ts'
 import { secretText } from '../provider/secret-data.ts'
 import type { RequeueBounds } from '../reconcile/requeue.ts'
 import { mappingOf, metadataOf } from '../record/fields.ts'
+import { SECRETS } from '../record/resources.ts'
 import { shortHash } from '../record/short-hash.ts'
 import { OrphanCollector } from './orphan-collector.ts'
 import { NOT_REACHED, RemoteCluster } from './remote-cluster.ts'
 
-const SECRETS = { group: '', version: 'v1', plural: 'secrets' }
 /** The key in a Secret that holds the kubeconfig. */
 const KEY = 'kubeconfig'
 /** Clusters that are followed at once. */

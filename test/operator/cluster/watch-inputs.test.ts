@@ -2,9 +2,9 @@ import t, { type Test } from 'tap'
 import { Random } from '../../../src/base/random.ts'
 import type { ApiObject } from '../../../src/kube/api.ts'
 import { Informer } from '../../../src/kube/informer.ts'
-import { RECORDS } from '../../../src/operator/cluster/api-writer.ts'
 import { RecordCache } from '../../../src/operator/cluster/record-cache.ts'
 import { watchInputs } from '../../../src/operator/cluster/watch-inputs.ts'
+import { RECORDS } from '../../../src/operator/record/resources.ts'
 import { createLogger } from '../../../src/telemetry/log.ts'
 import {
   ApiDouble,

@@ -1,0 +1,14 @@
+import { API_GROUP, API_VERSION } from '../../dnsrecord/dns-record.ts'
+import type { ApiResource } from '../../kube/api.ts'
+
+const VERSION = API_VERSION.slice(API_GROUP.length + 1)
+
+/** DNSRecords. */
+export const RECORDS: ApiResource = { group: API_GROUP, version: VERSION, plural: 'dnsrecords' }
+/** DNSHealthCheckProbes. */
+export const PROBES: ApiResource = {
+  group: API_GROUP,
+  version: VERSION,
+  plural: 'dnshealthcheckprobes',
+}
+export const SECRETS: ApiResource = { group: '', version: 'v1', plural: 'secrets' }

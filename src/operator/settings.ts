@@ -1,0 +1,30 @@
+import type { Cidr } from '../dns/text/address.ts'
+import type { DelegationRole } from './plan/decide.ts'
+import type { ProbingSettings } from './probes/session-probing.ts'
+import type { RequeueBounds } from './reconcile/requeue.ts'
+import type { RemoteSettings } from './remotes/remote-clusters.ts'
+
+/** Settings of an operator process, from its command line. */
+export interface OperatorSettings extends RequeueBounds {
+  /**
+   * The name of this cluster among its peers; '' = derived from the UID of its namespace
+   * kube-system.
+   */
+  readonly site: string
+  readonly peerExpiryMs: number
+  /** Namespace of the Lease; undefined = no other operator works in this cluster. */
+  readonly leaseNamespace: string | undefined
+  /** Undefined = no address is probed. */
+  readonly probing?: ProbingSettings | undefined
+  /** Different from the identity of every other process. */
+  readonly identity: string
+  readonly role: DelegationRole
+  /** How long the deletion of a delegating record waits for other clusters. */
+  readonly removalTimeoutMs: number
+  /** Networks from which unsigned NOTIFYs are accepted for all peers; undefined = none. */
+  readonly notifyAllowed?: readonly Cidr[] | undefined
+  /**
+   * Other clusters whose delegating records this one publishes. Not used in the role `secondary`.
+   */
+  readonly remotes: RemoteSettings
+}
