@@ -9,7 +9,13 @@ const REGIONS = 16
 /** A multiple of 64. */
 export const REGION_OCTETS = 352 * 1024
 
-const buffer = new ArrayBuffer(REGIONS * REGION_OCTETS)
+/** The longest packet, and room because packets are read by four octets. */
+export const SCRATCH_OCTETS = 65_535
+const SCRATCH_ROOM_OCTETS = SCRATCH_OCTETS + 61
+/** Offset of the place for a packet from elsewhere, such as TCP. It is used for one call at a time. */
+export const SCRATCH = REGIONS * REGION_OCTETS
+
+const buffer = new ArrayBuffer(SCRATCH + SCRATCH_ROOM_OCTETS)
 export const packetOctets = new Uint8Array(buffer)
 export const packetWords = new Uint32Array(buffer)
 export const packetView = new DataView(buffer)
@@ -27,4 +33,16 @@ export function takeRegion(): number {
 
 export function giveRegion(start: number): void {
   isTaken[start / REGION_OCTETS] = 0
+}
+
+/** Copies octets into the packet memory. @hot */
+export function putOctets(from: Uint8Array, offset: number, octets: number, start: number): void {
+  const end = start + octets
+  let at = start
+  let i = offset
+  for (; at + 4 <= end; at += 4, i += 4) {
+    const low = from[i]! | (from[i + 1]! << 8)
+    packetView.setInt32(at, low | (from[i + 2]! << 16) | (from[i + 3]! << 24), true)
+  }
+  for (; at < end; at++, i++) packetOctets[at] = from[i]!
 }

@@ -65,7 +65,13 @@ class NotifyHandler implements QueryHandler {
   acquire(): Exchange | undefined {
     if (this.#lent >= EXCHANGES_MAX) return undefined
     this.#lent++
-    return this.#idle.pop() ?? { query: new Query(), reply: new Uint8Array(NOTIFY_REPLY_OCTETS) }
+    return (
+      this.#idle.pop() ?? {
+        query: new Query(),
+        reply: new Uint8Array(NOTIFY_REPLY_OCTETS),
+        replyAt: -1,
+      }
+    )
   }
 
   serve({ query, reply }: Exchange): number {

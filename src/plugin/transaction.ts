@@ -66,6 +66,10 @@ export class Transaction {
   finishedMs = 0
   /** Octets of the reply, not compressed; -1 = not computed yet (`sentOctets`). */
   sentOctets = -1
+  /** Room for the reply. */
+  out: Uint8Array = NO_BYTES
+  /** Offset of `out` in the packet memory; -1 = it is elsewhere. */
+  outAt = -1
   /** Octets of records copied from another transaction; `authority.ts` grows and fills it. */
   chasedOctets: Uint8Array = NO_BYTES
 

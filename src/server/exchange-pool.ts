@@ -16,6 +16,7 @@ const REPLY_OCTETS_MAX = 65535
 class ServerExchange implements Exchange {
   readonly query: Query
   reply: Uint8Array = new Uint8Array(REPLY_OCTETS_MAX)
+  replyAt = -1
   readonly transaction: Transaction
 
   get stream(): ReplyStream | undefined {
@@ -65,7 +66,7 @@ export class ExchangePool implements QueryHandler<ServerExchange> {
   }
 
   serve(exchange: ServerExchange): number | Promise<number> {
-    return this.#server.serve(exchange.transaction, exchange.reply)
+    return this.#server.serve(exchange.transaction, exchange.reply, exchange.replyAt)
   }
 
   release(exchange: ServerExchange): void {

@@ -34,6 +34,7 @@ export function prepareInternalLookup(
 
 function copyOrigin(to: Query, from: Query): void {
   to.packet = from.packet
+  to.packetAt = from.packetAt
   to.packetOctets = from.packetOctets
   to.id = from.id
   to.flags = from.flags

@@ -3,8 +3,8 @@ import type { Random } from '../base/random.ts'
 import { type CookieJar, SERVER_COOKIE_OCTETS } from '../dns/edns/cookie.ts'
 import { Opcode } from '../dns/iana/opcodes.ts'
 import { Rcode } from '../dns/iana/rcodes.ts'
-import { compose } from '../dns/message/compose.ts'
-import { parseQuery } from '../dns/message/parse-query.ts'
+import { compose, composeAt } from '../dns/message/compose.ts'
+import { parsePacket, parseQuery } from '../dns/message/parse-query.ts'
 import { ParseStatus, Protocol, type Query } from '../dns/message/query.ts'
 import { PAYLOAD_OCTETS_DEFAULT } from '../dns/message/response.ts'
 import { DROP } from '../plugin/handler.ts'
@@ -105,14 +105,16 @@ export class Server implements ServerView {
   }
 
   /**
-   * Answers the packet in `tx.query` (packet, packetOctets, protocol and addresses filled in).
-   * Writes the reply to `out`, 65535 octets or as many as the protocol allows, and returns its
-   * length. 0 = send nothing, HAND_OVER = see `handsOver`, STREAMED = see `tx.stream`. Returns a
+   * Answers the packet in `tx.query` (packet, packetAt, packetOctets, protocol and addresses filled
+   * in). Writes the reply to `out`, 65535 octets or as many as the protocol allows, and returns its
+   * length. `outAt`: offset of `out` in the packet memory; -1 = it is elsewhere. 0 = send nothing, HAND_OVER = see `handsOver`, STREAMED = see `tx.stream`. Returns a
    * Promise of the length only if the chain waits. The Promise never rejects unless the block has
    * `debug`.
    */
-  serve(tx: Transaction, out: Uint8Array): number | Promise<number> {
+  serve(tx: Transaction, out: Uint8Array, outAt = -1): number | Promise<number> {
     const query = tx.query
+    tx.out = out
+    tx.outAt = outAt
     tx.startedMs = this.#clock.monotonic()
     tx.finishedMs = 0
     tx.sentOctets = -1
@@ -122,27 +124,30 @@ export class Server implements ServerView {
     tx.tsigKey = undefined
     tx.stream = undefined
     this.isHandingOver = false
-    const status = parseQuery(query, query.packet, query.packetOctets)
+    const status =
+      query.packetAt === -1
+        ? parseQuery(query, query.packet, query.packetOctets)
+        : parsePacket(query, query.packetAt, query.packetOctets)
     tx.response.reset(query)
     this.#addOptions(tx)
-    if (status !== ParseStatus.Ok) return this.#refusePacket(tx, status, out)
+    if (status !== ParseStatus.Ok) return this.#refusePacket(tx, status)
     takePeerAsClient(query)
 
     const block = this.#routing.find(tx)
     if (query.opcode === Opcode.NOTIFY && block?.takesNotify !== true) {
-      return this.#refusePacket(tx, ParseStatus.NotImp, out)
+      return this.#refusePacket(tx, ParseStatus.NotImp)
     }
     if (block === undefined) {
       this.#dropped[DroppedCount.Refused]! += 1
-      return this.#sendBare(tx, Rcode.REFUSED, PAYLOAD_OCTETS_DEFAULT, out)
+      return this.#sendBare(tx, Rcode.REFUSED, PAYLOAD_OCTETS_DEFAULT)
     }
     tx.zone = block.zoneText
     tx.view = block.viewName
     if (this.#handsOver && block.waits === true) return HAND_OVER
     const rcode = block.debug ? block.chain.serve(tx) : this.#guard(tx, block)
     if (this.isHandingOver) return HAND_OVER
-    if (typeof rcode === 'number') return this.#finish(tx, block, rcode, out)
-    return this.#finishLater(tx, block, rcode, out)
+    if (typeof rcode === 'number') return this.#finish(tx, block, rcode)
+    return this.#finishLater(tx, block, rcode)
   }
 
   lookupInternally(
@@ -202,45 +207,40 @@ export class Server implements ServerView {
     return Rcode.SERVFAIL
   }
 
-  async #finishLater(
-    tx: Transaction,
-    block: RoutedBlock,
-    rcode: Promise<number>,
-    out: Uint8Array,
-  ): Promise<number> {
-    return this.#finish(tx, block, await rcode, out)
+  async #finishLater(tx: Transaction, block: RoutedBlock, rcode: Promise<number>): Promise<number> {
+    return this.#finish(tx, block, await rcode)
   }
 
-  #finish(tx: Transaction, block: RoutedBlock, rcode: number, out: Uint8Array): number {
+  #finish(tx: Transaction, block: RoutedBlock, rcode: number): number {
     if (rcode === DROP) return 0
     if (isUnwritten(rcode)) clearForError(tx, rcode)
     if (tx.stream !== undefined) return STREAMED
-    return this.#send(tx, block.bufsizeOctets, block.limiter, out)
+    return this.#send(tx, block.bufsizeOctets, block.limiter)
   }
 
   /** Replies to a packet that is not a query that we serve; 0 = no reply. */
-  #refusePacket(tx: Transaction, status: ParseStatus, out: Uint8Array): number {
+  #refusePacket(tx: Transaction, status: ParseStatus): number {
     switch (status) {
       case ParseStatus.FormErr:
         this.#dropped[DroppedCount.FormErr]! += 1
-        return this.#sendBare(tx, Rcode.FORMERR, PAYLOAD_OCTETS_DEFAULT, out)
+        return this.#sendBare(tx, Rcode.FORMERR, PAYLOAD_OCTETS_DEFAULT)
       case ParseStatus.NotImp:
         this.#dropped[DroppedCount.NotImp]! += 1
-        return this.#sendBare(tx, Rcode.NOTIMP, PAYLOAD_OCTETS_DEFAULT, out)
+        return this.#sendBare(tx, Rcode.NOTIMP, PAYLOAD_OCTETS_DEFAULT)
       case ParseStatus.BadVers:
         this.#dropped[DroppedCount.BadVers]! += 1
-        return this.#sendBare(tx, Rcode.BADVERS, PAYLOAD_OCTETS_DEFAULT, out)
+        return this.#sendBare(tx, Rcode.BADVERS, PAYLOAD_OCTETS_DEFAULT)
       default:
         this.#counters.add(ServerCount.Ignored)
         return 0
     }
   }
 
-  #sendBare(tx: Transaction, rcode: number, bufsizeOctets: number, out: Uint8Array): number {
+  #sendBare(tx: Transaction, rcode: number, bufsizeOctets: number): number {
     const { protocol, peerFamily } = tx.query
     this.#dropped[DroppedCount.Queries + protocol * 2 + peerFamily - 1]! += 1
     clearForError(tx, rcode)
-    return this.#send(tx, bufsizeOctets, this.#limiter, out)
+    return this.#send(tx, bufsizeOctets, this.#limiter)
   }
 
   /** Adds our own options before the chain runs, because logs and metrics count their octets. */
@@ -252,28 +252,23 @@ export class Server implements ServerView {
     }
   }
 
-  #send(
-    tx: Transaction,
-    bufsizeOctets: number,
-    limiter: ReplyLimiter | undefined,
-    out: Uint8Array,
-  ): number {
+  #send(tx: Transaction, bufsizeOctets: number, limiter: ReplyLimiter | undefined): number {
     const { query, response } = tx
     response.payloadOctets = bufsizeOctets
     // Over TCP, with a valid server cookie or with a signature, the address is real.
     const isProved = this.#checkCookie(tx) || query.protocol === Protocol.Tcp
     if (limiter === undefined || isProved || tx.tsigKey !== undefined) {
-      return this.#compose(tx, bufsizeOctets, out)
+      return this.#compose(tx, bufsizeOctets)
     }
     const verdict = limiter.decide(tx, tx.startedMs)
     if (verdict === LimitAction.Drop) return 0
     if (verdict === LimitAction.Truncate) truncate(tx)
-    const octets = this.#compose(tx, bufsizeOctets, out)
+    const octets = this.#compose(tx, bufsizeOctets)
     // A signed reply must not be composed again. Such an error is hardly longer than its query.
     if (response.signer !== null) return octets
     if (!limiter.amplifies(tx, query, octets - query.packetOctets, tx.startedMs)) return octets
     truncate(tx)
-    return this.#compose(tx, bufsizeOctets, out)
+    return this.#compose(tx, bufsizeOctets)
   }
 
   /**
@@ -285,10 +280,13 @@ export class Server implements ServerView {
     return this.#cookies.serve(query, response, Math.floor(this.#clock.now() / 1000))
   }
 
-  #compose({ query, response }: Transaction, bufsizeOctets: number, out: Uint8Array): number {
+  #compose({ query, response, out, outAt }: Transaction, bufsizeOctets: number): number {
     const limit = Math.min(limitOctets(query, bufsizeOctets), out.length)
     const { signer } = response
-    if (signer === null) return compose(query, response, out, limit)
+    if (signer === null) {
+      if (outAt === -1) return compose(query, response, out, limit)
+      return composeAt(query, response, outAt, limit)
+    }
     const octets = compose(query, response, out, limit - signer.octets)
     return signer.sign(out, octets, Math.floor(this.#clock.now() / 1000))
   }

@@ -3,7 +3,7 @@ import type { ReplyStream } from '../dns/message/reply-stream.ts'
 
 /**
  * One query and the room for its reply, lent by the server that answers. A transport fills in
- * `query.packet`, `packetOctets`, `protocol` and the peer and local addresses. The packet must not
+ * `query.packet`, `packetAt`, `packetOctets`, `protocol` and the peer and local addresses. The packet must not
  * change until `serve` is done.
  */
 export interface Exchange {
@@ -13,6 +13,8 @@ export interface Exchange {
    * provides the room. The reply is at the start once `serve` has returned or resolved.
    */
   reply: Uint8Array
+  /** Offset of `reply` in the packet memory; -1 = it is elsewhere. */
+  replyAt: number
   /** The source of the replies after STREAMED. */
   readonly stream?: ReplyStream | undefined
 }

@@ -392,6 +392,7 @@ export class TcpConnection implements Holder {
   #describe(exchange: Exchange, packet: Uint8Array): void {
     const query = exchange.query
     query.packet = packet
+    query.packetAt = -1
     query.packetOctets = packet.length
     query.protocol = Protocol.Tcp
     query.connectionEnds = this.#isLeaving

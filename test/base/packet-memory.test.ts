@@ -5,6 +5,7 @@ import {
   packetView,
   packetWords,
   REGION_OCTETS,
+  SCRATCH,
   takeRegion,
 } from '../../src/base/packet-memory.ts'
 
@@ -12,7 +13,7 @@ t.test('regions are lent once each, empty, until there are no more', async (t) =
   const taken: number[] = []
   for (let region = takeRegion(); region !== -1; region = takeRegion()) taken.push(region)
   t.equal(new Set(taken).size, taken.length)
-  t.equal(taken.length * REGION_OCTETS, packetOctets.length)
+  t.equal(taken.length * REGION_OCTETS, SCRATCH)
   t.ok(taken.every((start) => start % 64 === 0))
   packetOctets[taken[3]! + 5] = 1
   giveRegion(taken[3]!)

@@ -4,6 +4,7 @@ import { type Exchange, HAND_OVER, type QueryHandler } from '../../src/transport
 class EchoExchange implements Exchange {
   readonly query: Query = new Query()
   reply: Uint8Array = new Uint8Array(65535)
+  replyAt = -1
 }
 
 /** What a query asks of the echo, in its first octet. */

@@ -48,7 +48,7 @@ class Streamer implements QueryHandler<StreamExchange> {
 
   acquire(): StreamExchange {
     this.inFlight++
-    return { query: new Query(), reply: new Uint8Array(65535) }
+    return { query: new Query(), reply: new Uint8Array(65535), replyAt: -1 }
   }
 
   serve(exchange: StreamExchange): number {

@@ -1,3 +1,5 @@
+import * as packets from '../../base/packet-memory.ts'
+import { putOctets } from '../../base/packet-memory.ts'
 import * as options from '../iana/options.ts'
 import * as types from '../iana/types.ts'
 import type { Query } from '../message/query.ts'
@@ -5,6 +7,7 @@ import * as queries from '../message/query.ts'
 import type { Response } from '../message/response.ts'
 
 // Bound in this module: V8 folds its constants, but looks up and checks an import at every use.
+const { packetOctets, packetView } = packets
 const { Protocol } = queries
 const { RRType } = types
 const { OptionCode } = options
@@ -47,48 +50,30 @@ export function wholeOptOctets(query: Query, response: Response): number {
 }
 
 /**
- * Writes the OPT record at `out[start]` and returns the offset behind it. `end`: limit of the
- * message, at least `optOctets` behind `start`.
+ * Writes the OPT record at `start` of the packet memory and returns the offset behind it. `end`:
+ * limit of the message, at least `optOctets` behind `start`. @hot
  */
-export function composeOpt(
-  query: Query,
-  response: Response,
-  out: Uint8Array,
-  start: number,
-  end: number,
-): number {
-  out[start] = 0
-  out[start + 1] = 0
-  out[start + 2] = RRType.OPT
-  out[start + 3] = response.payloadOctets >> 8
-  out[start + 4] = response.payloadOctets & 0xff
-  out[start + 5] = response.rcode >> 4
-  out[start + 6] = 0
-  out[start + 7] = query.dnssecOk ? 0x80 : 0
-  out[start + 8] = 0
+export function composeOpt(query: Query, response: Response, start: number, end: number): number {
+  // Root owner, type, size; upper bits of the rcode, version 0, flags, length.
+  packetView.setInt32(start, (RRType.OPT << 8) | (response.payloadOctets >> 8))
+  packetView.setInt32(start + 4, (response.payloadOctets << 24) | ((response.rcode >> 4) << 16))
+  packetView.setInt32(start + 7, query.dnssecOk ? 0x8000_0000 : 0)
   let at = start + OPT_OCTETS
-  if (query.hasEcs) at = composeEcs(query, response.scopeBits, out, at)
-  if (cookieGoesOut(query, response)) at = composeCookie(query, response, out, at)
+  if (query.hasEcs) at = composeEcs(query, response.scopeBits, at)
+  if (cookieGoesOut(query, response)) at = composeCookie(query, response, at)
   if (keepaliveGoesOut(query, response)) {
-    at = composeOptionHeader(OptionCode.KEEPALIVE, 2, out, at)
-    out[at++] = response.keepaliveDeciseconds >> 8
-    out[at++] = response.keepaliveDeciseconds & 0xff
+    at = composeOptionHeader(OptionCode.KEEPALIVE, 2, at)
+    packetView.setInt16(at, response.keepaliveDeciseconds)
+    at += 2
   }
-  if (query.nsidRequested && response.nsid !== null) {
-    at = composeNsid(response.nsid, out, at, end)
-  }
-  if (response.edeCode >= 0) at = composeEde(response, out, at, end)
-  const rdataOctets = at - start - OPT_OCTETS
-  out[start + 9] = rdataOctets >> 8
-  out[start + 10] = rdataOctets & 0xff
+  if (query.nsidRequested && response.nsid !== null) at = composeNsid(response.nsid, at, end)
+  if (response.edeCode >= 0) at = composeEde(response, at, end)
+  packetView.setInt16(start + 9, at - start - OPT_OCTETS)
   return at
 }
 
-function composeOptionHeader(code: number, octets: number, out: Uint8Array, at: number): number {
-  out[at] = code >> 8
-  out[at + 1] = code & 0xff
-  out[at + 2] = octets >> 8
-  out[at + 3] = octets & 0xff
+function composeOptionHeader(code: number, octets: number, at: number): number {
+  packetView.setInt32(at, (code << 16) | octets)
   return at + OPTION_HEADER_OCTETS
 }
 
@@ -97,16 +82,14 @@ function ecsOctets(query: Query): number {
 }
 
 /** Writes family, source and address as in the query: RFC 7871 section 7.2.1. */
-function composeEcs(query: Query, scopeBits: number, out: Uint8Array, start: number): number {
+function composeEcs(query: Query, scopeBits: number, start: number): number {
   const octets = ecsOctets(query)
-  let at = composeOptionHeader(OptionCode.ECS, octets, out, start)
-  out[at++] = 0
-  out[at++] = query.ecsFamily
-  out[at++] = query.ecsSourceBits
+  const at = composeOptionHeader(OptionCode.ECS, octets, start)
   // The reply to a client that hides its address (source 0) must have scope 0: section 7.1.3.
-  out[at++] = query.ecsSourceBits === 0 ? 0 : scopeBits
-  for (let i = 0; i < octets - 4; i++) out[at++] = query.ecsAddress[i]!
-  return at
+  const scope = query.ecsSourceBits === 0 ? 0 : scopeBits
+  packetView.setInt32(at, (query.ecsFamily << 16) | (query.ecsSourceBits << 8) | scope)
+  for (let i = 0; i < octets - 4; i++) packetOctets[at + 4 + i] = query.ecsAddress[i]!
+  return at + octets
 }
 
 /**
@@ -117,12 +100,12 @@ function cookieGoesOut(query: Query, response: Response): boolean {
   return query.cookieOctets !== 0 && response.serverCookieOctets !== 0
 }
 
-function composeCookie(query: Query, response: Response, out: Uint8Array, start: number): number {
+function composeCookie(query: Query, response: Response, start: number): number {
   const octets = CLIENT_COOKIE_OCTETS + response.serverCookieOctets
-  let at = composeOptionHeader(OptionCode.COOKIE, octets, out, start)
-  for (let i = 0; i < CLIENT_COOKIE_OCTETS; i++) out[at++] = query.packet[query.cookieOffset + i]!
-  for (let i = 0; i < response.serverCookieOctets; i++) out[at++] = response.serverCookie[i]!
-  return at
+  const at = composeOptionHeader(OptionCode.COOKIE, octets, start)
+  putOctets(query.packet, query.cookieOffset, CLIENT_COOKIE_OCTETS, at)
+  putOctets(response.serverCookie, 0, response.serverCookieOctets, at + CLIENT_COOKIE_OCTETS)
+  return at + octets
 }
 
 /** True if the reply has a keepalive timeout. A server may send it only over TCP: RFC 7828 section 3.2.2. */
@@ -134,24 +117,24 @@ function keepaliveGoesOut(query: Query, response: Response): boolean {
   )
 }
 
-function composeNsid(nsid: Uint8Array, out: Uint8Array, start: number, end: number): number {
+function composeNsid(nsid: Uint8Array, start: number, end: number): number {
   if (start + OPTION_HEADER_OCTETS + nsid.length > end) return start
-  let at = composeOptionHeader(OptionCode.NSID, nsid.length, out, start)
-  for (let i = 0; i < nsid.length; i++) out[at++] = nsid[i]!
-  return at
+  const at = composeOptionHeader(OptionCode.NSID, nsid.length, start)
+  putOctets(nsid, 0, nsid.length, at)
+  return at + nsid.length
 }
 
 /**
  * Writes the extended error. Omits the text if it does not fit: the code alone still explains the
  * error (RFC 8914).
  */
-function composeEde(response: Response, out: Uint8Array, start: number, end: number): number {
+function composeEde(response: Response, start: number, end: number): number {
   const room = end - start - OPTION_HEADER_OCTETS - 2
   if (room < 0) return start
-  const textOctets = response.edeText.length <= room ? response.edeText.length : 0
-  let at = composeOptionHeader(OptionCode.EDE, 2 + textOctets, out, start)
-  out[at++] = response.edeCode >> 8
-  out[at++] = response.edeCode & 0xff
-  for (let i = 0; i < textOctets; i++) out[at++] = response.edeText[i]!
-  return at
+  const { edeText } = response
+  const textOctets = edeText.length <= room ? edeText.length : 0
+  const at = composeOptionHeader(OptionCode.EDE, 2 + textOctets, start)
+  packetView.setInt16(at, response.edeCode)
+  putOctets(edeText, 0, textOctets, at + 2)
+  return at + 2 + textOctets
 }

@@ -1,7 +1,9 @@
+import * as packets from '../../base/packet-memory.ts'
 import * as options from '../iana/options.ts'
 import type { Query } from '../message/query.ts'
 
 // Bound in this module: V8 folds its constants, but looks up and checks an import at every use.
+const { packetOctets, packetView } = packets
 const { OptionCode } = options
 
 const IPV4 = 1
@@ -12,36 +14,41 @@ const ECS_FIXED_OCTETS = 4
 const DNSSEC_OK = 0x80
 
 /**
- * Parses an OPT record (RFC 6891 section 6.1.2) into `query`. `fixed`: offset of its type field in
- * `query.packet`; its ten fixed octets and `rdataOctets` of rdata are inside the packet. Returns
- * false if an option is malformed; `query` then keeps the options read so far.
+ * Parses an OPT record (RFC 6891 section 6.1.2) of the packet at `packet` of the packet memory into
+ * `query`. `fixed`: offset of its type field; its ten fixed octets and `rdataOctets` of rdata are
+ * inside the packet. Returns false if an option is malformed; `query` then keeps the options read so
+ * far.
  */
-export function parseOpt(query: Query, fixed: number, rdataOctets: number): boolean {
-  const packet = query.packet
+export function parseOpt(
+  query: Query,
+  packet: number,
+  fixed: number,
+  rdataOctets: number,
+): boolean {
   query.hasEdns = true
-  query.payloadOctets = (packet[fixed + 2]! << 8) | packet[fixed + 3]!
-  query.ednsVersion = packet[fixed + 5]!
-  query.dnssecOk = (packet[fixed + 6]! & DNSSEC_OK) !== 0
+  query.payloadOctets = (packetOctets[fixed + 2]! << 8) | packetOctets[fixed + 3]!
+  query.ednsVersion = packetOctets[fixed + 5]!
+  query.dnssecOk = (packetOctets[fixed + 6]! & DNSSEC_OK) !== 0
   // Options of another version may have another format.
-  return query.ednsVersion !== 0 || parseOptions(query, fixed + 10, fixed + 10 + rdataOctets)
+  if (query.ednsVersion !== 0) return true
+  return parseOptions(query, packet, fixed + 10, fixed + 10 + rdataOctets)
 }
 
 /** If an option occurs twice, the first one counts (RFC 7873 section 4 requires it for cookies). */
-function parseOptions(query: Query, start: number, end: number): boolean {
-  const packet = query.packet
+function parseOptions(query: Query, packet: number, start: number, end: number): boolean {
   let seenEcs = false
   let at = start
   while (at < end) {
     if (at + 4 > end) return false
-    const code = (packet[at]! << 8) | packet[at + 1]!
-    const octets = (packet[at + 2]! << 8) | packet[at + 3]!
+    const code = (packetOctets[at]! << 8) | packetOctets[at + 1]!
+    const octets = (packetOctets[at + 2]! << 8) | packetOctets[at + 3]!
     at += 4
     if (at + octets > end) return false
     if (code === OptionCode.ECS) {
       if (!seenEcs && !parseEcs(query, at, octets)) return false
       seenEcs = true
     } else if (code === OptionCode.COOKIE) {
-      if (query.cookieOctets === 0 && !parseCookie(query, at, octets)) return false
+      if (query.cookieOctets === 0 && !parseCookie(query, at - packet, octets)) return false
     } else if (code === OptionCode.NSID) {
       query.nsidRequested = true
     } else if (code === OptionCode.KEEPALIVE) {
@@ -54,7 +61,7 @@ function parseOptions(query: Query, start: number, end: number): boolean {
   return true
 }
 
-/** Parses a client cookie of 8 octets, alone or with a server cookie of 8..32: RFC 7873 section 5.2.2. */
+/** Parses a client cookie at `at` of the packet: 8 octets, alone or with a server cookie of 8..32: RFC 7873 section 5.2.2. */
 function parseCookie(query: Query, at: number, octets: number): boolean {
   if (octets !== 8 && (octets < 16 || octets > 40)) return false
   query.cookieOffset = at
@@ -70,10 +77,9 @@ function parseCookie(query: Query, at: number, octets: number): boolean {
  */
 function parseEcs(query: Query, at: number, octets: number): boolean {
   if (octets < ECS_FIXED_OCTETS) return false
-  const packet = query.packet
-  const family = (packet[at]! << 8) | packet[at + 1]!
-  const sourceBits = packet[at + 2]!
-  if (packet[at + 3] !== 0) return false
+  const family = (packetOctets[at]! << 8) | packetOctets[at + 1]!
+  const sourceBits = packetOctets[at + 2]!
+  if (packetOctets[at + 3] !== 0) return false
   if (family === 0) {
     query.hasEcs = sourceBits === 0 && octets === ECS_FIXED_OCTETS
     return query.hasEcs
@@ -83,12 +89,14 @@ function parseEcs(query: Query, at: number, octets: number): boolean {
   const addressOctets = (sourceBits + 7) >> 3
   if (octets !== ECS_FIXED_OCTETS + addressOctets) return false
   const paddingBits = addressOctets * 8 - sourceBits
-  const last = packet[at + octets - 1]!
+  const last = packetOctets[at + octets - 1]!
   if (addressOctets > 0 && (last & ((1 << paddingBits) - 1)) !== 0) return false
 
-  const address = query.ecsAddress
-  for (let i = 0; i < 16; i++) {
-    address[i] = i < addressOctets ? packet[at + ECS_FIXED_OCTETS + i]! : 0
+  const { ecsWords } = query
+  for (let word = 0; word < 4; word++) {
+    const rest = addressOctets - word * 4
+    const whole = rest <= 0 ? 0 : packetView.getUint32(at + ECS_FIXED_OCTETS + word * 4, true)
+    ecsWords[word] = rest >= 4 ? whole : whole & ((1 << (rest * 8)) - 1)
   }
   query.hasEcs = true
   query.ecsFamily = family

@@ -1,4 +1,5 @@
-import { copyOctets } from '../../base/octets.ts'
+import * as packets from '../../base/packet-memory.ts'
+import { putOctets } from '../../base/packet-memory.ts'
 import { composeOpt, optOctets, wholeOptOctets } from '../edns/compose-opt.ts'
 import * as rcodes from '../iana/rcodes.ts'
 import * as types from '../iana/types.ts'
@@ -10,6 +11,7 @@ import type { Response } from './response.ts'
 import * as responses from './response.ts'
 
 // Bound in this module: V8 folds its constants, but looks up and checks an import at every use.
+const { packetOctets, packetView, SCRATCH } = packets
 const { RESPONSE_RR_MAX, Section, signedType } = responses
 const { HEADER_OCTETS } = parsing
 const { LOWER } = lower
@@ -26,42 +28,58 @@ const SOA_TAIL_OCTETS = 20
  * synchronous.
  */
 const compressor = new Compressor()
-/** Offset of each record of the response, from the message's start. */
-const recordOffset = new Uint16Array(RESPONSE_RR_MAX)
+/** Offset of each record of the response. */
+const recordOffset = new Uint32Array(RESPONSE_RR_MAX)
 /** Records written, by section. */
 const written = new Uint16Array(3)
 
-/**
- * Writes the reply to `query` into `out` and returns its length. `limitOctets`: 512..65535, the
- * maximum that the client accepts; `out` has at least that length.
- *
- * Reserves space for the OPT record first, then writes the sections in wire order. If an RRset does
- * not fit, the whole RRset with its signatures is omitted, and everything after it. TC means that
- * the client must repeat the query because it lacks answer or authority data, or glue that a
- * referral needs (RFC 9471 section 3.1). The name servers beside an answer and other additional
- * data are optional (RFC 2181 section 9).
- */
+/** As `composeAt`, for a reply outside of the packet memory: writes it to the start of `out`. */
 export function compose(
   query: Query,
   response: Response,
   out: Uint8Array,
   limitOctets: number,
 ): number {
+  const octets = composeAt(query, response, SCRATCH, limitOctets)
+  out.set(packetOctets.subarray(SCRATCH, SCRATCH + octets))
+  return octets
+}
+
+/**
+ * Writes the reply to `query` at `start` of the packet memory and returns its length. `limitOctets`:
+ * 512..65535, the maximum that the client accepts; there is room for that length.
+ *
+ * Reserves space for the OPT record first, then writes the sections in wire order. If an RRset does
+ * not fit, the whole RRset with its signatures is omitted, and everything after it. TC means that
+ * the client must repeat the query because it lacks answer or authority data, or glue that a
+ * referral needs (RFC 9471 section 3.1). The name servers beside an answer and other additional
+ * data are optional (RFC 2181 section 9). @hot
+ */
+export function composeAt(
+  query: Query,
+  response: Response,
+  start: number,
+  limitOctets: number,
+): number {
   const reserved = optOctets(query, response)
-  const end = limitOctets - reserved
-  compressor.reset()
-  let at = composeQuestion(query, out)
+  const end = start + limitOctets - reserved
+  compressor.reset(start)
+  let at = composeQuestion(query, start + HEADER_OCTETS)
   written[0] = written[1] = written[2] = 0
-  let fits = true
-  for (let section = 0; section < 3 && fits && response.count > 0; section++) {
-    const next = composeSection(query, response, section, out, at, end)
-    fits = next >= 0
-    at = fits ? next : -next
-    if (!fits && losesNeededData(response, section)) response.truncated = true
+  for (let section = 0; section < 3; section++) {
+    if ((response.sections & (1 << section)) === 0) continue
+    const next = composeSection(query, response, section, at, end)
+    if (next >= 0) {
+      at = next
+      continue
+    }
+    at = -next
+    if (losesNeededData(response, section)) response.truncated = true
+    break
   }
-  if (reserved > 0) at = composeOpt(query, response, out, at, limitOctets)
-  composeHeader(query, response, out, reserved > 0 ? 1 : 0)
-  return at
+  if (reserved > 0) at = composeOpt(query, response, at, start + limitOctets)
+  composeHeader(query, response, start, reserved > 0 ? 1 : 0)
+  return at - start
 }
 
 /**
@@ -79,37 +97,40 @@ export function uncompressedOctets(query: Query, response: Response): number {
   return octets
 }
 
-/** Copies the question unchanged, including case: clients compare it (RFC 5452 section 9.1). */
-function composeQuestion(query: Query, out: Uint8Array): number {
-  copyOctets(query.packet, HEADER_OCTETS, out, HEADER_OCTETS, query.questionOctets)
-  return HEADER_OCTETS + query.questionOctets
+/**
+ * Copies the question unchanged, including case: clients compare it (RFC 5452 section 9.1). Returns
+ * its end.
+ */
+function composeQuestion(query: Query, at: number): number {
+  const end = at + query.questionOctets
+  if (query.packetAt === -1) {
+    putOctets(query.packet, HEADER_OCTETS, query.questionOctets, at)
+    return end
+  }
+  const from = query.packetAt + HEADER_OCTETS - at
+  // The last turn may copy octets behind the question; the records overwrite them.
+  for (let to = at; to < end; to += 4) packetView.setInt32(to, packetView.getInt32(from + to))
+  return end
 }
 
-function composeHeader(query: Query, response: Response, out: Uint8Array, optCount: number): void {
+function composeHeader(query: Query, response: Response, start: number, optCount: number): void {
   // Without OPT, a reply can't contain the upper bits of an extended code.
   const rcode = response.rcode > 0xf && optCount === 0 ? Rcode.SERVFAIL : response.rcode
-  const additional = written[Section.Additional]! + optCount
-  out[0] = query.id >> 8
-  out[1] = query.id & 0xff
-  out[2] =
-    0x80 |
-    (query.opcode << 3) |
-    (response.authoritative ? 0x04 : 0) |
-    (response.truncated ? 0x02 : 0) |
-    (response.recursionDesired ? 0x01 : 0)
-  out[3] =
-    (response.recursionAvailable ? 0x80 : 0) |
-    (response.authenticData ? 0x20 : 0) |
-    (response.checkingDisabled ? 0x10 : 0) |
+  const flags =
+    0x8000 |
+    (query.opcode << 11) |
+    (response.authoritative ? 0x0400 : 0) |
+    (response.truncated ? 0x0200 : 0) |
+    (response.recursionDesired ? 0x0100 : 0) |
+    (response.recursionAvailable ? 0x0080 : 0) |
+    (response.authenticData ? 0x0020 : 0) |
+    (response.checkingDisabled ? 0x0010 : 0) |
     (rcode & 0xf)
-  out[4] = 0
-  out[5] = query.questionOctets > 0 ? 1 : 0
-  out[6] = written[Section.Answer]! >> 8
-  out[7] = written[Section.Answer]! & 0xff
-  out[8] = written[Section.Authority]! >> 8
-  out[9] = written[Section.Authority]! & 0xff
-  out[10] = additional >> 8
-  out[11] = additional & 0xff
+  const questions = query.questionOctets > 0 ? 1 : 0
+  packetView.setInt32(start, (query.id << 16) | flags)
+  packetView.setInt32(start + 4, (questions << 16) | written[Section.Answer]!)
+  const additional = written[Section.Additional]! + optCount
+  packetView.setInt32(start + 8, (written[Section.Authority]! << 16) | additional)
 }
 
 /**
@@ -120,15 +141,15 @@ function composeSection(
   query: Query,
   response: Response,
   section: number,
-  out: Uint8Array,
   start: number,
   end: number,
 ): number {
+  const { count } = response
   let at = start
-  for (let i = 0; i < response.count; i++) {
+  for (let i = 0; i < count; i++) {
     if (response.section[i] !== section) continue
     recordOffset[i] = at
-    const next = composeRecord(query, response, i, out, at, end)
+    const next = composeRecord(query, response, i, at, end)
     if (next === -1) return -cutRRset(response, section, i)
     at = next
     written[section]!++
@@ -240,33 +261,24 @@ function isBelow(response: Response, i: number, k: number): boolean {
   }
 }
 
-/** Writes record `i` at `out[start]`; returns the offset behind it, or -1 if it would pass `end`. */
+/** Writes record `i` at `start`; returns the offset behind it, or -1 if it would pass `end`. */
 function composeRecord(
   query: Query,
   response: Response,
   i: number,
-  out: Uint8Array,
   start: number,
   end: number,
 ): number {
   const owner = response.ownerBytes[i]!
-  let at = compressor.writeOwner(query, owner, response.ownerOffset[i]!, out, start, end)
+  let at = compressor.writeOwner(query, owner, response.ownerOffset[i]!, start, end)
   if (at === -1 || at + RR_FIXED_OCTETS > end) return -1
-  const type = response.type[i]!
   const ttl = response.ttlSeconds[i]!
-  out[at] = type >> 8
-  out[at + 1] = type & 0xff
-  out[at + 2] = response.rrclass[i]! >> 8
-  out[at + 3] = response.rrclass[i]! & 0xff
-  out[at + 4] = ttl >>> 24
-  out[at + 5] = (ttl >>> 16) & 0xff
-  out[at + 6] = (ttl >>> 8) & 0xff
-  out[at + 7] = ttl & 0xff
+  packetView.setInt32(at, (response.type[i]! << 16) | response.rrclass[i]!)
+  packetView.setInt32(at + 4, ttl)
   at += RR_FIXED_OCTETS
-  const next = composeRdata(query, response, i, out, at, end)
+  const next = composeRdata(query, response, i, at, end)
   if (next === -1) return -1
-  out[at - 2] = (next - at) >> 8
-  out[at - 1] = (next - at) & 0xff
+  packetView.setInt16(at - 2, next - at)
   return next
 }
 
@@ -278,7 +290,6 @@ function composeRdata(
   query: Query,
   response: Response,
   i: number,
-  out: Uint8Array,
   at: number,
   end: number,
 ): number {
@@ -289,15 +300,15 @@ function composeRdata(
     case RRType.NS:
     case RRType.CNAME:
     case RRType.PTR:
-      return compressor.writeName(query, rdata, offset, out, at, end)
+      return compressor.writeName(query, rdata, offset, at, end)
     case RRType.MX: {
-      const name = putOctets(rdata, offset, 2, out, at, end)
-      return name === -1 ? -1 : compressor.writeName(query, rdata, offset + 2, out, name, end)
+      const name = copyRdata(rdata, offset, 2, at, end)
+      return name === -1 ? -1 : compressor.writeName(query, rdata, offset + 2, name, end)
     }
     case RRType.SOA:
-      return composeSoa(query, rdata, offset, octets, out, at, end)
+      return composeSoa(query, rdata, offset, octets, at, end)
     default:
-      return putOctets(rdata, offset, octets, out, at, end)
+      return copyRdata(rdata, offset, octets, at, end)
   }
 }
 
@@ -306,30 +317,27 @@ function composeSoa(
   rdata: Uint8Array,
   offset: number,
   octets: number,
-  out: Uint8Array,
   start: number,
   end: number,
 ): number {
   let second = offset
   while (rdata[second]! > 0) second += rdata[second]! + 1
   second++
-  let at = compressor.writeName(query, rdata, offset, out, start, end)
-  if (at !== -1) at = compressor.writeName(query, rdata, second, out, at, end)
+  let at = compressor.writeName(query, rdata, offset, start, end)
+  if (at !== -1) at = compressor.writeName(query, rdata, second, at, end)
   if (at === -1) return -1
-  const tail = offset + octets - SOA_TAIL_OCTETS
-  return putOctets(rdata, tail, SOA_TAIL_OCTETS, out, at, end)
+  return copyRdata(rdata, offset + octets - SOA_TAIL_OCTETS, SOA_TAIL_OCTETS, at, end)
 }
 
 /** Copies octets. Returns the offset behind them, or -1 if they would pass `end`. */
-function putOctets(
+function copyRdata(
   from: Uint8Array,
   offset: number,
   octets: number,
-  out: Uint8Array,
   at: number,
   end: number,
 ): number {
   if (at + octets > end) return -1
-  copyOctets(from, offset, out, at, octets)
+  putOctets(from, offset, octets, at)
   return at + octets
 }

@@ -1,9 +1,11 @@
-import { copyOctets } from '../../base/octets.ts'
+import * as packets from '../../base/packet-memory.ts'
+import { putOctets } from '../../base/packet-memory.ts'
 import * as lower from '../name/lower.ts'
 import * as parsing from './parse-query.ts'
 import { LABELS_MAX, type Query } from './query.ts'
 
 // Bound in this module: V8 folds its constants, but looks up and checks an import at every use.
+const { packetOctets, packetView } = packets
 const { HEADER_OCTETS } = parsing
 const { LOWER } = lower
 
@@ -19,8 +21,8 @@ const NAME_OCTETS_MAX = 255
 const ROOT = 0
 
 /**
- * Writes names with compression (RFC 1035 section 4.1.4) and without allocation. A target is an
- * uncompressed label in the message, identified by its position and by the position of the rest of
+ * Writes names to a message in the packet memory, with compression (RFC 1035 section 4.1.4) and
+ * without allocation. A target is an uncompressed label in the message, identified by its position and by the position of the rest of
  * its name:
  *
  *     positions:  octets from the message's start; 12..POINTER_TARGET_MAX, ascending
@@ -30,6 +32,8 @@ const ROOT = 0
  * root of a name and ends at the first label without a target; it needs no hash. Case is ignored.
  */
 export class Compressor {
+  /** Offset of the message in the packet memory. */
+  #base = 0
   #count = 0
   readonly #positions: Uint16Array = new Uint16Array(COMPRESSION_TARGETS_MAX)
   readonly #parents: Uint16Array = new Uint16Array(COMPRESSION_TARGETS_MAX)
@@ -45,35 +49,31 @@ export class Compressor {
   #ownerOffset = 0
   #ownerPosition = ROOT
 
-  reset(): void {
+  /** Starts a message at `base`. */
+  reset(base: number): void {
+    this.#base = base
     this.#count = 0
     this.#lastName = undefined
     this.#ownerName = undefined
   }
 
-  /** Removes targets at `position` and behind it: the caller removed these octets from the message. */
-  rollBack(position: number): void {
+  /** Removes targets at `at` and behind it: the caller removed these octets from the message. */
+  rollBack(at: number): void {
+    const position = at - this.#base
     while (this.#count > 0 && this.#positions[this.#count - 1]! >= position) this.#count--
     this.#lastName = undefined
     this.#ownerName = undefined
   }
 
   /** Writes a record's owner as `writeName` does. Most records have the same owner as the record before. */
-  writeOwner(
-    query: Query,
-    name: Uint8Array,
-    offset: number,
-    out: Uint8Array,
-    at: number,
-    end: number,
-  ): number {
+  writeOwner(query: Query, name: Uint8Array, offset: number, at: number, end: number): number {
     if (name === query.qname && query.questionOctets > 0 && name[offset] !== 0) {
-      return writePointer(HEADER_OCTETS + offset, out, at, end)
+      return writePointer(HEADER_OCTETS + offset, at, end)
     }
     if (name === this.#ownerName && offset === this.#ownerOffset) {
-      return writePointer(this.#ownerPosition, out, at, end)
+      return writePointer(this.#ownerPosition, at, end)
     }
-    const next = this.writeName(query, name, offset, out, at, end)
+    const next = this.writeName(query, name, offset, at, end)
     this.#ownerName = this.#lastName
     this.#ownerOffset = this.#lastOffset
     this.#ownerPosition = this.#lastPosition
@@ -81,30 +81,23 @@ export class Compressor {
   }
 
   /**
-   * Writes the uncompressed wire name at `name[offset]` to `out[at]`, compressed. Returns the
+   * Writes the uncompressed wire name at `name[offset]` to `at`, compressed. Returns the
    * offset behind it, or -1 if it would pass `end` or is invalid. The query's question is at octet
-   * 12 of `out`, uncompressed.
+   * 12 of the message, uncompressed.
    */
-  writeName(
-    query: Query,
-    name: Uint8Array,
-    offset: number,
-    out: Uint8Array,
-    at: number,
-    end: number,
-  ): number {
+  writeName(query: Query, name: Uint8Array, offset: number, at: number, end: number): number {
     if (name === query.qname && query.questionOctets > 0 && name[offset] !== 0) {
-      return writePointer(HEADER_OCTETS + offset, out, at, end)
+      return writePointer(HEADER_OCTETS + offset, at, end)
     }
     if (name === this.#lastName && offset === this.#lastOffset) {
-      return writePointer(this.#lastPosition, out, at, end)
+      return writePointer(this.#lastPosition, at, end)
     }
     const labels = this.#findLabels(name, offset)
     if (labels === -1) return -1
     const left = this.#matchQuestion(query, name, offset, labels)
-    const own = this.#count === 0 ? left : this.#matchWritten(name, offset, left, out)
-    const next = this.#write(name, offset, own, out, at, end)
-    const position = own === 0 ? this.#suffix : at
+    const own = this.#count === 0 ? left : this.#matchWritten(name, offset, left)
+    const next = this.#write(name, offset, own, at, end)
+    const position = own === 0 ? this.#suffix : at - this.#base
     if (position !== ROOT && position <= POINTER_TARGET_MAX) {
       this.#lastName = name
       this.#lastOffset = offset
@@ -154,10 +147,10 @@ export class Compressor {
    * Continues to the left of the question's suffix, while labels were written below `#suffix`.
    * Returns how many of the first `own` labels are new.
    */
-  #matchWritten(name: Uint8Array, offset: number, own: number, out: Uint8Array): number {
+  #matchWritten(name: Uint8Array, offset: number, own: number): number {
     let left = own
     while (left > 0) {
-      const position = this.#findChild(name, offset + this.#labelOffset[left - 1]!, out)
+      const position = this.#findChild(name, offset + this.#labelOffset[left - 1]!)
       if (position === -1) break
       this.#suffix = position
       left--
@@ -166,34 +159,27 @@ export class Compressor {
   }
 
   /** Returns the position of the label at `name[at]` directly before `#suffix`, or -1. */
-  #findChild(name: Uint8Array, at: number, out: Uint8Array): number {
+  #findChild(name: Uint8Array, at: number): number {
     const parents = this.#parents
     const parent = this.#suffix
     for (let i = 0; i < this.#count; i++) {
       if (parents[i] !== parent) continue
       const position = this.#positions[i]!
-      if (equalsLabel(out, position, name, at)) return position
+      if (equalsLabel(this.#base + position, name, at)) return position
     }
     return -1
   }
 
   /** Writes the first `own` labels, then a pointer to `#suffix` or the root. */
-  #write(
-    name: Uint8Array,
-    offset: number,
-    own: number,
-    out: Uint8Array,
-    start: number,
-    end: number,
-  ): number {
+  #write(name: Uint8Array, offset: number, own: number, start: number, end: number): number {
     const suffix = this.#suffix
     const octets = this.#labelOffset[own]!
     const at = start + octets
     if (at + (suffix === ROOT ? 1 : 2) > end) return -1
-    copyOctets(name, offset, out, start, octets)
-    if (own > 0) this.#addTargets(own, start)
-    if (suffix !== ROOT) return writePointer(suffix, out, at, end)
-    out[at] = 0
+    putOctets(name, offset, octets, start)
+    if (own > 0) this.#addTargets(own, start - this.#base)
+    if (suffix !== ROOT) return writePointer(suffix, at, end)
+    packetOctets[at] = 0
     return at + 1
   }
 
@@ -211,10 +197,9 @@ export class Compressor {
   }
 }
 
-function writePointer(target: number, out: Uint8Array, at: number, end: number): number {
+function writePointer(target: number, at: number, end: number): number {
   if (at + 2 > end) return -1
-  out[at] = 0xc0 | (target >> 8)
-  out[at + 1] = target & 0xff
+  packetView.setInt16(at, 0xc000 | target)
   return at + 2
 }
 
@@ -234,13 +219,13 @@ function countCommon(
   return most
 }
 
-/** True if two labels are equal, ignoring case. */
-function equalsLabel(a: Uint8Array, aOffset: number, b: Uint8Array, bOffset: number): boolean {
-  const length = a[aOffset]!
-  if (length !== b[bOffset]) return false
+/** True if the label at `at` of the packet memory and that at `name[offset]` are equal, ignoring case. */
+function equalsLabel(at: number, name: Uint8Array, offset: number): boolean {
+  const length = packetOctets[at]!
+  if (length !== name[offset]) return false
   for (let i = 1; i <= length; i++) {
-    const octet = a[aOffset + i]!
-    const other = b[bOffset + i]!
+    const octet = packetOctets[at + i]!
+    const other = name[offset + i]!
     if (octet !== other && LOWER[octet] !== LOWER[other]) return false
   }
   return true

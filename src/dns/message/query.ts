@@ -1,6 +1,9 @@
 /** Maximum of labels of a name, without the root: 255 octets / 2 - 1 (RFC 1035 section 2.3.4). */
 export const LABELS_MAX = 127
 
+/** A name, and room because it is written by four octets. */
+const NAME_ROOM_OCTETS = 260
+
 /** Results of `parseQuery`: the reply that the packet deserves. */
 export const ParseStatus = {
   /** A well-formed question: answer it. */
@@ -27,6 +30,8 @@ export type Protocol = (typeof Protocol)[keyof typeof Protocol]
 export class Query {
   /** The packet; valid in 0..packetOctets-1. Owned by the transport. */
   packet: Uint8Array = new Uint8Array(0)
+  /** Offset of the packet in the packet memory; -1 = it is elsewhere. */
+  packetAt = -1
   packetOctets = 0
 
   id = 0
@@ -36,7 +41,10 @@ export class Query {
   qtype = 0
   qclass = 0
   /** qname in lower-case wire form, root label included: 1..255 octets in `qnameOctets`. */
-  readonly qname: Uint8Array = new Uint8Array(256)
+  readonly qname: Uint8Array = new Uint8Array(new ArrayBuffer(NAME_ROOM_OCTETS))
+  /** The same octets by four. Octets behind the name have no meaning. */
+  readonly nameWords: Uint32Array = new Uint32Array(this.qname.buffer)
+  readonly nameView: DataView = new DataView(this.qname.buffer)
   qnameOctets = 0
   /** Labels without the root: 0..LABELS_MAX. */
   labelCount = 0

@@ -39,6 +39,8 @@ export class Response {
   checkingDisabled = false
   truncated = false
 
+  /** A bit for each section that may have records: 1 << Section. */
+  sections = 0
   /** Records so far: 0..RESPONSE_RR_MAX. The arrays below grow with it: load them again after `add`. */
   count = 0
   section: Uint8Array = new Uint8Array(RESPONSE_RR_START)
@@ -99,6 +101,7 @@ export class Response {
     this.recursionDesired = (flags & 0x0100) !== 0
     this.checkingDisabled = (flags & 0x0010) !== 0
     this.truncated = false
+    this.sections = 0
     this.count = 0
     this.synthesizedOctets = 0
     this.scopeBits = 0
@@ -137,6 +140,7 @@ export class Response {
       return
     }
     if (i >= this.section.length) this.#grow()
+    this.sections |= 1 << section
     this.section[i] = section
     this.type[i] = type
     this.rrclass[i] = rrclass

@@ -102,6 +102,7 @@ class UdpServer implements UdpListener {
     this.#drain.enter()
     const query = exchange.query
     query.packet = packet
+    query.packetAt = -1
     query.packetOctets = Math.min(packet.length, QUERY_OCTETS_MAX)
     query.protocol = Protocol.Udp
     query.peerFamily = parsePeerAddress(peer.address, query.peerAddress)

@@ -239,6 +239,7 @@ export class BatchLoop {
       return
     }
     exchange.reply = room
+    exchange.replyAt = socket.roomAt
     socket.describe(slot, exchange.query)
     const octets = handler.serve(exchange)
     if (typeof octets !== 'number') {

@@ -144,6 +144,11 @@ export class Outbox {
     return this.#rooms[this.#chunk]
   }
 
+  get roomAt(): number {
+    const { region } = this.#layout
+    return region === -1 ? -1 : region + this.#layout.chunk(this.#chunk)
+  }
+
   /**
    * Queues `octets` of `bytes`, which may already be in `room()`, for the peer at `place`. Call
    * `room` first. @hot

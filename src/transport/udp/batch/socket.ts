@@ -212,6 +212,7 @@ export class BatchSocket implements SocketPlace {
   /** Fills in the packet in `slot`, and its source and destination addresses. @hot */
   describe(slot: number, query: Query): void {
     const octets = this.packetOctets(slot)
+    query.packetAt = octets <= PACKET_HEAD_OCTETS ? this.packetAt(slot) : -1
     query.packet = octets <= PACKET_HEAD_OCTETS ? this.#heads[slot]! : this.#assemble(slot, octets)
     query.packetOctets = octets
     this.#describePlace(this.#layout.unit(slot), query, this.#asked)
@@ -244,6 +245,7 @@ export class BatchSocket implements SocketPlace {
     const index = this.#spare.pop() ?? this.#taken.length
     this.#taken[index] = copy
     query.packet = copy.subarray(UNIT_PACKET)
+    query.packetAt = -1
     query.packetOctets = copy.length - UNIT_PACKET
     // Other units may be described before this one is answered, so it has its own addresses.
     const place = this.#layout.unit(BATCH)
@@ -292,6 +294,11 @@ export class BatchSocket implements SocketPlace {
    */
   room(): Uint8Array | undefined {
     return this.#outbox.room()
+  }
+
+  /** Offset of `room()` in the packet memory; -1 = it is elsewhere. */
+  get roomAt(): number {
+    return this.#outbox.roomAt
   }
 
   /** Counts a reply for which there was no room. */
