@@ -2,8 +2,7 @@ import type { Fallthrough } from '../arguments/fallthrough.ts'
 import { Rcode, RRClass, RRType } from '../dns/iana/index.ts'
 import type { Query } from '../dns/message/query.ts'
 import { type Response, Section } from '../dns/message/response.ts'
-import type { FastPathRole, FastPathSource } from '../plugin/fast-path.ts'
-import type { Handler } from '../plugin/handler.ts'
+import type { AnswerSource, Handler } from '../plugin/handler.ts'
 import type { Transaction } from '../plugin/transaction.ts'
 import type { HashedName } from '../zone/image/hashed-name.ts'
 import type { ZoneAnswerer } from '../zone/lookup/answer.ts'
@@ -28,9 +27,9 @@ export class FileZoneTable {
     return this.#zones
   }
 
-  /** Labels of the deepest zone. */
-  get deepest(): number {
-    return this.#set.deepest
+  /** See `ZoneSet`. */
+  deepestAround(name: HashedName): number {
+    return this.#set.deepestAround(name)
   }
 
   get directory(): ZoneDirectory {
@@ -74,8 +73,8 @@ export interface FileZonesOptions {
 }
 
 /** Answers from zones of master files, for `file` and `auto`. */
-export class FileZones implements Handler, FastPathSource {
-  readonly plain: FastPathRole = { kind: 'answer', source: this }
+export class FileZones implements Handler, AnswerSource {
+  readonly source: AnswerSource = this
   readonly name: string
   readonly #next: Handler
   readonly #table: FileZoneTable
@@ -94,8 +93,8 @@ export class FileZones implements Handler, FastPathSource {
     return this.#table.zones
   }
 
-  get deepest(): number {
-    return Math.max(this.#table.deepest, this.#origins?.deepest ?? 0)
+  deepestAround(name: HashedName): number {
+    return Math.max(this.#table.deepestAround(name), this.#origins?.deepestAround(name) ?? 0)
   }
 
   find(name: HashedName): ZoneAnswerer | undefined {

@@ -5,28 +5,12 @@
 export class Random {
   #a: number
   #b: number
-  /** The state at the last `mark`. */
-  #markedA = 0
-  #markedB = 0
 
   /** `seed`: any 32-bit integer; equal seeds give equal sequences. */
   constructor(seed: number) {
     this.#a = (seed ^ 0x9e3779b9) | 0 || 1
     this.#b = Math.imul(seed, 0x85ebca6b) ^ 0xc2b2ae35 || 1
     for (let i = 0; i < 8; i++) this.next32()
-    this.mark()
-  }
-
-  /** Saves the state, and replaces the state saved before. */
-  mark(): void {
-    this.#markedA = this.#a
-    this.#markedB = this.#b
-  }
-
-  /** Restores the state of the last `mark`. */
-  rewind(): void {
-    this.#a = this.#markedA
-    this.#b = this.#markedB
   }
 
   /** The next integer, uniform over 0..2^32-1. */

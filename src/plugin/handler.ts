@@ -1,4 +1,6 @@
-import type { FastPathRole } from './fast-path.ts'
+import type { HashedName } from '../zone/image/hashed-name.ts'
+import type { ZoneAnswerer } from '../zone/lookup/answer.ts'
+import type { Link } from './link.ts'
 import type { Transaction } from './transaction.ts'
 
 /** Returned by `serve` instead of an rcode: send nothing at all. */
@@ -22,9 +24,31 @@ export const DROP = -1
 export interface Handler {
   /** The directive's name. */
   readonly name: string
-  /** Its effect on plain queries; absent = it has to process every query. */
-  readonly plain?: FastPathRole | undefined
+  /** The link that acts before and after the next one; absent = the handler serves as a whole. */
+  readonly link?: Link | undefined
+  /** Set if the handler serves only queries with these bits of `Trait`; all others go to `next`. */
+  readonly only?: { readonly queries: number; readonly next: Handler } | undefined
+  /** Set if the handler answers from zones. */
+  readonly source?: AnswerSource | undefined
   serve(tx: Transaction): number | Promise<number>
+}
+
+/** The zones that a handler answers from. */
+export interface AnswerSource {
+  /** The directive's name. */
+  readonly name: string
+  /**
+   * A different object whenever `find` may return something else for any query; undefined = it
+   * answers no query.
+   */
+  readonly holder: object | undefined
+  /**
+   * Labels of the longest zone, of those that `find` distinguishes, at or below the one that the
+   * name is in; 0 = it distinguishes none.
+   */
+  deepestAround(name: HashedName): number
+  /** Returns the answerer of the name, if its zone is here and loaded. */
+  find(name: HashedName): ZoneAnswerer | undefined
 }
 
 /** Binds a link to the one below it; called once at load. */

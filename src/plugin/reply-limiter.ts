@@ -18,8 +18,6 @@ export type LimitAction = (typeof LimitAction)[keyof typeof LimitAction]
 export interface ReplyLimiter {
   /** Debits the reply in `tx.response`, whose rcode is final. `nowMs`: monotonic. @hot */
   decide(tx: Transaction, nowMs: number): LimitAction
-  /** As `decide`, for the positive answer to `simpleQuery`; `tx.query` has the addresses. @hot */
-  decideFast(tx: Transaction, nowMs: number): LimitAction
   /**
    * Debits the octets by which the reply is longer than the query for `name`; below 1 = none. True:
    * truncate the reply, because too many such octets are sent. @hot

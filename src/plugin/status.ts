@@ -40,10 +40,12 @@ function countOctets(tx: Transaction, status: number): number {
   if (status === DROP) return 0
   if (!isUnwritten(status)) return uncompressedOctets(tx.query, tx.response)
   // The server will clear the sections, but only after the handlers above have read them.
-  const count = tx.response.count
-  tx.response.count = 0
-  const octets = uncompressedOctets(tx.query, tx.response)
-  tx.response.count = count
+  const { response } = tx
+  const { count, setCount } = response
+  response.clear()
+  const octets = uncompressedOctets(tx.query, response)
+  response.count = count
+  response.setCount = setCount
   return octets
 }
 
@@ -76,7 +78,7 @@ export function responseKind(tx: Transaction, status: number): ResponseKind {
   if (status === DROP || isUnwritten(status)) return ResponseKind.Error
   const response = tx.response
   if (response.rcode === Rcode.NOERROR) {
-    if (holds(response, Section.Answer, -1)) return ResponseKind.Answer
+    if (response.setCount > 0 || holds(response, Section.Answer, -1)) return ResponseKind.Answer
     if (holds(response, Section.Authority, RRType.SOA)) return ResponseKind.NoData
     if (holds(response, Section.Authority, RRType.NS)) return ResponseKind.Delegation
     return ResponseKind.Answer

@@ -14,7 +14,9 @@ export function besideNotify(factory: HandlerFactory): HandlerFactory {
     const link = factory(next)
     return {
       name: link.name,
-      plain: link.plain,
+      link: link.link,
+      only: link.only,
+      source: link.source,
       serve: (tx) => (tx.query.opcode === Opcode.NOTIFY ? next.serve(tx) : link.serve(tx)),
     }
   }

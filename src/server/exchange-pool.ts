@@ -1,8 +1,7 @@
 import type { Query } from '../dns/message/query.ts'
 import type { ReplyStream } from '../dns/message/reply-stream.ts'
 import type { Transaction } from '../plugin/transaction.ts'
-import type { Exchange, PacketSource, QueryHandler } from '../transport/exchange.ts'
-import type { FastPath } from './fast-path.ts'
+import type { Exchange, QueryHandler } from '../transport/exchange.ts'
 import type { Server } from './server.ts'
 
 /** Default bound on queries that are in flight at once, over UDP and over TCP each. */
@@ -32,14 +31,12 @@ class ServerExchange implements Exchange {
 /** Presents a server to the transports: lends exchanges from a bounded pool. */
 export class ExchangePool implements QueryHandler<ServerExchange> {
   readonly #server: Server
-  readonly #lane: FastPath
   readonly #inFlightMax: number
   readonly #idle: ServerExchange[] = []
   #inFlight = 0
 
   constructor(server: Server, inFlightMax: number = IN_FLIGHT_MAX) {
     this.#server = server
-    this.#lane = server.lane
     this.#inFlightMax = inFlightMax
   }
 
@@ -52,17 +49,6 @@ export class ExchangePool implements QueryHandler<ServerExchange> {
     if (this.#inFlight >= this.#inFlightMax) return undefined
     this.#inFlight++
     return this.#idle.pop() ?? new ServerExchange(this.#server.acquire())
-  }
-
-  serveInPlace(
-    exchange: ServerExchange,
-    at: number,
-    octets: number,
-    room: number,
-    source: PacketSource,
-    slot: number,
-  ): number {
-    return this.#lane.answer(exchange.transaction, at, octets, room, source, slot)
   }
 
   serve(exchange: ServerExchange): number | Promise<number> {

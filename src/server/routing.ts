@@ -41,10 +41,10 @@ export interface RoutedBlock {
  * zone are tried in the order of the Corefile; the first whose view accepts the query serves it.
  * One probe of a hash table per label, whatever the number of zones.
  */
-export class RoutingTable {
+export class RoutingTable<B extends RoutedBlock = RoutedBlock> {
   readonly #zones: ZoneSet
   /** Parallel to `#zones`: the blocks of that zone, in order, and the labels of its name. */
-  readonly #blocks: readonly (readonly RoutedBlock[])[]
+  readonly #blocks: readonly (readonly B[])[]
   readonly #labelCount: readonly number[]
 
   /** The zones of all blocks, regardless of views. */
@@ -52,13 +52,13 @@ export class RoutingTable {
     return this.#zones
   }
 
-  /** Labels of the deepest zone. */
-  get deepest(): number {
-    return this.#zones.deepest
+  /** See `ZoneSet`. */
+  deepestAround(name: HashedName): number {
+    return this.#zones.deepestAround(name)
   }
 
-  constructor(blocks: readonly RoutedBlock[]) {
-    const byZone = new Map<string, RoutedBlock[]>()
+  constructor(blocks: readonly B[]) {
+    const byZone = new Map<string, B[]>()
     for (const block of blocks) {
       const key = Buffer.from(block.zone).toString('latin1')
       const same = byZone.get(key)
@@ -75,7 +75,7 @@ export class RoutingTable {
    * parent's side of a cut (RFC 4035 section 3.1.4.1). So a query for the DS of a zone that we
    * serve goes to the block above it, if there is one.
    */
-  find(tx: Transaction): RoutedBlock | undefined {
+  find(tx: Transaction): B | undefined {
     const query = tx.query
     if (query.qtype === RRType.DS && query.labelCount > 0) {
       const above = this.#findFrom(tx, 1)
@@ -88,13 +88,13 @@ export class RoutingTable {
    * Returns the block that serves the name for every client, regardless of views; undefined = it
    * depends on the client.
    */
-  findUnconditional(name: HashedName): RoutedBlock | undefined {
+  findUnconditional(name: HashedName): B | undefined {
     const zone = this.#zones.match(name)
     const first = zone === -1 ? undefined : this.#blocks[zone]![0]!
     return first?.filters.length === 0 ? first : undefined
   }
 
-  #findFrom(tx: Transaction, start: number): RoutedBlock | undefined {
+  #findFrom(tx: Transaction, start: number): B | undefined {
     const query = tx.query
     let label = start
     for (;;) {
@@ -107,7 +107,7 @@ export class RoutingTable {
   }
 }
 
-function firstPassing(blocks: readonly RoutedBlock[], tx: Transaction): RoutedBlock | undefined {
+function firstPassing<B extends RoutedBlock>(blocks: readonly B[], tx: Transaction): B | undefined {
   for (let i = 0; i < blocks.length; i++) {
     const block = blocks[i]!
     tx.zone = block.zoneText

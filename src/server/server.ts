@@ -8,6 +8,7 @@ import { parsePacket, parseQuery } from '../dns/message/parse-query.ts'
 import { ParseStatus, Protocol, type Query } from '../dns/message/query.ts'
 import { PAYLOAD_OCTETS_DEFAULT } from '../dns/message/response.ts'
 import { DROP } from '../plugin/handler.ts'
+import { PASS, Trait } from '../plugin/link.ts'
 import { LimitAction, type ReplyLimiter } from '../plugin/reply-limiter.ts'
 import { isUnwritten } from '../plugin/status.ts'
 import { CHAIN_DEPTH_MAX, type ServerView, type Transaction } from '../plugin/transaction.ts'
@@ -15,11 +16,18 @@ import { LineBudget } from '../telemetry/line-budget.ts'
 import type { Logger } from '../telemetry/log.ts'
 import { HAND_OVER, STREAMED } from '../transport/exchange.ts'
 import type { ZoneDirectory } from '../zone/lookup/zone-directory.ts'
+import {
+  type ChainPlan,
+  type PlannedBlock,
+  planChain,
+  replyTraits,
+  traitsOf,
+} from './chain-plan.ts'
 import { DroppedCount, ServerCount, type ServerCounts } from './counters.ts'
-import { FastPath } from './fast-path.ts'
 import { prepareInternalLookup, takePeerAsClient } from './internal-lookup.ts'
 import { type RoutedBlock, RoutingTable } from './routing.ts'
 import { TransactionPool } from './transaction-pool.ts'
+import { ZoneMemo } from './zone-memo.ts'
 
 /** Least octets that any DNS client accepts over UDP (RFC 1035 section 4.2.1). */
 const UDP_OCTETS_MIN = 512
@@ -50,16 +58,15 @@ export interface ServerOptions {
 /**
  * Answers the queries of one listen address:
  *
- *     serve ─▶ parseQuery ─▶ RoutingTable ─▶ chain ─▶ #finish (cookie, size) ─▶ compose
- *                  └ bad ─────────┴ none ─────────────▶ bare error ┘
+ *     serve ─▶ parsePacket ─▶ ZoneMemo, RoutingTable ─▶ plan of the chain ─▶ #finish (cookie, limit) ─▶ composeAt
+ *                  └ bad ────────────┴ none ────────────────────────────▶ bare error ┘
  *
  * All of it is synchronous unless a handler waits.
  */
 export class Server implements ServerView {
   readonly address: string
-  /** The fast path of plain queries. */
-  readonly lane: FastPath
-  readonly #routing: RoutingTable
+  readonly #routing: RoutingTable<PlannedBlock>
+  readonly #memo: ZoneMemo
   readonly #clock: Clock
   readonly #log: Logger
   readonly #counters: ServerCounts
@@ -77,8 +84,9 @@ export class Server implements ServerView {
 
   constructor(options: ServerOptions) {
     this.address = options.address
-    this.#routing = new RoutingTable(options.blocks)
-    this.lane = new FastPath(this.#routing, options.blocks, options.clock, this.address)
+    const blocks = options.blocks.map((block) => ({ ...block, plan: planChain(block.chain) }))
+    this.#routing = new RoutingTable(blocks)
+    this.#memo = new ZoneMemo(this.#routing)
     this.#clock = options.clock
     this.#log = options.log
     this.#counters = options.counters
@@ -107,9 +115,9 @@ export class Server implements ServerView {
   /**
    * Answers the packet in `tx.query` (packet, packetAt, packetOctets, protocol and addresses filled
    * in). Writes the reply to `out`, 65535 octets or as many as the protocol allows, and returns its
-   * length. `outAt`: offset of `out` in the packet memory; -1 = it is elsewhere. 0 = send nothing, HAND_OVER = see `handsOver`, STREAMED = see `tx.stream`. Returns a
-   * Promise of the length only if the chain waits. The Promise never rejects unless the block has
-   * `debug`.
+   * length. `outAt`: offset of `out` in the packet memory; -1 = it is elsewhere. 0 = send
+   * nothing, HAND_OVER = see `handsOver`, STREAMED = see `tx.stream`. Returns a Promise of the length only
+   * if the chain waits. The Promise never rejects unless the block has `debug`.
    */
   serve(tx: Transaction, out: Uint8Array, outAt = -1): number | Promise<number> {
     const query = tx.query
@@ -133,7 +141,8 @@ export class Server implements ServerView {
     if (status !== ParseStatus.Ok) return this.#refusePacket(tx, status)
     takePeerAsClient(query)
 
-    const block = this.#routing.find(tx)
+    const isKnown = this.#memo.find(query)
+    const block = isKnown ? this.#memo.block : this.#routing.find(tx)
     if (query.opcode === Opcode.NOTIFY && block?.takesNotify !== true) {
       return this.#refusePacket(tx, ParseStatus.NotImp)
     }
@@ -144,7 +153,7 @@ export class Server implements ServerView {
     tx.zone = block.zoneText
     tx.view = block.viewName
     if (this.#handsOver && block.waits === true) return HAND_OVER
-    const rcode = block.debug ? block.chain.serve(tx) : this.#guard(tx, block)
+    const rcode = block.debug ? this.#run(tx, block, isKnown) : this.#guard(tx, block, isKnown)
     if (this.isHandingOver) return HAND_OVER
     if (typeof rcode === 'number') return this.#finish(tx, block, rcode)
     return this.#finishLater(tx, block, rcode)
@@ -172,7 +181,7 @@ export class Server implements ServerView {
     }
     nested.zone = block.zoneText
     nested.view = block.viewName
-    const rcode = block.debug ? block.chain.serve(nested) : this.#guard(nested, block)
+    const rcode = block.debug ? block.chain.serve(nested) : this.#guard(nested, block, false)
     if (typeof rcode === 'number') return this.#settleInternalLookup(nested, rcode)
     return rcode.then((later) => this.#settleInternalLookup(nested, later))
   }
@@ -187,14 +196,51 @@ export class Server implements ServerView {
   }
 
   /** Runs the chain so that a bug in a handler costs one query, not the process. */
-  #guard(tx: Transaction, block: RoutedBlock): number | Promise<number> {
+  #guard(tx: Transaction, block: PlannedBlock, isKnown: boolean): number | Promise<number> {
     try {
-      const rcode = block.chain.serve(tx)
+      const rcode = this.#run(tx, block, isKnown)
       if (typeof rcode === 'number') return rcode
       return rcode.catch((error: unknown) => this.#recover(tx, error))
     } catch (error) {
       return this.#recover(tx, error)
     }
+  }
+
+  /**
+   * Runs a chain by its plan. `isKnown`: `#memo` knows the zone of the query. @hot
+   */
+  #run(tx: Transaction, block: PlannedBlock, isKnown: boolean): number | Promise<number> {
+    const { plan } = block
+    // Links may pass NOTIFYs by, so these take the chain as it is.
+    if (tx.query.opcode !== Opcode.QUERY) return block.chain.serve(tx)
+    const traits = traitsOf(tx.query)
+    const { links } = plan
+    let reached = links.length
+    let status: number | Promise<number> = PASS
+    if ((plan.queries & traits) !== 0) {
+      for (let i = 0; i < links.length; i++) {
+        const { queries, link, handler } = links[i]!
+        if ((queries & traits) === 0) continue
+        status = link === undefined ? handler.serve(tx) : link.before(tx)
+        if (status === PASS) continue
+        reached = i
+        break
+      }
+    }
+    if (status === PASS)
+      status = isKnown && this.#answerSet(tx) ? Rcode.NOERROR : plan.bottom.serve(tx)
+    if (typeof status !== 'number') {
+      return status.then((late) => finishLinks(tx, plan, reached, traits, late))
+    }
+    return finishLinks(tx, plan, reached, traits, status)
+  }
+
+  /** Answers in the short form, from the zone in `#memo`. @hot */
+  #answerSet({ query, response }: Transaction): boolean {
+    const { answers, zone, zoneLabel, block } = this.#memo
+    if (!answers!.answer(query, response, zone, zoneLabel)) return false
+    response.answeredBy = block!.plan.source!.name
+    return true
   }
 
   #recover(tx: Transaction, error: unknown): number {
@@ -292,6 +338,26 @@ export class Server implements ServerView {
   }
 }
 
+/** Runs the links before number `reached` of a plan, last to first, on the reply in `tx`. @hot */
+function finishLinks(
+  tx: Transaction,
+  plan: ChainPlan,
+  reached: number,
+  queryTraits: number,
+  own: number,
+): number {
+  const traits = queryTraits | replyTraits(tx.response)
+  const concerned = plan.replies & traits
+  if (concerned === 0) return own
+  if ((concerned & (Trait.Several | Trait.Records)) !== 0) tx.response.expandSet(tx.query)
+  let status = own
+  for (let i = reached - 1; i >= 0; i--) {
+    const { link } = plan.links[i]!
+    if (link !== undefined && (link.replies & traits) !== 0) status = link.after(tx, status)
+  }
+  return status
+}
+
 /**
  * Most octets of the reply (RFC 6891 section 6.2.5): what the client accepts, but no more than we
  * send.
@@ -304,7 +370,7 @@ function limitOctets(query: Query, bufsizeOctets: number): number {
 
 /** Makes the reply ask the client to retry over TCP, and no longer than its query. */
 function truncate({ query, response }: Transaction): void {
-  response.count = 0
+  response.clear()
   response.truncated = true
   response.scopeBits = 0
   response.nsid = null
@@ -317,7 +383,7 @@ function truncate({ query, response }: Transaction): void {
 /** Empties the sections. What explains the error (EDE, NSID, `error`) is kept. */
 function clearForError(tx: Transaction, rcode: number): void {
   const response = tx.response
-  response.count = 0
+  response.clear()
   response.rcode = rcode
   response.authoritative = false
   response.authenticData = false

@@ -27,7 +27,6 @@ export class GeoWeightSteerer implements Steerer {
     offset: number,
     choice: Choice,
   ): void {
-    this.#random.mark()
     const policy = words[offset + POLICY_WORD]!
     const tierNumber = policy === NO_POLICY ? 0 : this.#findTier(query, response, policy)
     const tier = offset + words[offset + TIER_OFFSETS_WORD + tierNumber]!
@@ -36,10 +35,6 @@ export class GeoWeightSteerer implements Steerer {
     choice.ttlSeconds = words[outcome]!
     choice.count = count
     for (let i = 0; i < count; i++) choice.index[i] = words[outcome + 2 + i]!
-  }
-
-  takeBack(): void {
-    this.#random.rewind()
   }
 
   /** @hot */

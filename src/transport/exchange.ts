@@ -28,15 +28,6 @@ export const HAND_OVER = -1
 /** Returned instead of a reply's length: the replies come from the exchange's `stream`. Only over TCP. */
 export const STREAMED = -2
 
-/** Returned instead of the length of a reply made in place: the query gets no reply. */
-export const SILENT = -3
-
-/** Describes packets that a transport answers in their own memory. */
-export interface PacketSource {
-  /** Fills in the packet in `slot`, and its source and destination addresses. */
-  describe(slot: number, query: Query): void
-}
-
 /** The server as transports see it. `E`: the exchanges that it lends. */
 export interface QueryHandler<E extends Exchange = Exchange> {
   /** Returns an exchange, or undefined if too many are lent already: drop the query. */
@@ -46,20 +37,6 @@ export interface QueryHandler<E extends Exchange = Exchange> {
    * wait; a thread that can't wait returns HAND_OVER instead.
    */
   serve(exchange: E): number | Promise<number>
-  /**
-   * Answers the query of `octets` octets at `at` of the packet memory (base/packet-memory.ts) in
-   * its place, which has `room` octets, and returns the length of the reply. 0 = the packet is
-   * unchanged: call `serve`. SILENT = no reply is sent. If the exchange is needed, `source`
-   * describes the packet by its `slot`. Absent = the server has no fast path.
-   */
-  serveInPlace?(
-    exchange: E,
-    at: number,
-    octets: number,
-    room: number,
-    source: PacketSource,
-    slot: number,
-  ): number
   /** Returns an exchange to the pool, once its reply is no longer read. */
   release(exchange: E): void
 }

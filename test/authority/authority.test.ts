@@ -30,7 +30,7 @@ function server(fill: ((tx: Transaction) => void) | undefined, late = false) {
   const released: Transaction[] = []
   const view: ServerView = {
     address: 'dns://:53',
-    zones: { apexOctets: () => 0 },
+    zones: { deepest: 1, apexOctets: () => 0 },
     isHandingOver: false,
     lookupInternally: (tx, qname, qtype) => {
       asked.push({ name: qname.slice(0, qname.indexOf(0) + 1), type: qtype, depth: tx.chainDepth })

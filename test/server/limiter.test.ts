@@ -36,7 +36,6 @@ function start(verdict: LimitAction, amplifies: (octets: number) => boolean = ()
       asked.push(`${tx.response.rcode}`)
       return verdict
     },
-    decideFast: () => verdict,
     amplifies: (_tx, _name, octets) => amplifies(octets),
   }
   const server = new Server({

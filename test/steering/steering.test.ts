@@ -341,21 +341,6 @@ t.test('weights are shares of the draws (χ², p > 0.01)', async (t) => {
   }
 })
 
-t.test('a choice that was taken back is made again, and no other', async (t) => {
-  const { table } = createTable()
-  const words = table.compose(candidates([1, 1, 1, 1].map((weight) => ({ weight }))), RRType.A)!
-  const seen = new Set<number>()
-  for (let i = 0; i < 50; i++) {
-    const first = choose(table, words, CLIENTS.nowhere)
-    for (let again = 0; again < 3; again++) {
-      steererOf(table).takeBack()
-      t.same(choose(table, words, CLIENTS.nowhere), first)
-    }
-    seen.add(first[0]!)
-  }
-  t.equal(seen.size, 4)
-})
-
 t.test('a set of 4096 candidates is drawn from whole', async (t) => {
   const { table } = createTable()
   const set = Array.from({ length: 4096 }, () => ({ weight: 1_000_000 }))

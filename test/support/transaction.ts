@@ -32,7 +32,7 @@ export interface Question {
 /** A server that serves no requery. */
 export const lonelyServer: ServerView = {
   address: 'dns://:53',
-  zones: { apexOctets: () => 0 },
+  zones: { deepest: 0, apexOctets: () => 0 },
   lookupInternally: () => undefined,
   release: () => undefined,
   isHandingOver: false,

@@ -61,7 +61,10 @@ function parseOptions(query: Query, packet: number, start: number, end: number):
   return true
 }
 
-/** Parses a client cookie at `at` of the packet: 8 octets, alone or with a server cookie of 8..32: RFC 7873 section 5.2.2. */
+/**
+ * Parses a client cookie at `at` of the packet: 8 octets, alone or with a server cookie of 8..32 (RFC
+ * 7873 section 5.2.2).
+ */
 function parseCookie(query: Query, at: number, octets: number): boolean {
   if (octets !== 8 && (octets < 16 || octets > 40)) return false
   query.cookieOffset = at
@@ -95,7 +98,7 @@ function parseEcs(query: Query, at: number, octets: number): boolean {
   const { ecsWords } = query
   for (let word = 0; word < 4; word++) {
     const rest = addressOctets - word * 4
-    const whole = rest <= 0 ? 0 : packetView.getUint32(at + ECS_FIXED_OCTETS + word * 4, true)
+    const whole = rest <= 0 ? 0 : packetView.getInt32(at + ECS_FIXED_OCTETS + word * 4, true)
     ecsWords[word] = rest >= 4 ? whole : whole & ((1 << (rest * 8)) - 1)
   }
   query.hasEcs = true

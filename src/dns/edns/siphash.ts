@@ -37,9 +37,9 @@ export function sipHash24(
     for (let round = block > last ? 4 : 2; round > 0; round--) {
       let t = 0
       // a += b; b = b <<< 13 ^ a; a = a <<< 32
-      t = (a0 >>> 0) + (b0 >>> 0)
-      a1 = (a1 + b1 + (t > 0xffffffff ? 1 : 0)) | 0
-      a0 = t | 0
+      t = (a0 + b0) | 0
+      a1 = (a1 + b1 + carryOf(t, b0)) | 0
+      a0 = t
       t = ((b0 << 13) | (b1 >>> 19)) ^ a0
       b1 = ((b1 << 13) | (b0 >>> 19)) ^ a1
       b0 = t
@@ -47,23 +47,23 @@ export function sipHash24(
       a0 = a1
       a1 = t
       // c += d; d = d <<< 16 ^ c
-      t = (c0 >>> 0) + (d0 >>> 0)
-      c1 = (c1 + d1 + (t > 0xffffffff ? 1 : 0)) | 0
-      c0 = t | 0
+      t = (c0 + d0) | 0
+      c1 = (c1 + d1 + carryOf(t, d0)) | 0
+      c0 = t
       t = ((d0 << 16) | (d1 >>> 16)) ^ c0
       d1 = ((d1 << 16) | (d0 >>> 16)) ^ c1
       d0 = t
       // a += d; d = d <<< 21 ^ a
-      t = (a0 >>> 0) + (d0 >>> 0)
-      a1 = (a1 + d1 + (t > 0xffffffff ? 1 : 0)) | 0
-      a0 = t | 0
+      t = (a0 + d0) | 0
+      a1 = (a1 + d1 + carryOf(t, d0)) | 0
+      a0 = t
       t = ((d0 << 21) | (d1 >>> 11)) ^ a0
       d1 = ((d1 << 21) | (d0 >>> 11)) ^ a1
       d0 = t
       // c += b; b = b <<< 17 ^ c; c = c <<< 32
-      t = (c0 >>> 0) + (b0 >>> 0)
-      c1 = (c1 + b1 + (t > 0xffffffff ? 1 : 0)) | 0
-      c0 = t | 0
+      t = (c0 + b0) | 0
+      c1 = (c1 + b1 + carryOf(t, b0)) | 0
+      c0 = t
       t = ((b0 << 17) | (b1 >>> 15)) ^ c0
       b1 = ((b1 << 17) | (b0 >>> 15)) ^ c1
       b0 = t
@@ -76,6 +76,14 @@ export function sipHash24(
   }
   putWord(a0 ^ b0 ^ c0 ^ d0, out, at)
   putWord(a1 ^ b1 ^ c1 ^ d1, out, at + 4)
+}
+
+/**
+ * Returns 1 if the 32-bit sum with the addend `part` overflowed. Compares as signed integers, because V8 compares
+ * numbers above 2^31 as doubles.
+ */
+function carryOf(sum: number, part: number): number {
+  return (sum ^ 0x8000_0000) < (part ^ 0x8000_0000) ? 1 : 0
 }
 
 function word(bytes: Uint8Array, at: number): number {

@@ -20,6 +20,10 @@ const { RRType } = types
 
 /** Type, class, TTL and rdata length of a record, which follow its owner. */
 const RR_FIXED_OCTETS = 10
+/** The same of a record of a set, with its owner: a pointer to the question at octet 12. */
+const SET_FIXED_OCTETS = RR_FIXED_OCTETS + 2
+const QNAME_POINTER = 0xc00c
+const CLASS_IN = 1
 /** Serial and the four timers after the names of a SOA. */
 const SOA_TAIL_OCTETS = 20
 
@@ -66,7 +70,10 @@ export function composeAt(
   compressor.reset(start)
   let at = composeQuestion(query, start + HEADER_OCTETS)
   written[0] = written[1] = written[2] = 0
-  for (let section = 0; section < 3; section++) {
+  const setEnd = response.setCount > 0 ? composeSet(query, response, at, end) : at
+  if (setEnd === -1) response.truncated = true
+  else at = setEnd
+  for (let section = 0; section < 3 && setEnd !== -1; section++) {
     if ((response.sections & (1 << section)) === 0) continue
     const next = composeSection(query, response, section, at, end)
     if (next >= 0) {
@@ -88,6 +95,8 @@ export function composeAt(
  */
 export function uncompressedOctets(query: Query, response: Response): number {
   let octets = HEADER_OCTETS + query.questionOctets + wholeOptOctets(query, response)
+  octets += response.setOctets * Math.sign(response.setCount)
+  octets += response.setCount * (query.qnameOctets + RR_FIXED_OCTETS)
   for (let i = 0; i < response.count; i++) {
     const owner = response.ownerBytes[i]!
     let at = response.ownerOffset[i]!
@@ -131,6 +140,25 @@ function composeHeader(query: Query, response: Response, start: number, optCount
   packetView.setInt32(start + 4, (questions << 16) | written[Section.Answer]!)
   const additional = written[Section.Additional]! + optCount
   packetView.setInt32(start + 8, (written[Section.Authority]! << 16) | additional)
+}
+
+/** Writes the answer set at `start`. Returns the offset behind it; -1 if it does not fit. @hot */
+function composeSet(query: Query, response: Response, start: number, end: number): number {
+  const { setCount, setBytes, setOffset, setTtlSeconds } = response
+  let at = start
+  if (at + setCount * SET_FIXED_OCTETS + response.setOctets > end) return -1
+  written[Section.Answer] = setCount
+  for (let i = 0; i < setCount; i++) {
+    const from = setOffset[i]!
+    const octets = (setBytes[from]! << 8) | setBytes[from + 1]!
+    packetView.setInt32(at, (QNAME_POINTER << 16) | query.qtype)
+    packetView.setInt32(at + 4, (CLASS_IN << 16) | (setTtlSeconds >>> 16))
+    packetView.setInt32(at + 8, (setTtlSeconds << 16) | octets)
+    at += SET_FIXED_OCTETS
+    putOctets(setBytes, from + 2, octets, at)
+    at += octets
+  }
+  return at
 }
 
 /**

@@ -22,8 +22,8 @@ const ROOT = 0
 
 /**
  * Writes names to a message in the packet memory, with compression (RFC 1035 section 4.1.4) and
- * without allocation. A target is an uncompressed label in the message, identified by its position and by the position of the rest of
- * its name:
+ * without allocation. A target is an uncompressed label in the message, identified by its position and
+ * by the position of the rest of its name:
  *
  *     positions:  octets from the message's start; 12..POINTER_TARGET_MAX, ascending
  *     parents:    position of the label to its right, or ROOT
@@ -211,7 +211,14 @@ function countCommon(
   qend: number,
   most: number,
 ): number {
-  for (let i = 1; i <= most; i++) {
+  let i = 1
+  while (i + 3 <= most) {
+    if (name[end - i] !== qname[qend - i] || name[end - i - 1] !== qname[qend - i - 1]) break
+    if (name[end - i - 2] !== qname[qend - i - 2]) break
+    if (name[end - i - 3] !== qname[qend - i - 3]) break
+    i += 4
+  }
+  for (; i <= most; i++) {
     const octet = name[end - i]!
     const other = qname[qend - i]!
     if (octet !== other && LOWER[octet] !== other) return i - 1

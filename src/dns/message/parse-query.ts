@@ -167,7 +167,7 @@ function parseRecords(
   let badEdns = false
   for (let i = 0; i < skipped + additionals; i++) {
     const owner = at
-    at = skipName(at, end)
+    at = at < end && packetOctets[at] === 0 ? at + 1 : skipName(at, end)
     if (at === -1 || at + RR_FIXED_OCTETS > end) return ParseStatus.FormErr
     const type = (packetOctets[at]! << 8) | packetOctets[at + 1]!
     const rdataOctets = (packetOctets[at + 8]! << 8) | packetOctets[at + 9]!

@@ -2,7 +2,7 @@
 export const LABELS_MAX = 127
 
 /** A name, and room because it is written by four octets. */
-const NAME_ROOM_OCTETS = 260
+const NAME_ROOM_OCTETS = 264
 
 /** Results of `parseQuery`: the reply that the packet deserves. */
 export const ParseStatus = {

@@ -1,3 +1,4 @@
+import { RRClass } from '../iana/classes.ts'
 import * as opcodes from '../iana/opcodes.ts'
 import { RRType } from '../iana/types.ts'
 import type { ReplySigner } from '../tsig/reply-signer.ts'
@@ -21,6 +22,9 @@ export const PAYLOAD_OCTETS_DEFAULT = 1232
 
 /** Octets for synthesized names: sixteen of maximum length. */
 export const SYNTHESIZED_OCTETS_MAX = 4096
+
+/** Initial capacity of a set. */
+const SET_COUNT_START = 16
 
 const NO_BYTES = new Uint8Array(0)
 
@@ -54,6 +58,19 @@ export class Response {
   readonly rdataBytes: Uint8Array[] = new Array(RESPONSE_RR_START).fill(NO_BYTES)
   rdataOffset: Uint32Array = new Uint32Array(RESPONSE_RR_START)
   rdataOctets: Uint16Array = new Uint16Array(RESPONSE_RR_START)
+
+  /**
+   * The answer in a short form, which is sent before the records above: records of the qname, of
+   * class IN and the queried type, whose rdata is sent unchanged. 0 = there is none. A set is not in
+   * the arrays above; `expandSet` moves it there.
+   */
+  setCount = 0
+  setTtlSeconds = 0
+  setBytes: Uint8Array = NO_BYTES
+  /** Offset in `setBytes` of the 16-bit length of rdata i; the rdata follows it. */
+  setOffset: Uint32Array = new Uint32Array(SET_COUNT_START)
+  /** Octets of all rdata. */
+  setOctets = 0
 
   /**
    * Names that no other buffer contains, such as targets of CNAMEs made from a DNAME. They live as
@@ -91,6 +108,39 @@ export class Response {
   /** Error message for the `errors` plugin; '' = no error. */
   error = ''
 
+  /** Removes all records. */
+  clear(): void {
+    this.count = 0
+    this.setCount = 0
+  }
+
+  /** Makes room for a set of `count` records. */
+  growSet(count: number): void {
+    this.setOffset = new Uint32Array(count)
+  }
+
+  /** Moves the set to the records. It must be the only answer. */
+  expandSet(query: Query): void {
+    const bytes = this.setBytes
+    for (let i = 0; i < this.setCount; i++) {
+      const at = this.setOffset[i]!
+      const octets = (bytes[at]! << 8) | bytes[at + 1]!
+      const { qname, qtype } = query
+      this.add(
+        Section.Answer,
+        qname,
+        0,
+        qtype,
+        RRClass.IN,
+        this.setTtlSeconds,
+        bytes,
+        at + 2,
+        octets,
+      )
+    }
+    this.setCount = 0
+  }
+
   reset(query: Query): void {
     this.rcode = 0
     this.authoritative = false
@@ -102,7 +152,7 @@ export class Response {
     this.checkingDisabled = (flags & 0x0010) !== 0
     this.truncated = false
     this.sections = 0
-    this.count = 0
+    this.clear()
     this.synthesizedOctets = 0
     this.scopeBits = 0
     this.nsid = null

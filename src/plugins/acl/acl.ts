@@ -1,20 +1,11 @@
 import { EdeCode, Rcode } from '../../dns/iana/index.ts'
 import type { Query } from '../../dns/message/query.ts'
-import * as plain from '../../dns/message/simple-query.ts'
 import type { AddressSet } from '../../dns/text/address-set.ts'
 import type { CounterSlots } from '../../plugin/counter-slots.ts'
-import type {
-  FastPathGuard,
-  FastPathObserver,
-  FastPathRole,
-  FastPathZone,
-} from '../../plugin/fast-path.ts'
 import { DROP, type Handler } from '../../plugin/handler.ts'
+import { Link, PASS, Trait } from '../../plugin/link.ts'
 import type { Transaction } from '../../plugin/transaction.ts'
 import type { ZoneSet } from '../../zone/lookup/zone-set.ts'
-
-// Bound in this module: V8 folds its constants, but looks up and checks an import at every use.
-const { simpleQuery } = plain
 
 /** The action for a query that a policy matches. */
 export const AclAction = {
@@ -75,10 +66,8 @@ export interface AclCount {
 }
 
 /** Lets queries through, or answers them itself: the first policy that matches decides. */
-export class Acl implements Handler, FastPathGuard {
+export class Acl extends Link {
   readonly name = 'acl'
-  readonly plain: FastPathRole
-  readonly #next: Handler
   readonly #rules: readonly AclRule[]
   /** By rule: the index of its zones' first counter in a slot. Counter 0 counts allowed queries. */
   readonly #counterStart: readonly number[]
@@ -91,39 +80,31 @@ export class Acl implements Handler, FastPathGuard {
       starts.push(counters)
       counters += rule.zoneTexts.length * ZONE_COUNTERS
     }
-    this.#next = next
-    const observer = (place: FastPathZone): FastPathObserver => new FastPathAllowed(slots, place)
-    this.plain = { kind: 'observe', gate: this, observer, next }
+    super(next, Trait.Every, Trait.Every)
     this.#rules = rules
     this.#counterStart = starts
     this.#slots = slots
     slots.length = counters
   }
 
-  /** Returns true for queries that it allows. @hot */
-  passes(query: Query): boolean {
-    for (let i = 0; i < this.#rules.length; i++) {
-      const { zones, policies } = this.#rules[i]!
-      if (zones.match(simpleQuery) === -1) continue
-      const action = decide(policies, simpleQuery.qtype, query)
-      if (action !== AclAction.None) return action === AclAction.Allow
-    }
-    return true
-  }
-
-  serve(tx: Transaction): number | Promise<number> {
+  /** @hot */
+  override before(tx: Transaction): number {
     for (let i = 0; i < this.#rules.length; i++) {
       const rule = this.#rules[i]!
       const zone = rule.zones.match(tx.query)
       if (zone === -1) continue
       const action = decide(rule.policies, tx.query.qtype, tx.query)
-      if (action === AclAction.Allow) break
+      if (action === AclAction.Allow) return PASS
       if (action === AclAction.None) continue
       const counter = this.#counterStart[i]! + zone * ZONE_COUNTERS + action - AclAction.Block
       this.#slots.of(tx)[counter]! += 1
       return reject(tx, action)
     }
-    const status = this.#next.serve(tx)
+    return PASS
+  }
+
+  /** @hot */
+  override after(tx: Transaction, status: number): number {
     if (!tx.server.isHandingOver) this.#slots.of(tx)[0]! += 1
     return status
   }
@@ -145,32 +126,6 @@ export class Acl implements Handler, FastPathGuard {
         })
       })
     })
-  }
-}
-
-/** Counts the plain queries of one place that were allowed. */
-class FastPathAllowed implements FastPathObserver {
-  readonly readsAll = false
-  readonly #slots: CounterSlots
-  readonly #place: FastPathZone
-  /** Undefined until the first query: places without queries have no metrics. */
-  #counters: Float64Array | undefined = undefined
-
-  constructor(slots: CounterSlots, place: FastPathZone) {
-    this.#slots = slots
-    this.#place = place
-  }
-
-  /** @hot */
-  observe(): void {
-    const counters = this.#counters ?? this.#begin()
-    counters[0]! += 1
-  }
-
-  #begin(): Float64Array {
-    const { server, zone, view } = this.#place
-    this.#counters = this.#slots.at(server, zone, view)
-    return this.#counters
   }
 }
 

@@ -1,7 +1,7 @@
 import { Rcode, RRClass, RRType } from '../../dns/iana/index.ts'
 import { type Response, Section } from '../../dns/message/response.ts'
-import type { FastPathRole } from '../../plugin/fast-path.ts'
 import type { Handler } from '../../plugin/handler.ts'
+import { Link, PASS, Trait } from '../../plugin/link.ts'
 import type { Transaction } from '../../plugin/transaction.ts'
 
 const TTL_SECONDS = 8482
@@ -12,23 +12,24 @@ const HINFO_RDATA = new Uint8Array(Buffer.from('\x0dANY obsoleted\x0cSee RFC 848
  * Validators reject an unsigned HINFO in a signed zone. So queries with DO get the records of the
  * zone if it is signed.
  */
-export class Any implements Handler {
+export class Any extends Link {
   readonly name = 'any'
-  readonly plain: FastPathRole
-  readonly #next: Handler
 
   constructor(next: Handler) {
-    this.#next = next
-    this.plain = { kind: 'pass', next }
+    super(next, Trait.Any, Trait.Any)
   }
 
-  serve(tx: Transaction): number | Promise<number> {
-    const { dnssecOk, qclass, qtype } = tx.query
-    if (qclass !== RRClass.IN || qtype !== RRType.ANY) return this.#next.serve(tx)
-    if (!dnssecOk) return answer(tx)
-    const status = this.#next.serve(tx)
-    return typeof status === 'number' ? finish(tx, status) : status.then((late) => finish(tx, late))
+  override before(tx: Transaction): number {
+    return isAny(tx) && !tx.query.dnssecOk ? answer(tx) : PASS
   }
+
+  override after(tx: Transaction, status: number): number {
+    return isAny(tx) ? finish(tx, status) : status
+  }
+}
+
+function isAny({ query }: Transaction): boolean {
+  return query.qclass === RRClass.IN && query.qtype === RRType.ANY
 }
 
 function finish(tx: Transaction, status: number): number {

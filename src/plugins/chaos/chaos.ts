@@ -1,7 +1,7 @@
 import { Rcode, RRClass, RRType } from '../../dns/iana/index.ts'
 import { Section } from '../../dns/message/response.ts'
-import type { FastPathRole } from '../../plugin/fast-path.ts'
 import type { Handler } from '../../plugin/handler.ts'
+import { Link, PASS, Trait } from '../../plugin/link.ts'
 import type { Transaction } from '../../plugin/transaction.ts'
 import { ZoneSet } from '../../zone/lookup/zone-set.ts'
 
@@ -24,10 +24,8 @@ export interface ChaosOptions {
  * Answers CH TXT for the names above, and passes class IN on. Refuses other queries of class CH:
  * the plugins below serve IN, and their answers would have the wrong class.
  */
-export class Chaos implements Handler {
+export class Chaos extends Link {
   readonly name = 'chaos'
-  readonly plain: FastPathRole
-  readonly #next: Handler
   readonly #names: ZoneSet
   /** By index of the name: its TXT rdata. `authors.bind` has one per author. */
   readonly #rdata: readonly (readonly Uint8Array[])[]
@@ -37,16 +35,15 @@ export class Chaos implements Handler {
     const version = [composeText(options.version)]
     const host = [composeText(options.host)]
     const authors = options.authors.map(composeText)
-    this.#next = next
-    this.plain = { kind: 'pass', next }
+    super(next, Trait.OtherClass, 0)
     this.#names = new ZoneSet(NAMES.map(composeName))
     this.#rdata = [version, version, host, host, authors]
     this.#order = Uint8Array.from(authors.keys())
   }
 
-  serve(tx: Transaction): number | Promise<number> {
+  override before(tx: Transaction): number {
     const { query } = tx
-    if (query.qclass === RRClass.IN) return this.#next.serve(tx)
+    if (query.qclass === RRClass.IN) return PASS
     if (query.qclass !== RRClass.CH || query.qtype !== RRType.TXT) return Rcode.REFUSED
     const index = query.labelCount === LABELS ? this.#names.match(query) : -1
     if (index === -1) return Rcode.REFUSED

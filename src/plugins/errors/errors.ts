@@ -1,14 +1,12 @@
 import { printType } from '../../dns/iana/index.ts'
 import { printName } from '../../dns/name/name.ts'
-import type { FastPathRole } from '../../plugin/fast-path.ts'
 import type { Handler } from '../../plugin/handler.ts'
+import { Link, Trait } from '../../plugin/link.ts'
 import type { Transaction } from '../../plugin/transaction.ts'
 
 /** Reports the error that a plugin below left in the response. */
-export class Errors implements Handler {
+export class Errors extends Link {
   readonly name = 'errors'
-  readonly plain: FastPathRole
-  readonly #next: Handler
   readonly #report: (report: string) => void
   readonly #admits: (tx: Transaction) => boolean
 
@@ -18,19 +16,12 @@ export class Errors implements Handler {
     report: (report: string) => void,
     admits: (tx: Transaction) => boolean = () => true,
   ) {
-    this.#next = next
+    super(next, 0, Trait.Failed)
     this.#admits = admits
-    this.plain = { kind: 'pass', next }
     this.#report = report
   }
 
-  serve(tx: Transaction): number | Promise<number> {
-    const status = this.#next.serve(tx)
-    if (typeof status === 'number') return this.#finish(tx, status)
-    return status.then((late) => this.#finish(tx, late))
-  }
-
-  #finish(tx: Transaction, status: number): number {
+  override after(tx: Transaction, status: number): number {
     const { response, server } = tx
     if (response.error === '' || server.isHandingOver) return status
     if (this.#admits(tx)) this.#report(describe(tx, status))

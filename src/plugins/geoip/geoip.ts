@@ -1,23 +1,20 @@
 import type { Query } from '../../dns/message/query.ts'
-import type { FastPathRole } from '../../plugin/fast-path.ts'
 import type { Handler } from '../../plugin/handler.ts'
+import { Link, PASS, Trait } from '../../plugin/link.ts'
 import type { Transaction } from '../../plugin/transaction.ts'
 
 /** With `edns-subnet`: uses the address of a client subnet option as the client, if a query has one. */
-export class ClientFromSubnet implements Handler {
+export class ClientFromSubnet extends Link {
   readonly name = 'geoip'
-  readonly plain: FastPathRole
-  readonly #next: Handler
 
   constructor(next: Handler) {
-    this.#next = next
-    this.plain = { kind: 'subnet', next }
+    super(next, Trait.Subnet, 0)
   }
 
   /** @hot */
-  serve(tx: Transaction): number | Promise<number> {
+  override before(tx: Transaction): number {
     selectSubnet(tx.query)
-    return this.#next.serve(tx)
+    return PASS
   }
 }
 

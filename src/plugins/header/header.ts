@@ -1,6 +1,6 @@
 import type { Response } from '../../dns/message/response.ts'
-import type { FastPathRole } from '../../plugin/fast-path.ts'
 import { DROP, type Handler } from '../../plugin/handler.ts'
+import { Link, PASS, Trait } from '../../plugin/link.ts'
 import { isUnwritten } from '../../plugin/status.ts'
 import type { Transaction } from '../../plugin/transaction.ts'
 
@@ -34,36 +34,31 @@ export function withFlag(mask: FlagMask, flag: number, on: boolean): FlagMask {
 }
 
 /** Changes flags of queries before the plugins below run, and of replies after that. */
-export class Header implements Handler {
+export class Header extends Link {
   readonly name = 'header'
-  readonly plain: FastPathRole | undefined
-  readonly #next: Handler
   readonly #querySet: number
   readonly #queryClear: number
   readonly #responseSet: number
   readonly #responseClear: number
 
   constructor(next: Handler, query: FlagMask, response: FlagMask) {
-    this.#next = next
-    this.plain = keepsFastPath(query, response) ? { kind: 'pass', next } : undefined
+    super(next, isUsed(query) ? Trait.Every : 0, isUsed(response) ? Trait.Every : 0)
     this.#querySet = query.set
     this.#queryClear = query.clear
     this.#responseSet = response.set
     this.#responseClear = response.clear
   }
 
-  serve(tx: Transaction): number | Promise<number> {
+  override before(tx: Transaction): number {
     const flags = (tx.query.flags | this.#querySet) & ~this.#queryClear
     tx.query.flags = flags
     // The reply's RD is a copy of the query's RD, made before this change.
     tx.response.recursionDesired = (flags & RD) !== 0
-    const status = this.#next.serve(tx)
-    if (typeof status === 'number') return this.#finish(tx, status)
-    return status.then((late) => this.#finish(tx, late))
+    return PASS
   }
 
   /** The server's own bare errors keep their flags. */
-  #finish(tx: Transaction, status: number): number {
+  override after(tx: Transaction, status: number): number {
     if (status !== DROP && !isUnwritten(status)) this.#overrule(tx.response)
     return status
   }
@@ -77,8 +72,6 @@ export class Header implements Handler {
   }
 }
 
-/** Plain answers have AA and never RA. So a rule that requires only that changes no plain answer. */
-function keepsFastPath(query: FlagMask, response: FlagMask): boolean {
-  const changed = query.set | query.clear | (response.set & ~AA) | (response.clear & ~RA)
-  return changed === 0
+function isUsed({ set, clear }: FlagMask): boolean {
+  return (set | clear) !== 0
 }

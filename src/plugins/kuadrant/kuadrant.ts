@@ -2,8 +2,7 @@ import type { Fallthrough } from '../../arguments/fallthrough.ts'
 import { answerFromImage, NOT_OURS, withdrawAnswer } from '../../authority/authority.ts'
 import { Rcode } from '../../dns/iana/rcodes.ts'
 import { RRType } from '../../dns/iana/types.ts'
-import type { FastPathRole, FastPathSource } from '../../plugin/fast-path.ts'
-import type { Handler } from '../../plugin/handler.ts'
+import type { AnswerSource, Handler } from '../../plugin/handler.ts'
 import type { Transaction } from '../../plugin/transaction.ts'
 import type { ZoneAnswerer } from '../../zone/lookup/answer.ts'
 
@@ -13,33 +12,36 @@ export interface KuadrantSource {
 }
 
 /** Answers from the zones built from DNSRecords. */
-export class KuadrantHandler implements Handler, FastPathSource {
+export class KuadrantHandler implements Handler, AnswerSource {
   readonly name = 'kuadrant'
-  readonly plain: FastPathRole = { kind: 'answer', source: this }
-  /** The zone image alone distinguishes the zones. */
-  readonly deepest = 0
+  readonly source: AnswerSource = this
   readonly #next: Handler
-  readonly #source: KuadrantSource
+  readonly #zones: KuadrantSource
   readonly #fallthrough: Fallthrough
 
   constructor(next: Handler, source: KuadrantSource, fallthrough: Fallthrough) {
     this.#next = next
-    this.#source = source
+    this.#zones = source
     this.#fallthrough = fallthrough
   }
 
   get holder(): ZoneAnswerer | undefined {
-    return this.#source.answerer
+    return this.#zones.answerer
+  }
+
+  /** The zone image alone distinguishes the zones. */
+  deepestAround(): number {
+    return 0
   }
 
   find(): ZoneAnswerer | undefined {
-    return this.#source.answerer
+    return this.#zones.answerer
   }
 
   /** @hot */
   serve(tx: Transaction): number | Promise<number> {
     const { qtype } = tx.query
-    const { answerer } = this.#source
+    const { answerer } = this.#zones
     if (answerer === undefined) return notLoaded(tx)
     if (qtype === RRType.AXFR || qtype === RRType.IXFR) return this.#refuseTransfer(tx, answerer)
     const status = answerFromImage(tx, answerer)

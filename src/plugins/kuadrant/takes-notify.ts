@@ -2,8 +2,7 @@ import { Opcode, Rcode, RRClass, RRType } from '../../dns/iana/index.ts'
 import { equalNames } from '../../dns/name/name.ts'
 import { printAddress } from '../../dns/text/address.ts'
 import { KDRNT_ZONE } from '../../dnsrecord/local-zone.ts'
-import type { FastPathRole } from '../../plugin/fast-path.ts'
-import type { Handler } from '../../plugin/handler.ts'
+import type { AnswerSource, Handler } from '../../plugin/handler.ts'
 import type { Transaction } from '../../plugin/transaction.ts'
 
 /**
@@ -13,8 +12,7 @@ import type { Transaction } from '../../plugin/transaction.ts'
  */
 export class TakesNotify implements Handler {
   readonly name = 'kuadrant'
-  /** Not involved in plain queries. */
-  readonly plain: FastPathRole | undefined
+  readonly source: AnswerSource | undefined
   readonly #zones: Handler
   readonly #next: Handler
   readonly #report: (host: string) => void
@@ -22,7 +20,7 @@ export class TakesNotify implements Handler {
   /** `report` gets the sender's address in canonical form. */
   constructor(zones: Handler, next: Handler, report: (host: string) => void) {
     this.#zones = zones
-    this.plain = zones.plain
+    this.source = zones.source
     this.#next = next
     this.#report = report
   }

@@ -1,8 +1,8 @@
 import { Rcode, RRType } from '../../dns/iana/index.ts'
 import { type Response, Section, signedType } from '../../dns/message/response.ts'
 import type { AddressSet } from '../../dns/text/address-set.ts'
-import type { FastPathRole } from '../../plugin/fast-path.ts'
 import { DROP, type Handler } from '../../plugin/handler.ts'
+import { Link, Trait } from '../../plugin/link.ts'
 import { isUnwritten } from '../../plugin/status.ts'
 import type { Transaction } from '../../plugin/transaction.ts'
 import { RANKS_MAX, Reorder } from './reorder.ts'
@@ -43,28 +43,19 @@ export interface LoadbalanceOptions {
 }
 
 /** Reorders addresses and mail exchanges in answers from below. */
-export class Loadbalance implements Handler {
+export class Loadbalance extends Link {
   readonly name = 'loadbalance'
-  readonly plain: FastPathRole
-  readonly #next: Handler
   readonly #weights: WeightSource | undefined
   readonly #preferred: readonly AddressSet[]
   readonly #reorder = new Reorder()
 
   constructor(next: Handler, options: LoadbalanceOptions) {
-    this.#next = next
-    this.plain = { kind: 'pass', ifOne: true, next }
+    super(next, 0, Trait.Several)
     this.#weights = options.weights
     this.#preferred = options.preferred
   }
 
-  serve(tx: Transaction): number | Promise<number> {
-    const status = this.#next.serve(tx)
-    if (typeof status === 'number') return this.#finish(tx, status)
-    return status.then((late) => this.#finish(tx, late))
-  }
-
-  #finish(tx: Transaction, status: number): number {
+  override after(tx: Transaction, status: number): number {
     const { query, response } = tx
     if (status === DROP || isUnwritten(status) || response.rcode !== Rcode.NOERROR) return status
     if (query.qtype === RRType.AXFR || query.qtype === RRType.IXFR) return status

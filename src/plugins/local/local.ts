@@ -1,15 +1,11 @@
 import { Rcode, RRClass, RRType } from '../../dns/iana/index.ts'
 import { Section } from '../../dns/message/response.ts'
-import * as plain from '../../dns/message/simple-query.ts'
 import type { CounterSlots } from '../../plugin/counter-slots.ts'
-import type { FastPathGuard, FastPathRole } from '../../plugin/fast-path.ts'
 import type { Handler } from '../../plugin/handler.ts'
+import { Link, PASS, Trait } from '../../plugin/link.ts'
 import type { Transaction } from '../../plugin/transaction.ts'
 import type { HashedName } from '../../zone/image/hashed-name.ts'
 import { ZoneSet } from '../../zone/lookup/zone-set.ts'
-
-// Bound in this module: V8 folds its constants, but looks up and checks an import at every use.
-const { simpleQuery } = plain
 
 /** A week: these answers never change. */
 const TTL_SECONDS = 604_800
@@ -42,10 +38,8 @@ const SOA = Uint8Array.of(
  * Answers for the zones above, for names below `localhost`, and optionally for names that begin
  * with `localhost`.
  */
-export class Local implements Handler, FastPathGuard {
+export class Local extends Link {
   readonly name = 'local'
-  readonly plain: FastPathRole
-  readonly #next: Handler
   readonly #zones = new ZoneSet(ZONES)
   readonly #slots: CounterSlots
   readonly #answersPrefix: boolean
@@ -55,22 +49,16 @@ export class Local implements Handler, FastPathGuard {
    * `localhost.example.org.`.
    */
   constructor(next: Handler, slots: CounterSlots, answersPrefix: boolean) {
-    this.#next = next
+    super(next, Trait.Every, 0)
     this.#answersPrefix = answersPrefix
-    this.plain = { kind: 'pass', gate: this, next }
     this.#slots = slots
     slots.length = 1
   }
 
-  /** Returns true for all names except those that it answers. @hot */
-  passes(): boolean {
-    if (this.#zones.match(simpleQuery) !== -1) return false
-    return !this.#answersPrefix || !beginsWithLocalhost(simpleQuery)
-  }
-
-  serve(tx: Transaction): number | Promise<number> {
+  /** @hot */
+  override before(tx: Transaction): number {
     const { query } = tx
-    if (query.qclass !== RRClass.IN) return this.#next.serve(tx)
+    if (query.qclass !== RRClass.IN) return PASS
     const zone = this.#zones.match(query)
     const isBelow = zone === LOCALHOST_INDEX && query.labelCount > 1
     // `localhost.` itself is one of the zones above, and not a prefix of another name.
@@ -79,7 +67,7 @@ export class Local implements Handler, FastPathGuard {
       this.#slots.of(tx)[0]! += 1
       return this.#answerLoopback(tx)
     }
-    if (zone === -1) return this.#next.serve(tx)
+    if (zone === -1) return PASS
     if (query.labelCount === ZONE_LABELS[zone]) return this.#answerApex(tx, zone)
     if (isLoopbackName(query)) {
       if (query.qtype === RRType.PTR) return answer(tx, RRType.PTR, LOCALHOST)

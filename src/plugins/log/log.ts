@@ -1,8 +1,7 @@
 import type { Clock } from '../../base/clock.ts'
 import { Rcode } from '../../dns/iana/index.ts'
-import * as plain from '../../dns/message/simple-query.ts'
-import type { FastPathObserver, FastPathRole } from '../../plugin/fast-path.ts'
 import type { Handler } from '../../plugin/handler.ts'
+import { Link, Trait } from '../../plugin/link.ts'
 import { ResponseKind, responseKind } from '../../plugin/status.ts'
 import type { Transaction } from '../../plugin/transaction.ts'
 import type { RecordWriter } from '../../telemetry/records.ts'
@@ -11,10 +10,9 @@ import type { ZoneSet } from '../../zone/lookup/zone-set.ts'
 import type { LineFormat } from './format.ts'
 import * as memory from './memory.ts'
 import type { RecordPrinter } from './printer.ts'
-import { composeRecord, composeSimpleRecord, RECORD_WORDS_MAX } from './record.ts'
+import { composeRecord, RECORD_WORDS_MAX } from './record.ts'
 
 // Bound in this module: V8 folds its constants, but looks up and checks an import at every use.
-const { simpleQuery } = plain
 const { recordWords } = memory
 
 export const CLASSES = ['all', 'success', 'denial', 'error'] as const
@@ -39,32 +37,25 @@ export interface LogOut {
 }
 
 /** Writes a line per query. The first rule whose names match decides, whatever its classes. */
-export class Log implements Handler {
+export class Log extends Link {
   readonly name = 'log'
-  readonly plain: FastPathRole
-  readonly #next: Handler
   readonly #rules: readonly LogRule[]
   readonly #out: LogOut
+  /** True if the first rule matches every name. */
+  readonly #isOne: boolean
 
   constructor(next: Handler, rules: readonly LogRule[], out: LogOut) {
-    this.#next = next
+    super(next, 0, Trait.Every)
     this.#rules = rules
     this.#out = out
-    const observer = rules.some(logsAnswers) ? new FastPathLog(rules, out) : undefined
-    this.plain = { kind: 'observe', observer: () => observer, next }
-  }
-
-  serve(tx: Transaction): number | Promise<number> {
-    const rule = ruleOf(this.#rules, tx.query)
-    const status = this.#next.serve(tx)
-    if (rule === -1) return status
-    if (typeof status === 'number') return this.#finish(tx, status, rule)
-    return status.then((late) => this.#finish(tx, late, rule))
+    this.#isOne = rules[0]!.names.deepest === 0
   }
 
   /** @hot */
-  #finish(tx: Transaction, status: number, rule: number): number {
+  override after(tx: Transaction, status: number): number {
     if (tx.server.isHandingOver) return status
+    const rule = this.#isOne ? 0 : ruleOf(this.#rules, tx.query)
+    if (rule === -1) return status
     const { classes, format } = this.#rules[rule]!
     if (classes !== undefined && !classes.has(classOf(tx, status))) return status
     const { records, printer, clock } = this.#out
@@ -78,45 +69,6 @@ export class Log implements Handler {
     records.end(composeRecord(records.words, at, tx, status, rule, format.asked, clock))
     return status
   }
-}
-
-/** Logs plain queries as `Log` does. */
-class FastPathLog implements FastPathObserver {
-  readonly readsAll: boolean
-  readonly #rules: readonly LogRule[]
-  readonly #out: LogOut
-  /** Whether the first rule matches every name. */
-  readonly #isOne: boolean
-  /** By rule: whether it logs answers. */
-  readonly #logs: readonly boolean[]
-
-  constructor(rules: readonly LogRule[], out: LogOut) {
-    this.readsAll = rules.some((rule) => rule.format.hasMetadata && logsAnswers(rule))
-    this.#rules = rules
-    this.#out = out
-    this.#isOne = rules[0]!.names.deepest === 0
-    this.#logs = rules.map(logsAnswers)
-  }
-
-  /** @hot */
-  observe(tx: Transaction): void {
-    const rule = this.#isOne ? 0 : ruleOf(this.#rules, simpleQuery)
-    if (rule === -1 || !this.#logs[rule]!) return
-    const { hasMetadata, asked } = this.#rules[rule]!.format
-    const { records, printer, clock } = this.#out
-    if (records === undefined || hasMetadata) {
-      composeSimpleRecord(recordWords, 0, tx, rule, asked, clock)
-      printer.print(tx)
-      return
-    }
-    const at = records.begin(RECORD_WORDS_MAX)
-    if (at === -1) return
-    records.end(composeSimpleRecord(records.words, at, tx, rule, asked, clock))
-  }
-}
-
-function logsAnswers({ classes }: LogRule): boolean {
-  return classes === undefined || classes.has('success')
 }
 
 /** The first rule for the name; -1 = none. @hot */

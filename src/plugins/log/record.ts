@@ -1,13 +1,8 @@
 import type { Clock } from '../../base/clock.ts'
-import { RRClass } from '../../dns/iana/classes.ts'
 import { Protocol, type Query } from '../../dns/message/query.ts'
-import * as plain from '../../dns/message/simple-query.ts'
 import { DROP } from '../../plugin/handler.ts'
 import { finishedMs, isUnwritten, sentOctets, sentRcode } from '../../plugin/status.ts'
 import type { Transaction } from '../../plugin/transaction.ts'
-
-// Bound in this module: V8 folds its constants, but looks up and checks an import at every use.
-const { simpleNameWords, simpleQuery } = plain
 
 /*
  * A log line before it is text: all data of a query that a format can print, except metadata, in
@@ -46,15 +41,13 @@ export const ASKED_IPV6 = 1 << 26
 const OPCODE_SHIFT = 27
 const OPCODE_MASK = 0xf
 
-/** Bits of the flags, and the corresponding bits of a query's header. */
+/** Bits of the flags. */
 const AUTHORITATIVE = 1
 const TRUNCATED = 2
 const RECURSION_DESIRED = 4
 const RECURSION_AVAILABLE = 8
 const AUTHENTIC_DATA = 16
 const CHECKING_DISABLED = 32
-const HEADER_RECURSION_DESIRED = 0x0100
-const HEADER_CHECKING_DISABLED = 0x0010
 
 const IPV6_WORDS = 4
 const NAME_WORDS_MAX = 64
@@ -107,39 +100,11 @@ export function composeRecord(
   words[at + SENT] = sentOctets(tx, status)
   composeDuration(words, at, finishedMs(tx, clock) - tx.startedMs)
   const name = composeClient(words, at, query)
-  const { qname, qnameOctets } = query
-  const end = name + ((qnameOctets + 3) >> 2)
-  // Octets after a name in its array have no meaning, but they can be read.
-  for (let word = name, i = 0; word < end; word++, i += 4) words[word] = wordAt(qname, i)
-  return endRecord(words, at, end, query, qnameOctets, rule, asked)
-}
-
-/** As `composeRecord`, for the plain query read last (dns/message/plain-query.ts) and its answer. @hot */
-export function composeSimpleRecord(
-  words: Int32Array,
-  at: number,
-  tx: Transaction,
-  rule: number,
-  asked: boolean,
-  clock: Clock,
-): number {
-  const { flags, qnameOctets } = simpleQuery
-  words[at + PORT_ID] = tx.query.peerPort | (simpleQuery.id << 16)
-  words[at + QUESTION] = simpleQuery.qtype | (RRClass.IN << 16)
-  const taken = simpleQuery.hasEdns
-    ? Math.max(UDP_OCTETS_MIN, simpleQuery.payloadOctets)
-    : UDP_OCTETS_MIN
-  words[at + SIZES] = simpleQuery.packetOctets | (taken << 16)
-  let set = AUTHORITATIVE
-  if ((flags & HEADER_RECURSION_DESIRED) !== 0) set |= RECURSION_DESIRED
-  if ((flags & HEADER_CHECKING_DISABLED) !== 0) set |= CHECKING_DISABLED
-  words[at + MANNER] = (set << FLAGS_SHIFT) | (simpleQuery.dnssecOk ? DNSSEC_OK : 0)
-  words[at + SENT] = tx.sentOctets
-  composeDuration(words, at, finishedMs(tx, clock) - tx.startedMs)
-  const name = composeClient(words, at, tx.query)
+  const { nameWords, qnameOctets } = query
   const count = (qnameOctets + 3) >> 2
-  for (let i = 0; i < count; i++) words[name + i] = simpleNameWords[i]!
-  return endRecord(words, at, name + count, tx.query, qnameOctets, rule, asked)
+  // Octets behind a name have no meaning, but they can be read.
+  for (let i = 0; i < count; i++) words[name + i] = nameWords[i]!
+  return endRecord(words, at, name + count, query, qnameOctets, rule, asked)
 }
 
 /** Size of the largest reply that the client accepts. */

@@ -1,31 +1,22 @@
 import { isProof, type Response, Section } from '../../dns/message/response.ts'
-import type { FastPathRole } from '../../plugin/fast-path.ts'
 import type { Handler } from '../../plugin/handler.ts'
+import { Link, Trait } from '../../plugin/link.ts'
 import { ResponseKind, responseKind } from '../../plugin/status.ts'
 import type { Transaction } from '../../plugin/transaction.ts'
 
 /** Removes the authority and additional sections from positive answers of the plugins below. */
-export class Minimal implements Handler {
+export class Minimal extends Link {
   readonly name = 'minimal'
-  readonly plain: FastPathRole
-  readonly #next: Handler
 
   constructor(next: Handler) {
-    this.#next = next
-    this.plain = { kind: 'pass', next }
+    super(next, 0, Trait.Extra)
   }
 
-  serve(tx: Transaction): number | Promise<number> {
-    const status = this.#next.serve(tx)
-    if (typeof status === 'number') return finish(tx, status)
-    return status.then((late) => finish(tx, late))
+  override after(tx: Transaction, status: number): number {
+    // Denials need their SOA, and delegations their NS and glue.
+    if (responseKind(tx, status) === ResponseKind.Answer) keepAnswers(tx)
+    return status
   }
-}
-
-function finish(tx: Transaction, status: number): number {
-  // Denials need their SOA, and delegations their NS and glue.
-  if (responseKind(tx, status) === ResponseKind.Answer) keepAnswers(tx)
-  return status
 }
 
 /**

@@ -1,14 +1,10 @@
 import type { Clock } from '../../base/clock.ts'
-import { Rcode, RRType } from '../../dns/iana/index.ts'
-import * as plain from '../../dns/message/simple-query.ts'
+import { RRType } from '../../dns/iana/index.ts'
 import type { CounterSlots, Counts, SlotLabels } from '../../plugin/counter-slots.ts'
-import type { FastPathObserver, FastPathRole, FastPathZone } from '../../plugin/fast-path.ts'
 import { DROP, type Handler } from '../../plugin/handler.ts'
+import { Link, Trait } from '../../plugin/link.ts'
 import { finishedMs, sentOctets, sentRcode } from '../../plugin/status.ts'
 import type { Transaction } from '../../plugin/transaction.ts'
-
-// Bound in this module: V8 folds its constants, but looks up and checks an import at every use.
-const { simpleQuery } = plain
 
 /** Query types that have a label value of their own; every other type is `other`. */
 export const TYPES = [
@@ -124,10 +120,8 @@ const RESPONSE_START = RESPONSE_UDP.start
 const OCTETS_COUNTERS = OCTETS_BUCKETS.length + 2
 
 /** Counts queries and replies as integers. The metrics page is made from them at each scrape. */
-export class Prometheus implements Handler {
+export class Prometheus extends Link {
   readonly name = 'prometheus'
-  readonly plain: FastPathRole
-  readonly #next: Handler
   readonly #clock: Clock
   readonly #slots: CounterSlots
   /** The plugins that may have answered: '' = none, or none of the block. */
@@ -135,22 +129,15 @@ export class Prometheus implements Handler {
 
   /** `plugins`: the directives of the block. */
   constructor(next: Handler, clock: Clock, slots: CounterSlots, plugins: readonly string[]) {
-    this.#next = next
-    this.plain = { kind: 'observe', observer: (place) => this.#observerAt(place), next }
+    super(next, 0, Trait.Every)
     this.#clock = clock
     this.#slots = slots
     this.#plugins = ['', ...plugins]
     slots.length = RESPONSES + this.#plugins.length * RCODES
   }
 
-  serve(tx: Transaction): number | Promise<number> {
-    const status = this.#next.serve(tx)
-    if (typeof status === 'number') return this.#finish(tx, status)
-    return status.then((late) => this.#finish(tx, late))
-  }
-
   /** @hot */
-  #finish(tx: Transaction, status: number): number {
+  override after(tx: Transaction, status: number): number {
     if (!tx.server.isHandingOver) this.#count(tx, status)
     return status
   }
@@ -168,11 +155,6 @@ export class Prometheus implements Handler {
     countOctets(counters, RESPONSE_START + tcp * OCTETS_COUNTERS, sentOctets(tx, status))
     const rcode = Math.min(sentRcode(tx, status), RCODES - 1)
     counters[this.#responseOf(tx.response.answeredBy) + rcode]! += 1
-  }
-
-  #observerAt(place: FastPathZone): FastPathObserver {
-    const response = this.#responseOf(place.answeredBy) + Rcode.NOERROR
-    return new FastPathCounter(this.#clock, this.#slots, place, response)
   }
 
   /** Index of the response counters of a plugin, by rcode. */
@@ -198,42 +180,6 @@ export class Prometheus implements Handler {
       }
       visit({ counts, dnssecOk: counts.take(DNSSEC_OK), responses }, labels)
     })
-  }
-}
-
-/** Counts plain queries of one place, as `Prometheus` does. */
-class FastPathCounter implements FastPathObserver {
-  readonly readsAll = false
-  readonly #clock: Clock
-  readonly #slots: CounterSlots
-  readonly #place: FastPathZone
-  /** Index of the counter of its responses. */
-  readonly #response: number
-  /** Undefined until the first query: places without queries have no metrics. */
-  #counters: Float64Array | undefined = undefined
-
-  constructor(clock: Clock, slots: CounterSlots, place: FastPathZone, response: number) {
-    this.#clock = clock
-    this.#slots = slots
-    this.#place = place
-    this.#response = response
-  }
-
-  /** @hot */
-  observe(tx: Transaction): void {
-    const counters = this.#counters ?? this.#begin()
-    countRequest(counters, tx.query.peerFamily - 1, simpleQuery.qtype)
-    if (simpleQuery.dnssecOk) counters[DNSSEC_OK]! += 1
-    countSeconds(counters, finishedMs(tx, this.#clock) - tx.startedMs)
-    countOctets(counters, REQUEST_START, simpleQuery.packetOctets)
-    countOctets(counters, RESPONSE_START, tx.sentOctets)
-    counters[this.#response]! += 1
-  }
-
-  #begin(): Float64Array {
-    const { server, zone, view } = this.#place
-    this.#counters = this.#slots.at(server, zone, view)
-    return this.#counters
   }
 }
 

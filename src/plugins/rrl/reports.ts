@@ -8,13 +8,6 @@ import { CATEGORY_NAMES, Category, type RrlOptions } from './options.ts'
 export const REPORTS_MAX = 10
 export const REPORT_PERIOD_MS = 60_000
 
-/** A question, of the fast path or the full path. */
-export interface RrlQuery {
-  /** As in `Query`. */
-  readonly qname: Uint8Array
-  readonly qtype: number
-}
-
 const AMPLIFIED = 'all clients: amplified octets'
 
 /**
@@ -36,12 +29,12 @@ export class LimitReports {
   }
 
   /** `hash`: hash of the client's prefix. */
-  note(query: Query, hash: number, asked: RrlQuery, category: Category, nowMs: number): void {
+  note(query: Query, hash: number, category: Category, nowMs: number): void {
     this.#turn(nowMs)
     if (this.#count === REPORTS_MAX) return
     for (let i = 0; i < this.#count; i++) if (this.#reported[i] === hash) return
     this.#reported[this.#count++] = hash
-    this.#send(`${this.#printPrefix(query)}: ${describe(asked, category)}`)
+    this.#send(`${this.#printPrefix(query)}: ${describe(query, category)}`)
   }
 
   noteAmplified(nowMs: number): void {
@@ -66,7 +59,7 @@ export class LimitReports {
 }
 
 /** The question is given for the categories that have accounts per name. */
-function describe({ qname, qtype }: RrlQuery, category: Category): string {
+function describe({ qname, qtype }: Query, category: Category): string {
   const name = CATEGORY_NAMES[category]!
   if (category === Category.Error || category === Category.Request) return name
   return `${name} ${printName(qname)} ${printType(qtype)}`

@@ -3,17 +3,13 @@ import { TabulationHash } from '../../base/tabulation-hash.ts'
 import { Opcode, Rcode, RRType } from '../../dns/iana/index.ts'
 import type { Query } from '../../dns/message/query.ts'
 import { type Response, Section } from '../../dns/message/response.ts'
-import * as plain from '../../dns/message/simple-query.ts'
 import type { CounterSlots } from '../../plugin/counter-slots.ts'
 import { LimitAction, type ReplyLimiter } from '../../plugin/reply-limiter.ts'
 import type { Transaction } from '../../plugin/transaction.ts'
 import type { HashedName } from '../../zone/image/hashed-name.ts'
 import { AmplificationLimit } from './amplification.ts'
 import { Category, type RrlOptions } from './options.ts'
-import type { LimitReports, RrlQuery } from './reports.ts'
-
-// Bound in this module: V8 folds its constants, but looks up and checks an import at every use.
-const { simpleQuery, simpleSuffixHash } = plain
+import type { LimitReports } from './reports.ts'
 
 /** Index of the counters in a slot. */
 export const RrlCount = {
@@ -90,16 +86,7 @@ export class Rrl implements ReplyLimiter {
       name = query.suffixHash[isWhole ? labelCount : Math.min(label, labelCount)]!
     }
     const type = category === Category.Response ? chargedType(query, response) : 0
-    return this.#decide(tx, query, category, name, type, nowMs)
-  }
-
-  /** @hot */
-  decideFast(tx: Transaction, nowMs: number): LimitAction {
-    const { zones } = this.#options
-    if (this.#table === undefined || this.#isExempt(tx.query)) return LimitAction.Send
-    if (zones !== undefined && zones.match(simpleQuery) === -1) return LimitAction.Send
-    const name = simpleSuffixHash[0]!
-    return this.#decide(tx, simpleQuery, Category.Response, name, simpleQuery.qtype, nowMs)
+    return this.#decide(tx, category, name, type, nowMs)
   }
 
   /** @hot */
@@ -126,7 +113,6 @@ export class Rrl implements ReplyLimiter {
   /** @hot */
   #decide(
     tx: Transaction,
-    asked: RrlQuery,
     category: Category,
     name: number,
     type: number,
@@ -139,31 +125,22 @@ export class Rrl implements ReplyLimiter {
     }
     const rate = rates[category]
     if (rate !== undefined) {
-      const verdict = this.#debit(tx, asked, rate, category, name, type)
+      const verdict = this.#debit(tx, rate, category, name, type)
       if (verdict !== LimitAction.Send) return verdict
     }
     const all = rates[Category.Request]
-    return all === undefined
-      ? LimitAction.Send
-      : this.#debit(tx, asked, all, Category.Request, 0, 0)
+    return all === undefined ? LimitAction.Send : this.#debit(tx, all, Category.Request, 0, 0)
   }
 
   /** @hot */
-  #debit(
-    tx: Transaction,
-    asked: RrlQuery,
-    rate: Rate,
-    category: Category,
-    name: number,
-    type: number,
-  ): LimitAction {
+  #debit(tx: Transaction, rate: Rate, category: Category, name: number, type: number): LimitAction {
     // Names that collide share an account of one prefix, which their clients can exhaust anyway.
     const kind = category | (tx.query.peerFamily << 4) | (type << 8)
     const hash = this.#hashPrefix(tx.query, name ^ Math.imul(kind, GOLDEN_RATIO))
     // A client does not retry after a truncated error, so errors are dropped.
     const slip = category === Category.Error ? 0 : this.#options.slip
     const debit = this.#table!.debit(hash, this.#nowTicks, rate, slip)
-    return debit === Debit.Paid ? LimitAction.Send : this.#exceed(tx, asked, category, debit)
+    return debit === Debit.Paid ? LimitAction.Send : this.#exceed(tx, category, debit)
   }
 
   /** @hot */
@@ -172,10 +149,10 @@ export class Rrl implements ReplyLimiter {
     return this.#hash!.of(peerAddress, peerFamily === 1 ? ipv4Bits : ipv6Bits, word)
   }
 
-  #exceed(tx: Transaction, asked: RrlQuery, category: Category, debit: Debit): LimitAction {
+  #exceed(tx: Transaction, category: Category, debit: Debit): LimitAction {
     const counters = this.#slots.of(tx)
     counters[RrlCount.Exceeded + category]! += 1
-    this.#reports.note(tx.query, this.#hashPrefix(tx.query, 0), asked, category, this.#nowMs)
+    this.#reports.note(tx.query, this.#hashPrefix(tx.query, 0), category, this.#nowMs)
     if (this.#options.reportOnly) return LimitAction.Send
     const isTruncated = debit === Debit.Slipped
     counters[isTruncated ? RrlCount.Truncated : RrlCount.Dropped]! += 1
@@ -189,7 +166,7 @@ function categorize(query: Query, response: Response): Category {
   if (rcode === Rcode.NXDOMAIN) return Category.Nxdomain
   if (rcode !== Rcode.NOERROR) return Category.Error
   // Each NOTIFY is about another zone.
-  if (query.opcode !== Opcode.QUERY) return Category.Response
+  if (query.opcode !== Opcode.QUERY || response.setCount > 0) return Category.Response
   let isReferral = false
   for (let i = 0; i < response.count; i++) {
     if (response.section[i] === Section.Answer) return Category.Response
@@ -206,6 +183,7 @@ function categorize(query: Query, response: Response): Category {
  * does not distinguish such replies. @hot
  */
 function chargedType({ qtype }: Query, response: Response): number {
+  if (response.setCount > 0) return qtype
   let first = 0
   for (let i = 0; i < response.count; i++) {
     if (response.section[i] !== Section.Answer) continue

@@ -4,8 +4,8 @@ import { parseMessage } from '../../dns/message/message.ts'
 import { Protocol, type Query } from '../../dns/message/query.ts'
 import { Section } from '../../dns/message/response.ts'
 import { type AddressFamily, printAddress } from '../../dns/text/address.ts'
-import type { FastPathRole } from '../../plugin/fast-path.ts'
 import type { Handler } from '../../plugin/handler.ts'
+import { Trait } from '../../plugin/link.ts'
 import type { Transaction } from '../../plugin/transaction.ts'
 import type { ZoneDifference } from '../../xfr/journal/diff.ts'
 import { octetsOf } from '../../xfr/journal/journal.ts'
@@ -47,7 +47,7 @@ export interface TransferParts {
  */
 export class Transfer implements Handler {
   readonly name = 'transfer'
-  readonly plain: FastPathRole
+  readonly only: Handler['only']
   readonly #next: Handler
   readonly #parts: TransferParts
   /** Running transfers, with the address of the client. */
@@ -55,7 +55,7 @@ export class Transfer implements Handler {
 
   constructor(next: Handler, parts: TransferParts) {
     this.#next = next
-    this.plain = { kind: 'pass', next }
+    this.only = { queries: Trait.Transfer, next }
     this.#parts = parts
   }
 

@@ -1,9 +1,11 @@
 import { LABELS_MAX } from '../../dns/message/query.ts'
-import { hashLabel, NAME_HASH_SEED } from '../../dns/name/hash.ts'
+import { copyLabel, hashLabel, joinHash, NAME_HASH_SEED } from '../../dns/name/hash.ts'
 
 /** A lower-case wire name with its labels and suffix hashes. `Query` implements it. */
 export interface HashedName {
   readonly qname: Uint8Array
+  /** The same octets by four, little endian. Octets behind the name have no meaning. */
+  readonly nameWords: Uint32Array
   /** 1..255, root included. */
   readonly qnameOctets: number
   /** Labels without the root: 0..LABELS_MAX. */
@@ -16,7 +18,8 @@ export interface HashedName {
 
 /** A reusable HashedName that is filled from any uncompressed wire name. */
 export class NameBuffer implements HashedName {
-  readonly qname = new Uint8Array(256)
+  readonly qname = new Uint8Array(new ArrayBuffer(256))
+  readonly nameWords = new Uint32Array(this.qname.buffer)
   qnameOctets = 1
   labelCount = 0
   readonly labelOffset = new Uint8Array(LABELS_MAX + 1)
@@ -31,19 +34,24 @@ export class NameBuffer implements HashedName {
     let octets = 0
     let labels = 0
     for (;;) {
-      const length = offset + octets < end ? bytes[offset + octets]! : 64
+      const at = offset + octets
+      const length = at < end ? bytes[at]! : 64
+      this.labelOffset[labels] = octets
       if (length === 0) break
-      if (length > 63 || octets + length + 2 > 255 || offset + octets + length >= end) return false
-      this.labelOffset[labels++] = octets
-      this.qname[octets++] = length
-      for (let i = 0; i < length; i++, octets++) {
-        const c = bytes[offset + octets]!
-        this.qname[octets] = c >= 0x41 && c <= 0x5a ? c | 0x20 : c
-      }
+      if (length > 63 || octets + length + 2 > 255 || at + length >= end) return false
+      this.suffixHash[labels++] = copyLabel(bytes, at, this.qname, octets)
+      octets += length + 1
     }
     this.qname[octets] = 0
-    this.labelOffset[labels] = octets
-    this.#finish(octets + 1, labels)
+    this.qnameOctets = octets + 1
+    this.labelCount = labels
+    let hash = NAME_HASH_SEED
+    this.suffixHash[labels] = hash
+    while (labels > 0) {
+      labels--
+      hash = joinHash(hash, this.suffixHash[labels]!)
+      this.suffixHash[labels] = hash
+    }
     return true
   }
 

@@ -43,6 +43,17 @@ const {
   ZONE_PREVIOUS,
 } = L
 
+/**
+ * True if the first `octets` octets of `name` equal those from `words[at]` on, which are padded with
+ * zeros. @hot
+ */
+function equalsWords(words: Uint32Array, at: number, name: Uint32Array, octets: number): boolean {
+  const whole = octets >> 2
+  for (let i = 0; i < whole; i++) if (words[at + i] !== name[i]) return false
+  const rest = (1 << ((octets & 3) << 3)) - 1
+  return rest === 0 || words[at + whole] === (name[whole]! & rest)
+}
+
 /** Gives readers the current arena; the writer replaces `buffer` after a compaction. */
 export interface ArenaHandle {
   buffer: SharedArrayBuffer
@@ -153,7 +164,7 @@ export class ZoneReader {
     const start = name.labelOffset[label]!
     const octets = name.labelOffset[zoneLabel]! - start
     const hash = name.suffixHash[label]!
-    return this.#probe(this.words[zone + ZONE_ID]!, hash, name.qname, start, octets, false)
+    return this.#probe(this.words[zone + ZONE_ID]!, hash, name, start, octets, false)
   }
 
   /** Returns the body of the child `*` of that node, or 0. @hot */
@@ -161,7 +172,7 @@ export class ZoneReader {
     const start = name.labelOffset[label]!
     const octets = name.labelOffset[zoneLabel]! - start
     const hash = hashLabel(name.suffixHash[label]!, WILDCARD_LABEL, 0)
-    return this.#probe(this.words[zone + ZONE_ID]!, hash, name.qname, start, octets, true)
+    return this.#probe(this.words[zone + ZONE_ID]!, hash, name, start, octets, true)
   }
 
   /** Returns the RRset of one type in a body, or 0. @hot */
@@ -237,7 +248,7 @@ export class ZoneReader {
   #probe(
     id: number,
     suffixHash: number,
-    name: Uint8Array,
+    name: HashedName,
     start: number,
     octets: number,
     wildcard: boolean,
@@ -253,7 +264,11 @@ export class ZoneReader {
       // version.
       if (words[table + slot * SLOT_WORDS] !== hash || node >= words.length) continue
       if (words[node + NODE_KEY] !== key) continue
-      if (this.#isRelativeName(node, name, start, octets, wildcard)) return this.visibleBody(node)
+      const isName =
+        start === 0 && !wildcard
+          ? equalsWords(words, node + NODE_NAME, name.nameWords, octets)
+          : this.#isRelativeName(node, name.qname, start, octets, wildcard)
+      if (isName) return this.visibleBody(node)
     }
   }
 

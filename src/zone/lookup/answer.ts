@@ -10,9 +10,9 @@ import * as layout from '../image/layout.ts'
 import type { ZoneReader } from '../image/reader.ts'
 import { AdditionalSection } from './additional.ts'
 import { DenialProofs } from './denial.ts'
-import { FastAnswers } from './fast-answers.ts'
 import { Match, NameFinder } from './name-finder.ts'
 import { RRsetAdder } from './rrset-adder.ts'
+import { SetAnswers } from './set-answers.ts'
 import type { Steerer } from './steerer.ts'
 import type { ZoneDirectory } from './zone-directory.ts'
 
@@ -81,8 +81,8 @@ type Step = (typeof Step)[keyof typeof Step]
  */
 export class ZoneAnswerer {
   readonly reader: ZoneReader
-  /** Answers simple queries on the fast path; undefined = every query takes the full path. */
-  readonly plain: FastAnswers | undefined
+  /** Answers in the short form (`Response.setCount`); undefined = no answer has that form. */
+  readonly sets: SetAnswers | undefined
   /** After ChaseOutside: the target, lower-case wire form; valid until the next `answer`. */
   chaseTarget: Uint8Array = new Uint8Array(256)
   chaseTargetOctets = 0
@@ -122,7 +122,7 @@ export class ZoneAnswerer {
     this.#additional = new AdditionalSection(reader, this.#finder, this.#adder)
     this.#denial = new DenialProofs(reader, this.#adder)
     this.#apexNsInAuthority = options.apexNsInAuthority ?? false
-    this.plain = this.#apexNsInAuthority ? undefined : new FastAnswers(reader, steerer)
+    this.sets = this.#apexNsInAuthority ? undefined : new SetAnswers(reader, this.#finder, steerer)
     this.#chainMax = options.chainMax ?? CHAIN_MAX
     assert(this.#chainMax <= CHAIN_MAX, 'chainMax within CHAIN_MAX')
     this.#targets = Array.from({ length: this.#chainMax }, () => new NameBuffer())
@@ -165,8 +165,8 @@ export class ZoneAnswerer {
 
   /** True if `zones` has a zone for the current name that is below the image's zone. */
   #isDeeperIn(zones: ZoneDirectory | undefined, query: Query): boolean {
-    if (zones === undefined) return false
     const name = this.#name
+    if (zones === undefined || zones.deepest <= name.labelCount - this.#zoneLabel) return false
     // The DS of a zone is data of its parent (RFC 4035 section 3.1.4.1).
     const fromLabel = query.qtype === RRType.DS && name.labelCount > 0 ? 1 : 0
     const apexOctets = name.qnameOctets - name.labelOffset[this.#zoneLabel]!

@@ -9,12 +9,4 @@ import type { Choice } from '../image/types.ts'
  */
 export interface Steerer {
   choose(query: Query, response: Response, words: Uint32Array, offset: number, choice: Choice): void
-
-  /**
-   * Reverts the last choice, so that the next choice from the same RRset for the same client is the
-   * same. A caller must call it if it made a choice and then leaves the query to another handler.
-   * That handler would otherwise make a second draw, and outcomes that both can serve would exceed
-   * their weight.
-   */
-  takeBack(): void
 }

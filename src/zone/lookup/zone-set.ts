@@ -15,9 +15,12 @@ export class ZoneSet implements ZoneDirectory {
   readonly #mask: number
   /** Labels of the longest zone. */
   readonly deepest: number
+  /** By zone: labels of the longest zone at or below it. */
+  readonly #below: Uint8Array
 
   constructor(zones: readonly Uint8Array[]) {
     this.zones = zones
+    this.#below = labelsBelow(zones)
     this.deepest = Math.max(0, ...zones.map(countLabels))
     let size = 4
     while (size < zones.length * 2) size *= 2
@@ -46,6 +49,15 @@ export class ZoneSet implements ZoneDirectory {
     return -1
   }
 
+  /**
+   * Labels of the longest zone at or below the one that the name is in; without such a zone, of the
+   * longest of all.
+   */
+  deepestAround(name: HashedName): number {
+    const index = this.match(name)
+    return index === -1 ? this.deepest : this.#below[index]!
+  }
+
   /** See `ZoneDirectory`. @hot */
   apexOctets(name: HashedName, fromLabel: number): number {
     const index = this.match(name, fromLabel)
@@ -68,6 +80,22 @@ function equalsSuffix(name: HashedName, label: number, zone: Uint8Array): boolea
   const start = name.labelOffset[label]!
   if (name.qnameOctets - start !== zone.length) return false
   return equalOctets(name.qname, start, zone, 0, zone.length)
+}
+
+/** See `ZoneSet.#below`. */
+function labelsBelow(zones: readonly Uint8Array[]): Uint8Array {
+  const indexes = new Map(zones.map((zone, index) => [Buffer.from(zone).toString('latin1'), index]))
+  const below = new Uint8Array(zones.length)
+  for (const zone of zones) {
+    const labels = countLabels(zone)
+    const text = Buffer.from(zone).toString('latin1')
+    for (let at = 0; ; at += zone[at]! + 1) {
+      const index = indexes.get(text.slice(at))
+      if (index !== undefined && below[index]! < labels) below[index] = labels
+      if (zone[at] === 0) break
+    }
+  }
+  return below
 }
 
 /** Labels of a name in wire form, without the root. */

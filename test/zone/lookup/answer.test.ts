@@ -448,7 +448,6 @@ const steerer: Steerer = {
     choice.ttlSeconds = 7
     for (let i = 0; i < choice.count; i++) choice.index[i] = words[offset + 1 + i]!
   },
-  takeBack() {},
 }
 
 function run(t: Test, image: ReturnType<typeof imageOf>, options: AnswerOptions, c: Case): void {

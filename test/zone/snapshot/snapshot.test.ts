@@ -147,7 +147,7 @@ function forge(octets: Buffer, change: (arena: Buffer) => void): Buffer {
 function exercise(image: ZoneImage): void {
   const reader = image.reader()
   printImage(reader)
-  const answerer = new ZoneAnswerer(reader, { choose: () => {}, takeBack: () => {} })
+  const answerer = new ZoneAnswerer(reader, { choose: () => {} })
   const names = [APEX, 'n1', 'n299', 'x', 'x.cut', 'c', 'a.b.c', 'b.c', 'ns1', '*'].map((name) =>
     name === APEX ? name : `${name}.${APEX}`,
   )

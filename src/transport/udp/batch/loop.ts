@@ -1,6 +1,6 @@
 import { Protocol } from '../../../dns/message/query.ts'
-import { type Exchange, HAND_OVER, type QueryHandler, SILENT } from '../../exchange.ts'
-import { BATCH, PACKET_HEAD_OCTETS } from './layout.ts'
+import { type Exchange, HAND_OVER, type QueryHandler } from '../../exchange.ts'
+import { BATCH } from './layout.ts'
 import type { Libc } from './libc.ts'
 import type { BatchSocket } from './socket.ts'
 import type { WakeReader } from './wake.ts'
@@ -54,9 +54,7 @@ class Member {
   readonly socket: BatchSocket
   /** Indexed by LoopCount. */
   readonly counts: Float64Array
-  #handler: QueryHandler
-  /** Whether plain queries are answered in the memory of their packets. */
-  isInPlace: boolean
+  handler: QueryHandler
   /** Lent by `handler` for one query after another. */
   exchange: Exchange | undefined
   isReady = true
@@ -71,22 +69,8 @@ class Member {
 
   constructor(socket: BatchSocket, handler: QueryHandler, counts: Float64Array) {
     this.socket = socket
-    this.#handler = handler
-    this.isInPlace = this.#canBeInPlace()
+    this.handler = handler
     this.counts = counts
-  }
-
-  get handler(): QueryHandler {
-    return this.#handler
-  }
-
-  set handler(handler: QueryHandler) {
-    this.#handler = handler
-    this.isInPlace = this.#canBeInPlace()
-  }
-
-  #canBeInPlace(): boolean {
-    return this.#handler.serveInPlace !== undefined && this.socket.packetAt(0) !== -1
   }
 }
 
@@ -232,7 +216,6 @@ export class BatchLoop {
       return
     }
     exchange.query.protocol = Protocol.Udp
-    if (member.isInPlace && this.#serveInPlace(member, exchange, slot)) return
     const room = socket.room()
     if (room === undefined) {
       socket.countUnsent()
@@ -248,17 +231,6 @@ export class BatchLoop {
     }
     if (octets > 0) socket.reply(slot, exchange.reply, octets)
     else if (octets === HAND_OVER) this.#hooks.onHandOver(socket, socket.copyUnit(slot))
-  }
-
-  /** Returns false if the packet is unchanged. @hot */
-  #serveInPlace({ socket, handler }: Member, exchange: Exchange, slot: number): boolean {
-    const octets = socket.packetOctets(slot)
-    if (octets > PACKET_HEAD_OCTETS) return false
-    const at = socket.packetAt(slot)
-    const reply = handler.serveInPlace!(exchange, at, octets, PACKET_HEAD_OCTETS, socket, slot)
-    if (reply === 0) return false
-    if (reply !== SILENT) socket.replyInPlace(slot, reply)
-    return true
   }
 
   #unclog(member: Member): boolean {

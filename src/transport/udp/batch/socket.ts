@@ -326,13 +326,6 @@ export class BatchSocket implements SocketPlace {
     return region === -1 ? -1 : region + this.#layout.unit(slot) + UNIT_PACKET
   }
 
-  /** As `reply`, for a reply in the place of the packet in `slot`. @hot */
-  replyInPlace(slot: number, octets: number): void {
-    const at = this.#layout.unit(slot)
-    if (this.#outbox.hasSlot()) this.#outbox.replyAt(at, at + UNIT_PACKET, octets)
-    else this.countUnsent()
-  }
-
   /** Offset of the addresses of a unit for the next reply. */
   #placeOf(unit: number): number {
     const layout = this.#layout

@@ -378,10 +378,10 @@ t.test(
           const at = socket.packetAt(slot)
           const number = packetOctets[at]!
           const reply = Uint8Array.of(number, 7, shift)
-          if ((number + shift) % 2 === 0) {
-            packetOctets.set(reply, at)
-            socket.replyInPlace(slot, reply.length)
-          } else socket.reply(slot, reply, reply.length)
+          const room = socket.room()!
+          t.equal(room.byteOffset, socket.roomAt, 'the room is in the packet memory')
+          room.set(reply)
+          socket.reply(slot, (number + shift) % 2 === 0 ? room : reply, reply.length)
         }
         t.equal(socket.flush(), true)
         seen += count

@@ -1,0 +1,106 @@
+import { copyOctets } from '../base/octets.ts'
+import { RRClass } from '../dns/iana/classes.ts'
+import { Opcode } from '../dns/iana/opcodes.ts'
+import { RRType } from '../dns/iana/types.ts'
+import type { Query } from '../dns/message/query.ts'
+import type { AnswerSource } from '../plugin/handler.ts'
+import type { SetAnswers } from '../zone/lookup/set-answers.ts'
+import type { PlannedBlock } from './chain-plan.ts'
+import type { RoutingTable } from './routing.ts'
+
+/**
+ * The zone that the last query was in. If no zone is deeper, a name below that zone is in no other
+ * zone: one comparison replaces routing and the search for the zone.
+ */
+export class ZoneMemo {
+  readonly #routing: RoutingTable<PlannedBlock>
+  /** The block of the zone found last. */
+  block: PlannedBlock | undefined = undefined
+  answers: SetAnswers | undefined = undefined
+  /** Offset of the zone in the image; 0 = `find` has found no zone. */
+  zone = 0
+  /** Label of the query's name at which that zone starts. */
+  zoneLabel = 0
+  #source: AnswerSource | undefined = undefined
+  #holder: object | undefined = undefined
+  readonly #apex: Uint8Array = new Uint8Array(new ArrayBuffer(260))
+  readonly #apexView: DataView = new DataView(this.#apex.buffer)
+  #apexOctets = 0
+  #apexHash = 0
+  /** Labels of the apex; -1 if deeper zones exist, so that each query looks its zone up. */
+  #apexLabels = -1
+  #version = -1
+  #buffer: SharedArrayBuffer | undefined = undefined
+
+  constructor(routing: RoutingTable<PlannedBlock>) {
+    this.#routing = routing
+  }
+
+  /**
+   * Finds block and zone of the query, if they are the same for all clients. Returns false if the
+   * routing table must find the block, or if the block's answers do not come from zones alone. @hot
+   */
+  find(query: Query): boolean {
+    // The DS of a zone is data of the zone above, which another block may serve.
+    if (query.qclass !== RRClass.IN || query.opcode !== Opcode.QUERY) return false
+    if (query.qtype === RRType.DS) return false
+    const label = query.labelCount - this.#apexLabels
+    if (this.#apexLabels === -1 || label < 0 || !this.#isIn(query, label))
+      return this.#findAnew(query)
+    this.zoneLabel = label
+    return true
+  }
+
+  /** Whether the query's name, from `label` on, is the apex found last, and that state is still valid. */
+  #isIn(query: Query, label: number): boolean {
+    if (query.suffixHash[label] !== this.#apexHash) return false
+    if (this.#source!.holder !== this.#holder) return false
+    const { reader } = this.answers!
+    reader.refresh()
+    if (reader.version !== this.#version || reader.handle.buffer !== this.#buffer) return false
+    const start = query.labelOffset[label]!
+    const octets = this.#apexOctets
+    if (query.qnameOctets - start !== octets) return false
+    const { nameView } = query
+    const apex = this.#apexView
+    let i = 0
+    for (; i + 4 <= octets; i += 4) {
+      if (nameView.getInt32(start + i, true) !== apex.getInt32(i, true)) return false
+    }
+    // Octets behind the names do not count.
+    const mask = (1 << ((octets & 3) << 3)) - 1
+    return ((nameView.getInt32(start + i, true) ^ apex.getInt32(i, true)) & mask) === 0
+  }
+
+  #findAnew(query: Query): boolean {
+    this.#apexLabels = -1
+    const block = this.#routing.findUnconditional(query)
+    const source = block?.plan.source
+    const answers = source?.find(query)?.sets
+    if (source === undefined || answers === undefined) return false
+    const { reader } = answers
+    reader.refresh()
+    const zone = reader.matchZone(query, 0)
+    if (zone === 0) return false
+    this.block = block
+    this.answers = answers
+    this.zone = zone
+    this.zoneLabel = reader.zoneLabel
+    this.#source = source
+    this.#holder = source.holder
+    this.#version = reader.version
+    this.#buffer = reader.handle.buffer
+    const deepest = Math.max(this.#routing.deepestAround(query), source.deepestAround(query))
+    this.#storeApex(query, Math.max(deepest, reader.deepest))
+    return true
+  }
+
+  #storeApex(query: Query, deepest: number): void {
+    const start = query.labelOffset[this.zoneLabel]!
+    this.#apexOctets = query.qnameOctets - start
+    copyOctets(query.qname, start, this.#apex, 0, this.#apexOctets)
+    this.#apexHash = query.suffixHash[this.zoneLabel]!
+    const labels = query.labelCount - this.zoneLabel
+    if (labels >= deepest) this.#apexLabels = labels
+  }
+}
