@@ -1,4 +1,4 @@
-// Claims: what `remember FILE` takes: how long its file is written, how long that holds the thread at a time, and how
+// Claims: what `peer-cache FILE` takes: how long its file is written, how long that holds the thread at a time, and how
 // long a start reads it. By hand:
 //   npm run build && node bench/memory.mjs [rounds]
 

@@ -183,7 +183,7 @@ export class SignatureWatch {
       else {
         this.#gauge ??= this.#metrics.gauge(
           'sextant_zone_signatures_expire_timestamp_seconds',
-          'When the first RRset of a signed zone has no valid signature left.',
+          'Time at which the first RRset of a signed zone loses its last valid signature.',
           ['zone'],
         )
         this.#gauge.set({ zone }, expiry.seconds)

@@ -138,7 +138,7 @@ ${nets}    }
         manifests zones
         site ${name}
         peer ${HOST}:${peerPort}
-        remember peers
+        peer-cache peers
     }
 }
 `

@@ -36,14 +36,16 @@ export function askPrimary(ask: Ask): Promise<void> {
     const fail = (message: string): void => {
       reject(new TransferFault(message, socket.bytesRead > 0 ? -1 : UNREACHED))
     }
-    const abort = (): void => fail('it was broken off')
+    const abort = (): void => fail('the transfer was cancelled')
     signal?.addEventListener('abort', abort)
     if (signal?.aborted) abort()
-    const stopClock = timers.after(totalMs, () => fail(`it took over ${totalMs / 1000} s`))
+    const stopClock = timers.after(totalMs, () =>
+      fail(`the transfer took longer than ${totalMs / 1000} s`),
+    )
     const seconds = CONNECT_MS / 1000
     const stopWait = timers.after(CONNECT_MS, () => fail(`no connection within ${seconds} s`))
     socket.on('connect', stopWait)
-    socket.setTimeout(idleMs, () => fail(`nothing came for ${idleMs / 1000} s`))
+    socket.setTimeout(idleMs, () => fail(`no data for ${idleMs / 1000} s`))
     socket.on('error', (error) => fail(error.message))
     socket.on('close', () => {
       stopClock()
@@ -72,7 +74,7 @@ function readMessages(
     octets += chunk.length
     pending = pending.length === 0 ? chunk : Buffer.concat([pending, chunk])
     try {
-      if (octets > octetsMax) throw new TransferFault(`it has over ${octetsMax} octets`)
+      if (octets > octetsMax) throw new TransferFault(`the zone has more than ${octetsMax} octets`)
       for (let at = 0; !isOver; ) {
         const left = pending.length - at
         const end = left < LENGTH_OCTETS ? 0 : at + LENGTH_OCTETS + pending.readUInt16BE(at)

@@ -87,7 +87,7 @@ async function exchange(asked: Asked, overTcp: boolean): Promise<Answered> {
     if (wrong !== '') {
       // A server that can't sign because it lacks the key answers NOTAUTH (RFC 8945 section 5.2.1).
       // That may be forged.
-      const says = message.rcode === Rcode.NOERROR ? '' : ` and says ${printRcode(message.rcode)}`
+      const says = message.rcode === Rcode.NOERROR ? '' : `, rcode ${printRcode(message.rcode)}`
       fault = `${wrong}${says}`
       return false
     }

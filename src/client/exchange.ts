@@ -20,7 +20,7 @@ export type ExchangeResult = Uint8Array | { readonly failure: string }
 
 /** The failure if no reply arrived in time. */
 export const TIMED_OUT = 'timed out'
-const BROKEN_OFF = 'broken off'
+const BROKEN_OFF = 'cancelled'
 
 /**
  * Sends a query over UDP, up to `tries` times. Waits for the reply from exactly that address and
@@ -103,7 +103,9 @@ export function exchangeTcp(
       const end = received.length < 2 ? Number.POSITIVE_INFINITY : 2 + received.readUInt16BE(0)
       if (received.length < end) return
       const reply = received.subarray(2, end)
-      finish(isReply(reply) ? reply : { failure: 'the reply is malformed or not to this query' })
+      finish(
+        isReply(reply) ? reply : { failure: 'the reply is malformed or does not match the query' },
+      )
     })
   })
 }

@@ -77,7 +77,7 @@ export class Importer {
     const tokens = this.#snippetTokens(pattern) ?? this.#fileTokens(pattern)
     this.#importedTokens += tokens.length
     if (this.#importedTokens > IMPORTED_TOKENS_MAX) {
-      throw source.error(`imports bring more than ${IMPORTED_TOKENS_MAX} tokens`)
+      throw source.error(`imports have more than ${IMPORTED_TOKENS_MAX} tokens`)
     }
     source.replacePair(tokens)
   }

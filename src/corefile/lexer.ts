@@ -85,7 +85,7 @@ class Scanner {
   #tooLong(read: string): InputError {
     const position = { file: this.#file, line: this.#tokenLine }
     const start = JSON.stringify(read.slice(0, 20))
-    const what = `a word of more than ${TOKEN_LENGTH_MAX} characters, which starts ${start}`
+    const what = `a word has more than ${TOKEN_LENGTH_MAX} characters; it starts with ${start}`
     const message = `${position.file}:${position.line} - Error during parsing: ${what}; is a quote missing?`
     return new InputError(position, message)
   }

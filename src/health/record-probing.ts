@@ -79,7 +79,7 @@ export class RecordProbing {
     this.#readResources()
     for (const { key, packed } of source.records()) if (isChecked(packed)) this.#probeRecord(key)
     for (const key of this.#resources.keys()) this.#probeRecord(key)
-    const guarded = guarding(log, 'Taking in changed probes')
+    const guarded = guarding(log, 'Applying changed probes')
     this.#unsubscribe = [
       source.subscribe((changes) => this.#takeRecords(changes)),
       source.onProbes(() => void guarded(() => this.#takeResources())),
@@ -231,7 +231,7 @@ export class RecordProbing {
       log.warning(`and ${this.#verdictsLogged - LOGGED_MAX} more addresses went up or down`)
     }
     this.#verdictsLogged = 0
-    void guarding(log, 'Taking in what probes found')(() => this.#options.health.publish())
+    void guarding(log, 'Applying probe results')(() => this.#options.health.publish())
   }
 
   #log({ probe, before, after }: Look): void {
@@ -239,7 +239,7 @@ export class RecordProbing {
     const at = `${probe.address} of ${this.recordOf(probe.id)}`
     if (before.verdict === 'unknown' && after.verdict === 'up') return
     if (this.#verdictsLogged++ >= LOGGED_MAX) return
-    if (after.verdict === 'up') log.info(`${at} is up again`)
+    if (after.verdict === 'up') log.info(`${at} is up`)
     else log.warning(`${at} is down after ${after.failures} failures: ${after.reason}`)
   }
 }

@@ -109,7 +109,7 @@ export function collectionPath(resource: ApiResource, namespace: string): string
  */
 export function pathSegment(name: string): string {
   if (/^\.{0,2}$/.test(name)) {
-    throw new ApiError(404, `404 nothing can have the name ${JSON.stringify(name)}`, 0, 'NotFound')
+    throw new ApiError(404, `404 invalid object name ${JSON.stringify(name)}`, 0, 'NotFound')
   }
   return encodeURIComponent(name)
 }

@@ -25,7 +25,7 @@ export class Deadline {
   touch(): void {
     this.#cancel()
     this.#cancel = this.#timers.after(this.#idleMs, () => {
-      this.abort(new ApiError(0, `nothing came for ${this.#idleMs / 1000} s`))
+      this.abort(new ApiError(0, `no data for ${this.#idleMs / 1000} s`))
     })
   }
 

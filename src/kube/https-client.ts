@@ -114,7 +114,7 @@ function trimToken(headers: Record<string, string>): void {
 /** Copies only the code of the original error: the output of a plugin may contain credentials. */
 function credentialsError(error: unknown): ApiError {
   const code = error instanceof Error && 'code' in error ? ` (${String(error.code)})` : ''
-  const cure = 'see what the `exec` or the files of the kubeconfig give'
+  const cure = 'check the `exec` command or the files of the kubeconfig'
   return new ApiError(0, `credentials could not be fetched${code}: ${cure}`)
 }
 

@@ -179,7 +179,7 @@ export class Informer {
 
   /** Catches the error of a listener: the cache is correct, and the other listeners are called. */
   #notify(run: () => void): void {
-    const what = `Taking in changed ${this.#options.resource.plural}`
+    const what = `Applying changed ${this.#options.resource.plural}`
     void guarding(this.#options.log, what)(run)
   }
 

@@ -54,7 +54,7 @@ export interface InlineKubeconfig {
 export function scanInlineKubeconfig(text: string): InlineKubeconfig | string {
   if (text.trim() === '') return 'is empty'
   if (text.length > KUBECONFIG_CHARACTERS_MAX) {
-    return `is over ${KUBECONFIG_CHARACTERS_MAX} characters`
+    return `has more than ${KUBECONFIG_CHARACTERS_MAX} characters`
   }
   if ((text.match(OPENING)?.length ?? 0) > OPENINGS_MAX) return 'has too many parts'
   const config = parseText(text)
@@ -62,11 +62,11 @@ export function scanInlineKubeconfig(text: string): InlineKubeconfig | string {
   const name = textOf(config, 'current-context')
   if (name === '') return 'has no current-context'
   const context = findNamed(config, 'contexts', name, 'context')
-  if (context === undefined) return 'has no context of the name that current-context says'
+  if (context === undefined) return 'has no context with the name in current-context'
   const cluster = findNamed(config, 'clusters', textOf(context, 'cluster'), 'cluster')
-  if (cluster === undefined) return 'has no cluster of the name that its context says'
+  if (cluster === undefined) return 'has no cluster with the name in its context'
   const user = findNamed(config, 'users', textOf(context, 'user'), 'user')
-  if (user === undefined) return 'has no user of the name that its context says'
+  if (user === undefined) return 'has no user with the name in its context'
   const problem =
     findUnfit('clusters[].cluster', cluster, CLUSTER_FIELDS) ||
     findUnfit('users[].user', user, USER_FIELDS) ||
@@ -79,7 +79,7 @@ export function scanInlineKubeconfig(text: string): InlineKubeconfig | string {
     cluster: pick(cluster, CLUSTER_FIELDS),
     user: pick(user, USER_FIELDS),
     warning: isUnverified
-      ? 'insecure-skip-tls-verify is set: whoever is between us and there can take the credentials and forge records; give its certificate-authority-data instead'
+      ? 'insecure-skip-tls-verify is set: an attacker on the path can read the credentials and forge records; set certificate-authority-data instead'
       : '',
   }
 }
@@ -101,11 +101,11 @@ export async function createInlineClient(config: InlineKubeconfig): Promise<ApiC
 function parseText(text: string): ApiObject | string {
   try {
     const value: JsonValue = parse(text, { logLevel: 'error', maxAliasCount: 0 })
-    return isObject(value) ? value : 'is no kubeconfig'
+    return isObject(value) ? value : 'is not a kubeconfig'
   } catch (error) {
     // The library's own error message quotes the text.
     if (error instanceof YAMLParseError) {
-      return `is no YAML (line ${error.linePos?.[0].line ?? 1}: ${error.code})`
+      return `is not valid YAML (line ${error.linePos?.[0].line ?? 1}: ${error.code})`
     }
     if (error instanceof ReferenceError) return 'has YAML aliases'
     throw error
@@ -130,15 +130,15 @@ function findUnfit(path: string, part: ApiObject, fields: Readonly<Record<string
   for (const [field, value] of Object.entries(part)) {
     if (value === null || value === '') continue
     if (!Object.hasOwn(fields, field)) {
-      const name = /^[\w-]{1,40}$/.test(field) ? field : 'field of another name'
-      return `has ${path}.${name}: only what holds its data itself is taken`
+      const name = /^[\w-]{1,40}$/.test(field) ? field : 'unknown field'
+      return `has ${path}.${name}: only fields that contain the data itself are accepted`
     }
     const isFlag = field === 'insecure-skip-tls-verify'
     if (fields[field] === true && typeof value !== (isFlag ? 'boolean' : 'string')) {
-      return `has ${path}.${field} of another type than ${isFlag ? 'boolean' : 'text'}`
+      return `has ${path}.${field} that is not a ${isFlag ? 'boolean' : 'string'}`
     }
     if (DATA.includes(field) && !isPem(String(value))) {
-      return `has ${path}.${field} that is no PEM in base64`
+      return `has ${path}.${field} that is not PEM in base64`
     }
   }
   return ''
@@ -151,23 +151,25 @@ function isPem(text: string): boolean {
 /** Rejects a server without TLS: an eavesdropper must not get the credentials. */
 function judgeServer(server: string): string {
   const what = 'clusters[].cluster.server'
-  if (!URL.canParse(server)) return `has ${what} that is no URL`
+  if (!URL.canParse(server)) return `has ${what} that is not a URL`
   const { protocol, username, password, search, hash } = new URL(server)
   if (protocol !== 'https:') return `has ${what} that is not https:`
-  return username + password + search + hash === '' ? '' : `has ${what} with more than a place`
+  return username + password + search + hash === ''
+    ? ''
+    : `has ${what} with more than scheme, host, port and path`
 }
 
 function judgeCredentials(user: ApiObject): string {
   const has = (field: string): boolean => textOf(user, field) !== ''
   const [hasCertificate, hasKey] = [has('client-certificate-data'), has('client-key-data')]
   if (hasCertificate !== hasKey) {
-    return 'has one of users[].user.client-certificate-data and client-key-data without the other'
+    return 'has only one of users[].user.client-certificate-data and client-key-data; it needs both'
   }
-  if (!hasCertificate && !has('token')) return 'has no credentials: give users[].user.token'
+  if (!hasCertificate && !has('token')) return 'has no credentials: set users[].user.token'
   // Rejects characters that a header must not contain.
   return /^[\x21-\x7e]*$/.test(textOf(user, 'token').trim())
     ? ''
-    : 'has a users[].user.token that is none'
+    : 'has a users[].user.token that is not valid'
 }
 
 function pick(part: ApiObject, fields: Readonly<Record<string, boolean>>): ApiObject {

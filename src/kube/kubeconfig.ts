@@ -42,7 +42,7 @@ export async function loadKubeConfig(
     // Not the text itself: the library's YAML errors quote it.
     config.loadFromString(JSON.stringify(raw))
   } catch (error) {
-    throw fault(place.kubeconfig, error instanceof Error ? error.message : 'is no kubeconfig')
+    throw fault(place.kubeconfig, error instanceof Error ? error.message : 'is not a kubeconfig')
   }
   config.makePathsAbsolute(dirname(place.kubeconfig))
   followTokenFiles(config, raw, dirname(place.kubeconfig))
@@ -70,11 +70,11 @@ function readText(path: string): string {
   try {
     descriptor = openSync(path, 'r')
     const octets = readAtMost(descriptor, KUBECONFIG_OCTETS_MAX)
-    if (octets === undefined) throw fault(path, `is over ${KUBECONFIG_OCTETS_MAX} octets`)
+    if (octets === undefined) throw fault(path, `is larger than ${KUBECONFIG_OCTETS_MAX} octets`)
     return octets.toString('utf8')
   } catch (error) {
     if (!(error instanceof Error) || !('code' in error) || !('syscall' in error)) throw error
-    throw fault(path, `can't be read: ${error.message}`)
+    throw fault(path, `cannot be read: ${error.message}`)
   } finally {
     if (descriptor !== -1) closeSync(descriptor)
   }
@@ -90,11 +90,11 @@ type RawConfig = {
 function parseText(path: string, text: string): RawConfig {
   try {
     const value: unknown = parse(text, { logLevel: 'error' })
-    if (typeof value !== 'object' || value === null) throw fault(path, 'is no kubeconfig')
+    if (typeof value !== 'object' || value === null) throw fault(path, 'is not a kubeconfig')
     return 'users' in value && !Array.isArray(value.users) ? { ...value, users: [] } : value
   } catch (error) {
     if (!(error instanceof YAMLParseError)) throw error
-    throw fault(path, `is no YAML (line ${error.linePos?.[0].line ?? 1}: ${error.code})`)
+    throw fault(path, `is not valid YAML (line ${error.linePos?.[0].line ?? 1}: ${error.code})`)
   }
 }
 
@@ -128,13 +128,13 @@ function checkContext(config: KubeConfig, path: string): void {
 /** Rejects a server without TLS: an eavesdropper must not get the token. */
 function checkServer(cluster: KubeCluster | null, path: string): void {
   const server = cluster?.server ?? ''
-  if (!URL.canParse(server)) throw fault(path, 'names a server that is no URL')
+  if (!URL.canParse(server)) throw fault(path, 'names a server that is not a URL')
   const url = new URL(server)
   if (url.protocol === 'https:') return
   if (url.protocol === 'http:' && LOOPBACK.test(url.hostname)) return
   throw fault(
     path,
-    'names a server without TLS: credentials go to https: alone, or to this machine',
+    'names a server without TLS: credentials are sent only over https:, or to this machine',
   )
 }
 
@@ -156,7 +156,7 @@ export function digestOf({ kubeconfig }: ApiPlace): string {
 export function warningOf(config: KubeConfig): string {
   const cluster = config.getCurrentCluster()
   if (!cluster?.skipTLSVerify || !cluster.server.startsWith('https:')) return ''
-  return `insecure-skip-tls-verify is set for ${cluster.server}: whoever is between us and there can take the credentials and forge records; give its certificate-authority instead`
+  return `insecure-skip-tls-verify is set for ${cluster.server}: an attacker on the path can read the credentials and forge records; set certificate-authority instead`
 }
 
 function tokenFileOf(user: KubeUser | null): string | undefined {
@@ -169,7 +169,7 @@ function checkReadable(path: string): void {
     accessSync(path, constants.R_OK)
   } catch (error) {
     if (!(error instanceof Error) || !('code' in error)) throw error
-    throw fault(path, `can't be read: ${error.message}`)
+    throw fault(path, `cannot be read: ${error.message}`)
   }
 }
 

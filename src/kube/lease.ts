@@ -140,7 +140,9 @@ export class LeaderElector {
     const lease = await this.#objects.get(this.#ref)
     this.#observe(lease)
     if (this.#wasReported && !this.#isOurs) {
-      this.#lose(this.holder === '' ? 'the lease was taken away' : `${this.holder} took the lease`)
+      this.#lose(
+        this.holder === '' ? 'another process removed the lease' : `${this.holder} took the lease`,
+      )
     }
     if (!this.#isFree()) return
     // The lease may have been free for long, but is ours only from the time of this request.
@@ -214,7 +216,7 @@ export class LeaderElector {
     if (wasOver) this.#lose('it was renewed too late')
     this.#cancelLoss()
     this.#cancelLoss = timers.after(leftMs, () => {
-      this.#lose(`it could not be renewed for ${renewDeadlineMs / 1000} s`)
+      this.#lose(`it was not renewed for ${renewDeadlineMs / 1000} s`)
     })
     if (this.#wasReported) return
     this.#wasReported = true
@@ -237,7 +239,7 @@ export class LeaderElector {
     const cure = status === 403 ? '; this account needs get, create and update of leases' : ''
     const reason = `${clip(error instanceof Error ? error.message : String(error))}${cure}`
     if (reason !== this.#reason) {
-      log.warning(`lease ${this.#ref.namespace}/${this.#ref.name}: ${reason}; it is tried again`)
+      log.warning(`lease ${this.#ref.namespace}/${this.#ref.name}: ${reason}; retrying`)
     }
     this.#reason = reason
   }
@@ -251,7 +253,7 @@ export class LeaderElector {
       await this.#objects.replace(this.#ref, { ...lease, spec: { ...released, renewTime } })
     } catch (error) {
       const cause = error instanceof Error ? error.message : String(error)
-      log.debug(`lease ${this.#ref.namespace}/${this.#ref.name} not given back: ${clip(cause)}`)
+      log.debug(`lease ${this.#ref.namespace}/${this.#ref.name} not released: ${clip(cause)}`)
     }
   }
 

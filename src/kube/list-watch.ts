@@ -208,9 +208,9 @@ export class ListWatch {
     const isOther = api.place !== this.#place
     if (!isOther && !isOlder(version, this.#version)) return
     const cause = isOther
-      ? `the API is at ${api.place} now`
+      ? `the API moved to ${api.place}`
       : `the API went back from version ${this.#version} to ${version}`
-    log.warning(`${this.what}: ${cause}; everything is listed anew`)
+    log.warning(`${this.what}: ${cause}; listing all objects again`)
     this.#version = ''
   }
 
@@ -260,7 +260,7 @@ export class ListWatch {
         const complete = lines.push(chunk)
         if (complete === undefined) {
           this.#version = ''
-          throw new ApiError(0, `a watch event is over ${LINE_OCTETS_MAX} octets`)
+          throw new ApiError(0, `a watch event is larger than ${LINE_OCTETS_MAX} octets`)
         }
         for (const line of complete) {
           // After events were lost, a bookmark would set the version too high.
@@ -305,7 +305,7 @@ export class ListWatch {
     const reason = `${this.what}: ${cause}${this.#cure(status)}`
     // A watch that is too far behind is normal.
     if (reason !== this.#reason && !isGone) {
-      log.warning(`${reason}; it is tried again${this.#isSynced ? ', what is known is kept' : ''}`)
+      log.warning(`${reason}; retrying${this.#isSynced ? ', known objects are kept' : ''}`)
       if (known === undefined && error instanceof Error) log.debug(error.stack ?? '')
     }
     this.#reason = reason
@@ -325,7 +325,7 @@ export class ListWatch {
   #rejoice(): void {
     const { clock, log, onReturn } = this.#options
     const wasAway = this.#reason !== ''
-    if (wasAway) log.info(`${this.what}: followed again`)
+    if (wasAway) log.info(`${this.what}: watch established again`)
     this.#reason = ''
     this.#failureStatus = 0
     this.#isFollowing = true

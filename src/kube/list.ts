@@ -107,7 +107,7 @@ export class Lister {
       const text = await readText(response, PAGE_OCTETS_MAX, touch)
       if (text === undefined) {
         this.#limit = Math.max(1, this.#limit >> 1)
-        throw new ApiError(0, `a page of the list is over ${PAGE_OCTETS_MAX} octets`)
+        throw new ApiError(0, `a page of the list is larger than ${PAGE_OCTETS_MAX} octets`)
       }
       return scanPage(text)
     } catch (error) {
@@ -127,7 +127,7 @@ function scanPage(text: string): Page {
   const metadata = isObject(list) ? list.metadata : undefined
   const resourceVersion = textOf(metadata, 'resourceVersion')
   if (!Array.isArray(items) || resourceVersion === '')
-    throw new ApiError(0, 'the answer is no list')
+    throw new ApiError(0, 'the answer is not a list')
   const continueToken = textOf(metadata, 'continue')
   return { items: items.filter(isObject), resourceVersion, continueToken }
 }

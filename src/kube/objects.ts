@@ -269,9 +269,10 @@ async function exchange(
   const response = await api.send(method, path, body, signal)
   if (response.status < 200 || response.status >= 300) throw await readRefusal(response, () => {})
   const answer = await readText(response, OBJECT_OCTETS_MAX, () => {})
-  if (answer === undefined) throw new ApiError(0, `an answer is over ${OBJECT_OCTETS_MAX} octets`)
+  if (answer === undefined)
+    throw new ApiError(0, `an answer is larger than ${OBJECT_OCTETS_MAX} octets`)
   const object = parseJson(answer, 'the answer')
-  if (!isObject(object)) throw new ApiError(0, 'the answer is no object')
+  if (!isObject(object)) throw new ApiError(0, 'the answer is not an object')
   return object
 }
 

@@ -29,7 +29,7 @@ export function parseJson(text: string, what: string): JsonValue {
     return JSON.parse(text) as JsonValue
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error
-    throw new ApiError(0, `${what} is no JSON`)
+    throw new ApiError(0, `${what} is not JSON`)
   }
 }
 

@@ -58,7 +58,8 @@ async function readUntilEnd(
   for await (const chunk of body) {
     deadline.touch()
     const complete = lines.push(chunk)
-    if (complete === undefined) throw new ApiError(0, `an object is over ${LINE_OCTETS_MAX} octets`)
+    if (complete === undefined)
+      throw new ApiError(0, `an object is larger than ${LINE_OCTETS_MAX} octets`)
     const objects: ApiObject[] = []
     for (const line of complete) {
       const { event, resourceVersion, isListEnd } = scanWatchLine(line)
@@ -72,5 +73,5 @@ async function readUntilEnd(
     }
     if (objects.length > 0) taker.put(objects)
   }
-  throw new ApiError(0, 'the list ended before all of it had come')
+  throw new ApiError(0, 'the list is incomplete')
 }

@@ -155,7 +155,7 @@ export class WorkQueue {
     if (known !== undefined) return known
     if (this.#entries.size >= (this.#options.keysMax ?? KEYS_MAX)) {
       if (this.counts.dropped++ === 0) {
-        this.#options.log.error(`${this.#options.what}: too many keys, some are left alone`)
+        this.#options.log.error(`${this.#options.what}: too many keys, some are not processed`)
       }
       return undefined
     }
@@ -188,7 +188,7 @@ export class WorkQueue {
 
   async #run(key: string): Promise<void> {
     const entry = this.#entries.get(key)
-    assert(entry !== undefined, 'a key that waits is known')
+    assert(entry !== undefined, 'a waiting key has an entry')
     cancelDelay(entry)
     entry.isWaiting = false
     entry.isRunning = true
@@ -233,7 +233,7 @@ export class WorkQueue {
     const delayMs = Math.max(half + random.below(half + 1), Math.min(wantedMs, LAST_RETRY_MS))
     const fault = clip(error instanceof Error ? error.message : String(error))
     if (fault !== entry.lastFault) {
-      const line = `${what} ${key}: ${fault}; it is tried again`
+      const line = `${what} ${key}: ${fault}; retrying`
       // A conflict with another writer is normal.
       if (isConflict(error) || isAlreadyThere(error)) log.debug(line)
       else log.warning(line)

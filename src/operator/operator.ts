@@ -144,7 +144,7 @@ export class Operator {
       const found = await readClusterUid(this.#cluster.objects)
       if ('uid' in found) return shortHash(found.uid)
       const fault = `${found.problem}; ${CURE}`
-      if (fault !== lastFault) log.warning(`${fault}; it is tried again`)
+      if (fault !== lastFault) log.warning(`${fault}; retrying`)
       lastFault = fault
       await new Promise<void>((resolve) => {
         const cancel = timers.after(backoff.next(), resolve)

@@ -80,7 +80,7 @@ export async function askHost(
   options: AskHostOptions,
 ): Promise<AskedHost> {
   const [server] = await resolvePeer(peer)
-  if (server === undefined) return { kind: 'failed', reason: `there is no host ${peer.host}` }
+  if (server === undefined) return { kind: 'failed', reason: `host ${peer.host} does not exist` }
   return askHostAt(server, printHostPort(peer), rootHost, options)
 }
 
@@ -227,7 +227,7 @@ async function askOne(
   if (answered.kind === 'failed') return answered
   const { rcode, answer, authority } = answered.message
   if (rcode !== Rcode.NOERROR && rcode !== Rcode.NXDOMAIN) {
-    return { kind: 'failed', reason: `it answers ${printRcode(rcode)}` }
+    return { kind: 'failed', reason: `the peer answered ${printRcode(rcode)}` }
   }
   return { kind: 'answer', answer, negativeTtlSeconds: negativeTtl(authority) }
 }

@@ -34,9 +34,10 @@ export async function askSerial(
   })
   if (answered.kind === 'failed') return answered.reason
   const { rcode, answer } = answered.message
-  if (rcode !== Rcode.NOERROR) return `it answers ${printRcode(rcode)} to a question for kdrnt`
+  if (rcode !== Rcode.NOERROR)
+    return `the peer answered ${printRcode(rcode)} to the SOA query for kdrnt`
   const soa = answer.find(({ type, rdata }) => type === RRType.SOA && rdata.length >= 22)
-  return soa === undefined ? 'it has no zone kdrnt' : soaSerial(soa)
+  return soa === undefined ? 'the peer has no zone kdrnt' : soaSerial(soa)
 }
 
 /** Returns the SOA of a zone kdrnt from a full transfer. */

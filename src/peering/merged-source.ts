@@ -115,7 +115,7 @@ export class MergedSource implements RecordSource {
     this.#parts = parts
     const recordsOf = (host: string) => this.#hosts.get(keyOfHost(host))?.own ?? RecordSet.EMPTY
     this.#ownHosts = new OwnHosts({ zones, servers, recordsOf })
-    this.#guarded = guarding(log, 'Merging what peers tell')
+    this.#guarded = guarding(log, 'Merging the endpoints of peers')
     this.#stops.push(own.subscribe((changes) => this.#takeOwn(changes)))
     this.#stops.push(health.subscribe((keys) => this.#takeHealth(keys)))
     for (const record of own.records()) {
@@ -280,7 +280,9 @@ export class MergedSource implements RecordSource {
     if (silence === (this.#silences.get(peer) ?? 'none')) return false
     this.#silences.set(peer, silence)
     if (silence === 'expired')
-      log.warning(`peer ${peer.status.address} has been silent for too long: its endpoints go`)
+      log.warning(
+        `peer ${peer.status.address} silent for longer than expire: removing its endpoints`,
+      )
     return true
   }
 
@@ -445,9 +447,9 @@ function textsOf({ conflicts, refused }: Troubles): readonly string[] {
 }
 
 function noRoom({ text }: Host): Troubles {
-  const limit = `over ${DERIVED_ENDPOINTS_MAX} records here`
+  const limit = `more than ${DERIVED_ENDPOINTS_MAX} records of the host here`
   return {
-    conflicts: [`${text}: ${limit}, endpoints of peers are left out; split the host`],
+    conflicts: [`${text}: ${limit}, endpoints of peers are not served; split the host`],
     refused: [],
   }
 }

@@ -87,7 +87,7 @@ function scanWeight(text: string): { readonly name: string; readonly weight: num
   const weight = /^\d{1,15}$/.test(digits) ? Number(digits) : -1
   if (comma < 0 || name === '') return `expected a weight and a name but got ${quote(text)}`
   if (weight < 0 || weight > WEIGHT_MAX) {
-    return `invalid weight expected a value from 0 to ${WEIGHT_MAX}, got ${quote(digits)}`
+    return `invalid weight: expected a value from 0 to ${WEIGHT_MAX}, got ${quote(digits)}`
   }
   return { name, weight }
 }

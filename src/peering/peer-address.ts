@@ -26,7 +26,8 @@ export function scanPeerAddress(text: string): PeerAddress | string {
   const address = scanAddress(host)
   if (address !== undefined) return { host: printAddress(address.bytes, address.family), port }
   const isName = HOST_NAME.test(host) && /[a-z]/i.test(host) && scanHost(host) !== undefined
-  if (!isName) return `no IP address or host name, with or without a port: ${JSON.stringify(text)}`
+  if (!isName)
+    return `${JSON.stringify(text)} is not an IP address or host name, with or without a port`
   return { host: host.replace(/\.$/, '').toLowerCase(), port }
 }
 

@@ -238,10 +238,10 @@ class Tally {
     exported.add(rdata)
     this.#note(rdata, 1)
     if (this.count > PEER_ENDPOINTS_MAX) {
-      throw new TransferFault(`it tells of over ${PEER_ENDPOINTS_MAX} endpoints`)
+      throw new TransferFault(`it exports more than ${PEER_ENDPOINTS_MAX} endpoints`)
     }
     if (this.octets > PEER_OCTETS_MAX) {
-      throw new TransferFault(`what it tells has over ${PEER_OCTETS_MAX} octets`)
+      throw new TransferFault(`its endpoints have more than ${PEER_OCTETS_MAX} octets`)
     }
   }
 

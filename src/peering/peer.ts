@@ -86,7 +86,7 @@ export class PeerFollower {
     this.#servers = new PeerServers(peer, clock)
     this.#zone = new PeerZone(this.#address)
     this.#refusals = new Refusals({ peer: this.#address, log, clock })
-    this.#guarded = guarding(log, `Asking peer ${this.#address}`)
+    this.#guarded = guarding(log, `Polling peer ${this.#address}`)
     this.#refresher = new ZoneRefresher({
       clock,
       timers,
@@ -286,7 +286,7 @@ export class PeerFollower {
   async #look(): Promise<void> {
     const server = await this.#servers.resolve()
     if (server === undefined) {
-      this.#fail(`there is no host ${this.#options.peer.host}`)
+      this.#fail(`host ${this.#options.peer.host} does not exist`)
       return
     }
     const { key, sourceFor } = this.#options
@@ -344,7 +344,7 @@ export class PeerFollower {
       this.#hosts.clear()
       this.#refusals.clear()
     }
-    this.#enter(isWhole ? 'v2' : 'v1', 'it tells nothing whole')
+    this.#enter(isWhole ? 'v2' : 'v1', 'it exports no complete endpoints')
     this.#confirm()
     this.#report(changed)
   }
@@ -379,7 +379,7 @@ export class PeerFollower {
       await runInSlices(this.#zone.advance(received.steps, changed), clock)
       this.#soa = received.soa
     } else if (received.serial !== this.#serial) {
-      throw new TransferFault(`its zone is of serial ${received.serial}, older than before`)
+      throw new TransferFault(`its zone has serial ${received.serial}, older than before`)
     }
     if (hasOthers) this.#zone.noteOthers()
     this.#serial = received.serial
@@ -389,7 +389,7 @@ export class PeerFollower {
     const isUnreached = fault.rcode === UNREACHED
     const isRefused = isUnreached || isRefusal(fault.rcode)
     if (!isRefused || this.#isKeyed || (this.#zone.count > 0 && isUnreached)) {
-      this.#fail(`its zone can't be transferred: ${fault.message}`)
+      this.#fail(`its zone cannot be transferred: ${fault.message}`)
       return
     }
     const retryMs = isUnreached ? UNREACHED_RETRY_MS : TRANSFER_RETRY_MS
@@ -404,14 +404,17 @@ export class PeerFollower {
     this.#generation = generation
     const { log } = this.#options
     const { endpoints, serial } = this.status
-    if (generation === 'v1') log.info(`peer ${this.#address} is asked for each host: ${reason}`)
-    else log.info(`peer ${this.#address} is followed: ${endpoints} endpoints, serial ${serial}`)
+    if (generation === 'v1') log.info(`peer ${this.#address} is queried for each host: ${reason}`)
+    else
+      log.info(
+        `peer ${this.#address} is followed by zone transfer: ${endpoints} endpoints, serial ${serial}`,
+      )
   }
 
   async #askHost(rootHost: string): ReturnType<typeof askHostAt> {
     const server = this.#servers.first
     const { key, sourceFor, clock } = this.#options
-    if (server === undefined) return { kind: 'failed', reason: 'it has no address' }
+    if (server === undefined) return { kind: 'failed', reason: 'its name has no address' }
     const source = sourceFor?.(server.host) ?? ''
     const about = { key, source, signal: this.#refresher.signal, nowMs: () => clock.monotonic() }
     return askHostAt(server, this.#address, rootHost, about)
@@ -424,7 +427,7 @@ export class PeerFollower {
     const isDue = nowMs - this.#hostFaultMs >= HOST_FAULT_MS
     if (fault !== '' && fault !== this.#hostError && isDue) {
       this.#hostFaultMs = nowMs
-      this.#options.log.warning(`peer ${this.#address}: a host can't be asked for: ${fault}`)
+      this.#options.log.warning(`peer ${this.#address}: query for a host failed: ${fault}`)
     }
     this.#hostError = fault
   }
@@ -446,7 +449,7 @@ export class PeerFollower {
     this.#error = reason
     const kept = this.status.endpoints
     const { log } = this.#options
-    log.warning(`peer ${this.#address}: ${reason}; its ${kept} endpoints are kept for now`)
+    log.warning(`peer ${this.#address}: ${reason}; its ${kept} endpoints are kept`)
   }
 
   #report(hosts: ReadonlySet<string>): void {

@@ -51,13 +51,14 @@ export function readV2Host(records: readonly Uint8Array[], place: V2HostContext)
     else if (endpoint.rootHost === host || endpoint.rootHost === `*.${host}`) {
       endpoints.push(endpoint)
     } else {
-      problems.push(`${host}: an endpoint of ${endpoint.rootHost} does not belong there`)
+      problems.push(`${host}: an endpoint of ${endpoint.rootHost} does not belong to this host`)
     }
   }
   const sites = [...new Set(endpoints.map(({ site }) => site))].sort()
-  for (const site of sites.splice(SITES_MAX)) problems.push(`${host}: ${site} is one site too many`)
+  for (const site of sites.splice(SITES_MAX))
+    problems.push(`${host}: too many sites, ${site} is ignored`)
   if (taken.length < records.length) {
-    problems.push(`${host}: ${records.length} endpoints, only ${taken.length} are taken`)
+    problems.push(`${host}: ${records.length} endpoints, only ${taken.length} are accepted`)
   }
   return { siteStates: collect(endpoints, sites, place), problems: cutProblems(problems, host) }
 }

@@ -64,7 +64,7 @@ export class Refusals {
     const { peer, log, clock } = this.#parts
     const nowMs = clock.monotonic()
     if (nowMs - this.#windowMs >= WINDOW_MS) {
-      if (this.#unlogged > 0) log.warning(`peer ${peer}: and ${this.#unlogged} more are refused`)
+      if (this.#unlogged > 0) log.warning(`peer ${peer}: ${this.#unlogged} more refusals`)
       this.#windowMs = nowMs
       this.#lines = 0
       this.#unlogged = 0

@@ -41,7 +41,7 @@ export class UnexportableRecords {
     this.#parts = parts
     this.#faults = new FaultLog(log, clock)
     this.#stopListening = source.subscribe((changes) => this.#take(changes))
-    const guarded = guarding(log, 'Looking for records that cannot be exported')
+    const guarded = guarding(log, 'Searching for records that cannot be exported')
     void guarded(() => runInSlices(this.#lookAtAll(), clock))
   }
 

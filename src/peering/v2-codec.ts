@@ -133,7 +133,7 @@ function scanFields(rdata: Uint8Array): Fields | string {
     const value = text.slice(key.length + 1)
     if (key === 'v' && value !== VERSION) return `version ${quote(value)} is not ${VERSION}`
     if (key !== 'target') {
-      if (values.has(key)) return `${key} is told twice`
+      if (values.has(key)) return `${key} appears twice`
       values.set(key, value)
       continue
     }

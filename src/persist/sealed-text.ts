@@ -60,7 +60,7 @@ export function openText(text: string, form: SealedForm): RefusedText | OpenedTe
   if (text === '') return refuse('it is empty', false)
   // An incomplete first line of this format is not foreign.
   if (!text.startsWith(magic) && !magic.startsWith(text)) {
-    return refuse('it holds something else', true)
+    return refuse('it has other content', true)
   }
   const [header = ''] = text.slice(magic.length, magic.length + 64).split('\n', 1)
   const [found = '', ...words] = header.split(' ')
@@ -72,9 +72,9 @@ export function openText(text: string, form: SealedForm): RefusedText | OpenedTe
   const body = text.slice(0, Math.max(0, text.lastIndexOf(SEAL)))
   const digest = createHash('sha256').update(body).digest('hex')
   if (!isComplete || text.slice(body.length) !== `${SEAL}${digest}\n`) {
-    return refuse('it is torn: its checksum is missing or wrong', false)
+    return refuse('it is incomplete: its checksum is missing or wrong', false)
   }
-  if (!marks.includes(mark)) return refuse(`its first line is none of ${what}`, false)
+  if (!marks.includes(mark)) return refuse('its first line is invalid', false)
   return { kind: 'opened', mark, lines: body.split('\n').slice(1, -1) }
 }
 

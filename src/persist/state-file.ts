@@ -12,7 +12,7 @@ import { WriteSchedule } from './write-schedule.ts'
 
 /** Maximum number of attempts if another process writes at the same time. */
 const TRIES_MAX = 8
-const CONTENDED = 'another process writes it all the time'
+const CONTENDED = 'another process writes it constantly'
 
 /** A kind of file that stores data over a restart. */
 export interface StateKind<T> extends SealedForm {
@@ -111,7 +111,7 @@ export class StateFile<T> {
 
   /**
    * Writes the complete file with that mark. Returns true once the data survives a crash; false if
-   * the file can't be written now. In that case it is written as soon as possible.
+   * the file cannot be written now. In that case it is written as soon as possible.
    */
   writeNow(mark: string): boolean {
     if (this.fault !== '') return false
@@ -235,7 +235,7 @@ export function checkStateFile<T>(path: string, kind: StateKind<T>): string {
   const found = readState(path, kind)
   if (found !== undefined) return isRefused(found) ? printRefused(path, kind, found) : ''
   const directory = statSync(dirname(path), { throwIfNoEntry: false })
-  return directory?.isDirectory() === true ? '' : `${dirname(path)} is no directory`
+  return directory?.isDirectory() === true ? '' : `${dirname(path)} is not a directory`
 }
 
 /** Undefined = the file does not exist yet. */
@@ -243,12 +243,12 @@ function readState<T>(path: string, kind: StateKind<T>): T | RefusedText | undef
   try {
     const stats = lstatSync(path)
     if (!stats.isFile() || stats.size > kind.octetsMax) {
-      return refuse('it is no file, or too large for one', true)
+      return refuse('it is not a regular file, or is too large', true)
     }
     const opened = openText(readFileSync(path, 'utf8'), kind)
     if (opened.kind === 'refused') return opened
     const found = kind.scan(opened.lines, opened.mark)
-    return found ?? refuse(`it has a line that is none of ${kind.contents}`, false)
+    return found ?? refuse('it has an invalid line', false)
   } catch (error) {
     if (!isSystemError(error)) throw error
     return error.code === 'ENOENT' ? undefined : refuse(error.message, true)
@@ -261,7 +261,7 @@ function isRefused<T>(found: T | RefusedText): found is RefusedText {
 
 function printRefused<T>(path: string, kind: StateKind<T>, refused: RefusedText): string {
   const cure = refused.isForeign
-    ? `${kind.contents} are not kept; remove it or name another file`
+    ? 'the file is not replaced; remove it or name another one'
     : `${kind.loss}; the file will be replaced`
-  return `${kind.contents} in ${path} are not used: ${refused.reason}; ${cure}`
+  return `${kind.contents}: ${path} is not used: ${refused.reason}; ${cure}`
 }

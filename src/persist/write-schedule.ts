@@ -80,7 +80,7 @@ export class WriteSchedule {
       this.writtenMs = clock.monotonic()
       return
     }
-    if (!wasFailing) log.error(`${subject} can't be written: ${fault}`)
+    if (!wasFailing) log.error(`${subject} cannot be written: ${fault}`)
     this.#isDirty = true
     this.#writeLater(Math.max(RETRY_MS, this.#gapMs))
   }

@@ -132,7 +132,7 @@ async function loadDirective(name: string): Promise<Directive> {
     const isMissing =
       error instanceof Error && 'code' in error && error.code === 'ERR_MODULE_NOT_FOUND'
     if (!isMissing) throw error
-    const message = `directive ${name} can't be loaded: ${error.message}; install Sextant again and restart it`
+    const message = `directive ${name} cannot be loaded: ${error.message}; install Sextant again and restart it`
     throw new InputError(undefined, message, error)
   }
 }

@@ -31,7 +31,7 @@ export interface CheckedManifests {
 /** Sink of a zone that is built only to find conflicts. */
 export const NO_SINK: RRsetSink = { put() {}, remove() {} }
 
-/** Reads a directory once, without a watch. Throws InputError if it can't be listed. */
+/** Reads a directory once, without a watch. Throws InputError if it cannot be listed. */
 export async function readManifests(directory: string): Promise<CheckedManifests> {
   const warnings: InputError[] = []
   const warning = (text: string): void => {
@@ -69,7 +69,7 @@ function findLostProbes(source: ManifestSource, places: RecordPlaces): InputErro
     const what = `DNSHealthCheckProbe ${recordKey(namespace, name)}`
     const at = places.record(probePlaceKey(probe))
     if (owner === undefined) {
-      const message = `${what}: its owner, DNSRecord ${key}, is missing: the probe is ignored`
+      const message = `${what}: its owner, DNSRecord ${key}, is missing; the probe is ignored`
       lost.push(new InputError(at, message))
     } else if (isForeign(owner, address)) {
       const message = `${what}: DNSRecord ${key} has no target ${address}: the probe is ignored`
@@ -85,7 +85,7 @@ function isForeign({ packed }: StoredRecord, address: string): boolean {
 
 /**
  * Returns all faults of the manifests in a directory, for all zones. `warn` receives conflicts
- * between records. Throws InputError if the directory can't be listed.
+ * between records. Throws InputError if the directory cannot be listed.
  */
 export async function checkManifests(
   directory: string,

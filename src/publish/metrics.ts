@@ -31,7 +31,11 @@ export function measureSnapshot(
   const labels = ['snapshot']
   const name = 'sextant_kuadrant_snapshot'
   const served = metrics.gauge(`${name}_served`, '1 while answers come from the snapshot.', labels)
-  const taken = metrics.gauge(`${name}_timestamp_seconds`, 'When what it holds was so.', labels)
+  const taken = metrics.gauge(
+    `${name}_timestamp_seconds`,
+    'Time of the state in the snapshot.',
+    labels,
+  )
   const octets = metrics.gauge(`${name}_octets`, 'Size of the snapshot.', labels)
   const at = { snapshot: path }
   const stop = metrics.onCollect(() => {
@@ -61,13 +65,13 @@ export function measure(
   const records = metrics.gauge('sextant_kuadrant_records', 'DNSRecords by zone and state.', labels)
   const conflicts = metrics.gauge(
     'sextant_kuadrant_conflicts',
-    'Names at which DNSRecords disagree.',
+    'Names with conflicts between DNSRecords.',
     ['source', 'zone'],
   )
   const serial = metrics.gauge('sextant_kuadrant_serial', 'SOA serial.', ['source', 'zone'])
   const badFiles = metrics.gauge(
     'sextant_kuadrant_bad_files',
-    'Manifest files that could not be read or parsed: their last good state is served.',
+    'Manifest files that could not be read or parsed: their last valid state is served.',
     ['source'],
   )
   const refused = { source: name, zone: '', state: 'refused' }
@@ -106,19 +110,15 @@ export function measureWatches(
 ): () => void {
   const age = metrics.gauge(
     'sextant_kuadrant_source_age_seconds',
-    'How old what is known of the records may be; 0 while they are followed.',
+    'Age of the records while the watch is broken; 0 while it works.',
     ['source'],
   )
   const labels = ['source', 'watch']
-  const up = metrics.gauge(
-    'sextant_kuadrant_watch_up',
-    '1 while changes come as they happen.',
-    labels,
-  )
+  const up = metrics.gauge('sextant_kuadrant_watch_up', '1 while the watch works.', labels)
   const lists = metrics.gauge('sextant_kuadrant_watch_lists', 'Lists since the start.', labels)
   const failures = metrics.gauge(
     'sextant_kuadrant_watch_failures',
-    'Failed attempts since the start, by HTTP status; 0 = there was no usable answer.',
+    'Failed attempts since the start, by HTTP status; 0 = no usable answer.',
     [...labels, 'status'],
   )
   const stop = metrics.onCollect(() => {

@@ -126,7 +126,7 @@ function buildSet(
   const all = members.length === 1 ? members : mergeEqual(members, label, conflicts)
   const unique = cutToFit(all)
   if (unique.length < all.length) {
-    const text = `${label()}: ${all.length} endpoints, only the first ${unique.length} are served`
+    const text = `${label()}: more than ${unique.length} endpoints (${all.length}); only the first ${unique.length} are served`
     conflicts.push(conflictAt(all[unique.length]!, text))
   }
   const ttlSeconds = lowestTtl(members, label, conflicts)
@@ -199,7 +199,7 @@ function mergeEqual(
     const { setIdentifier } = member.endpoint
     const namesake = setIdentifier === '' ? undefined : bySetIdentifier.get(setIdentifier)
     if (namesake !== undefined) {
-      const text = `${label()}: set identifier ${JSON.stringify(setIdentifier)} in ${namesake.key} and, different, in ${member.key}: that of ${namesake.key} is served`
+      const text = `${label()}: set identifier ${JSON.stringify(setIdentifier)} differs between ${namesake.key} and ${member.key}: that of ${namesake.key} is served`
       conflicts.push(conflictAt(member, text))
       continue
     }

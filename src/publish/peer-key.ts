@@ -28,7 +28,7 @@ export function readPeerKey(place: KeyPlace): PeerKey {
 function findKey({ name, path, position }: KeyPlace): KeyConfig {
   const found = readKeyFile(path, position).find((key) => equalNames(key.name, name))
   if (found !== undefined) return found
-  throw new InputError(position, `there is no key ${printName(name)} in ${path}`)
+  throw new InputError(position, `key ${printName(name)} is missing in ${path}`)
 }
 
 /** Returns the faults of the key; warns of a key file that all users can read. */
@@ -43,7 +43,7 @@ export function checkKey(
     return error.all()
   }
   if ((statSync(place.path).mode & READABLE_BY_OTHERS) !== 0) {
-    const message = `everybody on this machine can read the secrets in ${place.path}; chmod o-r it`
+    const message = `any user of this machine can read the secrets in ${place.path}; chmod o-r it`
     warn(new InputError(place.position, message))
   }
   return []
@@ -53,6 +53,6 @@ export function checkKey(
 export function findUnsigned({ peers, key, position }: PeeringOptions): InputError | undefined {
   if (peers.length === 0 || key !== undefined) return undefined
   const text =
-    'peer without tsig: any host that can forge packets can speak for the peers; share a key with them, `tsig NAME FILE`'
+    'peer without tsig: any host that can forge packets can pose as a peer; share a key with the peers, `tsig NAME FILE`'
   return new InputError(position, text)
 }

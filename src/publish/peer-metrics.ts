@@ -14,7 +14,7 @@ export function measurePeers(
   const up = metrics.gauge(`${name}_up`, '1 while the peer answers.', labels)
   const seen = metrics.gauge(
     `${name}_last_seen_timestamp_seconds`,
-    'When the peer last confirmed what is known of it; 0 = never.',
+    'Time at which the peer last confirmed its endpoints; 0 = never.',
     labels,
   )
   const serial = metrics.gauge(
@@ -22,11 +22,11 @@ export function measurePeers(
     'SOA serial of the zone kdrnt of the peer.',
     labels,
   )
-  const endpoints = metrics.gauge(`${name}_endpoints`, 'Endpoints that the peer tells of.', labels)
+  const endpoints = metrics.gauge(`${name}_endpoints`, 'Endpoints that the peer exports.', labels)
   const failures = metrics.gauge(`${name}_failures`, 'Failed attempts since the start.', labels)
   const refused = metrics.gauge(
     `${name}_refused`,
-    'What of the peer is refused: lines of the log.',
+    'Refused endpoints of the peer; the log names them.',
     labels,
   )
   const gauges = [up, seen, serial, endpoints, failures, refused]
@@ -55,12 +55,12 @@ export function measureDisputes(
 ): () => void {
   const conflicts = metrics.gauge(
     'sextant_peer_conflicts',
-    'Disagreements with other sites: what is our own is served.',
+    'Conflicts with other sites; our own data is served.',
     ['zones'],
   )
   const denied = metrics.gauge(
     'sextant_peer_denied',
-    "Endpoints of the peer that are not the peer's to report: lines of the log.",
+    'Endpoints that the peer may not report; the log names them.',
     ['zones', 'peer'],
   )
   let shown: ReadonlySet<string> = new Set()
@@ -85,14 +85,14 @@ export function measurePeerCache(
   clock: Clock,
 ): () => void {
   const labels = ['file']
-  const name = 'sextant_peer_memory'
+  const name = 'sextant_peer_cache'
   const written = metrics.gauge(
     `${name}_timestamp_seconds`,
-    'When what peers told was written last; 0 = not by this process.',
+    'Time at which the file was last written; 0 = not by this process.',
     labels,
   )
   const octets = metrics.gauge(`${name}_octets`, 'Size of the file.', labels)
-  const failing = metrics.gauge(`${name}_failing`, '1 while it can not be written.', labels)
+  const failing = metrics.gauge(`${name}_failing`, '1 while the file cannot be written.', labels)
   const at = { file: peerCache.status.path }
   const stop = metrics.onCollect(() => {
     const { ageMs, octets: size, fault } = peerCache.status

@@ -123,7 +123,7 @@ export class PublisherPeers {
     const notes = silent.map((status) => printSilence(status, nowMs))
     const { conflicts } = this.#disputes
     if (conflicts > 0)
-      notes.push(`${conflicts} conflicts with other sites: ours is served, see the log`)
+      notes.push(`${conflicts} conflicts with other sites: our data is served, see the log`)
     return [...notes, this.#peerCache?.note() ?? ''].filter((note) => note !== '').join('; ')
   }
 
@@ -174,7 +174,7 @@ function printSilence(
   { address, lastSeenMs, error, endpoints }: PeerStatus,
   nowMs: number,
 ): string {
-  if (!wasHeard(lastSeenMs)) return `peer ${address} was never heard of: ${error}`
+  if (!wasHeard(lastSeenMs)) return `peer ${address} has never answered: ${error}`
   const seconds = Math.round((nowMs - lastSeenMs) / 1000)
-  return `peer ${address} is silent for ${seconds} s, ${endpoints} endpoints of it are known: ${error}`
+  return `peer ${address} silent for ${seconds} s, ${endpoints} endpoints of it are served: ${error}`
 }

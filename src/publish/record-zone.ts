@@ -258,7 +258,7 @@ export class RecordZone {
     const first = holders.length > HOLDERS_MAX ? holders[HOLDERS_MAX]! : undefined
     const leftOut = first && this.#contributions(key, first, decoded)[0]
     if (leftOut !== undefined) {
-      const text = `${printName(owner)}: more than ${HOLDERS_MAX} records have endpoints of that name; the first ${HOLDERS_MAX} count`
+      const text = `${printName(owner)}: more than ${HOLDERS_MAX} records have endpoints at that name; only the first ${HOLDERS_MAX} are served`
       conflicts.push({ text, key: leftOut.key, owner, type: leftOut.endpoint.type })
     }
     const isApex = key === this.#apexKey

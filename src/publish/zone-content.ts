@@ -71,7 +71,7 @@ export function mailboxOf(
 ): Uint8Array {
   const mailbox = rname === '' ? undefined : scanMailbox(rname)
   if (rname !== '' && mailbox === undefined) {
-    warn(`rname "${rname}" is no e-mail address; hostmaster.${printName(apex)} is used`)
+    warn(`rname "${rname}" is not an e-mail address; hostmaster.${printName(apex)} is used`)
   }
   return mailbox ?? concatNames(scanName('hostmaster.')!, apex) ?? apex
 }
@@ -86,7 +86,7 @@ export function findLostAddresses({ nameservers, zones }: PublishOptions): Input
     .filter(({ addresses }) => addresses.length > 0)
     .filter(({ name }) => !zones.some((zone) => isSubdomain(name, zone)))
     .map(({ name, position }) => {
-      const text = `nameserver ${printName(name)} is not in ${places}, so its addresses are not served: leave them out`
+      const text = `nameserver ${printName(name)} is not in ${places}, so its addresses are not served; remove them`
       return new InputError(position, text)
     })
 }

@@ -174,7 +174,7 @@ export class ZonePublisher {
     const { place, clock } = this.#parts
     raiseSerials(loaded, this.#options, { ...open, place, nowMs: clock.now() })
     this.#catchUp(open).catch((error) => {
-      this.#report(`records are not followed: ${printReason(error)}`)
+      this.#report(`records cannot be watched: ${printReason(error)}`)
     })
   }
 
@@ -208,9 +208,9 @@ export class ZonePublisher {
     // A configuration that answers must not be replaced by one that does not.
     if (group.replacesServing) faultAt(position)(new InputError(undefined, reason))
     this.#follow(open).catch((error) => {
-      log.error(`records are not followed: ${printReason(error)}`)
+      log.error(`records cannot be watched: ${printReason(error)}`)
     })
-    log.warning(`${reason}; until they are, queries get SERVFAIL`)
+    log.warning(`${reason}; queries get SERVFAIL until the records are read`)
   }
 
   async #follow(open: Opened): Promise<void> {

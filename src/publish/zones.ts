@@ -167,7 +167,9 @@ export class PublishedZones {
 
   #dropLater(source: RecordSource): () => void {
     const { timers, clock, log } = this.#parts
-    log.warning(`${this.#leftovers.count} RRsets of the snapshot stay until all manifests are good`)
+    log.warning(
+      `${this.#leftovers.count} RRsets of the snapshot are kept until all manifests are valid`,
+    )
     const stop = timers.every(TRUST_MS, () => {
       this.#dropLeftovers(source)
       if (this.#leftovers.count > 0) return
@@ -375,7 +377,7 @@ export class PublishedZones {
   #logConflict(conflict: string): void {
     const { log } = this.#parts
     if (this.#conflictsLogged < LOGGED_MAX) log.warning(conflict)
-    else if (this.#conflictsLogged === LOGGED_MAX) log.warning('and more records that disagree')
+    else if (this.#conflictsLogged === LOGGED_MAX) log.warning('and more conflicts of records')
     this.#conflictsLogged++
   }
 

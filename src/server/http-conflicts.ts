@@ -36,7 +36,7 @@ export function findHttpConflicts(
       const taken = `${address} overlaps ${rival.address} of ${rival.user}`
       faults.push(report(`${taken}; write another port, or the same address for both`))
     } else if (!rival.user.startsWith(`${directive} `)) {
-      warnings.push(report(`${address} serves the paths of ${rival.user} too; write another port`))
+      warnings.push(report(`${address} also serves the paths of ${rival.user}; write another port`))
     }
   }
   return { faults, warnings }

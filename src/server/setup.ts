@@ -120,7 +120,7 @@ export function setupBlocks(
     linked: [],
     perCorefile: new ResourceRegistry(),
     warnings: corefile.unset.map(({ variable, position }) => {
-      return new InputError(position, `${variable} is not set: an empty text stands for it`)
+      return new InputError(position, `${variable} is not set; it is replaced by an empty text`)
     }),
   }
   const directives = new Map(parts.directives.map((directive) => [directive.name, directive]))

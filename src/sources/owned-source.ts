@@ -72,7 +72,7 @@ export class OwnedSource {
     this.#cancelWarning?.()
     if (this.#isClosed) return
     const { log, timers } = this.#parts
-    const guarded = guarding(log, 'Looking for records of no zone')
+    const guarded = guarding(log, 'Searching records without a zone')
     this.#cancelWarning = timers.after(CLAIMS_SETTLE_MS, () => void guarded(() => this.#recount()))
   }
 

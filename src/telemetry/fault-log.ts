@@ -42,7 +42,7 @@ export class FaultLog {
     const nowMs = this.#clock.monotonic()
     if (nowMs - this.#periodMs < TOLD_PERIOD_MS) return
     const unreported = this.#count - TOLD_MAX
-    if (unreported > 0) this.#log.warning(`and ${unreported} more such faults before`)
+    if (unreported > 0) this.#log.warning(`and ${unreported} more faults before`)
     this.#periodMs = nowMs
     this.#count = 0
   }

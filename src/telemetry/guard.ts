@@ -18,7 +18,7 @@ export function guarding(log: Logger, what: string): Guarded {
       const fault = error instanceof Error ? error.message : String(error)
       if (fault === lastFault) return
       lastFault = fault
-      log.error(`${what} failed, what was good before stays: ${fault}`)
+      log.error(`${what} failed, the last valid state is kept: ${fault}`)
       if (error instanceof Error && error.stack !== undefined) log.debug(error.stack)
     }
   }

@@ -159,13 +159,13 @@ function parse(text: string): Parsed | YamlProblem {
 /** Returns what makes the text too costly for the complete parser. */
 function findExcess(text: string): YamlProblem | undefined {
   if (text.length > CHARACTERS_MAX) {
-    const message = `a document that is neither plain block style nor JSON has up to ${CHARACTERS_MAX} characters, not ${text.length}: split it, or write it in block style`
+    const message = `a document that is neither plain block style nor JSON may have up to ${CHARACTERS_MAX} characters, not ${text.length}: split it, or write it in block style`
     return new YamlProblem(message, 1)
   }
   const line = findDeepLine(text)
   if (line > 0) return new YamlProblem('nested too deep', line)
   if (text.length <= COSTLY_CHARACTERS_MAX || isPlain(text) || !isCostly(text)) return undefined
-  const message = `a document that is neither plain block style nor JSON has up to ${COSTLY_CHARACTERS_MAX} characters outside of block scalars: split it, or write it in block style`
+  const message = `a document that is neither plain block style nor JSON may have up to ${COSTLY_CHARACTERS_MAX} characters outside of block scalars: split it, or write it in block style`
   return new YamlProblem(message, 1)
 }
 

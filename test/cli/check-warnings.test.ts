@@ -100,7 +100,7 @@ const CASES: readonly { name: string; corefile: string; code: number; want: read
       name: 'two HTTP directives on one address',
       corefile: block('health :8080\n ready :8080'),
       code: 0,
-      want: [/^\[WARNING\] Corefile:3: plugin\/health: :8080 serves the paths of ready/],
+      want: [/^\[WARNING\] Corefile:3: plugin\/health: :8080 also serves the paths of ready/],
     },
     {
       name: 'HTTP addresses that overlap',

@@ -124,7 +124,7 @@ t.test('addresses of a name server outside of the zones are served nowhere', asy
   t.strictSame(inside.errors, [], 'one zone of the block has it')
 })
 
-t.test('a Corefile that is not there is one line', async (t) => {
+t.test('a Corefile that does not exist is one line', async (t) => {
   const errors: string[] = []
   const output: Output = {
     lines: lineBufferTo([]),
@@ -184,9 +184,9 @@ t.test('records that disagree or say things in vain are warnings, with their pla
   const want = [
     /^\[WARNING\] zones\/a\.yaml:26: x\.k\.example\.com\.: CNAME of default\/b beside A of default\/a/,
     /^\[WARNING\] zones\/a\.yaml:37: y\.k\.example\.com\. A: TTL 60 in default\/a and 7 in default\/c/,
-    /^\[WARNING\] zones\/a\.yaml:53: w\.k\.example\.com\. A: set identifier "s" in default\/d/,
-    /^\[WARNING\] zones\/a\.yaml:\d+: default\/d: "recordTtl" is no field of an endpoint/,
-    /^\[WARNING\] zones\/a\.yaml:\d+: default\/e: property "geo_code" is none of weight, geo-code/,
+    /^\[WARNING\] zones\/a\.yaml:53: w\.k\.example\.com\. A: set identifier "s" differs between default\/d/,
+    /^\[WARNING\] zones\/a\.yaml:\d+: default\/d: "recordTtl" is not a field of an endpoint/,
+    /^\[WARNING\] zones\/a\.yaml:\d+: default\/e: property "geo_code" is unknown/,
   ]
   const got = await run(t, files)
   t.equal(got.code, 0)
@@ -216,8 +216,8 @@ t.test('records of no zone, and a mailbox that is none, are warnings', async (t)
   const got = await run(t, files)
   t.equal(got.code, 0)
   t.match(got.errors, [
-    /^\[WARNING\] Corefile:4: .*rname "nobody" is no e-mail address/,
-    /^\[WARNING\] zones\/a\.yaml:7: no zone is served for DNSRecord default\/a: it is ignored/,
+    /^\[WARNING\] Corefile:4: .*rname "nobody" is not an e-mail address/,
+    /^\[WARNING\] zones\/a\.yaml:7: no zone is served for DNSRecord default\/a/,
   ])
   const taken = await run(t, { ...files, Corefile: block('example.org') + block('example.com') })
   t.strictSame(taken.errors, [], 'another block takes it')
@@ -239,20 +239,20 @@ t.test('every bad property of a block is reported', async (t) => {
   t.equal(got.errors.length, 5)
 })
 
-t.test('a file that is not there is the fault of its line, whatever the directive', async (t) => {
+t.test('a file that does not exist is the fault of its line, whatever the directive', async (t) => {
   const got = await run(t, {
     Corefile: 'a {\n geoip /no.mmdb\n kuadrant {\n  manifests /no/zones\n }\n file /no.db\n}\n',
   })
   t.match(got.errors, [
     /^\[WARNING\] Corefile:6: plugin\/file: Failed to open .*\/no\.db.*trying again/,
     /^plugin\/geoip: Corefile:2 - Error during parsing: failed to open database file: \/no\.mmdb/,
-    /^plugin\/kuadrant: Corefile:4 - Error during parsing: \/no\/zones: can't be listed: ENOENT/,
+    /^plugin\/kuadrant: Corefile:4 - Error during parsing: \/no\/zones: cannot be listed: ENOENT/,
   ])
   t.equal(got.errors.length, 3)
 })
 
-t.test('a directory of manifests that is not there is named', async (t) => {
+t.test('a directory of manifests that does not exist is named', async (t) => {
   const got = await run(t, { Corefile: 'a {\n whoami\n}\n' }, ['--manifests', '{DIR}/nowhere'])
   t.equal(got.code, 1)
-  t.match(got.errors, [/^--manifests nowhere: can't be listed: ENOENT: no such file or directory/])
+  t.match(got.errors, [/^--manifests nowhere: cannot be listed: ENOENT: no such file or directory/])
 })

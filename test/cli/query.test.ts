@@ -215,7 +215,7 @@ t.test('gives up with exit code 9', async (t) => {
   t.equal(asked.length, 2)
   const wrong = await run(port, 'a', '+tcp')
   t.equal(wrong.code, 9)
-  t.match(wrong.err, /malformed or not to this query/)
+  t.match(wrong.err, /malformed or does not match the query/)
 })
 
 t.test('says so where nobody listens', async (t) => {

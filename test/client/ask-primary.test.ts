@@ -34,8 +34,8 @@ t.test('a signal aborts the exchange, also before it begins', async (t) => {
       octetsMax: 1000,
       signal: aborting.signal,
     })
-  const during = t.rejects(start(), { message: 'it was broken off' })
+  const during = t.rejects(start(), { message: 'the transfer was cancelled' })
   aborting.abort()
   await during
-  await t.rejects(start(), { message: 'it was broken off' })
+  await t.rejects(start(), { message: 'the transfer was cancelled' })
 })

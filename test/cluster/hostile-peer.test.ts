@@ -161,7 +161,7 @@ t.test('megabytes of a peer stop nothing of ours', needsCluster(), async (t) => 
     t.comment(`${leftOut} are left out`)
     const peer = `peer="127.0.0.1:${loud.port}"`
     t.equal(await operator.metric(`sextant_operator_peer_refused{${peer}}`), 1)
-    await operator.prints(/refused: app\.k\.example\.com: 120[01] endpoints, only \d+ are taken/)
+    await operator.prints(/refused: app\.k\.example\.com: 120[01] endpoints, only \d+ are accepted/)
   })
 
   await t.test('new megabytes take the place of the old ones', async (t) => {

@@ -86,7 +86,7 @@ t.test('an operator probes what records ask for', needsCluster(), async (t) => {
     })
   const kuadrant = `kuadrant {
     kubeconfig ${await writeKubeconfig(cluster, 'sextant-server', directory)}
-    ramp-up ${RAMP_UP_MS / 1000}s
+    slow-start ${RAMP_UP_MS / 1000}s
   }`
   const [first, server] = await Promise.all([
     startOperator(),

@@ -176,7 +176,7 @@ t.test('records of a cluster are served, and followed', needsCluster(), async (t
     await site.sees('bad', '192.0.2.7')
     await cluster.must('PATCH', `${team}/bad`, endpointsOf('bad', 'nonsense'))
     const said =
-      /team\/bad is refused, its last good version is served: spec\.endpoints\[0\]\.targets\[0\]: /
+      /team\/bad is refused, its last valid version is served: spec\.endpoints\[0\]\.targets\[0\]: /
     await until(() => said.test(site.server.output()), 'the refusal', SEEN_MS)
     t.equal(await site.ask('bad'), '192.0.2.7')
     t.equal(await site.metric('sextant_kuadrant_records', 'state="refused"'), 1)

@@ -148,7 +148,7 @@ t.test('three clusters, one zone', options, async (t) => {
           return peers.some(({ generation }) => generation === 'v1')
         }
         await until(hasHeard, `${site.address} to have heard of v1`, SEEN_MS)
-        const asked = `peer ${OLD_NAMESERVER}:53 is asked for each host`
+        const asked = `peer ${OLD_NAMESERVER}:53 is queried for each host`
         const asks = () => site.output().includes(asked)
         await until(asks, `${site.address} to ask it for each host`, SEEN_MS)
       }

@@ -70,7 +70,7 @@ t.test('a token knows its file and the line it starts on', async (t) => {
 })
 
 t.test('quoted tokens come back as they went in', async () => {
-  // Only a backslash before a quote or at the end can't be written.
+  // Only a backslash before a quote or at the end cannot be written.
   const text = fc.string({ maxLength: 20 }).filter((text) => !/\\("|$)/.test(text))
   fc.assert(
     fc.property(fc.array(text), (words) => {
@@ -91,7 +91,7 @@ t.test('a token has its bound', async (t) => {
     t.throws(() => scanTokens(given, 'f'), {
       position: { file: 'f', line: 3 },
       message:
-        /^f:3 - .*a word of more than 65536 characters, which starts ".*x*"; is a quote missing\?$/,
+        /^f:3 - .*a word has more than 65536 characters; it starts with ".*x*"; is a quote missing\?$/,
     })
   }
   t.ok(performance.now() - started < 2000, 'without reading it to its end')

@@ -190,7 +190,7 @@ const refused: readonly { name: string; given: string; want: string }[] = [
     want: `Corefile:1 - ${PARSING}: Import requires a non-empty filepath`,
   },
   {
-    name: 'an import of a file that is not there',
+    name: 'an import of a file that does not exist',
     given: 'a {\n import not-there\n}',
     want: `Corefile:2 - ${PARSING}: File to import not found: not-there`,
   },
@@ -353,7 +353,7 @@ t.test('snippets that multiply come to an end', async (t) => {
   const fat = 'd\n'.repeat(1000)
   const wide = 'import fat\n'.repeat(3000)
   t.throws(() => parse(`(fat) {\n${fat}}\n(wide) {\n${wide}}\na {\nimport wide\n}`), {
-    message: /imports bring more than 2000000 tokens/,
+    message: /imports have more than 2000000 tokens/,
   })
 })
 

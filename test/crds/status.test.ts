@@ -162,7 +162,7 @@ t.test('what the operator writes into the status of a DNSRecord is in the schema
   }
   const schemas = { spec: RECORD_SPEC, status: RECORD_STATUS }
   const read = new Set([...cluster.read, ...delegating.read])
-  t.strictSame(unknownTo(schemas, read), [], 'nothing is read that is not there')
+  t.strictSame(unknownTo(schemas, read), [], 'nothing is read that does not exist')
   for (const path of ['spec.rootHost', 'spec.ownerID', 'spec.delegate', 'spec.providerRef.name']) {
     t.ok(read.has(path), `${path} is read`)
   }
@@ -252,7 +252,7 @@ t.test('of a health check we read what the schema has, and nothing else', (t) =>
     // A record has no such field: its certificates are a matter of the operator's flags.
     const unknown = [...read].filter((path) => !isKnown(path))
     const own = schema === RECORD_CHECK ? ['allowInsecureCertificate'] : []
-    t.strictSame(unknown, own, `${name}: nothing that is not there`)
+    t.strictSame(unknown, own, `${name}: nothing that does not exist`)
   }
   t.end()
 })

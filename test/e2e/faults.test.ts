@@ -60,7 +60,7 @@ const TABLE: readonly Row[] = [
     prints: /Corefile:2 - Syntax error: Unexpected token 'errors', expecting '}'/,
   },
   {
-    name: 'a file to import that is not there',
+    name: 'a file to import that does not exist',
     corefile: 'import absent\n',
     prints: /Corefile:1 - Error during parsing: File to import not found: absent/,
   },

@@ -40,5 +40,5 @@ t.test('another value of SEXTANT_GSO is refused', async (t) => {
   const env = { SEXTANT_GSO: 'always' }
   const server = await startServer(t, { corefile: COREFILE, env, mustStart: false })
   t.equal(await server.exited(), 1)
-  t.match(server.output(), 'SEXTANT_GSO is "always": leave it out, or set it to on or off')
+  t.match(server.output(), 'SEXTANT_GSO is "always"; unset it, or set it to on or off')
 })

@@ -121,7 +121,7 @@ t.test('a hostile peer takes nothing from a site (v2)', async (t) => {
   await holds(t, site)
   const page = async (path: string) => (await getText(`http://127.0.0.1:${readyPort}/${path}`)).text
   await until(async () => /^OK/.test(await page('ready')), 'the server to be ready')
-  t.match(await page('ready'), /\d+ conflicts with other sites: ours is served, see the log/)
+  t.match(await page('ready'), /\d+ conflicts with other sites: our data is served, see the log/)
   const metrics = await page('metrics')
   t.match(metrics, /sextant_peer_conflicts\{zones="k\.example\.com\."\} [1-9]/)
   t.match(metrics, /sextant_peer_denied\{zones="k\.example\.com\.",peer="127\.0\.0\.1:\d+"\} 1\d/)
@@ -173,7 +173,7 @@ t.test('a hostile peer takes nothing from a site (v1)', async (t) => {
   const app = async () => answers(site, 'app', 'A')
   await until(async () => (await app()).includes(EVIL), 'the peer')
   t.equal(await app(), `A 60 192.0.2.1, A 60 ${EVIL}`)
-  await site.prints(/weights of 127\.0\.0\.1:\d+ do not count/)
+  await site.prints(/weights of 127\.0\.0\.1:\d+ are ignored/)
   await site.prints(/refused: "www\.any\.k\.example\.com" CNAME: our wildcard answers/)
   const draws = await site.draws('127.0.50.0/24', 60, `set.${ZONE}`)
   t.ok(draws.size <= 2 && (draws.get('192.0.2.3') ?? 0) > 20, 'weights count beside weights')

@@ -12,7 +12,7 @@ const MORE = `more.${ZONE}`
 /** The shortest that the directive allows. */
 const EXPIRE_MS = 1000
 
-const REMEMBER = 'remember told\n'
+const REMEMBER = 'peer-cache told\n'
 
 /** Two sites, of which the west remembers what the east told; the east has a host of its own as well. */
 async function startPair(t: Test, lines: string) {
@@ -34,7 +34,7 @@ async function startPair(t: Test, lines: string) {
 t.test('a server that starts while its peer is dead serves what that told', async (t) => {
   const { east, west, file, page } = await startPair(t, 'expire 1h')
   t.equal(statSync(file).mode & 0o777, 0o600)
-  t.match(await page('metrics'), /sextant_peer_memory_failing\{file="[^"]*told"\} 0/)
+  t.match(await page('metrics'), /sextant_peer_cache_failing\{file="[^"]*told"\} 0/)
   await east.kill()
   const killedMs = performance.now()
   await west.kill()
@@ -42,7 +42,7 @@ t.test('a server that starts while its peer is dead serves what that told', asyn
   t.equal(await west.ask(EUROPE), EAST, 'from the first answer on')
   t.equal(await west.ask(EUROPE, MORE), EAST)
   await until(async () => /silent for/.test(await page('ready')), 'the ready page')
-  t.match(await page('ready'), /^OK\n.*8 endpoints of it are known/)
+  t.match(await page('ready'), /^OK\n.*8 endpoints of it are served/)
   west.reload()
   await west.prints(/Reloading complete/)
   t.equal(await west.ask(EUROPE), EAST, 'over a reload as well')
@@ -90,13 +90,13 @@ t.test('a file that is of no use does not keep a server from its work', async (t
   await west.kill()
   west.write('told', read().slice(0, -20))
   await west.restart()
-  await west.prints(/states of peers in .* are not used: it is torn/)
+  await west.prints(/peer cache: .* is not used: it is incomplete/)
   await until(async () => (await west.ask(EUROPE)) === EAST, 'the east')
   await until(() => /sha256 \S{64}\n$/.test(read()), 'a whole one')
   await west.kill()
   west.write('told', 'sextant zones\n')
   await west.restart()
-  await west.prints(/holds something else; states of peers are not kept/)
+  await west.prints(/has other content; the file is not replaced/)
   await until(async () => (await west.ask(EUROPE)) === EAST, 'the east again')
   t.equal(readFileSync(file, 'utf8'), 'sextant zones\n')
 })

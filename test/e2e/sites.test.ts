@@ -24,7 +24,7 @@ t.test('two sites serve what both have, follow each other, and outlive each othe
     await until(async () => (await site.ask(AMERICA)) === WEST, 'America in the west')
     t.equal(await site.ask(ELSEWHERE), EAST, 'the default')
   }
-  await west.prints(/peer 127\.0\.1\.1:\d+ is followed: 4 endpoints/)
+  await west.prints(/peer 127\.0\.1\.1:\d+ is followed by zone transfer: 4 endpoints/)
   const page = async (path: string) => (await getText(`http://127.0.0.1:${readyPort}/${path}`)).text
   await until(async () => /^OK/.test(await page('ready')), 'the server to be ready')
   t.match(await page('metrics'), /sextant_peer_endpoints\{peer="127\.0\.1\.1:\d+"\} 4/)
@@ -94,7 +94,7 @@ t.test('a peer that tells nothing whole is merged too', async (t) => {
   const west = await Site.start(t, pair.west)
   await until(async () => (await west.ask(EUROPE)) === EAST, 'the east')
   t.equal(await west.ask(AMERICA), WEST)
-  await west.prints(/is asked for each host/)
+  await west.prints(/is queried for each host/)
   east.write('zones/app.yaml', gateway('GEO-EU', '192.0.2.9', { isDefault: true }))
   await until(async () => (await west.ask(EUROPE)) === '192.0.2.9', 'an edit')
   east.remove('zones/app.yaml')

@@ -139,7 +139,7 @@ const TABLE: readonly Row[] = [
     authority: SOA,
   },
   {
-    name: 'a chain to a name that is not there',
+    name: 'a chain to a name that does not exist',
     ask: ['dead.z.example', 'A'],
     status: 'NXDOMAIN',
     answer: ['dead.z.example. 300 IN CNAME nowhere.z.example.'],

@@ -156,7 +156,7 @@ t.test('a changed file is taken into use, a corrupt one is not', async (t) => {
 
   rmSync(file)
   await poll(3)
-  t.match(reloads[2], /can't be read: ENOENT/)
+  t.match(reloads[2], /cannot be read: ENOENT/)
   t.match(locate(locator, '5.9.0.1'), { country: 'FR' }, 'also without the file')
 
   write(file, composeMmdb(CITY))
@@ -196,7 +196,7 @@ t.test('a file that cannot be opened names itself, and leaves nothing open', asy
     {
       name: 'a missing file',
       file: 'GeoLite2-City-demo.mmdb',
-      want: /demo\.mmdb can't be read: ENOENT/,
+      want: /demo\.mmdb cannot be read: ENOENT/,
     },
     { name: 'no database', file: 'bad.mmdb', want: /bad\.mmdb is not a MaxMind DB/ },
     { name: 'a folder', file: '.', want: /is not a regular file/ },

@@ -66,7 +66,7 @@ t.test("a record's own check is of each of its addresses", async (t) => {
   dead.clear()
   await pass(15)
   t.strictSame(downOf('a'), [])
-  t.match(lines.at(-1), '192.0.2.1 of default/a is up again')
+  t.match(lines.at(-1), '192.0.2.1 of default/a is up')
 })
 
 t.test('many that go down at once are one change', async (t) => {
@@ -157,7 +157,7 @@ t.test('a file that is no good', async (t) => {
   ] as const) {
     const file = join(directory, name)
     const run = stage(source, { file })
-    t.match(run.lines, [/^probe states in .* are not used: /])
+    t.match(run.lines, [/^probe states: .* is not used: /])
     t.strictSame(run.downOf('a'), [])
     await run.pass(5)
     run.probing.close()
@@ -166,7 +166,7 @@ t.test('a file that is no good', async (t) => {
   const nowhere = join(directory, 'missing', 'file')
   const run = stage(source, { file: nowhere })
   await run.pass(25)
-  t.match(run.lines, [/^probe states in .* can't be written: /], 'told once')
+  t.match(run.lines, [/^probe states in .* cannot be written: /], 'told once')
   run.probing.close()
   t.notOk(existsSync(nowhere))
 })

@@ -100,6 +100,6 @@ t.test('a torn file is done without', async (t) => {
   source.put(up)
   const { units, lines, release } = start(path, AT_MS, source)
   t.strictSame(units(), [])
-  t.match(lines[0], /slow starts in .* are not used: .*every address has its full weight/)
+  t.match(lines[0], /slow starts: .* is not used: .*every address has its full weight/)
   release()
 })

@@ -211,7 +211,7 @@ t.test('an answer longer than allowed is not read to its end', async (t) => {
   t.equal(await readText(await client.get('/', NEVER), 100, () => {}), undefined)
 })
 
-t.test('a server that is not there', async (t) => {
+t.test('a server that does not exist', async (t) => {
   const { client, server } = await stage(t, () => {})
   server.close()
   await once(server, 'close')

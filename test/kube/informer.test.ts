@@ -213,6 +213,6 @@ t.test("a listener's fault is its own", async (t) => {
   ;(await stage.asked()).reply(200, listBody('7', [object('x/a', '1'), object('x/b', '2')]))
   t.strictSame(await stage.heard(), ['+x/a@1', '+x/b@2'])
   t.strictSame(others, ['x/a', 'x/b'])
-  t.match(stage.lines[0], /Taking in changed secrets failed.*a bug/)
+  t.match(stage.lines[0], /Applying changed secrets failed.*a bug/)
   t.equal((await stage.asked()).isWatch, true, 'nothing is listed anew for it')
 })

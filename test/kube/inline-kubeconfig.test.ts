@@ -56,21 +56,21 @@ t.test('what leads anywhere else is refused by its field, and nothing of it is t
   const user = (more: object) => kubeconfig({ user: { token: SECRET, ...more } })
   const table = [
     { given: '', want: /^is empty$/ },
-    { given: '- a\n- b', want: /^is no kubeconfig$/ },
-    { given: `a: [${SECRET}`, want: /^is no YAML \(line 1: [A-Z_]+\)$/ },
+    { given: '- a\n- b', want: /^is not a kubeconfig$/ },
+    { given: `a: [${SECRET}`, want: /^is not valid YAML \(line 1: [A-Z_]+\)$/ },
     { given: `a: &a [${SECRET}]\nb: *a`, want: /^has YAML aliases$/ },
-    { given: 'x'.repeat(65_537), want: /^is over 65536 characters$/ },
+    { given: 'x'.repeat(65_537), want: /^has more than 65536 characters$/ },
     // Each of these ended the process, or kept it for a second.
     { given: '['.repeat(65_536), want: /^has too many parts$/ },
     { given: '{a: '.repeat(16_384), want: /^has too many parts$/ },
     { given: '- '.repeat(32_768), want: /^has too many parts$/ },
     { given: '? '.repeat(101), want: /^has too many parts$/ },
-    { given: '['.repeat(100), want: /^is no YAML/ },
+    { given: '['.repeat(100), want: /^is not valid YAML/ },
     { given: kubeconfig({ more: { 'current-context': '' } }), want: /^has no current-context$/ },
-    { given: kubeconfig({ more: { contexts: [] } }), want: /^has no context of the name/ },
-    { given: kubeconfig({ more: { clusters: {} } }), want: /^has no cluster of the name/ },
-    { given: kubeconfig({ more: { users: [{ name: 'u' }] } }), want: /^has no user of the name/ },
-    { given: user({ exec: { command: SECRET } }), want: /^has users\[\]\.user\.exec: only what/ },
+    { given: kubeconfig({ more: { contexts: [] } }), want: /^has no context with the name/ },
+    { given: kubeconfig({ more: { clusters: {} } }), want: /^has no cluster with the name/ },
+    { given: kubeconfig({ more: { users: [{ name: 'u' }] } }), want: /^has no user with the name/ },
+    { given: user({ exec: { command: SECRET } }), want: /^has users\[\]\.user\.exec: only fields/ },
     {
       given: user({ 'auth-provider': { name: SECRET } }),
       want: /^has users\[\]\.user\.auth-provider: /,
@@ -85,7 +85,7 @@ t.test('what leads anywhere else is refused by its field, and nothing of it is t
     { given: user({ as: 'admin' }), want: /^has users\[\]\.user\.as: / },
     {
       given: user({ [`x ${SECRET}`]: 'a' }),
-      want: /^has users\[\]\.user\.field of another name: /,
+      want: /^has users\[\]\.user\.unknown field: /,
     },
     {
       given: kubeconfig({ cluster: { 'certificate-authority': '/etc/ca' } }),
@@ -97,26 +97,26 @@ t.test('what leads anywhere else is refused by its field, and nothing of it is t
     },
     {
       given: kubeconfig({ cluster: { 'certificate-authority-data': SECRET } }),
-      want: /^has clusters\[\]\.cluster\.certificate-authority-data that is no PEM in base64$/,
+      want: /^has clusters\[\]\.cluster\.certificate-authority-data that is not PEM in base64$/,
     },
     {
       given: kubeconfig({ cluster: { 'insecure-skip-tls-verify': 'yes' } }),
-      want: /insecure-skip-tls-verify of another type than boolean$/,
+      want: /insecure-skip-tls-verify that is not a boolean$/,
     },
-    { given: kubeconfig({ cluster: { server: 'here' } }), want: /server that is no URL$/ },
+    { given: kubeconfig({ cluster: { server: 'here' } }), want: /server that is not a URL$/ },
     { given: kubeconfig({ cluster: { server: 'http://127.0.0.1' } }), want: /that is not https:$/ },
     { given: kubeconfig({ cluster: { server: 'file:///etc' } }), want: /that is not https:$/ },
     {
       given: kubeconfig({ cluster: { server: `https://me:${SECRET}@a` } }),
-      want: /server with more than a place$/,
+      want: /server with more than scheme, host, port and path$/,
     },
-    { given: kubeconfig({ user: {} }), want: /^has no credentials: give users\[\]\.user\.token$/ },
+    { given: kubeconfig({ user: {} }), want: /^has no credentials: set users\[\]\.user\.token$/ },
     {
       given: kubeconfig({ user: { 'client-key-data': PEM } }),
-      want: /^has one of .*client-certificate-data and client-key-data without the other$/,
+      want: /^has only one of .*client-certificate-data and client-key-data; it needs both$/,
     },
-    { given: kubeconfig({ user: { token: `a\r\n${SECRET}` } }), want: /token that is none$/ },
-    { given: kubeconfig({ user: { token: 7 } }), want: /token of another type than text$/ },
+    { given: kubeconfig({ user: { token: `a\r\n${SECRET}` } }), want: /token that is not valid$/ },
+    { given: kubeconfig({ user: { token: 7 } }), want: /token that is not a string$/ },
   ]
   for (const { given, want } of table) {
     const problem = scanInlineKubeconfig(given)

@@ -43,9 +43,9 @@ const REFUSED: readonly Row[] = [
   { name: 'a context without its cluster', context: 'broken', want: /has no cluster "nowhere"$/ },
   { name: 'a context without its user', context: 'nobody', want: /has no user "nobody"$/ },
   {
-    name: 'a server that is no URL',
+    name: 'a server that is not a URL',
     given: (text) => text.replace('https://192.0.2.1:6443', 'here'),
-    want: /server that is no URL$/,
+    want: /server that is not a URL$/,
   },
   {
     name: 'a server without TLS',
@@ -58,18 +58,22 @@ const REFUSED: readonly Row[] = [
     want: /names a server without TLS: /,
   },
   {
-    name: 'a certificate that is not there',
+    name: 'a certificate that does not exist',
     given: (text) => text.replace('ca.crt', 'absent.crt'),
-    want: /absent\.crt: can't be read: ENOENT/,
+    want: /absent\.crt: cannot be read: ENOENT/,
   },
-  { name: 'no YAML', given: (text) => `${text}\tx: [`, want: /is no YAML \(line 1[78]: / },
-  { name: 'another document', given: () => 'just text', want: /is no kubeconfig$/ },
+  {
+    name: 'not valid YAML',
+    given: (text) => `${text}\tx: [`,
+    want: /is not valid YAML \(line 1[78]: /,
+  },
+  { name: 'another document', given: () => 'just text', want: /is not a kubeconfig$/ },
   {
     name: 'a user without a name',
     given: (text) => text.replace('- name: me\n ', '-'),
     want: /users\[0\]\.name is missing/,
   },
-  { name: 'nothing', given: () => '', want: /is no kubeconfig$/ },
+  { name: 'nothing', given: () => '', want: /is not a kubeconfig$/ },
 ]
 
 t.test('a kubeconfig that is of no use says why, and nothing of what is in it', async (t) => {
@@ -84,13 +88,13 @@ t.test('a kubeconfig that is of no use says why, and nothing of what is in it', 
   }
 })
 
-t.test('a kubeconfig that is not there', async (t) => {
+t.test('a kubeconfig that does not exist', async (t) => {
   const place = { kubeconfig: '/nowhere/kubeconfig', context: '' }
   await t.rejects(loadKubeConfig(place), {
-    message: /^\/nowhere\/kubeconfig: can't be read: ENOENT/,
+    message: /^\/nowhere\/kubeconfig: cannot be read: ENOENT/,
   })
   const directory = { kubeconfig: t.testdir({}), context: '' }
-  await t.rejects(loadKubeConfig(directory), { message: /can't be read: EISDIR/ })
+  await t.rejects(loadKubeConfig(directory), { message: /cannot be read: EISDIR/ })
 })
 
 t.test('contexts, and paths beside the file', async (t) => {
@@ -147,7 +151,7 @@ t.test('in a cluster, the service account of the pod is who we are', async (t) =
   t.match(outside.message, /^not in a Kubernetes cluster .*`kubeconfig FILE` or `manifests DIR`$/)
   process.env = { ...env, KUBERNETES_SERVICE_HOST: '2001:db8::1', KUBERNETES_SERVICE_PORT: '443' }
   const bare = await loadKubeConfig(place, process.env, '/nowhere').catch((error) => error)
-  t.match(bare.message, /^\/nowhere\/.*ca\.crt: can't be read/)
+  t.match(bare.message, /^\/nowhere\/.*ca\.crt: cannot be read/)
   const authorization = async () => {
     const config = await loadKubeConfig(place, process.env, root)
     t.equal(config.getCurrentCluster()?.server, 'https://[2001:db8::1]:443')

@@ -218,7 +218,7 @@ t.test('a holder that can not renew stops well before others begin', async (t) =
     await stage.advance(2500)
     t.equal(a.elector.isLeader, false)
     t.equal(a.told.length, 2, 'told, though a request may hang')
-    t.match(a.told[1], /^lost: it could not be renewed for 10 s/)
+    t.match(a.told[1], /^lost: it was not renewed for 10 s/)
     if (mode === 403) t.match(a.elector.reason, /needs get, create and update of leases/)
     stage.mode = 'answer'
     await stage.advance(10_000)
@@ -243,8 +243,12 @@ t.test('a lease that another one took is lost at once', async (t) => {
       given: { holderIdentity: 'x', leaseDurationSeconds: 15 },
       want: 'lost: x took the lease',
     },
-    { name: 'emptied', given: { holderIdentity: '' }, want: 'lost: the lease was taken away' },
-    { name: 'deleted', given: undefined, want: 'lost: the lease was taken away' },
+    {
+      name: 'emptied',
+      given: { holderIdentity: '' },
+      want: 'lost: another process removed the lease',
+    },
+    { name: 'deleted', given: undefined, want: 'lost: another process removed the lease' },
   ]
   for (const { name, given, want } of table) {
     const stage = new Stage(t)
@@ -324,6 +328,6 @@ t.test('a fault is told once', async (t) => {
   const a = stage.elector('a')
   a.elector.start()
   await stage.advance(30_000)
-  t.match(a.lines, [/lease system\/sextant: 500 no way; it is tried again/])
+  t.match(a.lines, [/lease system\/sextant: 500 no way; retrying/])
   t.equal(a.lines.length, 1)
 })

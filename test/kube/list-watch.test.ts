@@ -173,14 +173,14 @@ t.test('where the server can, a list comes as a stream that ends with a mark', a
 
 t.test('a streamed list that was cut is tried in pages, the next one streamed again', async (t) => {
   const cuts: readonly { name: string; cut: (stream: Stream) => void; want: RegExp }[] = [
-    { name: 'an end', cut: (s) => s.end(), want: /the list ended before all of it had come/ },
+    { name: 'an end', cut: (s) => s.end(), want: /the list is incomplete/ },
     { name: 'a break', cut: (s) => s.fail(new Error('read ECONNRESET')), want: /ECONNRESET/ },
     {
       name: 'an error of the server',
       cut: (s) => s.event('ERROR', statusBody(500, 'etcd is gone')),
       want: /500 etcd is gone/,
     },
-    { name: 'nonsense', cut: (s) => s.push('nonsense\n'), want: /no JSON/ },
+    { name: 'nonsense', cut: (s) => s.push('nonsense\n'), want: /not JSON/ },
   ]
   for (const { name, cut, want } of cuts) {
     const stage = new Stage(t, '', true)
@@ -205,7 +205,7 @@ t.test('silence ends a streamed list, and so does closing', async (t) => {
   const silent = new Stage(t, '', true)
   ;(await silent.asked()).stream()
   await silent.advance(30_001)
-  t.match(silent.lines, [/nothing came for 30 s/])
+  t.match(silent.lines, [/no data for 30 s/])
   const closed = new Stage(t, '', true)
   ;(await closed.asked()).stream()
   await turns()
@@ -238,7 +238,7 @@ t.test('events are gathered, and a cut stream is taken up where it was cut', asy
   await turns()
   t.equal(stage.watch.isFollowing, false)
   t.match(stage.lines, [
-    /dnsrecords in all namespaces: read ECONNRESET; it is tried again, what is known is kept/,
+    /dnsrecords in all namespaces: read ECONNRESET; retrying, known objects are kept/,
   ])
   await stage.advance(WAIT_MS)
   const again = await stage.verified()
@@ -319,7 +319,7 @@ t.test('an API that was restored from a backup has everything listed anew', asyn
       name: 'its version is lower after it was away',
       told: [
         /read ECONNRESET/,
-        /the API went back from version 20 to 15; everything is listed anew/,
+        /the API went back from version 20 to 15; listing all objects again/,
       ],
       restored: async (stage) => {
         const stream = await stage.synced('20')
@@ -365,7 +365,7 @@ t.test('an API that was restored from a backup has everything listed anew', asyn
     },
     {
       name: 'the configuration leads to another one, however far that is',
-      told: [/ECONNREFUSED/, /the API is at https:\/\/elsewhere now; everything is listed anew/],
+      told: [/ECONNREFUSED/, /the API moved to https:\/\/elsewhere now; listing all objects again/],
       restored: async (stage) => {
         const stream = await stage.synced('20')
         stream.fail(new Error('connect ECONNREFUSED'))
@@ -386,7 +386,7 @@ t.test('an API that was restored from a backup has everything listed anew', asyn
       list.reply(200, listBody('16', [object('b', '12')]))
       t.strictSame(await stage.heard(), ['begin', 'put b', 'end'])
       t.equal((await stage.asked()).query.get('resourceVersion'), '16')
-      const lines = stage.lines.filter((line) => !line.includes('followed again'))
+      const lines = stage.lines.filter((line) => !line.includes('established again'))
       t.equal(lines.length, told.length)
       t.match(lines, told)
     })
@@ -417,7 +417,7 @@ t.test('half a line at the end of a stream is no event', async (t) => {
 
 t.test('a line that makes no sense ends the watch, not the server', async (t) => {
   const table = [
-    { name: 'no JSON', given: 'nonsense\n', want: /no JSON/ },
+    { name: 'not JSON', given: 'nonsense\n', want: /not JSON/ },
     { name: 'no object', given: '{"type":"ADDED"}\n', want: /no object/ },
     { name: 'no version', given: '{"type":"ADDED","object":{"metadata":{}}}\n', want: /no object/ },
     {
@@ -459,7 +459,7 @@ t.test('a stream on which nothing comes is given up', async (t) => {
   await stage.advance(140_000)
   t.equal(stage.watch.isFollowing, true)
   await stage.advance(20_000)
-  t.match(stage.lines, [/nothing came for 150 s/])
+  t.match(stage.lines, [/no data for 150 s/])
   t.ok(stage.watch.ageMs >= 150_000, 'as old as the last that came')
 })
 
@@ -474,7 +474,7 @@ t.test('so is a list, and one that comes slowly is not', async (t) => {
   }
   t.strictSame(stage.lines, [])
   await stage.advance(30_001)
-  t.match(stage.lines, [/nothing came for 30 s/])
+  t.match(stage.lines, [/no data for 30 s/])
   await stage.advance(WAIT_MS)
   t.equal((await stage.asked()).isWatch, false)
 })
@@ -483,7 +483,7 @@ t.test('refusals say what to do, once, and are tried again until it works', asyn
   const table = [
     {
       status: 403,
-      want: /403 no way; this account needs get, list and watch of dnsrecords\.kuadrant\.io; it is tried again$/,
+      want: /403 no way; this account needs get, list and watch of dnsrecords\.kuadrant\.io; retrying$/,
       refreshes: 0,
     },
     {
@@ -508,7 +508,7 @@ t.test('refusals say what to do, once, and are tried again until it works', asyn
       t.equal(stage.watch.counts.failures.get(status), 3)
       t.equal(stage.api.refreshes, refreshes)
       await stage.synced()
-      t.match(stage.lines[1], /dnsrecords in all namespaces: followed again/)
+      t.match(stage.lines[1], /dnsrecords in all namespaces: watch established again/)
       t.equal(stage.watch.reason, '')
     })
   }
@@ -517,7 +517,7 @@ t.test('refusals say what to do, once, and are tried again until it works', asyn
 t.test('nothing that a server says while it starts takes anything away', async (t) => {
   const table: readonly { name: string; say: (asked: Asked) => void }[] = [
     { name: 'no connection', say: (asked) => asked.fail(new Error('connect ECONNREFUSED')) },
-    { name: 'cut short', say: (asked) => asked.stream().fail(new Error('socket hang up')) },
+    { name: 'truncated', say: (asked) => asked.stream().fail(new Error('socket hang up')) },
     { name: 'no answer', say: (asked) => asked.stream().end() },
     {
       name: 'paths that are not installed',
@@ -595,7 +595,7 @@ t.test('a reason is cut, whoever wrote it', async (t) => {
     fail(await stage.asked())
     await turns()
     t.ok(stage.watch.reason.length < 400, name)
-    t.match(stage.lines, [/xxx…; it is tried again$/], name)
+    t.match(stage.lines, [/xxx…; retrying$/], name)
   }
 })
 
@@ -643,7 +643,7 @@ t.test('what comes along with events that were lost does not hide the loss', asy
   t.strictSame(await stage.heard(), [])
   t.match(stage.lines, [/a bug/])
   await stage.advance(WAIT_MS)
-  t.equal((await stage.asked()).isWatch, false, 'everything is listed anew')
+  t.equal((await stage.asked()).isWatch, false, 'listing all objects again')
 })
 
 t.test('the age grows while the API is away, and only then', async (t) => {
@@ -682,7 +682,7 @@ t.test('a page that is too large is asked for in smaller ones', async (t) => {
   const chunk = 'x'.repeat(1024 * 1024)
   for (let i = 0; i < 65; i++) body.push(chunk)
   await turns(200)
-  t.match(stage.lines, [/a page of the list is over/])
+  t.match(stage.lines, [/a page of the list is larger than/])
   await stage.advance(WAIT_MS)
   t.equal((await stage.asked()).query.get('limit'), '250')
 })

@@ -212,7 +212,7 @@ t.test('refusals are told apart', async (t) => {
   }
 })
 
-t.test('what is not there is no error for who reads or deletes it', async (t) => {
+t.test('what does not exist is no error for who reads or deletes it', async (t) => {
   const stage = new Stage(t)
   const got = stage.objects.get(REF)
   ;(await stage.asked()).reply(404, missingBody('dnsrecords', 'a'))
@@ -274,7 +274,7 @@ t.test('a request is given up when its time is over, however busy it looks', asy
   const unanswered = refusal(stage.objects.get(REF))
   await stage.asked()
   await stage.timers.advance(5001)
-  t.match(await unanswered, { status: 0, message: /nothing came for 5 s/ })
+  t.match(await unanswered, { status: 0, message: /no data for 5 s/ })
   t.equal(stage.api.refreshes, 1, 'the server may have moved')
 
   const dripping = refusal(stage.objects.get(REF))
@@ -289,9 +289,13 @@ t.test('a request is given up when its time is over, however busy it looks', asy
 
 t.test('an answer that makes no sense', async (t) => {
   const table = [
-    { name: 'no JSON', given: 'very-secret', want: /is no JSON$/ },
-    { name: 'no object', given: '[1]', want: /is no object$/ },
-    { name: 'too long', given: 'x'.repeat(16 * 1024 * 1024 + 1), want: /is over 16777216 octets$/ },
+    { name: 'not JSON', given: 'very-secret', want: /is not JSON$/ },
+    { name: 'no object', given: '[1]', want: /is not an object$/ },
+    {
+      name: 'too long',
+      given: 'x'.repeat(16 * 1024 * 1024 + 1),
+      want: /is larger than 16777216 octets$/,
+    },
   ]
   for (const { name, given, want } of table) {
     const stage = new Stage(t)

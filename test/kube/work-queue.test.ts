@@ -147,7 +147,7 @@ t.test('what fails runs again, later each time, until it works', async (t) => {
     await stage.advance(most / 2 + 1)
     t.strictSame(stage.keys(), ['a'], `attempt ${attempt}: all of it is the most`)
   }
-  t.match(stage.lines, [/things a: no luck; it is tried again/])
+  t.match(stage.lines, [/things a: no luck; retrying/])
   t.equal(stage.lines.length, 1, 'each fault is told once')
   t.equal(stage.queue.counts.failures, 14)
   await stage.ends()

@@ -137,12 +137,12 @@ const ATTACKS: readonly {
   {
     name: 'a zone that never ends, of records that nobody needs',
     messages: (query) => again(fill(query, 2500, () => record('n.kdrnt.', 'A', '192.0.2.1'))),
-    fault: /it has over 3000000 records/,
+    fault: /has more than 3000000 records/,
   },
   {
     name: 'compressed names that are many times as long',
     messages: (query) => again(bomb(query)),
-    fault: /it has over 536870912 octets/,
+    fault: /has more than 536870912 octets/,
   },
   {
     name: 'endpoints of many sites without end',
@@ -157,12 +157,12 @@ const ATTACKS: readonly {
         yield fill(query, 400, (i) => ({ ...peerRecord(endpoint()), owner: ownerOf(i) }))
       }
     },
-    fault: /its zone has over 500000 records/,
+    fault: /the zone has more than 500000 records/,
   },
   {
     name: 'texts of 64 KiB without end',
     messages: (query) => again(longText(query)),
-    fault: /its zone has over 134217728 octets/,
+    fault: /the zone has more than 134217728 octets/,
   },
   {
     name: 'differences without end that change nothing',
@@ -171,7 +171,7 @@ const ATTACKS: readonly {
       yield framed(replyTo(query, [soa(1)]))
       yield* again(empty)
     },
-    fault: /the differences are too many/,
+    fault: /too many differences/,
   },
   {
     name: 'a difference without end',
@@ -179,7 +179,7 @@ const ATTACKS: readonly {
       yield framed(replyTo(query, [soa(1), soa(2)]))
       yield* again(manyTold(query))
     },
-    fault: /the differences are too many/,
+    fault: /too many differences/,
   },
   {
     name: 'a message that is none',
@@ -199,7 +199,7 @@ for (const { name, messages, fault } of ATTACKS) {
     await pass(1)
     clearInterval(watch)
     t.match(follower.status.error, fault)
-    t.match(lines.join('\n'), /its 1 endpoints are kept for now/)
+    t.match(lines.join('\n'), /its 1 endpoints are kept/)
     t.strictSame(targets(), ['192.0.2.1'])
     t.equal(follower.status.endpoints, 1)
     t.ok(most - before < MEMORY_MAX, `${Math.round((most - before) / MIB)} MiB`)
@@ -225,7 +225,7 @@ t.test('a transfer that goes on octet by octet has an end', async (t) => {
   clock.monotonicMs += 600_000
   await timers.advance(600_000)
   await follower.settled()
-  t.match(follower.status.error, /it took over 600 s/)
+  t.match(follower.status.error, /the transfer took longer than 600 s/)
   t.strictSame(targets(), ['192.0.2.1'])
 })
 
@@ -260,7 +260,7 @@ t.test('a transfer that is older than what its SOA said is not taken for news', 
     },
   }
   await pass(1)
-  t.match(follower.status.error, /its zone is of serial 0, older than before/)
+  t.match(follower.status.error, /its zone has serial 0, older than before/)
   t.strictSame(targets(), ['192.0.2.1'])
   peer.hostility = new Behaving()
   await pass(15)
@@ -295,8 +295,16 @@ const OTHER = createTsigKey(scanName('key.example.')!, HMAC_SHA256, new Uint8Arr
 t.test('signatures of another key or another time are refused, and it is told which', async (t) => {
   for (const { key, offSeconds, want } of [
     { key: OTHER, offSeconds: 0, want: /the signature is wrong/ },
-    { key: KEY, offSeconds: 400, want: /the signature is of another time: -?(39|40|41)\d s off/ },
-    { key: KEY, offSeconds: -400, want: /the signature is of another time: -?(39|40|41)\d s off/ },
+    {
+      key: KEY,
+      offSeconds: 400,
+      want: /the time of the signature differs by -?(39|40|41)\d s off/,
+    },
+    {
+      key: KEY,
+      offSeconds: -400,
+      want: /the time of the signature differs by -?(39|40|41)\d s off/,
+    },
   ]) {
     const { follower, targets } = await setUp(t, KEY, {
       datagram: (query, packet) => signed(key, packet, replyTo(query, [soa(1)]), offSeconds),

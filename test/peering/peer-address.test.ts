@@ -13,12 +13,12 @@ const GOOD = [
 const BAD = [
   { text: '192.0.2.1:0', want: /port number expected/ },
   { text: '192.0.2.1:65536', want: /port number expected/ },
-  { text: '192.0.2', want: /no IP address or host name/ },
-  { text: '', want: /no IP address or host name/ },
-  { text: 'a b', want: /no IP address or host name/ },
-  { text: 'a..b', want: /no IP address or host name/ },
-  { text: 'ns1:dns', want: /no IP address or host name/ },
-  { text: '[ns1', want: /no IP address or host name/ },
+  { text: '192.0.2', want: /is not an IP address or host name/ },
+  { text: '', want: /is not an IP address or host name/ },
+  { text: 'a b', want: /is not an IP address or host name/ },
+  { text: 'a..b', want: /is not an IP address or host name/ },
+  { text: 'ns1:dns', want: /is not an IP address or host name/ },
+  { text: '[ns1', want: /is not an IP address or host name/ },
 ]
 
 t.test('addresses and host names of peers', async (t) => {

@@ -64,7 +64,10 @@ t.test('a peer that tells whole is transferred, then asked for its SOA alone', a
   t.strictSame(types(), ['SOA', 'AXFR', 'SOA', 'SOA'])
   t.match(follower.status, lastSeen(clock))
   t.strictSame(changed, [HOST])
-  t.match(lines.join('\n'), /peer 127\.0\.0\.1:\d+ is followed: 1 endpoints, serial 1/)
+  t.match(
+    lines.join('\n'),
+    /peer 127\.0\.0\.1:\d+ is followed by zone transfer: 1 endpoints, serial 1/,
+  )
 })
 
 t.test('a change comes as a difference, and tells of its hosts alone', async (t) => {
@@ -178,7 +181,7 @@ t.test('a peer that refuses its zone is asked for each host that is wanted', asy
   await until(() => targets().length > 0, 'the host')
   t.strictSame(targets().sort(), OLD_TARGETS)
   t.match(follower.status, { generation: 'v1', site: `127.0.0.1:${server.port}`, endpoints: 8 })
-  t.match(lines.join('\n'), 'is asked for each host')
+  t.match(lines.join('\n'), 'is queried for each host')
   t.strictSame(changed, [HOST])
   const geo = follower.siteStatesOf(HOST)[0]!.endpoints.find((e) => e.geoCodes[0] === 'GEO-NA')
   t.match(geo, { isDefault: true, targets: [`geo-na.klb.${HOST}`] })
@@ -285,7 +288,7 @@ t.test('a peer without a zone kdrnt is told of', async (t) => {
   const { follower, server, pass } = await setUp(t, zone)
   server.script = () => 5
   await pass(1)
-  t.match(follower.status.error, 'it answers REFUSED to a question for kdrnt')
+  t.match(follower.status.error, 'the peer answered REFUSED to the SOA query for kdrnt')
 })
 
 t.test('a host is asked for as often as its TTLs say, and when the serial is new', async (t) => {

@@ -33,7 +33,7 @@ t.test('a bad endpoint is refused alone', async (t) => {
   const { siteStates: shares, problems } = readV2Host(records, place)
   t.strictSame(problems, [
     'k.example.com: the first string does not say v=2',
-    'k.example.com: an endpoint of k.example.net does not belong there',
+    'k.example.com: an endpoint of k.example.net does not belong to this host',
   ])
   t.equal(shares[0]!.endpoints.length, 1)
 })
@@ -45,7 +45,7 @@ t.test('what is beyond the bounds is left out, whatever the order', async (t) =>
   )
   const got = readV2Host(records, place)
   t.equal(got.siteStates[0]!.endpoints.length, 1000)
-  t.strictSame(got.problems, ['k.example.com: 1100 endpoints, only 1000 are taken'])
+  t.strictSame(got.problems, ['k.example.com: 1100 endpoints, only 1000 are accepted'])
   t.strictSame(
     readV2Host([...records].reverse(), { ...place, room: 3 }).siteStates,
     readV2Host(records, { ...place, room: 3 }).siteStates,

@@ -38,7 +38,7 @@ t.test('a flood of them is told of in a few lines, and takes no room', async (t)
   clock.monotonicMs += WINDOW_MS
   refusals.note('x', ['x: bad'])
   t.strictSame(lines.slice(LINES_MAX), [
-    '[WARNING] peer p:53: and 9990 more are refused',
+    '[WARNING] peer p:53: 9990 more refusals',
     '[WARNING] peer p:53: refused: x: bad',
   ])
 })

@@ -117,11 +117,11 @@ const REFUSED: readonly { name: string; given: Uint8Array; want: RegExp }[] = [
   { name: 'another record', given: txt('hello'), want: /does not say v=2/ },
   { name: 'a version to come', given: withStrings('v=3'), want: /does not say v=2/ },
   { name: 'a version to come, in its place', given: txt('v=3'), want: /version "3" is not 2/ },
-  { name: 'a second version', given: txt(...GOOD, 'v=2'), want: /v is told twice/ },
+  { name: 'a second version', given: txt(...GOOD, 'v=2'), want: /v appears twice/ },
   {
     name: 'a second name',
     given: txt(...GOOD, 'name=b.k.example.com'),
-    want: /name is told twice/,
+    want: /name appears twice/,
   },
   { name: 'no site', given: withStrings('site='), want: /site "" is no name/ },
   {
@@ -180,7 +180,7 @@ const REFUSED: readonly { name: string; given: Uint8Array; want: RegExp }[] = [
   {
     name: 'two CNAMEs',
     given: withStrings('type=CNAME', 'target=a', 'target=b'),
-    want: /a CNAME has one/,
+    want: /a CNAME must have one/,
   },
   { name: 'a weight below 0', given: withStrings('weight=-1'), want: /invalid weight/ },
   { name: 'a weight beyond all', given: withStrings('weight=1000001'), want: /invalid weight/ },
@@ -199,7 +199,7 @@ const REFUSED: readonly { name: string; given: Uint8Array; want: RegExp }[] = [
     want: /longer than it may be/,
   },
   {
-    name: 'octets that are no UTF-8',
+    name: 'octets that are not UTF-8',
     given: txt(...GOOD, Uint8Array.of(0x73, 0x65, 0x74, 0x3d, 0xff)),
     want: /not UTF-8/,
   },

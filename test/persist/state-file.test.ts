@@ -98,9 +98,9 @@ t.test(
     const whole = 'sextant things 1\nthing 1\n'
     const table = [
       { name: 'empty', text: '', reason: /empty/, isReplaced: true },
-      { name: 'torn', text: whole, reason: /torn/, isReplaced: true },
-      { name: 'torn early', text: 'sextant thi', reason: /torn/, isReplaced: true },
-      { name: 'something else', text: 'zones\n', reason: /something else/, isReplaced: false },
+      { name: 'torn', text: whole, reason: /incomplete/, isReplaced: true },
+      { name: 'torn early', text: 'sextant thi', reason: /incomplete/, isReplaced: true },
+      { name: 'other content', text: 'zones\n', reason: /other content/, isReplaced: false },
       { name: 'another version', text: 'sextant things 9\n', reason: /version/, isReplaced: false },
     ]
     for (const { name, text, reason, isReplaced } of table) {
@@ -125,9 +125,9 @@ t.test('a link and a directory are refused', async (t) => {
   const directory = t.testdir({ target: '' })
   const link = join(directory, 'link')
   symlinkSync(join(directory, 'target'), link)
-  t.match(checkStateFile(link, kindOf()), /no file/)
-  t.match(checkStateFile(directory, kindOf()), /no file/)
-  t.match(checkStateFile(join(directory, 'missing', 'x'), kindOf()), /no directory/)
+  t.match(checkStateFile(link, kindOf()), /not a regular file/)
+  t.match(checkStateFile(directory, kindOf()), /not a regular file/)
+  t.match(checkStateFile(join(directory, 'missing', 'x'), kindOf()), /not a directory/)
   t.equal(checkStateFile(join(directory, 'new'), kindOf()), '')
 })
 
@@ -137,7 +137,7 @@ t.test('where it can not be written that is told once, and when it can be again'
     const { file, lines, pass, read } = setUp(t, join(directory, 'things'), { isLarge })
     file.noteChange()
     for (let i = 0; i < 5; i++) await pass(10_000)
-    t.match(lines, [/things in .* can't be written: ENOENT/])
+    t.match(lines, [/things in .* cannot be written: ENOENT/])
     t.match(file.fault, /ENOENT/)
     mkdirSync(directory)
     await pass(10_000)

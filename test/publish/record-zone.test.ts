@@ -191,7 +191,7 @@ const CONFLICTS: readonly Conflict[] = [
       { name: 'b', endpoints: ['x.k.example.com A 192.0.2.2 id=eu weight=1'] },
     ],
     sets: { [`${X} A`]: ['192.0.2.1'] },
-    warning: /set identifier "eu" in n\/a and, different, in n\/b: that of n\/a is served/,
+    warning: /set identifier "eu" differs between n\/a and n\/b: that of n\/a is served/,
   },
   {
     name: 'equal endpoints of two records are one, without a warning',
@@ -233,7 +233,7 @@ t.test('of one name the first 1 024 records count, in any order of arrival and r
     records.apply(order)
     t.equal(records.digest, expected.records.digest)
     t.strictSame(conflicts, [
-      'x.k.example.com.: more than 1024 records have endpoints of that name; the first 1024 count',
+      'x.k.example.com.: more than 1024 records have endpoints at that name; only the first 1024 are served',
     ])
     t.equal(records.conflicts()[0]?.key, 'n/r1024')
     t.equal(records.recordCount, all.length)

@@ -311,7 +311,7 @@ t.test('weights are shares of the draws (χ², p > 0.01)', async (t) => {
         type: RRType.A,
       },
       {
-        name: 'CNAMEs without weights',
+        name: 'CNAMEs of the targets of',
         weights: [undefined, undefined],
         shares: [0.5, 0.5],
         type: cname,

@@ -12,7 +12,7 @@ const { init, port, gate } = workerData as {
   gate: Int32Array
 }
 
-/** `late` takes until the gate is opened, and `absent` can't be loaded in such threads. */
+/** `late` takes until the gate is opened, and `absent` cannot be loaded in such threads. */
 const loadDirectives: LoadDirectives = async (names) => {
   if (names.has('absent')) throw new Error('there is no such module')
   if (names.has('late')) {

@@ -11,7 +11,7 @@ t.test('a fault costs one run and one line', async (t) => {
   )
   const contained = guarding(log, 'Reloading f')
   const line = (fault: string) =>
-    `[ERROR] plugin/x: Reloading f failed, what was good before stays: ${fault}`
+    `[ERROR] plugin/x: Reloading f failed, the last valid state is kept: ${fault}`
   const boom = (): never => {
     throw new Error('boom')
   }

@@ -51,7 +51,7 @@ t.test('a line is written in place: begin, octets, end', async (t) => {
   lines.begin(100)
   endTurn()
   take()
-  t.strictSame(written, ['a\nbcd\n'], 'one that was begun only is not there')
+  t.strictSame(written, ['a\nbcd\n'], 'one that was begun only does not exist')
 })
 
 t.test('what comes while the sink is busy waits for it', async (t) => {

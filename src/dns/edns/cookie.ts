@@ -37,13 +37,13 @@ export class CookieJar {
 
   /** `secret`: 16 octets from a cryptographic source of randomness. */
   constructor(secret: Uint8Array) {
-    assert(secret.length === SIPHASH_KEY_OCTETS, 'a cookie secret has 16 octets')
+    assert(secret.length === SIPHASH_KEY_OCTETS, 'a cookie secret must have 16 octets')
     this.#secret = secret
   }
 
   /** Makes new cookies with `secret`. Cookies of the previous secret remain valid until the next call. */
   rotate(secret: Uint8Array): void {
-    assert(secret.length === SIPHASH_KEY_OCTETS, 'a cookie secret has 16 octets')
+    assert(secret.length === SIPHASH_KEY_OCTETS, 'a cookie secret must have 16 octets')
     this.#previous = this.#secret
     this.#secret = secret
   }

@@ -72,7 +72,7 @@ export function checkAddressPrefixes(rdata: Uint8Array): string | undefined {
     const bits = input.uint(1)
     const address = input.take(input.uint(1) & ~NEGATED) ?? []
     const isAddress = address.length <= octetsMax && address.at(-1) !== 0
-    if (!isAddress || bits > octetsMax * 8) return 'a prefix of no known address family'
+    if (!isAddress || bits > octetsMax * 8) return 'a prefix of an unknown address family'
   }
   return undefined
 }

@@ -40,7 +40,7 @@ export function scanRdata(
       `unexpected ${JSON.stringify(input.next()!.text.slice(0, 80))} at the end`,
     )
   }
-  if (output.length > RDATA_OCTETS_MAX) return new RdataError('rdata is over 65535 octets long')
+  if (output.length > RDATA_OCTETS_MAX) return new RdataError('rdata is longer than 65535 octets')
   const rdata = output.octets()
   const complaint = layout.check?.(rdata)
   return complaint === undefined ? rdata : new RdataError(complaint)

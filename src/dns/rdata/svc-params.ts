@@ -55,9 +55,9 @@ export const svcParams: RdataPart = {
 function complainAbout(params: SvcParams): string | undefined {
   const listed = mandatoryKeys(params.get(SvcKey.MANDATORY) ?? new Uint8Array(0))
   const missing = listed.find((key) => !params.has(key))
-  if (missing !== undefined) return `mandatory lists ${printSvcKey(missing)}, which is not there`
+  if (missing !== undefined) return `mandatory lists ${printSvcKey(missing)}, which is missing`
   const lacksAlpn = params.has(SvcKey.NO_DEFAULT_ALPN) && !params.has(SvcKey.ALPN)
-  return lacksAlpn ? 'no-default-alpn needs alpn beside it' : undefined
+  return lacksAlpn ? 'no-default-alpn needs alpn' : undefined
 }
 
 function putParams(params: SvcParams, output: OctetWriter): void {
@@ -81,14 +81,14 @@ function scanParam(input: FieldReader, params: Map<number, Uint8Array>): string 
   const name = match?.[1] ?? ''
   const key = scanSvcKey(name)
   if (key === undefined) return expected('a service parameter, as in alpn=h2', field)
-  if (params.has(key)) return `${printSvcKey(key)} is given twice`
+  if (params.has(key)) return `${printSvcKey(key)} appears twice`
   let text = match?.[2] ?? ''
   if (text === '' && field.text.endsWith('=') && input.peek()?.quoted) text = input.next()!.text
   else if (text.length >= 2 && text.startsWith('"') && text.endsWith('"')) text = text.slice(1, -1)
   const octets = scanText(text)
   const value = octets === undefined ? undefined : scanSvcValue(name, key, octets)
   if (value === undefined) return `${expected(`a value of ${name}`, { text, quoted: true })}`
-  if (value.length > 65535) return `the value of ${name} is over 65535 octets long`
+  if (value.length > 65535) return `the value of ${name} is longer than 65535 octets`
   params.set(key, value)
   return undefined
 }

@@ -50,7 +50,7 @@ function readText(path: string, position: Position): string {
     if (error instanceof InputError) throw error
     throw fault(error instanceof Error ? error.message : String(error), error)
   }
-  if (octets === undefined) throw fault('it is over 1 MiB')
+  if (octets === undefined) throw fault('it is larger than 1 MiB')
   return octets.toString('utf8')
 }
 
@@ -75,7 +75,7 @@ export function scanKeys(text: string, file: string): KeyConfig[] {
   while (at < tokens.length) {
     if (next('key') !== 'key') throw fault('a key begins with `key NAME {`')
     const name = scanName(next('the name of the key'))
-    if (name === undefined) throw fault('the name of the key is no domain name')
+    if (name === undefined) throw fault('the name of the key is not a domain name')
     expect('{')
     let algorithm: TsigAlgorithm = HMAC_SHA256
     let secret: Uint8Array | undefined
@@ -88,7 +88,7 @@ export function scanKeys(text: string, file: string): KeyConfig[] {
     expect(';')
     if (secret === undefined) throw fault('the key has no secret')
     const key = Buffer.from(name).toString('latin1').toLowerCase()
-    if (seen.has(key)) throw fault('the key is there twice')
+    if (seen.has(key)) throw fault('the key appears twice')
     seen.add(key)
     keys.push({ name, algorithm: algorithm.text, secret })
   }
@@ -97,7 +97,7 @@ export function scanKeys(text: string, file: string): KeyConfig[] {
 
 function scanAlgorithmOf(text: string, fault: (message: string) => InputError): TsigAlgorithm {
   const algorithm = scanAlgorithm(text)
-  if (algorithm === undefined) throw fault(`the algorithm is none of ${ALGORITHM_NAMES}`)
+  if (algorithm === undefined) throw fault(`the algorithm must be one of ${ALGORITHM_NAMES}`)
   return algorithm
 }
 

@@ -76,7 +76,7 @@ export class RequestSigner {
     if (fault !== '') return fault
     if (Math.abs(nowSeconds - record.timeSeconds) > record.fudgeSeconds) {
       this.#restart(this.#priorMac)
-      return `the signature is of another time: ${Math.round(nowSeconds - record.timeSeconds)} s off`
+      return `the time of the signature differs by ${Math.round(nowSeconds - record.timeSeconds)} s`
     }
     this.#restart(record.mac)
     this.#isFirst = false
@@ -97,7 +97,7 @@ export class RequestSigner {
     if (!equalNames(record.algorithmName, algorithm.name)) {
       return 'the reply is signed with another algorithm'
     }
-    if (record.error !== 0) return `the peer says ${printTsigError(record.error)}`
+    if (record.error !== 0) return `the peer replied ${printTsigError(record.error)}`
     const hmac = this.#hmac!
     hmac.update(unsignedMessage(message, offset, record.originalId))
     if (this.#isFirst) digestVariables(hmac, record)

@@ -169,7 +169,7 @@ function checkZoneLabel(label: string, rootHost: Uint8Array): void {
   if (!isSubdomain(rootHost, zone)) {
     throw new RefusedError(
       LABELS.at(ZONE_LABEL),
-      `label ${ZONE_LABEL} names zone ${label}, which rootHost is not in`,
+      `label ${ZONE_LABEL} names zone ${label}, but rootHost is not in that zone`,
     )
   }
 }
@@ -197,7 +197,7 @@ function scanEndpoint(endpoint: Mapping, place: FieldPlace, scope: Scope): Endpo
   const type = RECORD_TYPES.get(typeText)
   if (type === undefined) {
     const types = [...RECORD_TYPES.keys()].join(' ')
-    const message = `endpoint ${dnsName}: recordType ${quote(typeText)} is none of ${types}`
+    const message = `endpoint ${dnsName}: recordType ${quote(typeText)} must be one of ${types}`
     throw new RefusedError(place.at('recordType'), message)
   }
   const setIdentifier = scanSetIdentifier(endpoint, place)
@@ -266,7 +266,7 @@ function scanTargets(
     throw new RefusedError(list, `an endpoint may have up to ${TARGETS_MAX} targets`)
   }
   if (type === RRType.CNAME && targets.length > 1) {
-    throw new RefusedError(list, `endpoint ${dnsName} has several targets: a CNAME has one`)
+    throw new RefusedError(list, `endpoint ${dnsName} has several targets; a CNAME must have one`)
   }
   const rdata = targets.map((target, index) => {
     if (typeof target !== 'string')
@@ -279,7 +279,7 @@ function scanTargets(
   if (!scope.isLocalForm || type !== RRType.TXT) return rdata
   const joined = joinStrings(rdata)
   if (joined.length <= RDATA_OCTETS_MAX) return [joined]
-  throw new RefusedError(list, `endpoint ${dnsName} has more strings than a record can hold`)
+  throw new RefusedError(list, `endpoint ${dnsName} has more strings than a record can contain`)
 }
 
 /** Joins TXT rdata. It is a sequence of strings, so the octets are concatenated. */

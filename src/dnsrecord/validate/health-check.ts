@@ -37,14 +37,14 @@ function scanProtocol(spec: Mapping, place: FieldPlace): ProbeProtocol {
   const text = stringField(spec, 'protocol', place) || HEALTH_CHECK_DEFAULTS.protocol
   const protocol = PROBE_PROTOCOLS.find((known) => known === text)
   if (protocol !== undefined) return protocol
-  const message = `protocol is one of ${PROBE_PROTOCOLS.join(' ')}, not ${quote(text)}`
+  const message = `protocol must be one of ${PROBE_PROTOCOLS.join(' ')}, got ${quote(text)}`
   throw new RefusedError(place.at('protocol'), message)
 }
 
 function scanPath(spec: Mapping, place: FieldPlace): string {
   const path = stringField(spec, 'path', place) || HEALTH_CHECK_DEFAULTS.path
   if (path.length <= PATH_CHARACTERS_MAX && PATH.test(path)) return path
-  const message = `path begins with / or ?, has up to ${PATH_CHARACTERS_MAX} characters and no blanks, got ${quote(path)}`
+  const message = `path must begin with / or ?, with at most ${PATH_CHARACTERS_MAX} characters and no spaces, got ${quote(path)}`
   throw new RefusedError(place.at('path'), message)
 }
 
@@ -55,7 +55,7 @@ function scanInterval(spec: Mapping, place: FieldPlace): number {
   if (interval !== undefined && interval > 0) {
     return Math.min(Math.max(Math.round(interval), INTERVAL_MIN_MS), INTERVAL_MAX_MS)
   }
-  const message = `interval is a duration such as 30s or 5m, not ${quote(text)}`
+  const message = `interval must be a duration such as 30s or 5m, got ${quote(text)}`
   throw new RefusedError(place.at('interval'), message)
 }
 
@@ -87,5 +87,5 @@ function scanSecretName(spec: Mapping, place: FieldPlace): string {
   const reference = mappingField(spec, 'additionalHeadersRef', place)
   const name = stringField(reference, 'name', at)
   if (name === '' || SECRET_NAME.test(name)) return name
-  throw new RefusedError(at.at('name'), `${quote(name)} is no name of a Secret`)
+  throw new RefusedError(at.at('name'), `${quote(name)} is not a name of a Secret`)
 }

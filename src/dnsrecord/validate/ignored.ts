@@ -34,7 +34,7 @@ function findInEndpoint(
   const found: FieldProblem[] = []
   for (const field of Object.keys(endpoint)) {
     if (ENDPOINT_FIELDS.has(field)) continue
-    const message = `${quote(field)} is no field of an endpoint: it is ignored`
+    const message = `${quote(field)} is not a field of an endpoint and is ignored`
     found.push({ path: [...path, field], message })
   }
   const { providerSpecific } = endpoint
@@ -51,12 +51,12 @@ function findInEndpoint(
 /** Returns why a property has no effect; '' = it has. `seen`: names of the properties before it. */
 function judge(name: string, value: string, seen: Set<string>): string {
   if (!PROPERTIES.includes(name)) {
-    return `property ${quote(name)} is none of ${PROPERTIES.join(', ')}: it is ignored`
+    return `property ${quote(name)} is unknown and is ignored; the known ones are ${PROPERTIES.join(', ')}`
   }
   if (name === 'default' && value !== 'true' && value !== 'false') {
-    return `property default is true or false: ${quote(value)} is ignored`
+    return `property default must be true or false: ${quote(value)} is ignored`
   }
-  if (name === 'weight' && seen.has(name)) return 'a second weight: the first is ignored'
+  if (name === 'weight' && seen.has(name)) return 'a second weight replaces the first'
   seen.add(name)
   return ''
 }

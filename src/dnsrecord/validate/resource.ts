@@ -42,7 +42,7 @@ export function validateResource(value: YamlValue): Resource {
   if (value === null) return OTHER
   if (!isMapping(value)) {
     const what = Array.isArray(value) ? 'a list' : 'a single value'
-    const message = `a resource must be a mapping, and this is ${what}`
+    const message = `a resource must be a mapping, got ${what}`
     return { kind: 'refused', key: '', problem: { path: RESOURCE.path(), message } }
   }
   const { kind, apiVersion = null } = value
@@ -108,13 +108,16 @@ function scanIdentity(resource: Mapping): { namespace: string; name: string } {
   const name = stringField(metadata, 'name', METADATA)
   if (name === '') throw new RefusedError(METADATA.at('name'), 'metadata.name is required')
   if (!RESOURCE_NAME.test(name)) {
-    throw new RefusedError(METADATA.at('name'), `metadata.name ${quote(name)} is no resource name`)
+    throw new RefusedError(
+      METADATA.at('name'),
+      `metadata.name ${quote(name)} is not a valid resource name`,
+    )
   }
   const namespace = stringField(metadata, 'namespace', METADATA) || DEFAULT_NAMESPACE
   if (!NAMESPACE_NAME.test(namespace)) {
     throw new RefusedError(
       METADATA.at('namespace'),
-      `metadata.namespace ${quote(namespace)} is no namespace name`,
+      `metadata.namespace ${quote(namespace)} is not a valid namespace name`,
     )
   }
   return { namespace, name }

@@ -53,7 +53,7 @@ export function scanTarget(type: number, text: string): Uint8Array | string {
 }
 
 function scanNameTarget(text: string): Uint8Array | string {
-  if (scanAddress(text) !== undefined) return 'is an address where a name is needed'
+  if (scanAddress(text) !== undefined) return 'is an address; a name is needed'
   return scanHost(text) ?? 'is not a domain name'
 }
 
@@ -63,7 +63,7 @@ function scanText(text: string): Uint8Array | string {
   if (fields === undefined || fields.some((f) => !f.quoted)) return 'has unbalanced quotation marks'
   const strings = fields.map((f) => unescapeText(f.text))
   return strings.includes(undefined)
-    ? 'has a broken escape'
+    ? 'has an invalid escape'
     : composeStrings(strings.filter((s) => s !== undefined))
 }
 
@@ -86,7 +86,7 @@ export function composeStrings(strings: readonly Uint8Array[]): Uint8Array | str
     } while (at < string.length)
   }
   const rdata = new Uint8Array(Buffer.concat(parts))
-  return rdata.length > RDATA_OCTETS_MAX ? 'is longer than a record can be' : rdata
+  return rdata.length > RDATA_OCTETS_MAX ? 'is longer than rdata can be' : rdata
 }
 
 /**

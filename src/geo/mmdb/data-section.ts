@@ -226,10 +226,11 @@ export class DataSection {
       throw this.#corrupt(offset, `a value of the unknown type ${type}`)
     }
     if (size > most || size < SIZE_LEAST[type]!) {
-      throw this.#corrupt(offset, `a value of type ${type} with the impossible size ${size}`)
+      throw this.#corrupt(offset, `a value of type ${type} with the invalid size ${size}`)
     }
     if (type === ValueType.Map || type === ValueType.Array || type === ValueType.Boolean) return
-    if (this.#payload + size > this.#octets) throw this.#corrupt(offset, 'a value beyond its end')
+    if (this.#payload + size > this.#octets)
+      throw this.#corrupt(offset, 'a value that ends after the data')
   }
 
   /** Reads a pointer and sets `#size` to its target. */
@@ -243,7 +244,7 @@ export class DataSection {
   }
 
   #octet(offset: number): number {
-    if (offset >= this.#octets) throw this.#corrupt(offset, 'a value beyond its end')
+    if (offset >= this.#octets) throw this.#corrupt(offset, 'a value that ends after the data')
     return this.#bytes[this.#base + offset]!
   }
 

@@ -92,7 +92,7 @@ export class Database {
     if (entries > 0) {
       throw mmdbFault(
         this.file,
-        `(${this.type}) has no place that we can read: it needs a country, continent or ASN schema`,
+        `(${this.type}) has no known fields: it needs a country, continent or ASN schema`,
       )
     }
   }
@@ -102,18 +102,19 @@ function readMetadata({ file, bytes }: DatabaseImage, start: number) {
   const data = new DataSection(file, bytes, start, bytes.length - start)
   const number = (key: string): number => data.uint(data.find(0, key))
   const version = number('binary_format_major_version')
-  if (version !== 2) throw mmdbFault(file, `has format version ${version}; only 2 is known`)
+  if (version !== 2)
+    throw mmdbFault(file, `has format version ${version}; only version 2 is supported`)
   const ipVersion = number('ip_version')
   if (ipVersion !== 4 && ipVersion !== 6) {
     throw mmdbFault(file, `has the unknown IP version ${ipVersion}`)
   }
   const recordBits = number('record_size')
   if (recordBits !== 24 && recordBits !== 28 && recordBits !== 32) {
-    throw mmdbFault(file, `has records of ${recordBits} bits; only 24, 28 and 32 are known`)
+    throw mmdbFault(file, `has records of ${recordBits} bits; only 24, 28 and 32 are supported`)
   }
   const nodeCount = number('node_count')
   if (nodeCount < 1 || nodeCount > NODES_MAX) {
-    throw mmdbFault(file, `is corrupt: its node count ${nodeCount} is impossible`)
+    throw mmdbFault(file, `is corrupt: its node count ${nodeCount} is invalid`)
   }
   const type = data.text(data.find(0, 'database_type'))
   return { ipVersion, recordBits, nodeCount, type, builtSeconds: number('build_epoch') }

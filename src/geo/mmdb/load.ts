@@ -126,5 +126,5 @@ function orFault<T>(file: string, read: () => T): T {
 
 function unreadable(file: string, cause: unknown): InputError {
   const reason = cause instanceof Error ? cause.message : String(cause)
-  return mmdbFault(file, `can't be read: ${reason}`, cause)
+  return mmdbFault(file, `cannot be read: ${reason}`, cause)
 }

@@ -46,7 +46,7 @@ export class SearchTree {
     this.#bytes = layout.bytes
     this.#recordBits = recordBits
     if (this.dataOctets < 0) {
-      throw mmdbFault(layout.file, 'is truncated: its search tree reaches beyond its end')
+      throw mmdbFault(layout.file, 'is truncated: its search tree ends after the file')
     }
     this.ipv4Root = layout.ipVersion === 4 ? 0 : this.#findIPv4Root()
   }
@@ -96,7 +96,7 @@ export class SearchTree {
 
   /** Returns the error for a node below the last bit of an address: the tree is corrupt, perhaps a loop. */
   tooDeep(): Error {
-    return mmdbFault(this.file, 'is corrupt: its search tree is deeper than an address is long')
+    return mmdbFault(this.file, 'is corrupt: its search tree is deeper than an address has bits')
   }
 
   /** Returns the record where IPv4 addresses start: they lie in ::/96. */

@@ -32,7 +32,7 @@ export class Agenda {
   /** Sets when `id` is due. The caller must not pass an `id` that is taken. */
   put(id: string, address: string, dueMs: number): void {
     const known = this.#entries.get(id)
-    assert(known?.state !== 'taken', 'what is taken has to be finished first')
+    assert(known?.state !== 'taken', 'an entry must be finished before it starts again')
     if (known !== undefined) known.state = 'dead'
     const entry: Entry = { id, address, dueMs, state: 'queued' }
     this.#entries.set(id, entry)
@@ -77,7 +77,7 @@ export class Agenda {
   /** Ends the attempt that `take` began. */
   finish(id: string): void {
     const entry = this.#entries.get(id)
-    assert(entry?.state === 'taken', 'only what is taken can be finished')
+    assert(entry?.state === 'taken', 'only a started entry can be finished')
     const { address } = entry
     entry.state = 'dead'
     this.#entries.delete(id)

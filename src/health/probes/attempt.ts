@@ -37,7 +37,7 @@ export function look(options: LookOptions): Promise<ProbeOutcome> {
     const totalMs = Math.min(TOTAL_MS_MAX, check.intervalMs)
     let finish = (_outcome: ProbeOutcome): void => {}
     const fail = (reason: string): void => finish({ kind: 'unhealthy', httpStatus: 0, reason })
-    const abort = (): void => finish({ kind: 'skipped', reason: 'it was ended' })
+    const abort = (): void => finish({ kind: 'skipped', reason: 'it was cancelled' })
     const cancels = [
       timers.after(totalMs, () => fail(`no answer within ${totalMs / 1000} s`)),
       () => signal.removeEventListener('abort', abort),

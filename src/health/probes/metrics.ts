@@ -18,13 +18,13 @@ type Labels = Readonly<Record<string, string>>
 
 /** Returns a counter of probe attempts. `source`: label with the source of the records. */
 export function lookCounter(metrics: MetricsRegistry, source: string): (look: Look) => void {
-  const looks = metrics.counter('sextant_probe_looks_total', 'Looks at addresses, by outcome.', [
+  const looks = metrics.counter('sextant_probe_looks_total', 'Probe attempts, by outcome.', [
     'source',
     'outcome',
   ])
   const seconds = metrics.histogram(
     'sextant_probe_duration_seconds',
-    'How long looks took that were not skipped.',
+    'Duration of probe attempts, without skipped ones.',
     BUCKETS_SECONDS,
     ['source'],
   )
@@ -48,7 +48,7 @@ export function measureProbing(
     'dns_health_check_namespace',
     'dns_health_check_host',
   ])
-  const byState = metrics.gauge('sextant_probes', 'Probes by what is known of their address.', [
+  const byState = metrics.gauge('sextant_probes', 'Probes by the state of their address.', [
     'source',
     'state',
   ])
@@ -56,7 +56,7 @@ export function measureProbing(
   const down = metrics.gauge('sextant_probe_down', '1 for an address that is down.', labels)
   const overdue = metrics.gauge(
     'sextant_probe_overdue_seconds',
-    'How late the longest overdue look is.',
+    'Delay of the probe attempt that is most overdue.',
     ['source'],
   )
   // Other sources have their own series in the same gauges.

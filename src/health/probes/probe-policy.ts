@@ -43,7 +43,7 @@ export class ProbePolicy {
   /** Returns why an address, given as text, is not probed; '' = it may be probed. */
   refusal(text: string): string {
     const address = scanAddress(text)
-    if (address === undefined) return 'it is no IP address'
+    if (address === undefined) return 'it is not an IP address'
     // Checks the address as written and the IPv4 address that it embeds.
     const { bytes: written } = address
     const embedding = EMBEDDING.find(({ cidr }) => isIn(written, cidr))

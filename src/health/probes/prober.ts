@@ -6,7 +6,7 @@ import type { Probe, ProbeOutcome, Prober } from './probe.ts'
 import type { ProbePolicy } from './probe-policy.ts'
 import type { Resolve } from './resolve.ts'
 
-/** Reads the headers of a Secret, by name; undefined = the Secret is missing or can't be read. */
+/** Reads the headers of a Secret, by name; undefined = the Secret is missing or cannot be read. */
 export type ReadHeaders = (
   namespace: string,
   secret: string,
@@ -53,7 +53,7 @@ async function findAddresses(
     : await resolve(address)
   if (found.kind === 'failed') return { kind: 'skipped', reason: found.reason }
   if (found.kind === 'none') {
-    return { kind: 'unhealthy', httpStatus: 0, reason: 'its name has no address' }
+    return { kind: 'unhealthy', httpStatus: 0, reason: 'its host name has no address' }
   }
   const refusals = found.addresses.map((ip) => policy.refusal(ip))
   const allowed = found.addresses.filter((_, i) => refusals[i] === '')
@@ -72,13 +72,13 @@ async function findHeaders(
   const skipped = (why: string): ProbeOutcome => {
     return { kind: 'skipped', reason: `Secret ${headersSecret} with headers ${why}` }
   }
-  if (readHeaders === undefined) return skipped("can't be read here")
+  if (readHeaders === undefined) return skipped('cannot be read here')
   const headers = await readHeaders(namespace, headersSecret)
-  if (headers === undefined) return skipped("can't be read")
+  if (headers === undefined) return skipped('cannot be read')
   const taken = [...headers].filter(([name]) => !OWN_HEADERS.has(name.toLowerCase()))
   return taken.every(([name, value]) => isHeader(name, value))
     ? new Map(taken)
-    : skipped('has a name or value that is none of a header')
+    : skipped('has a name or value that is not valid in a header')
 }
 
 function isHeader(name: string, value: string): boolean {

@@ -49,6 +49,6 @@ async function addressesOf(ask: () => Promise<string[]>): Promise<Resolution> {
   } catch (error) {
     if (!hasCode(error)) throw error
     if (NOTHING.has(error.code)) return { kind: 'none' }
-    return { kind: 'failed', reason: `its name can't be resolved: ${error.code}` }
+    return { kind: 'failed', reason: `its host name cannot be resolved: ${error.code}` }
   }
 }

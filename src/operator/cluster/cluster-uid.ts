@@ -21,7 +21,7 @@ export async function readClusterUid(objects: Objects): Promise<ClusterUid> {
   } catch (error) {
     const isForbidden = error instanceof ApiError && error.status === 403
     const cause = error instanceof Error ? error.message : String(error)
-    return { problem: `the namespace kube-system can't be read: ${cause}`, isForbidden }
+    return { problem: `the namespace kube-system cannot be read: ${cause}`, isForbidden }
   }
   const uid = textOf(found?.metadata, 'uid')
   if (uid !== '') return { uid }

@@ -47,8 +47,8 @@ export function cachedPeers(site: string, clock: Clock): StateKind<CachedPeers> 
     mode: 0o600,
     gapMs: 10_000,
     isLarge: true,
-    contents: 'states of peers',
-    loss: 'each peer has to be heard of first',
+    contents: 'peer cache',
+    loss: 'the endpoints of a peer are unknown until it answers',
     scan: (lines) => new PeerCacheReader(site, clock).read(lines),
   }
 }
@@ -172,7 +172,7 @@ class PeerCacheReader {
     const [first = '', ...rest] = lines
     if (!first.startsWith('site ')) return undefined
     const site = first.slice('site '.length)
-    if (site !== this.#site) return refuse(`it is that of site ${JSON.stringify(site)}`, false)
+    if (site !== this.#site) return refuse(`it belongs to site ${JSON.stringify(site)}`, false)
     for (const line of rest) if (!this.#take(line)) return undefined
     return this.#peers
   }

@@ -29,7 +29,7 @@ export interface PeerCacheStatus {
   readonly ageMs: number | undefined
   /** Size of the file; 0 = not known. */
   readonly octets: number
-  /** Why the file can't be written; '' = it can. */
+  /** Why the file cannot be written; '' = it can. */
   readonly fault: string
 }
 
@@ -91,7 +91,7 @@ export class PeerCache {
   /** Returns what the ready page shows about the cache; '' = nothing. */
   note(): string {
     const { fault } = this.#file
-    return fault === '' ? '' : `states of peers are not kept in ${this.#options.path}: ${fault}`
+    return fault === '' ? '' : `the peer cache ${this.#options.path} is not written: ${fault}`
   }
 
   /** Gives a new follower the cached data of its peer. */

@@ -73,32 +73,32 @@ function stepsOf(ours: readonly PeerEndpoint[]): readonly Step[] {
       // v1 does not report set identifiers.
       isDispute: (endpoint, { generation }) =>
         isAlias(endpoint) && (hasPlainAlias || (isPlain(endpoint) && generation === 'v2')),
-      text: (site) => `the alias of ${site} is left out beside ours`,
+      text: (site) => `the CNAME of ${site} is not served beside our endpoints`,
       fit: leaveOut,
     },
     {
       isDispute: (endpoint) => !allWeighted && hasWeight(endpoint),
-      text: (site) => `weights of ${site} do not count: not all of ours have one`,
+      text: (site) => `weights of ${site} are ignored: not all of our endpoints have one`,
       fit: (endpoint) => ({ ...endpoint, weight: undefined }),
     },
     {
       isDispute: (endpoint) => someWeighted && !hasWeight(endpoint),
-      text: (site) => `endpoints of ${site} have no weight, ours have`,
+      text: (site) => `endpoints of ${site} have no weight, but ours do`,
       fit: keepIt,
     },
     {
       isDispute: (endpoint) => !allPlaced && isPlaced(endpoint),
-      text: (site) => `geo codes of ${site} do not count: not all of ours have some`,
+      text: (site) => `geo codes of ${site} are ignored: not all of our endpoints have one`,
       fit: (endpoint) => ({ ...endpoint, geoCodes: [], isDefault: false }),
     },
     {
       isDispute: (endpoint) => somePlaced && !isPlaced(endpoint),
-      text: (site) => `endpoints of ${site} have no geo code, ours have`,
+      text: (site) => `endpoints of ${site} have no geo code, but ours do`,
       fit: keepIt,
     },
     {
       isDispute: (endpoint) => endpoint.isDefault && hasDefault,
-      text: (site) => `the default of ${site} differs from ours: ours is the default`,
+      text: (site) => `the default of ${site} differs from ours: ours is used`,
       fit: (endpoint) =>
         endpoint.geoCodes.length === 0 ? undefined : { ...endpoint, isDefault: false },
     },
@@ -130,7 +130,10 @@ function limitTargets(
   const ownOnly = [...known].filter((target) => !reported.has(target))
   if (others.length > 0 && ownOnly.length > EVEN_TARGETS_MAX) {
     const site = ours[0]!.site
-    note(site, `of the targets of ${site} without weights other sites serve ${EVEN_TARGETS_MAX}`)
+    note(
+      site,
+      `other sites serve only ${EVEN_TARGETS_MAX} of the targets of ${site} without weights`,
+    )
   }
   return [...groupBy(others, ({ exporter }) => exporter).values()].flatMap((parts) => {
     const taken = new Set<string>()
@@ -143,7 +146,7 @@ function limitTargets(
       })
       if (targets.length === part.endpoint.targets.length) return [part]
       const { site } = part.endpoint
-      note(site, `of the targets of ${site} without weights ${EVEN_TARGETS_MAX} are served`)
+      note(site, `only ${EVEN_TARGETS_MAX} of the targets of ${site} without weights are served`)
       return targets.length === 0 ? [] : [{ ...part, endpoint: { ...part.endpoint, targets } }]
     })
   })

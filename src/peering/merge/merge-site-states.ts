@@ -100,7 +100,7 @@ function withoutDown(part: Part, down: ReadonlySet<string>, conflicts: MergeConf
   const targets = endpoint.targets.filter((target) => !down.has(target))
   if (targets.length === endpoint.targets.length) return [part]
   const { site } = endpoint
-  const text = `${setKey(endpoint)}: ${site} finds another health of a target of ours: ours counts`
+  const text = `${setKey(endpoint)}: ${site} reports another health of one of our targets: ours is used`
   if (!conflicts.some((known) => known.text === text)) conflicts.push({ site, text })
   if (targets.length > 0) return [{ ...part, endpoint: { ...endpoint, targets } }]
   return [{ ...part, endpoint: { ...endpoint, health: 'down' } }]
@@ -109,7 +109,7 @@ function withoutDown(part: Part, down: ReadonlySet<string>, conflicts: MergeConf
 /** Describes what did not fit, in a text that does not change while the same site is affected. */
 function describeLeftOut({ site, exporter }: LeftOut): MergeConflict {
   const by = exporter === site ? '' : `, exported by ${exporter}`
-  const text = `${site}${by}: too many endpoints beside those of the other sites; the rest is left out`
+  const text = `${site}${by}: too many endpoints beside those of the other sites; the rest is not served`
   return { text, site }
 }
 
@@ -135,7 +135,7 @@ function settleCnames(parts: readonly Part[], conflicts: MergeConflict[]): Part[
     const yielding = members.filter((part) => isCname(part) !== isCname(first!))
     for (const site of sortUnique(yielding.map((part) => part.endpoint.site))) {
       const [wins, loses] = isCname(first!) ? ['CNAME', 'other types'] : ['other types', 'CNAME']
-      const text = `${name}: ${wins} of ${first!.endpoint.site} beside ${loses} of ${site}: ${wins} it is`
+      const text = `${name}: ${wins} of ${first!.endpoint.site} beside ${loses} of ${site}: ${wins} is served`
       conflicts.push({ text, site })
     }
     return kept

@@ -89,7 +89,10 @@ function disputesHealth(
 }
 
 function describeHealth({ site }: PeerEndpoint, label: string): MergeConflict {
-  return { site, text: `${label}: ${site} finds another health of a target of ours: ours counts` }
+  return {
+    site,
+    text: `${label}: ${site} reports another health of one of our targets: ours is used`,
+  }
 }
 
 /** Unites the targets of all parts, each once, with its health. Targets that are down get endpoints of their own. */
@@ -141,7 +144,7 @@ function keep(part: Part, kept: Map<string, Kept>, conflicts: MergeConflict[]): 
     if (known === undefined) {
       kept.set(key, { merged: toMerged(candidate), isOurs: isOurs(part) })
       if (candidate !== part.endpoint && part.generation === 'v2') {
-        conflicts.push(describe(part.endpoint, kept, 'it keeps its geo codes only'))
+        conflicts.push(describe(part.endpoint, kept, 'only its geo codes are used'))
       }
       return
     }
@@ -155,7 +158,7 @@ function keep(part: Part, kept: Map<string, Kept>, conflicts: MergeConflict[]): 
     kept.set(key, { ...known, merged: { ...merged, sites, health: healthWith(facts, part) } })
     return
   }
-  conflicts.push(describe(part.endpoint, kept, 'it is left out'))
+  conflicts.push(describe(part.endpoint, kept, 'it is not served'))
 }
 
 /** Returns the forms in which the endpoint may be kept, best first. */
@@ -198,7 +201,7 @@ function cutCandidates(
     return candidates <= CANDIDATES_MAX && targets <= CANDIDATES_MAX
   })
   if (fitting.length < ordered.length) {
-    const text = `${label}: of ${ordered.length} endpoints of all sites ${fitting.length} fit`
+    const text = `${label}: ${fitting.length} of ${ordered.length} endpoints of all sites fit`
     conflicts.push({ site: '', text })
   }
   return fitting.map(({ merged }) => merged)

@@ -32,7 +32,7 @@ export function settleTtl(
 }
 
 function describeLow(site: string, seconds: number, label: string): MergeConflict {
-  const text = `${label}: TTL ${seconds} of ${site}: its peers serve ${PEER_TTL_MIN_SECONDS}`
+  const text = `${label}: TTL ${seconds} of ${site}: its peers serve at least ${PEER_TTL_MIN_SECONDS}`
   return { site, text }
 }
 

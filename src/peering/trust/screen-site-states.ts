@@ -104,7 +104,7 @@ class Screen {
     const host = bareHost(rootHost)
     const isAllowed = isAllowedBy(this.#parts.rulesOf(peer), name, type)
     if (isStructural(type)) {
-      if (!isAllowed) return `peers do not delegate names here; ${cure(name, type)}`
+      if (!isAllowed) return `peers may not delegate names here; ${cure(name, type)}`
       return this.#exists(name) ? 'it would replace names of ours' : ''
     }
     const place = this.#findOther(name, host)
@@ -113,7 +113,7 @@ class Screen {
     const isOurs = names.hasHost(host)
     const reason =
       this.#refuseName(name, host, isOurs) ||
-      (this.#isCovered(name) ? 'our wildcard answers for that name' : '') ||
+      (this.#isCovered(name) ? 'our wildcard answers that name' : '') ||
       this.#refuseType(name, type)
     return reason === '' ? '' : `${reason}; ${cure(name, type)}`
   }
@@ -147,13 +147,13 @@ class Screen {
     }
     // A wildcard host of ours is known even if no endpoint has exactly its name.
     if (hasLabel(name, /^\*$/) && !isKnown && !this.#here.has(name)) {
-      return 'peers add no wildcards that we do not have'
+      return 'peers may not add wildcards that we do not have'
     }
     const ownPart = isOurs ? name.slice(0, name.length - host.length) : name
     if (hasLabel(ownPart, /^_/) && !isKnown) {
-      return 'peers add no names with an underscore that we do not have'
+      return 'peers may not add names with an underscore that we do not have'
     }
-    if (names.hasHostBelow(name) && !isHost && !isKnown) return 'hosts of ours are below that name'
+    if (names.hasHostBelow(name) && !isHost && !isKnown) return 'our hosts are below that name'
     return ''
   }
 

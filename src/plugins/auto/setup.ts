@@ -46,7 +46,7 @@ export function autoWith(timers: Timers): Directive {
       c.onStartup(async () => {
         await zones.walk()
         if (reloadMs === 0) return
-        const guarded = guarding(c.log, `Looking for zones in ${directory}`)
+        const guarded = guarding(c.log, `Searching zones in ${directory}`)
         stop = timers.every(reloadMs, () => void guarded(() => zones.walk()))
       })
       c.onShutdown(() => {
@@ -79,7 +79,7 @@ function scanConfig(c: SetupContext) {
       else if (d.value() === 'upstream') d.remainingArgs()
       else throw d.error(`unknown property '${d.value()}'`)
     })
-    if (directory === '') throw d.error('no directory is given; add `directory DIR` to the block')
+    if (directory === '') throw d.error('missing directory; add `directory DIR` to the block')
   }
   return { origins, directory, position, pattern, reloadMs, fallthrough }
 }

@@ -36,7 +36,7 @@ export function findZoneFiles(
     if (origin === undefined) continue
     const name = scanName(origin, ROOT_NAME)
     if (name === undefined) {
-      warn(`${path}: ${JSON.stringify(origin)} is no domain name; rename the file`)
+      warn(`${path}: ${JSON.stringify(origin)} is not a domain name; rename the file`)
       continue
     }
     const zone = lowerName(name)

@@ -125,7 +125,7 @@ export class HostsFile {
     for (const line of this.#options.inline) {
       if (table.addLine(line) || !warns) continue
       this.#options.log.warning(
-        `ignored ${JSON.stringify(line)}: it does not begin with an address`,
+        `ignored ${JSON.stringify(line)}: it does not start with an address`,
       )
     }
   }

@@ -59,7 +59,7 @@ export class HostsTable {
     if (this.passedOver.count++ === 0) this.passedOver.firstLine = line
   }
 
-  /** Adds one line; false if it does not begin with an address. */
+  /** Adds one line; false if it does not start with an address. */
   addLine(line: string): boolean {
     const [addressText, ...names] = fieldsOf(line)
     if (addressText === undefined) return true

@@ -6,11 +6,11 @@ import type { BlockConfig } from '../../plugin/directive.ts'
 import type { RecordPlaces } from '../../publish/locate.ts'
 
 const WHY: Readonly<Record<GeoCode['rung'], string>> = {
-  net: 'no `net` of geoip has it',
-  asn: 'neither a database nor a `net` of geoip has it',
-  subdivision: 'no database of geoip knows that subdivision; the bundled one has countries only',
-  country: 'neither a database nor a `net` of geoip has it',
-  continent: 'neither a database nor a `net` of geoip has it',
+  net: 'no `net` line of geoip defines it',
+  asn: 'no database and no `net` line of geoip has it',
+  subdivision: 'no database of geoip has that subdivision; the bundled one has only countries',
+  country: 'no database and no `net` line of geoip has it',
+  continent: 'no database and no `net` line of geoip has it',
   default: '',
 }
 

@@ -40,7 +40,7 @@ import type { KuadrantOptions } from './options.ts'
  * of its cluster. `warn` gets what a start would log: records that conflict in one of its zones,
  * records that no zone accepts, geo codes that match no client, an invalid mailbox, serials file or
  * snapshot. `all`: the blocks of the Corefile, including this one. Throws InputError if the
- * directory can't be listed.
+ * directory cannot be listed.
  */
 export async function checkBlock(
   options: KuadrantOptions,
@@ -104,7 +104,7 @@ async function readSource(
   }
   const { warning } = isOffline ? { warning: '' } : await openApi(source)
   const warnings = warning === '' ? [] : [new InputError(position, warning)]
-  const summary = `the cluster${isOffline ? '' : ' (its configuration alone)'}: not read`
+  const summary = `the cluster${isOffline ? '' : ' (only its configuration)'}: not read`
   return { records: [], faults: [], warnings, places: new RecordPlaces(new Map()), summary }
 }
 
@@ -117,7 +117,7 @@ function warnOfSnapshot(
   const { path, position } = options.snapshot
   const found = loadSnapshot(path, digestOfShape(options, all))
   const isThere = existsSync(dirname(path))
-  if (!isThere) warn(new InputError(position, `${dirname(path)} is not there`))
+  if (!isThere) warn(new InputError(position, `${dirname(path)} does not exist`))
   if (found?.kind !== 'refused') return
   warn(new InputError(position, `snapshot ${path} is not used: ${found.reason}`))
 }

@@ -6,21 +6,21 @@ import { probingOf, siteOf } from '../../publish/same-source.ts'
 export function conflictWith(options: PublishOptions, others: readonly PublishOptions[]): string {
   const { snapshot, site, health, source, peering } = options
   if (snapshot !== undefined && others.some((o) => o.snapshot?.path === snapshot.path)) {
-    return `snapshot ${snapshot.path} is that of another block: name another file`
+    return `snapshot ${snapshot.path} belongs to another server block; name another file`
   }
   const otherSite = siteOf({ ...options, site: '' }, others)
   if (site !== '' && otherSite !== '' && otherSite !== site) {
-    return `another block says that the same records are of site ${otherSite}`
+    return `another server block names site ${otherSite} for the same records`
   }
   const probing = probingOf(source, others)
   const isProbed = health?.probe !== undefined && probing.probe !== undefined
   if (isProbed && printProbing(probing) !== printProbing(health)) {
-    return 'probe says otherwise than in another block with the same manifests'
+    return 'probe settings differ from another server block that reads the same manifests'
   }
   const path = peering.peerCache?.path
   const ofPath = others.filter((other) => other.peering.peerCache?.path === path)
   if (path !== undefined && ofPath.some((other) => other.site !== site)) {
-    return 'remember: that file is of another site; name another one'
+    return 'peer-cache: the file belongs to another site; name another one'
   }
   return ''
 }

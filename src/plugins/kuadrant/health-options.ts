@@ -8,17 +8,18 @@ import type { HealthOptions } from '../../publish/health-options.ts'
 import type { SourcePlace } from '../../publish/source-place.ts'
 
 /**
- * Reads `probe [FILE]`, `probe-allow CIDR...` or `ramp-up DURATION [FILE]`. Returns undefined for
+ * Reads `probe [FILE]`, `probe-allow CIDR...` or `slow-start DURATION [FILE]`. Returns undefined for
  * another property. Throws InputError.
  */
 export function scanHealthProperty(
   d: Dispenser,
+  property: string,
   options: HealthOptions,
   block: BlockConfig,
 ): HealthOptions | undefined {
-  switch (d.value()) {
+  switch (property) {
     case 'probe': {
-      if (options.probe !== undefined) throw d.error('probe is given twice')
+      if (options.probe !== undefined) throw d.error('probe appears twice')
       const [file, ...more] = d.remainingArgs()
       if (more.length > 0) throw d.argError()
       const path = file === undefined ? '' : resolve(block.root, file)
@@ -26,7 +27,7 @@ export function scanHealthProperty(
     }
     case 'probe-allow':
       return { ...options, allowed: [...options.allowed, ...scanNetworks(d)] }
-    case 'ramp-up':
+    case 'slow-start':
       return { ...options, ...scanSlowStart(d, block) }
     default:
       return undefined
@@ -36,11 +37,11 @@ export function scanHealthProperty(
 /** Throws InputError if the block's health options do not fit its source. */
 export function checkHealth(d: Dispenser, options: HealthOptions, source: SourcePlace): void {
   if (options.probe === undefined) {
-    if (options.allowed.length > 0) throw d.error('probe-allow needs probe beside it')
+    if (options.allowed.length > 0) throw d.error('probe-allow needs probe')
     return
   }
   if (source.kind === 'manifests') return
-  throw d.error('probe needs manifests: in a cluster it is the operator that probes')
+  throw d.error('probe needs manifests; in a cluster the operator probes')
 }
 
 function scanNetworks(d: Dispenser): HealthOptions['allowed'] {
@@ -48,7 +49,8 @@ function scanNetworks(d: Dispenser): HealthOptions['allowed'] {
   if (texts.length === 0) throw d.argError()
   return texts.map((text) => {
     const cidr = scanCidr(text)
-    if (cidr === undefined) throw d.error(`probe-allow: ${text} is no network such as 192.0.2.0/24`)
+    if (cidr === undefined)
+      throw d.error(`probe-allow: ${text} is not a network; write it as 192.0.2.0/24`)
     return { text, cidr }
   })
 }
@@ -60,10 +62,11 @@ function scanSlowStart(
   const [text, file, ...more] = d.remainingArgs()
   if (text === undefined || more.length > 0) throw d.argError()
   const durationMs = scanDuration(text)
-  if (durationMs === undefined) throw d.error(`ramp-up is no duration: ${text}`)
+  if (durationMs === undefined) throw d.error(`slow-start is not a duration: ${text}`)
   if (durationMs < SLOW_START_MS_MIN || durationMs > SLOW_START_MS_MAX) {
     const least = printDuration(SLOW_START_MS_MIN)
-    throw d.error(`ramp-up is ${least} to ${printDuration(SLOW_START_MS_MAX)}, not ${text}`)
+    const most = printDuration(SLOW_START_MS_MAX)
+    throw d.error(`slow-start must be from ${least} to ${most}, got ${text}`)
   }
   const slowStartFile =
     file === undefined ? undefined : { path: resolve(block.root, file), position: d.position() }

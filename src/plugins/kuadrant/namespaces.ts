@@ -14,9 +14,9 @@ export function scanNamespaces(text: string): string[] {
     .filter((name) => name !== '')
   const bad = names.find((name) => !NAMESPACE.test(name))
   if (bad === undefined) return names
-  const cure = 'names of namespaces are lower case letters, digits and dashes, with commas between'
+  const cure = 'write names of lower case letters, digits and dashes, separated by commas'
   throw new InputError(
     undefined,
-    `WATCH_NAMESPACES: ${JSON.stringify(bad)} is no namespace: ${cure}`,
+    `WATCH_NAMESPACES: ${JSON.stringify(bad)} is not a namespace; ${cure}`,
   )
 }

@@ -33,7 +33,21 @@ export interface KuadrantOptions extends PublishOptions {
   readonly serialsPosition: Position
   readonly rnamePosition: Position
   readonly fallthrough: Fallthrough
+  /** A warning for each property that is written in its old spelling. */
+  readonly renamed: readonly RenamedProperty[]
 }
+
+/** The warning for a property in its old spelling. */
+export interface RenamedProperty {
+  readonly message: string
+  readonly position: Position
+}
+
+/** Old spellings of properties, which this release still accepts. */
+const RENAMED: ReadonlyMap<string, string> = new Map([
+  ['ramp-up', 'slow-start'],
+  ['remember', 'peer-cache'],
+])
 
 const SNAPSHOT_MS_DEFAULT = 60_000
 const SNAPSHOT_MS_MIN = 1000
@@ -75,14 +89,16 @@ export function draftOptions(
     site: '',
     peering: { ...NO_PEERING },
     health: NO_HEALTH,
+    renamed: [],
   }
 }
 
 /**
  * Reads `kuadrant [ZONES...] { kubeconfig FILE [CONTEXT] | rname EMAIL | manifests DIR | serials
  * FILE | snapshot FILE [INTERVAL] | nameserver NAME ADDR... | allow-namespaces NS... | probe [FILE]
- * | probe-allow CIDR... | ramp-up DURATION | fallthrough [ZONES...] | site NAME | peer ADDR... [{
- * allow RULE }] | tsig NAME FILE | expire DURATION | remember FILE }` into `draft`. Throws InputError with all faults.
+ * | probe-allow CIDR... | slow-start DURATION | fallthrough [ZONES...] | site NAME | peer ADDR... [{
+ * allow RULE }] | tsig NAME FILE | expire DURATION | peer-cache FILE }` into `draft`. Throws InputError
+ * with all faults.
  */
 export function scanOptions(
   d: Dispenser,
@@ -99,8 +115,17 @@ export function scanOptions(
   return draft
 }
 
+/** Returns the present name of the property, and notes an old one in `draft`. */
+function currentName(d: Dispenser, draft: DraftOptions): string {
+  const name = RENAMED.get(d.value())
+  if (name === undefined) return d.value()
+  const message = `${d.value()} is now ${name}; the next release accepts only the new name`
+  draft.renamed = [...draft.renamed, { message, position: d.position() }]
+  return name
+}
+
 function scanProperty(d: Dispenser, draft: DraftOptions, block: BlockConfig): void {
-  const property = d.value()
+  const property = currentName(d, draft)
   switch (property) {
     case 'fallthrough':
       draft.fallthrough = scanFallthrough(d)
@@ -122,7 +147,7 @@ function scanProperty(d: Dispenser, draft: DraftOptions, block: BlockConfig): vo
       draft.serialsPosition = d.position()
       return
     case 'snapshot':
-      if (draft.snapshot !== undefined) throw d.error('snapshot is given twice')
+      if (draft.snapshot !== undefined) throw d.error('snapshot appears twice')
       draft.snapshot = scanSnapshot(d, block)
       return
     case 'nameserver':
@@ -135,18 +160,18 @@ function scanProperty(d: Dispenser, draft: DraftOptions, block: BlockConfig): vo
       return
     }
     case 'site':
-      if (draft.site !== '') throw d.error('site is given twice')
+      if (draft.site !== '') throw d.error('site appears twice')
       draft.site = scanSite(d)
       return
     case 'peer':
       scanPeers(d, draft.peering)
       return
     case 'tsig':
-      if (draft.peering.key !== undefined) throw d.error('tsig is given twice')
+      if (draft.peering.key !== undefined) throw d.error('tsig appears twice')
       draft.peering.key = scanKeyPlace(d, block)
       return
-    case 'remember':
-      if (draft.peering.peerCache !== undefined) throw d.error('remember is given twice')
+    case 'peer-cache':
+      if (draft.peering.peerCache !== undefined) throw d.error('peer-cache appears twice')
       draft.peering.peerCache = scanPeerCache(d, block)
       return
     case 'expire':
@@ -157,7 +182,7 @@ function scanProperty(d: Dispenser, draft: DraftOptions, block: BlockConfig): vo
     case 'pass-notify-key':
       throw d.error(`${property} no longer exists: ${NOTIFY_ADVICE}`)
     default: {
-      const health = scanHealthProperty(d, draft.health ?? NO_HEALTH, block)
+      const health = scanHealthProperty(d, property, draft.health ?? NO_HEALTH, block)
       if (health === undefined) throw d.error(`Unknown property '${property}'`)
       draft.health = health
     }
@@ -167,18 +192,16 @@ function scanProperty(d: Dispenser, draft: DraftOptions, block: BlockConfig): vo
 function checkPeering(d: Dispenser, { peering, site, source, zones }: DraftOptions): void {
   const { peers, key, peerCache } = peering
   if (peers.length === 0) {
-    if (key !== undefined) throw d.error('tsig is about peers: name them, `peer ADDR...`')
-    if (peerCache !== undefined) throw d.error('remember is about peers: name them, `peer ADDR...`')
+    if (key !== undefined) throw d.error('tsig needs peers; add `peer ADDR...`')
+    if (peerCache !== undefined) throw d.error('peer-cache needs peers; add `peer ADDR...`')
     return
   }
   if (source.kind !== 'manifests') {
     throw d.error('peer needs manifests; in a cluster the operator asks peers')
   }
-  if (site === '') throw d.error('peer needs `site NAME`: what other sites know this one by')
+  if (site === '') throw d.error('peer needs `site NAME`, the name of this site at its peers')
   if (!zones.some(isLocalZone)) return
-  throw d.error(
-    'the zone kdrnt is what peers ask us for: serve it in a block of its own, without peer',
-  )
+  throw d.error('peers query the zone kdrnt: serve it in a server block of its own, without peer')
 }
 
 function scanKubeconfig(d: Dispenser, draft: DraftOptions, block: BlockConfig): void {
@@ -191,7 +214,8 @@ function scanKubeconfig(d: Dispenser, draft: DraftOptions, block: BlockConfig): 
 
 function setSource(d: Dispenser, draft: DraftOptions, source: SourcePlace): void {
   if (draft.hasSource && draft.source.kind === source.kind) {
-    throw d.error(`${d.value()} is given twice`)
+    const property = source.kind === 'manifests' ? 'manifests' : 'kubeconfig'
+    throw d.error(`${property} appears twice`)
   }
   if (draft.hasSource) throw d.error('manifests and kubeconfig exclude each other')
   draft.source = source
@@ -203,9 +227,9 @@ function scanSnapshot(d: Dispenser, block: BlockConfig): SnapshotOptions {
   const [file, interval, ...more] = d.remainingArgs()
   if (file === undefined || more.length > 0) throw d.argError()
   const intervalMs = interval === undefined ? SNAPSHOT_MS_DEFAULT : scanDuration(interval)
-  if (intervalMs === undefined) throw d.error(`snapshot interval is no duration: ${interval}`)
+  if (intervalMs === undefined) throw d.error(`snapshot interval is not a duration: ${interval}`)
   if (intervalMs < SNAPSHOT_MS_MIN || intervalMs > SNAPSHOT_MS_MAX) {
-    throw d.error(`snapshot interval is 1s to 24h, not ${interval}`)
+    throw d.error(`snapshot interval must be from 1s to 24h, got ${interval}`)
   }
   return { path: resolve(block.root, file), intervalMs, position: d.position() }
 }

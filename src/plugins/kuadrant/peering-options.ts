@@ -34,7 +34,7 @@ export function scanPeers(d: Dispenser, draft: PeeringDraft): void {
     const peer = scanPeerAddress(text)
     if (typeof peer === 'string') throw d.error(`peer: ${peer}`)
     const isKnown = peers.some((other) => printHostPort(other) === printHostPort(peer))
-    if (isKnown) throw d.error(`peer ${text} is there twice; leave one`)
+    if (isKnown) throw d.error(`peer ${text} appears twice; remove one`)
     peers.push(peer)
   }
   if (peers.length > PEERS_MAX) throw d.error(`there may be up to ${PEERS_MAX} peers`)
@@ -62,12 +62,12 @@ export function scanKeyPlace(d: Dispenser, block: BlockConfig): KeyPlace {
   const [nameText, file, ...more] = d.remainingArgs()
   const name = nameText === undefined ? undefined : scanName(nameText.replace(/\.?$/, '.'))
   if (name === undefined || file === undefined || more.length > 0) {
-    throw d.error('tsig takes the name of a key and the file that has it')
+    throw d.error('tsig needs the name of a key and the file that contains it')
   }
   return { name, path: resolve(block.root, file), position: d.position() }
 }
 
-/** Reads `remember FILE`. */
+/** Reads `peer-cache FILE`. */
 export function scanPeerCache(d: Dispenser, block: BlockConfig): PeerCacheFile {
   const [file, ...more] = d.remainingArgs()
   if (file === undefined || more.length > 0) throw d.argError()
@@ -80,7 +80,7 @@ export function scanExpiry(d: Dispenser): number {
   if (text === undefined || more.length > 0) throw d.argError()
   const expiryMs = scanDuration(text)
   if (expiryMs === undefined || expiryMs < EXPIRY_MS_MIN || expiryMs > EXPIRY_MS_MAX) {
-    throw d.error(`expire is 1s to 8760h, not ${text}`)
+    throw d.error(`expire must be from 1s to 8760h, got ${text}`)
   }
   return expiryMs
 }

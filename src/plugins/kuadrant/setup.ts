@@ -26,6 +26,7 @@ export const kuadrant: Directive = {
     })
     const options = scanOptions(c.dispenser, c.block, draft)
     isScanned = true
+    for (const { message, position } of options.renamed) c.warn(message, position)
     const conflict = conflictWith(options, group.options)
     if (conflict !== '') throw c.dispenser.error(conflict)
     const threads = new ThreadedZones(c)

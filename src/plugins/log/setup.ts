@@ -44,7 +44,7 @@ function scanRule(c: SetupContext, earlier: Uint8Array[]): LogRule {
   for (const arg of args) warnOfName(c, arg, earlier)
   earlier.push(...names)
   for (const field of unknownFields(format)) {
-    c.warn(`log has no field ${field}: it is printed as it stands`, d.position())
+    c.warn(`log has no field ${field}: it is printed unchanged`, d.position())
   }
   return {
     names: new ZoneSet(names),
@@ -83,7 +83,7 @@ function compileFormat(c: SetupContext, text: string): LineFormat {
   const { octetsMax } = format
   if (octetsMax <= LINE_OCTETS_MAX) return format
   const limits = `lines of up to ${octetsMax} octets, and ${LINE_OCTETS_MAX} are allowed`
-  throw c.dispenser.error(`this format comes to ${limits}: leave fields out`)
+  throw c.dispenser.error(`this format has ${limits}; remove fields`)
 }
 
 /** Replaces the names of whole formats in a format, at any place, by their text. */

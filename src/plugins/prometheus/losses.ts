@@ -16,7 +16,7 @@ export class LossMetrics {
     )
     this.#replies = m.counter(
       'sextant_dns_unsent_replies_total',
-      'Counter of UDP replies that the kernel did not take.',
+      'Counter of UDP replies that the kernel did not accept.',
     )
     this.#connections = m.counter(
       'sextant_dns_cut_connections_total',
@@ -25,7 +25,7 @@ export class LossMetrics {
     )
     this.#lines = m.counter(
       'sextant_log_dropped_lines_total',
-      'Counter of log lines that came faster than they could be written.',
+      'Counter of log lines that were dropped because the output was too slow.',
     )
   }
 

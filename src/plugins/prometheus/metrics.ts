@@ -61,7 +61,7 @@ export class DnsMetrics {
     )
     this.#requestOctets = m.bulkHistogram(
       'coredns_dns_request_size_bytes',
-      'Size of the request in bytes, as it came in.',
+      'Size of the request in bytes, as received.',
       OCTETS_BUCKETS,
     )
     this.#responseOctets = m.bulkHistogram(

@@ -31,7 +31,7 @@ export class CorefileWatch {
 
   start(): void {
     const { intervalMs, log, timers } = this.#options
-    const guarded = guarding(log, 'Looking for changes of the Corefile')
+    const guarded = guarding(log, 'Checking the Corefile for changes')
     this.#stop = timers.every(intervalMs, () => void guarded(() => this.#look()))
   }
 

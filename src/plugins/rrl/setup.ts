@@ -161,13 +161,13 @@ function scanNumber(d: Dispenser, property: string, least: number, most: number)
   const args = d.remainingArgs()
   const number = args.length === 1 && /^\d{1,12}(\.\d{1,6})?$/.test(args[0]!) ? Number(args[0]) : -1
   if (number >= least && number <= most) return number
-  throw d.error(`${property} takes one number from ${least} to ${most}`)
+  throw d.error(`${property} needs one number from ${least} to ${most}`)
 }
 
 function scanWhole(d: Dispenser, property: string, least: number, most: number): number {
   const number = scanNumber(d, property, least, most)
   if (Number.isInteger(number)) return number
-  throw d.error(`${property} takes one whole number from ${least} to ${most}`)
+  throw d.error(`${property} needs one whole number from ${least} to ${most}`)
 }
 
 function scanNetworks(d: Dispenser): Cidr[] {

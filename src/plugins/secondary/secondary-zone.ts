@@ -178,7 +178,7 @@ export class SecondaryZone implements OwnedZone {
 
   #expire(): void {
     const { log, onChange } = this.#options
-    log.error(`zone ${this.zoneText} ${this.serial} expired: no primary could be asked in time`)
+    log.error(`zone ${this.zoneText} ${this.serial} expired: no primary answered in time`)
     this.#held = undefined
     this.answerer = undefined
     this.shared = undefined
@@ -251,8 +251,8 @@ export class SecondaryZone implements OwnedZone {
   #logFault(fault: string): void {
     if (fault === this.#lastFault) return
     this.#lastFault = fault
-    const keeps = this.serial === -1 ? 'nothing to serve yet' : `still serving ${this.serial}`
-    this.#options.log.warning(`zone ${this.zoneText} can't be transferred (${keeps}): ${fault}`)
+    const keeps = this.serial === -1 ? 'no version to serve yet' : `still serving ${this.serial}`
+    this.#options.log.warning(`zone ${this.zoneText} cannot be transferred (${keeps}): ${fault}`)
   }
 
   async #askOne(primary: HostPort): Promise<void> {
@@ -284,7 +284,7 @@ export class SecondaryZone implements OwnedZone {
     if (this.serial !== -1 && serial !== this.serial && !isSerialAfter(serial, this.serial)) {
       // The primary has an older version, so it can't confirm ours. A full transfer from it would
       // not help.
-      throw new TransferFault(`it has an older version, ${serial}`, Rcode.NOERROR)
+      throw new TransferFault(`the primary has an older version, ${serial}`, Rcode.NOERROR)
     }
     if (received.kind === 'current' || serial === this.serial) {
       onTransfer('none')
@@ -317,7 +317,7 @@ export class SecondaryZone implements OwnedZone {
   async #advance({ steps, soa, serial }: Received & { kind: 'steps' }): Promise<void> {
     const { zone, clock } = this.#options
     const held = this.#held!
-    if (!held.isSound) throw new TransferFault('differences can not be taken in any more')
+    if (!held.isSound) throw new TransferFault('differences cannot be applied any more')
     const { image } = held
     const { buffer } = image.handle
     const version = { zone, serial: this.serial, buffer, imageVersion: image.version }

@@ -91,7 +91,7 @@ function setup(c: SetupContext, timers: Timers, random: () => number): void {
 }
 
 function createCounters(metrics: SetupContext['metrics']) {
-  const help = 'Questions to primaries: how the zone came, or that it did not.'
+  const help = 'Queries to primaries, by the kind of transfer or the failure.'
   const transfers = metrics.counter('coredns_secondary_transfers_total', help, ['result'])
   const notifies = metrics.counter('coredns_secondary_notifies_total', 'NOTIFYs of primaries.')
   return { transfers, notifies }
@@ -123,10 +123,10 @@ function scanConfig(
         throw d.error('catalog zones are not supported by this version of Sextant')
       } else throw d.error(`unknown property '${d.value()}'`)
     })
-    if (primaries.length === 0) throw d.error('no primary is given; write `transfer from ADDR...`')
+    if (primaries.length === 0) throw d.error('missing primary; write `transfer from ADDR...`')
     for (const zone of zones) {
       if (configs.some((other) => equalNames(other.zone, zone))) {
-        throw d.error(`the zone ${printName(zone)} is there twice; leave one`)
+        throw d.error(`the zone ${printName(zone)} appears twice; remove one`)
       }
       configs.push({ zone, primaries, source, keyName, position })
     }
@@ -137,7 +137,7 @@ function scanConfig(
 function scanPrimaries(d: Dispenser): HostPort[] {
   const [from, ...addresses] = d.remainingArgs()
   if (from !== 'from' || addresses.length === 0) {
-    throw d.error('transfer takes `from` and the addresses of primaries')
+    throw d.error('transfer needs `from` and the addresses of primaries')
   }
   return addresses.map((text) => scanEndpoint(d, text))
 }

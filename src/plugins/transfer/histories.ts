@@ -60,7 +60,7 @@ export class Histories {
     this.#clock = clock
     this.#covers = covers
     this.#onVersion = onVersion
-    this.#guarded = guarding(log, 'Looking for what changed in a zone')
+    this.#guarded = guarding(log, 'Comparing two versions of a zone')
     versions.subscribe((change) => this.#take(change))
   }
 

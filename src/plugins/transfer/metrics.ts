@@ -12,7 +12,7 @@ export class TransferMetrics {
   constructor(metrics: MetricsRegistry) {
     const name = (rest: string): string => `coredns_transfer_${rest}`
     const labels = ['kind', 'result']
-    const help = 'Zone transfers that went out, whole or not.'
+    const help = 'Outgoing zone transfers, complete or not.'
     this.#transfers = metrics.counter(name('out_total'), help, labels)
     this.#octets = metrics.counter(name('out_octets_total'), 'Octets of zone transfers.', ['kind'])
     this.#refused = metrics.counter(
@@ -20,7 +20,7 @@ export class TransferMetrics {
       'Zone transfers that were refused over TCP.',
     )
     this.#sent = metrics.counter(name('notifies_sent_total'), 'NOTIFY messages sent.')
-    const failed = 'NOTIFYs that nobody took after all tries.'
+    const failed = 'NOTIFY messages without a reply after all attempts.'
     this.#failed = metrics.counter(name('notifies_failed_total'), failed)
   }
 

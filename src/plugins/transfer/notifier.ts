@@ -210,7 +210,7 @@ export class Notifier {
   #end(key: string, job: Job, fault: string): void {
     this.#active.delete(key)
     if (fault !== '') this.#noteFailure(key, job, fault)
-    else if (this.#failing.delete(key)) this.#parts.log.info(`${describe(job)} got a reply again`)
+    else if (this.#failing.delete(key)) this.#parts.log.info(`${describe(job)} is answered again`)
     if (job.isStale && !this.#isClosed) this.notify(job.version, job)
     this.#startWaiting()
   }

@@ -81,7 +81,7 @@ function printTransfer(transfer: FinishedTransfer): string {
   const { kind, zone, serial, records, messages, octets, isWhole, fault } = transfer
   const peer = printAddress(transfer.peerAddress, transfer.peerFamily)
   const size = `${records} records, ${messages} messages, ${octets} octets`
-  const cause = fault === '' ? 'the peer left or was too slow' : fault
+  const cause = fault === '' ? 'the peer disconnected or was too slow' : fault
   const end = isWhole ? '' : `, not finished: ${cause}`
   return `${kind} of ${printName(zone)} ${serial} to ${peer}: ${size}${end}`
 }
@@ -102,7 +102,8 @@ function scanRule(
     else if (d.value() === 'key') keyName = scanKeyName(d)
     else throw d.error(`unknown property '${d.value()}'`)
   })
-  if (networks.length === 0) throw d.error("'to' is required; write who may transfer: `to ADDR...`")
+  if (networks.length === 0)
+    throw d.error("'to' is required; name the hosts that may transfer: `to ADDR...`")
   const rule = { zones, addresses: new AddressSet(networks), keyName, targets, source }
   const fault = (message: string): InputError => new InputError(position, message)
   return { rule, fault }

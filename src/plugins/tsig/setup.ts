@@ -83,7 +83,7 @@ function loadKeys(config: TsigConfig, warn: (warning: InputError) => void): KeyC
   const add = (key: KeyConfig, position: Position): void => {
     const name = nameKey(key.name)
     if (keys.has(name)) {
-      const message = `the key ${printName(key.name)} is there twice; leave one`
+      const message = `the key ${printName(key.name)} appears twice; remove one`
       throw new InputError(position, message)
     }
     keys.set(name, key)
@@ -92,7 +92,7 @@ function loadKeys(config: TsigConfig, warn: (warning: InputError) => void): KeyC
   for (const { path, position } of config.files) {
     for (const key of readKeyFile(path, position)) add(key, position)
     if ((statSync(path).mode & READABLE_BY_OTHERS) === 0) continue
-    const message = `everybody on this machine can read the secrets in ${path}; chmod o-r it`
+    const message = `any user of this machine can read the secrets in ${path}; chmod o-r it`
     warn(new InputError(position, message))
   }
   return [...keys.values()]
@@ -122,7 +122,7 @@ function scanProperty(c: SetupContext, config: TsigConfig): void {
   if (property === 'secret') {
     config.keys.push({ key: scanSecret(d, args), position })
   } else if (property === 'secrets') {
-    if (args.length !== 1) throw d.error('secrets takes the path of one file of keys')
+    if (args.length !== 1) throw d.error('secrets needs the path of one file of keys')
     config.files.push({ path: resolve(c.block.root, args[0]!), position })
   } else if (property === 'require') {
     config.qtypes = scanRequired(d, args, 'query type', scanType)
@@ -137,14 +137,14 @@ function scanProperty(c: SetupContext, config: TsigConfig): void {
 function scanSecret(d: Dispenser, args: readonly string[]): KeyConfig {
   const [nameText, secretText, algorithmText] = args
   if (nameText === undefined || secretText === undefined || args.length > 3) {
-    throw d.error('secret takes NAME KEY, and an algorithm if it is not hmac-sha256')
+    throw d.error('secret needs NAME KEY, and an algorithm if it is not hmac-sha256')
   }
   const name = scanName(nameText)
-  if (name === undefined) throw d.error('the name of the secret is no domain name')
+  if (name === undefined) throw d.error('the name of the secret is not a domain name')
   const secret = scanBase64(secretText)
   if (secret === undefined || secret.length === 0) throw d.error('the secret is not base64')
   const algorithm = algorithmText === undefined ? HMAC_SHA256 : scanAlgorithm(algorithmText)
-  if (algorithm === undefined) throw d.error(`the algorithm is none of ${ALGORITHM_NAMES}`)
+  if (algorithm === undefined) throw d.error(`the algorithm must be one of ${ALGORITHM_NAMES}`)
   return { name, algorithm: algorithm.text, secret }
 }
 

@@ -134,7 +134,7 @@ function matchTerm(operator: Lexeme, left: ViewTerm, right: ViewTerm): ViewTerm 
 function compilePattern(operator: Lexeme, source: string): RegExp {
   const flags = /^\(\?([ims]+)\)/.exec(source)
   if (repeatsRepetition(source)) {
-    const cure = 'write it without a repetition inside of one'
+    const cure = 'write it without nested repetitions'
     throw new ExpressionError(operator.column, `pattern may take exponential time: ${cure}`)
   }
   try {

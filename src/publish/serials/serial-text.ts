@@ -29,7 +29,7 @@ export const SERIALS: StateKind<readonly SerialEntry[]> = {
   gapMs: 10_000,
   isLarge: false,
   contents: 'serials',
-  loss: 'serials start at the time',
+  loss: 'serials start at the current time',
   scan,
 }
 

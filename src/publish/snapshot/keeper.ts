@@ -61,7 +61,7 @@ export class SnapshotKeeper {
   /** Why the last write failed, for the ready page; '' = it succeeded. */
   note(): string {
     const { fault } = this.#schedule
-    return fault === '' ? '' : `snapshot ${this.#options.path} can't be written: ${fault}`
+    return fault === '' ? '' : `snapshot ${this.#options.path} cannot be written: ${fault}`
   }
 
   /** Notes that new content was published. */

@@ -30,7 +30,7 @@ export function loadSnapshot(
   const read = readSnapshot(path)
   if (read === undefined || read.kind === 'refused') return read
   const facts = scanFacts(read.facts)
-  if (facts === undefined) return refuse('it is damaged: what it says of its zones is no sense')
+  if (facts === undefined) return refuse('it is damaged: its list of zones is invalid')
   if (facts.options !== options) return refuse('it was made with other options')
   const codeCounts = facts.policies.map((codes) => codes.length)
   const used = new Set<number>()
@@ -40,7 +40,7 @@ export function loadSnapshot(
   })
   if ('kind' in restored) return restored
   const image = new ZoneImage({}, restored)
-  if (!holdsZones(image, facts)) return refuse('it is damaged: its zones are not those it names')
+  if (!holdsZones(image, facts)) return refuse('it is damaged: its zones differ from its list')
   // Codes that no record uses any more would permanently make the scope of answers too fine.
   const policies = facts.policies.map((codes, number) => (used.has(number) ? codes : []))
   return { kind: 'loaded', image, facts: { ...facts, policies } }

@@ -173,7 +173,7 @@ export class DataPlane implements DataThreads {
     try {
       this.#listeners.get(plan.address)?.grow(this.#socketsOf(plan))
     } catch (error) {
-      this.#parts.log.error(`Fewer UDP sockets than asked for: ${error}`)
+      this.#parts.log.error(`Fewer UDP sockets than requested: ${error}`)
     }
   }
 

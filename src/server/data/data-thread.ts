@@ -327,7 +327,9 @@ export class DataThread {
     return {
       onRefused: (errno) => {
         const reason = getSystemErrorName(-errno)
-        log.warning(`${address}: replies go one by one, the system refuses groups (${reason})`)
+        log.warning(
+          `${address}: replies are sent one by one, because the system refuses groups (${reason})`,
+        )
       },
     }
   }

@@ -107,7 +107,7 @@ export class ThreadHandle {
     if (this.#death !== undefined) return
     const reason = this.#watchdog.check(this.#waker.looks, () => processorMs(this.#taskFile))
     if (reason === '') return
-    this.#fault = new Error(`it hung, and was ended: ${reason}`)
+    this.#fault = new Error(`it hung and was terminated: ${reason}`)
     void this.#worker.terminate()
   }
 

@@ -151,7 +151,7 @@ export class ClusterStore {
   /** Returns the error unless it is known. The last good version of the record is kept. */
   #refuse(key: string, { path, message }: FieldProblem): InputError | undefined {
     const isHeld = (this.#pending.get(key) ?? this.#served.get(key)?.packed) !== undefined
-    const kept = isHeld ? ', its last good version is served' : ''
+    const kept = isHeld ? ', its last valid version is served' : ''
     const at = path.length === 0 ? '' : `${printPath(path)}: `
     const error = new InputError(undefined, `${key} is refused${kept}: ${at}${message}`)
     if (this.#refused.get(key)?.message === error.message) return undefined

@@ -147,7 +147,7 @@ export class KubernetesSource implements FollowedSource {
     if (this.#isSynced) this.#store.logIgnored(this.#options.log)
     const changes = this.#store.settle()
     if (!this.#isSynced) return
-    const guarded = guarding(this.#options.log, 'Taking in changed records')
+    const guarded = guarding(this.#options.log, 'Applying changed records')
     if (changes.length > 0) {
       for (const listener of this.#listeners) void guarded(() => listener(changes))
     }
@@ -173,7 +173,7 @@ export class KubernetesSource implements FollowedSource {
     const { log } = this.#options
     for (const refusal of refusals.slice(0, LOGGED_MAX)) log.warning(refusal.print())
     const more = refusals.length - LOGGED_MAX
-    if (more > 0) log.warning(`and ${more} more records that are refused`)
+    if (more > 0) log.warning(`and ${more} more refused records`)
   }
 }
 

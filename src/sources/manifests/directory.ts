@@ -42,7 +42,7 @@ export interface Listing {
  * with a dot are skipped. A symbolic link to a file counts if its target is under `root`. So
  * ConfigMap volumes work (`a.yaml` -> `..data/a.yaml`, `..data` -> `..2026_1`), and no file outside
  * is ever read. Links to directories are not followed. Throws the file system's error if `root`
- * itself can't be listed.
+ * itself cannot be listed.
  */
 export async function listManifests(root: string, pause: () => Promise<void>): Promise<Listing> {
   const files: ManifestStamp[] = []
@@ -131,7 +131,7 @@ export function stampManifest(
   try {
     const real = realpathSync.native(path)
     if (!real.startsWith(base + sep)) {
-      warnings.push(`${path}: not read, it leads out of the directory to ${real}`)
+      warnings.push(`${path}: not read, its target ${real} is outside of the directory`)
       return undefined
     }
     stats = statSync(real)

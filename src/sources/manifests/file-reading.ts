@@ -244,7 +244,7 @@ export class FileReading {
   #decode(octets: Buffer, firstLine: number): string | undefined {
     if (isUtf8(octets)) return octets.toString('utf8')
     const line = firstLine + countLinesBeforeFault(octets)
-    this.#refuseFile(line, 'octets that are no UTF-8; save the file as UTF-8')
+    this.#refuseFile(line, 'octets that are not UTF-8; save the file as UTF-8')
     return undefined
   }
 
@@ -341,11 +341,11 @@ export class FileReading {
     }
     const packed = this.#findPrevious(key)?.packed
     if (++this.#refusedCount > FAULTS_MAX) {
-      const message = `${FAULTS_MAX} records of this file are refused: further ones are not named`
+      const message = `${FAULTS_MAX} records of this file are refused; further ones are not listed`
       this.#excess ??= manifestError(this.#path, line, message)
       return new HeldRecord(key, packed, this.#path, this.#excess)
     }
-    const kept = packed === undefined ? '' : ', its last good version is served'
+    const kept = packed === undefined ? '' : ', its last valid version is served'
     const message = `${key} is refused${kept}: ${problem.message}`
     return new HeldRecord(
       key,
@@ -365,7 +365,7 @@ export class FileReading {
 
   #reportFile(line: number, message: string): void {
     if (++this.#faultCount > FAULTS_MAX) return
-    const kept = this.#options.previous === undefined ? '' : '; the file is served as it was before'
+    const kept = this.#options.previous === undefined ? '' : '; its last valid content is served'
     this.#errors.push(manifestError(this.#path, line, `${message}${kept}`))
   }
 

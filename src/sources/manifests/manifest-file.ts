@@ -49,7 +49,7 @@ export interface ManifestFile {
 
 /** Error for a directory that can't be read. */
 export function directoryError(directory: string, cause: Error): InputError {
-  const message = `${directory}: can't be listed: ${cause.message}`
+  const message = `${directory}: cannot be listed: ${cause.message}`
   return new InputError(undefined, message, cause)
 }
 

@@ -89,7 +89,7 @@ export class ManifestSource implements FollowedSource, ProbeSource {
 
   constructor(options: ManifestSourceOptions) {
     this.#options = options
-    this.#guarded = guarding(options.log, `Looking for changes in ${options.directory}`)
+    this.#guarded = guarding(options.log, `Checking for changes in ${options.directory}`)
     this.#watch = new DirectoryWatch(options.clock, options.timers, {
       onDisturbance: (disturbance) => this.#lookSoon(disturbance),
       onFailure: (reason) => this.#warnOnce(reason),
@@ -171,7 +171,7 @@ export class ManifestSource implements FollowedSource, ProbeSource {
     return this.#synced
   }
 
-  /** Reads everything once. Throws InputError if the directory can't be listed. */
+  /** Reads everything once. Throws InputError if the directory cannot be listed. */
   async load(): Promise<void> {
     const { directory, log, clock } = this.#options
     const startMs = clock.monotonic()
@@ -462,7 +462,7 @@ export class ManifestSource implements FollowedSource, ProbeSource {
     for (const text of texts) log.error(text)
     if (more > 0) log.error(`and ${more} more problems`)
     const hasProblems = faults.count > 0 || ofDirectory !== ''
-    if (this.#hadProblems && !hasProblems) log.info('all manifests are good again')
+    if (this.#hadProblems && !hasProblems) log.info('all manifests are valid again')
     this.#hadProblems = hasProblems
   }
 
@@ -480,7 +480,7 @@ export class ManifestSource implements FollowedSource, ProbeSource {
  */
 function unforeseen(path: string, error: unknown): InputError {
   const reason = error instanceof Error ? error.message : String(error)
-  const message = `this file can't be read, which is a fault of the server: ${reason}`
+  const message = `this file cannot be read because of a fault of the server: ${reason}`
   return new InputError({ file: path, line: 1 }, message, error)
 }
 

@@ -265,7 +265,7 @@ export class ManifestStore {
       else if (second === undefined || this.#isBefore(held, second)) second = held
     }
     const place = second === undefined ? 1 : this.#lineOf(second)
-    const message = `DNSRecord ${key} is in ${first?.file} as well: that one is served`
+    const message = `DNSRecord ${key} is also in ${first?.file}; that one is served`
     return manifestError(second?.file ?? '', place, message)
   }
 

@@ -32,7 +32,7 @@ export interface ReadOptions extends ReadingOptions {
 /**
  * Reads one manifest file. Documents identical to those of `previous` are reused without parsing.
  * If the file itself is invalid, the result has the errors and the documents of `previous`. Throws
- * InputError if the file can't be read.
+ * InputError if the file cannot be read.
  */
 export async function readManifestFile(path: string, options: ReadOptions): Promise<ManifestFile> {
   // The buffer is taken out of `kept`, because files of other directories may be read while this
@@ -133,7 +133,7 @@ async function readOctets(path: string, spare: Buffer, { pause }: ReadOptions): 
     return buffer.subarray(0, length)
   } catch (error) {
     if (!(error instanceof Error) || !('code' in error) || !('syscall' in error)) throw error
-    throw manifestError(path, 1, `can't be read: ${error.message}`)
+    throw manifestError(path, 1, `cannot be read: ${error.message}`)
   } finally {
     if (descriptor !== -1) closeSync(descriptor)
   }

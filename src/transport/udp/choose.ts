@@ -25,7 +25,7 @@ export function chooseUdp(forced: string | undefined, load: () => unknown = load
     default:
       throw new InputError(
         undefined,
-        `SEXTANT_UDP is "${forced}": leave it out, or set it to batch or dgram`,
+        `SEXTANT_UDP is "${forced}"; unset it, or set it to batch or dgram`,
       )
   }
   try {
@@ -63,7 +63,7 @@ export function chooseGrouping(
     default:
       throw new InputError(
         undefined,
-        `SEXTANT_GSO is "${forced}": leave it out, or set it to on or off`,
+        `SEXTANT_GSO is "${forced}"; unset it, or set it to on or off`,
       )
   }
   const groups = cuts()

@@ -91,7 +91,7 @@ export class StepsPlan {
     const at = draft.rdata.findIndex((rdata) => Buffer.compare(rdata, record.rdata) === 0)
     if (at === -1) {
       const what = `${printName(record.owner)} ${printType(record.type)}`
-      throw new TransferFault(`a difference takes away what is not there: ${what}`)
+      throw new TransferFault(`a difference removes a missing record: ${what}`)
     }
     draft.rdata.splice(at, 1)
   }
@@ -162,7 +162,7 @@ function checkIterations({ owner, type, rdata }: Draft): void {
 
 function unservable(owner: Uint8Array, type: number): TransferFault {
   const what = `${printName(owner)} ${printType(type)}`
-  return new TransferFault(`the differences lead to what can't be served: ${what}`)
+  return new TransferFault(`the differences lead to an invalid zone: ${what}`)
 }
 
 /** True if `error` means that the image has no more room. */

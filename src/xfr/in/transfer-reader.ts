@@ -141,15 +141,15 @@ export class TransferReader {
 
   #checkMessage(message: Message): void {
     const { id, flags, opcode, rcode, question } = message
-    if (id !== this.#question.id) throw new TransferFault('a reply to another question came')
+    if (id !== this.#question.id) throw new TransferFault('the reply is for another question')
     if ((flags & HeaderFlag.QR) === 0 || opcode !== Opcode.QUERY) {
-      throw new TransferFault('what came is no reply')
+      throw new TransferFault('the message is not a reply')
     }
-    if (rcode !== 0) throw new TransferFault(`the primary answers ${printRcode(rcode)}`, rcode)
-    if ((flags & HeaderFlag.TC) !== 0) throw new TransferFault('a message is cut short')
+    if (rcode !== 0) throw new TransferFault(`the primary answered ${printRcode(rcode)}`, rcode)
+    if ((flags & HeaderFlag.TC) !== 0) throw new TransferFault('a message is truncated')
     const isOurs = question === undefined || equalNames(question.name, this.#question.zone)
     if (!isOurs) throw new TransferFault('the reply is about another zone')
-    if (message.answer.length === 0) throw new TransferFault('a message holds no records')
+    if (message.answer.length === 0) throw new TransferFault('a message has no records')
   }
 
   #take(record: ResourceRecord): void {
@@ -159,8 +159,9 @@ export class TransferReader {
     this.#octets += record.owner.length + record.rdata.length
     const { seenRecordsMax, seenOctetsMax } = this.#filter
     if (this.#count > seenRecordsMax)
-      throw new TransferFault(`it has over ${seenRecordsMax} records`)
-    if (this.#octets > seenOctetsMax) throw new TransferFault(`it has over ${seenOctetsMax} octets`)
+      throw new TransferFault(`the transfer has more than ${seenRecordsMax} records`)
+    if (this.#octets > seenOctetsMax)
+      throw new TransferFault(`the transfer has more than ${seenOctetsMax} octets`)
     if (this.#soa === undefined) {
       if (!isSoa) throw new TransferFault('the first record is not the SOA')
       this.#soa = record
@@ -184,7 +185,8 @@ export class TransferReader {
   }
 
   #endWhole(records: ZoneRecords, soa: ResourceRecord): void {
-    if (soaSerial(soa) !== this.#serial) throw new TransferFault('it ends with another SOA')
+    if (soaSerial(soa) !== this.#serial)
+      throw new TransferFault('the transfer ends with another SOA')
     this.#received = { kind: 'whole', records, serial: this.#serial }
   }
 
@@ -193,7 +195,7 @@ export class TransferReader {
     const isKept = isSoa || this.#filter.keeps(record)
     if (isKept) this.#stepOctets += record.owner.length + record.rdata.length
     if (this.#count > this.#filter.stepRecordsMax || this.#stepOctets > STEP_OCTETS_MAX) {
-      throw new TransferFault('the differences are too many')
+      throw new TransferFault('too many differences')
     }
     if (!isKept) return
     if (!isSoa) {
@@ -208,7 +210,7 @@ export class TransferReader {
       return
     }
     const reached = step?.toSerial ?? this.#question.serial
-    if (serial !== reached) throw new TransferFault('the differences do not follow each other')
+    if (serial !== reached) throw new TransferFault('the differences are not consecutive')
     this.#isAdding = false
     if (step !== undefined && serial === this.#serial) {
       this.#received = { kind: 'steps', steps: this.#steps, serial, soa: this.#soa! }
@@ -221,7 +223,7 @@ export class TransferReader {
     const { zone } = this.#question
     if (rrclass !== RRClass.IN) throw new TransferFault('a record is not of class IN')
     const isMeta = type === 0 || (type >= 128 && type <= 255)
-    if (isMeta) throw new TransferFault(`type ${printType(type)} is none of a zone`)
+    if (isMeta) throw new TransferFault(`type ${printType(type)} is not allowed in a zone`)
     if (!isSubdomain(owner, zone)) {
       throw new TransferFault(`${printName(owner)} is outside of the zone`)
     }
@@ -236,10 +238,10 @@ export class TransferReader {
     const { recordsMax, octetsMax } = this.#filter
     // The zone's SOA counts as one more.
     if (records.recordCount > recordsMax) {
-      throw new TransferFault(`its zone has over ${recordsMax} records`)
+      throw new TransferFault(`the zone has more than ${recordsMax} records`)
     }
     if (records.octetCount + owner.length + rdata.length > octetsMax) {
-      throw new TransferFault(`its zone has over ${octetsMax} octets`)
+      throw new TransferFault(`the zone has more than ${octetsMax} octets`)
     }
     const scanned = this.#scanned
     scanned.owner.set(lowerName(owner))
@@ -256,7 +258,7 @@ export class TransferReader {
     throw new TransferFault(
       crowded
         ? `${printName(scanned.owner)} has more than ${OWNER_RECORDS_MAX} records`
-        : 'the zone is over two gigabytes',
+        : 'the zone is larger than two gigabytes',
     )
   }
 }

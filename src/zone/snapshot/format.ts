@@ -21,7 +21,7 @@ const FACTS_OCTETS_MAX = 64 * 1024 * 1024
 
 const MAGIC = 'sextant snapshot '
 /** Reason why a file that is not a snapshot is rejected. */
-export const FOREIGN = 'it is no snapshot'
+export const FOREIGN = 'it is not a snapshot'
 
 /** Sizes of the parts of a file. */
 export interface Preamble {
@@ -41,7 +41,8 @@ export function scanPreamble(octets: Uint8Array): Preamble | string {
   // A prefix of our own first line is a torn snapshot, not a foreign file.
   if (!text.startsWith(MAGIC) && !MAGIC.startsWith(text)) return FOREIGN
   const [version = ''] = text.slice(MAGIC.length).split(' ', 1)
-  if (octets.length < PREAMBLE_OCTETS) return `it is torn: it ends after ${octets.length} octets`
+  if (octets.length < PREAMBLE_OCTETS)
+    return `it is incomplete: it ends after ${octets.length} octets`
   if (version !== VERSION) return `its version is ${JSON.stringify(version)}, not ${VERSION}`
   const match = /^ (\d{1,10}) (\d{1,10}) *\n$/.exec(text.slice(MAGIC.length + VERSION.length))
   const factsOctets = Number(match?.[1])

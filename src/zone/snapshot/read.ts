@@ -57,19 +57,19 @@ export function restoreSnapshot(
   checkSteering: SteeringCheck,
 ): WrittenArena | RefusedSnapshot {
   const restored = restoreArena(arena, checkSteering)
-  return restored ?? refuse('it holds no zone image of this machine')
+  return restored ?? refuse('it has no zone image of this kind of machine')
 }
 
 function readOpened(file: number): ReadSnapshot | RefusedSnapshot {
   const stats = fstatSync(file)
-  if (!stats.isFile()) return refuse('it is no file')
+  if (!stats.isFile()) return refuse('it is not a regular file')
   const hash = createHash(CHECKSUM)
   const preamble = Buffer.alloc(Math.min(PREAMBLE_OCTETS, stats.size))
   readAll(file, preamble, hash)
   const sizes = scanPreamble(preamble)
   if (typeof sizes === 'string') return refuse(sizes)
   const octets = fileOctets(sizes)
-  if (stats.size !== octets) return refuse(`it is torn: ${stats.size} of ${octets} octets`)
+  if (stats.size !== octets) return refuse(`it is incomplete: ${stats.size} of ${octets} octets`)
   const facts = Buffer.alloc(sizes.factsOctets)
   readAll(file, facts, hash)
   const arena = Arena.restore(sizes.arenaOctets, (target) => readAll(file, target, hash))

@@ -39,7 +39,7 @@ function reasonToKeep(path: string): string {
   const stats = lstatSync(path, { throwIfNoEntry: false })
   if (stats === undefined) return ''
   if (stats.isSymbolicLink()) return 'it is a symbolic link'
-  if (!stats.isFile()) return 'it is no file'
+  if (!stats.isFile()) return 'it is not a regular file'
   const preamble = Buffer.alloc(PREAMBLE_OCTETS)
   const file = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
   try {

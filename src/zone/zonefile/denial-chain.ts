@@ -167,6 +167,6 @@ export class DenialChain {
       iterations > NSEC3_ITERATIONS_SAFE
         ? 'resolvers do not validate its negative answers'
         : 'each costs processor time and protects nothing'
-    return `NSEC3 with ${iterations} iterations, and should have 0 (RFC 9276): ${effect}`
+    return `NSEC3 with ${iterations} iterations; it should have 0 (RFC 9276): ${effect}`
   }
 }

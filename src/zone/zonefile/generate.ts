@@ -19,7 +19,7 @@ export interface GenerateRange {
 export function scanRange(text: string, template: string): GenerateRange | string {
   const found = /^(\d{1,10})-(\d{1,10})(?:\/(\d{1,10}))?$/.exec(text)
   if (found === null) {
-    return `${JSON.stringify(text.slice(0, 40))} is no range; write START-STOP or START-STOP/STEP`
+    return `${JSON.stringify(text.slice(0, 40))} is not a range; write START-STOP or START-STOP/STEP`
   }
   const start = Number(found[1])
   const stop = Number(found[2])
@@ -31,7 +31,8 @@ export function scanRange(text: string, template: string): GenerateRange | strin
   if ((stop - start) / step + 1 > GENERATE_STEPS_MAX) {
     return `more than ${GENERATE_STEPS_MAX} steps; split the range`
   }
-  if (template.length > TEMPLATE_MAX) return `the record is over ${TEMPLATE_MAX} octets; shorten it`
+  if (template.length > TEMPLATE_MAX)
+    return `the record has more than ${TEMPLATE_MAX} octets; shorten it`
   return { start, stop, step, template }
 }
 

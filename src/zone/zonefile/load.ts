@@ -93,7 +93,7 @@ export function haveChanged(files: readonly FileStamp[]): boolean {
 }
 
 function tooLarge(file: string): InputError {
-  return new InputError({ file, line: 1 }, 'the zone is over two gigabytes; split it')
+  return new InputError({ file, line: 1 }, 'the zone is larger than two gigabytes; split it')
 }
 
 function tooMany({ owner, file, line }: ScannedRecord): InputError {

@@ -240,7 +240,7 @@ export class ZoneScanner {
         ? -1
         : scanNameOctets(lexer.input, start, end, frame.origin, record.owner)
     if (octets < 0) {
-      const message = `${quote(frame, field)} is no domain name; labels have 1 to 63 octets, names up to 255`
+      const message = `${quote(frame, field)} is not a domain name; labels have 1 to 63 octets, names up to 255`
       throw new Fault(message, lexer.line)
     }
     lowerOctets(record.owner, octets)
@@ -404,7 +404,7 @@ function readTtl(frame: Frame, field: number): number {
   const { lexer } = frame
   const ttl = scanTtl(lexer.input, lexer.start[field]!, lexer.end[field]!)
   if (ttl !== -1) return ttl
-  const message = `${quote(frame, field)} is no TTL; write seconds up to 2147483647, or 1h30m`
+  const message = `${quote(frame, field)} is not a TTL; write seconds up to 2147483647, or 1h30m`
   throw new Fault(message, lexer.line)
 }
 
@@ -424,7 +424,7 @@ function readType(frame: Frame, field: number): number {
   if (type !== -1 && isDataType(type)) return type
   const message =
     type === -1
-      ? `${quote(frame, field)} is no record type; write its mnemonic, or TYPE and its number`
+      ? `${quote(frame, field)} is not a record type; write its mnemonic, or TYPE and its number`
       : `${quote(frame, field)} is a type of queries, not of records; remove it`
   throw new Fault(message, lexer.line)
 }
@@ -440,7 +440,7 @@ function nameOf(frame: Frame, field: number): Uint8Array {
     name,
   )
   if (octets >= 0) return name.slice(0, octets)
-  throw new Fault(`${quote(frame, field)} is no domain name`, lexer.line)
+  throw new Fault(`${quote(frame, field)} is not a domain name`, lexer.line)
 }
 
 function usage(frame: Frame, form: string): Fault {

@@ -20,25 +20,25 @@ const TABLE: readonly { name: string; given: YamlValue; want: readonly string[] 
   {
     name: 'a field of another spelling',
     given: record({ recordTtl: 1 }),
-    want: ['spec.endpoints.0.recordTtl: "recordTtl" is no field of an endpoint: it is ignored'],
+    want: ['spec.endpoints.0.recordTtl: "recordTtl" is not a field of an endpoint and is ignored'],
   },
   {
     name: "another provider's property",
     given: properties(['aws/weight', '1']),
     want: [
-      'spec.endpoints.0.providerSpecific.0: property "aws/weight" is none of weight, geo-code, default: it is ignored',
+      'spec.endpoints.0.providerSpecific.0: property "aws/weight" is unknown and is ignored; the known ones are weight, geo-code, default',
     ],
   },
   {
     name: 'two weights',
     given: properties(['weight', 1], ['weight', 2]),
-    want: ['spec.endpoints.0.providerSpecific.1: a second weight: the first is ignored'],
+    want: ['spec.endpoints.0.providerSpecific.1: a second weight replaces the first'],
   },
   {
     name: 'a default that is neither',
     given: properties(['default', 'yes'], ['default', false]),
     want: [
-      'spec.endpoints.0.providerSpecific.0: property default is true or false: "yes" is ignored',
+      'spec.endpoints.0.providerSpecific.0: property default must be true or false: "yes" is ignored',
     ],
   },
   { name: 'what is no record', given: [null, 'x'], want: [] },

@@ -41,13 +41,13 @@ const REFUSED: readonly { name: string; given: YamlValue; want: RegExp; path: st
   {
     name: 'an unknown type',
     given: resource({ recordType: 'DNAME' }),
-    want: /recordType "DNAME" is none of A/,
+    want: /recordType "DNAME" must be one of A/,
     path: 'spec.endpoints.0.recordType',
   },
   {
     name: 'no type',
     given: resource({ recordType: null }),
-    want: /recordType "" is none of/,
+    want: /recordType "" must be one of/,
     path: 'spec.endpoints.0.recordType',
   },
   {
@@ -65,7 +65,7 @@ const REFUSED: readonly { name: string; given: YamlValue; want: RegExp; path: st
   {
     name: 'an address as CNAME',
     given: resource({ recordType: 'CNAME' }),
-    want: /is an address where a name is needed/,
+    want: /is an address; a name is needed/,
     path: 'spec.endpoints.0.targets.0',
   },
   {
@@ -77,7 +77,7 @@ const REFUSED: readonly { name: string; given: YamlValue; want: RegExp; path: st
   {
     name: 'two CNAME targets',
     given: resource({ recordType: 'CNAME', targets: ['a.example', 'b.example'] }),
-    want: /a CNAME has one/,
+    want: /a CNAME must have one/,
     path: 'spec.endpoints.0.targets',
   },
   {
@@ -111,7 +111,7 @@ const REFUSED: readonly { name: string; given: YamlValue; want: RegExp; path: st
       { rootHost: 'a.kdrnt' },
       { labels: { 'kuadrant.io/coredns-zone-name': 'kdrnt' } },
     ),
-    want: /has more strings than a record can hold/,
+    want: /has more strings than a record can contain/,
     path: 'spec.endpoints.0.targets',
   },
   {
@@ -231,7 +231,7 @@ const REFUSED: readonly { name: string; given: YamlValue; want: RegExp; path: st
   {
     name: 'a zone label that the root host is not in',
     given: resource({}, {}, { labels: { 'kuadrant.io/coredns-zone-name': 'other.example' } }),
-    want: /names zone other\.example, which rootHost is not in/,
+    want: /names zone other\.example, but rootHost is not in that zone/,
     path: 'metadata.labels.kuadrant.io/coredns-zone-name',
   },
   {

@@ -32,8 +32,8 @@ t.test('which addresses are probed', (t) => {
     { name: 'mapped, in hexadecimal', given: '::ffff:a9fe:a9fe', want: /metadata/ },
     { name: 'translated', given: '64:ff9b::7f00:1', want: /loopback/ },
     { name: 'mapped public', given: '::ffff:192.0.2.1', want: /^$/ },
-    { name: 'no address', given: 'example.org', want: /no IP address/ },
-    { name: 'a zone identifier', given: 'fe80::1%eth0', want: /no IP address/ },
+    { name: 'no address', given: 'example.org', want: /not an IP address/ },
+    { name: 'a zone identifier', given: 'fe80::1%eth0', want: /not an IP address/ },
     { name: 'what is allowed', given: '127.0.0.1', allowed: '127.0.0.0/8', want: /^$/ },
     { name: 'and mapped', given: '::ffff:127.0.0.1', allowed: '127.0.0.0/8', want: /^$/ },
     {

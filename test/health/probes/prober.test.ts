@@ -248,8 +248,8 @@ t.test('headers of a Secret', async (t) => {
     t.match(outcome, { kind: 'skipped', reason: /^Secret token with headers has a name or value/ })
     t.notMatch(JSON.stringify(outcome), /secret/)
   }
-  t.match(await withHeaders(undefined), { kind: 'skipped', reason: /can't be read$/ })
-  t.match(await ask(given), { kind: 'skipped', reason: /can't be read here$/ })
+  t.match(await withHeaders(undefined), { kind: 'skipped', reason: /cannot be read$/ })
+  t.match(await ask(given), { kind: 'skipped', reason: /cannot be read here$/ })
   t.equal(seen.length, 1, 'nothing is asked without them')
 })
 
@@ -271,7 +271,7 @@ t.test('a host name is healthy where any address is', async (t) => {
     kind: 'skipped',
     reason: /metadata/,
   })
-  t.match(await ask(given), { kind: 'unhealthy', reason: 'its name has no address' })
+  t.match(await ask(given), { kind: 'unhealthy', reason: 'its host name has no address' })
   const failing = async (): Promise<Resolution> => ({ kind: 'failed', reason: 'nobody knows' })
   t.match(await ask(given, { resolve: failing }), { kind: 'skipped', reason: 'nobody knows' })
 })

@@ -203,7 +203,7 @@ const CASES: readonly Case[] = [
     want: [`foo CNAME v2.example.net of ${O1}`],
   },
   {
-    name: 'a CNAME to a name of the host that is not there is refused',
+    name: 'a CNAME to a name of the host that does not exist is refused',
     before: [[O1, 'x CNAME lb.example.net']],
     write: [O2, 'foo CNAME bar.example.com'],
     want: [`x CNAME lb.example.net of ${O1}`],

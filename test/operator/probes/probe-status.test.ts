@@ -23,7 +23,7 @@ t.test('what a probe asks for', (t) => {
     recordKey: 'team/app',
     probe: { id: 'team/p', address: '192.0.2.1', hostname: 'app.example.org', check: { port: 80 } },
   })
-  t.match(scanProbe(object({ ...spec, interval: 'x' })), /interval is a duration/)
+  t.match(scanProbe(object({ ...spec, interval: 'x' })), /interval must be a duration/)
   t.match(scanProbe(object({})), /spec\.address is required/)
   t.match(scanProbe(object({ ...spec, hostname: 'a\r\nX: y' })), /hostname .* is not a domain name/)
   const metadata = { name: 'p', namespace: 'team', labels: LABELS, deletionTimestamp: 'now' }

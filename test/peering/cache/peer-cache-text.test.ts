@@ -56,7 +56,7 @@ function print(peers: readonly CachedPeer[], clock: FakeClock): string[] {
   return [...printPeerCache(peers, parts)].join('').split('\n').slice(0, -1)
 }
 
-t.test('what peers told is read as it was, by a process with other clocks', async (t) => {
+t.test('endpoints of peers is read as it was, by a process with other clocks', async (t) => {
   const peers = fc.record({
     zone: told,
     asked: told,
@@ -124,7 +124,7 @@ const KEPT: CachedPeer = {
 t.test('the file of another site is refused, and may be replaced', async (t) => {
   const clock = new FakeClock()
   const found = cachedPeers('east', clock).scan(print([KEPT], clock))
-  t.match(found, { kind: 'refused', reason: 'it is that of site "west"', isForeign: false })
+  t.match(found, { kind: 'refused', reason: 'it belongs to site "west"', isForeign: false })
 })
 
 t.test('a line that is none of such a file', async (t) => {

@@ -172,7 +172,7 @@ t.test('of one set identifier with different content the first site has its way'
   t.strictSame(merged.conflicts, [
     {
       site: 'b',
-      text: 'k.example.com A: set identifier "x\\n" of b differs from that of a: it is left out',
+      text: 'k.example.com A: set identifier "x\\n" of b differs from that of a: it is not served',
     },
   ])
 })
@@ -181,7 +181,7 @@ t.test('a CNAME has one target: that of the first site', async (t) => {
   const to = (target: string) => [{ recordType: 'CNAME', targets: [target] }]
   const merged = merge([share('b', to('x.example.net')), share('a', to('y.example.net'))])
   t.strictSame(lines(merged), ['k.example.com CNAME 60 y.example.net'])
-  t.match(texts(merged), [/an endpoint of b differs from that of a: it is left out/])
+  t.match(texts(merged), [/an endpoint of b differs from that of a: it is not served/])
 })
 
 t.test('CNAME beside other types: the first site decides', async (t) => {
@@ -209,7 +209,7 @@ t.test('of two defaults with codes the second keeps its code', async (t) => {
     'k.example.com CNAME 60 na.k.example.com [GEO-NA] GEO-NA',
     'k.example.com CNAME 60 eu.k.example.com [default] GEO-EU default',
   ])
-  t.match(texts(merged), [/"default" of b differs from that of a: it keeps its geo codes only/])
+  t.match(texts(merged), [/"default" of b differs from that of a: only its geo codes are used/])
 })
 
 const OLD = { generation: 'v1' } as const

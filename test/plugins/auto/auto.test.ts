@@ -135,7 +135,7 @@ test('auto: check lists the faults of all files', async (t) => {
   t.equal((await c.check()).faults.length, 1)
 })
 
-test('auto: check warns, as a start does, of a directory that is not there', async (t) => {
+test('auto: check warns, as a start does, of a directory that does not exist', async (t) => {
   const { c, dir } = setUp(t, {})
   rmSync(dir, { recursive: true })
   const { faults, warnings } = await c.check()
@@ -169,7 +169,7 @@ for (const { name, given, want } of patterns) {
 }
 
 const bad: { name: string; given: string; want: RegExp }[] = [
-  { name: 'no directory', given: 'auto {\n reload 1s\n}', want: /no directory is given/ },
+  { name: 'not a directory', given: 'auto {\n reload 1s\n}', want: /missing directory/ },
   { name: 'an empty directory', given: 'auto {\n directory\n}', want: /Wrong argument count/ },
   { name: 'no template', given: 'auto {\n directory d (x)\n}', want: /Wrong argument count/ },
   { name: 'no group', given: 'auto {\n directory d x {1}\n}', want: /at least one sub expression/ },
@@ -195,7 +195,7 @@ test('auto: a fault of ours in a walk costs that walk alone', async (t) => {
   writeFileSync(join(dir, 'db.example.org'), zone(2, '192.0.2.2'))
   await timers.advance(180_000)
   const told = c.lines.filter((line) => line.startsWith('[ERROR]'))
-  t.match(told, [/plugin\/auto: Looking for zones in .* failed, what was good before stays: boom/])
+  t.match(told, [/plugin\/auto: Searching zones in .* failed, the last valid state is kept: boom/])
   t.equal(told.length, 1)
   t.equal(await status(c, 'www.example.org.'), 'NOERROR c0000201', 'the last good version')
   c.clock.monotonic = monotonic

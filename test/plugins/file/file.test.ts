@@ -199,7 +199,7 @@ test('file: a faulty file stops the start, with its place', async (t) => {
     (reason: unknown) => reason,
   )
   t.match(error, { name: 'InputError', position: { file: join(dir, 'db'), line: 4 } })
-  t.match(error, { message: /"FOO" is no record type.*\(and 1 more faults\)$/ })
+  t.match(error, { message: /"FOO" is not a record type.*\(and 1 more faults\)$/ })
 })
 
 test('file: check lists every fault of every zone', async (t) => {
@@ -248,7 +248,7 @@ test('file: relative paths start at root, and zones may be CIDRs', async (t) => 
 })
 
 const bad: { name: string; given: string; want: RegExp }[] = [
-  { name: 'no file', given: 'file', want: /Wrong argument count/ },
+  { name: 'not a regular file', given: 'file', want: /Wrong argument count/ },
   { name: 'a bad zone', given: 'file db a..b', want: /not a valid domain name: a\.\.b/ },
   { name: 'reload without a time', given: 'file db {\n reload\n}', want: /value is expected/ },
   {
@@ -281,7 +281,7 @@ test('file: a fault of ours in a reload costs that reload alone', async (t) => {
   await timers.advance(180_000)
   const told = c.lines.filter((line) => line.startsWith('[ERROR]'))
   t.strictSame(told, [
-    '[ERROR] plugin/file: Reloading zone example.org. failed, what was good before stays: boom',
+    '[ERROR] plugin/file: Reloading zone example.org. failed, the last valid state is kept: boom',
   ])
   const address = async () => (await ask(c, { name: 'www.example.org.' })).answer[0]?.slice(-2)
   t.equal(await address(), '01', 'the last good version')

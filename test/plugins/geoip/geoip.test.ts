@@ -113,13 +113,13 @@ t.test('what is no geoip is refused with its place', async (t) => {
 t.test('a missing database stops the start and fails the check, with its place', async (t) => {
   const setUp = new SetUp(quiet(), 'geoip GeoLite2-City-demo.mmdb {\n edns-subnet\n}')
   const want =
-    /^Corefile:1 - Error during parsing: failed to open database file: .*GeoLite2-City-demo\.mmdb can't be read: ENOENT/
+    /^Corefile:1 - Error during parsing: failed to open database file: .*GeoLite2-City-demo\.mmdb cannot be read: ENOENT/
   await t.rejects(setUp.start(), { message: want, position: { file: 'Corefile', line: 1 } })
   const found = (await setUp.check()).faults
   t.equal(found.length, 1)
   t.match(
     found[0],
-    /Corefile:1.*failed to open database file: .*GeoLite2-City-demo\.mmdb can't be read: ENOENT/,
+    /Corefile:1.*failed to open database file: .*GeoLite2-City-demo\.mmdb cannot be read: ENOENT/,
   )
 })
 

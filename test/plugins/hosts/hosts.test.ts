@@ -171,7 +171,7 @@ test('hosts: inline lines hold beside the file, and without it', async (t) => {
   const { c } = setUp(t, '192.0.2.9 www2.example.org in.example.org\nwrong line')
   await c.start()
   t.equal(await ask(c, { name: 'www2.example.org.' }), 'hosts NOERROR c0000201 c0000209')
-  t.match(c.lines, [/WARNING.*ignored "wrong line": it does not begin with an address/])
+  t.match(c.lines, [/WARNING.*ignored "wrong line": it does not start with an address/])
   const dir = t.testdir({})
   const alone = new SetUp(
     hostsWith(new FakeTimers()),
@@ -265,7 +265,7 @@ test('hosts: a fault of ours in a reload costs that reload alone', async (t) => 
   writeFileSync(join(dir, 'hosts'), '192.0.2.99 www.example.org')
   await timers.advance(15_000)
   const told = c.lines.filter((line) => line.startsWith('[ERROR]'))
-  t.match(told, [/plugin\/hosts: Reloading .*hosts failed, what was good before stays: boom/])
+  t.match(told, [/plugin\/hosts: Reloading .*hosts failed, the last valid state is kept: boom/])
   t.equal(told.length, 1)
   const addresses = async () =>
     (await show(c.handler(NEXT), transaction({ name: 'www.example.org.' }))).answer.length

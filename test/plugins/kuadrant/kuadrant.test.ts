@@ -32,7 +32,7 @@ t.test('what the directive refuses, and why', (t) => {
     {
       name: 'kubeconfig twice',
       given: 'kuadrant {\n kubeconfig f\n kubeconfig f\n}',
-      want: /given twice/,
+      want: /appears twice/,
     },
     {
       name: 'two sources',
@@ -47,37 +47,37 @@ t.test('what the directive refuses, and why', (t) => {
     {
       name: 'probe twice',
       given: 'kuadrant {\n manifests a\n probe a\n probe a\n}',
-      want: /probe is given twice/,
+      want: /probe appears twice/,
     },
     {
       name: 'probe in a cluster',
       given: 'kuadrant {\n probe\n}',
-      want: /probe needs manifests: in a cluster it is the operator that probes/,
+      want: /probe needs manifests; in a cluster the operator probes/,
     },
     {
       name: 'probe-allow without probe',
       given: 'kuadrant {\n manifests a\n probe-allow 127.0.0.0/8\n}',
-      want: /probe-allow needs probe beside it/,
+      want: /probe-allow needs probe/,
     },
     {
       name: 'probe-allow of an address',
       given: 'kuadrant {\n manifests a\n probe\n probe-allow 127.0.0.1\n}',
-      want: /probe-allow: 127\.0\.0\.1 is no network such as /,
+      want: /probe-allow: 127\.0\.0\.1 is not a network; /,
     },
     {
-      name: 'ramp-up without a duration',
-      given: 'kuadrant {\n manifests a\n ramp-up\n}',
+      name: 'slow-start without a duration',
+      given: 'kuadrant {\n manifests a\n slow-start\n}',
       want: /Wrong argument count/,
     },
     {
-      name: 'ramp-up of a number',
-      given: 'kuadrant {\n manifests a\n ramp-up 5\n}',
-      want: /ramp-up is no duration: 5/,
+      name: 'slow-start of a number',
+      given: 'kuadrant {\n manifests a\n slow-start 5\n}',
+      want: /slow-start is not a duration: 5/,
     },
     {
-      name: 'ramp-up of a moment',
-      given: 'kuadrant {\n manifests a\n ramp-up 10ms\n}',
-      want: /ramp-up is 1s to 24h0m0s, not 10ms/,
+      name: 'slow-start of a moment',
+      given: 'kuadrant {\n manifests a\n slow-start 10ms\n}',
+      want: /slow-start must be from 1s to 24h0m0s, got 10ms/,
     },
     {
       name: 'an unknown property',
@@ -102,7 +102,7 @@ t.test('what the directive refuses, and why', (t) => {
     {
       name: 'manifests twice',
       given: 'kuadrant {\n manifests a\n manifests b\n}',
-      want: /given twice/,
+      want: /appears twice/,
     },
     {
       name: 'rname without an address',
@@ -224,7 +224,7 @@ t.test('records are served, with the name servers of the Corefile and their glue
 t.test('a bad mailbox gets a warning and the default', async (t) => {
   const { ask, setUp } = await serve(t, t.testdir({}), 'k.example.com.', 'rname admin')
   t.match(await ask('k.example.com.', RRType.SOA), /hostmaster\.k\.example\.com\./)
-  t.match(setUp.lines.join('\n'), /rname "admin" is no e-mail address/)
+  t.match(setUp.lines.join('\n'), /rname "admin" is not an e-mail address/)
 })
 
 t.test('the serial grows with content, and with nothing else', async (t) => {
@@ -357,9 +357,11 @@ t.test('a block that is over before it began claims nothing any more', async (t)
   t.equal(isManifestSourceOpen(directory, processResources), false, 'asked before its end')
 })
 
-t.test('a directory that is not there stops the start, and names the line', async (t) => {
+t.test('a directory that does not exist stops the start, and names the line', async (t) => {
   const setUp = new SetUp(kuadrant, 'kuadrant {\n manifests /nowhere/at/all\n}', ['k.example.com.'])
-  await t.rejects(setUp.start(), { message: /^Corefile:2 - .*\/nowhere\/at\/all.*can't be listed/ })
+  await t.rejects(setUp.start(), {
+    message: /^Corefile:2 - .*\/nowhere\/at\/all.*cannot be listed/,
+  })
   await setUp.stop()
 })
 
@@ -373,9 +375,9 @@ t.test(
         want: /^Corefile:1 - Error during parsing: not in a Kubernetes cluster .*`manifests DIR`$/,
       },
       {
-        name: 'a kubeconfig that is not there',
+        name: 'a kubeconfig that does not exist',
         given: 'kuadrant {\n rname a@b.c\n kubeconfig /nowhere/kubeconfig\n}',
-        want: /^Corefile:3 - Error during parsing: \/nowhere\/kubeconfig: can't be read: ENOENT/,
+        want: /^Corefile:3 - Error during parsing: \/nowhere\/kubeconfig: cannot be read: ENOENT/,
       },
       {
         name: 'a context that is not in it',
@@ -400,7 +402,11 @@ t.test('WATCH_NAMESPACES is a list with or without blanks', (t) => {
   ]
   for (const { given, want } of table) t.strictSame(scanNamespaces(given), want)
   for (const given of ['.', 'team,..', 'a b', 'Team', 'a/b', `${'a'.repeat(64)}`]) {
-    t.throws(() => scanNamespaces(given), { name: 'InputError', message: /is no namespace/ }, given)
+    t.throws(
+      () => scanNamespaces(given),
+      { name: 'InputError', message: /is not a namespace/ },
+      given,
+    )
   }
   t.end()
 })

@@ -14,16 +14,16 @@ const block = (lines: string, zone = 'k.example.com'): string => {
 const FAULTS = [
   { name: 'a peer without a site', lines: 'peer 192.0.2.1', want: 'peer needs `site NAME`' },
   { name: 'a bad peer', lines: 'site a\npeer 192.0.2.1:0', want: 'port number expected' },
-  { name: 'a peer twice', lines: 'site a\npeer ::1\npeer [::1]:53', want: 'is there twice' },
+  { name: 'a peer twice', lines: 'site a\npeer ::1\npeer [::1]:53', want: 'appears twice' },
   { name: 'peer alone', lines: 'site a\npeer', want: 'argument' },
   { name: 'a bad site', lines: 'site -a', want: 'site takes a name' },
-  { name: 'two sites', lines: 'site a\nsite b', want: 'site is given twice' },
-  { name: 'a key without peers', lines: 'site a\ntsig k.example. f', want: 'tsig is about peers' },
-  { name: 'a key without a file', lines: 'site a\ntsig k.example.', want: 'tsig takes the name' },
-  { name: 'no duration', lines: 'site a\nexpire soon', want: 'expire is 1s to 8760h' },
-  { name: 'a memory of nobody', lines: 'site a\nremember f', want: 'remember is about peers' },
-  { name: 'a memory without a file', lines: 'site a\npeer ::1\nremember', want: 'argument' },
-  { name: 'two memories', lines: 'site a\nremember f\nremember g', want: 'given twice' },
+  { name: 'two sites', lines: 'site a\nsite b', want: 'site appears twice' },
+  { name: 'a key without peers', lines: 'site a\ntsig k.example. f', want: 'tsig needs peers' },
+  { name: 'a key without a file', lines: 'site a\ntsig k.example.', want: 'tsig needs the name' },
+  { name: 'no duration', lines: 'site a\nexpire soon', want: 'expire must be from 1s to 8760h' },
+  { name: 'a cache without peers', lines: 'site a\npeer-cache f', want: 'peer-cache needs peers' },
+  { name: 'a cache without a file', lines: 'site a\npeer ::1\npeer-cache', want: 'argument' },
+  { name: 'two caches', lines: 'site a\npeer-cache f\npeer-cache g', want: 'appears twice' },
   {
     name: 'a rule of no kind',
     lines: 'site a\npeer ::1 {\nallow k.example.com\n}',
@@ -40,7 +40,11 @@ const FAULTS = [
     lines: 'site a\npeer ::1 {\nallow name a.b MX\n}\nwhat',
     want: "property 'what'",
   },
-  { name: 'too short a duration', lines: 'site a\nexpire 1ms', want: 'expire is 1s to 8760h' },
+  {
+    name: 'too short a duration',
+    lines: 'site a\nexpire 1ms',
+    want: 'expire must be from 1s to 8760h',
+  },
 ]
 for (const { name, lines, want } of FAULTS) {
   t.test(`${name} is refused, with the cure`, async (t) => {
@@ -84,7 +88,7 @@ t.test('a check warns of peers without a key', async (t) => {
 })
 
 t.test('the zone kdrnt is for others to ask, not to be merged', async (t) => {
-  t.match(setupError(kuadrant, block('site a\npeer ::1', 'kdrnt')), 'in a block of its own')
+  t.match(setupError(kuadrant, block('site a\npeer ::1', 'kdrnt')), 'in a server block of its own')
   t.equal(setupError(kuadrant, block('site a', 'kdrnt')), '')
 })
 
@@ -100,7 +104,7 @@ t.test('a check finds what is wrong with the key', async (t) => {
     return new SetUp(kuadrant, block(lines).replace('zones', join(directory, 'zones'))).check()
   }
   t.strictSame((await check('a')).faults, [])
-  t.match((await check('b')).faults.join(), 'there is no key b.')
+  t.match((await check('b')).faults.join(), 'key b.')
   writeFileSync(join(directory, 'keys'), 'key "a." { secret "?"; };')
   const { faults } = await check('a')
   t.match(faults.join(), 'the secret is not base64')
@@ -113,7 +117,29 @@ t.test('a check tells of a file that would not be used', async (t) => {
     const text = block(lines).replace('zones', join(directory, 'zones'))
     return (await new SetUp(kuadrant, text).check()).warnings.join()
   }
-  t.notMatch(await check('new'), 'states of peers')
-  t.match(await check('other'), 'holds something else; states of peers are not kept')
-  t.match(await check('missing/new'), 'is no directory')
+  t.notMatch(await check('new'), 'peer cache')
+  t.match(await check('other'), 'has other content; the file is not replaced')
+  t.match(await check('missing/new'), 'is not a directory')
 })
+
+const RENAMED = [
+  { old: 'remember f', current: 'peer-cache f', want: /^Corefile:5.*remember is now peer-cache; / },
+  {
+    old: 'ramp-up 30s',
+    current: 'slow-start 30s',
+    want: /^Corefile:5.*ramp-up is now slow-start; /,
+  },
+]
+for (const { old, current, want } of RENAMED) {
+  t.test(`${old}: the old spelling has the same effect, with a warning`, async (t) => {
+    const scan = (line: string): object => {
+      const text = block(`site a\npeer ::1\n${line}`)
+      const d = new Dispenser(scanTokens(text, 'Corefile'))
+      const options = scanOptions(d, new SetUp(kuadrant, text).block, draftOptions(d))
+      return { ...options, renamed: undefined }
+    }
+    t.match(new SetUp(kuadrant, block(`site a\npeer ::1\n${old}`)).warnings, [want])
+    t.strictSame(new SetUp(kuadrant, block(`site a\npeer ::1\n${current}`)).warnings, [])
+    t.strictSame(scan(old), scan(current))
+  })
+}

@@ -75,7 +75,7 @@ t.test('it is served at once, and then what the records say', async (t) => {
   })
   const first = await start()
   t.equal(first.note(), '')
-  t.match(first.lines.join('\n'), /there is no snapshot .* yet/)
+  t.match(first.lines.join('\n'), /snapshot .* yet/)
   await first.end()
   t.ok(existsSync(snapshot), 'written at the end, if not before')
 
@@ -118,7 +118,10 @@ t.test('a file that is bad at the start takes nothing away', async (t) => {
   t.strictSame([second.ask('a'), second.ask('b')], [1, 1])
   t.match(second.note(), /^2 RRsets are as of .*: .*a\.yaml:1/)
   t.equal(second.unready(), '')
-  t.match(second.lines.join('\n'), /2 RRsets of the snapshot stay until all manifests are good/)
+  t.match(
+    second.lines.join('\n'),
+    /2 RRsets of the snapshot are kept until all manifests are valid/,
+  )
   write('a.yaml', manifest('a', 2))
   await until(() => second.ask('b') === -1, 'the removal')
   t.equal(second.ask('a'), 2)
@@ -128,14 +131,14 @@ t.test('a file that is bad at the start takes nothing away', async (t) => {
   t.strictSame([third.ask('a'), third.ask('b'), third.ask('c')], [2, -1, 2])
 })
 
-t.test('a directory that is not there: the snapshot is served', async (t) => {
+t.test('a directory that does not exist: the snapshot is served', async (t) => {
   const { start, zones } = place(t, { 'a.yaml': manifest('a', 1) })
   await (await start()).end()
   renameSync(zones, `${zones}.away`)
   const second = await start()
   t.equal(second.ask('a'), 1)
-  await until(() => /can't be listed/.test(second.note()), 'the trouble to be noted')
-  t.match(second.lines.join('\n'), /can't be listed.*; the snapshot is served/)
+  await until(() => /cannot be listed/.test(second.note()), 'the trouble to be noted')
+  t.match(second.lines.join('\n'), /cannot be listed.*; the snapshot is served/)
   t.equal(second.ask('a'), 1)
   await second.end()
 })
@@ -153,14 +156,19 @@ t.test(
         'rname a@example.com',
         /is not used: it was made with other options/,
       ],
-      ['a torn file', octets.subarray(0, 500), '', /is not used: it is torn: 500 of \d+ octets/],
+      [
+        'a torn file',
+        octets.subarray(0, 500),
+        '',
+        /is not used: it is incomplete: 500 of \d+ octets/,
+      ],
       [
         'another version',
         Buffer.from(octets.toString('latin1').replace(` ${VERSION} `, ' 9 '), 'latin1'),
         '',
         /its version is "9"/,
       ],
-      ['a foreign file', Buffer.from('mine\n'), '', /is not used: it is no snapshot/],
+      ['a foreign file', Buffer.from('mine\n'), '', /is not used: it is not a snapshot/],
     ]
     for (const [name, content, properties, want] of table) {
       writeFileSync(snapshot, content)
@@ -206,10 +214,10 @@ t.test('what the property refuses', (t) => {
   const table: readonly [string, RegExp][] = [
     ['snapshot', /Wrong argument count/],
     ['snapshot a 1m b', /Wrong argument count/],
-    ['snapshot a soon', /snapshot interval is no duration: soon/],
-    ['snapshot a 10ms', /snapshot interval is 1s to 24h, not 10ms/],
-    ['snapshot a 25h', /snapshot interval is 1s to 24h, not 25h/],
-    ['snapshot a\n snapshot b', /snapshot is given twice/],
+    ['snapshot a soon', /snapshot interval is not a duration: soon/],
+    ['snapshot a 10ms', /snapshot interval must be from 1s to 24h, got 10ms/],
+    ['snapshot a 25h', /snapshot interval must be from 1s to 24h, got 25h/],
+    ['snapshot a\n snapshot b', /snapshot appears twice/],
   ]
   for (const [property, want] of table) {
     t.match(setupError(kuadrant, `kuadrant {\n manifests m\n ${property}\n}`), want, property)
@@ -243,7 +251,7 @@ t.test('a snapshot that cannot be written is on the ready page', async (t) => {
   const [ready] = setUp.readiness
   const note = () => ready!.note!()
   await until(() => note() !== '', 'the write to fail')
-  t.match(note(), /^snapshot .*\/snapshot can't be written: /)
+  t.match(note(), /^snapshot .*\/snapshot cannot be written: /)
   t.equal(ready!.check(), '', 'queries are answered')
   rmdirSync(snapshot)
   await until(() => {

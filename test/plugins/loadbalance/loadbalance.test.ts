@@ -202,7 +202,7 @@ t.test('a fault of ours in a reload of weights costs that reload alone', async (
   await turnUntil(() => told().length > 0, 'the fault')
   t.match(
     told()[0],
-    `plugin/loadbalance: Reloading ${path} failed, what was good before stays: boom`,
+    `plugin/loadbalance: Reloading ${path} failed, the last valid state is kept: boom`,
   )
   isBroken = false
   writeFileSync(path, 'a\n192.0.2.1 3\n')

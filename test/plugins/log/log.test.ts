@@ -171,7 +171,7 @@ t.test('bad lines', async (t) => {
     { given: 'log . {\n klass all\n}', want: 'Wrong argument count' },
     {
       given: `log . "${'{name}'.repeat(600)}"`,
-      want: 'this format comes to lines of up to 612010 octets, and 524288 are allowed',
+      want: 'this format has lines of up to 612010 octets, and 524288 are allowed',
     },
     { given: 'log a..b', want: 'zone is not a valid domain name: a..b' },
   ]

@@ -98,7 +98,7 @@ t.test('a fault of ours does not end the watch', async (t) => {
   await setUp.start()
   await timers.advance(60_000)
   t.strictSame(setUp.lines.slice(1), [
-    '[ERROR] plugin/reload: Looking for changes of the Corefile failed, what was good before stays: boom',
+    '[ERROR] plugin/reload: Checking the Corefile for changes failed, the last valid state is kept: boom',
   ])
   broken = false
   await timers.advance(10_000)

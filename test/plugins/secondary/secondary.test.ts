@@ -235,11 +235,11 @@ t.test('a zone that nobody confirms is served until it expires', async (t) => {
 })
 
 const BAD: { name: string; answer: readonly ResourceRecord[] | number; says: RegExp }[] = [
-  { name: 'an error', answer: Rcode.REFUSED, says: /the primary answers REFUSED/ },
+  { name: 'an error', answer: Rcode.REFUSED, says: /the primary answered REFUSED/ },
   {
     name: 'a difference that does not fit',
     answer: [soa(2), soa(1), rr('x A 192.0.2.9'), soa(2), soa(2)],
-    says: /takes away what is not there/,
+    says: /takes away what does not exist/,
   },
   {
     name: 'names of others',
@@ -280,7 +280,7 @@ for (const { name, answer } of OLDER) {
     await until(async () => (await serves()) === 'NOERROR c0000201', 'the zone')
     primary.answer = () => answer
     await pass(101)
-    await until(() => /it has an older version, 4/.test(c.lines.join()), 'the fault')
+    await until(() => /the primary has an older version, 4/.test(c.lines.join()), 'the fault')
     t.equal(await serves(), 'NOERROR c0000201')
     t.equal(primary.asked.length, 2, 'not for all of it at once')
     t.equal(second.asked.length, 1)
@@ -441,12 +441,12 @@ t.test('after a reload that failed, the next still has what there is', async (t)
 })
 
 const FAULTS = [
-  { corefile: 'secondary', want: 'no primary is given' },
-  { corefile: 'secondary {\n transfer to 127.0.0.1\n}', want: 'transfer takes `from`' },
-  { corefile: 'secondary {\n transfer from\n}', want: 'transfer takes `from`' },
+  { corefile: 'secondary', want: 'missing primary' },
+  { corefile: 'secondary {\n transfer to 127.0.0.1\n}', want: 'transfer needs `from`' },
+  { corefile: 'secondary {\n transfer from\n}', want: 'transfer needs `from`' },
   { corefile: 'secondary {\n transfer from a.example\n}', want: 'not an IP address' },
   { corefile: 'secondary {\n catalog\n}', want: 'catalog zones are not supported' },
-  { corefile: 'secondary a a {\n transfer from ::1\n}', want: 'the zone a. is there twice' },
+  { corefile: 'secondary a a {\n transfer from ::1\n}', want: 'the zone a. appears twice' },
   { corefile: 'secondary {\n nonsense\n}', want: "unknown property 'nonsense'" },
 ]
 for (const { corefile, want } of FAULTS) {

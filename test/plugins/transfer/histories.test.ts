@@ -48,7 +48,7 @@ t.test('a failure costs the differences up to it, and nothing else', async (t) =
   t.equal(histories.since(zone, 1)?.steps?.length, 1)
   clock.isBroken = true
   await put(3)
-  t.match(lines.join(), 'Looking for what changed in a zone failed')
+  t.match(lines.join(), 'Comparing two versions of a zone failed')
   t.match(lines.join(), 'no time left')
   t.equal(histories.since(zone, 2)?.version.serial, 3)
   t.equal(histories.since(zone, 2)?.steps, undefined)

@@ -107,13 +107,13 @@ for (const { lines, given, want } of REQUIRED) {
 }
 
 const FAULTS = [
-  { lines: 'secret', want: 'secret takes NAME KEY' },
-  { lines: `secret k ${SECRET} hmac-sha256 more`, want: 'secret takes NAME KEY' },
+  { lines: 'secret', want: 'secret needs NAME KEY' },
+  { lines: `secret k ${SECRET} hmac-sha256 more`, want: 'secret needs NAME KEY' },
   { lines: 'secret k not+base64', want: 'the secret is not base64' },
   { lines: 'secret k ""', want: 'the secret is not base64' },
-  { lines: `secret a..b ${SECRET}`, want: 'the name of the secret is no domain name' },
-  { lines: `secret k ${SECRET} hmac-md5`, want: 'the algorithm is none of hmac-sha1, ' },
-  { lines: 'secrets', want: 'secrets takes the path of one file of keys' },
+  { lines: `secret a..b ${SECRET}`, want: 'the name of the secret is not a domain name' },
+  { lines: `secret k ${SECRET} hmac-md5`, want: 'the algorithm must be one of hmac-sha1, ' },
+  { lines: 'secrets', want: 'secrets needs the path of one file of keys' },
   { lines: 'require', want: 'Wrong argument count' },
   { lines: 'require NONSENSE', want: "unknown query type 'NONSENSE'" },
   { lines: 'require_opcode NONSENSE', want: "unknown opcode 'NONSENSE'" },
@@ -149,15 +149,15 @@ const BAD_FILES = [
   { text: 'zone "x" {};', want: 'keys:1: a key begins with' },
   { text: 'key a {', want: 'keys:1: } is missing at the end' },
   { text: 'key a {\n secret "#";\n};', want: 'keys:2: the secret is not base64' },
-  { text: 'key a {\n\n algorithm none;\n};', want: 'keys:3: the algorithm is none of' },
+  { text: 'key a {\n\n algorithm none;\n};', want: 'keys:3: the algorithm must be one of' },
   { text: 'key a { };', want: 'keys:1: the key has no secret' },
   { text: 'key a { secret AAAA };', want: "keys:1: ';' is missing" },
   { text: 'key a { hidden AAAA; };', want: 'keys:1: a key has `algorithm` and `secret`' },
   {
     text: 'key a { secret AAAA; };\nkey A { secret BBBB; };',
-    want: 'keys:2: the key is there twice',
+    want: 'keys:2: the key appears twice',
   },
-  { text: 'key a..b { secret AAAA; };', want: 'keys:1: the name of the key is no domain name' },
+  { text: 'key a..b { secret AAAA; };', want: 'keys:1: the name of the key is not a domain name' },
 ]
 for (const { text, want } of BAD_FILES) {
   t.test(`a file of keys: ${JSON.stringify(text)}`, async (t) => {
@@ -177,16 +177,16 @@ t.test('keys of a file count, and a file that all may read is told of', async (t
   chmodSync(`${dir}/keys`, 0o644)
   const c = await started(t, `secrets ${dir}/keys`)
   t.equal((await ask(c, { secret: SECRET })).key, 'k.example.')
-  t.match(c.lines.join(), 'everybody on this machine can read the secrets')
+  t.match(c.lines.join(), 'any user of this machine can read the secrets')
   t.notMatch(c.lines.join(), SECRET)
   chmodSync(`${dir}/keys`, 0o600)
   t.strictSame(await c.check(), { faults: [], warnings: [] })
 })
 
-t.test('a key twice, or a file that is not there, stops the start', async (t) => {
+t.test('a key twice, or a file that does not exist, stops the start', async (t) => {
   const dir = t.testdir({ keys: `key k.example. { secret "${SECRET}"; };` })
   const twice = new SetUp(tsig, `tsig {\nsecret K.example. ${SECRET}\nsecrets ${dir}/keys\n}`)
-  await t.rejects(twice.start(), { message: 'the key k.example. is there twice; leave one' })
+  await t.rejects(twice.start(), { message: 'the key k.example. appears twice; remove one' })
   const missing = new SetUp(tsig, `tsig {\nsecrets ${dir}/none\n}`)
   const want = { message: /can't read keys from .*none: ENOENT/, position: { line: 2 } }
   await t.rejects(missing.start(), want)

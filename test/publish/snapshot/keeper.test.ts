@@ -130,7 +130,7 @@ t.test('a disk that fails is told of once, and tried again', async (t) => {
   change()
   await pass(600_000)
   t.strictSame(written, [])
-  t.strictSame(lines, ["snapshot /four can't be written: ENOSPC"])
+  t.strictSame(lines, ['snapshot /four cannot be written: ENOSPC'])
   t.equal(keeper.note(), lines[0], 'the ready page has it')
   state.failure = ''
   await pass(60_000)

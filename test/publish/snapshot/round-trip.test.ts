@@ -127,7 +127,7 @@ const facts = (table: SteeringTable) => ({
 
 async function load(path: string): Promise<{ image: ZoneImage; table: SteeringTable }> {
   const loaded = loadSnapshot(path, 'the-same')
-  if (loaded?.kind !== 'loaded') throw new Error(loaded?.reason ?? 'no snapshot')
+  if (loaded?.kind !== 'loaded') throw new Error(loaded?.reason ?? 'not a snapshot')
   const table = createTable()
   table.restore(loaded.facts.policies)
   await table.built()
@@ -195,16 +195,16 @@ t.test('a snapshot of other options, or whose parts do not agree, is refused', (
   const zone = good.zones[0]!
   const table2: readonly [name: string, facts: string, want: RegExp][] = [
     ['other options', printFacts({ ...good, options: 'x' }), /^it was made with other options$/],
-    ['no JSON', '{', /^it is damaged/],
+    ['not JSON', '{', /^it is damaged/],
     ['other JSON', '[1]', /^it is damaged/],
-    ['no zone', printFacts({ ...good, zones: [] }), /its zones are not those it names/],
+    ['no zone', printFacts({ ...good, zones: [] }), /its zones differ from its list/],
     [
       'another zone',
       printFacts({ ...good, zones: [{ ...zone, zone: 'x.' }] }),
-      /its zones are not those it names/,
+      /its zones differ from its list/,
     ],
     ['a bad serial', printFacts({ ...good, zones: [{ ...zone, serial: 0 }] }), /^it is damaged/],
-    ['no policies', printFacts({ ...good, policies: [] }), /holds no zone image/],
+    ['no policies', printFacts({ ...good, policies: [] }), /has no zone image/],
     [
       'a policy twice',
       printFacts({ ...good, policies: [...good.policies, ...good.policies] }),

@@ -144,7 +144,7 @@ t.test('a thread that ends is replaced, also while a reload is under way', async
   for (const [deaths, zone] of ['y', 'w', 'v'].entries()) {
     client.send(composeQuery({ name: 'x.z.example', type: 'A' }, 0))
     await until(() => totals.panics === deaths + 1, 'the death to be noticed', PATIENCE_MS)
-    // The second and the third die within a second of their start: the next is not there at once.
+    // The second and the third die within a second of their start: the next does not exist at once.
     write(`${text}${zone}.example {\n quick\n}\n`)
     t.equal(await supervisor.reload(), true, lines.join('\n'))
     t.equal(await ask(client, `a.${zone}.example`), 3, 'by the new instance')
@@ -217,7 +217,7 @@ t.test('faults are bounded as well', async (t) => {
   }
   await until(() => totals.panics === total, 'all to be taken', PATIENCE_MS)
   t.equal(await ask(client, 'a.quick.example'), 3)
-  const told = lines.filter((line) => line.includes('a handler waits in a thread that can not'))
+  const told = lines.filter((line) => line.includes('a handler waits in a thread that cannot wait'))
   t.ok(told.length > 0 && told.length <= total, `${told.length} of ${total} told of`)
 })
 

@@ -195,7 +195,7 @@ t.test('a refused record keeps its last good version, and is told once', async (
   t.equal(stage.source.refusedCount, 2)
   t.match(
     stage.source.problems().map((problem) => problem.print()),
-    [/^team\/a is refused, its last good version is served: /, /^team\/b is refused: /],
+    [/^team\/a is refused, its last valid version is served: /, /^team\/b is refused: /],
   )
   t.equal(stage.lines.length, 3)
   records.event('DELETED', record('b', 'nonsense'))
@@ -292,7 +292,7 @@ t.test('while the API is away the records stay, and their age is told', async (t
   // What is asked from then on has no answer either.
   await stage.advance(99_000)
   t.equal(stage.source.ageMs, 100_000)
-  t.match(stage.source.note(), /\(100 s ago\): dnsrecords in all namespaces: nothing came for 30 s/)
+  t.match(stage.source.note(), /\(100 s ago\): dnsrecords in all namespaces: no data for 30 s/)
   t.equal(stage.source.unreadyReason(), '')
   t.equal(stage.keys, 'team/a')
 })
@@ -312,7 +312,7 @@ t.test(
     t.equal(ignored().length, 1)
     t.match(
       ignored()[0],
-      /team\/a: spec\.endpoints\[0\]\.recordTtl: .* it is ignored; the same in 1 more records$/,
+      /team\/a: spec\.endpoints\[0\]\.recordTtl: .* is ignored; the same in 1 more records$/,
     )
     records.event('MODIFIED', typo('a', '192.0.2.3'))
     await stage.heard()

@@ -196,7 +196,7 @@ t.test('a bad file keeps its last state, is told by line, and may come right aga
   writeFileSync(path, `${manifest('a', '192.0.2.2')}---\nkind: [DNSRecord\n`)
   await until(() => source.unreadyReason() !== '', 'the fault to be noticed')
   t.equal(address('a'), '192.0.2.1')
-  t.match(source.unreadyReason(), /a\.yaml:1[3-6]: .*the file is served as it was before/)
+  t.match(source.unreadyReason(), /a\.yaml:1[3-6]: .*its last valid content is served/)
   t.ok(lines.some((line) => line.includes('a.yaml:')))
   writeFileSync(path, manifest('a', '192.0.2.3'))
   await becomes('a', '192.0.2.3')
@@ -218,7 +218,10 @@ t.test(
       () => lines.some((line) => line.includes('a.yaml:17: ')),
       'the fault to be told again',
     )
-    t.match(source.unreadyReason(), /a\.yaml:17: metadata\.name is required; the file is served/)
+    t.match(
+      source.unreadyReason(),
+      /a\.yaml:17: metadata\.name is required; its last valid content is served/,
+    )
     t.equal(address('a'), '192.0.2.1')
     writeFileSync(path, manifest('a', '192.0.2.3') + manifest('b', '192.0.2.2'))
     await becomes('a', '192.0.2.3')
@@ -236,11 +239,11 @@ t.test('a file that is YAML, but of no resource, is a bad file', async (t) => {
   for (const { given, want } of [
     {
       given: 'apiVers',
-      want: /a\.yaml:1: a resource must be a mapping, and this is a single value; /,
+      want: /a\.yaml:1: a resource must be a mapping, got a single value; /,
     },
     {
       given: '# b\n- a\n',
-      want: /a\.yaml:[12]: a resource must be a mapping, and this is a list; /,
+      want: /a\.yaml:[12]: a resource must be a mapping, got a list; /,
     },
   ]) {
     writeFileSync(join(directory, 'a.yaml'), given)
@@ -260,7 +263,7 @@ t.test('a refused record keeps its last good version, the others go on', async (
   const [problem] = source.problems()
   t.match(
     problem?.print(),
-    /a\.yaml:12: default\/a is refused, its last good version is served: .*nonsense/,
+    /a\.yaml:12: default\/a is refused, its last valid version is served: .*nonsense/,
   )
 })
 
@@ -286,7 +289,7 @@ t.test('the same record in two files: the first by path is served until it goes'
   })
   const { source, address, becomes } = await open(t, directory)
   t.equal(address('a'), '192.0.2.1')
-  t.match(source.problems()[0]?.print(), /b\.yaml:1: DNSRecord default\/a is in .*a\.yaml as well/)
+  t.match(source.problems()[0]?.print(), /b\.yaml:1: DNSRecord default\/a is also in .*a\.yaml/)
   unlinkSync(join(directory, 'a.yaml'))
   await becomes('a', '192.0.2.2')
   t.strictSame(source.problems(), [])
@@ -306,7 +309,7 @@ t.test(
     const { address, becomes, lines } = await open(t, directory)
     t.equal(address('a'), '192.0.2.1')
     t.equal(address('x'), undefined)
-    t.ok(lines.some((line) => line.includes('leads out of the directory')))
+    t.ok(lines.some((line) => line.includes('is outside of the directory')))
     mkdirSync(join(directory, '..2'))
     writeFileSync(join(directory, '..2', 'a.yaml'), manifest('a', '192.0.2.2'))
     symlinkSync('..2', join(directory, '..data_tmp'))
@@ -368,11 +371,11 @@ t.test('check tells of every fault with its line', async (t) => {
       () => {},
       () => {},
     ),
-    /can't be listed/,
+    /cannot be listed/,
   )
 })
 
-t.test('octets that are no UTF-8 are a fault of the file, with their line', async (t) => {
+t.test('octets that are not UTF-8 are a fault of the file, with their line', async (t) => {
   const text = (word: string) => `${manifest('a', '192.0.2.1')}# ${word}\n${manifest('b', '::1')}`
   const bad = Buffer.from(text('caf\u00e9'), 'latin1')
   const directory = t.testdir({})
@@ -392,7 +395,7 @@ t.test('octets that are no UTF-8 are a fault of the file, with their line', asyn
       () => {},
     )
   ).map((p) => p.print().slice(directory.length + 1))
-  const reason = 'octets that are no UTF-8; save the file as UTF-8'
+  const reason = 'octets that are not UTF-8; save the file as UTF-8'
   t.strictSame(
     problems.filter((text) => text.includes('UTF-8')),
     [
@@ -454,14 +457,14 @@ t.test('a directory that goes is told of once, and so is its return', async (t) 
   lines.length = 0
   renameSync(directory, join(root, 'elsewhere'))
   for (let i = 0; i < 3; i++) await look()
-  t.match(source.unreadyReason(), /zones: can't be listed: ENOENT.*; all records are kept/)
+  t.match(source.unreadyReason(), /zones: cannot be listed: ENOENT.*; all records are kept/)
   t.equal(source.recordCount, 1)
-  const told = lines.filter((line) => line.includes("can't be listed"))
+  const told = lines.filter((line) => line.includes('cannot be listed'))
   t.equal(told.length, 1, told.join('\n'))
   renameSync(join(root, 'elsewhere'), directory)
   for (let i = 0; i < 2; i++) await look()
   t.equal(source.unreadyReason(), '')
-  t.equal(lines.filter((line) => line === 'all manifests are good again').length, 1)
+  t.equal(lines.filter((line) => line === 'all manifests are valid again').length, 1)
 })
 
 t.test('a listener that fails costs itself the change, and nobody else anything', async (t) => {
@@ -481,7 +484,7 @@ t.test('a listener that fails costs itself the change, and nobody else anything'
   t.strictSame(told, ['default/a', 'default/a'], 'the watch goes on')
   t.match(
     lines.filter((line) => line.includes('boom')),
-    [/^Looking for changes in .* failed, what was good before stays: boom$/],
+    [/^Checking for changes in .* failed, the last valid state is kept: boom$/],
   )
 })
 
@@ -582,7 +585,7 @@ t.test(
     t.equal(ignored().length, 1)
     t.match(
       ignored()[0],
-      /a\.yaml:10: default\/a: "recordTtl" is no field of an endpoint: it is ignored; the same in 1 more records$/,
+      /a\.yaml:10: default\/a: "recordTtl" is not a field of an endpoint and is ignored; the same in 1 more records$/,
     )
     writeFileSync(join(directory, 'a.yaml'), typo('a', '192.0.2.3') + typo('b', '192.0.2.2'))
     await becomes('a', '192.0.2.3')
@@ -713,10 +716,10 @@ t.test('bounds of files have clear errors, and the others are served', async (t)
   t.match(one('long.yaml'), [/^long\.yaml:1: a document is longer than 1572864 octets: split it/])
   t.match(one('long.json'), [/^long\.json:1: a resource in JSON is longer than 1572864 octets/])
   t.equal(one('refused.yaml').length, 1001)
-  t.match(one('refused.yaml').join('\n'), /1000 records of this file are refused: further ones/)
+  t.match(one('refused.yaml').join('\n'), /1000 records of this file are refused; further ones/)
   t.match(one('anchors.yaml'), [/^anchors\.yaml:101: more than 100 anchors or aliases/])
   t.match(one('sparse.yaml'), [/^sparse\.yaml:1: file of 1073741824 octets: at most 134217728/])
-  t.strictSame(one('pipe.yaml'), [], 'no file')
+  t.strictSame(one('pipe.yaml'), [], 'not a regular file')
   t.equal(source.refusedCount, 1100)
 })
 

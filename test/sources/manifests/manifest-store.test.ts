@@ -163,7 +163,7 @@ t.test(
     const { texts, more } = store.faults.takeNews(20)
     t.equal(texts.length, 20)
     t.equal(more, 80)
-    t.match(texts[0], /^b:1: DNSRecord default\/0 is in a as well: that one is served$/)
+    t.match(texts[0], /^b:1: DNSRecord default\/0 is also in a; that one is served$/)
     t.strictSame(store.faults.takeNews(20), { texts: [], more: 0 })
     measure(store, [['c', fileOf('c', keysOf(100))]])
     t.strictSame(store.faults.takeNews(20), { texts: [], more: 0 }, 'disputed already')

@@ -3,7 +3,7 @@ import { chooseGrouping, chooseUdp } from '../../../src/transport/udp/choose.ts'
 
 const here = (): void => {}
 const nowhere = (): void => {
-  throw new Error('koffi does not load: no binary')
+  throw new Error('koffi cannot be loaded: no binary')
 }
 
 t.test('UDP goes in batches where it can, and the log says which it is', async (t) => {
@@ -17,7 +17,7 @@ t.test('UDP goes in batches where it can, and the log says which it is', async (
       forced: undefined,
       load: nowhere,
       kind: 'dgram',
-      says: 'dgram (koffi does not load: no binary)',
+      says: 'dgram (koffi cannot be loaded: no binary)',
     },
   ]
   for (const { forced, load, kind, says } of table) {
@@ -29,10 +29,10 @@ t.test('UDP goes in batches where it can, and the log says which it is', async (
 
 t.test('what is forced and can not be had is refused', async (t) => {
   t.throws(() => chooseUdp('batch', nowhere), {
-    message: 'SEXTANT_UDP=batch: koffi does not load: no binary',
+    message: 'SEXTANT_UDP=batch: koffi cannot be loaded: no binary',
   })
   t.throws(() => chooseUdp('fast', here), {
-    message: 'SEXTANT_UDP is "fast": leave it out, or set it to batch or dgram',
+    message: 'SEXTANT_UDP is "fast"; unset it, or set it to batch or dgram',
   })
 })
 
@@ -52,7 +52,7 @@ t.test(
       t.strictSame(chooseGrouping(forced, cuts), { groups, description: says }, says)
     }
     t.throws(() => chooseGrouping('always', can), {
-      message: 'SEXTANT_GSO is "always": leave it out, or set it to on or off',
+      message: 'SEXTANT_GSO is "always"; unset it, or set it to on or off',
     })
   },
 )

@@ -171,7 +171,7 @@ const BUGS: { name: string; given: (image: ZoneImage, zone: number) => void }[] 
   },
   { name: 'type 0', given: (i, z) => i.putRRset(z, WWW, { ...a(1), type: 0 }) },
   { name: 'a zone twice', given: (i) => i.addZone(APEX) },
-  { name: 'a zone that is not there', given: (i) => i.removeZone(77) },
+  { name: 'a zone that does not exist', given: (i) => i.removeZone(77) },
   {
     name: 'something behind the owner',
     given: (i, z) => i.removeRRset(z, new Uint8Array([0, 0]), 1),

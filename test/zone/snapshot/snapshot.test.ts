@@ -114,7 +114,7 @@ t.test('a file that was cut off is refused, wherever', (t) => {
     if (!/^it is (torn|empty)/.test(reason)) t.fail(`${end} octets: ${reason}`)
   }
   writeFileSync(path, Buffer.concat([octets, Buffer.alloc(1)]))
-  t.match(reasonAgainst(path), /^it is torn/, 'one octet too many')
+  t.match(reasonAgainst(path), /^it is incomplete/, 'one octet too many')
   t.end()
 })
 
@@ -206,15 +206,15 @@ t.test('what is no snapshot of this version is refused with a reason', (t) => {
   }
   const table: readonly [name: string, content: Buffer | string, want: RegExp][] = [
     ['empty', '', /^it is empty$/],
-    ['a text', 'apiVersion: v1\n', /^it is no snapshot$/],
+    ['a text', 'apiVersion: v1\n', /^it is not a snapshot$/],
     ['an older version', preamble('sextant snapshot 1 1 2'), /^its version is "1", not 3$/],
     ['a newer version', preamble('sextant snapshot 4 x'), /^its version is "4", not 3$/],
     ['sizes that are none', preamble('sextant snapshot 3 -1 4'), /its first line is wrong/],
-    ['a huge arena', preamble('sextant snapshot 3 2 4294967296'), /^it is torn/],
+    ['a huge arena', preamble('sextant snapshot 3 2 4294967296'), /^it is incomplete/],
     ['huge facts', preamble('sextant snapshot 3 99999999999 4'), /its first line is wrong/],
     ['uneven', preamble('sextant snapshot 3 2 5'), /its first line is wrong/],
-    ['another byte order', forge(octets, (arena) => arena.swap32()), /of this machine/],
-    ['no arena', forge(octets, (arena) => arena.fill(0)), /of this machine/],
+    ['another byte order', forge(octets, (arena) => arena.swap32()), /of this kind of machine/],
+    ['no arena', forge(octets, (arena) => arena.fill(0)), /of this kind of machine/],
   ]
   for (const [name, content, want] of table) {
     writeFileSync(path, content)
@@ -226,9 +226,9 @@ t.test('what is no snapshot of this version is refused with a reason', (t) => {
 t.test('a directory, a pipe or a link is refused, and no link is written through', (t) => {
   const directory = t.testdir({ directory: {}, precious: 'kept' })
   const at = (name: string): string => join(directory, name)
-  t.match(reasonAgainst(at('directory')), /^it is no file/)
+  t.match(reasonAgainst(at('directory')), /^it is not a regular file/)
   execFileSync('mkfifo', [at('pipe')])
-  t.match(reasonAgainst(at('pipe')), /^it is no file/)
+  t.match(reasonAgainst(at('pipe')), /^it is not a regular file/)
   symlinkSync('precious', at('link'))
   t.equal(reasonAgainst(at('link')), 'it is a symbolic link')
   t.match(reasonAgainst(join(directory, 'precious', 'x')), /ENOTDIR/)

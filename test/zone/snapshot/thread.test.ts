@@ -62,6 +62,6 @@ t.test('a write that fails says why', async (t) => {
     message: /ENOENT/,
   })
   await t.rejects(writeInThread({ path: t.testdir({}), image, facts: '' }), {
-    message: 'it is no file',
+    message: 'it is not a regular file',
   })
 })

@@ -201,7 +201,7 @@ t.test('iterations', tools, async (t) => {
       iterations <= 50
         ? 'each costs processor time and protects nothing'
         : 'resolvers do not validate its negative answers'
-    const want = `zone s.example. is signed: NSEC3 with ${iterations} iterations, and should have 0 (RFC 9276): ${effect}; sign the zone again`
+    const want = `zone s.example. is signed: NSEC3 with ${iterations} iterations; it should have 0 (RFC 9276): ${effect}; sign the zone again`
     t.equal(warningOf(text), want)
   }
 })

@@ -181,8 +181,8 @@ for (const { name, given, want } of good) {
 
 const bad: { name: string; given: string; line: number; want: RegExp }[] = [
   { name: 'no owner at all', given: '\n  A 192.0.2.1\n', line: 2, want: /has no owner/ },
-  { name: 'a quoted owner', given: '"a" 1 A 192.0.2.1', line: 1, want: /"a" is no domain name/ },
-  { name: 'an empty label', given: 'a..b 1 A 192.0.2.1', line: 1, want: /is no domain name/ },
+  { name: 'a quoted owner', given: '"a" 1 A 192.0.2.1', line: 1, want: /"a" is not a domain name/ },
+  { name: 'an empty label', given: 'a..b 1 A 192.0.2.1', line: 1, want: /is not a domain name/ },
   {
     name: 'a label over 63 octets',
     given: `${'a'.repeat(64)} 1 A 192.0.2.1`,
@@ -195,7 +195,12 @@ const bad: { name: string; given: string; line: number; want: RegExp }[] = [
     line: 1,
     want: /names up to 255/,
   },
-  { name: 'a broken escape', given: 'a\\256 1 A 192.0.2.1', line: 1, want: /is no domain name/ },
+  {
+    name: 'an invalid escape',
+    given: 'a\\256 1 A 192.0.2.1',
+    line: 1,
+    want: /is not a domain name/,
+  },
   {
     name: 'a name outside of the zone',
     given: 'a 1 A 192.0.2.1\nwww.example.net. 1 A 192.0.2.1',
@@ -214,7 +219,7 @@ const bad: { name: string; given: string; line: number; want: RegExp }[] = [
     line: 2,
     want: /name www\.example\.net\. is outside/,
   },
-  { name: 'an unknown type', given: 'a 1 IN FOO bar', line: 1, want: /"FOO" is no record type/ },
+  { name: 'an unknown type', given: 'a 1 IN FOO bar', line: 1, want: /"FOO" is not a record type/ },
   { name: 'no type', given: 'a 1 IN', line: 1, want: /has no type; write OWNER/ },
   { name: 'only an owner', given: 'a', line: 1, want: /has no type/ },
   { name: 'a type of queries', given: 'a 1 AXFR', line: 1, want: /"AXFR" is a type of queries/ },
@@ -222,9 +227,14 @@ const bad: { name: string; given: string; line: number; want: RegExp }[] = [
   { name: 'type 0', given: 'a 1 TYPE0 \\# 0', line: 1, want: /type of queries, not of records/ },
   { name: 'class CH', given: 'a 1 CH TXT x', line: 1, want: /class "CH" is not served; use IN/ },
   { name: 'class by number', given: 'a CLASS3 TXT x', line: 1, want: /class "CLASS3" is not/ },
-  { name: 'a TTL beyond 31 bits', given: 'a 2147483648 A 192.0.2.1', line: 1, want: /is no TTL/ },
-  { name: 'a TTL with a bad unit', given: 'a 1y A 192.0.2.1', line: 1, want: /"1y" is no TTL/ },
-  { name: 'two TTLs', given: 'a 1 2 A 192.0.2.1', line: 1, want: /"2" is no record type/ },
+  {
+    name: 'a TTL beyond 31 bits',
+    given: 'a 2147483648 A 192.0.2.1',
+    line: 1,
+    want: /is not a TTL/,
+  },
+  { name: 'a TTL with a bad unit', given: 'a 1y A 192.0.2.1', line: 1, want: /"1y" is not a TTL/ },
+  { name: 'two TTLs', given: 'a 1 2 A 192.0.2.1', line: 1, want: /"2" is not a record type/ },
   {
     name: 'bad rdata',
     given: 'a 1 A 192.0.2.256',
@@ -261,9 +271,9 @@ const bad: { name: string; given: string; line: number; want: RegExp }[] = [
   },
   { name: 'an unknown directive', given: '$FOO 1', line: 1, want: /unknown directive "\$FOO"/ },
   { name: '$TTL without a value', given: '$TTL', line: 1, want: /write \$TTL SECONDS/ },
-  { name: '$TTL with nonsense', given: '$TTL x', line: 1, want: /"x" is no TTL/ },
+  { name: '$TTL with nonsense', given: '$TTL x', line: 1, want: /"x" is not a TTL/ },
   { name: '$ORIGIN without a name', given: '$ORIGIN', line: 1, want: /write \$ORIGIN NAME/ },
-  { name: '$ORIGIN with a bad name', given: '$ORIGIN a..b', line: 1, want: /is no domain name/ },
+  { name: '$ORIGIN with a bad name', given: '$ORIGIN a..b', line: 1, want: /is not a domain name/ },
   { name: '$INCLUDE without a file', given: '$INCLUDE', line: 1, want: /write \$INCLUDE FILE/ },
   { name: '$INCLUDE of nothing', given: '$INCLUDE nowhere', line: 1, want: /open .*no such file/ },
   {
@@ -285,7 +295,7 @@ const bad: { name: string; given: string; line: number; want: RegExp }[] = [
     name: '$GENERATE of nonsense',
     given: '$GENERATE x a$ A 1.2.3.4',
     line: 1,
-    want: /is no range/,
+    want: /is not a range/,
   },
   {
     name: '$GENERATE with too many steps',

@@ -104,6 +104,6 @@ function requireKoffi(): Koffi {
     return createRequire(import.meta.url)('koffi') as Koffi
   } catch (cause) {
     const [line] = (cause instanceof Error ? cause.message : String(cause)).split('\n')
-    throw new Error(`koffi does not load: ${line}`, { cause })
+    throw new Error(`koffi cannot be loaded: ${line}`, { cause })
   }
 }

@@ -227,7 +227,7 @@ export class BatchLoop {
     const octets = handler.serve(exchange)
     if (typeof octets !== 'number') {
       // This thread never continues a handler that waits: the exchange is free for the next query.
-      throw new Error('a handler waits in a thread that can not')
+      throw new Error('a handler waits in a thread that cannot wait')
     }
     if (octets > 0) socket.reply(slot, exchange.reply, octets)
     else if (octets === HAND_OVER) this.#hooks.onHandOver(socket, socket.copyUnit(slot))
