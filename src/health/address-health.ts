@@ -56,6 +56,8 @@ export class AddressHealth implements HealthView {
   readonly #rows = new Map<string, RecordRows>()
   /** Records whose rows changed since the last `publish`. */
   #changed = new Set<string>()
+  /** Records whose last row was removed since the last `publish`. */
+  readonly #emptied = new Set<string>()
   readonly #listeners = new Set<(keys: ReadonlySet<string>) => void>()
 
   /** Keys of the records that a probe reports on. */
@@ -91,7 +93,9 @@ export class AddressHealth implements HealthView {
     if (this.#changed.size === 0) return
     const keys = this.#changed
     this.#changed = new Set()
-    for (const key of keys) if (this.#rows.get(key)?.isEmpty === true) this.#rows.delete(key)
+    for (const key of this.#emptied)
+      if (this.#rows.get(key)?.isEmpty === true) this.#rows.delete(key)
+    this.#emptied.clear()
     for (const listener of this.#listeners) listener(keys)
   }
 
@@ -102,6 +106,7 @@ export class AddressHealth implements HealthView {
       this.#rows.set(recordKey, rows)
     }
     rows.count(address, verdict, step)
+    if (rows.isEmpty) this.#emptied.add(recordKey)
     this.#changed.add(recordKey)
   }
 }
@@ -130,10 +135,14 @@ class RecordRows {
   }
 
   count(address: string, verdict: 'up' | 'down', step: 1 | -1): void {
-    const counts = this.#counts.get(address) ?? { up: 0, down: 0 }
-    counts[verdict] += step
+    let counts = this.#counts.get(address)
+    if (counts === undefined) {
+      counts = { up: 0, down: 0 }
+      this.#counts.set(address, counts)
+    }
+    if (verdict === 'up') counts.up += step
+    else counts.down += step
     if (counts.up + counts.down === 0) this.#counts.delete(address)
-    else this.#counts.set(address, counts)
     this.#isStale = true
   }
 }

@@ -146,7 +146,12 @@ export class RecordZone {
     const current = new Map<string, OwnerSet[]>()
     for (const [key, owner] of owners) current.set(key, this.#sets(key, owner, served, []))
     for (const [change, difference] of differences) this.#index(change, served, next, difference)
-    for (const { before, after } of others) this.#noteHealth((after ?? before)!.key, after)
+    for (const { before, after } of others) {
+      this.#noteHealth(
+        (after ?? before)!.key,
+        after === undefined ? UNKNOWN : this.#nextState(after),
+      )
+    }
     for (const [record, decoded] of next) served.set(record, decoded)
     for (const [key, owner] of owners) this.#replan(key, owner, current.get(key)!, served)
   }
@@ -158,14 +163,15 @@ export class RecordZone {
    */
   #addAlone({ before, after }: RecordChange, next: Decoded): boolean {
     if (before !== undefined || after === undefined) return false
-    const record = new DecodedRecord(this.#nextState(after), this.#options)
+    const state = this.#nextState(after)
+    const record = new DecodedRecord(state, this.#options)
     for (const { key } of record.groups) {
       if (!this.#holders.has(key) && !this.#fixedByOwner.has(key) && key !== this.#apexKey) continue
       next.set(after, record)
       return false
     }
     if (record.groups.length > 0) this.#recordCount++
-    this.#noteHealth(after.key, after)
+    this.#noteHealth(after.key, state)
     for (const { key, owner, contributions } of record.groups) {
       this.#holders.add(key, after)
       const conflicts: Conflict[] = []
@@ -213,9 +219,8 @@ export class RecordZone {
     return { record, health: health.healthOf(record.key), slowStart }
   }
 
-  /** Notes that the record is now served with its current health; undefined = it was removed. */
-  #noteHealth(key: string, record: StoredRecord | undefined): void {
-    const { health, slowStart } = record === undefined ? UNKNOWN : this.#nextState(record)
+  /** Notes with which health a record is served from now on. */
+  #noteHealth(key: string, { health, slowStart }: ServedHealth): void {
     const isUnknown = health === UNKNOWN_HEALTH && slowStart.length === 0
     if (isUnknown) this.#healths.delete(key)
     else this.#healths.set(key, { health, slowStart })

@@ -276,7 +276,9 @@ export class ManifestStore {
       if (check !== undefined) continue
       const key = recordKey(namespace, recordName)
       const finding: Finding = { recordKey: key, address, verdict: isDown ? 'down' : 'up' }
-      touched.set(key, [...(touched.get(key) ?? NO_FINDINGS), { finding, step }])
+      const known = touched.get(key) ?? NO_FINDINGS
+      // Nearly always the first probe of its record.
+      touched.set(key, known.length === 0 ? [{ finding, step }] : [...known, { finding, step }])
     }
   }
 }

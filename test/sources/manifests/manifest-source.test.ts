@@ -340,6 +340,33 @@ status:
   t.strictSame(source.health.healthOf('default/a').up, ['192.0.2.1'], 'for other sites to know')
 })
 
+t.test('a record and its probe that are removed together change together', async (t) => {
+  const probe = `
+apiVersion: kuadrant.io/v1alpha1
+kind: DNSHealthCheckProbe
+metadata:
+  name: p
+  labels:
+    kuadrant.io/health-probes-owner: a
+spec:
+  address: 192.0.2.1
+status:
+  healthy: false
+`
+  const directory = t.testdir({ 'a.yaml': `${manifest('a', '192.0.2.1')}---${probe}` })
+  const { source } = await open(t, directory)
+  const seen: string[] = []
+  const note = (event: string): void => {
+    const down = source.health.healthOf('default/a').down.join()
+    seen.push(`${event}: ${source.find('default/a') === undefined ? 'no record' : down}`)
+  }
+  source.subscribe(() => note('records'))
+  source.health.subscribe(() => note('health'))
+  writeFileSync(join(directory, 'a.yaml'), manifest('b', '192.0.2.2'))
+  await until(() => seen.length === 2, 'both changes')
+  t.strictSame(seen, ['records: no record', 'health: no record'], 'the address never was up')
+})
+
 t.test('check tells of every fault with its line', async (t) => {
   const directory = t.testdir({
     'a.yaml': `${manifest('a', '192.0.2.256')}${manifest('b', '192.0.2.2')}---\na: b: c\n`,
