@@ -46,8 +46,16 @@ export function answerFromImage(
   const { chainEnd } = answerer
   const asked = tx.server.lookupInternally(tx, answerer.chaseTarget, tx.query.qtype)
   return asked instanceof Promise
-    ? asked.then((target) => finishChase(tx, target, chainEnd))
+    ? finishChaseLater(tx, asked, chainEnd)
     : finishChase(tx, asked, chainEnd)
+}
+
+function finishChaseLater(
+  tx: Transaction,
+  asked: Promise<Transaction | undefined>,
+  chainEnd: number,
+): Promise<number> {
+  return asked.then((target) => finishChase(tx, target, chainEnd))
 }
 
 /** Removes an answer from the response, so that the next plugin starts with an empty one. */

@@ -200,10 +200,15 @@ export class Server implements ServerView {
     try {
       const rcode = this.#run(tx, block, isKnown)
       if (typeof rcode === 'number') return rcode
-      return rcode.catch((error: unknown) => this.#recover(tx, error))
+      return this.#guardLater(tx, rcode)
     } catch (error) {
       return this.#recover(tx, error)
     }
+  }
+
+  // A function with a closure allocates the closure's variables at every call, so closures are apart.
+  #guardLater(tx: Transaction, rcode: Promise<number>): Promise<number> {
+    return rcode.catch((error: unknown) => this.#recover(tx, error))
   }
 
   /**
@@ -230,7 +235,7 @@ export class Server implements ServerView {
     if (status === PASS)
       status = isKnown && this.#answerSet(tx) ? Rcode.NOERROR : plan.bottom.serve(tx)
     if (typeof status !== 'number') {
-      return status.then((late) => finishLinks(tx, plan, reached, traits, late))
+      return finishLinksLater(tx, plan, reached, traits, status)
     }
     return finishLinks(tx, plan, reached, traits, status)
   }
@@ -356,6 +361,16 @@ function finishLinks(
     if (link !== undefined && (link.replies & traits) !== 0) status = link.after(tx, status)
   }
   return status
+}
+
+function finishLinksLater(
+  tx: Transaction,
+  plan: ChainPlan,
+  reached: number,
+  queryTraits: number,
+  status: Promise<number>,
+): Promise<number> {
+  return status.then((late) => finishLinks(tx, plan, reached, queryTraits, late))
 }
 
 /**
