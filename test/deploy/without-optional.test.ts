@@ -53,7 +53,7 @@ spec:
     env: { MAIN: main },
     wrapper: ['sh', '-c', 'exec "$0" "$MAIN" serve -conf Corefile'],
   })
-  t.match(server.output(), /udp: dgram \(koffi does not load: Cannot find module 'koffi'\)/)
+  t.match(server.output(), /udp: dgram \(koffi cannot be loaded: Cannot find module 'koffi'\)/)
   const { answer } = await ask('dig', server.port, ['app.example.org'])
   t.match(answer, [/^app\.example\.org\. \d+ IN A 192\.0\.2\.1$/])
   server.process.kill('SIGTERM')

@@ -177,7 +177,7 @@ const FAULTS: readonly { name: string; given: OldAnswers; want: readonly RegExp[
       records: [],
       weights: ['-1,k.example.com.kdrnt', '1000001,k.example.com.kdrnt'],
     }),
-    want: [/invalid weight .*"-1"/, /invalid weight .*"1000001"/],
+    want: [/invalid weight: .*"-1"/, /invalid weight: .*"1000001"/],
   },
   {
     name: 'a name of somebody else',

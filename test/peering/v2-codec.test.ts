@@ -169,7 +169,7 @@ const REFUSED: readonly { name: string; given: Uint8Array; want: RegExp }[] = [
   {
     name: 'an unknown type',
     given: withStrings('type=AXFR'),
-    want: /recordType "AXFR" is none of/,
+    want: /recordType "AXFR" must be one of/,
   },
   { name: 'no targets', given: txt(...GOOD.slice(0, -1)), want: /has no targets/ },
   {

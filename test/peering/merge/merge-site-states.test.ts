@@ -190,7 +190,9 @@ t.test('CNAME beside other types: the first site decides', async (t) => {
     share('b', [{}]),
   ])
   t.strictSame(lines(merged), ['k.example.com CNAME 60 x.example.net'])
-  t.strictSame(texts(merged), ['k.example.com: CNAME of a beside other types of b: CNAME it is'])
+  t.strictSame(texts(merged), [
+    'k.example.com: CNAME of a beside other types of b: CNAME is served',
+  ])
 })
 
 t.test('of two defaults with codes the second keeps its code', async (t) => {

@@ -224,7 +224,7 @@ t.test('what the property refuses', (t) => {
   }
   const setUp = new SetUp(kuadrant, 'kuadrant {\n manifests m\n snapshot s\n}', [ZONE])
   t.throws(() => kuadrant.setup(Object.assign(Object.create(setUp), secondBlock())), {
-    message: /snapshot .*\/s is that of another block/,
+    message: /snapshot .*\/s belongs to another server block/,
   })
   t.end()
 
