@@ -98,7 +98,7 @@ t.test('of an address that both sites have, each goes by its own finding', async
   west.write('zones/one.yaml', finding('pair', ONE, true))
   await answers(west, PAIR, [ONE, TWO])
   await east.prints(
-    /conflict with another site: pair\.k\.example\.com A: west finds another health/,
+    /conflict with another site: pair\.k\.example\.com A: west reports another health/,
   )
   await answers(east, PAIR, [TWO])
   west.write('zones/one.yaml', finding('pair', ONE, false))

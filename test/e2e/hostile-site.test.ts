@@ -128,7 +128,7 @@ t.test('a hostile peer takes nothing from a site (v2)', async (t) => {
   await site.prints(
     /conflict with another site: app\.k\.example\.com: other types of west beside CNAME/,
   )
-  await site.prints(/peer 127\.0\.0\.1:\d+: refused: "k\.example\.com" NS: peers do not delegate/)
+  await site.prints(/peer 127\.0\.0\.1:\d+: refused: "k\.example\.com" NS: peers may not delegate/)
 })
 
 /** A server of 2025 that is hostile: what it answers for a host, and the CNAMEs and addresses that it leads to. */
