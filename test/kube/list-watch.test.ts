@@ -365,7 +365,7 @@ t.test('an API that was restored from a backup has everything listed anew', asyn
     },
     {
       name: 'the configuration leads to another one, however far that is',
-      told: [/ECONNREFUSED/, /the API moved to https:\/\/elsewhere now; listing all objects again/],
+      told: [/ECONNREFUSED/, /the API moved to https:\/\/elsewhere; listing all objects again/],
       restored: async (stage) => {
         const stream = await stage.synced('20')
         stream.fail(new Error('connect ECONNREFUSED'))

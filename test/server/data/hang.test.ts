@@ -54,7 +54,7 @@ t.test('a thread that hangs is ended, told of, counted and replaced', async (t) 
     PATIENCE_MS,
   )
   const why =
-    /Data thread 0 ended, starting another: Error: it hung, .*: no turn in \d+ s, [\d.]+ s of processor time/
+    /Data thread 0 ended, starting another: Error: it hung and was terminated: no turn in \d+ s, [\d.]+ s of processor time/
   t.match(server.lines.join('\n'), why)
   await client.ask(question('a'), 300, 200)
   t.equal(server.workers.length, 2)
