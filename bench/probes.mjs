@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { printStates } from '../dist/health/probes/state-text.js'
-import { replaceFile, stampOf } from '../dist/persist/replace-file.js'
+import { NextFile } from '../dist/persist/next-file.js'
 import { page, sum } from './operator/metrics.mjs'
 import { freePort } from './peers/ports.mjs'
 import { cpuUs, residentMib, startProcess } from './peers/server-process.mjs'
@@ -186,9 +186,13 @@ function measureFile() {
   const [printing, writing] = [[], []]
   for (let i = 0; i < WRITES; i++) {
     const startMs = performance.now()
-    const text = printStates(states)
+    const text = [...printStates(states)]
     const printedMs = performance.now()
-    replaceFile(file, stampOf(file), text)
+    const next = new NextFile(file, 0o644)
+    for (const line of text) next.write(line)
+    next.sync()
+    next.put()
+    next.close()
     printing.push(printedMs - startMs)
     writing.push(performance.now() - printedMs)
   }
