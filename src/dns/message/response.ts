@@ -61,8 +61,8 @@ export class Response {
 
   /**
    * The answer in a short form, which is sent before the records above: records of the qname, of
-   * class IN and the queried type, whose rdata is sent unchanged. 0 = there is none. A set is not in
-   * the arrays above; `expandSet` moves it there.
+   * class IN and the queried type, whose rdata is sent unchanged. 0 = no such answer. The arrays above
+   * do not contain it; `expandSet` moves it there.
    */
   setCount = 0
   setTtlSeconds = 0
