@@ -10,6 +10,15 @@ const CLIENT_COOKIE_OCTETS = 8
 const COOKIE_VERSION = 1
 const HASH_OFFSET = 8
 const HASH_OCTETS = 8
+/** Offset of the client address in the input of the hash. */
+const ADDRESS_OFFSET = CLIENT_COOKIE_OCTETS + HASH_OFFSET
+/** The longest input, with an IPv6 address, and the block of zeros behind it. */
+const INPUT_WORDS = (ADDRESS_OFFSET + 16 + 8) / 4
+/**
+ * Version and reserved bits of a cookie, the lowest octet first. Cookies with other reserved bits are valid, but
+ * ours have none, so they are replaced.
+ */
+const HEAD_WORD = COOKIE_VERSION
 /**
  * Limits on the age of a cookie (RFC 9018 section 4.3): one that is older than an hour, or 5
  * minutes ahead, is invalid.
@@ -29,97 +38,114 @@ const FRESH_SECONDS = 1800
  * The previous secret remains valid for checks, so that a rotation invalidates no client's cookie.
  */
 export class CookieJar {
-  #secret: Uint8Array
-  #previous: Uint8Array | undefined = undefined
-  /** Client cookie, first half of the server cookie, and address: at most 32 octets. */
-  readonly #input: Uint8Array = new Uint8Array(CLIENT_COOKIE_OCTETS + HASH_OFFSET + 16)
-  readonly #hash: Uint8Array = new Uint8Array(HASH_OCTETS)
+  #secret: Int32Array
+  #previous: Int32Array | undefined = undefined
+  /** Input of the hash: client cookie, first half of the server cookie, address, zeros to the end of a block. */
+  readonly #input = new Int32Array(INPUT_WORDS)
+  readonly #hash = new Int32Array(HASH_OCTETS / 4)
 
   /** `secret`: 16 octets from a cryptographic source of randomness. */
   constructor(secret: Uint8Array) {
-    assert(secret.length === SIPHASH_KEY_OCTETS, 'a cookie secret must have 16 octets')
-    this.#secret = secret
+    this.#secret = keyOf(secret)
   }
 
   /** Makes new cookies with `secret`. Cookies of the previous secret remain valid until the next call. */
   rotate(secret: Uint8Array): void {
-    assert(secret.length === SIPHASH_KEY_OCTETS, 'a cookie secret must have 16 octets')
     this.#previous = this.#secret
-    this.#secret = secret
+    this.#secret = keyOf(secret)
   }
 
   /**
    * Sets `response.serverCookie` for a query with a COOKIE option. Returns true if the query has a
    * valid server cookie, which proves that its source address is real. `nowSeconds`: since 1970.
+   * @hot
    */
   serve(query: Query, response: Response, nowSeconds: number): boolean {
     const cookie = response.serverCookie
     response.serverCookieOctets = SERVER_COOKIE_OCTETS
+    const { packet } = query
     const at = query.cookieOffset + CLIENT_COOKIE_OCTETS
-    const age = this.#age(query, at, nowSeconds)
-    const current = age !== -1 && this.#matches(this.#secret, query, at)
-    if (current && age < FRESH_SECONDS && reservedIsZero(query.packet, at)) {
-      for (let i = 0; i < SERVER_COOKIE_OCTETS; i++) cookie[i] = query.packet[at + i]!
+    const octets = this.#fillInput(query)
+    const age = ageOf(query, at, nowSeconds)
+    const isCurrent = age !== -1 && this.#matches(this.#secret, packet, at, octets)
+    if (isCurrent && age < FRESH_SECONDS && this.#input[2] === HEAD_WORD) {
+      for (let i = 0; i < SERVER_COOKIE_OCTETS; i++) cookie[i] = packet[at + i]!
       return true
     }
+    const isProved = isCurrent || (age !== -1 && this.#matchesPrevious(packet, at, octets))
+    this.#make(cookie, octets, nowSeconds)
+    return isProved
+  }
+
+  #make(cookie: Uint8Array, octets: number, nowSeconds: number): void {
+    const input = this.#input
     cookie[0] = COOKIE_VERSION
     cookie[1] = cookie[2] = cookie[3] = 0
-    cookie[4] = (nowSeconds >>> 24) & 0xff
-    cookie[5] = (nowSeconds >>> 16) & 0xff
-    cookie[6] = (nowSeconds >>> 8) & 0xff
-    cookie[7] = nowSeconds & 0xff
-    const octets = this.#fillInput(query, cookie, 0)
-    sipHash24(this.#secret, this.#input, octets, cookie, HASH_OFFSET)
-    if (current) return true
-    const previous = this.#previous
-    return age !== -1 && previous !== undefined && this.#matches(previous, query, at)
-  }
-
-  /**
-   * Returns the age in seconds of a server cookie in our form, 0 if it is ahead of our clock; -1 if
-   * the form or the age is invalid.
-   */
-  #age(query: Query, at: number, nowSeconds: number): number {
-    const packet = query.packet
-    if (query.cookieOctets !== CLIENT_COOKIE_OCTETS + SERVER_COOKIE_OCTETS) return -1
-    if (packet[at] !== COOKIE_VERSION) return -1
-    const stamp =
-      (packet[at + 4]! << 24) | (packet[at + 5]! << 16) | (packet[at + 6]! << 8) | packet[at + 7]!
-    // Serial number arithmetic (RFC 1982): the timestamp wraps in 2106.
-    const age = (nowSeconds - stamp) | 0
-    if (age > AGE_MAX_SECONDS || age < -AHEAD_MAX_SECONDS) return -1
-    return Math.max(age, 0)
-  }
-
-  #matches(secret: Uint8Array, query: Query, at: number): boolean {
-    const octets = this.#fillInput(query, query.packet, at)
-    sipHash24(secret, this.#input, octets, this.#hash, 0)
-    // No early exit: the time must not reveal how many octets are right.
-    let difference = 0
+    cookie[4] = nowSeconds >>> 24
+    cookie[5] = nowSeconds >>> 16
+    cookie[6] = nowSeconds >>> 8
+    cookie[7] = nowSeconds
+    input[2] = HEAD_WORD
+    input[3] = wordAt(cookie, 4)
+    sipHash24(this.#secret, input, octets, this.#hash)
     for (let i = 0; i < HASH_OCTETS; i++) {
-      difference |= this.#hash[i]! ^ query.packet[at + HASH_OFFSET + i]!
+      cookie[HASH_OFFSET + i] = this.#hash[i >> 2]! >> ((i & 3) << 3)
     }
-    return difference === 0
   }
 
-  /** Writes the input of the hash and returns its length. */
-  #fillInput(query: Query, cookie: Uint8Array, at: number): number {
+  #matchesPrevious(packet: Uint8Array, at: number, octets: number): boolean {
+    return this.#previous !== undefined && this.#matches(this.#previous, packet, at, octets)
+  }
+
+  /** Whether the server cookie at `packet[at]` has the hash that `secret` gives. */
+  #matches(secret: Int32Array, packet: Uint8Array, at: number, octets: number): boolean {
     const input = this.#input
-    let octets = 0
-    for (let i = 0; i < CLIENT_COOKIE_OCTETS; i++) {
-      input[octets++] = query.packet[query.cookieOffset + i]!
+    const hash = this.#hash
+    input[2] = wordAt(packet, at)
+    input[3] = wordAt(packet, at + 4)
+    sipHash24(secret, input, octets, hash)
+    // No early exit: the time must not reveal how many octets are right.
+    const low = hash[0]! ^ wordAt(packet, at + HASH_OFFSET)
+    const high = hash[1]! ^ wordAt(packet, at + HASH_OFFSET + 4)
+    return (low | high) === 0
+  }
+
+  /** Writes client cookie and address into the input of the hash. Returns the octets of the input. */
+  #fillInput({ packet, cookieOffset, peerAddress, peerFamily }: Query): number {
+    const input = this.#input
+    input[0] = wordAt(packet, cookieOffset)
+    input[1] = wordAt(packet, cookieOffset + 4)
+    input[4] = wordAt(peerAddress, 0)
+    if (peerFamily === 1) {
+      input[5] = 0
+      return ADDRESS_OFFSET + 4
     }
-    for (let i = 0; i < HASH_OFFSET; i++) input[octets++] = cookie[at + i]!
-    const addressOctets = query.peerFamily === 1 ? 4 : 16
-    for (let i = 0; i < addressOctets; i++) input[octets++] = query.peerAddress[i]!
-    return octets
+    for (let i = 1; i < 4; i++) input[4 + i] = wordAt(peerAddress, i * 4)
+    return ADDRESS_OFFSET + 16
   }
 }
 
 /**
- * True if the reserved bits are zero. Cookies with other bits are valid, but ours have none, so
- * they are replaced.
+ * Returns the age in seconds of a server cookie in our form, 0 if it is ahead of our clock; -1 if
+ * the form or the age is invalid.
  */
-function reservedIsZero(packet: Uint8Array, at: number): boolean {
-  return (packet[at + 1]! | packet[at + 2]! | packet[at + 3]!) === 0
+function ageOf({ packet, cookieOctets }: Query, at: number, nowSeconds: number): number {
+  if (cookieOctets !== CLIENT_COOKIE_OCTETS + SERVER_COOKIE_OCTETS) return -1
+  if (packet[at] !== COOKIE_VERSION) return -1
+  const stamp =
+    (packet[at + 4]! << 24) | (packet[at + 5]! << 16) | (packet[at + 6]! << 8) | packet[at + 7]!
+  // Serial number arithmetic (RFC 1982): the timestamp wraps in 2106.
+  const age = (nowSeconds - stamp) | 0
+  if (age > AGE_MAX_SECONDS || age < -AHEAD_MAX_SECONDS) return -1
+  return Math.max(age, 0)
+}
+
+function keyOf(secret: Uint8Array): Int32Array {
+  assert(secret.length === SIPHASH_KEY_OCTETS, 'a cookie secret must have 16 octets')
+  return Int32Array.from({ length: SIPHASH_KEY_OCTETS / 4 }, (_, i) => wordAt(secret, i * 4))
+}
+
+/** Reads four octets, the lowest first. */
+function wordAt(octets: Uint8Array, at: number): number {
+  return octets[at]! | (octets[at + 1]! << 8) | (octets[at + 2]! << 16) | (octets[at + 3]! << 24)
 }

@@ -24,8 +24,7 @@ function serverCookie(response: Response): string {
 }
 
 t.test('SipHash-2-4 gives the vectors of its authors', async (t) => {
-  const key = Uint8Array.from({ length: 16 }, (_, i) => i)
-  const input = Uint8Array.from({ length: 64 }, (_, i) => i)
+  const key = new Int32Array(Uint8Array.from({ length: 16 }, (_, i) => i).buffer)
   const table = [
     { octets: 0, want: '310e0edd47db6f72' },
     { octets: 1, want: 'fd67dc93c539f874' },
@@ -35,10 +34,10 @@ t.test('SipHash-2-4 gives the vectors of its authors', async (t) => {
     { octets: 63, want: '724506eb4c328a95' },
   ]
   for (const { octets, want } of table) {
-    const out = new Uint8Array(10)
-    sipHash24(key, input, octets, out, 1)
-    t.equal(Buffer.from(out.subarray(1, 9)).toString('hex'), want, `${octets} octets`)
-    t.strictSame([out[0], out[9]], [0, 0], 'nothing is written around it')
+    const input = Uint8Array.from({ length: 72 }, (_, i) => (i < octets ? i : 0))
+    const out = new Int32Array(2)
+    sipHash24(key, new Int32Array(input.buffer), octets, out)
+    t.equal(Buffer.from(out.buffer).toString('hex'), want, `${octets} octets`)
   }
 })
 
