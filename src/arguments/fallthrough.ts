@@ -14,9 +14,13 @@ export class Fallthrough {
     this.#zones = new ZoneSet(zones)
   }
 
+  get isNever(): boolean {
+    return this.#zones.zones.length === 0
+  }
+
   /** True if the qname lies in one of the zones. Allocates nothing. */
   through(query: Query): boolean {
-    return this.#zones.zones.length > 0 && this.#zones.match(query) !== -1
+    return !this.isNever && this.#zones.match(query) !== -1
   }
 }
 

@@ -2,9 +2,9 @@ import type { Fallthrough } from '../arguments/fallthrough.ts'
 import { Rcode, RRClass, RRType } from '../dns/iana/index.ts'
 import type { Query } from '../dns/message/query.ts'
 import { type Response, Section } from '../dns/message/response.ts'
+import type { HashedName } from '../dns/name/hashed-name.ts'
 import type { AnswerSource, Handler } from '../plugin/handler.ts'
 import type { Transaction } from '../plugin/transaction.ts'
-import type { HashedName } from '../zone/image/hashed-name.ts'
 import type { ZoneAnswerer } from '../zone/lookup/answer.ts'
 import type { ZoneDirectory } from '../zone/lookup/zone-directory.ts'
 import { ZoneSet } from '../zone/lookup/zone-set.ts'
@@ -87,6 +87,10 @@ export class FileZones implements Handler, AnswerSource {
     this.#table = options.table
     this.#fallthrough = options.fallthrough
     this.#origins = options.origins
+  }
+
+  get denies(): boolean {
+    return this.#fallthrough.isNever
   }
 
   get holder(): object {

@@ -1,4 +1,4 @@
-import type { HashedName } from '../zone/image/hashed-name.ts'
+import type { HashedName } from '../dns/name/hashed-name.ts'
 import type { ZoneAnswerer } from '../zone/lookup/answer.ts'
 import type { Link } from './link.ts'
 import type { Transaction } from './transaction.ts'
@@ -37,6 +37,8 @@ export interface Handler {
 export interface AnswerSource {
   /** The directive's name. */
   readonly name: string
+  /** True if a name that does not exist in the zones has no other source (`fallthrough`). */
+  readonly denies: boolean
   /**
    * A different object whenever `find` may return something else for any query; undefined = it
    * answers no query.

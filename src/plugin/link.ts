@@ -34,7 +34,7 @@ export const Trait = {
  * traits of a query and its reply concern.
  *
  * Unless a link declares `Trait.Several` or `Trait.Records`, `after` does not see the records of an
- * answer that is sent straight from a zone (`Response.setCount`).
+ * direct answer (`Response.direct`).
  */
 export abstract class Link implements Handler {
   abstract readonly name: string

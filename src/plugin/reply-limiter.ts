@@ -1,4 +1,4 @@
-import type { HashedName } from '../zone/image/hashed-name.ts'
+import type { HashedName } from '../dns/name/hashed-name.ts'
 import type { Transaction } from './transaction.ts'
 
 /** The action for a reply over UDP. */

@@ -41,11 +41,13 @@ function countOctets(tx: Transaction, status: number): number {
   if (!isUnwritten(status)) return uncompressedOctets(tx.query, tx.response)
   // The server will clear the sections, but only after the handlers above have read them.
   const { response } = tx
-  const { count, setCount } = response
-  response.clear()
+  const { count, direct } = response
+  const directCount = direct.count
+  response.count = 0
+  direct.count = 0
   const octets = uncompressedOctets(tx.query, response)
   response.count = count
-  response.setCount = setCount
+  direct.count = directCount
   return octets
 }
 
@@ -78,7 +80,7 @@ export function responseKind(tx: Transaction, status: number): ResponseKind {
   if (status === DROP || isUnwritten(status)) return ResponseKind.Error
   const response = tx.response
   if (response.rcode === Rcode.NOERROR) {
-    if (response.setCount > 0 || holds(response, Section.Answer, -1)) return ResponseKind.Answer
+    if (holds(response, Section.Answer, -1)) return ResponseKind.Answer
     if (holds(response, Section.Authority, RRType.SOA)) return ResponseKind.NoData
     if (holds(response, Section.Authority, RRType.NS)) return ResponseKind.Delegation
     return ResponseKind.Answer
@@ -89,6 +91,11 @@ export function responseKind(tx: Transaction, status: number): ResponseKind {
 
 /** Whether a section has a record of `type`; -1: of any type. */
 function holds(response: Response, section: Section, type: number): boolean {
+  const { direct } = response
+  if (direct.count > 0) {
+    if (direct.soaOffset === 0) return section === Section.Answer && type === -1
+    return section === direct.soaSection && (type === -1 || type === RRType.SOA)
+  }
   for (let i = 0; i < response.count; i++) {
     if (response.section[i] === section && (type === -1 || response.type[i] === type)) return true
   }

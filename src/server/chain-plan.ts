@@ -75,7 +75,8 @@ export function traitsOf(query: Query): number {
 export function replyTraits(response: Response): number {
   let traits: number = Trait.Records
   if (response.error !== '') traits |= Trait.Failed
-  if (response.sections > 1) traits |= Trait.Extra
-  if (response.count + response.setCount > 1) traits |= Trait.Several
+  const { count, direct } = response
+  if (response.sections > 1 || direct.soaOffset !== 0) traits |= Trait.Extra
+  if (count + direct.count > 1) traits |= Trait.Several
   return traits
 }

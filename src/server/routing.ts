@@ -1,10 +1,10 @@
 import { RRClass } from '../dns/iana/classes.ts'
 import { RRType } from '../dns/iana/types.ts'
 import type { Query } from '../dns/message/query.ts'
+import type { HashedName } from '../dns/name/hashed-name.ts'
 import type { Handler } from '../plugin/handler.ts'
 import type { ReplyLimiter } from '../plugin/reply-limiter.ts'
 import type { Transaction } from '../plugin/transaction.ts'
-import type { HashedName } from '../zone/image/hashed-name.ts'
 import type { ZoneDirectory } from '../zone/lookup/zone-directory.ts'
 import { countLabels, ZoneSet } from '../zone/lookup/zone-set.ts'
 

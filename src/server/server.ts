@@ -233,18 +233,19 @@ export class Server implements ServerView {
       }
     }
     if (status === PASS)
-      status = isKnown && this.#answerSet(tx) ? Rcode.NOERROR : plan.bottom.serve(tx)
+      status = isKnown && this.#answerDirectly(tx) ? tx.response.rcode : plan.bottom.serve(tx)
     if (typeof status !== 'number') {
       return finishLinksLater(tx, plan, reached, traits, status)
     }
     return finishLinks(tx, plan, reached, traits, status)
   }
 
-  /** Answers in the short form, from the zone in `#memo`. @hot */
-  #answerSet({ query, response }: Transaction): boolean {
-    const { answers, zone, zoneLabel, block } = this.#memo
-    if (!answers!.answer(query, response, zone, zoneLabel)) return false
-    response.answeredBy = block!.plan.source!.name
+  /** Makes a direct answer from the zone in `#memo`. @hot */
+  #answerDirectly({ query, response }: Transaction): boolean {
+    const { answers, zone, zoneLabel, isDeepest, source } = this.#memo
+    const { denies, name } = source!
+    if (!answers!.answer(query, response, zone, zoneLabel, isDeepest, denies)) return false
+    response.answeredBy = name
     return true
   }
 
@@ -354,7 +355,7 @@ function finishLinks(
   const traits = queryTraits | replyTraits(tx.response)
   const concerned = plan.replies & traits
   if (concerned === 0) return own
-  if ((concerned & (Trait.Several | Trait.Records)) !== 0) tx.response.expandSet(tx.query)
+  if ((concerned & (Trait.Several | Trait.Records)) !== 0) tx.response.expand(tx.query)
   let status = own
   for (let i = reached - 1; i >= 0; i--) {
     const { link } = plan.links[i]!

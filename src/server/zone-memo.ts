@@ -4,7 +4,7 @@ import { Opcode } from '../dns/iana/opcodes.ts'
 import { RRType } from '../dns/iana/types.ts'
 import type { Query } from '../dns/message/query.ts'
 import type { AnswerSource } from '../plugin/handler.ts'
-import type { SetAnswers } from '../zone/lookup/set-answers.ts'
+import type { DirectAnswers } from '../zone/lookup/direct-answers.ts'
 import type { PlannedBlock } from './chain-plan.ts'
 import type { RoutingTable } from './routing.ts'
 
@@ -16,12 +16,12 @@ export class ZoneMemo {
   readonly #routing: RoutingTable<PlannedBlock>
   /** The block of the zone found last. */
   block: PlannedBlock | undefined = undefined
-  answers: SetAnswers | undefined = undefined
+  answers: DirectAnswers | undefined = undefined
+  source: AnswerSource | undefined = undefined
   /** Offset of the zone in the image; 0 = `find` has found no zone. */
   zone = 0
   /** Label of the query's name at which that zone starts. */
   zoneLabel = 0
-  #source: AnswerSource | undefined = undefined
   #holder: object | undefined = undefined
   readonly #apex: Uint8Array = new Uint8Array(new ArrayBuffer(260))
   readonly #apexView: DataView = new DataView(this.#apex.buffer)
@@ -34,6 +34,11 @@ export class ZoneMemo {
 
   constructor(routing: RoutingTable<PlannedBlock>) {
     this.#routing = routing
+  }
+
+  /** True if no zone is below the one found last. */
+  get isDeepest(): boolean {
+    return this.#apexLabels !== -1
   }
 
   /**
@@ -54,7 +59,7 @@ export class ZoneMemo {
   /** Whether the query's name, from `label` on, is the apex found last, and that state is still valid. */
   #isIn(query: Query, label: number): boolean {
     if (query.suffixHash[label] !== this.#apexHash) return false
-    if (this.#source!.holder !== this.#holder) return false
+    if (this.source!.holder !== this.#holder) return false
     const { reader } = this.answers!
     reader.refresh()
     if (reader.version !== this.#version || reader.handle.buffer !== this.#buffer) return false
@@ -76,7 +81,7 @@ export class ZoneMemo {
     this.#apexLabels = -1
     const block = this.#routing.findUnconditional(query)
     const source = block?.plan.source
-    const answers = source?.find(query)?.sets
+    const answers = source?.find(query)?.direct
     if (source === undefined || answers === undefined) return false
     const { reader } = answers
     reader.refresh()
@@ -86,7 +91,7 @@ export class ZoneMemo {
     this.answers = answers
     this.zone = zone
     this.zoneLabel = reader.zoneLabel
-    this.#source = source
+    this.source = source
     this.#holder = source.holder
     this.#version = reader.version
     this.#buffer = reader.handle.buffer

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { NO_FALLTHROUGH } from '../../src/arguments/fallthrough.ts'
+import { Fallthrough, NO_FALLTHROUGH } from '../../src/arguments/fallthrough.ts'
 import { FileZones, FileZoneTable } from '../../src/authority/file-zones.ts'
 import { giveRegion, packetOctets, takeRegion } from '../../src/base/packet-memory.ts'
 import { Random } from '../../src/base/random.ts'
@@ -58,6 +58,17 @@ const ZONE = [
   'loop.example.org. 60 CNAME loop.example.org.',
   'dangling.example.org. 60 CNAME nowhere.example.org.',
   'outside.example.org. 60 CNAME www.example.com.',
+  'shop.example.org. 300 CNAME KLB.shop.example.org.',
+  'klb.shop.example.org. 60 CNAME Eu.klb.Shop.example.org. | 1',
+  'klb.shop.example.org. 60 CNAME www.example.com.',
+  'klb.shop.example.org. 60 CNAME dangling.example.org.',
+  'eu.klb.shop.example.org. 60 CNAME g0-eu.klb.shop.example.org. | 1',
+  'eu.klb.shop.example.org. 60 CNAME shop.example.org.',
+  'eu.klb.shop.example.org. 60 CNAME many.example.org.',
+  'g0-eu.klb.shop.example.org. 60 A 192.0.2.12',
+  'up.klb.shop.example.org. 60 CNAME shop.example.org.',
+  ...Array.from({ length: 10 }, (_, i) => `c${i}.example.org. 60 CNAME c${i + 1}.example.org.`),
+  'c10.example.org. 60 A 192.0.2.13',
   '*.wild.example.org. 300 A 192.0.2.2',
   'two.example.org. 300 A 192.0.2.3',
   'two.example.org. 300 A 192.0.2.4',
@@ -93,7 +104,7 @@ const steerer: Steerer = {
 /** Truncates, drops and sends by what is asked, and truncates what gains more than 40 octets. */
 const limiter: ReplyLimiter = {
   decide: ({ query, response }) => {
-    const isAnswer = response.rcode === 0 && response.count + response.setCount > 0
+    const isAnswer = response.rcode === 0 && response.count + response.direct.count > 0
     return isAnswer ? verdictOf(query.suffixHash[0]!, query.qtype) : LimitAction.Send
   },
   amplifies: (_tx, name, octets) => octets > 40 && (name.suffixHash[0]! & 8) !== 0,
@@ -110,6 +121,8 @@ interface Setting {
   readonly above: (next: Handler, logged: string[], slots: CounterSlots) => Handler
   readonly blocks?: readonly Partial<RoutedBlock>[]
   readonly fromFile?: boolean
+  /** Gives names that do not exist to the next handler. */
+  readonly fallsThrough?: boolean
   /** Default: the one above. */
   readonly steerer?: Steerer
   /** Hides the links of the chain from the server, so that it runs the chain without a plan. */
@@ -119,12 +132,13 @@ interface Setting {
 const clock = { now: () => 1559731985_000, monotonic: () => 1 }
 
 /** A server with those zones, what it logged, and what it counted. */
-function start({ lines, above, blocks = [{}], fromFile, isOpaque, ...rest }: Setting) {
+function start({ lines, above, blocks = [{}], isOpaque, ...rest }: Setting) {
   const image = imageOf(lines)
   const answerer = new ZoneAnswerer(image.reader(), rest.steerer ?? steerer)
   const logged: string[] = []
   const slots = new CounterSlots()
-  const bottom = fromFile ? fileZones(answerer) : kuadrant(answerer)
+  const fallthrough = rest.fallsThrough ? new Fallthrough([wire('.')]) : NO_FALLTHROUGH
+  const bottom = rest.fromFile ? fileZones(answerer) : kuadrant(answerer, fallthrough)
   const planned = above(bottom, logged, slots)
   const chain = isOpaque === true ? opaque(planned) : planned
   const server = new Server({
@@ -157,8 +171,8 @@ function opaque(chain: Handler): Handler {
   return { name: 'opaque', serve: (tx) => chain.serve(tx) }
 }
 
-function kuadrant(answerer: ZoneAnswerer): Handler {
-  return new KuadrantHandler(CHAIN_END, { answerer }, NO_FALLTHROUGH)
+function kuadrant(answerer: ZoneAnswerer, fallthrough = NO_FALLTHROUGH): Handler {
+  return new KuadrantHandler(CHAIN_END, { answerer }, fallthrough)
 }
 
 function fileZones(answerer: ZoneAnswerer): Handler {
@@ -223,6 +237,13 @@ const names = [
   'mail',
   'alias',
   'chain',
+  'shop',
+  'klb.shop',
+  'up.klb.shop',
+  'c0',
+  'c1',
+  'c2',
+  'c3',
   'geoalias',
   'loop',
   'dangling',
@@ -307,6 +328,8 @@ const arbitraryPacket = fc
       RRType.MX,
       RRType.NS,
       RRType.SOA,
+      RRType.CNAME,
+      RRType.HTTPS,
       RRType.ANY,
       RRType.DS,
     ),
@@ -388,6 +411,7 @@ const settings: readonly (Setting & { readonly name: string })[] = [
     above: (next) => new Minimal(next),
     fromFile: true,
   },
+  { name: 'fallthrough', lines: ZONE, above: (next) => next, fallsThrough: true },
   { name: 'a zone below another', lines: [...ZONE, ...BELOW], above: (next) => next },
   { name: 'a zone with a cut', lines: [...ZONE, ...CUT], above: (next) => next },
   {
@@ -543,10 +567,15 @@ t.test('each query has one draw, whatever form its answer has', async (t) => {
   const tier = [outcome(1, 0), outcome(1, ...Array.from({ length: 39 }, (_, i) => i + 1))]
   const words = encodeSteering(NO_POLICY, [tier])
   const address = (i: number): string => `www.example.org. 60 A 192.0.2.${i}`
+  const aliasWords = encodeSteering(NO_POLICY, [[outcome(1, 0), outcome(1, 1)]])
   const lines = [
     'example.org. 30 SOA 90',
     `${address(0)} | ${words.join(' ')}`,
     ...Array.from({ length: 39 }, (_, i) => address(i + 1)),
+    'host.example.org. 60 CNAME alias.example.org.',
+    `alias.example.org. 60 CNAME one.example.org. | ${aliasWords.join(' ')}`,
+    'alias.example.org. 60 CNAME outside.example.com.',
+    'one.example.org. 60 A 192.0.2.99',
   ]
   const setting = (above: Setting['above']): Setting => {
     const random = new Random(7)
@@ -556,11 +585,13 @@ t.test('each query has one draw, whatever form its answer has', async (t) => {
   const balanced = (next: Handler): Handler => {
     return new Loadbalance(next, { weights: undefined, preferred: [] })
   }
-  for (const [name, above, payload] of [
-    ['records are reordered', balanced, 1232],
-    ['the reply has no room for all', (next: Handler) => next, 512],
-  ] as const) {
-    const packet = wireQuery({ name: 'www.example.org', edns: { payload } })
+  const alone = (next: Handler): Handler => next
+  for (const { name, above, payload, qname = 'www', few = 1 } of [
+    { name: 'records are reordered', above: balanced, payload: 1232 },
+    { name: 'the reply has no room for all', above: alone, payload: 512 },
+    { name: 'one of two CNAMEs leads out', above: alone, payload: 1232, qname: 'host', few: 2 },
+  ]) {
+    const packet = wireQuery({ name: `${qname}.example.org`, edns: { payload } })
     const planned = start(setting(above))
     const whole = start({ ...setting(above), isOpaque: true })
     let single = 0
@@ -568,9 +599,9 @@ t.test('each query has one draw, whatever form its answer has', async (t) => {
       const reply = inMemory(planned, packet)
       const want = elsewhere(whole, packet)
       if (Buffer.compare(reply, want) !== 0) return t.same(reply, want, `${name}: draw ${i}`)
-      if (reply[7] === 1) single++
+      if (reply[7] === few) single++
     }
-    t.ok(single > 150 && single < 250, `${name}: ${single} of 400 have one record`)
+    t.ok(single > 150 && single < 250, `${name}: ${single} of 400 have ${few} records`)
   }
 })
 

@@ -4,7 +4,9 @@ import { composeOpt, optOctets, wholeOptOctets } from '../edns/compose-opt.ts'
 import * as rcodes from '../iana/rcodes.ts'
 import * as types from '../iana/types.ts'
 import * as lower from '../name/lower.ts'
+import { composeDirect } from './compose-direct.ts'
 import { Compressor } from './compressor.ts'
+import type { DirectAnswer } from './direct-answer.ts'
 import * as parsing from './parse-query.ts'
 import type { Query } from './query.ts'
 import type { Response } from './response.ts'
@@ -20,10 +22,6 @@ const { RRType } = types
 
 /** Type, class, TTL and rdata length of a record, which follow its owner. */
 const RR_FIXED_OCTETS = 10
-/** The same of a record of a set, with its owner: a pointer to the question at octet 12. */
-const SET_FIXED_OCTETS = RR_FIXED_OCTETS + 2
-const QNAME_POINTER = 0xc00c
-const CLASS_IN = 1
 /** Serial and the four timers after the names of a SOA. */
 const SOA_TAIL_OCTETS = 20
 
@@ -67,26 +65,56 @@ export function composeAt(
 ): number {
   const reserved = optOctets(query, response)
   const end = start + limitOctets - reserved
-  compressor.reset(start)
   let at = composeQuestion(query, start + HEADER_OCTETS)
   written[0] = written[1] = written[2] = 0
-  const setEnd = response.setCount > 0 ? composeSet(query, response, at, end) : at
-  if (setEnd === -1) response.truncated = true
-  else at = setEnd
-  for (let section = 0; section < 3 && setEnd !== -1; section++) {
-    if ((response.sections & (1 << section)) === 0) continue
-    const next = composeSection(query, response, section, at, end)
-    if (next >= 0) {
-      at = next
-      continue
-    }
-    at = -next
-    if (losesNeededData(response, section)) response.truncated = true
-    break
-  }
+  at = composeAnswer(query, response, start, at, end)
+  if (response.sections !== 0) at = composeSections(query, response, start, at, end)
   if (reserved > 0) at = composeOpt(query, response, at, start + limitOctets)
   composeHeader(query, response, start, reserved > 0 ? 1 : 0)
   return at - start
+}
+
+/** Writes the records of a response at `from`, and returns the offset behind those that fit. */
+function composeSections(
+  query: Query,
+  response: Response,
+  start: number,
+  from: number,
+  end: number,
+): number {
+  compressor.reset(start)
+  let at = from
+  for (let section = 0; section < 3; section++) {
+    if ((response.sections & (1 << section)) === 0) continue
+    const next = composeSection(query, response, section, at, end)
+    if (next < 0) {
+      if (losesNeededData(response, section)) response.truncated = true
+      return -next
+    }
+    at = next
+  }
+  return at
+}
+
+/** Writes a direct answer at `at`, and returns the offset behind it. */
+function composeAnswer(
+  query: Query,
+  response: Response,
+  start: number,
+  at: number,
+  end: number,
+): number {
+  const { direct } = response
+  if (direct.count === 0) return at
+  const next = composeDirect(query, direct, start, at, end)
+  if (next === -1) {
+    // As a list of records, any answer can be cut.
+    response.expand(query)
+    return at
+  }
+  if (direct.soaOffset !== 0) written[direct.soaSection]!++
+  written[Section.Answer]! += direct.aliasCount + direct.setCount
+  return next
 }
 
 /**
@@ -95,8 +123,7 @@ export function composeAt(
  */
 export function uncompressedOctets(query: Query, response: Response): number {
   let octets = HEADER_OCTETS + query.questionOctets + wholeOptOctets(query, response)
-  octets += response.setOctets * Math.sign(response.setCount)
-  octets += response.setCount * (query.qnameOctets + RR_FIXED_OCTETS)
+  if (response.direct.count > 0) octets += directOctets(query, response.direct)
   for (let i = 0; i < response.count; i++) {
     const owner = response.ownerBytes[i]!
     let at = response.ownerOffset[i]!
@@ -104,6 +131,21 @@ export function uncompressedOctets(query: Query, response: Response): number {
     octets += at + 1 - response.ownerOffset[i]! + RR_FIXED_OCTETS + response.rdataOctets[i]!
   }
   return octets
+}
+
+/** The octets of a direct answer without compression. */
+function directOctets(query: Query, direct: DirectAnswer): number {
+  let octets = direct.setCount * (direct.lastName(query).qnameOctets + RR_FIXED_OCTETS)
+  if (direct.setCount > 0) octets += direct.setOctets
+  let owner = query.qnameOctets
+  for (let i = 0; i < direct.aliasCount; i++) {
+    const target = direct.targets[i]!.qnameOctets
+    octets += owner + RR_FIXED_OCTETS + target
+    owner = target
+  }
+  if (direct.soaOffset === 0) return octets
+  const apex = query.qnameOctets - query.labelOffset[direct.soaLabel]!
+  return octets + apex + RR_FIXED_OCTETS + direct.rdataOctets(direct.soaOffset)
 }
 
 /**
@@ -140,25 +182,6 @@ function composeHeader(query: Query, response: Response, start: number, optCount
   packetView.setInt32(start + 4, (questions << 16) | written[Section.Answer]!)
   const additional = written[Section.Additional]! + optCount
   packetView.setInt32(start + 8, (written[Section.Authority]! << 16) | additional)
-}
-
-/** Writes the answer set at `start`. Returns the offset behind it; -1 if it does not fit. @hot */
-function composeSet(query: Query, response: Response, start: number, end: number): number {
-  const { setCount, setBytes, setOffset, setTtlSeconds } = response
-  let at = start
-  if (at + setCount * SET_FIXED_OCTETS + response.setOctets > end) return -1
-  written[Section.Answer] = setCount
-  for (let i = 0; i < setCount; i++) {
-    const from = setOffset[i]!
-    const octets = (setBytes[from]! << 8) | setBytes[from + 1]!
-    packetView.setInt32(at, (QNAME_POINTER << 16) | query.qtype)
-    packetView.setInt32(at + 4, (CLASS_IN << 16) | (setTtlSeconds >>> 16))
-    packetView.setInt32(at + 8, (setTtlSeconds << 16) | octets)
-    at += SET_FIXED_OCTETS
-    putOctets(setBytes, from + 2, octets, at)
-    at += octets
-  }
-  return at
 }
 
 /**

@@ -1,8 +1,8 @@
 /** Maximum of labels of a name, without the root: 255 octets / 2 - 1 (RFC 1035 section 2.3.4). */
 export const LABELS_MAX = 127
 
-/** A name, and room because it is written by four octets. */
-const NAME_ROOM_OCTETS = 264
+/** A name, and room because it is read and written by four octets. */
+export const NAME_ROOM_OCTETS = 264
 
 /** Results of `parseQuery`: the reply that the packet deserves. */
 export const ParseStatus = {

@@ -1,7 +1,7 @@
-import { RRClass } from '../iana/classes.ts'
 import * as opcodes from '../iana/opcodes.ts'
 import { RRType } from '../iana/types.ts'
 import type { ReplySigner } from '../tsig/reply-signer.ts'
+import { DirectAnswer } from './direct-answer.ts'
 import type { Query } from './query.ts'
 
 // Bound in this module: V8 folds its constants, but looks up and checks an import at every use.
@@ -22,9 +22,6 @@ export const PAYLOAD_OCTETS_DEFAULT = 1232
 
 /** Octets for synthesized names: sixteen of maximum length. */
 export const SYNTHESIZED_OCTETS_MAX = 4096
-
-/** Initial capacity of a set. */
-const SET_COUNT_START = 16
 
 const NO_BYTES = new Uint8Array(0)
 
@@ -60,17 +57,10 @@ export class Response {
   rdataOctets: Uint16Array = new Uint16Array(RESPONSE_RR_START)
 
   /**
-   * The answer in a short form, which is sent before the records above: records of the qname, of
-   * class IN and the queried type, whose rdata is sent unchanged. 0 = no such answer. The arrays above
-   * do not contain it; `expandSet` moves it there.
+   * The answer in its direct form, which is sent before the records above. The arrays above do not
+   * contain it; `expand` moves it there.
    */
-  setCount = 0
-  setTtlSeconds = 0
-  setBytes: Uint8Array = NO_BYTES
-  /** Offset in `setBytes` of the 16-bit length of rdata i; the rdata follows it. */
-  setOffset: Uint32Array = new Uint32Array(SET_COUNT_START)
-  /** Octets of all rdata. */
-  setOctets = 0
+  readonly direct: DirectAnswer = new DirectAnswer()
 
   /**
    * Names that no other buffer contains, such as targets of CNAMEs made from a DNAME. They live as
@@ -111,34 +101,12 @@ export class Response {
   /** Removes all records. */
   clear(): void {
     this.count = 0
-    this.setCount = 0
+    this.direct.clear()
   }
 
-  /** Makes room for a set of `count` records. */
-  growSet(count: number): void {
-    this.setOffset = new Uint32Array(count)
-  }
-
-  /** Moves the set to the records. It must be the only answer. */
-  expandSet(query: Query): void {
-    const bytes = this.setBytes
-    for (let i = 0; i < this.setCount; i++) {
-      const at = this.setOffset[i]!
-      const octets = (bytes[at]! << 8) | bytes[at + 1]!
-      const { qname, qtype } = query
-      this.add(
-        Section.Answer,
-        qname,
-        0,
-        qtype,
-        RRClass.IN,
-        this.setTtlSeconds,
-        bytes,
-        at + 2,
-        octets,
-      )
-    }
-    this.setCount = 0
+  /** Moves a direct answer to the records. It must be the only answer. */
+  expand(query: Query): void {
+    this.direct.moveTo(this, query)
   }
 
   reset(query: Query): void {

@@ -1,10 +1,6 @@
-import { LOWER } from './lower.ts'
-
 /** Initial value of every name hash. A constant, so that images written to disk remain readable. */
 export const NAME_HASH_SEED = 0x5e874a97
 
-// A copy in this module: V8 looks up and checks an imported binding at every use.
-const lower = LOWER
 /** Initial value of the hash of a label. */
 export const LABEL_SEED = 0x811c9dc5
 const LABEL_FACTOR = 0x01000193
@@ -28,45 +24,6 @@ export function hashLabel(hash: number, bytes: Uint8Array, offset: number): numb
   if (i + 1 < end) rest |= bytes[i + 1]! << 8
   if (i + 2 < end) rest |= bytes[i + 2]! << 16
   return joinHash(hash, addWord(h, rest))
-}
-
-/**
- * Copies the label at `from[at]` to `to[offset]` in lower case and returns its hash, the input of
- * `joinHash`. This takes one pass; `hashLabel` would need a second. Each turn handles four octets,
- * because the checks of a turn cost more than an octet.
- */
-export function copyLabel(from: Uint8Array, at: number, to: Uint8Array, offset: number): number {
-  const end = at + from[at]! + 1
-  let h = LABEL_SEED
-  let i = at
-  let k = offset
-  for (; i + 4 <= end; i += 4, k += 4) {
-    const a = lower[from[i]!]!
-    const b = lower[from[i + 1]!]!
-    const c = lower[from[i + 2]!]!
-    const d = lower[from[i + 3]!]!
-    to[k] = a
-    to[k + 1] = b
-    to[k + 2] = c
-    to[k + 3] = d
-    h = addWord(h, a | (b << 8) | (c << 16) | (d << 24))
-  }
-  let rest = 0
-  if (i < end) {
-    rest = lower[from[i]!]!
-    to[k] = rest
-  }
-  if (i + 1 < end) {
-    const b = lower[from[i + 1]!]!
-    to[k + 1] = b
-    rest |= b << 8
-  }
-  if (i + 2 < end) {
-    const c = lower[from[i + 2]!]!
-    to[k + 2] = c
-    rest |= c << 16
-  }
-  return addWord(h, rest)
 }
 
 /** Returns the hash of a name from the hash of its first label and the hash of the rest. */

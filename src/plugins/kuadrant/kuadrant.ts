@@ -25,6 +25,10 @@ export class KuadrantHandler implements Handler, AnswerSource {
     this.#fallthrough = fallthrough
   }
 
+  get denies(): boolean {
+    return this.#fallthrough.isNever
+  }
+
   get holder(): ZoneAnswerer | undefined {
     return this.#zones.answerer
   }

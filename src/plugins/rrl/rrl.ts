@@ -3,10 +3,10 @@ import { TabulationHash } from '../../base/tabulation-hash.ts'
 import { Opcode, Rcode, RRType } from '../../dns/iana/index.ts'
 import type { Query } from '../../dns/message/query.ts'
 import { type Response, Section } from '../../dns/message/response.ts'
+import type { HashedName } from '../../dns/name/hashed-name.ts'
 import type { CounterSlots } from '../../plugin/counter-slots.ts'
 import { LimitAction, type ReplyLimiter } from '../../plugin/reply-limiter.ts'
 import type { Transaction } from '../../plugin/transaction.ts'
-import type { HashedName } from '../../zone/image/hashed-name.ts'
 import { AmplificationLimit } from './amplification.ts'
 import { Category, type RrlOptions } from './options.ts'
 import type { LimitReports } from './reports.ts'
@@ -166,7 +166,9 @@ function categorize(query: Query, response: Response): Category {
   if (rcode === Rcode.NXDOMAIN) return Category.Nxdomain
   if (rcode !== Rcode.NOERROR) return Category.Error
   // Each NOTIFY is about another zone.
-  if (query.opcode !== Opcode.QUERY || response.setCount > 0) return Category.Response
+  if (query.opcode !== Opcode.QUERY) return Category.Response
+  const { direct } = response
+  if (direct.count > 0) return direct.isNegative ? Category.Nodata : Category.Response
   let isReferral = false
   for (let i = 0; i < response.count; i++) {
     if (response.section[i] === Section.Answer) return Category.Response
@@ -183,7 +185,8 @@ function categorize(query: Query, response: Response): Category {
  * does not distinguish such replies. @hot
  */
 function chargedType({ qtype }: Query, response: Response): number {
-  if (response.setCount > 0) return qtype
+  // Whatever CNAMEs come first, the records at their end have the query type.
+  if (response.direct.count > 0) return qtype
   let first = 0
   for (let i = 0; i < response.count; i++) {
     if (response.section[i] !== Section.Answer) continue

@@ -1,5 +1,5 @@
 import { RRType } from '../../dns/iana/types.ts'
-import { NameBuffer } from '../../zone/image/hashed-name.ts'
+import { NameBuffer } from '../../dns/name/hashed-name.ts'
 import * as L from '../../zone/image/layout.ts'
 import { ZoneReader } from '../../zone/image/reader.ts'
 

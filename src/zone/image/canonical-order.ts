@@ -1,5 +1,5 @@
 import { LABELS_MAX } from '../../dns/message/query.ts'
-import type { HashedName } from './hashed-name.ts'
+import type { HashedName } from '../../dns/name/hashed-name.ts'
 import { NODE_KEY, NODE_NAME } from './layout.ts'
 
 /** Octets of the longest relative name with the label `*` before it. */

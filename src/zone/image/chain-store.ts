@@ -6,8 +6,8 @@ import {
   nsec3Excess,
 } from '../../dns/dnssec/nsec3.ts'
 import { RRType } from '../../dns/iana/types.ts'
+import { type HashedName, NameBuffer } from '../../dns/name/hashed-name.ts'
 import { CanonicalOrder } from './canonical-order.ts'
-import { type HashedName, NameBuffer } from './hashed-name.ts'
 import * as L from './layout.ts'
 import type { NodeStore, ZoneEntry } from './node-store.ts'
 

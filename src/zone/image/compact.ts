@@ -1,7 +1,7 @@
 import { hashLabel } from '../../dns/name/hash.ts'
+import { NameBuffer } from '../../dns/name/hashed-name.ts'
 import { Arena } from './arena.ts'
 import { ChainStore } from './chain-store.ts'
-import { NameBuffer } from './hashed-name.ts'
 import * as L from './layout.ts'
 import { NodeStore, type ZoneEntry } from './node-store.ts'
 import type { ZoneReader } from './reader.ts'

@@ -1,4 +1,4 @@
-import { NameBuffer } from './hashed-name.ts'
+import { NameBuffer } from '../../dns/name/hashed-name.ts'
 import * as L from './layout.ts'
 import type { ZoneReader } from './reader.ts'
 import type { RRsetData, ZoneId } from './types.ts'

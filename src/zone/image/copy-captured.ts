@@ -1,6 +1,6 @@
+import { NameBuffer } from '../../dns/name/hashed-name.ts'
 import { ARENA_OCTETS_MAX, type Arena } from './arena.ts'
 import { compactArena, type WrittenArena } from './compact.ts'
-import { NameBuffer } from './hashed-name.ts'
 import * as L from './layout.ts'
 import { ZoneReader } from './reader.ts'
 import type { CapturedImage } from './writer.ts'

@@ -1,7 +1,7 @@
 import { equalOctets } from '../../base/octets.ts'
 import { RRType } from '../../dns/iana/types.ts'
+import type { HashedName } from '../../dns/name/hashed-name.ts'
 import type { Arena } from './arena.ts'
-import type { HashedName } from './hashed-name.ts'
 import * as L from './layout.ts'
 import { createTable, doubleTable, insertSlot, tableWords } from './table.ts'
 import type { ZoneId } from './types.ts'

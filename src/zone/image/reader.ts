@@ -1,7 +1,7 @@
 import { assert } from '../../base/assert.ts'
 import { equalOctets } from '../../base/octets.ts'
 import { hashLabel, mixHash } from '../../dns/name/hash.ts'
-import type { HashedName } from './hashed-name.ts'
+import type { HashedName } from '../../dns/name/hashed-name.ts'
 import * as L from './layout.ts'
 
 // Bound in this module: V8 folds its constants, but looks up and checks an import at every use.
@@ -75,6 +75,7 @@ export class ZoneReader {
   readonly handle: ArenaHandle
   words!: Uint32Array
   bytes!: Uint8Array
+  view!: DataView
   /** Version that lookups see; set by `refresh`. */
   version = 0
   /** Label of the name where the apex of the zone found by `matchZone` starts. */
@@ -318,5 +319,6 @@ export class ZoneReader {
     const length = Math.floor(buffer.byteLength / 4)
     this.words = new Uint32Array(buffer, 0, length)
     this.bytes = new Uint8Array(buffer, 0, length * 4)
+    this.view = new DataView(buffer, 0, length * 4)
   }
 }

@@ -1,7 +1,7 @@
 import { equalOctets } from '../../base/octets.ts'
 import { mixHash } from '../../dns/name/hash.ts'
+import type { HashedName } from '../../dns/name/hashed-name.ts'
 import type { Arena } from './arena.ts'
-import type { HashedName } from './hashed-name.ts'
 import * as L from './layout.ts'
 import { createTable, doubleTable, insertSlot, tableWords } from './table.ts'
 

@@ -1,7 +1,7 @@
 import { RRType } from '../../dns/iana/types.ts'
 import type { Query } from '../../dns/message/query.ts'
 import { type Response, Section } from '../../dns/message/response.ts'
-import { NameBuffer } from '../image/hashed-name.ts'
+import { NameBuffer } from '../../dns/name/hashed-name.ts'
 import type { ZoneReader } from '../image/reader.ts'
 import type { NameFinder } from './name-finder.ts'
 import type { RRsetAdder } from './rrset-adder.ts'

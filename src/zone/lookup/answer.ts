@@ -2,17 +2,18 @@ import { assert } from '../../base/assert.ts'
 import * as classes from '../../dns/iana/classes.ts'
 import { Rcode } from '../../dns/iana/rcodes.ts'
 import * as types from '../../dns/iana/types.ts'
+import { ALIASES_MAX } from '../../dns/message/direct-answer.ts'
 import type { Query } from '../../dns/message/query.ts'
 import type { Response } from '../../dns/message/response.ts'
 import * as responses from '../../dns/message/response.ts'
-import { equalHashedNames, type HashedName, NameBuffer } from '../image/hashed-name.ts'
+import { equalHashedNames, type HashedName, NameBuffer } from '../../dns/name/hashed-name.ts'
 import * as layout from '../image/layout.ts'
 import type { ZoneReader } from '../image/reader.ts'
 import { AdditionalSection } from './additional.ts'
 import { DenialProofs } from './denial.ts'
+import { DirectAnswers } from './direct-answers.ts'
 import { Match, NameFinder } from './name-finder.ts'
 import { RRsetAdder } from './rrset-adder.ts'
-import { SetAnswers } from './set-answers.ts'
 import type { Steerer } from './steerer.ts'
 import type { ZoneDirectory } from './zone-directory.ts'
 
@@ -30,7 +31,7 @@ const { BODY_COUNT_SHIFT, BODY_RRSETS, BODY_STATE, RRSET_HEAD, RRSET_TTL, ZONE_A
  *     │                                      │    ├─ qtype is there ──▶ RRset, additional
  *     │                                      │    ├─ CNAME ─┐
  *     │                                      │    └─ neither ─▶ NODATA: SOA
- *     └──── target, at most chainMax times ◀─┴─ Dname ◀──────┘
+ *     └──── target, at most CHAIN_MAX times ◀─┴─ Dname ◀──────┘
  */
 
 /** Results of `ZoneAnswerer.answer`. */
@@ -52,12 +53,10 @@ export type AnswerStatus = (typeof AnswerStatus)[keyof typeof AnswerStatus]
 export interface AnswerOptions {
   /** Adds the apex NS RRset to the authority section of positive answers, as CoreDNS does. */
   readonly apexNsInAuthority?: boolean
-  /** Maximum of CNAMEs to follow for one question: 0..CHAIN_MAX; default CHAIN_MAX. */
-  readonly chainMax?: number
 }
 
 /** Maximum of CNAMEs to follow for one question, inside and across zones. */
-export const CHAIN_MAX = 8
+export const CHAIN_MAX = ALIASES_MAX
 
 /** Minimum of octets of SOA rdata: two names and five numbers (RFC 1035 section 3.3.13). */
 const SOA_OCTETS_MIN = 22
@@ -81,8 +80,8 @@ type Step = (typeof Step)[keyof typeof Step]
  */
 export class ZoneAnswerer {
   readonly reader: ZoneReader
-  /** Answers in the short form (`Response.setCount`); undefined = no answer has that form. */
-  readonly sets: SetAnswers | undefined
+  /** Makes answers in the direct form; undefined = no answer has that form. */
+  readonly direct: DirectAnswers | undefined
   /** After ChaseOutside: the target, lower-case wire form; valid until the next `answer`. */
   chaseTarget: Uint8Array = new Uint8Array(256)
   chaseTargetOctets = 0
@@ -95,7 +94,6 @@ export class ZoneAnswerer {
   readonly #additional: AdditionalSection
   readonly #denial: DenialProofs
   readonly #apexNsInAuthority: boolean
-  readonly #chainMax: number
   /** Targets of a chain, for lookups and loop detection; entry i: the target after i+1 CNAMEs. */
   readonly #targets: readonly NameBuffer[]
   readonly #substitute = new NameBuffer()
@@ -122,16 +120,17 @@ export class ZoneAnswerer {
     this.#additional = new AdditionalSection(reader, this.#finder, this.#adder)
     this.#denial = new DenialProofs(reader, this.#adder)
     this.#apexNsInAuthority = options.apexNsInAuthority ?? false
-    this.sets = this.#apexNsInAuthority ? undefined : new SetAnswers(reader, this.#finder, steerer)
-    this.#chainMax = options.chainMax ?? CHAIN_MAX
-    assert(this.#chainMax <= CHAIN_MAX, 'chainMax within CHAIN_MAX')
-    this.#targets = Array.from({ length: this.#chainMax }, () => new NameBuffer())
+    this.direct = this.#apexNsInAuthority
+      ? undefined
+      : new DirectAnswers(reader, this.#finder, steerer)
+    this.#targets = Array.from({ length: CHAIN_MAX }, () => new NameBuffer())
   }
 
   /**
-   * Fills `response`, which the caller has reset. `chainDepth`: number of CNAMEs that earlier
-   * queries followed before this one. Does not follow a chain into a zone for which `server` or
-   * `siblings` have a longer apex (RFC 1034 section 4.3.2 step 2). @hot
+   * Fills `response`, which the caller has reset. If `direct` has added CNAMEs to it, continues
+   * after them. `chainDepth`: number of CNAMEs that earlier queries followed before this one. Does
+   * not follow a chain into a zone for which `server` or `siblings` have a longer apex (RFC 1034
+   * section 4.3.2 step 2). @hot
    */
   answer(
     query: Query,
@@ -150,8 +149,12 @@ export class ZoneAnswerer {
     this.#firstZoneLabel = this.#zoneLabel
     response.authoritative = true
     for (;;) {
-      if (this.#step(query, response) === Step.Done) return AnswerStatus.Answered
-      const isTooLong = chainDepth + this.chainSteps >= this.#chainMax
+      const step =
+        response.direct.aliasCount > 0
+          ? this.#continueDirect(query, response)
+          : this.#step(query, response)
+      if (step === Step.Done) return AnswerStatus.Answered
+      const isTooLong = chainDepth + this.chainSteps >= CHAIN_MAX
       if (isTooLong || !this.#follow(query, response)) {
         this.#addApexNs(query, response)
         return AnswerStatus.ChainTooLong
@@ -197,6 +200,20 @@ export class ZoneAnswerer {
     if (this.#finder.find(parent, this.#name, label, RRType.DS) !== Match.Name) return
     this.#zone = parent
     this.#zoneLabel = label
+  }
+
+  /** Continues after the CNAMEs that `DirectAnswers` has added. The last one is not followed yet. */
+  #continueDirect(query: Query, response: Response): Step {
+    const { direct } = response
+    const { aliasCount, targets } = direct
+    response.expand(query)
+    this.#alias = response.count - 1
+    this.chainSteps = aliasCount - 1
+    for (let i = 0; i < this.chainSteps; i++) {
+      const { qname, qnameOctets } = targets[i]!
+      this.#targets[i]!.set(qname, 0, qnameOctets)
+    }
+    return Step.Follow
   }
 
   #step(query: Query, response: Response): Step {

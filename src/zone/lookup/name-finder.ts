@@ -1,5 +1,5 @@
 import * as types from '../../dns/iana/types.ts'
-import type { HashedName } from '../image/hashed-name.ts'
+import type { HashedName } from '../../dns/name/hashed-name.ts'
 import * as layout from '../image/layout.ts'
 import type { ZoneReader } from '../image/reader.ts'
 

@@ -1,6 +1,6 @@
 import { equalOctets } from '../../base/octets.ts'
 import { hashLabel, mixHash, NAME_HASH_SEED } from '../../dns/name/hash.ts'
-import type { HashedName } from '../image/hashed-name.ts'
+import type { HashedName } from '../../dns/name/hashed-name.ts'
 import type { ZoneDirectory } from './zone-directory.ts'
 
 /**

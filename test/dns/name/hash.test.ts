@@ -1,11 +1,6 @@
 import t from 'tap'
-import {
-  copyLabel,
-  hashLabel,
-  joinHash,
-  mixHash,
-  NAME_HASH_SEED,
-} from '../../../src/dns/name/hash.ts'
+import { hashLabel, mixHash, NAME_HASH_SEED } from '../../../src/dns/name/hash.ts'
+import { NameBuffer } from '../../../src/dns/name/hashed-name.ts'
 
 /** A label of that many octets, from `first` on, with its length in front. */
 function label(octets: number, first: number): Uint8Array {
@@ -15,23 +10,26 @@ function label(octets: number, first: number): Uint8Array {
 const isUpper = (octet: number): boolean => octet >= 0x41 && octet <= 0x5a
 const lower = (octets: Uint8Array): Uint8Array => octets.map((c) => (isUpper(c) ? c + 0x20 : c))
 
-t.test(
-  'a label that is copied is in lower case and has the hash of the label that it is',
-  async (t) => {
-    for (let octets = 1; octets <= 63; octets++) {
-      for (const first of [0, 0x3d, 0x58, 0xf0]) {
-        const from = new Uint8Array(80)
-        from.set(label(octets, first), 7)
-        const to = new Uint8Array(80)
-        const hash = copyLabel(from, 7, to, 2)
-        const want = new Uint8Array(80)
-        want.set(lower(label(octets, first)), 2)
-        t.same(to, want, `${octets} octets from ${first}`)
-        t.equal(joinHash(NAME_HASH_SEED, hash), hashLabel(NAME_HASH_SEED, want, 2))
+t.test('a name buffer holds a name in lower case, with the hashes of its suffixes', async (t) => {
+  for (let octets = 1; octets <= 63; octets++) {
+    for (const first of [0, 0x3d, 0x58, 0xf0]) {
+      const name = [...label(octets, first), ...label(3, 0x41), 0]
+      const from = new Uint8Array(400)
+      from.set(name, 7)
+      const want = lower(Uint8Array.from(name))
+      const buffers = [new NameBuffer(), new NameBuffer()]
+      t.ok(buffers[0]!.set(from, 7, 7 + name.length), `${octets} octets from ${first}`)
+      t.ok(buffers[1]!.setFrom(new DataView(from.buffer), 7))
+      for (const buffer of buffers) {
+        t.same(buffer.qname.subarray(0, buffer.qnameOctets), want)
+        t.equal(buffer.labelCount, 2)
+        t.equal(buffer.suffixHash[1], hashLabel(NAME_HASH_SEED, want, octets + 1))
+        t.equal(buffer.suffixHash[0], hashLabel(buffer.suffixHash[1]!, want, 0))
       }
+      t.notOk(buffers[0]!.set(from, 7, 6 + name.length), 'without its root')
     }
-  },
-)
+  }
+})
 
 t.test('names that look alike spread over a table', async (t) => {
   const slots = new Uint32Array(4096)

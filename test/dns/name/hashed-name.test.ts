@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { equalHashedNames, NameBuffer } from '../../../src/zone/image/hashed-name.ts'
+import { equalHashedNames, NameBuffer } from '../../../src/dns/name/hashed-name.ts'
 import { question, text, wire } from '../../support/zone-names.ts'
 
 t.test('a name set from wire equals the query that asks for it', async (t) => {
