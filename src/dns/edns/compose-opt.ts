@@ -7,7 +7,7 @@ import * as queries from '../message/query.ts'
 import type { Response } from '../message/response.ts'
 
 // Bound in this module: V8 folds its constants, but looks up and checks an import at every use.
-const { packetOctets, packetView } = packets
+const { packetView } = packets
 const { Protocol } = queries
 const { RRType } = types
 const { OptionCode } = options
@@ -88,8 +88,12 @@ function composeEcs(query: Query, scopeBits: number, start: number): number {
   // The reply to a client that hides its address (source 0) must have scope 0: section 7.1.3.
   const scope = query.ecsSourceBits === 0 ? 0 : scopeBits
   packetView.setInt32(at, (query.ecsFamily << 16) | (query.ecsSourceBits << 8) | scope)
-  for (let i = 0; i < octets - 4; i++) packetOctets[at + 4 + i] = query.ecsAddress[i]!
-  return at + octets
+  const end = at + octets
+  // The last turn may write octets behind the option; what follows overwrites them.
+  for (let to = at + 4; to < end; to += 4) {
+    packetView.setInt32(to, query.ecsWords[(to - at - 4) >> 2]!, true)
+  }
+  return end
 }
 
 /**

@@ -80,9 +80,10 @@ function parseCookie(query: Query, at: number, octets: number): boolean {
  */
 function parseEcs(query: Query, at: number, octets: number): boolean {
   if (octets < ECS_FIXED_OCTETS) return false
-  const family = (packetOctets[at]! << 8) | packetOctets[at + 1]!
-  const sourceBits = packetOctets[at + 2]!
-  if (packetOctets[at + 3] !== 0) return false
+  const head = packetView.getInt32(at)
+  const family = head >>> 16
+  const sourceBits = (head >>> 8) & 0xff
+  if ((head & 0xff) !== 0) return false
   if (family === 0) {
     query.hasEcs = sourceBits === 0 && octets === ECS_FIXED_OCTETS
     return query.hasEcs
@@ -96,13 +97,20 @@ function parseEcs(query: Query, at: number, octets: number): boolean {
   if (addressOctets > 0 && (last & ((1 << paddingBits) - 1)) !== 0) return false
 
   const { ecsWords } = query
-  for (let word = 0; word < 4; word++) {
+  ecsWords[0] = addressWord(at + ECS_FIXED_OCTETS, addressOctets)
+  for (let word = 1; word < 4; word++) {
+    // An IPv4 address has one word.
     const rest = addressOctets - word * 4
-    const whole = rest <= 0 ? 0 : packetView.getInt32(at + ECS_FIXED_OCTETS + word * 4, true)
-    ecsWords[word] = rest >= 4 ? whole : whole & ((1 << (rest * 8)) - 1)
+    ecsWords[word] = rest <= 0 ? 0 : addressWord(at + ECS_FIXED_OCTETS + word * 4, rest)
   }
   query.hasEcs = true
   query.ecsFamily = family
   query.ecsSourceBits = sourceBits
   return true
+}
+
+/** Returns the four octets at `at` of the packet, with octets from number `octets` on as 0. */
+function addressWord(at: number, octets: number): number {
+  const word = packetView.getInt32(at, true)
+  return octets >= 4 ? word : word & ((1 << (octets * 8)) - 1)
 }

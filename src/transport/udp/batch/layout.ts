@@ -95,7 +95,8 @@ export class Layout {
     this.#groupIovecs = this.#take(BATCH * IOVEC_OCTETS)
     this.#sendPlaces = this.#take(BATCH * UNIT_PACKET)
     this.#units = this.#take((BATCH + 1) * UNIT_OCTETS)
-    this.replies = this.#take((REPLY_CHUNKS - 1) * REPLY_CHUNK_OCTETS + REPLY_OCTETS_MAX)
+    // Replies are written by four octets, so one may need room for three more.
+    this.replies = this.#take((REPLY_CHUNKS - 1) * REPLY_CHUNK_OCTETS + REPLY_OCTETS_MAX + 3)
     // The system allocates pages on first use: memory after this point costs nothing until then.
     this.#tails = this.#take(BATCH * TAIL_OCTETS)
     assert(this.#end <= REGION_OCTETS, 'a region of the packet memory holds a layout')
