@@ -161,8 +161,8 @@ export interface SetupContext {
   readonly serverCounters: ServerCounters
   /**
    * Adds a link to the block's chain. The order follows plugins/order.ts, not the Corefile.
-   * `waits`: its `serve` may return a Promise, so data threads hand the block's queries to the
-   * control thread. `seesNotify`: if the block accepts NOTIFYs, they pass through this link too;
+   * `waits`: its `serve` may return a Promise, so data threads hand the queries that reach it to
+   * the control thread. `seesNotify`: if the block accepts NOTIFYs, they pass through this link too;
    * they bypass other links. `answers`: it answers queries from its own data. A block without such
    * a link causes a warning.
    */

@@ -29,6 +29,8 @@ export interface ServerView {
    * result here is neither counted nor logged.
    */
   readonly isHandingOver: boolean
+  /** Gives the query to another thread. Returns the status that the caller must return. */
+  handOver(): number
 }
 
 /** Most steps of a CNAME chain, inside and across zones. */

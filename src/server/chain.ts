@@ -22,6 +22,14 @@ export function besideNotify(factory: HandlerFactory): HandlerFactory {
   }
 }
 
+/** Gives the queries that reach a link to a thread that can wait. */
+export function handingOver(factory: HandlerFactory): HandlerFactory {
+  return (next) => {
+    const { name, only } = factory(next)
+    return { name, only, serve: (tx) => tx.server.handOver() }
+  }
+}
+
 /** Links the handlers of one block, first to last. `CHAIN_END` follows the last one. */
 export function linkChain(factories: readonly HandlerFactory[]): Handler {
   if (factories.length === 0) return EMPTY_CHAIN

@@ -10,8 +10,6 @@ export interface LoadedBlock {
   /** Position of each of the block's keys in the Corefile; parallel to `config.keys`. */
   readonly keyPositions: readonly Position[]
   readonly chain: Handler
-  /** True if its queries may have to wait for their replies. */
-  readonly waits: boolean
 }
 
 /** One address to listen on, by UDP and TCP, and the blocks that it serves. */
@@ -79,7 +77,7 @@ function addToPlan(
   host: string,
   position: Position,
 ): void {
-  const { config, chain, waits } = block
+  const { config, chain } = block
   const address = `${key.scheme}://${host.includes(':') ? `[${host}]` : host}:${key.port}`
   const plan = plans.get(address) ?? {
     address,
@@ -101,7 +99,6 @@ function addToPlan(
     viewName: config.viewName,
     bufsizeOctets: config.bufsizeOctets,
     debug: config.debug,
-    waits,
     acceptsChaos: config.directives.includes('chaos'),
     takesNotify: config.takesNotify,
   })

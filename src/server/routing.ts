@@ -25,11 +25,6 @@ export interface RoutedBlock {
   readonly bufsizeOctets: number
   /** Set by `debug`: an exception of a handler ends the process instead of causing a SERVFAIL. */
   readonly debug: boolean
-  /**
-   * True if a handler of the chain may wait: data threads hand its queries over to the control
-   * thread.
-   */
-  readonly waits?: boolean
   /** True if the chain answers class CH (`chaos`). Otherwise such queries are refused. */
   readonly acceptsChaos?: boolean
   /** True if the chain accepts NOTIFYs (`secondary`). Otherwise they are refused. */

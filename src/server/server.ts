@@ -51,8 +51,6 @@ export interface ServerOptions {
   readonly cookies?: CookieJar | undefined
   /** Idle timeout sent to clients that ask for edns-tcp-keepalive; undefined = none is sent. */
   readonly tcpIdleMs?: number | undefined
-  /** True in threads that can't wait: `serve` returns HAND_OVER if a chain may have to wait. */
-  readonly handsOver?: boolean
 }
 
 /**
@@ -75,11 +73,10 @@ export class Server implements ServerView {
   readonly #cookies: CookieJar | undefined
   readonly #keepaliveDeciseconds: number
   readonly #pool: TransactionPool
-  readonly #handsOver: boolean
   readonly #panicLines = new LineBudget(PANIC_LINES_MAX, PANIC_PERIOD_MS)
   /** Limiter of replies without a block: that of the first block that has one. */
   readonly #limiter: ReplyLimiter | undefined
-  /** True if the current query reached a chain that may wait. */
+  /** See `handOver`. */
   isHandingOver = false
 
   constructor(options: ServerOptions) {
@@ -95,12 +92,17 @@ export class Server implements ServerView {
     this.#keepaliveDeciseconds =
       options.tcpIdleMs === undefined ? -1 : Math.min(Math.floor(options.tcpIdleMs / 100), 0xffff)
     this.#pool = new TransactionPool(options.random, this)
-    this.#handsOver = options.handsOver ?? false
     this.#limiter = options.blocks.find(({ limiter }) => limiter !== undefined)?.limiter
   }
 
   get zones(): ZoneDirectory {
     return this.#routing.zones
+  }
+
+  /** Called by a link that would have to wait, in a thread that cannot. */
+  handOver(): number {
+    this.isHandingOver = true
+    return DROP
   }
 
   /** Returns a transaction of this server; `release` returns it to the pool. */
@@ -116,8 +118,8 @@ export class Server implements ServerView {
    * Answers the packet in `tx.query` (packet, packetAt, packetOctets, protocol and addresses filled
    * in). Writes the reply to `out`, 65535 octets or as many as the protocol allows, and returns its
    * length. `outAt`: offset of `out` in the packet memory; -1 = it is elsewhere. 0 = send
-   * nothing, HAND_OVER = see `handsOver`, STREAMED = see `tx.stream`. Returns a Promise of the length only
-   * if the chain waits. The Promise never rejects unless the block has `debug`.
+   * nothing, HAND_OVER = another thread must answer (`handOver`), STREAMED = see `tx.stream`.
+   * Returns a Promise of the length only if the chain waits. The Promise never rejects unless the block has `debug`.
    */
   serve(tx: Transaction, out: Uint8Array, outAt = -1): number | Promise<number> {
     const query = tx.query
@@ -152,7 +154,6 @@ export class Server implements ServerView {
     }
     tx.zone = block.zoneText
     tx.view = block.viewName
-    if (this.#handsOver && block.waits === true) return HAND_OVER
     const rcode = block.debug ? this.#run(tx, block, isKnown) : this.#guard(tx, block, isKnown)
     if (this.isHandingOver) return HAND_OVER
     if (typeof rcode === 'number') return this.#finish(tx, block, rcode)
@@ -171,11 +172,6 @@ export class Server implements ServerView {
     // A view has read the client's address, so the answer depends on it even if no block was found.
     tx.response.scopeBits = Math.max(tx.response.scopeBits, nested.response.scopeBits)
     if (block === undefined) {
-      this.#pool.give(nested)
-      return undefined
-    }
-    if (this.#handsOver && block.waits === true) {
-      this.isHandingOver = true
       this.#pool.give(nested)
       return undefined
     }

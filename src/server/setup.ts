@@ -21,7 +21,7 @@ import type { LineWriter } from '../telemetry/lines.ts'
 import { createLogger, type LogSink } from '../telemetry/log.ts'
 import type { MetricsRegistry } from '../telemetry/metrics.ts'
 import { ZoneVersions } from '../xfr/zone-versions.ts'
-import { besideNotify, linkChain } from './chain.ts'
+import { besideNotify, handingOver, linkChain } from './chain.ts'
 import type { LoadedBlock } from './listen-plan.ts'
 import type { ThreadChannel } from './thread-channel.ts'
 
@@ -81,8 +81,6 @@ interface BlockDraft {
   readonly config: BlockConfig
   readonly keyPositions: readonly Position[]
   readonly links: { readonly factory: HandlerFactory; readonly seesNotify: boolean }[]
-  /** True if a handler may wait. */
-  waits: boolean
   /** True if a handler answers queries. */
   answers: boolean
 }
@@ -136,11 +134,11 @@ export function setupBlocks(
   }
   if (errors.length === 0) for (const hook of registrations.linked) hook.run()
   for (const draft of drafts) warnIfUnanswered(draft, registrations.warnings)
-  const blocks = drafts.map(({ config, keyPositions, links, waits }) => {
+  const blocks = drafts.map(({ config, keyPositions, links }) => {
     const factories = links.map(({ factory, seesNotify }) => {
       return config.takesNotify && !seesNotify ? besideNotify(factory) : factory
     })
-    return { config, keyPositions, chain: linkChain(factories), waits }
+    return { config, keyPositions, chain: linkChain(factories) }
   })
   return { blocks, registrations, errors: errors.map((one) => nameUnset(one, corefile.unset)) }
 }
@@ -191,7 +189,7 @@ function draftBlock(source: ServerBlock, dnsPort: number, errors: InputError[]):
     zoneVersions: new ZoneVersions(),
     takesNotify: false,
   }
-  return { source, config, keyPositions, links: [], waits: false, answers: false }
+  return { source, config, keyPositions, links: [], answers: false }
 }
 
 /** Runs `step`. Adds invalid input to `errors`; rethrows anything else, which is a bug. */
@@ -252,8 +250,9 @@ function createContext(
     corefile,
     readiness: registrations.readiness,
     addHandler: (factory, options) => {
-      draft.links.push({ factory, seesNotify: options?.seesNotify === true })
-      if (options?.waits === true) draft.waits = true
+      const handsOver = options?.waits === true && !parts.channel.canWait
+      const link = handsOver ? handingOver(factory) : factory
+      draft.links.push({ factory: link, seesNotify: options?.seesNotify === true })
       if (options?.answers === true) draft.answers = true
     },
     warn: (message, at) => {

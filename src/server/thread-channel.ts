@@ -8,6 +8,8 @@ import type { RecordWriter } from '../telemetry/records.ts'
  * threads.
  */
 export interface ThreadChannel {
+  /** False in threads whose handlers must not wait. */
+  readonly canWait: boolean
   broadcast<T>(follow: (value: T) => void): Broadcast<T>
   toControl(receive: (text: string) => void): (text: string) => void
   entriesToControl(receive: (octets: Uint8Array) => void): RecordWriter | undefined
@@ -16,6 +18,7 @@ export interface ThreadChannel {
 
 /** The control thread's end of an instance's channel. Sufficient for a process without other threads. */
 export class ControlChannel implements ThreadChannel {
+  readonly canWait = true
   /** Called with each value published, once it is set: posts it to the data threads. */
   onPublish: (index: number, value: unknown) => void = () => {}
   readonly #values: { isSet: boolean; value: unknown }[] = []
@@ -79,6 +82,7 @@ export interface DataChannelHooks {
 
 /** A data thread's end of the channel. */
 export class DataChannel implements ThreadChannel {
+  readonly canWait = false
   readonly #hooks: DataChannelHooks
   readonly #follows: ((value: unknown) => void)[] = []
   #toControlCount = 0

@@ -2,6 +2,7 @@ import { test } from 'tap'
 import { answerFromImage, NOT_OURS, withdrawAnswer } from '../../src/authority/authority.ts'
 import { Rcode, RRClass, RRType } from '../../src/dns/iana/index.ts'
 import { Section } from '../../src/dns/message/response.ts'
+import { DROP } from '../../src/plugin/handler.ts'
 import { CHAIN_DEPTH_MAX, type ServerView, type Transaction } from '../../src/plugin/transaction.ts'
 import { ZoneAnswerer } from '../../src/zone/lookup/answer.ts'
 import { show, transaction } from '../support/transaction.ts'
@@ -32,6 +33,7 @@ function server(fill: ((tx: Transaction) => void) | undefined, late = false) {
     address: 'dns://:53',
     zones: { deepest: 1, apexOctets: () => 0 },
     isHandingOver: false,
+    handOver: () => DROP,
     lookupInternally: (tx, qname, qtype) => {
       asked.push({ name: qname.slice(0, qname.indexOf(0) + 1), type: qtype, depth: tx.chainDepth })
       if (fill === undefined) return undefined

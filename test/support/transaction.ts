@@ -5,7 +5,7 @@ import { Section } from '../../src/dns/message/response.ts'
 import { hashLabel, NAME_HASH_SEED } from '../../src/dns/name/hash.ts'
 import { labelOffsets, lowerName, printName, scanName } from '../../src/dns/name/name.ts'
 import { scanAddress } from '../../src/dns/text/address.ts'
-import type { Handler } from '../../src/plugin/handler.ts'
+import { DROP, type Handler } from '../../src/plugin/handler.ts'
 import { type ServerView, Transaction } from '../../src/plugin/transaction.ts'
 
 /** A question as a test writes it down; everything but the name has a default. */
@@ -36,6 +36,7 @@ export const lonelyServer: ServerView = {
   lookupInternally: () => undefined,
   release: () => undefined,
   isHandingOver: false,
+  handOver: () => DROP,
 }
 
 /** A transaction as the server hands it to a chain: the query parsed, the response reset. */

@@ -344,7 +344,6 @@ export class DataThread {
       counters: this.#counts,
       cookies: this.#cookies,
       tcpIdleMs: plan.timeouts.idleMs,
-      handsOver: true,
     })
     return new ExchangePool(server)
   }
