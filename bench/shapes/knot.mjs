@@ -1,4 +1,3 @@
-import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import {
   ENDPOINTS,
@@ -9,6 +8,7 @@ import {
   plainLines,
 } from '../peers/content.mjs'
 import { write } from '../peers/files.mjs'
+import { writeConfig } from '../peers/servers/knot.mjs'
 import { CHAIN_HOST, plainZoneLines } from './shapes.mjs'
 
 const ALIAS = `klb.${CHAIN_HOST}`
@@ -23,7 +23,6 @@ export const knot = {
   command: 'knotd',
   lacks: ['cookie', 'geo-cookie'],
   prepare({ directory, port, mmdb }) {
-    mkdirSync(join(directory, 'db'), { recursive: true })
     const codes = Object.entries(ENDPOINTS).map(([code, [{ address }]]) => ({ code, address }))
     zoneFile(directory, PLAIN_ZONE, plainZoneLines(plainLines))
     zoneFile(directory, GEO_ZONE, [
@@ -41,39 +40,9 @@ export const knot = {
         ({ code }) => `  - geo: "${code}"\n    CNAME: ${code.toLowerCase()}.${ALIAS}.\n`,
       ),
     ])
-    write(
-      join(directory, 'knot.conf'),
-      `server:
-    rundir: ${directory}
-    listen: 127.0.0.1@${port}
-    udp-workers: 1
-    tcp-workers: 1
-    background-workers: 1
-    edns-client-subnet: on
-log:
-  - target: stderr
-    any: warning
-database:
-    storage: ${directory}/db
-mod-geoip:
-  - id: geo
-    config-file: ${directory}/geo.conf
-    ttl: 60
-    mode: geodb
-    geodb-file: ${mmdb}
-    geodb-key: [ continent/code ]
-template:
-  - id: default
-    storage: ${directory}
-    journal-content: none
-zone:
-  - domain: ${PLAIN_ZONE}
-    file: ${PLAIN_ZONE}
-  - domain: ${GEO_ZONE}
-    file: ${GEO_ZONE}
-    module: mod-geoip/geo
-`,
-    )
-    return ['-c', join(directory, 'knot.conf')]
+    return writeConfig({ directory, port, mmdb }, [
+      { zone: PLAIN_ZONE, file: PLAIN_ZONE },
+      { zone: GEO_ZONE, file: GEO_ZONE, geo: true },
+    ])
   },
 }

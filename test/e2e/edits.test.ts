@@ -2,6 +2,7 @@ import { mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:
 import { join } from 'node:path'
 import t from 'tap'
 import { UdpClient } from '../support/client.ts'
+import { recordManifest } from '../support/manifest.ts'
 import { startServer } from '../support/server.ts'
 
 const EDITS_MIN = 8
@@ -23,19 +24,7 @@ const corefile = `k.example.com:{PORT} {
 }
 `
 
-function manifest(last: number): string {
-  return `apiVersion: kuadrant.io/v1alpha1
-kind: DNSRecord
-metadata:
-  name: app
-spec:
-  rootHost: app.k.example.com
-  endpoints:
-  - dnsName: app.k.example.com
-    recordType: A
-    targets: [192.0.2.${last}]
-`
-}
+const manifest = (last: number) => recordManifest('app', `192.0.2.${last}`)
 
 /** Ways in which the file of a record gets its next content; `zones` is the directory. */
 const WRITERS: readonly { name: string; write: (zones: string, last: number) => void }[] = [

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import t, { type Test } from 'tap'
 import { UdpClient } from '../support/client.ts'
+import { recordManifest } from '../support/manifest.ts'
 import { putFile, startServer } from '../support/server.ts'
 import { until } from '../support/until.ts'
 
@@ -20,23 +21,9 @@ function corefile(directory: string): string {
   return ZONES.map(block).join('')
 }
 
-function manifest(name: string, host: string, last: number): string {
-  return `---
-apiVersion: kuadrant.io/v1alpha1
-kind: DNSRecord
-metadata:
-  name: ${name}
-spec:
-  rootHost: ${host}
-  endpoints:
-  - dnsName: ${host}
-    recordType: A
-    targets: [192.0.2.${last}]
-`
-}
-
 const content = (last: number): string =>
-  manifest('outer', 'www.example.com', 1) + manifest('inner', 'www.k.example.com', last)
+  recordManifest('outer', '192.0.2.1', 'www.example.com') +
+  recordManifest('inner', `192.0.2.${last}`, 'www.k.example.com')
 
 t.test('serials over restarts and crashes', async (t) => {
   const directory = t.testdir({ zones: { 'a.yaml': content(1) } })

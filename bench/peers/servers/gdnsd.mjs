@@ -11,15 +11,21 @@ export const gdnsd = {
   command: 'gdnsd',
   debian: 'gdnsd',
   prepare({ directory, port, mmdb, names, geo }) {
-    for (const folder of ['run', 'state', 'zones', 'geoip']) {
-      mkdirSync(join(directory, folder), { recursive: true })
-    }
-    if (geo)
-      write(join(directory, 'zones', GEO_ZONE), masterFile(GEO_ZONE, ['app 60 DYNA geoip!app\n']))
-    else write(join(directory, 'zones', PLAIN_ZONE), masterFile(PLAIN_ZONE, plainLines(names)))
-    write(
-      join(directory, 'config'),
-      `options => {
+    const zone = geo ? GEO_ZONE : PLAIN_ZONE
+    const lines = geo ? ['app 60 DYNA geoip!app\n'] : plainLines(names)
+    return writeConfig({ directory, port, mmdb: geo ? mmdb : undefined }, { [zone]: lines })
+  },
+}
+
+/** Writes the configuration and `zones` (name: lines); returns the arguments of gdnsd. */
+export function writeConfig({ directory, port, mmdb }, zones) {
+  for (const folder of ['run', 'state', 'zones', 'geoip'])
+    mkdirSync(join(directory, folder), { recursive: true })
+  for (const [zone, lines] of Object.entries(zones))
+    write(join(directory, 'zones', zone), masterFile(zone, lines))
+  write(
+    join(directory, 'config'),
+    `options => {
   listen => 127.0.0.1:${port}
   udp_threads => 1
   tcp_threads => 1
@@ -27,10 +33,9 @@ export const gdnsd = {
   state_dir => ${directory}/state
   edns_client_subnet => true
 }
-${geo ? plugins(mmdb) : ''}`,
-    )
-    return ['-c', directory, 'start']
-  },
+${mmdb === undefined ? '' : plugins(mmdb)}`,
+  )
+  return ['-c', directory, 'start']
 }
 
 const plugins = (mmdb) => `plugins => {

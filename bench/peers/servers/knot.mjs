@@ -10,7 +10,6 @@ export const knot = {
   // mod-geoip chooses by place or by weight, not by one within the other.
   unweighted: true,
   prepare({ directory, port, mmdb, names, geo }) {
-    mkdirSync(join(directory, 'db'), { recursive: true })
     const zone = geo ? GEO_ZONE : PLAIN_ZONE
     // The default answer is a record of the zone itself.
     const lines = geo ? [`app 60 IN A ${ENDPOINTS.EU[0].address}\n`] : plainLines(names)
@@ -21,9 +20,25 @@ export const knot = {
       )
       write(join(directory, 'geo.conf'), [`${GEO_NAME}:\n`, ...places])
     }
-    write(
-      join(directory, 'knot.conf'),
-      `server:
+    return writeConfig({ directory, port, mmdb: geo ? mmdb : undefined }, [
+      { zone, file: 'zone', geo },
+    ])
+  },
+}
+
+/** Writes knot.conf for `zones`; returns the arguments of knotd. mod-geoip reads geo.conf. */
+export function writeConfig({ directory, port, mmdb }, zones) {
+  mkdirSync(join(directory, 'db'), { recursive: true })
+  const path = join(directory, 'knot.conf')
+  const zoneLines = zones.map(
+    ({ zone, file, geo }) => `  - domain: ${zone}
+    storage: ${directory}
+    file: ${file}
+    journal-content: none
+${geo ? '    module: mod-geoip/geo\n' : ''}`,
+  )
+  write(path, [
+    `server:
     rundir: ${directory}
     listen: 127.0.0.1@${port}
     udp-workers: 1
@@ -35,15 +50,11 @@ log:
     any: warning
 database:
     storage: ${directory}/db
-${geo ? module(directory, mmdb) : ''}zone:
-  - domain: ${zone}
-    storage: ${directory}
-    file: zone
-    journal-content: none
-${geo ? '    module: mod-geoip/geo\n' : ''}`,
-    )
-    return ['-c', join(directory, 'knot.conf')]
-  },
+${mmdb === undefined ? '' : module(directory, mmdb)}zone:
+`,
+    ...zoneLines,
+  ])
+  return ['-c', path]
 }
 
 const module = (directory, mmdb) => `mod-geoip:

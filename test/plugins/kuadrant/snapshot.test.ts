@@ -12,26 +12,14 @@ import t, { type Test } from 'tap'
 import { RRType } from '../../../src/dns/iana/types.ts'
 import { kuadrant } from '../../../src/plugins/kuadrant/setup.ts'
 import { VERSION } from '../../../src/zone/snapshot/format.ts'
+import { recordManifest } from '../../support/manifest.ts'
 import { SetUp, setupError } from '../../support/setup.ts'
 import { transaction } from '../../support/transaction.ts'
 import { until } from '../../support/until.ts'
 
 const ZONE = 'k.example.com.'
 
-function manifest(name: string, last: number): string {
-  return `---
-apiVersion: kuadrant.io/v1alpha1
-kind: DNSRecord
-metadata:
-  name: ${name}
-spec:
-  rootHost: ${name}.k.example.com
-  endpoints:
-  - dnsName: ${name}.k.example.com
-    recordType: A
-    targets: [192.0.2.${last}]
-`
-}
+const manifest = (name: string, last: number) => recordManifest(name, `192.0.2.${last}`)
 
 /** A directory of manifests with a snapshot beside it, and the lives of a block over them. */
 function place(t: Test, files: Record<string, string>) {

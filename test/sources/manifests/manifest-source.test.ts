@@ -18,24 +18,9 @@ import { checkManifests } from '../../../src/publish/check-manifests.ts'
 import { acquireManifests } from '../../../src/sources/manifests/acquire-manifests.ts'
 import { ManifestSource } from '../../../src/sources/manifests/manifest-source.ts'
 import { backdate } from '../../support/backdate.ts'
+import { recordManifest } from '../../support/manifest.ts'
 import { FakeClock } from '../../support/setup.ts'
 import { until } from '../../support/until.ts'
-
-function manifest(name: string, address: string): string {
-  return `---
-apiVersion: kuadrant.io/v1alpha1
-kind: DNSRecord
-metadata:
-  name: ${name}
-spec:
-  rootHost: ${name}.k.example.com
-  endpoints:
-  - dnsName: ${name}.k.example.com
-    recordType: A
-    targets:
-    - ${address}
-`
-}
 
 const silent = { debug() {}, info() {}, warning() {}, error() {} }
 
@@ -106,7 +91,7 @@ t.test('an edit is found in every form of a file', async (t) => {
     },
   })
   const listOf = (address: string) => ({ apiVersion: 'v1', kind: 'List', items: [one(address)] })
-  const block = (address: string) => manifest('a', address)
+  const block = (address: string) => recordManifest('a', address)
   const item = (address: string) => block(address).slice(4).trimEnd().replaceAll('\n', '\n  ')
   const forms: Readonly<Record<string, (address: string) => string>> = {
     'object.json': (address) => JSON.stringify(one(address)),
@@ -139,10 +124,10 @@ t.test('an edit is found in every form of a file', async (t) => {
 
 t.test('an edited record is found, and only its file is read', async (t) => {
   const directory = t.testdir({
-    'a.yaml': manifest('a', '192.0.2.1') + manifest('b', '192.0.2.2'),
-    sub: { 'c.yml': manifest('c', '192.0.2.3') },
+    'a.yaml': recordManifest('a', '192.0.2.1') + recordManifest('b', '192.0.2.2'),
+    sub: { 'c.yml': recordManifest('c', '192.0.2.3') },
     'notes.txt': 'not a manifest',
-    '.hidden.yaml': manifest('h', '192.0.2.9'),
+    '.hidden.yaml': recordManifest('h', '192.0.2.9'),
   })
   const { source, address, becomes } = await open(t, directory)
   t.strictSame(['a', 'b', 'c', 'h'].map(address), [
@@ -158,7 +143,7 @@ t.test('an edited record is found, and only its file is read', async (t) => {
   const { filesRead } = source
   writeFileSync(
     join(directory, 'a.yaml'),
-    `# moved\n${manifest('a', '192.0.2.7')}${manifest('b', '192.0.2.2')}`,
+    `# moved\n${recordManifest('a', '192.0.2.7')}${recordManifest('b', '192.0.2.2')}`,
   )
   await becomes('a', '192.0.2.7')
   await source.settled()
@@ -168,9 +153,9 @@ t.test('an edited record is found, and only its file is read', async (t) => {
 })
 
 t.test('a deleted file takes its records along, a new one brings some', async (t) => {
-  const directory = t.testdir({ 'a.yaml': manifest('a', '192.0.2.1') })
+  const directory = t.testdir({ 'a.yaml': recordManifest('a', '192.0.2.1') })
   const { becomes } = await open(t, directory)
-  writeFileSync(join(directory, 'b.yaml'), manifest('b', '192.0.2.2'))
+  writeFileSync(join(directory, 'b.yaml'), recordManifest('b', '192.0.2.2'))
   await becomes('b', '192.0.2.2')
   unlinkSync(join(directory, 'a.yaml'))
   await becomes('a', undefined)
@@ -189,16 +174,16 @@ function json(name: string): object {
 }
 
 t.test('a bad file keeps its last state, is told by line, and may come right again', async (t) => {
-  const directory = t.testdir({ 'a.yaml': manifest('a', '192.0.2.1') })
+  const directory = t.testdir({ 'a.yaml': recordManifest('a', '192.0.2.1') })
   const { source, lines, address, becomes } = await open(t, directory)
   t.equal(source.unreadyReason(), '')
   const path = join(directory, 'a.yaml')
-  writeFileSync(path, `${manifest('a', '192.0.2.2')}---\nkind: [DNSRecord\n`)
+  writeFileSync(path, `${recordManifest('a', '192.0.2.2')}---\nkind: [DNSRecord\n`)
   await until(() => source.unreadyReason() !== '', 'the fault to be noticed')
   t.equal(address('a'), '192.0.2.1')
   t.match(source.unreadyReason(), /a\.yaml:1[3-6]: .*its last valid content is served/)
   t.ok(lines.some((line) => line.includes('a.yaml:')))
-  writeFileSync(path, manifest('a', '192.0.2.3'))
+  writeFileSync(path, recordManifest('a', '192.0.2.3'))
   await becomes('a', '192.0.2.3')
   t.equal(source.unreadyReason(), '')
 })
@@ -206,14 +191,14 @@ t.test('a bad file keeps its last state, is told by line, and may come right aga
 t.test(
   'a document that says not who it is stays a fault while others of its file change',
   async (t) => {
-    const nameless = manifest('b', '192.0.2.2').replace('  name: b', '  labels: {}')
-    const directory = t.testdir({ 'a.yaml': manifest('a', '192.0.2.1') + nameless })
+    const nameless = recordManifest('b', '192.0.2.2').replace('  name: b', '  labels: {}')
+    const directory = t.testdir({ 'a.yaml': recordManifest('a', '192.0.2.1') + nameless })
     const { source, lines, address, becomes } = await open(t, directory)
     const path = join(directory, 'a.yaml')
     t.match(source.unreadyReason(), /a\.yaml:17: metadata\.name is required/)
     t.equal(address('a'), '192.0.2.1', 'the others are served on the first reading')
     lines.length = 0
-    writeFileSync(path, manifest('a', '192.0.2.3') + nameless)
+    writeFileSync(path, recordManifest('a', '192.0.2.3') + nameless)
     await until(
       () => lines.some((line) => line.includes('a.yaml:17: ')),
       'the fault to be told again',
@@ -223,7 +208,7 @@ t.test(
       /a\.yaml:17: metadata\.name is required; its last valid content is served/,
     )
     t.equal(address('a'), '192.0.2.1')
-    writeFileSync(path, manifest('a', '192.0.2.3') + manifest('b', '192.0.2.2'))
+    writeFileSync(path, recordManifest('a', '192.0.2.3') + recordManifest('b', '192.0.2.2'))
     await becomes('a', '192.0.2.3')
     t.equal(source.unreadyReason(), '')
   },
@@ -231,7 +216,7 @@ t.test(
 
 t.test('a file that is YAML, but of no resource, is a bad file', async (t) => {
   const directory = t.testdir({
-    'a.yaml': manifest('a', '192.0.2.1'),
+    'a.yaml': recordManifest('a', '192.0.2.1'),
     'empty.yaml': '---\n# none\n',
   })
   const { source, address } = await open(t, directory)
@@ -253,9 +238,14 @@ t.test('a file that is YAML, but of no resource, is a bad file', async (t) => {
 })
 
 t.test('a refused record keeps its last good version, the others go on', async (t) => {
-  const directory = t.testdir({ 'a.yaml': manifest('a', '192.0.2.1') + manifest('b', '192.0.2.2') })
+  const directory = t.testdir({
+    'a.yaml': recordManifest('a', '192.0.2.1') + recordManifest('b', '192.0.2.2'),
+  })
   const { source, address, becomes } = await open(t, directory)
-  writeFileSync(join(directory, 'a.yaml'), manifest('a', 'nonsense') + manifest('b', '192.0.2.4'))
+  writeFileSync(
+    join(directory, 'a.yaml'),
+    recordManifest('a', 'nonsense') + recordManifest('b', '192.0.2.4'),
+  )
   await becomes('b', '192.0.2.4')
   t.equal(address('a'), '192.0.2.1')
   t.equal(source.refusedCount, 1)
@@ -268,24 +258,24 @@ t.test('a refused record keeps its last good version, the others go on', async (
 })
 
 t.test('a file that is emptied for a moment loses nothing', async (t) => {
-  const directory = t.testdir({ 'a.yaml': manifest('a', '192.0.2.1') })
+  const directory = t.testdir({ 'a.yaml': recordManifest('a', '192.0.2.1') })
   const { source, address, becomes } = await open(t, directory)
   const path = join(directory, 'a.yaml')
   const lost: unknown[] = []
   source.subscribe((changes) => lost.push(...changes.filter((c) => c.after === undefined)))
   writeFileSync(path, '')
-  writeFileSync(join(directory, 'b.yaml'), manifest('b', '192.0.2.2'))
+  writeFileSync(join(directory, 'b.yaml'), recordManifest('b', '192.0.2.2'))
   await becomes('b', '192.0.2.2')
   t.equal(address('a'), '192.0.2.1')
-  writeFileSync(path, manifest('a', '192.0.2.5'))
+  writeFileSync(path, recordManifest('a', '192.0.2.5'))
   await becomes('a', '192.0.2.5')
   t.strictSame(lost, [])
 })
 
 t.test('the same record in two files: the first by path is served until it goes', async (t) => {
   const directory = t.testdir({
-    'b.yaml': manifest('a', '192.0.2.2'),
-    'a.yaml': manifest('a', '192.0.2.1'),
+    'b.yaml': recordManifest('a', '192.0.2.2'),
+    'a.yaml': recordManifest('a', '192.0.2.1'),
   })
   const { source, address, becomes } = await open(t, directory)
   t.equal(address('a'), '192.0.2.1')
@@ -299,8 +289,8 @@ t.test(
   'a ConfigMap volume is swapped at one stroke; links that lead out are not followed',
   async (t) => {
     const outside = t.testdir({
-      secret: { 'x.yaml': manifest('x', '192.0.2.9') },
-      mount: { '..1': { 'a.yaml': manifest('a', '192.0.2.1') } },
+      secret: { 'x.yaml': recordManifest('x', '192.0.2.9') },
+      mount: { '..1': { 'a.yaml': recordManifest('a', '192.0.2.1') } },
     })
     const directory = join(outside, 'mount')
     symlinkSync('..1', join(directory, '..data'))
@@ -311,7 +301,7 @@ t.test(
     t.equal(address('x'), undefined)
     t.ok(lines.some((line) => line.includes('is outside of the directory')))
     mkdirSync(join(directory, '..2'))
-    writeFileSync(join(directory, '..2', 'a.yaml'), manifest('a', '192.0.2.2'))
+    writeFileSync(join(directory, '..2', 'a.yaml'), recordManifest('a', '192.0.2.2'))
     symlinkSync('..2', join(directory, '..data_tmp'))
     renameSync(join(directory, '..data_tmp'), join(directory, '..data'))
     rmSync(join(directory, '..1'), { recursive: true })
@@ -332,7 +322,10 @@ spec:
 status:
   healthy: ${healthy}
 `
-  const directory = t.testdir({ 'a.yaml': manifest('a', '192.0.2.1'), 'p.yaml': probe(false) })
+  const directory = t.testdir({
+    'a.yaml': recordManifest('a', '192.0.2.1'),
+    'p.yaml': probe(false),
+  })
   const { source } = await open(t, directory)
   t.strictSame(source.health.healthOf('default/a').down, ['192.0.2.1'])
   writeFileSync(join(directory, 'p.yaml'), probe(true))
@@ -353,7 +346,7 @@ spec:
 status:
   healthy: false
 `
-  const directory = t.testdir({ 'a.yaml': `${manifest('a', '192.0.2.1')}---${probe}` })
+  const directory = t.testdir({ 'a.yaml': `${recordManifest('a', '192.0.2.1')}---${probe}` })
   const { source } = await open(t, directory)
   const seen: string[] = []
   const note = (event: string): void => {
@@ -362,14 +355,14 @@ status:
   }
   source.subscribe(() => note('records'))
   source.health.subscribe(() => note('health'))
-  writeFileSync(join(directory, 'a.yaml'), manifest('b', '192.0.2.2'))
+  writeFileSync(join(directory, 'a.yaml'), recordManifest('b', '192.0.2.2'))
   await until(() => seen.length === 2, 'both changes')
   t.strictSame(seen, ['records: no record', 'health: no record'], 'the address never was up')
 })
 
 t.test('check tells of every fault with its line', async (t) => {
   const directory = t.testdir({
-    'a.yaml': `${manifest('a', '192.0.2.256')}${manifest('b', '192.0.2.2')}---\na: b: c\n`,
+    'a.yaml': `${recordManifest('a', '192.0.2.256')}${recordManifest('b', '192.0.2.2')}---\na: b: c\n`,
     'b.json': '{\n"kind": ]\n',
     'c.json': JSON.stringify(
       { kind: 'List', items: [json('c'), { ...json('d'), spec: {} }] },
@@ -403,15 +396,19 @@ t.test('check tells of every fault with its line', async (t) => {
 })
 
 t.test('octets that are not UTF-8 are a fault of the file, with their line', async (t) => {
-  const text = (word: string) => `${manifest('a', '192.0.2.1')}# ${word}\n${manifest('b', '::1')}`
+  const text = (word: string) =>
+    `${recordManifest('a', '192.0.2.1')}# ${word}\n${recordManifest('b', '::1')}`
   const bad = Buffer.from(text('caf\u00e9'), 'latin1')
   const directory = t.testdir({})
   for (const [name, content] of [
     ['document.yaml', bad],
-    ['good.yaml', Buffer.from(manifest('g', '192.0.2.7').replace('name: g', 'name: g # \u00e9'))],
+    [
+      'good.yaml',
+      Buffer.from(recordManifest('g', '192.0.2.7').replace('name: g', 'name: g # \u00e9')),
+    ],
     ['stream.yaml', Buffer.concat([Buffer.from('%YAML 1.2\n'), bad])],
     ['text.json', Buffer.from(`{\n"caf\u00e9": 1}`, 'latin1')],
-    ['wide.yaml', Buffer.from(`\ufeff${manifest('w', '192.0.2.1')}`, 'utf16le')],
+    ['wide.yaml', Buffer.from(`\ufeff${recordManifest('w', '192.0.2.1')}`, 'utf16le')],
   ] as const) {
     writeFileSync(join(directory, name), content)
   }
@@ -439,7 +436,7 @@ t.test('octets that are not UTF-8 are a fault of the file, with their line', asy
 })
 
 t.test('everybody over one directory shares one source, the last one closes it', async (t) => {
-  const directory = t.testdir({ 'a.yaml': manifest('a', '192.0.2.1') })
+  const directory = t.testdir({ 'a.yaml': recordManifest('a', '192.0.2.1') })
   const options = { directory, log: silent, clock: systemClock, timers: systemTimers }
   backdate(directory)
   const resources = new ResourceRegistry()
@@ -451,7 +448,7 @@ t.test('everybody over one directory shares one source, the last one closes it',
   t.equal(source.filesRead, 1)
   first.release()
   first.release()
-  writeFileSync(join(directory, 'a.yaml'), manifest('a', '192.0.2.2'))
+  writeFileSync(join(directory, 'a.yaml'), recordManifest('a', '192.0.2.2'))
   const read = source.filesRead
   await until(() => source.filesRead > read, 'the source to be alive')
   second.release()
@@ -461,7 +458,7 @@ t.test('everybody over one directory shares one source, the last one closes it',
 })
 
 t.test('a directory that goes is told of once, and so is its return', async (t) => {
-  const root = t.testdir({ zones: { 'a.yaml': manifest('a', '192.0.2.1') } })
+  const root = t.testdir({ zones: { 'a.yaml': recordManifest('a', '192.0.2.1') } })
   const directory = join(root, 'zones')
   const lines: string[] = []
   const note = (text: string) => lines.push(text)
@@ -495,7 +492,7 @@ t.test('a directory that goes is told of once, and so is its return', async (t) 
 })
 
 t.test('a listener that fails costs itself the change, and nobody else anything', async (t) => {
-  const directory = t.testdir({ 'a.yaml': manifest('a', '192.0.2.1') })
+  const directory = t.testdir({ 'a.yaml': recordManifest('a', '192.0.2.1') })
   const { source, lines, becomes } = await open(t, directory)
   await source.settled()
   const told: string[] = []
@@ -504,7 +501,7 @@ t.test('a listener that fails costs itself the change, and nobody else anything'
   })
   source.subscribe((changes) => told.push(...changes.map((c) => c.after?.key ?? '')))
   for (const address of ['192.0.2.2', '192.0.2.3']) {
-    writeFileSync(join(directory, 'a.yaml'), manifest('a', address))
+    writeFileSync(join(directory, 'a.yaml'), recordManifest('a', address))
     await becomes('a', address)
     await source.settled()
   }
@@ -516,17 +513,17 @@ t.test('a listener that fails costs itself the change, and nobody else anything'
 })
 
 t.test('a file that is replaced in one step is read at once, without a timer', async (t) => {
-  const directory = t.testdir({ 'a.yaml': manifest('a', '192.0.2.1') })
+  const directory = t.testdir({ 'a.yaml': recordManifest('a', '192.0.2.1') })
   const { source, becomes } = await open(t, directory, new HeldTimers())
   await source.settled()
-  writeFileSync(join(directory, '.next'), manifest('a', '192.0.2.2'))
+  writeFileSync(join(directory, '.next'), recordManifest('a', '192.0.2.2'))
   renameSync(join(directory, '.next'), join(directory, 'a.yaml'))
   await becomes('a', '192.0.2.2')
 })
 
 t.test('a file that is not yet complete is not read', async (t) => {
-  const first = manifest('a', '192.0.2.2')
-  const second = manifest('b', '192.0.2.2')
+  const first = recordManifest('a', '192.0.2.2')
+  const second = recordManifest('b', '192.0.2.2')
   for (const { name, begin } of [
     { name: 'written in place', begin: (path: string) => writeFileSync(path, first) },
     {
@@ -557,7 +554,7 @@ t.test('a file that is not yet complete is not read', async (t) => {
   ]) {
     await t.test(name, async (t) => {
       const directory = t.testdir({
-        'a.yaml': manifest('a', '192.0.2.1') + manifest('b', '192.0.2.1'),
+        'a.yaml': recordManifest('a', '192.0.2.1') + recordManifest('b', '192.0.2.1'),
       })
       const timers = new HeldTimers()
       const { source, address } = await open(t, directory, timers)
@@ -580,7 +577,7 @@ t.test('a file that is not yet complete is not read', async (t) => {
 
 t.test('a file that was seen missing is not taken for complete when it is back', async (t) => {
   const directory = t.testdir({
-    'a.yaml': manifest('a', '192.0.2.1') + manifest('b', '192.0.2.1'),
+    'a.yaml': recordManifest('a', '192.0.2.1') + recordManifest('b', '192.0.2.1'),
   })
   const timers = new HeldTimers()
   const { source, address } = await open(t, directory, timers)
@@ -595,7 +592,7 @@ t.test('a file that was seen missing is not taken for complete when it is back',
   await until(() => timers.begun > begun, 'the file to be looked for')
   await source.settled()
   begun = timers.begun
-  writeFileSync(path, manifest('a', '192.0.2.2'))
+  writeFileSync(path, recordManifest('a', '192.0.2.2'))
   await until(() => timers.begun > begun, 'the new file to be noticed')
   await turns()
   t.strictSame([address('a'), address('b')], ['192.0.2.1', '192.0.2.1'])
@@ -605,7 +602,10 @@ t.test(
   'a property that nothing reads is logged once, by every reading that finds it first',
   async (t) => {
     const typo = (name: string, address: string) =>
-      manifest(name, address).replace('    recordType: A', '    recordTtl: 60\n    recordType: A')
+      recordManifest(name, address).replace(
+        '    recordType: A',
+        '    recordTtl: 60\n    recordType: A',
+      )
     const directory = t.testdir({ 'a.yaml': typo('a', '192.0.2.1') + typo('b', '192.0.2.2') })
     const { source, lines, becomes } = await open(t, directory)
     const ignored = () => lines.filter((line) => line.includes('recordTtl'))
@@ -625,7 +625,9 @@ t.test(
 )
 
 t.test('a renamed file of many records changes none of them, and logs nothing', async (t) => {
-  const text = Array.from({ length: 10_000 }, (_, i) => manifest(`r${i}`, '192.0.2.1')).join('')
+  const text = Array.from({ length: 10_000 }, (_, i) => recordManifest(`r${i}`, '192.0.2.1')).join(
+    '',
+  )
   const directory = t.testdir({ 'a.yaml': text })
   const { source, lines } = await open(t, directory)
   await source.settled()
@@ -641,7 +643,7 @@ t.test('a renamed file of many records changes none of them, and logs nothing', 
 })
 
 t.test('a file that is removed while its records are written elsewhere loses none', async (t) => {
-  const [first, second] = [manifest('a', '192.0.2.1'), manifest('b', '192.0.2.1')]
+  const [first, second] = [recordManifest('a', '192.0.2.1'), recordManifest('b', '192.0.2.1')]
   const directory = t.testdir({ 'a.yaml': first + second })
   const timers = new HeldTimers()
   const clock = new FakeClock()
@@ -678,7 +680,7 @@ t.test('a file that is removed while its records are written elsewhere loses non
 })
 
 t.test('a deleted file counts as deleted in time, however much else is written', async (t) => {
-  const directory = t.testdir({ 'a.yaml': manifest('a', '192.0.2.1'), 'b.yaml': '' })
+  const directory = t.testdir({ 'a.yaml': recordManifest('a', '192.0.2.1'), 'b.yaml': '' })
   const timers = new HeldTimers()
   const clock = new FakeClock()
   const { source } = await open(t, directory, timers, clock)
@@ -700,7 +702,7 @@ t.test('a deleted file counts as deleted in time, however much else is written',
 t.test('lists of records are read item by item, in YAML and JSON', async (t) => {
   const items = ['a', 'b', 'c'].map(json)
   const yaml = (name: string) =>
-    `- ${manifest(name, '192.0.2.3').slice(4).trimEnd().replaceAll('\n', '\n  ')}\n`
+    `- ${recordManifest(name, '192.0.2.3').slice(4).trimEnd().replaceAll('\n', '\n  ')}\n`
   const bad = yaml('e').replace('192.0.2.3', 'nonsense')
   const directory = t.testdir({
     'a.json': JSON.stringify({ kind: 'DNSRecordList', items }, null, 1),
@@ -724,11 +726,11 @@ t.test('lists of records are read item by item, in YAML and JSON', async (t) => 
 t.test('bounds of files have clear errors, and the others are served', async (t) => {
   const broken = (count: number) => '---\na: [\n'.repeat(count)
   const directory = t.testdir({
-    'a.yaml': manifest('a', '192.0.2.1'),
+    'a.yaml': recordManifest('a', '192.0.2.1'),
     'broken.yaml': broken(1200),
     'long.yaml': `a: ${'x'.repeat(1_600_000)}\n`,
     'long.json': `{"a": "${'x'.repeat(1_600_000)}"}`,
-    'refused.yaml': Array.from({ length: 1100 }, (_, i) => manifest(`r${i}`, 'x')).join(''),
+    'refused.yaml': Array.from({ length: 1100 }, (_, i) => recordManifest(`r${i}`, 'x')).join(''),
     'anchors.yaml': `${Array.from({ length: 101 }, (_, i) => `k${i}: &a${i} 1`).join('\n')}\n`,
   })
   execFileSync('truncate', ['-s', '1G', join(directory, 'sparse.yaml')])
@@ -752,13 +754,13 @@ t.test('bounds of files have clear errors, and the others are served', async (t)
 
 t.test('the look at all files leaves alone what somebody is writing', async (t) => {
   const directory = t.testdir({
-    'a.yaml': manifest('a', '192.0.2.1') + manifest('b', '192.0.2.1'),
+    'a.yaml': recordManifest('a', '192.0.2.1') + recordManifest('b', '192.0.2.1'),
   })
   const timers = new HeldTimers()
   const { source, address } = await open(t, directory, timers)
   await source.settled()
   const { begun } = timers
-  writeFileSync(join(directory, 'a.yaml'), manifest('a', '192.0.2.2'))
+  writeFileSync(join(directory, 'a.yaml'), recordManifest('a', '192.0.2.2'))
   await until(() => timers.begun > begun, 'the change to be noticed')
   timers.repeated()
   await source.settled()

@@ -4,22 +4,7 @@ import t from 'tap'
 import { unpackRecord } from '../../../src/dnsrecord/pack.ts'
 import { listManifests } from '../../../src/sources/manifests/directory.ts'
 import { readManifestFile } from '../../../src/sources/manifests/read-file.ts'
-
-function manifest(name: string, address: string): string {
-  return `---
-apiVersion: kuadrant.io/v1alpha1
-kind: DNSRecord
-metadata:
-  name: ${name}
-spec:
-  rootHost: ${name}.k.example.com
-  endpoints:
-  - dnsName: ${name}.k.example.com
-    recordType: A
-    targets:
-    - ${address}
-`
-}
+import { recordManifest } from '../../support/manifest.ts'
 
 /** A file that was not read before. */
 const NEW = {
@@ -31,7 +16,9 @@ const NEW = {
 
 t.test('two files read by turns are not mixed up', async (t) => {
   const texts = ['a', 'b'].map((file, i) =>
-    Array.from({ length: 6 }, (_, n) => manifest(`${file}${n}`, `192.0.2.${i * 100 + n}`)).join(''),
+    Array.from({ length: 6 }, (_, n) =>
+      recordManifest(`${file}${n}`, `192.0.2.${i * 100 + n}`),
+    ).join(''),
   )
   const directory = t.testdir({ 'a.yaml': texts[0]!, 'b.yaml': texts[1]! })
   const pause = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
@@ -92,7 +79,7 @@ t.test('JSON that nests too deep is refused, not parsed', async (t) => {
 })
 
 t.test('a file with a name that is not UTF-8 is reported', async (t) => {
-  const directory = t.testdir({ 'a.yaml': manifest('a', '192.0.2.1') })
+  const directory = t.testdir({ 'a.yaml': recordManifest('a', '192.0.2.1') })
   writeFileSync(
     Buffer.concat([Buffer.from(`${directory}/b`), Buffer.of(0xe9), Buffer.from('.yaml')]),
     '',
