@@ -93,6 +93,7 @@ const LOADERS: Readonly<Record<string, () => Promise<Directive>>> = {
   errors: async () => (await import('./errors/setup.ts')).errors,
   log: async () => (await import('./log/setup.ts')).log,
   local: async () => (await import('./local/setup.ts')).local,
+  dns64: async () => (await import('./dns64/setup.ts')).dns64,
   any: async () => (await import('./any/setup.ts')).any,
   chaos: async () => (await import('./chaos/setup.ts')).chaos,
   loadbalance: async () => (await import('./loadbalance/setup.ts')).loadbalance,

@@ -1,0 +1,179 @@
+import { RRClass } from '../../dns/iana/classes.ts'
+import { Rcode } from '../../dns/iana/rcodes.ts'
+import { RRType } from '../../dns/iana/types.ts'
+import { type Response, Section, signedType } from '../../dns/message/response.ts'
+import type { Cidr } from '../../dns/text/address.ts'
+import type { CounterSlots } from '../../plugin/counter-slots.ts'
+import { DROP, type Handler } from '../../plugin/handler.ts'
+import { isUnwritten } from '../../plugin/status.ts'
+import type { Transaction } from '../../plugin/transaction.ts'
+
+/** Most seconds of a synthesized record if the AAAA reply has no SOA (RFC 6147 section 5.1.7). */
+const TTL_SECONDS_MAX = 600
+const IPV4 = 1
+const IPV4_OCTETS = 4
+const IPV6_OCTETS = 16
+/** The octet of an address that stays zero: bits 64 to 71 (RFC 6052 section 2.2). */
+const ZERO_OCTET = 8
+const CHECKING_DISABLED = 0x0010
+
+export interface Dns64Options {
+  /** 32, 40, 48, 56, 64 or 96 bits. */
+  readonly prefix: Cidr
+  /** Replaces the AAAA records of replies that have some. */
+  readonly translatesAll: boolean
+  /** Also serves clients that query over IPv4. */
+  readonly allowsIPv4: boolean
+}
+
+/**
+ * Makes AAAA records from the A records of names without AAAA records (RFC 6147). It runs the links
+ * below twice: first for AAAA, and if the reply has none, for A.
+ */
+export class Dns64 implements Handler {
+  readonly name = 'dns64'
+  readonly #next: Handler
+  readonly #options: Dns64Options
+  readonly #slots: CounterSlots
+
+  constructor(next: Handler, options: Dns64Options, slots: CounterSlots) {
+    this.#next = next
+    this.#options = options
+    this.#slots = slots
+    slots.length = 1
+  }
+
+  serve(tx: Transaction): number | Promise<number> {
+    if (!this.#concerns(tx)) return this.#next.serve(tx)
+    const { chainDepth } = tx
+    const status = this.#next.serve(tx)
+    if (typeof status === 'number') return this.#synthesize(tx, status, chainDepth)
+    return status.then((late) => this.#synthesize(tx, late, chainDepth))
+  }
+
+  /** A client that sets DO and CD validates answers itself (RFC 6147 section 5.5). */
+  #concerns({ query }: Transaction): boolean {
+    if (query.qtype !== RRType.AAAA || query.qclass !== RRClass.IN) return false
+    if (query.peerFamily === IPV4 && !this.#options.allowsIPv4) return false
+    return !query.dnssecOk || (query.flags & CHECKING_DISABLED) === 0
+  }
+
+  /** Continues after the reply for AAAA. `chainDepth`: that of the query. */
+  #synthesize(tx: Transaction, status: number, chainDepth: number): number | Promise<number> {
+    const { query, response } = tx
+    if (status === DROP || isUnwritten(status) || tx.server.isHandingOver) return status
+    // The name does not exist, so it has no A records either (RFC 6147 section 5.1.2).
+    if (response.rcode === Rcode.NXDOMAIN) return status
+    if (!this.#options.translatesAll && hasAddress(response)) return status
+    const ttlSecondsMax = soaTtlSeconds(response)
+    startOver(response)
+    tx.chainDepth = chainDepth
+    query.qtype = RRType.A
+    const below = this.#next.serve(tx)
+    if (typeof below === 'number') return this.#finish(tx, below, ttlSecondsMax)
+    return below.then(
+      (late) => this.#finish(tx, late, ttlSecondsMax),
+      (error: unknown) => {
+        query.qtype = RRType.AAAA
+        throw error
+      },
+    )
+  }
+
+  /** Continues after the reply for A. */
+  #finish(tx: Transaction, status: number, ttlSecondsMax: number): number {
+    tx.query.qtype = RRType.AAAA
+    if (status === DROP || isUnwritten(status)) return status
+    translate(tx.response, this.#options.prefix, ttlSecondsMax)
+    if (!tx.server.isHandingOver) this.#slots.of(tx)[0]! += 1
+    return status
+  }
+}
+
+function hasAddress(response: Response): boolean {
+  for (let i = 0; i < response.count; i++) {
+    if (response.section[i] === Section.Answer && response.type[i] === RRType.AAAA) return true
+  }
+  return false
+}
+
+function soaTtlSeconds(response: Response): number {
+  for (let i = 0; i < response.count; i++) {
+    const isSoa = response.section[i] === Section.Authority && response.type[i] === RRType.SOA
+    if (isSoa) return response.ttlSeconds[i]!
+  }
+  return TTL_SECONDS_MAX
+}
+
+/** Removes what the links below wrote. What links above wrote (options, signer) is kept. */
+function startOver(response: Response): void {
+  response.clear()
+  response.sections = 0
+  response.synthesizedOctets = 0
+  response.rcode = Rcode.NOERROR
+  response.authoritative = false
+  response.authenticData = false
+  response.truncated = false
+  response.edeCode = -1
+  response.error = ''
+}
+
+/** Replaces the A records of the answer. Their signatures are not valid for AAAA records. */
+function translate(response: Response, prefix: Cidr, ttlSecondsMax: number): void {
+  const octets = new Uint8Array(response.count * IPV6_OCTETS)
+  let kept = 0
+  let synthesized = 0
+  for (let i = 0; i < response.count; i++) {
+    const isAnswer = response.section[i] === Section.Answer
+    if (isAnswer && response.type[i] === RRType.RRSIG && signedType(response, i) === RRType.A) {
+      continue
+    }
+    moveRecord(response, i, kept)
+    if (isAnswer && response.type[i] === RRType.A && response.rdataOctets[i] === IPV4_OCTETS) {
+      const at = synthesized * IPV6_OCTETS
+      embed(prefix, response.rdataBytes[i]!, response.rdataOffset[i]!, octets, at)
+      response.type[kept] = RRType.AAAA
+      response.ttlSeconds[kept] = Math.min(response.ttlSeconds[i]!, ttlSecondsMax)
+      response.rdataBytes[kept] = octets
+      response.rdataOffset[kept] = at
+      response.rdataOctets[kept] = IPV6_OCTETS
+      synthesized++
+    }
+    kept++
+  }
+  response.count = kept
+  if (synthesized > 0) response.authenticData = false
+}
+
+function moveRecord(response: Response, from: number, to: number): void {
+  if (from === to) return
+  response.section[to] = response.section[from]!
+  response.type[to] = response.type[from]!
+  response.rrclass[to] = response.rrclass[from]!
+  response.ttlSeconds[to] = response.ttlSeconds[from]!
+  response.ownerBytes[to] = response.ownerBytes[from]!
+  response.ownerOffset[to] = response.ownerOffset[from]!
+  response.rdataBytes[to] = response.rdataBytes[from]!
+  response.rdataOffset[to] = response.rdataOffset[from]!
+  response.rdataOctets[to] = response.rdataOctets[from]!
+}
+
+/**
+ * Writes the IPv6 address of `prefix` that contains the IPv4 address at `from[offset]` to `to[at]`
+ * (RFC 6052 section 2.2). `to` has zeros there.
+ */
+export function embed(
+  prefix: Cidr,
+  from: Uint8Array,
+  offset: number,
+  to: Uint8Array,
+  at: number,
+): void {
+  const prefixOctets = prefix.bits / 8
+  for (let i = 0; i < prefixOctets; i++) to[at + i] = prefix.bytes[i]!
+  let i = prefixOctets
+  for (let octet = 0; octet < IPV4_OCTETS; octet++, i++) {
+    if (i === ZERO_OCTET) i++
+    to[at + i] = from[offset + octet]!
+  }
+}

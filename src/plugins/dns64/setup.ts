@@ -1,0 +1,77 @@
+import type { Dispenser } from '../../corefile/dispenser.ts'
+import { type Cidr, scanCidr } from '../../dns/text/address.ts'
+import { collectWhileServing } from '../../plugin/collect.ts'
+import type { CounterSlots } from '../../plugin/counter-slots.ts'
+import type { Directive, SetupContext } from '../../plugin/directive.ts'
+import { Dns64 } from './dns64.ts'
+
+/** The well-known prefix (RFC 6052 section 2.1). */
+const PREFIX_DEFAULT = scanCidr('64:ff9b::/96')!
+/** The lengths that RFC 6052 section 2.2 defines. */
+const PREFIX_BITS: readonly number[] = [32, 40, 48, 56, 64, 96]
+
+/** `dns64 [PREFIX] { … }`: AAAA records from A records, for networks with NAT64. */
+export const dns64: Directive = {
+  name: 'dns64',
+  setup(c) {
+    const options = scanOptions(c.dispenser)
+    const slots = c.counters()
+    c.addHandler((next) => {
+      const handler = new Dns64(next, options, slots)
+      exportCount(c, slots)
+      return handler
+    })
+  },
+}
+
+function scanOptions(d: Dispenser) {
+  const options = { prefix: PREFIX_DEFAULT, translatesAll: false, allowsIPv4: false }
+  while (d.next()) {
+    const args = d.remainingArgs()
+    if (args.length > 1) throw d.argError()
+    if (args.length === 1) options.prefix = scanPrefix(d, args[0]!)
+    d.eachProperty(() => {
+      switch (d.value()) {
+        case 'prefix': {
+          const [text, ...others] = d.remainingArgs()
+          if (text === undefined || others.length > 0) throw d.argError()
+          options.prefix = scanPrefix(d, text)
+          return
+        }
+        case 'translate_all':
+          if (d.nextArg()) throw d.argError()
+          options.translatesAll = true
+          return
+        case 'allow_ipv4':
+          if (d.nextArg()) throw d.argError()
+          options.allowsIPv4 = true
+          return
+        default:
+          throw d.error(`unknown property '${d.value()}'`)
+      }
+    })
+  }
+  return options
+}
+
+function scanPrefix(d: Dispenser, text: string): Cidr {
+  const prefix = scanCidr(text)
+  if (prefix === undefined) throw d.error(`invalid CIDR address: ${text}`)
+  if (prefix.family !== 2) throw d.error(`prefix ${text} is not an IPv6 network`)
+  if (PREFIX_BITS.includes(prefix.bits)) return prefix
+  throw d.error(`invalid prefix length of ${text}; expect ${PREFIX_BITS.join(', ')}`)
+}
+
+function exportCount(c: SetupContext, slots: CounterSlots): void {
+  const counter = c.metrics.counter(
+    'coredns_dns64_requests_translated_total',
+    'Counter of DNS requests translated by dns64.',
+    ['server'],
+  )
+  collectWhileServing(c, () =>
+    slots.forEach((counts, { server }) => {
+      const count = counts.take(0)
+      if (count > 0) counter.inc({ server }, count)
+    }),
+  )
+}

@@ -1,0 +1,41 @@
+import t from 'tap'
+import { ask } from '../support/dig.ts'
+import { startServer } from '../support/server.ts'
+
+const ZONE = `$ORIGIN example.org.
+@     60 SOA ns host 1 7200 1800 86400 30
+@     60 NS  ns
+ns    60 A   192.0.2.53
+four  60 A   192.0.2.1
+both  60 A   192.0.2.2
+both  60 AAAA 2001:db8::2
+alias 60 CNAME four
+`
+
+t.test('dns64: dig and kdig get synthesized records', async (t) => {
+  const { port } = await startServer(t, {
+    corefile: `example.org:{PORT} {
+    bind 127.0.0.1
+    dns64 {
+        allow_ipv4
+    }
+    file db
+}`,
+    files: { db: ZONE },
+  })
+  for (const client of ['dig', 'kdig'] as const) {
+    const four = await ask(client, port, ['four.example.org', 'AAAA'])
+    t.strictSame(four.answer, ['four.example.org. 30 IN AAAA 64:ff9b::c000:201'])
+    t.ok(four.flags.includes('aa'))
+    const alias = await ask(client, port, ['alias.example.org', 'AAAA'])
+    t.strictSame(alias.answer, [
+      'alias.example.org. 60 IN CNAME four.example.org.',
+      'four.example.org. 30 IN AAAA 64:ff9b::c000:201',
+    ])
+    const both = await ask(client, port, ['both.example.org', 'AAAA'])
+    t.strictSame(both.answer, ['both.example.org. 60 IN AAAA 2001:db8::2'])
+    const a = await ask(client, port, ['four.example.org', 'A'])
+    t.strictSame(a.answer, ['four.example.org. 60 IN A 192.0.2.1'])
+    t.equal((await ask(client, port, ['none.example.org', 'AAAA'])).status, 'NXDOMAIN')
+  }
+})
