@@ -21,6 +21,7 @@ const LAYERS: readonly (readonly string[])[] = [
   ['health'],
   ['sources'],
   ['peering'],
+  ['egress'],
   ['publish'],
   ['plugin'],
   ['arguments'],
