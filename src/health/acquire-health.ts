@@ -1,7 +1,7 @@
 import type { ResourceLease, ResourceRegistry } from '../base/resource-registry.ts'
 import type { RecordSource } from '../dnsrecord/record-source.ts'
 import type { MetricsRegistry } from '../telemetry/metrics.ts'
-import { lookCounter, measureProbing } from './probes/metrics.ts'
+import { attemptCounter, measureProbing } from './probes/metrics.ts'
 import { RecordProbing, type RecordProbingOptions } from './record-probing.ts'
 import { SlowStart, type SlowStartOptions } from './slow-start.ts'
 import { SlowStartFile } from './slow-start-file.ts'
@@ -59,14 +59,14 @@ class StoredSlowStart extends SlowStart {
 export function acquireProbing(
   { source, how }: { readonly source: string; readonly how: string },
   { resources, metrics }: AcquireProbingParts,
-  options: () => Omit<RecordProbingOptions, 'known' | 'onLook'>,
+  options: () => Omit<RecordProbingOptions, 'known' | 'onResult'>,
 ): { readonly probing: RecordProbing; readonly release: () => void } {
   const prefix = `${source}\n`
   const { item, release } = resources.acquire(MeasuredProbing, `${prefix}${how}`, () => {
     const others = resources.withPrefix(MeasuredProbing, prefix)
     const known = others.flatMap(({ probing }) => [...probing.states()])
-    const onLook = lookCounter(metrics, source)
-    return new MeasuredProbing(source, { ...options(), known, onLook }, metrics)
+    const onResult = attemptCounter(metrics, source)
+    return new MeasuredProbing(source, { ...options(), known, onResult }, metrics)
   })
   return { probing: item.probing, release }
 }

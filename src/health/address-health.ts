@@ -37,7 +37,7 @@ export interface Finding {
   readonly recordKey: string
   /** An IP address or host name, lower case. */
   readonly address: string
-  readonly verdict: 'up' | 'down'
+  readonly health: 'up' | 'down'
 }
 
 /**
@@ -99,13 +99,13 @@ export class AddressHealth implements HealthView {
     for (const listener of this.#listeners) listener(keys)
   }
 
-  #count({ recordKey, address, verdict }: Finding, step: 1 | -1): void {
+  #count({ recordKey, address, health }: Finding, step: 1 | -1): void {
     let rows = this.#rows.get(recordKey)
     if (rows === undefined) {
       rows = new RecordRows()
       this.#rows.set(recordKey, rows)
     }
-    rows.count(address, verdict, step)
+    rows.count(address, health, step)
     if (rows.isEmpty) this.#emptied.add(recordKey)
     this.#changed.add(recordKey)
   }
@@ -113,7 +113,7 @@ export class AddressHealth implements HealthView {
 
 /** The rows of one record. */
 class RecordRows {
-  /** Number of probes with each verdict, by address. */
+  /** Number of probes that found each health, by address. */
   readonly #counts = new Map<string, { up: number; down: number }>()
   #health = UNKNOWN_HEALTH
   #isStale = false
@@ -134,13 +134,13 @@ class RecordRows {
     return this.#health
   }
 
-  count(address: string, verdict: 'up' | 'down', step: 1 | -1): void {
+  count(address: string, health: 'up' | 'down', step: 1 | -1): void {
     let counts = this.#counts.get(address)
     if (counts === undefined) {
       counts = { up: 0, down: 0 }
       this.#counts.set(address, counts)
     }
-    if (verdict === 'up') counts.up += step
+    if (health === 'up') counts.up += step
     else counts.down += step
     if (counts.up + counts.down === 0) this.#counts.delete(address)
     this.#isStale = true

@@ -10,20 +10,20 @@ import type { Logger } from '../telemetry/log.ts'
 import type { AddressHealth } from './address-health.ts'
 import { Findings } from './findings.ts'
 import type { Probe, Prober } from './probes/probe.ts'
-import { type Look, ProbeRunner } from './probes/probe-runner.ts'
+import { type ProbeResult, ProbeRunner } from './probes/probe-runner.ts'
 import type { ProbeState } from './probes/probe-state.ts'
 import { PROBE_STATES, printStates } from './probes/state-text.ts'
 import { probeOfResource, probesOfRecord } from './record-probes.ts'
 
-/** Verdicts within this time are published as one change. */
+/** Results within this time are published as one change. */
 const GATHER_MS = 50
-/** Maximum number of verdicts per batch that are logged one by one. */
+/** Maximum number of changes per batch that are logged one by one. */
 const LOGGED_MAX = 20
 
 export interface RecordProbingOptions {
   /** Publishes `health` after each change of records. */
   readonly source: RecordSource & ProbeSource
-  /** The table that receives the verdicts. */
+  /** The table that receives the results. */
   readonly health: AddressHealth
   readonly probe: Prober
   /** Absolute path of the file that stores states; '' = none. */
@@ -33,17 +33,17 @@ export interface RecordProbingOptions {
   readonly timers: Timers
   readonly random: Random
   /** Called with every attempt, for metrics. */
-  readonly onLook: (look: Look) => void
+  readonly onResult: (result: ProbeResult) => void
   /** States that another probing in this process has. A state in the file takes precedence. */
   readonly known: Iterable<readonly [id: string, state: ProbeState]>
 }
 
 /**
  * Runs the probes that the records and DNSHealthCheckProbes of one source request, and writes
- * their verdicts to the table of address health:
+ * their results to the table of address health:
  *
  *     records with a health check ─┐
- *     probes without a status     ─┴─▶ runner ─▶ verdicts ─▶ table
+ *     probes without a status     ─┴─▶ runner ─▶ results ─▶ table
  *
  * A DNSHealthCheckProbe takes precedence over the record's own check of the same address, whether
  * or not it has a status.
@@ -51,7 +51,7 @@ export interface RecordProbingOptions {
 export class RecordProbing {
   readonly #options: RecordProbingOptions
   readonly #runner: ProbeRunner
-  /** The verdicts up and down as written to the table. */
+  /** The results up and down as written to the table. */
   readonly #findings: Findings
   readonly #file: StateFile<ReadonlyMap<string, ProbeState>> | undefined
   /** States from an earlier process whose probes have not been added yet. */
@@ -61,9 +61,9 @@ export class RecordProbing {
   readonly #recordById = new Map<string, string>()
   /** DNSHealthCheckProbes by the key of their record. */
   #resources = new Map<string, HealthProbe[]>()
-  /** Ids of probes whose verdict changed since the last publication. */
+  /** Ids of probes whose health changed since the last publication. */
   readonly #changed = new Set<string>()
-  #verdictsLogged = 0
+  #changesLogged = 0
   #cancelReport: (() => void) | undefined
   readonly #unsubscribe: readonly (() => void)[]
 
@@ -71,7 +71,7 @@ export class RecordProbing {
     const { source, file: path, log, clock, timers } = options
     this.#options = options
     this.#findings = new Findings(options.health)
-    this.#runner = new ProbeRunner({ ...options, onReconcile: (look) => this.#note(look) })
+    this.#runner = new ProbeRunner({ ...options, onResult: (result) => this.#note(result) })
     const print = (): Iterable<string> => printStates(this.states())
     const parts = { path, kind: PROBE_STATES, log, clock, timers, print }
     this.#file = path === '' ? undefined : new StateFile(parts)
@@ -105,7 +105,7 @@ export class RecordProbing {
     const texts: string[] = []
     let downCount = 0
     for (const { probe, state } of this.#runner.states()) {
-      if (state.verdict !== 'down' || ++downCount > countMax) continue
+      if (state.health !== 'down' || ++downCount > countMax) continue
       texts.push(`${probe.address} of ${this.recordOf(probe.id)} (${state.reason})`)
     }
     return { downCount, texts }
@@ -173,22 +173,22 @@ export class RecordProbing {
     else this.#idsByRecord.set(key, new Set(wanted.keys()))
   }
 
-  /** Writes the verdict of a probe to the table; none if the probe was removed. */
+  /** Writes the result of a probe to the table; none if the probe was removed. */
   #writeFinding(id: string): void {
     const recordKey = this.#recordById.get(id)
-    const verdict = this.#runner.stateOf(id)?.verdict ?? 'unknown'
-    const isFound = recordKey !== undefined && verdict !== 'unknown'
+    const health = this.#runner.stateOf(id)?.health ?? 'unknown'
+    const isFound = recordKey !== undefined && health !== 'unknown'
     const address = this.#runner.probeOf(id)?.address ?? ''
-    this.#findings.set(id, isFound ? { recordKey, address, verdict } : undefined)
+    this.#findings.set(id, isFound ? { recordKey, address, health } : undefined)
   }
 
   #wantedFor(key: string): ReadonlyMap<string, Probe> {
     const wanted = new Map<string, Probe>()
     const record = this.#options.source.find(key)
     if (record === undefined) return wanted
-    const judged = new Set<string>()
+    const decided = new Set<string>()
     for (const resource of this.#resources.get(key) ?? []) {
-      judged.add(resource.address)
+      decided.add(resource.address)
       if (resource.check === undefined) continue
       this.#want(probeOfResource(resource, resource.check), key, wanted)
     }
@@ -196,7 +196,7 @@ export class RecordProbing {
     const content = unpackRecord(record.packed)
     const [namespace = '', name = ''] = key.split('/')
     for (const probe of probesOfRecord({ namespace, name }, content, content.healthCheck!)) {
-      if (!judged.has(probe.address)) this.#want(probe, key, wanted)
+      if (!decided.has(probe.address)) this.#want(probe, key, wanted)
     }
     return wanted
   }
@@ -212,34 +212,34 @@ export class RecordProbing {
     wanted.set(id, { ...probe, id })
   }
 
-  #note(look: Look): void {
-    this.#options.onLook(look)
-    const { probe, before, after } = look
-    if (before.verdict === after.verdict) return
+  #note(result: ProbeResult): void {
+    this.#options.onResult(result)
+    const { probe, before, after } = result
+    if (before.health === after.health) return
     this.#file?.noteChange()
-    this.#log(look)
+    this.#log(result)
     this.#changed.add(probe.id)
-    this.#cancelReport ??= this.#options.timers.after(GATHER_MS, () => this.#tell())
+    this.#cancelReport ??= this.#options.timers.after(GATHER_MS, () => this.#publish())
   }
 
-  #tell(): void {
+  #publish(): void {
     const { log } = this.#options
     this.#cancelReport = undefined
     for (const id of this.#changed) this.#writeFinding(id)
     this.#changed.clear()
-    if (this.#verdictsLogged > LOGGED_MAX) {
-      log.warning(`and ${this.#verdictsLogged - LOGGED_MAX} more addresses went up or down`)
+    if (this.#changesLogged > LOGGED_MAX) {
+      log.warning(`and ${this.#changesLogged - LOGGED_MAX} more addresses went up or down`)
     }
-    this.#verdictsLogged = 0
+    this.#changesLogged = 0
     void guarding(log, 'Applying probe results')(() => this.#options.health.publish())
   }
 
-  #log({ probe, before, after }: Look): void {
+  #log({ probe, before, after }: ProbeResult): void {
     const { log } = this.#options
     const at = `${probe.address} of ${this.recordOf(probe.id)}`
-    if (before.verdict === 'unknown' && after.verdict === 'up') return
-    if (this.#verdictsLogged++ >= LOGGED_MAX) return
-    if (after.verdict === 'up') log.info(`${at} is up`)
+    if (before.health === 'unknown' && after.health === 'up') return
+    if (this.#changesLogged++ >= LOGGED_MAX) return
+    if (after.health === 'up') log.info(`${at} is up`)
     else log.warning(`${at} is down after ${after.failures} failures: ${after.reason}`)
   }
 }

@@ -169,7 +169,7 @@ t.test('what the operator writes into the status of a DNSRecord is in the schema
 })
 
 const states: fc.Arbitrary<ProbeState> = fc.record({
-  verdict: fc.constantFrom('up', 'down', 'unknown'),
+  health: fc.constantFrom('up', 'down', 'unknown'),
   failures: fc.nat(COUNT_MAX),
   successes: fc.nat(COUNT_MAX),
   sinceMs: fc.nat(),
@@ -279,7 +279,7 @@ t.test('of the status of a probe we read what the schema has, with its types', (
   t.strictSame(misfitsOf(status, PROBE_STATUS), [])
   const read = new Set<string>()
   t.match(readState(watched({ metadata: METADATA, status }, read), 5), {
-    verdict: 'down',
+    health: 'down',
     failures: 4,
     reason: 'timeout',
     httpStatus: 503,
@@ -291,9 +291,9 @@ t.test('of the status of a probe we read what the schema has, with its types', (
   const written = composeStatus(
     { metadata: { generation: 1 } },
     { check: HEALTH_CHECK_DEFAULTS },
-    { ...unknownState(5), verdict: 'up' },
+    { ...unknownState(5), health: 'up' },
   )
-  t.match(readState({ metadata: METADATA, status: written }, 5), { verdict: 'up', failures: 0 })
+  t.match(readState({ metadata: METADATA, status: written }, 5), { health: 'up', failures: 0 })
   t.type(scanProbe({ metadata: METADATA, spec: WHOLE_PROBE, status }), 'object')
   t.end()
 })

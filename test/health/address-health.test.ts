@@ -2,8 +2,8 @@ import t from 'tap'
 import { AddressHealth, type Finding, UNKNOWN_HEALTH } from '../../src/health/address-health.ts'
 import { Findings } from '../../src/health/findings.ts'
 
-const finding = (address: string, verdict: Finding['verdict'], recordKey = 'n/a'): Finding => {
-  return { recordKey, address, verdict }
+const finding = (address: string, health: Finding['health'], recordKey = 'n/a'): Finding => {
+  return { recordKey, address, health }
 }
 
 function listen(health: AddressHealth): string[][] {

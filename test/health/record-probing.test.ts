@@ -28,7 +28,7 @@ function stage(source = new TestSource(), options: Partial<RecordProbingOptions>
     log,
     file: '',
     random: new Random(3),
-    onLook: () => {},
+    onResult: () => {},
     known: [],
     probe: async (probe): Promise<ProbeOutcome> => {
       asked.push(probe)

@@ -12,8 +12,8 @@ export class TestHealth extends AddressHealth {
   put(recordKey: string, down: readonly string[] = [], up: readonly string[] = []): void {
     for (const finding of this.#findings.get(recordKey) ?? []) this.remove(finding)
     const findings = [
-      ...down.map((address): Finding => ({ recordKey, address, verdict: 'down' })),
-      ...up.map((address): Finding => ({ recordKey, address, verdict: 'up' })),
+      ...down.map((address): Finding => ({ recordKey, address, health: 'down' })),
+      ...up.map((address): Finding => ({ recordKey, address, health: 'up' })),
     ]
     for (const finding of findings) this.add(finding)
     this.#findings.set(recordKey, findings)

@@ -17,7 +17,7 @@ const HEAD_OCTETS_MAX = 8192
 const HEALTHY_STATUSES: ReadonlySet<number> = new Set([200, 201])
 
 /** One probe attempt on one IP address. */
-export interface LookOptions {
+export interface AttemptOptions {
   readonly check: HealthCheck
   readonly ip: string
   /** Host name for the Host header and SNI; '' = use the address. */
@@ -31,7 +31,7 @@ export interface LookOptions {
  * Connects and, except for TCP, sends a GET request. The statuses 200 and 201 are healthy, as
  * upstream. Redirects are not followed. Never rejects.
  */
-export function look(options: LookOptions): Promise<ProbeOutcome> {
+export function attempt(options: AttemptOptions): Promise<ProbeOutcome> {
   return new Promise((resolve) => {
     const { check, timers, signal } = options
     const totalMs = Math.min(TOTAL_MS_MAX, check.intervalMs)
@@ -72,7 +72,7 @@ interface Listener {
 }
 
 /** Begins an attempt; returns the function that ends it. Later errors are ignored. */
-type Begin = (options: LookOptions, listener: Listener) => () => void
+type Begin = (options: AttemptOptions, listener: Listener) => () => void
 
 const openConnection: Begin = ({ ip, check }, { onSocket, onError, onDone }) => {
   const socket = connect({ host: ip, port: check.port })

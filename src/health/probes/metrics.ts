@@ -1,9 +1,8 @@
 import type { MetricsRegistry } from '../../telemetry/metrics.ts'
-import type { Look, ProbeRunner } from './probe-runner.ts'
-import type { ProbeVerdict } from './probe-state.ts'
+import type { ProbeResult, ProbeRunner } from './probe-runner.ts'
+import { HEALTHS, type ProbeHealth } from './probe-state.ts'
 
 const BUCKETS_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
-const VERDICTS: readonly ProbeVerdict[] = ['unknown', 'up', 'down']
 /** Maximum number of addresses that have a series of their own while they are down. */
 const DOWN_MAX = 1000
 
@@ -17,8 +16,11 @@ export interface MeasuredProbes {
 type Labels = Readonly<Record<string, string>>
 
 /** Returns a counter of probe attempts. `source`: label with the source of the records. */
-export function lookCounter(metrics: MetricsRegistry, source: string): (look: Look) => void {
-  const looks = metrics.counter('sextant_probe_looks_total', 'Probe attempts, by outcome.', [
+export function attemptCounter(
+  metrics: MetricsRegistry,
+  source: string,
+): (result: ProbeResult) => void {
+  const attempts = metrics.counter('sextant_probe_looks_total', 'Probe attempts, by outcome.', [
     'source',
     'outcome',
   ])
@@ -29,7 +31,7 @@ export function lookCounter(metrics: MetricsRegistry, source: string): (look: Lo
     ['source'],
   )
   return ({ outcome, seconds: taken }) => {
-    looks.inc({ source, outcome: outcome.kind })
+    attempts.inc({ source, outcome: outcome.kind })
     if (outcome.kind !== 'skipped') seconds.observe({ source }, taken)
   }
 }
@@ -70,14 +72,14 @@ export function measureProbing(
   }
   const stop = metrics.onCollect(() => {
     clear()
-    const counts = new Map<ProbeVerdict, number>(VERDICTS.map((verdict) => [verdict, 0]))
+    const counts = new Map<ProbeHealth, number>(HEALTHS.map((health) => [health, 0]))
     for (const { probe, state } of probing.runner.states()) {
-      counts.set(state.verdict, counts.get(state.verdict)! + 1)
+      counts.set(state.health, counts.get(state.health)! + 1)
       const record = probing.recordOf(probe.id)
       const [namespace = '', name = ''] = record.split('/')
       activeShown.push(labelsOf(namespace, name, probe.hostname))
       active.inc(activeShown.at(-1)!, 1)
-      if (state.verdict !== 'down' || downShown.length >= DOWN_MAX) continue
+      if (state.health !== 'down' || downShown.length >= DOWN_MAX) continue
       downShown.push({ source, record, address: probe.address })
       down.set(downShown.at(-1)!, 1)
     }
@@ -87,7 +89,7 @@ export function measureProbing(
   return () => {
     stop()
     clear()
-    for (const state of VERDICTS) byState.remove({ source, state })
+    for (const state of HEALTHS) byState.remove({ source, state })
     overdue.remove({ source })
   }
 }

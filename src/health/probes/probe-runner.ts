@@ -3,7 +3,7 @@ import type { Random } from '../../base/random.ts'
 import type { Timers } from '../../base/timers.ts'
 import { Agenda } from './agenda.ts'
 import type { Probe, ProbeOutcome, Prober } from './probe.ts'
-import { judge, type ProbeState, unknownState } from './probe-state.ts'
+import { nextState, type ProbeState, unknownState } from './probe-state.ts'
 
 /** Maximum number of probe attempts at a time. */
 const CONCURRENT_MAX = 256
@@ -22,11 +22,11 @@ export interface ProbeRunnerOptions {
   readonly timers: Timers
   readonly random: Random
   /** Called with each attempt that has a result, after the state was updated. */
-  readonly onReconcile: (look: Look) => void
+  readonly onResult: (result: ProbeResult) => void
 }
 
 /** One probe attempt and its result. */
-export interface Look {
+export interface ProbeResult {
   readonly probe: Probe
   readonly before: ProbeState
   readonly after: ProbeState
@@ -138,7 +138,7 @@ export class ProbeRunner {
     while (this.#underWay.size < CONCURRENT_MAX) {
       const id = this.#agenda.take(this.#options.clock.monotonic())
       if (id === undefined) break
-      void this.#look(id, this.#tasks.get(id)!)
+      void this.#attempt(id, this.#tasks.get(id)!)
     }
     this.#arm()
   }
@@ -160,8 +160,8 @@ export class ProbeRunner {
     })
   }
 
-  async #look(id: string, task: Task): Promise<void> {
-    const { clock, probe: look } = this.#options
+  async #attempt(id: string, task: Task): Promise<void> {
+    const { clock, probe: prober } = this.#options
     const { probe } = task
     const startMs = clock.monotonic()
     const abort = new AbortController()
@@ -169,27 +169,27 @@ export class ProbeRunner {
     if (task.isNew) this.#newCount--
     task.isNew = false
     this.#underWay.add(id)
-    const outcome = await look(probe, abort.signal)
+    const outcome = await prober(probe, abort.signal)
     this.#underWay.delete(id)
     this.#agenda.finish(id)
     task.abort = undefined
     const current = this.#tasks.get(id)
     if (this.#isClosed) return
-    if (current === task && task.probe === probe) this.#judge(task, outcome, startMs)
+    if (current === task && task.probe === probe) this.#finish(task, outcome, startMs)
     else if (current !== undefined) this.#restart(current)
     this.#pump()
   }
 
-  #judge(task: Task, outcome: ProbeOutcome, startMs: number): void {
-    const { clock, random, onReconcile: onLook } = this.#options
+  #finish(task: Task, outcome: ProbeOutcome, startMs: number): void {
+    const { clock, random, onResult } = this.#options
     const { probe, state: before } = task
     const endMs = clock.monotonic()
-    task.state = judge(before, outcome, probe.check, clock.now())
+    task.state = nextState(before, outcome, probe.check, clock.now())
     const jitterMs = probe.check.intervalMs * JITTER * (random.below(2001) / 1000 - 1)
     // The interval counts from start to start, so that slow answers do not reduce the rate.
     const dueMs = Math.max(endMs, startMs + probe.check.intervalMs + jitterMs)
     this.#agenda.put(probe.id, probe.address, dueMs)
-    onLook({ probe, before, after: task.state, outcome, seconds: (endMs - startMs) / 1000 })
+    onResult({ probe, before, after: task.state, outcome, seconds: (endMs - startMs) / 1000 })
   }
 
   /**

@@ -1,16 +1,17 @@
 import type { HealthCheck } from '../../dnsrecord/health-check.ts'
 import type { ProbeOutcome } from './probe.ts'
 
-/** State of an address. An address in state `unknown` is served. */
-export type ProbeVerdict = 'unknown' | 'up' | 'down'
+/** Health of an address. An address with the health `unknown` is served. */
+export const HEALTHS = ['unknown', 'up', 'down'] as const
+export type ProbeHealth = (typeof HEALTHS)[number]
 
 /** State of a probe. Plain data, because a file stores it. */
 export interface ProbeState {
-  readonly verdict: ProbeVerdict
+  readonly health: ProbeHealth
   /** Number of consecutive failures. At most one of `failures` and `successes` is above 0. */
   readonly failures: number
   readonly successes: number
-  /** Time since which the verdict holds, in milliseconds since the epoch. */
+  /** Time since which the health is the same, in milliseconds since the epoch. */
   readonly sinceMs: number
   /** HTTP status of the last attempt that had one; 0 = none. */
   readonly httpStatus: number
@@ -23,7 +24,7 @@ export const COUNT_MAX = 1_000_000
 
 export function unknownState(nowMs: number): ProbeState {
   return {
-    verdict: 'unknown',
+    health: 'unknown',
     failures: 0,
     successes: 0,
     sinceMs: nowMs,
@@ -45,7 +46,7 @@ export function unknownState(nowMs: number): ProbeState {
  * is down after one failure more than the threshold, and one success is enough for a new address. A
  * skipped attempt changes nothing.
  */
-export function judge(
+export function nextState(
   state: ProbeState,
   outcome: ProbeOutcome,
   check: Pick<HealthCheck, 'failureThreshold' | 'successThreshold'>,
@@ -55,14 +56,14 @@ export function judge(
   const isHealthy = outcome.kind === 'healthy'
   const failures = isHealthy ? 0 : Math.min(COUNT_MAX, state.failures + 1)
   const successes = isHealthy ? Math.min(COUNT_MAX, state.successes + 1) : 0
-  let { verdict } = state
-  if (failures > check.failureThreshold) verdict = 'down'
-  else if (isHealthy && (verdict !== 'down' || successes >= check.successThreshold)) verdict = 'up'
+  let { health } = state
+  if (failures > check.failureThreshold) health = 'down'
+  else if (isHealthy && (health !== 'down' || successes >= check.successThreshold)) health = 'up'
   return {
-    verdict,
+    health,
     failures,
     successes,
-    sinceMs: verdict === state.verdict ? state.sinceMs : nowMs,
+    sinceMs: health === state.health ? state.sinceMs : nowMs,
     httpStatus: outcome.httpStatus,
     reason: isHealthy ? '' : outcome.reason,
   }

@@ -1,7 +1,7 @@
 import { validateHeaderName, validateHeaderValue } from 'node:http'
 import { isIP } from 'node:net'
 import type { Timers } from '../../base/timers.ts'
-import { look } from './attempt.ts'
+import { attempt } from './attempt.ts'
 import type { Probe, ProbeOutcome, Prober } from './probe.ts'
 import type { ProbePolicy } from './probe-policy.ts'
 import type { Resolve } from './resolve.ts'
@@ -38,7 +38,7 @@ export function createProber(options: ProberOptions): Prober {
     const ips = await findAddresses(probe, options)
     if (!isList(ips)) return ips
     const headers = await findHeaders(probe, options)
-    if (headers instanceof Map) return lookAtAny(probe, ips, headers, signal, options)
+    if (headers instanceof Map) return attemptAny(probe, ips, headers, signal, options)
     return headers as ProbeOutcome
   }
 }
@@ -93,7 +93,7 @@ function isHeader(name: string, value: string): boolean {
 }
 
 /** Probes all addresses at once; the first healthy one ends the other attempts. */
-async function lookAtAny(
+async function attemptAny(
   { check, hostname, address }: Probe,
   ips: readonly string[],
   headers: ReadonlyMap<string, string>,
@@ -105,8 +105,8 @@ async function lookAtAny(
   if (signal.aborted) end()
   signal.addEventListener('abort', end)
   const name = hostname !== '' || isIP(address) !== 0 ? hostname : address
-  const looks = ips.map(async (ip) => {
-    const outcome = await look({
+  const attempts = ips.map(async (ip) => {
+    const outcome = await attempt({
       check,
       ip,
       hostname: name,
@@ -117,7 +117,7 @@ async function lookAtAny(
     if (outcome.kind === 'healthy') end()
     return outcome
   })
-  const outcomes = await Promise.all(looks)
+  const outcomes = await Promise.all(attempts)
   signal.removeEventListener('abort', end)
   return (
     outcomes.find((outcome) => outcome.kind === 'healthy') ??

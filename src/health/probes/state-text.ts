@@ -1,14 +1,13 @@
 import type { StateKind } from '../../persist/state-file.ts'
-import { COUNT_MAX, type ProbeState, type ProbeVerdict } from './probe-state.ts'
+import { COUNT_MAX, HEALTHS, type ProbeState } from './probe-state.ts'
 
-const VERDICTS: readonly ProbeVerdict[] = ['unknown', 'up', 'down']
 const REASON_CHARACTERS_MAX = 300
 const LINE = /^(\S+) (\w+) (\d{1,7}) (\d{1,7}) (\d{1,15}) (\d{1,3}) ("[^\n]*")$/
 
 /**
  * A file with the states of probes, one per line:
  *
- *     ID VERDICT FAILURES SUCCESSES SINCE_MS HTTP_STATUS REASON (a JSON string)
+ *     ID HEALTH FAILURES SUCCESSES SINCE_MS HTTP_STATUS REASON (a JSON string)
  */
 export const PROBE_STATES: StateKind<ReadonlyMap<string, ProbeState>> = {
   what: 'probes',
@@ -28,7 +27,7 @@ export function printStates(states: Iterable<readonly [id: string, state: ProbeS
   for (const [id, s] of states) {
     const reason = JSON.stringify(s.reason.slice(0, REASON_CHARACTERS_MAX))
     const numbers = `${s.failures} ${s.successes} ${Math.round(s.sinceMs)} ${s.httpStatus}`
-    lines.push(`${id} ${s.verdict} ${numbers} ${reason}\n`)
+    lines.push(`${id} ${s.health} ${numbers} ${reason}\n`)
   }
   return lines.sort()
 }
@@ -48,11 +47,11 @@ function scanLine(line: string): [string, ProbeState] | undefined {
   if (found === null) return undefined
   const [, id = '', word, ...rest] = found
   const [failures = 0, successes = 0, sinceMs = 0, httpStatus = 0] = rest.slice(0, 4).map(Number)
-  const verdict = VERDICTS.find((known) => known === word)
+  const health = HEALTHS.find((known) => known === word)
   const reason = scanString(rest[4] ?? '')
-  if (verdict === undefined || reason === undefined) return undefined
+  if (health === undefined || reason === undefined) return undefined
   if (failures > COUNT_MAX || successes > COUNT_MAX) return undefined
-  return [id, { verdict, failures, successes, sinceMs, httpStatus, reason }]
+  return [id, { health, failures, successes, sinceMs, httpStatus, reason }]
 }
 
 function scanString(text: string): string | undefined {

@@ -2,7 +2,7 @@ import type { Clock } from '../../base/clock.ts'
 import type { Random } from '../../base/random.ts'
 import type { Timers } from '../../base/timers.ts'
 import type { Prober } from '../../health/probes/probe.ts'
-import { type Look, ProbeRunner } from '../../health/probes/probe-runner.ts'
+import { type ProbeResult, ProbeRunner } from '../../health/probes/probe-runner.ts'
 import { type ApiObject, textOf } from '../../kube/api.ts'
 import type { Informer } from '../../kube/informer.ts'
 import { keyOf } from '../../kube/object-key.ts'
@@ -44,7 +44,7 @@ export interface ClusterProbingParts {
   /** Must be called before each write. */
   readonly mayWrite: () => boolean
   /** Called after every probe, for metrics. */
-  readonly onReconcile: (reconcile: Look) => void
+  readonly onResult: (result: ProbeResult) => void
   readonly log: Logger
   readonly clock: Clock
   readonly timers: Timers
@@ -87,7 +87,7 @@ export class ClusterProbing {
       timers,
       random,
       probe,
-      onReconcile: (reconcile) => this.#note(reconcile),
+      onResult: (result) => this.#note(result),
     })
     const work = (key: string): Promise<WorkResult | undefined> => this.#work(key)
     const means = { clock, timers, random, log }
@@ -137,9 +137,9 @@ export class ClusterProbing {
     await this.#queue.close()
   }
 
-  #note(reconcile: Look): void {
-    this.#parts.onReconcile(reconcile)
-    this.#queue.add(`${PROBE_PREFIX}${reconcile.probe.id}`)
+  #note(result: ProbeResult): void {
+    this.#parts.onResult(result)
+    this.#queue.add(`${PROBE_PREFIX}${result.probe.id}`)
   }
 
   #putProbe(key: string, object: ApiObject): void {

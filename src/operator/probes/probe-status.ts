@@ -37,7 +37,7 @@ export function readState(object: ApiObject, nowMs: number): ProbeState {
   const { healthy, consecutiveFailures, status, reason } = mappingOf(object, 'status')
   const isKnown = typeof healthy === 'boolean'
   return {
-    verdict: isKnown ? (healthy ? 'up' : 'down') : 'unknown',
+    health: isKnown ? (healthy ? 'up' : 'down') : 'unknown',
     failures: countOf(consecutiveFailures),
     successes: 0,
     sinceMs: nowMs,
@@ -58,7 +58,7 @@ export function composeStatus(
   const { generation } = metadataOf(object)
   const reason = escapeControls(state.reason).slice(0, REASON_CHARACTERS_MAX)
   return {
-    ...(state.verdict === 'unknown' ? {} : { healthy: state.verdict === 'up' }),
+    ...(state.health === 'unknown' ? {} : { healthy: state.health === 'up' }),
     consecutiveFailures: Math.min(state.failures, check.failureThreshold + 1),
     reason,
     status: state.httpStatus,

@@ -1,5 +1,5 @@
 import type { Cidr } from '../../dns/text/address.ts'
-import { lookCounter, measureProbing } from '../../health/probes/metrics.ts'
+import { attemptCounter, measureProbing } from '../../health/probes/metrics.ts'
 import { ProbePolicy } from '../../health/probes/probe-policy.ts'
 import { createProber } from '../../health/probes/prober.ts'
 import { systemResolve } from '../../health/probes/resolve.ts'
@@ -77,7 +77,7 @@ export class SessionProbing {
       isOurs: (record) => this.#isOurs(record),
       allowsInsecureCertificates,
       mayWrite,
-      onReconcile: lookCounter(metrics.registry, SOURCE),
+      onResult: attemptCounter(metrics.registry, SOURCE),
       log,
       clock,
       timers,

@@ -78,7 +78,7 @@ export class ClusterStore {
         const key = recordKey(namespace, name)
         this.#refused.delete(`${KINDS[plural]} ${key}`)
         const finding = { recordKey: recordKey(namespace, recordName), address } as const
-        this.#findings.set(key, isDown ? { ...finding, verdict: 'down' } : undefined)
+        this.#findings.set(key, isDown ? { ...finding, health: 'down' } : undefined)
         return { key }
       }
       case 'refused': {

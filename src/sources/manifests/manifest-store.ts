@@ -275,7 +275,7 @@ export class ManifestStore {
       // The status of this probe is unknown.
       if (check !== undefined) continue
       const key = recordKey(namespace, recordName)
-      const finding: Finding = { recordKey: key, address, verdict: isDown ? 'down' : 'up' }
+      const finding: Finding = { recordKey: key, address, health: isDown ? 'down' : 'up' }
       const known = touched.get(key) ?? NO_FINDINGS
       // Nearly always the first probe of its record.
       touched.set(key, known.length === 0 ? [{ finding, step }] : [...known, { finding, step }])

@@ -2,7 +2,7 @@ import t from 'tap'
 import { Random } from '../../../src/base/random.ts'
 import { HEALTH_CHECK_DEFAULTS } from '../../../src/dnsrecord/health-check.ts'
 import type { Probe, ProbeOutcome } from '../../../src/health/probes/probe.ts'
-import { JITTER, type Look, ProbeRunner } from '../../../src/health/probes/probe-runner.ts'
+import { JITTER, type ProbeResult, ProbeRunner } from '../../../src/health/probes/probe-runner.ts'
 import { FakeClock, FakeTimers } from '../../support/setup.ts'
 
 const INTERVAL_MS = 10_000
@@ -19,13 +19,13 @@ function stage(tookMs = 10) {
   const clock = new FakeClock()
   const timers = new FakeTimers()
   const looks: { readonly id: string; readonly atMs: number }[] = []
-  const told: Look[] = []
+  const told: ProbeResult[] = []
   const fixture = { outcome: GOOD, underWay: 0, mostAtATime: 0 }
   const runner = new ProbeRunner({
     clock,
     timers,
     random: new Random(7),
-    onReconcile: (look) => told.push(look),
+    onResult: (result) => told.push(result),
     probe: ({ id }, signal) => {
       looks.push({ id, atMs: clock.monotonic() })
       fixture.mostAtATime = Math.max(fixture.mostAtATime, ++fixture.underWay)
@@ -107,13 +107,13 @@ t.test('an address goes down after the threshold, and what is known is kept', as
   const { runner, told, fixture, pass } = stage()
   runner.put(probe('a'))
   await pass(3000)
-  t.equal(runner.stateOf('a')?.verdict, 'up')
+  t.equal(runner.stateOf('a')?.health, 'up')
   fixture.outcome = BAD
   await pass(2 * INTERVAL_MS * (1 + JITTER))
-  t.equal(runner.stateOf('a')?.verdict, 'up', 'two failures are not more than two')
+  t.equal(runner.stateOf('a')?.health, 'up', 'two failures are not more than two')
   await pass(INTERVAL_MS * (1 + JITTER))
-  t.match(runner.stateOf('a'), { verdict: 'down', reason: 'status 500' })
-  t.equal(told.filter(({ before, after }) => before.verdict !== after.verdict).length, 2)
+  t.match(runner.stateOf('a'), { health: 'down', reason: 'status 500' })
+  t.equal(told.filter(({ before, after }) => before.health !== after.health).length, 2)
 })
 
 t.test('another check: what is known stays, counting begins anew, and soon', async (t) => {
@@ -121,14 +121,14 @@ t.test('another check: what is known stays, counting begins anew, and soon', asy
   fixture.outcome = BAD
   runner.put(probe('a'))
   await pass(40_000)
-  t.equal(runner.stateOf('a')?.verdict, 'down')
+  t.equal(runner.stateOf('a')?.health, 'down')
   const before = looks.length
   fixture.outcome = GOOD
   runner.put(probe('a', 'a', { ...CHECK, port: 8080, intervalMs: 3_600_000 }))
-  t.equal(runner.stateOf('a')?.verdict, 'down')
+  t.equal(runner.stateOf('a')?.health, 'down')
   await pass(3000)
   t.equal(looks.length, before + 1)
-  t.equal(runner.stateOf('a')?.verdict, 'up')
+  t.equal(runner.stateOf('a')?.health, 'up')
 })
 
 t.test('the same check again changes nothing', async (t) => {
@@ -149,7 +149,7 @@ t.test('removed and named again while a look is under way', async (t) => {
   runner.put(probe('a'))
   await pass(10_000)
   t.equal(looks.length, 2)
-  t.equal(runner.stateOf('a')?.verdict, 'up')
+  t.equal(runner.stateOf('a')?.health, 'up')
   runner.put(probe('a', 'b'))
   await pass(1000)
   runner.close()

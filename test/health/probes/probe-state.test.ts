@@ -2,9 +2,9 @@ import fc from 'fast-check'
 import t from 'tap'
 import type { ProbeOutcome } from '../../../src/health/probes/probe.ts'
 import {
-  judge,
+  nextState,
+  type ProbeHealth,
   type ProbeState,
-  type ProbeVerdict,
   unknownState,
 } from '../../../src/health/probes/probe-state.ts'
 
@@ -18,18 +18,18 @@ function after(looks: string, failureThreshold: number, successThreshold: number
   const check = { failureThreshold, successThreshold }
   let state = unknownState(0)
   for (const [i, look] of [...looks].entries()) {
-    state = judge(state, OUTCOMES[look]!, check, (i + 1) * 1000)
+    state = nextState(state, OUTCOMES[look]!, check, (i + 1) * 1000)
   }
   return state
 }
 
-t.test('what becomes of a verdict', (t) => {
+t.test('what becomes of a health', (t) => {
   const table: readonly {
     name: string
     given: string
     fall: number
     rise: number
-    want: ProbeVerdict
+    want: ProbeHealth
   }[] = [
     {
       name: 'nothing is known of what nobody looked at',
@@ -76,27 +76,27 @@ t.test('what becomes of a verdict', (t) => {
     { name: 'nor does it end a row', given: '-.-.-', fall: 2, rise: 1, want: 'down' },
   ]
   for (const { name, given, fall, rise, want } of table) {
-    t.equal(after(given, fall, rise).verdict, want, name)
+    t.equal(after(given, fall, rise).health, want, name)
   }
   t.end()
 })
 
 t.test('since when, and why', (t) => {
   t.match(after('+--', 1, 1), {
-    verdict: 'down',
+    health: 'down',
     sinceMs: 3000,
     reason: 'status 503',
     httpStatus: 503,
   })
   t.match(after('+---', 1, 1), { sinceMs: 3000, failures: 3 }, 'more of the same is not news')
   t.match(after('+--+', 1, 1), {
-    verdict: 'up',
+    health: 'up',
     sinceMs: 4000,
     reason: '',
     httpStatus: 200,
     failures: 0,
   })
-  t.match(after('+.', 1, 1), { verdict: 'up', sinceMs: 1000, reason: 'nobody looked' })
+  t.match(after('+.', 1, 1), { health: 'up', sinceMs: 1000, reason: 'nobody looked' })
   t.end()
 })
 
@@ -104,20 +104,20 @@ t.test('whatever comes, thresholds hold', async () => {
   const looks = fc.array(fc.constantFrom('+', '-', '.'), { maxLength: 60 })
   const threshold = fc.integer({ min: 1, max: 6 })
   const property = fc.property(looks, threshold, threshold, (given, fall, rise) => {
-    let before: ProbeVerdict = 'unknown'
+    let before: ProbeHealth = 'unknown'
     for (let i = 1; i <= given.length; i++) {
       const seen = given.slice(0, i).join('')
-      const { verdict } = after(seen, fall, rise)
+      const { health } = after(seen, fall, rise)
       const row = /(\+*|-*)$/.exec(seen.replaceAll('.', ''))![0]
-      if (verdict === 'down' && before !== 'down' && !(row[0] === '-' && row.length > fall))
+      if (health === 'down' && before !== 'down' && !(row[0] === '-' && row.length > fall))
         return false
-      if (verdict === 'up' && before === 'down' && !(row[0] === '+' && row.length >= rise))
+      if (health === 'up' && before === 'down' && !(row[0] === '+' && row.length >= rise))
         return false
-      if (verdict === 'unknown' && before !== 'unknown') return false
+      if (health === 'unknown' && before !== 'unknown') return false
       // And the other way round: what is due happens.
-      if (row[0] === '-' && row.length > fall && verdict !== 'down') return false
-      if (row[0] === '+' && row.length >= rise && verdict !== 'up') return false
-      before = verdict
+      if (row[0] === '-' && row.length > fall && health !== 'down') return false
+      if (row[0] === '+' && row.length >= rise && health !== 'up') return false
+      before = health
     }
     return true
   })

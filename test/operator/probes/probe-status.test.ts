@@ -35,7 +35,7 @@ t.test('a status is written and read back as it was', (t) => {
   const probe = { check: { ...HEALTH_CHECK_DEFAULTS, failureThreshold: 2 } }
   const down = {
     ...unknownState(5),
-    verdict: 'down' as const,
+    health: 'down' as const,
     failures: 40,
     httpStatus: 503,
     reason: 'status\n503',
@@ -54,15 +54,15 @@ t.test('a status is written and read back as it was', (t) => {
     'no write for each look',
   )
   t.match(readState(object({}, { status }), 7), {
-    verdict: 'down',
+    health: 'down',
     failures: 3,
     sinceMs: 7,
     httpStatus: 503,
   })
   const unknown = composeStatus(object({}), probe, unknownState(5))
   t.notOk('healthy' in unknown)
-  t.match(readState(object({}, { status: unknown }), 7), { verdict: 'unknown', failures: 0 })
-  t.match(readState(object({}), 7), { verdict: 'unknown' })
+  t.match(readState(object({}, { status: unknown }), 7), { health: 'unknown', failures: 0 })
+  t.match(readState(object({}), 7), { health: 'unknown' })
   const odd = {
     healthy: 'yes',
     consecutiveFailures: -1,
@@ -70,7 +70,7 @@ t.test('a status is written and read back as it was', (t) => {
     reason: 7,
   } as unknown as ApiObject
   t.match(readState(object({}, { status: odd }), 7), {
-    verdict: 'unknown',
+    health: 'unknown',
     failures: 0,
     httpStatus: 0,
     reason: '',
