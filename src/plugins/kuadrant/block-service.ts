@@ -1,9 +1,9 @@
 import { ownAddress } from '../../arguments/endpoint.ts'
+import { placeOf } from '../../plugin/block-place.ts'
 import type { SetupContext } from '../../plugin/directive.ts'
 import type { PublisherGroup } from '../../publish/publisher-group.ts'
 import type { ThreadedZones } from '../../publish/threaded-zones.ts'
 import type { ZonePublisher } from '../../publish/zone-publisher.ts'
-import { placeOf } from './block-place.ts'
 import type { KuadrantOptions } from './options.ts'
 
 /**

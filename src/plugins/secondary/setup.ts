@@ -10,6 +10,7 @@ import type { Dispenser } from '../../corefile/dispenser.ts'
 import type { HostPort } from '../../dns/host-port.ts'
 import { equalNames, printName } from '../../dns/name/name.ts'
 import { AddressSet } from '../../dns/text/address-set.ts'
+import { placeOf } from '../../plugin/block-place.ts'
 import type { BlockConfig, Directive, SetupContext } from '../../plugin/directive.ts'
 import { Secondary, scanNotice } from './secondary.ts'
 import { SecondaryZone } from './secondary-zone.ts'
@@ -95,11 +96,6 @@ function createCounters(metrics: SetupContext['metrics']) {
   const transfers = metrics.counter('coredns_secondary_transfers_total', help, ['result'])
   const notifies = metrics.counter('coredns_secondary_notifies_total', 'NOTIFYs of primaries.')
   return { transfers, notifies }
-}
-
-function placeOf({ keys, listenHosts, viewName }: BlockConfig): string {
-  const addresses = keys.map(({ scheme, zoneText, port }) => `${scheme}://${zoneText}:${port}`)
-  return JSON.stringify([addresses, listenHosts, viewName])
 }
 
 function scanConfig(

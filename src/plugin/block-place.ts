@@ -1,4 +1,4 @@
-import type { BlockConfig } from '../../plugin/directive.ts'
+import type { BlockConfig } from './directive.ts'
 
 /**
  * Returns a name for the server block that distinguishes it from others: its keys, its addresses,
