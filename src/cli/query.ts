@@ -52,7 +52,7 @@ export async function runQuery(
   }
   const elapsedMs = systemClock.monotonic() - start
   if (scanned.short) printShort(answered.message, out)
-  else printLong(answered, scanned, server, elapsedMs, args, out)
+  else printLong(answered, { args, name: scanned.server, server, elapsedMs }, out)
   return EXIT_ANSWER
 }
 
@@ -129,12 +129,18 @@ function printShort(message: Message, out: (text: string) => void): void {
   for (const { type, rdata } of message.answer) out(printRdata(type, rdata))
 }
 
+/** What was asked of which server, for the lines around a reply. */
+interface Asked {
+  readonly args: readonly string[]
+  /** The server as the arguments name it. */
+  readonly name: string
+  readonly server: HostPort
+  readonly elapsedMs: number
+}
+
 function printLong(
   { message, octets, overTcp }: Reply,
-  { server }: QueryArgs,
-  { host, port }: HostPort,
-  elapsedMs: number,
-  args: readonly string[],
+  { args, name, server, elapsedMs }: Asked,
   out: (text: string) => void,
 ): void {
   out('')
@@ -143,6 +149,6 @@ function printLong(
   // The last line already ends with a newline.
   for (const line of printMessage(message).slice(0, -1).split('\n')) out(line)
   out(`;; Query time: ${Math.round(elapsedMs)} msec`)
-  out(`;; SERVER: ${host}#${port}(${server}) (${overTcp ? 'TCP' : 'UDP'})`)
+  out(`;; SERVER: ${server.host}#${server.port}(${name}) (${overTcp ? 'TCP' : 'UDP'})`)
   out(`;; MSG SIZE  rcvd: ${octets.length}`)
 }

@@ -293,7 +293,7 @@ export class ListWatch {
 
   /** Records a failure; returns the wait in seconds that the API requests. */
   #fail(error: unknown): number {
-    const { api, log, onProgress } = this.#options
+    const { api, onProgress } = this.#options
     const known = error instanceof ApiError ? error : undefined
     const status = known?.status ?? 0
     const isGone = status === 410 || TOO_LARGE.test(known?.message ?? '')
@@ -304,14 +304,17 @@ export class ListWatch {
     const cause = clip(error instanceof Error ? error.message : String(error))
     const reason = `${this.what}: ${cause}${this.#cure(status)}`
     // A watch that is too far behind is normal.
-    if (reason !== this.#reason && !isGone) {
-      log.warning(`${reason}; retrying${this.#isSynced ? ', known objects are kept' : ''}`)
-      if (known === undefined && error instanceof Error) log.debug(error.stack ?? '')
-    }
+    if (reason !== this.#reason && !isGone) this.#logFailure(reason, error)
     this.#reason = reason
     this.#failureStatus = status
     onProgress()
     return known?.retryAfterSeconds ?? 0
+  }
+
+  #logFailure(reason: string, error: unknown): void {
+    const { log } = this.#options
+    log.warning(`${reason}; retrying${this.#isSynced ? ', known objects are kept' : ''}`)
+    if (error instanceof Error && !(error instanceof ApiError)) log.debug(error.stack ?? '')
   }
 
   #cure(status: number): string {

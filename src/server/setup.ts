@@ -4,6 +4,7 @@ import { ResourceRegistry } from '../base/resource-registry.ts'
 import { Dispenser } from '../corefile/dispenser.ts'
 import { scanKey } from '../corefile/key.ts'
 import { nameUnset, type ServerBlock } from '../corefile/parser.ts'
+import type { Token } from '../corefile/token.ts'
 import { TsigKeyring } from '../dns/tsig/key.ts'
 import type {
   BlockConfig,
@@ -126,8 +127,7 @@ export function setupBlocks(
     for (const draft of drafts) {
       const tokens = draft.source.directives.get(name)
       if (tokens === undefined) continue
-      const dispenser = new Dispenser(tokens)
-      const context = createContext(name, dispenser, draft, registrations, corefile, parts)
+      const context = createContext(name, tokens, draft, { ...parts, registrations, corefile })
       draft.config.directives.push(name)
       collect(errors, () => setupDirective(name, directives.get(name), context))
     }
@@ -227,27 +227,33 @@ export function chargeTo(directive: string, error: InputError): InputError {
   return new InputError(error.position, `${prefix}${error.message}`, error)
 }
 
+/** What the setups of one Corefile share. */
+interface ContextParts extends SetupParts {
+  readonly registrations: Registrations
+  readonly corefile: CorefileView
+}
+
+/** Returns the context for the setup of one directive. `tokens`: its lines in the block. */
 function createContext(
   name: string,
-  dispenser: Dispenser,
+  tokens: readonly Token[],
   draft: BlockDraft,
-  registrations: Registrations,
-  corefile: CorefileView,
-  parts: SetupParts,
+  parts: ContextParts,
 ): SetupContext {
-  const first = draft.source.directives.get(name)![0]!
+  const { registrations } = parts
+  const first = tokens[0]!
   const position = { file: first.file, line: first.line }
   const hook = <Run>(run: Run): Hook<Run> => ({ directive: name, position, run })
   const { config } = draft
   return {
-    dispenser,
+    dispenser: new Dispenser(tokens),
     block: config,
     log: createLogger(`plugin/${name}`, parts.sink, () => config.debug),
     lineWriter: parts.lines,
     clock: parts.clock,
     metrics: parts.metrics,
     serverCounters: parts.serverCounters,
-    corefile,
+    corefile: parts.corefile,
     readiness: registrations.readiness,
     addHandler: (factory, options) => {
       const handsOver = options?.waits === true && !parts.channel.canWait

@@ -259,8 +259,7 @@ function findDeepLine(text: string): number {
   let line = 1
   for (let i = 0; i < text.length; i++) {
     const c = text[i]
-    if (c === '[' || c === '{') brackets++
-    else if ((c === ']' || c === '}') && brackets > 0) brackets--
+    brackets = bracketsAfter(brackets, c)
     if (c === '\n') {
       isLeading = true
       leading = 0
@@ -269,10 +268,16 @@ function findDeepLine(text: string): number {
     } else if (isLeading && (c === '-' || c === '?' || c === ':')) leading++
     else if (isLeading && c === ' ') spaces++
     else isLeading = false
-    if (brackets > NESTING_MAX || leading > LEADING_MAX) return line
-    if (spaces > INDENTATION_MAX) return line
+    if (brackets > NESTING_MAX || leading > LEADING_MAX || spaces > INDENTATION_MAX) return line
   }
   return 0
+}
+
+/** Returns the number of open brackets after one more character. Text may close too many. */
+function bracketsAfter(open: number, c: string | undefined): number {
+  if (c === '[' || c === '{') return open + 1
+  if (c === ']' || c === '}') return Math.max(0, open - 1)
+  return open
 }
 
 function firstLine(message: string): string {

@@ -139,22 +139,26 @@ class Screen {
 
   #refuseName(name: string, host: string, isOurs: boolean): string {
     const { names } = this.#parts
-    const isKnown = this.#types.has(name)
     const isHost = name === host && isOurs
     if (names.isApex(name) && !isHost) return 'it is the apex of a zone of ours'
     if (isOurs && names.isApex(host) && !isHost && !this.#isBelowOurs(name, host)) {
       return 'it is not below one of our names of the zone'
     }
+    return this.#types.has(name) ? '' : this.#refuseNewName(name, host, isOurs)
+  }
+
+  /** The rules for a name that none of the merged endpoints has. */
+  #refuseNewName(name: string, host: string, isOurs: boolean): string {
     // A wildcard host of ours is known even if no endpoint has exactly its name.
-    if (hasLabel(name, /^\*$/) && !isKnown && !this.#here.has(name)) {
+    if (hasLabel(name, /^\*$/) && !this.#here.has(name)) {
       return 'peers may not add wildcards that we do not have'
     }
     const ownPart = isOurs ? name.slice(0, name.length - host.length) : name
-    if (hasLabel(ownPart, /^_/) && !isKnown) {
+    if (hasLabel(ownPart, /^_/)) {
       return 'peers may not add names with an underscore that we do not have'
     }
-    if (names.hasHostBelow(name) && !isHost && !isKnown) return 'our hosts are below that name'
-    return ''
+    const isHost = name === host && isOurs
+    return this.#parts.names.hasHostBelow(name) && !isHost ? 'our hosts are below that name' : ''
   }
 
   /** True for a name at or below a merged name, except the host itself. */

@@ -1,14 +1,14 @@
 import { existsSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { systemClock } from '../../base/clock.ts'
-import { InputError } from '../../base/errors.ts'
+import { InputError, type Position } from '../../base/errors.ts'
 import { nameKey, printName } from '../../dns/name/name.ts'
 import { isLocalZone } from '../../dnsrecord/local-zone.ts'
 import { AddressHealth } from '../../health/address-health.ts'
 import { PROBE_STATES } from '../../health/probes/state-text.ts'
 import { SLOW_START_STATE } from '../../health/slow-start-text.ts'
 import { cachedPeers } from '../../peering/cache/peer-cache-text.ts'
-import { checkStateFile } from '../../persist/state-file.ts'
+import { checkStateFile, type StateKind } from '../../persist/state-file.ts'
 import type { BlockConfig, CheckReport } from '../../plugin/directive.ts'
 import {
   type CheckedManifests,
@@ -48,31 +48,47 @@ export async function checkBlock(
   { warn, read, isOffline }: CheckReport,
   geoCodes: BlockConfig['geoCodes'],
 ): Promise<readonly InputError[]> {
-  const { position, zones, site } = options
+  const { zones } = options
   const claims = new ZoneOwnership()
   for (const { zones } of ofSource(options.source, all)) claims.claim(zones)
-  const { records, faults, warnings, places, summary } = await readSource(options, isOffline)
-  read(`${zones.map((zone) => printName(zone)).join(' ')}: ${summary}`)
-  for (const warning of warnings) warn(warning)
-  const { serials, serialsPosition } = options
-  const fault = serials === '' ? '' : checkStateFile(serials, SERIALS)
-  if (fault !== '') warn(new InputError(serialsPosition, fault))
+  const found = await readSource(options, isOffline)
+  read(`${zones.map((zone) => printName(zone)).join(' ')}: ${found.summary}`)
+  for (const warning of found.warnings) warn(warning)
+  warnOfStateFiles(options, warn)
   warnOfSnapshot(options, all, warn)
   for (const warning of findLostAddresses(options)) warn(warning)
+  warnOfRecords(options, claims, found, geoCodes, warn)
+  const unsigned = findUnsigned(options.peering)
+  if (unsigned !== undefined) warn(unsigned)
+  const { key } = options.peering
+  return key === undefined ? found.faults : [...found.faults, ...checkKey(key, warn)]
+}
+
+function warnOfStateFiles(options: KuadrantOptions, warn: Warn): void {
+  const warnOf = <T>(path: string | undefined, kind: StateKind<T>, position?: Position): void => {
+    const fault = path === undefined || path === '' ? '' : checkStateFile(path, kind)
+    if (fault !== '') warn(new InputError(position, fault))
+  }
+  const { serials, serialsPosition, site } = options
   const { probe, slowStartFile } = options.health ?? NO_HEALTH
-  const slowStartFault =
-    slowStartFile === undefined ? '' : checkStateFile(slowStartFile.path, SLOW_START_STATE)
-  if (slowStartFault !== '') warn(new InputError(slowStartFile?.position, slowStartFault))
-  const stateFault =
-    probe === undefined || probe.file === '' ? '' : checkStateFile(probe.file, PROBE_STATES)
-  if (stateFault !== '') warn(new InputError(probe?.position, stateFault))
   const { peerCache } = options.peering
-  const kept =
-    peerCache === undefined ? '' : checkStateFile(peerCache.path, cachedPeers(site, systemClock))
-  if (kept !== '') warn(new InputError(peerCache?.position, kept))
+  warnOf(serials, SERIALS, serialsPosition)
+  warnOf(slowStartFile?.path, SLOW_START_STATE, slowStartFile?.position)
+  warnOf(probe?.file, PROBE_STATES, probe?.position)
+  warnOf(peerCache?.path, cachedPeers(site, systemClock), peerCache?.position)
+}
+
+/** Warns of conflicts and useless geo codes in each zone, and of records that no zone accepts. */
+function warnOfRecords(
+  options: KuadrantOptions,
+  claims: ZoneOwnership,
+  { records, places }: CheckedManifests,
+  geoCodes: BlockConfig['geoCodes'],
+  warn: Warn,
+): void {
   // Health does not affect conflicts.
   const health = new AddressHealth()
-  for (const apex of zones) {
+  for (const apex of options.zones) {
     mailboxOf(apex, options, (text) => warn(new InputError(options.rnamePosition, text)))
     const zone = { apex, key: nameKey(apex) }
     const content = createRecordZone(apex, options, { sink: NO_SINK, health, onConflict: () => {} })
@@ -84,13 +100,9 @@ export async function checkBlock(
   }
   for (const { key, packed } of records) {
     if (claims.zoneKeyOf(packed) !== '') continue
-    const at = places.record(key) ?? position
+    const at = places.record(key) ?? options.position
     warn(new InputError(at, `no zone is served for DNSRecord ${key}: it is ignored`))
   }
-  const unsigned = findUnsigned(options.peering)
-  if (unsigned !== undefined) warn(unsigned)
-  const { key } = options.peering
-  return key === undefined ? faults : [...faults, ...checkKey(key, warn)]
 }
 
 /** Reads the manifests. For a cluster, checks only its configuration and reads no records. */

@@ -124,69 +124,76 @@ function currentName(d: Dispenser, draft: DraftOptions): string {
   return name
 }
 
-function scanProperty(d: Dispenser, draft: DraftOptions, block: BlockConfig): void {
-  const property = currentName(d, draft)
-  switch (property) {
-    case 'fallthrough':
+type ScanProperty = (d: Dispenser, draft: DraftOptions, block: BlockConfig) => void
+
+/** The properties of the block, without those about health. */
+const PROPERTIES: ReadonlyMap<string, ScanProperty> = new Map(
+  Object.entries<ScanProperty>({
+    fallthrough(d, draft) {
       draft.fallthrough = scanFallthrough(d)
-      return
-    case 'kubeconfig':
-      scanKubeconfig(d, draft, block)
-      return
-    case 'rname':
+    },
+    kubeconfig: scanKubeconfig,
+    rname(d, draft) {
       draft.rname = scanOne(d)
       draft.rnamePosition = d.position()
-      return
-    case 'manifests': {
-      const directory = scanOne(d)
-      setSource(d, draft, { kind: 'manifests', directory: resolve(block.root, directory) })
-      return
-    }
-    case 'serials':
+    },
+    manifests(d, draft, block) {
+      setSource(d, draft, { kind: 'manifests', directory: resolve(block.root, scanOne(d)) })
+    },
+    serials(d, draft, block) {
       draft.serials = resolve(block.root, scanOne(d))
       draft.serialsPosition = d.position()
-      return
-    case 'snapshot':
+    },
+    snapshot(d, draft, block) {
       if (draft.snapshot !== undefined) throw d.error('snapshot appears twice')
       draft.snapshot = scanSnapshot(d, block)
-      return
-    case 'nameserver':
+    },
+    nameserver(d, draft) {
       draft.nameservers = [...draft.nameservers, scanNameserver(d)]
-      return
-    case 'allow-namespaces': {
+    },
+    'allow-namespaces'(d, draft) {
       const names = d.remainingArgs()
       if (names.length === 0) throw d.argError()
       draft.allowedNamespaces = new Set([...(draft.allowedNamespaces ?? []), ...names])
-      return
-    }
-    case 'site':
+    },
+    site(d, draft) {
       if (draft.site !== '') throw d.error('site appears twice')
       draft.site = scanSite(d)
-      return
-    case 'peer':
-      scanPeers(d, draft.peering)
-      return
-    case 'tsig':
-      if (draft.peering.key !== undefined) throw d.error('tsig appears twice')
-      draft.peering.key = scanKeyPlace(d, block)
-      return
-    case 'peer-cache':
-      if (draft.peering.peerCache !== undefined) throw d.error('peer-cache appears twice')
-      draft.peering.peerCache = scanPeerCache(d, block)
-      return
-    case 'expire':
-      draft.peering.expiryMs = scanExpiry(d)
-      return
-    case 'pass-notify':
-    case 'pass-notify-from':
-    case 'pass-notify-key':
-      throw d.error(`${property} no longer exists: ${NOTIFY_ADVICE}`)
-    default: {
-      const health = scanHealthProperty(d, property, draft.health ?? NO_HEALTH, block)
-      if (health === undefined) throw d.error(`Unknown property '${property}'`)
-      draft.health = health
-    }
+    },
+    peer(d, { peering }) {
+      scanPeers(d, peering)
+    },
+    tsig(d, { peering }, block) {
+      if (peering.key !== undefined) throw d.error('tsig appears twice')
+      peering.key = scanKeyPlace(d, block)
+    },
+    'peer-cache'(d, { peering }, block) {
+      if (peering.peerCache !== undefined) throw d.error('peer-cache appears twice')
+      peering.peerCache = scanPeerCache(d, block)
+    },
+    expire(d, { peering }) {
+      peering.expiryMs = scanExpiry(d)
+    },
+    'pass-notify': refuseNotify,
+    'pass-notify-from': refuseNotify,
+    'pass-notify-key': refuseNotify,
+  }),
+)
+
+function scanProperty(d: Dispenser, draft: DraftOptions, block: BlockConfig): void {
+  const property = currentName(d, draft)
+  const scan = PROPERTIES.get(property)
+  if (scan !== undefined) {
+    scan(d, draft, block)
+    return
   }
+  const health = scanHealthProperty(d, property, draft.health ?? NO_HEALTH, block)
+  if (health === undefined) throw d.error(`Unknown property '${property}'`)
+  draft.health = health
+}
+
+function refuseNotify(d: Dispenser): never {
+  throw d.error(`${d.value()} no longer exists: ${NOTIFY_ADVICE}`)
 }
 
 function checkPeering(d: Dispenser, { peering, site, source, zones }: DraftOptions): void {

@@ -57,22 +57,44 @@ const ON_TEXTS: Readonly<Record<string, Texts>> = {
 
 const ARITHMETIC: ReadonlySet<string> = new Set(['+', '-', '*', '/', '%'])
 
+type BinaryTerm = (operator: Lexeme, left: ViewTerm, right: ViewTerm) => ViewTerm
+
+/** Operators that do not compute with two values of one type. */
+const BINARY_TERMS: ReadonlyMap<string, BinaryTerm> = new Map([
+  ['or', orTerm],
+  ['||', orTerm],
+  ['and', andTerm],
+  ['&&', andTerm],
+  ['==', equalityTerm],
+  ['!=', equalityTerm],
+  ['in', membershipTerm],
+  ['matches', matchTerm],
+])
+
 /** `left operator right`. Throws ExpressionError if the types don't fit. */
 export function binaryTerm(operator: Lexeme, left: ViewTerm, right: ViewTerm): ViewTerm {
+  const compose = BINARY_TERMS.get(operator.text) ?? computedTerm
+  return compose(operator, left, right)
+}
+
+function orTerm(operator: Lexeme, left: ViewTerm, right: ViewTerm): ViewTerm {
+  requireTypes(operator, left, right, 'boolean')
+  const a = left.evaluate
+  const b = right.evaluate
+  return { type: 'boolean', evaluate: (tx) => a(tx) === true || b(tx) === true }
+}
+
+function andTerm(operator: Lexeme, left: ViewTerm, right: ViewTerm): ViewTerm {
+  requireTypes(operator, left, right, 'boolean')
+  const a = left.evaluate
+  const b = right.evaluate
+  return { type: 'boolean', evaluate: (tx) => a(tx) === true && b(tx) === true }
+}
+
+function computedTerm(operator: Lexeme, left: ViewTerm, right: ViewTerm): ViewTerm {
   const op = operator.text
   const a = left.evaluate
   const b = right.evaluate
-  if (op === 'or' || op === '||') {
-    requireTypes(operator, left, right, 'boolean')
-    return { type: 'boolean', evaluate: (tx) => a(tx) === true || b(tx) === true }
-  }
-  if (op === 'and' || op === '&&') {
-    requireTypes(operator, left, right, 'boolean')
-    return { type: 'boolean', evaluate: (tx) => a(tx) === true && b(tx) === true }
-  }
-  if (op === '==' || op === '!=') return equalityTerm(operator, left, right)
-  if (op === 'in') return membershipTerm(operator, left, right)
-  if (op === 'matches') return matchTerm(operator, left, right)
   if (left.type === 'number' && right.type === 'number' && ON_NUMBERS[op] !== undefined) {
     const compute = ON_NUMBERS[op]
     const type = ARITHMETIC.has(op) ? 'number' : 'boolean'

@@ -135,26 +135,28 @@ export class ManifestStore {
     }
     if (file === undefined) this.#files.delete(path)
     else this.#files.set(path, file)
-    for (const document of removed) {
-      this.#countProbes(document, -1, touched)
-      for (const held of document.records) {
-        this.#dropClaim(held)
-        touch(touched, held.key)
-        if (this.#isRun()) yield NO_CHANGES
-      }
-      if (this.#isRun()) yield NO_CHANGES
-    }
-    for (const document of added) {
-      this.#countProbes(document, 1, touched)
-      for (const held of document.records) {
-        this.#addClaim(held)
-        touch(touched, held.key)
-        if (this.#isRun()) yield NO_CHANGES
-      }
-      if (this.#isRun()) yield NO_CHANGES
-    }
+    yield* this.#count(removed, -1, touched)
+    yield* this.#count(added, 1, touched)
     this.#faults.endReplace()
     yield* this.#settle(touched)
+  }
+
+  /** Adds (step 1) or removes (step -1) the probes and records of documents. */
+  *#count(
+    documents: Iterable<HeldDocument>,
+    step: 1 | -1,
+    touched: Touched,
+  ): Generator<readonly RecordChange[], void> {
+    for (const document of documents) {
+      this.#countProbes(document, step, touched)
+      for (const held of document.records) {
+        if (step === 1) this.#addClaim(held)
+        else this.#dropClaim(held)
+        touch(touched, held.key)
+        if (this.#isRun()) yield NO_CHANGES
+      }
+      if (this.#isRun()) yield NO_CHANGES
+    }
   }
 
   *#settle(touched: Touched): Generator<readonly RecordChange[], void> {

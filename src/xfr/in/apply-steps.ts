@@ -128,9 +128,7 @@ export class StepsPlan {
       if (draft === undefined) continue
       if (draft.rdata.length === 0) types.delete(type)
       else types.add(type)
-      const isSingle = type === RRType.CNAME || type === RRType.DNAME
-      if (draft.rdata.length > (isSingle ? 1 : RDATA_MAX)) throw unservable(owner, type)
-      if (type === RRType.NSEC3 || type === RRType.NSEC3PARAM) checkIterations(draft)
+      checkRRset(draft)
     }
     if (types.size > RRSETS_MAX) throw unservable(owner, RRType.ANY)
     if (!types.has(RRType.CNAME)) return
@@ -150,6 +148,13 @@ export class StepsPlan {
     this.#byOwner = byOwner
     return byOwner
   }
+}
+
+function checkRRset(draft: Draft): void {
+  const { owner, type, rdata } = draft
+  const isSingle = type === RRType.CNAME || type === RRType.DNAME
+  if (rdata.length > (isSingle ? 1 : RDATA_MAX)) throw unservable(owner, type)
+  if (type === RRType.NSEC3 || type === RRType.NSEC3PARAM) checkIterations(draft)
 }
 
 function checkIterations({ owner, type, rdata }: Draft): void {
