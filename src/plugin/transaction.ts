@@ -23,6 +23,11 @@ export interface ServerView {
     qname: Uint8Array,
     qtype: number,
   ): Transaction | undefined | Promise<Transaction | undefined>
+  /**
+   * Returns a transaction with the question, the client and the EDNS of `tx`, and an empty response;
+   * the caller passes it to `release`. It does not depend on `tx` afterwards. Not for the hot path.
+   */
+  repeat(tx: Transaction): Transaction
   release(tx: Transaction): void
   /**
    * True once the query reached a chain that another thread must run. It starts again there, so its

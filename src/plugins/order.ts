@@ -78,6 +78,7 @@ export const DIRECTIVE_NAMES: readonly string[] = [
 const LOADERS: Readonly<Record<string, () => Promise<Directive>>> = {
   root: async () => (await import('./root/setup.ts')).root,
   metadata: async () => (await import('./metadata/setup.ts')).metadata,
+  cache: async () => (await import('./cache/setup.ts')).cache,
   geoip: async () => (await import('./geoip/setup.ts')).geoip,
   timeouts: async () => (await import('./timeouts/setup.ts')).timeouts,
   multisocket: async () => (await import('./multisocket/setup.ts')).multisocket,

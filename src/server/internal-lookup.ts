@@ -32,6 +32,18 @@ export function prepareInternalLookup(
   nested.sentOctets = -1
 }
 
+/** Makes `copy` ask what `tx` asks, independent of it. */
+export function repeatQuery(copy: Transaction, tx: Transaction): void {
+  prepareInternalLookup(copy, tx, tx.query.qname, tx.query.qtype)
+  const { query } = copy
+  query.qclass = tx.query.qclass
+  query.packet = query.packet.slice(0, query.packetOctets)
+  query.packetAt = -1
+  copy.zone = tx.zone
+  copy.view = tx.view
+  copy.chainDepth = tx.chainDepth
+}
+
 function copyOrigin(to: Query, from: Query): void {
   to.packet = from.packet
   to.packetAt = from.packetAt

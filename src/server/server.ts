@@ -24,7 +24,7 @@ import {
   traitsOf,
 } from './chain-plan.ts'
 import { DroppedCount, ServerCount, type ServerCounts } from './counters.ts'
-import { prepareInternalLookup, takePeerAsClient } from './internal-lookup.ts'
+import { prepareInternalLookup, repeatQuery, takePeerAsClient } from './internal-lookup.ts'
 import { type RoutedBlock, RoutingTable } from './routing.ts'
 import { TransactionPool } from './transaction-pool.ts'
 import { ZoneMemo } from './zone-memo.ts'
@@ -180,6 +180,12 @@ export class Server implements ServerView {
     const rcode = block.debug ? block.chain.serve(nested) : this.#guard(nested, block, false)
     if (typeof rcode === 'number') return this.#settleInternalLookup(nested, rcode)
     return rcode.then((later) => this.#settleInternalLookup(nested, later))
+  }
+
+  repeat(tx: Transaction): Transaction {
+    const copy = this.#pool.take()
+    repeatQuery(copy, tx)
+    return copy
   }
 
   #settleInternalLookup(nested: Transaction, rcode: number): Transaction | undefined {

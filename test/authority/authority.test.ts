@@ -34,6 +34,9 @@ function server(fill: ((tx: Transaction) => void) | undefined, late = false) {
     zones: { deepest: 1, apexOctets: () => 0 },
     isHandingOver: false,
     handOver: () => DROP,
+    repeat: () => {
+      throw new Error('not used')
+    },
     lookupInternally: (tx, qname, qtype) => {
       asked.push({ name: qname.slice(0, qname.indexOf(0) + 1), type: qtype, depth: tx.chainDepth })
       if (fill === undefined) return undefined

@@ -37,6 +37,9 @@ export const lonelyServer: ServerView = {
   release: () => undefined,
   isHandingOver: false,
   handOver: () => DROP,
+  repeat: () => {
+    throw new Error('not used')
+  },
 }
 
 /** A transaction as the server hands it to a chain: the query parsed, the response reset. */

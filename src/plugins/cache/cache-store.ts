@@ -1,0 +1,182 @@
+import { copyOctets } from '../../base/octets.ts'
+import type { Query } from '../../dns/message/query.ts'
+import type { Transaction } from '../../plugin/transaction.ts'
+import { type CacheMemory, ENTRY_OCTETS_MAX } from './cache-memory.ts'
+import { CacheReader, type EntryRoom } from './cache-reader.ts'
+import { CacheWriter } from './cache-writer.ts'
+import {
+  ENTRY_HEADER_OCTETS,
+  EntryField,
+  EntryFlag,
+  EntryKey,
+  Form,
+  writeRecords,
+} from './entry.ts'
+
+/** Prefix lengths of both families: bits 0..32 of IPv4, then 0..128 of IPv6. */
+const IPV6_LENGTHS_START = 40
+const LENGTHS_OCTETS = 24
+
+/**
+ * Answers of one kind, by question, DO, CD and client subnet. An answer that is valid for one prefix (RFC 7871
+ * section 7.3.1) has that prefix in its key; a second entry has the lengths of all prefixes
+ * that the name has answers for.
+ */
+export class CacheStore {
+  readonly #reader: CacheReader
+  readonly #writer: CacheWriter | undefined
+  readonly #sharedMs: (monotonicMs: number) => number
+  readonly #key = new EntryKey()
+  readonly #lengths = new Uint8Array(LENGTHS_OCTETS)
+  readonly #room: EntryRoom = { chasedOctets: new Uint8Array(0) }
+  readonly #entry = new Uint8Array(ENTRY_OCTETS_MAX)
+
+  /** `entriesMax`: of the control thread, which alone stores; undefined in other threads. */
+  constructor(
+    memory: CacheMemory,
+    sharedMs: (monotonicMs: number) => number,
+    entriesMax: number | undefined,
+  ) {
+    this.#reader = new CacheReader(memory)
+    this.#writer = entriesMax === undefined ? undefined : new CacheWriter(memory, entriesMax)
+    this.#sharedMs = sharedMs
+  }
+
+  get canWrite(): boolean {
+    return this.#writer !== undefined
+  }
+
+  get entries(): number {
+    return this.#writer?.entries ?? 0
+  }
+
+  get evictions(): number {
+    return this.#writer?.evictions ?? 0
+  }
+
+  /** Of the entry found last. */
+  get storedMs(): number {
+    return this.#reader.storedMs
+  }
+
+  get lifetimeSeconds(): number {
+    return this.#reader.lifetimeSeconds
+  }
+
+  countHit(nowSeconds: number, gapSeconds: number): number {
+    return this.#reader.countHit(nowSeconds, gapSeconds)
+  }
+
+  get isRefreshing(): boolean {
+    return this.#reader.isRefreshing
+  }
+
+  startRefresh(): void {
+    this.#reader.startRefresh()
+  }
+
+  /** Copies the entry that answers the query to `tx.chasedOctets`. Returns false if there is none. @hot */
+  find(tx: Transaction): boolean {
+    return this.#find(tx.query, tx)
+  }
+
+  /** As `find`, without a copy that others see. */
+  has(query: Query): boolean {
+    return this.#find(query, this.#room)
+  }
+
+  #find(query: Query, room: EntryRoom): boolean {
+    if (!hasPrefix(query)) return this.#findForm(query, room, Form.Plain, 0)
+    return this.#findForm(query, room, Form.AnySubnet, 0) || this.#findScoped(query, room)
+  }
+
+  #findForm(query: Query, room: EntryRoom, form: Form, bits: number): boolean {
+    this.#key.set(query, form, bits)
+    return this.#reader.find(room, this.#key)
+  }
+
+  /** The answer of the longest prefix counts. */
+  #findScoped(query: Query, room: EntryRoom): boolean {
+    if (!this.#findLengths(query)) return false
+    for (let bits = query.ecsSourceBits; bits > 0; bits--) {
+      const bit = lengthBit(query, bits)
+      const isUsed = (this.#lengths[bit >> 3]! & (1 << (bit & 7))) !== 0
+      if (isUsed && this.#findForm(query, room, Form.Scoped, bits)) return true
+    }
+    return false
+  }
+
+  /** Fills `#lengths`. Returns false if the name has no answers for prefixes. */
+  #findLengths(query: Query): boolean {
+    if (!this.#findForm(query, this.#room, Form.Lengths, 0)) return false
+    const at = ENTRY_HEADER_OCTETS + this.#key.octets
+    copyOctets(this.#room.chasedOctets, at, this.#lengths, 0, LENGTHS_OCTETS)
+    return true
+  }
+
+  /** Stores the response as the answer to the query. Does nothing if it is too long. */
+  put(tx: Transaction, lifetimeSeconds: number): void {
+    const { query, response } = tx
+    const entry = this.#entry
+    const scope = Math.min(response.scopeBits, query.ecsSourceBits)
+    const form = formOf(query, scope)
+    if (form === Form.Scoped) this.#putLength(tx, scope)
+    this.#key.set(query, form, scope)
+    const end = writeRecords(entry, this.#startEntry(tx, lifetimeSeconds), query, response)
+    if (end === 0) return
+    const view = new DataView(entry.buffer)
+    view.setUint8(EntryField.Rcode, response.rcode)
+    view.setUint8(
+      EntryField.Flags,
+      (response.authenticData ? EntryFlag.Authentic : 0) |
+        (response.recursionAvailable ? EntryFlag.RecursionAvailable : 0),
+    )
+    view.setUint16(EntryField.Records, response.count, true)
+    view.setUint16(EntryField.ScopeBits, scope, true)
+    this.#writer?.put(this.#key, entry, end)
+  }
+
+  remove({ query }: Transaction): void {
+    this.#key.set(query, formOf(query, 0), 0)
+    this.#writer?.remove(this.#key)
+  }
+
+  /** Allows the next refresh of what answers the query. */
+  endRefresh(query: Query): void {
+    if (this.has(query)) this.#writer?.endRefresh(this.#key)
+  }
+
+  /** Writes header and key of an entry, and returns where its records start. */
+  #startEntry(tx: Transaction, lifetimeSeconds: number): number {
+    const view = new DataView(this.#entry.buffer)
+    view.setFloat64(EntryField.StoredMs, this.#sharedMs(tx.startedMs), true)
+    view.setUint32(EntryField.LifetimeSeconds, lifetimeSeconds, true)
+    view.setUint16(EntryField.KeyOctets, this.#key.octets, true)
+    view.setUint16(EntryField.Records, 0, true)
+    this.#entry.set(this.#key.bytes.subarray(0, this.#key.octets), ENTRY_HEADER_OCTETS)
+    return ENTRY_HEADER_OCTETS + this.#key.octets
+  }
+
+  /** Adds a prefix length to those of the name. */
+  #putLength(tx: Transaction, bits: number): void {
+    if (!this.#findLengths(tx.query)) this.#lengths.fill(0)
+    const bit = lengthBit(tx.query, bits)
+    this.#lengths[bit >> 3]! |= 1 << (bit & 7)
+    const at = this.#startEntry(tx, 0)
+    this.#entry.set(this.#lengths, at)
+    this.#writer?.put(this.#key, this.#entry, at + LENGTHS_OCTETS)
+  }
+}
+
+function hasPrefix({ ecsFamily, ecsSourceBits }: Query): boolean {
+  return ecsFamily !== 0 && ecsSourceBits !== 0
+}
+
+function formOf(query: Query, scope: number): Form {
+  if (!hasPrefix(query)) return Form.Plain
+  return scope === 0 ? Form.AnySubnet : Form.Scoped
+}
+
+function lengthBit({ ecsFamily }: Query, bits: number): number {
+  return ecsFamily === 1 ? bits : IPV6_LENGTHS_START + bits
+}

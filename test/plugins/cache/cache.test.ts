@@ -1,0 +1,258 @@
+import t from 'tap'
+import { Rcode, RRType } from '../../../src/dns/iana/index.ts'
+import { Section } from '../../../src/dns/message/response.ts'
+import { CounterSlots } from '../../../src/plugin/counter-slots.ts'
+import { DROP, type Handler } from '../../../src/plugin/handler.ts'
+import type { Transaction } from '../../../src/plugin/transaction.ts'
+import {
+  CACHE_COUNTS,
+  Cache,
+  CacheCount,
+  type CacheOptions,
+} from '../../../src/plugins/cache/cache.ts'
+import { CacheMemory, createCacheBuffer } from '../../../src/plugins/cache/cache-memory.ts'
+import { CacheStore } from '../../../src/plugins/cache/cache-store.ts'
+import { ZoneSet } from '../../../src/zone/lookup/zone-set.ts'
+import {
+  lonelyServer,
+  type Question,
+  type Shown,
+  show,
+  transaction,
+} from '../../support/transaction.ts'
+import { wire } from '../../support/zone-names.ts'
+
+const ENTRIES = 1024
+const KIND = { ttlMaxSeconds: 3600, ttlMinSeconds: 5, disabled: undefined }
+const OPTIONS: CacheOptions = {
+  zones: new ZoneSet([wire('.')]),
+  success: KIND,
+  denial: { ...KIND, ttlMaxSeconds: 1800 },
+  servfailSeconds: 5,
+  prefetchHits: 0,
+  prefetchGapSeconds: 60,
+  prefetchShare: 0.1,
+  staleSeconds: 0,
+  verifiesStale: false,
+  keepsTtl: false,
+}
+
+type Fill = (tx: Transaction) => number
+
+const address =
+  (ttl: number, last = 1): Fill =>
+  ({ query, response }) => {
+    const rdata = Uint8Array.of(192, 0, 2, last)
+    response.add(Section.Answer, query.qname, 0, RRType.A, 1, ttl, rdata, 0, 4)
+    response.recursionAvailable = true
+    return Rcode.NOERROR
+  }
+const soa = (minimum: number): Uint8Array => {
+  const rdata = new Uint8Array([...wire('ns.'), ...wire('a.'), ...new Uint8Array(20)])
+  new DataView(rdata.buffer).setUint32(rdata.length - 4, minimum)
+  return rdata
+}
+const denial =
+  (rcode: number, ttl: number, minimum: number): Fill =>
+  ({ query, response }) => {
+    const rdata = soa(minimum)
+    response.rcode = rcode
+    response.add(Section.Authority, query.qname, 0, RRType.SOA, 1, ttl, rdata, 0, rdata.length)
+    return rcode
+  }
+const failure: Fill = () => Rcode.SERVFAIL
+
+/** A cache over a chain that waits and answers with `fills`, one after the other; the last one stays. */
+function start(options: Partial<CacheOptions>, ...fills: Fill[]) {
+  const buffers = [createCacheBuffer(ENTRIES), createCacheBuffer(ENTRIES)] as const
+  const storesFor = (entries: number | undefined) => {
+    const [success, denied] = buffers.map((buffer) => {
+      return new CacheStore(new CacheMemory(buffer, ENTRIES), (ms) => ms, entries)
+    }) as [CacheStore, CacheStore]
+    return { success, denial: denied, sharedMs: (ms: number) => ms }
+  }
+  let asked = 0
+  const below: Handler = {
+    name: 'forward',
+    serve: async (tx) => fills[Math.min(asked++, fills.length - 1)]!(tx),
+  }
+  const slots = new CounterSlots()
+  const cache = new Cache(below, { stores: storesFor(ENTRIES) }, { ...OPTIONS, ...options }, slots)
+  const handOver: Handler = { name: 'forward', serve: (tx) => tx.server.handOver() }
+  const inDataThread = new Cache(
+    handOver,
+    { stores: storesFor(undefined) },
+    { ...OPTIONS, ...options },
+    new CounterSlots(),
+  )
+  let isHandingOver = false
+  const server = {
+    ...lonelyServer,
+    handOver: () => {
+      isHandingOver = true
+      return DROP
+    },
+    repeat: (tx: Transaction) => {
+      const name = Buffer.from(tx.query.qname.subarray(1, 1 + tx.query.qname[0]!)).toString()
+      return transaction({ ...QUESTION, name: `${name}.example.`, startedMs: tx.startedMs }, server)
+    },
+  }
+  return {
+    asked: () => asked,
+    count: (index: number): number => {
+      let sum = 0
+      slots.forEach((counts) => {
+        sum += counts.take(index)
+      })
+      return sum
+    },
+    ask: async (seconds: number, over: Partial<Question> = {}) =>
+      show(cache, transaction({ ...QUESTION, ...over, startedMs: seconds * 1000 }, server)),
+    /** `handed over` if another thread must answer. */
+    inDataThread: async (seconds: number, over: Partial<Question> = {}) => {
+      isHandingOver = false
+      const tx = transaction({ ...QUESTION, ...over, startedMs: seconds * 1000 }, server)
+      const shown = await show(inDataThread, tx)
+      return isHandingOver ? 'handed over' : shown
+    },
+  }
+}
+
+const QUESTION: Question = { name: 'www.example.', recursionDesired: true }
+/** The rcode that is sent. */
+const codeOf = ({ status }: Shown): string =>
+  /SERVFAIL|REFUSED|NXDOMAIN/.exec(status)?.[0] ?? 'NOERROR'
+
+t.test('what was waited for is kept until its TTL ends', async (t) => {
+  const { ask, asked, count, inDataThread } = start({}, address(30), address(30, 2))
+  t.equal(await inDataThread(0), 'handed over')
+  const first = await ask(0)
+  t.match(first, { status: 'NOERROR', answer: { length: 1 } })
+  const shown = (await ask(12)).answer
+  t.equal(shown.length, 1)
+  t.match(shown[0], / 18 /, 'the TTL is that which is left')
+  t.match(await inDataThread(12), { answer: shown }, 'any thread answers from it')
+  t.equal((await ask(12)).flags, 'rd ra', 'a cached answer is not authoritative')
+  t.match((await ask(29.9)).answer[0], / 1 /)
+  t.equal(asked(), 1)
+  t.match((await ask(30)).answer[0], /c0000202|192\.0\.2\.2/)
+  t.equal(asked(), 2)
+  t.equal(count(CacheCount.Requests), 5)
+  t.equal(count(CacheCount.Misses), 2)
+  t.equal(count(CacheCount.SuccessHits), 3)
+  t.equal(CACHE_COUNTS, Object.keys(CacheCount).length)
+})
+
+t.test('how long answers are kept', async (t) => {
+  const table: { name: string; fill: Fill; options?: Partial<CacheOptions>; kept: number }[] = [
+    { name: 'TTL', fill: address(100), kept: 100 },
+    { name: 'a TTL above the maximum', fill: address(10_000), kept: 3600 },
+    { name: 'a TTL below the minimum', fill: address(0), kept: 5 },
+    { name: 'NXDOMAIN: TTL of the SOA', fill: denial(Rcode.NXDOMAIN, 60, 300), kept: 60 },
+    { name: 'NODATA: last number of the SOA', fill: denial(Rcode.NOERROR, 600, 90), kept: 90 },
+    { name: 'NXDOMAIN above the maximum', fill: denial(Rcode.NXDOMAIN, 9000, 9000), kept: 1800 },
+    { name: 'SERVFAIL', fill: failure, kept: 5 },
+    { name: 'SERVFAIL, not wanted', fill: failure, options: { servfailSeconds: 0 }, kept: 0 },
+    { name: 'REFUSED', fill: () => Rcode.REFUSED, kept: 0 },
+    {
+      name: 'no positive answers of the zone',
+      fill: address(60),
+      options: { success: { ...KIND, disabled: new ZoneSet([wire('example.')]) } },
+      kept: 0,
+    },
+    {
+      name: 'no positive answers of another zone',
+      fill: address(60),
+      options: { success: { ...KIND, disabled: new ZoneSet([wire('example.org.')]) } },
+      kept: 60,
+    },
+    {
+      name: 'another zone',
+      fill: address(60),
+      options: { zones: new ZoneSet([wire('org.')]) },
+      kept: 0,
+    },
+    {
+      name: 'a reply that was cut',
+      fill: (tx) => {
+        tx.response.truncated = true
+        return address(60)(tx)
+      },
+      kept: 0,
+    },
+  ]
+  for (const { name, fill, options = {}, kept } of table) {
+    const { ask, asked } = start(options, fill)
+    const first = await ask(0)
+    const again = await ask(Math.max(0, kept - 0.5))
+    t.equal(asked(), kept === 0 ? 2 : 1, `${name}: kept ${kept} s`)
+    t.equal(codeOf(again), codeOf(first), `${name}: status`)
+    await ask(kept)
+    t.equal(asked(), kept === 0 ? 3 : 2, `${name}: no longer`)
+  }
+})
+
+t.test('questions that have different answers', async (t) => {
+  const { ask, asked } = start({}, address(30))
+  await ask(0)
+  const different: Partial<Question>[] = [
+    { type: RRType.AAAA },
+    { dnssecOk: true, payloadOctets: 1232 },
+    { name: 'www2.example.' },
+    { class: 3 },
+  ]
+  for (const [i, over] of different.entries()) {
+    await ask(0, over)
+    t.equal(asked(), i + 2)
+  }
+  await ask(0, { name: 'WWW.example.' })
+  t.equal(asked(), 1 + different.length, 'case makes no difference')
+})
+
+t.test('an answer in demand is asked for again before it ends', async (t) => {
+  const { ask, asked, count, inDataThread } = start(
+    { prefetchHits: 2 },
+    address(100),
+    address(100, 2),
+  )
+  await ask(0)
+  await ask(50)
+  t.equal(asked(), 1, 'one query is no demand')
+  await ask(89)
+  t.equal(asked(), 1, 'too early')
+  t.equal(await inDataThread(95), 'handed over', 'only the control thread asks')
+  t.match((await ask(95)).answer[0], / 5 /, 'the old answer is sent at once')
+  await new Promise((resolve) => setImmediate(resolve))
+  t.equal(asked(), 2)
+  t.equal(count(CacheCount.Prefetches), 1)
+  t.match((await ask(110)).answer[0], / 85 /)
+})
+
+t.test('an answer that has ended is better than none', async (t) => {
+  const stale = { staleSeconds: 60 }
+  const { ask, asked, inDataThread, count } = start(stale, address(30), failure, address(30, 2))
+  await ask(0)
+  t.equal(await inDataThread(40), 'handed over')
+  t.match((await ask(40)).answer[0], / 0 /, 'with TTL 0, at once')
+  await new Promise((resolve) => setImmediate(resolve))
+  t.equal(asked(), 2, 'it was asked for, in vain')
+  t.match((await ask(50)).answer[0], / 0 /)
+  await new Promise((resolve) => setImmediate(resolve))
+  t.match((await ask(51)).answer[0], / 29 /, 'the new one')
+  t.equal(count(CacheCount.ServedStale), 2)
+
+  const verifying = start({ ...stale, verifiesStale: true }, address(30), failure, address(30, 2))
+  await verifying.ask(0)
+  t.match((await verifying.ask(40)).answer[0], / 0 /, 'after the failure')
+  t.equal(verifying.asked(), 2)
+  t.match((await verifying.ask(45)).answer[0], / 30 /)
+  const ended = start(stale, address(30), failure)
+  await ended.ask(0)
+  t.equal((await ended.ask(90)).status, 'SERVFAIL (sent: NOERROR)', 'for a time only')
+})
+
+t.test('keepttl sends the TTLs that the answer came with', async (t) => {
+  const { ask } = start({ keepsTtl: true }, address(30))
+  await ask(0)
+  t.match((await ask(20)).answer[0], / 30 /)
+})
