@@ -108,6 +108,7 @@ const LOADERS: Readonly<Record<string, () => Promise<Directive>>> = {
   file: async () => (await import('./file/setup.ts')).file,
   auto: async () => (await import('./auto/setup.ts')).auto,
   secondary: async () => (await import('./secondary/setup.ts')).secondary,
+  forward: async () => (await import('./forward/setup.ts')).forward,
   whoami: async () => (await import('./whoami/setup.ts')).whoami,
   view: async () => (await import('./view/setup.ts')).view,
 }

@@ -1,0 +1,276 @@
+import { isIP, isIPv6 } from 'node:net'
+import { resolve } from 'node:path'
+import { scanEndpoint } from '../../arguments/endpoint.ts'
+import { scanZoneArgs } from '../../arguments/zones.ts'
+import { scanDuration } from '../../base/duration.ts'
+import type { Position } from '../../base/errors.ts'
+import type { Dispenser } from '../../corefile/dispenser.ts'
+import { addressOfHost, type HostPort, splitHostPort } from '../../dns/host-port.ts'
+import { Rcode } from '../../dns/iana/index.ts'
+import { lowerName, ROOT_NAME, scanName } from '../../dns/name/name.ts'
+import type { BlockConfig } from '../../plugin/directive.ts'
+import { ZoneSet } from '../../zone/lookup/zone-set.ts'
+import type { ForwardOptions } from './forward.ts'
+import { POLICIES, type Select } from './select.ts'
+
+/** Maximum number of upstreams. */
+export const UPSTREAMS_MAX = 15
+const TLS_PORT = 853
+const EXPIRE_MS_DEFAULT = 10_000
+const READ_TIMEOUT_MS_DEFAULT = 2000
+const CHECK_INTERVAL_MS_DEFAULT = 500
+const FAILS_MAX_DEFAULT = 2
+
+/** One TO. */
+export type Destination =
+  | { readonly kind: 'server'; readonly server: HostPort; readonly tlsName: string | undefined }
+  /** A file in the form of resolv.conf; `text`: as in the Corefile. */
+  | { readonly kind: 'file'; readonly path: string; readonly text: string }
+
+/** One `forward`, as in the Corefile. */
+export interface ForwardConfig extends ForwardOptions {
+  readonly position: Position
+  readonly to: readonly Destination[]
+  readonly select: Select
+  readonly expireMs: number
+  readonly maxAgeMs: number
+  readonly maxIdleConns: number
+  readonly maxFails: number
+  readonly checkIntervalMs: number
+  readonly checkRecursionDesired: boolean
+  /** Lower-case wire form. */
+  readonly checkName: Uint8Array
+  /** Paths of the arguments of `tls`. */
+  readonly tlsFiles: readonly string[]
+  readonly tlsServerName: string
+}
+
+type Draft = { -readonly [Key in keyof ForwardConfig]: ForwardConfig[Key] }
+
+/** Reads all occurrences of `forward` in a block. */
+export function scanForwards(d: Dispenser, block: BlockConfig): ForwardConfig[] {
+  const configs: ForwardConfig[] = []
+  while (d.next()) configs.push(scanForward(d, block))
+  return configs
+}
+
+function scanForward(d: Dispenser, block: BlockConfig): ForwardConfig {
+  const [from, ...to] = d.remainingArgs()
+  if (from === undefined || to.length === 0) throw d.argError()
+  const draft: Draft = {
+    position: d.position(),
+    from: new ZoneSet(scanZoneArgs(d, [from])),
+    to: to.map((text) => scanDestination(d, text, block)),
+    ...defaults(),
+  }
+  d.eachProperty(() => scanProperty(d, draft, block))
+  const namesServer = draft.to.some((one) => one.kind === 'server' && (one.tlsName ?? '') !== '')
+  if (draft.tlsServerName !== '' && namesServer) {
+    throw d.error('tls_servername cannot be used with a server name in TO')
+  }
+  if (draft.to.length > UPSTREAMS_MAX) throw d.error(tooMany(draft.to.length))
+  return draft
+}
+
+export function tooMany(count: number): string {
+  return `more than ${UPSTREAMS_MAX} TOs configured: ${count}`
+}
+
+function defaults(): Omit<Draft, 'position' | 'from' | 'to'> {
+  return {
+    except: new ZoneSet([]),
+    forceTcp: false,
+    preferUdp: false,
+    readTimeoutMs: READ_TIMEOUT_MS_DEFAULT,
+    maxConcurrent: 0,
+    maxConnectAttempts: 0,
+    failoverRcodes: new Set(),
+    nextRcodes: new Set(),
+    nextOnNodata: false,
+    failsFast: false,
+    mixesCase: false,
+    select: POLICIES.get('random')!(),
+    expireMs: EXPIRE_MS_DEFAULT,
+    maxAgeMs: 0,
+    maxIdleConns: 0,
+    maxFails: FAILS_MAX_DEFAULT,
+    checkIntervalMs: CHECK_INTERVAL_MS_DEFAULT,
+    checkRecursionDesired: true,
+    checkName: ROOT_NAME,
+    tlsFiles: [],
+    tlsServerName: '',
+  }
+}
+
+/** Reads `[dns://|tls://]ADDRESS[%NAME][:PORT]` or the path of a file. */
+function scanDestination(d: Dispenser, text: string, { root }: BlockConfig): Destination {
+  const [, scheme = 'dns', rest = ''] = /^(?:([a-z0-9]+):\/\/)?(.*)$/is.exec(text) ?? []
+  if (scheme !== 'dns' && scheme !== 'tls') {
+    throw d.error(`'${scheme}' is not supported as a destination protocol in forward: ${text}`)
+  }
+  const [, host, name, port] = /^([^%]*)%([^:]+)(?::(\d+))?$/.exec(rest) ?? []
+  const isNamed = scheme === 'tls' && host !== undefined && isIP(host) !== 0
+  const address = isNamed ? withPort(host, port) : rest
+  if (isIP(addressOfHost(splitHostPort(address)?.host ?? '')) === 0) {
+    if (scheme === 'tls') throw d.error(`not an IP address: ${JSON.stringify(rest)}`)
+    return { kind: 'file', path: resolve(root, rest), text: rest }
+  }
+  const server = scanEndpoint(d, address)
+  if (scheme === 'dns') return { kind: 'server', server, tlsName: undefined }
+  const hasPort = /^(\[.*\]|[^:]*):\d+$/.test(address)
+  const tlsName = isNamed ? name! : ''
+  return { kind: 'server', server: hasPort ? server : { ...server, port: TLS_PORT }, tlsName }
+}
+
+function withPort(host: string, port: string | undefined): string {
+  if (port === undefined) return host
+  return isIPv6(host) ? `[${host}]:${port}` : `${host}:${port}`
+}
+
+const PROPERTIES: Readonly<
+  Record<string, (d: Dispenser, draft: Draft, block: BlockConfig) => void>
+> = {
+  except: (d, draft) => {
+    const names = d.remainingArgs()
+    if (names.length === 0) throw d.argError()
+    draft.except = new ZoneSet([...draft.except.zones, ...scanZoneArgs(d, names)])
+  },
+  force_tcp: (d, draft) => {
+    draft.forceTcp = scanFlag(d)
+  },
+  prefer_udp: (d, draft) => {
+    draft.preferUdp = scanFlag(d)
+  },
+  use_caps_for_id: (d, draft) => {
+    draft.mixesCase = scanFlag(d)
+  },
+  failfast_all_unhealthy_upstreams: (d, draft) => {
+    draft.failsFast = scanFlag(d)
+  },
+  next_on_nodata: (d, draft) => {
+    draft.nextOnNodata = scanFlag(d)
+  },
+  expire: (d, draft) => {
+    draft.expireMs = scanTime(d)
+  },
+  max_age: (d, draft) => {
+    draft.maxAgeMs = scanTime(d)
+  },
+  read_timeout: (d, draft) => {
+    draft.readTimeoutMs = scanTime(d)
+    if (draft.readTimeoutMs === 0) throw d.error('read_timeout must be above 0')
+  },
+  max_idle_conns: (d, draft) => {
+    draft.maxIdleConns = scanCount(d)
+  },
+  max_fails: (d, draft) => {
+    draft.maxFails = scanCount(d)
+  },
+  max_concurrent: (d, draft) => {
+    draft.maxConcurrent = scanCount(d)
+  },
+  max_connect_attempts: (d, draft) => {
+    draft.maxConnectAttempts = scanCount(d)
+  },
+  next: (d, draft) => {
+    draft.nextRcodes = new Set([...draft.nextRcodes, ...scanRcodes(d)])
+  },
+  failover: (d, draft) => {
+    const rcodes = scanRcodes(d)
+    if (rcodes.includes(Rcode.NOERROR)) throw d.error('NOERROR cannot be used in failover')
+    draft.failoverRcodes = new Set([...draft.failoverRcodes, ...rcodes])
+  },
+  policy: (d, draft) => {
+    const name = scanOne(d)
+    const create = POLICIES.get(name)
+    if (create === undefined) throw d.error(`unknown policy '${name}'`)
+    draft.select = create()
+  },
+  tls: (d, draft, { root }) => {
+    const args = d.remainingArgs()
+    if (args.length > 3) throw d.argError()
+    draft.tlsFiles = args.map((path) => resolve(root, path))
+  },
+  tls_servername: (d, draft) => {
+    draft.tlsServerName = scanOne(d)
+  },
+  health_check: scanHealthCheck,
+}
+
+/** Properties of CoreDNS that this version does not have. */
+const UNSUPPORTED: readonly string[] = ['doh_method', 'resolver', 'source_address']
+
+function scanProperty(d: Dispenser, draft: Draft, block: BlockConfig): void {
+  const name = d.value()
+  if (UNSUPPORTED.includes(name)) {
+    throw d.error(`property '${name}' is not supported by this version of Sextant`)
+  }
+  const scan = Object.hasOwn(PROPERTIES, name) ? PROPERTIES[name] : undefined
+  if (scan === undefined) throw d.error(`unknown property '${name}'`)
+  scan(d, draft, block)
+}
+
+function scanHealthCheck(d: Dispenser, draft: Draft): void {
+  const [time, ...options] = d.remainingArgs()
+  if (time === undefined) throw d.argError()
+  draft.checkIntervalMs = toTime(d, 'health_check', time)
+  for (let i = 0; i < options.length; i++) {
+    switch (options[i]) {
+      case 'no_rec':
+        draft.checkRecursionDesired = false
+        break
+      case 'domain': {
+        i++
+        const text = options[i]
+        if (text === undefined) throw d.argError()
+        const name = scanName(text)
+        if (name === undefined) throw d.error(`health_check: invalid domain name ${text}`)
+        draft.checkName = lowerName(name)
+        break
+      }
+      default:
+        throw d.error(`health_check: unknown option ${options[i]}`)
+    }
+  }
+}
+
+function scanFlag(d: Dispenser): true {
+  if (d.nextArg()) throw d.argError()
+  return true
+}
+
+function scanOne(d: Dispenser): string {
+  const args = d.remainingArgs()
+  if (args.length !== 1) throw d.argError()
+  return args[0]!
+}
+
+function scanTime(d: Dispenser): number {
+  const property = d.value()
+  return toTime(d, property, scanOne(d))
+}
+
+function toTime(d: Dispenser, property: string, text: string): number {
+  const ms = scanDuration(text)
+  if (ms === undefined) throw d.error(`${property}: invalid duration '${text}'`)
+  if (ms < 0) throw d.error(`${property} can't be negative: ${text}`)
+  return ms
+}
+
+function scanCount(d: Dispenser): number {
+  const property = d.value()
+  const text = scanOne(d)
+  if (/^-\d+$/.test(text)) throw d.error(`${property} can't be negative: ${text}`)
+  if (!/^\d{1,9}$/.test(text)) throw d.error(`${property}: invalid number '${text}'`)
+  return Number(text)
+}
+
+function scanRcodes(d: Dispenser): number[] {
+  const names = d.remainingArgs()
+  if (names.length === 0) throw d.argError()
+  return names.map((name) => {
+    const rcode = Object.entries(Rcode).find(([known]) => known === name.toUpperCase())?.[1]
+    if (rcode === undefined) throw d.error(`${name} is not a valid rcode`)
+    return rcode
+  })
+}

@@ -1,0 +1,79 @@
+import { InputError } from '../../base/errors.ts'
+import { systemTimers, type Timers } from '../../base/timers.ts'
+import type { Upstream } from '../../client/upstream/upstream.ts'
+import { collectWhileServing } from '../../plugin/collect.ts'
+import type { Directive, SetupContext } from '../../plugin/directive.ts'
+import { readsAny } from '../../plugin/metadata.ts'
+import type { Transaction } from '../../plugin/transaction.ts'
+import { Forward, type ForwardUpstream } from './forward.ts'
+import { ForwardMetrics } from './metrics.ts'
+import { type ForwardConfig, scanForwards } from './options.ts'
+
+const UPSTREAM_LABEL = 'forward/upstream'
+
+/** `forward FROM TO... { … }`: forwards queries to other servers. */
+export const forward: Directive = forwardWith(systemTimers)
+
+/** The directive with the caller's timers. */
+export function forwardWith(timers: Timers): Directive {
+  return {
+    name: 'forward',
+    setup: (c) => {
+      const asked = new AskedUpstreams()
+      c.block.metadata.set(UPSTREAM_LABEL, (tx) => asked.of(tx))
+      for (const config of scanForwards(c.dispenser, c.block)) {
+        setUp(c, config, timers, (tx, upstream) => {
+          if (readsAny(c.block, [UPSTREAM_LABEL])) asked.set(tx, upstream)
+        })
+      }
+    },
+  }
+}
+
+function setUp(
+  c: SetupContext,
+  config: ForwardConfig,
+  timers: Timers,
+  onAsk: (tx: Transaction, upstream: ForwardUpstream) => void,
+): void {
+  const upstreams: Upstream[] = []
+  const counts = new ForwardMetrics()
+  const parts = { upstreams, select: config.select, clock: c.clock, counts, onAsk }
+  c.addHandler((next) => new Forward(next, config, parts), { waits: true, answers: true })
+  collectWhileServing(c, () => counts.collect(c.metrics, upstreams))
+  c.onCheck(async ({ isOffline }) => {
+    if (isOffline) return []
+    const { findUpstreams } = await import('./destinations.ts')
+    try {
+      findUpstreams(config)
+      return []
+    } catch (error) {
+      if (!(error instanceof InputError)) throw error
+      return error.all()
+    }
+  })
+  c.onStartup(async () => {
+    const { findUpstreams } = await import('./destinations.ts')
+    const { Upstream } = await import('../../client/upstream/upstream.ts')
+    for (const settings of findUpstreams(config)) {
+      upstreams.push(new Upstream(settings, c.clock, timers))
+    }
+  })
+  c.onShutdown(() => {
+    for (const upstream of upstreams) upstream.close()
+  })
+}
+
+/** The upstream that a query was sent to last. Transactions are used again for other queries. */
+class AskedUpstreams {
+  readonly #asked = new WeakMap<Transaction, { readonly startedMs: number; readonly to: string }>()
+
+  set(tx: Transaction, { address }: ForwardUpstream): void {
+    this.#asked.set(tx, { startedMs: tx.startedMs, to: address })
+  }
+
+  of(tx: Transaction): string {
+    const asked = this.#asked.get(tx)
+    return asked?.startedMs === tx.startedMs ? asked.to : ''
+  }
+}

@@ -1,0 +1,67 @@
+import t from 'tap'
+import { ask } from '../../support/dig.ts'
+import { needs } from '../../support/peer.ts'
+import { startServer } from '../../support/server.ts'
+import { startUnbound } from '../../support/unbound.ts'
+
+const RECORDS = [
+  'example. 3600 IN SOA ns.example. root.example. 1 2 3 4 5',
+  'www.example. 60 IN A 192.0.2.1',
+  'alias.example. 60 IN CNAME www.example.',
+  'mail.example. 60 IN MX 10 www.example.',
+  ...Array.from({ length: 150 }, (_, i) => `many.example. 60 IN A 192.0.2.${i + 1}`),
+]
+
+const QUESTIONS = ['www.example A', 'WwW.eXample AAAA', 'none.example A', 'alias.example CNAME']
+
+t.test('answers are those of Unbound', needs('dig', 'unbound'), async (t) => {
+  const unbound = await startUnbound(t, { records: RECORDS })
+  const ours = await startServer(t, {
+    corefile: `.:{PORT} {
+  bind 127.0.0.1
+  errors
+  forward . 127.0.0.1:${unbound.port}
+}
+`,
+  })
+  for (const flags of [
+    ['+rec'],
+    ['+norec'],
+    ['+tcp'],
+    ['+dnssec', '+cd'],
+    ['+noedns'],
+    ['+subnet=192.0.2.0/24'],
+  ]) {
+    for (const question of [...QUESTIONS, 'mail.example MX', 'many.example A']) {
+      const args = [...flags, ...question.split(' ')]
+      const theirs = await ask('dig', unbound.port, args)
+      const reply = await ask('dig', ours.port, args)
+      const name = args.join(' ')
+      t.equal(reply.status, theirs.status, name)
+      t.strictSame([...reply.answer].sort(), [...theirs.answer].sort(), name)
+      t.strictSame(reply.flags, theirs.flags, name)
+    }
+  }
+  t.notMatch(ours.output(), /\[ERROR\]/)
+})
+
+t.test('an upstream that dies and comes back', needs('dig', 'unbound'), async (t) => {
+  const unbound = await startUnbound(t, { records: RECORDS })
+  const ours = await startServer(t, {
+    corefile: `.:{PORT} {
+  bind 127.0.0.1
+  errors
+  forward . 127.0.0.1:${unbound.port}
+}
+`,
+  })
+  const question = ['+tries=1', '+time=10', 'www.example', 'A']
+  t.equal((await ask('dig', ours.port, question)).status, 'NOERROR')
+  unbound.process.kill('SIGKILL')
+  await new Promise((resolve) => unbound.process.once('close', resolve))
+  t.equal((await ask('dig', ours.port, question)).status, 'SERVFAIL')
+  await ours.prints(/www\.example\. A: 127\.0\.0\.1:\d+: connection refused/)
+  const { port, tlsPort } = unbound
+  await startUnbound(t, { records: RECORDS, ports: { port, tlsPort } })
+  t.equal((await ask('dig', ours.port, question)).status, 'NOERROR')
+})
