@@ -52,20 +52,16 @@ function scanPlain(text: string, dialect: Dialect): Selector | string {
 
 /** Cilium's matchPattern. */
 function scanPattern(text: string, dialect: Dialect): Selector | string {
-  const isNew = dialect === 'cilium-1.19'
-  const dot = text.indexOf('.')
-  const head = dot < 0 ? text : text.slice(0, dot)
-  const isStars = head !== '' && head.replaceAll('*', '') === ''
-  const isAlone = dot < 0 || dot === text.length - 1
-  if (text === '*' || (isNew && isStars && isAlone)) {
+  const stars = dialect === 'cilium-1.19' ? starsOf(text) : 0
+  // Without more labels, but perhaps with a final dot.
+  if (text === '*' || (stars > 0 && text.length <= stars + 1)) {
     return { kind: 'all', suffix: ROOT_NAME, key: 'all', text }
   }
-  const isDeep = isNew && isStars && head.length > 1
-  const labels = splitLabels(isDeep ? text.slice(dot + 1) : text)
+  const isDeep = stars > 1
+  const labels = splitLabels(isDeep ? text.slice(stars + 1) : text)
   const fault = faultOf(labels)
   if (fault !== '') return fault
-  let wild = labels.length
-  while (wild > 0 && !labels[wild - 1]!.includes('*')) wild--
+  const wild = labels.findLastIndex((label) => label.includes('*')) + 1
   const suffix = wireOf(labels.slice(wild))
   const name = printLabels(labels)
   if (wild === 0 && !isDeep) return { kind: 'exact', suffix, key: name, text }
@@ -75,6 +71,12 @@ function scanPattern(text: string, dialect: Dialect): Selector | string {
   const globs = patterns.map((pattern) => new Glob(pattern))
   const key = `pattern ${isDeep ? '**.' : ''}${name}`
   return { kind: 'pattern', suffix, globs, isDeep, key, text }
+}
+
+/** Number of stars that are the first label; 0 = it has other characters. */
+function starsOf(text: string): number {
+  const head = text.split('.', 1)[0]!
+  return head.replaceAll('*', '') === '' ? head.length : 0
 }
 
 const TOO_LONG = `it is longer than ${NAME_OCTETS_MAX} octets`
