@@ -1,0 +1,64 @@
+import { assert } from '../../base/assert.ts'
+import { type Cidr, scanAddress, scanCidr } from '../../dns/text/address.ts'
+import { AddressSet } from '../../dns/text/address-set.ts'
+
+/** Why an address is never granted. */
+export type Denial = 'unspecified' | 'loopback' | 'link-local' | 'multicast' | 'cluster'
+
+const PREFIXES: readonly (readonly [Denial, readonly string[]])[] = [
+  ['unspecified', ['0.0.0.0/8', '::/128']],
+  ['loopback', ['127.0.0.0/8', '::1/128']],
+  ['link-local', ['169.254.0.0/16', 'fe80::/10']],
+  // With broadcast and the reserved addresses below it.
+  ['multicast', ['224.0.0.0/3', 'ff00::/8']],
+]
+
+/** NAT64 (RFC 6052 section 2.1): the last four octets are an IPv4 address. */
+const NAT64 = setOf(['64:ff9b::/96'])
+
+const SETS: readonly (readonly [Denial, AddressSet])[] = PREFIXES.map(([denial, prefixes]) => {
+  return [denial, setOf(prefixes)]
+})
+
+/** What a policy may not grant, whatever DNS answers: guards against rebinding. */
+export class AddressRules {
+  readonly #cluster: AddressSet
+  readonly #allowed: AddressSet
+
+  /**
+   * `cluster`: networks of nodes, Pods and Services. `allowed`: networks that are granted although a
+   * rule denies them.
+   */
+  constructor(cluster: readonly Cidr[], allowed: readonly Cidr[]) {
+    this.#cluster = new AddressSet(cluster)
+    this.#allowed = new AddressSet(allowed)
+  }
+
+  /**
+   * Returns why an address must not be granted; undefined = it may. An address for NAT64 counts as
+   * its IPv4 address too.
+   */
+  denialOf(text: string): Denial | undefined {
+    const address = scanAddress(text)
+    assert(address !== undefined, 'facts have valid addresses')
+    const { bytes, family } = address
+    const isNat64 = family === 2 && NAT64.has(bytes, 0, 2)
+    return this.#denialAt(bytes, 0, family) ?? (isNat64 ? this.#denialAt(bytes, 12, 1) : undefined)
+  }
+
+  #denialAt(bytes: Uint8Array, offset: number, family: number): Denial | undefined {
+    if (this.#allowed.has(bytes, offset, family)) return undefined
+    for (const [denial, set] of SETS) if (set.has(bytes, offset, family)) return denial
+    return this.#cluster.has(bytes, offset, family) ? 'cluster' : undefined
+  }
+}
+
+function setOf(prefixes: readonly string[]): AddressSet {
+  return new AddressSet(
+    prefixes.map((text) => {
+      const cidr = scanCidr(text)
+      assert(cidr !== undefined, `${text} is a prefix`)
+      return cidr
+    }),
+  )
+}

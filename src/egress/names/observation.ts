@@ -1,0 +1,131 @@
+import { printRcode, Rcode, RRClass, RRType } from '../../dns/iana/index.ts'
+import type { Message, ResourceRecord } from '../../dns/message/message.ts'
+import { equalNames, lowerName, nameKey, printName } from '../../dns/name/name.ts'
+import { type AddressFamily, printAddress } from '../../dns/text/address.ts'
+import type { AddressFact } from './facts.ts'
+
+/** Longest CNAME chain that is followed. Resolvers give up after 8 to 16. */
+const CHAIN_MAX = 16
+/** Longest TTL that counts, in seconds: a week, as in RFC 8767 section 4. */
+export const TTL_SECONDS_MAX: number = 7 * 24 * 3600
+/** Larger values count as 0 (RFC 2181 section 8). */
+const TTL_WIRE_MAX = 2 ** 31 - 1
+
+/** What one query for the addresses of a name found. */
+export type Observation = ObservedBase &
+  (
+    | { readonly kind: 'answer'; readonly facts: readonly AddressFact[] }
+    /** The name has no addresses of this family. */
+    | { readonly kind: 'nodata' }
+    /** `reason`: the rcode, such as `NXDOMAIN`, or why there was no reply. */
+    | { readonly kind: 'failed'; readonly reason: string }
+  )
+
+interface ObservedBase {
+  /** Lower-case wire form. */
+  readonly name: Uint8Array
+  /** The family that was asked for: 1 = A, 2 = AAAA. */
+  readonly family: AddressFamily
+  /** Monotonic milliseconds. */
+  readonly atMs: number
+  /** '' = unknown. */
+  readonly server: string
+}
+
+/**
+ * Reads a reply. Accepts only addresses that its CNAME chain leads to from the name in the question,
+ * whatever the order of the records; the other sections do not count. Returns undefined if the
+ * question is not for addresses. IPv4-mapped IPv6 addresses become IPv4 addresses.
+ */
+export function observeReply(
+  message: Message,
+  atMs: number,
+  server: string,
+): Observation | undefined {
+  const { question, rcode, answer } = message
+  const type = question?.type
+  if (question === undefined || question.rrclass !== RRClass.IN) return undefined
+  if (type !== RRType.A && type !== RRType.AAAA) return undefined
+  const family: AddressFamily = type === RRType.A ? 1 : 2
+  const base = { name: lowerName(question.name), family, atMs, server }
+  if (rcode !== Rcode.NOERROR) return { ...base, kind: 'failed', reason: printRcode(rcode) }
+  const chain = followChain(question.name, answer)
+  if (chain === undefined) return { ...base, kind: 'failed', reason: 'CNAME loop' }
+  const facts: AddressFact[] = []
+  for (const record of answer) {
+    if (record.type !== type || record.rrclass !== RRClass.IN) continue
+    if (!equalNames(record.owner, chain.end)) continue
+    facts.push(factOf(record, chain, base))
+  }
+  return facts.length > 0 ? { ...base, kind: 'answer', facts } : { ...base, kind: 'nodata' }
+}
+
+/** The observation of a query that got no reply. */
+export function observeSilence(
+  asked: Pick<Observation, 'name' | 'family' | 'atMs' | 'server'>,
+  reason: string,
+): Observation {
+  return { ...asked, kind: 'failed', reason }
+}
+
+interface Chain {
+  /** The name that the chain ends at. */
+  readonly end: Uint8Array
+  readonly targets: readonly string[]
+  readonly ttlSeconds: number
+}
+
+/** Returns undefined if the chain is a loop, or too long. */
+function followChain(name: Uint8Array, answer: readonly ResourceRecord[]): Chain | undefined {
+  const aliases = new Map<string, ResourceRecord>()
+  for (const record of answer) {
+    if (record.type !== RRType.CNAME || record.rrclass !== RRClass.IN) continue
+    const owner = nameKey(record.owner)
+    if (!aliases.has(owner)) aliases.set(owner, record)
+  }
+  const targets: string[] = []
+  let ttlSeconds = TTL_SECONDS_MAX
+  let end = name
+  for (;;) {
+    const alias = aliases.get(nameKey(end))
+    if (alias === undefined) return { end, targets, ttlSeconds }
+    if (targets.length === CHAIN_MAX) return undefined
+    end = alias.rdata
+    targets.push(printName(lowerName(end)))
+    ttlSeconds = Math.min(ttlSeconds, ttlOf(alias))
+  }
+}
+
+function factOf(
+  record: ResourceRecord,
+  { targets, ttlSeconds: leastSeconds }: Chain,
+  { atMs, server }: ObservedBase,
+): AddressFact {
+  const { rdata } = record
+  const isMapped = record.type === RRType.AAAA && isMappedAddress(rdata)
+  const family: AddressFamily = record.type === RRType.A || isMapped ? 1 : 2
+  const ttlSeconds = ttlOf(record)
+  const chainTtlSeconds = Math.min(ttlSeconds, leastSeconds)
+  return {
+    family,
+    address: printAddress(isMapped ? rdata.subarray(12) : rdata, family),
+    firstSeenMs: atMs,
+    lastSeenMs: atMs,
+    ttlSeconds,
+    chainTtlSeconds,
+    server,
+    chain: targets,
+    endMs: atMs + ttlSeconds * 1000,
+    chainEndMs: atMs + chainTtlSeconds * 1000,
+  }
+}
+
+/** True for an address of ::ffff:0:0/96 (RFC 4291 section 2.5.5.2). */
+function isMappedAddress(address: Uint8Array): boolean {
+  for (let i = 0; i < 10; i++) if (address[i] !== 0) return false
+  return address[10] === 0xff && address[11] === 0xff
+}
+
+function ttlOf({ ttlSeconds }: ResourceRecord): number {
+  return ttlSeconds > TTL_WIRE_MAX ? 0 : Math.min(ttlSeconds, TTL_SECONDS_MAX)
+}

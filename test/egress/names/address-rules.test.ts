@@ -1,0 +1,32 @@
+import t from 'tap'
+import { scanCidr } from '../../../src/dns/text/address.ts'
+import { AddressRules } from '../../../src/egress/names/address-rules.ts'
+
+t.test('addresses that are never granted', async (t) => {
+  const cluster = ['10.96.0.0/12', 'fd00:1::/64'].map((text) => scanCidr(text)!)
+  const allowed = ['10.96.0.10/32', '127.0.0.53/32'].map((text) => scanCidr(text)!)
+  const rules = new AddressRules(cluster, allowed)
+  const table: [string, string | undefined][] = [
+    ['192.0.2.1', undefined],
+    ['10.0.0.1', undefined],
+    ['0.0.0.0', 'unspecified'],
+    ['0.1.2.3', 'unspecified'],
+    ['::', 'unspecified'],
+    ['127.0.0.1', 'loopback'],
+    ['127.0.0.53', undefined],
+    ['::1', 'loopback'],
+    ['169.254.169.254', 'link-local'],
+    ['fe80::1', 'link-local'],
+    ['224.0.0.1', 'multicast'],
+    ['255.255.255.255', 'multicast'],
+    ['ff02::1', 'multicast'],
+    ['10.96.0.1', 'cluster'],
+    ['10.96.0.10', undefined],
+    ['fd00:1::5', 'cluster'],
+    ['2001:db8::1', undefined],
+    ['64:ff9b::7f00:1', 'loopback'],
+    ['64:ff9b::a60:1', 'cluster'],
+    ['64:ff9b::c000:201', undefined],
+  ]
+  for (const [address, want] of table) t.equal(rules.denialOf(address), want, address)
+})

@@ -1,0 +1,152 @@
+import fc from 'fast-check'
+import t from 'tap'
+import { Rcode, RRClass, RRType } from '../../../src/dns/iana/index.ts'
+import { HeaderFlag, type Message, type ResourceRecord } from '../../../src/dns/message/message.ts'
+import { scanName } from '../../../src/dns/name/name.ts'
+import { scanAddress } from '../../../src/dns/text/address.ts'
+import { observeReply } from '../../../src/egress/names/observation.ts'
+
+function rr(owner: string, ttlSeconds: number, type: 'A' | 'AAAA' | 'CNAME', data: string) {
+  const rdata = type === 'CNAME' ? scanName(data)! : scanAddress(data)!.bytes
+  const record: ResourceRecord = {
+    owner: scanName(owner)!,
+    type: RRType[type],
+    rrclass: RRClass.IN,
+    ttlSeconds,
+    rdata,
+  }
+  return record
+}
+
+function reply(answer: readonly ResourceRecord[], more: Partial<Message> = {}): Message {
+  return {
+    id: 1,
+    opcode: 0,
+    flags: HeaderFlag.QR,
+    rcode: Rcode.NOERROR,
+    question: { name: scanName('WWW.example.')!, type: RRType.A, rrclass: RRClass.IN },
+    answer,
+    authority: [],
+    additional: [],
+    edns: undefined,
+    ...more,
+  }
+}
+
+function seen(message: Message): readonly string[] | string {
+  const observed = observeReply(message, 1000, '192.0.2.53')
+  if (observed === undefined) return 'ignored'
+  if (observed.kind !== 'answer') return 'reason' in observed ? observed.reason : observed.kind
+  return observed.facts.map(({ address, ttlSeconds, chainTtlSeconds, chain }) => {
+    return [address, ttlSeconds, chainTtlSeconds, ...chain].join(' ')
+  })
+}
+
+t.test('only what the chain of the question leads to is learned', async (t) => {
+  const question = { name: scanName('www.example.')!, type: RRType.AAAA, rrclass: RRClass.IN }
+  const cname = rr('www.example.', 30, 'CNAME', 'Web.example.')
+  const table: { name: string; message: Message; want: readonly string[] | string }[] = [
+    {
+      name: 'plain',
+      message: reply([rr('www.EXAMPLE.', 60, 'A', '192.0.2.1')]),
+      want: ['192.0.2.1 60 60'],
+    },
+    {
+      name: 'a chain in any order',
+      message: reply([
+        rr('cdn.example.', 90, 'A', '192.0.2.1'),
+        rr('web.example.', 20, 'CNAME', 'cdn.example.'),
+        cname,
+      ]),
+      want: ['192.0.2.1 90 20 web.example. cdn.example.'],
+    },
+    {
+      name: 'another owner',
+      message: reply([
+        rr('evil.example.', 60, 'A', '192.0.2.9'),
+        rr('www.example.', 60, 'A', '192.0.2.1'),
+      ]),
+      want: ['192.0.2.1 60 60'],
+    },
+    {
+      name: 'a detached chain',
+      message: reply([rr('x.', 9, 'CNAME', 'y.'), rr('y.', 9, 'A', '192.0.2.9')]),
+      want: 'nodata',
+    },
+    {
+      name: 'an address beside a CNAME',
+      message: reply([cname, rr('www.example.', 9, 'A', '192.0.2.9')]),
+      want: 'nodata',
+    },
+    { name: 'only a CNAME', message: reply([cname]), want: 'nodata' },
+    { name: 'nothing', message: reply([]), want: 'nodata' },
+    { name: 'NXDOMAIN', message: reply([cname], { rcode: Rcode.NXDOMAIN }), want: 'NXDOMAIN' },
+    { name: 'SERVFAIL', message: reply([], { rcode: Rcode.SERVFAIL }), want: 'SERVFAIL' },
+    {
+      name: 'a loop',
+      message: reply([
+        cname,
+        rr('web.example.', 9, 'CNAME', 'www.example.'),
+        rr('www.example.', 9, 'A', '192.0.2.9'),
+      ]),
+      want: 'CNAME loop',
+    },
+    {
+      name: 'other type',
+      message: reply([rr('www.example.', 9, 'AAAA', '2001:db8::1')]),
+      want: 'nodata',
+    },
+    {
+      name: 'IPv4-mapped',
+      message: reply([rr('www.example.', 9, 'AAAA', '::ffff:192.0.2.1')], { question }),
+      want: ['192.0.2.1 9 9'],
+    },
+    {
+      name: 'a TTL above 2^31',
+      message: reply([rr('www.example.', 2 ** 31, 'A', '192.0.2.1')]),
+      want: ['192.0.2.1 0 0'],
+    },
+    {
+      name: 'a TTL of years',
+      message: reply([rr('www.example.', 2 ** 30, 'A', '192.0.2.1')]),
+      want: ['192.0.2.1 604800 604800'],
+    },
+    { name: 'no question', message: reply([], { question: undefined }), want: 'ignored' },
+    {
+      name: 'another class',
+      message: reply([], { question: { ...question, rrclass: RRClass.CH } }),
+      want: 'ignored',
+    },
+    {
+      name: 'the additional section',
+      message: reply([], { additional: [rr('www.example.', 9, 'A', '192.0.2.9')] }),
+      want: 'nodata',
+    },
+  ]
+  for (const { name, message, want } of table) t.strictSame(seen(message), want, name)
+})
+
+t.test('every learned address has a witness in the answer', async () => {
+  const name = fc.constantFrom('www.example.', 'a.', 'b.', 'c.')
+  const record = fc.oneof(
+    fc.tuple(name, fc.nat(3)).map(([owner, i]) => rr(owner, 9, 'A', `192.0.2.${i}`)),
+    fc.tuple(name, name).map(([owner, target]) => rr(owner, 9, 'CNAME', target)),
+  )
+  fc.assert(
+    fc.property(fc.array(record, { maxLength: 8 }), (answer) => {
+      const observed = observeReply(reply(answer), 0, '')
+      if (observed?.kind !== 'answer') return true
+      return observed.facts.every(({ chain, address }) => {
+        const path = ['www.example.', ...chain]
+        const has = (owner: string, rdata: Uint8Array): boolean => {
+          return answer.some((record) => {
+            const isOwner = Buffer.compare(record.owner, scanName(owner)!) === 0
+            return isOwner && Buffer.compare(record.rdata, rdata) === 0
+          })
+        }
+        const hasLinks = chain.every((target, i) => has(path[i]!, scanName(target)!))
+        return hasLinks && has(path.at(-1)!, scanAddress(address)!.bytes)
+      })
+    }),
+  )
+})
