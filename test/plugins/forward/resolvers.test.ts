@@ -1,4 +1,5 @@
 import t from 'tap'
+import { selfSigned } from '../../support/certificate.ts'
 import { ask } from '../../support/dig.ts'
 import { needs } from '../../support/peer.ts'
 import { startServer } from '../../support/server.ts'
@@ -64,4 +65,29 @@ t.test('an upstream that dies and comes back', needs('dig', 'unbound'), async (t
   const { port, tlsPort } = unbound
   await startUnbound(t, { records: RECORDS, ports: { port, tlsPort } })
   t.equal((await ask('dig', ours.port, question)).status, 'NOERROR')
+})
+
+t.test('DNS over TLS to Unbound', needs('dig', 'unbound'), async (t) => {
+  const host = 'dns.example.net'
+  const certificate = selfSigned(host)
+  const unbound = await startUnbound(t, { records: RECORDS, certificate })
+  const ours = await startServer(t, {
+    corefile: `.:{PORT} {
+  bind 127.0.0.1
+  errors
+  forward . tls://127.0.0.1%${host}:${unbound.tlsPort} {
+    tls ca.pem
+  }
+}
+`,
+    files: { 'ca.pem': certificate.cert },
+  })
+  for (const question of QUESTIONS) {
+    const args = ['+rec', ...question.split(' ')]
+    const theirs = await ask('dig', unbound.port, args)
+    const reply = await ask('dig', ours.port, args)
+    t.equal(reply.status, theirs.status, question)
+    t.strictSame(reply.answer, theirs.answer, question)
+  }
+  t.notMatch(ours.output(), /\[ERROR\]/)
 })
