@@ -4,8 +4,8 @@
 //   node bench/peers/echo.mjs PORT THREADS
 import { isMainThread, Worker, workerData } from 'node:worker_threads'
 import { systemError, writeSockaddr } from '../../dist/transport/sockaddr.js'
+import { SEGMENT_SPACE, writeSegment } from '../../dist/transport/udp/batch/grouping/udp-segment.js'
 import { loadLibc } from '../../dist/transport/udp/batch/libc.js'
-import { SEGMENT_SPACE, writeSegment } from '../../dist/transport/udp/batch/udp-segment.js'
 
 const BATCH = 64
 const PACKET_OCTETS = 512

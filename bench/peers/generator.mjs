@@ -8,8 +8,8 @@
 // Prints one line of JSON: completed, lost, wrong, qps.
 import { readFileSync } from 'node:fs'
 import { systemError, writeSockaddr } from '../../dist/transport/sockaddr.js'
+import { SEGMENT_SPACE, writeSegment } from '../../dist/transport/udp/batch/grouping/udp-segment.js'
 import { loadLibc } from '../../dist/transport/udp/batch/libc.js'
-import { SEGMENT_SPACE, writeSegment } from '../../dist/transport/udp/batch/udp-segment.js'
 
 const [file, portText, secondsText, socketsText, windowText, form = 'plain', way, rcodeText = '0'] =
   process.argv.slice(2)

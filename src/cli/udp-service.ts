@@ -4,9 +4,10 @@ import { systemTimers } from '../base/timers.ts'
 import { DataPlane, type DataPlaneParts } from '../server/data/data-plane.ts'
 import type { ListenPlan } from '../server/listen-plan.ts'
 import type { QueryHandler } from '../transport/exchange.ts'
-import { ReusePortBinder } from '../transport/reuse-port-binder.ts'
+import { ReusePortBinder } from '../transport/handover/reuse-port-binder.ts'
+import { chooseGrouping } from '../transport/udp/batch/grouping/choose-grouping.ts'
 import { loadLibc } from '../transport/udp/batch/libc.ts'
-import { type ChosenUdp, chooseGrouping, chooseUdp } from '../transport/udp/choose.ts'
+import { type ChosenUdp, chooseUdp } from '../transport/udp/choose.ts'
 import { listenDgram } from '../transport/udp/dgram.ts'
 import {
   createUdpCounters,

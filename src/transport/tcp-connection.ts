@@ -3,7 +3,12 @@ import { Protocol } from '../dns/message/query.ts'
 import type { ReplyStream } from '../dns/message/reply-stream.ts'
 import type { EventLoopBudget } from './event-loop-budget.ts'
 import { type Exchange, type QueryHandler, STREAMED } from './exchange.ts'
-import { descriptorOf, type HandedOver, type HandedState, type Handover } from './handover.ts'
+import {
+  descriptorOf,
+  type HandedOver,
+  type HandedState,
+  type Handover,
+} from './handover/handover.ts'
 import { type Peer, parsePeerAddress } from './peer-address.ts'
 import type { Holder } from './places.ts'
 import type { TcpCounters } from './tcp-counters.ts'

@@ -1,6 +1,5 @@
 import { InputError } from '../../base/errors.ts'
 import { loadLibc } from './batch/libc.ts'
-import { cutsMessages } from './batch/udp-segment.ts'
 
 /** A way to serve UDP, and its text for the log. */
 export interface ChosenUdp {
@@ -36,36 +35,4 @@ export function chooseUdp(forced: string | undefined, load: () => unknown = load
     throw new InputError(undefined, `SEXTANT_UDP=batch: ${reason}`, error)
   }
   return { kind: 'batch', description: 'batch (recvmmsg)' }
-}
-
-/** Whether replies in batches are grouped; if not, what the log adds. */
-export interface ChosenGrouping {
-  readonly groups: boolean
-  readonly description: string
-}
-
-/**
- * Chooses whether replies to the same peer are grouped: if the kernel can segment messages.
- * `forced` is the value of SEXTANT_GSO: `off`, or `on` or undefined for automatic choice. Throws an
- * InputError for any other value. `cuts` is for tests.
- */
-export function chooseGrouping(
-  forced: string | undefined,
-  cuts: () => boolean = () => cutsMessages(loadLibc()),
-): ChosenGrouping {
-  switch (forced) {
-    case 'off':
-      return { groups: false, description: ', replies one by one (SEXTANT_GSO)' }
-    case undefined:
-    case '':
-    case 'on':
-      break
-    default:
-      throw new InputError(
-        undefined,
-        `SEXTANT_GSO is "${forced}"; unset it, or set it to on or off`,
-      )
-  }
-  const groups = cuts()
-  return { groups, description: groups ? '' : ', replies one by one (no UDP_SEGMENT)' }
 }

@@ -1,10 +1,10 @@
-import { Grouping, type Replies } from './grouping.ts'
+import { Grouping, type Replies } from './grouping/grouping.ts'
+import * as segments from './grouping/udp-segment.ts'
+import { writeSegment } from './grouping/udp-segment.ts'
 import type { Layout } from './layout.ts'
 import * as layouts from './layout.ts'
 import type { Libc } from './libc.ts'
 import { turnAround } from './pktinfo.ts'
-import * as segments from './udp-segment.ts'
-import { writeSegment } from './udp-segment.ts'
 
 // Bound in this module: V8 folds its constants, but looks up and checks an import at every use.
 const {

@@ -1,12 +1,12 @@
 import t, { type Test } from 'tap'
-import { DescriptorSocket } from '../../src/transport/descriptor-socket.ts'
-import { Handover } from '../../src/transport/handover.ts'
-import { ReusePortBinder } from '../../src/transport/reuse-port-binder.ts'
-import { listenTcp, type TcpListener } from '../../src/transport/tcp.ts'
-import type { TcpLimits } from '../../src/transport/tcp-connection.ts'
-import { loadLibc } from '../../src/transport/udp/batch/libc.ts'
-import { frame, TcpClient } from './client.ts'
-import { Echo, until, Wish } from './echo.ts'
+import { DescriptorSocket } from '../../../src/transport/handover/descriptor-socket.ts'
+import { Handover } from '../../../src/transport/handover/handover.ts'
+import { ReusePortBinder } from '../../../src/transport/handover/reuse-port-binder.ts'
+import { listenTcp, type TcpListener } from '../../../src/transport/tcp.ts'
+import type { TcpLimits } from '../../../src/transport/tcp-connection.ts'
+import { loadLibc } from '../../../src/transport/udp/batch/libc.ts'
+import { frame, TcpClient } from '../client.ts'
+import { Echo, until, Wish } from '../echo.ts'
 
 const libc = loadLibc()
 const MARK = Buffer.of(Wish.Mark, 0)

@@ -1,5 +1,5 @@
 import { constants } from 'node:os'
-import type { Libc } from './udp/batch/libc.ts'
+import type { Libc } from '../udp/batch/libc.ts'
 
 // Constants of <sys/socket.h>.
 const AF_UNIX = 1

@@ -1,10 +1,10 @@
 import t from 'tap'
-import { loadLibc } from '../../../../src/transport/udp/batch/libc.ts'
 import {
   cutsMessages,
   SEGMENT_SPACE,
   writeSegment,
-} from '../../../../src/transport/udp/batch/udp-segment.ts'
+} from '../../../../../src/transport/udp/batch/grouping/udp-segment.ts'
+import { loadLibc } from '../../../../../src/transport/udp/batch/libc.ts'
 
 const libc = loadLibc()
 

@@ -1,7 +1,7 @@
 import { Socket } from 'node:net'
 import { constants } from 'node:os'
+import type { Libc } from '../udp/batch/libc.ts'
 import { DescriptorSocket } from './descriptor-socket.ts'
-import type { Libc } from './udp/batch/libc.ts'
 
 /** The state of a connection that the next process needs. */
 export interface HandedState {

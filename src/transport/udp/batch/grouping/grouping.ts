@@ -1,6 +1,6 @@
-import * as sockaddr from '../../sockaddr.ts'
-import * as layouts from './layout.ts'
-import { isSameAsked } from './pktinfo.ts'
+import * as sockaddr from '../../../sockaddr.ts'
+import * as layouts from '../layout.ts'
+import { isSameAsked } from '../pktinfo.ts'
 
 // Bound in this module: V8 folds its constants, but looks up and checks an import at every use.
 const { AF_INET6 } = sockaddr

@@ -1,9 +1,9 @@
 import t, { type Test } from 'tap'
-import { Query } from '../../../../src/dns/message/query.ts'
-import { type Libc, loadLibc } from '../../../../src/transport/udp/batch/libc.ts'
-import { BatchSocket } from '../../../../src/transport/udp/batch/socket.ts'
-import { type Client, udpClient } from '../../client.ts'
-import { until } from '../../echo.ts'
+import { Query } from '../../../../../src/dns/message/query.ts'
+import { type Libc, loadLibc } from '../../../../../src/transport/udp/batch/libc.ts'
+import { BatchSocket } from '../../../../../src/transport/udp/batch/socket.ts'
+import { type Client, udpClient } from '../../../client.ts'
+import { until } from '../../../echo.ts'
 
 /*
  * Replies in groups through the kernel of this machine, to sockets that know nothing of it.

@@ -1,8 +1,11 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { writeSockaddr } from '../../../../src/transport/sockaddr.ts'
-import { GROUPED_OCTETS_MAX, Grouping } from '../../../../src/transport/udp/batch/grouping.ts'
-import { BATCH, UNIT_CONTROL, UNIT_PACKET } from '../../../../src/transport/udp/batch/layout.ts'
+import { writeSockaddr } from '../../../../../src/transport/sockaddr.ts'
+import {
+  GROUPED_OCTETS_MAX,
+  Grouping,
+} from '../../../../../src/transport/udp/batch/grouping/grouping.ts'
+import { BATCH, UNIT_CONTROL, UNIT_PACKET } from '../../../../../src/transport/udp/batch/layout.ts'
 
 /** A reply of `octets` to a port of a host; `from`: the last octet of the address of ours that was asked. */
 interface Reply {

@@ -1,4 +1,4 @@
-import type { Libc } from './libc.ts'
+import type { Libc } from '../libc.ts'
 
 // The constants of <netinet/udp.h> and <sys/socket.h> on the architectures of `libc.ts`.
 const AF_INET = 2

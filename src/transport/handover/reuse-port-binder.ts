@@ -1,6 +1,6 @@
+import { AF_INET, AF_INET6, systemError, writeSockaddr } from '../sockaddr.ts'
+import type { Libc } from '../udp/batch/libc.ts'
 import { type Adopt, Handover } from './handover.ts'
-import { AF_INET, AF_INET6, systemError, writeSockaddr } from './sockaddr.ts'
-import type { Libc } from './udp/batch/libc.ts'
 
 // Constants of <sys/socket.h>, <netinet/in.h> and <linux/filter.h>.
 const SOCK_STREAM = 1
