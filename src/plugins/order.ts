@@ -99,6 +99,7 @@ const LOADERS: Readonly<Record<string, () => Promise<Directive>>> = {
   chaos: async () => (await import('./chaos/setup.ts')).chaos,
   loadbalance: async () => (await import('./loadbalance/setup.ts')).loadbalance,
   tsig: async () => (await import('./tsig/setup.ts')).tsig,
+  rewrite: async () => (await import('./rewrite/setup.ts')).rewrite,
   acl: async () => (await import('./acl/setup.ts')).acl,
   header: async () => (await import('./header/setup.ts')).header,
   minimal: async () => (await import('./minimal/setup.ts')).minimal,

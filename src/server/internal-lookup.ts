@@ -1,6 +1,6 @@
 import { RRClass } from '../dns/iana/classes.ts'
-import { hashSuffixes } from '../dns/message/parse-query.ts'
 import type { Query } from '../dns/message/query.ts'
+import { setQname } from '../dns/message/set-qname.ts'
 import type { Transaction } from '../plugin/transaction.ts'
 
 /** Octets of type and class after the qname. */
@@ -88,19 +88,8 @@ function copyEdns(to: Query, from: Query): void {
 }
 
 function setQuestion(query: Query, qname: Uint8Array, qtype: number): void {
-  let labels = 0
-  let octets = 0
-  for (;;) {
-    const length = qname[octets]!
-    query.labelOffset[labels] = octets
-    for (const end = octets + length; octets <= end; octets++) query.qname[octets] = qname[octets]!
-    if (length === 0) break
-    labels++
-  }
-  query.qnameOctets = octets
-  query.labelCount = labels
-  query.questionOctets = octets + QUESTION_FIXED_OCTETS
+  setQname(query, qname)
+  query.questionOctets = query.qnameOctets + QUESTION_FIXED_OCTETS
   query.qtype = qtype
   query.qclass = RRClass.IN
-  hashSuffixes(query)
 }

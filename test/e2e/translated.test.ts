@@ -39,3 +39,37 @@ t.test('dns64: dig and kdig get synthesized records', async (t) => {
     t.equal((await ask(client, port, ['none.example.org', 'AAAA'])).status, 'NXDOMAIN')
   }
 })
+
+t.test('rewrite: dig and kdig see their own question', async (t) => {
+  const { port } = await startServer(t, {
+    corefile: `example.org:{PORT} example.net:{PORT} {
+    bind 127.0.0.1
+    rewrite continue ttl suffix .example.net 5
+    rewrite name suffix .example.net .example.org answer auto
+    rewrite name regex ^ip-([a-z]+)\\.example\\.org\\.$ {1}.example.org answer auto
+    rewrite continue cname exact four.example.org both.example.org
+    rewrite continue type TXT A
+    file db example.org
+}`,
+    files: { db: ZONE },
+  })
+  for (const client of ['dig', 'kdig'] as const) {
+    const four = await ask(client, port, ['FOUR.example.net', 'A'])
+    // kdig sends names in lower case.
+    const name = client === 'dig' ? 'FOUR' : 'four'
+    t.strictSame(four.answer, [`${name}.example.net. 5 IN A 192.0.2.1`])
+    t.match(four.text, new RegExp(`^;; QUESTION SECTION:\\n;+ ?${name}\\.example\\.net\\.`, 'm'))
+    const regex = await ask(client, port, ['ip-four.example.org', 'A'])
+    t.strictSame(regex.answer, ['ip-four.example.org. 60 IN A 192.0.2.1'])
+    const alias = await ask(client, port, ['alias.example.org', 'A'])
+    t.strictSame(alias.answer, [
+      'alias.example.org. 60 IN CNAME both.example.org.',
+      'both.example.org. 60 IN A 192.0.2.2',
+    ])
+    const none = await ask(client, port, ['none.example.net', 'A'])
+    t.equal(none.status, 'NXDOMAIN')
+    t.match(none.authority, [/^example\.org\. 5 IN SOA/])
+    const txt = await ask(client, port, ['four.example.org', 'TXT'])
+    t.strictSame(txt.answer, ['four.example.org. 60 IN A 192.0.2.1'])
+  }
+})
