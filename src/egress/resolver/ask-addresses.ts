@@ -1,0 +1,43 @@
+import { type Answered, ask, questionOf } from '../../client/ask.ts'
+import type { HostPort } from '../../dns/host-port.ts'
+import { printRcode, RRType } from '../../dns/iana/index.ts'
+import { HeaderFlag } from '../../dns/message/message.ts'
+import type { AddressFamily } from '../../dns/text/address.ts'
+import { type Observation, observeReply, observeSilence } from '../names/observation.ts'
+
+const TIMEOUT_MS = 2000
+const TRIES = 2
+
+/** One query for addresses, to one server. */
+export interface AddressQuery {
+  readonly server: HostPort
+  /** Lower-case wire form. */
+  readonly name: Uint8Array
+  readonly family: AddressFamily
+  readonly signal: AbortSignal
+}
+
+/** Sends a query. Never rejects. */
+export type AskAddresses = (query: AddressQuery) => Promise<Answered>
+
+/** Asks over UDP, with recursion, and over TCP if the reply was truncated. */
+export const askAddresses: AskAddresses = ({ server, name, family, signal }) => {
+  const query = { ...questionOf(name, family === 1 ? RRType.A : RRType.AAAA), flags: HeaderFlag.RD }
+  return ask({ server, query, timeoutMs: TIMEOUT_MS, tries: TRIES, signal })
+}
+
+/** What the result of a query says about its name. `atMs`: monotonic time of the reply. */
+export function observeAnswered(
+  { server, name, family }: AddressQuery,
+  answered: Answered,
+  atMs: number,
+): Observation {
+  const text = server.host.includes(':')
+    ? `[${server.host}]:${server.port}`
+    : `${server.host}:${server.port}`
+  const asked = { name, family, atMs, server: text }
+  if (answered.kind === 'failed') return observeSilence(asked, answered.reason)
+  // An error may come without a question.
+  const observed = observeReply(answered.message, atMs, text)
+  return observed ?? observeSilence(asked, printRcode(answered.message.rcode))
+}

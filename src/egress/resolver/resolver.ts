@@ -1,0 +1,254 @@
+import type { Clock } from '../../base/clock.ts'
+import { DueHeap } from '../../base/due-heap.ts'
+import type { Random } from '../../base/random.ts'
+import type { Timers } from '../../base/timers.ts'
+import type { HostPort } from '../../dns/host-port.ts'
+import { lowerName, nameKey } from '../../dns/name/name.ts'
+import type { AddressFamily } from '../../dns/text/address.ts'
+import type { Observation } from '../names/observation.ts'
+import { type AskAddresses, observeAnswered } from './ask-addresses.ts'
+import { ServerChoice } from './server-choice.ts'
+import { answerWaitMs, failureWaitMs, type ResolverRules, spread } from './waits.ts'
+
+const STAR = 0x2a
+/** Share of the workers that only names with an answer use. */
+const RESERVED_PART = 4
+
+export interface ResolverParts {
+  readonly rules: ResolverRules
+  /** Asked in this order. */
+  readonly families: readonly AddressFamily[]
+  readonly servers: () => readonly HostPort[]
+  readonly ask: AskAddresses
+  /** Called for each reply as it arrives, and for each query without a reply. */
+  readonly onObservation: (observation: Observation) => void
+  readonly clock: Clock
+  readonly timers: Timers
+  readonly random: Random
+}
+
+interface Task {
+  readonly key: string
+  /** Lower-case wire form. */
+  readonly name: Uint8Array
+  /** Consecutive rounds in which a family failed, or that found no address. */
+  failures: number
+  hasAnswered: boolean
+  isActive: boolean
+}
+
+/**
+ * Resolves names again when their TTL ends, so that grants are renewed without a client's query.
+ *
+ *     want ─▶ heap by due time ─▶ worker: A, AAAA at each server ─▶ observations
+ *               ▲                                                     │
+ *               └───────────── TTL, or backoff of this name ──────────┘
+ *
+ * The number of workers and of starts per second is bounded. Names that fail, and names without an
+ * answer yet, never use all workers, so they do not hold up the others.
+ */
+export class Resolver {
+  readonly #parts: ResolverParts
+  readonly #choice: ServerChoice
+  readonly #tasks = new Map<string, Task>()
+  /** Names whose last round had an answer and no failure. */
+  readonly #sound = new DueHeap<Task>()
+  readonly #doubtful = new DueHeap<Task>()
+  readonly #abort = new AbortController()
+  #active = 0
+  #activeDoubtful = 0
+  #credit = 0
+  #creditMs: number
+  #cancelTimer: (() => void) | undefined
+  #timerMs = Number.POSITIVE_INFINITY
+
+  constructor(parts: ResolverParts) {
+    this.#parts = parts
+    this.#choice = new ServerChoice(parts.random)
+    this.#credit = parts.rules.workers
+    this.#creditMs = parts.clock.monotonic()
+  }
+
+  /** Number of names. */
+  get size(): number {
+    return this.#tasks.size
+  }
+
+  /** Number of names that are being resolved. */
+  get active(): number {
+    return this.#active
+  }
+
+  /** Time since the name that waits longest was due; 0 = none is overdue. */
+  get lagMs(): number {
+    const firstMs = Math.min(this.#sound.firstMs, this.#doubtful.firstMs)
+    return Math.max(0, this.#parts.clock.monotonic() - firstMs)
+  }
+
+  /** Resolves a name at once and from then on. A name that is known already is not asked sooner. */
+  want(name: Uint8Array): void {
+    if (this.#tasks.has(nameKey(name))) return
+    this.#put(this.#taskOf(name), this.#parts.clock.monotonic())
+  }
+
+  /**
+   * Sets when a name is due: after a start from its stored state, or because another query has
+   * refreshed it. Monotonic milliseconds; the past = at once.
+   */
+  schedule(name: Uint8Array, dueMs: number): void {
+    const task = this.#taskOf(name)
+    task.hasAnswered = true
+    if (!task.isActive) this.#put(task, dueMs)
+  }
+
+  /** Stops resolving a name. */
+  forget(name: Uint8Array): void {
+    const task = this.#tasks.get(nameKey(name))
+    if (task === undefined) return
+    this.#tasks.delete(task.key)
+    this.#sound.remove(task)
+    this.#doubtful.remove(task)
+  }
+
+  close(): void {
+    this.#abort.abort()
+    this.#cancelTimer?.()
+    this.#tasks.clear()
+  }
+
+  #taskOf(name: Uint8Array): Task {
+    const key = nameKey(name)
+    const known = this.#tasks.get(key)
+    if (known !== undefined) return known
+    const task = {
+      key,
+      name: lowerName(name),
+      failures: 0,
+      hasAnswered: false,
+      isActive: false,
+    }
+    this.#tasks.set(key, task)
+    return task
+  }
+
+  #put(task: Task, dueMs: number): void {
+    const [into, other] = isSound(task)
+      ? [this.#sound, this.#doubtful]
+      : [this.#doubtful, this.#sound]
+    other.remove(task)
+    into.put(task, dueMs)
+    this.#arm()
+  }
+
+  #run(): void {
+    const { clock, rules } = this.#parts
+    const nowMs = clock.monotonic()
+    const earned = ((nowMs - this.#creditMs) * rules.perSecond) / 1000
+    this.#credit = Math.min(rules.workers, this.#credit + earned)
+    this.#creditMs = nowMs
+    while (this.#active < rules.workers && this.#credit >= 1) {
+      const task = this.#take(nowMs)
+      if (task === undefined) break
+      this.#credit--
+      void this.#resolve(task)
+    }
+    this.#arm()
+  }
+
+  /** The longest overdue name that may have a worker. */
+  #take(nowMs: number): Task | undefined {
+    const isFirst = this.#doubtful.firstMs < this.#sound.firstMs
+    if (this.#mayDoubt && isFirst) return this.#doubtful.take(nowMs)
+    return this.#sound.take(nowMs) ?? (this.#mayDoubt ? this.#doubtful.take(nowMs) : undefined)
+  }
+
+  get #mayDoubt(): boolean {
+    const { workers } = this.#parts.rules
+    const reserved = workers === 1 ? 0 : Math.ceil(workers / RESERVED_PART)
+    return this.#activeDoubtful < workers - reserved
+  }
+
+  /** Sets the timer for the next name that may start. */
+  #arm(): void {
+    if (this.#abort.signal.aborted) return
+    const { clock, timers, rules } = this.#parts
+    const nowMs = clock.monotonic()
+    // When a worker ends, it runs this again.
+    if (this.#active >= rules.workers) return
+    const doubtfulMs = this.#mayDoubt ? this.#doubtful.firstMs : Number.POSITIVE_INFINITY
+    const dueMs = Math.min(this.#sound.firstMs, doubtfulMs)
+    if (dueMs === Number.POSITIVE_INFINITY) return
+    const missing = Math.max(0, 1 - this.#credit)
+    const startMs = Math.max(dueMs, nowMs, this.#creditMs + (missing * 1000) / rules.perSecond)
+    if (this.#cancelTimer !== undefined && this.#timerMs <= startMs) return
+    this.#cancelTimer?.()
+    this.#timerMs = startMs
+    this.#cancelTimer = timers.after(Math.ceil(startMs - nowMs), () => {
+      this.#cancelTimer = undefined
+      this.#run()
+    })
+  }
+
+  async #resolve(task: Task): Promise<void> {
+    const isDoubtful = !isSound(task)
+    task.isActive = true
+    this.#active++
+    if (isDoubtful) this.#activeDoubtful++
+    const found: Observation[] = []
+    for (const family of this.#parts.families) {
+      found.push(...(await this.#askServers(task, family)))
+    }
+    task.isActive = false
+    this.#active--
+    if (isDoubtful) this.#activeDoubtful--
+    if (this.#tasks.get(task.key) === task) this.#plan(task, found)
+    if (!this.#abort.signal.aborted) this.#run()
+  }
+
+  /** Asks the servers for one family at the same time. */
+  async #askServers(task: Task, family: AddressFamily): Promise<readonly Observation[]> {
+    const { servers, rules, clock, ask, onObservation } = this.#parts
+    const { signal } = this.#abort
+    const chosen = this.#choice.choose(servers(), rules.serversMax, clock.monotonic())
+    const found = chosen.map(async (server) => {
+      const query = { server, name: task.name, family, signal }
+      const answered = await ask(query)
+      const nowMs = clock.monotonic()
+      this.#choice.note(server, answered.kind === 'reply', nowMs)
+      const observation = observeAnswered(query, answered, nowMs)
+      if (this.#tasks.get(task.key) === task) onObservation(observation)
+      return observation
+    })
+    return Promise.all(found)
+  }
+
+  /** Sets when a name is due again. */
+  #plan(task: Task, found: readonly Observation[]): void {
+    const { rules, clock, random, families } = this.#parts
+    let ttlSeconds = Number.POSITIVE_INFINITY
+    for (const observation of found) {
+      if (observation.kind !== 'answer') continue
+      for (const fact of observation.facts) ttlSeconds = Math.min(ttlSeconds, fact.ttlSeconds)
+    }
+    const isAnswered = ttlSeconds < Number.POSITIVE_INFINITY
+    const isComplete = families.every((family) => {
+      return found.some(
+        (observation) => observation.family === family && observation.kind !== 'failed',
+      )
+    })
+    task.hasAnswered ||= isAnswered
+    task.failures = isAnswered && isComplete ? 0 : task.failures + 1
+    const waits: number[] = []
+    if (isAnswered) waits.push(answerWaitMs(ttlSeconds, rules, random))
+    if (task.failures > 0) {
+      const isIdle = task.name[0] === 1 && task.name[1] === STAR && !task.hasAnswered
+      const waitMs = isIdle ? rules.maxMs : failureWaitMs(task.failures)
+      waits.push(waitMs + spread(waitMs / 10, rules, random))
+    }
+    this.#put(task, clock.monotonic() + Math.min(...waits))
+  }
+}
+
+function isSound({ hasAnswered, failures }: Task): boolean {
+  return hasAnswered && failures === 0
+}
