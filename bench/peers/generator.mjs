@@ -1,8 +1,8 @@
 // A load generator in batches: recvmmsg and sendmmsg straight between the kernel and one run of packets.
 //   node bench/peers/generator.mjs FILE PORT SECONDS SOCKETS WINDOW [FORM] [segments|batch] [RCODE]
-// FILE: lines `NAME TYPE`, as dnsperf takes them. FORM: `plain`, `ecs`, `cookie` or `ecs,cookie`. With `ecs` each packet
-// has a Client Subnet, a /24 of its own; with `cookie` a client cookie. A reply is wrong if it has another RCODE
-// (default 0), or if it has neither an answer nor an authority record and RCODE is not 5.
+// FILE: lines `NAME TYPE`, as dnsperf takes them. FORM: `plain`, `ecs`, `cookie`, `ecs,cookie` or `rd`. With `ecs` each
+// packet has a Client Subnet, a /24 of its own; with `cookie` a client cookie; with `rd` the bit RD. A reply is wrong if it
+// has another RCODE (default 0), or if it has neither an answer nor an authority record and RCODE is not 5.
 // Each socket keeps WINDOW queries under way. With `segments` those of one length that it sends at a time are one message
 // that the kernel cuts (UDP_SEGMENT): less CPU for the generator, the same datagrams for the server.
 // Prints one line of JSON: completed, lost, wrong, qps.
@@ -64,7 +64,11 @@ function composePool() {
 function composeQuery(bytes, start, index, name, type) {
   const options = form.split(',').flatMap(composeOption)
   const opt = options.length === 0 ? [] : [0, 0, 41, 4, 208, 0, 0, 0, 0, 0, options.length]
-  bytes.set([index >> 8, index, 0, 0, 0, 1, 0, 0, 0, 0, 0, opt.length === 0 ? 0 : 1], start)
+  const recursionDesired = form === 'rd' ? 1 : 0
+  bytes.set(
+    [index >> 8, index, recursionDesired, 0, 0, 1, 0, 0, 0, 0, 0, opt.length === 0 ? 0 : 1],
+    start,
+  )
   let at = start + 12
   for (const label of name.split('.')) {
     bytes[at++] = label.length
