@@ -1,8 +1,8 @@
 import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
-import { homedir } from 'node:os'
 import { delimiter, join } from 'node:path'
+import { cacheFolder } from './cache-folder.ts'
 import { root } from './server.ts'
 
 /** How etcd and the API server are started: a program and its first arguments. */
@@ -33,8 +33,7 @@ function builtBinary(): string {
   for (const file of ['go.mod', 'go.sum', 'main.go']) {
     hash.update(readFileSync(join(root, 'test/cluster', file)))
   }
-  const cache = process.env.XDG_CACHE_HOME || join(homedir(), '.cache')
-  return join(cache, 'sextant', `cluster-${hash.digest('hex').slice(0, 16)}`)
+  return join(cacheFolder(), `cluster-${hash.digest('hex').slice(0, 16)}`)
 }
 
 /**
