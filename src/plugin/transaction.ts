@@ -69,6 +69,10 @@ export class Transaction {
   chainDepth = 0
   /** Monotonic milliseconds when the transport read it. */
   startedMs = 0
+  /**
+   * Monotonic milliseconds at which handlers that wait must give up and return SERVFAIL (`cancel`).
+   */
+  deadlineMs: number = Number.POSITIVE_INFINITY
   /** Monotonic milliseconds at which the chain was done; 0 = not read yet (`finishedMs`). */
   finishedMs = 0
   /** Octets of the reply, not compressed; -1 = not computed yet (`sentOctets`). */

@@ -26,6 +26,7 @@ export function prepareInternalLookup(
   nested.view = ''
   nested.chainDepth = tx.chainDepth + 1
   nested.startedMs = tx.startedMs
+  nested.deadlineMs = tx.deadlineMs
   nested.finishedMs = 0
   nested.tsigKey = undefined
   nested.stream = undefined
@@ -42,6 +43,7 @@ export function repeatQuery(copy: Transaction, tx: Transaction): void {
   copy.zone = tx.zone
   copy.view = tx.view
   copy.chainDepth = tx.chainDepth
+  copy.deadlineMs = Number.POSITIVE_INFINITY
 }
 
 function copyOrigin(to: Query, from: Query): void {

@@ -31,6 +31,7 @@ import { ZoneMemo } from './zone-memo.ts'
 
 /** Least octets that any DNS client accepts over UDP (RFC 1035 section 4.2.1). */
 const UDP_OCTETS_MIN = 512
+const NO_DEADLINE = Number.POSITIVE_INFINITY
 const TCP_OCTETS_MAX = 65535
 /** Panics that are logged per period. */
 const PANIC_LINES_MAX = 10
@@ -127,6 +128,7 @@ export class Server implements ServerView {
     tx.outAt = outAt
     tx.startedMs = this.#clock.monotonic()
     tx.finishedMs = 0
+    tx.deadlineMs = NO_DEADLINE
     tx.sentOctets = -1
     tx.zone = ''
     tx.view = ''

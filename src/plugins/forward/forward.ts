@@ -129,7 +129,7 @@ export class Forward implements Handler {
     if (order.length === 0) return 'no healthy proxies'
     const question = this.#question(tx.query)
     const overTcp = this.#usesTcp(tx.query)
-    const deadlineMs = clock.monotonic() + TOTAL_MS
+    const deadlineMs = Math.min(clock.monotonic() + TOTAL_MS, tx.deadlineMs)
     const attempts = maxConnectAttempts || 2 * order.length
     let failure = ''
     let last: Message | undefined
