@@ -1,5 +1,6 @@
 import type { Dispenser } from '../corefile/dispenser.ts'
 import type { Query } from '../dns/message/query.ts'
+import { isSubdomain } from '../dns/name/name.ts'
 import { ZoneSet } from '../zone/lookup/zone-set.ts'
 import { scanZoneArgs } from './zones.ts'
 
@@ -16,6 +17,11 @@ export class Fallthrough {
 
   get isNever(): boolean {
     return this.#zones.zones.length === 0
+  }
+
+  /** True if a name at or below `zone` (lower-case wire form) can fall through. */
+  touches(zone: Uint8Array): boolean {
+    return this.#zones.zones.some((other) => isSubdomain(zone, other) || isSubdomain(other, zone))
   }
 
   /** True if the qname lies in one of the zones. Allocates nothing. */

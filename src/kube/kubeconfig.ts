@@ -126,7 +126,7 @@ function checkContext(config: KubeConfig, path: string): void {
 }
 
 /** Rejects a server without TLS: an eavesdropper must not get the token. */
-function checkServer(cluster: KubeCluster | null, path: string): void {
+export function checkServer(cluster: KubeCluster | null, path: string): void {
   const server = cluster?.server ?? ''
   if (!URL.canParse(server)) throw fault(path, 'names a server that is not a URL')
   const url = new URL(server)
@@ -164,7 +164,8 @@ function tokenFileOf(user: KubeUser | null): string | undefined {
   return provider?.name === 'tokenFile' ? provider.config.tokenFile : undefined
 }
 
-function checkReadable(path: string): void {
+/** Throws InputError if the file cannot be read. */
+export function checkReadable(path: string): void {
   try {
     accessSync(path, constants.R_OK)
   } catch (error) {

@@ -107,6 +107,7 @@ const LOADERS: Readonly<Record<string, () => Promise<Directive>>> = {
   transfer: async () => (await import('./transfer/setup.ts')).transfer,
   hosts: async () => (await import('./hosts/setup.ts')).hosts,
   kuadrant: async () => (await import('./kuadrant/setup.ts')).kuadrant,
+  kubernetes: async () => (await import('./kubernetes/setup.ts')).kubernetes,
   file: async () => (await import('./file/setup.ts')).file,
   auto: async () => (await import('./auto/setup.ts')).auto,
   secondary: async () => (await import('./secondary/setup.ts')).secondary,

@@ -7,7 +7,7 @@ import { composeManifests, type Manifest, manifestOf, SITE } from '../support/ku
 import { root, runSextant } from '../support/server.ts'
 
 const OVERLAYS = ['all-namespaces', 'chosen-namespaces'].map((name) => `deploy/overlays/${name}`)
-const FOLDERS = [...OVERLAYS, SITE, 'deploy/remote-cluster', 'deploy/notify']
+const FOLDERS = [...OVERLAYS, SITE, 'deploy/remote-cluster', 'deploy/notify', 'deploy/cluster-dns']
 
 function isInstalled(tool: string): boolean {
   try {

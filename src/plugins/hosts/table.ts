@@ -1,6 +1,7 @@
 import { RRType } from '../../dns/iana/index.ts'
 import { isSubdomain, lowerName, ROOT_NAME, scanName } from '../../dns/name/name.ts'
 import { type Address, scanAddress } from '../../dns/text/address.ts'
+import { reverseName } from '../../dns/text/reverse-name.ts'
 import { ZoneRecords } from '../../zone/zonefile/records.ts'
 import { ScannedRecord } from '../../zone/zonefile/sink.ts'
 
@@ -121,14 +122,4 @@ function scanHostAddress(text: string): Address | undefined {
   if (address === undefined || address.family === 1) return address
   const isMapped = address.bytes.subarray(0, 12).every((octet, i) => octet === (i < 10 ? 0 : 0xff))
   return isMapped ? { family: 1, bytes: address.bytes.slice(12) } : address
-}
-
-/** The name of an address in in-addr.arpa or ip6.arpa, lower-case wire form. */
-function reverseName(address: Address): Uint8Array {
-  const labels: string[] = []
-  for (const octet of address.bytes) {
-    if (address.family === 1) labels.unshift(String(octet))
-    else labels.unshift((octet & 15).toString(16), (octet >> 4).toString(16))
-  }
-  return scanName(`${labels.join('.')}.${address.family === 1 ? 'in-addr' : 'ip6'}.arpa.`)!
 }

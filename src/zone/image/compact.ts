@@ -96,7 +96,7 @@ function copyNode(
   for (let i = 0; i < count; i++) {
     rrsets.push(copyRRset(from, from.words[body + L.BODY_RRSETS + i]!, nodes, moved))
   }
-  const kept = state & (L.FLAG_APEX | L.FLAG_CHILDREN | L.FLAG_WILDCARD)
+  const kept = state & L.LASTING_FLAGS
   nodes.appendBody(moved, copy, version, kept, rrsets)
   return copy
 }

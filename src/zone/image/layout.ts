@@ -133,6 +133,10 @@ export const FLAG_DNAME = 16
 export const FLAG_SIGNED = 32
 /** Owns NSEC3 records, their signatures and nothing else: queries do not see the name (RFC 5155 section 7.2.8). */
 export const FLAG_HASHED = 64
+/** Declared by the caller: exists even without RRsets and children. */
+export const FLAG_DECLARED = 128
+/** Flags that do not depend on the RRsets of the name. */
+export const LASTING_FLAGS = FLAG_APEX | FLAG_CHILDREN | FLAG_WILDCARD | FLAG_DECLARED
 
 /** Type in the high half; count of rdata in the low half, 1..65535. */
 export const RRSET_HEAD = 0

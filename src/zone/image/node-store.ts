@@ -19,8 +19,6 @@ export interface ZoneEntry {
   liveWords: number
 }
 
-const KEPT_FLAGS = L.FLAG_APEX | L.FLAG_CHILDREN | L.FLAG_WILDCARD
-
 /** Writes the nodes of an arena: finds, adds and changes nodes and their ancestors. */
 export class NodeStore {
   readonly arena: Arena
@@ -136,7 +134,8 @@ export class NodeStore {
   /**
    * Sets the RRsets of the node of `name` from `label` on, as of `version`, and updates its
    * ancestors. A name that appears can make its parent an empty non-terminal; a name that
-   * disappears can remove that parent.
+   * disappears can remove that parent. `flags`: the new lasting flags of the node; default: its
+   * present ones.
    */
   setRRsets(
     entry: ZoneEntry,
@@ -144,9 +143,9 @@ export class NodeStore {
     version: number,
     node: number,
     rrsets: readonly number[],
+    flags: number = this.#keptFlags(node),
   ): void {
     const zoneLabel = name.labelCount - entry.labels
-    let flags = this.#keptFlags(node)
     for (let label = 0; ; ) {
       const change = this.appendBody(entry, node, version, flags, rrsets)
       if (change === 0 || label === zoneLabel) return
@@ -163,6 +162,21 @@ export class NodeStore {
       if (flags === before) return
       rrsets = this.rrsets(node)
     }
+  }
+
+  /** Declares the node of `name`, or ends that, as of `version`; returns false if it is so already. */
+  setDeclared(
+    entry: ZoneEntry,
+    name: HashedName,
+    version: number,
+    node: number,
+    isDeclared: boolean,
+  ): boolean {
+    const before = this.#keptFlags(node)
+    const flags = isDeclared ? before | L.FLAG_DECLARED : before & ~L.FLAG_DECLARED
+    if (flags === before) return false
+    this.setRRsets(entry, name, version, node, this.rrsets(node), flags)
+    return true
   }
 
   /** Appends a body. Returns 1 if the name starts to exist, -1 if it ceases to exist, else 0. */
@@ -218,7 +232,7 @@ export class NodeStore {
   #keptFlags(node: number): number {
     const words = this.arena.words
     const body = words[node + L.NODE_BODY]!
-    return body === 0 ? 0 : words[body + L.BODY_STATE]! & KEPT_FLAGS
+    return body === 0 ? 0 : words[body + L.BODY_STATE]! & L.LASTING_FLAGS
   }
 
   #typeFlags(keptFlags: number, rrsets: readonly number[]): number {

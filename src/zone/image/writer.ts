@@ -194,6 +194,22 @@ export class ZoneImage {
   }
 
   /**
+   * Makes a name exist even if it has no RRsets and no children, as an empty non-terminal, or ends
+   * that. Returns false if it is so already. @throws InputError if the arena is full.
+   */
+  declareName(zone: ZoneId, owner: Uint8Array, isDeclared: boolean): boolean {
+    const entry = this.#entry(zone)
+    const name = this.#loadOwner(entry, owner)
+    const nodes = this.#nodes
+    nodes.reserve(entry, name, 0)
+    const node = isDeclared ? nodes.ensure(entry, name, 0) : nodes.find(entry, name, 0)
+    if (node === 0) return false
+    const isChanged = nodes.setDeclared(entry, name, this.#version + 1, node, isDeclared)
+    if (isChanged) this.#pending()
+    return isChanged
+  }
+
+  /**
    * Updates the chain of a zone, which proves absence, to its unpublished content; pauses now and
    * then. `changed`: owners of all NSEC and NSEC3 RRsets that were put or removed since the last
    * update of the chain, undefined = any owner. A zone without such records needs no call. @throws

@@ -1,5 +1,6 @@
 import t from 'tap'
 import { InputError } from '../../../src/base/errors.ts'
+import { NameBuffer } from '../../../src/dns/name/hashed-name.ts'
 import { listRRsets, listZones, readRRset } from '../../../src/zone/image/contents.ts'
 import { ZoneReader } from '../../../src/zone/image/reader.ts'
 import { ZoneImage } from '../../../src/zone/image/writer.ts'
@@ -198,4 +199,42 @@ t.test('bugs of callers are assertions', async (t) => {
 
 t.test('a buffer that is no image is refused', async (t) => {
   t.throws(() => new ZoneReader({ buffer: new SharedArrayBuffer(64) }), /assertion failed/)
+})
+
+t.test('a declared name exists without records, until that ends', async (t) => {
+  const { image, zone } = small()
+  const reader = image.reader()
+  const name = new NameBuffer()
+  const exists = (owner: string): boolean => {
+    const octets = wire(owner)
+    name.set(octets, 0, octets.length)
+    reader.refresh()
+    const apex = reader.matchZone(name, 0)
+    return reader.findBody(apex, name, 0, reader.zoneLabel) !== 0
+  }
+  const declare = (owner: string, isDeclared: boolean): boolean => {
+    const isChanged = image.declareName(zone, wire(owner), isDeclared)
+    image.publish()
+    return isChanged
+  }
+  t.equal(image.declareName(zone, wire('b.a.example.org.'), true), true)
+  t.equal(exists('b.a.example.org.'), false, 'not published')
+  image.publish()
+  t.equal(exists('b.a.example.org.') && exists('a.example.org.'), true)
+  t.equal(declare('b.a.example.org.', true), false)
+  image.putRRset(zone, wire('c.b.a.example.org.'), a(1))
+  image.publish()
+  image.removeRRset(zone, wire('c.b.a.example.org.'), 1)
+  image.publish()
+  t.equal(exists('b.a.example.org.'), true, 'after its last child')
+  image.compact()
+  t.equal(exists('b.a.example.org.'), true, 'after compacting')
+  t.equal(declare('b.a.example.org.', false), true)
+  t.equal(exists('b.a.example.org.') || exists('a.example.org.'), false)
+  t.equal(declare('none.example.org.', false), false)
+  t.equal(declare('www.example.org.', true), true)
+  t.equal(declare('www.example.org.', false), true)
+  t.equal(exists('www.example.org.'), true, 'its records are still there')
+  const before = image.stats
+  t.equal(before.names, 2)
 })

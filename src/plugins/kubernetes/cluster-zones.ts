@@ -1,0 +1,286 @@
+import type { Clock } from '../../base/clock.ts'
+import { RRType } from '../../dns/iana/types.ts'
+import { concatNames, isSubdomain, scanName } from '../../dns/name/name.ts'
+import { type Address, scanAddress } from '../../dns/text/address.ts'
+import { isReverseZone, reverseName } from '../../dns/text/reverse-name.ts'
+import type { SetKey } from '../../xfr/zone-versions.ts'
+import type { ZoneId } from '../../zone/image/types.ts'
+import { ZoneImage } from '../../zone/image/writer.ts'
+import type { ClusterChanges, NamespaceChange, PodChange, ServiceChange } from './object-store.ts'
+import { PointerIndex } from './pointer-index.ts'
+import {
+  dashedAddress,
+  latin1,
+  nameBelow,
+  type Pointer,
+  type RecordOptions,
+  type ServiceRRset,
+  type ServiceState,
+  serviceRecords,
+  sortedOnce,
+} from './service-records.ts'
+
+/** The version of the specification that the records follow. */
+const SCHEMA_VERSION = '1.1.0'
+const SCHEMA_TTL_SECONDS = 28_800
+/** Timers of the SOA in seconds, as in CoreDNS. */
+const SOA_TIMERS = [7200, 1800, 86_400]
+const SOA_TTL_SECONDS_MAX = 300
+/** Changed RRsets per zone and version that are named to `transfer`; above it, it compares whole zones. */
+const CHANGED_MAX = 10_000
+
+export interface ZonesOptions {
+  /** Lower-case wire form. */
+  readonly zones: readonly Uint8Array[]
+  readonly ttlSeconds: number
+  readonly podNames: boolean
+  readonly ignoresEmpty: boolean
+  readonly pods: 'disabled' | 'insecure' | 'verified'
+  /** Addresses of this server: the Service that selects one of them is the name server of the zones. */
+  readonly ownAddresses: readonly Address[]
+  readonly clock: Clock
+}
+
+/** A zone in the image. */
+export interface ClusterZone {
+  readonly id: ZoneId
+  /** Lower-case wire form. */
+  readonly apex: Uint8Array
+  readonly isReverse: boolean
+  serial: number
+  /** RRsets that changed since the last version; undefined = any may have changed. */
+  changed: SetKey[] | undefined
+  isChanged: boolean
+}
+
+/** Writes the records of a cluster to a zone image: of each change only the records that differ. */
+export class ClusterZones {
+  readonly image = new ZoneImage()
+  readonly zones: readonly ClusterZone[]
+  readonly #options: ZonesOptions
+  readonly #primary: ClusterZone
+  readonly #forward: readonly ClusterZone[]
+  readonly #reverse: readonly ClusterZone[]
+  readonly #pointers = new PointerIndex()
+  /** Addresses whose PTR records may have changed, by octets as latin1. */
+  readonly #changedAddresses = new Map<string, Address>()
+  readonly #ownKeys: ReadonlySet<string>
+  /** Addresses of the Services that select this server, by `namespace/name`. */
+  readonly #nameservers = new Map<string, readonly Address[]>()
+  #isNameserverChanged = true
+
+  constructor(options: ZonesOptions) {
+    this.#options = options
+    this.#ownKeys = new Set(options.ownAddresses.map(({ bytes }) => latin1(bytes)))
+    this.zones = options.zones.map((apex) => {
+      const id = this.image.addZone(apex)
+      const isReverse = isReverseZone(apex)
+      return { id, apex, isReverse, serial: 0, changed: undefined, isChanged: true }
+    })
+    this.#forward = this.zones.filter(({ isReverse }) => !isReverse)
+    this.#reverse = this.zones
+      .filter(({ isReverse }) => isReverse)
+      .sort((a, b) => b.apex.length - a.apex.length)
+    this.#primary = this.#forward[0]!
+    for (const zone of this.zones) this.#fillApex(zone)
+  }
+
+  /** Writes changes, and pauses now and then. Readers see them after `publish`. */
+  *apply({ namespaces, services, pods }: ClusterChanges): Generator<void, void> {
+    for (const change of namespaces) {
+      this.#applyNamespace(change)
+      yield
+    }
+    for (const change of services) {
+      this.#applyService(change)
+      yield
+    }
+    for (const change of pods) {
+      this.#applyPod(change)
+      yield
+    }
+    for (const address of this.#changedAddresses.values()) {
+      this.#putPointers(address)
+      yield
+    }
+    this.#changedAddresses.clear()
+    if (this.#isNameserverChanged) this.#putNameservers()
+    this.#isNameserverChanged = false
+  }
+
+  /** Publishes all changes as one version, and returns the zones that changed. */
+  publish(): readonly ClusterZone[] {
+    const changed = this.zones.filter(({ isChanged }) => isChanged)
+    for (const zone of changed) this.#putSoa(zone)
+    this.image.publish()
+    return changed
+  }
+
+  /** Forgets which RRsets changed, once the caller has passed them on. */
+  settle(): void {
+    for (const zone of this.zones) {
+      zone.changed = []
+      zone.isChanged = false
+    }
+  }
+
+  #fillApex(zone: ClusterZone): void {
+    const ns = nameserverOf(this.#primary ?? zone)
+    this.#put(zone, { owner: zone.apex, type: RRType.NS, rdata: [ns] })
+    if (zone.isReverse) return
+    this.#declare(zone, 'svc', true)
+    this.#declare(zone, 'pod', true)
+    const owner = childOf(zone.apex, 'dns-version')
+    const rdata = Uint8Array.of(SCHEMA_VERSION.length, ...Buffer.from(SCHEMA_VERSION))
+    this.#put(zone, { owner, type: RRType.TXT, rdata: [rdata] }, SCHEMA_TTL_SECONDS)
+  }
+
+  /** A namespace is an empty non-terminal, even without Services: NODATA, not NXDOMAIN. */
+  #applyNamespace({ namespace, isExposed }: NamespaceChange): void {
+    for (const zone of this.#forward) {
+      this.#declare(zone, `${namespace}.svc`, isExposed)
+      if (this.#options.pods !== 'disabled') this.#declare(zone, `${namespace}.pod`, isExposed)
+    }
+  }
+
+  #applyService({ before, after }: ServiceChange): void {
+    for (const zone of this.#forward) {
+      const old = before === undefined ? undefined : this.#recordsOf(before, zone)
+      const now = after === undefined ? undefined : this.#recordsOf(after, zone)
+      const kept = new Set(now?.sets.map(keyOfSet))
+      for (const set of old?.sets ?? []) if (!kept.has(keyOfSet(set))) this.#remove(zone, set)
+      for (const set of now?.sets ?? []) this.#put(zone, set)
+      if (zone !== this.#primary) continue
+      if (this.#reverse.length > 0) this.#replacePointers(old?.pointers, now?.pointers)
+      const state = after ?? before
+      if (state !== undefined) this.#noteNameserver(state, now?.pointers, now?.addresses)
+    }
+  }
+
+  #recordsOf(state: ServiceState, { apex }: ClusterZone) {
+    const { podNames, ignoresEmpty } = this.#options
+    const options: RecordOptions = { zone: apex, podNames, ignoresEmpty }
+    return serviceRecords(state, options)
+  }
+
+  #replacePointers(old: readonly Pointer[] = [], now: readonly Pointer[] = []): void {
+    for (const pointer of old) {
+      this.#pointers.remove(pointer)
+      this.#changedAddresses.set(latin1(pointer.address.bytes), pointer.address)
+    }
+    for (const pointer of now) {
+      this.#pointers.add(pointer)
+      this.#changedAddresses.set(latin1(pointer.address.bytes), pointer.address)
+    }
+  }
+
+  #putPointers(address: Address): void {
+    const owner = reverseName(address)
+    const zone = this.#reverse.find(({ apex }) => isSubdomain(owner, apex))
+    if (zone === undefined) return
+    const rdata = sortedOnce(this.#pointers.targets(address.bytes))
+    this.#putOrRemove(zone, { owner, type: RRType.PTR, rdata })
+  }
+
+  #applyPod({ namespace, address: text, exists }: PodChange): void {
+    const address = scanAddress(text)
+    if (address === undefined) return
+    const type = address.family === 1 ? RRType.A : RRType.AAAA
+    for (const zone of this.#forward) {
+      const owner = nameBelow([dashedAddress(address), namespace, 'pod'], zone.apex)
+      if (owner === undefined) continue
+      this.#putOrRemove(zone, { owner, type, rdata: exists ? [address.bytes] : [] })
+    }
+  }
+
+  /** Remembers the Services that lead to this server. */
+  #noteNameserver(
+    { namespace, name }: ServiceState,
+    pointers: readonly Pointer[] = [],
+    addresses: readonly Address[] = [],
+  ): void {
+    const key = `${namespace}/${name}`
+    const isOurs = pointers.some(({ address, isService }) => {
+      return !isService && this.#ownKeys.has(latin1(address.bytes))
+    })
+    if (isOurs) this.#nameservers.set(key, addresses)
+    if (isOurs || this.#nameservers.has(key)) this.#isNameserverChanged = true
+    if (!isOurs) this.#nameservers.delete(key)
+  }
+
+  /** Sets the addresses of `ns.dns`: of the Services that lead to this server, or else its own. */
+  #putNameservers(): void {
+    const found = [...this.#nameservers.values()].flat()
+    const addresses = found.length > 0 ? found : this.#options.ownAddresses
+    for (const zone of this.#forward) {
+      const owner = nameserverOf(zone)
+      for (const [family, type] of [
+        [1, RRType.A],
+        [2, RRType.AAAA],
+      ]) {
+        const own = addresses.filter((address) => address.family === family)
+        this.#putOrRemove(zone, { owner, type: type!, rdata: sortedOnce(own.map(bytesOf)) })
+      }
+    }
+  }
+
+  #putSoa(zone: ClusterZone): void {
+    const { clock, ttlSeconds } = this.#options
+    zone.serial = Math.max(zone.serial + 1, Math.floor(clock.now() / 1000)) >>> 0
+    const mname = nameserverOf(this.#primary)
+    const rname = childOf(zone.apex, 'hostmaster')
+    const rdata = new Uint8Array(mname.length + rname.length + 20)
+    rdata.set(mname)
+    rdata.set(rname, mname.length)
+    const view = new DataView(rdata.buffer, mname.length + rname.length)
+    for (const [i, number] of [zone.serial, ...SOA_TIMERS, ttlSeconds].entries()) {
+      view.setUint32(i * 4, number)
+    }
+    const ttl = Math.min(ttlSeconds, SOA_TTL_SECONDS_MAX)
+    this.#put(zone, { owner: zone.apex, type: RRType.SOA, rdata: [rdata] }, ttl)
+  }
+
+  #declare(zone: ClusterZone, relative: string, exists: boolean): void {
+    const owner = nameBelow(relative.split('.'), zone.apex)
+    if (owner === undefined) return
+    // The name is no record: transfers do not contain it, so the version of the zone stays.
+    this.image.declareName(zone.id, owner, exists)
+  }
+
+  #putOrRemove(zone: ClusterZone, set: ServiceRRset): void {
+    if (set.rdata.length === 0) this.#remove(zone, set)
+    else this.#put(zone, set)
+  }
+
+  #put(zone: ClusterZone, set: ServiceRRset, ttlSeconds = this.#options.ttlSeconds): void {
+    const { owner, type, rdata } = set
+    if (this.image.putRRset(zone.id, owner, { type, ttlSeconds, rdata })) this.#note(zone, set)
+  }
+
+  #remove(zone: ClusterZone, set: ServiceRRset): void {
+    if (this.image.removeRRset(zone.id, set.owner, set.type)) this.#note(zone, set)
+  }
+
+  #note(zone: ClusterZone, { owner, type }: ServiceRRset): void {
+    zone.isChanged = true
+    if (zone.changed !== undefined && zone.changed.length >= CHANGED_MAX) zone.changed = undefined
+    zone.changed?.push({ owner, type })
+  }
+}
+
+function nameserverOf({ apex }: ClusterZone): Uint8Array {
+  return childOf(childOf(apex, 'dns'), 'ns')
+}
+
+/** A child of an apex. An apex that is too long for one is rejected before. */
+function childOf(apex: Uint8Array, label: string): Uint8Array {
+  return concatNames(scanName(`${label}.`)!, apex)!
+}
+
+function keyOfSet({ owner, type }: ServiceRRset): string {
+  return `${latin1(owner)}${type}`
+}
+
+function bytesOf({ bytes }: Address): Uint8Array {
+  return bytes
+}

@@ -1,0 +1,194 @@
+import { resolve } from 'node:path'
+import { type Fallthrough, NO_FALLTHROUGH, scanFallthrough } from '../../arguments/fallthrough.ts'
+import { nextOnce } from '../../arguments/once.ts'
+import { scanZoneArgsOrBlock } from '../../arguments/zones.ts'
+import { scanDuration } from '../../base/duration.ts'
+import type { Position } from '../../base/errors.ts'
+import type { Dispenser } from '../../corefile/dispenser.ts'
+import { isReverseZone } from '../../dns/text/reverse-name.ts'
+import type { BlockConfig } from '../../plugin/directive.ts'
+
+const TTL_SECONDS_DEFAULT = 5
+const TTL_SECONDS_MAX = 3600
+const STARTUP_MS_DEFAULT = 5000
+/** A zone has room for `NAME.NAMESPACE.svc` below it. */
+const ZONE_OCTETS_MAX = 120
+
+export type PodMode = 'disabled' | 'insecure' | 'verified'
+
+const POD_MODES: readonly string[] = ['disabled', 'insecure', 'verified'] satisfies PodMode[]
+
+/** Files of `tls CERT KEY CACERT`, absolute. */
+export interface TlsFiles {
+  readonly certificate: string
+  readonly key: string
+  readonly authority: string
+}
+
+export interface KubernetesOptions {
+  /** Lower-case wire form; at least one is not reverse. */
+  zones: readonly Uint8Array[]
+  position: Position
+  /** Absolute path; '' = the Pod's service account, or `endpoint`. */
+  kubeconfig: string
+  /** '' = the current context. */
+  context: string
+  /** URL of the API server; '' = as in `kubeconfig`. */
+  endpoint: string
+  tls: TlsFiles | undefined
+  namespaces: readonly string[]
+  namespaceLabels: string
+  labels: string
+  pods: PodMode
+  podNames: boolean
+  ttlSeconds: number
+  readsEndpoints: boolean
+  ignoresEmpty: boolean
+  startupMs: number
+  fallthrough: Fallthrough
+}
+
+/** Properties of CoreDNS that this server does not have, and what to do instead. */
+const UNSUPPORTED: ReadonlyMap<string, string> = new Map([
+  ['multicluster', 'remove it; ServiceImports are not read'],
+  ['zonal', 'remove it; names of topology zones are not served'],
+])
+
+/** Properties of CoreDNS that limit its client of the API. They have no effect here. */
+const WITHOUT_EFFECT = new Set(['apiserver_qps', 'apiserver_burst', 'apiserver_max_inflight'])
+
+/** Reads `kubernetes [ZONES...] { … }`. Throws InputError with all faults. */
+export function scanOptions(d: Dispenser, block: BlockConfig): KubernetesOptions {
+  const options: KubernetesOptions = {
+    zones: [],
+    position: d.position(),
+    kubeconfig: '',
+    context: '',
+    endpoint: '',
+    tls: undefined,
+    namespaces: [],
+    namespaceLabels: '',
+    labels: '',
+    pods: 'disabled',
+    podNames: false,
+    ttlSeconds: TTL_SECONDS_DEFAULT,
+    readsEndpoints: true,
+    ignoresEmpty: false,
+    startupMs: STARTUP_MS_DEFAULT,
+    fallthrough: NO_FALLTHROUGH,
+  }
+  for (let i = 0; nextOnce(d, i); i++) {
+    options.position = d.position()
+    options.zones = scanZones(d, block)
+    d.eachProperty(() => scanProperty(d, options, block))
+    if (options.namespaces.length > 0 && options.namespaceLabels !== '')
+      throw d.error('namespaces and namespace_labels cannot both be set')
+  }
+  return options
+}
+
+function scanZones(d: Dispenser, block: BlockConfig): readonly Uint8Array[] {
+  const zones = scanZoneArgsOrBlock(d, d.remainingArgs(), block)
+  if (zones.every(isReverseZone)) throw d.error('non-reverse zone name must be used')
+  if (zones.some(({ length }) => length > ZONE_OCTETS_MAX))
+    throw d.error(`a zone is longer than ${ZONE_OCTETS_MAX} octets, too long for names of Services`)
+  const keys = zones.map((zone) => Buffer.from(zone).toString('latin1'))
+  return zones.filter((_, i) => keys.indexOf(keys[i]!) === i)
+}
+
+function scanProperty(d: Dispenser, options: KubernetesOptions, block: BlockConfig): void {
+  const property = d.value()
+  switch (property) {
+    case 'fallthrough':
+      options.fallthrough = scanFallthrough(d)
+      return
+    case 'kubeconfig': {
+      const [file, context = ''] = scanArgs(d, 1, 2)
+      options.kubeconfig = resolve(block.root, file!)
+      options.context = context
+      return
+    }
+    case 'endpoint':
+      // CoreDNS uses only the first of several, too.
+      options.endpoint = scanArgs(d, 1, 100)[0]!
+      if (!URL.canParse(options.endpoint)) throw d.error('endpoint must be a URL')
+      return
+    case 'tls': {
+      const [certificate, key, authority] = scanArgs(d, 3, 3).map((file) => {
+        return resolve(block.root, file)
+      })
+      options.tls = { certificate: certificate!, key: key!, authority: authority! }
+      return
+    }
+    case 'namespaces':
+      options.namespaces = [...new Set([...options.namespaces, ...scanArgs(d, 1, 10_000)])]
+      return
+    case 'namespace_labels':
+      options.namespaceLabels = scanArgs(d, 1, 1000).join(' ')
+      return
+    case 'labels':
+      options.labels = scanArgs(d, 1, 1000).join(' ')
+      return
+    case 'pods':
+      options.pods = scanPods(d)
+      return
+    case 'endpoint_pod_names':
+      scanArgs(d, 0, 0)
+      options.podNames = true
+      return
+    case 'noendpoints':
+      scanArgs(d, 0, 0)
+      options.readsEndpoints = false
+      return
+    case 'ttl':
+      options.ttlSeconds = scanTtl(d)
+      return
+    case 'ignore':
+      if (scanArgs(d, 1, 1)[0] !== 'empty_service')
+        throw d.error(`unable to parse ignore value: '${d.value()}'`)
+      options.ignoresEmpty = true
+      return
+    case 'startup_timeout':
+      options.startupMs = scanStartup(d)
+      return
+    default: {
+      if (WITHOUT_EFFECT.has(property)) {
+        scanArgs(d, 1, 1)
+        return
+      }
+      const advice = UNSUPPORTED.get(property)
+      if (advice !== undefined) throw d.error(`${property} is not supported: ${advice}`)
+      throw d.error(`unknown property '${property}'`)
+    }
+  }
+}
+
+function scanArgs(d: Dispenser, min: number, max: number): readonly string[] {
+  const args = d.remainingArgs()
+  if (args.length < min || args.length > max) throw d.argError()
+  return args
+}
+
+function scanPods(d: Dispenser): PodMode {
+  const mode = scanArgs(d, 1, 1)[0]!
+  if (isPodMode(mode)) return mode
+  throw d.error(`wrong value for pods: ${mode},  must be one of: disabled, verified, insecure`)
+}
+
+function isPodMode(mode: string): mode is PodMode {
+  return POD_MODES.includes(mode)
+}
+
+function scanTtl(d: Dispenser): number {
+  const text = scanArgs(d, 1, 1)[0]!
+  const ttl = /^\d{1,9}$/.test(text) ? Number(text) : -1
+  if (ttl < 0 || ttl > TTL_SECONDS_MAX) throw d.error(`ttl must be in range [0, 3600]: ${text}`)
+  return ttl
+}
+
+function scanStartup(d: Dispenser): number {
+  const text = scanArgs(d, 1, 1)[0]!
+  const startupMs = scanDuration(text)
+  if (startupMs !== undefined && startupMs >= 0) return startupMs
+  throw d.error(`failed to parse startup_timeout: ${text}; write it as 5s`)
+}
