@@ -17,7 +17,6 @@ export const SCRATCH = REGIONS * REGION_OCTETS
 
 const buffer = new ArrayBuffer(SCRATCH + SCRATCH_ROOM_OCTETS)
 export const packetOctets = new Uint8Array(buffer)
-export const packetWords = new Uint32Array(buffer)
 export const packetView = new DataView(buffer)
 
 const isTaken = new Uint8Array(REGIONS)

@@ -1,7 +1,6 @@
 import { printLatin1 } from '../base/latin1.ts'
-import { printType, RRType } from '../dns/iana/types.ts'
+import { RRType } from '../dns/iana/types.ts'
 import { printRdata } from '../dns/rdata/index.ts'
-import type { Endpoint } from './dns-record.ts'
 
 /** An endpoint in external-dns's JSON form, with the fields that a DNSRecord uses. */
 export interface EndpointObject {
@@ -72,22 +71,6 @@ export interface EndpointText extends SteeringText {
 export function printSteered(endpoint: EndpointText): EndpointObject {
   const { dnsName, recordType, targets, ttlSeconds: recordTTL } = endpoint
   return { dnsName, recordType, targets, recordTTL, ...printSteering(endpoint) }
-}
-
-/**
- * Returns the endpoint in the form of a DNSRecord's spec. Equal endpoints give the same result
- * except for the order.
- */
-export function printEndpoint(endpoint: Endpoint): EndpointObject {
-  const { owner, type, ttlSeconds, rdata, codes } = endpoint
-  const steering = { ...endpoint, geoCodes: codes.map((code) => code.text) }
-  return {
-    dnsName: printHost(owner),
-    recordType: printType(type),
-    targets: rdata.map((target) => printTarget(type, target)),
-    recordTTL: ttlSeconds,
-    ...printSteering(steering),
-  }
 }
 
 /** Returns the steering fields of an endpoint, without those that are empty. */

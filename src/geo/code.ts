@@ -1,7 +1,7 @@
 import { CONTINENTS, continentOf } from './countries.ts'
 
 /** The rungs of the GEO ladder, most specific first. Each code belongs to one rung. */
-export const GEO_RUNGS = ['net', 'asn', 'subdivision', 'country', 'continent', 'default'] as const
+const GEO_RUNGS = ['net', 'asn', 'subdivision', 'country', 'continent', 'default'] as const
 export type GeoRung = (typeof GEO_RUNGS)[number]
 
 /**

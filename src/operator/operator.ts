@@ -12,7 +12,7 @@ import { shortHash } from './record/short-hash.ts'
 import type { OperatorSettings } from './settings.ts'
 
 /** Name of the Lease that all operators use. */
-export const LEASE = 'sextant-operator'
+const LEASE = 'sextant-operator'
 /** Milliseconds that running writes get when the operator ends. */
 const CLOSE_MS = 5000
 const CURE = 'set --site, or allow this account to get that namespace'

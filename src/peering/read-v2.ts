@@ -5,7 +5,7 @@ import { scanPeerEndpoint } from './v2-codec.ts'
 /** Maximum of endpoints from one peer, over all hosts. The reader of the zone enforces it. */
 export const PEER_ENDPOINTS_MAX = 500_000
 /** Octets of one peer's data for one host: about five times the size of a thousand endpoints. */
-export const HOST_OCTETS_MAX = 1024 * 1024
+const HOST_OCTETS_MAX = 1024 * 1024
 /** Maximum of sites that one peer may report for one host: its own, and some more. */
 const SITES_MAX = 16
 /** Maximum of problems of one host that are listed one by one. */

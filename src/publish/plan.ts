@@ -28,7 +28,7 @@ export function plan(
   return changes
 }
 
-export function equalSets(a: OwnerSet, b: OwnerSet): boolean {
+function equalSets(a: OwnerSet, b: OwnerSet): boolean {
   return printSet(a) === printSet(b)
 }
 

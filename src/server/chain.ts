@@ -3,7 +3,7 @@ import { CHAIN_END } from '../plugin/chain-end.ts'
 import type { Handler, HandlerFactory } from '../plugin/handler.ts'
 
 /** The chain of a block without a directive that answers: it refuses every query, as CoreDNS does. */
-export const EMPTY_CHAIN: Handler = {
+const EMPTY_CHAIN: Handler = {
   name: '',
   serve: () => Rcode.REFUSED,
 }

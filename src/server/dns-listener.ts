@@ -21,7 +21,7 @@ export interface DnsListenerParts {
   readonly log: Logger
   readonly counters: ServerCounts
   readonly cookies: CookieJar
-  /** As `ListenUdp`, for the host and port of a plan. */
+  /** As `listenDgram`, for the host and port of a plan. */
   readonly listenUdp: (plan: ListenPlan, handler: QueryHandler) => Promise<UdpListener>
   /** Counters of all TCP listeners together. */
   readonly tcpCounters?: TcpCounters

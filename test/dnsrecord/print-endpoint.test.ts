@@ -1,6 +1,7 @@
 import t from 'tap'
-import { type EndpointObject, printEndpoint } from '../../src/dnsrecord/print-endpoint.ts'
+import type { EndpointObject } from '../../src/dnsrecord/print-endpoint.ts'
 import { validateEndpoint } from '../../src/dnsrecord/validate/dns-record.ts'
+import { printEndpoint } from '../support/print-endpoint.ts'
 
 const HOST = 'k.example.com'
 

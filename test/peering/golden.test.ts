@@ -2,11 +2,7 @@ import t from 'tap'
 import { RRType } from '../../src/dns/iana/types.ts'
 import { printName } from '../../src/dns/name/name.ts'
 import { deriveLocalEndpoints } from '../../src/dnsrecord/kdrnt.ts'
-import {
-  type EndpointObject,
-  printEndpoint,
-  printSteered,
-} from '../../src/dnsrecord/print-endpoint.ts'
+import { type EndpointObject, printSteered } from '../../src/dnsrecord/print-endpoint.ts'
 import { mergeSiteStates } from '../../src/peering/merge/merge-site-states.ts'
 import { buildMergedRecord } from '../../src/peering/merged-form.ts'
 import { metadataNames } from '../../src/peering/old-metadata.ts'
@@ -15,6 +11,7 @@ import { readOldAnswers } from '../../src/peering/read-v1.ts'
 import { readV2Host } from '../../src/peering/read-v2.ts'
 import { toPeerEndpoints } from '../../src/peering/to-peer-endpoint.ts'
 import { composePeerEndpoint } from '../../src/peering/v2-codec.ts'
+import { printEndpoint } from '../support/print-endpoint.ts'
 import { dnsRecord, type Gateway, layout } from './records.ts'
 
 /** What a v1 peer with that record answers when it is asked for the host. */

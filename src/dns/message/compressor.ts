@@ -10,7 +10,7 @@ const { HEADER_OCTETS } = parsing
 const { LOWER } = lower
 
 /** Maximum of labels in one message that pointers can target. Later names are written uncompressed. */
-export const COMPRESSION_TARGETS_MAX = 128
+const COMPRESSION_TARGETS_MAX = 128
 
 /** Pointers hold 14 bits (RFC 1035 section 4.1.4). */
 const POINTER_TARGET_MAX = 0x3fff

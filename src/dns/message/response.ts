@@ -21,7 +21,7 @@ const RESPONSE_RR_START = 64
 export const PAYLOAD_OCTETS_DEFAULT = 1232
 
 /** Octets for synthesized names: sixteen of maximum length. */
-export const SYNTHESIZED_OCTETS_MAX = 4096
+const SYNTHESIZED_OCTETS_MAX = 4096
 
 const NO_BYTES = new Uint8Array(0)
 

@@ -1,7 +1,7 @@
 import { mmdbFault } from './fault.ts'
 
 /** Types of values, with their numbers in control octets. */
-export const ValueType = {
+const ValueType = {
   Pointer: 1,
   Text: 2,
   Double: 3,

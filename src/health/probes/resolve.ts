@@ -12,7 +12,7 @@ export type Resolution =
 export type Resolve = (host: string) => Promise<Resolution>
 
 /** Maximum number of addresses per name that are probed. */
-export const ADDRESSES_MAX = 8
+const ADDRESSES_MAX = 8
 const TIMEOUT_MS = 1500
 const TRIES = 2
 /** Error codes for a name without addresses, as opposed to a failed lookup. */

@@ -4,8 +4,8 @@ import { AUTHORITATIVE_LABEL, ZONE_LABEL } from '../record/labels.ts'
 import type { DnsRecordView } from '../record/record-view.ts'
 import { shortHash } from '../record/short-hash.ts'
 
-export const AUTHORITATIVE_HASH_LABEL = 'kuadrant.io/authoritative-record-hash'
-export const PROVIDER_LABEL = 'kuadrant.io/dns-provider-name'
+const AUTHORITATIVE_HASH_LABEL = 'kuadrant.io/authoritative-record-hash'
+const PROVIDER_LABEL = 'kuadrant.io/dns-provider-name'
 
 /** Identity of an authoritative record, which combines the endpoints of several owners. */
 export interface Authoritative {

@@ -7,7 +7,7 @@ import type { DnsRecordView } from '../record/record-view.ts'
 import { shortHash } from '../record/short-hash.ts'
 
 export const PROBE_KIND = 'DNSHealthCheckProbe'
-export const PROBE_OWNER_LABEL = 'kuadrant.io/health-probes-owner'
+const PROBE_OWNER_LABEL = 'kuadrant.io/health-probes-owner'
 /**
  * Kuadrant's operator adds this finalizer to probes in order to stop their workers. Ours stop
  * without it.

@@ -2,7 +2,7 @@ import type { MergeConflict } from './merged-endpoint.ts'
 import { groupBy, isOurs, type Part } from './part.ts'
 
 /** Lowest TTL that endpoints of peers are served with, so that resolvers can cache them. */
-export const PEER_TTL_MIN_SECONDS = 5
+const PEER_TTL_MIN_SECONDS = 5
 
 /**
  * Returns the TTL of one name and type (RFC 2181 section 5.2): the lowest of ours. If we have no endpoint there, the

@@ -7,7 +7,7 @@ import { finishedMs, sentOctets, sentRcode } from '../../plugin/status.ts'
 import type { Transaction } from '../../plugin/transaction.ts'
 
 /** Query types that have a label value of their own; every other type is `other`. */
-export const TYPES = [
+const TYPES = [
   'A',
   'AAAA',
   'CNAME',

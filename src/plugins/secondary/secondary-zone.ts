@@ -36,7 +36,7 @@ import { fillImage } from '../../zone/zonefile/fill.ts'
 const FIRST_RETRY_MS = 250
 const FIRST_RETRY_MS_MAX = 10_000
 /** Minimum time between two queries to a primary, however many NOTIFYs arrive. */
-export const GAP_MS = 1000
+const GAP_MS = 1000
 /** Minimum of the SOA's refresh and retry, in seconds. */
 const TIMER_SECONDS_MIN = 1
 /** Minimum of the SOA's expire, in seconds. */

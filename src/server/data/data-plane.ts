@@ -93,7 +93,7 @@ export class DataPlane implements DataThreads {
   }
 
   /**
-   * As `ListenUdp`. The instance that was prepared last serves the address at once: datagrams that
+   * As `listenDgram`. The instance that was prepared last serves the address at once: datagrams that
    * arrive while no thread reads a socket fill its buffer and are lost.
    */
   async listen(plan: ListenPlan, handler: QueryHandler): Promise<UdpListener> {

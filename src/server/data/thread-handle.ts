@@ -152,7 +152,7 @@ export class ThreadHandle {
 }
 
 /** The key that distinguishes a thread's replies; '' = not a reply. */
-export function answerKey(message: FromDataThread): string {
+function answerKey(message: FromDataThread): string {
   switch (message.kind) {
     case 'prepared':
     case 'committed':

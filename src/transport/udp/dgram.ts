@@ -18,7 +18,10 @@ import {
 /** Most replies that may wait in user space for the socket. More are dropped and counted. */
 const SEND_QUEUE_MAX = 1024
 
-/** `ListenUdp` over node:dgram: one packet at a time, on any platform. */
+/**
+ * Opens a UDP socket over node:dgram and answers queries, one packet at a time, on any platform.
+ * Rejects with the system's error (EADDRINUSE, …) if it can't be bound.
+ */
 export function listenDgram(options: UdpOptions): Promise<UdpListener> {
   return openHost(options.host, (host) => open(options, host))
 }

@@ -33,12 +33,6 @@ export interface UdpListener extends Listener {
 }
 
 /**
- * Opens a UDP socket and answers queries. Rejects with the system's error (EADDRINUSE, …) if it
- * can't be bound.
- */
-export type ListenUdp = (options: UdpOptions) => Promise<UdpListener>
-
-/**
  * Most octets that are read of a datagram. A query has a few hundred. The rest of a longer datagram
  * is lost, and what was read is answered: with FORMERR if a record is cut.
  */

@@ -56,7 +56,7 @@ type Step = { -readonly [K in keyof ReceivedStep]: ReceivedStep[K] } & {
 }
 
 /** Minimum size of SOA rdata: two names and five numbers. */
-export const SOA_OCTETS_MIN = 22
+const SOA_OCTETS_MIN = 22
 
 /** Limits of differences, which are stored as received. Above them, the whole zone is requested instead. */
 export const STEP_RECORDS_MAX = 500_000

@@ -152,7 +152,7 @@ export const RRSET_REST = 4
 export const TABLE_FREE_RDATA_MAX = 8
 
 /** Distributes zone ids over the hashes of names. */
-export const ZONE_FACTOR = 0x9e3779b1
+const ZONE_FACTOR = 0x9e3779b1
 
 /** Returns the finished hash of a node's key: the sort key of the node index. */
 export function nodeHash(suffixHash: number, zoneId: number): number {

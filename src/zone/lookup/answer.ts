@@ -56,7 +56,7 @@ export interface AnswerOptions {
 }
 
 /** Maximum of CNAMEs to follow for one question, inside and across zones. */
-export const CHAIN_MAX = ALIASES_MAX
+const CHAIN_MAX = ALIASES_MAX
 
 /** Minimum of octets of SOA rdata: two names and five numbers (RFC 1035 section 3.3.13). */
 const SOA_OCTETS_MIN = 22
