@@ -96,7 +96,7 @@ export class Cluster {
       `--service-account-signing-key-file=${file('sa.key')}`,
       `--token-auth-file=${file('tokens.csv')}`,
       '--authorization-mode=RBAC',
-      '--service-cluster-ip-range=10.0.0.0/24',
+      '--service-cluster-ip-range=10.0.0.0/24,fd00:10::/112',
     ]
     const isReady = async () => {
       const reply = await this.call('GET', '/readyz').catch(() => undefined)

@@ -1,0 +1,133 @@
+import t from 'tap'
+import { applyAll } from '../support/apply.ts'
+import { CLUSTER_TEST_MS, Cluster } from '../support/cluster.ts'
+import { needsCluster } from '../support/cluster-binary.ts'
+import { ask } from '../support/dig.ts'
+import { getText } from '../support/get-text.ts'
+import { composeManifests } from '../support/kustomize.ts'
+import { freePort, startServer } from '../support/server.ts'
+import { until } from '../support/until.ts'
+
+t.setTimeout(CLUSTER_TEST_MS)
+
+const SLICES = '/apis/discovery.k8s.io/v1/namespaces/shop/endpointslices'
+const SERVICES = '/api/v1/namespaces/shop/services'
+const SVC = 'shop.svc.cluster.local.'
+const HTTP = { name: 'http', protocol: 'TCP', port: 80 }
+
+const service = (name: string, spec: object) => ({ metadata: { name }, spec })
+const slice = (name: string, of: string, endpoints: readonly object[], addressType = 'IPv4') => ({
+  addressType,
+  metadata: { name, labels: { 'kubernetes.io/service-name': of } },
+  ports: [HTTP],
+  endpoints,
+})
+
+t.test('the names of a cluster with the real API server', needsCluster(), async (t) => {
+  const cluster = await Cluster.start(t)
+  await cluster.createNamespace('shop')
+  await cluster.createNamespace('empty')
+  await applyAll(cluster, composeManifests('deploy/base/namespace'))
+  await applyAll(cluster, composeManifests('deploy/cluster-dns'))
+  const apiGroup = 'rbac.authorization.k8s.io'
+  await cluster.must('POST', `/apis/${apiGroup}/v1/clusterrolebindings`, {
+    metadata: { name: 'viewer-cluster-dns' },
+    roleRef: { apiGroup, kind: 'ClusterRole', name: 'sextant-cluster-dns' },
+    subjects: [{ apiGroup, kind: 'User', name: 'viewer' }],
+  })
+  const both = { ipFamilyPolicy: 'RequireDualStack', ipFamilies: ['IPv4', 'IPv6'] }
+  for (const { spec, name } of [
+    { name: 'web', spec: { clusterIP: '10.0.0.80', ports: [HTTP] } },
+    {
+      name: 'dual',
+      spec: {
+        ...both,
+        clusterIP: '10.0.0.81',
+        clusterIPs: ['10.0.0.81', 'fd00:10::81'],
+        ports: [HTTP],
+      },
+    },
+    { name: 'db', spec: { clusterIP: 'None', ports: [HTTP] } },
+    { name: 'outside', spec: { type: 'ExternalName', externalName: 'www.example.com' } },
+  ]) {
+    await cluster.must('POST', SERVICES, service(name, spec))
+  }
+  const endpoints = [{ addresses: ['10.1.0.1'], hostname: 'db-0' }, { addresses: ['10.1.0.2'] }]
+  await cluster.must('POST', SLICES, slice('db-1', 'db', endpoints))
+  await cluster.must('POST', SLICES, slice('db-2', 'db', [{ addresses: ['fd00::1'] }], 'IPv6'))
+  const pod = { containers: [{ name: 'c', image: 'none' }], automountServiceAccountToken: false }
+  await cluster.must('POST', '/api/v1/namespaces/shop/serviceaccounts', {
+    metadata: { name: 'default' },
+  })
+  const pods = '/api/v1/namespaces/shop/pods'
+  await cluster.must('POST', pods, { metadata: { name: 'p' }, spec: pod })
+  const status = { podIP: '10.1.0.9', podIPs: [{ ip: '10.1.0.9' }] }
+  await cluster.must('PATCH', `${pods}/p/status`, { status })
+
+  const http = await freePort()
+  const corefile = `cluster.local:{PORT} in-addr.arpa:{PORT} ip6.arpa:{PORT} {
+    bind 127.0.0.1
+    kubernetes {
+        kubeconfig ${cluster.kubeconfig('viewer')}
+        pods verified
+    }
+    transfer {
+        to *
+    }
+    ready 127.0.0.1:${http}
+}
+`
+  const server = await startServer(t, { corefile })
+  const ready = async () => (await getText(`http://127.0.0.1:${http}/ready`)).status === 200
+  await until(ready, 'the cluster to be read')
+  const query = async (name: string, type = 'A'): Promise<string> => {
+    const reply = await ask('dig', server.port, [name, type])
+    const data = reply.answer.map((line) => line.split(' ').slice(3).join(' '))
+    return [reply.status, ...data].join('; ')
+  }
+  const sees = (name: string, type: string, want: string) =>
+    until(async () => (await query(name, type)) === want, `${name} ${type} to be ${want}`)
+
+  const table: readonly (readonly [name: string, type: string, want: string])[] = [
+    ['dns-version.cluster.local.', 'TXT', 'NOERROR; TXT "1.1.0"'],
+    ['kubernetes.default.svc.cluster.local.', 'A', 'NOERROR; A 10.0.0.1'],
+    [`web.${SVC}`, 'A', 'NOERROR; A 10.0.0.80'],
+    [`web.${SVC}`, 'AAAA', 'NOERROR'],
+    [`_http._tcp.web.${SVC}`, 'SRV', `NOERROR; SRV 0 100 80 web.${SVC}`],
+    ['80.0.0.10.in-addr.arpa.', 'PTR', `NOERROR; PTR web.${SVC}`],
+    [`dual.${SVC}`, 'A', 'NOERROR; A 10.0.0.81'],
+    [`dual.${SVC}`, 'AAAA', 'NOERROR; AAAA fd00:10::81'],
+    [`db.${SVC}`, 'A', 'NOERROR; A 10.1.0.1; A 10.1.0.2'],
+    [`db.${SVC}`, 'AAAA', 'NOERROR; AAAA fd00::1'],
+    [`db-0.db.${SVC}`, 'A', 'NOERROR; A 10.1.0.1'],
+    [`10-1-0-2.db.${SVC}`, 'A', 'NOERROR; A 10.1.0.2'],
+    ['1.0.1.10.in-addr.arpa.', 'PTR', `NOERROR; PTR db-0.db.${SVC}`],
+    [`outside.${SVC}`, 'A', 'NOERROR; CNAME www.example.com.'],
+    ['10-1-0-9.shop.pod.cluster.local.', 'A', 'NOERROR; A 10.1.0.9'],
+    ['10-1-0-8.shop.pod.cluster.local.', 'A', 'NXDOMAIN'],
+    ['empty.svc.cluster.local.', 'A', 'NOERROR'],
+    ['none.svc.cluster.local.', 'A', 'NXDOMAIN'],
+    [`none.${SVC}`, 'A', 'NXDOMAIN'],
+  ]
+  for (const [name, type, want] of table) t.equal(await query(name, type), want, `${name} ${type}`)
+  const whole = await ask('dig', server.port, ['cluster.local.', 'AXFR'])
+  t.match(whole.text, /db-0\.db\.shop\.svc\.cluster\.local\.\s+5\s+IN\s+A\s+10\.1\.0\.1/)
+
+  await cluster.must('PATCH', `${SLICES}/db-1`, {
+    endpoints: [{ addresses: ['10.1.0.3'], conditions: { ready: true } }],
+  })
+  await sees(`db.${SVC}`, 'A', 'NOERROR; A 10.1.0.3')
+  await sees('1.0.1.10.in-addr.arpa.', 'PTR', 'NXDOMAIN')
+  await cluster.must('DELETE', `${SERVICES}/web`)
+  await sees(`web.${SVC}`, 'A', 'NXDOMAIN')
+  await cluster.createNamespace('new')
+  await sees('new.svc.cluster.local.', 'A', 'NOERROR')
+
+  await cluster.killServer()
+  const away = async () => /s old/.test((await getText(`http://127.0.0.1:${http}/ready`)).text)
+  await until(away, 'the ready page to report that the API is away')
+  t.equal(await query(`dual.${SVC}`), 'NOERROR; A 10.0.0.81', 'the last state is served')
+  await cluster.startServer()
+  await cluster.must('DELETE', `${SERVICES}/dual`)
+  await until(async () => (await query(`dual.${SVC}`)) === 'NXDOMAIN', 'the change', 180_000)
+})
