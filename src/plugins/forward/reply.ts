@@ -1,5 +1,5 @@
 import type { UpstreamQuestion } from '../../client/upstream/upstream-query.ts'
-import { OptionCode, printRcode, Rcode } from '../../dns/iana/index.ts'
+import { OptionCode, printRcode, Rcode, RRType } from '../../dns/iana/index.ts'
 import { HeaderFlag } from '../../dns/message/header.ts'
 import type { Message, ResourceRecord } from '../../dns/message/message.ts'
 import type { Query } from '../../dns/message/query.ts'
@@ -7,6 +7,7 @@ import { RESPONSE_RR_MAX, Section } from '../../dns/message/response.ts'
 import { LOWER } from '../../dns/name/lower.ts'
 import { isUnwritten } from '../../plugin/status.ts'
 import type { Transaction } from '../../plugin/transaction.ts'
+import { countLabels } from '../../zone/lookup/zone-set.ts'
 
 /** Highest rcode without EDNS. The others concern only the two servers that speak EDNS. */
 const PLAIN_RCODE_MAX = 15
@@ -47,6 +48,7 @@ export function writeReply(tx: Transaction, message: Message): number {
   addRecords(tx, Section.Answer, message.answer)
   addRecords(tx, Section.Authority, message.authority)
   addRecords(tx, Section.Additional, message.additional)
+  if (rcode === Rcode.NXDOMAIN) response.imputedLabel = deniedLabel(message, tx.query)
   response.scopeBits = optionOf(message, OptionCode.ECS)?.[3] ?? 0
   const extended = optionOf(message, OptionCode.EDE)
   if (extended !== undefined && extended.length >= 2) {
@@ -64,6 +66,12 @@ function addRecords(tx: Transaction, section: Section, records: readonly Resourc
     const name = isQueryName(owner, query) ? query.qname : owner
     response.add(section, name, 0, type, rrclass, ttlSeconds, rdata, 0, rdata.length)
   }
+}
+
+/** Returns the first label of the zone that denies the name; 0 = unknown. */
+function deniedLabel({ authority }: Message, { labelCount }: Query): number {
+  const soa = authority.find(({ type }) => type === RRType.SOA)
+  return soa === undefined ? 0 : Math.max(0, labelCount - countLabels(soa.owner))
 }
 
 function isQueryName(name: Uint8Array, { qname, qnameOctets }: Query): boolean {

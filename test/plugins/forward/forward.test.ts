@@ -113,6 +113,20 @@ t.test('rcodes are passed on with their records and flags', async (t) => {
   }
 })
 
+t.test('rate limits see the zone that denies a name', async (t) => {
+  const { handler } = await forwarding(t, [
+    ({ query, send }) => {
+      const owner = scanName('example.org.')!
+      const soa = { ...addressRecord(query, '0.0.0.0'), owner, type: RRType.SOA }
+      const rdata = new Uint8Array([0, 0, ...new Uint8Array(20)])
+      send(replyTo(query, { rcode: Rcode.NXDOMAIN, answer: [], authority: [{ ...soa, rdata }] }))
+    },
+  ])
+  const tx = transaction({ name: 'a.b.example.org.' })
+  t.equal(await handler.serve(tx), Rcode.NXDOMAIN)
+  t.equal(tx.response.imputedLabel, 2)
+})
+
 t.test('FROM and except choose the queries', async (t) => {
   const { handler } = await (async () => {
     const upstream = await RawUpstream.open(t, plainly)
