@@ -104,6 +104,7 @@ const LOADERS: Readonly<Record<string, () => Promise<Directive>>> = {
   acl: async () => (await import('./acl/setup.ts')).acl,
   header: async () => (await import('./header/setup.ts')).header,
   minimal: async () => (await import('./minimal/setup.ts')).minimal,
+  template: async () => (await import('./template/setup.ts')).template,
   transfer: async () => (await import('./transfer/setup.ts')).transfer,
   hosts: async () => (await import('./hosts/setup.ts')).hosts,
   kuadrant: async () => (await import('./kuadrant/setup.ts')).kuadrant,

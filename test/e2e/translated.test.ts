@@ -73,3 +73,52 @@ t.test('rewrite: dig and kdig see their own question', async (t) => {
     t.strictSame(txt.answer, ['four.example.org. 60 IN A 192.0.2.1'])
   }
 })
+
+t.test('template: dig and kdig get records of texts', async (t) => {
+  const { port } = await startServer(t, {
+    corefile: `example.org:{PORT} in-addr.arpa:{PORT} invalid:{PORT} {
+    bind 127.0.0.1
+    template IN A example.org {
+        match ^ip-(?P<a>[0-9]*)-(?P<b>[0-9]*)-(?P<c>[0-9]*)-(?P<d>[0-9]*)[.]example[.]org[.]$
+        answer "{{ .Name }} 60 IN A {{ .Group.a }}.{{ .Group.b }}.{{ .Group.c }}.{{ .Group.d }}"
+        fallthrough
+    }
+    template IN A to-four.example.org {
+        answer "{{ .Name }} 60 IN CNAME four.example.org."
+    }
+    template IN PTR in-addr.arpa {
+        match ^([0-9]*)[.]([0-9]*)[.]([0-9]*)[.]([0-9]*)[.]in-addr[.]arpa[.]$
+        answer "{{ .Name }} 60 IN PTR ip-{{ .Group.4 }}-{{ .Group.3 }}-{{ .Group.2 }}-{{ .Group.1 }}.example.org."
+    }
+    template ANY ANY invalid {
+        rcode NXDOMAIN
+        authority "invalid. 60 {{ .Class }} SOA ns.invalid. hostmaster.invalid. (1 60 60 60 60)"
+        ederror 21 "Blocked according to RFC2606"
+    }
+    file db example.org
+}`,
+    files: { db: ZONE },
+  })
+  for (const client of ['dig', 'kdig'] as const) {
+    const made = await ask(client, port, ['ip-192-0-2-77.example.org', 'A'])
+    t.strictSame(made.answer, ['ip-192-0-2-77.example.org. 60 IN A 192.0.2.77'])
+    t.ok(made.flags.includes('aa'))
+    const four = await ask(client, port, ['four.example.org', 'A'])
+    t.strictSame(four.answer, ['four.example.org. 60 IN A 192.0.2.1'])
+    const bad = await ask(client, port, ['ip-1-2-3-999.example.org', 'A'])
+    t.equal(bad.status, 'SERVFAIL')
+    const alias = await ask(client, port, ['to-four.example.org', 'A'])
+    t.strictSame(alias.answer, [
+      'four.example.org. 60 IN A 192.0.2.1',
+      'to-four.example.org. 60 IN CNAME four.example.org.',
+    ])
+    const reverse = await ask(client, port, ['77.2.0.192.in-addr.arpa', 'PTR'])
+    t.strictSame(reverse.answer, ['77.2.0.192.in-addr.arpa. 60 IN PTR ip-192-0-2-77.example.org.'])
+    const invalid = await ask(client, port, ['x.invalid', 'MX', '+edns'])
+    t.equal(invalid.status, 'NXDOMAIN')
+    t.strictSame(invalid.authority, [
+      'invalid. 60 IN SOA ns.invalid. hostmaster.invalid. 1 60 60 60 60',
+    ])
+    t.match(invalid.text, /Blocked according to RFC2606/)
+  }
+})

@@ -1,0 +1,63 @@
+import { RRClass, scanClass, scanType } from '../../dns/iana/index.ts'
+import { ROOT_NAME, scanName } from '../../dns/name/name.ts'
+import { RdataError, type RdataField, scanRdata } from '../../dns/rdata/index.ts'
+import { scanTtl } from '../../dns/text/ttl.ts'
+import { Entry, ZoneLexer } from '../../zone/zonefile/lexer.ts'
+
+/** TTL of a record whose text has none, as in CoreDNS. */
+const TTL_SECONDS_DEFAULT = 3600
+
+export interface TextRecord {
+  /** Wire form. */
+  readonly owner: Uint8Array
+  readonly type: number
+  readonly rrclass: number
+  readonly ttlSeconds: number
+  readonly rdata: Uint8Array
+}
+
+/**
+ * Parses `OWNER [TTL] [CLASS] TYPE RDATA` (RFC 1035 section 5); TTL and class in any order.
+ * Completes relative names with the root. Returns what is wrong with an invalid text.
+ */
+export function scanRecord(text: string): TextRecord | string {
+  const lexer = new ZoneLexer(Buffer.from(text.trim()))
+  const entry = lexer.next()
+  if (entry === Entry.Bad) return lexer.fault
+  if (entry !== Entry.Fields) return 'the text has no record'
+  const fields: RdataField[] = Array.from({ length: lexer.count }, (_, i) => ({
+    text: lexer.input.toString('utf8', lexer.start[i], lexer.end[i]),
+    quoted: lexer.quoted[i] === 1,
+  }))
+  if (lexer.next() !== Entry.End) return 'the text has more than one record'
+  const owner = scanName(fields[0]!.text)
+  if (owner === undefined) return `${quote(fields[0])} is not a domain name`
+  let at = 1
+  let ttlSeconds: number | undefined
+  let rrclass: number | undefined
+  for (;;) {
+    const word = fields[at]?.text ?? ''
+    // A number can only be a TTL here. `ANY` is a type and a class; here it is a class.
+    const ttl = ttlSeconds === undefined ? scanTtl(word) : undefined
+    const named = rrclass === undefined ? scanClass(word) : undefined
+    if (ttl !== undefined) ttlSeconds = ttl
+    else if (named !== undefined) rrclass = named
+    else break
+    at++
+  }
+  const type = scanType(fields[at]?.text ?? '')
+  if (type === undefined) return `${quote(fields[at])} is not a TTL, a class or a record type`
+  const rdata = scanRdata(type, fields.slice(at + 1), ROOT_NAME)
+  if (rdata instanceof RdataError) return rdata.message
+  return {
+    owner,
+    type,
+    rrclass: rrclass ?? RRClass.IN,
+    ttlSeconds: ttlSeconds ?? TTL_SECONDS_DEFAULT,
+    rdata,
+  }
+}
+
+function quote(field: RdataField | undefined): string {
+  return field === undefined ? 'the end of the text' : JSON.stringify(field.text)
+}
