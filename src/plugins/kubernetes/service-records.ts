@@ -49,6 +49,8 @@ export interface ServiceRecords {
 const NO_RECORDS: ServiceRecords = { sets: [], pointers: [], addresses: [] }
 /** The weights of the SRV records of one name add up to about this, as in CoreDNS. */
 const WEIGHT_SUM = 100
+/** Maximum of records of one RRset: no DNS message has room for more. */
+const RDATA_MAX = 4096
 
 /** One address of a ready endpoint. */
 interface Endpoint {
@@ -188,11 +190,17 @@ class RRsetCollector {
   }
 }
 
-/** Sorts rdata and removes duplicates, so that the order of EndpointSlices changes no RRset. */
+/**
+ * Sorts rdata, so that the order of EndpointSlices changes no RRset, and removes duplicates. Keeps
+ * the first RDATA_MAX.
+ */
 export function sortedOnce(rdata: readonly Uint8Array[]): readonly Uint8Array[] {
   if (rdata.length < 2) return rdata
   const sorted = [...rdata].sort(Buffer.compare)
-  return sorted.filter((octets, i) => i === 0 || Buffer.compare(octets, sorted[i - 1]!) !== 0)
+  const unique = sorted.filter((octets, i) => {
+    return i === 0 || Buffer.compare(octets, sorted[i - 1]!) !== 0
+  })
+  return unique.slice(0, RDATA_MAX)
 }
 
 export function latin1(octets: Uint8Array): string {

@@ -51,6 +51,11 @@ function followCluster(c: SetupContext, options: KubernetesOptions, image: Threa
   )
   c.onStartup(async () => {
     const lease = await acquireFollower(c, options)
+    // After the instance stopped, nothing would release the lease.
+    if (isOver) {
+      lease.release()
+      return
+    }
     stops.push(lease.release)
     follower = lease.item
     follower.start()

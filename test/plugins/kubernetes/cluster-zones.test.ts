@@ -111,6 +111,17 @@ t.test('a change touches the records of one Service only', async (t) => {
   t.strictSame(site.commit(), [], 'nor is one that was taken back')
 })
 
+t.test('a Service with more endpoints than an RRset has room for', async (t) => {
+  const site = new Site().put('namespaces', '', 'shop').put('services', 'shop', 'web', headless)
+  const addresses = Array.from(
+    { length: 70_000 },
+    (_, i) => `10.${i >> 16}.${(i >> 8) & 255}.${i & 255}`,
+  )
+  site.put('endpointslices', 'shop', 'web-1', slice('web', ...addresses)).commit()
+  t.equal(site.read('web.shop.svc.cluster.local.').length, 4096)
+  t.strictSame(site.read('10-1-17-111.web.shop.svc.cluster.local.'), ['10.1.17.111'])
+})
+
 t.test('a Service that changes its kind leaves nothing behind', async (t) => {
   const site = new Site().put('namespaces', '', 'shop')
   const empty = new Site().put('namespaces', '', 'shop')
