@@ -53,10 +53,9 @@ export function printDuration(milliseconds: number): string {
   return hours === 0 ? `${sign}${minutes}m${seconds}` : `${sign}${hours}h${minutes % 60}m${seconds}`
 }
 
-/** Fixed notation of `value` with at most `digits` decimals and without trailing zeros. */
-export function trimFraction(value: number, digits: number): string {
+/** Fixed notation of `value` with at most `digits` decimals (1 or more) and without trailing zeros. */
+function trimFraction(value: number, digits: number): string {
   const text = value.toFixed(digits)
-  if (!text.includes('.')) return text
   let end = text.length
   while (text[end - 1] === '0') end--
   return text.slice(0, text[end - 1] === '.' ? end - 1 : end)

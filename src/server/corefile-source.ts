@@ -31,7 +31,7 @@ export function defaultCorefile(dnsPort: number): CorefileSource {
 }
 
 /** Returns the text of a Corefile. Throws InputError if a file can't be read. */
-export function readCorefile(source: CorefileSource): { name: string; text: string } {
+function readCorefile(source: CorefileSource): { name: string; text: string } {
   if (source.kind === 'text') return source
   let text: Buffer | undefined
   try {

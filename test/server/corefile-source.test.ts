@@ -1,12 +1,13 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { loadCorefile, readCorefile } from '../../src/server/corefile-source.ts'
+import { loadCorefile } from '../../src/server/corefile-source.ts'
+
+const options = { env: {}, directiveNames: ['whoami'], warn: () => {} }
 
 t.test('the digest of a file follows its tokens', async (t) => {
   const directory = t.testdir({ Corefile: '. {\n whoami\n}\n' })
   const path = join(directory, 'Corefile')
-  const options = { env: {}, directiveNames: ['whoami'], warn: () => {} }
   const { view } = loadCorefile({ kind: 'file', path }, 53, options)
   const digestOf = (text: string) => {
     writeFileSync(path, text)
@@ -22,7 +23,7 @@ t.test('the digest of a file follows its tokens', async (t) => {
 t.test('a Corefile has its bound, whatever it is', async (t) => {
   const path = join(t.testdir({ Corefile: '#'.repeat(16 * 1024 * 1024 + 1) }), 'Corefile')
   for (const given of [path, '/dev/zero']) {
-    t.throws(() => readCorefile({ kind: 'file', path: given }), {
+    t.throws(() => loadCorefile({ kind: 'file', path: given }, 53, options), {
       message: `cannot read Corefile ${given}: it is larger than 16777216 octets`,
     })
   }
