@@ -12,7 +12,7 @@ import type { Output } from './output.ts'
 
 /** Longest wait for the effect of a step; more than enough. */
 const STEP_MS_MAX = 120_000
-const LOOK_MS = 20
+const POLL_MS = 20
 const PORT_MIN = 20_000
 const PORT_END = 32_768
 const PORT_TRIES_MAX = 1000
@@ -167,7 +167,7 @@ async function until(condition: () => Promise<boolean>, what: string): Promise<v
   while (!(await condition())) {
     if (performance.now() > endMs)
       throw new Error(`timeout: ${what} not seen within ${STEP_MS_MAX / 1000} s`)
-    await new Promise((resume) => setTimeout(resume, LOOK_MS))
+    await new Promise((resume) => setTimeout(resume, POLL_MS))
   }
 }
 

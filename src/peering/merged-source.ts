@@ -28,7 +28,7 @@ import type { PeerRule } from './trust/peer-rule.ts'
 import { type Refused, screenSiteStates } from './trust/screen-site-states.ts'
 
 /** Interval of the checks whether a peer is silent for longer than the expiry time. */
-const EXPIRY_LOOK_MS = 1000
+const EXPIRY_CHECK_MS = 1000
 /** Conflicts that are logged one by one per interval, and conflicts that are stored per host. */
 const LOGGED_MAX = 20
 const TROUBLES_MAX = 100
@@ -127,7 +127,7 @@ export class MergedSource implements RecordSource {
       this.#stops.push(peer.subscribe((hosts) => this.#takePeer(hosts)))
       for (const host of peer.hosts()) this.#dirty.add(host)
     }
-    this.#stops.push(timers.every(EXPIRY_LOOK_MS, () => this.#lookForSilence()))
+    this.#stops.push(timers.every(EXPIRY_CHECK_MS, () => this.#checkSilence()))
   }
 
   /** Resolves once all data of peers so far is merged. Call it before the first read. */
@@ -252,7 +252,7 @@ export class MergedSource implements RecordSource {
     this.#work()
   }
 
-  #lookForSilence(): void {
+  #checkSilence(): void {
     const { peers, clock, log } = this.#parts
     for (const peer of peers) {
       if (!this.#noteSilence(peer)) continue
@@ -335,8 +335,8 @@ export class MergedSource implements RecordSource {
         const expiresMs = siteState.seenMs + expiryMs
         const isAlone = siteState.seenMs < peer.lastSeenMs && siteState.endpoints.length > 0
         // The peer sends no event when it confirms the data later, so the host is checked again.
-        const lookMs = expiresMs > nowMs ? expiresMs : nowMs + HOST_MS
-        if (isAlone) dueMs = Math.min(dueMs, lookMs)
+        const nextMs = expiresMs > nowMs ? expiresMs : nowMs + HOST_MS
+        if (isAlone) dueMs = Math.min(dueMs, nextMs)
       }
     }
     if (dueMs === Number.POSITIVE_INFINITY) this.#dueMs.delete(host.text)
@@ -468,7 +468,7 @@ type Silence = 'none' | 'late' | 'expired'
 
 function judgeSilence(silentMs: number, expiryMs: number): Silence {
   if (silentMs >= expiryMs) return 'expired'
-  return silentMs > yieldMsOf(expiryMs) + EXPIRY_LOOK_MS ? 'late' : 'none'
+  return silentMs > yieldMsOf(expiryMs) + EXPIRY_CHECK_MS ? 'late' : 'none'
 }
 
 function hostKeyOf(record: StoredRecord): string {

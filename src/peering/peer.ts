@@ -276,14 +276,14 @@ export class PeerFollower {
   /** Returns true if the peer confirmed its zone. */
   async #poll(): Promise<boolean> {
     try {
-      await this.#look()
+      await this.#pollServer()
       return this.#error === ''
     } finally {
       this.#markAnswered()
     }
   }
 
-  async #look(): Promise<void> {
+  async #pollServer(): Promise<void> {
     const server = await this.#servers.resolve()
     if (server === undefined) {
       this.#fail(`host ${this.#options.peer.host} does not exist`)

@@ -42,7 +42,7 @@ export class UnexportableRecords {
     this.#faults = new FaultLog(log, clock)
     this.#stopListening = source.subscribe((changes) => this.#take(changes))
     const guarded = guarding(log, 'Searching for records that cannot be exported')
-    void guarded(() => runInSlices(this.#lookAtAll(), clock))
+    void guarded(() => runInSlices(this.#checkAll(), clock))
   }
 
   close(): void {
@@ -50,22 +50,22 @@ export class UnexportableRecords {
     this.#stopListening()
   }
 
-  *#lookAtAll(): Generator<void, void> {
+  *#checkAll(): Generator<void, void> {
     for (const record of this.#parts.source.records()) {
       if (this.#isClosed) return
-      this.#look(record)
+      this.#check(record)
       yield
     }
   }
 
   #take(changes: readonly RecordChange[]): void {
     for (const { before, after } of changes) {
-      if (after !== undefined) this.#look(after)
+      if (after !== undefined) this.#check(after)
       else if (before !== undefined) this.#faults.clear(before.key)
     }
   }
 
-  #look(record: StoredRecord): void {
+  #check(record: StoredRecord): void {
     const { allows, site } = this.#parts
     const fault = allows(record) ? findUnexportable(record, site) : ''
     if (fault === '') this.#faults.clear(record.key)

@@ -143,7 +143,7 @@ export class PublishedZones {
     this.#putSerials()
     await this.#parts.table.built()
     this.#publish(startMs)
-    const stopLooking = this.#leftovers.count === 0 ? () => {} : this.#dropLater(source)
+    const stopDropping = this.#leftovers.count === 0 ? () => {} : this.#dropLater(source)
     this.#resume()
     this.#logContent(startMs)
     return () => {
@@ -151,7 +151,7 @@ export class PublishedZones {
       unsubscribe()
       stopHealth()
       stopWatching()
-      stopLooking()
+      stopDropping()
     }
   }
 

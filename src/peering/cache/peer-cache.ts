@@ -7,7 +7,7 @@ import type { CachedPeer } from './cached-peer.ts'
 import { type CachedPeers, cachedPeers, printPeerCache } from './peer-cache-text.ts'
 
 /** Interval of the checks whether a peer fell silent, and whether the file is too old. */
-const LOOK_MS = 5000
+const CHECK_MS = 5000
 /** The file may lag behind by at most 1/LAG_PART of the expiry time, and at most LAG_MS_MAX. */
 const LAG_PART = 24
 const LAG_MS_MAX = 3_600_000
@@ -62,7 +62,7 @@ export class PeerCache {
    */
   readonly #followed = new Set<Known>()
   readonly #cut = new Set<string>()
-  readonly #stopLooking: () => void
+  readonly #stopChecking: () => void
   #expiryMs = 0
   #lagMs = LAG_MS_MAX
 
@@ -78,7 +78,7 @@ export class PeerCache {
     for (const [identity, cached] of this.#file.open() ?? []) {
       this.#known.set(identity, unfollowed(identity, cached))
     }
-    this.#stopLooking = timers.every(LOOK_MS, () => this.#look())
+    this.#stopChecking = timers.every(CHECK_MS, () => this.#check())
   }
 
   get status(): PeerCacheStatus {
@@ -137,12 +137,12 @@ export class PeerCache {
 
   /** Writes the current state to the file and closes it. */
   close(): void {
-    this.#stopLooking()
+    this.#stopChecking()
     if (this.#cachedPeers().length > 0) this.#file.noteChange()
     this.#file.close()
   }
 
-  #look(): void {
+  #check(): void {
     let [isNews, isAnyUp] = [false, false]
     for (const [identity, known] of this.#known) {
       const { follower } = known

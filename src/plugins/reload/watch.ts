@@ -32,14 +32,14 @@ export class CorefileWatch {
   start(): void {
     const { intervalMs, log, timers } = this.#options
     const guarded = guarding(log, 'Checking the Corefile for changes')
-    this.#stop = timers.every(intervalMs, () => void guarded(() => this.#look()))
+    this.#stop = timers.every(intervalMs, () => void guarded(() => this.#check()))
   }
 
   stop(): void {
     this.#stop()
   }
 
-  async #look(): Promise<void> {
+  async #check(): Promise<void> {
     if (this.#busy) return
     const digest = this.#currentDigest()
     if (digest === undefined || digest === this.#seenDigest) return

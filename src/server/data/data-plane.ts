@@ -14,7 +14,7 @@ import type { ListenPlan } from '../listen-plan.ts'
 import type { DataChange, DataThreads } from '../supervisor.ts'
 import type { ControlChannel } from '../thread-channel.ts'
 import { DataListener } from './data-listener.ts'
-import { LOOK_MS } from './hang-watchdog.ts'
+import { CHECK_MS } from './hang-watchdog.ts'
 import type { DataSocket, FromDataThread, ToDataThread } from './messages.ts'
 import { type StartThread, ThreadHandle } from './thread-handle.ts'
 import { isOfGeneration, LINES_TO_CONTROL, toControlOf } from './to-control-tag.ts'
@@ -77,7 +77,7 @@ export class DataPlane implements DataThreads {
   /** Generation of the instance that serves; 0 = none. */
   #serving = 0
   #isClosed = false
-  readonly #stopLooking: () => void
+  readonly #stopChecking: () => void
   /** Lines and texts that were dropped because a ring was full. */
   #droppedLines = 0
   readonly #panicLines = new LineBudget(PANIC_LINES_MAX, PANIC_PERIOD_MS)
@@ -87,7 +87,7 @@ export class DataPlane implements DataThreads {
   constructor(parts: DataPlaneParts) {
     this.#parts = parts
     parts.totals.includeLosses(() => this.#losses())
-    this.#stopLooking = parts.timers.every(LOOK_MS, () => {
+    this.#stopChecking = parts.timers.every(CHECK_MS, () => {
       for (const { handle } of this.#members) handle.look()
     })
   }
@@ -153,7 +153,7 @@ export class DataPlane implements DataThreads {
   async close(): Promise<void> {
     this.#isClosed = true
     await Promise.all(this.#members.map(({ handle }) => handle.stop()))
-    this.#stopLooking()
+    this.#stopChecking()
     for (const member of this.#members) this.#fetch(member)
     for (const { fetching } of this.#members) clearInterval(fetching)
   }

@@ -1,14 +1,14 @@
 /** How often the turns of a thread are checked. */
-export const LOOK_MS = 1000
+export const CHECK_MS = 1000
 /**
  * Checks in a row without a turn before a thread can count as hung. A sleeping thread takes a turn
  * each second.
  */
-const STILL_LOOKS_MIN = 10
+const STILL_CHECKS_MIN = 10
 /** Processor time without a turn that only an endless loop uses. A batch takes some milliseconds. */
 const LOOP_PROCESSOR_MS = 5000
 /** Checks in a row without a turn after which a thread counts as hung that uses no processor time. */
-const STILL_LOOKS_MAX = 60
+const STILL_CHECKS_MAX = 60
 
 /**
  * Distinguishes a thread that hangs from one that sleeps, is slow or gets no processor. It counts
@@ -18,7 +18,7 @@ const STILL_LOOKS_MAX = 60
  */
 export class HangWatchdog {
   #turns = 0
-  #stillLooks = 0
+  #stillChecks = 0
   /** Processor time of the thread at the first check without a turn. */
   #sinceMs = 0
   #isReported = false
@@ -31,17 +31,17 @@ export class HangWatchdog {
   check(turns: number, processorMs: () => number): string {
     if (turns === 0 || turns !== this.#turns) {
       this.#turns = turns
-      this.#stillLooks = 0
+      this.#stillChecks = 0
       this.#isReported = false
       return ''
     }
-    this.#stillLooks++
-    if (this.#stillLooks === 1) this.#sinceMs = processorMs()
-    if (this.#stillLooks < STILL_LOOKS_MIN || this.#isReported) return ''
+    this.#stillChecks++
+    if (this.#stillChecks === 1) this.#sinceMs = processorMs()
+    if (this.#stillChecks < STILL_CHECKS_MIN || this.#isReported) return ''
     const usedMs = processorMs() - this.#sinceMs
-    if (usedMs < LOOP_PROCESSOR_MS && this.#stillLooks < STILL_LOOKS_MAX) return ''
+    if (usedMs < LOOP_PROCESSOR_MS && this.#stillChecks < STILL_CHECKS_MAX) return ''
     this.#isReported = true
     const used = Number.isNaN(usedMs) ? '' : `, ${usedMs / 1000} s of processor time`
-    return `no turn in ${this.#stillLooks} s${used}`
+    return `no turn in ${this.#stillChecks} s${used}`
   }
 }

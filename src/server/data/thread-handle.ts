@@ -102,7 +102,7 @@ export class ThreadHandle {
     })
   }
 
-  /** Checks the thread; to be called every LOOK_MS. Ends a thread that hangs. */
+  /** Checks the thread; to be called every CHECK_MS. Ends a thread that hangs. */
   look(): void {
     if (this.#death !== undefined) return
     const reason = this.#watchdog.check(this.#waker.looks, () => processorMs(this.#taskFile))

@@ -49,11 +49,11 @@ export async function listManifests(root: string, pause: () => Promise<void>): P
   const directories = [root]
   const warnings: string[] = []
   const base = realpathSync(root)
-  let looked = 0
+  let seen = 0
   for (let i = 0; i < directories.length; i++) {
     const directory = directories[i]!
     for (const entry of entriesOf(directory, directory === root)) {
-      if (++looked % SLICE === 0) await pause()
+      if (++seen % SLICE === 0) await pause()
       const path = join(directory, entry.name)
       if (entry.name.startsWith('.')) continue
       if (entry.isDirectory()) {

@@ -91,7 +91,7 @@ export class ManifestSource implements FollowedSource, ProbeSource {
     this.#options = options
     this.#guarded = guarding(options.log, `Checking for changes in ${options.directory}`)
     this.#watch = new DirectoryWatch(options.clock, options.timers, {
-      onDisturbance: (disturbance) => this.#lookSoon(disturbance),
+      onDisturbance: (disturbance) => this.#checkSoon(disturbance),
       onFailure: (reason) => this.#warnOnce(reason),
       isAnother: (path, watchedMs) => this.#isAnother(path, watchedMs),
     })
@@ -236,8 +236,8 @@ export class ManifestSource implements FollowedSource, ProbeSource {
     }
   }
 
-  #lookSoon({ paths, isEverything }: Disturbance): void {
-    if (paths.size > 0) this.#enqueue(() => this.#look(paths))
+  #checkSoon({ paths, isEverything }: Disturbance): void {
+    if (paths.size > 0) this.#enqueue(() => this.#checkPaths(paths))
     if (isEverything) this.#surveySoon()
   }
 
@@ -251,7 +251,7 @@ export class ManifestSource implements FollowedSource, ProbeSource {
     })
   }
 
-  async #look(paths: Iterable<string>): Promise<void> {
+  async #checkPaths(paths: Iterable<string>): Promise<void> {
     const { probesVersion } = this.#store
     const base = this.#findBase()
     if (base === undefined) return this.#surveySoon()
@@ -259,7 +259,7 @@ export class ManifestSource implements FollowedSource, ProbeSource {
     try {
       for (const path of paths) {
         if (this.#isClosed) return
-        await this.#lookAtPath(path, base)
+        await this.#checkPath(path, base)
         await this.#pause()
       }
     } finally {
@@ -302,7 +302,7 @@ export class ManifestSource implements FollowedSource, ProbeSource {
     if (this.#isClosed) return
     this.#watch.setDirectories(listing.directories)
     const others = await runInSlices(this.#findOthers(listing.files), this.#options.clock)
-    this.#enqueue(() => this.#look(others))
+    this.#enqueue(() => this.#checkPaths(others))
     await this.#work
     this.#surveyedMs = startMs
   }
@@ -335,14 +335,14 @@ export class ManifestSource implements FollowedSource, ProbeSource {
     }
   }
 
-  async #lookAtPath(path: string, base: string): Promise<void> {
-    this.#watch.looksAt(path)
+  async #checkPath(path: string, base: string): Promise<void> {
+    this.#watch.willCheck(path)
     const file = stampManifest(path, base, [])
     if (file === undefined) await this.#miss(path)
-    else await this.#lookAtFile(file)
+    else await this.#checkFile(file)
   }
 
-  async #lookAtFile(file: ManifestStamp): Promise<void> {
+  async #checkFile(file: ManifestStamp): Promise<void> {
     if (this.#stamps.get(file.path)?.stamp === file.stamp) {
       this.#suspect.delete(file.path)
       return
@@ -396,7 +396,7 @@ export class ManifestSource implements FollowedSource, ProbeSource {
     this.#rechecksMs.add(graceMs)
     timers.after(graceMs, () => {
       this.#rechecksMs.delete(graceMs)
-      this.#enqueue(() => this.#look([...this.#suspect.keys()]))
+      this.#enqueue(() => this.#checkPaths([...this.#suspect.keys()]))
     })
     return false
   }

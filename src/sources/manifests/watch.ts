@@ -93,7 +93,7 @@ export class DirectoryWatch {
   }
 
   /** The caller calls this before each check of a file. */
-  looksAt(path: string): void {
+  willCheck(path: string): void {
     this.#steps.delete(path)
   }
 
@@ -177,10 +177,10 @@ export class DirectoryWatch {
       else this.#steps.set(path, WRITTEN)
     }
     // All events from before this check are delivered before the next turn's immediates.
-    setImmediate(() => this.#lookAtReplaced(replaced))
+    setImmediate(() => this.#checkReplaced(replaced))
   }
 
-  #lookAtReplaced(replaced: readonly string[]): void {
+  #checkReplaced(replaced: readonly string[]): void {
     if (this.#isClosed) return
     this.#isHurrying = false
     this.#hurriedMs = this.#clock.monotonic()

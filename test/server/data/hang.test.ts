@@ -1,5 +1,5 @@
 import t, { type Test } from 'tap'
-import { LOOK_MS } from '../../../src/server/data/hang-watchdog.ts'
+import { CHECK_MS } from '../../../src/server/data/hang-watchdog.ts'
 import { UdpClient } from '../../support/client.ts'
 import { DataServer } from '../../support/data-server.ts'
 import { FakeTimers } from '../../support/setup.ts'
@@ -9,7 +9,7 @@ import { DIRECTIVES, toys } from './toys.ts'
 // Own process: it makes threads hang.
 
 const PATIENCE_MS = 120_000
-const LOOKS_MAX = 10
+const CHECKS_MAX = 10
 const corefile = 'z.example:0 {\n bind 127.0.0.1\n multisocket 1\n toy 1 7\n}\n'
 const question = (label: string) => ({ name: `${label}.z.example`, type: 'A' })
 
@@ -36,18 +36,18 @@ async function serve(t: Test) {
 
 t.test('a thread that hangs is ended, told of, counted and replaced', async (t) => {
   const { server, client, timers, stand } = await serve(t)
-  for (let look = 0; look < 2 * LOOKS_MAX; look++) {
+  for (let check = 0; check < 2 * CHECKS_MAX; check++) {
     await client.ask(question('a'), 1, PATIENCE_MS)
-    await timers.advance(LOOK_MS)
+    await timers.advance(CHECK_MS)
   }
   t.equal(server.totals.panics, 0, 'not one that is at work')
   await stand('spin')
   // The first one sees the turn in which it hangs.
-  await timers.advance(LOOK_MS * LOOKS_MAX)
+  await timers.advance(CHECK_MS * CHECKS_MAX)
   t.equal(server.totals.panics, 0, 'not before its time')
   await until(
     async () => {
-      await timers.advance(LOOK_MS)
+      await timers.advance(CHECK_MS)
       return server.totals.panics === 1
     },
     'its end',
@@ -65,10 +65,10 @@ t.test('a thread that gets no processor is left alone', async (t) => {
   await client.ask(question('a'), 1, PATIENCE_MS)
   for (let pause = 0; pause < 3; pause++) {
     await stand('rest')
-    await timers.advance(LOOK_MS * 5 * LOOKS_MAX)
+    await timers.advance(CHECK_MS * 5 * CHECKS_MAX)
     await until(() => toy.release(), 'the thread to rest', PATIENCE_MS)
     await client.ask(question('a'), 1, PATIENCE_MS)
-    await timers.advance(LOOK_MS)
+    await timers.advance(CHECK_MS)
   }
   t.equal(server.totals.panics, 0)
   t.equal(server.workers.length, 1)
@@ -84,7 +84,7 @@ t.test('a stop waits for a thread that hangs no longer than for its end', async 
   })
   await until(
     async () => {
-      await timers.advance(LOOK_MS)
+      await timers.advance(CHECK_MS)
       return isStopped
     },
     'the stop',
