@@ -83,8 +83,14 @@ export class Template implements Handler {
       if (!fits(template.qtype, query.qtype, RRType.ANY)) continue
       if (name === '') name = printName(query.qname)
       const found = match(template.patterns, name)
-      if (found !== undefined)
-        return this.#answer(tx, template, zone, this.#data(tx, template, zone, name, found))
+      if (found !== undefined) {
+        const counter = template.counterStart + zone * countersOf(template)
+        const data = this.#data(tx, template, zone, name, found)
+        const status = this.#answer(tx, template, zone, data, counter)
+        // Last, because the target of a CNAME may be the concern of another thread.
+        this.#count(tx, counter + TemplateCount.Matches)
+        return status
+      }
       if (!template.fallthrough.through(query)) return Rcode.SERVFAIL
     }
     return this.#next.serve(tx)
@@ -118,10 +124,9 @@ export class Template implements Handler {
     template: ReplyTemplate,
     zone: number,
     data: TemplateData,
+    counter: number,
   ): number | Promise<number> {
     const { query, response } = tx
-    const counter = template.counterStart + zone * countersOf(template)
-    this.#slots.of(tx)[counter + TemplateCount.Matches]! += 1
     response.answeredBy = this.name
     response.edeCode = template.edeCode
     response.edeText = template.edeText
@@ -169,18 +174,21 @@ export class Template implements Handler {
     data: TemplateData,
     failures: number,
   ): TextRecord | undefined {
-    const counters = this.#slots.of(tx)
     const rendered = text.render(data)
     if (rendered instanceof RenderFault) {
-      counters[failures + RecordCount.TextFailures]! += 1
+      this.#count(tx, failures + RecordCount.TextFailures)
       tx.response.error = `template ${JSON.stringify(source)}: ${rendered.message}`
       return undefined
     }
     const record = scanRecord(rendered)
     if (typeof record !== 'string') return record
-    counters[failures + RecordCount.RecordFailures]! += 1
+    this.#count(tx, failures + RecordCount.RecordFailures)
     tx.response.error = `template ${JSON.stringify(source)}: not a record: ${record}`
     return undefined
+  }
+
+  #count(tx: Transaction, counter: number): void {
+    if (!tx.server.isHandingOver) this.#slots.of(tx)[counter]! += 1
   }
 }
 

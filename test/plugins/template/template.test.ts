@@ -315,6 +315,10 @@ t.test('metrics', async (t) => {
   t.equal(await setUp.metric(`coredns_template_matches_total{${labels}}`), 2)
   const record = `${labels},section="answer",template="${text}"`
   t.equal(await setUp.metric(`coredns_template_rr_failures_total{${record}}`), 2)
+  const handing = { ...lonelyServer, isHandingOver: true }
+  await handler.serve(transaction({ name: 'c.example.' }, handing))
+  const name = `coredns_template_matches_total{${labels}}`
+  t.equal(await setUp.metric(name), 2, 'the other thread counts the query')
   await setUp.stop()
 })
 
