@@ -5,6 +5,8 @@ import type { Timers } from '../../base/timers.ts'
 import type { HostPort } from '../../dns/host-port.ts'
 import { lowerName, nameKey } from '../../dns/name/name.ts'
 import type { AddressFamily } from '../../dns/text/address.ts'
+import { type Guarded, guarding } from '../../telemetry/guard.ts'
+import type { Logger } from '../../telemetry/log.ts'
 import type { Observation } from '../names/observation.ts'
 import { type AskAddresses, observeAnswered } from './ask-addresses.ts'
 import { ServerChoice } from './server-choice.ts'
@@ -25,6 +27,7 @@ export interface ResolverParts {
   readonly clock: Clock
   readonly timers: Timers
   readonly random: Random
+  readonly log: Logger
 }
 
 interface Task {
@@ -50,6 +53,7 @@ interface Task {
 export class Resolver {
   readonly #parts: ResolverParts
   readonly #choice: ServerChoice
+  readonly #guarded: Guarded
   readonly #tasks = new Map<string, Task>()
   /** Names whose last round had an answer and no failure. */
   readonly #sound = new DueHeap<Task>()
@@ -65,6 +69,7 @@ export class Resolver {
   constructor(parts: ResolverParts) {
     this.#parts = parts
     this.#choice = new ServerChoice(parts.random)
+    this.#guarded = guarding(parts.log, 'Resolving names of egress policies')
     this.#credit = parts.rules.workers
     this.#creditMs = parts.clock.monotonic()
   }
@@ -150,7 +155,7 @@ export class Resolver {
       const task = this.#take(nowMs)
       if (task === undefined) break
       this.#credit--
-      void this.#resolve(task)
+      void this.#guarded(() => this.#resolve(task))
     }
     this.#arm()
   }
@@ -195,14 +200,17 @@ export class Resolver {
     this.#active++
     if (isDoubtful) this.#activeDoubtful++
     const found: Observation[] = []
-    for (const family of this.#parts.families) {
-      found.push(...(await this.#askServers(task, family)))
+    try {
+      for (const family of this.#parts.families) {
+        found.push(...(await this.#askServers(task, family)))
+      }
+    } finally {
+      task.isActive = false
+      this.#active--
+      if (isDoubtful) this.#activeDoubtful--
+      if (this.#tasks.get(task.key) === task) this.#plan(task, found)
+      if (!this.#abort.signal.aborted) this.#run()
     }
-    task.isActive = false
-    this.#active--
-    if (isDoubtful) this.#activeDoubtful--
-    if (this.#tasks.get(task.key) === task) this.#plan(task, found)
-    if (!this.#abort.signal.aborted) this.#run()
   }
 
   /** Asks the servers for one family at the same time. */

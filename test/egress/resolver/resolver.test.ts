@@ -10,6 +10,7 @@ import { dnsNameResolverValidity } from '../../../src/egress/names/validity.ts'
 import { type AddressQuery, askAddresses } from '../../../src/egress/resolver/ask-addresses.ts'
 import { Resolver, type ResolverParts } from '../../../src/egress/resolver/resolver.ts'
 import { RESOLVER_RULES_DEFAULT } from '../../../src/egress/resolver/waits.ts'
+import { createLogger } from '../../../src/telemetry/log.ts'
 import { ScriptedServer } from '../../support/scripted-server.ts'
 import { FakeClock, FakeTimers } from '../../support/setup.ts'
 import { until } from '../../support/until.ts'
@@ -30,6 +31,7 @@ interface Bench {
   readonly store: NameStore
   readonly clock: FakeClock
   readonly asked: Asked[]
+  readonly lines: string[]
   /** Most queries that were open at once. */
   readonly most: () => number
   readonly pass: (ms: number, stepMs?: number) => Promise<void>
@@ -44,6 +46,7 @@ function bench(
   const [clock, timers] = [new FakeClock(), new FakeTimers()]
   const store = new NameStore(NAME_LIMITS_DEFAULT)
   const asked: Asked[] = []
+  const lines: string[] = []
   let open = 0
   let most = 0
   const ask = (query: AddressQuery): Promise<Answered> => {
@@ -67,6 +70,11 @@ function bench(
     clock,
     timers,
     random: new Random(7),
+    log: createLogger(
+      'egress',
+      (line) => lines.push(line),
+      () => false,
+    ),
     ...more,
   })
   t.teardown(() => resolver.close())
@@ -76,7 +84,7 @@ function bench(
       await timers.advance(stepMs)
     }
   }
-  return { resolver, store, clock, asked, most: () => most, pass }
+  return { resolver, store, clock, asked, lines, most: () => most, pass }
 }
 
 function answerOf({ name, family }: AddressQuery, reply: Reply): Answered {
@@ -281,6 +289,19 @@ t.test('a real server is asked with recursion, and over TCP', async (t) => {
   t.strictSame(seen, ['a.example. 1 true', 'a.example. 28 true'])
   t.equal(store.get('a.example.')?.outcomes[2].failures?.reason, 'REFUSED')
   t.ok(store.get('a.example.')?.addresses.has('192.0.2.9'))
+})
+
+t.test('a fault of a reader of observations costs only that round', async (t) => {
+  let rounds = 0
+  const onObservation = (): void => {
+    if (++rounds <= 40) throw new Error('reader')
+  }
+  const { resolver, pass, lines } = bench(t, () => ({ ttl: 60 }), { onObservation })
+  for (let i = 0; i < 40; i++) resolver.want(wireOf(`n${i}.example.`))
+  await pass(12_000, 20)
+  t.equal(resolver.active, 0)
+  t.ok(rounds >= 120, 'each name was asked again')
+  t.match(lines.join(), 'Resolving names of egress policies failed')
 })
 
 t.test('after close nothing is asked', async (t) => {
