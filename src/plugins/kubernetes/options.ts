@@ -98,36 +98,10 @@ function scanZones(d: Dispenser, block: BlockConfig): readonly Uint8Array[] {
 
 function scanProperty(d: Dispenser, options: KubernetesOptions, block: BlockConfig): void {
   const property = d.value()
+  if (scanPlace(d, options, block) || scanSelection(d, options)) return
   switch (property) {
     case 'fallthrough':
       options.fallthrough = scanFallthrough(d)
-      return
-    case 'kubeconfig': {
-      const [file, context = ''] = scanArgs(d, 1, 2)
-      options.kubeconfig = resolve(block.root, file!)
-      options.context = context
-      return
-    }
-    case 'endpoint':
-      // CoreDNS uses only the first of several, too.
-      options.endpoint = scanArgs(d, 1, 100)[0]!
-      if (!URL.canParse(options.endpoint)) throw d.error('endpoint must be a URL')
-      return
-    case 'tls': {
-      const [certificate, key, authority] = scanArgs(d, 3, 3).map((file) => {
-        return resolve(block.root, file)
-      })
-      options.tls = { certificate: certificate!, key: key!, authority: authority! }
-      return
-    }
-    case 'namespaces':
-      options.namespaces = [...new Set([...options.namespaces, ...scanArgs(d, 1, 10_000)])]
-      return
-    case 'namespace_labels':
-      options.namespaceLabels = scanArgs(d, 1, 1000).join(' ')
-      return
-    case 'labels':
-      options.labels = scanArgs(d, 1, 1000).join(' ')
       return
     case 'pods':
       options.pods = scanPods(d)
@@ -136,17 +110,8 @@ function scanProperty(d: Dispenser, options: KubernetesOptions, block: BlockConf
       scanArgs(d, 0, 0)
       options.podNames = true
       return
-    case 'noendpoints':
-      scanArgs(d, 0, 0)
-      options.readsEndpoints = false
-      return
     case 'ttl':
       options.ttlSeconds = scanTtl(d)
-      return
-    case 'ignore':
-      if (scanArgs(d, 1, 1)[0] !== 'empty_service')
-        throw d.error(`unable to parse ignore value: '${d.value()}'`)
-      options.ignoresEmpty = true
       return
     case 'startup_timeout':
       options.startupMs = scanStartup(d)
@@ -160,6 +125,56 @@ function scanProperty(d: Dispenser, options: KubernetesOptions, block: BlockConf
       if (advice !== undefined) throw d.error(`${property} is not supported: ${advice}`)
       throw d.error(`unknown property '${property}'`)
     }
+  }
+}
+
+/** Reads a property that names the cluster; false = it is another property. */
+function scanPlace(d: Dispenser, options: KubernetesOptions, block: BlockConfig): boolean {
+  switch (d.value()) {
+    case 'kubeconfig': {
+      const [file, context = ''] = scanArgs(d, 1, 2)
+      options.kubeconfig = resolve(block.root, file!)
+      options.context = context
+      return true
+    }
+    case 'endpoint':
+      // CoreDNS uses only the first of several, too.
+      options.endpoint = scanArgs(d, 1, 100)[0]!
+      if (!URL.canParse(options.endpoint)) throw d.error('endpoint must be a URL')
+      return true
+    case 'tls': {
+      const files = scanArgs(d, 3, 3).map((file) => resolve(block.root, file))
+      options.tls = { certificate: files[0]!, key: files[1]!, authority: files[2]! }
+      return true
+    }
+    default:
+      return false
+  }
+}
+
+/** Reads a property that selects objects; false = it is another property. */
+function scanSelection(d: Dispenser, options: KubernetesOptions): boolean {
+  switch (d.value()) {
+    case 'namespaces':
+      options.namespaces = [...new Set([...options.namespaces, ...scanArgs(d, 1, 10_000)])]
+      return true
+    case 'namespace_labels':
+      options.namespaceLabels = scanArgs(d, 1, 1000).join(' ')
+      return true
+    case 'labels':
+      options.labels = scanArgs(d, 1, 1000).join(' ')
+      return true
+    case 'noendpoints':
+      scanArgs(d, 0, 0)
+      options.readsEndpoints = false
+      return true
+    case 'ignore':
+      if (scanArgs(d, 1, 1)[0] !== 'empty_service')
+        throw d.error(`unable to parse ignore value: '${d.value()}'`)
+      options.ignoresEmpty = true
+      return true
+    default:
+      return false
   }
 }
 
