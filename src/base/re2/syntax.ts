@@ -419,25 +419,21 @@ function complement(ranges: Ranges): Ranges {
   return others
 }
 
+/** A to Z and a to z, and the distance to the other case. */
+const CASES = [
+  [0x41, 0x5a, 0x20],
+  [0x61, 0x7a, -0x20],
+] as const
+
 /** Adds the other case of each ASCII letter. */
 function foldCase(ranges: Ranges): Ranges {
   const folded = [...ranges]
   for (const [first, last] of ranges) {
-    addOverlap(folded, first, last, 0x41, 0x5a, 0x20)
-    addOverlap(folded, first, last, 0x61, 0x7a, -0x20)
+    for (const [a, z, shift] of CASES) {
+      const from = Math.max(first, a)
+      const to = Math.min(last, z)
+      if (from <= to) folded.push([from + shift, to + shift])
+    }
   }
   return folded
-}
-
-function addOverlap(
-  ranges: (readonly [number, number])[],
-  first: number,
-  last: number,
-  a: number,
-  z: number,
-  shift: number,
-): void {
-  const from = Math.max(first, a)
-  const to = Math.min(last, z)
-  if (from <= to) ranges.push([from + shift, to + shift])
 }

@@ -21,6 +21,12 @@ export interface TextRecord {
  * Completes relative names with the root. Returns what is wrong with an invalid text.
  */
 export function scanRecord(text: string): TextRecord | string {
+  const fields = scanFields(text)
+  return typeof fields === 'string' ? fields : recordOf(fields)
+}
+
+/** Returns the fields of the only entry, or what is wrong. */
+function scanFields(text: string): readonly RdataField[] | string {
   const lexer = new ZoneLexer(Buffer.from(text.trim()))
   const entry = lexer.next()
   if (entry === Entry.Bad) return lexer.fault
@@ -29,7 +35,10 @@ export function scanRecord(text: string): TextRecord | string {
     text: lexer.input.toString('utf8', lexer.start[i], lexer.end[i]),
     quoted: lexer.quoted[i] === 1,
   }))
-  if (lexer.next() !== Entry.End) return 'the text has more than one record'
+  return lexer.next() === Entry.End ? fields : 'the text has more than one record'
+}
+
+function recordOf(fields: readonly RdataField[]): TextRecord | string {
   const owner = scanName(fields[0]!.text)
   if (owner === undefined) return `${quote(fields[0])} is not a domain name`
   let at = 1

@@ -118,23 +118,12 @@ function scanProperty(c: SetupContext, draft: Draft, references: (() => void)[])
       if (args.length === 0) throw d.argError()
       draft.patterns.push(...args.map((text) => scanPattern(d, text)))
       return
-    case 'rcode': {
-      if (args.length !== 1) throw d.argError()
-      const rcode = Object.entries(Rcode).find(([name]) => name === args[0]!.toUpperCase())
-      if (rcode === undefined) throw d.error(`unknown rcode ${args[0]}`)
-      draft.rcode = rcode[1]
+    case 'rcode':
+      draft.rcode = rcodeOf(d, args)
       return
-    }
-    case 'ederror': {
-      const [code = '', reason = ''] = args
-      if (args.length !== 1 && args.length !== 2) throw d.argError()
-      if (!/^\d{1,5}$/.test(code) || Number(code) > EDE_CODE_MAX) {
-        throw d.error(`error parsing extended DNS error code ${code}`)
-      }
-      draft.edeCode = Number(code)
-      draft.edeText = reason
+    case 'ederror':
+      scanExtendedError(d, args, draft)
       return
-    }
     case 'upstream':
       // CoreDNS ignores this option of older versions.
       return
@@ -144,6 +133,23 @@ function scanProperty(c: SetupContext, draft: Draft, references: (() => void)[])
     default:
       throw d.error(`unknown property '${property}'`)
   }
+}
+
+function rcodeOf(d: Dispenser, args: readonly string[]): number {
+  if (args.length !== 1) throw d.argError()
+  const rcode = Object.entries(Rcode).find(([name]) => name === args[0]!.toUpperCase())
+  if (rcode === undefined) throw d.error(`unknown rcode ${args[0]}`)
+  return rcode[1]
+}
+
+function scanExtendedError(d: Dispenser, args: readonly string[], draft: Draft): void {
+  const [code = '', reason = ''] = args
+  if (args.length !== 1 && args.length !== 2) throw d.argError()
+  if (!/^\d{1,5}$/.test(code) || Number(code) > EDE_CODE_MAX) {
+    throw d.error(`error parsing extended DNS error code ${code}`)
+  }
+  draft.edeCode = Number(code)
+  draft.edeText = reason
 }
 
 function scanRecordTemplate(
