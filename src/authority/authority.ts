@@ -102,6 +102,7 @@ function mergeAnswer(tx: Transaction, from: Response, chainEnd: number): void {
   }
   if (from.scopeBits > to.scopeBits) to.scopeBits = from.scopeBits
   if (from.truncated) to.truncated = true
+  if (from.isSteered) to.isSteered = true
 }
 
 function hasSoa(response: Response): boolean {

@@ -40,6 +40,12 @@ export function repeatQuery(copy: Transaction, tx: Transaction): void {
   query.qclass = tx.query.qclass
   query.packet = query.packet.slice(0, query.packetOctets)
   query.packetAt = -1
+  if (tx.query.clientIsEcs) {
+    query.clientAddress = query.ecsAddress
+    query.clientFamily = query.ecsFamily
+    query.clientBits = query.ecsSourceBits
+    query.clientIsEcs = true
+  }
   copy.zone = tx.zone
   copy.view = tx.view
   copy.chainDepth = tx.chainDepth

@@ -32,6 +32,7 @@ export class GeoWeightSteerer implements Steerer {
     const tier = offset + words[offset + TIER_OFFSETS_WORD + tierNumber]!
     const outcome = offset + drawOutcome(words, tier, this.#random)
     const count = words[outcome + 1]!
+    response.isSteered = true
     choice.ttlSeconds = words[outcome]!
     choice.count = count
     for (let i = 0; i < count; i++) choice.index[i] = words[outcome + 2 + i]!

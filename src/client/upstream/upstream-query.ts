@@ -1,5 +1,5 @@
 import { randomBytes, randomInt } from 'node:crypto'
-import { OptionCode, RRType } from '../../dns/iana/index.ts'
+import { OptionCode, Rcode, RRType } from '../../dns/iana/index.ts'
 import { EDNS_DNSSEC_OK, HeaderFlag } from '../../dns/message/header.ts'
 import { type Message, parseMessage } from '../../dns/message/message.ts'
 import { LOWER } from '../../dns/name/lower.ts'
@@ -13,6 +13,13 @@ const OPT_OCTETS = 11
 const OPTION_HEADER_OCTETS = 4
 const OPCODE_MASK = 0x7800
 const RCODE_MASK = 0x000f
+/** Errors of a server that could not read a query, or does not want to. */
+const BARE_ERRORS: ReadonlySet<number> = new Set([
+  Rcode.FORMERR,
+  Rcode.SERVFAIL,
+  Rcode.NOTIMP,
+  Rcode.REFUSED,
+])
 
 /** A question for another server. */
 export interface UpstreamQuestion {
@@ -99,7 +106,7 @@ export function isReplyTo(octets: Uint8Array, query: UpstreamQuery): boolean {
   const flags = (octets[2]! << 8) | octets[3]!
   if ((flags & HeaderFlag.QR) === 0 || (flags & OPCODE_MASK) !== 0) return false
   const questions = (octets[4]! << 8) | octets[5]!
-  if (questions === 0) return (flags & RCODE_MASK) !== 0
+  if (questions === 0) return isBareError(octets, flags & RCODE_MASK)
   if (questions !== 1 || octets.length < query.questionEnd) return false
   const { octets: own, questionEnd, mixesCase } = query
   for (let i = HEADER_OCTETS; i < questionEnd; i++) {
@@ -110,6 +117,15 @@ export function isReplyTo(octets: Uint8Array, query: UpstreamQuery): boolean {
     if (LOWER[octet] !== own[i]) return false
   }
   return true
+}
+
+/**
+ * True if a reply without a question has no answer either. Such a reply can be forged without the letters of
+ * the name, so it must not say anything about the name.
+ */
+function isBareError(octets: Uint8Array, rcode: number): boolean {
+  const counts = octets[6]! | octets[7]! | octets[8]! | octets[9]!
+  return BARE_ERRORS.has(rcode) && counts === 0
 }
 
 /** Parses a packet that `isReplyTo` accepted. */

@@ -71,6 +71,8 @@ export class Response {
 
   /** ECS scope to echo if the query carried ECS: 0..128 bits (RFC 7871 section 7.2.1). */
   scopeBits = 0
+  /** True if another client, or the same one later, may get another answer to the same question. */
+  isSteered = false
   /** NSID to return if the client requests it (RFC 5001); null = none configured. */
   nsid: Uint8Array | null = null
   /** Extended error (RFC 8914): info code, or -1 for none; extra text as UTF-8. */
@@ -123,6 +125,7 @@ export class Response {
     this.clear()
     this.synthesizedOctets = 0
     this.scopeBits = 0
+    this.isSteered = false
     this.nsid = null
     this.edeCode = -1
     this.edeText = NO_BYTES

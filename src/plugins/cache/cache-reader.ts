@@ -52,7 +52,7 @@ export class CacheReader {
     if (room.chasedOctets.length < length) room.chasedOctets = new Uint8Array(ENTRY_OCTETS_MAX)
     const copy = room.chasedOctets
     for (let i = 0; i < length; i += 4) {
-      const word = words[(at + i) >> 2]!
+      const word = words[(at + i) / 4]!
       copy[i] = word
       copy[i + 1] = word >> 8
       copy[i + 2] = word >> 16

@@ -120,10 +120,14 @@ export class CacheStore {
     const entry = this.#entry
     const scope = Math.min(response.scopeBits, query.ecsSourceBits)
     const form = formOf(query, scope)
+    if (hasPrefix(query)) this.remove(tx)
     if (form === Form.Scoped) this.#putLength(tx, scope)
     this.#key.set(query, form, scope)
     const end = writeRecords(entry, this.#startEntry(tx, lifetimeSeconds), query, response)
-    if (end === 0) return
+    if (end === 0) {
+      this.remove(tx)
+      return
+    }
     const view = new DataView(entry.buffer)
     view.setUint8(EntryField.Rcode, response.rcode)
     view.setUint8(
@@ -139,6 +143,13 @@ export class CacheStore {
   remove({ query }: Transaction): void {
     this.#key.set(query, formOf(query, 0), 0)
     this.#writer?.remove(this.#key)
+    if (!hasPrefix(query) || !this.#findLengths(query)) return
+    for (let bits = query.ecsSourceBits; bits > 0; bits--) {
+      const bit = lengthBit(query, bits)
+      if ((this.#lengths[bit >> 3]! & (1 << (bit & 7))) === 0) continue
+      this.#key.set(query, Form.Scoped, bits)
+      this.#writer?.remove(this.#key)
+    }
   }
 
   /** Allows the next refresh of what answers the query. */

@@ -57,6 +57,8 @@ export class CacheWriter {
     const end = (this.#next + skipped + units) | 0
     while (((end - this.#oldest) | 0) > memory.ringUnits) this.#dropOldest()
     Atomics.store(memory.words, RESERVED, end)
+    // The load orders the store before the writes that follow.
+    Atomics.load(memory.words, RESERVED)
     if (skipped === 0) return
     memory.view.setUint32(memory.offsetOf(this.#next) + EntryField.Octets, SKIP + skipped, true)
     this.#next = (this.#next + skipped) | 0

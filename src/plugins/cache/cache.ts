@@ -12,6 +12,9 @@ import { EntryField, EntryFlag, readRecords } from './entry.ts'
 /** Types from here to 255 are not types of records (RFC 6895 section 3.1). */
 const META_TYPES = 128
 const FLAG_AD = 0x0020
+const FLAG_RD = 0x0100
+/** Maximum of answers that are being refreshed: each may wait for an upstream. */
+const REFRESHES_MAX = 256
 /** Minimum of octets of SOA rdata. */
 const SOA_OCTETS_MIN = 22
 
@@ -76,6 +79,7 @@ export class Cache implements Handler {
   readonly #source: CacheSource
   readonly #options: CacheOptions
   readonly #slots: CounterSlots
+  #refreshing = 0
 
   constructor(next: Handler, source: CacheSource, options: CacheOptions, slots: CounterSlots) {
     this.#next = next
@@ -94,11 +98,12 @@ export class Cache implements Handler {
     if (store === undefined) return this.#ask(tx)
     const leftSeconds = store.lifetimeSeconds - (nowMs - store.storedMs) / 1000
     if (leftSeconds <= 0) return this.#useStale(tx, store, leftSeconds)
-    if (this.#wantsPrefetch(store, nowMs, leftSeconds)) {
+    if (this.#wantsPrefetch(store, nowMs, leftSeconds) && isRecursive(tx.query)) {
       if (!store.canWrite) return tx.server.handOver()
       this.#count(tx, CacheCount.Prefetches)
       this.#refresh(tx, store)
     }
+    this.#countHit(tx, store)
     return this.#answer(tx, store, leftSeconds)
   }
 
@@ -118,9 +123,7 @@ export class Cache implements Handler {
   #answer(tx: Transaction, store: CacheStore, leftSeconds: number): number {
     const { query, response } = tx
     const entry = tx.chasedOctets
-    this.#count(tx, CacheCount.Requests)
     const isSuccess = store === this.#source.stores!.success
-    this.#count(tx, isSuccess ? CacheCount.SuccessHits : CacheCount.DenialHits)
     const { ttlMinSeconds, ttlMaxSeconds } = isSuccess
       ? this.#options.success
       : this.#options.denial
@@ -132,7 +135,9 @@ export class Cache implements Handler {
     const wantsAuthentic = query.dnssecOk || (query.flags & FLAG_AD) !== 0
     response.authenticData = wantsAuthentic && (flags & EntryFlag.Authentic) !== 0
     response.recursionAvailable = (flags & EntryFlag.RecursionAvailable) !== 0
-    response.scopeBits = entry[EntryField.ScopeBits]! | (entry[EntryField.ScopeBits + 1]! << 8)
+    const scopeBits = entry[EntryField.ScopeBits]! | (entry[EntryField.ScopeBits + 1]! << 8)
+    // A view may have read the client's address as well.
+    response.scopeBits = Math.max(response.scopeBits, scopeBits)
     response.rcode = entry[EntryField.Rcode]!
     response.answeredBy = this.name
     // NOERROR: a cached SERVFAIL is a written reply too.
@@ -151,16 +156,18 @@ export class Cache implements Handler {
   /** Has an expired entry: answers with it, or asks below. */
   #useStale(tx: Transaction, store: CacheStore, leftSeconds: number): number | Promise<number> {
     const { staleSeconds, verifiesStale } = this.#options
-    if (-leftSeconds >= staleSeconds) return this.#ask(tx)
+    const isFailure = tx.chasedOctets[EntryField.Rcode] === Rcode.SERVFAIL
+    if (isFailure || -leftSeconds >= staleSeconds) return this.#ask(tx)
     if (verifiesStale) {
       const status = this.#ask(tx)
       return typeof status === 'number' ? status : this.#askOrUseStale(tx, status)
     }
-    if (!store.isRefreshing) {
+    if (!store.isRefreshing && isRecursive(tx.query)) {
       if (!store.canWrite) return tx.server.handOver()
       this.#refresh(tx, store)
     }
     this.#count(tx, CacheCount.ServedStale)
+    this.#countHit(tx, store)
     return this.#answer(tx, store, leftSeconds)
   }
 
@@ -192,9 +199,12 @@ export class Cache implements Handler {
 
   /** Asks the chain below, without a client that waits. */
   #refresh(tx: Transaction, store: CacheStore): void {
+    if (this.#refreshing >= REFRESHES_MAX) return
+    this.#refreshing++
     store.startRefresh()
     const copy = tx.server.repeat(tx)
     const done = (): void => {
+      this.#refreshing--
       this.#source.stores!.success.endRefresh(copy.query)
       this.#source.stores!.denial.endRefresh(copy.query)
       copy.server.release(copy)
@@ -206,22 +216,32 @@ export class Cache implements Handler {
   }
 
   #store(tx: Transaction, status: number): void {
+    const { query, response } = tx
+    const rcode = isUnwritten(status) ? status : response.rcode
+    // A client that asks not to resolve a name may get less than others (a referral of a resolver).
+    if (tx.stream !== undefined || response.isSteered || !isRecursive(query)) return
+    if (response.truncated) {
+      this.#forget(tx)
+      return
+    }
+    if (rcode === Rcode.SERVFAIL) this.#storeFailure(tx, status)
+    else this.#storeReply(tx, responseKind(tx, status))
+  }
+
+  #storeReply(tx: Transaction, kind: ResponseKind): void {
+    if (kind === ResponseKind.Error) return
     const { success, denial } = this.#source.stores!
     const { query, response } = tx
-    const kind = responseKind(tx, status)
-    const rcode = isUnwritten(status) ? status : response.rcode
-    if (response.truncated || tx.stream !== undefined) return
-    if (rcode === Rcode.SERVFAIL) this.#storeFailure(tx, status)
-    if (rcode === Rcode.SERVFAIL || kind === ResponseKind.Error) return
     response.expand(query)
     const isSuccess = kind === ResponseKind.Answer || kind === ResponseKind.Delegation
     const options = isSuccess ? this.#options.success : this.#options.denial
-    if (options.disabled !== undefined && options.disabled.match(query) !== -1) return
+    const isDisabled = options.disabled !== undefined && options.disabled.match(query) !== -1
+    if (isDisabled) this.#forget(tx)
     const lifetime = Math.min(
       options.ttlMaxSeconds,
       Math.max(options.ttlMinSeconds, leastTtl(response)),
     )
-    if (lifetime <= 0) return
+    if (isDisabled || lifetime <= 0) return
     if (isSuccess) denial.remove(tx)
     else success.remove(tx)
     const store = isSuccess ? success : denial
@@ -232,15 +252,40 @@ export class Cache implements Handler {
     const { success, denial } = this.#source.stores!
     const { servfailSeconds } = this.#options
     // A good answer that may still be used stale is worth more.
-    if (servfailSeconds === 0 || success.has(tx.query)) return
+    if (servfailSeconds === 0 || this.#isUsable(tx)) return
+    success.remove(tx)
     if (isUnwritten(status)) tx.response.clear()
     tx.response.rcode = Rcode.SERVFAIL
     denial.put(tx, servfailSeconds)
   }
 
+  /** Removes what was stored before, because the name has a new answer that is not cached. */
+  #forget(tx: Transaction): void {
+    this.#source.stores!.success.remove(tx)
+    this.#source.stores!.denial.remove(tx)
+  }
+
+  /** True if there is a good answer that is or may be used stale. */
+  #isUsable(tx: Transaction): boolean {
+    const { success, sharedMs } = this.#source.stores!
+    if (!success.has(tx.query)) return false
+    const age = (sharedMs(tx.startedMs) - success.storedMs) / 1000
+    return age < success.lifetimeSeconds + this.#options.staleSeconds
+  }
+
+  #countHit(tx: Transaction, store: CacheStore): void {
+    this.#count(tx, CacheCount.Requests)
+    const isSuccess = store === this.#source.stores!.success
+    this.#count(tx, isSuccess ? CacheCount.SuccessHits : CacheCount.DenialHits)
+  }
+
   #count(tx: Transaction, counter: number): void {
     this.#slots.of(tx)[counter]! += 1
   }
+}
+
+function isRecursive(query: Query): boolean {
+  return (query.flags & FLAG_RD) !== 0
 }
 
 /** The lowest TTL of the records, and the last number of a SOA in the authority section (RFC 2308 section 5). */

@@ -23,8 +23,8 @@ const DENIAL_TTL_DEFAULT = 1800
 const TTL_MIN_DEFAULT = 5
 const ENTRIES_DEFAULT = 9984
 const ENTRIES_MIN = 1024
-/** 5 GB of memory. */
-const ENTRIES_MAX = 10_000_000
+/** 2 GB of memory, as much as one array may have. */
+const ENTRIES_MAX = 4_194_304
 const SERVFAIL_SECONDS_DEFAULT = 5
 const SERVFAIL_SECONDS_MAX = 300
 const PREFETCH_GAP_SECONDS = 60

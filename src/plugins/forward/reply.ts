@@ -49,7 +49,9 @@ export function writeReply(tx: Transaction, message: Message): number {
   addRecords(tx, Section.Authority, message.authority)
   addRecords(tx, Section.Additional, message.additional)
   if (rcode === Rcode.NXDOMAIN) response.imputedLabel = deniedLabel(message, tx.query)
-  response.scopeBits = optionOf(message, OptionCode.ECS)?.[3] ?? 0
+  // A view may have read the client's address as well.
+  const scopeBits = optionOf(message, OptionCode.ECS)?.[3] ?? 0
+  response.scopeBits = Math.max(response.scopeBits, scopeBits)
   const extended = optionOf(message, OptionCode.EDE)
   if (extended !== undefined && extended.length >= 2) {
     response.edeCode = (extended[0]! << 8) | extended[1]!

@@ -156,6 +156,8 @@ export class DirectAnswers {
   #addSet(query: Query, response: Response, rrset: number): boolean {
     const { reader } = this
     const { words, bytes } = reader
+    // The root needs no pointer to it.
+    if (response.direct.lastName(query).labelCount === 0) return false
     let count = words[rrset + RRSET_HEAD]! & 0xffff
     let ttlSeconds = words[rrset + RRSET_TTL]!
     const steerer = words[rrset + RRSET_STEERING_COUNT] === 0 ? undefined : this.#steerer

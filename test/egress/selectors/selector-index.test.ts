@@ -34,6 +34,9 @@ function naively(text: string, dialect: Dialect, name: string): boolean {
   // The expressions of Cilium 1.16 see the root as one empty label.
   if (name === '.' && text !== '*' && !isNew) return false
   if (pattern === '*.' && (isNew || text === '*')) return /^([-a-zA-Z0-9_]+[.])+$|^[.]$/.test(name)
+  // Any two or more stars in front are the same.
+  if (isNew && /^[*]{3,}[.]/.test(pattern))
+    return naively(text.replace(/^[*]+/, '**'), dialect, name)
   if (isNew && pattern === '**.') return /^([-a-zA-Z0-9_]+[.])+$|^[.]$/.test(name)
   const deep = isNew && pattern.startsWith('**.') ? `${char}+([.]${char}+)*[.]` : ''
   const rest = deep === '' ? pattern : pattern.slice(3)

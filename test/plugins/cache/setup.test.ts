@@ -18,7 +18,7 @@ t.test('what a Corefile may say', async (t) => {
     ['cache 0', /Corefile:1 .*TTL can not be zero/],
     ['cache {\n success\n}', /Corefile:2 .*Wrong argument count/],
     ['cache {\n success many\n}', /Corefile:2 .*not a number: "many"/],
-    ['cache {\n success 99999999\n}', /Corefile:2 .*more than 10000000 entries/],
+    ['cache {\n success 99999999\n}', /Corefile:2 .*more than 4194304 entries/],
     ['cache {\n denial 1000 0\n}', /Corefile:2 .*TTL can not be zero/],
     ['cache {\n denial 1000 10 20\n}', /minimum TTL is above the maximum: 20 > 10/],
     ['cache {\n prefetch\n}', /Wrong argument count/],
