@@ -34,6 +34,8 @@ export interface ServerView {
    * result here is neither counted nor logged.
    */
   readonly isHandingOver: boolean
+  /** False while too many queries wait for other threads: one more would be dropped. */
+  readonly canHandOver: boolean
   /** Gives the query to another thread. Returns the status that the caller must return. */
   handOver(): number
 }

@@ -50,6 +50,8 @@ export interface ServerOptions {
   readonly counters: ServerCounts
   /** Makes server cookies; undefined = COOKIE options are ignored. */
   readonly cookies?: CookieJar | undefined
+  /** See `ServerView`; absent = always. */
+  readonly canHandOver?: () => boolean
   /** Idle timeout sent to clients that ask for edns-tcp-keepalive; undefined = none is sent. */
   readonly tcpIdleMs?: number | undefined
 }
@@ -74,6 +76,7 @@ export class Server implements ServerView {
   readonly #cookies: CookieJar | undefined
   readonly #keepaliveDeciseconds: number
   readonly #pool: TransactionPool
+  readonly #canHandOver: () => boolean
   readonly #panicLines = new LineBudget(PANIC_LINES_MAX, PANIC_PERIOD_MS)
   /** Limiter of replies without a block: that of the first block that has one. */
   readonly #limiter: ReplyLimiter | undefined
@@ -92,12 +95,17 @@ export class Server implements ServerView {
     this.#cookies = options.cookies
     this.#keepaliveDeciseconds =
       options.tcpIdleMs === undefined ? -1 : Math.min(Math.floor(options.tcpIdleMs / 100), 0xffff)
+    this.#canHandOver = options.canHandOver ?? (() => true)
     this.#pool = new TransactionPool(options.random, this)
     this.#limiter = options.blocks.find(({ limiter }) => limiter !== undefined)?.limiter
   }
 
   get zones(): ZoneDirectory {
     return this.#routing.zones
+  }
+
+  get canHandOver(): boolean {
+    return this.#canHandOver()
   }
 
   /** Called by a link that would have to wait, in a thread that cannot. */

@@ -34,6 +34,7 @@ function server(fill: ((tx: Transaction) => void) | undefined, late = false) {
     zones: { deepest: 1, apexOctets: () => 0 },
     isHandingOver: false,
     handOver: () => DROP,
+    canHandOver: true,
     repeat: () => {
       throw new Error('not used')
     },

@@ -37,6 +37,7 @@ export const lonelyServer: ServerView = {
   release: () => undefined,
   isHandingOver: false,
   handOver: () => DROP,
+  canHandOver: true,
   repeat: () => {
     throw new Error('not used')
   },

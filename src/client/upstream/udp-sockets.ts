@@ -25,6 +25,13 @@ const IDLE_MIN = 16
 /** Sockets kept while no query needs them. */
 const IDLE_MAX = 256
 
+/**
+ * Packets that are not the reply, after which a query is given up: a forger guesses its id. 64 of 65536
+ * ids are one chance in a thousand.
+ */
+const STRAYS_MAX = 64
+export const UNDER_ATTACK = 'too many packets that are not the reply'
+
 /** Counts of queries over kept and over new sockets or connections. */
 export class ReuseCounts {
   hits = 0
@@ -98,7 +105,7 @@ class UdpSocket {
     const waiting = this.#waiting
     if (waiting === undefined) return
     if (isReplyTo(octets, waiting.query)) this.#finish(readReply(octets))
-    else this.#strays++
+    else if (++this.#strays === STRAYS_MAX) this.#fail(UNDER_ATTACK)
   }
 
   #fail(failure: string): void {

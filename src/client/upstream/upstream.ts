@@ -7,7 +7,7 @@ import { Rcode, RRClass, RRType } from '../../dns/iana/index.ts'
 import { HeaderFlag } from '../../dns/message/header.ts'
 import { PAYLOAD_OCTETS } from '../ask.ts'
 import { type OpenStream, StreamConnections, type StreamLimits } from './stream-connections.ts'
-import { UdpSockets } from './udp-sockets.ts'
+import { UdpSockets, UNDER_ATTACK } from './udp-sockets.ts'
 import type { Outcome, UpstreamQuestion } from './upstream-query.ts'
 
 /** Certificates for DNS over TLS (RFC 7858), and the name that the server must prove. */
@@ -82,8 +82,9 @@ export class Upstream {
   }
 
   /**
-   * Asks the server; a truncated or too long reply over UDP is requested again over TCP. A server
-   * that rejects EDNS is asked again without it (RFC 6891 section 6.2.2). Never rejects.
+   * Asks the server. A truncated or too long reply over UDP is requested again over TCP, and so is
+   * one that a forger tries to guess. A server that rejects EDNS is asked again without it (RFC 6891
+   * section 6.2.2). Never rejects.
    */
   async ask(question: UpstreamQuestion, overTcp: boolean, timeoutMs: number): Promise<Outcome> {
     const deadlineMs = this.#clock.monotonic() + timeoutMs
@@ -114,9 +115,8 @@ export class Upstream {
   ): Promise<Outcome> {
     if (!overTcp && !this.isTls) {
       const outcome = await this.udp.ask(question, this.#left(deadlineMs))
-      if ('failure' in outcome) return outcome
-      const isCut = (outcome.message.flags & HeaderFlag.TC) !== 0
-      if (!isCut && outcome.octets <= PAYLOAD_OCTETS) return outcome
+      const isAttacked = 'failure' in outcome && outcome.failure === UNDER_ATTACK
+      if (!isAttacked && !needsStream(outcome)) return outcome
     }
     return this.streams.ask(question, this.#left(deadlineMs))
   }
@@ -182,4 +182,11 @@ function openTls({ host, port }: HostPort, { serverName, ca, cert, key }: TlsSet
     })
     return socket
   }
+}
+
+/** True if a reply over UDP is not whole. */
+function needsStream(outcome: Outcome): boolean {
+  if ('failure' in outcome) return false
+  const isCut = (outcome.message.flags & HeaderFlag.TC) !== 0
+  return isCut || outcome.octets > PAYLOAD_OCTETS
 }

@@ -99,9 +99,8 @@ export class Cache implements Handler {
     const leftSeconds = store.lifetimeSeconds - (nowMs - store.storedMs) / 1000
     if (leftSeconds <= 0) return this.#useStale(tx, store, leftSeconds)
     if (this.#wantsPrefetch(store, nowMs, leftSeconds) && isRecursive(tx.query)) {
-      if (!store.canWrite) return tx.server.handOver()
-      this.#count(tx, CacheCount.Prefetches)
-      this.#refresh(tx, store)
+      if (needsOtherThread(tx, store)) return tx.server.handOver()
+      if (this.#refresh(tx, store)) this.#count(tx, CacheCount.Prefetches)
     }
     this.#countHit(tx, store)
     return this.#answer(tx, store, leftSeconds)
@@ -163,7 +162,7 @@ export class Cache implements Handler {
       return typeof status === 'number' ? status : this.#askOrUseStale(tx, status)
     }
     if (!store.isRefreshing && isRecursive(tx.query)) {
-      if (!store.canWrite) return tx.server.handOver()
+      if (needsOtherThread(tx, store)) return tx.server.handOver()
       this.#refresh(tx, store)
     }
     this.#count(tx, CacheCount.ServedStale)
@@ -197,9 +196,12 @@ export class Cache implements Handler {
     return status
   }
 
-  /** Asks the chain below, without a client that waits. */
-  #refresh(tx: Transaction, store: CacheStore): void {
-    if (this.#refreshing >= REFRESHES_MAX) return
+  /**
+   * Asks the chain below, without a client that waits. Returns false if this thread cannot, or if it
+   * already asks for too many.
+   */
+  #refresh(tx: Transaction, store: CacheStore): boolean {
+    if (!store.canWrite || this.#refreshing >= REFRESHES_MAX) return false
     this.#refreshing++
     store.startRefresh()
     const copy = tx.server.repeat(tx)
@@ -213,6 +215,7 @@ export class Cache implements Handler {
       .then(() => this.#next.serve(copy))
       .then((status) => this.#store(copy, status))
       .then(done, done)
+    return true
   }
 
   #store(tx: Transaction, status: number): void {
@@ -282,6 +285,11 @@ export class Cache implements Handler {
   #count(tx: Transaction, counter: number): void {
     this.#slots.of(tx)[counter]! += 1
   }
+}
+
+/** Whether another thread must refresh the entry. If it has too much to do, the old answer is better than none. */
+function needsOtherThread(tx: Transaction, store: CacheStore): boolean {
+  return !store.canWrite && tx.server.canHandOver
 }
 
 function isRecursive(query: Query): boolean {

@@ -220,11 +220,14 @@ export class DataThread {
 
   /** Posts a message that a query caused. Returns false if too many are already in flight. */
   #postPending(message: FromDataThread): boolean {
-    const { pending } = this.#parts.init
-    if (Atomics.load(pending, 0) >= PENDING_MAX) return false
-    Atomics.add(pending, 0, 1)
+    if (!this.#hasRoom()) return false
+    Atomics.add(this.#parts.init.pending, 0, 1)
     this.#post(message)
     return true
+  }
+
+  #hasRoom(): boolean {
+    return Atomics.load(this.#parts.init.pending, 0) < PENDING_MAX
   }
 
   #take(message: ToDataThread): void {
@@ -344,6 +347,7 @@ export class DataThread {
       counters: this.#counts,
       cookies: this.#cookies,
       tcpIdleMs: plan.timeouts.idleMs,
+      canHandOver: () => this.#hasRoom(),
     })
     return new ExchangePool(server)
   }

@@ -86,8 +86,12 @@ function start(options: Partial<CacheOptions>, ...fills: Fill[]) {
     new CounterSlots(),
   )
   let isHandingOver = false
+  let canHandOver = true
   const server = {
     ...lonelyServer,
+    get canHandOver() {
+      return canHandOver
+    },
     handOver: () => {
       isHandingOver = true
       return DROP
@@ -108,6 +112,9 @@ function start(options: Partial<CacheOptions>, ...fills: Fill[]) {
     },
     ask: async (seconds: number, over: Partial<Question> = {}) =>
       show(cache, transaction({ ...QUESTION, ...over, startedMs: seconds * 1000 }, server)),
+    setBusy: () => {
+      canHandOver = false
+    },
     /** `handed over` if another thread must answer. */
     inDataThread: async (seconds: number, over: Partial<Question> = {}) => {
       isHandingOver = false
@@ -230,7 +237,8 @@ t.test('an answer in demand is asked for again before it ends', async (t) => {
 
 t.test('an answer that has ended is better than none', async (t) => {
   const stale = { staleSeconds: 60 }
-  const { ask, asked, inDataThread, count } = start(stale, address(30), failure, address(30, 2))
+  const fixture = start(stale, address(30), failure, address(30, 2))
+  const { ask, asked, inDataThread, count } = fixture
   await ask(0)
   t.equal(await inDataThread(40), 'handed over')
   t.match((await ask(40)).answer[0], / 0 /, 'with TTL 0, at once')
@@ -240,6 +248,12 @@ t.test('an answer that has ended is better than none', async (t) => {
   await new Promise((resolve) => setImmediate(resolve))
   t.match((await ask(51)).answer[0], / 29 /, 'the new one')
   t.equal(count(CacheCount.ServedStale), 2)
+  fixture.setBusy()
+  t.match(
+    await inDataThread(90),
+    { answer: [/ 0 /] },
+    'a busy control thread is no reason to drop it',
+  )
 
   const verifying = start({ ...stale, verifiesStale: true }, address(30), failure, address(30, 2))
   await verifying.ask(0)

@@ -211,6 +211,8 @@ t.test('packets that are not the reply are ignored', async (t) => {
     (query) => replyTo(query, { question: { ...query.question!, rrclass: RRClass.CH } }),
     (query) => replyTo(query, { question: { ...query.question!, name: scanName('a.b.')! } }),
     (query) => replyTo(query, { question: undefined }),
+    (query) => replyTo(query, { question: undefined, rcode: Rcode.NXDOMAIN, answer: [] }),
+    (query) => replyTo(query, { question: undefined, rcode: Rcode.REFUSED }),
     (query) => replyTo(query, { flags: 0 }),
     (query) => replyTo(query, { opcode: 4 }),
     () => new Uint8Array(5),
@@ -238,6 +240,21 @@ t.test('packets that are not the reply are ignored', async (t) => {
   }
   t.equal(await status, Rcode.SERVFAIL)
   t.match(tx.response.error, /^127\.0\.0\.1:\d+: timed out/)
+})
+
+t.test('while ids are guessed, the reply comes over TCP', async (t) => {
+  const { handler, first } = await forwarding(t, [
+    ({ query, isTcp, send }) => {
+      if (isTcp) return send(replyTo(query))
+      const forged = { answer: [addressRecord(query, '203.0.113.66')] }
+      for (let i = 1; i <= 200; i++) send(replyTo({ ...query, id: query.id ^ i }, forged))
+    },
+  ])
+  t.strictSame((await show(handler, transaction(WWW))).answer, [ADDRESS])
+  t.strictSame(
+    first.received.map(({ isTcp }) => isTcp),
+    [false, true],
+  )
 })
 
 t.test('a packet from another port does not arrive', async (t) => {
