@@ -12,6 +12,8 @@ export interface LoopProbe {
   readonly name: Uint8Array
   /** False: the handler ignores the probe, so that no client can use it to end the server. */
   isWatched: boolean
+  /** Times that it arrived since it was sent last: a repeated probe is not a loop. */
+  seen: number
   /** Called once the probe arrived more than twice. */
   readonly onLoop: (tx: Transaction) => void
 }
@@ -21,7 +23,6 @@ export class Loop implements Handler {
   readonly name = 'loop'
   readonly #next: Handler
   readonly #probe: LoopProbe
-  #seen = 0
 
   constructor(next: Handler, probe: LoopProbe) {
     this.#next = next
@@ -30,8 +31,8 @@ export class Loop implements Handler {
 
   serve(tx: Transaction): number | Promise<number> {
     if (this.#isProbe(tx)) {
-      this.#seen++
-      if (this.#seen > SEEN_MAX) this.#probe.onLoop(tx)
+      this.#probe.seen++
+      if (this.#probe.seen > SEEN_MAX) this.#probe.onLoop(tx)
     }
     return this.#next.serve(tx)
   }

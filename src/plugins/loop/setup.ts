@@ -33,6 +33,7 @@ export function loopWith(timers: Timers, exit: (code: number) => void): Directiv
       const probe: LoopProbe = {
         name: probeName(c.block),
         isWatched: false,
+        seen: 0,
         onLoop: (tx) => {
           printLine(c.lineWriter, `[FATAL] plugin/loop: ${describe(tx, c.block)}`)
           exit(1)
@@ -74,6 +75,7 @@ function sendProbes(c: SetupContext, probe: LoopProbe, timers: Timers): void {
     const { ask, questionOf } = await import('../../client/ask.ts')
     const query = questionOf(probe.name, RRType.HINFO)
     const { signal } = controller
+    probe.seen = 0
     const answered = await ask({ server, query, timeoutMs: RETRY_MS, tries: 1, signal })
     if (signal.aborted) return
     const isOver = answered.kind === 'reply' || c.clock.monotonic() >= endMs

@@ -60,6 +60,18 @@ t.test('the third time that the probe arrives ends the process', async (t) => {
   )
 })
 
+t.test('a probe that is repeated is not a loop', async (t) => {
+  // The handler gets each probe once, as in front of an upstream that does not reply.
+  const { codes, timers, server, handler, name } = await probing(t, false)
+  for (let probes = 1; probes <= 3; probes++) {
+    await until(() => server.received.length === probes, 'a probe')
+    handler.serve(transaction({ name, type: RRType.HINFO }))
+    await until(() => timers.count === 1, 'the timeout of the probe')
+    await timers.advance(2000)
+  }
+  t.strictSame(codes, [])
+})
+
 t.test('after a reply, the probe is ignored', async (t) => {
   const { codes, timers, handler, name } = await probing(t, true)
   await until(() => timers.count === 1, 'the reply')
