@@ -129,7 +129,7 @@ function printShort(message: Message, out: (text: string) => void): void {
   for (const { type, rdata } of message.answer) out(printRdata(type, rdata))
 }
 
-/** What was asked of which server, for the lines around a reply. */
+/** The question and the server of a query, for the lines that are printed with its reply. */
 interface Asked {
   readonly args: readonly string[]
   /** The server as the arguments name it. */

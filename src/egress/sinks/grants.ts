@@ -44,7 +44,7 @@ export function grantsOf(
   return new Map([...grants].sort(([a], [b]) => (a < b ? -1 : 1)))
 }
 
-/** The time at which the first grant ends; Infinity = there is none. */
+/** The time at which the first grant ends; Infinity = no grants. */
 export function firstEndOf(grants: GrantSet): number {
   let firstMs = Number.POSITIVE_INFINITY
   for (const { untilMs } of grants.values()) firstMs = Math.min(firstMs, untilMs)

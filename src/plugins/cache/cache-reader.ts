@@ -25,7 +25,7 @@ export class CacheReader {
     this.#memory = memory
   }
 
-  /** Copies the entry of a key to `room`. Returns false if there is none. @hot */
+  /** Copies the entry with that key to `room`. Returns false if no entry has it. @hot */
   find(room: EntryRoom, key: EntryKey): boolean {
     const memory = this.#memory
     const { words } = memory

@@ -75,7 +75,7 @@ export class CacheStore {
     this.#reader.startRefresh()
   }
 
-  /** Copies the entry that answers the query to `tx.chasedOctets`. Returns false if there is none. @hot */
+  /** Copies the entry that answers the query to `tx.chasedOctets`. Returns false if no entry does. @hot */
   find(tx: Transaction): boolean {
     return this.#find(tx.query, tx)
   }

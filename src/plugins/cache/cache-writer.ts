@@ -1,7 +1,7 @@
 import { type CacheMemory, RESERVED, SLOT_WORDS, Slot, UNIT_OCTETS } from './cache-memory.ts'
 import { EntryField, type EntryKey } from './entry.ts'
 
-/** Marks the end of the ring as unused: the octets of an entry that is none. */
+/** Marks the unused end of the ring. It is in the place of the length of an entry. */
 const SKIP = 0x8000_0000
 
 /** Writes a cache. Only one thread may have it. The oldest entries make room for new ones. */
@@ -121,7 +121,7 @@ export class CacheWriter {
     this.entries--
   }
 
-  /** Returns the slot of the entry with exactly this key; -1 = there is none. */
+  /** Returns the slot of the entry with exactly this key; -1 = no entry has it. */
   #slotOf(key: EntryKey): number {
     const memory = this.#memory
     const bucket = memory.bucketAt(key.hash)

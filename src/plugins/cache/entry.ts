@@ -29,7 +29,7 @@ export const ENTRY_HEADER_OCTETS = 28
 const RECORD_HEADER_OCTETS = 13
 
 /** Flags of an entry. */
-export const EntryFlag = { Authentic: 1, RecursionAvailable: 2, Authoritative: 4 } as const
+export const EntryFlag = { Authentic: 1, RecursionAvailable: 2 } as const
 
 /** What a key is for; DO and CD are added to it. */
 export const Form = {
