@@ -174,6 +174,20 @@ export class Response {
     this.count = i + 1
   }
 
+  /** Writes record `from` over record `to`. */
+  move(from: number, to: number): void {
+    if (from === to) return
+    this.section[to] = this.section[from]!
+    this.type[to] = this.type[from]!
+    this.rrclass[to] = this.rrclass[from]!
+    this.ttlSeconds[to] = this.ttlSeconds[from]!
+    this.ownerBytes[to] = this.ownerBytes[from]!
+    this.ownerOffset[to] = this.ownerOffset[from]!
+    this.rdataBytes[to] = this.rdataBytes[from]!
+    this.rdataOffset[to] = this.rdataOffset[from]!
+    this.rdataOctets[to] = this.rdataOctets[from]!
+  }
+
   #grow(): void {
     const capacity = Math.min(this.section.length * 2, RESPONSE_RR_MAX)
     this.section = copied(new Uint8Array(capacity), this.section)

@@ -128,7 +128,7 @@ function translate(response: Response, prefix: Cidr, ttlSecondsMax: number): voi
     if (isAnswer && response.type[i] === RRType.RRSIG && signedType(response, i) === RRType.A) {
       continue
     }
-    moveRecord(response, i, kept)
+    response.move(i, kept)
     if (isAnswer && response.type[i] === RRType.A && response.rdataOctets[i] === IPV4_OCTETS) {
       const at = synthesized * IPV6_OCTETS
       embed(prefix, response.rdataBytes[i]!, response.rdataOffset[i]!, octets, at)
@@ -143,19 +143,6 @@ function translate(response: Response, prefix: Cidr, ttlSecondsMax: number): voi
   }
   response.count = kept
   if (synthesized > 0) response.authenticData = false
-}
-
-function moveRecord(response: Response, from: number, to: number): void {
-  if (from === to) return
-  response.section[to] = response.section[from]!
-  response.type[to] = response.type[from]!
-  response.rrclass[to] = response.rrclass[from]!
-  response.ttlSeconds[to] = response.ttlSeconds[from]!
-  response.ownerBytes[to] = response.ownerBytes[from]!
-  response.ownerOffset[to] = response.ownerOffset[from]!
-  response.rdataBytes[to] = response.rdataBytes[from]!
-  response.rdataOffset[to] = response.rdataOffset[from]!
-  response.rdataOctets[to] = response.rdataOctets[from]!
 }
 
 /**

@@ -1,4 +1,4 @@
-import { isProof, type Response, Section } from '../../dns/message/response.ts'
+import { isProof, Section } from '../../dns/message/response.ts'
 import type { Handler } from '../../plugin/handler.ts'
 import { Link, Trait } from '../../plugin/link.ts'
 import { ResponseKind, responseKind } from '../../plugin/status.ts'
@@ -29,20 +29,8 @@ function keepAnswers({ query, response }: Transaction): void {
     const section = response.section[i]
     const isNeeded = query.dnssecOk && section === Section.Authority && isProof(response, i)
     if (section !== Section.Answer && !isNeeded) continue
-    if (kept !== i) moveRecord(response, i, kept)
+    response.move(i, kept)
     kept++
   }
   response.count = kept
-}
-
-function moveRecord(response: Response, from: number, to: number): void {
-  response.section[to] = response.section[from]!
-  response.type[to] = response.type[from]!
-  response.rrclass[to] = response.rrclass[from]!
-  response.ttlSeconds[to] = response.ttlSeconds[from]!
-  response.ownerBytes[to] = response.ownerBytes[from]!
-  response.ownerOffset[to] = response.ownerOffset[from]!
-  response.rdataBytes[to] = response.rdataBytes[from]!
-  response.rdataOffset[to] = response.rdataOffset[from]!
-  response.rdataOctets[to] = response.rdataOctets[from]!
 }
