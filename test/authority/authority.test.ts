@@ -204,11 +204,13 @@ test('authority: more records than the first buffer holds are all kept', async (
 test('authority: the scope of a steered target widens ours', async (t) => {
   const { view } = server((tx) => {
     tx.response.scopeBits = 20
+    tx.response.isSteered = true
     addAddress(tx)
   })
   const tx = transaction({ name: 'out.example.org.' }, view)
   await show(handler, tx)
   t.equal(tx.response.scopeBits, 20)
+  t.equal(tx.response.isSteered, true)
 })
 
 test('authority: a name in no zone is not ours, and the response is untouched', async (t) => {

@@ -1,7 +1,9 @@
 import t from 'tap'
 import { DROP, type Handler } from '../../src/plugin/handler.ts'
 import { CHAIN_DEPTH_MAX, type Transaction } from '../../src/plugin/transaction.ts'
+import { repeatQuery } from '../../src/server/internal-lookup.ts'
 import type { RoutedBlock } from '../../src/server/routing.ts'
+import { transaction } from '../support/transaction.ts'
 import { readMessage, wireName, wireQuery } from '../support/wire.ts'
 import { ask, block, chain, open, out, says, start, text } from './server-fixture.ts'
 
@@ -154,3 +156,29 @@ t.test('internal lookups end', async (t) => {
   t.equal(text(ask(start([block('.', { chain: loop })]).server, { name: 'a' })), 'rcode 2')
   t.equal(deepest, CHAIN_DEPTH_MAX)
 })
+
+t.test(
+  'a query that is repeated has the same client, and does not depend on the first one',
+  async (t) => {
+    const tx = transaction({ name: 'www.example.org.', from: '198.51.100.7', dnssecOk: true })
+    const { query } = tx
+    query.hasEcs = true
+    query.ecsFamily = 1
+    query.ecsSourceBits = 24
+    query.ecsAddress.set([10, 1, 2, 0])
+    for (const isSubnet of [false, true]) {
+      query.clientIsEcs = isSubnet
+      const copy = transaction({ name: 'other.example.' })
+      repeatQuery(copy, tx)
+      t.equal(Buffer.compare(copy.query.packet, query.packet), 0)
+      t.not(copy.query.packet, query.packet, 'the packet is copied: the memory gets another one')
+      t.strictSame(
+        [...copy.query.clientAddress.subarray(0, 4), copy.query.clientBits],
+        isSubnet ? [10, 1, 2, 0, 24] : [198, 51, 100, 7, 32],
+      )
+      t.equal(copy.query.clientIsEcs, isSubnet)
+      t.equal(copy.query.dnssecOk, true)
+      t.equal(copy.query.suffixHash[0], query.suffixHash[0])
+    }
+  },
+)

@@ -103,6 +103,8 @@ function choose(table: SteeringTable, words: Uint32Array, from: string, ecs = fa
   query.clientIsEcs = ecs
   response.reset(query)
   steererOf(table).choose(query, response, arenaOf(words), ARENA_OFFSET, choice)
+  // A cache must not give the choice to other clients.
+  if (!response.isSteered) throw new Error('the response is not marked as steered')
   return [...choice.index.subarray(0, choice.count)]
 }
 
