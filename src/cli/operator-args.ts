@@ -1,13 +1,23 @@
 import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
-import { printDuration, scanDuration } from '../base/duration.ts'
+import { printDuration } from '../base/duration.ts'
 import { type HostPort, printHostPort } from '../dns/host-port.ts'
-import { type Cidr, printAddress, scanAddress, scanCidr } from '../dns/text/address.ts'
+import { printAddress, scanAddress } from '../dns/text/address.ts'
 import type { DelegationRole } from '../operator/plan/decide.ts'
 import type { OperatorSettings } from '../operator/settings.ts'
 import { EXPIRY_DEFAULT_MS } from '../peering/expiry.ts'
 import { isSite } from '../peering/site-name.ts'
-import { FALSE, scanFlags, TRUE } from './args.ts'
+import { scanFlags } from './args.ts'
+import { CONTROLLERS, EGRESS_FLAGS, type EgressArgs, readEgressArgs } from './egress-controllers.ts'
+import {
+  BadValue,
+  boolean,
+  duration,
+  type Flag,
+  type Get,
+  networks,
+  wordsOf,
+} from './flag-values.ts'
 
 const LEVELS = ['debug', 'info', 'warning', 'error'] as const
 export type Level = (typeof LEVELS)[number]
@@ -26,6 +36,9 @@ export interface OperatorArgs {
   /** Empty = all. */
   readonly namespaces: readonly string[]
   readonly level: Level
+  /** Which of CONTROLLERS run; never empty. */
+  readonly controllers: ReadonlySet<string>
+  readonly egress: EgressArgs
   readonly settings: OperatorSettings
 }
 
@@ -34,14 +47,6 @@ const CLUSTER_SECRET_NAMESPACE = 'dns-operator-system'
 const NOTIFY_ADDRESSES_MAX = 8
 /** `[prefix/]name`. */
 const LABEL = /^([a-z0-9.-]{1,253}\/)?[A-Za-z0-9]([\w.-]{0,61}[A-Za-z0-9])?$/
-
-interface Flag {
-  readonly name: string
-  /** Default value, as text, if neither the command line nor the environment sets it. */
-  readonly value: string
-  readonly isBoolean?: boolean
-  readonly help: string
-}
 
 /**
  * The flags, in the order of the help. Each flag is an environment variable as well, which takes
@@ -55,6 +60,11 @@ const FLAGS: readonly Flag[] = [
   },
   { name: 'context', value: '', help: 'context of the kubeconfig; default: the current context' },
   { name: 'watch-namespaces', value: '', help: 'comma list of namespaces to watch; default: all' },
+  {
+    name: 'controllers',
+    value: 'dnsrecord',
+    help: `comma list of what the operator does: ${CONTROLLERS.join(', ')}`,
+  },
   {
     name: 'site',
     value: '',
@@ -146,6 +156,7 @@ const FLAGS: readonly Flag[] = [
     help: 'comma list of networks that may be probed although they are refused by default, for example loopback',
   },
   { name: 'log-level', value: 'info', help: `least severe level to log: ${LEVELS.join(', ')}` },
+  ...EGRESS_FLAGS,
 ]
 
 /** The help, one line per flag. */
@@ -189,12 +200,6 @@ function nameInEnvironment(name: string): string {
   return name.toUpperCase().replaceAll('-', '_')
 }
 
-class BadValue extends Error {
-  constructor(name: string, value: string, want: string) {
-    super(`invalid value ${JSON.stringify(value)} for --${name}: must be ${want}`)
-  }
-}
-
 function collect(values: ReadonlyMap<string, string>, env: NodeJS.ProcessEnv): OperatorArgs {
   const get = (name: string): string => values.get(name) ?? ''
   const site = get('site')
@@ -217,6 +222,8 @@ function collect(values: ReadonlyMap<string, string>, env: NodeJS.ProcessEnv): O
     context: get('context'),
     namespaces: wordsOf(get('watch-namespaces')),
     level: level(get('log-level')),
+    controllers: controllers(get),
+    egress: readEgressArgs(get),
     settings: {
       minMs,
       maxMs,
@@ -238,7 +245,12 @@ function collect(values: ReadonlyMap<string, string>, env: NodeJS.ProcessEnv): O
   }
 }
 
-type Get = (name: string) => string
+function controllers(get: Get): ReadonlySet<string> {
+  const names = new Set(wordsOf(get('controllers')))
+  const areKnown = [...names].every((name) => CONTROLLERS.some((known) => known === name))
+  if (areKnown && names.size > 0) return names
+  throw new BadValue('controllers', get('controllers'), `a comma list of ${CONTROLLERS.join(', ')}`)
+}
 
 function role(text: string): DelegationRole {
   if (text === 'primary' || text === 'secondary') return text
@@ -250,26 +262,10 @@ function label(name: string, get: Get): string {
   throw new BadValue(name, get(name), 'a label key, for example example.org/name')
 }
 
-function duration(name: string, get: Get): number {
-  const ms = scanDuration(get(name))
-  if (ms === undefined || ms <= 0)
-    throw new BadValue(name, get(name), 'a duration above 0, for example 30s or 15m')
-  return ms
-}
-
 function probing(get: Get): OperatorSettings['probing'] {
   if (!boolean('enable-probes', get)) return undefined
   const allowed = networks('probe-allow', get)
   return { allowsInsecureCertificates: boolean('insecure-health-checks', get), allowed }
-}
-
-function networks(name: string, get: Get): readonly Cidr[] {
-  return wordsOf(get(name)).map((text) => {
-    const cidr = scanCidr(text)
-    if (cidr === undefined)
-      throw new BadValue(name, text, 'a comma list of networks, for example 192.0.2.0/24')
-    return cidr
-  })
 }
 
 /** Each address is IP:PORT or :PORT; `0` = none. */
@@ -294,20 +290,6 @@ function notifyAddresses(name: string, get: Get): readonly HostPort[] {
     found.set(printHostPort(endpoint), endpoint)
   }
   return [...found.values()]
-}
-
-function wordsOf(list: string): string[] {
-  return list
-    .split(',')
-    .map((word) => word.trim())
-    .filter((word) => word !== '')
-}
-
-function boolean(name: string, get: Get): boolean {
-  const text = get(name)
-  if (TRUE.test(text)) return true
-  if (FALSE.test(text)) return false
-  throw new BadValue(name, text, 'true or false')
 }
 
 function address(name: string, get: Get): string {

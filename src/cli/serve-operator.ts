@@ -8,12 +8,14 @@ import { VERSION } from '../base/version.ts'
 import { HttpsClient } from '../kube/https-client.ts'
 import { loadKubeConfig, warningOf } from '../kube/kubeconfig.ts'
 import { Operator } from '../operator/operator.ts'
+import { RecordController } from '../operator/record-controller.ts'
 import type { Logger } from '../telemetry/log.ts'
 import { MetricsRegistry } from '../telemetry/metrics.ts'
+import { createEgressControllers } from './egress-controllers.ts'
 import { openNotifyPort } from './notify-port.ts'
 import type { OperatorArgs } from './operator-args.ts'
 
-/** Publishes records until a signal ends it. Resolves to the exit code. Rejects if it can't start. */
+/** Runs the controllers until a signal ends it. Resolves to the exit code. Rejects if it can't start. */
 export async function serveOperator(args: OperatorArgs, log: Logger): Promise<number> {
   const { context, namespaces, settings } = args
   const load = () => loadKubeConfig({ kubeconfig: pathOf(args.kubeconfig), context })
@@ -32,10 +34,17 @@ export async function serveOperator(args: OperatorArgs, log: Logger): Promise<nu
     timers: systemTimers,
     random: new Random(randomInt(2 ** 32)),
   }
-  const operator = new Operator(parts, settings, registry)
+  let records: RecordController | undefined
+  const operator = new Operator(parts, settings, registry, (means) => {
+    if (args.controllers.has('dnsrecord')) records = new RecordController(means, settings)
+    const egress = createEgressControllers(args.controllers, args.egress, means)
+    return records === undefined ? egress : [records, ...egress]
+  })
   const listeners: { close(): Promise<void> }[] = [
     ...(await listen(args, operator, registry, log)),
-    ...(await openNotifyPort(args.notifyAddresses, operator.notifyReceiver, log)),
+    ...(records === undefined
+      ? []
+      : await openNotifyPort(args.notifyAddresses, records.notifyReceiver, log)),
   ]
   log.info(`Sextant-${VERSION} operator`)
   const code = await untilSignal(operator, log)

@@ -17,12 +17,10 @@ const RECORD_LABELS = [
 type RecordLabels = { readonly [label in (typeof RECORD_LABELS)[number]]: string }
 
 /** Values that other components count, as of now. */
-export interface OperatorFacts {
-  readonly isLeading: boolean
+export interface PublishFacts {
   readonly peers: readonly PeerStatus[]
   readonly queue: Readonly<WorkQueueCounts> & { readonly depth: number; readonly running: number }
   readonly remotes: readonly RemoteStatus[]
-  readonly watches: readonly { readonly what: string; readonly isFollowing: boolean }[]
 }
 
 /** The operator's metrics. Those that Kuadrant's operator also has use its names. */
@@ -148,10 +146,9 @@ export class OperatorMetrics implements RemoteMetrics {
   }
 
   /** Calls `read` at every scrape. */
-  collectFrom(read: () => OperatorFacts, clock: Clock): void {
+  collectFrom(read: () => PublishFacts, clock: Clock): void {
     const gauge = (name: string, help: string, labels: readonly string[] = []) =>
       this.registry.gauge(`sextant_operator_${name}`, help, labels)
-    const leading = gauge('leading', '1 if this operator is the leader, else 0.')
     const depth = gauge('queue_depth', 'Records that wait to be reconciled.')
     const running = gauge('queue_running', 'Records that are being reconciled.')
     const reconciles = gauge('reconciles', 'Reconciles since this operator became leader.')
@@ -159,9 +156,6 @@ export class OperatorMetrics implements RemoteMetrics {
       'reconcile_failures',
       'Failed reconciles since this operator became leader.',
     )
-    const watchUp = gauge('watch_up', '1 while the watch of a collection runs, else 0.', [
-      'collection',
-    ])
     const labels = ['peer', 'key']
     const up = gauge('peer_up', '1 while a peer answers, else 0.', labels)
     const age = gauge('peer_age_seconds', 'Time since the last answer of a peer.', labels)
@@ -188,14 +182,10 @@ export class OperatorMetrics implements RemoteMetrics {
     ])
     this.registry.onCollect(() => {
       const facts = read()
-      leading.set(facts.isLeading ? 1 : 0)
       depth.set(facts.queue.depth)
       running.set(facts.queue.running)
       reconciles.set(facts.queue.runs)
       failures.set(facts.queue.failures)
-      for (const { what, isFollowing } of facts.watches) {
-        watchUp.set({ collection: what }, isFollowing ? 1 : 0)
-      }
       // Peers appear and disappear with the Secrets.
       for (const one of [up, age, serial, endpoints, attempts, refused, info]) one.reset()
       clusters.set(facts.remotes.filter(({ isFollowed }) => isFollowed).length)

@@ -1,72 +1,52 @@
-import { Backoff } from '../kube/backoff.ts'
+import { EventRecorder } from '../kube/event-recorder.ts'
 import { LeaderElector } from '../kube/lease.ts'
 import type { MetricsRegistry } from '../telemetry/metrics.ts'
-import { RefusalLog } from '../telemetry/refusal-log.ts'
-import { Cluster, type ClusterMeans } from './cluster/cluster.ts'
-import { readClusterUid } from './cluster/cluster-uid.ts'
-import { LeaderSession } from './leader-session.ts'
-import { type OperatorFacts, OperatorMetrics } from './metrics.ts'
-import { KeyIndex } from './notify/key-index.ts'
-import { NotifyReceiver } from './notify/notify-receiver.ts'
-import { shortHash } from './record/short-hash.ts'
-import type { OperatorSettings } from './settings.ts'
+import type { ClusterMeans } from './cluster/cluster.ts'
+import type { Controller, ControllerMeans } from './controller.ts'
+import type { LeaseSettings } from './settings.ts'
 
 /** Name of the Lease that all operators use. */
 const LEASE = 'sextant-operator'
+const CONTROLLER = 'kuadrant.io/sextant-operator'
 /** Milliseconds that running writes get when the operator ends. */
 const CLOSE_MS = 5000
-const CURE = 'set --site, or allow this account to get that namespace'
-const NO_WORK = { runs: 0, failures: 0, dropped: 0, depth: 0, running: 0 }
 
 /**
- * Publishes the DNSRecords of a cluster:
+ * Runs the controllers of a cluster:
  *
- *     caches filled ─▶ lease ─▶ leader session: peers followed, records reconciled ─▶ (lease lost) end ─▶ lease …
+ *     caches filled ─▶ lease ─▶ controllers work ─▶ (lease lost) end ─▶ lease …
  */
 export class Operator {
-  /** Answers NOTIFYs from the start to the end, whether this replica leads or not. */
-  readonly notifyReceiver: NotifyReceiver
-  readonly #cluster: Cluster
-  readonly #settings: OperatorSettings
-  readonly #means: ClusterMeans
-  readonly #metrics: OperatorMetrics
+  readonly #controllers: readonly Controller[]
+  readonly #settings: LeaseSettings
+  readonly #means: ControllerMeans
   #elector: LeaderElector | undefined
-  #session: LeaderSession | undefined
-  /** The end of the previous leader session. */
-  #ended: Promise<void> = Promise.resolve()
-  #site = ''
-  #isSynced = false
+  /** The end of the previous term. */
+  #ended: Promise<unknown> = Promise.resolve()
+  #isLeading = false
+  #isPrepared = false
   #isClosed = false
-  #wake: () => void = () => {}
 
-  constructor(means: ClusterMeans, settings: OperatorSettings, registry: MetricsRegistry) {
-    this.#means = means
+  /** `build` makes the controllers, once. */
+  constructor(
+    means: ClusterMeans,
+    settings: LeaseSettings,
+    registry: MetricsRegistry,
+    build: (means: ControllerMeans) => readonly Controller[],
+  ) {
+    const { identity: instance } = settings
+    const events = new EventRecorder({ ...means, controller: CONTROLLER, instance })
     this.#settings = settings
-    this.#cluster = new Cluster(means, settings.identity)
-    this.#metrics = new OperatorMetrics(registry)
-    this.#metrics.collectFrom(() => this.#facts(), means.clock)
-    const { clock, random, log } = means
-    this.notifyReceiver = new NotifyReceiver({
-      clock,
-      keys: new KeyIndex(this.#cluster.secretInformer),
-      allowed: settings.notifyAllowed ?? [],
-      hasten: (sender) => this.#session?.peers.hasten(sender) ?? 'standby',
-      count: (outcome) => this.#metrics.countNotify(outcome),
-      refusals: new RefusalLog(log, clock, (host) => `NOTIFY of ${host} is refused`),
-      seed: random.next32(),
-    })
+    this.#means = { ...means, events, registry, mayWrite: () => this.#mayWrite() }
+    this.#controllers = build(this.#means)
+    this.#exportMetrics()
   }
 
-  /** Resolves once records are reconciled, by this operator or by another one. */
+  /** Resolves once the controllers work, here or in another operator. */
   async start(): Promise<void> {
-    const { log } = this.#means
-    this.#cluster.start()
-    this.#site = await this.#findSite()
-    await this.#cluster.synced()
+    await Promise.all(this.#controllers.map((controller) => controller.prepare()))
     if (this.#isClosed) return
-    this.#isSynced = true
-    const { size } = this.#cluster.recordInformer
-    log.info(`operator: site ${this.#site}, ${size} DNSRecords`)
+    this.#isPrepared = true
     const { leaseNamespace, identity } = this.#settings
     if (leaseNamespace === undefined) {
       this.#begin()
@@ -85,8 +65,8 @@ export class Operator {
 
   /** Why the operator is not ready; '' = it is. */
   unreadyReason(): string {
-    if (this.#isSynced) return ''
-    const { reason } = this.#cluster
+    if (this.#isPrepared) return ''
+    const reason = this.#reasons().join('; ')
     return `the cluster has not been listed yet${reason === '' ? '' : `: ${reason}`}`
   }
 
@@ -95,79 +75,65 @@ export class Operator {
     const leader = this.#elector?.holder ?? ''
     const isWaiting = this.#elector !== undefined && !this.#elector.isLeader
     const holder = leader === '' ? '' : ` of ${leader}`
-    const waiting = isWaiting ? `waiting for the lease${holder}` : ''
-    const remotes = this.#session?.remotes?.note ?? ''
-    return [this.#cluster.reason, remotes, waiting].filter((text) => text !== '').join('; ')
+    const waiting = isWaiting ? [`waiting for the lease${holder}`] : []
+    return [...this.#reasons(), ...waiting].join('; ')
   }
 
-  /** Ends the leader session and releases the lease. */
+  /** Ends the work of the controllers and releases the lease. */
   async close(): Promise<void> {
     this.#isClosed = true
-    this.#wake()
     this.#end()
-    const cancel = this.#means.timers.after(CLOSE_MS, () => this.#cluster.close())
+    const cancel = this.#means.timers.after(CLOSE_MS, () => this.#closeAll())
+    if (!this.#isPrepared) this.#closeAll()
     await this.#ended
     cancel()
     await this.#elector?.close()
-    this.#cluster.close()
+    this.#closeAll()
+  }
+
+  #closeAll(): void {
+    for (const controller of this.#controllers) controller.close()
+    this.#means.events.close()
   }
 
   #begin(): void {
     void this.#ended.then(() => {
-      if (this.#isClosed || this.#session !== undefined || !this.#mayWrite()) return
-      this.#session = new LeaderSession({
-        cluster: this.#cluster,
-        settings: this.#settings,
-        site: this.#site,
-        metrics: this.#metrics,
-        mayWrite: () => this.#mayWrite(),
-      })
+      if (this.#isClosed || this.#isLeading || !this.#mayWrite()) return
+      this.#isLeading = true
+      for (const controller of this.#controllers) controller.begin()
     })
   }
 
   #end(): void {
-    const session = this.#session
-    this.#session = undefined
-    if (session !== undefined) this.#ended = session.close()
+    if (!this.#isLeading) return
+    this.#isLeading = false
+    this.#ended = Promise.all(this.#controllers.map((controller) => controller.end()))
   }
 
   #mayWrite(): boolean {
     return this.#elector === undefined || this.#elector.isLeader
   }
 
-  async #findSite(): Promise<string> {
-    if (this.#settings.site !== '') return this.#settings.site
-    const { timers, random, log } = this.#means
-    const backoff = new Backoff(random)
-    let lastFault = ''
-    while (!this.#isClosed) {
-      const found = await readClusterUid(this.#cluster.objects)
-      if ('uid' in found) return shortHash(found.uid)
-      const fault = `${found.problem}; ${CURE}`
-      if (fault !== lastFault) log.warning(`${fault}; retrying`)
-      lastFault = fault
-      await new Promise<void>((resolve) => {
-        const cancel = timers.after(backoff.next(), resolve)
-        this.#wake = () => {
-          cancel()
-          resolve()
-        }
-      })
-    }
-    return ''
+  #reasons(): readonly string[] {
+    return this.#controllers.map(({ reason }) => reason).filter((reason) => reason !== '')
   }
 
-  #facts(): OperatorFacts {
-    const queue = this.#session?.queue
-    return {
-      isLeading: this.#session !== undefined && this.#mayWrite(),
-      peers: this.#session?.peers.statuses() ?? [],
-      queue:
-        queue === undefined
-          ? NO_WORK
-          : { ...queue.counts, depth: queue.depth, running: queue.runningCount },
-      remotes: this.#session?.remotes?.statuses() ?? [],
-      watches: this.#cluster.watches,
-    }
+  #exportMetrics(): void {
+    const { registry } = this.#means
+    const leading = registry.gauge(
+      'sextant_operator_leading',
+      '1 if this operator is the leader, else 0.',
+    )
+    const watchUp = registry.gauge(
+      'sextant_operator_watch_up',
+      '1 while the watch of a collection runs, else 0.',
+      ['collection'],
+    )
+    registry.onCollect(() => {
+      leading.set(this.#isLeading && this.#mayWrite() ? 1 : 0)
+      for (const { what, isFollowing } of this.#controllers.flatMap(({ watches }) => watches)) {
+        watchUp.set({ collection: what }, isFollowing ? 1 : 0)
+      }
+    })
   }
 }

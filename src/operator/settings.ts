@@ -4,20 +4,24 @@ import type { ProbingSettings } from './probes/session-probing.ts'
 import type { RequeueBounds } from './reconcile/requeue.ts'
 import type { RemoteSettings } from './remotes/remote-clusters.ts'
 
+/** Which of several operators of a cluster works. */
+export interface LeaseSettings {
+  /** Namespace of the Lease; undefined = no other operator works in this cluster. */
+  readonly leaseNamespace: string | undefined
+  /** Different from the identity of every other process. */
+  readonly identity: string
+}
+
 /** Settings of an operator process, from its command line. */
-export interface OperatorSettings extends RequeueBounds {
+export interface OperatorSettings extends RequeueBounds, LeaseSettings {
   /**
    * The name of this cluster among its peers; '' = derived from the UID of its namespace
    * kube-system.
    */
   readonly site: string
   readonly peerExpiryMs: number
-  /** Namespace of the Lease; undefined = no other operator works in this cluster. */
-  readonly leaseNamespace: string | undefined
   /** Undefined = no address is probed. */
   readonly probing?: ProbingSettings | undefined
-  /** Different from the identity of every other process. */
-  readonly identity: string
   readonly role: DelegationRole
   /** How long the deletion of a delegating record waits for other clusters. */
   readonly removalTimeoutMs: number

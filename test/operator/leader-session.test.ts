@@ -6,6 +6,7 @@ import { OperatorMetrics } from '../../src/operator/metrics.ts'
 import { createLogger } from '../../src/telemetry/log.ts'
 import { MetricsRegistry } from '../../src/telemetry/metrics.ts'
 import { ApiDouble, listBody, turns } from '../support/api-double.ts'
+import { eventRecorder } from '../support/event-recorder.ts'
 import { dnsRecord, secret } from '../support/operator-objects.ts'
 import { FakeClock, FakeTimers } from '../support/setup.ts'
 
@@ -23,7 +24,7 @@ t.test('a term that is over follows nobody, whatever look was under way', async 
   )
   const timers = new FakeTimers()
   const means = { api, log, clock: new FakeClock(), timers, random: new Random(1), namespaces: [] }
-  const cluster = new Cluster(means, 'one')
+  const cluster = new Cluster(means, eventRecorder(means))
   t.teardown(() => cluster.close())
   cluster.start()
   const synced = cluster.synced()

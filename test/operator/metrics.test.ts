@@ -32,7 +32,7 @@ t.test('a nameserver that is asked under two keys is two peers, that come and go
   ]
   const queue = { depth: 0, running: 0, runs: 0, failures: 0, retries: 0, dropped: 0 }
   const clock = new FakeClock()
-  metrics.collectFrom(() => ({ isLeading: true, peers, queue, remotes: [], watches: [] }), clock)
+  metrics.collectFrom(() => ({ peers, queue, remotes: [] }), clock)
   const series = async (name: string): Promise<string[]> => {
     const text = await metrics.registry.print()
     return text

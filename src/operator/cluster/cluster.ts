@@ -2,7 +2,7 @@ import type { Clock } from '../../base/clock.ts'
 import type { Random } from '../../base/random.ts'
 import type { Timers } from '../../base/timers.ts'
 import type { ApiClient, ApiObject } from '../../kube/api.ts'
-import { EventRecorder } from '../../kube/event-recorder.ts'
+import type { EventRecorder } from '../../kube/event-recorder.ts'
 import { Informer } from '../../kube/informer.ts'
 import type { ListWatch } from '../../kube/list-watch.ts'
 import { Objects } from '../../kube/objects.ts'
@@ -44,11 +44,10 @@ export class Cluster implements ClusterView {
   readonly #healthListeners = new Set<(key: string) => void>()
   readonly #nameListeners = new Set<(key: string) => void>()
 
-  /** `instance`: name of this operator process, for Events. */
-  constructor(means: ClusterMeans, instance: string) {
+  constructor(means: ClusterMeans, events: EventRecorder) {
     this.means = means
     this.objects = new Objects({ ...means, fieldManager: FIELD_MANAGER })
-    this.events = new EventRecorder({ ...means, controller: CONTROLLER, instance })
+    this.events = events
     const informer = (resource: typeof RECORDS, trim: (object: ApiObject) => ApiObject) =>
       new Informer({ ...means, resource, trim, labelSelector: '' })
     this.recordInformer = informer(RECORDS, trimRecord)
@@ -89,7 +88,6 @@ export class Cluster implements ClusterView {
 
   close(): void {
     for (const informer of this.#informers) informer.close()
-    this.events.close()
     this.objects.close()
   }
 
@@ -155,7 +153,6 @@ export class Cluster implements ClusterView {
   }
 }
 
-const CONTROLLER = 'kuadrant.io/sextant-operator'
 /** Interval of the check whether probes can be read. */
 const CHECK_MS = 100
 /** Refusals that are needed: an API server that is starting refuses what it grants later. */

@@ -3,6 +3,7 @@ import { Random } from '../../../src/base/random.ts'
 import { Cluster } from '../../../src/operator/cluster/cluster.ts'
 import { createLogger } from '../../../src/telemetry/log.ts'
 import { ApiDouble, listBody, statusBody, turns } from '../../support/api-double.ts'
+import { eventRecorder } from '../../support/event-recorder.ts'
 import { dnsRecord } from '../../support/operator-objects.ts'
 import { FakeClock, FakeTimers } from '../../support/setup.ts'
 
@@ -35,7 +36,7 @@ async function begin(
     () => false,
   )
   const means = { api, log, clock: new FakeClock(), timers, random: new Random(1), namespaces: [] }
-  const cluster = new Cluster(means, 'one')
+  const cluster = new Cluster(means, eventRecorder(means))
   cluster.start()
   let isSynced = false
   void cluster.synced().then(() => (isSynced = true))

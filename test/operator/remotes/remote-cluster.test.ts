@@ -15,6 +15,7 @@ import {
   statusBody,
   turns,
 } from '../../support/api-double.ts'
+import { eventRecorder } from '../../support/event-recorder.ts'
 import { dnsRecord, secret } from '../../support/operator-objects.ts'
 import { FakeClock, FakeTimers } from '../../support/setup.ts'
 
@@ -56,7 +57,8 @@ class Stage {
       () => false,
     )
     const means = { log, clock: new FakeClock(), timers: this.timers, random: new Random(1) }
-    this.#local = new Cluster({ ...means, api: this.#localApi, namespaces: [] }, 'one')
+    const local = { ...means, api: this.#localApi, namespaces: [] }
+    this.#local = new Cluster(local, eventRecorder(local))
     this.api.place = PLACE
   }
 

@@ -7,6 +7,7 @@ import { OwnerIndex } from '../../../src/operator/delegation/owner-index.ts'
 import { CLUSTERS_MAX, RemoteClusters } from '../../../src/operator/remotes/remote-clusters.ts'
 import { createLogger } from '../../../src/telemetry/log.ts'
 import { ApiDouble, listBody, type Stream, turns } from '../../support/api-double.ts'
+import { eventRecorder } from '../../support/event-recorder.ts'
 import { dnsRecord, secret } from '../../support/operator-objects.ts'
 import { FakeClock, FakeTimers } from '../../support/setup.ts'
 
@@ -58,7 +59,8 @@ class OperatorFixture {
       () => false,
     )
     const means = { api, log, clock: new FakeClock(), timers, random: new Random(1) }
-    this.#local = new Cluster({ ...means, namespaces: [] }, 'one')
+    const local = { ...means, namespaces: [] }
+    this.#local = new Cluster(local, eventRecorder(local))
     this.#secrets = secrets
     this.clusters = new RemoteClusters({
       local: this.#local,

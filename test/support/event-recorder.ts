@@ -1,0 +1,8 @@
+import { EventRecorder, type EventRecorderOptions } from '../../src/kube/event-recorder.ts'
+
+/** A recorder of Events for unit tests of what records them. */
+export function eventRecorder(
+  means: Omit<EventRecorderOptions, 'controller' | 'instance'>,
+): EventRecorder {
+  return new EventRecorder({ ...means, controller: 'sextant.test/operator', instance: 'one' })
+}
