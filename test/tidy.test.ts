@@ -14,7 +14,7 @@ const LAYERS: readonly (readonly string[])[] = [
   ['base'],
   ['telemetry', 'dns', 'yaml'],
   ['persist'],
-  ['zone', 'geo', 'corefile', 'kube'],
+  ['zone', 'geo', 'corefile', 'kube', 'ovsdb'],
   ['xfr', 'steering'],
   ['client'],
   ['dnsrecord'],

@@ -1,3 +1,4 @@
+import { Backoff } from '../base/backoff.ts'
 import type { Clock } from '../base/clock.ts'
 import type { Random } from '../base/random.ts'
 import type { Timers } from '../base/timers.ts'
@@ -10,7 +11,6 @@ import {
   clip,
   collectionPath,
 } from './api.ts'
-import { Backoff } from './backoff.ts'
 import { Deadline } from './deadline.ts'
 import { EventQueue } from './event-queue.ts'
 import { LineSplitter } from './line-splitter.ts'

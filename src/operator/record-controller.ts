@@ -1,4 +1,4 @@
-import { Backoff } from '../kube/backoff.ts'
+import { Backoff } from '../base/backoff.ts'
 import type { ListWatch } from '../kube/list-watch.ts'
 import { RefusalLog } from '../telemetry/refusal-log.ts'
 import { Cluster } from './cluster/cluster.ts'

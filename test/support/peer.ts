@@ -14,6 +14,8 @@ const PACKAGES: Readonly<Record<string, string>> = {
   delv: 'bind9-dnsutils',
   'dnssec-keygen': 'bind9-utils',
   'dnssec-signzone': 'bind9-utils',
+  'ovsdb-server': 'openvswitch-common',
+  'ovn-northd': 'ovn-central',
 }
 
 function isInstalled(tool: string): boolean {

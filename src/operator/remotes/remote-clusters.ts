@@ -1,5 +1,5 @@
+import { Backoff } from '../../base/backoff.ts'
 import { type ApiClient, type ApiObject, textOf } from '../../kube/api.ts'
-import { Backoff } from '../../kube/backoff.ts'
 import { Informer } from '../../kube/informer.ts'
 import { type InlineKubeconfig, scanInlineKubeconfig } from '../../kube/inline-kubeconfig.ts'
 import type { Cluster } from '../cluster/cluster.ts'

@@ -1,4 +1,4 @@
-import type { Random } from '../base/random.ts'
+import type { Random } from './random.ts'
 
 const FIRST_MS = 500
 const LAST_MS = 15_000
