@@ -1,25 +1,42 @@
 import type { Controller, ControllerMeans } from '../operator/controller.ts'
-import type { Flag, Get } from './flag-values.ts'
+import { createEgressFirewallController } from '../operator/egress/egressfirewall/egress-firewall-controller.ts'
+import { BadValue, type Flag, type Get } from './flag-values.ts'
 
 /** The names of the operator's controllers, for `--controllers`. */
-export const CONTROLLERS = ['dnsrecord'] as const
+export const CONTROLLERS = ['dnsrecord', 'egressfirewall'] as const
 
 /** Settings of the controllers for egress policies. */
-export type EgressArgs = Readonly<Record<string, never>>
+export interface EgressArgs {
+  /** Namespace of the DNSNameResolvers. */
+  readonly namespace: string
+}
 
 /** Flags of the controllers for egress policies, in the order of the help. */
-export const EGRESS_FLAGS: readonly Flag[] = []
+export const EGRESS_FLAGS: readonly Flag[] = [
+  {
+    name: 'egress-namespace',
+    value: 'ovn-kubernetes',
+    help: 'namespace of the DNSNameResolvers; OpenShift: openshift-ovn-kubernetes',
+  },
+]
+
+/** A DNS label (RFC 1123 section 2.1). */
+const NAMESPACE = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/
 
 /** Reads the values of EGRESS_FLAGS. Throws BadValue. */
-export function readEgressArgs(_get: Get): EgressArgs {
-  return {}
+export function readEgressArgs(get: Get): EgressArgs {
+  const namespace = get('egress-namespace')
+  if (!NAMESPACE.test(namespace)) {
+    throw new BadValue('egress-namespace', namespace, 'the name of a namespace')
+  }
+  return { namespace }
 }
 
 /** Makes the controllers for egress policies that are switched on. */
 export function createEgressControllers(
-  _names: ReadonlySet<string>,
-  _args: EgressArgs,
-  _means: ControllerMeans,
+  names: ReadonlySet<string>,
+  args: EgressArgs,
+  means: ControllerMeans,
 ): readonly Controller[] {
-  return []
+  return names.has('egressfirewall') ? [createEgressFirewallController(means, args)] : []
 }

@@ -1,4 +1,4 @@
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { CLUSTER_TEST_MS, Cluster, readCrd } from '../support/cluster.ts'
 import { needsCluster } from '../support/cluster-binary.ts'
 import { until } from '../support/until.ts'
@@ -53,10 +53,71 @@ const STATUSES: { name: string; status: object; want?: RegExp }[] = [
   },
 ]
 
+/** Destinations of a rule of an EgressFirewall. */
+const DESTINATIONS: { to: object; want?: RegExp }[] = [
+  { to: { dnsName: 'www.example.com' } },
+  { to: { dnsName: '*.Example.com.' } },
+  { to: { dnsName: 'com' } },
+  { to: { cidrSelector: '192.0.2.0/24' } },
+  { to: { nodeSelector: { matchLabels: { zone: 'a' } } } },
+  { to: {}, want: /at least 1 / },
+  { to: { dnsName: 'example.com', cidrSelector: '192.0.2.0/24' }, want: /at most 1 / },
+  { to: { dnsName: 'a_b.example.com' }, want: /should match/ },
+  { to: { dnsName: 'www.*.com' }, want: /should match/ },
+]
+
+/** Ports of such a rule. */
+const PORTS: { ports: object; want?: RegExp }[] = [
+  { ports: { port: 443, protocol: 'TCP' } },
+  { ports: { port: 0, protocol: 'TCP' }, want: /greater than or equal to 1/ },
+  { ports: { port: 65_536, protocol: 'UDP' }, want: /less than or equal to 65535/ },
+  { ports: { port: 443, protocol: 'ICMP' }, want: /should match/ },
+  { ports: { port: 443 }, want: /protocol: Required/ },
+]
+
 t.setTimeout(CLUSTER_TEST_MS)
 
-t.test('the definition of DNSNameResolver', needsCluster(), async (t) => {
+t.test('the definitions for egress firewalls', needsCluster(), async (t) => {
   const cluster = await Cluster.start(t)
+  await t.test('DNSNameResolver', (t) => testResolvers(t, cluster))
+  await t.test('EgressFirewall', (t) => testFirewalls(t, cluster))
+})
+
+async function testFirewalls(t: Test, cluster: Cluster): Promise<void> {
+  await cluster.must('POST', DEFINITIONS, readCrd('ovn/egressfirewalls'))
+  await cluster.createNamespace('team')
+  const firewalls = '/apis/k8s.ovn.org/v1/namespaces/team/egressfirewalls'
+  const isServed = async () => (await cluster.call('GET', firewalls)).status === 200
+  await until(isServed, 'egressfirewalls', CLUSTER_TEST_MS)
+  const { status } = await cluster.must('GET', `${DEFINITIONS}/egressfirewalls.k8s.ovn.org`)
+  t.notOk(status.conditions.find(({ type }: { type: string }) => type === 'NonStructuralSchema'))
+  const put = (name: string, rule: object) =>
+    cluster.call('POST', `${firewalls}?dryRun=All`, {
+      apiVersion: 'k8s.ovn.org/v1',
+      kind: 'EgressFirewall',
+      metadata: { name },
+      spec: { egress: [{ type: 'Allow', ...rule }] },
+    })
+  const cases = [
+    ...DESTINATIONS.map(({ to, want }) => ({ rule: { to }, want })),
+    ...PORTS.map(({ ports, want }) => {
+      return { rule: { to: { cidrSelector: '0.0.0.0/0' }, ports: [ports] }, want }
+    }),
+    { rule: { to: { cidrSelector: '0.0.0.0/0' }, type: 'Pass' }, want: /should match/ },
+  ]
+  for (const { rule, want } of cases) {
+    const reply = await put('default', rule)
+    if (want === undefined) t.equal(reply.status, 201, JSON.stringify(rule))
+    else t.match(reply, { status: 422, body: { message: want } }, JSON.stringify(rule))
+  }
+  t.match(
+    await put('other', { to: { cidrSelector: '0.0.0.0/0' } }),
+    { status: 422, body: { message: /should match/ } },
+    'one object in each namespace',
+  )
+}
+
+async function testResolvers(t: Test, cluster: Cluster): Promise<void> {
   await cluster.must('POST', DEFINITIONS, readCrd('openshift/dnsnameresolvers'))
   await cluster.createNamespace(NAMESPACE)
   const isServed = async () => (await cluster.call('GET', RESOLVERS)).status === 200
@@ -88,4 +149,4 @@ t.test('the definition of DNSNameResolver', needsCluster(), async (t) => {
     if (want === undefined) t.equal(reply.status, 200, name)
     else t.match(reply, { status: 422, body: { message: want } }, name)
   }
-})
+}

@@ -6,7 +6,9 @@ import { parseAllDocuments } from 'yaml'
 import { composeManifests, type Manifest, manifestOf, SITE } from '../support/kustomize.ts'
 import { root, runSextant } from '../support/server.ts'
 
-const OVERLAYS = ['all-namespaces', 'chosen-namespaces'].map((name) => `deploy/overlays/${name}`)
+const OVERLAYS = ['all-namespaces', 'chosen-namespaces', 'egress-firewall'].map(
+  (name) => `deploy/overlays/${name}`,
+)
 const FOLDERS = [...OVERLAYS, SITE, 'deploy/remote-cluster', 'deploy/notify', 'deploy/cluster-dns']
 
 function isInstalled(tool: string): boolean {
