@@ -29,7 +29,7 @@ function relink(markdown, folder) {
 /** The first sentence under `## Name`, without the name itself. */
 function headline(markdown) {
   const paragraph = /^## Name\s+([\s\S]*?)\n\s*\n/m.exec(`${markdown}\n\n`)?.[1] ?? ''
-  return paragraph.replace(/\s+/g, ' ').replace(/^[*_`]*[a-z]+[*_`]*\s+(?:-|–|—)\s+/, '')
+  return paragraph.replace(/\s+/g, ' ').replace(/^[*_`]*\w+[*_`]*\s+(?:-|–|—)\s+/, '')
 }
 
 const directives = readdirSync(join(root, 'src/plugins'), { withFileTypes: true })

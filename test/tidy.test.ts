@@ -25,7 +25,7 @@ const LAYERS: readonly (readonly string[])[] = [
   ['publish'],
   ['plugin'],
   ['arguments'],
-  ['authority'],
+  ['authority', 'cache'],
   ['plugins', 'transport', 'operator'],
   ['server'],
   ['api'],

@@ -3,8 +3,8 @@ import type { Directive, LoadDirectives } from '../plugin/directive.ts'
 
 /**
  * Every directive that a Corefile may contain, in the order of the chain: CoreDNS's plugin.cfg,
- * with `kuadrant` in the same place as in Kuadrant's builds of CoreDNS. A plugin sees the effects
- * of those below it.
+ * with `kuadrant` in the same place as in Kuadrant's builds of CoreDNS, and `k8s_cache` beside
+ * `cache`. A plugin sees the effects of those below it.
  */
 export const DIRECTIVE_NAMES: readonly string[] = [
   'root',
@@ -43,6 +43,7 @@ export const DIRECTIVE_NAMES: readonly string[] = [
   'autopath',
   'acl',
   'cache',
+  'k8s_cache',
   'header',
   'dnssec',
   'tls',
@@ -79,6 +80,7 @@ const LOADERS: Readonly<Record<string, () => Promise<Directive>>> = {
   root: async () => (await import('./root/setup.ts')).root,
   metadata: async () => (await import('./metadata/setup.ts')).metadata,
   cache: async () => (await import('./cache/setup.ts')).cache,
+  k8s_cache: async () => (await import('./k8s_cache/setup.ts')).k8sCache,
   geoip: async () => (await import('./geoip/setup.ts')).geoip,
   cancel: async () => (await import('./cancel/setup.ts')).cancel,
   timeouts: async () => (await import('./timeouts/setup.ts')).timeouts,

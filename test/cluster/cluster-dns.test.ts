@@ -1,10 +1,12 @@
-import t from 'tap'
+import t, { type Test } from 'tap'
+import { RRClass, RRType } from '../../src/dns/iana/index.ts'
 import { applyAll } from '../support/apply.ts'
 import { CLUSTER_TEST_MS, Cluster } from '../support/cluster.ts'
 import { needsCluster } from '../support/cluster-binary.ts'
 import { ask } from '../support/dig.ts'
 import { getText } from '../support/get-text.ts'
 import { composeManifests } from '../support/kustomize.ts'
+import { ScriptedServer } from '../support/scripted-server.ts'
 import { freePort, startServer } from '../support/server.ts'
 import { until } from '../support/until.ts'
 
@@ -123,6 +125,8 @@ t.test('the names of a cluster with the real API server', needsCluster(), async 
   await cluster.createNamespace('new')
   await sees('new.svc.cluster.local.', 'A', 'NOERROR')
 
+  await t.test('early clients of k8s_cache', (t) => testEarlyClients(t, cluster))
+
   await cluster.killServer()
   const away = async () => /s old/.test((await getText(`http://127.0.0.1:${http}/ready`)).text)
   await until(away, 'the ready page to report that the API is away')
@@ -131,3 +135,58 @@ t.test('the names of a cluster with the real API server', needsCluster(), async 
   await cluster.must('DELETE', `${SERVICES}/dual`)
   await until(async () => (await query(`dual.${SVC}`)) === 'NXDOMAIN', 'the change', 180_000)
 })
+
+/** The address of the early client: this machine has it. */
+const EARLY = '127.0.0.53'
+
+async function testEarlyClients(t: Test, cluster: Cluster): Promise<void> {
+  const pods = '/api/v1/namespaces/shop/pods'
+  const labels = { 'k8s-cache.coredns.io/early-refresh': 'true' }
+  const spec = { containers: [{ name: 'c', image: 'none' }], automountServiceAccountToken: false }
+  await cluster.must('POST', pods, { metadata: { name: 'controller', labels }, spec })
+  const setAddress = (podIP: string) =>
+    cluster.must('PATCH', `${pods}/controller/status`, {
+      status: { podIP, podIPs: [{ ip: podIP }] },
+    })
+  await setAddress(EARLY)
+  let answers = 0
+  const upstream = await ScriptedServer.open(t, ({ question }) => {
+    const rdata = Uint8Array.of(192, 0, 2, ++answers)
+    return [{ owner: question!.name, type: RRType.A, rrclass: RRClass.IN, ttlSeconds: 1, rdata }]
+  })
+  const http = await freePort()
+  const corefile = `.:{PORT} {
+    bind 127.0.0.1
+    ready 127.0.0.1:${http}
+    prometheus 127.0.0.1:${http}
+    k8s_cache {
+        success 1024 3600 1
+        earlyrefresh 10m
+        kubeconfig ${cluster.kubeconfig('viewer')}
+    }
+    forward . 127.0.0.1:${upstream.port}
+}
+`
+  const server = await startServer(t, { corefile })
+  const ready = async () => (await getText(`http://127.0.0.1:${http}/ready`)).status === 200
+  await until(ready, 'the Pods to be read')
+  const query = async (from: string): Promise<{ ttl: number; address: string }> => {
+    const { answer } = await ask('dig', server.port, ['+rec', '-b', from, 'www.example.com.', 'A'])
+    const [, ttl, , , address = ''] = answer[0]?.split(' ') ?? []
+    return { ttl: Number(ttl), address }
+  }
+  t.strictSame(await query('127.0.0.1'), { ttl: 601, address: '192.0.2.1' })
+  const isNew = async () => (await query(EARLY)).address !== '192.0.2.1'
+  await until(isNew, 'a new answer for the early client')
+  t.equal((await query(EARLY)).ttl <= 1, true)
+  const other = await query('127.0.0.1')
+  t.equal(other.address, '192.0.2.1', 'others keep the old answer')
+  t.ok(other.ttl > 300)
+  await setAddress('127.0.0.54')
+  const isOther = async () => (await query(EARLY)).address === '192.0.2.1'
+  await until(isOther, 'the Pod to lose its address')
+  t.not((await query('127.0.0.54')).address, '192.0.2.1')
+  const { text } = await getText(`http://127.0.0.1:${http}/metrics`)
+  t.match(text, /coredns_cache_hits_total\{server="dns:\/\/127.0.0.1:\d+",type="success"/)
+  t.match(text, /coredns_cache_evictions_total\{[^}]*type="success"[^}]*\} 0/)
+}

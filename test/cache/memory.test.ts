@@ -2,13 +2,14 @@ import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
 import fc from 'fast-check'
 import t from 'tap'
-import { RRType } from '../../../src/dns/iana/index.ts'
-import { Section } from '../../../src/dns/message/response.ts'
-import type { Transaction } from '../../../src/plugin/transaction.ts'
-import { CacheMemory, createCacheBuffer } from '../../../src/plugins/cache/cache-memory.ts'
-import { CacheStore } from '../../../src/plugins/cache/cache-store.ts'
-import { readRecords } from '../../../src/plugins/cache/entry.ts'
-import { transaction } from '../../support/transaction.ts'
+import { CacheMemory, createCacheBuffer } from '../../src/cache/cache-memory.ts'
+import { CacheStore } from '../../src/cache/cache-store.ts'
+import { CacheWriter } from '../../src/cache/cache-writer.ts'
+import { readRecords } from '../../src/cache/entry.ts'
+import { RRType } from '../../src/dns/iana/index.ts'
+import { Section } from '../../src/dns/message/response.ts'
+import type { Transaction } from '../../src/plugin/transaction.ts'
+import { transaction } from '../support/transaction.ts'
 
 const ENTRIES = 64
 
@@ -35,7 +36,8 @@ function valueIn(store: CacheStore, name: string): number {
 
 function storeOf(): { buffer: SharedArrayBuffer; store: CacheStore } {
   const buffer = createCacheBuffer(ENTRIES)
-  return { buffer, store: new CacheStore(new CacheMemory(buffer, ENTRIES), (ms) => ms, ENTRIES) }
+  const memory = new CacheMemory(buffer, ENTRIES)
+  return { buffer, store: new CacheStore(memory, (ms) => ms, new CacheWriter(memory, ENTRIES)) }
 }
 
 const arbitraryStep = fc.record({

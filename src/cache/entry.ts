@@ -1,9 +1,9 @@
-import { copyOctets } from '../../base/octets.ts'
-import type { Query } from '../../dns/message/query.ts'
-import type { Response, Section } from '../../dns/message/response.ts'
-import { mixHash } from '../../dns/name/hash.ts'
-import { LOWER } from '../../dns/name/lower.ts'
-import type { Transaction } from '../../plugin/transaction.ts'
+import { copyOctets } from '../base/octets.ts'
+import type { Query } from '../dns/message/query.ts'
+import type { Response, Section } from '../dns/message/response.ts'
+import { mixHash } from '../dns/name/hash.ts'
+import { LOWER } from '../dns/name/lower.ts'
+import type { Transaction } from '../plugin/transaction.ts'
 
 /*
  * An entry, numbers little-endian; its length is a multiple of 8:
@@ -31,7 +31,7 @@ const RECORD_HEADER_OCTETS = 13
 /** Flags of an entry. */
 export const EntryFlag = { Authentic: 1, RecursionAvailable: 2 } as const
 
-/** What a key is for; DO and CD are added to it. */
+/** What a key is for; DO, CD and the variant are added to it. */
 export const Form = {
   /** Queries without a client subnet. */
   Plain: 0,
@@ -45,6 +45,15 @@ export const Form = {
 export type Form = (typeof Form)[keyof typeof Form]
 const FORM_DNSSEC_OK = 4
 const FORM_CHECKING_DISABLED = 8
+
+/** Answers with the same question and different keys: those of different stores in one memory. */
+export const Variant = {
+  Only: 0,
+  /** The answers of clients that get a new answer later than others. */
+  Late: 16,
+} as const
+export type Variant = (typeof Variant)[keyof typeof Variant]
+
 const FLAG_CD = 0x0010
 
 const NAME_OCTETS_MAX = 255
@@ -55,6 +64,11 @@ export class EntryKey {
   readonly bytes = new Uint8Array(new ArrayBuffer(KEY_OCTETS_MAX + 4))
   octets = 0
   hash = 0
+  readonly #variant: Variant
+
+  constructor(variant: Variant) {
+    this.#variant = variant
+  }
 
   /** The key of a query in a form; `bits`: of the client subnet, for `Scoped`. @hot */
   set(query: Query, form: Form, bits: number): void {
@@ -66,6 +80,7 @@ export class EntryKey {
     bytes[at++] = qtype
     const whole =
       form |
+      this.#variant |
       (query.dnssecOk ? FORM_DNSSEC_OK : 0) |
       ((query.flags & FLAG_CD) !== 0 ? FORM_CHECKING_DISABLED : 0)
     bytes[at++] = whole

@@ -1,16 +1,18 @@
-import { Opcode, Rcode, RRClass, RRType } from '../../dns/iana/index.ts'
-import type { Query } from '../../dns/message/query.ts'
-import { type Response, Section } from '../../dns/message/response.ts'
-import type { CounterSlots } from '../../plugin/counter-slots.ts'
-import type { Handler } from '../../plugin/handler.ts'
-import { isUnwritten, ResponseKind, responseKind } from '../../plugin/status.ts'
-import type { Transaction } from '../../plugin/transaction.ts'
-import type { ZoneSet } from '../../zone/lookup/zone-set.ts'
+import { Opcode, Rcode, RRClass, RRType } from '../dns/iana/index.ts'
+import type { Query } from '../dns/message/query.ts'
+import { type Response, Section } from '../dns/message/response.ts'
+import type { AddressSet } from '../dns/text/address-set.ts'
+import type { CounterSlots } from '../plugin/counter-slots.ts'
+import type { Handler } from '../plugin/handler.ts'
+import { isUnwritten, ResponseKind, responseKind } from '../plugin/status.ts'
+import type { Transaction } from '../plugin/transaction.ts'
+import type { ZoneSet } from '../zone/lookup/zone-set.ts'
 import type { CacheStore } from './cache-store.ts'
 import { EntryField, EntryFlag, readRecords } from './entry.ts'
 
 /** Types from here to 255 are not types of records (RFC 6895 section 3.1). */
 const META_TYPES = 128
+const TTL_MAX = 0xffff_ffff
 const FLAG_AD = 0x0020
 const FLAG_RD = 0x0100
 /** Maximum of answers that are being refreshed: each may wait for an upstream. */
@@ -26,8 +28,10 @@ export const CacheCount = {
   DenialHits: 3,
   Prefetches: 4,
   ServedStale: 5,
+  SuccessEvictions: 6,
+  DenialEvictions: 7,
 } as const
-export const CACHE_COUNTS = 6
+export const CACHE_COUNTS = 8
 
 /** Limits of one kind of answers. */
 export interface KindOptions {
@@ -54,11 +58,15 @@ export interface CacheOptions {
   readonly verifiesStale: boolean
   /** Sends the TTLs that the answer came with. */
   readonly keepsTtl: boolean
+  /** How much longer than early clients the others get a positive answer; 0 = all get the same. */
+  readonly earlySeconds: number
 }
 
 /** What a thread needs to find, and the control thread to store, answers. */
 export interface CacheStores {
   readonly success: CacheStore
+  /** Positive answers for all but early clients; undefined = `success` has them. */
+  readonly late: CacheStore | undefined
   readonly denial: CacheStore
   /** Milliseconds on the clock of all threads, for a monotonic time of this thread. */
   readonly sharedMs: (monotonicMs: number) => number
@@ -67,21 +75,36 @@ export interface CacheStores {
 /** Where the handler finds its stores: undefined until the memory exists. */
 export interface CacheSource {
   readonly stores: CacheStores | undefined
+  /** The early clients. */
+  readonly early: AddressSet
 }
 
 /**
  * Answers from a cache of what the chain below had to wait for. Every thread answers from it; only
  * the control thread stores, because only its chains wait.
+ *
+ * With a late store, early clients get a new positive answer as soon as the old one has expired. All others
+ * get the old one `earlySeconds` longer:
+ *
+ *     early clients: ├─ answer 1 ──┤├─ answer 2 ───┤
+ *     others:        ├─ answer 1 ─────────┤├─ answer 2 ──
  */
 export class Cache implements Handler {
-  readonly name = 'cache'
+  readonly name: string
   readonly #next: Handler
   readonly #source: CacheSource
   readonly #options: CacheOptions
   readonly #slots: CounterSlots
   #refreshing = 0
 
-  constructor(next: Handler, source: CacheSource, options: CacheOptions, slots: CounterSlots) {
+  constructor(
+    name: string,
+    next: Handler,
+    source: CacheSource,
+    options: CacheOptions,
+    slots: CounterSlots,
+  ) {
+    this.name = name
     this.#next = next
     this.#source = source
     this.#options = options
@@ -94,11 +117,12 @@ export class Cache implements Handler {
     const { stores } = this.#source
     if (stores === undefined || !this.#concerns(tx.query)) return this.#next.serve(tx)
     const nowMs = stores.sharedMs(tx.startedMs)
-    const store = this.#find(tx)
+    const { late } = stores
+    const store = late === undefined ? this.#find(tx) : this.#findInTurn(tx, late, nowMs)
     if (store === undefined) return this.#ask(tx)
-    const leftSeconds = store.lifetimeSeconds - (nowMs - store.storedMs) / 1000
+    const leftSeconds = store.leftSeconds(nowMs)
     if (leftSeconds <= 0) return this.#useStale(tx, store, leftSeconds)
-    if (this.#wantsPrefetch(store, nowMs, leftSeconds) && isRecursive(tx.query)) {
+    if (this.#wantsPrefetch(tx, store, nowMs) && isRecursive(tx.query)) {
       if (needsOtherThread(tx, store)) return tx.server.handOver()
       if (this.#refresh(tx, store)) this.#count(tx, CacheCount.Prefetches)
     }
@@ -118,46 +142,98 @@ export class Cache implements Handler {
     return denial.find(tx) ? denial : undefined
   }
 
+  /** As `#find`, in the order that the client's turn asks for. */
+  #findInTurn(tx: Transaction, late: CacheStore, nowMs: number): CacheStore | undefined {
+    const { success, denial } = this.#source.stores!
+    const isEarly = this.#isEarly(tx.query)
+    if (!isEarly && late.find(tx) && late.leftSeconds(nowMs) > 0) return late
+    const store = this.#find(tx)
+    if (store === denial) return denial
+    const isValid = store === success && success.leftSeconds(nowMs) > 0
+    // Early clients get no expired positive answer.
+    if (isEarly) return isValid ? success : undefined
+    if (isValid) return this.#copyToLate(tx, late)
+    return late.find(tx) ? late : undefined
+  }
+
+  #isEarly({ peerAddress, peerFamily }: Query): boolean {
+    return this.#source.early.has(peerAddress, 0, peerFamily)
+  }
+
+  /**
+   * The turn of the answer that early clients already have has come for all others. From now on they get
+   * this one, also if early clients get another.
+   */
+  #copyToLate(tx: Transaction, late: CacheStore): CacheStore | undefined {
+    const { success } = this.#source.stores!
+    // Only the control thread can copy. If it has too much to do, it copies at a later query.
+    if (!late.canWrite) return tx.server.canHandOver ? undefined : success
+    const lifetimeSeconds = success.lifetimeSeconds + this.#options.earlySeconds
+    readRecords(tx, tx.chasedOctets, 0, 0, TTL_MAX)
+    readHeader(tx)
+    late.put(tx, lifetimeSeconds, success.storedMs)
+    tx.response.clear()
+    return late.find(tx) ? late : undefined
+  }
+
   /** Answers with the entry in `tx.chasedOctets`. @hot */
   #answer(tx: Transaction, store: CacheStore, leftSeconds: number): number {
     const { query, response } = tx
     const entry = tx.chasedOctets
-    const isSuccess = store === this.#source.stores!.success
-    const { ttlMinSeconds, ttlMaxSeconds } = isSuccess
-      ? this.#options.success
-      : this.#options.denial
+    const { denial, late } = this.#source.stores!
+    const { ttlMinSeconds, ttlMaxSeconds } =
+      store === denial ? this.#options.denial : this.#options.success
     const age = Math.max(0, Math.floor(store.lifetimeSeconds - leftSeconds))
+    const extra = store === late ? this.#options.earlySeconds : 0
+    const ttlMin = Math.min(ttlMinSeconds, Math.ceil(leftSeconds))
     if (leftSeconds <= 0) readRecords(tx, entry, 0, 0, 0)
-    else if (this.#options.keepsTtl) readRecords(tx, entry, 0, 0, 0xffff_ffff)
-    else readRecords(tx, entry, age, Math.min(ttlMinSeconds, Math.ceil(leftSeconds)), ttlMaxSeconds)
-    const flags = entry[EntryField.Flags]!
-    const wantsAuthentic = query.dnssecOk || (query.flags & FLAG_AD) !== 0
-    response.authenticData = wantsAuthentic && (flags & EntryFlag.Authentic) !== 0
-    response.recursionAvailable = (flags & EntryFlag.RecursionAvailable) !== 0
-    const scopeBits = entry[EntryField.ScopeBits]! | (entry[EntryField.ScopeBits + 1]! << 8)
-    // A view may have read the client's address as well.
-    response.scopeBits = Math.max(response.scopeBits, scopeBits)
-    response.rcode = entry[EntryField.Rcode]!
+    else if (this.#options.keepsTtl) readRecords(tx, entry, -extra, 0, TTL_MAX)
+    else readRecords(tx, entry, age - extra, ttlMin, ttlMaxSeconds + extra)
+    readHeader(tx)
+    if (!query.dnssecOk && (query.flags & FLAG_AD) === 0) response.authenticData = false
     response.answeredBy = this.name
     // NOERROR: a cached SERVFAIL is a written reply too.
     return Rcode.NOERROR
   }
 
-  #wantsPrefetch(store: CacheStore, nowMs: number, leftSeconds: number): boolean {
-    const { prefetchHits, prefetchGapSeconds, prefetchShare } = this.#options
+  #wantsPrefetch(tx: Transaction, store: CacheStore, nowMs: number): boolean {
+    const { prefetchHits, prefetchGapSeconds } = this.#options
     if (prefetchHits === 0) return false
     const hits = store.countHit(Math.floor(nowMs / 1000), prefetchGapSeconds)
+    if (hits < prefetchHits || store.isRefreshing) return false
+    const { late } = this.#source.stores!
+    if (store !== late) return this.#expiresSoon(store, nowMs, 0)
+    if (!this.#expiresSoon(late, nowMs, this.#options.earlySeconds)) return false
+    return !this.#isRenewed(tx.query, nowMs)
+  }
+
+  /** Whether the entry found last is in the share of its lifetime in which it is refreshed. */
+  #expiresSoon(store: CacheStore, nowMs: number, extraSeconds: number): boolean {
+    const lifetimeSeconds = store.lifetimeSeconds - extraSeconds
+    const leftSeconds = store.leftSeconds(nowMs) - extraSeconds
     // The last second counts in any case, because answers of few seconds have no tenth to speak of.
-    const isLate = leftSeconds <= Math.max(1, store.lifetimeSeconds * prefetchShare)
-    return hits >= prefetchHits && isLate && !store.isRefreshing
+    return leftSeconds <= Math.max(1, lifetimeSeconds * this.#options.prefetchShare)
+  }
+
+  /** Whether early clients already have a newer answer than the late one. */
+  #isRenewed(query: Query, nowMs: number): boolean {
+    const { success, denial } = this.#source.stores!
+    if (success.has(query)) return !this.#expiresSoon(success, nowMs, 0)
+    return denial.has(query) && denial.leftSeconds(nowMs) > 0
+  }
+
+  /** How long an expired entry of a store is used. */
+  #staleSecondsOf(store: CacheStore): number {
+    const { staleSeconds, earlySeconds } = this.#options
+    const isLate = store === this.#source.stores!.late
+    return isLate ? Math.max(0, staleSeconds - earlySeconds) : staleSeconds
   }
 
   /** Has an expired entry: answers with it, or asks below. */
   #useStale(tx: Transaction, store: CacheStore, leftSeconds: number): number | Promise<number> {
-    const { staleSeconds, verifiesStale } = this.#options
     const isFailure = tx.chasedOctets[EntryField.Rcode] === Rcode.SERVFAIL
-    if (isFailure || -leftSeconds >= staleSeconds) return this.#ask(tx)
-    if (verifiesStale) {
+    if (isFailure || -leftSeconds >= this.#staleSecondsOf(store)) return this.#ask(tx)
+    if (this.#options.verifiesStale) {
       const status = this.#ask(tx)
       return typeof status === 'number' ? status : this.#askOrUseStale(tx, status)
     }
@@ -174,7 +250,8 @@ export class Cache implements Handler {
     const status = await asked
     const rcode = isUnwritten(status) ? status : tx.response.rcode
     if (rcode !== Rcode.SERVFAIL) return status
-    const store = this.#source.stores!.success
+    const { success, late } = this.#source.stores!
+    const store = late ?? success
     if (!store.find(tx)) return status
     tx.response.clear()
     tx.response.error = ''
@@ -207,8 +284,10 @@ export class Cache implements Handler {
     const copy = tx.server.repeat(tx)
     const done = (): void => {
       this.#refreshing--
-      this.#source.stores!.success.endRefresh(copy.query)
-      this.#source.stores!.denial.endRefresh(copy.query)
+      const { success, late, denial } = this.#source.stores!
+      success.endRefresh(copy.query)
+      late?.endRefresh(copy.query)
+      denial.endRefresh(copy.query)
       copy.server.release(copy)
     }
     Promise.resolve()
@@ -247,8 +326,30 @@ export class Cache implements Handler {
     if (isDisabled || lifetime <= 0) return
     if (isSuccess) denial.remove(tx)
     else success.remove(tx)
-    const store = isSuccess ? success : denial
-    store.put(tx, lifetime)
+    this.#put(tx, isSuccess ? success : denial, lifetime)
+    if (this.#source.stores!.late === undefined) return
+    this.#storeLate(tx, isSuccess ? lifetime + this.#options.earlySeconds : 0)
+    const extra = isSuccess && !this.#isEarly(query) ? this.#options.earlySeconds : 0
+    sendTtlsAsCached(response, options, extra)
+  }
+
+  #put(tx: Transaction, store: CacheStore, lifetimeSeconds: number): void {
+    const evictions = store.evictions
+    store.put(tx, lifetimeSeconds)
+    const counter =
+      store === this.#source.stores!.denial
+        ? CacheCount.DenialEvictions
+        : CacheCount.SuccessEvictions
+    this.#slots.of(tx)[counter]! += store.evictions - evictions
+  }
+
+  /** Stores the response for all but early clients, unless they have a valid answer; lifetime 0: only removes. */
+  #storeLate(tx: Transaction, lifetimeSeconds: number): void {
+    const { late, sharedMs } = this.#source.stores!
+    if (late === undefined) return
+    if (late.has(tx.query) && late.leftSeconds(sharedMs(tx.startedMs)) > 0) return
+    if (lifetimeSeconds > 0) this.#put(tx, late, lifetimeSeconds)
+    else late.remove(tx)
   }
 
   #storeFailure(tx: Transaction, status: number): void {
@@ -257,29 +358,31 @@ export class Cache implements Handler {
     // A good answer that may still be used stale is worth more.
     if (servfailSeconds === 0 || this.#isUsable(tx)) return
     success.remove(tx)
+    this.#storeLate(tx, 0)
     if (isUnwritten(status)) tx.response.clear()
     tx.response.rcode = Rcode.SERVFAIL
-    denial.put(tx, servfailSeconds)
+    this.#put(tx, denial, servfailSeconds)
   }
 
   /** Removes what was stored before, because the name has a new answer that is not cached. */
   #forget(tx: Transaction): void {
     this.#source.stores!.success.remove(tx)
     this.#source.stores!.denial.remove(tx)
+    this.#storeLate(tx, 0)
   }
 
   /** True if there is a good answer that is or may be used stale. */
   #isUsable(tx: Transaction): boolean {
-    const { success, sharedMs } = this.#source.stores!
-    if (!success.has(tx.query)) return false
-    const age = (sharedMs(tx.startedMs) - success.storedMs) / 1000
-    return age < success.lifetimeSeconds + this.#options.staleSeconds
+    const { success, late, sharedMs } = this.#source.stores!
+    const store = late ?? success
+    if (!store.has(tx.query)) return false
+    return store.leftSeconds(sharedMs(tx.startedMs)) > -this.#staleSecondsOf(store)
   }
 
   #countHit(tx: Transaction, store: CacheStore): void {
     this.#count(tx, CacheCount.Requests)
-    const isSuccess = store === this.#source.stores!.success
-    this.#count(tx, isSuccess ? CacheCount.SuccessHits : CacheCount.DenialHits)
+    const isDenial = store === this.#source.stores!.denial
+    this.#count(tx, isDenial ? CacheCount.DenialHits : CacheCount.SuccessHits)
   }
 
   #count(tx: Transaction, counter: number): void {
@@ -294,6 +397,26 @@ function needsOtherThread(tx: Transaction, store: CacheStore): boolean {
 
 function isRecursive(query: Query): boolean {
   return (query.flags & FLAG_RD) !== 0
+}
+
+/** Fills the response from the entry in `tx.chasedOctets`, except for the records. @hot */
+function readHeader({ chasedOctets: entry, response }: Transaction): void {
+  const flags = entry[EntryField.Flags]!
+  response.authenticData = (flags & EntryFlag.Authentic) !== 0
+  response.recursionAvailable = (flags & EntryFlag.RecursionAvailable) !== 0
+  const scopeBits = entry[EntryField.ScopeBits]! | (entry[EntryField.ScopeBits + 1]! << 8)
+  // A view may have read the client's address as well.
+  response.scopeBits = Math.max(response.scopeBits, scopeBits)
+  response.rcode = entry[EntryField.Rcode]!
+}
+
+/** Makes the TTLs those that the cache would send now. */
+function sendTtlsAsCached(response: Response, options: KindOptions, extraSeconds: number): void {
+  const { ttlMinSeconds, ttlMaxSeconds } = options
+  for (let i = 0; i < response.count; i++) {
+    const ttl = Math.min(ttlMaxSeconds, Math.max(ttlMinSeconds, response.ttlSeconds[i]!))
+    response.ttlSeconds[i] = ttl + extraSeconds
+  }
 }
 
 /** The lowest TTL of the records, and the last number of a SOA in the authority section (RFC 2308 section 5). */

@@ -1,134 +1,11 @@
 import t from 'tap'
-import { Rcode, RRType } from '../../../src/dns/iana/index.ts'
-import { Section } from '../../../src/dns/message/response.ts'
-import { CounterSlots } from '../../../src/plugin/counter-slots.ts'
-import { DROP, type Handler } from '../../../src/plugin/handler.ts'
-import type { Transaction } from '../../../src/plugin/transaction.ts'
-import {
-  CACHE_COUNTS,
-  Cache,
-  CacheCount,
-  type CacheOptions,
-} from '../../../src/plugins/cache/cache.ts'
-import { CacheMemory, createCacheBuffer } from '../../../src/plugins/cache/cache-memory.ts'
-import { CacheStore } from '../../../src/plugins/cache/cache-store.ts'
-import { ZoneSet } from '../../../src/zone/lookup/zone-set.ts'
-import {
-  lonelyServer,
-  type Question,
-  type Shown,
-  show,
-  transaction,
-} from '../../support/transaction.ts'
-import { wire } from '../../support/zone-names.ts'
+import { CACHE_COUNTS, CacheCount, type CacheOptions } from '../../src/cache/cache.ts'
+import { Rcode, RRType } from '../../src/dns/iana/index.ts'
+import { ZoneSet } from '../../src/zone/lookup/zone-set.ts'
+import type { Question } from '../support/transaction.ts'
+import { wire } from '../support/zone-names.ts'
 
-const ENTRIES = 1024
-const KIND = { ttlMaxSeconds: 3600, ttlMinSeconds: 5, disabled: undefined }
-const OPTIONS: CacheOptions = {
-  zones: new ZoneSet([wire('.')]),
-  success: KIND,
-  denial: { ...KIND, ttlMaxSeconds: 1800 },
-  servfailSeconds: 5,
-  prefetchHits: 0,
-  prefetchGapSeconds: 60,
-  prefetchShare: 0.1,
-  staleSeconds: 0,
-  verifiesStale: false,
-  keepsTtl: false,
-}
-
-type Fill = (tx: Transaction) => number
-
-const address =
-  (ttl: number, last = 1): Fill =>
-  ({ query, response }) => {
-    const rdata = Uint8Array.of(192, 0, 2, last)
-    response.add(Section.Answer, query.qname, 0, RRType.A, 1, ttl, rdata, 0, 4)
-    response.recursionAvailable = true
-    return Rcode.NOERROR
-  }
-const soa = (minimum: number): Uint8Array => {
-  const rdata = new Uint8Array([...wire('ns.'), ...wire('a.'), ...new Uint8Array(20)])
-  new DataView(rdata.buffer).setUint32(rdata.length - 4, minimum)
-  return rdata
-}
-const denial =
-  (rcode: number, ttl: number, minimum: number): Fill =>
-  ({ query, response }) => {
-    const rdata = soa(minimum)
-    response.rcode = rcode
-    response.add(Section.Authority, query.qname, 0, RRType.SOA, 1, ttl, rdata, 0, rdata.length)
-    return rcode
-  }
-const failure: Fill = () => Rcode.SERVFAIL
-
-/** A cache over a chain that waits and answers with `fills`, one after the other; the last one stays. */
-function start(options: Partial<CacheOptions>, ...fills: Fill[]) {
-  const buffers = [createCacheBuffer(ENTRIES), createCacheBuffer(ENTRIES)] as const
-  const storesFor = (entries: number | undefined) => {
-    const [success, denied] = buffers.map((buffer) => {
-      return new CacheStore(new CacheMemory(buffer, ENTRIES), (ms) => ms, entries)
-    }) as [CacheStore, CacheStore]
-    return { success, denial: denied, sharedMs: (ms: number) => ms }
-  }
-  let asked = 0
-  const below: Handler = {
-    name: 'forward',
-    serve: async (tx) => fills[Math.min(asked++, fills.length - 1)]!(tx),
-  }
-  const slots = new CounterSlots()
-  const cache = new Cache(below, { stores: storesFor(ENTRIES) }, { ...OPTIONS, ...options }, slots)
-  const handOver: Handler = { name: 'forward', serve: (tx) => tx.server.handOver() }
-  const inDataThread = new Cache(
-    handOver,
-    { stores: storesFor(undefined) },
-    { ...OPTIONS, ...options },
-    new CounterSlots(),
-  )
-  let isHandingOver = false
-  let canHandOver = true
-  const server = {
-    ...lonelyServer,
-    get canHandOver() {
-      return canHandOver
-    },
-    handOver: () => {
-      isHandingOver = true
-      return DROP
-    },
-    repeat: (tx: Transaction) => {
-      const name = Buffer.from(tx.query.qname.subarray(1, 1 + tx.query.qname[0]!)).toString()
-      return transaction({ ...QUESTION, name: `${name}.example.`, startedMs: tx.startedMs }, server)
-    },
-  }
-  return {
-    asked: () => asked,
-    count: (index: number): number => {
-      let sum = 0
-      slots.forEach((counts) => {
-        sum += counts.take(index)
-      })
-      return sum
-    },
-    ask: async (seconds: number, over: Partial<Question> = {}) =>
-      show(cache, transaction({ ...QUESTION, ...over, startedMs: seconds * 1000 }, server)),
-    setBusy: () => {
-      canHandOver = false
-    },
-    /** `handed over` if another thread must answer. */
-    inDataThread: async (seconds: number, over: Partial<Question> = {}) => {
-      isHandingOver = false
-      const tx = transaction({ ...QUESTION, ...over, startedMs: seconds * 1000 }, server)
-      const shown = await show(inDataThread, tx)
-      return isHandingOver ? 'handed over' : shown
-    },
-  }
-}
-
-const QUESTION: Question = { name: 'www.example.', recursionDesired: true }
-/** The rcode that is sent. */
-const codeOf = ({ status }: Shown): string =>
-  /SERVFAIL|REFUSED|NXDOMAIN/.exec(status)?.[0] ?? 'NOERROR'
+import { address, codeOf, denial, type Fill, failure, KIND, start } from './fixture.ts'
 
 t.test('what was waited for is kept until its TTL ends', async (t) => {
   const { ask, asked, count, inDataThread } = start({}, address(30), address(30, 2))
@@ -313,4 +190,13 @@ t.test('keepttl sends the TTLs that the answer came with', async (t) => {
   const { ask } = start({ keepsTtl: true }, address(30))
   await ask(0)
   t.match((await ask(20)).answer[0], / 30 /)
+})
+
+t.test('answers that make room for others are counted', async (t) => {
+  const { ask, count } = start({}, address(60))
+  const names = 1100
+  for (let i = 0; i < names; i++) await ask(0, { name: `n${i}.example.` })
+  const evicted = count(CacheCount.SuccessEvictions)
+  t.ok(evicted >= names - 1024, `${evicted} evictions`)
+  t.equal(count(CacheCount.DenialEvictions), 0)
 })

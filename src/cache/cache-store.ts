@@ -1,15 +1,16 @@
-import { copyOctets } from '../../base/octets.ts'
-import type { Query } from '../../dns/message/query.ts'
-import type { Transaction } from '../../plugin/transaction.ts'
+import { copyOctets } from '../base/octets.ts'
+import type { Query } from '../dns/message/query.ts'
+import type { Transaction } from '../plugin/transaction.ts'
 import { type CacheMemory, ENTRY_OCTETS_MAX } from './cache-memory.ts'
 import { CacheReader, type EntryRoom } from './cache-reader.ts'
-import { CacheWriter } from './cache-writer.ts'
+import type { CacheWriter } from './cache-writer.ts'
 import {
   ENTRY_HEADER_OCTETS,
   EntryField,
   EntryFlag,
   EntryKey,
   Form,
+  Variant,
   writeRecords,
 } from './entry.ts'
 
@@ -26,41 +27,51 @@ export class CacheStore {
   readonly #reader: CacheReader
   readonly #writer: CacheWriter | undefined
   readonly #sharedMs: (monotonicMs: number) => number
-  readonly #key = new EntryKey()
+  readonly #key: EntryKey
   readonly #lengths = new Uint8Array(LENGTHS_OCTETS)
   readonly #room: EntryRoom = { chasedOctets: new Uint8Array(0) }
   readonly #entry = new Uint8Array(ENTRY_OCTETS_MAX)
 
-  /** `entriesMax`: of the control thread, which alone stores; undefined in other threads. */
+  /** `writer`: of the control thread, which alone stores; undefined in other threads. */
   constructor(
     memory: CacheMemory,
     sharedMs: (monotonicMs: number) => number,
-    entriesMax: number | undefined,
+    writer: CacheWriter | undefined,
+    variant: Variant = Variant.Only,
   ) {
     this.#reader = new CacheReader(memory)
-    this.#writer = entriesMax === undefined ? undefined : new CacheWriter(memory, entriesMax)
+    this.#writer = writer
     this.#sharedMs = sharedMs
+    this.#key = new EntryKey(variant)
   }
 
   get canWrite(): boolean {
     return this.#writer !== undefined
   }
 
+  /** Of the whole memory, and only in the thread that stores. */
   get entries(): number {
     return this.#writer?.entries ?? 0
   }
 
+  /** Entries that made room for others; as `entries`. */
   get evictions(): number {
     return this.#writer?.evictions ?? 0
   }
 
-  /** Of the entry found last. */
+  /** Of the entry found last, on the clock of all threads. */
   get storedMs(): number {
     return this.#reader.storedMs
   }
 
+  /** Of the entry found last. */
   get lifetimeSeconds(): number {
     return this.#reader.lifetimeSeconds
+  }
+
+  /** How long the entry found last is still valid; 0 or less = it has expired. `nowMs`: shared. */
+  leftSeconds(nowMs: number): number {
+    return this.#reader.lifetimeSeconds - (nowMs - this.#reader.storedMs) / 1000
   }
 
   countHit(nowSeconds: number, gapSeconds: number): number {
@@ -115,7 +126,11 @@ export class CacheStore {
   }
 
   /** Stores the response as the answer to the query. Does nothing if it is too long. */
-  put(tx: Transaction, lifetimeSeconds: number): void {
+  put(
+    tx: Transaction,
+    lifetimeSeconds: number,
+    storedMs: number = this.#sharedMs(tx.startedMs),
+  ): void {
     const { query, response } = tx
     const entry = this.#entry
     const scope = Math.min(response.scopeBits, query.ecsSourceBits)
@@ -123,7 +138,7 @@ export class CacheStore {
     if (hasPrefix(query)) this.remove(tx)
     if (form === Form.Scoped) this.#putLength(tx, scope)
     this.#key.set(query, form, scope)
-    const end = writeRecords(entry, this.#startEntry(tx, lifetimeSeconds), query, response)
+    const end = writeRecords(entry, this.#startEntry(lifetimeSeconds, storedMs), query, response)
     if (end === 0) {
       this.remove(tx)
       return
@@ -158,9 +173,9 @@ export class CacheStore {
   }
 
   /** Writes header and key of an entry, and returns where its records start. */
-  #startEntry(tx: Transaction, lifetimeSeconds: number): number {
+  #startEntry(lifetimeSeconds: number, storedMs: number): number {
     const view = new DataView(this.#entry.buffer)
-    view.setFloat64(EntryField.StoredMs, this.#sharedMs(tx.startedMs), true)
+    view.setFloat64(EntryField.StoredMs, storedMs, true)
     view.setUint32(EntryField.LifetimeSeconds, lifetimeSeconds, true)
     view.setUint16(EntryField.KeyOctets, this.#key.octets, true)
     view.setUint16(EntryField.Records, 0, true)
@@ -173,7 +188,7 @@ export class CacheStore {
     if (!this.#findLengths(tx.query)) this.#lengths.fill(0)
     const bit = lengthBit(tx.query, bits)
     this.#lengths[bit >> 3]! |= 1 << (bit & 7)
-    const at = this.#startEntry(tx, 0)
+    const at = this.#startEntry(0, 0)
     this.#entry.set(this.#lengths, at)
     this.#writer?.put(this.#key, this.#entry, at + LENGTHS_OCTETS)
   }

@@ -1,9 +1,9 @@
 import { parentPort, workerData } from 'node:worker_threads'
-import { RRType } from '../../../src/dns/iana/index.ts'
-import { CacheMemory } from '../../../src/plugins/cache/cache-memory.ts'
-import { CacheStore } from '../../../src/plugins/cache/cache-store.ts'
-import { readRecords } from '../../../src/plugins/cache/entry.ts'
-import { transaction } from '../../support/transaction.ts'
+import { CacheMemory } from '../../src/cache/cache-memory.ts'
+import { CacheStore } from '../../src/cache/cache-store.ts'
+import { readRecords } from '../../src/cache/entry.ts'
+import { RRType } from '../../src/dns/iana/index.ts'
+import { transaction } from '../support/transaction.ts'
 
 /*
  * Reads the entries that memory.test.ts writes until word 14 of the memory is set, and reports how many it

@@ -1,0 +1,127 @@
+import { resolve } from 'node:path'
+import { InputError, type Position } from '../../base/errors.ts'
+import { Random } from '../../base/random.ts'
+import type { ResourceLease } from '../../base/resource-registry.ts'
+import { systemTimers } from '../../base/timers.ts'
+import { type CacheDraft, scanCacheOptions, scanSeconds } from '../../cache/options.ts'
+import { startCache } from '../../cache/start-cache.ts'
+import type { Dispenser } from '../../corefile/dispenser.ts'
+import type { Cidr } from '../../dns/text/address.ts'
+import type { ApiPlace } from '../../kube/kubeconfig.ts'
+import type { Directive, SetupContext } from '../../plugin/directive.ts'
+import type { EarlyClients } from './early-clients.ts'
+
+/** `earlyrefresh` is at most as long as the longest TTL of a cache. */
+const EARLY_SECONDS_MAX = 3600
+
+interface Place extends ApiPlace {
+  kubeconfig: string
+  context: string
+  readonly position: Position
+}
+
+/** `k8s_cache [TTL] [ZONES...] { … }`: a cache that gives new answers to some Pods before others. */
+export const k8sCache: Directive = {
+  name: 'k8s_cache',
+  setup(c) {
+    const d = c.dispenser
+    const place: Place = { kubeconfig: '', context: '', position: d.position() }
+    if (c.block.directives.includes('cache')) {
+      throw d.error('k8s_cache has all options of cache: remove cache from this server block')
+    }
+    const options = scanCacheOptions(d, c.block, (d, draft) => scanProperty(d, c, draft, place))
+    const setEarly = startCache(c, 'k8s_cache', options)
+    if (options.earlySeconds === 0) return
+    c.onCheck(async ({ isOffline }) => (isOffline ? [] : checkAccess(place)))
+    followClients(c, place, setEarly)
+  },
+}
+
+/** Reads a property that `cache` does not have; false = it is another property. */
+function scanProperty(d: Dispenser, c: SetupContext, draft: CacheDraft, place: Place): boolean {
+  const name = d.value()
+  if (name !== 'earlyrefresh' && name !== 'kubeconfig') return false
+  const args = d.remainingArgs()
+  if (name === 'kubeconfig') {
+    if (args.length === 0 || args.length > 2) throw d.argError()
+    place.kubeconfig = resolve(c.block.root, args[0]!)
+    place.context = args[1] ?? ''
+    return true
+  }
+  if (args.length !== 1) throw d.argError()
+  // TTLs are whole seconds.
+  draft.earlySeconds = Math.ceil(scanSeconds(d, args[0]!))
+  if (draft.earlySeconds > EARLY_SECONDS_MAX) {
+    throw d.error(`earlyrefresh is longer than 1 hour: ${JSON.stringify(args[0])}`)
+  }
+  return true
+}
+
+/** Follows the Pods from the start of the instance to its end. */
+function followClients(
+  c: SetupContext,
+  place: Place,
+  set: (addresses: readonly Cidr[]) => void,
+): void {
+  const stops: (() => void)[] = []
+  let clients: EarlyClients | undefined
+  let isOver = false
+  c.onReady(
+    () => clients?.unreadyReason() ?? 'the Pods are not read yet',
+    () => clients?.note() ?? '',
+  )
+  c.onStartup(async () => {
+    const lease = await acquireClients(c, place)
+    // After the instance stopped, nothing would release the lease.
+    if (isOver) {
+      lease.release()
+      return
+    }
+    clients = lease.item
+    clients.start()
+    stops.push(clients.subscribe(set), lease.release)
+  })
+  c.onShutdown(() => {
+    isOver = true
+    for (const stop of stops) stop()
+  })
+}
+
+/** Returns the early clients of the cluster. Throws InputError if the configuration is invalid. */
+async function acquireClients(c: SetupContext, place: Place): Promise<ResourceLease<EarlyClients>> {
+  const { EarlyClients } = await import('./early-clients.ts')
+  const { digestOf } = await import('../../kube/kubeconfig.ts')
+  // Before the configuration is loaded: the next reload then applies an edit in between.
+  const key = `pods ${JSON.stringify([place.kubeconfig, place.context, digestOf(place)])}`
+  const known = c.resources.find(EarlyClients, key)
+  const opened = known === undefined ? await open(place) : undefined
+  return c.resources.acquire(EarlyClients, key, () => {
+    if (opened?.warning) c.log.warning(opened.warning)
+    const random = new Random(Math.trunc(Math.random() * 2 ** 32))
+    const { log, clock } = c
+    return new EarlyClients({ api: opened!.api, log, clock, timers: systemTimers, random })
+  })
+}
+
+/** Opens a client of the API. Throws InputError if the configuration is invalid. */
+async function open(place: Place) {
+  try {
+    const { openApi } = await import('../../sources/kubernetes/acquire.ts')
+    return await openApi(place)
+  } catch (error) {
+    if (!(error instanceof InputError)) throw error
+    throw new InputError(place.position, `plugin/k8s_cache: ${error.message}`, error)
+  }
+}
+
+async function checkAccess(place: Place): Promise<readonly InputError[]> {
+  // The service account exists only in the Pod.
+  if (place.kubeconfig === '') return []
+  try {
+    await open(place)
+    return []
+  } catch (error) {
+    if (error instanceof InputError) return [error]
+    throw error
+  }
+}
