@@ -2,12 +2,14 @@ import type { Clock } from '../base/clock.ts'
 import { InputError } from '../base/errors.ts'
 import type { Random } from '../base/random.ts'
 import type { CookieJar } from '../dns/edns/cookie.ts'
+import { MESSAGE_OCTETS_MAX } from '../dns/message/header.ts'
 import type { Logger } from '../telemetry/log.ts'
 import type { QueryHandler } from '../transport/exchange.ts'
 import type { ReusePortBinder } from '../transport/handover/reuse-port-binder.ts'
 import { listenTcp, type TcpListener } from '../transport/tcp.ts'
 import type { TcpCounters } from '../transport/tcp-counters.ts'
 import type { UdpListener } from '../transport/udp/udp.ts'
+import { REPLY_OCTETS_MAX } from '../transport/udp/udp.ts'
 import type { ServerCounts } from './counters.ts'
 import { ExchangePool } from './exchange-pool.ts'
 import type { ListenPlan } from './listen-plan.ts'
@@ -44,8 +46,8 @@ export async function openDnsListener(
   return {
     port: udp.port,
     use: (next) => {
-      udp.setHandler(createHandler(next, parts))
-      tcp.setHandler(createHandler(next, parts))
+      udp.setHandler(createHandler(next, parts, REPLY_OCTETS_MAX))
+      tcp.setHandler(createHandler(next, parts, MESSAGE_OCTETS_MAX))
       tcp.setLimits(tcpLimits(next))
     },
     close: async () => {
@@ -55,10 +57,14 @@ export async function openDnsListener(
 }
 
 /** Gives each socket its own bound on queries in flight, so that a flood over UDP leaves room for TCP. */
-function createHandler(plan: ListenPlan, parts: DnsListenerParts): ExchangePool {
+function createHandler(
+  plan: ListenPlan,
+  parts: DnsListenerParts,
+  replyOctets: number,
+): ExchangePool {
   const tcpIdleMs = plan.timeouts.idleMs
   const server = new Server({ ...parts, address: plan.address, blocks: plan.blocks, tcpIdleMs })
-  return new ExchangePool(server)
+  return new ExchangePool(server, replyOctets)
 }
 
 async function openBoth(
@@ -67,11 +73,13 @@ async function openBoth(
 ): Promise<[UdpListener, TcpListener]> {
   const { listenUdp, tcpCounters, reusePortBinder } = parts
   for (let attempt = 1; ; attempt++) {
-    const udp = await listenUdp(plan, createHandler(plan, parts)).catch((error) => {
-      throw listenFault('udp', plan, error)
-    })
+    const udp = await listenUdp(plan, createHandler(plan, parts, REPLY_OCTETS_MAX)).catch(
+      (error) => {
+        throw listenFault('udp', plan, error)
+      },
+    )
     try {
-      const handler = createHandler(plan, parts)
+      const handler = createHandler(plan, parts, MESSAGE_OCTETS_MAX)
       const options = { host: plan.host, port: udp.port, handler, limits: tcpLimits(plan) }
       const shared = { counters: tcpCounters, reusePortBinder: reusePortBinder?.() }
       return [udp, await listenTcp({ ...options, ...shared })]

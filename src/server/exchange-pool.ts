@@ -7,14 +7,12 @@ import type { Server } from './server.ts'
 /** Default bound on queries that are in flight at once, over UDP and over TCP each. */
 export const IN_FLIGHT_MAX = 1024
 
-/** Idle exchanges kept for reuse. */
-const IDLE_MAX = 64
-
-const REPLY_OCTETS_MAX = 65535
+/** Room for replies that idle exchanges keep for reuse. */
+const IDLE_OCTETS_MAX = 4 * 2 ** 20
 
 class ServerExchange implements Exchange {
   readonly query: Query
-  reply: Uint8Array = new Uint8Array(REPLY_OCTETS_MAX)
+  reply: Uint8Array
   replyAt = -1
   readonly transaction: Transaction
 
@@ -22,8 +20,9 @@ class ServerExchange implements Exchange {
     return this.transaction.stream
   }
 
-  constructor(transaction: Transaction) {
+  constructor(transaction: Transaction, replyOctets: number) {
     this.transaction = transaction
+    this.reply = new Uint8Array(replyOctets)
     this.query = transaction.query
   }
 }
@@ -31,13 +30,18 @@ class ServerExchange implements Exchange {
 /** Presents a server to the transports: lends exchanges from a bounded pool. */
 export class ExchangePool implements QueryHandler<ServerExchange> {
   readonly #server: Server
+  readonly #replyOctets: number
   readonly #inFlightMax: number
+  readonly #idleMax: number
   readonly #idle: ServerExchange[] = []
   #inFlight = 0
 
-  constructor(server: Server, inFlightMax: number = IN_FLIGHT_MAX) {
+  /** `replyOctets`: most octets of a reply. */
+  constructor(server: Server, replyOctets: number, inFlightMax: number = IN_FLIGHT_MAX) {
     this.#server = server
+    this.#replyOctets = replyOctets
     this.#inFlightMax = inFlightMax
+    this.#idleMax = Math.floor(IDLE_OCTETS_MAX / replyOctets)
   }
 
   /** Queries that were acquired and not released. */
@@ -48,7 +52,7 @@ export class ExchangePool implements QueryHandler<ServerExchange> {
   acquire(): ServerExchange | undefined {
     if (this.#inFlight >= this.#inFlightMax) return undefined
     this.#inFlight++
-    return this.#idle.pop() ?? new ServerExchange(this.#server.acquire())
+    return this.#idle.pop() ?? new ServerExchange(this.#server.acquire(), this.#replyOctets)
   }
 
   serve(exchange: ServerExchange): number | Promise<number> {
@@ -59,7 +63,7 @@ export class ExchangePool implements QueryHandler<ServerExchange> {
     this.#inFlight--
     // The stream may hold a version of a zone.
     exchange.transaction.stream = undefined
-    if (this.#idle.length < IDLE_MAX) this.#idle.push(exchange)
+    if (this.#idle.length < this.#idleMax) this.#idle.push(exchange)
     else this.#server.release(exchange.transaction)
   }
 }

@@ -56,6 +56,9 @@ export class DataListener implements UdpListener {
   #pastUnbuffered = 0
   #handler: QueryHandler
   #closing: Promise<void> | undefined
+  /** Sockets with late replies that are not sent yet. */
+  readonly #unsent = new Set<BatchSocket>()
+  readonly #flush = (): void => this.#sendLate()
 
   /** Opens one socket. Throws the system's error if the address is not available. */
   constructor(libc: Libc, options: DataListenerOptions) {
@@ -171,10 +174,19 @@ export class DataListener implements UdpListener {
   #finish(socket: BatchSocket, unit: number, exchange: Exchange, octets: number): void {
     if (octets > 0) {
       socket.reply(unit, exchange.reply, octets)
-      // The reply is already late, so it does not wait for room in the socket's buffer too.
-      if (!socket.flush()) socket.detach()
+      // Replies of one turn of the event loop are sent together.
+      if (this.#unsent.size === 0) setImmediate(this.#flush)
+      this.#unsent.add(socket)
     }
     socket.giveBack(unit)
+  }
+
+  #sendLate(): void {
+    for (const socket of this.#unsent) {
+      // These replies are already late, so they do not wait for room in the socket's buffer too.
+      if (!socket.flush()) socket.detach()
+    }
+    this.#unsent.clear()
   }
 
   async #close(): Promise<void> {
@@ -194,6 +206,7 @@ export class DataListener implements UdpListener {
     for (const one of opened) {
       const { socket, counts } = one
       this.#leaving.delete(one)
+      this.#sendLate()
       this.#pastUnbuffered += socket.unbuffered()
       for (let i = 0; i < LOOP_COUNTS; i++) this.#past[i]! += counts[i]!
       socket.close()

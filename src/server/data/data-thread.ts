@@ -15,6 +15,7 @@ import { BatchLoop } from '../../transport/udp/batch/loop.ts'
 import type { GroupingOptions } from '../../transport/udp/batch/outbox.ts'
 import { BatchSocket } from '../../transport/udp/batch/socket.ts'
 import { WakeReader } from '../../transport/udp/batch/wake.ts'
+import { REPLY_OCTETS_MAX } from '../../transport/udp/udp.ts'
 import { ServerCount, ServerCounts, ServerTotals } from '../counters.ts'
 import { ExchangePool } from '../exchange-pool.ts'
 import { Instance } from '../instance.ts'
@@ -349,7 +350,7 @@ export class DataThread {
       tcpIdleMs: plan.timeouts.idleMs,
       canHandOver: () => this.#hasRoom(),
     })
-    return new ExchangePool(server)
+    return new ExchangePool(server, REPLY_OCTETS_MAX)
   }
 
   #send(tag: number, text: string): void {

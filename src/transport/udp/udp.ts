@@ -38,6 +38,9 @@ export interface UdpListener extends Listener {
  */
 export const QUERY_OCTETS_MAX = 4096
 
+/** Longest reply: the maximum of `bufsize`. */
+export const REPLY_OCTETS_MAX = 4096
+
 export const DRAIN_MS_DEFAULT = 5000
 
 /**

@@ -1,6 +1,5 @@
 import t from 'tap'
-import { REPLY_OCTETS_MAX } from '../../../src/transport/udp/batch/layout.ts'
-import { QUERY_OCTETS_MAX } from '../../../src/transport/udp/udp.ts'
+import { QUERY_OCTETS_MAX, REPLY_OCTETS_MAX } from '../../../src/transport/udp/udp.ts'
 import { udpClient } from '../client.ts'
 import { Echo, until, Wish } from '../echo.ts'
 import { faults, UDP_TRANSPORTS } from '../transports.ts'

@@ -1,6 +1,6 @@
 import { assert } from '../../../base/assert.ts'
 import { giveRegion, packetOctets, REGION_OCTETS, takeRegion } from '../../../base/packet-memory.ts'
-import { QUERY_OCTETS_MAX } from '../udp.ts'
+import { QUERY_OCTETS_MAX, REPLY_OCTETS_MAX } from '../udp.ts'
 import type { Libc } from './libc.ts'
 
 /** Datagrams per system call. A larger batch is not faster, and delays its replies. */
@@ -14,9 +14,6 @@ export const LATE_MAX = 1024
  * into the CPU cache.
  */
 export const PACKET_HEAD_OCTETS = 512
-
-/** Longest reply: the maximum of `bufsize`. */
-export const REPLY_OCTETS_MAX = 4096
 
 /** `struct mmsghdr` and `struct iovec` of 64-bit Linux, little endian (see `Layout`). */
 export const MMSGHDR_OCTETS = 64

@@ -1,3 +1,4 @@
+import * as udp from '../udp.ts'
 import { Grouping, type Replies } from './grouping/grouping.ts'
 import * as segments from './grouping/udp-segment.ts'
 import { writeSegment } from './grouping/udp-segment.ts'
@@ -16,9 +17,9 @@ const {
   MMSGHDR_OCTETS,
   REPLY_CHUNKS,
   REPLY_CHUNK_OCTETS,
-  REPLY_OCTETS_MAX,
   UNIT_CONTROL,
 } = layouts
+const { REPLY_OCTETS_MAX } = udp
 const { SEGMENT_SPACE } = segments
 
 // The constants of <sys/socket.h> and <errno.h> on the architectures of `libc.ts`.

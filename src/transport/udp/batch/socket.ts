@@ -30,11 +30,10 @@ const {
   MMSGHDR_OCTETS,
   NAME_OCTETS,
   PACKET_HEAD_OCTETS,
-  REPLY_OCTETS_MAX,
   UNIT_CONTROL,
   UNIT_PACKET,
 } = layouts
-const { QUERY_OCTETS_MAX } = udp
+const { QUERY_OCTETS_MAX, REPLY_OCTETS_MAX } = udp
 
 /** A bound socket that more than one thread uses: one opened it, and the others attach to it. */
 export interface SocketPlace {

@@ -7,12 +7,11 @@ import {
   PACKET_HEAD_OCTETS,
   REPLY_CHUNK_OCTETS,
   REPLY_CHUNKS,
-  REPLY_OCTETS_MAX,
   UNIT_CONTROL,
   UNIT_PACKET,
 } from '../../../../src/transport/udp/batch/layout.ts'
 import { loadLibc } from '../../../../src/transport/udp/batch/libc.ts'
-import { QUERY_OCTETS_MAX } from '../../../../src/transport/udp/udp.ts'
+import { QUERY_OCTETS_MAX, REPLY_OCTETS_MAX } from '../../../../src/transport/udp/udp.ts'
 
 /** `struct iovec`. */
 const IOVEC_OCTETS = 16
