@@ -11,6 +11,9 @@ import { type MonitoredTable, type RowListener, TableCache } from './table-cache
 
 /** Has a row for each database of a server (ovsdb-server(5)); servers before 2.9 lack it. */
 const SERVER_DATABASE = '_Server'
+/** Transactions without a reply. More would only fill buffers: the server runs one at a time. */
+const IN_FLIGHT_MAX = 64
+const CLOSED = 'the client is closed'
 /** A connection that lasts so long counts as a success. */
 const STABLE_MS = 10_000
 const SERVER_COLUMNS: ColumnKinds = {
@@ -70,8 +73,9 @@ export class OvsdbClient {
   #reason = 'not connected yet'
   /** The last fault of each remote since the client was connected: each is logged once. */
   readonly #logged = new Map<OvsdbRemote, string>()
-  /** Calls of `transact` that wait for a connection. */
-  readonly #waiting = new Set<() => void>()
+  /** Transactions that wait for a connection, or for the reply to another one. */
+  readonly #waiting: (() => void)[] = []
+  #inFlight = 0
   #wake: () => void = () => {}
 
   constructor(options: OvsdbClientOptions) {
@@ -103,19 +107,21 @@ export class OvsdbClient {
    * code is '', and the transaction may have been committed.
    */
   async transact(operations: readonly object[]): Promise<readonly OperationResult[]> {
-    while (!this.#isSynced) {
-      if (this.#isClosed) throw new OvsdbError('', 'the client is closed')
-      await new Promise<void>((resolve) => this.#waiting.add(resolve))
-    }
-    this.counts.transactions++
+    if (this.#canSend) this.#inFlight++
+    else await new Promise<void>((resolve) => this.#waiting.push(resolve))
+    const params = [this.#options.database, ...operations]
     try {
-      const params = [this.#options.database, ...operations]
-      return await this.#connection!.request('transact', params, (reply) =>
+      if (this.#isClosed || this.#connection === undefined) throw new OvsdbError('', CLOSED)
+      this.counts.transactions++
+      return await this.#connection.request('transact', params, (reply) =>
         readResults(reply, operations.length),
       )
     } catch (error) {
       this.counts.failed++
       throw error
+    } finally {
+      this.#inFlight--
+      this.#release()
     }
   }
 
@@ -123,7 +129,7 @@ export class OvsdbClient {
   close(): void {
     this.#isClosed = true
     this.#wake()
-    this.#connection?.close('the client is closed')
+    this.#connection?.close(CLOSED)
     this.#release()
   }
 
@@ -159,7 +165,7 @@ export class OvsdbClient {
         onClose: end,
       })
       this.#connection = connection
-      if (this.#isClosed) connection.close('the client is closed')
+      if (this.#isClosed) connection.close(CLOSED)
       try {
         await this.#open(connection, server)
         log.info(`ovsdb: connected to ${printRemote(remote)}`)
@@ -229,9 +235,16 @@ export class OvsdbClient {
     if (fault !== '') connection.close(fault)
   }
 
+  get #canSend(): boolean {
+    return this.#isClosed || (this.#isSynced && this.#inFlight < IN_FLIGHT_MAX)
+  }
+
+  /** Lets transactions go that waited. */
   #release(): void {
-    for (const release of [...this.#waiting]) release()
-    this.#waiting.clear()
+    while (this.#waiting.length > 0 && this.#canSend) {
+      this.#inFlight++
+      this.#waiting.shift()?.()
+    }
   }
 
   async #pause(): Promise<void> {

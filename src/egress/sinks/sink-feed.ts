@@ -88,6 +88,8 @@ export class SinkFeed {
   set(selector: Selector, grants: GrantSet): Promise<GateResult> | undefined {
     const state = this.#stateOf(selector)
     state.wanted = grants
+    // The removal may be in progress: afterwards, the sink does not have the set any more.
+    if (state.isGone) state.isStale = true
     state.isGone = false
     this.#apply(state)
     if (this.#parts.mode.kind === 'async' || this.#isClosed) return undefined
@@ -106,11 +108,13 @@ export class SinkFeed {
 
   /** Applies all sets again, because the sink may have lost them. */
   resync(): void {
-    for (const state of this.#states.values()) {
-      state.isStale = true
-      state.acknowledged = NO_GRANTS
-      this.#apply(state)
-    }
+    for (const state of this.#states.values()) this.#resync(state)
+  }
+
+  /** As `resync`, for one selector. */
+  resyncSelector({ key }: Selector): void {
+    const state = this.#states.get(key)
+    if (state !== undefined) this.#resync(state)
   }
 
   /** Starts no more updates, and releases all replies. */
@@ -120,6 +124,12 @@ export class SinkFeed {
       state.cancelRetry?.()
       for (const waiter of [...state.waiters]) waiter.finish('timed out')
     }
+  }
+
+  #resync(state: SelectorState): void {
+    state.isStale = true
+    state.acknowledged = NO_GRANTS
+    this.#apply(state)
   }
 
   #stateOf(selector: Selector): SelectorState {

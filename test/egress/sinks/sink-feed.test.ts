@@ -180,6 +180,32 @@ t.test('a resync gives the whole sets again, also during an update', async (t) =
   t.strictSame(sink.inForce.get(web!.key), ['192.0.2.1'])
 })
 
+t.test('a selector that returns at once is applied again, also without addresses', async (t) => {
+  const { sink, feed, pass } = bench({ kind: 'async' })
+  feed.set(web!, setOf([]))
+  await pass(0)
+  feed.remove(web!)
+  feed.set(web!, setOf([]))
+  await pass(0)
+  t.strictSame([...sink.inForce], [[web!.key, []]])
+  t.equal(feed.pending, 0)
+})
+
+t.test('one selector can be applied again', async (t) => {
+  const { sink, feed, pass } = bench({ kind: 'async' })
+  feed.set(web!, setOf([1]))
+  feed.set(api!, setOf([2]))
+  await pass(0)
+  sink.inForce.clear()
+  feed.resyncSelector(web!)
+  await pass(0)
+  feed.remove(api!)
+  await pass(0)
+  feed.resyncSelector(api!)
+  await pass(0)
+  t.strictSame([...sink.inForce], [[web!.key, ['192.0.2.1']]])
+})
+
 t.test('close releases the replies and starts nothing', async (t) => {
   const { sink, feed, pass, timers } = bench(GATE)
   sink.isHeld = true
