@@ -1,5 +1,4 @@
 import type { Broadcast } from '../base/broadcast.ts'
-import type { Timers } from '../base/timers.ts'
 import type { SetupContext } from '../plugin/directive.ts'
 import type { SetKey, VersionSource } from '../xfr/zone-versions.ts'
 import { ZoneReader } from '../zone/image/reader.ts'
@@ -48,10 +47,10 @@ export class ThreadedFileZones {
 
   readonly #watch: SignatureWatch
 
-  constructor(c: SetupContext, timers: Timers) {
+  constructor(c: SetupContext) {
     const watch = new SignatureWatch(c)
     this.#watch = watch
-    c.onStartup(() => watch.start(timers))
+    c.onStartup(() => watch.start(c.timers))
     c.onShutdown(() => watch.stop())
     this.nsInAuthority = !c.block.directives.includes('minimal')
     this.#versions = c.block.zoneVersions.source()

@@ -1,6 +1,7 @@
 import { systemClock } from '../base/clock.ts'
 import { AbsentDirectiveWarning, InputError } from '../base/errors.ts'
 import { ResourceRegistry } from '../base/resource-registry.ts'
+import { systemTimers } from '../base/timers.ts'
 import type { ServerBlock } from '../corefile/parser.ts'
 import { DIRECTIVE_NAMES, loadDirectives } from '../plugins/order.ts'
 import type { Warn } from '../publish/check-manifests.ts'
@@ -109,6 +110,8 @@ async function checkCorefile(
       directiveNames: DIRECTIVE_NAMES,
       dnsPort,
       clock: systemClock,
+      timers: systemTimers,
+      random: Math.random,
       metrics: NO_METRICS,
       serverCounters: new ServerTotals(),
       sink,

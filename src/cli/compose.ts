@@ -2,6 +2,7 @@ import { randomBytes, randomInt } from 'node:crypto'
 import { systemClock } from '../base/clock.ts'
 import { InputError } from '../base/errors.ts'
 import { Random } from '../base/random.ts'
+import { systemTimers } from '../base/timers.ts'
 import { CookieJar } from '../dns/edns/cookie.ts'
 import { SIPHASH_KEY_OCTETS } from '../dns/edns/siphash.ts'
 import type { Losses } from '../plugin/directive.ts'
@@ -67,6 +68,8 @@ export function composeParts(
     dnsPort,
     env: process.env,
     clock: systemClock,
+    timers: systemTimers,
+    random: Math.random,
     metrics: new MetricsRegistry(),
     serverCounters: totals,
     sink,

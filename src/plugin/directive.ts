@@ -2,6 +2,7 @@ import type { Broadcast } from '../base/broadcast.ts'
 import type { Clock } from '../base/clock.ts'
 import type { InputError, Position } from '../base/errors.ts'
 import type { ResourceRegistry } from '../base/resource-registry.ts'
+import type { Timers } from '../base/timers.ts'
 import type { Dispenser } from '../corefile/dispenser.ts'
 import type { UnsetVariable } from '../corefile/parser.ts'
 import type { TsigKeyring } from '../dns/tsig/key.ts'
@@ -156,6 +157,9 @@ export interface SetupContext {
    */
   readonly lineWriter: LineWriter
   readonly clock: Clock
+  readonly timers: Timers
+  /** Returns a number in [0, 1), as Math.random. For jitter. */
+  readonly random: () => number
   readonly metrics: MetricsRegistry
   /** Counters of the server itself: packets that never reached a chain. */
   readonly serverCounters: ServerCounters

@@ -1,6 +1,7 @@
 import type { Clock } from '../base/clock.ts'
 import { AbsentDirectiveWarning, InputError, InputErrors, type Position } from '../base/errors.ts'
 import { ResourceRegistry } from '../base/resource-registry.ts'
+import type { Timers } from '../base/timers.ts'
 import { Dispenser } from '../corefile/dispenser.ts'
 import { scanKey } from '../corefile/key.ts'
 import { nameUnset, type ServerBlock } from '../corefile/parser.ts'
@@ -35,6 +36,9 @@ export interface SetupParts {
   /** Port of keys without a port. */
   readonly dnsPort: number
   readonly clock: Clock
+  readonly timers: Timers
+  /** See `SetupContext.random`. */
+  readonly random: () => number
   readonly metrics: MetricsRegistry
   readonly serverCounters: ServerCounters
   /** Receives finished log lines. */
@@ -251,6 +255,8 @@ function createContext(
     log: createLogger(`plugin/${name}`, parts.sink, () => config.debug),
     lineWriter: parts.lines,
     clock: parts.clock,
+    timers: parts.timers,
+    random: parts.random,
     metrics: parts.metrics,
     serverCounters: parts.serverCounters,
     corefile: parts.corefile,

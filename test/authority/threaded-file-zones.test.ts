@@ -5,8 +5,8 @@ import { FileZone } from '../../src/authority/file-zone.ts'
 import { ThreadedFileZones } from '../../src/authority/threaded-file-zones.ts'
 import { RRType } from '../../src/dns/iana/index.ts'
 import type { Directive } from '../../src/plugin/directive.ts'
-import { autoWith } from '../../src/plugins/auto/setup.ts'
-import { fileWith } from '../../src/plugins/file/setup.ts'
+import { auto } from '../../src/plugins/auto/setup.ts'
+import { file } from '../../src/plugins/file/setup.ts'
 import type { ControlChannel } from '../../src/server/thread-channel.ts'
 import { backdate } from '../support/backdate.ts'
 import { putFile } from '../support/server.ts'
@@ -25,7 +25,7 @@ function sharing() {
     name: 'sharing',
     setup: (c) => {
       c.dispenser.next()
-      made.push(new ThreadedFileZones(c, new FakeTimers()))
+      made.push(new ThreadedFileZones(c))
     },
   }
   const c = new SetUp(directive, 'sharing')
@@ -109,9 +109,9 @@ t.test('file: a data thread answers what the control thread answers', async (t) 
   backdate(dir)
   const timers = new FakeTimers()
   const corefile = `file ${join(dir, 'db')} {\n reload 1s\n}\nfile ${join(dir, 'none')} example.net`
-  const c = new SetUp(fileWith(timers), corefile)
+  const c = new SetUp(file, corefile, undefined, { timers })
   t.teardown(() => c.stop())
-  const follower = followerOf(c, fileWith(new FakeTimers()), corefile)
+  const follower = followerOf(c, file, corefile)
   const servfail = ['SERVFAIL (sent: NOERROR)', 'SERVFAIL (sent: NOERROR)']
   t.strictSame(await answers(c, follower, 'example.org.'), servfail, 'before the start')
   await c.start()
@@ -121,7 +121,7 @@ t.test('file: a data thread answers what the control thread answers', async (t) 
   await timers.advance(1000)
   const isNew = async () => (await answers(c, follower, 'example.org.'))[1] === 'NOERROR c0000202'
   await until(isNew, 'the new version')
-  const late = followerOf(c, fileWith(new FakeTimers()), corefile)
+  const late = followerOf(c, file, corefile)
   t.strictSame(await answers(c, late, 'example.org.'), ['NOERROR c0000202', 'NOERROR c0000202'])
 })
 
@@ -130,9 +130,9 @@ t.test('auto: zones come, change and go', async (t) => {
   backdate(dir)
   const timers = new FakeTimers()
   const corefile = `auto . {\n directory ${dir}\n reload 1s\n}`
-  const c = new SetUp(autoWith(timers), corefile)
+  const c = new SetUp(auto, corefile, undefined, { timers })
   t.teardown(() => c.stop())
-  const follower = followerOf(c, autoWith(new FakeTimers()), corefile)
+  const follower = followerOf(c, auto, corefile)
   const both = (shown: string): string[] => [shown, shown]
   const soon = async (name: string, shown: string): Promise<void> => {
     await timers.advance(1000)

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { systemClock } from '../../src/base/clock.ts'
 import { InputError } from '../../src/base/errors.ts'
+import { systemTimers } from '../../src/base/timers.ts'
 import type { Directive, SetupContext } from '../../src/plugin/directive.ts'
 import type { Handler } from '../../src/plugin/handler.ts'
 import type { CorefileSource } from '../../src/server/corefile-source.ts'
@@ -70,6 +71,8 @@ function stage(source: CorefileSource, refused: ReadonlySet<string> = new Set())
     dnsPort: 53,
     env: {},
     clock: systemClock,
+    timers: systemTimers,
+    random: Math.random,
     metrics: new MetricsRegistry(),
     serverCounters: new ServerTotals(),
     sink: (line) => lines.push(line),

@@ -78,6 +78,8 @@ export class DataServer {
       dnsPort: 53,
       env: {},
       clock: systemClock,
+      timers: systemTimers,
+      random: Math.random,
       metrics: this.metrics,
       serverCounters: this.totals,
       sink,

@@ -35,6 +35,8 @@ type Hook = () => void | Promise<void>
 export interface SetUpOptions {
   readonly above?: readonly string[]
   readonly channel?: ThreadChannel
+  readonly timers?: Timers
+  readonly random?: () => number
 }
 
 /** Those of this process: what comes after another shares them, as after a reload. */
@@ -46,6 +48,8 @@ export class SetUp implements SetupContext {
   readonly block: BlockConfig
   readonly metrics = new MetricsRegistry()
   readonly clock = new FakeClock()
+  readonly timers: Timers
+  readonly random: () => number
   /** Every line written, by loggers and by `lineWriter`. */
   readonly lines: string[] = []
   readonly lineWriter = lineBufferTo(this.lines)
@@ -90,8 +94,15 @@ export class SetUp implements SetupContext {
     directive: Directive,
     corefile: string,
     zones: readonly string[] = ['example.org.'],
-    { above = [], channel = new ControlChannel() }: SetUpOptions = {},
+    {
+      above = [],
+      channel = new ControlChannel(),
+      timers = new FakeTimers(),
+      random = () => 0,
+    }: SetUpOptions = {},
   ) {
+    this.timers = timers
+    this.random = random
     this.channel = channel
     this.#name = directive.name
     this.dispenser = new Dispenser(scanTokens(corefile, 'Corefile'))

@@ -7,7 +7,6 @@ import { FileZones } from '../../authority/file-zones.ts'
 import { ThreadedFileZones } from '../../authority/threaded-file-zones.ts'
 import { scanDuration } from '../../base/duration.ts'
 import { InputError } from '../../base/errors.ts'
-import { systemTimers, type Timers } from '../../base/timers.ts'
 import type { Dispenser } from '../../corefile/dispenser.ts'
 import type { Directive, SetupContext } from '../../plugin/directive.ts'
 import { guarding } from '../../telemetry/guard.ts'
@@ -19,42 +18,37 @@ import { findZoneFiles } from './walk.ts'
 const RELOAD_MS_DEFAULT = 60_000
 
 /** `auto [ZONES...] { directory DIR [REGEXP ORIGIN_TEMPLATE] … }`: every zone file of a directory. */
-export const auto: Directive = autoWith(systemTimers)
-
-/** The directive with the caller's timers. */
-export function autoWith(timers: Timers): Directive {
-  return {
-    name: 'auto',
-    setup: (c) => {
-      const config = scanConfig(c)
-      const served = new ThreadedFileZones(c, timers)
-      const { directory, pattern, position, fallthrough, origins, reloadMs } = config
-      const options = {
-        name: 'auto',
-        table: served.table,
-        fallthrough,
-        origins: new ZoneSet(origins),
-      }
-      c.addHandler((next) => new FileZones(next, options), { answers: true })
-      c.onCheck((report) => {
-        const warnHere = (text: string): void => report.warn(new InputError(position, text))
-        const found = findZoneFiles(directory, pattern, warnHere)
-        return (found ?? []).flatMap(({ path, zone }) => checkZoneFile(path, zone, report))
-      })
-      const zones = new Auto(served, { directory, pattern, clock: c.clock, log: c.log })
-      let stop: (() => void) | undefined
-      c.onStartup(async () => {
-        await zones.walk()
-        if (reloadMs === 0) return
-        const guarded = guarding(c.log, `Searching zones in ${directory}`)
-        stop = timers.every(reloadMs, () => void guarded(() => zones.walk()))
-      })
-      c.onShutdown(() => {
-        stop?.()
-        zones.stop()
-      })
-    },
-  }
+export const auto: Directive = {
+  name: 'auto',
+  setup: (c) => {
+    const config = scanConfig(c)
+    const served = new ThreadedFileZones(c)
+    const { directory, pattern, position, fallthrough, origins, reloadMs } = config
+    const options = {
+      name: 'auto',
+      table: served.table,
+      fallthrough,
+      origins: new ZoneSet(origins),
+    }
+    c.addHandler((next) => new FileZones(next, options), { answers: true })
+    c.onCheck((report) => {
+      const warnHere = (text: string): void => report.warn(new InputError(position, text))
+      const found = findZoneFiles(directory, pattern, warnHere)
+      return (found ?? []).flatMap(({ path, zone }) => checkZoneFile(path, zone, report))
+    })
+    const zones = new Auto(served, { directory, pattern, clock: c.clock, log: c.log })
+    let stop: (() => void) | undefined
+    c.onStartup(async () => {
+      await zones.walk()
+      if (reloadMs === 0) return
+      const guarded = guarding(c.log, `Searching zones in ${directory}`)
+      stop = c.timers.every(reloadMs, () => void guarded(() => zones.walk()))
+    })
+    c.onShutdown(() => {
+      stop?.()
+      zones.stop()
+    })
+  },
 }
 
 function scanConfig(c: SetupContext) {

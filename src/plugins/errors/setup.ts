@@ -1,6 +1,5 @@
 import { nextOnce } from '../../arguments/once.ts'
 import { printDuration, scanDuration } from '../../base/duration.ts'
-import { systemTimers, type Timers } from '../../base/timers.ts'
 import type { Dispenser } from '../../corefile/dispenser.ts'
 import type { Directive, SetupContext } from '../../plugin/directive.ts'
 import type { Transaction } from '../../plugin/transaction.ts'
@@ -17,13 +16,9 @@ const LEVELS = ['warning', 'error', 'info', 'debug'] as const
 type Level = (typeof LEVELS)[number]
 
 /** `errors { stacktrace | consolidate DUR REGEXP [LEVEL] [show_first] }`: logs errors. */
-export const errors: Directive = errorsWith(systemTimers)
+export const errors: Directive = { name: 'errors', setup }
 
-export function errorsWith(timers: Timers): Directive {
-  return { name: 'errors', setup: (c) => setup(c, timers) }
-}
-
-function setup(c: SetupContext, timers: Timers): void {
+function setup(c: SetupContext): void {
   const d = c.dispenser
   const consolidations: Consolidation[] = []
   for (let i = 0; nextOnce(d, i); i++) {
@@ -31,7 +26,7 @@ function setup(c: SetupContext, timers: Timers): void {
     if (args.length > 1) throw d.argError()
     if (args.length === 1 && args[0] !== 'stdout') throw d.error(`invalid log file: ${args[0]}`)
     d.eachProperty(() => {
-      if (d.value() === 'consolidate') consolidations.push(scanConsolidation(c, d, timers))
+      if (d.value() === 'consolidate') consolidations.push(scanConsolidation(c, d))
       // Stacks of exceptions are always logged, so the option has no effect.
       else if (d.value() !== 'stacktrace') throw d.error(`Unknown field ${d.value()}`)
       else if (d.nextArg()) throw d.argError()
@@ -39,7 +34,7 @@ function setup(c: SetupContext, timers: Timers): void {
   }
   const errorLog = new ErrorLog(c.log, consolidations)
   const report = c.toControl((text) => errorLog.take(text))
-  const admits = boundLines(c, timers)
+  const admits = boundLines(c)
   c.addHandler((next) => new Errors(next, report, admits), { seesNotify: true })
   c.onShutdown(() => {
     for (const consolidation of consolidations) consolidation.stop()
@@ -47,7 +42,7 @@ function setup(c: SetupContext, timers: Timers): void {
 }
 
 /** Bounds the errors that each thread reports. The control thread logs how many were left out. */
-function boundLines(c: SetupContext, timers: Timers): (tx: Transaction) => boolean {
+function boundLines(c: SetupContext): (tx: Transaction) => boolean {
   const slots = c.counters()
   slots.length = 1
   const budget = new LineBudget(LINES_MAX, LINES_PERIOD_MS)
@@ -61,7 +56,7 @@ function boundLines(c: SetupContext, timers: Timers): (tx: Transaction) => boole
   }
   let stop: (() => void) | undefined
   c.onServing(() => {
-    stop = timers.every(LINES_PERIOD_MS, summarize)
+    stop = c.timers.every(LINES_PERIOD_MS, summarize)
   })
   c.onShutdown(() => {
     if (stop === undefined) return
@@ -75,7 +70,7 @@ function boundLines(c: SetupContext, timers: Timers): (tx: Transaction) => boole
   }
 }
 
-function scanConsolidation(c: SetupContext, d: Dispenser, timers: Timers): Consolidation {
+function scanConsolidation(c: SetupContext, d: Dispenser): Consolidation {
   const args = d.remainingArgs()
   const [durationText, patternText] = args
   if (durationText === undefined || patternText === undefined || args.length > 4) throw d.argError()
@@ -91,7 +86,7 @@ function scanConsolidation(c: SetupContext, d: Dispenser, timers: Timers): Conso
     periodText: printDuration(periodMs),
     write: (text) => c.log[level](text),
     showFirst,
-    timers,
+    timers: c.timers,
   })
 }
 

@@ -6,7 +6,6 @@ import { FileZones } from '../../authority/file-zones.ts'
 import { ThreadedFileZones } from '../../authority/threaded-file-zones.ts'
 import { printDuration, scanDuration } from '../../base/duration.ts'
 import { InputError, type Position } from '../../base/errors.ts'
-import { systemTimers, type Timers } from '../../base/timers.ts'
 import type { Dispenser } from '../../corefile/dispenser.ts'
 import { equalNames, printName } from '../../dns/name/name.ts'
 import type { CheckReport, Directive, SetupContext } from '../../plugin/directive.ts'
@@ -29,45 +28,40 @@ interface FileConfig {
 }
 
 /** `file DBFILE [ZONES...] { … }`: zones from master files. */
-export const file: Directive = fileWith(systemTimers)
-
-/** The directive with the caller's timers. */
-export function fileWith(timers: Timers): Directive {
-  return {
-    name: 'file',
-    setup: (c) => {
-      const config = scanConfig(c)
-      const served = new ThreadedFileZones(c, timers)
-      const { nsInAuthority } = served
-      const zones = config.zones.map(({ zone, path, byMtime }) => {
-        return new FileZone(zone, path, { clock: c.clock, log: c.log, byMtime, nsInAuthority })
-      })
-      served.publish(zones)
-      const options = {
-        name: 'file',
-        table: served.table,
-        fallthrough: config.fallthrough,
+export const file: Directive = {
+  name: 'file',
+  setup: (c) => {
+    const config = scanConfig(c)
+    const served = new ThreadedFileZones(c)
+    const { nsInAuthority } = served
+    const zones = config.zones.map(({ zone, path, byMtime }) => {
+      return new FileZone(zone, path, { clock: c.clock, log: c.log, byMtime, nsInAuthority })
+    })
+    served.publish(zones)
+    const options = {
+      name: 'file',
+      table: served.table,
+      fallthrough: config.fallthrough,
+    }
+    c.addHandler((next) => new FileZones(next, options), { answers: true })
+    c.onCheck((report) => config.zones.flatMap((zone) => checkZone(zone, report)))
+    const stops: (() => void)[] = []
+    c.onStartup(async () => {
+      for (const [i, zone] of zones.entries()) {
+        const { reloadMs } = config.zones[i]!
+        await loadFirst(c, zone, config.zones[i]!)
+        if (reloadMs === 0) continue
+        const reload = () => zone.reload().then(() => served.publish(zones))
+        const guarded = guarding(c.log, `Reloading zone ${zone.zoneText}`)
+        stops.push(c.timers.every(reloadMs, () => void guarded(reload)))
       }
-      c.addHandler((next) => new FileZones(next, options), { answers: true })
-      c.onCheck((report) => config.zones.flatMap((zone) => checkZone(zone, report)))
-      const stops: (() => void)[] = []
-      c.onStartup(async () => {
-        for (const [i, zone] of zones.entries()) {
-          const { reloadMs } = config.zones[i]!
-          await loadFirst(c, zone, config.zones[i]!)
-          if (reloadMs === 0) continue
-          const reload = () => zone.reload().then(() => served.publish(zones))
-          const guarded = guarding(c.log, `Reloading zone ${zone.zoneText}`)
-          stops.push(timers.every(reloadMs, () => void guarded(reload)))
-        }
-        served.publish(zones)
-      })
-      c.onShutdown(() => {
-        for (const stop of stops) stop()
-        for (const zone of zones) zone.stop()
-      })
-    },
-  }
+      served.publish(zones)
+    })
+    c.onShutdown(() => {
+      for (const stop of stops) stop()
+      for (const zone of zones) zone.stop()
+    })
+  },
 }
 
 /**

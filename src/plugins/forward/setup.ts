@@ -1,5 +1,4 @@
 import { InputError } from '../../base/errors.ts'
-import { systemTimers, type Timers } from '../../base/timers.ts'
 import type { Upstream } from '../../client/upstream/upstream.ts'
 import { collectWhileServing } from '../../plugin/collect.ts'
 import type { Directive, SetupContext } from '../../plugin/directive.ts'
@@ -12,28 +11,22 @@ import { type ForwardConfig, scanForwards } from './options.ts'
 const UPSTREAM_LABEL = 'forward/upstream'
 
 /** `forward FROM TO... { … }`: forwards queries to other servers. */
-export const forward: Directive = forwardWith(systemTimers)
-
-/** The directive with the caller's timers. */
-export function forwardWith(timers: Timers): Directive {
-  return {
-    name: 'forward',
-    setup: (c) => {
-      const asked = new AskedUpstreams()
-      c.block.metadata.set(UPSTREAM_LABEL, (tx) => asked.of(tx))
-      for (const config of scanForwards(c.dispenser, c.block)) {
-        setUp(c, config, timers, (tx, upstream) => {
-          if (readsAny(c.block, [UPSTREAM_LABEL])) asked.set(tx, upstream)
-        })
-      }
-    },
-  }
+export const forward: Directive = {
+  name: 'forward',
+  setup: (c) => {
+    const asked = new AskedUpstreams()
+    c.block.metadata.set(UPSTREAM_LABEL, (tx) => asked.of(tx))
+    for (const config of scanForwards(c.dispenser, c.block)) {
+      setUp(c, config, (tx, upstream) => {
+        if (readsAny(c.block, [UPSTREAM_LABEL])) asked.set(tx, upstream)
+      })
+    }
+  },
 }
 
 function setUp(
   c: SetupContext,
   config: ForwardConfig,
-  timers: Timers,
   onAsk: (tx: Transaction, upstream: ForwardUpstream) => void,
 ): void {
   const upstreams: Upstream[] = []
@@ -56,7 +49,7 @@ function setUp(
     const { findUpstreams } = await import('./destinations.ts')
     const { Upstream } = await import('../../client/upstream/upstream.ts')
     for (const settings of findUpstreams(config)) {
-      upstreams.push(new Upstream(settings, c.clock, timers))
+      upstreams.push(new Upstream(settings, c.clock, c.timers))
     }
   })
   c.onShutdown(() => {

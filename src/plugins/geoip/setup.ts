@@ -1,6 +1,5 @@
 import { resolve } from 'node:path'
 import { InputError, type Position } from '../../base/errors.ts'
-import { systemTimers, type Timers } from '../../base/timers.ts'
 import type { Dispenser } from '../../corefile/dispenser.ts'
 import { verifyEntries } from '../../geo/classes/verify.ts'
 import { GEOIP_LABELS } from '../../geo/fields.ts'
@@ -24,20 +23,15 @@ interface GeoipOptions {
   ednsSubnet: boolean
 }
 
-/** Parts for reading changed files; tests replace them. */
-export interface GeoipParts {
-  readonly timers: Timers
-  readonly runJob: JobRunner
-}
-
 /** `geoip [DBFILE...] { edns-subnet | net CIDR CODE }`: the locations of the block's clients. */
-export const geoip: Directive = createGeoip({ timers: systemTimers, runJob: runJobInThread })
+export const geoip: Directive = geoipWith(runJobInThread)
 
-export function createGeoip(parts: GeoipParts): Directive {
-  return { name: 'geoip', setup: (c) => setup(c, parts) }
+/** The directive with the caller's way to read changed files. */
+export function geoipWith(runJob: JobRunner): Directive {
+  return { name: 'geoip', setup: (c) => setup(c, runJob) }
 }
 
-function setup(c: SetupContext, parts: GeoipParts): void {
+function setup(c: SetupContext, runJob: JobRunner): void {
   const options: GeoipOptions = { files: [], nets: [], ednsSubnet: false }
   // Before the scan, so that an invalid property does not hide an invalid file.
   c.onCheck(({ read }) =>
@@ -52,7 +46,8 @@ function setup(c: SetupContext, parts: GeoipParts): void {
   const paths = files.length === 0 ? [bundledDatabasePath()] : files.map((file) => file.path)
   const images = c.broadcast<readonly DatabaseImage[]>((value) => locator.follow(value))
   const locator = new MmdbLocator({
-    ...parts,
+    timers: c.timers,
+    runJob,
     resources: c.resources,
     paths,
     nets: options.nets,

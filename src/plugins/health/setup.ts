@@ -1,6 +1,5 @@
 import { scanHostPort } from '../../arguments/host-port.ts'
 import { printDuration, scanDuration } from '../../base/duration.ts'
-import { systemTimers, type Timers } from '../../base/timers.ts'
 import type { Dispenser } from '../../corefile/dispenser.ts'
 import type { Directive, SetupContext } from '../../plugin/directive.ts'
 import { fetchHttp, type PollUrl, SelfPoll } from './self-poll.ts'
@@ -11,13 +10,13 @@ const PATH = '/health'
 const SECONDS_BUCKETS = [0.00025, 0.0025, 0.025, 0.25, 2.5]
 
 /** `health [ADDRESS] { lameduck DURATION }`: whether the process is alive. */
-export const health: Directive = healthWith(systemTimers, fetchHttp)
+export const health: Directive = healthWith(fetchHttp)
 
-export function healthWith(timers: Timers, fetch: PollUrl): Directive {
-  return { name: 'health', setup: (c) => setup(c, timers, fetch) }
+export function healthWith(fetch: PollUrl): Directive {
+  return { name: 'health', setup: (c) => setup(c, fetch) }
 }
 
-function setup(c: SetupContext, timers: Timers, fetch: PollUrl): void {
+function setup(c: SetupContext, fetch: PollUrl): void {
   const { address, lameduckMs } = scanOptions(c.dispenser)
   c.http(address, PATH, () => ({ status: 200, contentType: 'text/plain', body: 'OK' }))
   const seconds = c.metrics.histogram(
@@ -36,7 +35,7 @@ function setup(c: SetupContext, timers: Timers, fetch: PollUrl): void {
     const poll = new SelfPoll({
       url,
       clock: c.clock,
-      timers,
+      timers: c.timers,
       log: c.log,
       fetch,
       observeSeconds: (value) => seconds.observe(value),
@@ -48,17 +47,17 @@ function setup(c: SetupContext, timers: Timers, fetch: PollUrl): void {
     stopPoll = () => poll.stop()
   }
   c.onFinalShutdown(async () => {
-    if (lameduckMs > 0) await waitLameduck(c, timers, lameduckMs)
+    if (lameduckMs > 0) await waitLameduck(c, lameduckMs)
     // The endpoint closes next. Other sockets may take longer.
     stopPoll()
   })
 }
 
 /** Continues to serve for a while, so that load balancers can notice the shutdown. */
-function waitLameduck(c: SetupContext, timers: Timers, lameduckMs: number): Promise<void> {
+function waitLameduck(c: SetupContext, lameduckMs: number): Promise<void> {
   c.log.info(`Going into lameduck mode for ${printDuration(lameduckMs)}`)
   return new Promise((resolve) => {
-    timers.after(lameduckMs, resolve)
+    c.timers.after(lameduckMs, resolve)
   })
 }
 

@@ -4,7 +4,6 @@ import { nextOnce } from '../../arguments/once.ts'
 import { scanZoneArgsOrBlock } from '../../arguments/zones.ts'
 import { scanDuration } from '../../base/duration.ts'
 import { InputError, type Position } from '../../base/errors.ts'
-import { systemTimers, type Timers } from '../../base/timers.ts'
 import type { Dispenser } from '../../corefile/dispenser.ts'
 import type { Directive, SetupContext } from '../../plugin/directive.ts'
 import { guarding } from '../../telemetry/guard.ts'
@@ -31,52 +30,47 @@ interface HostsConfig {
 }
 
 /** `hosts [FILE [ZONES...]] { … }`: A, AAAA and PTR from a hosts file. */
-export const hosts: Directive = hostsWith(systemTimers)
-
-/** The directive with the caller's timers. */
-export function hostsWith(timers: Timers): Directive {
-  return {
-    name: 'hosts',
-    setup: (c) => {
-      const config = scanConfig(c)
-      const source: { records: RecordsInSharedMemory | undefined } = { records: undefined }
-      const broadcast = c.broadcast<RecordsInSharedMemory>((records) => {
+export const hosts: Directive = {
+  name: 'hosts',
+  setup: (c) => {
+    const config = scanConfig(c)
+    const source: { records: RecordsInSharedMemory | undefined } = { records: undefined }
+    const broadcast = c.broadcast<RecordsInSharedMemory>((records) => {
+      source.records = records
+    })
+    const file = new HostsFile({
+      ...config,
+      clock: c.clock,
+      log: c.log,
+      serve: (records) => {
         source.records = records
+        broadcast.publish(records)
+      },
+      onLoad: gauges(c, config),
+    })
+    const serving = { ...config, zones: new ZoneSet(config.zones) }
+    c.addHandler((next) => new Hosts(next, source, serving), { answers: true })
+    c.onCheck(async ({ warn, read }) => {
+      const { position, path } = config
+      const isRead = await file.check((text) => {
+        warn(new InputError(position, text))
       })
-      const file = new HostsFile({
-        ...config,
-        clock: c.clock,
-        log: c.log,
-        serve: (records) => {
-          source.records = records
-          broadcast.publish(records)
-        },
-        onLoad: gauges(c, config),
-      })
-      const serving = { ...config, zones: new ZoneSet(config.zones) }
-      c.addHandler((next) => new Hosts(next, source, serving), { answers: true })
-      c.onCheck(async ({ warn, read }) => {
-        const { position, path } = config
-        const isRead = await file.check((text) => {
-          warn(new InputError(position, text))
-        })
-        const records = source.records?.type.length ?? 0
-        if (isRead) read(`${path}: ${records} records, with the lines of the Corefile`)
-        return []
-      })
-      let stop: (() => void) | undefined
-      c.onStartup(async () => {
-        await file.load()
-        if (config.reloadMs === 0) return
-        const guarded = guarding(c.log, `Reloading ${config.path}`)
-        stop = timers.every(config.reloadMs, () => void guarded(() => file.reload()))
-      })
-      c.onShutdown(() => {
-        stop?.()
-        file.stop()
-      })
-    },
-  }
+      const records = source.records?.type.length ?? 0
+      if (isRead) read(`${path}: ${records} records, with the lines of the Corefile`)
+      return []
+    })
+    let stop: (() => void) | undefined
+    c.onStartup(async () => {
+      await file.load()
+      if (config.reloadMs === 0) return
+      const guarded = guarding(c.log, `Reloading ${config.path}`)
+      stop = c.timers.every(config.reloadMs, () => void guarded(() => file.reload()))
+    })
+    c.onShutdown(() => {
+      stop?.()
+      file.stop()
+    })
+  },
 }
 
 function gauges(c: SetupContext, config: HostsConfig) {

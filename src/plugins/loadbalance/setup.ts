@@ -1,7 +1,6 @@
 import { resolve } from 'node:path'
 import { scanDuration } from '../../base/duration.ts'
 import { InputError, type Position } from '../../base/errors.ts'
-import { systemTimers, type Timers } from '../../base/timers.ts'
 import type { Dispenser } from '../../corefile/dispenser.ts'
 import { scanCidr } from '../../dns/text/address.ts'
 import { AddressSet } from '../../dns/text/address-set.ts'
@@ -24,13 +23,9 @@ interface Policy {
 }
 
 /** `loadbalance [round_robin | weighted FILE] { reload DUR | prefer CIDR... }`. */
-export const loadbalance: Directive = loadbalanceWith(systemTimers)
+export const loadbalance: Directive = { name: 'loadbalance', setup }
 
-export function loadbalanceWith(timers: Timers): Directive {
-  return { name: 'loadbalance', setup: (c) => setup(c, timers) }
-}
-
-function setup(c: SetupContext, timers: Timers): void {
+function setup(c: SetupContext): void {
   const position = c.dispenser.position()
   const policy: Policy = { file: '', reloadMs: RELOAD_DEFAULT_MS, position, preferred: [] }
   while (c.dispenser.next()) scanPolicy(c.dispenser, policy)
@@ -48,7 +43,8 @@ function setup(c: SetupContext, timers: Timers): void {
     weights.current = loaded
     broadcast.publish(loaded)
   }
-  const file = new WeightFile({ path, reloadMs: policy.reloadMs, log: c.log, timers, serve })
+  const { log, timers } = c
+  const file = new WeightFile({ path, reloadMs: policy.reloadMs, log, timers, serve })
   c.onStartup(() => file.start())
   const faultHere = (text: string) => new InputError(policy.position, text)
   c.onCheck(async ({ warn, read }) => {

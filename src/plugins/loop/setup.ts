@@ -1,7 +1,6 @@
 import { randomInt } from 'node:crypto'
 import { isIP } from 'node:net'
 import { nextOnce } from '../../arguments/once.ts'
-import { systemTimers, type Timers } from '../../base/timers.ts'
 import type { HostPort } from '../../dns/host-port.ts'
 import { RRType } from '../../dns/iana/index.ts'
 import { concatNames, printName, scanName } from '../../dns/name/name.ts'
@@ -20,10 +19,10 @@ const SETTLE_MS = 2000
 const NUMBER_MAX = 2 ** 48
 
 /** `loop`: ends the process if queries that are forwarded come back. */
-export const loop: Directive = loopWith(systemTimers, process.exit)
+export const loop: Directive = loopWith(process.exit)
 
-/** The directive with the caller's timers and way to end the process. */
-export function loopWith(timers: Timers, exit: (code: number) => void): Directive {
+/** The directive with the caller's way to end the process. */
+export function loopWith(exit: (code: number) => void): Directive {
   return {
     name: 'loop',
     setup: (c) => {
@@ -41,7 +40,7 @@ export function loopWith(timers: Timers, exit: (code: number) => void): Directiv
       }
       // One thread must count all probes.
       c.addHandler((next) => new Loop(next, probe), { waits: true })
-      sendProbes(c, probe, timers)
+      sendProbes(c, probe)
     },
   }
 }
@@ -63,7 +62,7 @@ function describe({ query }: Transaction, { keys }: BlockConfig): string {
 }
 
 /** Sends the probe once the server answers, until it gets a reply. */
-function sendProbes(c: SetupContext, probe: LoopProbe, timers: Timers): void {
+function sendProbes(c: SetupContext, probe: LoopProbe): void {
   const controller = new AbortController()
   let stopTimer: (() => void) | undefined
   const stop = (): void => {
@@ -79,7 +78,7 @@ function sendProbes(c: SetupContext, probe: LoopProbe, timers: Timers): void {
     const answered = await ask({ server, query, timeoutMs: RETRY_MS, tries: 1, signal })
     if (signal.aborted) return
     const isOver = answered.kind === 'reply' || c.clock.monotonic() >= endMs
-    stopTimer = timers.after(
+    stopTimer = c.timers.after(
       isOver ? SETTLE_MS : RETRY_MS,
       isOver ? stop : () => void send(server, endMs),
     )

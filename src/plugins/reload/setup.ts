@@ -1,6 +1,4 @@
-import { randomInt } from 'node:crypto'
 import { printDuration, scanDuration } from '../../base/duration.ts'
-import { systemTimers, type Timers } from '../../base/timers.ts'
 import type { Dispenser } from '../../corefile/dispenser.ts'
 import { collectWhileServing } from '../../plugin/collect.ts'
 import type { Directive, SetupContext } from '../../plugin/directive.ts'
@@ -17,14 +15,9 @@ class ReloadState {
 }
 
 /** `reload [INTERVAL] [JITTER]`: applies the Corefile when it changes. */
-export const reload: Directive = reloadWith(systemTimers, (below) => randomInt(below))
+export const reload: Directive = { name: 'reload', setup }
 
-/** `random`: returns a whole number from 0 to its argument, exclusive. */
-export function reloadWith(timers: Timers, random: (below: number) => number): Directive {
-  return { name: 'reload', setup: (c) => setup(c, timers, random) }
-}
-
-function setup(c: SetupContext, timers: Timers, random: (below: number) => number): void {
+function setup(c: SetupContext): void {
   const { intervalMs, jitterMs } = scanTimes(c.dispenser)
   const failed = c.metrics.counter(
     'coredns_reload_failed_total',
@@ -47,9 +40,8 @@ function setup(c: SetupContext, timers: Timers, random: (below: number) => numbe
     loadedDigest,
     digest: () => c.corefile.digest(),
     // Half the jitter up or down, so that servers that started together do not reload together.
-    intervalMs:
-      jitterMs === 0 ? intervalMs : intervalMs + random(jitterMs) - Math.floor(jitterMs / 2),
-    timers,
+    intervalMs: intervalMs + Math.floor(jitterMs * (c.random() - 0.5)),
+    timers: c.timers,
     log: c.log,
     reload: () => reloadOnce(c),
     countFailure: () => failed.inc(),

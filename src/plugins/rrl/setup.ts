@@ -3,7 +3,6 @@ import { nextOnce } from '../../arguments/once.ts'
 import { scanZoneArgs } from '../../arguments/zones.ts'
 import { createRateTable, type Rate, rateOf } from '../../base/rate-table.ts'
 import { TABULATION_WORDS } from '../../base/tabulation-hash.ts'
-import { systemTimers, type Timers } from '../../base/timers.ts'
 import type { Dispenser } from '../../corefile/dispenser.ts'
 import { type Cidr, scanCidr } from '../../dns/text/address.ts'
 import { AddressSet } from '../../dns/text/address-set.ts'
@@ -51,13 +50,9 @@ interface RrlDraft {
 }
 
 /** `rrl [ZONES...] { … }`: limits UDP replies to clients whose address may be forged. */
-export const rrl: Directive = rrlWith(systemTimers)
+export const rrl: Directive = { name: 'rrl', setup }
 
-export function rrlWith(timers: Timers): Directive {
-  return { name: 'rrl', setup: (c) => setup(c, timers) }
-}
-
-function setup(c: SetupContext, timers: Timers): void {
+function setup(c: SetupContext): void {
   const options = scanOptions(c)
   const slots = c.counters()
   // Each thread sends few lines; this budget bounds the lines of all threads.
@@ -78,7 +73,7 @@ function setup(c: SetupContext, timers: Timers): void {
     limiter.use(memory)
     broadcast.publish(memory)
   })
-  exportCounts(c, slots, timers)
+  exportCounts(c, slots)
 }
 
 function scanOptions(c: SetupContext): RrlOptions {
@@ -182,7 +177,7 @@ function scanNetworks(d: Dispenser): Cidr[] {
 }
 
 /** Copies the counts of all threads to the metrics page, and logs their sum once per period. */
-function exportCounts(c: SetupContext, slots: CounterSlots, timers: Timers): void {
+function exportCounts(c: SetupContext, slots: CounterSlots): void {
   const counter = (name: string, help: string, category: readonly string[] = []) =>
     c.metrics.counter(name, help, ['server', 'zone', 'view', ...category])
   const responses = counter(
@@ -222,7 +217,7 @@ function exportCounts(c: SetupContext, slots: CounterSlots, timers: Timers): voi
   collectWhileServing(c, collect)
   let stop = (): void => {}
   c.onServing(() => {
-    stop = timers.every(REPORT_PERIOD_MS, () => {
+    stop = c.timers.every(REPORT_PERIOD_MS, () => {
       collect()
       if (exceeded > 0) c.log.info(`replies over the limit: ${exceeded} in the last minute`)
       exceeded = 0

@@ -5,7 +5,6 @@ import { scanZoneArgsOrBlock } from '../../arguments/zones.ts'
 import { FileZones } from '../../authority/file-zones.ts'
 import { ThreadedFileZones } from '../../authority/threaded-file-zones.ts'
 import { InputError, type Position } from '../../base/errors.ts'
-import { systemTimers, type Timers } from '../../base/timers.ts'
 import type { Dispenser } from '../../corefile/dispenser.ts'
 import type { HostPort } from '../../dns/host-port.ts'
 import { equalNames, printName } from '../../dns/name/name.ts'
@@ -28,17 +27,12 @@ interface SecondaryConfig {
 /**
  * `secondary [ZONES...] { transfer from ADDR... }`: zones that are transferred from other servers.
  */
-export const secondary: Directive = secondaryWith(systemTimers, Math.random)
+export const secondary: Directive = { name: 'secondary', setup }
 
-/** Returns the directive with the caller's timers and random numbers (uniform over 0..1). */
-export function secondaryWith(timers: Timers, random: () => number): Directive {
-  return { name: 'secondary', setup: (c) => setup(c, timers, random) }
-}
-
-function setup(c: SetupContext, timers: Timers, random: () => number): void {
-  const { block, clock, log } = c
+function setup(c: SetupContext): void {
+  const { block, clock, timers, random, log } = c
   const { configs, fallthrough } = scanConfig(c.dispenser, block)
-  const served = new ThreadedFileZones(c, timers)
+  const served = new ThreadedFileZones(c)
   const slots = new TransferSlots()
   const { transfers, notifies } = createCounters(c.metrics)
   const zones: readonly SecondaryZone[] = configs.map(({ zone, primaries, source, keyName }) => {

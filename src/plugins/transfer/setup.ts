@@ -2,7 +2,6 @@ import { hostNetwork, ownAddress, scanEndpoint, scanSource } from '../../argumen
 import { missingKey, scanKeyName } from '../../arguments/key-name.ts'
 import { scanZoneArgsOrBlock } from '../../arguments/zones.ts'
 import { InputError } from '../../base/errors.ts'
-import { systemTimers, type Timers } from '../../base/timers.ts'
 import type { Dispenser } from '../../corefile/dispenser.ts'
 import { printName } from '../../dns/name/name.ts'
 import { type Cidr, printAddress, scanCidr } from '../../dns/text/address.ts'
@@ -16,50 +15,45 @@ import { type NotifyTarget, type TransferRule, TransferRules } from './rules.ts'
 import { type FinishedTransfer, Transfer } from './transfer.ts'
 
 /** `transfer [ZONES...] { to ADDR... }`: sends zones whole or as differences. */
-export const transfer: Directive = transferWith(systemTimers)
-
-/** Returns the directive with the caller's timers. */
-export function transferWith(timers: Timers): Directive {
-  return {
-    name: 'transfer',
-    setup: (c) => {
-      const { clock, log, block } = c
-      const found: { rule: TransferRule; fault: (message: string) => InputError }[] = []
-      while (c.dispenser.next()) found.push(scanRule(c.dispenser, block))
-      const rules = new TransferRules(found.map(({ rule }) => rule))
-      const metrics = new TransferMetrics(c.metrics)
-      const notifier = new Notifier({ clock, timers, log, ...metrics.notifies })
-      let isServing = false
-      const notify = (version: ZoneVersion): void => {
-        if (isServing) notifyAll(notifier, rules, version, block)
-      }
-      const covers = (zone: Uint8Array): boolean => rules.ruleOf(zone) !== undefined
-      const histories = new Histories(block.zoneVersions, clock, covers, notify, log)
-      const onEnd = (transfer: FinishedTransfer): void => {
-        metrics.count(transfer)
-        if (transfer.fault === '') log.info(printTransfer(transfer))
-        else log.error(printTransfer(transfer))
-      }
-      const onRefused = (): void => metrics.countRefused()
-      const parts = { rules, versions: block.zoneVersions, histories, clock, onRefused, onEnd }
-      c.addHandler((next) => new Transfer(next, parts))
-      const findFaults = () =>
-        found.flatMap(({ rule, fault }) => missingKey(rule.keyName, block, fault))
-      c.onCheck(findFaults)
-      c.onStartup(() => {
-        for (const fault of findFaults()) throw fault
-      })
-      c.onServing(() => {
-        isServing = true
-        for (const version of histories.versions()) notify(version)
-      })
-      c.onShutdown(() => {
-        isServing = false
-        histories.stop()
-        notifier.close()
-      })
-    },
-  }
+export const transfer: Directive = {
+  name: 'transfer',
+  setup: (c) => {
+    const { clock, timers, log, block } = c
+    const found: { rule: TransferRule; fault: (message: string) => InputError }[] = []
+    while (c.dispenser.next()) found.push(scanRule(c.dispenser, block))
+    const rules = new TransferRules(found.map(({ rule }) => rule))
+    const metrics = new TransferMetrics(c.metrics)
+    const notifier = new Notifier({ clock, timers, log, ...metrics.notifies })
+    let isServing = false
+    const notify = (version: ZoneVersion): void => {
+      if (isServing) notifyAll(notifier, rules, version, block)
+    }
+    const covers = (zone: Uint8Array): boolean => rules.ruleOf(zone) !== undefined
+    const histories = new Histories(block.zoneVersions, clock, covers, notify, log)
+    const onEnd = (transfer: FinishedTransfer): void => {
+      metrics.count(transfer)
+      if (transfer.fault === '') log.info(printTransfer(transfer))
+      else log.error(printTransfer(transfer))
+    }
+    const onRefused = (): void => metrics.countRefused()
+    const parts = { rules, versions: block.zoneVersions, histories, clock, onRefused, onEnd }
+    c.addHandler((next) => new Transfer(next, parts))
+    const findFaults = () =>
+      found.flatMap(({ rule, fault }) => missingKey(rule.keyName, block, fault))
+    c.onCheck(findFaults)
+    c.onStartup(() => {
+      for (const fault of findFaults()) throw fault
+    })
+    c.onServing(() => {
+      isServing = true
+      for (const version of histories.versions()) notify(version)
+    })
+    c.onShutdown(() => {
+      isServing = false
+      histories.stop()
+      notifier.close()
+    })
+  },
 }
 
 function notifyAll(

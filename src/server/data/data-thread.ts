@@ -5,6 +5,7 @@ import type { Clock } from '../../base/clock.ts'
 import { Random } from '../../base/random.ts'
 import { ResourceRegistry } from '../../base/resource-registry.ts'
 import { RingWriter } from '../../base/ring.ts'
+import { systemTimers } from '../../base/timers.ts'
 import { CookieJar } from '../../dns/edns/cookie.ts'
 import type { Directive, LoadDirectives } from '../../plugin/directive.ts'
 import { printLine } from '../../telemetry/lines.ts'
@@ -290,6 +291,8 @@ export class DataThread {
       directiveNames,
       dnsPort,
       clock: this.#finishClock,
+      timers: systemTimers,
+      random: Math.random,
       metrics: NO_METRICS,
       serverCounters: new ServerTotals(this.#counts),
       sink: this.#sink,

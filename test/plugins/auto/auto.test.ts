@@ -4,7 +4,7 @@ import { mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:
 import { join } from 'node:path'
 import { type Test, test } from 'tap'
 import { FilePattern } from '../../../src/plugins/auto/file-pattern.ts'
-import { auto, autoWith } from '../../../src/plugins/auto/setup.ts'
+import { auto } from '../../../src/plugins/auto/setup.ts'
 import { backdate } from '../../support/backdate.ts'
 import { FakeTimers, SetUp, setupError } from '../../support/setup.ts'
 import { show, transaction } from '../../support/transaction.ts'
@@ -24,7 +24,7 @@ function setUp(
   backdate(dir)
   const timers = new FakeTimers()
   const corefile = `auto {\n directory ${dir}${properties}\n }`
-  const c = new SetUp(autoWith(timers), corefile, zones)
+  const c = new SetUp(auto, corefile, zones, { timers })
   t.teardown(() => c.stop())
   return { c, dir, timers }
 }

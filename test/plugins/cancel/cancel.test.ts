@@ -1,7 +1,7 @@
 import t from 'tap'
 import { Rcode } from '../../../src/dns/iana/index.ts'
 import { cancel } from '../../../src/plugins/cancel/setup.ts'
-import { forwardWith } from '../../../src/plugins/forward/setup.ts'
+import { forward } from '../../../src/plugins/forward/setup.ts'
 import { RawUpstream } from '../../support/raw-upstream.ts'
 import { FakeTimers, SetUp, setupError } from '../../support/setup.ts'
 import { answering, transaction } from '../../support/transaction.ts'
@@ -45,7 +45,7 @@ t.test('forward gives up at the deadline: SERVFAIL', async (t) => {
   const upstream = await RawUpstream.open(t, () => {})
   const timers = new FakeTimers()
   const corefile = `forward . ${upstream.address} {\nmax_fails 0\n}`
-  const c = new SetUp(forwardWith(timers), corefile)
+  const c = new SetUp(forward, corefile, undefined, { timers })
   await c.start()
   t.teardown(() => c.stop())
   const handler = new SetUp(cancel, 'cancel 300ms').handler(c.handler())

@@ -1,12 +1,12 @@
 import t from 'tap'
 import { Rcode } from '../../../src/dns/iana/index.ts'
-import { errorsWith, LINES_MAX, LINES_PERIOD_MS } from '../../../src/plugins/errors/setup.ts'
+import { errors, LINES_MAX, LINES_PERIOD_MS } from '../../../src/plugins/errors/setup.ts'
 import { FakeTimers, SetUp, setupError } from '../../support/setup.ts'
 import { answering, transaction } from '../../support/transaction.ts'
 
 function harness(corefile: string) {
   const timers = new FakeTimers()
-  const setUp = new SetUp(errorsWith(timers), corefile)
+  const setUp = new SetUp(errors, corefile, undefined, { timers })
   const fail = async (error: string, late = false) => {
     const below = answering((tx) => {
       tx.response.error = error
@@ -94,7 +94,6 @@ t.test('what was counted is written when the instance goes', async (t) => {
 })
 
 t.test('bad lines', async (t) => {
-  const errors = errorsWith(new FakeTimers())
   const table = [
     { given: 'errors errors.txt', want: 'invalid log file: errors.txt' },
     { given: 'errors a b', want: 'Wrong argument count' },

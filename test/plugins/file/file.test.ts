@@ -2,7 +2,7 @@ import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Test, test } from 'tap'
 import { RRClass, RRType } from '../../../src/dns/iana/index.ts'
-import { file, fileWith } from '../../../src/plugins/file/setup.ts'
+import { file } from '../../../src/plugins/file/setup.ts'
 import { backdate } from '../../support/backdate.ts'
 import { FakeTimers, SetUp, setupError } from '../../support/setup.ts'
 import { answering, type Question, show, transaction } from '../../support/transaction.ts'
@@ -22,7 +22,7 @@ function setUp(t: Test, corefile: string, files: Record<string, string>, zones =
   const dir = t.testdir(files)
   backdate(dir)
   const timers = new FakeTimers()
-  const c = new SetUp(fileWith(timers), corefile.replaceAll('DIR', dir), zones)
+  const c = new SetUp(file, corefile.replaceAll('DIR', dir), zones, { timers })
   t.teardown(() => c.stop())
   return { c, dir, timers }
 }
@@ -240,7 +240,7 @@ test('file: a stopped instance watches nothing', async (t) => {
 
 test('file: relative paths start at root, and zones may be CIDRs', async (t) => {
   const dir = t.testdir({ db: '@ 60 SOA ns. host. 1 2 3 4 5\n1 60 PTR www.example.org.\n' })
-  const c = new SetUp(fileWith(new FakeTimers()), `file ${join(dir, 'db')} 192.0.2.0/24`)
+  const c = new SetUp(file, `file ${join(dir, 'db')} 192.0.2.0/24`)
   t.teardown(() => c.stop())
   await c.start()
   const shown = await ask(c, { name: '1.2.0.192.in-addr.arpa.', type: RRType.PTR })
@@ -270,7 +270,7 @@ test('file: a fault of ours in a reload costs that reload alone', async (t) => {
   const dir = t.testdir({ db: zone(1) })
   backdate(dir)
   const timers = new FakeTimers()
-  const c = new SetUp(fileWith(timers), `file ${join(dir, 'db')}`)
+  const c = new SetUp(file, `file ${join(dir, 'db')}`, undefined, { timers })
   t.teardown(() => c.stop())
   await c.start()
   const { monotonic } = c.clock

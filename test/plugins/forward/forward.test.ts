@@ -3,7 +3,7 @@ import t, { type Test } from 'tap'
 import { Rcode, RRClass, RRType } from '../../../src/dns/iana/index.ts'
 import { HeaderFlag, type Message } from '../../../src/dns/message/message.ts'
 import { printName, scanName } from '../../../src/dns/name/name.ts'
-import { forwardWith } from '../../../src/plugins/forward/setup.ts'
+import { forward } from '../../../src/plugins/forward/setup.ts'
 import { type Answer, addressRecord, RawUpstream, replyTo } from '../../support/raw-upstream.ts'
 import { FakeTimers, SetUp } from '../../support/setup.ts'
 import { answering, type Question, show, transaction } from '../../support/transaction.ts'
@@ -16,7 +16,7 @@ const plainly: Answer = ({ query, send }) => send(replyTo(query))
 
 async function started(t: Test, corefile: string) {
   const timers = new FakeTimers()
-  const c = new SetUp(forwardWith(timers), corefile)
+  const c = new SetUp(forward, corefile, undefined, { timers })
   await c.start()
   t.teardown(async () => {
     await c.stop()

@@ -2,7 +2,7 @@ import t, { type Test } from 'tap'
 import { Rcode, RRType } from '../../../src/dns/iana/index.ts'
 import { HeaderFlag } from '../../../src/dns/message/message.ts'
 import { printName } from '../../../src/dns/name/name.ts'
-import { forwardWith } from '../../../src/plugins/forward/setup.ts'
+import { forward } from '../../../src/plugins/forward/setup.ts'
 import { type Answer, RawUpstream, type Received, replyTo } from '../../support/raw-upstream.ts'
 import { FakeTimers, SetUp } from '../../support/setup.ts'
 import { answering, transaction } from '../../support/transaction.ts'
@@ -18,7 +18,12 @@ async function forwarding(t: Test, answers: readonly Answer[], properties = '') 
   for (const answer of answers) upstreams.push(await RawUpstream.open(t, answer))
   const to = upstreams.map(({ address }) => address).join(' ')
   const timers = new FakeTimers()
-  const c = new SetUp(forwardWith(timers), `forward . ${to} {\npolicy sequential\n${properties}\n}`)
+  const c = new SetUp(
+    forward,
+    `forward . ${to} {\npolicy sequential\n${properties}\n}`,
+    undefined,
+    { timers },
+  )
   await c.start()
   t.teardown(async () => {
     await c.stop()

@@ -5,7 +5,7 @@ import { composeQuery, isReplyTo, readReply } from '../../../src/client/upstream
 import { Rcode, RRType } from '../../../src/dns/iana/index.ts'
 import { HeaderFlag, parseMessage } from '../../../src/dns/message/message.ts'
 import { scanName } from '../../../src/dns/name/name.ts'
-import { forwardWith } from '../../../src/plugins/forward/setup.ts'
+import { forward } from '../../../src/plugins/forward/setup.ts'
 import {
   addressRecord,
   framed,
@@ -73,7 +73,7 @@ t.test('unreliable upstreams: every query ends, and no answer is forged', async 
   const upstreams = [await RawUpstream.open(t, answer), await RawUpstream.open(t, answer)]
   const to = upstreams.map(({ address }) => address).join(' ')
   const block = '{\nread_timeout 100ms\nhealth_check 50ms\nmax_connect_attempts 8\n}'
-  const c = new SetUp(forwardWith(systemTimers), `forward . ${to} ${block}`)
+  const c = new SetUp(forward, `forward . ${to} ${block}`, undefined, { timers: systemTimers })
   await c.start()
   t.teardown(() => c.stop())
   const handler = c.handler(answering(() => Rcode.REFUSED))

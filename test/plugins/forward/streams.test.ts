@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { createServer } from 'node:tls'
 import t, { type Test } from 'tap'
 import { Rcode } from '../../../src/dns/iana/index.ts'
-import { forwardWith } from '../../../src/plugins/forward/setup.ts'
+import { forward } from '../../../src/plugins/forward/setup.ts'
 import { selfSigned } from '../../support/certificate.ts'
 import {
   type Answer,
@@ -24,7 +24,9 @@ const www = () => transaction({ name: 'www.example.org.', tcp: true })
 
 async function started(t: Test, to: string, properties: string) {
   const timers = new FakeTimers()
-  const c = new SetUp(forwardWith(timers), `forward . ${to} {\nmax_fails 0\n${properties}\n}`)
+  const c = new SetUp(forward, `forward . ${to} {\nmax_fails 0\n${properties}\n}`, undefined, {
+    timers,
+  })
   await c.start()
   t.teardown(async () => {
     await c.stop()

@@ -9,7 +9,7 @@ import type { MmdbLocator } from '../../../src/geo/mmdb-locator.ts'
 import { runJobInline } from '../../../src/geo/worker/run-job.ts'
 import { findMetadata } from '../../../src/plugin/metadata.ts'
 import { warnOfAge } from '../../../src/plugins/geoip/age.ts'
-import { createGeoip, geoip } from '../../../src/plugins/geoip/setup.ts'
+import { geoip, geoipWith } from '../../../src/plugins/geoip/setup.ts'
 import { log } from '../../../src/plugins/log/setup.ts'
 import { view } from '../../../src/plugins/view/setup.ts'
 import { cityEntry, composeMmdb } from '../../support/mmdb.ts'
@@ -17,7 +17,7 @@ import { FakeTimers, SetUp, setupError } from '../../support/setup.ts'
 import { answering, transaction } from '../../support/transaction.ts'
 import { until } from '../../support/until.ts'
 
-const quiet = () => createGeoip({ timers: new FakeTimers(), runJob: runJobInline })
+const quiet = () => geoipWith(runJobInline)
 
 function setSubnet(query: Query, address: string, bits: number): void {
   const { bytes, family } = scanAddress(address)!
@@ -129,7 +129,7 @@ t.test('a database that can no longer be used is on the ready page until it can'
   writeFileSync(file, good)
   const { mtime } = statSync(file)
   const timers = new FakeTimers()
-  const setUp = new SetUp(createGeoip({ timers, runJob: runJobInline }), `geoip ${file}`)
+  const setUp = new SetUp(geoipWith(runJobInline), `geoip ${file}`, undefined, { timers })
   await setUp.start()
   t.teardown(() => setUp.stop())
   const [ready] = setUp.readiness
@@ -160,9 +160,9 @@ t.test('each version of an old database is reported once, by one of its blocks',
   }
   write(builtSeconds)
   const timers = new FakeTimers()
-  const directive = createGeoip({ timers, runJob: runJobInline })
+  const directive = geoipWith(runJobInline)
   const open = async (days: number) => {
-    const setUp = new SetUp(directive, `geoip ${file}`)
+    const setUp = new SetUp(directive, `geoip ${file}`, undefined, { timers })
     setUp.clock.nowMs = builtSeconds * 1000 + days * DAY_MS
     await setUp.start()
     return setUp

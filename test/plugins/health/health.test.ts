@@ -11,11 +11,13 @@ function harness(corefile: string, outcome: () => Promise<void> = () => Promise.
   const timers = new FakeTimers()
   const urls: string[] = []
   const setUp = new SetUp(
-    healthWith(timers, (url) => {
+    healthWith((url) => {
       urls.push(url)
       return outcome()
     }),
     corefile,
+    undefined,
+    { timers },
   )
   return { timers, urls, setUp }
 }
@@ -108,7 +110,7 @@ t.test('the request itself', async (t) => {
 })
 
 t.test('bad lines', async (t) => {
-  const health = healthWith(new FakeTimers(), () => Promise.resolve())
+  const health = healthWith(() => Promise.resolve())
   const table = [
     { given: 'health a b', want: 'Wrong argument count' },
     { given: 'health localhost', want: 'address localhost: missing port in address' },

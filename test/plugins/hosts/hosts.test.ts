@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { type Test, test } from 'tap'
 import { runWhole } from '../../../src/base/slices.ts'
 import { RRClass, RRType } from '../../../src/dns/iana/index.ts'
-import { hosts, hostsWith } from '../../../src/plugins/hosts/setup.ts'
+import { hosts } from '../../../src/plugins/hosts/setup.ts'
 import { HostsTable } from '../../../src/plugins/hosts/table.ts'
 import { backdate } from '../../support/backdate.ts'
 import { FakeTimers, followerOf, SetUp, setupError } from '../../support/setup.ts'
@@ -35,7 +35,9 @@ function setUp(t: Test, properties = '', file: string | undefined = FILE) {
   const dir = t.testdir(file === undefined ? {} : { hosts: file })
   backdate(dir)
   const timers = new FakeTimers()
-  const c = new SetUp(hostsWith(timers), `hosts ${join(dir, 'hosts')} {\n${properties}\n}`)
+  const c = new SetUp(hosts, `hosts ${join(dir, 'hosts')} {\n${properties}\n}`, undefined, {
+    timers,
+  })
   t.teardown(() => c.stop())
   return { c, dir, timers }
 }
@@ -173,10 +175,7 @@ test('hosts: inline lines hold beside the file, and without it', async (t) => {
   t.equal(await ask(c, { name: 'www2.example.org.' }), 'hosts NOERROR c0000201 c0000209')
   t.match(c.lines, [/WARNING.*ignored "wrong line": it does not start with an address/])
   const dir = t.testdir({})
-  const alone = new SetUp(
-    hostsWith(new FakeTimers()),
-    `hosts ${dir}/none {\n 192.0.2.9 in.example.org\n}`,
-  )
+  const alone = new SetUp(hosts, `hosts ${dir}/none {\n 192.0.2.9 in.example.org\n}`)
   t.teardown(() => alone.stop())
   await alone.start()
   t.equal(await ask(alone, { name: 'in.example.org.' }), 'hosts NOERROR c0000209')
@@ -293,7 +292,7 @@ test('hosts: a line or a file that is too long is told of', async (t) => {
     `[WARNING] plugin/hosts: unable to access hosts file: ${path} is larger than 268435456 octets`,
   ])
   t.equal(await answers(), 1, 'the last good version')
-  const late = new SetUp(hostsWith(timers), `hosts ${path}`)
+  const late = new SetUp(hosts, `hosts ${path}`, undefined, { timers })
   t.teardown(() => late.stop())
   await late.start()
   t.match(late.lines, [/unable to access hosts file: .* is larger than/], 'from the start, too')
@@ -302,7 +301,7 @@ test('hosts: a line or a file that is too long is told of', async (t) => {
 test('data threads follow', async (t) => {
   const { c, dir, timers } = setUp(t, '198.51.100.1 inline.example.org\n reload 1s')
   const corefile = `hosts ${join(dir, 'hosts')} {\n 198.51.100.1 inline.example.org\n}`
-  const follower = followerOf(c, hostsWith(new FakeTimers()), corefile)
+  const follower = followerOf(c, hosts, corefile)
   t.equal(await ask(follower, { name: 'www.example.org.' }), 'next NOERROR')
   await c.start()
   const questions: Question[] = [

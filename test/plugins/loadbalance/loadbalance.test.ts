@@ -8,7 +8,7 @@ import { Section } from '../../../src/dns/message/response.ts'
 import { scanName } from '../../../src/dns/name/name.ts'
 import type { Transaction } from '../../../src/plugin/transaction.ts'
 import { Reorder } from '../../../src/plugins/loadbalance/reorder.ts'
-import { loadbalance, loadbalanceWith } from '../../../src/plugins/loadbalance/setup.ts'
+import { loadbalance } from '../../../src/plugins/loadbalance/setup.ts'
 import { copyWeights, findWeight, scanWeights } from '../../../src/plugins/loadbalance/weights.ts'
 import { FakeTimers, followerOf, SetUp, setupError } from '../../support/setup.ts'
 import { answering, type Question, show, transaction } from '../../support/transaction.ts'
@@ -124,7 +124,9 @@ t.test('one address is drawn by weight', async (t) => {
   const file = join(directory, 'weights')
   const timers = new FakeTimers()
   writeFileSync(file, '# shares\nWWW.example.org\n192.0.2.1 3\n')
-  const setUp = new SetUp(loadbalanceWith(timers), `loadbalance weighted ${file} {\n reload 5s\n}`)
+  const setUp = new SetUp(loadbalance, `loadbalance weighted ${file} {\n reload 5s\n}`, undefined, {
+    timers,
+  })
   await setUp.start()
   t.match(setUp.lines, [`[INFO] plugin/loadbalance: Successfully reloaded weight file ${file}`])
   const first = (seen: Map<string, number>, address: string) =>
@@ -145,8 +147,8 @@ t.test('data threads follow the weights', async (t) => {
   const file = join(t.testdir({ weights: 'www.example.org\n192.0.2.1 255\n' }), 'weights')
   const timers = new FakeTimers()
   const corefile = `loadbalance weighted ${file} {\n reload 5s\n}`
-  const setUp = new SetUp(loadbalanceWith(timers), corefile)
-  const follower = followerOf(setUp, loadbalanceWith(new FakeTimers()), corefile)
+  const setUp = new SetUp(loadbalance, corefile, undefined, { timers })
+  const follower = followerOf(setUp, loadbalance, corefile)
   const leads = async (side: SetUp): Promise<number> => {
     return (await orders(side, [A(2), A(1)])).get('A01 A02') ?? 0
   }
@@ -166,7 +168,7 @@ t.test('data threads follow the weights', async (t) => {
 
 t.test('a missing weight file', async (t) => {
   const timers = new FakeTimers()
-  const retried = new SetUp(loadbalanceWith(timers), 'loadbalance weighted /no/weights')
+  const retried = new SetUp(loadbalance, 'loadbalance weighted /no/weights', undefined, { timers })
   await retried.start()
   t.match(retried.lines[0], /Failed to open weight file:.* Will try again in 30s/)
   await retried.stop()
@@ -174,7 +176,9 @@ t.test('a missing weight file', async (t) => {
   const { faults, warnings } = await retried.check()
   t.strictSame(faults, [], 'a check says what a start does')
   t.match(warnings, [/^Corefile:1: Failed to open weight file:.* Will try again in 30s/])
-  const once = new SetUp(loadbalanceWith(timers), 'loadbalance weighted /no/f {\n reload 0s\n}')
+  const once = new SetUp(loadbalance, 'loadbalance weighted /no/f {\n reload 0s\n}', undefined, {
+    timers,
+  })
   await t.rejects(once.start(), /no such file/)
   t.match(await once.check(), { faults: [/^Corefile:1: .*no such file/], warnings: [] })
 })
@@ -182,7 +186,7 @@ t.test('a missing weight file', async (t) => {
 t.test('a fault of ours in a reload of weights costs that reload alone', async (t) => {
   const path = join(t.testdir({ weights: 'a\n192.0.2.1 1\n' }), 'weights')
   const timers = new FakeTimers()
-  const c = new SetUp(loadbalanceWith(timers), `loadbalance weighted ${path}`)
+  const c = new SetUp(loadbalance, `loadbalance weighted ${path}`, undefined, { timers })
   t.teardown(() => c.stop())
   await c.start()
   let isBroken = true

@@ -20,9 +20,10 @@ async function probing(t: Test, replies: boolean, zones = ['example.org.']) {
     if (replies) send(replyTo(query, { answer: [] }))
   })
   const c = new SetUp(
-    loopWith(timers, (code) => codes.push(code)),
+    loopWith((code) => codes.push(code)),
     'loop',
     zones,
+    { timers },
   )
   const [key] = c.block.keys
   Object.assign(key!, { port: server.port })
@@ -87,8 +88,10 @@ t.test('the probe is repeated for 30 s until a server answers', async (t) => {
   t.equal(server.received.length, 1)
   // With a dead server.
   const dead = new SetUp(
-    loopWith(timers, (code) => codes.push(code)),
+    loopWith((code) => codes.push(code)),
     'loop',
+    undefined,
+    { timers },
   )
   Object.assign(dead.block.keys[0]!, { port: server.port })
   await dead.start()
@@ -103,7 +106,7 @@ t.test('the probe is repeated for 30 s until a server answers', async (t) => {
 })
 
 t.test('syntax', async (t) => {
-  const loop = loopWith(new FakeTimers(), () => {})
+  const loop = loopWith(() => {})
   t.match(
     setupError(loop, 'loop a'),
     "Corefile:1 - Error during parsing: Wrong argument count or unexpected line ending after 'a'",

@@ -1,11 +1,11 @@
 import t from 'tap'
 import { InputError } from '../../../src/base/errors.ts'
-import { reloadWith } from '../../../src/plugins/reload/setup.ts'
+import { reload } from '../../../src/plugins/reload/setup.ts'
 import { FakeTimers, SetUp, setupError } from '../../support/setup.ts'
 
-function harness(corefile: string, random = (below: number) => Math.floor(below / 2)) {
+function harness(corefile: string, random = () => 0.5) {
   const timers = new FakeTimers()
-  return { timers, setUp: new SetUp(reloadWith(timers, random), corefile) }
+  return { timers, setUp: new SetUp(reload, corefile, undefined, { timers, random }) }
 }
 
 t.test('reloads once per change', async (t) => {
@@ -62,8 +62,8 @@ t.test('a Corefile that can not be parsed is logged once and left', async (t) =>
 t.test('intervals and jitter', async (t) => {
   const table = [
     { name: 'defaults, least jitter', given: 'reload', random: () => 0, want: 22_500 },
-    { name: 'most jitter', given: 'reload 10s 4s', random: (n: number) => n - 1, want: 11_999 },
-    { name: 'no jitter', given: 'reload 2s 0s', random: (n: number) => n, want: 2000 },
+    { name: 'most jitter', given: 'reload 10s 4s', random: () => 1 - 2 ** -53, want: 11_999 },
+    { name: 'no jitter', given: 'reload 2s 0s', random: () => 0.9, want: 2000 },
     { name: 'jitter is at most half', given: 'reload 10s 1h', random: () => 0, want: 7500 },
   ]
   for (const { name, given, random, want } of table) {
@@ -78,7 +78,6 @@ t.test('intervals and jitter', async (t) => {
 })
 
 t.test('bad lines', async (t) => {
-  const reload = reloadWith(new FakeTimers(), () => 0)
   const table = [
     { given: 'reload 1s 2s 3s', want: 'Wrong argument count' },
     { given: 'reload soon', want: 'time: invalid duration "soon"' },

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { LimitAction } from '../../../src/plugin/reply-limiter.ts'
-import { rrl, rrlWith } from '../../../src/plugins/rrl/setup.ts'
+import { rrl } from '../../../src/plugins/rrl/setup.ts'
 import { FakeTimers, followerOf, SetUp, setupError } from '../../support/setup.ts'
 import { askFrom, transactionOf } from './transactions.ts'
 
@@ -67,7 +67,9 @@ t.test('all threads have the same accounts', async (t) => {
 
 t.test('lines and metrics are few, whatever comes', async (t) => {
   const timers = new FakeTimers()
-  const setUp = new SetUp(rrlWith(timers), limits('responses-per-second 1', 'slip-ratio 2'))
+  const setUp = new SetUp(rrl, limits('responses-per-second 1', 'slip-ratio 2'), undefined, {
+    timers,
+  })
   await setUp.start()
   for (let i = 0; i < 3000; i++) {
     const tx = transactionOf({ name: `h${i % 7}\x01.example.org.`, zone: 'example.org.' })

@@ -16,7 +16,7 @@ import { type RdataField, scanRdata, splitFields } from '../../../src/dns/rdata/
 import { scanAlgorithm } from '../../../src/dns/tsig/algorithm.ts'
 import { createTsigKey } from '../../../src/dns/tsig/key.ts'
 import { SecondaryZone } from '../../../src/plugins/secondary/secondary-zone.ts'
-import { secondaryWith } from '../../../src/plugins/secondary/setup.ts'
+import { secondary } from '../../../src/plugins/secondary/setup.ts'
 import { createLogger } from '../../../src/telemetry/log.ts'
 import { FakeClock, FakeTimers, SetUp, setupError } from '../../support/setup.ts'
 import { show, transaction } from '../../support/transaction.ts'
@@ -93,10 +93,7 @@ async function setUp(t: Test, lines = '') {
   const primary = await Primary.open(t)
   const timers = new FakeTimers()
   const corefile = `secondary {\ntransfer from 127.0.0.1:${primary.port}\n${lines}\n}`
-  const c = new SetUp(
-    secondaryWith(timers, () => 0),
-    corefile,
-  )
+  const c = new SetUp(secondary, corefile, undefined, { timers })
   t.teardown(() => c.stop())
   /** Moves both clocks, a tick at a time. */
   const pass = async (seconds: number): Promise<void> => {
@@ -393,20 +390,14 @@ t.test('after a reload what there was is served on', async (t) => {
   await until(async () => (await serves()) === 'NOERROR c0000201', 'the zone')
   primary.answer = () => undefined
   const corefile = `secondary {\ntransfer from 127.0.0.1:${primary.port}\n}`
-  const next = new SetUp(
-    secondaryWith(new FakeTimers(), () => 0),
-    corefile,
-  )
+  const next = new SetUp(secondary, corefile)
   await next.start()
   await c.stop()
   t.teardown(() => next.stop())
   const shown = await show(next.handler(), transaction({ name: `www.${APEX}` }))
   t.equal(shown.answer.length, 1)
   await next.stop()
-  const later = new SetUp(
-    secondaryWith(new FakeTimers(), () => 0),
-    corefile,
-  )
+  const later = new SetUp(secondary, corefile)
   t.teardown(() => later.stop())
   await later.start()
   t.match(
@@ -424,10 +415,7 @@ t.test('after a reload that failed, the next still has what there is', async (t)
   primary.answer = () => undefined
   const corefile = `secondary {\ntransfer from 127.0.0.1:${primary.port}\n}`
   const again = async (): Promise<SetUp> => {
-    const next = new SetUp(
-      secondaryWith(new FakeTimers(), () => 0),
-      corefile,
-    )
+    const next = new SetUp(secondary, corefile)
     t.teardown(() => next.stop())
     await next.start()
     return next
@@ -451,12 +439,6 @@ const FAULTS = [
 ]
 for (const { corefile, want } of FAULTS) {
   t.test(`the Corefile says: ${JSON.stringify(corefile)}`, async (t) => {
-    t.match(
-      setupError(
-        secondaryWith(new FakeTimers(), () => 0),
-        corefile,
-      ),
-      want,
-    )
+    t.match(setupError(secondary, corefile), want)
   })
 }

@@ -10,7 +10,7 @@ import { createTsigKey, TsigKeyring } from '../../../src/dns/tsig/key.ts'
 import { findTsig } from '../../../src/dns/tsig/record.ts'
 import { verifyRequest } from '../../../src/dns/tsig/verify-request.ts'
 import { ACTIVE_MAX, Notifier, TRIES_MAX } from '../../../src/plugins/transfer/notifier.ts'
-import { transferWith } from '../../../src/plugins/transfer/setup.ts'
+import { transfer } from '../../../src/plugins/transfer/setup.ts'
 import { createLogger } from '../../../src/telemetry/log.ts'
 import { FakeClock, FakeTimers, SetUp } from '../../support/setup.ts'
 import { until } from '../../support/until.ts'
@@ -71,7 +71,7 @@ async function setUp(t: Test, lines = '') {
   const listener = await Listener.open(t)
   const timers = new FakeTimers()
   const corefile = `transfer {\nto 127.0.0.1:${listener.port}\n${lines}\n}`
-  const c = new SetUp(transferWith(timers), corefile)
+  const c = new SetUp(transfer, corefile, undefined, { timers })
   c.block.tsigKeys.replace([KEY])
   const source = c.block.zoneVersions.source()
   t.teardown(() => c.stop())

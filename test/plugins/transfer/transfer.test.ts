@@ -7,13 +7,13 @@ import { printRdata } from '../../../src/dns/rdata/index.ts'
 import { scanAlgorithm } from '../../../src/dns/tsig/algorithm.ts'
 import { createTsigKey } from '../../../src/dns/tsig/key.ts'
 import type { Transaction } from '../../../src/plugin/transaction.ts'
-import { transferWith } from '../../../src/plugins/transfer/setup.ts'
+import { transfer } from '../../../src/plugins/transfer/setup.ts'
 import {
   STALLED_MS_MIN,
   STREAMS_MAX,
   STREAMS_PER_PEER_MAX,
 } from '../../../src/plugins/transfer/transfer.ts'
-import { FakeTimers, SetUp, setupError } from '../../support/setup.ts'
+import { SetUp, setupError } from '../../support/setup.ts'
 import { answering, type Question, transaction } from '../../support/transaction.ts'
 import { until } from '../../support/until.ts'
 import { imageOf } from '../../support/zone-version.ts'
@@ -43,7 +43,7 @@ function text(serial: number, extra = ''): string {
 const FILL = Array.from({ length: 50 }, (_, i) => `n${i} 60 A 192.0.2.${i}\n`).join('')
 
 async function started(t: Test, lines: string, args = '') {
-  const c = new SetUp(transferWith(new FakeTimers()), `transfer ${args} {\n${lines}\n}`)
+  const c = new SetUp(transfer, `transfer ${args} {\n${lines}\n}`)
   t.teardown(() => c.stop())
   const source = c.block.zoneVersions.source()
   await c.start()
@@ -186,7 +186,7 @@ t.test('a zone that is gone is no longer to be had', async (t) => {
 })
 
 t.test('with a key only who has it', async (t) => {
-  const c = new SetUp(transferWith(new FakeTimers()), 'transfer {\nto *\nkey k.example.\n}')
+  const c = new SetUp(transfer, 'transfer {\nto *\nkey k.example.\n}')
   await t.rejects(c.startUp(), { message: /no key k\.example\./ })
   const key = (name: string) => createTsigKey(scanName(name)!, scanAlgorithm('hmac-sha256')!, zone)
   c.block.tsigKeys.replace([key('k.example.')])
@@ -354,6 +354,6 @@ const FAULTS = [
 ]
 for (const { corefile, want } of FAULTS) {
   t.test(`the Corefile says: ${JSON.stringify(corefile)}`, async (t) => {
-    t.match(setupError(transferWith(new FakeTimers()), corefile), want)
+    t.match(setupError(transfer, corefile), want)
   })
 }

@@ -58,6 +58,8 @@ async function serve(t: Test, text: string) {
       dnsPort: 0,
       env: {},
       clock: systemClock,
+      timers: systemTimers,
+      random: Math.random,
       metrics: new MetricsRegistry(),
       serverCounters: totals,
       sink,

@@ -82,6 +82,8 @@ export async function serve(
       dnsPort,
       env: {},
       clock: systemClock,
+      timers: systemTimers,
+      random: Math.random,
       metrics: new MetricsRegistry(),
       serverCounters: totals,
       sink,
