@@ -2,25 +2,25 @@ import { isIPv6 } from 'node:net'
 import { exactAddress } from './node-addresses.ts'
 
 /** Most connections of clients without a reserved place. */
-export const PLACES = 256
+const PLACES = 256
 /** Most connections of one client: an IPv4 address or an IPv6 /64. */
-export const PLACES_PER_CLIENT = 16
+const PLACES_PER_CLIENT = 16
 /** Most clients with reserved places, beside loopback. */
-export const REGULARS = 32
+const REGULARS = 32
 /** A regular client that got no reply for this long can lose its reservation to another client. */
-export const REGULAR_MS = 5 * 60_000
+const REGULAR_MS = 5 * 60_000
 
 /**
  * Most new connections per second of one client, and of all clients without a reserved place. Loopback has no
  * limit.
  */
-export const RATE_PER_CLIENT = 32
-export const RATE = 128
+const RATE_PER_CLIENT = 32
+const RATE = 128
 /**
  * Connections per second above RATE that are the first of their client, and as many that are the first of their
  * network.
  */
-export const RATE_FIRST = 32
+const RATE_FIRST = 32
 
 /** One connection. */
 export interface ClientPlace {

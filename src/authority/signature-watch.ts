@@ -15,7 +15,7 @@ import {
 } from '../zone/zonefile/check-signatures.ts'
 
 /** How often zones are checked. */
-export const TICK_MS = 60_000
+const TICK_MS = 60_000
 /** Least time between two equal warnings, and between two warnings about the expiry of one zone. */
 const WARNING_MS = 86_400_000
 /** A long check is repeated less often: the pause is this many times as long as the check. */

@@ -9,7 +9,7 @@ export interface Moment {
 }
 
 /** Largest age of a stored moment: longer than any wait of the program. */
-export const AGE_MS_MAX = 10 * 365 * 24 * 3600 * 1000
+const AGE_MS_MAX = 10 * 365 * 24 * 3600 * 1000
 
 /** The current moment. */
 export function thisMoment(clock: Clock): Moment {

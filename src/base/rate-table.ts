@@ -12,7 +12,7 @@ export const Debit = {
 export type Debit = (typeof Debit)[keyof typeof Debit]
 
 /** Units of time per second. They wrap after 18 hours, so intervals of up to 9 hours compare correctly. */
-export const TICKS_PER_SECOND = 65_536
+const TICKS_PER_SECOND = 65_536
 const TICKS_PER_MS = TICKS_PER_SECOND / 1000
 
 /** Accounts per set; a set is half a cache line. */

@@ -31,7 +31,6 @@ export const CacheCount = {
   SuccessEvictions: 6,
   DenialEvictions: 7,
 } as const
-export const CACHE_COUNTS = 8
 
 /** Limits of one kind of answers. */
 export interface KindOptions {
@@ -109,7 +108,7 @@ export class Cache implements Handler {
     this.#source = source
     this.#options = options
     this.#slots = slots
-    slots.length = CACHE_COUNTS
+    slots.length = Object.keys(CacheCount).length
   }
 
   /** @hot */

@@ -1,7 +1,7 @@
 import { setFlagsFromString } from 'node:v8'
 
 /** @internal Exported for its test: V8 drops flags from one version to the next. */
-export const YOUNG_HEAP_FLAG = '--no-allocation-site-pretenuring'
+const YOUNG_HEAP_FLAG = '--no-allocation-site-pretenuring'
 
 /**
  * Keeps V8 from putting short-lived objects of a start into the old generation. While a zone is

@@ -5,7 +5,7 @@ import { TransferFault, UNREACHED } from '../xfr/in/transfer-reader.ts'
 
 const LENGTH_OCTETS = 2
 /** Longest wait for a connection. */
-export const CONNECT_MS = 5000
+const CONNECT_MS = 5000
 const EMPTY = Buffer.alloc(0)
 
 export interface Ask {

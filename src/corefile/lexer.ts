@@ -2,7 +2,7 @@ import { InputError } from '../base/errors.ts'
 import type { Token } from './token.ts'
 
 /** Longest token, in characters. A longer one is most likely a quote without an end. */
-export const TOKEN_LENGTH_MAX = 65_536
+const TOKEN_LENGTH_MAX = 65_536
 
 /**
  * Splits the text of a Corefile into tokens, as CoreDNS does:

@@ -26,9 +26,6 @@ const continentByCountry: ReadonlyMap<string, string> = new Map(
   ),
 )
 
-/** Every country code, sorted. */
-export const COUNTRIES: readonly string[] = [...continentByCountry.keys()].sort()
-
 /** Returns the continent of an upper-case ISO 3166-1 alpha-2 code; '' if the country does not exist. */
 export function continentOf(country: string): string {
   return continentByCountry.get(country) ?? ''

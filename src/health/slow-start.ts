@@ -15,7 +15,7 @@ import { compareServed, readDown } from './served-addresses.ts'
 import { NO_SLOW_STARTS, SLOW_START_UNITS, type SlowStartUnits } from './slow-start-units.ts'
 
 /** Number of equal steps from the smallest to the full weight. */
-export const SLOW_START_STEPS = SLOW_START_UNITS / 2
+const SLOW_START_STEPS = SLOW_START_UNITS / 2
 /**
  * Time for which a new record may still be incomplete, in milliseconds. Addresses that sites or
  * peers add during this time have no slow start. Otherwise the site that is reported first would

@@ -1,6 +1,6 @@
 import { printLatin1 } from '../base/latin1.ts'
 import { ask, questionOf } from '../client/ask.ts'
-import { type HostPort, printHostPort } from '../dns/host-port.ts'
+import type { HostPort } from '../dns/host-port.ts'
 import { printRcode, Rcode, RRType } from '../dns/iana/index.ts'
 import type { ResourceRecord } from '../dns/message/message.ts'
 import { isSubdomain, nameKey, printName, scanName } from '../dns/name/name.ts'
@@ -9,7 +9,6 @@ import { V2_LABEL } from '../dnsrecord/kdrnt.ts'
 import { KDRNT, KDRNT_ZONE } from '../dnsrecord/local-zone.ts'
 import { leastTtl, negativeTtl } from './least-ttl.ts'
 import { metadataNames } from './old-metadata.ts'
-import { type PeerAddress, resolvePeer } from './peer-address.ts'
 import type { SiteState } from './peer-endpoint.ts'
 import { readOldAnswers } from './read-v1.ts'
 import { readV2Host } from './read-v2.ts'
@@ -71,20 +70,9 @@ type Question = (name: string, type: number) => Promise<Reply>
 /**
  * Queries a peer for one host. If the peer exports whole endpoints (v2), these are the result. Else
  * it sends the queries that the operators of 2025 send: addresses with the CNAMEs before them, and
- * TXT. If one question fails, the whole host fails. Never rejects. `rootHost`: as in a
- * PeerEndpoint.
+ * TXT. If one question fails, the whole host fails. Never rejects. `peer`: its name in states and
+ * messages. `rootHost`: as in a PeerEndpoint.
  */
-export async function askHost(
-  peer: PeerAddress,
-  rootHost: string,
-  options: AskHostOptions,
-): Promise<AskedHost> {
-  const [server] = await resolvePeer(peer)
-  if (server === undefined) return { kind: 'failed', reason: `host ${peer.host} does not exist` }
-  return askHostAt(server, printHostPort(peer), rootHost, options)
-}
-
-/** As `askHost`, for a peer whose address is known. `peer`: its name in states and messages. */
 export async function askHostAt(
   server: HostPort,
   peer: string,

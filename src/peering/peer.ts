@@ -26,7 +26,7 @@ const JITTER = 0.2
 /** Minimum time between two polls, however many NOTIFYs arrive. */
 export const NOTIFY_GAP_MS = 100
 /** Time until the next transfer attempt after a refusal, and after a failed connection. */
-export const TRANSFER_RETRY_MS = 3 * 60_000
+const TRANSFER_RETRY_MS = 3 * 60_000
 const UNREACHED_RETRY_MS = 15_000
 /** Maximum pause after a transfer. It lasts as long as the transfer: a peer uses half of our time at most. */
 const REST_MS_MAX = 15_000

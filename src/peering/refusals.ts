@@ -6,8 +6,8 @@ const HOSTS_MAX = 2000
 /** Maximum of different lines that are stored so as to log each only once. */
 const TEXTS_MAX = 2000
 /** Maximum of lines per peer that are logged within WINDOW_MS. */
-export const LINES_MAX = 10
-export const WINDOW_MS = 60_000
+const LINES_MAX = 10
+const WINDOW_MS = 60_000
 
 /**
  * The refused data of one peer, by host. Each line is logged once. If a minute has too many lines,

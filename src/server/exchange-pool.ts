@@ -5,7 +5,7 @@ import type { Exchange, QueryHandler } from '../transport/exchange.ts'
 import type { Server } from './server.ts'
 
 /** Default bound on queries that are in flight at once, over UDP and over TCP each. */
-export const IN_FLIGHT_MAX = 1024
+const IN_FLIGHT_MAX = 1024
 
 /** Room for replies that idle exchanges keep for reuse. */
 const IDLE_OCTETS_MAX = 4 * 2 ** 20

@@ -2,8 +2,8 @@ import type { Clock } from '../base/clock.ts'
 import type { Logger } from './log.ts'
 
 /** Most faults that are logged individually within that time. */
-export const TOLD_MAX = 100
-export const TOLD_PERIOD_MS = 10 * 60_000
+const TOLD_MAX = 100
+const TOLD_PERIOD_MS = 10 * 60_000
 
 /**
  * Logs the faults of many things, each once for as long as it lasts, and a limited number per

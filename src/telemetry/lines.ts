@@ -41,7 +41,7 @@ export interface OctetSink {
 }
 
 /** Octets of each of the two halves. */
-export const HALF_OCTETS = 2 ** 20
+const HALF_OCTETS = 2 ** 20
 /** Waiting lines are written at once when they reach this size, else at the end of the turn. */
 const FLUSH_OCTETS = 65_536
 

@@ -35,7 +35,7 @@ export interface TcpListener extends Listener {
 }
 
 /** CoreDNS's defaults of `timeouts`, and bounds of our own where CoreDNS has none. */
-export const TCP_LIMITS_DEFAULT: TcpLimits = {
+const TCP_LIMITS_DEFAULT: TcpLimits = {
   readMs: 3000,
   writeMs: 5000,
   // Linux reports room once a third of a send buffer of up to 4 MiB is free: within 2 min at 12 KiB/s.

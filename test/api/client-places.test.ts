@@ -1,17 +1,14 @@
 import fc from 'fast-check'
 import t from 'tap'
-import {
-  type ClientPlace,
-  ClientPlaces,
-  clientOf,
-  PLACES,
-  PLACES_PER_CLIENT,
-  RATE,
-  RATE_FIRST,
-  RATE_PER_CLIENT,
-  REGULAR_MS,
-  REGULARS,
-} from '../../src/api/client-places.ts'
+import { type ClientPlace, ClientPlaces, clientOf } from '../../src/api/client-places.ts'
+
+const PLACES = 256
+const PLACES_PER_CLIENT = 16
+const REGULARS = 32
+const REGULAR_MS = 5 * 60_000
+const RATE_PER_CLIENT = 32
+const RATE = 128
+const RATE_FIRST = 32
 
 const address = (n: number): string => `10.${n >> 16}.${(n >> 8) & 255}.${n & 255}`
 

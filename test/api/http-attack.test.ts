@@ -1,9 +1,11 @@
 import { get } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
-import { PLACES, PLACES_PER_CLIENT } from '../../src/api/client-places.ts'
 import { openHttp } from '../../src/api/http.ts'
 import { until } from '../support/until.ts'
+
+const PLACES = 256
+const PLACES_PER_CLIENT = 16
 
 const CONNECTIONS = PLACES * 2
 /** Larger than what the kernel takes in for a client that does not read. */

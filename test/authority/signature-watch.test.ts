@@ -1,5 +1,5 @@
 import t, { type Test } from 'tap'
-import { SignatureWatch, TICK_MS, type WatchedZone } from '../../src/authority/signature-watch.ts'
+import { SignatureWatch, type WatchedZone } from '../../src/authority/signature-watch.ts'
 import { runWhole } from '../../src/base/slices.ts'
 import { keyTag } from '../../src/dns/dnssec/key-tag.ts'
 import { scanName } from '../../src/dns/name/name.ts'
@@ -10,6 +10,8 @@ import { loadZoneText } from '../../src/zone/zonefile/load.ts'
 import { FakeClock, FakeTimers } from '../support/setup.ts'
 import { until } from '../support/until.ts'
 import { imageOf } from '../support/zone-version.ts'
+
+const TICK_MS = 60_000
 
 const APEX = 's.example.'
 const zone = scanName(APEX)!

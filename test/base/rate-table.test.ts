@@ -1,13 +1,8 @@
 import fc from 'fast-check'
 import t from 'tap'
-import {
-  createRateTable,
-  Debit,
-  RateTable,
-  rateOf,
-  TICKS_PER_SECOND,
-  ticksOf,
-} from '../../src/base/rate-table.ts'
+import { createRateTable, Debit, RateTable, rateOf, ticksOf } from '../../src/base/rate-table.ts'
+
+const TICKS_PER_SECOND = 65_536
 
 const { Paid, Slipped, Denied } = Debit
 

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { CACHE_COUNTS, CacheCount, type CacheOptions } from '../../src/cache/cache.ts'
+import { CacheCount, type CacheOptions } from '../../src/cache/cache.ts'
 import { Rcode, RRType } from '../../src/dns/iana/index.ts'
 import { ZoneSet } from '../../src/zone/lookup/zone-set.ts'
 import type { Question } from '../support/transaction.ts'
@@ -24,7 +24,6 @@ t.test('what was waited for is kept until its TTL ends', async (t) => {
   t.equal(count(CacheCount.Requests), 5)
   t.equal(count(CacheCount.Misses), 2)
   t.equal(count(CacheCount.SuccessHits), 3)
-  t.equal(CACHE_COUNTS, Object.keys(CacheCount).length)
 })
 
 t.test('how long answers are kept', async (t) => {

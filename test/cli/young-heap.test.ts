@@ -1,6 +1,8 @@
 import { spawnSync } from 'node:child_process'
 import t from 'tap'
-import { keepHeapYoung, YOUNG_HEAP_FLAG } from '../../src/cli/young-heap.ts'
+import { keepHeapYoung } from '../../src/cli/young-heap.ts'
+
+const YOUNG_HEAP_FLAG = '--no-allocation-site-pretenuring'
 
 /** What a process says that does nothing but start with that flag; V8 only prints flags that it does not know. */
 function startWith(flag: string): { status: number | null; stderr: string } {

@@ -1,6 +1,8 @@
 import t from 'tap'
-import { askPrimary, CONNECT_MS } from '../../src/client/ask-primary.ts'
+import { askPrimary } from '../../src/client/ask-primary.ts'
 import { FakeTimers } from '../support/setup.ts'
+
+const CONNECT_MS = 5000
 
 t.test('a primary that does not take the connection is soon given up', async (t) => {
   const timers = new FakeTimers()

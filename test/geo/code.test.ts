@@ -1,6 +1,6 @@
 import t from 'tap'
 import { scanGeoCode } from '../../src/geo/code.ts'
-import { COUNTRIES, continentOf } from '../../src/geo/countries.ts'
+import { continentOf } from '../../src/geo/countries.ts'
 
 t.test('geo codes stand on the rung that their form says', async (t) => {
   const table = [
@@ -47,9 +47,9 @@ t.test('what is no geo code is refused', async (t) => {
 })
 
 t.test('the table of countries is that of ISO 3166-1, and Kosovo', async (t) => {
-  t.equal(COUNTRIES.length, 250)
-  t.equal(new Set(COUNTRIES).size, 250, 'each once')
-  for (const country of COUNTRIES) t.match(country, /^[A-Z]{2}$/)
+  const letters = [...'ABCDEFGHIJKLMNOPQRSTUVWXYZ']
+  const codes = letters.flatMap((first) => letters.map((second) => `${first}${second}`))
+  t.equal(codes.filter((code) => continentOf(code) !== '').length, 250)
   const table = { IE: 'EU', US: 'NA', JP: 'AS', BR: 'SA', AU: 'OC', ZA: 'AF', AQ: 'AN', TR: 'AS' }
   for (const [country, continent] of Object.entries(table)) {
     t.equal(continentOf(country), continent, country)

@@ -14,15 +14,17 @@ import t from 'tap'
 import { ResourceRegistry } from '../../src/base/resource-registry.ts'
 import { scanAddress } from '../../src/dns/text/address.ts'
 import { type GeoCode, scanGeoCode } from '../../src/geo/code.ts'
-import { POLL_MS } from '../../src/geo/mmdb/database-file.ts'
 import { bundledDatabasePath, OpenFile } from '../../src/geo/mmdb/load.ts'
 import { MmdbLocator } from '../../src/geo/mmdb-locator.ts'
 import { type Net, scanNet } from '../../src/geo/net.ts'
 import type { GeoJobMessage } from '../../src/geo/worker/job.ts'
-import { runJobInline, runJobInThread } from '../../src/geo/worker/run-job.ts'
+import { runJobInThread } from '../../src/geo/worker/run-job.ts'
 import { cityEntry, composeMmdb, type MmdbContent } from '../support/mmdb.ts'
+import { runJobInline } from '../support/run-job-inline.ts'
 import { FakeTimers } from '../support/setup.ts'
 import { until } from '../support/until.ts'
+
+const POLL_MS = 5_000
 
 let writes = 0
 

@@ -3,8 +3,8 @@ import { join } from 'node:path'
 import t from 'tap'
 import { ResourceRegistry } from '../../src/base/resource-registry.ts'
 import { acquireSlowStart } from '../../src/health/acquire-health.ts'
-import { SLOW_START_STEPS } from '../../src/health/slow-start.ts'
 import { FakeClock, FakeTimers } from '../support/setup.ts'
+import { SLOW_START_STEPS } from '../support/slow-start-share.ts'
 import { recordOf, TestSource } from './stage.ts'
 
 const DURATION_MS = 100_000

@@ -1,14 +1,10 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { compareServed } from '../../src/health/served-addresses.ts'
-import {
-  SETTLE_MS,
-  SLOW_START_STEPS,
-  SlowStart,
-  slowStartUnits,
-} from '../../src/health/slow-start.ts'
+import { SETTLE_MS, SlowStart, slowStartUnits } from '../../src/health/slow-start.ts'
 import { SLOW_START_UNITS, type SlowStartUnits } from '../../src/health/slow-start-units.ts'
 import { FakeClock, FakeTimers } from '../support/setup.ts'
+import { SLOW_START_STEPS } from '../support/slow-start-share.ts'
 import { recordOf, type TestRecord, TestSource } from './stage.ts'
 
 const DURATION_MS = 100_000

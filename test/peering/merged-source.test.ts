@@ -8,7 +8,7 @@ import {
   StoredRecord,
 } from '../../src/dnsrecord/record-source.ts'
 import { scanHost } from '../../src/dnsrecord/validate/names.ts'
-import { SETTLE_MS, SLOW_START_STEPS, SlowStart } from '../../src/health/slow-start.ts'
+import { SETTLE_MS, SlowStart } from '../../src/health/slow-start.ts'
 import { LocalExporter } from '../../src/peering/local-exporter.ts'
 import { MergedSource } from '../../src/peering/merged-source.ts'
 import { PeerFollower } from '../../src/peering/peer.ts'
@@ -16,6 +16,7 @@ import type { PeerEndpoint, SiteState } from '../../src/peering/peer-endpoint.ts
 import { createLogger } from '../../src/telemetry/log.ts'
 import { endpoint } from '../support/exported-zone.ts'
 import { FakeClock, FakeTimers } from '../support/setup.ts'
+import { SLOW_START_STEPS } from '../support/slow-start-share.ts'
 import { TestHealth } from '../support/test-health.ts'
 
 const APP = 'app.k.example.com'

@@ -3,13 +3,15 @@ import { RRType } from '../../src/dns/iana/index.ts'
 import { scanName } from '../../src/dns/name/name.ts'
 import { HMAC_SHA256 } from '../../src/dns/tsig/algorithm.ts'
 import { createTsigKey } from '../../src/dns/tsig/key.ts'
-import { PeerFollower, TRANSFER_RETRY_MS } from '../../src/peering/peer.ts'
+import { PeerFollower } from '../../src/peering/peer.ts'
 import type { PeerFollowerOptions } from '../../src/peering/peer-options.ts'
 import { createLogger } from '../../src/telemetry/log.ts'
 import { ExportedZone, endpoint, peerRecord, record } from '../support/exported-zone.ts'
 import { ScriptedServer } from '../support/scripted-server.ts'
 import { FakeClock, FakeTimers } from '../support/setup.ts'
 import { until } from '../support/until.ts'
+
+const TRANSFER_RETRY_MS = 3 * 60_000
 
 const HOST = 'app.k.example.com'
 

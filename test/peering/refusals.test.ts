@@ -1,7 +1,10 @@
 import t from 'tap'
-import { LINES_MAX, Refusals, WINDOW_MS } from '../../src/peering/refusals.ts'
+import { Refusals } from '../../src/peering/refusals.ts'
 import { createLogger } from '../../src/telemetry/log.ts'
 import { FakeClock } from '../support/setup.ts'
+
+const LINES_MAX = 10
+const WINDOW_MS = 60_000
 
 function setUp() {
   const lines: string[] = []

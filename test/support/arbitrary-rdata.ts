@@ -1,8 +1,14 @@
 import fc from 'fast-check'
 import { RRType } from '../../src/dns/iana/index.ts'
+import { layoutOf } from '../../src/dns/rdata/layouts.ts'
 import { arbitraryName, arbitraryOctets } from './arbitrary.ts'
 
 type Octets = fc.Arbitrary<Uint8Array>
+
+/** The types whose rdata has a structure that we know. */
+export const knownTypes: readonly number[] = [...new Array(0x10000).keys()].filter(
+  (type) => layoutOf(type) !== undefined,
+)
 
 /** The parts one behind the other. */
 function concat(...parts: readonly Octets[]): Octets {

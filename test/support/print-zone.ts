@@ -1,7 +1,7 @@
 import { printType, RRType } from '../../src/dns/iana/index.ts'
 import { printName } from '../../src/dns/name/name.ts'
 import { printRdata } from '../../src/dns/rdata/index.ts'
-import type { OwnedRRset } from '../../src/zone/image/contents.ts'
+import type { OwnedRRset } from './zone-contents.ts'
 
 /** Returns one record as a line of a master file, with absolute names: `www.example.org.\t3600\tIN\tA\t192.0.2.1`. */
 export function printRecord(

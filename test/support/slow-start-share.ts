@@ -1,5 +1,5 @@
-import { SLOW_START_STEPS } from '../../src/health/slow-start.ts'
-
+/** Equal steps from the smallest to the full weight. */
+export const SLOW_START_STEPS = 10
 /** Standard deviations that a count exceeds by chance less than once in 10^10 runs. */
 const DEVIATIONS = 6.5
 /** Allowance for early timers and for weights that are rounded to integers. */

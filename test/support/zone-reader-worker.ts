@@ -1,6 +1,6 @@
 import { parentPort, workerData } from 'node:worker_threads'
-import { readRRset } from '../../src/zone/image/contents.ts'
 import { ZoneReader } from '../../src/zone/image/reader.ts'
+import { readRRset } from './zone-contents.ts'
 import { wire } from './zone-names.ts'
 
 /*

@@ -1,6 +1,8 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { HALF_OCTETS, LineBuffer, printLine } from '../../src/telemetry/lines.ts'
+import { LineBuffer, printLine } from '../../src/telemetry/lines.ts'
+
+const HALF_OCTETS = 2 ** 20
 
 /** A sink that takes what it is given when the test says so, and turns of the loop that end likewise. */
 function stage() {

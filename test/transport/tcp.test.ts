@@ -1,5 +1,4 @@
 import t from 'tap'
-import { TCP_LIMITS_DEFAULT } from '../../src/transport/tcp.ts'
 import { frame, TcpClient } from './client.ts'
 import { Echo, until, Wish } from './echo.ts'
 import { message, start } from './tcp-fixture.ts'
@@ -170,8 +169,8 @@ t.test('half a message and then the end', async (t) => {
 
 t.test('a message that is too short or too long ends the connection', async (t) => {
   for (const octets of [0, 1, 11, 16_385, 0xffff]) {
-    const { messageOctetsMin, messageOctetsMax } = TCP_LIMITS_DEFAULT
-    const { listener, client, echo } = await start({ messageOctetsMin, messageOctetsMax })
+    const limits = { messageOctetsMin: 12, messageOctetsMax: 16_384 }
+    const { listener, client, echo } = await start(limits)
     client.send(Buffer.alloc(12, Wish.Echo))
     client.send(Buffer.alloc(16_384, Wish.Echo))
     await until('the shortest and the longest are answered', () => client.received.length === 2)

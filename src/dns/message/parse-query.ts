@@ -2,7 +2,7 @@ import * as packets from '../../base/packet-memory.ts'
 import { parseOpt } from '../edns/parse-opt.ts'
 import * as opcodes from '../iana/opcodes.ts'
 import * as types from '../iana/types.ts'
-import { addWord, hashLabel, joinHash, LABEL_SEED, NAME_HASH_SEED } from '../name/hash.ts'
+import { addWord, joinHash, LABEL_SEED, NAME_HASH_SEED } from '../name/hash.ts'
 import { lowerWord } from '../name/lower.ts'
 import { ParseStatus, type Query } from './query.ts'
 
@@ -139,17 +139,6 @@ function parseQuestion(query: Query, start: number, end: number): boolean {
     suffixHash[labels] = hash
   }
   return true
-}
-
-/** Fills `suffixHash` from `qname`, `labelOffset` and `labelCount`. */
-export function hashSuffixes(query: Query): void {
-  const { qname, labelOffset, suffixHash, labelCount } = query
-  let hash = NAME_HASH_SEED
-  suffixHash[labelCount] = hash
-  for (let label = labelCount - 1; label >= 0; label--) {
-    hash = hashLabel(hash, qname, labelOffset[label]!)
-    suffixHash[label] = hash
-  }
 }
 
 /**

@@ -1,4 +1,4 @@
-import { hashSuffixes } from './parse-query.ts'
+import { hashSuffixes } from '../name/hashed-name.ts'
 import type { Query } from './query.ts'
 
 /**

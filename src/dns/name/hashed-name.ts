@@ -105,19 +105,20 @@ export class NameBuffer implements HashedName {
       this.labelOffset[i + prefixLabels] = this.labelOffset[i]! + shift
     }
     for (let i = 0; i < prefixLabels; i++) this.labelOffset[i] = name.labelOffset[i]!
-    this.#finish(shift + this.qnameOctets, prefixLabels + this.labelCount)
+    this.qnameOctets += shift
+    this.labelCount += prefixLabels
+    hashSuffixes(this)
     return true
   }
+}
 
-  #finish(octets: number, labels: number): void {
-    this.qnameOctets = octets
-    this.labelCount = labels
-    let hash = NAME_HASH_SEED
-    this.suffixHash[labels] = hash
-    for (let i = labels - 1; i >= 0; i--) {
-      hash = hashLabel(hash, this.qname, this.labelOffset[i]!)
-      this.suffixHash[i] = hash
-    }
+/** Fills `suffixHash` from `qname`, `labelOffset` and `labelCount`. @hot */
+export function hashSuffixes({ qname, labelOffset, labelCount, suffixHash }: HashedName): void {
+  let hash = NAME_HASH_SEED
+  suffixHash[labelCount] = hash
+  for (let label = labelCount - 1; label >= 0; label--) {
+    hash = hashLabel(hash, qname, labelOffset[label]!)
+    suffixHash[label] = hash
   }
 }
 

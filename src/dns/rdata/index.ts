@@ -7,7 +7,6 @@ import { OctetReader, OctetWriter } from './octets.ts'
 import { FieldReader, RdataError, type RdataField } from './part.ts'
 import { printUnknown, scanUnknown } from './unknown.ts'
 
-export { knownTypes } from './layouts.ts'
 export { NameLayout, rdataNameLayout } from './name-layout.ts'
 export { RdataError, type RdataField } from './part.ts'
 export { splitFields } from './split.ts'

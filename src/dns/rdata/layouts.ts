@@ -57,11 +57,6 @@ export function layoutOf(type: number): RdataLayout | undefined {
   return layoutOfType.get(type)
 }
 
-/** Returns the types that have a layout. */
-export function knownTypes(): number[] {
-  return [...layoutOfType.keys()]
-}
-
 function define(
   types: readonly number[],
   parts: readonly RdataPart[],

@@ -55,7 +55,7 @@ function readText(path: string, position: Position): string {
 }
 
 /** As `readKeyFile`, for text that is already read. */
-export function scanKeys(text: string, file: string): KeyConfig[] {
+function scanKeys(text: string, file: string): KeyConfig[] {
   const tokens = tokenize(text)
   const keys: KeyConfig[] = []
   const seen = new Set<string>()

@@ -14,7 +14,7 @@ import { FUDGE_SECONDS } from './reply-signer.ts'
 import { printTsigError } from './verify-request.ts'
 
 /** Maximum of messages of a stream without a signature between two signed ones (RFC 8945 section 5.3.1). */
-export const UNSIGNED_MAX = 99
+const UNSIGNED_MAX = 99
 
 const NO_OCTETS = new Uint8Array(0)
 

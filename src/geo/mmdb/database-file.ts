@@ -5,7 +5,7 @@ import { Database, type DatabaseImage } from './database.ts'
 import { type FileVersion, fileVersion, isSameVersion, OpenFile } from './load.ts'
 
 /** How often a database file is checked for a change. */
-export const POLL_MS = 5_000
+const POLL_MS = 5_000
 
 export interface DatabaseFileOptions {
   readonly timers: Timers

@@ -5,9 +5,6 @@ import { type GeoJob, type GeoJobMessage, type GeoResult, performJob } from './j
 /** Runs a job, without blocking the caller's thread if possible. Rejects with InputError. */
 export type JobRunner = (job: GeoJob) => Promise<GeoResult>
 
-/** Runs jobs in the caller's thread: for tests, and for environments without threads. */
-export const runJobInline: JobRunner = async (job) => performJob(job)
-
 /**
  * Runs each job in a new thread. Jobs are rare and take a hundred times longer than starting a
  * thread. Runs the job in this thread if the new thread did not start. The process may exit in the
@@ -17,7 +14,7 @@ export const runJobInThread: JobRunner = (job) =>
   new Promise((resolve, reject) => {
     const worker = startWorker(job)
     if (worker === undefined) {
-      resolve(runJobInline(job))
+      resolve(runInline(job))
       return
     }
     let ready = false
@@ -29,10 +26,15 @@ export const runJobInThread: JobRunner = (job) =>
     })
     worker.on('error', (error) => {
       if (ready) reject(error)
-      else resolve(runJobInline(job))
+      else resolve(runInline(job))
     })
     worker.on('exit', () => reject(new Error('the thread ended without a result')))
   })
+
+/** Rejects where `performJob` throws. */
+async function runInline(job: GeoJob): Promise<GeoResult> {
+  return performJob(job)
+}
 
 function startWorker(job: GeoJob): Worker | undefined {
   // The sources run as .ts under a loader, and as .js after the build.

@@ -4,7 +4,7 @@ import { assert } from '../../base/assert.ts'
  * Maximum number of concurrent probe attempts per address. Many records share a gateway, and the
  * gateway must not mistake them for an attack.
  */
-export const BUSY_MAX = 4
+const BUSY_MAX = 4
 /** Maximum number of dead entries in the heap before the heap is rebuilt. */
 const DEAD_MAX = 64
 

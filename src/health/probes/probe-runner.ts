@@ -14,7 +14,7 @@ const START_SPREAD_MS = 1000
 /** The spread grows by this much per new probe: 200 first attempts a second. */
 const START_SPREAD_EACH_MS = 5
 /** Each interval varies at random by up to this fraction, in both directions. */
-export const JITTER = 0.1
+const JITTER = 0.1
 
 export interface ProbeRunnerOptions {
   readonly probe: Prober

@@ -16,7 +16,7 @@ import type { OperatorPeer, PeerAnswer, PeerDirectory, PeerState } from './peers
  * A peer that was heard within this time does not count as silent. One lost packet is no outage,
  * and reporting it causes writes.
  */
-export const SILENT_AFTER_MS = 30_000
+const SILENT_AFTER_MS = 30_000
 const CHECK_MS = 1000
 /** Polls that NOTIFYs cause, for all peers together: at once, and per second. */
 const HASTENED_MAX = 100

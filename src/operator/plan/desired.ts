@@ -15,7 +15,7 @@ import type { Publishing } from './decide.ts'
  * Octets of one object. etcd accepts requests up to 1.5 MiB, and the API server adds the field
  * managers (`managedFields`) to an object.
  */
-export const OBJECT_OCTETS_MAX = 1_300_000
+const OBJECT_OCTETS_MAX = 1_300_000
 /** Octets for the endpoints of other sites, once in the served record and once in the status. */
 const OTHERS_OCTETS_MAX = 400_000
 

@@ -18,7 +18,7 @@ import { NOT_REACHED, RemoteCluster } from './remote-cluster.ts'
 /** The key in a Secret that holds the kubeconfig. */
 const KEY = 'kubeconfig'
 /** Clusters that are followed at once. */
-export const CLUSTERS_MAX = 100
+const CLUSTERS_MAX = 100
 const TOO_MANY = `more than ${CLUSTERS_MAX} clusters`
 /** Interval of the check for clusters that can't be reached. */
 const CHECK_MS = 1000

@@ -4,7 +4,7 @@ import type { MergeConflict } from './merged-endpoint.ts'
 import { groupBy, isOurs, type Part } from './part.ts'
 
 /** Most targets that one peer may add to a set without weights. */
-export const EVEN_TARGETS_MAX = 16
+const EVEN_TARGETS_MAX = 16
 
 /** Changes an endpoint of a peer; undefined = it is left out. */
 type Fit = (endpoint: PeerEndpoint) => PeerEndpoint | undefined

@@ -10,8 +10,8 @@ import { Errors } from './errors.ts'
 
 const PATTERN_LENGTH_MAX = 10_000
 /** Most errors that a thread reports per period. */
-export const LINES_MAX = 100
-export const LINES_PERIOD_MS = 10_000
+const LINES_MAX = 100
+const LINES_PERIOD_MS = 10_000
 const LEVELS = ['warning', 'error', 'info', 'debug'] as const
 type Level = (typeof LEVELS)[number]
 

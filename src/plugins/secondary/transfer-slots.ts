@@ -1,7 +1,7 @@
 /** Maximum of concurrent transfers. */
 const TRANSFERS_MAX = 8
 /** Maximum of concurrent transfers from one primary, so that a hanging primary leaves room for the others. */
-export const TRANSFERS_PER_HOST_MAX = 4
+const TRANSFERS_PER_HOST_MAX = 4
 
 interface Waiting {
   /** Address of the primary, which may change while the transfer waits. */

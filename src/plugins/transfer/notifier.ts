@@ -18,14 +18,14 @@ import { VersionView, type ZoneVersion } from '../../xfr/journal/version-view.ts
 import type { NotifyTarget } from './rules.ts'
 
 /** Most attempts at one serial. */
-export const TRIES_MAX = 6
+const TRIES_MAX = 6
 /**
  * Wait for a reply to the first attempt, and the least time between two attempts. Each further wait is twice as
  * long.
  */
 const FIRST_WAIT_MS = 1000
 /** Most NOTIFYs that wait for a reply at the same time. The others are queued. */
-export const ACTIVE_MAX = 64
+const ACTIVE_MAX = 64
 
 const NO_REPLY = 'no reply'
 

@@ -16,13 +16,13 @@ import type { TransferRules } from './rules.ts'
 import { axfrRecords, ixfrRecords, type TransferCounts, TransferStream } from './transfer-stream.ts'
 
 /** Maximum of concurrent transfers of one block. */
-export const STREAMS_MAX = 32
+const STREAMS_MAX = 32
 /** Maximum of concurrent transfers to one address. */
-export const STREAMS_PER_PEER_MAX = 4
+const STREAMS_PER_PEER_MAX = 4
 /**
  * A transfer whose client has read nothing for this long may be dropped to make room for another.
  */
-export const STALLED_MS_MIN = 5000
+const STALLED_MS_MIN = 5000
 
 export interface FinishedTransfer extends TransferCounts {
   readonly zone: Uint8Array

@@ -8,9 +8,9 @@ import type { Query } from '../../dns/message/query.ts'
  * Failed verifications per second: of a network without a success, of a network with one, and of
  * all networks without one.
  */
-export const UNKNOWN_PER_SECOND = 20
-export const KNOWN_PER_SECOND = 500
-export const ALL_PER_SECOND = 1000
+const UNKNOWN_PER_SECOND = 20
+const KNOWN_PER_SECOND = 500
+const ALL_PER_SECOND = 1000
 
 // No debt: a client whose address is forged has part of its signatures verified during the flood,
 // and all of them right after it.

@@ -2,7 +2,7 @@ import { RRType } from '../../dns/iana/types.ts'
 import { scanName } from '../../dns/name/name.ts'
 import { POLICY_WORD } from '../../steering/encode.ts'
 import { isEncodedSteering } from '../../steering/verify-encoded.ts'
-import { readRRset } from '../../zone/image/contents.ts'
+import { VersionView } from '../../xfr/journal/version-view.ts'
 import { ZoneImage } from '../../zone/image/writer.ts'
 import {
   type RefusedSnapshot,
@@ -48,11 +48,13 @@ export function loadSnapshot(
 
 /** True if the image has exactly the zones in the facts, each with its SOA. */
 function holdsZones(image: ZoneImage, { zones }: SnapshotFacts): boolean {
-  const reader = image.reader()
-  const isThere = zones.every(({ zone }) => {
+  const { handle, version: imageVersion } = image
+  const isThere = zones.every(({ zone, serial }) => {
     const apex = scanName(zone)
-    const hasZone = apex !== undefined && image.findZone(apex) !== undefined
-    return hasZone && readRRset(reader, apex, RRType.SOA)?.rdata.length === 1
+    if (apex === undefined) return false
+    const view = VersionView.open({ zone: apex, serial, buffer: handle.buffer, imageVersion })
+    const soa = view?.find(apex, RRType.SOA) ?? 0
+    return view !== undefined && soa !== 0 && [...view.records(apex, soa)].length === 1
   })
   return isThere && image.stats.zones === new Set(zones.map(({ zone }) => zone)).size
 }

@@ -6,7 +6,7 @@ import { ManifestFaults } from './manifest-faults.ts'
 import { type HeldDocument, HeldRecord, type ManifestFile, manifestError } from './manifest-file.ts'
 
 /** Steps between two yields, and maximum of records that change at once. */
-export const RUN = 256
+const RUN = 256
 const NO_CHANGES: readonly RecordChange[] = []
 const NO_FINDINGS: readonly CountedFinding[] = []
 

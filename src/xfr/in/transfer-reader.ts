@@ -59,8 +59,8 @@ type Step = { -readonly [K in keyof ReceivedStep]: ReceivedStep[K] } & {
 const SOA_OCTETS_MIN = 22
 
 /** Limits of differences, which are stored as received. Above them, the whole zone is requested instead. */
-export const STEP_RECORDS_MAX = 500_000
-export const STEP_OCTETS_MAX = 64 * 1024 * 1024
+const STEP_RECORDS_MAX = 500_000
+const STEP_OCTETS_MAX = 64 * 1024 * 1024
 
 /** Which records of a transfer are kept, in addition to its SOAs, and how many. */
 export interface TransferFilter {

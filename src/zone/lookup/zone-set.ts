@@ -1,6 +1,6 @@
 import { equalOctets } from '../../base/octets.ts'
-import { hashLabel, mixHash, NAME_HASH_SEED } from '../../dns/name/hash.ts'
-import type { HashedName } from '../../dns/name/hashed-name.ts'
+import { mixHash } from '../../dns/name/hash.ts'
+import { type HashedName, NameBuffer } from '../../dns/name/hashed-name.ts'
 import type { ZoneDirectory } from './zone-directory.ts'
 
 /**
@@ -27,8 +27,10 @@ export class ZoneSet implements ZoneDirectory {
     this.#mask = size - 1
     this.#slots = new Int32Array(size).fill(-1)
     this.#hashes = new Int32Array(size)
+    const name = new NameBuffer()
     zones.forEach((zone, index) => {
-      const hash = hashName(zone)
+      name.set(zone, 0, zone.length)
+      const hash = name.suffixHash[0]!
       let slot = mixHash(hash) & this.#mask
       while (this.#slots[slot] !== -1) slot = (slot + 1) & this.#mask
       this.#slots[slot] = index
@@ -103,11 +105,4 @@ export function countLabels(name: Uint8Array): number {
   let labels = 0
   for (let at = 0; name[at] !== 0; at += name[at]! + 1) labels++
   return labels
-}
-
-/** Unfinished hash of a whole lower-case wire name, equal to a query's `suffixHash[0]`. */
-export function hashName(name: Uint8Array): number {
-  const offsets: number[] = []
-  for (let i = 0; name[i] !== 0; i += name[i]! + 1) offsets.push(i)
-  return offsets.reduceRight((hash, offset) => hashLabel(hash, name, offset), NAME_HASH_SEED)
 }

@@ -11,7 +11,7 @@
  * Increment VERSION with every change of this layout, of the arena, of the name hash, of the
  * encoded steering or of the facts. A test fails after such a change until VERSION is incremented.
  */
-export const VERSION = '3'
+const VERSION = '3'
 
 export const PREAMBLE_OCTETS = 64
 export const CHECKSUM = 'sha256'

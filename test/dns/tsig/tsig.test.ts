@@ -13,8 +13,10 @@ import {
   type TsigRecord,
   tsigOctets,
 } from '../../../src/dns/tsig/record.ts'
-import { RequestSigner, UNSIGNED_MAX } from '../../../src/dns/tsig/request-signer.ts'
+import { RequestSigner } from '../../../src/dns/tsig/request-signer.ts'
 import { BADSIG, verifyRequest } from '../../../src/dns/tsig/verify-request.ts'
+
+const UNSIGNED_MAX = 99
 
 const NOW = 1_700_000_000
 const NAMES = ['hmac-sha1', 'hmac-sha224', 'hmac-sha256', 'hmac-sha384', 'hmac-sha512']

@@ -2,8 +2,10 @@ import t from 'tap'
 import { Random } from '../../../src/base/random.ts'
 import { HEALTH_CHECK_DEFAULTS } from '../../../src/dnsrecord/health-check.ts'
 import type { Probe, ProbeOutcome } from '../../../src/health/probes/probe.ts'
-import { JITTER, type ProbeResult, ProbeRunner } from '../../../src/health/probes/probe-runner.ts'
+import { type ProbeResult, ProbeRunner } from '../../../src/health/probes/probe-runner.ts'
 import { FakeClock, FakeTimers } from '../../support/setup.ts'
+
+const JITTER = 0.1
 
 const INTERVAL_MS = 10_000
 const CHECK = { ...HEALTH_CHECK_DEFAULTS, intervalMs: INTERVAL_MS, failureThreshold: 2 }

@@ -3,17 +3,15 @@ import { thisMoment } from '../../../src/base/moment.ts'
 import { scanName } from '../../../src/dns/name/name.ts'
 import { HMAC_SHA256 } from '../../../src/dns/tsig/algorithm.ts'
 import { createTsigKey } from '../../../src/dns/tsig/key.ts'
-import {
-  type PeerFollowerView,
-  PeerSet,
-  SILENT_AFTER_MS,
-} from '../../../src/operator/peers/peer-set.ts'
+import { type PeerFollowerView, PeerSet } from '../../../src/operator/peers/peer-set.ts'
 import { keyIdOf } from '../../../src/operator/provider/key-id.ts'
 import type { Nameserver } from '../../../src/operator/provider/nameserver.ts'
 import type { Provider } from '../../../src/operator/provider/provider-secret.ts'
 import type { Generation, SiteState } from '../../../src/peering/peer-endpoint.ts'
 import { peerEndpoint } from '../../support/operator-cluster.ts'
 import { FakeClock, FakeTimers } from '../../support/setup.ts'
+
+const SILENT_AFTER_MS = 30_000
 
 const EAST: Nameserver = { host: '192.0.2.53', port: 53 }
 const WEST: Nameserver = { host: '2001:db8::53', port: 53 }

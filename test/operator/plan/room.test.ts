@@ -2,11 +2,7 @@ import t from 'tap'
 import type { ApiObject } from '../../../src/kube/api.ts'
 import type { KnownPeer } from '../../../src/operator/peers/peer-state-store.ts'
 import { decide } from '../../../src/operator/plan/decide.ts'
-import {
-  composeLocal,
-  OBJECT_OCTETS_MAX,
-  roomForOthers,
-} from '../../../src/operator/plan/desired.ts'
+import { composeLocal, roomForOthers } from '../../../src/operator/plan/desired.ts'
 import { composeOwn } from '../../../src/operator/plan/own.ts'
 import { planPublish } from '../../../src/operator/plan/plan-publish.ts'
 import { DnsRecordView } from '../../../src/operator/record/record-view.ts'
@@ -16,6 +12,8 @@ import { jsonOctets } from '../../../src/peering/merge/endpoint-octets.ts'
 import type { PeerEndpoint } from '../../../src/peering/peer-endpoint.ts'
 import { peerEndpoint, ToyCluster } from '../../support/operator-cluster.ts'
 import { dnsRecord, secret } from '../../support/operator-objects.ts'
+
+const OBJECT_OCTETS_MAX = 1_300_000
 
 const HEALTHY = { down: [], up: [], probes: [] }
 

@@ -4,12 +4,14 @@ import type { ApiObject } from '../../../src/kube/api.ts'
 import { Cluster } from '../../../src/operator/cluster/cluster.ts'
 import { KeyedMutex } from '../../../src/operator/delegation/keyed-mutex.ts'
 import { OwnerIndex } from '../../../src/operator/delegation/owner-index.ts'
-import { CLUSTERS_MAX, RemoteClusters } from '../../../src/operator/remotes/remote-clusters.ts'
+import { RemoteClusters } from '../../../src/operator/remotes/remote-clusters.ts'
 import { createLogger } from '../../../src/telemetry/log.ts'
 import { ApiDouble, listBody, type Stream, turns } from '../../support/api-double.ts'
 import { eventRecorder } from '../../support/event-recorder.ts'
 import { dnsRecord, secret } from '../../support/operator-objects.ts'
 import { FakeClock, FakeTimers } from '../../support/setup.ts'
+
+const CLUSTERS_MAX = 100
 
 function serverOf(index: number): string {
   return `https://c${index}.example:6443`

@@ -1,11 +1,12 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { EVEN_TARGETS_MAX } from '../../../src/peering/merge/fit-to-ours.ts'
 import { dropDown } from '../../../src/peering/merge/health.ts'
 import { type Merge, mergeSiteStates } from '../../../src/peering/merge/merge-site-states.ts'
 import type { MergedEndpoint } from '../../../src/peering/merge/merged-endpoint.ts'
 import type { PeerEndpoint, SiteState } from '../../../src/peering/peer-endpoint.ts'
 import { endpoints, HOST, share, shared, shares } from '../samples.ts'
+
+const EVEN_TARGETS_MAX = 16
 
 const RUNS = { seed: 17, numRuns: 300 }
 

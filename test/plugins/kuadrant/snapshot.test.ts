@@ -11,7 +11,6 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { RRType } from '../../../src/dns/iana/types.ts'
 import { kuadrant } from '../../../src/plugins/kuadrant/setup.ts'
-import { VERSION } from '../../../src/zone/snapshot/format.ts'
 import { recordManifest } from '../../support/manifest.ts'
 import { SetUp, setupError } from '../../support/setup.ts'
 import { transaction } from '../../support/transaction.ts'
@@ -152,7 +151,7 @@ t.test(
       ],
       [
         'another version',
-        Buffer.from(octets.toString('latin1').replace(` ${VERSION} `, ' 9 '), 'latin1'),
+        Buffer.from(octets.toString('latin1').replace(/ \d+ /, ' 9 '), 'latin1'),
         '',
         /its version is "9"/,
       ],

@@ -7,8 +7,8 @@ import { scanAddress } from '../../../src/dns/text/address.ts'
 import type { ApiObject } from '../../../src/kube/api.ts'
 import { ClusterZones } from '../../../src/plugins/kubernetes/cluster-zones.ts'
 import { type ObjectKind, ObjectStore } from '../../../src/plugins/kubernetes/object-store.ts'
-import { listRRsets, readRRset } from '../../../src/zone/image/contents.ts'
 import { FakeClock } from '../../support/setup.ts'
+import { listRRsets, readRRset } from '../../support/zone-contents.ts'
 
 /** The zones of a cluster in memory. */
 class Site {

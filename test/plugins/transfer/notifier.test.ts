@@ -9,12 +9,15 @@ import { scanAlgorithm } from '../../../src/dns/tsig/algorithm.ts'
 import { createTsigKey, TsigKeyring } from '../../../src/dns/tsig/key.ts'
 import { findTsig } from '../../../src/dns/tsig/record.ts'
 import { verifyRequest } from '../../../src/dns/tsig/verify-request.ts'
-import { ACTIVE_MAX, Notifier, TRIES_MAX } from '../../../src/plugins/transfer/notifier.ts'
+import { Notifier } from '../../../src/plugins/transfer/notifier.ts'
 import { transfer } from '../../../src/plugins/transfer/setup.ts'
 import { createLogger } from '../../../src/telemetry/log.ts'
 import { FakeClock, FakeTimers, SetUp } from '../../support/setup.ts'
 import { until } from '../../support/until.ts'
 import { imageOf } from '../../support/zone-version.ts'
+
+const TRIES_MAX = 6
+const ACTIVE_MAX = 64
 
 const APEX = 'example.org.'
 const KEY = createTsigKey(scanName('k.example.')!, scanAlgorithm('hmac-sha256')!, Buffer.from('s'))

@@ -8,15 +8,14 @@ import { scanAlgorithm } from '../../../src/dns/tsig/algorithm.ts'
 import { createTsigKey } from '../../../src/dns/tsig/key.ts'
 import type { Transaction } from '../../../src/plugin/transaction.ts'
 import { transfer } from '../../../src/plugins/transfer/setup.ts'
-import {
-  STALLED_MS_MIN,
-  STREAMS_MAX,
-  STREAMS_PER_PEER_MAX,
-} from '../../../src/plugins/transfer/transfer.ts'
 import { SetUp, setupError } from '../../support/setup.ts'
 import { answering, type Question, transaction } from '../../support/transaction.ts'
 import { until } from '../../support/until.ts'
 import { imageOf } from '../../support/zone-version.ts'
+
+const STREAMS_MAX = 32
+const STREAMS_PER_PEER_MAX = 4
+const STALLED_MS_MIN = 5000
 
 const APEX = 'example.org.'
 const zone = scanName(APEX)!

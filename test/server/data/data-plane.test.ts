@@ -9,7 +9,6 @@ import { CookieJar } from '../../../src/dns/edns/cookie.ts'
 import { ServerCounts, ServerTotals } from '../../../src/server/counters.ts'
 import { DataPlane } from '../../../src/server/data/data-plane.ts'
 import { openDnsListener } from '../../../src/server/dns-listener.ts'
-import { IN_FLIGHT_MAX } from '../../../src/server/exchange-pool.ts'
 import { Supervisor } from '../../../src/server/supervisor.ts'
 import { createLogger } from '../../../src/telemetry/log.ts'
 import { MetricsRegistry } from '../../../src/telemetry/metrics.ts'
@@ -19,6 +18,8 @@ import { lineBufferTo } from '../../support/line-buffer.ts'
 import { feeds, Gate, LINES, TOY_NAMES, TOYS, waiting } from '../../support/toy-directives.ts'
 import { until } from '../../support/until.ts'
 import { type Client, TcpClient, udpClient } from '../../transport/client.ts'
+
+const IN_FLIGHT_MAX = 1024
 
 // Threads start slowly on a machine that is busy.
 const PATIENCE_MS = 60_000

@@ -1,7 +1,9 @@
 import t from 'tap'
 import { AddressHealth } from '../../../src/health/address-health.ts'
 import { HeldRecord, type ManifestFile } from '../../../src/sources/manifests/manifest-file.ts'
-import { ManifestStore, RUN } from '../../../src/sources/manifests/manifest-store.ts'
+import { ManifestStore } from '../../../src/sources/manifests/manifest-store.ts'
+
+const RUN = 256
 
 /** A file with a document per key; `content` is what its records say. */
 function fileOf(path: string, keys: readonly string[], content = 'x'): ManifestFile {

@@ -3,10 +3,10 @@ import t, { type Test } from 'tap'
 import { runWhole } from '../../../src/base/slices.ts'
 import { RRType } from '../../../src/dns/iana/types.ts'
 import { NameBuffer } from '../../../src/dns/name/hashed-name.ts'
-import { listRRsets, listZones, readRRset } from '../../../src/zone/image/contents.ts'
 import { ZoneReader } from '../../../src/zone/image/reader.ts'
 import type { ZoneId } from '../../../src/zone/image/types.ts'
 import { ZoneImage } from '../../../src/zone/image/writer.ts'
+import { listRRsets, listZones, readRRset } from '../../support/zone-contents.ts'
 import { text, wire } from '../../support/zone-names.ts'
 
 /*

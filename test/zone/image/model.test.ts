@@ -1,7 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { RRType } from '../../../src/dns/iana/types.ts'
-import { listRRsets, listZones, readRRset } from '../../../src/zone/image/contents.ts'
 import { copyCaptured } from '../../../src/zone/image/copy-captured.ts'
 import {
   BODY_STATE,
@@ -14,6 +13,7 @@ import {
 import type { ZoneReader } from '../../../src/zone/image/reader.ts'
 import { restoreArena } from '../../../src/zone/image/restore.ts'
 import { ZoneImage, type ZoneImageStats } from '../../../src/zone/image/writer.ts'
+import { listRRsets, listZones, readRRset } from '../../support/zone-contents.ts'
 import { question, text, wire } from '../../support/zone-names.ts'
 
 // The model: apex -> `owner type` -> what is stored, printed.

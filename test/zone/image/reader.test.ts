@@ -1,7 +1,7 @@
 import t from 'tap'
-import { readRRset } from '../../../src/zone/image/contents.ts'
 import { ZoneReader } from '../../../src/zone/image/reader.ts'
 import { ZoneImage } from '../../../src/zone/image/writer.ts'
+import { readRRset } from '../../support/zone-contents.ts'
 import { wire } from '../../support/zone-names.ts'
 
 const TYPE = 65280

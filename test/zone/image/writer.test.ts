@@ -1,9 +1,9 @@
 import t from 'tap'
 import { InputError } from '../../../src/base/errors.ts'
 import { NameBuffer } from '../../../src/dns/name/hashed-name.ts'
-import { listRRsets, listZones, readRRset } from '../../../src/zone/image/contents.ts'
 import { ZoneReader } from '../../../src/zone/image/reader.ts'
 import { ZoneImage } from '../../../src/zone/image/writer.ts'
+import { listRRsets, listZones, readRRset } from '../../support/zone-contents.ts'
 import { text, wire } from '../../support/zone-names.ts'
 
 const APEX = wire('example.org.')

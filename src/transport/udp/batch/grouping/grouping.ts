@@ -11,7 +11,7 @@ const { BATCH, UNIT_CONTROL } = layouts
  * RFC 791 section 3.2). So the kernel refuses no group for its length, and a batch is within the
  * limit of one message.
  */
-export const GROUPED_OCTETS_MAX = 512
+const GROUPED_OCTETS_MAX = 512
 
 /** A power of two. */
 const TABLE_ENTRIES = 256

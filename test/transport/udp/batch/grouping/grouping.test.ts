@@ -1,11 +1,10 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { writeSockaddr } from '../../../../../src/transport/sockaddr.ts'
-import {
-  GROUPED_OCTETS_MAX,
-  Grouping,
-} from '../../../../../src/transport/udp/batch/grouping/grouping.ts'
+import { Grouping } from '../../../../../src/transport/udp/batch/grouping/grouping.ts'
 import { BATCH, UNIT_CONTROL, UNIT_PACKET } from '../../../../../src/transport/udp/batch/layout.ts'
+
+const GROUPED_OCTETS_MAX = 512
 
 /** A reply of `octets` to a port of a host; `from`: the last octet of the address of ours that was asked. */
 interface Reply {

@@ -1,11 +1,10 @@
-import { NameBuffer } from '../../dns/name/hashed-name.ts'
-import * as L from './layout.ts'
-import type { ZoneReader } from './reader.ts'
-import type { RRsetData, ZoneId } from './types.ts'
+import { NameBuffer } from '../../src/dns/name/hashed-name.ts'
+import * as L from '../../src/zone/image/layout.ts'
+import type { ZoneReader } from '../../src/zone/image/reader.ts'
+import type { RRsetData, ZoneId } from '../../src/zone/image/types.ts'
 
 /*
- * Converts the content of a zone image to objects, for printing, transfers and tests. Not for the
- * hot path. The reader must not refresh during an iteration.
+ * Converts the content of a zone image to objects. The reader must not refresh during an iteration.
  */
 
 /** One RRset with its owner. */
@@ -15,7 +14,7 @@ export interface OwnedRRset extends RRsetData {
 }
 
 /** A zone in one version of an image. */
-export interface ZoneInfo {
+interface ZoneInfo {
   readonly id: ZoneId
   /** Lower-case wire form. */
   readonly apex: Uint8Array
