@@ -77,6 +77,7 @@ t.test('the names of a cluster with the real API server', needsCluster(), async 
         to *
     }
     ready 127.0.0.1:${http}
+    prometheus 127.0.0.1:${http}
 }
 `
   const server = await startServer(t, { corefile })
@@ -115,11 +116,21 @@ t.test('the names of a cluster with the real API server', needsCluster(), async 
   const whole = await ask('dig', server.port, ['cluster.local.', 'AXFR'])
   t.match(whole.text, /db-0\.db\.shop\.svc\.cluster\.local\.\s+5\s+IN\s+A\s+10\.1\.0\.1/)
 
+  const changed = { 'endpoints.kubernetes.io/last-change-trigger-time': new Date().toISOString() }
   await cluster.must('PATCH', `${SLICES}/db-1`, {
+    metadata: { annotations: changed },
     endpoints: [{ addresses: ['10.1.0.3'], conditions: { ready: true } }],
   })
   await sees(`db.${SVC}`, 'A', 'NOERROR; A 10.1.0.3')
   await sees('1.0.1.10.in-addr.arpa.', 'PTR', 'NXDOMAIN')
+  const { text: metrics } = await getText(`http://127.0.0.1:${http}/metrics`)
+  const kind = 'service_kind="headless_with_selector"'
+  t.match(metrics, `coredns_kubernetes_dns_programming_duration_seconds_count{${kind}} 1\n`)
+  t.match(
+    metrics,
+    /rest_client_requests_total\{code="200",method="GET",host="127\.0\.0\.1:\d+"\} \d/,
+  )
+  t.match(metrics, /rest_client_request_duration_seconds_count\{verb="GET",host="127/)
   await cluster.must('DELETE', `${SERVICES}/web`)
   await sees(`web.${SVC}`, 'A', 'NXDOMAIN')
   await cluster.createNamespace('new')

@@ -8,6 +8,7 @@ import { guarding } from '../../telemetry/guard.ts'
 import type { Logger } from '../../telemetry/log.ts'
 import { type ClusterZone, ClusterZones, type ZonesOptions } from './cluster-zones.ts'
 import { type ObjectKind, ObjectStore, objectName } from './object-store.ts'
+import { type EndpointsTrigger, triggerOf } from './packed.ts'
 
 export interface FollowerOptions extends ZonesOptions {
   readonly api: ApiClient
@@ -18,6 +19,8 @@ export interface FollowerOptions extends ZonesOptions {
   /** Label selector of all other kinds; '' = all. */
   readonly labels: string
   readonly readsEndpoints: boolean
+  /** Called with the seconds from a change of the endpoints of a headless Service to answers with it. */
+  readonly onProgrammed: (seconds: number) => void
   readonly log: Logger
   readonly timers: Timers
   readonly random: Random
@@ -48,6 +51,8 @@ export class ClusterFollower {
   readonly #synced = new Promise<void>((resolve) => {
     this.#markSynced = resolve
   })
+  /** Changes of endpoints that are not published yet. */
+  #triggers: EndpointsTrigger[] = []
   #isStarted = false
   #isSynced = false
   #isBusy = false
@@ -123,7 +128,13 @@ export class ClusterFollower {
       resource: RESOURCES[plural],
       namespace,
       labelSelector,
-      sink: new KindSink(this.#store, plural, namespace, () => this.#schedule()),
+      sink: new KindSink(
+        this.#store,
+        plural,
+        namespace,
+        () => this.#schedule(),
+        (trigger) => this.#triggers.push(trigger),
+      ),
       onProgress: () => this.#schedule(),
     })
   }
@@ -145,12 +156,23 @@ export class ClusterFollower {
   async #commit(): Promise<void> {
     const { clock } = this.#options
     while (!this.#isClosed && (this.#store.isChanged || !this.#isSynced)) {
+      const triggers = this.#triggers
+      this.#triggers = []
       await runInSlices(this.zones.apply(this.#store.take()), clock)
       if (this.#isClosed) return
       const changed = this.zones.publish()
+      this.#measure(triggers)
       for (const listener of this.#listeners) listener(changed)
       this.zones.settle()
       if (!this.#isSynced) this.#finishSync()
+    }
+  }
+
+  #measure(triggers: readonly EndpointsTrigger[]): void {
+    const { clock, onProgrammed } = this.#options
+    for (const { namespace, service, changedMs } of triggers) {
+      if (!this.#store.isHeadless(namespace, service)) continue
+      onProgrammed(Math.max(0, clock.now() - changedMs) / 1000)
     }
   }
 
@@ -172,13 +194,21 @@ class KindSink implements ListWatchSink {
   /** '' = all namespaces. */
   readonly #namespace: string
   readonly #onChange: () => void
+  readonly #onTrigger: (trigger: EndpointsTrigger) => void
   #present = new Set<string>()
 
-  constructor(store: ObjectStore, plural: ObjectKind, namespace: string, onChange: () => void) {
+  constructor(
+    store: ObjectStore,
+    plural: ObjectKind,
+    namespace: string,
+    onChange: () => void,
+    onTrigger: (trigger: EndpointsTrigger) => void,
+  ) {
     this.#store = store
     this.#plural = plural
     this.#namespace = namespace
     this.#onChange = onChange
+    this.#onTrigger = onTrigger
   }
 
   beginList(): void {
@@ -207,6 +237,8 @@ class KindSink implements ListWatchSink {
     for (const { isDeleted, object } of events) {
       if (isDeleted) this.#store.remove(this.#plural, objectName(object))
       else this.#store.put(this.#plural, object)
+      const trigger = this.#plural === 'endpointslices' ? triggerOf(object) : undefined
+      if (trigger !== undefined && !isDeleted) this.#onTrigger(trigger)
     }
     this.#onChange()
   }

@@ -1,5 +1,5 @@
 import { type ApiObject, textOf } from '../../kube/api.ts'
-import { packService, packSlice, podAddresses, serviceOfSlice } from './packed.ts'
+import { packService, packSlice, podAddresses, serviceOfSlice, unpackService } from './packed.ts'
 import type { ServiceState } from './service-records.ts'
 
 /** The kinds that the directive reads, by their plural in the API. */
@@ -136,6 +136,11 @@ export class ObjectStore {
 
   isExposed(namespace: string): boolean {
     return this.#namespaces.get(namespace)?.isExposed === true
+  }
+
+  isHeadless(namespace: string, service: string): boolean {
+    const packed = this.#namespaces.get(namespace)?.services.get(service)?.packed ?? ''
+    return packed !== '' && unpackService(packed).isHeadless
   }
 
   #expose(namespace: string, exists: boolean): void {

@@ -41,6 +41,7 @@ type SliceTuple = readonly [readonly Port[], readonly EndpointTuple[]]
 
 /** The value of `clusterIP` of a headless Service. */
 const HEADLESS = 'None'
+const TRIGGER_ANNOTATION = 'endpoints.kubernetes.io/last-change-trigger-time'
 const SERVICE_LABEL = 'kubernetes.io/service-name'
 
 export function packService({ spec }: ApiObject): string {
@@ -84,6 +85,23 @@ export function unpackSlice(packed: string): SliceFacts {
 /** Returns the name of the Service that an EndpointSlice belongs to; '' = none. */
 export function serviceOfSlice({ metadata }: ApiObject): string {
   return isObject(metadata) ? textOf(metadata.labels, SERVICE_LABEL) : ''
+}
+
+/** When the endpoints of a Service changed, by the wall clock of the controller that wrote the slice. */
+export interface EndpointsTrigger {
+  readonly namespace: string
+  readonly service: string
+  readonly changedMs: number
+}
+
+/** Returns the change that an EndpointSlice was written for; undefined = it does not say, or is of no Service. */
+export function triggerOf(object: ApiObject): EndpointsTrigger | undefined {
+  const { metadata } = object
+  const service = serviceOfSlice(object)
+  if (service === '' || !isObject(metadata)) return undefined
+  const changedMs = Date.parse(textOf(metadata.annotations, TRIGGER_ANNOTATION))
+  if (Number.isNaN(changedMs)) return undefined
+  return { namespace: textOf(metadata, 'namespace'), service, changedMs }
 }
 
 /** Returns the addresses of a Pod; none once it is being deleted, as in CoreDNS. */

@@ -113,6 +113,7 @@ async function acquireFollower(
 ): Promise<ResourceLease<ClusterFollower>> {
   const { position, fallthrough: _, startupMs: __, zones, ...rest } = options
   const { ClusterFollower } = await import('./cluster-follower.ts')
+  const { MeasuredClient, programmingDurations } = await import('./metrics.ts')
   const { digestOf } = await import('../../kube/kubeconfig.ts')
   const addresses = ownAddresses(c.block)
   // Before the configuration is loaded: the next reload then applies an edit in between.
@@ -125,9 +126,21 @@ async function acquireFollower(
   const create = (): ClusterFollower => {
     if (warning !== '') c.log.warning(warning)
     const random = new Random(Math.trunc(Math.random() * 2 ** 32))
-    const { log, clock } = c
-    const place = { ...rest, zones, ownAddresses: addresses }
-    return new ClusterFollower({ ...place, api: api!, log, clock, timers: systemTimers, random })
+    const { log, clock, metrics } = c
+    const measured = new MeasuredClient(api!, clock, metrics)
+    const durations = programmingDurations(metrics)
+    return new ClusterFollower({
+      ...rest,
+      zones,
+      ownAddresses: addresses,
+      api: measured,
+      onProgrammed: (seconds) =>
+        durations.observe({ service_kind: 'headless_with_selector' }, seconds),
+      log,
+      clock,
+      timers: systemTimers,
+      random,
+    })
   }
   return c.resources.acquire(ClusterFollower, key, create)
 }
