@@ -68,13 +68,44 @@ export class MemoryRelease {
     this.#peak = now
     const finish = (): void => {
       trim()
-      const [from, to] = [before, memory().rss].map((octets) => Math.round(octets / MIB))
-      const fall = `TCP connections fell from ${peak} to ${now}`
-      log.info(`memory: resident memory reduced from ${from} to ${to} MiB, ${fall}`)
+      logRelease(log, before, memory().rss, `TCP connections fell from ${peak} to ${now}`)
     }
     if (this.#heapBefore > HEAP_OCTETS_MAX) finish()
     else collect(finish)
   }
+}
+
+/** A heap of this size after the start has much garbage, if few objects live; octets. */
+const START_HEAP_MIN = 64 * MIB
+
+export interface StartReleaseParts {
+  readonly log: Pick<Logger, 'info'>
+  readonly memory: () => { readonly rss: number; readonly heapTotal: number }
+  readonly collect: (done: () => void) => void
+  readonly trim: () => void
+}
+
+/**
+ * Returns the memory of a start to the system: what was parsed to fill zones is garbage by then, and V8 would keep its
+ * pages. The control thread pauses for as long as the collection of what lives takes.
+ */
+export function releaseMemoryAfterStart(log: Logger): void {
+  releaseAfterStart({ log, memory: () => process.memoryUsage(), ...SYSTEM })
+}
+
+/** @internal Exported for its test. */
+export function releaseAfterStart({ log, memory, collect, trim }: StartReleaseParts): void {
+  const before = memory()
+  if (before.heapTotal < START_HEAP_MIN) return
+  collect(() => {
+    trim()
+    logRelease(log, before.rss, memory().rss, 'after the start')
+  })
+}
+
+function logRelease(log: Pick<Logger, 'info'>, before: number, after: number, why: string): void {
+  const [from, to] = [before, after].map((octets) => Math.round(octets / MIB))
+  log.info(`memory: resident memory reduced from ${from} to ${to} MiB, ${why}`)
 }
 
 /** Releases memory after floods over TCP as long as this process runs. */
@@ -88,8 +119,7 @@ export function releaseMemoryAfterFloods(
     log,
     connections: () => counters.open,
     memory: () => process.memoryUsage(),
-    collect: (done) => void collectGarbage().then(done, done),
-    trim,
+    ...SYSTEM,
   })
   systemTimers.every(CHECK_MS, () => release.check())
 }
@@ -107,6 +137,11 @@ async function collectGarbage(): Promise<void> {
   } finally {
     session.disconnect()
   }
+}
+
+const SYSTEM = {
+  collect: (done: () => void): void => void collectGarbage().then(done, done),
+  trim,
 }
 
 function trim(): void {

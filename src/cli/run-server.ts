@@ -5,6 +5,7 @@ import type { ServeArgs } from './args.ts'
 import { composeParts } from './compose.ts'
 import { chooseCorefile } from './corefile.ts'
 import { exampleLines } from './example-lines.ts'
+import { releaseMemoryAfterStart } from './memory-release.ts'
 import type { Output } from './output.ts'
 import { startLines } from './start-lines.ts'
 import { versionLines } from './version-lines.ts'
@@ -37,6 +38,7 @@ async function run(
   handleSignals(supervisor, log, end)
   await supervisor.start()
   if (args.pidfile !== undefined) writePidfile(args.pidfile, log)
+  releaseMemoryAfterStart(log)
   if (args.quiet) return
   const lines = [...startLines(supervisor.plans), ...versionLines()]
   if (args.examples) lines.push(...exampleLines(supervisor.plans))

@@ -12,6 +12,7 @@ import { RecordController } from '../operator/record-controller.ts'
 import type { Logger } from '../telemetry/log.ts'
 import { MetricsRegistry } from '../telemetry/metrics.ts'
 import { createEgressControllers } from './egress-controllers.ts'
+import { releaseMemoryAfterStart } from './memory-release.ts'
 import { openNotifyPort } from './notify-port.ts'
 import type { OperatorArgs } from './operator-args.ts'
 
@@ -83,7 +84,7 @@ function untilSignal(operator: Operator, log: Logger): Promise<number> {
       log.info('SIGINT: Shutting down')
       stop()
     })
-    operator.start().catch(reject)
+    operator.start().then(() => releaseMemoryAfterStart(log), reject)
   })
 }
 

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { MemoryRelease } from '../../src/cli/memory-release.ts'
+import { MemoryRelease, releaseAfterStart } from '../../src/cli/memory-release.ts'
 import { FakeClock } from '../support/setup.ts'
 
 const MIB = 2 ** 20
@@ -100,3 +100,26 @@ const table: readonly { name: string; steps: readonly Step[]; expected: readonly
 for (const { name, steps, expected } of table) {
   t.test(name, async (t) => t.strictSame(run(steps), expected))
 }
+
+t.test('a start releases its memory once if the heap is large', async (t) => {
+  const run = (heapMib: number): readonly string[] => {
+    const acts: string[] = []
+    let rss = 300 * MIB
+    releaseAfterStart({
+      log: { info: (line) => acts.push(line) },
+      memory: () => ({ rss, heapTotal: heapMib * MIB }),
+      collect: (done) => {
+        acts.push('collect')
+        done()
+      },
+      trim: () => {
+        acts.push('trim')
+        rss = 180 * MIB
+      },
+    })
+    return acts
+  }
+  const line = 'memory: resident memory reduced from 300 to 180 MiB, after the start'
+  t.strictSame(run(64), ['collect', 'trim', line])
+  t.strictSame(run(63), [])
+})
