@@ -2,6 +2,7 @@ import { createSocket, type Socket as UdpSocket } from 'node:dgram'
 import { once } from 'node:events'
 import { createServer, type Server, type Socket } from 'node:net'
 import type { Test } from 'tap'
+import { RRClass, RRType } from '../../src/dns/iana/index.ts'
 import {
   composeMessage,
   HeaderFlag,
@@ -9,7 +10,23 @@ import {
   parseMessage,
   type ResourceRecord,
 } from '../../src/dns/message/message.ts'
-import { freePort } from './server.ts'
+import { freePort } from './free-port.ts'
+
+/** A query that a `ScriptedServer` got. */
+export interface Asked {
+  readonly query: Message
+  readonly octets: Uint8Array
+  readonly isTcp: boolean
+  /** The sender's port. */
+  readonly from: number
+  /** Sends octets to the sender: over TCP with their length before them. */
+  readonly send: (octets: Uint8Array) => void
+  /** The TCP connection. */
+  readonly socket: Socket | undefined
+}
+
+/** Sends what the test wants: any octets, nothing, or the end of the connection. */
+export type Answer = (asked: Asked) => void
 
 /** Records of the answer section; a number = that rcode; undefined = silence. */
 export type Script = (
@@ -20,38 +37,52 @@ export type Script = (
 /** A DNS server on 127.0.0.1, UDP and TCP, that answers as the test says. */
 export class ScriptedServer {
   readonly port: number
-  readonly asked: { readonly query: Message; readonly isTcp: boolean }[] = []
-  script: Script = () => undefined
+  readonly asked: Asked[] = []
+  answer: Answer
+  /** TCP connections so far. */
+  connections = 0
   #udp: UdpSocket | undefined
   #tcp: Server | undefined
   readonly #sockets = new Set<Socket>()
 
-  private constructor(port: number) {
+  private constructor(port: number, answer: Answer) {
     this.port = port
+    this.answer = answer
   }
 
-  static async open(t: Test, script: Script): Promise<ScriptedServer> {
-    const server = new ScriptedServer(await freePort())
-    server.script = script
+  static open(t: Test, script: Script): Promise<ScriptedServer> {
+    return ScriptedServer.openRaw(t, answerOf(script))
+  }
+
+  static async openRaw(t: Test, answer: Answer): Promise<ScriptedServer> {
+    const server = new ScriptedServer(await freePort(), answer)
     await server.start()
     t.teardown(() => server.stop())
     return server
   }
 
+  get address(): string {
+    return `127.0.0.1:${this.port}`
+  }
+
+  set script(script: Script) {
+    this.answer = answerOf(script)
+  }
+
   async start(): Promise<void> {
     const udp = createSocket('udp4')
-    udp.on('message', (packet, { port, address }) => {
-      const reply = this.#reply(packet, false)
-      if (reply !== undefined) udp.send(reply, port, address)
+    udp.on('message', (octets, { port, address }) => {
+      const send = (reply: Uint8Array): void => udp.send(reply, port, address)
+      this.#take({ octets, isTcp: false, from: port, send, socket: undefined })
     })
     udp.bind(this.port, '127.0.0.1')
-    const tcp = createServer((socket) => this.#serve(socket)).listen(this.port, '127.0.0.1')
+    const tcp = createServer((socket) => this.serve(socket)).listen(this.port, '127.0.0.1')
     this.#udp = udp
     this.#tcp = tcp
     await Promise.all([once(udp, 'listening'), once(tcp, 'listening')])
   }
 
-  /** As a process that was killed: nobody listens there. */
+  /** As a process that was killed: no process listens on the port. */
   async stop(): Promise<void> {
     for (const socket of this.#sockets) socket.destroy()
     const closed = this.#tcp === undefined ? undefined : once(this.#tcp, 'close')
@@ -62,25 +93,58 @@ export class ScriptedServer {
     await closed
   }
 
-  #serve(socket: Socket): void {
+  /** Answers the queries of a connection. */
+  serve(socket: Socket): void {
+    this.connections++
     this.#sockets.add(socket)
     socket.on('error', () => {})
+    let pending = Buffer.alloc(0)
+    const send = (reply: Uint8Array): void => void socket.write(framed(reply))
     socket.on('data', (chunk: Buffer) => {
-      const reply = this.#reply(chunk.subarray(2), true)
-      if (reply === undefined) return void socket.destroy()
-      socket.write(Buffer.concat([Buffer.from([reply.length >> 8, reply.length & 0xff]), reply]))
+      pending = Buffer.concat([pending, chunk])
+      while (pending.length >= 2 && pending.length >= 2 + pending.readUInt16BE(0)) {
+        const end = 2 + pending.readUInt16BE(0)
+        const octets = pending.subarray(2, end)
+        pending = pending.subarray(end)
+        this.#take({ octets, isTcp: true, from: socket.remotePort ?? 0, send, socket })
+      }
     })
   }
 
-  #reply(packet: Uint8Array, isTcp: boolean): Uint8Array | undefined {
-    const query = parseMessage(packet)!
-    this.asked.push({ query, isTcp })
-    const answer = this.script(query, isTcp)
-    if (answer === undefined) return undefined
+  #take(received: Omit<Asked, 'query'>): void {
+    const asked = { ...received, query: parseMessage(received.octets)! }
+    this.asked.push(asked)
+    this.answer(asked)
+  }
+}
+
+/** Sends the reply of an authoritative server. Silence ends a TCP connection. */
+function answerOf(script: Script): Answer {
+  return ({ query, isTcp, send, socket }) => {
+    const answer = script(query, isTcp)
+    if (answer === undefined) return void socket?.destroy()
     const rcode = typeof answer === 'number' ? answer : 0
     const records = typeof answer === 'number' ? [] : answer
     const flags = HeaderFlag.QR | HeaderFlag.AA
     const sections = { answer: records, authority: [], additional: [] }
-    return composeMessage({ ...query, flags, rcode, ...sections, edns: undefined })
+    send(composeMessage({ ...query, flags, rcode, ...sections, edns: undefined }))
   }
+}
+
+/** A message behind its length, as on TCP. */
+export function framed(octets: Uint8Array): Buffer {
+  return Buffer.concat([Buffer.from([octets.length >> 8, octets.length & 0xff]), octets])
+}
+
+/** The reply of a resolver: one A record 192.0.2.1, unless `more` says otherwise. */
+export function replyTo(query: Message, more: Partial<Message> = {}): Uint8Array {
+  const flags = HeaderFlag.QR | HeaderFlag.RD | HeaderFlag.RA
+  const answer = [addressRecord(query, '192.0.2.1')]
+  return composeMessage({ ...query, flags, answer, edns: undefined, ...more })
+}
+
+export function addressRecord(query: Message, address: string): ResourceRecord {
+  const owner = query.question!.name
+  const rdata = new Uint8Array(address.split('.').map(Number))
+  return { owner, type: RRType.A, rrclass: RRClass.IN, ttlSeconds: 60, rdata }
 }

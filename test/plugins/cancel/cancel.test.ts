@@ -2,7 +2,7 @@ import t from 'tap'
 import { Rcode } from '../../../src/dns/iana/index.ts'
 import { cancel } from '../../../src/plugins/cancel/setup.ts'
 import { forward } from '../../../src/plugins/forward/setup.ts'
-import { RawUpstream } from '../../support/raw-upstream.ts'
+import { ScriptedServer } from '../../support/scripted-server.ts'
 import { FakeTimers, SetUp, setupError } from '../../support/setup.ts'
 import { answering, transaction } from '../../support/transaction.ts'
 import { until } from '../../support/until.ts'
@@ -42,7 +42,7 @@ t.test('syntax', async (t) => {
 })
 
 t.test('forward gives up at the deadline: SERVFAIL', async (t) => {
-  const upstream = await RawUpstream.open(t, () => {})
+  const upstream = await ScriptedServer.openRaw(t, () => {})
   const timers = new FakeTimers()
   const corefile = `forward . ${upstream.address} {\nmax_fails 0\n}`
   const c = new SetUp(forward, corefile, undefined, { timers })
@@ -51,10 +51,10 @@ t.test('forward gives up at the deadline: SERVFAIL', async (t) => {
   const handler = new SetUp(cancel, 'cancel 300ms').handler(c.handler())
   const tx = transaction({ name: 'a.example.', startedMs: c.clock.monotonic() })
   const status = handler.serve(tx)
-  await until(() => upstream.received.length === 1, 'the query')
+  await until(() => upstream.asked.length === 1, 'the query')
   c.clock.pass(300)
   await timers.advance(300)
   t.equal(await status, Rcode.SERVFAIL)
   t.match(tx.response.error, /timed out/)
-  t.equal(upstream.received.length, 1)
+  t.equal(upstream.asked.length, 1)
 })

@@ -4,7 +4,12 @@ import { Rcode, RRClass, RRType } from '../../../src/dns/iana/index.ts'
 import { HeaderFlag, type Message } from '../../../src/dns/message/message.ts'
 import { printName, scanName } from '../../../src/dns/name/name.ts'
 import { forward } from '../../../src/plugins/forward/setup.ts'
-import { type Answer, addressRecord, RawUpstream, replyTo } from '../../support/raw-upstream.ts'
+import {
+  type Answer,
+  addressRecord,
+  replyTo,
+  ScriptedServer,
+} from '../../support/scripted-server.ts'
 import { FakeTimers, SetUp } from '../../support/setup.ts'
 import { answering, type Question, show, transaction } from '../../support/transaction.ts'
 import { until } from '../../support/until.ts'
@@ -28,8 +33,8 @@ async function started(t: Test, corefile: string) {
 
 /** `forward . ADDRESS... { properties }` to upstreams that answer so. */
 async function forwarding(t: Test, answers: readonly Answer[], properties = '') {
-  const upstreams: RawUpstream[] = []
-  for (const answer of answers) upstreams.push(await RawUpstream.open(t, answer))
+  const upstreams: ScriptedServer[] = []
+  for (const answer of answers) upstreams.push(await ScriptedServer.openRaw(t, answer))
   const to = upstreams.map(({ address }) => address).join(' ')
   const parts = await started(t, `forward . ${to} {\npolicy sequential\n${properties}\n}`)
   return { ...parts, upstreams, first: upstreams[0]! }
@@ -56,7 +61,7 @@ t.test('a query is passed on in substance, and so is its reply', async (t) => {
   t.equal(tx.response.authenticData, true)
   t.equal(tx.response.answeredBy, 'forward')
   t.equal(tx.response.ownerBytes[0], tx.query.qname)
-  const { query, octets } = first.received[0]!
+  const { query, octets } = first.asked[0]!
   t.equal(query.flags, HeaderFlag.RD | HeaderFlag.CD | HeaderFlag.AD)
   t.equal(printName(query.question!.name), 'www.example.org.')
   t.same(query.edns, {
@@ -129,7 +134,7 @@ t.test('rate limits see the zone that denies a name', async (t) => {
 
 t.test('FROM and except choose the queries', async (t) => {
   const { handler } = await (async () => {
-    const upstream = await RawUpstream.open(t, plainly)
+    const upstream = await ScriptedServer.openRaw(t, plainly)
     const block = `{\nexcept example.net sub.example.org\nexcept x.example.org\n}`
     const corefile = `forward example.org ${upstream.address} ${block}`
     return started(t, corefile)
@@ -153,7 +158,7 @@ t.test('zone transfers are refused', async (t) => {
   const tx = transaction({ ...WWW, type: RRType.AXFR, tcp: true })
   t.equal(await handler.serve(tx), Rcode.REFUSED)
   t.equal(tx.response.error, 'zone transfers are not forwarded')
-  t.strictSame(first.received, [])
+  t.strictSame(first.asked, [])
 })
 
 t.test('the protocol follows the query and the options', async (t) => {
@@ -167,7 +172,7 @@ t.test('the protocol follows the query and the options', async (t) => {
   for (const { tcp, properties, want } of table) {
     const { handler, first } = await forwarding(t, [plainly], properties)
     t.strictSame((await show(handler, transaction({ ...WWW, tcp }))).answer, [ADDRESS])
-    t.equal(first.received[0]?.isTcp, want, `${tcp} ${properties}`)
+    t.equal(first.asked[0]?.isTcp, want, `${tcp} ${properties}`)
   }
 })
 
@@ -187,7 +192,7 @@ t.test('a truncated or too long reply over UDP is requested again over TCP', asy
     t.strictSame((await show(handler, tx)).answer, [ADDRESS])
     t.equal(tx.response.truncated, false)
     t.strictSame(
-      first.received.map(({ isTcp }) => isTcp),
+      first.asked.map(({ isTcp }) => isTcp),
       [false, true],
     )
   }
@@ -201,7 +206,7 @@ t.test('a server that rejects EDNS is asked without it', async (t) => {
     },
   ])
   t.strictSame((await show(handler, transaction(WWW))).answer, [ADDRESS])
-  t.equal(first.received.length, 2)
+  t.equal(first.asked.length, 2)
 })
 
 t.test('packets that are not the reply are ignored', async (t) => {
@@ -235,7 +240,7 @@ t.test('packets that are not the reply are ignored', async (t) => {
   const tx = transaction(WWW)
   const status = handler.serve(tx)
   for (const attempts of [2, 3]) {
-    await until(() => first.received.length === attempts, 'an attempt')
+    await until(() => first.asked.length === attempts, 'an attempt')
     await timers.advance(2000)
   }
   t.equal(await status, Rcode.SERVFAIL)
@@ -252,7 +257,7 @@ t.test('while ids are guessed, the reply comes over TCP', async (t) => {
   ])
   t.strictSame((await show(handler, transaction(WWW))).answer, [ADDRESS])
   t.strictSame(
-    first.received.map(({ isTcp }) => isTcp),
+    first.asked.map(({ isTcp }) => isTcp),
     [false, true],
   )
 })
@@ -327,7 +332,7 @@ t.test('use_caps_for_id: the reply must repeat the case', async (t) => {
   const name = 'abcdefghijklmnopqrstuvwxyz.abcdefghijklmnopqrstuvwxyz.example.'
   const tx = transaction({ name })
   t.strictSame((await show(handler, tx)).answer, [`${name} 60 IN A c0000201`])
-  const [sent] = first.received
+  const [sent] = first.asked
   t.not(printName(sent!.query.question!.name), name)
   t.equal(printName(sent!.query.question!.name).toLowerCase(), name)
   first.answer = ({ query, send }) => {
@@ -335,7 +340,7 @@ t.test('use_caps_for_id: the reply must repeat the case', async (t) => {
     send(replyTo(query, { question }))
   }
   const status = handler.serve(transaction({ name }))
-  await until(() => first.received.length === 2, 'the query')
+  await until(() => first.asked.length === 2, 'the query')
   await timers.advance(2000)
   t.equal(await status, Rcode.SERVFAIL)
 })
@@ -349,7 +354,7 @@ t.test('the next upstream answers if one is silent, dead or broken', async (t) =
   for (const answer of broken) {
     const { handler, timers, upstreams } = await forwarding(t, [answer, plainly])
     const shown = show(handler, transaction(WWW))
-    await until(() => upstreams[0]!.received.length > 0, 'the first attempt')
+    await until(() => upstreams[0]!.asked.length > 0, 'the first attempt')
     await timers.advance(2000)
     t.strictSame((await shown).answer, [ADDRESS])
   }
@@ -374,14 +379,14 @@ t.test('a query ends after 5 s', async (t) => {
   )
   const status = handler.serve(transaction(WWW))
   for (const wait of [2000, 2000, 1000]) {
-    const before = first.received.length
-    await until(() => first.received.length > before || before > 0, 'an attempt')
+    const before = first.asked.length
+    await until(() => first.asked.length > before || before > 0, 'an attempt')
     c.clock.pass(wait)
     await timers.advance(wait)
-    if (wait !== 1000) await until(() => first.received.length > before, 'the next attempt')
+    if (wait !== 1000) await until(() => first.asked.length > before, 'the next attempt')
   }
   t.equal(await status, Rcode.SERVFAIL)
-  t.equal(first.received.length, 3)
+  t.equal(first.asked.length, 3)
 })
 
 t.test('failover: the next upstream is asked for these rcodes', async (t) => {
@@ -395,7 +400,7 @@ t.test('failover: the next upstream is asked for these rcodes', async (t) => {
   t.equal(await all.handler.serve(tx), Rcode.NOERROR)
   t.equal(tx.response.rcode, Rcode.SERVFAIL)
   t.strictSame(
-    all.upstreams.map(({ received }) => received.length),
+    all.upstreams.map((upstream) => upstream.asked.length),
     [1, 1],
   )
 })
@@ -410,15 +415,15 @@ t.test('next and next_on_nodata: the next forward answers', async (t) => {
     { rcode: Rcode.NOERROR, property: 'next_on_nodata', want: 'NOERROR' },
   ]
   for (const { rcode, property, want } of table) {
-    const first = await RawUpstream.open(t, empty(rcode))
-    const second = await RawUpstream.open(t, plainly)
+    const first = await ScriptedServer.openRaw(t, empty(rcode))
+    const second = await ScriptedServer.openRaw(t, plainly)
     const { handler } = await started(
       t,
       `forward . ${first.address} {\n${property}\n}\nforward . ${second.address}\n`,
     )
     const shown = await show(handler, transaction(WWW))
     t.equal(shown.status, want, property)
-    t.equal(second.received.length, want === 'NOERROR' ? 1 : 0)
+    t.equal(second.asked.length, want === 'NOERROR' ? 1 : 0)
   }
   const { handler } = await forwarding(t, [empty(Rcode.NXDOMAIN)], 'next NXDOMAIN')
   t.equal((await show(handler, transaction(WWW))).status, 'NXDOMAIN', 'no forward follows')
@@ -430,8 +435,8 @@ t.test('max_concurrent: REFUSED', async (t) => {
   const tx = transaction(WWW)
   t.equal(handler.serve(tx), Rcode.REFUSED)
   t.equal(tx.response.error, 'concurrent queries exceeded maximum 2')
-  await until(() => first.received.length === 2, 'the queries')
-  for (const { query, send } of first.received) send(replyTo(query))
+  await until(() => first.asked.length === 2, 'the queries')
+  for (const { query, send } of first.asked) send(replyTo(query))
   t.strictSame(await Promise.all(waiting), [0, 0])
   first.answer = plainly
   t.equal(await handler.serve(transaction(WWW)), 0)
@@ -441,10 +446,10 @@ t.test('max_concurrent: REFUSED', async (t) => {
 t.test('ids and ports are random, and a port is used for few queries', async (t) => {
   const { handler, first } = await forwarding(t, [plainly])
   for (let i = 0; i < 600; i++) await handler.serve(transaction(WWW))
-  const ids = new Set(first.received.map(({ query }) => query.id))
+  const ids = new Set(first.asked.map(({ query }) => query.id))
   t.ok(ids.size > 580)
   const uses = new Map<number, number>()
-  for (const { from } of first.received) uses.set(from, (uses.get(from) ?? 0) + 1)
+  for (const { from } of first.asked) uses.set(from, (uses.get(from) ?? 0) + 1)
   t.ok(uses.size >= 16, `${uses.size} ports`)
   t.ok(Math.max(...uses.values()) <= 64)
 })

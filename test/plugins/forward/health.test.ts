@@ -3,7 +3,7 @@ import { Rcode, RRType } from '../../../src/dns/iana/index.ts'
 import { HeaderFlag } from '../../../src/dns/message/message.ts'
 import { printName } from '../../../src/dns/name/name.ts'
 import { forward } from '../../../src/plugins/forward/setup.ts'
-import { type Answer, RawUpstream, type Received, replyTo } from '../../support/raw-upstream.ts'
+import { type Answer, type Asked, replyTo, ScriptedServer } from '../../support/scripted-server.ts'
 import { FakeTimers, SetUp } from '../../support/setup.ts'
 import { answering, transaction } from '../../support/transaction.ts'
 import { until } from '../../support/until.ts'
@@ -11,11 +11,11 @@ import { until } from '../../support/until.ts'
 const plainly: Answer = ({ query, send }) => send(replyTo(query))
 const silent: Answer = () => {}
 const www = () => transaction({ name: 'www.example.org.' })
-const isCheck = ({ query }: Received) => query.question!.type === RRType.NS
+const isCheck = ({ query }: Asked) => query.question!.type === RRType.NS
 
 async function forwarding(t: Test, answers: readonly Answer[], properties = '') {
-  const upstreams: RawUpstream[] = []
-  for (const answer of answers) upstreams.push(await RawUpstream.open(t, answer))
+  const upstreams: ScriptedServer[] = []
+  for (const answer of answers) upstreams.push(await ScriptedServer.openRaw(t, answer))
   const to = upstreams.map(({ address }) => address).join(' ')
   const timers = new FakeTimers()
   const c = new SetUp(
@@ -35,8 +35,8 @@ async function forwarding(t: Test, answers: readonly Answer[], properties = '') 
 
 type Parts = Awaited<ReturnType<typeof forwarding>>
 
-const checksOf = (upstream: RawUpstream) => upstream.received.filter(isCheck)
-const queriesOf = (upstream: RawUpstream) => upstream.received.filter((one) => !isCheck(one))
+const checksOf = (upstream: ScriptedServer) => upstream.asked.filter(isCheck)
+const queriesOf = (upstream: ScriptedServer) => upstream.asked.filter((one) => !isCheck(one))
 
 /** Asks while the first upstream is silent, until `fails` checks of it have failed. */
 async function failChecks({ handler, timers, first }: Parts, fails: number): Promise<void> {
@@ -57,7 +57,7 @@ t.test('a failed upstream is checked until it replies, and then no more', async 
   const { handler, timers, upstreams, first } = parts
   await failChecks(parts, 2)
   await until(() => checksOf(first).length === 3, 'the third check')
-  const [{ query }] = checksOf(first) as [Received]
+  const [{ query }] = checksOf(first) as [Asked]
   t.equal(printName(query.question!.name), '.')
   t.equal(query.flags, HeaderFlag.RD)
   t.equal(query.edns, undefined)
@@ -116,7 +116,7 @@ t.test('max_fails 0: no checks', async (t) => {
     'max_fails 0\nmax_connect_attempts 1',
   )
   const asked = handler.serve(www())
-  await until(() => first.received.length === 1, 'the query')
+  await until(() => first.asked.length === 1, 'the query')
   await timers.advance(2000)
   t.equal(await asked, Rcode.SERVFAIL)
   await timers.advance(5000)
@@ -131,11 +131,11 @@ t.test('health_check sets interval, RD and name; force_tcp the protocol', async 
   )
   const { handler, timers, first } = parts
   const asked = handler.serve(www())
-  await until(() => first.received.length === 1, 'the query')
+  await until(() => first.asked.length === 1, 'the query')
   await timers.advance(2000)
   await asked
   await until(() => checksOf(first).length === 1, 'the first check')
-  const [check] = checksOf(first) as [Received]
+  const [check] = checksOf(first) as [Asked]
   t.equal(printName(check.query.question!.name), 'check.example.')
   t.equal(check.query.flags, 0)
   t.equal(check.isTcp, true)
@@ -151,9 +151,9 @@ t.test('policies', async (t) => {
     const { handler, upstreams } = await forwarding(t, [plainly, plainly, plainly], policy)
     const asked: number[] = []
     for (let i = 0; i < 60; i++) {
-      const before = upstreams.map(({ received }) => received.length)
+      const before = upstreams.map((upstream) => upstream.asked.length)
       await handler.serve(transaction({ name: 'www.example.org.', seed: i + 1 }))
-      asked.push(upstreams.findIndex(({ received }, k) => received.length > before[k]!))
+      asked.push(upstreams.findIndex((upstream, k) => upstream.asked.length > before[k]!))
     }
     return asked
   }

@@ -7,12 +7,12 @@ import { HeaderFlag, parseMessage } from '../../../src/dns/message/message.ts'
 import { scanName } from '../../../src/dns/name/name.ts'
 import { forward } from '../../../src/plugins/forward/setup.ts'
 import {
+  type Asked,
   addressRecord,
   framed,
-  RawUpstream,
-  type Received,
   replyTo,
-} from '../../support/raw-upstream.ts'
+  ScriptedServer,
+} from '../../support/scripted-server.ts'
 import { SetUp } from '../../support/setup.ts'
 import { answering, show, transaction } from '../../support/transaction.ts'
 
@@ -43,7 +43,7 @@ t.test('damaged replies never pass for another question, and never throw', async
 })
 
 /** What an unreliable upstream does with a query. */
-const MISDEEDS: readonly ((received: Received) => void)[] = [
+const MISDEEDS: readonly ((received: Asked) => void)[] = [
   () => {},
   ({ query, send }) => send(replyTo({ ...query, id: query.id ^ 0x101 })),
   ({ query, send }) => {
@@ -64,13 +64,16 @@ const MISDEEDS: readonly ((received: Received) => void)[] = [
 
 t.test('unreliable upstreams: every query ends, and no answer is forged', async (t) => {
   const random = new Random(SEED)
-  const answer = (received: Received): void => {
+  const answer = (received: Asked): void => {
     const { query, send } = received
     if (random.below(3) === 0) MISDEEDS[random.below(MISDEEDS.length)]!(received)
     // In another order than that of the queries.
     else setImmediate(() => send(replyTo(query)))
   }
-  const upstreams = [await RawUpstream.open(t, answer), await RawUpstream.open(t, answer)]
+  const upstreams = [
+    await ScriptedServer.openRaw(t, answer),
+    await ScriptedServer.openRaw(t, answer),
+  ]
   const to = upstreams.map(({ address }) => address).join(' ')
   const block = '{\nread_timeout 100ms\nhealth_check 50ms\nmax_connect_attempts 8\n}'
   const c = new SetUp(forward, `forward . ${to} ${block}`, undefined, { timers: systemTimers })

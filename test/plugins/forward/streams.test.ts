@@ -8,12 +8,12 @@ import { forward } from '../../../src/plugins/forward/setup.ts'
 import { selfSigned } from '../../support/certificate.ts'
 import {
   type Answer,
+  type Asked,
   addressRecord,
   framed,
-  RawUpstream,
-  type Received,
   replyTo,
-} from '../../support/raw-upstream.ts'
+  ScriptedServer,
+} from '../../support/scripted-server.ts'
 import { FakeTimers, SetUp } from '../../support/setup.ts'
 import { answering, show, transaction } from '../../support/transaction.ts'
 import { until } from '../../support/until.ts'
@@ -37,12 +37,12 @@ async function started(t: Test, to: string, properties: string) {
 
 /** Forwards to an upstream that answers so, over TCP. */
 async function overTcp(t: Test, answer: Answer, properties = '') {
-  const upstream = await RawUpstream.open(t, answer)
+  const upstream = await ScriptedServer.openRaw(t, answer)
   return { upstream, ...(await started(t, upstream.address, properties)) }
 }
 
 t.test('queries share a connection, and replies may come in any order', async (t) => {
-  const waiting: Received[] = []
+  const waiting: Asked[] = []
   const { handler, upstream } = await overTcp(t, (received) => void waiting.push(received))
   const names = Array.from({ length: 10 }, (_, i) => `n${i}.example.`)
   const replies = names.map((name) => show(handler, transaction({ name, tcp: true })))
@@ -168,7 +168,7 @@ t.test('attacks over TCP: SERVFAIL with a reason, and the next query is answered
     const { handler, timers, upstream } = parts
     const tx = www()
     const status = handler.serve(tx)
-    await until(() => upstream.received.length === 1, name)
+    await until(() => upstream.asked.length === 1, name)
     if (waits === true) await timers.advance(2000)
     t.equal(await status, Rcode.SERVFAIL, name)
     t.match(tx.response.error, want, name)
@@ -192,7 +192,7 @@ const HOST = 'dns.example.net'
 /** An upstream that speaks DNS over TLS with a certificate for `HOST`. */
 async function tlsUpstream(t: Test, requestCert = false) {
   const { key, cert } = selfSigned(HOST)
-  const upstream = await RawUpstream.open(t, plainly)
+  const upstream = await ScriptedServer.openRaw(t, plainly)
   const secure = createServer({ key, cert, ca: cert, requestCert }, (socket) => {
     upstream.serve(socket)
   })
@@ -216,15 +216,15 @@ t.test('DNS over TLS', async (t) => {
     { to: `127.0.0.1:${port}`, properties: `tls_servername ${HOST}`, want: /self-signed/ },
   ]
   for (const { to, properties, want } of table) {
-    upstream.received.length = 0
+    upstream.asked.length = 0
     const { handler } = await started(t, `tls://${to}`, properties)
     const tx = transaction({ name: 'www.example.org.' })
     await handler.serve(tx)
     t.match(tx.response.error, want, `${to} ${properties}`)
-    t.equal(upstream.received.length, want === '' ? 1 : 0, 'no query reaches another server')
+    t.equal(upstream.asked.length, want === '' ? 1 : 0, 'no query reaches another server')
     if (want !== '') continue
     await Promise.all([handler.serve(www()), handler.serve(www())])
-    t.equal(upstream.received.length, 3)
+    t.equal(upstream.asked.length, 3)
   }
 })
 

@@ -4,7 +4,7 @@ import { printName } from '../../../src/dns/name/name.ts'
 import { loopWith } from '../../../src/plugins/loop/setup.ts'
 import { ask } from '../../support/dig.ts'
 import { needs } from '../../support/peer.ts'
-import { RawUpstream, replyTo } from '../../support/raw-upstream.ts'
+import { replyTo, ScriptedServer } from '../../support/scripted-server.ts'
 import { startServer } from '../../support/server.ts'
 import { FakeTimers, SetUp, setupError } from '../../support/setup.ts'
 import { answering, transaction } from '../../support/transaction.ts'
@@ -16,7 +16,7 @@ const NEXT = answering(() => 0)
 async function probing(t: Test, replies: boolean, zones = ['example.org.']) {
   const timers = new FakeTimers()
   const codes: number[] = []
-  const server = await RawUpstream.open(t, ({ query, send }) => {
+  const server = await ScriptedServer.openRaw(t, ({ query, send }) => {
     if (replies) send(replyTo(query, { answer: [] }))
   })
   const c = new SetUp(
@@ -30,15 +30,15 @@ async function probing(t: Test, replies: boolean, zones = ['example.org.']) {
   const handler = c.handler(NEXT)
   await c.start()
   t.teardown(() => c.stop())
-  await until(() => server.received.length === 1, 'the probe')
-  const name = printName(server.received[0]!.query.question!.name)
+  await until(() => server.asked.length === 1, 'the probe')
+  const name = printName(server.asked[0]!.query.question!.name)
   return { c, timers, codes, server, handler, name }
 }
 
 t.test('the probe is a random name of type HINFO in the first zone', async (t) => {
   const { server, name } = await probing(t, true, ['example.org.', 'example.net.'])
   t.match(name, /^\d+\.\d+\.example\.org\.$/)
-  t.equal(server.received[0]!.query.question!.type, RRType.HINFO)
+  t.equal(server.asked[0]!.query.question!.type, RRType.HINFO)
   const root = await probing(t, true, ['.'])
   t.match(root.name, /^\d+\.\d+\.$/)
 })
@@ -65,7 +65,7 @@ t.test('a probe that is repeated is not a loop', async (t) => {
   // The handler gets each probe once, as in front of an upstream that does not reply.
   const { codes, timers, server, handler, name } = await probing(t, false)
   for (let probes = 1; probes <= 3; probes++) {
-    await until(() => server.received.length === probes, 'a probe')
+    await until(() => server.asked.length === probes, 'a probe')
     handler.serve(transaction({ name, type: RRType.HINFO }))
     await until(() => timers.count === 1, 'the timeout of the probe')
     await timers.advance(2000)
@@ -85,7 +85,7 @@ t.test('the probe is repeated for 30 s until a server answers', async (t) => {
   const { c, codes, timers, server, handler, name } = await probing(t, true)
   await server.stop()
   await until(() => timers.count === 1, 'a reply')
-  t.equal(server.received.length, 1)
+  t.equal(server.asked.length, 1)
   // With a dead server.
   const dead = new SetUp(
     loopWith((code) => codes.push(code)),
@@ -99,7 +99,7 @@ t.test('the probe is repeated for 30 s until a server answers', async (t) => {
   await until(() => timers.count === 2, 'the failure')
   await server.start()
   await timers.advance(2000)
-  await until(() => server.received.length === 2, 'the second probe')
+  await until(() => server.asked.length === 2, 'the second probe')
   await c.stop()
   for (let i = 0; i < 5; i++) handler.serve(transaction({ name, type: RRType.HINFO }))
   t.strictSame(codes, [])
@@ -134,8 +134,8 @@ t.test('a server that forwards to itself ends; another one does not', needs('dig
     looping.output(),
     /\[FATAL\] plugin\/loop: Loop \(127\.0\.0\.1:\d+\) detected for zone "\."/,
   )
-  const upstream = await RawUpstream.open(t, ({ query, send }) => send(replyTo(query)))
+  const upstream = await ScriptedServer.openRaw(t, ({ query, send }) => send(replyTo(query)))
   const well = await startServer(t, { corefile: corefile(upstream.address) })
-  await until(() => upstream.received.length === 1, 'the probe')
+  await until(() => upstream.asked.length === 1, 'the probe')
   t.equal((await ask('dig', well.port, ['www.example', 'A'])).status, 'NOERROR')
 })
