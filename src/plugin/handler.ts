@@ -26,11 +26,20 @@ export interface Handler {
   readonly name: string
   /** The link that acts before and after the next one; absent = the handler serves as a whole. */
   readonly link?: Link | undefined
-  /** Set if the handler serves only queries with these bits of `Trait`; all others go to `next`. */
-  readonly only?: { readonly queries: number; readonly next: Handler } | undefined
+  /** Set if the handler serves only some queries; all others go to `next`. */
+  readonly only?: Concern | undefined
   /** Set if the handler answers from zones. */
   readonly source?: AnswerSource | undefined
   serve(tx: Transaction): number | Promise<number>
+}
+
+/** The queries that a handler serves. */
+export interface Concern {
+  /** Bits of `Trait`. */
+  readonly queries: number
+  readonly next: Handler
+  /** Selects those that the handler serves; undefined = all with these bits. */
+  readonly selects?: ((tx: Transaction) => boolean) | undefined
 }
 
 /** The zones that a handler answers from. */

@@ -3,8 +3,8 @@ import type { Directive, LoadDirectives } from '../plugin/directive.ts'
 
 /**
  * Every directive that a Corefile may contain, in the order of the chain: CoreDNS's plugin.cfg,
- * with `kuadrant` in the same place as in Kuadrant's builds of CoreDNS, and `k8s_cache` beside
- * `cache`. A plugin sees the effects of those below it.
+ * with `kuadrant` in the same place as in Kuadrant's builds of CoreDNS, `ocp_dnsnameresolver` as in
+ * OpenShift's, and `k8s_cache` beside `cache`. A plugin sees the effects of those below it.
  */
 export const DIRECTIVE_NAMES: readonly string[] = [
   'root',
@@ -42,6 +42,8 @@ export const DIRECTIVE_NAMES: readonly string[] = [
   'rewrite',
   'autopath',
   'acl',
+  'egressfirewall',
+  'ocp_dnsnameresolver',
   'cache',
   'k8s_cache',
   'header',
@@ -104,6 +106,8 @@ const LOADERS: Readonly<Record<string, () => Promise<Directive>>> = {
   tsig: async () => (await import('./tsig/setup.ts')).tsig,
   rewrite: async () => (await import('./rewrite/setup.ts')).rewrite,
   acl: async () => (await import('./acl/setup.ts')).acl,
+  egressfirewall: async () => (await import('./egressfirewall/setup.ts')).egressfirewall,
+  ocp_dnsnameresolver: async () => (await import('./egressfirewall/setup.ts')).ocpDnsNameResolver,
   header: async () => (await import('./header/setup.ts')).header,
   minimal: async () => (await import('./minimal/setup.ts')).minimal,
   template: async () => (await import('./template/setup.ts')).template,

@@ -4,6 +4,7 @@ import type { Query } from '../dns/message/query.ts'
 import type { Response } from '../dns/message/response.ts'
 import type { AnswerSource, Handler } from '../plugin/handler.ts'
 import { type Link, Trait } from '../plugin/link.ts'
+import type { Transaction } from '../plugin/transaction.ts'
 import type { RoutedBlock } from './routing.ts'
 
 /** A part of a chain that the server runs itself. */
@@ -12,6 +13,8 @@ export interface PlannedLink {
   readonly queries: number
   /** Undefined: it serves these queries with all links below it. */
   readonly link: Link | undefined
+  /** Selects the queries that it serves; undefined = all. */
+  readonly selects: ((tx: Transaction) => boolean) | undefined
   readonly handler: Handler
 }
 
@@ -43,10 +46,10 @@ export function planChain(chain: Handler): ChainPlan {
   for (;;) {
     const { link, only } = handler
     if (link !== undefined) {
-      links.push({ queries: link.queries, link, handler })
+      links.push({ queries: link.queries, link, selects: undefined, handler })
       handler = link.next
     } else if (only !== undefined) {
-      links.push({ queries: only.queries, link: undefined, handler })
+      links.push({ queries: only.queries, link: undefined, selects: only.selects, handler })
       handler = only.next
     } else break
   }

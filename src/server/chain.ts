@@ -22,11 +22,16 @@ export function besideNotify(factory: HandlerFactory): HandlerFactory {
   }
 }
 
-/** Gives the queries that reach a link to a thread that can wait. */
+/** Gives the queries that a link serves to a thread that can wait. */
 export function handingOver(factory: HandlerFactory): HandlerFactory {
   return (next) => {
     const { name, only } = factory(next)
-    return { name, only, serve: (tx) => tx.server.handOver() }
+    const selects = only?.selects
+    return {
+      name,
+      only,
+      serve: (tx) => (selects === undefined || selects(tx) ? tx.server.handOver() : next.serve(tx)),
+    }
   }
 }
 

@@ -19,6 +19,7 @@ import type { ZoneDirectory } from '../zone/lookup/zone-directory.ts'
 import {
   type ChainPlan,
   type PlannedBlock,
+  type PlannedLink,
   planChain,
   replyTraits,
   traitsOf,
@@ -236,9 +237,9 @@ export class Server implements ServerView {
     let status: number | Promise<number> = PASS
     if ((plan.queries & traits) !== 0) {
       for (let i = 0; i < links.length; i++) {
-        const { queries, link, handler } = links[i]!
-        if ((queries & traits) === 0) continue
-        status = link === undefined ? handler.serve(tx) : link.before(tx)
+        const planned = links[i]!
+        if ((planned.queries & traits) === 0) continue
+        status = planned.link === undefined ? serveSelected(planned, tx) : planned.link.before(tx)
         if (status === PASS) continue
         reached = i
         break
@@ -354,6 +355,14 @@ export class Server implements ServerView {
     const octets = compose(query, response, out, limit - signer.octets)
     return signer.sign(out, octets, Math.floor(this.#clock.now() / 1000))
   }
+}
+
+/** Returns PASS if the handler does not serve the query. @hot */
+function serveSelected(
+  { selects, handler }: PlannedLink,
+  tx: Transaction,
+): number | Promise<number> {
+  return selects === undefined || selects(tx) ? handler.serve(tx) : PASS
 }
 
 /** Runs the links before number `reached` of a plan, last to first, on the reply in `tx`. @hot */

@@ -9,7 +9,8 @@ import { root, runSextant } from '../support/server.ts'
 const OVERLAYS = ['all-namespaces', 'chosen-namespaces', 'egress-firewall'].map(
   (name) => `deploy/overlays/${name}`,
 )
-const FOLDERS = [...OVERLAYS, SITE, 'deploy/remote-cluster', 'deploy/notify', 'deploy/cluster-dns']
+const OPTIONS = ['remote-cluster', 'notify', 'cluster-dns', 'egress-names']
+const FOLDERS = [...OVERLAYS, SITE, ...OPTIONS.map((name) => `deploy/${name}`)]
 
 function isInstalled(tool: string): boolean {
   try {

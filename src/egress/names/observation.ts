@@ -38,7 +38,7 @@ interface ObservedBase {
  * question is not for addresses. IPv4-mapped IPv6 addresses become IPv4 addresses.
  */
 export function observeReply(
-  message: Message,
+  message: Pick<Message, 'question' | 'rcode' | 'answer'>,
   atMs: number,
   server: string,
 ): Observation | undefined {

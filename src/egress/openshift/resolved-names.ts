@@ -23,6 +23,8 @@ export interface ResolvedName {
   readonly failures: number
   readonly addresses: readonly ResolvedAddress[]
   readonly degraded: Degraded | undefined
+  /** Conditions of other types, as another writer made them. */
+  readonly otherConditions?: readonly object[]
 }
 
 /** What a reply says about a name. */
@@ -57,10 +59,11 @@ const SAME_LOOKUP_MS = 5000
  *
  *     addresses    each is added or renewed, none is removed: resolvers give parts of a set
  *     NODATA       no change
- *     failure      addresses at their end live on for the minimum TTL; after too many failures, and
- *                  once all addresses have expired, the name is removed
+ *     failure      addresses at their end live on for the minimum TTL; after too many failures, they
+ *                  no longer do, and once all have expired, the name is removed
  *
- * A name below a wildcard has no entry of its own while the wildcard's entry says the same.
+ * A name below a wildcard has no entry of its own while the wildcard's entry says the same. What
+ * another writer found after `lookup.nowMs` is kept.
  */
 export function updateResolvedNames(
   names: readonly ResolvedName[],
@@ -131,6 +134,7 @@ function merged(own: ResolvedName, found: readonly ResolvedAddress[], nowMs: num
   for (const address of found) {
     const known = byIp.get(address.ip)
     if (known !== undefined && isSameLookup(known, nowMs, address.ttlSeconds)) continue
+    if (known !== undefined && known.lookupMs > nowMs) continue
     byIp.set(address.ip, address)
     isChanged = true
   }
@@ -165,13 +169,18 @@ function withFailure(
   { minTtlSeconds, failureThreshold }: UpdateLimits,
 ): readonly ResolvedName[] {
   const own = names.find((name) => name.dnsName === dnsName)
-  if (own === undefined) return names
-  const isExpired = own.addresses.every((address) => endMs(address) <= nowMs)
-  if (own.failures >= failureThreshold && isExpired) return names.filter((name) => name !== own)
+  if (own === undefined || own.addresses.some(({ lookupMs }) => lookupMs > nowMs)) return names
+  const degraded = condition(own.degraded, true, rcode, nowMs)
+  if (own.failures >= failureThreshold) {
+    const isExpired = own.addresses.every((address) => endMs(address) <= nowMs)
+    if (isExpired) return names.filter((name) => name !== own)
+    // Further failures are not counted, so that queries for a dead name cause no endless writes.
+    const isKnown = own.failures > failureThreshold && degraded === own.degraded
+    return isKnown ? names : replaced(names, { ...own, failures: failureThreshold + 1, degraded })
+  }
   const addresses = own.addresses.map((address) => {
     if (endMs(address) - nowMs > SAME_LOOKUP_MS) return address
     return { ...address, ttlSeconds: minTtlSeconds, lookupMs: nowMs }
   })
-  const degraded = condition(own.degraded, true, rcode, nowMs)
   return replaced(names, { ...own, failures: own.failures + 1, addresses, degraded })
 }

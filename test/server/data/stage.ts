@@ -1,6 +1,6 @@
 import { Worker } from 'node:worker_threads'
 import type { Test } from 'tap'
-import { systemClock } from '../../../src/base/clock.ts'
+import { type Clock, systemClock } from '../../../src/base/clock.ts'
 import { Random } from '../../../src/base/random.ts'
 import { systemTimers } from '../../../src/base/timers.ts'
 import { CookieJar } from '../../../src/dns/edns/cookie.ts'
@@ -29,12 +29,13 @@ export interface Stage {
   stop(): Promise<void>
 }
 
-/** Serves `corefile` ({PORT}: where) over data threads (`batch`) or over node:dgram. */
+/** Serves `corefile` ({PORT}: where) over data threads (`batch`) or over node:dgram. `clock`: of directives. */
 export async function serve(
   t: Test,
   udp: 'batch' | 'dgram',
   corefile: string,
   port?: number,
+  clock: Clock = systemClock,
 ): Promise<Stage> {
   const dnsPort = port ?? (await freePort())
   const lines: string[] = []
@@ -81,7 +82,7 @@ export async function serve(
       ...WITH_LATER,
       dnsPort,
       env: {},
-      clock: systemClock,
+      clock,
       timers: systemTimers,
       random: Math.random,
       metrics: new MetricsRegistry(),

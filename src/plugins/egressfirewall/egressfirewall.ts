@@ -1,0 +1,131 @@
+import type { Clock } from '../../base/clock.ts'
+import { Opcode, Rcode, RRClass, RRType } from '../../dns/iana/index.ts'
+import type { ResourceRecord } from '../../dns/message/message.ts'
+import { Section } from '../../dns/message/response.ts'
+import type { HashedName } from '../../dns/name/hashed-name.ts'
+import { printName } from '../../dns/name/name.ts'
+import type { AddressRules } from '../../egress/names/address-rules.ts'
+import { observeReply } from '../../egress/names/observation.ts'
+import type { Lookup } from '../../egress/openshift/resolved-names.ts'
+import type { SelectorIndex } from '../../egress/selectors/selector-index.ts'
+import type { GateResult } from '../../egress/sinks/sink.ts'
+import type { CounterSlots } from '../../plugin/counter-slots.ts'
+import { type Concern, DROP, type Handler } from '../../plugin/handler.ts'
+import { Trait } from '../../plugin/link.ts'
+import { sentRcode } from '../../plugin/status.ts'
+import type { Transaction } from '../../plugin/transaction.ts'
+
+/** Counters, by server, zone and view. */
+export const EgressCount = { Matched: 0, Denied: 1 } as const
+export const EGRESS_COUNTS = 2
+
+/** What a thread knows of the names that policies select. */
+export interface NameSource {
+  readonly selectors: SelectorIndex
+  /** Undefined in data threads, and before the start. */
+  readonly observer: NameObserver | undefined
+}
+
+export interface NameObserver {
+  /** Applies a lookup of `name`. Returns a wait for its effect; undefined = the reply need not wait. */
+  submit(name: HashedName, lookup: Lookup): Promise<GateResult> | undefined
+}
+
+export interface EgressFirewallParts {
+  readonly name: string
+  readonly source: NameSource
+  readonly rules: AddressRules
+  readonly clock: Clock
+  readonly slots: CounterSlots
+}
+
+/**
+ * Observes the addresses that the links below answer with, of names that policies select. All other
+ * queries pass it by, at the cost of one lookup. Data threads hand over the queries that it serves.
+ */
+export class EgressFirewall implements Handler {
+  readonly name: string
+  readonly only: Concern
+  readonly #next: Handler
+  readonly #parts: EgressFirewallParts
+
+  constructor(next: Handler, parts: EgressFirewallParts) {
+    this.name = parts.name
+    this.#next = next
+    this.#parts = parts
+    this.only = { queries: Trait.Every, next, selects: (tx) => this.#selects(tx) }
+    parts.slots.length = EGRESS_COUNTS
+  }
+
+  serve(tx: Transaction): number | Promise<number> {
+    if (!this.#selects(tx)) return this.#next.serve(tx)
+    const status = this.#next.serve(tx)
+    if (typeof status === 'number') return this.#observe(tx, status)
+    return status.then((late) => this.#observe(tx, late))
+  }
+
+  /** @hot */
+  #selects({ query }: Transaction): boolean {
+    const { qtype } = query
+    if (qtype !== RRType.A && qtype !== RRType.AAAA) return false
+    if (query.qclass !== RRClass.IN || query.opcode !== Opcode.QUERY) return false
+    return this.#parts.source.selectors.selects(query)
+  }
+
+  #observe(tx: Transaction, status: number): number | Promise<number> {
+    const { source, slots } = this.#parts
+    if (status === DROP || source.observer === undefined) return status
+    slots.of(tx)[EgressCount.Matched]! += 1
+    const lookup = this.#lookupOf(tx, status)
+    const wait = lookup === undefined ? undefined : source.observer.submit(tx.query, lookup)
+    return wait === undefined ? status : wait.then(() => status)
+  }
+
+  /** Returns undefined if the reply says nothing about the name. */
+  #lookupOf(tx: Transaction, status: number): Lookup | undefined {
+    const { rules, clock, slots } = this.#parts
+    const { query } = tx
+    const { qtype: type, qclass: rrclass, qname, qnameOctets } = query
+    const question = { name: qname.subarray(0, qnameOctets), type, rrclass }
+    const rcode = sentRcode(tx, status)
+    const observed = observeReply({ question, rcode, answer: answerOf(tx, rcode) }, 0, '')
+    if (observed === undefined || observed.kind === 'nodata') return undefined
+    const base = { dnsName: printName(question.name), nowMs: clock.now() }
+    if (observed.kind === 'failed') {
+      // A CNAME loop in a reply without an error is none the less a failure.
+      const failure = rcode === Rcode.NOERROR ? Rcode.SERVFAIL : rcode
+      return { ...base, rcode: failure, addresses: [] }
+    }
+    const granted = observed.facts.filter(({ address }) => rules.denialOf(address) === undefined)
+    slots.of(tx)[EgressCount.Denied]! += observed.facts.length - granted.length
+    if (granted.length === 0) return undefined
+    const addresses = granted.map(({ address: ip, ttlSeconds }) => ({ ip, ttlSeconds }))
+    return { ...base, rcode, addresses }
+  }
+}
+
+/** The records of the answer; none if the reply is an error. */
+function answerOf({ query, response }: Transaction, rcode: number): readonly ResourceRecord[] {
+  if (rcode !== Rcode.NOERROR) return []
+  response.expand(query)
+  const answer: ResourceRecord[] = []
+  for (let i = 0; i < response.count; i++) {
+    if (response.section[i] !== Section.Answer) continue
+    const at = response.rdataOffset[i]!
+    answer.push({
+      owner: nameAt(response.ownerBytes[i]!, response.ownerOffset[i]!),
+      type: response.type[i]!,
+      rrclass: response.rrclass[i]!,
+      ttlSeconds: response.ttlSeconds[i]!,
+      rdata: response.rdataBytes[i]!.subarray(at, at + response.rdataOctets[i]!),
+    })
+  }
+  return answer
+}
+
+/** The uncompressed name at `bytes[offset]`. */
+function nameAt(bytes: Uint8Array, offset: number): Uint8Array {
+  let end = offset
+  while (bytes[end] !== 0) end += bytes[end]! + 1
+  return bytes.subarray(offset, end + 1)
+}

@@ -1,0 +1,214 @@
+import type { Clock } from '../../base/clock.ts'
+import type { Random } from '../../base/random.ts'
+import type { Timers } from '../../base/timers.ts'
+import type { HashedName } from '../../dns/name/hashed-name.ts'
+import { DNS_NAME_RESOLVER } from '../../egress/openshift/dns-name-resolver.ts'
+import type { NameApi } from '../../egress/openshift/name-api.ts'
+import type { Lookup, UpdateLimits } from '../../egress/openshift/resolved-names.ts'
+import { scanSelector } from '../../egress/selectors/scan-selector.ts'
+import { type IndexedSelector, SelectorIndex } from '../../egress/selectors/selector-index.ts'
+import { type GateResult, type SinkMode, waitForAll } from '../../egress/sinks/sink.ts'
+import type { ApiClient, ApiObject } from '../../kube/api.ts'
+import { ListWatch, type ListWatchSink } from '../../kube/list-watch.ts'
+import { keyOf, splitKey } from '../../kube/object-key.ts'
+import type { Logger } from '../../telemetry/log.ts'
+import type { MetricsRegistry } from '../../telemetry/metrics.ts'
+import { exportSinks } from './metrics.ts'
+import { StatusSink } from './status-sink.ts'
+
+export interface NameFollowerParts {
+  readonly api: ApiClient
+  /** Empty = all. */
+  readonly namespaces: readonly string[]
+  readonly limits: UpdateLimits
+  readonly mode: SinkMode
+  readonly clock: Clock
+  readonly timers: Timers
+  readonly random: Random
+  readonly log: Logger
+  readonly metrics: MetricsRegistry
+}
+
+/** A sink for entries of any form. */
+export type AnySink = Pick<
+  StatusSink<unknown>,
+  'plural' | 'counts' | 'pending' | 'size' | 'submit' | 'retry' | 'close'
+>
+
+/**
+ * The DNS names of the objects of a cluster, and the way back: what a name resolves to, into the
+ * status of its objects.
+ *
+ *     watch of each API ─▶ selectors ─▶ listeners (data threads)
+ *     lookup ─▶ selectors of the name ─▶ objects ─▶ StatusSink of their API
+ *
+ * Blocks with the same options share one, and so do both instances of a reload.
+ */
+export class NameFollower {
+  /** The selectors of all objects. */
+  readonly selectors = new SelectorIndex()
+  readonly #parts: NameFollowerParts
+  readonly #sinks: readonly AnySink[]
+  readonly #watches: readonly ListWatch[]
+  readonly #stopMetrics: () => void
+  readonly #listeners = new Set<() => void>()
+  readonly #found: IndexedSelector[] = []
+  #markSettled: () => void = () => {}
+  readonly #settled = new Promise<void>((resolve) => {
+    this.#markSettled = resolve
+  })
+  #isStarted = false
+  #isClosed = false
+  #isPublishing = false
+
+  constructor(parts: NameFollowerParts) {
+    this.#parts = parts
+    const followed = [this.#follow(DNS_NAME_RESOLVER)]
+    this.#sinks = followed.map(({ sink }) => sink)
+    this.#watches = followed.flatMap(({ watches }) => watches)
+    this.#stopMetrics = exportSinks(parts.metrics, this.#sinks)
+  }
+
+  /** Starts the watches, at the first call. */
+  start(): void {
+    if (this.#isStarted) return
+    this.#isStarted = true
+    for (const watch of this.#watches) void watch.run()
+  }
+
+  /** True once each API was listed, or is not there. */
+  get isSettled(): boolean {
+    return this.#watches.every(({ isSynced, failureStatus }) => {
+      return isSynced || failureStatus === 403 || failureStatus === 404
+    })
+  }
+
+  /** Resolves when `isSettled` becomes true. Never rejects. */
+  settled(): Promise<void> {
+    return this.#settled
+  }
+
+  /** Why names may be missing or out of date; '' = they are not. */
+  get reason(): string {
+    const reasons = this.#watches.map(({ reason }) => reason).filter((reason) => reason !== '')
+    return [...new Set(reasons)].slice(0, 3).join('; ')
+  }
+
+  /** The texts of all selectors. */
+  texts(): readonly string[] {
+    return [...this.selectors.all()].map(({ selector }) => selector.text)
+  }
+
+  /** Calls `listener` after changes of the selectors, until the returned function is called. */
+  onChange(listener: () => void): () => void {
+    this.#listeners.add(listener)
+    return () => this.#listeners.delete(listener)
+  }
+
+  /**
+   * Writes a lookup of `name` to the objects that select it. Returns a wait for the sinks; undefined =
+   * the reply need not wait.
+   */
+  submit(name: HashedName, lookup: Lookup): Promise<GateResult> | undefined {
+    const found = this.#found
+    found.length = 0
+    this.selectors.find(name, found)
+    const waits: (Promise<GateResult> | undefined)[] = []
+    for (const { owners } of found) {
+      for (const { consumer, namespace, object } of owners) {
+        const sink = this.#sinks.find(({ plural }) => plural === consumer)
+        waits.push(sink?.submit(`${namespace}/${object}`, lookup))
+      }
+    }
+    return waitForAll(waits)
+  }
+
+  close(): void {
+    this.#isClosed = true
+    for (const watch of this.#watches) watch.close()
+    for (const sink of this.#sinks) sink.close()
+    this.#stopMetrics()
+    this.#listeners.clear()
+  }
+
+  #follow<Entry>(names: NameApi<Entry>): { sink: AnySink; watches: readonly ListWatch[] } {
+    const parts = this.#parts
+    const sink = new StatusSink({ ...parts, names })
+    const scopes = parts.namespaces.length === 0 ? [''] : parts.namespaces
+    const watches = scopes.map((namespace) => {
+      return new ListWatch({
+        ...parts,
+        resource: names.resource,
+        namespace,
+        labelSelector: '',
+        sink: this.#receiver(sink, namespace),
+        onProgress: () => {
+          if (this.isSettled) this.#markSettled()
+        },
+        onReturn: () => sink.retry(),
+      })
+    })
+    return { sink, watches }
+  }
+
+  #receiver<Entry>(sink: StatusSink<Entry>, namespace: string): ListWatchSink {
+    let present = new Set<string>()
+    return {
+      beginList: () => {
+        present = new Set()
+      },
+      put: (objects) => {
+        for (const object of objects) {
+          present.add(keyOf(object))
+          this.#put(sink, object, true)
+        }
+      },
+      endList: () => {
+        for (const key of sink.keys(namespace)) if (!present.has(key)) this.#remove(sink, key)
+        present = new Set()
+      },
+      apply: (events) => {
+        for (const { isDeleted, object } of events) {
+          if (isDeleted) this.#remove(sink, keyOf(object))
+          else this.#put(sink, object, false)
+        }
+      },
+    }
+  }
+
+  #put<Entry>(sink: StatusSink<Entry>, object: ApiObject, isListed: boolean): void {
+    const key = keyOf(object)
+    const text = sink.put(object, isListed)
+    const selector = scanSelector(text, 'openshift')
+    const isValid = typeof selector !== 'string'
+    if (!isValid) this.#parts.log.warning(`${sink.plural} ${key}: ignored: ${selector}`)
+    this.#select(sink, key, isValid ? [selector] : [])
+  }
+
+  #remove<Entry>(sink: StatusSink<Entry>, key: string): void {
+    sink.remove(key)
+    this.#select(sink, key, [])
+  }
+
+  #select<Entry>(
+    sink: StatusSink<Entry>,
+    key: string,
+    selectors: Parameters<SelectorIndex['set']>[1],
+  ): void {
+    const { namespace, name } = splitKey(key)
+    const owner = { consumer: sink.plural, namespace, object: name }
+    const { added, removed } = this.selectors.set(owner, selectors)
+    if (added.length + removed.length > 0) this.#publish()
+  }
+
+  /** Reports the changes of one turn together. */
+  #publish(): void {
+    if (this.#isPublishing) return
+    this.#isPublishing = true
+    setImmediate(() => {
+      this.#isPublishing = false
+      if (this.#isClosed) return
+      for (const listener of this.#listeners) listener()
+    })
+  }
+}

@@ -1,0 +1,133 @@
+import { resolve } from 'node:path'
+import { nextOnce } from '../../arguments/once.ts'
+import { scanDuration } from '../../base/duration.ts'
+import type { Position } from '../../base/errors.ts'
+import type { Dispenser } from '../../corefile/dispenser.ts'
+import { type Cidr, scanCidr } from '../../dns/text/address.ts'
+import { DEFAULT_LIMITS, type UpdateLimits } from '../../egress/openshift/resolved-names.ts'
+import type { SinkMode } from '../../egress/sinks/sink.ts'
+import type { BlockConfig } from '../../plugin/directive.ts'
+
+const STARTUP_MS_DEFAULT = 5000
+const GATE_MS_MAX = 5000
+/** The largest number of the API's fields. */
+const INT32_MAX = 2 ** 31 - 1
+
+export interface EgressFirewallOptions {
+  position: Position
+  /** Absolute path; '' = the Pod's service account, or `endpoint`. */
+  kubeconfig: string
+  /** '' = the current context. */
+  context: string
+  /** URL of the API server; '' = as in `kubeconfig`. */
+  endpoint: string
+  /** Empty = all. */
+  namespaces: readonly string[]
+  limits: UpdateLimits
+  mode: SinkMode
+  /** Networks of the cluster, whose addresses are not written. */
+  cluster: readonly Cidr[]
+  /** Networks whose addresses are written although a rule denies them. */
+  allowed: readonly Cidr[]
+  startupMs: number
+}
+
+/** Reads `egressfirewall { … }`. Throws InputError with all faults. */
+export function scanOptions(d: Dispenser, block: BlockConfig): EgressFirewallOptions {
+  const options: EgressFirewallOptions = {
+    position: d.position(),
+    kubeconfig: '',
+    context: '',
+    endpoint: '',
+    namespaces: [],
+    limits: DEFAULT_LIMITS,
+    mode: { kind: 'async' },
+    cluster: [],
+    allowed: [],
+    startupMs: STARTUP_MS_DEFAULT,
+  }
+  for (let uses = 0; nextOnce(d, uses); uses++) {
+    options.position = d.position()
+    if (d.remainingArgs().length > 0) throw d.argError()
+    d.eachProperty(() => scanProperty(d, options, block))
+  }
+  return options
+}
+
+function scanProperty(d: Dispenser, options: EgressFirewallOptions, block: BlockConfig): void {
+  const property = d.value()
+  switch (property) {
+    case 'namespaces':
+      options.namespaces = [...new Set([...options.namespaces, ...scanArgs(d, 1, 10_000)])]
+      return
+    case 'minTTL':
+      options.limits = { ...options.limits, minTtlSeconds: scanCount(d) }
+      return
+    case 'failureThreshold':
+      options.limits = { ...options.limits, failureThreshold: scanCount(d) }
+      return
+    case 'kubeconfig': {
+      const [file, context = ''] = scanArgs(d, 1, 2)
+      options.kubeconfig = resolve(block.root, file!)
+      options.context = context
+      return
+    }
+    case 'endpoint':
+      options.endpoint = scanArgs(d, 1, 1)[0]!
+      if (!URL.canParse(options.endpoint)) throw d.error('endpoint must be a URL')
+      return
+    case 'gate':
+      options.mode = { kind: 'gate', deadlineMs: scanGate(d) }
+      return
+    case 'cluster':
+      options.cluster = [...options.cluster, ...scanNetworks(d)]
+      return
+    case 'allow':
+      options.allowed = [...options.allowed, ...scanNetworks(d)]
+      return
+    case 'startup_timeout':
+      options.startupMs = scanMs(d)
+      return
+    default:
+      throw d.error(`unknown property '${property}'`)
+  }
+}
+
+function scanArgs(d: Dispenser, min: number, max: number): readonly string[] {
+  const args = d.remainingArgs()
+  if (args.length < min || args.length > max) throw d.argError()
+  return args
+}
+
+function scanCount(d: Dispenser): number {
+  const property = d.value()
+  const text = scanArgs(d, 1, 1)[0]!
+  if (!/^[+-]?\d{1,15}$/.test(text)) {
+    throw d.error(`value of ${property} should be an integer: ${text}`)
+  }
+  const count = Number(text)
+  if (count <= 0) throw d.error(`value of ${property} should be greater than 0: ${text}`)
+  if (count > INT32_MAX) throw d.error(`value of ${property} is above ${INT32_MAX}: ${text}`)
+  return count
+}
+
+function scanGate(d: Dispenser): number {
+  const ms = scanMs(d)
+  if (ms > 0 && ms <= GATE_MS_MAX) return ms
+  throw d.error(`gate must be above 0 and at most ${GATE_MS_MAX / 1000}s: '${d.value()}'`)
+}
+
+function scanMs(d: Dispenser): number {
+  const text = scanArgs(d, 1, 1)[0]!
+  const ms = scanDuration(text)
+  if (ms !== undefined && ms >= 0) return ms
+  throw d.error(`not a duration: ${JSON.stringify(text)}; write it as 50ms or 5s`)
+}
+
+function scanNetworks(d: Dispenser): readonly Cidr[] {
+  return scanArgs(d, 1, 10_000).map((text) => {
+    const network = scanCidr(text)
+    if (network === undefined) throw d.error(`not a network: '${text}'; write it as 10.128.0.0/14`)
+    return network
+  })
+}

@@ -1,0 +1,150 @@
+import { InputError } from '../../base/errors.ts'
+import { Random } from '../../base/random.ts'
+import type { ResourceLease } from '../../base/resource-registry.ts'
+import { AddressRules } from '../../egress/names/address-rules.ts'
+import { scanSelector } from '../../egress/selectors/scan-selector.ts'
+import { SelectorIndex } from '../../egress/selectors/selector-index.ts'
+import type { Directive, SetupContext } from '../../plugin/directive.ts'
+import { EgressFirewall } from './egressfirewall.ts'
+import { exportCounts } from './metrics.ts'
+import type { NameFollower } from './name-follower.ts'
+import { type EgressFirewallOptions, scanOptions } from './options.ts'
+
+/** `egressfirewall { … }`: writes what the names of egress firewalls resolve to into their objects. */
+export const egressfirewall: Directive = directiveNamed('egressfirewall')
+
+/** The same directive under the name that it has in OpenShift. */
+export const ocpDnsNameResolver: Directive = directiveNamed('ocp_dnsnameresolver')
+
+function directiveNamed(name: string): Directive {
+  return { name, setup: (c) => setup(c, name) }
+}
+
+function setup(c: SetupContext, name: string): void {
+  const options = scanOptions(c.dispenser, c.block)
+  const isTwice = [egressfirewall, ocpDnsNameResolver].every((one) => {
+    return c.block.directives.includes(one.name)
+  })
+  if (isTwice) {
+    throw c.dispenser.error('egressfirewall and ocp_dnsnameresolver are the same; remove one')
+  }
+  const source = { selectors: new SelectorIndex(), observer: undefined as NameFollower | undefined }
+  const selectors = c.broadcast<readonly string[]>((texts) => follow(source.selectors, texts))
+  const slots = c.counters()
+  const rules = new AddressRules(options.cluster, options.allowed)
+  c.addHandler((next) => new EgressFirewall(next, { name, source, rules, clock: c.clock, slots }), {
+    waits: true,
+  })
+  c.onCheck(async ({ isOffline }) => (isOffline ? [] : checkAccess(options, name)))
+  c.onReady(
+    () => '',
+    () => source.observer?.reason ?? '',
+  )
+  const stops: (() => void)[] = []
+  let isOver = false
+  c.onStartup(async () => {
+    const lease = await acquireFollower(c, options, name)
+    // After the instance stopped, nothing would release the lease.
+    if (isOver) {
+      lease.release()
+      return
+    }
+    const { item: follower } = lease
+    follower.start()
+    if (!(await isSettledIn(follower, options.startupMs))) {
+      c.log.warning(`starting without the names of the cluster: ${follower.reason}`)
+    }
+    const publish = (): void => selectors.publish(follower.texts())
+    stops.push(follower.onChange(publish), lease.release)
+    source.selectors = follower.selectors
+    source.observer = follower
+    publish()
+  })
+  c.onShutdown(() => {
+    isOver = true
+    for (const stop of stops) stop()
+  })
+  exportCounts(c, slots)
+}
+
+/** Makes the index of a data thread have the selectors with these texts. */
+function follow(index: SelectorIndex, texts: readonly string[]): void {
+  const wanted = new Set(texts)
+  const known = new Set([...index.all()].map(({ selector }) => selector.text))
+  const ownerOf = (object: string) => ({ consumer: '', namespace: '', object })
+  for (const text of known) if (!wanted.has(text)) index.set(ownerOf(text), [])
+  for (const text of wanted) {
+    const selector = known.has(text) ? '' : scanSelector(text, 'openshift')
+    if (typeof selector !== 'string') index.set(ownerOf(text), [selector])
+  }
+}
+
+/**
+ * Resolves to false if the follower is not settled after `startupMs`. Keeps the process alive for that
+ * time: at a start, nothing else does.
+ */
+async function isSettledIn(follower: NameFollower, startupMs: number): Promise<boolean> {
+  let timer: NodeJS.Timeout | undefined
+  const timeout = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, startupMs)
+  })
+  await Promise.race([follower.settled(), timeout])
+  clearTimeout(timer)
+  return follower.isSettled
+}
+
+/** Returns the follower of the cluster. Throws InputError if the configuration is invalid. */
+async function acquireFollower(
+  c: SetupContext,
+  options: EgressFirewallOptions,
+  name: string,
+): Promise<ResourceLease<NameFollower>> {
+  const { kubeconfig, context, endpoint, namespaces, limits, mode } = options
+  const { NameFollower } = await import('./name-follower.ts')
+  const { digestOf } = await import('../../kube/kubeconfig.ts')
+  // Before the configuration is loaded: the next reload then applies an edit in between.
+  const digest = digestOf(options)
+  const parts = [kubeconfig, context, endpoint, [...namespaces].sort(), limits, mode, digest]
+  const key = `egressfirewall ${JSON.stringify(parts)}`
+  const known = c.resources.find(NameFollower, key)
+  const { api, warning } =
+    known === undefined ? await openCluster(options, name) : { api: undefined, warning: '' }
+  const { log, clock, metrics, timers } = c
+  const random = new Random(Math.trunc(c.random() * 2 ** 32))
+  return c.resources.acquire(NameFollower, key, () => {
+    if (warning !== '') log.warning(warning)
+    const common = { namespaces, limits, mode, log, clock, timers, random, metrics }
+    return new NameFollower({ ...common, api: api! })
+  })
+}
+
+/** Opens a client of the API. Throws InputError if the configuration is invalid. */
+async function openCluster(options: EgressFirewallOptions, name: string) {
+  const { endpoint, kubeconfig, context, position } = options
+  try {
+    if (endpoint !== '' && kubeconfig === '') {
+      const { openEndpoint } = await import('../../kube/open-endpoint.ts')
+      return { api: await openEndpoint(endpoint, undefined), warning: '' }
+    }
+    const { openApi } = await import('../../sources/kubernetes/acquire.ts')
+    return await openApi({ kubeconfig, context })
+  } catch (error) {
+    if (!(error instanceof InputError)) throw error
+    throw new InputError(position, `plugin/${name}: ${error.message}`, error)
+  }
+}
+
+async function checkAccess(
+  options: EgressFirewallOptions,
+  name: string,
+): Promise<readonly InputError[]> {
+  // The service account exists only in the Pod.
+  if (options.kubeconfig === '' && options.endpoint === '') return []
+  try {
+    await openCluster(options, name)
+    return []
+  } catch (error) {
+    if (error instanceof InputError) return [error]
+    throw error
+  }
+}

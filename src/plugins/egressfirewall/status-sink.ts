@@ -1,0 +1,341 @@
+import type { Clock } from '../../base/clock.ts'
+import type { Random } from '../../base/random.ts'
+import type { Timers } from '../../base/timers.ts'
+import { type NameApi, updateWithinBound } from '../../egress/openshift/name-api.ts'
+import { PendingLookups } from '../../egress/openshift/pending-lookups.ts'
+import type { Lookup, UpdateLimits } from '../../egress/openshift/resolved-names.ts'
+import type { GateResult, SinkMode } from '../../egress/sinks/sink.ts'
+import { type ApiClient, ApiError, type ApiObject, isObject, textOf } from '../../kube/api.ts'
+import { keyOf, splitKey } from '../../kube/object-key.ts'
+import { isConflict, isNotFound, type ObjectRef, Objects } from '../../kube/objects.ts'
+import { WorkQueue } from '../../kube/work-queue.ts'
+import type { Logger } from '../../telemetry/log.ts'
+
+/** Parallel writes. */
+const WORKERS = 8
+/** Writes of one status until another writer is given way for a while. */
+const TRIES_MAX = 5
+const REQUEST_MS = 10_000
+const FIELD_MANAGER = 'sextant-egressfirewall'
+/** Statuses of a request that would be refused again. */
+const REFUSED: ReadonlySet<number> = new Set([400, 404, 413, 422])
+
+export interface StatusSinkParts<Entry> {
+  readonly names: NameApi<Entry>
+  readonly limits: UpdateLimits
+  readonly mode: SinkMode
+  readonly api: ApiClient
+  readonly clock: Clock
+  readonly timers: Timers
+  readonly random: Random
+  readonly log: Logger
+}
+
+/** Numbers since the start. */
+export interface StatusCounts {
+  written: number
+  /** Writes that another writer was faster than. */
+  conflicts: number
+  /** Writes that failed for another reason. */
+  failed: number
+  /** Lookups of names that the definition of the API does not accept. */
+  unacceptable: number
+  /** Replies that waited, by result. */
+  readonly waits: Record<GateResult, number>
+  /** Time that replies waited. */
+  waitedMs: number
+}
+
+interface Waiter {
+  /** The status must show these. */
+  readonly addresses: readonly string[]
+  /** They are shown, or cannot be, once everything up to here is written. */
+  readonly sequence: number
+  readonly finish: (result: GateResult) => void
+}
+
+/** An object of the API. */
+interface Tracked<Entry> {
+  readonly ref: ObjectRef
+  readonly uid: string
+  /** As in the object. */
+  readonly specText: string
+  /** Lower case. */
+  readonly specName: string
+  version: string
+  /** What the status shows, as far as is known. */
+  shown: readonly Entry[]
+  /** What it must show: `shown` after the pending lookups. */
+  wanted: readonly Entry[]
+  readonly pending: PendingLookups
+  /** Number of lookups so far. */
+  sequence: number
+  readonly waiters: Set<Waiter>
+}
+
+/**
+ * Writes what names resolve to into the status of the objects of one API.
+ *
+ *     lookup ─▶ wanted (changed?) ─▶ queue ─▶ shown + pending lookups ─▶ write, if nobody else wrote
+ *                                    ▲                                      │
+ *                                    └── conflict: read the object again ◀──┘
+ *
+ * Other servers write the same objects, so a write is a difference from the newest known status, never
+ * a set of our own. This is why it is no `Sink` of src/egress/sinks: those own what they feed.
+ */
+export class StatusSink<Entry> {
+  readonly counts: StatusCounts = {
+    written: 0,
+    conflicts: 0,
+    failed: 0,
+    unacceptable: 0,
+    waits: { acknowledged: 0, 'timed out': 0, failed: 0 },
+    waitedMs: 0,
+  }
+  readonly #parts: StatusSinkParts<Entry>
+  readonly #objects = new Map<string, Tracked<Entry>>()
+  readonly #requests: Objects
+  readonly #queue: WorkQueue
+
+  constructor(parts: StatusSinkParts<Entry>) {
+    const { api, timers, names } = parts
+    this.#parts = parts
+    this.#requests = new Objects({
+      api,
+      timers,
+      fieldManager: FIELD_MANAGER,
+      timeoutMs: REQUEST_MS,
+    })
+    this.#queue = new WorkQueue({
+      ...parts,
+      what: names.resource.plural,
+      work: (key) => this.#write(key),
+      workers: WORKERS,
+    })
+    this.#queue.start()
+  }
+
+  get plural(): string {
+    return this.#parts.names.resource.plural
+  }
+
+  /** Objects with lookups that are not written. */
+  get pending(): number {
+    let count = 0
+    for (const { pending } of this.#objects.values()) if (!pending.isEmpty) count++
+    return count
+  }
+
+  /** Number of objects. */
+  get size(): number {
+    return this.#objects.size
+  }
+
+  /** Keys of all objects, or of those in one namespace. */
+  keys(namespace: string): readonly string[] {
+    const keys = [...this.#objects.keys()]
+    return namespace === '' ? keys : keys.filter((key) => splitKey(key).namespace === namespace)
+  }
+
+  /**
+   * Adds or changes an object. Returns its `spec.name`. `isListed`: the object counts even if its
+   * version is lower than the known one, because the API may have been restored.
+   */
+  put(object: ApiObject, isListed: boolean): string {
+    const key = keyOf(object)
+    const uid = textOf(object.metadata, 'uid')
+    const specText = textOf(object.spec, 'name')
+    const known = this.#objects.get(key)
+    if (known !== undefined && known.uid === uid && known.specText === specText) {
+      if (isListed || !isOlder(versionOf(object), known.version)) this.#show(known, object)
+      return specText
+    }
+    if (known !== undefined) this.remove(key)
+    const { names, limits } = this.#parts
+    const tracked: Tracked<Entry> = {
+      ref: { resource: names.resource, ...splitKey(key) },
+      uid,
+      specText,
+      specName: specText.toLowerCase(),
+      version: '',
+      shown: [],
+      wanted: [],
+      pending: new PendingLookups(limits),
+      sequence: 0,
+      waiters: new Set(),
+    }
+    this.#objects.set(key, tracked)
+    this.#show(tracked, object)
+    return specText
+  }
+
+  remove(key: string): void {
+    const tracked = this.#objects.get(key)
+    if (tracked === undefined) return
+    this.#objects.delete(key)
+    tracked.pending.clear()
+    // No policy has the name any more, so no reply need wait.
+    for (const waiter of [...tracked.waiters]) waiter.finish('acknowledged')
+  }
+
+  /**
+   * Applies a lookup to an object. In mode `gate`, returns a wait until the status shows all its
+   * addresses; undefined = the reply need not wait.
+   */
+  submit(key: string, lookup: Lookup): Promise<GateResult> | undefined {
+    const { names, mode } = this.#parts
+    const tracked = this.#objects.get(key)
+    if (tracked === undefined) return undefined
+    if (!names.accepts(lookup.dnsName)) {
+      this.counts.unacceptable++
+      return undefined
+    }
+    const next = this.#after(tracked.wanted, tracked, [lookup])
+    if (next !== tracked.wanted) {
+      tracked.sequence++
+      tracked.pending.add(lookup)
+      tracked.wanted = next
+      this.#queue.add(key)
+    }
+    if (mode.kind === 'async' || tracked.pending.isEmpty) return undefined
+    const addresses = lookup.addresses.map(({ ip }) => ip)
+    if (this.#areShown(tracked, addresses)) return undefined
+    return this.#wait(tracked, addresses, mode.deadlineMs)
+  }
+
+  /** Tries again what failed, because the API can be reached again. */
+  retry(): void {
+    this.#queue.retryFailed()
+  }
+
+  /** Writes nothing more, and releases all replies. */
+  close(): void {
+    void this.#queue.close()
+    this.#requests.close()
+    for (const key of [...this.#objects.keys()]) this.remove(key)
+  }
+
+  #after(
+    entries: readonly Entry[],
+    { specName }: Tracked<Entry>,
+    lookups: readonly Lookup[],
+  ): readonly Entry[] {
+    const { names, limits } = this.#parts
+    return lookups.reduce((sum, lookup) => {
+      return updateWithinBound(names, sum, specName, lookup, limits)
+    }, entries)
+  }
+
+  /** Takes over what the API has. */
+  #show(tracked: Tracked<Entry>, object: ApiObject): void {
+    const { names, clock } = this.#parts
+    const { status } = object
+    tracked.version = versionOf(object)
+    tracked.shown = names.scan(isObject(status) ? status.resolvedNames : undefined)
+    tracked.wanted = this.#after(tracked.shown, tracked, tracked.pending.all(clock.now()))
+    for (const waiter of [...tracked.waiters]) {
+      if (this.#areShown(tracked, waiter.addresses)) waiter.finish('acknowledged')
+    }
+  }
+
+  /** True if the status has all these addresses, and none of them is expired. */
+  #areShown({ shown }: Tracked<Entry>, addresses: readonly string[]): boolean {
+    const missing = new Set(addresses)
+    const nowMs = this.#parts.clock.now()
+    for (const entry of shown) {
+      this.#parts.names.forEachAddress(entry, (ip, endMs) => {
+        if (endMs > nowMs) missing.delete(ip)
+      })
+      if (missing.size === 0) break
+    }
+    return missing.size === 0
+  }
+
+  #wait(
+    tracked: Tracked<Entry>,
+    addresses: readonly string[],
+    deadlineMs: number,
+  ): Promise<GateResult> {
+    const { clock, timers } = this.#parts
+    const startMs = clock.monotonic()
+    return new Promise((resolve) => {
+      const finish = (result: GateResult): void => {
+        cancel()
+        tracked.waiters.delete(waiter)
+        this.counts.waits[result]++
+        this.counts.waitedMs += clock.monotonic() - startMs
+        resolve(result)
+      }
+      const waiter = { addresses, sequence: tracked.sequence, finish }
+      const cancel = timers.after(deadlineMs, () => finish('timed out'))
+      tracked.waiters.add(waiter)
+    })
+  }
+
+  /** Brings one status up to date. Rejects if it must be tried again later. */
+  async #write(key: string): Promise<undefined> {
+    for (let tries = 1; ; tries++) {
+      const tracked = this.#objects.get(key)
+      if (tracked === undefined || tracked.pending.isEmpty) return
+      try {
+        await this.#writeOnce(tracked)
+        return
+      } catch (error) {
+        if (isConflict(error) && tries < TRIES_MAX && (await this.#readAgain(tracked))) continue
+        this.#fail(tracked, error)
+        return
+      }
+    }
+  }
+
+  async #writeOnce(tracked: Tracked<Entry>): Promise<void> {
+    const { names, clock } = this.#parts
+    const { ref, uid, version, pending, sequence, shown } = tracked
+    const mark = pending.mark()
+    const entries = this.#after(shown, tracked, pending.all(clock.now()))
+    if (entries !== shown) {
+      const metadata = { uid, resourceVersion: version }
+      const status = { resolvedNames: names.print(entries) }
+      const written = await this.#requests.patchStatus(ref, { metadata, status })
+      this.counts.written++
+      pending.settle(mark)
+      // The watch may have been faster, with the write of another server that followed.
+      if (!isOlder(versionOf(written), tracked.version)) this.#show(tracked, written)
+    } else pending.settle(mark)
+    for (const waiter of [...tracked.waiters]) {
+      if (waiter.sequence <= sequence) waiter.finish('acknowledged')
+    }
+  }
+
+  /** Returns false if this very object does not exist any more. */
+  async #readAgain(tracked: Tracked<Entry>): Promise<boolean> {
+    this.counts.conflicts++
+    const object = await this.#requests.get(tracked.ref)
+    if (object === undefined || textOf(object.metadata, 'uid') !== tracked.uid) return false
+    this.#show(tracked, object)
+    return true
+  }
+
+  /** Forgets what cannot be written. Throws if a later try may succeed. */
+  #fail(tracked: Tracked<Entry>, error: unknown): void {
+    const { log } = this.#parts
+    this.counts.failed++
+    for (const waiter of [...tracked.waiters]) waiter.finish('failed')
+    if (!(error instanceof ApiError) || !REFUSED.has(error.status)) throw error
+    tracked.pending.clear()
+    tracked.wanted = tracked.shown
+    // The watch reports an object that is gone.
+    if (isNotFound(error, tracked.ref)) return
+    const { namespace, name } = tracked.ref
+    log.error(`${this.plural} ${namespace}/${name}: cannot write the status: ${error.message}`)
+  }
+}
+
+function versionOf({ metadata }: ApiObject): string {
+  return textOf(metadata, 'resourceVersion')
+}
+
+/** Compares versions of one kind, which are increasing numbers. */
+function isOlder(version: string, known: string): boolean {
+  return Number(version) < Number(known)
+}

@@ -1,0 +1,337 @@
+import t, { type Test } from 'tap'
+import { Random } from '../../../src/base/random.ts'
+import { Rcode } from '../../../src/dns/iana/rcodes.ts'
+import { NameBuffer } from '../../../src/dns/name/hashed-name.ts'
+import { scanName } from '../../../src/dns/name/name.ts'
+import { DEFAULT_LIMITS, type Lookup } from '../../../src/egress/openshift/resolved-names.ts'
+import type { SinkMode } from '../../../src/egress/sinks/sink.ts'
+import { NameFollower } from '../../../src/plugins/egressfirewall/name-follower.ts'
+import { createLogger } from '../../../src/telemetry/log.ts'
+import { MetricsRegistry } from '../../../src/telemetry/metrics.ts'
+import { turns } from '../../support/api-double.ts'
+import { ObjectApi } from '../../support/object-api.ts'
+import { FakeClock, FakeTimers } from '../../support/setup.ts'
+
+const RESOLVERS = 'dnsnameresolvers'
+const WWW = 'www.example.com.'
+const GATE: SinkMode = { kind: 'gate', deadlineMs: 50 }
+
+const spec = (name: string) => ({ spec: { name } })
+
+/** Servers over one API, with one clock. */
+async function place(
+  t: Test,
+  {
+    mode = { kind: 'async' } as SinkMode,
+    servers = 1,
+    undefinedKinds = [] as readonly string[],
+  } = {},
+) {
+  const api = new ObjectApi()
+  for (const plural of undefinedKinds) api.undefinedKinds.add(plural)
+  const clock = new FakeClock()
+  const timers = new FakeTimers()
+  const lines: string[] = []
+  const followers = Array.from({ length: servers }, (_, i) => {
+    const follower = new NameFollower({
+      api: api.client(),
+      namespaces: [],
+      limits: DEFAULT_LIMITS,
+      mode,
+      clock,
+      timers,
+      random: new Random(i + 1),
+      log: createLogger(
+        'test',
+        (line) => lines.push(line),
+        () => false,
+      ),
+      metrics: new MetricsRegistry(),
+    })
+    t.teardown(() => follower.close())
+    follower.start()
+    return follower
+  })
+  /** Runs everything that waits for no more than a batch of events. */
+  const settle = async (): Promise<void> => {
+    await turns()
+    await timers.advance(4)
+    await turns()
+  }
+  await settle()
+  const find = (server: number, lookup: Partial<Lookup>) => {
+    const { dnsName = WWW } = lookup
+    const name = new NameBuffer()
+    const wire = scanName(dnsName)!
+    name.set(wire, 0, wire.length)
+    const whole = { dnsName, rcode: Rcode.NOERROR, addresses: [], nowMs: clock.now(), ...lookup }
+    return followers[server]!.submit(name, whole)
+  }
+  const answer = (ips: readonly string[], { server = 0, ttl = 30, dnsName = WWW } = {}) => {
+    return find(server, { dnsName, addresses: ips.map((ip) => ({ ip, ttlSeconds: ttl })) })
+  }
+  const fail = (server = 0, rcode: number = Rcode.NXDOMAIN) => find(server, { rcode })
+  /** `name failures reason: ip/ttl …` */
+  const shown = (name = 'www', namespace = 'a'): readonly string[] => {
+    const names = api.read(RESOLVERS, namespace, name)?.status?.resolvedNames ?? []
+    // biome-ignore lint/suspicious/noExplicitAny: as the API has it
+    return names.map((entry: any) => {
+      // biome-ignore lint/suspicious/noExplicitAny: as the API has it
+      const ips = entry.resolvedAddresses.map(({ ip, ttlSeconds }: any) => `${ip}/${ttlSeconds}`)
+      const reason = entry.conditions[0]?.reason
+      return `${entry.dnsName} ${entry.resolutionFailures ?? 0} ${reason}: ${ips.sort().join(' ')}`
+    })
+  }
+  return { api, clock, timers, lines, followers, settle, answer, fail, shown }
+}
+
+t.test('an answer is written to all objects that select its name', async (t) => {
+  const { api, settle, answer, shown } = await place(t)
+  api.put(RESOLVERS, 'a', 'www', spec(WWW))
+  api.put(RESOLVERS, 'b', 'other', spec('WWW.Example.com.'))
+  api.put(RESOLVERS, 'a', 'wild', spec('*.example.com.'))
+  api.put(RESOLVERS, 'a', 'far', spec('*.com.'))
+  await settle()
+  t.equal(answer(['192.0.2.1', '2001:db8::1']), undefined, 'no reply waits')
+  await settle()
+  const want = [`${WWW} 0 NOERROR: 192.0.2.1/30 2001:db8::1/30`]
+  t.strictSame(shown(), want)
+  t.strictSame(shown('other', 'b'), want)
+  t.strictSame(shown('wild'), want)
+  t.strictSame(shown('far'), [])
+  const { status } = api.read(RESOLVERS, 'a', 'www')
+  t.strictSame(status.resolvedNames[0].conditions, [
+    {
+      type: 'Degraded',
+      status: 'False',
+      reason: 'NOERROR',
+      message: 'No Error',
+      lastTransitionTime: '2023-11-14T22:13:20Z',
+    },
+  ])
+})
+
+t.test('lookups that change nothing are not written', async (t) => {
+  const { api, settle, clock, answer, shown } = await place(t)
+  api.put(RESOLVERS, 'a', 'www', spec(WWW))
+  await settle()
+  answer(['192.0.2.1'])
+  await settle()
+  clock.pass(10_000)
+  answer(['192.0.2.1'], { ttl: 20 })
+  answer(['192.0.2.1'], { ttl: 16 })
+  await settle()
+  t.equal(api.writes, 1)
+  answer(['192.0.2.1'], { ttl: 30 })
+  await settle()
+  t.equal(api.writes, 2)
+  t.strictSame(shown(), [`${WWW} 0 NOERROR: 192.0.2.1/30`])
+})
+
+t.test('lookups during a write are written together', async (t) => {
+  const { api, settle, answer, shown } = await place(t)
+  api.put(RESOLVERS, 'a', 'www', spec(WWW))
+  await settle()
+  let open = () => {}
+  api.gate = new Promise((resolve) => (open = resolve))
+  for (let i = 1; i <= 50; i++) answer([`192.0.2.${i}`])
+  await settle()
+  open()
+  await settle()
+  t.equal(api.writes, 2)
+  t.equal(shown()[0]?.split(' ').length, 53)
+})
+
+t.test('two servers write one object', async (t) => {
+  const { api, settle, answer, fail, shown, followers } = await place(t, { servers: 2 })
+  api.put(RESOLVERS, 'a', 'www', spec(WWW))
+  await settle()
+  answer(['192.0.2.1'])
+  answer(['192.0.2.2'], { server: 1 })
+  fail(1)
+  await settle()
+  t.strictSame(shown(), [`${WWW} 1 NXDOMAIN: 192.0.2.1/30 192.0.2.2/30`])
+  t.equal(followers.length, 2)
+})
+
+t.test('entries and conditions of others are preserved', async (t) => {
+  const { api, settle, answer } = await place(t)
+  api.put(RESOLVERS, 'a', 'wild', spec('*.example.com.'))
+  await settle()
+  const foreign = {
+    dnsName: 'sub.example.com.',
+    resolvedAddresses: [{ ip: '192.0.2.9', ttlSeconds: 7, lastLookupTime: '2023-11-14T22:13:00Z' }],
+    resolutionFailures: 3,
+    conditions: [{ type: 'Other', status: 'True', reason: 'X', message: '' }],
+  }
+  let writes = 0
+  api.beforeWrite = () => {
+    if (writes++ > 0) return
+    api.put(RESOLVERS, 'a', 'wild', {
+      ...spec('*.example.com.'),
+      status: { resolvedNames: [foreign] },
+    })
+  }
+  answer(['192.0.2.1'])
+  await settle()
+  const { resolvedNames } = api.read(RESOLVERS, 'a', 'wild').status
+  t.equal(writes, 2, 'the first write was a conflict')
+  t.strictSame(resolvedNames[0], foreign)
+  t.match(resolvedNames[1], { dnsName: WWW, resolvedAddresses: [{ ip: '192.0.2.1' }] })
+})
+
+t.test('the API is away: the newest state is written when it returns', async (t) => {
+  const { api, settle, clock, timers, answer, fail, shown } = await place(t)
+  api.put(RESOLVERS, 'a', 'www', spec(WWW))
+  await settle()
+  api.isAway = true
+  api.cut()
+  for (let i = 1; i <= 3; i++) fail()
+  for (let second = 0; second < 60; second++) {
+    answer([`192.0.2.${second}`], { ttl: 20 })
+    clock.pass(1000)
+    await timers.advance(1000)
+  }
+  t.equal(answer(['192.0.2.200'], { ttl: 20 }), undefined)
+  api.isAway = false
+  for (let i = 0; i < 20; i++) {
+    await timers.advance(1000)
+    await settle()
+  }
+  const [line = ''] = shown()
+  t.match(line, /^www\.example\.com\. 0 NOERROR: /)
+  t.match(line, '192.0.2.200/20')
+  t.match(line, '192.0.2.59/')
+  t.notMatch(line, '192.0.2.30/', 'what expired is not written')
+})
+
+t.test('an object that is recreated, and one of another name, start again', async (t) => {
+  const { api, settle, answer, shown, followers } = await place(t)
+  api.put(RESOLVERS, 'a', 'www', spec(WWW))
+  await settle()
+  answer(['192.0.2.1'])
+  await settle()
+  api.delete(RESOLVERS, 'a', 'www')
+  await settle()
+  t.equal(followers[0]!.selectors.size, 0)
+  answer(['192.0.2.1'])
+  api.put(RESOLVERS, 'a', 'www', spec('other.example.com.'))
+  await settle()
+  t.strictSame(followers[0]!.texts(), ['other.example.com.'])
+  answer(['192.0.2.1'])
+  answer(['192.0.2.2'], { dnsName: 'other.example.com.' })
+  await settle()
+  t.strictSame(shown(), ['other.example.com. 0 NOERROR: 192.0.2.2/30'])
+})
+
+t.test('names that the definition refuses are not written', async (t) => {
+  const { api, settle, answer, shown } = await place(t)
+  api.put(RESOLVERS, 'a', 'wild', spec('*.example.com.'))
+  await settle()
+  answer(['192.0.2.1'], { dnsName: 'a_b.example.com.' })
+  answer(['192.0.2.1'], { dnsName: '-a.example.com.' })
+  answer(['192.0.2.1'], { dnsName: '*.example.com.' })
+  await settle()
+  t.strictSame(shown('wild'), ['*.example.com. 0 NOERROR: 192.0.2.1/30'])
+})
+
+t.test('a write that the API refuses is logged, and does not block others', async (t) => {
+  const { api, settle, answer, shown, lines } = await place(t)
+  api.put(RESOLVERS, 'a', 'www', spec(WWW))
+  await settle()
+  api.refuse = ({ method }) => (method === 'PATCH' ? [422, 'no'] : undefined)
+  answer(['192.0.2.1'])
+  await settle()
+  t.match(lines.at(-1), /dnsnameresolvers a\/www: cannot write the status: 422 no/)
+  api.refuse = () => undefined
+  answer(['192.0.2.2'])
+  await settle()
+  t.strictSame(shown(), [`${WWW} 0 NOERROR: 192.0.2.2/30`])
+})
+
+t.test('mode gate', async (t) => {
+  const { api, settle, clock, timers, answer, fail, shown } = await place(t, { mode: GATE })
+  api.put(RESOLVERS, 'a', 'www', spec(WWW))
+  await settle()
+  let result = ''
+  const watch = (wait: Promise<string> | undefined): void => {
+    result = wait === undefined ? 'sent' : 'waits'
+    void wait?.then((text) => {
+      result = text
+    })
+  }
+  watch(answer(['192.0.2.1']))
+  t.equal(result, 'waits')
+  await settle()
+  t.equal(result, 'acknowledged')
+  t.strictSame(shown(), [`${WWW} 0 NOERROR: 192.0.2.1/30`])
+  watch(answer(['192.0.2.1']))
+  t.equal(result, 'sent', 'the status shows it already')
+  watch(fail())
+  t.equal(result, 'sent', 'a failure grants nothing')
+  await settle()
+
+  let open = () => {}
+  api.gate = new Promise((resolve) => (open = resolve))
+  watch(answer(['192.0.2.2']))
+  await timers.advance(49)
+  await turns()
+  t.equal(result, 'waits')
+  await timers.advance(1)
+  await turns()
+  t.equal(result, 'timed out')
+  watch(answer(['192.0.2.2']))
+  t.equal(result, 'waits', 'a second client waits for the same write')
+  open()
+  await settle()
+  t.equal(result, 'acknowledged')
+
+  api.refuse = ({ method }) => (method === 'PATCH' ? [503, 'busy'] : undefined)
+  watch(answer(['192.0.2.3']))
+  await settle()
+  t.equal(result, 'failed')
+  api.refuse = () => undefined
+  watch(answer(['192.0.2.4']))
+  await settle()
+  t.equal(result, 'acknowledged')
+  t.match(shown()[0], '192.0.2.3')
+
+  clock.pass(31_000)
+  watch(answer(['192.0.2.1']))
+  t.equal(result, 'waits', 'an expired address may be gone at any time')
+  await settle()
+  t.equal(result, 'acknowledged')
+
+  api.gate = new Promise(() => {})
+  watch(answer(['192.0.2.5']))
+  api.delete(RESOLVERS, 'a', 'www')
+  await settle()
+  t.equal(result, 'acknowledged', 'no policy has the name any more')
+})
+
+t.test('a definition that is installed later, removed, and installed again', async (t) => {
+  const { api, settle, timers, lines, answer, shown, followers } = await place(t, {
+    undefinedKinds: [RESOLVERS],
+  })
+  t.match(lines, [/is the CustomResourceDefinition dnsnameresolvers\.network\.openshift\.io/])
+  t.ok(followers[0]!.isSettled, 'a start does not wait for it')
+  const wait = async (): Promise<void> => {
+    for (let second = 0; second < 20; second++) await timers.advance(1000)
+    await settle()
+  }
+  for (let round = 1; round <= 2; round++) {
+    api.undefinedKinds.clear()
+    api.put(RESOLVERS, 'a', 'www', spec(WWW))
+    await wait()
+    answer(['192.0.2.1'])
+    await settle()
+    t.strictSame(shown(), [`${WWW} 0 NOERROR: 192.0.2.1/30`])
+    api.delete(RESOLVERS, 'a', 'www')
+    api.undefinedKinds.add(RESOLVERS)
+    api.cut()
+    await wait()
+    t.equal(answer(['192.0.2.2']), undefined)
+    t.equal(followers[0]!.selectors.size, 0)
+  }
+  t.equal(lines.filter((line) => /CustomResourceDefinition/.test(line)).length, 3)
+})
