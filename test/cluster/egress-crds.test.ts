@@ -81,6 +81,7 @@ t.test('the definitions for egress firewalls', needsCluster(), async (t) => {
   const cluster = await Cluster.start(t)
   await t.test('DNSNameResolver', (t) => testResolvers(t, cluster))
   await t.test('EgressFirewall', (t) => testFirewalls(t, cluster))
+  await t.test('EgressFirewallDNSName', (t) => testDnsNames(t, cluster))
 })
 
 async function testFirewalls(t: Test, cluster: Cluster): Promise<void> {
@@ -115,6 +116,53 @@ async function testFirewalls(t: Test, cluster: Cluster): Promise<void> {
     { status: 422, body: { message: /should match/ } },
     'one object in each namespace',
   )
+}
+
+async function testDnsNames(t: Test, cluster: Cluster): Promise<void> {
+  await cluster.must('POST', DEFINITIONS, readCrd('openshift/egressfirewalldnsnames'))
+  await cluster.createNamespace('first-design')
+  const path = '/apis/dns.openshift.io/v1alpha1/namespaces/first-design/egressfirewalldnsnames'
+  const isServed = async () => (await cluster.call('GET', path)).status === 200
+  await until(isServed, 'egressfirewalldnsnames', CLUSTER_TEST_MS)
+  const { status } = await cluster.must(
+    'GET',
+    `${DEFINITIONS}/egressfirewalldnsnames.dns.openshift.io`,
+  )
+  t.notOk(status.conditions.find(({ type }: { type: string }) => type === 'NonStructuralSchema'))
+  const object = (name: string, dnsName: string) => ({
+    apiVersion: 'dns.openshift.io/v1alpha1',
+    kind: 'EgressFirewallDNSName',
+    metadata: { name },
+    spec: { name: dnsName },
+  })
+  for (const { dnsName, isRefused = false } of [
+    { dnsName: 'www.example.com.' },
+    { dnsName: '*.EXAMPLE.com.' },
+    { dnsName: 'com.' },
+    { dnsName: '-a-.com.' },
+    { dnsName: 'www.example.com', isRefused: true },
+    { dnsName: 'a_b.example.com.', isRefused: true },
+    { dnsName: 'a.*.example.com.', isRefused: true },
+  ]) {
+    const reply = await cluster.call('POST', `${path}?dryRun=All`, object('n', dnsName))
+    t.equal(reply.status, isRefused ? 422 : 201, dnsName)
+  }
+  await cluster.must('POST', path, object('n', 'www.example.com.'))
+  const entry = { dnsName: 'www.example.com.', ips: ['192.0.2.1'], ttl: 30, lastLookupTime: time }
+  for (const { change, want } of [
+    { change: {} },
+    { change: { ips: ['192.0.2.1', '2001:db8::1'] } },
+    { change: { ips: null }, want: /ips: Required/ },
+    { change: { ttl: 'x' }, want: /ttl/ },
+    { change: { ttl: null }, want: /ttl: Required/ },
+    { change: { lastLookupTime: 'now' }, want: /lastLookupTime/ },
+    { change: { dnsName: 'a_b.' }, want: /should match/ },
+  ]) {
+    const patch = { status: { resolvedNames: [{ ...entry, ...change }] } }
+    const reply = await cluster.call('PATCH', `${path}/n/status`, patch)
+    if (want === undefined) t.equal(reply.status, 200, JSON.stringify(change))
+    else t.match(reply, { status: 422, body: { message: want } }, JSON.stringify(change))
+  }
 }
 
 async function testResolvers(t: Test, cluster: Cluster): Promise<void> {

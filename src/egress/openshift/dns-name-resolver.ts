@@ -1,5 +1,6 @@
 import type { Rcode } from '../../dns/iana/rcodes.ts'
 import { type ApiObject, isObject, type JsonValue, textOf } from '../../kube/api.ts'
+import { printTime, scanTime } from './lookup-time.ts'
 import type { NameApi } from './name-api.ts'
 import {
   type Degraded,
@@ -96,17 +97,6 @@ function scanDegraded(condition: ApiObject): Degraded {
     reason: textOf(condition, 'reason'),
     sinceMs: scanTime(textOf(condition, 'lastTransitionTime')),
   }
-}
-
-/** Milliseconds since 1970; 0 = no time. */
-export function scanTime(text: string): number {
-  const ms = Date.parse(text)
-  return Number.isNaN(ms) ? 0 : ms
-}
-
-/** The API's form of a time: RFC 3339 in seconds. */
-export function printTime(ms: number): string {
-  return `${new Date(ms).toISOString().slice(0, 19)}Z`
 }
 
 function printName({

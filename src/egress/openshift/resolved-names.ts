@@ -1,4 +1,5 @@
 import { printRcode, Rcode } from '../../dns/iana/index.ts'
+import { SAME_LOOKUP_MS } from './lookup-time.ts'
 
 /** An address of a name in the status of a DNSNameResolver. Times in milliseconds since 1970. */
 export interface ResolvedAddress {
@@ -45,12 +46,6 @@ export interface UpdateLimits {
 }
 
 export const DEFAULT_LIMITS: UpdateLimits = { minTtlSeconds: 5, failureThreshold: 5 }
-
-/**
- * Times of the next lookup that differ by no more are the same: replicas of a resolver count down one
- * TTL, and each change would be a write to the API.
- */
-const SAME_LOOKUP_MS = 5000
 
 /**
  * Returns the resolved names of the object `specName` after a lookup; the same array if nothing

@@ -3,6 +3,7 @@ import type { Random } from '../../base/random.ts'
 import type { Timers } from '../../base/timers.ts'
 import type { HashedName } from '../../dns/name/hashed-name.ts'
 import { DNS_NAME_RESOLVER } from '../../egress/openshift/dns-name-resolver.ts'
+import { EGRESS_FIREWALL_DNS_NAME } from '../../egress/openshift/egress-firewall-dns-name.ts'
 import type { NameApi } from '../../egress/openshift/name-api.ts'
 import type { Lookup, UpdateLimits } from '../../egress/openshift/resolved-names.ts'
 import { scanSelector } from '../../egress/selectors/scan-selector.ts'
@@ -63,7 +64,7 @@ export class NameFollower {
 
   constructor(parts: NameFollowerParts) {
     this.#parts = parts
-    const followed = [this.#follow(DNS_NAME_RESOLVER)]
+    const followed = [this.#follow(DNS_NAME_RESOLVER), this.#follow(EGRESS_FIREWALL_DNS_NAME)]
     this.#sinks = followed.map(({ sink }) => sink)
     this.#watches = followed.flatMap(({ watches }) => watches)
     this.#stopMetrics = exportSinks(parts.metrics, this.#sinks)

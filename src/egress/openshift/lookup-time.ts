@@ -1,0 +1,16 @@
+/**
+ * Times of the next lookup that differ by no more are the same: replicas of a resolver count down one
+ * TTL, and each change would be a write to the API.
+ */
+export const SAME_LOOKUP_MS = 5000
+
+/** Milliseconds since 1970; 0 = no time. */
+export function scanTime(text: string): number {
+  const ms = Date.parse(text)
+  return Number.isNaN(ms) ? 0 : ms
+}
+
+/** The API's form of a time: RFC 3339 in seconds. */
+export function printTime(ms: number): string {
+  return `${new Date(ms).toISOString().slice(0, 19)}Z`
+}
