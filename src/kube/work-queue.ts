@@ -31,6 +31,8 @@ export interface WorkQueueOptions {
   readonly random: Random
   readonly log: Logger
   readonly keysMax?: number
+  /** Longest wait after a failed run. Default 5 minutes. */
+  readonly retryMsMax?: number
 }
 
 /** Counters since the start, for metrics. */
@@ -224,9 +226,9 @@ export class WorkQueue {
 
   /** Returns the wait in milliseconds. */
   #fail(key: string, entry: Entry, error: unknown): number {
-    const { what, log, random } = this.#options
+    const { what, log, random, retryMsMax = LAST_RETRY_MS } = this.#options
     this.counts.failures++
-    const mostMs = Math.min(FIRST_RETRY_MS * 2 ** entry.failures, LAST_RETRY_MS)
+    const mostMs = Math.min(FIRST_RETRY_MS * 2 ** entry.failures, retryMsMax)
     entry.failures = Math.min(entry.failures + 1, 30)
     const wantedMs = error instanceof ApiError ? error.retryAfterSeconds * 1000 : 0
     const half = mostMs / 2

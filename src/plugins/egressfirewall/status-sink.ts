@@ -7,7 +7,7 @@ import type { Lookup, UpdateLimits } from '../../egress/openshift/resolved-names
 import type { GateResult, SinkMode } from '../../egress/sinks/sink.ts'
 import { type ApiClient, ApiError, type ApiObject, isObject, textOf } from '../../kube/api.ts'
 import { keyOf, splitKey } from '../../kube/object-key.ts'
-import { isConflict, isNotFound, type ObjectRef, Objects } from '../../kube/objects.ts'
+import { isConflict, type ObjectRef, Objects } from '../../kube/objects.ts'
 import { WorkQueue } from '../../kube/work-queue.ts'
 import type { Logger } from '../../telemetry/log.ts'
 
@@ -16,9 +16,11 @@ const WORKERS = 8
 /** Writes of one status until another writer is given way for a while. */
 const TRIES_MAX = 5
 const REQUEST_MS = 10_000
+/** Longest time until a write that failed is tried again. */
+const RETRY_MS_MAX = 15_000
 const FIELD_MANAGER = 'sextant-egressfirewall'
 /** Statuses of a request that would be refused again. */
-const REFUSED: ReadonlySet<number> = new Set([400, 404, 413, 422])
+const REFUSED: ReadonlySet<number> = new Set([400, 413, 422])
 
 export interface StatusSinkParts<Entry> {
   readonly names: NameApi<Entry>
@@ -111,6 +113,7 @@ export class StatusSink<Entry> {
       what: names.resource.plural,
       work: (key) => this.#write(key),
       workers: WORKERS,
+      retryMsMax: RETRY_MS_MAX,
     })
     this.#queue.start()
   }
@@ -150,8 +153,11 @@ export class StatusSink<Entry> {
       if (isListed || !isOlder(versionOf(object), known.version)) this.#show(known, object)
       return specText
     }
-    if (known !== undefined) this.remove(key)
     const { names, limits } = this.#parts
+    const isRecreated = known !== undefined && known.specText === specText
+    // Answers from after the deletion may be among these, and they explain the new object's too.
+    const pending = isRecreated ? known.pending : new PendingLookups(limits)
+    if (known !== undefined) this.#release(known)
     const tracked: Tracked<Entry> = {
       ref: { resource: names.resource, ...splitKey(key) },
       uid,
@@ -160,12 +166,13 @@ export class StatusSink<Entry> {
       version: '',
       shown: [],
       wanted: [],
-      pending: new PendingLookups(limits),
+      pending,
       sequence: 0,
       waiters: new Set(),
     }
     this.#objects.set(key, tracked)
     this.#show(tracked, object)
+    if (!pending.isEmpty) this.#queue.add(key)
     return specText
   }
 
@@ -173,9 +180,7 @@ export class StatusSink<Entry> {
     const tracked = this.#objects.get(key)
     if (tracked === undefined) return
     this.#objects.delete(key)
-    tracked.pending.clear()
-    // No policy has the name any more, so no reply need wait.
-    for (const waiter of [...tracked.waiters]) waiter.finish('acknowledged')
+    this.#release(tracked)
   }
 
   /**
@@ -224,6 +229,11 @@ export class StatusSink<Entry> {
     return lookups.reduce((sum, lookup) => {
       return updateWithinBound(names, sum, specName, lookup, limits)
     }, entries)
+  }
+
+  /** Ends the waits for an object that is gone: no policy has the name any more. */
+  #release({ waiters }: Tracked<Entry>): void {
+    for (const waiter of [...waiters]) waiter.finish('acknowledged')
   }
 
   /** Takes over what the API has. */
@@ -278,7 +288,7 @@ export class StatusSink<Entry> {
       const tracked = this.#objects.get(key)
       if (tracked === undefined || tracked.pending.isEmpty) return
       try {
-        await this.#writeOnce(tracked)
+        await this.#writeOnce(key, tracked)
         return
       } catch (error) {
         if (isConflict(error) && tries < TRIES_MAX && (await this.#readAgain(tracked))) continue
@@ -288,7 +298,7 @@ export class StatusSink<Entry> {
     }
   }
 
-  async #writeOnce(tracked: Tracked<Entry>): Promise<void> {
+  async #writeOnce(key: string, tracked: Tracked<Entry>): Promise<void> {
     const { names, clock } = this.#parts
     const { ref, uid, version, pending, sequence, shown } = tracked
     const mark = pending.mark()
@@ -298,6 +308,8 @@ export class StatusSink<Entry> {
       const status = { resolvedNames: names.print(entries) }
       const written = await this.#requests.patchStatus(ref, { metadata, status })
       this.counts.written++
+      // Another object has the name now, and it does not show what was written.
+      if (this.#objects.get(key) !== tracked) return
       pending.settle(mark)
       // The watch may have been faster, with the write of another server that followed.
       if (!isOlder(versionOf(written), tracked.version)) this.#show(tracked, written)
@@ -324,8 +336,6 @@ export class StatusSink<Entry> {
     if (!(error instanceof ApiError) || !REFUSED.has(error.status)) throw error
     tracked.pending.clear()
     tracked.wanted = tracked.shown
-    // The watch reports an object that is gone.
-    if (isNotFound(error, tracked.ref)) return
     const { namespace, name } = tracked.ref
     log.error(`${this.plural} ${namespace}/${name}: cannot write the status: ${error.message}`)
   }
