@@ -36,20 +36,22 @@ export const ENTRIES_OCTETS_MAX = 1_200_000
 
 /**
  * As `update` of the API, but with a bound. If the entries after the lookup are too large, those that
- * expired are removed. If that is not enough, the lookup changes nothing: addresses in use are worth
- * more than new ones.
+ * expired are removed. If that is not enough, the lookup changes nothing, because addresses in use are
+ * worth more than new ones, and `onFull` is called.
  */
 export function updateWithinBound<Entry>(
   api: NameApi<Entry>,
   entries: readonly Entry[],
   specName: string,
   lookup: Lookup,
-  limits: UpdateLimits,
+  { limits, onFull }: { readonly limits: UpdateLimits; readonly onFull: () => void },
 ): readonly Entry[] {
   const next = api.update(entries, specName, lookup, limits)
   if (next === entries || octetsOf(api, next) <= ENTRIES_OCTETS_MAX) return next
   const pruned = api.withoutExpired(next, lookup.nowMs - REMOVAL_GRACE_MS)
-  return octetsOf(api, pruned) <= ENTRIES_OCTETS_MAX ? pruned : entries
+  if (octetsOf(api, pruned) <= ENTRIES_OCTETS_MAX) return pruned
+  onFull()
+  return entries
 }
 
 function octetsOf<Entry>(api: NameApi<Entry>, entries: readonly Entry[]): number {

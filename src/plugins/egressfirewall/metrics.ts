@@ -64,6 +64,11 @@ export function exportSinks(metrics: MetricsRegistry, sinks: readonly SinkView[]
           now,
         )
       }
+      const refused = { unacceptable: counts.unacceptable, full: counts.full }
+      for (const [reason, now] of Object.entries(refused)) {
+        const help = 'Lookups that are not written.'
+        count('sextant_egress_refused_lookups_total', help, { resource, reason }, now)
+      }
       const seconds = counts.waitedMs / 1000
       count(
         'sextant_egress_gate_wait_seconds_total',

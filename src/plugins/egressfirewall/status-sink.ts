@@ -42,6 +42,8 @@ export interface StatusCounts {
   failed: number
   /** Lookups of names that the definition of the API does not accept. */
   unacceptable: number
+  /** Lookups that the status of their object had no room for. */
+  full: number
   /** Replies that waited, by result. */
   readonly waits: Record<GateResult, number>
   /** Time that replies waited. */
@@ -72,6 +74,8 @@ interface Tracked<Entry> {
   readonly pending: PendingLookups
   /** Number of lookups so far. */
   sequence: number
+  /** The last lookup had no room. */
+  isFull: boolean
   readonly waiters: Set<Waiter>
 }
 
@@ -91,6 +95,7 @@ export class StatusSink<Entry> {
     conflicts: 0,
     failed: 0,
     unacceptable: 0,
+    full: 0,
     waits: { acknowledged: 0, 'timed out': 0, failed: 0 },
     waitedMs: 0,
   }
@@ -168,6 +173,7 @@ export class StatusSink<Entry> {
       wanted: [],
       pending,
       sequence: 0,
+      isFull: false,
       waiters: new Set(),
     }
     this.#objects.set(key, tracked)
@@ -195,8 +201,9 @@ export class StatusSink<Entry> {
       this.counts.unacceptable++
       return undefined
     }
-    const next = this.#after(tracked.wanted, tracked, [lookup])
+    const next = this.#after(tracked.wanted, tracked, [lookup], () => this.#noteFull(tracked))
     if (next !== tracked.wanted) {
+      tracked.isFull = false
       tracked.sequence++
       tracked.pending.add(lookup)
       tracked.wanted = next
@@ -224,11 +231,22 @@ export class StatusSink<Entry> {
     entries: readonly Entry[],
     { specName }: Tracked<Entry>,
     lookups: readonly Lookup[],
+    onFull: () => void = () => {},
   ): readonly Entry[] {
     const { names, limits } = this.#parts
     return lookups.reduce((sum, lookup) => {
-      return updateWithinBound(names, sum, specName, lookup, limits)
+      return updateWithinBound(names, sum, specName, lookup, { limits, onFull })
     }, entries)
+  }
+
+  #noteFull(tracked: Tracked<Entry>): void {
+    this.counts.full++
+    const { namespace, name } = tracked.ref
+    const what = `${this.plural} ${namespace}/${name}`
+    if (!tracked.isFull) {
+      this.#parts.log.warning(`${what}: the status is full: new addresses are not written`)
+    }
+    tracked.isFull = true
   }
 
   /** Ends the waits for an object that is gone: no policy has the name any more. */

@@ -268,3 +268,26 @@ t.test('a definition that is installed later, removed, and installed again', asy
   }
   t.equal(lines.filter((line) => /CustomResourceDefinition/.test(line)).length, 3)
 })
+
+t.test('a status that is full', async (t) => {
+  const { api, settle, clock, lines, answer, shown } = await place(t)
+  api.put(RESOLVERS, 'a', 'wild', spec('*.example.com.'))
+  await settle()
+  const list = Array.from({ length: 900 }, (_, i) => `10.0.${i >> 8}.${i & 255}`)
+  for (let i = 0; i < 10; i++) {
+    answer(list, { dnsName: `n${i}.example.com.` })
+    await settle()
+  }
+  const full = shown('wild').length
+  t.ok(full > 3 && full < 10, `${full} names`)
+  const isLine = (line: string) => /wild: the status is full: new addresses/.test(line)
+  t.equal(lines.filter(isLine).length, 1)
+  clock.pass(36_000)
+  answer(list, { dnsName: 'new.example.com.' })
+  await settle()
+  t.strictSame(
+    shown('wild').map((line) => line.split(' ')[0]),
+    ['new.example.com.'],
+    'what is expired makes room',
+  )
+})
