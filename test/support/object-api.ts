@@ -203,7 +203,7 @@ export async function serveObjectApi(t: Test, api: ObjectApi): Promise<string> {
     response.end()
   }
   const server = createServer((request, response) => {
-    answerTo(request, response).catch(() => request.destroy())
+    answerTo(request, response).catch(() => response.destroy())
   }).listen(0, '127.0.0.1')
   await once(server, 'listening')
   t.teardown(() => {

@@ -9,6 +9,7 @@ import { type ApiClient, ApiError, type ApiObject, isObject, textOf } from '../.
 import { keyOf, splitKey } from '../../kube/object-key.ts'
 import { isConflict, type ObjectRef, Objects } from '../../kube/objects.ts'
 import { WorkQueue } from '../../kube/work-queue.ts'
+import { LineBudget } from '../../telemetry/line-budget.ts'
 import type { Logger } from '../../telemetry/log.ts'
 
 /** Parallel writes. */
@@ -18,6 +19,11 @@ const TRIES_MAX = 5
 const REQUEST_MS = 10_000
 /** Longest time until a write that failed is tried again. */
 const RETRY_MS_MAX = 15_000
+/** Log lines about writes: if the API is away, the writes of all objects fail. */
+const LINES_MAX = 10
+const LINES_PERIOD_MS = 60_000
+/** Replies that wait at the same time: more would take the places of other queries. */
+const WAITS_MAX = 256
 const FIELD_MANAGER = 'sextant-egressfirewall'
 /** Statuses of a request that would be refused again. */
 const REFUSED: ReadonlySet<number> = new Set([400, 413, 422])
@@ -100,13 +106,17 @@ export class StatusSink<Entry> {
     waitedMs: 0,
   }
   readonly #parts: StatusSinkParts<Entry>
+  readonly #log: Logger
   readonly #objects = new Map<string, Tracked<Entry>>()
   readonly #requests: Objects
   readonly #queue: WorkQueue
+  /** Replies that wait now. */
+  #waiting = 0
 
   constructor(parts: StatusSinkParts<Entry>) {
     const { api, timers, names } = parts
     this.#parts = parts
+    this.#log = boundedLogger(parts)
     this.#requests = new Objects({
       api,
       timers,
@@ -115,6 +125,7 @@ export class StatusSink<Entry> {
     })
     this.#queue = new WorkQueue({
       ...parts,
+      log: this.#log,
       what: names.resource.plural,
       work: (key) => this.#write(key),
       workers: WORKERS,
@@ -212,7 +223,9 @@ export class StatusSink<Entry> {
     if (mode.kind === 'async' || tracked.pending.isEmpty) return undefined
     const addresses = lookup.addresses.map(({ ip }) => ip)
     if (this.#areShown(tracked, addresses)) return undefined
-    return this.#wait(tracked, addresses, mode.deadlineMs)
+    if (this.#waiting < WAITS_MAX) return this.#wait(tracked, addresses, mode.deadlineMs)
+    this.counts.waits['timed out']++
+    return undefined
   }
 
   /** Tries again what failed, because the API can be reached again. */
@@ -244,7 +257,7 @@ export class StatusSink<Entry> {
     const { namespace, name } = tracked.ref
     const what = `${this.plural} ${namespace}/${name}`
     if (!tracked.isFull) {
-      this.#parts.log.warning(`${what}: the status is full: new addresses are not written`)
+      this.#log.warning(`${what}: the status is full: new addresses are not written`)
     }
     tracked.isFull = true
   }
@@ -289,6 +302,7 @@ export class StatusSink<Entry> {
     return new Promise((resolve) => {
       const finish = (result: GateResult): void => {
         cancel()
+        this.#waiting--
         tracked.waiters.delete(waiter)
         this.counts.waits[result]++
         this.counts.waitedMs += clock.monotonic() - startMs
@@ -297,6 +311,7 @@ export class StatusSink<Entry> {
       const waiter = { addresses, sequence: tracked.sequence, finish }
       const cancel = timers.after(deadlineMs, () => finish('timed out'))
       tracked.waiters.add(waiter)
+      this.#waiting++
     })
   }
 
@@ -348,15 +363,25 @@ export class StatusSink<Entry> {
 
   /** Forgets what cannot be written. Throws if a later try may succeed. */
   #fail(tracked: Tracked<Entry>, error: unknown): void {
-    const { log } = this.#parts
     this.counts.failed++
     for (const waiter of [...tracked.waiters]) waiter.finish('failed')
     if (!(error instanceof ApiError) || !REFUSED.has(error.status)) throw error
     tracked.pending.clear()
     tracked.wanted = tracked.shown
     const { namespace, name } = tracked.ref
-    log.error(`${this.plural} ${namespace}/${name}: cannot write the status: ${error.message}`)
+    this.#log.error(
+      `${this.plural} ${namespace}/${name}: cannot write the status: ${error.message}`,
+    )
   }
+}
+
+/** A logger that omits lines above a number per minute. Metrics count what they report. */
+function boundedLogger({ log, clock }: Pick<StatusSinkParts<unknown>, 'log' | 'clock'>): Logger {
+  const budget = new LineBudget(LINES_MAX, LINES_PERIOD_MS)
+  const bounded = (write: (text: string) => void) => (text: string) => {
+    if (budget.take(clock.monotonic())) write(text)
+  }
+  return { ...log, warning: bounded(log.warning), error: bounded(log.error) }
 }
 
 function versionOf({ metadata }: ApiObject): string {

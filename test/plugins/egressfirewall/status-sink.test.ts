@@ -291,3 +291,26 @@ t.test('a status that is full', async (t) => {
     'what is expired makes room',
   )
 })
+
+t.test('mode gate: only so many replies wait', async (t) => {
+  const { api, settle, timers, answer } = await place(t, { mode: GATE })
+  api.put(RESOLVERS, 'a', 'www', spec(WWW))
+  await settle()
+  api.gate = new Promise(() => {})
+  const waits = Array.from({ length: 300 }, (_, i) => answer([`10.0.${i >> 8}.${i & 255}`]))
+  t.equal(waits.filter((wait) => wait !== undefined).length, 256)
+  await timers.advance(50)
+  t.equal(await waits[0], 'timed out')
+  t.not(answer(['10.1.0.1']), undefined, 'there is room again')
+})
+
+t.test('the log has few lines if many writes fail', async (t) => {
+  const { api, settle, lines, answer } = await place(t)
+  for (let i = 0; i < 100; i++) api.put(RESOLVERS, 'a', `n${i}`, spec(`n${i}.example.com.`))
+  await settle()
+  api.refuse = ({ method }) => (method === 'PATCH' ? [503, 'busy'] : undefined)
+  for (let i = 0; i < 100; i++) answer(['192.0.2.1'], { dnsName: `n${i}.example.com.` })
+  await settle()
+  await settle()
+  t.equal(lines.filter((line) => /503 busy; retrying/.test(line)).length, 10)
+})
