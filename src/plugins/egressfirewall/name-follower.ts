@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import type { Clock } from '../../base/clock.ts'
 import type { Random } from '../../base/random.ts'
 import type { Timers } from '../../base/timers.ts'
@@ -16,6 +17,9 @@ import type { Logger } from '../../telemetry/log.ts'
 import type { MetricsRegistry } from '../../telemetry/metrics.ts'
 import { exportSinks } from './metrics.ts'
 import { StatusSink } from './status-sink.ts'
+
+/** Time between two checks whether everything is written. */
+const FLUSH_CHECK_MS = 10
 
 export interface NameFollowerParts {
   readonly api: ApiClient
@@ -122,6 +126,14 @@ export class NameFollower {
       }
     }
     return waitForAll(waits)
+  }
+
+  /** Resolves when everything is written, at the latest after `timeoutMs`. Keeps the process alive. */
+  async flush(timeoutMs: number): Promise<void> {
+    const isPending = (): boolean => this.#sinks.some(({ pending }) => pending > 0)
+    for (let leftMs = timeoutMs; leftMs > 0 && isPending(); leftMs -= FLUSH_CHECK_MS) {
+      await delay(FLUSH_CHECK_MS)
+    }
   }
 
   close(): void {

@@ -10,6 +10,9 @@ import { exportCounts } from './metrics.ts'
 import type { NameFollower } from './name-follower.ts'
 import { type EgressFirewallOptions, scanOptions } from './options.ts'
 
+/** Longest time that the end of an instance waits for writes. */
+const FLUSH_MS = 1000
+
 /** `egressfirewall { … }`: writes what the names of egress firewalls resolve to into their objects. */
 export const egressfirewall: Directive = directiveNamed('egressfirewall')
 
@@ -52,7 +55,9 @@ function setup(c: SetupContext, name: string): void {
     const { item: follower } = lease
     follower.start()
     if (!(await isSettledIn(follower, options.startupMs))) {
-      c.log.warning(`starting without the names of the cluster: ${follower.reason}`)
+      c.log.warning(
+        `starting without the names of the cluster: ${follower.reason || 'no response'}`,
+      )
     }
     const publish = (): void => selectors.publish(follower.texts())
     stops.push(follower.onChange(publish), lease.release)
@@ -60,8 +65,10 @@ function setup(c: SetupContext, name: string): void {
     source.observer = follower
     publish()
   })
-  c.onShutdown(() => {
+  c.onShutdown(async () => {
     isOver = true
+    // Clients have these addresses already.
+    await source.observer?.flush(FLUSH_MS)
     for (const stop of stops) stop()
   })
   exportCounts(c, slots)

@@ -324,7 +324,10 @@ export class StatusSink<Entry> {
         await this.#writeOnce(key, tracked)
         return
       } catch (error) {
-        if (isConflict(error) && tries < TRIES_MAX && (await this.#readAgain(tracked))) continue
+        const isRead = isConflict(error) && tries < TRIES_MAX && (await this.#readAgain(tracked))
+        // The object is gone, or this sink is closed.
+        if (this.#objects.get(key) !== tracked) return
+        if (isRead) continue
         this.#fail(tracked, error)
         return
       }
@@ -352,10 +355,10 @@ export class StatusSink<Entry> {
     }
   }
 
-  /** Returns false if this very object does not exist any more. */
+  /** Returns false if this very object does not exist any more, or cannot be read. */
   async #readAgain(tracked: Tracked<Entry>): Promise<boolean> {
     this.counts.conflicts++
-    const object = await this.#requests.get(tracked.ref)
+    const object = await this.#requests.get(tracked.ref).catch(() => undefined)
     if (object === undefined || textOf(object.metadata, 'uid') !== tracked.uid) return false
     this.#show(tracked, object)
     return true

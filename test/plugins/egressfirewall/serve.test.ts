@@ -383,6 +383,23 @@ t.test('the start without the API', async (t) => {
   }, 'the write')
 })
 
+t.test('addresses that clients have are written before the end', async (t) => {
+  const { api, replies, start, shown } = await place(t)
+  api.put(RESOLVERS, 'a', 'www', { spec: { name: 'www.example.com.' } })
+  const { query, stage } = await start()
+  let open = () => {}
+  api.gate = new Promise((resolve) => (open = resolve))
+  replies.set('www.example.com. 1', [record('www.example.com.', A, 20, '192.0.2.1')])
+  await query('www.example.com.')
+  replies.set('www.example.com. 1', [record('www.example.com.', A, 20, '192.0.2.2')])
+  await query('www.example.com.')
+  const stopped = stage.stop()
+  open()
+  await stopped
+  t.match(shown('www')[0], '192.0.2.1/20 192.0.2.2/20')
+  t.notMatch(stage.lines.join('\n'), /retrying/)
+})
+
 t.test('mode gate: the status is written before the reply leaves', async (t) => {
   const { api, replies, start, shown } = await place(t, 'gate 5s')
   api.put(RESOLVERS, 'a', 'www', { spec: { name: 'www.example.com.' } })
