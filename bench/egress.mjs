@@ -192,9 +192,8 @@ for (let round = 0; round < rounds; round++) {
 const base = median(cases[0].times)
 for (const { what, times } of cases) {
   const ns = median(times)
-  console.log(
-    `${ns.toFixed(0).padStart(6)} ns  ${`+${(ns - base).toFixed(0)}`.padStart(6)} ns  ${what}`,
-  )
+  const added = (ns - base).toFixed(0)
+  console.log(`${ns.toFixed(0).padStart(6)} ns, ${added.padStart(5)} ns more: ${what}`)
 }
 observer.close()
 
