@@ -26,6 +26,13 @@ export interface SelectorChange {
   readonly removed: readonly IndexedSelector[]
 }
 
+/** Slots of the filter: for 10 000 selectors, a sixth of them is in use. */
+const FILTER_BITS = 16
+/** A count that may be too low, so it stays. */
+const COUNT_MAX = 255
+/** Distinguishes the parents of wildcards from names. */
+const PARENT = 0x5bd1e995
+
 interface Entry extends IndexedSelector {
   readonly owners: Set<SelectorOwner>
 }
@@ -38,8 +45,8 @@ interface Owned {
 /**
  * The selectors of all policies. Finds those of a name by a trie of labels, from the root leftwards,
  * whose nodes are found by the suffix hashes of the query. The walk ends at the first suffix that no
- * selector has, so a name that no selector selects usually costs one or two lookups. It allocates
- * nothing.
+ * selector has. It allocates nothing. Most names that no selector selects do not reach it: a filter
+ * has the hashes of exact names, and of the names below which one label stands.
  */
 export class SelectorIndex {
   readonly #root = new TrieNode(undefined, ROOT_NAME, 0)
@@ -48,6 +55,10 @@ export class SelectorIndex {
   readonly #entries = new Map<string, Entry>()
   readonly #owners = new Map<string, Owned>()
   readonly #name = new NameBuffer()
+  /** Number of selectors by the hash of their suffix. */
+  readonly #filter = new Uint8Array(1 << FILTER_BITS)
+  /** Selectors that the filter does not have: those of several labels, and patterns. */
+  #unfiltered = 0
 
   /** Number of different selectors. */
   get size(): number {
@@ -104,6 +115,12 @@ export class SelectorIndex {
 
   /** True if any selector selects the name. @hot */
   selects(name: HashedName): boolean {
+    if (this.#unfiltered === 0) {
+      const { suffixHash, labelCount } = name
+      const isName = this.#filter[slotOf(suffixHash[0]!)] !== 0
+      const isBelow = labelCount > 0 && this.#filter[slotOf(suffixHash[1]! ^ PARENT)] !== 0
+      if (!isName && !isBelow) return false
+    }
     return this.#walk(name, undefined)
   }
 
@@ -142,11 +159,23 @@ export class SelectorIndex {
     const { suffix } = entry.selector
     const isName = name.set(suffix, 0, suffix.length)
     assert(isName, 'the suffix of a selector is a name')
+    this.#count(entry.selector, 1)
     let node = this.#root
     for (let label = name.labelCount - 1; label >= 0; label--) {
       node = this.#child(node, name, label) ?? this.#addChild(node, name, label)
     }
     node.entries.push(entry)
+  }
+
+  /** Adds a selector, whose suffix is in `#name`, to the filter, or removes it. */
+  #count({ kind }: Selector, change: 1 | -1): void {
+    if (kind !== 'exact' && kind !== 'one-label') {
+      this.#unfiltered += change
+      return
+    }
+    const hash = this.#name.suffixHash[0]!
+    const slot = slotOf(kind === 'exact' ? hash : hash ^ PARENT)
+    if (this.#filter[slot]! < COUNT_MAX) this.#filter[slot]! += change
   }
 
   #addChild(parent: TrieNode, name: HashedName, label: number): TrieNode {
@@ -164,6 +193,7 @@ export class SelectorIndex {
     this.#entries.delete(key)
     const name = this.#name
     name.set(suffix, 0, suffix.length)
+    this.#count(entry.selector, -1)
     let node: TrieNode | undefined = this.#root
     for (let label = name.labelCount - 1; label >= 0; label--) {
       node = this.#child(node, name, label)
@@ -187,6 +217,11 @@ export class SelectorIndex {
     } else if (node.next === undefined) this.#nodes.delete(node.hash)
     else this.#nodes.set(node.hash, node.next)
   }
+}
+
+/** The slot of the filter for a hash. Its upper bits depend on all bits of the hash. @hot */
+function slotOf(hash: number): number {
+  return Math.imul(hash, 0x9e3779b1) >>> (32 - FILTER_BITS)
 }
 
 /** A suffix that selectors have, or a suffix of one. */
