@@ -23,7 +23,7 @@ export function appendAnswer(tx: Transaction, from: Response): void {
 }
 
 /** Returns a copy of the uncompressed wire name at `bytes[offset]`. */
-function copyName(bytes: Uint8Array, offset: number): Uint8Array {
+export function copyName(bytes: Uint8Array, offset: number): Uint8Array {
   let end = offset
   while (bytes[end]! > 0) end += bytes[end]! + 1
   return bytes.slice(offset, end + 1)

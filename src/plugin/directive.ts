@@ -16,6 +16,7 @@ import type { CounterSlots } from './counter-slots.ts'
 import type { HandlerFactory } from './handler.ts'
 import type { MetadataProvider } from './metadata.ts'
 import type { ReplyLimiter } from './reply-limiter.ts'
+import type { SearchPaths } from './search-paths.ts'
 import type { Transaction } from './transaction.ts'
 
 /** A directive of the Corefile: `plugins/<name>/setup.ts` exports one. */
@@ -84,6 +85,8 @@ export interface BlockConfig {
    * Providers may load only the data that these labels need.
    */
   readonly metadataRead: Set<string>
+  /** Search paths of clients, by the directive that knows them; complete once all setups ran. */
+  readonly searchPaths: Map<string, SearchPaths>
   /** Filled by `tsig` at its start: keys that verify requests, and that we may sign with. */
   readonly tsigKeys: TsigKeyring
   /** The versions in force of zones that directives own, for `transfer`. */

@@ -105,6 +105,7 @@ const LOADERS: Readonly<Record<string, () => Promise<Directive>>> = {
   loadbalance: async () => (await import('./loadbalance/setup.ts')).loadbalance,
   tsig: async () => (await import('./tsig/setup.ts')).tsig,
   rewrite: async () => (await import('./rewrite/setup.ts')).rewrite,
+  autopath: async () => (await import('./autopath/setup.ts')).autopath,
   acl: async () => (await import('./acl/setup.ts')).acl,
   egressfirewall: async () => (await import('./egressfirewall/setup.ts')).egressfirewall,
   ocp_dnsnameresolver: async () => (await import('./egressfirewall/setup.ts')).ocpDnsNameResolver,

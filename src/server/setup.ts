@@ -188,6 +188,7 @@ function draftBlock(source: ServerBlock, dnsPort: number, errors: InputError[]):
     metadataEnabled: false,
     metadata: new Map(),
     metadataRead: new Set(),
+    searchPaths: new Map(),
     directives: [],
     tsigKeys: new TsigKeyring(),
     zoneVersions: new ZoneVersions(),

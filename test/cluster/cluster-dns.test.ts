@@ -1,5 +1,5 @@
 import t, { type Test } from 'tap'
-import { RRClass, RRType } from '../../src/dns/iana/index.ts'
+import { Rcode, RRClass, RRType } from '../../src/dns/iana/index.ts'
 import { applyAll } from '../support/apply.ts'
 import { CLUSTER_TEST_MS, Cluster } from '../support/cluster.ts'
 import { needsCluster } from '../support/cluster-binary.ts'
@@ -136,6 +136,7 @@ t.test('the names of a cluster with the real API server', needsCluster(), async 
   await cluster.createNamespace('new')
   await sees('new.svc.cluster.local.', 'A', 'NOERROR')
 
+  await t.test('autopath @kubernetes', (t) => testAutopath(t, cluster))
   await t.test('early clients of k8s_cache', (t) => testEarlyClients(t, cluster))
 
   await cluster.killServer()
@@ -200,4 +201,47 @@ async function testEarlyClients(t: Test, cluster: Cluster): Promise<void> {
   const { text } = await getText(`http://127.0.0.1:${http}/metrics`)
   t.match(text, /coredns_cache_hits_total\{server="dns:\/\/127.0.0.1:\d+",type="success"/)
   t.match(text, /coredns_cache_evictions_total\{[^}]*type="success"[^}]*\} 0/)
+}
+
+async function testAutopath(t: Test, cluster: Cluster): Promise<void> {
+  const spec = { containers: [{ name: 'c', image: 'none' }], automountServiceAccountToken: false }
+  await cluster.must('POST', '/api/v1/namespaces/shop/pods', { metadata: { name: 'buyer' }, spec })
+  const client = '127.0.0.9'
+  const status = { podIP: client, podIPs: [{ ip: client }] }
+  await cluster.must('PATCH', '/api/v1/namespaces/shop/pods/buyer/status', { status })
+  const upstream = await ScriptedServer.open(t, ({ question }) => {
+    const { name } = question!
+    if (!Buffer.from(name).includes('example')) return Rcode.NXDOMAIN
+    const rdata = Uint8Array.of(192, 0, 2, 1)
+    return [{ owner: name, type: RRType.A, rrclass: RRClass.IN, ttlSeconds: 60, rdata }]
+  })
+  const http = await freePort()
+  const corefile = `.:{PORT} {
+    bind 127.0.0.1
+    prometheus 127.0.0.1:${http}
+    ready 127.0.0.1:${http}
+    autopath @kubernetes
+    kubernetes cluster.local {
+        kubeconfig ${cluster.kubeconfig('viewer')}
+        pods verified
+    }
+    forward . 127.0.0.1:${upstream.port}
+}
+`
+  const server = await startServer(t, { corefile })
+  const ready = async () => (await getText(`http://127.0.0.1:${http}/ready`)).status === 200
+  await until(ready, 'the cluster to be read')
+  const query = async (from: string, name: string): Promise<string> => {
+    const { status, answer } = await ask('dig', server.port, ['+rec', '-b', from, name, 'A'])
+    return [status, ...answer.map((line) => line.split(' ').slice(3).join(' '))].join('; ')
+  }
+  const outside = `www.example.com.${SVC}`
+  t.equal(await query(client, outside), 'NOERROR; A 192.0.2.1; CNAME www.example.com.')
+  t.equal(await query('127.0.0.1', outside), 'NXDOMAIN', 'another client')
+  t.equal(await query(client, 'www.example.com.empty.svc.cluster.local.'), 'NXDOMAIN')
+  const other = await query(client, `dual.shop.${SVC}`)
+  t.equal(other, `NOERROR; CNAME dual.${SVC}; A 10.0.0.81`, 'a Service by NAME.NAMESPACE')
+  t.equal(await query(client, `dual.${SVC}`), 'NOERROR; A 10.0.0.81')
+  const { text } = await getText(`http://127.0.0.1:${http}/metrics`)
+  t.match(text, /coredns_autopath_success_total\{server="[^"]*"\} 3\n/)
 }

@@ -298,6 +298,7 @@ export function blockConfig(zones: readonly string[]): BlockConfig {
     metadataEnabled: false,
     metadata: new Map(),
     metadataRead: new Set(),
+    searchPaths: new Map(),
     directives: [],
     tsigKeys: new TsigKeyring(),
     zoneVersions: new ZoneVersions(),

@@ -106,6 +106,19 @@ export class Response {
     this.direct.clear()
   }
 
+  /** Removes what the links below wrote, before they serve again. What links above wrote (options, signer) is kept. */
+  startOver(): void {
+    this.clear()
+    this.sections = 0
+    this.synthesizedOctets = 0
+    this.rcode = 0
+    this.authoritative = false
+    this.authenticData = false
+    this.truncated = false
+    this.edeCode = -1
+    this.error = ''
+  }
+
   /** Moves a direct answer to the records. It must be the only answer. */
   expand(query: Query): void {
     this.direct.moveTo(this, query)

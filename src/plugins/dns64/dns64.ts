@@ -66,7 +66,7 @@ export class Dns64 implements Handler {
     if (response.rcode === Rcode.NXDOMAIN) return status
     if (!this.#options.translatesAll && hasAddress(response)) return status
     const ttlSecondsMax = soaTtlSeconds(response)
-    startOver(response)
+    response.startOver()
     tx.chainDepth = chainDepth
     query.qtype = RRType.A
     const below = this.#next.serve(tx)
@@ -103,19 +103,6 @@ function soaTtlSeconds(response: Response): number {
     if (isSoa) return response.ttlSeconds[i]!
   }
   return TTL_SECONDS_MAX
-}
-
-/** Removes what the links below wrote. What links above wrote (options, signer) is kept. */
-function startOver(response: Response): void {
-  response.clear()
-  response.sections = 0
-  response.synthesizedOctets = 0
-  response.rcode = Rcode.NOERROR
-  response.authoritative = false
-  response.authenticData = false
-  response.truncated = false
-  response.edeCode = -1
-  response.error = ''
 }
 
 /** Replaces the A records of the answer. Their signatures are not valid for AAAA records. */

@@ -1,17 +1,24 @@
+import { readFileSync } from 'node:fs'
 import { networkInterfaces } from 'node:os'
 import { InputError } from '../../base/errors.ts'
 import { Random } from '../../base/random.ts'
 import type { ResourceLease } from '../../base/resource-registry.ts'
+import { isSystemError } from '../../base/system-error.ts'
 import { systemTimers } from '../../base/timers.ts'
 import { type Address, printAddress, scanAddress } from '../../dns/text/address.ts'
 import { isReverseZone } from '../../dns/text/reverse-name.ts'
+import { scanSearchPath } from '../../dns/text/search-path.ts'
 import type { BlockConfig, Directive, SetupContext } from '../../plugin/directive.ts'
 import type { VersionSource } from '../../xfr/zone-versions.ts'
+import { ZoneSet } from '../../zone/lookup/zone-set.ts'
 import type { ClusterFollower } from './cluster-follower.ts'
 import { KubernetesHandler } from './kubernetes.ts'
 import { type KubernetesOptions, scanOptions } from './options.ts'
 import { PodNames } from './pod-names.ts'
+import { PodSearchPaths } from './pod-search-paths.ts'
 import { ThreadedImage } from './threaded-image.ts'
+
+const RESOLV_CONF = '/etc/resolv.conf'
 
 /** `kubernetes [ZONES...] { … }`: names of the Services and Pods of a cluster. */
 export const kubernetes: Directive = {
@@ -29,9 +36,40 @@ export const kubernetes: Directive = {
       },
       { answers: true },
     )
+    offerSearchPaths(c, options, image)
     c.onCheck(async ({ isOffline }) => (isOffline ? [] : checkAccess(options)))
     followCluster(c, options, image)
   },
+}
+
+/** Offers the search paths of Pods to `autopath`. */
+function offerSearchPaths(
+  c: SetupContext,
+  { zones, pods }: KubernetesOptions,
+  image: ThreadedImage,
+): void {
+  if (!c.block.directives.includes('autopath')) return
+  const paths = new PodSearchPaths(image, new ZoneSet(zones), pods === 'verified')
+  c.block.searchPaths.set('kubernetes', paths)
+  const follow = (host: readonly Uint8Array[]): void => {
+    paths.host = host
+  }
+  const broadcast = c.broadcast<readonly Uint8Array[]>(follow)
+  c.onStartup(() => {
+    const host = [...readHostSearchPath(), Uint8Array.of(0)]
+    follow(host)
+    broadcast.publish(host)
+  })
+}
+
+/** Returns the search path of this host, which Pods have as well; none if it cannot be read. */
+function readHostSearchPath(): readonly Uint8Array[] {
+  try {
+    return scanSearchPath(readFileSync(RESOLV_CONF, 'utf8'))
+  } catch (error) {
+    if (isSystemError(error)) return []
+    throw error
+  }
 }
 
 /** Follows the cluster from the start of the instance to its end. */

@@ -1,6 +1,7 @@
 import type { Query } from '../../dns/message/query.ts'
 import { setQname } from '../../dns/message/set-qname.ts'
 import { lowerName, printName, scanName } from '../../dns/name/name.ts'
+import { restoreName } from '../../plugin/restore-name.ts'
 import type { Transaction } from '../../plugin/transaction.ts'
 
 /** A change of the reply, which a rule caused for one query. */
@@ -52,29 +53,15 @@ export class Rewriting {
    * Makes the query the client's again. Records that point to its name point to a copy of the
    * rewritten one then.
    */
-  restore({ query, response }: Transaction): void {
+  restore(tx: Transaction): void {
+    const { query } = tx
     this.qtype = query.qtype
     query.qtype = this.#qtype
     query.qclass = this.#qclass
     query.nsidRequested = this.#nsidRequested
     restoreSubnet(query, this.#ecs)
-    const { qname, qnameOctets, labelCount } = query
-    const isSame = equalOctets(qname, qnameOctets, this.#name)
-    if (isSame) return
-    const rewritten = qname.slice(0, qnameOctets)
-    for (let i = 0; i < response.count; i++) {
-      if (response.ownerBytes[i] === qname) response.ownerBytes[i] = rewritten
-      if (response.rdataBytes[i] === qname) response.rdataBytes[i] = rewritten
-    }
-    setQname(query, this.#name)
-    if (response.imputedLabel === 0) return
-    // The zone has as many labels as before, counted from the root.
-    response.imputedLabel = Math.max(0, query.labelCount - labelCount + response.imputedLabel)
+    restoreName(tx, this.#name)
   }
-}
-
-function equalOctets(name: Uint8Array, octets: number, other: Uint8Array): boolean {
-  return octets === other.length && Buffer.compare(name.subarray(0, octets), other) === 0
 }
 
 /** The client subnet of a query. */

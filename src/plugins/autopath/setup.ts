@@ -1,0 +1,129 @@
+import { readFileSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { nextOnce } from '../../arguments/once.ts'
+import { scanZoneArgsOrBlock } from '../../arguments/zones.ts'
+import { InputError, type Position } from '../../base/errors.ts'
+import { isSystemError } from '../../base/system-error.ts'
+import { scanSearchPath } from '../../dns/text/search-path.ts'
+import { collectWhileServing } from '../../plugin/collect.ts'
+import type { CounterSlots } from '../../plugin/counter-slots.ts'
+import type { Directive, SetupContext } from '../../plugin/directive.ts'
+import type { SearchPaths } from '../../plugin/search-paths.ts'
+import { ZoneSet } from '../../zone/lookup/zone-set.ts'
+import { Autopath } from './autopath.ts'
+import { OnePath } from './one-path.ts'
+
+interface Options {
+  zones: ZoneSet
+  /** Absolute path of the file; '' = `provider`. */
+  file: string
+  /** Name of the directive that knows the search paths. */
+  provider: string
+  position: Position
+}
+
+/** `autopath [ZONE...] RESOLV-CONF|@DIRECTIVE`: searches for names in the place of the client. */
+export const autopath: Directive = {
+  name: 'autopath',
+  setup(c) {
+    const options = scanOptions(c)
+    const slots = c.counters()
+    const source: { paths: SearchPaths | undefined } = { paths: undefined }
+    c.addHandler((next) => new Autopath(next, options.zones, source, slots))
+    exportCount(c, slots)
+    if (options.file === '') {
+      useProvider(c, options, source)
+      return
+    }
+    const follow = (path: readonly Uint8Array[]): void => {
+      source.paths = new OnePath(path)
+    }
+    const broadcast = c.broadcast<readonly Uint8Array[]>(follow)
+    c.onCheck(() => faultsOf(() => readSearchPath(options)))
+    c.onStartup(() => {
+      const path = readSearchPath(options)
+      follow(path)
+      broadcast.publish(path)
+    })
+  },
+}
+
+function scanOptions(c: SetupContext): Options {
+  const d = c.dispenser
+  let options: Options | undefined
+  for (let uses = 0; nextOnce(d, uses); uses++) {
+    const args = d.remainingArgs()
+    const last = args.at(-1)
+    if (last === undefined) throw d.error('no resolv-conf specified')
+    const provider = last.startsWith('@') ? last.slice(1) : ''
+    if (last === '@') throw d.error('@ needs the name of a directive, such as @kubernetes')
+    options = {
+      zones: new ZoneSet(scanZoneArgsOrBlock(d, args.slice(0, -1), c.block)),
+      file: provider === '' ? resolve(c.block.root, last) : '',
+      provider,
+      position: d.position(),
+    }
+    d.eachProperty(() => {
+      throw d.error(`unknown property '${d.value()}'`)
+    })
+  }
+  return options!
+}
+
+/** Uses the search paths of another directive of the server block. */
+function useProvider(
+  c: SetupContext,
+  { provider, position }: Options,
+  source: { paths: SearchPaths | undefined },
+): void {
+  c.onLinked(() => {
+    source.paths = c.block.searchPaths.get(provider)
+    const reason = source.paths?.reason ?? ''
+    if (reason !== '') c.warn(`@${provider} finds no search paths: ${reason}`, position)
+  })
+  const check = (): void => {
+    if (source.paths !== undefined) return
+    const message = `plugin/autopath: no directive ${provider} with search paths in this server block`
+    throw new InputError(position, message)
+  }
+  c.onCheck(() => faultsOf(check))
+  c.onStartup(check)
+}
+
+/** Reads the search path; names without a suffix come last. Throws InputError. */
+function readSearchPath({ file, position }: Options): readonly Uint8Array[] {
+  let text: string
+  try {
+    text = readFileSync(file, 'utf8')
+  } catch (error) {
+    if (!isSystemError(error)) throw error
+    throw new InputError(
+      position,
+      `plugin/autopath: failed to parse ${file}: ${error.message}`,
+      error,
+    )
+  }
+  const path = scanSearchPath(text)
+  if (path.length > 0) return [...path, Uint8Array.of(0)]
+  throw new InputError(position, `plugin/autopath: no search domains found in ${file}`)
+}
+
+function faultsOf(check: () => void): readonly InputError[] {
+  try {
+    check()
+    return []
+  } catch (error) {
+    if (error instanceof InputError) return [error]
+    throw error
+  }
+}
+
+function exportCount(c: SetupContext, slots: CounterSlots): void {
+  const name = 'coredns_autopath_success_total'
+  const counter = c.metrics.counter(name, 'Counter of requests that did autopath.', ['server'])
+  collectWhileServing(c, () => {
+    slots.forEach((counts, { server }) => {
+      counter.inc({ server }, counts.take(0))
+    })
+  })
+}
