@@ -1,14 +1,18 @@
 import type { Controller, ControllerMeans } from '../operator/controller.ts'
 import { createEgressFirewallController } from '../operator/egress/egressfirewall/egress-firewall-controller.ts'
+import { createOvnController } from '../operator/egress/ovn/ovn-controller.ts'
+import type { OvnSettings } from '../operator/egress/ovn/ovn-settings.ts'
 import { BadValue, type Flag, type Get } from './flag-values.ts'
+import { OVN_FLAGS, readOvnArgs } from './ovn-args.ts'
 
 /** The names of the operator's controllers, for `--controllers`. */
-export const CONTROLLERS = ['dnsrecord', 'egressfirewall'] as const
+export const CONTROLLERS = ['dnsrecord', 'egressfirewall', 'ovn'] as const
 
 /** Settings of the controllers for egress policies. */
 export interface EgressArgs {
   /** Namespace of the DNSNameResolvers. */
   readonly namespace: string
+  readonly ovn: OvnSettings
 }
 
 /** Flags of the controllers for egress policies, in the order of the help. */
@@ -18,6 +22,7 @@ export const EGRESS_FLAGS: readonly Flag[] = [
     value: 'ovn-kubernetes',
     help: 'namespace of the DNSNameResolvers; OpenShift: openshift-ovn-kubernetes',
   },
+  ...OVN_FLAGS,
 ]
 
 /** A DNS label (RFC 1123 section 2.1). */
@@ -29,7 +34,7 @@ export function readEgressArgs(get: Get): EgressArgs {
   if (!NAMESPACE.test(namespace)) {
     throw new BadValue('egress-namespace', namespace, 'the name of a namespace')
   }
-  return { namespace }
+  return { namespace, ovn: readOvnArgs(get, namespace) }
 }
 
 /** Makes the controllers for egress policies that are switched on. */
@@ -38,5 +43,8 @@ export function createEgressControllers(
   args: EgressArgs,
   means: ControllerMeans,
 ): readonly Controller[] {
-  return names.has('egressfirewall') ? [createEgressFirewallController(means, args)] : []
+  const controllers: Controller[] = []
+  if (names.has('egressfirewall')) controllers.push(createEgressFirewallController(means, args))
+  if (names.has('ovn')) controllers.push(createOvnController(means, args.ovn))
+  return controllers
 }

@@ -47,14 +47,6 @@ export interface OperationResult {
   readonly rows: readonly Readonly<Record<string, unknown>>[]
 }
 
-/** Numbers since the start, for metrics. */
-export interface OvsdbClientCounts {
-  connections: number
-  transactions: number
-  /** Those that the server refused, or whose reply was lost. */
-  failed: number
-}
-
 /**
  * A client of one OVSDB database (RFC 7047). It stays connected to the leader of the cluster and
  * follows the rows of one table:
@@ -63,7 +55,6 @@ export interface OvsdbClientCounts {
  *                     └─ no ─▶ the next remote
  */
 export class OvsdbClient {
-  readonly counts: OvsdbClientCounts = { connections: 0, transactions: 0, failed: 0 }
   readonly #options: OvsdbClientOptions
   readonly #cache: TableCache
   readonly #backoff: Backoff
@@ -112,13 +103,9 @@ export class OvsdbClient {
     const params = [this.#options.database, ...operations]
     try {
       if (this.#isClosed || this.#connection === undefined) throw new OvsdbError('', CLOSED)
-      this.counts.transactions++
       return await this.#connection.request('transact', params, (reply) =>
         readResults(reply, operations.length),
       )
-    } catch (error) {
-      this.counts.failed++
-      throw error
     } finally {
       this.#inFlight--
       this.#release()
@@ -213,7 +200,6 @@ export class OvsdbClient {
   }
 
   #sync(): void {
-    this.counts.connections++
     this.#isSynced = true
     this.#logged.clear()
     this.#options.onSync()

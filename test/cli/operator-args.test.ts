@@ -92,6 +92,37 @@ t.test('clusters are delegated to as Kuadrant has it, unless told otherwise', (t
   t.end()
 })
 
+t.test('the controller of address sets has its flags', (t) => {
+  t.match(scanOperatorArgs(['--controllers=ovn'], {}), {
+    egress: {
+      ovn: {
+        namespace: 'ovn-kubernetes',
+        remotes: [{ kind: 'unix', path: '/var/run/ovn/ovnnb_db.sock' }],
+        tls: undefined,
+        owner: 'sextant',
+        families: [1, 2],
+        clusterNetworks: [],
+      },
+    },
+  })
+  const flags = ['--ovn-nb=ssl:[2001:db8::1]:6641, ssl:nb:6642', '--ovn-families=ipv6']
+  const files = ['--ovn-nb-ca=ca', '--ovn-nb-cert=cert', '--ovn-nb-key=key']
+  t.match(scanOperatorArgs([...flags, ...files], { CLUSTER_CIDR: '10.0.0.0/8,fd00::/8' }), {
+    egress: {
+      ovn: {
+        remotes: [
+          { kind: 'ssl', host: '2001:db8::1', port: 6641 },
+          { kind: 'ssl', host: 'nb', port: 6642 },
+        ],
+        tls: { authority: 'ca', certificate: 'cert', key: 'key', serverName: '' },
+        families: [2],
+        clusterNetworks: [{ bits: 8 }, { bits: 8 }],
+      },
+    },
+  })
+  t.end()
+})
+
 t.test('what makes no sense is refused', (t) => {
   const table = [
     { given: ['--nothing'], want: /flag provided but not defined: -nothing/ },
@@ -122,6 +153,13 @@ t.test('what makes no sense is refused', (t) => {
     { given: ['--cluster-leave-time=never'], want: /must be a duration/ },
     { given: ['--controllers=dnsrecord,x'], want: /invalid value "dnsrecord,x" for --controllers/ },
     { given: ['--controllers='], want: /must be a comma list of dnsrecord/ },
+    { given: ['--ovn-nb=udp:a:1'], want: /invalid value "udp:a:1" for --ovn-nb/ },
+    { given: ['--ovn-nb='], want: /must be a comma list of tcp:HOST:PORT/ },
+    { given: ['--ovn-nb=ssl:a:1'], want: /for --ovn-nb-ca: must be a file, because --ovn-nb has/ },
+    { given: ['--ovn-owner=a:b'], want: /invalid value "a:b" for --ovn-owner/ },
+    { given: ['--ovn-families='], want: /must be ipv4, ipv6 or both/ },
+    { given: ['--ovn-families=ipv4,constructor'], want: /must be ipv4, ipv6 or both/ },
+    { given: ['--cluster-cidr=10.0.0.0'], want: /for --cluster-cidr: must be a comma list of net/ },
     { given: ['--log-level=loud'], want: /must be one of debug, info, warning, error/ },
   ]
   for (const { given, want } of table) t.match(scanOperatorArgs(given, {}), want, given.join(' '))

@@ -3,10 +3,11 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { parseAllDocuments } from 'yaml'
+import { scanOperatorArgs } from '../../src/cli/operator-args.ts'
 import { composeManifests, type Manifest, manifestOf, SITE } from '../support/kustomize.ts'
 import { root, runSextant } from '../support/server.ts'
 
-const OVERLAYS = ['all-namespaces', 'chosen-namespaces', 'egress-firewall'].map(
+const OVERLAYS = ['all-namespaces', 'chosen-namespaces', 'egress-firewall', 'ovn-address-sets'].map(
   (name) => `deploy/overlays/${name}`,
 )
 const OPTIONS = ['remote-cluster', 'notify', 'cluster-dns', 'egress-names']
@@ -41,6 +42,27 @@ function deploymentOf(component: string) {
   const pod = deployment.spec.template.spec
   return { deployment, pod, container: pod.containers[0] }
 }
+
+t.test('the environment of the operator for address sets has flags of the operator', async (t) => {
+  const manifests = composeManifests('deploy/overlays/ovn-address-sets')
+  const { spec } = manifestOf(manifests, 'Deployment', 'sextant-operator').spec.template
+  const [{ args, env, volumeMounts }] = spec.containers
+  const { data } = manifestOf(manifests, 'ConfigMap', 'sextant-scope')
+  const entries = env.map(({ name, value, valueFrom }: Manifest) => {
+    return [name, value ?? data[valueFrom.configMapKeyRef?.key] ?? 'x']
+  })
+  const operator = scanOperatorArgs(args.slice(1), Object.fromEntries(entries))
+  if (typeof operator === 'string') throw new Error(operator)
+  t.strictSame([...operator.controllers], ['egressfirewall', 'ovn'])
+  const { remotes, tls, clusterNetworks } = operator.egress.ovn
+  t.equal(remotes.length, 1)
+  t.equal(clusterNetworks.length, 2)
+  const [mount] = volumeMounts
+  for (const file of [tls?.authority, tls?.certificate, tls?.key]) {
+    t.ok(file?.startsWith(`${mount.mountPath}/`))
+  }
+  t.equal(spec.volumes[0].name, mount.name)
+})
 
 for (const component of ['server', 'exchange', 'operator']) {
   t.test(`the ${component} has no more rights over its node than it needs`, (t) => {

@@ -41,7 +41,7 @@ const KNOWN = ['apiVersion', 'kind', ...FIELDS]
 
 /**
  * Composes a folder of the repository as `kubectl kustomize` does, in the order of its files. Supports what our
- * kustomizations use: resources, `replace` patches, images, ConfigMaps of files. Throws on anything else.
+ * kustomizations use: resources, patches that replace or add, images, ConfigMaps of files. Throws on anything else.
  */
 export function composeManifests(folder: string): Manifest[] {
   const kustomization: Kustomization = parse(read(join(folder, 'kustomization.yaml')))
@@ -56,7 +56,8 @@ export function composeManifests(folder: string): Manifest[] {
       ({ kind, metadata }) => kind === target.kind && metadata.name === target.name,
     )
     if (met.length === 0) throw new Error(`${folder}: nothing is called ${target.name}`)
-    for (const manifest of met) for (const operation of parse(patch)) replace(manifest, operation)
+    for (const manifest of met)
+      for (const operation of parse(patch)) applyOperation(manifest, operation)
   }
   setImages(manifests, kustomization.images ?? [])
   return [...manifests, ...makeConfigMaps(folder, kustomization)]
@@ -113,13 +114,15 @@ export function manifestOf(manifests: readonly Manifest[], kind: string, name: s
   return found
 }
 
-function replace(manifest: Manifest, { op, path, value }: Operation): void {
+function applyOperation(manifest: Manifest, { op, path, value }: Operation): void {
   const keys = path.split('/').slice(1)
   const last = keys.pop()!
   // biome-ignore lint/suspicious/noExplicitAny: whatever the kind has
   const parent = keys.reduce((at: any, key) => at?.[key], manifest)
-  if (op !== 'replace' || parent?.[last] === undefined) throw new Error(`can not ${op} ${path}`)
-  parent[last] = value
+  const isThere = parent?.[last] !== undefined
+  if (op === 'add' && last === '-' && Array.isArray(parent)) parent.push(value)
+  else if (op === (isThere ? 'replace' : 'add') && parent !== undefined) parent[last] = value
+  else throw new Error(`can not ${op} ${path}`)
 }
 
 function read(path: string): string {

@@ -30,7 +30,7 @@ const CONSTRAINT_VIOLATION = 'constraint violation'
 /** The part of an OVSDB client that is used here. */
 export interface AddressSetDatabase {
   /** The rows of `monitoredRows`, as known now. */
-  readonly rows: Iterable<OvsdbRow>
+  rows(): Iterable<OvsdbRow>
   /** As in OvsdbClient. */
   transact(operations: readonly object[]): Promise<readonly OperationResult[]>
 }
@@ -47,14 +47,6 @@ export interface AddressSetSinkParts {
   readonly onLoss: (selector: Selector) => void
   /** A sweep failed; '' = one succeeded. */
   readonly onSweep: (fault: string) => void
-}
-
-/** Numbers since the start. */
-export interface AddressSetCounts {
-  /** Rows that were deleted because no DNS name and no ACL uses them. */
-  swept: number
-  /** Rows that another client had changed or deleted. */
-  repaired: number
 }
 
 interface WantedRow {
@@ -75,7 +67,6 @@ interface WantedRow {
 export class AddressSetSink implements Sink {
   readonly name = 'ovn'
   readonly needsDetails = false
-  readonly counts: AddressSetCounts = { swept: 0, repaired: 0 }
   readonly #parts: AddressSetSinkParts
   /** By name of the row. */
   readonly #wanted = new Map<string, WantedRow>()
@@ -126,7 +117,7 @@ export class AddressSetSink implements Sink {
   /** The client has connected: compares all rows with those that are wanted. */
   onSync(): void {
     const present = new Map<string, OvsdbRow>()
-    for (const row of this.#parts.database.rows) present.set(nameOf(row), row)
+    for (const row of this.#parts.database.rows()) present.set(nameOf(row), row)
     this.#present = new Set(present.keys())
     for (const [name, { selector, row }] of this.#wanted) {
       // A write in progress has waited for the connection, and comes next.
@@ -207,7 +198,6 @@ export class AddressSetSink implements Sink {
     const repair = (): void => {
       wanted.cancelRepair = undefined
       wanted.repairedMs = clock.monotonic()
-      this.counts.repaired++
       onLoss(wanted.selector)
     }
     const waitMs = wanted.repairedMs + REPAIR_MS - clock.monotonic()
@@ -263,7 +253,7 @@ export class AddressSetSink implements Sink {
     const { database, owner } = this.#parts
     const deletion = database.transact(unclaimed.map((name) => deleteRow(owner, name)))
     this.#deletion = deletion.catch(() => {})
-    for (const { count } of await deletion) this.counts.swept += count
+    await deletion
   }
 }
 

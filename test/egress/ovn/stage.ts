@@ -25,7 +25,9 @@ export class AddressSetStage {
   readonly lines: string[] = []
   /** Faults of the feed and of sweeps. */
   readonly faults: string[] = []
-  sweeps = 0
+  transactions = 0
+  /** Rows that another client changed or deleted. */
+  losses = 0
 
   constructor(t: Test, server: NorthboundServer, families: readonly (1 | 2)[] = [1, 2]) {
     this.server = server
@@ -47,14 +49,22 @@ export class AddressSetStage {
       onSync: () => this.sink.onSync(),
     })
     this.sink = new AddressSetSink({
-      database: this.client,
+      database: {
+        rows: () => this.client.rows,
+        transact: (operations) => {
+          this.transactions++
+          return this.client.transact(operations)
+        },
+      },
       owner,
       families,
       clock,
       timers,
-      onLoss: (selector) => this.feed.resyncSelector(selector),
+      onLoss: (selector) => {
+        this.losses++
+        this.feed.resyncSelector(selector)
+      },
       onSweep: (fault) => {
-        this.sweeps++
         if (fault !== '') this.faults.push(fault)
       },
     })

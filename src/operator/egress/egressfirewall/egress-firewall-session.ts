@@ -8,8 +8,8 @@ import { WorkQueue } from '../../../kube/work-queue.ts'
 import type { ControllerMeans, ControllerSession } from '../../controller.ts'
 import { itemsOf, mappingOf, metadataOf } from '../../record/fields.ts'
 import { endWork } from '../end-work.ts'
+import { chooseObject, dnsNameOf, NameObjects } from '../name-objects.ts'
 import { DNS_NAME_RESOLVERS, EGRESS_FIREWALLS } from '../resources.ts'
-import { chooseObject, dnsNameOf, NameObjects } from './name-objects.ts'
 import { NameReferences } from './name-references.ts'
 
 const WORKERS = 4

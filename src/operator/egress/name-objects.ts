@@ -1,5 +1,5 @@
-import { type ApiObject, textOf } from '../../../kube/api.ts'
-import { isDeleting, mappingOf } from '../../record/fields.ts'
+import { type ApiObject, textOf } from '../../kube/api.ts'
+import { isDeleting, mappingOf } from '../record/fields.ts'
 
 /** The DNSNameResolvers of a namespace, by the DNS name that they are for. */
 export class NameObjects {

@@ -1,0 +1,86 @@
+import type { AddressFamily } from '../dns/text/address.ts'
+import type { OvnSettings } from '../operator/egress/ovn/ovn-settings.ts'
+import type { OvsdbTlsFiles } from '../ovsdb/open-socket.ts'
+import { scanRemotes } from '../ovsdb/remote.ts'
+import { BadValue, type Flag, type Get, networks, wordsOf } from './flag-values.ts'
+
+/** Flags of the controller `ovn`. */
+export const OVN_FLAGS: readonly Flag[] = [
+  {
+    name: 'ovn-nb',
+    // As ovn-nbctl has it.
+    value: 'unix:/var/run/ovn/ovnnb_db.sock',
+    help: 'comma list of the servers of OVN Northbound: tcp:HOST:PORT, ssl:HOST:PORT, unix:PATH',
+  },
+  { name: 'ovn-nb-ca', value: '', help: 'for ssl: PEM file of the authority of the servers' },
+  { name: 'ovn-nb-cert', value: '', help: 'for ssl: PEM file of the own certificate' },
+  { name: 'ovn-nb-key', value: '', help: 'for ssl: PEM file of its key' },
+  {
+    name: 'ovn-nb-server-name',
+    value: '',
+    help: 'for ssl: name in the certificate of the servers; default: HOST',
+  },
+  {
+    name: 'ovn-owner',
+    value: 'sextant',
+    help: 'owner-controller of the address sets; those of other owners are never changed',
+  },
+  {
+    name: 'ovn-families',
+    value: 'ipv4,ipv6',
+    help: 'comma list of the address families with address sets',
+  },
+  {
+    name: 'cluster-cidr',
+    value: '',
+    help: 'comma list of networks of Pods, Services and nodes; their addresses get into no address set',
+  },
+]
+
+const FAMILIES: ReadonlyMap<string, AddressFamily> = new Map([
+  ['ipv4', 1],
+  ['ipv6', 2],
+])
+/** It is a part of ids that have colons between their parts. */
+const OWNER = /^[A-Za-z0-9][-A-Za-z0-9._]{0,62}$/
+
+/** Reads the values of OVN_FLAGS. Throws BadValue. */
+export function readOvnArgs(get: Get, namespace: string): OvnSettings {
+  const remotes = scanRemotes(get('ovn-nb').replaceAll(' ', ''))
+  if (remotes === undefined) {
+    const want = 'a comma list of tcp:HOST:PORT, ssl:HOST:PORT and unix:PATH'
+    throw new BadValue('ovn-nb', get('ovn-nb'), want)
+  }
+  const owner = get('ovn-owner')
+  if (!OWNER.test(owner)) {
+    throw new BadValue('ovn-owner', owner, '1 to 63 of letters, digits, ".", "_" and "-"')
+  }
+  return {
+    namespace,
+    remotes,
+    tls: remotes.some(({ kind }) => kind === 'ssl') ? tlsFiles(get) : undefined,
+    owner,
+    families: families(get('ovn-families')),
+    clusterNetworks: networks('cluster-cidr', get),
+  }
+}
+
+function tlsFiles(get: Get): OvsdbTlsFiles {
+  const file = (name: string): string => {
+    if (get(name) === '') throw new BadValue(name, '', 'a file, because --ovn-nb has ssl')
+    return get(name)
+  }
+  return {
+    authority: file('ovn-nb-ca'),
+    certificate: file('ovn-nb-cert'),
+    key: file('ovn-nb-key'),
+    serverName: get('ovn-nb-server-name'),
+  }
+}
+
+function families(text: string): readonly AddressFamily[] {
+  const found = wordsOf(text).map((word) => FAMILIES.get(word))
+  const known = found.filter((family) => family !== undefined)
+  if (known.length > 0 && known.length === found.length) return [...new Set(known)]
+  throw new BadValue('ovn-families', text, 'ipv4, ipv6 or both, separated by a comma')
+}

@@ -1,0 +1,250 @@
+import { AddressRules } from '../../../egress/names/address-rules.ts'
+import { monitoredRows } from '../../../egress/ovn/address-set-row.ts'
+import { type AddressSetDatabase, AddressSetSink } from '../../../egress/ovn/address-set-sink.ts'
+import { grantsOfPublished } from '../../../egress/ovn/published-grants.ts'
+import { scanSelector } from '../../../egress/selectors/scan-selector.ts'
+import type { SinkUpdate } from '../../../egress/sinks/sink.ts'
+import { SinkFeed } from '../../../egress/sinks/sink-feed.ts'
+import { type ApiObject, textOf } from '../../../kube/api.ts'
+import { Informer } from '../../../kube/informer.ts'
+import type { ListWatch } from '../../../kube/list-watch.ts'
+import { OvsdbClient } from '../../../ovsdb/client.ts'
+import { OvsdbError } from '../../../ovsdb/connection.ts'
+import { FaultLog } from '../../../telemetry/fault-log.ts'
+import type { ControllerMeans, ControllerSession } from '../../controller.ts'
+import { itemsOf, mappingOf, metadataOf } from '../../record/fields.ts'
+import { chooseObject, dnsNameOf, NameObjects } from '../name-objects.ts'
+import { DNS_NAME_RESOLVERS } from '../resources.ts'
+import type { OvnMetrics } from './ovn-metrics.ts'
+import type { OvnSettings } from './ovn-settings.ts'
+
+const DATABASE = 'OVN_Northbound'
+
+/**
+ * Gives each DNSNameResolver an address set in OVN Northbound for each address family:
+ *
+ *     DNSNameResolvers ─▶ one per DNS name ─▶ feed ─▶ sink ─▶ transaction
+ *                                               ▲              │
+ *                                               └── a set that another client changed
+ *
+ * Sets without a DNSNameResolver are deleted once these were listed.
+ */
+export class OvnSession implements ControllerSession {
+  readonly #means: ControllerMeans
+  readonly #metrics: OvnMetrics
+  readonly #rules: AddressRules
+  readonly #objects = new NameObjects()
+  /** Name of the object that each DNS name has. */
+  readonly #chosen = new Map<string, string>()
+  readonly #faults: FaultLog
+  /** What Events reported, by DNS name. */
+  readonly #reported = new Map<string, string>()
+  readonly #informer: Informer
+  readonly #client: OvsdbClient
+  readonly #sink: AddressSetSink
+  readonly #feed: SinkFeed
+  #feedFault = ''
+  #sweepFault = ''
+  #isClosed = false
+
+  constructor(means: ControllerMeans, settings: OvnSettings, metrics: OvnMetrics) {
+    const { owner, families, namespace } = settings
+    this.#means = means
+    this.#metrics = metrics
+    this.#rules = new AddressRules(settings.clusterNetworks, [])
+    this.#faults = new FaultLog(means.log, means.clock)
+    this.#informer = new Informer({
+      ...means,
+      resource: DNS_NAME_RESOLVERS,
+      namespaces: [namespace],
+      labelSelector: '',
+      trim: trimResolver,
+    })
+    this.#client = new OvsdbClient({
+      ...means,
+      remotes: settings.remotes,
+      tls: settings.tls,
+      database: DATABASE,
+      monitored: monitoredRows(owner),
+      onRow: (before, after) => this.#sink.onRow(before, after),
+      onSync: () => this.#sink.onSync(),
+    })
+    this.#sink = new AddressSetSink({
+      ...means,
+      database: this.#database(),
+      owner,
+      families,
+      onLoss: (selector) => {
+        metrics.countRepair()
+        this.#feed.resyncSelector(selector)
+      },
+      onSweep: (fault) => {
+        if (fault !== '' && fault !== this.#sweepFault) means.log.warning(`ovn: sweep: ${fault}`)
+        this.#sweepFault = fault
+      },
+    })
+    const { name, needsDetails } = this.#sink
+    this.#feed = new SinkFeed({
+      ...means,
+      sink: { name, needsDetails, apply: (update) => this.#apply(update) },
+      mode: { kind: 'async' },
+      onFault: (fault) => {
+        this.#feedFault = fault
+      },
+    })
+    this.#client.start()
+    void this.#start()
+  }
+
+  get watches(): readonly ListWatch[] {
+    return this.#informer.watches
+  }
+
+  get reason(): string {
+    const { reason } = this.#client
+    const database = reason === '' ? '' : `OVN Northbound: ${reason}`
+    return this.#informer.reason || database || this.#feedFault || this.#sweepFault
+  }
+
+  get isConnected(): boolean {
+    return !this.#isClosed && this.#client.reason === ''
+  }
+
+  /** DNS names whose last change is not committed. */
+  get pending(): number {
+    return this.#isClosed ? 0 : this.#feed.pending
+  }
+
+  get addressSets(): number {
+    return this.#isClosed ? 0 : this.#sink.size
+  }
+
+  /** Address sets that only ACLs use. */
+  get unclaimed(): number {
+    return this.#isClosed ? 0 : this.#sink.unclaimed
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true
+    this.#informer.close()
+    this.#feed.close()
+    this.#sink.close()
+    this.#client.close()
+  }
+
+  async #start(): Promise<void> {
+    this.#informer.subscribe({
+      onAdd: (_, object) => this.#put(object),
+      onUpdate: (_, object, before) => {
+        this.#objects.remove(before)
+        this.#put(object)
+        if (dnsNameOf(before) !== dnsNameOf(object)) this.#update(dnsNameOf(before))
+      },
+      onDelete: (_, before) => {
+        this.#objects.remove(before)
+        this.#update(dnsNameOf(before))
+      },
+    })
+    this.#informer.start()
+    await this.#informer.synced()
+    if (!this.#isClosed) this.#sink.beginSweeps()
+  }
+
+  #put(object: ApiObject): void {
+    this.#objects.put(object)
+    this.#update(dnsNameOf(object))
+  }
+
+  /** Feeds the addresses of the object that a DNS name has. */
+  #update(dnsName: string): void {
+    const selector = scanSelector(dnsName, 'openshift')
+    if (typeof selector === 'string') {
+      this.#faults.report(dnsName, `ovn: ${selector}`)
+      return
+    }
+    const objects = this.#objects.of(dnsName)
+    const object = chooseObject(objects, this.#chosen.get(dnsName) ?? '') ?? objects[0]
+    if (object === undefined) {
+      this.#chosen.delete(dnsName)
+      this.#faults.clear(dnsName)
+      this.#reported.delete(dnsName)
+      this.#feed.remove(selector)
+      return
+    }
+    this.#chosen.set(dnsName, textOf(object.metadata, 'name'))
+    void this.#feed.set(selector, grantsOfPublished(publishedNames(object), this.#rules))
+  }
+
+  async #apply(update: SinkUpdate): Promise<string> {
+    const { clock } = this.#means
+    const startMs = clock.monotonic()
+    const fault = await this.#sink.apply(update)
+    if (update.isGone || this.#isClosed) return fault
+    if (fault === '') this.#metrics.observeCommit((clock.monotonic() - startMs) / 1000)
+    this.#report(update.selector.text, fault)
+    return fault
+  }
+
+  /** Logs a fault of a DNS name, and records an Event of its object, once. */
+  #report(dnsName: string, fault: string): void {
+    if (fault === '') {
+      this.#faults.clear(dnsName)
+      this.#reported.delete(dnsName)
+      return
+    }
+    // A lost connection or lease concerns all names, and is reported elsewhere.
+    if (this.#client.reason !== '' || !this.#means.mayWrite()) return
+    if (this.#reported.get(dnsName) === fault) return
+    const object = this.#objects
+      .of(dnsName)
+      .find(({ metadata }) => textOf(metadata, 'name') === this.#chosen.get(dnsName))
+    if (object === undefined) return
+    this.#reported.set(dnsName, fault)
+    this.#faults.report(dnsName, `ovn: ${dnsName}: ${fault}; retrying`)
+    const { group, version } = DNS_NAME_RESOLVERS
+    const subject = {
+      apiVersion: `${group}/${version}`,
+      kind: 'DNSNameResolver',
+      namespace: textOf(object.metadata, 'namespace'),
+      name: textOf(object.metadata, 'name'),
+      uid: textOf(object.metadata, 'uid'),
+    }
+    const happening = { type: 'Warning', reason: 'AddressSetFailed', action: 'Publish' } as const
+    this.#means.events.record(subject, { ...happening, note: fault })
+  }
+
+  /** The database, for writes of a leader. */
+  #database(): AddressSetDatabase {
+    return {
+      rows: () => this.#client.rows,
+      transact: async (operations) => {
+        if (!this.#means.mayWrite()) throw new OvsdbError('', 'this operator is not the leader')
+        try {
+          const results = await this.#client.transact(operations)
+          this.#metrics.countTransaction('committed')
+          return results
+        } catch (error) {
+          this.#metrics.countTransaction('failed')
+          throw error
+        }
+      },
+    }
+  }
+}
+
+function publishedNames(object: ApiObject) {
+  return itemsOf(mappingOf(object, 'status'), 'resolvedNames').map((name) => ({
+    dnsName: textOf(name, 'dnsName'),
+    ips: itemsOf(name, 'resolvedAddresses').map((address) => textOf(address, 'ip')),
+  }))
+}
+
+/** Keeps the names and their addresses. TTLs and conditions change more often, and do not count. */
+function trimResolver(object: ApiObject): ApiObject {
+  const { managedFields: _, ...metadata } = metadataOf(object)
+  const resolvedNames = publishedNames(object).map(({ dnsName, ips }) => ({
+    dnsName,
+    resolvedAddresses: ips.map((ip) => ({ ip })),
+  }))
+  return { metadata, spec: object.spec ?? {}, status: { resolvedNames } }
+}

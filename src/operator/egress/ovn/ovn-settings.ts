@@ -1,0 +1,18 @@
+import type { AddressFamily, Cidr } from '../../../dns/text/address.ts'
+import type { OvsdbTlsFiles } from '../../../ovsdb/open-socket.ts'
+import type { OvsdbRemote } from '../../../ovsdb/remote.ts'
+
+export interface OvnSettings {
+  /** Namespace of the DNSNameResolvers. */
+  readonly namespace: string
+  /** Servers of OVN Northbound; not empty. */
+  readonly remotes: readonly OvsdbRemote[]
+  /** Undefined = no remote has TLS. */
+  readonly tls: OvsdbTlsFiles | undefined
+  /** `k8s.ovn.org/owner-controller` of the rows. */
+  readonly owner: string
+  /** Not empty. */
+  readonly families: readonly AddressFamily[]
+  /** Networks of the cluster, whose addresses are never granted. */
+  readonly clusterNetworks: readonly Cidr[]
+}
