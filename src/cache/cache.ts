@@ -234,7 +234,9 @@ export class Cache implements Handler {
     if (isFailure || -leftSeconds >= this.#staleSecondsOf(store)) return this.#ask(tx)
     if (this.#options.verifiesStale) {
       const status = this.#ask(tx)
-      return typeof status === 'number' ? status : this.#askOrUseStale(tx, status)
+      // What is stored beside a denial is older.
+      if (typeof status === 'number' || store === this.#source.stores!.denial) return status
+      return this.#askOrUseStale(tx, status)
     }
     if (!store.isRefreshing && isRecursive(tx.query)) {
       if (needsOtherThread(tx, store)) return tx.server.handOver()
@@ -373,9 +375,13 @@ export class Cache implements Handler {
   /** True if there is a good answer that is or may be used stale. */
   #isUsable(tx: Transaction): boolean {
     const { success, late, sharedMs } = this.#source.stores!
-    const store = late ?? success
-    if (!store.has(tx.query)) return false
-    return store.leftSeconds(sharedMs(tx.startedMs)) > -this.#staleSecondsOf(store)
+    const nowMs = sharedMs(tx.startedMs)
+    if (late === undefined) {
+      return success.has(tx.query) && success.leftSeconds(nowMs) > -this.#staleSecondsOf(success)
+    }
+    if (late.has(tx.query) && late.leftSeconds(nowMs) > -this.#staleSecondsOf(late)) return true
+    // Early clients have a new answer whose turn for the others has not come.
+    return success.has(tx.query) && success.leftSeconds(nowMs) > 0
   }
 
   #countHit(tx: Transaction, store: CacheStore): void {

@@ -146,3 +146,30 @@ t.test('an answer that cannot be stored is the last that is kept', async (t) => 
   await ask(70)
   t.equal(asked(), 4, 'the expired answer is removed')
 })
+
+t.test('a refresh that fails ends no valid answer of early clients', async (t) => {
+  const { ask, asked } = start(
+    { ...FIVE, prefetchHits: 1 },
+    address(60, 1),
+    address(60, 2),
+    failure,
+  )
+  await ask(0)
+  await ask(61, early)
+  t.match((await ask(116, early)).answer[0], / 5 .*c0000202/)
+  await settled()
+  t.equal(asked(), 3)
+  t.match((await ask(117, early)).answer[0], / 4 .*c0000202/)
+  t.match((await ask(117)).answer[0], / 9 .*c0000202/)
+})
+
+t.test('serve_stale verify uses no answer from before a denial', async (t) => {
+  const options = { ...FIVE, staleSeconds: 600, verifiesStale: true }
+  for (const over of [early, {}]) {
+    const { ask, asked } = start(options, address(60), denial(Rcode.NXDOMAIN, 30, 30), failure)
+    await ask(0)
+    await ask(61, early)
+    t.equal(codeOf(await ask(100, over)), 'SERVFAIL')
+    t.equal(asked(), 3)
+  }
+})
