@@ -172,7 +172,9 @@ export class DataListener implements UdpListener {
   }
 
   #finish(socket: BatchSocket, unit: number, exchange: Exchange, octets: number): void {
-    if (octets > 0) {
+    // After the drain, the number of a closed socket may be that of a connection to anybody.
+    if (octets > 0 && !this.has(socket.fd)) this.#past[LoopCount.SendErrors]! += 1
+    else if (octets > 0) {
       socket.reply(unit, exchange.reply, octets)
       // Replies of one turn of the event loop are sent together.
       if (this.#unsent.size === 0) setImmediate(this.#flush)
