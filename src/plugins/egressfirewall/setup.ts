@@ -52,6 +52,7 @@ function setup(c: SetupContext, name: string): void {
       lease.release()
       return
     }
+    stops.push(lease.release)
     const { item: follower } = lease
     follower.start()
     if (!(await isSettledIn(follower, options.startupMs))) {
@@ -59,8 +60,9 @@ function setup(c: SetupContext, name: string): void {
         `starting without the names of the cluster: ${follower.reason || 'no response'}`,
       )
     }
+    if (isOver) return
     const publish = (): void => selectors.publish(follower.texts())
-    stops.push(follower.onChange(publish), lease.release)
+    stops.push(follower.onChange(publish))
     source.selectors = follower.selectors
     source.observer = follower
     publish()

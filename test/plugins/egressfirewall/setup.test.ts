@@ -1,9 +1,11 @@
 import t from 'tap'
 import { Dispenser } from '../../../src/corefile/dispenser.ts'
 import { scanTokens } from '../../../src/corefile/lexer.ts'
+import { NameFollower } from '../../../src/plugins/egressfirewall/name-follower.ts'
 import { scanOptions } from '../../../src/plugins/egressfirewall/options.ts'
 import { egressfirewall, ocpDnsNameResolver } from '../../../src/plugins/egressfirewall/setup.ts'
 import { blockConfig, SetUp, setupError } from '../../support/setup.ts'
+import { until } from '../../support/until.ts'
 
 const block = (text: string) => `egressfirewall {\n${text}\n}`
 const optionsOf = (corefile: string) => {
@@ -102,4 +104,14 @@ t.test('a configuration that cannot be used fails the start and the check', asyn
   await t.rejects(c.start(), /plugin\/egressfirewall: .*\/nonexistent/)
   t.match((await c.check()).faults, [/\/nonexistent/])
   await c.stop()
+})
+
+t.test('a stop during the start leaves no watch behind', async (t) => {
+  const c = new SetUp(egressfirewall, block('endpoint http://127.0.0.1:1\nstartup_timeout 100ms'))
+  const followers = () => c.resources.withPrefix(NameFollower, 'egressfirewall ')
+  const started = c.start()
+  await until(() => followers().length === 1, 'the start of the watches')
+  await c.stop()
+  await started
+  t.strictSame(followers(), [])
 })
