@@ -1,18 +1,22 @@
-import type { Controller, ControllerMeans } from '../operator/controller.ts'
+import { type Controller, type ControllerMeans, SessionController } from '../operator/controller.ts'
 import { createEgressFirewallController } from '../operator/egress/egressfirewall/egress-firewall-controller.ts'
+import { FqdnSession } from '../operator/egress/fqdnnetworkpolicy/session.ts'
+import type { FqdnSettings } from '../operator/egress/fqdnnetworkpolicy/settings.ts'
 import { createOvnController } from '../operator/egress/ovn/ovn-controller.ts'
 import type { OvnSettings } from '../operator/egress/ovn/ovn-settings.ts'
 import { BadValue, type Flag, type Get } from './flag-values.ts'
+import { FQDN_FLAGS, readFqdnSettings } from './fqdn-flags.ts'
 import { OVN_FLAGS, readOvnArgs } from './ovn-args.ts'
 
 /** The names of the operator's controllers, for `--controllers`. */
-export const CONTROLLERS = ['dnsrecord', 'egressfirewall', 'ovn'] as const
+export const CONTROLLERS = ['dnsrecord', 'egressfirewall', 'ovn', 'fqdnnetworkpolicy'] as const
 
 /** Settings of the controllers for egress policies. */
 export interface EgressArgs {
   /** Namespace of the DNSNameResolvers. */
   readonly namespace: string
   readonly ovn: OvnSettings
+  readonly fqdn: FqdnSettings
 }
 
 /** Flags of the controllers for egress policies, in the order of the help. */
@@ -22,7 +26,13 @@ export const EGRESS_FLAGS: readonly Flag[] = [
     value: 'ovn-kubernetes',
     help: 'namespace of the DNSNameResolvers; OpenShift: openshift-ovn-kubernetes',
   },
+  {
+    name: 'cluster-cidr',
+    value: '',
+    help: 'comma list of networks of nodes, Pods and Services: no DNS answer allows them',
+  },
   ...OVN_FLAGS,
+  ...FQDN_FLAGS,
 ]
 
 /** A DNS label (RFC 1123 section 2.1). */
@@ -34,7 +44,7 @@ export function readEgressArgs(get: Get): EgressArgs {
   if (!NAMESPACE.test(namespace)) {
     throw new BadValue('egress-namespace', namespace, 'the name of a namespace')
   }
-  return { namespace, ovn: readOvnArgs(get, namespace) }
+  return { namespace, ovn: readOvnArgs(get, namespace), fqdn: readFqdnSettings(get) }
 }
 
 /** Makes the controllers for egress policies that are switched on. */
@@ -46,5 +56,8 @@ export function createEgressControllers(
   const controllers: Controller[] = []
   if (names.has('egressfirewall')) controllers.push(createEgressFirewallController(means, args))
   if (names.has('ovn')) controllers.push(createOvnController(means, args.ovn))
+  if (names.has('fqdnnetworkpolicy')) {
+    controllers.push(new SessionController(() => new FqdnSession(means, args.fqdn)))
+  }
   return controllers
 }

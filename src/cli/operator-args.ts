@@ -18,6 +18,7 @@ import {
   networks,
   wordsOf,
 } from './flag-values.ts'
+import { zapLevel } from './fqdn-flags.ts'
 
 const LEVELS = ['debug', 'info', 'warning', 'error'] as const
 export type Level = (typeof LEVELS)[number]
@@ -221,7 +222,7 @@ function collect(values: ReadonlyMap<string, string>, env: NodeJS.ProcessEnv): O
     kubeconfig: get('kubeconfig'),
     context: get('context'),
     namespaces: wordsOf(get('watch-namespaces')),
-    level: level(get('log-level')),
+    level: level(zapLevel(get) || get('log-level')),
     controllers: controllers(get),
     egress: readEgressArgs(get),
     settings: {

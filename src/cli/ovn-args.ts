@@ -30,11 +30,6 @@ export const OVN_FLAGS: readonly Flag[] = [
     value: 'ipv4,ipv6',
     help: 'comma list of the address families with address sets',
   },
-  {
-    name: 'cluster-cidr',
-    value: '',
-    help: 'comma list of networks of Pods, Services and nodes; their addresses get into no address set',
-  },
 ]
 
 const FAMILIES: ReadonlyMap<string, AddressFamily> = new Map([

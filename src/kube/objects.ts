@@ -121,6 +121,11 @@ export class Objects {
     return this.#request('PUT', `${pathOf(ref)}?${this.#manager()}`, JSON_TYPE, object)
   }
 
+  /** As `replace`, for the status only. */
+  async replaceStatus(ref: ObjectRef, object: ApiObject): Promise<ApiObject> {
+    return this.#request('PUT', `${pathOf(ref)}/status?${this.#manager()}`, JSON_TYPE, object)
+  }
+
   /**
    * Server-side apply. The fields of `object`, with `apiVersion` and `kind`, become ours, even if
    * another manager had them. Fields that were ours and are missing are removed. Creates a missing

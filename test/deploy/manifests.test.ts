@@ -10,7 +10,7 @@ import { root, runSextant } from '../support/server.ts'
 const OVERLAYS = ['all-namespaces', 'chosen-namespaces', 'egress-firewall', 'ovn-address-sets'].map(
   (name) => `deploy/overlays/${name}`,
 )
-const OPTIONS = ['remote-cluster', 'notify', 'cluster-dns', 'egress-names']
+const OPTIONS = ['remote-cluster', 'notify', 'cluster-dns', 'egress-names', 'fqdn-network-policy']
 const FOLDERS = [...OVERLAYS, SITE, ...OPTIONS.map((name) => `deploy/${name}`)]
 
 function isInstalled(tool: string): boolean {

@@ -5,7 +5,7 @@ import { root } from '../support/server.ts'
 
 const PAGE = 'docs/reference/metrics.md'
 /** How names of metrics begin. */
-const PREFIX = /^(?:coredns|sextant|dns_provider|dns_health|process|nodejs)_/
+const PREFIX = /^(?:coredns|sextant|dns_provider|dns_health|domain|network_policy|process|nodejs)_/
 /** A registration and its name, which may be a template: `gauge('name'`, `counter(name('rest'`. */
 const REGISTRATION =
   /\b(?:counter|gauge|histogram|bulkHistogram)\(\s*(?:name\(\s*)?(['`])([a-z0-9_${}]+)\1/gi

@@ -34,9 +34,10 @@ export type Script = (
   isTcp: boolean,
 ) => readonly ResourceRecord[] | number | undefined
 
-/** A DNS server on 127.0.0.1, UDP and TCP, that answers as the test says. */
+/** A DNS server, UDP and TCP, that answers as the test says. */
 export class ScriptedServer {
   readonly port: number
+  readonly #host: string
   readonly asked: Asked[] = []
   answer: Answer
   /** TCP connections so far. */
@@ -45,24 +46,25 @@ export class ScriptedServer {
   #tcp: Server | undefined
   readonly #sockets = new Set<Socket>()
 
-  private constructor(port: number, answer: Answer) {
+  private constructor(port: number, answer: Answer, host: string) {
     this.port = port
+    this.#host = host
     this.answer = answer
   }
 
-  static open(t: Test, script: Script): Promise<ScriptedServer> {
-    return ScriptedServer.openRaw(t, answerOf(script))
+  static open(t: Test, script: Script, host = '127.0.0.1'): Promise<ScriptedServer> {
+    return ScriptedServer.openRaw(t, answerOf(script), host)
   }
 
-  static async openRaw(t: Test, answer: Answer): Promise<ScriptedServer> {
-    const server = new ScriptedServer(await freePort(), answer)
+  static async openRaw(t: Test, answer: Answer, host = '127.0.0.1'): Promise<ScriptedServer> {
+    const server = new ScriptedServer(await freePort(), answer, host)
     await server.start()
     t.teardown(() => server.stop())
     return server
   }
 
   get address(): string {
-    return `127.0.0.1:${this.port}`
+    return `${this.#host}:${this.port}`
   }
 
   set script(script: Script) {
@@ -75,8 +77,8 @@ export class ScriptedServer {
       const send = (reply: Uint8Array): void => udp.send(reply, port, address)
       this.#take({ octets, isTcp: false, from: port, send, socket: undefined })
     })
-    udp.bind(this.port, '127.0.0.1')
-    const tcp = createServer((socket) => this.serve(socket)).listen(this.port, '127.0.0.1')
+    udp.bind(this.port, this.#host)
+    const tcp = createServer((socket) => this.serve(socket)).listen(this.port, this.#host)
     this.#udp = udp
     this.#tcp = tcp
     await Promise.all([once(udp, 'listening'), once(tcp, 'listening')])

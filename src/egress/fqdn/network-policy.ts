@@ -1,88 +1,19 @@
-import { scanAddress } from '../../dns/text/address.ts'
-
-/** `spec.egress[]` and `spec.ingress[]` of a FQDNNetworkPolicy, and the rest of its `spec`. */
+/** `spec` of a FQDNNetworkPolicy. */
 export interface FqdnPolicySpec {
   readonly podSelector: object
-  readonly policyTypes?: readonly string[]
-  readonly egress?: readonly {
-    readonly to: readonly FqdnPeer[]
-    readonly ports?: readonly object[]
-  }[]
-  readonly ingress?: readonly {
-    readonly from: readonly FqdnPeer[]
-    readonly ports?: readonly object[]
-  }[]
+  /** Undefined = the types of the rules. */
+  readonly policyTypes: readonly string[] | undefined
+  readonly egress: readonly FqdnRule[] | undefined
+  readonly ingress: readonly FqdnRule[] | undefined
 }
 
-export interface FqdnPeer {
+export interface FqdnRule {
+  /** The domain names of all peers, as written. */
   readonly fqdns: readonly string[]
+  readonly ports: readonly object[] | undefined
 }
 
-/** What is known of one name; it is stored in `status.cache`. Times in milliseconds since 1970. */
-export interface FqdnState {
-  /** When the name is resolved again. */
-  readonly nextLookupMs: number
-  /** When each address is removed unless it is seen again, by CIDR: `192.0.2.1/32`. */
-  readonly expiryMs: ReadonlyMap<string, number>
-}
-
-/** What one server answered for a name. */
-export interface FqdnAnswer {
-  readonly addresses: readonly string[]
-  /** The lowest TTL of the addresses; undefined = no answer, or one without addresses. */
-  readonly ttlSeconds: number | undefined
-}
-
-export interface FqdnOptions {
-  /** How long an address stays after it was seen last (`-ip-expiration-period`). */
-  readonly expirationMs: number
-  /** Longest time between two lookups of a name (`-next-sync-period`). */
-  readonly syncPeriodMs: number
-  /** Time until the next lookup of a name without an address, and the shortest time between two lookups. */
-  readonly retryMs: number
-}
-
-/**
- * Time after the end of the TTL at which a name is resolved again: by then, the caches between us and its
- * name server have dropped the old answer.
- */
-const AFTER_TTL_MS = 800
-
-/** Returns the names of all rules, as written, without repetitions. */
-export function namesOf(spec: FqdnPolicySpec): ReadonlySet<string> {
-  const to = (spec.egress ?? []).flatMap((rule) => rule.to)
-  const from = (spec.ingress ?? []).flatMap((rule) => rule.from)
-  return new Set([...to, ...from].flatMap(({ fqdns }) => fqdns))
-}
-
-/**
- * Returns the state of a name after its servers answered. Every address that any of them knows is kept until
- * `expirationMs` after it was seen last. `known`: the state before; undefined = the name is new.
- */
-export function stateAfter(
-  known: FqdnState | undefined,
-  answers: readonly FqdnAnswer[],
-  nowMs: number,
-  options: FqdnOptions,
-): FqdnState {
-  const expiryMs = new Map(unexpired(known, nowMs))
-  for (const cidr of answers.flatMap(({ addresses }) => addresses.map(cidrOf))) {
-    // An expiry that was computed with a longer period stays.
-    const before = expiryMs.get(cidr) ?? 0
-    expiryMs.set(cidr, Math.max(before, nowMs + options.expirationMs))
-  }
-  const ttls = answers.flatMap(({ ttlSeconds }) => (ttlSeconds === undefined ? [] : [ttlSeconds]))
-  const ttlMs = ttls.length === 0 ? 0 : Math.min(...ttls) * 1000 + AFTER_TTL_MS
-  const waitMs = Math.min(Math.max(ttlMs, options.retryMs), options.syncPeriodMs + AFTER_TTL_MS)
-  return { nextLookupMs: nowMs + waitMs, expiryMs }
-}
-
-/** True if a name has to be resolved now. */
-export function isDue(state: FqdnState | undefined, nowMs: number): boolean {
-  return state === undefined || state.nextLookupMs <= nowMs
-}
-
-/** The `spec` of the NetworkPolicy that a FQDNNetworkPolicy stands for. */
+/** `spec` of a NetworkPolicy. */
 export interface NetworkPolicySpec {
   readonly podSelector: object
   readonly policyTypes: readonly string[]
@@ -100,53 +31,41 @@ export interface IpPeer {
   readonly ipBlock: { readonly cidr: string }
 }
 
+/** Returns the names of all rules, as written, without repetitions. */
+export function fqdnsOf({ egress = [], ingress = [] }: FqdnPolicySpec): ReadonlySet<string> {
+  return new Set([...egress, ...ingress].flatMap(({ fqdns }) => fqdns))
+}
+
 /**
- * Returns the policy with the addresses that the names have now, in a fixed order. A rule without any
- * address is left out: an empty list of peers would allow everything. The policy types are always
- * written, because the API would otherwise derive them from the rules that are left.
+ * Returns the NetworkPolicy that a FQDNNetworkPolicy stands for, in a fixed order. `cidrsOf`: the
+ * addresses that a name has now. A rule without any address is omitted: an empty list of peers would
+ * allow everything. The policy types are always written, because the API would otherwise derive them
+ * from the rules that are left.
  */
 export function networkPolicySpec(
   spec: FqdnPolicySpec,
-  states: ReadonlyMap<string, FqdnState>,
-  nowMs: number,
+  cidrsOf: (fqdn: string) => Iterable<string>,
 ): NetworkPolicySpec {
-  const peersOf = (peers: readonly FqdnPeer[]): IpPeer[] => {
-    const names = peers.flatMap(({ fqdns }) => fqdns)
-    const cidrs = names.flatMap((name) => unexpired(states.get(name), nowMs).map(([cidr]) => cidr))
-    return [...new Set(cidrs)].sort().map((cidr) => ({ ipBlock: { cidr } }))
-  }
-  const egress = (spec.egress ?? []).flatMap(({ to, ...rest }) => {
-    const peers = peersOf(to)
-    return peers.length === 0 ? [] : [{ to: peers, ...rest }]
-  })
-  const ingress = (spec.ingress ?? []).flatMap(({ from, ...rest }) => {
-    const peers = peersOf(from)
-    return peers.length === 0 ? [] : [{ from: peers, ...rest }]
-  })
-  const { podSelector } = spec
+  const rulesOf = (rules: readonly FqdnRule[] = []) =>
+    rules.flatMap(({ fqdns, ports }) => {
+      const cidrs = new Set(fqdns.flatMap((fqdn) => [...cidrsOf(fqdn)]))
+      const peers: readonly IpPeer[] = [...cidrs].sort().map((cidr) => ({ ipBlock: { cidr } }))
+      return peers.length === 0 ? [] : [{ peers, ...(ports === undefined ? {} : { ports }) }]
+    })
   const policyTypes = typesOf(spec)
+  const egress = rulesOf(spec.egress).map(({ peers, ...rest }) => ({ to: peers, ...rest }))
+  const ingress = rulesOf(spec.ingress).map(({ peers, ...rest }) => ({ from: peers, ...rest }))
   return {
-    podSelector,
+    podSelector: spec.podSelector,
     policyTypes,
     ...(policyTypes.includes('Egress') ? { egress } : {}),
     ...(policyTypes.includes('Ingress') ? { ingress } : {}),
   }
 }
 
-/** The policy types as written, or those of the rules of the FQDNNetworkPolicy itself. */
-function typesOf({ policyTypes, egress, ingress }: FqdnPolicySpec): readonly string[] {
-  if (policyTypes !== undefined && policyTypes.length > 0) return policyTypes
-  return [
-    ...(ingress === undefined ? [] : ['Ingress']),
-    ...(egress === undefined ? [] : ['Egress']),
-  ]
-}
-
-function unexpired(state: FqdnState | undefined, nowMs: number): [string, number][] {
-  return [...(state?.expiryMs ?? [])].filter(([, endMs]) => endMs > nowMs)
-}
-
-/** `192.0.2.1/32`, `2001:db8::1/128`. */
-function cidrOf(address: string): string {
-  return `${address}/${scanAddress(address)?.family === 1 ? 32 : 128}`
+/** The types as written, or those of the rules of the FQDNNetworkPolicy; `Ingress` if it has none. */
+function typesOf({ policyTypes = [], egress, ingress }: FqdnPolicySpec): readonly string[] {
+  if (policyTypes.length > 0) return policyTypes
+  if (egress === undefined) return ['Ingress']
+  return ingress === undefined ? ['Egress'] : ['Ingress', 'Egress']
 }

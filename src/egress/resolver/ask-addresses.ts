@@ -5,9 +5,6 @@ import { HeaderFlag } from '../../dns/message/message.ts'
 import type { AddressFamily } from '../../dns/text/address.ts'
 import { type Observation, observeReply, observeSilence } from '../names/observation.ts'
 
-const TIMEOUT_MS = 2000
-const TRIES = 2
-
 /** One query for addresses, to one server. */
 export interface AddressQuery {
   readonly server: HostPort
@@ -20,11 +17,26 @@ export interface AddressQuery {
 /** Sends a query. Never rejects. */
 export type AskAddresses = (query: AddressQuery) => Promise<Answered>
 
-/** Asks over UDP, with recursion, and over TCP if the reply was truncated. */
-export const askAddresses: AskAddresses = ({ server, name, family, signal }) => {
-  const query = { ...questionOf(name, family === 1 ? RRType.A : RRType.AAAA), flags: HeaderFlag.RD }
-  return ask({ server, query, timeoutMs: TIMEOUT_MS, tries: TRIES, signal })
+/**
+ * Asks with recursion, and over TCP if the reply was truncated. `tries`: UDP attempts of `timeoutMs`
+ * each; 0 = only TCP.
+ */
+export function askerOf(limits: {
+  readonly timeoutMs: number
+  readonly tries: number
+}): AskAddresses {
+  return ({ server, name, family, signal }) => {
+    const type = family === 1 ? RRType.A : RRType.AAAA
+    return ask({
+      server,
+      query: { ...questionOf(name, type), flags: HeaderFlag.RD },
+      ...limits,
+      signal,
+    })
+  }
 }
+
+export const askAddresses: AskAddresses = askerOf({ timeoutMs: 2000, tries: 2 })
 
 /** What the result of a query says about its name. `atMs`: monotonic time of the reply. */
 export function observeAnswered(

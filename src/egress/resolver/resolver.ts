@@ -18,12 +18,14 @@ const RESERVED_PART = 4
 
 export interface ResolverParts {
   readonly rules: ResolverRules
-  /** Asked in this order. */
-  readonly families: readonly AddressFamily[]
+  /** The families to ask for, in this order. */
+  readonly familiesOf: (name: Uint8Array) => readonly AddressFamily[]
   readonly servers: () => readonly HostPort[]
   readonly ask: AskAddresses
   /** Called for each reply as it arrives, and for each query without a reply. */
   readonly onObservation: (observation: Observation) => void
+  /** Called after all servers were asked for a name. `dueMs`: when it is asked again. */
+  readonly onResolved?: (name: Uint8Array, dueMs: number) => void
   readonly clock: Clock
   readonly timers: Timers
   readonly random: Random
@@ -104,6 +106,12 @@ export class Resolver {
     const task = this.#taskOf(name)
     task.hasAnswered = true
     if (!task.isActive) this.#put(task, dueMs)
+  }
+
+  /** Resolves a name at once if it is known: a new server may have other answers. */
+  hasten(name: Uint8Array): void {
+    const task = this.#tasks.get(nameKey(name))
+    if (task !== undefined && !task.isActive) this.#put(task, this.#parts.clock.monotonic())
   }
 
   /** Stops resolving a name. */
@@ -201,7 +209,7 @@ export class Resolver {
     if (isDoubtful) this.#activeDoubtful++
     const found: Observation[] = []
     try {
-      for (const family of this.#parts.families) {
+      for (const family of this.#parts.familiesOf(task.name)) {
         found.push(...(await this.#askServers(task, family)))
       }
     } finally {
@@ -232,14 +240,14 @@ export class Resolver {
 
   /** Sets when a name is due again. */
   #plan(task: Task, found: readonly Observation[]): void {
-    const { rules, clock, random, families } = this.#parts
+    const { rules, clock, random, familiesOf, onResolved } = this.#parts
     let ttlSeconds = Number.POSITIVE_INFINITY
     for (const observation of found) {
       if (observation.kind !== 'answer') continue
       for (const fact of observation.facts) ttlSeconds = Math.min(ttlSeconds, fact.ttlSeconds)
     }
     const isAnswered = ttlSeconds < Number.POSITIVE_INFINITY
-    const isComplete = families.every((family) => {
+    const isComplete = familiesOf(task.name).every((family) => {
       return found.some(
         (observation) => observation.family === family && observation.kind !== 'failed',
       )
@@ -253,7 +261,9 @@ export class Resolver {
       const waitMs = isIdle ? rules.maxMs : failureWaitMs(task.failures)
       waits.push(waitMs + spread(waitMs / 10, rules, random))
     }
-    this.#put(task, clock.monotonic() + Math.min(...waits))
+    const dueMs = clock.monotonic() + Math.min(...waits)
+    this.#put(task, dueMs)
+    onResolved?.(task.name, dueMs)
   }
 }
 

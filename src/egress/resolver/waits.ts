@@ -16,6 +16,8 @@ export interface ResolverRules {
    * cache: before the end they return the old answer.
    */
   readonly leadMs: number
+  /** Added to the TTL: by then, the caches of the servers have dropped the old answer. */
+  readonly afterMs: number
   /** Largest random part of a wait, so that names with one TTL are not due at once. */
   readonly spreadMs: number
 }
@@ -28,6 +30,7 @@ export const RESOLVER_RULES_DEFAULT: ResolverRules = {
   minMs: 5000,
   maxMs: 30 * 60_000,
   leadMs: 0,
+  afterMs: 0,
   spreadMs: 2000,
 }
 
@@ -48,7 +51,8 @@ export function failureWaitMs(failures: number): number {
 export function answerWaitMs(ttlSeconds: number, rules: ResolverRules, random: Random): number {
   const ttlMs = ttlSeconds * 1000
   const leadMs = Math.min(rules.leadMs, ttlMs / 2)
-  const waitMs = Math.min(Math.max(ttlMs - leadMs, rules.minMs), rules.maxMs)
+  const wantedMs = ttlMs - leadMs + rules.afterMs
+  const waitMs = Math.min(Math.max(wantedMs, rules.minMs), rules.maxMs)
   return waitMs + spread(leadMs > 0 ? leadMs / 2 : waitMs / 10, rules, random)
 }
 

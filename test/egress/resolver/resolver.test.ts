@@ -63,7 +63,7 @@ function bench(
   }
   const resolver = new Resolver({
     rules: RESOLVER_RULES_DEFAULT,
-    families: [1, 2],
+    familiesOf: () => [1, 2],
     servers: () => [server],
     ask,
     onObservation: (observation) => store.observe(observation, ['s']),
@@ -311,4 +311,33 @@ t.test('after close nothing is asked', async (t) => {
   resolver.close()
   await pass(60_000, 1000)
   t.ok(asked.length <= 2)
+})
+
+t.test('a known name can be asked at once, and its next time is reported', async (t) => {
+  const due: number[] = []
+  const { resolver, asked, pass, clock } = bench(t, () => ({ ttl: 300 }), {
+    rules: { ...RESOLVER_RULES_DEFAULT, spreadMs: 0 },
+    onResolved: (_, dueMs) => due.push(dueMs),
+  })
+  resolver.hasten(wireOf('unknown.example.'))
+  resolver.want(wireOf('a.example.'))
+  await pass(100)
+  t.equal(asked.length, 2)
+  t.equal(due.length, 1)
+  t.ok(Math.abs(due[0]! - clock.monotonic() - 300_000) < 100)
+  resolver.hasten(wireOf('a.example.'))
+  await pass(100)
+  t.equal(asked.length, 4)
+  t.equal(due.length, 2)
+})
+
+t.test('each name has its own families', async (t) => {
+  const { resolver, asked, pass } = bench(t, () => ({ ttl: 30 }), {
+    familiesOf: (name) => (printName(name).startsWith('v4') ? [1] : [1, 2]),
+  })
+  resolver.want(wireOf('v4.example.'))
+  resolver.want(wireOf('both.example.'))
+  await pass(100)
+  const families = (text: string) => asked.filter((one) => one.text === text).length
+  t.strictSame([families('v4.example.'), families('both.example.')], [1, 2])
 })

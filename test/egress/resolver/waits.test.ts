@@ -38,3 +38,16 @@ t.test('the wait after an answer', async (t) => {
     t.ok(new Set(waits).size > 50, 'waits differ')
   }
 })
+
+t.test('a name waits for the caches of its servers', async (t) => {
+  const rules = { ...RESOLVER_RULES_DEFAULT, afterMs: 800, spreadMs: 0, maxMs: 60_000 }
+  const table: [number, number][] = [
+    [30, 30_800],
+    [59, 59_800],
+    [60, 60_000],
+    [0, 5000],
+  ]
+  for (const [ttl, want] of table) {
+    t.equal(answerWaitMs(ttl, rules, new Random(1)), want, `TTL ${ttl}`)
+  }
+})

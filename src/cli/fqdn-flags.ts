@@ -1,0 +1,121 @@
+import type { DnsSettings, FqdnSettings } from '../operator/egress/fqdnnetworkpolicy/settings.ts'
+import { BadValue, boolean, duration, type Flag, type Get, networks } from './flag-values.ts'
+
+/** The namespace of cluster DNS. */
+const DNS_NAMESPACE = 'kube-system'
+const SERVICE = /^(?:([a-z0-9][-a-z0-9]{0,62})\/)?([a-z][-a-z0-9]{0,62})$/
+const NO_EFFECT = 'no effect; the controller of FQDNNetworkPolicies by delta10 has it'
+
+/** Flags of the controller fqdnnetworkpolicy, with the names that delta10's and nais's controllers give them. */
+export const FQDN_FLAGS: readonly Flag[] = [
+  {
+    name: 'dns-environment',
+    value: 'kubernetes',
+    help: 'where names are resolved: kubernetes = all endpoints of a Service, resolv.conf = the servers of a file',
+  },
+  {
+    name: 'dns-service-name',
+    value: 'kube-dns',
+    help: 'Service of the DNS servers, NAME in kube-system or NAMESPACE/NAME',
+  },
+  {
+    name: 'dns-config-file',
+    value: '/etc/resolv.conf',
+    help: 'file of the DNS servers, with --dns-environment=resolv.conf',
+  },
+  { name: 'dns-tcp', value: 'false', isBoolean: true, help: 'query over TCP instead of UDP' },
+  {
+    name: 'ip-expiration-period',
+    value: '60m',
+    help: 'how long an address is allowed after it was last in an answer',
+  },
+  {
+    name: 'next-sync-period',
+    value: '3600',
+    help: 'longest time in seconds between two lookups of a name',
+  },
+  {
+    name: 'minimum-sync-period',
+    value: '1',
+    help: 'shortest time in seconds between two lookups of a name',
+  },
+  { name: 'skip-aaaa', value: 'false', isBoolean: true, help: 'do not look up IPv6 addresses' },
+  {
+    name: 'max-concurrent-reconciles',
+    value: '10',
+    help: 'FQDNNetworkPolicies that are reconciled at once',
+  },
+  {
+    name: 'egress-allow',
+    value: '',
+    help: 'comma list of networks that DNS answers may allow although they are denied by default, for example loopback',
+  },
+  {
+    name: 'zap-log-level',
+    value: '',
+    help: 'as --log-level: debug, info, error, or a number above 0 for debug',
+  },
+  { name: 'zap-devel', value: 'false', isBoolean: true, help: 'as --log-level=debug' },
+  { name: 'zap-encoder', value: '', help: NO_EFFECT },
+  { name: 'zap-stacktrace-level', value: '', help: NO_EFFECT },
+  { name: 'zap-time-encoding', value: '', help: NO_EFFECT },
+]
+
+/** Reads the values of FQDN_FLAGS. Throws BadValue. */
+export function readFqdnSettings(get: Get): FqdnSettings {
+  const nextSyncMs = seconds('next-sync-period', get)
+  const minimumSyncMs = seconds('minimum-sync-period', get)
+  if (minimumSyncMs > nextSyncMs) {
+    throw new BadValue(
+      'minimum-sync-period',
+      get('minimum-sync-period'),
+      'at most --next-sync-period',
+    )
+  }
+  return {
+    dns: dnsSettings(get),
+    ipExpirationMs: duration('ip-expiration-period', get),
+    nextSyncMs,
+    minimumSyncMs,
+    skipsAaaa: boolean('skip-aaaa', get),
+    maxConcurrentReconciles: count('max-concurrent-reconciles', get, 1000),
+    clusterNetworks: networks('cluster-cidr', get),
+    allowedNetworks: networks('egress-allow', get),
+  }
+}
+
+/** The level of `--log-level` that zap's flags stand for; '' = they are not given. Throws BadValue. */
+export function zapLevel(get: Get): string {
+  const level = get('zap-log-level')
+  if (level === '') return boolean('zap-devel', get) ? 'debug' : ''
+  if (/^[1-9]\d{0,8}$/.test(level)) return 'debug'
+  if (['debug', 'info', 'error'].includes(level)) return level
+  throw new BadValue('zap-log-level', level, 'debug, info, error or a number above 0')
+}
+
+function dnsSettings(get: Get): DnsSettings {
+  const overTcp = boolean('dns-tcp', get)
+  const environment = get('dns-environment')
+  if (environment === 'resolv.conf') {
+    return { overTcp, source: { kind: 'file', path: get('dns-config-file') } }
+  }
+  if (environment !== 'kubernetes') {
+    throw new BadValue('dns-environment', environment, 'kubernetes or resolv.conf')
+  }
+  const service = get('dns-service-name')
+  const [, namespace = DNS_NAMESPACE, name] = SERVICE.exec(service) ?? []
+  if (name === undefined) throw new BadValue('dns-service-name', service, 'NAME or NAMESPACE/NAME')
+  return { overTcp, source: { kind: 'service', namespace, name } }
+}
+
+/** Milliseconds of a flag in seconds. */
+function seconds(name: string, get: Get): number {
+  return count(name, get, 7 * 24 * 3600) * 1000
+}
+
+function count(name: string, get: Get, most: number): number {
+  const text = get(name)
+  const number = /^\d{1,9}$/.test(text) ? Number(text) : 0
+  if (number >= 1 && number <= most) return number
+  throw new BadValue(name, text, `a number from 1 to ${most}`)
+}

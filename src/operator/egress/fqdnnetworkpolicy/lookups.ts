@@ -1,0 +1,278 @@
+import type { Clock } from '../../../base/clock.ts'
+import type { Random } from '../../../base/random.ts'
+import type { Timers } from '../../../base/timers.ts'
+import { Rcode } from '../../../dns/iana/index.ts'
+import { nameKey, printName } from '../../../dns/name/name.ts'
+import type { AddressFamily } from '../../../dns/text/address.ts'
+import type { AddressFact } from '../../../egress/names/facts.ts'
+import { NAME_LIMITS_DEFAULT, NameStore } from '../../../egress/names/name-store.ts'
+import type { Observation } from '../../../egress/names/observation.ts'
+import { type AskAddresses, askerOf } from '../../../egress/resolver/ask-addresses.ts'
+import { Resolver } from '../../../egress/resolver/resolver.ts'
+import { RESOLVER_RULES_DEFAULT } from '../../../egress/resolver/waits.ts'
+import type { Logger } from '../../../telemetry/log.ts'
+import { type DnsServers, FileServers } from './dns-servers.ts'
+import type { FqdnMetrics } from './metrics.ts'
+import type { FqdnSettings } from './settings.ts'
+
+/**
+ * Time after the end of the TTL at which a name is resolved again: by then, the caches of the DNS
+ * servers have dropped the old answer.
+ */
+const AFTER_TTL_MS = 800
+/** Timeout of a query to a server of the Service; a file has its own. */
+const TIMEOUT_MS = 2000
+const TRIES = 2
+/** Interval at which expired addresses are dropped. */
+const COLLECT_MS = 10_000
+/** Holder of all names in the name store: which policies use a name is known here. */
+const HOLDER = 'fqdn'
+
+export interface LookupParts {
+  readonly servers: DnsServers
+  readonly settings: FqdnSettings
+  readonly metrics: FqdnMetrics
+  /** A policy has a new address, or a first result for a name. */
+  readonly onNews: (policy: string) => void
+  /** A name without addresses cannot be resolved. Called when the reason changes. */
+  readonly onFailure: (policy: string, name: string, reason: string) => void
+  readonly clock: Clock
+  readonly timers: Timers
+  readonly random: Random
+  readonly log: Logger
+}
+
+/** One name of any policies. */
+interface Entry {
+  readonly wire: Uint8Array
+  /** Lower case, with the final dot. */
+  readonly text: string
+  /** By policy: whether it wants IPv6 addresses too. */
+  readonly holders: Map<string, boolean>
+  /** True once a server said which addresses the name has, or that it does not exist. */
+  hasReply: boolean
+  /** True once all servers were asked and one of them said so. */
+  isSettled: boolean
+  /** When it is resolved again, in monotonic milliseconds; undefined = not known yet. */
+  dueMs: number | undefined
+  /** Why the last query failed; '' = it did not. */
+  fault: string
+}
+
+/** Resolves the names of all policies, each once for all policies that have it. */
+export class Lookups {
+  readonly #parts: LookupParts
+  readonly #entries = new Map<string, Entry>()
+  /** The names of each policy, by key. */
+  readonly #names = new Map<string, ReadonlySet<string>>()
+  readonly #store = new NameStore({
+    ...NAME_LIMITS_DEFAULT,
+    namesPerWildcard: Number.POSITIVE_INFINITY,
+  })
+  readonly #resolver: Resolver
+  readonly #stopCollecting: () => void
+  #hasReleased = false
+
+  constructor(parts: LookupParts) {
+    this.#parts = parts
+    const { settings, servers, clock, timers, random, log } = parts
+    this.#resolver = new Resolver({
+      rules: {
+        ...RESOLVER_RULES_DEFAULT,
+        serversMax: Number.POSITIVE_INFINITY,
+        minMs: settings.minimumSyncMs,
+        maxMs: longestWaitMs(settings),
+        afterMs: AFTER_TTL_MS,
+        // The number of queries at once is bounded anyway, and a random wait would be downtime.
+        spreadMs: 0,
+      },
+      familiesOf: (name) => this.#familiesOf(name),
+      servers: () => servers.list(),
+      ask: this.#asker(),
+      onObservation: (observation) => this.#observe(observation),
+      onResolved: (name, dueMs) => this.#settle(name, dueMs),
+      clock,
+      timers,
+      random,
+      log,
+    })
+    this.#stopCollecting = timers.every(COLLECT_MS, () => this.#collect())
+  }
+
+  /** Number of names. */
+  get size(): number {
+    return this.#entries.size
+  }
+
+  get addressCount(): number {
+    return this.#store.addressCount
+  }
+
+  get evictions(): number {
+    return this.#store.evictions
+  }
+
+  /** Time since the name that waits longest was due. */
+  get lagMs(): number {
+    return this.#resolver.lagMs
+  }
+
+  /**
+   * Sets the names of a policy, in place of those before. `dueMs`: when a name that is new here is
+   * to be resolved, in monotonic milliseconds, by nameKey; missing = now.
+   */
+  hold(
+    policy: string,
+    names: Iterable<Uint8Array>,
+    wantsIpv6: boolean,
+    dueMs: ReadonlyMap<string, number>,
+  ): void {
+    const keys = new Set<string>()
+    for (const wire of names) {
+      const key = nameKey(wire)
+      keys.add(key)
+      const known = this.#entries.get(key)
+      const entry = known ?? this.#add(key, wire)
+      const asksIpv6 = this.#familiesOf(wire).length > 1
+      entry.holders.set(policy, wantsIpv6)
+      if (known === undefined) this.#start(entry, dueMs.get(key))
+      else if (wantsIpv6 && !asksIpv6) this.#resolver.hasten(wire)
+    }
+    for (const key of this.#names.get(policy) ?? []) if (!keys.has(key)) this.#release(policy, key)
+    if (keys.size > 0) this.#names.set(policy, keys)
+    else this.#names.delete(policy)
+  }
+
+  /** Forgets a policy. */
+  release(policy: string): void {
+    this.hold(policy, [], false, new Map())
+  }
+
+  /** Resolves all names now: a new server may have other answers. */
+  hasten(): void {
+    for (const { wire } of this.#entries.values()) this.#resolver.hasten(wire)
+  }
+
+  /** The addresses that servers returned for a name. */
+  factsOf(name: Uint8Array): Iterable<AddressFact> {
+    return this.#store.get(printName(name))?.addresses.values() ?? []
+  }
+
+  isSettled(name: Uint8Array): boolean {
+    return this.#entries.get(nameKey(name))?.isSettled === true
+  }
+
+  /** When a name is resolved again, in monotonic milliseconds; undefined = just now. */
+  dueMsOf(name: Uint8Array): number | undefined {
+    return this.#entries.get(nameKey(name))?.dueMs
+  }
+
+  close(): void {
+    this.#resolver.close()
+    this.#stopCollecting()
+  }
+
+  #add(key: string, wire: Uint8Array): Entry {
+    const entry: Entry = {
+      wire,
+      text: printName(wire),
+      holders: new Map(),
+      hasReply: false,
+      isSettled: false,
+      dueMs: undefined,
+      fault: '',
+    }
+    this.#entries.set(key, entry)
+    return entry
+  }
+
+  #start(entry: Entry, dueMs: number | undefined): void {
+    if (dueMs === undefined) {
+      this.#resolver.want(entry.wire)
+      return
+    }
+    const { clock, settings } = this.#parts
+    entry.dueMs = Math.min(dueMs, clock.monotonic() + longestWaitMs(settings))
+    this.#resolver.schedule(entry.wire, entry.dueMs)
+  }
+
+  #release(policy: string, key: string): void {
+    const entry = this.#entries.get(key)
+    entry?.holders.delete(policy)
+    if (entry === undefined || entry.holders.size > 0) return
+    this.#entries.delete(key)
+    this.#resolver.forget(entry.wire)
+    this.#parts.metrics.forgetName(entry.text)
+    this.#hasReleased = true
+  }
+
+  #familiesOf(name: Uint8Array): readonly AddressFamily[] {
+    const holders = this.#entries.get(nameKey(name))?.holders.values() ?? []
+    return [...holders].includes(true) ? [1, 2] : [1]
+  }
+
+  #asker(): AskAddresses {
+    const { servers, settings, metrics } = this.#parts
+    return async (query) => {
+      const config = servers instanceof FileServers ? servers.config() : undefined
+      const tries = settings.dns.overTcp ? 0 : (config?.attempts ?? TRIES)
+      const answered = await askerOf({ timeoutMs: config?.timeoutMs ?? TIMEOUT_MS, tries })(query)
+      const entry = this.#entries.get(nameKey(query.name))
+      if (entry === undefined) return answered
+      metrics.countLookup(entry.text, query.family, answered)
+      if (answered.kind === 'failed') return answered
+      const { rcode } = answered.message
+      if (rcode === Rcode.NOERROR || rcode === Rcode.NXDOMAIN) entry.hasReply = true
+      return answered
+    }
+  }
+
+  #settle(name: Uint8Array, dueMs: number): void {
+    const entry = this.#entries.get(nameKey(name))
+    if (entry === undefined) return
+    entry.dueMs = dueMs
+    if (entry.isSettled || !entry.hasReply) return
+    entry.isSettled = true
+    this.#tell(entry)
+  }
+
+  #observe(observation: Observation): void {
+    const entry = this.#entries.get(nameKey(observation.name))
+    if (entry === undefined) return
+    const before = this.#store.get(entry.text)?.addresses
+    this.#store.observe(observation, [HOLDER])
+    if (observation.kind === 'answer') {
+      entry.fault = ''
+      if (observation.facts.some(({ address }) => before?.has(address) !== true)) this.#tell(entry)
+      return
+    }
+    const hasAddress = before !== undefined && before.size > 0
+    const reason = observation.kind === 'failed' ? observation.reason : 'no addresses'
+    // NODATA is normal for one of the families.
+    if (hasAddress || observation.kind === 'nodata' || reason === entry.fault) return
+    entry.fault = reason
+    for (const policy of entry.holders.keys()) {
+      this.#parts.onFailure(policy, entry.text, reason)
+    }
+  }
+
+  #tell(entry: Entry): void {
+    for (const policy of entry.holders.keys()) this.#parts.onNews(policy)
+  }
+
+  #collect(): void {
+    const { clock, settings } = this.#parts
+    this.#store.collect(clock.monotonic(), settings.ipExpirationMs)
+    if (!this.#hasReleased) return
+    this.#hasReleased = false
+    this.#store.rehold((wire) => (this.#entries.has(nameKey(wire)) ? [HOLDER] : []))
+  }
+}
+
+/**
+ * The longest time between two lookups of a name. An address must be seen again before its grant
+ * ends, with time for lookups that fail.
+ */
+export function longestWaitMs({ nextSyncMs, ipExpirationMs }: FqdnSettings): number {
+  return Math.min(nextSyncMs + AFTER_TTL_MS, (ipExpirationMs * 3) / 4)
+}
