@@ -94,14 +94,7 @@ export class FqdnSession implements ControllerSession {
       random,
       log,
     })
-    this.#stopCollecting = metrics.collectFrom(() => ({
-      ...this.#reconciler.counts,
-      names: this.#lookups.size,
-      addresses: this.#lookups.addressCount,
-      servers: this.#servers.list().length,
-      lagMs: this.#lookups.lagMs,
-      evictions: this.#lookups.evictions,
-    }))
+    this.#stopCollecting = metrics.collectFrom(() => this.#facts())
     this.#watch()
     void guarding(
       log,
@@ -114,6 +107,17 @@ export class FqdnSession implements ControllerSession {
       await this.#slices?.synced()
       this.#onServers(false)
     })
+  }
+
+  #facts() {
+    return {
+      ...this.#reconciler.counts,
+      names: this.#lookups.size,
+      addresses: this.#lookups.addressCount,
+      servers: this.#servers.list().length,
+      lagMs: this.#lookups.lagMs,
+      evictions: this.#lookups.evictions,
+    }
   }
 
   get watches(): readonly ListWatch[] {
