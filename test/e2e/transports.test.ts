@@ -12,7 +12,8 @@ import {
   SpreadClient,
 } from '../support/transcript.ts'
 import { until } from '../support/until.ts'
-import { CASES, type Case } from './transports-cases.ts'
+import { CASES } from './transports-cases.ts'
+import type { Case } from './transports-stage.ts'
 
 /*
  * Data threads and node:dgram serve the same Corefile one after the other, on the same port, for the

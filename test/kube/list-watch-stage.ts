@@ -1,0 +1,103 @@
+import type { Test } from 'tap'
+import { Random } from '../../src/base/random.ts'
+import type { ApiObject } from '../../src/kube/api.ts'
+import { ListWatch } from '../../src/kube/list-watch.ts'
+import type { WatchEvent } from '../../src/kube/watch-event.ts'
+import { createLogger } from '../../src/telemetry/log.ts'
+import { ApiDouble, type Asked, listBody, type Stream, turns } from '../support/api-double.ts'
+import { FakeClock, FakeTimers } from '../support/setup.ts'
+
+const RESOURCE = { group: 'kuadrant.io', version: 'v1alpha1', plural: 'dnsrecords' }
+/** Longer than any wait between attempts. */
+export const WAIT_MS = 15_001
+
+export function object(name: string, resourceVersion: string): ApiObject {
+  return { metadata: { name, resourceVersion } }
+}
+
+function nameOf({ metadata }: ApiObject): string {
+  return (metadata as { name: string }).name
+}
+
+export class Stage {
+  readonly api = new ApiDouble()
+  readonly clock = new FakeClock()
+  readonly timers = new FakeTimers()
+  readonly lines: string[] = []
+  /** What the sink was told, in order. */
+  readonly told: string[] = []
+  readonly watch: ListWatch
+  /** Thrown by the next `apply`. */
+  fault: Error | undefined
+  readonly ended: Promise<void>
+
+  constructor(t: Test, namespace = '', streamsLists = false) {
+    this.api.streamsLists = streamsLists
+    this.watch = new ListWatch({
+      api: this.api,
+      resource: RESOURCE,
+      namespace,
+      labelSelector: 'a-label',
+      sink: {
+        beginList: () => this.told.push('begin'),
+        put: (objects) => this.told.push(`put ${objects.map(nameOf).join()}`),
+        endList: () => this.told.push('end'),
+        apply: (events) => this.#apply(events),
+      },
+      log: createLogger(
+        '',
+        (line) => this.lines.push(line),
+        () => false,
+      ),
+      clock: this.clock,
+      timers: this.timers,
+      random: new Random(1),
+      onProgress: () => {},
+    })
+    this.ended = this.watch.run()
+    t.teardown(() => this.watch.close())
+  }
+
+  #apply(events: readonly WatchEvent[]): void {
+    const { fault } = this
+    this.fault = undefined
+    if (fault !== undefined) throw fault
+    this.told.push(events.map((e) => `${e.isDeleted ? '-' : '+'}${nameOf(e.object)}`).join(' '))
+  }
+
+  /** What was told since the last time. */
+  async heard(): Promise<string[]> {
+    await turns()
+    await this.advance(10)
+    return this.told.splice(0)
+  }
+
+  async advance(milliseconds: number): Promise<void> {
+    this.clock.monotonicMs += milliseconds
+    await this.timers.advance(milliseconds)
+    await turns()
+  }
+
+  /** The next request, which there must be without any waiting. */
+  async asked(): Promise<Asked> {
+    await turns()
+    if (this.api.asked.length === 0) throw new Error('nothing was asked')
+    return this.api.next()
+  }
+
+  /** Tells how far the API is, which is asked after it was away, and gives the next request. */
+  async verified(version = '1000'): Promise<Asked> {
+    const asked = await this.asked()
+    if (asked.isWatch || asked.query.get('limit') !== '1') throw new Error('it was not asked')
+    asked.reply(200, listBody(version, [], 'more'))
+    return this.asked()
+  }
+
+  /** Answers the first list with nothing and lets the watch begin. */
+  async synced(version = '10'): Promise<Stream> {
+    ;(await this.asked()).reply(200, listBody(version, []))
+    const stream = (await this.asked()).stream()
+    await this.heard()
+    return stream
+  }
+}

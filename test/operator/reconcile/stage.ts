@@ -1,0 +1,91 @@
+import { thisMoment } from '../../../src/base/moment.ts'
+import type { ApiObject } from '../../../src/kube/api.ts'
+import { KeyedMutex } from '../../../src/operator/delegation/keyed-mutex.ts'
+import type { Plan } from '../../../src/operator/plan/plan.ts'
+import { Reconciler } from '../../../src/operator/reconcile/reconciler.ts'
+import type { PeersForm } from '../../../src/operator/status/peer-status.ts'
+import { ToyCluster, ToyPeers } from '../../support/operator-cluster.ts'
+import { at, secret } from '../../support/operator-objects.ts'
+import { FakeClock } from '../../support/setup.ts'
+
+export const HOUR_MS = 3_600_000
+export const EAST = '192.0.2.53:53'
+export const WEST = '[2001:db8::53]:53'
+export const KEY = 'a/app'
+
+export class OperatorFixture {
+  readonly cluster = new ToyCluster()
+  readonly peers = new ToyPeers()
+  readonly clock = new FakeClock()
+  readonly plans: Plan[] = []
+  readonly conflicts: string[] = []
+  readonly forgotten: string[] = []
+  peersForm: PeersForm = 'whole'
+  reconciler = this.start()
+
+  constructor() {
+    const data = { ZONES: 'k.example.com', NAMESERVERS: `${EAST}, ${WEST}` }
+    this.cluster.put(secret('a', 'coredns', data))
+  }
+
+  /** An operator, as after a restart. */
+  start(): Reconciler {
+    this.reconciler = new Reconciler({
+      view: this.cluster,
+      writer: this.cluster,
+      peers: this.peers,
+      clock: this.clock,
+      listener: {
+        reconciled: (_record, plan, { conflicts }) => {
+          this.plans.push(plan)
+          this.conflicts.push(...conflicts.map(({ text }) => text))
+        },
+        forgot: (key) => this.forgotten.push(key),
+      },
+      site: 'here',
+      bounds: { minMs: 5000, maxMs: 900_000 },
+      expiryMs: 24 * HOUR_MS,
+      peersForm: () => this.peersForm,
+      role: 'primary',
+      removalTimeoutMs: 24 * HOUR_MS,
+      mutex: new KeyedMutex(),
+      owners: { rivalOf: () => '' },
+    })
+    return this.reconciler
+  }
+
+  say(address: string, site: string, targets: readonly string[]): void {
+    const endpoints = targets.length === 0 ? [] : [{ targets }]
+    this.peers.say(address, site, endpoints, thisMoment(this.clock))
+  }
+
+  /** Has a peer tell what it heard of a site of others. */
+  relay(address: string, site: string, targets: readonly string[]): void {
+    this.peers.say(address, site, [{ targets }], thisMoment(this.clock), false)
+  }
+
+  /** Looks at the record until there is nothing to do; returns the writes. */
+  async reconcile(key = KEY): Promise<string[]> {
+    await this.reconciler.reconcile(key)
+    const writes = this.cluster.takeWrites()
+    await this.reconciler.reconcile(key)
+    if (this.cluster.takeWrites().length > 0) throw new Error('a second look wrote something')
+    return writes
+  }
+
+  field(name: string, ...path: readonly string[]): unknown {
+    return at(this.cluster.stored(`a/${name}`), ...path)
+  }
+
+  /** Targets of the endpoints that are served. */
+  served(): unknown {
+    const endpoints = this.field('merged-app', 'spec', 'endpoints') as readonly ApiObject[]
+    return endpoints.map(({ targets }) => targets)
+  }
+
+  ready(): readonly unknown[] {
+    const conditions = this.field('app', 'status', 'conditions') as readonly ApiObject[]
+    const ready = conditions.find(({ type }) => type === 'Ready')
+    return [ready?.status, ready?.reason, ready?.message]
+  }
+}

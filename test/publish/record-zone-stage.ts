@@ -1,0 +1,110 @@
+import { printType, RRType } from '../../src/dns/iana/types.ts'
+import { printName, scanName } from '../../src/dns/name/name.ts'
+import { printRdata } from '../../src/dns/rdata/index.ts'
+import { packRecord } from '../../src/dnsrecord/pack.ts'
+import type { RecordChange, StoredRecord } from '../../src/dnsrecord/record-source.ts'
+import { validateResource } from '../../src/dnsrecord/validate/resource.ts'
+import type { OwnerSet } from '../../src/publish/owner-sets.ts'
+import { printSet } from '../../src/publish/plan.ts'
+import { RecordZone, type RRsetSink } from '../../src/publish/record-zone.ts'
+import type { YamlValue } from '../../src/yaml/scan-block-yaml.ts'
+import { TestHealth } from '../support/test-health.ts'
+
+export const APEX = scanName('k.example.com.')!
+
+export interface Given {
+  readonly name?: string
+  readonly created?: string
+  readonly rootHost?: string
+  readonly labels?: { readonly [key: string]: string }
+  /** `owner TYPE target[,target] [key=value…]`; ttl, id, weight, geo, default. */
+  readonly endpoints: readonly string[]
+}
+
+function endpointOf(text: string): YamlValue {
+  const [dnsName, recordType, targets, ...pairs] = text.split(' ')
+  const options = new Map(pairs.map((p) => p.split('=') as [string, string]))
+  const properties = [
+    ['weight', 'weight'],
+    ['geo', 'geo-code'],
+    ['default', 'default'],
+  ] as const
+  return {
+    dnsName: dnsName!,
+    recordType: recordType!,
+    targets: targets!.split(','),
+    recordTTL: Number(options.get('ttl') ?? 60),
+    setIdentifier: options.get('id') ?? '',
+    providerSpecific: properties.flatMap(([key, name]) =>
+      options.has(key) ? [{ name, value: options.get(key)!.replaceAll('+', ',') }] : [],
+    ),
+  }
+}
+
+export function record(given: Given): StoredRecord {
+  const got = validateResource({
+    apiVersion: 'kuadrant.io/v1alpha1',
+    kind: 'DNSRecord',
+    metadata: {
+      name: given.name ?? 'app',
+      namespace: 'n',
+      labels: given.labels ?? {},
+      ...(given.created === undefined ? {} : { creationTimestamp: given.created }),
+    },
+    spec: {
+      rootHost: given.rootHost ?? 'k.example.com',
+      endpoints: given.endpoints.map(endpointOf),
+    },
+  })
+  if (got.kind !== 'record') throw new Error(JSON.stringify(got))
+  return { key: `n/${got.record.name}`, packed: packRecord(got.record) }
+}
+
+/** What a sink was told, as a map from `owner TYPE`. */
+class Served implements RRsetSink {
+  readonly sets = new Map<string, OwnerSet>()
+  changes = 0
+
+  put(owner: Uint8Array, set: OwnerSet): void {
+    this.changes++
+    this.sets.set(`${printName(owner)} ${printType(set.type)}`, set)
+  }
+
+  remove(owner: Uint8Array, type: number): void {
+    this.changes++
+    if (!this.sets.delete(`${printName(owner)} ${printType(type)}`)) throw new Error('not there')
+  }
+
+  print(): Record<string, string> {
+    const entries = [...this.sets].map(([key, set]) => [key, printSet(set)] as const)
+    return Object.fromEntries(entries.sort(([a], [b]) => (a < b ? -1 : 1)))
+  }
+
+  targets(key: string): string[] | undefined {
+    const set = this.sets.get(key)
+    return set?.rdata.map((rdata) => printRdata(set.type, rdata))
+  }
+}
+
+export function zone(
+  options: { apex?: Uint8Array; isLocalForm?: boolean } = {},
+  health = new TestHealth(),
+) {
+  const sink = new Served()
+  const conflicts: string[] = []
+  const apex = options.apex ?? APEX
+  const ns = { owner: apex, type: RRType.NS, ttlSeconds: 60, setIdentifier: '', weight: undefined }
+  const records = new RecordZone({
+    apex,
+    isLocalForm: options.isLocalForm ?? false,
+    fixed: [],
+    defaultNs: { ...ns, codes: [], isDefault: false, rdata: [scanName('ns1.k.example.com.')!] },
+    sink,
+    health,
+    onConflict: (text) => conflicts.push(text),
+  })
+  return { records, sink, conflicts, health }
+}
+
+export const added = (...givens: Given[]): RecordChange[] =>
+  givens.map((given) => ({ before: undefined, after: record(given) }))
