@@ -1,20 +1,26 @@
 import { type Controller, type ControllerMeans, SessionController } from '../operator/controller.ts'
+import { createDnsNameResolverController } from '../operator/egress/dnsnameresolver/dns-name-resolver-controller.ts'
+import type { DnsNameResolverSettings } from '../operator/egress/dnsnameresolver/dns-name-resolver-session.ts'
 import { createEgressFirewallController } from '../operator/egress/egressfirewall/egress-firewall-controller.ts'
 import { FqdnSession } from '../operator/egress/fqdnnetworkpolicy/session.ts'
 import type { FqdnSettings } from '../operator/egress/fqdnnetworkpolicy/settings.ts'
 import { createOvnController } from '../operator/egress/ovn/ovn-controller.ts'
 import type { OvnSettings } from '../operator/egress/ovn/ovn-settings.ts'
 import { BadValue, type Flag, type Get } from './flag-values.ts'
-import { FQDN_FLAGS, readFqdnSettings } from './fqdn-flags.ts'
+import { FQDN_FLAGS, readDnsService, readFqdnSettings } from './fqdn-flags.ts'
 import { OVN_FLAGS, readOvnArgs } from './ovn-args.ts'
 
 /** The names of the operator's controllers, for `--controllers`. */
-export const CONTROLLERS = ['dnsrecord', 'egressfirewall', 'ovn', 'fqdnnetworkpolicy'] as const
+export const CONTROLLERS = [
+  'dnsrecord',
+  'dnsnameresolver',
+  'egressfirewall',
+  'ovn',
+  'fqdnnetworkpolicy',
+] as const
 
 /** Settings of the controllers for egress policies. */
-export interface EgressArgs {
-  /** Namespace of the DNSNameResolvers. */
-  readonly namespace: string
+export interface EgressArgs extends DnsNameResolverSettings {
   readonly ovn: OvnSettings
   readonly fqdn: FqdnSettings
 }
@@ -44,7 +50,12 @@ export function readEgressArgs(get: Get): EgressArgs {
   if (!NAMESPACE.test(namespace)) {
     throw new BadValue('egress-namespace', namespace, 'the name of a namespace')
   }
-  return { namespace, ovn: readOvnArgs(get, namespace), fqdn: readFqdnSettings(get) }
+  return {
+    namespace,
+    service: readDnsService(get),
+    ovn: readOvnArgs(get, namespace),
+    fqdn: readFqdnSettings(get),
+  }
 }
 
 /** Makes the controllers for egress policies that are switched on. */
@@ -54,6 +65,7 @@ export function createEgressControllers(
   means: ControllerMeans,
 ): readonly Controller[] {
   const controllers: Controller[] = []
+  if (names.has('dnsnameresolver')) controllers.push(createDnsNameResolverController(means, args))
   if (names.has('egressfirewall')) controllers.push(createEgressFirewallController(means, args))
   if (names.has('ovn')) controllers.push(createOvnController(means, args.ovn))
   if (names.has('fqdnnetworkpolicy')) {

@@ -102,10 +102,15 @@ function dnsSettings(get: Get): DnsSettings {
   if (environment !== 'kubernetes') {
     throw new BadValue('dns-environment', environment, 'kubernetes or resolv.conf')
   }
+  return { overTcp, source: { kind: 'service', ...readDnsService(get) } }
+}
+
+/** Reads `--dns-service-name`. Throws BadValue. */
+export function readDnsService(get: Get): { readonly namespace: string; readonly name: string } {
   const service = get('dns-service-name')
   const [, namespace = DNS_NAMESPACE, name] = SERVICE.exec(service) ?? []
   if (name === undefined) throw new BadValue('dns-service-name', service, 'NAME or NAMESPACE/NAME')
-  return { overTcp, source: { kind: 'service', namespace, name } }
+  return { namespace, name }
 }
 
 /** Milliseconds of a flag in seconds. */

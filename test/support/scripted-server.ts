@@ -2,6 +2,7 @@ import { createSocket, type Socket as UdpSocket } from 'node:dgram'
 import { once } from 'node:events'
 import { createServer, type Server, type Socket } from 'node:net'
 import type { Test } from 'tap'
+import type { HostPort } from '../../src/dns/host-port.ts'
 import { RRClass, RRType } from '../../src/dns/iana/index.ts'
 import {
   composeMessage,
@@ -11,6 +12,8 @@ import {
   type ResourceRecord,
 } from '../../src/dns/message/message.ts'
 import { freePort } from './free-port.ts'
+
+const LOOPBACK = '127.0.0.1'
 
 /** A query that a `ScriptedServer` got. */
 export interface Asked {
@@ -34,10 +37,10 @@ export type Script = (
   isTcp: boolean,
 ) => readonly ResourceRecord[] | number | undefined
 
-/** A DNS server, UDP and TCP, that answers as the test says. */
+/** A DNS server, on 127.0.0.1 by default, UDP and TCP, that answers as the test says. */
 export class ScriptedServer {
+  readonly host: string
   readonly port: number
-  readonly #host: string
   readonly asked: Asked[] = []
   answer: Answer
   /** TCP connections so far. */
@@ -46,25 +49,25 @@ export class ScriptedServer {
   #tcp: Server | undefined
   readonly #sockets = new Set<Socket>()
 
-  private constructor(port: number, answer: Answer, host: string) {
+  private constructor({ host, port }: HostPort, answer: Answer) {
+    this.host = host
     this.port = port
-    this.#host = host
     this.answer = answer
   }
 
-  static open(t: Test, script: Script, host = '127.0.0.1'): Promise<ScriptedServer> {
+  static open(t: Test, script: Script, host = LOOPBACK): Promise<ScriptedServer> {
     return ScriptedServer.openRaw(t, answerOf(script), host)
   }
 
-  static async openRaw(t: Test, answer: Answer, host = '127.0.0.1'): Promise<ScriptedServer> {
-    const server = new ScriptedServer(await freePort(), answer, host)
+  static async openRaw(t: Test, answer: Answer, host = LOOPBACK): Promise<ScriptedServer> {
+    const server = new ScriptedServer({ host, port: await freePort() }, answer)
     await server.start()
     t.teardown(() => server.stop())
     return server
   }
 
   get address(): string {
-    return `${this.#host}:${this.port}`
+    return `${this.host}:${this.port}`
   }
 
   set script(script: Script) {
@@ -77,8 +80,8 @@ export class ScriptedServer {
       const send = (reply: Uint8Array): void => udp.send(reply, port, address)
       this.#take({ octets, isTcp: false, from: port, send, socket: undefined })
     })
-    udp.bind(this.port, this.#host)
-    const tcp = createServer((socket) => this.serve(socket)).listen(this.port, this.#host)
+    udp.bind(this.port, this.host)
+    const tcp = createServer((socket) => this.serve(socket)).listen(this.port, this.host)
     this.#udp = udp
     this.#tcp = tcp
     await Promise.all([once(udp, 'listening'), once(tcp, 'listening')])

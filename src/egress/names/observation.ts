@@ -17,9 +17,16 @@ export type Observation = ObservedBase &
     | { readonly kind: 'answer'; readonly facts: readonly AddressFact[] }
     /** The name has no addresses of this family. */
     | { readonly kind: 'nodata' }
-    /** `reason`: the rcode, such as `NXDOMAIN`, or why there was no reply. */
-    | { readonly kind: 'failed'; readonly reason: string }
+    | Failed
   )
+
+interface Failed {
+  readonly kind: 'failed'
+  /** The rcode, such as `NXDOMAIN`, or why there was no reply. */
+  readonly reason: string
+  /** False: there was no reply. */
+  readonly isReply: boolean
+}
 
 interface ObservedBase {
   /** Lower-case wire form. */
@@ -48,9 +55,15 @@ export function observeReply(
   if (type !== RRType.A && type !== RRType.AAAA) return undefined
   const family: AddressFamily = type === RRType.A ? 1 : 2
   const base = { name: lowerName(question.name), family, atMs, server }
-  if (rcode !== Rcode.NOERROR) return { ...base, kind: 'failed', reason: printRcode(rcode) }
+  const failed = (reason: string): Observation => ({
+    ...base,
+    kind: 'failed',
+    reason,
+    isReply: true,
+  })
+  if (rcode !== Rcode.NOERROR) return failed(printRcode(rcode))
   const chain = followChain(question.name, answer)
-  if (chain === undefined) return { ...base, kind: 'failed', reason: 'CNAME loop' }
+  if (chain === undefined) return failed('CNAME loop')
   const facts: AddressFact[] = []
   for (const record of answer) {
     if (record.type !== type || record.rrclass !== RRClass.IN) continue
@@ -64,8 +77,8 @@ export function observeReply(
 export function observeSilence(
   asked: Pick<Observation, 'name' | 'family' | 'atMs' | 'server'>,
   reason: string,
-): Observation {
-  return { ...asked, kind: 'failed', reason }
+): ObservedBase & Failed {
+  return { ...asked, kind: 'failed', reason, isReply: false }
 }
 
 interface Chain {

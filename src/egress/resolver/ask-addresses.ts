@@ -51,5 +51,6 @@ export function observeAnswered(
   if (answered.kind === 'failed') return observeSilence(asked, answered.reason)
   // An error may come without a question.
   const observed = observeReply(answered.message, atMs, text)
-  return observed ?? observeSilence(asked, printRcode(answered.message.rcode))
+  if (observed !== undefined) return observed
+  return { ...observeSilence(asked, printRcode(answered.message.rcode)), isReply: true }
 }

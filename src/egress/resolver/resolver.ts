@@ -23,9 +23,14 @@ export interface ResolverParts {
   readonly servers: () => readonly HostPort[]
   readonly ask: AskAddresses
   /** Called for each reply as it arrives, and for each query without a reply. */
-  readonly onObservation: (observation: Observation) => void
-  /** Called after all servers were asked for a name. `dueMs`: when it is asked again. */
-  readonly onResolved?: (name: Uint8Array, dueMs: number) => void
+  readonly onObservation?: (observation: Observation) => void
+  /**
+   * Called after all servers were asked for a name. `dueMs`: when it is asked again. `found`: what
+   * their replies say.
+   */
+  readonly onResolved?: (name: Uint8Array, dueMs: number, found: readonly Observation[]) => void
+  /** How many servers are asked for a name; default: `rules.serversMax`. */
+  readonly serversMaxOf?: (name: Uint8Array) => number
   readonly clock: Clock
   readonly timers: Timers
   readonly random: Random
@@ -223,16 +228,17 @@ export class Resolver {
 
   /** Asks the servers for one family at the same time. */
   async #askServers(task: Task, family: AddressFamily): Promise<readonly Observation[]> {
-    const { servers, rules, clock, ask, onObservation } = this.#parts
+    const { servers, rules, clock, ask, onObservation, serversMaxOf } = this.#parts
     const { signal } = this.#abort
-    const chosen = this.#choice.choose(servers(), rules.serversMax, clock.monotonic())
+    const most = serversMaxOf?.(task.name) ?? rules.serversMax
+    const chosen = this.#choice.choose(servers(), most, clock.monotonic())
     const found = chosen.map(async (server) => {
       const query = { server, name: task.name, family, signal }
       const answered = await ask(query)
       const nowMs = clock.monotonic()
       this.#choice.note(server, answered.kind === 'reply', nowMs)
       const observation = observeAnswered(query, answered, nowMs)
-      if (this.#tasks.get(task.key) === task) onObservation(observation)
+      if (this.#tasks.get(task.key) === task) onObservation?.(observation)
       return observation
     })
     return Promise.all(found)
@@ -263,7 +269,7 @@ export class Resolver {
     }
     const dueMs = clock.monotonic() + Math.min(...waits)
     this.#put(task, dueMs)
-    onResolved?.(task.name, dueMs)
+    onResolved?.(task.name, dueMs, found)
   }
 }
 

@@ -27,7 +27,7 @@ function answer(name: string, atMs: number, ttlSeconds: number, addresses: reado
 
 function failure(name: string, atMs: number): Observation {
   const asked = { name: wireOf(name), family: 1 as const, atMs, server: '' }
-  return { ...asked, kind: 'failed', reason: 'NXDOMAIN' }
+  return { ...asked, kind: 'failed', isReply: true, reason: 'NXDOMAIN' }
 }
 
 function printed(facts: Iterable<NameFacts>): readonly string[] {

@@ -56,7 +56,7 @@ t.test('facts survive a restart, with the time that passed meanwhile', async (t)
   const store = new NameStore(NAME_LIMITS_DEFAULT)
   learn(store, clock.monotonic())
   const failed = { name, family: 2 as const, atMs: clock.monotonic() + 500, server: '' }
-  store.observe({ ...failed, kind: 'failed', reason: 'timed out' }, ['s'])
+  store.observe({ ...failed, kind: 'failed', reason: 'timed out', isReply: false }, ['s'])
   clock.pass(2000)
   const before = fileIn(folder, clock, store)
   before.file.noteChange()

@@ -1,0 +1,170 @@
+import { type AddressFamily, printAddress, scanAddress } from '../../dns/text/address.ts'
+import type { Observation } from '../names/observation.ts'
+import { REMOVAL_GRACE_MS } from '../names/validity.ts'
+import { DEFAULT_LIMITS } from './resolved-names.ts'
+
+const { minTtlSeconds, failureThreshold } = DEFAULT_LIMITS
+/**
+ * Time from the end of the TTL to the removal while no server has answered since: as long as failed
+ * lookups keep an address that a server reports.
+ */
+const SILENCE_MS = failureThreshold * minTtlSeconds * 1000 + REMOVAL_GRACE_MS
+/** Bounds of the time between two lookups of a name. */
+const LOOKUP_MS_MIN = minTtlSeconds * 1000
+const LOOKUP_MS_MAX = 30 * 60_000
+/** Times of the API are cut to seconds: until then, a cache may still have the old answer. */
+const AFTER_TTL_MS = 1000
+
+/** An address in a status, and the end of its TTL. All times are milliseconds since 1970. */
+export interface StatusAddress {
+  /** As written. */
+  readonly ip: string
+  readonly endMs: number
+}
+
+/** A name in a status. */
+export interface StatusName {
+  readonly dnsName: string
+  readonly addresses: readonly StatusAddress[]
+}
+
+/** What the controller's own lookups of a name found. */
+export interface LookupState {
+  /** When the first reply of the last lookup came; -Infinity = there was no lookup. */
+  readonly askedMs: number
+  /** When the last answer came, or the last NODATA, by family. */
+  readonly answeredMs: Readonly<Record<AddressFamily, number>>
+  /** End of the TTL of each address in these answers, by its canonical text. */
+  readonly ends: ReadonlyMap<string, number>
+  /** Consecutive lookups whose replies were all errors. Silence does not count. */
+  readonly failures: number
+}
+
+/** The state of a name before its first lookup. */
+export const NEVER_ASKED: LookupState = {
+  askedMs: Number.NEGATIVE_INFINITY,
+  answeredMs: { 1: Number.NEGATIVE_INFINITY, 2: Number.NEGATIVE_INFINITY },
+  ends: new Map(),
+  failures: 0,
+}
+
+/** The state after a lookup. `offsetMs`: wall clock minus monotonic clock. */
+export function noteLookup(
+  state: LookupState,
+  found: readonly Observation[],
+  nowMs: number,
+  offsetMs: number,
+): LookupState {
+  const answeredMs = { ...state.answeredMs }
+  const askedMs = Math.min(nowMs, ...found.map(({ atMs }) => offsetMs + atMs))
+  const ends = new Map([...state.ends].filter(([, endMs]) => endMs > nowMs - SILENCE_MS))
+  let [isAnswered, isRefused] = [false, false]
+  for (const observation of found) {
+    if (observation.kind === 'failed') {
+      isRefused ||= observation.isReply
+      continue
+    }
+    isAnswered = true
+    answeredMs[observation.family] = offsetMs + observation.atMs
+    if (observation.kind === 'nodata') continue
+    for (const { address, lastSeenMs, ttlSeconds } of observation.facts) {
+      const endMs = offsetMs + lastSeenMs + (ttlSeconds || minTtlSeconds) * 1000
+      ends.set(address, Math.max(endMs, ends.get(address) ?? 0))
+    }
+  }
+  const failures = isAnswered ? 0 : state.failures + (isRefused ? 1 : 0)
+  return { askedMs, answeredMs, ends, failures }
+}
+
+/** What an object loses, and when this must be decided again. */
+export interface StatusRemoval {
+  /** Dead addresses as written, by name. Names without any are left out. */
+  readonly addresses: ReadonlyMap<string, ReadonlySet<string>>
+  /** Names that are removed with all that they have. */
+  readonly names: ReadonlySet<string>
+  /** Number of addresses that no server had answered for since the end of their TTL. */
+  readonly unanswered: number
+  /** Infinity = not before the object or a state changes. */
+  readonly nextMs: number
+}
+
+/**
+ * Decides what is removed from a status. An address dies REMOVAL_GRACE_MS after the end of its TTL;
+ * without an answer since then, SILENCE_MS after it, or after `startMs`, when the process started. A
+ * name without addresses dies after too many failed lookups.
+ */
+export function planRemoval(
+  names: readonly StatusName[],
+  stateOf: (dnsName: string) => LookupState,
+  nowMs: number,
+  startMs: number,
+): StatusRemoval {
+  const dead = new Map<string, Set<string>>()
+  const gone = new Set<string>()
+  let unanswered = 0
+  let nextMs = Number.POSITIVE_INFINITY
+  for (const { dnsName, addresses } of names) {
+    const state = stateOf(dnsName)
+    const ips = dead.get(dnsName) ?? new Set<string>()
+    let isEmpty = true
+    for (const address of addresses) {
+      const { deathMs, isAnswered } = deathOf(address, state, nowMs, startMs)
+      if (deathMs > nowMs) {
+        nextMs = Math.min(nextMs, deathMs)
+        isEmpty = false
+        continue
+      }
+      ips.add(address.ip)
+      if (!isAnswered) unanswered++
+    }
+    if (ips.size > 0) dead.set(dnsName, ips)
+    if (isEmpty && state.failures > failureThreshold) gone.add(dnsName)
+  }
+  return { addresses: dead, names: gone, unanswered, nextMs }
+}
+
+function deathOf(
+  address: StatusAddress,
+  state: LookupState,
+  nowMs: number,
+  startMs: number,
+): { readonly deathMs: number; readonly isAnswered: boolean } {
+  const { endMs, family } = endOf(address, state)
+  const isAnswered = state.answeredMs[family] >= endMs
+  const isDecided = isAnswered || nowMs < endMs + REMOVAL_GRACE_MS
+  const deathMs = isDecided ? endMs + REMOVAL_GRACE_MS : Math.max(endMs, startMs) + SILENCE_MS
+  return { deathMs, isAnswered }
+}
+
+/** The end of the TTL of the newest answer that anyone had. */
+function endOf(
+  { ip, endMs }: StatusAddress,
+  { ends }: LookupState,
+): { readonly endMs: number; readonly family: AddressFamily } {
+  const address = scanAddress(ip)
+  const text = address === undefined ? ip : printAddress(address.bytes, address.family)
+  return { endMs: Math.max(endMs, ends.get(text) ?? 0), family: address?.family ?? 1 }
+}
+
+/**
+ * Returns when a name is looked up: at the earliest end of a TTL that no lookup has followed, within
+ * the bounds. Undefined = there is none, so the time of the last lookup decides. `addresses`: those
+ * of the name in all objects.
+ */
+export function lookupDue(
+  addresses: Iterable<StatusAddress>,
+  state: LookupState,
+  startMs: number,
+): number | undefined {
+  let firstMs = Number.POSITIVE_INFINITY
+  for (const address of addresses) {
+    const { endMs } = endOf(address, state)
+    if (endMs > state.askedMs) firstMs = Math.min(firstMs, endMs)
+  }
+  if (firstMs === Number.POSITIVE_INFINITY) return undefined
+  const lastMs = Math.max(state.askedMs, startMs)
+  return Math.min(
+    Math.max(firstMs + AFTER_TTL_MS, state.askedMs + LOOKUP_MS_MIN),
+    lastMs + LOOKUP_MS_MAX,
+  )
+}
