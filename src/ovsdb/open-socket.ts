@@ -22,8 +22,10 @@ export async function openSocket(
   files: OvsdbTlsFiles | undefined,
   timers: Timers,
 ): Promise<Socket> {
-  const { socket, event } = await begin(remote, files)
+  const { open, event } = await prepare(remote, files)
   return new Promise((resolve, reject) => {
+    // The listeners must be there before the next turn: a system may refuse an address at once.
+    const socket = open()
     const end = (fault: string): void => {
       cancel()
       socket.off('error', onError).off('close', onClose).off(event, onOpen)
@@ -50,17 +52,19 @@ function messageOf(error: Error): string {
   return first instanceof Error ? first.message : error.message
 }
 
-async function begin(
+/** Returns how to open the socket, and the event that says that it is connected. */
+async function prepare(
   remote: OvsdbRemote,
   files: OvsdbTlsFiles | undefined,
-): Promise<{ readonly socket: Socket; readonly event: string }> {
-  if (remote.kind === 'unix') return { socket: connect(remote.path), event: 'connect' }
+): Promise<{ readonly open: () => Socket; readonly event: string }> {
+  if (remote.kind === 'unix') return { open: () => connect(remote.path), event: 'connect' }
   const { host, port } = remote
-  if (remote.kind === 'tcp') return { socket: connect(port, host), event: 'connect' }
+  if (remote.kind === 'tcp') return { open: () => connect(port, host), event: 'connect' }
   if (files === undefined) throw new Error('ssl needs the files of certificates')
   const [ca, cert, key] = await Promise.all(
     [files.authority, files.certificate, files.key].map((path) => readFile(path)),
   )
   const name = files.serverName === '' ? {} : { servername: files.serverName }
-  return { socket: connectTls({ host, port, ca, cert, key, ...name }), event: 'secureConnect' }
+  const open = () => connectTls({ host, port, ca, cert, key, ...name })
+  return { open, event: 'secureConnect' }
 }

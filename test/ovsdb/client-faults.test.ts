@@ -206,3 +206,11 @@ t.test('a server that reads nothing cannot make it buffer without bound', async 
   t.ok(results.every(({ status }) => status === 'rejected'))
   t.match(fault.stage.client.reason, 'reads too slowly')
 })
+
+t.test('an address that the system refuses at once does not end the process', async (t) => {
+  const stage = await new Promise<ClientStage>((resolve) => {
+    setImmediate(() => resolve(new ClientStage(t, 'tcp:255.255.255.255:6641')))
+  })
+  await until(() => stage.lines.length > 0, 'the fault')
+  t.match(stage.client.reason, /tcp:255\.255\.255\.255:6641: connect E/)
+})
