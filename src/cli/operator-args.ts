@@ -8,7 +8,7 @@ import type { OperatorSettings } from '../operator/settings.ts'
 import { EXPIRY_DEFAULT_MS } from '../peering/expiry.ts'
 import { isSite } from '../peering/site-name.ts'
 import { scanFlags } from './args.ts'
-import { CONTROLLERS, EGRESS_FLAGS, type EgressArgs, readEgressArgs } from './egress-controllers.ts'
+import { CONTROLLERS, EGRESS_FLAGS, type EgressArgs, readEgressArgs } from './egress-args.ts'
 import {
   BadValue,
   boolean,

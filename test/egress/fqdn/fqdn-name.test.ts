@@ -17,7 +17,8 @@ t.test('names of policies', async (t) => {
     // Refused by the definitions, but valid in DNS.
     ['_dmarc.example.com', '_dmarc.example.com.'],
     ['xn--zzzzzzz.example', 'xn--zzzzzzz.example.'],
-    ['xn--a.example', undefined],
+    // Versions of Node.js convert it in different ways.
+    ['xn--a.example', 'xn--a.example.'],
     ['*.example.com', undefined],
     ['-a.example', undefined],
     ['a-.example', undefined],
