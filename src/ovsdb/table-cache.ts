@@ -11,7 +11,7 @@ import {
 export interface MonitoredTable {
   readonly table: string
   readonly columns: ColumnKinds
-  /** Conditions of RFC 7047 section 5.1, all of which a row meets; empty = all rows. */
+  /** Conditions (RFC 7047 section 5.1). A row is read if it meets all of them; empty = every row is read. */
   readonly where: readonly unknown[]
 }
 

@@ -29,8 +29,8 @@ export interface NameApi<Entry> {
 }
 
 /**
- * Octets of the entries of one object. The API stores at most 1.5 MiB per object, of which about half
- * is the record of who wrote which field.
+ * Most octets of the entries of one object. The API stores at most 1.5 MiB per object. About half of
+ * this is `metadata.managedFields`.
  */
 export const ENTRIES_OCTETS_MAX = 1_200_000
 

@@ -148,8 +148,8 @@ function endOf(
 
 /**
  * Returns when a name is looked up: at the earliest end of a TTL that no lookup has followed, within
- * the bounds. Undefined = there is none, so the time of the last lookup decides. `addresses`: those
- * of the name in all objects.
+ * the bounds. Undefined = the name has no such TTL: its next lookup depends on the last one.
+ * `addresses`: the addresses of the name in all objects.
  */
 export function lookupDue(
   addresses: Iterable<StatusAddress>,

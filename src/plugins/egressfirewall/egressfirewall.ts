@@ -92,7 +92,7 @@ export class EgressFirewall implements Handler {
     if (observed === undefined || observed.kind === 'nodata') return undefined
     const base = { dnsName: printName(question.name), nowMs: clock.now() }
     if (observed.kind === 'failed') {
-      // A CNAME loop in a reply without an error is none the less a failure.
+      // A CNAME loop is a failure too, although the rcode of the reply is NOERROR.
       const failure = rcode === Rcode.NOERROR ? Rcode.SERVFAIL : rcode
       return { ...base, rcode: failure, addresses: [] }
     }

@@ -88,7 +88,7 @@ interface Tracked<Entry> {
 /**
  * Writes what names resolve to into the status of the objects of one API.
  *
- *     lookup ─▶ wanted (changed?) ─▶ queue ─▶ shown + pending lookups ─▶ write, if nobody else wrote
+ *     lookup ─▶ wanted (changed?) ─▶ queue ─▶ shown + pending lookups ─▶ write with resourceVersion
  *                                    ▲                                      │
  *                                    └── conflict: read the object again ◀──┘
  *

@@ -180,7 +180,7 @@ export class FqdnSession implements ControllerSession {
     })
   }
 
-  /** The servers may have changed. Policies report if there is none. */
+  /** Called when the list of DNS servers changes. The status of a policy says whether there are any. */
   #onServers(isNew: boolean): void {
     if (isNew) this.#lookups.hasten()
     const { reason } = this.#servers
