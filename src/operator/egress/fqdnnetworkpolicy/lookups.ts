@@ -118,8 +118,8 @@ export class Lookups {
   }
 
   /**
-   * Sets the names of a policy, in place of those before. `dueMs`: when a name that is new here is
-   * to be resolved, in monotonic milliseconds, by nameKey; missing = now.
+   * Sets the names of a policy, in place of those before. `dueMs`: when a name is to be resolved
+   * first, in monotonic milliseconds, by nameKey; missing = now, unless it has been resolved.
    */
   hold(
     policy: string,
@@ -134,9 +134,11 @@ export class Lookups {
       const known = this.#entries.get(key)
       const entry = known ?? this.#add(key, wire)
       const asksIpv6 = this.#familiesOf(wire).length > 1
+      // Another policy may have scheduled its first lookup for later.
+      const isWanted = !entry.isSettled && !entry.holders.has(policy) && !dueMs.has(key)
       entry.holders.set(policy, wantsIpv6)
       if (known === undefined) this.#start(entry, dueMs.get(key))
-      else if (wantsIpv6 && !asksIpv6) this.#resolver.hasten(wire)
+      else if (isWanted || (wantsIpv6 && !asksIpv6)) this.#resolver.hasten(wire)
     }
     for (const key of this.#names.get(policy) ?? []) if (!keys.has(key)) this.#release(policy, key)
     if (keys.size > 0) this.#names.set(policy, keys)

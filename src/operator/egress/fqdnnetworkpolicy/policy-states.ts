@@ -23,6 +23,8 @@ export interface PolicyState {
   readonly firstGeneration: number
   /** By key of a name: what the status had at that time. Other policies do not see these addresses. */
   readonly restored: ReadonlyMap<string, readonly AddressFact[]>
+  /** Keys of the names that the status had at that time, also of those without a valid address. */
+  readonly stored: ReadonlySet<string>
   /** By key of a name: when it was due at that time, in monotonic milliseconds. */
   readonly dueMs: ReadonlyMap<string, number>
   /** True once the NetworkPolicy was as the policy wants it. */
@@ -50,11 +52,13 @@ export function beginState(
   { nowMs, wallMs }: Now,
 ): PolicyState {
   const restored = new Map<string, readonly AddressFact[]>()
+  const stored = new Set<string>()
   const dueMs = new Map<string, number>()
   for (const [fqdn, entry] of readCache(object.status)) {
     const wire = policy.names.get(fqdn)
     if (wire === undefined) continue
     const key = nameKey(wire)
+    stored.add(key)
     const facts = restoreFacts(entry, expirationMs, wallMs, nowMs)
     if (facts.length === 0) continue
     restored.set(key, [...(restored.get(key) ?? []), ...facts])
@@ -65,6 +69,7 @@ export function beginState(
     firstMs: nowMs,
     firstGeneration: policy.generation,
     restored,
+    stored,
     dueMs,
     isApplied: false,
     reported: '',
@@ -76,14 +81,17 @@ export function beginState(
 /** What a policy grants now, by the names as written. Invalid names are missing. */
 export type PolicyGrants = ReadonlyMap<string, FqdnGrants>
 
+/** What the lookups have found so far. */
+type KnownNames = Pick<Lookups, 'factsOf' | 'isSettled' | 'dueMsOf'>
+
 /** Combines the answers to lookups with the restored state of a policy. */
 export class GrantReader {
-  readonly #lookups: Lookups
+  readonly #lookups: KnownNames
   readonly #settings: FqdnSettings
   readonly #clock: Clock
   readonly #addresses: AddressRules
 
-  constructor(lookups: Lookups, settings: FqdnSettings, clock: Clock) {
+  constructor(lookups: KnownNames, settings: FqdnSettings, clock: Clock) {
     this.#lookups = lookups
     this.#settings = settings
     this.#clock = clock
@@ -114,18 +122,19 @@ export class GrantReader {
   }
 
   /**
-   * How long the first write waits, in milliseconds; 0 = it is time. After a restart, an existing
-   * NetworkPolicy keeps its addresses until all names have been resolved, or until each address that
-   * is not seen again would have expired.
+   * How long the first write waits, in milliseconds; 0 = it is time. If the status does not say how
+   * long the addresses of a name are valid, an existing NetworkPolicy stays as it is until the name has been
+   * resolved, at most for the expiration period. An address that the status calls expired is not
+   * allowed that long.
    */
   holdMs(policy: FqdnPolicy, state: PolicyState, exists: boolean, nowMs: number): number {
     if (state.isApplied || policy.generation !== state.firstGeneration) return 0
-    const areKnown = policy.wires.every((wire) => {
-      const restored = state.restored.get(nameKey(wire)) ?? []
-      return restored.length > 0 || this.#lookups.isSettled(wire)
+    const unknown = policy.wires.filter((wire) => {
+      return !state.restored.has(nameKey(wire)) && !this.#lookups.isSettled(wire)
     })
-    if (areKnown) return 0
-    const limitMs = exists ? this.#settings.ipExpirationMs : FIRST_MS
+    if (unknown.length === 0) return 0
+    const areStored = unknown.every((wire) => state.stored.has(nameKey(wire)))
+    const limitMs = exists && !areStored ? this.#settings.ipExpirationMs : FIRST_MS
     return Math.max(0, state.firstMs + limitMs - nowMs)
   }
 

@@ -23,6 +23,8 @@ const GATHER_MS = 20
 /** Status writes at once when the session ends, and the time for all of them. */
 const FLUSH_WORKERS = 16
 const FLUSH_MS = 3000
+/** Time that requests get when the session ends. */
+const CLOSE_MS = 5000
 
 /**
  * Keeps a NetworkPolicy for each FQDNNetworkPolicy:
@@ -135,9 +137,12 @@ export class FqdnSession implements ControllerSession {
 
   async close(): Promise<void> {
     this.#stopCollecting()
+    // An API server that does not respond must not hold up the end of the process.
+    const cancel = this.#means.timers.after(CLOSE_MS, () => this.#objects.close())
     await this.#queue.close()
     this.#lookups.close()
     await this.#flush()
+    cancel()
     for (const informer of this.#informers) informer.close()
     this.#objects.close()
   }
