@@ -52,17 +52,13 @@ export class PendingLookups {
     return new Set([...this.#lookups.values()].flat())
   }
 
-  /** Forgets what was added before the mark, because the status shows it. */
+  /** Forgets what was added before the mark: the status shows it, or cannot have it. */
   settle(mark: ReadonlySet<Lookup>): void {
     for (const [dnsName, lookups] of this.#lookups) {
       const left = lookups.filter((lookup) => !mark.has(lookup))
       if (left.length === 0) this.#lookups.delete(dnsName)
       else if (left.length < lookups.length) this.#lookups.set(dnsName, left)
     }
-  }
-
-  clear(): void {
-    this.#lookups.clear()
   }
 
   #joined(known: readonly Lookup[], lookup: Lookup): readonly Lookup[] {

@@ -320,24 +320,25 @@ export class StatusSink<Entry> {
     for (let tries = 1; ; tries++) {
       const tracked = this.#objects.get(key)
       if (tracked === undefined || tracked.pending.isEmpty) return
+      const mark = tracked.pending.mark()
       try {
-        await this.#writeOnce(key, tracked)
+        await this.#writeOnce(key, tracked, mark)
         return
       } catch (error) {
         const isRead = isConflict(error) && tries < TRIES_MAX && (await this.#readAgain(tracked))
         // The object is gone, or this sink is closed.
         if (this.#objects.get(key) !== tracked) return
         if (isRead) continue
-        this.#fail(tracked, error)
+        this.#fail(tracked, error, mark)
+        if (!tracked.pending.isEmpty) this.#queue.add(key)
         return
       }
     }
   }
 
-  async #writeOnce(key: string, tracked: Tracked<Entry>): Promise<void> {
+  async #writeOnce(key: string, tracked: Tracked<Entry>, mark: ReadonlySet<Lookup>): Promise<void> {
     const { names, clock } = this.#parts
     const { ref, uid, version, pending, sequence, shown } = tracked
-    const mark = pending.mark()
     const entries = this.#after(shown, tracked, pending.all(clock.now()))
     if (entries !== shown) {
       const metadata = { uid, resourceVersion: version }
@@ -364,13 +365,14 @@ export class StatusSink<Entry> {
     return true
   }
 
-  /** Forgets what cannot be written. Throws if a later try may succeed. */
-  #fail(tracked: Tracked<Entry>, error: unknown): void {
+  /** Forgets the lookups of `mark`, which cannot be written. Throws if a later try may succeed. */
+  #fail(tracked: Tracked<Entry>, error: unknown, mark: ReadonlySet<Lookup>): void {
     this.counts.failed++
     for (const waiter of [...tracked.waiters]) waiter.finish('failed')
     if (!(error instanceof ApiError) || !REFUSED.has(error.status)) throw error
-    tracked.pending.clear()
-    tracked.wanted = tracked.shown
+    tracked.pending.settle(mark)
+    const left = tracked.pending.all(this.#parts.clock.now())
+    tracked.wanted = this.#after(tracked.shown, tracked, left)
     const { namespace, name } = tracked.ref
     this.#log.error(
       `${this.plural} ${namespace}/${name}: cannot write the status: ${error.message}`,

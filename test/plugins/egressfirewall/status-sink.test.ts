@@ -182,6 +182,21 @@ t.test('a write that the API refuses is logged, and does not block others', asyn
   t.strictSame(shown(), [`${WWW} 0 NOERROR: 192.0.2.2/30`])
 })
 
+t.test('a lookup that arrives during a refused write is written later', async (t) => {
+  const { api, settle, answer, shown } = await place(t)
+  api.put(RESOLVERS, 'a', 'www', spec(WWW))
+  await settle()
+  let count = 0
+  api.refuse = ({ method }) => {
+    if (method !== 'PATCH' || count++ > 0) return undefined
+    answer(['192.0.2.2'])
+    return [422, 'no']
+  }
+  answer(['192.0.2.1'])
+  await settle()
+  t.strictSame(shown(), [`${WWW} 0 NOERROR: 192.0.2.1/30 192.0.2.2/30`])
+})
+
 t.test('mode gate', async (t) => {
   const { api, settle, clock, timers, answer, fail, shown } = await place(t, { mode: GATE })
   api.put(RESOLVERS, 'a', 'www', spec(WWW))
