@@ -7,19 +7,17 @@ import { type Cidr, scanCidr } from '../../dns/text/address.ts'
 import { DEFAULT_LIMITS, type UpdateLimits } from '../../egress/openshift/resolved-names.ts'
 import type { SinkMode } from '../../egress/sinks/sink.ts'
 import type { BlockConfig } from '../../plugin/directive.ts'
+import type { ClusterPlace } from '../../sources/kubernetes/cluster-access.ts'
 
 const STARTUP_MS_DEFAULT = 5000
 const GATE_MS_MAX = 5000
 /** The largest number of the API's fields. */
 const INT32_MAX = 2 ** 31 - 1
 
-export interface EgressFirewallOptions {
+export interface EgressFirewallOptions extends ClusterPlace {
   position: Position
-  /** Absolute path; '' = the Pod's service account, or `endpoint`. */
   kubeconfig: string
-  /** '' = the current context. */
   context: string
-  /** URL of the API server; '' = as in `kubeconfig`. */
   endpoint: string
   /** Empty = all. */
   namespaces: readonly string[]
@@ -32,13 +30,19 @@ export interface EgressFirewallOptions {
   startupMs: number
 }
 
-/** Reads `egressfirewall { … }`. Throws InputError with all faults. */
-export function scanOptions(d: Dispenser, block: BlockConfig): EgressFirewallOptions {
+/** Reads `egressfirewall { … }`; `directive` is its name. Throws InputError with all faults. */
+export function scanOptions(
+  d: Dispenser,
+  block: BlockConfig,
+  directive: string,
+): EgressFirewallOptions {
   const options: EgressFirewallOptions = {
+    directive,
     position: d.position(),
     kubeconfig: '',
     context: '',
     endpoint: '',
+    tls: undefined,
     namespaces: [],
     limits: DEFAULT_LIMITS,
     mode: { kind: 'async' },

@@ -1,10 +1,10 @@
-import { InputError } from '../../base/errors.ts'
 import { Random } from '../../base/random.ts'
 import type { ResourceLease } from '../../base/resource-registry.ts'
 import { AddressRules } from '../../egress/names/address-rules.ts'
 import { scanSelector } from '../../egress/selectors/scan-selector.ts'
 import { SelectorIndex } from '../../egress/selectors/selector-index.ts'
 import type { Directive, SetupContext } from '../../plugin/directive.ts'
+import { acquireAt, faultsOfAccess } from '../../sources/kubernetes/cluster-access.ts'
 import { EgressFirewall } from './egressfirewall.ts'
 import { exportCounts } from './metrics.ts'
 import type { NameFollower } from './name-follower.ts'
@@ -24,7 +24,7 @@ function directiveNamed(name: string): Directive {
 }
 
 function setup(c: SetupContext, name: string): void {
-  const options = scanOptions(c.dispenser, c.block)
+  const options = scanOptions(c.dispenser, c.block, name)
   const isTwice = [egressfirewall, ocpDnsNameResolver].every((one) => {
     return c.block.directives.includes(one.name)
   })
@@ -38,7 +38,7 @@ function setup(c: SetupContext, name: string): void {
   c.addHandler((next) => new EgressFirewall(next, { name, source, rules, clock: c.clock, slots }), {
     waits: true,
   })
-  c.onCheck(async ({ isOffline }) => (isOffline ? [] : checkAccess(options, name)))
+  c.onCheck(async ({ isOffline }) => (isOffline ? [] : faultsOfAccess(options)))
   c.onReady(
     () => '',
     () => source.observer?.reason ?? '',
@@ -46,7 +46,7 @@ function setup(c: SetupContext, name: string): void {
   const stops: (() => void)[] = []
   let isOver = false
   c.onStartup(async () => {
-    const lease = await acquireFollower(c, options, name)
+    const lease = await acquireFollower(c, options)
     // After the instance stopped, nothing would release the lease.
     if (isOver) {
       lease.release()
@@ -106,54 +106,18 @@ async function isSettledIn(follower: NameFollower, startupMs: number): Promise<b
 async function acquireFollower(
   c: SetupContext,
   options: EgressFirewallOptions,
-  name: string,
 ): Promise<ResourceLease<NameFollower>> {
-  const { kubeconfig, context, endpoint, namespaces, limits, mode } = options
+  const { limits, mode } = options
   const { NameFollower } = await import('./name-follower.ts')
-  const { digestOf } = await import('../../kube/kubeconfig.ts')
-  // Before the configuration is loaded: the next reload then applies an edit in between.
-  const digest = digestOf(options)
-  const parts = [kubeconfig, context, endpoint, [...namespaces].sort(), limits, mode, digest]
-  const key = `egressfirewall ${JSON.stringify(parts)}`
-  const known = c.resources.find(NameFollower, key)
-  const { api, warning } =
-    known === undefined ? await openCluster(options, name) : { api: undefined, warning: '' }
   const { log, clock, metrics, timers } = c
   const random = new Random(Math.trunc(c.random() * 2 ** 32))
-  return c.resources.acquire(NameFollower, key, () => {
-    if (warning !== '') log.warning(warning)
-    const common = { namespaces, limits, mode, log, clock, timers, random, metrics }
-    return new NameFollower({ ...common, api: api! })
+  const namespaces = [...options.namespaces].sort()
+  return acquireAt(options, c, {
+    type: NameFollower,
+    options: [namespaces, limits, mode],
+    create: (api) => {
+      const parts = { api, log, clock, timers, random, metrics }
+      return new NameFollower({ namespaces, limits, mode, ...parts })
+    },
   })
-}
-
-/** Opens a client of the API. Throws InputError if the configuration is invalid. */
-async function openCluster(options: EgressFirewallOptions, name: string) {
-  const { endpoint, kubeconfig, context, position } = options
-  try {
-    if (endpoint !== '' && kubeconfig === '') {
-      const { openEndpoint } = await import('../../kube/open-endpoint.ts')
-      return { api: await openEndpoint(endpoint, undefined), warning: '' }
-    }
-    const { openApi } = await import('../../sources/kubernetes/acquire.ts')
-    return await openApi({ kubeconfig, context })
-  } catch (error) {
-    if (!(error instanceof InputError)) throw error
-    throw new InputError(position, `plugin/${name}: ${error.message}`, error)
-  }
-}
-
-async function checkAccess(
-  options: EgressFirewallOptions,
-  name: string,
-): Promise<readonly InputError[]> {
-  // The service account exists only in the Pod.
-  if (options.kubeconfig === '' && options.endpoint === '') return []
-  try {
-    await openCluster(options, name)
-    return []
-  } catch (error) {
-    if (error instanceof InputError) return [error]
-    throw error
-  }
 }

@@ -1,5 +1,4 @@
 import { resolve } from 'node:path'
-import { InputError, type Position } from '../../base/errors.ts'
 import { Random } from '../../base/random.ts'
 import type { ResourceLease } from '../../base/resource-registry.ts'
 import { systemTimers } from '../../base/timers.ts'
@@ -7,17 +6,20 @@ import { type CacheDraft, scanCacheOptions, scanSeconds } from '../../cache/opti
 import { startCache } from '../../cache/start-cache.ts'
 import type { Dispenser } from '../../corefile/dispenser.ts'
 import type { Cidr } from '../../dns/text/address.ts'
-import type { ApiPlace } from '../../kube/kubeconfig.ts'
 import type { Directive, SetupContext } from '../../plugin/directive.ts'
+import {
+  acquireAt,
+  type ClusterPlace,
+  faultsOfAccess,
+} from '../../sources/kubernetes/cluster-access.ts'
 import type { EarlyClients } from './early-clients.ts'
 
 /** `earlyrefresh` is at most as long as the longest TTL of a cache. */
 const EARLY_SECONDS_MAX = 3600
 
-interface Place extends ApiPlace {
+interface Place extends ClusterPlace {
   kubeconfig: string
   context: string
-  readonly position: Position
 }
 
 /** `k8s_cache [TTL] [ZONES...] { … }`: a cache that gives new answers to some Pods before others. */
@@ -25,14 +27,21 @@ export const k8sCache: Directive = {
   name: 'k8s_cache',
   setup(c) {
     const d = c.dispenser
-    const place: Place = { kubeconfig: '', context: '', position: d.position() }
+    const place: Place = {
+      directive: 'k8s_cache',
+      position: d.position(),
+      kubeconfig: '',
+      context: '',
+      endpoint: '',
+      tls: undefined,
+    }
     if (c.block.directives.includes('cache')) {
       throw d.error('k8s_cache has all options of cache: remove cache from this server block')
     }
     const options = scanCacheOptions(d, c.block, (d, draft) => scanProperty(d, c, draft, place))
     const setEarly = startCache(c, 'k8s_cache', options)
     if (options.earlySeconds === 0) return
-    c.onCheck(async ({ isOffline }) => (isOffline ? [] : checkAccess(place)))
+    c.onCheck(async ({ isOffline }) => (isOffline ? [] : faultsOfAccess(place)))
     followClients(c, place, setEarly)
   },
 }
@@ -90,38 +99,13 @@ function followClients(
 /** Returns the early clients of the cluster. Throws InputError if the configuration is invalid. */
 async function acquireClients(c: SetupContext, place: Place): Promise<ResourceLease<EarlyClients>> {
   const { EarlyClients } = await import('./early-clients.ts')
-  const { digestOf } = await import('../../kube/kubeconfig.ts')
-  // Before the configuration is loaded: the next reload then applies an edit in between.
-  const key = `pods ${JSON.stringify([place.kubeconfig, place.context, digestOf(place)])}`
-  const known = c.resources.find(EarlyClients, key)
-  const opened = known === undefined ? await open(place) : undefined
-  return c.resources.acquire(EarlyClients, key, () => {
-    if (opened?.warning) c.log.warning(opened.warning)
-    const random = new Random(Math.trunc(Math.random() * 2 ** 32))
-    const { log, clock } = c
-    return new EarlyClients({ api: opened!.api, log, clock, timers: systemTimers, random })
+  const { log, clock } = c
+  return acquireAt(place, c, {
+    type: EarlyClients,
+    options: '',
+    create: (api) => {
+      const random = new Random(Math.trunc(Math.random() * 2 ** 32))
+      return new EarlyClients({ api, log, clock, timers: systemTimers, random })
+    },
   })
-}
-
-/** Opens a client of the API. Throws InputError if the configuration is invalid. */
-async function open(place: Place) {
-  try {
-    const { openApi } = await import('../../sources/kubernetes/acquire.ts')
-    return await openApi(place)
-  } catch (error) {
-    if (!(error instanceof InputError)) throw error
-    throw new InputError(place.position, `plugin/k8s_cache: ${error.message}`, error)
-  }
-}
-
-async function checkAccess(place: Place): Promise<readonly InputError[]> {
-  // The service account exists only in the Pod.
-  if (place.kubeconfig === '') return []
-  try {
-    await open(place)
-    return []
-  } catch (error) {
-    if (error instanceof InputError) return [error]
-    throw error
-  }
 }

@@ -6,7 +6,9 @@ import { scanDuration } from '../../base/duration.ts'
 import type { Position } from '../../base/errors.ts'
 import type { Dispenser } from '../../corefile/dispenser.ts'
 import { isReverseZone } from '../../dns/text/reverse-name.ts'
+import type { EndpointFiles } from '../../kube/open-endpoint.ts'
 import type { BlockConfig } from '../../plugin/directive.ts'
+import type { ClusterPlace } from '../../sources/kubernetes/cluster-access.ts'
 
 const TTL_SECONDS_DEFAULT = 5
 const TTL_SECONDS_MAX = 3600
@@ -18,24 +20,14 @@ export type PodMode = 'disabled' | 'insecure' | 'verified'
 
 const POD_MODES: readonly string[] = ['disabled', 'insecure', 'verified'] satisfies PodMode[]
 
-/** Files of `tls CERT KEY CACERT`, absolute. */
-export interface TlsFiles {
-  readonly certificate: string
-  readonly key: string
-  readonly authority: string
-}
-
-export interface KubernetesOptions {
+export interface KubernetesOptions extends ClusterPlace {
   /** Lower-case wire form; at least one is not reverse. */
   zones: readonly Uint8Array[]
   position: Position
-  /** Absolute path; '' = the Pod's service account, or `endpoint`. */
   kubeconfig: string
-  /** '' = the current context. */
   context: string
-  /** URL of the API server; '' = as in `kubeconfig`. */
   endpoint: string
-  tls: TlsFiles | undefined
+  tls: EndpointFiles | undefined
   namespaces: readonly string[]
   namespaceLabels: string
   labels: string
@@ -60,6 +52,7 @@ const WITHOUT_EFFECT = new Set(['apiserver_qps', 'apiserver_burst', 'apiserver_m
 /** Reads `kubernetes [ZONES...] { … }`. Throws InputError with all faults. */
 export function scanOptions(d: Dispenser, block: BlockConfig): KubernetesOptions {
   const options: KubernetesOptions = {
+    directive: 'kubernetes',
     zones: [],
     position: d.position(),
     kubeconfig: '',

@@ -1,6 +1,5 @@
 import { readFileSync } from 'node:fs'
 import { networkInterfaces } from 'node:os'
-import { InputError } from '../../base/errors.ts'
 import { Random } from '../../base/random.ts'
 import type { ResourceLease } from '../../base/resource-registry.ts'
 import { isSystemError } from '../../base/system-error.ts'
@@ -9,6 +8,7 @@ import { type Address, printAddress, scanAddress } from '../../dns/text/address.
 import { isReverseZone } from '../../dns/text/reverse-name.ts'
 import { scanSearchPath } from '../../dns/text/search-path.ts'
 import type { BlockConfig, Directive, SetupContext } from '../../plugin/directive.ts'
+import { acquireAt, faultsOfAccess } from '../../sources/kubernetes/cluster-access.ts'
 import type { VersionSource } from '../../xfr/zone-versions.ts'
 import { ZoneSet } from '../../zone/lookup/zone-set.ts'
 import type { ClusterFollower } from './cluster-follower.ts'
@@ -37,7 +37,7 @@ export const kubernetes: Directive = {
       { answers: true },
     )
     offerSearchPaths(c, options, image)
-    c.onCheck(async ({ isOffline }) => (isOffline ? [] : checkAccess(options)))
+    c.onCheck(async ({ isOffline }) => (isOffline ? [] : faultsOfAccess(options)))
     followCluster(c, options, image)
   },
 }
@@ -149,65 +149,33 @@ async function acquireFollower(
   c: SetupContext,
   options: KubernetesOptions,
 ): Promise<ResourceLease<ClusterFollower>> {
-  const { position, fallthrough: _, startupMs: __, zones, ...rest } = options
+  const { position: _, fallthrough: __, startupMs: ___, zones, ...rest } = options
   const { ClusterFollower } = await import('./cluster-follower.ts')
   const { MeasuredClient, programmingDurations } = await import('./metrics.ts')
-  const { digestOf } = await import('../../kube/kubeconfig.ts')
   const addresses = ownAddresses(c.block)
-  // Before the configuration is loaded: the next reload then applies an edit in between.
-  const digest = digestOf(options)
   const texts = addresses.map(({ bytes, family }) => printAddress(bytes, family))
   const apexes = zones.map((zone) => Buffer.from(zone).toString('latin1'))
-  const key = `kubernetes ${JSON.stringify([apexes, rest, texts, digest])}`
-  const known = c.resources.find(ClusterFollower, key)
-  const { api, warning } = known === undefined ? await openCluster(options) : { warning: '' }
-  const create = (): ClusterFollower => {
-    if (warning !== '') c.log.warning(warning)
-    const random = new Random(Math.trunc(Math.random() * 2 ** 32))
-    const { log, clock, metrics } = c
-    const measured = new MeasuredClient(api!, clock, metrics)
-    const durations = programmingDurations(metrics)
-    return new ClusterFollower({
-      ...rest,
-      zones,
-      ownAddresses: addresses,
-      api: measured,
-      onProgrammed: (seconds) =>
-        durations.observe({ service_kind: 'headless_with_selector' }, seconds),
-      log,
-      clock,
-      timers: systemTimers,
-      random,
-    })
-  }
-  return c.resources.acquire(ClusterFollower, key, create)
-}
-
-/** Opens a client of the API. Throws InputError if the configuration is invalid. */
-async function openCluster({ endpoint, kubeconfig, context, tls, position }: KubernetesOptions) {
-  try {
-    if (endpoint !== '' && kubeconfig === '') {
-      const { openEndpoint } = await import('../../kube/open-endpoint.ts')
-      return { api: await openEndpoint(endpoint, tls), warning: '' }
-    }
-    const { openApi } = await import('../../sources/kubernetes/acquire.ts')
-    return await openApi({ kubeconfig, context })
-  } catch (error) {
-    if (!(error instanceof InputError)) throw error
-    throw new InputError(position, `plugin/kubernetes: ${error.message}`, error)
-  }
-}
-
-async function checkAccess(options: KubernetesOptions): Promise<readonly InputError[]> {
-  // The service account exists only in the Pod.
-  if (options.kubeconfig === '' && options.endpoint === '') return []
-  try {
-    await openCluster(options)
-    return []
-  } catch (error) {
-    if (error instanceof InputError) return [error]
-    throw error
-  }
+  return acquireAt(options, c, {
+    type: ClusterFollower,
+    options: [apexes, rest, texts],
+    create: (api) => {
+      const random = new Random(Math.trunc(Math.random() * 2 ** 32))
+      const { log, clock, metrics } = c
+      const durations = programmingDurations(metrics)
+      return new ClusterFollower({
+        ...rest,
+        zones,
+        ownAddresses: addresses,
+        api: new MeasuredClient(api, clock, metrics),
+        onProgrammed: (seconds) =>
+          durations.observe({ service_kind: 'headless_with_selector' }, seconds),
+        log,
+        clock,
+        timers: systemTimers,
+        random,
+      })
+    },
+  })
 }
 
 /** Returns the addresses of this server that clients outside of its host can reach. */

@@ -45,13 +45,14 @@ export function isClusterRead(records: ClusterRecords, resources: ResourceRegist
   return sources.some(({ source }) => source.unreadyReason() === '')
 }
 
-/**
- * `warning`: a remark about the configuration for the operator; '' = none. Throws InputError if the
- * configuration is invalid.
- */
-export async function openApi(
-  place: ApiPlace,
-): Promise<{ readonly api: ApiClient; readonly warning: string }> {
+export interface OpenedApi {
+  readonly api: ApiClient
+  /** A remark about the configuration for the operator; '' = none. */
+  readonly warning: string
+}
+
+/** Returns a client of the API. Throws InputError if the configuration is invalid. */
+export async function openApi(place: ApiPlace): Promise<OpenedApi> {
   const { HttpsClient } = await import('../../kube/https-client.ts')
   const { loadKubeConfig, warningOf } = await import('../../kube/kubeconfig.ts')
   const load = () => loadKubeConfig(place)

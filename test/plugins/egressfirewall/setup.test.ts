@@ -9,7 +9,8 @@ import { until } from '../../support/until.ts'
 
 const block = (text: string) => `egressfirewall {\n${text}\n}`
 const optionsOf = (corefile: string) => {
-  return scanOptions(new Dispenser(scanTokens(corefile, 'Corefile')), blockConfig(['.']))
+  const dispenser = new Dispenser(scanTokens(corefile, 'Corefile'))
+  return scanOptions(dispenser, blockConfig(['.']), 'egressfirewall')
 }
 
 t.test('options', async (t) => {
@@ -108,7 +109,7 @@ t.test('a configuration that cannot be used fails the start and the check', asyn
 
 t.test('a stop during the start leaves no watch behind', async (t) => {
   const c = new SetUp(egressfirewall, block('endpoint http://127.0.0.1:1\nstartup_timeout 100ms'))
-  const followers = () => c.resources.withPrefix(NameFollower, 'egressfirewall ')
+  const followers = () => c.resources.withPrefix(NameFollower, '')
   const started = c.start()
   await until(() => followers().length === 1, 'the start of the watches')
   await c.stop()
