@@ -19,10 +19,15 @@ function demote(markdown) {
     .join('\n')
 }
 
-/** Links of a directive's README as they lead from this page. */
+/** Links of a directive's README as they lead from this page. Code keeps its text. */
 function relink(markdown, folder) {
-  return markdown.replace(/\]\((?!https?:|#)([^)#\s]+)/g, (_, target) => {
-    return `](${relative(dirname(page), join(folder, target))}`
+  const codeOrLink = /^```[\s\S]*?^```|`[^`\n]+`|\]\((?!https?:|#)([^)\s]+)\)/gm
+  return markdown.replace(codeOrLink, (text, target) => {
+    if (target === undefined) return text
+    const [, directive] = /^\.\.\/(\w+)\/README\.md/.exec(target) ?? []
+    const path =
+      directive === undefined ? relative(dirname(page), join(folder, target)) : `#${directive}`
+    return `](${path})`
   })
 }
 
