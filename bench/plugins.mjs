@@ -10,9 +10,10 @@ import { Transaction } from '../dist/plugin/transaction.js'
 import { Acl, Action } from '../dist/plugins/acl/acl.js'
 import { Header } from '../dist/plugins/header/header.js'
 import { Loadbalance } from '../dist/plugins/loadbalance/loadbalance.js'
+import { EntrySender } from '../dist/plugins/log/entries/entry-sender.js'
+import { EntryPrinter } from '../dist/plugins/log/entry-printer.js'
 import { COMMON_FORMAT, LineFormat } from '../dist/plugins/log/format.js'
 import { Log } from '../dist/plugins/log/log.js'
-import { RecordPrinter } from '../dist/plugins/log/printer.js'
 import { Minimal } from '../dist/plugins/minimal/minimal.js'
 import { Prometheus } from '../dist/plugins/prometheus/prometheus.js'
 import { ZoneSet } from '../dist/zone/lookup/zone-set.js'
@@ -45,11 +46,11 @@ const policies = [
   { action: Action.Allow, qtypes: undefined, sources: undefined },
 ]
 const format = new LineFormat(COMMON_FORMAT, () => undefined)
-const octets = Buffer.alloc(4096)
+const octets = Buffer.from(new ArrayBuffer(4096))
 const view = new DataView(octets.buffer, octets.byteOffset, octets.length)
 const lines = { octets, view, begin: () => 0, end: () => {}, write: () => {} }
-const records = { words: new Int32Array(octets.buffer), begin: () => 0, end: () => {} }
-const printer = new RecordPrinter([format], lines)
+const sender = new EntrySender({ octets, begin: () => 0, end: () => {} }, systemClock)
+const printer = new EntryPrinter([format], lines)
 const flags = { set: 0x80, clear: 0 }
 
 const links = {
@@ -66,12 +67,12 @@ const links = {
   'log over it, lines printed and thrown away': new Log(
     last,
     [{ names: root, format, classes: undefined }],
-    { clock: systemClock, printer, records: undefined },
+    { clock: systemClock, printer, sender: undefined },
   ),
-  'log over it, records thrown away': new Log(last, [{ names: root, format, classes: undefined }], {
+  'log over it, entries thrown away': new Log(last, [{ names: root, format, classes: undefined }], {
     clock: systemClock,
     printer,
-    records,
+    sender,
   }),
 }
 for (const [name, link] of Object.entries(links)) {

@@ -10,7 +10,7 @@ import type { Locator } from '../geo/locator.ts'
 import type { LineWriter } from '../telemetry/lines.ts'
 import type { Logger } from '../telemetry/log.ts'
 import type { MetricsRegistry } from '../telemetry/metrics.ts'
-import type { RecordWriter } from '../telemetry/records.ts'
+import type { OctetChannel } from '../telemetry/octet-channel.ts'
 import type { ZoneVersions } from '../xfr/zone-versions.ts'
 import type { CounterSlots } from './counter-slots.ts'
 import type { HandlerFactory } from './handler.ts'
@@ -193,11 +193,11 @@ export interface SetupContext {
    */
   toControl(receive: (text: string) => void): (text: string) => void
   /**
-   * As `toControl`, for records of 32-bit integers. `receive` gets several records at once, one
+   * As `toControl`, for octets that are written in place. `receive` gets several pieces at once, one
    * after the other, in memory that is valid during the call. Returns undefined on the control
    * thread, which needs no channel to itself.
    */
-  entriesToControl(receive: (octets: Uint8Array) => void): RecordWriter | undefined
+  octetsToControl(receive: (octets: Uint8Array) => void): OctetChannel | undefined
   /**
    * Runs in every thread, after the setups of all blocks: for code that reads what others
    * registered. No I/O.

@@ -273,7 +273,7 @@ function createContext(
     },
     broadcast: (follow) => parts.channel.broadcast(follow),
     toControl: (receive) => parts.channel.toControl(receive),
-    entriesToControl: (receive) => parts.channel.entriesToControl(receive),
+    octetsToControl: (receive) => parts.channel.octetsToControl(receive),
     counters: () => parts.channel.counters(),
     onLinked: (run) => registrations.linked.push(hook(run)),
     onStartup: (run) => registrations.startup.push(hook(run)),

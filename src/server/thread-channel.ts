@@ -1,6 +1,6 @@
 import type { Broadcast } from '../base/broadcast.ts'
 import { CounterSlots, type SlotLabels } from '../plugin/counter-slots.ts'
-import type { RecordWriter } from '../telemetry/records.ts'
+import type { OctetChannel } from '../telemetry/octet-channel.ts'
 
 /**
  * What the setups of one instance share between threads. Setups run in every thread over the same
@@ -12,7 +12,7 @@ export interface ThreadChannel {
   readonly canWait: boolean
   broadcast<T>(follow: (value: T) => void): Broadcast<T>
   toControl(receive: (text: string) => void): (text: string) => void
-  entriesToControl(receive: (octets: Uint8Array) => void): RecordWriter | undefined
+  octetsToControl(receive: (octets: Uint8Array) => void): OctetChannel | undefined
   counters(): CounterSlots
 }
 
@@ -41,7 +41,7 @@ export class ControlChannel implements ThreadChannel {
     return receive
   }
 
-  entriesToControl(receive: (octets: Uint8Array) => void): undefined {
+  octetsToControl(receive: (octets: Uint8Array) => void): undefined {
     this.#toControls.push(receive)
     return undefined
   }
@@ -74,8 +74,8 @@ export interface DataChannelHooks {
   /** Applies everything that has been published so far. */
   catchUp(): void
   send(toControl: number, text: string): void
-  /** Returns a writer of records for the `toControl` channel with this index. */
-  recordsTo(toControl: number): RecordWriter
+  /** Returns a writer for the `toControl` channel with this index. */
+  octetsTo(toControl: number): OctetChannel
   /** Reports a new slot to the control thread. */
   announce(index: number, labels: SlotLabels, counters: Float64Array): void
 }
@@ -103,8 +103,8 @@ export class DataChannel implements ThreadChannel {
     return (text) => this.#hooks.send(index, text)
   }
 
-  entriesToControl(_receive: (octets: Uint8Array) => void): RecordWriter {
-    return this.#hooks.recordsTo(this.#toControlCount++)
+  octetsToControl(_receive: (octets: Uint8Array) => void): OctetChannel {
+    return this.#hooks.octetsTo(this.#toControlCount++)
   }
 
   counters(): CounterSlots {

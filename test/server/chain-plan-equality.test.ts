@@ -12,9 +12,9 @@ import { Errors } from '../../src/plugins/errors/errors.ts'
 import { ClientFromSubnet } from '../../src/plugins/geoip/geoip.ts'
 import { FLAGS, Header, keepAll, withFlag } from '../../src/plugins/header/header.ts'
 import { Local } from '../../src/plugins/local/local.ts'
+import { EntryPrinter } from '../../src/plugins/log/entry-printer.ts'
 import { COMBINED_FORMAT, COMMON_FORMAT, LineFormat } from '../../src/plugins/log/format.ts'
 import { Log } from '../../src/plugins/log/log.ts'
-import { RecordPrinter } from '../../src/plugins/log/printer.ts'
 import { Minimal } from '../../src/plugins/minimal/minimal.ts'
 import { Nsid } from '../../src/plugins/nsid/nsid.ts'
 import { Prometheus } from '../../src/plugins/prometheus/prometheus.ts'
@@ -188,8 +188,8 @@ const logOf = (next: Handler, logged: string[], ...formats: string[]): Log => {
     return { names: new ZoneSet(names.map(wire)), format, classes: undefined }
   })
   const formatsOf = rules.map(({ format }) => format)
-  const printer = new RecordPrinter(formatsOf, lineBufferTo(logged))
-  return new Log(next, rules, { clock, printer, records: undefined })
+  const printer = new EntryPrinter(formatsOf, lineBufferTo(logged))
+  return new Log(next, rules, { clock, printer, sender: undefined })
 }
 
 const observed = (next: Handler, logged: string[], slots: CounterSlots): Handler => {

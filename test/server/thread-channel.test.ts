@@ -13,8 +13,8 @@ function setUp(channel: ThreadChannel) {
   const up = channel.toControl((text) => received.push(`up ${text}`))
   const second: Broadcast<number> = channel.broadcast((value) => followed.push(`second ${value}`))
   const down = channel.toControl((text) => received.push(`down ${text}`))
-  const records = channel.entriesToControl((octets) => received.push(`records ${octets.join()}`))
-  return { followed, received, first, second, counters, up, down, records }
+  const pieces = channel.octetsToControl((octets) => received.push(`pieces ${octets.join()}`))
+  return { followed, received, first, second, counters, up, down, pieces }
 }
 
 /** A control thread and a data thread, with what goes between them. */
@@ -24,13 +24,11 @@ function pair() {
   const events: string[] = []
   const data = new DataChannel({
     catchUp: () => events.push('catch up'),
-    send: (uplink, text) => control.receive(uplink, Buffer.from(text)),
-    recordsTo: (uplink) => {
-      const words = new Int32Array(4)
-      const end = (end: number) => {
-        control.receive(uplink, Buffer.from(words.buffer.slice(0, end * 4)))
-      }
-      return { words, begin: () => 0, end }
+    send: (toControl, text) => control.receive(toControl, Buffer.from(text)),
+    octetsTo: (toControl) => {
+      const octets = Buffer.alloc(16)
+      const end = (end: number) => control.receive(toControl, octets.subarray(0, end))
+      return { octets, begin: () => 0, end }
     },
     announce: (index, labels, counters) => control.includeCounters(index, labels, counters),
   })
@@ -63,7 +61,7 @@ t.test('a thread that comes late gets the last values', async (t) => {
   ])
 })
 
-t.test('a value is set before others are told of it', async (t) => {
+t.test('a value is set before it is sent to other threads', async (t) => {
   const control = new ControlChannel()
   const { first } = setUp(control)
   let seen: unknown
@@ -93,22 +91,21 @@ t.test('texts of any thread come to the control thread', async (t) => {
 })
 
 t.test(
-  'records of a data thread come to the control thread, which has no way to itself',
+  'octets of a data thread reach the control thread, which has no channel to itself',
   async (t) => {
     const { here, there } = pair()
-    t.equal(here.records, undefined)
-    const { records } = there
-    const at = records!.begin(2)
-    records!.words[at] = 0x04030201
-    records!.words[at + 1] = 5
-    records!.end(at + 2)
+    t.equal(here.pieces, undefined)
+    const { pieces } = there
+    const at = pieces!.begin(5)
+    pieces!.octets.set([1, 2, 3, 4, 5], at)
+    pieces!.end(at + 5)
     there.down('3')
-    t.strictSame(here.received, ['records 1,2,3,4,5,0,0,0', 'down 3'])
+    t.strictSame(here.received, ['pieces 1,2,3,4,5', 'down 3'])
     t.strictSame(there.received, [])
   },
 )
 
-t.test('what nobody here wired is left alone', async (t) => {
+t.test('values of channels that this thread lacks are ignored', async (t) => {
   const { control, data } = pair()
   control.receive(9, Buffer.from('text'))
   control.includeCounters(9, { server: '', zone: '', view: '' }, new Float64Array(2))

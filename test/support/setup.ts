@@ -26,7 +26,7 @@ import {
 } from '../../src/server/thread-channel.ts'
 import { createLogger } from '../../src/telemetry/log.ts'
 import { MetricsRegistry } from '../../src/telemetry/metrics.ts'
-import type { RecordWriter } from '../../src/telemetry/records.ts'
+import type { OctetChannel } from '../../src/telemetry/octet-channel.ts'
 import { ZoneVersions } from '../../src/xfr/zone-versions.ts'
 import { lineBufferTo } from './line-buffer.ts'
 
@@ -132,8 +132,8 @@ export class SetUp implements SetupContext {
     return this.channel.toControl(receive)
   }
 
-  entriesToControl(receive: (octets: Uint8Array) => void): RecordWriter | undefined {
-    return this.channel.entriesToControl(receive)
+  octetsToControl(receive: (octets: Uint8Array) => void): OctetChannel | undefined {
+    return this.channel.octetsToControl(receive)
   }
 
   counters(): CounterSlots {
@@ -233,11 +233,11 @@ export class SetUp implements SetupContext {
   }
 }
 
-/** A data thread whose own words nobody hears. */
+/** A data thread whose output is dropped. */
 export const NO_HOOKS: DataChannelHooks = {
   catchUp: () => {},
   send: () => {},
-  recordsTo: () => ({ words: new Int32Array(0), begin: () => -1, end: () => {} }),
+  octetsTo: () => ({ octets: Buffer.alloc(0), begin: () => -1, end: () => {} }),
   announce: () => {},
 }
 

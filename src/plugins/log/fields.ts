@@ -8,11 +8,10 @@ import {
   putWords,
   wordsOf,
 } from '../../dns/text/put.ts'
-import * as memory from './memory.ts'
 import {
   ADDRESS,
-  ASKED_IPV6,
   CLIENT_IPV6,
+  DESTINATION_IPV6,
   DNSSEC_OK,
   FLAGS_MASK,
   FLAGS_SHIFT,
@@ -25,11 +24,12 @@ import {
   QUESTION,
   SECONDS,
   SILENT,
-} from './record.ts'
-import { CLASSES, putBoolean, putFlags, putUnknown, RCODES, TYPES } from './words.ts'
+} from './entry.ts'
+import * as memory from './memory.ts'
+import { CLASSES, putBoolean, putFlags, putUnknown, RCODES, TYPES } from './mnemonics.ts'
 
 // Bound in this module: V8 folds its constants, but looks up and checks an import at every use.
-const { recordOctets, recordWords } = memory
+const { entryOctets, entryWords } = memory
 
 export const HOST_OCTETS_MAX = ADDRESS_OCTETS_MAX + 2
 export const DURATION_OCTETS_MAX = NUMBER_OCTETS_MAX + 11
@@ -44,26 +44,26 @@ const UDP = wordsOf(Buffer.from('udp'))
 const TCP = wordsOf(Buffer.from('tcp'))
 
 /*
- * The printed fields of a record. Each function writes to `out` from `at` on, and returns the
- * offset after its text. `r` is the index of the record in `recordWords`.
+ * The printed fields of an entry. Each function writes to `out` from `at` on, and returns the
+ * offset after its text. `entry` is the index of the entry in `entryWords`.
  */
 
-export function putRcode(out: DataView, at: number, r: number): number {
-  const manner = recordWords[r + MANNER]!
+export function putRcode(out: DataView, at: number, entry: number): number {
+  const manner = entryWords[entry + MANNER]!
   if ((manner & SILENT) !== 0) return putUnknown(out, at)
   return RCODES.put(out, at, manner & 0xffff)
 }
 
-export function putReplyFlags(out: DataView, at: number, r: number): number {
-  const manner = recordWords[r + MANNER]!
+export function putReplyFlags(out: DataView, at: number, entry: number): number {
+  const manner = entryWords[entry + MANNER]!
   if ((manner & SILENT) !== 0) return putUnknown(out, at)
   return putFlags(out, at, (manner >>> FLAGS_SHIFT) & FLAGS_MASK)
 }
 
 /** Seconds with up to nine decimals, without trailing zeros: `0.00003799s`, `2s`. @hot */
-export function putDuration(out: DataView, at: number, r: number): number {
-  const nanoseconds = recordWords[r + NANOSECONDS]!
-  let to = putNumber(out, at, recordWords[r + SECONDS]!)
+export function putDuration(out: DataView, at: number, entry: number): number {
+  const nanoseconds = entryWords[entry + NANOSECONDS]!
+  let to = putNumber(out, at, entryWords[entry + SECONDS]!)
   if (nanoseconds !== 0) {
     out.setUint8(to, DOT)
     const microseconds = (nanoseconds / 1000) | 0
@@ -77,49 +77,49 @@ export function putDuration(out: DataView, at: number, r: number): number {
   return to + 1
 }
 
-export function putClient(out: DataView, at: number, r: number): number {
-  const isIPv6 = (recordWords[r + MANNER]! & CLIENT_IPV6) !== 0
-  return putHost(out, at, (r + ADDRESS) << 2, isIPv6 ? 2 : 1)
+export function putClient(out: DataView, at: number, entry: number): number {
+  const isIPv6 = (entryWords[entry + MANNER]! & CLIENT_IPV6) !== 0
+  return putHost(out, at, (entry + ADDRESS) << 2, isIPv6 ? 2 : 1)
 }
 
-/** The query's destination address, for a record that has it. */
-export function putAsked(out: DataView, at: number, r: number): number {
-  const isIPv6 = (recordWords[r + MANNER]! & ASKED_IPV6) !== 0
-  const nameWords = (nameOctetsOfHead(recordWords[r + HEAD]!) + 3) >> 2
-  return putHost(out, at, nameStart(r) + (nameWords << 2), isIPv6 ? 2 : 1)
+/** The query's destination address, for an entry that has it. */
+export function putDestination(out: DataView, at: number, entry: number): number {
+  const isIPv6 = (entryWords[entry + MANNER]! & DESTINATION_IPV6) !== 0
+  const nameWords = (nameOctetsOfHead(entryWords[entry + HEAD]!) + 3) >> 2
+  return putHost(out, at, nameStart(entry) + (nameWords << 2), isIPv6 ? 2 : 1)
 }
 
-/** `from`: offset in `recordOctets`. */
+/** `from`: offset in `entryOctets`. */
 function putHost(out: DataView, at: number, from: number, family: AddressFamily): number {
-  if (family === 1) return putAddress(out, at, recordOctets, 1, from)
+  if (family === 1) return putAddress(out, at, entryOctets, 1, from)
   out.setUint8(at, OPEN)
-  const end = putAddress(out, at + 1, recordOctets, family, from)
+  const end = putAddress(out, at + 1, entryOctets, family, from)
   out.setUint8(end, CLOSE)
   return end + 1
 }
 
-/** Offset of the name in `recordOctets`. */
-export function nameStart(r: number): number {
-  const isIPv6 = (recordWords[r + MANNER]! & CLIENT_IPV6) !== 0
-  return (r + ADDRESS + (isIPv6 ? 4 : 1)) << 2
+/** Offset of the name in `entryOctets`. */
+export function nameStart(entry: number): number {
+  const isIPv6 = (entryWords[entry + MANNER]! & CLIENT_IPV6) !== 0
+  return (entry + ADDRESS + (isIPv6 ? 4 : 1)) << 2
 }
 
-export function putType(out: DataView, at: number, r: number): number {
-  return TYPES.put(out, at, recordWords[r + QUESTION]! & 0xffff)
+export function putType(out: DataView, at: number, entry: number): number {
+  return TYPES.put(out, at, entryWords[entry + QUESTION]! & 0xffff)
 }
 
-export function putClass(out: DataView, at: number, r: number): number {
-  return CLASSES.put(out, at, recordWords[r + QUESTION]! >>> 16)
+export function putClass(out: DataView, at: number, entry: number): number {
+  return CLASSES.put(out, at, entryWords[entry + QUESTION]! >>> 16)
 }
 
-export function putProtocol(out: DataView, at: number, r: number): number {
-  return putWords(out, at, (recordWords[r + MANNER]! & OVER_TCP) !== 0 ? TCP : UDP, 0, 3)
+export function putProtocol(out: DataView, at: number, entry: number): number {
+  return putWords(out, at, (entryWords[entry + MANNER]! & OVER_TCP) !== 0 ? TCP : UDP, 0, 3)
 }
 
-export function putOpcode(out: DataView, at: number, r: number): number {
-  return putNumber(out, at, opcodeOf(recordWords[r + MANNER]!))
+export function putOpcode(out: DataView, at: number, entry: number): number {
+  return putNumber(out, at, opcodeOf(entryWords[entry + MANNER]!))
 }
 
-export function putDo(out: DataView, at: number, r: number): number {
-  return putBoolean(out, at, (recordWords[r + MANNER]! & DNSSEC_OK) !== 0)
+export function putDo(out: DataView, at: number, entry: number): number {
+  return putBoolean(out, at, (entryWords[entry + MANNER]! & DNSSEC_OK) !== 0)
 }

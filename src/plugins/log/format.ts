@@ -10,14 +10,15 @@ import {
 import type { MetadataProvider } from '../../plugin/metadata.ts'
 import type { Transaction } from '../../plugin/transaction.ts'
 import { escapeControls } from '../../telemetry/log.ts'
-import { putCommon } from './common.ts'
+import { putCommon } from './common-line.ts'
+import { PORT_ID, SENT, SIZES } from './entry.ts'
 import {
   DURATION_OCTETS_MAX,
   HOST_OCTETS_MAX,
   nameStart,
-  putAsked,
   putClass,
   putClient,
+  putDestination,
   putDo,
   putDuration,
   putOpcode,
@@ -27,11 +28,10 @@ import {
   putType,
 } from './fields.ts'
 import * as memory from './memory.ts'
-import { PORT_ID, SENT, SIZES } from './record.ts'
-import { FLAGS_OCTETS_MAX, putUnknown, WORD_OCTETS_MAX } from './words.ts'
+import { FLAGS_OCTETS_MAX, putUnknown, WORD_OCTETS_MAX } from './mnemonics.ts'
 
 // Bound in this module: V8 folds its constants, but looks up and checks an import at every use.
-const { recordOctets, recordWords, textOctets, textView } = memory
+const { entryOctets, entryWords, textOctets, textView } = memory
 
 export const COMMON_FORMAT =
   '{remote}:{port} - {>id} "{type} {class} {name} {proto} {size} {>do} {>bufsize}" {rcode} {>rflags} {rsize} {duration}'
@@ -121,10 +121,10 @@ export class LineFormat {
   readonly #findMetadata: FindMetadata
   /** Whether it is exactly COMMON_FORMAT. */
   readonly #isCommon: boolean
-  /** Whether it prints metadata, which records do not have. */
+  /** Whether it prints metadata, which entries do not have. */
   readonly hasMetadata: boolean
   /** Whether it prints the query's destination address. */
-  readonly asked: boolean
+  readonly hasDestination: boolean
 
   constructor(format: string, findMetadata: FindMetadata) {
     const parts = scanParts(format)
@@ -138,15 +138,15 @@ export class LineFormat {
     this.#findMetadata = findMetadata
     this.#isCommon = format === COMMON_FORMAT
     this.hasMetadata = this.labels.length > 0
-    this.asked = parts.some(({ field }) => field === Field.Local)
+    this.hasDestination = parts.some(({ field }) => field === Field.Local)
   }
 
   /**
-   * Prints the line of the record at index `r` of `recordWords` to `start` of the text memory, and
+   * Prints the line of the entry at index `entry` of `entryWords` to `start` of the text memory, and
    * returns its end. `tx`: provides metadata, if the format has any. @hot
    */
-  print(start: number, r: number, tx?: Transaction): number {
-    if (this.#isCommon) return putCommon(putPrefix(start), r)
+  print(start: number, entry: number, tx?: Transaction): number {
+    if (this.#isCommon) return putCommon(putPrefix(start), entry)
     const fields = this.#fields
     let at = start
     let word = 0
@@ -156,9 +156,9 @@ export class LineFormat {
       at = putWords(textView, at, this.#text, word, octets)
       word += (octets + 3) >> 2
       const field = fields[i]!
-      if (field === Field.Common) at = putCommon(at, r)
+      if (field === Field.Common) at = putCommon(at, entry)
       else if (field === Field.Metadata) at = this.#putMetadata(at, this.labels[label++]!, tx)
-      else at = putField(textView, at, field, r)
+      else at = putField(textView, at, field, entry)
     }
     return at
   }
@@ -172,40 +172,40 @@ export class LineFormat {
 }
 
 /** @hot */
-function putField(out: DataView, at: number, field: number, r: number): number {
+function putField(out: DataView, at: number, field: number, entry: number): number {
   switch (field) {
     case Field.Type:
-      return putType(out, at, r)
+      return putType(out, at, entry)
     case Field.Class:
-      return putClass(out, at, r)
+      return putClass(out, at, entry)
     case Field.Name:
-      return putName(out, at, recordOctets, nameStart(r))
+      return putName(out, at, entryOctets, nameStart(entry))
     case Field.Proto:
-      return putProtocol(out, at, r)
+      return putProtocol(out, at, entry)
     case Field.Size:
-      return putNumber(out, at, recordWords[r + SIZES]! & 0xffff)
+      return putNumber(out, at, entryWords[entry + SIZES]! & 0xffff)
     case Field.Remote:
-      return putClient(out, at, r)
+      return putClient(out, at, entry)
     case Field.Port:
-      return putNumber(out, at, recordWords[r + PORT_ID]! & 0xffff)
+      return putNumber(out, at, entryWords[entry + PORT_ID]! & 0xffff)
     case Field.Local:
-      return putAsked(out, at, r)
+      return putDestination(out, at, entry)
     case Field.Id:
-      return putNumber(out, at, recordWords[r + PORT_ID]! >>> 16)
+      return putNumber(out, at, entryWords[entry + PORT_ID]! >>> 16)
     case Field.Opcode:
-      return putOpcode(out, at, r)
+      return putOpcode(out, at, entry)
     case Field.Do:
-      return putDo(out, at, r)
+      return putDo(out, at, entry)
     case Field.Bufsize:
-      return putNumber(out, at, recordWords[r + SIZES]! >>> 16)
+      return putNumber(out, at, entryWords[entry + SIZES]! >>> 16)
     case Field.Rcode:
-      return putRcode(out, at, r)
+      return putRcode(out, at, entry)
     case Field.Rsize:
-      return putNumber(out, at, recordWords[r + SENT]!)
+      return putNumber(out, at, entryWords[entry + SENT]!)
     case Field.Flags:
-      return putReplyFlags(out, at, r)
+      return putReplyFlags(out, at, entry)
     case Field.Duration:
-      return putDuration(out, at, r)
+      return putDuration(out, at, entry)
     default:
       return at
   }

@@ -5,15 +5,15 @@ import type { Handler } from '../../plugin/handler.ts'
 import { Link, Trait } from '../../plugin/link.ts'
 import { ResponseKind, responseKind } from '../../plugin/status.ts'
 import type { Transaction } from '../../plugin/transaction.ts'
-import type { RecordWriter } from '../../telemetry/records.ts'
 import type { ZoneSet } from '../../zone/lookup/zone-set.ts'
+import type { EntrySender } from './entries/entry-sender.ts'
+import { composeEntry } from './entry.ts'
+import type { EntryPrinter } from './entry-printer.ts'
 import type { LineFormat } from './format.ts'
 import * as memory from './memory.ts'
-import type { RecordPrinter } from './printer.ts'
-import { composeRecord, RECORD_WORDS_MAX } from './record.ts'
 
 // Bound in this module: V8 folds its constants, but looks up and checks an import at every use.
-const { recordWords } = memory
+const { entryWords } = memory
 
 export const CLASSES = ['all', 'success', 'denial', 'error'] as const
 export type LogClass = (typeof CLASSES)[number]
@@ -30,10 +30,10 @@ export interface LogRule {
 /** The destination of lines. */
 export interface LogOut {
   readonly clock: Clock
-  /** Prints lines that are not sent as records. */
-  readonly printer: RecordPrinter
-  /** Sends records to the thread that prints for this one; undefined = no thread does. */
-  readonly records: RecordWriter | undefined
+  /** Prints entries that are not sent. */
+  readonly printer: EntryPrinter
+  /** Sends entries to the thread that prints for this one; undefined = no thread does. */
+  readonly sender: EntrySender | undefined
 }
 
 /** Writes a line per query. The first rule whose names match decides, whatever its classes. */
@@ -58,15 +58,13 @@ export class Log extends Link {
     if (rule === -1) return status
     const { classes, format } = this.#rules[rule]!
     if (classes !== undefined && !classes.has(classOf(tx, status))) return status
-    const { records, printer, clock } = this.#out
-    if (records === undefined || format.hasMetadata) {
-      composeRecord(recordWords, 0, tx, status, rule, format.asked, clock)
-      printer.print(tx)
+    const { sender, printer, clock } = this.#out
+    if (sender !== undefined && !format.hasMetadata) {
+      sender.send(tx, status, rule, format.hasDestination)
       return status
     }
-    const at = records.begin(RECORD_WORDS_MAX)
-    if (at === -1) return status
-    records.end(composeRecord(records.words, at, tx, status, rule, format.asked, clock))
+    composeEntry(entryWords, 0, tx, status, rule, format.hasDestination, clock)
+    printer.print(tx)
     return status
   }
 }

@@ -1,13 +1,13 @@
 /*
- * Memory in which records are read and lines are printed. A module declares it, so V8 knows its
+ * Memory in which entries are read and lines are printed. A module declares it, so V8 knows its
  * place when it compiles code. A module that uses the constants binds them itself.
  */
 
-/** Records, one after the other: room for more than arrive at once. */
-const recordBuffer = new ArrayBuffer(2 ** 16)
-export const recordOctets = new Uint8Array(recordBuffer)
-export const recordWords = new Int32Array(recordBuffer)
-export const recordView = new DataView(recordBuffer)
+/** Entries, one after the other: room for more than arrive at once. */
+const entryBuffer = new ArrayBuffer(2 ** 16)
+export const entryOctets = new Uint8Array(entryBuffer)
+export const entryWords = new Int32Array(entryBuffer)
+export const entryView = new DataView(entryBuffer)
 
 /** Longest line of a format. The system allocates the memory on first use. */
 export const LINE_OCTETS_MAX = 2 ** 19

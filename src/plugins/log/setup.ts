@@ -4,11 +4,13 @@ import { isSubdomain } from '../../dns/name/name.ts'
 import type { Directive, SetupContext } from '../../plugin/directive.ts'
 import { findMetadata } from '../../plugin/metadata.ts'
 import { ZoneSet } from '../../zone/lookup/zone-set.ts'
+import { EntrySender } from './entries/entry-sender.ts'
+import { printEntries } from './entries/print-entries.ts'
+import { RULE_MAX } from './entry.ts'
+import { EntryPrinter } from './entry-printer.ts'
 import { COMBINED_FORMAT, COMMON_FORMAT, LineFormat, unknownFields } from './format.ts'
 import { CLASSES, classOf, Log, type LogClass, type LogRule, typeOf } from './log.ts'
 import { LINE_OCTETS_MAX } from './memory.ts'
-import { RecordPrinter } from './printer.ts'
-import { RULE_MAX } from './record.ts'
 
 /** `log [NAMES...] [FORMAT] { class all|success|denial|error... }`: one line per query. */
 export const log: Directive = {
@@ -23,12 +25,11 @@ export const log: Directive = {
     // Here the response's rcode is the status: handlers store what they return.
     c.block.metadata.set('log/class', (tx) => classOf(tx, tx.response.rcode))
     c.block.metadata.set('log/type', (tx) => typeOf(tx, tx.response.rcode))
-    const printer = new RecordPrinter(
-      rules.map(({ format }) => format),
-      c.lineWriter,
-    )
-    const records = c.entriesToControl((octets) => printer.printAll(octets))
-    const out = { clock: c.clock, printer, records }
+    const formats = rules.map(({ format }) => format)
+    const printer = new EntryPrinter(formats, c.lineWriter)
+    const toControl = c.octetsToControl((octets) => printEntries(octets, formats, c.lineWriter))
+    const sender = toControl === undefined ? undefined : new EntrySender(toControl, c.clock)
+    const out = { clock: c.clock, printer, sender }
     c.addHandler((next) => new Log(next, rules, out), { seesNotify: true })
   },
 }

@@ -26,7 +26,7 @@ import { namedDirectives } from '../setup.ts'
 import { DataChannel } from '../thread-channel.ts'
 import { BatchClock, FinishClock } from './clocks.ts'
 import type { DataSocket, DataThreadInit, FromDataThread, ToDataThread } from './messages.ts'
-import { RingGroups, RingLines, RingRecords } from './ring-lines.ts'
+import { RingGroups, RingLines, RingOctets } from './ring-lines.ts'
 import { ownTaskFile } from './task-time.ts'
 import { LINES_TO_CONTROL, toControlTag } from './to-control-tag.ts'
 
@@ -279,7 +279,7 @@ export class DataThread {
     const channel = new DataChannel({
       catchUp: () => this.#receive(),
       send: (toControl, text) => this.#send(toControlTag(generation, toControl), text),
-      recordsTo: (toControl) => new RingRecords(this.#groups, toControlTag(generation, toControl)),
+      octetsTo: (toControl) => new RingOctets(this.#groups, toControlTag(generation, toControl)),
       announce: (index, labels, counters) => {
         this.#post({ kind: 'counters', generation, index, labels, counters })
       },

@@ -1,6 +1,6 @@
 import type { RingWriter } from '../../base/ring.ts'
 import { type LineWriter, NEWLINE, viewOf } from '../../telemetry/lines.ts'
-import type { RecordWriter } from '../../telemetry/records.ts'
+import type { OctetChannel } from '../../telemetry/octet-channel.ts'
 
 /**
  * Output of one kind is joined into ring records of up to this many octets, so that the reader gets
@@ -9,13 +9,12 @@ import type { RecordWriter } from '../../telemetry/records.ts'
 const GROUP_OCTETS = 16_384
 
 /**
- * The lines and records of a data thread, written directly into the ring's memory. They are visible
+ * The lines and other octets of a data thread, written directly into the ring's memory. They are visible
  * from `flush` on, in the order in which they were written, whatever their tag.
  */
 export class RingGroups {
   readonly octets: Buffer
   readonly view: DataView
-  readonly words: Int32Array
   readonly #ring: RingWriter
   readonly #wake: () => void
   /** The open group: its data is in `octets` from #start to #end; #limit 0 = no group is open. */
@@ -27,7 +26,6 @@ export class RingGroups {
   constructor(ring: RingWriter, wake: () => void) {
     this.octets = ring.octets
     this.view = viewOf(ring.octets)
-    this.words = new Int32Array(ring.octets.buffer, ring.octets.byteOffset, ring.octets.length / 4)
     this.#ring = ring
     this.#wake = wake
   }
@@ -101,26 +99,25 @@ export class RingLines implements LineWriter {
   }
 }
 
-/** Writes records into a ring, in which groups start at multiples of 8. */
-export class RingRecords implements RecordWriter {
-  readonly words: Int32Array
+/** Writes octets into a ring, in which groups start at multiples of 8. */
+export class RingOctets implements OctetChannel {
+  readonly octets: Buffer
   readonly #groups: RingGroups
   readonly #tag: number
 
   constructor(groups: RingGroups, tag: number) {
-    this.words = groups.words
+    this.octets = groups.octets
     this.#groups = groups
     this.#tag = tag
   }
 
   /** @hot */
-  begin(wordsMax: number): number {
-    const at = this.#groups.begin(this.#tag, wordsMax << 2)
-    return at === -1 ? -1 : at >> 2
+  begin(octetsMax: number): number {
+    return this.#groups.begin(this.#tag, octetsMax)
   }
 
   /** @hot */
   end(end: number): void {
-    this.#groups.end(end << 2)
+    this.#groups.end(end)
   }
 }

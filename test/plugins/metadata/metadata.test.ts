@@ -1,8 +1,8 @@
 import t from 'tap'
 import { findMetadata } from '../../../src/plugin/metadata.ts'
+import { EntryPrinter } from '../../../src/plugins/log/entry-printer.ts'
 import { LineFormat } from '../../../src/plugins/log/format.ts'
 import { Log } from '../../../src/plugins/log/log.ts'
-import { RecordPrinter } from '../../../src/plugins/log/printer.ts'
 import { metadata } from '../../../src/plugins/metadata/setup.ts'
 import { ZoneSet } from '../../../src/zone/lookup/zone-set.ts'
 import { lineBufferTo } from '../../support/line-buffer.ts'
@@ -37,12 +37,12 @@ t.test('a label is computed when something reads it, and never else', async (t) 
   await setUp.start()
   const format = new LineFormat('{name} {/test/read}', (label) => findMetadata(block, label))
   const lines: string[] = []
-  const printer = new RecordPrinter([format], lineBufferTo(lines))
+  const printer = new EntryPrinter([format], lineBufferTo(lines))
   const names = new ZoneSet([wire('logged.example.org.')])
   const log = new Log(
     answering(() => 0),
     [{ names, format, classes: undefined }],
-    { clock, printer, records: undefined },
+    { clock, printer, sender: undefined },
   )
   t.strictSame(calls, { read: 0, unread: 0 }, 'nothing is asked')
   log.serve(transaction({ name: 'www.example.org.' }))

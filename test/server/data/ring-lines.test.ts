@@ -1,6 +1,6 @@
 import t from 'tap'
 import { createRing, RingReader, RingWriter } from '../../../src/base/ring.ts'
-import { RingGroups, RingLines, RingRecords } from '../../../src/server/data/ring-lines.ts'
+import { RingGroups, RingLines, RingOctets } from '../../../src/server/data/ring-lines.ts'
 import { printLine } from '../../../src/telemetry/lines.ts'
 
 function stage(octets: number) {
@@ -75,46 +75,48 @@ t.test('what finds the ring full is dropped and counted, and the rest is whole',
   t.equal(drain().length, 10, 'and there is room again')
 })
 
-t.test('records and lines come in the order in which they were told', async (t) => {
+t.test('lines and other octets arrive in the order in which they were written', async (t) => {
   const { groups, lines, writer, drain } = stage(2 ** 17)
-  const records = new RingRecords(groups, 8)
-  const record = (...values: number[]): void => {
-    const at = records.begin(40)
-    records.words.set(values, at)
-    records.end(at + values.length)
+  const out = new RingOctets(groups, 8)
+  const write = (text: string): void => {
+    const at = out.begin(40)
+    out.end(at + out.octets.write(text, at))
   }
-  record(0x61616161)
-  record(0x62626262, 0x63636363)
+  write('aaaa')
+  write('bbbbcccc')
   printLine(lines, 'one')
-  record(0x64646464)
+  write('dddd')
   groups.flush()
   const at = writer.begin(5)
   writer.end(9, writer.octets.write('other', at))
-  record(0x65656565)
+  write('eeee')
   t.strictSame(drain(), ['8: aaaabbbbcccc', '7: one\n', '8: dddd', '9: other'])
   groups.flush()
   t.strictSame(drain(), ['8: eeee'])
 })
 
-t.test('records that find the ring full are dropped and counted, each by itself', async (t) => {
-  const { groups, reader, drain } = stage(2 ** 16)
-  const records = new RingRecords(groups, 8)
-  const write = (count: number): void => {
-    for (let i = 0; i < count; i++) {
-      const at = records.begin(80)
-      if (at === -1) continue
-      records.words.fill(0x30303030 + i, at, at + 16)
-      records.end(at + 16)
+t.test(
+  'octets for which the ring has no room are dropped and counted, each piece by itself',
+  async (t) => {
+    const { groups, reader, drain } = stage(2 ** 16)
+    const out = new RingOctets(groups, 8)
+    const write = (count: number): void => {
+      for (let i = 0; i < count; i++) {
+        const at = out.begin(320)
+        if (at === -1) continue
+        out.octets.fill(0x30 + (i % 10), at, at + 64)
+        out.end(at + 64)
+      }
+      groups.flush()
     }
-    groups.flush()
-  }
-  write(2000)
-  const got = drain().reduce((sum, record) => sum + (record.length - 3) / 64, 0)
-  t.ok(got > 100)
-  t.equal(got + reader.takeDropped(), 2000)
-  write(10)
-  t.equal(drain().join('').length, 3 + 640, 'and there is room again')
-})
+    write(2000)
+    const got = drain().reduce((sum, record) => sum + (record.length - 3) / 64, 0)
+    t.ok(got > 100)
+    t.equal(got + reader.takeDropped(), 2000)
+    write(10)
+    t.equal(drain().join('').length, 3 + 640, 'and there is room again')
+  },
+)
 
 t.test('whole lines at once', async (t) => {
   const { groups, lines, reader, drain } = stage(2 ** 16)

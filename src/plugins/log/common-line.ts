@@ -1,4 +1,5 @@
 import * as put from '../../dns/text/put.ts'
+import * as entries from './entry.ts'
 import {
   putClass,
   putClient,
@@ -9,10 +10,9 @@ import {
   putType,
 } from './fields.ts'
 import * as memory from './memory.ts'
-import * as record from './record.ts'
 
 // Bound in this module: V8 folds its constants, but looks up and checks an import at every use.
-const { recordOctets, recordView, recordWords, textView } = memory
+const { entryOctets, entryView, entryWords, textView } = memory
 const {
   ADDRESS,
   CLIENT_IPV6,
@@ -28,7 +28,7 @@ const {
   SENT,
   SILENT,
   SIZES,
-} = record
+} = entries
 const { DIGIT_COUNT, DIGITS, DOTTED, THREE_DIGITS } = put
 
 const SPACE = 0x20
@@ -43,29 +43,29 @@ const UDP_SPACED = put.wordsOf(Buffer.from('udp '))[0]!
 const TCP_SPACED = put.wordsOf(Buffer.from('tcp '))[0]!
 
 /**
- * Writes a line of COMMON_FORMAT, field by field. `r`: index of its record in `recordWords`;
+ * Writes a line of COMMON_FORMAT, field by field. `entry`: index of its entry in `entryWords`;
  * `start`: offset in `textView`. Returns the end of the line. This fixed sequence takes a third of
  * the time of a loop over the fields of a format (bench/plugins.mjs), and few Corefiles use another
  * format. @hot
  */
-export function putCommon(start: number, r: number): number {
-  const manner = recordWords[r + MANNER]!
-  const ports = recordWords[r + PORT_ID]!
-  const sizes = recordWords[r + SIZES]!
+export function putCommon(start: number, entry: number): number {
+  const manner = entryWords[entry + MANNER]!
+  const ports = entryWords[entry + PORT_ID]!
+  const sizes = entryWords[entry + SIZES]!
   const isIPv4 = (manner & CLIENT_IPV6) === 0
-  let at = isIPv4 ? putIPv4(start, recordWords[r + ADDRESS]!) : putClient(textView, start, r)
+  let at = isIPv4 ? putIPv4(start, entryWords[entry + ADDRESS]!) : putClient(textView, start, entry)
   textView.setUint8(at, COLON)
   at = putDigits(at + 1, ports & 0xffff)
   textView.setInt32(at, BEFORE_ID, true)
   at = putDigits(at + 3, ports >>> 16)
-  at = putKept(at, r, QUESTIONS, recordWords[r + QUESTION]!, 0)
-  at = putName(at, (r + ADDRESS + (isIPv4 ? 1 : 4)) << 2)
+  at = putKept(at, entry, QUESTIONS, entryWords[entry + QUESTION]!, 0)
+  at = putName(at, (entry + ADDRESS + (isIPv4 ? 1 : 4)) << 2)
   textView.setUint8(at, SPACE)
   textView.setInt32(at + 1, (manner & OVER_TCP) === 0 ? UDP_SPACED : TCP_SPACED, true)
   at = putDigits(at + 5, sizes & 0xffff)
-  at = putKept(at, r, MANNERS, manner & KEPT_MANNER, sizes >>> 16)
-  at = putDigits(at, recordWords[r + SENT]!)
-  return putKept(at, r, TIMES, recordWords[r + NANOSECONDS]!, recordWords[r + SECONDS]!)
+  at = putKept(at, entry, MANNERS, manner & KEPT_MANNER, sizes >>> 16)
+  at = putDigits(at, entryWords[entry + SENT]!)
+  return putKept(at, entry, TIMES, entryWords[entry + NANOSECONDS]!, entryWords[entry + SECONDS]!)
 }
 
 /*
@@ -73,7 +73,7 @@ export function putCommon(start: number, r: number): number {
  * has SLOTS places.
  */
 const SLOTS = 64
-/** ` "A IN `: by the record's QUESTION. */
+/** ` "A IN `: by the entry's QUESTION. */
 const QUESTIONS = 0
 /** ` false 512" NOERROR qr,aa,rd `: by the printed part of MANNER, and the client's size limit. */
 const MANNERS = SLOTS
@@ -95,10 +95,10 @@ const keptOctets = new Uint8Array(new ArrayBuffer(KINDS * SLOTS))
 const keptWords = new Float64Array(new ArrayBuffer(8 * KINDS * SLOTS * KEPT_WORDS))
 
 /** Writes a text of `kind` by its keys. @hot */
-function putKept(at: number, r: number, kind: number, key: number, other: number): number {
+function putKept(at: number, entry: number, kind: number, key: number, other: number): number {
   const slot = kind + (Math.imul(key ^ (other << 7), KEY_FACTOR) >>> KEY_SHIFT)
   if (keptKey[slot] !== key || keptOther[slot] !== other || keptOctets[slot] === 0) {
-    keep(slot, putAnew(at, r, kind), at)
+    keep(slot, putAnew(at, entry, kind), at)
     keptKey[slot] = key
     keptOther[slot] = other
   }
@@ -117,24 +117,24 @@ function keep(slot: number, end: number, at: number): void {
   }
 }
 
-function putAnew(at: number, r: number, kind: number): number {
-  if (kind === QUESTIONS) return putQuestion(at, r)
-  if (kind === MANNERS) return putManner(at, r)
-  return putDuration(textView, putSpace(at), r)
+function putAnew(at: number, entry: number, kind: number): number {
+  if (kind === QUESTIONS) return putQuestion(at, entry)
+  if (kind === MANNERS) return putManner(at, entry)
+  return putDuration(textView, putSpace(at), entry)
 }
 
-function putQuestion(start: number, r: number): number {
+function putQuestion(start: number, entry: number): number {
   textView.setInt32(start, BEFORE_TYPE, true)
-  const at = putSpace(putType(textView, start + 2, r))
-  return putSpace(putClass(textView, at, r))
+  const at = putSpace(putType(textView, start + 2, entry))
+  return putSpace(putClass(textView, at, entry))
 }
 
-function putManner(start: number, r: number): number {
-  let at = putSpace(putDo(textView, putSpace(start), r))
-  at = putDigits(at, recordWords[r + SIZES]! >>> 16)
+function putManner(start: number, entry: number): number {
+  let at = putSpace(putDo(textView, putSpace(start), entry))
+  at = putDigits(at, entryWords[entry + SIZES]! >>> 16)
   textView.setInt32(at, BEFORE_RCODE, true)
-  at = putSpace(putRcode(textView, at + 2, r))
-  return putSpace(putReplyFlags(textView, at, r))
+  at = putSpace(putRcode(textView, at + 2, entry))
+  return putSpace(putReplyFlags(textView, at, entry))
 }
 
 function putSpace(at: number): number {
@@ -171,14 +171,14 @@ function putDotted(at: number, octet: number): number {
 }
 
 /**
- * As `put.putName`. `start`: offset in `recordOctets`. Reads four octets at once, so it may read
+ * As `put.putName`. `start`: offset in `entryOctets`. Reads four octets at once, so it may read
  * beyond the end of a label.
  * @hot
  */
 function putName(at: number, start: number): number {
   let to = at
   let from = start + 1
-  let length = recordOctets[start]!
+  let length = entryOctets[start]!
   if (length === 0) {
     textView.setUint8(to, DOT)
     return to + 1
@@ -186,16 +186,16 @@ function putName(at: number, start: number): number {
   while (length > 0) {
     let special = 0
     for (let i = 0; i < length; i += 4) {
-      const word = recordView.getInt32(from + i, true)
+      const word = entryView.getInt32(from + i, true)
       textView.setInt32(to + i, word, true)
       const rest = length - i
       special |= put.specialOf(word) & (rest < 4 ? (1 << (rest << 3)) - 1 : -1)
     }
     const end = from + length
-    to = special === 0 ? to + length : put.putSpecial(textView, to, recordOctets, from, end)
+    to = special === 0 ? to + length : put.putSpecial(textView, to, entryOctets, from, end)
     textView.setUint8(to++, DOT)
     from = end + 1
-    length = recordOctets[end]!
+    length = entryOctets[end]!
   }
   return to
 }

@@ -6,10 +6,10 @@ import type { Transaction } from '../../plugin/transaction.ts'
 
 /*
  * A log line before it is text: all data of a query that a format can print, except metadata, in
- * 32-bit integers in the machine's byte order. Records are made where queries are answered, and
+ * 32-bit integers in the machine's byte order. Entries are made where queries are answered, and
  * printed later.
  *
- *     HEAD      length of the record in 32-bit integers (8 bits), octets of the name (8), rule (16)
+ *     HEAD      length of the entry in 32-bit integers (8 bits), octets of the name (8), rule (16)
  *     PORT_ID   port of the client (16), id (16)
  *     QUESTION  type (16), class (16)
  *     SIZES     octets of the query (16), octets that the client accepts (16)
@@ -37,7 +37,7 @@ export const DNSSEC_OK = 1 << 22
 export const OVER_TCP = 1 << 23
 export const SILENT = 1 << 24
 export const CLIENT_IPV6 = 1 << 25
-export const ASKED_IPV6 = 1 << 26
+export const DESTINATION_IPV6 = 1 << 26
 const OPCODE_SHIFT = 27
 const OPCODE_MASK = 0xf
 
@@ -51,7 +51,7 @@ const CHECKING_DISABLED = 32
 
 const IPV6_WORDS = 4
 const NAME_WORDS_MAX = 64
-export const RECORD_WORDS_MAX = ADDRESS + 2 * IPV6_WORDS + NAME_WORDS_MAX
+export const ENTRY_WORDS_MAX = ADDRESS + 2 * IPV6_WORDS + NAME_WORDS_MAX
 
 /** Least size that a client accepts (RFC 1035 section 4.2.1), and the size of a TCP message. */
 const UDP_OCTETS_MIN = 512
@@ -60,7 +60,7 @@ const TCP_OCTETS_MAX = 65_535
 /** Longer than any query takes; in seconds it fits into 32 bits. */
 const DURATION_MS_MAX = 2 ** 40
 
-/** Length of a record, and octets of its name, from its HEAD. */
+/** Length of an entry, and octets of its name, from its HEAD. */
 export function wordsOfHead(head: number): number {
   return head & 0xff
 }
@@ -78,23 +78,23 @@ export function opcodeOf(manner: number): number {
 }
 
 /**
- * Writes the record of a query after the chain returned `status` to `words` from `at` on, and
- * returns its end. `rule`: the block's rule that prints it. `asked`: whether that rule prints the
- * destination address. @hot
+ * Writes the entry of a query after the chain returned `status` to `words` from `at` on, and
+ * returns its end. `rule`: the block's rule that prints it. `hasDestination`: whether that rule prints
+ * the destination address. @hot
  */
-export function composeRecord(
+export function composeEntry(
   words: Int32Array,
   at: number,
   tx: Transaction,
   status: number,
   rule: number,
-  asked: boolean,
+  hasDestination: boolean,
   clock: Clock,
 ): number {
   const { query } = tx
   words[at + PORT_ID] = query.peerPort | (query.id << 16)
   words[at + QUESTION] = query.qtype | (query.qclass << 16)
-  words[at + SIZES] = query.packetOctets | (takenOctets(query) << 16)
+  words[at + SIZES] = query.packetOctets | (acceptedOctets(query) << 16)
   words[at + MANNER] =
     mannerOf(tx, status) | (query.opcode << OPCODE_SHIFT) | (query.dnssecOk ? DNSSEC_OK : 0)
   words[at + SENT] = sentOctets(tx, status)
@@ -104,11 +104,11 @@ export function composeRecord(
   const count = (qnameOctets + 3) >> 2
   // Octets behind a name have no meaning, but they can be read.
   for (let i = 0; i < count; i++) words[name + i] = nameWords[i]!
-  return endRecord(words, at, name + count, query, qnameOctets, rule, asked)
+  return endEntry(words, at, name + count, query, qnameOctets, rule, hasDestination)
 }
 
 /** Size of the largest reply that the client accepts. */
-function takenOctets(query: Query): number {
+function acceptedOctets(query: Query): number {
   if (query.protocol === Protocol.Tcp) return TCP_OCTETS_MAX
   return query.hasEdns ? Math.max(UDP_OCTETS_MIN, query.payloadOctets) : UDP_OCTETS_MIN
 }
@@ -162,18 +162,18 @@ function composeClient(words: Int32Array, at: number, query: Query): number {
 }
 
 /** Writes what follows the name, and the head. */
-function endRecord(
+function endEntry(
   words: Int32Array,
   at: number,
   behindName: number,
   query: Query,
   nameOctets: number,
   rule: number,
-  asked: boolean,
+  hasDestination: boolean,
 ): number {
   let end = behindName
-  if (asked) {
-    if (query.localFamily !== 1) words[at + MANNER]! |= ASKED_IPV6
+  if (hasDestination) {
+    if (query.localFamily !== 1) words[at + MANNER]! |= DESTINATION_IPV6
     end = composeAddress(words, end, query.localAddress, query.localFamily)
   }
   words[at + HEAD] = (end - at) | (nameOctets << 8) | (rule << 16)

@@ -1,20 +1,22 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { printClass, printRcode, printType } from '../../../src/dns/iana/index.ts'
-import { printName } from '../../../src/dns/name/name.ts'
-import { printAddress } from '../../../src/dns/text/address.ts'
-import { DROP } from '../../../src/plugin/handler.ts'
-import type { Transaction } from '../../../src/plugin/transaction.ts'
-import { COMBINED_FORMAT, COMMON_FORMAT, LineFormat } from '../../../src/plugins/log/format.ts'
-import { Log, type LogRule } from '../../../src/plugins/log/log.ts'
-import { RecordPrinter } from '../../../src/plugins/log/printer.ts'
-import { LineBuffer } from '../../../src/telemetry/lines.ts'
-import type { RecordWriter } from '../../../src/telemetry/records.ts'
-import { ZoneSet } from '../../../src/zone/lookup/zone-set.ts'
-import { lineBufferTo } from '../../support/line-buffer.ts'
-import { answering, transaction } from '../../support/transaction.ts'
+import { printClass, printRcode, printType } from '../../../../src/dns/iana/index.ts'
+import { printName } from '../../../../src/dns/name/name.ts'
+import { printAddress } from '../../../../src/dns/text/address.ts'
+import { DROP } from '../../../../src/plugin/handler.ts'
+import type { Transaction } from '../../../../src/plugin/transaction.ts'
+import { EntrySender } from '../../../../src/plugins/log/entries/entry-sender.ts'
+import { printEntries } from '../../../../src/plugins/log/entries/print-entries.ts'
+import { EntryPrinter } from '../../../../src/plugins/log/entry-printer.ts'
+import { COMBINED_FORMAT, COMMON_FORMAT, LineFormat } from '../../../../src/plugins/log/format.ts'
+import { Log, type LogRule } from '../../../../src/plugins/log/log.ts'
+import { LineBuffer } from '../../../../src/telemetry/lines.ts'
+import type { OctetChannel } from '../../../../src/telemetry/octet-channel.ts'
+import { ZoneSet } from '../../../../src/zone/lookup/zone-set.ts'
+import { lineBufferTo } from '../../../support/line-buffer.ts'
+import { answering, transaction } from '../../../support/transaction.ts'
 
-/* What lines come to that go as records to another thread, field by field beside a printer of strings. */
+/* Lines that were sent to another thread as entries, compared field by field with a printer of strings. */
 
 const clock = { now: () => 0, monotonic: () => 0 }
 const UNWRITTEN = [1, 2, 4, 5]
@@ -78,21 +80,24 @@ function wanted(format: string, tx: Transaction, status: number): string {
   return `[INFO] ${format.replace(/\{([^{}]*)\}/g, (text, name) => fields[name] ?? text)}`
 }
 
-/** A thread's way up, in memory: what was told comes out of `take`. */
-function records(): RecordWriter & { take(): Uint8Array } {
-  const words = new Int32Array(100_000)
-  let filled = 8
-  return {
-    words,
+/** A channel to the control thread, in memory: `take` returns the octets that were written. */
+function channel(): { readonly sender: EntrySender; take(): Uint8Array } {
+  const octets = Buffer.from(new ArrayBuffer(400_000))
+  let filled = 32
+  const out: OctetChannel = {
+    octets,
     begin: () => filled,
     end: (end) => {
       filled = end
     },
+  }
+  return {
+    sender: new EntrySender(out, clock),
     take: () => {
-      const told = new Uint8Array(words.slice(8, filled).buffer)
-      words.fill(-1)
-      filled = 8
-      return told
+      const taken = Uint8Array.from(octets.subarray(32, filled))
+      octets.fill(-1)
+      filled = 32
+      return taken
     },
   }
 }
@@ -172,7 +177,7 @@ function answered(
   return tx
 }
 
-t.test('records of any query print as its fields do, by any format', async () => {
+t.test('entries of any query print as its fields do, in any format', async () => {
   const one = fc.record({ question: arbitraryQuery, reply: arbitraryReply })
   const cases = fc.record({
     formats: fc.array(arbitraryFormat, { minLength: 1, maxLength: 3 }),
@@ -182,7 +187,7 @@ t.test('records of any query print as its fields do, by any format', async () =>
     fc.property(cases, ({ formats, queries }) => {
       const compiled = formats.map((format) => new LineFormat(format, () => undefined))
       const [there, here]: [string[], string[]] = [[], []]
-      const up = records()
+      const { sender, take } = channel()
       const want: string[] = []
       for (const [i, { question, reply }] of queries.entries()) {
         const rules = compiled.map((format, rule): LogRule => {
@@ -195,12 +200,12 @@ t.test('records of any query print as its fields do, by any format', async () =>
         })
         const tx = answered(question, reply)
         const below = answering(() => reply.status)
-        const printer = new RecordPrinter(compiled, lineBufferTo(here))
-        new Log(below, rules, { clock, printer, records: up }).serve(tx)
-        new Log(below, rules, { clock, printer, records: undefined }).serve(tx)
+        const printer = new EntryPrinter(compiled, lineBufferTo(here))
+        new Log(below, rules, { clock, printer, sender }).serve(tx)
+        new Log(below, rules, { clock, printer, sender: undefined }).serve(tx)
         want.push(wanted(formats[i % formats.length]!, tx, reply.status))
       }
-      new RecordPrinter(compiled, lineBufferTo(there)).printAll(up.take())
+      printEntries(take(), compiled, lineBufferTo(there))
       if (there.join('\n') !== want.join('\n') || here.join('\n') !== want.join('\n')) {
         throw new Error(`${there.join('\n')}\nis not\n${want.join('\n')}`)
       }
@@ -209,23 +214,23 @@ t.test('records of any query print as its fields do, by any format', async () =>
   )
 })
 
-t.test('metadata is printed where it is, by the thread that has it', async (t) => {
+t.test('a line with metadata is printed by the thread that has the metadata', async (t) => {
   const lines: string[] = []
   const format = new LineFormat('{name} {/a/b}', () => (tx) => `${tx.query.id}`)
-  const up = records()
-  const printer = new RecordPrinter([format], lineBufferTo(lines))
+  const { sender, take } = channel()
+  const printer = new EntryPrinter([format], lineBufferTo(lines))
   const rules = [{ names: new ZoneSet([Uint8Array.of(0)]), format, classes: undefined }]
   new Log(
     answering(() => 0),
     rules,
-    { clock, printer, records: up },
+    { clock, printer, sender },
   ).serve(transaction({ name: 'a.example.' }))
   t.strictSame(lines, ['[INFO] a.example. 4660'])
-  t.equal(up.take().length, 0)
+  t.equal(take().length, 0)
 })
 
 t.test(
-  'as many lines as come at once are printed in their order, and handed on in few pieces',
+  'entries that arrive together are printed in order, and written in few pieces',
   async (t) => {
     const lines: string[] = []
     const writes: number[] = []
@@ -236,16 +241,16 @@ t.test(
       write(octets)
     }
     const format = new LineFormat(COMMON_FORMAT, () => undefined)
-    const printer = new RecordPrinter([format], buffer)
+    const printer = new EntryPrinter([format], buffer)
     const rules = [{ names: new ZoneSet([Uint8Array.of(0)]), format, classes: undefined }]
-    const up = records()
+    const { sender, take } = channel()
     const log = new Log(
       answering(() => 0),
       rules,
-      { clock, printer, records: up },
+      { clock, printer, sender },
     )
     for (let port = 0; port < 800; port++) log.serve(transaction({ name: 'a.example.', port }))
-    printer.printAll(up.take())
+    printEntries(take(), [format], buffer)
     t.strictSame(
       lines.map((line) => Number(/:(\d+) /.exec(line)?.[1])),
       Array.from({ length: 800 }, (_, i) => i),
@@ -254,20 +259,20 @@ t.test(
   },
 )
 
-t.test('where lines find no room they are dropped and counted one by one', async (t) => {
+t.test('lines for which the buffer has no room are dropped and counted one by one', async (t) => {
   const buffer = new LineBuffer({ isBusy: () => true, write: () => {} }, () => {})
   const format = new LineFormat(`{name} ${'x'.repeat(1000)}`, () => undefined)
-  const printer = new RecordPrinter([format], buffer)
+  const printer = new EntryPrinter([format], buffer)
   const rules = [{ names: new ZoneSet([Uint8Array.of(0)]), format, classes: undefined }]
-  const up = records()
+  const { sender, take } = channel()
   const log = new Log(
     answering(() => 0),
     rules,
-    { clock, printer, records: up },
+    { clock, printer, sender },
   )
   for (let i = 0; i < 20; i++) {
     for (let line = 0; line < 100; line++) log.serve(transaction({ name: 'a.example.' }))
-    printer.printAll(up.take())
+    printEntries(take(), [format], buffer)
   }
   t.ok(
     buffer.dropped > 900 && buffer.dropped < 1100,
