@@ -279,6 +279,12 @@ function wordsIn(file: string, text: string): string[] {
     })
 }
 
+/** Titles of tests, and names of the cases of a table. */
+function titlesOf(text: string): string {
+  const titles = text.matchAll(/(?:\btest\(|\bname:)\s*(['"`])(.*?)\1[,)]/g)
+  return [...titles].map(([, , title = '']) => title).join('\n')
+}
+
 /** `text` with everything but its comments blanked, lines kept. */
 function commentsOf(text: string): string {
   const blank = (code: string): string => code.replace(/[^\n]/g, '')
@@ -291,15 +297,20 @@ function commentsOf(text: string): string {
   return out
 }
 
-t.test('comments and pages use plain words', async (t) => {
+t.test('comments, pages and titles of tests use plain words', async (t) => {
   t.strictSame(wordsIn('a', 'one\nwhoever `nobody`'), ['a:2: whoever'])
   t.strictSame(wordsIn('a', commentsOf("const told = ''\n// was told\n")), ['a:2: told'])
+  t.equal(titlesOf("t.test('a', async () => {\n  name: 'b',\n  t.test(\n    'c',\n"), 'a\nb\nc')
+  const tests = filesUnder('test', '.ts').filter((file) => file !== 'test/tidy.test.ts')
   const pages = [...filesUnder('docs', '.md'), 'README.md', 'CHANGELOG.md', 'CONTRIBUTING.md']
   const found = [
     ...pages
       .filter((page) => !page.startsWith('docs/adr/'))
       .flatMap((page) => wordsIn(page, read(page).replace(/^```[\s\S]*?^```/gm, ''))),
-    ...filesUnder('src', '.ts').flatMap((file) => wordsIn(file, commentsOf(read(file)))),
+    ...[...filesUnder('src', '.ts'), ...tests].flatMap((file) =>
+      wordsIn(file, commentsOf(read(file))),
+    ),
+    ...tests.flatMap((file) => wordsIn(`title in ${file}`, titlesOf(read(file)))),
   ]
   t.strictSame(found, [])
 })

@@ -71,7 +71,7 @@ t.test("status and type are the endpoint's, and it may wait", async (t) => {
   t.match(got, { status: 503, body: 'file', headers: { 'content-type': 'text/x-why' } })
 })
 
-t.test('an endpoint that throws is an error that tells the client nothing', async (t) => {
+t.test('an endpoint that throws is an error without details for the client', async (t) => {
   const run = () => {
     throw new Error('secret')
   }

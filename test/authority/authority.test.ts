@@ -118,7 +118,7 @@ test('authority: a target that fails makes SERVFAIL, and the CNAME is kept', asy
 })
 
 for (const [name, fill] of [
-  ['nobody serves', undefined],
+  ['no block serves', undefined],
   [
     'is refused',
     (tx: Transaction) => {
@@ -173,7 +173,7 @@ for (const late of [false, true]) {
   })
 }
 
-test('authority: a chain that is too long asks nobody', async (t) => {
+test('authority: a chain that is too long causes no lookup', async (t) => {
   const { view, asked } = server((tx) => addAddress(tx))
   const tx = transaction({ name: 'out.example.org.' }, view)
   tx.chainDepth = CHAIN_DEPTH_MAX

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { readAtMost } from '../../src/base/read.ts'
 
-t.test('reads all, or tells that it is too much', async (t) => {
+t.test('reads all, or reports that it is too much', async (t) => {
   const text = 'x'.repeat(100_000)
   const file = join(t.testdir({ file: text }), 'file')
   const read = (path: string, octetsMax: number) => {

@@ -50,14 +50,14 @@ async function loadedBy(t: Test, args: readonly string[], exitCode: number): Pro
 }
 
 t.test('a command loads what it needs', async (t) => {
-  const NOBODY = ['@127.0.0.1', '-p', '1', '+time=1', '+tries=1']
+  const NO_SERVER = ['@127.0.0.1', '-p', '1', '+time=1', '+tries=1']
   const table = [
     { name: '-version', args: ['-version'], modulesMax: 15 },
     { name: '-plugins', args: ['-plugins'], modulesMax: 15 },
     { name: 'help', args: ['help'], modulesMax: 10 },
     { name: 'check', args: ['check', '-conf', 'Corefile'], modulesMax: 80 },
     { name: 'operator -h', args: ['operator', '-h'], modulesMax: 30 },
-    { name: 'query', args: ['query', 'example.org', ...NOBODY], modulesMax: 70, code: 9 },
+    { name: 'query', args: ['query', 'example.org', ...NO_SERVER], modulesMax: 70, code: 9 },
   ]
   for (const { name, args, modulesMax, code = 0 } of table) {
     const { modules, packages } = await loadedBy(t, args, code)

@@ -24,7 +24,7 @@ async function setUp(t: Test, hosts: readonly string[] = ['127.0.0.1']) {
     (line) => lines.push(line),
     () => false,
   )
-  const desk = new NotifyReceiver({
+  const receiver = new NotifyReceiver({
     clock: systemClock,
     keys: { named: () => [] },
     allowed: [],
@@ -37,7 +37,7 @@ async function setUp(t: Test, hosts: readonly string[] = ['127.0.0.1']) {
     seed: 1,
   })
   const addresses = await Promise.all(hosts.map(async (host) => ({ host, port: await freePort() })))
-  const listeners = await openNotifyPort(addresses, desk, log)
+  const listeners = await openNotifyPort(addresses, receiver, log)
   const close = async (): Promise<void> => {
     for (const listener of listeners) await listener.close()
   }
@@ -135,7 +135,7 @@ t.test('an address that is taken is an error, and leaves none open', async (t) =
   const taken = createServer().listen(port, '127.0.0.1')
   await once(taken, 'listening')
   t.teardown(() => taken.close())
-  const desk = {} as NotifyReceiver
+  const receiver = {} as NotifyReceiver
   const log = createLogger(
     '',
     () => {},
@@ -146,7 +146,7 @@ t.test('an address that is taken is an error, and leaves none open', async (t) =
     { host: '127.0.0.3', port: other },
     { host: '127.0.0.1', port },
   ]
-  await t.rejects(openNotifyPort(addresses, desk, log), { code: 'EADDRINUSE' })
+  await t.rejects(openNotifyPort(addresses, receiver, log), { code: 'EADDRINUSE' })
   const again = createServer().listen(other, '127.0.0.3')
   await once(again, 'listening')
   again.close()

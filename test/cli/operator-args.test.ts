@@ -71,7 +71,7 @@ t.test('flags are taken as Go takes them, and the environment goes before', (t) 
   t.end()
 })
 
-t.test('clusters are delegated to as Kuadrant has it, unless told otherwise', (t) => {
+t.test('delegation follows the defaults of Kuadrant, unless flags change it', (t) => {
   const label = 'kuadrant.io/multicluster-kubeconfig'
   t.match(scanOperatorArgs([], {}), {
     settings: {

@@ -115,7 +115,7 @@ t.test('prints the answer as dig does', async (t) => {
   t.equal((await run(port, 'www.example.org', '+short')).out, '192.0.2.1')
 })
 
-t.test('asks what it was told to ask', async (t) => {
+t.test('sends the query that its arguments describe', async (t) => {
   const { port, asked } = await startServer(t, (query) => [answer(query)])
   const last = async (...args: string[]) => {
     await run(port, ...args)
@@ -157,7 +157,7 @@ t.test('asks what it was told to ask', async (t) => {
   )
 })
 
-t.test('turns to TCP when a reply was cut short, and when told to', async (t) => {
+t.test('uses TCP after a truncated reply, and with +tcp', async (t) => {
   const { port } = await startServer(t, (query, protocol) => [
     protocol === 'TCP'
       ? answer(query)
@@ -166,9 +166,9 @@ t.test('turns to TCP when a reply was cut short, and when told to', async (t) =>
   const truncated = await run(port, 'www.example.org')
   t.equal(truncated.err, ';; Truncated, retrying in TCP mode.')
   t.match(truncated.out, /192\.0\.2\.1\n(?:.|\n)*\(TCP\)/)
-  const told = await run(port, 'www.example.org', '+tcp')
-  t.equal(told.err, '')
-  t.match(told.out, /192\.0\.2\.1\n(?:.|\n)*\(TCP\)/)
+  const overTcp = await run(port, 'www.example.org', '+tcp')
+  t.equal(overTcp.err, '')
+  t.match(overTcp.out, /192\.0\.2\.1\n(?:.|\n)*\(TCP\)/)
 })
 
 t.test('passes over replies to other queries', async (t) => {
@@ -218,7 +218,7 @@ t.test('gives up with exit code 9', async (t) => {
   t.match(wrong.err, /malformed or does not match the query/)
 })
 
-t.test('says so where nobody listens', async (t) => {
+t.test('reports a server that does not listen', async (t) => {
   const port = await freePort()
   for (const args of [['a'], ['a', '+tcp']]) {
     const { code, err } = await run(port, ...args)

@@ -19,7 +19,7 @@ function query(id: number): Buffer {
   )
 }
 
-/** Sends queries one after the other until told to stop; counts those that got no good answer. */
+/** Sends queries one after the other until the test stops it; counts those without the right answer. */
 async function load(server: RunningServer) {
   const socket = createSocket('udp4')
   const waiting = new Set<number>()

@@ -107,11 +107,11 @@ for (const { name, make } of PASSED_OVER) {
 }
 
 t.test('a reply from another port is passed over', async (t) => {
-  const stranger = createSocket('udp4')
-  t.teardown(() => stranger.close())
+  const forger = createSocket('udp4')
+  t.teardown(() => forger.close())
   const server = await serve(t, ({ query, peer, send }) => {
     const forged = replyOf(query, { answer: [] })
-    stranger.send(forged, peer.port, peer.address, () => send(replyOf(query)))
+    forger.send(forged, peer.port, peer.address, () => send(replyOf(query)))
   })
   const answer = await ask(asked(server))
   t.equal(answer.kind === 'reply' && answer.message.answer.length, 1)

@@ -9,7 +9,7 @@ import { until } from '../support/until.ts'
 
 const ZONE = 'k.example.com'
 const NAMESPACE = 'gateways'
-/** On a machine on which everybody tests at once. */
+/** On a machine on which other tests run too. */
 const SEEN_MS = 120_000
 
 const address = (dnsName: string, ...targets: readonly string[]) => ({

@@ -21,11 +21,11 @@ import {
 } from '../support/rights.ts'
 import { until } from '../support/until.ts'
 
-/** Ample: on a machine on which everybody tests at once. */
+/** Ample, for a machine on which other tests run too. */
 const SEEN_MS = 120_000
 
-/** What neither may anywhere. */
-const NOBODY = [
+/** What neither account may do. */
+const FORBIDDEN = [
   ...each(WRITE, `secrets ${SYSTEM}`),
   ...each(WRITE, `secrets ${CHOSEN}`),
   ...each([...READ, ...WRITE], `pods ${SYSTEM}`),
@@ -85,12 +85,12 @@ t.test('deploy/ as the API server takes it', needsCluster(), async (t) => {
         ...SERVER(''),
         ...writesOf(CHOSEN),
         ...OPERATOR_AT_HOME,
-        ...NOBODY,
+        ...FORBIDDEN,
       ],
     })
     await prove(t, cluster, 'operator', {
       may: [...OPERATOR(CHOSEN), ...OPERATOR_AT_HOME],
-      mayNot: [...OPERATOR('team'), ...OPERATOR(''), ...NOBODY],
+      mayNot: [...OPERATOR('team'), ...OPERATOR(''), ...FORBIDDEN],
     })
   })
 
@@ -110,36 +110,42 @@ t.test('deploy/ as the API server takes it', needsCluster(), async (t) => {
 
   const manifests = [...composeManifests('deploy/overlays/chosen-namespaces'), ...siteParts()]
   const pods = { ...needsRoot(), ...needs('dig') }
-  await t.test('server and exchange run as nobody, with nothing to write to', pods, async (t) => {
-    const record = (name: string) => ({
-      apiVersion: 'kuadrant.io/v1alpha1',
-      kind: 'DNSRecord',
-      metadata: { name, labels: { 'kuadrant.io/coredns-zone-name': 'k.example.com' } },
-      spec: {
-        rootHost: `${name}.k.example.com`,
-        endpoints: [{ dnsName: `${name}.k.example.com`, recordType: 'A', targets: ['192.0.2.1'] }],
-      },
-    })
-    await cluster.must('POST', cluster.records(CHOSEN), record('ours'))
-    await cluster.must('POST', cluster.records('team'), record('theirs'))
-    const server = await startPod(t, cluster, manifests, 'server')
-    await server.isReady()
-    t.match(await server.dig('ours.k.example.com'), /\tA\t192\.0\.2\.1$/m)
-    t.match(await server.dig('theirs.k.example.com'), /status: NXDOMAIN/)
-    t.match(await server.dig('ours.k.example.com', '+tcp'), /\tA\t192\.0\.2\.1$/m)
-    await until(() => server.state().includes('k.example.com.snapshot'), 'the snapshot', SEEN_MS)
-    // An edit of the ConfigMap is applied without a restart.
-    server.editCorefile((text) => text.replace('192.0.2.13', '192.0.2.14'))
-    const isEdited = async () => /\t192\.0\.2\.14$/m.test(await server.dig('ns3.k.example.com'))
-    await until(isEdited, 'the edited Corefile', SEEN_MS)
+  await t.test(
+    'server and exchange run without privileges, on a read-only file system',
+    pods,
+    async (t) => {
+      const record = (name: string) => ({
+        apiVersion: 'kuadrant.io/v1alpha1',
+        kind: 'DNSRecord',
+        metadata: { name, labels: { 'kuadrant.io/coredns-zone-name': 'k.example.com' } },
+        spec: {
+          rootHost: `${name}.k.example.com`,
+          endpoints: [
+            { dnsName: `${name}.k.example.com`, recordType: 'A', targets: ['192.0.2.1'] },
+          ],
+        },
+      })
+      await cluster.must('POST', cluster.records(CHOSEN), record('ours'))
+      await cluster.must('POST', cluster.records('team'), record('theirs'))
+      const server = await startPod(t, cluster, manifests, 'server')
+      await server.isReady()
+      t.match(await server.dig('ours.k.example.com'), /\tA\t192\.0\.2\.1$/m)
+      t.match(await server.dig('theirs.k.example.com'), /status: NXDOMAIN/)
+      t.match(await server.dig('ours.k.example.com', '+tcp'), /\tA\t192\.0\.2\.1$/m)
+      await until(() => server.state().includes('k.example.com.snapshot'), 'the snapshot', SEEN_MS)
+      // An edit of the ConfigMap is applied without a restart.
+      server.editCorefile((text) => text.replace('192.0.2.13', '192.0.2.14'))
+      const isEdited = async () => /\t192\.0\.2\.14$/m.test(await server.dig('ns3.k.example.com'))
+      await until(isEdited, 'the edited Corefile', SEEN_MS)
 
-    const exchange = await startPod(t, cluster, manifests, 'exchange')
-    await exchange.isReady()
-    t.match(await exchange.dig('ours.k.example.com.kdrnt'), /\tA\t192\.0\.2\.1$/m)
-    t.match(await exchange.dig('kdrnt', 'AXFR'), /Transfer failed/)
-    const key = 'hmac-sha256:sextant-exchange:NoTCJU+DMqFWywaPyxSijrDEA/eC3nK0xi3AMEZuPVk='
-    t.match(await exchange.dig('-y', key, 'kdrnt', 'AXFR'), /^ours\.k\.example\.com\.kdrnt\./m)
-  })
+      const exchange = await startPod(t, cluster, manifests, 'exchange')
+      await exchange.isReady()
+      t.match(await exchange.dig('ours.k.example.com.kdrnt'), /\tA\t192\.0\.2\.1$/m)
+      t.match(await exchange.dig('kdrnt', 'AXFR'), /Transfer failed/)
+      const key = 'hmac-sha256:sextant-exchange:NoTCJU+DMqFWywaPyxSijrDEA/eC3nK0xi3AMEZuPVk='
+      t.match(await exchange.dig('-y', key, 'kdrnt', 'AXFR'), /^ours\.k\.example\.com\.kdrnt\./m)
+    },
+  )
 
   await t.test('so does the operator', pods, async (t) => {
     const host = 'published.k.example.com'
@@ -171,11 +177,11 @@ t.test('deploy/ as the API server takes it', needsCluster(), async (t) => {
     await applyAll(cluster, composeManifests(SITE))
     await prove(t, cluster, 'server', {
       may: [...SERVER('team'), ...SERVER('')],
-      mayNot: [...writesOf('team'), ...writesOf(''), ...OPERATOR_AT_HOME, ...NOBODY],
+      mayNot: [...writesOf('team'), ...writesOf(''), ...OPERATOR_AT_HOME, ...FORBIDDEN],
     })
     await prove(t, cluster, 'operator', {
       may: [...OPERATOR('team'), ...OPERATOR(''), ...OPERATOR_AT_HOME],
-      mayNot: NOBODY,
+      mayNot: FORBIDDEN,
     })
   })
 
@@ -193,7 +199,7 @@ t.test('deploy/ as the API server takes it', needsCluster(), async (t) => {
         ...each(READ, 'kuadrant.io:dnshealthcheckprobes'),
         ...each(READ, 'secrets'),
         ...each(['create', 'patch'], 'events.k8s.io:events'),
-        ...NOBODY,
+        ...FORBIDDEN,
       ],
     })
   })

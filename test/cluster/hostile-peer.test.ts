@@ -10,7 +10,7 @@ import { until } from '../support/until.ts'
 
 const NAMESPACE = 'a'
 const HOST = 'app.k.example.com'
-/** Ample: on a machine on which everybody tests at once. */
+/** Ample, for a machine on which other tests run too. */
 const SEEN_MS = 240_000
 /** Records in one message: they have to fit. */
 const RECORDS_MAX = 50
@@ -111,9 +111,9 @@ t.test('megabytes of a peer stop nothing of ours', needsCluster(), async (t) => 
     const conditions: readonly ApiObject[] = (await read('app')).status?.conditions ?? []
     return conditions.find(({ type }) => type === 'Ready')
   }
-  const isTold = async () =>
+  const isReported = async () =>
     /no room for all endpoints of loud, louder/.test(String((await ready())?.message))
-  await until(isTold, 'it to be told', SEEN_MS)
+  await until(isReported, 'the warning', SEEN_MS)
   t.match(await ready(), { status: 'True', reason: 'ProviderSuccess' })
 
   await t.test('what would take our host away is not served, and reported', async (t) => {
@@ -138,7 +138,7 @@ t.test('megabytes of a peer stop nothing of ours', needsCluster(), async (t) => 
     t.match(await ready(), { status: 'True' })
   })
 
-  await t.test('it is told in an Event, and in metrics', async (t) => {
+  await t.test('an Event and metrics report it', async (t) => {
     await until(
       async () => {
         const path = `/apis/events.k8s.io/v1/namespaces/${NAMESPACE}/events`

@@ -19,7 +19,7 @@ import { until } from '../support/until.ts'
 /** Of the electors: long enough that a busy machine lets them renew it in time. */
 const LEASE_SECONDS = 10
 const RENEW_DEADLINE_MS = 8000
-/** Ample: on a machine on which everybody tests at once. */
+/** Ample, for a machine on which other tests run too. */
 const SEEN_MS = 120_000
 
 const quiet = createLogger(
@@ -197,23 +197,23 @@ t.test('against an API server', needsCluster(), async (t) => {
   })
 
   await t.test('an informer has what the API has, and hears of what changes', async (t) => {
-    const { informer, told } = await informerOf(t, cluster, 'app=x')
+    const { informer, calls } = await informerOf(t, cluster, 'app=x')
     const labels = { app: 'x' }
     const objects = await objectsOf(t, cluster)
     await objects.create(DNS_RECORDS, 'team', record('f', { labels }))
     await objects.create(DNS_RECORDS, 'team', record('other'))
     informer.start()
     await informer.synced()
-    t.strictSame(told, ['+team/f'])
+    t.strictSame(calls, ['+team/f'])
     t.equal(loose(informer.get('team/f')).metadata.managedFields, undefined)
     await objects.create(DNS_RECORDS, 'team', record('g', { labels }))
     await objects.patch(recordRef('f'), { metadata: { annotations: { a: 'b' } } })
     await objects.delete(recordRef('f'))
     const want = ['+team/f', '+team/g', 'team/f', '-team/f']
-    await until(() => told.length >= want.length, 'the changes', SEEN_MS)
-    t.strictSame(told, want)
+    await until(() => calls.length >= want.length, 'the changes', SEEN_MS)
+    t.strictSame(calls, want)
     await objects.patch(recordRef('g'), { metadata: { labels: null } })
-    await until(() => told.includes('-team/g'), 'what the selector leaves out', SEEN_MS)
+    await until(() => calls.includes('-team/g'), 'what the selector leaves out', SEEN_MS)
   })
 
   await t.test('of two electors one leads, and the other when that is killed', async (t) => {
@@ -327,13 +327,13 @@ async function informerOf(t: Test, cluster: Cluster, labelSelector: string) {
     random: new Random(1),
   })
   t.teardown(() => informer.close())
-  const told: string[] = []
+  const calls: string[] = []
   informer.subscribe({
-    onAdd: (key) => told.push(`+${key}`),
-    onUpdate: (key) => told.push(key),
-    onDelete: (key) => told.push(`-${key}`),
+    onAdd: (key) => calls.push(`+${key}`),
+    onUpdate: (key) => calls.push(key),
+    onDelete: (key) => calls.push(`-${key}`),
   })
-  return { informer, told }
+  return { informer, calls }
 }
 
 /** An elector in a process of its own. */

@@ -21,14 +21,14 @@ const NAMESPACE = 'west'
 const PEER = '127.0.0.1'
 /** In a network of --notify-allow. */
 const ALLOWED = '127.0.0.20'
-const STRANGER = '127.0.0.30'
+const UNKNOWN_SENDER = '127.0.0.30'
 /** A nameserver of another cluster, which signs its NOTIFYs. */
 const SIGNING = '127.0.0.50'
 /** Its Secret has that key. */
 const SIGNED_NAMESPACE = 'north'
-/** As one behind NAT: in nobody's list. */
+/** As a peer behind NAT: in no list. */
 const ELSEWHERE = '127.0.0.40'
-/** Ample, on a machine on which everybody tests at once. */
+/** Ample, for a machine on which other tests run too. */
 const SEEN_MS = 120_000
 /**
  * A peer that refuses four times in a row is left alone for 12 s at least. Whatever asks it in this time is not the
@@ -71,7 +71,7 @@ function recordOf(target: string): ApiObject {
   }
 }
 
-/** A peer that tells one endpoint whole, and can be made to refuse questions for its SOA. */
+/** A v2 peer with one endpoint, which can refuse queries for its SOA. */
 class Peer {
   readonly zone = new ExportedZone(1, [peerRecord(endpoint())])
   readonly server: ScriptedServer
@@ -91,7 +91,7 @@ class Peer {
     }
   }
 
-  /** Refuses until it is asked rarely; then it has something new, and nobody knows. */
+  /** Refuses until it is polled rarely; then it has a change that no peer knows. */
   async changeUnseen(target: string): Promise<void> {
     this.#refuses = true
     const before = this.askedMs.length
@@ -171,7 +171,7 @@ t.test('NOTIFYs have the operator ask its peers at once', needsCluster(), async 
 
   await t.test('not for other senders', async (t) => {
     const before = await count('hastened')
-    t.equal(await notify(port, STRANGER), Rcode.REFUSED)
+    t.equal(await notify(port, UNKNOWN_SENDER), Rcode.REFUSED)
     await counts('stranger', 0)
     t.equal(await count('hastened'), before)
     await operator.prints(/NOTIFY of 127\.0\.0\.30 is refused/)

@@ -8,9 +8,9 @@ import { freePort, type RunningServer, startServer } from '../support/server.ts'
 import { until } from '../support/until.ts'
 
 const ZONE = 'k.example.com'
-/** From a change in one cluster to the answers of all, on a machine on which everybody tests at once. */
+/** From a change in one cluster to the answers of all, on a machine on which other tests run too. */
 const SEEN_MS = 120_000
-/** Until a peer is called silent, and told of. */
+/** Until a peer counts as silent, and is reported. */
 const SILENT_MS = 150_000
 /** Until a change of a definition, with which all its watches end, is past. */
 const DEFINED_MS = 180_000
@@ -152,8 +152,8 @@ class Site {
       return got === want
     }
     await until(isSo, `${host} to be ${want} at ${this.name}`, timeoutMs).catch((error: Error) => {
-      const told = [this.operator?.output, this.server?.output()].join('\n')
-      throw new Error(`${error.message}, it is ${got}:\n${told}`)
+      const output = [this.operator?.output, this.server?.output()].join('\n')
+      throw new Error(`${error.message}, it is ${got}:\n${output}`)
     })
   }
 }
@@ -202,7 +202,7 @@ t.test('against an API server', needsCluster(), async (t) => {
     t.match(local.metadata.ownerReferences, [{ kind: 'DNSRecord', uid: metadata.uid }])
     t.equal(local.spec.rootHost, `${host}.kdrnt`)
     const peers = status.peers.map(({ state, site = '' }: ApiObject) => `${state} ${site}`)
-    t.strictSame(peers, ['Live ', 'Live west'], 'our own nameserver tells us nothing')
+    t.strictSame(peers, ['Live ', 'Live west'], 'our own nameserver reports nothing')
     await until(
       async () => {
         const path = `/apis/events.k8s.io/v1/namespaces/${east.name}/events`
@@ -309,7 +309,7 @@ t.test('against an API server', needsCluster(), async (t) => {
     await east.hasCondition('app', /^True/)
   })
 
-  await t.test('what somebody does to derived objects is undone', async () => {
+  await t.test('edits of derived objects are undone', async () => {
     await east.edit('merged-app', specOf(`app.${ZONE}`, '192.0.2.66'))
     await everywhere(`app.${ZONE}`, '192.0.2.11 192.0.2.12 192.0.2.2')
     await east.remove('local-app')
@@ -318,7 +318,7 @@ t.test('against an API server', needsCluster(), async (t) => {
   })
 
   await t.test(
-    'a dead peer keeps its endpoints, also over a restart, and stops nobody',
+    'the endpoints of a dead peer are kept, also over a restart, and it stops no other peer',
     async (t) => {
       const host = `app.${ZONE}`
       await west.killServer()
@@ -361,11 +361,11 @@ t.test('against an API server', needsCluster(), async (t) => {
       await until(isGone, 'its end', SEEN_MS)
       await east.answers(host, '')
       await west.startServer()
-      // Once it serves, and has told what it has.
+      // Once it serves, and has exported its endpoints.
       await west.answers(`app.${ZONE}`, '192.0.2.1 192.0.2.2')
       await east.hasCondition('app', /^True ProviderSuccess: Provider ensured the dns record$/)
       for (const name of [host, `${host}.kdrnt`]) await everywhere(name, '')
-      t.ok(await isGone(), 'and nobody brings it back')
+      t.ok(await isGone(), 'and no peer brings it back')
     },
   )
 
@@ -373,8 +373,8 @@ t.test('against an API server', needsCluster(), async (t) => {
     'with a definition of before an operator works, and says what it lacks',
     async (t) => {
       const host = `relayed.${ZONE}`
-      // Who tells of two sites is a nameserver of neither.
-      const told = (name: string, site: string) =>
+      // A peer that reports two sites is a nameserver of neither.
+      const reported = (name: string, site: string) =>
         `v2.${name}.kdrnt. 0 IN TXT "v=2" "site=${site}" "host=${name}" "name=${name}" "type=A" "ttl=60" "target=192.0.2.5"`
       const relay = await startServer(t, {
         corefile:
@@ -382,8 +382,8 @@ t.test('against an API server', needsCluster(), async (t) => {
         files: {
           zone: `kdrnt. 60 IN SOA ns.kdrnt. h.kdrnt. 1 60 60 60 60
 kdrnt. 60 IN NS ns.kdrnt.
-${told(host, 'north')}
-${told(`x.${ZONE}`, 'south')}
+${reported(host, 'north')}
+${reported(`x.${ZONE}`, 'south')}
 `,
         },
       })
@@ -413,7 +413,11 @@ ${told(`x.${ZONE}`, 'south')}
       const before = await east.startOperator()
       await east.answers(host, '192.0.2.5 192.0.2.6', DEFINED_MS)
       await east.hasCondition('relayed', /^True/, DEFINED_MS)
-      await until(async () => (await peers())?.[0]?.site === 'north', 'what is told', DEFINED_MS)
+      await until(
+        async () => (await peers())?.[0]?.site === 'north',
+        'the status of the peer',
+        DEFINED_MS,
+      )
       await before.prints(/has no field status\.peers\[\]\.relayed/)
       t.equal((await peers())?.[0]?.relayed, undefined)
       t.equal(await before.stop(), 0)

@@ -122,7 +122,7 @@ t.test('an operator probes what records ask for', needsCluster(), async (t) => {
     endpoints: weighted(HOST, targets),
   })
 
-  await t.test('it makes a probe of each address, and tells what it finds', async (t) => {
+  await t.test('it makes a probe of each address, and reports the results', async (t) => {
     await cluster.must('POST', cluster.records(NAMESPACE), {
       apiVersion: 'kuadrant.io/v1alpha1',
       kind: 'DNSRecord',
@@ -255,7 +255,7 @@ t.test('an operator probes what records ask for', needsCluster(), async (t) => {
     await until(drawBoth, 'the time to pass', RAMP_UP_MS + SEEN_MS)
     for (const { host, address, share } of shares) {
       t.ok(share.isWithinBound, `${host}: ${share}`)
-      t.comment(`${host}: ${share}${share.isConclusive ? '' : ', too few to tell'}`)
+      t.comment(`${host}: ${share}${share.isConclusive ? '' : ', too few to decide'}`)
       const isFull = async () => (await drawn(host, BATCH, address)) >= FULL_MIN
       await until(isFull, `${address} to be back`, SEEN_MS)
     }

@@ -10,7 +10,7 @@ import { freePort, type RunningServer, type ServerOptions, startServer } from '.
 import { until } from '../support/until.ts'
 
 const ZONE = 'k.example.com'
-/** From a change in the API to the answer, on a machine on which everybody tests at once. */
+/** From a change in the API to the answer, on a machine on which other tests run too. */
 const SEEN_MS = 120_000
 /** The longest wait between two attempts, and the time to succeed. */
 const HEALED_MS = 180_000
@@ -220,7 +220,7 @@ t.test('records of a cluster are served, and followed', needsCluster(), async (t
   })
 
   await t.test(
-    'the API away: answers stay, their age is told; the API back: it heals',
+    'without the API the answers stay, with their age on the ready page; it recovers with the API',
     async (t) => {
       await cluster.killServer()
       const { status } = await site.says(
@@ -247,7 +247,7 @@ t.test('records of a cluster are served, and followed', needsCluster(), async (t
     async (t) => {
       const lists = () => site.metric('sextant_kuadrant_watch_lists', 'dnsrecords')
       const before = (await lists()) ?? 0
-      // Stopped, the server can't follow; the API forgets what it would have to be told.
+      // A stopped server can't watch; the API compacts the changes that the server lacks.
       site.server.process.kill('SIGSTOP')
       await cluster.must('DELETE', `${team}/marker`)
       await cluster.must('PATCH', `${team}/first`, endpointsOf('first', '192.0.2.31'))
@@ -275,7 +275,7 @@ t.test(
       /kuadrant: records are not read yet: dnsrecords in all namespaces: 403 .*needs get, list and watch/s,
     )
     t.equal(first.status, 503)
-    t.equal(await site.ask('first'), 'SERVFAIL', 'nobody knows whether the name exists')
+    t.equal(await site.ask('first'), 'SERVFAIL', 'it is unknown whether the name exists')
     await cluster.grant('viewer')
     await site.says(/404 .*is the CustomResourceDefinition dnsrecords\.kuadrant\.io installed\?/)
     t.equal(await site.metric('sextant_kuadrant_watch_up', 'dnsrecords'), 0)
@@ -285,7 +285,7 @@ t.test(
     await site.sees('first', '192.0.2.1', HEALED_MS)
     await site.isReady()
     const complaints = site.server.output().match(/kuadrant: dnsrecords in all namespaces: 403/g)
-    t.equal(complaints?.length, 1, 'each reason is told once')
+    t.equal(complaints?.length, 1, 'each reason is logged once')
 
     const account = '/api/v1/namespaces/team/serviceaccounts'
     const secrets = '/api/v1/namespaces/team/secrets'
@@ -352,7 +352,7 @@ contexts: [{name: main, context: {cluster: here, user: pod}}]
           endpointsOf('first', '192.0.2.3'),
         )
         await site.sees('first', '192.0.2.3', HEALED_MS)
-        t.notMatch(site.server.output(), /eyJ/, 'no token is told')
+        t.notMatch(site.server.output(), /eyJ/, 'no token is logged')
 
         await cluster.must('DELETE', `${secrets}/after`)
         await cluster.killServer()

@@ -103,7 +103,7 @@ t.test('errors name the place of the current token', async (t) => {
   )
 })
 
-t.test('eachProperty tells of every line that is refused, and goes on after each', async (t) => {
+t.test('eachProperty reports every refused line, and continues after each', async (t) => {
   const d = dispense('d {\n a\n bad 1 2\n b\n bad {\n  bad\n  c {\n  }\n }\n e\n}\nd')
   d.next()
   const seen: string[] = []
@@ -116,7 +116,7 @@ t.test('eachProperty tells of every line that is refused, and goes on after each
     d.eachProperty(scan)
   } catch (error) {
     if (!(error instanceof InputError)) throw error
-    t.equal(error.position?.line, 3, 'where one can be told, it is the first')
+    t.equal(error.position?.line, 3, 'of several errors the first is thrown')
     lines = error.all().map(({ position }) => position?.line)
   }
   t.strictSame(lines, [3, 5])

@@ -30,7 +30,7 @@ const RECORD_CHECK = RECORD_SPEC.properties!.healthCheck!
 const PROBE_SPEC = schemaOf('dnshealthcheckprobes', 'spec')
 const PROBE_STATUS = schemaOf('dnshealthcheckprobes', 'status')
 
-/** Tells which fields of records are read. */
+/** Reports which fields of records are read. */
 class WatchedCluster extends ToyCluster {
   /** In the form of `pathsOf`. */
   readonly read = new Set<string>()
@@ -65,7 +65,7 @@ function isOn(path: string, leaf: string): boolean {
 function unknownTo(schemas: Readonly<Record<string, Schema>>, read: ReadonlySet<string>): string[] {
   const leaves = Object.entries(schemas).flatMap(([part, schema]) => pathsOf(schema, part))
   const isBelow = (path: string): boolean => /^(?:spec|status)\./.test(path)
-  // Whoever writes JSON asks each value for that.
+  // JSON.stringify reads this field of each value.
   const isAsked = (path: string): boolean => !path.endsWith('.toJSON')
   const isKnown = (path: string): boolean => leaves.some((leaf) => isOn(path, leaf))
   return [...read].filter((path) => isBelow(path) && isAsked(path) && !isKnown(path)).sort()

@@ -63,7 +63,7 @@ t.test('every file that it copies is there, and not kept from it', (t) => {
   t.end()
 })
 
-t.test('it is pinned, and runs as nobody in particular', (t) => {
+t.test('it is pinned, and runs as an unprivileged user', (t) => {
   // The version that runs the whole test suite.
   const tested = /^ *24\) version=(24\.\d+\.\d+) ;;$/m.exec(
     readFileSync(join(root, '.ci/node'), 'utf8'),

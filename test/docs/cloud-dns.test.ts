@@ -7,7 +7,7 @@ import { scanFences } from '../support/page.ts'
 import { run } from '../support/peer.ts'
 import { root } from '../support/server.ts'
 
-/** Records as a provider was told of them: `k-ns1.example.com 300 A 192.0.2.11`. */
+/** Records as a provider got them: `k-ns1.example.com 300 A 192.0.2.11`. */
 const WANT = [
   'k-ns1.example.com 300 A 192.0.2.11',
   'k-ns2.example.com 300 A 192.0.2.12',
@@ -51,24 +51,24 @@ function scanCall(words: readonly string[]): { flags: Map<string, string>; rest:
   return { flags, rest }
 }
 
-t.test('what Route 53 is told', async (t) => {
+t.test('the change batch for Route 53', async (t) => {
   const [words = [], ...more] = await callsOf(t, 'aws')
   t.equal(more.length, 0, 'all at one stroke')
   const { flags, rest } = scanCall(words)
   t.strictSame(rest, ['route53', 'change-resource-record-sets'])
   t.equal(flags.get('--hosted-zone-id'), 'Z0')
   const { Changes } = JSON.parse(flags.get('--change-batch') ?? '')
-  const told: string[] = []
+  const records: string[] = []
   for (const { Action, ResourceRecordSet } of Changes) {
     t.equal(Action, 'UPSERT')
     const { Name, Type, TTL, ResourceRecords } = ResourceRecordSet
-    for (const { Value } of ResourceRecords) told.push(`${Name} ${TTL} ${Type} ${Value}`)
+    for (const { Value } of ResourceRecords) records.push(`${Name} ${TTL} ${Type} ${Value}`)
   }
-  t.strictSame(told, WANT)
+  t.strictSame(records, WANT)
 })
 
-t.test('what Google Cloud DNS is told', async (t) => {
-  const told: string[] = []
+t.test('the commands for Google Cloud DNS', async (t) => {
+  const records: string[] = []
   for (const words of await callsOf(t, 'gcloud')) {
     const { flags, rest } = scanCall(words)
     const [name = '', ...none] = rest.slice(3)
@@ -77,16 +77,16 @@ t.test('what Google Cloud DNS is told', async (t) => {
     const [ttl, type] = [flags.get('--ttl'), flags.get('--type')]
     const lists = flags.get('--rrdatas')?.split(',') ?? []
     for (const one of [name, ...(type === 'NS' ? lists : [])]) t.match(one, /\.$/, 'absolute')
-    for (const data of lists) told.push(`${name} ${ttl} ${type} ${data}`)
+    for (const data of lists) records.push(`${name} ${ttl} ${type} ${data}`)
   }
   t.strictSame(
-    told.map((line) => line.replace(/\.(?= |$)/g, '')),
+    records.map((line) => line.replace(/\.(?= |$)/g, '')),
     WANT,
   )
 })
 
-t.test('what Azure DNS is told', async (t) => {
-  const told: string[] = []
+t.test('the commands for Azure DNS', async (t) => {
+  const records: string[] = []
   const ttls = new Map<string, string>()
   for (const words of await callsOf(t, 'az')) {
     const { flags, rest } = scanCall(words)
@@ -99,7 +99,7 @@ t.test('what Azure DNS is told', async (t) => {
     ttls.set(name, ttl)
     if (verb === 'create') continue
     t.equal(verb, 'add-record')
-    told.push(`${name} ${ttl} ${type.toUpperCase()} ${flags.get(type === 'a' ? '-a' : '-d')}`)
+    records.push(`${name} ${ttl} ${type.toUpperCase()} ${flags.get(type === 'a' ? '-a' : '-d')}`)
   }
-  t.strictSame(told, WANT)
+  t.strictSame(records, WANT)
 })

@@ -15,7 +15,7 @@ under     60 DNAME child
 back      60 CNAME back.child
 far       60 CNAME far.child
 loop      60 CNAME loop.child
-; Served by nobody here.
+; Not served here.
 away      60 NS    ns.away
 ns.away   60 A     192.0.2.55
 toaway    60 CNAME x.away

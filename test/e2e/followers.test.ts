@@ -74,7 +74,7 @@ for (const signed of [false, true]) {
       await until(haveSerial(peers, zone.serial), 'all peers to have the last serial').catch(
         (error) => t.fail(`${error}\n${peers.map((p) => p.output().slice(-1500)).join('\n---\n')}`),
       )
-      // Whoever is far behind gets the zone whole, since that is less; whoever has all but the last edit gets that.
+      // A secondary that is far behind gets the whole zone, since that is less; one that lacks the last edit gets the edit.
       zone.edit()
       putZone(server, zone.text())
       const last = `with ${zone.serial} SOA serial`
@@ -83,7 +83,7 @@ for (const signed of [false, true]) {
       const sinceThen = (kind: string): number =>
         server.output().split(last)[1]!.split(`${kind} of ${ZONE}. `).length - 1
       await until(() => sinceThen('IXFR') >= PEERS.length, 'the differences to be logged')
-      t.equal(sinceThen('AXFR'), 0, 'nobody had it whole')
+      t.equal(sinceThen('AXFR'), 0, 'no secondary got the whole zone')
       const ours = await transferred(server.port, ZONE, signed)
       t.ok(ours.length > NAMES, `${ours.length} records`)
       for (const [i, peer] of peers.entries()) {

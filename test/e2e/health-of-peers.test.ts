@@ -2,7 +2,7 @@ import t, { type Test } from 'tap'
 import { EUROPE, pairOf, Site, ZONE } from '../support/sites.ts'
 import { until } from '../support/until.ts'
 
-/** From a finding at one site to the answers of the other, on a machine on which everybody tests at once. */
+/** From a probe result at one site to the answers of the other, on a machine on which other tests run too. */
 const SEEN_MS = 120_000
 /** Of two addresses that are drawn alike one stays away from so many answers once in a million times. */
 const DRAWS = 20
@@ -23,7 +23,7 @@ spec:
 ${endpoint(ONE)}${endpoint(TWO)}`
 }
 
-/** What somebody has found out about an address of the record `of`. */
+/** A probe result of an address of the record `of`. */
 function finding(of: string, address: string, isHealthy: boolean): string {
   return `apiVersion: kuadrant.io/v1alpha1
 kind: DNSHealthCheckProbe
@@ -46,7 +46,7 @@ async function answers(site: Site, name: string, want: readonly string[]): Promi
       const address = await site.ask(EUROPE, name)
       got.add(address)
       if (!want.includes(address)) return false
-      // More of them would tell nothing new.
+      // More of them would show nothing new.
       if (want.length > 1 && got.size === want.length) return true
     }
     return got.size === want.length
@@ -67,7 +67,7 @@ t.test('what one site finds down the other serves no longer, until it is up agai
   const [east, west] = (await startPair(t, { 'zones/pair.yaml': pair() })) as [Site, Site]
   const sites = [east, west]
   for (const site of sites) await answers(site, PAIR, [ONE, TWO])
-  // Which tells whole.
+  // A v2 peer.
   await west.prints(/peer 127\.0\.1\.1:\d+ is followed/)
 
   east.write('zones/one.yaml', finding('pair', ONE, false))
@@ -85,7 +85,7 @@ t.test('what one site finds down the other serves no longer, until it is up agai
 
   east.write('zones/one.yaml', finding('pair', ONE, false))
   await answers(west, PAIR, [TWO])
-  // What nobody has found out about is not down.
+  // An address without a probe result is not down.
   east.remove('zones/one.yaml')
   for (const site of sites) await answers(site, PAIR, [ONE, TWO])
 })

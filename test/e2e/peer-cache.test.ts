@@ -12,18 +12,18 @@ const MORE = `more.${ZONE}`
 /** The shortest that the directive allows. */
 const EXPIRE_MS = 1000
 
-const REMEMBER = 'peer-cache told\n'
+const PEER_CACHE = 'peer-cache peers\n'
 
-/** Two sites, of which the west remembers what the east told; the east has a host of its own as well. */
+/** Two sites. The west caches the endpoints of the east, which also has a host of its own. */
 async function startPair(t: Test, lines: string) {
   const readyPort = await freePort()
-  const pair = await pairOf({ west: { readyPort, lines: REMEMBER + lines } })
+  const pair = await pairOf({ west: { readyPort, lines: PEER_CACHE + lines } })
   const files = { ...pair.east.files, 'zones/more.yaml': gateway('GEO-EU', EAST, { host: MORE }) }
   // Of an earlier run.
-  rmSync(join(t.testdirName, 'west', 'told'), { force: true })
+  rmSync(join(t.testdirName, 'west', 'peers'), { force: true })
   const east = await Site.start(t, { ...pair.east, files })
   const west = await Site.start(t, pair.west)
-  const file = join(t.testdirName, 'west', 'told')
+  const file = join(t.testdirName, 'west', 'peers')
   const read = (): string => (existsSync(file) ? readFileSync(file, 'utf8') : '')
   await until(async () => (await west.ask(EUROPE)) === EAST, 'the east')
   await until(() => read().split('\ntold ').length === 9, 'it to be written')
@@ -31,31 +31,34 @@ async function startPair(t: Test, lines: string) {
   return { east, west, file, read, page }
 }
 
-t.test('a server that starts while its peer is dead serves what that told', async (t) => {
-  const { east, west, file, page } = await startPair(t, 'expire 1h')
-  t.equal(statSync(file).mode & 0o777, 0o600)
-  t.match(await page('metrics'), /sextant_peer_cache_failing\{file="[^"]*told"\} 0/)
-  await east.kill()
-  const killedMs = performance.now()
-  await west.kill()
-  await west.restart()
-  t.equal(await west.ask(EUROPE), EAST, 'from the first answer on')
-  t.equal(await west.ask(EUROPE, MORE), EAST)
-  await until(async () => /silent for/.test(await page('ready')), 'the ready page')
-  t.match(await page('ready'), /^OK\n.*8 endpoints of it are served/)
-  west.reload()
-  await west.prints(/Reloading complete/)
-  t.equal(await west.ask(EUROPE), EAST, 'over a reload as well')
-  await until(() => performance.now() - killedMs > EXPIRE_MS, 'the peer to be silent for so long')
-  for (const start of ['first', 'second']) {
+t.test(
+  'a server that starts while its peer is dead serves the endpoints of that peer',
+  async (t) => {
+    const { east, west, file, page } = await startPair(t, 'expire 1h')
+    t.equal(statSync(file).mode & 0o777, 0o600)
+    t.match(await page('metrics'), /sextant_peer_cache_failing\{file="[^"]*peers"\} 0/)
+    await east.kill()
+    const killedMs = performance.now()
     await west.kill()
-    await west.restart({ lines: `${REMEMBER}expire ${EXPIRE_MS}ms` })
-    t.equal(await west.ask(EUROPE), WEST, `a restart makes nothing younger: the ${start}`)
-    t.equal(await west.ask(EUROPE, MORE), EAST, 'a host of the east alone is not emptied')
-  }
-  await east.restart()
-  await until(async () => (await west.ask(EUROPE)) === EAST, 'the east to be back')
-})
+    await west.restart()
+    t.equal(await west.ask(EUROPE), EAST, 'from the first answer on')
+    t.equal(await west.ask(EUROPE, MORE), EAST)
+    await until(async () => /silent for/.test(await page('ready')), 'the ready page')
+    t.match(await page('ready'), /^OK\n.*8 endpoints of it are served/)
+    west.reload()
+    await west.prints(/Reloading complete/)
+    t.equal(await west.ask(EUROPE), EAST, 'over a reload as well')
+    await until(() => performance.now() - killedMs > EXPIRE_MS, 'the peer to be silent for so long')
+    for (const start of ['first', 'second']) {
+      await west.kill()
+      await west.restart({ lines: `${PEER_CACHE}expire ${EXPIRE_MS}ms` })
+      t.equal(await west.ask(EUROPE), WEST, `a restart makes nothing younger: the ${start}`)
+      t.equal(await west.ask(EUROPE, MORE), EAST, 'a host of the east alone is not emptied')
+    }
+    await east.restart()
+    await until(async () => (await west.ask(EUROPE)) === EAST, 'the east to be back')
+  },
+)
 
 t.test('a restart while the peer lives is not to be seen', async (t) => {
   const { east, west } = await startPair(t, '')
@@ -88,13 +91,13 @@ t.test('a restart while the peer lives is not to be seen', async (t) => {
 t.test('a file that is of no use does not keep a server from its work', async (t) => {
   const { west, file, read } = await startPair(t, '')
   await west.kill()
-  west.write('told', read().slice(0, -20))
+  west.write('peers', read().slice(0, -20))
   await west.restart()
   await west.prints(/peer cache: .* is not used: it is incomplete/)
   await until(async () => (await west.ask(EUROPE)) === EAST, 'the east')
   await until(() => /sha256 \S{64}\n$/.test(read()), 'a whole one')
   await west.kill()
-  west.write('told', 'sextant zones\n')
+  west.write('peers', 'sextant zones\n')
   await west.restart()
   await west.prints(/has other content; the file is not replaced/)
   await until(async () => (await west.ask(EUROPE)) === EAST, 'the east again')

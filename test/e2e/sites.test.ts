@@ -47,9 +47,9 @@ t.test('two sites serve what both have, follow each other, and outlive each othe
   await until(async () => (await west.ask(EUROPE, `more.${ZONE}`)) === 'NXDOMAIN', 'it to go')
 
   await east.kill()
-  await until(async () => /silent for/.test(await page('ready')), 'the ready page to tell')
+  await until(async () => /silent for/.test(await page('ready')), 'the ready page to report it')
   t.match(await page('ready'), /^OK/)
-  t.equal(await west.ask(EUROPE), '192.0.2.6', 'what it told is kept')
+  t.equal(await west.ask(EUROPE), '192.0.2.6', 'its endpoints are kept')
   west.reload()
   await west.prints(/Reloading complete/)
   t.equal(await west.ask(EUROPE), '192.0.2.6', 'over a reload as well')
@@ -86,7 +86,7 @@ t.test('weights of both sites count, and so does silence in the end', async (t) 
   t.ok(keptMs > 2000, `its word is kept for ${keptMs} ms`)
 })
 
-t.test('a peer that tells nothing whole is merged too', async (t) => {
+t.test('a v1 peer is merged too', async (t) => {
   const pair = await pairOf({ east: { kdrntKuadrant: '', transferTo: [] } })
   const old = { ...pair.east, peers: [], lines: '' }
   // Without a site in either block: as a server that knows nothing of v2.
@@ -134,9 +134,9 @@ t.test('with a key everything is signed, and with a wrong one nothing is taken',
     ...signed({ ...pair.west, port: await freePort(), address: '127.0.1.3', name: 'third' }, OTHER),
     peers: [`127.0.1.1:${port}`],
   }
-  const stranger = await Site.start(t, third)
-  await stranger.prints(/peer 127\.0\.1\.1:\d+: .*(signed|BADSIG|NOTAUTH)/)
-  t.equal(await stranger.ask(EUROPE), WEST, `${APP} of its own alone`)
+  const unsigned = await Site.start(t, third)
+  await unsigned.prints(/peer 127\.0\.1\.1:\d+: .*(signed|BADSIG|NOTAUTH)/)
+  t.equal(await unsigned.ask(EUROPE), WEST, `${APP} of its own alone`)
 })
 
 /** The zone kdrnt as the server of 2025 had it. */

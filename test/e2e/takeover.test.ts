@@ -37,7 +37,7 @@ const corefile = (bind: string, extra = '') => `z.example:{PORT} {
 }
 `
 
-/** A second server on the addresses of `old`, which is told to end once it serves. */
+/** A second server on the addresses of `old`, which ends once this one serves. */
 async function takeOver(t: Test, old: RunningServer, text: string): Promise<RunningServer> {
   const args = ['-takeover', '-pidfile', 'pid']
   const next = await startServer(t, { corefile: text, beside: old, args })
@@ -159,7 +159,7 @@ function probe(port: number, path: string): Promise<string> {
   })
 }
 
-/** Does the same over and over, several at a time, until told to stop; counts what came of it. */
+/** Repeats the same request, several at a time, until the test stops it; counts the results. */
 function repeat(act: () => Promise<string>, atOnce: number) {
   const results = new Map<string, number>()
   let isOver = false
@@ -248,7 +248,7 @@ t.test('the old one serves on during lameduck', async (t) => {
   old.process.kill('SIGTERM')
   await old.prints(/Going into lameduck/)
   await client.run(2000)
-  t.equal(client.answered, 2000, 'with nobody else there')
+  t.equal(client.answered, 2000, 'without another server')
   t.equal(old.process.exitCode, null)
   await startServer(t, { corefile: text, beside: old, args: ['-takeover'] })
   let hasEnded = false

@@ -28,7 +28,7 @@ const POLL_MS = 5_000
 
 let writes = 0
 
-/** In one step: whoever looks meanwhile, as a poll may that is under way, finds the version before or this one. */
+/** In one step: a concurrent poll finds the version before, or this one. */
 function write(path: string, octets: Uint8Array): void {
   const fresh = `${path}.fresh`
   writeFileSync(fresh, octets)
@@ -144,7 +144,7 @@ t.test('a changed file is taken into use, a corrupt one is not', async (t) => {
   write(file, composeMmdb({ networks: { '5.0.0.0/8': cityEntry('FR', 'EU') } }))
   await poll(1)
   t.match(locate(locator, '5.9.0.1'), { country: 'FR' })
-  t.same([reloads, changes], [['good', 'a listener fails'], 1], 'the others are told')
+  t.same([reloads, changes], [['good', 'a listener fails'], 1], 'the others are notified')
   stopFailing()
   reloads.pop()
 
@@ -153,7 +153,7 @@ t.test('a changed file is taken into use, a corrupt one is not', async (t) => {
   t.match(locate(locator, '5.9.0.1'), { country: 'FR' }, 'the last good one stays')
   t.match(reloads[1], /city\.mmdb is not a MaxMind DB, or is truncated/)
   await pollInVain()
-  t.equal(reloads.length, 2, 'told once')
+  t.equal(reloads.length, 2, 'notified once')
   t.match(locator.faults, [{ path: file, fault: { message: /is not a MaxMind DB/ } }])
 
   rmSync(file)
@@ -183,7 +183,11 @@ t.test('two locators share a file, and part with it one by one', async (t) => {
   write(file, composeMmdb({ networks: { '5.0.0.0/8': cityEntry('FR', 'EU') } }))
   const third = createLocator([file])
   await third.locator.open(ENTRIES)
-  t.match(locate(first.locator, '5.9.0.1'), { country: 'FR' }, 'whoever opens it brings the news')
+  t.match(
+    locate(first.locator, '5.9.0.1'),
+    { country: 'FR' },
+    'the next user of the file loads the change',
+  )
   first.locator.close()
   second.locator.close()
   t.equal(first.timers.count, 1, 'one holder is left')

@@ -147,7 +147,7 @@ t.test('what was found outlasts a restart', async (t) => {
   first.probing.close()
 })
 
-t.test('a file that is no good', async (t) => {
+t.test('an invalid file', async (t) => {
   const directory = t.testdir({ torn: 'sextant probes 1\ndefault/a-1', foreign: 'zones\n' })
   const source = new TestSource()
   source.put(recordOf('a', TWO, { healthCheck: CHECK }))
@@ -166,7 +166,7 @@ t.test('a file that is no good', async (t) => {
   const nowhere = join(directory, 'missing', 'file')
   const run = stage(source, { file: nowhere })
   await run.pass(25)
-  t.match(run.lines, [/^probe states in .* cannot be written: /], 'told once')
+  t.match(run.lines, [/^probe states in .* cannot be written: /], 'logged once')
   run.probing.close()
   t.notOk(existsSync(nowhere))
 })
@@ -202,11 +202,11 @@ t.test('every change of the file is whole', async (t) => {
   run.probing.close()
 })
 
-t.test('what was found up is told, and changes nothing else', async (t) => {
+t.test('an address that probes found up is reported, and changes nothing else', async (t) => {
   const { source, pass, dead, downOf } = stage()
   const upOf = (key: string) => source.health.healthOf(`default/${key}`).up
   source.put(recordOf('a', TWO, { healthCheck: CHECK }), recordOf('b', TWO))
-  t.strictSame(upOf('a'), [], 'nobody has looked yet')
+  t.strictSame(upOf('a'), [], 'no probe has run yet')
   dead.add('192.0.2.1')
   await pass(4)
   t.strictSame([upOf('a'), downOf('a')], [['192.0.2.2'], []], 'a failure is not yet down')

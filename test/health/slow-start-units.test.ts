@@ -109,9 +109,9 @@ t.test('weights while some rise', (t) => {
     units: readonly number[]
     want: readonly (number | undefined)[]
   }[] = [
-    { name: 'nobody rises', weights: [1, 2], units: [20, 20], want: [1, 2] },
+    { name: 'no endpoint starts slowly', weights: [1, 2], units: [20, 20], want: [1, 2] },
     {
-      name: 'nobody has a weight',
+      name: 'no endpoint has a weight',
       weights: [undefined, undefined],
       units: [1, 20],
       want: [undefined, undefined],

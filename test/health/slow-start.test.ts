@@ -134,7 +134,7 @@ for (const { name, given, want } of [
     want: ['192.0.2.2'],
   },
   {
-    name: 'what somebody took out of the record and put back rises',
+    name: 'a target that was removed and added again starts slowly',
     given: [both, first, both],
     want: ['192.0.2.2'],
   },

@@ -69,7 +69,7 @@ class Stage {
   }
 }
 
-t.test('what happens is told as an Event of the object', async (t) => {
+t.test('a report becomes an Event of the object', async (t) => {
   const stage = new Stage(t)
   stage.clock.nowMs = 1_700_000_000_000
   stage.recorder.record(SUBJECT, HAPPENING)
@@ -126,7 +126,7 @@ t.test('the same time and again is one Event with a count, written now and then'
   t.match(await stage.written(), [{ method: 'POST' }], 'after a quiet time it is news again')
 })
 
-t.test('what differs is told apart', async (t) => {
+t.test('different reports are different Events', async (t) => {
   const stage = new Stage(t)
   const table: readonly (readonly [EventSubject, Happening])[] = [
     [SUBJECT, HAPPENING],
@@ -186,23 +186,26 @@ t.test('many objects can not drown the API', async (t) => {
   t.equal(stage.recorder.counts.dropped, 4900)
 })
 
-t.test('while the API is away nothing piles up, and the last is told then', async (t) => {
-  const stage = new Stage(t)
-  stage.reply = (asked) => asked.reply(503, statusBody(503, 'away'))
-  let refused = 0
-  for (let i = 0; i < 5000; i++) {
-    stage.recorder.record({ ...SUBJECT, name: `b${i}` }, HAPPENING)
-    if (i % 2 === 0) refused += (await stage.advance(500)).length
-  }
-  t.ok(refused > 50 && refused < 200, 'it is left in peace')
-  t.match(stage.lines, [/events are not written: 503 away/])
-  t.equal(stage.lines.length, 1)
-  stage.reply = (asked) => asked.reply(200, {})
-  const written = await stage.advance(20_000)
-  t.equal(written.length, 2000, 'the bound')
-  t.equal(written.at(-1)?.body.regarding.name, 'b4999')
-  t.equal(stage.recorder.counts.dropped, 3000)
-})
+t.test(
+  'without the API no Events accumulate, and the last one is written afterwards',
+  async (t) => {
+    const stage = new Stage(t)
+    stage.reply = (asked) => asked.reply(503, statusBody(503, 'away'))
+    let refused = 0
+    for (let i = 0; i < 5000; i++) {
+      stage.recorder.record({ ...SUBJECT, name: `b${i}` }, HAPPENING)
+      if (i % 2 === 0) refused += (await stage.advance(500)).length
+    }
+    t.ok(refused > 50 && refused < 200, 'it is left in peace')
+    t.match(stage.lines, [/events are not written: 503 away/])
+    t.equal(stage.lines.length, 1)
+    stage.reply = (asked) => asked.reply(200, {})
+    const written = await stage.advance(20_000)
+    t.equal(written.length, 2000, 'the bound')
+    t.equal(written.at(-1)?.body.regarding.name, 'b4999')
+    t.equal(stage.recorder.counts.dropped, 3000)
+  },
+)
 
 t.test('what the API does not want is dropped', async (t) => {
   for (const status of [403, 404, 422]) {

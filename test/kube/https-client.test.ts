@@ -147,7 +147,7 @@ function execUser(script: string): string {
   return JSON.stringify({ exec: { apiVersion, command: 'sh', args: ['-c', script] } })
 }
 
-t.test('what a credential plugin wrote is not told', async (t) => {
+t.test('the output of a credential plugin is not logged', async (t) => {
   const table = [
     { name: 'on its error output', user: execUser('echo very-secret >&2; exit 1') },
     { name: 'as nonsense', user: execUser('echo very-secret') },

@@ -22,7 +22,7 @@ class Stage {
   readonly api = new ApiDouble()
   readonly timers = new FakeTimers()
   readonly lines: string[] = []
-  readonly told: string[] = []
+  readonly calls: string[] = []
   readonly informer: Informer
 
   constructor(t: Test, namespaces: readonly string[] = [], trim?: (o: ApiObject) => ApiObject) {
@@ -48,10 +48,10 @@ class Stage {
 
   listener(): InformerListener {
     return {
-      onAdd: (key, object) => this.told.push(`+${key}@${versionOf(object)}`),
+      onAdd: (key, object) => this.calls.push(`+${key}@${versionOf(object)}`),
       onUpdate: (key, object, before) =>
-        this.told.push(`${key}@${versionOf(before)}>${versionOf(object)}`),
-      onDelete: (key, before) => this.told.push(`-${key}@${versionOf(before)}`),
+        this.calls.push(`${key}@${versionOf(before)}>${versionOf(object)}`),
+      onDelete: (key, before) => this.calls.push(`-${key}@${versionOf(before)}`),
     }
   }
 
@@ -59,7 +59,7 @@ class Stage {
     await turns()
     await this.timers.advance(10)
     await turns()
-    return this.told.splice(0)
+    return this.calls.splice(0)
   }
 
   async asked(): Promise<Asked> {
@@ -84,28 +84,31 @@ t.test('a key is a namespace and a name, or a name alone', async (t) => {
   }
 })
 
-t.test('what is there, comes, changes and goes is told, once it is in the cache', async (t) => {
-  const stage = new Stage(t)
-  const list = await stage.asked()
-  t.equal(list.path, '/api/v1/secrets')
-  t.equal(list.query.get('labelSelector'), 'a=b')
-  list.reply(200, listBody('7', [object('x/a', '1')], 'more'))
-  t.strictSame(await stage.heard(), ['+x/a@1'])
-  t.equal(await stage.isSynced(), false, 'a page is not all')
-  ;(await stage.asked()).reply(200, listBody('7', [object('x/b', '2')]))
-  t.strictSame(await stage.heard(), ['+x/b@2'])
-  t.equal(await stage.isSynced(), true)
-  const watch = (await stage.asked()).stream()
-  watch.event('ADDED', object('y/a', '8'))
-  watch.event('MODIFIED', object('x/a', '9'))
-  watch.event('DELETED', object('x/b', '10'))
-  t.strictSame(await stage.heard(), ['+y/a@8', 'x/a@1>9', '-x/b@2'])
-  t.strictSame([...stage.informer.objects()].map(keyOf), ['x/a', 'y/a'])
-  t.equal(stage.informer.get('x/b'), undefined)
-  t.equal(versionOf(stage.informer.get('x/a') as ApiObject), '9')
-})
+t.test(
+  'listeners get existing, new, changed and deleted objects, once the cache has them',
+  async (t) => {
+    const stage = new Stage(t)
+    const list = await stage.asked()
+    t.equal(list.path, '/api/v1/secrets')
+    t.equal(list.query.get('labelSelector'), 'a=b')
+    list.reply(200, listBody('7', [object('x/a', '1')], 'more'))
+    t.strictSame(await stage.heard(), ['+x/a@1'])
+    t.equal(await stage.isSynced(), false, 'a page is not all')
+    ;(await stage.asked()).reply(200, listBody('7', [object('x/b', '2')]))
+    t.strictSame(await stage.heard(), ['+x/b@2'])
+    t.equal(await stage.isSynced(), true)
+    const watch = (await stage.asked()).stream()
+    watch.event('ADDED', object('y/a', '8'))
+    watch.event('MODIFIED', object('x/a', '9'))
+    watch.event('DELETED', object('x/b', '10'))
+    t.strictSame(await stage.heard(), ['+y/a@8', 'x/a@1>9', '-x/b@2'])
+    t.strictSame([...stage.informer.objects()].map(keyOf), ['x/a', 'y/a'])
+    t.equal(stage.informer.get('x/b'), undefined)
+    t.equal(versionOf(stage.informer.get('x/a') as ApiObject), '9')
+  },
+)
 
-t.test('who comes late is told what is there, who has left nothing', async (t) => {
+t.test('a late listener gets the existing objects, a removed one nothing', async (t) => {
   const stage = new Stage(t)
   ;(await stage.asked()).reply(200, listBody('7', [object('x/a', '1')]))
   await stage.heard()
@@ -121,7 +124,7 @@ t.test('who comes late is told what is there, who has left nothing', async (t) =
   t.strictSame(late, ['x/a', 'x/b'])
 })
 
-t.test('what happened while nobody looked is found by the next list', async (t) => {
+t.test('changes without a watch are found by the next list', async (t) => {
   const stage = new Stage(t)
   const before = ['same', 'changed', 'gone', 'another'].map((name, i) =>
     object(`x/${name}`, `${i}`),
@@ -146,7 +149,7 @@ t.test('what happened while nobody looked is found by the next list', async (t) 
   ])
 })
 
-t.test('that it is followed again is told once it is', async (t) => {
+t.test('listeners are notified once the watch is established again', async (t) => {
   const stage = new Stage(t)
   let returns = 0
   stage.informer.subscribe({ onReturn: () => returns++ })

@@ -88,7 +88,7 @@ class Candidate {
   readonly api = new ApiDouble()
   readonly clock = new FakeClock()
   readonly lines: string[] = []
-  readonly told: string[] = []
+  readonly calls: string[] = []
   readonly elector: LeaderElector
 
   constructor({ timers }: Stage, identity: string, wallMs: number) {
@@ -106,8 +106,8 @@ class Candidate {
         (line) => this.lines.push(line),
         () => false,
       ),
-      onAcquire: () => this.told.push('acquired'),
-      onLose: (reason) => this.told.push(`lost: ${reason}`),
+      onAcquire: () => this.calls.push('acquired'),
+      onLose: (reason) => this.calls.push(`lost: ${reason}`),
     })
   }
 }
@@ -118,7 +118,7 @@ t.test('the first takes the lease, and renews it', async (t) => {
   a.elector.start()
   await stage.settle()
   t.equal(a.elector.isLeader, true)
-  t.strictSame(a.told, ['acquired'])
+  t.strictSame(a.calls, ['acquired'])
   t.strictSame(stage.lease?.spec, {
     holderIdentity: 'a',
     leaseDurationSeconds: 15,
@@ -128,7 +128,7 @@ t.test('the first takes the lease, and renews it', async (t) => {
   })
   await stage.advance(60_000)
   t.equal(a.elector.isLeader, true)
-  t.strictSame(a.told, ['acquired'])
+  t.strictSame(a.calls, ['acquired'])
   t.equal(stage.lease?.spec.acquireTime, '1970-01-01T00:16:40.000000Z')
   t.match(stage.lease?.spec.renewTime, /^1970-01-01T00:17:(38|39|40)/)
   t.equal(stage.lease?.spec.leaseTransitions, 0)
@@ -189,7 +189,7 @@ t.test('given back, it is free at once', async (t) => {
   await closed
   t.equal(a.elector.isLeader, false)
   t.equal(stage.lease?.spec.holderIdentity, '')
-  t.strictSame(a.told, ['acquired'], 'who closes it knows')
+  t.strictSame(a.calls, ['acquired'], 'the caller of close is not notified')
   await stage.advance(4500)
   t.equal(b.elector.isLeader, true)
   t.equal(stage.lease?.spec.leaseTransitions, 1)
@@ -217,12 +217,12 @@ t.test('a holder that can not renew stops well before others begin', async (t) =
     t.equal(a.elector.isLeader, true, `${mode}: there is still time`)
     await stage.advance(2500)
     t.equal(a.elector.isLeader, false)
-    t.equal(a.told.length, 2, 'told, though a request may hang')
-    t.match(a.told[1], /^lost: it was not renewed for 10 s/)
+    t.equal(a.calls.length, 2, 'notified, though a request may hang')
+    t.match(a.calls[1], /^lost: it was not renewed for 10 s/)
     if (mode === 403) t.match(a.elector.reason, /needs get, create and update of leases/)
     stage.mode = 'answer'
     await stage.advance(10_000)
-    t.strictSame(a.told.slice(2), ['acquired'], 'it goes on trying')
+    t.strictSame(a.calls.slice(2), ['acquired'], 'it goes on trying')
     t.equal(stage.lease?.spec.leaseTransitions, 0)
   }
 })
@@ -259,7 +259,7 @@ t.test('a lease that another one took is lost at once', async (t) => {
     else stage.set(given)
     await stage.advance(2000)
     const again = name === 'taken' ? [] : ['acquired']
-    t.strictSame(a.told, ['acquired', want, ...again], name)
+    t.strictSame(a.calls, ['acquired', want, ...again], name)
     t.equal(a.elector.isLeader, name !== 'taken', name)
   }
 })
@@ -273,7 +273,7 @@ t.test('a renewal whose answer was lost is no loss', async (t) => {
   stage.set({ ...stage.lease?.spec })
   await stage.advance(4000)
   t.equal(a.elector.isLeader, true)
-  t.strictSame(a.told, ['acquired'])
+  t.strictSame(a.calls, ['acquired'])
 })
 
 t.test('an answer that comes after its time makes no leader', async (t) => {
@@ -288,7 +288,7 @@ t.test('an answer that comes after its time makes no leader', async (t) => {
   stage.answer(create)
   await turns()
   t.equal(a.elector.isLeader, false)
-  t.strictSame(a.told, [])
+  t.strictSame(a.calls, [])
 })
 
 t.test('one whose time was over before it was renewed begins anew', async (t) => {
@@ -306,10 +306,10 @@ t.test('one whose time was over before it was renewed begins anew', async (t) =>
   stage.answer(renewal)
   await turns()
   t.equal(a.elector.isLeader, true)
-  t.strictSame(a.told, ['acquired', 'lost: it was renewed too late', 'acquired'])
+  t.strictSame(a.calls, ['acquired', 'lost: it was renewed too late', 'acquired'])
 })
 
-t.test('of many that want it one has it at any time, whoever dies', async (t) => {
+t.test('one of many candidates holds the lease at any time, whichever dies', async (t) => {
   const stage = new Stage(t)
   for (const [i, name] of ['a', 'b', 'c', 'd'].entries())
     stage.elector(name, i * 1e10).elector.start()
@@ -322,7 +322,7 @@ t.test('of many that want it one has it at any time, whoever dies', async (t) =>
   t.equal(stage.lease?.spec.leaseTransitions, 2)
 })
 
-t.test('a fault is told once', async (t) => {
+t.test('a fault is logged once', async (t) => {
   const stage = new Stage(t)
   stage.mode = 500
   const a = stage.elector('a')

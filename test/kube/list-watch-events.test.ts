@@ -88,12 +88,12 @@ t.test('a version that is gone has everything listed anew', async (t) => {
 t.test('an API that was restored from a backup has everything listed anew', async (t) => {
   const table: readonly {
     name: string
-    told: RegExp[]
+    logged: RegExp[]
     restored: (stage: Stage) => Promise<void>
   }[] = [
     {
       name: 'its version is lower after it was away',
-      told: [
+      logged: [
         /read ECONNRESET/,
         /the API went back from version 20 to 15; listing all objects again/,
       ],
@@ -107,7 +107,7 @@ t.test('an API that was restored from a backup has everything listed anew', asyn
     },
     {
       name: 'so it is after a stream that ended before its time',
-      told: [/the API went back from version 20 to 15/],
+      logged: [/the API went back from version 20 to 15/],
       restored: async (stage) => {
         const stream = await stage.synced('20')
         stream.end()
@@ -118,7 +118,7 @@ t.test('an API that was restored from a backup has everything listed anew', asyn
     },
     {
       name: 'a bookmark says so',
-      told: [],
+      logged: [],
       restored: async (stage) => {
         const stream = await stage.synced('20')
         stream.event('BOOKMARK', object('', '15'))
@@ -128,7 +128,7 @@ t.test('an API that was restored from a backup has everything listed anew', asyn
     },
     {
       name: 'it complains of a version that it never had',
-      told: [],
+      logged: [],
       restored: async (stage) => {
         const stream = await stage.synced('20')
         stream.event(
@@ -141,7 +141,7 @@ t.test('an API that was restored from a backup has everything listed anew', asyn
     },
     {
       name: 'the configuration leads to another one, however far that is',
-      told: [/ECONNREFUSED/, /the API moved to https:\/\/elsewhere; listing all objects again/],
+      logged: [/ECONNREFUSED/, /the API moved to https:\/\/elsewhere; listing all objects again/],
       restored: async (stage) => {
         const stream = await stage.synced('20')
         stream.fail(new Error('connect ECONNREFUSED'))
@@ -152,7 +152,7 @@ t.test('an API that was restored from a backup has everything listed anew', asyn
       },
     },
   ]
-  for (const { name, told, restored } of table) {
+  for (const { name, logged, restored } of table) {
     await t.test(name, async (t) => {
       const stage = new Stage(t)
       await restored(stage)
@@ -163,8 +163,8 @@ t.test('an API that was restored from a backup has everything listed anew', asyn
       t.strictSame(await stage.heard(), ['begin', 'put b', 'end'])
       t.equal((await stage.asked()).query.get('resourceVersion'), '16')
       const lines = stage.lines.filter((line) => !line.includes('established again'))
-      t.equal(lines.length, told.length)
-      t.match(lines, told)
+      t.equal(lines.length, logged.length)
+      t.match(lines, logged)
     })
   }
 })

@@ -83,7 +83,7 @@ t.test('a streamed list that was cut is tried in pages, the next one streamed ag
     cut(stream)
     await turns()
     t.match(stage.lines, [want], name)
-    t.notOk(stage.told.includes('end'), 'nothing is taken away')
+    t.notOk(stage.calls.includes('end'), 'nothing is taken away')
     await stage.advance(WAIT_MS)
     const page = await stage.asked()
     t.equal(page.query.get('limit'), '500', name)
@@ -108,7 +108,7 @@ t.test('silence ends a streamed list, and so does closing', async (t) => {
   t.equal(closed.timers.count, 0)
 })
 
-t.test('a refusal that pages would meet too is told once', async (t) => {
+t.test('a refusal that pages would get too is logged once', async (t) => {
   const stage = new Stage(t, '', true)
   for (let attempt = 0; attempt < 3; attempt++) {
     const asked = await stage.asked()

@@ -94,7 +94,7 @@ t.test('nothing that a server says while it starts takes anything away', async (
   }
 })
 
-t.test('a reason is cut, whoever wrote it', async (t) => {
+t.test('a long reason is cut', async (t) => {
   const long = 'x'.repeat(10_000)
   const table: readonly { name: string; fail: (asked: Asked) => void }[] = [
     { name: 'no answer', fail: (asked) => asked.fail(new Error(long)) },

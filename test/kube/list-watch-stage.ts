@@ -24,8 +24,8 @@ export class Stage {
   readonly clock = new FakeClock()
   readonly timers = new FakeTimers()
   readonly lines: string[] = []
-  /** What the sink was told, in order. */
-  readonly told: string[] = []
+  /** The calls of the sink, in order. */
+  readonly calls: string[] = []
   readonly watch: ListWatch
   /** Thrown by the next `apply`. */
   fault: Error | undefined
@@ -39,9 +39,9 @@ export class Stage {
       namespace,
       labelSelector: 'a-label',
       sink: {
-        beginList: () => this.told.push('begin'),
-        put: (objects) => this.told.push(`put ${objects.map(nameOf).join()}`),
-        endList: () => this.told.push('end'),
+        beginList: () => this.calls.push('begin'),
+        put: (objects) => this.calls.push(`put ${objects.map(nameOf).join()}`),
+        endList: () => this.calls.push('end'),
         apply: (events) => this.#apply(events),
       },
       log: createLogger(
@@ -62,14 +62,14 @@ export class Stage {
     const { fault } = this
     this.fault = undefined
     if (fault !== undefined) throw fault
-    this.told.push(events.map((e) => `${e.isDeleted ? '-' : '+'}${nameOf(e.object)}`).join(' '))
+    this.calls.push(events.map((e) => `${e.isDeleted ? '-' : '+'}${nameOf(e.object)}`).join(' '))
   }
 
-  /** What was told since the last time. */
+  /** The calls since the last time. */
   async heard(): Promise<string[]> {
     await turns()
     await this.advance(10)
-    return this.told.splice(0)
+    return this.calls.splice(0)
   }
 
   async advance(milliseconds: number): Promise<void> {
@@ -85,7 +85,7 @@ export class Stage {
     return this.api.next()
   }
 
-  /** Tells how far the API is, which is asked after it was away, and gives the next request. */
+  /** Answers the request for the API's version, which follows an outage, and returns the next request. */
   async verified(version = '1000'): Promise<Asked> {
     const asked = await this.asked()
     if (asked.isWatch || asked.query.get('limit') !== '1') throw new Error('it was not asked')

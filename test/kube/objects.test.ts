@@ -167,7 +167,7 @@ t.test('a name that is none leads nowhere else', async (t) => {
   t.equal(stage.api.asked.length, 0)
 })
 
-t.test('refusals are told apart', async (t) => {
+t.test('refusals are distinguished', async (t) => {
   const table = [
     {
       name: 'a conflict',

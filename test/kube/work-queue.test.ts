@@ -148,7 +148,7 @@ t.test('what fails runs again, later each time, until it works', async (t) => {
     t.strictSame(stage.keys(), ['a'], `attempt ${attempt}: all of it is the most`)
   }
   t.match(stage.lines, [/things a: no luck; retrying/])
-  t.equal(stage.lines.length, 1, 'each fault is told once')
+  t.equal(stage.lines.length, 1, 'each fault is logged once')
   t.equal(stage.queue.counts.failures, 14)
   await stage.ends()
   stage.queue.add('a')
@@ -217,7 +217,7 @@ t.test('the API may ask for patience, within bounds', async (t) => {
   t.strictSame(stage.keys(), ['a'])
 })
 
-t.test('that somebody else was faster is no news', async (t) => {
+t.test('a conflict with another writer is not logged', async (t) => {
   const stage = new Stage(t)
   stage.queue.start()
   stage.queue.add('a')

@@ -15,7 +15,7 @@ const OBJECTS: Readonly<Record<string, readonly object[]>> = {
   secrets: [secret('a', 'coredns', { NAMESERVERS: '127.0.0.1:9', ZONES: 'k.example.com' })],
 }
 
-t.test('a term that is over follows nobody, whatever look was under way', async (t) => {
+t.test('an ended leader session follows no peer, whatever reconcile was running', async (t) => {
   const api = new ApiDouble()
   const log = createLogger(
     '',

@@ -35,12 +35,12 @@ function askOld(peer: string, host: string, endpoints: readonly EndpointObject[]
   return share
 }
 
-/** What a v2 peer with that record tells of the host. */
+/** What a v2 peer with that record exports of the host. */
 function askNew(site: string, host: string, endpoints: readonly EndpointObject[]): SiteState {
   const record = dnsRecord({ rootHost: host, endpoints })
   const facts = { site, down: [], up: [], sinceSeconds: 7 }
-  const told = toPeerEndpoints(record, facts).map((e) => composePeerEndpoint(e)!)
-  const zone = deriveLocalEndpoints(record, told)
+  const exported = toPeerEndpoints(record, facts).map((e) => composePeerEndpoint(e)!)
+  const zone = deriveLocalEndpoints(record, exported)
   const base = host.replace(/^\*\./, '')
   const owner = `v2.${base}.kdrnt.`
   const records = zone.filter((e) => printName(e.owner) === owner).flatMap((e) => e.rdata)
@@ -54,10 +54,10 @@ function askNew(site: string, host: string, endpoints: readonly EndpointObject[]
   return shares[0]!
 }
 
-const NOBODY = { site: 'm', endpoints: [] }
+const WITHOUT_ENDPOINTS = { site: 'm', endpoints: [] }
 
 function merged(shares: readonly SiteState[]): EndpointObject[] {
-  const merge = mergeSiteStates(NOBODY, shares, 0)
+  const merge = mergeSiteStates(WITHOUT_ENDPOINTS, shares, 0)
   t.strictSame(merge.conflicts, [])
   return merge.endpoints.map(printSteered)
 }
@@ -166,7 +166,7 @@ t.test('a v1 server among them adds what it has and spoils nothing', async (t) =
 
 t.test('a merge is a record that validation takes, endpoint by endpoint', async (t) => {
   const shares = CLUSTERS.map((gateway) => askNew(gateway.cluster, host, layout(gateway)))
-  const { endpoints } = mergeSiteStates(NOBODY, shares, 0)
+  const { endpoints } = mergeSiteStates(WITHOUT_ENDPOINTS, shares, 0)
   const facts = { namespace: 'n', name: 'merged-r', zoneLabel: 'k.example.com', createdSeconds: 5 }
   const bad = { ...endpoints[0]!, targets: ['192.0.2.256'], sites: ['us1'] }
   const { record, refused } = buildMergedRecord([...endpoints, bad], facts, host)

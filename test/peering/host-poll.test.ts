@@ -11,7 +11,7 @@ t.test('more hosts are asked for in a tick than at a time', async (t) => {
       most = Math.max(most, ++atATime)
       await new Promise((resolve) => setImmediate(resolve))
       atATime--
-      return { kind: 'failed', reason: 'nobody is there' }
+      return { kind: 'failed', reason: 'no answer' }
     },
     bounds: HOST_BOUNDS_DEFAULT,
     nowMs: () => 0,
@@ -69,18 +69,18 @@ function slowPeer(
 
 // It was seen only a quarter of a minute later.
 t.test('what changes while a host is being asked for has it asked for again', async (t) => {
-  let told: readonly SiteState[] = [share('a', [{}])]
-  const { poll, clock, answerAll, waiting } = slowPeer(() => told)
+  let reported: readonly SiteState[] = [share('a', [{}])]
+  const { poll, clock, answerAll, waiting } = slowPeer(() => reported)
   poll.want(HOST)
   poll.tick()
-  told = [share('a', [{ targets: ['192.0.2.2'] }])]
+  reported = [share('a', [{ targets: ['192.0.2.2'] }])]
   poll.hurry()
   poll.tick()
   t.equal(waiting.length, 1, 'once at a time')
   await answerAll()
   poll.tick()
   t.strictSame(await answerAll(), [HOST])
-  t.strictSame(poll.siteStatesOf(HOST, clock.nowMs), told)
+  t.strictSame(poll.siteStatesOf(HOST, clock.nowMs), reported)
   poll.tick()
   t.equal(waiting.length, 0, 'and then it is due in its time')
 })

@@ -30,40 +30,43 @@ function stateOf(addresses: readonly string[], health: RecordHealth = UNKNOWN_HE
 function exporter() {
   const clock = { now: () => 0 }
   const local = new LocalExporter('a', clock)
-  const tell = (after: RecordState, before?: RecordState) => {
-    const told = local.composeRdata(after, unpackRecord(after.record.packed), before)
-    return told.map((rdata) => {
+  const exportOf = (after: RecordState, before?: RecordState) => {
+    const rdatas = local.composeRdata(after, unpackRecord(after.record.packed), before)
+    return rdatas.map((rdata) => {
       const e = scanPeerEndpoint(rdata)
       if (typeof e === 'string') throw new Error(e)
       return `${e.targets.join()} ${e.health} ${e.sinceSeconds}`
     })
   }
-  return { clock, tell }
+  return { clock, exportOf }
 }
 
 t.test('an endpoint is as old as its record until it changes', async (t) => {
-  const { clock, tell } = exporter()
+  const { clock, exportOf } = exporter()
   const first = stateOf(['192.0.2.1', '192.0.2.2'])
-  t.strictSame(tell(first), [
+  t.strictSame(exportOf(first), [
     `192.0.2.1 unknown ${CREATED_SECONDS}`,
     `192.0.2.2 unknown ${CREATED_SECONDS}`,
   ])
   clock.now = () => 1_800_000_000_500
   const second = stateOf(['192.0.2.1', '192.0.2.3'])
   const want = [`192.0.2.1 unknown ${CREATED_SECONDS}`, '192.0.2.3 unknown 1800000000']
-  t.strictSame(tell(second, first), want)
+  t.strictSame(exportOf(second, first), want)
   clock.now = () => 1_900_000_000_000
-  t.strictSame(tell(second), want, 'the same record is always told the same way')
-  t.strictSame(tell(second, first), want)
-  t.strictSame(tell(first), [
+  t.strictSame(exportOf(second), want, 'the same record always has the same form')
+  t.strictSame(exportOf(second, first), want)
+  t.strictSame(exportOf(first), [
     `192.0.2.1 unknown ${CREATED_SECONDS}`,
     `192.0.2.2 unknown ${CREATED_SECONDS}`,
   ])
   const third = stateOf(['192.0.2.1', '192.0.2.3'], { down: ['192.0.2.1'], up: [] })
-  t.strictSame(tell(third, second), ['192.0.2.1 down 1900000000', '192.0.2.3 unknown 1800000000'])
+  t.strictSame(exportOf(third, second), [
+    '192.0.2.1 down 1900000000',
+    '192.0.2.3 unknown 1800000000',
+  ])
 })
 
-t.test('a zone kdrnt with a site tells every record, and follows its changes', async (t) => {
+t.test('a zone kdrnt with a site exports every record, and its changes', async (t) => {
   const clock = { now: () => 1_800_000_000_000 }
   const local = new LocalExporter('a', clock)
   const health = new TestHealth()
@@ -85,35 +88,37 @@ t.test('a zone kdrnt with a site tells every record, and follows its changes', a
     onConflict: (text) => t.fail(text),
   })
   const empty = zone.digest
-  const told = () => sets.get(`v2.${HOST}.kdrnt. 16`)?.rdata.map((r) => printRdata(16, r)) ?? []
+  const exported = () => sets.get(`v2.${HOST}.kdrnt. 16`)?.rdata.map((r) => printRdata(16, r)) ?? []
   const head = `"v=2" "site=a" "host=${HOST}" "name=0.${HOST}" "type=A" "ttl=60"`
   const { record: first } = stateOf(['192.0.2.1'])
   zone.apply([{ before: undefined, after: first }])
-  t.strictSame(told(), [`${head} "health=unknown" "since=${CREATED_SECONDS}" "target=192.0.2.1"`])
+  t.strictSame(exported(), [
+    `${head} "health=unknown" "since=${CREATED_SECONDS}" "target=192.0.2.1"`,
+  ])
   const { record: second } = stateOf(['192.0.2.2'])
   zone.apply([{ before: first, after: second }])
-  t.strictSame(told(), [`${head} "health=unknown" "since=1800000000" "target=192.0.2.2"`])
+  t.strictSame(exported(), [`${head} "health=unknown" "since=1800000000" "target=192.0.2.2"`])
   const digest = zone.digest
   clock.now = () => 1_900_000_000_000
   zone.apply([{ before: second, after: second }])
   t.equal(zone.digest, digest, 'time alone changes nothing')
   health.put('n/r', ['192.0.2.2'])
   zone.apply([{ before: second, after: second }])
-  t.strictSame(told(), [`${head} "health=down" "since=1900000000" "target=192.0.2.2"`])
+  t.strictSame(exported(), [`${head} "health=down" "since=1900000000" "target=192.0.2.2"`])
   zone.apply([{ before: second, after: undefined }])
-  t.strictSame(told(), [])
+  t.strictSame(exported(), [])
   t.equal(zone.digest, empty)
 })
 
-// It was told as unknown, whatever probes had found.
-t.test('what probes found up is told as up, and only where all of it is', async (t) => {
-  const { clock, tell } = exporter()
+// It was exported as unknown, whatever probes had found.
+t.test('an endpoint is exported as up only if probes found all of its targets up', async (t) => {
+  const { clock, exportOf } = exporter()
   const before = stateOf(['192.0.2.1', '192.0.2.2'])
-  tell(before)
+  exportOf(before)
   clock.now = () => 1_800_000_000_000
   const found: RecordState = { ...before, health: { down: [], up: ['192.0.2.1'] } }
   const want = ['192.0.2.1 up 1800000000', `192.0.2.2 unknown ${CREATED_SECONDS}`]
-  t.strictSame(tell(found, before), want, 'a change of health is a change')
+  t.strictSame(exportOf(found, before), want, 'a change of health is a change')
   const both: RecordState = { ...before, health: { down: ['192.0.2.2'], up: ['192.0.2.1'] } }
-  t.match(tell(both)[1], '192.0.2.2 down')
+  t.match(exportOf(both)[1], '192.0.2.2 down')
 })

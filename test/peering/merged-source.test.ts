@@ -97,15 +97,15 @@ function recordOf(host: string, address: string, name: string): DnsRecord {
 }
 
 /** A peer that says what the test has it say. */
-class ToldPeer extends PeerFollower {
-  readonly told = new Map<string, readonly PeerEndpoint[]>()
+class FakePeer extends PeerFollower {
+  readonly endpointsOf = new Map<string, readonly PeerEndpoint[]>()
   readonly wanted = new Set<string>()
   seenMs = Number.NEGATIVE_INFINITY
   /** By host, where that was before. */
   readonly confirmedMs = new Map<string, number>()
   lost = 0
   readonly #wants = new Map<string, number>()
-  #tell: (hosts: ReadonlySet<string>) => void = () => {}
+  #notify: (hosts: ReadonlySet<string>) => void = () => {}
 
   override get status() {
     return { ...super.status, lastSeenMs: this.seenMs }
@@ -124,14 +124,14 @@ class ToldPeer extends PeerFollower {
     if (!this.wanted.has(host)) this.lost++
   }
   override hosts(): ReadonlySet<string> {
-    return new Set(this.told.keys())
+    return new Set(this.endpointsOf.keys())
   }
   override subscribe(listener: (hosts: ReadonlySet<string>) => void): () => void {
-    this.#tell = listener
+    this.#notify = listener
     return () => {}
   }
   override siteStatesOf(host: string): readonly SiteState[] {
-    const endpoints = this.told.get(host) ?? []
+    const endpoints = this.endpointsOf.get(host) ?? []
     const { site } = endpoints[0] ?? endpoint()
     const seenMs = this.confirmedMs.get(host) ?? this.seenMs
     const about = { site, exporter: site, isOwn: true, rootHost: host, seenMs } as const
@@ -139,12 +139,12 @@ class ToldPeer extends PeerFollower {
   }
 
   again(host: string): void {
-    this.#tell(new Set([host]))
+    this.#notify(new Set([host]))
   }
   say(host: string, ...targets: string[]): void {
-    const told = { rootHost: host, dnsName: host, targets }
-    this.told.set(host, targets.length === 0 ? [] : [endpoint(told)])
-    this.#tell(new Set([host]))
+    const reported = { rootHost: host, dnsName: host, targets }
+    this.endpointsOf.set(host, targets.length === 0 ? [] : [endpoint(reported)])
+    this.#notify(new Set([host]))
   }
 }
 
@@ -160,7 +160,7 @@ async function setUp(t: Test) {
   const own = new OwnRecords()
   const common = { clock, timers, log }
   const address = { host: '127.0.0.1', port: 53 }
-  const peer = new ToldPeer({ peer: address, ...common, random: () => 0 })
+  const peer = new FakePeer({ peer: address, ...common, random: () => 0 })
   peer.seenMs = clock.monotonicMs
   own.put('a/own', APP, '192.0.2.1')
   own.put('b/hidden', APP, '192.0.2.66')
@@ -261,7 +261,7 @@ t.test('disagreements are logged once', async (t) => {
   const name = 'x.app.k.example.com'
   const cname = endpoint({ rootHost: APP, dnsName: APP, recordType: 'CNAME', targets: [name] })
   t.ok(scanName(`${name}.`))
-  peer.told.set(APP, [cname])
+  peer.endpointsOf.set(APP, [cname])
   own.put('a/own', APP, '192.0.2.3')
   own.put('a/own', APP, '192.0.2.4')
   t.equal(lines.filter((line) => line.includes('CNAME')).length, 1)
@@ -290,7 +290,7 @@ t.test('a disagreement that is over and comes back is logged again', async (t) =
     targets: ['x.example'],
   })
   const disagree = (): void => {
-    peer.told.set(APP, [alias])
+    peer.endpointsOf.set(APP, [alias])
     peer.say('else.k.example.com')
   }
   const count = (): number => lines.filter((line) => line.includes('CNAME')).length
@@ -308,7 +308,7 @@ t.test('a peer that disagrees about everything does not fill the log', async (t)
   const hosts = Array.from({ length: 100 }, (_, i) => `h${i}.k.example.com`)
   for (const host of hosts) {
     own.put(`a/${host}`, host, '192.0.2.1')
-    peer.told.set(host, [
+    peer.endpointsOf.set(host, [
       endpoint({ rootHost: host, dnsName: host, recordType: 'CNAME', targets: ['x.example'] }),
     ])
     peer.again(host)
@@ -379,7 +379,7 @@ t.test('what a peer had down and has back rises beside what never left', async (
   t.teardown(() => ramp.close())
   const say = (health: PeerEndpoint['health']): void => {
     const common = { rootHost: APP, dnsName: `x.${APP}`, weight: 10, sinceSeconds: 1 }
-    peer.told.set(APP, [
+    peer.endpointsOf.set(APP, [
       endpoint({ ...common, setIdentifier: 'one', targets: ['198.51.100.1'], health }),
       endpoint({ ...common, setIdentifier: 'two', targets: ['198.51.100.2'] }),
     ])

@@ -25,7 +25,7 @@ const silent = {
   error: 'BADSIG',
 }
 
-t.test('one peer is told from another by its address, and by its key if it has one', async (t) => {
+t.test('peers are distinguished by address, and by key if they have one', async (t) => {
   t.strictSame(labelsOf(STATUS), { peer: '192.0.2.53:53' })
   t.strictSame(labelsOf(keyed), { peer: '192.0.2.53:53', key: 'key.example.' })
 })

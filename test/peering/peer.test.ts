@@ -54,7 +54,7 @@ async function setUp(t: Test, zone: ExportedZone, more: Partial<PeerFollowerOpti
   return { server, clock, follower, lines, changed, pass, targets, types }
 }
 
-t.test('a peer that tells whole is transferred, then asked for its SOA alone', async (t) => {
+t.test('a v2 peer is transferred, then only its SOA is polled', async (t) => {
   const zone = new ExportedZone(1, [peerRecord(endpoint()), record('x.kdrnt.', 'A', '192.0.2.9')])
   const { follower, pass, targets, types, changed, clock, lines } = await setUp(t, zone)
   t.strictSame(targets(), ['192.0.2.1'])
@@ -72,7 +72,7 @@ t.test('a peer that tells whole is transferred, then asked for its SOA alone', a
   )
 })
 
-t.test('a change comes as a difference, and tells of its hosts alone', async (t) => {
+t.test('a change arrives as IXFR, and notifies only for its hosts', async (t) => {
   const other = peerRecord(endpoint({ rootHost: 'b.k.example.com', dnsName: 'b.k.example.com' }))
   const zone = new ExportedZone(1, [peerRecord(endpoint()), other])
   const { pass, targets, types, changed } = await setUp(t, zone)
@@ -108,7 +108,7 @@ t.test('a NOTIFY has it asked at once, a flood of them not more often', async (t
   t.strictSame(types(), ['SOA', 'AXFR', 'SOA', 'IXFR'])
 })
 
-t.test('what a peer told stays while it is silent, and heals', async (t) => {
+t.test('the data of a peer is kept while the peer is silent, and recovers', async (t) => {
   const zone = new ExportedZone(1, [peerRecord(endpoint())])
   const { server, follower, pass, targets, clock, lines } = await setUp(t, zone)
   const seen = lastSeen(clock)
@@ -197,7 +197,7 @@ t.test('a peer that refuses its zone is asked for each host that is wanted', asy
   t.strictSame(targets(), ['192.0.2.1'])
 })
 
-t.test('a peer that lets us have its zone but tells nothing whole is asked as well', async (t) => {
+t.test('a peer with a transferable zone without v2 records is queried too', async (t) => {
   const zone = new ExportedZone(1, OLD)
   const { follower, pass, targets } = await setUp(t, zone)
   follower.want(HOST)
@@ -210,35 +210,32 @@ t.test('a peer that lets us have its zone but tells nothing whole is asked as we
   t.strictSame(targets(), ['192.0.2.7'])
 })
 
-t.test(
-  'a peer with an empty zone is followed, until it turns out to tell nothing whole',
-  async (t) => {
-    const zone = new ExportedZone(1, [])
-    const { follower, pass, targets, types } = await setUp(t, zone)
-    follower.want(HOST)
-    t.equal(follower.status.generation, 'v2')
-    t.equal(follower.hasAnsweredFor(HOST), true, 'that it has nothing')
-    zone.put(2, [peerRecord(endpoint({ setIdentifier: 'one' }))])
-    await pass(1)
-    t.strictSame(targets(), ['192.0.2.1'])
-    t.strictSame(types(), ['SOA', 'AXFR', 'SOA', 'IXFR'], 'nothing was asked for by the host')
-    const old = await setUp(t, zone)
-    zone.put(3, [])
-    await old.pass(1)
-    t.equal(old.follower.status.generation, 'v2')
-    const late = new ExportedZone(1, [])
-    const { follower: other, ...rest } = await setUp(t, late)
-    other.want(HOST)
-    late.put(2, OLD)
-    await rest.pass(1)
-    t.equal(other.status.generation, 'v1')
-    t.equal(other.hasAnsweredFor('b.k.example.com'), false, 'nobody asked')
-    await until(() => rest.targets().length > 0, 'the host')
-    t.equal(other.hasAnsweredFor(HOST), true)
-  },
-)
+t.test('a peer with an empty zone is followed, until it turns out to be a v1 peer', async (t) => {
+  const zone = new ExportedZone(1, [])
+  const { follower, pass, targets, types } = await setUp(t, zone)
+  follower.want(HOST)
+  t.equal(follower.status.generation, 'v2')
+  t.equal(follower.hasAnsweredFor(HOST), true, 'that it has nothing')
+  zone.put(2, [peerRecord(endpoint({ setIdentifier: 'one' }))])
+  await pass(1)
+  t.strictSame(targets(), ['192.0.2.1'])
+  t.strictSame(types(), ['SOA', 'AXFR', 'SOA', 'IXFR'], 'nothing was asked for by the host')
+  const old = await setUp(t, zone)
+  zone.put(3, [])
+  await old.pass(1)
+  t.equal(old.follower.status.generation, 'v2')
+  const late = new ExportedZone(1, [])
+  const { follower: other, ...rest } = await setUp(t, late)
+  other.want(HOST)
+  late.put(2, OLD)
+  await rest.pass(1)
+  t.equal(other.status.generation, 'v1')
+  t.equal(other.hasAnsweredFor('b.k.example.com'), false, 'no query was sent')
+  await until(() => rest.targets().length > 0, 'the host')
+  t.equal(other.hasAnsweredFor(HOST), true)
+})
 
-t.test('what is told whole is taken whole where only questions are answered', async (t) => {
+t.test('v2 data is read also from a peer that refuses transfers', async (t) => {
   const shared = endpoint({ weight: 7, geoCodes: ['DE'], setIdentifier: 'one' })
   const zone = new ExportedZone(1, [peerRecord(shared), ...OLD])
   zone.transferRcode = 5
@@ -285,7 +282,7 @@ t.test('with a key nothing unsigned is taken, and no host is asked for', async (
   t.match(lines.join('\n'), /not signed/)
 })
 
-t.test('a peer without a zone kdrnt is told of', async (t) => {
+t.test('a peer without a zone kdrnt is logged', async (t) => {
   const zone = new ExportedZone(1, [])
   const { follower, server, pass } = await setUp(t, zone)
   server.script = () => 5
@@ -313,7 +310,7 @@ t.test('a host is asked for as often as its TTLs say, and when the serial is new
   await until(() => targets().join() === '192.0.2.2', 'the host')
   zone.put(2, [{ ...short, rdata: Uint8Array.of(192, 0, 2, 3) }])
   await pass(1)
-  await until(() => targets().join() === '192.0.2.3', 'what the new serial tells of')
+  await until(() => targets().join() === '192.0.2.3', 'the change of the new serial')
 })
 
 t.test('the bounds hold for TTLs of both ends', async (t) => {

@@ -180,7 +180,7 @@ const FAULTS: readonly { name: string; given: OldAnswers; want: readonly RegExp[
     want: [/invalid weight: .*"-1"/, /invalid weight: .*"1000001"/],
   },
   {
-    name: 'a name of somebody else',
+    name: 'a name of another host',
     given: answers({ records: ['www.example.net.kdrnt 60 A 192.0.2.1'] }),
     want: [/invalid endpoint discovered www.example.net/],
   },

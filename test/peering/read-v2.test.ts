@@ -3,27 +3,27 @@ import { readV2Host } from '../../src/peering/read-v2.ts'
 import { composePeerEndpoint } from '../../src/peering/v2-codec.ts'
 import { HOST, shared } from './samples.ts'
 
-const TELLER = '192.0.2.53:53'
-const place = { host: HOST, seenMs: 5, exporter: TELLER }
+const EXPORTER = '192.0.2.53:53'
+const place = { host: HOST, seenMs: 5, exporter: EXPORTER }
 
 t.test('endpoints are collected by site and host', async (t) => {
-  const told = [
+  const exported = [
     shared({ site: 'b' }),
     shared({ site: 'a', dnsName: `x.${HOST}` }),
     shared({ site: 'a', rootHost: `*.${HOST}`, dnsName: `*.${HOST}` }),
     shared({ site: 'a' }),
   ]
   const { siteStates: shares, problems } = readV2Host(
-    told.map((e) => composePeerEndpoint(e)!),
+    exported.map((e) => composePeerEndpoint(e)!),
     place,
   )
   t.strictSame(problems, [])
-  const from = { exporter: TELLER, isOwn: false }
+  const from = { exporter: EXPORTER, isOwn: false }
   const of = { seenMs: 5, generation: 'v2' } as const
   t.strictSame(shares, [
-    { site: 'a', ...from, rootHost: `*.${HOST}`, endpoints: [told[2]!], ...of },
-    { site: 'a', ...from, rootHost: HOST, endpoints: [told[3]!, told[1]!], ...of },
-    { site: 'b', ...from, rootHost: HOST, endpoints: [told[0]!], ...of },
+    { site: 'a', ...from, rootHost: `*.${HOST}`, endpoints: [exported[2]!], ...of },
+    { site: 'a', ...from, rootHost: HOST, endpoints: [exported[3]!, exported[1]!], ...of },
+    { site: 'b', ...from, rootHost: HOST, endpoints: [exported[0]!], ...of },
   ])
 })
 

@@ -17,7 +17,7 @@ function setUp() {
   return { refusals: new Refusals({ peer: 'p:53', log, clock }), lines, clock }
 }
 
-t.test('a problem is told once, and counted for as long as it is there', async (t) => {
+t.test('a problem is logged once, and counted as long as it lasts', async (t) => {
   const { refusals, lines } = setUp()
   refusals.note('a', ['a: bad\u001b'])
   refusals.note('a', ['a: bad\u001b'])
@@ -33,7 +33,7 @@ t.test('a problem is told once, and counted for as long as it is there', async (
   t.equal(refusals.count, 0)
 })
 
-t.test('a flood of them is told of in a few lines, and takes no room', async (t) => {
+t.test('a flood of problems is logged in a few lines, and uses bounded memory', async (t) => {
   const { refusals, lines, clock } = setUp()
   for (let i = 0; i < 10_000; i++) refusals.note(`h${i}`, [`h${i}: bad`])
   t.equal(lines.length, LINES_MAX)

@@ -6,7 +6,7 @@ import { toPeerEndpoint } from '../../src/peering/to-peer-endpoint.ts'
 
 export const HOST = 'k.example.com'
 
-/** A shared endpoint, canonical: `given` over an A of the host that site `a` tells. */
+/** A peer endpoint, canonical: `given` over an A of the host that site `a` exports. */
 export function shared(given: Partial<PeerEndpoint> = {}): PeerEndpoint {
   const { weight } = given
   const rootHost = given.rootHost ?? HOST
@@ -96,12 +96,12 @@ export const shares: fc.Arbitrary<readonly SiteState[]> = fc.array(
       by: fc.constantFrom('', '1', '2'),
       isOwn: fc.boolean(),
       seenMs: fc.nat(20),
-      told: fc.array(endpoints, { maxLength: 6 }),
+      reported: fc.array(endpoints, { maxLength: 6 }),
     })
-    .map(({ site, by, isOwn, seenMs, told }) => {
+    .map(({ site, by, isOwn, seenMs, reported }) => {
       const generation = site.includes(':') ? 'v1' : 'v2'
       const exporter = generation === 'v1' ? site : `${site}${by}`
-      const own = told.map((e) => ({ ...e, site }))
+      const own = reported.map((e) => ({ ...e, site }))
       const about = { site, exporter, isOwn: isOwn || generation === 'v1', rootHost: HOST, seenMs }
       return { ...about, endpoints: own, generation } as const
     }),

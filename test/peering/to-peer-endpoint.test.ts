@@ -18,9 +18,9 @@ function health(down: readonly string[], up: readonly string[]): string[] {
   return toPeerEndpoints(record, facts).map((e) => `${e.dnsName} ${e.targets.join()} ${e.health}`)
 }
 
-t.test('a record is told with the host as it says it', async (t) => {
-  const told = toPeerEndpoints(record, { site: 'a', down: [], up: [], sinceSeconds: 1 })
-  t.match(told[0], {
+t.test('a record is exported with the host as the record writes it', async (t) => {
+  const exported = toPeerEndpoints(record, { site: 'a', down: [], up: [], sinceSeconds: 1 })
+  t.match(exported[0], {
     site: 'a',
     rootHost: '*.k.example.com',
     dnsName: '*.k.example.com',
@@ -29,7 +29,7 @@ t.test('a record is told with the host as it says it', async (t) => {
     targets: ['klb.k.example.com'],
     sinceSeconds: 1,
   })
-  t.match(told[2], { setIdentifier: 'default', geoCodes: [], isDefault: true })
+  t.match(exported[2], { setIdentifier: 'default', geoCodes: [], isDefault: true })
 })
 
 t.test('health of addresses goes up their chain', async (t) => {

@@ -92,7 +92,7 @@ t.test('what cannot be exported is logged for the records that are there', async
   for (const { name, given, want } of table) {
     const source = new Records()
     source.set(given.key, given)
-    // Whoever is looked at last says that all were.
+    // The last one shows that all were checked.
     source.set('n/z', record('n/z', hostOf(248), SMALL))
     const { unexportable, take } = start(source)
     const lines: string[] = []

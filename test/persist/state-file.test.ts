@@ -92,34 +92,31 @@ t.test('a large one is written bit by bit, and is whole when it is closed meanwh
   t.equal(statSync(path).mtimeMs, stamp, 'what was under way gives up')
 })
 
-t.test(
-  'a file that is no good is refused with the reason, and only ours is replaced',
-  async (t) => {
-    const whole = 'sextant things 1\nthing 1\n'
-    const table = [
-      { name: 'empty', text: '', reason: /empty/, isReplaced: true },
-      { name: 'torn', text: whole, reason: /incomplete/, isReplaced: true },
-      { name: 'torn early', text: 'sextant thi', reason: /incomplete/, isReplaced: true },
-      { name: 'other content', text: 'zones\n', reason: /other content/, isReplaced: false },
-      { name: 'another version', text: 'sextant things 9\n', reason: /version/, isReplaced: false },
-    ]
-    for (const { name, text, reason, isReplaced } of table) {
-      const path = join(t.testdir({}), 'things')
-      writeFileSync(path, text)
-      const { file, things, lines, pass, read } = setUp(t, path)
-      t.match(checkStateFile(path, kindOf()), reason, name)
-      t.equal(file.open(), undefined, name)
-      t.match(lines, [reason], name)
-      t.equal(file.fault !== '', !isReplaced, `${name}: what stays wrong is told`)
-      things.push('thing 2')
-      file.noteChange()
-      await pass(1000)
-      if (isReplaced) await until(() => WHOLE.test(read()), name)
-      else file.close()
-      t.equal(read() === text, !isReplaced, name)
-    }
-  },
-)
+t.test('an invalid file is refused with the reason, and only our own is replaced', async (t) => {
+  const whole = 'sextant things 1\nthing 1\n'
+  const table = [
+    { name: 'empty', text: '', reason: /empty/, isReplaced: true },
+    { name: 'torn', text: whole, reason: /incomplete/, isReplaced: true },
+    { name: 'torn early', text: 'sextant thi', reason: /incomplete/, isReplaced: true },
+    { name: 'other content', text: 'zones\n', reason: /other content/, isReplaced: false },
+    { name: 'another version', text: 'sextant things 9\n', reason: /version/, isReplaced: false },
+  ]
+  for (const { name, text, reason, isReplaced } of table) {
+    const path = join(t.testdir({}), 'things')
+    writeFileSync(path, text)
+    const { file, things, lines, pass, read } = setUp(t, path)
+    t.match(checkStateFile(path, kindOf()), reason, name)
+    t.equal(file.open(), undefined, name)
+    t.match(lines, [reason], name)
+    t.equal(file.fault !== '', !isReplaced, `${name}: a lasting fault is reported`)
+    things.push('thing 2')
+    file.noteChange()
+    await pass(1000)
+    if (isReplaced) await until(() => WHOLE.test(read()), name)
+    else file.close()
+    t.equal(read() === text, !isReplaced, name)
+  }
+})
 
 t.test('a link and a directory are refused', async (t) => {
   const directory = t.testdir({ target: '' })
@@ -131,7 +128,7 @@ t.test('a link and a directory are refused', async (t) => {
   t.equal(checkStateFile(join(directory, 'new'), kindOf()), '')
 })
 
-t.test('where it can not be written that is told once, and when it can be again', async (t) => {
+t.test('a failed write is logged once, and so is the next success', async (t) => {
   for (const isLarge of [true, false]) {
     const directory = join(t.testdir({}), 'late')
     const { file, lines, pass, read } = setUp(t, join(directory, 'things'), { isLarge })

@@ -19,7 +19,7 @@ const folders = readdirSync(plugins, { withFileTypes: true })
   .filter((entry) => entry.isDirectory())
   .map((entry) => entry.name)
 
-/** The parts of a real process, but for ports: every listener gets a free one of the loopback address. */
+/** The parts of a real process, except ports: every listener gets a free one of the loopback address. */
 function loopbackParts(lines: string[]): SupervisorParts {
   const parts = composeParts(53, lineBufferTo(lines))
   return {

@@ -37,7 +37,7 @@ t.test('the gateway-local form keeps names, addresses and metadata', (t) => {
   t.end()
 })
 
-t.test('the default is told of the code that it repeats, else as a code of its own', (t) => {
+t.test('the default is a flag of the code that it repeats, else a code of its own', (t) => {
   const local = (...endpoints: string[]) => {
     const { records, sink } = zone({ apex: scanName('kdrnt.')!, isLocalForm: true })
     records.apply(added({ rootHost: 'h.k.example.com', endpoints }))
@@ -45,15 +45,12 @@ t.test('the default is told of the code that it repeats, else as a code of its o
   }
   const EU = 'h.k.example.com A 192.0.2.1 id=eu geo=GEO-EU'
   const IE = 'h.k.example.com A 192.0.2.2 id=ie geo=IE'
-  const toldEu = (isDefault: boolean) => `"geo=GEO-EU" "type=continent" "default=${isDefault}"`
-  const toldIe = '"geo=IE" "type=" "default=false"'
-  t.strictSame(local(EU, IE, 'h.k.example.com A 192.0.2.1 id=default geo=*'), [
-    toldEu(true),
-    toldIe,
-  ])
+  const geoEu = (isDefault: boolean) => `"geo=GEO-EU" "type=continent" "default=${isDefault}"`
+  const geoIe = '"geo=IE" "type=" "default=false"'
+  t.strictSame(local(EU, IE, 'h.k.example.com A 192.0.2.1 id=default geo=*'), [geoEu(true), geoIe])
   t.strictSame(local(EU, IE, 'h.k.example.com A 192.0.2.3 id=default geo=*'), [
-    toldEu(false),
-    toldIe,
+    geoEu(false),
+    geoIe,
     '"geo=*" "type=" "default=true"',
   ])
   t.strictSame(local('h.k.example.com A 192.0.2.1 id=default geo=*'), [

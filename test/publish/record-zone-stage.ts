@@ -60,7 +60,7 @@ export function record(given: Given): StoredRecord {
   return { key: `n/${got.record.name}`, packed: packRecord(got.record) }
 }
 
-/** What a sink was told, as a map from `owner TYPE`. */
+/** The sets that a sink got, as a map from `owner TYPE`. */
 class Served implements RRsetSink {
   readonly sets = new Map<string, OwnerSet>()
   changes = 0

@@ -96,7 +96,7 @@ function open(zones: ThreadedZones, image = new ZoneImage()) {
   return { image, table, zone }
 }
 
-t.test('before there are zones nobody has any', async (t) => {
+t.test('a thread has no zones before they are published', async (t) => {
   const { here, there, deliver } = pair()
   t.strictSame([here.answerer, there.answerer], [undefined, undefined])
   open(here)

@@ -102,7 +102,7 @@ async function stage() {
   })
   const claims = new ZoneOwnership()
   claims.claim(options.zones)
-  let tell: (changes: readonly RecordChange[]) => void = () => {}
+  let notify: (changes: readonly RecordChange[]) => void = () => {}
   let current: StoredRecord | undefined
   await zones.follow(
     {
@@ -112,7 +112,7 @@ async function stage() {
       problems: () => [],
       unreadyReason: () => '',
       subscribe: (listener) => {
-        tell = listener
+        notify = listener
         return () => {}
       },
     },
@@ -121,7 +121,7 @@ async function stage() {
   const put = (after: StoredRecord | undefined): void => {
     const before = current
     current = after
-    tell([{ before, after }])
+    notify([{ before, after }])
   }
   const ask = (): string => {
     const tx = transaction({ name: 'a.z.example.' })

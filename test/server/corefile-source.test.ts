@@ -15,7 +15,7 @@ t.test('the digest of a file follows its tokens', async (t) => {
   }
   t.equal(digestOf('.   {\n whoami # a comment\n}\n'), view.loadedDigest)
   t.not(digestOf('. {\n\n whoami\n}\n'), view.loadedDigest, 'lines count')
-  // The reload has to try it and to fail: its metric is what tells of it.
+  // The reload must try it and fail: its metric reports the failure.
   t.not(digestOf('. {\n bogus\n}\n'), view.loadedDigest, 'an unknown directive is a change')
   t.throws(() => digestOf('. {\n whoami\n'), { message: /Unexpected/ }, 'what can not be parsed')
 })

@@ -66,7 +66,7 @@ async function askTcp(port: number): Promise<number> {
   return reply[5] & 15
 }
 
-t.test('both sockets have one port, and serve what they are told', async (t) => {
+t.test('both sockets have one port, and serve with the given function', async (t) => {
   const listener = await open(t, plan(5))
   t.ok(listener.port > 0)
   t.strictSame([await askUdp(listener.port), await askTcp(listener.port)], [5, 5])

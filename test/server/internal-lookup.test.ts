@@ -9,7 +9,7 @@ import { ask, block, chain, open, out, says, start, text } from './server-fixtur
 
 t.test('an internal lookup', async (t) => {
   const target = Buffer.concat([wireName('target.example.net'), Buffer.from('rest of a buffer')])
-  /** Passes on what the requery of `qname` gave. */
+  /** Returns the result of the internal lookup of `qname`. */
   const chase = (qname: Uint8Array, wait = false): Handler =>
     chain((tx) => {
       const finish = (got: Transaction | undefined): number => {
@@ -78,7 +78,7 @@ t.test('an internal lookup', async (t) => {
   const rcode = (given: readonly RoutedBlock[]): string =>
     text(ask(start(given).server, { name: 'a.org' }))
   const org = block('org.', { chain: chase(target) })
-  t.equal(rcode([org]), 'rcode 3', 'nobody serves the target')
+  t.equal(rcode([org]), 'rcode 3', 'no block serves the target')
   t.equal(
     rcode([org, block('net.', { chain: chain(() => DROP) })]),
     'rcode 3',

@@ -83,7 +83,7 @@ const withCookie = (cookie: Uint8Array): QuerySpec => {
   return { ...question, edns: { payload: 1232, options: [[10, cookie]] } }
 }
 
-t.test('every reply over UDP is asked about, whoever makes it', async (t) => {
+t.test('the limiter is called for every reply over UDP, whichever plugin made it', async (t) => {
   const { ask, asked } = start(LimitAction.Drop)
   const malformed = wireQuery(question).subarray(0, 20)
   const queries: readonly (readonly [string, Uint8Array, string])[] = [

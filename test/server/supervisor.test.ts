@@ -154,7 +154,7 @@ const failures: readonly {
     events: [],
   },
   {
-    name: 'a directive that nobody knows',
+    name: 'an unknown directive',
     given: 'x {\n nobody\n}',
     want: "Corefile:2 - Error during parsing: Unknown directive 'nobody'",
     events: [],
@@ -326,7 +326,7 @@ t.test('no server block at all is the default Corefile', async (t) => {
 })
 
 t.test(
-  'who waits for the sockets is told once they are open, and never where they are not',
+  'onServing hooks run once the sockets are open, and never if they do not open',
   async (t) => {
     const first = stage(text('x {\n a http :1 /p\n}\n'))
     await first.supervisor.start()

@@ -168,7 +168,7 @@ t.test('a NOTIFY passes by links that know queries only', async (t) => {
   t.strictSame(seen, ['log', 'file', 'taker'])
 })
 
-t.test('where nobody takes NOTIFYs they are not implemented', async (t) => {
+t.test('NOTIFYs get NOTIMP if no plugin accepts them', async (t) => {
   const server = serverOf({ chain: talkative(1) })
   t.equal(parseMessage(serve(server, query(Opcode.NOTIFY)).reply)?.rcode, Rcode.NOTIMP)
   const elsewhere = query(Opcode.NOTIFY, scanName('example.com.')!)

@@ -31,7 +31,7 @@ t.test('a new code is built in the background while queries go by the old trie',
   locator.failure = new Error('corrupt')
   locator.pending.shift()!()
   await table.settled()
-  t.same(errors, ['corrupt'], 'a failure is told')
+  t.same(errors, ['corrupt'], 'a failure is logged')
   t.same(choose(table, second, CLIENTS.country), [0], 'and the old trie stays')
   table.close()
   locator.change()
@@ -49,16 +49,16 @@ t.test('a forgotten refresh happens by itself', async (t) => {
   t.same(choose(table, words, CLIENTS.country), [0])
 })
 
-t.test('whoever waits is told once the codes composed by then are known', async (t) => {
+t.test('waiting callers continue once the classes have the codes composed by then', async (t) => {
   const locator = new NetLocator()
   locator.isSlow = true
-  const told: number[] = []
+  const classCounts: number[] = []
   const random = new Random(1)
   const table = new SteeringTable({
     locator,
     random,
     onError: () => {},
-    onSnapshot: (snapshot) => told.push(snapshot.trie.classCount),
+    onSnapshot: (snapshot) => classCounts.push(snapshot.trie.classCount),
   })
   const codes = (...texts: string[]) =>
     candidates([...texts.map((code) => ({ code })), { code: '*' }])
@@ -77,16 +77,16 @@ t.test('whoever waits is told once the codes composed by then are known', async 
   wait('first')
   table.compose(codes('GEO-NA', 'US'), RRType.A)
   wait('second')
-  t.strictSame(told, [1], 'no policy without its classes')
+  t.strictSame(classCounts, [1], 'no policy without its classes')
   locator.pending.shift()!()
   const settle = () => new Promise((resolve) => setImmediate(resolve))
   await settle()
   t.strictSame(events, ['first'], 'one more rebuild for the second')
-  t.equal(told.at(-1), 2)
+  t.equal(classCounts.at(-1), 2)
   locator.pending.shift()!()
   await settle()
   t.strictSame(events, ['first', 'second'])
-  t.equal(told.at(-1), 3, 'other threads were told before')
+  t.equal(classCounts.at(-1), 3, 'other threads got the snapshot before')
   wait('third')
   locator.change()
   wait('fourth')
@@ -104,7 +104,7 @@ t.test('whoever waits is told once the codes composed by then are known', async 
   const before = events.length
   wait('last')
   await settle()
-  t.equal(events.length, before + 1, 'nobody waits for a table that is closed')
+  t.equal(events.length, before + 1, 'no caller waits for a closed table')
 })
 
 t.test('many policies keep their own tiers', async (t) => {

@@ -258,7 +258,7 @@ t.test('the scope is raised by a decision on the ECS address only', async (t) =>
   t.equal(response.scopeBits, 0, 'where place makes no difference')
 })
 
-t.test('without a locator everybody is nowhere', async (t) => {
+t.test('without a locator no client has a location', async (t) => {
   const random = new Random(1)
   const table = new SteeringTable({ locator: undefined, random, onError: t.fail })
   const words = table.compose(candidates([{ code: 'US' }, { code: '*' }]), RRType.A)!

@@ -47,7 +47,7 @@ export function placesNamed(n: number, version: number): number[] {
 
 /**
  * An address: what it is one of, and the version, in 24 bits. Plain: one of 8. Steered: one of 2 of a
- * place, or of everybody else.
+ * place, or of all other clients.
  */
 function addressOf(kind: number, version: number): Uint8Array {
   return Uint8Array.of(kind, version >> 16, version >> 8, version)
@@ -88,7 +88,7 @@ export function endpointsOf(n: number, version: number): Endpoint[] {
 export interface Read {
   readonly fault: string
   readonly version: number
-  /** That the answer was made for; -1 = for everybody else, or not steered. */
+  /** That the answer was made for; -1 = for all other clients, or not steered. */
   readonly place: number
 }
 

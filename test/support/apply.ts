@@ -3,7 +3,7 @@ import type { Manifest } from './kustomize.ts'
 
 const FIRST = ['Namespace', 'CustomResourceDefinition']
 
-/** Where objects of a manifest's kind are, as the API server tells it. */
+/** The path of objects of a manifest's kind, from the API server's discovery. */
 async function pathOf(cluster: Cluster, { apiVersion, kind, metadata }: Manifest): Promise<string> {
   const group = apiVersion.includes('/') ? `/apis/${apiVersion}` : `/api/${apiVersion}`
   const { resources } = await cluster.must('GET', group)

@@ -55,7 +55,7 @@ export class UdpClient {
       this.#waiting.delete(id)
       resolve?.(reply)
     })
-    // Nobody listens there now: what was asked is asked again.
+    // No server listens there now: the query is sent again.
     socket.on('error', () => {})
   }
 

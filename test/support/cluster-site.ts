@@ -12,7 +12,7 @@ import { until } from './until.ts'
 /** As pods have it. */
 const ENVIRONMENT = { WATCH_NAMESPACES: CHOSEN, POD_NAMESPACE: SYSTEM }
 const MAIN = join(root, 'dist/main.js')
-/** Ample: on a machine on which everybody tests at once. */
+/** Ample, for a machine on which other tests run too. */
 const START_MS_MAX = 300_000
 
 /** Has 127.0.0.1 of its host lead to a socket in the file system, which all hosts share. */

@@ -20,7 +20,7 @@ import { getText } from './get-text.ts'
 import { freePort, root } from './server.ts'
 import { until } from './until.ts'
 
-/** Ample: on a machine on which everybody tests at once. */
+/** Ample, for a machine on which other tests run too. */
 const START_MS_MAX = 300_000
 /** How often a program is started that ends as it starts. */
 const STARTS_MAX = 5
@@ -146,7 +146,7 @@ export class Cluster {
     await this.#kill('etcd')
   }
 
-  /** A kubeconfig of that user. Two contexts: `main`, the current one, and `elsewhere`, where nobody is. */
+  /** A kubeconfig of that user. Two contexts: `main`, the current one, and `elsewhere`, where no server listens. */
   kubeconfig(user: ClusterUser): string {
     const path = join(this.directory, `${user}.kubeconfig`)
     // At one stroke: others may be reading it.

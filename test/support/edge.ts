@@ -6,7 +6,7 @@ import { root } from './server.ts'
 import { until } from './until.ts'
 
 export const EDGE_PAGE = 'docs/how-to/delegate.md'
-/** Ample: on a machine on which everybody tests at once. */
+/** Ample, for a machine on which other tests run too. */
 const START_MS_MAX = 300_000
 /** Where the page has its nameservers. */
 export const NAMESERVERS = ['192.0.2.11', '192.0.2.12', '192.0.2.13'] as const

@@ -35,7 +35,7 @@ export function layoutOf(host: string, { name, geo, weight, target }: Gateway): 
   ]
 }
 
-/** One gateway's endpoint of a name that all of them have alike, but for their weights. */
+/** One gateway's endpoint of a name. The endpoints of all gateways differ only in weight. */
 export function drawnOf(dnsName: string, { name, weight, target }: Gateway): object {
   return {
     dnsName,

@@ -174,7 +174,7 @@ export class MemoryApi implements ApiClient {
     }
     const stored = { ...object, metadata }
     this.#objects.get(collection)!.set(keyOf(stored), stored)
-    this.#tell({ version: this.#version, type, collection, object: stored })
+    this.#publish({ version: this.#version, type, collection, object: stored })
     return stored
   }
 
@@ -184,10 +184,10 @@ export class MemoryApi implements ApiClient {
     this.#objects.get(collection)!.delete(key)
     const metadata = { ...asMapping(known.metadata), resourceVersion: String(++this.#version) }
     const object = { ...known, metadata }
-    this.#tell({ version: this.#version, type: 'DELETED', collection, object })
+    this.#publish({ version: this.#version, type: 'DELETED', collection, object })
   }
 
-  #tell(change: Change): void {
+  #publish(change: Change): void {
     this.#changes.push(change)
     for (const { target, stream } of this.#watchers) {
       const isSeen = target.collection === change.collection && isIn(change.object, target)

@@ -31,14 +31,14 @@ export const HOST = `app.${ZONE}`
 const DRAWN = `*.draw.${ZONE}`
 /** Digs at a time. */
 const LANES = 4
-/** Ample: on a machine on which everybody tests at once. */
+/** Ample, for a machine on which other tests run too. */
 export const SEEN_MS = 120_000
 /**
  * How long what a silent site said is kept: longer than a busy machine keeps two sites from hearing of each other. It is called
  * silent after half of it.
  */
 export const EXPIRY_MS = 40_000
-/** What dig takes at most on a machine on which times tell something of us. */
+/** What dig takes at most on a machine on which measured times mean something. */
 const DIG_MS = 50
 
 export function record(
@@ -58,14 +58,14 @@ export function record(
 /** Has the gateways of a record looked at, so that there are probes to leave behind: once, and without a verdict. */
 const CHECKED = { healthCheck: { protocol: 'TCP', port: 443, interval: '24h' } }
 
-/** What is changed: each site has an address of it, and all tell all of them. */
+/** The host that is changed: each site has an address of it, and all sites serve all addresses. */
 export const EDITED = `edit.${ZONE}`
 export const addressOf = (dnsName: string, target: string) => [
   { dnsName, recordType: 'A', recordTTL: 1, targets: [target] },
 ]
 export const editedOf = (target: string) => addressOf(EDITED, target)
 /**
- * The same, but that nobody may transfer them from another, and a site has them that tells nothing whole. One for each site,
+ * The same, without transfers between sites, and with a v1 site. One for each site,
  * whose edits of the others' would have it ask for them.
  */
 export const OLD = [0, 1, 2, 3].map((i) => `old-${i}.${ZONE}`)
@@ -97,7 +97,7 @@ export class MultiCluster {
     const text = await this.edge.client.run('dig', ...options, ...[names].flat())
     this.#digsMs.push(performance.now() - startMs)
     const lines = text.trim().split('\n')
-    // Of questions that had to be asked again it tells as well.
+    // It also reports queries that were repeated.
     const answers = lines.filter((line) => !line.startsWith(';'))
     return answers.length > 0 ? answers : lines
   }

@@ -20,7 +20,7 @@ export const KEY = {
 export interface PeerOptions {
   /** Zones without the final dot. */
   readonly zone: string
-  /** Port of ours, which it follows or tells. */
+  /** Our port, which it transfers from or notifies. */
   readonly port: number
   readonly signed: boolean
   /** Master file of a zone that it has of its own; undefined = it follows ours. */

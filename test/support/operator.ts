@@ -8,7 +8,7 @@ import { freePort, root } from './server.ts'
 import { until } from './until.ts'
 
 const MAIN = join(root, 'dist/main.js')
-/** Ample: a machine on which everybody tests at once takes long. */
+/** Ample, for a machine on which other tests run too. */
 const START_MS_MAX = 120_000
 
 const REST_MS_MAX = 120_000
@@ -79,7 +79,7 @@ export class RunningOperator {
     return this.#child.exitCode !== null || this.#child.signalCode !== null
   }
 
-  /** What the ready page says; status 0 = nobody listens. */
+  /** The ready page; status 0 = no server listens. */
   async ready(): Promise<{ readonly status: number; readonly text: string }> {
     try {
       return await getText(`http://127.0.0.1:${this.#probes}/readyz`)

@@ -38,7 +38,7 @@ export function needs(...tools: readonly string[]): { skip?: string } {
   return { skip: `not installed: ${names.join(', ')}` }
 }
 
-/** Options for a subtest that makes namespaces of the kernel: as `needs`, but for root. */
+/** Options for a subtest that makes namespaces of the kernel: as `needs`, for root. */
 export function needsRoot(): { skip?: string } {
   if (process.getuid?.() === 0 || process.env.CI === 'true') return {}
   return { skip: 'only root can make namespaces of the kernel' }

@@ -32,7 +32,7 @@ export interface RunningPod {
   state(): string[]
 }
 
-/** Ample: on a machine on which everybody tests at once. */
+/** Ample, for a machine on which other tests run too. */
 const START_MS_MAX = 300_000
 const SYSTEM = 'sextant-system'
 const STATE = '/var/lib/sextant'

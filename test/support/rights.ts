@@ -4,7 +4,7 @@ import { until } from './until.ts'
 /** Where `deploy/` has its accounts, and the namespace that its overlay `chosen-namespaces` is for. */
 export const SYSTEM = 'sextant-system'
 export const CHOSEN = 'gateways'
-/** Ample: on a machine on which everybody tests at once. */
+/** Ample, for a machine on which other tests run too. */
 const IN_FORCE_MS_MAX = 120_000
 
 /** What a process of ours prints of a right that it lacks. */

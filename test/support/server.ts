@@ -12,7 +12,7 @@ export { freePort }
 
 export const root = resolve(dirname(fileURLToPath(import.meta.url)), '../..')
 const MAIN = join(root, 'dist/main.js')
-/** Ample: a machine on which everybody tests at once takes long. */
+/** Ample, for a machine on which other tests run too. */
 const START_MS_MAX = 120_000
 
 /** A running `sextant serve`, a process of its own, gone when the test ends. */
@@ -23,7 +23,7 @@ export interface RunningServer {
   readonly process: ChildProcess
   /** Everything it printed so far, both streams. */
   output(): string
-  /** Waits until it has printed that: lines come at the end of a turn, and may come after the answer that they tell of. */
+  /** Waits until it has printed that: lines are written at the end of a turn, so they may follow the answer that they are about. */
   prints(what: RegExp): Promise<void>
   /** Resolves to the exit code once all it printed is there; null where a signal ended it. */
   exited(): Promise<number | null>
@@ -53,7 +53,7 @@ export function layFiles(directory: string, files: NonNullable<ServerOptions['fi
   }
 }
 
-/** Puts a file in the place of what was there at one stroke: nobody reads it empty, or half of it. `directory`: not watched. */
+/** Replaces a file atomically: no reader finds it empty, or half of it. `directory`: not watched. */
 export function putFile(directory: string, path: string, content: string | Uint8Array): void {
   writeFileSync(join(directory, '.new'), content)
   renameSync(join(directory, '.new'), join(directory, path))

@@ -26,7 +26,7 @@ function answerLater(tx: Transaction): Promise<number> {
   })
 }
 
-/** What `told` publishes to the data threads; the last instance's is the last. */
+/** What `published` publishes to the data threads; the last instance's is the last. */
 export const feeds: Broadcast<string>[] = []
 
 /** What the threads of a server share: whether one waits for `late`, and whether it shall have it. */
@@ -61,7 +61,7 @@ export const TOYS: readonly Directive[] = [
     },
   },
   {
-    name: 'told',
+    name: 'published',
     setup: (c) => {
       const follow = (value: string): void => {
         if (value === 'bad') throw new Error('that can not be followed')

@@ -29,7 +29,7 @@ export interface Question {
   readonly seed?: number
 }
 
-/** A server that serves no requery. */
+/** A server that serves no internal lookup. */
 export const lonelyServer: ServerView = {
   address: 'dns://:53',
   zones: { deepest: 0, apexOctets: () => 0 },

@@ -3,7 +3,7 @@ import { FaultLog } from '../../src/telemetry/fault-log.ts'
 import { createLogger } from '../../src/telemetry/log.ts'
 import { FakeClock } from '../support/setup.ts'
 
-const TOLD_MAX = 100
+const LOGGED_MAX = 100
 const TOLD_PERIOD_MS = 10 * 60_000
 
 function setUp() {
@@ -17,7 +17,7 @@ function setUp() {
   return { lines, clock, faults: new FaultLog(log, clock) }
 }
 
-t.test('a fault is told once for as long as it lasts', async (t) => {
+t.test('a fault is logged once as long as it lasts', async (t) => {
   const { lines, faults } = setUp()
   faults.report('a', 'no port')
   faults.report('a', 'no port')
@@ -29,14 +29,14 @@ t.test('a fault is told once for as long as it lasts', async (t) => {
   t.equal(lines.length, 3, 'one that was gone')
 })
 
-// After a hundred faults nothing was ever told again.
-t.test('however many faults there were, later ones are told', async (t) => {
+// After a hundred faults nothing was ever logged again.
+t.test('later faults are logged, however many there were before', async (t) => {
   const { lines, faults, clock } = setUp()
-  for (let i = 0; i < TOLD_MAX + 30; i++) faults.report(`${i}`, `fault ${i}`)
-  t.equal(lines.length, TOLD_MAX, 'not too many at a time')
+  for (let i = 0; i < LOGGED_MAX + 30; i++) faults.report(`${i}`, `fault ${i}`)
+  t.equal(lines.length, LOGGED_MAX, 'not too many at a time')
   clock.pass(TOLD_PERIOD_MS)
   faults.report('0', 'fault 0')
-  t.equal(lines.length, TOLD_MAX, 'what was told is known')
-  faults.report(`${TOLD_MAX}`, `fault ${TOLD_MAX}`)
-  t.match(lines.slice(TOLD_MAX), [/and 30 more faults/, new RegExp(`fault ${TOLD_MAX}`)])
+  t.equal(lines.length, LOGGED_MAX, 'faults that were logged are known')
+  faults.report(`${LOGGED_MAX}`, `fault ${LOGGED_MAX}`)
+  t.match(lines.slice(LOGGED_MAX), [/and 30 more faults/, new RegExp(`fault ${LOGGED_MAX}`)])
 })

@@ -17,11 +17,11 @@ t.test('a fault costs one run and one line', async (t) => {
   }
   await contained(boom)
   await contained(boom)
-  t.strictSame(lines.splice(0), [line('boom')], 'the same is told once')
+  t.strictSame(lines.splice(0), [line('boom')], 'the same fault is logged once')
   await contained(() => Promise.reject('late'))
   t.strictSame(lines.splice(0), [line('late')], 'what comes late, and is no Error')
   let ran = 0
   await contained(async () => void ran++)
   await contained(boom)
-  t.strictSame([ran, lines], [1, [line('boom')]], 'told again once it went well')
+  t.strictSame([ran, lines], [1, [line('boom')]], 'logged again after a success')
 })

@@ -129,7 +129,7 @@ t.test('limits on connections', async (t) => {
   }
 })
 
-t.test('whoever has asked nothing for the longest makes room for a new connection', async (t) => {
+t.test('the connection with the longest silence is closed for a new one', async (t) => {
   const { listener, client, echo } = await start({ connectionsMax: 3, sparedMs: 0 })
   client.send(message(Wish.Wait))
   await until('one waits for its answer', () => echo.waiting === 1)

@@ -15,7 +15,7 @@ import {
   wordsOf,
 } from '../../../src/dns/text/put.ts'
 
-/** What `put` writes, checked not to write anywhere else but for what it may spill. */
+/** What `put` writes. Checks that it writes nowhere else, except the octets that it may spill. */
 function written(octetsMax: number, put: (out: DataView, at: number) => number): string {
   const out = Buffer.alloc(octetsMax + SPILL_OCTETS + 6, 1)
   const end = put(new DataView(out.buffer, out.byteOffset, out.length), 3)

@@ -257,7 +257,7 @@ t.test('an unsigned first message is not taken', async (t) => {
   t.equal(client.verify(message(0x1234, 1), NOW), 'the reply is not signed')
 })
 
-t.test("the peer's complaint is told", async (t) => {
+t.test("the error of the peer's TSIG is returned", async (t) => {
   const client = new RequestSigner(keyOf())
   const verified = verify(client.sign(message(), NOW), ringOf(keyOf('hmac-sha256', 'other')))
   t.equal(client.verify(signReply(verified, message()), NOW), 'the peer replied BADSIG')

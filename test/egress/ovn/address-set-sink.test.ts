@@ -64,19 +64,23 @@ t.test('a row that another client deletes or changes is made again', NEEDS, asyn
   t.strictSame(stage.faults, [])
 })
 
-t.test('updates find a row that was deleted or made while nobody followed', NEEDS, async (t) => {
-  const stage = await AddressSetStage.start(t)
-  stage.set(WWW, '192.0.2.1')
-  await until(() => stage.feed.pending === 0, 'the rows')
-  await stage.server.kill()
-  stage.set(WWW, '192.0.2.2')
-  await until(() => stage.client.reason !== '', 'the loss')
-  await stage.server.resume()
-  await stage.server.transact({ op: 'delete', table: 'Address_Set', where: [] })
-  const row = addressSetRow('sextant', WWW, 1, new Map())
-  await stage.server.transact(insertRow({ ...row, addresses: ['198.51.100.1'] }))
-  await until(isRows(stage, `${WWW} v4: 192.0.2.2`, `${WWW} v6: `), 'the rows')
-})
+t.test(
+  'updates find a row that was deleted or made while the sink was stopped',
+  NEEDS,
+  async (t) => {
+    const stage = await AddressSetStage.start(t)
+    stage.set(WWW, '192.0.2.1')
+    await until(() => stage.feed.pending === 0, 'the rows')
+    await stage.server.kill()
+    stage.set(WWW, '192.0.2.2')
+    await until(() => stage.client.reason !== '', 'the loss')
+    await stage.server.resume()
+    await stage.server.transact({ op: 'delete', table: 'Address_Set', where: [] })
+    const row = addressSetRow('sextant', WWW, 1, new Map())
+    await stage.server.transact(insertRow({ ...row, addresses: ['198.51.100.1'] }))
+    await until(isRows(stage, `${WWW} v4: 192.0.2.2`, `${WWW} v6: `), 'the rows')
+  },
+)
 
 t.test('the rows survive a killed server and a new process', NEEDS, async (t) => {
   const stage = await AddressSetStage.start(t)

@@ -90,7 +90,7 @@ export class AddressSetStage {
     this.feed.remove(selectorOf(dnsName))
   }
 
-  /** `NAME FAMILY: ADDRESSES` of each row in the database, whoever owns it. */
+  /** `NAME FAMILY: ADDRESSES` of each row in the database, of any owner. */
   async rows(): Promise<string[]> {
     const found = await this.stored()
     return found

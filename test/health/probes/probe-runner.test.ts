@@ -21,13 +21,13 @@ function stage(tookMs = 10) {
   const clock = new FakeClock()
   const timers = new FakeTimers()
   const looks: { readonly id: string; readonly atMs: number }[] = []
-  const told: ProbeResult[] = []
+  const results: ProbeResult[] = []
   const fixture = { outcome: GOOD, underWay: 0, mostAtATime: 0 }
   const runner = new ProbeRunner({
     clock,
     timers,
     random: new Random(7),
-    onResult: (result) => told.push(result),
+    onResult: (result) => results.push(result),
     probe: ({ id }, signal) => {
       looks.push({ id, atMs: clock.monotonic() })
       fixture.mostAtATime = Math.max(fixture.mostAtATime, ++fixture.underWay)
@@ -53,7 +53,7 @@ function stage(tookMs = 10) {
       await timers.advance(STEP_MS)
     }
   }
-  return { clock, timers, runner, looks, told, fixture, pass }
+  return { clock, timers, runner, looks, results, fixture, pass }
 }
 
 t.test('every probe is done in its interval and jitter, and they do not bunch up', async (t) => {
@@ -106,7 +106,7 @@ t.test('an address that many share is not asked by all at once', async (t) => {
 })
 
 t.test('an address goes down after the threshold, and what is known is kept', async (t) => {
-  const { runner, told, fixture, pass } = stage()
+  const { runner, results, fixture, pass } = stage()
   runner.put(probe('a'))
   await pass(3000)
   t.equal(runner.stateOf('a')?.health, 'up')
@@ -115,7 +115,7 @@ t.test('an address goes down after the threshold, and what is known is kept', as
   t.equal(runner.stateOf('a')?.health, 'up', 'two failures are not more than two')
   await pass(INTERVAL_MS * (1 + JITTER))
   t.match(runner.stateOf('a'), { health: 'down', reason: 'status 500' })
-  t.equal(told.filter(({ before, after }) => before.health !== after.health).length, 2)
+  t.equal(results.filter(({ before, after }) => before.health !== after.health).length, 2)
 })
 
 t.test('another check: what is known stays, counting begins anew, and soon', async (t) => {

@@ -10,7 +10,7 @@ import {
 
 const GOOD: ProbeOutcome = { kind: 'healthy', httpStatus: 200 }
 const BAD: ProbeOutcome = { kind: 'unhealthy', httpStatus: 503, reason: 'status 503' }
-const NONE: ProbeOutcome = { kind: 'skipped', reason: 'nobody looked' }
+const NONE: ProbeOutcome = { kind: 'skipped', reason: 'not probed' }
 const OUTCOMES: Readonly<Record<string, ProbeOutcome>> = { '+': GOOD, '-': BAD, '.': NONE }
 
 /** Where a probe stands after looks written as `+`, `-` and `.`, one a second. */
@@ -32,7 +32,7 @@ t.test('what becomes of a health', (t) => {
     want: ProbeHealth
   }[] = [
     {
-      name: 'nothing is known of what nobody looked at',
+      name: 'the health of an address that was not probed is unknown',
       given: '',
       fall: 1,
       rise: 1,
@@ -96,7 +96,7 @@ t.test('since when, and why', (t) => {
     httpStatus: 200,
     failures: 0,
   })
-  t.match(after('+.', 1, 1), { health: 'up', sinceMs: 1000, reason: 'nobody looked' })
+  t.match(after('+.', 1, 1), { health: 'up', sinceMs: 1000, reason: 'not probed' })
   t.end()
 })
 

@@ -272,8 +272,8 @@ t.test('a host name is healthy where any address is', async (t) => {
     reason: /metadata/,
   })
   t.match(await ask(given), { kind: 'unhealthy', reason: 'its host name has no address' })
-  const failing = async (): Promise<Resolution> => ({ kind: 'failed', reason: 'nobody knows' })
-  t.match(await ask(given, { resolve: failing }), { kind: 'skipped', reason: 'nobody knows' })
+  const failing = async (): Promise<Resolution> => ({ kind: 'failed', reason: 'no answer' })
+  t.match(await ask(given, { resolve: failing }), { kind: 'skipped', reason: 'no answer' })
 })
 
 t.test('a look that is ended is over at once', async (t) => {

@@ -9,11 +9,11 @@ const KEY = 'a/app'
 
 function setUp() {
   const known = new Map<string, ApiObject>()
-  let told: InformerListener = {}
+  let informed: InformerListener = {}
   const informer = {
     get: (key: string) => known.get(key),
     subscribe: (listener: InformerListener) => {
-      told = listener
+      informed = listener
       return () => {}
     },
   }
@@ -23,7 +23,7 @@ function setUp() {
   const remove = (): void => {
     const before = known.get(KEY)
     known.delete(KEY)
-    if (before !== undefined) told.onDelete?.(KEY, before)
+    if (before !== undefined) informed.onDelete?.(KEY, before)
   }
   return { cache, clock, put, remove }
 }
@@ -57,17 +57,17 @@ t.test('what we deleted is gone, another of its name is not', (t) => {
   t.end()
 })
 
-t.test('what is told of at a later version is not gone, whatever the API said', (t) => {
-  for (const { name, deleted, told, want } of [
-    { name: 'as it was known then', deleted: '9', told: '12', want: undefined },
-    { name: 'as it was known to who asked', deleted: '14', told: '14', want: undefined },
-    { name: 'later', deleted: '9', told: '13', want: '13' },
+t.test('an object with a later version exists, whatever the API responded', (t) => {
+  for (const { name, deleted, watched, want } of [
+    { name: 'as it was known then', deleted: '9', watched: '12', want: undefined },
+    { name: 'as the caller knew it', deleted: '14', watched: '14', want: undefined },
+    { name: 'later', deleted: '9', watched: '13', want: '13' },
   ]) {
     const { cache, put } = setUp()
     put(version('12'))
     cache.noteDeleted(version(deleted))
     t.equal(cache.get(KEY), undefined, name)
-    put(version(told))
+    put(version(watched))
     t.equal(versionOf(cache.get(KEY)), want, name)
   }
   t.end()
@@ -82,7 +82,7 @@ t.test('what we made is forgotten when the informer says that it is gone', (t) =
   t.end()
 })
 
-t.test('what the informer told of before the API answered is not remembered', (t) => {
+t.test('an object that the informer had before the API responded is not stored', (t) => {
   const { cache, put } = setUp()
   cache.noteDeleted(version('9'))
   put(version('9'))
@@ -93,7 +93,7 @@ t.test('what the informer told of before the API answered is not remembered', (t
   t.end()
 })
 
-t.test('a write of which nobody tells is forgotten after a minute', (t) => {
+t.test('a write without a watch event is forgotten after a minute', (t) => {
   const { cache, clock } = setUp()
   cache.noteWritten(version('10'))
   clock.monotonicMs += 59_999

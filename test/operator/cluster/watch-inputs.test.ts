@@ -23,7 +23,7 @@ const WAIT_MS = 15_001
 class Stage {
   readonly api = new ApiDouble()
   readonly timers = new FakeTimers()
-  readonly told: string[] = []
+  readonly keys: string[] = []
   readonly cache: RecordCache
   readonly #records: Informer
   readonly #secrets: Informer
@@ -51,7 +51,7 @@ class Stage {
       secrets: this.#secrets,
       cache: this.cache,
       owners: { onGone: () => () => {} },
-      onEvent: (key) => this.told.push(key),
+      onEvent: (key) => this.keys.push(key),
     })
   }
 
@@ -65,7 +65,7 @@ class Stage {
     await turns()
     await this.timers.advance(10)
     await turns()
-    return this.told.splice(0)
+    return this.keys.splice(0)
   }
 }
 
@@ -81,7 +81,7 @@ async function setUp(t: Test): Promise<{ stage: Stage; watch: Stream }> {
   ;(await stage.asked()).reply(200, listBody('10', [record('10')]))
   const watch = (await stage.asked()).stream()
   stage.watch()
-  t.strictSame(await stage.heard(), ['a/app'], 'whoever begins is told of all')
+  t.strictSame(await stage.heard(), ['a/app'], 'a new session gets all records')
   return { stage, watch }
 }
 
@@ -92,30 +92,30 @@ async function listAnew(stage: Stage, watch: Stream, items: readonly ApiObject[]
   ;(await stage.asked()).reply(200, listBody('30', items))
 }
 
-for (const { name, written, told, want } of [
+for (const { name, written, deliver, want } of [
   {
-    name: 'what a watch tells of our own write is known',
+    name: 'the watch event of our own write is ignored',
     written: record('20', { finalizers: ['kuadrant.io/dns-record'] }),
-    told: ({ watch }: { watch: Stream }, object: ApiObject) => watch.event('MODIFIED', object),
+    deliver: ({ watch }: { watch: Stream }, object: ApiObject) => watch.event('MODIFIED', object),
     want: [],
   },
   {
     name: 'what others do is looked at',
     written: record('19'),
-    told: ({ watch }: { watch: Stream }) => watch.event('MODIFIED', deleted('20')),
+    deliver: ({ watch }: { watch: Stream }) => watch.event('MODIFIED', deleted('20')),
     want: ['a/app'],
   },
   {
     name: 'what others did before our write, which a list has as one with it, is looked at',
     written: deleted('20'),
-    told: ({ stage, watch }: { stage: Stage; watch: Stream }, object: ApiObject) =>
+    deliver: ({ stage, watch }: { stage: Stage; watch: Stream }, object: ApiObject) =>
       listAnew(stage, watch, [object]),
     want: ['a/app'],
   },
   {
-    name: 'a list with nothing new has nobody look',
+    name: 'a list without changes requests no reconcile',
     written: record('20'),
-    told: ({ stage, watch }: { stage: Stage; watch: Stream }) =>
+    deliver: ({ stage, watch }: { stage: Stage; watch: Stream }) =>
       listAnew(stage, watch, [record('10')]),
     want: [],
   },
@@ -123,12 +123,12 @@ for (const { name, written, told, want } of [
   t.test(name, async (t) => {
     const site = await setUp(t)
     site.stage.cache.noteWritten(written)
-    await told(site, written)
+    await deliver(site, written)
     t.strictSame(await site.stage.heard(), want)
   })
 }
 
-t.test('who begins anew is told of what was written before as well', async (t) => {
+t.test('a new session also gets what was written before', async (t) => {
   const { stage, watch } = await setUp(t)
   const written = record('20', { finalizers: ['kuadrant.io/dns-record'] })
   stage.cache.noteWritten(written)

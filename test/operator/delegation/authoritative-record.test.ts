@@ -25,20 +25,23 @@ t.test('it has the labels that it is found and served by', async (t) => {
   })
 })
 
-t.test('it belongs to nobody, and names a provider where the delegating record does', async (t) => {
-  const facts = { namespace: 'n', rootHost: '*.foo.example.com', provider: 'dns', zone: '' }
-  t.strictSame(printRecord(composeAuthoritative(facts, [])), {
-    apiVersion: 'kuadrant.io/v1alpha1',
-    kind: 'DNSRecord',
-    metadata: {
-      namespace: 'n',
-      name: 'authoritative-record-qtn4u6on',
-      labels: authoritativeLabels(facts),
-    },
-    spec: { rootHost: 'foo.example.com', providerRef: { name: 'dns' }, endpoints: [] },
-  })
-  t.strictSame(composeAuthoritative({ ...facts, provider: '' }, []).spec, {
-    rootHost: 'foo.example.com',
-    endpoints: [],
-  })
-})
+t.test(
+  'it has no owner reference, and names a provider if the delegating record does',
+  async (t) => {
+    const facts = { namespace: 'n', rootHost: '*.foo.example.com', provider: 'dns', zone: '' }
+    t.strictSame(printRecord(composeAuthoritative(facts, [])), {
+      apiVersion: 'kuadrant.io/v1alpha1',
+      kind: 'DNSRecord',
+      metadata: {
+        namespace: 'n',
+        name: 'authoritative-record-qtn4u6on',
+        labels: authoritativeLabels(facts),
+      },
+      spec: { rootHost: 'foo.example.com', providerRef: { name: 'dns' }, endpoints: [] },
+    })
+    t.strictSame(composeAuthoritative({ ...facts, provider: '' }, []).spec, {
+      rootHost: 'foo.example.com',
+      endpoints: [],
+    })
+  },
+)

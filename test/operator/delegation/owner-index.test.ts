@@ -6,7 +6,7 @@ import { DnsRecordView } from '../../../src/operator/record/record-view.ts'
 import { AUTHORITATIVE } from '../../support/delegation-fixture.ts'
 import { dnsRecord } from '../../support/operator-objects.ts'
 
-/** The records of a cluster, of which a test tells. */
+/** The records of a cluster, which the test changes. */
 class ToyRecords {
   readonly #records = new Map<string, ApiObject>()
   #listener: InformerListener = {}
@@ -95,7 +95,7 @@ t.test('of several records with one owner id the older one has it', async (t) =>
   }
 })
 
-t.test("who is gone is nobody's rival, and it is told", async (t) => {
+t.test('a removed owner has no rivals, and its former rivals are notified', async (t) => {
   const book = new OwnerIndex()
   const [here, boston, milan] = [new ToyRecords(), new ToyRecords(), new ToyRecords()]
   book.watch(here, '')

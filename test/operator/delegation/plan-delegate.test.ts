@@ -200,7 +200,7 @@ t.test('a record that is not fit takes nothing away', async (t) => {
   }
 })
 
-t.test('an object of somebody else is never written to, nor deleted', async (t) => {
+t.test('an object of another owner is never written or deleted', async (t) => {
   const labels = { 'kuadrant.io/authoritative-record': 'true' }
   const table = [
     {

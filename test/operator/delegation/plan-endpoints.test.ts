@@ -169,7 +169,7 @@ const CASES: readonly Case[] = [
     want: [`foo A 2.2.2.2 id=1 of ${O1}`],
   },
   {
-    name: "only what is nobody else's is deleted",
+    name: 'only endpoints without other owners are deleted',
     before: [
       [O1, 'bar A 3.3.3.3', 'foo A 1.1.1.1'],
       [O2, 'baz A 4.4.4.4', 'foo A 2.2.2.2'],
@@ -280,7 +280,7 @@ t.test('what owners make of a record', async (t) => {
   }
 })
 
-t.test('what belongs to nobody stays, and nobody gets it', async (t) => {
+t.test('endpoints without an owner are kept, and get none', async (t) => {
   const current = [endpoint('foo A 1.1.1.1')]
   const wish = { owner: O1, group: '', cluster: '', rootHost: HOST, previous: [] }
   const plan = planEndpoints(readSpecEndpoints(current), {
@@ -295,7 +295,7 @@ t.test('what belongs to nobody stays, and nobody gets it', async (t) => {
   t.notOk(planEndpoints(readSpecEndpoints(current), { ...wish, desired: [] }).isChanged)
 })
 
-/** As upstream writes them: notes that tell the owner alone. */
+/** As upstream writes them: ownership records with only the owner. */
 function upstream(owner: string, hash: string, text: string): ApiObject[] {
   const object = endpoint(text)
   const note = {
@@ -352,7 +352,7 @@ t.test('an old note of several owners loses the one that goes', async (t) => {
   ])
 })
 
-t.test('the owners of the host itself are told', async (t) => {
+t.test('the plan returns the owners of the host itself', async (t) => {
   const shared = new Shared()
   t.strictSame(shared.write(O1, ['@ A 1.1.1.1', 'foo A 1.1.1.1']).owners, [O1])
   t.strictSame(shared.write(O2, ['* A 2.2.2.2'], '*.example.com').owners, [O1, O2])
@@ -386,7 +386,7 @@ const WISHES = fc.array(
   { maxLength: 6 },
 )
 
-t.test('owners that write in turn come to rest, and leave nothing behind', async (t) => {
+t.test('owners that write in turn reach a stable state, and leave nothing behind', async (t) => {
   const property = fc.property(WISHES, (wishes) => {
     const shared = new Shared()
     const last = new Map<string, readonly string[]>()
@@ -399,7 +399,7 @@ t.test('owners that write in turn come to rest, and leave nothing behind', async
     }
     const { writes, endpoints } = shared
     for (const [owner, texts] of last) shared.write(owner, texts)
-    t.equal(shared.writes, writes, 'nobody writes once all have written')
+    t.equal(shared.writes, writes, 'no owner writes again once all have written')
     t.strictSame(shared.endpoints, endpoints)
     for (const owner of last.keys()) shared.write(owner, [])
     t.strictSame(shared.endpoints, [])

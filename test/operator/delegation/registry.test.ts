@@ -98,7 +98,7 @@ t.test('what is no note is none', async (t) => {
     { ...note, targets: [] },
     { ...note, targets: [...(note.targets as string[]), 'v=spf1 -all'] },
     { ...note, dnsName: 'www.example.com' },
-    // Of somebody else: the hash is not that of the owner.
+    // Of another owner: the hash is not that of the owner.
     { ...note, dnsName: 'kuadrant-00000000-a-example.com' },
     { ...note, targets: ['heritage=external-dns'] },
   ]

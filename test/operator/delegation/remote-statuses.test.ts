@@ -27,7 +27,7 @@ function record(remoteRecordStatuses: ApiObject, metadata: ApiObject = {}): DnsR
 t.test('a record is ready once all clusters that took it up have it as it is now', (t) => {
   const table = [
     {
-      name: 'nobody took it up',
+      name: 'no primary accepted it',
       given: {},
       want: 'False AwaitingValidation: Awaiting validation: no other cluster has reconciled it',
     },
@@ -80,7 +80,7 @@ t.test('a deletion waits for clusters that took it up, and not for ever', (t) =>
   const letGo = { annotations: { 'sextant.io/let-go': 'true' } }
   const waiting = { kind: 'waiting', clusters: 'cluster b', untilMs: DELETED_MS + HOUR_MS }
   const table = [
-    { name: 'nobody took it up', given: {}, want: { kind: 'free', note: '' } },
+    { name: 'no primary accepted it', given: {}, want: { kind: 'free', note: '' } },
     { name: 'all took it back', given: { a: REMOVED }, want: { kind: 'free', note: '' } },
     { name: 'one has yet to', given: { a: REMOVED, b: READY }, want: waiting },
     { name: 'one says nothing', given: { b: {} }, want: waiting },

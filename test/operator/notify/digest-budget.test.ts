@@ -49,31 +49,37 @@ t.test('which networks share a share can not be known', async (t) => {
   t.ok(new Set(Array.from({ length: 20 }, (_, seed) => sharing(seed))).size > 1)
 })
 
-t.test('who was good before has a share beside all strangers', async (t) => {
-  const { budget, flood } = setUp()
-  budget.noteGood('198.51.100.1')
-  flood(60_000, (i) => `${(i >> 8) & 255}.${i & 255}.1.1`)
-  t.equal(
-    flood(100, () => '198.51.100.1'),
-    20,
-  )
-  budget.noteGood('198.51.100.1')
-  t.equal(
-    flood(100, () => '198.51.100.1'),
-    0,
-    'being good again fills nothing',
-  )
-})
+t.test(
+  'a sender with a valid signature before has a share of its own beside unknown senders',
+  async (t) => {
+    const { budget, flood } = setUp()
+    budget.noteGood('198.51.100.1')
+    flood(60_000, (i) => `${(i >> 8) & 255}.${i & 255}.1.1`)
+    t.equal(
+      flood(100, () => '198.51.100.1'),
+      20,
+    )
+    budget.noteGood('198.51.100.1')
+    t.equal(
+      flood(100, () => '198.51.100.1'),
+      0,
+      'being good again fills nothing',
+    )
+  },
+)
 
-t.test('so many are remembered, those that were good last', async (t) => {
-  const { budget, flood } = setUp()
-  for (let i = 1; i <= 64; i++) budget.noteGood(`198.51.100.${i}`)
-  budget.noteGood('198.51.100.1')
-  budget.noteGood('198.51.100.65')
-  flood(60_000, (i) => `${(i >> 8) & 255}.${i & 255}.1.1`)
-  const known = Array.from({ length: 65 }, (_, i) => `198.51.100.${i + 1}`).filter(
-    (host) => flood(1, () => host) === 1,
-  )
-  t.equal(known.length, 64)
-  t.notOk(known.includes('198.51.100.2'))
-})
+t.test(
+  'a bounded number of senders is stored, those with the latest valid signatures',
+  async (t) => {
+    const { budget, flood } = setUp()
+    for (let i = 1; i <= 64; i++) budget.noteGood(`198.51.100.${i}`)
+    budget.noteGood('198.51.100.1')
+    budget.noteGood('198.51.100.65')
+    flood(60_000, (i) => `${(i >> 8) & 255}.${i & 255}.1.1`)
+    const known = Array.from({ length: 65 }, (_, i) => `198.51.100.${i + 1}`).filter(
+      (host) => flood(1, () => host) === 1,
+    )
+    t.equal(known.length, 64)
+    t.notOk(known.includes('198.51.100.2'))
+  },
+)

@@ -30,7 +30,7 @@ import { FakeClock } from '../../support/setup.ts'
 
 const KDRNT = scanName('kdrnt.')!
 const PEER = '192.0.2.53'
-const STRANGER = '203.0.113.9'
+const UNKNOWN_SENDER = '203.0.113.9'
 /** Not known either, and in another network. */
 const ELSEWHERE = '198.18.7.1'
 const SOA_RDATA = Buffer.concat([Buffer.from([0, 0]), Buffer.alloc(20, 1)])
@@ -106,7 +106,7 @@ function setUp(hastenAs: (sender: NotifySource) => HastenOutcome = hastenPeer) {
       return () => {}
     },
   })
-  const desk = new NotifyReceiver({
+  const receiver = new NotifyReceiver({
     clock,
     keys,
     allowed: [scanCidr('198.51.100.0/24')!, scanCidr('2001:db8::/32')!],
@@ -127,7 +127,7 @@ function setUp(hastenAs: (sender: NotifySource) => HastenOutcome = hastenPeer) {
     query.peerAddress.fill(0)
     query.peerAddress.set(bytes)
     query.peerFamily = family
-    return reply.slice(0, desk.serve(query, reply))
+    return reply.slice(0, receiver.serve(query, reply))
   }
   const put = (object: ApiObject): void =>
     listener.onAdd?.(String(Object(object.metadata).name), object, false)
@@ -186,8 +186,8 @@ t.test('who may send a NOTIFY, and what is answered', async (t) => {
       outcome: 'stranger',
     },
     {
-      name: 'a stranger',
-      host: STRANGER,
+      name: 'an unknown sender',
+      host: UNKNOWN_SENDER,
       packet: notify(),
       rcode: Rcode.REFUSED,
       outcome: 'stranger',
@@ -268,9 +268,9 @@ t.test('who may send a NOTIFY, and what is answered', async (t) => {
   }
 })
 
-t.test('a standby answers everybody, and has nobody asked', async (t) => {
+t.test('a standby answers all senders, and polls no peer', async (t) => {
   const { send, outcomes } = setUp(() => 'standby')
-  t.equal(read(send(notify(), STRANGER)).rcode, Rcode.NOERROR)
+  t.equal(read(send(notify(), UNKNOWN_SENDER)).rcode, Rcode.NOERROR)
   t.strictSame(outcomes, ['standby'])
 })
 
@@ -282,12 +282,12 @@ t.test(
     const own = secretOf('coredns', 'secret')
     put(own)
     const { signer, packet } = sign(notify({ withSoa: true }), key)
-    const reply = send(packet, STRANGER)
+    const reply = send(packet, UNKNOWN_SENDER)
     t.equal(signer.verify(reply, seconds()), '')
     t.equal(read(reply).rcode, Rcode.NOERROR)
-    t.strictSame(senders, [{ host: STRANGER, keyId: keyIdOf(key), isAllowed: false }])
+    t.strictSame(senders, [{ host: UNKNOWN_SENDER, keyId: keyIdOf(key), isAllowed: false }])
     drop(own)
-    t.equal(read(send(sign(notify(), key).packet, STRANGER)).rcode, Rcode.NOTAUTH)
+    t.equal(read(send(sign(notify(), key).packet, UNKNOWN_SENDER)).rcode, Rcode.NOTAUTH)
     t.strictSame(outcomes, ['hastened', 'bad_signature'])
   },
 )
@@ -299,7 +299,7 @@ t.test('EDNS is answered with EDNS, signed or not', async (t) => {
   t.equal(read(send(notify())).edns, undefined)
   t.strictSame(read(send(notify({ withEdns: true }))).edns, want)
   const { signer, packet } = sign(notify({ withEdns: true }), keyOf('secret'))
-  const reply = send(packet, STRANGER)
+  const reply = send(packet, UNKNOWN_SENDER)
   t.equal(signer.verify(reply, seconds()), '')
   t.strictSame(read(reply).edns, want)
 })
@@ -331,7 +331,7 @@ t.test('of Secrets with one key name each key is good', async (t) => {
   put(secretOf('same', 'secret two'))
   for (const text of ['secret one', 'secret two']) {
     const { signer, packet } = sign(notify(), keyOf(text))
-    t.equal(signer.verify(send(packet, STRANGER), seconds()), '', text)
+    t.equal(signer.verify(send(packet, UNKNOWN_SENDER), seconds()), '', text)
   }
   t.strictSame(
     senders.map(({ keyId }) => keyId),
@@ -343,7 +343,7 @@ t.test('a bad signature is refused, even of a peer', async (t) => {
   const sha1 = scanAlgorithm('hmac-sha1.')!
   const table = [
     { name: 'another secret', key: keyOf('wrong') },
-    { name: 'a name that nobody knows', key: keyOf('secret', 'other.example.org.') },
+    { name: 'an unknown name', key: keyOf('secret', 'other.example.org.') },
     { name: 'an hour ago', key: keyOf('secret'), ageSeconds: 3600 },
     { name: 'another secret and algorithm', key: keyOf('wrong', 'peers.example.org.', sha1) },
   ]
@@ -368,23 +368,26 @@ t.test('what would be answered with more than was sent is not answered', async (
   t.equal(send(packet).length, 0)
 })
 
-t.test('strangers cost so many answers a second, and a line in ten', async (t) => {
-  const { send, outcomes, lines, clock } = setUp()
-  const flood = (count: number): number => {
-    let answered = 0
-    for (let i = 0; i < count; i++) if (send(notify(), STRANGER).length > 0) answered++
-    return answered
-  }
-  t.equal(flood(1000), 100)
-  t.equal(outcomes.length, 1000, 'all are counted')
-  clock.pass(1000)
-  t.equal(flood(1000), 100)
-  t.equal(lines.length, 1)
-  clock.pass(10_000)
-  flood(1)
-  t.match(lines[1], /1999 others since/)
-  t.ok(send(notify()).length > 0, 'a peer is answered beside it')
-})
+t.test(
+  'unknown senders get a bounded number of answers per second, and a log line in ten seconds',
+  async (t) => {
+    const { send, outcomes, lines, clock } = setUp()
+    const flood = (count: number): number => {
+      let answered = 0
+      for (let i = 0; i < count; i++) if (send(notify(), UNKNOWN_SENDER).length > 0) answered++
+      return answered
+    }
+    t.equal(flood(1000), 100)
+    t.equal(outcomes.length, 1000, 'all are counted')
+    clock.pass(1000)
+    t.equal(flood(1000), 100)
+    t.equal(lines.length, 1)
+    clock.pass(10_000)
+    flood(1)
+    t.match(lines[1], /1999 others since/)
+    t.ok(send(notify()).length > 0, 'a peer is answered beside it')
+  },
+)
 
 t.test('so do those that pass for a peer, or claim to be signed', async (t) => {
   const { send, put, sign, senders, outcomes } = setUp()
@@ -394,42 +397,45 @@ t.test('so do those that pass for a peer, or claim to be signed', async (t) => {
   t.equal(answered, 200)
   t.equal(senders.length, 1000, 'who asks peers has a bound of his own')
   outcomes.length = 0
-  // Unknown keys cost no digest, and so keep nobody out who has one.
+  // Unknown keys cost no digest, so they block no sender with a key.
   const unknown = sign(notify(), keyOf('wrong', 'nobody.example.')).packet
-  for (let i = 0; i < 1000; i++) send(unknown, STRANGER)
+  for (let i = 0; i < 1000; i++) send(unknown, UNKNOWN_SENDER)
   t.equal(outcomes.filter((outcome) => outcome === 'dropped').length, 0)
   const { packet } = sign(notify(), keyOf('wrong'))
-  for (let i = 0; i < 1000; i++) send(packet, STRANGER)
+  for (let i = 0; i < 1000; i++) send(packet, UNKNOWN_SENDER)
   t.equal(outcomes.filter((outcome) => outcome === 'dropped').length, 980)
 })
 
-t.test('who knows the name of a key keeps nobody out who has the key', async (t) => {
-  const { send, put, sign, senders, outcomes } = setUp()
-  put(secretOf('coredns', 'secret'))
-  const wrong = sign(notify(), keyOf('wrong')).packet
-  const good = sign(notify(), keyOf('secret')).packet
-  for (let i = 0; i < 1000; i++) send(wrong, `203.0.113.${i % 256}`)
-  send(good, ELSEWHERE)
-  t.equal(senders.length, 1, 'somebody who was never heard of')
-  // From everywhere, as he can make up where packets are from.
-  for (let i = 0; i < 10_000; i++) send(wrong, `${i >> 8}.${i & 255}.0.1`)
-  outcomes.length = 0
-  send(good, '192.0.2.77')
-  t.strictSame(outcomes, ['dropped'], 'who was never heard of has to wait now')
-  send(good, ELSEWHERE)
-  t.equal(senders.length, 2, 'not so who was good before')
-})
+t.test(
+  'a sender that knows only the name of a key does not block the owner of the key',
+  async (t) => {
+    const { send, put, sign, senders, outcomes } = setUp()
+    put(secretOf('coredns', 'secret'))
+    const wrong = sign(notify(), keyOf('wrong')).packet
+    const good = sign(notify(), keyOf('secret')).packet
+    for (let i = 0; i < 1000; i++) send(wrong, `203.0.113.${i % 256}`)
+    send(good, ELSEWHERE)
+    t.equal(senders.length, 1, 'a sender that was unknown before')
+    // From everywhere, as he can make up where packets are from.
+    for (let i = 0; i < 10_000; i++) send(wrong, `${i >> 8}.${i & 255}.0.1`)
+    outcomes.length = 0
+    send(good, '192.0.2.77')
+    t.strictSame(outcomes, ['dropped'], 'who was never heard of has to wait now')
+    send(good, ELSEWHERE)
+    t.equal(senders.length, 2, 'not so who was good before')
+  },
+)
 
 t.test('whatever the octets are, nothing is thrown and no answer is longer', async (t) => {
   const { put, sign } = setUp()
   const signed = sign(notify({ withSoa: true }), keyOf('secret')).packet
   const samples = [notify(), notify({ withSoa: true }), notify({ withEdns: true }), signed]
   const check = (packet: Uint8Array): void => {
-    const desk = setUp()
-    desk.put(secretOf('coredns', 'secret'))
-    const reply = desk.send(packet, STRANGER)
+    const receiver = setUp()
+    receiver.put(secretOf('coredns', 'secret'))
+    const reply = receiver.send(packet, UNKNOWN_SENDER)
     if (reply.length > packet.length) t.fail(`${packet} has ${reply}`)
-    if (desk.outcomes.length !== 1) t.fail(`${packet} counts as ${desk.outcomes}`)
+    if (receiver.outcomes.length !== 1) t.fail(`${packet} counts as ${receiver.outcomes}`)
   }
   put(secretOf('coredns', 'secret'))
   for (const sample of samples) {
@@ -448,7 +454,7 @@ t.test('whatever the octets are, nothing is thrown and no answer is longer', asy
   )
 })
 
-t.test('a signed NOTIFY with any octet changed has nobody asked', async (t) => {
+t.test('a signed NOTIFY with any octet changed polls no peer', async (t) => {
   const { sign } = setUp()
   const { packet: good } = sign(notify({ withSoa: true }), keyOf('secret'))
   for (let at = 0; at < good.length; at++) {
@@ -456,8 +462,8 @@ t.test('a signed NOTIFY with any octet changed has nobody asked', async (t) => {
     put(secretOf('coredns', 'secret'))
     const packet = good.slice()
     packet[at]! ^= 0x01
-    send(packet, STRANGER)
-    // The id is that of whoever passes it on: the signer's own is inside. And a name is signed in lower case.
+    send(packet, UNKNOWN_SENDER)
+    // A forwarder may change the id: the signer's own is inside. And a name is signed in lower case.
     const asked = senders.some(({ keyId }) => keyId !== '')
     if (asked && at >= 2) t.fail(`octet ${at}`)
   }

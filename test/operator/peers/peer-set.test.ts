@@ -24,7 +24,7 @@ class ToyFollower implements PeerFollowerView {
   serial: number | undefined
   error = ''
   isClosed = false
-  /** As often as it is wanted: whoever follows counts that. */
+  /** As often as it is wanted: the follower counts that. */
   readonly wanted: string[] = []
   readonly siteStates: SiteState[] = []
   #listener: (hosts: ReadonlySet<string>) => void = () => {}
@@ -91,7 +91,7 @@ class ToyFollower implements PeerFollowerView {
     return host === APP ? ['x: no name'] : []
   }
 
-  tell(...hosts: readonly string[]): void {
+  report(...hosts: readonly string[]): void {
     this.#listener(new Set(hosts))
   }
 }
@@ -158,7 +158,7 @@ t.test('two records of one host share what is asked for', (t) => {
   peers.forget('a/one')
   t.ok(followers[0]!.wanted.includes(APP))
   peers.forget('a/two')
-  t.strictSame(followers[0]!.wanted, [`*.${APP}`], 'and nobody asks once both are gone')
+  t.strictSame(followers[0]!.wanted, [`*.${APP}`], 'and no query is sent once both are gone')
   t.end()
 })
 
@@ -174,12 +174,12 @@ t.test('another key makes another follower', (t) => {
   t.end()
 })
 
-t.test('who wants to know of a host is told of its changes', (t) => {
+t.test('subscribers of a host are notified of its changes', (t) => {
   const { followers, peers, news } = setUp()
   peers.peersFor('a/one', APP, provider([EAST]))
   peers.peersFor('a/wild', `*.${APP}`, provider([EAST]))
   peers.peersFor('a/other', 'other.k.example.com', provider([EAST]))
-  followers[0]!.tell(APP, 'nobody.example')
+  followers[0]!.report(APP, 'nobody.example')
   t.strictSame(news, ['a/one', 'a/wild'])
   t.end()
 })
@@ -216,28 +216,25 @@ t.test('what a peer says is of the host that is asked for alone', (t) => {
   t.end()
 })
 
-t.test(
-  'a peer is silent after half a minute, and all its records are told of it once',
-  async (t) => {
-    const { followers, peers, clock, news, pass } = setUp()
-    const [peer] = peers.peersFor('a/one', APP, provider([EAST]))
-    const follower = followers[0]!
-    Object.assign(follower, { generation: 'v2', ...lastSeen(clock) })
-    await pass(1000)
-    t.strictSame(news.splice(0), ['a/one'], 'it is heard')
-    follower.error = 'timeout'
-    await pass(SILENT_AFTER_MS - 1001)
-    t.equal(peer?.answerFor(APP).kind, 'answered', 'not yet')
-    t.strictSame(news, [])
-    await pass(1)
-    t.match(peer?.answerFor(APP), { kind: 'silent', reason: 'timeout', state: { siteStates: [] } })
-    await pass(60_000)
-    t.strictSame(news.splice(0), ['a/one'])
-    Object.assign(follower, { error: '', ...lastSeen(clock) })
-    await pass(1000)
-    t.strictSame(news, ['a/one'])
-  },
-)
+t.test('a peer is silent after half a minute, and all its records are notified once', async (t) => {
+  const { followers, peers, clock, news, pass } = setUp()
+  const [peer] = peers.peersFor('a/one', APP, provider([EAST]))
+  const follower = followers[0]!
+  Object.assign(follower, { generation: 'v2', ...lastSeen(clock) })
+  await pass(1000)
+  t.strictSame(news.splice(0), ['a/one'], 'it is heard')
+  follower.error = 'timeout'
+  await pass(SILENT_AFTER_MS - 1001)
+  t.equal(peer?.answerFor(APP).kind, 'answered', 'not yet')
+  t.strictSame(news, [])
+  await pass(1)
+  t.match(peer?.answerFor(APP), { kind: 'silent', reason: 'timeout', state: { siteStates: [] } })
+  await pass(60_000)
+  t.strictSame(news.splice(0), ['a/one'])
+  Object.assign(follower, { error: '', ...lastSeen(clock) })
+  await pass(1000)
+  t.strictSame(news, ['a/one'])
+})
 
 t.test('a peer that never answers is silent after as long', async (t) => {
   const { followers, peers, pass } = setUp()
@@ -277,7 +274,7 @@ t.test('a peer whose endpoints go within half a minute is silent before they go'
   t.strictSame(news, ['a/one'], 'it is heard again')
 })
 
-t.test('a clock that is set makes nobody silent, and nobody heard', async (t) => {
+t.test('a clock that is set makes no peer silent, and none answered', async (t) => {
   const { followers, peers, clock, pass } = setUp()
   const [peer] = peers.peersFor('a/one', APP, provider([EAST]))
   const follower = followers[0]!
@@ -297,7 +294,7 @@ t.test('a NOTIFY has those peers asked that it may be about', (t) => {
   peers.peersFor('a/two', APP, keyed)
   const keyId = keyIdOf(keyed.tsigKey!)
   const table = [
-    { name: 'a stranger', host: '192.0.2.9', want: 'stranger', asked: [0, 0, 0] },
+    { name: 'an unknown sender', host: '192.0.2.9', want: 'stranger', asked: [0, 0, 0] },
     {
       name: 'a peer is all who are at its address, with a key or without',
       host: EAST.host,
@@ -313,7 +310,7 @@ t.test('a NOTIFY has those peers asked that it may be about', (t) => {
       asked: [0, 0, 1],
     },
     {
-      name: 'a key that nobody is followed with',
+      name: 'a key without a follower',
       host: EAST.host,
       keyId: 'other',
       asked: [0, 0, 0],

@@ -51,7 +51,7 @@ function pageOf(site: string, exporter: string, count: number): KnownPeer {
   }
 }
 
-t.test('what is ours comes before what others tell', async (t) => {
+t.test('our own endpoints come before those of peers', async (t) => {
   const small = publishingOf({})
   t.equal(roomForOthers(small.record, []), 400_000)
   const large = publishingOf({ endpoints: endpointsOf('k.example.com', 200, 3000) })
@@ -82,7 +82,7 @@ t.test('what peers say is cut to the room that there is, the same each time', as
 })
 
 t.test(
-  'a host too long for the zone kdrnt is served, and it is said that nobody is told',
+  'a host too long for the zone kdrnt is served, and the status says that no peer gets it',
   async (t) => {
     const host = `${`${'a'.repeat(60)}.`.repeat(4)}ex.co`
     t.equal(host.length, 249)

@@ -141,7 +141,7 @@ t.test('from what there is to what is wanted', (t) => {
     taken: ['team/app-192.0.2.1'],
     apply: { length: 3 },
   })
-  t.strictSame(planProbes(given, [], strange).remove, [], "what is somebody else's stays")
+  t.strictSame(planProbes(given, [], strange).remove, [], 'probes of other owners are kept')
   const leaving = { ...there[0], metadata: { ...loose(there[0]).metadata, deletionTimestamp: 'x' } }
   t.strictSame(planProbes(given, [], [leaving] as ApiObject[]).remove, [])
   t.end()

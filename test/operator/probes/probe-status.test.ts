@@ -98,7 +98,7 @@ t.test('Secrets with headers', async (t) => {
   t.equal(await read('team', 'token'), undefined)
   for (const type of ['kubernetes.io/service-account-token', 'kuadrant.io/coredns']) {
     found = { type, data: { token: 'eA==' } }
-    t.equal(await read('team', type), undefined, `one of type ${type} is sent to nobody`)
+    t.equal(await read('team', type), undefined, `one of type ${type} is not reported`)
   }
   found = { type: 'Opaque', data: { 'X-Key': 'eA==' } }
   t.strictSame(await read('team', 'opaque'), new Map([['X-Key', 'x']]))

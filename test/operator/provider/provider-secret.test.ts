@@ -47,7 +47,7 @@ t.test('a good Secret says zones, nameservers and key', (t) => {
       want: { zones: ['a.example'], nameservers: ['[::1]:53'], key: '' },
     },
     {
-      name: 'a zone that is written twice stays, for whoever chooses one to complain of',
+      name: 'a zone that is written twice is kept, so that the choice can report it',
       given: { ZONES: 'a.example,a.example' },
       want: { zones: ['a.example', 'a.example'], nameservers: [], key: '' },
     },
@@ -80,7 +80,7 @@ t.test('a good Secret says zones, nameservers and key', (t) => {
   t.end()
 })
 
-t.test('a bad value is told, with the value and never a secret', (t) => {
+t.test('an error names the invalid value, and never a secret', (t) => {
   const table = [
     { given: {}, want: 'CoreDNS Provider credentials does not contain ZONES' },
     { given: { ZONES: ' , ' }, want: 'CoreDNS Provider credentials does not contain ZONES' },

@@ -54,7 +54,7 @@ t.test('a silent peer is heard until its word runs out, also over a restart', as
   await fixture.reconcile()
   fixture.clock.pass(HOUR_MS)
   fixture.peers.fallSilent(EAST)
-  t.strictSame(await fixture.reconcile(), ['status app'], 'told once, and served as before')
+  t.strictSame(await fixture.reconcile(), ['status app'], 'reported once, and served as before')
   t.match(fixture.field('app', 'status', 'peers'), [
     { address: EAST, state: 'Silent', site: 'east', serial: 7, message: 'no answer' },
   ])
@@ -71,7 +71,7 @@ t.test('a silent peer is heard until its word runs out, also over a restart', as
   t.strictSame(fixture.served(), [['192.0.2.1']])
 })
 
-// Whose word it was that a silent peer had told was guessed: a relay's passed for that of the site.
+// The exporter of a silent peer's state was guessed: the state of a relay counted as that of the site.
 t.test(
   'a relay that is silent has no say beside the site itself, also over a restart',
   async (t) => {
@@ -161,7 +161,7 @@ t.test(
       fixture.peers.answers.clear()
       fixture.peersForm = 'whole'
       fixture.start()
-      t.strictSame(await fixture.reconcile(), [], `${name}: nobody was heard yet`)
+      t.strictSame(await fixture.reconcile(), [], `${name}: no peer has answered yet`)
       for (const [address, answer] of answers) fixture.peers.answers.set(address, answer)
       t.strictSame(await fixture.reconcile(), writes, name)
       fixture.start()

@@ -3,7 +3,7 @@ import { ApiError } from '../../../src/kube/api.ts'
 import { dnsRecord, secret } from '../../support/operator-objects.ts'
 import { EAST, HOUR_MS, KEY, OperatorFixture, WEST } from './stage.ts'
 
-t.test('a record is held, told to peers, merged and reported, in that order', async (t) => {
+t.test('a record gets a finalizer, is exported, merged and reported, in that order', async (t) => {
   const fixture = new OperatorFixture()
   fixture.cluster.put(dnsRecord())
   fixture.say(EAST, 'east', ['192.0.2.2'])
@@ -59,7 +59,7 @@ t.test('a restart writes nothing, whether peers have answered yet or not', async
   t.strictSame(await fixture.reconcile(), [], 'and when they do')
 })
 
-t.test('an edit is told, merged and reported', async (t) => {
+t.test('an edit is exported, merged and reported', async (t) => {
   const fixture = new OperatorFixture()
   fixture.cluster.put(dnsRecord())
   await fixture.reconcile()
@@ -209,7 +209,7 @@ t.test('a record that can not be published says why, and is left as it is', asyn
     t.strictSame(fixture.ready(), want, name)
     t.strictSame(fixture.served(), [['192.0.2.1', '192.0.2.2']], `${name}: served as before`)
     t.equal(fixture.field('app', 'status', 'zoneID'), 'k.example.com', `${name}: still reported`)
-    t.equal(fixture.peers.wanted.size, 0, `${name}: nobody is followed for it`)
+    t.equal(fixture.peers.wanted.size, 0, `${name}: no peer is followed for it`)
   }
 })
 
@@ -228,7 +228,7 @@ t.test('records of others are left alone, without a word', async (t) => {
       secrets: [aws],
     },
     {
-      name: "somebody else's, being deleted after its Secret",
+      name: 'of another owner, being deleted after its Secret',
       record: dnsRecord({
         metadata: {
           finalizers: ['kuadrant.io/dns-record'],
@@ -286,7 +286,7 @@ t.test(
   },
 )
 
-t.test('an object of somebody else is never taken or deleted', async (t) => {
+t.test('an object of another owner is never adopted or deleted', async (t) => {
   const fixture = new OperatorFixture()
   fixture.cluster.put(dnsRecord({ name: 'merged-app' }))
   fixture.cluster.put(dnsRecord())
@@ -339,7 +339,7 @@ t.test('an empty record is published as one, and says so', async (t) => {
   ])
 })
 
-t.test('addresses that probes find down are not told, and not served', async (t) => {
+t.test('addresses that probes find down are not exported, and not served', async (t) => {
   const fixture = new OperatorFixture()
   const endpoints = [
     { dnsName: 'k.example.com', recordType: 'A', targets: ['192.0.2.1', '192.0.2.9'] },

@@ -59,7 +59,7 @@ export class OperatorFixture {
     this.peers.say(address, site, endpoints, thisMoment(this.clock))
   }
 
-  /** Has a peer tell what it heard of a site of others. */
+  /** Makes a peer report a state of another site. */
   relay(address: string, site: string, targets: readonly string[]): void {
     this.peers.say(address, site, [{ targets }], thisMoment(this.clock), false)
   }

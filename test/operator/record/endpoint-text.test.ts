@@ -19,10 +19,10 @@ t.test('a local form that is written into a record is served as it was derived',
     endpoint('TXT', ['plain', '"two" "strings"', '"\\255"', 'é']),
     { ...endpoint('CNAME', ['lb.example.net']), dnsName: `x.${HOST}` },
   ]
-  const told = ['v=2', '"quoted"', 'é'].map((text) => {
+  const exported = ['v=2', '"quoted"', 'é'].map((text) => {
     return composeStrings([Buffer.from('v=2'), Buffer.from(text), new Uint8Array(0)]) as Uint8Array
   })
-  const derived = deriveLocalEndpoints(dnsRecord({ rootHost: HOST, endpoints }), told)
+  const derived = deriveLocalEndpoints(dnsRecord({ rootHost: HOST, endpoints }), exported)
   const printed = printLocalEndpoints(derived)
   const labels = { 'kuadrant.io/type': 'local', 'kuadrant.io/coredns-zone-name': 'kdrnt' }
   const local = dnsRecord({

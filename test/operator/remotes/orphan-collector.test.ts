@@ -18,7 +18,7 @@ class OperatorFixture {
   known: ReadonlySet<string> | undefined = new Set()
   readonly #simulation = new DelegationSimulation()
   readonly dublin: SimulatedSite
-  strangers: OrphanCollector | undefined
+  orphans: OrphanCollector | undefined
 
   private constructor() {
     this.dublin = this.#simulation.add('dublin')
@@ -33,7 +33,7 @@ class OperatorFixture {
     const note = (line: string): void => {
       simulation.lines.push(line)
     }
-    simulation.strangers = new OrphanCollector({
+    simulation.orphans = new OrphanCollector({
       view: cluster,
       records: { subscribe: (listener: InformerListener) => tellAll(cluster.records, listener) },
       writer: cluster,
@@ -44,7 +44,7 @@ class OperatorFixture {
       leaveMs: LEAVE_MS,
       known: () => simulation.known,
     })
-    simulation.strangers.start()
+    simulation.orphans.start()
     return simulation
   }
 
@@ -78,7 +78,7 @@ t.test('what is of a cluster without a Secret goes after a while, and nothing el
   simulation.dublin.cluster.takeWrites()
   await simulation.pass(LEAVE_MS * 2)
   t.strictSame(simulation.dublin.cluster.takeWrites(), [])
-  await simulation.strangers?.close()
+  await simulation.orphans?.close()
 })
 
 t.test('the while begins anew when the cluster is known again, or may be', async (t) => {
@@ -92,7 +92,7 @@ t.test('the while begins anew when the cluster is known again, or may be', async
     t.strictSame(simulation.dublin.served(), BOTH)
     await simulation.pass(LEAVE_MS / 4)
     t.strictSame(simulation.dublin.served(), OWN)
-    await simulation.strangers?.close()
+    await simulation.orphans?.close()
   }
 })
 
@@ -104,5 +104,5 @@ t.test('what could not be written is written at the next look', async (t) => {
   simulation.dublin.cluster.refuse = () => undefined
   await simulation.pass(LEAVE_MS / 4)
   t.strictSame(simulation.dublin.served(), OWN)
-  await simulation.strangers?.close()
+  await simulation.orphans?.close()
 })

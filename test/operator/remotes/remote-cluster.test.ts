@@ -129,7 +129,7 @@ for (const { name, refusals, records, namespace, want } of [
     want: [shortHash(PLACE)],
   },
   {
-    name: 'an account that may do nothing is asked again, and told what it needs',
+    name: 'an account without rights is retried, and the log names the rights that it needs',
     refusals: 0,
     records: 403,
     namespace: 403,
@@ -153,7 +153,7 @@ for (const { name, refusals, records, namespace, want } of [
 
 for (const { name, replies, isThere, want } of [
   {
-    name: 'a server that starts is told again until it takes it',
+    name: 'a status is written again until a starting server accepts it',
     replies: [
       [503, STARTING],
       [403, FORBIDDEN],
@@ -165,13 +165,13 @@ for (const { name, replies, isThere, want } of [
     want: 5,
   },
   {
-    name: 'of a record that is gone nobody is told any more',
+    name: 'the status of a deleted record is not written any more',
     replies: [[404, missingBody('dnsrecords', 'app')]],
     isThere: false,
     want: 1,
   },
   {
-    name: 'a record that is there after all is told of again',
+    name: 'the status of a record that exists after all is written again',
     replies: [
       [404, missingBody('dnsrecords', 'app')],
       [200, RECORD],
@@ -197,25 +197,28 @@ for (const { name, replies, isThere, want } of [
   })
 }
 
-t.test('what a cluster was not told while it was away it is told when it is back', async (t) => {
-  const stage = new Stage()
-  await stage.begin(t)
-  let isAway = false
-  let attempts = 0
-  const answer = (asked: Asked): void => {
-    if (asked.method === 'PATCH' && ++attempts === 1) {
-      isAway = true
-      stage.watch?.fail(new Error('socket hang up'))
+t.test(
+  'statuses that failed while a cluster was unavailable are written when it returns',
+  async (t) => {
+    const stage = new Stage()
+    await stage.begin(t)
+    let isAway = false
+    let attempts = 0
+    const answer = (asked: Asked): void => {
+      if (asked.method === 'PATCH' && ++attempts === 1) {
+        isAway = true
+        stage.watch?.fail(new Error('socket hang up'))
+      }
+      if (isAway) asked.reply(503, STARTING)
+      else if (isOfNamespace(asked)) asked.reply(200, { metadata: { uid: 'uid of boston' } })
+      else asked.reply(200, asked.method === 'PATCH' ? RECORD : listBody('9', [RECORD]))
     }
-    if (isAway) asked.reply(503, STARTING)
-    else if (isOfNamespace(asked)) asked.reply(200, { metadata: { uid: 'uid of boston' } })
-    else asked.reply(200, asked.method === 'PATCH' ? RECORD : listBody('9', [RECORD]))
-  }
-  // From then on the next attempt is two minutes away at least.
-  const many = 13
-  for (let i = 0; i < 5000 && attempts < many; i++) await stage.pass(1, answer)
-  t.equal(attempts, many)
-  isAway = false
-  await stage.pass(20, answer)
-  t.equal(attempts, many + 1)
-})
+    // From then on the next attempt is two minutes away at least.
+    const many = 13
+    for (let i = 0; i < 5000 && attempts < many; i++) await stage.pass(1, answer)
+    t.equal(attempts, many)
+    isAway = false
+    await stage.pass(20, answer)
+    t.equal(attempts, many + 1)
+  },
+)

@@ -26,25 +26,28 @@ async function pair(): Promise<{
   return { simulation, dublin, boston }
 }
 
-t.test('a record is held, announced, put into the authoritative one, and told of', async (t) => {
-  const simulation = new DelegationSimulation()
-  const dublin = simulation.add('dublin')
-  const boston = simulation.add('boston', 'secondary')
-  boston.delegate('app', [address(HOST, '192.0.2.1')])
-  t.strictSame(await simulation.settle(), [
-    'boston: hold app',
-    'boston: status app',
-    `dublin: put ${AUTHORITATIVE}`,
-    'boston: remote status of app by dublin',
-    'boston: status app',
-    `dublin: status ${AUTHORITATIVE}`,
-  ])
-  t.strictSame(dublin.served(), [`${HOST} A 192.0.2.1`])
-  t.equal(boston.ready('app'), READY)
-  t.equal(boston.ready('app', dublin), READY)
-  t.strictSame([...boston.cluster.records.keys()], ['a/app'])
-  t.strictSame(await simulation.settle(), [], 'who looks again writes nothing')
-})
+t.test(
+  'a record gets a finalizer, is announced, goes into the authoritative record, and gets a status',
+  async (t) => {
+    const simulation = new DelegationSimulation()
+    const dublin = simulation.add('dublin')
+    const boston = simulation.add('boston', 'secondary')
+    boston.delegate('app', [address(HOST, '192.0.2.1')])
+    t.strictSame(await simulation.settle(), [
+      'boston: hold app',
+      'boston: status app',
+      `dublin: put ${AUTHORITATIVE}`,
+      'boston: remote status of app by dublin',
+      'boston: status app',
+      `dublin: status ${AUTHORITATIVE}`,
+    ])
+    t.strictSame(dublin.served(), [`${HOST} A 192.0.2.1`])
+    t.equal(boston.ready('app'), READY)
+    t.equal(boston.ready('app', dublin), READY)
+    t.strictSame([...boston.cluster.records.keys()], ['a/app'])
+    t.strictSame(await simulation.settle(), [], 'who looks again writes nothing')
+  },
+)
 
 t.test('a record that is not held yet is not taken up', async (t) => {
   const simulation = new DelegationSimulation()
@@ -82,7 +85,7 @@ t.test('where another operator has the provider, all is left to it', async (t) =
   t.strictSame(await there(), ['boston: status app'], 'the last word is its own, too')
 })
 
-t.test('what stands in the way is told where the record is, and goes with its cause', async (t) => {
+t.test('an obstacle is in the status of the record, until its cause is gone', async (t) => {
   const table = [
     {
       name: 'no Secret, or no such namespace',
@@ -126,7 +129,7 @@ t.test('what stands in the way is told where the record is, and goes with its ca
   }
 })
 
-t.test('what will pass is tried again, and not told', async (t) => {
+t.test('a passing failure is retried, and not reported', async (t) => {
   const { dublin, boston } = await pair()
   boston.cluster.edit('a/app', { endpoints: [address(HOST, '192.0.2.2')] })
   dublin.cluster.refuse = ({ kind }) =>

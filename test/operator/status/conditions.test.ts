@@ -84,7 +84,7 @@ t.test('health is what all probes say together', (t) => {
       want: ['SomeChecksPassed', 'Probes are creating: [192.0.2.3]', false],
     },
     {
-      name: 'what is down is told before what is unknown',
+      name: 'targets that are down are named before unknown ones',
       given: [up, down, unknown],
       want: ['SomeChecksPassed', 'Not healthy addresses: [192.0.2.2]', false],
     },

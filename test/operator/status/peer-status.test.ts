@@ -59,7 +59,7 @@ function siteStates(
     endpoints: list.map((one) => ({
       ...one,
       site,
-      // The first generation doesn't tell since when.
+      // v1 does not report since when.
       sinceSeconds: generation === 'v1' ? 0 : one.sinceSeconds,
     })),
     seenMs,
@@ -84,7 +84,7 @@ const states = fc
     )
   })
 
-function toldBy(exporter: string, { state, reason }: KnownPeer): KnownPeer {
+function reportedBy(exporter: string, { state, reason }: KnownPeer): KnownPeer {
   return {
     reason,
     state: state && { ...state, siteStates: state.siteStates.map((one) => ({ ...one, exporter })) },
@@ -94,14 +94,14 @@ function toldBy(exporter: string, { state, reason }: KnownPeer): KnownPeer {
 t.test('what peers said outlives a restart, and is written the same after it', async (t) => {
   fc.assert(
     fc.property(states, states, (one, other) => {
-      const remembered = new Map([
-        ['192.0.2.1:53', toldBy('192.0.2.1:53', one)],
-        ['[::1]:53', toldBy('[::1]:53', other)],
+      const known = new Map([
+        ['192.0.2.1:53', reportedBy('192.0.2.1:53', one)],
+        ['[::1]:53', reportedBy('[::1]:53', other)],
       ])
-      const printed = printPeers([...remembered.keys()], remembered, WHOLE)
+      const printed = printPeers([...known.keys()], known, WHOLE)
       const scanned = scanPeers(JSON.parse(JSON.stringify(printed)), HOST, clock)
-      t.strictSame(scanned, remembered)
-      t.strictSame(printPeers([...remembered.keys()], scanned, WHOLE), printed)
+      t.strictSame(scanned, known)
+      t.strictSame(printPeers([...known.keys()], scanned, WHOLE), printed)
     }),
     { numRuns: 200, seed: 4 },
   )
@@ -112,12 +112,12 @@ t.test(
   async (t) => {
     const about = { generation: 'v2', serial: 7, problems: [] } as const
     const state = { siteStates: [], ...thisMoment(clock), ...about }
-    const remembered = new Map<string, KnownPeer>([
+    const known = new Map<string, KnownPeer>([
       ['live', { state, reason: '' }],
       ['silent', { state, reason: 'timeout' }],
       ['never', { state: undefined, reason: 'refused' }],
     ])
-    t.strictSame(printPeers(['live', 'silent', 'never', 'new'], remembered, WHOLE), [
+    t.strictSame(printPeers(['live', 'silent', 'never', 'new'], known, WHOLE), [
       { address: 'live', state: 'Live', generation: 'v2', endpoints: [] },
       {
         address: 'silent',
@@ -164,12 +164,12 @@ t.test('what is said beside the site of a peer, and where', async (t) => {
       want: [{ site: 'east', relayed: undefined }],
     },
     {
-      name: 'one that tells of a site that is not its own says so',
+      name: 'a peer that reports a site of others is marked',
       given: [['a', '(east)']],
       want: [{ site: 'east', relayed: true }],
     },
     {
-      name: 'one that tells of several is a nameserver of none, by default',
+      name: 'a peer that reports several sites is a nameserver of none, by default',
       given: [['a', '(east) (west)']],
       want: [
         { site: 'east', relayed: undefined },
@@ -177,7 +177,7 @@ t.test('what is said beside the site of a peer, and where', async (t) => {
       ],
     },
     {
-      name: 'one of several that is its own is told apart',
+      name: 'the one of several sites that is its own is distinguished',
       given: [['a', 'east (west)']],
       want: [
         { site: 'east', relayed: false },
@@ -190,7 +190,7 @@ t.test('what is said beside the site of a peer, and where', async (t) => {
       want: [{ site: undefined }],
     },
     {
-      name: 'but where another one tells of that site',
+      name: 'unless another peer reports that site',
       given: [
         ['a', 'east-'],
         ['b', '(east)'],

@@ -26,7 +26,7 @@ const endpoints: fc.Arbitrary<PeerEndpoint> = fc
   })
   .map((given) => shared(given))
 
-const told = fc.array(endpoints, { minLength: 1, maxLength: 4 })
+const endpointLists = fc.array(endpoints, { minLength: 1, maxLength: 4 })
 
 function zoneOf(list: readonly PeerEndpoint[]): ReadonlyMap<string, ReadonlySet<string>> {
   return new Map([[HOST, new Set(list.map((one) => printLatin1(composePeerEndpoint(one)!)))]])
@@ -39,7 +39,7 @@ function hostsOf(list: readonly PeerEndpoint[], seenMs: number): readonly [strin
   return [[HOST, [share]]]
 }
 
-/** What a peer told whole when it was asked for the host: one share for each site. */
+/** What a v2 peer answered for the host: one state for each site. */
 function askedOf(
   sites: readonly (readonly [site: string, isOwn: boolean, list: readonly PeerEndpoint[]])[],
   seenMs: number,
@@ -58,10 +58,10 @@ function print(peers: readonly CachedPeer[], clock: FakeClock): string[] {
 
 t.test('endpoints of peers is read as it was, by a process with other clocks', async (t) => {
   const peers = fc.record({
-    zone: told,
-    asked: told,
+    zone: endpointLists,
+    asked: endpointLists,
     sites: fc.tuple(
-      fc.tuple(fc.constant('east'), fc.boolean(), told),
+      fc.tuple(fc.constant('east'), fc.boolean(), endpointLists),
       // Of a site that has nothing only its own nameserver says so.
       fc.tuple(fc.constant('west'), fc.constant(true), fc.constantFrom([], [shared()])),
     ),
@@ -189,7 +189,7 @@ t.test('a file of before is read, and who is a nameserver of a site is guessed',
   }
 })
 
-t.test('what one peer told that is of no use takes nothing away from the others', async (t) => {
+t.test('an unusable state of one peer does not affect the others', async (t) => {
   const clock = new FakeClock()
   const { scan } = cachedPeers('west', clock)
   const asked = { ...KEPT, generation: 'v1' as const, hosts: hostsOf([shared()], 0) }

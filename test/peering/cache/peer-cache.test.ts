@@ -27,7 +27,7 @@ async function peerOf(t: Test, zone: ExportedZone): Promise<CacheFixture> {
   return { server, path: join(t.testdir({}), 'peers'), clock: new FakeClock() }
 }
 
-/** A process: it follows the peer and remembers what that tells. */
+/** A process: it follows the peer and stores the data of the peer. */
 function start(
   t: Test,
   { server, path, clock }: CacheFixture,
@@ -90,7 +90,7 @@ async function written(path: string, pattern: RegExp): Promise<void> {
 }
 
 t.test(
-  'a process that starts while its peer is dead knows what that told, and since when',
+  'a process that starts while its peer is dead has the data of that peer, with its age',
   async (t) => {
     const fixture = await peerOf(t, new ExportedZone(7, [peerRecord(endpoint())]))
     const first = start(t, fixture)
@@ -112,7 +112,7 @@ t.test(
   },
 )
 
-t.test('a peer that is alive confirms what was remembered: nothing changes', async (t) => {
+t.test('a live peer confirms the cached data: nothing changes', async (t) => {
   const zone = new ExportedZone(1, [peerRecord(endpoint())])
   const fixture = await peerOf(t, zone)
   const first = start(t, fixture)
@@ -132,7 +132,7 @@ t.test('a peer that is alive confirms what was remembered: nothing changes', asy
   t.strictSame(third.targets(), ['192.0.2.2'])
 })
 
-// It was forgotten whose nameserver it is: what a relay tells of its site counted again.
+// The site of the nameserver was lost: the state that a relay reports of the site counted again.
 t.test('a peer that has nothing any more is still one of its site after a restart', async (t) => {
   const zone = new ExportedZone(1, [peerRecord(endpoint())])
   const fixture = await peerOf(t, zone)
@@ -213,7 +213,7 @@ t.test('clocks that are set between two processes', async (t) => {
 
 const OLD = [record(`${HOST}.kdrnt.`, 'A', '192.0.2.7'), record('x.kdrnt.', 'A', '192.0.2.8')]
 
-t.test('what a peer answered for hosts is remembered as well', async (t) => {
+t.test('the answers of a peer for hosts are cached too', async (t) => {
   const fixture = await peerOf(t, new ExportedZone(1, OLD))
   const first = start(t, fixture)
   first.follower.want(HOST)
@@ -224,7 +224,7 @@ t.test('what a peer answered for hosts is remembered as well', async (t) => {
   await fixture.server.stop()
   const second = start(t, fixture)
   t.equal(second.follower.status.generation, 'v1')
-  t.strictSame(second.targets(), [], 'nobody wants the host')
+  t.strictSame(second.targets(), [], 'no reader wants the host')
   await second.pass(20_000)
   second.end()
   const third = start(t, fixture)
@@ -233,7 +233,7 @@ t.test('what a peer answered for hosts is remembered as well', async (t) => {
   t.match(third.follower.siteStatesOf(HOST), [{ site: `127.0.0.1:${fixture.server.port}` }])
 })
 
-t.test('what was told unsigned counts for nothing once there is a key', async (t) => {
+t.test('unsigned data is ignored once the peer has a key', async (t) => {
   const fixture = await peerOf(t, new ExportedZone(1, [peerRecord(endpoint())]))
   const first = start(t, fixture)
   await first.pass(0)
@@ -246,7 +246,7 @@ t.test('what was told unsigned counts for nothing once there is a key', async (t
 })
 
 t.test(
-  'a peer that nobody asks for any more is forgotten when it would have expired',
+  'a peer without followers is removed from the cache when it would have expired',
   async (t) => {
     const fixture = await peerOf(t, new ExportedZone(1, [peerRecord(endpoint())]))
     const first = start(t, fixture)
@@ -289,7 +289,7 @@ t.test('a new follower of a peer goes on from the one before', async (t) => {
   next.close()
 })
 
-t.test('a file that is of no use is told of, and what can not be written as well', async (t) => {
+t.test('an unusable file is logged, and so is a failed write', async (t) => {
   const fixture = await peerOf(t, new ExportedZone(1, [peerRecord(endpoint())]))
   writeFileSync(fixture.path, 'sextant peers 1\nsite west\npeer ')
   const torn = start(t, fixture)
@@ -306,11 +306,11 @@ t.test('a file that is of no use is told of, and what can not be written as well
   await until(() => lost.memory.note() !== '', 'the fault')
   t.match(lost.memory.note(), /the peer cache .* is not written: .*ENOENT/)
   t.match(lost.memory.status, { octets: 0, ageMs: undefined, fault: /ENOENT/ })
-  t.equal(lost.lines.filter((line) => /cannot be written/.test(line)).length, 1, 'told once')
+  t.equal(lost.lines.filter((line) => /cannot be written/.test(line)).length, 1, 'logged once')
   t.strictSame(lost.targets(), ['192.0.2.1'])
 })
 
-t.test('a follower that comes and goes leaves another of its peer remembered', async (t) => {
+t.test('a follower that ends keeps the cached data of another follower of its peer', async (t) => {
   const zone = new ExportedZone(1, [peerRecord(endpoint())])
   const fixture = await peerOf(t, zone)
   const { memory, pass, clock, end } = start(t, fixture)

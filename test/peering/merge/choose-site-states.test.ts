@@ -12,8 +12,8 @@ const HOUR_MS = 3_600_000
 const YIELD_MS = 20_000
 
 /** Targets that are served of all this. */
-function served(told: readonly SiteState[], nowMs = 0): readonly string[] {
-  const merge = mergeSiteStates({ site: 'm', endpoints: [] }, told, nowMs, 24 * HOUR_MS)
+function served(siteStates: readonly SiteState[], nowMs = 0): readonly string[] {
+  const merge = mergeSiteStates({ site: 'm', endpoints: [] }, siteStates, nowMs, 24 * HOUR_MS)
   return merge.endpoints.flatMap(({ targets }) => targets).sort()
 }
 
@@ -33,7 +33,7 @@ const TABLE: readonly {
   readonly want: readonly string[]
 }[] = [
   {
-    name: 'a peer that tells of several sites takes nothing from one that tells of its own',
+    name: 'a relay removes nothing from a peer that reports its own site',
     given: [own('west', 'w:53', [ONE]), { ...hearsay('west', 'x:53', []), seenMs: 9 }],
     want: ['192.0.2.1'],
   },
@@ -48,12 +48,12 @@ const TABLE: readonly {
     want: [],
   },
   {
-    name: 'of a site that nobody else tells of it is believed',
+    name: 'a relay counts for a site that no other peer reports',
     given: [hearsay('west', 'x:53', [ONE]), hearsay('east', 'x:53', [TWO])],
     want: ['192.0.2.1', '192.0.2.2'],
   },
   {
-    name: 'where several tell of such a site none takes back what another one tells',
+    name: 'of several relays of a site none removes what another one reports',
     given: [hearsay('west', 'x:53', [ONE]), { ...hearsay('west', 'y:53', []), seenMs: HOUR_MS }],
     want: ['192.0.2.1'],
   },
@@ -90,7 +90,7 @@ for (const { name, given, want } of TABLE) {
 }
 
 t.test(
-  'while one of two nameservers lags, the later change counts, whoever was heard last',
+  'while one of two nameservers lags, the later change counts, whichever answered last',
   async (t) => {
     const before = { weight: 1, setIdentifier: 'x', sinceSeconds: 100 }
     const after = { ...before, weight: 2, targets: ['192.0.2.9'], sinceSeconds: 200 }
@@ -112,16 +112,18 @@ t.test('what is chosen is one share for each site and host, whatever the order',
     const keys = chosen.map(({ site, rootHost }) => `${site} ${rootHost}`)
     t.equal(new Set(keys).size, keys.length)
     t.strictSame(chooseSiteStates(joinSiteStates([...given].reverse()), HOUR_MS), chosen)
-    // It is chosen from what was told.
-    const told = new Set(given.flatMap(({ endpoints }) => endpoints.map((e) => JSON.stringify(e))))
+    // It is chosen from the given states.
+    const reported = new Set(
+      given.flatMap(({ endpoints }) => endpoints.map((e) => JSON.stringify(e))),
+    )
     for (const { endpoints } of chosen) {
-      for (const endpoint of endpoints) t.ok(told.has(JSON.stringify(endpoint)))
+      for (const endpoint of endpoints) t.ok(reported.has(JSON.stringify(endpoint)))
     }
   })
   fc.assert(property, RUNS)
 })
 
-/** Names and types that are told. */
+/** Names and types of the given endpoints. */
 function setsOf(given: readonly SiteState[]): Set<string> {
   return new Set(
     given.flatMap(({ site, endpoints }) =>

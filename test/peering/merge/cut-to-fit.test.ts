@@ -126,7 +126,7 @@ t.test('our own endpoints stay, and a loud peer takes nothing from a quiet one',
   t.strictSame(again, merge)
 })
 
-t.test('without room nothing of others is taken, and all is told', async (t) => {
+t.test('without room no endpoint of others is accepted, and all are reported', async (t) => {
   const merge = mergeSiteStates(
     { site: 'm', endpoints: [shared({ site: 'm' })], roomOctets: 0 },
     [share('a', [{}])],

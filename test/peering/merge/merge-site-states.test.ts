@@ -53,9 +53,9 @@ t.test('a merge does not depend on order, repetition, or older news', async (t) 
 })
 
 t.test('the order of endpoints inside of a share does not matter', async (t) => {
-  const property = fc.property(fc.array(endpoints, { maxLength: 8 }), (told) => {
+  const property = fc.property(fc.array(endpoints, { maxLength: 8 }), (reported) => {
     const of = (list: readonly PeerEndpoint[]) => merge([{ ...share('a', []), endpoints: list }])
-    const mine = told.map((e) => ({ ...e, site: 'a' }))
+    const mine = reported.map((e) => ({ ...e, site: 'a' }))
     t.strictSame(of([...mine].reverse()), of(mine))
   })
   fc.assert(property, RUNS)
@@ -100,10 +100,10 @@ t.test('silence alone empties no set that the host itself has', async (t) => {
 })
 
 t.test('a dead site takes nothing from others', async (t) => {
-  const property = fc.property(shares, fc.array(endpoints, { maxLength: 6 }), (given, told) => {
+  const property = fc.property(shares, fc.array(endpoints, { maxLength: 6 }), (given, reported) => {
     const live = {
       ...share('z', []),
-      endpoints: told.map((e) => ({ ...e, site: 'z' })),
+      endpoints: reported.map((e) => ({ ...e, site: 'z' })),
       seenMs: 1000,
     }
     const alone = merge([live], { nowMs: 1000 })
@@ -136,7 +136,7 @@ t.test('no health takes the last endpoint of a set away', async (t) => {
   fc.assert(property, RUNS)
 })
 
-t.test('endpoints that several sites tell are one', async (t) => {
+t.test('endpoints that several sites report are one', async (t) => {
   const merged = merge([share('b', [{ ttlSeconds: 30 }]), share('a', [{}])])
   t.strictSame(lines(merged), ['k.example.com A 30 192.0.2.1'])
   t.strictSame(merged.endpoints[0]!.sites, ['a', 'b'])
@@ -216,7 +216,7 @@ t.test('of two defaults with codes the second keeps its code', async (t) => {
 
 const OLD = { generation: 'v1' } as const
 
-t.test('what a v1 peer tells goes where others tell it whole', async (t) => {
+t.test('an endpoint of a v1 peer gives way to the same endpoint of v2 peers', async (t) => {
   const merged = merge(
     [
       share('192.0.2.53:53', [{ targets: ['192.0.2.1', '192.0.2.7'] }], OLD),
@@ -232,7 +232,7 @@ t.test('what a v1 peer tells goes where others tell it whole', async (t) => {
   ])
 })
 
-t.test('v1 peers that disagree lose nothing: they had no set identifiers to tell', async (t) => {
+t.test('v1 peers that disagree lose nothing: v1 has no set identifiers', async (t) => {
   const cname = (target: string, given: Partial<PeerEndpoint> = {}) => ({
     recordType: 'CNAME',
     targets: [target],
@@ -279,9 +279,9 @@ t.test('what others say of our own site counts for nothing', async (t) => {
 })
 
 t.test('a site that has nothing any more takes its endpoints away at once', async (t) => {
-  const told = share('a', [{}], { seenMs: 1 })
-  t.equal(merge([told]).endpoints.length, 1)
-  t.strictSame(merge([told, share('a', [], { seenMs: 2 })]).endpoints, [])
+  const reported = share('a', [{}], { seenMs: 1 })
+  t.equal(merge([reported]).endpoints.length, 1)
+  t.strictSame(merge([reported, share('a', [], { seenMs: 2 })]).endpoints, [])
 })
 
 t.test('a silent site expires, and only it', async (t) => {
@@ -313,7 +313,7 @@ t.test('targets that are down have an endpoint of their own', async (t) => {
   t.strictSame(dropDown(merged.endpoints).map(print), ['k.example.com A 60 192.0.2.2 up'])
 })
 
-t.test('beyond what a record holds nobody pushes others out', async (t) => {
+t.test('if a record has no room, no site displaces another', async (t) => {
   const many = (site: string, count: number, from: number) =>
     share(
       site,

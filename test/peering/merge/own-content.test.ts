@@ -30,8 +30,8 @@ const consistent = fc.array(endpoints, { maxLength: 6 }).map((given) => {
 /** What hostile peers may say of the host: other weights, codes, TTLs and health, under names that come first. */
 const hostile: fc.Arbitrary<readonly SiteState[]> = fc
   .tuple(shares, fc.array(endpoints, { maxLength: 8 }), fc.constantFrom('0', '-', 'm', 'zz'))
-  .map(([given, told, site]) => {
-    const worst = told.map((one) => ({
+  .map(([given, reported, site]) => {
+    const worst = reported.map((one) => ({
       ...one,
       site,
       ttlSeconds: 0,
@@ -41,9 +41,13 @@ const hostile: fc.Arbitrary<readonly SiteState[]> = fc
     return [...given, { ...share(site, []), endpoints: worst, seenMs: 30 }]
   })
 
-function mergeAt(site: string, own: readonly PeerEndpoint[], told: readonly SiteState[]): Merge {
+function mergeAt(
+  site: string,
+  own: readonly PeerEndpoint[],
+  reported: readonly SiteState[],
+): Merge {
   const endpoints = own.map((one) => ({ ...one, site }))
-  return mergeSiteStates({ site, endpoints }, told, 0)
+  return mergeSiteStates({ site, endpoints }, reported, 0)
 }
 
 const setOf = (e: Pick<MergedEndpoint, 'dnsName' | 'recordType'>) => `${e.dnsName} ${e.recordType}`
@@ -51,9 +55,9 @@ const isPlain = (e: PeerEndpoint) =>
   e.setIdentifier === '' && e.weight === undefined && !e.isDefault && e.geoCodes.length === 0
 
 t.test('whatever peers report, what is ours is served as without them', async (t) => {
-  const property = fc.property(consistent, hostile, (own, told) => {
+  const property = fc.property(consistent, hostile, (own, reported) => {
     const alone = mergeAt('m', own, [])
-    const beside = mergeAt('m', own, told)
+    const beside = mergeAt('m', own, reported)
     const served = dropDown(beside.endpoints)
     for (const e of dropDown(alone.endpoints)) {
       const { dnsName, recordType, setIdentifier, weight, geoCodes, isDefault } = e
@@ -90,9 +94,9 @@ t.test('whatever peers report, what is ours is served as without them', async (t
 })
 
 t.test('peers take no clients from ours by weights or codes that ours do not have', async (t) => {
-  const property = fc.property(consistent, hostile, (own, told) => {
-    const merged = mergeAt('m', own, told)
-    const tellers = new Set(told.map(({ exporter }) => exporter)).size
+  const property = fc.property(consistent, hostile, (own, reported) => {
+    const merged = mergeAt('m', own, reported)
+    const exporters = new Set(reported.map(({ exporter }) => exporter)).size
     for (const set of new Set(own.map(setOf))) {
       const ours = own.filter((one) => setOf(one) === set)
       const all = merged.endpoints.filter((one) => setOf(one) === set)
@@ -101,7 +105,7 @@ t.test('peers take no clients from ours by weights or codes that ours do not hav
         t.ok(theirs.every(({ weight }) => weight === undefined))
         const known = new Set(ours.flatMap(({ targets }) => targets))
         const added = new Set(all.flatMap(({ targets }) => targets).filter((o) => !known.has(o)))
-        t.ok(added.size <= tellers * EVEN_TARGETS_MAX)
+        t.ok(added.size <= exporters * EVEN_TARGETS_MAX)
       }
       if (ours.some((one) => !one.isDefault && one.geoCodes.length === 0)) {
         t.ok(theirs.every((one) => !one.isDefault && one.geoCodes.length === 0))
@@ -126,7 +130,7 @@ t.test('three sites without a conflict answer alike', async (t) => {
   let alike = 0
   const property = fc.property(consistent, consistent, consistent, (a, b, c) => {
     const all = { a, b, c }
-    const tells = (site: string, list: readonly PeerEndpoint[]): SiteState => ({
+    const stateOf = (site: string, list: readonly PeerEndpoint[]): SiteState => ({
       ...share(site, []),
       endpoints: list.map((one) => ({ ...one, site })),
     })
@@ -135,7 +139,7 @@ t.test('three sites without a conflict answer alike', async (t) => {
       return mergeAt(
         site,
         own,
-        others.map(([other, list]) => tells(other, list)),
+        others.map(([other, list]) => stateOf(other, list)),
       )
     })
     if (merges.some(({ conflicts }) => conflicts.length > 0)) return
@@ -349,13 +353,13 @@ for (const { name, own, peer, want, there = want, conflict } of ATTACKS) {
 t.test('a set that a peer fills keeps ours', async (t) => {
   const codes = ['DE', 'FR', 'IT', 'ES', 'NL', 'BE', 'AT', 'CH', 'PL', 'SE', 'NO', 'FI', 'DK', 'IE']
   const own = shared({ ...A, setIdentifier: 'zz', weight: 1, geoCodes: ['GEO-EU'], site: 'ours' })
-  const told = many(900, (i) => ({
+  const reported = many(900, (i) => ({
     targets: [`10.0.${i >> 8}.${i & 255}`],
     setIdentifier: `!${i}`,
     weight: 1,
     geoCodes: codes,
   }))
-  const merged = mergeAt('ours', [own], [share('0evil', told)])
+  const merged = mergeAt('ours', [own], [share('0evil', reported)])
   t.ok(merged.endpoints.some(({ setIdentifier }) => setIdentifier === 'zz'))
   const candidates = merged.endpoints.reduce((sum, { geoCodes }) => sum + geoCodes.length + 1, 0)
   t.ok(candidates <= 4096)
@@ -367,8 +371,8 @@ t.test('a set that a peer fills keeps ours', async (t) => {
 
 t.test('an address that our probes found down is not brought back by a peer', async (t) => {
   const own = [shared({ targets: ['192.0.2.2'], site: 'm' })]
-  const told = [share('b', [{ targets: ['192.0.2.1', '192.0.2.3'], health: 'up' }])]
-  const merged = mergeSiteStates({ site: 'm', endpoints: own, down: ['192.0.2.1'] }, told, 0)
+  const reported = [share('b', [{ targets: ['192.0.2.1', '192.0.2.3'], health: 'up' }])]
+  const merged = mergeSiteStates({ site: 'm', endpoints: own, down: ['192.0.2.1'] }, reported, 0)
   t.strictSame(lines(merged), ['k.example.com A 60 192.0.2.2,192.0.2.3'])
   t.match(merged.conflicts, [{ site: 'b', text: /another health of one of our targets/ }])
   t.ok(own.every(isPlain))

@@ -79,7 +79,7 @@ test('file: other classes are not answered', async (t) => {
   t.match(shown.status, /^REFUSED/)
 })
 
-test('file: falls through only where told, and only for names that do not exist', async (t) => {
+test('file: falls through only for the zones of fallthrough, and only for names that do not exist', async (t) => {
   const corefile = 'file DIR/db {\n fallthrough sub.example.org\n }'
   const { c } = setUp(t, corefile, { db: `${zone(1)}gone 60 CNAME nowhere.sub\n` })
   await c.start()
@@ -279,8 +279,8 @@ test('file: a fault of ours in a reload costs that reload alone', async (t) => {
   }
   writeFileSync(join(dir, 'db'), zone(2, '192.0.2.2'))
   await timers.advance(180_000)
-  const told = c.lines.filter((line) => line.startsWith('[ERROR]'))
-  t.strictSame(told, [
+  const errors = c.lines.filter((line) => line.startsWith('[ERROR]'))
+  t.strictSame(errors, [
     '[ERROR] plugin/file: Reloading zone example.org. failed, the last valid state is kept: boom',
   ])
   const address = async () => (await ask(c, { name: 'www.example.org.' })).answer[0]?.slice(-2)

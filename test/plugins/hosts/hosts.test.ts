@@ -263,9 +263,9 @@ test('hosts: a fault of ours in a reload costs that reload alone', async (t) => 
   }
   writeFileSync(join(dir, 'hosts'), '192.0.2.99 www.example.org')
   await timers.advance(15_000)
-  const told = c.lines.filter((line) => line.startsWith('[ERROR]'))
-  t.match(told, [/plugin\/hosts: Reloading .*hosts failed, the last valid state is kept: boom/])
-  t.equal(told.length, 1)
+  const errors = c.lines.filter((line) => line.startsWith('[ERROR]'))
+  t.match(errors, [/plugin\/hosts: Reloading .*hosts failed, the last valid state is kept: boom/])
+  t.equal(errors.length, 1)
   const addresses = async () =>
     (await show(c.handler(NEXT), transaction({ name: 'www.example.org.' }))).answer.length
   t.equal(await addresses(), 2, 'the last good version')
@@ -274,7 +274,7 @@ test('hosts: a fault of ours in a reload costs that reload alone', async (t) => 
   await until(async () => (await addresses()) === 1, 'the new version')
 })
 
-test('hosts: a line or a file that is too long is told of', async (t) => {
+test('hosts: a line or a file that is too long is logged', async (t) => {
   const long = `192.0.2.1 ${'a '.repeat(40_000)}`
   const file = `${long}\n192.0.2.2 www.example.org\n${long}\n${long}`
   const { c, dir, timers } = setUp(t, '', file)

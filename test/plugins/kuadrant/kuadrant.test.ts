@@ -165,7 +165,7 @@ ${metadata}spec:
 `
 }
 
-/** The plugin below: an rcode that nobody else returns. */
+/** The plugin below: an rcode that no other plugin returns. */
 const NEXT: Handler = { name: 'next', serve: () => 9 }
 
 /** `owner ttl TYPE rdata` of every record of the response. */
@@ -295,7 +295,7 @@ t.test('transfers of our zones are refused', async (t) => {
   }
 })
 
-t.test('readiness and metrics tell of bad files and refused records', async (t) => {
+t.test('readiness and metrics report invalid files and refused records', async (t) => {
   const directory = t.testdir({ 'a.yaml': manifest('a', '192.0.2.1') + manifest('b', 'nonsense') })
   const setUp = new SetUp(kuadrant, `kuadrant {\n manifests ${directory}\n}`, ['k.example.com.'])
   t.match(setUp.readiness[0]?.check(), /not loaded yet/)

@@ -110,7 +110,7 @@ t.test('a check finds what is wrong with the key', async (t) => {
   t.match(faults.join(), 'the secret is not base64')
 })
 
-t.test('a check tells of a file that would not be used', async (t) => {
+t.test('a check reports a file that would not be used', async (t) => {
   const directory = t.testdir({ zones: {}, other: 'zones\n' })
   const check = async (file: string) => {
     const lines = `site a\npeer ::1\nremember ${join(directory, file)}`

@@ -202,10 +202,10 @@ t.test('a fault of ours in a reload of weights costs that reload alone', async (
       await timers.advance(30_000)
       return done()
     }, what)
-  const told = () => c.lines.filter((line) => line.startsWith('[ERROR]'))
-  await turnUntil(() => told().length > 0, 'the fault')
+  const errors = () => c.lines.filter((line) => line.startsWith('[ERROR]'))
+  await turnUntil(() => errors().length > 0, 'the fault')
   t.match(
-    told()[0],
+    errors()[0],
     `plugin/loadbalance: Reloading ${path} failed, the last valid state is kept: boom`,
   )
   isBroken = false

@@ -115,7 +115,7 @@ t.test('a reload goes on counting', async (t) => {
   const series = `coredns_dns_requests_total{${SLOT},proto="udp",family="1",type="A"}`
   handler.serve(transaction({ name: 'a.example.org.', zone: 'example.org.' }))
   t.equal(await setUp.metric(series), 1)
-  t.equal(await setUp.metric(series), 1, 'counted once, however often somebody looks')
+  t.equal(await setUp.metric(series), 1, 'counted once, however often it is read')
   handler.serve(transaction({ name: 'a.example.org.', zone: 'example.org.' }))
   await setUp.stop()
   t.equal(await setUp.metric(series), 2, 'nothing counted is lost')

@@ -24,7 +24,7 @@ t.test('ready once every plugin is', async (t) => {
   t.match(await setUp.get(ENDPOINT), { status: 503, body: 'geoip\ngeoip: not loaded' })
 })
 
-t.test('what goes wrong later is told, and the status stays', async (t) => {
+t.test('a later failure is logged, and the status stays', async (t) => {
   const setUp = new SetUp(ready, 'ready')
   const reasons = { kuadrant: '', geoip: '' }
   setUp.readiness.push(
@@ -42,7 +42,7 @@ t.test('what goes wrong later is told, and the status stays', async (t) => {
   t.strictSame((await setUp.get(ENDPOINT)).body, 'OK')
 })
 
-t.test('what a ready plugin notes is told', async (t) => {
+t.test('the note of a ready plugin is on the page', async (t) => {
   const setUp = new SetUp(ready, 'ready')
   const said = { reason: 'not loaded', note: 'answers are old' }
   setUp.readiness.push({ name: 'kuadrant', check: () => said.reason, note: () => said.note })
@@ -54,7 +54,7 @@ t.test('what a ready plugin notes is told', async (t) => {
   t.strictSame((await setUp.get(ENDPOINT)).body, 'OK')
 })
 
-t.test('what two blocks over one source say is told once', async (t) => {
+t.test('two blocks over one source give one line', async (t) => {
   const setUp = new SetUp(ready, 'ready')
   const said = { reason: 'a.yaml:1: bad' }
   for (let block = 0; block < 2; block++) {

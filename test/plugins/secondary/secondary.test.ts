@@ -163,7 +163,7 @@ t.test('at first it is tried again soon, and ever later', async (t) => {
     waits.push(ms - 250)
   }
   t.strictSame(waits, [0, 250, 500, 1000, 2000, 4000, 8000, 10_000, 10_000])
-  t.equal(lines.length, 1, 'the same fault is told once')
+  t.equal(lines.length, 1, 'the same fault is logged once')
 })
 
 t.test('it is refreshed when the SOA says so, by IXFR', async (t) => {
@@ -214,7 +214,7 @@ t.test('a signed zone that an IXFR breaks is warned of', async (t) => {
   )
 })
 
-t.test('a zone that nobody confirms is served until it expires', async (t) => {
+t.test('a zone that no primary confirms is served until it expires', async (t) => {
   const { primary, c, pass, serves } = await setUp(t)
   primary.answer = () => whole(1, WWW)
   await c.start()
@@ -357,7 +357,7 @@ t.test('a NOTIFY has the primary asked, but not more than once a second', async 
   t.equal(await c.metric('coredns_secondary_notifies_total'), 52)
 })
 
-t.test('NOTIFYs of strangers and for other zones', async (t) => {
+t.test('NOTIFYs of other senders and for other zones', async (t) => {
   const { primary, c, pass } = await setUp(t)
   primary.answer = () => whole(1, WWW)
   await c.start()

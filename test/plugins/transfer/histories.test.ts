@@ -11,7 +11,7 @@ import { imageOf } from '../../support/zone-version.ts'
 const APEX = 'example.org.'
 const zone = scanName(APEX)!
 
-/** A clock that fails when it is told to. */
+/** A clock that fails when the test wants it. */
 class FailingClock extends FakeClock {
   isBroken = false
 
@@ -35,13 +35,13 @@ t.test('a failure costs the differences up to it, and nothing else', async (t) =
   )
   const clock = new FailingClock()
   const versions = new ZoneVersions()
-  const told: number[] = []
-  const tell = ({ serial }: ZoneVersion): void => void told.push(serial)
-  const histories = new Histories(versions, clock, () => true, tell, log)
+  const serials: number[] = []
+  const onVersion = ({ serial }: ZoneVersion): void => void serials.push(serial)
+  const histories = new Histories(versions, clock, () => true, onVersion, log)
   const source = versions.source()
   const put = async (serial: number): Promise<void> => {
     source.put(version(serial))
-    await until(() => told.includes(serial), `version ${serial}`)
+    await until(() => serials.includes(serial), `version ${serial}`)
   }
   await put(1)
   await put(2)

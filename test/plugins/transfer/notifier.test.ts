@@ -141,7 +141,7 @@ t.test('an answer ends it, an error too; answers to something else do not', asyn
   t.match(c.lines.join(), 'failed: the reply is NOTAUTH')
 })
 
-t.test('what changes while one is under way is told by the next, once', async (t) => {
+t.test('changes during a NOTIFY are in the next one, once', async (t) => {
   const { c, put, listener, timers, heard } = await setUp(t)
   put(1)
   await c.start()

@@ -20,7 +20,7 @@ const STALLED_MS_MIN = 5000
 const APEX = 'example.org.'
 const zone = scanName(APEX)!
 
-/** Below: whoever has the zone answers for its SOA, and says so of all else. */
+/** The plugin below, which has the zone: it answers for the SOA, and refuses the rest. */
 const BELOW = answering((tx) => {
   const { query, response } = tx
   response.answeredBy = 'below'
@@ -140,9 +140,9 @@ t.test('a stream that fails half-way breaks, and the log says why', async (t) =>
 })
 
 const REFUSALS = [
-  { name: 'a stranger', given: { from: '192.0.2.1' }, want: { status: 5, by: 'transfer' } },
+  { name: 'another client', given: { from: '192.0.2.1' }, want: { status: 5, by: 'transfer' } },
   {
-    name: 'a stranger by UDP',
+    name: 'another client over UDP',
     given: { from: '192.0.2.1', tcp: false },
     want: { status: 5, by: 'transfer' },
   },
@@ -170,14 +170,14 @@ for (const { name, given, want } of REFUSALS) {
   })
 }
 
-t.test('* is everybody', async (t) => {
+t.test('* allows all clients', async (t) => {
   const { c, put } = await started(t, 'to *')
   put(1)
   t.equal((await ask(c, request({ from: '203.0.113.1' }))).status, 0)
   t.equal((await ask(c, request({ from: '2001:db8::2' }))).status, 0)
 })
 
-t.test('a zone that is gone is no longer to be had', async (t) => {
+t.test('a removed zone is no longer transferred', async (t) => {
   const { c, put, source } = await started(t, 'to 127.0.0.1')
   put(1)
   source.remove(zone)
@@ -261,7 +261,7 @@ t.test('IXFR: no SOA is malformed', async (t) => {
   t.equal((await ask(c, request({ type: RRType.IXFR }))).status, Rcode.FORMERR)
 })
 
-t.test('IXFR by UDP: the SOA alone, of whoever has the zone', async (t) => {
+t.test('IXFR over UDP: only the SOA, from the plugin that has the zone', async (t) => {
   const { c } = await started(t, 'to 127.0.0.1')
   const tx = request({ serial: 1, tcp: false })
   t.strictSame(await ask(c, tx), { status: 0, by: 'below' })

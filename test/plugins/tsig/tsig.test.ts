@@ -123,7 +123,7 @@ for (const { lines, want } of FAULTS) {
   t.test(`the Corefile says: ${lines}`, async (t) => {
     const error = setupError(tsig, `tsig {\n${lines}\n}`)
     t.match(error, want)
-    t.notMatch(error, SECRET.slice(0, 20), 'and does not tell the secret')
+    t.notMatch(error, SECRET.slice(0, 20), 'and does not contain the secret')
     t.notMatch(error, 'not+base64')
   })
 }
@@ -174,7 +174,7 @@ for (const { text, want } of BAD_FILES) {
   })
 }
 
-t.test('keys of a file count, and a file that all may read is told of', async (t) => {
+t.test('keys of a file are used, and a file that all users may read is logged', async (t) => {
   const dir = t.testdir({ keys: `key k.example. { secret "${SECRET}"; };` })
   chmodSync(`${dir}/keys`, 0o644)
   const c = await started(t, `secrets ${dir}/keys`)

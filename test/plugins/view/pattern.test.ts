@@ -1,7 +1,7 @@
 import t from 'tap'
 import { repeatsRepetition } from '../../../src/plugins/view/pattern.ts'
 
-t.test('patterns that may take exponential time are told from others', async (t) => {
+t.test('patterns that may take exponential time are recognised', async (t) => {
   const table = [
     { pattern: '^(([a-z])+.)+[A-Z]([a-z])+$', want: true },
     { pattern: '(a+)+', want: true },

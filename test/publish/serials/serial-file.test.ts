@@ -190,7 +190,7 @@ t.test('whichever of two processes writes when, no serial goes back', async (t) 
   await fc.assert(property, { seed: 11, numRuns: 60 })
 })
 
-t.test('a file that becomes somebody else’s is left alone from then on', async (t) => {
+t.test('a file that another process has taken is not written any more', async (t) => {
   const at = path(t)
   const run = start(at)
   run.serve('a')
@@ -201,7 +201,7 @@ t.test('a file that becomes somebody else’s is left alone from then on', async
   t.match(run.lines, [/other content; the file is not replaced/])
 })
 
-t.test('a torn file is told of, done without and replaced', async (t) => {
+t.test('a torn file is logged, ignored and replaced', async (t) => {
   const at = path(t)
   start(at).serve('a')
   const whole = readFileSync(at, 'utf8')
@@ -213,7 +213,7 @@ t.test('a torn file is told of, done without and replaced', async (t) => {
   t.equal(readFileSync(at, 'utf8'), whole)
 })
 
-t.test("somebody else's file is left alone", async (t) => {
+t.test('a file of another process is not written', async (t) => {
   const at = path(t)
   writeFileSync(at, 'root:x:0:0\n')
   const run = start(at)
@@ -224,7 +224,7 @@ t.test("somebody else's file is left alone", async (t) => {
   t.match(checkStateFile(at, SERIALS), /other content/)
 })
 
-t.test('a disk that fails is told of once, and tried again', async (t) => {
+t.test('a failing disk is logged once, and retried', async (t) => {
   const directory = join(t.testdir({}), 'gone')
   const at = join(directory, 'serials')
   t.match(checkStateFile(at, SERIALS), /is not a directory/)

@@ -124,7 +124,7 @@ t.test('what is about to be published is waited for', async (t) => {
   await keeper.close()
 })
 
-t.test('a disk that fails is told of once, and tried again', async (t) => {
+t.test('a failing disk is logged once, and retried', async (t) => {
   const { keeper, change, pass, written, state, lines } = start('/four')
   state.failure = 'ENOSPC'
   change()

@@ -2,7 +2,7 @@ import t from 'tap'
 import type { Clock } from '../../../src/base/clock.ts'
 import { BatchClock, FinishClock } from '../../../src/server/data/clocks.ts'
 
-/** A clock that goes on by one whenever somebody reads it. */
+/** A clock that advances by one with each reading. */
 function counting(): Clock {
   let [now, monotonic] = [1000, 0]
   return { now: () => ++now, monotonic: () => ++monotonic }

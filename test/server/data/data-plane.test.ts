@@ -109,7 +109,7 @@ async function ask(client: Client, name: string): Promise<number> {
   return find()![3]! & 15
 }
 
-t.test('queries that wait are bounded, and in nobody else’s way', async (t) => {
+t.test('waiting queries are bounded, and delay no other query', async (t) => {
   const text = 'slow.example {\n slow\n}\nquick.example {\n quick\n}\n'
   const { totals, client, port } = await serve(t, text)
   const overloaded = () => totals.losses.overloaded ?? 0
@@ -159,7 +159,7 @@ t.test('a thread that ends is replaced, also while a reload is under way', async
 })
 
 t.test('a thread that can not follow is replaced', async (t) => {
-  const { totals, lines, client } = await serve(t, 'z.example {\n told\n quick\n}\n')
+  const { totals, lines, client } = await serve(t, 'z.example {\n published\n quick\n}\n')
   feeds.at(-1)!.publish('bad')
   await until(() => totals.panics === 1, 'its end', PATIENCE_MS)
   feeds.at(-1)!.publish('good')
@@ -181,7 +181,7 @@ t.test('a setup that fails in data threads only changes nothing', async (t) => {
 })
 
 t.test('a thread goes on serving while it loads what a reload names', async (t) => {
-  const text = 'z.example {\n told\n quick\n}\n'
+  const text = 'z.example {\n published\n quick\n}\n'
   const { supervisor, totals, lines, client, write, gate } = await serve(t, text)
   write(`${text}y.example {\n late\n quick\n}\n`)
   const served = feeds.at(-1)!
@@ -204,7 +204,7 @@ t.test('a directive that can not be loaded changes nothing', async (t) => {
   t.match(lines.join('\n'), /Restart failed: data thread: Error: there is no such module/)
   t.equal(await ask(client, 'a.z.example'), 3)
   t.equal(await ask(client, 'a.y.example'), 5, 'not served')
-  write(`${text}y.example {\n told\n quick\n}\n`)
+  write(`${text}y.example {\n published\n quick\n}\n`)
   t.equal(await supervisor.reload(), true)
   t.equal(await ask(client, 'a.y.example'), 3)
   t.equal(totals.panics, 0)
@@ -220,8 +220,10 @@ t.test('faults are bounded as well', async (t) => {
   }
   await until(() => totals.panics === total, 'all to be taken', PATIENCE_MS)
   t.equal(await ask(client, 'a.quick.example'), 3)
-  const told = lines.filter((line) => line.includes('a handler waits in a thread that cannot wait'))
-  t.ok(told.length > 0 && told.length <= total, `${told.length} of ${total} told of`)
+  const logged = lines.filter((line) =>
+    line.includes('a handler waits in a thread that cannot wait'),
+  )
+  t.ok(logged.length > 0 && logged.length <= total, `${logged.length} of ${total} logged`)
 })
 
 t.test('lines beyond what a thread may leave unread are dropped and counted', async (t) => {

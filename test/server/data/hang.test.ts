@@ -34,7 +34,7 @@ async function serve(t: Test) {
   return { server, client, timers, toy, stand }
 }
 
-t.test('a thread that hangs is ended, told of, counted and replaced', async (t) => {
+t.test('a thread that hangs is ended, logged, counted and replaced', async (t) => {
   const { server, client, timers, stand } = await serve(t)
   for (let check = 0; check < 2 * CHECKS_MAX; check++) {
     await client.ask(question('a'), 1, PATIENCE_MS)
@@ -91,5 +91,5 @@ t.test('a stop waits for a thread that hangs no longer than for its end', async 
     PATIENCE_MS,
   )
   await stopped
-  t.equal(timers.count, 0, 'and nobody looks any more')
+  t.equal(timers.count, 0, 'and the watchdog has ended')
 })

@@ -7,7 +7,7 @@ import { UdpClient } from '../../support/client.ts'
 import { DataServer } from '../../support/data-server.ts'
 import { until } from '../../support/until.ts'
 
-/* The log of queries that data threads answer: told there as records, printed by the control thread. */
+/* The log of queries that data threads answer: sent as entries, printed by the control thread. */
 
 // Threads start slowly on a machine that is busy.
 const PATIENCE_MS = 120_000
@@ -84,44 +84,41 @@ t.test(
   },
 )
 
-t.test(
-  'each line has the format of the rule that it was told by, while reloads go on',
-  async (t) => {
-    const formats = [
-      '. "one {name} one"',
-      '. "two {name} {local} two"',
-      'z.example "three {name} {remote} three"',
-    ]
-    const { server, ask, reload } = await start(t, formats[0]!)
-    let isOver = false
-    let asked = 0
-    const asking = Array.from({ length: 8 }, async () => {
-      for (; !isOver; asked++) await ask(asked % 2 === 0 ? 'www' : `w-${asked}`)
-    })
-    for (let i = 1; i <= 6; i++) {
-      const before = asked
-      await until(() => asked > before + 20, 'queries under way', PATIENCE_MS)
-      await reload(formats[i % 3]!)
-    }
-    isOver = true
-    await Promise.all(asking)
-    await until(() => ofQueries(server.lines).length >= asked, 'all lines', PATIENCE_MS)
-    const lines = ofQueries(server.lines)
-    t.equal(lines.length, asked)
-    const whole = /^\[INFO\] (one|two|three) [\w-]+\.z\.example\. (127\.0\.0\.1 )?\1$/
-    t.strictSame(
-      lines.filter((line) => !whole.test(line)),
-      [],
+t.test('each line has the format of the rule that logged it, also during reloads', async (t) => {
+  const formats = [
+    '. "one {name} one"',
+    '. "two {name} {local} two"',
+    'z.example "three {name} {remote} three"',
+  ]
+  const { server, ask, reload } = await start(t, formats[0]!)
+  let isOver = false
+  let asked = 0
+  const asking = Array.from({ length: 8 }, async () => {
+    for (; !isOver; asked++) await ask(asked % 2 === 0 ? 'www' : `w-${asked}`)
+  })
+  for (let i = 1; i <= 6; i++) {
+    const before = asked
+    await until(() => asked > before + 20, 'queries under way', PATIENCE_MS)
+    await reload(formats[i % 3]!)
+  }
+  isOver = true
+  await Promise.all(asking)
+  await until(() => ofQueries(server.lines).length >= asked, 'all lines', PATIENCE_MS)
+  const lines = ofQueries(server.lines)
+  t.equal(lines.length, asked)
+  const whole = /^\[INFO\] (one|two|three) [\w-]+\.z\.example\. (127\.0\.0\.1 )?\1$/
+  t.strictSame(
+    lines.filter((line) => !whole.test(line)),
+    [],
+  )
+  for (const word of ['one', 'two', 'three'])
+    t.ok(
+      lines.some((line) => line.includes(` ${word} `)),
+      word,
     )
-    for (const word of ['one', 'two', 'three'])
-      t.ok(
-        lines.some((line) => line.includes(` ${word} `)),
-        word,
-      )
-  },
-)
+})
 
-t.test('what was told before the end is printed', async (t) => {
+t.test('entries that were sent before the end are printed', async (t) => {
   const { server, ask } = await start(t, '')
   await Promise.all(Array.from({ length: 200 }, (_, i) => ask(`w-${i}`)))
   await server.supervisor.stop()
@@ -129,7 +126,7 @@ t.test('what was told before the end is printed', async (t) => {
 })
 
 t.test(
-  'where nobody takes the lines they are dropped and counted, and queries are answered',
+  'lines that no reader takes are dropped and counted, and queries are answered',
   async (t) => {
     let isBusy = true
     let text = ''

@@ -13,7 +13,7 @@ t.test('a tag says which instance and which uplink', async (t) => {
       t.equal(toControlOf(tag), uplink)
       t.ok(isOfGeneration(tag, generation))
       t.notOk(isOfGeneration(tag, generation + 1))
-      // All bits set tells the reader of a ring to go on at its start.
+      // With all bits set, the reader of a ring continues at its start.
       t.ok(tag >= 0 && tag < 0xffffffff)
     }
   }

@@ -43,7 +43,7 @@ waits-for-nothing.example:{PORT} {
 `
 }
 
-/** Silence is told from a late answer by waiting that long; where there must be an answer, for much longer. */
+/** How long a test waits before it takes silence for no answer. Where an answer must come, it waits much longer. */
 const LATE_MS = 500
 const LATE_MS_MAX = 60_000
 

@@ -76,7 +76,7 @@ class Stage {
     const path = `/apis/kuadrant.io/v1alpha1${namespace === '' ? '' : `/namespaces/${namespace}`}/${plural}`
     const index = this.api.asked.findIndex((asked) => asked.path === path)
     const [found] = index === -1 ? [] : this.api.asked.splice(index, 1)
-    if (found === undefined) throw new Error(`nobody asked for ${path}`)
+    if (found === undefined) throw new Error(`no request for ${path}`)
     return found
   }
 
@@ -141,7 +141,7 @@ t.test('complete once records and probes were listed; what is labelled is asked 
   t.strictSame(stage.changes, [], 'who reads records once they are there needs no changes')
 })
 
-t.test('changes are told record by record, and only where there are any', async (t) => {
+t.test('changes are reported record by record, and only if there are any', async (t) => {
   const stage = new Stage(t)
   const [records, probes] = await stage.synced([record('a', '192.0.2.1')])
   records.event('MODIFIED', record('a', '192.0.2.1'))
@@ -180,7 +180,7 @@ t.test('a list that is made anew takes away what is not in it, once it is comple
   t.equal(stage.keys, 'team/a team/c')
 })
 
-t.test('a refused record keeps its last good version, and is told once', async (t) => {
+t.test('a refused record keeps its last valid version, and is logged once', async (t) => {
   const stage = new Stage(t)
   const [records] = await stage.synced([record('a', '192.0.2.1'), record('b', 'nonsense')])
   t.equal(stage.keys, 'team/a')
@@ -278,7 +278,7 @@ t.test('namespaces are watched one by one, and all of them count', async (t) => 
   t.equal(stage.keys, 'team/a', 'a list of one namespace takes nothing from another')
 })
 
-t.test('while the API is away the records stay, and their age is told', async (t) => {
+t.test('without the API the records are kept, and the ready page has their age', async (t) => {
   const stage = new Stage(t)
   const [records] = await stage.synced([record('a', '192.0.2.1')])
   await turns()

@@ -100,20 +100,23 @@ function json(name: string): object {
   return { apiVersion: 'kuadrant.io/v1alpha1', kind: 'DNSRecord', metadata: { name }, spec }
 }
 
-t.test('a bad file keeps its last state, is told by line, and may come right again', async (t) => {
-  const directory = t.testdir({ 'a.yaml': recordManifest('a', '192.0.2.1') })
-  const { source, lines, address, becomes } = await open(t, directory)
-  t.equal(source.unreadyReason(), '')
-  const path = join(directory, 'a.yaml')
-  writeFileSync(path, `${recordManifest('a', '192.0.2.2')}---\nkind: [DNSRecord\n`)
-  await until(() => source.unreadyReason() !== '', 'the fault to be noticed')
-  t.equal(address('a'), '192.0.2.1')
-  t.match(source.unreadyReason(), /a\.yaml:1[3-6]: .*its last valid content is served/)
-  t.ok(lines.some((line) => line.includes('a.yaml:')))
-  writeFileSync(path, recordManifest('a', '192.0.2.3'))
-  await becomes('a', '192.0.2.3')
-  t.equal(source.unreadyReason(), '')
-})
+t.test(
+  'an invalid file keeps its last state, is logged with its line, and can recover',
+  async (t) => {
+    const directory = t.testdir({ 'a.yaml': recordManifest('a', '192.0.2.1') })
+    const { source, lines, address, becomes } = await open(t, directory)
+    t.equal(source.unreadyReason(), '')
+    const path = join(directory, 'a.yaml')
+    writeFileSync(path, `${recordManifest('a', '192.0.2.2')}---\nkind: [DNSRecord\n`)
+    await until(() => source.unreadyReason() !== '', 'the fault to be noticed')
+    t.equal(address('a'), '192.0.2.1')
+    t.match(source.unreadyReason(), /a\.yaml:1[3-6]: .*its last valid content is served/)
+    t.ok(lines.some((line) => line.includes('a.yaml:')))
+    writeFileSync(path, recordManifest('a', '192.0.2.3'))
+    await becomes('a', '192.0.2.3')
+    t.equal(source.unreadyReason(), '')
+  },
+)
 
 t.test(
   'a document that says not who it is stays a fault while others of its file change',
@@ -128,7 +131,7 @@ t.test(
     writeFileSync(path, recordManifest('a', '192.0.2.3') + nameless)
     await until(
       () => lines.some((line) => line.includes('a.yaml:17: ')),
-      'the fault to be told again',
+      'the fault to be logged again',
     )
     t.match(
       source.unreadyReason(),
@@ -159,7 +162,7 @@ t.test('a file that is YAML, but of no resource, is a bad file', async (t) => {
     },
   ]) {
     writeFileSync(join(directory, 'a.yaml'), given)
-    await until(() => want.test(source.unreadyReason()), `${given} to be told of`)
+    await until(() => want.test(source.unreadyReason()), `${given} on the ready page`)
     t.equal(address('a'), '192.0.2.1', given)
   }
 })
@@ -248,7 +251,7 @@ status:
   t.strictSame(seen, ['records: no record', 'health: no record'], 'the address never was up')
 })
 
-t.test('check tells of every fault with its line', async (t) => {
+t.test('check reports every fault with its line', async (t) => {
   const directory = t.testdir({
     'a.yaml': `${recordManifest('a', '192.0.2.256')}${recordManifest('b', '192.0.2.2')}---\na: b: c\n`,
     'b.json': '{\n"kind": ]\n',

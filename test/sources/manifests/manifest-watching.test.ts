@@ -25,7 +25,7 @@ const silent = { debug() {}, info() {}, warning() {}, error() {} }
 /** Timers that go off when the test says so. */
 class HeldTimers implements Timers {
   readonly #held = new Set<() => void>()
-  /** How often somebody began to wait. */
+  /** How many callers began to wait. */
   begun = 0
 
   /** What is to be done every so often. */
@@ -94,7 +94,7 @@ t.test(
   },
 )
 
-t.test('everybody over one directory shares one source, the last one closes it', async (t) => {
+t.test('all blocks over one directory share one source, and the last one closes it', async (t) => {
   const directory = t.testdir({ 'a.yaml': recordManifest('a', '192.0.2.1') })
   const options = { directory, log: silent, clock: systemClock, timers: systemTimers }
   backdate(directory)
@@ -116,7 +116,7 @@ t.test('everybody over one directory shares one source, the last one closes it',
   third.release()
 })
 
-t.test('a directory that goes is told of once, and so is its return', async (t) => {
+t.test('a removed directory is logged once, and so is its return', async (t) => {
   const root = t.testdir({ zones: { 'a.yaml': recordManifest('a', '192.0.2.1') } })
   const directory = join(root, 'zones')
   const lines: string[] = []
@@ -142,29 +142,29 @@ t.test('a directory that goes is told of once, and so is its return', async (t) 
   for (let i = 0; i < 3; i++) await look()
   t.match(source.unreadyReason(), /zones: cannot be listed: ENOENT.*; all records are kept/)
   t.equal(source.recordCount, 1)
-  const told = lines.filter((line) => line.includes('cannot be listed'))
-  t.equal(told.length, 1, told.join('\n'))
+  const logged = lines.filter((line) => line.includes('cannot be listed'))
+  t.equal(logged.length, 1, logged.join('\n'))
   renameSync(join(root, 'elsewhere'), directory)
   for (let i = 0; i < 2; i++) await look()
   t.equal(source.unreadyReason(), '')
   t.equal(lines.filter((line) => line === 'all manifests are valid again').length, 1)
 })
 
-t.test('a listener that fails costs itself the change, and nobody else anything', async (t) => {
+t.test('a failing listener misses the change, and other listeners get it', async (t) => {
   const directory = t.testdir({ 'a.yaml': recordManifest('a', '192.0.2.1') })
   const { source, lines, becomes } = await open(t, directory)
   await source.settled()
-  const told: string[] = []
+  const keys: string[] = []
   source.subscribe(() => {
     throw new Error('boom')
   })
-  source.subscribe((changes) => told.push(...changes.map((c) => c.after?.key ?? '')))
+  source.subscribe((changes) => keys.push(...changes.map((c) => c.after?.key ?? '')))
   for (const address of ['192.0.2.2', '192.0.2.3']) {
     writeFileSync(join(directory, 'a.yaml'), recordManifest('a', address))
     await becomes('a', address)
     await source.settled()
   }
-  t.strictSame(told, ['default/a', 'default/a'], 'the watch goes on')
+  t.strictSame(keys, ['default/a', 'default/a'], 'the watch goes on')
   t.match(
     lines.filter((line) => line.includes('boom')),
     [/^Checking for changes in .* failed, the last valid state is kept: boom$/],
@@ -332,7 +332,7 @@ t.test('a deleted file counts as deleted in time, however much else is written',
   t.ok(passedMs < 6000, `${passedMs} ms`)
 })
 
-t.test('the look at all files leaves alone what somebody is writing', async (t) => {
+t.test('the check of all files skips a file that is being written', async (t) => {
   const directory = t.testdir({
     'a.yaml': recordManifest('a', '192.0.2.1') + recordManifest('b', '192.0.2.1'),
   })

@@ -227,13 +227,13 @@ t.test('an image equals a Map after any edits, for readers of every version', as
       image.onSwap(() => compactions++)
       const model: Model = new Map()
       let published: Model = new Map()
-      const remembered: { reader: ZoneReader; model: Model }[] = []
+      const kept: { reader: ZoneReader; model: Model }[] = []
       let reader = image.reader()
       for (const edit of edits) {
         if (edit.do === 'restart') {
           image.publish()
           published = copy(model)
-          for (const old of remembered.splice(0)) {
+          for (const old of kept.splice(0)) {
             if (!isSame(contents(old.reader), old.model)) throw new Error('an old version changed')
           }
           image = restart(image)
@@ -245,12 +245,12 @@ t.test('an image equals a Map after any edits, for readers of every version', as
           if (edit.do === 'compact') image.compact()
           published = copy(model)
         } else if (edit.do === 'remember') {
-          remembered.push({ reader: image.reader(), model: published })
+          kept.push({ reader: image.reader(), model: published })
         } else apply(image, model, edit)
       }
       reader.refresh()
       if (!isSame(contents(reader), published)) throw new Error('unpublished edits are seen')
-      for (const old of remembered) {
+      for (const old of kept) {
         if (!isSame(contents(old.reader), old.model)) throw new Error('an old version changed')
         old.reader.refresh()
         if (!isSame(contents(old.reader), published)) throw new Error('refresh missed a version')

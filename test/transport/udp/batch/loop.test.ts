@@ -415,7 +415,7 @@ t.test('one that has something else to do serves what there is, and never sleeps
   stage.waker.call()
   client.send(echo(1))
   stage.loop.serveOnce()
-  t.strictSame(numbers(client.received()), [1], 'a call that stops the loop keeps nobody waiting')
+  t.strictSame(numbers(client.received()), [1], 'a call that stops the loop delays no query')
   t.ok(stage.sleeps.every((ms) => ms === 0))
 })
 

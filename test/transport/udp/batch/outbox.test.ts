@@ -270,9 +270,9 @@ t.test(
         const lost = lostOf(want, kernel.sent)
         if (lost === undefined || lost.length !== outbox.sendErrors || refusals.length > 1)
           return false
-        // Told twice in a row of an earlier reply, it gives one up.
-        const told = plan.filter((step) => step === -ECONNREFUSED).length
-        return lost.filter((one) => !one.startsWith(`${unreachable}<`)).length <= told / 2
+        // After two errors in a row about earlier replies, it drops one.
+        const errors = plan.filter((step) => step === -ECONNREFUSED).length
+        return lost.filter((one) => !one.startsWith(`${unreachable}<`)).length <= errors / 2
       }),
       { seed: 1, numRuns: 400 },
     )

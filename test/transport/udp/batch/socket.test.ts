@@ -149,11 +149,11 @@ t.test('a query that one socket copied is answered by another of its place', asy
   second.close()
 })
 
-t.test('an ICMP error that a receive is told loses no query', async (t) => {
+t.test('an ICMP error that a receive returns loses no query', async (t) => {
   const socket = open()
   const client = await udpClient(socket.port)
   const gone = await udpClient(socket.port)
-  // Only a connected socket is told that a port is closed (udp(7)).
+  // Only a connected socket gets the error of a closed port (udp(7)).
   const address = new Uint8Array(16)
   const connect = (port: number): number => {
     const octets = writeSockaddr(address, 0, '127.0.0.1', port)
@@ -180,7 +180,7 @@ t.test('an ICMP error that a receive is told loses no query', async (t) => {
   socket.close()
 })
 
-t.test('an ICMP error that a send is told costs no reply', async (t) => {
+t.test('an ICMP error that a send returns loses no reply', async (t) => {
   const socket = open()
   const client = await udpClient(socket.port)
   const gone = await udpClient(socket.port)
@@ -225,7 +225,7 @@ t.test('a batch goes out although one of its replies can not', async (t) => {
   socket.close()
 })
 
-/** Calls that fail as told, in front of the real ones: what the kernel rarely does on loopback. */
+/** Calls that fail as the test decides, in front of the real ones: what the kernel rarely does on loopback. */
 function failing(...reasons: number[]): { libc: typeof libc; calls: number[] } {
   const calls: number[] = []
   let errno = 0

@@ -14,7 +14,7 @@ function isReadable(fd: number): boolean {
   return libc.poll(libc.addressOf(fds), 1, 0) === 1
 }
 
-t.test('a call is heard once, whoever looks', async (t) => {
+t.test('a wakeup is reported once, to one caller', async (t) => {
   let writes = 0
   const waker = new Waker({
     ...libc,

@@ -13,7 +13,7 @@ const libc = loadLibc()
 const EIO = 5
 const PER_CLIENT = 12
 
-/** A socket that groups, how many messages it sent, and with what errors it was told to group no more. */
+/** A socket that groups, the number of messages that it sent, and the errors for which it stopped grouping. */
 function open(t: Test, host: string, faults: Partial<Libc> = {}) {
   const seen = { messages: 0, refusals: [] as number[] }
   const calls: Libc = { ...libc, ...faults }
@@ -96,19 +96,22 @@ t.test('clients get grouped replies as datagrams, from the address that they ask
   }
 })
 
-t.test('where the system refuses groups, all replies arrive, and it is told once', async (t) => {
-  let isRefused = true
-  const { socket, seen } = open(t, '127.0.0.1', {
-    sendmmsg: (fd, headers, count, flags) => {
-      isRefused = seen.messages === 0 && count === 1
-      return isRefused ? -1 : libc.sendmmsg(fd, headers, count, flags)
-    },
-    errno: () => (isRefused ? EIO : libc.errno()),
-  })
-  const client = await udpClient(socket.port)
-  await exchange(socket, [client])
-  check(t, [client], 'refused')
-  t.strictSame(seen, { messages: PER_CLIENT, refusals: [EIO] })
-  t.equal(socket.sendErrors, 0)
-  await client.close()
-})
+t.test(
+  'if the system refuses groups, all replies arrive, and the refusal is reported once',
+  async (t) => {
+    let isRefused = true
+    const { socket, seen } = open(t, '127.0.0.1', {
+      sendmmsg: (fd, headers, count, flags) => {
+        isRefused = seen.messages === 0 && count === 1
+        return isRefused ? -1 : libc.sendmmsg(fd, headers, count, flags)
+      },
+      errno: () => (isRefused ? EIO : libc.errno()),
+    })
+    const client = await udpClient(socket.port)
+    await exchange(socket, [client])
+    check(t, [client], 'refused')
+    t.strictSame(seen, { messages: PER_CLIENT, refusals: [EIO] })
+    t.equal(socket.sendErrors, 0)
+    await client.close()
+  },
+)
