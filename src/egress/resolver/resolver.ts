@@ -45,6 +45,8 @@ interface Task {
   failures: number
   hasAnswered: boolean
   isActive: boolean
+  /** The next round is to start at once, whatever its due time. */
+  isHastened: boolean
 }
 
 /**
@@ -110,13 +112,18 @@ export class Resolver {
   schedule(name: Uint8Array, dueMs: number): void {
     const task = this.#taskOf(name)
     task.hasAnswered = true
-    if (!task.isActive) this.#put(task, dueMs)
+    if (!task.isActive && !task.isHastened) this.#put(task, dueMs)
   }
 
-  /** Resolves a name at once if it is known: a new server may have other answers. */
+  /**
+   * Resolves a name at once if it is known: a new server may have other answers. A name that is being
+   * resolved is resolved again after that, because its servers may have been chosen before.
+   */
   hasten(name: Uint8Array): void {
     const task = this.#tasks.get(nameKey(name))
-    if (task !== undefined && !task.isActive) this.#put(task, this.#parts.clock.monotonic())
+    if (task === undefined || task.isHastened) return
+    task.isHastened = true
+    if (!task.isActive) this.#put(task, this.#parts.clock.monotonic())
   }
 
   /** Stops resolving a name. */
@@ -144,6 +151,7 @@ export class Resolver {
       failures: 0,
       hasAnswered: false,
       isActive: false,
+      isHastened: false,
     }
     this.#tasks.set(key, task)
     return task
@@ -210,6 +218,7 @@ export class Resolver {
   async #resolve(task: Task): Promise<void> {
     const isDoubtful = !isSound(task)
     task.isActive = true
+    task.isHastened = false
     this.#active++
     if (isDoubtful) this.#activeDoubtful++
     const found: Observation[] = []
@@ -267,7 +276,7 @@ export class Resolver {
       const waitMs = isIdle ? rules.maxMs : failureWaitMs(task.failures)
       waits.push(waitMs + spread(waitMs / 10, rules, random))
     }
-    const dueMs = clock.monotonic() + Math.min(...waits)
+    const dueMs = clock.monotonic() + (task.isHastened ? 0 : Math.min(...waits))
     this.#put(task, dueMs)
     onResolved?.(task.name, dueMs, found)
   }

@@ -331,6 +331,32 @@ t.test('a known name can be asked at once, and its next time is reported', async
   t.equal(due.length, 2)
 })
 
+t.test('a name that is hastened while it is resolved is resolved again after that', async (t) => {
+  const servers = [server]
+  const late = { host: '192.0.2.54', port: 53 }
+  const { resolver, asked, pass, clock } = bench(t, () => ({ ttl: 300 }), {
+    servers: () => servers,
+    // As a controller that plans lookups by its own state.
+    onResolved: (name) => resolver.schedule(name, clock.monotonic() + 300_000),
+  })
+  const name = wireOf('a.example.')
+  resolver.want(name)
+  await pass(30)
+  t.equal(asked.length, 2, 'the second family is being resolved')
+  servers.splice(0, 1, late)
+  resolver.hasten(name)
+  resolver.hasten(name)
+  await pass(200)
+  const hosts = asked.map(({ server }) => server.host)
+  t.strictSame(hosts, [server.host, server.host, late.host, late.host])
+  await pass(60_000, 1000)
+  t.equal(asked.length, 4, 'once')
+  resolver.hasten(name)
+  resolver.schedule(name, clock.monotonic() + 300_000)
+  await pass(200)
+  t.equal(asked.length, 6, 'a time that is set meanwhile does not delay it')
+})
+
 t.test('each name has its own families', async (t) => {
   const { resolver, asked, pass } = bench(t, () => ({ ttl: 30 }), {
     familiesOf: (name) => (printName(name).startsWith('v4') ? [1] : [1, 2]),
