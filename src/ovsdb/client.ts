@@ -155,8 +155,11 @@ export class OvsdbClient {
       if (this.#isClosed) connection.close(CLOSED)
       try {
         await this.#open(connection, server)
-        log.info(`ovsdb: connected to ${printRemote(remote)}`)
-        this.#sync()
+        // A fault in the same packet as the last reply has closed it.
+        if (!connection.isClosed) {
+          log.info(`ovsdb: connected to ${printRemote(remote)}`)
+          this.#sync()
+        }
       } catch (error) {
         connection.close(textOf(error))
       }

@@ -64,6 +64,10 @@ export class OvsdbConnection {
     socket.on('close', () => this.close('the server closed the connection'))
   }
 
+  get isClosed(): boolean {
+    return this.#isClosed
+  }
+
   /**
    * Sends a request. `read` gets the result before any later message is taken, and what it throws
    * rejects. Rejects with OvsdbError if the server refuses the request or the connection breaks.

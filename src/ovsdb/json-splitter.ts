@@ -4,6 +4,7 @@ const BACKSLASH = 0x5c
 const BRACKET_CLOSE = 0x5d
 const BRACE_OPEN = 0x7b
 const BRACE_CLOSE = 0x7d
+const NO_OCTETS = new Uint8Array()
 const SPACES: ReadonlySet<number> = new Set([0x09, 0x0a, 0x0d, 0x20])
 
 /**
@@ -14,8 +15,11 @@ const SPACES: ReadonlySet<number> = new Set([0x09, 0x0a, 0x0d, 0x20])
 export class JsonObjectSplitter {
   readonly #octetsMax: number
   readonly #depthMax: number
-  /** The start of an object that has not ended. */
-  #parts: Uint8Array[] = []
+  /**
+   * The start of an object that has not ended, with room for more. A list of chunks would take many
+   * times their octets if the server sends small packets.
+   */
+  #held = NO_OCTETS
   #octets = 0
   #depth = 0
   #isInString = false
@@ -43,18 +47,36 @@ export class JsonObjectSplitter {
       this.#scan(octet)
       if (this.#depth > this.#depthMax) return `received JSON nested deeper than ${this.#depthMax}`
       if (this.#depth > 0) continue
-      this.#parts.push(chunk.subarray(start, at + 1))
-      this.#octets += at + 1 - start
-      if (this.#octets > this.#octetsMax) return this.#tooLong
-      take(Buffer.concat(this.#parts, this.#octets).toString('utf8'))
-      this.#parts = []
-      this.#octets = 0
+      const end = chunk.subarray(start, at + 1)
+      if (this.#octets + end.length > this.#octetsMax) return this.#tooLong
+      take(this.#octets === 0 ? textOf(end) : this.#textWith(end))
       start = -1
     }
     if (start === -1) return ''
-    this.#parts.push(chunk.subarray(start))
-    this.#octets += chunk.length - start
-    return this.#octets > this.#octetsMax ? this.#tooLong : ''
+    const rest = chunk.subarray(start)
+    if (this.#octets + rest.length > this.#octetsMax) return this.#tooLong
+    this.#append(rest)
+    return ''
+  }
+
+  /** Returns the text of the object whose last octets are `end`. */
+  #textWith(end: Uint8Array): string {
+    this.#append(end)
+    const text = textOf(this.#held.subarray(0, this.#octets))
+    this.#held = NO_OCTETS
+    this.#octets = 0
+    return text
+  }
+
+  #append(octets: Uint8Array): void {
+    const length = this.#octets + octets.length
+    if (length > this.#held.length) {
+      const longer = new Uint8Array(Math.min(2 * length, this.#octetsMax))
+      longer.set(this.#held.subarray(0, this.#octets))
+      this.#held = longer
+    }
+    this.#held.set(octets, this.#octets)
+    this.#octets = length
   }
 
   get #tooLong(): string {
@@ -70,4 +92,8 @@ export class JsonObjectSplitter {
     else if (octet === BRACE_OPEN || octet === BRACKET_OPEN) this.#depth++
     else if (octet === BRACE_CLOSE || octet === BRACKET_CLOSE) this.#depth--
   }
+}
+
+function textOf(octets: Uint8Array): string {
+  return Buffer.from(octets.buffer, octets.byteOffset, octets.length).toString('utf8')
 }

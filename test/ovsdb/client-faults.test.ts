@@ -108,6 +108,27 @@ t.test('takes an update in the same packet as the reply before it', async (t) =>
   t.strictSame(fault.stage.rows(), ['a: ', 'b: '])
 })
 
+t.test('is not synced if a fault follows in the same packet as the last reply', async (t) => {
+  let isBroken = true
+  const fault = await FaultStage.open(t, (request) => {
+    if (request.method !== 'monitor_cond' || !isBroken) return healthy(request)
+    const reply = { id: request.id, error: null, result: {} }
+    return { octets: `${JSON.stringify(reply)}HTTP/1.1 400 Bad Request\r\n` }
+  })
+  const { stage } = fault
+  const done = stage.client.transact([])
+  await until(async () => {
+    await fault.pass(1000)
+    return fault.server.connections >= 3
+  }, 'more connections')
+  t.equal(stage.syncs, 0)
+  t.equal(stage.lines.length, 1, 'the fault is logged once')
+  t.match(stage.lines[0], /received data that is not a JSON object; retrying$/)
+  isBroken = false
+  await fault.synced(1)
+  t.strictSame(await done, [], 'the transaction has waited')
+})
+
 t.test('asks a silent server for an echo, and leaves it without one', async (t) => {
   const fault = await FaultStage.open(t)
   await fault.synced(1)

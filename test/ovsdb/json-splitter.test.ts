@@ -48,3 +48,17 @@ t.test('bounds the size and the depth', async (t) => {
   t.strictSame(split(Buffer.from(deep), 4), [deep])
   t.strictSame(split(Buffer.from(`{"a":[${deep}]}`), 4), ['received JSON nested deeper than 8'])
 })
+
+t.test('keeps no chunk, whose memory may be larger than its octets', async (t) => {
+  const splitter = new JsonObjectSplitter(1000, 8)
+  const found: string[] = []
+  const chunk = new Uint8Array(1)
+  for (const octet of Buffer.from('{"a":"b"}{"c":1}')) {
+    chunk[0] = octet
+    t.equal(
+      splitter.push(chunk, (text) => found.push(text)),
+      '',
+    )
+  }
+  t.strictSame(found, ['{"a":"b"}', '{"c":1}'])
+})
