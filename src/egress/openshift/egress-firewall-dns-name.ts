@@ -24,7 +24,7 @@ export interface DnsNameEntry {
 export const EGRESS_FIREWALL_DNS_NAME: NameApi<DnsNameEntry> = {
   resource: { group: 'dns.openshift.io', version: 'v1alpha1', plural: 'egressfirewalldnsnames' },
   accepts: (dnsName) => NAME.test(dnsName),
-  scan: (value) => (Array.isArray(value) ? value.flatMap(scanEntry) : []),
+  scan: (value) => (Array.isArray(value) ? joined(value.flatMap(scanEntry)) : []),
   print: (entries) => {
     return entries.map(({ dnsName, ips, ttlSeconds, lookupMs }) => {
       return { dnsName, ips, ttl: ttlSeconds, lastLookupTime: printTime(lookupMs) }
@@ -121,4 +121,19 @@ function scanEntry(value: JsonValue): DnsNameEntry[] {
   const ips = Array.isArray(value.ips) ? value.ips.filter((ip) => typeof ip === 'string') : []
   const lookupMs = scanTime(textOf(value, 'lastLookupTime'))
   return [{ dnsName: dnsName.toLowerCase(), ips, ttlSeconds: value.ttl, lookupMs }]
+}
+
+/**
+ * Makes one entry of those whose names differ in case only: it has the addresses of all, and is due
+ * when the first of them is.
+ */
+function joined(entries: readonly DnsNameEntry[]): readonly DnsNameEntry[] {
+  const byName = new Map<string, DnsNameEntry>()
+  for (const entry of entries) {
+    const { dnsName, ips } = entry
+    const known = byName.get(dnsName) ?? entry
+    const first = endMsOf(entry) < endMsOf(known) ? entry : known
+    byName.set(dnsName, { ...first, ips: [...new Set([...known.ips, ...ips])] })
+  }
+  return [...byName.values()]
 }

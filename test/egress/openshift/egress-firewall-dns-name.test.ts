@@ -155,3 +155,12 @@ t.test('the form of the API', async (t) => {
   forEachAddress(entries[0]!, (ip, endMs) => ends.push(`${ip} ${endMs - NOW}`))
   t.strictSame(ends, ['1.1.1.1 25000', '2001:db8::1 25000'])
 })
+
+t.test('entries whose names differ in case are one', async (t) => {
+  const { scan, print } = EGRESS_FIREWALL_DNS_NAME
+  const prior = ['A.b. 60/10: 1.1.1.1 1.1.1.2', 'c. 30/0: 1.1.1.9', 'a.B. 30/0: 1.1.1.2 1.1.1.3']
+  t.strictSame(scan(print(prior.map(entry))).map(show), [
+    'a.b. 30/0: 1.1.1.1 1.1.1.2 1.1.1.3',
+    'c. 30/0: 1.1.1.9',
+  ])
+})
