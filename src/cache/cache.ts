@@ -13,6 +13,8 @@ import { EntryField, EntryFlag, readRecords } from './entry.ts'
 /** Types from here to 255 are not types of records (RFC 6895 section 3.1). */
 const META_TYPES = 128
 const TTL_MAX = 0xffff_ffff
+/** The limits of TTLs that are sent as they came. */
+const ANY_TTL = { ttlMinSeconds: 0, ttlMaxSeconds: TTL_MAX }
 const FLAG_AD = 0x0020
 const FLAG_RD = 0x0100
 /** Maximum of answers that are being refreshed: each may wait for an upstream. */
@@ -187,7 +189,7 @@ export class Cache implements Handler {
     const ttlMin = Math.min(ttlMinSeconds, Math.ceil(leftSeconds))
     if (leftSeconds <= 0) readRecords(tx, entry, 0, 0, 0)
     else if (this.#options.keepsTtl) readRecords(tx, entry, -extra, 0, TTL_MAX)
-    else readRecords(tx, entry, age - extra, ttlMin, ttlMaxSeconds + extra)
+    else readRecords(tx, entry, age - extra, ttlMin, ttlMaxSeconds)
     readHeader(tx)
     if (!query.dnssecOk && (query.flags & FLAG_AD) === 0) response.authenticData = false
     response.answeredBy = this.name
@@ -328,10 +330,10 @@ export class Cache implements Handler {
     if (isSuccess) denial.remove(tx)
     else success.remove(tx)
     this.#put(tx, isSuccess ? success : denial, lifetime)
-    if (this.#source.stores!.late === undefined) return
-    this.#storeLate(tx, isSuccess ? lifetime + this.#options.earlySeconds : 0)
-    const extra = isSuccess && !this.#isEarly(query) ? this.#options.earlySeconds : 0
-    sendTtlsAsCached(response, options, extra)
+    const { earlySeconds, keepsTtl } = this.#options
+    this.#storeLate(tx, isSuccess ? lifetime + earlySeconds : 0)
+    const extra = isSuccess && !this.#isEarly(query) ? earlySeconds : 0
+    if (!keepsTtl || extra > 0) sendTtlsAsCached(response, keepsTtl ? ANY_TTL : options, extra)
   }
 
   #put(tx: Transaction, store: CacheStore, lifetimeSeconds: number): void {
@@ -415,9 +417,12 @@ function readHeader({ chasedOctets: entry, response }: Transaction): void {
   response.rcode = entry[EntryField.Rcode]!
 }
 
-/** Makes the TTLs those that the cache would send now. */
-function sendTtlsAsCached(response: Response, options: KindOptions, extraSeconds: number): void {
-  const { ttlMinSeconds, ttlMaxSeconds } = options
+/** Makes the TTLs those that the cache sends from now on, so that clients keep no answer longer than it does. */
+function sendTtlsAsCached(
+  response: Response,
+  { ttlMinSeconds, ttlMaxSeconds }: Pick<KindOptions, 'ttlMinSeconds' | 'ttlMaxSeconds'>,
+  extraSeconds: number,
+): void {
   for (let i = 0; i < response.count; i++) {
     const ttl = Math.min(ttlMaxSeconds, Math.max(ttlMinSeconds, response.ttlSeconds[i]!))
     response.ttlSeconds[i] = ttl + extraSeconds

@@ -135,8 +135,8 @@ export function writeRecords(
 }
 
 /**
- * Adds the records of the entry at `start` of `entry` to the response. Their TTLs are `ageSeconds` less
- * than those stored, at least `ttlMin` and at most `ttlMax`. @hot
+ * Adds the records of `entry` to the response. A stored TTL counts as at most `ttlMax`, and is sent
+ * `ageSeconds` lower, but not below `ttlMin`. @hot
  */
 export function readRecords(
   tx: Transaction,
@@ -160,7 +160,7 @@ export function readRecords(
     const ownerAt = at + RECORD_HEADER_OCTETS
     const rdataAt = ownerAt + ownerOctets
     const isQuestion = ownerOctets === 0
-    const left = Math.min(ttlMax, Math.max(ttlMin, (ttl >>> 0) - ageSeconds))
+    const left = Math.max(ttlMin, Math.min(ttlMax, ttl >>> 0) - ageSeconds)
     response.add(
       section,
       isQuestion ? query.qname : entry,

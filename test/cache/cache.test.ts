@@ -185,10 +185,25 @@ t.test('what must not be stored, or not be used', async (t) => {
   t.equal(cut.asked(), 3, 'a new answer that cannot be stored ends the old one')
 })
 
+t.test('a TTL outside the limits counts down from the limit, in the first reply too', async (t) => {
+  const positive = start({}, address(86_400))
+  t.match((await positive.ask(0)).answer[0], / 3600 /)
+  t.match((await positive.ask(1800)).answer[0], / 1800 /)
+  t.match((await positive.ask(3599)).answer[0], / 1 /)
+  const negative = start({}, denial(Rcode.NXDOMAIN, 86_400, 86_400))
+  t.match((await negative.ask(0)).authority[0], / 1800 /)
+  t.match((await negative.ask(1000)).authority[0], / 800 /)
+  const short = start({}, address(0))
+  t.match((await short.ask(0)).answer[0], / 5 /)
+  t.match((await short.ask(3)).answer[0], / 2 /)
+})
+
 t.test('keepttl sends the TTLs that the answer came with', async (t) => {
-  const { ask } = start({ keepsTtl: true }, address(30))
+  const { ask } = start({ keepsTtl: true }, address(30), address(86_400))
   await ask(0)
   t.match((await ask(20)).answer[0], / 30 /)
+  t.match((await ask(60)).answer[0], / 86400 /)
+  t.match((await ask(90)).answer[0], / 86400 /)
 })
 
 t.test('answers that make room for others are counted', async (t) => {

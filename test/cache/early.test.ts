@@ -127,6 +127,7 @@ t.test('prefetch goes by the expiry for early clients', async (t) => {
 t.test('TTLs of fresh replies are within the limits of the cache', async (t) => {
   const { ask } = start(FIVE, address(10_000), denial(Rcode.NXDOMAIN, 9000, 9000))
   t.match((await ask(0)).answer[0], / 3605 /)
+  t.match((await ask(600)).answer[0], / 3005 /)
   t.match((await ask(0, { name: 'b.example.' })).authority[0], / 1800 /)
   const kept = start({ ...FIVE, keepsTtl: true }, address(60))
   await kept.ask(0)
