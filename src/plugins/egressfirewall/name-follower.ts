@@ -13,6 +13,7 @@ import { type GateResult, type SinkMode, waitForAll } from '../../egress/sinks/s
 import type { ApiClient, ApiObject } from '../../kube/api.ts'
 import { ListWatch, type ListWatchSink } from '../../kube/list-watch.ts'
 import { keyOf, splitKey } from '../../kube/object-key.ts'
+import { FaultLog } from '../../telemetry/fault-log.ts'
 import type { Logger } from '../../telemetry/log.ts'
 import type { MetricsRegistry } from '../../telemetry/metrics.ts'
 import { exportSinks } from './metrics.ts'
@@ -53,6 +54,8 @@ export class NameFollower {
   /** The selectors of all objects. */
   readonly selectors = new SelectorIndex()
   readonly #parts: NameFollowerParts
+  /** Of objects with invalid names, by API and key: there may be any number. */
+  readonly #faults: FaultLog
   readonly #sinks: readonly AnySink[]
   readonly #watches: readonly ListWatch[]
   readonly #stopMetrics: () => void
@@ -68,6 +71,7 @@ export class NameFollower {
 
   constructor(parts: NameFollowerParts) {
     this.#parts = parts
+    this.#faults = new FaultLog(parts.log, parts.clock)
     const followed = [this.#follow(DNS_NAME_RESOLVER), this.#follow(EGRESS_FIREWALL_DNS_NAME)]
     this.#sinks = followed.map(({ sink }) => sink)
     this.#watches = followed.flatMap(({ watches }) => watches)
@@ -193,13 +197,15 @@ export class NameFollower {
     const key = keyOf(object)
     const text = sink.put(object, isListed)
     const selector = scanSelector(text, 'openshift')
-    const isValid = typeof selector !== 'string'
-    if (!isValid) this.#parts.log.warning(`${sink.plural} ${key}: ignored: ${selector}`)
-    this.#select(sink, key, isValid ? [selector] : [])
+    const thing = `${sink.plural} ${key}`
+    if (typeof selector === 'string') this.#faults.report(thing, `${thing}: ignored: ${selector}`)
+    else this.#faults.clear(thing)
+    this.#select(sink, key, typeof selector === 'string' ? [] : [selector])
   }
 
   #remove<Entry>(sink: StatusSink<Entry>, key: string): void {
     sink.remove(key)
+    this.#faults.clear(`${sink.plural} ${key}`)
     this.#select(sink, key, [])
   }
 
