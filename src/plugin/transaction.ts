@@ -2,6 +2,7 @@ import type { Random } from '../base/random.ts'
 import { Query } from '../dns/message/query.ts'
 import type { ReplyStream } from '../dns/message/reply-stream.ts'
 import { Response } from '../dns/message/response.ts'
+import type { Cidr } from '../dns/text/address.ts'
 import type { TsigKey } from '../dns/tsig/key.ts'
 import type { ZoneDirectory } from '../zone/lookup/zone-directory.ts'
 
@@ -69,6 +70,11 @@ export class Transaction {
   stream: ReplyStream | undefined = undefined
   /** CNAME steps already taken by the queries that caused this one: 0..CHAIN_DEPTH_MAX. */
   chainDepth = 0
+  /**
+   * The client gets each IPv4 address of the response as an address in this IPv6 prefix (RFC 6052):
+   * set by `dns64` while the links below it look for A records. Undefined = as it is.
+   */
+  nat64Prefix: Cidr | undefined = undefined
   /** Monotonic milliseconds when the transport read it. */
   startedMs = 0
   /**

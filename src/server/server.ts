@@ -142,6 +142,7 @@ export class Server implements ServerView {
     tx.zone = ''
     tx.view = ''
     tx.chainDepth = 0
+    tx.nat64Prefix = undefined
     tx.tsigKey = undefined
     tx.stream = undefined
     this.isHandingOver = false

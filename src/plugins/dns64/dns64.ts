@@ -2,6 +2,7 @@ import { RRClass } from '../../dns/iana/classes.ts'
 import { Rcode } from '../../dns/iana/rcodes.ts'
 import { RRType } from '../../dns/iana/types.ts'
 import { type Response, Section, signedType } from '../../dns/message/response.ts'
+import { embedIPv4 } from '../../dns/nat64.ts'
 import type { Cidr } from '../../dns/text/address.ts'
 import type { CounterSlots } from '../../plugin/counter-slots.ts'
 import { DROP, type Handler } from '../../plugin/handler.ts'
@@ -13,8 +14,6 @@ const TTL_SECONDS_MAX = 600
 const IPV4 = 1
 const IPV4_OCTETS = 4
 const IPV6_OCTETS = 16
-/** The octet of an address that stays zero: bits 64 to 71 (RFC 6052 section 2.2). */
-const ZERO_OCTET = 8
 const CHECKING_DISABLED = 0x0010
 
 export interface Dns64Options {
@@ -69,12 +68,14 @@ export class Dns64 implements Handler {
     response.startOver()
     tx.chainDepth = chainDepth
     query.qtype = RRType.A
+    tx.nat64Prefix = this.#options.prefix
     const below = this.#next.serve(tx)
     if (typeof below === 'number') return this.#finish(tx, below, ttlSecondsMax)
     return below.then(
       (late) => this.#finish(tx, late, ttlSecondsMax),
       (error: unknown) => {
         query.qtype = RRType.AAAA
+        tx.nat64Prefix = undefined
         throw error
       },
     )
@@ -83,6 +84,7 @@ export class Dns64 implements Handler {
   /** Continues after the reply for A. */
   #finish(tx: Transaction, status: number, ttlSecondsMax: number): number {
     tx.query.qtype = RRType.AAAA
+    tx.nat64Prefix = undefined
     if (status === DROP || isUnwritten(status)) return status
     translate(tx.response, this.#options.prefix, ttlSecondsMax)
     if (!tx.server.isHandingOver) this.#slots.of(tx)[0]! += 1
@@ -118,7 +120,7 @@ function translate(response: Response, prefix: Cidr, ttlSecondsMax: number): voi
     response.move(i, kept)
     if (isAnswer && response.type[i] === RRType.A && response.rdataOctets[i] === IPV4_OCTETS) {
       const at = synthesized * IPV6_OCTETS
-      embed(prefix, response.rdataBytes[i]!, response.rdataOffset[i]!, octets, at)
+      embedIPv4(prefix, response.rdataBytes[i]!, response.rdataOffset[i]!, octets, at)
       response.type[kept] = RRType.AAAA
       response.ttlSeconds[kept] = Math.min(response.ttlSeconds[i]!, ttlSecondsMax)
       response.rdataBytes[kept] = octets
@@ -130,24 +132,4 @@ function translate(response: Response, prefix: Cidr, ttlSecondsMax: number): voi
   }
   response.count = kept
   if (synthesized > 0) response.authenticData = false
-}
-
-/**
- * Writes the IPv6 address of `prefix` that contains the IPv4 address at `from[offset]` to `to[at]`
- * (RFC 6052 section 2.2). `to` has zeros there.
- */
-export function embed(
-  prefix: Cidr,
-  from: Uint8Array,
-  offset: number,
-  to: Uint8Array,
-  at: number,
-): void {
-  const prefixOctets = prefix.bits / 8
-  for (let i = 0; i < prefixOctets; i++) to[at + i] = prefix.bytes[i]!
-  let i = prefixOctets
-  for (let octet = 0; octet < IPV4_OCTETS; octet++, i++) {
-    if (i === ZERO_OCTET) i++
-    to[at + i] = from[offset + octet]!
-  }
 }

@@ -4,6 +4,8 @@ import type { ResourceRecord } from '../../dns/message/message.ts'
 import { Section } from '../../dns/message/response.ts'
 import type { HashedName } from '../../dns/name/hashed-name.ts'
 import { printName } from '../../dns/name/name.ts'
+import { embedIPv4 } from '../../dns/nat64.ts'
+import { printAddress, scanIPv4 } from '../../dns/text/address.ts'
 import type { AddressRules } from '../../egress/names/address-rules.ts'
 import { observeReply } from '../../egress/names/observation.ts'
 import type { Lookup } from '../../egress/openshift/resolved-names.ts'
@@ -17,7 +19,7 @@ import type { Transaction } from '../../plugin/transaction.ts'
 
 /** Counters, by server, zone and view. */
 export const EgressCount = { Matched: 0, Denied: 1 } as const
-export const EGRESS_COUNTS = 2
+const IPV6_OCTETS = 16
 
 /** What a thread knows of the names that policies select. */
 export interface NameSource {
@@ -54,7 +56,7 @@ export class EgressFirewall implements Handler {
     this.#next = next
     this.#parts = parts
     this.only = { queries: Trait.Every, next, selects: (tx) => this.#selects(tx) }
-    parts.slots.length = EGRESS_COUNTS
+    parts.slots.length = Object.keys(EgressCount).length
   }
 
   serve(tx: Transaction): number | Promise<number> {
@@ -99,9 +101,20 @@ export class EgressFirewall implements Handler {
     const granted = observed.facts.filter(({ address }) => rules.denialOf(address) === undefined)
     slots.of(tx)[EgressCount.Denied]! += observed.facts.length - granted.length
     if (granted.length === 0) return undefined
-    const addresses = granted.map(({ address: ip, ttlSeconds }) => ({ ip, ttlSeconds }))
+    const addresses = granted.map(({ address, ttlSeconds }) => {
+      return { ip: sentAddress(tx, address), ttlSeconds }
+    })
     return { ...base, rcode, addresses }
   }
+}
+
+/** Returns what the client gets in place of an address of the reply: the address that it connects to. */
+function sentAddress({ nat64Prefix }: Transaction, text: string): string {
+  const address = nat64Prefix === undefined ? undefined : scanIPv4(text)
+  if (nat64Prefix === undefined || address === undefined) return text
+  const octets = new Uint8Array(IPV6_OCTETS)
+  embedIPv4(nat64Prefix, address.bytes, 0, octets, 0)
+  return printAddress(octets, 2)
 }
 
 /** The records of the answer; none if the reply is an error. */

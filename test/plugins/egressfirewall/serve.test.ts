@@ -368,6 +368,23 @@ t.test('only addresses that the reply explains and that are allowed are written'
   t.strictSame(shown('deny'), [])
 })
 
+t.test('with dns64, the addresses that clients get are written', async (t) => {
+  const below = 'dns64 2001:db8:64::/96 {\n allow_ipv4\n}\ncache'
+  const { api, replies, start, shown } = await place(t, 'gate 5s', below)
+  api.put(RESOLVERS, 'a', 'www', { spec: { name: 'www.example.com.' } })
+  const { query } = await start()
+  const ips = ['192.0.2.1', '127.0.0.1']
+  replies.set(
+    'www.example.com. 1',
+    ips.map((ip) => record('www.example.com.', A, 20, ip)),
+  )
+  replies.set('www.example.com. 28', [])
+  t.equal(await query('www.example.com.', AAAA), '0/2')
+  t.strictSame(shown('www'), ['www.example.com. 0 NOERROR: 2001:db8:64::c000:201/20'])
+  t.equal(await query('www.example.com.', A), '0/2')
+  t.match(shown('www'), [/NOERROR: 192\.0\.2\.1\/\d+ 2001:db8:64::c000:201\/20$/])
+})
+
 t.test('the start without the API', async (t) => {
   const { api, replies, start, shown } = await place(t, 'startup_timeout 10ms')
   api.isAway = true
