@@ -7,11 +7,11 @@ import { finalizersOf, metadataOf } from '../record/fields.ts'
 import { RECORD_FINALIZER } from '../record/labels.ts'
 import type { DnsRecordView } from '../record/record-view.ts'
 import { RECORDS } from '../record/resources.ts'
-import type { RecordCache } from './record-cache.ts'
+import type { ObjectCache } from './object-cache.ts'
 
 export interface ApiWriterParts {
   readonly objects: Objects
-  readonly cache: RecordCache
+  readonly cache: ObjectCache
   /** False: another operator now holds the lease. */
   readonly mayWrite: () => boolean
   readonly onWrite: (kind: Write['kind']) => void

@@ -15,8 +15,8 @@ import { FIELD_MANAGER } from '../record/fields.ts'
 import { DnsRecordView } from '../record/record-view.ts'
 import { PROBES, RECORDS, SECRETS } from '../record/resources.ts'
 import type { ClusterView } from './cluster-view.ts'
+import { ObjectCache, trimObject } from './object-cache.ts'
 import { ProbeIndex, trimProbe } from './probe-index.ts'
-import { RecordCache, trimRecord } from './record-cache.ts'
 import { RecordNames } from './record-names.ts'
 
 export interface ClusterMeans {
@@ -34,7 +34,7 @@ export class Cluster implements ClusterView {
   readonly means: ClusterMeans
   readonly objects: Objects
   readonly events: EventRecorder
-  readonly records: RecordCache
+  readonly records: ObjectCache
   readonly recordInformer: Informer
   readonly secretInformer: Informer
   readonly probeInformer: Informer
@@ -50,10 +50,10 @@ export class Cluster implements ClusterView {
     this.events = events
     const informer = (resource: typeof RECORDS, trim: (object: ApiObject) => ApiObject) =>
       new Informer({ ...means, resource, trim, labelSelector: '' })
-    this.recordInformer = informer(RECORDS, trimRecord)
+    this.recordInformer = informer(RECORDS, trimObject)
     this.secretInformer = informer(SECRETS, trimSecret)
     this.probeInformer = informer(PROBES, trimProbe)
-    this.records = new RecordCache(this.recordInformer, means.clock)
+    this.records = new ObjectCache(this.recordInformer, means.clock)
     this.#names.watch(this.recordInformer, (key) => {
       for (const listener of this.#nameListeners) listener(key)
     })

@@ -6,12 +6,12 @@ import { SourceIndex } from '../delegation/source-index.ts'
 import { isDefaultProvider } from '../provider/secret-cache.ts'
 import { isSame, metadataOf } from '../record/fields.ts'
 import { DnsRecordView } from '../record/record-view.ts'
-import type { RecordCache } from './record-cache.ts'
+import type { ObjectCache } from './object-cache.ts'
 
 export interface TriggerParts {
   readonly records: Informer
   readonly secrets: Informer
-  readonly cache: RecordCache
+  readonly cache: ObjectCache
   readonly owners: Pick<OwnerIndex, 'onGone'>
   /** The record is to be reconciled. */
   readonly onEvent: (key: string) => void

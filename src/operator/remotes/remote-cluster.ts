@@ -11,7 +11,7 @@ import type { Logger } from '../../telemetry/log.ts'
 import { NotLeadingError, refOf } from '../cluster/api-writer.ts'
 import type { Cluster } from '../cluster/cluster.ts'
 import { readClusterUid } from '../cluster/cluster-uid.ts'
-import { RecordCache, trimRecord } from '../cluster/record-cache.ts'
+import { ObjectCache, trimObject } from '../cluster/object-cache.ts'
 import { watchInputs } from '../cluster/watch-inputs.ts'
 import { authoritativeKey } from '../delegation/authoritative-record.ts'
 import type { KeyedMutex } from '../delegation/keyed-mutex.ts'
@@ -66,7 +66,7 @@ export class RemoteCluster {
   readonly #means: { clock: Clock; timers: Timers; random: Random; log: Logger }
   readonly #objects: Objects
   readonly #informer: Informer
-  readonly #cache: RecordCache
+  readonly #cache: ObjectCache
   readonly #queue: WorkQueue
   readonly #sources = new SourceIndex()
   readonly #stops: (() => void)[] = []
@@ -94,7 +94,7 @@ export class RemoteCluster {
       labelSelector: '',
       trim: trimRemote,
     })
-    this.#cache = new RecordCache(this.#informer, clock)
+    this.#cache = new ObjectCache(this.#informer, clock)
     const work = (key: string): Promise<WorkResult | undefined> => this.#work(key)
     const what = 'dnsrecords'
     this.#queue = new WorkQueue({ what, work, workers: WORKERS, ...this.#means })
@@ -290,7 +290,7 @@ export class RemoteCluster {
  * The part of a remote record that is cached. Of records that don't delegate, only their existence.
  */
 function trimRemote(record: ApiObject): ApiObject {
-  if (isOurs(record)) return trimRecord(record)
+  if (isOurs(record)) return trimObject(record)
   const { name = '', namespace = '', uid = '', resourceVersion = '' } = metadataOf(record)
   return { metadata: { name, namespace, uid, resourceVersion } }
 }

@@ -2,7 +2,7 @@ import t, { type Test } from 'tap'
 import { Random } from '../../../src/base/random.ts'
 import type { ApiObject } from '../../../src/kube/api.ts'
 import { Informer } from '../../../src/kube/informer.ts'
-import { RecordCache } from '../../../src/operator/cluster/record-cache.ts'
+import { ObjectCache } from '../../../src/operator/cluster/object-cache.ts'
 import { watchInputs } from '../../../src/operator/cluster/watch-inputs.ts'
 import { RECORDS } from '../../../src/operator/record/resources.ts'
 import { createLogger } from '../../../src/telemetry/log.ts'
@@ -24,7 +24,7 @@ class Stage {
   readonly api = new ApiDouble()
   readonly timers = new FakeTimers()
   readonly keys: string[] = []
-  readonly cache: RecordCache
+  readonly cache: ObjectCache
   readonly #records: Informer
   readonly #secrets: Informer
 
@@ -39,7 +39,7 @@ class Stage {
     const shape = { resource: RECORDS, namespaces: [], labelSelector: '' }
     this.#records = new Informer({ ...means, ...shape, api: this.api })
     this.#secrets = new Informer({ ...means, ...shape, api: new ApiDouble() })
-    this.cache = new RecordCache(this.#records, clock)
+    this.cache = new ObjectCache(this.#records, clock)
     this.#records.start()
     t.teardown(() => this.#records.close())
   }

@@ -8,7 +8,7 @@ import type { Happening } from '../../../kube/event-series.ts'
 import { isNotFound, type ObjectRef, type Objects } from '../../../kube/objects.ts'
 import type { WorkResult } from '../../../kube/work-queue.ts'
 import { NotLeadingError } from '../../cluster/api-writer.ts'
-import type { RecordCache } from '../../cluster/record-cache.ts'
+import type { ObjectCache } from '../../cluster/object-cache.ts'
 import { metadataOf } from '../../record/fields.ts'
 import type { DnsServers } from './dns-servers.ts'
 import type { Lookups } from './lookups.ts'
@@ -43,8 +43,8 @@ const LASTING: readonly number[] = [400, 403, 413, 422]
 const FAULTS_MAX = 100
 
 export interface FqdnReconcilerParts {
-  readonly policies: ReadonlyMap<FqdnApi, RecordCache>
-  readonly networkPolicies: RecordCache
+  readonly policies: ReadonlyMap<FqdnApi, ObjectCache>
+  readonly networkPolicies: ObjectCache
   readonly servers: DnsServers
   readonly lookups: Lookups
   readonly grants: GrantReader

@@ -6,7 +6,7 @@ import { Objects } from '../../../kube/objects.ts'
 import { WorkQueue, type WorkResult } from '../../../kube/work-queue.ts'
 import { guarding } from '../../../telemetry/guard.ts'
 import { NotLeadingError } from '../../cluster/api-writer.ts'
-import { RecordCache } from '../../cluster/record-cache.ts'
+import { ObjectCache } from '../../cluster/object-cache.ts'
 import type { ControllerMeans, ControllerSession } from '../../controller.ts'
 import { FIELD_MANAGER } from '../../record/fields.ts'
 import { type DnsServers, FileServers, ServiceServers } from './dns-servers.ts'
@@ -74,7 +74,7 @@ export class FqdnSession implements ControllerSession {
       random,
       log,
     })
-    const cacheOf = (informer: Informer) => new RecordCache(informer, clock)
+    const cacheOf = (informer: Informer) => new ObjectCache(informer, clock)
     this.#reconciler = new FqdnReconciler({
       policies: new Map([...this.#policies].map(([api, informer]) => [api, cacheOf(informer)])),
       networkPolicies: cacheOf(this.#networkPolicies),

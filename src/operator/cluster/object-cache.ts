@@ -18,10 +18,10 @@ interface Written {
 }
 
 /**
- * The DNSRecords of the cluster: from the informer, and, until the informer reports them, from the
- * API's responses to our own writes. This prevents a second write of the same change.
+ * The objects of one kind: from the informer, and, until the informer reports them, from the API's
+ * responses to our own writes. This prevents a second write of the same change.
  */
-export class RecordCache {
+export class ObjectCache {
   readonly #informer: Informer
   readonly #clock: Clock
   readonly #written = new Map<string, Written>()
@@ -46,7 +46,7 @@ export class RecordCache {
   /** Stores the API's response `object`. */
   noteWritten(object: ApiObject): void {
     this.#note(keyOf(object), {
-      object: trimRecord(object),
+      object: trimObject(object),
       uid: uidOf(object),
       version: versionOf(object),
     })
@@ -87,10 +87,10 @@ export class RecordCache {
 }
 
 /**
- * The part of a record that is cached. `managedFields` is reduced to whether we are among the
+ * The part of an object that is cached. `managedFields` is reduced to whether we are among the
  * managers.
  */
-export function trimRecord(object: ApiObject): ApiObject {
+export function trimObject(object: ApiObject): ApiObject {
   const { managedFields, ...metadata } = metadataOf(object)
   if (managedFields === undefined) return object
   const ours = isManaged(object) ? { managedFields: [{ manager: FIELD_MANAGER }] } : {}

@@ -1,7 +1,7 @@
 import t from 'tap'
 import type { ApiObject } from '../../../src/kube/api.ts'
 import type { Informer, InformerListener } from '../../../src/kube/informer.ts'
-import { RecordCache, trimRecord } from '../../../src/operator/cluster/record-cache.ts'
+import { ObjectCache, trimObject } from '../../../src/operator/cluster/object-cache.ts'
 import { at, dnsRecord } from '../../support/operator-objects.ts'
 import { FakeClock } from '../../support/setup.ts'
 
@@ -18,7 +18,7 @@ function setUp() {
     },
   }
   const clock = new FakeClock()
-  const cache = new RecordCache(informer as unknown as Informer, clock)
+  const cache = new ObjectCache(informer as unknown as Informer, clock)
   const put = (object: ApiObject): void => void known.set(KEY, object)
   const remove = (): void => {
     const before = known.get(KEY)
@@ -106,7 +106,7 @@ t.test('a write without a watch event is forgotten after a minute', (t) => {
 t.test('of managers only we are kept', (t) => {
   const managed = (...managers: readonly string[]) =>
     at(
-      trimRecord(
+      trimObject(
         dnsRecord({
           metadata: { managedFields: managers.map((manager) => ({ manager, fieldsV1: {} })) },
         }),
