@@ -4,7 +4,7 @@ import { nextOnce } from '../../arguments/once.ts'
 import { scanZoneArgsOrBlock } from '../../arguments/zones.ts'
 import { InputError, type Position } from '../../base/errors.ts'
 import { isSystemError } from '../../base/system-error.ts'
-import { scanSearchPath } from '../../dns/text/search-path.ts'
+import { scanResolvConf } from '../../dns/resolv-conf.ts'
 import { collectWhileServing } from '../../plugin/collect.ts'
 import type { CounterSlots } from '../../plugin/counter-slots.ts'
 import type { Directive, SetupContext } from '../../plugin/directive.ts'
@@ -103,7 +103,7 @@ function readSearchPath({ file, position }: Options): readonly Uint8Array[] {
       error,
     )
   }
-  const path = scanSearchPath(text)
+  const path = scanResolvConf(text).search
   if (path.length > 0) return [...path, Uint8Array.of(0)]
   throw new InputError(position, `plugin/autopath: no search domains found in ${file}`)
 }

@@ -1,10 +1,9 @@
 import { readFileSync } from 'node:fs'
-import { isIP } from 'node:net'
 import { createSecureContext } from 'node:tls'
 import { InputError } from '../../base/errors.ts'
 import { isSystemError } from '../../base/system-error.ts'
 import type { TlsSettings, UpstreamSettings } from '../../client/upstream/upstream.ts'
-import { addressOfHost, DNS_PORT } from '../../dns/host-port.ts'
+import { scanResolvConf } from '../../dns/resolv-conf.ts'
 import { type ForwardConfig, tooMany, UPSTREAMS_MAX } from './options.ts'
 
 /**
@@ -44,12 +43,9 @@ function readResolvConf(path: string, text: string, config: ForwardConfig) {
     if (!isSystemError(error)) throw error
     throw fault(config, `not an IP address or file: ${JSON.stringify(text)}`, error)
   }
-  const hosts = content.split('\n').flatMap((line) => {
-    const [keyword, host = ''] = line.trim().split(/\s+/)
-    return keyword === 'nameserver' && isIP(addressOfHost(host)) !== 0 ? [host] : []
-  })
-  if (hosts.length === 0) throw fault(config, `no nameservers found in ${path}`)
-  return hosts.map((host) => ({ server: { host, port: DNS_PORT }, tls: undefined }))
+  const { servers } = scanResolvConf(content)
+  if (servers.length === 0) throw fault(config, `no nameservers found in ${path}`)
+  return servers.map((server) => ({ server, tls: undefined }))
 }
 
 /** Reads the files of `tls [CERT KEY] [CA]`. */

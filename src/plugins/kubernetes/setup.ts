@@ -4,9 +4,9 @@ import { Random } from '../../base/random.ts'
 import type { ResourceLease } from '../../base/resource-registry.ts'
 import { isSystemError } from '../../base/system-error.ts'
 import { systemTimers } from '../../base/timers.ts'
+import { scanResolvConf } from '../../dns/resolv-conf.ts'
 import { type Address, printAddress, scanAddress } from '../../dns/text/address.ts'
 import { isReverseZone } from '../../dns/text/reverse-name.ts'
-import { scanSearchPath } from '../../dns/text/search-path.ts'
 import type { BlockConfig, Directive, SetupContext } from '../../plugin/directive.ts'
 import { acquireAt, faultsOfAccess } from '../../sources/kubernetes/cluster-access.ts'
 import type { VersionSource } from '../../xfr/zone-versions.ts'
@@ -65,7 +65,7 @@ function offerSearchPaths(
 /** Returns the search path of this host, which Pods have as well; none if it cannot be read. */
 function readHostSearchPath(): readonly Uint8Array[] {
   try {
-    return scanSearchPath(readFileSync(RESOLV_CONF, 'utf8'))
+    return scanResolvConf(readFileSync(RESOLV_CONF, 'utf8')).search
   } catch (error) {
     if (isSystemError(error)) return []
     throw error

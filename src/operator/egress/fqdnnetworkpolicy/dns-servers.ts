@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { isIP } from 'node:net'
 import type { Clock } from '../../../base/clock.ts'
-import { addressOfHost, DNS_PORT, type HostPort, printHostPort } from '../../../dns/host-port.ts'
+import { DNS_PORT, type HostPort, printHostPort } from '../../../dns/host-port.ts'
+import { type ResolvConf, scanResolvConf } from '../../../dns/resolv-conf.ts'
 import { type ApiObject, textOf } from '../../../kube/api.ts'
 import type { Informer } from '../../../kube/informer.ts'
 import { itemsOf, mappingOf, textsOf } from '../../record/fields.ts'
@@ -85,7 +86,7 @@ export class FileServers implements DnsServers {
   readonly #clock: Clock
   #readMs = Number.NEGATIVE_INFINITY
   #fault = ''
-  #config: ResolvConf = { servers: [], timeoutMs: 0, attempts: 0 }
+  #config: ResolvConf = scanResolvConf('')
 
   constructor(path: string, clock: Clock) {
     this.#path = path
@@ -114,38 +115,4 @@ export class FileServers implements DnsServers {
     }
     return this.#config
   }
-}
-
-export interface ResolvConf {
-  readonly servers: readonly HostPort[]
-  readonly timeoutMs: number
-  readonly attempts: number
-}
-
-const TIMEOUT_SECONDS = 5
-const TIMEOUT_SECONDS_MAX = 30
-const ATTEMPTS = 2
-const ATTEMPTS_MAX = 5
-
-/** Reads the lines `nameserver` and `options`, with the defaults and limits of resolv.conf(5). */
-export function scanResolvConf(text: string): ResolvConf {
-  const servers: HostPort[] = []
-  let [timeout, attempts] = [TIMEOUT_SECONDS, ATTEMPTS]
-  for (const line of text.split('\n')) {
-    const [keyword, ...words] = line.trim().split(/\s+/)
-    if (keyword === 'nameserver') {
-      const [host = ''] = words
-      if (isIP(addressOfHost(host)) !== 0) servers.push({ host, port: DNS_PORT })
-    } else if (keyword === 'options') {
-      timeout = optionOf(words, 'timeout', TIMEOUT_SECONDS_MAX) ?? timeout
-      attempts = optionOf(words, 'attempts', ATTEMPTS_MAX) ?? attempts
-    }
-  }
-  return { servers, timeoutMs: timeout * 1000, attempts }
-}
-
-function optionOf(words: readonly string[], name: string, most: number): number | undefined {
-  const text = words.findLast((word) => word.startsWith(`${name}:`))?.slice(name.length + 1)
-  if (text === undefined || !/^\d{1,9}$/.test(text)) return undefined
-  return Math.min(Math.max(Number(text), 1), most)
 }
