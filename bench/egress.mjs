@@ -2,51 +2,25 @@
 // a selected query whose addresses are written already, and the memory of 10 000 names with 100 000 addresses.
 //   npm run build && node --expose-gc bench/egress.mjs [rounds]
 // Times are user CPU time per query of a whole server without sockets, all cases in turn in every round.
-import { NO_FALLTHROUGH } from '../dist/arguments/fallthrough.js'
-import { packetOctets } from '../dist/base/packet-memory.js'
 import { Random } from '../dist/base/random.js'
 import { systemTimers } from '../dist/base/timers.js'
 import { AddressRules } from '../dist/egress/names/address-rules.js'
 import { DEFAULT_LIMITS } from '../dist/egress/openshift/resolved-names.js'
 import { scanSelector } from '../dist/egress/selectors/scan-selector.js'
 import { SelectorIndex } from '../dist/egress/selectors/selector-index.js'
-import { CHAIN_END } from '../dist/plugin/chain-end.js'
 import { CounterSlots } from '../dist/plugin/counter-slots.js'
 import { EgressFirewall } from '../dist/plugins/egressfirewall/egressfirewall.js'
 import { NameFollower } from '../dist/plugins/egressfirewall/name-follower.js'
-import { KuadrantHandler } from '../dist/plugins/kuadrant/kuadrant.js'
-import { ServerCounts } from '../dist/server/counters.js'
-import { Server } from '../dist/server/server.js'
 import { createLogger } from '../dist/telemetry/log.js'
 import { NO_METRICS } from '../dist/telemetry/metrics.js'
-import { copyIPv4 } from '../dist/transport/udp/batch/octets.js'
-import { ZoneImage } from '../dist/zone/image/writer.js'
-import { ZoneAnswerer } from '../dist/zone/lookup/answer.js'
+import { bareServer, REPLY_OCTETS } from './bare-server.mjs'
 import { median } from './median.mjs'
 
 const NAMES = 10_000
 const ADDRESSES = 10
-const AT = 4096
-const ROOM = 512
 const rounds = Number(process.argv[2] ?? 15)
 const QUERIES = 300_000
 const SELECTED_QUERIES = 30_000
-
-const wire = (name) =>
-  Buffer.concat([
-    ...name.split('.').map((l) => Buffer.concat([Buffer.from([l.length]), Buffer.from(l)])),
-    Buffer.from([0]),
-  ])
-const header = Buffer.from('123401000001000000000000', 'hex')
-const QUERY = Buffer.concat([header, wire('www.example.org'), Buffer.from([0, 1, 0, 1])])
-
-const image = new ZoneImage()
-const apex = new Uint8Array(wire('example.org'))
-const zone = image.addZone(apex)
-image.putRRset(zone, apex, { type: 6, ttlSeconds: 60, rdata: [new Uint8Array(22)] })
-const www = new Uint8Array(wire('www.example.org'))
-image.putRRset(zone, www, { type: 1, ttlSeconds: 60, rdata: [Uint8Array.of(192, 0, 2, 1)] })
-image.publish()
 
 // The time of day stands, so that the next lookup of an address stays the same.
 const clock = { now: () => 1_700_000_000_000, monotonic: () => 0 }
@@ -114,46 +88,16 @@ function indexOf(texts) {
 
 const CLIENT = new Uint8Array([192, 0, 2, 1])
 
-/** A server over the zone; with `source`, the directive is above it. */
+/** A server; with `source`, the directive is in its chain. */
 function caseOf(what, source, queries = QUERIES) {
-  const answerer = new ZoneAnswerer(image.reader())
-  const bottom = new KuadrantHandler(CHAIN_END, { answerer }, NO_FALLTHROUGH)
   const rules = new AddressRules([], [])
   const slots = new CounterSlots()
   const parts = { name: 'egressfirewall', source, rules, clock, slots }
-  const chain = source === undefined ? bottom : new EgressFirewall(bottom, parts)
-  const server = new Server({
-    address: 'dns://:53',
-    blocks: [
-      {
-        zone: apex,
-        zoneText: 'example.org.',
-        chain,
-        filters: [],
-        limiter: undefined,
-        viewName: '',
-        bufsizeOctets: 1232,
-        debug: false,
-      },
-    ],
-    clock,
-    random: new Random(1),
-    log: console,
-    counters: new ServerCounts(),
-  })
-  const tx = server.acquire()
-  const { query } = tx
-  const out = packetOctets.subarray(AT + ROOM, AT + 2 * ROOM)
+  const over = (next) => (source === undefined ? next : new EgressFirewall(next, parts))
+  const answer = bareServer({ clock, over })
   const run = () => {
-    packetOctets.set(QUERY, AT)
-    query.packetAt = AT
-    query.packetOctets = QUERY.length
-    query.protocol = 0
     let wrong = 0
-    for (let i = 0; i < queries; i++) {
-      query.peerFamily = copyIPv4(CLIENT, 0, query.peerAddress)
-      if (server.serve(tx, out, AT + ROOM) !== QUERY.length + 16) wrong++
-    }
+    for (let i = 0; i < queries; i++) if (answer(CLIENT, 0) !== REPLY_OCTETS) wrong++
     if (wrong > 0) throw new Error(`${what}: ${wrong} wrong replies`)
   }
   return { what, run, queries, times: [] }
