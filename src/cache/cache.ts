@@ -333,7 +333,7 @@ export class Cache implements Handler {
     const { earlySeconds, keepsTtl } = this.#options
     this.#storeLate(tx, isSuccess ? lifetime + earlySeconds : 0)
     const extra = isSuccess && !this.#isEarly(query) ? earlySeconds : 0
-    if (!keepsTtl || extra > 0) sendTtlsAsCached(response, keepsTtl ? ANY_TTL : options, extra)
+    sendTtlsAsCached(response, keepsTtl ? ANY_TTL : options, extra)
   }
 
   #put(tx: Transaction, store: CacheStore, lifetimeSeconds: number): void {
