@@ -53,6 +53,11 @@ const chosen = args.filter((arg) => !arg.startsWith('-'))
 const tests = typescriptUnder('test')
   .filter((file) => file.endsWith('.test.ts') && !without.some((path) => isIn(file, path)))
   .filter((file) => chosen.length === 0 || chosen.some((path) => isIn(file, path)))
+if (tests.length === 0) {
+  // Without a file tap would run them all.
+  console.error(`no test file: ${chosen.join(' ')}`)
+  process.exit(1)
+}
 
 rmSync(groups, { recursive: true, force: true })
 mkdirSync(groups, { recursive: true })

@@ -1,6 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
+import module, { createRequire } from 'node:module'
 import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
@@ -35,7 +35,20 @@ function readIfThere(path) {
   }
 }
 
+function stripTypes(source) {
+  const { emitWarning } = process
+  // That the function is experimental, in each process.
+  process.emitWarning = () => {}
+  try {
+    return module.stripTypeScriptTypes(source)
+  } finally {
+    process.emitWarning = emitWarning
+  }
+}
+
 function transpile(fileName, source) {
+  // Since Node 22.13: takes a twentieth of the compiler's time, and needs no source map because all positions stay.
+  if (module.stripTypeScriptTypes !== undefined) return stripTypes(source)
   // Loaded on demand: loading the compiler takes longer than most tests.
   const { ModuleKind, ScriptTarget, transpileModule } = require('typescript')
   const compilerOptions = {
