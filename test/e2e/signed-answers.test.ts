@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { ask, type Reply } from '../support/dig.ts'
+import { askEach, type Reply } from '../support/dig.ts'
 import { startPeer } from '../support/nameservers.ts'
 import { needs } from '../support/peer.ts'
 import { startServer } from '../support/server.ts'
@@ -230,14 +230,14 @@ async function compare(
   const knot = await startPeer(t, 'knotd', peer)
   const nsd = await startPeer(t, 'nsd', peer)
   const questions = QUESTIONS.map((line) => {
-    return line.startsWith('@ ') ? line.replace('@', `${zone}.`) : line.replace(' ', `.${zone}. `)
+    const [name = '', type = ''] = line.split(' ')
+    return [name === '@' ? `${zone}.` : `${name}.${zone}.`, type]
   })
+  const replies = await Promise.all(
+    [ours, knot, nsd].map(({ port }) => askEach(port, args, questions)),
+  )
   for (const [i, question] of QUESTIONS.entries()) {
-    const [own, ofKnot, ofNsd] = await Promise.all(
-      [ours, knot, nsd].map(async ({ port }) => {
-        return essence(await ask('dig', port, [...args, ...questions[i]!.split(' ')]))
-      }),
-    )
+    const [own, ofKnot, ofNsd] = replies.map((each) => essence(each[i]!))
     const found = own!
     const other = others[question]
     const isSigned = args.includes('+dnssec')
@@ -258,15 +258,20 @@ async function compare(
 
 /** Replies that are cut say so, and never separate an RRset from its signatures. Returns how many were cut. */
 async function truncate(t: Test, port: number, question: readonly string[]): Promise<number> {
-  const asked = (...args: readonly string[]): Promise<Reply> => {
-    return ask('dig', port, ['+dnssec', ...args, ...question])
-  }
-  const whole = await asked('+tcp')
+  const sizes = [512, 692, 872, 1052, 1232]
+  const [whole, ...replies] = (await askEach(
+    port,
+    ['+dnssec'],
+    [
+      [...question, '+tcp'],
+      ...sizes.map((octets) => [...question, '+notcp', '+ignore', `+bufsize=${octets}`]),
+    ],
+  )) as [Reply, ...Reply[]]
   t.notOk(whole.flags.includes('tc'), `${question}: whole over TCP`)
   const needed = [...whole.answer, ...neededAuthority(whole)]
   let cut = 0
-  for (let octets = 512; octets <= 1232; octets += 180) {
-    const reply = await asked('+notcp', '+ignore', `+bufsize=${octets}`)
+  for (const [i, octets] of sizes.entries()) {
+    const reply = replies[i]!
     const left = [...reply.answer, ...neededAuthority(reply)]
     const isCut = left.length < needed.length
     if (isCut) cut++

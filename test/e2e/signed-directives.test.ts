@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { ask, type Reply } from '../support/dig.ts'
+import { askEach, type Reply } from '../support/dig.ts'
 import { needs } from '../support/peer.ts'
 import { freePort, startServer } from '../support/server.ts'
 import { type SigningOptions, signZone } from '../support/signed-zone.ts'
@@ -144,13 +144,18 @@ async function compare(t: Test, options: Omit<SigningOptions, 'text'>): Promise<
   const files = { db: text, 'zones/db.s.example': text, weights: 'www.s.example\n192.0.2.4 3\n' }
   const server = await startServer(t, { corefile, files })
   await server.prints(/transferred \(AXFR\)/)
-  for (const question of QUESTIONS) {
+  const questions = QUESTIONS.map((question) => {
     const [name = '', type = ''] = question.split(' ')
-    const asked = (port: number): Promise<Reply> => {
-      const args = ['+dnssec', '+bufsize=4096', name === '@' ? 's.example' : `${name}.s.example`]
-      return ask('dig', port, [...args, type])
-    }
-    const alone = await asked(server.port)
+    return [name === '@' ? 's.example' : `${name}.s.example`, type]
+  })
+  const asked = (port: number): Promise<Reply[]> => {
+    return askEach(port, ['+dnssec', '+bufsize=4096'], questions)
+  }
+  const repliesAlone = await asked(server.port)
+  const repliesOfRows = await Promise.all(Object.keys(ROWS).map((row) => asked(ports.get(row)!)))
+  for (const [n, question] of QUESTIONS.entries()) {
+    const type = questions[n]![1]
+    const alone = repliesAlone[n]!
     t.same(unsignedOf(alone), [], `${question}: all is signed`)
     if (type === 'ANY' && alone.status === 'NOERROR') {
       t.ok(
@@ -158,9 +163,8 @@ async function compare(t: Test, options: Omit<SigningOptions, 'text'>): Promise<
         `${question}: has data`,
       )
     }
-    const replies = await Promise.all(Object.keys(ROWS).map((row) => asked(ports.get(row)!)))
     for (const [i, [row, { own = {}, dropsCourtesy = false }]] of Object.entries(ROWS).entries()) {
-      const reply = replies[i]!
+      const reply = repliesOfRows[i]![n]!
       const wanted = own[question]
       if (wanted !== undefined) t.match(`${reply.status} ${reply.answer[0] ?? ''}`, wanted, row)
       else {

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { Delv } from '../support/delv.ts'
-import { ask } from '../support/dig.ts'
+import { ask, askEach, type Reply } from '../support/dig.ts'
 import {
   type Denial,
   KNOT_POLICY,
@@ -128,15 +128,15 @@ async function compare(
     await transferred(knot.port, ZONE),
     `${when}: the same records`,
   )
-  for (const name of NAMES) {
-    const question = `${name}${ZONE} A`
-    const args = ['+dnssec', '+bufsize=4096', ...question.split(' ')]
-    const theirs = await ask('dig', knot.port, args)
-    const ours = await ask('dig', server.port, args)
-    const essence = ({ status, answer, authority }: typeof ours): string => {
-      return [status, ...answer, '--', ...authority].join('\n').toLowerCase()
-    }
-    t.equal(essence(ours), essence(theirs), `${when}: ${question}`)
+  const questions = NAMES.map((name) => [`${name}${ZONE}`, 'A'])
+  const [ours, theirs] = await Promise.all(
+    [server, knot].map(({ port }) => askEach(port, ['+dnssec', '+bufsize=4096'], questions)),
+  )
+  const essence = ({ status, answer, authority }: Reply): string => {
+    return [status, ...answer, '--', ...authority].join('\n').toLowerCase()
+  }
+  for (const [i, question] of questions.entries()) {
+    t.equal(essence(ours![i]!), essence(theirs![i]!), `${when}: ${question.join(' ')}`)
   }
   await delv.expect(t, `nope.nope.www.${ZONE} A`, 'NXDOMAIN', true)
   await delv.expect(t, `www.${ZONE} TXT`, 'NOERROR', true)

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { Delv } from '../support/delv.ts'
-import { ask } from '../support/dig.ts'
+import { ask, askEach } from '../support/dig.ts'
 import { startPeer } from '../support/nameservers.ts'
 import { needs } from '../support/peer.ts'
 import { freePort, startServer } from '../support/server.ts'
@@ -185,16 +185,14 @@ async function validateWithUnbound(
   isOptOut: boolean,
 ): Promise<void> {
   const own = await startUnbound(t, port, directory, key)
-  for (const [question, rcode, isSecure] of QUESTIONS) {
-    const { status, flags } = await askResolver(own, question)
+  const questions = QUESTIONS.map(([question]) => question.split(' '))
+  const replies = await askEach(own, ['+dnssec', '+rec'], questions)
+  for (const [i, [question, rcode, isSecure]] of QUESTIONS.entries()) {
+    const { status, flags } = replies[i]!
     t.equal(status, rcode, `${question}: rcode of Unbound`)
     const hasAd = isSecure && !(isOptOut && OPTED_OUT.has(question))
     t.equal(flags.includes('ad'), hasAd, `${question}: AD of Unbound`)
   }
-}
-
-function askResolver(port: number, question: string): ReturnType<typeof ask> {
-  return ask('dig', port, ['+dnssec', '+rec', ...question.split(' ')])
 }
 
 async function startUnbound(
