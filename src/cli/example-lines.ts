@@ -10,6 +10,6 @@ export function exampleLines(plans: readonly ListenPlan[]): string[] {
     'Try, in another terminal (Ctrl-C here stops the server):',
     `  ${dig} app.k.example.com +subnet=81.2.69.0/24    # a client in Europe`,
     `  ${dig} app.k.example.com +subnet=8.8.8.0/24      # a client in North America`,
-    `  ${dig} g.app.k.example.com.kdrnt TXT             # the record's metadata`,
+    `  ${dig} g.app.k.example.com.kdrnt TXT             # the geo codes, for other sites`,
   ]
 }
