@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events'
 import type { Clock } from '../../base/clock.ts'
 import { DueHeap } from '../../base/due-heap.ts'
 import type { Random } from '../../base/random.ts'
@@ -79,6 +80,8 @@ export class Resolver {
     this.#parts = parts
     this.#choice = new ServerChoice(parts.random)
     this.#guarded = guarding(parts.log, 'Resolving names of egress policies')
+    // Each open query listens to it, and Node.js warns of a leak above ten listeners.
+    setMaxListeners(0, this.#abort.signal)
     this.#credit = parts.rules.workers
     this.#creditMs = parts.clock.monotonic()
   }

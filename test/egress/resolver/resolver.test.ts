@@ -367,3 +367,21 @@ t.test('each name has its own families', async (t) => {
   const families = (text: string) => asked.filter((one) => one.text === text).length
   t.strictSame([families('v4.example.'), families('both.example.')], [1, 2])
 })
+
+t.test('Node.js does not take the open queries for a leak', async (t) => {
+  const warnings: string[] = []
+  const note = ({ name }: Error): void => void warnings.push(name)
+  process.on('warning', note)
+  t.teardown(() => process.off('warning', note))
+  let open = 0
+  const ask = ({ signal }: AddressQuery): Promise<Answered> => {
+    open++
+    signal.addEventListener('abort', () => {})
+    return new Promise(() => {})
+  }
+  const { resolver, pass } = bench(t, () => ({ ttl: 60 }), { ask })
+  for (let i = 0; i < 16; i++) resolver.schedule(wireOf(`n${i}.example.com.`), 0)
+  await pass(10)
+  t.equal(open, 16)
+  t.strictSame(warnings, [])
+})
