@@ -1,6 +1,6 @@
 import t from 'tap'
 import { selfSigned } from '../../support/certificate.ts'
-import { ask } from '../../support/dig.ts'
+import { ask, askEach } from '../../support/dig.ts'
 import { needs } from '../../support/peer.ts'
 import { startServer } from '../../support/server.ts'
 import { startUnbound } from '../../support/unbound.ts'
@@ -33,11 +33,13 @@ t.test('answers are those of Unbound', needs('dig', 'unbound'), async (t) => {
     ['+noedns'],
     ['+subnet=192.0.2.0/24'],
   ]) {
-    for (const question of [...QUESTIONS, 'mail.example MX', 'many.example A']) {
-      const args = [...flags, ...question.split(' ')]
-      const theirs = await ask('dig', unbound.port, args)
-      const reply = await ask('dig', ours.port, args)
-      const name = args.join(' ')
+    const questions = [...QUESTIONS, 'mail.example MX', 'many.example A']
+    const args = questions.map((question) => question.split(' '))
+    const allTheirs = await askEach(unbound.port, flags, args)
+    const replies = await askEach(ours.port, flags, args)
+    for (const [i, question] of questions.entries()) {
+      const [theirs, reply] = [allTheirs[i]!, replies[i]!]
+      const name = `${flags.join(' ')} ${question}`
       t.equal(reply.status, theirs.status, name)
       t.strictSame([...reply.answer].sort(), [...theirs.answer].sort(), name)
       t.strictSame(reply.flags, theirs.flags, name)
@@ -82,10 +84,11 @@ t.test('DNS over TLS to Unbound', needs('dig', 'unbound'), async (t) => {
 `,
     files: { 'ca.pem': certificate.cert },
   })
-  for (const question of QUESTIONS) {
-    const args = ['+rec', ...question.split(' ')]
-    const theirs = await ask('dig', unbound.port, args)
-    const reply = await ask('dig', ours.port, args)
+  const questions = QUESTIONS.map((question) => question.split(' '))
+  const allTheirs = await askEach(unbound.port, ['+rec'], questions)
+  const replies = await askEach(ours.port, ['+rec'], questions)
+  for (const [i, question] of QUESTIONS.entries()) {
+    const [theirs, reply] = [allTheirs[i]!, replies[i]!]
     t.equal(reply.status, theirs.status, question)
     t.strictSame(reply.answer, theirs.answer, question)
   }

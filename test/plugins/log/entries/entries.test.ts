@@ -14,7 +14,7 @@ import { LineBuffer } from '../../../../src/telemetry/lines.ts'
 import type { OctetChannel } from '../../../../src/telemetry/octet-channel.ts'
 import { ZoneSet } from '../../../../src/zone/lookup/zone-set.ts'
 import { lineBufferTo } from '../../../support/line-buffer.ts'
-import { answering, transaction } from '../../../support/transaction.ts'
+import { answering, refill, transaction } from '../../../support/transaction.ts'
 
 /* Lines that were sent to another thread as entries, compared field by field with a printer of strings. */
 
@@ -154,13 +154,15 @@ const arbitraryFormat = fc.oneof(
     .map((parts) => parts.join('')),
 )
 
-/** What was asked and answered, as a chain leaves it behind. */
+const reused = transaction({ name: '.' })
+
+/** What was asked and answered, as a chain leaves it behind; valid until the next call. */
 function answered(
   question: typeof arbitraryQuery extends fc.Arbitrary<infer Q> ? Q : never,
   reply: typeof arbitraryReply extends fc.Arbitrary<infer R> ? R : never,
 ): Transaction {
   const { payloadOctets, ...rest } = question
-  const tx = transaction(payloadOctets === undefined ? rest : { ...rest, payloadOctets })
+  const tx = refill(reused, payloadOctets === undefined ? rest : { ...rest, payloadOctets })
   const { query, response } = tx
   query.id = reply.id
   query.opcode = reply.opcode
