@@ -5,6 +5,9 @@ import { OctetReader } from '../rdata/octets.ts'
 import { HEADER_FLAGS_MASK } from './header.ts'
 import type { Edns, EdnsOption, Message, Question, ResourceRecord } from './message.ts'
 
+/** A higher TTL counts as 0 (RFC 2181 section 8). */
+const TTL_SECONDS_MAX = 0x7fff_ffff
+
 /** A record whose rdata is still in the packet. */
 interface RawRecord {
   readonly owner: Uint8Array
@@ -79,7 +82,8 @@ function parseSection(
     const { owner, type, rrclass, ttl } = raw
     const rdata = parseRdata(type, input.bytes, raw.rdataOffset, raw.rdataOctets)
     if (rdata === undefined) return undefined
-    records.push({ owner, type, rrclass, ttlSeconds: ttl, rdata })
+    const ttlSeconds = ttl > TTL_SECONDS_MAX ? 0 : ttl
+    records.push({ owner, type, rrclass, ttlSeconds, rdata })
   }
   return { records, opt }
 }

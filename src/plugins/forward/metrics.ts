@@ -21,7 +21,7 @@ export class ForwardMetrics implements ForwardCounts {
   maxConcurrentRejects = 0
   healthcheckBroken = 0
   readonly #durations = new Map<string, Durations>()
-  /** Counts that the page has already, by name and labels. */
+  /** Counts that the page has already, by name and index of the upstream. */
   readonly #taken = new Map<string, number>()
 
   reply({ address }: ForwardUpstream, rcode: number, ms: number): void {
@@ -51,7 +51,7 @@ export class ForwardMetrics implements ForwardCounts {
     )
     broken.inc(this.#growth('broken', this.healthcheckBroken))
     this.#addDurations(m)
-    for (const upstream of upstreams) this.#addUpstream(m, upstream)
+    for (const [index, upstream] of upstreams.entries()) this.#addUpstream(m, upstream, index)
   }
 
   #addDurations(m: MetricsRegistry): void {
@@ -66,26 +66,28 @@ export class ForwardMetrics implements ForwardCounts {
     this.#durations.clear()
   }
 
-  #addUpstream(m: MetricsRegistry, upstream: Upstream): void {
+  /** `index`: of the upstream. Two may have one address. */
+  #addUpstream(m: MetricsRegistry, upstream: Upstream, index: number): void {
     const labels = { proxy_name: PROXY, to: upstream.address }
     const failures = m.counter(
       'coredns_proxy_healthcheck_failures_total',
       'Counter of the number of failed healthchecks.',
       Object.keys(labels),
     )
-    failures.inc(labels, this.#growth(`failed ${upstream.address}`, upstream.failedChecks))
+    failures.inc(labels, this.#growth(`failed ${index}`, upstream.failedChecks))
     const { isTls, udp, streams } = upstream
-    if (!isTls) this.#addReuse(m, { ...labels, proto: 'udp' }, udp.counts)
-    this.#addReuse(m, { ...labels, proto: isTls ? 'tcp-tls' : 'tcp' }, streams.counts)
+    if (!isTls) this.#addReuse(m, { ...labels, proto: 'udp' }, udp.counts, index)
+    this.#addReuse(m, { ...labels, proto: isTls ? 'tcp-tls' : 'tcp' }, streams.counts, index)
   }
 
   #addReuse(
     m: MetricsRegistry,
     labels: Readonly<Record<'proxy_name' | 'to' | 'proto', string>>,
     { hits, misses }: ReuseCounts,
+    index: number,
   ): void {
     const names = Object.keys(labels)
-    const key = `${labels.to} ${labels.proto}`
+    const key = `${index} ${labels.proto}`
     m.counter(
       'coredns_proxy_conn_cache_hits_total',
       'Counter of connection cache hits per upstream and protocol.',

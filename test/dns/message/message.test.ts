@@ -144,6 +144,16 @@ t.test('names beyond the reach of pointers are still right', (t) => {
   t.end()
 })
 
+t.test('a TTL above 2^31 - 1 counts as 0', (t) => {
+  const answer = [0x7fff_ffff, 0x8000_0000, 0xffff_ffff].map((ttl) => {
+    return record('www.example.org.', ttl, 'A', '192.0.2.1')
+  })
+  const parsed = parseMessage(composeMessage({ ...empty, answer }))!
+  const ttls = parsed.answer.map(({ ttlSeconds }) => ttlSeconds)
+  t.strictSame(ttls, [0x7fff_ffff, 0, 0])
+  t.end()
+})
+
 const arbitraryRecord: fc.Arbitrary<ResourceRecord> = fc
   .constantFrom(...arbitraryRdata.keys(), 65280)
   .chain((type) =>

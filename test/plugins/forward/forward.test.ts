@@ -481,3 +481,11 @@ t.test('metrics', async (t) => {
   t.match(text, `coredns_proxy_conn_cache_hits_total{${to},proto="tcp"} 1`)
   t.match(text, `coredns_proxy_healthcheck_failures_total{${to}} 0`)
 })
+
+t.test('metrics of an upstream that is named twice', async (t) => {
+  const { address } = await ScriptedServer.openRaw(t, plainly)
+  const { c, handler } = await started(t, `forward . ${address} ${address} {\npolicy sequential\n}`)
+  for (let i = 0; i < 20; i++) await handler.serve(transaction(WWW))
+  const line = `misses_total{proxy_name="forward",to="${address}",proto="udp"} 16`
+  for (let scrape = 0; scrape < 2; scrape++) t.match(await c.metrics.print(), line)
+})
