@@ -139,31 +139,15 @@ function finish(
   if (found === undefined) return
   const { response } = tx
   replaceName(response, alias, 0, target)
-  keepRecords(response, (i) => {
-    if (response.section[i] !== Section.Answer) return true
-    return i <= alias && response.type[i] === RRType.CNAME
-  })
+  let kept = 0
+  for (let i = 0; i < response.count; i++) {
+    const leads = i <= alias && response.type[i] === RRType.CNAME
+    if (leads || response.section[i] !== Section.Answer) response.move(i, kept++)
+  }
+  response.count = kept
   appendAnswer(tx, found.response)
   response.truncated = found.response.truncated
   tx.server.release(found)
-}
-
-function keepRecords(response: Response, isKept: (i: number) => boolean): void {
-  let kept = 0
-  for (let i = 0; i < response.count; i++) {
-    if (!isKept(i)) continue
-    response.section[kept] = response.section[i]!
-    response.type[kept] = response.type[i]!
-    response.rrclass[kept] = response.rrclass[i]!
-    response.ttlSeconds[kept] = response.ttlSeconds[i]!
-    response.ownerBytes[kept] = response.ownerBytes[i]!
-    response.ownerOffset[kept] = response.ownerOffset[i]!
-    response.rdataBytes[kept] = response.rdataBytes[i]!
-    response.rdataOffset[kept] = response.rdataOffset[i]!
-    response.rdataOctets[kept] = response.rdataOctets[i]!
-    kept++
-  }
-  response.count = kept
 }
 
 /** Undefined: the name stays, because it does not match or the result is not a domain name. */
