@@ -40,12 +40,6 @@ export function delta10Validity(expirationMs: number): Validity {
   return ({ lastSeenMs }) => lastSeenMs + expirationMs
 }
 
-/** FQDNNetworkPolicy of nais: this time after the end of the TTL. */
-export const NAIS_GRACE_MS = 120_000
-
-/** FQDNNetworkPolicy of nais. */
-export const naisValidity: Validity = ({ endMs }) => endMs + NAIS_GRACE_MS
-
 export interface FloorRule {
   /** Least validity of an answer. */
   readonly floorMs: number

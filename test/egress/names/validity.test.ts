@@ -4,7 +4,6 @@ import {
   delta10Validity,
   dnsNameResolverValidity,
   floorValidity,
-  naisValidity,
 } from '../../../src/egress/names/validity.ts'
 
 function seen(lastSeenS: number, ttlSeconds: number, more: Partial<AddressFact> = {}): AddressFact {
@@ -63,10 +62,9 @@ t.test('DNSNameResolver: TTL, minimum TTL, failures up to the threshold', async 
   for (const [name, fact, outcomes, want] of table) t.equal(rule(fact, outcomes), want * 1000, name)
 })
 
-t.test('delta10, nais, and a floor', async (t) => {
+t.test('delta10, and a floor', async (t) => {
   const fact = seen(10, 30, { chainEndMs: 20_000, endMs: 90_000 })
   t.equal(delta10Validity(3_600_000)(fact, fine), 3_610_000)
-  t.equal(naisValidity(fact, fine), 210_000)
   const table: [string, Parameters<typeof floorValidity>[0], number][] = [
     ['the TTL that ends last', { floorMs: 0, graceMs: 0, ofChain: false }, 90_000],
     ['that of the chain', { floorMs: 0, graceMs: 0, ofChain: true }, 20_000],
