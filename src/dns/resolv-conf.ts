@@ -1,5 +1,5 @@
 import { isIP } from 'node:net'
-import { addressOfHost, DNS_PORT, type HostPort } from './host-port.ts'
+import { addressOfHost, type HostPort, splitHostPort } from './host-port.ts'
 import { lowerName, scanName } from './name/name.ts'
 
 /** What a file in the form of resolv.conf(5) says. */
@@ -46,8 +46,10 @@ export function scanResolvConf(text: string): ResolvConf {
   return { servers, search: namesOf(domains), timeoutMs: timeout * 1000, attempts }
 }
 
-function serverOf([host = '']: readonly string[]): readonly HostPort[] {
-  return isIP(addressOfHost(host)) === 0 ? [] : [{ host, port: DNS_PORT }]
+/** An address may have a port, which resolv.conf(5) does not know: `192.0.2.1:1053`, `[2001:db8::1]:1053`. */
+function serverOf([text = '']: readonly string[]): readonly HostPort[] {
+  const server = splitHostPort(text)
+  return server === undefined || isIP(addressOfHost(server.host)) === 0 ? [] : [server]
 }
 
 function namesOf(domains: readonly string[]): readonly Uint8Array[] {

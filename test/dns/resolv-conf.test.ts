@@ -37,6 +37,13 @@ t.test('the servers of a file, and how they are asked', async (t) => {
       5000,
       2,
     ],
+    [
+      'nameserver 192.0.2.2:1053\nnameserver [2001:db8::2]:1053\nnameserver [2001:db8::3]\n',
+      ['192.0.2.2:1053', '[2001:db8::2]:1053', '[2001:db8::3]:53'],
+      5000,
+      2,
+    ],
+    ['nameserver ns.example:53\nnameserver 192.0.2.1:0\nnameserver 192.0.2.1:65536\n', [], 5000, 2],
     ['#nameserver 192.0.2.1\noptions ndots:5 timeout:3 attempts:4\n', [], 3000, 4],
     ['options timeout:0 attempts:99 timeout:31\noptions attempts:x\n', [], 30_000, 5],
   ]

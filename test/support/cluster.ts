@@ -55,19 +55,26 @@ export class Cluster {
   readonly #etcdPort: number
   readonly #peerPort: number
   readonly #processes = new Map<ProgramName, Program>()
+  readonly #serverArgs: readonly string[]
   #printed = ''
 
-  private constructor(directory: string, [port, etcdPort, peerPort]: [number, number, number]) {
+  private constructor(
+    directory: string,
+    [port, etcdPort, peerPort]: [number, number, number],
+    serverArgs: readonly string[],
+  ) {
     this.directory = directory
+    this.#serverArgs = serverArgs
     this.#port = port
     this.#etcdPort = etcdPort
     this.#peerPort = peerPort
   }
 
-  static async start(t: Test): Promise<Cluster> {
+  /** `serverArgs`: further arguments of kube-apiserver. */
+  static async start(t: Test, serverArgs: readonly string[] = []): Promise<Cluster> {
     const directory = temporaryDirectory(t)
     const ports = [await freePort(), await freePort(), await freePort()] as [number, number, number]
-    const cluster = new Cluster(directory, ports)
+    const cluster = new Cluster(directory, ports, serverArgs)
     t.teardown(() => cluster.stop())
     cluster.#writeCredentials()
     await cluster.#startEtcd()
@@ -97,6 +104,7 @@ export class Cluster {
       `--token-auth-file=${file('tokens.csv')}`,
       '--authorization-mode=RBAC',
       '--service-cluster-ip-range=10.0.0.0/24,fd00:10::/112',
+      ...this.#serverArgs,
     ]
     const isReady = async () => {
       const reply = await this.call('GET', '/readyz').catch(() => undefined)
@@ -177,10 +185,13 @@ contexts:
     { user = 'admin', accept = 'application/json', contentType }: CallOptions = {},
   ): Promise<ApiReply> {
     const byMethod = method === 'PATCH' ? 'application/merge-patch+json' : 'application/json'
+    const text = body === undefined ? '' : JSON.stringify(body)
     const headers = {
       accept,
       authorization: `Bearer ${tokenOf(user)}`,
       'content-type': contentType ?? byMethod,
+      // For DELETE, Node does not send it on its own.
+      'content-length': Buffer.byteLength(text),
     }
     const ca = readFileSync(this.caFile)
     return new Promise((resolve, reject) => {
@@ -189,13 +200,13 @@ contexts:
         reply.on('data', (chunk) => chunks.push(chunk))
         reply.on('error', reject)
         reply.on('end', () => {
-          const text = Buffer.concat(chunks).toString()
+          const got = Buffer.concat(chunks).toString()
           const isJson = reply.headers['content-type']?.startsWith('application/json') === true
-          resolve({ status: reply.statusCode ?? 0, body: isJson ? JSON.parse(text) : text })
+          resolve({ status: reply.statusCode ?? 0, body: isJson ? JSON.parse(got) : got })
         })
       })
       sent.on('error', reject)
-      sent.end(body === undefined ? undefined : JSON.stringify(body))
+      sent.end(text)
     })
   }
 

@@ -29,6 +29,8 @@ export interface PeerOptions {
   readonly zoneText?: string
   /** Knot signs its own zone, with keys that it makes. */
   readonly dnssec?: Denial
+  /** BIND listens on this address too. */
+  readonly host?: string
 }
 
 /** How a signed zone proves absence. */
@@ -121,10 +123,10 @@ export async function serialAt(port: number, zone: string): Promise<number> {
 const CONFIGS: Readonly<
   Record<PeerName, (options: PeerOptions, port: number, directory: string) => string>
 > = {
-  named: ({ zone, port, signed, zoneText }, own, directory) => `
+  named: ({ zone, port, signed, zoneText, host }, own, directory) => `
 options {
   directory "${directory}"; pid-file "${directory}/pid"; session-keyfile "${directory}/session";
-  listen-on port ${own} { 127.0.0.1; }; listen-on-v6 { none; };
+  listen-on port ${own} { 127.0.0.1; ${host === undefined ? '' : `${host};`} }; listen-on-v6 { none; };
   recursion no; dnssec-validation no; allow-transfer { any; }; notify no; minimal-responses no;
   serial-query-rate 1000; startup-notify-rate 1000; notify-rate 1000; notify-delay 0; empty-zones-enable no;
 };

@@ -10,11 +10,15 @@ import { until } from './until.ts'
 
 export interface UnboundOptions {
   /** Records of `example.`, as lines of a master file. */
-  readonly records: readonly string[]
+  readonly records?: readonly string[]
   /** PEM; with it, a second port speaks TLS. */
   readonly certificate?: { readonly key: string; readonly cert: string }
   /** Use these ports again. */
   readonly ports?: UnboundPorts
+  /** Listen on this address too. */
+  readonly host?: string
+  /** Master file of `example.`, in place of `records`: Unbound caches its records as those of another server. */
+  readonly zoneText?: string
 }
 
 export interface UnboundPorts {
@@ -27,12 +31,19 @@ export interface RunningUnbound extends UnboundPorts {
   readonly process: ChildProcess
 }
 
+/** Replaces the master file of Unbound, and empties its cache. */
+export function reloadZone({ directory, process }: RunningUnbound, zoneText: string): void {
+  writeFileSync(join(directory, 'zone'), zoneText)
+  process.kill('SIGHUP')
+}
+
 /** Starts Unbound on 127.0.0.1 as a resolver that knows only its own records; it ends with the test. */
 export async function startUnbound(t: Test, options: UnboundOptions): Promise<RunningUnbound> {
   const ports = options.ports ?? { port: await freePort(), tlsPort: await freePort() }
   const directory = mkdtempSync(join(tmpdir(), 'sextant-unbound-'))
   t.teardown(() => rmSync(directory, { recursive: true, force: true, maxRetries: 5 }))
   writeFileSync(join(directory, 'unbound.conf'), configuration(options, ports, directory))
+  if (options.zoneText !== undefined) writeFileSync(join(directory, 'zone'), options.zoneText)
   if (options.certificate !== undefined) {
     writeFileSync(join(directory, 'key.pem'), options.certificate.key)
     writeFileSync(join(directory, 'cert.pem'), options.certificate.cert)
@@ -56,7 +67,7 @@ export async function startUnbound(t: Test, options: UnboundOptions): Promise<Ru
 }
 
 function configuration(
-  { records, certificate }: UnboundOptions,
+  { records = [], certificate, host, zoneText }: UnboundOptions,
   { port, tlsPort }: UnboundPorts,
   directory: string,
 ): string {
@@ -65,9 +76,20 @@ function configuration(
   tls-service-key: "key.pem"
   tls-service-pem: "cert.pem"
 `
+  const local = `  local-zone: "example." static
+${records.map((record) => `  local-data: '${record}'`).join('\n')}
+`
+  const zone = `auth-zone:
+  name: "example."
+  zonefile: "zone"
+  for-downstream: no
+`
+  const hosts = `  interface: ${host}@${port}
+  access-control: ${host} allow
+`
   return `server:
   interface: 127.0.0.1@${port}
-${certificate === undefined ? '' : tls}  username: ""
+${host === undefined ? '' : hosts}${certificate === undefined ? '' : tls}  username: ""
   chroot: ""
   directory: "${directory}"
   pidfile: ""
@@ -75,9 +97,7 @@ ${certificate === undefined ? '' : tls}  username: ""
   do-daemonize: no
   do-not-query-localhost: no
   module-config: "iterator"
-  local-zone: "example." static
-${records.map((record) => `  local-data: '${record}'`).join('\n')}
-remote-control:
+${zoneText === undefined ? local : zone}remote-control:
   control-enable: no
 `
 }

@@ -1,7 +1,8 @@
 import type { Clock } from '../../../base/clock.ts'
 import type { Random } from '../../../base/random.ts'
 import type { Timers } from '../../../base/timers.ts'
-import { Rcode } from '../../../dns/iana/index.ts'
+import { printHostPort } from '../../../dns/host-port.ts'
+import { printRcode, Rcode } from '../../../dns/iana/index.ts'
 import { nameKey, printName } from '../../../dns/name/name.ts'
 import type { AddressFamily } from '../../../dns/text/address.ts'
 import type { AddressFact } from '../../../egress/names/facts.ts'
@@ -23,8 +24,9 @@ const AFTER_TTL_MS = 800
 /** Timeout of a query to a server of the Service; a file has its own. */
 const TIMEOUT_MS = 2000
 const TRIES = 2
-/** Interval at which expired addresses are dropped. */
+/** Interval at which expired addresses are dropped, and at which a silent server is tried again. */
 const COLLECT_MS = 10_000
+const NXDOMAIN = printRcode(Rcode.NXDOMAIN)
 /** Holder of all names in the name store: which policies use a name is known here. */
 const HOLDER = 'fqdn'
 
@@ -57,6 +59,8 @@ interface Entry {
   dueMs: number | undefined
   /** Why the last query failed; '' = it did not. */
   fault: string
+  /** Servers that did not say in the last round which addresses the name has. */
+  missing: readonly string[]
 }
 
 /** Resolves the names of all policies, each once for all policies that have it. */
@@ -70,6 +74,8 @@ export class Lookups {
     namesPerWildcard: Number.POSITIVE_INFINITY,
   })
   readonly #resolver: Resolver
+  /** Names with missing servers; the one that was resolved last is last. */
+  readonly #partial = new Set<Entry>()
   readonly #stopCollecting: () => void
   #hasReleased = false
 
@@ -90,7 +96,7 @@ export class Lookups {
       servers: () => servers.list(),
       ask: this.#asker(),
       onObservation: (observation) => this.#observe(observation),
-      onResolved: (name, dueMs) => this.#settle(name, dueMs),
+      onResolved: (name, dueMs, found) => this.#settle(name, dueMs, found),
       clock,
       timers,
       random,
@@ -183,6 +189,7 @@ export class Lookups {
       isSettled: false,
       dueMs: undefined,
       fault: '',
+      missing: [],
     }
     this.#entries.set(key, entry)
     return entry
@@ -203,6 +210,7 @@ export class Lookups {
     entry?.holders.delete(policy)
     if (entry === undefined || entry.holders.size > 0) return
     this.#entries.delete(key)
+    this.#partial.delete(entry)
     this.#resolver.forget(entry.wire)
     this.#parts.metrics.forgetName(entry.text)
     this.#hasReleased = true
@@ -229,13 +237,35 @@ export class Lookups {
     }
   }
 
-  #settle(name: Uint8Array, dueMs: number): void {
+  #settle(name: Uint8Array, dueMs: number, found: readonly Observation[]): void {
     const entry = this.#entries.get(nameKey(name))
     if (entry === undefined) return
     entry.dueMs = dueMs
+    this.#noteMissing(entry, found)
     if (entry.isSettled || !entry.hasReply) return
     entry.isSettled = true
     this.#tell(entry)
+  }
+
+  /**
+   * A server that recovers may have other addresses. Its names are resolved then, not at the end of
+   * the TTL of the others.
+   */
+  #noteMissing(entry: Entry, found: readonly Observation[]): void {
+    const families = this.#familiesOf(entry.wire).length
+    const servers = this.#parts.servers.list().map(printHostPort)
+    const said = found.filter(saysAddresses).map(({ server }) => server)
+    const missing = servers.filter(
+      (one) => said.filter((server) => server === one).length < families,
+    )
+    const recovered = entry.missing.filter((one) => servers.includes(one) && !missing.includes(one))
+    entry.missing = missing
+    this.#partial.delete(entry)
+    if (missing.length > 0) this.#partial.add(entry)
+    if (recovered.length === 0) return
+    for (const { wire, missing } of this.#partial) {
+      if (missing.some((one) => recovered.includes(one))) this.#resolver.hasten(wire)
+    }
   }
 
   #observe(observation: Observation): void {
@@ -265,16 +295,23 @@ export class Lookups {
   #collect(): void {
     const { clock, settings } = this.#parts
     this.#store.collect(clock.monotonic(), settings.ipExpirationMs)
+    const [first] = this.#partial
+    if (first !== undefined) this.#resolver.hasten(first.wire)
     if (!this.#hasReleased) return
     this.#hasReleased = false
     this.#store.rehold((wire) => (this.#entries.has(nameKey(wire)) ? [HOLDER] : []))
   }
 }
 
+/** True if a server knows which addresses a name has, or that it does not exist. */
+function saysAddresses(observation: Observation): boolean {
+  return observation.kind !== 'failed' || observation.reason === NXDOMAIN
+}
+
 /**
  * The longest time between two lookups of a name. An address must be seen again before its grant
  * ends, with time for lookups that fail.
  */
-export function longestWaitMs({ nextSyncMs, ipExpirationMs }: FqdnSettings): number {
+function longestWaitMs({ nextSyncMs, ipExpirationMs }: FqdnSettings): number {
   return Math.min(nextSyncMs + AFTER_TTL_MS, (ipExpirationMs * 3) / 4)
 }
