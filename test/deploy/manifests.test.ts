@@ -7,9 +7,13 @@ import { scanOperatorArgs } from '../../src/cli/operator-args.ts'
 import { composeManifests, type Manifest, manifestOf, SITE } from '../support/kustomize.ts'
 import { root, runSextant } from '../support/server.ts'
 
-const OVERLAYS = ['all-namespaces', 'chosen-namespaces', 'egress-firewall', 'ovn-address-sets'].map(
-  (name) => `deploy/overlays/${name}`,
-)
+const OVERLAYS = [
+  'all-namespaces',
+  'chosen-namespaces',
+  'egress-firewall',
+  'fqdn-network-policy',
+  'ovn-address-sets',
+].map((name) => `deploy/overlays/${name}`)
 const OPTIONS = ['remote-cluster', 'notify', 'cluster-dns', 'egress-names', 'fqdn-network-policy']
 const FOLDERS = [...OVERLAYS, SITE, ...OPTIONS.map((name) => `deploy/${name}`)]
 

@@ -6,6 +6,8 @@ import { isSame, itemsOf, metadataOf } from '../../record/fields.ts'
 export const KIND = 'FQDNNetworkPolicy'
 /** In GKE's API: the NetworkPolicy is kept when its FQDNNetworkPolicy is deleted. */
 const DELETE_POLICY = 'fqdnnetworkpolicies.networking.gke.io/delete-policy'
+/** The controllers of Google and nais write the name of the policy here, in place of an owner reference. */
+const OWNED_BY = 'fqdnnetworkpolicies.networking.gke.io/owned-by'
 
 /** What to do with the NetworkPolicy of a policy. */
 export type NetworkPolicyPlan =
@@ -16,7 +18,7 @@ export type NetworkPolicyPlan =
 export function planNetworkPolicy(
   policy: FqdnPolicy,
   existing: ApiObject | undefined,
-  spec: NetworkPolicySpec,
+  spec: NetworkPolicySpec | JsonValue | undefined,
 ): NetworkPolicyPlan {
   const { namespace, name } = policy
   // A specification is JSON by its type, but the type has no index signature.
@@ -59,6 +61,14 @@ export function foreignOwnerOf(policy: FqdnPolicy, existing: ApiObject): string 
   const [kind, owner] = [textOf(controller, 'kind'), textOf(controller, 'name')]
   const isEarlier = textOf(controller, 'apiVersion').split('/')[0] === api.group && kind === KIND
   return isEarlier && owner === name ? '' : `${kind} ${owner}`
+}
+
+/** True if a controller made or adopted the NetworkPolicy for this policy, this one or an earlier one. */
+export function isMadeFor(policy: FqdnPolicy, existing: ApiObject): boolean {
+  const metadata = metadataOf(existing)
+  if (foreignOwnerOf(policy, existing) !== '') return false
+  const isOwned = itemsOf(metadata, 'ownerReferences').some(({ uid }) => uid === policy.uid)
+  return isOwned || textOf(metadata.annotations, OWNED_BY) === policy.name
 }
 
 function referenceTo({ api, name, uid }: FqdnPolicy): ApiObject {

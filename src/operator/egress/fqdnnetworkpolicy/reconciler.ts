@@ -13,7 +13,7 @@ import { metadataOf } from '../../record/fields.ts'
 import type { DnsServers } from './dns-servers.ts'
 import type { Lookups } from './lookups.ts'
 import type { FqdnMetrics } from './metrics.ts'
-import { foreignOwnerOf, KIND, planNetworkPolicy } from './plan.ts'
+import { foreignOwnerOf, isMadeFor, KIND, planNetworkPolicy } from './plan.ts'
 import { scanPolicyKey } from './policy-key.ts'
 import {
   beginState,
@@ -91,7 +91,7 @@ export class FqdnReconciler {
     if (run === undefined) return undefined
     const { policy, state, now } = run
     if (policy.isDeleting) {
-      await this.#removeFinalizer(policy)
+      await this.#finalize(policy)
       return undefined
     }
     const existing = this.#parts.networkPolicies.get(`${policy.namespace}/${policy.name}`)
@@ -292,10 +292,19 @@ export class FqdnReconciler {
     this.#parts.events.record({ apiVersion, kind: KIND, namespace, name, uid }, happening)
   }
 
-  /** The garbage collector deletes the NetworkPolicy, so that a finalizer has nothing to do. */
-  async #removeFinalizer({ api, namespace, name, uid, finalizers }: FqdnPolicy): Promise<void> {
+  /**
+   * Removes the finalizer of the controllers of Google and nais. The garbage collector deletes the
+   * NetworkPolicy; if this process has not adopted it before, it does so here.
+   */
+  async #finalize(policy: FqdnPolicy): Promise<void> {
+    const { api, namespace, name, uid, finalizers } = policy
     const at = finalizers.indexOf(GKE_FINALIZER)
     if (at === -1) return
+    const existing = this.#parts.networkPolicies.get(`${namespace}/${name}`)
+    if (existing !== undefined && isMadeFor(policy, existing)) {
+      const plan = planNetworkPolicy(policy, existing, existing.spec)
+      if (plan.kind !== 'none') await this.#write(policy, existing, plan.object)
+    }
     if (!this.#parts.mayWrite()) throw new NotLeadingError()
     const path = `/metadata/finalizers/${at}`
     const ref = { resource: api, namespace, name }
