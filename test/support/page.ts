@@ -21,6 +21,8 @@ export interface Step {
 }
 
 const MAIN = join(root, 'dist/main.js')
+/** Commands of `sextant` that run until a signal ends them. */
+const LASTING = ['serve', 'operator']
 /** Ports as pages write them; each run has free ones instead. */
 const PORTS = ['1053', '1054', '9153', '8181', '8182', '8080']
 
@@ -129,10 +131,10 @@ export class PageRun {
   }
 
   async #output(command: string): Promise<string> {
-    if (command === 'npm start') return this.#serve(['-conf', 'Corefile.example'])
+    if (command === 'npm start') return this.#start(['serve', '-conf', 'Corefile.example'])
     const [program = '', ...args] = command.split(/\s+/)
     if (program === 'curl') return (await getText(args.at(-1) ?? '')).text
-    if (program === 'sextant' && args[0] === 'serve') return this.#serve(args.slice(1))
+    if (program === 'sextant' && LASTING.includes(args[0] ?? '')) return this.#start(args)
     if (program === 'kill') return this.#kill(command)
     const { stdout, stderr } =
       program === 'sextant' ? await runSextant(this.#directory, args) : await this.#shell(command)
@@ -151,17 +153,17 @@ export class PageRun {
     return stdout + stderr
   }
 
-  /** Starts a server, or returns the output of the one with these arguments that runs; one that was stopped starts anew. */
-  async #serve(args: readonly string[]): Promise<string> {
+  /** Starts a server or an operator, or returns the output of the one that runs with these arguments. */
+  async #start(args: readonly string[]): Promise<string> {
     const key = args.join(' ')
     const running = this.#servers.get(key)
     if (running !== undefined && !isStopped(running.process)) return running.output()
-    const child = spawn(process.execPath, [MAIN, 'serve', ...args], { cwd: this.#directory })
+    const child = spawn(process.execPath, [MAIN, ...args], { cwd: this.#directory })
     let printed = ''
     child.stdout.on('data', (chunk) => (printed += String(chunk)))
     child.stderr.on('data', (chunk) => (printed += String(chunk)))
     this.#servers.set(key, { process: child, output: () => printed })
-    const isUp = (): boolean => /^linux\//m.test(printed)
+    const isUp = (): boolean => /^linux\/|Sextant-\S+ operator$/m.test(printed)
     await until(() => isUp() || child.exitCode !== null, 'the start-up lines')
     return printed
   }

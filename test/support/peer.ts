@@ -5,6 +5,7 @@ const PACKAGES: Readonly<Record<string, string>> = {
   dig: 'bind9-dnsutils',
   kdig: 'knot-dnsutils',
   drill: 'ldnsutils',
+  kubectl: 'kubernetes-client',
   nsupdate: 'bind9-dnsutils',
   named: 'bind9',
   'named-rrchecker': 'bind9',
