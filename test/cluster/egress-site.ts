@@ -196,7 +196,7 @@ export class EgressSite {
         namespaces ${NAMESPACE}
         gate 500ms
     }
-    cache 30
+    cache
     forward . ${this.zone.address}
 }
 `
