@@ -19,7 +19,7 @@ const LAYERS: readonly (readonly string[])[] = [
   ['client'],
   ['dnsrecord'],
   ['health'],
-  ['sources'],
+  ['sources', 'cluster-dns'],
   ['peering'],
   ['egress'],
   ['publish'],

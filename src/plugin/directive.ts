@@ -3,6 +3,7 @@ import type { Clock } from '../base/clock.ts'
 import type { InputError, Position } from '../base/errors.ts'
 import type { ResourceRegistry } from '../base/resource-registry.ts'
 import type { Timers } from '../base/timers.ts'
+import type { ServedCluster } from '../cluster-dns/served-cluster.ts'
 import type { Dispenser } from '../corefile/dispenser.ts'
 import type { UnsetVariable } from '../corefile/parser.ts'
 import type { TsigKeyring } from '../dns/tsig/key.ts'
@@ -87,6 +88,8 @@ export interface BlockConfig {
   readonly metadataRead: Set<string>
   /** Search paths of clients, by the directive that knows them; complete once all setups ran. */
   readonly searchPaths: Map<string, SearchPaths>
+  /** Set by `kubernetes`: the cluster whose names the block serves. */
+  cluster: ServedCluster | undefined
   /** Filled by `tsig` at its start: keys that verify requests, and that we may sign with. */
   readonly tsigKeys: TsigKeyring
   /** The versions in force of zones that directives own, for `transfer`. */

@@ -115,6 +115,7 @@ const LOADERS: Readonly<Record<string, () => Promise<Directive>>> = {
   transfer: async () => (await import('./transfer/setup.ts')).transfer,
   hosts: async () => (await import('./hosts/setup.ts')).hosts,
   kuadrant: async () => (await import('./kuadrant/setup.ts')).kuadrant,
+  k8s_external: async () => (await import('./k8s_external/setup.ts')).k8sExternal,
   kubernetes: async () => (await import('./kubernetes/setup.ts')).kubernetes,
   file: async () => (await import('./file/setup.ts')).file,
   auto: async () => (await import('./auto/setup.ts')).auto,

@@ -189,6 +189,7 @@ function draftBlock(source: ServerBlock, dnsPort: number, errors: InputError[]):
     metadata: new Map(),
     metadataRead: new Set(),
     searchPaths: new Map(),
+    cluster: undefined,
     directives: [],
     tsigKeys: new TsigKeyring(),
     zoneVersions: new ZoneVersions(),

@@ -3,9 +3,11 @@ import { Rcode, RRClass, RRType } from '../../src/dns/iana/index.ts'
 import { applyAll } from '../support/apply.ts'
 import { CLUSTER_TEST_MS, Cluster } from '../support/cluster.ts'
 import { needsCluster } from '../support/cluster-binary.ts'
-import { ask } from '../support/dig.ts'
+import { startCoredns } from '../support/coredns.ts'
+import { ask, askEach, type Reply } from '../support/dig.ts'
 import { getText } from '../support/get-text.ts'
 import { composeManifests } from '../support/kustomize.ts'
+import { isInstalled } from '../support/peer.ts'
 import { ScriptedServer } from '../support/scripted-server.ts'
 import { freePort, startServer } from '../support/server.ts'
 import { until } from '../support/until.ts'
@@ -138,6 +140,7 @@ t.test('the names of a cluster with the real API server', needsCluster(), async 
 
   await t.test('autopath @kubernetes', (t) => testAutopath(t, cluster))
   await t.test('early clients of k8s_cache', (t) => testEarlyClients(t, cluster))
+  await t.test('k8s_external', (t) => testExternal(t, cluster))
 
   await cluster.killServer()
   const away = async () => /s old/.test((await getText(`http://127.0.0.1:${http}/ready`)).text)
@@ -244,4 +247,102 @@ async function testAutopath(t: Test, cluster: Cluster): Promise<void> {
   t.equal(await query(client, `dual.${SVC}`), 'NOERROR; A 10.0.0.81')
   const { text } = await getText(`http://127.0.0.1:${http}/metrics`)
   t.match(text, /coredns_autopath_success_total\{server="[^"]*"\} 3\n/)
+}
+
+const OUT = 'shop.example.org.'
+const PROPERTIES = 'example.org in-addr.arpa {\n headless\n}'
+
+/** What both servers answer, except where `ours` is given: there CoreDNS answers otherwise. */
+const external: readonly (readonly [name: string, type: string, want: string, ours?: boolean])[] = [
+  [`static.${OUT}`, 'A', 'NOERROR; A 192.0.2.1; A 192.0.2.2'],
+  [`static.${OUT}`, 'AAAA', 'NOERROR; AAAA 2001:db8::1'],
+  [`static.${OUT}`, 'SRV', `NOERROR; SRV 0 33 80 static.${OUT}`],
+  [`_http._tcp.static.${OUT}`, 'SRV', `NOERROR; SRV 0 33 80 static.${OUT}`],
+  [`_http._udp.static.${OUT}`, 'SRV', 'NXDOMAIN'],
+  [`static.${OUT}`, 'TXT', 'NOERROR'],
+  ['1.2.0.192.in-addr.arpa.', 'PTR', `NOERROR; PTR static.${OUT}`],
+  ['9.2.0.192.in-addr.arpa.', 'PTR', 'NXDOMAIN'],
+  [`balanced.${OUT}`, 'A', 'NOERROR; A 198.51.100.1'],
+  ['1.100.51.198.in-addr.arpa.', 'PTR', `NOERROR; PTR balanced.${OUT}`],
+  [`named.${OUT}`, 'A', 'NOERROR; CNAME lb.example.net.'],
+  [`_http._tcp.named.${OUT}`, 'SRV', 'NOERROR; SRV 0 100 80 lb.example.net.'],
+  [`named.${OUT}`, 'SRV', 'NOERROR; CNAME lb.example.net.', true],
+  [`db.${OUT}`, 'A', 'NOERROR; A 10.1.0.2; A 10.1.0.3'],
+  [`db.${OUT}`, 'AAAA', 'NOERROR; AAAA fd00::1'],
+  [`10-1-0-2.db.${OUT}`, 'A', 'NOERROR; A 10.1.0.2'],
+  [`x.db.${OUT}`, 'A', 'NXDOMAIN'],
+  [`x.static.${OUT}`, 'A', 'NXDOMAIN', true],
+  [`dual.${OUT}`, 'A', 'NXDOMAIN'],
+  [`outside.${OUT}`, 'A', 'NXDOMAIN'],
+  [`none.${OUT}`, 'A', 'NXDOMAIN'],
+  [OUT, 'A', 'NOERROR'],
+  ['none.example.org.', 'A', 'NXDOMAIN'],
+  ['example.org.', 'NS', 'NOERROR; NS ns1.dns.example.org.'],
+  ['example.org.', 'A', 'NOERROR'],
+  ['dns.example.org.', 'A', 'NOERROR'],
+  ['ns2.dns.example.org.', 'A', 'NXDOMAIN'],
+]
+
+async function testExternal(t: Test, cluster: Cluster): Promise<void> {
+  const balanced = { type: 'LoadBalancer', ports: [HTTP] }
+  const externalIPs = ['192.0.2.1', '192.0.2.2', '2001:db8::1']
+  await cluster.must('POST', SERVICES, service('static', { externalIPs, ports: [HTTP] }))
+  await cluster.must('POST', SERVICES, service('balanced', balanced))
+  await cluster.must('POST', SERVICES, service('named', balanced))
+  const setIngress = (name: string, entry: object) =>
+    cluster.must('PATCH', `${SERVICES}/${name}/status`, {
+      status: { loadBalancer: { ingress: [entry] } },
+    })
+  await setIngress('balanced', { ip: '198.51.100.1' })
+  await setIngress('named', { hostname: 'lb.example.net' })
+  await cluster.must('PATCH', `${SLICES}/db-1`, {
+    endpoints: [{ addresses: ['10.1.0.2'] }, { addresses: ['10.1.0.3'] }],
+  })
+  const http = await freePort()
+  const kubeconfig = cluster.kubeconfig('viewer')
+  const inside = `kubernetes cluster.local {\n kubeconfig ${kubeconfig}\n}`
+  const { port } = await startServer(t, {
+    corefile: `cluster.local:{PORT} example.org:{PORT} in-addr.arpa:{PORT} {
+    bind 127.0.0.1
+    ready 127.0.0.1:${http}
+    ${inside}
+    k8s_external ${PROPERTIES}
+    transfer {
+        to *
+    }
+}
+`,
+  })
+  const ready = async () => (await getText(`http://127.0.0.1:${http}/ready`)).status === 200
+  await until(ready, 'the cluster to be read')
+  const show = ({ status, answer }: Reply): string => {
+    return [status, ...answer.map((line) => line.split(' ').slice(3).join(' '))].join('; ')
+  }
+  const query = async (name: string): Promise<string> => show(await ask('dig', port, [name, 'A']))
+  const questions = external.map(([name, type]) => [name, type])
+  const ours = (await askEach(port, [], questions)).map(show)
+  for (const [i, [name, type, want]] of external.entries()) {
+    t.equal(ours[i], want, `${name} ${type}`)
+  }
+  t.equal(await query(`dual.${SVC}`), 'NOERROR; A 10.0.0.81', 'a name inside of the cluster')
+  // CI does not have it: no package of Debian contains it.
+  if (isInstalled('coredns')) {
+    const other = await startCoredns(t, `${inside}\nk8s_external ${PROPERTIES}`)
+    for (const [name, type, want, isOurs = false] of external) {
+      const answer = show(await ask('dig', other, [name, type]))
+      t.equal(answer === want, !isOurs, `CoreDNS: ${name} ${type}: ${answer}`)
+    }
+  }
+  const { text } = await ask('dig', port, ['example.org.', 'AXFR'])
+  t.match(text, /balanced\.shop\.example\.org\.\s+5\s+IN\s+A\s+198\.51\.100\.1/)
+  const sees = (name: string, want: string) =>
+    until(async () => (await query(name)) === want, `${name} to be ${want}`)
+  await setIngress('balanced', { hostname: 'other.example.net' })
+  await sees(`balanced.${OUT}`, 'NOERROR; CNAME other.example.net.')
+  await setIngress('balanced', { ip: '198.51.100.2' })
+  await sees(`balanced.${OUT}`, 'NOERROR; A 198.51.100.2')
+  await cluster.must('PATCH', `${SERVICES}/static`, { spec: { externalIPs: null } })
+  await sees(`static.${OUT}`, 'NXDOMAIN')
+  await cluster.must('DELETE', `${SERVICES}/balanced`)
+  await sees(`balanced.${OUT}`, 'NXDOMAIN')
 }

@@ -19,7 +19,7 @@ const PACKAGES: Readonly<Record<string, string>> = {
   'ovn-northd': 'ovn-central',
 }
 
-function isInstalled(tool: string): boolean {
+export function isInstalled(tool: string): boolean {
   try {
     execFileSync('sh', ['-c', `command -v ${tool}`], { stdio: 'ignore' })
     return true

@@ -1,20 +1,16 @@
 import { resolve } from 'node:path'
+import { scanClusterTtl, scanClusterZones } from '../../arguments/cluster-zones.ts'
 import { type Fallthrough, NO_FALLTHROUGH, scanFallthrough } from '../../arguments/fallthrough.ts'
 import { nextOnce } from '../../arguments/once.ts'
-import { scanZoneArgsOrBlock } from '../../arguments/zones.ts'
 import { scanDuration } from '../../base/duration.ts'
 import type { Position } from '../../base/errors.ts'
 import type { Dispenser } from '../../corefile/dispenser.ts'
-import { isReverseZone } from '../../dns/text/reverse-name.ts'
 import type { EndpointFiles } from '../../kube/open-endpoint.ts'
 import type { BlockConfig } from '../../plugin/directive.ts'
 import type { ClusterPlace } from '../../sources/kubernetes/cluster-access.ts'
 
 const TTL_SECONDS_DEFAULT = 5
-const TTL_SECONDS_MAX = 3600
 const STARTUP_MS_DEFAULT = 5000
-/** A zone has room for `NAME.NAMESPACE.svc` below it. */
-const ZONE_OCTETS_MAX = 120
 
 export type PodMode = 'disabled' | 'insecure' | 'verified'
 
@@ -72,21 +68,12 @@ export function scanOptions(d: Dispenser, block: BlockConfig): KubernetesOptions
   }
   for (let i = 0; nextOnce(d, i); i++) {
     options.position = d.position()
-    options.zones = scanZones(d, block)
+    options.zones = scanClusterZones(d, block)
     d.eachProperty(() => scanProperty(d, options, block))
     if (options.namespaces.length > 0 && options.namespaceLabels !== '')
       throw d.error('namespaces and namespace_labels cannot both be set')
   }
   return options
-}
-
-function scanZones(d: Dispenser, block: BlockConfig): readonly Uint8Array[] {
-  const zones = scanZoneArgsOrBlock(d, d.remainingArgs(), block)
-  if (zones.every(isReverseZone)) throw d.error('non-reverse zone name must be used')
-  if (zones.some(({ length }) => length > ZONE_OCTETS_MAX))
-    throw d.error(`a zone is longer than ${ZONE_OCTETS_MAX} octets, too long for names of Services`)
-  const keys = zones.map((zone) => Buffer.from(zone).toString('latin1'))
-  return zones.filter((_, i) => keys.indexOf(keys[i]!) === i)
 }
 
 function scanProperty(d: Dispenser, options: KubernetesOptions, block: BlockConfig): void {
@@ -104,7 +91,7 @@ function scanProperty(d: Dispenser, options: KubernetesOptions, block: BlockConf
       options.podNames = true
       return
     case 'ttl':
-      options.ttlSeconds = scanTtl(d)
+      options.ttlSeconds = scanClusterTtl(d)
       return
     case 'startup_timeout':
       options.startupMs = scanStartup(d)
@@ -185,13 +172,6 @@ function scanPods(d: Dispenser): PodMode {
 
 function isPodMode(mode: string): mode is PodMode {
   return POD_MODES.includes(mode)
-}
-
-function scanTtl(d: Dispenser): number {
-  const text = scanArgs(d, 1, 1)[0]!
-  const ttl = /^\d{1,9}$/.test(text) ? Number(text) : -1
-  if (ttl < 0 || ttl > TTL_SECONDS_MAX) throw d.error(`ttl must be in range [0, 3600]: ${text}`)
-  return ttl
 }
 
 function scanStartup(d: Dispenser): number {

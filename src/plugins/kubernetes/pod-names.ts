@@ -1,3 +1,4 @@
+import type { ServedImage } from '../../authority/cluster/cluster-handler.ts'
 import { Rcode, RRClass, RRType } from '../../dns/iana/index.ts'
 import { Section } from '../../dns/message/response.ts'
 import type { HashedName } from '../../dns/name/hashed-name.ts'
@@ -8,7 +9,6 @@ import type { Transaction } from '../../plugin/transaction.ts'
 import * as L from '../../zone/image/layout.ts'
 import type { ZoneReader } from '../../zone/image/reader.ts'
 import { ZoneSet } from '../../zone/lookup/zone-set.ts'
-import type { ServedImage } from './kubernetes.ts'
 
 /** `pod` as a label. */
 const POD = Uint8Array.of(3, 0x70, 0x6f, 0x64)

@@ -1,11 +1,11 @@
+import type { ServedImage } from '../../authority/cluster/cluster-handler.ts'
+import { dashedAddress } from '../../cluster-dns/names.ts'
 import type { Query } from '../../dns/message/query.ts'
 import { NameBuffer } from '../../dns/name/hashed-name.ts'
 import type { Address } from '../../dns/text/address.ts'
 import type { SearchPaths } from '../../plugin/search-paths.ts'
 import type { Transaction } from '../../plugin/transaction.ts'
 import type { ZoneSet } from '../../zone/lookup/zone-set.ts'
-import type { ServedImage } from './kubernetes.ts'
-import { dashedAddress } from './service-records.ts'
 
 /** `svc` and `pod` as labels. */
 const SVC = Uint8Array.of(3, 0x73, 0x76, 0x63)

@@ -1,24 +1,25 @@
 import { readFileSync } from 'node:fs'
 import { networkInterfaces } from 'node:os'
+import { ClusterHandler } from '../../authority/cluster/cluster-handler.ts'
+import { type ClusterNames, serveCluster } from '../../authority/cluster/serve-cluster.ts'
+import { ThreadedImage } from '../../authority/cluster/threaded-image.ts'
 import { Random } from '../../base/random.ts'
-import type { ResourceLease } from '../../base/resource-registry.ts'
 import { isSystemError } from '../../base/system-error.ts'
 import { systemTimers } from '../../base/timers.ts'
+import type { ServedCluster } from '../../cluster-dns/served-cluster.ts'
 import { scanResolvConf } from '../../dns/resolv-conf.ts'
-import { type Address, printAddress, scanAddress } from '../../dns/text/address.ts'
+import { type Address, scanAddress } from '../../dns/text/address.ts'
 import { isReverseZone } from '../../dns/text/reverse-name.ts'
 import type { BlockConfig, Directive, SetupContext } from '../../plugin/directive.ts'
 import { acquireAt, faultsOfAccess } from '../../sources/kubernetes/cluster-access.ts'
-import type { VersionSource } from '../../xfr/zone-versions.ts'
 import { ZoneSet } from '../../zone/lookup/zone-set.ts'
-import type { ClusterFollower } from './cluster-follower.ts'
-import { KubernetesHandler } from './kubernetes.ts'
 import { type KubernetesOptions, scanOptions } from './options.ts'
 import { PodNames } from './pod-names.ts'
 import { PodSearchPaths } from './pod-search-paths.ts'
-import { ThreadedImage } from './threaded-image.ts'
 
 const RESOLV_CONF = '/etc/resolv.conf'
+/** As in CoreDNS. */
+const SOA_TTL_SECONDS_MAX = 300
 
 /** `kubernetes [ZONES...] { … }`: names of the Services and Pods of a cluster. */
 export const kubernetes: Directive = {
@@ -29,7 +30,7 @@ export const kubernetes: Directive = {
     const image = new ThreadedImage(c)
     c.addHandler(
       (next) => {
-        const handler = new KubernetesHandler(next, image, zones, fallthrough)
+        const handler = new ClusterHandler(next, { name: 'kubernetes', image, zones, fallthrough })
         if (options.pods !== 'insecure') return handler
         const named = zones.filter((zone) => !isReverseZone(zone))
         return new PodNames(handler, image, named, ttlSeconds)
@@ -38,7 +39,9 @@ export const kubernetes: Directive = {
     )
     offerSearchPaths(c, options, image)
     c.onCheck(async ({ isOffline }) => (isOffline ? [] : faultsOfAccess(options)))
-    followCluster(c, options, image)
+    const cluster = servedCluster(c, options)
+    c.block.cluster = cluster
+    serveCluster(c, image, namesOf(c, options), () => cluster)
   },
 }
 
@@ -72,110 +75,48 @@ function readHostSearchPath(): readonly Uint8Array[] {
   }
 }
 
-/** Follows the cluster from the start of the instance to its end. */
-function followCluster(c: SetupContext, options: KubernetesOptions, image: ThreadedImage): void {
-  // Call it here, in the order of the chain: if two directives have the same zone, the first one counts.
-  const versions = c.block.zoneVersions.source()
-  const stops: (() => void)[] = []
-  let follower: ClusterFollower | undefined
-  let isOver = false
-  const serve = (synced: ClusterFollower): void => {
-    if (isOver) return
-    stops.push(image.serve(synced.zones.image), offerVersions(synced, versions))
-  }
-  c.onReady(
-    () => follower?.unreadyReason() ?? 'the cluster is not read yet',
-    () => follower?.note() ?? '',
-  )
-  c.onStartup(async () => {
-    const lease = await acquireFollower(c, options)
-    // After the instance stopped, nothing would release the lease.
-    if (isOver) {
-      lease.release()
-      return
-    }
-    stops.push(lease.release)
-    follower = lease.item
-    follower.start()
-    if (!(await isSyncedIn(follower, options.startupMs))) {
-      const reason = follower.unreadyReason()
-      c.log.warning(`starting server with unsynced Kubernetes API: ${reason}; queries get SERVFAIL`)
-      void follower.synced().then(() => serve(lease.item))
-    } else serve(lease.item)
-  })
-  c.onShutdown(() => {
-    isOver = true
-    for (const stop of stops) stop()
-  })
-}
-
-/** Offers each version of the zones to `transfer`. The returned function ends that. */
-function offerVersions(follower: ClusterFollower, versions: VersionSource): () => void {
-  const { zones } = follower
-  const { image } = zones
-  const offered = new Set<Uint8Array>()
-  const offer = (changed: typeof zones.zones): void => {
-    for (const { apex, serial, changed: sets } of changed) {
-      const version = {
-        zone: apex,
-        serial,
-        buffer: image.handle.buffer,
-        imageVersion: image.version,
-      }
-      versions.put(version, offered.has(apex) ? sets : undefined)
-      offered.add(apex)
-    }
-  }
-  offer(zones.zones)
-  return follower.onPublish(offer)
-}
-
-/**
- * Resolves to false if the follower is not synced after `startupMs`. Keeps the process alive for that
- * time: at a start, nothing else does.
- */
-async function isSyncedIn(follower: ClusterFollower, startupMs: number): Promise<boolean> {
-  let timer: NodeJS.Timeout | undefined
-  const timeout = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, startupMs)
-  })
-  await Promise.race([follower.synced(), timeout])
-  clearTimeout(timer)
-  return follower.isSynced
-}
-
-/** Returns the follower of the cluster. Throws InputError if the configuration is invalid. */
-async function acquireFollower(
-  c: SetupContext,
-  options: KubernetesOptions,
-): Promise<ResourceLease<ClusterFollower>> {
-  const { position: _, fallthrough: __, startupMs: ___, zones, ...rest } = options
-  const { ClusterFollower } = await import('./cluster-follower.ts')
-  const { MeasuredClient, programmingDurations } = await import('./metrics.ts')
-  const addresses = ownAddresses(c.block)
-  const texts = addresses.map(({ bytes, family }) => printAddress(bytes, family))
-  const apexes = zones.map((zone) => Buffer.from(zone).toString('latin1'))
-  return acquireAt(options, c, {
-    type: ClusterFollower,
-    options: [apexes, rest, texts],
-    create: (api) => {
-      const random = new Random(Math.trunc(Math.random() * 2 ** 32))
-      const { log, clock, metrics } = c
+/** The names that `options` select. */
+function namesOf(
+  { metrics }: SetupContext,
+  { zones, ttlSeconds, ignoresEmpty, pods }: KubernetesOptions,
+): ClusterNames {
+  return {
+    zones,
+    ttlSeconds,
+    soaTtlSeconds: Math.min(ttlSeconds, SOA_TTL_SECONDS_MAX),
+    key: `kubernetes ${JSON.stringify([ignoresEmpty, pods])}`,
+    load: async ({ podNames }) => {
+      const { internalScheme } = await import('../../cluster-dns/name-scheme.ts')
+      const { programmingDurations } = await import('./metrics.ts')
       const durations = programmingDurations(metrics)
-      return new ClusterFollower({
-        ...rest,
-        zones,
-        ownAddresses: addresses,
-        api: new MeasuredClient(api, clock, metrics),
-        onProgrammed: (seconds) =>
-          durations.observe({ service_kind: 'headless_with_selector' }, seconds),
-        log,
-        clock,
-        timers: systemTimers,
-        random,
-      })
+      const labels = { service_kind: 'headless_with_selector' }
+      const onProgrammed = (seconds: number): void => durations.observe(labels, seconds)
+      return { scheme: internalScheme({ podNames, ignoresEmpty, pods }), onProgrammed }
     },
-  })
+  }
+}
+
+/** The cluster that `options` name, for all directives of the block. */
+function servedCluster(c: SetupContext, options: KubernetesOptions): ServedCluster {
+  const { podNames, startupMs, namespaces, namespaceLabels, labels } = options
+  const { readsEndpoints, pods } = options
+  const readsPods = pods === 'verified'
+  const scope = { namespaces, namespaceLabels, labels, readsEndpoints, readsPods }
+  const acquire = async () => {
+    const { ClusterWatch } = await import('../../cluster-dns/cluster-watch.ts')
+    const { MeasuredClient } = await import('./metrics.ts')
+    return acquireAt(options, c, {
+      type: ClusterWatch,
+      options: scope,
+      create: (api) => {
+        const { log, clock, metrics } = c
+        const random = new Random(Math.trunc(Math.random() * 2 ** 32))
+        const measured = new MeasuredClient(api, clock, metrics)
+        return new ClusterWatch({ scope, api: measured, log, clock, timers: systemTimers, random })
+      },
+    })
+  }
+  return { podNames, startupMs, ownAddresses: () => ownAddresses(c.block), acquire }
 }
 
 /** Returns the addresses of this server that clients outside of its host can reach. */

@@ -2,22 +2,16 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { RRClass, RRType } from '../../../src/dns/iana/index.ts'
-import { scanType } from '../../../src/dns/iana/types.ts'
 import { scanName } from '../../../src/dns/name/name.ts'
-import { printRdata } from '../../../src/dns/rdata/index.ts'
 import { kubernetes } from '../../../src/plugins/kubernetes/setup.ts'
 import { ApiServer } from '../../support/api-server.ts'
+import { askBlock as ask, NEXT } from '../../support/ask-block.ts'
 import { temporaryDirectory } from '../../support/cluster.ts'
 import { followerOf, SetUp, setupError } from '../../support/setup.ts'
-import { answering, show, transaction } from '../../support/transaction.ts'
+import { show, transaction } from '../../support/transaction.ts'
 import { until } from '../../support/until.ts'
 
 const ZONES = ['cluster.local.', '10.in-addr.arpa.', 'ip6.arpa.']
-
-const NEXT = answering((tx) => {
-  tx.response.answeredBy = 'next'
-  return 0
-})
 
 const meta = (namespace: string, name: string, labels: object = {}) => ({
   metadata: { namespace, name, labels, resourceVersion: '40' },
@@ -73,22 +67,6 @@ async function place(t: Test, properties = 'ttl 30', zones = ZONES) {
     return c
   }
   return { api, block, corefile }
-}
-
-/** `NOERROR: records; authority; additional`, SOAs without their content. */
-async function ask(c: SetUp, question: string): Promise<string> {
-  const [name, type = 'A'] = question.split(' ')
-  const tx = transaction({ name: name!, type: scanType(type)! })
-  const shown = await show(c.handler(NEXT), tx)
-  if (tx.response.answeredBy === 'next') return 'next'
-  const print = (line: string): string => {
-    const [owner, ttl, , kind, hex = ''] = line.split(' ')
-    const rdata = printRdata(scanType(kind!)!, Buffer.from(hex, 'hex'))
-    return kind === 'SOA' ? `${owner} ${ttl} SOA` : `${owner} ${ttl} ${kind} ${rdata}`
-  }
-  const sections = [shown.answer, shown.authority, shown.additional]
-  const text = sections.map((lines) => lines.map(print).join(', ')).filter((part) => part !== '')
-  return [shown.status, ...text].join('; ')
 }
 
 const NODATA = 'NOERROR; cluster.local. 30 SOA'

@@ -1,7 +1,7 @@
 import t from 'tap'
+import { triggerOf } from '../../../src/cluster-dns/packed.ts'
 import type { ApiClient } from '../../../src/kube/api.ts'
 import { MeasuredClient, programmingDurations } from '../../../src/plugins/kubernetes/metrics.ts'
-import { triggerOf } from '../../../src/plugins/kubernetes/packed.ts'
 import { MetricsRegistry } from '../../../src/telemetry/metrics.ts'
 import { FakeClock } from '../../support/setup.ts'
 

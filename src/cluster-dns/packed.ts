@@ -1,4 +1,4 @@
-import { type ApiObject, isObject, type JsonValue, textOf } from '../../kube/api.ts'
+import { type ApiObject, isObject, type JsonValue, textOf } from '../kube/api.ts'
 
 /** A port of a Service or an EndpointSlice: name ('' = unnamed), protocol, number. */
 export type Port = readonly [name: string, protocol: string, port: number]
@@ -12,6 +12,8 @@ export interface ServiceFacts {
   /** `spec.publishNotReadyAddresses`. */
   readonly publishesNotReady: boolean
   readonly ports: readonly Port[]
+  /** Addresses and host names at which clients outside of the cluster reach the Service. */
+  readonly externals: readonly string[]
 }
 
 /** The part of an endpoint that its records depend on. */
@@ -35,7 +37,14 @@ export interface SliceFacts {
  * two equal texts mean that no record changes.
  */
 
-type ServiceTuple = readonly [string, boolean, readonly string[], boolean, readonly Port[]]
+type ServiceTuple = readonly [
+  string,
+  boolean,
+  readonly string[],
+  boolean,
+  readonly Port[],
+  readonly string[],
+]
 type EndpointTuple = readonly [readonly string[], string, string, boolean]
 type SliceTuple = readonly [readonly Port[], readonly EndpointTuple[]]
 
@@ -44,7 +53,7 @@ const HEADLESS = 'None'
 const TRIGGER_ANNOTATION = 'endpoints.kubernetes.io/last-change-trigger-time'
 const SERVICE_LABEL = 'kubernetes.io/service-name'
 
-export function packService({ spec }: ApiObject): string {
+export function packService({ spec, status }: ApiObject): string {
   const given = isObject(spec) ? spec : {}
   const isAlias = textOf(given, 'type') === 'ExternalName'
   const listed = textsOf(given.clusterIPs)
@@ -55,15 +64,15 @@ export function packService({ spec }: ApiObject): string {
     isAlias ? [] : clusterIPs.filter((address) => address !== '' && address !== HEADLESS),
     given.publishNotReadyAddresses === true,
     portsOf(given.ports),
+    [...textsOf(given.externalIPs), ...ingressOf(status)],
   ]
   return JSON.stringify(tuple)
 }
 
 export function unpackService(packed: string): ServiceFacts {
-  const [alias, isHeadless, clusterIPs, publishesNotReady, ports] = JSON.parse(
-    packed,
-  ) as ServiceTuple
-  return { alias, isHeadless, clusterIPs, publishesNotReady, ports }
+  const tuple = JSON.parse(packed) as ServiceTuple
+  const [alias, isHeadless, clusterIPs, publishesNotReady, ports, externals] = tuple
+  return { alias, isHeadless, clusterIPs, publishesNotReady, ports, externals }
 }
 
 export function packSlice(object: ApiObject): string {
@@ -109,6 +118,15 @@ export function podAddresses({ metadata, status }: ApiObject): readonly string[]
   if (textOf(metadata, 'deletionTimestamp') !== '' || !isObject(status)) return []
   const listed = Array.isArray(status.podIPs) ? status.podIPs : []
   return listed.map((entry) => textOf(entry, 'ip')).filter((address) => address !== '')
+}
+
+/** Returns the addresses of the load balancers of a Service, or their host names. */
+function ingressOf(status: JsonValue | undefined): readonly string[] {
+  const balancer = isObject(status) ? status.loadBalancer : undefined
+  const ingress = isObject(balancer) && Array.isArray(balancer.ingress) ? balancer.ingress : []
+  return ingress
+    .map((entry) => textOf(entry, 'ip') || textOf(entry, 'hostname'))
+    .filter((text) => text !== '')
 }
 
 function endpointOf(endpoint: ApiObject): EndpointTuple {

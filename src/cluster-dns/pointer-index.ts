@@ -1,4 +1,5 @@
-import { latin1, type Pointer } from './service-records.ts'
+import { latin1 } from './rrset-collector.ts'
+import type { Pointer } from './service-records.ts'
 
 /** The names that each address leads to, of all Services: Services can select the same Pod. */
 export class PointerIndex {
@@ -24,7 +25,7 @@ export class PointerIndex {
     else this.#entries.set(key, left.length === 1 ? left[0]! : left)
   }
 
-  /** Returns the targets of the PTR records: Services if it is a cluster IP, otherwise endpoints. */
+  /** Returns the targets of the PTR records: Services if it is one of theirs, otherwise endpoints. */
   targets(address: Uint8Array): readonly Uint8Array[] {
     const known = this.#entries.get(latin1(address)) ?? []
     const entries = typeof known === 'string' ? [known] : known

@@ -1,20 +1,29 @@
 import type { Fallthrough } from '../../arguments/fallthrough.ts'
-import { answerFromImage, NOT_OURS, withdrawAnswer } from '../../authority/authority.ts'
 import { Rcode, RRClass, RRType } from '../../dns/iana/index.ts'
 import type { HashedName } from '../../dns/name/hashed-name.ts'
 import type { AnswerSource, Handler } from '../../plugin/handler.ts'
 import type { Transaction } from '../../plugin/transaction.ts'
 import type { ZoneAnswerer } from '../../zone/lookup/answer.ts'
 import { ZoneSet } from '../../zone/lookup/zone-set.ts'
+import { answerFromImage, NOT_OURS, withdrawAnswer } from '../authority.ts'
 
 /** Where the handler finds the zones, once they are loaded. */
 export interface ServedImage {
   readonly answerer: ZoneAnswerer | undefined
 }
 
+export interface ClusterHandlerOptions {
+  /** Name of the directive. */
+  readonly name: string
+  readonly image: ServedImage
+  /** Lower-case wire form. */
+  readonly zones: readonly Uint8Array[]
+  readonly fallthrough: Fallthrough
+}
+
 /** Answers from the zones of a cluster. */
-export class KubernetesHandler implements Handler, AnswerSource {
-  readonly name = 'kubernetes'
+export class ClusterHandler implements Handler, AnswerSource {
+  readonly name: string
   readonly source: AnswerSource = this
   /** True if a zone exists without `fallthrough`; then `find` returns only such zones. */
   readonly denies: boolean
@@ -25,12 +34,8 @@ export class KubernetesHandler implements Handler, AnswerSource {
   /** By zone: direct answers are possible. Names in reverse zones often fall through. */
   readonly #isDirect: readonly boolean[]
 
-  constructor(
-    next: Handler,
-    image: ServedImage,
-    zones: readonly Uint8Array[],
-    fallthrough: Fallthrough,
-  ) {
+  constructor(next: Handler, { name, image, zones, fallthrough }: ClusterHandlerOptions) {
+    this.name = name
     this.#next = next
     this.#image = image
     this.#zones = new ZoneSet(zones)

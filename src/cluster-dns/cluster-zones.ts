@@ -1,41 +1,32 @@
-import type { Clock } from '../../base/clock.ts'
-import { RRType } from '../../dns/iana/types.ts'
-import { concatNames, isSubdomain, scanName } from '../../dns/name/name.ts'
-import { type Address, scanAddress } from '../../dns/text/address.ts'
-import { isReverseZone, reverseName } from '../../dns/text/reverse-name.ts'
-import type { SetKey } from '../../xfr/zone-versions.ts'
-import type { ZoneId } from '../../zone/image/types.ts'
-import { ZoneImage } from '../../zone/image/writer.ts'
+import type { Clock } from '../base/clock.ts'
+import { RRType } from '../dns/iana/types.ts'
+import { concatNames, isSubdomain, lowerName, scanName } from '../dns/name/name.ts'
+import { type Address, scanAddress } from '../dns/text/address.ts'
+import { isReverseZone, reverseName } from '../dns/text/reverse-name.ts'
+import type { SetKey } from '../xfr/zone-versions.ts'
+import type { ZoneId } from '../zone/image/types.ts'
+import { ZoneImage } from '../zone/image/writer.ts'
+import type { NameScheme } from './name-scheme.ts'
+import { dashedAddress, nameBelow } from './names.ts'
 import type { ClusterChanges, NamespaceChange, PodChange, ServiceChange } from './object-store.ts'
 import { PointerIndex } from './pointer-index.ts'
-import {
-  dashedAddress,
-  latin1,
-  nameBelow,
-  type Pointer,
-  type RecordOptions,
-  type ServiceRRset,
-  type ServiceState,
-  serviceRecords,
-  sortedOnce,
-} from './service-records.ts'
+import { latin1, type ServiceRRset, sortedOnce } from './rrset-collector.ts'
+import type { Pointer, ServiceRecords, ServiceState } from './service-records.ts'
 
 /** The version of the specification that the records follow. */
 const SCHEMA_VERSION = '1.1.0'
 const SCHEMA_TTL_SECONDS = 28_800
 /** Timers of the SOA in seconds, as in CoreDNS. */
 const SOA_TIMERS = [7200, 1800, 86_400]
-const SOA_TTL_SECONDS_MAX = 300
 /** Changed RRsets per zone and version that are named to `transfer`; above it, it compares whole zones. */
 const CHANGED_MAX = 10_000
 
 export interface ZonesOptions {
   /** Lower-case wire form. */
   readonly zones: readonly Uint8Array[]
+  readonly scheme: NameScheme
   readonly ttlSeconds: number
-  readonly podNames: boolean
-  readonly ignoresEmpty: boolean
-  readonly pods: 'disabled' | 'insecure' | 'verified'
+  readonly soaTtlSeconds: number
   /** Addresses of this server: the Service that selects one of them is the name server of the zones. */
   readonly ownAddresses: readonly Address[]
   readonly clock: Clock
@@ -65,7 +56,7 @@ export class ClusterZones {
   /** Addresses whose PTR records may have changed, by octets as latin1. */
   readonly #changedAddresses = new Map<string, Address>()
   readonly #ownKeys: ReadonlySet<string>
-  /** Addresses of the Services that select this server, by `namespace/name`. */
+  /** Addresses of the Services that lead to this server, by `namespace/name`. */
   readonly #nameservers = new Map<string, readonly Address[]>()
   #isNameserverChanged = true
 
@@ -125,11 +116,12 @@ export class ClusterZones {
   }
 
   #fillApex(zone: ClusterZone): void {
-    const ns = nameserverOf(this.#primary ?? zone)
+    const ns = this.#nameserverOf(this.#primary)
     this.#put(zone, { owner: zone.apex, type: RRType.NS, rdata: [ns] })
     if (zone.isReverse) return
-    this.#declare(zone, 'svc', true)
-    this.#declare(zone, 'pod', true)
+    const { branches, hasVersion } = this.#options.scheme
+    for (const branch of branches) this.#declare(zone, branch, true)
+    if (!hasVersion) return
     const owner = childOf(zone.apex, 'dns-version')
     const rdata = Uint8Array.of(SCHEMA_VERSION.length, ...Buffer.from(SCHEMA_VERSION))
     this.#put(zone, { owner, type: RRType.TXT, rdata: [rdata] }, SCHEMA_TTL_SECONDS)
@@ -137,30 +129,25 @@ export class ClusterZones {
 
   /** A namespace is an empty non-terminal, even without Services: NODATA, not NXDOMAIN. */
   #applyNamespace({ namespace, isExposed }: NamespaceChange): void {
+    const names = this.#options.scheme.namesOf(namespace)
     for (const zone of this.#forward) {
-      this.#declare(zone, `${namespace}.svc`, isExposed)
-      if (this.#options.pods !== 'disabled') this.#declare(zone, `${namespace}.pod`, isExposed)
+      for (const name of names) this.#declare(zone, name, isExposed)
     }
   }
 
   #applyService({ before, after }: ServiceChange): void {
     for (const zone of this.#forward) {
-      const old = before === undefined ? undefined : this.#recordsOf(before, zone)
-      const now = after === undefined ? undefined : this.#recordsOf(after, zone)
+      const { scheme } = this.#options
+      const old = before === undefined ? undefined : scheme.recordsOf(before, zone.apex)
+      const now = after === undefined ? undefined : scheme.recordsOf(after, zone.apex)
       const kept = new Set(now?.sets.map(keyOfSet))
       for (const set of old?.sets ?? []) if (!kept.has(keyOfSet(set))) this.#remove(zone, set)
       for (const set of now?.sets ?? []) this.#put(zone, set)
       if (zone !== this.#primary) continue
       if (this.#reverse.length > 0) this.#replacePointers(old?.pointers, now?.pointers)
       const state = after ?? before
-      if (state !== undefined) this.#noteNameserver(state, now?.pointers, now?.addresses)
+      if (state !== undefined) this.#noteNameserver(state, now)
     }
-  }
-
-  #recordsOf(state: ServiceState, { apex }: ClusterZone) {
-    const { podNames, ignoresEmpty } = this.#options
-    const options: RecordOptions = { zone: apex, podNames, ignoresEmpty }
-    return serviceRecords(state, options)
   }
 
   #replacePointers(old: readonly Pointer[] = [], now: readonly Pointer[] = []): void {
@@ -183,6 +170,7 @@ export class ClusterZones {
   }
 
   #applyPod({ namespace, address: text, exists }: PodChange): void {
+    if (!this.#options.scheme.hasPods) return
     const address = scanAddress(text)
     if (address === undefined) return
     const type = address.family === 1 ? RRType.A : RRType.AAAA
@@ -193,27 +181,22 @@ export class ClusterZones {
     }
   }
 
-  /** Remembers the Services that lead to this server. */
-  #noteNameserver(
-    { namespace, name }: ServiceState,
-    pointers: readonly Pointer[] = [],
-    addresses: readonly Address[] = [],
-  ): void {
+  /** Notes whether a Service leads to this server. */
+  #noteNameserver({ namespace, name }: ServiceState, records: ServiceRecords | undefined): void {
     const key = `${namespace}/${name}`
-    const isOurs = pointers.some(({ address, isService }) => {
-      return !isService && this.#ownKeys.has(latin1(address.bytes))
-    })
-    if (isOurs) this.#nameservers.set(key, addresses)
+    const endpoints = records?.endpoints ?? []
+    const isOurs = endpoints.some(({ bytes }) => this.#ownKeys.has(latin1(bytes)))
     if (isOurs || this.#nameservers.has(key)) this.#isNameserverChanged = true
-    if (!isOurs) this.#nameservers.delete(key)
+    if (records !== undefined && isOurs) this.#nameservers.set(key, records.addresses)
+    else this.#nameservers.delete(key)
   }
 
-  /** Sets the addresses of `ns.dns`: of the Services that lead to this server, or else its own. */
+  /** Sets the addresses of the name server: of the Services that lead to this server, or else its own. */
   #putNameservers(): void {
     const found = [...this.#nameservers.values()].flat()
-    const addresses = found.length > 0 ? found : this.#options.ownAddresses
+    const addresses = this.#nameservers.size > 0 ? found : this.#options.ownAddresses
     for (const zone of this.#forward) {
-      const owner = nameserverOf(zone)
+      const owner = this.#nameserverOf(zone)
       for (const [family, type] of [
         [1, RRType.A],
         [2, RRType.AAAA],
@@ -225,10 +208,10 @@ export class ClusterZones {
   }
 
   #putSoa(zone: ClusterZone): void {
-    const { clock, ttlSeconds } = this.#options
+    const { clock, ttlSeconds, soaTtlSeconds, scheme } = this.#options
     zone.serial = Math.max(zone.serial + 1, Math.floor(clock.now() / 1000)) >>> 0
-    const mname = nameserverOf(this.#primary)
-    const rname = childOf(zone.apex, 'hostmaster')
+    const mname = this.#nameserverOf(this.#primary)
+    const rname = childOf(zone.apex, scheme.mailbox)
     const rdata = new Uint8Array(mname.length + rname.length + 20)
     rdata.set(mname)
     rdata.set(rname, mname.length)
@@ -236,8 +219,11 @@ export class ClusterZones {
     for (const [i, number] of [zone.serial, ...SOA_TIMERS, ttlSeconds].entries()) {
       view.setUint32(i * 4, number)
     }
-    const ttl = Math.min(ttlSeconds, SOA_TTL_SECONDS_MAX)
-    this.#put(zone, { owner: zone.apex, type: RRType.SOA, rdata: [rdata] }, ttl)
+    this.#put(zone, { owner: zone.apex, type: RRType.SOA, rdata: [rdata] }, soaTtlSeconds)
+  }
+
+  #nameserverOf({ apex }: ClusterZone): Uint8Array {
+    return childOf(apex, this.#options.scheme.nameserver)
   }
 
   #declare(zone: ClusterZone, relative: string, exists: boolean): void {
@@ -268,13 +254,9 @@ export class ClusterZones {
   }
 }
 
-function nameserverOf({ apex }: ClusterZone): Uint8Array {
-  return childOf(childOf(apex, 'dns'), 'ns')
-}
-
-/** A child of an apex. An apex that is too long for one is rejected before. */
-function childOf(apex: Uint8Array, label: string): Uint8Array {
-  return concatNames(scanName(`${label}.`)!, apex)!
+/** A name below an apex. An apex that is too long for it is rejected before. */
+function childOf(apex: Uint8Array, relative: string): Uint8Array {
+  return concatNames(lowerName(scanName(`${relative}.`)!), apex)!
 }
 
 function keyOfSet({ owner, type }: ServiceRRset): string {

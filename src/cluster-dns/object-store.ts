@@ -1,8 +1,8 @@
-import { type ApiObject, textOf } from '../../kube/api.ts'
+import { type ApiObject, textOf } from '../kube/api.ts'
 import { packService, packSlice, podAddresses, serviceOfSlice, unpackService } from './packed.ts'
 import type { ServiceState } from './service-records.ts'
 
-/** The kinds that the directive reads, by their plural in the API. */
+/** The kinds that are read, by their plural in the API. */
 export type ObjectKind = 'namespaces' | 'services' | 'endpointslices' | 'pods'
 
 /** Identifies an object; `namespace` is '' for a Namespace. */
@@ -131,6 +131,25 @@ export class ObjectStore {
     this.#changedNamespaces.clear()
     this.#changedServices.clear()
     this.#changedPods.clear()
+    return { namespaces, services, pods }
+  }
+
+  /** Returns everything that has records, as if it had changed. */
+  all(): ClusterChanges {
+    const namespaces: NamespaceChange[] = []
+    const services: ServiceChange[] = []
+    const pods: PodChange[] = []
+    for (const [namespace, objects] of this.#namespaces) {
+      if (!objects.isExposed) continue
+      namespaces.push({ namespace, isExposed: true })
+      for (const name of objects.services.keys()) {
+        const after = this.#stateOf(namespace, name)
+        if (after !== undefined) services.push({ before: undefined, after })
+      }
+      for (const address of objects.podCounts.keys()) {
+        pods.push({ namespace, address, exists: true })
+      }
+    }
     return { namespaces, services, pods }
   }
 

@@ -1,0 +1,189 @@
+import t, { type Test } from 'tap'
+import { Random } from '../../src/base/random.ts'
+import { ClusterWatch } from '../../src/cluster-dns/cluster-watch.ts'
+import type { ClusterChanges } from '../../src/cluster-dns/object-store.ts'
+import { createLogger } from '../../src/telemetry/log.ts'
+import { ApiDouble, type Asked, listBody, type Stream, turns } from '../support/api-double.ts'
+import { FakeClock, FakeTimers } from '../support/setup.ts'
+
+let version = 100
+
+const named = (name: string) => ({ metadata: { name, resourceVersion: `${++version}` } })
+const service = (name: string, address: string) => ({
+  metadata: { namespace: 'shop', name, resourceVersion: `${++version}` },
+  spec: { clusterIPs: [address] },
+})
+
+/** The Services of a cluster, as a subscriber sees them. */
+class Viewer {
+  /** Packed Services by name. */
+  readonly services = new Map<string, string>()
+  readonly namespaces = new Set<string>()
+  calls = 0
+  /** Changes whose `before` is not what the viewer knew. */
+  faults = 0
+
+  apply({ namespaces, services }: ClusterChanges): void {
+    this.calls++
+    for (const { namespace, isExposed } of namespaces) {
+      if (isExposed) this.namespaces.add(namespace)
+      else this.namespaces.delete(namespace)
+    }
+    for (const { before, after } of services) {
+      const name = (before ?? after)!.name
+      if (before?.service !== this.services.get(name)) this.faults++
+      if (after === undefined) this.services.delete(name)
+      else this.services.set(name, after.service)
+    }
+  }
+
+  get names(): string[] {
+    return [...this.services.keys()].sort()
+  }
+}
+
+class Stage {
+  readonly api = new ApiDouble()
+  readonly clock = new FakeClock()
+  readonly timers = new FakeTimers()
+  readonly lines: string[] = []
+  readonly watch: ClusterWatch
+
+  constructor(t: Test) {
+    const scope = { namespaces: [], namespaceLabels: '', labels: '' }
+    this.watch = new ClusterWatch({
+      scope: { ...scope, readsEndpoints: false, readsPods: false },
+      api: this.api,
+      log: createLogger(
+        '',
+        (line) => this.lines.push(line),
+        () => false,
+      ),
+      clock: this.clock,
+      timers: this.timers,
+      random: new Random(1),
+    })
+    t.teardown(() => this.watch.close())
+  }
+
+  view(): { viewer: Viewer; stop: () => void } {
+    const viewer = new Viewer()
+    return { viewer, stop: this.watch.subscribe(async (changes) => viewer.apply(changes)) }
+  }
+
+  async asked(plural: string): Promise<Asked> {
+    await turns()
+    const index = this.api.asked.findIndex(({ path }) => path === `/api/v1/${plural}`)
+    if (index === -1) throw new Error(`nothing asks for ${plural}`)
+    return this.api.asked.splice(index, 1)[0]!
+  }
+
+  /** Lets the events arrive, which are collected for a moment. */
+  async settle(): Promise<void> {
+    await turns()
+    this.clock.pass(10)
+    await this.timers.advance(10)
+    await turns()
+  }
+
+  /** Answers the lists; returns the watch of Services. */
+  async synced(...services: readonly object[]): Promise<Stream> {
+    this.watch.start()
+    ;(await this.asked('namespaces')).reply(200, listBody('50', [named('shop')]))
+    ;(await this.asked('services')).reply(200, listBody('50', services))
+    ;(await this.asked('namespaces')).stream()
+    const stream = (await this.asked('services')).stream()
+    await turns()
+    return stream
+  }
+}
+
+t.test('subscribers get everything first, and then what changes', async (t) => {
+  const stage = new Stage(t)
+  const early = stage.view()
+  const stream = await stage.synced(service('web', '10.3.0.1'))
+  t.strictSame(early.viewer.names, ['web'])
+  t.strictSame([...early.viewer.namespaces], ['shop'])
+  t.equal(early.viewer.calls, 1)
+  const late = stage.view()
+  await stage.settle()
+  t.strictSame(late.viewer.names, ['web'])
+  t.equal(early.viewer.calls, 1, 'the others get nothing for that')
+  stream.event('ADDED', service('db', '10.3.0.2'))
+  await stage.settle()
+  for (const { viewer } of [early, late]) t.strictSame(viewer.names, ['db', 'web'])
+  early.stop()
+  stream.event('DELETED', service('web', '10.3.0.1'))
+  await stage.settle()
+  t.strictSame(early.viewer.names, ['db', 'web'], 'after its end')
+  t.strictSame(late.viewer.names, ['db'])
+  t.equal(early.viewer.faults + late.viewer.faults, 0)
+})
+
+t.test('a cluster without Services is something, too', async (t) => {
+  const stage = new Stage(t)
+  await stage.synced()
+  const { viewer } = stage.view()
+  await stage.settle()
+  t.equal(viewer.calls, 1)
+})
+
+t.test('a subscriber that fails costs the others nothing', async (t) => {
+  const stage = new Stage(t)
+  stage.watch.subscribe(async () => {
+    throw new Error('no room')
+  })
+  const { viewer } = stage.view()
+  const stream = await stage.synced(service('web', '10.3.0.1'))
+  stream.event('ADDED', service('db', '10.3.0.2'))
+  await stage.settle()
+  t.strictSame(viewer.names, ['db', 'web'])
+  t.match(stage.lines.join('\n'), /Applying changes of the cluster failed.*no room/)
+})
+
+t.test('a start waits for the API together with those before it', async (t) => {
+  const stage = new Stage(t)
+  stage.watch.start()
+  stage.clock.pass(3000)
+  t.equal(stage.watch.waitMs(5000), 2000)
+  stage.clock.pass(3000)
+  t.equal(stage.watch.waitMs(5000), 0)
+  ;(await stage.asked('namespaces')).reply(200, listBody('50', []))
+  ;(await stage.asked('services')).reply(200, listBody('50', []))
+  await stage.settle()
+  t.equal(stage.watch.waitMs(5000), 5000, 'only for its own zones')
+})
+
+t.test('subscribers that come and go amid changes see what is there', async (t) => {
+  const stage = new Stage(t)
+  const random = new Random(7)
+  const stream = await stage.synced()
+  const viewers: { viewer: Viewer; stop: () => void }[] = []
+  const known = new Map<string, object>()
+  for (let i = 0; i < 600; i++) {
+    const name = `s${random.below(12)}`
+    const object = service(name, `10.3.0.${random.below(200) + 1}`)
+    if (random.below(3) === 0 && known.delete(name)) stream.event('DELETED', object)
+    else {
+      stream.event(known.has(name) ? 'MODIFIED' : 'ADDED', object)
+      known.set(name, object)
+    }
+    if (random.below(20) === 0) {
+      const viewer = new Viewer()
+      // Changes arrive while it works.
+      const apply = async (changes: ClusterChanges): Promise<void> => {
+        await turns(random.below(4))
+        viewer.apply(changes)
+      }
+      viewers.push({ viewer, stop: stage.watch.subscribe(apply) })
+    }
+    if (random.below(60) === 0) viewers.shift()?.stop()
+    if (random.below(4) === 0) await stage.timers.advance(random.below(20))
+  }
+  for (let i = 0; i < 50; i++) await stage.settle()
+  t.ok(viewers.length > 10)
+  for (const { viewer } of viewers) {
+    t.strictSame(viewer.names, [...known.keys()].sort())
+    t.equal(viewer.faults, 0)
+  }
+})
