@@ -69,6 +69,9 @@ for (const file of tests) {
 const alone = filesOf.get(undefined) ?? []
 filesOf.delete(undefined)
 const together = [...filesOf].map(([name, files]) => writeGroup(name, files))
+// Some of them take longest: at the end other processors would wait for them.
+const isLong = (file) => OWN_PROCESS.test(readFileSync(join(root, file), 'utf8'))
+alone.sort((a, b) => Number(isLong(b)) - Number(isLong(a)))
 
 // All files are compiled here, once. Else each test process loads the compiler for the files that it is the first to need.
 for (const file of [...typescriptUnder('src'), ...typescriptUnder('test')]) {

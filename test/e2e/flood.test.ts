@@ -16,7 +16,7 @@ const SECONDS = Number(process.env.SEXTANT_FLOOD_SECONDS ?? 5)
 const PATIENCE_MS = 20_000
 /**
  * V8 lets the heaps grow by up to 81 MiB in 20 s, in which 2 million datagrams arrive, and by no more in 80 s. A leak of
- * 100 octets for each of them would be 200 MiB.
+ * 100 octets for each of them would be 200 MiB: the long run finds smaller leaks.
  */
 const GROWTH_MIB_MAX = 128
 t.setTimeout(SECONDS * 1000 + 900_000)

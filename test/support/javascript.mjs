@@ -13,9 +13,10 @@ const { version } = require('typescript/package.json')
 /** Returns the JavaScript of the TypeScript file `path`: from the cache if the file has not changed since. */
 export function javascriptOf(path) {
   const source = readFileSync(path, 'utf8')
-  const hash = createHash('sha1').update(`${version}\n${path}\n${source}`).digest('hex')
+  const name = relative(root, path)
+  const hash = createHash('sha1').update(`${version}\n${name}\n${source}`).digest('hex')
   const mark = `// ${hash}\n`
-  const cached = join(cache, `${relative(root, path)}.js`)
+  const cached = join(cache, `${name}.js`)
   const text = readIfThere(cached)
   if (text.endsWith(mark)) return text
   const made = `${transpile(path, source)}\n${mark}`
