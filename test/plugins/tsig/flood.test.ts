@@ -12,7 +12,7 @@ import { DROP } from '../../../src/plugin/handler.ts'
 import { Tsig } from '../../../src/plugins/tsig/tsig.ts'
 import { ZoneSet } from '../../../src/zone/lookup/zone-set.ts'
 import { FakeClock } from '../../support/setup.ts'
-import { answering, transaction } from '../../support/transaction.ts'
+import { answering, refill, transaction } from '../../support/transaction.ts'
 import { wireName, wireQuery } from '../../support/wire.ts'
 import { askFrom } from '../rrl/transactions.ts'
 
@@ -54,6 +54,8 @@ const [UNKNOWN_KEY, WRONG_MAC, BAD_TIME] = [
   signedWith(GOOD, seconds - 4000),
 ]
 
+const reused = transaction({ name: '.' })
+
 function start() {
   const slots = new CounterSlots()
   const options = {
@@ -69,7 +71,7 @@ function start() {
     options,
   )
   const ask = (packet: Uint8Array, from: string, protocol: 0 | 1 = Protocol.Udp): number => {
-    const tx = transaction({ name: 'www.example.org' })
+    const tx = refill(reused, { name: 'www.example.org' })
     const status = parseQuery(tx.query, packet, packet.length)
     if (status !== ParseStatus.Ok) throw new Error(`status ${status}`)
     tx.query.protocol = protocol

@@ -23,7 +23,7 @@ t.test(
     let compactions = 0
     let value = 0
     image.onSwap(() => compactions++)
-    for (let round = 0; round < 6; round++) {
+    for (let round = 0; round < 4; round++) {
       const want = printImage(image.reader())
       let isDone = false
       const written = writeInThread({ path, image: image.capture(), facts: '' }).finally(() => {
