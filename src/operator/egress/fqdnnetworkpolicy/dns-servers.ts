@@ -78,7 +78,7 @@ function serversOf(slice: ApiObject, overTcp: boolean): readonly HostPort[] {
 }
 
 /** How long the servers of a file count before it is read again. */
-const REREAD_MS = 10_000
+const REREAD_MS = 2000
 
 /** The nameservers of a file in the form of resolv.conf(5). */
 export class FileServers implements DnsServers {
