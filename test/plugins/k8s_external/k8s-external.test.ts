@@ -207,6 +207,10 @@ t.test('one watch serves both directives of a block', async (t) => {
   )
   await external.stop()
   t.equal(cluster.readiness[0]!.check(), '', 'the other one keeps it')
+  const reloaded = block('example.com {\n ttl 60\n}').external
+  await reloaded.start()
+  const want = `NOERROR; svc1.${NS} 60 A 1.2.3.4`
+  t.equal(await ask(reloaded, `svc1.${NS}`), want, 'new zones need no new list')
 })
 
 t.test('data threads answer from the same image', async (t) => {
