@@ -10,11 +10,20 @@ import { root, runSextant } from '../support/server.ts'
 const OVERLAYS = [
   'all-namespaces',
   'chosen-namespaces',
+  'cluster-dns',
   'egress-firewall',
   'fqdn-network-policy',
   'ovn-address-sets',
 ].map((name) => `deploy/overlays/${name}`)
-const OPTIONS = ['remote-cluster', 'notify', 'cluster-dns', 'egress-names', 'fqdn-network-policy']
+const OPTIONS = [
+  'remote-cluster',
+  'notify',
+  'cluster-dns',
+  'kube-dns-service',
+  'egress-firewall',
+  'egress-names',
+  'fqdn-network-policy',
+]
 const FOLDERS = [...OVERLAYS, SITE, ...OPTIONS.map((name) => `deploy/${name}`)]
 
 function isInstalled(tool: string): boolean {
@@ -40,9 +49,17 @@ for (const folder of isInstalled('kubectl') ? FOLDERS : []) {
   })
 }
 
+/** What is applied with a component: a site, or cluster DNS with its Service. */
+function manifestsWith(component: string): Manifest[] {
+  if (component !== 'kube-dns') return composeManifests(SITE)
+  const folders = ['deploy/overlays/cluster-dns', 'deploy/kube-dns-service']
+  return folders.flatMap((folder) => composeManifests(folder))
+}
+
 /** Deployment by name, with the only container of its pod. */
 function deploymentOf(component: string) {
-  const deployment = manifestOf(composeManifests(SITE), 'Deployment', `sextant-${component}`)
+  const name = `sextant-${component}`
+  const deployment = manifestOf(manifestsWith(component), 'Deployment', name)
   const pod = deployment.spec.template.spec
   return { deployment, pod, container: pod.containers[0] }
 }
@@ -68,7 +85,7 @@ t.test('the environment of the operator for address sets has flags of the operat
   t.equal(spec.volumes[0].name, mount.name)
 })
 
-for (const component of ['server', 'exchange', 'operator']) {
+for (const component of ['server', 'exchange', 'operator', 'kube-dns']) {
   t.test(`the ${component} has no more rights over its node than it needs`, (t) => {
     const { pod, container } = deploymentOf(component)
     t.match(pod.securityContext, { runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } })
@@ -86,7 +103,7 @@ for (const component of ['server', 'exchange', 'operator']) {
   })
 
   t.test(`what the ${component} refers to is there`, (t) => {
-    const manifests = composeManifests(SITE)
+    const manifests = manifestsWith(component)
     const { deployment, pod, container } = deploymentOf(component)
     const { labels } = deployment.spec.template.metadata
     t.match(labels, deployment.spec.selector.matchLabels)
@@ -111,7 +128,8 @@ for (const component of ['server', 'exchange', 'operator']) {
       .filter((selector) => selector !== undefined)
     for (const selector of selectors) t.match(labels, selector)
     for (const { kind, spec, metadata } of manifests) {
-      if (kind !== 'Service' || metadata.name !== `sextant-${component}`) continue
+      if (kind !== 'Service' || !metadata.name.endsWith(component)) continue
+      t.equal(metadata.namespace, deployment.metadata.namespace)
       t.match(labels, spec.selector)
       const targets = spec.ports.map(({ targetPort }: { targetPort: string }) => targetPort)
       for (const target of targets) t.ok(ports.includes(target), `port ${target}`)
@@ -120,10 +138,10 @@ for (const component of ['server', 'exchange', 'operator']) {
   })
 }
 
-for (const component of ['server', 'exchange']) {
+for (const component of ['server', 'exchange', 'kube-dns']) {
   t.test(`the Corefile of the ${component} is one, and fits its pod`, async (t) => {
     const { Corefile } = manifestOf(
-      composeManifests(SITE),
+      manifestsWith(component),
       'ConfigMap',
       `sextant-${component}`,
     ).data
@@ -154,3 +172,21 @@ for (const component of ['server', 'exchange']) {
     t.ok(deployment.spec.replicas >= 1)
   })
 }
+
+t.test(
+  'cluster DNS can reach what its Corefile names, and differs from the server in little else',
+  async (t) => {
+    const manifests = manifestsWith('kube-dns')
+    const { pod, container } = deploymentOf('kube-dns')
+    t.equal(pod.dnsPolicy, 'Default', '/etc/resolv.conf is that of the node')
+    const { egress } = manifestOf(manifests, 'NetworkPolicy', 'sextant-kube-dns').spec
+    const open = egress.flatMap(({ ports }: Manifest) =>
+      ports.map(({ port, protocol = 'TCP' }: Manifest) => `${port} ${protocol}`),
+    )
+    t.strictSame(open, ['443 TCP', '6443 TCP', '53 UDP', '53 TCP', '853 TCP'])
+    const { container: server } = deploymentOf('server')
+    for (const field of ['args', 'ports', 'startupProbe', 'livenessProbe', 'readinessProbe']) {
+      t.strictSame(container[field], server[field], field)
+    }
+  },
+)

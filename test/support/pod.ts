@@ -34,7 +34,6 @@ export interface RunningPod {
 
 /** Ample, for a machine on which other tests run too. */
 const START_MS_MAX = 300_000
-const SYSTEM = 'sextant-system'
 const STATE = '/var/lib/sextant'
 
 /**
@@ -69,12 +68,14 @@ export async function startPod(
   component: string,
 ): Promise<RunningPod> {
   const name = `sextant-${component}`
-  const { spec } = manifestOf(manifests, 'Deployment', name).spec.template
+  const { metadata, spec: deployment } = manifestOf(manifests, 'Deployment', name)
+  const namespace = metadata.namespace!
+  const { spec } = deployment.template
   const [container] = spec.containers
   const directory = temporaryDirectory(t)
   chmodSync(directory, 0o755)
   for (const folder of ['app', 'account', 'state', 'bin']) mkdirSync(join(directory, folder))
-  await layAccount(cluster, spec.serviceAccountName, join(directory, 'account'))
+  await layAccount(cluster, namespace, spec.serviceAccountName, join(directory, 'account'))
   const ports = new Map<number, number>()
   for (const { containerPort } of container.ports) ports.set(containerPort, await freePort())
   const fit = (text: string) =>
@@ -91,7 +92,7 @@ export async function startPod(
   )
   const { port } = new URL(cluster.url)
   const env = {
-    ...environmentOf(manifests, container),
+    ...environmentOf(manifests, namespace, container),
     // What the operator listens on by default.
     METRICS_BIND_ADDRESS: fit(':8080'),
     HEALTH_PROBE_BIND_ADDRESS: fit(':8081'),
@@ -148,16 +149,22 @@ class ConfigVolume {
 }
 
 /** Puts what a pod finds at /var/run/secrets into `directory`. */
-async function layAccount(cluster: Cluster, account: string, directory: string): Promise<void> {
-  const path = `/api/v1/namespaces/${SYSTEM}/serviceaccounts/${account}/token`
+async function layAccount(
+  cluster: Cluster,
+  namespace: string,
+  account: string,
+  directory: string,
+): Promise<void> {
+  const path = `/api/v1/namespaces/${namespace}/serviceaccounts/${account}/token`
   const { status } = await cluster.must('POST', path, { spec: {} })
-  const files = { token: status.token, 'ca.crt': readFileSync(cluster.caFile), namespace: SYSTEM }
+  const files = { token: status.token, 'ca.crt': readFileSync(cluster.caFile), namespace }
   for (const [file, text] of Object.entries(files)) writeFileSync(join(directory, file), text)
 }
 
 /** The variables of a container, where they come from the manifests themselves. */
 function environmentOf(
   manifests: readonly Manifest[],
+  namespace: string,
   container: Manifest['spec'],
 ): Record<string, string> {
   const variables: Record<string, string> = {}
@@ -166,7 +173,7 @@ function environmentOf(
     if (config) variables[name] = manifestOf(manifests, 'ConfigMap', config.name).data[config.key]
     else if (secret) {
       variables[name] = manifestOf(manifests, 'Secret', secret.name).stringData[secret.key]
-    } else if (field) variables[name] = SYSTEM
+    } else if (field) variables[name] = namespace
     else variables[name] = value
   }
   return variables

@@ -10,14 +10,19 @@ const IN_FORCE_MS_MAX = 120_000
 /** What a process of ours prints of a right that it lacks. */
 export const LACKED = /forbidden|unauthorized/i
 
-/** `verb group/resource[/subresource] [namespace [name]]`; a core resource has no group. */
-export async function may(cluster: Cluster, account: string, right: string): Promise<boolean> {
+/** `verb group/resource[/subresource] [namespace [name]]`; a core resource has no group. The account is in `home`. */
+export async function may(
+  cluster: Cluster,
+  account: string,
+  right: string,
+  home = SYSTEM,
+): Promise<boolean> {
   const [verb, path = '', namespace = '', name = ''] = right.split(' ')
   const [resource, subresource = ''] = path.replace(/^.*:/, '').split('/')
   const group = path.includes(':') ? path.split(':')[0] : ''
   const spec = {
-    user: `system:serviceaccount:${SYSTEM}:sextant-${account}`,
-    groups: ['system:serviceaccounts', `system:serviceaccounts:${SYSTEM}`, 'system:authenticated'],
+    user: `system:serviceaccount:${home}:sextant-${account}`,
+    groups: ['system:serviceaccounts', `system:serviceaccounts:${home}`, 'system:authenticated'],
     resourceAttributes: { verb, group, resource, subresource, namespace, name },
   }
   const review = '/apis/authorization.k8s.io/v1/subjectaccessreviews'
@@ -54,12 +59,15 @@ export async function rightsInForce(
   cluster: Cluster,
   account: string,
   rights: readonly string[],
+  home = SYSTEM,
 ): Promise<void> {
   let missing = [...rights]
   const areThere = async () => {
     const before = missing
     missing = []
-    for (const right of before) if (!(await may(cluster, account, right))) missing.push(right)
+    for (const right of before) {
+      if (!(await may(cluster, account, right, home))) missing.push(right)
+    }
     return missing.length === 0
   }
   await until(areThere, `rights of ${account}`, IN_FORCE_MS_MAX).catch((error: Error) => {
