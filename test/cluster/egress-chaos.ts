@@ -218,12 +218,7 @@ function compare(
   return { actual: actual.sort(), wanted: wanted.sort() }
 }
 
-export async function settles(
-  t: Test,
-  site: EgressSite,
-  watch: EgressWatch,
-  used: ReadonlySet<string>,
-) {
+async function settles(t: Test, site: EgressSite, watch: EgressWatch, used: ReadonlySet<string>) {
   let found: ReturnType<typeof compare> | undefined
   const isSettled = async (): Promise<boolean> => {
     const list = await watch.list()
