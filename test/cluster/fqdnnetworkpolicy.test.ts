@@ -58,9 +58,9 @@ t.test('FQDNNetworkPolicies with the real API server', needsCluster(), async (t)
     t.equal(reason, undefined)
     t.strictSame(Object.keys(cache), ['A.example.', 'a.example', 'missing.example'])
     const expiry = Date.parse(cache['a.example'].ipExpiration['198.51.100.1/32'])
-    t.ok(Math.abs(expiry - Date.now() - 3_600_000) < 5000, 'an hour from now')
+    t.ok(Math.abs(expiry - Date.now() - 3_600_000) < 60_000, 'an hour from now')
     const next = Date.parse(cache['a.example'].nextUdateTime)
-    t.ok(Math.abs(next - Date.now() - 300_800) < 5000, 'the TTL from now')
+    t.ok(Math.abs(next - Date.now() - 300_800) < 60_000, 'the TTL from now')
   })
 
   await t.test('a name that does not exist allows nothing', async (t) => {
@@ -72,7 +72,7 @@ t.test('FQDNNetworkPolicies with the real API server', needsCluster(), async (t)
     zones[1]!.set('missing.example', 300, '198.51.100.3')
     const startMs = performance.now()
     await shop.has('nothing', '198.51.100.3/32')
-    t.ok(performance.now() - startMs < 15_000, 'within seconds, not an hour')
+    t.ok(performance.now() - startMs < 60_000, 'within seconds, not an hour')
   })
 
   await t.test('a NetworkPolicy of another controller is not touched', async (t) => {
@@ -205,10 +205,11 @@ t.test('FQDNNetworkPolicies with the real API server', needsCluster(), async (t)
     await shop.create('cached', to('cached.example'))
     const at = (seconds: number) => `${new Date(Date.now() + seconds * 1000).toISOString()}`
     const ipExpiration = {
-      '10.0.0.1/32': at(60),
-      '2001:db8::9/128': at(60),
+      '10.0.0.1/32': at(600),
+      '2001:db8::9/128': at(600),
       '10.0.0.2/32': at(-60),
-      '10.0.0.3/32': at(8),
+      // A busy machine needs seconds to start the operator.
+      '10.0.0.3/32': at(20),
     }
     const cache = { 'cached.example': { nextUdateTime: at(600), ipExpiration } }
     await cluster.must('PATCH', `${shop.path('cached')}/status`, {
