@@ -74,7 +74,8 @@ t.test('the environment of the operator for address sets has flags of the operat
   })
   const operator = scanOperatorArgs(args.slice(1), Object.fromEntries(entries))
   if (typeof operator === 'string') throw new Error(operator)
-  t.strictSame([...operator.controllers], ['egressfirewall', 'ovn'])
+  // Without dnsnameresolver, no program removes dead addresses.
+  t.strictSame([...operator.controllers], ['dnsnameresolver', 'egressfirewall', 'ovn'])
   const { remotes, tls, clusterNetworks } = operator.egress.ovn
   t.equal(remotes.length, 1)
   t.equal(clusterNetworks.length, 2)
