@@ -5,6 +5,7 @@ import {
   type StatusAddress,
   type StatusName,
 } from '../../../egress/openshift/removal.ts'
+import { scanSelector } from '../../../egress/selectors/scan-selector.ts'
 
 /** A name that is looked up. */
 export interface TrackedName {
@@ -17,6 +18,7 @@ export interface TrackedName {
 
 /** The names of all objects: that of each `spec.name`, and those in the statuses. */
 export class TrackedNames {
+  /** By the text form: lower case, with the final dot. */
   readonly #names = new Map<string, TrackedName>()
   /** By the key of the object. */
   readonly #namesOf = new Map<string, ReadonlySet<string>>()
@@ -25,9 +27,10 @@ export class TrackedNames {
     return this.#names.size
   }
 
-  /** `name`: in text form, or in wire form. */
+  /** `name`: in text form as an object has it, or in lower-case wire form. */
   get(name: string | Uint8Array): TrackedName | undefined {
-    return this.#names.get(typeof name === 'string' ? name : printName(name))
+    const wire = typeof name === 'string' ? wireOf(name) : name
+    return wire && this.#names.get(printName(wire))
   }
 
   all(): Iterable<TrackedName> {
@@ -40,9 +43,11 @@ export class TrackedNames {
    */
   set(key: string, names: readonly StatusName[]): readonly TrackedName[] {
     const present = new Set<string>()
-    for (const { dnsName, addresses } of names) {
-      const tracked = this.#names.get(dnsName) ?? this.#add(dnsName)
-      if (tracked === undefined) continue
+    for (const { dnsName: written, addresses } of names) {
+      const wire = wireOf(written)
+      if (wire === undefined) continue
+      const dnsName = printName(wire)
+      const tracked = this.#names.get(dnsName) ?? this.#add(dnsName, wire)
       const known = present.has(dnsName) ? (tracked.objects.get(key) ?? []) : []
       tracked.objects.set(key, [...known, ...addresses])
       present.add(dnsName)
@@ -61,16 +66,21 @@ export class TrackedNames {
     return forgotten
   }
 
-  /** Names of the object. */
+  /** Names of the object, in lower case. */
   of(key: string): Iterable<string> {
     return this.#namesOf.get(key) ?? []
   }
 
-  #add(dnsName: string): TrackedName | undefined {
-    const scanned = scanName(dnsName)
-    if (scanned === undefined || printName(lowerName(scanned)) !== dnsName) return undefined
-    const tracked = { name: scanned, objects: new Map(), state: NEVER_ASKED }
+  #add(dnsName: string, name: Uint8Array): TrackedName {
+    const tracked = { name, objects: new Map(), state: NEVER_ASKED }
     this.#names.set(dnsName, tracked)
     return tracked
   }
+}
+
+/** Lower-case wire form of a name that the directive `egressfirewall` accepts too; a wildcard has its `*`. */
+function wireOf(dnsName: string): Uint8Array | undefined {
+  if (typeof scanSelector(dnsName, 'openshift') === 'string') return undefined
+  const name = scanName(dnsName)
+  return name && lowerName(name)
 }

@@ -157,6 +157,23 @@ t.test(
   },
 )
 
+t.test('capitals in names of the draft do not matter', async (t) => {
+  const site = new Site(t)
+  site.draft('www', 'WWW.Example.com.', ['192.0.2.1', '192.0.2.2'], 20)
+  site.draft('new', 'New.example.com.', [], 20)
+  site.zones.set(WWW, { ips: ['192.0.2.1'], ttl: 600 })
+  site.start()
+  await site.pass(100_000, 1000)
+  const asked = new Set(site.asked.map(({ name }) => name))
+  t.strictSame([...asked].sort(), ['new.example.com.', WWW])
+  t.equal(await site.metric('names'), 2)
+  t.strictSame(
+    site.status('www', EGRESS_FIREWALL_DNS_NAMES),
+    ['WWW.Example.com.: 192.0.2.1'],
+    'as long as the name has the address',
+  )
+})
+
 t.test('the draft of the API is served too, and may be missing', async (t) => {
   const site = new Site(t)
   site.draft('www', WWW, ['192.0.2.1', '192.0.2.2'], 20)
