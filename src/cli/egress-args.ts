@@ -32,6 +32,11 @@ export const EGRESS_FLAGS: readonly Flag[] = [
     value: '',
     help: 'comma list of networks of nodes, Pods and Services: no DNS answer allows them',
   },
+  {
+    name: 'egress-allow',
+    value: '',
+    help: 'comma list of networks that DNS answers may allow although they are denied by default, for example loopback',
+  },
   ...OVN_FLAGS,
   ...FQDN_FLAGS,
 ]

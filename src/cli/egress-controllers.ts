@@ -12,6 +12,14 @@ export function createEgressControllers(
   means: ControllerMeans,
 ): readonly Controller[] {
   const controllers: Controller[] = []
+  if (
+    (names.has('ovn') || names.has('fqdnnetworkpolicy')) &&
+    args.ovn.clusterNetworks.length === 0
+  ) {
+    means.log.warning(
+      '--cluster-cidr is not set: DNS answers can allow addresses of nodes, Pods and Services; set it to their networks',
+    )
+  }
   if (names.has('dnsnameresolver')) controllers.push(createDnsNameResolverController(means, args))
   if (names.has('egressfirewall')) controllers.push(createEgressFirewallController(means, args))
   if (names.has('ovn')) controllers.push(createOvnController(means, args.ovn))

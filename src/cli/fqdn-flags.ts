@@ -46,11 +46,6 @@ export const FQDN_FLAGS: readonly Flag[] = [
     help: 'FQDNNetworkPolicies that are reconciled at once',
   },
   {
-    name: 'egress-allow',
-    value: '',
-    help: 'comma list of networks that DNS answers may allow although they are denied by default, for example loopback',
-  },
-  {
     name: 'zap-log-level',
     value: '',
     help: 'as --log-level: debug, info, error, or a number above 0 for debug',

@@ -57,6 +57,7 @@ export function readOvnArgs(get: Get, namespace: string): OvnSettings {
     owner,
     families: families(get('ovn-families')),
     clusterNetworks: networks('cluster-cidr', get),
+    allowedNetworks: networks('egress-allow', get),
   }
 }
 

@@ -22,15 +22,17 @@ export class FaultLog {
     this.#clock = clock
   }
 
-  report(thing: string, fault: string): void {
-    if (this.#reported.get(thing) === fault) return
+  /** Returns true if the fault was logged now. */
+  report(thing: string, fault: string): boolean {
+    if (this.#reported.get(thing) === fault) return false
     this.#beginPeriod()
     if (++this.#count > TOLD_MAX) {
       this.#reported.delete(thing)
-      return
+      return false
     }
     this.#reported.set(thing, fault)
     this.#log.warning(fault)
+    return true
   }
 
   /** Forgets the fault of a thing that recovered or was removed: the same fault is logged again. */

@@ -5,6 +5,15 @@ import { AddressSet } from '../../dns/text/address-set.ts'
 /** Why an address is never granted. */
 export type Denial = 'unspecified' | 'loopback' | 'link-local' | 'multicast' | 'cluster'
 
+/** What a denied address is, for messages. */
+export const DENIAL_TEXTS: Readonly<Record<Denial, string>> = {
+  unspecified: 'an unspecified address',
+  loopback: 'a loopback address',
+  'link-local': 'a link-local address',
+  multicast: 'a multicast address',
+  cluster: 'in a network of the cluster',
+}
+
 const PREFIXES: readonly (readonly [Denial, readonly string[]])[] = [
   ['unspecified', ['0.0.0.0/8', '::/128']],
   ['loopback', ['127.0.0.0/8', '::1/128']],

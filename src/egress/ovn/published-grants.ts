@@ -1,5 +1,5 @@
 import { type AddressFamily, printAddress, scanAddress } from '../../dns/text/address.ts'
-import type { AddressRules } from '../names/address-rules.ts'
+import type { AddressRules, Denial } from '../names/address-rules.ts'
 import type { Grant, GrantSet } from '../sinks/grants.ts'
 
 /** A name and its addresses as a policy object publishes them: it decides how long they are valid. */
@@ -10,23 +10,39 @@ export interface PublishedName {
 
 const MAPPED = '::ffff:'
 
+/** What is granted of an object. */
+export interface PublishedGrants {
+  readonly grants: GrantSet
+  /** Addresses that a rule denies. */
+  readonly denied: ReadonlyMap<string, Denial>
+}
+
 /**
  * Returns the union of the addresses of all names, without those that a rule denies and without
  * invalid ones. IPv4-mapped IPv6 addresses become IPv4 addresses. The grants never end.
  */
-export function grantsOfPublished(names: readonly PublishedName[], rules: AddressRules): GrantSet {
+export function grantsOfPublished(
+  names: readonly PublishedName[],
+  rules: AddressRules,
+): PublishedGrants {
   const found = new Map<string, Set<string>>()
+  const denied = new Map<string, Denial>()
   for (const { dnsName, ips } of names) {
     for (const ip of ips) {
       const address = canonicalAddress(ip)
-      if (address === '' || rules.denialOf(address) !== undefined) continue
+      if (address === '') continue
+      const denial = rules.denialOf(address)
+      if (denial !== undefined) {
+        denied.set(address, denial)
+        continue
+      }
       const known = found.get(address)
       if (known === undefined) found.set(address, new Set([dnsName]))
       else known.add(dnsName)
     }
   }
   const addresses = [...found.keys()].sort()
-  return new Map(
+  const grants = new Map(
     addresses.map((address) => {
       const family: AddressFamily = address.includes(':') ? 2 : 1
       const names = [...found.get(address)!].sort()
@@ -34,6 +50,7 @@ export function grantsOfPublished(names: readonly PublishedName[], rules: Addres
       return [address, grant]
     }),
   )
+  return { grants, denied }
 }
 
 /** Returns '' for an invalid address. */

@@ -1,4 +1,5 @@
-import { type ApiObject, textOf } from '../../kube/api.ts'
+import { type ApiObject, type ApiResource, textOf } from '../../kube/api.ts'
+import type { EventSubject, Happening } from '../../kube/event-series.ts'
 import { isDeleting, mappingOf } from '../record/fields.ts'
 
 /** The DNSNameResolvers of a namespace, by the DNS name that they are for. */
@@ -26,6 +27,31 @@ export class NameObjects {
 /** `spec.name`; '' = the object has none. */
 export function dnsNameOf(object: ApiObject): string {
   return textOf(mappingOf(object, 'spec'), 'name')
+}
+
+/** The object of an Event. */
+export function subjectOf(
+  { group, version }: ApiResource,
+  kind: string,
+  { metadata }: ApiObject,
+): EventSubject {
+  return {
+    apiVersion: `${group}/${version}`,
+    kind,
+    namespace: textOf(metadata, 'namespace'),
+    name: textOf(metadata, 'name'),
+    uid: textOf(metadata, 'uid'),
+  }
+}
+
+/** The Event of an invalid `spec.name`. All controllers record the same, so it is one Event. */
+export function invalidName(fault: string): Happening {
+  return {
+    type: 'Warning',
+    reason: 'InvalidDNSName',
+    action: 'ReadName',
+    note: `spec.name: ${fault}`,
+  }
 }
 
 /**

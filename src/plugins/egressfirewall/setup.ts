@@ -32,6 +32,10 @@ function setup(c: SetupContext, name: string): void {
     throw c.dispenser.error('egressfirewall and ocp_dnsnameresolver are the same; remove one')
   }
   const source = { selectors: new SelectorIndex(), observer: undefined as NameFollower | undefined }
+  if (options.cluster.length === 0) {
+    const what = `${name}: addresses of nodes, Pods and Services are written`
+    c.warn(`${what}; list their networks in the property cluster`, options.position)
+  }
   const selectors = c.broadcast<readonly string[]>((texts) => follow(source.selectors, texts))
   const slots = c.counters()
   const rules = new AddressRules(options.cluster, options.allowed)

@@ -49,7 +49,7 @@ t.test('rows have the addresses of their family, without those of the cluster', 
   ]
   for (const [what, families, ips, hasNetwork, expected] of table) {
     const rules = hasNetwork ? rulesWith('10.128.0.0/14') : rulesWith()
-    const grants = grantsOfPublished([{ dnsName: 'www.example.com.', ips }], rules)
+    const { grants } = grantsOfPublished([{ dnsName: 'www.example.com.', ips }], rules)
     const rows = [...families].map((family) => {
       return addressSetRow(OWNER, 'www.example.com.', family === '4' ? 1 : 2, grants)
     })
@@ -67,7 +67,7 @@ t.test('the grants of an object are the union of its names', async (t) => {
     { dnsName: 'a.example.com.', ips: ['192.0.2.1', 'no address', '', '169.254.169.254'] },
     { dnsName: 'b.example.com.', ips: ['64:ff9b::10.1.2.3', '2001:DB8::1', '224.0.0.1'] },
   ]
-  const grants = grantsOfPublished(names, rulesWith('10.0.0.0/8'))
+  const { grants } = grantsOfPublished(names, rulesWith('10.0.0.0/8'))
   t.strictSame(
     [...grants.values()].map(({ address, family, names }) => [address, family, ...names]),
     [

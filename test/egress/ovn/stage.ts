@@ -83,7 +83,7 @@ export class AddressSetStage {
   }
 
   set(dnsName: string, ...ips: string[]): void {
-    this.feed.set(selectorOf(dnsName), grantsOfPublished([{ dnsName, ips }], RULES))
+    this.feed.set(selectorOf(dnsName), grantsOfPublished([{ dnsName, ips }], RULES).grants)
   }
 
   remove(dnsName: string): void {

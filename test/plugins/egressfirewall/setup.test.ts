@@ -107,6 +107,15 @@ t.test('a configuration that cannot be used fails the start and the check', asyn
   await c.stop()
 })
 
+t.test('without the networks of the cluster, setup warns', async (t) => {
+  const want = [/^1: egressfirewall: addresses of nodes, Pods and Services are written; list their/]
+  t.match(new SetUp(egressfirewall, block('minTTL 5')).warnings, want)
+  t.match(new SetUp(ocpDnsNameResolver, 'ocp_dnsnameresolver').warnings, [
+    /^1: ocp_dnsnameresolver/,
+  ])
+  t.strictSame(new SetUp(egressfirewall, block('cluster 10.0.0.0/8')).warnings, [])
+})
+
 t.test('a stop during the start leaves no watch behind', async (t) => {
   const c = new SetUp(egressfirewall, block('endpoint http://127.0.0.1:1\nstartup_timeout 100ms'))
   const followers = () => c.resources.withPrefix(NameFollower, '')

@@ -11,15 +11,18 @@ import {
 import type { AskAddresses } from '../../../egress/resolver/ask-addresses.ts'
 import { Resolver } from '../../../egress/resolver/resolver.ts'
 import { RESOLVER_RULES_DEFAULT } from '../../../egress/resolver/waits.ts'
+import { scanSelector } from '../../../egress/selectors/scan-selector.ts'
 import { type ApiObject, type ApiResource, textOf } from '../../../kube/api.ts'
 import { Informer } from '../../../kube/informer.ts'
 import type { ListWatch } from '../../../kube/list-watch.ts'
 import { splitKey } from '../../../kube/object-key.ts'
 import { Objects } from '../../../kube/objects.ts'
 import { WorkQueue, type WorkResult } from '../../../kube/work-queue.ts'
+import { FaultLog } from '../../../telemetry/fault-log.ts'
 import type { ControllerMeans, ControllerSession } from '../../controller.ts'
-import { isDeleting, mappingOf } from '../../record/fields.ts'
+import { isDeleting } from '../../record/fields.ts'
 import { endWork } from '../end-work.ts'
+import { dnsNameOf, invalidName, subjectOf } from '../name-objects.ts'
 import { DNS_NAME_RESOLVERS, EGRESS_FIREWALL_DNS_NAMES } from '../resources.ts'
 import { serversOf, trimSlice } from './dns-servers.ts'
 import { readStatusNames, withoutRemoved } from './status-names.ts'
@@ -79,6 +82,8 @@ export class DnsNameResolverSession implements ControllerSession {
   readonly #kinds: readonly Kind[]
   readonly #slices: Informer
   readonly #names = new TrackedNames()
+  /** Of objects with invalid names, by the key of the object. */
+  readonly #faults: FaultLog
   readonly #resolver: Resolver
   readonly #queue: WorkQueue
   readonly #startMs: number
@@ -96,6 +101,7 @@ export class DnsNameResolverSession implements ControllerSession {
     this.#settings = settings
     this.#counts = counts
     this.#client = new Objects(means)
+    this.#faults = new FaultLog(means.log, means.clock)
     this.#startMs = means.clock.now()
     this.#kinds = KINDS.map(({ resource, kind }) => ({
       resource,
@@ -240,11 +246,13 @@ export class DnsNameResolverSession implements ControllerSession {
     const found = this.#find(key)
     if (found === undefined) {
       this.#track(key, [])
+      this.#faults.clear(key)
       return undefined
     }
     const { object } = found
     const names = readStatusNames(object)
-    const own = { dnsName: textOf(mappingOf(object, 'spec'), 'name'), addresses: [] }
+    const own = { dnsName: dnsNameOf(object), addresses: [] }
+    this.#checkName(key, found)
     this.#track(key, [own, ...names])
     const stateOf = (dnsName: string) => this.#names.get(dnsName)?.state ?? NEVER_ASKED
     const nowMs = this.#means.clock.now()
@@ -256,6 +264,19 @@ export class DnsNameResolverSession implements ControllerSession {
     return removal.nextMs < Number.POSITIVE_INFINITY
       ? { againMs: removal.nextMs - nowMs }
       : undefined
+  }
+
+  /** Reports an invalid `spec.name`, which the API server's validation did not see. */
+  #checkName(key: string, { resource, kind, object }: Kind & { readonly object: ApiObject }): void {
+    const selector = scanSelector(dnsNameOf(object), 'openshift')
+    if (typeof selector !== 'string') {
+      this.#faults.clear(key)
+      return
+    }
+    const { namespace, name } = splitKey(key.slice(resource.plural.length + 1))
+    const fault = `dnsnameresolver ${namespace}/${name}: spec.name: ${selector}`
+    if (!this.#means.mayWrite() || !this.#faults.report(key, fault)) return
+    this.#means.events.record(subjectOf(resource, kind, object), invalidName(selector))
   }
 
   /** Undefined = there is no such object any more. */
@@ -311,17 +332,13 @@ export class DnsNameResolverSession implements ControllerSession {
 
   #report(
     kind: string,
-    { group, version }: ApiResource,
-    { metadata }: ApiObject,
+    resource: ApiResource,
+    object: ApiObject,
     { reason, note }: { readonly reason: string; readonly note: string },
   ): void {
-    const [namespace, name] = [textOf(metadata, 'namespace'), textOf(metadata, 'name')]
-    this.#means.log.warning(`dnsnameresolver ${namespace}/${name}: ${note}`)
-    const apiVersion = `${group}/${version}`
-    this.#means.events.record(
-      { apiVersion, kind, namespace, name, uid: textOf(metadata, 'uid') },
-      { type: 'Warning', reason, action: 'RemoveDead', note },
-    )
+    const subject = subjectOf(resource, kind, object)
+    this.#means.log.warning(`dnsnameresolver ${subject.namespace}/${subject.name}: ${note}`)
+    this.#means.events.record(subject, { type: 'Warning', reason, action: 'RemoveDead', note })
   }
 }
 

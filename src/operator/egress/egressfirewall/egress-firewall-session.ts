@@ -8,7 +8,7 @@ import { WorkQueue } from '../../../kube/work-queue.ts'
 import type { ControllerMeans, ControllerSession } from '../../controller.ts'
 import { itemsOf, mappingOf, metadataOf } from '../../record/fields.ts'
 import { endWork } from '../end-work.ts'
-import { chooseObject, dnsNameOf, NameObjects } from '../name-objects.ts'
+import { chooseObject, dnsNameOf, NameObjects, subjectOf } from '../name-objects.ts'
 import { DNS_NAME_RESOLVERS, EGRESS_FIREWALLS } from '../resources.ts'
 import { NameReferences } from './name-references.ts'
 
@@ -160,17 +160,11 @@ export class EgressFirewallSession implements ControllerSession {
   }
 
   /** Reports a fault of an EgressFirewall, once. */
-  #report(key: string, { metadata }: ApiObject, reason: string, note: string): void {
+  #report(key: string, firewall: ApiObject, reason: string, note: string): void {
     if (this.#faults.get(key) === note) return
     this.#faults.set(key, note)
     this.#means.log.warning(`egressfirewall ${key}: ${note}`)
-    const subject = {
-      apiVersion: `${EGRESS_FIREWALLS.group}/${EGRESS_FIREWALLS.version}`,
-      kind: 'EgressFirewall',
-      namespace: textOf(metadata, 'namespace'),
-      name: textOf(metadata, 'name'),
-      uid: textOf(metadata, 'uid'),
-    }
+    const subject = subjectOf(EGRESS_FIREWALLS, 'EgressFirewall', firewall)
     this.#means.events.record(subject, { type: 'Warning', reason, action: 'ReadRules', note })
   }
 

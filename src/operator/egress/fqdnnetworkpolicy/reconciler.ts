@@ -1,7 +1,7 @@
 import { type FqdnApi, type FqdnPolicy, readPolicy } from '../../../egress/fqdn/fqdn-policy.ts'
 import { differs, type FqdnStatus, printStatus } from '../../../egress/fqdn/fqdn-status.ts'
 import { networkPolicySpec } from '../../../egress/fqdn/network-policy.ts'
-import type { Denial } from '../../../egress/names/address-rules.ts'
+import { DENIAL_TEXTS } from '../../../egress/names/address-rules.ts'
 import { ApiError, type ApiObject, isObject, textOf } from '../../../kube/api.ts'
 import type { EventRecorder } from '../../../kube/event-recorder.ts'
 import type { Happening } from '../../../kube/event-series.ts'
@@ -275,7 +275,8 @@ export class FqdnReconciler {
   #warn({ policy, state }: Run, grants: PolicyGrants): void {
     for (const [fqdn, { denied }] of grants) {
       for (const [address, denial] of denied) {
-        this.#warnOnce(policy, state, 'AddressDenied', `${fqdn}: ${address} is ${WHAT[denial]}`)
+        const note = `${fqdn}: ${address} is ${DENIAL_TEXTS[denial]}`
+        this.#warnOnce(policy, state, 'AddressDenied', note)
       }
     }
   }
@@ -322,12 +323,4 @@ export class FqdnReconciler {
 
 function versionOf(object: ApiObject | undefined): string {
   return textOf(object?.metadata, 'resourceVersion')
-}
-
-const WHAT: Readonly<Record<Denial, string>> = {
-  unspecified: 'an unspecified address',
-  loopback: 'a loopback address',
-  'link-local': 'a link-local address',
-  multicast: 'a multicast address',
-  cluster: 'in a network of the cluster',
 }

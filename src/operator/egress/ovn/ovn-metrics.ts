@@ -8,6 +8,7 @@ export interface OvnFacts {
   readonly pending: number
   readonly addressSets: number
   readonly unclaimed: number
+  readonly denied: number
 }
 
 export class OvnMetrics {
@@ -45,12 +46,17 @@ export class OvnMetrics {
       'sextant_ovn_unclaimed_address_sets',
       'Address sets without a DNSNameResolver, which ACLs may still use.',
     )
+    const denied = registry.gauge(
+      'sextant_ovn_denied_addresses',
+      'Addresses of DNSNameResolvers that are never allowed, and are in no address set.',
+    )
     registry.onCollect(() => {
       const now = facts()
       connected.set(now?.isConnected === true ? 1 : 0)
       pending.set(now?.pending ?? 0)
       addressSets.set(now?.addressSets ?? 0)
       unclaimed.set(now?.unclaimed ?? 0)
+      denied.set(now?.denied ?? 0)
     })
   }
 

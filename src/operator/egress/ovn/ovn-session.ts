@@ -1,4 +1,4 @@
-import { AddressRules } from '../../../egress/names/address-rules.ts'
+import { AddressRules, DENIAL_TEXTS, type Denial } from '../../../egress/names/address-rules.ts'
 import { monitoredRows } from '../../../egress/ovn/address-set-row.ts'
 import { type AddressSetDatabase, AddressSetSink } from '../../../egress/ovn/address-set-sink.ts'
 import { grantsOfPublished } from '../../../egress/ovn/published-grants.ts'
@@ -6,6 +6,7 @@ import { scanSelector } from '../../../egress/selectors/scan-selector.ts'
 import type { SinkUpdate } from '../../../egress/sinks/sink.ts'
 import { SinkFeed } from '../../../egress/sinks/sink-feed.ts'
 import { type ApiObject, textOf } from '../../../kube/api.ts'
+import type { Happening } from '../../../kube/event-series.ts'
 import { Informer } from '../../../kube/informer.ts'
 import type { ListWatch } from '../../../kube/list-watch.ts'
 import { OvsdbClient } from '../../../ovsdb/client.ts'
@@ -13,7 +14,7 @@ import { OvsdbError } from '../../../ovsdb/connection.ts'
 import { FaultLog } from '../../../telemetry/fault-log.ts'
 import type { ControllerMeans, ControllerSession } from '../../controller.ts'
 import { itemsOf, mappingOf, metadataOf } from '../../record/fields.ts'
-import { chooseObject, dnsNameOf, NameObjects } from '../name-objects.ts'
+import { chooseObject, dnsNameOf, invalidName, NameObjects, subjectOf } from '../name-objects.ts'
 import { DNS_NAME_RESOLVERS } from '../resources.ts'
 import type { OvnMetrics } from './ovn-metrics.ts'
 import type { OvnSettings } from './ovn-settings.ts'
@@ -36,7 +37,10 @@ export class OvnSession implements ControllerSession {
   readonly #objects = new NameObjects()
   /** Name of the object that each DNS name has. */
   readonly #chosen = new Map<string, string>()
+  /** By DNS name; of an invalid name, by object; of a denied address, by DNS name and address. */
   readonly #faults: FaultLog
+  /** Addresses that no set has, by DNS name. */
+  readonly #denied = new Map<string, ReadonlyMap<string, Denial>>()
   /** What Events reported, by DNS name. */
   readonly #reported = new Map<string, string>()
   readonly #informer: Informer
@@ -51,7 +55,7 @@ export class OvnSession implements ControllerSession {
     const { owner, families, namespace } = settings
     this.#means = means
     this.#metrics = metrics
-    this.#rules = new AddressRules(settings.clusterNetworks, [])
+    this.#rules = new AddressRules(settings.clusterNetworks, settings.allowedNetworks)
     this.#faults = new FaultLog(means.log, means.clock)
     this.#informer = new Informer({
       ...means,
@@ -124,6 +128,12 @@ export class OvnSession implements ControllerSession {
     return this.#isClosed ? 0 : this.#sink.unclaimed
   }
 
+  /** Addresses that are never granted. */
+  get denied(): number {
+    if (this.#isClosed) return 0
+    return [...this.#denied.values()].reduce((sum, { size }) => sum + size, 0)
+  }
+
   async close(): Promise<void> {
     this.#isClosed = true
     this.#informer.close()
@@ -134,14 +144,15 @@ export class OvnSession implements ControllerSession {
 
   async #start(): Promise<void> {
     this.#informer.subscribe({
-      onAdd: (_, object) => this.#put(object),
-      onUpdate: (_, object, before) => {
+      onAdd: (key, object) => this.#put(key, object),
+      onUpdate: (key, object, before) => {
         this.#objects.remove(before)
-        this.#put(object)
+        this.#put(key, object)
         if (dnsNameOf(before) !== dnsNameOf(object)) this.#update(dnsNameOf(before))
       },
-      onDelete: (_, before) => {
+      onDelete: (key, before) => {
         this.#objects.remove(before)
+        this.#faults.clear(key)
         this.#update(dnsNameOf(before))
       },
     })
@@ -150,29 +161,58 @@ export class OvnSession implements ControllerSession {
     if (!this.#isClosed) this.#sink.beginSweeps()
   }
 
-  #put(object: ApiObject): void {
+  #put(key: string, object: ApiObject): void {
     this.#objects.put(object)
-    this.#update(dnsNameOf(object))
+    const dnsName = dnsNameOf(object)
+    const selector = scanSelector(dnsName, 'openshift')
+    if (typeof selector !== 'string') this.#faults.clear(key)
+    else if (this.#faults.report(key, `ovn: DNSNameResolver ${key}: spec.name: ${selector}`)) {
+      this.#record(object, invalidName(selector))
+    }
+    this.#update(dnsName)
   }
 
   /** Feeds the addresses of the object that a DNS name has. */
   #update(dnsName: string): void {
     const selector = scanSelector(dnsName, 'openshift')
-    if (typeof selector === 'string') {
-      this.#faults.report(dnsName, `ovn: ${selector}`)
-      return
-    }
+    if (typeof selector === 'string') return
     const objects = this.#objects.of(dnsName)
     const object = chooseObject(objects, this.#chosen.get(dnsName) ?? '') ?? objects[0]
     if (object === undefined) {
       this.#chosen.delete(dnsName)
       this.#faults.clear(dnsName)
       this.#reported.delete(dnsName)
+      this.#forgetDenied(dnsName, new Map())
       this.#feed.remove(selector)
       return
     }
     this.#chosen.set(dnsName, textOf(object.metadata, 'name'))
-    void this.#feed.set(selector, grantsOfPublished(publishedNames(object), this.#rules))
+    const { grants, denied } = grantsOfPublished(publishedNames(object), this.#rules)
+    this.#forgetDenied(dnsName, denied)
+    this.#reportDenied(object, dnsName, denied)
+    void this.#feed.set(selector, grants)
+  }
+
+  #forgetDenied(dnsName: string, next: ReadonlyMap<string, Denial>): void {
+    for (const address of this.#denied.get(dnsName)?.keys() ?? []) {
+      if (!next.has(address)) this.#faults.clear(`${dnsName} ${address}`)
+    }
+    if (next.size > 0) this.#denied.set(dnsName, next)
+    else this.#denied.delete(dnsName)
+  }
+
+  /** Logs each address that is not granted, and records an Event of the object, once. */
+  #reportDenied(object: ApiObject, dnsName: string, denied: ReadonlyMap<string, Denial>): void {
+    for (const [address, denial] of denied) {
+      const note = `${dnsName}: ${address} is ${DENIAL_TEXTS[denial]}`
+      if (!this.#faults.report(`${dnsName} ${address}`, `ovn: ${note}: it is left out`)) continue
+      this.#record(object, { type: 'Warning', reason: 'AddressDenied', action: 'Publish', note })
+    }
+  }
+
+  #record(object: ApiObject, happening: Happening): void {
+    if (!this.#means.mayWrite()) return
+    this.#means.events.record(subjectOf(DNS_NAME_RESOLVERS, 'DNSNameResolver', object), happening)
   }
 
   async #apply(update: SinkUpdate): Promise<string> {
@@ -201,16 +241,8 @@ export class OvnSession implements ControllerSession {
     if (object === undefined) return
     this.#reported.set(dnsName, fault)
     this.#faults.report(dnsName, `ovn: ${dnsName}: ${fault}; retrying`)
-    const { group, version } = DNS_NAME_RESOLVERS
-    const subject = {
-      apiVersion: `${group}/${version}`,
-      kind: 'DNSNameResolver',
-      namespace: textOf(object.metadata, 'namespace'),
-      name: textOf(object.metadata, 'name'),
-      uid: textOf(object.metadata, 'uid'),
-    }
     const happening = { type: 'Warning', reason: 'AddressSetFailed', action: 'Publish' } as const
-    this.#means.events.record(subject, { ...happening, note: fault })
+    this.#record(object, { ...happening, note: fault })
   }
 
   /** The database, for writes of a leader. */

@@ -15,4 +15,6 @@ export interface OvnSettings {
   readonly families: readonly AddressFamily[]
   /** Networks of the cluster, whose addresses are never granted. */
   readonly clusterNetworks: readonly Cidr[]
+  /** Networks that are granted although they are denied by default. */
+  readonly allowedNetworks: readonly Cidr[]
 }

@@ -174,6 +174,26 @@ t.test('capitals in names of the draft do not matter', async (t) => {
   )
 })
 
+t.test('an object with an invalid name is reported once', async (t) => {
+  const site = new Site(t)
+  site.resolver('bad', 'www.*.com.')
+  site.draft('worse', 'a..example.com.', [], 20)
+  site.start()
+  await site.pass(2000)
+  site.resolver('bad', 'www.*.com.', { [WWW]: { ips: ['192.0.2.1'], ttl: 60, age: 0 } })
+  await site.pass(2000)
+  const events = [...site.api.all(EVENTS).values()]
+  t.match(
+    events.sort((a, b) => (String(a.note) < String(b.note) ? -1 : 1)),
+    [
+      { reason: 'InvalidDNSName', regarding: { kind: 'EgressFirewallDNSName', name: 'worse' } },
+      { reason: 'InvalidDNSName', regarding: { kind: 'DNSNameResolver', name: 'bad' } },
+    ],
+  )
+  t.equal(events.length, 2)
+  t.equal(site.lines.filter((line) => line.includes('spec.name: invalid name')).length, 2)
+})
+
 t.test('the draft of the API is served too, and may be missing', async (t) => {
   const site = new Site(t)
   site.draft('www', WWW, ['192.0.2.1', '192.0.2.2'], 20)
@@ -231,7 +251,8 @@ t.test('a deleted object, and a process that does not lead, ask and write nothin
   site.writesStatus = false
   site.resolver('www', WWW, { [WWW]: { ips: ['192.0.2.9'], ttl: 5, age: 60 } })
   await site.pass(60_000, 1000)
-  t.strictSame(site.api.writes, [])
+  t.match(site.api.writes, [/^POST events invalid/])
+  t.equal(site.api.writes.length, 1, 'while it led')
   await controller.end()
   const last = site.asked.length
   await site.pass(60_000, 1000)

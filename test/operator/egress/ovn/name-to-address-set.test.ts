@@ -74,6 +74,7 @@ async function place(t: Test, properties: string) {
     {
       ...{ namespace: NAMESPACE, remotes, tls: undefined, owner: OWNER, families: [1] },
       clusterNetworks: [],
+      allowedNetworks: [],
     },
   )
   t.teardown(() => controller.end())

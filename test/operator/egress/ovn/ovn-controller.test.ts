@@ -56,6 +56,7 @@ class Bench {
         owner: 'sextant',
         families: [1, 2],
         clusterNetworks: [scanCidr('10.128.0.0/14')!],
+        allowedNetworks: [scanCidr('10.131.0.0/16')!],
       },
     )
   }
@@ -130,7 +131,7 @@ t.test('address sets have the union of the names of their objects', NEEDS, async
   const bench = await Bench.start(t)
   bench.put('dns-1', '*.example.com.', {
     '*.example.com.': ['192.0.2.1'],
-    'a.example.com.': ['192.0.2.1', '192.0.2.2', '2001:db8::1', '10.129.0.1', '127.0.0.1'],
+    'a.example.com.': ['192.0.2.1', '192.0.2.2', '2001:db8::1'],
   })
   bench.controller.begin()
   await bench.hasRows('*.example.com. v4: 192.0.2.1 192.0.2.2', '*.example.com. v6: 2001:db8::1')
@@ -153,6 +154,45 @@ t.test('address sets have the union of the names of their objects', NEEDS, async
   t.equal(await bench.metric('sextant_ovn_repairs_total'), 0)
   t.ok((await bench.metric('sextant_ovn_commit_seconds_count')) >= 3)
   t.equal(await bench.metric('sextant_ovn_transactions_total{result="failed"}'), 0)
+})
+
+t.test('denied addresses are left out, counted and reported, unless allowed', NEEDS, async (t) => {
+  const bench = await Bench.start(t)
+  bench.put('dns-1', WWW, { [WWW]: ['192.0.2.1', '10.129.0.1', '10.131.0.1', '127.0.0.1'] })
+  bench.controller.begin()
+  await bench.hasRows(`${WWW} v4: 10.131.0.1 192.0.2.1`, `${WWW} v6: `)
+  t.equal(await bench.metric('sextant_ovn_denied_addresses'), 2)
+  await until(() => bench.api.all(EVENTS).size === 2, 'two Events')
+  t.match([...bench.api.all(EVENTS).values()].map(({ note }) => note).sort(), [
+    `${WWW}: 10.129.0.1 is in a network of the cluster`,
+    `${WWW}: 127.0.0.1 is a loopback address`,
+  ])
+  for (const { reason, regarding } of bench.api.all(EVENTS).values()) {
+    t.match({ reason, regarding }, { reason: 'AddressDenied', regarding: { name: 'dns-1' } })
+  }
+  bench.put('dns-1', WWW, { [WWW]: ['192.0.2.2', '10.129.0.1'] })
+  await bench.hasRows(`${WWW} v4: 192.0.2.2`, `${WWW} v6: `)
+  t.equal(await bench.metric('sextant_ovn_denied_addresses'), 1)
+  t.equal(bench.lines.filter((line) => line.includes('10.129.0.1')).length, 1, 'once')
+  bench.drop('dns-1')
+  await bench.hasRows()
+  t.equal(await bench.metric('sextant_ovn_denied_addresses'), 0)
+})
+
+t.test('an object with an invalid name is reported, and ignored', NEEDS, async (t) => {
+  const bench = await Bench.start(t)
+  bench.put('dns-1', 'www.*.com.', { 'www.a.com.': ['192.0.2.1'] })
+  bench.put('dns-2', WWW, { [WWW]: ['192.0.2.2'] })
+  bench.controller.begin()
+  await bench.hasRows(`${WWW} v4: 192.0.2.2`, `${WWW} v6: `)
+  await until(() => bench.api.all(EVENTS).size > 0, 'an Event')
+  const [event] = bench.api.all(EVENTS).values()
+  t.match(event, { reason: 'InvalidDNSName', type: 'Warning', regarding: { name: 'dns-1' } })
+  t.match(textOf(event, 'note'), /^spec\.name: invalid name "www\.\*\.com\.": a wildcard must be/)
+  bench.put('dns-1', 'www.*.com.', { 'www.a.com.': ['192.0.2.9'] })
+  bench.put('dns-2', WWW, { [WWW]: ['192.0.2.3'] })
+  await bench.hasRows(`${WWW} v4: 192.0.2.3`, `${WWW} v6: `)
+  t.equal(bench.lines.filter((line) => line.includes('spec.name')).length, 1, 'once')
 })
 
 t.test('one object counts for each name: the oldest, then the next', NEEDS, async (t) => {
