@@ -95,7 +95,7 @@ t.test('an address in use is refused', async (t) => {
   await t.rejects(again, { code: 'EADDRINUSE' })
 })
 
-t.test('what is no HTTP, or too much of it, is turned away', async (t) => {
+t.test('requests that are not HTTP or too large are rejected', async (t) => {
   const { port } = await open(t, [ok('/health', 'OK')])
   const send = (text: string) =>
     new Promise<string>((resolve) => {

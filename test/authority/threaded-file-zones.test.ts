@@ -71,7 +71,7 @@ t.test('others get the zones, in order, with what they answer from', async (t) =
   t.equal(match(data, 'example.net.'), undefined)
 })
 
-t.test('only what is new is published, and only new versions get another answerer', async (t) => {
+t.test('only changes are published, and only new versions get another answerer', async (t) => {
   const dir = t.testdir({})
   const { c, control, data, published } = sharing()
   const still = zoneIn(dir, c, 'still.example.', text(1, 1))

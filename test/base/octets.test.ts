@@ -3,7 +3,7 @@ import { copyOctets, equalOctets } from '../../src/base/octets.ts'
 
 const LENGTHS = [...Array(40).keys()]
 
-t.test('as many octets as asked for are copied, and no more', async (t) => {
+t.test('exactly the given number of octets is copied', async (t) => {
   const from = Uint8Array.from({ length: 64 }, (_, i) => i + 1)
   for (const octets of LENGTHS) {
     const to = new Uint8Array(64)

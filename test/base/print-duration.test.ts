@@ -22,7 +22,7 @@ t.test('durations as Go prints them', async (t) => {
   for (const [given, want] of table) t.equal(printDuration(given), want)
 })
 
-t.test('what is printed is scanned back', async () => {
+t.test('a printed duration scans back to its value', async () => {
   fc.assert(
     fc.property(fc.integer({ min: -1e10, max: 1e10 }), (milliseconds) => {
       return scanDuration(printDuration(milliseconds)) === milliseconds

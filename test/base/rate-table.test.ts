@@ -84,7 +84,7 @@ t.test('memory is fixed, and accounts in debt outlive any number of new ones', a
   t.equal(words.length, 1024 * 2)
 })
 
-t.test('what is given back can be had again', async (t) => {
+t.test('returned credit can be used again', async (t) => {
   const table = new RateTable(createRateTable(64))
   const rate = rateOf(1, 15)
   t.equal(table.debit(0x50, 0, rate, 0), Paid)

@@ -65,7 +65,7 @@ t.test('a ring is a bounded queue', async (t) => {
   )
 })
 
-t.test('what fits is taken, what does not is dropped, and later there is room', async (t) => {
+t.test('records that fit are accepted, others are dropped, and reading makes room', async (t) => {
   const memory = createRing(256)
   const [writer, reader] = [new RingWriter(memory), new RingReader(memory)]
   t.ok(write(writer, 1, 248, 1), 'all of it')

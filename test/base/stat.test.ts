@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { statIfAny } from '../../src/base/stat.ts'
 
-t.test('what is there, what is not, and a link in a circle', async (t) => {
+t.test('an existing file, a missing file, and a circular link', async (t) => {
   const directory = t.testdir({ file: 'x' })
   symlinkSync('circle', join(directory, 'circle'))
   t.ok(statIfAny(join(directory, 'file'))?.isFile())

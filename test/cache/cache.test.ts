@@ -7,7 +7,7 @@ import { wire } from '../support/zone-names.ts'
 
 import { address, codeOf, denial, type Fill, failure, KIND, start } from './fixture.ts'
 
-t.test('what was waited for is kept until its TTL ends', async (t) => {
+t.test('an answer that was waited for is kept until its TTL ends', async (t) => {
   const { ask, asked, count, inDataThread } = start({}, address(30), address(30, 2))
   t.equal(await inDataThread(0), 'handed over')
   const first = await ask(0)
@@ -141,7 +141,7 @@ t.test('an answer that has ended is better than none', async (t) => {
   t.equal(codeOf(await ended.ask(90)), 'SERVFAIL', 'for a time only')
 })
 
-t.test('what must not be stored, or not be used', async (t) => {
+t.test('answers that must not be stored, or not be used', async (t) => {
   const noRecursion = { recursionDesired: false }
   const referral = start({}, address(30), address(30, 2))
   await referral.ask(0, noRecursion)

@@ -159,7 +159,7 @@ spec:
     providerSpecific: [{name: geo-code, value: '*'}]
 `
 
-t.test('what was read: files that are missing are not', async (t) => {
+t.test('the summary lists the files that were read, without missing ones', async (t) => {
   const corefile = (dir: string) =>
     `example.org {\n hosts ${dir}/hosts\n loadbalance weighted ${dir}/weights\n}\n`
   const files = { hosts: '192.0.2.1 www.example.org\n', weights: 'www.example.org\n192.0.2.1 3\n' }

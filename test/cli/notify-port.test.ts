@@ -110,7 +110,7 @@ t.test('connections are few, and those that say nothing go', async (t) => {
   await until(() => open === 0, 'the silent ones to be cut')
 })
 
-t.test('it closes in the middle of a flood and of connections', async (t) => {
+t.test('the port closes during a flood and with open connections', async (t) => {
   const { ports, close } = await setUp(t)
   const port = ports[0]!
   const socket = await udp(t)

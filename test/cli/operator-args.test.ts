@@ -123,7 +123,7 @@ t.test('the controller of address sets has its flags', (t) => {
   t.end()
 })
 
-t.test('what makes no sense is refused', (t) => {
+t.test('invalid values are refused', (t) => {
   const table = [
     { given: ['--nothing'], want: /flag provided but not defined: -nothing/ },
     { given: ['here'], want: /extra command line arguments: \[here\]/ },

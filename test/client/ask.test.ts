@@ -117,7 +117,7 @@ t.test('a reply from another port is passed over', async (t) => {
   t.equal(answer.kind === 'reply' && answer.message.answer.length, 1)
 })
 
-t.test('what was cut short is asked for again over TCP', async (t) => {
+t.test('a query with a truncated reply is repeated over TCP', async (t) => {
   const server = await serve(t, ({ query, send }) => {
     send(replyOf(query, { answer: [], flags: HeaderFlag.QR | HeaderFlag.TC }))
   })
@@ -126,7 +126,7 @@ t.test('what was cut short is asked for again over TCP', async (t) => {
   t.equal(answer.kind === 'reply' && answer.message.answer.length, 1)
 })
 
-t.test('what got lost is sent again', async (t) => {
+t.test('a lost query is sent again', async (t) => {
   let count = 0
   const server = await serve(t, ({ query, send }) => {
     if (++count >= 2) send(replyOf(query))
@@ -171,7 +171,7 @@ t.test('a question can be broken off', async (t) => {
   t.match(await ask({ ...asked(server), tries: 0, signal }), { kind: 'failed', reason })
 })
 
-t.test('where there is a key, a reply without a signature is passed over', async (t) => {
+t.test('with a key, a reply without a signature is ignored', async (t) => {
   const key = createTsigKey(scanName('key.example.')!, HMAC_SHA256, new Uint8Array(32))
   const server = await serve(t, ({ query, send }) => {
     t.equal(query.additional.at(-1)?.type, RRType.TSIG)

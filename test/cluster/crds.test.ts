@@ -187,7 +187,7 @@ t.test(
     })
     let count = 0
 
-    await t.test('it stores them without a complaint', async (t) => {
+    await t.test('the API server stores them without a warning', async (t) => {
       const path = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
       for (const plural of ['dnsrecords', 'dnshealthcheckprobes']) {
         const { status } = await cluster.must('GET', `${path}/${plural}.kuadrant.io`)
@@ -199,7 +199,7 @@ t.test(
       }
     })
 
-    await t.test('what it takes and refuses when a record is created', async (t) => {
+    await t.test('what the API server accepts and refuses when a record is created', async (t) => {
       for (const { name, given, want } of CREATED) {
         const reply = await cluster.call(
           'POST',
@@ -211,7 +211,7 @@ t.test(
       }
     })
 
-    await t.test('what it takes and refuses when a record is changed', async (t) => {
+    await t.test('what the API server accepts and refuses when a record is changed', async (t) => {
       for (const { name, from, given, want } of CHANGED) {
         const own = `u${count++}`
         await cluster.must('POST', records, resource('DNSRecord', own, from))

@@ -84,7 +84,7 @@ t.test('clusters that publish each other', needsCluster(), async (t) => {
     await boston.says('app', READY)
   })
 
-  await t.test('what others do to an authoritative record is put right', async () => {
+  await t.test('edits of an authoritative record by others are undone', async () => {
     const [made] = await milan.authoritative()
     await milan.edit(made.metadata.name, [])
     await milan.serves(`${HOST} A 192.0.2.1,192.0.2.2,192.0.2.9`)
@@ -109,7 +109,7 @@ t.test('clusters that publish each other', needsCluster(), async (t) => {
     await serve(`${HOST} A 192.0.2.1,192.0.2.2,192.0.2.9`)
   })
 
-  await t.test('of two records that name the same owner id the older has it', async () => {
+  await t.test('of two records with one owner id, the older one is the owner', async () => {
     const twin = `twin.${ZONE}`
     const more = { ownerID: 'the-same' }
     await boston.create('twin', twin, [address(twin, '192.0.2.21')], more)

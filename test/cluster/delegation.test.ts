@@ -110,22 +110,25 @@ t.test('delegating records, against an API server', needsCluster(), async (t) =>
     }
   })
 
-  await t.test('many records of one host come and go at once, none undoing another', async (t) => {
-    const host = `many.${ZONE}`
-    const numbers = Array.from({ length: 20 }, (_, i) => i + 1)
-    const ip = (i: number) => `192.0.2.${i}`
-    await Promise.all(numbers.map((i) => create(`many-${i}`, host, [address(host, ip(i))])))
-    await answers(host, numbers.map(ip).sort().join(' '))
-    for (const i of numbers) await hasCondition(`many-${i}`, /^True/)
-    const odd = numbers.filter((i) => i % 2 === 1)
-    await Promise.all(odd.map((i) => remove(`many-${i}`)))
-    const even = numbers.filter((i) => i % 2 === 0)
-    await answers(host, even.map(ip).sort().join(' '))
-    await Promise.all(even.map((i) => remove(`many-${i}`)))
-    await answers(host, '')
-    await wait('its authoritative record to go', async () => (await authoritative()).length === 1)
-    t.notMatch(operator.output, /warning|error/i, 'that others are faster is no fault')
-  })
+  await t.test(
+    'many records of one host are created and deleted at once, and none undoes another',
+    async (t) => {
+      const host = `many.${ZONE}`
+      const numbers = Array.from({ length: 20 }, (_, i) => i + 1)
+      const ip = (i: number) => `192.0.2.${i}`
+      await Promise.all(numbers.map((i) => create(`many-${i}`, host, [address(host, ip(i))])))
+      await answers(host, numbers.map(ip).sort().join(' '))
+      for (const i of numbers) await hasCondition(`many-${i}`, /^True/)
+      const odd = numbers.filter((i) => i % 2 === 1)
+      await Promise.all(odd.map((i) => remove(`many-${i}`)))
+      const even = numbers.filter((i) => i % 2 === 0)
+      await answers(host, even.map(ip).sort().join(' '))
+      await Promise.all(even.map((i) => remove(`many-${i}`)))
+      await answers(host, '')
+      await wait('its authoritative record to go', async () => (await authoritative()).length === 1)
+      t.notMatch(operator.output, /warning|error/i, 'that others are faster is no fault')
+    },
+  )
 
   await t.test('a conflict is said, and is over with its cause', async () => {
     const host = `conflict.${ZONE}`
@@ -142,7 +145,7 @@ t.test('delegating records, against an API server', needsCluster(), async (t) =>
     await answers(host, '')
   })
 
-  await t.test('what others do to an authoritative record is put right', async () => {
+  await t.test('edits of an authoritative record by others are undone', async () => {
     const path = cluster.records(NAMESPACE, (await authoritative())[0].metadata.name)
     await cluster.must('PATCH', path, { spec: { endpoints: [] } })
     await wait('the endpoints', async () => {
@@ -174,7 +177,7 @@ t.test('delegating records, against an API server', needsCluster(), async (t) =>
     t.strictSame(await versions(), before)
   })
 
-  await t.test('nothing is left behind, even where the Secret went first', async (t) => {
+  await t.test('nothing is left behind, even if the Secret was deleted first', async (t) => {
     await cluster.must('DELETE', `/api/v1/namespaces/${NAMESPACE}/secrets/coredns`)
     await hasCondition('one', /^False DNSProviderError: .*No default provider secret/)
     await answers(`app.${ZONE}`, '192.0.2.1 192.0.2.2')

@@ -116,21 +116,24 @@ t.test('megabytes of a peer stop nothing of ours', needsCluster(), async (t) => 
   await until(isReported, 'the warning', SEEN_MS)
   t.match(await ready(), { status: 'True', reason: 'ProviderSuccess' })
 
-  await t.test('what would take our host away is not served, and reported', async (t) => {
-    const merged = await read('merged-app')
-    const endpoints: readonly ApiObject[] = merged.spec.endpoints
-    const types = new Set(endpoints.map(({ recordType }) => recordType))
-    t.strictSame([...types].sort(), ['A', 'TXT'])
-    t.ok(endpoints.every(({ dnsName }) => dnsName !== `*.${HOST}`))
-    const conditions: readonly ApiObject[] = (await read('app')).status.conditions
-    const accepted = conditions.find(({ type }) => type === 'PeersAccepted')
-    t.match(accepted, { status: 'False', reason: 'EndpointConflict' })
-    await operator.prints(/a\/app: conflict with another site: app\.k\.example\.com/)
-    await operator.prints(/peer 127\.0\.0\.1:\d+ without TSIG/)
-    const place = 'dns_record_name="app",dns_record_namespace="a"'
-    const refused = await operator.metric(`sextant_operator_endpoints_refused{${place}}`)
-    t.ok((refused ?? 0) >= 2, `${refused} are refused`)
-  })
+  await t.test(
+    'an endpoint that would take our host away is not served, and reported',
+    async (t) => {
+      const merged = await read('merged-app')
+      const endpoints: readonly ApiObject[] = merged.spec.endpoints
+      const types = new Set(endpoints.map(({ recordType }) => recordType))
+      t.strictSame([...types].sort(), ['A', 'TXT'])
+      t.ok(endpoints.every(({ dnsName }) => dnsName !== `*.${HOST}`))
+      const conditions: readonly ApiObject[] = (await read('app')).status.conditions
+      const accepted = conditions.find(({ type }) => type === 'PeersAccepted')
+      t.match(accepted, { status: 'False', reason: 'EndpointConflict' })
+      await operator.prints(/a\/app: conflict with another site: app\.k\.example\.com/)
+      await operator.prints(/peer 127\.0\.0\.1:\d+ without TSIG/)
+      const place = 'dns_record_name="app",dns_record_namespace="a"'
+      const refused = await operator.metric(`sextant_operator_endpoints_refused{${place}}`)
+      t.ok((refused ?? 0) >= 2, `${refused} are refused`)
+    },
+  )
 
   await t.test('our own edits get through', async (t) => {
     await cluster.must('PATCH', cluster.records(NAMESPACE, 'app'), { spec: specOf('192.0.2.9') })

@@ -109,7 +109,7 @@ t.test('against an API server', needsCluster(), async (t) => {
     t.equal(await objects.delete(recordRef('a')), false)
   })
 
-  await t.test('what is applied is ours, and what is left out goes', async (t) => {
+  await t.test('applied fields are ours, and omitted ones are removed', async (t) => {
     const objects = await objectsOf(t, cluster)
     const labels = { ours: '1', more: '2' }
     const created = loose(await objects.apply(recordRef('b'), record('b', { labels })))
@@ -178,23 +178,26 @@ t.test('against an API server', needsCluster(), async (t) => {
     t.equal(await objects.get(recordRef('e')), undefined)
   })
 
-  await t.test('what is forbidden says so, and nothing of a Secret', async (t) => {
-    const objects = await objectsOf(t, cluster, 'stranger')
-    const secret = {
-      apiVersion: 'v1',
-      kind: 'Secret',
-      metadata: { name: 's' },
-      stringData: { token: 'very-secret' },
-    }
-    const error = await refusal(objects.create(SECRETS, 'team', secret))
-    t.match(error, { status: 403, reason: 'Forbidden', message: /stranger/ })
-    t.notMatch(error.message, /very-secret/)
-    const admin = await objectsOf(t, cluster)
-    const invalid = { ...secret, type: 'kubernetes.io/tls' }
-    const refused = await refusal(admin.create(SECRETS, 'team', invalid))
-    t.match(refused, { status: 422 })
-    t.notMatch(refused.message, /very-secret/)
-  })
+  await t.test(
+    'an error of a forbidden request says so, and contains nothing of a Secret',
+    async (t) => {
+      const objects = await objectsOf(t, cluster, 'stranger')
+      const secret = {
+        apiVersion: 'v1',
+        kind: 'Secret',
+        metadata: { name: 's' },
+        stringData: { token: 'very-secret' },
+      }
+      const error = await refusal(objects.create(SECRETS, 'team', secret))
+      t.match(error, { status: 403, reason: 'Forbidden', message: /stranger/ })
+      t.notMatch(error.message, /very-secret/)
+      const admin = await objectsOf(t, cluster)
+      const invalid = { ...secret, type: 'kubernetes.io/tls' }
+      const refused = await refusal(admin.create(SECRETS, 'team', invalid))
+      t.match(refused, { status: 422 })
+      t.notMatch(refused.message, /very-secret/)
+    },
+  )
 
   await t.test('an informer has what the API has, and hears of what changes', async (t) => {
     const { informer, calls } = await informerOf(t, cluster, 'app=x')
@@ -216,48 +219,51 @@ t.test('against an API server', needsCluster(), async (t) => {
     await until(() => calls.includes('-team/g'), 'what the selector leaves out', SEEN_MS)
   })
 
-  await t.test('of two electors one leads, and the other when that is killed', async (t) => {
-    const rights = { apiGroups: ['coordination.k8s.io'], resources: ['leases'] }
-    const verbs = ['get', 'create', 'update']
-    const api = '/apis/rbac.authorization.k8s.io/v1/namespaces/team'
-    const metadata = { name: 'elector' }
-    await cluster.must('POST', `${api}/roles`, { metadata, rules: [{ ...rights, verbs }] })
-    await cluster.must('POST', `${api}/rolebindings`, {
-      metadata,
-      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name: 'elector' },
-      subjects: [{ kind: 'User', name: 'viewer' }],
-    })
-    const kubeconfig = cluster.kubeconfig('viewer')
-    const [a, b] = [await elector(t, kubeconfig, 'a'), await elector(t, kubeconfig, 'b')]
-    await until(() => a.leads() || b.leads(), 'a leader', SEEN_MS)
-    const [first, second] = a.leads() ? [a, b] : [b, a]
-    const lease = async () =>
-      (await cluster.must('GET', '/apis/coordination.k8s.io/v1/namespaces/team/leases/sextant'))
-        .spec
-    const { renewTime } = await lease()
-    const isRenewed = async () => (await lease()).renewTime !== renewTime
-    await until(isRenewed, 'the lease to be renewed', SEEN_MS)
-    t.equal(second.leads(), false)
-    const { renewTime: lastSeen } = await lease()
-    first.process.kill('SIGKILL')
-    await until(() => second.leads(), 'the other one to lead', SEEN_MS)
-    const taken = await lease()
-    t.match(taken, { holderIdentity: second.identity, leaseTransitions: 1 })
-    const freeMs = Date.parse(taken.acquireTime) - Date.parse(lastSeen)
-    t.ok(freeMs > (LEASE_SECONDS - 1) * 1000, `not before the lease was over: after ${freeMs} ms`)
+  await t.test(
+    'one of two electors leads, and the other one after the first is killed',
+    async (t) => {
+      const rights = { apiGroups: ['coordination.k8s.io'], resources: ['leases'] }
+      const verbs = ['get', 'create', 'update']
+      const api = '/apis/rbac.authorization.k8s.io/v1/namespaces/team'
+      const metadata = { name: 'elector' }
+      await cluster.must('POST', `${api}/roles`, { metadata, rules: [{ ...rights, verbs }] })
+      await cluster.must('POST', `${api}/rolebindings`, {
+        metadata,
+        roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name: 'elector' },
+        subjects: [{ kind: 'User', name: 'viewer' }],
+      })
+      const kubeconfig = cluster.kubeconfig('viewer')
+      const [a, b] = [await elector(t, kubeconfig, 'a'), await elector(t, kubeconfig, 'b')]
+      await until(() => a.leads() || b.leads(), 'a leader', SEEN_MS)
+      const [first, second] = a.leads() ? [a, b] : [b, a]
+      const lease = async () =>
+        (await cluster.must('GET', '/apis/coordination.k8s.io/v1/namespaces/team/leases/sextant'))
+          .spec
+      const { renewTime } = await lease()
+      const isRenewed = async () => (await lease()).renewTime !== renewTime
+      await until(isRenewed, 'the lease to be renewed', SEEN_MS)
+      t.equal(second.leads(), false)
+      const { renewTime: lastSeen } = await lease()
+      first.process.kill('SIGKILL')
+      await until(() => second.leads(), 'the other one to lead', SEEN_MS)
+      const taken = await lease()
+      t.match(taken, { holderIdentity: second.identity, leaseTransitions: 1 })
+      const freeMs = Date.parse(taken.acquireTime) - Date.parse(lastSeen)
+      t.ok(freeMs > (LEASE_SECONDS - 1) * 1000, `not before the lease was over: after ${freeMs} ms`)
 
-    const third = await elector(t, kubeconfig, 'c')
-    second.process.kill('SIGTERM')
-    await until(() => third.leads(), 'the third one, as the lease is given back', SEEN_MS)
-    t.equal((await lease()).leaseTransitions, 2)
+      const third = await elector(t, kubeconfig, 'c')
+      second.process.kill('SIGTERM')
+      await until(() => third.leads(), 'the third one, as the lease is given back', SEEN_MS)
+      t.equal((await lease()).leaseTransitions, 2)
 
-    third.process.kill('SIGSTOP')
-    const fourth = await elector(t, kubeconfig, 'd')
-    await until(() => fourth.leads(), 'one that was stopped to be replaced', SEEN_MS)
-    third.process.kill('SIGCONT')
-    await until(() => !third.leads(), 'one that was stopped to know it', SEEN_MS)
-    t.equal((await lease()).holderIdentity, 'd')
-  })
+      third.process.kill('SIGSTOP')
+      const fourth = await elector(t, kubeconfig, 'd')
+      await until(() => fourth.leads(), 'one that was stopped to be replaced', SEEN_MS)
+      third.process.kill('SIGCONT')
+      await until(() => !third.leads(), 'one that was stopped to know it', SEEN_MS)
+      t.equal((await lease()).holderIdentity, 'd')
+    },
+  )
 
   await t.test('events are as the API wants them', async (t) => {
     const recorder = new EventRecorder({

@@ -182,7 +182,7 @@ t.test('against an API server', needsCluster(), async (t) => {
     for (const site of sites) await site.answers(host, want)
   }
 
-  await t.test('what each site publishes is served by all', async (t) => {
+  await t.test('endpoints of each site are served by all sites', async (t) => {
     const host = `app.${ZONE}`
     await east.create('app', specOf(host, '192.0.2.1'))
     await east.answers(host, '192.0.2.1')
@@ -447,7 +447,7 @@ ${reported(`x.${ZONE}`, 'south')}
     await west.putSecret({ ZONES: ZONE, NAMESERVERS: nameservers })
   })
 
-  await t.test('of two operators one works, and the other takes over', async (t) => {
+  await t.test('one of two operators works, and the other one continues after it', async (t) => {
     await east.operator?.stop()
     const lease = ['--leader-elect', '--leader-elect-namespace=default']
     const first = await east.startOperator(...lease)

@@ -184,7 +184,7 @@ t.test('an operator probes what records ask for', needsCluster(), async (t) => {
     t.pass('all of them')
   })
 
-  await t.test('one that stops leaves the merged record', async (t) => {
+  await t.test('an address that stops is removed from the merged record', async (t) => {
     await stop(one)
     const want = 'False SomeChecksPassed: Not healthy addresses: [127.0.0.2]'
     await until(async () => (await condition()) === want, want, SEEN_MS)
@@ -211,7 +211,7 @@ t.test('an operator probes what records ask for', needsCluster(), async (t) => {
     )
   }
 
-  await t.test('as long as nothing changes nothing is written, over a restart too', async (t) => {
+  await t.test('without changes nothing is written, also over a restart', async (t) => {
     const before = await versions()
     const start = await looks()
     await until(async () => (await looks()) > start + 6, 'more looks', SEEN_MS)
@@ -228,7 +228,7 @@ t.test('an operator probes what records ask for', needsCluster(), async (t) => {
     { host: PLAIN, address: '192.0.2.1' },
   ]
 
-  await t.test('what is down is in no answer', async (t) => {
+  await t.test('an address that is down is in no answer', async (t) => {
     await tellOfPlain(false)
     for (const { host, address } of AWAY) {
       const isAway = async () => (await drawn(host, 30, address)) === 0
@@ -237,33 +237,40 @@ t.test('an operator probes what records ask for', needsCluster(), async (t) => {
     }
   })
 
-  await t.test('it comes back, slowly: merged by the operator, and served as it is', async (t) => {
-    // What joins a record is its full part of it until the record is that old.
-    const isSettled = () => performance.now() > seenMs + SETTLE_MS + 1000
-    await until(isSettled, 'the records to be whole', SETTLE_MS + SEEN_MS)
-    const startMs = performance.now()
-    one = await gateway('127.0.0.2', port)
-    await tellOfPlain(true)
-    const shares = AWAY.map((away) => ({ ...away, share: new SlowStartShare(RAMP_UP_MS) }))
-    const drawBoth = async () => {
-      for (const { host, address, share } of shares) {
-        const isDrawn = (await draw(host)) === address
-        share.note(isDrawn, performance.now() - startMs)
+  await t.test(
+    'the address returns with slow start: merged by the operator, and served with its weight',
+    async (t) => {
+      // What joins a record is its full part of it until the record is that old.
+      const isSettled = () => performance.now() > seenMs + SETTLE_MS + 1000
+      await until(isSettled, 'the records to be whole', SETTLE_MS + SEEN_MS)
+      const startMs = performance.now()
+      one = await gateway('127.0.0.2', port)
+      await tellOfPlain(true)
+      const shares = AWAY.map((away) => ({ ...away, share: new SlowStartShare(RAMP_UP_MS) }))
+      const drawBoth = async () => {
+        for (const { host, address, share } of shares) {
+          const isDrawn = (await draw(host)) === address
+          share.note(isDrawn, performance.now() - startMs)
+        }
+        return performance.now() - startMs > RAMP_UP_MS
       }
-      return performance.now() - startMs > RAMP_UP_MS
-    }
-    await until(drawBoth, 'the time to pass', RAMP_UP_MS + SEEN_MS)
-    for (const { host, address, share } of shares) {
-      t.ok(share.isWithinBound, `${host}: ${share}`)
-      t.comment(`${host}: ${share}${share.isConclusive ? '' : ', too few to decide'}`)
-      const isFull = async () => (await drawn(host, BATCH, address)) >= FULL_MIN
-      await until(isFull, `${address} to be back`, SEEN_MS)
-    }
-    await until(async () => (await healthOf('app-127.0.0.2')) === true, 'it to be up', SEEN_MS)
-    await until(async () => (await condition()).startsWith('True'), 'the record to say so', SEEN_MS)
-    await cluster.must('DELETE', cluster.records(NAMESPACE, 'plain'))
-    await cluster.must('DELETE', `${PROBES}/plain-192.0.2.1`)
-  })
+      await until(drawBoth, 'the time to pass', RAMP_UP_MS + SEEN_MS)
+      for (const { host, address, share } of shares) {
+        t.ok(share.isWithinBound, `${host}: ${share}`)
+        t.comment(`${host}: ${share}${share.isConclusive ? '' : ', too few to decide'}`)
+        const isFull = async () => (await drawn(host, BATCH, address)) >= FULL_MIN
+        await until(isFull, `${address} to be back`, SEEN_MS)
+      }
+      await until(async () => (await healthOf('app-127.0.0.2')) === true, 'it to be up', SEEN_MS)
+      await until(
+        async () => (await condition()).startsWith('True'),
+        'the record to say so',
+        SEEN_MS,
+      )
+      await cluster.must('DELETE', cluster.records(NAMESPACE, 'plain'))
+      await cluster.must('DELETE', `${PROBES}/plain-192.0.2.1`)
+    },
+  )
 
   await t.test('an address that leaves the record takes its probe along', async () => {
     await cluster.must('PATCH', cluster.records(NAMESPACE, 'app'), { spec: spec('127.0.0.3') })

@@ -136,7 +136,7 @@ t.test('three clusters, one zone', options, async (t) => {
   })
 
   await t.test(
-    'where peers are asked host by host, within the time between two looks',
+    'peers that are queried host by host converge within one poll interval',
     async (t) => {
       const { oldSite } = clusters
       const before = OLD.flatMap((_, i) => [0, 1, 2, 3].map((site) => oldAddressOf(site, i)))
@@ -174,7 +174,7 @@ t.test('three clusters, one zone', options, async (t) => {
     },
   )
 
-  await t.test("one cluster's API is killed: answers are what they were", async (t) => {
+  await t.test("one cluster's API is killed: the answers do not change", async (t) => {
     const watch = new Watch(clusters, [...NAMESERVERS, RESOLVER], (line) => ALL.includes(line))
     await second.cluster.killServer()
     const spec = { endpoints: editedOf('192.0.2.201') }
@@ -192,7 +192,7 @@ t.test('three clusters, one zone', options, async (t) => {
     t.strictSame(watch.failures, [])
   })
 
-  await t.test('one cluster is cut off: its endpoints stay until they expire', async (t) => {
+  await t.test('one cluster is cut off: its endpoints are kept until they expire', async (t) => {
     const others = [first.address, second.address]
     const watch = new Watch(clusters, [...others, RESOLVER], (line) => ALL.includes(line))
     const cutMs = performance.now()
@@ -217,7 +217,7 @@ t.test('three clusters, one zone', options, async (t) => {
     await until(isAlone, 'it to go on by itself', EXPIRY_MS + SEEN_MS)
   })
 
-  await t.test('it comes back, and comes to stay', async (t) => {
+  await t.test('the cluster returns, and its endpoints are served again', async (t) => {
     const healed = new Set<string>()
     const watch = new Watch(clusters, NAMESERVERS, (line, from, server) => {
       const isRight = PLACES.some((place) => place.from === from && place.want.includes(line))

@@ -343,7 +343,7 @@ t.test('an imported file has its bound', async (t) => {
   })
 })
 
-t.test('what an error echoes is cut, and the cure stays', async (t) => {
+t.test('an error cuts the input that it quotes, and keeps the fix', async (t) => {
   const message = refusal(`a {\n ${'x'.repeat(60_000)}\n}`, { directiveNames: ['d'] })
   t.match(message, /^Corefile:2 - .*Unknown directive 'x+ \[…\d+ characters…\] x+'$/)
   t.ok(message.length < 2100)

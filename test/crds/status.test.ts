@@ -74,7 +74,7 @@ function unknownTo(schemas: Readonly<Record<string, Schema>>, read: ReadonlySet<
 /** Of upstream's, which the operator leaves alone. */
 const NOT_OURS = /^(healthCheck|group|activeGroups|remoteRecordStatuses)/
 
-t.test('what the operator writes into the status of a DNSRecord is in the schema', async (t) => {
+t.test('the schema has all that the operator writes into the status of a DNSRecord', async (t) => {
   const written = new Set<string>()
   const check = (name: string, object: ApiObject | undefined): void => {
     const status = object?.status
@@ -177,7 +177,7 @@ const states: fc.Arbitrary<ProbeState> = fc.record({
   reason: fc.string({ unit: 'binary', maxLength: 1000 }),
 })
 
-t.test('what is written into the status of a DNSHealthCheckProbe is in the schema', async (t) => {
+t.test('the schema has all that is written into the status of a DNSHealthCheckProbe', async (t) => {
   const written = new Set<string>()
   const thresholds = fc.integer({ min: 1, max: THRESHOLD_MAX })
   fc.assert(
@@ -227,7 +227,7 @@ t.test('the probes that a record asks for are in the schema, with all it says', 
   t.end()
 })
 
-t.test('of a health check we read what the schema has, and nothing else', (t) => {
+t.test('we read exactly the fields of a health check that the schema has', (t) => {
   const table = [
     { name: 'of a record', given: WHOLE_CHECK, schema: RECORD_CHECK },
     { name: 'of a probe', given: WHOLE_PROBE, schema: PROBE_SPEC },
@@ -274,7 +274,7 @@ t.test('every field of a health check counts, with the type that the schema has'
   t.end()
 })
 
-t.test('of the status of a probe we read what the schema has, with its types', (t) => {
+t.test('we read the fields of the status of a probe that the schema has, with its types', (t) => {
   const status = { healthy: false, consecutiveFailures: 4, reason: 'timeout', status: 503 }
   t.strictSame(misfitsOf(status, PROBE_STATUS), [])
   const read = new Set<string>()
@@ -298,7 +298,7 @@ t.test('of the status of a probe we read what the schema has, with its types', (
   t.end()
 })
 
-t.test('what is not in the schema, or of another type, is noticed', (t) => {
+t.test('a field that the schema lacks, or has with another type, is found', (t) => {
   const table: readonly { name: string; given: unknown; want: string }[] = [
     { name: 'a field', given: { nonsense: 1 }, want: 'nonsense: no such field' },
     { name: 'one of elsewhere', given: { serial: 1 }, want: 'serial: no such field' },

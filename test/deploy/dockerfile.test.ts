@@ -63,7 +63,7 @@ t.test('every file that it copies is there, and not kept from it', (t) => {
   t.end()
 })
 
-t.test('it is pinned, and runs as an unprivileged user', (t) => {
+t.test('the image is pinned, and runs as an unprivileged user', (t) => {
   // The version that runs the whole test suite.
   const tested = /^ *24\) version=(24\.\d+\.\d+) ;;$/m.exec(
     readFileSync(join(root, '.ci/node'), 'utf8'),
@@ -97,7 +97,7 @@ function digestInputs(): string {
   return hash.digest('hex')
 }
 
-t.test('what it copies is enough to build, and what it ships enough to run', async (t) => {
+t.test('the copied files suffice to build, and the shipped ones to run', async (t) => {
   const [passed, digest] = [join(cacheFolder(), 'dockerfile-passed'), digestInputs()]
   if (existsSync(passed) && readFileSync(passed, 'utf8') === digest) {
     t.pass(`not run: it passed with these inputs; remove ${passed} to run it`)

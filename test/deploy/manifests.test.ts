@@ -103,7 +103,7 @@ for (const component of ['server', 'exchange', 'operator', 'kube-dns']) {
     t.end()
   })
 
-  t.test(`what the ${component} refers to is there`, (t) => {
+  t.test(`objects that the ${component} refers to exist`, (t) => {
     const manifests = manifestsWith(component)
     const { deployment, pod, container } = deploymentOf(component)
     const { labels } = deployment.spec.template.metadata

@@ -60,7 +60,7 @@ spec:
   t.equal(await server.exited(), 0, server.output())
 })
 
-t.test('what needs Kubernetes names the missing package', async (t) => {
+t.test('directives that need Kubernetes name the missing package', async (t) => {
   const main = installWithoutOptional(t)
   const directory = t.testdir({
     Corefile: 'example.org:0 {\n  bind 127.0.0.1\n  kuadrant {\n    kubeconfig config\n  }\n}\n',

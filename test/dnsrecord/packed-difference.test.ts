@@ -61,7 +61,7 @@ const CASES = [
 ]
 
 for (const { name, from, to, changed } of CASES) {
-  t.test(`what differs: ${name}`, (t) => {
+  t.test(`difference: ${name}`, (t) => {
     const [before, after] = [from, to].map((text) => packed(text.split(',')))
     const difference = comparePacked(before!, after!)
     const want = changed === '' ? [] : changed.split(',').map(keyOf)

@@ -63,34 +63,37 @@ async function startPair(t: Test, files: Readonly<Record<string, string>>): Prom
   return [await Site.start(t, east), await Site.start(t, options.west)]
 }
 
-t.test('what one site finds down the other serves no longer, until it is up again', async (t) => {
-  const [east, west] = (await startPair(t, { 'zones/pair.yaml': pair() })) as [Site, Site]
-  const sites = [east, west]
-  for (const site of sites) await answers(site, PAIR, [ONE, TWO])
-  // A v2 peer.
-  await west.prints(/peer 127\.0\.1\.1:\d+ is followed/)
+t.test(
+  'an address that one site finds down is not served by the other, until it is up again',
+  async (t) => {
+    const [east, west] = (await startPair(t, { 'zones/pair.yaml': pair() })) as [Site, Site]
+    const sites = [east, west]
+    for (const site of sites) await answers(site, PAIR, [ONE, TWO])
+    // A v2 peer.
+    await west.prints(/peer 127\.0\.1\.1:\d+ is followed/)
 
-  east.write('zones/one.yaml', finding('pair', ONE, false))
-  for (const site of sites) await answers(site, PAIR, [TWO])
+    east.write('zones/one.yaml', finding('pair', ONE, false))
+    for (const site of sites) await answers(site, PAIR, [TWO])
 
-  // Health empties no set, at any site.
-  east.write('zones/two.yaml', finding('pair', TWO, false))
-  for (const site of sites) await answers(site, PAIR, [ONE, TWO])
+    // Health empties no set, at any site.
+    east.write('zones/two.yaml', finding('pair', TWO, false))
+    for (const site of sites) await answers(site, PAIR, [ONE, TWO])
 
-  east.write('zones/two.yaml', finding('pair', TWO, true))
-  for (const site of sites) await answers(site, PAIR, [TWO])
+    east.write('zones/two.yaml', finding('pair', TWO, true))
+    for (const site of sites) await answers(site, PAIR, [TWO])
 
-  east.write('zones/one.yaml', finding('pair', ONE, true))
-  for (const site of sites) await answers(site, PAIR, [ONE, TWO])
+    east.write('zones/one.yaml', finding('pair', ONE, true))
+    for (const site of sites) await answers(site, PAIR, [ONE, TWO])
 
-  east.write('zones/one.yaml', finding('pair', ONE, false))
-  await answers(west, PAIR, [TWO])
-  // An address without a probe result is not down.
-  east.remove('zones/one.yaml')
-  for (const site of sites) await answers(site, PAIR, [ONE, TWO])
-})
+    east.write('zones/one.yaml', finding('pair', ONE, false))
+    await answers(west, PAIR, [TWO])
+    // An address without a probe result is not down.
+    east.remove('zones/one.yaml')
+    for (const site of sites) await answers(site, PAIR, [ONE, TWO])
+  },
+)
 
-t.test('of an address that both sites have, each goes by its own finding', async (t) => {
+t.test('for an address of both sites, each site uses its own probe result', async (t) => {
   const found = { 'zones/pair.yaml': pair(), 'zones/one.yaml': finding('pair', ONE, false) }
   const [east, west] = (await startPair(t, found)) as [Site, Site]
   for (const site of [east, west]) await answers(site, PAIR, [TWO])

@@ -112,7 +112,7 @@ t.test('two gateways behind one name', async (t) => {
     await shows('/metrics', /^dns_health_probe_counter\{.*namespace="default".*\} 2$/m)
   })
 
-  await t.test('one stops: its address goes', async () => {
+  await t.test('one stops: its address is removed', async () => {
     await one.stop()
     await becomes('3')
     await server.prints(/127\.0\.0\.2 of default\/app is down after 2 failures: connection refused/)

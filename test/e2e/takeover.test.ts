@@ -52,7 +52,7 @@ function load(t: Test, port: number, server: string, local: string, window: numb
   return client
 }
 
-t.test(`of ${TOTAL} queries over ${TAKEOVERS} takeovers none is lost`, async (t) => {
+t.test(`none of ${TOTAL} queries over ${TAKEOVERS} takeovers is lost`, async (t) => {
   const text = corefile('127.0.0.1')
   let running = await startServer(t, { corefile: text, files: FILES, args: ['-pidfile', 'pid'] })
   const client = load(t, running.port, '127.0.0.1', '127.0.0.1', 12)
@@ -277,7 +277,7 @@ t.test('without -takeover a second server is refused', async (t) => {
   t.equal(await askOnce(old.port), 'answers 1')
 })
 
-t.test('where sockets can not be shared -takeover is refused', async (t) => {
+t.test('-takeover is refused if sockets can not be shared', async (t) => {
   const second = await startServer(t, {
     corefile: corefile('127.0.0.1'),
     files: FILES,

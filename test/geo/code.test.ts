@@ -21,7 +21,7 @@ t.test('geo codes stand on the rung that their form says', async (t) => {
   for (const { given, rung, text } of table) t.same(scanGeoCode(given), { rung, text }, given)
 })
 
-t.test('what is no geo code is refused', async (t) => {
+t.test('invalid geo codes are refused', async (t) => {
   const table = [
     { name: 'nothing', given: '' },
     { name: 'a word', given: 'notageocode' },

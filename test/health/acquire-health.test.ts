@@ -8,7 +8,7 @@ import { recordOf, TestSource } from './stage.ts'
 const DURATION_MS = 100_000
 const up = recordOf('a', ['192.0.2.1=10', '192.0.2.2=10'])
 
-t.test('what rises goes on over a reload, be the source the same or another', async (t) => {
+t.test('a slow start continues over a reload, with the same source or another', async (t) => {
   const clock = new FakeClock()
   const timers = new FakeTimers()
   const note = (): void => {}

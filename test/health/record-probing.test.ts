@@ -69,7 +69,7 @@ t.test("a record's own check is of each of its addresses", async (t) => {
   t.match(lines.at(-1), '192.0.2.1 of default/a is up')
 })
 
-t.test('many that go down at once are one change', async (t) => {
+t.test('many addresses that go down at once are one change', async (t) => {
   const { source, dead, pass, batches } = stage()
   const names = Array.from({ length: 40 }, (_, i) => `r${i}`)
   const check = { ...CHECK, interval: '1s' }
@@ -124,7 +124,7 @@ t.test('a record that changes, and one that goes', async (t) => {
   t.equal(timers.count, 0)
 })
 
-t.test('what was found outlasts a restart', async (t) => {
+t.test('probe results survive a restart', async (t) => {
   const file = join(t.testdir({}), 'probes')
   const source = new TestSource()
   source.put(recordOf('a', TWO, { healthCheck: CHECK }))

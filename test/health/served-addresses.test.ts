@@ -73,7 +73,7 @@ for (const { name, given, want } of [
   })
 }
 
-t.test('what is down goes by the same form', async (t) => {
+t.test('down addresses are compared in the same form', async (t) => {
   const down = ['2001:0DB8::0001', 'B.example.net', 'no name at all']
   t.strictSame([...readDown(down)], ['2001:db8::1', 'b.example.net', 'no name at all'])
 })

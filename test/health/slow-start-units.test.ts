@@ -28,7 +28,7 @@ function endpoint(text: string): Endpoint {
   }
 }
 
-t.test('how much of its weight an endpoint gets', (t) => {
+t.test('the part of its weight that an endpoint gets', (t) => {
   const chain = [
     'a.test CNAME geo.a.test',
     'geo.a.test CNAME one.a.test',

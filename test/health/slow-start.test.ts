@@ -58,7 +58,7 @@ function stage(...records: readonly TestRecord[]) {
 const up = recordOf('a', ['192.0.2.1=10', '192.0.2.2=10'])
 const down = { ...up, down: ['192.0.2.1'] }
 
-t.test('what comes back rises, one change a step, and is then as it was', async (t) => {
+t.test('a returning address gets its weight in steps, one change per step', async (t) => {
   const { source, batches, pass, unitsOf, timers } = stage(down)
   t.strictSame(unitsOf('default/a'), [], 'what is down does not rise')
   source.put(up)
@@ -74,7 +74,7 @@ t.test('what comes back rises, one change a step, and is then as it was', async 
   t.equal(timers.count, 0, 'nothing is left to do')
 })
 
-t.test('many that rise are one change a step together', async (t) => {
+t.test('many addresses in slow start are one change per step', async (t) => {
   const names = Array.from({ length: 50 }, (_, i) => `r${i}`)
   const records = names.map((name) => recordOf(name, ['192.0.2.1=1', '192.0.2.2=1']))
   const { source, batches, pass, ramp } = stage(

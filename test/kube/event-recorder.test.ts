@@ -167,7 +167,7 @@ t.test('texts are cut to what the API takes', async (t) => {
   t.match(asked?.body.metadata.name, /^n{219}\.[0-9a-f]+$/)
 })
 
-t.test('one object can not drown the others', async (t) => {
+t.test('one object does not use up the rate of the others', async (t) => {
   const stage = new Stage(t)
   const note = (i: number) => ({ ...HAPPENING, note: `${i}` })
   for (let i = 0; i < 60; i++) stage.recorder.record(SUBJECT, note(i))
@@ -179,7 +179,7 @@ t.test('one object can not drown the others', async (t) => {
   t.equal((await stage.written()).length, 1, 'as time goes by there is room again')
 })
 
-t.test('many objects can not drown the API', async (t) => {
+t.test('many objects do not flood the API', async (t) => {
   const stage = new Stage(t)
   for (let i = 0; i < 5000; i++) stage.recorder.record({ ...SUBJECT, name: `b${i}` }, HAPPENING)
   t.equal((await stage.written()).length, 100)
@@ -207,7 +207,7 @@ t.test(
   },
 )
 
-t.test('what the API does not want is dropped', async (t) => {
+t.test('Events that the API refuses are dropped', async (t) => {
   for (const status of [403, 404, 422]) {
     const stage = new Stage(t)
     stage.recorder.record(SUBJECT, HAPPENING)

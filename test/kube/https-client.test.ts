@@ -40,7 +40,7 @@ contexts: [{name: main, context: {cluster: c, user: u}}]
   return { client: new HttpsClient(await load(), load), write, server }
 }
 
-t.test('what is sent, and what comes back', async (t) => {
+t.test('the request that is sent, and its response', async (t) => {
   const seen: IncomingMessage[] = []
   const { client } = await stage(t, (request, response) => {
     seen.push(request)

@@ -25,7 +25,7 @@ function kubeconfig({ cluster = {}, user = { token: SECRET }, more = {} }: Parts
   })
 }
 
-t.test('what holds all that it needs is taken', async (t) => {
+t.test('a self-contained kubeconfig is accepted', async (t) => {
   const table = [
     { name: 'a token', given: kubeconfig() },
     { name: 'YAML', given: `# made by hand\n${kubeconfig()}` },

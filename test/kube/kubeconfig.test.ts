@@ -138,7 +138,7 @@ t.test('a server that anybody can pose as is worth a warning', async (t) => {
   }
 })
 
-t.test('in a cluster, the service account of the pod is who we are', async (t) => {
+t.test('in a cluster, the service account of the pod is used', async (t) => {
   const mount = 'var/run/secrets/kubernetes.io/serviceaccount'
   const files = { 'ca.crt': 'x', token: 'one', namespace: 'here' }
   const root = t.testdir({

@@ -195,7 +195,7 @@ t.test('given back, it is free at once', async (t) => {
   t.equal(stage.lease?.spec.leaseTransitions, 1)
 })
 
-t.test('one that never had it gives nothing back', async (t) => {
+t.test('an elector that never held the lease releases nothing', async (t) => {
   const stage = new Stage(t)
   stage.set({ holderIdentity: 'x', leaseDurationSeconds: 15 })
   const a = stage.elector('a')
@@ -291,7 +291,7 @@ t.test('an answer that comes after its time makes no leader', async (t) => {
   t.strictSame(a.calls, [])
 })
 
-t.test('one whose time was over before it was renewed begins anew', async (t) => {
+t.test('an elector whose lease ended before its renewal starts again', async (t) => {
   const stage = new Stage(t)
   const a = stage.elector('a')
   a.elector.start()

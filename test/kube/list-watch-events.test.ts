@@ -250,7 +250,7 @@ t.test('a fault in taking in events has everything listed anew', async (t) => {
   t.equal((await stage.asked()).isWatch, false)
 })
 
-t.test('what comes along with events that were lost does not hide the loss', async (t) => {
+t.test('later events do not hide the loss of earlier ones', async (t) => {
   const stage = new Stage(t)
   const stream = await stage.synced()
   stage.fault = new Error('a bug')
@@ -264,7 +264,7 @@ t.test('what comes along with events that were lost does not hide the loss', asy
   t.equal((await stage.asked()).isWatch, false, 'listing all objects again')
 })
 
-t.test('many events at once are passed on in bounded batches', async (t) => {
+t.test('many events at once are delivered in bounded batches', async (t) => {
   const stage = new Stage(t)
   const stream = await stage.synced()
   const lines = Array.from({ length: 1300 }, (_, i) =>

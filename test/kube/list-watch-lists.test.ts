@@ -27,7 +27,7 @@ t.test('a list comes in pages, and the watch begins where it was', async (t) => 
   t.equal(stage.watch.isSynced, true)
 })
 
-t.test('where the server can, a list comes as a stream that ends with a mark', async (t) => {
+t.test('if the server can, a list is a stream that ends with a bookmark', async (t) => {
   const stage = new Stage(t, '', true)
   const list = await stage.asked()
   t.match(Object.fromEntries(list.query), {

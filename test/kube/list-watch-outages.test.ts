@@ -37,7 +37,7 @@ t.test('refusals say what to do, once, and are tried again until it works', asyn
   }
 })
 
-t.test('nothing that a server says while it starts takes anything away', async (t) => {
+t.test('no response of a starting server removes objects', async (t) => {
   const table: readonly { name: string; say: (asked: Asked) => void }[] = [
     { name: 'no connection', say: (asked) => asked.fail(new Error('connect ECONNREFUSED')) },
     { name: 'truncated', say: (asked) => asked.stream().fail(new Error('socket hang up')) },

@@ -212,7 +212,7 @@ t.test('refusals are distinguished', async (t) => {
   }
 })
 
-t.test('what does not exist is no error for who reads or deletes it', async (t) => {
+t.test('a missing object is no error when it is read or deleted', async (t) => {
   const stage = new Stage(t)
   const got = stage.objects.get(REF)
   ;(await stage.asked()).reply(404, missingBody('dnsrecords', 'a'))
@@ -222,7 +222,7 @@ t.test('what does not exist is no error for who reads or deletes it', async (t) 
   t.equal(await deleted, false)
 })
 
-t.test('of a 404 only one that names the object says that it is gone', async (t) => {
+t.test('only a 404 that names the object means that it is gone', async (t) => {
   const noResource = 'the server could not find the requested resource'
   const status = statusBody(404, noResource, 'NotFound')
   const table = [

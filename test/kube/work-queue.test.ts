@@ -67,7 +67,7 @@ class Stage {
   }
 }
 
-t.test('nothing runs before the start, then as many as there are workers, in order', async (t) => {
+t.test('no key runs before the start, then one per worker, in order', async (t) => {
   const stage = new Stage(t)
   for (const key of ['a', 'b', 'a', 'c', 'b']) t.equal(stage.queue.add(key), true)
   t.strictSame(stage.keys(), [])
@@ -97,7 +97,7 @@ t.test('a key that is added while it runs runs once more, after that', async (t)
   t.strictSame(stage.keys(), [])
 })
 
-t.test('of several times the soonest counts, and adding is now', async (t) => {
+t.test('the earliest of several times counts, and adding is now', async (t) => {
   const stage = new Stage(t)
   stage.queue.start()
   stage.queue.addAfter('a', 5000)
@@ -135,7 +135,7 @@ t.test('a run says when it wants the next', async (t) => {
   t.strictSame(stage.keys(), ['a'], 'what came meanwhile does not wait')
 })
 
-t.test('what fails runs again, later each time, until it works', async (t) => {
+t.test('a failed key runs again, later each time, until it succeeds', async (t) => {
   const stage = new Stage(t)
   stage.queue.start()
   stage.queue.add('a')
@@ -169,7 +169,7 @@ t.test('a change does not wait for the next attempt', async (t) => {
   }
 })
 
-t.test('what failed is run again at once where what was in the way is over', async (t) => {
+t.test('failed keys run again at once when the cause is gone', async (t) => {
   const stage = new Stage(t)
   stage.queue.start()
   stage.queue.add('failed')
@@ -188,7 +188,7 @@ t.test('what failed is run again at once where what was in the way is over', asy
   t.strictSame(stage.keys(), ['failed'], 'the waits begin anew')
 })
 
-t.test('what fails of it just after that does not wait long either', async (t) => {
+t.test('a key that fails just after that does not wait long either', async (t) => {
   const stage = new Stage(t)
   stage.queue.start()
   stage.queue.add('a')

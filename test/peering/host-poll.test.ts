@@ -3,7 +3,7 @@ import { HOST_BOUNDS_DEFAULT, HOST_MS, HostPoll } from '../../src/peering/host-p
 import type { SiteState } from '../../src/peering/peer-endpoint.ts'
 import { HOST, share } from './samples.ts'
 
-t.test('more hosts are asked for in a tick than at a time', async (t) => {
+t.test('a tick queries more hosts than are queried at a time', async (t) => {
   let [asked, atATime, most] = [0, 0, 0]
   const poll = new HostPoll({
     ask: async () => {
@@ -68,7 +68,7 @@ function slowPeer(
 }
 
 // It was seen only a quarter of a minute later.
-t.test('what changes while a host is being asked for has it asked for again', async (t) => {
+t.test('a host that changes during its query is queried again', async (t) => {
   let reported: readonly SiteState[] = [share('a', [{}])]
   const { poll, clock, answerAll, waiting } = slowPeer(() => reported)
   poll.want(HOST)
@@ -181,7 +181,7 @@ t.test(
 )
 
 // Hosts may not be asked for in a quarter of an hour, and their peer be heard every second.
-t.test('what is kept for after a restart is as fresh as the peer itself', async (t) => {
+t.test('states from the peer cache have the age of the last answer', async (t) => {
   const { poll, answerAll } = slowPeer(() => [share('a', [{}])])
   poll.want(HOST)
   poll.tick()

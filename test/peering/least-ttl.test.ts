@@ -16,7 +16,7 @@ t.test('the least TTL', (t) => {
   t.end()
 })
 
-t.test('how long it holds that there is nothing (RFC 2308 section 5)', (t) => {
+t.test('the TTL of a negative answer (RFC 2308 section 5)', (t) => {
   const soa = (minimum: number, ttlSeconds: number) => ({
     ...record('kdrnt.', 'SOA', `ns1.kdrnt. hostmaster.kdrnt. 1 7200 1800 86400 ${minimum}`),
     ttlSeconds,

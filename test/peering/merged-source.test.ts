@@ -232,7 +232,7 @@ t.test('a host that a peer alone has is served, and goes with it', async (t) => 
   t.strictSame(serves(), ['a/own 192.0.2.1'])
 })
 
-t.test('what is down of our own is left out as long as a peer has something', async (t) => {
+t.test('our own endpoints that are down are left out as long as a peer has one', async (t) => {
   const { own, peer, serves } = await setUp(t)
   peer.say(APP, '198.51.100.1')
   own.put('a/own', APP, '192.0.2.1', ['192.0.2.1'])
@@ -267,7 +267,7 @@ t.test('disagreements are logged once', async (t) => {
   t.equal(lines.filter((line) => line.includes('CNAME')).length, 1)
 })
 
-t.test('what a peer that is heard does not confirm expires alone', async (t) => {
+t.test('only states that a live peer does not confirm expire', async (t) => {
   const { peer, serves, pass, clock } = await setUp(t)
   peer.confirmedMs.set(APP, clock.monotonicMs)
   await pass(1000)
@@ -372,7 +372,7 @@ t.test(
   },
 )
 
-t.test('what a peer had down and has back rises beside what never left', async (t) => {
+t.test('an endpoint of a peer that was down gets a slow start beside the others', async (t) => {
   const { source, own, peer, pass, clock, timers, log } = await setUp(t)
   const durationMs = 100_000
   const ramp = new SlowStart({ source, health: own.health, durationMs, clock, timers, log })
@@ -406,7 +406,7 @@ t.test('what a peer had down and has back rises beside what never left', async (
   t.match(printRecord(found()), /198\.51\.100\.1/)
 })
 
-t.test('what rises goes on where a host gets its first peer, and where it has none', async (t) => {
+t.test('a slow start continues when a host gets its first peer or loses its last', async (t) => {
   const { source, own, peer, pass, clock, timers, log } = await setUp(t)
   const durationMs = 100_000
   const ramp = new SlowStart({ source, health: own.health, durationMs, clock, timers, log })

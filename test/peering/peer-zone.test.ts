@@ -70,19 +70,22 @@ t.test('a relay of several sites reports only the states in its zone', async (t)
   t.strictSame(zone.sites, ['east', 'west'])
 })
 
-t.test('whose nameserver a peer is goes with its zone, and outlives its being empty', async (t) => {
-  const [east, west] = [peerRecord(endpoint()), peerRecord(endpoint({ site: 'west' }))]
-  const zone = replaced([{}])
-  runWhole(zone.advance([step([], [west])], new Set()))
-  t.equal(zone.ownSite, '')
-  runWhole(zone.advance([step([east], [])], new Set()))
-  t.equal(zone.ownSite, 'west')
-  runWhole(zone.advance([step([west], [])], new Set()))
-  t.equal(zone.ownSite, 'west')
-  t.strictSame(zone.sites, ['west'])
-  t.equal(zone.isOld, false)
-  t.strictSame(siteStatesOf(zone)[0], ['west', HOST, true, 0])
-})
+t.test(
+  'the site of a nameserver comes from its zone, and is kept while the zone is empty',
+  async (t) => {
+    const [east, west] = [peerRecord(endpoint()), peerRecord(endpoint({ site: 'west' }))]
+    const zone = replaced([{}])
+    runWhole(zone.advance([step([], [west])], new Set()))
+    t.equal(zone.ownSite, '')
+    runWhole(zone.advance([step([east], [])], new Set()))
+    t.equal(zone.ownSite, 'west')
+    runWhole(zone.advance([step([west], [])], new Set()))
+    t.equal(zone.ownSite, 'west')
+    t.strictSame(zone.sites, ['west'])
+    t.equal(zone.isOld, false)
+    t.strictSame(siteStatesOf(zone)[0], ['west', HOST, true, 0])
+  },
+)
 
 t.test(
   'the site that a peer is a nameserver of comes from the peer cache, else from its zone',

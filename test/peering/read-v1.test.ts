@@ -186,7 +186,7 @@ const FAULTS: readonly { name: string; given: OldAnswers; want: readonly RegExp[
   },
 ]
 
-t.test('what is wrong costs only itself', async (t) => {
+t.test('an invalid record affects only itself', async (t) => {
   for (const { name, given, want } of FAULTS) {
     const records = [...given.records, record('k.example.com.kdrnt 60 A 192.0.2.9')]
     const { siteState: share, problems } = read({ ...given, records })

@@ -38,7 +38,7 @@ t.test('a bad endpoint is refused alone', async (t) => {
   t.equal(shares[0]!.endpoints.length, 1)
 })
 
-t.test('what is beyond the bounds is left out, whatever the order', async (t) => {
+t.test('endpoints over the limits are left out, in any order', async (t) => {
   const records = Array.from(
     { length: 1100 },
     (_, i) => composePeerEndpoint(shared({ targets: [`10.0.${i >> 8}.${i & 255}`] }))!,

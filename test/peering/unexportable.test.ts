@@ -67,7 +67,7 @@ const SMALL = '192.0.2.1'
 /** Of one endpoint: more than a TXT record holds. */
 const LARGE = Array.from({ length: 20 }, (_, i) => `${i}${'x'.repeat(4000)}`)
 
-t.test('what cannot be exported is logged for the records that are there', async (t) => {
+t.test('endpoints that cannot be exported are logged for existing records', async (t) => {
   const long = hostOf(247)
   const table: readonly { name: string; given: StoredRecord; want: RegExp | undefined }[] = [
     { name: 'a host as any', given: record('n/a', 'k.example.com', SMALL), want: undefined },

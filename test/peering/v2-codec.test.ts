@@ -55,7 +55,7 @@ t.test('an endpoint is written field by field', async (t) => {
   )
 })
 
-t.test('what is composed scans back', async (t) => {
+t.test('a composed endpoint scans back', async (t) => {
   const property = fc.property(
     endpoints,
     fc.string({ unit: 'grapheme', maxLength: 400 }),
@@ -88,7 +88,7 @@ t.test('every type scans back', async (t) => {
   }
 })
 
-t.test('what no record can hold is not composed', async (t) => {
+t.test('an endpoint that does not fit a record is not composed', async (t) => {
   const targets = Array.from({ length: 10 }, (_, i) => `${i}${'x'.repeat(8000)}`)
   t.equal(composePeerEndpoint(shared({ recordType: 'TXT', targets })), undefined)
 })
@@ -205,7 +205,7 @@ const REFUSED: readonly { name: string; given: Uint8Array; want: RegExp }[] = [
   },
 ]
 
-t.test('what is wrong is refused, with the reason, on one printable line', async (t) => {
+t.test('invalid text is refused, with the reason on one printable line', async (t) => {
   for (const { name, given, want } of REFUSED) {
     const got = scanPeerEndpoint(given)
     t.type(got, 'string', name)

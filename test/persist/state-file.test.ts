@@ -45,7 +45,7 @@ function setUp(t: Test, path: string, more: Partial<StateKind<readonly string[]>
   return { file, things, lines, pass, read, timers, clock }
 }
 
-t.test('what was kept is there after a restart, for its owner alone', async (t) => {
+t.test('the state is readable after a restart, only by its owner', async (t) => {
   const path = join(t.testdir({}), 'things')
   const first = setUp(t, path)
   t.equal(first.file.open(), undefined)
@@ -58,7 +58,7 @@ t.test('what was kept is there after a restart, for its owner alone', async (t) 
   t.strictSame(first.lines, [])
 })
 
-t.test('it is written no more often than its kind says', async (t) => {
+t.test('a file is written at most as often as its kind defines', async (t) => {
   const path = join(t.testdir({}), 'things')
   const { file, things, pass, read } = setUp(t, path)
   things.push('thing 1')

@@ -64,7 +64,7 @@ t.test('slots of other threads are visited too, and each keeps to itself', async
   )
 })
 
-t.test('nothing is counted twice or lost between two looks', async (t) => {
+t.test('nothing is counted twice or lost between two readings', async (t) => {
   const now = new Float64Array(2)
   const counts = new Counts(now)
   let total = 0

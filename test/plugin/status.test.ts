@@ -63,7 +63,7 @@ t.test('kinds of replies', async (t) => {
   }
 })
 
-t.test('what goes out for a status', async (t) => {
+t.test('the reply that each status causes', async (t) => {
   const tx = transaction({ name: 'example.org.' })
   tx.response.add(Answer, tx.query.qname, 0, RRType.A, RRClass.IN, 1, new Uint8Array(4), 0, 4)
   tx.response.rcode = Rcode.SERVFAIL

@@ -102,7 +102,7 @@ t.test('records that disagree are settled by rule, in any order of arrival', (t)
   t.end()
 })
 
-t.test('of one name the first 1 024 records count, in any order of arrival and removal', (t) => {
+t.test('the first 1 024 records of a name count, in any order of arrival and removal', (t) => {
   const numbered = (i: number): Given => ({
     name: `r${String(i).padStart(4, '0')}`,
     endpoints: [`x.k.example.com A 10.0.${i >> 8}.${i & 255}`],
@@ -147,7 +147,7 @@ t.test('equal endpoints make one candidate, several codes share one endpoint', (
   t.end()
 })
 
-t.test('what is down is not served unless nothing else is there', (t) => {
+t.test('endpoints that are down are served only if no others exist', (t) => {
   const chain = [
     'x.k.example.com CNAME a.k.example.com id=a weight=1',
     'x.k.example.com CNAME b.k.example.com id=b weight=1',

@@ -150,7 +150,7 @@ t.test('a change that comes while classes are built waits for its own classes', 
   t.equal(ask(), '192.0.2.4', 'with codes that are known there is no wait')
 })
 
-t.test('many changes meanwhile come to the last of them', async (t) => {
+t.test('of many changes meanwhile only the last one is applied', async (t) => {
   const { put, ask, build, pending, lines } = await stage()
   put(record('US', 2))
   for (let n = 3; n < 10; n++) put(n % 2 === 0 ? undefined : record('US', n))

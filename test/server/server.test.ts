@@ -87,7 +87,7 @@ t.test('classes', async (t) => {
   }
 })
 
-t.test('what is no query gets what it deserves, and is counted', async (t) => {
+t.test('invalid packets get their error reply, and are counted', async (t) => {
   const { server, counters } = start([block('.')])
   const q = (spec: Partial<QuerySpec>): Uint8Array => wireQuery({ name: 'a', ...spec })
   const table: {
@@ -161,7 +161,7 @@ t.test('what is no query gets what it deserves, and is counted', async (t) => {
   t.strictSame([...others.queries], [1, 0, 1, 0], 'and over TCP')
 })
 
-t.test('what handlers return', async (t) => {
+t.test('the replies to results of handlers', async (t) => {
   const half = (rcode: number, inResponse: number): Handler =>
     chain((tx) => {
       says('half').serve(tx)

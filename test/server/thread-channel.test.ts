@@ -37,7 +37,7 @@ function pair() {
   return { control, data, here, there, events }
 }
 
-t.test('what the control thread publishes is followed elsewhere, and only there', async (t) => {
+t.test('values of the control thread are followed in data threads, and only there', async (t) => {
   const { here, there } = pair()
   here.second.publish(1)
   here.first.publish('a')

@@ -124,7 +124,7 @@ t.test('bare errors of a chain are signed too', async (t) => {
   t.equal(parseMessage(reply)?.rcode, Rcode.REFUSED)
 })
 
-t.test('what a signed query has the server ask itself counts as signed', async (t) => {
+t.test('internal lookups of a signed query count as signed', async (t) => {
   const other = scanName('other.')!
   let asked: number | undefined
   const asking: Handler = {

@@ -30,7 +30,7 @@ t.test('a hundred thousand records with one typo are one line', async (t) => {
   t.strictSame(flush(), [], 'read again')
 })
 
-t.test('what is new is logged, and what was corrected and is back', async (t) => {
+t.test('new findings are logged, and corrected ones that return', async (t) => {
   const { ignored, put, flush } = stage()
   put('ns/a', 'x')
   t.strictSame(flush(), ['ns/a: x'])

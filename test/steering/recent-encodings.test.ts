@@ -53,7 +53,7 @@ t.test('endpoints with equal targets are not one endpoint with two codes', async
   t.notSame(table.compose(one, RRType.A), table.compose(two, RRType.A))
 })
 
-t.test('more sets than are kept still get words of their own', async (t) => {
+t.test('more sets than the cache holds still get their own encoding', async (t) => {
   const table = createTable()
   const compose = (weight: number): Uint32Array | undefined =>
     table.compose(

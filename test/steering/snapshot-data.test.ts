@@ -53,7 +53,7 @@ t.test('a snapshot that is followed chooses as the one it was shared from', asyn
   t.equal(follower.snapshot.policyCount, 3)
 })
 
-t.test('what is shared is not copied, and a message carries next to nothing', async (t) => {
+t.test('shared memory is not copied, and a message is small', async (t) => {
   const { snapshot } = policiesOf(['NET-A'])
   const shared = sent(snapshot)
   t.equal(shared.tierOf.buffer instanceof SharedArrayBuffer, true)

@@ -178,7 +178,7 @@ t.test('tiers hold what the rules say', async (t) => {
   }
 })
 
-t.test('what has nothing to choose is not steered', async (t) => {
+t.test('a set without a choice is not steered', async (t) => {
   const { table } = createTable()
   t.equal(table.compose(candidates([{}, {}]), RRType.A), undefined)
   t.equal(table.compose(candidates([{}]), RRType.CNAME), undefined)

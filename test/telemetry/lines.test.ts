@@ -56,7 +56,7 @@ t.test('a line is written in place: begin, octets, end', async (t) => {
   t.strictSame(written, ['a\nbcd\n'], 'one that was begun only does not exist')
 })
 
-t.test('what comes while the sink is busy waits for it', async (t) => {
+t.test('lines wait while the sink is busy', async (t) => {
   const { lines, written, endTurn, take } = stage()
   printLine(lines, 'one')
   endTurn()

@@ -68,7 +68,7 @@ t.test('a query that waits for its answer is not idle', async (t) => {
   await listener.close()
 })
 
-t.test('who does not read is cut', async (t) => {
+t.test('a client that does not read is disconnected', async (t) => {
   const { listener, client, echo } = await start({ writeMs: 60 })
   client.socket.pause()
   const asked = Buffer.concat(Array.from({ length: 1000 }, () => frame(message(Wish.Big))))
@@ -155,7 +155,7 @@ t.test('the connection with the longest silence is closed for a new one', async 
   await listener.close()
 })
 
-t.test('who does not read its answers makes room before those that are idle', async (t) => {
+t.test('a client that does not read its answers is evicted before idle ones', async (t) => {
   const { listener, client, echo } = await start({ connectionsMax: 3, sparedMs: 0 })
   const idle = await TcpClient.connect(listener.port)
   const clogged = await TcpClient.connect(listener.port)

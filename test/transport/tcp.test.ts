@@ -85,7 +85,7 @@ t.test('a connection full of queries leaves the loop to others', async (t) => {
   await listener.close()
 })
 
-t.test('many connections that come at once wait for few queries of others', async (t) => {
+t.test('many new connections at once delay only few queries of others', async (t) => {
   const echo = new SlowEcho()
   const { listener, client } = await start({ connectionsPerAddressMax: 1000 }, echo)
   const [queries, connections] = [4000, 400]
@@ -102,21 +102,24 @@ t.test('many connections that come at once wait for few queries of others', asyn
   await listener.close()
 })
 
-t.test('who waits for a turn and is reset, or whose listener closes, does no harm', async (t) => {
-  const echo = new SlowEcho()
-  const { listener, client } = await start({}, echo)
-  const leaving = await TcpClient.connect(listener.port)
-  const asked = Buffer.concat(Array.from({ length: 500 }, () => frame(message(Wish.Echo))))
-  for (const { socket } of [leaving, client]) socket.write(asked)
-  await until('some are served', () => echo.served > 0)
-  leaving.socket.resetAndDestroy()
-  await until('one has gone', () => listener.connections === 1)
-  const closing = listener.close()
-  await until('the other has its answers', () => client.received.length === 500)
-  client.socket.end()
-  await closing
-  t.equal(echo.inFlight, 0)
-})
+t.test(
+  'a connection that is reset while it waits, or whose listener closes, does no harm',
+  async (t) => {
+    const echo = new SlowEcho()
+    const { listener, client } = await start({}, echo)
+    const leaving = await TcpClient.connect(listener.port)
+    const asked = Buffer.concat(Array.from({ length: 500 }, () => frame(message(Wish.Echo))))
+    for (const { socket } of [leaving, client]) socket.write(asked)
+    await until('some are served', () => echo.served > 0)
+    leaving.socket.resetAndDestroy()
+    await until('one has gone', () => listener.connections === 1)
+    const closing = listener.close()
+    await until('the other has its answers', () => client.received.length === 500)
+    client.socket.end()
+    await closing
+    t.equal(echo.inFlight, 0)
+  },
+)
 
 t.test('the longest message, in pieces', async (t) => {
   const { listener, client } = await start()
@@ -144,7 +147,7 @@ t.test('no more than the bound are in flight; the rest is read later', async (t)
   await listener.close()
 })
 
-t.test('who has shut down writing still gets the answers, then the end', async (t) => {
+t.test('a client that has shut down writing still gets the answers, then the end', async (t) => {
   const { listener, client, echo } = await start()
   client.send(message(Wish.Wait))
   client.send(message(Wish.Echo))

@@ -33,7 +33,7 @@ t.test('the items of a list, parsed one by one, are those of the list', (t) => {
   t.end()
 })
 
-t.test('what is no such list, and what is no JSON', (t) => {
+t.test('other objects, and invalid JSON', (t) => {
   for (const text of [
     '',
     '[]',

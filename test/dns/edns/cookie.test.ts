@@ -104,7 +104,7 @@ t.test('the examples of RFC 9018 appendix A', async (t) => {
   }
 })
 
-t.test('what makes a server cookie worthless', async (t) => {
+t.test('changes that make a server cookie invalid', async (t) => {
   const made = 1559731985
   const whole = '2464c4abcf10c957010000005cf79f111f8130c3eee29480'
   const home = [198, 51, 100, 100]

@@ -123,7 +123,7 @@ t.test('composeMessage compresses names where RFC 3597 lets it', (t) => {
   t.end()
 })
 
-t.test('what a message cannot hold is left out with TC set', (t) => {
+t.test('records that do not fit a message are left out, and TC is set', (t) => {
   const big = record('big.example.org.', 1, 'TXT', `"${'x'.repeat(255)}" `.repeat(78))
   const message = { ...full, answer: [big, big, big, big], authority: [record('.', 1, 'NS', 'a')] }
   const parsed = parseMessage(composeMessage(message))

@@ -57,7 +57,7 @@ t.test(
   },
 )
 
-t.test('what a packet deserves', async (t) => {
+t.test('the status of each kind of packet', async (t) => {
   const plain = wireQuery({ name: 'www.example.org' })
   const opcode = (n: number): Uint8Array => wireQuery({ name: 'www.example.org', flags: n << 11 })
   const longest = `${'a'.repeat(63)}.${'b'.repeat(63)}.${'c'.repeat(63)}.${'d'.repeat(61)}`
@@ -320,7 +320,7 @@ t.test('the query is filled in', async (t) => {
   t.equal(packet[query.cookieOffset + 7], 8)
 })
 
-t.test('nothing of an earlier query is left behind', async (t) => {
+t.test('no field of an earlier query remains', async (t) => {
   const query = new Query()
   const rich = wireQuery({
     name: 'www.example.org',

@@ -16,7 +16,7 @@ t.test('a name set from wire equals the query that asks for it', async (t) => {
   }
 })
 
-t.test('what is no name is refused', async (t) => {
+t.test('invalid names are refused', async (t) => {
   const cases: { name: string; given: readonly number[] }[] = [
     { name: 'nothing', given: [] },
     { name: 'a label that is cut off', given: [3, 97] },

@@ -35,7 +35,7 @@ t.test('networks have their first and last address and no neighbour', async (t) 
   t.equal(everyone.has(new Uint8Array(4), 0, 1), true)
 })
 
-t.test('as a plain comparison of prefixes, at any offset', async () => {
+t.test('the set agrees with a plain comparison of prefixes, at any offset', async () => {
   // Few distinct octets, so that networks meet and nest.
   const octets = fc.array(fc.constantFrom(0, 1, 127, 128, 255), { minLength: 4, maxLength: 4 })
   const network = fc.record({ octets, bits: fc.integer({ min: 0, max: 32 }) }).map((n): Cidr => {

@@ -44,7 +44,7 @@ const TABLE: readonly { name: string; given: YamlValue; want: readonly string[] 
   { name: 'what is no record', given: [null, 'x'], want: [] },
 ]
 
-t.test('what a record says in vain', async (t) => {
+t.test('fields of a record that have no effect', async (t) => {
   for (const { name, given, want } of TABLE) {
     const got = findIgnored(given).map(({ path, message }) => `${path.join('.')}: ${message}`)
     t.strictSame(got, want, name)

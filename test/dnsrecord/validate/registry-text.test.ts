@@ -71,12 +71,12 @@ t.test('a note whose name is no name of the DNS does not stop its record', async
   t.equal(got.kind === 'record' && got.record.endpoints.length, 1)
 })
 
-t.test('in other records the same endpoint is one like any other', async (t) => {
+t.test('in other records the same endpoint is an ordinary one', async (t) => {
   const got = validateResource(record([CNAME, ECHO], {}))
   t.match(got, { kind: 'record', record: { endpoints: [{ type: 5 }, { type: 16 }] } })
 })
 
-t.test('of a CNAME with the targets of several owners the first is served', async (t) => {
+t.test('the first target is served of a CNAME with targets of several owners', async (t) => {
   const both = { ...CNAME, targets: ['a.example.net', 'b.example.net'] }
   const got = validateResource(record([both], AUTHORITATIVE))
   t.equal(got.kind === 'record' && got.record.endpoints[0]!.rdata.length, 1)

@@ -363,7 +363,7 @@ t.test('properties say whom an endpoint is for and how much it weighs', (t) => {
   t.end()
 })
 
-t.test('what must be meant for us is refused rather than passed over', (t) => {
+t.test('objects that must be ours are refused, not ignored', (t) => {
   const metadata = { name: 'a' }
   const apiVersion = 'kuadrant.io/v1alpha1'
   for (const { given, key, want, path } of [
@@ -404,7 +404,7 @@ t.test('what must be meant for us is refused rather than passed over', (t) => {
   t.end()
 })
 
-t.test('what is not ours or on its way out is passed over', (t) => {
+t.test('objects of others and objects being deleted are ignored', (t) => {
   t.equal(validateResource({ kind: 'ConfigMap', apiVersion: 'v1' }).kind, 'other')
   t.equal(validateResource({ kind: 'DNSRecord', apiVersion: 'other.io/v1' }).kind, 'other')
   t.equal(validateResource({ kind: 'DNSRecord', apiVersion: 'kuadrant.iota/v1' }).kind, 'other')
@@ -429,7 +429,7 @@ t.test('a wildcard root host holds names below it', (t) => {
   t.end()
 })
 
-t.test('what an operator made of many may have more endpoints', async (t) => {
+t.test('a merged record may have more endpoints', async (t) => {
   const labels = [
     { 'kuadrant.io/type': 'merged' },
     { 'kuadrant.io/authoritative-record': 'true' },

@@ -88,7 +88,7 @@ t.test('the NetworkPolicy that results', async (t) => {
   }
 })
 
-t.test('what is read of a policy', async (t) => {
+t.test('the fields that are read of a policy', async (t) => {
   const skip = { 'fqdnnetworkpolicies.networking.gke.io/aaaa-lookups': 'skip' }
   const spec = {
     podSelector: POD,

@@ -130,7 +130,7 @@ t.test('at each limit the address or name that ends first is evicted', async (t)
   )
 })
 
-t.test('nothing of a flood stays above the limits', async (t) => {
+t.test('after a flood the store is within its limits', async (t) => {
   const limits = { addressesPerName: 5, namesPerWildcard: 10, addresses: 30 }
   const store = new NameStore(limits)
   let seed = 1

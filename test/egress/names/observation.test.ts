@@ -42,7 +42,7 @@ function seen(message: Message): readonly string[] | string {
   })
 }
 
-t.test('only what the chain of the question leads to is learned', async (t) => {
+t.test('only addresses that the chain of the question leads to are learned', async (t) => {
   const question = { name: scanName('www.example.')!, type: RRType.AAAA, rrclass: RRClass.IN }
   const cname = rr('www.example.', 30, 'CNAME', 'Web.example.')
   const table: { name: string; message: Message; want: readonly string[] | string }[] = [

@@ -31,7 +31,7 @@ function lookup(text: string): Lookup {
 const show = ({ dnsName, ips, ttlSeconds, lookupMs }: DnsNameEntry): string =>
   `${dnsName} ${ttlSeconds}/${(NOW - lookupMs) / 1000}: ${ips.join(' ')}`
 
-t.test('what a lookup makes of the status', async (t) => {
+t.test('the status after a lookup', async (t) => {
   const table: {
     what: string
     spec?: string

@@ -59,7 +59,7 @@ const shown = (names: readonly ResolvedName[]): string[] =>
 
 const both = (ttl: number): string => `1.1.1.1/${ttl} 1.1.1.2/${ttl}`
 
-t.test('what a lookup makes of the status', async (t) => {
+t.test('the status after a lookup', async (t) => {
   const table: {
     name: string
     spec?: string
@@ -217,7 +217,7 @@ t.test('what a lookup makes of the status', async (t) => {
   }
 })
 
-t.test('what changes nothing is the same array: no write', async (t) => {
+t.test('a lookup without a change returns the same array: no write', async (t) => {
   const names = [entry({ ttl: 30, age: 2, failures: 3 })]
   t.equal(updateResolvedNames(names, WWW, answer(30)), names, 'only the count would change')
   t.equal(updateResolvedNames(names, WWW, failed(SUB)), names)

@@ -70,7 +70,7 @@ t.test('a sink that needs details gets new ends too', async (t) => {
   t.equal(sink.updates[1]?.changed[0]?.untilMs, 90_000)
 })
 
-t.test('what is wanted during an update becomes one next update', async (t) => {
+t.test('changes during an update become one next update', async (t) => {
   const { sink, feed, pass } = bench({ kind: 'async' })
   sink.isHeld = true
   for (const n of [1, 2, 3, 4]) feed.set(web!, setOf([n]))

@@ -88,7 +88,7 @@ t.test('pointers of all sizes are followed', async (t) => {
   }
 })
 
-t.test('what no database holds is an error with its place', async (t) => {
+t.test('invalid data is an error with its place', async (t) => {
   const nested = new Array(40).fill([0x01, 0x04]).flat()
   const table = [
     { name: 'a container', octets: [0x00, 0x05], want: /unknown type 12, at octet 10$/ },

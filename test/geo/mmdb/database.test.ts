@@ -206,7 +206,7 @@ t.test('metadata that cannot be is refused with what is wrong', async (t) => {
   }
 })
 
-t.test('what is no database is refused by name', async (t) => {
+t.test('an invalid database is refused by name', async (t) => {
   const table = [
     { name: 'nothing', given: new Uint8Array(0) },
     { name: 'text', given: Buffer.from('not a database at all') },

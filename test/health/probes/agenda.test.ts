@@ -24,7 +24,7 @@ t.test('the longest overdue comes first, and nothing before its time', (t) => {
   t.end()
 })
 
-t.test('one address is not asked by all at once', (t) => {
+t.test('probes of one address are spread', (t) => {
   const agenda = new Agenda()
   for (let i = 0; i < BUSY_MAX + 2; i++) agenda.put(`same${i}`, 'one', i)
   agenda.put('other', 'two', 50)
@@ -43,7 +43,7 @@ t.test('one address is not asked by all at once', (t) => {
   t.end()
 })
 
-t.test('what is put anew counts once, what is removed not at all', (t) => {
+t.test('an entry that is added again counts once, a removed one not at all', (t) => {
   const agenda = new Agenda()
   for (let i = 0; i < 1000; i++) agenda.put('a', 'x', 1000 - i)
   agenda.put('b', 'x', 5)

@@ -23,7 +23,7 @@ function after(looks: string, failureThreshold: number, successThreshold: number
   return state
 }
 
-t.test('what becomes of a health', (t) => {
+t.test('the health after a series of results', (t) => {
   const table: readonly {
     name: string
     given: string

@@ -34,7 +34,7 @@ const version = (resourceVersion: string, uid = 'one'): ApiObject =>
 const versionOf = (object: ApiObject | undefined): unknown =>
   at(object, 'metadata', 'resourceVersion')
 
-t.test('what we wrote counts until the informer has it', (t) => {
+t.test('our own write counts until the informer has it', (t) => {
   const { cache, put } = setUp()
   put(version('9'))
   cache.noteWritten(version('10'))
@@ -47,7 +47,7 @@ t.test('what we wrote counts until the informer has it', (t) => {
   t.end()
 })
 
-t.test('what we deleted is gone, another of its name is not', (t) => {
+t.test('an object that we deleted is gone, a new one of its name is not', (t) => {
   const { cache, put } = setUp()
   put(version('9'))
   cache.noteDeleted(version('9'))
@@ -73,7 +73,7 @@ t.test('an object with a later version exists, whatever the API responded', (t) 
   t.end()
 })
 
-t.test('what we made is forgotten when the informer says that it is gone', (t) => {
+t.test('an object that we created is forgotten when the informer reports its deletion', (t) => {
   const { cache, put, remove } = setUp()
   put(version('9'))
   cache.noteWritten(version('10'))
@@ -103,7 +103,7 @@ t.test('a write without a watch event is forgotten after a minute', (t) => {
   t.end()
 })
 
-t.test('of managers only we are kept', (t) => {
+t.test('only our own entry of the managed fields is kept', (t) => {
   const managed = (...managers: readonly string[]) =>
     at(
       trimObject(

@@ -12,7 +12,7 @@ t.test('the record of a host is named by its hash, the same for its wildcard', a
   t.equal(authoritativeName('foo.example.com'), 'authoritative-record-qtn4u6on')
 })
 
-t.test('it has the labels that it is found and served by', async (t) => {
+t.test('an authoritative record has the labels by which it is found and served', async (t) => {
   const labels = {
     'kuadrant.io/authoritative-record': 'true',
     'kuadrant.io/authoritative-record-hash': 'qtn4u6on',
@@ -26,7 +26,7 @@ t.test('it has the labels that it is found and served by', async (t) => {
 })
 
 t.test(
-  'it has no owner reference, and names a provider if the delegating record does',
+  'an authoritative record has no owner reference, and names a provider if the delegating record does',
   async (t) => {
     const facts = { namespace: 'n', rootHost: '*.foo.example.com', provider: 'dns', zone: '' }
     t.strictSame(printRecord(composeAuthoritative(facts, [])), {

@@ -47,7 +47,7 @@ function record({ uid, second = 0, spec = {} }: Parts): ApiObject {
   return dnsRecord({ uid, metadata, spec: { delegate: true, ownerID: 'the-same', ...spec } })
 }
 
-t.test('of several records with one owner id the older one has it', async (t) => {
+t.test('of several records with one owner id, the oldest one is the owner', async (t) => {
   const table = [
     { name: 'an older one', other: record({ uid: 'b' }), rival: 'a/app of cluster boston' },
     { name: 'a younger one', other: record({ uid: 'b', second: 2 }), rival: '' },

@@ -269,7 +269,7 @@ const CASES: readonly Case[] = [
   },
 ]
 
-t.test('what owners make of a record', async (t) => {
+t.test('the record that its owners produce', async (t) => {
   for (const { name, before, write, want, conflict } of CASES) {
     const shared = new Shared()
     for (const [owner, ...texts] of before) shared.write(owner, texts)
@@ -307,7 +307,7 @@ function upstream(owner: string, hash: string, text: string): ApiObject[] {
   return [object, note]
 }
 
-t.test('what another operator noted is kept as it stands', async (t) => {
+t.test('ownership records of another operator are kept unchanged', async (t) => {
   const current = upstream('owner1', '2tqs20a7', 'foo A 1.1.1.1')
   const wish = { owner: O2, group: '', cluster: '', rootHost: HOST, previous: [] }
   const { endpoints, conflicts } = planEndpoints(readSpecEndpoints(current), {

@@ -23,23 +23,26 @@ t.test('an authoritative record says how it is served', async (t) => {
   })
 })
 
-t.test('it follows the zones of the Secret, and stays where it is if there is none', async (t) => {
-  const fixture = new DelegationFixture()
-  fixture.delegate('app', [address(APP, '192.0.2.1')], APP)
-  await fixture.settle()
-  const zone = () => fixture.field(OF_APP, 'metadata', 'labels', ZONE_LABEL)
-  t.equal(zone(), HOST)
-  fixture.putSecret('example.com')
-  t.ok((await fixture.settle()).includes(`put ${OF_APP}`))
-  t.equal(zone(), 'example.com')
-  t.strictSame(fixture.served(OF_APP), [`${APP} A 192.0.2.1`])
-  fixture.putSecret('other.example')
-  await fixture.settle()
-  t.match(fixture.condition(OF_APP), /^False DNSProviderError: /)
-  t.equal(zone(), 'example.com')
-})
+t.test(
+  'the record follows the zones of the Secret, and keeps its zone if none matches',
+  async (t) => {
+    const fixture = new DelegationFixture()
+    fixture.delegate('app', [address(APP, '192.0.2.1')], APP)
+    await fixture.settle()
+    const zone = () => fixture.field(OF_APP, 'metadata', 'labels', ZONE_LABEL)
+    t.equal(zone(), HOST)
+    fixture.putSecret('example.com')
+    t.ok((await fixture.settle()).includes(`put ${OF_APP}`))
+    t.equal(zone(), 'example.com')
+    t.strictSame(fixture.served(OF_APP), [`${APP} A 192.0.2.1`])
+    fixture.putSecret('other.example')
+    await fixture.settle()
+    t.match(fixture.condition(OF_APP), /^False DNSProviderError: /)
+    t.equal(zone(), 'example.com')
+  },
+)
 
-t.test("it is let go with another operator's finalizer on it", async (t) => {
+t.test("a record with another operator's finalizer is released", async (t) => {
   const fixture = new DelegationFixture()
   fixture.delegate('app', [address(HOST, '192.0.2.1')])
   await fixture.settle()

@@ -90,7 +90,7 @@ t.test('notes of older operators are read: several owners, several targets, no h
   t.equal(found.length, 2)
 })
 
-t.test('what is no note is none', async (t) => {
+t.test('other texts are not ownership records', async (t) => {
   const note = composeNote(read(A), CLAIM)
   const table: readonly ApiObject[] = [
     { ...note, recordType: 'A' },

@@ -149,7 +149,7 @@ function read(reply: Uint8Array): Message {
   return parseMessage(reply)!
 }
 
-t.test('who may send a NOTIFY, and what is answered', async (t) => {
+t.test('which senders may send a NOTIFY, and the replies to them', async (t) => {
   const table = [
     { name: 'a peer', packet: notify(), rcode: Rcode.NOERROR, outcome: 'hastened' },
     {
@@ -324,7 +324,7 @@ t.test('an EDNS version above 0 gets BADVERS with version 0, whatever else is as
   t.equal(senders.length, 0, 'no peer is polled')
 })
 
-t.test('of Secrets with one key name each key is good', async (t) => {
+t.test('if several Secrets have one key name, each key is valid', async (t) => {
   const { send, put, sign, senders, seconds } = setUp()
   put(secretOf('one', 'secret one'))
   put(secretOf('two', 'secret two'))
@@ -361,7 +361,7 @@ t.test('a bad signature is refused, even of a peer', async (t) => {
 })
 
 // The time of day in it makes the answer to one that is too old six octets longer than that.
-t.test('what would be answered with more than was sent is not answered', async (t) => {
+t.test('a packet is not answered if the reply would be longer', async (t) => {
   const { send, put, sign, seconds } = setUp()
   put(secretOf('coredns', 'secret'))
   const { packet } = sign(notify(), keyOf('secret'), seconds() - 3600)
@@ -389,7 +389,7 @@ t.test(
   },
 )
 
-t.test('so do those that pass for a peer, or claim to be signed', async (t) => {
+t.test('so do forged packets of a peer, and packets with a forged signature', async (t) => {
   const { send, put, sign, senders, outcomes } = setUp()
   put(secretOf('coredns', 'secret'))
   let answered = 0

@@ -184,7 +184,7 @@ t.test('subscribers of a host are notified of its changes', (t) => {
   t.end()
 })
 
-t.test('what a peer says is of the host that is asked for alone', (t) => {
+t.test('states are returned only for the given host', (t) => {
   const { followers, peers, clock } = setUp()
   const [peer] = peers.peersFor('a/one', APP, provider([EAST]))
   t.strictSame(peer?.answerFor(APP), { kind: 'pending' })

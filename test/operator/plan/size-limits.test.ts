@@ -62,7 +62,7 @@ t.test('our own endpoints come before those of peers', async (t) => {
   t.ok(2 * jsonOctets(large.record.spec) + 2 * room < OBJECT_OCTETS_MAX + 10_000)
 })
 
-t.test('what peers say is cut to the room that there is, the same each time', async (t) => {
+t.test('the endpoints of peers are cut to the free room, the same each time', async (t) => {
   const pages = new Map([
     ['a:53', pageOf('a', 'a:53', 300)],
     ['b:53', pageOf('b', 'b:53', 3)],
@@ -108,7 +108,7 @@ t.test(
   },
 )
 
-t.test('what the API would not take is said before it is tried', async (t) => {
+t.test('an object that the API would refuse is reported before it is written', async (t) => {
   const publishing = publishingOf({ endpoints: endpointsOf('k.example.com', 240, 3000) })
   const own = composeOwn(publishing, { site: 'e', health: HEALTHY, before: undefined, nowMs: 0 })
   const local = composeLocal(publishing, own.local)

@@ -17,7 +17,7 @@ function object(spec: ApiObject, more: ApiObject = {}): ApiObject {
   }
 }
 
-t.test('what a probe asks for', (t) => {
+t.test('the requests of a probe', (t) => {
   const spec = { address: '192.0.2.1', hostname: 'app.example.org', port: 80, protocol: 'HTTP' }
   t.match(scanProbe(object(spec, { status: { healthy: true } })), {
     recordKey: 'team/app',

@@ -37,7 +37,7 @@ t.test(
   },
 )
 
-t.test('what a live peer says no longer goes at once', async (t) => {
+t.test('an endpoint that a live peer no longer reports is removed at once', async (t) => {
   const fixture = new OperatorFixture()
   fixture.cluster.put(dnsRecord())
   fixture.say(EAST, 'east', ['192.0.2.2'])
@@ -93,25 +93,28 @@ t.test(
 )
 
 // It was forgotten whose nameserver it is that had nothing, and a relay brought back what was gone.
-t.test('what a site took back stays away while it is silent, also over a restart', async (t) => {
-  const fixture = new OperatorFixture()
-  fixture.cluster.put(dnsRecord())
-  fixture.say(EAST, 'east', [])
-  fixture.relay(WEST, 'east', ['192.0.2.9'])
-  await fixture.reconcile()
-  t.strictSame(fixture.served(), [['192.0.2.1']])
-  const relayed = fixture.peers.answers.get(WEST)!
-  fixture.peers.answers.clear()
-  fixture.start()
-  t.strictSame(await fixture.reconcile(), [], 'before any has answered')
-  fixture.peers.answers.set(WEST, relayed)
-  fixture.peers.fallSilent(EAST)
-  t.strictSame(await fixture.reconcile(), ['status app'])
-  fixture.peers.answers.delete(EAST)
-  fixture.start()
-  t.strictSame(await fixture.reconcile(), [])
-  t.strictSame(fixture.served(), [['192.0.2.1']])
-})
+t.test(
+  'an endpoint that a site removed stays removed while the site is silent, also over a restart',
+  async (t) => {
+    const fixture = new OperatorFixture()
+    fixture.cluster.put(dnsRecord())
+    fixture.say(EAST, 'east', [])
+    fixture.relay(WEST, 'east', ['192.0.2.9'])
+    await fixture.reconcile()
+    t.strictSame(fixture.served(), [['192.0.2.1']])
+    const relayed = fixture.peers.answers.get(WEST)!
+    fixture.peers.answers.clear()
+    fixture.start()
+    t.strictSame(await fixture.reconcile(), [], 'before any has answered')
+    fixture.peers.answers.set(WEST, relayed)
+    fixture.peers.fallSilent(EAST)
+    t.strictSame(await fixture.reconcile(), ['status app'])
+    fixture.peers.answers.delete(EAST)
+    fixture.start()
+    t.strictSame(await fixture.reconcile(), [])
+    t.strictSame(fixture.served(), [['192.0.2.1']])
+  },
+)
 
 t.test(
   'statuses of before: what they leave open costs one write, and most cost none',
@@ -252,7 +255,7 @@ t.test('a nameserver that the Secret names no longer is forgotten', async (t) =>
   t.strictSame(fixture.field('app', 'status', 'peers'), [])
 })
 
-t.test('what our own nameserver repeats of us is passed over', async (t) => {
+t.test('our own endpoints are ignored if our own nameserver reports them', async (t) => {
   const fixture = new OperatorFixture()
   fixture.cluster.put(dnsRecord())
   fixture.say(EAST, 'here', ['192.0.2.77'])

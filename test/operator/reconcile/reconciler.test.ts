@@ -298,7 +298,7 @@ t.test('an object of another owner is never adopted or deleted', async (t) => {
   ])
 })
 
-t.test('what is left of an earlier record of that name makes room first', async (t) => {
+t.test('objects of an earlier record of that name are deleted first', async (t) => {
   const fixture = new OperatorFixture()
   const metadata = {
     labels: { 'kuadrant.io/type': 'merged' },

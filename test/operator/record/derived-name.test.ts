@@ -2,7 +2,7 @@ import t from 'tap'
 import { derivedName } from '../../../src/operator/record/derived-name.ts'
 import { shortHash } from '../../../src/operator/record/short-hash.ts'
 
-t.test('what is made of a record has its name after its kind', (t) => {
+t.test('a derived record has the name of its record after its kind', (t) => {
   t.equal(derivedName('local', 'gw-api'), 'local-gw-api')
   t.equal(derivedName('merged', 'gw-api'), 'merged-gw-api')
   t.end()

@@ -66,20 +66,23 @@ function tellAll(records: ReadonlyMap<string, ApiObject>, listener: InformerList
 const BOTH = [`${HOST} A 192.0.2.1,192.0.2.2`]
 const OWN = [`${HOST} A 192.0.2.1`]
 
-t.test('what is of a cluster without a Secret goes after a while, and nothing else', async (t) => {
-  const simulation = await OperatorFixture.start()
-  await simulation.pass(LEAVE_MS)
-  t.strictSame(simulation.dublin.served(), BOTH)
-  await simulation.pass(LEAVE_MS / 4)
-  t.strictSame(simulation.dublin.served(), OWN)
-  t.match(simulation.lines, [
-    `dnsrecords a/${AUTHORITATIVE}: removing endpoints of cluster boston: it has no Secret`,
-  ])
-  simulation.dublin.cluster.takeWrites()
-  await simulation.pass(LEAVE_MS * 2)
-  t.strictSame(simulation.dublin.cluster.takeWrites(), [])
-  await simulation.orphans?.close()
-})
+t.test(
+  'endpoints of a cluster without a Secret are removed after a while, and no others',
+  async (t) => {
+    const simulation = await OperatorFixture.start()
+    await simulation.pass(LEAVE_MS)
+    t.strictSame(simulation.dublin.served(), BOTH)
+    await simulation.pass(LEAVE_MS / 4)
+    t.strictSame(simulation.dublin.served(), OWN)
+    t.match(simulation.lines, [
+      `dnsrecords a/${AUTHORITATIVE}: removing endpoints of cluster boston: it has no Secret`,
+    ])
+    simulation.dublin.cluster.takeWrites()
+    await simulation.pass(LEAVE_MS * 2)
+    t.strictSame(simulation.dublin.cluster.takeWrites(), [])
+    await simulation.orphans?.close()
+  },
+)
 
 t.test('the while begins anew when the cluster is known again, or may be', async (t) => {
   for (const known of [new Set(['boston']), undefined]) {
@@ -96,7 +99,7 @@ t.test('the while begins anew when the cluster is known again, or may be', async
   }
 })
 
-t.test('what could not be written is written at the next look', async (t) => {
+t.test('a failed write is repeated at the next check', async (t) => {
   const simulation = await OperatorFixture.start()
   simulation.dublin.cluster.refuse = () => new ApiError(409, '409 conflict', 0, 'Conflict')
   await simulation.pass(LEAVE_MS * 2)

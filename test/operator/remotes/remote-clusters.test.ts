@@ -148,7 +148,7 @@ class OperatorFixture {
 
 const KUBE_SYSTEM = '/namespaces/kube-system'
 
-t.test('of more clusters than are followed each has its turn once there is room', async (t) => {
+t.test('if there are too many clusters, each is followed once there is room', async (t) => {
   const indexes = Array.from({ length: CLUSTERS_MAX + 2 }, (_, i) => i)
   const fixture = new OperatorFixture(
     t,
@@ -277,22 +277,25 @@ t.test('a cluster is followed while there is a Secret of it', async (t) => {
   }
 })
 
-t.test('of two Secrets of one cluster one counts, and the other one after it', async (t) => {
-  const fixture = new OperatorFixture(t, [clusterSecret(0), clusterSecret(1), clusterSecret(2)])
-  fixture.uids.set(serverOf(1), 'twice').set(serverOf(0), 'twice')
-  fixture.clusters.start()
-  await fixture.pass()
-  const isSecond = /^cluster c1: Secret c0 has a kubeconfig of the same cluster$/
-  t.match(fixture.clusters.note, isSecond)
-  t.strictSame(fixture.followed, ['c0 1', 'c1 -', 'c2 1'])
-  fixture.event('MODIFIED', clusterSecret(0, '2'))
-  await fixture.pass(60)
-  t.match(fixture.clusters.note, isSecond, 'also when the kubeconfig of that is another')
-  fixture.event('DELETED', clusterSecret(0, '3'))
-  await fixture.pass(60)
-  t.equal(fixture.clusters.note, '')
-  t.strictSame(fixture.followed, ['c1 1', 'c2 1'])
-})
+t.test(
+  'one of two Secrets of a cluster is used, and the other one when the first is gone',
+  async (t) => {
+    const fixture = new OperatorFixture(t, [clusterSecret(0), clusterSecret(1), clusterSecret(2)])
+    fixture.uids.set(serverOf(1), 'twice').set(serverOf(0), 'twice')
+    fixture.clusters.start()
+    await fixture.pass()
+    const isSecond = /^cluster c1: Secret c0 has a kubeconfig of the same cluster$/
+    t.match(fixture.clusters.note, isSecond)
+    t.strictSame(fixture.followed, ['c0 1', 'c1 -', 'c2 1'])
+    fixture.event('MODIFIED', clusterSecret(0, '2'))
+    await fixture.pass(60)
+    t.match(fixture.clusters.note, isSecond, 'also when the kubeconfig of that is another')
+    fixture.event('DELETED', clusterSecret(0, '3'))
+    await fixture.pass(60)
+    t.equal(fixture.clusters.note, '')
+    t.strictSame(fixture.followed, ['c1 1', 'c2 1'])
+  },
+)
 
 t.test('a Secret of this cluster itself is refused, and mended at once', async (t) => {
   const fixture = new OperatorFixture(t, [clusterSecret(0)])

@@ -72,7 +72,7 @@ t.test('records of other ways are left to their cluster', async (t) => {
   t.strictSame([...dublin.cluster.records.keys()], [])
 })
 
-t.test('where another operator has the provider, all is left to it', async (t) => {
+t.test('if another operator has the provider, nothing is written', async (t) => {
   const { simulation, dublin, boston } = await pair()
   const there = async () =>
     (await simulation.settle()).filter((write) => write.startsWith('boston'))

@@ -91,7 +91,7 @@ function reportedBy(exporter: string, { state, reason }: KnownPeer): KnownPeer {
   }
 }
 
-t.test('what peers said outlives a restart, and is written the same after it', async (t) => {
+t.test('the states of peers survive a restart, and are written unchanged after it', async (t) => {
   fc.assert(
     fc.property(states, states, (one, other) => {
       const known = new Map([
@@ -152,7 +152,7 @@ function pageOf(exporter: string, text: string, reason = ''): KnownPeer {
   return { reason, state: { siteStates: text === '' ? [] : said, ...about } }
 }
 
-t.test('what is said beside the site of a peer, and where', async (t) => {
+t.test('what is reported beside the site of a peer, and where', async (t) => {
   const table: readonly {
     readonly name: string
     readonly given: readonly (readonly [address: string, words: string, reason?: string])[]
@@ -236,7 +236,7 @@ t.test('what is said beside the site of a peer, and where', async (t) => {
   }
 })
 
-t.test('what makes no sense is passed over', async (t) => {
+t.test('invalid entries are ignored', async (t) => {
   const bad = [
     null,
     7,

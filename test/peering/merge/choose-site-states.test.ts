@@ -106,7 +106,7 @@ t.test(
   },
 )
 
-t.test('what is chosen is one share for each site and host, whatever the order', async (t) => {
+t.test('one state is chosen for each site and host, in any order', async (t) => {
   const property = fc.property(shares, (given) => {
     const chosen = chooseSiteStates(joinSiteStates(given), HOUR_MS)
     const keys = chosen.map(({ site, rootHost }) => `${site} ${rootHost}`)

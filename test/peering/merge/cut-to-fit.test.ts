@@ -37,7 +37,7 @@ const octetsOf = (list: readonly Part[]): number =>
 const texts = (list: readonly Part[]): string[] =>
   list.map(({ endpoint, exporter }) => `${exporter} ${endpoint.site} ${endpoint.targets[0]}`).sort()
 
-t.test('what is kept fits, and does not depend on order, health or age', async (t) => {
+t.test('the kept endpoints fit, and do not depend on order, health or age', async (t) => {
   const property = fc.property(parts, fc.nat(8000), fc.nat(40), (given, octets, endpoints) => {
     const room = { endpoints, octets }
     const fitting = cutToFit(given, room)

@@ -163,7 +163,7 @@ t.test('steered endpoints stay apart', async (t) => {
   ])
 })
 
-t.test('of one set identifier with different content the first site has its way', async (t) => {
+t.test('the first site decides on a set identifier with different content', async (t) => {
   const merged = merge([
     share('b', [{ setIdentifier: 'x\n', weight: 2 }]),
     share('a', [{ setIdentifier: 'x\n', weight: 1 }]),
@@ -195,7 +195,7 @@ t.test('CNAME beside other types: the first site decides', async (t) => {
   ])
 })
 
-t.test('of two defaults with codes the second keeps its code', async (t) => {
+t.test('the second of two defaults with codes keeps its code', async (t) => {
   const geo = (code: string, target: string) => ({
     recordType: 'CNAME',
     setIdentifier: 'default',
@@ -273,7 +273,7 @@ t.test('v1 peers that disagree lose nothing: v1 has no set identifiers', async (
   t.strictSame(merged.conflicts, [])
 })
 
-t.test('what others say of our own site counts for nothing', async (t) => {
+t.test('states of our own site from peers are ignored', async (t) => {
   const merged = merge([share('m', [{ targets: ['192.0.2.66'] }], { seenMs: 99 })], { own: [{}] })
   t.strictSame(lines(merged), ['k.example.com A 60 192.0.2.1'])
 })

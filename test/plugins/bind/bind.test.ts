@@ -16,7 +16,7 @@ const interfaces = {
   lo: [info('127.0.0.1'), info('::1')],
 }
 
-t.test('what a word of bind names', async (t) => {
+t.test('the addresses that an argument of bind names', async (t) => {
   const table = [
     { name: 'an IPv4 address', given: '192.0.2.7', want: ['192.0.2.7'] },
     { name: 'an IPv6 address in canonical form', given: '2001:DB8:0::7', want: ['2001:db8::7'] },

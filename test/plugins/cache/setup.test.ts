@@ -2,7 +2,7 @@ import t from 'tap'
 import { cache } from '../../../src/plugins/cache/setup.ts'
 import { SetUp, setupError } from '../../support/setup.ts'
 
-t.test('what a Corefile may say', async (t) => {
+t.test('valid configurations', async (t) => {
   const good = [
     'cache',
     'cache 30',

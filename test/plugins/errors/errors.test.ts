@@ -86,7 +86,7 @@ t.test('levels, show_first, first pattern that matches', async (t) => {
   ])
 })
 
-t.test('what was counted is written when the instance goes', async (t) => {
+t.test('counts are written when the instance ends', async (t) => {
   const { setUp, timers, fail } = harness('errors {\n consolidate 1h .*\n}')
   await fail('a')
   await setUp.stop()

@@ -84,7 +84,7 @@ t.test('a failed upstream is checked until it replies, and then no more', async 
   t.equal(checksOf(first).length, 5, 'no more checks')
 })
 
-t.test('all upstreams are down: one is asked all the same', async (t) => {
+t.test('all upstreams are down: one is queried anyway', async (t) => {
   const parts = await forwarding(t, [silent], 'max_fails 1\nmax_connect_attempts 1')
   const { c, handler, timers, first } = parts
   await failChecks(parts, 2)

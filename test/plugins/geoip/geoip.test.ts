@@ -76,7 +76,7 @@ t.test('the client is the ECS address with edns-subnet, else the peer', async (t
   }
 })
 
-t.test('what is no geoip is refused with its place', async (t) => {
+t.test('an invalid geoip block is refused with its place', async (t) => {
   const table = [
     {
       given: 'geoip {\n languages en\n}',

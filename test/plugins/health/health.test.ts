@@ -67,7 +67,7 @@ t.test('asks itself only once it listens', async (t) => {
   t.equal(urls.length, 1)
 })
 
-t.test('at the end it asks no more, since the endpoint closes before other sockets', async (t) => {
+t.test('polls end at shutdown, because the endpoint closes before other sockets', async (t) => {
   const { timers, urls, setUp } = harness('health {\n lameduck 3s\n}')
   await setUp.start()
   const end = setUp.exit()

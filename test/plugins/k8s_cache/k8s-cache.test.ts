@@ -96,7 +96,7 @@ t.test('without earlyrefresh it is cache, and reads no Pods', async (t) => {
   await c.stop()
 })
 
-t.test('what a Corefile may say', async (t) => {
+t.test('valid configurations', async (t) => {
   const good = [
     'k8s_cache',
     'k8s_cache 30 example.org {\n earlyrefresh 5s\n}',

@@ -17,7 +17,7 @@ import { until } from '../../support/until.ts'
 
 const PREFIX = /^Corefile:\d+ - Error during parsing: /
 
-t.test('what the directive refuses, and why', (t) => {
+t.test('blocks that the directive refuses, and why', (t) => {
   const table: readonly { name: string; given: string; want: RegExp }[] = [
     {
       name: 'kubeconfig without a file',

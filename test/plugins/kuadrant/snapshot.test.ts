@@ -54,7 +54,7 @@ function place(t: Test, files: Record<string, string>) {
   return { start, write, zones, snapshot }
 }
 
-t.test('it is served at once, and then what the records say', async (t) => {
+t.test('the snapshot is served at once, and later the records', async (t) => {
   const { start, write, zones, snapshot } = place(t, {
     'a.yaml': manifest('a', 1),
     'b.yaml': manifest('b', 1),
@@ -197,7 +197,7 @@ t.test('an end before the records are read leaves nothing behind', async (t) => 
   t.strictSame(readFileSync(snapshot), before)
 })
 
-t.test('what the property refuses', (t) => {
+t.test('invalid values of the property', (t) => {
   const table: readonly [string, RegExp][] = [
     ['snapshot', /Wrong argument count/],
     ['snapshot a 1m b', /Wrong argument count/],

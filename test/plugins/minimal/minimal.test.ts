@@ -23,7 +23,7 @@ function reply(rcode: number, records: readonly (readonly [Section, number])[], 
 const { Answer, Authority, Additional } = Section
 const record = (type: string, i: number) => `example.org. 60 IN ${type} 0${i}`
 
-t.test('what is left of a reply', async (t) => {
+t.test('the sections that remain of a reply', async (t) => {
   const table = [
     {
       name: 'a positive answer keeps its answers, in their order',

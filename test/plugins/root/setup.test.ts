@@ -18,7 +18,7 @@ t.test('a missing directory is a warning at the start', async (t) => {
   t.strictSame(there.lines, [])
 })
 
-t.test('one argument it is', async (t) => {
+t.test('root has exactly one argument', async (t) => {
   for (const given of ['root', 'root a b']) {
     t.match(setupError(root, given), /Wrong argument count or unexpected line ending/)
   }

@@ -53,7 +53,7 @@ function share(rrl: Rrl, first: Reply, second: Reply): boolean {
 const { NXDOMAIN, REFUSED, SERVFAIL, FORMERR } = Rcode
 const name = (label: string) => `${label}.w.example.org.`
 
-t.test('what shares an account', async (t) => {
+t.test('replies that share an account', async (t) => {
   const cases: readonly (readonly [string, boolean, Reply, Reply, Partial<RrlOptions>?])[] = [
     ['the same question', true, {}, {}],
     ['in other case', true, {}, { name: 'WWW.Example.org.' }],
@@ -146,7 +146,7 @@ t.test('what shares an account', async (t) => {
   }
 })
 
-t.test('what goes out of what is over the limit', async (t) => {
+t.test('the part of the replies above the limit that is sent', async (t) => {
   const verdicts = (rrl: Rrl, reply: Reply = {}, nowMs = 1) =>
     Array.from({ length: MAX + 4 }, () => rrl.decide(transactionOf(reply), nowMs)).slice(MAX)
   const { Truncate, Drop, Send } = LimitAction

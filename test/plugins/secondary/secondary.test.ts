@@ -124,7 +124,7 @@ t.test('the zone is served once it is there', async (t) => {
   t.equal(c.block.zoneVersions.find(zone)?.serial, 1, 'others can have it')
 })
 
-t.test('at first it is tried again soon, and ever later', async (t) => {
+t.test('retries come soon at first, and later each time', async (t) => {
   const primary = await Primary.open(t)
   const timers = new FakeTimers()
   const lines: string[] = []
@@ -166,7 +166,7 @@ t.test('at first it is tried again soon, and ever later', async (t) => {
   t.equal(lines.length, 1, 'the same fault is logged once')
 })
 
-t.test('it is refreshed when the SOA says so, by IXFR', async (t) => {
+t.test('a zone is refreshed by IXFR at the interval of its SOA', async (t) => {
   const { primary, c, pass, serves } = await setUp(t)
   primary.answer = () => whole(1, WWW)
   await c.start()

@@ -86,7 +86,7 @@ async function setUp(t: Test, lines = '') {
   return { c, put, listener, timers, heard }
 }
 
-t.test('at the start and at each new serial a NOTIFY goes out, with the SOA', async (t) => {
+t.test('a NOTIFY with the SOA is sent at the start and for each new serial', async (t) => {
   const { c, put, listener, heard } = await setUp(t)
   put(1)
   await c.start()

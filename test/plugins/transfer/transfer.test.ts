@@ -269,7 +269,7 @@ t.test('IXFR over UDP: only the SOA, from the plugin that has the zone', async (
   t.equal(tx.query.qtype, RRType.IXFR)
 })
 
-t.test('so many transfers at a time, and no more', async (t) => {
+t.test('the number of concurrent transfers is limited', async (t) => {
   const { c, put } = await started(t, 'to 127.0.0.0/8')
   put(1)
   const handler = c.handler(BELOW)
@@ -283,7 +283,7 @@ t.test('so many transfers at a time, and no more', async (t) => {
   t.equal(await c.metric('coredns_transfer_out_total{kind="AXFR",result="broken"}'), 1)
 })
 
-t.test('one peer has so many transfers at a time, and leaves the others theirs', async (t) => {
+t.test('the transfers of one client are limited, so that others get theirs', async (t) => {
   const { c, put } = await started(t, 'to 127.0.0.1 127.0.0.2')
   put(1)
   const handler = c.handler(BELOW)

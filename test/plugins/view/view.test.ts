@@ -111,7 +111,7 @@ t.test('faults are found at load, with their column', async (t) => {
   }
 })
 
-t.test('what was chosen by the place of a client subnet is for that subnet', async (t) => {
+t.test('an answer that was chosen by the location of a client subnet has its scope', async (t) => {
   const geo = "metadata('geoip/country/code') == 'IE'"
   const table = [
     { name: 'the view matches', expression: geo, want: 24 },

@@ -83,7 +83,7 @@ t.test('a block that is renamed keeps its serial, one that comes back does not',
   t.end()
 })
 
-t.test('what this process served goes before what a file says', (t) => {
+t.test('serials of this process precede those of a file', (t) => {
   const index = new SerialIndex()
   const own = { zone: 'z', place: 'p', digest: 'a' }
   t.equal(index.serialFor(own, 7_000), 7)

@@ -77,7 +77,7 @@ t.test(
   },
 )
 
-t.test('what was loaded is not written again', async (t) => {
+t.test('a loaded snapshot is not written again', async (t) => {
   const { keeper, change, pass, written } = start('/two', 1)
   keeper.noteChange()
   await pass(120_000)
@@ -88,7 +88,7 @@ t.test('what was loaded is not written again', async (t) => {
   await keeper.close()
 })
 
-t.test('at the end the last change is written, and the end waits for a write', async (t) => {
+t.test('close writes the last change, and waits for the write', async (t) => {
   const { keeper, change, pass, written, state, pending } = start('/three')
   change()
   await keeper.finish()
@@ -111,7 +111,7 @@ t.test('at the end the last change is written, and the end waits for a write', a
   t.strictSame(written.length, 2, 'and no other write begins')
 })
 
-t.test('what is about to be published is waited for', async (t) => {
+t.test('a write waits for a pending publish', async (t) => {
   const { keeper, change, pass, written, state, lines } = start('/six')
   state.isPublished = false
   change()

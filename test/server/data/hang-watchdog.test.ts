@@ -49,7 +49,7 @@ for (const { name, usesMs = LOOP, given, want } of CASES) {
   })
 }
 
-t.test('it says for how long, and what the thread used', async (t) => {
+t.test('the watchdog logs the duration, and the processor time of the thread', async (t) => {
   for (const [usesMs, want] of [
     [LOOP, 'no turn in 10 s, 9 s of processor time'],
     [NOTHING, 'no turn in 60 s, 0 s of processor time'],

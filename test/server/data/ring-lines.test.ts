@@ -29,7 +29,7 @@ t.test('lines of a batch are one record, seen from its end on', async (t) => {
   groups.flush()
   lines.begin(10)
   groups.flush()
-  t.equal(bells(), 1, 'where there is nothing nothing is said')
+  t.equal(bells(), 1, 'an empty group sends no wakeup')
   t.strictSame(drain(), [])
 })
 
@@ -57,23 +57,26 @@ t.test('a batch with more than a record holds is several, and lines are whole', 
   t.equal(records.map((r) => r.slice(3)).join(''), `${[...texts, long].join('\n')}\n`)
 })
 
-t.test('what finds the ring full is dropped and counted, and the rest is whole', async (t) => {
-  const { groups, lines, reader, drain } = stage(2 ** 16)
-  const write = (count: number): void => {
-    for (let i = 0; i < count; i++) {
-      printLine(lines, `${i} `.padEnd(99, 'x'))
-      groups.flush()
+t.test(
+  'lines for which the ring has no room are dropped and counted, and the others are whole',
+  async (t) => {
+    const { groups, lines, reader, drain } = stage(2 ** 16)
+    const write = (count: number): void => {
+      for (let i = 0; i < count; i++) {
+        printLine(lines, `${i} `.padEnd(99, 'x'))
+        groups.flush()
+      }
     }
-  }
-  write(2000)
-  const got = drain()
-  const dropped = reader.takeDropped()
-  t.ok(got.length > 100 && dropped > 0)
-  t.equal(got.length + dropped, 2000)
-  t.ok(got.every((record) => /^7: \d+ x+\n$/.test(record)))
-  write(10)
-  t.equal(drain().length, 10, 'and there is room again')
-})
+    write(2000)
+    const got = drain()
+    const dropped = reader.takeDropped()
+    t.ok(got.length > 100 && dropped > 0)
+    t.equal(got.length + dropped, 2000)
+    t.ok(got.every((record) => /^7: \d+ x+\n$/.test(record)))
+    write(10)
+    t.equal(drain().length, 10, 'and there is room again')
+  },
+)
 
 t.test('lines and other octets arrive in the order in which they were written', async (t) => {
   const { groups, lines, writer, drain } = stage(2 ** 17)

@@ -117,7 +117,7 @@ for (const { name, make, changed } of CASES) {
 }
 
 t.test(
-  'one name in a thousand files: the first by path is served, whatever comes and goes',
+  'one name in a thousand files: the first by path is served, whichever are added and removed',
   async (t) => {
     const store = new ManifestStore(new AddressHealth())
     const paths = Array.from({ length: 1000 }, (_, i) => `f${String(i).padStart(4, '0')}`)
@@ -155,7 +155,7 @@ t.test('documents of one key that change places in their file: the first is serv
 })
 
 t.test(
-  'what is wrong is news once, and not at all where it is settled before it is logged',
+  'a fault is reported once, and not at all if it is settled before it is logged',
   async (t) => {
     const store = new ManifestStore(new AddressHealth())
     measure(store, [

@@ -27,7 +27,7 @@ t.test('UDP goes in batches where it can, and the log says which it is', async (
   }
 })
 
-t.test('what is forced and can not be had is refused', async (t) => {
+t.test('a forced transport that is not available is refused', async (t) => {
   t.throws(() => chooseUdp('batch', nowhere), {
     message: 'SEXTANT_UDP=batch: koffi cannot be loaded: no binary',
   })

@@ -88,7 +88,7 @@ for (const { name, listen } of UDP_TRANSPORTS) {
       await listener.close()
     })
 
-    t.test('of a long datagram the first octets are answered', async (t) => {
+    t.test('the first octets of a long datagram are answered', async (t) => {
       const listener = await listen({ host: '127.0.0.1', port: 0, handler: new Echo() })
       const client = await udpClient(listener.port)
       for (const octets of [1, 512, 513, 4095, 4096, 4097, 5000, 65_507]) {
@@ -104,7 +104,7 @@ for (const { name, listen } of UDP_TRANSPORTS) {
       await listener.close()
     })
 
-    t.test('what the bind error says', async (t) => {
+    t.test('the message of a bind error', async (t) => {
       const echo = new Echo()
       const listener = await listen({ host: '127.0.0.1', port: 0, handler: echo })
       const { port } = listener

@@ -108,7 +108,7 @@ t.test('versions of one image stay readable, and differ where they say', async (
   t.equal(runWhole(diffVersions(views[0]!, views[2]!, [], OCTETS_MAX))!.added.length, 41)
 })
 
-t.test('of a CNAME set with several targets the first alone is shown', async (t) => {
+t.test('only the first target of a CNAME set with several targets is shown', async (t) => {
   const image = new ZoneImage()
   const zone = scanName(APEX)!
   const id = image.addZone(zone)

@@ -71,7 +71,7 @@ function load(path: string): ZoneImage | undefined {
   return 'kind' in restored ? undefined : new ZoneImage({}, restored)
 }
 
-t.test('what was written comes back, facts included, and can be changed', (t) => {
+t.test('a written snapshot is read back with its facts, and can be changed', (t) => {
   const { path, image } = write(t)
   const read = readSnapshot(path)
   t.match(read, { kind: 'read', facts: FACTS })
@@ -199,7 +199,7 @@ t.test('a forged file is refused, or does no harm', (t) => {
   t.end()
 })
 
-t.test('what is no snapshot of this version is refused with a reason', (t) => {
+t.test('a file that is not a snapshot of this version is refused with a reason', (t) => {
   const { path, octets } = write(t, 10)
   const preamble = (text: string): Buffer => {
     return Buffer.concat([Buffer.from(text.padEnd(PREAMBLE_OCTETS - 1)), octets.subarray(63)])

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { ZoneImage } from '../../../src/zone/image/writer.ts'
 
-t.test('what another process has under way at the same place is left to it', async (t) => {
+t.test('a write of another process at the same place is not disturbed', async (t) => {
   const path = join(t.testdir({}), 'snapshot')
   const next = `${path}.next`
   // Both processes of a takeover write the same file: the other one begins while we write.

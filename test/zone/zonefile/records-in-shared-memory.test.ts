@@ -94,7 +94,7 @@ t.test('threads share the memory, which holds no more than it has to', async (t)
   t.equal(shared.hash.length, 1)
 })
 
-t.test('of nothing there is nothing', async (t) => {
+t.test('no records give empty memory', async (t) => {
   const shared = structuredClone(copyToSharedMemory(new ZoneRecords()))
   t.equal(recordsOf(shared, late.owner), undefined)
 })

@@ -140,7 +140,7 @@ function failing(at: readonly number[], fail: () => number | Promise<number>): E
   return handler
 }
 
-t.test('what comes is answered, batch by batch, and then the loop sleeps', async (t) => {
+t.test('queries are answered batch by batch, and then the loop sleeps', async (t) => {
   const stage = new Stage(t)
   const { socket } = stage.serve(new Echo())
   const client = stage.client(socket.port)
@@ -242,7 +242,7 @@ t.test('an exception costs the other sockets nothing', async (t) => {
   t.equal(stage.faults.length, 4)
 })
 
-t.test('what this thread can not answer is handed over', async (t) => {
+t.test('queries that this thread can not answer are handed over', async (t) => {
   const stage = new Stage(t)
   const { socket } = stage.serve(new Echo(256, { handsOver: true }))
   const client = stage.client(socket.port)
@@ -294,7 +294,7 @@ t.test('a socket that is taken away is answered to its end, and served no more',
   t.strictSame(client.received(), [])
 })
 
-t.test('what is lost is counted', async (t) => {
+t.test('losses are counted', async (t) => {
   const stage = new Stage(t)
   const none = stage.serve(new Echo(0))
   const some = stage.serve(new Echo())
@@ -402,7 +402,7 @@ t.test('calls are heard between batches, once each, and can end the loop', async
   t.strictSame(stage.events, ['wake', 'wake', 'batch', 'end', 'wake'])
 })
 
-t.test('one that has something else to do serves what there is, and never sleeps', async (t) => {
+t.test('a busy loop serves waiting queries, and never sleeps', async (t) => {
   const stage = new Stage(t)
   const { socket } = stage.serve(new Echo())
   const client = stage.client(socket.port)

@@ -150,7 +150,7 @@ t.test('replies to one peer leave in one message, others in theirs', async (t) =
   t.strictSame(kernel.sent.toSorted(), want.toSorted())
 })
 
-t.test('what the kernel refuses as a group goes one by one', async (t) => {
+t.test('replies that the kernel refuses as a group are sent one by one', async (t) => {
   const table = [
     {
       name: 'a device that can not',
@@ -194,7 +194,7 @@ t.test('a peer that can not be reached at all does not end grouping', async (t) 
   t.strictSame(kernel.offered, [1])
 })
 
-t.test('where no peer repeats, batches are looked at now and then only', async (t) => {
+t.test('if no client port repeats, only some batches are checked', async (t) => {
   const kernel = new Kernel()
   const { outbox } = open(kernel)
   const flush = (given: readonly Reply[]): number => {
@@ -208,20 +208,23 @@ t.test('where no peer repeats, batches are looked at now and then only', async (
   t.strictSame(found, [...Array(11).fill(2), ...Array(5).fill(1)])
 })
 
-t.test('what is left when it is dropped is counted, groups by their replies', async (t) => {
-  const kernel = new Kernel()
-  const { outbox } = open(kernel)
-  const given = [...replies(3), ...replies(4, 1001), ...replies(2, 1002)]
-  queueAll(outbox, kernel, given)
-  kernel.plan = [1, -EAGAIN]
-  t.equal(outbox.flush(), false)
-  queue(outbox, kernel, 9, replies(1)[0]!)
-  outbox.drop()
-  t.equal(outbox.sendErrors, 4 + 2 + 1)
-  t.equal(kernel.sent.length, 3)
-  t.equal(outbox.flush(), true)
-  t.equal(kernel.sent.length, 3)
-})
+t.test(
+  'replies that remain when the outbox is closed are counted, groups by their replies',
+  async (t) => {
+    const kernel = new Kernel()
+    const { outbox } = open(kernel)
+    const given = [...replies(3), ...replies(4, 1001), ...replies(2, 1002)]
+    queueAll(outbox, kernel, given)
+    kernel.plan = [1, -EAGAIN]
+    t.equal(outbox.flush(), false)
+    queue(outbox, kernel, 9, replies(1)[0]!)
+    outbox.drop()
+    t.equal(outbox.sendErrors, 4 + 2 + 1)
+    t.equal(kernel.sent.length, 3)
+    t.equal(outbox.flush(), true)
+    t.equal(kernel.sent.length, 3)
+  },
+)
 
 /** What of `want` was not sent; undefined if something else was sent, or the same twice. */
 function lostOf(want: readonly Sent[], sent: readonly Sent[]): Sent[] | undefined {

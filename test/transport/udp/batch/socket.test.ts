@@ -37,7 +37,7 @@ t.test('sockets that share their port each get some of the peers', async (t) => 
   second.close()
 })
 
-t.test('what the kernel has no room for is counted, and the rest comes in', async (t) => {
+t.test('packets that the kernel drops are counted, and the others are received', async (t) => {
   // Less than the kernel gives at least, which is a few datagrams.
   const options = { host: '127.0.0.1', port: 0, receiveBufferOctets: 1 }
   const socket = new BatchSocket(libc, options)
@@ -248,7 +248,7 @@ function failing(...reasons: number[]): { libc: typeof libc; calls: number[] } {
 
 const [EINTR, EAGAIN, ECONNREFUSED] = [4, 11, 111]
 
-t.test('what a send leaves over is sent next', async (t) => {
+t.test('replies that a send leaves over are sent next', async (t) => {
   const table = [
     { name: 'two of three', reasons: [-2], flushed: [true], calls: [3, 1], arrive: 3, errors: 0 },
     { name: 'interrupted', reasons: [EINTR], flushed: [true], calls: [3, 3], arrive: 3, errors: 0 },

@@ -139,7 +139,7 @@ t.test(
   },
 )
 
-t.test('only the slots that were asked for are looked at', async (t) => {
+t.test('only the given slots are grouped', async (t) => {
   const a = { port: 1000, octets: 50 }
   t.strictSame(groupsOf(new Grouping(), [a, { ...a, port: 7 }, a], 5), [[5, 7], [6]])
 })
