@@ -24,7 +24,7 @@ const packet = new Uint8Array([
   ...Buffer.from('\x03www\x07example\x03org\0', 'latin1'),
   ...[0, 1, 0, 1],
 ])
-const server = { address: 'dns://:53', requery: () => undefined, release: () => {} }
+const server = { address: 'dns://:53', lookupInternally: () => undefined, release: () => {} }
 const tx = new Transaction(new Random(1), server)
 tx.query.peerAddress.set([192, 0, 2, 1])
 tx.zone = 'example.org.'
