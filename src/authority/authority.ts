@@ -14,7 +14,7 @@ const CHASED_OCTETS_START = 4096
 
 /**
  * Answers `tx` from a zone image, for `file`, `auto` and `kuadrant`. A CNAME can lead out of the
- * image's zones, or into a deeper zone of the server or of `siblings`. Then an internal lookup
+ * image's zones, or into a deeper zone of the server or of `others`. Then an internal lookup
  * answers the target, and its answer is merged:
  *
  *     target's answer           our reply
@@ -34,10 +34,10 @@ const CHASED_OCTETS_START = 4096
 export function answerFromImage(
   tx: Transaction,
   answerer: ZoneAnswerer,
-  siblings?: ZoneDirectory,
+  others?: ZoneDirectory,
 ): number | Promise<number> {
   const { zones } = tx.server
-  const status = answerer.answer(tx.query, tx.response, tx.chainDepth, zones, siblings)
+  const status = answerer.answer(tx.query, tx.response, tx.chainDepth, zones, others)
   if (status === AnswerStatus.NotInZone) return NOT_OURS
   if (status !== AnswerStatus.ChaseOutside) return tx.response.rcode
   // The internal lookup counts as one step. Steps inside our zones count too.

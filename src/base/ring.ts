@@ -6,7 +6,7 @@ const WRITTEN = 0
 const READ = 1
 const DROPPED = 2
 /** 1 = the reader has got a wakeup and has not read yet. */
-const BELL = 3
+const WAKEUP = 3
 const HEADER_OCTETS = 16
 
 /** A record: tag (32 bits), octets (32 bits), the octets, zeros up to a multiple of 8. */
@@ -79,7 +79,9 @@ export class RingWriter {
     const length = RECORD_HEADER_OCTETS + ((octets + 7) & ~7)
     Atomics.store(this.#header, WRITTEN, (this.#header[WRITTEN]! + length) | 0)
     // An atomic load: a plain one could run before the store above, and the wakeup would be missed.
-    return Atomics.load(this.#header, BELL) === 0 && Atomics.exchange(this.#header, BELL, 1) === 0
+    return (
+      Atomics.load(this.#header, WAKEUP) === 0 && Atomics.exchange(this.#header, WAKEUP, 1) === 0
+    )
   }
 
   #drop(): number {
@@ -105,7 +107,7 @@ export class RingReader {
 
   /** Makes the writer send a wakeup again. Call it before `drain`, so that no record is missed. */
   waitForWake(): void {
-    Atomics.store(this.#header, BELL, 0)
+    Atomics.store(this.#header, WAKEUP, 0)
   }
 
   /** Visits all records. `octets` is valid only during the call. Returns false if there were none. */

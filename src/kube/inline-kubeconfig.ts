@@ -70,8 +70,8 @@ export function scanInlineKubeconfig(text: string): InlineKubeconfig | string {
   const problem =
     findUnfit('clusters[].cluster', cluster, CLUSTER_FIELDS) ||
     findUnfit('users[].user', user, USER_FIELDS) ||
-    judgeServer(textOf(cluster, 'server')) ||
-    judgeCredentials(user)
+    serverFault(textOf(cluster, 'server')) ||
+    credentialsFault(user)
   if (problem !== '') return problem
   const isUnverified = cluster['insecure-skip-tls-verify'] === true
   return {
@@ -149,7 +149,7 @@ function isPem(text: string): boolean {
 }
 
 /** Rejects a server without TLS: an eavesdropper must not get the credentials. */
-function judgeServer(server: string): string {
+function serverFault(server: string): string {
   const what = 'clusters[].cluster.server'
   if (!URL.canParse(server)) return `has ${what} that is not a URL`
   const { protocol, username, password, search, hash } = new URL(server)
@@ -159,7 +159,7 @@ function judgeServer(server: string): string {
     : `has ${what} with more than scheme, host, port and path`
 }
 
-function judgeCredentials(user: ApiObject): string {
+function credentialsFault(user: ApiObject): string {
   const has = (field: string): boolean => textOf(user, field) !== ''
   const [hasCertificate, hasKey] = [has('client-certificate-data'), has('client-key-data')]
   if (hasCertificate !== hasKey) {

@@ -240,8 +240,8 @@ export class HostPoll {
     const before = this.#siteStates.get(host)
     const after = asked.kind === 'shares' ? asked.siteStates : (before?.map(emptied) ?? [])
     this.#siteStates.set(host, after)
-    const isNews = before === undefined || printSiteStates(before) !== printSiteStates(after)
-    if (isNews) this.#parts.onChange(host)
+    const hasChanged = before === undefined || printSiteStates(before) !== printSiteStates(after)
+    if (hasChanged) this.#parts.onChange(host)
   }
 }
 

@@ -276,7 +276,7 @@ export class MergedSource implements RecordSource {
     const { clock, expiryMs, log } = this.#parts
     const { lastSeenMs } = peer
     const silentMs = wasHeard(lastSeenMs) ? clock.monotonic() - lastSeenMs : 0
-    const silence = judgeSilence(silentMs, expiryMs)
+    const silence = silenceAfter(silentMs, expiryMs)
     if (silence === (this.#silences.get(peer) ?? 'none')) return false
     this.#silences.set(peer, silence)
     if (silence === 'expired')
@@ -466,7 +466,7 @@ function keyOfHost(host: string): string {
 /** `late`: another nameserver of its site takes precedence. `expired`: its data has expired. */
 type Silence = 'none' | 'late' | 'expired'
 
-function judgeSilence(silentMs: number, expiryMs: number): Silence {
+function silenceAfter(silentMs: number, expiryMs: number): Silence {
   if (silentMs >= expiryMs) return 'expired'
   return silentMs > yieldMsOf(expiryMs) + EXPIRY_CHECK_MS ? 'late' : 'none'
 }

@@ -85,7 +85,7 @@ function findUnexportable({ packed }: StoredRecord, site: string): string {
     return `it is not exported to other sites: ${host} is too long for a name in the zone ${KDRNT}`
   }
   const shared = toPeerEndpoints(content, { site, ...UNKNOWN_HEALTH, sinceSeconds: 0 })
-  const untold = shared.filter((endpoint) => composePeerEndpoint(endpoint) === undefined).length
-  if (untold === 0) return ''
-  return `${untold} of its endpoints are not exported to other sites: they are too long for a record`
+  const lost = shared.filter((endpoint) => composePeerEndpoint(endpoint) === undefined).length
+  if (lost === 0) return ''
+  return `${lost} of its endpoints are not exported to other sites: they are too long for a record`
 }

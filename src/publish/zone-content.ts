@@ -44,10 +44,10 @@ export function belongs(
   record: StoredRecord,
   zone: { readonly apex: Uint8Array; readonly key: string },
   options: Pick<PublishOptions, 'allowedNamespaces'>,
-  claims: ZoneOwnership,
+  ownership: ZoneOwnership,
 ): boolean {
   if (!isAllowed(record, options)) return false
-  return isLocalZone(zone.apex) || claims.zoneKeyOf(record.packed) === zone.key
+  return isLocalZone(zone.apex) || ownership.zoneKeyOf(record.packed) === zone.key
 }
 
 /** True for a record of a namespace that the options allow. */

@@ -124,19 +124,19 @@ export class PublishedZones {
 
   /**
    * Fills the zones and follows the source; returns the function that stops that. Other work runs
-   * between slices; changes that arrive meanwhile are applied afterwards. `claims` already contains
+   * between slices; changes that arrive meanwhile are applied afterwards. `ownership` already contains
    * our zones.
    */
-  async follow(source: RecordSource, claims: ZoneOwnership): Promise<() => void> {
+  async follow(source: RecordSource, ownership: ZoneOwnership): Promise<() => void> {
     const startMs = this.#parts.clock.monotonic()
-    this.#ownership = claims
+    this.#ownership = ownership
     this.#source = source
     this.#waiting = new Map()
     const unsubscribe = source.subscribe((changes) => this.#take(changes))
     const stopHealth = this.#parts.health.subscribe((keys) => {
       void this.#guarded(() => this.#takeHealth(keys))
     })
-    const stopWatching = claims.onChange((zone) => this.#moveRecords(zone))
+    const stopWatching = ownership.onChange((zone) => this.#moveRecords(zone))
     await this.#fill([...source.records()])
     this.#leftovers.collect()
     this.#dropLeftovers(source)
@@ -251,13 +251,13 @@ export class PublishedZones {
   }
 
   #apply(changes: readonly RecordChange[]): void {
-    const claims = this.#ownership!
+    const ownership = this.#ownership!
     for (const zone of this.#zones) {
       const mine: RecordChange[] = []
       for (const change of changes) {
         const isOld = change.before !== undefined && zone.records.has(change.before)
         const isNew =
-          change.after !== undefined && belongs(change.after, zone, this.#options, claims)
+          change.after !== undefined && belongs(change.after, zone, this.#options, ownership)
         const before = isOld ? change.before : undefined
         const after = isNew ? change.after : undefined
         if (before !== undefined || after !== undefined) mine.push({ before, after })

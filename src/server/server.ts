@@ -326,9 +326,9 @@ export class Server implements ServerView {
     if (limiter === undefined || isProved || tx.tsigKey !== undefined) {
       return this.#compose(tx, bufsizeOctets)
     }
-    const verdict = limiter.decide(tx, tx.startedMs)
-    if (verdict === LimitAction.Drop) return 0
-    if (verdict === LimitAction.Truncate) truncate(tx)
+    const action = limiter.decide(tx, tx.startedMs)
+    if (action === LimitAction.Drop) return 0
+    if (action === LimitAction.Truncate) truncate(tx)
     const octets = this.#compose(tx, bufsizeOctets)
     // A signed reply must not be composed again. Such an error is hardly longer than its query.
     if (response.signer !== null) return octets

@@ -101,7 +101,7 @@ export class SteeringTable {
     this.#rebuildIfDue()
     // A thread that has the policy does not request its classes again, so notify only when they are
     // ready.
-    if (this.#has(this.#policies.codeCount)) this.#tell()
+    if (this.#has(this.#policies.codeCount)) this.#notify()
   }
 
   /**
@@ -118,7 +118,7 @@ export class SteeringTable {
 
   async #waitFor(codeCount: number): Promise<void> {
     while (!this.#has(codeCount)) await this.#rebuild
-    this.#tell()
+    this.#notify()
     if (this.#fault !== undefined) throw this.#fault
   }
 
@@ -128,7 +128,7 @@ export class SteeringTable {
     return isIdle || codeCount <= this.#builtCodes
   }
 
-  #tell(): void {
+  #notify(): void {
     const { snapshot } = this.#policies
     if (snapshot === this.#reported) return
     this.#reported = snapshot

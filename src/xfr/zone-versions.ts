@@ -47,14 +47,14 @@ export class ZoneVersions {
         const key = nameKey(version.zone)
         versions.set(key, version)
         if (this.#find(key) !== version) return
-        this.#tell({ zone: version.zone, version, changed })
+        this.#notify({ zone: version.zone, version, changed })
       },
       remove: (zone) => {
         const key = nameKey(zone)
         const gone = versions.get(key)
         const wasInForce = gone !== undefined && this.#find(key) === gone
         versions.delete(key)
-        if (wasInForce) this.#tell({ zone, version: this.#find(key), changed: undefined })
+        if (wasInForce) this.#notify({ zone, version: this.#find(key), changed: undefined })
       },
     }
   }
@@ -77,7 +77,7 @@ export class ZoneVersions {
     return undefined
   }
 
-  #tell(change: VersionChange): void {
+  #notify(change: VersionChange): void {
     for (const listener of this.#listeners) listener(change)
   }
 }

@@ -152,8 +152,8 @@ for (const { name, looksAgain } of WAYS) {
       reader.waitForWake()
       reader.drain(visit)
     }
-    worker.on('message', (message: { kind: 'bell' } | { kind: 'done' }) => {
-      if (message.kind !== 'bell') return
+    worker.on('message', (message: { kind: 'wakeup' } | { kind: 'done' }) => {
+      if (message.kind !== 'wakeup') return
       bells++
       if (!isLooking) look()
     })

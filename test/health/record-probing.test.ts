@@ -61,7 +61,7 @@ t.test("a record's own check is of each of its addresses", async (t) => {
   t.strictSame(downOf('a'), ['192.0.2.1'])
   t.strictSame(downOf('b'), [])
   t.strictSame(source.health.healthOf('default/a').up, ['192.0.2.2'])
-  t.ok(batches.length <= 3, 'the verdicts')
+  t.ok(batches.length <= 3, 'the results')
   t.match(lines, ['192.0.2.1 of default/a is down after 2 failures: connection refused'])
   dead.clear()
   await pass(15)

@@ -35,12 +35,12 @@ const CUT = [
 const limiter: ReplyLimiter = {
   decide: ({ query, response }) => {
     const isAnswer = response.rcode === 0 && response.count + response.direct.count > 0
-    return isAnswer ? verdictOf(query.suffixHash[0]!, query.qtype) : LimitAction.Send
+    return isAnswer ? actionOf(query.suffixHash[0]!, query.qtype) : LimitAction.Send
   },
   amplifies: (_tx, name, octets) => octets > 40 && (name.suffixHash[0]! & 8) !== 0,
 }
 
-function verdictOf(hash: number, qtype: number): LimitAction {
+function actionOf(hash: number, qtype: number): LimitAction {
   const { Send, Truncate, Drop } = LimitAction
   return [Send, Truncate, Drop, Send][(hash ^ qtype) & 3]!
 }

@@ -28,13 +28,13 @@ const chain: Handler = {
 }
 const key = createTsigKey(wireName('key'), HMAC_SHA256, new Uint8Array(32))
 
-/** A server whose limiter decides `verdict` of each reply, and `amplifies` of each length. */
-function start(verdict: LimitAction, amplifies: (octets: number) => boolean = () => false) {
+/** A server whose limiter decides `action` of each reply, and `amplifies` of each length. */
+function start(action: LimitAction, amplifies: (octets: number) => boolean = () => false) {
   const asked: string[] = []
   const limiter: ReplyLimiter = {
     decide: (tx) => {
       asked.push(`${tx.response.rcode}`)
-      return verdict
+      return action
     },
     amplifies: (_tx, _name, octets) => amplifies(octets),
   }

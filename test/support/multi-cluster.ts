@@ -235,7 +235,7 @@ export async function startMultiCluster(t: Test): Promise<MultiCluster> {
 }
 
 /** Whether the last line of an answer is as it should be. */
-type Judge = (line: string, from: string, server: string) => boolean
+type IsRight = (line: string, from: string, server: string) => boolean
 
 /** Asks the same things again and again until it is stopped, and keeps what was not answered as `isRight` wants it. */
 export class Watch {
@@ -244,7 +244,7 @@ export class Watch {
   #isStopped = false
   readonly #done: Promise<void>
 
-  constructor(clusters: MultiCluster, servers: readonly string[], isRight: Judge) {
+  constructor(clusters: MultiCluster, servers: readonly string[], isRight: IsRight) {
     const round = async (server: string): Promise<void> => {
       while (!this.#isStopped) {
         for (const { from } of PLACES) {

@@ -13,6 +13,6 @@ for (let n = 1; n <= count; n++) {
   const at = writer.begin(octets)
   if (at === -1) continue
   writer.octets.fill(n, at, at + octets)
-  if (writer.end(n, octets)) parentPort!.postMessage({ kind: 'bell' })
+  if (writer.end(n, octets)) parentPort!.postMessage({ kind: 'wakeup' })
   if (n % 64 === 0) Atomics.wait(pause, 0, 0, 0.05)
 }

@@ -72,7 +72,7 @@ export class RequestSigner {
     if (offset === 0) return this.#takeUnsigned(message)
     const record = parseTsig(message, offset, message.length)
     if (record === undefined) return 'the TSIG record is malformed'
-    const fault = this.#judge(record, message, offset)
+    const fault = this.#faultOf(record, message, offset)
     if (fault !== '') return fault
     if (Math.abs(nowSeconds - record.timeSeconds) > record.fudgeSeconds) {
       this.#restart(this.#priorMac)
@@ -91,7 +91,7 @@ export class RequestSigner {
     return ''
   }
 
-  #judge(record: TsigRecord, message: Uint8Array, offset: number): string {
+  #faultOf(record: TsigRecord, message: Uint8Array, offset: number): string {
     const { name, algorithm } = this.#key
     if (!equalNames(record.keyName, name)) return 'the reply is signed with another key'
     if (!equalNames(record.algorithmName, algorithm.name)) {

@@ -71,14 +71,14 @@ export function verifyMac(
   digestVariables(hmac, record)
   const mac = hmac.digest().subarray(0, record.mac.length)
   if (!equalMacs(mac, record.mac)) return refused(record, BADSIG)
-  const error = judge(record, algorithm, nowSeconds)
+  const error = tsigErrorOf(record, algorithm, nowSeconds)
   return { key, error, record, signer: new ReplySigner(record, { key, algorithm }, error) }
 }
 
 /** The code of a bad MAC; as an rcode of EDNS the same number is BADVERS. */
 export const BADSIG = 16
 
-function judge(record: TsigRecord, algorithm: TsigAlgorithm, nowSeconds: number): number {
+function tsigErrorOf(record: TsigRecord, algorithm: TsigAlgorithm, nowSeconds: number): number {
   if (Math.abs(nowSeconds - record.timeSeconds) > record.fudgeSeconds) return Rcode.BADTIME
   return record.mac.length < algorithm.macOctets ? Rcode.BADTRUNC : 0
 }

@@ -42,14 +42,14 @@ function findInEndpoint(
   const seen = new Set<string>()
   for (const [index, property] of providerSpecific.entries()) {
     if (!isMapping(property)) continue
-    const message = judge(String(property.name), String(property.value ?? ''), seen)
+    const message = ignoredReason(String(property.name), String(property.value ?? ''), seen)
     if (message !== '') found.push({ path: [...path, 'providerSpecific', index], message })
   }
   return found
 }
 
 /** Returns why a property has no effect; '' = it has. `seen`: names of the properties before it. */
-function judge(name: string, value: string, seen: Set<string>): string {
+function ignoredReason(name: string, value: string, seen: Set<string>): string {
   if (!PROPERTIES.includes(name)) {
     return `property ${quote(name)} is unknown and is ignored; the known ones are ${PROPERTIES.join(', ')}`
   }

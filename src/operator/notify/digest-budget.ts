@@ -8,7 +8,7 @@ import { TokenBucket } from '../../kube/token-bucket.ts'
  */
 const KNOWN_MAX = 20
 const NETWORK_MAX = 20
-const STRANGERS_MAX = 200
+const UNKNOWN_SENDERS_MAX = 200
 /** Addresses with good signatures that are kept. */
 const KNOWN_ADDRESSES_MAX = 64
 /** Networks share a bucket by chance, and no sender can find out which ones. A power of two. */
@@ -27,14 +27,14 @@ export class DigestBudget {
   /** By address; the latest good signature comes last. */
   readonly #known = new Map<string, TokenBucket>()
   readonly #networks: readonly TokenBucket[]
-  readonly #strangers: TokenBucket
+  readonly #unknownSenders: TokenBucket
 
   /** `seed`: any 32-bit integer that senders don't know. */
   constructor(clock: Clock, seed: number) {
     this.#clock = clock
     this.#seed = seed
     this.#networks = Array.from({ length: BUCKETS }, () => this.#bucketOf(NETWORK_MAX))
-    this.#strangers = this.#bucketOf(STRANGERS_MAX)
+    this.#unknownSenders = this.#bucketOf(UNKNOWN_SENDERS_MAX)
   }
 
   /** `host`: source address of the query, in canonical form. */
@@ -42,7 +42,7 @@ export class DigestBudget {
     const known = this.#known.get(host)
     if (known !== undefined) return known.take()
     const network = this.#networks[this.#placeOf(query)]!
-    return network.take() && this.#strangers.take()
+    return network.take() && this.#unknownSenders.take()
   }
 
   /** Records that this host has sent a good signature. */

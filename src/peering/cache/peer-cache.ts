@@ -143,19 +143,19 @@ export class PeerCache {
   }
 
   #check(): void {
-    let [isNews, isAnyUp] = [false, false]
+    let [hasChanged, isAnyUp] = [false, false]
     for (const [identity, known] of this.#known) {
       const { follower } = known
       if (follower === undefined) {
         if (this.#isOver(known.exported())) this.#known.delete(identity)
         continue
       }
-      isNews ||= follower.isUp !== known.isUp
+      hasChanged ||= follower.isUp !== known.isUp
       known.isUp = follower.isUp
       isAnyUp ||= follower.isUp
     }
     const ageMs = this.#options.clock.monotonic() - this.#file.writtenMs
-    if (isNews || (isAnyUp && ageMs >= this.#lagMs)) this.#file.noteChange()
+    if (hasChanged || (isAnyUp && ageMs >= this.#lagMs)) this.#file.noteChange()
   }
 
   *#print(): Generator<string> {

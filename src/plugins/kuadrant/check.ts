@@ -49,15 +49,15 @@ export async function checkBlock(
   geoCodes: BlockConfig['geoCodes'],
 ): Promise<readonly InputError[]> {
   const { zones } = options
-  const claims = new ZoneOwnership()
-  for (const { zones } of ofSource(options.source, all)) claims.claim(zones)
+  const ownership = new ZoneOwnership()
+  for (const { zones } of ofSource(options.source, all)) ownership.claim(zones)
   const found = await readSource(options, isOffline)
   read(`${zones.map((zone) => printName(zone)).join(' ')}: ${found.summary}`)
   for (const warning of found.warnings) warn(warning)
   warnOfStateFiles(options, warn)
   warnOfSnapshot(options, all, warn)
   for (const warning of findLostAddresses(options)) warn(warning)
-  warnOfRecords(options, claims, found, geoCodes, warn)
+  warnOfRecords(options, ownership, found, geoCodes, warn)
   const unsigned = findUnsigned(options.peering)
   if (unsigned !== undefined) warn(unsigned)
   const { key } = options.peering
@@ -81,7 +81,7 @@ function warnOfStateFiles(options: KuadrantOptions, warn: Warn): void {
 /** Warns of conflicts and useless geo codes in each zone, and of records that no zone accepts. */
 function warnOfRecords(
   options: KuadrantOptions,
-  claims: ZoneOwnership,
+  ownership: ZoneOwnership,
   { records, places }: CheckedManifests,
   geoCodes: BlockConfig['geoCodes'],
   warn: Warn,
@@ -92,14 +92,14 @@ function warnOfRecords(
     mailboxOf(apex, options, (text) => warn(new InputError(options.rnamePosition, text)))
     const zone = { apex, key: nameKey(apex) }
     const content = createRecordZone(apex, options, { sink: NO_SINK, health, onConflict: () => {} })
-    const own = records.filter((record) => belongs(record, zone, options, claims))
+    const own = records.filter((record) => belongs(record, zone, options, ownership))
     warnOfConflicts(content, own, places, warn)
     // In the gateway-local form, codes are data for peers and need not match clients.
     if (isLocalZone(apex)) continue
     for (const warning of findDeadCodes(own, geoCodes, places)) warn(warning)
   }
   for (const { key, packed } of records) {
-    if (claims.zoneKeyOf(packed) !== '') continue
+    if (ownership.zoneKeyOf(packed) !== '') continue
     const at = places.record(key) ?? options.position
     warn(new InputError(at, `no zone is served for DNSRecord ${key}: it is ignored`))
   }

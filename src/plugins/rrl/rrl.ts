@@ -125,8 +125,8 @@ export class Rrl implements ReplyLimiter {
     }
     const rate = rates[category]
     if (rate !== undefined) {
-      const verdict = this.#debit(tx, rate, category, name, type)
-      if (verdict !== LimitAction.Send) return verdict
+      const action = this.#debit(tx, rate, category, name, type)
+      if (action !== LimitAction.Send) return action
     }
     const all = rates[Category.Request]
     return all === undefined ? LimitAction.Send : this.#debit(tx, all, Category.Request, 0, 0)

@@ -190,7 +190,7 @@ export class Notifier {
     const job = this.#active.get(key)
     if (job === undefined || job.id !== message.id) return
     if (!equalNames(message.question.name, job.version.zone)) return
-    const fault = this.#judge(job, message, packet)
+    const fault = this.#faultOf(job, message, packet)
     if (fault === undefined) return
     job.cancel()
     this.#end(key, job, fault)
@@ -199,7 +199,7 @@ export class Notifier {
   /**
    * Returns what is wrong with a reply, '' = nothing; undefined = it may come from another sender.
    */
-  #judge({ signer }: Job, message: Message, packet: Uint8Array): string | undefined {
+  #faultOf({ signer }: Job, message: Message, packet: Uint8Array): string | undefined {
     const seconds = Math.floor(this.#parts.clock.now() / 1000)
     const fault = signer?.verify(packet, seconds) ?? ''
     // A server that lacks the key answers NOTAUTH unsigned (RFC 8945 section 5.3).

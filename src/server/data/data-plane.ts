@@ -260,7 +260,7 @@ export class DataPlane implements DataThreads {
       case 'address':
         handle.counts?.dropped.set(message.address, message.counts)
         return
-      case 'bell':
+      case 'wakeup':
         this.#hear(this.#members[index]!)
         return
       case 'counters': {

@@ -98,7 +98,7 @@ export class DataThread {
     const libc = loadLibc()
     this.#parts = parts
     this.#ring = new RingWriter(init.ring)
-    this.#groups = new RingGroups(this.#ring, () => this.#post({ kind: 'bell' }))
+    this.#groups = new RingGroups(this.#ring, () => this.#post({ kind: 'wakeup' }))
     this.#lines = new RingLines(this.#groups, LINES_TO_CONTROL)
     this.#clock = new BatchClock(parts.clock)
     this.#finishClock = new FinishClock(parts.clock)
@@ -361,7 +361,7 @@ export class DataThread {
     const cut = text.length > TEXT_LENGTH_MAX ? text.slice(0, TEXT_LENGTH_MAX) : text
     const at = this.#ring.begin(cut.length * 3)
     if (at === -1) return
-    if (this.#ring.end(tag, this.#ring.octets.write(cut, at))) this.#post({ kind: 'bell' })
+    if (this.#ring.end(tag, this.#ring.octets.write(cut, at))) this.#post({ kind: 'wakeup' })
   }
 }
 

@@ -80,7 +80,7 @@ export type FromDataThread =
   | { readonly kind: 'committed'; readonly generation: number }
   | { readonly kind: 'detached'; readonly fds: readonly number[] }
   /** Wakeup: the ring holds data. */
-  | { readonly kind: 'bell' }
+  | { readonly kind: 'wakeup' }
   /** New counters of an instance. */
   | {
       readonly kind: 'counters'

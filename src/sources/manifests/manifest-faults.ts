@@ -106,7 +106,7 @@ export class ManifestFaults {
   }
 
   /** Returns up to `max` faults that are new since the last call, and the number of the others. */
-  takeNews(max: number): { readonly texts: readonly string[]; readonly more: number } {
+  takeNew(max: number): { readonly texts: readonly string[]; readonly more: number } {
     const texts = new Set<string>()
     const news = this.#news
     this.#news = new Set()

@@ -458,7 +458,7 @@ export class ManifestSource implements FollowedSource, ProbeSource {
     const ofDirectory = this.#directoryError?.print() ?? ''
     if (ofDirectory !== this.#loggedOfDirectory && ofDirectory !== '') log.error(ofDirectory)
     this.#loggedOfDirectory = ofDirectory
-    const { texts, more } = faults.takeNews(LOGGED_MAX)
+    const { texts, more } = faults.takeNew(LOGGED_MAX)
     for (const text of texts) log.error(text)
     if (more > 0) log.error(`and ${more} more problems`)
     const hasProblems = faults.count > 0 || ofDirectory !== ''

@@ -129,7 +129,7 @@ export class ZoneAnswerer {
   /**
    * Fills `response`, which the caller has reset. If `direct` has added CNAMEs to it, continues
    * after them. `chainDepth`: number of CNAMEs that earlier queries followed before this one. Does
-   * not follow a chain into a zone for which `server` or `siblings` have a longer apex (RFC 1034
+   * not follow a chain into a zone for which `server` or `others` have a longer apex (RFC 1034
    * section 4.3.2 step 2). @hot
    */
   answer(
@@ -137,7 +137,7 @@ export class ZoneAnswerer {
     response: Response,
     chainDepth = 0,
     server?: ZoneDirectory,
-    siblings?: ZoneDirectory,
+    others?: ZoneDirectory,
   ): AnswerStatus {
     this.reader.refresh()
     this.chainSteps = 0
@@ -160,7 +160,7 @@ export class ZoneAnswerer {
         return AnswerStatus.ChainTooLong
       }
       const isInside = this.#enterZone(query)
-      if (!isInside || this.#isDeeperIn(server, query) || this.#isDeeperIn(siblings, query)) {
+      if (!isInside || this.#isDeeperIn(server, query) || this.#isDeeperIn(others, query)) {
         return this.#chaseOutside(query, response)
       }
     }

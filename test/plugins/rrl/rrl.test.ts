@@ -147,30 +147,30 @@ t.test('replies that share an account', async (t) => {
 })
 
 t.test('the part of the replies above the limit that is sent', async (t) => {
-  const verdicts = (rrl: Rrl, reply: Reply = {}, nowMs = 1) =>
+  const actions = (rrl: Rrl, reply: Reply = {}, nowMs = 1) =>
     Array.from({ length: MAX + 4 }, () => rrl.decide(transactionOf(reply), nowMs)).slice(MAX)
   const { Truncate, Drop, Send } = LimitAction
-  t.strictSame(verdicts(limiter()), [Drop, Drop, Drop, Drop])
-  t.strictSame(verdicts(limiter({ slip: 1 })), [Truncate, Truncate, Truncate, Truncate])
-  t.strictSame(verdicts(limiter({ slip: 2 })), [Drop, Truncate, Drop, Truncate])
+  t.strictSame(actions(limiter()), [Drop, Drop, Drop, Drop])
+  t.strictSame(actions(limiter({ slip: 1 })), [Truncate, Truncate, Truncate, Truncate])
+  t.strictSame(actions(limiter({ slip: 2 })), [Drop, Truncate, Drop, Truncate])
   const error = { rcode: REFUSED }
-  t.strictSame(verdicts(limiter({ slip: 1 }), error), [Drop, Drop, Drop, Drop], 'errors')
+  t.strictSame(actions(limiter({ slip: 1 }), error), [Drop, Drop, Drop, Drop], 'errors')
   const sent = [Send, Send, Send, Send]
-  t.strictSame(verdicts(limiter({ reportOnly: true })), sent)
-  t.strictSame(verdicts(limiter({ rates: [] })), sent)
+  t.strictSame(actions(limiter({ reportOnly: true })), sent)
+  t.strictSame(actions(limiter({ rates: [] })), sent)
   const exempt = new AddressSet([scanCidr('192.0.2.0/28')!])
-  t.strictSame(verdicts(limiter({ exempt })), sent)
-  t.strictSame(verdicts(limiter({ exempt }), { from: '192.0.2.16' }), [Drop, Drop, Drop, Drop])
+  t.strictSame(actions(limiter({ exempt })), sent)
+  t.strictSame(actions(limiter({ exempt }), { from: '192.0.2.16' }), [Drop, Drop, Drop, Drop])
   const zones = new ZoneSet([wire('w.example.org.')])
   const inZone = { zone: 'example.org.' }
-  t.strictSame(verdicts(limiter({ zones }), inZone), sent)
-  t.strictSame(verdicts(limiter({ zones }), { ...inZone, name: name('a') }), [
+  t.strictSame(actions(limiter({ zones }), inZone), sent)
+  t.strictSame(actions(limiter({ zones }), { ...inZone, name: name('a') }), [
     Drop,
     Drop,
     Drop,
     Drop,
   ])
-  t.strictSame(verdicts(limiter({ zones }), error), [Drop, Drop, Drop, Drop], 'of no block')
+  t.strictSame(actions(limiter({ zones }), error), [Drop, Drop, Drop, Drop], 'of no block')
 })
 
 t.test('exempt networks spend nothing of their neighbours', async (t) => {

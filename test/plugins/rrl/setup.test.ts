@@ -37,8 +37,8 @@ const limits = (...lines: string[]) => `rrl {\n${lines.join('\n')}\n}`
 /** How many of ten equal replies go out. */
 function passing(setUp: SetUp, over: Parameters<typeof transactionOf>[0] = {}): number {
   const tx = transactionOf(over)
-  const verdicts = Array.from({ length: 10 }, () => setUp.block.limiter!.decide(tx, 1))
-  return verdicts.filter((verdict) => verdict === LimitAction.Send).length
+  const actions = Array.from({ length: 10 }, () => setUp.block.limiter!.decide(tx, 1))
+  return actions.filter((action) => action === LimitAction.Send).length
 }
 
 t.test('limits that are not set are those of responses', async (t) => {

@@ -12,7 +12,7 @@ import { multisocket } from '../../../src/plugins/multisocket/setup.ts'
 export interface Toy {
   readonly token: number
   publish(value: number): void
-  /** What came by its uplink. */
+  /** What arrived over its channel to the control thread. */
   readonly texts: string[]
   /** Lets a thread go on that rests. False: none does. */
   release(): boolean

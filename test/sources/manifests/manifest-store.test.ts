@@ -162,18 +162,18 @@ t.test(
       ['a', fileOf('a', keysOf(100))],
       ['b', fileOf('b', keysOf(100))],
     ])
-    const { texts, more } = store.faults.takeNews(20)
+    const { texts, more } = store.faults.takeNew(20)
     t.equal(texts.length, 20)
     t.equal(more, 80)
     t.match(texts[0], /^b:1: DNSRecord default\/0 is also in a; that one is served$/)
-    t.strictSame(store.faults.takeNews(20), { texts: [], more: 0 })
+    t.strictSame(store.faults.takeNew(20), { texts: [], more: 0 })
     measure(store, [['c', fileOf('c', keysOf(100))]])
-    t.strictSame(store.faults.takeNews(20), { texts: [], more: 0 }, 'disputed already')
+    t.strictSame(store.faults.takeNew(20), { texts: [], more: 0 }, 'disputed already')
     measure(store, [
       ['d', fileOf('d', ['default/new'])],
       ['e', fileOf('e', ['default/new'])],
       ['d', undefined],
     ])
-    t.strictSame(store.faults.takeNews(20), { texts: [], more: 0 }, 'a rename')
+    t.strictSame(store.faults.takeNew(20), { texts: [], more: 0 }, 'a rename')
   },
 )
