@@ -107,6 +107,22 @@ t.test('imports go down the layers only', async (t) => {
   t.strictSame(breaches, [])
 })
 
+t.test('docs/architecture.md lists the folders by layer', async (t) => {
+  const rows = read('docs/architecture.md').matchAll(/^\| `src\/([\w-]+)` \|/gm)
+  const listed = [...rows].map(([, folder = '']) => folder)
+  t.strictSame(
+    [...listed].sort(),
+    LAYERS.flat()
+      .filter((name) => name !== 'main.ts')
+      .sort(),
+  )
+  const layers = listed.map(layerOf)
+  t.strictSame(
+    layers,
+    [...layers].sort((a, b) => a - b),
+  )
+})
+
 t.test(`source files stay within ${FILE_LINES_MAX} lines`, async (t) => {
   const long = filesUnder('src', '.ts')
     .map((file) => ({ file, lines: read(file).split('\n').length }))
