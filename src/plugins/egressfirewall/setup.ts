@@ -33,8 +33,8 @@ function setup(c: SetupContext, name: string): void {
   }
   const source = { selectors: new SelectorIndex(), observer: undefined as NameFollower | undefined }
   if (options.cluster.length === 0) {
-    const what = `${name}: addresses of nodes, Pods and Services are written`
-    c.warn(`${what}; list their networks in the property cluster`, options.position)
+    const what = 'cluster is not set: addresses of nodes, Pods and Services are written'
+    c.warn(`${what}; set it to their networks`, options.position)
   }
   const selectors = c.broadcast<readonly string[]>((texts) => follow(source.selectors, texts))
   const slots = c.counters()

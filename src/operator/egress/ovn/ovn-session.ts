@@ -9,6 +9,7 @@ import { type ApiObject, textOf } from '../../../kube/api.ts'
 import type { Happening } from '../../../kube/event-series.ts'
 import { Informer } from '../../../kube/informer.ts'
 import type { ListWatch } from '../../../kube/list-watch.ts'
+import { keyOf } from '../../../kube/object-key.ts'
 import { OvsdbClient } from '../../../ovsdb/client.ts'
 import { OvsdbError } from '../../../ovsdb/connection.ts'
 import { FaultLog } from '../../../telemetry/fault-log.ts'
@@ -37,8 +38,10 @@ export class OvnSession implements ControllerSession {
   readonly #objects = new NameObjects()
   /** Name of the object that each DNS name has. */
   readonly #chosen = new Map<string, string>()
-  /** By DNS name; of an invalid name, by object; of a denied address, by DNS name and address. */
+  /** By DNS name. */
   readonly #faults: FaultLog
+  /** Of what is left out: invalid names by object, denied addresses by DNS name and address. */
+  readonly #omissions: FaultLog
   /** Addresses that no set has, by DNS name. */
   readonly #denied = new Map<string, ReadonlyMap<string, Denial>>()
   /** What Events reported, by DNS name. */
@@ -57,6 +60,8 @@ export class OvnSession implements ControllerSession {
     this.#metrics = metrics
     this.#rules = new AddressRules(settings.clusterNetworks, settings.allowedNetworks)
     this.#faults = new FaultLog(means.log, means.clock)
+    // Any number of denied addresses must not hide a fault.
+    this.#omissions = new FaultLog(means.log, means.clock)
     this.#informer = new Informer({
       ...means,
       resource: DNS_NAME_RESOLVERS,
@@ -152,7 +157,7 @@ export class OvnSession implements ControllerSession {
       },
       onDelete: (key, before) => {
         this.#objects.remove(before)
-        this.#faults.clear(key)
+        this.#omissions.clear(key)
         this.#update(dnsNameOf(before))
       },
     })
@@ -165,10 +170,8 @@ export class OvnSession implements ControllerSession {
     this.#objects.put(object)
     const dnsName = dnsNameOf(object)
     const selector = scanSelector(dnsName, 'openshift')
-    if (typeof selector !== 'string') this.#faults.clear(key)
-    else if (this.#faults.report(key, `ovn: DNSNameResolver ${key}: spec.name: ${selector}`)) {
-      this.#record(object, invalidName(selector))
-    }
+    if (typeof selector !== 'string') this.#omissions.clear(key)
+    else this.#reportOmission(key, object, invalidName(selector))
     this.#update(dnsName)
   }
 
@@ -195,7 +198,7 @@ export class OvnSession implements ControllerSession {
 
   #forgetDenied(dnsName: string, next: ReadonlyMap<string, Denial>): void {
     for (const address of this.#denied.get(dnsName)?.keys() ?? []) {
-      if (!next.has(address)) this.#faults.clear(`${dnsName} ${address}`)
+      if (!next.has(address)) this.#omissions.clear(`${dnsName} ${address}`)
     }
     if (next.size > 0) this.#denied.set(dnsName, next)
     else this.#denied.delete(dnsName)
@@ -205,13 +208,18 @@ export class OvnSession implements ControllerSession {
   #reportDenied(object: ApiObject, dnsName: string, denied: ReadonlyMap<string, Denial>): void {
     for (const [address, denial] of denied) {
       const note = `${dnsName}: ${address} is ${DENIAL_TEXTS[denial]}`
-      if (!this.#faults.report(`${dnsName} ${address}`, `ovn: ${note}: it is left out`)) continue
-      this.#record(object, { type: 'Warning', reason: 'AddressDenied', action: 'Publish', note })
+      const happening = { type: 'Warning', reason: 'AddressDenied', action: 'Publish' } as const
+      this.#reportOmission(`${dnsName} ${address}`, object, { ...happening, note })
     }
   }
 
-  #record(object: ApiObject, happening: Happening): void {
+  #reportOmission(thing: string, object: ApiObject, happening: Happening): void {
     if (!this.#means.mayWrite()) return
+    const line = `ovn: DNSNameResolver ${keyOf(object)}: ${happening.note}`
+    if (this.#omissions.report(thing, line)) this.#record(object, happening)
+  }
+
+  #record(object: ApiObject, happening: Happening): void {
     this.#means.events.record(subjectOf(DNS_NAME_RESOLVERS, 'DNSNameResolver', object), happening)
   }
 

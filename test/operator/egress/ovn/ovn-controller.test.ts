@@ -179,6 +179,20 @@ t.test('denied addresses are left out, counted and reported, unless allowed', NE
   t.equal(await bench.metric('sextant_ovn_denied_addresses'), 0)
 })
 
+t.test('any number of denied addresses does not hide a refused change', NEEDS, async (t) => {
+  const bench = await Bench.start(t)
+  const row = addressSetRow('sextant', WWW, 1, new Map())
+  await bench.server.transact(insertRow({ ...row, externalIds: {}, addresses: [] }))
+  const loopback = Array.from({ length: 150 }, (_, i) => `127.0.0.${i}`)
+  bench.put('dns-1', 'a.example.com.', { 'a.example.com.': loopback })
+  bench.put('dns-2', WWW, { [WWW]: ['192.0.2.1'] })
+  bench.controller.begin()
+  const linesWith = (text: string) => bench.lines.filter((line) => line.includes(text)).length
+  await until(() => linesWith('does not belong to sextant') === 1, 'the line of the refused change')
+  t.equal(linesWith('is a loopback address'), 100)
+  t.equal(await bench.metric('sextant_ovn_denied_addresses'), 150)
+})
+
 t.test('an object with an invalid name is reported, and ignored', NEEDS, async (t) => {
   const bench = await Bench.start(t)
   bench.put('dns-1', 'www.*.com.', { 'www.a.com.': ['192.0.2.1'] })
