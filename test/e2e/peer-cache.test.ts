@@ -19,8 +19,8 @@ async function startPair(t: Test, lines: string) {
   const readyPort = await freePort()
   const pair = await pairOf({ west: { readyPort, lines: PEER_CACHE + lines } })
   const files = { ...pair.east.files, 'zones/more.yaml': gateway('GEO-EU', EAST, { host: MORE }) }
-  // Of an earlier run.
-  rmSync(join(t.testdirName, 'west', 'peers'), { force: true })
+  // Records and peer cache of an earlier run.
+  rmSync(t.testdirName, { recursive: true, force: true })
   const east = await Site.start(t, { ...pair.east, files })
   const west = await Site.start(t, pair.west)
   const file = join(t.testdirName, 'west', 'peers')
