@@ -2,7 +2,6 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Test } from 'tap'
 import { Random } from '../../src/base/random.ts'
 import { Rcode, RRType } from '../../src/dns/iana/index.ts'
-import { until } from '../support/until.ts'
 import {
   addressesOf,
   DENIED,
@@ -13,6 +12,7 @@ import {
   TEAMS,
 } from './egress-site.ts'
 import { EgressWatch } from './egress-watch.ts'
+import { until } from './until.ts'
 
 /** How long parts are killed. */
 const SECONDS = Number(process.env.SEXTANT_CHAOS_SECONDS ?? 15)
