@@ -1,12 +1,14 @@
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { selfSigned } from '../../support/certificate.ts'
 import { ask, askEach } from '../../support/dig.ts'
+import { startPeer } from '../../support/nameservers.ts'
 import { needs } from '../../support/peer.ts'
 import { startServer } from '../../support/server.ts'
 import { startUnbound } from '../../support/unbound.ts'
 
 const RECORDS = [
   'example. 3600 IN SOA ns.example. root.example. 1 2 3 4 5',
+  'ns.example. 3600 IN A 127.0.0.1',
   'www.example. 60 IN A 192.0.2.1',
   'alias.example. 60 IN CNAME www.example.',
   'mail.example. 60 IN MX 10 www.example.',
@@ -15,13 +17,13 @@ const RECORDS = [
 
 const QUESTIONS = ['www.example A', 'WwW.eXample AAAA', 'none.example A', 'alias.example CNAME']
 
-t.test('answers are those of Unbound', needs('dig', 'unbound'), async (t) => {
-  const unbound = await startUnbound(t, { records: RECORDS })
+/** Asks the upstream and a server that forwards to it, and compares. */
+async function compare(t: Test, upstreamPort: number): Promise<void> {
   const ours = await startServer(t, {
     corefile: `.:{PORT} {
   bind 127.0.0.1
   errors
-  forward . 127.0.0.1:${unbound.port}
+  forward . 127.0.0.1:${upstreamPort}
 }
 `,
   })
@@ -35,7 +37,7 @@ t.test('answers are those of Unbound', needs('dig', 'unbound'), async (t) => {
   ]) {
     const questions = [...QUESTIONS, 'mail.example MX', 'many.example A']
     const args = questions.map((question) => question.split(' '))
-    const allTheirs = await askEach(unbound.port, flags, args)
+    const allTheirs = await askEach(upstreamPort, flags, args)
     const replies = await askEach(ours.port, flags, args)
     for (const [i, question] of questions.entries()) {
       const [theirs, reply] = [allTheirs[i]!, replies[i]!]
@@ -46,6 +48,17 @@ t.test('answers are those of Unbound', needs('dig', 'unbound'), async (t) => {
     }
   }
   t.notMatch(ours.output(), /\[ERROR\]/)
+}
+
+t.test('answers are those of Unbound', needs('dig', 'unbound'), async (t) => {
+  const unbound = await startUnbound(t, { records: RECORDS })
+  await compare(t, unbound.port)
+})
+
+t.test('answers are those of BIND', needs('dig', 'named'), async (t) => {
+  const zoneText = `${RECORDS.join('\n')}\nexample. 3600 IN NS ns.example.\n`
+  const bind = await startPeer(t, 'named', { zone: 'example', port: 1, signed: false, zoneText })
+  await compare(t, bind.port)
 })
 
 t.test('an upstream that dies and comes back', needs('dig', 'unbound'), async (t) => {
