@@ -1,5 +1,6 @@
 import t, { type Test } from 'tap'
 import { Rcode, RRClass, RRType } from '../../src/dns/iana/index.ts'
+import { scanAddress } from '../../src/dns/text/address.ts'
 import { applyAll } from '../support/apply.ts'
 import { CLUSTER_TEST_MS, Cluster } from '../support/cluster.ts'
 import { needsCluster } from '../support/cluster-binary.ts'
@@ -26,6 +27,12 @@ const slice = (name: string, of: string, endpoints: readonly object[], addressTy
   ports: [HTTP],
   endpoints,
 })
+
+/** The name for PTR records of an address (RFC 3596 section 2.5). */
+function reverseOf(address: string): string {
+  const digits = Buffer.from(scanAddress(address)!.bytes).toString('hex')
+  return `${[...digits].reverse().join('.')}.ip6.arpa.`
+}
 
 t.test('the names of a cluster with the real API server', needsCluster(), async (t) => {
   const cluster = await Cluster.start(t)
@@ -93,6 +100,9 @@ t.test('the names of a cluster with the real API server', needsCluster(), async 
   const sees = (name: string, type: string, want: string) =>
     until(async () => (await query(name, type)) === want, `${name} ${type} to be ${want}`)
 
+  const endpointPorts = ['10-1-0-2', 'db-0', 'fd00--1'].map(
+    (host) => `; SRV 0 33 80 ${host}.db.${SVC}`,
+  )
   const table: readonly (readonly [name: string, type: string, want: string])[] = [
     ['dns-version.cluster.local.', 'TXT', 'NOERROR; TXT "1.1.0"'],
     ['kubernetes.default.svc.cluster.local.', 'A', 'NOERROR; A 10.0.0.1'],
@@ -107,7 +117,16 @@ t.test('the names of a cluster with the real API server', needsCluster(), async 
     [`db-0.db.${SVC}`, 'A', 'NOERROR; A 10.1.0.1'],
     [`10-1-0-2.db.${SVC}`, 'A', 'NOERROR; A 10.1.0.2'],
     ['1.0.1.10.in-addr.arpa.', 'PTR', `NOERROR; PTR db-0.db.${SVC}`],
+    [`_http._udp.web.${SVC}`, 'SRV', 'NXDOMAIN'],
+    [`_https._tcp.web.${SVC}`, 'SRV', 'NXDOMAIN'],
+    [`_http._tcp.db.${SVC}`, 'SRV', `NOERROR${endpointPorts.join('')}`],
+    [`db-0.db.${SVC}`, 'AAAA', 'NOERROR'],
+    [`fd00--1.db.${SVC}`, 'AAAA', 'NOERROR; AAAA fd00::1'],
+    [`fd00--1.db.${SVC}`, 'A', 'NOERROR'],
+    [reverseOf('fd00:10::81'), 'PTR', `NOERROR; PTR dual.${SVC}`],
+    [reverseOf('fd00::1'), 'PTR', `NOERROR; PTR fd00--1.db.${SVC}`],
     [`outside.${SVC}`, 'A', 'NOERROR; CNAME www.example.com.'],
+    [`outside.${SVC}`, 'SRV', 'NOERROR; CNAME www.example.com.'],
     ['10-1-0-9.shop.pod.cluster.local.', 'A', 'NOERROR; A 10.1.0.9'],
     ['10-1-0-8.shop.pod.cluster.local.', 'A', 'NXDOMAIN'],
     ['empty.svc.cluster.local.', 'A', 'NOERROR'],
