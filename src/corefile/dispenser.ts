@@ -171,11 +171,6 @@ export class Dispenser {
     return new InputError(this.position(), `${file}:${line} - Syntax error: ${found}`)
   }
 
-  /** The input ended inside something. */
-  eofError(): InputError {
-    return this.error('Unexpected EOF')
-  }
-
   /** Wrong argument count or unexpected line ending. */
   argError(): InputError {
     if (this.value() === '{') return this.error("Unexpected token '{', expecting argument")

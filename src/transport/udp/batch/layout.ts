@@ -175,11 +175,6 @@ export class Layout {
     this.#point(this.sendIovec(slot), offset)
   }
 
-  /** Makes `slot` send the content of unit `unit`. */
-  pointUnitReply(slot: number, unit: number): void {
-    this.pointReply(slot, this.unit(unit) + UNIT_PACKET)
-  }
-
   /** Makes the kernel write the datagrams of `slot` into its unit. */
   #pointUnit(slot: number): void {
     const header = this.receiveHeader(slot)

@@ -131,11 +131,6 @@ export class Outbox {
     return this.#queued
   }
 
-  /** True if there is a slot for one more reply. If all slots are full, sends them first. @hot */
-  hasSlot(): boolean {
-    return this.#queued < BATCH || this.flush()
-  }
-
   /**
    * Room for the next reply, REPLY_OCTETS_MAX octets. Undefined while the socket's buffer is full.
    * @hot
