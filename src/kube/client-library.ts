@@ -25,6 +25,7 @@ export interface KubeUser {
 }
 
 export interface KubeConfig {
+  clusters: KubeCluster[]
   users: KubeUser[]
   loadFromString(text: string): void
   loadFromCluster(pathPrefix: string): void

@@ -1,7 +1,7 @@
 import type { ApiClient } from './api.ts'
 import { createKubeConfig, type KubeConfig } from './client-library.ts'
 import { HttpsClient } from './https-client.ts'
-import { checkReadable, checkServer } from './kubeconfig.ts'
+import { allowPlain, checkReadable, checkServer } from './kubeconfig.ts'
 
 /** Absolute paths of PEM files. */
 export interface EndpointFiles {
@@ -21,20 +21,18 @@ export async function openEndpoint(
   const load = async (): Promise<KubeConfig> => {
     const { certificate, key, authority } = files ?? { certificate: '', key: '', authority: '' }
     for (const file of [certificate, key, authority]) if (file !== '') checkReadable(file)
-    // The client library refuses http: otherwise. `checkServer` allows it only on this machine.
-    const isPlain = server.startsWith('http:')
-    const plain = isPlain ? { 'insecure-skip-tls-verify': true } : {}
     const trust = authority === '' ? {} : { 'certificate-authority': authority }
     const own = certificate === '' ? {} : { 'client-certificate': certificate, 'client-key': key }
     const name = 'endpoint'
     const config = await createKubeConfig()
     const raw = {
       'current-context': name,
-      clusters: [{ name, cluster: { server, ...plain, ...trust } }],
+      clusters: [{ name, cluster: { server, ...trust } }],
       users: [{ name, user: own }],
       contexts: [{ name, context: { cluster: name, user: name } }],
     }
     config.loadFromString(JSON.stringify(raw))
+    allowPlain(config)
     checkServer(config.getCurrentCluster(), 'endpoint')
     return config
   }

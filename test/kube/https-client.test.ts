@@ -29,7 +29,7 @@ async function stage(
     writeFileSync(
       kubeconfig,
       `current-context: main
-clusters: [{name: c, cluster: {server: "http://127.0.0.1:${port}/prefix/", insecure-skip-tls-verify: true}}]
+clusters: [{name: c, cluster: {server: "http://127.0.0.1:${port}/prefix/"}}]
 users: [{name: u, user: ${user}}]
 contexts: [{name: main, context: {cluster: c, user: u}}]
 `,
