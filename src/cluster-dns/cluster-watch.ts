@@ -145,10 +145,15 @@ export class ClusterWatch {
         plural,
         namespace,
         () => this.#schedule(),
-        (trigger) => this.#triggers.push(trigger),
+        (trigger) => this.#noteTrigger(trigger),
       ),
       onProgress: () => this.#schedule(),
     })
+  }
+
+  /** What came before everything was read has no time of its own. */
+  #noteTrigger(trigger: EndpointsTrigger): void {
+    if (this.#isRead) this.#triggers.push(trigger)
   }
 
   /** Passes on the changes of this turn together. */
@@ -165,6 +170,8 @@ export class ClusterWatch {
       while (!this.#isClosed && (this.#store.isChanged || this.#newcomers.size > 0)) {
         await this.#passOnce()
       }
+      // Those that are left changed no record.
+      this.#triggers = []
     } finally {
       this.#isBusy = false
     }

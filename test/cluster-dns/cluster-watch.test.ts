@@ -2,6 +2,7 @@ import t, { type Test } from 'tap'
 import { Random } from '../../src/base/random.ts'
 import { ClusterWatch } from '../../src/cluster-dns/cluster-watch.ts'
 import type { ClusterChanges } from '../../src/cluster-dns/object-store.ts'
+import type { EndpointsTrigger } from '../../src/cluster-dns/packed.ts'
 import { createLogger } from '../../src/telemetry/log.ts'
 import { ApiDouble, type Asked, listBody, type Stream, turns } from '../support/api-double.ts'
 import { FakeClock, FakeTimers } from '../support/setup.ts'
@@ -49,10 +50,10 @@ class Stage {
   readonly lines: string[] = []
   readonly watch: ClusterWatch
 
-  constructor(t: Test) {
+  constructor(t: Test, readsEndpoints = false) {
     const scope = { namespaces: [], namespaceLabels: '', labels: '' }
     this.watch = new ClusterWatch({
-      scope: { ...scope, readsEndpoints: false, readsPods: false },
+      scope: { ...scope, readsEndpoints, readsPods: false },
       api: this.api,
       log: createLogger(
         '',
@@ -73,7 +74,7 @@ class Stage {
 
   async asked(plural: string): Promise<Asked> {
     await turns()
-    const index = this.api.asked.findIndex(({ path }) => path === `/api/v1/${plural}`)
+    const index = this.api.asked.findIndex(({ path }) => path.endsWith(`/v1/${plural}`))
     if (index === -1) throw new Error(`nothing asks for ${plural}`)
     return this.api.asked.splice(index, 1)[0]!
   }
@@ -152,6 +153,37 @@ t.test('a start waits for the API together with those before it', async (t) => {
   ;(await stage.asked('services')).reply(200, listBody('50', []))
   await stage.settle()
   t.equal(stage.watch.waitMs(5000), 5000, 'only for its own zones')
+})
+
+t.test('a change of endpoints has a time only if it changes a record', async (t) => {
+  const stage = new Stage(t, true)
+  const triggers: EndpointsTrigger[][] = []
+  stage.watch.subscribe(async (_, some) => {
+    triggers.push([...some])
+  })
+  const slice = (address: string, at: string, node: string) => ({
+    metadata: {
+      ...service('db-1', '').metadata,
+      labels: { 'kubernetes.io/service-name': 'db' },
+      annotations: { 'endpoints.kubernetes.io/last-change-trigger-time': at },
+    },
+    endpoints: [{ addresses: [address], nodeName: node }],
+  })
+  stage.watch.start()
+  ;(await stage.asked('endpointslices')).reply(200, listBody('50', []))
+  const slices = (await stage.asked('endpointslices')).stream()
+  slices.event('ADDED', slice('10.1.0.1', '2026-11-23T00:00:00Z', 'a'))
+  await stage.settle()
+  await stage.synced({ ...service('db', ''), spec: { clusterIPs: ['None'] } })
+  t.strictSame(triggers, [[]], 'before everything was read')
+  slices.event('MODIFIED', slice('10.1.0.1', '2026-11-23T01:00:00Z', 'b'))
+  await stage.settle()
+  t.equal(triggers.length, 1, 'the record is the same')
+  const changed = '2026-11-23T02:00:00Z'
+  slices.event('MODIFIED', slice('10.1.0.2', changed, 'b'))
+  await stage.settle()
+  const own = { namespace: 'shop', service: 'db', changedMs: Date.parse(changed) }
+  t.strictSame(triggers, [[], [own]])
 })
 
 t.test('subscribers that come and go amid changes see what is there', async (t) => {
