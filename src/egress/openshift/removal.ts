@@ -9,6 +9,11 @@ const { minTtlSeconds, failureThreshold } = DEFAULT_LIMITS
  * lookups keep an address that a server reports.
  */
 const SILENCE_MS = failureThreshold * minTtlSeconds * 1000 + REMOVAL_GRACE_MS
+/**
+ * Part of this time for which lookups must have failed: the process may have stood still, or its clock
+ * may have been set.
+ */
+const SEEN_SILENCE_MS = 20_000
 /** Bounds of the time between two lookups of a name. */
 const LOOKUP_MS_MIN = minTtlSeconds * 1000
 const LOOKUP_MS_MAX = 30 * 60_000
@@ -34,6 +39,8 @@ export interface LookupState {
   readonly askedMs: number
   /** When the last answer came, or the last NODATA, by family. */
   readonly answeredMs: Readonly<Record<AddressFamily, number>>
+  /** When the lookups without an answer began, by family; Infinity = the last one had an answer. */
+  readonly silentMs: Readonly<Record<AddressFamily, number>>
   /** End of the TTL of each address in these answers, by its canonical text. */
   readonly ends: ReadonlyMap<string, number>
   /** Consecutive lookups whose replies were all errors. Silence does not count. */
@@ -44,8 +51,15 @@ export interface LookupState {
 export const NEVER_ASKED: LookupState = {
   askedMs: Number.NEGATIVE_INFINITY,
   answeredMs: { 1: Number.NEGATIVE_INFINITY, 2: Number.NEGATIVE_INFINITY },
+  silentMs: { 1: Number.POSITIVE_INFINITY, 2: Number.POSITIVE_INFINITY },
   ends: new Map(),
   failures: 0,
+}
+
+/** The state of an invalid name: no lookup will say whether its addresses are dead. */
+export const NOT_ASKED: LookupState = {
+  ...NEVER_ASKED,
+  silentMs: { 1: Number.NEGATIVE_INFINITY, 2: Number.NEGATIVE_INFINITY },
 }
 
 /** The state after a lookup. `offsetMs`: wall clock minus monotonic clock. */
@@ -72,8 +86,22 @@ export function noteLookup(
       ends.set(address, Math.max(endMs, ends.get(address) ?? 0))
     }
   }
+  const silentMs = {
+    1: silenceOf(1, state, found, askedMs),
+    2: silenceOf(2, state, found, askedMs),
+  }
   const failures = isAnswered ? 0 : state.failures + (isRefused ? 1 : 0)
-  return { askedMs, answeredMs, ends, failures }
+  return { askedMs, answeredMs, silentMs, ends, failures }
+}
+
+function silenceOf(
+  family: AddressFamily,
+  { silentMs }: LookupState,
+  found: readonly Observation[],
+  askedMs: number,
+): number {
+  const isAnswered = found.some((one) => one.family === family && one.kind !== 'failed')
+  return isAnswered ? Number.POSITIVE_INFINITY : Math.min(silentMs[family], askedMs)
 }
 
 /** What an object loses, and when this must be decided again. */
@@ -90,8 +118,9 @@ export interface StatusRemoval {
 
 /**
  * Decides what is removed from a status. An address dies REMOVAL_GRACE_MS after the end of its TTL;
- * without an answer since then, SILENCE_MS after it, or after `startMs`, when the process started. A
- * name without addresses dies after too many failed lookups.
+ * without an answer since then, SILENCE_MS after it, or after `startMs`, when the process started, and
+ * not before lookups have failed for SEEN_SILENCE_MS. A name without addresses dies after too many
+ * failed lookups.
  */
 export function planRemoval(
   names: readonly StatusName[],
@@ -132,8 +161,9 @@ function deathOf(
   const { endMs, family } = endOf(address, state)
   const isAnswered = state.answeredMs[family] >= endMs
   const isDecided = isAnswered || nowMs < endMs + REMOVAL_GRACE_MS
-  const deathMs = isDecided ? endMs + REMOVAL_GRACE_MS : Math.max(endMs, startMs) + SILENCE_MS
-  return { deathMs, isAnswered }
+  if (isDecided) return { deathMs: endMs + REMOVAL_GRACE_MS, isAnswered }
+  const silenceMs = Math.max(endMs, startMs) + SILENCE_MS
+  return { deathMs: Math.max(silenceMs, state.silentMs[family] + SEEN_SILENCE_MS), isAnswered }
 }
 
 /** The end of the TTL of the newest answer that anyone had. */

@@ -4,6 +4,7 @@ import {
   type LookupState,
   lookupDue,
   NEVER_ASKED,
+  NOT_ASKED,
   noteLookup,
   planRemoval,
 } from '../../../src/egress/openshift/removal.ts'
@@ -53,8 +54,30 @@ const DEATHS: { name: string; ttl: number; age: number; state: LookupState; left
   { name: '5 s after the end', ttl: 8, age: 13, state: ANSWERED, left: 0 },
   { name: '6 s after the end', ttl: 8, age: 14, state: ANSWERED, left: 0 },
   { name: 'TTL 4, 5 s old', ttl: 4, age: 5, state: ANSWERED, left: 4 },
-  { name: 'no server was asked', ttl: 8, age: 14, state: NEVER_ASKED, left: 24 },
-  { name: 'no server was asked for long', ttl: 8, age: 38, state: NEVER_ASKED, left: 0 },
+  { name: 'an invalid name', ttl: 8, age: 14, state: NOT_ASKED, left: 24 },
+  { name: 'an invalid name, later', ttl: 8, age: 38, state: NOT_ASKED, left: 0 },
+  { name: 'no server was asked yet', ttl: 8, age: 3600, state: NEVER_ASKED, left: Infinity },
+  {
+    name: 'the first lookup since the process stood still',
+    ttl: 8,
+    age: 3600,
+    state: after([answer(NOW - 3_600_000, '192.0.2.1', 8)], [failed(NOW, 1, false)]),
+    left: 20,
+  },
+  {
+    name: 'lookups fail for 20 s since then',
+    ttl: 8,
+    age: 3600,
+    state: after([failed(NOW - 20_000, 1, false)], [failed(NOW, 1, true)]),
+    left: 0,
+  },
+  {
+    name: 'lookups fail for 19 s, the other family was answered',
+    ttl: 8,
+    age: 3600,
+    state: after([failed(NOW - 19_000, 1, false)], [failed(NOW, 1, true), nodata(NOW, 2)]),
+    left: 1,
+  },
   {
     name: 'only the other family was answered',
     ttl: 8,
@@ -74,7 +97,7 @@ const DEATHS: { name: string; ttl: number; age: number; state: LookupState; left
     ttl: 8,
     age: 14,
     state: after([nodata(NOW - 7000, 1)]),
-    left: 24,
+    left: Infinity,
   },
   {
     name: 'our own answer has it',
@@ -111,7 +134,9 @@ t.test('when an address dies', async (t) => {
 
 t.test('after a start, stored addresses have time to be asked for', async (t) => {
   const names = [{ dnsName: 'a.', addresses: [address('2001:DB8::1', 30, 3600)] }]
-  const { addresses, nextMs } = planRemoval(names, () => NEVER_ASKED, NOW, NOW - 1000)
+  t.equal(planRemoval(names, () => NEVER_ASKED, NOW, NOW - 1e6).addresses.size, 0)
+  const silent = after([failed(NOW, 2, false)])
+  const { addresses, nextMs } = planRemoval(names, () => silent, NOW, NOW - 1000)
   t.equal(addresses.size, 0)
   t.equal(nextMs, NOW + 29_000)
   const answered = after([nodata(NOW, 2)])
@@ -137,7 +162,7 @@ t.test('of several addresses, the dead ones are removed, and the next one decide
 })
 
 t.test('a name dies after six failed lookups, if it has no address', async (t) => {
-  const error = [failed(NOW, 1, true), failed(NOW, 2, true)]
+  const error = [failed(NOW - 30_000, 1, true), failed(NOW - 30_000, 2, true)]
   const silence = [failed(NOW, 1, false), failed(NOW, 2, false)]
   const isGone = (state: LookupState, ...addresses: readonly { ip: string; endMs: number }[]) =>
     planRemoval([{ dnsName: 'a.', addresses }], () => state, NOW, 0).names.has('a.')

@@ -2,7 +2,7 @@ import type { HostPort } from '../../../dns/host-port.ts'
 import type { Observation } from '../../../egress/names/observation.ts'
 import {
   lookupDue,
-  NEVER_ASKED,
+  NOT_ASKED,
   noteLookup,
   planRemoval,
   type StatusName,
@@ -254,7 +254,7 @@ export class DnsNameResolverSession implements ControllerSession {
     const own = { dnsName: dnsNameOf(object), addresses: [] }
     this.#checkName(key, found)
     this.#track(key, [own, ...names])
-    const stateOf = (dnsName: string) => this.#names.get(dnsName)?.state ?? NEVER_ASKED
+    const stateOf = (dnsName: string) => this.#names.get(dnsName)?.state ?? NOT_ASKED
     const nowMs = this.#means.clock.now()
     const removal = planRemoval(names, stateOf, nowMs, this.#startMs)
     if (removal.addresses.size > 0 || removal.names.size > 0) {
