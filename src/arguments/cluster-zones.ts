@@ -22,9 +22,7 @@ export function scanClusterZones(d: Dispenser, block: BlockConfig): readonly Uin
 
 /** Reads `ttl SECONDS`. Throws InputError. */
 export function scanClusterTtl(d: Dispenser): number {
-  const args = d.remainingArgs()
-  const [text = ''] = args
-  if (args.length !== 1) throw d.argError()
+  const text = d.onlyArg()
   const ttl = /^\d{1,9}$/.test(text) ? Number(text) : -1
   if (ttl < 0 || ttl > TTL_SECONDS_MAX) throw d.error(`ttl must be in range [0, 3600]: ${text}`)
   return ttl

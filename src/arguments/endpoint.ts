@@ -36,10 +36,9 @@ export function hostNetwork({ host }: HostPort): Cidr {
  */
 export function scanSource(d: Dispenser, known: string): string {
   if (known !== '') throw d.error('source already specified')
-  const args = d.remainingArgs()
-  if (args.length !== 1) throw d.argError()
-  if (isIP(args[0]!) === 0) throw d.error(`invalid source IP address: ${args[0]}`)
-  return args[0]!
+  const text = d.onlyArg()
+  if (isIP(text) === 0) throw d.error(`invalid source IP address: ${text}`)
+  return text
 }
 
 /**

@@ -132,8 +132,11 @@ export class Dispenser {
     return args.length === count ? args : undefined
   }
 
-  /** All further tokens of this line, up to a `{`. */
-  remainingArgs(): string[] {
+  /**
+   * All further tokens of this line, up to a `{`. Throws InputError if they are fewer than `min` or
+   * more than `max`.
+   */
+  remainingArgs(min = 0, max = Number.POSITIVE_INFINITY): string[] {
     const args: string[] = []
     while (this.nextArg()) {
       if (this.value() === '{') {
@@ -142,7 +145,18 @@ export class Dispenser {
       }
       args.push(this.value())
     }
+    if (args.length < min || args.length > max) throw this.argError()
     return args
+  }
+
+  /** The only further argument of this line. Throws InputError if there are none or several. */
+  onlyArg(): string {
+    return this.remainingArgs(1, 1)[0]!
+  }
+
+  /** Rejects further arguments of this line, for directives and properties that accept none. */
+  noArgs(): void {
+    this.remainingArgs(0, 0)
   }
 
   /** Whether a token of the current line was in double quotes. */

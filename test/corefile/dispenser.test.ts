@@ -102,6 +102,33 @@ t.test('errors name the place of the current token', async (t) => {
   )
 })
 
+t.test('lines with too few or too many arguments are rejected', async (t) => {
+  const at = (text: string): Dispenser => {
+    const d = dispense(text)
+    d.next()
+    return d
+  }
+  t.equal(at('d a {\n}').onlyArg(), 'a')
+  t.strictSame(at('d a b\nd c').remainingArgs(1, 2), ['a', 'b'])
+  at('d {\n}').noArgs()
+  const refused: readonly (readonly [
+    text: string,
+    scan: (d: Dispenser) => unknown,
+    after: string,
+  ])[] = [
+    ['d\na', (d) => d.onlyArg(), 'd'],
+    ['d a b', (d) => d.onlyArg(), 'b'],
+    ['d a b c', (d) => d.remainingArgs(1, 2), 'c'],
+    ['d', (d) => d.remainingArgs(1), 'd'],
+    ['d a', (d) => d.noArgs(), 'a'],
+  ]
+  for (const [text, scan, after] of refused) {
+    t.throws(() => scan(at(text)), {
+      message: `Corefile:1 - Error during parsing: Wrong argument count or unexpected line ending after '${after}'`,
+    })
+  }
+})
+
 t.test('eachProperty reports every refused line, and continues after each', async (t) => {
   const d = dispense('d {\n a\n bad 1 2\n b\n bad {\n  bad\n  c {\n  }\n }\n e\n}\nd')
   d.next()

@@ -14,8 +14,7 @@ export const cancel: Directive = {
     const d = c.dispenser
     let timeoutMs = TIMEOUT_MS_DEFAULT
     for (let i = 0; nextOnce(d, i); i++) {
-      const args = d.remainingArgs()
-      if (args.length > 1) throw d.argError()
+      const args = d.remainingArgs(0, 1)
       if (args[0] !== undefined) timeoutMs = scanTimeout(d, args[0])
       d.noBlock()
     }

@@ -27,14 +27,12 @@ export const dns64: Directive = {
 function scanOptions(d: Dispenser) {
   const options = { prefix: PREFIX_DEFAULT, translatesAll: false, allowsIPv4: false }
   while (d.next()) {
-    const args = d.remainingArgs()
-    if (args.length > 1) throw d.argError()
+    const args = d.remainingArgs(0, 1)
     if (args.length === 1) options.prefix = scanPrefix(d, args[0]!)
     d.eachProperty(() => {
       switch (d.value()) {
         case 'prefix': {
-          const [text, ...others] = d.remainingArgs()
-          if (text === undefined || others.length > 0) throw d.argError()
+          const text = d.onlyArg()
           options.prefix = scanPrefix(d, text)
           return
         }

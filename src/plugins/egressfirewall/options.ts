@@ -52,7 +52,7 @@ export function scanOptions(
   }
   for (let uses = 0; nextOnce(d, uses); uses++) {
     options.position = d.position()
-    if (d.remainingArgs().length > 0) throw d.argError()
+    d.noArgs()
     d.eachProperty(() => scanProperty(d, options, block))
   }
   return options
@@ -62,7 +62,7 @@ function scanProperty(d: Dispenser, options: EgressFirewallOptions, block: Block
   const property = d.value()
   switch (property) {
     case 'namespaces':
-      options.namespaces = [...new Set([...options.namespaces, ...scanArgs(d, 1, 10_000)])]
+      options.namespaces = [...new Set([...options.namespaces, ...d.remainingArgs(1)])]
       return
     case 'minTTL':
       options.limits = { ...options.limits, minTtlSeconds: scanCount(d) }
@@ -71,13 +71,13 @@ function scanProperty(d: Dispenser, options: EgressFirewallOptions, block: Block
       options.limits = { ...options.limits, failureThreshold: scanCount(d) }
       return
     case 'kubeconfig': {
-      const [file, context = ''] = scanArgs(d, 1, 2)
+      const [file, context = ''] = d.remainingArgs(1, 2)
       options.kubeconfig = resolve(block.root, file!)
       options.context = context
       return
     }
     case 'endpoint':
-      options.endpoint = scanArgs(d, 1, 1)[0]!
+      options.endpoint = d.onlyArg()
       if (!URL.canParse(options.endpoint)) throw d.error('endpoint must be a URL')
       return
     case 'gate':
@@ -97,15 +97,9 @@ function scanProperty(d: Dispenser, options: EgressFirewallOptions, block: Block
   }
 }
 
-function scanArgs(d: Dispenser, min: number, max: number): readonly string[] {
-  const args = d.remainingArgs()
-  if (args.length < min || args.length > max) throw d.argError()
-  return args
-}
-
 function scanCount(d: Dispenser): number {
   const property = d.value()
-  const text = scanArgs(d, 1, 1)[0]!
+  const text = d.onlyArg()
   if (!/^[+-]?\d{1,15}$/.test(text)) {
     throw d.error(`value of ${property} should be an integer: ${text}`)
   }
@@ -122,14 +116,14 @@ function scanGate(d: Dispenser): number {
 }
 
 function scanMs(d: Dispenser): number {
-  const text = scanArgs(d, 1, 1)[0]!
+  const text = d.onlyArg()
   const ms = scanDuration(text)
   if (ms !== undefined && ms >= 0) return ms
   throw d.error(`not a duration: ${JSON.stringify(text)}; write it as 50ms or 5s`)
 }
 
 function scanNetworks(d: Dispenser): readonly Cidr[] {
-  return scanArgs(d, 1, 10_000).map((text) => {
+  return d.remainingArgs(1).map((text) => {
     const network = scanCidr(text)
     if (network === undefined) throw d.error(`not a network: '${text}'; write it as 10.128.0.0/14`)
     return network

@@ -22,8 +22,7 @@ function setup(c: SetupContext): void {
   const d = c.dispenser
   const consolidations: Consolidation[] = []
   for (let i = 0; nextOnce(d, i); i++) {
-    const args = d.remainingArgs()
-    if (args.length > 1) throw d.argError()
+    const args = d.remainingArgs(0, 1)
     if (args.length === 1 && args[0] !== 'stdout') throw d.error(`invalid log file: ${args[0]}`)
     d.eachProperty(() => {
       if (d.value() === 'consolidate') consolidations.push(scanConsolidation(c, d))

@@ -131,8 +131,7 @@ const PROPERTIES: Readonly<
   Record<string, (d: Dispenser, draft: Draft, block: BlockConfig) => void>
 > = {
   except: (d, draft) => {
-    const names = d.remainingArgs()
-    if (names.length === 0) throw d.argError()
+    const names = d.remainingArgs(1)
     draft.except = new ZoneSet([...draft.except.zones, ...scanZoneArgs(d, names)])
   },
   force_tcp: (d, draft) => {
@@ -181,18 +180,16 @@ const PROPERTIES: Readonly<
     draft.failoverRcodes = new Set([...draft.failoverRcodes, ...rcodes])
   },
   policy: (d, draft) => {
-    const name = scanOne(d)
+    const name = d.onlyArg()
     const create = POLICIES.get(name)
     if (create === undefined) throw d.error(`unknown policy '${name}'`)
     draft.select = create()
   },
   tls: (d, draft, { root }) => {
-    const args = d.remainingArgs()
-    if (args.length > 3) throw d.argError()
-    draft.tlsFiles = args.map((path) => resolve(root, path))
+    draft.tlsFiles = d.remainingArgs(0, 3).map((path) => resolve(root, path))
   },
   tls_servername: (d, draft) => {
-    draft.tlsServerName = scanOne(d)
+    draft.tlsServerName = d.onlyArg()
   },
   health_check: scanHealthCheck,
 }
@@ -239,15 +236,9 @@ function scanFlag(d: Dispenser): true {
   return true
 }
 
-function scanOne(d: Dispenser): string {
-  const args = d.remainingArgs()
-  if (args.length !== 1) throw d.argError()
-  return args[0]!
-}
-
 function scanTime(d: Dispenser): number {
   const property = d.value()
-  return toTime(d, property, scanOne(d))
+  return toTime(d, property, d.onlyArg())
 }
 
 function toTime(d: Dispenser, property: string, text: string): number {
@@ -259,15 +250,14 @@ function toTime(d: Dispenser, property: string, text: string): number {
 
 function scanCount(d: Dispenser): number {
   const property = d.value()
-  const text = scanOne(d)
+  const text = d.onlyArg()
   if (/^-\d+$/.test(text)) throw d.error(`${property} can't be negative: ${text}`)
   if (!/^\d{1,9}$/.test(text)) throw d.error(`${property}: invalid number '${text}'`)
   return Number(text)
 }
 
 function scanRcodes(d: Dispenser): number[] {
-  const names = d.remainingArgs()
-  if (names.length === 0) throw d.argError()
+  const names = d.remainingArgs(1)
   return names.map((name) => {
     const rcode = Object.entries(Rcode).find(([known]) => known === name.toUpperCase())?.[1]
     if (rcode === undefined) throw d.error(`${name} is not a valid rcode`)

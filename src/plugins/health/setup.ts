@@ -65,8 +65,7 @@ function scanOptions(d: Dispenser): { address: string; lameduckMs: number } {
   let address = DEFAULT_ADDRESS
   let lameduckMs = 0
   while (d.next()) {
-    const args = d.remainingArgs()
-    if (args.length > 1) throw d.argError()
+    const args = d.remainingArgs(0, 1)
     if (args[0] !== undefined) address = scanHostPort(d, args[0])
     d.eachProperty(() => {
       if (d.value() !== 'lameduck') throw d.argError()
@@ -77,11 +76,10 @@ function scanOptions(d: Dispenser): { address: string; lameduckMs: number } {
 }
 
 function scanLameduck(d: Dispenser): number {
-  const args = d.remainingArgs()
-  if (args.length !== 1) throw d.argError()
-  const lameduckMs = scanDuration(args[0]!)
+  const text = d.onlyArg()
+  const lameduckMs = scanDuration(text)
   if (lameduckMs === undefined || lameduckMs < 0) {
-    throw d.error(`unable to parse lameduck duration value: ${JSON.stringify(args[0])}`)
+    throw d.error(`unable to parse lameduck duration value: ${JSON.stringify(text)}`)
   }
   return lameduckMs
 }

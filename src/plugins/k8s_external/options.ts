@@ -47,7 +47,7 @@ function scanProperty(d: Dispenser, options: ExternalOptions): void {
       options.apexLabel = scanLabel(d)
       return
     case 'headless':
-      if (d.remainingArgs().length > 0) throw d.argError()
+      d.noArgs()
       options.headless = true
       return
     case 'fallthrough':
@@ -59,9 +59,7 @@ function scanProperty(d: Dispenser, options: ExternalOptions): void {
 }
 
 function scanLabel(d: Dispenser): string {
-  const args = d.remainingArgs()
-  const [label = ''] = args
-  if (args.length !== 1) throw d.argError()
+  const label = d.onlyArg()
   if (!LABEL.test(label)) throw d.error(`apex must be one label, such as dns: '${label}'`)
   return label.toLowerCase()
 }

@@ -20,8 +20,7 @@ export function scanHealthProperty(
   switch (property) {
     case 'probe': {
       if (options.probe !== undefined) throw d.error('probe appears twice')
-      const [file, ...more] = d.remainingArgs()
-      if (more.length > 0) throw d.argError()
+      const [file] = d.remainingArgs(0, 1)
       const path = file === undefined ? '' : resolve(block.root, file)
       return { ...options, probe: { file: path, position: d.position() } }
     }
@@ -45,8 +44,7 @@ export function checkHealth(d: Dispenser, options: HealthOptions, source: Source
 }
 
 function scanNetworks(d: Dispenser): HealthOptions['allowed'] {
-  const texts = d.remainingArgs()
-  if (texts.length === 0) throw d.argError()
+  const texts = d.remainingArgs(1)
   return texts.map((text) => {
     const cidr = scanCidr(text)
     if (cidr === undefined)
@@ -59,9 +57,8 @@ function scanSlowStart(
   d: Dispenser,
   block: BlockConfig,
 ): Pick<HealthOptions, 'slowStartMs' | 'slowStartFile'> {
-  const [text, file, ...more] = d.remainingArgs()
-  if (text === undefined || more.length > 0) throw d.argError()
-  const durationMs = scanDuration(text)
+  const [text, file] = d.remainingArgs(1, 2)
+  const durationMs = scanDuration(text!)
   if (durationMs === undefined) throw d.error(`slow-start is not a duration: ${text}`)
   if (durationMs < SLOW_START_MS_MIN || durationMs > SLOW_START_MS_MAX) {
     const least = printDuration(SLOW_START_MS_MIN)

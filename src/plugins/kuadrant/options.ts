@@ -134,14 +134,14 @@ const PROPERTIES: ReadonlyMap<string, ScanProperty> = new Map(
     },
     kubeconfig: scanKubeconfig,
     rname(d, draft) {
-      draft.rname = scanOne(d)
+      draft.rname = d.onlyArg()
       draft.rnamePosition = d.position()
     },
     manifests(d, draft, block) {
-      setSource(d, draft, { kind: 'manifests', directory: resolve(block.root, scanOne(d)) })
+      setSource(d, draft, { kind: 'manifests', directory: resolve(block.root, d.onlyArg()) })
     },
     serials(d, draft, block) {
-      draft.serials = resolve(block.root, scanOne(d))
+      draft.serials = resolve(block.root, d.onlyArg())
       draft.serialsPosition = d.position()
     },
     snapshot(d, draft, block) {
@@ -152,8 +152,7 @@ const PROPERTIES: ReadonlyMap<string, ScanProperty> = new Map(
       draft.nameservers = [...draft.nameservers, scanNameserver(d)]
     },
     'allow-namespaces'(d, draft) {
-      const names = d.remainingArgs()
-      if (names.length === 0) throw d.argError()
+      const names = d.remainingArgs(1)
       draft.allowedNamespaces = new Set([...(draft.allowedNamespaces ?? []), ...names])
     },
     site(d, draft) {
@@ -212,9 +211,8 @@ function checkPeering(d: Dispenser, { peering, site, source, zones }: DraftOptio
 }
 
 function scanKubeconfig(d: Dispenser, draft: DraftOptions, block: BlockConfig): void {
-  const [file, context = '', ...more] = d.remainingArgs()
-  if (file === undefined || more.length > 0) throw d.argError()
-  const kubeconfig = resolve(block.root, file)
+  const [file, context = ''] = d.remainingArgs(1, 2)
+  const kubeconfig = resolve(block.root, file!)
   const namespaces = draft.source.kind === 'kubernetes' ? draft.source.namespaces : []
   setSource(d, draft, { kind: 'kubernetes', kubeconfig, context, namespaces })
 }
@@ -231,27 +229,18 @@ function setSource(d: Dispenser, draft: DraftOptions, source: SourcePlace): void
 }
 
 function scanSnapshot(d: Dispenser, block: BlockConfig): SnapshotOptions {
-  const [file, interval, ...more] = d.remainingArgs()
-  if (file === undefined || more.length > 0) throw d.argError()
+  const [file, interval] = d.remainingArgs(1, 2)
   const intervalMs = interval === undefined ? SNAPSHOT_MS_DEFAULT : scanDuration(interval)
   if (intervalMs === undefined) throw d.error(`snapshot interval is not a duration: ${interval}`)
   if (intervalMs < SNAPSHOT_MS_MIN || intervalMs > SNAPSHOT_MS_MAX) {
     throw d.error(`snapshot interval must be from 1s to 24h, got ${interval}`)
   }
-  return { path: resolve(block.root, file), intervalMs, position: d.position() }
-}
-
-function scanOne(d: Dispenser): string {
-  const args = d.remainingArgs()
-  const only = args[0]
-  if (only === undefined || args.length > 1) throw d.argError()
-  return only
+  return { path: resolve(block.root, file!), intervalMs, position: d.position() }
 }
 
 function scanNameserver(d: Dispenser): ZoneNameserver {
-  const [text, ...addressTexts] = d.remainingArgs()
-  if (text === undefined) throw d.argError()
-  const name = scanName(text, ROOT_NAME)
+  const [text, ...addressTexts] = d.remainingArgs(1)
+  const name = scanName(text!, ROOT_NAME)
   if (name === undefined) throw d.error(`nameserver is not a valid domain name: ${text}`)
   const addresses = addressTexts.map((address) => {
     const scanned = scanAddress(address)

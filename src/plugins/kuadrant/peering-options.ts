@@ -27,8 +27,7 @@ export function scanSite(d: Dispenser): string {
 /** Reads `peer ADDR... [{ allow name|subdomain NAME [TYPE...] }]`. */
 export function scanPeers(d: Dispenser, draft: PeeringDraft): void {
   draft.position ??= d.position()
-  const args = d.remainingArgs()
-  if (args.length === 0) throw d.argError()
+  const args = d.remainingArgs(1)
   const peers = [...draft.peers]
   for (const text of args) {
     const peer = scanPeerAddress(text)
@@ -69,15 +68,13 @@ export function scanKeyPlace(d: Dispenser, block: BlockConfig): KeyPlace {
 
 /** Reads `peer-cache FILE`. */
 export function scanPeerCache(d: Dispenser, block: BlockConfig): PeerCacheFile {
-  const [file, ...more] = d.remainingArgs()
-  if (file === undefined || more.length > 0) throw d.argError()
+  const file = d.onlyArg()
   return { path: resolve(block.root, file), position: d.position() }
 }
 
 /** Reads `expire DURATION`. */
 export function scanExpiry(d: Dispenser): number {
-  const [text, ...more] = d.remainingArgs()
-  if (text === undefined || more.length > 0) throw d.argError()
+  const text = d.onlyArg()
   const expiryMs = scanDuration(text)
   if (expiryMs === undefined || expiryMs < EXPIRY_MS_MIN || expiryMs > EXPIRY_MS_MAX) {
     throw d.error(`expire must be from 1s to 8760h, got ${text}`)

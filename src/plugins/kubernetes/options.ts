@@ -87,7 +87,7 @@ function scanProperty(d: Dispenser, options: KubernetesOptions, block: BlockConf
       options.pods = scanPods(d)
       return
     case 'endpoint_pod_names':
-      scanArgs(d, 0, 0)
+      d.noArgs()
       options.podNames = true
       return
     case 'ttl':
@@ -98,7 +98,7 @@ function scanProperty(d: Dispenser, options: KubernetesOptions, block: BlockConf
       return
     default: {
       if (WITHOUT_EFFECT.has(property)) {
-        scanArgs(d, 1, 1)
+        d.onlyArg()
         return
       }
       const advice = UNSUPPORTED.get(property)
@@ -112,18 +112,18 @@ function scanProperty(d: Dispenser, options: KubernetesOptions, block: BlockConf
 function scanPlace(d: Dispenser, options: KubernetesOptions, block: BlockConfig): boolean {
   switch (d.value()) {
     case 'kubeconfig': {
-      const [file, context = ''] = scanArgs(d, 1, 2)
+      const [file, context = ''] = d.remainingArgs(1, 2)
       options.kubeconfig = resolve(block.root, file!)
       options.context = context
       return true
     }
     case 'endpoint':
       // CoreDNS uses only the first of several, too.
-      options.endpoint = scanArgs(d, 1, 100)[0]!
+      options.endpoint = d.remainingArgs(1, 100)[0]!
       if (!URL.canParse(options.endpoint)) throw d.error('endpoint must be a URL')
       return true
     case 'tls': {
-      const files = scanArgs(d, 3, 3).map((file) => resolve(block.root, file))
+      const files = d.remainingArgs(3, 3).map((file) => resolve(block.root, file))
       options.tls = { certificate: files[0]!, key: files[1]!, authority: files[2]! }
       return true
     }
@@ -136,20 +136,20 @@ function scanPlace(d: Dispenser, options: KubernetesOptions, block: BlockConfig)
 function scanSelection(d: Dispenser, options: KubernetesOptions): boolean {
   switch (d.value()) {
     case 'namespaces':
-      options.namespaces = [...new Set([...options.namespaces, ...scanArgs(d, 1, 10_000)])]
+      options.namespaces = [...new Set([...options.namespaces, ...d.remainingArgs(1)])]
       return true
     case 'namespace_labels':
-      options.namespaceLabels = scanArgs(d, 1, 1000).join(' ')
+      options.namespaceLabels = d.remainingArgs(1, 1000).join(' ')
       return true
     case 'labels':
-      options.labels = scanArgs(d, 1, 1000).join(' ')
+      options.labels = d.remainingArgs(1, 1000).join(' ')
       return true
     case 'noendpoints':
-      scanArgs(d, 0, 0)
+      d.noArgs()
       options.readsEndpoints = false
       return true
     case 'ignore':
-      if (scanArgs(d, 1, 1)[0] !== 'empty_service')
+      if (d.onlyArg() !== 'empty_service')
         throw d.error(`unable to parse ignore value: '${d.value()}'`)
       options.ignoresEmpty = true
       return true
@@ -158,14 +158,8 @@ function scanSelection(d: Dispenser, options: KubernetesOptions): boolean {
   }
 }
 
-function scanArgs(d: Dispenser, min: number, max: number): readonly string[] {
-  const args = d.remainingArgs()
-  if (args.length < min || args.length > max) throw d.argError()
-  return args
-}
-
 function scanPods(d: Dispenser): PodMode {
-  const mode = scanArgs(d, 1, 1)[0]!
+  const mode = d.onlyArg()
   if (isPodMode(mode)) return mode
   throw d.error(`wrong value for pods: ${mode},  must be one of: disabled, verified, insecure`)
 }
@@ -175,7 +169,7 @@ function isPodMode(mode: string): mode is PodMode {
 }
 
 function scanStartup(d: Dispenser): number {
-  const text = scanArgs(d, 1, 1)[0]!
+  const text = d.onlyArg()
   const startupMs = scanDuration(text)
   if (startupMs !== undefined && startupMs >= 0) return startupMs
   throw d.error(`failed to parse startup_timeout: ${text}; write it as 5s`)

@@ -13,7 +13,7 @@ export const local: Directive = {
     const d = c.dispenser
     let answersPrefix = true
     while (d.next()) {
-      if (d.remainingArgs().length > 0) throw d.argError()
+      d.noArgs()
       d.eachProperty(() => {
         if (d.value() !== 'localhost_prefix') throw d.error(`unknown property '${d.value()}'`)
         answersPrefix = scanSwitch(d)
@@ -34,8 +34,7 @@ export const local: Directive = {
 }
 
 function scanSwitch(d: Dispenser): boolean {
-  const args = d.remainingArgs()
-  if (args.length !== 1) throw d.argError()
-  if (args[0] === 'on' || args[0] === 'off') return args[0] === 'on'
-  throw d.error(`localhost_prefix expects 'on' or 'off', got ${JSON.stringify(args[0])}`)
+  const text = d.onlyArg()
+  if (text === 'on' || text === 'off') return text === 'on'
+  throw d.error(`localhost_prefix expects 'on' or 'off', got ${JSON.stringify(text)}`)
 }

@@ -96,8 +96,7 @@ function scanClasses(d: Dispenser): ReadonlySet<LogClass> | undefined {
   const classes = new Set<LogClass>()
   d.eachProperty(() => {
     if (d.value() !== 'class') throw d.argError()
-    const args = d.remainingArgs()
-    if (args.length === 0) throw d.argError()
+    const args = d.remainingArgs(1)
     for (const arg of args) {
       const known = CLASSES.find((name) => name === arg)
       if (known === undefined) throw d.error(`invalid Class: ${arg}`)

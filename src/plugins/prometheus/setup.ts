@@ -44,8 +44,7 @@ function scanOptions(c: SetupContext): { address: string; runtime: boolean } {
   let address = DEFAULT_ADDRESS
   let runtime = false
   for (let i = 0; nextOnce(d, i); i++) {
-    const args = d.remainingArgs()
-    if (args.length > 1) throw d.argError()
+    const args = d.remainingArgs(0, 1)
     if (args[0] !== undefined) address = scanHostPort(d, args[0])
     d.eachProperty(() => {
       if (d.value() === 'tls') {

@@ -41,17 +41,15 @@ function scanOptions(d: Dispenser): { address: string; continuously: boolean } {
   let address = DEFAULT_ADDRESS
   let continuously = false
   for (let i = 0; nextOnce(d, i); i++) {
-    const args = d.remainingArgs()
-    if (args.length > 1) throw d.argError()
+    const args = d.remainingArgs(0, 1)
     if (args[0] !== undefined) address = scanHostPort(d, args[0])
     d.eachProperty(() => {
       if (d.value() !== 'monitor') throw d.error(`unknown property '${d.value()}'`)
-      const monitor = d.remainingArgs()
-      if (monitor.length !== 1) throw d.argError()
-      if (monitor[0] !== 'until-ready' && monitor[0] !== 'continuously') {
-        throw d.error(`monitor type '${monitor[0]}' not supported`)
+      const monitor = d.onlyArg()
+      if (monitor !== 'until-ready' && monitor !== 'continuously') {
+        throw d.error(`monitor type '${monitor}' not supported`)
       }
-      continuously = monitor[0] === 'continuously'
+      continuously = monitor === 'continuously'
     })
   }
   return { address, continuously }

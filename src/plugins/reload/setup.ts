@@ -66,8 +66,7 @@ function scanTimes(d: Dispenser): { intervalMs: number; jitterMs: number } {
   let intervalMs = INTERVAL_DEFAULT_MS
   let jitterMs = JITTER_DEFAULT_MS
   while (d.next()) {
-    const args = d.remainingArgs()
-    if (args.length > 2) throw d.argError()
+    const args = d.remainingArgs(0, 2)
     d.noBlock()
     intervalMs = scanTime(d, args[0], INTERVAL_DEFAULT_MS)
     jitterMs = scanTime(d, args[1], JITTER_DEFAULT_MS)

@@ -9,9 +9,7 @@ export const root: Directive = {
     let position = c.dispenser.position()
     while (c.dispenser.next()) {
       position = c.dispenser.position()
-      const args = c.dispenser.remainingArgs()
-      if (args.length !== 1) throw c.dispenser.argError()
-      c.block.root = args[0]!
+      c.block.root = c.dispenser.onlyArg()
     }
     // The folder may be created later, so a missing one causes only a warning.
     const fault = (): string =>

@@ -166,8 +166,7 @@ function scanWhole(d: Dispenser, property: string, least: number, most: number):
 }
 
 function scanNetworks(d: Dispenser): Cidr[] {
-  const args = d.remainingArgs()
-  if (args.length === 0) throw d.argError()
+  const args = d.remainingArgs(1)
   return args.map((text) => {
     const whole = text.includes(':') ? '/128' : '/32'
     const network = scanCidr(text.includes('/') ? text : text + whole)

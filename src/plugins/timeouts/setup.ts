@@ -15,7 +15,7 @@ export const timeouts: Directive = {
 }
 
 function scanBlock(d: Dispenser, timeouts: BlockConfig['timeouts']): void {
-  if (d.remainingArgs().length > 0) throw d.argError()
+  d.noArgs()
   let options = 0
   d.eachProperty(() => {
     const option = d.value()
@@ -31,7 +31,7 @@ function scanBlock(d: Dispenser, timeouts: BlockConfig['timeouts']): void {
 
 /** A duration; a bare number counts seconds. */
 function scanTimeout(d: Dispenser): number {
-  const arg = scanOnly(d)
+  const arg = d.onlyArg()
   const timeoutMs = scanDuration(/^\d+$/.test(arg) ? `${arg}s` : arg)
   if (timeoutMs === undefined) {
     throw d.error(`failed to parse duration '${arg}': expected a number with a unit, such as 10s`)
@@ -44,16 +44,10 @@ function scanTimeout(d: Dispenser): number {
 }
 
 function scanQueries(d: Dispenser): number {
-  const arg = scanOnly(d)
+  const arg = d.onlyArg()
   const count = /^(?:-1|\d{1,10})$/.test(arg) ? Number(arg) : 0
   if (count === 0 || count > QUERIES_MAX) {
     throw d.error(`maxtcpqueries '${arg}' must be a positive number, or -1 for no limit`)
   }
   return count
-}
-
-function scanOnly(d: Dispenser): string {
-  const args = d.remainingArgs()
-  if (args.length !== 1) throw d.argError()
-  return args[0]!
 }

@@ -104,8 +104,7 @@ function scanRule(
 }
 
 function scanTo(d: Dispenser, networks: Cidr[], targets: NotifyTarget[]): void {
-  const args = d.remainingArgs()
-  if (args.length === 0) throw d.argError()
+  const args = d.remainingArgs(1)
   for (const text of args) {
     if (text === '*') {
       networks.push(...ALL_ADDRESSES)

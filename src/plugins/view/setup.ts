@@ -18,9 +18,7 @@ export const view: Directive = {
     const terms: ViewTerm[] = []
     while (d.next()) {
       if (c.block.viewName !== '') throw d.error('multiple views defined in server block')
-      const args = d.remainingArgs()
-      if (args.length !== 1) throw d.argError()
-      c.block.viewName = args[0]!
+      c.block.viewName = d.onlyArg()
       d.eachProperty(() => terms.push(scanProperty(c, terms.length)))
     }
     const name = c.block.viewName
@@ -32,8 +30,7 @@ export const view: Directive = {
 function scanProperty(c: SetupContext, count: number): ViewTerm {
   const d = c.dispenser
   if (d.value() !== 'expr') throw d.error(`unknown property '${d.value()}'`)
-  const args = d.remainingArgs()
-  if (args.length === 0) throw d.argError()
+  const args = d.remainingArgs(1)
   if (count === EXPRESSIONS_MAX) throw d.error(`a view has at most ${EXPRESSIONS_MAX} expressions`)
   const term = compile(d, args, c)
   if (term.type !== 'boolean') {
