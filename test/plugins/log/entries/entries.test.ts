@@ -102,6 +102,19 @@ function channel(): { readonly sender: EntrySender; take(): Uint8Array } {
   }
 }
 
+/** A log of all names in one format, and the entries that it sends. */
+function logOf(format: LineFormat, buffer: LineBuffer): { log: Log; take: () => Uint8Array } {
+  const printer = new EntryPrinter([format], buffer)
+  const rules = [{ names: new ZoneSet([Uint8Array.of(0)]), format, classes: undefined }]
+  const { sender, take } = channel()
+  const log = new Log(
+    answering(() => 0),
+    rules,
+    { clock, printer, sender },
+  )
+  return { log, take }
+}
+
 const arbitraryLabel = fc.oneof(
   { weight: 4, arbitrary: fc.stringMatching(/^[a-z0-9_-]{1,20}$/) },
   fc.uint8Array({ minLength: 1, maxLength: 63 }).map((octets) => {
@@ -219,14 +232,8 @@ t.test('entries of any query print as its fields do, in any format', async () =>
 t.test('a line with metadata is printed by the thread that has the metadata', async (t) => {
   const lines: string[] = []
   const format = new LineFormat('{name} {/a/b}', () => (tx) => `${tx.query.id}`)
-  const { sender, take } = channel()
-  const printer = new EntryPrinter([format], lineBufferTo(lines))
-  const rules = [{ names: new ZoneSet([Uint8Array.of(0)]), format, classes: undefined }]
-  new Log(
-    answering(() => 0),
-    rules,
-    { clock, printer, sender },
-  ).serve(transaction({ name: 'a.example.' }))
+  const { log, take } = logOf(format, lineBufferTo(lines))
+  log.serve(transaction({ name: 'a.example.' }))
   t.strictSame(lines, ['[INFO] a.example. 4660'])
   t.equal(take().length, 0)
 })
@@ -243,14 +250,7 @@ t.test(
       write(octets)
     }
     const format = new LineFormat(COMMON_FORMAT, () => undefined)
-    const printer = new EntryPrinter([format], buffer)
-    const rules = [{ names: new ZoneSet([Uint8Array.of(0)]), format, classes: undefined }]
-    const { sender, take } = channel()
-    const log = new Log(
-      answering(() => 0),
-      rules,
-      { clock, printer, sender },
-    )
+    const { log, take } = logOf(format, buffer)
     for (let port = 0; port < 800; port++) log.serve(transaction({ name: 'a.example.', port }))
     printEntries(take(), [format], buffer)
     t.strictSame(
@@ -264,14 +264,7 @@ t.test(
 t.test('lines for which the buffer has no room are dropped and counted one by one', async (t) => {
   const buffer = new LineBuffer({ isBusy: () => true, write: () => {} }, () => {})
   const format = new LineFormat(`{name} ${'x'.repeat(1000)}`, () => undefined)
-  const printer = new EntryPrinter([format], buffer)
-  const rules = [{ names: new ZoneSet([Uint8Array.of(0)]), format, classes: undefined }]
-  const { sender, take } = channel()
-  const log = new Log(
-    answering(() => 0),
-    rules,
-    { clock, printer, sender },
-  )
+  const { log, take } = logOf(format, buffer)
   for (let i = 0; i < 20; i++) {
     for (let line = 0; line < 100; line++) log.serve(transaction({ name: 'a.example.' }))
     printEntries(take(), [format], buffer)
