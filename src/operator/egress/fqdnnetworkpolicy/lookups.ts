@@ -226,9 +226,10 @@ export class Lookups {
     return async (query) => {
       const config = servers instanceof FileServers ? servers.config() : undefined
       const tries = settings.dns.overTcp ? 0 : (config?.attempts ?? TRIES)
-      const answered = await askerOf({ timeoutMs: config?.timeoutMs ?? TIMEOUT_MS, tries })(query)
       const entry = this.#entries.get(nameKey(query.name))
-      if (entry === undefined) return answered
+      const answered = await askerOf({ timeoutMs: config?.timeoutMs ?? TIMEOUT_MS, tries })(query)
+      // No policy has the name any more, or one has it anew: the resolver drops the reply too.
+      if (entry === undefined || this.#entries.get(nameKey(query.name)) !== entry) return answered
       metrics.countLookup(entry.text, query.family, answered)
       if (answered.kind === 'failed') return answered
       const { rcode } = answered.message
