@@ -22,8 +22,11 @@ const PREFIXES: readonly (readonly [Denial, readonly string[]])[] = [
   ['multicast', ['224.0.0.0/3', 'ff00::/8']],
 ]
 
-/** NAT64 (RFC 6052 section 2.1): the last four octets are an IPv4 address. */
-const NAT64 = setOf(['64:ff9b::/96'])
+/**
+ * Networks whose last four octets are an IPv4 address: of NAT64 (RFC 6052 section 2.1), and of
+ * IPv4-mapped addresses, which a stored status may have (RFC 4291 section 2.5.5.2).
+ */
+const EMBEDDED = setOf(['64:ff9b::/96', '::ffff:0:0/96'])
 
 const SETS: readonly (readonly [Denial, AddressSet])[] = PREFIXES.map(([denial, prefixes]) => {
   return [denial, setOf(prefixes)]
@@ -44,15 +47,17 @@ export class AddressRules {
   }
 
   /**
-   * Returns why an address must not be granted; undefined = it may. An address for NAT64 counts as
-   * its IPv4 address too.
+   * Returns why an address must not be granted; undefined = it may. An address for NAT64, or an
+   * IPv4-mapped one, counts as its IPv4 address too.
    */
   denialOf(text: string): Denial | undefined {
     const address = scanAddress(text)
     assert(address !== undefined, 'facts have valid addresses')
     const { bytes, family } = address
-    const isNat64 = family === 2 && NAT64.has(bytes, 0, 2)
-    return this.#denialAt(bytes, 0, family) ?? (isNat64 ? this.#denialAt(bytes, 12, 1) : undefined)
+    const isEmbedded = family === 2 && EMBEDDED.has(bytes, 0, 2)
+    return (
+      this.#denialAt(bytes, 0, family) ?? (isEmbedded ? this.#denialAt(bytes, 12, 1) : undefined)
+    )
   }
 
   #denialAt(bytes: Uint8Array, offset: number, family: number): Denial | undefined {
