@@ -11,6 +11,8 @@ export interface Question {
   /** EDNS Client Subnet to send. */
   readonly subnet?: string
   readonly dnssecOk?: boolean
+  /** RD; default: true. */
+  readonly isRecursive?: boolean
 }
 
 /** Composes a query by hand, so that tests don't check our composer with itself. RFC 1035 section 4. */
@@ -19,7 +21,7 @@ export function composeQuery(question: Question, id: number): Buffer {
   const type = scanType(question.type)
   if (name === undefined || type === undefined) throw new Error(`bad question ${question.name}`)
   const option = question.subnet === undefined ? Buffer.alloc(0) : composeSubnet(question.subnet)
-  const header = words(id, 0x0100, 1, 0, 0, 1)
+  const header = words(id, question.isRecursive === false ? 0 : 0x0100, 1, 0, 0, 1)
   const opt = Buffer.concat([
     Buffer.from([0]),
     words(41, 1232, 0, question.dnssecOk ? 0x8000 : 0, option.length),

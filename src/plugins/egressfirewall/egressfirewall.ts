@@ -1,5 +1,6 @@
 import type { Clock } from '../../base/clock.ts'
 import { Opcode, Rcode, RRClass, RRType } from '../../dns/iana/index.ts'
+import { HeaderFlag } from '../../dns/message/header.ts'
 import type { ResourceRecord } from '../../dns/message/message.ts'
 import { Section } from '../../dns/message/response.ts'
 import type { HashedName } from '../../dns/name/hashed-name.ts'
@@ -94,6 +95,8 @@ export class EgressFirewall implements Handler {
     if (observed === undefined || observed.kind === 'nodata') return undefined
     const base = { dnsName: printName(question.name), nowMs: clock.now() }
     if (observed.kind === 'failed') {
+      // A resolver may refuse to answer without recursion: any Pod could remove a name so.
+      if ((query.flags & HeaderFlag.RD) === 0) return undefined
       // A CNAME loop is a failure too, although the rcode of the reply is NOERROR.
       const failure = rcode === Rcode.NOERROR ? Rcode.SERVFAIL : rcode
       return { ...base, rcode: failure, addresses: [] }

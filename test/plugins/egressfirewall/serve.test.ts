@@ -1,7 +1,7 @@
 import t, { type Test } from 'tap'
 import { type Clock, systemClock } from '../../../src/base/clock.ts'
 import { printType, Rcode, RRClass, RRType } from '../../../src/dns/iana/index.ts'
-import type { ResourceRecord } from '../../../src/dns/message/message.ts'
+import { HeaderFlag, type ResourceRecord } from '../../../src/dns/message/message.ts'
 import { lowerName, printName, scanName } from '../../../src/dns/name/name.ts'
 import { scanAddress } from '../../../src/dns/text/address.ts'
 import { serve } from '../../server/data/stage.ts'
@@ -55,8 +55,8 @@ async function place(t: Test, properties = '', below = '') {
       return clients.map((c) => c.ask({ name, type: printType(type) }))
     }
     /** Asks from one client; returns the rcode and the number of answers. */
-    const query = async (name: string, type: number = A): Promise<string> => {
-      const reply = await clients[0]!.ask({ name, type: printType(type) })
+    const query = async (name: string, type: number = A, isRecursive = true): Promise<string> => {
+      const reply = await clients[0]!.ask({ name, type: printType(type), isRecursive })
       return `${reply[3]! & RCODE_MASK}/${reply.readUInt16BE(6)}`
     }
     const queryAll = (name: string, type?: number) => Promise.all(asked(name, type))
@@ -341,6 +341,29 @@ t.test('replies of the cache are seen, in all threads', async (t) => {
     await queryAll('www.example.com.')
     return (await matched()) === before
   }, 'all threads to forget the name')
+})
+
+// Unbound refuses queries without RD. Each was counted as a failure of the name.
+t.test('a client that does not ask for recursion removes no name', async (t) => {
+  const { api, upstream, start, shown } = await place(t)
+  api.put(RESOLVERS, 'a', 'www', { spec: { name: 'www.example.com.' } })
+  const { query } = await start()
+  upstream.script = ({ flags, question }) => {
+    if ((flags & HeaderFlag.RD) === 0) return Rcode.REFUSED
+    return [record(printName(question!.name), A, 60, '192.0.2.1')]
+  }
+  await until(async () => {
+    await query('www.example.com.')
+    return shown('www').length > 0
+  }, 'the name to be known')
+  const before = shown('www')
+  for (let i = 0; i < 10; i++) t.equal(await query('www.example.com.', A, false), '5/0')
+  api.put(RESOLVERS, 'a', 'last', { spec: { name: 'last.example.com.' } })
+  await until(async () => {
+    await query('last.example.com.')
+    return shown('last').length > 0
+  }, 'later lookups to be written')
+  t.strictSame(shown('www'), before)
 })
 
 t.test('only addresses that the reply explains and that are allowed are written', async (t) => {
