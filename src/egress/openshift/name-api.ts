@@ -34,22 +34,33 @@ export interface NameApi<Entry> {
  */
 export const ENTRIES_OCTETS_MAX = 1_200_000
 
+/** What `updateWithinBound` does at the bound. */
+export interface Bound {
+  readonly limits: UpdateLimits
+  /** False: entries that expired are not removed, because that takes time and there were none lately. */
+  readonly mayPrune: boolean
+  /** There is no room for the lookup. */
+  readonly onFull: () => void
+}
+
 /**
  * As `update` of the API, but with a bound. If the entries after the lookup are too large, those that
  * expired are removed. If that is not enough, the lookup changes nothing, because addresses in use are
- * worth more than new ones, and `onFull` is called.
+ * worth more than new ones.
  */
 export function updateWithinBound<Entry>(
   api: NameApi<Entry>,
   entries: readonly Entry[],
   specName: string,
   lookup: Lookup,
-  { limits, onFull }: { readonly limits: UpdateLimits; readonly onFull: () => void },
+  { limits, mayPrune, onFull }: Bound,
 ): readonly Entry[] {
   const next = api.update(entries, specName, lookup, limits)
   if (next === entries || octetsOf(api, next) <= ENTRIES_OCTETS_MAX) return next
-  const pruned = api.withoutExpired(next, lookup.nowMs - REMOVAL_GRACE_MS)
-  if (octetsOf(api, pruned) <= ENTRIES_OCTETS_MAX) return pruned
+  if (mayPrune) {
+    const pruned = api.withoutExpired(next, lookup.nowMs - REMOVAL_GRACE_MS)
+    if (octetsOf(api, pruned) <= ENTRIES_OCTETS_MAX) return pruned
+  }
   onFull()
   return entries
 }

@@ -17,6 +17,8 @@ const WORKERS = 8
 /** Writes of one status until another writer is given way for a while. */
 const TRIES_MAX = 5
 const REQUEST_MS = 10_000
+/** Time from a search for expired entries in a full status, without success, to the next one. */
+const PRUNE_MS = 1000
 /** Longest time until a write that failed is tried again. */
 const RETRY_MS_MAX = 15_000
 /** Log lines about writes: if the API is away, the writes of all objects fail. */
@@ -82,6 +84,8 @@ interface Tracked<Entry> {
   sequence: number
   /** The last lookup had no room. */
   isFull: boolean
+  /** When expired entries are searched for again, in monotonic milliseconds. */
+  pruneMs: number
   readonly waiters: Set<Waiter>
 }
 
@@ -185,6 +189,7 @@ export class StatusSink<Entry> {
       pending,
       sequence: 0,
       isFull: false,
+      pruneMs: 0,
       waiters: new Set(),
     }
     this.#objects.set(key, tracked)
@@ -242,13 +247,21 @@ export class StatusSink<Entry> {
 
   #after(
     entries: readonly Entry[],
-    { specName }: Tracked<Entry>,
+    tracked: Tracked<Entry>,
     lookups: readonly Lookup[],
     onFull: () => void = () => {},
   ): readonly Entry[] {
-    const { names, limits } = this.#parts
+    const { names, limits, clock } = this.#parts
+    const nowMs = clock.monotonic()
     return lookups.reduce((sum, lookup) => {
-      return updateWithinBound(names, sum, specName, lookup, { limits, onFull })
+      // Clients may ask for many names below a wildcard.
+      const mayPrune = nowMs >= tracked.pruneMs
+      const note = (): void => {
+        if (mayPrune) tracked.pruneMs = nowMs + PRUNE_MS
+        onFull()
+      }
+      const bound = { limits, mayPrune, onFull: note }
+      return updateWithinBound(names, sum, tracked.specName, lookup, bound)
     }, entries)
   }
 
