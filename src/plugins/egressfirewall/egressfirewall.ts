@@ -88,6 +88,8 @@ export class EgressFirewall implements Handler {
   #lookupOf(tx: Transaction, status: number): Lookup | undefined {
     const { rules, clock, slots } = this.#parts
     const { query } = tx
+    // Refused here, as with `max_concurrent`, not by a resolver: a client that floods could remove a name so.
+    if (status === Rcode.REFUSED) return undefined
     const { qtype: type, qclass: rrclass, qname, qnameOctets } = query
     const question = { name: qname.subarray(0, qnameOctets), type, rrclass }
     const rcode = sentRcode(tx, status)

@@ -42,7 +42,7 @@ async function place(t: Test, properties = '', below = '') {
         endpoint ${await serveObjectApi(t, api)}
         ${properties}
     }
-    ${below}
+    ${below.replace('{UPSTREAM}', `127.0.0.1:${upstream.port}`)}
     forward . 127.0.0.1:${upstream.port}
 }
 `
@@ -60,7 +60,11 @@ async function place(t: Test, properties = '', below = '') {
       return `${reply[3]! & RCODE_MASK}/${reply.readUInt16BE(6)}`
     }
     const queryAll = (name: string, type?: number) => Promise.all(asked(name, type))
-    return { stage, query, queryAll }
+    /** Sends a query that may get no reply. */
+    const send = async (name: string): Promise<void> => {
+      await clients[0]!.ask({ name, type: 'A' }, 1, 50).catch(() => {})
+    }
+    return { stage, query, queryAll, send }
   }
   const shown = (object: string, namespace = 'a'): readonly string[] => {
     const names = api.read(RESOLVERS, namespace, object)?.status?.resolvedNames ?? []
@@ -361,6 +365,35 @@ t.test('a client that does not ask for recursion removes no name', async (t) => 
   api.put(RESOLVERS, 'a', 'last', { spec: { name: 'last.example.com.' } })
   await until(async () => {
     await query('last.example.com.')
+    return shown('last').length > 0
+  }, 'later lookups to be written')
+  t.strictSame(shown('www'), before)
+})
+
+// The flood of one Pod makes `max_concurrent` refuse queries, each of which was a failure of its name.
+t.test('queries that this server refuses remove no name', async (t) => {
+  const limited = 'forward example.com {UPSTREAM} {\nmax_concurrent 1\n}'
+  const { api, upstream, start, shown } = await place(t, '', limited)
+  api.put(RESOLVERS, 'a', 'www', { spec: { name: 'www.example.com.' } })
+  const { query, send } = await start()
+  upstream.script = ({ question }) => {
+    const name = printName(question!.name)
+    return name.startsWith('slow') ? undefined : [record(name, A, 60, '192.0.2.1')]
+  }
+  await until(async () => {
+    await query('www.example.com.')
+    return shown('www').length > 0
+  }, 'the name to be known')
+  const before = shown('www')
+  let refused = 0
+  await until(async () => {
+    await send('slow.example.com.')
+    if ((await query('www.example.com.')) === '5/0') refused++
+    return refused === 10
+  }, 'ten refused queries')
+  api.put(RESOLVERS, 'a', 'last', { spec: { name: 'last.example.org.' } })
+  await until(async () => {
+    await query('last.example.org.')
     return shown('last').length > 0
   }, 'later lookups to be written')
   t.strictSame(shown('www'), before)
