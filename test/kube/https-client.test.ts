@@ -10,7 +10,7 @@ import { temporaryDirectory } from '../support/cluster.ts'
 import { freePort } from '../support/free-port.ts'
 import { until } from '../support/until.ts'
 
-const NEVER = new AbortController().signal
+const never = (): AbortSignal => new AbortController().signal
 
 /** A client of a server that answers as `handle` does, and the way to change its token. */
 async function stage(
@@ -46,7 +46,7 @@ t.test('the request that is sent, and its response', async (t) => {
     seen.push(request)
     response.writeHead(429, { 'retry-after': '7' }).end('slow down')
   })
-  const response = await client.get('/apis?limit=1', NEVER)
+  const response = await client.get('/apis?limit=1', never())
   t.equal(response.status, 429)
   t.equal(response.retryAfterSeconds, 7)
   t.equal(await readText(response, 100, () => {}), 'slow down')
@@ -73,11 +73,11 @@ t.test('a body goes out with its type', async (t) => {
     })
   })
   const body = { contentType: 'application/merge-patch+json', body: '{"grüße":1}' }
-  const response = await client.send('PATCH', '/apis', body, NEVER)
+  const response = await client.send('PATCH', '/apis', body, never())
   t.equal(response.status, 201)
   t.equal(await readText(response, 100, () => {}), '{}')
-  await readText(await client.send('DELETE', '/apis', body, NEVER), 100, () => {})
-  await readText(await client.send('DELETE', '/apis', undefined, NEVER), 100, () => {})
+  await readText(await client.send('DELETE', '/apis', body, never()), 100, () => {})
+  await readText(await client.send('DELETE', '/apis', undefined, never()), 100, () => {})
   t.strictSame(seen, [
     { method: 'PATCH', type: 'application/merge-patch+json', body: '{"grüße":1}' },
     { method: 'DELETE', type: 'application/merge-patch+json', body: '{"grüße":1}' },
@@ -89,7 +89,7 @@ t.test('a connection is used again, for as long as the credentials hold', async 
   const { client, server, write } = await stage(t, (_, response) => response.end('{}'))
   let connections = 0
   server.on('connection', () => connections++)
-  const ask = async () => void (await readText(await client.get('/', NEVER), 100, () => {}))
+  const ask = async () => void (await readText(await client.get('/', never()), 100, () => {}))
   for (let i = 0; i < 3; i++) await ask()
   t.equal(connections, 1)
   write('second')
@@ -108,7 +108,7 @@ t.test('a date to try again at is no number of seconds', async (t) => {
   const { client } = await stage(t, (_, response) => {
     response.writeHead(503, { 'retry-after': 'Fri, 31 Dec 1999 23:59:59 GMT' }).end()
   })
-  t.equal((await client.get('/', NEVER)).retryAfterSeconds, 0)
+  t.equal((await client.get('/', never())).retryAfterSeconds, 0)
 })
 
 t.test('credentials are read anew when asked to, not before', async (t) => {
@@ -117,11 +117,11 @@ t.test('credentials are read anew when asked to, not before', async (t) => {
     tokens.push(request.headers.authorization)
     response.end()
   })
-  await client.get('/', NEVER)
+  await client.get('/', never())
   write('second')
-  await client.get('/', NEVER)
+  await client.get('/', never())
   client.refresh()
-  await client.get('/', NEVER)
+  await client.get('/', never())
   t.strictSame(tokens, ['Bearer first', 'Bearer first', 'Bearer second'])
 })
 
@@ -136,7 +136,7 @@ t.test('a token file may end with a newline, and counts more than a token', asyn
   for (const user of [{ tokenFile }, { tokenFile, token: 'first' }]) {
     write('', JSON.stringify(user))
     client.refresh()
-    await client.get('/', NEVER)
+    await client.get('/', never())
   }
   t.strictSame(tokens, ['Bearer rotated', 'Bearer rotated'])
 })
@@ -157,7 +157,7 @@ t.test('the output of a credential plugin is not logged', async (t) => {
   for (const { name, user } of table) {
     write('', user)
     client.refresh()
-    const refused = await client.get('/', NEVER).catch((error) => error)
+    const refused = await client.get('/', never()).catch((error) => error)
     t.match(refused, { name: 'ApiError', status: 0 }, name)
     t.match(refused.message, /^credentials could not be fetched/, name)
     t.notMatch(refused.message, /secret/, name)
@@ -178,12 +178,12 @@ t.test('while a credential plugin hangs no other is started', async (t) => {
   await until(() => existsSync(log), 'the plugin to start')
   impatient.abort(new Error('given up'))
   await t.rejects(unanswered, { message: 'given up' })
-  await t.rejects(client.get('/', NEVER), { message: 'credentials are still being fetched' })
+  await t.rejects(client.get('/', never()), { message: 'credentials are still being fetched' })
   t.equal(readFileSync(log, 'utf8'), 'started\n')
   writeFileSync(gate, '')
   await until(
     () =>
-      client.get('/', NEVER).then(
+      client.get('/', never()).then(
         ({ status }) => status === 200,
         () => false,
       ),
@@ -208,12 +208,12 @@ t.test('an answer longer than allowed is not read to its end', async (t) => {
   const { client } = await stage(t, (_, response) => {
     response.write('x'.repeat(1000))
   })
-  t.equal(await readText(await client.get('/', NEVER), 100, () => {}), undefined)
+  t.equal(await readText(await client.get('/', never()), 100, () => {}), undefined)
 })
 
 t.test('a server that does not exist', async (t) => {
   const { client, server } = await stage(t, () => {})
   server.close()
   await once(server, 'close')
-  await t.rejects(client.get('/', NEVER), { message: /ECONNREFUSED/ })
+  await t.rejects(client.get('/', never()), { message: /ECONNREFUSED/ })
 })
