@@ -8,7 +8,7 @@ import { startCoredns } from '../support/coredns.ts'
 import { ask, askEach, type Reply } from '../support/dig.ts'
 import { getText } from '../support/get-text.ts'
 import { composeManifests } from '../support/kustomize.ts'
-import { isInstalled } from '../support/peer.ts'
+import { isInstalled, needs } from '../support/peer.ts'
 import { ScriptedServer } from '../support/scripted-server.ts'
 import { freePort, startServer } from '../support/server.ts'
 import { until } from '../support/until.ts'
@@ -34,7 +34,9 @@ function reverseOf(address: string): string {
   return `${[...digits].reverse().join('.')}.ip6.arpa.`
 }
 
-t.test('the names of a cluster with the real API server', needsCluster(), async (t) => {
+const NEEDS = { ...needsCluster(), ...needs('dig') }
+
+t.test('the names of a cluster with the real API server', NEEDS, async (t) => {
   const cluster = await Cluster.start(t)
   await cluster.createNamespace('shop')
   await cluster.createNamespace('empty')

@@ -1,5 +1,6 @@
 import t from 'tap'
 import { ask } from '../support/dig.ts'
+import { needs } from '../support/peer.ts'
 import { startServer } from '../support/server.ts'
 
 const ZONE = `$ORIGIN example.org.
@@ -12,7 +13,7 @@ both  60 AAAA 2001:db8::2
 alias 60 CNAME four
 `
 
-t.test('dns64: dig and kdig get synthesized records', async (t) => {
+t.test('dns64: dig and kdig get synthesized records', needs('dig', 'kdig'), async (t) => {
   const { port } = await startServer(t, {
     corefile: `example.org:{PORT} {
     bind 127.0.0.1
@@ -40,7 +41,7 @@ t.test('dns64: dig and kdig get synthesized records', async (t) => {
   }
 })
 
-t.test('rewrite: dig and kdig see their own question', async (t) => {
+t.test('rewrite: dig and kdig see their own question', needs('dig', 'kdig'), async (t) => {
   const { port } = await startServer(t, {
     corefile: `example.org:{PORT} example.net:{PORT} {
     bind 127.0.0.1
@@ -74,7 +75,7 @@ t.test('rewrite: dig and kdig see their own question', async (t) => {
   }
 })
 
-t.test('template: dig and kdig get records of texts', async (t) => {
+t.test('template: dig and kdig get records of texts', needs('dig', 'kdig'), async (t) => {
   const { port } = await startServer(t, {
     corefile: `example.org:{PORT} in-addr.arpa:{PORT} invalid:{PORT} {
     bind 127.0.0.1
