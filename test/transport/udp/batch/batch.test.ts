@@ -131,7 +131,9 @@ t.test('answers to ports that are closed do no harm', async (t) => {
     echo.answerWaiting()
     const client = await udpClient(listener.port)
     client.send(Buffer.from([Wish.Echo]))
-    await until('others are served', () => client.received.length === 1)
+    // The new client may have the port of the one that is gone, and get its answers.
+    const isServed = () => client.received.some(([wish]) => wish === Wish.Echo)
+    await until('others are served', isServed)
     await client.close()
   }
   t.equal(listener.counters.socketErrors, 0)
