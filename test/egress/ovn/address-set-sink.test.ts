@@ -75,9 +75,12 @@ t.test(
     stage.set(WWW, '192.0.2.2')
     await until(() => stage.client.reason !== '', 'the loss')
     await stage.server.resume()
-    await stage.server.transact({ op: 'delete', table: 'Address_Set', where: [] })
     const row = addressSetRow('sextant', WWW, 1, new Map())
-    await stage.server.transact(insertRow({ ...row, addresses: ['198.51.100.1'] }))
+    // In one transaction: the sink is back, and makes rows that are missing.
+    await stage.server.transact(
+      { op: 'delete', table: 'Address_Set', where: [] },
+      insertRow({ ...row, addresses: ['198.51.100.1'] }),
+    )
     await until(isRows(stage, `${WWW} v4: 192.0.2.2`, `${WWW} v6: `), 'the rows')
   },
 )

@@ -107,10 +107,15 @@ async function place(t: Test, properties: string) {
     const [entry] = api.read('dnsnameresolvers', NAMESPACE, 'www').status?.resolvedNames ?? []
     return (entry?.resolvedAddresses ?? []).map(({ ip }: { ip: string }) => ip)
   }
-  await until(async () => {
-    await lookUp(FIRST)
+  let rcode = 0
+  const isKnown = async (): Promise<boolean> => {
+    rcode = await lookUp(FIRST)
     return seenMs.has(FIRST)
-  }, 'the server to know the object')
+  }
+  await until(isKnown, 'the server to know the object').catch((error: Error) => {
+    const seen = `last rcode ${rcode}, status ${statusIps()}, sets ${[...seenMs.keys()]}`
+    throw new Error(`${error.message}: ${seen}, reader ${reader.reason}\n${stage.lines.join('')}`)
+  })
   return { seenMs, statusIps, lookUp, controller }
 }
 
