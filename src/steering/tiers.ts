@@ -25,7 +25,8 @@ export interface Tiers {
 
 /**
  * Sorts candidates into tiers (docs: rules 3 and 4). The last tier holds the default candidates, or
- * all candidates if none is a default.
+ * all candidates if none is a default. As long as some candidate is more than a standby, there is no
+ * tier of standbys alone: its clients get the next tier of their ladder.
  */
 export function sortIntoTiers(candidates: readonly Candidate[], type: number): Tiers {
   assert(candidates.length > 0, 'a set has candidates')
@@ -38,15 +39,25 @@ export function sortIntoTiers(candidates: readonly Candidate[], type: number): T
     if (group === undefined) byCode.set(code.text, { code, members: [candidate] })
     else group.members.push(candidate)
   }
-  const groups = [...byCode.values()].sort((a, b) => (a.code.text < b.code.text ? -1 : 1))
+  const areStandbys = candidates.every(isStandby)
+  const serves = (members: readonly Candidate[]): boolean => {
+    return areStandbys || !members.every(isStandby)
+  }
+  const groups = [...byCode.values()]
+    .filter(({ members }) => serves(members))
+    .sort((a, b) => (a.code.text < b.code.text ? -1 : 1))
   const defaults = candidates.filter((c) => c.isDefault || c.code?.rung === 'default')
-  const last = defaults.length > 0 ? defaults : candidates
+  const last = defaults.length > 0 && serves(defaults) ? defaults : candidates
   return {
     codes: groups.map((group) => group.code),
     tiers: [...groups.map((group) => group.members), last].map((members) =>
       weighTier(members, type),
     ),
   }
+}
+
+function isStandby({ weight }: Candidate): boolean {
+  return weight === 0
 }
 
 /** Rule 4: returns the possible outcomes of one draw among `candidates`. */

@@ -157,6 +157,52 @@ t.test('tiers hold what the rules say', async (t) => {
       ],
       want: [1],
     },
+    {
+      name: 'a tier of standbys is passed over for the next one of the ladder',
+      given: [
+        { ...us, weight: 0 },
+        { code: 'GEO-NA', weight: 1 },
+        { ...eu, weight: 1, rdata: [2] },
+      ],
+      from: 'country',
+      want: [1],
+    },
+    {
+      name: 'also if the next one has no weights',
+      given: [{ ...us, weight: 0 }, { isDefault: true }],
+      from: 'country',
+      want: [1],
+    },
+    {
+      name: 'several tiers of standbys are passed over',
+      given: [
+        { ...us, weight: 0 },
+        { code: 'GEO-NA', weight: 0 },
+        { isDefault: true, weight: 0 },
+        { ...eu, weight: 1, rdata: [3] },
+      ],
+      from: 'country',
+      want: [3],
+    },
+    {
+      name: 'a tier of standbys is used if there is nothing else',
+      given: [
+        { ...us, weight: 0 },
+        { isDefault: true, weight: 0 },
+      ],
+      from: 'country',
+      want: [0],
+    },
+    {
+      name: 'CNAMEs too',
+      given: [
+        { ...us, weight: 0 },
+        { isDefault: true, weight: 1 },
+      ],
+      type: RRType.CNAME,
+      from: 'country',
+      want: [1],
+    },
     { name: 'a standby serves alone', given: [{ weight: 0, rdata: [0] }], want: [0] },
     { name: 'the largest weight', given: [{ weight: 1_000_000, rdata: [4] }], want: [4] },
     {
