@@ -234,4 +234,22 @@ t.test('FQDNNetworkPolicies with the real API server', needsCluster(), async (t)
     await shop.has('after', '')
     shop.checkOutput(t)
   })
+
+  await t.test('an address is stored before it is allowed', async (t) => {
+    const path = '/apis/rbac.authorization.k8s.io/v1/clusterroles/sextant-fqdn-network-policy'
+    const { rules } = await cluster.must('GET', path)
+    const others = rules.filter(
+      ({ resources }: { resources: string[] }) => !resources.includes('fqdnnetworkpolicies/status'),
+    )
+    await cluster.must('PATCH', path, { rules: others })
+    zones[0]!.set('unstored.example', 300, '198.51.100.30')
+    for (const [i, { server }] of zones.entries()) await shop.addServer(`dns-${i}`, server)
+    await shop.create('unstored', to('unstored.example'))
+    const isRefused = (): boolean => /unstored.*forbidden/.test(operator.output)
+    await until(isRefused, 'the refusal', SEEN_MS)
+    t.equal(await shop.cidrs('unstored'), 'none')
+    await cluster.must('PATCH', path, { rules })
+    await shop.has('unstored', '198.51.100.30/32')
+    await shop.isIn('unstored', 'Active')
+  })
 })

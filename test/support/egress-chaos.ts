@@ -12,6 +12,7 @@ import {
   TEAMS,
 } from './egress-site.ts'
 import { EgressWatch } from './egress-watch.ts'
+import { PolicyWatch } from './policy-watch.ts'
 import { until } from './until.ts'
 
 /** How long parts are killed. */
@@ -22,6 +23,8 @@ const WILDCARDS = ['*.w0.example.net.', '*.w1.example.net.']
 const BELOW = WILDCARDS.flatMap((name) => ['x', 'y', 'z'].map((label) => name.replace('*', label)))
 /** The names that firewalls use. */
 const USED = [...REGULAR, ...WILDCARDS]
+/** A FQDNNetworkPolicy for all of `REGULAR`. */
+const POLICY = 'regular'
 const RCODES = [Rcode.SERVFAIL, Rcode.NXDOMAIN, Rcode.NOERROR, Rcode.NOERROR, Rcode.NOERROR]
 
 /** What the firewalls of all namespaces use. */
@@ -218,6 +221,16 @@ function compare(
   return { actual: actual.sort(), wanted: wanted.sort() }
 }
 
+/** True if a NetworkPolicy allows what its status has, and all addresses that its names have now. */
+async function isPolicySettled(site: EgressSite, watch: PolicyWatch): Promise<boolean> {
+  const found = await watch.look()
+  if (found?.allowed === undefined || found.state !== 'Active') return false
+  const now = REGULAR.flatMap((name) => site.zone.records.get(name)?.ips ?? [])
+  const wanted = now.filter((ip) => ip !== DENIED)
+  const { allowed, stored } = found
+  return allowed.size === stored.size && [...stored, ...wanted].every((ip) => allowed.has(ip))
+}
+
 async function settles(t: Test, site: EgressSite, watch: EgressWatch, used: ReadonlySet<string>) {
   let found: ReturnType<typeof compare> | undefined
   const isSettled = async (): Promise<boolean> => {
@@ -245,12 +258,15 @@ export async function testKills(t: Test, site: EgressSite): Promise<void> {
   const change = new Change(site, firewalls, randomOf(0))
   t.comment(`SEXTANT_CHAOS_SEED=${SEED} SEXTANT_CHAOS_SECONDS=${SECONDS}`)
   for (const name of [...REGULAR, ...BELOW, WILDCARDS[0]!]) change.answer(name, Rcode.NOERROR)
+  await site.createPolicy(POLICY, REGULAR)
+  const policyWatch = new PolicyWatch(site, POLICY, REGULAR)
   const endMs = performance.now() + SECONDS * 1000
   const isOver = (): boolean => performance.now() > endMs
   const parts = partsOf(site)
   const listAgain = async (): Promise<void> => {
     while (!isOver()) {
       await watch.list()
+      await policyWatch.look()
       await delay(100)
     }
   }
@@ -264,7 +280,9 @@ export async function testKills(t: Test, site: EgressSite): Promise<void> {
   t.comment(`killed: ${parts.map(({ name }, i) => `${name} ${kills[i]}`).join(', ')}`)
   await change.end()
   await settles(t, site, watch, firewalls.used)
-  t.strictSame(watch.violations, [], 'violations')
+  const isDone = (): Promise<boolean> => isPolicySettled(site, policyWatch)
+  await until(isDone, 'the NetworkPolicy', SEEN_MS).catch((error) => t.fail(String(error)))
+  t.strictSame([...watch.violations, ...policyWatch.violations], [], 'violations')
   t.strictSame(site.ends, [], 'processes that ended by themselves')
   if (!t.passing()) t.comment(site.output)
 }

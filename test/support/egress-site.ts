@@ -36,6 +36,9 @@ const DEFINITIONS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
 const RESOLVERS = `/apis/network.openshift.io/v1alpha1/namespaces/${NAMESPACE}/dnsnameresolvers`
 const FIREWALLS = (namespace: string): string =>
   `/apis/k8s.ovn.org/v1/namespaces/${namespace}/egressfirewalls`
+const POLICIES = (api: string): string => `/apis/${api}/namespaces/${TEAMS[0]}`
+const FQDN_POLICIES = `${POLICIES('networking.delta10.nl/v1alpha4')}/fqdnnetworkpolicies`
+const NETWORK_POLICIES = `${POLICIES('networking.k8s.io/v1')}/networkpolicies`
 const SLICES = '/apis/discovery.k8s.io/v1/namespaces/kube-system/endpointslices'
 const QUERY_MS = 3000
 
@@ -114,6 +117,16 @@ export function isBelow(name: string, wildcard: string): boolean {
   return `*${name.slice(name.indexOf('.'))}` === wildcard
 }
 
+/** A FQDNNetworkPolicy and its NetworkPolicy as the API has them. */
+export interface PolicyState {
+  /** Addresses that the NetworkPolicy allows; undefined = there is none. */
+  readonly allowed: ReadonlySet<string> | undefined
+  /** Addresses of all names in the status. */
+  readonly stored: ReadonlySet<string>
+  /** Of the status: `Active`. */
+  readonly state: string
+}
+
 /** A DNSNameResolver as the API has it. */
 export interface Resolver {
   readonly dnsName: string
@@ -161,13 +174,18 @@ export class EgressSite {
   static async start(t: Test): Promise<EgressSite> {
     const cluster = await Cluster.start(t)
     for (const namespace of [NAMESPACE, ...TEAMS]) await cluster.createNamespace(namespace)
-    const crds = { 'openshift/dnsnameresolvers': RESOLVERS, 'ovn/egressfirewalls': FIREWALLS('a') }
+    const crds = {
+      'openshift/dnsnameresolvers': RESOLVERS,
+      'ovn/egressfirewalls': FIREWALLS('a'),
+      'fqdnnetworkpolicy/networking.delta10.nl': FQDN_POLICIES,
+    }
     for (const [file, path] of Object.entries(crds)) {
       await cluster.must('POST', DEFINITIONS, readCrd(file))
       await until(async () => (await cluster.call('GET', path)).status === 200, file, SEEN_MS)
     }
     await applyAll(cluster, composeManifests('deploy/base/namespace'))
-    for (const folder of ['deploy/egress-firewall', 'deploy/egress-names']) {
+    const folders = ['egress-firewall', 'egress-names', 'fqdn-network-policy']
+    for (const folder of folders.map((name) => `deploy/${name}`)) {
       await applyAll(cluster, composeManifests(folder).map(forViewer))
     }
     const zone = await ChangingZone.open(t)
@@ -215,7 +233,7 @@ export class EgressSite {
       kubeconfig: this.cluster.kubeconfig('viewer'),
       mustStart,
       args: [
-        '--controllers=egressfirewall,dnsnameresolver,ovn',
+        '--controllers=egressfirewall,dnsnameresolver,ovn,fqdnnetworkpolicy',
         `--ovn-nb=${this.database.remote}`,
         `--ovn-owner=${OWNER}`,
       ],
@@ -286,6 +304,35 @@ export class EgressSite {
     return reply?.status === 200 ? reply.body.items.map(resolverOf) : undefined
   }
 
+  /** Creates a FQDNNetworkPolicy for these names. */
+  async createPolicy(name: string, dnsNames: readonly string[]): Promise<void> {
+    await this.cluster.must('POST', FQDN_POLICIES, {
+      apiVersion: 'networking.delta10.nl/v1alpha4',
+      kind: 'FQDNNetworkPolicy',
+      metadata: { name },
+      spec: { podSelector: {}, egress: [{ to: [{ fqdns: dnsNames }] }] },
+    })
+  }
+
+  /** Undefined = the API is away. */
+  async policyState(name: string): Promise<PolicyState | undefined> {
+    const calls = [NETWORK_POLICIES, FQDN_POLICIES].map((path) => {
+      return this.cluster.call('GET', `${path}/${name}`).catch(() => undefined)
+    })
+    const [made, policy] = await Promise.all(calls)
+    if (policy?.status !== 200 || (made?.status !== 200 && made?.status !== 404)) return undefined
+    const { state = '', cache = {} } = policy.body.status ?? {}
+    const stored = Object.values<{ ipExpiration: object }>(cache).flatMap((entry) => {
+      return Object.keys(entry.ipExpiration)
+    })
+    const peers = made.status === 404 ? undefined : made.body.spec.egress.flatMap(peersOf)
+    return {
+      allowed: peers && new Set(peers),
+      stored: new Set(stored.map(addressOf)),
+      state,
+    }
+  }
+
   /** Follows the address sets, by a client of its own, until the test ends. */
   followSets(onChange: (rows: readonly OvsdbRow[]) => void): OvsdbClient {
     const report = (): void => onChange([...client.rows])
@@ -309,6 +356,15 @@ export class EgressSite {
     client.start()
     return client
   }
+}
+
+/** Addresses of a rule of a NetworkPolicy. */
+function peersOf({ to }: { to: { ipBlock: { cidr: string } }[] }): string[] {
+  return to.map(({ ipBlock }) => addressOf(ipBlock.cidr))
+}
+
+function addressOf(cidr: string): string {
+  return cidr.split('/', 1)[0]!
 }
 
 /** Gives the rights of our accounts to the user `viewer`. */

@@ -1,5 +1,10 @@
 import { type FqdnApi, type FqdnPolicy, readPolicy } from '../../../egress/fqdn/fqdn-policy.ts'
-import { differs, type FqdnStatus, printStatus } from '../../../egress/fqdn/fqdn-status.ts'
+import {
+  differs,
+  type FqdnStatus,
+  printStatus,
+  readCache,
+} from '../../../egress/fqdn/fqdn-status.ts'
 import { networkPolicySpec } from '../../../egress/fqdn/network-policy.ts'
 import { DENIAL_TEXTS } from '../../../egress/names/address-rules.ts'
 import { ApiError, type ApiObject, isObject, textOf } from '../../../kube/api.ts'
@@ -87,7 +92,7 @@ export class FqdnReconciler {
 
   /** Makes the NetworkPolicy and the status of a policy what they should be. Throws ApiError and NotLeadingError. */
   async reconcile(key: string): Promise<WorkResult | undefined> {
-    const run = this.#begin(key)
+    let run = this.#begin(key)
     if (run === undefined) return undefined
     const { policy, state, now } = run
     if (policy.isDeleting) {
@@ -112,6 +117,7 @@ export class FqdnReconciler {
     const grants = reader.grantsOf(policy, state, now.nowMs)
     this.#warn(run, grants)
     try {
+      run = await this.#store(run, grants)
       await this.#apply(run, existing, grants)
     } catch (error) {
       this.#parts.metrics.countResult('failed')
@@ -228,6 +234,30 @@ export class FqdnReconciler {
     this.#noteState(run, status)
   }
 
+  /**
+   * Stores addresses before the NetworkPolicy allows them. A process that ends in between would leave
+   * addresses whose expiry the next one does not know, and it would remove them at once.
+   */
+  async #store(run: Run, grants: PolicyGrants): Promise<Run> {
+    const { policy, object, now } = run
+    if (!policy.api.hasCache) return run
+    const cache = this.#parts.grants.cacheOf(policy, grants, now)
+    const stored = readCache(object.status)
+    const areStored = [...cache].every(([fqdn, { expiryMs }]) => {
+      const known = stored.get(fqdn)?.expiryMs
+      return [...expiryMs.keys()].every((cidr) => known?.has(cidr) === true)
+    })
+    if (areStored) return run
+    const isActive = textOf(object.status, 'state') === 'Active'
+    const status: FqdnStatus = {
+      state: isActive ? 'Active' : 'Pending',
+      reason: isActive ? '' : 'the NetworkPolicy is not written yet',
+      nextSyncMs: this.#parts.grants.nextSyncMs(policy, grants, now),
+      cache,
+    }
+    return { ...run, object: await this.#writeStatus(run, printStatus(status)) }
+  }
+
   /** Writes the status that follows from the grants, if it differs from the stored one. */
   async #report(run: Run, grants: PolicyGrants, toleranceMs: number): Promise<void> {
     const { policy, object, now } = run
@@ -252,7 +282,8 @@ export class FqdnReconciler {
     return names.size === 0 ? '' : this.#parts.servers.reason
   }
 
-  async #writeStatus({ policy, object }: Run, status: ApiObject): Promise<void> {
+  /** Returns the object as the API has it then. */
+  async #writeStatus({ policy, object }: Run, status: ApiObject): Promise<ApiObject> {
     const { objects, policies, mayWrite } = this.#parts
     if (!mayWrite()) throw new NotLeadingError()
     const { api, namespace, name } = policy
@@ -260,7 +291,9 @@ export class FqdnReconciler {
     const identity = { apiVersion: `${api.group}/${api.version}`, kind: KIND }
     const ref = { resource: api, namespace, name }
     const wanted = { ...object, ...identity, metadata, status }
-    policies.get(api)?.noteWritten(await objects.replaceStatus(ref, wanted))
+    const written = await objects.replaceStatus(ref, wanted)
+    policies.get(api)?.noteWritten(written)
+    return written
   }
 
   #noteState({ policy, state }: Run, { state: reported, reason }: FqdnStatus): void {
