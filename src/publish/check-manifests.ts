@@ -103,6 +103,7 @@ export async function checkManifests(
     sink: NO_SINK,
     health: new AddressHealth(),
     onConflict: () => {},
+    onHealthIgnored: () => {},
   })
   warnOfConflicts(zone, read.records, read.places, warn)
   return read.faults

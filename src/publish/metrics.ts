@@ -68,6 +68,11 @@ export function measure(
     'Names with conflicts between DNSRecords.',
     ['source', 'zone'],
   )
+  const allDown = metrics.gauge(
+    'sextant_kuadrant_health_ignored',
+    'Names and types whose endpoints are all down.',
+    ['source', 'zone'],
+  )
   const serial = metrics.gauge('sextant_kuadrant_serial', 'SOA serial.', ['source', 'zone'])
   const badFiles = metrics.gauge(
     'sextant_kuadrant_bad_files',
@@ -82,6 +87,7 @@ export function measure(
       const at = { source: name, zone: zone.text }
       records.set({ ...at, state: 'served' }, zone.records.recordCount)
       conflicts.set(at, zone.records.conflictCount)
+      allDown.set(at, zone.records.allDown.length)
       serial.set(at, zone.serial)
     }
     records.set(refused, source.refusedCount)
@@ -94,6 +100,7 @@ export function measure(
       const at = { source: name, zone: zone.text }
       records.remove({ ...at, state: 'served' })
       conflicts.remove(at)
+      allDown.remove(at)
       serial.remove(at)
     }
     records.remove(refused)

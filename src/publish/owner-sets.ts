@@ -43,6 +43,8 @@ export interface OwnerSet {
   /** Distinct rdata, in order of contribution. */
   readonly rdata: readonly Uint8Array[]
   readonly candidates: readonly Candidate[]
+  /** True if all targets are down, so that health is ignored. */
+  readonly isAllDown: boolean
 }
 
 /**
@@ -131,7 +133,8 @@ function buildSet(
   }
   const ttlSeconds = lowestTtl(members, label, conflicts)
   const rdata: Uint8Array[] = []
-  const indexes = indexTargets(unique, rdata)
+  const isAllDown = unique.every(({ endpoint, down }) => down.size >= endpoint.rdata.length)
+  const indexes = indexTargets(unique, isAllDown, rdata)
   const weights = weightsOf(unique)
   const candidates: Candidate[] = []
   for (const [i, { endpoint }] of unique.entries()) {
@@ -147,7 +150,7 @@ function buildSet(
     if (endpoint.codes.length === 0 || isDefault)
       candidates.push({ code: undefined, isDefault, weight, ttlSeconds, rdataIndexes })
   }
-  return { type, ttlSeconds, rdata, candidates }
+  return { type, ttlSeconds, rdata, candidates, isAllDown }
 }
 
 function mostUnits(one: Contribution, other: Contribution): number | undefined {
@@ -243,19 +246,19 @@ function lowestTtl(
  * targets. If no target is up, health is ignored, because an answer that may not work is better
  * than no answer.
  */
-function indexTargets(members: readonly Contribution[], rdata: Uint8Array[]): number[][] {
-  let isAnyUp = false
+function indexTargets(
+  members: readonly Contribution[],
+  isAllDown: boolean,
+  rdata: Uint8Array[],
+): number[][] {
   let total = 0
-  for (const { endpoint, down } of members) {
-    isAnyUp ||= down.size < endpoint.rdata.length
-    total += endpoint.rdata.length
-  }
+  for (const { endpoint } of members) total += endpoint.rdata.length
   const known = total > LINEAR_MAX ? new Map<string, number>() : undefined
   const all: number[][] = []
   for (const { endpoint, down } of members) {
     const indexes: number[] = []
     for (const [i, target] of endpoint.rdata.entries()) {
-      if (isAnyUp && down.has(i)) continue
+      if (!isAllDown && down.has(i)) continue
       const index = indexOf(target, rdata, known)
       if (!indexes.includes(index)) indexes.push(index)
     }

@@ -1,7 +1,7 @@
-import { RRType } from '../dns/iana/types.ts'
+import { printType, RRType } from '../dns/iana/types.ts'
 import { printName } from '../dns/name/name.ts'
 import type { Endpoint } from '../dnsrecord/dns-record.ts'
-import { firstOwnerKey, unpackPlace } from '../dnsrecord/pack.ts'
+import { firstOwnerKey, unpackPlace, unpackRecord } from '../dnsrecord/pack.ts'
 import { comparePacked, type PackedDifference } from '../dnsrecord/packed-difference.ts'
 import type { RecordChange, StoredRecord } from '../dnsrecord/record-source.ts'
 import { lowerNameKey } from '../dnsrecord/validate/names.ts'
@@ -36,6 +36,8 @@ export interface RecordZoneOptions extends RecordForm {
   readonly health: Pick<HealthView, 'healthOf' | 'slowStartOf'>
   /** Called with each new conflict between records. */
   readonly onConflict: (text: string) => void
+  /** Called when health begins to be ignored, or is no more. `set`: a name and type, as text. */
+  readonly onHealthIgnored: (set: string, isIgnored: boolean) => void
 }
 
 type ServedHealth = Pick<ServedState, 'health' | 'slowStart'>
@@ -60,6 +62,8 @@ export class RecordZone {
   readonly #healths = new Map<string, ServedHealth>()
   readonly #fixedByOwner = new Map<string, Contribution[]>()
   readonly #conflicts = new Map<string, readonly Conflict[]>()
+  /** By owner: names and types for which health is ignored, because all endpoints are down. */
+  readonly #allDown = new Map<string, readonly string[]>()
   readonly #digest = new ContentDigest()
   readonly #apexKey: string
   #recordCount = 0
@@ -94,6 +98,11 @@ export class RecordZone {
 
   conflicts(): Conflict[] {
     return [...this.#conflicts.values()].flat()
+  }
+
+  /** Names and types for which health is ignored, as text. */
+  get allDown(): readonly string[] {
+    return [...this.#allDown.values()].flat()
   }
 
   /** Digest of the content without the SOA; equal for equal content, regardless of the history. */
@@ -178,6 +187,7 @@ export class RecordZone {
       const sets = buildOwnerSets(owner, contributions, { isApex: false }, conflicts)
       for (const set of sets) this.#put(key, owner, set)
       this.#noteConflicts(key, conflicts)
+      this.#noteAllDown(key, owner, sets)
     }
     return true
   }
@@ -246,6 +256,7 @@ export class RecordZone {
       else this.#options.sink.remove(owner, change.type)
     }
     this.#noteConflicts(key, conflicts)
+    this.#noteAllDown(key, owner, desired)
   }
 
   #put(key: string, owner: Uint8Array, set: OwnerSet): void {
@@ -318,6 +329,29 @@ export class RecordZone {
       return
     }
     for (const key of difference.same) this.#holders.replace(key, before!, after!)
+  }
+
+  #noteAllDown(key: string, owner: Uint8Array, sets: readonly OwnerSet[]): void {
+    const before = this.#allDown.get(key) ?? []
+    const isEither = before.length > 0 || sets.some(({ isAllDown }) => isAllDown)
+    if (!isEither) return
+    const down = sets.filter(({ isAllDown }) => isAllDown)
+    const isReported = down.length > 0 && !this.#isBehindCname(key)
+    const now = isReported ? down.map(({ type }) => `${printName(owner)} ${printType(type)}`) : []
+    if (now.length === 0) this.#allDown.delete(key)
+    else this.#allDown.set(key, now)
+    const { onHealthIgnored } = this.#options
+    for (const set of now) if (!before.includes(set)) onHealthIgnored(set, true)
+    for (const set of before) if (!now.includes(set)) onHealthIgnored(set, false)
+  }
+
+  /** True if a CNAME of a record with this owner leads to it: in a fail-over, no client gets there. */
+  #isBehindCname(key: string): boolean {
+    return this.#holders.of(key).some(({ packed }) => {
+      return unpackRecord(packed).endpoints.some(({ type, rdata }) => {
+        return type === RRType.CNAME && rdata.some((target) => lowerNameKey(target) === key)
+      })
+    })
   }
 
   #noteConflicts(key: string, conflicts: readonly Conflict[]): void {

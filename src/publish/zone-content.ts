@@ -17,11 +17,11 @@ import { SOA_TTL_SECONDS, scanMailbox } from './soa.ts'
 export function createRecordZone(
   apex: Uint8Array,
   options: PublishOptions,
-  parts: Pick<RecordZoneOptions, 'sink' | 'health' | 'onConflict'> & {
+  parts: Pick<RecordZoneOptions, 'sink' | 'health' | 'onConflict' | 'onHealthIgnored'> & {
     readonly exporter?: LocalExporter | undefined
   },
 ): RecordZone {
-  const { sink, health, onConflict, exporter } = parts
+  const { sink, health, onConflict, onHealthIgnored, exporter } = parts
   const exports: Pick<RecordZoneOptions, 'exportV2'> =
     exporter === undefined ? {} : { exportV2: (...args) => exporter.composeRdata(...args) }
   return new RecordZone({
@@ -33,6 +33,7 @@ export function createRecordZone(
     sink,
     health,
     onConflict,
+    onHealthIgnored,
   })
 }
 

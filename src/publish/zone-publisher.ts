@@ -118,7 +118,7 @@ export class ZonePublisher {
     const note = this.#servesSnapshot
       ? this.#snapshot?.noteServed(this.#records.unreadReason)
       : this.#records.note()
-    return [note, this.#snapshot?.note()].filter((note) => note).join('; ')
+    return [note, this.#zones?.note(), this.#snapshot?.note()].filter((note) => note).join('; ')
   }
 
   /** Runs at an orderly stop, while queries are still answered. */

@@ -30,8 +30,10 @@ const HOLD_MS = 5000
  * change at once.
  */
 const SLICE_RECORDS = 500
-/** Maximum of conflicts between records that are logged one by one in a row. */
+/** Maximum of conflicts and changes of health that are logged one by one in a row. */
 const LOGGED_MAX = 20
+/** Maximum of names and types that the ready page lists. */
+const NAMED_MAX = 3
 /** Interval of the checks whether the source can be trusted again. */
 const TRUST_MS = 1000
 
@@ -82,7 +84,8 @@ export class PublishedZones {
   #ownership: ZoneOwnership | undefined
   /** A zone inside one of ours was added or removed while changes had to wait. */
   #mustMove = false
-  #conflictsLogged = 0
+  /** Lines about the batch in progress. */
+  #logged = 0
   readonly #guarded: Guarded
   #source: RecordSource | undefined
   /**
@@ -108,6 +111,16 @@ export class PublishedZones {
   /** For metrics. */
   get zones(): readonly Pick<Zone, 'text' | 'records' | 'serial'>[] {
     return this.#zones
+  }
+
+  /** What the ready page shows; '' = nothing. */
+  note(): string {
+    const sets = this.#zones
+      .filter(({ apex }) => !isLocalZone(apex))
+      .flatMap(({ records }) => records.allDown)
+    if (sets.length === 0) return ''
+    const more = sets.length > NAMED_MAX ? ` and ${sets.length - NAMED_MAX} more` : ''
+    return `health is ignored, because all endpoints are down: ${sets.slice(0, NAMED_MAX).join(', ')}${more}`
   }
 
   /** For a snapshot. */
@@ -196,7 +209,7 @@ export class PublishedZones {
       void this.#guarded(() => this.#takeMany(changes))
       return
     }
-    if (this.#changedMs === undefined) this.#conflictsLogged = 0
+    if (this.#changedMs === undefined) this.#logged = 0
     this.#changedMs ??= this.#parts.clock.monotonic()
     this.#apply(changes)
     this.#commitWhole()
@@ -233,7 +246,7 @@ export class PublishedZones {
   /** Applies many changes in slices, so that queries get their turn. Changes that arrive meanwhile wait. */
   async #takeMany(changes: readonly RecordChange[]): Promise<void> {
     const startMs = this.#parts.clock.monotonic()
-    this.#conflictsLogged = 0
+    this.#logged = 0
     this.#waiting = new Map()
     try {
       for (let at = 0; at < changes.length; at += SLICE_RECORDS) {
@@ -351,8 +364,22 @@ export class PublishedZones {
     const text = printName(apex)
     const mname = primaryOf(apex, this.#options)
     const sink = this.#sinkOf(id)
-    const onConflict = (conflict: string): void => this.#logConflict(conflict)
-    const records = createRecordZone(apex, this.#options, { sink, health, onConflict, exporter })
+    const records = createRecordZone(apex, this.#options, {
+      ...{ sink, health, exporter },
+      onConflict: (conflict) => {
+        const rest = (): void => log.warning('and more conflicts of records')
+        this.#logSome(() => log.warning(conflict), rest)
+      },
+      onHealthIgnored: (set, isIgnored) => {
+        // In the gateway-local form, health is data for peers.
+        if (isLocalZone(apex)) return
+        const write = (): void => {
+          if (isIgnored) log.warning(`${set}: all endpoints are down; health is ignored`)
+          else log.info(`${set}: health is not ignored any more`)
+        }
+        this.#logSome(write, () => log.warning('and more changes of health'))
+      },
+    })
     const rname = mailboxOf(apex, this.#options, (warning) => log.warning(warning))
     return { apex, key: nameKey(apex), text, id, records, mname, rname, serial: 0, digest: '' }
   }
@@ -374,11 +401,11 @@ export class PublishedZones {
     }
   }
 
-  #logConflict(conflict: string): void {
-    const { log } = this.#parts
-    if (this.#conflictsLogged < LOGGED_MAX) log.warning(conflict)
-    else if (this.#conflictsLogged === LOGGED_MAX) log.warning('and more conflicts of records')
-    this.#conflictsLogged++
+  /** Logs up to LOGGED_MAX lines about one batch of changes, then once that there are more. */
+  #logSome(write: () => void, writeRest: () => void): void {
+    if (this.#logged < LOGGED_MAX) write()
+    else if (this.#logged === LOGGED_MAX) writeRest()
+    this.#logged++
   }
 
   #logContent(startMs: number): void {

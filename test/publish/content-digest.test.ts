@@ -19,6 +19,7 @@ const SET: fc.Arbitrary<OwnerSet> = fc.record({
     }),
     { maxLength: 3 },
   ),
+  isAllDown: fc.boolean(),
 })
 const ENTRY = fc.tuple(fc.string({ maxLength: 12 }), SET)
 

@@ -92,6 +92,7 @@ export function zone(
 ) {
   const sink = new Served()
   const conflicts: string[] = []
+  const ignored: string[] = []
   const apex = options.apex ?? APEX
   const ns = { owner: apex, type: RRType.NS, ttlSeconds: 60, setIdentifier: '', weight: undefined }
   const records = new RecordZone({
@@ -102,8 +103,9 @@ export function zone(
     sink,
     health,
     onConflict: (text) => conflicts.push(text),
+    onHealthIgnored: (set, isIgnored) => ignored.push(`${set} ${isIgnored}`),
   })
-  return { records, sink, conflicts, health }
+  return { records, sink, conflicts, ignored, health }
 }
 
 export const added = (...givens: Given[]): RecordChange[] =>

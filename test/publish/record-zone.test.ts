@@ -1,4 +1,5 @@
 import t from 'tap'
+import type { StoredRecord } from '../../src/dnsrecord/record-source.ts'
 import { HOLDERS_MAX } from '../../src/publish/owner-holders.ts'
 import { added, type Given, record, zone } from './record-zone-stage.ts'
 
@@ -28,6 +29,7 @@ interface Conflict {
 }
 
 const X = 'x.k.example.com.'
+const Y = 'y.k.example.com.'
 
 const CONFLICTS: readonly Conflict[] = [
   {
@@ -167,6 +169,41 @@ t.test('endpoints that are down are served only if no others exist', (t) => {
     'a.k.example.com.,b.k.example.com.',
     '192.0.2.2,192.0.2.3',
   ])
+  t.end()
+})
+
+t.test('a name is reported while all its endpoints are down', (t) => {
+  const { records, health, ignored } = zone()
+  const [change] = added({
+    endpoints: [
+      'y.k.example.com CNAME A.k.example.com id=a weight=1',
+      'y.k.example.com CNAME b.k.example.com id=b weight=1',
+      'a.k.example.com A 192.0.2.1',
+      'b.k.example.com A 192.0.2.2',
+      'x.k.example.com A 192.0.2.1,192.0.2.3',
+    ],
+  })
+  const table: [readonly string[], readonly string[], readonly string[]][] = [
+    [[], [], []],
+    // The CNAMEs lead to b then.
+    [['192.0.2.1'], [], []],
+    [['192.0.2.1', '192.0.2.3'], [`${X} A true`], [`${X} A`]],
+    [['192.0.2.1', '192.0.2.2'], [`${Y} CNAME true`, `${X} A false`], [`${Y} CNAME`]],
+    [[], [`${Y} CNAME false`], []],
+  ]
+  let before: StoredRecord | undefined
+  for (const [down, want, all] of table) {
+    health.put('n/app', down)
+    records.apply([{ before, after: change!.after }])
+    before = change!.after
+    t.strictSame(ignored.splice(0).sort(), [...want].sort(), down.join())
+    t.strictSame(records.allDown, all, down.join())
+  }
+  health.put('n/app', ['192.0.2.1', '192.0.2.3'])
+  records.apply([{ before, after: before }])
+  ignored.length = 0
+  records.apply([{ before, after: undefined }])
+  t.strictSame([ignored, records.allDown], [[`${X} A false`], []], 'the record is gone')
   t.end()
 })
 

@@ -46,6 +46,7 @@ const set: fc.Arbitrary<OwnerSet> = fc
       type: RRType.A,
       ttlSeconds: 60,
       rdata,
+      isAllDown: false,
       candidates: candidates.map((c) => ({
         ...c,
         code: c.code === undefined ? undefined : scanGeoCode(c.code)!,
@@ -189,7 +190,7 @@ t.test('a snapshot of other options, or whose parts do not agree, is refused', (
   const a = { code: scanGeoCode('DE')!, isDefault: false, weight: 1, ttlSeconds: 1 }
   const candidates = [{ ...a, rdataIndexes: [0] }]
   const rdata = [new Uint8Array([1, 2, 3, 4])]
-  const one = { type: RRType.A, ttlSeconds: 60, rdata, candidates }
+  const one = { type: RRType.A, ttlSeconds: 60, rdata, candidates, isAllDown: false }
   const { image, table } = build([['a.k.example.', one]])
   const good = facts(table)
   const zone = good.zones[0]!
