@@ -1,0 +1,204 @@
+import { DueHeap } from '../../base/due-heap.ts'
+
+/** One answer to a client. Times are monotonic milliseconds. */
+export interface Answer {
+  /** The name of the question: lower case, with the final dot. */
+  readonly name: string
+  /** In canonical form. */
+  readonly addresses: readonly string[]
+  readonly lookupMs: number
+  /** As in the answer. */
+  readonly ttlSeconds: number
+}
+
+/** An answer as the cache keeps it. */
+export interface CachedAnswer extends Answer {
+  /** The end of the TTL, or of the minimum TTL if that is later. The answer is valid at this time. */
+  readonly endMs: number
+}
+
+/** What an answer changed. */
+export interface CacheChange {
+  /** Addresses that the name did not have. */
+  readonly added: readonly string[]
+  /** Addresses that are valid for longer now. */
+  readonly extended: readonly string[]
+}
+
+/** An address that a name has no more. */
+export interface Removal {
+  readonly name: string
+  readonly address: string
+  /** When it was removed, or the end of its TTL if that is later. */
+  readonly endMs: number
+}
+
+export interface CacheLimits {
+  /** Counts in place of smaller TTLs. */
+  readonly minTtlSeconds: number
+  /** Addresses of one name that a collection leaves; 0 = no limit. */
+  readonly addressesPerName: number
+}
+
+/** One address of one name. */
+interface Pair {
+  readonly name: string
+  readonly address: string
+  answer: CachedAnswer
+}
+
+/**
+ * The answers that one client got: which names have which addresses, and until when. Of several
+ * answers with one address of one name, the one that ends last counts, so their order does not
+ * matter. Only a collection or `expire` removes addresses; `addressesOf` and `namesOf` leave out those that
+ * have ended. After Cilium's DNSCache.
+ */
+export class DnsCache {
+  readonly #limits: CacheLimits
+  readonly #byName = new Map<string, Map<string, Pair>>()
+  readonly #byAddress = new Map<string, Map<string, Pair>>()
+  readonly #ends = new DueHeap<Pair>()
+  /** Names that may have more addresses than the limit. */
+  readonly #overLimit = new Set<string>()
+
+  constructor(limits: CacheLimits) {
+    this.#limits = limits
+  }
+
+  get nameCount(): number {
+    return this.#byName.size
+  }
+
+  /** Number of pairs of a name and an address. */
+  get size(): number {
+    return this.#ends.size
+  }
+
+  add(answer: Answer): CacheChange {
+    const { minTtlSeconds } = this.#limits
+    const endMs = answer.lookupMs + Math.max(answer.ttlSeconds, minTtlSeconds) * 1000
+    return this.#put({ ...answer, endMs })
+  }
+
+  /** Adds what another cache has. */
+  merge(other: DnsCache): void {
+    for (const answer of other.answers()) this.#put(answer)
+  }
+
+  /** The addresses of a name that are valid at a time, sorted. */
+  addressesOf(name: string, nowMs: number): readonly string[] {
+    return validKeys(this.#byName.get(name), nowMs)
+  }
+
+  /** The names that have the address at a time, sorted. */
+  namesOf(address: string, nowMs: number): readonly string[] {
+    return validKeys(this.#byAddress.get(address), nowMs)
+  }
+
+  /** When an address of a name ends; undefined = the name does not have it. It may have ended. */
+  endOf(name: string, address: string): number | undefined {
+    return this.#byName.get(name)?.get(address)?.answer.endMs
+  }
+
+  /** Each answer of which some address is left, with the addresses that are left. */
+  *answers(): Generator<CachedAnswer> {
+    const left = new Map<CachedAnswer, string[]>()
+    for (const { address, answer } of this.#ends.keys()) {
+      const addresses = left.get(answer)
+      if (addresses === undefined) left.set(answer, [address])
+      else addresses.push(address)
+    }
+    for (const [answer, addresses] of left) yield { ...answer, addresses: addresses.sort() }
+  }
+
+  /**
+   * Removes the addresses that ended before a time. Then removes from each name above the limit the
+   * addresses that end first. Returns what it removed.
+   */
+  collect(nowMs: number): readonly Removal[] {
+    const removals: Removal[] = []
+    for (;;) {
+      const pair = this.#ends.first()
+      if (pair === undefined || this.#ends.firstMs >= nowMs) break
+      removals.push(this.#remove(pair, nowMs))
+    }
+    const { addressesPerName } = this.#limits
+    for (const name of this.#overLimit) {
+      const pairs = [...(this.#byName.get(name)?.values() ?? [])].sort(compareEnds)
+      const count = Math.max(0, pairs.length - addressesPerName)
+      for (const pair of pairs.slice(0, count)) removals.push(this.#remove(pair, nowMs))
+    }
+    this.#overLimit.clear()
+    return removals
+  }
+
+  /**
+   * Removes the addresses that were looked up or ended before a time, of the names for which `isMeant`
+   * is true. Returns what it removed.
+   */
+  expire(beforeMs: number, isMeant: (name: string) => boolean): readonly Removal[] {
+    const removals: Removal[] = []
+    for (const pair of [...this.#ends.keys()]) {
+      const { lookupMs, endMs } = pair.answer
+      if (lookupMs >= beforeMs && endMs >= beforeMs) continue
+      if (isMeant(pair.name)) removals.push(this.#remove(pair, beforeMs))
+    }
+    return removals
+  }
+
+  #put(answer: CachedAnswer): CacheChange {
+    const { name, addresses, endMs } = answer
+    const added: string[] = []
+    const extended: string[] = []
+    for (const address of addresses) {
+      const known = this.#byName.get(name)?.get(address)
+      if (known !== undefined && known.answer.endMs >= endMs) continue
+      const pair = known ?? { name, address, answer }
+      pair.answer = answer
+      this.#ends.put(pair, endMs)
+      if (known !== undefined) extended.push(address)
+      else {
+        added.push(address)
+        entryOf(this.#byName, name).set(address, pair)
+        entryOf(this.#byAddress, address).set(name, pair)
+      }
+    }
+    const { addressesPerName } = this.#limits
+    const count = this.#byName.get(name)?.size ?? 0
+    if (addressesPerName > 0 && count > addressesPerName) this.#overLimit.add(name)
+    return { added, extended }
+  }
+
+  #remove(pair: Pair, nowMs: number): Removal {
+    const { name, address, answer } = pair
+    this.#ends.remove(pair)
+    removeEntry(this.#byName, name, address)
+    removeEntry(this.#byAddress, address, name)
+    return { name, address, endMs: Math.max(nowMs, answer.endMs) }
+  }
+}
+
+/** Orders pairs by their end; those with the same end by address, so that the order is always the same. */
+function compareEnds(a: Pair, b: Pair): number {
+  return a.answer.endMs - b.answer.endMs || (a.address < b.address ? -1 : 1)
+}
+
+function validKeys(pairs: ReadonlyMap<string, Pair> | undefined, nowMs: number): readonly string[] {
+  const valid: string[] = []
+  for (const [key, { answer }] of pairs ?? []) if (answer.endMs >= nowMs) valid.push(key)
+  return valid.sort()
+}
+
+function entryOf(map: Map<string, Map<string, Pair>>, key: string): Map<string, Pair> {
+  const known = map.get(key)
+  if (known !== undefined) return known
+  const entry = new Map<string, Pair>()
+  map.set(key, entry)
+  return entry
+}
+
+function removeEntry(map: Map<string, Map<string, Pair>>, key: string, inner: string): void {
+  const entry = map.get(key)
+  entry?.delete(inner)
+  if (entry?.size === 0) map.delete(key)
+}

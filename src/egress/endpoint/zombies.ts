@@ -1,0 +1,191 @@
+import type { Removal } from './dns-cache.ts'
+
+export interface ZombieLimits {
+  /** Zombies of one client; 0 = none are kept. */
+  readonly most: number
+  /** Zombies of one name; 0 = no limit. */
+  readonly perName: number
+  /** How long a connection may be idle until it counts as closed. */
+  readonly idleGraceMs: number
+}
+
+/** An address whose TTL has ended, while connections to it may be open. Times are monotonic milliseconds. */
+export interface Zombie {
+  readonly address: string
+  /** Sorted; never empty. */
+  readonly names: readonly string[]
+  /** Last time at which a connection was known to be open; -Infinity = never. */
+  readonly aliveMs: number
+  /** When the address should have been removed. */
+  readonly endMs: number
+}
+
+/** What a collection decided. */
+export interface ZombieVerdict {
+  /** By address. */
+  readonly alive: readonly Zombie[]
+  readonly dead: readonly Zombie[]
+  /** Zombies among `dead` that may have open connections, but are above a limit. */
+  readonly evictions: number
+}
+
+interface Entry {
+  readonly address: string
+  readonly names: Set<string>
+  aliveMs: number
+  endMs: number
+  /** Number of complete dumps at the time at which it was added. */
+  addedAt: number
+}
+
+/** Complete dumps of the connections that an address must have been in none of. */
+const DUMPS = 2
+
+/**
+ * The addresses of one client whose TTL has ended, but to which connections may be open. An address
+ * stays until two complete dumps of the connection tracking table did not have it. While one address
+ * of a name is alive, all addresses of that name are: the client may connect again to any of
+ * them. After Cilium's DNSZombieMappings.
+ */
+export class Zombies {
+  readonly #limits: ZombieLimits
+  readonly #entries = new Map<string, Entry>()
+  #dumps = 0
+  /** When the last complete dump began. */
+  #dumpMs = Number.NEGATIVE_INFINITY
+
+  constructor(limits: ZombieLimits) {
+    this.#limits = limits
+  }
+
+  get size(): number {
+    return this.#entries.size
+  }
+
+  /** All zombies, without a decision about them. */
+  *all(): Generator<Zombie> {
+    for (const entry of this.#entries.values()) yield zombieOf(entry)
+  }
+
+  /** Adds an address of a name that has ended. */
+  add({ address, name, endMs }: Removal): void {
+    const known = this.#entries.get(address)
+    if (known === undefined) {
+      const entry = {
+        address,
+        names: new Set([name]),
+        aliveMs: this.#dumpMs,
+        endMs,
+        addedAt: this.#dumps,
+      }
+      this.#entries.set(address, entry)
+      return
+    }
+    known.names.add(name)
+    known.endMs = Math.max(known.endMs, endMs)
+    // Until the next dump nobody can say that its connections are closed.
+    known.aliveMs = Math.max(known.aliveMs, this.#dumpMs)
+    known.addedAt = this.#dumps
+  }
+
+  /** Adds zombies of an earlier process. None of them dies before there are two new dumps. */
+  restore(zombies: Iterable<Zombie>): void {
+    for (const { address, names, aliveMs, endMs } of zombies) {
+      for (const name of names) this.add({ address, name, endMs })
+      this.markAlive(address, aliveMs)
+    }
+  }
+
+  /** Notes that the client has an open connection to an address. Call it before `noteDump`. */
+  markAlive(address: string, atMs: number): void {
+    const entry = this.#entries.get(address)
+    if (entry !== undefined) entry.aliveMs = Math.max(entry.aliveMs, atMs)
+  }
+
+  /** Notes that a complete dump of the connections, begun at `startMs`, has been applied. */
+  noteDump(startMs: number): void {
+    this.#dumpMs = startMs
+    this.#dumps++
+  }
+
+  /** Forgets these addresses of a name, because a new answer has them. */
+  forget(name: string, addresses: Iterable<string>): void {
+    for (const address of addresses) this.#strip(address, (one) => one === name)
+  }
+
+  /** Forgets the names that ended before a time and for which `isMeant` is true. */
+  expire(beforeMs: number, isMeant: (name: string) => boolean): void {
+    for (const { address, endMs } of [...this.#entries.values()]) {
+      if (endMs < beforeMs) this.#strip(address, isMeant)
+    }
+  }
+
+  /** Decides which zombies live, and forgets the others. */
+  collect(): ZombieVerdict {
+    const { most, perName } = this.#limits
+    const aliveNames = new Set<string>()
+    for (const entry of this.#entries.values()) {
+      if (this.#isConnected(entry)) for (const name of entry.names) aliveNames.add(name)
+    }
+    const isAlive = ({ names }: Entry): boolean => [...names].some((name) => aliveNames.has(name))
+    const alive = new Set([...this.#entries.values()].filter(isAlive))
+    const before = alive.size
+    if (perName > 0)
+      for (const name of aliveNames) evict(alive, (entry) => entry.names.has(name), perName)
+    evict(alive, () => true, most)
+    const dead = [...this.#entries.values()].filter((entry) => !alive.has(entry))
+    for (const { address } of dead) this.#entries.delete(address)
+    return {
+      alive: [...alive].map(zombieOf).sort(compareAddresses),
+      dead: dead.map(zombieOf).sort(compareAddresses),
+      evictions: before - alive.size,
+    }
+  }
+
+  /** True unless the dumps show that all connections are closed. */
+  #isConnected({ endMs, aliveMs, addedAt }: Entry): boolean {
+    if (this.#dumps - addedAt < DUMPS) return true
+    return this.#dumpMs <= endMs + this.#limits.idleGraceMs || this.#dumpMs <= aliveMs
+  }
+
+  #strip(address: string, isMeant: (name: string) => boolean): void {
+    const entry = this.#entries.get(address)
+    if (entry === undefined) return
+    for (const name of [...entry.names]) if (isMeant(name)) entry.names.delete(name)
+    if (entry.names.size === 0) this.#entries.delete(address)
+  }
+}
+
+/** Takes the least important ones from the set until it has at most `limit` entries of a kind. */
+function evict(alive: Set<Entry>, isMeant: (entry: Entry) => boolean, limit: number): void {
+  const entries = [...alive].filter(isMeant)
+  if (entries.length <= limit) return
+  entries.sort(compareImportance)
+  for (const entry of entries.slice(0, entries.length - limit)) alive.delete(entry)
+}
+
+/** The least important first: idle for longest, ended first, fewest names. */
+function compareImportance(a: Entry, b: Entry): number {
+  return (
+    compareNumbers(a.aliveMs, b.aliveMs) ||
+    compareNumbers(a.endMs, b.endMs) ||
+    a.names.size - b.names.size ||
+    compareAddresses(a, b)
+  )
+}
+
+/** As a - b, also for two infinities. */
+function compareNumbers(a: number, b: number): number {
+  return a === b ? 0 : a < b ? -1 : 1
+}
+
+function compareAddresses(
+  a: { readonly address: string },
+  b: { readonly address: string },
+): number {
+  return a.address === b.address ? 0 : a.address < b.address ? -1 : 1
+}
+
+function zombieOf({ address, names, aliveMs, endMs }: Entry): Zombie {
+  return { address, names: [...names].sort(), aliveMs, endMs }
+}

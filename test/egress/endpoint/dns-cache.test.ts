@@ -1,0 +1,191 @@
+import t from 'tap'
+import { Random } from '../../../src/base/random.ts'
+import { DnsCache } from '../../../src/egress/endpoint/dns-cache.ts'
+import { Zombies } from '../../../src/egress/endpoint/zombies.ts'
+
+const START_MS = 1_000_000
+const NO_LIMITS = { minTtlSeconds: 0, addressesPerName: 0 }
+const at = (seconds: number) => START_MS + seconds * 1000
+
+function answer(name: string, addresses: readonly string[], ttlSeconds: number, lookup = 0) {
+  return { name, addresses, ttlSeconds, lookupMs: at(lookup) }
+}
+
+/** Both directions, and the number of pairs. They must agree. */
+function contents(cache: DnsCache, nowMs: number): string {
+  const names = [...new Set([...cache.answers()].map(({ name }) => name))].sort()
+  const lines = names.map((name) => `${name} ${cache.addressesOf(name, nowMs).join(' ')}`)
+  for (const { name, addresses } of cache.answers()) {
+    for (const address of addresses) {
+      const isHere = cache.addressesOf(name, nowMs).includes(address)
+      if (isHere !== cache.namesOf(address, nowMs).includes(name)) lines.push(`${address} differs`)
+    }
+  }
+  return lines.join('\n')
+}
+
+t.test('of several answers with an address, the one that ends last counts', async (t) => {
+  const cache = new DnsCache(NO_LIMITS)
+  for (const i of [1, 2, 3, 4]) {
+    cache.add(answer('test.com.', [`1.1.1.${i}`, `2.2.2.${i}`], i))
+    cache.add(answer('test.com.', [`1.1.1.${i}`], Math.floor(i / 2)))
+  }
+  for (const k of [1, 2, 3, 4]) {
+    const left = [1, 2, 3, 4].filter((i) => i >= k)
+    const want = [...left.map((i) => `1.1.1.${i}`), ...left.map((i) => `2.2.2.${i}`)]
+    t.strictSame(cache.addressesOf('test.com.', at(k)), want, `after ${k} s`)
+  }
+  t.strictSame(cache.addressesOf('test.com.', at(4) + 1), [])
+})
+
+t.test('what a change reports', async (t) => {
+  const cache = new DnsCache(NO_LIMITS)
+  const first = cache.add(answer('a.', ['192.0.2.1', '192.0.2.2'], 5))
+  t.strictSame(first, { added: ['192.0.2.1', '192.0.2.2'], extended: [] })
+  const same = cache.add(answer('a.', ['192.0.2.1'], 5))
+  t.strictSame(same, { added: [], extended: [] }, 'strictly later')
+  const later = cache.add(answer('a.', ['192.0.2.1', '192.0.2.3'], 5, 1))
+  t.strictSame(later, { added: ['192.0.2.3'], extended: ['192.0.2.1'] })
+})
+
+t.test('names of an address', async (t) => {
+  const cache = new DnsCache(NO_LIMITS)
+  cache.add(answer('test1.', ['1.1.1.1', '2.2.2.1'], 2))
+  cache.add(answer('test2.', ['1.1.1.1', '2.2.2.2'], 4))
+  t.strictSame(cache.namesOf('1.1.1.1', at(1)), ['test1.', 'test2.'])
+  t.strictSame(cache.namesOf('1.1.1.1', at(3)), ['test2.'])
+  t.strictSame(cache.namesOf('1.1.1.1', at(5)), [])
+  t.equal(cache.endOf('test1.', '2.2.2.1'), at(2))
+  t.equal(cache.endOf('test1.', '9.9.9.9'), undefined)
+})
+
+t.test('expire', async (t) => {
+  const full = () => {
+    const cache = new DnsCache(NO_LIMITS)
+    for (const i of [1, 2, 3]) cache.add(answer(`test${i}.com.`, ['1.1.1.1', `2.2.2.${i}`], 5))
+    return cache
+  }
+  const cache = full()
+  t.strictSame(
+    cache.expire(at(1), (name) => name === 'notatest.com.'),
+    [],
+  )
+  const removed = cache.expire(at(1), (name) => name === 'test1.com.')
+  t.strictSame(
+    removed.map(({ name, address }) => `${name} ${address}`),
+    ['test1.com. 1.1.1.1', 'test1.com. 2.2.2.1'],
+  )
+  t.strictSame(cache.addressesOf('test2.com.', at(1)), ['1.1.1.1', '2.2.2.2'])
+  t.equal(cache.expire(at(1), () => true).length, 4)
+  t.strictSame([cache.nameCount, cache.size, [...cache.answers()]], [0, 0, []])
+  t.strictSame(
+    full().expire(at(0), () => true),
+    [],
+    'nothing is that old',
+  )
+})
+
+t.test('the minimum TTL', async (t) => {
+  const table = [
+    { min: 60, ttl: 3, there: 3, gone: 70 },
+    { min: 60, ttl: 0, there: 60, gone: 61 },
+    { min: 0, ttl: 10, there: 10, gone: 11 },
+    { min: 60, ttl: 90, there: 90, gone: 91 },
+  ]
+  for (const { min, ttl, there, gone } of table) {
+    const cache = new DnsCache({ minTtlSeconds: min, addressesPerName: 0 })
+    cache.add(answer('a.', ['192.0.2.1'], ttl))
+    t.equal(cache.addressesOf('a.', at(there)).length, 1, `${min} ${ttl}`)
+    t.equal(cache.addressesOf('a.', at(gone)).length, 0, `${min} ${ttl}`)
+  }
+})
+
+t.test('the answers that are left', async (t) => {
+  const cache = new DnsCache(NO_LIMITS)
+  for (const i of [1, 2, 3]) cache.add(answer(`${i}.`, ['8.8.8.8', `10.0.0.${i}`], 5))
+  t.strictSame([cache.nameCount, cache.size], [3, 6])
+  t.equal([...cache.answers()].length, 3)
+  cache.add(answer('1.', ['8.8.8.8'], 9))
+  const left = [...cache.answers()].filter(({ name }) => name === '1.')
+  t.strictSame(left.map(({ addresses }) => addresses).sort(), [['10.0.0.1'], ['8.8.8.8']])
+})
+
+t.test('a collection removes what has ended', async (t) => {
+  const cache = new DnsCache(NO_LIMITS)
+  cache.add(answer('test.com.', ['1.1.1.1', '2.2.2.2'], 3))
+  cache.add(answer('test.com.', ['3.3.3.3'], 5))
+  t.strictSame(cache.collect(at(3)), [], 'valid at its end')
+  const first = cache.collect(at(4)).map(({ address, endMs }) => [address, endMs])
+  t.strictSame(first, [
+    ['1.1.1.1', at(4)],
+    ['2.2.2.2', at(4)],
+  ])
+  t.equal(contents(cache, at(4)), 'test.com. 3.3.3.3')
+  t.strictSame(
+    cache.collect(at(8)).map(({ address }) => address),
+    ['3.3.3.3'],
+  )
+  t.strictSame([cache.nameCount, cache.size, cache.collect(at(9))], [0, 0, []])
+})
+
+t.test('a collection removes what ends first above the limit', async (t) => {
+  const cache = new DnsCache({ minTtlSeconds: 0, addressesPerName: 5 })
+  cache.add(answer('foo.bar.', ['1.1.1.1'], 9))
+  for (const i of [1, 2, 3, 4, 5, 6]) cache.add(answer('test.com.', [`1.1.1.${i}`], i))
+  t.equal(cache.addressesOf('test.com.', at(0)).length, 6, 'no insert is refused')
+  t.strictSame(cache.collect(at(0)), [{ name: 'test.com.', address: '1.1.1.1', endMs: at(1) }])
+  t.strictSame(cache.namesOf('1.1.1.1', at(0)), ['foo.bar.'])
+  t.equal(cache.addressesOf('test.com.', at(0)).length, 5)
+
+  const ended = new DnsCache({ minTtlSeconds: 0, addressesPerName: 5 })
+  for (const i of [1, 2, 3, 4, 5, 6]) ended.add(answer('a.', [`1.1.1.${i}`], i))
+  t.equal(ended.collect(at(3)).length, 2, 'what has ended counts first')
+
+  const unlimited = new DnsCache(NO_LIMITS)
+  for (let i = 0; i < 200; i++) unlimited.add(answer('a.', [`10.0.0.${i}`], 1))
+  t.strictSame(unlimited.collect(at(0)), [])
+})
+
+t.test('the limits of cache and zombies', async (t) => {
+  const cache = new DnsCache({ minTtlSeconds: 100, addressesPerName: 5 })
+  const zombies = new Zombies({ most: 10, perName: 5, idleGraceMs: 0 })
+  for (let i = 1; i <= 20; i++) cache.add(answer('a.', [`192.0.2.${i}`], 0, i - 20))
+  for (const removal of cache.collect(at(0))) zombies.add(removal)
+  const range = (from: number, to: number) =>
+    Array.from({ length: to - from + 1 }, (_, i) => `192.0.2.${from + i}`).sort()
+  t.strictSame(cache.addressesOf('a.', at(0)), range(16, 20))
+  const { alive, dead, evictions } = zombies.collect()
+  t.strictSame(
+    alive.map(({ address }) => address),
+    range(11, 15),
+  )
+  t.strictSame(
+    dead.map(({ address }) => address),
+    range(1, 10),
+  )
+  t.equal(evictions, 10)
+})
+
+t.test('the order of answers, and of caches that are merged, does not matter', async (t) => {
+  const random = new Random(4)
+  for (let round = 0; round < 200; round++) {
+    const answers = Array.from({ length: 12 }, () => {
+      const addresses = [1, 2, 3].filter(() => random.below(5) < 3).map((i) => `10.0.0.${i}`)
+      return answer(`${random.below(3)}.`, addresses, random.below(9), random.below(9))
+    })
+    const fill = (list: typeof answers) => {
+      const cache = new DnsCache(NO_LIMITS)
+      for (const one of list) cache.add(one)
+      return cache
+    }
+    const shuffled = [...answers].sort(() => random.below(3) - 1)
+    const merged = fill(shuffled.slice(0, 5))
+    merged.merge(fill(shuffled.slice(3)))
+    merged.merge(merged)
+    for (let second = 0; second < 18; second += 3) {
+      const want = contents(fill(answers), at(second))
+      t.equal(contents(fill(shuffled), at(second)), want)
+      t.equal(contents(merged, at(second)), want)
+    }
+  }
+})

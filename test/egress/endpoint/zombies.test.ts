@@ -1,0 +1,133 @@
+import t from 'tap'
+import { type ZombieLimits, Zombies } from '../../../src/egress/endpoint/zombies.ts'
+
+const ENOUGH: ZombieLimits = { most: 1000, perName: 0, idleGraceMs: 0 }
+
+function filled(
+  entries: Readonly<Record<string, string>>,
+  limits: Partial<ZombieLimits> = {},
+): Zombies {
+  const zombies = new Zombies({ ...ENOUGH, ...limits })
+  for (const [address, names] of Object.entries(entries)) {
+    for (const name of names.split(' ')) zombies.add({ address, name, endMs: 1000 })
+  }
+  return zombies
+}
+
+/** A complete dump that begins at a time, with open connections to these addresses. */
+function dump(zombies: Zombies, startMs: number, ...open: readonly string[]): void {
+  for (const address of open) zombies.markAlive(address, startMs)
+  zombies.noteDump(startMs)
+}
+
+function verdict(zombies: Zombies): string {
+  const { alive, dead } = zombies.collect()
+  const text = (list: typeof alive) => list.map(({ address }) => address).join(' ')
+  return `${text(alive)} | ${text(dead)}`
+}
+
+t.test('an address dies after two dumps without it, and keeps its siblings alive', async (t) => {
+  const zombies = filled({
+    '1.1.1.1': 'test.com.',
+    '1.1.1.2': 'test.com.',
+    '3.3.3.3': 'pizza.com.',
+  })
+  t.equal(verdict(zombies), '1.1.1.1 1.1.1.2 3.3.3.3 | ')
+  dump(zombies, 2000)
+  t.equal(verdict(zombies), '1.1.1.1 1.1.1.2 3.3.3.3 | ', 'the first dump kills nothing')
+  dump(zombies, 3000, '1.1.1.2')
+  t.equal(verdict(zombies), '1.1.1.1 1.1.1.2 | 3.3.3.3')
+  dump(zombies, 4000)
+  t.equal(verdict(zombies), ' | 1.1.1.1 1.1.1.2')
+  t.equal(zombies.size, 0)
+})
+
+t.test('adding it again revives an address', async (t) => {
+  const zombies = filled({ '1.1.1.1': 'a.' })
+  dump(zombies, 2000)
+  zombies.add({ address: '1.1.1.1', name: 'a.', endMs: 2500 })
+  dump(zombies, 3000)
+  t.equal(verdict(zombies), '1.1.1.1 | ')
+  dump(zombies, 4000)
+  t.equal(verdict(zombies), ' | 1.1.1.1')
+})
+
+t.test('an address that has ended after the dump began is not judged by it', async (t) => {
+  const zombies = filled({ '1.1.1.1': 'a.' })
+  dump(zombies, 500)
+  dump(zombies, 900)
+  t.equal(verdict(zombies), '1.1.1.1 | ')
+  dump(zombies, 1001)
+  t.equal(verdict(zombies), ' | 1.1.1.1')
+})
+
+t.test('the grace for idle connections', async (t) => {
+  const zombies = filled({ '1.1.1.1': 'a.' }, { idleGraceMs: 5000 })
+  for (const startMs of [2000, 4000, 6000]) {
+    dump(zombies, startMs)
+    t.equal(verdict(zombies), '1.1.1.1 | ')
+  }
+  dump(zombies, 6001)
+  t.equal(verdict(zombies), ' | 1.1.1.1')
+})
+
+t.test('limits', async (t) => {
+  const one = filled(
+    { '1.1.1.1': 'test.com.', '2.2.2.2': 'somethingelse. test.com.', '3.3.3.3': 'anothertest.' },
+    { perName: 1 },
+  )
+  t.equal(verdict(one), '2.2.2.2 3.3.3.3 | 1.1.1.1', 'per name: fewest names first')
+
+  const marked = filled(
+    { '1.1.1.1': 'a.', '1.1.1.2': 'a.', '1.1.1.3': 'a.', '1.1.1.4': 'a.' },
+    { perName: 3 },
+  )
+  dump(marked, 2000, '1.1.1.1', '1.1.1.2', '1.1.1.3')
+  t.equal(verdict(marked), '1.1.1.1 1.1.1.2 1.1.1.3 | 1.1.1.4', 'idle for longest first')
+
+  const timed = () => {
+    const zombies = new Zombies({ ...ENOUGH, most: 2 })
+    for (const i of [1, 2, 3])
+      zombies.add({ address: `${i}.${i}.${i}.${i}`, name: `${i}.`, endMs: i * 1000 })
+    return zombies
+  }
+  t.equal(verdict(timed()), '2.2.2.2 3.3.3.3 | 1.1.1.1', 'ended first')
+  const connected = timed()
+  dump(connected, 4000, '1.1.1.1', '2.2.2.2')
+  t.equal(verdict(connected), '1.1.1.1 2.2.2.2 | 3.3.3.3', 'idle, although it ended last')
+
+  const none = filled({ '1.1.1.1': 'a.' }, { most: 0 })
+  t.equal(verdict(none), ' | 1.1.1.1')
+})
+
+t.test('addresses of a name that are forgotten', async (t) => {
+  const zombies = filled({ '1.1.1.1': 'a. b.', '2.2.2.2': 'a.' })
+  zombies.forget('a.', ['9.9.9.9'])
+  zombies.forget('c.', ['1.1.1.1'])
+  t.equal(zombies.size, 2)
+  zombies.forget('a.', ['1.1.1.1'])
+  t.strictSame(
+    [...zombies.all()].map(({ names }) => names),
+    [['b.'], ['a.']],
+  )
+  zombies.forget('b.', ['1.1.1.1'])
+  t.equal(zombies.size, 1)
+
+  const expired = filled({ '1.1.1.1': 'test. anothertest.' })
+  expired.expire(1000, () => true)
+  t.equal(expired.size, 1, 'not that old')
+  expired.expire(1001, (name) => name === 'test.')
+  t.strictSame([...expired.all()][0]!.names, ['anothertest.'])
+})
+
+t.test('after a restart nothing dies before two dumps', async (t) => {
+  const before = filled({ '1.1.1.1': 'a. b.' })
+  dump(before, 2000)
+  const zombies = new Zombies(ENOUGH)
+  zombies.restore(before.all())
+  t.strictSame([...zombies.all()][0]!.names, ['a.', 'b.'])
+  dump(zombies, 10_000)
+  t.equal(verdict(zombies), '1.1.1.1 | ')
+  dump(zombies, 11_000)
+  t.equal(verdict(zombies), ' | 1.1.1.1')
+})
