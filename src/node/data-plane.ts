@@ -1,0 +1,33 @@
+import type { PortRange } from '../egress/rules/port-range.ts'
+import type { Client } from './client.ts'
+
+/** Ports of one address that a client may connect to because of names. */
+export interface Allowance {
+  /** Undefined = all ports of all protocols. */
+  readonly ports: PortRange | undefined
+  /** Monotonic milliseconds. */
+  readonly endMs: number
+}
+
+/** A pair of addresses of one family, both in canonical form. */
+export interface AddressPair {
+  readonly client: string
+  readonly address: string
+}
+
+/** What enforces the rules of clients: nftables, or nothing in a dry run. */
+export interface DataPlane {
+  /**
+   * Sets the clients, and their rules for addresses that no name leads to. What names allowed a client
+   * that is gone, or that is another one now, is removed. Resolves with '' once this is in force,
+   * otherwise with the reason why it is not; then it is tried again.
+   */
+  setClients(clients: readonly Client[]): Promise<string>
+  /**
+   * Sets what names allow for a pair, in place of what was set before. Returns a wait: '' = it is in
+   * force, otherwise the reason why it is not. Undefined = it is in force already.
+   */
+  allow(pair: AddressPair, allowances: readonly Allowance[]): Promise<string> | undefined
+  /** Starts no more transactions. What is in force stays. */
+  close(): Promise<void>
+}
