@@ -22,7 +22,7 @@ const LAYERS: readonly (readonly string[])[] = [
   ['sources', 'cluster-dns'],
   ['peering'],
   ['egress'],
-  ['publish'],
+  ['publish', 'node'],
   ['plugin'],
   ['arguments'],
   ['authority', 'cache'],
@@ -75,7 +75,7 @@ function breach(from: string, to: string): string {
   if (importer === 'transport' && low > TRANSPORT_LAYER_MAX) return 'transports know only the wire'
   if (
     importer === 'operator' &&
-    ['plugin', 'arguments', 'authority', 'corefile'].includes(imported)
+    ['node', 'plugin', 'arguments', 'authority', 'corefile'].includes(imported)
   )
     return 'the operator knows no Corefile'
   return low < high ? '' : `layer ${high} imports layer ${low}`
