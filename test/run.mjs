@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url'
 import { javascriptOf } from './support/javascript.mjs'
 
 /** Each test file of these folders has its own process: it starts servers, or loads the machine. */
-const PROCESS_FOLDERS = ['api', 'cli', 'cluster', 'deploy', 'docs', 'e2e', 'stress']
+const PROCESS_FOLDERS = ['api', 'cli', 'cluster', 'conformance', 'deploy', 'docs', 'e2e', 'stress']
 /** Elsewhere, a test file has its own process if it has a line of this form, with the reason. */
 const OWN_PROCESS = /^\/\/ Own process: /m
 

@@ -58,7 +58,11 @@ export class HostNetwork {
     const peer = ['peer', 'name', name, 'netns', hub]
     await ip('-n', own, 'link', 'add', 'eth0', 'type', 'veth', ...peer)
     await ip('-n', hub, 'link', 'set', name, 'master', 'br0', 'up')
-    for (const address of addresses) await ip('-n', own, 'address', 'add', address, 'dev', 'eth0')
+    for (const address of addresses) {
+      // Otherwise an IPv6 address is not usable for a second, until nobody else claims it.
+      const flags = address.includes(':') ? ['nodad'] : []
+      await ip('-n', own, 'address', 'add', address, 'dev', 'eth0', ...flags)
+    }
     await ip('-n', own, 'link', 'set', 'eth0', 'up')
     for (const route of routes) await ip('-n', own, 'route', 'add', route, 'dev', 'eth0')
     return new NetworkHost(this, name)

@@ -17,6 +17,7 @@ const PACKAGES: Readonly<Record<string, string>> = {
   'dnssec-signzone': 'bind9-utils',
   'ovsdb-server': 'openvswitch-common',
   'ovn-northd': 'ovn-central',
+  nft: 'nftables',
 }
 
 export function isInstalled(tool: string): boolean {

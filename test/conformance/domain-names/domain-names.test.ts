@@ -1,0 +1,120 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { parseAllDocuments, stringify } from 'yaml'
+import { ALLOWED_MS, DROPPED_MS, EgressNode, type Protocol } from '../../support/egress-node.ts'
+import { needs, needsRoot } from '../../support/peer.ts'
+import { root } from '../../support/server.ts'
+import { until } from '../../support/until.ts'
+
+/*
+ * The conformance cases of NPEP-133 are data: README.md describes them. This file runs them on the node agent, with a
+ * network namespace for each Pod.
+ */
+
+interface Manifest {
+  readonly kind: string
+  readonly metadata: { readonly name: string; readonly annotations?: { readonly apply?: string } }
+  readonly status?: { readonly podIPs: readonly { readonly ip: string }[] }
+}
+
+interface Step {
+  readonly pod: string
+  readonly expect: string | readonly string[]
+  readonly resolve?: string
+  readonly type?: string
+  readonly connect?: string
+  readonly open?: string
+  readonly port?: number
+  readonly protocol?: Protocol
+  readonly as?: string
+  readonly echo?: string
+  readonly apply?: string
+  readonly delete?: string
+  /** Seconds. */
+  readonly within?: number
+}
+
+interface Case {
+  readonly title: string
+  readonly reference: string
+  readonly steps: readonly Step[]
+}
+
+const HERE = join(root, 'test/conformance/domain-names')
+const read = (file: string): string => readFileSync(join(HERE, file), 'utf8')
+const CASES = readdirSync(join(HERE, 'cases')).map((file) => {
+  const [test, ...objects] = parseAllDocuments(read(`cases/${file}`)).map((one) => one.toJS())
+  return { file, test: test as Case, objects: objects as readonly Manifest[] }
+})
+
+/** The rcodes of c-ares have other names. */
+const RCODES: Readonly<Record<string, string>> = { ENOTFOUND: 'NXDOMAIN', ENODATA: 'NOERROR' }
+
+t.setTimeout(600_000)
+
+/** What a step found, in the form of its `expect`. */
+async function resultOf(node: EgressNode, step: Step): Promise<Step['expect']> {
+  const { pod: name, port = 0, protocol = 'tcp', expect } = step
+  const pod = node.pod(name)
+  const timeoutMs = expect === 'allow' && step.within === undefined ? ALLOWED_MS : DROPPED_MS
+  const verdict = (result: string): string =>
+    result === 'open' ? 'allow' : result === 'dropped' ? 'deny' : result
+  if (step.resolve !== undefined) {
+    const { rcode, addresses } = await pod.resolve(step.resolve, step.type)
+    if (rcode !== 'NOERROR') return RCODES[rcode] ?? rcode
+    return typeof expect === 'string' ? `${addresses.length} addresses` : addresses
+  }
+  if (step.connect !== undefined)
+    return verdict(await pod.connect({ address: step.connect, port, protocol }, timeoutMs))
+  if (step.open !== undefined)
+    return verdict(await pod.open(step.as ?? '', { address: step.open, port, protocol }))
+  if (step.echo !== undefined) return verdict(await pod.echo(step.echo))
+  throw new Error(`a step that does nothing: ${JSON.stringify(step)}`)
+}
+
+t.test(
+  'the domain names of NPEP-133',
+  { ...needsRoot(), ...needs('ip', 'nft', 'conntrack') },
+  async (t) => {
+    const all = CASES.flatMap(({ objects }) => objects)
+    const pods = all.filter(({ kind }) => kind === 'Pod')
+    const present = new Set(all.filter(({ metadata }) => metadata.annotations?.apply !== 'later'))
+    const yaml = (): string => [...present].map((one) => `---\n${stringify(one)}`).join('')
+    const addressesOf = ({ metadata, status }: Manifest) => [
+      metadata.name,
+      (status?.podIPs ?? []).map(({ ip }) => ip),
+    ]
+    const node = await EgressNode.start(t, {
+      objects: yaml(),
+      podAddresses: Object.fromEntries(pods.map(addressesOf)),
+      zones: { 'example.com.': read('example.com.zone'), 'example.net.': read('example.net.zone') },
+    })
+    const change = (step: Step): void => {
+      const name = step.apply ?? step.delete
+      const object = all.find(({ metadata }) => metadata.name === name)!
+      if (step.apply !== undefined) present.add(object)
+      else present.delete(object)
+      node.putObjects(yaml())
+    }
+    for (const { file, test } of CASES) {
+      await t.test(`${file}: ${test.title}`, async (t) => {
+        for (const step of test.steps) {
+          if (step.apply !== undefined || step.delete !== undefined) {
+            change(step)
+            continue
+          }
+          let found: Step['expect'] = ''
+          const isAsExpected = async (): Promise<boolean> => {
+            found = await resultOf(node, step)
+            return String(found) === String(step.expect)
+          }
+          if (step.within === undefined) await isAsExpected()
+          else await until(isAsExpected, JSON.stringify(step), step.within * 1000).catch(() => {})
+          t.strictSame(found, step.expect, JSON.stringify(step))
+        }
+      })
+    }
+    t.comment(node.agent.output())
+  },
+)
