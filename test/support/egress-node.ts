@@ -124,6 +124,8 @@ export class EgressNode {
   /** Of the agent: its state, socket and manifests. */
   readonly directory: string
   readonly #root: string
+  /** The Internet. */
+  world!: NetworkHost
   upstream!: RunningServer
   agent!: RunningServer
 
@@ -215,6 +217,7 @@ export class EgressNode {
 
   async #startInternet(): Promise<void> {
     const world = await this.network.addHost('world', [`${UPSTREAM}/24`, '2001:db8::10/64'])
+    this.world = world
     await world.run('ip', 'route', 'add', '10.1.0.0/24', 'via', '192.0.2.1')
     await world.run('ip', 'route', 'add', 'fd01::/64', 'via', '2001:db8::1')
     for (const network of WORLD)
