@@ -1,13 +1,7 @@
-import type { PortRange } from '../egress/rules/port-range.ts'
+import type { Allowance } from '../egress/rules/allowance.ts'
 import type { Client } from './client.ts'
 
-/** Ports of one address that a client may connect to because of names. */
-export interface Allowance {
-  /** Undefined = all ports of all protocols. */
-  readonly ports: PortRange | undefined
-  /** Monotonic milliseconds. */
-  readonly endMs: number
-}
+export type { Allowance } from '../egress/rules/allowance.ts'
 
 /** A pair of addresses of one family, both in canonical form. */
 export interface AddressPair {

@@ -1,8 +1,8 @@
 import { assert } from '../../base/assert.ts'
 import { type HashedName, NameBuffer } from '../../dns/name/hashed-name.ts'
 import { ROOT_NAME } from '../../dns/name/name.ts'
-import { isPatternLabel } from './glob.ts'
 import type { Selector } from './selector.ts'
+import { selectsLabels } from './selects-name.ts'
 
 /** The policy object that has a selector. */
 export interface SelectorOwner {
@@ -257,43 +257,13 @@ class TrieNode {
     let isFound = false
     for (let i = 0; i < this.entries.length; i++) {
       const entry = this.entries[i]!
-      if (!selects(entry.selector, name, count)) continue
+      if (!selectsLabels(entry.selector, name, count)) continue
       if (found === undefined) return true
       found.push(entry)
       isFound = true
     }
     return isFound
   }
-}
-
-/** True if the first `count` labels of the name are what the selector has before its suffix. */
-function selects(selector: Selector, name: HashedName, count: number): boolean {
-  switch (selector.kind) {
-    case 'exact':
-      return count === 0
-    case 'one-label':
-      return count === 1
-    case 'many-label':
-      return count >= 1
-    case 'all':
-      return arePatternLabels(name, count)
-    case 'pattern':
-      break
-  }
-  const { globs, isDeep } = selector
-  const deep = count - globs.length
-  if (isDeep ? deep < 1 : deep !== 0) return false
-  for (let i = 0; i < globs.length; i++) {
-    if (!globs[i]!.matches(name.qname, name.labelOffset[deep + i]!)) return false
-  }
-  return arePatternLabels(name, deep)
-}
-
-function arePatternLabels(name: HashedName, count: number): boolean {
-  for (let i = 0; i < count; i++) {
-    if (!isPatternLabel(name.qname, name.labelOffset[i]!)) return false
-  }
-  return true
 }
 
 function keyOf({ consumer, namespace, object }: SelectorOwner): string {

@@ -1,13 +1,5 @@
 import type { AddressFamily } from '../../dns/text/address.ts'
-
-export type PortProtocol = 'tcp' | 'udp' | 'sctp'
-
-/** Ports of one protocol, both ends included. */
-export interface PortRange {
-  readonly protocol: PortProtocol
-  readonly first: number
-  readonly last: number
-}
+import type { PortRange } from '../../egress/rules/port-range.ts'
 
 /** A client may connect to an address. */
 export interface AllowedElement {
