@@ -31,6 +31,8 @@ export interface Removal {
   readonly address: string
   /** When it was removed, or the end of its TTL if that is later. */
   readonly endMs: number
+  /** The end of its TTL. */
+  readonly ttlEndMs: number
 }
 
 export interface CacheLimits {
@@ -38,6 +40,12 @@ export interface CacheLimits {
   readonly minTtlSeconds: number
   /** Addresses of one name that a collection leaves; 0 = no limit. */
   readonly addressesPerName: number
+}
+
+/** A name that has an address, and the answer that counts. */
+export interface NamedAnswer {
+  readonly name: string
+  readonly answer: CachedAnswer
 }
 
 /** One address of one name. */
@@ -77,12 +85,36 @@ export class DnsCache {
   add(answer: Answer): CacheChange {
     const { minTtlSeconds } = this.#limits
     const endMs = answer.lookupMs + Math.max(answer.ttlSeconds, minTtlSeconds) * 1000
-    return this.#put({ ...answer, endMs })
+    return this.put({ ...answer, endMs })
+  }
+
+  /** Adds an answer of another cache, or of an earlier process. */
+  put(answer: CachedAnswer): CacheChange {
+    const { name, addresses, endMs } = answer
+    const added: string[] = []
+    const extended: string[] = []
+    for (const address of addresses) {
+      const known = this.#byName.get(name)?.get(address)
+      if (known !== undefined && known.answer.endMs >= endMs) continue
+      const pair = known ?? { name, address, answer }
+      pair.answer = answer
+      this.#ends.put(pair, endMs)
+      if (known !== undefined) extended.push(address)
+      else {
+        added.push(address)
+        entryOf(this.#byName, name).set(address, pair)
+        entryOf(this.#byAddress, address).set(name, pair)
+      }
+    }
+    const { addressesPerName } = this.#limits
+    const count = this.#byName.get(name)?.size ?? 0
+    if (addressesPerName > 0 && count > addressesPerName) this.#overLimit.add(name)
+    return { added, extended }
   }
 
   /** Adds what another cache has. */
   merge(other: DnsCache): void {
-    for (const answer of other.answers()) this.#put(answer)
+    for (const answer of other.answers()) this.put(answer)
   }
 
   /** The addresses of a name that are valid at a time, sorted. */
@@ -93,6 +125,21 @@ export class DnsCache {
   /** The names that have the address at a time, sorted. */
   namesOf(address: string, nowMs: number): readonly string[] {
     return validKeys(this.#byAddress.get(address), nowMs)
+  }
+
+  /** All addresses, also those that have ended. */
+  addresses(): Iterable<string> {
+    return this.#byAddress.keys()
+  }
+
+  /** All names, also those whose addresses have ended. */
+  names(): Iterable<string> {
+    return this.#byName.keys()
+  }
+
+  /** The names of an address with its answers, also those that have ended. */
+  answersOf(address: string): Iterable<NamedAnswer> {
+    return this.#byAddress.get(address)?.values() ?? []
   }
 
   /** When an address of a name ends; undefined = the name does not have it. It may have ended. */
@@ -132,6 +179,23 @@ export class DnsCache {
     return removals
   }
 
+  /** Removes the address that ends first. Undefined = the cache is empty. */
+  evict(nowMs: number): Removal | undefined {
+    const pair = this.#ends.first()
+    return pair === undefined ? undefined : this.#remove(pair, nowMs)
+  }
+
+  /** Removes from an address with more names than that the name that ends first. Undefined = it has no more. */
+  evictName(address: string, names: number, nowMs: number): Removal | undefined {
+    const pairs = this.#byAddress.get(address)
+    if (pairs === undefined || pairs.size <= names) return undefined
+    let first: Pair | undefined
+    for (const pair of pairs.values()) {
+      if (first === undefined || pair.answer.endMs < first.answer.endMs) first = pair
+    }
+    return first === undefined ? undefined : this.#remove(first, nowMs)
+  }
+
   /**
    * Removes the addresses that were looked up or ended before a time, of the names for which `isMeant`
    * is true. Returns what it removed.
@@ -146,35 +210,12 @@ export class DnsCache {
     return removals
   }
 
-  #put(answer: CachedAnswer): CacheChange {
-    const { name, addresses, endMs } = answer
-    const added: string[] = []
-    const extended: string[] = []
-    for (const address of addresses) {
-      const known = this.#byName.get(name)?.get(address)
-      if (known !== undefined && known.answer.endMs >= endMs) continue
-      const pair = known ?? { name, address, answer }
-      pair.answer = answer
-      this.#ends.put(pair, endMs)
-      if (known !== undefined) extended.push(address)
-      else {
-        added.push(address)
-        entryOf(this.#byName, name).set(address, pair)
-        entryOf(this.#byAddress, address).set(name, pair)
-      }
-    }
-    const { addressesPerName } = this.#limits
-    const count = this.#byName.get(name)?.size ?? 0
-    if (addressesPerName > 0 && count > addressesPerName) this.#overLimit.add(name)
-    return { added, extended }
-  }
-
   #remove(pair: Pair, nowMs: number): Removal {
     const { name, address, answer } = pair
     this.#ends.remove(pair)
     removeEntry(this.#byName, name, address)
     removeEntry(this.#byAddress, address, name)
-    return { name, address, endMs: Math.max(nowMs, answer.endMs) }
+    return { name, address, endMs: Math.max(nowMs, answer.endMs), ttlEndMs: answer.endMs }
   }
 }
 

@@ -7,6 +7,8 @@ export interface ZombieLimits {
   readonly perName: number
   /** How long a connection may be idle until it counts as closed. */
   readonly idleGraceMs: number
+  /** How long a zombie is kept after its TTL, and after a collection, if no further collection comes. */
+  readonly keepMs: number
 }
 
 /** An address whose TTL has ended, while connections to it may be open. Times are monotonic milliseconds. */
@@ -18,12 +20,16 @@ export interface Zombie {
   readonly aliveMs: number
   /** When the address should have been removed. */
   readonly endMs: number
+  /** Until when it is kept without a collection. Afterwards it is never kept again. */
+  readonly keptMs: number
 }
 
 /** What a collection decided. */
 export interface ZombieVerdict {
   /** By address. */
   readonly alive: readonly Zombie[]
+  /** Addresses among `alive` that are kept for longer now. */
+  readonly extended: readonly string[]
   readonly dead: readonly Zombie[]
   /** Zombies among `dead` that may have open connections, but are above a limit. */
   readonly evictions: number
@@ -34,9 +40,13 @@ interface Entry {
   readonly names: Set<string>
   aliveMs: number
   endMs: number
+  keptMs: number
   /** Number of complete dumps at the time at which it was added. */
   addedAt: number
 }
+
+/** Names of one zombie. More would make each decision about it slow. */
+const NAMES_MAX = 256
 
 /** Complete dumps of the connections that an address must have been in none of. */
 const DUMPS = 2
@@ -46,6 +56,9 @@ const DUMPS = 2
  * stays until two complete dumps of the connection tracking table did not have it. While one address
  * of a name is alive, all addresses of that name are: the client may connect again to any of
  * them. After Cilium's DNSZombieMappings.
+ *
+ * An address that was not kept for a time, such as during a pause of the process, is dead: a collection
+ * allows nothing that was not allowed just before.
  */
 export class Zombies {
   readonly #limits: ZombieLimits
@@ -67,22 +80,30 @@ export class Zombies {
     for (const entry of this.#entries.values()) yield zombieOf(entry)
   }
 
+  get(address: string): Zombie | undefined {
+    const entry = this.#entries.get(address)
+    return entry === undefined ? undefined : zombieOf(entry)
+  }
+
   /** Adds an address of a name that has ended. */
-  add({ address, name, endMs }: Removal): void {
+  add({ address, name, endMs, ttlEndMs }: Removal): void {
     const known = this.#entries.get(address)
+    const keptMs = ttlEndMs + this.#limits.keepMs
     if (known === undefined) {
       const entry = {
         address,
         names: new Set([name]),
         aliveMs: this.#dumpMs,
         endMs,
+        keptMs,
         addedAt: this.#dumps,
       }
       this.#entries.set(address, entry)
       return
     }
-    known.names.add(name)
+    if (known.names.size < NAMES_MAX) known.names.add(name)
     known.endMs = Math.max(known.endMs, endMs)
+    known.keptMs = Math.max(known.keptMs, keptMs)
     // Until the next dump nobody can say that its connections are closed.
     known.aliveMs = Math.max(known.aliveMs, this.#dumpMs)
     known.addedAt = this.#dumps
@@ -90,8 +111,9 @@ export class Zombies {
 
   /** Adds zombies of an earlier process. None of them dies before there are two new dumps. */
   restore(zombies: Iterable<Zombie>): void {
-    for (const { address, names, aliveMs, endMs } of zombies) {
-      for (const name of names) this.add({ address, name, endMs })
+    for (const { address, names, aliveMs, endMs, keptMs } of zombies) {
+      const ttlEndMs = keptMs - this.#limits.keepMs
+      for (const name of names) this.add({ address, name, endMs, ttlEndMs })
       this.markAlive(address, aliveMs)
     }
   }
@@ -121,13 +143,15 @@ export class Zombies {
   }
 
   /** Decides which zombies live, and forgets the others. */
-  collect(): ZombieVerdict {
-    const { most, perName } = this.#limits
+  collect(nowMs: number): ZombieVerdict {
+    const { most, perName, keepMs } = this.#limits
     const aliveNames = new Set<string>()
     for (const entry of this.#entries.values()) {
       if (this.#isConnected(entry)) for (const name of entry.names) aliveNames.add(name)
     }
-    const isAlive = ({ names }: Entry): boolean => [...names].some((name) => aliveNames.has(name))
+    const isAlive = ({ names, keptMs }: Entry): boolean => {
+      return keptMs >= nowMs && [...names].some((name) => aliveNames.has(name))
+    }
     const alive = new Set([...this.#entries.values()].filter(isAlive))
     const before = alive.size
     if (perName > 0)
@@ -135,7 +159,11 @@ export class Zombies {
     evict(alive, () => true, most)
     const dead = [...this.#entries.values()].filter((entry) => !alive.has(entry))
     for (const { address } of dead) this.#entries.delete(address)
+    // Not at each collection, because each change is one in the kernel too.
+    const ending = [...alive].filter((entry) => entry.keptMs < nowMs + keepMs / 2)
+    for (const entry of ending) entry.keptMs = nowMs + keepMs
     return {
+      extended: ending.map(({ address }) => address),
       alive: [...alive].map(zombieOf).sort(compareAddresses),
       dead: dead.map(zombieOf).sort(compareAddresses),
       evictions: before - alive.size,
@@ -186,6 +214,6 @@ function compareAddresses(
   return a.address === b.address ? 0 : a.address < b.address ? -1 : 1
 }
 
-function zombieOf({ address, names, aliveMs, endMs }: Entry): Zombie {
-  return { address, names: [...names].sort(), aliveMs, endMs }
+function zombieOf({ address, names, aliveMs, endMs, keptMs }: Entry): Zombie {
+  return { address, names: [...names].sort(), aliveMs, endMs, keptMs }
 }

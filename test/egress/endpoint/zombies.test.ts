@@ -1,7 +1,7 @@
 import t from 'tap'
 import { type ZombieLimits, Zombies } from '../../../src/egress/endpoint/zombies.ts'
 
-const ENOUGH: ZombieLimits = { most: 1000, perName: 0, idleGraceMs: 0 }
+const ENOUGH: ZombieLimits = { most: 1000, perName: 0, idleGraceMs: 0, keepMs: 1_000_000 }
 
 function filled(
   entries: Readonly<Record<string, string>>,
@@ -9,9 +9,13 @@ function filled(
 ): Zombies {
   const zombies = new Zombies({ ...ENOUGH, ...limits })
   for (const [address, names] of Object.entries(entries)) {
-    for (const name of names.split(' ')) zombies.add({ address, name, endMs: 1000 })
+    for (const name of names.split(' ')) add(zombies, address, name, 1000)
   }
   return zombies
+}
+
+function add(zombies: Zombies, address: string, name: string, endMs: number): void {
+  zombies.add({ address, name, endMs, ttlEndMs: endMs })
 }
 
 /** A complete dump that begins at a time, with open connections to these addresses. */
@@ -21,7 +25,7 @@ function dump(zombies: Zombies, startMs: number, ...open: readonly string[]): vo
 }
 
 function verdict(zombies: Zombies): string {
-  const { alive, dead } = zombies.collect()
+  const { alive, dead } = zombies.collect(0)
   const text = (list: typeof alive) => list.map(({ address }) => address).join(' ')
   return `${text(alive)} | ${text(dead)}`
 }
@@ -45,7 +49,7 @@ t.test('an address dies after two dumps without it, and keeps its siblings alive
 t.test('adding it again revives an address', async (t) => {
   const zombies = filled({ '1.1.1.1': 'a.' })
   dump(zombies, 2000)
-  zombies.add({ address: '1.1.1.1', name: 'a.', endMs: 2500 })
+  add(zombies, '1.1.1.1', 'a.', 2500)
   dump(zombies, 3000)
   t.equal(verdict(zombies), '1.1.1.1 | ')
   dump(zombies, 4000)
@@ -87,8 +91,7 @@ t.test('limits', async (t) => {
 
   const timed = () => {
     const zombies = new Zombies({ ...ENOUGH, most: 2 })
-    for (const i of [1, 2, 3])
-      zombies.add({ address: `${i}.${i}.${i}.${i}`, name: `${i}.`, endMs: i * 1000 })
+    for (const i of [1, 2, 3]) add(zombies, `${i}.${i}.${i}.${i}`, `${i}.`, i * 1000)
     return zombies
   }
   t.equal(verdict(timed()), '2.2.2.2 3.3.3.3 | 1.1.1.1', 'ended first')
@@ -130,4 +133,23 @@ t.test('after a restart nothing dies before two dumps', async (t) => {
   t.equal(verdict(zombies), '1.1.1.1 | ')
   dump(zombies, 11_000)
   t.equal(verdict(zombies), ' | 1.1.1.1')
+})
+
+t.test('an address that was not kept for a time is dead', async (t) => {
+  const zombies = new Zombies({ ...ENOUGH, keepMs: 300_000 })
+  for (const i of [1, 2]) add(zombies, `192.0.2.${i}`, 'a.', 1000 * i)
+  t.equal(zombies.get('192.0.2.1')?.keptMs, 301_000)
+  t.strictSame(zombies.collect(100_000).extended, [], 'it is kept for long enough')
+  t.strictSame(zombies.collect(151_500).extended, ['192.0.2.1'])
+  t.equal(zombies.get('192.0.2.1')?.keptMs, 451_500)
+  zombies.markAlive('192.0.2.2', 310_000)
+  const { alive, dead } = zombies.collect(310_000)
+  t.strictSame([alive.length, dead[0]?.address], [1, '192.0.2.2'], 'although a connection is open')
+  t.equal(zombies.collect(12 * 3_600_000).dead.length, 1, 'a pause')
+  t.equal(zombies.size, 0)
+
+  const restored = new Zombies({ ...ENOUGH, keepMs: 300_000 })
+  restored.restore([{ address: '192.0.2.1', names: ['a.'], aliveMs: 0, endMs: 1000, keptMs: 5000 }])
+  t.equal(restored.get('192.0.2.1')?.keptMs, 5000)
+  t.equal(restored.collect(5001).dead.length, 1)
 })

@@ -1,0 +1,25 @@
+import type { CacheLimits } from '../../egress/endpoint/dns-cache.ts'
+import type { ZombieLimits } from '../../egress/endpoint/zombies.ts'
+
+export interface AgentLimits extends CacheLimits, ZombieLimits {
+  /** Addresses of all names of one client. An address of two names counts twice. */
+  readonly addressesPerClient: number
+  /** Addresses of all names of all clients. */
+  readonly addresses: number
+}
+
+/**
+ * The minimum TTL makes an answer with a TTL of 0 usable: the client has so long to connect, with a
+ * second SYN after 1 s and a third after 3 s. NPEP-133 asks for 100 addresses per name and more; the other
+ * numbers are those of Cilium.
+ */
+export const AGENT_LIMITS_DEFAULT: AgentLimits = {
+  minTtlSeconds: 5,
+  addressesPerName: 1000,
+  addressesPerClient: 50_000,
+  addresses: 1_000_000,
+  most: 10_000,
+  perName: 1000,
+  idleGraceMs: 0,
+  keepMs: 5 * 60_000,
+}

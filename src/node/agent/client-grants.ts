@@ -1,0 +1,281 @@
+import { assert } from '../../base/assert.ts'
+import { NameBuffer } from '../../dns/name/hashed-name.ts'
+import { scanName } from '../../dns/name/name.ts'
+import { type AddressFamily, scanAddress } from '../../dns/text/address.ts'
+import {
+  type Answer,
+  type CachedAnswer,
+  DnsCache,
+  type Removal,
+} from '../../egress/endpoint/dns-cache.ts'
+import { type Zombie, Zombies } from '../../egress/endpoint/zombies.ts'
+import type { AddressName } from '../../egress/rules/connection.ts'
+import type { Client } from '../client.ts'
+import type { AddressPair, Allowance, DataPlane } from '../data-plane.ts'
+import type { AgentLimits } from './agent-limits.ts'
+import type { RuleProfile } from './rule-profiles.ts'
+
+/** Names of one address. More would make each decision about it slow. */
+const NAMES_PER_ADDRESS = 256
+
+/** A wait for the data plane; '' = in force, otherwise the reason why not. */
+export type PlaneWait = Promise<string>
+
+/** What a collection removed. */
+export interface Collected {
+  /** Addresses of names whose TTL has ended, or above a limit. */
+  readonly removals: number
+  /** Zombies that may have open connections, but are above a limit. */
+  readonly evictions: number
+}
+
+/** Names as the rules read them. The buffers are used again for the next address. */
+export class NameReader {
+  readonly #buffers: { text: string; readonly name: NameBuffer }[] = []
+
+  /** `place`: names with different places can be used at the same time. */
+  read(place: number, text: string): NameBuffer {
+    const buffer = (this.#buffers[place] ??= { text: '', name: new NameBuffer() })
+    if (buffer.text === text) return buffer.name
+    const wire = scanName(text)
+    const isName = wire !== undefined && buffer.name.set(wire, 0, wire.length)
+    assert(isName, 'answers have valid names')
+    buffer.text = text
+    return buffer.name
+  }
+}
+
+/**
+ * What one client learned, and what this allows. Whatever changes, the data plane gets the allowances
+ * of the addresses concerned:
+ *
+ *     answer ─▶ cache ── end of the TTL ─▶ zombies       allowances of an address: its rules × its names
+ */
+export class ClientGrants {
+  client: Client
+  profile: RuleProfile
+  readonly cache: DnsCache
+  readonly zombies: Zombies
+  readonly #limits: AgentLimits
+  readonly #plane: DataPlane
+  readonly #names: NameReader
+  /** What the data plane has, by address. */
+  readonly #granted = new Map<string, readonly Allowance[]>()
+  /** Addresses of names that were dropped at a limit. */
+  evictions = 0
+
+  constructor(
+    client: Client,
+    profile: RuleProfile,
+    parts: { readonly limits: AgentLimits; readonly plane: DataPlane; readonly names: NameReader },
+  ) {
+    this.client = client
+    this.profile = profile
+    this.#limits = parts.limits
+    this.#plane = parts.plane
+    this.#names = parts.names
+    this.cache = new DnsCache(parts.limits)
+    this.zombies = new Zombies(parts.limits)
+  }
+
+  /** Addresses that names allow. */
+  get grantCount(): number {
+    return this.#granted.size
+  }
+
+  /** What names allow for an address; empty = nothing. */
+  allowancesOf(address: string): readonly Allowance[] {
+    return this.#granted.get(address) ?? []
+  }
+
+  /** The texts of the selectors of its rules that select a name, in wire form. */
+  selectorsOf(wire: Uint8Array): readonly string[] {
+    const name = new NameBuffer()
+    const isName = name.set(wire, 0, wire.length)
+    assert(isName, 'answers have valid names')
+    return this.profile.compiled.selectorsOf(name).map(({ text }) => text)
+  }
+
+  /** Adds an answer. Returns the waits for all its addresses that are not in force yet. */
+  learn(answer: Answer): readonly PlaneWait[] {
+    const { name, addresses, lookupMs } = answer
+    this.#makeRoom(answer, lookupMs)
+    const { added, extended } = this.cache.add(answer)
+    this.zombies.forget(name, addresses)
+    const changed = new Set([...added, ...extended])
+    const waits: PlaneWait[] = []
+    for (const address of addresses) {
+      const wait = changed.has(address) ? this.#refresh(address, lookupMs) : this.#check(address)
+      if (wait !== undefined) waits.push(wait)
+    }
+    return waits
+  }
+
+  /** Adds what an earlier process had. The next `refreshAll` decides what it allows. */
+  restore(answers: Iterable<CachedAnswer>, zombies: Iterable<Zombie>, nowMs: number): void {
+    for (const answer of answers) {
+      this.#makeRoom(answer, nowMs)
+      this.cache.put(answer)
+    }
+    this.zombies.restore(zombies)
+    // The data plane may have them too.
+    for (const address of this.#known()) this.#granted.set(address, [])
+  }
+
+  /**
+   * Computes all allowances again, because the rules or the addresses of the client changed. Adds the
+   * pairs that are allowed less than before to `reduced`.
+   */
+  refreshAll(nowMs: number, reduced: AddressPair[] = []): readonly PlaneWait[] {
+    const waits: PlaneWait[] = []
+    for (const address of this.#known()) {
+      const before = this.allowancesOf(address)
+      const wait = this.#refresh(address, nowMs)
+      if (wait !== undefined) waits.push(wait)
+      const pair = this.#pairOf(address)
+      if (pair !== undefined && isLess(this.allowancesOf(address), before)) reduced.push(pair)
+    }
+    return waits
+  }
+
+  /** Withdraws everything, without forgetting it. */
+  withdrawAll(): void {
+    for (const address of this.#granted.keys()) {
+      const pair = this.#pairOf(address)
+      if (pair !== undefined) void this.#plane.allow(pair, [])
+    }
+    this.#granted.clear()
+  }
+
+  /** Removes the address that ends first. */
+  evict(nowMs: number): void {
+    this.#drop(this.cache.evict(nowMs), nowMs)
+  }
+
+  /** Removes what has ended, and extends the zombies that may have open connections. */
+  collect(nowMs: number): Collected {
+    const removals = this.cache.collect(nowMs)
+    const touched = new Set<string>()
+    for (const removal of removals) {
+      this.#retire(removal)
+      touched.add(removal.address)
+    }
+    const { dead, extended, evictions } = this.zombies.collect(nowMs)
+    for (const { address } of dead) touched.add(address)
+    for (const address of extended) touched.add(address)
+    for (const address of touched) void this.#refresh(address, nowMs)
+    return { removals: removals.length, evictions }
+  }
+
+  /** Forgets names at once. Returns the addresses that some of them had. */
+  forget(isMeant: (name: string) => boolean, nowMs: number): ReadonlySet<string> {
+    const touched = new Set<string>()
+    for (const { address } of this.cache.expire(Number.POSITIVE_INFINITY, isMeant))
+      touched.add(address)
+    for (const { address, names } of [...this.zombies.all()]) {
+      if (names.some(isMeant)) touched.add(address)
+    }
+    this.zombies.expire(Number.POSITIVE_INFINITY, isMeant)
+    for (const address of touched) void this.#refresh(address, nowMs)
+    return touched
+  }
+
+  #known(): ReadonlySet<string> {
+    const known = new Set(this.cache.addresses())
+    for (const { address } of this.zombies.all()) known.add(address)
+    for (const address of this.#granted.keys()) known.add(address)
+    return known
+  }
+
+  /** Removes what ends first until the answer is within the limits, so that it stays itself. */
+  #makeRoom({ name, addresses }: Answer, nowMs: number): void {
+    const added = addresses.filter((address) => this.cache.endOf(name, address) === undefined)
+    for (const address of added) {
+      this.#drop(this.cache.evictName(address, NAMES_PER_ADDRESS - 1, nowMs), nowMs)
+    }
+    const most = this.#limits.addressesPerClient - added.length
+    while (this.cache.size > Math.max(0, most)) this.evict(nowMs)
+    // So that a client with many names has no more zombies until the next collection.
+    if (this.zombies.size > 2 * this.#limits.most) this.collect(nowMs)
+  }
+
+  #drop(removal: Removal | undefined, nowMs: number): void {
+    if (removal === undefined) return
+    this.evictions++
+    this.#retire(removal)
+    void this.#refresh(removal.address, nowMs)
+  }
+
+  /** A zombie is of use only for rules that last as long as connections. */
+  #retire(removal: Removal): void {
+    const { usesConnections, compiled } = this.profile
+    if (!usesConnections || this.#limits.most === 0) return
+    const name = this.#names.read(0, removal.name)
+    if (compiled.selectorsOf(name).length > 0) this.zombies.add(removal)
+  }
+
+  /** Hands over what an address is allowed now. */
+  #refresh(address: string, nowMs: number): PlaneWait | undefined {
+    const parsed = scanAddress(address)
+    assert(parsed !== undefined, 'answers have valid addresses')
+    const names = this.#namesOf(address)
+    const allowances = this.profile.compiled.allowancesOf(parsed, names, nowMs)
+    if (allowances.length === 0 && !this.#granted.has(address)) return undefined
+    const pair = this.#pairOf(address)
+    // A client without an address of this family cannot connect.
+    if (pair === undefined) return undefined
+    if (allowances.length === 0) this.#granted.delete(address)
+    else this.#granted.set(address, allowances)
+    return this.#plane.allow(pair, allowances)
+  }
+
+  /** The wait for an address of which nothing has changed. */
+  #check(address: string): PlaneWait | undefined {
+    const allowances = this.#granted.get(address)
+    const pair = this.#pairOf(address)
+    if (allowances === undefined || pair === undefined) return undefined
+    return this.#plane.allow(pair, allowances)
+  }
+
+  #pairOf(address: string): AddressPair | undefined {
+    const family = familyOf(address)
+    const client = this.client.addresses.find((own) => familyOf(own) === family)
+    return client === undefined ? undefined : { client, address }
+  }
+
+  #namesOf(address: string): readonly AddressName[] {
+    const { usesConnections } = this.profile
+    const names: AddressName[] = []
+    let place = 0
+    for (const { name: text, answer } of this.cache.answersOf(address)) {
+      const name = this.#names.read(place++, text)
+      const { endMs } = answer
+      names.push({ name, endMs, isZombie: false })
+      // It becomes a zombie then: without this, there would be a gap until the next collection.
+      if (usesConnections) {
+        names.push({ name, endMs: endMs + this.#limits.keepMs, isZombie: true })
+      }
+    }
+    const zombie = usesConnections ? this.zombies.get(address) : undefined
+    for (const text of zombie?.names ?? []) {
+      const name = this.#names.read(place++, text)
+      names.push({ name, endMs: zombie!.keptMs, isZombie: true })
+    }
+    return names
+  }
+}
+
+/** True if some ports of `before` are not in `after`. */
+function isLess(after: readonly Allowance[], before: readonly Allowance[]): boolean {
+  return before.some(({ ports: old }) => {
+    return !after.some(({ ports }) => {
+      if (ports === undefined || old === undefined) return ports === undefined
+      const isIn = ports.first <= old.first && old.last <= ports.last
+      return isIn && ports.protocol === old.protocol
+    })
+  })
+}
+
+function familyOf(address: string): AddressFamily {
+  return address.includes(':') ? 2 : 1
+}

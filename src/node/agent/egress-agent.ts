@@ -1,0 +1,361 @@
+import { assert } from '../../base/assert.ts'
+import type { Clock } from '../../base/clock.ts'
+import type { Timers } from '../../base/timers.ts'
+import type { HashedName } from '../../dns/name/hashed-name.ts'
+import { printName } from '../../dns/name/name.ts'
+import type { CachedAnswer } from '../../egress/endpoint/dns-cache.ts'
+import type { Zombie } from '../../egress/endpoint/zombies.ts'
+import type { AddressRules } from '../../egress/names/address-rules.ts'
+import type { Observation } from '../../egress/names/observation.ts'
+import type { GateResult } from '../../egress/sinks/sink.ts'
+import { type Guarded, guarding } from '../../telemetry/guard.ts'
+import type { Logger } from '../../telemetry/log.ts'
+import type { Client } from '../client.ts'
+import type { AddressPair, DataPlane } from '../data-plane.ts'
+import type { EgressGate } from '../egress-gate.ts'
+import type { AgentLimits } from './agent-limits.ts'
+import { ClientGrants, NameReader, type PlaneWait } from './client-grants.ts'
+import { ClientTable } from './client-table.ts'
+import type { Connections } from './connections.ts'
+import { type AgentCounts, type Decision, EMPTY_COUNTS } from './decision.ts'
+import { RuleProfiles } from './rule-profiles.ts'
+
+const COLLECT_MS = 60_000
+
+export interface EgressAgentParts {
+  readonly plane: DataPlane
+  readonly rules: AddressRules
+  /** Undefined = nobody knows which connections are open: no name has an address after its TTL. */
+  readonly connections: Connections | undefined
+  readonly limits: AgentLimits
+  /** Longest time that a reply waits. */
+  readonly maxDelayMs: number
+  /** True: connections end when a change of the rules withdraws what allowed them. */
+  readonly cutsConnections: boolean
+  readonly clock: Clock
+  readonly timers: Timers
+  readonly log: Logger
+  /** Called after each answer that a client gets, once its wait has ended. */
+  readonly onDecision?: (decision: Decision) => void
+  /** Called after each change of what `states` returns. */
+  readonly onChange?: () => void
+}
+
+/** What is known of one client. */
+export interface ClientState {
+  readonly client: Client
+  readonly answers: Iterable<CachedAnswer>
+  readonly zombies: Iterable<Zombie>
+}
+
+/**
+ * Joins the clients of this node, their rules and the answers that they get, and has the data plane allow
+ * what follows.
+ *
+ *     setClients ─▶ profiles (equal rules once) ─┐
+ *     learn ─▶ address rules ─▶ cache of the client ─▶ allowances ─▶ data plane ─▶ the reply leaves
+ *     each minute: connections ─▶ zombies, cache ─▶ allowances that end or are extended; never new ones
+ *
+ * A client knows only its own answers: what one client looks up allows nothing to another.
+ */
+export class EgressAgent implements EgressGate {
+  readonly #parts: EgressAgentParts
+  readonly #profiles = new RuleProfiles()
+  readonly #names = new NameReader()
+  readonly #guarded: Guarded
+  #clients = new Map<string, ClientGrants>()
+  #byAddress = new Map<string, ClientGrants>()
+  #table = new ClientTable([])
+  /** Addresses of all names of all clients. */
+  #addresses = 0
+  /** False: the clients are those of an earlier process. */
+  #isSynced = false
+  #isCollecting = false
+  #stopTimer: () => void = () => {}
+  readonly counts: AgentCounts = { ...EMPTY_COUNTS }
+
+  constructor(parts: EgressAgentParts) {
+    const { connections, limits } = parts
+    this.#parts = connections === undefined ? { ...parts, limits: { ...limits, most: 0 } } : parts
+    this.#guarded = guarding(parts.log, 'Collecting addresses of clients')
+  }
+
+  /** Begins to collect what has ended, once the clients are set. */
+  start(): void {
+    const { timers, connections } = this.#parts
+    this.#stopTimer = timers.every(COLLECT_MS, () => void this.#guarded(() => this.collect()))
+    connections?.watch((client, address) => this.#markAlive(client, address))
+  }
+
+  /** Ends the collection. What is in force stays. */
+  close(): void {
+    this.#stopTimer()
+    this.#parts.connections?.close()
+  }
+
+  /** Each client with what it learned. */
+  states(): Iterable<ClientGrants> {
+    return this.#clients.values()
+  }
+
+  get clientCount(): number {
+    return this.#clients.size
+  }
+
+  /** Sets of rules that differ. */
+  get profileCount(): number {
+    return this.#profiles.size
+  }
+
+  /** @hot */
+  clientAt(bytes: Uint8Array, offset: number, family: number): Client | undefined {
+    return this.#table.at(bytes, offset, family)
+  }
+
+  /** @hot */
+  mayAsk({ id }: Client, protocol: 'udp' | 'tcp', name: HashedName): boolean {
+    const grants = this.#clients.get(id)
+    return grants !== undefined && this.#profiles.mayAsk(grants.profile, protocol, name)
+  }
+
+  learn({ id }: Client, observed: Observation): Promise<GateResult> | undefined {
+    const grants = this.#clients.get(id)
+    // A client that is gone learns nothing.
+    if (observed.kind !== 'answer' || grants === undefined) return undefined
+    const { rules, clock, limits } = this.#parts
+    const nowMs = clock.monotonic()
+    const name = printName(observed.name)
+    const addresses: string[] = []
+    const denied: string[] = []
+    let ttlSeconds = Number.POSITIVE_INFINITY
+    for (const { address, chainTtlSeconds } of observed.facts) {
+      if (rules.denialOf(address) !== undefined) denied.push(address)
+      else if (!addresses.includes(address)) addresses.push(address)
+      ttlSeconds = Math.min(ttlSeconds, chainTtlSeconds)
+    }
+    this.counts.answers++
+    this.counts.denied += denied.length
+    while (this.#addresses > limits.addresses - addresses.length && this.#addresses > 0) {
+      this.#change(this.#largest(), (largest) => largest.evict(nowMs))
+    }
+    const waits =
+      addresses.length === 0
+        ? []
+        : this.#change(grants, () => grants.learn({ name, addresses, ttlSeconds, lookupMs: nowMs }))
+    const decide = this.#decider(grants, observed.name, { name, addresses, denied })
+    if (waits.length > 0) return this.#gate(waits, decide)
+    decide('acknowledged', 0)
+    return undefined
+  }
+
+  /**
+   * Replaces the clients of an earlier process, or of the last call. A client with the same id keeps what it
+   * learned. Resolves with '' once everything is in force, otherwise with the reason why it is not.
+   */
+  setClients(clients: readonly Client[]): Promise<string> {
+    this.#isSynced = true
+    return this.#apply(clients)
+  }
+
+  /** Takes over the clients of an earlier process, until `setClients`. Returns as `setClients`. */
+  restore(states: readonly ClientState[]): Promise<string> {
+    const nowMs = this.#parts.clock.monotonic()
+    const enforced = this.#apply(states.map(({ client }) => client))
+    const waits: PlaneWait[] = [enforced]
+    for (const { client, answers, zombies } of states) {
+      const grants = this.#clients.get(client.id)
+      if (grants === undefined) continue
+      this.#change(grants, () => {
+        grants.restore(answers, zombies, nowMs)
+        // What ended since becomes a zombie, or is forgotten if that was long ago.
+        grants.collect(nowMs)
+        waits.push(...grants.refreshAll(nowMs))
+      })
+    }
+    return firstFault(waits)
+  }
+
+  /** Notes the open connections, then removes what has ended. */
+  async collect(): Promise<void> {
+    if (!this.#isSynced || this.#isCollecting) return
+    this.#isCollecting = true
+    try {
+      await this.#dumpConnections()
+      this.collectNow()
+    } finally {
+      this.#isCollecting = false
+    }
+  }
+
+  /** Removes what has ended, without a look at the connections. */
+  collectNow(): void {
+    const nowMs = this.#parts.clock.monotonic()
+    for (const grants of this.#clients.values()) {
+      const { removals, evictions } = this.#change(grants, () => grants.collect(nowMs))
+      this.counts.removals += removals
+      this.counts.zombieEvictions += evictions
+    }
+  }
+
+  /** Forgets names of all clients at once, and withdraws what they allowed. Returns how many addresses. */
+  forget(isMeant: (name: string) => boolean): number {
+    const nowMs = this.#parts.clock.monotonic()
+    let count = 0
+    for (const grants of this.#clients.values()) {
+      count += this.#change(grants, () => grants.forget(isMeant, nowMs)).size
+    }
+    return count
+  }
+
+  #apply(clients: readonly Client[]): Promise<string> {
+    const nowMs = this.#parts.clock.monotonic()
+    const { plane } = this.#parts
+    const unique = withoutSharedAddresses(clients)
+    const before = this.#clients
+    const next = new Map<string, ClientGrants>()
+    const changed: ClientGrants[] = []
+    for (const client of unique) {
+      const profile = this.#profiles.of(client.rules)
+      const known = before.get(client.id)
+      if (known === undefined) {
+        next.set(
+          client.id,
+          new ClientGrants(client, profile, { ...this.#parts, names: this.#names }),
+        )
+        continue
+      }
+      next.set(client.id, known)
+      const isMoved = known.client.addresses.join() !== client.addresses.join()
+      if (isMoved) known.withdrawAll()
+      if (isMoved || known.profile !== profile) changed.push(known)
+      known.client = client
+      known.profile = profile
+    }
+    for (const [id, { cache }] of before) if (!next.has(id)) this.#addresses -= cache.size
+    this.#clients = next
+    this.#byAddress = new Map()
+    for (const grants of next.values()) {
+      for (const address of grants.client.addresses) this.#byAddress.set(address, grants)
+    }
+    this.#table = new ClientTable(unique)
+    this.#profiles.keep(new Set([...next.values()].map(({ profile }) => profile)))
+    const waits: PlaneWait[] = [plane.setClients(unique)]
+    for (const grants of changed) waits.push(...this.#reconsider(grants, nowMs))
+    this.#parts.onChange?.()
+    return firstFault(waits)
+  }
+
+  /** Applies changed rules to what the client learned. */
+  #reconsider(grants: ClientGrants, nowMs: number): readonly PlaneWait[] {
+    const { cutsConnections, connections } = this.#parts
+    const reduced: AddressPair[] = []
+    const waits = grants.refreshAll(nowMs, reduced)
+    if (cutsConnections && reduced.length > 0) {
+      void firstFault(waits).then(() => connections?.cut(reduced))
+    }
+    return waits
+  }
+
+  /** Returns what reports a decision. */
+  #decider(
+    grants: ClientGrants,
+    wire: Uint8Array,
+    learned: Pick<Decision, 'name' | 'addresses' | 'denied'>,
+  ): (result: GateResult, waitMs: number) => void {
+    const { onDecision } = this.#parts
+    if (onDecision === undefined) return () => {}
+    const { client } = grants
+    const allowed = learned.addresses.filter((address) => grants.allowancesOf(address).length > 0)
+    const selectors = grants.selectorsOf(wire)
+    return (result, waitMs) => {
+      onDecision({ ...learned, client, allowed, selectors, result, waitMs })
+    }
+  }
+
+  #gate(
+    waits: readonly PlaneWait[],
+    decide: (result: GateResult, waitMs: number) => void,
+  ): Promise<GateResult> {
+    const { clock, timers, maxDelayMs } = this.#parts
+    const startMs = clock.monotonic()
+    this.counts.gated++
+    return new Promise((resolve) => {
+      let isDecided = false
+      const finish = (result: GateResult): void => {
+        if (isDecided) return
+        isDecided = true
+        cancel()
+        const waitMs = clock.monotonic() - startMs
+        this.counts.waitedMs += waitMs
+        if (result === 'timed out') this.counts.timedOut++
+        if (result === 'failed') this.counts.failed++
+        decide(result, waitMs)
+        resolve(result)
+      }
+      const cancel = timers.after(maxDelayMs, () => finish('timed out'))
+      void firstFault(waits).then((fault) => finish(fault === '' ? 'acknowledged' : 'failed'))
+    })
+  }
+
+  /** Runs a change of what a client learned. */
+  #change<T>(grants: ClientGrants, work: (grants: ClientGrants) => T): T {
+    const before = grants.cache.size
+    try {
+      return work(grants)
+    } finally {
+      this.#addresses += grants.cache.size - before
+      this.#parts.onChange?.()
+    }
+  }
+
+  /** The client with the most addresses: it is the one to lose some at the limit of all. */
+  #largest(): ClientGrants {
+    let largest: ClientGrants | undefined
+    for (const grants of this.#clients.values()) {
+      if (largest === undefined || grants.cache.size > largest.cache.size) largest = grants
+    }
+    assert(largest !== undefined, 'a client has the addresses')
+    return largest
+  }
+
+  #markAlive(client: string, address: string, atMs = this.#parts.clock.monotonic()): void {
+    this.#byAddress.get(client)?.zombies.markAlive(address, atMs)
+  }
+
+  /** Only a complete dump shows that connections are closed. */
+  async #dumpConnections(): Promise<void> {
+    const { connections, clock } = this.#parts
+    const hasZombies = [...this.#clients.values()].some(({ zombies }) => zombies.size > 0)
+    if (connections === undefined || !hasZombies) return
+    const startMs = clock.monotonic()
+    const fault = await connections.dump((client, address) =>
+      this.#markAlive(client, address, startMs),
+    )
+    if (fault !== '') {
+      this.counts.failedDumps++
+      return
+    }
+    this.counts.dumps++
+    for (const { zombies } of this.#clients.values()) zombies.noteDump(startMs)
+  }
+}
+
+/** An address that two clients claim belongs to the later one: an address of a Pod that is gone is used again. */
+function withoutSharedAddresses(clients: readonly Client[]): readonly Client[] {
+  const owners = new Map<string, Client>()
+  for (const client of clients) for (const address of client.addresses) owners.set(address, client)
+  return clients.map((client) => {
+    const addresses = client.addresses.filter((address) => owners.get(address) === client)
+    return addresses.length === client.addresses.length ? client : { ...client, addresses }
+  })
+}
+
+/** Waits for all. Resolves with '' or the first reason; never rejects. */
+async function firstFault(waits: readonly PlaneWait[]): Promise<string> {
+  const results = await Promise.allSettled(waits)
+  for (const result of results) {
+    const fault = result.status === 'fulfilled' ? result.value : String(result.reason)
+    if (fault !== '') return fault
+  }
+  return ''
+}
