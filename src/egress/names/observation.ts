@@ -1,6 +1,7 @@
 import { printRcode, Rcode, RRClass, RRType } from '../../dns/iana/index.ts'
 import type { Message, ResourceRecord } from '../../dns/message/message.ts'
 import { equalNames, lowerName, nameKey, printName } from '../../dns/name/name.ts'
+import { svcHints } from '../../dns/rdata/svc-hints.ts'
 import { type AddressFamily, printAddress } from '../../dns/text/address.ts'
 import type { AddressFact } from './facts.ts'
 
@@ -10,6 +11,8 @@ const CHAIN_MAX = 16
 export const TTL_SECONDS_MAX: number = 7 * 24 * 3600
 /** Larger values count as 0 (RFC 2181 section 8). */
 const TTL_WIRE_MAX = 2 ** 31 - 1
+/** Of an address, by family. */
+const OCTETS = { 1: 4, 2: 16 } as const
 
 /** What one query for the addresses of a name found. */
 export type Observation = ObservedBase &
@@ -65,12 +68,47 @@ export function observeReply(
   const chain = followChain(question.name, answer)
   if (chain === undefined) return failed('CNAME loop')
   const facts: AddressFact[] = []
-  for (const record of answer) {
-    if (record.type !== type || record.rrclass !== RRClass.IN) continue
-    if (!equalNames(record.owner, chain.end)) continue
-    facts.push(factOf(record, chain, base))
+  for (const { rdata, ttlSeconds } of recordsAt(chain.end, type, answer)) {
+    if (rdata.length === OCTETS[family]) facts.push(factOf(rdata, ttlSeconds, chain, base))
   }
   return facts.length > 0 ? { ...base, kind: 'answer', facts } : { ...base, kind: 'nodata' }
+}
+
+/**
+ * Reads a reply to a query for HTTPS or SVCB: the addresses in the hints of the records that its CNAME chain leads
+ * to, as addresses of the name in the question. Returns an observation for each family that has some.
+ */
+export function observeHints(
+  message: Pick<Message, 'question' | 'rcode' | 'answer'>,
+  atMs: number,
+  server: string,
+): readonly Observation[] {
+  const { question, rcode, answer } = message
+  const type = question?.type
+  if (question === undefined || question.rrclass !== RRClass.IN) return []
+  if (type !== RRType.HTTPS && type !== RRType.SVCB) return []
+  const chain = rcode === Rcode.NOERROR ? followChain(question.name, answer) : undefined
+  if (chain === undefined) return []
+  const hints = recordsAt(chain.end, type, answer).flatMap(({ rdata, ttlSeconds }) => {
+    return svcHints(rdata).map((address) => ({ address, ttlSeconds }))
+  })
+  return ([1, 2] as const).flatMap((family): readonly Observation[] => {
+    const base = { name: lowerName(question.name), family, atMs, server }
+    const own = hints.filter(({ address }) => address.length === OCTETS[family])
+    const facts = own.map(({ address, ttlSeconds }) => factOf(address, ttlSeconds, chain, base))
+    return facts.length === 0 ? [] : [{ ...base, kind: 'answer', facts }]
+  })
+}
+
+function recordsAt(
+  owner: Uint8Array,
+  type: number,
+  answer: readonly ResourceRecord[],
+): readonly ResourceRecord[] {
+  return answer.filter((record) => {
+    if (record.type !== type || record.rrclass !== RRClass.IN) return false
+    return equalNames(record.owner, owner)
+  })
 }
 
 /** The observation of a query that got no reply. */
@@ -105,23 +143,24 @@ function followChain(name: Uint8Array, answer: readonly ResourceRecord[]): Chain
     if (targets.length === CHAIN_MAX) return undefined
     end = alias.rdata
     targets.push(printName(lowerName(end)))
-    ttlSeconds = Math.min(ttlSeconds, ttlOf(alias))
+    ttlSeconds = Math.min(ttlSeconds, ttlOf(alias.ttlSeconds))
   }
 }
 
+/** `octets`: an address. `wireSeconds`: the TTL of its record. */
 function factOf(
-  record: ResourceRecord,
+  octets: Uint8Array,
+  wireSeconds: number,
   { targets, ttlSeconds: leastSeconds }: Chain,
   { atMs, server }: ObservedBase,
 ): AddressFact {
-  const { rdata } = record
-  const isMapped = record.type === RRType.AAAA && isMappedAddress(rdata)
-  const family: AddressFamily = record.type === RRType.A || isMapped ? 1 : 2
-  const ttlSeconds = ttlOf(record)
+  const isMapped = octets.length === OCTETS[2] && isMappedAddress(octets)
+  const family: AddressFamily = octets.length === OCTETS[1] || isMapped ? 1 : 2
+  const ttlSeconds = ttlOf(wireSeconds)
   const chainTtlSeconds = Math.min(ttlSeconds, leastSeconds)
   return {
     family,
-    address: printAddress(isMapped ? rdata.subarray(12) : rdata, family),
+    address: printAddress(isMapped ? octets.subarray(12) : octets, family),
     firstSeenMs: atMs,
     lastSeenMs: atMs,
     ttlSeconds,
@@ -139,6 +178,6 @@ function isMappedAddress(address: Uint8Array): boolean {
   return address[10] === 0xff && address[11] === 0xff
 }
 
-function ttlOf({ ttlSeconds }: ResourceRecord): number {
+function ttlOf(ttlSeconds: number): number {
   return ttlSeconds > TTL_WIRE_MAX ? 0 : Math.min(ttlSeconds, TTL_SECONDS_MAX)
 }

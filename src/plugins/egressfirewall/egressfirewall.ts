@@ -1,8 +1,6 @@
 import type { Clock } from '../../base/clock.ts'
 import { Opcode, Rcode, RRClass, RRType } from '../../dns/iana/index.ts'
 import { HeaderFlag } from '../../dns/message/header.ts'
-import type { ResourceRecord } from '../../dns/message/message.ts'
-import { Section } from '../../dns/message/response.ts'
 import type { HashedName } from '../../dns/name/hashed-name.ts'
 import { printName } from '../../dns/name/name.ts'
 import { embedIPv4 } from '../../dns/nat64.ts'
@@ -15,7 +13,7 @@ import type { GateResult } from '../../egress/sinks/sink.ts'
 import type { CounterSlots } from '../../plugin/counter-slots.ts'
 import { type Concern, DROP, type Handler } from '../../plugin/handler.ts'
 import { Trait } from '../../plugin/link.ts'
-import { sentRcode } from '../../plugin/status.ts'
+import { sentAnswer } from '../../plugin/sent-answer.ts'
 import type { Transaction } from '../../plugin/transaction.ts'
 
 /** Counters, by server, zone and view. */
@@ -87,13 +85,11 @@ export class EgressFirewall implements Handler {
   /** Returns undefined if the reply says nothing about the name. */
   #lookupOf(tx: Transaction, status: number): Lookup | undefined {
     const { rules, clock, slots } = this.#parts
-    const { query } = tx
     // Refused here, as with `max_concurrent`, not by a resolver: a client that floods could remove a name so.
     if (status === Rcode.REFUSED) return undefined
-    const { qtype: type, qclass: rrclass, qname, qnameOctets } = query
-    const question = { name: qname.subarray(0, qnameOctets), type, rrclass }
-    const rcode = sentRcode(tx, status)
-    const observed = observeReply({ question, rcode, answer: answerOf(tx, rcode) }, 0, '')
+    const sent = sentAnswer(tx, status)
+    const { question, rcode } = sent
+    const observed = observeReply(sent, 0, '')
     if (observed === undefined || observed.kind === 'nodata') return undefined
     const base = { dnsName: printName(question.name), nowMs: clock.now() }
     if (observed.kind === 'failed') {
@@ -120,30 +116,4 @@ function sentAddress({ nat64Prefix }: Transaction, text: string): string {
   const octets = new Uint8Array(IPV6_OCTETS)
   embedIPv4(nat64Prefix, address.bytes, 0, octets, 0)
   return printAddress(octets, 2)
-}
-
-/** The records of the answer; none if the reply is an error. */
-function answerOf({ query, response }: Transaction, rcode: number): readonly ResourceRecord[] {
-  if (rcode !== Rcode.NOERROR) return []
-  response.expand(query)
-  const answer: ResourceRecord[] = []
-  for (let i = 0; i < response.count; i++) {
-    if (response.section[i] !== Section.Answer) continue
-    const at = response.rdataOffset[i]!
-    answer.push({
-      owner: nameAt(response.ownerBytes[i]!, response.ownerOffset[i]!),
-      type: response.type[i]!,
-      rrclass: response.rrclass[i]!,
-      ttlSeconds: response.ttlSeconds[i]!,
-      rdata: response.rdataBytes[i]!.subarray(at, at + response.rdataOctets[i]!),
-    })
-  }
-  return answer
-}
-
-/** The uncompressed name at `bytes[offset]`. */
-function nameAt(bytes: Uint8Array, offset: number): Uint8Array {
-  let end = offset
-  while (bytes[end] !== 0) end += bytes[end]! + 1
-  return bytes.subarray(offset, end + 1)
 }

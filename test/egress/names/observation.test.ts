@@ -4,7 +4,7 @@ import { Rcode, RRClass, RRType } from '../../../src/dns/iana/index.ts'
 import { HeaderFlag, type Message, type ResourceRecord } from '../../../src/dns/message/message.ts'
 import { scanName } from '../../../src/dns/name/name.ts'
 import { scanAddress } from '../../../src/dns/text/address.ts'
-import { observeReply } from '../../../src/egress/names/observation.ts'
+import { observeHints, observeReply } from '../../../src/egress/names/observation.ts'
 
 function rr(owner: string, ttlSeconds: number, type: 'A' | 'AAAA' | 'CNAME', data: string) {
   const rdata = type === 'CNAME' ? scanName(data)! : scanAddress(data)!.bytes
@@ -149,4 +149,60 @@ t.test('every learned address has a witness in the answer', async () => {
       })
     }),
   )
+})
+
+t.test('hints of HTTPS and SVCB', async (t) => {
+  const hint = (key: number, ...octets: readonly number[]) => [0, key, 0, octets.length, ...octets]
+  const target = [3, 0x77, 0x77, 0x77, 0]
+  const mapped = [...new Array(10).fill(0), 0xff, 0xff, 10, 0, 0, 1]
+  const table: { name: string; rdata: readonly number[]; want: readonly string[] }[] = [
+    { name: 'none', rdata: [0, 1, 0], want: [] },
+    {
+      name: 'both families, behind a target and another key',
+      rdata: [
+        0,
+        1,
+        ...target,
+        ...hint(1, 2, 104, 50),
+        ...hint(4, 192, 0, 2, 1),
+        ...hint(6, ...mapped),
+      ],
+      want: ['1: 192.0.2.1 60', '2: 10.0.0.1 60'],
+    },
+    { name: 'an empty hint', rdata: [0, 1, 0, ...hint(4)], want: [] },
+    { name: 'a part of an address', rdata: [0, 1, 0, ...hint(4, 192, 0, 2, 1, 9)], want: [] },
+    { name: 'a cut value', rdata: [0, 1, 0, 0, 4, 0, 8, 192, 0, 2, 1], want: [] },
+    { name: 'a cut length', rdata: [0, 1, 0, 0, 4, 0], want: [] },
+    { name: 'a cut target', rdata: [0, 1, 9, 1], want: [] },
+    { name: 'a compressed target', rdata: [0, 1, 0xc0, 12, ...hint(4, 192, 0, 2, 1)], want: [] },
+    { name: 'nothing', rdata: [], want: [] },
+  ]
+  for (const type of [RRType.HTTPS, RRType.SVCB]) {
+    for (const { name, rdata, want } of table) {
+      const owner = scanName('www.example.')!
+      const question = { name: owner, type, rrclass: RRClass.IN }
+      const record = {
+        owner,
+        type,
+        rrclass: RRClass.IN,
+        ttlSeconds: 60,
+        rdata: Uint8Array.from(rdata),
+      }
+      const got = observeHints(reply([record], { question }), 1000, '').flatMap((observed) => {
+        const facts = observed.kind === 'answer' ? observed.facts : []
+        return facts.map((fact) => `${observed.family}: ${fact.address} ${fact.ttlSeconds}`)
+      })
+      t.strictSame(got, want, name)
+    }
+  }
+  const question = { name: scanName('www.example.')!, type: RRType.A, rrclass: RRClass.IN }
+  t.strictSame(observeHints(reply([], { question }), 1000, ''), [], 'another type')
+})
+
+t.test('an address of the wrong length is not learned', async (t) => {
+  const record = {
+    ...rr('www.example.', 60, 'A', '192.0.2.1'),
+    rdata: Uint8Array.from([192, 0, 2]),
+  }
+  t.equal(seen(reply([record])), 'nodata')
 })
