@@ -72,6 +72,7 @@ export class EgressAgent implements EgressGate {
   #isSynced = false
   #isCollecting = false
   #stopTimer: () => void = () => {}
+  readonly #listeners = new Set<() => void>()
   readonly counts: AgentCounts = { ...EMPTY_COUNTS }
 
   constructor(parts: EgressAgentParts) {
@@ -110,6 +111,15 @@ export class EgressAgent implements EgressGate {
   /** @hot */
   clientAt(bytes: Uint8Array, offset: number, family: number): Client | undefined {
     return this.#table.at(bytes, offset, family)
+  }
+
+  clients(): readonly Client[] {
+    return [...this.#clients.values()].map(({ client }) => client)
+  }
+
+  onClients(listener: () => void): () => void {
+    this.#listeners.add(listener)
+    return () => this.#listeners.delete(listener)
   }
 
   /** @hot */
@@ -242,6 +252,7 @@ export class EgressAgent implements EgressGate {
     const waits: PlaneWait[] = [plane.setClients(unique)]
     for (const grants of changed) waits.push(...this.#reconsider(grants, nowMs))
     this.#parts.onChange?.()
+    for (const listener of this.#listeners) listener()
     return firstFault(waits)
   }
 
