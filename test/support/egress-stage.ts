@@ -63,6 +63,7 @@ export class EgressStage {
       connections: this.connections,
       maxDelayMs: 100,
       cutsConnections: false,
+      statePath: '',
       clock: this.clock,
       timers: this.timers,
       log,

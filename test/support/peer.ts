@@ -15,6 +15,7 @@ const PACKAGES: Readonly<Record<string, string>> = {
   delv: 'bind9-dnsutils',
   'dnssec-keygen': 'bind9-utils',
   'dnssec-signzone': 'bind9-utils',
+  conntrack: 'conntrack',
   'ovsdb-server': 'openvswitch-common',
   'ovn-northd': 'ovn-central',
   nft: 'nftables',

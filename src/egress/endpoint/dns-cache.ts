@@ -26,7 +26,7 @@ export interface CacheChange {
 }
 
 /** An address that a name has no more. */
-export interface Removal {
+export interface EndedAddress {
   readonly name: string
   readonly address: string
   /** When it was removed, or the end of its TTL if that is later. */
@@ -162,8 +162,8 @@ export class DnsCache {
    * Removes the addresses that ended before a time. Then removes from each name above the limit the
    * addresses that end first. Returns what it removed.
    */
-  collect(nowMs: number): readonly Removal[] {
-    const removals: Removal[] = []
+  collect(nowMs: number): readonly EndedAddress[] {
+    const removals: EndedAddress[] = []
     for (;;) {
       const pair = this.#ends.first()
       if (pair === undefined || this.#ends.firstMs >= nowMs) break
@@ -180,13 +180,13 @@ export class DnsCache {
   }
 
   /** Removes the address that ends first. Undefined = the cache is empty. */
-  evict(nowMs: number): Removal | undefined {
+  evict(nowMs: number): EndedAddress | undefined {
     const pair = this.#ends.first()
     return pair === undefined ? undefined : this.#remove(pair, nowMs)
   }
 
   /** Removes from an address with more names than that the name that ends first. Undefined = it has no more. */
-  evictName(address: string, names: number, nowMs: number): Removal | undefined {
+  evictName(address: string, names: number, nowMs: number): EndedAddress | undefined {
     const pairs = this.#byAddress.get(address)
     if (pairs === undefined || pairs.size <= names) return undefined
     let first: Pair | undefined
@@ -200,8 +200,8 @@ export class DnsCache {
    * Removes the addresses that were looked up or ended before a time, of the names for which `isMeant`
    * is true. Returns what it removed.
    */
-  expire(beforeMs: number, isMeant: (name: string) => boolean): readonly Removal[] {
-    const removals: Removal[] = []
+  expire(beforeMs: number, isMeant: (name: string) => boolean): readonly EndedAddress[] {
+    const removals: EndedAddress[] = []
     for (const pair of [...this.#ends.keys()]) {
       const { lookupMs, endMs } = pair.answer
       if (lookupMs >= beforeMs && endMs >= beforeMs) continue
@@ -210,7 +210,7 @@ export class DnsCache {
     return removals
   }
 
-  #remove(pair: Pair, nowMs: number): Removal {
+  #remove(pair: Pair, nowMs: number): EndedAddress {
     const { name, address, answer } = pair
     this.#ends.remove(pair)
     removeEntry(this.#byName, name, address)

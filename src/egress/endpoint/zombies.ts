@@ -1,4 +1,4 @@
-import type { Removal } from './dns-cache.ts'
+import type { EndedAddress } from './dns-cache.ts'
 
 export interface ZombieLimits {
   /** Zombies of one client; 0 = none are kept. */
@@ -86,7 +86,7 @@ export class Zombies {
   }
 
   /** Adds an address of a name that has ended. */
-  add({ address, name, endMs, ttlEndMs }: Removal): void {
+  add({ address, name, endMs, ttlEndMs }: EndedAddress): void {
     const known = this.#entries.get(address)
     const keptMs = ttlEndMs + this.#limits.keepMs
     if (known === undefined) {
@@ -104,7 +104,7 @@ export class Zombies {
     if (known.names.size < NAMES_MAX) known.names.add(name)
     known.endMs = Math.max(known.endMs, endMs)
     known.keptMs = Math.max(known.keptMs, keptMs)
-    // Until the next dump nobody can say that its connections are closed.
+    // Until the next dump it is unknown whether its connections are closed.
     known.aliveMs = Math.max(known.aliveMs, this.#dumpMs)
     known.addedAt = this.#dumps
   }

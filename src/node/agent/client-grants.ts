@@ -6,7 +6,7 @@ import {
   type Answer,
   type CachedAnswer,
   DnsCache,
-  type Removal,
+  type EndedAddress,
 } from '../../egress/endpoint/dns-cache.ts'
 import { type Zombie, Zombies } from '../../egress/endpoint/zombies.ts'
 import type { AddressName } from '../../egress/rules/connection.ts'
@@ -27,6 +27,14 @@ export interface Collected {
   readonly removals: number
   /** Zombies that may have open connections, but are above a limit. */
   readonly evictions: number
+}
+
+export interface ClientGrantsParts {
+  readonly limits: AgentLimits
+  readonly plane: DataPlane
+  readonly names: NameReader
+  /** Called when an address of a name is dropped at a limit. */
+  readonly onEviction: () => void
 }
 
 /** Names as the rules read them. The buffers are used again for the next address. */
@@ -59,21 +67,17 @@ export class ClientGrants {
   readonly #limits: AgentLimits
   readonly #plane: DataPlane
   readonly #names: NameReader
+  readonly #onEviction: () => void
   /** What the data plane has, by address. */
   readonly #granted = new Map<string, readonly Allowance[]>()
-  /** Addresses of names that were dropped at a limit. */
-  evictions = 0
 
-  constructor(
-    client: Client,
-    profile: RuleProfile,
-    parts: { readonly limits: AgentLimits; readonly plane: DataPlane; readonly names: NameReader },
-  ) {
+  constructor(client: Client, profile: RuleProfile, parts: ClientGrantsParts) {
     this.client = client
     this.profile = profile
     this.#limits = parts.limits
     this.#plane = parts.plane
     this.#names = parts.names
+    this.#onEviction = parts.onEviction
     this.cache = new DnsCache(parts.limits)
     this.zombies = new Zombies(parts.limits)
   }
@@ -88,12 +92,15 @@ export class ClientGrants {
     return this.#granted.get(address) ?? []
   }
 
-  /** The texts of the selectors of its rules that select a name, in wire form. */
-  selectorsOf(wire: Uint8Array): readonly string[] {
-    const name = new NameBuffer()
-    const isName = name.set(wire, 0, wire.length)
-    assert(isName, 'answers have valid names')
-    return this.profile.compiled.selectorsOf(name).map(({ text }) => text)
+  /** The texts of the selectors of its rules, each once. */
+  selectors(): ReadonlySet<string> {
+    const rules = this.profile.rules.lists.flat().flatMap((tier) => tier.rules)
+    return new Set(rules.flatMap(({ names }) => names.map(({ text }) => text)))
+  }
+
+  /** The texts of the selectors of its rules that select a name. */
+  selectorsOf(name: string): readonly string[] {
+    return this.profile.compiled.selectorsOf(this.#names.read(0, name)).map(({ text }) => text)
   }
 
   /** Adds an answer. Returns the waits for all its addresses that are not in force yet. */
@@ -199,15 +206,15 @@ export class ClientGrants {
     if (this.zombies.size > 2 * this.#limits.most) this.collect(nowMs)
   }
 
-  #drop(removal: Removal | undefined, nowMs: number): void {
+  #drop(removal: EndedAddress | undefined, nowMs: number): void {
     if (removal === undefined) return
-    this.evictions++
+    this.#onEviction()
     this.#retire(removal)
     void this.#refresh(removal.address, nowMs)
   }
 
   /** A zombie is of use only for rules that last as long as connections. */
-  #retire(removal: Removal): void {
+  #retire(removal: EndedAddress): void {
     const { usesConnections, compiled } = this.profile
     if (!usesConnections || this.#limits.most === 0) return
     const name = this.#names.read(0, removal.name)

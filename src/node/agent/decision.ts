@@ -35,6 +35,8 @@ export interface AgentCounts {
   waitedMs: number
   /** Addresses of names whose TTL ended, or that were above a limit of their name. */
   removals: number
+  /** Addresses of names that were dropped before their end, at a limit. */
+  evictions: number
   /** Zombies above a limit that may have had open connections. */
   zombieEvictions: number
   /** Complete dumps of the connections. */
@@ -50,6 +52,7 @@ export const EMPTY_COUNTS: AgentCounts = {
   failed: 0,
   waitedMs: 0,
   removals: 0,
+  evictions: 0,
   zombieEvictions: 0,
   dumps: 0,
   failedDumps: 0,

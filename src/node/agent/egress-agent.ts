@@ -3,29 +3,29 @@ import type { Clock } from '../../base/clock.ts'
 import type { Timers } from '../../base/timers.ts'
 import type { HashedName } from '../../dns/name/hashed-name.ts'
 import { printName } from '../../dns/name/name.ts'
-import type { CachedAnswer } from '../../egress/endpoint/dns-cache.ts'
-import type { Zombie } from '../../egress/endpoint/zombies.ts'
 import type { AddressRules } from '../../egress/names/address-rules.ts'
 import type { Observation } from '../../egress/names/observation.ts'
 import type { GateResult } from '../../egress/sinks/sink.ts'
+import { StateFile } from '../../persist/state-file.ts'
 import { type Guarded, guarding } from '../../telemetry/guard.ts'
 import type { Logger } from '../../telemetry/log.ts'
 import type { Client } from '../client.ts'
 import type { AddressPair, DataPlane } from '../data-plane.ts'
 import type { EgressGate } from '../egress-gate.ts'
+import { agentState, type ClientState, printState } from './agent-file.ts'
 import type { AgentLimits } from './agent-limits.ts'
 import { ClientGrants, NameReader, type PlaneWait } from './client-grants.ts'
 import { ClientTable } from './client-table.ts'
 import type { Connections } from './connections.ts'
 import { type AgentCounts, type Decision, EMPTY_COUNTS } from './decision.ts'
-import { RuleProfiles } from './rule-profiles.ts'
+import { type RuleProfile, RuleProfiles } from './rule-profiles.ts'
 
 const COLLECT_MS = 60_000
 
 export interface EgressAgentParts {
   readonly plane: DataPlane
   readonly rules: AddressRules
-  /** Undefined = nobody knows which connections are open: no name has an address after its TTL. */
+  /** Undefined = it is unknown which connections are open, so no name has an address after its TTL. */
   readonly connections: Connections | undefined
   readonly limits: AgentLimits
   /** Longest time that a reply waits. */
@@ -37,15 +37,8 @@ export interface EgressAgentParts {
   readonly log: Logger
   /** Called after each answer that a client gets, once its wait has ended. */
   readonly onDecision?: (decision: Decision) => void
-  /** Called after each change of what `states` returns. */
-  readonly onChange?: () => void
-}
-
-/** What is known of one client. */
-export interface ClientState {
-  readonly client: Client
-  readonly answers: Iterable<CachedAnswer>
-  readonly zombies: Iterable<Zombie>
+  /** Absolute path of the file that stores what clients learned over a restart; '' = none. */
+  readonly statePath: string
 }
 
 /**
@@ -63,6 +56,7 @@ export class EgressAgent implements EgressGate {
   readonly #profiles = new RuleProfiles()
   readonly #names = new NameReader()
   readonly #guarded: Guarded
+  readonly #file: StateFile<readonly ClientState[]> | undefined
   #clients = new Map<string, ClientGrants>()
   #byAddress = new Map<string, ClientGrants>()
   #table = new ClientTable([])
@@ -71,6 +65,10 @@ export class EgressAgent implements EgressGate {
   /** False: the clients are those of an earlier process. */
   #isSynced = false
   #isCollecting = false
+  /** Why the last dump of the connections was incomplete; '' = it was complete. */
+  #dumpFault = ''
+  /** Addresses removed at limits when this was logged last. */
+  #loggedEvictions = 0
   #stopTimer: () => void = () => {}
   readonly #listeners = new Set<() => void>()
   readonly counts: AgentCounts = { ...EMPTY_COUNTS }
@@ -79,6 +77,18 @@ export class EgressAgent implements EgressGate {
     const { connections, limits } = parts
     this.#parts = connections === undefined ? { ...parts, limits: { ...limits, most: 0 } } : parts
     this.#guarded = guarding(parts.log, 'Collecting addresses of clients')
+    const { clock, timers, log, statePath: path } = parts
+    const print = (): Iterable<string> => printState(this.#snapshot(), clock)
+    const file = { path, kind: agentState(clock), log, clock, timers, print }
+    this.#file = path === '' ? undefined : new StateFile(file)
+  }
+
+  /**
+   * Takes over the clients of an earlier process from its file, until `setClients`. Returns as `setClients`;
+   * call it before the first query.
+   */
+  restore(): Promise<string> {
+    return this.#restore(this.#file?.open() ?? [])
   }
 
   /** Begins to collect what has ended, once the clients are set. */
@@ -88,9 +98,10 @@ export class EgressAgent implements EgressGate {
     connections?.watch((client, address) => this.#markAlive(client, address))
   }
 
-  /** Ends the collection. What is in force stays. */
+  /** Ends the collection, and writes the file. What is in force stays. */
   close(): void {
     this.#stopTimer()
+    this.#file?.close()
     this.#parts.connections?.close()
   }
 
@@ -152,7 +163,7 @@ export class EgressAgent implements EgressGate {
       addresses.length === 0
         ? []
         : this.#change(grants, () => grants.learn({ name, addresses, ttlSeconds, lookupMs: nowMs }))
-    const decide = this.#decider(grants, observed.name, { name, addresses, denied })
+    const decide = this.#decider(grants, { name, addresses, denied })
     if (waits.length > 0) return this.#gate(waits, decide)
     decide('acknowledged', 0)
     return undefined
@@ -165,24 +176,6 @@ export class EgressAgent implements EgressGate {
   setClients(clients: readonly Client[]): Promise<string> {
     this.#isSynced = true
     return this.#apply(clients)
-  }
-
-  /** Takes over the clients of an earlier process, until `setClients`. Returns as `setClients`. */
-  restore(states: readonly ClientState[]): Promise<string> {
-    const nowMs = this.#parts.clock.monotonic()
-    const enforced = this.#apply(states.map(({ client }) => client))
-    const waits: PlaneWait[] = [enforced]
-    for (const { client, answers, zombies } of states) {
-      const grants = this.#clients.get(client.id)
-      if (grants === undefined) continue
-      this.#change(grants, () => {
-        grants.restore(answers, zombies, nowMs)
-        // What ended since becomes a zombie, or is forgotten if that was long ago.
-        grants.collect(nowMs)
-        waits.push(...grants.refreshAll(nowMs))
-      })
-    }
-    return firstFault(waits)
   }
 
   /** Notes the open connections, then removes what has ended. */
@@ -205,6 +198,10 @@ export class EgressAgent implements EgressGate {
       this.counts.removals += removals
       this.counts.zombieEvictions += evictions
     }
+    const evictions = this.counts.evictions + this.counts.zombieEvictions
+    const added = evictions - this.#loggedEvictions
+    this.#loggedEvictions = evictions
+    if (added > 0) this.#parts.log.warning(`addresses removed at a limit: ${added} in a minute`)
   }
 
   /** Forgets names of all clients at once, and withdraws what they allowed. Returns how many addresses. */
@@ -215,6 +212,23 @@ export class EgressAgent implements EgressGate {
       count += this.#change(grants, () => grants.forget(isMeant, nowMs)).size
     }
     return count
+  }
+
+  #restore(states: readonly ClientState[]): Promise<string> {
+    const nowMs = this.#parts.clock.monotonic()
+    const enforced = this.#apply(states.map(({ client }) => client))
+    const waits: PlaneWait[] = [enforced]
+    for (const { client, answers, zombies } of states) {
+      const grants = this.#clients.get(client.id)
+      if (grants === undefined) continue
+      this.#change(grants, () => {
+        grants.restore(answers, zombies, nowMs)
+        // What ended since becomes a zombie, or is forgotten if that was long ago.
+        grants.collect(nowMs)
+        waits.push(...grants.refreshAll(nowMs))
+      })
+    }
+    return firstFault(waits)
   }
 
   #apply(clients: readonly Client[]): Promise<string> {
@@ -228,10 +242,7 @@ export class EgressAgent implements EgressGate {
       const profile = this.#profiles.of(client.rules)
       const known = before.get(client.id)
       if (known === undefined) {
-        next.set(
-          client.id,
-          new ClientGrants(client, profile, { ...this.#parts, names: this.#names }),
-        )
+        next.set(client.id, this.#create(client, profile))
         continue
       }
       next.set(client.id, known)
@@ -251,9 +262,15 @@ export class EgressAgent implements EgressGate {
     this.#profiles.keep(new Set([...next.values()].map(({ profile }) => profile)))
     const waits: PlaneWait[] = [plane.setClients(unique)]
     for (const grants of changed) waits.push(...this.#reconsider(grants, nowMs))
-    this.#parts.onChange?.()
+    this.#file?.noteChange()
     for (const listener of this.#listeners) listener()
     return firstFault(waits)
+  }
+
+  #create(client: Client, profile: RuleProfile): ClientGrants {
+    const onEviction = (): void => void this.counts.evictions++
+    const parts = { ...this.#parts, names: this.#names, onEviction }
+    return new ClientGrants(client, profile, parts)
   }
 
   /** Applies changed rules to what the client learned. */
@@ -270,14 +287,13 @@ export class EgressAgent implements EgressGate {
   /** Returns what reports a decision. */
   #decider(
     grants: ClientGrants,
-    wire: Uint8Array,
     learned: Pick<Decision, 'name' | 'addresses' | 'denied'>,
   ): (result: GateResult, waitMs: number) => void {
     const { onDecision } = this.#parts
     if (onDecision === undefined) return () => {}
     const { client } = grants
     const allowed = learned.addresses.filter((address) => grants.allowancesOf(address).length > 0)
-    const selectors = grants.selectorsOf(wire)
+    const selectors = grants.selectorsOf(learned.name)
     return (result, waitMs) => {
       onDecision({ ...learned, client, allowed, selectors, result, waitMs })
     }
@@ -308,6 +324,12 @@ export class EgressAgent implements EgressGate {
     })
   }
 
+  *#snapshot(): Generator<ClientState> {
+    for (const { client, cache, zombies } of this.#clients.values()) {
+      yield { client, answers: cache.answers(), zombies: zombies.all() }
+    }
+  }
+
   /** Runs a change of what a client learned. */
   #change<T>(grants: ClientGrants, work: (grants: ClientGrants) => T): T {
     const before = grants.cache.size
@@ -315,7 +337,7 @@ export class EgressAgent implements EgressGate {
       return work(grants)
     } finally {
       this.#addresses += grants.cache.size - before
-      this.#parts.onChange?.()
+      this.#file?.noteChange()
     }
   }
 
@@ -335,13 +357,16 @@ export class EgressAgent implements EgressGate {
 
   /** Only a complete dump shows that connections are closed. */
   async #dumpConnections(): Promise<void> {
-    const { connections, clock } = this.#parts
+    const { connections, clock, log } = this.#parts
     const hasZombies = [...this.#clients.values()].some(({ zombies }) => zombies.size > 0)
     if (connections === undefined || !hasZombies) return
     const startMs = clock.monotonic()
     const fault = await connections.dump((client, address) =>
       this.#markAlive(client, address, startMs),
     )
+    if (fault !== '' && this.#dumpFault === '') log.warning(`connections cannot be read: ${fault}`)
+    if (fault === '' && this.#dumpFault !== '') log.info('connections can be read again')
+    this.#dumpFault = fault
     if (fault !== '') {
       this.counts.failedDumps++
       return
