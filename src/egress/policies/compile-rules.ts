@@ -1,0 +1,56 @@
+import type { PortProtocol } from '../rules/port-range.ts'
+import type { ClientRules, DnsRule, EgressRule, Tier, TierList } from '../rules/rule.ts'
+import { withoutDenied } from './cilium-ports.ts'
+import type { Policy } from './policy.ts'
+
+/** Orders policies as they decide. Policies of one stage and priority are in the order of their keys. */
+export function comparePolicies(a: Policy, b: Policy): number {
+  if (a.priority !== b.priority) return a.priority - b.priority
+  return a.key < b.key ? -1 : a.key > b.key ? 1 : 0
+}
+
+/** Returns what policies say together about their Pods. They are sorted by `comparePolicies`. */
+export function compileRules(policies: readonly Policy[]): ClientRules {
+  const lists: TierList[] = [
+    [tierOf(policies, 'admin'), policyTier(policies), tierOf(policies, 'baseline')],
+    [tierOf(policies, 'firewall')],
+  ]
+  return {
+    lists: lists.map((list) => list.filter(decides)).filter((list) => list.length > 0),
+    dns: compileDns(policies),
+  }
+}
+
+/** The union of the policies that accept: a denial of one decides before whatever another accepts. */
+function policyTier(policies: readonly Policy[]): Tier {
+  const { rules } = tierOf(policies, 'policy')
+  const isDenial = ({ action }: EgressRule): boolean => action === 'deny'
+  const isIsolated = policies.some(({ isolates }) => isolates)
+  return {
+    rules: [...rules.filter(isDenial), ...rules.filter((rule) => !isDenial(rule))],
+    otherwise: isIsolated ? 'deny' : 'pass',
+  }
+}
+
+function tierOf(policies: readonly Policy[], stage: Policy['stage']): Tier {
+  const rules = policies.filter((policy) => policy.stage === stage).flatMap(({ rules }) => rules)
+  return { rules, otherwise: 'pass' }
+}
+
+function decides({ rules, otherwise }: Tier): boolean {
+  return rules.length > 0 || otherwise === 'deny'
+}
+
+function compileDns(policies: readonly Policy[]): readonly DnsRule[] | undefined {
+  const denied = new Set<PortProtocol>()
+  let allowed: DnsRule[] | undefined
+  for (const { isolates, dns } of policies) {
+    if (dns === undefined) continue
+    for (const protocol of dns.denied) denied.add(protocol)
+    if (isolates) allowed = allowed ?? []
+  }
+  if (allowed !== undefined) {
+    for (const { dns } of policies) allowed.push(...(dns?.allowed ?? []))
+  }
+  return withoutDenied(allowed, denied)
+}

@@ -1,0 +1,120 @@
+import { type ApiObject, type ApiResource, isObject, textOf } from '../../kube/api.ts'
+import { FQDN_APIS } from '../fqdn/fqdn-policy.ts'
+import {
+  scanAdminNetworkPolicy,
+  scanBaselineAdminNetworkPolicy,
+  scanClusterNetworkPolicy,
+} from './admin-policy.ts'
+import { scanCiliumPolicy } from './cilium-policy.ts'
+import { scanEgressFirewall } from './egress-firewall.ts'
+import { scanFqdnNetworkPolicy } from './fqdn-network-policy.ts'
+import type { PolicyIdentity, PolicyOptions, ScannedPolicies } from './policy.ts'
+
+/** A kind of objects that clients and their rules come from. */
+export interface PolicyKind {
+  readonly kind: string
+  readonly resource: ApiResource
+  readonly isNamespaced: boolean
+  /** Undefined = the kind is no policy: Pods and Namespaces. */
+  readonly scan:
+    | ((object: ApiObject, identity: PolicyIdentity, options: PolicyOptions) => ScannedPolicies)
+    | undefined
+}
+
+export const PODS: PolicyKind = {
+  kind: 'Pod',
+  resource: { group: '', version: 'v1', plural: 'pods' },
+  isNamespaced: true,
+  scan: undefined,
+}
+
+export const NAMESPACES: PolicyKind = {
+  kind: 'Namespace',
+  resource: { group: '', version: 'v1', plural: 'namespaces' },
+  isNamespaced: false,
+  scan: undefined,
+}
+
+const CILIUM = { group: 'cilium.io', version: 'v2' }
+const V1ALPHA1 = { group: 'policy.networking.k8s.io', version: 'v1alpha1' }
+const V1ALPHA2 = { group: 'policy.networking.k8s.io', version: 'v1alpha2' }
+
+/** The kinds of policies. */
+export const POLICY_KINDS: readonly PolicyKind[] = [
+  {
+    kind: 'CiliumNetworkPolicy',
+    resource: { ...CILIUM, plural: 'ciliumnetworkpolicies' },
+    isNamespaced: true,
+    scan: scanCiliumPolicy,
+  },
+  {
+    kind: 'CiliumClusterwideNetworkPolicy',
+    resource: { ...CILIUM, plural: 'ciliumclusterwidenetworkpolicies' },
+    isNamespaced: false,
+    scan: scanCiliumPolicy,
+  },
+  {
+    kind: 'AdminNetworkPolicy',
+    resource: { ...V1ALPHA1, plural: 'adminnetworkpolicies' },
+    isNamespaced: false,
+    scan: scanAdminNetworkPolicy,
+  },
+  {
+    kind: 'BaselineAdminNetworkPolicy',
+    resource: { ...V1ALPHA1, plural: 'baselineadminnetworkpolicies' },
+    isNamespaced: false,
+    scan: scanBaselineAdminNetworkPolicy,
+  },
+  {
+    kind: 'ClusterNetworkPolicy',
+    resource: { ...V1ALPHA2, plural: 'clusternetworkpolicies' },
+    isNamespaced: false,
+    scan: scanClusterNetworkPolicy,
+  },
+  {
+    kind: 'EgressFirewall',
+    resource: { group: 'k8s.ovn.org', version: 'v1', plural: 'egressfirewalls' },
+    isNamespaced: true,
+    scan: scanEgressFirewall,
+  },
+  ...FQDN_APIS.map(({ group, version, plural }) => ({
+    kind: 'FQDNNetworkPolicy',
+    resource: { group, version, plural },
+    isNamespaced: true,
+    scan: scanFqdnNetworkPolicy,
+  })),
+]
+
+const ALL_KINDS: readonly PolicyKind[] = [PODS, NAMESPACES, ...POLICY_KINDS]
+
+/** The kind of an object with `apiVersion` and `kind`; undefined = it is none of these. */
+export function findPolicyKind(object: ApiObject): PolicyKind | undefined {
+  const [version, kind] = [textOf(object, 'apiVersion'), textOf(object, 'kind')]
+  return ALL_KINDS.find((one) => one.kind === kind && apiVersionOf(one) === version)
+}
+
+export function apiVersionOf({ resource: { group, version } }: PolicyKind): string {
+  return group === '' ? version : `${group}/${version}`
+}
+
+export function identityOf(kind: PolicyKind, { metadata }: ApiObject): PolicyIdentity {
+  const namespace = kind.isNamespaced ? textOf(metadata, 'namespace') : ''
+  const name = textOf(metadata, 'name')
+  const place = namespace === '' ? name : `${namespace}/${name}`
+  const origin = `${kind.kind} ${place}`
+  return { namespace, name, origin, key: `${kind.kind}.${kind.resource.group} ${place}` }
+}
+
+/** What of an object its policies depend on, as text. */
+export function contentOf({ spec, specs }: ApiObject): string {
+  return JSON.stringify([spec ?? null, specs ?? null])
+}
+
+/** Labels of `metadata`; those of another type than string are left out. */
+export function labelsOf({ metadata }: ApiObject): Map<string, string> {
+  const labels = isObject(metadata) ? metadata.labels : undefined
+  const texts = Object.entries(isObject(labels) ? labels : {}).filter(
+    (label): label is [string, string] => typeof label[1] === 'string',
+  )
+  return new Map(texts)
+}
