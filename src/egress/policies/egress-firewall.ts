@@ -59,7 +59,7 @@ function scanRule(rule: PolicyField, origin: string): EgressRule | undefined {
   }
   const to = rule.at('to')
   const peers = isKnown ? scanDestination(to) : UNKNOWN_PEERS
-  if (action === 'deny' && peers.isNamed) {
+  if (action === 'deny' && peers.names.length > 0) {
     to.at('dnsName').report('a name cannot be denied: the rule denies all addresses')
   }
   const ports = scanPortList(rule.at('ports'), scanPort)
