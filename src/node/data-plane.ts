@@ -14,9 +14,10 @@ export interface DataPlane {
   /**
    * Sets the clients, and their rules for addresses that no name leads to. What names allowed a client
    * that is gone, or that is another one now, is removed. Resolves with '' once this is in force,
-   * otherwise with the reason why it is not; then it is tried again.
+   * otherwise with the reason why it is not; then it is tried again. With `isComplete` false, such as before the
+   * sources are read, clients of an earlier process that are not in the list stay as they are.
    */
-  setClients(clients: readonly Client[]): Promise<string>
+  setClients(clients: readonly Client[], isComplete?: boolean): Promise<string>
   /**
    * Sets what names allow for a pair, in place of what was set before. Returns a wait: '' = it is in
    * force, otherwise the reason why it is not. Undefined = it is in force already.

@@ -1,5 +1,7 @@
-import { type Cidr, printAddress } from '../../dns/text/address.ts'
+import type { Cidr } from '../../dns/text/address.ts'
+import { printCidr } from './address-spans.ts'
 import { ALLOW_SETS, type AllowSetName } from './allowed-element.ts'
+import { type Chain, CLIENT_CHAIN, DROP, fillChains } from './chain.ts'
 
 export interface EgressTableOptions {
   /** Name of the table, of the family `inet`. */
@@ -12,77 +14,83 @@ export interface EgressTableOptions {
   readonly dnsPort: number
 }
 
+/**
+ * A chain without rules, whose name is the form of the table. Change its number with the types of sets and the hooks
+ * of chains: a table of another form is made again.
+ */
+export const FORM_CHAIN = 'form_1'
+
 /** DNS over TLS and QUIC: this server does not see the answers, so clients must not use it. */
 const ENCRYPTED_DNS_PORT = 853
 
+const VERSIONS = [
+  ['ip', 4],
+  ['ip6', 6],
+] as const
+
 /**
- * The statements that create the table, or bring an existing one to this form. Elements of sets stay.
+ * The statements that create the table, or bring one of the same form to these options. Clients, their profiles, and
+ * what they are allowed stay.
  *
- *     forward ─▶ is the client selected? ─▶ established ─▶ cluster ─▶ allow sets ─▶ drop
- *     dnsqueries ─▶ is the client selected? ─▶ DNS is redirected to this host
+ *     forward ─▶ profile of the client ─▶ established ─▶ cluster ─▶ allow sets ─▶ networks of its rules
+ *     dnsqueries ─▶ is it a client? ─▶ DNS is redirected to this host
  *
  * A client that no policy selects is not touched. If this process ends, the table stays: open
  * connections continue, and no new address is allowed.
  */
 export function tableStatements(options: EgressTableOptions): readonly string[] {
-  const { table, clusterNetworks, dnsPort } = options
-  const set = (name: string, body: string): string => `add set inet ${table} ${name} { ${body} }`
+  const { table, clusterNetworks } = options
   const statements = [`add table inet ${table}`]
-  for (const version of [4, 6] as const) {
+  const add = (kind: 'set' | 'map', name: string, body: string): number =>
+    statements.push(`add ${kind} inet ${table} ${name} { ${body} }`)
+  for (const [, version] of VERSIONS) {
     const address = `ipv${version}_addr`
-    statements.push(
-      set(`clients${version}`, `type ${address}; flags interval; auto-merge;`),
-      set(`cluster${version}`, `type ${address}; flags interval; auto-merge;`),
-      `flush set inet ${table} cluster${version}`,
-    )
+    add('set', `clients${version}`, `type ${address};`)
+    add('map', `profiles${version}`, `type ${address} : verdict;`)
+    add('set', `cluster${version}`, `type ${address}; flags interval; auto-merge;`)
+    statements.push(`flush set inet ${table} cluster${version}`)
     const networks = clusterNetworks.filter(({ family }) => family === (version === 4 ? 1 : 2))
-    if (networks.length > 0) {
-      const list = networks.map(printCidr).join(', ')
-      statements.push(`add element inet ${table} cluster${version} { ${list} }`)
-    }
+    if (networks.length === 0) continue
+    const list = networks.map(printCidr).join(', ')
+    statements.push(`add element inet ${table} cluster${version} { ${list} }`)
   }
-  for (const name of ALLOW_SETS) statements.push(set(name, allowSetBody(name, options)))
-  const chains = {
-    forward: 'type filter hook forward priority -10; policy accept;',
-    dnsqueries: 'type nat hook prerouting priority -110; policy accept;',
-    client: '',
-  }
-  for (const [name, body] of Object.entries(chains)) {
-    statements.push(
-      `add chain inet ${table} ${name}${body === '' ? '' : ` { ${body} }`}`,
-      `flush chain inet ${table} ${name}`,
-    )
-  }
-  const rule = (chain: string, text: string): number =>
-    statements.push(`add rule inet ${table} ${chain} ${text}`)
-  for (const [ip, version] of [
-    ['ip', 4],
-    ['ip6', 6],
-  ] as const) {
-    const selected = `${ip} saddr @clients${version}`
-    rule('forward', `${selected} jump client`)
-    rule('dnsqueries', `${selected} meta l4proto { tcp, udp } th dport 53 redirect to :${dnsPort}`)
-  }
-  rule('client', `meta l4proto { tcp, udp } th dport ${ENCRYPTED_DNS_PORT} counter drop`)
-  rule('client', 'ct state established,related accept')
-  for (const [ip, version] of [
-    ['ip', 4],
-    ['ip6', 6],
-  ] as const) {
+  for (const name of ALLOW_SETS) add('set', name, allowSetBody(name, options))
+  statements.push(...fillChains(table, tableChains(options)))
+  return statements
+}
+
+/** The chains that do not depend on clients. */
+export function tableChains({ dnsPort }: EgressTableOptions): readonly Chain[] {
+  const client = [
+    `meta l4proto { 6, 17 } th dport ${ENCRYPTED_DNS_PORT} ${DROP}`,
+    'ct state established,related accept',
+  ]
+  for (const [ip, version] of VERSIONS) {
     const pair = `${ip} saddr . ${ip} daddr`
-    rule('client', `${ip} daddr @cluster${version} accept`)
-    rule('client', `${pair} @any${version} accept`)
+    client.push(`${ip} daddr @cluster${version} accept`, `${pair} @any${version} accept`)
     for (const kind of ['port', 'range'] as const) {
-      rule('client', `${pair} . meta l4proto . th dport @${kind}${version} accept`)
+      client.push(`${pair} . meta l4proto . th dport @${kind}${version} accept`)
     }
   }
   // Without neighbour discovery an IPv6 client has no router.
-  rule(
-    'client',
-    'icmpv6 type { nd-neighbor-solicit, nd-neighbor-advert, nd-router-solicit } accept',
-  )
-  rule('client', 'counter drop')
-  return statements
+  client.push('icmpv6 type { nd-neighbor-solicit, nd-neighbor-advert, nd-router-solicit } accept')
+  return [
+    {
+      name: 'forward',
+      base: 'type filter hook forward priority -10; policy accept;',
+      rules: VERSIONS.map(([ip, version]) => `${ip} saddr vmap @profiles${version}`),
+    },
+    {
+      name: 'dnsqueries',
+      base: 'type nat hook prerouting priority -110; policy accept;',
+      rules: VERSIONS.map(
+        ([ip, version]) =>
+          `${ip} saddr @clients${version} meta l4proto { 6, 17 } th dport 53 redirect to :${dnsPort}`,
+      ),
+    },
+    { name: CLIENT_CHAIN, base: '', rules: client },
+    { name: FORM_CHAIN, base: '', rules: [] },
+  ]
 }
 
 function allowSetBody(name: AllowSetName, { elementsMax }: EgressTableOptions): string {
@@ -92,8 +100,4 @@ function allowSetBody(name: AllowSetName, { elementsMax }: EgressTableOptions): 
   const flags = name.startsWith('range') ? 'interval, timeout' : 'timeout'
   // The kernel also counts elements that have ended and that it has not removed yet.
   return `type ${type}; flags ${flags}; size ${2 * elementsMax};`
-}
-
-function printCidr({ bytes, family, bits }: Cidr): string {
-  return `${printAddress(bytes, family)}/${bits}`
 }

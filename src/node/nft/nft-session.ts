@@ -1,4 +1,4 @@
-import { type ChildProcessByStdio, spawn } from 'node:child_process'
+import { type ChildProcessByStdio, execFile, spawn } from 'node:child_process'
 import type { Readable, Writable } from 'node:stream'
 
 /** A command without side effects, and the start of its output. It shows that what came before it has ended. */
@@ -6,6 +6,7 @@ const MARK = 'describe ipv4_addr'
 const MARK_OUTPUT = 'datatype ipv4_addr ('
 /** Text of an error that callers get. nft repeats the transaction, which may be long. */
 const FAULT_LENGTH = 300
+const OUTPUT_MAX = 2 ** 30 - 1
 
 export interface NftSessionOptions {
   /** The program and its first arguments; `['nft']` unless a test needs another. */
@@ -26,6 +27,7 @@ interface Job {
 export class NftSession {
   readonly #process: ChildProcessByStdio<Writable, Readable, null>
   readonly #jobs: Job[] = []
+  readonly #ended: Promise<void>
   #output = ''
   #fault = ''
 
@@ -45,10 +47,13 @@ export class NftSession {
       onEnd(reason)
     }
     child.on('error', ({ message }) => end(message))
-    child.on('close', (code, signal) => {
-      const left = firstLine(this.#output)
-      const how = `nft ended with ${signal ?? `exit code ${code}`}`
-      end(left === '' ? how : `${how}: ${left}`)
+    this.#ended = new Promise((resolve) => {
+      child.on('close', (code, signal) => {
+        const left = firstLine(this.#output)
+        const how = `nft ended with ${signal ?? `exit code ${code}`}`
+        end(left === '' ? how : `${how}: ${left}`)
+        resolve()
+      })
     })
   }
 
@@ -78,9 +83,15 @@ export class NftSession {
     return output
   }
 
-  /** Ends the process after the transactions that it has got. */
-  close(): void {
+  /** Ends the process after the transactions that it has got. Resolves when it has ended. */
+  close(): Promise<void> {
     this.#process.stdin.end()
+    return this.#ended
+  }
+
+  /** Ends the process at once. */
+  kill(): void {
+    this.#process.kill('SIGKILL')
   }
 
   #run(line: string): Promise<string> {
@@ -105,6 +116,38 @@ export class NftSession {
       this.#jobs.shift()?.finish(output)
     }
   }
+}
+
+export interface NftRun {
+  readonly command: readonly string[]
+  readonly args: readonly string[]
+  /** For its standard input. */
+  readonly input: string
+  /** It is ended after so long. */
+  readonly timeoutMs: number
+}
+
+/**
+ * Runs nft once. Its start takes some milliseconds, but it reads a long transaction many times faster than a
+ * session. Returns its output, and what went wrong; '' = nothing.
+ */
+export function runNft({
+  command,
+  args,
+  input,
+  timeoutMs,
+}: NftRun): Promise<{ readonly output: string; readonly fault: string }> {
+  return new Promise((resolve) => {
+    const [program = '', ...first] = command
+    const options = { timeout: timeoutMs, killSignal: 'SIGKILL', maxBuffer: OUTPUT_MAX } as const
+    const child = execFile(program, [...first, ...args], options, (error, stdout, stderr) => {
+      const told = faultOf(stderr)
+      const reason = error?.killed === true ? 'nft took too long' : firstLine(error?.message ?? '')
+      resolve({ output: stdout, fault: error === null ? '' : told === '' ? reason : told })
+    })
+    child.stdin?.on('error', () => {})
+    child.stdin?.end(input)
+  })
 }
 
 class NftEndError extends Error {}

@@ -1,8 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { type HashedName, NameBuffer } from '../../../src/dns/name/hashed-name.ts'
-import { scanName } from '../../../src/dns/name/name.ts'
-import { type Address, scanAddress, scanCidr } from '../../../src/dns/text/address.ts'
+import { type Address, scanAddress } from '../../../src/dns/text/address.ts'
 import type { Allowance } from '../../../src/egress/rules/allowance.ts'
 import { CompiledRules } from '../../../src/egress/rules/compiled-rules.ts'
 import {
@@ -10,62 +8,11 @@ import {
   type Connection,
   includesPort,
 } from '../../../src/egress/rules/connection.ts'
-import type { PortProtocol, PortRange } from '../../../src/egress/rules/port-range.ts'
-import type { EgressRule, NetworkPeer, TierList } from '../../../src/egress/rules/rule.ts'
+import type { PortProtocol } from '../../../src/egress/rules/port-range.ts'
+import type { EgressRule, TierList } from '../../../src/egress/rules/rule.ts'
 import { verdictOf } from '../../../src/egress/rules/verdict.ts'
-import { scanSelector } from '../../../src/egress/selectors/scan-selector.ts'
-import type { Selector } from '../../../src/egress/selectors/selector.ts'
 import { selectsName } from '../../../src/egress/selectors/selects-name.ts'
-
-function nameOf(text: string): HashedName {
-  const wire = scanName(text)!
-  const name = new NameBuffer()
-  name.set(wire, 0, wire.length)
-  return name
-}
-
-function selectorOf(text: string): Selector {
-  const selector = scanSelector(text, text.includes('*') ? 'npep' : 'name')
-  if (typeof selector === 'string') throw new Error(selector)
-  return selector
-}
-
-/** `10.0.0.0/8` or `10.0.0.0/8 except 10.1.0.0/16`. */
-function peerOf(text: string): NetworkPeer {
-  const [network = '', ...except] = text.split(/ except | /)
-  return { network: scanCidr(network)!, except: except.map((one) => scanCidr(one)!) }
-}
-
-/** `tcp 80` or `tcp 80-90`. */
-function portsOf(text: string): PortRange {
-  const [protocol, first, last] = text.split(/[ -]/)
-  return {
-    protocol: protocol as PortProtocol,
-    first: Number(first),
-    last: Number(last ?? first),
-  }
-}
-
-interface RuleTexts {
-  readonly networks?: readonly string[]
-  readonly names?: readonly string[]
-  readonly ports?: readonly string[]
-  readonly lasts?: EgressRule['lasts']
-}
-
-function rule(
-  action: EgressRule['action'],
-  { networks = [], names = [], ports, lasts = 'ttl' }: RuleTexts,
-): EgressRule {
-  return {
-    action,
-    networks: networks.map(peerOf),
-    names: names.map(selectorOf),
-    ports: ports?.map(portsOf),
-    lasts,
-    origin: 'test',
-  }
-}
+import { nameOf, type RuleTexts, rule, selectorOf } from '../../support/egress-rules.ts'
 
 function named(text: string, endMs: number, isZombie = false): AddressName {
   return { name: nameOf(text), endMs, isZombie }

@@ -1,0 +1,397 @@
+import type { Clock } from '../../base/clock.ts'
+import type { Timers } from '../../base/timers.ts'
+import type { Client } from '../client.ts'
+import type { AddressPair, Allowance, DataPlane } from '../data-plane.ts'
+import type { ListedElement } from './allowed-element.ts'
+import { ClientProfiles } from './client-profiles.ts'
+import {
+  type EgressTableOptions,
+  FORM_CHAIN,
+  tableChains,
+  tableStatements,
+} from './egress-table.ts'
+import { writeElements } from './element-statements.ts'
+import { type Element, ElementStore, isInForce } from './element-store.ts'
+import { applyListing } from './kernel-elements.ts'
+import type { Nft } from './nft.ts'
+import type { TableListing } from './table-listing.ts'
+
+/** Elements of one transaction, so that none takes long. */
+const BATCH = 2000
+const RETRY_MS = 100
+const RETRY_MS_MAX = 30_000
+const GLANCE_MS = 10_000
+const CHECK_MS = 60_000
+const UNKNOWN = Number.POSITIVE_INFINITY
+
+export interface NftPlaneOptions extends EgressTableOptions {
+  readonly clock: Clock
+  readonly timers: Timers
+  /** The kernel changes the timeout of an element that is added again: Linux 6.12 or later. */
+  readonly canRefresh: boolean
+  /** Makes the programs. They call `onEnd` when the one that waits for transactions has ended. */
+  readonly nft: (onEnd: (reason: string) => void) => Nft
+  /** Called when transactions begin to fail, with the reason, and with '' when they succeed again. */
+  readonly onFault: (fault: string) => void
+  /** Called with what was repaired because others had changed the table. */
+  readonly onRepair: (what: string) => void
+}
+
+/** Numbers since the start. */
+export interface NftPlaneCounts {
+  transactions: number
+  failures: number
+  /** Elements that were added, refreshed or removed. */
+  elements: number
+  /** Times that the whole table was written. */
+  resyncs: number
+  /** Elements, maps and tables that others had changed or removed. */
+  repaired: number
+  /** Comparisons with the kernel that failed, for example because of too many transactions. */
+  missedChecks: number
+}
+
+interface Waiter {
+  readonly isDone: (nowMs: number) => boolean
+  readonly finish: (fault: string) => void
+}
+
+/**
+ * Enforces the rules of clients by one table of nftables. One transaction is in progress at a time; what
+ * changes meanwhile becomes the next one. At the start, and after a failure, it lists what the kernel has:
+ * elements of clients that are the same stay. The table stays when this ends.
+ */
+export class NftPlane implements DataPlane {
+  readonly #options: NftPlaneOptions
+  readonly #nft: Nft
+  readonly #profiles: ClientProfiles
+  readonly #store: ElementStore
+  readonly #waiters = new Set<Waiter>()
+  readonly #cancels: readonly (() => void)[]
+  /** Elements that replies wait for. */
+  readonly #urgent = new Set<Element>()
+  /** Pairs that were set before the kernel was listed for the first time; undefined after that. */
+  #declared: Set<string> | undefined = new Set()
+  /** Number of changes of the clients; 0 = they are not known. */
+  #clientChanges = 0
+  /** The change that is in force. */
+  #clientsInForce = 0
+  /** It is not known what the kernel has. */
+  #isStale = true
+  /** The next transaction makes the table anew. */
+  #mustRecreate = false
+  /** The table has the options of this process. */
+  #isFormed = false
+  #running: Promise<void> | undefined
+  #isClosed = false
+  #failures = 0
+  #fault = ''
+  #cancelRetry: (() => void) | undefined
+  /** Transactions that wrote clients or the table. */
+  #clientWrites = 0
+  /** Keys of the elements that were written since the listing in progress began. */
+  #touched: Set<string> | undefined
+  readonly counts: NftPlaneCounts = {
+    transactions: 0,
+    failures: 0,
+    elements: 0,
+    resyncs: 0,
+    repaired: 0,
+    missedChecks: 0,
+  }
+
+  constructor(options: NftPlaneOptions) {
+    this.#options = options
+    this.#profiles = new ClientProfiles(options.table)
+    this.#store = new ElementStore(options.elementsMax)
+    this.#nft = options.nft((reason) => this.#noteEnd(reason))
+    const { timers } = options
+    this.#cancels = [
+      timers.every(GLANCE_MS, () => void this.glance()),
+      timers.every(CHECK_MS, () => void this.check()),
+    ]
+  }
+
+  /** Number of elements. */
+  get size(): number {
+    return this.#store.size
+  }
+
+  /** Elements that were refused because their set was full. */
+  get refused(): number {
+    return this.#store.refused
+  }
+
+  setClients(clients: readonly Client[], isComplete = true): Promise<string> {
+    const changes = this.#profiles.set(clients, isComplete)
+    for (const [address, change] of changes) {
+      this.#store.removeClient(address, ({ origin }) => change === 'rules' && origin === 'declared')
+    }
+    if (changes.size > 0 || this.#clientChanges === 0) this.#clientChanges++
+    const change = this.#clientChanges
+    this.#commit()
+    return this.#wait(() => this.#clientsInForce >= change)
+  }
+
+  allow(pair: AddressPair, allowances: readonly Allowance[]): Promise<string> | undefined {
+    if (!this.#profiles.has(pair.client)) return Promise.resolve(`${pair.client} is not a client`)
+    this.#declared?.add(keyOf(pair))
+    const nowMs = this.#options.clock.monotonic()
+    const missing: Element[] = []
+    const fault = this.#store.allow(pair, allowances, nowMs, missing)
+    for (const element of missing) this.#urgent.add(element)
+    this.#commit()
+    if (fault !== '') return Promise.resolve(fault)
+    if (missing.length === 0) return undefined
+    // The first retry comes soon. If that has failed too, a reply need not wait for the next one.
+    if (this.#failures > 1) return Promise.resolve(this.#fault)
+    return this.#wait((nowMs) => missing.every((element) => isInForce(element, nowMs)))
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true
+    for (const cancel of this.#cancels) cancel()
+    this.#cancelRetry?.()
+    await this.#running
+    for (const waiter of [...this.#waiters]) waiter.finish('closed')
+    await this.#nft.close()
+  }
+
+  /** Forgets what has ended, and repairs the table if others removed it, a chain, or a client. */
+  async glance(): Promise<void> {
+    this.#store.expire(this.#options.clock.monotonic())
+    this.#finishWaiters('')
+    if (!this.#isSettled()) return
+    const writes = this.#clientWrites
+    let listing: TableListing | undefined
+    try {
+      listing = await this.#nft.glance()
+    } catch {
+      this.counts.missedChecks++
+      return
+    }
+    if (!this.#isSettled() || writes !== this.#clientWrites) return
+    const names = [...tableChains(this.#options), ...this.#profiles.chains()]
+    const lost = names.find(({ name }) => listing?.chains.has(name) !== true)
+    if (listing === undefined) this.#repairTable('the table')
+    else if (lost !== undefined) this.#repairTable(`chain ${lost.name}`)
+    else if (!this.#profiles.isEqual(listing)) {
+      this.counts.repaired++
+      this.#clientChanges++
+      this.#options.onRepair('the clients')
+      this.#commit()
+    }
+  }
+
+  /** Compares all of the table with what is wanted, and repairs it. */
+  async check(): Promise<void> {
+    if (!this.#isSettled() || this.#touched !== undefined) return
+    const writes = this.#clientWrites
+    const touched = new Set<string>()
+    this.#touched = touched
+    const startMs = this.#options.clock.monotonic()
+    try {
+      const listing = await this.#nft.list()
+      if (this.#isStale || this.#isClosed) return
+      const isSame = writes === this.#clientWrites && this.#isSettled()
+      const lost = isSame ? this.#lostRules(listing) : undefined
+      if (lost !== undefined) this.#repairTable(lost)
+      else if (listing !== undefined) await this.#compare(listing, startMs, touched)
+    } catch {
+      this.counts.missedChecks++
+    } finally {
+      this.#touched = undefined
+    }
+    this.#commit()
+  }
+
+  async #compare(
+    listing: TableListing,
+    startMs: number,
+    touched: ReadonlySet<string>,
+  ): Promise<void> {
+    const entries = this.#profiles.entriesOf(listing)
+    const differences = await applyListing(this.#store, {
+      listing,
+      startMs,
+      origin: 'foreign',
+      mayKeep: ({ pair }) => this.#profiles.mayKeep(pair.client, entries.get(pair.client)),
+      isTouched: (set, text) => touched.has(`${set} ${text}`),
+    })
+    if (differences === 0) return
+    this.counts.repaired += differences
+    this.#options.onRepair(`${differences} elements`)
+  }
+
+  /** What others removed of the chains; undefined = nothing. */
+  #lostRules(listing: TableListing | undefined): string | undefined {
+    if (listing === undefined) return 'the table'
+    const chains = [...tableChains(this.#options), ...this.#profiles.chains()]
+    const lost = chains.find(({ name, rules }) => listing.chains.get(name) !== rules.length)
+    return lost === undefined ? undefined : `rules of chain ${lost.name}`
+  }
+
+  #repairTable(what: string): void {
+    this.counts.repaired++
+    this.#isStale = true
+    this.#mustRecreate = true
+    this.#options.onRepair(what)
+    this.#commit()
+  }
+
+  /** True if the kernel is expected to have the clients and the chains that are wanted. */
+  #isSettled(): boolean {
+    if (this.#isStale || this.#isClosed || this.#cancelRetry !== undefined) return false
+    return this.#clientsInForce === this.#clientChanges
+  }
+
+  #wait(isDone: (nowMs: number) => boolean): Promise<string> {
+    if (this.#isClosed) return Promise.resolve('closed')
+    if (isDone(this.#options.clock.monotonic())) return Promise.resolve('')
+    return new Promise((resolve) => {
+      const waiter = {
+        isDone,
+        finish: (fault: string) => {
+          this.#waiters.delete(waiter)
+          resolve(fault)
+        },
+      }
+      this.#waiters.add(waiter)
+    })
+  }
+
+  #finishWaiters(fault: string): void {
+    const nowMs = this.#options.clock.monotonic()
+    for (const waiter of [...this.#waiters]) {
+      if (fault !== '') waiter.finish(fault)
+      else if (waiter.isDone(nowMs)) waiter.finish('')
+    }
+  }
+
+  /** Starts a transaction if something is to be written and none is in progress. */
+  #commit(): void {
+    if (this.#running !== undefined || this.#isClosed || this.#cancelRetry !== undefined) return
+    if (this.#clientChanges === 0) return
+    const isClean = this.#clientsInForce === this.#clientChanges && this.#store.changed.size === 0
+    if (!this.#isStale && isClean) return
+    this.#running = this.#run()
+  }
+
+  async #run(): Promise<void> {
+    // What is called in the same turn becomes one transaction.
+    await Promise.resolve()
+    let fault = this.#isStale ? await this.#read() : ''
+    if (fault === '') fault = await this.#write()
+    this.#running = undefined
+    if (fault !== '') this.#fail(fault)
+    else {
+      if (this.#failures > 0) this.#options.onFault('')
+      this.#failures = 0
+    }
+    this.#finishWaiters(fault)
+    this.#commit()
+  }
+
+  /** Notes what the kernel has. Returns what went wrong; '' = nothing. */
+  async #read(): Promise<string> {
+    const startMs = this.#options.clock.monotonic()
+    let listing: TableListing | undefined
+    try {
+      listing = await this.#nft.list()
+    } catch (error) {
+      return error instanceof Error ? error.message : String(error)
+    }
+    const entries = this.#profiles.read(listing)
+    if (listing?.chains.has(FORM_CHAIN) !== true) this.#mustRecreate = true
+    const declared = this.#declared
+    this.#store.forgetKernel()
+    await applyListing(this.#store, {
+      listing: listing ?? { chains: new Map(), elements: new Map() },
+      startMs,
+      origin: declared === undefined ? 'foreign' : 'adopted',
+      mayKeep: ({ pair }: ListedElement) =>
+        declared?.has(keyOf(pair)) !== true &&
+        this.#profiles.mayKeep(pair.client, entries.get(pair.client)),
+      isTouched: () => false,
+    })
+    this.#declared = undefined
+    this.#isStale = false
+    this.#clientChanges++
+    return ''
+  }
+
+  /** Writes what has changed as one transaction. Returns what went wrong; '' = nothing. */
+  async #write(): Promise<string> {
+    const { table, clock, canRefresh } = this.#options
+    const isWhole = this.#mustRecreate
+    const change = this.#clientChanges
+    const mustWriteClients = isWhole || this.#clientsInForce !== change
+    const statements: string[] = []
+    if (isWhole) statements.push(`add table inet ${table}`, `delete table inet ${table}`)
+    if (isWhole || !this.#isFormed) statements.push(...tableStatements(this.#options))
+    const clients = mustWriteClients ? this.#profiles.write(isWhole) : undefined
+    if (clients !== undefined) {
+      statements.push(...clients.statements)
+      this.#clientWrites++
+    }
+    // What a client was allowed is removed along with the client.
+    const most = mustWriteClients ? UNKNOWN : BATCH
+    const nowMs = clock.monotonic()
+    const elements = isWhole
+      ? this.#store.takeAll(nowMs)
+      : this.#store.take(this.#urgent, most, nowMs)
+    this.#urgent.clear()
+    const write = writeElements(table, elements, nowMs, { isEmpty: isWhole, canRefresh })
+    statements.push(...write.statements)
+    const fault = statements.length === 0 ? '' : await this.#nft.commit(statements)
+    this.#noteWritten(write.written, fault)
+    if (fault !== '') return fault
+    this.#isFormed = true
+    this.#mustRecreate = false
+    if (isWhole) this.counts.resyncs++
+    if (clients !== undefined) {
+      this.#profiles.noteWritten(clients.chains)
+      this.#clientsInForce = change
+    }
+    return ''
+  }
+
+  #noteWritten(written: ReadonlyMap<Element, number>, fault: string): void {
+    this.counts.transactions++
+    if (fault === '') this.counts.elements += written.size
+    if (this.#touched !== undefined) {
+      for (const { set, text } of written.keys()) this.#touched.add(`${set} ${text}`)
+    }
+    for (const [element, kernelMs] of written) {
+      this.#store.noteWritten(element, fault === '' ? kernelMs : UNKNOWN)
+    }
+  }
+
+  #fail(fault: string): void {
+    const { timers, onFault } = this.#options
+    this.counts.failures++
+    this.#isStale = true
+    this.#fault = fault
+    // The table may not be what it is thought to be.
+    if (fault.startsWith('Error: ')) this.#mustRecreate = true
+    if (this.#failures === 0) onFault(fault)
+    const waitMs = Math.min(RETRY_MS * 2 ** this.#failures, RETRY_MS_MAX)
+    this.#failures++
+    if (this.#isClosed) return
+    this.#cancelRetry?.()
+    this.#cancelRetry = timers.after(waitMs, () => {
+      this.#cancelRetry = undefined
+      this.#commit()
+    })
+  }
+
+  /** nft has ended. A transaction in progress fails by itself. */
+  #noteEnd(reason: string): void {
+    if (this.#isClosed || this.#running !== undefined) return
+    this.#fail(reason)
+  }
+}
+
+function keyOf({ client, address }: AddressPair): string {
+  return `${client} ${address}`
+}

@@ -1,0 +1,111 @@
+import type { Timers } from '../../base/timers.ts'
+import { NftSession, runNft } from './nft-session.ts'
+import { scanListing, type TableListing } from './table-listing.ts'
+
+/** What a data plane needs from nft(8). */
+export interface Nft {
+  /** Runs a transaction. Resolves with '' once it is in force, otherwise with the reason why it may not be. */
+  commit(statements: readonly string[]): Promise<string>
+  /** The whole table, or undefined if the kernel does not have it. Throws an Error. */
+  list(): Promise<TableListing | undefined>
+  /** As `list`, quickly: without rules, and without the elements that clients may connect to. */
+  glance(): Promise<TableListing | undefined>
+  close(): Promise<void>
+}
+
+export interface NftProgramsOptions {
+  readonly table: string
+  /** The program and its first arguments; `['nft']` unless a test needs another. */
+  readonly command: readonly string[]
+  readonly timers: Timers
+  /** Called when the process that waits for transactions has ended. */
+  readonly onEnd: (reason: string) => void
+}
+
+/** A transaction of more characters gets a process of its own: a session reads 3 µs for each. */
+const SESSION_CHARACTERS = 8192
+/** A process that takes longer is ended. */
+const COMMIT_MS = 60_000
+/** The kernel interrupts a listing of many elements at each transaction, so it may never end. */
+const LIST_MS = 30_000
+
+const NOT_THERE = /No such file or directory/
+const GLANCED = [
+  'map NAME profiles4',
+  'map NAME profiles6',
+  'set NAME clients4',
+  'set NAME clients6',
+]
+
+/** nft(8): one long-lived process for short transactions, and further ones for what takes longer. */
+export class NftPrograms implements Nft {
+  readonly #options: NftProgramsOptions
+  #session: NftSession | undefined
+
+  constructor(options: NftProgramsOptions) {
+    this.#options = options
+  }
+
+  async commit(statements: readonly string[]): Promise<string> {
+    const { command, timers } = this.#options
+    let characters = 0
+    for (const { length } of statements) characters += length
+    if (characters > SESSION_CHARACTERS) {
+      const input = statements.join('\n')
+      const run = await runNft({ command, args: ['-f', '-'], input, timeoutMs: COMMIT_MS })
+      return run.fault
+    }
+    const session = this.#open()
+    const cancel = timers.after(COMMIT_MS, () => session.kill())
+    const fault = await session.commit(statements)
+    cancel()
+    return fault
+  }
+
+  async list(): Promise<TableListing | undefined> {
+    const { command, table } = this.#options
+    const args = ['list', 'table', 'inet', table]
+    const { output, fault } = await runNft({ command, args, input: '', timeoutMs: LIST_MS })
+    if (fault === '') return scanListing(output, table)
+    if (NOT_THERE.test(fault)) return undefined
+    throw new Error(fault)
+  }
+
+  async glance(): Promise<TableListing | undefined> {
+    const { table } = this.#options
+    const session = this.#open()
+    const chains = scanListing(await session.list('list chains inet'), table)
+    if (chains === undefined) return undefined
+    const elements = new Map<string, readonly string[]>()
+    for (const what of GLANCED) {
+      const text = await session
+        .list(`list ${what.replace('NAME', `inet ${table}`)}`)
+        .catch(missing)
+      for (const [name, list] of scanListing(text, table)?.elements ?? []) elements.set(name, list)
+    }
+    return { chains: chains.chains, elements }
+  }
+
+  async close(): Promise<void> {
+    await this.#session?.close()
+  }
+
+  #open(): NftSession {
+    if (this.#session !== undefined) return this.#session
+    const { command, onEnd } = this.#options
+    const session = new NftSession({
+      command,
+      onEnd: (reason) => {
+        if (this.#session === session) this.#session = undefined
+        onEnd(reason)
+      },
+    })
+    this.#session = session
+    return session
+  }
+}
+
+function missing(error: Error): string {
+  if (NOT_THERE.test(error.message)) return ''
+  throw error
+}
