@@ -1,0 +1,219 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { scanCidr } from '../../../src/dns/text/address.ts'
+import type { ClientRules } from '../../../src/egress/rules/rule.ts'
+import { printRules, scanRules } from '../../../src/node/agent/rules-text.ts'
+import {
+  acceptRule,
+  answerTo,
+  clientOf,
+  portsOf,
+  selectorsOf,
+} from '../../support/egress-client.ts'
+import { EgressStage } from '../../support/egress-stage.ts'
+
+const HOUR_MS = 3_600_000
+const RULES: ClientRules = {
+  lists: [
+    [
+      {
+        rules: [
+          acceptRule({ names: '*.a.example b.example', ports: 'tcp 443, udp 1-9' }),
+          acceptRule({ names: '*.c.example', dialect: 'openshift', networks: '192.0.2.0/24' }),
+          acceptRule({ names: 'a*.d.example *.d.example', dialect: 'cilium-1.16' }),
+          acceptRule({ names: '**.e.example **.x*.e.example *', dialect: 'cilium-1.19' }),
+          acceptRule({ names: '**.f.example', dialect: 'cilium-1.16', lasts: 'connections' }),
+          {
+            ...acceptRule({}),
+            action: 'deny',
+            networks: [
+              { network: scanCidr('2001:db8::/32')!, except: [scanCidr('2001:db8:1::/48')!] },
+            ],
+          },
+        ],
+        otherwise: 'pass',
+      },
+      { rules: [], otherwise: 'deny' },
+    ],
+    [],
+  ],
+  dns: [
+    { ports: portsOf('udp 53'), names: selectorsOf('*.example') },
+    { ports: undefined, names: [] },
+  ],
+}
+const CLIENT = clientOf('ns/pod/1', '10.1.0.1 2001:db8::1', [
+  { names: '*.example.com', ports: 'tcp 443' },
+  { names: '*.example.net', lasts: 'connections' },
+])
+
+t.test('rules as text', async (t) => {
+  for (const rules of [RULES, { lists: [], dns: undefined }, { lists: [[]], dns: [] }]) {
+    const text = printRules(rules)
+    const again = scanRules(text)
+    t.equal(printRules(again!), text)
+    t.strictSame(again?.dns === undefined, rules.dns === undefined)
+  }
+  const all = (rules: ClientRules) => rules.lists.flat().flatMap((tier) => tier.rules)
+  const names = (rules: ClientRules) => all(rules).flatMap((rule) => rule.names)
+  const forms = (rules: ClientRules) => names(rules).map(({ text: _, ...form }) => form)
+  t.strictSame(
+    forms(scanRules(printRules(RULES))!),
+    forms(RULES),
+    'selectors have the same meaning',
+  )
+  t.strictSame(scanRules(printRules(RULES))!.lists[0]![0]!.rules[5], all(RULES)[5])
+  const bad = [
+    '',
+    '[]',
+    '{}',
+    '[[[1]],null]',
+    '[[],[[null,["a b"]]]]',
+    '[[],[[[["tcp",1,70000]],[]]]]',
+  ]
+  for (const text of bad) t.equal(scanRules(text), undefined, text)
+})
+
+/** A first process, which learned something, and wrote its file. */
+async function wrote(t: Test): Promise<{ path: string; stage: EgressStage }> {
+  const path = join(t.testdir({}), 'egress')
+  const stage = new EgressStage({ statePath: path })
+  await stage.agent.restore()
+  await stage.agent.setClients([CLIENT, clientOf('ns/pod/2', '10.1.0.2', CLIENT.rules)])
+  stage.agent.learn(CLIENT, answerTo('a.example.com.', '192.0.2.1', 600))
+  stage.agent.learn(CLIENT, answerTo('b.example.net.', '192.0.2.2', 10))
+  stage.agent.learn(CLIENT, answerTo('c.example.net.', '192.0.2.3', 200))
+  stage.agent.learn(CLIENT, answerTo('v6.example.net.', '2001:db8:1::3', 300))
+  stage.agent.learn(CLIENT, answerTo('other.example.org.', '192.0.2.9', 600))
+  stage.connections.open.add('10.1.0.1 192.0.2.2')
+  await stage.pass(65_000)
+  stage.agent.close()
+  return { path, stage }
+}
+
+/** A second process, some time later, with another monotonic clock. */
+function later(path: string, from: EgressStage, wallMs: number): EgressStage {
+  const stage = new EgressStage({ statePath: path })
+  stage.clock.nowMs = from.clock.nowMs + wallMs
+  stage.clock.monotonicMs = 777
+  return stage
+}
+
+const addresses = (stage: EgressStage) => [
+  ...new Set(stage.plane.inForce().map((text) => text.split(' ')[1])),
+]
+
+t.test('a new process continues', async (t) => {
+  const { path, stage: before } = await wrote(t)
+  t.strictSame(addresses(before), ['192.0.2.1', '192.0.2.2', '192.0.2.3', '2001:db8:1::3'])
+  const stage = later(path, before, 5000)
+  t.equal(await stage.agent.restore(), '')
+  t.strictSame(stage.plane.inForce(), before.plane.inForce(), 'a zombie too')
+  t.equal(stage.plane.clients.length, 2)
+  t.equal(stage.agent.clientAt(new Uint8Array([10, 1, 0, 1]), 0, 1)?.id, 'ns/pod/1')
+  t.equal(stage.agent.profileCount, 1)
+  await stage.pass(120_000)
+  t.equal(stage.agent.counts.dumps, 0, 'nothing is collected before the sources are synced')
+  t.equal(addresses(stage).length, 4)
+  const renewed = { ...CLIENT, rules: clientOf('', '', [{ names: '*.example.net' }]).rules }
+  t.equal(await stage.agent.setClients([renewed]), '')
+  t.strictSame(addresses(stage), ['192.0.2.3', '2001:db8:1::3'], 'the rules changed meanwhile')
+})
+
+t.test('what ended meanwhile', async (t) => {
+  const { path, stage: before } = await wrote(t)
+  const cases = [
+    { wallMs: 200_000, want: ['192.0.2.1', '192.0.2.2', '192.0.2.3', '2001:db8:1::3'] },
+    { wallMs: 500_000, want: ['192.0.2.1', '2001:db8:1::3'] },
+    { wallMs: 12 * HOUR_MS, want: [] },
+    { wallMs: 100_000 * HOUR_MS, want: [] },
+    { wallMs: -HOUR_MS, want: ['192.0.2.1', '192.0.2.2', '192.0.2.3', '2001:db8:1::3'] },
+  ]
+  for (const { wallMs, want } of cases) {
+    const stage = later(path, before, wallMs)
+    await stage.agent.restore()
+    t.strictSame(addresses(stage), want, `after ${wallMs} ms`)
+    await stage.agent.setClients([CLIENT])
+    stage.connections.fault = 'no dumps'
+    await stage.pass(535_000)
+    const left = addresses(stage)
+    const isZombieOnly = left.every((address) => address !== '192.0.2.1')
+    t.ok(wallMs > 0 || left.includes('192.0.2.1'), 'a clock that was set back: the rest of the TTL')
+    await stage.pass(1000)
+    t.notOk(addresses(stage).includes('192.0.2.1'), 'but not longer')
+    t.ok(wallMs <= 0 || isZombieOnly)
+  }
+})
+
+t.test('a file that cannot be used', async (t) => {
+  const { path, stage: before } = await wrote(t)
+  const good = readFileSync(path, 'utf8')
+  const cases = [
+    good.slice(0, -100),
+    good.replace('192.0.2.1', '192.0.2.7'),
+    'sextant egress 2\n',
+    'something else',
+    '',
+  ]
+  for (const text of cases) {
+    writeFileSync(path, text)
+    const stage = later(path, before, 5000)
+    t.equal(await stage.agent.restore(), '')
+    t.match(stage.lines, [/addresses that clients learned: .* is not used/])
+    t.equal(await stage.agent.setClients([CLIENT]), '')
+    stage.agent.learn(CLIENT, answerTo('a.example.com.', '192.0.2.1'))
+    t.equal(addresses(stage).length, 1, 'without it')
+    stage.agent.close()
+  }
+})
+
+t.test('lines that are not ours', async (t) => {
+  const { scan } = (await import('../../../src/node/agent/agent-file.ts')).agentState(
+    new EgressStage().clock,
+  )
+  const rules = JSON.stringify(['rules', printRules(CLIENT.rules)])
+  const client = '["client","a",["10.1.0.1"],0]'
+  const good = ['["written",1]', rules, client]
+  t.match(scan(good), [{ client: { id: 'a' } }])
+  const bad = [
+    'x',
+    '{}',
+    '["other"]',
+    '["written",2]',
+    '["rules",5]',
+    '["client","a",["10.1.0"],0]',
+    '["client","a",["10.1.0.1"],1]',
+    '["client",5,["10.1.0.1"],0]',
+    '["answer","a",-1,1,1,["192.0.2.1"]]',
+    '["answer","a.",null,1,1,["192.0.2.1"]]',
+    '["answer","a.",-1,1,1,"192.0.2.1"]',
+    '["zombie","x",["a."],0,0,0]',
+    '["zombie","192.0.2.1",[],0,0,0]',
+    '["zombie","192.0.2.1",["a."],0,"0",0]',
+  ]
+  for (const line of bad) t.equal(scan([...good, line]), undefined, line)
+  t.equal(scan([client]), undefined)
+  t.equal(scan(['["written",1]', '["answer","a.",-1,1,1,["192.0.2.1"]]']), undefined)
+})
+
+t.test('it is written at most once a second', async (t) => {
+  const path = join(t.testdir({}), 'egress')
+  const stage = new EgressStage({ statePath: path })
+  await stage.agent.setClients([CLIENT])
+  const stamps = new Set<string>()
+  for (let i = 0; i < 40; i++) {
+    stage.agent.learn(CLIENT, answerTo(`n${i}.example.com.`, '192.0.2.1'))
+    stage.clock.pass(100)
+    await stage.timers.advance(100)
+    await new Promise((resolve) => setTimeout(resolve, 5))
+    try {
+      stamps.add(readFileSync(path, 'utf8'))
+    } catch {
+      stamps.add('none')
+    }
+  }
+  t.ok(stamps.size >= 2 && stamps.size <= 5, `${stamps.size} versions`)
+  stage.agent.close()
+  t.match(readFileSync(path, 'utf8'), /n39\.example\.com/)
+})
