@@ -37,21 +37,25 @@ export class TestConnections implements Connections {
   close(): void {}
 }
 
+type StageParts = Partial<Omit<EgressAgentParts, 'limits'>> & {
+  readonly limits?: Partial<EgressAgentParts['limits']>
+}
+
 /** An agent with time, a data plane and connections that the test controls. */
 export class EgressStage {
-  readonly clock = new FakeClock()
-  readonly timers = new FakeTimers()
-  readonly plane = new TestPlane(this.clock, this.timers)
+  readonly clock: FakeClock
+  readonly timers: FakeTimers
+  readonly plane: TestPlane
   readonly connections = new TestConnections()
   readonly decisions: Decision[] = []
   readonly lines: string[] = []
   readonly agent: EgressAgent
 
-  constructor(
-    parts: Partial<Omit<EgressAgentParts, 'limits'>> & {
-      readonly limits?: Partial<EgressAgentParts['limits']>
-    } = {},
-  ) {
+  /** `before`: an agent that has ended. The new one has its time and its data plane. */
+  constructor(parts: StageParts = {}, before?: EgressStage) {
+    this.clock = before?.clock ?? new FakeClock()
+    this.timers = before?.timers ?? new FakeTimers()
+    this.plane = before?.plane ?? new TestPlane(this.clock, this.timers)
     const log = createLogger(
       '',
       (line) => this.lines.push(line),

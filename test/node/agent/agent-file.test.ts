@@ -119,6 +119,7 @@ t.test('a new process continues', async (t) => {
   const renewed = { ...CLIENT, rules: clientOf('', '', [{ names: '*.example.net' }]).rules }
   t.equal(await stage.agent.setClients([renewed]), '')
   t.strictSame(addresses(stage), ['192.0.2.3', '2001:db8:1::3'], 'the rules changed meanwhile')
+  stage.agent.close()
 })
 
 t.test('what ended meanwhile', async (t) => {
@@ -130,8 +131,12 @@ t.test('what ended meanwhile', async (t) => {
     { wallMs: 100_000 * HOUR_MS, want: [] },
     { wallMs: -HOUR_MS, want: ['192.0.2.1', '192.0.2.2', '192.0.2.3', '2001:db8:1::3'] },
   ]
+  const text = readFileSync(path, 'utf8')
   for (const { wallMs, want } of cases) {
-    const stage = later(path, before, wallMs)
+    // A later process writes its own.
+    const copy = join(t.testdir({}), 'egress')
+    writeFileSync(copy, text)
+    const stage = later(copy, before, wallMs)
     await stage.agent.restore()
     t.strictSame(addresses(stage), want, `after ${wallMs} ms`)
     await stage.agent.setClients([CLIENT])
@@ -143,7 +148,26 @@ t.test('what ended meanwhile', async (t) => {
     await stage.pass(1000)
     t.notOk(addresses(stage).includes('192.0.2.1'), 'but not longer')
     t.ok(wallMs <= 0 || isZombieOnly)
+    stage.agent.close()
   }
+})
+
+t.test('a change that the kernel did not get before the end of the process', async (t) => {
+  const statePath = join(t.testdir({}), 'egress')
+  const first = new EgressStage({ statePath })
+  await first.agent.setClients([CLIENT])
+  first.agent.learn(CLIENT, answerTo('a.example.com.', '192.0.2.1', 600))
+  const { allow } = first.plane
+  first.plane.allow = () => undefined
+  await first.agent.setClients([
+    { ...CLIENT, rules: { lists: [[{ rules: [], otherwise: 'deny' }]], dns: [] } },
+  ])
+  first.agent.close()
+  first.plane.allow = allow
+  const next = new EgressStage({ statePath }, first)
+  t.ok(next.plane.isAllowed('10.1.0.1', '192.0.2.1', 'tcp 443-443'))
+  await next.agent.restore()
+  t.notOk(next.plane.isAllowed('10.1.0.1', '192.0.2.1', 'tcp 443-443'))
 })
 
 t.test('a file that cannot be used', async (t) => {

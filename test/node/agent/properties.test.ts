@@ -129,12 +129,8 @@ t.test('what is in force has a witness, and no answer is lost', async (t) => {
     }
     const restart = async (): Promise<void> => {
       stage.agent.close()
-      const next = new EgressStage({ statePath })
-      next.clock.nowMs = stage.clock.nowMs
-      next.clock.monotonicMs = stage.clock.monotonicMs
-      const pauseMs = [0, 0, 30_000, 400_000][random.below(4)]!
-      next.clock.pass(pauseMs)
-      stage = next
+      stage.clock.pass([0, 0, 30_000, 400_000][random.below(4)]!)
+      stage = new EgressStage({ statePath }, stage)
       t.equal(await stage.agent.restore(), '')
       // Milliseconds are rounded in the file.
       stage.clock.pass(2)
