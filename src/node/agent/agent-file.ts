@@ -55,9 +55,11 @@ export function* printState(states: Iterable<ClientState>, clock: Clock): Genera
   const print = (...values: readonly unknown[]): string => `${JSON.stringify(values)}\n`
   yield print('written', Math.round(clock.now()))
   const places = new Map<string, number>()
+  const texts = new Map<ClientRules, string>()
   for (const { client, answers, zombies } of states) {
     const { id, addresses, rules } = client
-    const text = printRules(rules)
+    const text = texts.get(rules) ?? printRules(rules)
+    texts.set(rules, text)
     const place = places.get(text) ?? places.size
     if (!places.has(text)) {
       places.set(text, place)

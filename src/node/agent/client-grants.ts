@@ -1,4 +1,5 @@
 import { assert } from '../../base/assert.ts'
+import { runWhole } from '../../base/slices.ts'
 import { NameBuffer } from '../../dns/name/hashed-name.ts'
 import { scanName } from '../../dns/name/name.ts'
 import { type AddressFamily, scanAddress } from '../../dns/text/address.ts'
@@ -27,6 +28,12 @@ export interface Collected {
   readonly removals: number
   /** Zombies that may have open connections, but are above a limit. */
   readonly evictions: number
+}
+
+export interface Refreshed {
+  readonly waits: readonly PlaneWait[]
+  /** Pairs that are allowed less than before. */
+  readonly reduced: readonly AddressPair[]
 }
 
 export interface ClientGrantsParts {
@@ -64,10 +71,16 @@ export class ClientGrants {
   profile: RuleProfile
   readonly cache: DnsCache
   readonly zombies: Zombies
+  /** Addresses that the total of all clients has of this one. */
+  counted = 0
   readonly #limits: AgentLimits
   readonly #plane: DataPlane
   readonly #names: NameReader
   readonly #onEviction: () => void
+  /** Changes of the rules, and how many of them all that is granted has. */
+  #changes = 0
+  #appliedChanges = 0
+  #isGone = false
   /** What the data plane has, by address. */
   readonly #granted = new Map<string, readonly Allowance[]>()
 
@@ -110,9 +123,11 @@ export class ClientGrants {
     const { added, extended } = this.cache.add(answer)
     this.zombies.forget(name, addresses)
     const changed = new Set([...added, ...extended])
+    const isStale = this.#appliedChanges < this.#changes
     const waits: PlaneWait[] = []
     for (const address of addresses) {
-      const wait = changed.has(address) ? this.#refresh(address, lookupMs) : this.#check(address)
+      const isChanged = isStale || changed.has(address)
+      const wait = isChanged ? this.#refresh(address, lookupMs) : this.#check(address)
       if (wait !== undefined) waits.push(wait)
     }
     return waits
@@ -129,29 +144,40 @@ export class ClientGrants {
     for (const address of this.#known()) this.#granted.set(address, [])
   }
 
+  /** Sets the client, whose rules or addresses may have changed. Returns true if `refreshAll` must follow. */
+  update(client: Client, profile: RuleProfile): boolean {
+    const isMoved = this.client.addresses.join() !== client.addresses.join()
+    if (isMoved) this.#withdrawAll()
+    const isChanged = isMoved || this.profile !== profile
+    this.client = client
+    this.profile = profile
+    if (isChanged) this.#changes++
+    return isChanged
+  }
+
+  /** The client is gone: from now on, nothing is allowed. The data plane removes what it has. */
+  close(): void {
+    this.#isGone = true
+  }
+
   /**
-   * Computes all allowances again, because the rules or the addresses of the client changed. Adds the
-   * pairs that are allowed less than before to `reduced`.
+   * Computes all allowances again, and may pause after each. Returns the waits, and the pairs that are
+   * allowed less than before.
    */
-  refreshAll(nowMs: number, reduced: AddressPair[] = []): readonly PlaneWait[] {
+  *refreshAll(nowMs: number): Generator<void, Refreshed> {
     const waits: PlaneWait[] = []
+    const reduced: AddressPair[] = []
+    const changes = this.#changes
     for (const address of this.#known()) {
       const before = this.allowancesOf(address)
       const wait = this.#refresh(address, nowMs)
       if (wait !== undefined) waits.push(wait)
       const pair = this.#pairOf(address)
       if (pair !== undefined && isLess(this.allowancesOf(address), before)) reduced.push(pair)
+      yield
     }
-    return waits
-  }
-
-  /** Withdraws everything, without forgetting it. */
-  withdrawAll(): void {
-    for (const address of this.#granted.keys()) {
-      const pair = this.#pairOf(address)
-      if (pair !== undefined) void this.#plane.allow(pair, [])
-    }
-    this.#granted.clear()
+    this.#appliedChanges = changes
+    return { waits, reduced }
   }
 
   /** Removes the address that ends first. */
@@ -159,18 +185,22 @@ export class ClientGrants {
     this.#drop(this.cache.evict(nowMs), nowMs)
   }
 
-  /** Removes what has ended, and extends the zombies that may have open connections. */
-  collect(nowMs: number): Collected {
+  /** Removes what has ended, and extends the zombies that may have open connections. It may pause. */
+  *collect(nowMs: number): Generator<void, Collected> {
     const removals = this.cache.collect(nowMs)
     const touched = new Set<string>()
     for (const removal of removals) {
       this.#retire(removal)
       touched.add(removal.address)
+      yield
     }
     const { dead, extended, evictions } = this.zombies.collect(nowMs)
     for (const { address } of dead) touched.add(address)
     for (const address of extended) touched.add(address)
-    for (const address of touched) void this.#refresh(address, nowMs)
+    for (const address of touched) {
+      void this.#refresh(address, nowMs)
+      yield
+    }
     return { removals: removals.length, evictions }
   }
 
@@ -185,6 +215,14 @@ export class ClientGrants {
     this.zombies.expire(Number.POSITIVE_INFINITY, isMeant)
     for (const address of touched) void this.#refresh(address, nowMs)
     return touched
+  }
+
+  #withdrawAll(): void {
+    for (const address of this.#granted.keys()) {
+      const pair = this.#pairOf(address)
+      if (pair !== undefined) void this.#plane.allow(pair, [])
+    }
+    this.#granted.clear()
   }
 
   #known(): ReadonlySet<string> {
@@ -203,7 +241,7 @@ export class ClientGrants {
     const most = this.#limits.addressesPerClient - added.length
     while (this.cache.size > Math.max(0, most)) this.evict(nowMs)
     // So that a client with many names has no more zombies until the next collection.
-    if (this.zombies.size > 2 * this.#limits.most) this.collect(nowMs)
+    if (this.zombies.size > 2 * this.#limits.most) runWhole(this.collect(nowMs))
   }
 
   #drop(removal: EndedAddress | undefined, nowMs: number): void {
@@ -223,6 +261,7 @@ export class ClientGrants {
 
   /** Hands over what an address is allowed now. */
   #refresh(address: string, nowMs: number): PlaneWait | undefined {
+    if (this.#isGone) return undefined
     const parsed = scanAddress(address)
     assert(parsed !== undefined, 'answers have valid addresses')
     const names = this.#namesOf(address)

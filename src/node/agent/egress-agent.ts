@@ -1,5 +1,6 @@
 import { assert } from '../../base/assert.ts'
 import type { Clock } from '../../base/clock.ts'
+import { runInSlices } from '../../base/slices.ts'
 import type { Timers } from '../../base/timers.ts'
 import type { HashedName } from '../../dns/name/hashed-name.ts'
 import { printName } from '../../dns/name/name.ts'
@@ -146,23 +147,25 @@ export class EgressAgent implements EgressGate {
     const { rules, clock, limits } = this.#parts
     const nowMs = clock.monotonic()
     const name = printName(observed.name)
-    const addresses: string[] = []
+    const found = new Set<string>()
     const denied: string[] = []
     let ttlSeconds = Number.POSITIVE_INFINITY
     for (const { address, chainTtlSeconds } of observed.facts) {
       if (rules.denialOf(address) !== undefined) denied.push(address)
-      else if (!addresses.includes(address)) addresses.push(address)
+      else found.add(address)
       ttlSeconds = Math.min(ttlSeconds, chainTtlSeconds)
     }
+    const addresses = [...found]
     this.counts.answers++
     this.counts.denied += denied.length
     while (this.#addresses > limits.addresses - addresses.length && this.#addresses > 0) {
-      this.#change(this.#largest(), (largest) => largest.evict(nowMs))
+      const largest = this.#largest()
+      largest.evict(nowMs)
+      this.#count(largest)
     }
-    const waits =
-      addresses.length === 0
-        ? []
-        : this.#change(grants, () => grants.learn({ name, addresses, ttlSeconds, lookupMs: nowMs }))
+    const answer = { name, addresses, ttlSeconds, lookupMs: nowMs }
+    const waits = addresses.length === 0 ? [] : grants.learn(answer)
+    this.#count(grants)
     const decide = this.#decider(grants, { name, addresses, denied })
     if (waits.length > 0) return this.#gate(waits, decide)
     decide('acknowledged', 0)
@@ -184,24 +187,10 @@ export class EgressAgent implements EgressGate {
     this.#isCollecting = true
     try {
       await this.#dumpConnections()
-      this.collectNow()
+      await runInSlices(this.#collectAll(), this.#parts.clock)
     } finally {
       this.#isCollecting = false
     }
-  }
-
-  /** Removes what has ended, without a look at the connections. */
-  collectNow(): void {
-    const nowMs = this.#parts.clock.monotonic()
-    for (const grants of this.#clients.values()) {
-      const { removals, evictions } = this.#change(grants, () => grants.collect(nowMs))
-      this.counts.removals += removals
-      this.counts.zombieEvictions += evictions
-    }
-    const evictions = this.counts.evictions + this.counts.zombieEvictions
-    const added = evictions - this.#loggedEvictions
-    this.#loggedEvictions = evictions
-    if (added > 0) this.#parts.log.warning(`addresses removed at a limit: ${added} in a minute`)
   }
 
   /** Forgets names of all clients at once, and withdraws what they allowed. Returns how many addresses. */
@@ -209,7 +198,8 @@ export class EgressAgent implements EgressGate {
     const nowMs = this.#parts.clock.monotonic()
     let count = 0
     for (const grants of this.#clients.values()) {
-      count += this.#change(grants, () => grants.forget(isMeant, nowMs)).size
+      count += grants.forget(isMeant, nowMs).size
+      this.#count(grants)
     }
     return count
   }
@@ -217,23 +207,18 @@ export class EgressAgent implements EgressGate {
   #restore(states: readonly ClientState[]): Promise<string> {
     const nowMs = this.#parts.clock.monotonic()
     const enforced = this.#apply(states.map(({ client }) => client))
-    const waits: PlaneWait[] = [enforced]
+    const restored: ClientGrants[] = []
     for (const { client, answers, zombies } of states) {
       const grants = this.#clients.get(client.id)
       if (grants === undefined) continue
-      this.#change(grants, () => {
-        grants.restore(answers, zombies, nowMs)
-        // What ended since becomes a zombie, or is forgotten if that was long ago.
-        grants.collect(nowMs)
-        waits.push(...grants.refreshAll(nowMs))
-      })
+      grants.restore(answers, zombies, nowMs)
+      this.#count(grants)
+      restored.push(grants)
     }
-    return firstFault(waits)
+    return firstFault([enforced, this.#refreshAll(restored)])
   }
 
   #apply(clients: readonly Client[]): Promise<string> {
-    const nowMs = this.#parts.clock.monotonic()
-    const { plane } = this.#parts
     const unique = withoutSharedAddresses(clients)
     const before = this.#clients
     const next = new Map<string, ClientGrants>()
@@ -241,18 +226,14 @@ export class EgressAgent implements EgressGate {
     for (const client of unique) {
       const profile = this.#profiles.of(client.rules)
       const known = before.get(client.id)
-      if (known === undefined) {
-        next.set(client.id, this.#create(client, profile))
-        continue
-      }
-      next.set(client.id, known)
-      const isMoved = known.client.addresses.join() !== client.addresses.join()
-      if (isMoved) known.withdrawAll()
-      if (isMoved || known.profile !== profile) changed.push(known)
-      known.client = client
-      known.profile = profile
+      next.set(client.id, known ?? this.#create(client, profile))
+      if (known?.update(client, profile) === true) changed.push(known)
     }
-    for (const [id, { cache }] of before) if (!next.has(id)) this.#addresses -= cache.size
+    for (const [id, grants] of before) {
+      if (next.has(id)) continue
+      this.#addresses -= grants.counted
+      grants.close()
+    }
     this.#clients = next
     this.#byAddress = new Map()
     for (const grants of next.values()) {
@@ -260,11 +241,10 @@ export class EgressAgent implements EgressGate {
     }
     this.#table = new ClientTable(unique)
     this.#profiles.keep(new Set([...next.values()].map(({ profile }) => profile)))
-    const waits: PlaneWait[] = [plane.setClients(unique)]
-    for (const grants of changed) waits.push(...this.#reconsider(grants, nowMs))
+    const enforced = this.#parts.plane.setClients(unique)
     this.#file?.noteChange()
     for (const listener of this.#listeners) listener()
-    return firstFault(waits)
+    return firstFault([enforced, this.#refreshAll(changed)])
   }
 
   #create(client: Client, profile: RuleProfile): ClientGrants {
@@ -273,15 +253,36 @@ export class EgressAgent implements EgressGate {
     return new ClientGrants(client, profile, parts)
   }
 
-  /** Applies changed rules to what the client learned. */
-  #reconsider(grants: ClientGrants, nowMs: number): readonly PlaneWait[] {
-    const { cutsConnections, connections } = this.#parts
+  /** Applies the rules to what clients learned before. Resolves as `setClients`. */
+  async #refreshAll(clients: readonly ClientGrants[]): Promise<string> {
+    const { cutsConnections, connections, clock } = this.#parts
+    const waits: PlaneWait[] = []
     const reduced: AddressPair[] = []
-    const waits = grants.refreshAll(nowMs, reduced)
-    if (cutsConnections && reduced.length > 0) {
-      void firstFault(waits).then(() => connections?.cut(reduced))
+    const work = function* (): Generator<void, void> {
+      for (const grants of clients) {
+        const refreshed = yield* grants.refreshAll(clock.monotonic())
+        for (const wait of refreshed.waits) waits.push(wait)
+        for (const pair of refreshed.reduced) reduced.push(pair)
+      }
     }
-    return waits
+    await runInSlices(work(), clock)
+    const fault = await firstFault(waits)
+    if (cutsConnections && reduced.length > 0) connections?.cut(reduced)
+    return fault
+  }
+
+  *#collectAll(): Generator<void, void> {
+    for (const grants of [...this.#clients.values()]) {
+      const { removals, evictions } = yield* grants.collect(this.#parts.clock.monotonic())
+      this.#count(grants)
+      this.counts.removals += removals
+      this.counts.zombieEvictions += evictions
+      yield
+    }
+    const evictions = this.counts.evictions + this.counts.zombieEvictions
+    const added = evictions - this.#loggedEvictions
+    this.#loggedEvictions = evictions
+    if (added > 0) this.#parts.log.warning(`addresses removed at a limit: ${added} in a minute`)
   }
 
   /** Returns what reports a decision. */
@@ -330,15 +331,13 @@ export class EgressAgent implements EgressGate {
     }
   }
 
-  /** Runs a change of what a client learned. */
-  #change<T>(grants: ClientGrants, work: (grants: ClientGrants) => T): T {
-    const before = grants.cache.size
-    try {
-      return work(grants)
-    } finally {
-      this.#addresses += grants.cache.size - before
-      this.#file?.noteChange()
-    }
+  /** Notes a change of what a client learned. */
+  #count(grants: ClientGrants): void {
+    // What a client learned that is gone is not counted any more.
+    if (this.#clients.get(grants.client.id) !== grants) return
+    this.#addresses += grants.cache.size - grants.counted
+    grants.counted = grants.cache.size
+    this.#file?.noteChange()
   }
 
   /** The client with the most addresses: it is the one to lose some at the limit of all. */

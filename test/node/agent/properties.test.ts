@@ -178,7 +178,7 @@ t.test('no reply leaves before its addresses are in force, whatever is collected
       if (wait === undefined) check()
       else void wait.then(check)
     }
-    agent.collectNow()
+    await agent.collect()
     await stage.pass(1)
   }
   await stage.pass(100)
