@@ -58,6 +58,8 @@ export interface ListWatchOptions {
   readonly namespace: string
   /** '' = every object. */
   readonly labelSelector: string
+  /** Missing = every object. */
+  readonly fieldSelector?: string
   readonly sink: ListWatchSink
   readonly log: Logger
   readonly clock: Clock
@@ -111,11 +113,12 @@ export class ListWatch {
   #wake: () => void = () => {}
 
   constructor(options: ListWatchOptions) {
-    const { api, resource, namespace, labelSelector, timers, random } = options
+    const { api, resource, namespace, labelSelector, fieldSelector = '', timers, random } = options
     this.#options = options
     this.#backoff = new Backoff(random)
     const selector = `labelSelector=${encodeURIComponent(labelSelector)}`
-    this.#query = `${collectionPath(resource, namespace)}?${selector}`
+    const fields = fieldSelector && `&fieldSelector=${encodeURIComponent(fieldSelector)}`
+    this.#query = `${collectionPath(resource, namespace)}?${selector}${fields}`
     this.#lister = new Lister(api, timers, this.#query)
   }
 
