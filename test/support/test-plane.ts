@@ -47,14 +47,16 @@ export class TestPlane implements DataPlane {
     return endMs !== undefined && endMs >= this.#clock.monotonic()
   }
 
-  async setClients(clients: readonly Client[]): Promise<string> {
+  async setClients(clients: readonly Client[], isComplete = true): Promise<string> {
     const ids = new Map(this.clients.flatMap(({ id, addresses }) => addresses.map((a) => [a, id])))
     const next = new Map(clients.flatMap(({ id, addresses }) => addresses.map((a) => [a, id])))
     for (const key of [...this.#elements.keys()]) {
       const [client = ''] = key.split(' ')
-      if (ids.get(client) !== next.get(client)) this.#elements.delete(key)
+      const isLeft = !isComplete && next.get(client) === undefined
+      if (!isLeft && ids.get(client) !== next.get(client)) this.#elements.delete(key)
     }
-    this.clients = clients
+    const left = this.clients.filter(({ addresses }) => !addresses.some((a) => next.has(a)))
+    this.clients = isComplete ? clients : [...clients, ...left]
     return this.fault
   }
 

@@ -117,9 +117,9 @@ export class ClientGrants {
   }
 
   /** Adds an answer. Returns the waits for all its addresses that are not in force yet. */
-  learn(answer: Answer): readonly PlaneWait[] {
-    const { name, addresses, lookupMs } = answer
-    this.#makeRoom(answer, lookupMs)
+  learn(answer: Answer, nowMs: number): readonly PlaneWait[] {
+    const { name, addresses } = answer
+    this.#makeRoom(answer, nowMs)
     const { added, extended } = this.cache.add(answer)
     this.zombies.forget(name, addresses)
     const changed = new Set([...added, ...extended])
@@ -127,7 +127,7 @@ export class ClientGrants {
     const waits: PlaneWait[] = []
     for (const address of addresses) {
       const isChanged = isStale || changed.has(address)
-      const wait = isChanged ? this.#refresh(address, lookupMs) : this.#check(address)
+      const wait = isChanged ? this.#refresh(address, nowMs) : this.#check(address)
       if (wait !== undefined) waits.push(wait)
     }
     return waits

@@ -22,6 +22,7 @@ import { type AgentCounts, type Decision, EMPTY_COUNTS } from './decision.ts'
 import { type RuleProfile, RuleProfiles } from './rule-profiles.ts'
 
 const COLLECT_MS = 60_000
+const SECOND_MS = 1000
 
 export interface EgressAgentParts {
   readonly plane: DataPlane
@@ -163,8 +164,10 @@ export class EgressAgent implements EgressGate {
       largest.evict(nowMs)
       this.#count(largest)
     }
-    const answer = { name, addresses, ttlSeconds, lookupMs: nowMs }
-    const waits = addresses.length === 0 ? [] : grants.learn(answer)
+    // All answers of a second end at the same time: most of them change nothing.
+    const lookupMs = Math.ceil(nowMs / SECOND_MS) * SECOND_MS
+    const answer = { name, addresses, ttlSeconds, lookupMs }
+    const waits = addresses.length === 0 ? [] : grants.learn(answer, nowMs)
     this.#count(grants)
     const decide = this.#decider(grants, { name, addresses, denied })
     if (waits.length > 0) return this.#gate(waits, decide)
@@ -178,7 +181,7 @@ export class EgressAgent implements EgressGate {
    */
   setClients(clients: readonly Client[]): Promise<string> {
     this.#isSynced = true
-    return this.#apply(clients)
+    return this.#apply(clients, true)
   }
 
   /** Notes the open connections, then removes what has ended. */
@@ -206,7 +209,10 @@ export class EgressAgent implements EgressGate {
 
   #restore(states: readonly ClientState[]): Promise<string> {
     const nowMs = this.#parts.clock.monotonic()
-    const enforced = this.#apply(states.map(({ client }) => client))
+    const enforced = this.#apply(
+      states.map(({ client }) => client),
+      false,
+    )
     const restored: ClientGrants[] = []
     for (const { client, answers, zombies } of states) {
       const grants = this.#clients.get(client.id)
@@ -218,7 +224,8 @@ export class EgressAgent implements EgressGate {
     return firstFault([enforced, this.#refreshAll(restored)])
   }
 
-  #apply(clients: readonly Client[]): Promise<string> {
+  /** `isComplete`: no other client is on this node. */
+  #apply(clients: readonly Client[], isComplete: boolean): Promise<string> {
     const unique = withoutSharedAddresses(clients)
     const before = this.#clients
     const next = new Map<string, ClientGrants>()
@@ -241,7 +248,7 @@ export class EgressAgent implements EgressGate {
     }
     this.#table = new ClientTable(unique)
     this.#profiles.keep(new Set([...next.values()].map(({ profile }) => profile)))
-    const enforced = this.#parts.plane.setClients(unique)
+    const enforced = this.#parts.plane.setClients(unique, isComplete)
     this.#file?.noteChange()
     for (const listener of this.#listeners) listener()
     return firstFault([enforced, this.#refreshAll(changed)])

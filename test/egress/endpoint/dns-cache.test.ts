@@ -110,6 +110,36 @@ t.test('the answers that are left', async (t) => {
   t.strictSame(left.map(({ addresses }) => addresses).sort(), [['10.0.0.1'], ['8.8.8.8']])
 })
 
+t.test('answers that share an address', async (t) => {
+  const cache = new DnsCache(NO_LIMITS)
+  for (const i of [1, 2, 3]) {
+    cache.add(answer(`${i}.`, ['8.8.8.8'], 5))
+    cache.add(answer(`${i}.`, [`10.0.0.${i}`], 6))
+  }
+  t.equal([...cache.answers()].length, 6)
+  t.strictSame([...cache.addresses()].sort(), ['10.0.0.1', '10.0.0.2', '10.0.0.3', '8.8.8.8'])
+  t.strictSame([...cache.names()].sort(), ['1.', '2.', '3.'])
+  const found = [...cache.answersOf('8.8.8.8')].map(({ name, answer }) => `${name} ${answer.endMs}`)
+  t.strictSame(
+    found,
+    ['1.', '2.', '3.'].map((name) => `${name} ${at(5)}`),
+  )
+})
+
+t.test('single addresses that are removed', async (t) => {
+  const cache = new DnsCache({ minTtlSeconds: 0, addressesPerName: 1 })
+  for (const i of [3, 1, 2]) cache.add(answer(`${i}.`, ['8.8.8.8'], i))
+  t.equal(cache.evictName('8.8.8.8', 3, at(0)), undefined)
+  t.match(cache.evictName('8.8.8.8', 2, at(0)), { name: '1.', ttlEndMs: at(1) })
+  t.equal(cache.evictName('1.1.1.1', 0, at(0)), undefined)
+  t.match(cache.evict(at(0)), { name: '2.', address: '8.8.8.8' })
+  cache.add(answer('3.', ['1.1.1.1'], 1))
+  t.match(cache.evict(at(0)), { name: '3.', address: '1.1.1.1' })
+  cache.evict(at(0))
+  t.equal(cache.evict(at(0)), undefined)
+  t.strictSame(cache.collect(at(0)), [], 'a name that was over its limit, and is gone')
+})
+
 t.test('a collection removes what has ended', async (t) => {
   const cache = new DnsCache(NO_LIMITS)
   cache.add(answer('test.com.', ['1.1.1.1', '2.2.2.2'], 3))

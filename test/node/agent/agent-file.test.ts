@@ -183,11 +183,16 @@ t.test('a file that cannot be used', async (t) => {
   for (const text of cases) {
     writeFileSync(path, text)
     const stage = later(path, before, 5000)
+    stage.plane.clients = [CLIENT]
+    void stage.plane.allow({ client: '10.1.0.1', address: '192.0.2.5' }, [
+      { ports: undefined, endMs: 100_000 },
+    ])
     t.equal(await stage.agent.restore(), '')
+    t.strictSame(addresses(stage), ['192.0.2.5'], 'the kernel keeps what it has')
     t.match(stage.lines, [/addresses that clients learned: .* is not used/])
     t.equal(await stage.agent.setClients([CLIENT]), '')
     stage.agent.learn(CLIENT, answerTo('a.example.com.', '192.0.2.1'))
-    t.equal(addresses(stage).length, 1, 'without it')
+    t.equal(addresses(stage).length, 2, 'without it')
     stage.agent.close()
   }
 })

@@ -243,6 +243,39 @@ t.test('the end of the TTL', async (t) => {
   t.equal(agent.counts.removals, 2)
 })
 
+t.test('an address of two names, and a name of two selectors', async (t) => {
+  const stage = new EgressStage()
+  const { agent, plane } = stage
+  const both = [{ names: 'a.example.com' }, { names: '*.example.com' }, { names: 'b.example.org' }]
+  const client = pod('a', both)
+  await agent.setClients([client])
+  agent.learn(client, answerTo('a.example.com.', '192.0.2.1', 20))
+  agent.learn(client, answerTo('b.example.org.', '192.0.2.1', 200))
+  await agent.setClients([pod('a', [{ names: '*.example.com' }])])
+  t.ok(plane.isAllowed('10.1.0.1', '192.0.2.1'), 'another selector of the name is left')
+  await agent.setClients([client])
+  await stage.pass(120_000)
+  t.ok(plane.isAllowed('10.1.0.1', '192.0.2.1'), 'another name of the address is left')
+  await stage.pass(120_000)
+  t.equal(plane.size, 0)
+})
+
+t.test('equal answers of one second change nothing', async (t) => {
+  const stage = new EgressStage()
+  const { agent, plane } = stage
+  const client = pod('a', WEB)
+  await agent.setClients([client])
+  stage.clock.pass(1)
+  const ends = new Set<number>()
+  for (let ms = 0; ms < 2000; ms += 10) {
+    agent.learn(client, answerTo('a.example.com.', '192.0.2.1', 20))
+    for (const { cache } of agent.states()) ends.add(cache.endOf('a.example.com.', '192.0.2.1')!)
+    stage.clock.pass(10)
+  }
+  t.strictSame([...ends], [22_000, 23_000])
+  t.equal(plane.size, 1)
+})
+
 t.test('an address with connections is allowed after its TTL', async (t) => {
   const stage = new EgressStage()
   const { agent, plane, connections } = stage

@@ -106,7 +106,9 @@ t.test('what is in force has a witness, and no answer is lost', async (t) => {
       const addresses = [1, 2, 3, 4].filter(() => random.below(2) > 0).map((i) => `192.0.2.${i}`)
       if (addresses.length === 0) return
       const ttlSeconds = random.below(90)
-      const endMs = stage.clock.monotonic() + Math.max(MIN_TTL_MS, ttlSeconds * 1000)
+      // Ends are whole seconds.
+      const lookupMs = Math.ceil(stage.clock.monotonic() / 1000) * 1000
+      const endMs = lookupMs + Math.max(MIN_TTL_MS, ttlSeconds * 1000)
       for (const address of addresses) model.told.push({ id: client.id, name, address, endMs })
       stage.plane.delayMs = random.below(2) * 50
       const wait = stage.agent.learn(client, answerTo(name, addresses.join(' '), ttlSeconds))
