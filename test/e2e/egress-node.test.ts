@@ -162,7 +162,7 @@ t.test('a slow kernel: replies wait', NEEDS, async (t) => {
   writeFileSync(
     join(tools, 'nft'),
     `#!${process.execPath}
-const { spawn } = require('node:child_process')
+import { spawn } from 'node:child_process'
 const child = spawn('${real}', process.argv.slice(2), { stdio: ['pipe', 'inherit', 'inherit'] })
 process.stdin.on('data', (data) => setTimeout(() => child.stdin.write(data), 50))
 process.stdin.on('end', () => setTimeout(() => child.stdin.end(), 100))
@@ -172,7 +172,7 @@ child.on('exit', (code) => process.exit(code ?? 1))
   chmodSync(join(tools, 'nft'), 0o755)
   const env = { PATH: `${tools}:${process.env.PATH}` }
   await t.test('by 50 ms', async (t) => {
-    const node = await EgressNode.start(t, { ...APP, env, properties: 'max_delay 10s' })
+    const node = await EgressNode.start(t, { ...APP, env, properties: 'max_delay 4s' })
     for (let i = 0; i < 20; i++) {
       const { result, retransmits } = await node.pod('app').visit(`n${i}.example.com`, 443)
       t.strictSame([result, retransmits], ['open', 0], `n${i}`)
@@ -225,7 +225,7 @@ t.test('restarts', NEEDS, async (t) => {
         if (result !== 'open') failed.push(`n${i}: ${rcode} ${result}`)
       }
     })()
-    const next = await node.startAgent()
+    const next = await node.startAgent(['-takeover'])
     node.agent.process.kill('SIGTERM')
     await node.agent.exited()
     node.agent = next

@@ -165,8 +165,8 @@ export class EgressNode {
     return node
   }
 
-  /** Starts the program on the node; a second one beside it shares its port, table and state. */
-  startAgent(): Promise<RunningServer> {
+  /** Starts the program on the node; a second one beside it (`-takeover`) shares its port, table and state. */
+  startAgent(args: readonly string[] = []): Promise<RunningServer> {
     const { properties = '', chain = `forward . ${UPSTREAM}`, env = {} } = this.#options
     return startServer(this.#t, {
       corefile: `.:${DNS_PORT} {
@@ -182,6 +182,7 @@ export class EgressNode {
     ${chain}
 }
 `,
+      args: ['-pidfile', 'pid', ...args],
       beside: { port: DNS_PORT, directory: this.directory },
       env,
       wrapper: ['ip', 'netns', 'exec', this.network.nameOf('node')],
