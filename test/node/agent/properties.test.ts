@@ -24,8 +24,8 @@ const RULE_SETS = [
 ] as const
 const NAMES = ['a.example.com.', 'b.example.com.', 'a.example.org.', 'b.example.org.', 'c.example.']
 
-/** One address of one name that a client was told. */
-interface Told {
+/** One address of one name that a client got. */
+interface Got {
   readonly id: string
   readonly name: string
   readonly address: string
@@ -34,15 +34,15 @@ interface Told {
 
 /** What is true of the world, without the agent. */
 class Model {
-  told: Told[] = []
+  got: Got[] = []
   readonly reader = new NameReader()
 
   /**
-   * True if the rules of the client, and names that it was told, explain a connection to tcp 443. `sinceMs`:
+   * True if the rules of the client, and names that it got, explain a connection to tcp 443. `sinceMs`:
    * names whose TTL ended before do not count.
    */
   isExplained(client: Client, address: string, nowMs: number, sinceMs = 0): boolean {
-    const names = this.told
+    const names = this.got
       .filter((one) => one.id === client.id && one.address === address && one.endMs >= sinceMs)
       .map(({ name, endMs }, i) => {
         return { name: this.reader.read(i, name), endMs, isZombie: endMs < nowMs }
@@ -72,7 +72,7 @@ function faultsOf(stage: EgressStage, model: Model, clients: readonly Client[]):
       (grants.zombies.get(address) !== undefined || [...grants.cache.answersOf(address)].length > 0)
     if (!isKnown) faults.push(`${text}: the agent does not know it`)
   }
-  for (const { id, address, endMs } of model.told) {
+  for (const { id, address, endMs } of model.got) {
     const client = clients.find((one) => one.id === id)
     if (client === undefined || endMs < nowMs) continue
     const isStatic = address === '192.0.2.3' && client.rules.lists[0]![0]!.rules.length === 2
@@ -109,7 +109,7 @@ t.test('what is in force has a witness, and no answer is lost', async (t) => {
       // Ends are whole seconds.
       const lookupMs = Math.ceil(stage.clock.monotonic() / 1000) * 1000
       const endMs = lookupMs + Math.max(MIN_TTL_MS, ttlSeconds * 1000)
-      for (const address of addresses) model.told.push({ id: client.id, name, address, endMs })
+      for (const address of addresses) model.got.push({ id: client.id, name, address, endMs })
       stage.plane.delayMs = random.below(2) * 50
       const wait = stage.agent.learn(client, answerTo(name, addresses.join(' '), ttlSeconds))
       const released = (result: string): void => {
