@@ -37,7 +37,9 @@ export interface Element {
 }
 
 /** True if the kernel has what is wanted, also if the element is to be refreshed. */
-export function isInForce({ endMs, kernelMs }: Element, nowMs: number): boolean {
+export function isInForce({ endMs, kernelMs, isInFlight }: Element, nowMs: number): boolean {
+  // The transaction may do the contrary of what is wanted by now.
+  if (isInFlight) return false
   if (endMs === NEVER) return kernelMs === NEVER
   return kernelMs >= Math.min(endMs, nowMs + FRESH_MS) && kernelMs < UNKNOWN
 }
@@ -141,16 +143,16 @@ export class ElementStore {
     return element
   }
 
-  /** Returns what a transaction is to change: what is urgent, and others up to `most`. */
-  take(urgent: Iterable<Element>, most: number, nowMs: number): ReadonlySet<Element> {
+  /** Returns up to `most` elements that a transaction is to change. Takes them from `urgent` first. */
+  take(urgent: Set<Element>, most: number, nowMs: number): ReadonlySet<Element> {
     for (const element of this.changed) {
       if (element.endMs + SLACK_MS <= nowMs) this.remove(element)
     }
     const taken = new Set<Element>()
-    for (const element of urgent) if (this.changed.has(element)) taken.add(element)
-    for (const element of this.changed) {
+    for (const element of [...urgent, ...this.changed]) {
       if (taken.size >= most) break
-      taken.add(element)
+      urgent.delete(element)
+      if (this.changed.has(element)) taken.add(element)
     }
     for (const element of taken) element.isInFlight = true
     return taken
@@ -159,7 +161,7 @@ export class ElementStore {
   /** Returns all elements, for a transaction that writes all of them. */
   takeAll(nowMs: number): ReadonlySet<Element> {
     for (const element of this.#elements.values()) this.changed.add(element)
-    return this.take([], UNKNOWN, nowMs)
+    return this.take(new Set(), UNKNOWN, nowMs)
   }
 
   /** Notes what a transaction wrote: the end of the element's timeout in the kernel. */

@@ -130,7 +130,7 @@ export class NftPlane implements DataPlane {
     if (changes.size > 0 || this.#clientChanges === 0) this.#clientChanges++
     const change = this.#clientChanges
     this.#commit()
-    return this.#wait(() => this.#clientsInForce >= change)
+    return this.#wait(() => !this.#mustRecreate && this.#clientsInForce >= change)
   }
 
   allow(pair: AddressPair, allowances: readonly Allowance[]): Promise<string> | undefined {
@@ -340,7 +340,6 @@ export class NftPlane implements DataPlane {
     const elements = isWhole
       ? this.#store.takeAll(nowMs)
       : this.#store.take(this.#urgent, most, nowMs)
-    this.#urgent.clear()
     const write = writeElements(table, elements, nowMs, { isEmpty: isWhole, canRefresh })
     statements.push(...write.statements)
     const fault = statements.length === 0 ? '' : await this.#nft.commit(statements)

@@ -27,7 +27,7 @@ const SESSION_CHARACTERS = 8192
 /** A process that takes longer is ended. */
 const COMMIT_MS = 60_000
 /** The kernel interrupts a listing of many elements at each transaction, so it may never end. */
-const LIST_MS = 30_000
+const LIST_MS = 60_000
 
 const NOT_THERE = /No such file or directory/
 const GLANCED = [
@@ -64,7 +64,8 @@ export class NftPrograms implements Nft {
 
   async list(): Promise<TableListing | undefined> {
     const { command, table } = this.#options
-    const args = ['list', 'table', 'inet', table]
+    // -p: it would look up the name of the protocol of each element in a file.
+    const args = ['-p', 'list', 'table', 'inet', table]
     const { output, fault } = await runNft({ command, args, input: '', timeoutMs: LIST_MS })
     if (fault === '') return scanListing(output, table)
     if (NOT_THERE.test(fault)) return undefined

@@ -58,7 +58,7 @@ export class Place {
   }
 
   /** The end of the test closes the plane. */
-  plane(t: Test, elementsMax = 100_000): TestPlane {
+  plane(t: Test, elementsMax = 100_000, command = this.command): TestPlane {
     const timers = new FakeTimers()
     const faults: string[] = []
     const repairs: string[] = []
@@ -67,7 +67,7 @@ export class Place {
       elementsMax,
       clusterNetworks: ['10.96.0.0/12', 'fd00::/64'].map((text) => scanCidr(text)!),
       dnsPort: 5300,
-      command: this.command,
+      command,
       clock: systemClock,
       timers,
       onFault: (fault) => faults.push(fault),

@@ -1,0 +1,184 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { needs, needsRoot } from '../../support/peer.ts'
+import { until } from '../../support/until.ts'
+import { allowed, CLOSED, client, OPEN_NETWORK, Place, TABLE } from './place.ts'
+
+// Own process: it makes namespaces of the kernel.
+/** More take long on a busy machine. */
+const MANY = Number(process.env.SEXTANT_ELEMENTS ?? 10_000)
+const isPossible = { ...needsRoot(), ...needs('nft') }
+const pair = (number: number, address: number) => ({
+  client: `10.1.0.${number}`,
+  address: `192.0.2.${address}`,
+})
+
+t.test('a restart adopts what the kernel has', isPossible, async (t) => {
+  const place = await Place.create(t)
+  const first = place.plane(t)
+  await first.plane.setClients([client(1), client(2), client(3), client(4)])
+  for (const number of [1, 2, 3, 4]) {
+    await first.plane.allow(pair(number, 1), allowed('tcp 80', 'udp 5-9'))
+    await first.plane.allow({ client: `fd01::${number}`, address: '::192.0.2.1' }, allowed())
+  }
+  await first.plane.allow(pair(1, 2), allowed())
+  await first.plane.allow(pair(1, 3), allowed())
+  await first.plane.close()
+  t.equal((await place.elements()).length, 14, 'the table stays')
+  t.equal(await first.plane.allow(pair(1, 4), allowed()), 'closed')
+
+  const { plane, faults, repairs } = place.plane(t)
+  void plane.setClients([client(1), client(2, OPEN_NETWORK), client(3, CLOSED, 2)])
+  // What a pair is set to before the kernel is known.
+  void plane.allow(pair(1, 3), [])
+  t.equal(await plane.allow(pair(1, 9), allowed()), '')
+  t.equal(plane.counts.transactions, 1)
+  const kept = [
+    '10.1.0.1 . 192.0.2.1 . tcp . 80',
+    '10.1.0.1 . 192.0.2.1 . udp . 5-9',
+    '10.1.0.1 . 192.0.2.2',
+    '10.1.0.1 . 192.0.2.9',
+    'fd01::1 . ::192.0.2.1',
+  ]
+  t.strictSame(await place.elements(), kept, 'neither other rules, nor another client, nor none')
+  await plane.check()
+  t.strictSame(await place.elements(), kept)
+  t.equal(plane.allow(pair(1, 2), allowed()), undefined, 'it is in force')
+  t.equal(await plane.allow(pair(1, 1), allowed('tcp 80')), '', 'adopted elements are replaced')
+  t.strictSame(
+    await place.elements(),
+    kept.filter((text) => !text.includes('udp')),
+  )
+  t.strictSame([faults, repairs], [[], []])
+  t.equal(plane.counts.resyncs, 0)
+})
+
+t.test('until the list of clients is complete, other clients stay', isPossible, async (t) => {
+  const place = await Place.create(t)
+  const first = place.plane(t)
+  await first.plane.setClients([client(1), client(2), client(3)])
+  await first.plane.allow(pair(2, 1), allowed())
+  await first.plane.allow(pair(3, 1), allowed())
+  await first.plane.close()
+
+  const { plane, repairs } = place.plane(t)
+  t.equal(await plane.setClients([client(1)], false), '')
+  t.equal((await place.clients()).length, 6)
+  t.strictSame(await place.elements(), ['10.1.0.2 . 192.0.2.1', '10.1.0.3 . 192.0.2.1'])
+  await plane.glance()
+  await plane.check()
+  t.strictSame(repairs, [])
+  // Their chains are lost with the table.
+  await place.nft('flush', 'ruleset')
+  await plane.glance()
+  await until(async () => (await place.clients()).length === 6, 'all clients')
+  t.equal(await plane.setClients([client(1), client(2)]), '')
+  t.strictSame(await place.clients(), ['10.1.0.1', '10.1.0.2', 'fd01::1', 'fd01::2'])
+  t.notMatch(await place.nft('list', 'map', 'inet', TABLE, 'profiles4'), /10\.1\.0\.3/)
+})
+
+t.test('two processes side by side', isPossible, async (t) => {
+  const place = await Place.create(t)
+  const [a, b] = [place.plane(t), place.plane(t)]
+  for (const { plane } of [a, b]) await plane.setClients([client(1), client(2)])
+  await a.plane.allow(pair(1, 1), allowed())
+  await b.plane.allow(pair(1, 2), allowed('tcp 1-9'))
+  await b.plane.allow(pair(1, 1), allowed('tcp 443'))
+  const all = [
+    '10.1.0.1 . 192.0.2.1',
+    '10.1.0.1 . 192.0.2.1 . tcp . 443',
+    '10.1.0.1 . 192.0.2.2 . tcp . 1-9',
+  ]
+  t.strictSame(await place.elements(), all, 'none removes what the other has added')
+  const compare = async () => {
+    for (const { plane } of [a, b]) {
+      await plane.glance()
+      await plane.check()
+      await plane.setClients([client(1), client(2)])
+    }
+  }
+  await compare()
+  t.strictSame(await place.elements(), all)
+  await a.plane.allow(pair(1, 1), [])
+  await compare()
+  await compare()
+  t.strictSame(await place.elements(), all.slice(1), 'what one removes, the other does not add')
+  t.strictSame([...a.repairs, ...b.repairs], [])
+  for (const { plane } of [a, b]) t.equal(await plane.setClients([client(1)]), '')
+  for (const { plane } of [a, b]) t.equal(await plane.setClients([]), '')
+  t.strictSame([await place.elements(), await place.clients()], [[], []])
+  t.strictSame([...a.faults, ...b.faults], [])
+})
+
+t.test('nft is killed', isPossible, async (t) => {
+  const place = await Place.create(t)
+  const file = join(t.testdir({ pid: '' }), 'pid')
+  const note = 'for word; do [ "$word" = -i ] && echo $$ >"$0"; done; exec "$@"'
+  const { plane, timers, faults } = place.plane(t, 100_000, [
+    'sh',
+    '-c',
+    note,
+    file,
+    ...place.command,
+  ])
+  await plane.setClients([client(1)])
+  await plane.allow(pair(1, 1), allowed())
+  process.kill(Number(readFileSync(file, 'utf8')), 'SIGKILL')
+  await until(() => faults.length > 0, 'the end')
+  t.match(faults[0], 'nft ended with SIGKILL')
+  t.equal(plane.allow(pair(1, 1), allowed()), undefined, 'the kernel still has it')
+  const added = plane.allow(pair(1, 2), allowed())
+  await timers.advance(100)
+  t.equal(await added, '')
+  await until(() => faults.length > 1, 'the recovery')
+  t.equal(faults[1], '')
+  t.strictSame(await place.elements(), ['10.1.0.1 . 192.0.2.1', '10.1.0.1 . 192.0.2.2'])
+  t.equal(plane.counts.resyncs, 1, 'only the first transaction has made the table')
+
+  // While a transaction is in progress.
+  for (let address = 10; address < 20; address++) {
+    const pid = Number(readFileSync(file, 'utf8'))
+    const first = plane.allow(pair(1, address), allowed())
+    process.kill(pid, 'SIGKILL')
+    await first
+    await timers.advance(100)
+    t.equal((await plane.allow(pair(1, address + 100), allowed())) ?? '', '')
+  }
+  t.equal((await place.elements()).length, 22)
+})
+
+t.test('many elements', isPossible, async (t) => {
+  const place = await Place.create(t)
+  const first = place.plane(t, 200_000)
+  const clients = Array.from({ length: 100 }, (_, i) => client(i + 1))
+  await first.plane.setClients(clients)
+  let startMs = performance.now()
+  const waits: (Promise<string> | undefined)[] = []
+  const log = (what: string) => t.comment(`${what}: ${(performance.now() - startMs).toFixed(0)} ms`)
+  for (let i = 0; i < MANY; i++) {
+    const address = `198.18.${(i >> 8) & 255}.${i & 255}`
+    waits.push(
+      first.plane.allow({ client: `10.1.0.${(i % 100) + 1}`, address }, [
+        { ports: { protocol: 'tcp', first: 443, last: 443 }, endMs: performance.now() + 600_000 },
+      ]),
+    )
+  }
+  t.ok((await Promise.all(waits)).every((fault) => fault === ''))
+  log(`${MANY} elements committed`)
+  startMs = performance.now()
+  await first.plane.check()
+  log('compared')
+  t.strictSame([first.plane.counts.missedChecks, first.repairs], [0, []])
+  await first.plane.close()
+  const { plane } = place.plane(t, 200_000)
+  startMs = performance.now()
+  t.equal(await plane.setClients(clients), '')
+  log('adopted')
+  t.equal(plane.size, MANY)
+  await place.nft('flush', 'ruleset')
+  startMs = performance.now()
+  await plane.check()
+  await until(() => plane.counts.resyncs === 1, 'the table')
+  log('written again')
+})

@@ -1,0 +1,209 @@
+import t from 'tap'
+import type { Nft } from '../../../src/node/nft/nft.ts'
+import { NftPlane } from '../../../src/node/nft/nft-plane.ts'
+import { scanListing, type TableListing } from '../../../src/node/nft/table-listing.ts'
+import { FakeClock, FakeTimers } from '../../support/setup.ts'
+import { client } from './place.ts'
+
+/** nft whose transactions end when the test says so. */
+class ScriptedNft implements Nft {
+  /** Text of each transaction. */
+  readonly lines: string[] = []
+  /** Of `list`: what `nft list table` prints. */
+  listing = ''
+  #finish: ((fault: string) => void) | undefined
+  onListed = () => {}
+
+  commit(statements: readonly string[]): Promise<string> {
+    this.lines.push(statements.join('; '))
+    return new Promise((resolve) => (this.#finish = resolve))
+  }
+
+  async list(): Promise<TableListing | undefined> {
+    const listing = scanListing(this.listing, 'x')
+    this.onListed()
+    return listing
+  }
+
+  async glance(): Promise<TableListing | undefined> {
+    throw new Error('not scripted')
+  }
+
+  async close(): Promise<void> {}
+
+  get last(): string {
+    return this.lines.at(-1) ?? ''
+  }
+
+  /** Ends the transaction in progress. */
+  async end(fault = ''): Promise<void> {
+    await turn()
+    this.#finish!(fault)
+    await turn()
+  }
+}
+
+function turn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve))
+}
+
+function stage() {
+  const clock = new FakeClock()
+  const timers = new FakeTimers()
+  const nft = new ScriptedNft()
+  const faults: string[] = []
+  const plane = new NftPlane({
+    table: 'x',
+    elementsMax: 10_000,
+    clusterNetworks: [],
+    dnsPort: 5300,
+    clock,
+    timers,
+    canRefresh: true,
+    nft: () => nft,
+    onFault: (fault) => faults.push(fault),
+    onRepair: () => {},
+  })
+  const pass = async (milliseconds: number) => {
+    clock.pass(milliseconds)
+    await timers.advance(milliseconds)
+  }
+  const allow = (address: string, endMs = 100_000) =>
+    plane.allow({ client: '10.1.0.1', address }, [{ ports: undefined, endMs }])
+  const withdraw = (address: string) => plane.allow({ client: '10.1.0.1', address }, [])
+  return { plane, nft, faults, pass, allow, withdraw }
+}
+
+/** A stage whose client is in force. */
+async function readyStage() {
+  const made = stage()
+  const set = made.plane.setClients([client(1)])
+  await made.nft.end()
+  await set
+  return made
+}
+
+t.test('what is called in one turn is one transaction', async (t) => {
+  const { plane, nft, allow } = stage()
+  const set = plane.setClients([client(1)])
+  const [a, b] = [allow('192.0.2.1'), allow('192.0.2.2')]
+  await nft.end()
+  t.strictSame(await Promise.all([set, a, b]), ['', '', ''])
+  t.equal(nft.lines.length, 1)
+  t.match(nft.last, 'goto profile_')
+  t.match(nft.last, '{ 10.1.0.1 . 192.0.2.1 timeout 101s, 10.1.0.1 . 192.0.2.2 timeout 101s }')
+})
+
+t.test('a change during a transaction is in the next one', async (t) => {
+  const { nft, allow, withdraw } = await readyStage()
+  const first = allow('192.0.2.1')
+  await turn()
+  const equal = allow('192.0.2.1')
+  const other = allow('192.0.2.2')
+  await nft.end()
+  t.equal(await first, '')
+  t.equal(await equal, '', 'the second of two equal queries waits for the first')
+  t.equal(nft.lines.length, 3)
+  // It is withdrawn, and allowed again, while the kernel gets it.
+  const gone = withdraw('192.0.2.2')
+  await nft.end()
+  t.match(nft.last, 'delete element inet x any4 { 10.1.0.1 . 192.0.2.2 }')
+  const back = allow('192.0.2.2')
+  await nft.end()
+  t.match(nft.last, /add element inet x any4 \{ 10\.1\.0\.1 \. 192\.0\.2\.2 timeout/)
+  await nft.end()
+  t.strictSame(await Promise.all([other, gone, back]), ['', '', ''])
+  t.equal(nft.lines.length, 5)
+})
+
+t.test('a failure, then success', async (t) => {
+  const { plane, nft, faults, pass, allow } = await readyStage()
+  nft.listing = ''
+  const first = allow('192.0.2.1')
+  await nft.end('Error: no memory')
+  t.equal(await first, 'Error: no memory')
+  const second = allow('192.0.2.1')
+  await pass(99)
+  t.equal(nft.lines.length, 2, 'not yet')
+  await pass(1)
+  t.match(nft.last, /^add table inet x; delete table inet x; add table inet x;/)
+  t.match(nft.last, '10.1.0.1 . 192.0.2.1 timeout')
+  await nft.end('Error: no memory')
+  t.equal(await second, 'Error: no memory')
+  t.equal(await allow('192.0.2.2'), 'Error: no memory', 'at once')
+  await pass(200)
+  await nft.end()
+  t.equal(allow('192.0.2.1'), undefined)
+  t.equal(allow('192.0.2.2'), undefined)
+  t.strictSame(faults, ['Error: no memory', ''])
+  t.match(plane.counts, { failures: 2, resyncs: 2 })
+})
+
+t.test('a client leaves with all that it was allowed', async (t) => {
+  const { plane, nft, allow } = await readyStage()
+  const waits = Array.from({ length: 5000 }, (_, i) => allow(`198.18.${i >> 8}.${i & 255}`))
+  for (let i = 0; i < 3; i++) await nft.end()
+  await Promise.all(waits)
+  const { length } = nft.lines
+  t.ok(length > 2, 'many elements are several transactions')
+  const gone = plane.setClients([client(1, undefined, 2)])
+  await nft.end()
+  t.equal(await gone, '')
+  t.equal(nft.lines.length, length + 1)
+  const deleted = nft.last.split('; ').find((text) => text.startsWith('delete element'))
+  t.equal(deleted?.split(',').length, 5000)
+  t.match(nft.last, 'flush map inet x profiles4')
+  t.equal(plane.size, 0)
+})
+
+t.test('a comparison does not undo what happens meanwhile', async (t) => {
+  const { plane, nft, allow, withdraw } = await readyStage()
+  const [a, b] = [allow('192.0.2.1'), allow('192.0.2.2')]
+  await nft.end()
+  await Promise.all([a, b])
+  const ready = nft.last
+  t.match(ready, '192.0.2.2')
+  const element = (address: string) => `10.1.0.1 . ${address} timeout 100s expires 100s`
+  nft.listing = `table inet x {\n\tset any4 {\n\t\telements = { ${element('192.0.2.1')},\n\t\t\t${element('192.0.2.2')} }\n\t}\n}\n`
+  // The chains are not in the listing: clients change too, so they are not compared.
+  let withdrawn: Promise<string> | undefined
+  let added: Promise<string> | undefined
+  nft.onListed = () => {
+    withdrawn = withdraw('192.0.2.2')
+    added = allow('192.0.2.3')
+    void plane.setClients([client(1), client(2)])
+  }
+  const done = plane.check()
+  await nft.end()
+  await done
+  t.equal(await withdrawn, '')
+  t.equal(await added, '')
+  t.equal(plane.size, 2, 'what was withdrawn is not adopted')
+  t.equal(plane.counts.repaired, 0)
+  t.equal(allow('192.0.2.3'), undefined, 'what was added is not missing')
+})
+
+t.test('the end of a timeout', async (t) => {
+  const { plane, nft, pass, allow } = await readyStage()
+  void allow('192.0.2.1', 5000)
+  await nft.end()
+  t.equal(plane.size, 1)
+  await pass(10_000)
+  await plane.glance()
+  t.equal(plane.size, 0, 'the kernel has removed it')
+  t.equal(nft.lines.length, 2)
+})
+
+t.test('the end of the plane', async (t) => {
+  const { plane, nft, allow } = await readyStage()
+  const first = allow('192.0.2.1')
+  await turn()
+  const second = allow('192.0.2.2')
+  const closed = plane.close()
+  await nft.end()
+  await closed
+  t.equal(await first, '')
+  t.equal(await second, 'closed')
+  t.equal(await allow('192.0.2.3'), 'closed')
+  t.equal(nft.lines.length, 2)
+})
