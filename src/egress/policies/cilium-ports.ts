@@ -144,7 +144,8 @@ function scanPort(field: PolicyField): Ports {
   // Port 0 is all ports.
   if (first === 0) return { ranges: protocols.map(allPortsOf), isUnknown: false }
   const end = field.at('endPort')
-  const last = end.isPresent ? end.integer(first, PORT_MAX) : first
+  // In Cilium's API, 0 is a missing one.
+  const last = end.isPresent && end.value !== 0 ? end.integer(first, PORT_MAX) : first
   if (last === undefined) return UNKNOWN_PORTS
   return { ranges: protocols.map((protocol) => ({ protocol, first, last })), isUnknown: false }
 }

@@ -1,4 +1,3 @@
-import type { PortProtocol } from '../rules/port-range.ts'
 import type { ClientRules, DnsRule, EgressRule, Tier, TierList } from '../rules/rule.ts'
 import { withoutDenied } from './cilium-ports.ts'
 import type { Policy } from './policy.ts'
@@ -42,15 +41,8 @@ function decides({ rules, otherwise }: Tier): boolean {
 }
 
 function compileDns(policies: readonly Policy[]): readonly DnsRule[] | undefined {
-  const denied = new Set<PortProtocol>()
-  let allowed: DnsRule[] | undefined
-  for (const { isolates, dns } of policies) {
-    if (dns === undefined) continue
-    for (const protocol of dns.denied) denied.add(protocol)
-    if (isolates) allowed = allowed ?? []
-  }
-  if (allowed !== undefined) {
-    for (const { dns } of policies) allowed.push(...(dns?.allowed ?? []))
-  }
-  return withoutDenied(allowed, denied)
+  const isIsolated = policies.some(({ isolates, dns }) => isolates && dns !== undefined)
+  const permissions = policies.flatMap(({ dns }) => dns ?? [])
+  const allowed = isIsolated ? permissions.flatMap((one) => one.allowed) : undefined
+  return withoutDenied(allowed, new Set(permissions.flatMap(({ denied }) => denied)))
 }

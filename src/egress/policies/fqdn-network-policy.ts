@@ -36,11 +36,10 @@ export function scanFqdnNetworkPolicy(
   const pods = scanLabelSelector(spec.at('podSelector'))
   // The types do not depend on which of the APIs it is.
   const { policyTypes } = networkPolicySpec(readPolicy(FQDN_APIS[0]!, object).spec, () => [])
-  const isolates = policyTypes.includes('Egress')
-  const rules = spec
-    .at('egress')
-    .items()
-    .map((rule) => scanRule(rule, origin))
+  const egress = spec.at('egress')
+  const isMalformed = egress.isPresent && !Array.isArray(egress.value)
+  const isolates = policyTypes.includes('Egress') || isMalformed
+  const rules = egress.items().map((rule) => scanRule(rule, origin))
   const policy: Policy = {
     key,
     stage: 'policy',

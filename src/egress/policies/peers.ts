@@ -1,4 +1,4 @@
-import { type Cidr, scanAddress, scanCidr } from '../../dns/text/address.ts'
+import { type Cidr, isInNetwork, scanAddress, scanCidr, scanIPv6 } from '../../dns/text/address.ts'
 import type { PortProtocol, PortRange } from '../rules/port-range.ts'
 import type { EgressRule, NetworkPeer } from '../rules/rule.ts'
 import { type Dialect, scanSelector } from '../selectors/scan-selector.ts'
@@ -7,6 +7,7 @@ import { type PolicyField, quoteValue } from './policy-field.ts'
 
 const PORT_MAX = 65535
 const NO_EXCEPTIONS: readonly Cidr[] = []
+const MAPPED: Cidr = { ...scanIPv6('::ffff:0:0')!, bits: 96 }
 
 export const ALL_IPV4: NetworkPeer = everyAddress(1)
 export const ALL_IPV6: NetworkPeer = everyAddress(2)
@@ -109,10 +110,16 @@ export function scanNetwork(field: PolicyField, mayBeAddress = false): Peers {
 export function scanNetworkText(field: PolicyField, mayBeAddress = false): Cidr | undefined {
   const { value } = field
   const text = typeof value === 'string' ? value : ''
-  const network = scanCidr(text) ?? (mayBeAddress ? networkOf(text) : undefined)
+  const scanned = scanCidr(text) ?? (mayBeAddress ? networkOf(text) : undefined)
+  const network = scanned !== undefined && isMapped(scanned) ? undefined : scanned
   if (network === undefined)
     field.report(`invalid network ${quoteValue(value)}: write 192.0.2.0/24`)
   return network
+}
+
+/** True for IPv4 addresses in IPv6 form: no packet has them, so the rule would be for nothing. */
+function isMapped({ family, bytes, bits }: Cidr): boolean {
+  return family === 2 && bits >= 96 && isInNetwork(bytes, MAPPED)
 }
 
 function networkOf(text: string): Cidr | undefined {

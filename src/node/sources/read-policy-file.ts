@@ -28,6 +28,8 @@ const FILE_OCTETS_MAX = 16 * 1024 * 1024
 /** Deeper documents are refused: what reads them is recursive. */
 const DEPTH_MAX = 512
 const DEFAULT_NAMESPACE = 'default'
+/** RFC 1123 names, as in Kubernetes. */
+const NAME = /^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/
 
 /** An object of a file. */
 export interface FiledObject {
@@ -166,7 +168,10 @@ class PolicyFileReading {
       const message = `ignored: ${textOf(object, 'apiVersion')} ${word} is not read; ${cureOf(word)}`
       const problem = { object: `${word} ${name}`, field: 'kind', message }
       this.#problems.push({ ...problem, place: placeOf(['kind']) })
-    } else if (name === '') this.#fail(lineOf(['metadata']), 'metadata.name is missing')
+      return
+    }
+    const fault = faultOf(object)
+    if (fault !== '') this.#fail(lineOf(['metadata']), fault)
     else this.#objects.push({ ...filed(kind, object), placeOf })
   }
 
@@ -175,12 +180,25 @@ class PolicyFileReading {
   }
 }
 
+/** What is wrong with the metadata, which an API server would refuse; '' = nothing. */
+function faultOf({ metadata }: ApiObject): string {
+  const { name, namespace = null, labels = null } = isObject(metadata) ? metadata : {}
+  if (typeof name !== 'string' || !NAME.test(name)) return 'metadata.name is missing or invalid'
+  if (namespace !== null && (typeof namespace !== 'string' || !NAME.test(namespace))) {
+    return 'metadata.namespace is invalid'
+  }
+  const isMap = labels === null || isObject(labels)
+  const values = isObject(labels) ? Object.values(labels) : []
+  const areTexts = isMap && values.every((value) => value === null || typeof value === 'string')
+  return areTexts ? '' : "metadata.labels must be strings: write '1' in place of 1"
+}
+
 /** Adds the namespace that `kubectl` would add. */
 function filed(kind: PolicyKind, object: ApiObject): Omit<FiledObject, 'placeOf'> {
   const metadata = isObject(object.metadata) ? object.metadata : {}
   const { namespace, ...others } = metadata
   const placed = kind.isNamespaced
-    ? { ...others, namespace: namespace || DEFAULT_NAMESPACE }
+    ? { ...others, namespace: namespace ?? DEFAULT_NAMESPACE }
     : others
   const whole = { ...object, metadata: placed }
   return { kind, key: keyOf(whole), origin: identityOf(kind, whole).origin, object: whole }

@@ -101,6 +101,20 @@ const CASES: readonly Case[] = [
     problem: 'spec.egress[0].toCIDRSet[0].except[0]: invalid network "10.1/16"',
   },
   {
+    name: 'IPv4 in IPv6 form, denied',
+    spec: denying({ toCIDR: ['::ffff:10.0.0.0/104'] }),
+    want: `deny ${ALL} *; deny others`,
+    problem: 'spec.egressDeny[0].toCIDR[0]: invalid network "::ffff:10.0.0.0/104"',
+  },
+  {
+    name: 'endPort 0',
+    spec: allowing({
+      toCIDR: ['::1'],
+      toPorts: [{ ports: [{ port: '1', endPort: 0, protocol: 'TCP' }] }],
+    }),
+    want: 'accept ::1/128 tcp:1; deny others',
+  },
+  {
     name: 'a CiliumCIDRGroup',
     spec: allowing({ toCIDRSet: [{ cidrGroupRef: 'g' }] }),
     want: 'deny others',

@@ -152,6 +152,12 @@ const POLICIES: readonly {
     spec: { egress: [] },
     want: ['deny others'],
   },
+  {
+    name: 'a list of rules that is none',
+    spec: { egress: {} },
+    want: ['deny others'],
+    problem: 'spec.egress: must be a list',
+  },
   { name: 'ingress alone', spec: { ingress: [{ from: [] }] }, want: [] },
   { name: 'only the type', spec: { policyTypes: ['Egress'] }, want: ['deny others'] },
   { name: 'another type', spec: { policyTypes: ['Ingress'], egress: [fqdn('a.b')] }, want: [] },

@@ -204,7 +204,13 @@ items:
 t.test('files that are no manifests', async (t) => {
   const table: readonly (readonly [string, string | Buffer, RegExp])[] = [
     ['a.yaml', '- 1\n', /a\.yaml:1: an object must be a mapping with a kind/],
-    ['b.yaml', 'kind: Pod\napiVersion: v1\n', /b\.yaml:1: metadata\.name is missing/],
+    ['b.yaml', 'kind: Pod\napiVersion: v1\n', /b\.yaml:1: metadata\.name is missing or invalid/],
+    [
+      'h.yaml',
+      policy('web').replace('namespace: a', 'namespace: 1'),
+      /h\.yaml:3: metadata\.namespace is/,
+    ],
+    ['i.yaml', POD.replace('app: web', 'app: 1'), /i\.yaml:3: metadata\.labels must be strings/],
     ['c.json', '{"kind": ', /c\.json:1: /],
     ['d.yaml', Buffer.from([0xff, 0xfe]), /d\.yaml:1: the text is not UTF-8/],
     ['e.json', '['.repeat(100_000), /e\.json:1: nested too deep/],
