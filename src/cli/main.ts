@@ -16,6 +16,15 @@ const USAGE = `Sextant is an authoritative DNS server. It chooses answers by cli
       --strict                  exit with 1 for warnings too
   sextant operator              publish the DNSRecords of a Kubernetes cluster, merged with those of other clusters
       -h                        list the flags and exit
+  sextant node                  enforce egress policies by name for the Pods of this node
+      -h                        list the flags and exit
+  sextant fqdn cache list       list what the clients of this node learned
+      -e ID, -p PATTERN, -s SOURCE, -o json
+                                of one client, of names, from lookup or connection; as JSON
+  sextant fqdn cache clean      remove names, and what they allow; asks first
+      -f, -p PATTERN            do not ask; only these names
+  sextant fqdn names            list the selectors of the policies
+      --socket PATH             the socket of the node agent; default /run/sextant/node.sock
   sextant query NAME [TYPE] [@SERVER] [-p PORT] [+tcp] [+dnssec] [+subnet=CIDR]
                                 query a server and print the answer as dig does; AXFR transfers a zone
       -y [ALGORITHM:]NAME:SECRET
@@ -25,8 +34,8 @@ const USAGE = `Sextant is an authoritative DNS server. It chooses answers by cli
 Without a command, sextant accepts the flags of serve, as CoreDNS does.`
 
 const HELP_FLAG = /^--?h(elp)?$/
-const COMMANDS = ['serve', 'check', 'operator', 'query', 'demo', 'help']
-const COMMAND = /^(serve|check|demo|query)$/
+const COMMANDS = ['serve', 'check', 'operator', 'node', 'fqdn', 'query', 'demo', 'help']
+const COMMAND = /^(serve|check|demo|query|fqdn)$/
 
 /** Runs a command line and ends the process with its exit code. */
 export async function main(argv: readonly string[]): Promise<void> {
@@ -48,6 +57,10 @@ async function run(argv: readonly string[], output: Output): Promise<number> {
       return (await import('./check.ts')).check(rest, output)
     case 'operator':
       return (await import('./operator.ts')).runOperator(rest, output)
+    case 'node':
+      return (await import('./node.ts')).runNode(rest, output)
+    case 'fqdn':
+      return (await import('./fqdn.ts')).runFqdn(rest, output)
     case 'demo':
       return (await import('./demo.ts')).demo(output)
     case 'query':

@@ -1,4 +1,5 @@
 import { readFileSync, rmSync, writeFileSync } from 'node:fs'
+import type { CorefileSource } from '../server/corefile-source.ts'
 import { describe, Supervisor } from '../server/supervisor.ts'
 import { createLogger, escapeControls, type Logger } from '../telemetry/log.ts'
 import type { ServeArgs } from './args.ts'
@@ -11,8 +12,15 @@ import { startLines } from './start-lines.ts'
 import { versionLines } from './version-lines.ts'
 import { keepHeapYoung } from './young-heap.ts'
 
+/** What to serve, and how. */
+export interface ServerArgs
+  extends Pick<ServeArgs, 'conf' | 'dnsPort' | 'pidfile' | 'quiet' | 'takesOver' | 'examples'> {
+  /** Serve this Corefile, unless `conf` names one. */
+  readonly corefile?: string
+}
+
 /** Serves until a signal ends it. Resolves to the exit code, as `serve` does. */
-export async function runServer(args: ServeArgs, output: Output): Promise<number> {
+export async function runServer(args: ServerArgs, output: Output): Promise<number> {
   const log = createLogger('', output.print, () => false)
   const ended = new Promise<number>((resolve) => {
     run(args, output, log, resolve).catch((error) => {
@@ -27,13 +35,17 @@ export async function runServer(args: ServeArgs, output: Output): Promise<number
 
 /** Starts the server, and calls `end` once it has stopped. */
 async function run(
-  args: ServeArgs,
+  args: ServerArgs,
   output: Output,
   log: Logger,
   end: (code: number) => void,
 ): Promise<void> {
   keepHeapYoung()
-  const source = chooseCorefile(args.conf, args.dnsPort)
+  const { conf, corefile, dnsPort } = args
+  const source: CorefileSource =
+    conf === undefined && corefile !== undefined
+      ? { kind: 'text', name: 'Corefile', text: corefile }
+      : chooseCorefile(conf, dnsPort)
   const supervisor = new Supervisor(source, composeParts(args.dnsPort, output.lines, args))
   handleSignals(supervisor, log, end)
   await supervisor.start()

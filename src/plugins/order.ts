@@ -4,7 +4,8 @@ import type { Directive, LoadDirectives } from '../plugin/directive.ts'
 /**
  * Every directive that a Corefile may contain, in the order of the chain: CoreDNS's plugin.cfg,
  * with `kuadrant` in the same place as in Kuadrant's builds of CoreDNS, `ocp_dnsnameresolver` as in
- * OpenShift's, and `k8s_cache` beside `cache`. A plugin sees the effects of those below it.
+ * OpenShift's, `k8s_cache` beside `cache`, and `egress` above all that change or cache answers. A
+ * plugin sees the effects of those below it.
  */
 export const DIRECTIVE_NAMES: readonly string[] = [
   'root',
@@ -33,6 +34,7 @@ export const DIRECTIVE_NAMES: readonly string[] = [
   'errors',
   'log',
   'dnstap',
+  'egress',
   'local',
   'dns64',
   'any',
@@ -98,6 +100,7 @@ const LOADERS: Readonly<Record<string, () => Promise<Directive>>> = {
   rrl: async () => (await import('./rrl/setup.ts')).rrl,
   errors: async () => (await import('./errors/setup.ts')).errors,
   log: async () => (await import('./log/setup.ts')).log,
+  egress: async () => (await import('./egress/setup.ts')).egress,
   local: async () => (await import('./local/setup.ts')).local,
   dns64: async () => (await import('./dns64/setup.ts')).dns64,
   any: async () => (await import('./any/setup.ts')).any,

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { root, runSextant } from '../support/server.ts'
 
-const COMMANDS = 'the commands are serve, check, operator, query, demo, help'
+const COMMANDS = 'the commands are serve, check, operator, node, fqdn, query, demo, help'
 
 const CASES: readonly { args: readonly string[]; code: number; out?: RegExp; error?: string }[] = [
   { args: ['foo'], code: 1, error: `"foo" is not a command: ${COMMANDS}` },

@@ -1,4 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { Test } from 'tap'
@@ -123,6 +125,8 @@ export class EgressNode {
   readonly pods = new Map<string, EgressPod>()
   /** Of the agent: its state, socket and manifests. */
   readonly directory: string
+  /** Of the API. The kernel bounds paths of sockets, so it is not in `directory`. */
+  readonly socket: string
   readonly #root: string
   /** The Internet. */
   world!: NetworkHost
@@ -141,6 +145,9 @@ export class EgressNode {
     this.#options = options
     this.#root = t.testdir({ node: {}, upstream: {} })
     this.directory = join(this.#root, 'node')
+    const short = mkdtempSync(join(tmpdir(), 'sextant-'))
+    t.teardown(() => rmSync(short, { recursive: true }))
+    this.socket = join(short, 'node.sock')
   }
 
   static async start(t: Test, options: EgressNodeOptions): Promise<EgressNode> {
@@ -176,7 +183,7 @@ export class EgressNode {
         nftables
         cluster ${CLUSTER_NETWORKS.join(' ')}
         state state.json
-        api node.sock
+        api ${this.socket}
         ${properties}
     }
     ${chain}

@@ -77,6 +77,10 @@ export class DnsCache {
     return this.#byName.size
   }
 
+  get addressCount(): number {
+    return this.#byAddress.size
+  }
+
   /** Number of pairs of a name and an address. */
   get size(): number {
     return this.#ends.size

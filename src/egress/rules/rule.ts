@@ -19,7 +19,7 @@ export interface NetworkPeer {
 export interface EgressRule {
   readonly action: 'accept' | 'deny' | 'pass'
   readonly networks: readonly NetworkPeer[]
-  /** Empty unless the action is `accept`: nobody knows all addresses of a name, so none can be denied. */
+  /** Empty unless the action is `accept`: the addresses of a name are never completely known, so none can be denied. */
   readonly names: readonly Selector[]
   /** Undefined = all ports of all protocols. */
   readonly ports: readonly PortRange[] | undefined

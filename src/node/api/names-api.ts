@@ -11,7 +11,7 @@ import { SelectorIndex } from '../../egress/selectors/selector-index.ts'
 import type { Client } from '../client.ts'
 
 /** An answer that a client got, or an address that it has connections to. The fields are those of Cilium's API. */
-export interface CachedName {
+export interface ListedName {
   readonly fqdn: string
   readonly ips: readonly string[]
   /** RFC 3339; for connections, when one was last known to be open. */
@@ -62,7 +62,7 @@ export interface NamesApiParts {
 /** A reply: rows are the elements of a JSON array, undefined = no body. */
 export interface NamesReply {
   readonly status: 200 | 400 | 404 | 405
-  readonly rows?: Iterable<CachedName>
+  readonly rows?: Iterable<ListedName>
   readonly json?: unknown
   /** Why a request is invalid. */
   readonly fault?: string
@@ -119,7 +119,7 @@ export class NamesApi {
     return { status: 200 }
   }
 
-  *#rows(wanted: string): Generator<CachedName> {
+  *#rows(wanted: string): Generator<ListedName> {
     const { names, clock } = this.#parts
     const offsetMs = clock.now() - clock.monotonic()
     const print = (ms: number): string => new Date(ms + offsetMs).toISOString()

@@ -37,8 +37,8 @@ export interface EgressConfig extends EgressOptions, ClusterPlace {
   endpoint: string
   /** The name of this node; '' = that of NODE_NAME. Undefined = without Kubernetes. */
   node: string | undefined
-  /** Files and directories of manifests. */
-  policies: readonly string[]
+  /** A file or a folder of manifests; '' = none. */
+  policies: string
   /** Name of the table of nftables; undefined = a dry run. */
   table: string | undefined
   /** Where DNS queries of clients are redirected to. */
@@ -82,10 +82,12 @@ export function scanConfig(d: Dispenser, block: BlockConfig): EgressConfig {
       throw d.error('nftables and dry_run exclude each other; remove one')
     }
   }
-  if (draft.node === undefined && draft.policies.length === 0) {
-    throw d.error('egress needs policies: add `kubernetes`, or `policies` with files of manifests')
+  if (draft.node === undefined && draft.policies === '') {
+    throw d.error(
+      'egress needs policies: add `kubernetes`, or `policies` with a folder of manifests',
+    )
   }
-  if (draft.node !== undefined && draft.policies.length > 0) {
+  if (draft.node !== undefined && draft.policies !== '') {
     throw d.error('kubernetes and policies exclude each other; remove one')
   }
   if (draft.table !== undefined && draft.port === 0) {
@@ -103,7 +105,7 @@ function defaults(position: Position, block: BlockConfig): Draft {
     endpoint: '',
     tls: undefined,
     node: undefined,
-    policies: [],
+    policies: '',
     table: TABLE_DEFAULT,
     port: block.keys[0]?.port ?? 0,
     cluster: [],
@@ -142,8 +144,8 @@ const PROPERTIES: Readonly<Record<string, Scan>> = {
     if (!URL.canParse(draft.endpoint)) throw d.error('endpoint must be a URL')
   },
   policies: (d, draft, { root }) => {
-    const paths = scanArgs(d, 1, 1000).map((path) => resolve(root, path))
-    draft.policies = [...new Set([...draft.policies, ...paths])]
+    if (draft.policies !== '') throw d.error('policies names one file or folder')
+    draft.policies = resolve(root, scanArgs(d, 1, 1)[0]!)
   },
   nftables: (d, draft) => {
     draft.table = scanTable(d)

@@ -7,7 +7,7 @@ import { DnsCache } from '../../../src/egress/endpoint/dns-cache.ts'
 import { Zombies } from '../../../src/egress/endpoint/zombies.ts'
 import type { EgressRule } from '../../../src/egress/rules/rule.ts'
 import { type Dialect, scanSelector } from '../../../src/egress/selectors/scan-selector.ts'
-import { type CachedName, NamesApi, type NamesReply } from '../../../src/node/api/names-api.ts'
+import { type ListedName, NamesApi, type NamesReply } from '../../../src/node/api/names-api.ts'
 import { openSocket } from '../../../src/node/api/socket-server.ts'
 import type { Client } from '../../../src/node/client.ts'
 import { FakeClock } from '../../support/setup.ts'
@@ -75,7 +75,7 @@ function place() {
   return { api, forgotten, db, add }
 }
 
-const rowsOf = (reply: NamesReply): readonly CachedName[] => [...(reply.rows ?? [])]
+const rowsOf = (reply: NamesReply): readonly ListedName[] => [...(reply.rows ?? [])]
 
 t.test('the list', async (t) => {
   const { api } = place()

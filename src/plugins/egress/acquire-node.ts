@@ -1,0 +1,140 @@
+import { InputError } from '../../base/errors.ts'
+import { Random } from '../../base/random.ts'
+import type { ResourceLease } from '../../base/resource-registry.ts'
+import { AddressRules } from '../../egress/names/address-rules.ts'
+import type { ApiClient } from '../../kube/api.ts'
+import { AGENT_LIMITS_DEFAULT } from '../../node/agent/agent-limits.ts'
+import { EgressAgent } from '../../node/agent/egress-agent.ts'
+import { Conntrack } from '../../node/conntrack/conntrack.ts'
+import type { DataPlane } from '../../node/data-plane.ts'
+import { startNftPlane } from '../../node/nft/start-plane.ts'
+import { KubernetesPolicies } from '../../node/sources/kubernetes-policies.ts'
+import { PolicyFiles } from '../../node/sources/policy-files.ts'
+import type { SetupContext } from '../../plugin/directive.ts'
+import { acquireAt } from '../../sources/kubernetes/cluster-access.ts'
+import { answerLine } from './decision.ts'
+import { DryPlane } from './dry-plane.ts'
+import { exportNode, type PlaneNumbers } from './node-metrics.ts'
+import { type ClientFeed, NodeService } from './node-service.ts'
+import type { EgressConfig } from './options.ts'
+import { CONNTRACK, NFT, probePrograms } from './probe.ts'
+
+/** Elements of each set of addresses in the kernel. */
+const ELEMENTS_MAX = 1_000_000
+
+/**
+ * Returns the agent that all users with the same options share. Throws InputError if the configuration
+ * is invalid.
+ */
+export async function acquireNode(
+  c: SetupContext,
+  config: EgressConfig,
+): Promise<ResourceLease<NodeService>> {
+  const { log, clock, metrics, timers, resources } = c
+  const { dialect, policies: path } = config
+  const random = new Random(Math.trunc(c.random() * 2 ** 32))
+  const parts = { log, clock, metrics, timers, random, dialect }
+  const options = agentOptions(config)
+  if (config.node === undefined) {
+    const key = JSON.stringify(options)
+    const create = () => build(c, config, random, new PolicyFiles({ ...parts, path }))
+    return resources.acquire(NodeService, key, create)
+  }
+  const node = config.node || process.env.NODE_NAME
+  if (node === undefined || node === '') {
+    const fix = 'write `kubernetes NODE`, or set the environment variable NODE_NAME'
+    throw new InputError(config.position, `plugin/egress: the name of this node is unknown: ${fix}`)
+  }
+  const create = (api: ApiClient) =>
+    build(c, config, random, new KubernetesPolicies({ ...parts, api, node }))
+  return acquireAt(config, c, { type: NodeService, options: { ...options, node }, create })
+}
+
+/** What the agent depends on, besides the cluster. */
+function agentOptions(config: EgressConfig): object {
+  const { position, denyRcode, onTimeout, concurrency, startupMs, ...options } = config
+  return { ...options, cluster: printed(config.cluster), allowed: printed(config.allowed) }
+}
+
+/** Octets of networks, in a form that JSON shows. */
+function printed(networks: EgressConfig['cluster']): readonly string[] {
+  return networks.map(({ bytes, bits }) => `${bytes.join('.')}/${bits}`)
+}
+
+interface Plane {
+  readonly plane: DataPlane
+  /** Undefined in a dry run. */
+  readonly numbers: (() => PlaneNumbers) | undefined
+}
+
+function build(
+  c: SetupContext,
+  config: EgressConfig,
+  random: Random,
+  feed: ClientFeed,
+): NodeService {
+  const { log, clock, timers, metrics } = c
+  const { table, minTtlSeconds, addressesPerName, zombies, idleGraceMs, countsEndpoints } = config
+  const { plane, numbers } = makePlane(c, config)
+  const tracks = table !== undefined && zombies > 0
+  const agent = new EgressAgent({
+    plane,
+    rules: new AddressRules(config.cluster, config.allowed),
+    connections: tracks
+      ? new Conntrack({ command: CONNTRACK_COMMAND, timers, random, log })
+      : undefined,
+    limits: {
+      ...AGENT_LIMITS_DEFAULT,
+      minTtlSeconds,
+      addressesPerName,
+      most: zombies,
+      idleGraceMs,
+    },
+    maxDelayMs: config.maxDelayMs,
+    cutsConnections: config.cutsConnections,
+    clock,
+    timers,
+    log,
+    ...(config.logsDecisions ? { onDecision: (one) => log.info(answerLine(one)) } : {}),
+    statePath: config.stateFile,
+  })
+  const stopMetrics = exportNode(metrics, { agent, planeNumbers: numbers, countsEndpoints })
+  const probes = [...(table === undefined ? [] : [NFT]), ...(tracks ? [CONNTRACK] : [])]
+  return new NodeService({
+    ...config,
+    agent,
+    feed,
+    probe: () => probePrograms(probes, config.position),
+    clock,
+    timers,
+    log,
+    close: () => {
+      stopMetrics()
+      void plane.close()
+    },
+  })
+}
+
+const CONNTRACK_COMMAND = ['conntrack']
+
+function makePlane({ log, clock, timers }: SetupContext, config: EgressConfig): Plane {
+  const { table, port: dnsPort, cluster: clusterNetworks } = config
+  if (table === undefined) {
+    return { plane: new DryPlane(log, () => clock.monotonic()), numbers: undefined }
+  }
+  const plane = startNftPlane({
+    command: ['nft'],
+    table,
+    elementsMax: ELEMENTS_MAX,
+    clusterNetworks,
+    dnsPort,
+    clock,
+    timers,
+    onFault: (fault) => {
+      if (fault === '') log.info('nftables: transactions succeed again')
+      else log.error(`nftables: transactions fail, and are tried again: ${fault}`)
+    },
+    onRepair: (what) => log.warning(`nftables: table ${table} was changed by others: ${what}`),
+  })
+  return { plane, numbers: () => ({ ...plane.counts, refused: plane.refused }) }
+}

@@ -1,0 +1,132 @@
+import type { Clock } from '../../base/clock.ts'
+import type { Timers } from '../../base/timers.ts'
+import type { EgressAgent } from '../../node/agent/egress-agent.ts'
+import { NamesApi } from '../../node/api/names-api.ts'
+import { openSocket, type SocketServer } from '../../node/api/socket-server.ts'
+import type { Client } from '../../node/client.ts'
+import type { Logger } from '../../telemetry/log.ts'
+import type { PatternDialect } from './options.ts'
+
+/** The clients of this node and their rules, from Kubernetes or from files. */
+export interface ClientFeed {
+  start(): void
+  /** Calls `listener` with all clients once they are complete, and again after each change. */
+  onChange(listener: (clients: readonly Client[]) => void): () => void
+  /** Why clients may be missing or out of date; '' = they are not. */
+  readonly reason: string
+  close(): void
+}
+
+export interface NodeServiceParts {
+  readonly agent: EgressAgent
+  readonly feed: ClientFeed
+  /** Finds out whether this process can enforce anything. Throws an InputError. */
+  readonly probe: () => Promise<void>
+  readonly dialect: PatternDialect
+  /** Path of the socket of the API; '' = none. */
+  readonly api: string
+  /** Longest wait of a start for the clients. */
+  readonly startupMs: number
+  readonly clock: Clock
+  readonly timers: Timers
+  readonly log: Logger
+  /** Ends what the agent works with. */
+  readonly close: () => void
+}
+
+/**
+ * The agent of this node with its sources and its API. Blocks with the same options share one, and so do
+ * both instances of a reload: a reload loses nothing that clients learned.
+ */
+export class NodeService {
+  readonly #parts: NodeServiceParts
+  #started: Promise<void> | undefined
+  #socket: SocketServer | undefined
+  #isSynced = false
+  #isClosed = false
+  #fault = ''
+
+  constructor(parts: NodeServiceParts) {
+    this.#parts = parts
+  }
+
+  get agent(): EgressAgent {
+    return this.#parts.agent
+  }
+
+  /** Why rules may not be enforced; '' = they are. */
+  get reason(): string {
+    const { feed } = this.#parts
+    const reasons = [feed.reason, this.#fault === '' ? '' : `not in force: ${this.#fault}`]
+    return reasons.filter((reason) => reason !== '').join('; ')
+  }
+
+  /** Enforces what an earlier process knew, then what the sources have. The first call counts. */
+  start(): Promise<void> {
+    this.#started ??= this.#start()
+    return this.#started
+  }
+
+  close(): void {
+    const { agent, feed, close } = this.#parts
+    this.#isClosed = true
+    feed.close()
+    this.#socket?.close()
+    agent.close()
+    close()
+  }
+
+  async #start(): Promise<void> {
+    const { probe, agent, feed, startupMs, timers, log } = this.#parts
+    await probe()
+    if (this.#isClosed) return
+    this.#noteFault(await agent.restore())
+    if (this.#isClosed) return
+    agent.start()
+    await this.#openApi()
+    let markSynced = (): void => {}
+    const synced = new Promise<void>((resolve) => {
+      markSynced = resolve
+    })
+    let current: readonly Client[] | undefined
+    feed.onChange((clients) => {
+      if (clients === current) return
+      current = clients
+      void agent.setClients(clients).then((fault) => {
+        this.#noteFault(fault)
+        this.#isSynced = true
+        markSynced()
+      })
+    })
+    feed.start()
+    const cancel = timers.after(startupMs, markSynced)
+    // Timers do not keep the process alive, and at a start nothing else does.
+    const alive = setInterval(() => {}, startupMs + 1)
+    await synced
+    clearInterval(alive)
+    cancel()
+    if (this.#isSynced || this.#isClosed) return
+    log.warning(`starting before the policies are read: ${feed.reason}`)
+  }
+
+  async #openApi(): Promise<void> {
+    const { agent: names, api: path, dialect, clock, log } = this.#parts
+    if (path === '') return
+    const api = new NamesApi({ names, dialect, clock })
+    try {
+      const socket = await openSocket(path, (method, target) => api.answer(method, target))
+      if (this.#isClosed) socket.close()
+      else this.#socket = socket
+    } catch (error) {
+      // Enforcement does not depend on it.
+      log.error(`no API: ${error instanceof Error ? error.message : error}`)
+    }
+  }
+
+  #noteFault(fault: string): void {
+    if (this.#isClosed || fault === this.#fault) return
+    this.#fault = fault
+    if (fault === '') this.#parts.log.info('the rules of clients are in force again')
+    else this.#parts.log.error(`the rules of clients are not in force: ${fault}`)
+  }
+}

@@ -1,0 +1,74 @@
+import type { ResourceLease } from '../../base/resource-registry.ts'
+import { scanAddress } from '../../dns/text/address.ts'
+import { AddressSet } from '../../dns/text/address-set.ts'
+import type { Directive, SetupContext } from '../../plugin/directive.ts'
+import { faultsOfAccess } from '../../sources/kubernetes/cluster-access.ts'
+import { Concurrency } from './concurrency.ts'
+import { type ClientSource, Egress } from './egress.ts'
+import { exportCounts } from './metrics.ts'
+import type { NodeService } from './node-service.ts'
+import { scanConfig } from './options.ts'
+import { ReplyTimes } from './reply-times.ts'
+
+/** `egress { … }`: enforces egress policies by name for the Pods of this node. */
+export const egress: Directive = { name: 'egress', setup }
+
+function setup(c: SetupContext): void {
+  const config = scanConfig(c.dispenser, c.block)
+  if (config.cluster.length === 0) {
+    const what = 'cluster is not set: connections to Pods, Services and nodes are dropped'
+    c.warn(`${what} unless a policy allows them; set it to their networks`, config.position)
+  }
+  const source: ClientSource = { addresses: new AddressSet([]), gate: undefined }
+  const addresses = c.broadcast<readonly string[]>((texts) => {
+    source.addresses = setOf(texts)
+  })
+  const slots = c.counters()
+  const times = new ReplyTimes()
+  const concurrency = new Concurrency(config.concurrency, c.log)
+  const logDecision = config.logsDecisions ? c.log.info : undefined
+  const parts = { source, options: config, concurrency, clock: c.clock, slots, times, logDecision }
+  c.addHandler((next) => new Egress(next, parts), { waits: true })
+  let lease: ResourceLease<NodeService> | undefined
+  c.onCheck(async ({ isOffline }) => (isOffline ? [] : faultsOfAccess(config)))
+  c.onReady(
+    () => '',
+    () => lease?.item.reason ?? '',
+  )
+  const stops: (() => void)[] = []
+  let isOver = false
+  c.onStartup(async () => {
+    const { acquireNode } = await import('./acquire-node.ts')
+    lease = await acquireNode(c, config)
+    // After the instance stopped, nothing would release the lease.
+    if (isOver) {
+      lease.release()
+      return
+    }
+    stops.push(lease.release)
+    const { item: node } = lease
+    await node.start()
+    if (isOver) return
+    const { agent } = node
+    const publish = (): void => {
+      addresses.publish(agent.clients().flatMap((client) => client.addresses))
+    }
+    stops.push(agent.onClients(publish))
+    source.gate = agent
+    publish()
+  })
+  c.onShutdown(() => {
+    isOver = true
+    for (const stop of stops.toReversed()) stop()
+  })
+  exportCounts(c, slots, times)
+}
+
+function setOf(texts: readonly string[]): AddressSet {
+  return new AddressSet(
+    texts.flatMap((text) => {
+      const address = scanAddress(text)
+      return address === undefined ? [] : [{ ...address, bits: address.bytes.length * 8 }]
+    }),
+  )
+}
