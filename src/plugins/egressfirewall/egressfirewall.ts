@@ -94,7 +94,7 @@ export class EgressFirewall implements Handler {
     const base = { dnsName: printName(question.name), nowMs: clock.now() }
     if (observed.kind === 'failed') {
       // A resolver may refuse to answer without recursion: any Pod could remove a name so.
-      if ((query.flags & HeaderFlag.RD) === 0) return undefined
+      if ((tx.query.flags & HeaderFlag.RD) === 0) return undefined
       // A CNAME loop is a failure too, although the rcode of the reply is NOERROR.
       const failure = rcode === Rcode.NOERROR ? Rcode.SERVFAIL : rcode
       return { ...base, rcode: failure, addresses: [] }
