@@ -23,6 +23,7 @@ const OPTIONS = [
   'egress-firewall',
   'egress-names',
   'fqdn-network-policy',
+  'node',
 ]
 const FOLDERS = [...OVERLAYS, SITE, ...OPTIONS.map((name) => `deploy/${name}`)]
 
