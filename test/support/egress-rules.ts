@@ -1,6 +1,8 @@
 import { type HashedName, NameBuffer } from '../../src/dns/name/hashed-name.ts'
 import { scanName } from '../../src/dns/name/name.ts'
 import { scanCidr } from '../../src/dns/text/address.ts'
+import type { CompiledRules } from '../../src/egress/rules/compiled-rules.ts'
+import type { AddressName, MatchedName } from '../../src/egress/rules/connection.ts'
 import type { PortProtocol, PortRange } from '../../src/egress/rules/port-range.ts'
 import type { EgressRule, NetworkPeer } from '../../src/egress/rules/rule.ts'
 import { scanSelector } from '../../src/egress/selectors/scan-selector.ts'
@@ -55,4 +57,12 @@ export function rule(
     lasts,
     origin: 'test',
   }
+}
+
+/** The names as `CompiledRules` reads them. */
+export function matched(
+  compiled: CompiledRules,
+  names: readonly AddressName[],
+): readonly MatchedName[] {
+  return names.map(({ name, ...rest }) => ({ ...rest, rules: compiled.rulesOf(name) }))
 }

@@ -59,7 +59,7 @@ export class HostNetwork {
     await ip('-n', own, 'link', 'add', 'eth0', 'type', 'veth', ...peer)
     await ip('-n', hub, 'link', 'set', name, 'master', 'br0', 'up')
     for (const address of addresses) {
-      // Otherwise an IPv6 address is not usable for a second, until nobody else claims it.
+      // Otherwise an IPv6 address is not usable for a second, while another host may claim it.
       const flags = address.includes(':') ? ['nodad'] : []
       await ip('-n', own, 'address', 'add', address, 'dev', 'eth0', ...flags)
     }

@@ -154,13 +154,16 @@ export class Zombies {
     }
     const alive = new Set([...this.#entries.values()].filter(isAlive))
     const before = alive.size
-    if (perName > 0)
-      for (const name of aliveNames) evict(alive, (entry) => entry.names.has(name), perName)
-    evict(alive, () => true, most)
+    if (perName > 0) {
+      for (const entries of entriesOf(aliveNames, alive).values()) evict(alive, entries, perName)
+    }
+    evict(alive, alive, most)
     const dead = [...this.#entries.values()].filter((entry) => !alive.has(entry))
     for (const { address } of dead) this.#entries.delete(address)
-    // Not at each collection, because each change is one in the kernel too.
-    const ending = [...alive].filter((entry) => entry.keptMs < nowMs + keepMs / 2)
+    // Not at each collection, because each change is one in the kernel too. Without dumps it is unknown
+    // which connections are open: then addresses end.
+    const isKnown = this.#dumpMs >= nowMs - keepMs
+    const ending = [...alive].filter((entry) => isKnown && entry.keptMs < nowMs + keepMs / 2)
     for (const entry of ending) entry.keptMs = nowMs + keepMs
     return {
       extended: ending.map(({ address }) => address),
@@ -184,9 +187,26 @@ export class Zombies {
   }
 }
 
-/** Takes the least important ones from the set until it has at most `limit` entries of a kind. */
-function evict(alive: Set<Entry>, isMeant: (entry: Entry) => boolean, limit: number): void {
-  const entries = [...alive].filter(isMeant)
+/** The entries of each of these names. */
+function entriesOf(
+  wanted: ReadonlySet<string>,
+  entries: Iterable<Entry>,
+): ReadonlyMap<string, readonly Entry[]> {
+  const found = new Map<string, Entry[]>()
+  for (const entry of entries) {
+    for (const name of entry.names) {
+      if (!wanted.has(name)) continue
+      const list = found.get(name)
+      if (list === undefined) found.set(name, [entry])
+      else list.push(entry)
+    }
+  }
+  return found
+}
+
+/** Takes the least important of `some` from the set until it has at most `limit` of them. */
+function evict(alive: Set<Entry>, some: Iterable<Entry>, limit: number): void {
+  const entries = [...some].filter((entry) => alive.has(entry))
   if (entries.length <= limit) return
   entries.sort(compareImportance)
   for (const entry of entries.slice(0, entries.length - limit)) alive.delete(entry)

@@ -1,6 +1,6 @@
-import { ROOT_NAME } from '../../dns/name/name.ts'
 import type { PortProtocol, PortRange } from '../rules/port-range.ts'
 import type { DnsRule } from '../rules/rule.ts'
+import { EVERY_NAME } from '../selectors/every-name.ts'
 import type { Selector } from '../selectors/selector.ts'
 import { type DnsScope, scanFqdnSelector } from './cilium-destination.ts'
 import { ALL_PORTS, allPortsOf, joinPorts, type Ports, UNKNOWN_PORTS } from './peers.ts'
@@ -17,11 +17,6 @@ const PROTOCOLS: ReadonlyMap<string, readonly PortProtocol[]> = new Map([
   ['UDP', ['udp']],
   ['SCTP', ['sctp']],
 ])
-/** Names of any octets, and the root. Patterns select names of letters, digits, `-` and `_` only. */
-const EVERY_NAME: readonly Selector[] = [
-  { kind: 'exact', suffix: ROOT_NAME, key: '.', text: '*' },
-  { kind: 'many-label', suffix: ROOT_NAME, key: 'many *.', text: '*' },
-]
 
 /** One item of `toPorts`. */
 interface CiliumPorts {

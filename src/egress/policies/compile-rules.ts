@@ -1,4 +1,4 @@
-import type { ClientRules, DnsRule, EgressRule, Tier, TierList } from '../rules/rule.ts'
+import type { ClientRules, DnsRule, EgressRule, RuleTier, TierList } from '../rules/rule.ts'
 import { withoutDenied } from './cilium-ports.ts'
 import type { Policy } from './policy.ts'
 
@@ -21,7 +21,7 @@ export function compileRules(policies: readonly Policy[]): ClientRules {
 }
 
 /** The union of the policies that accept: a denial of one decides before whatever another accepts. */
-function policyTier(policies: readonly Policy[]): Tier {
+function policyTier(policies: readonly Policy[]): RuleTier {
   const { rules } = tierOf(policies, 'policy')
   const isDenial = ({ action }: EgressRule): boolean => action === 'deny'
   const isIsolated = policies.some(({ isolates }) => isolates)
@@ -31,12 +31,12 @@ function policyTier(policies: readonly Policy[]): Tier {
   }
 }
 
-function tierOf(policies: readonly Policy[], stage: Policy['stage']): Tier {
+function tierOf(policies: readonly Policy[], stage: Policy['stage']): RuleTier {
   const rules = policies.filter((policy) => policy.stage === stage).flatMap(({ rules }) => rules)
   return { rules, otherwise: 'pass' }
 }
 
-function decides({ rules, otherwise }: Tier): boolean {
+function decides({ rules, otherwise }: RuleTier): boolean {
   return rules.length > 0 || otherwise === 'deny'
 }
 

@@ -3,7 +3,7 @@ import type { Address } from '../../dns/text/address.ts'
 import type { Selector } from '../selectors/selector.ts'
 import { type IndexedSelector, SelectorIndex } from '../selectors/selector-index.ts'
 import type { Allowance } from './allowance.ts'
-import { type AddressName, type Connection, includesPort } from './connection.ts'
+import { type Connection, includesPort, type MatchedName } from './connection.ts'
 import { NetworkIndex } from './network-index.ts'
 import type { PortProtocol } from './port-range.ts'
 import type { EgressRule, TierList } from './rule.ts'
@@ -74,7 +74,7 @@ export class CompiledRules {
    */
   allowancesOf(
     address: Address,
-    names: readonly AddressName[],
+    names: readonly MatchedName[],
     nowMs: number,
   ): readonly Allowance[] {
     const ends = this.#endsOf(names, nowMs)
@@ -102,19 +102,25 @@ export class CompiledRules {
     return this.#found.map(({ selector }) => selector)
   }
 
+  /** The places of the rules that select the name. */
+  rulesOf(name: HashedName): readonly number[] {
+    this.#found.length = 0
+    this.#selectors.find(name, this.#found)
+    const places = new Set<number>()
+    for (const { owners } of this.#found) {
+      for (const { object } of owners) places.add(Number(object))
+    }
+    return [...places]
+  }
+
   /** The rules that select one of the names, by their place, each with the end of its last name. */
-  #endsOf(names: readonly AddressName[], nowMs: number): Map<number, number> {
+  #endsOf(names: readonly MatchedName[], nowMs: number): Map<number, number> {
     const ends = new Map<number, number>()
-    for (const { name, endMs, isZombie } of names) {
+    for (const { rules, endMs, isZombie } of names) {
       if (endMs < nowMs) continue
-      this.#found.length = 0
-      this.#selectors.find(name, this.#found)
-      for (const { owners } of this.#found) {
-        for (const { object } of owners) {
-          const place = Number(object)
-          if (isZombie && this.#rules[place]!.rule.lasts === 'ttl') continue
-          ends.set(place, Math.max(endMs, ends.get(place) ?? ENDED))
-        }
+      for (const place of rules) {
+        if (isZombie && this.#rules[place]!.rule.lasts === 'ttl') continue
+        ends.set(place, Math.max(endMs, ends.get(place) ?? ENDED))
       }
     }
     return ends

@@ -20,6 +20,14 @@ export interface AddressName {
   readonly isZombie: boolean
 }
 
+/** The rules that select a name, as `CompiledRules.rulesOf` returns them, with the end of the name. */
+export interface MatchedName {
+  readonly rules: readonly number[]
+  /** As in `AddressName`. */
+  readonly endMs: number
+  readonly isZombie: boolean
+}
+
 /** True if the ports of a rule include the port. */
 export function includesPort(
   ports: readonly PortRange[] | undefined,

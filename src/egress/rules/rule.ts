@@ -33,14 +33,14 @@ export interface EgressRule {
 }
 
 /** Rules in order: the first that matches decides. */
-export interface Tier {
+export interface RuleTier {
   readonly rules: readonly EgressRule[]
   /** What applies to a connection that no rule matches. */
   readonly otherwise: 'deny' | 'pass'
 }
 
 /** Tiers in order. A connection that passes all of them is allowed. */
-export type TierList = readonly Tier[]
+export type TierList = readonly RuleTier[]
 
 /** Which names a client may ask for, on which ports. */
 export interface DnsRule {

@@ -10,7 +10,7 @@ import {
   type EndedAddress,
 } from '../../egress/endpoint/dns-cache.ts'
 import { type Zombie, Zombies } from '../../egress/endpoint/zombies.ts'
-import type { AddressName } from '../../egress/rules/connection.ts'
+import type { MatchedName } from '../../egress/rules/connection.ts'
 import type { Client } from '../client.ts'
 import type { AddressPair, Allowance, DataPlane } from '../data-plane.ts'
 import type { AgentLimits } from './agent-limits.ts'
@@ -18,6 +18,8 @@ import type { RuleProfile } from './rule-profiles.ts'
 
 /** Names of one address. More would make each decision about it slow. */
 const NAMES_PER_ADDRESS = 256
+/** Names that are gone, of which the rules are still known. */
+const OLD_MATCHES_MAX = 1000
 
 /** A wait for the data plane; '' = in force, otherwise the reason why not. */
 export type PlaneWait = Promise<string>
@@ -44,19 +46,16 @@ export interface ClientGrantsParts {
   readonly onEviction: () => void
 }
 
-/** Names as the rules read them. The buffers are used again for the next address. */
+/** Names as the rules read them. */
 export class NameReader {
-  readonly #buffers: { text: string; readonly name: NameBuffer }[] = []
+  readonly #name = new NameBuffer()
 
-  /** `place`: names with different places can be used at the same time. */
-  read(place: number, text: string): NameBuffer {
-    const buffer = (this.#buffers[place] ??= { text: '', name: new NameBuffer() })
-    if (buffer.text === text) return buffer.name
+  /** Valid until the next call. */
+  read(text: string): NameBuffer {
     const wire = scanName(text)
-    const isName = wire !== undefined && buffer.name.set(wire, 0, wire.length)
+    const isName = wire !== undefined && this.#name.set(wire, 0, wire.length)
     assert(isName, 'answers have valid names')
-    buffer.text = text
-    return buffer.name
+    return this.#name
   }
 }
 
@@ -81,6 +80,8 @@ export class ClientGrants {
   #changes = 0
   #appliedChanges = 0
   #isGone = false
+  /** The rules that select each name: an address is decided again with each of its names. */
+  readonly #matches = new Map<string, readonly number[]>()
   /** What the data plane has, by address. */
   readonly #granted = new Map<string, readonly Allowance[]>()
 
@@ -113,7 +114,7 @@ export class ClientGrants {
 
   /** The texts of the selectors of its rules that select a name. */
   selectorsOf(name: string): readonly string[] {
-    return this.profile.compiled.selectorsOf(this.#names.read(0, name)).map(({ text }) => text)
+    return this.profile.compiled.selectorsOf(this.#names.read(name)).map(({ text }) => text)
   }
 
   /** Adds an answer. Returns the waits for all its addresses that are not in force yet. */
@@ -149,6 +150,7 @@ export class ClientGrants {
     const isMoved = this.client.addresses.join() !== client.addresses.join()
     if (isMoved) this.#withdrawAll()
     const isChanged = isMoved || this.profile !== profile
+    if (this.profile !== profile) this.#matches.clear()
     this.client = client
     this.profile = profile
     if (isChanged) this.#changes++
@@ -253,10 +255,8 @@ export class ClientGrants {
 
   /** A zombie is of use only for rules that last as long as connections. */
   #retire(removal: EndedAddress): void {
-    const { usesConnections, compiled } = this.profile
-    if (!usesConnections || this.#limits.most === 0) return
-    const name = this.#names.read(0, removal.name)
-    if (compiled.selectorsOf(name).length > 0) this.zombies.add(removal)
+    if (!this.profile.usesConnections || this.#limits.most === 0) return
+    if (this.#rulesOf(removal.name).length > 0) this.zombies.add(removal)
   }
 
   /** Hands over what an address is allowed now. */
@@ -289,25 +289,35 @@ export class ClientGrants {
     return client === undefined ? undefined : { client, address }
   }
 
-  #namesOf(address: string): readonly AddressName[] {
+  /** The names of an address that rules select. */
+  #namesOf(address: string): readonly MatchedName[] {
     const { usesConnections } = this.profile
-    const names: AddressName[] = []
-    let place = 0
-    for (const { name: text, answer } of this.cache.answersOf(address)) {
-      const name = this.#names.read(place++, text)
+    const names: MatchedName[] = []
+    for (const { name, answer } of this.cache.answersOf(address)) {
+      const rules = this.#rulesOf(name)
+      if (rules.length === 0) continue
       const { endMs } = answer
-      names.push({ name, endMs, isZombie: false })
+      names.push({ rules, endMs, isZombie: false })
       // It becomes a zombie then: without this, there would be a gap until the next collection.
       if (usesConnections) {
-        names.push({ name, endMs: endMs + this.#limits.keepMs, isZombie: true })
+        names.push({ rules, endMs: endMs + this.#limits.keepMs, isZombie: true })
       }
     }
     const zombie = usesConnections ? this.zombies.get(address) : undefined
-    for (const text of zombie?.names ?? []) {
-      const name = this.#names.read(place++, text)
-      names.push({ name, endMs: zombie!.keptMs, isZombie: true })
+    for (const name of zombie?.names ?? []) {
+      const rules = this.#rulesOf(name)
+      if (rules.length > 0) names.push({ rules, endMs: zombie!.keptMs, isZombie: true })
     }
     return names
+  }
+
+  #rulesOf(name: string): readonly number[] {
+    const known = this.#matches.get(name)
+    if (known !== undefined) return known
+    if (this.#matches.size > 2 * this.cache.nameCount + OLD_MATCHES_MAX) this.#matches.clear()
+    const rules = this.profile.compiled.rulesOf(this.#names.read(name))
+    this.#matches.set(name, rules)
+    return rules
   }
 }
 

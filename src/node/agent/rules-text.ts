@@ -5,8 +5,9 @@ import type {
   DnsRule,
   EgressRule,
   NetworkPeer,
-  Tier,
+  RuleTier,
 } from '../../egress/rules/rule.ts'
+import { EVERY_NAME } from '../../egress/selectors/every-name.ts'
 import { type Dialect, scanSelector } from '../../egress/selectors/scan-selector.ts'
 import type { Selector } from '../../egress/selectors/selector.ts'
 
@@ -60,7 +61,7 @@ function keyOf({ key }: Selector): string {
   return key
 }
 
-function readTier(value: unknown): Tier {
+function readTier(value: unknown): RuleTier {
   const [otherwise, rules] = arrayOf(value)
   return { rules: arrayOf(rules).map(readRule), otherwise: oneOf(otherwise, ['deny', 'pass']) }
 }
@@ -94,6 +95,9 @@ function readCidr(value: unknown): Cidr {
 /** The text of a selector is lost: it is as the dialect with the same meaning writes it. */
 function readSelector(value: unknown): Selector {
   const key = stringOf(value)
+  // No text of a policy has these keys.
+  const every = EVERY_NAME.find((one) => one.key === key)
+  if (every !== undefined) return every
   const [prefix, dialect] = KEY_FORMS.find(([start]) => key.startsWith(start)) ?? ['', 'name']
   const selector =
     key === 'all'

@@ -5,7 +5,7 @@ import type { Timers } from '../../base/timers.ts'
 import type { Logger } from '../../telemetry/log.ts'
 import type { Connections, OnConnection } from '../agent/connections.ts'
 import type { AddressPair } from '../data-plane.ts'
-import { LineSplitter } from './line-splitter.ts'
+import { BoundedLines } from './bounded-lines.ts'
 import { scanFlow } from './scan-flow.ts'
 
 const LINE_LENGTH_MAX = 4096
@@ -144,7 +144,7 @@ export class Conntrack implements Connections {
     const { command, timers } = this.#options
     const [program = '', ...first] = command
     return new Promise((resolve) => {
-      const splitter = new LineSplitter(LINE_LENGTH_MAX, onLine)
+      const splitter = new BoundedLines(LINE_LENGTH_MAX, onLine)
       let messages = ''
       let reason = this.#isClosed ? 'closed' : ''
       if (reason !== '') return resolve({ fault: reason, messages })

@@ -72,8 +72,10 @@ export function tableChains({ dnsPort }: EgressTableOptions): readonly Chain[] {
       client.push(`${pair} . meta l4proto . th dport @${kind}${version} accept`)
     }
   }
-  // Without neighbour discovery an IPv6 client has no router.
-  client.push('icmpv6 type { nd-neighbor-solicit, nd-neighbor-advert, nd-router-solicit } accept')
+  // Without neighbour discovery, an IPv6 client has no router. Packets that were routed have a lower limit
+  // (RFC 4861 section 3.1): they would carry data to anywhere.
+  const discovery = '{ nd-neighbor-solicit, nd-neighbor-advert, nd-router-solicit }'
+  client.push(`ip6 hoplimit 255 icmpv6 type ${discovery} accept`)
   return [
     {
       name: 'forward',

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { PortProtocol, PortRange } from '../../egress/rules/port-range.ts'
-import type { EgressRule, NetworkPeer, Tier, TierList } from '../../egress/rules/rule.ts'
+import type { EgressRule, NetworkPeer, RuleTier, TierList } from '../../egress/rules/rule.ts'
 import { printCidr, printPeers } from './address-spans.ts'
 import { type Chain, CLIENT_CHAIN, DROP } from './chain.ts'
 
@@ -90,7 +90,7 @@ function chainsOf(lists: readonly TierList[], name: string): readonly Chain[] {
   return chains
 }
 
-function tierRules({ rules, otherwise }: Tier, accept: string): readonly string[] {
+function tierRules({ rules, otherwise }: RuleTier, accept: string): readonly string[] {
   const statements: string[] = []
   for (const run of runsOf(rules)) {
     const action = run[0]!.action

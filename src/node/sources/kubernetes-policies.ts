@@ -88,7 +88,8 @@ export class KubernetesPolicies implements PolicySource {
   #progress(): void {
     const areClients = this.#clients.every(({ isSynced }) => isSynced)
     const arePolicies = this.#policies.every((watch) => {
-      return watch.isSynced || isAbsent(watch) || watch.failureStatus === 403
+      // Not 403: without the right to read a kind, its policies would be removed.
+      return watch.isSynced || isAbsent(watch)
     })
     if (areClients && arePolicies) this.#feed.setReady()
   }

@@ -45,7 +45,7 @@ class Model {
     const names = this.got
       .filter((one) => one.id === client.id && one.address === address && one.endMs >= sinceMs)
       .map(({ name, endMs }, i) => {
-        return { name: this.reader.read(i, name), endMs, isZombie: endMs < nowMs }
+        return { name: this.reader.read(name), endMs, isZombie: endMs < nowMs }
       })
     const connection = { address: scanAddress(address)!, protocol: 'tcp', port: 443 } as const
     return verdictOf(client.rules.lists, connection, names) === 'accept'

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { Random } from '../../../src/base/random.ts'
-import { LineSplitter } from '../../../src/node/conntrack/line-splitter.ts'
+import { BoundedLines } from '../../../src/node/conntrack/bounded-lines.ts'
 import { scanFlow } from '../../../src/node/conntrack/scan-flow.ts'
 
 t.test('the original direction of a connection', async (t) => {
@@ -38,7 +38,7 @@ t.test('lines of a stream', async (t) => {
   const random = new Random(7)
   for (let round = 0; round < 100; round++) {
     const lines: string[] = []
-    const splitter = new LineSplitter(10, (line) => lines.push(line))
+    const splitter = new BoundedLines(10, (line) => lines.push(line))
     for (let at = 0; at < text.length; ) {
       const next = at + 1 + random.below(round === 0 ? 100 : 8)
       splitter.add(text.slice(at, next))

@@ -10,7 +10,7 @@ import type { EgressRule, TierList } from '../../../src/egress/rules/rule.ts'
 import { verdictOf } from '../../../src/egress/rules/verdict.ts'
 import { startNftPlane } from '../../../src/node/nft/start-plane.ts'
 import { EgressPod } from '../../support/egress-node.ts'
-import { nameOf, rule } from '../../support/egress-rules.ts'
+import { matched, nameOf, rule } from '../../support/egress-rules.ts'
 import { HostNetwork } from '../../support/host-network.ts'
 import { needs, needsRoot } from '../../support/peer.ts'
 import { root } from '../../support/server.ts'
@@ -129,7 +129,11 @@ t.test('packets pass as the rules say', isPossible, async (t) => {
     for (const address of WORLD) {
       const client = POD[address.includes(':') ? 1 : 0]!
       const now = systemClock.monotonic()
-      const allowances = compiled.allowancesOf(scanAddress(address)!, namesOf(address), now)
+      const allowances = compiled.allowancesOf(
+        scanAddress(address)!,
+        matched(compiled, namesOf(address)),
+        now,
+      )
       waits.push(plane.allow({ client, address }, allowances))
     }
     for (const wait of waits) t.equal((await wait) ?? '', '')

@@ -127,11 +127,12 @@ t.test('kinds that are not there are no fault, and are found later', async (t) =
   t.strictSame(ids(), ['a/web/u1'])
 })
 
-t.test('without a right it is synced, with a reason', async (t) => {
-  const { settle, source } = follow(t, { egressfirewalls: 403 })
+t.test('without the right to read a kind it is not synced, with a reason', async (t) => {
+  const { settle, source, calls } = follow(t, { egressfirewalls: 403 })
   source.start()
   await settle()
-  t.ok(source.isSynced)
+  t.notOk(source.isSynced)
+  t.equal(calls.length, 0, 'the policies of the kind would be removed')
   t.match(source.reason, /egressfirewalls in all namespaces: .*needs get, list and watch/)
 })
 

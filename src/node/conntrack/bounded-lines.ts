@@ -1,5 +1,5 @@
 /** Splits a stream of text into lines. Drops lines that are too long, and counts them. */
-export class LineSplitter {
+export class BoundedLines {
   readonly #lengthMax: number
   readonly #onLine: (line: string) => void
   #rest = ''
