@@ -9,14 +9,15 @@ import type { TableListing } from './table-listing.ts'
 
 /** Elements between two pauses. A listing may have 100 000, and queries must not wait for them. */
 const SLICE = 2000
-/** Difference of two ends of a timeout that a slow listing explains. */
+/** Difference of two ends of a timeout that rounding and a busy machine explain. */
 const DRIFT_MS = 5000
 const NEVER = Number.NEGATIVE_INFINITY
 
 export interface ListedKernel {
   readonly listing: TableListing
-  /** Monotonic milliseconds when the listing began. */
+  /** Monotonic milliseconds when the listing began and ended: each element was read between them. */
   readonly startMs: number
+  readonly endMs: number
   /** Origin of elements that the store does not have. */
   readonly origin: ElementOrigin
   /** True if an element of this kind may stay until its timeout. */
@@ -51,14 +52,16 @@ function noteListed(
   store: ElementStore,
   set: AllowSetName,
   parsed: ListedElement,
-  { startMs, origin, mayKeep }: ListedKernel,
+  { startMs, endMs, origin, mayKeep }: ListedKernel,
 ): boolean {
   const known = store.get(set, parsed.text)
   if (known !== undefined) {
     const wasThere = known.kernelMs !== NEVER
-    const kernelMs = startMs + parsed.expiresMs
-    if (Math.abs(kernelMs - known.kernelMs) <= DRIFT_MS) return true
-    store.setKernel(known, kernelMs)
+    const { expiresMs } = parsed
+    const isEarlier = known.kernelMs < startMs + expiresMs - DRIFT_MS
+    const isLater = known.kernelMs > endMs + expiresMs + DRIFT_MS
+    if (!isEarlier && !isLater) return true
+    store.setKernel(known, startMs + expiresMs)
     return !wasThere
   }
   const isKept = Number.isFinite(parsed.expiresMs) && mayKeep(parsed)
@@ -71,14 +74,14 @@ function noteListed(
 function noteMissing(
   store: ElementStore,
   seen: ReadonlySet<Element>,
-  { startMs, isTouched }: ListedKernel,
+  { endMs, isTouched }: ListedKernel,
 ): number {
   let differences = 0
   for (const element of [...store.all()]) {
     const { set, text, kernelMs, origin } = element
     if (seen.has(element) || element.isInFlight || isTouched(set, text)) continue
     // Its timeout may have passed.
-    if (kernelMs === NEVER || kernelMs < startMs + DRIFT_MS) continue
+    if (kernelMs === NEVER || kernelMs < endMs + DRIFT_MS) continue
     store.setKernel(element, NEVER)
     // The process that had added it may have removed it.
     if (origin !== 'declared') store.remove(element)

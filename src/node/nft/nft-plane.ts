@@ -214,6 +214,7 @@ export class NftPlane implements DataPlane {
     const differences = await applyListing(this.#store, {
       listing,
       startMs,
+      endMs: this.#options.clock.monotonic(),
       origin: 'foreign',
       mayKeep: ({ pair }) => this.#profiles.mayKeep(pair.client, entries.get(pair.client)),
       isTouched: (set, text) => touched.has(`${set} ${text}`),
@@ -308,6 +309,7 @@ export class NftPlane implements DataPlane {
     await applyListing(this.#store, {
       listing: listing ?? { chains: new Map(), elements: new Map() },
       startMs,
+      endMs: this.#options.clock.monotonic(),
       origin: declared === undefined ? 'foreign' : 'adopted',
       mayKeep: ({ pair }: ListedElement) =>
         declared?.has(keyOf(pair)) !== true &&

@@ -183,6 +183,24 @@ t.test('a comparison does not undo what happens meanwhile', async (t) => {
   t.equal(allow('192.0.2.3'), undefined, 'what was added is not missing')
 })
 
+t.test('a listing that takes long', async (t) => {
+  const { plane, nft, pass, allow } = await readyStage()
+  const wait = allow('192.0.2.1')
+  await nft.end()
+  await wait
+  // Clients change meanwhile, so that the chains, which the listing does not have, are not compared.
+  nft.onListed = () => {
+    void plane.setClients([client(1), client(2)])
+    void pass(20_000)
+  }
+  const element = '10.1.0.1 . 192.0.2.1 timeout 101s expires 81s'
+  nft.listing = `table inet x {\n\tset any4 {\n\t\telements = { ${element} }\n\t}\n}\n`
+  const done = plane.check()
+  await nft.end()
+  await done
+  t.equal(plane.counts.repaired, 0, 'it was read at the end')
+})
+
 t.test('the end of a timeout', async (t) => {
   const { plane, nft, pass, allow } = await readyStage()
   void allow('192.0.2.1', 5000)
