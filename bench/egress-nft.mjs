@@ -17,6 +17,7 @@ const plane = startNftPlane({
   elementsMax: 2 * ELEMENTS,
   clusterNetworks: [],
   dnsPort: 5300,
+  dnsAddresses: [],
   command: ['ip', 'netns', 'exec', namespace, 'nft'],
   clock: systemClock,
   timers: systemTimers,

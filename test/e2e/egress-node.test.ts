@@ -155,6 +155,19 @@ t.test('what clients may do', NEEDS, async (t) => {
   })
 })
 
+t.test('a Pod behind an interface that has no address', NEEDS, async (t) => {
+  const node = await EgressNode.start(t, {
+    objects: pod('routed', ['10.9.0.2']) + policy('routed', { fqdns: ['*.example.com'] }),
+    podAddresses: {},
+    routedPods: { routed: '10.9.0.2' },
+    zones: ZONES,
+  })
+  const routed = node.pod('routed')
+  const { result, retransmits } = await routed.visit('www.example.com', 443)
+  t.strictSame([result, retransmits], ['open', 0])
+  t.equal(await routed.connect(OTHER, DROPPED_MS), 'dropped')
+})
+
 t.test('a slow kernel: replies wait', NEEDS, async (t) => {
   const tools = join(t.testdir({}), 'tools')
   mkdirSync(tools)

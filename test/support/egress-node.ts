@@ -98,6 +98,8 @@ export interface EgressNodeOptions {
   readonly objects: string
   /** Addresses by the name of the Pod; `10.1.0.x` and `fd01::x`. Pods need not be in `objects`. */
   readonly podAddresses: Readonly<Record<string, readonly string[]>>
+  /** IPv4 addresses of Pods with an interface of the node for each, that has no address: `10.9.0.x`. */
+  readonly routedPods?: Readonly<Record<string, string>>
   /** Zone files by origin. They are read again when they change. */
   readonly zones?: Readonly<Record<string, string>>
   /** More properties of the directive `egress`, one per line. */
@@ -162,11 +164,13 @@ export class EgressNode {
       'net.ipv4.conf.eth0.send_redirects=0',
     ])
       await host.run('sysctl', '-qw', setting)
-    await host.run('ip', 'route', 'add', WORLD[0]!, 'via', UPSTREAM)
-    await host.run('ip', 'route', 'add', WORLD[1]!, 'via', '2001:db8::10')
+    await host.run('ip', 'route', 'add', 'default', 'via', UPSTREAM)
+    await host.run('ip', '-6', 'route', 'add', 'default', 'via', '2001:db8::10')
     await node.#startInternet()
     for (const [name, addresses] of Object.entries(options.podAddresses))
       await node.#addPod(name, addresses)
+    for (const [name, address] of Object.entries(options.routedPods ?? {}))
+      await node.#addRoutedPod(name, address)
     node.putObjects(options.objects)
     if (options.mustStart !== false) node.agent = await node.startAgent()
     return node
@@ -226,7 +230,8 @@ export class EgressNode {
   async #startInternet(): Promise<void> {
     const world = await this.network.addHost('world', [`${UPSTREAM}/24`, '2001:db8::10/64'])
     this.world = world
-    await world.run('ip', 'route', 'add', '10.1.0.0/24', 'via', '192.0.2.1')
+    for (const pods of ['10.1.0.0/24', '10.9.0.0/24'])
+      await world.run('ip', 'route', 'add', pods, 'via', '192.0.2.1')
     await world.run('ip', 'route', 'add', 'fd01::/64', 'via', '2001:db8::1')
     for (const network of WORLD)
       await world.run('ip', 'route', 'add', 'local', network, 'dev', 'lo')
@@ -259,6 +264,26 @@ export class EgressNode {
     await pod.run('ip', 'route', 'add', 'default', 'via', '10.1.0.1')
     if (addresses.some((address) => address.includes(':')))
       await pod.run('ip', '-6', 'route', 'add', 'default', 'via', 'fd01::1')
+    this.#startPod(name)
+  }
+
+  /** As with CNIs that route to each Pod: the node answers ARP requests of the Pod for its gateway. */
+  async #addRoutedPod(name: string, address: string): Promise<void> {
+    const gateway = '169.254.1.1'
+    const pod = await this.network.addHost(name, [])
+    const peer = ['peer', 'name', 'route0', 'netns', this.network.nameOf(name)]
+    await this.host.run('ip', 'link', 'add', name, 'type', 'veth', ...peer)
+    await this.host.run('ip', 'link', 'set', name, 'up')
+    await this.host.run('sysctl', '-qw', `net.ipv4.conf.${name}.proxy_arp=1`)
+    await this.host.run('ip', 'route', 'add', address, 'dev', name)
+    await pod.run('ip', 'address', 'add', address, 'dev', 'route0')
+    await pod.run('ip', 'link', 'set', 'route0', 'up')
+    await pod.run('ip', 'route', 'add', gateway, 'dev', 'route0')
+    await pod.run('ip', 'route', 'add', 'default', 'via', gateway)
+    this.#startPod(name)
+  }
+
+  #startPod(name: string): void {
     const words = ['netns', 'exec', this.network.nameOf(name), process.execPath]
     const child = spawn('ip', [...words, join(root, 'test/support/egress-pod.mjs')], {
       stdio: ['pipe', 'pipe', 'inherit'],

@@ -12,6 +12,11 @@ export interface EgressTableOptions {
   readonly clusterNetworks: readonly Cidr[]
   /** The port of this host where DNS queries of clients go to, whatever server they ask. */
   readonly dnsPort: number
+  /**
+   * Addresses of this host where DNS queries of clients go to, at most one of each family. Of a family without
+   * one, they go to the address of the interface that they come from; if it has none, they are lost.
+   */
+  readonly dnsAddresses: readonly string[]
 }
 
 /**
@@ -60,7 +65,7 @@ export function tableStatements(options: EgressTableOptions): readonly string[] 
 }
 
 /** The chains that do not depend on clients. */
-export function tableChains({ dnsPort }: EgressTableOptions): readonly Chain[] {
+export function tableChains(options: EgressTableOptions): readonly Chain[] {
   const client = [
     `meta l4proto { 6, 17 } th dport ${ENCRYPTED_DNS_PORT} ${DROP}`,
     'ct state established,related accept',
@@ -85,14 +90,21 @@ export function tableChains({ dnsPort }: EgressTableOptions): readonly Chain[] {
     {
       name: 'dnsqueries',
       base: 'type nat hook prerouting priority -110; policy accept;',
-      rules: VERSIONS.map(
-        ([ip, version]) =>
-          `${ip} saddr @clients${version} meta l4proto { 6, 17 } th dport 53 redirect to :${dnsPort}`,
-      ),
+      rules: VERSIONS.map(([ip, version]) => {
+        const queries = `${ip} saddr @clients${version} meta l4proto { 6, 17 } th dport 53`
+        return `${queries} ${targetOf(version, options)}`
+      }),
     },
     { name: CLIENT_CHAIN, base: '', rules: client },
     { name: FORM_CHAIN, base: '', rules: [] },
   ]
+}
+
+/** Where DNS queries go to, in nft's language. */
+function targetOf(version: 4 | 6, { dnsAddresses, dnsPort }: EgressTableOptions): string {
+  const address = dnsAddresses.find((one) => one.includes(':') === (version === 6))
+  if (address === undefined) return `redirect to :${dnsPort}`
+  return version === 4 ? `dnat ip to ${address}:${dnsPort}` : `dnat ip6 to [${address}]:${dnsPort}`
 }
 
 function allowSetBody(name: AllowSetName, { elementsMax }: EgressTableOptions): string {

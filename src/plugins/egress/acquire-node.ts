@@ -7,6 +7,7 @@ import { AGENT_LIMITS_DEFAULT } from '../../node/agent/agent-limits.ts'
 import { EgressAgent } from '../../node/agent/egress-agent.ts'
 import { Conntrack } from '../../node/conntrack/conntrack.ts'
 import type { DataPlane } from '../../node/data-plane.ts'
+import { findNodeAddress } from '../../node/nft/node-address.ts'
 import { startNftPlane } from '../../node/nft/start-plane.ts'
 import { KubernetesPolicies } from '../../node/sources/kubernetes-policies.ts'
 import { PolicyFiles } from '../../node/sources/policy-files.ts'
@@ -35,9 +36,12 @@ export async function acquireNode(
   const random = new Random(Math.trunc(c.random() * 2 ** 32))
   const parts = { log, clock, metrics, timers, random, dialect }
   const options = agentOptions(config)
+  const dnsAddresses = await dnsAddressesOf(config)
   if (config.node === undefined) {
     const key = JSON.stringify(options)
-    const create = () => build(c, config, random, new PolicyFiles({ ...parts, path }))
+    const create = () => {
+      return build(c, { ...config, dnsAddresses }, random, new PolicyFiles({ ...parts, path }))
+    }
     return resources.acquire(NodeService, key, create)
   }
   const node = config.node || process.env.NODE_NAME
@@ -46,8 +50,15 @@ export async function acquireNode(
     throw new InputError(config.position, `plugin/egress: the name of this node is unknown: ${fix}`)
   }
   const create = (api: ApiClient) =>
-    build(c, config, random, new KubernetesPolicies({ ...parts, api, node }))
+    build(c, { ...config, dnsAddresses }, random, new KubernetesPolicies({ ...parts, api, node }))
   return acquireAt(config, c, { type: NodeService, options: { ...options, node }, create })
+}
+
+/** The addresses of this node where DNS queries of clients go to. */
+async function dnsAddressesOf({ dnsAddresses }: EgressConfig): Promise<readonly string[]> {
+  if (dnsAddresses.length > 0) return dnsAddresses
+  const found = await Promise.all([findNodeAddress(1), findNodeAddress(2)])
+  return found.filter((address) => address !== undefined)
 }
 
 /** What the agent depends on, besides the cluster. */
@@ -118,7 +129,7 @@ function build(
 const CONNTRACK_COMMAND = ['conntrack']
 
 function makePlane({ log, clock, timers }: SetupContext, config: EgressConfig): Plane {
-  const { table, port: dnsPort, cluster: clusterNetworks } = config
+  const { table, port: dnsPort, dnsAddresses, cluster: clusterNetworks } = config
   if (table === undefined) {
     return { plane: new DryPlane(log, () => clock.monotonic()), numbers: undefined }
   }
@@ -128,6 +139,7 @@ function makePlane({ log, clock, timers }: SetupContext, config: EgressConfig): 
     elementsMax: ELEMENTS_MAX,
     clusterNetworks,
     dnsPort,
+    dnsAddresses,
     clock,
     timers,
     onFault: (fault) => {

@@ -4,7 +4,7 @@ import { scanDuration } from '../../base/duration.ts'
 import type { Position } from '../../base/errors.ts'
 import type { Dispenser } from '../../corefile/dispenser.ts'
 import { Rcode } from '../../dns/iana/index.ts'
-import { type Cidr, scanCidr } from '../../dns/text/address.ts'
+import { type Cidr, scanAddress, scanCidr } from '../../dns/text/address.ts'
 import type { BlockConfig } from '../../plugin/directive.ts'
 import type { ClusterPlace } from '../../sources/kubernetes/cluster-access.ts'
 import type { ConcurrencyLimits } from './concurrency.ts'
@@ -43,6 +43,8 @@ export interface EgressConfig extends EgressOptions, ClusterPlace {
   table: string | undefined
   /** Where DNS queries of clients are redirected to. */
   port: number
+  /** At most one of each family; empty = the addresses from which this node sends to the Internet. */
+  dnsAddresses: readonly string[]
   /** Networks of the cluster, which are left to others. */
   cluster: readonly Cidr[]
   /** Networks whose addresses may be allowed although they are special or in the cluster. */
@@ -108,6 +110,7 @@ function defaults(position: Position, block: BlockConfig): Draft {
     policies: '',
     table: TABLE_DEFAULT,
     port: block.keys[0]?.port ?? 0,
+    dnsAddresses: boundAddresses(block),
     cluster: [],
     allowed: [],
     dialect: 'cilium-1.19',
@@ -126,6 +129,15 @@ function defaults(position: Position, block: BlockConfig): Draft {
     countsEndpoints: false,
     startupMs: STARTUP_MS_DEFAULT,
   }
+}
+
+/** The first address of each family that the block listens on alone. */
+function boundAddresses({ listenHosts }: BlockConfig): readonly string[] {
+  const bound = listenHosts.filter((host) => {
+    return scanAddress(host)?.bytes.some((octet) => octet !== 0) === true
+  })
+  const firstOf = (isIPv6: boolean) => bound.find((host) => host.includes(':') === isIPv6)
+  return [firstOf(false), firstOf(true)].filter((host) => host !== undefined)
 }
 
 type Scan = (d: Dispenser, draft: Draft, block: BlockConfig) => void
@@ -156,6 +168,9 @@ const PROPERTIES: Readonly<Record<string, Scan>> = {
   },
   port: (d, draft) => {
     draft.port = scanCount(d, 1, PORT_MAX)
+  },
+  address: (d, draft) => {
+    draft.dnsAddresses = scanAddresses(d)
   },
   cluster: (d, draft) => {
     draft.cluster = [...draft.cluster, ...scanNetworks(d)]
@@ -279,6 +294,18 @@ function scanMs(d: Dispenser, min: number, max: number): number {
   }
   if (ms >= min && ms <= max) return ms
   throw d.error(`must be from ${min}ms to ${max}ms: '${text}'`)
+}
+
+/** `address IP...`: at most one of each family. */
+function scanAddresses(d: Dispenser): readonly string[] {
+  const texts = scanArgs(d, 1, 2)
+  const families = texts.map((text) => {
+    const address = scanAddress(text)
+    if (address === undefined) throw d.error(`not an address: '${text}'; write it as 192.0.2.1`)
+    return address.family
+  })
+  if (new Set(families).size === texts.length) return texts
+  throw d.error('address has at most one IPv4 and one IPv6 address')
 }
 
 function scanNetworks(d: Dispenser): readonly Cidr[] {

@@ -3,9 +3,9 @@ import t from 'tap'
 import { Random } from '../../../src/base/random.ts'
 import { scanAddress } from '../../../src/dns/text/address.ts'
 import { verdictOf } from '../../../src/egress/rules/verdict.ts'
-import { NameReader } from '../../../src/node/agent/client-grants.ts'
 import type { Client } from '../../../src/node/client.ts'
 import { answerTo, clientOf, rulesOf } from '../../support/egress-client.ts'
+import { nameOf } from '../../support/egress-rules.ts'
 import { EgressStage } from '../../support/egress-stage.ts'
 
 const MIN_TTL_MS = 5000
@@ -35,7 +35,6 @@ interface Got {
 /** What is true of the world, without the agent. */
 class Model {
   got: Got[] = []
-  readonly reader = new NameReader()
 
   /**
    * True if the rules of the client, and names that it got, explain a connection to tcp 443. `sinceMs`:
@@ -44,9 +43,7 @@ class Model {
   isExplained(client: Client, address: string, nowMs: number, sinceMs = 0): boolean {
     const names = this.got
       .filter((one) => one.id === client.id && one.address === address && one.endMs >= sinceMs)
-      .map(({ name, endMs }, i) => {
-        return { name: this.reader.read(name), endMs, isZombie: endMs < nowMs }
-      })
+      .map(({ name, endMs }) => ({ name: nameOf(name), endMs, isZombie: endMs < nowMs }))
     const connection = { address: scanAddress(address)!, protocol: 'tcp', port: 443 } as const
     return verdictOf(client.rules.lists, connection, names) === 'accept'
   }

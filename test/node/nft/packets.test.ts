@@ -96,6 +96,7 @@ async function stage(t: Test) {
     elementsMax: 1000,
     clusterNetworks: [],
     dnsPort: 5300,
+    dnsAddresses: [],
     command: ['ip', 'netns', 'exec', net.nameOf('node'), 'nft'],
     clock: systemClock,
     timers: new FakeTimers(),

@@ -67,6 +67,7 @@ export class Place {
       elementsMax,
       clusterNetworks: ['10.96.0.0/12', 'fd00::/64'].map((text) => scanCidr(text)!),
       dnsPort: 5300,
+      dnsAddresses: [],
       command,
       clock: systemClock,
       timers,

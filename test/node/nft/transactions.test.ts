@@ -57,6 +57,7 @@ function stage() {
     elementsMax: 10_000,
     clusterNetworks: [],
     dnsPort: 5300,
+    dnsAddresses: [],
     clock,
     timers,
     canRefresh: true,
