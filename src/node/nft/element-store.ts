@@ -44,6 +44,9 @@ export function isInForce({ endMs, kernelMs, isInFlight }: Element, nowMs: numbe
   return kernelMs >= Math.min(endMs, nowMs + FRESH_MS) && kernelMs < UNKNOWN
 }
 
+/** What each client may have of a set, even if that is more than a tenth of it: so one client does not fill it for all. */
+const OWN_ELEMENTS_MIN = 1000
+
 /**
  * The elements that are wanted, and what the kernel has of them. It is declarative: `allow` replaces
  * what a pair had.
@@ -54,6 +57,8 @@ export class ElementStore {
   /** By the addresses of the client and of the destination. */
   readonly #pairs = new Map<string, Map<string, Set<Element>>>()
   readonly #sizes = new Map<AllowSetName, number>()
+  /** The same for each client, by set and client. */
+  readonly #ownSizes = new Map<string, number>()
   /** Elements whose copy in the kernel differs. */
   readonly changed = new Set<Element>()
   /** Elements that were refused because their set was full. */
@@ -97,7 +102,7 @@ export class ElementStore {
       const element = this.#put(set, pair, printElement(pair, ports))
       if (element === undefined) {
         this.refused++
-        fault = `set ${set} is full`
+        fault = this.#refusalOf(set, pair.client)
         continue
       }
       const known = wanted.has(element) ? element.endMs : NEVER
@@ -107,8 +112,11 @@ export class ElementStore {
       this.#note(element)
       if (!isInForce(element, nowMs)) missing.push(element)
     }
+    const ranges = new Set([...wanted].map(({ set }) => set).filter(hasIntervals))
     for (const element of this.#pairs.get(pair.client)?.get(pair.address) ?? []) {
-      if (wanted.has(element) || element.origin === 'foreign') continue
+      // The kernel refuses ranges that overlap, and with one of them the whole transaction.
+      const isLeft = element.origin === 'foreign' && !ranges.has(element.set)
+      if (wanted.has(element) || isLeft) continue
       this.remove(element)
       if (!isInForce(element, nowMs)) missing.push(element)
     }
@@ -203,6 +211,10 @@ export class ElementStore {
     if (this.#elements.get(key) !== element) return
     this.#elements.delete(key)
     this.#sizes.set(set, this.#sizes.get(set)! - 1)
+    const ownKey = keyOf(set, pair.client)
+    const own = this.#ownSizes.get(ownKey)! - 1
+    if (own === 0) this.#ownSizes.delete(ownKey)
+    else this.#ownSizes.set(ownKey, own)
     const addresses = this.#pairs.get(pair.client)!
     const elements = addresses.get(pair.address)!
     elements.delete(element)
@@ -210,14 +222,23 @@ export class ElementStore {
     if (addresses.size === 0) this.#pairs.delete(pair.client)
   }
 
+  /** Why a set can't have one more element of a client; '' = it can. */
+  #refusalOf(set: AllowSetName, client: string): string {
+    if ((this.#sizes.get(set) ?? 0) >= this.#elementsMax) return `set ${set} is full`
+    const own = this.#ownSizes.get(keyOf(set, client)) ?? 0
+    const isFull = own >= Math.max(OWN_ELEMENTS_MIN, this.#elementsMax / 10)
+    return isFull ? `${client} has too many elements in set ${set}` : ''
+  }
+
   /** Returns the element, and adds it if there is none. Returns undefined if the set is full. */
   #put(set: AllowSetName, pair: AddressPair, text: string): Element | undefined {
     const key = keyOf(set, text)
     const known = this.#elements.get(key)
     if (known !== undefined) return known
-    const size = this.#sizes.get(set) ?? 0
-    if (size >= this.#elementsMax) return undefined
-    this.#sizes.set(set, size + 1)
+    if (this.#refusalOf(set, pair.client) !== '') return undefined
+    const ownKey = keyOf(set, pair.client)
+    this.#sizes.set(set, (this.#sizes.get(set) ?? 0) + 1)
+    this.#ownSizes.set(ownKey, (this.#ownSizes.get(ownKey) ?? 0) + 1)
     const none = { endMs: NEVER, kernelMs: NEVER, isInFlight: false }
     const element: Element = { set, pair, text, origin: 'foreign', ...none }
     this.#elements.set(key, element)
@@ -228,6 +249,11 @@ export class ElementStore {
     else elements.add(element)
     return element
   }
+}
+
+/** True if the elements of the set are ranges. */
+function hasIntervals(set: AllowSetName): boolean {
+  return set.startsWith('range')
 }
 
 function keyOf(set: AllowSetName, text: string): string {
