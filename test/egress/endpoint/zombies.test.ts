@@ -140,6 +140,7 @@ t.test('an address that was not kept for a time is dead', async (t) => {
   for (const i of [1, 2]) add(zombies, `192.0.2.${i}`, 'a.', 1000 * i)
   t.equal(zombies.get('192.0.2.1')?.keptMs, 301_000)
   t.strictSame(zombies.collect(100_000).extended, [], 'it is kept for long enough')
+  zombies.noteDump(151_000)
   t.strictSame(zombies.collect(151_500).extended, ['192.0.2.1'])
   t.equal(zombies.get('192.0.2.1')?.keptMs, 451_500)
   zombies.markAlive('192.0.2.2', 310_000)
@@ -147,6 +148,13 @@ t.test('an address that was not kept for a time is dead', async (t) => {
   t.strictSame([alive.length, dead[0]?.address], [1, '192.0.2.2'], 'although a connection is open')
   t.equal(zombies.collect(12 * 3_600_000).dead.length, 1, 'a pause')
   t.equal(zombies.size, 0)
+
+  const undumped = new Zombies({ ...ENOUGH, keepMs: 300_000 })
+  add(undumped, '192.0.2.1', 'a.', 1000)
+  undumped.noteDump(2000)
+  t.strictSame(undumped.collect(200_000).extended, ['192.0.2.1'])
+  t.strictSame(undumped.collect(400_000).extended, [], 'no dump for five minutes')
+  t.equal(undumped.collect(500_001).dead.length, 1)
 
   const restored = new Zombies({ ...ENOUGH, keepMs: 300_000 })
   restored.restore([{ address: '192.0.2.1', names: ['a.'], aliveMs: 0, endMs: 1000, keptMs: 5000 }])

@@ -294,11 +294,10 @@ t.test('an address with connections is allowed after its TTL', async (t) => {
   }
   connections.open.clear()
   connections.fault = 'conntrack ended'
-  for (let minute = 0; minute < 30; minute++) await stage.pass(60_000)
+  for (let minute = 0; minute < 4; minute++) await stage.pass(60_000)
   t.equal(plane.size, 2, 'an incomplete dump does not count')
-  connections.fault = ''
-  await stage.pass(180_000)
-  t.equal(plane.size, 0)
+  for (let minute = 0; minute < 10; minute++) await stage.pass(60_000)
+  t.equal(plane.size, 0, 'without dumps, addresses end')
 })
 
 t.test(

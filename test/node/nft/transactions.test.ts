@@ -54,7 +54,7 @@ function stage() {
   const faults: string[] = []
   const plane = new NftPlane({
     table: 'x',
-    elementsMax: 10_000,
+    elementsMax: 100_000,
     clusterNetworks: [],
     dnsPort: 5300,
     dnsAddresses: [],
