@@ -1,7 +1,7 @@
 import type { Clock } from '../../src/base/clock.ts'
 import type { Timers } from '../../src/base/timers.ts'
 import type { Client } from '../../src/node/client.ts'
-import type { AddressPair, Allowance, DataPlane } from '../../src/node/data-plane.ts'
+import type { AddressPair, Allowance, Enforcer } from '../../src/node/enforcer.ts'
 
 interface Element {
   /** By its ports as text, until when. Before the acknowledgement. */
@@ -10,7 +10,7 @@ interface Element {
 }
 
 /** A data plane in memory that the test makes slow, or lets fail. */
-export class TestPlane implements DataPlane {
+export class TestPlane implements Enforcer {
   /** Time from a call to its acknowledgement; 0 = at once. */
   delayMs = 0
   /** Why calls fail; '' = they succeed. */

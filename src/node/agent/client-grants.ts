@@ -12,7 +12,7 @@ import {
 import { type Zombie, Zombies } from '../../egress/endpoint/zombies.ts'
 import type { MatchedName } from '../../egress/rules/connection.ts'
 import type { Client } from '../client.ts'
-import type { AddressPair, Allowance, DataPlane } from '../data-plane.ts'
+import type { AddressPair, Allowance, Enforcer } from '../enforcer.ts'
 import type { AgentLimits } from './agent-limits.ts'
 import type { RuleProfile } from './rule-profiles.ts'
 
@@ -40,7 +40,7 @@ export interface Refreshed {
 
 export interface ClientGrantsParts {
   readonly limits: AgentLimits
-  readonly plane: DataPlane
+  readonly plane: Enforcer
   readonly names: NameReader
   /** Called when an address of a name is dropped at a limit. */
   readonly onEviction: () => void
@@ -73,7 +73,7 @@ export class ClientGrants {
   /** Addresses that the total of all clients has of this one. */
   counted = 0
   readonly #limits: AgentLimits
-  readonly #plane: DataPlane
+  readonly #plane: Enforcer
   readonly #names: NameReader
   readonly #onEviction: () => void
   /** Changes of the rules, and how many of them all that is granted has. */

@@ -1,4 +1,4 @@
-import type { AddressPair } from '../data-plane.ts'
+import type { AddressPair } from '../enforcer.ts'
 
 /** Called with the address of the client and the one that it connects to, both in canonical form. */
 export type OnConnection = (client: string, address: string) => void

@@ -11,8 +11,8 @@ import { StateFile } from '../../persist/state-file.ts'
 import { type Guarded, guarding } from '../../telemetry/guard.ts'
 import type { Logger } from '../../telemetry/log.ts'
 import type { Client } from '../client.ts'
-import type { AddressPair, DataPlane } from '../data-plane.ts'
 import type { EgressGate } from '../egress-gate.ts'
+import type { AddressPair, Enforcer } from '../enforcer.ts'
 import { agentState, type ClientState, printState } from './agent-file.ts'
 import type { AgentLimits } from './agent-limits.ts'
 import { ClientGrants, NameReader, type PlaneWait } from './client-grants.ts'
@@ -25,7 +25,7 @@ const COLLECT_MS = 60_000
 const SECOND_MS = 1000
 
 export interface EgressAgentParts {
-  readonly plane: DataPlane
+  readonly plane: Enforcer
   readonly rules: AddressRules
   /** Undefined = it is unknown which connections are open, so no name has an address after its TTL. */
   readonly connections: Connections | undefined

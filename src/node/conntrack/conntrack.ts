@@ -4,7 +4,7 @@ import type { Random } from '../../base/random.ts'
 import type { Timers } from '../../base/timers.ts'
 import type { Logger } from '../../telemetry/log.ts'
 import type { Connections, OnConnection } from '../agent/connections.ts'
-import type { AddressPair } from '../data-plane.ts'
+import type { AddressPair } from '../enforcer.ts'
 import { BoundedLines } from './bounded-lines.ts'
 import { scanFlow } from './scan-flow.ts'
 

@@ -1,6 +1,6 @@
 import { type AddressFamily, printAddress, scanIPv6 } from '../../dns/text/address.ts'
 import type { PortProtocol, PortRange } from '../../egress/rules/port-range.ts'
-import type { AddressPair } from '../data-plane.ts'
+import type { AddressPair } from '../enforcer.ts'
 
 /**
  * The sets of one family:

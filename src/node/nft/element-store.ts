@@ -1,6 +1,6 @@
 import { scanAddress } from '../../dns/text/address.ts'
 import type { Allowance } from '../../egress/rules/allowance.ts'
-import type { AddressPair } from '../data-plane.ts'
+import type { AddressPair } from '../enforcer.ts'
 import { type AllowSetName, type ListedElement, printElement, setOf } from './allowed-element.ts'
 
 /** Elements stay for so long after their end. An allowance that must last longer has a later end. */
@@ -44,7 +44,7 @@ export function isInForce({ endMs, kernelMs, isInFlight }: Element, nowMs: numbe
   return kernelMs >= Math.min(endMs, nowMs + FRESH_MS) && kernelMs < UNKNOWN
 }
 
-/** What each client may have of a set, even if that is more than a tenth of it: so one client does not fill it for all. */
+/** Each client may have a tenth of a set, or this number if it is larger: so one client does not fill it for all. */
 const OWN_ELEMENTS_MIN = 1000
 
 /**

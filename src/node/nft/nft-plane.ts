@@ -1,7 +1,7 @@
 import type { Clock } from '../../base/clock.ts'
 import type { Timers } from '../../base/timers.ts'
 import type { Client } from '../client.ts'
-import type { AddressPair, Allowance, DataPlane } from '../data-plane.ts'
+import type { AddressPair, Allowance, Enforcer } from '../enforcer.ts'
 import type { ListedElement } from './allowed-element.ts'
 import { ClientProfiles } from './client-profiles.ts'
 import {
@@ -61,7 +61,7 @@ interface Waiter {
  * changes meanwhile becomes the next one. At the start, and after a failure, it lists what the kernel has:
  * elements of clients that are the same stay. The table stays when this ends.
  */
-export class NftPlane implements DataPlane {
+export class NftPlane implements Enforcer {
   readonly #options: NftPlaneOptions
   readonly #nft: Nft
   readonly #profiles: ClientProfiles

@@ -6,7 +6,7 @@ import type { ApiClient } from '../../kube/api.ts'
 import { AGENT_LIMITS_DEFAULT } from '../../node/agent/agent-limits.ts'
 import { EgressAgent } from '../../node/agent/egress-agent.ts'
 import { Conntrack } from '../../node/conntrack/conntrack.ts'
-import type { DataPlane } from '../../node/data-plane.ts'
+import type { Enforcer } from '../../node/enforcer.ts'
 import { findNodeAddress } from '../../node/nft/node-address.ts'
 import { startNftPlane } from '../../node/nft/start-plane.ts'
 import { KubernetesPolicies } from '../../node/sources/kubernetes-policies.ts'
@@ -73,7 +73,7 @@ function printed(networks: EgressConfig['cluster']): readonly string[] {
 }
 
 interface Plane {
-  readonly plane: DataPlane
+  readonly plane: Enforcer
   /** Undefined in a dry run. */
   readonly numbers: (() => PlaneNumbers) | undefined
 }

@@ -1,6 +1,6 @@
 import type { PortRange } from '../../egress/rules/port-range.ts'
 import type { Client } from '../../node/client.ts'
-import type { AddressPair, Allowance, DataPlane } from '../../node/data-plane.ts'
+import type { AddressPair, Allowance, Enforcer } from '../../node/enforcer.ts'
 import { LineBudget } from '../../telemetry/line-budget.ts'
 import type { Logger } from '../../telemetry/log.ts'
 
@@ -8,7 +8,7 @@ const LINES_MAX = 100
 const LINES_PERIOD_MS = 60_000
 
 /** Logs what would be enforced, at most 100 lines a minute. Each change is a line. */
-export class DryPlane implements DataPlane {
+export class DryPlane implements Enforcer {
   readonly #log: Logger
   readonly #monotonic: () => number
   readonly #budget = new LineBudget(LINES_MAX, LINES_PERIOD_MS)

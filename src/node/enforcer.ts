@@ -10,7 +10,7 @@ export interface AddressPair {
 }
 
 /** What enforces the rules of clients: nftables, or nothing in a dry run. */
-export interface DataPlane {
+export interface Enforcer {
   /**
    * Sets the clients, and their rules for addresses that no name leads to. What names allowed a client
    * that is gone, or that is another one now, is removed. Resolves with '' once this is in force,
