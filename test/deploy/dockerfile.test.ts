@@ -33,14 +33,16 @@ function scanStages(text: string): Instruction[][] {
 }
 
 const text = readFileSync(join(root, 'deploy/Dockerfile'), 'utf8')
-const [build = [], image = []] = scanStages(text)
+const stages = scanStages(text)
+/** `node`: the image of the node agent. `image`: the one that is built without --target. */
+const [build = [], node = [], image = []] = stages
 const copies = (stage: readonly Instruction[]) =>
   stage.filter(({ name }) => name === 'COPY').map(({ args }) => args)
-const fromTree = [...copies(build), ...copies(image)].filter(([first]) => !first?.startsWith('--'))
+const fromTree = stages.flatMap(copies).filter(([first]) => !first?.startsWith('--'))
 
 /** The words of ENTRYPOINT or CMD, which Docker runs without a shell. */
-function commandOf(name: string): readonly string[] {
-  const { args = [] } = image.find((one) => one.name === name) ?? {}
+function commandOf(name: string, stage = image): readonly string[] {
+  const { args = [] } = stage.find((one) => one.name === name) ?? {}
   return JSON.parse(args.join(' '))
 }
 
@@ -68,13 +70,21 @@ t.test('the image is pinned, and runs as an unprivileged user', (t) => {
   const tested = /^ *24\) version=(24\.\d+\.\d+) ;;$/m.exec(
     readFileSync(join(root, '.ci/node'), 'utf8'),
   )
-  for (const { args } of [...build, ...image].filter(({ name }) => name === 'FROM')) {
+  for (const { args } of stages.flat().filter(({ name }) => name === 'FROM')) {
     t.equal(args[0], `node:${tested?.[1]}-bookworm-slim`)
   }
   t.strictSame(
     image.filter(({ name }) => name === 'USER'),
     [{ name: 'USER', args: ['65532:65532'] }],
   )
+  t.end()
+})
+
+t.test('the image of the node agent has the same files, and runs the agent', (t) => {
+  t.strictSame(stages.length, 3)
+  t.strictSame(copies(node), copies(image))
+  t.strictSame(commandOf('ENTRYPOINT', node), commandOf('ENTRYPOINT'))
+  t.strictSame(commandOf('CMD', node), ['node'])
   t.end()
 })
 
@@ -137,8 +147,8 @@ t.test('the copied files suffice to build, and the shipped ones to run', async (
   const checked = await run('sh', ['-c', 'cd "$0" && exec node "$@"', shipped, ...check])
   t.equal(checked.code, 0, checked.stdout + checked.stderr)
 
-  const [node, ...words] = [...commandOf('ENTRYPOINT'), ...commandOf('CMD')]
-  t.equal(node, 'node')
+  const [program, ...words] = [...commandOf('ENTRYPOINT'), ...commandOf('CMD')]
+  t.equal(program, 'node')
   const command = words.map((word) => {
     return word.replace(/^\/sextant(?=\/)/, shipped).replace(/^\/etc\/sextant(?=\/)/, '.')
   })
