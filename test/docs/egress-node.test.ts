@@ -1,0 +1,15 @@
+import t from 'tap'
+import { PageShell } from '../support/page-shell.ts'
+import { needs, needsRoot } from '../support/peer.ts'
+
+const PAGE = 'docs/how-to/egress-node.md'
+const NEEDS = {
+  ...needsRoot(),
+  ...needs('bash', 'unshare', 'ip', 'nft', 'conntrack', 'dig', 'curl'),
+}
+
+t.setTimeout(600_000)
+
+t.test(`${PAGE}: the tour does what it shows`, NEEDS, async (t) => {
+  await PageShell.run(t, PAGE, t.testdir({}))
+})
