@@ -18,6 +18,7 @@ const plane = startNftPlane({
   clusterNetworks: [],
   dnsPort: 5300,
   dnsAddresses: [],
+  cutsConnections: false,
   command: ['ip', 'netns', 'exec', namespace, 'nft'],
   clock: systemClock,
   timers: systemTimers,

@@ -1,37 +1,48 @@
+import { isDeepStrictEqual } from 'node:util'
 import { scanCidr } from '../../src/dns/text/address.ts'
 import { AddressRules } from '../../src/egress/names/address-rules.ts'
 import { AGENT_LIMITS_DEFAULT } from '../../src/node/agent/agent-limits.ts'
-import type { Connections, OnConnection } from '../../src/node/agent/connections.ts'
+import type { Connections, CutResult, Flow, OnFlow } from '../../src/node/agent/connections.ts'
 import type { Decision } from '../../src/node/agent/decision.ts'
 import { EgressAgent, type EgressAgentParts } from '../../src/node/agent/egress-agent.ts'
-import type { AddressPair } from '../../src/node/enforcer.ts'
 import { createLogger } from '../../src/telemetry/log.ts'
 import { FakeClock, FakeTimers } from './setup.ts'
 import { TestPlane } from './test-plane.ts'
 
+/** A connection as `CLIENT ADDRESS [PROTOCOL PORT [TARGET PORT]]`; by default it is one of TCP to port 443. */
+export function flowOf(text: string): Flow {
+  const [source = '', destination = '', number = '6', port = '443', ...behind] = text.split(' ')
+  const [target = destination, targetPort = port] = behind
+  const protocol = Number(number)
+  const [asked, translated] = [Number(port), Number(targetPort)]
+  return { protocol, source, destination, port: asked, target, targetPort: translated }
+}
+
 /** Connections that the test opens and closes. */
 export class TestConnections implements Connections {
-  /** `CLIENT ADDRESS`. */
+  /** As `flowOf` reads them. */
   readonly open = new Set<string>()
-  readonly cuts: AddressPair[] = []
+  readonly cuts: string[] = []
+  dumps = 0
   /** Why dumps are incomplete; '' = they are complete. */
   fault = ''
-  onNew: OnConnection = () => {}
+  onNew: OnFlow = () => {}
 
-  async dump(onConnection: OnConnection): Promise<string> {
-    for (const pair of this.open) {
-      const [client = '', address = ''] = pair.split(' ')
-      onConnection(client, address)
-    }
+  async dump(onFlow: OnFlow): Promise<string> {
+    this.dumps++
+    for (const text of this.open) onFlow(flowOf(text))
     return this.fault
   }
 
-  watch(onConnection: OnConnection): void {
-    this.onNew = onConnection
+  watch(onFlow: OnFlow): void {
+    this.onNew = onFlow
   }
 
-  cut(pairs: readonly AddressPair[]): void {
-    this.cuts.push(...pairs)
+  async cut(flow: Flow): Promise<CutResult> {
+    const ended = [...this.open].filter((text) => isDeepStrictEqual(flowOf(text), flow))
+    this.cuts.push(...ended)
+    for (const text of ended) this.open.delete(text)
+    return { count: ended.length, fault: '' }
   }
 
   close(): void {}

@@ -1,5 +1,5 @@
 import { assert } from '../../base/assert.ts'
-import { type Cidr, scanAddress, scanCidr } from '../../dns/text/address.ts'
+import { type Address, type Cidr, scanAddress, scanCidr } from '../../dns/text/address.ts'
 import { AddressSet } from '../../dns/text/address-set.ts'
 
 /** Why an address is never granted. */
@@ -58,6 +58,11 @@ export class AddressRules {
     return (
       this.#denialAt(bytes, 0, family) ?? (isEmbedded ? this.#denialAt(bytes, 12, 1) : undefined)
     )
+  }
+
+  /** True if the address is in a network of the cluster. */
+  isInCluster({ bytes, family }: Address): boolean {
+    return this.#cluster.has(bytes, 0, family)
   }
 
   #denialAt(bytes: Uint8Array, offset: number, family: number): Denial | undefined {

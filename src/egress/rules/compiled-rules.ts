@@ -95,6 +95,14 @@ export class CompiledRules {
     return allowances
   }
 
+  /** Decides as `verdictOf`. `places`: the rules that select a name of the address, whatever its end. */
+  accepts({ address, protocol, port }: Connection, places: Iterable<number>): boolean {
+    const ends = new Map<number, number>()
+    for (const place of places) ends.set(place, NEVER)
+    this.#networks.find(address, (place) => ends.set(place, NEVER))
+    return endOf(this.#matchesOf(ends), protocol, port) === NEVER
+  }
+
   /** The selectors of the rules that select the name. */
   selectorsOf(name: HashedName): readonly Selector[] {
     this.#found.length = 0

@@ -2,7 +2,7 @@ import { assert } from '../../base/assert.ts'
 import { runWhole } from '../../base/slices.ts'
 import { NameBuffer } from '../../dns/name/hashed-name.ts'
 import { scanName } from '../../dns/name/name.ts'
-import { type AddressFamily, scanAddress } from '../../dns/text/address.ts'
+import { type AddressFamily, printAddress, scanAddress } from '../../dns/text/address.ts'
 import {
   type Answer,
   type CachedAnswer,
@@ -10,7 +10,7 @@ import {
   type EndedAddress,
 } from '../../egress/endpoint/dns-cache.ts'
 import { type Zombie, Zombies } from '../../egress/endpoint/zombies.ts'
-import type { MatchedName } from '../../egress/rules/connection.ts'
+import type { Connection, MatchedName } from '../../egress/rules/connection.ts'
 import type { Client } from '../client.ts'
 import type { AddressPair, Allowance, Enforcer } from '../enforcer.ts'
 import type { AgentLimits } from './agent-limits.ts'
@@ -32,16 +32,12 @@ export interface Collected {
   readonly evictions: number
 }
 
-export interface Refreshed {
-  readonly waits: readonly PlaneWait[]
-  /** Pairs that are allowed less than before. */
-  readonly reduced: readonly AddressPair[]
-}
-
 export interface ClientGrantsParts {
   readonly limits: AgentLimits
   readonly plane: Enforcer
   readonly names: NameReader
+  /** True: `mayContinue` is asked about open connections. */
+  readonly cutsConnections: boolean
   /** Called when an address of a name is dropped at a limit. */
   readonly onEviction: () => void
 }
@@ -75,6 +71,7 @@ export class ClientGrants {
   readonly #limits: AgentLimits
   readonly #plane: Enforcer
   readonly #names: NameReader
+  readonly #cutsConnections: boolean
   readonly #onEviction: () => void
   /** Changes of the rules, and how many of them all that is granted has. */
   #changes = 0
@@ -91,6 +88,7 @@ export class ClientGrants {
     this.#limits = parts.limits
     this.#plane = parts.plane
     this.#names = parts.names
+    this.#cutsConnections = parts.cutsConnections
     this.#onEviction = parts.onEviction
     this.cache = new DnsCache(parts.limits)
     this.zombies = new Zombies(parts.limits)
@@ -162,24 +160,31 @@ export class ClientGrants {
     this.#isGone = true
   }
 
-  /**
-   * Computes all allowances again, and may pause after each. Returns the waits, and the pairs that are
-   * allowed less than before.
-   */
-  *refreshAll(nowMs: number): Generator<void, Refreshed> {
+  /** Computes all allowances again, and may pause after each. Returns the waits. */
+  *refreshAll(nowMs: number): Generator<void, readonly PlaneWait[]> {
     const waits: PlaneWait[] = []
-    const reduced: AddressPair[] = []
     const changes = this.#changes
     for (const address of this.#known()) {
-      const before = this.allowancesOf(address)
       const wait = this.#refresh(address, nowMs)
       if (wait !== undefined) waits.push(wait)
-      const pair = this.#pairOf(address)
-      if (pair !== undefined && isLess(this.allowancesOf(address), before)) reduced.push(pair)
       yield
     }
     this.#appliedChanges = changes
-    return { waits, reduced }
+    return waits
+  }
+
+  /**
+   * Decides whether the rules allow a connection that is open already. A name counts for as long as
+   * connections to its address are open, also for rules that end with the TTL.
+   */
+  mayContinue(connection: Connection): boolean {
+    const { bytes, family } = connection.address
+    const address = printAddress(bytes, family)
+    const names = new Set(this.zombies.get(address)?.names)
+    for (const { name } of this.cache.answersOf(address)) names.add(name)
+    const places = new Set<number>()
+    for (const name of names) for (const place of this.#rulesOf(name)) places.add(place)
+    return this.profile.compiled.accepts(connection, places)
   }
 
   /** Removes the address that ends first. */
@@ -253,9 +258,10 @@ export class ClientGrants {
     void this.#refresh(removal.address, nowMs)
   }
 
-  /** A zombie is of use only for rules that last as long as connections. */
+  /** A zombie is of use only for rules that last as long as connections, and for `mayContinue`. */
   #retire(removal: EndedAddress): void {
-    if (!this.profile.usesConnections || this.#limits.most === 0) return
+    const isUsed = this.profile.usesConnections || this.#cutsConnections
+    if (!isUsed || this.#limits.most === 0) return
     if (this.#rulesOf(removal.name).length > 0) this.zombies.add(removal)
   }
 
@@ -319,17 +325,6 @@ export class ClientGrants {
     this.#matches.set(name, rules)
     return rules
   }
-}
-
-/** True if some ports of `before` are not in `after`. */
-function isLess(after: readonly Allowance[], before: readonly Allowance[]): boolean {
-  return before.some(({ ports: old }) => {
-    return !after.some(({ ports }) => {
-      if (ports === undefined || old === undefined) return ports === undefined
-      const isIn = ports.first <= old.first && old.last <= ports.last
-      return isIn && ports.protocol === old.protocol
-    })
-  })
 }
 
 function familyOf(address: string): AddressFamily {

@@ -1,7 +1,25 @@
-import type { AddressPair } from '../enforcer.ts'
+/** A connection that the kernel tracks. Addresses in canonical form. */
+export interface Flow {
+  /** Number of the protocol: 6 = TCP, 17 = UDP. */
+  readonly protocol: number
+  /** The original direction, as the client sent it. */
+  readonly source: string
+  readonly destination: string
+  /** 0 = the protocol has no ports. */
+  readonly port: number
+  /** Where the packets go, once destination NAT has changed the destination. */
+  readonly target: string
+  readonly targetPort: number
+}
 
-/** Called with the address of the client and the one that it connects to, both in canonical form. */
-export type OnConnection = (client: string, address: string) => void
+export type OnFlow = (flow: Flow) => void
+
+export interface CutResult {
+  /** Connections that were ended. */
+  readonly count: number
+  /** Why others may continue; '' = none do. */
+  readonly fault: string
+}
 
 /** The connections that the kernel tracks. */
 export interface Connections {
@@ -9,10 +27,10 @@ export interface Connections {
    * Reports all open connections. Resolves with '' if these were all, otherwise with the reason why
    * some may be missing.
    */
-  dump(onConnection: OnConnection): Promise<string>
+  dump(onFlow: OnFlow): Promise<string>
   /** Reports new connections until `close`. Some may be missing. */
-  watch(onConnection: OnConnection): void
-  /** Ends the connections of clients to addresses. */
-  cut(pairs: readonly AddressPair[]): void
+  watch(onFlow: OnFlow): void
+  /** Ends all connections that differ from this one at most in the port of the source. */
+  cut(flow: Flow): Promise<CutResult>
   close(): void
 }

@@ -12,11 +12,12 @@ import { type Guarded, guarding } from '../../telemetry/guard.ts'
 import type { Logger } from '../../telemetry/log.ts'
 import type { Client } from '../client.ts'
 import type { EgressGate } from '../egress-gate.ts'
-import type { AddressPair, Enforcer } from '../enforcer.ts'
+import type { Enforcer } from '../enforcer.ts'
 import { agentState, type ClientState, printState } from './agent-file.ts'
 import type { AgentLimits } from './agent-limits.ts'
 import { ClientGrants, NameReader, type PlaneWait } from './client-grants.ts'
 import { ClientTable } from './client-table.ts'
+import { ConnectionCutter } from './connection-cutter.ts'
 import type { Connections } from './connections.ts'
 import { type AgentCounts, type Decision, EMPTY_COUNTS } from './decision.ts'
 import { type RuleProfile, RuleProfiles } from './rule-profiles.ts'
@@ -32,7 +33,7 @@ export interface EgressAgentParts {
   readonly limits: AgentLimits
   /** Longest time that a reply waits. */
   readonly maxDelayMs: number
-  /** True: connections end when a change of the rules withdraws what allowed them. */
+  /** True: open connections end when a change of the rules no longer allows them. */
   readonly cutsConnections: boolean
   readonly clock: Clock
   readonly timers: Timers
@@ -59,6 +60,7 @@ export class EgressAgent implements EgressGate {
   readonly #names = new NameReader()
   readonly #guarded: Guarded
   readonly #file: StateFile<readonly ClientState[]> | undefined
+  readonly #cutter: ConnectionCutter | undefined
   #clients = new Map<string, ClientGrants>()
   #byAddress = new Map<string, ClientGrants>()
   #table = new ClientTable([])
@@ -66,6 +68,8 @@ export class EgressAgent implements EgressGate {
   #addresses = 0
   /** False: the clients are those of an earlier process. */
   #isSynced = false
+  /** True: a client that is new is one that no policy selected before. */
+  #knowsClients = false
   #isCollecting = false
   /** Why the last dump of the connections was incomplete; '' = it was complete. */
   #dumpFault = ''
@@ -83,6 +87,7 @@ export class EgressAgent implements EgressGate {
     const print = (): Iterable<string> => printState(this.#snapshot(), clock)
     const file = { path, kind: agentState(clock), log, clock, timers, print }
     this.#file = path === '' ? undefined : new StateFile(file)
+    this.#cutter = this.#createCutter()
   }
 
   /**
@@ -90,20 +95,24 @@ export class EgressAgent implements EgressGate {
    * call it before the first query.
    */
   restore(): Promise<string> {
-    return this.#restore(this.#file?.open() ?? [])
+    const states = this.#file?.open()
+    const enforced = this.#restore(states ?? [])
+    this.#knowsClients = states !== undefined
+    return enforced
   }
 
   /** Begins to collect what has ended, once the clients are set. */
   start(): void {
     const { timers, connections } = this.#parts
     this.#stopTimer = timers.every(COLLECT_MS, () => void this.#guarded(() => this.collect()))
-    connections?.watch((client, address) => this.#markAlive(client, address))
+    connections?.watch(({ source, destination }) => this.#markAlive(source, destination))
   }
 
   /** Ends the collection, and writes the file. What is in force stays. */
   close(): void {
     this.#stopTimer()
     this.#file?.close()
+    this.#cutter?.close()
     this.#parts.connections?.close()
   }
 
@@ -181,13 +190,17 @@ export class EgressAgent implements EgressGate {
    */
   setClients(clients: readonly Client[]): Promise<string> {
     this.#isSynced = true
-    return this.#apply(clients, true)
+    const enforced = this.#apply(clients, true)
+    this.#knowsClients = true
+    return enforced
   }
 
   /** Notes the open connections, then removes what has ended. */
   async collect(): Promise<void> {
     if (!this.#isSynced || this.#isCollecting) return
     this.#isCollecting = true
+    // Not awaited: it may take long.
+    this.#cutter?.add([])
     try {
       await this.#dumpConnections()
       await runInSlices(this.#collectAll(), this.#parts.clock)
@@ -230,11 +243,14 @@ export class EgressAgent implements EgressGate {
     const before = this.#clients
     const next = new Map<string, ClientGrants>()
     const changed: ClientGrants[] = []
+    const added: ClientGrants[] = []
     for (const client of unique) {
       const profile = this.#profiles.of(client.rules)
       const known = before.get(client.id)
-      next.set(client.id, known ?? this.#create(client, profile))
-      if (known?.update(client, profile) === true) changed.push(known)
+      const grants = known ?? this.#create(client, profile)
+      next.set(client.id, grants)
+      if (known === undefined) added.push(grants)
+      else if (known.update(client, profile)) changed.push(known)
     }
     for (const [id, grants] of before) {
       if (next.has(id)) continue
@@ -251,7 +267,10 @@ export class EgressAgent implements EgressGate {
     const enforced = this.#parts.plane.setClients(unique, isComplete)
     this.#file?.noteChange()
     for (const listener of this.#listeners) listener()
-    return firstFault([enforced, this.#refreshAll(changed)])
+    const applied = firstFault([enforced, this.#refreshAll(changed)])
+    const isNew = this.#knowsClients ? added : []
+    void applied.then(() => this.#cutter?.add([...changed, ...isNew]))
+    return applied
   }
 
   #create(client: Client, profile: RuleProfile): ClientGrants {
@@ -260,22 +279,29 @@ export class EgressAgent implements EgressGate {
     return new ClientGrants(client, profile, parts)
   }
 
+  #createCutter(): ConnectionCutter | undefined {
+    const { connections, cutsConnections, plane, rules, log } = this.#parts
+    if (connections === undefined || !cutsConnections) return undefined
+    return new ConnectionCutter({
+      connections,
+      rules,
+      clientAt: (address) => this.#byAddress.get(address),
+      enforced: () => plane.setClients(this.clients(), true),
+      log,
+    })
+  }
+
   /** Applies the rules to what clients learned before. Resolves as `setClients`. */
   async #refreshAll(clients: readonly ClientGrants[]): Promise<string> {
-    const { cutsConnections, connections, clock } = this.#parts
+    const { clock } = this.#parts
     const waits: PlaneWait[] = []
-    const reduced: AddressPair[] = []
     const work = function* (): Generator<void, void> {
       for (const grants of clients) {
-        const refreshed = yield* grants.refreshAll(clock.monotonic())
-        for (const wait of refreshed.waits) waits.push(wait)
-        for (const pair of refreshed.reduced) reduced.push(pair)
+        for (const wait of yield* grants.refreshAll(clock.monotonic())) waits.push(wait)
       }
     }
     await runInSlices(work(), clock)
-    const fault = await firstFault(waits)
-    if (cutsConnections && reduced.length > 0) connections?.cut(reduced)
-    return fault
+    return firstFault(waits)
   }
 
   *#collectAll(): Generator<void, void> {
@@ -367,8 +393,8 @@ export class EgressAgent implements EgressGate {
     const hasZombies = [...this.#clients.values()].some(({ zombies }) => zombies.size > 0)
     if (connections === undefined || !hasZombies) return
     const startMs = clock.monotonic()
-    const fault = await connections.dump((client, address) =>
-      this.#markAlive(client, address, startMs),
+    const fault = await connections.dump(({ source, destination }) =>
+      this.#markAlive(source, destination, startMs),
     )
     if (fault !== '' && this.#dumpFault === '') log.warning(`connections cannot be read: ${fault}`)
     if (fault === '' && this.#dumpFault !== '') log.info('connections can be read again')

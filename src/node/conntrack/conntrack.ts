@@ -3,8 +3,7 @@ import { Backoff } from '../../base/backoff.ts'
 import type { Random } from '../../base/random.ts'
 import type { Timers } from '../../base/timers.ts'
 import type { Logger } from '../../telemetry/log.ts'
-import type { Connections, OnConnection } from '../agent/connections.ts'
-import type { AddressPair } from '../enforcer.ts'
+import type { Connections, CutResult, Flow, OnFlow } from '../agent/connections.ts'
 import { BoundedLines } from './bounded-lines.ts'
 import { scanFlow } from './scan-flow.ts'
 
@@ -13,8 +12,6 @@ const LINE_LENGTH_MAX = 4096
 const MESSAGE_LENGTH_MAX = 4096
 /** A dump of a million entries takes some seconds. */
 const DUMP_MS_MAX = 60_000
-/** Pairs whose connections wait for their end. */
-const CUTS_MAX = 10_000
 /** Room for the events of a burst, in octets. */
 const EVENT_BUFFER_OCTETS = 2 * 1024 * 1024
 const FAMILIES = ['ipv4', 'ipv6'] as const
@@ -33,8 +30,6 @@ export interface ConntrackCounts {
   unknownLines: number
   /** Starts of the process that reports events. */
   watches: number
-  /** Pairs whose connections were to end, but too many others waited. */
-  droppedCuts: number
 }
 
 interface Result {
@@ -50,24 +45,22 @@ export class Conntrack implements Connections {
   readonly #backoff: Backoff
   /** Processes that run. */
   readonly #running = new Set<ChildProcess>()
-  readonly #cuts: AddressPair[] = []
-  #isCutting = false
   #isClosed = false
   #eventFault = ''
   #cancelWatch: () => void = () => {}
-  readonly counts: ConntrackCounts = { unknownLines: 0, watches: 0, droppedCuts: 0 }
+  readonly counts: ConntrackCounts = { unknownLines: 0, watches: 0 }
 
   constructor(options: ConntrackOptions) {
     this.#options = options
     this.#backoff = new Backoff(options.random)
   }
 
-  async dump(onConnection: OnConnection): Promise<string> {
+  async dump(onFlow: OnFlow): Promise<string> {
     for (const family of FAMILIES) {
       let lines = 0
       const { fault, messages } = await this.#run(['-L', '-f', family], (line) => {
         lines++
-        this.#report(line, onConnection)
+        this.#report(line, onFlow)
       })
       if (fault !== '') return fault
       const shown = /(\d+) flow entries have been shown/.exec(messages)?.[1]
@@ -78,7 +71,7 @@ export class Conntrack implements Connections {
     return ''
   }
 
-  watch(onConnection: OnConnection): void {
+  watch(onFlow: OnFlow): void {
     if (this.#isClosed) return
     this.counts.watches++
     const { timers, log } = this.#options
@@ -87,52 +80,38 @@ export class Conntrack implements Connections {
       if (this.#eventFault !== '') log.info('events of connections are reported again')
       this.#eventFault = ''
       this.#backoff.reset()
-      this.#report(line, onConnection)
+      this.#report(line, onFlow)
     }
     void this.#run(args, onLine, Number.POSITIVE_INFINITY).then(({ fault }) => {
       if (this.#isClosed) return
       const reason = fault === '' ? 'conntrack ended' : fault
       if (this.#eventFault === '') log.warning(`no events of connections: ${reason}`)
       this.#eventFault = reason
-      this.#cancelWatch = timers.after(this.#backoff.next(), () => this.watch(onConnection))
+      this.#cancelWatch = timers.after(this.#backoff.next(), () => this.watch(onFlow))
     })
   }
 
-  cut(pairs: readonly AddressPair[]): void {
-    const room = Math.max(0, CUTS_MAX - this.#cuts.length)
-    this.#cuts.push(...pairs.slice(0, room))
-    this.counts.droppedCuts += Math.max(0, pairs.length - room)
-    if (!this.#isCutting) void this.#cutAll()
+  async cut({ source, destination, protocol, port, target, targetPort }: Flow): Promise<CutResult> {
+    const family = source.includes(':') ? 'ipv6' : 'ipv4'
+    const args = ['-D', '-f', family, '-s', source, '-d', destination, '-r', target]
+    args.push('-p', String(protocol))
+    if (port > 0) args.push('--dport', String(port), '--reply-port-src', String(targetPort))
+    const { fault, messages } = await this.#run(args, () => {})
+    const count = Number(/(\d+) flow entries/.exec(messages)?.[1] ?? 0)
+    // It also fails if there are none.
+    return { count, fault: messages.includes(' 0 flow entries') ? '' : fault }
   }
 
   close(): void {
     this.#isClosed = true
     this.#cancelWatch()
-    this.#cuts.length = 0
     for (const child of this.#running) child.kill()
   }
 
-  async #cutAll(): Promise<void> {
-    this.#isCutting = true
-    let fault = ''
-    for (let pair = this.#cuts.shift(); pair !== undefined; pair = this.#cuts.shift()) {
-      const { client, address } = pair
-      const family = client.includes(':') ? 'ipv6' : 'ipv4'
-      const result = await this.#run(['-D', '-f', family, '-s', client, '-d', address], () => {})
-      // It also fails if there are none.
-      const isDone = result.fault === '' || result.messages.includes('0 flow entries')
-      if (!isDone) fault = result.fault
-    }
-    this.#isCutting = false
-    if (fault !== '' && !this.#isClosed) {
-      this.#options.log.error(`connections that are no longer allowed may continue: ${fault}`)
-    }
-  }
-
-  #report(line: string, onConnection: OnConnection): void {
+  #report(line: string, onFlow: OnFlow): void {
     const flow = scanFlow(line)
     if (flow === undefined) this.counts.unknownLines++
-    else onConnection(flow.source, flow.destination)
+    else onFlow(flow)
   }
 
   /** Runs the program to its end. */

@@ -1,34 +1,54 @@
 import { printAddress, scanIPv6 } from '../../dns/text/address.ts'
+import type { Flow } from '../agent/connections.ts'
 
-/** The original direction of a connection. Addresses in canonical form. */
-export interface Flow {
-  readonly source: string
-  readonly destination: string
-}
-
+/** What follows the number of the protocol: a timeout and a state, if the protocol has them. */
+const PROTOCOL = / (\d+) (?:\d+ )?(?:\w+ )?src=/
 const SOURCE = ' src='
 const DESTINATION = ' dst='
+const SOURCE_PORT = ' sport='
+const PORT = ' dport='
 
 /**
- * Parses a line of `conntrack -L` or `conntrack -E`: the first `src=` and `dst=` are those of the original
- * direction. Returns undefined if it has none.
+ * Parses a line of `conntrack -L` or `conntrack -E`. The first addresses and ports are those of the original
+ * direction, the second ones those of the replies. Returns undefined if it has none.
  *
  *     tcp 6 431999 ESTABLISHED src=10.1.0.1 dst=192.0.2.1 sport=41608 dport=443 src=192.0.2.1 …
  */
 export function scanFlow(line: string): Flow | undefined {
-  const source = addressAfter(line, SOURCE, 0)
-  if (source === undefined) return undefined
-  const destination = addressAfter(line, DESTINATION, line.indexOf(SOURCE))
-  return destination === undefined ? undefined : { source, destination }
+  const at = line.indexOf(SOURCE)
+  const source = addressAfter(line, SOURCE, at)
+  const destination = addressAfter(line, DESTINATION, at)
+  const protocol = PROTOCOL.exec(line)?.[1]
+  if (source === undefined || destination === undefined || protocol === undefined) return undefined
+  const replyAt = line.indexOf(SOURCE, at + SOURCE.length)
+  const port = numberAfter(line, PORT, at)
+  return {
+    protocol: Number(protocol),
+    source,
+    destination,
+    port,
+    target: addressAfter(line, SOURCE, replyAt) ?? destination,
+    targetPort: replyAt < 0 ? port : numberAfter(line, SOURCE_PORT, replyAt),
+  }
 }
 
+/** `from` -1 = there is none. */
 function addressAfter(line: string, key: string, from: number): string | undefined {
-  const at = line.indexOf(key, from)
+  const text = textAfter(line, key, from)
+  if (text === undefined || !text.includes(':')) return text
+  const address = scanIPv6(text)
+  return address === undefined ? undefined : printAddress(address.bytes, 2)
+}
+
+function numberAfter(line: string, key: string, from: number): number {
+  const text = textAfter(line, key, from) ?? ''
+  return /^\d+$/.test(text) ? Number(text) : 0
+}
+
+function textAfter(line: string, key: string, from: number): string | undefined {
+  const at = from < 0 ? -1 : line.indexOf(key, from)
   if (at < 0) return undefined
   const start = at + key.length
   const end = line.indexOf(' ', start)
-  const text = line.slice(start, end < 0 ? line.length : end)
-  if (!text.includes(':')) return text
-  const address = scanIPv6(text)
-  return address === undefined ? undefined : printAddress(address.bytes, 2)
+  return line.slice(start, end < 0 ? line.length : end)
 }

@@ -17,6 +17,8 @@ export interface EgressTableOptions {
    * one, they go to the address of the interface that they come from; if it has none, they are lost.
    */
   readonly dnsAddresses: readonly string[]
+  /** True: connections of clients may be removed from the connection tracking table, to end them. */
+  readonly cutsConnections: boolean
 }
 
 /**
@@ -64,6 +66,14 @@ export function tableStatements(options: EgressTableOptions): readonly string[] 
   return statements
 }
 
+/**
+ * Without these, the next segment from the server of a connection that was ended would begin it again, in
+ * the other direction: then those of the client would be replies.
+ */
+const LATE_SEGMENTS = VERSIONS.map(([ip, version]) => {
+  return `${ip} daddr @clients${version} tcp flags & syn == 0 ct state new ${DROP}`
+})
+
 /** The chains that do not depend on clients. */
 export function tableChains(options: EgressTableOptions): readonly Chain[] {
   const client = [
@@ -85,7 +95,10 @@ export function tableChains(options: EgressTableOptions): readonly Chain[] {
     {
       name: 'forward',
       base: 'type filter hook forward priority -10; policy accept;',
-      rules: VERSIONS.map(([ip, version]) => `${ip} saddr vmap @profiles${version}`),
+      rules: [
+        ...VERSIONS.map(([ip, version]) => `${ip} saddr vmap @profiles${version}`),
+        ...(options.cutsConnections ? LATE_SEGMENTS : []),
+      ],
     },
     {
       name: 'dnsqueries',

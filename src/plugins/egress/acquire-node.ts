@@ -129,7 +129,7 @@ function build(
 const CONNTRACK_COMMAND = ['conntrack']
 
 function makePlane({ log, clock, timers }: SetupContext, config: EgressConfig): Plane {
-  const { table, port: dnsPort, dnsAddresses, cluster: clusterNetworks } = config
+  const { table, port: dnsPort, dnsAddresses, cutsConnections } = config
   if (table === undefined) {
     return { plane: new DryPlane(log, () => clock.monotonic()), numbers: undefined }
   }
@@ -137,9 +137,10 @@ function makePlane({ log, clock, timers }: SetupContext, config: EgressConfig): 
     command: ['nft'],
     table,
     elementsMax: ELEMENTS_MAX,
-    clusterNetworks,
+    clusterNetworks: config.cluster,
     dnsPort,
     dnsAddresses,
+    cutsConnections,
     clock,
     timers,
     onFault: (fault) => {

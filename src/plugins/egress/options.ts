@@ -92,6 +92,11 @@ export function scanConfig(d: Dispenser, block: BlockConfig): EgressConfig {
   if (draft.node !== undefined && draft.policies !== '') {
     throw d.error('kubernetes and policies exclude each other; remove one')
   }
+  if (draft.cutsConnections && draft.zombies === 0) {
+    throw d.error(
+      'cut_connections needs the names of open connections: remove `zombies 0` or cut_connections',
+    )
+  }
   if (draft.table !== undefined && draft.port === 0) {
     throw d.error('port is missing: name the port that DNS queries of clients are redirected to')
   }

@@ -240,6 +240,22 @@ t.test('networks and allowances together decide as the reference does', async ()
   )
 })
 
+t.test('an open connection is decided as the reference does', async () => {
+  fc.assert(
+    fc.property(lists, address, names, (lists, address, names) => {
+      const compiled = new CompiledRules(lists)
+      const places = names.flatMap(({ name }) => compiled.rulesOf(name))
+      const live = names.map((name) => ({ ...name, isZombie: false }))
+      const other: Connection = { address, protocol: 'other', port: 0 }
+      return [other, ...connectionsTo(address, lists)].every((connection) => {
+        const isAllowed = verdictOf(lists, connection, live) === 'accept'
+        return compiled.accepts(connection, places) === isAllowed
+      })
+    }),
+    { numRuns: 1000 },
+  )
+})
+
 t.test('allowances are few: neighbours differ, and none says what another says', async () => {
   fc.assert(
     fc.property(lists, address, names, (lists, address, names) => {

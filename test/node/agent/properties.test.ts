@@ -6,7 +6,7 @@ import { verdictOf } from '../../../src/egress/rules/verdict.ts'
 import type { Client } from '../../../src/node/client.ts'
 import { answerTo, clientOf, rulesOf } from '../../support/egress-client.ts'
 import { nameOf } from '../../support/egress-rules.ts'
-import { EgressStage } from '../../support/egress-stage.ts'
+import { EgressStage, flowOf } from '../../support/egress-stage.ts'
 
 const MIN_TTL_MS = 5000
 const RULE_SETS = [
@@ -209,7 +209,7 @@ t.test('addresses of a name that change all the time', async (t) => {
         connections.open.add(`10.1.0.1 ${long}`)
       }
       if (lasts === 'connections' && !plane.isAllowed('10.1.0.1', long, 'tcp 443-443')) dropped++
-      connections.onNew('10.1.0.1', chosen)
+      connections.onNew(flowOf(`10.1.0.1 ${chosen}`))
       await stage.pass(1000)
       most = Math.max(most, plane.size)
     }

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { Random } from '../../../src/base/random.ts'
 import { systemTimers } from '../../../src/base/timers.ts'
+import type { Flow } from '../../../src/node/agent/connections.ts'
 import { Conntrack } from '../../../src/node/conntrack/conntrack.ts'
 import { createLogger } from '../../../src/telemetry/log.ts'
 import { HostNetwork } from '../../support/host-network.ts'
@@ -22,9 +23,13 @@ function conntrack(t: Test, command: readonly string[], timers = systemTimers) {
   return { conntrack: made, lines }
 }
 
+function print({ source, destination }: Flow): string {
+  return `${source} ${destination}`
+}
+
 async function dump(from: Conntrack): Promise<{ fault: string; found: readonly string[] }> {
   const found: string[] = []
-  const fault = await from.dump((client, address) => found.push(`${client} ${address}`))
+  const fault = await from.dump((flow) => void found.push(print(flow)))
   return { fault, found: found.sort() }
 }
 
@@ -52,7 +57,7 @@ t.test('the kernel', { ...needsRoot(), ...needs('conntrack', 'nft') }, async (t)
   t.strictSame(await dump(tracked), { fault: '', found: [] })
 
   const events: string[] = []
-  tracked.watch((client, address) => events.push(`${client} ${address}`))
+  tracked.watch((flow) => void events.push(print(flow)))
   const send = async (family: 4 | 6, to: string): Promise<void> => {
     const code = `const s=require('node:dgram').createSocket('udp${family}');s.send('x',9,'${to}',()=>s.close())`
     const { code: exit } = await on(process.execPath, '-e', code)
@@ -73,12 +78,17 @@ t.test('the kernel', { ...needsRoot(), ...needs('conntrack', 'nft') }, async (t)
   const pairs = ['192.0.2.1 192.0.2.77', '192.0.2.1 192.0.2.78', '2001:db8::1 2001:db8::77']
   t.strictSame([...new Set(found)], pairs)
 
-  tracked.cut([
-    { client: '192.0.2.1', address: '192.0.2.77' },
-    { client: '192.0.2.1', address: '192.0.2.99' },
-    { client: '2001:db8::1', address: '2001:db8::77' },
-  ])
-  await until(async () => (await dump(tracked)).found.length === 1, 'the cuts')
+  const flows = new Map<string, Flow>()
+  await tracked.dump((flow) => void flows.set(print(flow), flow))
+  for (const pair of [pairs[0]!, pairs[2]!]) {
+    const { count, fault: reason } = await tracked.cut(flows.get(pair)!)
+    t.equal(reason, '')
+    t.ok(count > 0, `all of ${pair}, whatever port they come from`)
+  }
+  const other = { ...flows.get(pairs[1]!)!, port: 10 }
+  t.strictSame(await tracked.cut(other), { count: 0, fault: '' }, 'another port')
+  t.strictSame(await tracked.cut({ ...other, protocol: 6 }), { count: 0, fault: '' })
+  t.strictSame(await tracked.cut({ ...other, protocol: 47, port: 0 }), { count: 0, fault: '' })
   t.strictSame(await dump(tracked), { fault: '', found: ['192.0.2.1 192.0.2.78'] })
   t.strictSame(lines, [])
   t.equal(tracked.counts.unknownLines, 0)
@@ -108,6 +118,9 @@ t.test('dumps that are not complete', async (t) => {
   }
   const { conntrack: missing } = conntrack(t, ['/nonexistent/conntrack'])
   t.match(await dump(missing), { fault: /ENOENT/, found: [] })
+  const flow = { protocol: 6, source: '10.1.0.1', destination: '192.0.2.1', port: 1 }
+  const cut = missing.cut({ ...flow, target: '192.0.2.1', targetPort: 1 })
+  t.match(await cut, { count: 0, fault: /ENOENT/ })
 })
 
 t.test('a dump that does not end', async (t) => {
@@ -126,7 +139,7 @@ t.test('the process of the events is started again', async (t) => {
   const body = `if [ -e ${file} ]; then echo '${line}'; exec sleep 1000; fi; echo ENOBUFS >&2; exit 1`
   const { conntrack: tracked, lines } = conntrack(t, script(t, body), timers)
   const found: string[] = []
-  tracked.watch((client, address) => found.push(`${client} ${address}`))
+  tracked.watch((flow) => void found.push(print(flow)))
   for (let starts = 1; starts < 6; starts++) {
     await until(() => timers.count === 1, 'the next start')
     t.equal(tracked.counts.watches, starts)

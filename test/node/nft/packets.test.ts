@@ -1,27 +1,18 @@
-import { spawn } from 'node:child_process'
-import { join } from 'node:path'
 import fc from 'fast-check'
-import t, { type Test } from 'tap'
+import t from 'tap'
 import { systemClock } from '../../../src/base/clock.ts'
 import { scanAddress } from '../../../src/dns/text/address.ts'
 import { CompiledRules } from '../../../src/egress/rules/compiled-rules.ts'
 import type { AddressName, Connection } from '../../../src/egress/rules/connection.ts'
 import type { EgressRule, TierList } from '../../../src/egress/rules/rule.ts'
 import { verdictOf } from '../../../src/egress/rules/verdict.ts'
-import { startNftPlane } from '../../../src/node/nft/start-plane.ts'
-import { EgressPod } from '../../support/egress-node.ts'
 import { matched, nameOf, rule } from '../../support/egress-rules.ts'
-import { HostNetwork } from '../../support/host-network.ts'
 import { needs, needsRoot } from '../../support/peer.ts'
-import { root } from '../../support/server.ts'
-import { FakeTimers } from '../../support/setup.ts'
-import { until } from '../../support/until.ts'
+import { POD, routedPod, TCP_PORTS, UDP_PORTS, WORLD } from './routed-pod.ts'
 
 // Own process: it makes namespaces of the kernel.
 const ALLOWED_MS = 60_000
 const DROPPED_MS = 400
-const POD = ['10.1.0.1', 'fd01::1']
-const WORLD = ['198.18.0.1', '198.18.0.2', '198.19.0.1', '2001:db8:1::1', '2001:db8:1::2']
 /** Names of the addresses. Some are those of zombies. */
 const NAMES: Readonly<Record<string, readonly (readonly [string, boolean])[]>> = {
   '198.18.0.1': [['www.a.', false]],
@@ -32,8 +23,6 @@ const NAMES: Readonly<Record<string, readonly (readonly [string, boolean])[]>> =
   '2001:db8:1::1': [['www.a.', false]],
   '2001:db8:1::2': [['old.a.', true]],
 }
-const TCP_PORTS = [80, 443]
-const UDP_PORTS = [80, 5000]
 const RULE_LISTS = 15
 
 const network = fc.constantFrom(
@@ -63,50 +52,6 @@ const tier = fc.record({
 })
 const someLists = fc.array(fc.array(tier, { minLength: 1, maxLength: 3 }), { maxLength: 2 })
 
-/** A Pod, a node that routes, and the Internet; the plane of the node. */
-async function stage(t: Test) {
-  const net = await HostNetwork.create(t)
-  const pod = await net.addHost('pod', ['10.1.0.1/24', 'fd01::1/64'])
-  const own = ['10.1.0.254/24', 'fd01::fe/64', '192.0.2.1/24', '2001:db8::1/64']
-  const node = await net.addHost('node', own)
-  const world = await net.addHost('world', ['192.0.2.10/24', '2001:db8::10/64'])
-  const commands: [typeof pod, string][] = [
-    [node, 'sysctl -qw net.ipv4.ip_forward=1 net.ipv6.conf.all.forwarding=1'],
-    [node, 'sysctl -qw net.ipv4.conf.all.send_redirects=0 net.ipv4.conf.eth0.send_redirects=0'],
-    [node, 'ip route add 198.18.0.0/15 via 192.0.2.10'],
-    [node, 'ip route add 2001:db8:1::/64 via 2001:db8::10'],
-    [pod, 'ip route add default via 10.1.0.254'],
-    [pod, 'ip -6 route add default via fd01::fe'],
-    [world, 'ip route add 10.1.0.0/24 via 192.0.2.1'],
-    [world, 'ip route add fd01::/64 via 2001:db8::1'],
-    [world, 'ip route add local 198.18.0.0/15 dev lo'],
-    [world, 'ip route add local 2001:db8:1::/64 dev lo'],
-    [world, 'sysctl -qw net.ipv6.ip_nonlocal_bind=1'],
-  ]
-  for (const [host, command] of commands) t.equal(await host.run(...command.split(' ')), '')
-  const program = (name: string) => join(root, 'test/support', name)
-  const lists = [[...TCP_PORTS, 853], WORLD, [...UDP_PORTS, 853]].map((list) => list.join())
-  const echo = world.start([process.execPath, program('egress-echo.mjs'), ...lists])
-  await until(() => echo.output().includes('ready'), 'the echo server')
-  const words = ['netns', 'exec', net.nameOf('pod'), process.execPath, program('egress-pod.mjs')]
-  const child = spawn('ip', words, { stdio: ['pipe', 'pipe', 'inherit'] })
-  t.teardown(() => child.kill('SIGKILL'))
-  const plane = startNftPlane({
-    table: 'egress',
-    elementsMax: 1000,
-    clusterNetworks: [],
-    dnsPort: 5300,
-    dnsAddresses: [],
-    command: ['ip', 'netns', 'exec', net.nameOf('node'), 'nft'],
-    clock: systemClock,
-    timers: new FakeTimers(),
-    onFault: (fault) => t.equal(fault, ''),
-    onRepair: () => {},
-  })
-  t.teardown(() => plane.close())
-  return { plane, pod: new EgressPod(child) }
-}
-
 function namesOf(address: string): readonly AddressName[] {
   const endMs = systemClock.monotonic() + 600_000
   return (NAMES[address] ?? []).map(([text, isZombie]) => ({ name: nameOf(text), endMs, isZombie }))
@@ -115,7 +60,7 @@ function namesOf(address: string): readonly AddressName[] {
 const isPossible = { ...needsRoot(), ...needs('nft') }
 
 t.test('packets pass as the rules say', isPossible, async (t) => {
-  const { plane, pod } = await stage(t)
+  const { plane, pod } = await routedPod(t)
   const targets = WORLD.flatMap((address) => [
     ...TCP_PORTS.map((port) => ({ address, protocol: 'tcp' as const, port })),
     ...UDP_PORTS.map((port) => ({ address, protocol: 'udp' as const, port })),
@@ -161,7 +106,7 @@ t.test('packets pass as the rules say', isPossible, async (t) => {
 })
 
 t.test('an open connection outlives what allowed it', isPossible, async (t) => {
-  const { plane, pod } = await stage(t)
+  const { plane, pod } = await routedPod(t)
   const closed = { lists: [[{ rules: [], otherwise: 'deny' as const }]], dns: undefined }
   await plane.setClients([{ id: 'a/b/c', addresses: POD, rules: closed }])
   const pair = { client: POD[0]!, address: WORLD[0]! }

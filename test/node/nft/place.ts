@@ -68,6 +68,7 @@ export class Place {
       clusterNetworks: ['10.96.0.0/12', 'fd00::/64'].map((text) => scanCidr(text)!),
       dnsPort: 5300,
       dnsAddresses: [],
+      cutsConnections: false,
       command,
       clock: systemClock,
       timers,

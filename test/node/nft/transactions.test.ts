@@ -58,6 +58,7 @@ function stage() {
     clusterNetworks: [],
     dnsPort: 5300,
     dnsAddresses: [],
+    cutsConnections: false,
     clock,
     timers,
     canRefresh: true,

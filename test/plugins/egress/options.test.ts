@@ -45,6 +45,7 @@ t.test('faults', async (t) => {
     ['egress x', count],
     [block('kubernetes', 'policies p'), 'kubernetes and policies exclude each other'],
     [files('nftables', 'dry_run'), 'nftables and dry_run exclude each other'],
+    [files('zombies 0', 'cut_connections'), 'cut_connections needs the names of open connections'],
     [files('nftables other'), 'write it as `nftables table NAME`'],
     [files('nftables table "a b"'), "not the name of a table: 'a b'"],
     [files('port 0'), "not a number from 1 to 65535: '0'"],
