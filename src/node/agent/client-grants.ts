@@ -104,12 +104,6 @@ export class ClientGrants {
     return this.#granted.get(address) ?? []
   }
 
-  /** The texts of the selectors of its rules, each once. */
-  selectors(): ReadonlySet<string> {
-    const rules = this.profile.rules.lists.flat().flatMap((tier) => tier.rules)
-    return new Set(rules.flatMap(({ names }) => names.map(({ text }) => text)))
-  }
-
   /** The texts of the selectors of its rules that select a name. */
   selectorsOf(name: string): readonly string[] {
     return this.profile.compiled.selectorsOf(this.#names.read(name)).map(({ text }) => text)

@@ -7,9 +7,16 @@ import { DnsCache } from '../../../src/egress/endpoint/dns-cache.ts'
 import { Zombies } from '../../../src/egress/endpoint/zombies.ts'
 import type { EgressRule } from '../../../src/egress/rules/rule.ts'
 import { type Dialect, scanSelector } from '../../../src/egress/selectors/scan-selector.ts'
-import { type ListedName, NamesApi, type NamesReply } from '../../../src/node/api/names-api.ts'
+import {
+  type ListedName,
+  NamesApi,
+  type NamesReply,
+  type PolicyNames,
+} from '../../../src/node/api/names-api.ts'
 import { openSocket } from '../../../src/node/api/socket-server.ts'
 import type { Client } from '../../../src/node/client.ts'
+import { answerTo, clientOf } from '../../support/egress-client.ts'
+import { EgressStage } from '../../support/egress-stage.ts'
 import { FakeClock } from '../../support/setup.ts'
 
 function selector(text: string, dialect: Dialect) {
@@ -189,6 +196,39 @@ t.test('selectors', async (t) => {
       { selectorString: 'www.example.com', regexString: '^www[.]example[.]com[.]$' },
     ],
   })
+})
+
+t.test('what an agent learned', async (t) => {
+  const stage = new EgressStage()
+  const { agent, clock, connections } = stage
+  const rules = [{ names: '*.example.com', lasts: 'connections' }, { names: 'x.example' }] as const
+  const [a, b] = [clientOf('a', '10.1.0.1', rules), clientOf('b', '10.1.0.2', [rules[0]])]
+  await agent.setClients([a, b])
+  agent.learn(a, answerTo('old.example.com.', '192.0.2.1', 10))
+  agent.learn(a, answerTo('www.example.com.', '192.0.2.2 192.0.2.3', 600))
+  agent.learn(a, answerTo('www.example.org.', '192.0.2.2', 600))
+  agent.learn(b, answerTo('www.example.com.', '192.0.2.4', 600))
+  connections.open.add('10.1.0.1 192.0.2.1')
+  await stage.pass(125_000)
+  const api = new NamesApi({ names: agent, dialect: 'cilium-1.19', clock })
+  const list = () =>
+    rowsOf(api.answer('GET', '/fqdn/cache')).map((row) => {
+      return `${row['endpoint-id']} ${row.fqdn} ${row.ips.join()} ${row.source}`
+    })
+  t.strictSame(list(), [
+    'a www.example.com. 192.0.2.2,192.0.2.3 lookup',
+    'a www.example.org. 192.0.2.2 lookup',
+    'a old.example.com. 192.0.2.1 connection',
+    'b www.example.com. 192.0.2.4 lookup',
+  ])
+  const { FQDNPolicySelectors: selectors } = api.answer('GET', '/fqdn/names').json as PolicyNames
+  t.match(selectors, [{ selectorString: '*.example.com' }, { selectorString: 'x.example' }])
+
+  t.equal(stage.plane.inForce().length, 4)
+  t.equal(api.answer('DELETE', '/fqdn/cache?matchpattern=www.example.com').status, 200)
+  t.strictSame(stage.plane.inForce(), ['10.1.0.1 192.0.2.1 any'], 'the kernel forgets it too')
+  t.equal(api.answer('DELETE', '/fqdn/cache').status, 200)
+  t.strictSame([stage.plane.size, list()], [0, []])
 })
 
 interface Reply {
