@@ -1,63 +1,72 @@
-import { request } from 'node:http'
 import { createInterface } from 'node:readline/promises'
-import type { ListedName, PolicyNames } from '../node/api/names-api.ts'
+import type { ListedName } from '../node/api/names-api.ts'
 import { escapeControls } from '../telemetry/log.ts'
 import { type FqdnArgs, scanFqdnArgs } from './fqdn-args.ts'
+import {
+  askNode,
+  type NodeReply,
+  type NodeRequest,
+  REPLY_MS_MAX,
+  readNames,
+  readSelectors,
+  refusalOf,
+} from './node-api-client.ts'
 import type { Output } from './output.ts'
 
-const REPLY_MS_MAX = 30_000
-const REPLY_OCTETS_MAX = 1024 * 1024 * 1024
-
-interface Reply {
-  readonly status: number
-  readonly body: string
-}
-
-/** `sextant fqdn …`: lists and removes what clients of the node agent learned. Resolves to the exit code. */
-export async function runFqdn(argv: readonly string[], output: Output): Promise<number> {
+/**
+ * `sextant fqdn …`: lists and removes what clients of the node agent learned. Resolves to the exit code. `timeoutMs`:
+ * for the reply of the agent.
+ */
+export async function runFqdn(
+  argv: readonly string[],
+  output: Output,
+  timeoutMs = REPLY_MS_MAX,
+): Promise<number> {
   const args = scanFqdnArgs(argv)
   if (typeof args === 'string') {
     output.printError(args)
     return 1
   }
+  const ask: Ask = (method, path) => askNode({ socket: args.socket, method, path, timeoutMs })
   try {
-    if (args.action === 'names') return await printNames(args, output)
-    if (args.action === 'list') return await printList(args, output)
-    return await clean(args, output)
+    if (args.action === 'names') await printNames(ask, output)
+    else if (args.action === 'list') await printList(args, ask, output)
+    else await clean(args, ask, output)
+    return 0
   } catch (error) {
-    output.printError(faultOf(error, args.socket))
+    output.printError(error instanceof Error ? error.message : String(error))
     return 1
   }
 }
 
-async function printList(args: FqdnArgs, output: Output): Promise<number> {
+type Ask = (method: NodeRequest['method'], path: string) => Promise<NodeReply>
+
+async function printList(args: FqdnArgs, ask: Ask, output: Output): Promise<void> {
   const id = args.endpoint === '' ? '' : `/${encodeURIComponent(args.endpoint)}`
   const filters = { matchpattern: args.pattern, source: args.source }
-  const reply = await ask(args.socket, 'GET', `/fqdn/cache${id}${queryOf(filters)}`)
+  const reply = await ask('GET', `/fqdn/cache${id}${queryOf(filters)}`)
   // Nothing that matches is a result, not a fault.
-  if (reply.status !== 200 && reply.status !== 404) return refuse(reply, output)
-  const names: readonly ListedName[] = reply.status === 404 ? [] : JSON.parse(reply.body)
+  const names = reply.status === 404 ? [] : readNames(accepted(reply))
   if (args.isJson) output.print(escapeControls(JSON.stringify(names)))
   else for (const line of tableOf(names)) output.print(escapeControls(line))
-  return 0
 }
 
-async function printNames(args: FqdnArgs, output: Output): Promise<number> {
-  const reply = await ask(args.socket, 'GET', '/fqdn/names')
-  if (reply.status !== 200) return refuse(reply, output)
-  const names: PolicyNames = JSON.parse(reply.body)
+async function printNames(ask: Ask, output: Output): Promise<void> {
+  const names = readSelectors(accepted(await ask('GET', '/fqdn/names')))
   const lines = JSON.stringify(names, undefined, 2).split('\n')
   for (const line of lines) output.print(escapeControls(line))
-  return 0
 }
 
-async function clean(args: FqdnArgs, output: Output): Promise<number> {
-  if (!args.isForced && !(await isConfirmed(args.pattern))) return 0
-  const query = queryOf({ matchpattern: args.pattern })
-  const reply = await ask(args.socket, 'DELETE', `/fqdn/cache${query}`)
-  if (reply.status !== 200) return refuse(reply, output)
+async function clean(args: FqdnArgs, ask: Ask, output: Output): Promise<void> {
+  if (!args.isForced && !(await isConfirmed(args.pattern))) return
+  accepted(await ask('DELETE', `/fqdn/cache${queryOf({ matchpattern: args.pattern })}`))
   output.print('FQDN proxy cache cleared')
-  return 0
+}
+
+/** Throws an Error with the reason of the agent if the reply is not a result. */
+function accepted(reply: NodeReply): NodeReply {
+  if (reply.status === 200) return reply
+  throw new Error(refusalOf(reply))
 }
 
 async function isConfirmed(pattern: string): Promise<boolean> {
@@ -69,11 +78,6 @@ async function isConfirmed(pattern: string): Promise<boolean> {
   const answer = await Promise.race([lines.question(question), ended])
   lines.close()
   return /^y(es)?$/i.test(answer.trim())
-}
-
-function refuse({ status, body }: Reply, { printError }: Output): number {
-  printError(body.trim() === '' ? `the node agent replied with status ${status}` : body.trim())
-  return 1
 }
 
 const COLUMNS = ['Endpoint', 'Source', 'FQDN', 'TTL', 'ExpirationTime', 'IPs'] as const
@@ -102,34 +106,4 @@ function tableOf(names: readonly ListedName[]): readonly string[] {
 function queryOf(params: Readonly<Record<string, string>>): string {
   const query = new URLSearchParams(Object.entries(params).filter(([, value]) => value !== ''))
   return query.size === 0 ? '' : `?${query}`
-}
-
-function ask(socketPath: string, method: string, path: string): Promise<Reply> {
-  return new Promise((resolve, reject) => {
-    const signal = AbortSignal.timeout(REPLY_MS_MAX)
-    const sent = request({ socketPath, method, path, agent: false, signal }, (response) => {
-      const pieces: Buffer[] = []
-      let octets = 0
-      response.on('data', (piece: Buffer) => {
-        octets += piece.length
-        if (octets > REPLY_OCTETS_MAX) sent.destroy(new Error('the reply is too long'))
-        pieces.push(piece)
-      })
-      response.on('error', reject)
-      response.on('end', () => {
-        resolve({ status: response.statusCode ?? 0, body: Buffer.concat(pieces).toString() })
-      })
-    })
-    sent.on('error', reject)
-    sent.end()
-  })
-}
-
-function faultOf(error: unknown, socket: string): string {
-  const code = error instanceof Error && 'code' in error ? error.code : ''
-  const isOff = code === 'ENOENT' || code === 'ECONNREFUSED'
-  if (isOff) return `no node agent listens on ${socket}; start \`sextant node\`, or use --socket`
-  if (code === 'EACCES')
-    return `no permission for ${socket}; run this as the user of the node agent`
-  return `${socket}: ${error instanceof Error ? error.message : error}`
 }

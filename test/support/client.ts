@@ -61,8 +61,11 @@ export class UdpClient {
     socket.on('error', () => {})
   }
 
-  static async connect(port: number): Promise<UdpClient> {
+  /** `from`: the address of the client. */
+  static async connect(port: number, from = '127.0.0.1'): Promise<UdpClient> {
     const socket = createSocket('udp4')
+    socket.bind(0, from)
+    await once(socket, 'listening')
     socket.connect(port, '127.0.0.1')
     await once(socket, 'connect')
     return new UdpClient(socket)
