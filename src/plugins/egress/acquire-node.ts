@@ -13,6 +13,7 @@ import { KubernetesPolicies } from '../../node/sources/kubernetes-policies.ts'
 import { PolicyFiles } from '../../node/sources/policy-files.ts'
 import type { SetupContext } from '../../plugin/directive.ts'
 import { acquireAt } from '../../sources/kubernetes/cluster-access.ts'
+import { agentOptions, nodeOf } from './agent-options.ts'
 import { answerLine } from './decision.ts'
 import { DryPlane } from './dry-plane.ts'
 import { exportNode, type PlaneNumbers } from './node-metrics.ts'
@@ -37,21 +38,21 @@ export async function acquireNode(
   const parts = { log, clock, metrics, timers, random, dialect }
   const options = agentOptions(config)
   const dnsAddresses = await dnsAddressesOf(config)
-  if (config.node === undefined) {
+  const node = nodeOf(config)
+  if (node === undefined) {
     const key = JSON.stringify(options)
     const create = () => {
       return build(c, { ...config, dnsAddresses }, random, new PolicyFiles({ ...parts, path }))
     }
     return resources.acquire(NodeService, key, create)
   }
-  const node = config.node || process.env.NODE_NAME
-  if (node === undefined || node === '') {
+  if (node === '') {
     const fix = 'write `kubernetes NODE`, or set the environment variable NODE_NAME'
     throw new InputError(config.position, `plugin/egress: the name of this node is unknown: ${fix}`)
   }
   const create = (api: ApiClient) =>
     build(c, { ...config, dnsAddresses }, random, new KubernetesPolicies({ ...parts, api, node }))
-  return acquireAt(config, c, { type: NodeService, options: { ...options, node }, create })
+  return acquireAt(config, c, { type: NodeService, options, create })
 }
 
 /** The addresses of this node where DNS queries of clients go to. */
@@ -59,17 +60,6 @@ async function dnsAddressesOf({ dnsAddresses }: EgressConfig): Promise<readonly 
   if (dnsAddresses.length > 0) return dnsAddresses
   const found = await Promise.all([findNodeAddress(1), findNodeAddress(2)])
   return found.filter((address) => address !== undefined)
-}
-
-/** What the agent depends on, besides the cluster. */
-function agentOptions(config: EgressConfig): object {
-  const { position, denyRcode, onTimeout, concurrency, startupMs, ...options } = config
-  return { ...options, cluster: printed(config.cluster), allowed: printed(config.allowed) }
-}
-
-/** Octets of networks, in a form that JSON shows. */
-function printed(networks: EgressConfig['cluster']): readonly string[] {
-  return networks.map(({ bytes, bits }) => `${bytes.join('.')}/${bits}`)
 }
 
 interface Plane {

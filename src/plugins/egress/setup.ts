@@ -3,6 +3,7 @@ import { scanAddress } from '../../dns/text/address.ts'
 import { AddressSet } from '../../dns/text/address-set.ts'
 import type { Directive, SetupContext } from '../../plugin/directive.ts'
 import { faultsOfAccess } from '../../sources/kubernetes/cluster-access.ts'
+import { AgentOutputs } from './agent-options.ts'
 import { Concurrency } from './concurrency.ts'
 import { type ClientSource, Egress } from './egress.ts'
 import { exportCounts } from './metrics.ts'
@@ -15,6 +16,7 @@ export const egress: Directive = { name: 'egress', setup }
 
 function setup(c: SetupContext): void {
   const config = scanConfig(c.dispenser, c.block)
+  c.perCorefile(AgentOutputs).add(config)
   if (config.cluster.length === 0) {
     const what = 'cluster is not set: connections to Pods, Services and nodes are dropped'
     c.warn(`${what} unless a policy allows them; set it to their networks`, config.position)
