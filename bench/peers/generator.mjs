@@ -1,8 +1,9 @@
 // A load generator in batches: recvmmsg and sendmmsg straight between the kernel and one run of packets.
-//   node bench/peers/generator.mjs FILE PORT SECONDS SOCKETS WINDOW [FORM] [segments|batch] [RCODE]
+//   node bench/peers/generator.mjs FILE PORT SECONDS SOCKETS WINDOW [FORM] [segments|batch] [RCODE] [SOURCE]
 // FILE: lines `NAME TYPE`, as dnsperf takes them. FORM: `plain`, `ecs`, `cookie`, `ecs,cookie` or `rd`. With `ecs` each
 // packet has a Client Subnet, a /24 of its own; with `cookie` a client cookie; with `rd` the bit RD. A reply is wrong if it
 // has another RCODE (default 0), or if it has neither an answer nor an authority record and RCODE is not 5.
+// With SOURCE, an IPv4 address, socket n sends from the n-th address that follows; 127.0.0.1 stays what it is.
 // Each socket keeps WINDOW queries under way. With `segments` those of one length that it sends at a time are one message
 // that the kernel cuts (UDP_SEGMENT): less CPU for the generator, the same datagrams for the server.
 // Prints one line of JSON: completed, lost, wrong, qps.
@@ -11,8 +12,9 @@ import { systemError, writeSockaddr } from '../../dist/transport/sockaddr.js'
 import { SEGMENT_SPACE, writeSegment } from '../../dist/transport/udp/batch/grouping/udp-segment.js'
 import { loadLibc } from '../../dist/transport/udp/batch/libc.js'
 
-const [file, portText, secondsText, socketsText, windowText, form = 'plain', way, rcodeText = '0'] =
+const [file, portText, secondsText, socketsText, windowText, form = 'plain', way, ...others] =
   process.argv.slice(2)
+const [rcodeText = '0', source = ''] = others
 const TYPES = { A: 1, NS: 2, SOA: 6, TXT: 16, AAAA: 28 }
 const REFUSED = 5
 const rcode = Number(rcodeText)
@@ -130,17 +132,29 @@ function point(memory, word, octet) {
   memory.words[word + 1] = Math.floor((memory.address + octet) / 2 ** 32)
 }
 
-function openSocket() {
+function openSocket(_, index) {
   const [AF_INET, SOCK_DGRAM, NONBLOCK, SOL_SOCKET, SO_RCVBUF] = [2, 2, 0x800, 1, 8]
   const fd = libc.socket(AF_INET, SOCK_DGRAM | NONBLOCK, 0)
   const scratch = allocate(64)
   scratch.words[0] = 1 << 20
   libc.setsockopt(fd, SOL_SOCKET, SO_RCVBUF, scratch.address, 4)
+  const host = sourceOf(index)
+  const named = writeSockaddr(scratch.bytes, 0, host, 0)
+  if (libc.bind(fd, scratch.address, named) !== 0) {
+    throw systemError('bind', libc.errno(), { host, port: 0 })
+  }
   const octets = writeSockaddr(scratch.bytes, 0, '127.0.0.1', port)
   if (libc.connect(fd, scratch.address, octets) !== 0) {
     throw systemError('connect', libc.errno(), { host: '127.0.0.1', port })
   }
   return { fd, underWay: 0, heardMs: performance.now() }
+}
+
+/** The address of a socket. */
+function sourceOf(index) {
+  if (source === '' || source === '127.0.0.1') return '127.0.0.1'
+  const number = source.split('.').reduce((sum, octet) => sum * 256 + Number(octet), 0) + index
+  return [24, 16, 8, 0].map((shift) => (number >>> shift) & 255).join('.')
 }
 
 const replies = allocate(BATCH * REPLY_OCTETS)

@@ -21,10 +21,10 @@ export async function saturate(target, seconds) {
 }
 
 async function byGenerator(target, seconds) {
-  const { port, file, ecs, clients, outstanding, generator, rcode = 0 } = target
+  const { port, file, ecs, clients, outstanding, generator, rcode = 0, source = '' } = target
   const window = Math.max(1, Math.round(outstanding / clients))
   const form = target.form ?? (ecs ? 'ecs' : 'plain')
-  const args = [GENERATOR, file, port, seconds, clients, window, form, generator, rcode]
+  const args = [GENERATOR, file, port, seconds, clients, window, form, generator, rcode, source]
   const { wrong, ...result } = JSON.parse(await run(process.execPath, args))
   if (wrong > 0) throw new Error(`${wrong} of ${result.completed} answers were wrong`)
   return result
@@ -57,16 +57,7 @@ export async function latency(target, seconds) {
 function dnsperf({ port, file, ecs }, options) {
   // Family 1, source /24, scope 0, three octets of address (RFC 7871, section 6).
   const subnet = `8:00011800${Buffer.from(CLIENTS.EU).toString('hex')}`
-  const args = [
-    '-s',
-    '127.0.0.1',
-    '-p',
-    port,
-    '-d',
-    file,
-    ...(ecs ? ['-E', subnet] : []),
-    ...options,
-  ]
+  const args = ['-s', '127.0.0.1', '-p', port, '-d', file, ...(ecs ? ['-E', subnet] : [])]
   return run('dnsperf', [...args, ...options])
 }
 
