@@ -5,8 +5,15 @@ import { type AllowSetName, type ListedElement, printElement, setOf } from './al
 
 /** Elements stay for so long after their end. An allowance that must last longer has a later end. */
 export const SLACK_MS = 2000
-/** An element whose timeout is so close is not in force: the client may need longer to connect. */
-const FRESH_MS = 1000
+/**
+ * An element whose timeout is so close is not in force: the client may need longer to connect, and a refresh may
+ * wait for `REFRESH_MS`.
+ */
+const FRESH_MS = 2000
+/** Longest wait of a refresh of an element that is in force: one transaction has those of many answers. */
+export const REFRESH_MS = 1000
+/** A refresh can wait while the kernel has an element for longer than this, and for half of the time that it must last. */
+const EARLY_MS = 30_000
 /** Longest timeout. */
 const END_MS_MAX = 30 * 86_400_000
 /** The end of an element that is to be removed, or that the kernel does not have. */
@@ -30,18 +37,21 @@ export interface Element {
   origin: ElementOrigin
   /** -Infinity = it is to be removed. */
   endMs: number
+  /** If its timeout in the kernel is before this, it must be refreshed. At most `endMs`. */
+  neededMs: number
   /** End of its timeout in the kernel; -Infinity = the kernel does not have it, Infinity = it is not known. */
   kernelMs: number
-  /** True while a transaction changes it. */
-  isInFlight: boolean
+  /** What `kernelMs` will be after the transaction in progress; undefined = it does not change the element. */
+  writingMs: number | undefined
 }
 
 /** True if the kernel has what is wanted, also if the element is to be refreshed. */
-export function isInForce({ endMs, kernelMs, isInFlight }: Element, nowMs: number): boolean {
+export function isInForce(element: Element, nowMs: number): boolean {
+  const { endMs, kernelMs, writingMs = kernelMs } = element
+  if (endMs === NEVER) return kernelMs === NEVER && writingMs === NEVER
+  const neededMs = Math.min(endMs, nowMs + FRESH_MS)
   // The transaction may do the contrary of what is wanted by now.
-  if (isInFlight) return false
-  if (endMs === NEVER) return kernelMs === NEVER
-  return kernelMs >= Math.min(endMs, nowMs + FRESH_MS) && kernelMs < UNKNOWN
+  return kernelMs >= neededMs && writingMs >= neededMs && kernelMs < UNKNOWN
 }
 
 /** Each client may have a tenth of a set, or this number if it is larger: so one client does not fill it for all. */
@@ -107,6 +117,7 @@ export class ElementStore {
       }
       const known = wanted.has(element) ? element.endMs : NEVER
       element.endMs = Math.max(known, Math.min(endMs, nowMs + END_MS_MAX))
+      element.neededMs = neededMs(element.endMs, nowMs)
       element.origin = 'declared'
       wanted.add(element)
       this.#note(element)
@@ -147,6 +158,7 @@ export class ElementStore {
     element.origin = origin
     element.kernelMs = nowMs + expiresMs
     element.endMs = element.kernelMs - SLACK_MS
+    element.neededMs = element.endMs
     this.#note(element)
     return element
   }
@@ -162,19 +174,18 @@ export class ElementStore {
       urgent.delete(element)
       if (this.changed.has(element)) taken.add(element)
     }
-    for (const element of taken) element.isInFlight = true
     return taken
   }
 
   /** Returns all elements, for a transaction that writes all of them. */
-  takeAll(nowMs: number): ReadonlySet<Element> {
+  takeAll(urgent: Set<Element>, nowMs: number): ReadonlySet<Element> {
     for (const element of this.#elements.values()) this.changed.add(element)
-    return this.take(new Set(), UNKNOWN, nowMs)
+    return this.take(urgent, UNKNOWN, nowMs)
   }
 
   /** Notes what a transaction wrote: the end of the element's timeout in the kernel. */
   noteWritten(element: Element, kernelMs: number): void {
-    element.isInFlight = false
+    element.writingMs = undefined
     this.setKernel(element, kernelMs)
   }
 
@@ -189,11 +200,15 @@ export class ElementStore {
     this.#note(element)
   }
 
-  /** Forgets the elements whose timeout has passed. */
+  /** Forgets the elements whose timeout has passed, and finds those that must be refreshed. Call it every 10 s. */
   expire(nowMs: number): void {
     for (const element of this.#elements.values()) {
-      const { endMs, kernelMs, isInFlight } = element
-      if (endMs + SLACK_MS >= nowMs || kernelMs >= nowMs || isInFlight) continue
+      const { endMs, kernelMs, writingMs } = element
+      if (kernelMs < endMs) {
+        element.neededMs = neededMs(endMs, nowMs)
+        this.#note(element)
+      }
+      if (endMs + SLACK_MS >= nowMs || kernelMs >= nowMs || writingMs !== undefined) continue
       element.kernelMs = NEVER
       this.remove(element)
     }
@@ -201,12 +216,14 @@ export class ElementStore {
 
   /** Adds the element to `changed`, or forgets it if neither side has it. */
   #note(element: Element): void {
-    const { set, pair, text, endMs, kernelMs } = element
-    const isEqual =
-      endMs === NEVER ? kernelMs === NEVER : kernelMs >= endMs && kernelMs <= endMs + 2 * SLACK_MS
+    const { set, pair, text, endMs, neededMs, kernelMs } = element
+    const isWanted = endMs !== NEVER
+    const isEqual = isWanted
+      ? kernelMs >= neededMs && kernelMs <= endMs + 2 * SLACK_MS
+      : kernelMs === NEVER
     if (isEqual) this.changed.delete(element)
     else this.changed.add(element)
-    if (endMs !== NEVER || kernelMs !== NEVER || element.isInFlight) return
+    if (endMs !== NEVER || kernelMs !== NEVER || element.writingMs !== undefined) return
     const key = keyOf(set, text)
     if (this.#elements.get(key) !== element) return
     this.#elements.delete(key)
@@ -239,7 +256,7 @@ export class ElementStore {
     const ownKey = keyOf(set, pair.client)
     this.#sizes.set(set, (this.#sizes.get(set) ?? 0) + 1)
     this.#ownSizes.set(ownKey, (this.#ownSizes.get(ownKey) ?? 0) + 1)
-    const none = { endMs: NEVER, kernelMs: NEVER, isInFlight: false }
+    const none = { endMs: NEVER, neededMs: NEVER, kernelMs: NEVER, writingMs: undefined }
     const element: Element = { set, pair, text, origin: 'foreign', ...none }
     this.#elements.set(key, element)
     let addresses = this.#pairs.get(pair.client)
@@ -249,6 +266,11 @@ export class ElementStore {
     else elements.add(element)
     return element
   }
+}
+
+/** Until when the kernel must have an element, so that nothing need be done until the next check. */
+function neededMs(endMs: number, nowMs: number): number {
+  return Math.min(endMs, nowMs + Math.max(EARLY_MS, (endMs - nowMs) / 2))
 }
 
 /** True if the elements of the set are ranges. */

@@ -79,7 +79,7 @@ function noteMissing(
   let differences = 0
   for (const element of [...store.all()]) {
     const { set, text, kernelMs, origin } = element
-    if (seen.has(element) || element.isInFlight || isTouched(set, text)) continue
+    if (seen.has(element) || element.writingMs !== undefined || isTouched(set, text)) continue
     // Its timeout may have passed.
     if (kernelMs === NEVER || kernelMs < endMs + DRIFT_MS) continue
     store.setKernel(element, NEVER)

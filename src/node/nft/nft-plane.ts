@@ -11,7 +11,7 @@ import {
   tableStatements,
 } from './egress-table.ts'
 import { writeElements } from './element-statements.ts'
-import { type Element, ElementStore, isInForce } from './element-store.ts'
+import { type Element, ElementStore, isInForce, REFRESH_MS } from './element-store.ts'
 import { applyListing } from './kernel-elements.ts'
 import type { Nft } from './nft.ts'
 import type { TableListing } from './table-listing.ts'
@@ -87,6 +87,8 @@ export class NftPlane implements Enforcer {
   #failures = 0
   #fault = ''
   #cancelRetry: (() => void) | undefined
+  /** Set while refreshes wait for their time. */
+  #cancelRefresh: (() => void) | undefined
   /** Transactions that wrote clients or the table. */
   #clientWrites = 0
   /** Keys of the elements that were written since the listing in progress began. */
@@ -140,7 +142,8 @@ export class NftPlane implements Enforcer {
     const missing: Element[] = []
     const fault = this.#store.allow(pair, allowances, nowMs, missing)
     for (const element of missing) this.#urgent.add(element)
-    this.#commit()
+    if (missing.length > 0) this.#commit()
+    else this.#refreshLater()
     if (fault !== '') return Promise.resolve(fault)
     if (missing.length === 0) return undefined
     // The first retry comes soon. If that has failed too, a reply need not wait for the next one.
@@ -152,14 +155,16 @@ export class NftPlane implements Enforcer {
     this.#isClosed = true
     for (const cancel of this.#cancels) cancel()
     this.#cancelRetry?.()
+    this.#cancelRefresh?.()
     await this.#running
     for (const waiter of [...this.#waiters]) waiter.finish('closed')
     await this.#nft.close()
   }
 
-  /** Forgets what has ended, and repairs the table if others removed it, a chain, or a client. */
+  /** Forgets and refreshes elements. Repairs the table if others removed it, a chain, or a client. */
   async glance(): Promise<void> {
     this.#store.expire(this.#options.clock.monotonic())
+    this.#refreshLater()
     this.#finishWaiters('')
     if (!this.#isSettled()) return
     const writes = this.#clientWrites
@@ -275,7 +280,23 @@ export class NftPlane implements Enforcer {
     if (this.#clientChanges === 0) return
     const isClean = this.#clientsInForce === this.#clientChanges && this.#store.changed.size === 0
     if (!this.#isStale && isClean) return
+    if (!this.#isUrgent()) return
     this.#running = this.#run()
+  }
+
+  /** No reply waits for a refresh, or for a transaction that has one. One has those of many answers. */
+  #refreshLater(): void {
+    if (this.#cancelRefresh !== undefined || this.#store.changed.size === 0) return
+    this.#cancelRefresh = this.#options.timers.after(REFRESH_MS, () => {
+      this.#cancelRefresh = undefined
+      this.#commit()
+    })
+  }
+
+  /** False: all that is to be written are refreshes whose time has not come. */
+  #isUrgent(): boolean {
+    if (this.#isStale || this.#clientsInForce !== this.#clientChanges) return true
+    return this.#cancelRefresh === undefined || this.#urgent.size > 0
   }
 
   async #run(): Promise<void> {
@@ -337,12 +358,14 @@ export class NftPlane implements Enforcer {
       this.#clientWrites++
     }
     // What a client was allowed is removed along with the client.
-    const most = mustWriteClients ? UNKNOWN : BATCH
+    const ready = this.#cancelRefresh === undefined ? BATCH : Math.min(BATCH, this.#urgent.size)
+    const most = mustWriteClients ? UNKNOWN : ready
     const nowMs = clock.monotonic()
     const elements = isWhole
-      ? this.#store.takeAll(nowMs)
+      ? this.#store.takeAll(this.#urgent, nowMs)
       : this.#store.take(this.#urgent, most, nowMs)
     const write = writeElements(table, elements, nowMs, { isEmpty: isWhole, canRefresh })
+    for (const [element, kernelMs] of write.written) element.writingMs = kernelMs
     statements.push(...write.statements)
     const fault = statements.length === 0 ? '' : await this.#nft.commit(statements)
     this.#noteWritten(write.written, fault)

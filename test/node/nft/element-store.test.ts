@@ -2,7 +2,7 @@ import t from 'tap'
 import type { PortRange } from '../../../src/egress/rules/port-range.ts'
 import type { AddressPair } from '../../../src/node/enforcer.ts'
 import { printElement, setOf } from '../../../src/node/nft/allowed-element.ts'
-import { ElementStore } from '../../../src/node/nft/element-store.ts'
+import { type Element, ElementStore, SLACK_MS } from '../../../src/node/nft/element-store.ts'
 
 const PAIR: AddressPair = { client: '10.1.0.1', address: '192.0.2.1' }
 const END_MS = 60_000
@@ -40,3 +40,58 @@ t.test('one client does not fill a set for all', async (t) => {
   allow('10.1.0.1', 0, 0)
   t.equal(allow('10.1.0.1', 2000), '', 'one less')
 })
+
+t.test(
+  'a refresh comes before the kernel forgets the element, and not at each answer',
+  async (t) => {
+    for (const ttlMs of [5000, 20_000, 60_000, 300_000]) {
+      for (const pauseMs of [1000, 20_000]) {
+        const store = new ElementStore(10)
+        let lost = 0
+        let writes = 0
+        let endMs = 0
+        for (let nowMs = 0; nowMs < 1_200_000; nowMs += 1000) {
+          if (nowMs % pauseMs === 0 && nowMs < 600_000) {
+            endMs = nowMs + ttlMs
+            store.allow(PAIR, [{ ports: undefined, endMs }], nowMs, [])
+          }
+          if (nowMs % 10_000 === 0) store.expire(nowMs)
+          for (const element of store.take(new Set(), 10, nowMs)) {
+            store.noteWritten(element, element.endMs < 0 ? element.endMs : element.endMs + SLACK_MS)
+            writes++
+          }
+          const [element] = [...store.all()]
+          const kernelMs = element?.kernelMs ?? 0
+          if (nowMs <= endMs && kernelMs < nowMs) lost++
+          t.ok(kernelMs <= Math.max(0, endMs + 2 * SLACK_MS), 'it is never there for longer')
+        }
+        t.equal(lost, 0, `${ttlMs} ms, asked for each ${pauseMs} ms`)
+        t.equal(store.size, 0)
+        if (ttlMs > 60_000) t.ok(writes < 20, `${writes} times`)
+      }
+    }
+  },
+)
+
+t.test(
+  'an element is in force while a transaction extends it, not while one removes it',
+  async (t) => {
+    const store = new ElementStore(10)
+    const allow = (endMs: number): boolean => {
+      const missing: Element[] = []
+      store.allow(PAIR, endMs === 0 ? [] : [{ ports: undefined, endMs }], 0, missing)
+      return missing.length === 0
+    }
+    t.notOk(allow(5000))
+    const [element] = [...store.take(new Set(), 10, 0)]
+    element!.writingMs = 7000
+    t.notOk(allow(5000), 'it is being added')
+    store.noteWritten(element!, 7000)
+    t.ok(allow(60_000))
+    element!.writingMs = 62_000
+    t.ok(allow(60_000), 'it is being extended')
+    t.notOk(allow(0))
+    element!.writingMs = Number.NEGATIVE_INFINITY
+    t.notOk(allow(60_000), 'it is being removed')
+  },
+)
