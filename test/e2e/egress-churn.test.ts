@@ -48,15 +48,18 @@ t.test(
     const long = addresses[0]!
     t.equal(await app.open('long', { address: long, port: 443 }), 'open')
     const wrong: string[] = []
+    const note = (what: string): void => {
+      wrong.push(what)
+      t.comment(what)
+    }
     let most = 0
     for (let second = 0; second < SECONDS; second++) {
       const { result, retransmits } = await app.visit('objects.churn.example', 443)
-      if (result !== 'open' || retransmits > 0)
-        wrong.push(`${second}: new ${result} ${retransmits}`)
+      if (result !== 'open' || retransmits > 0) note(`${second}: new ${result} ${retransmits}`)
       const echo = await app.echo('long')
-      if (echo !== 'open') wrong.push(`${second}: long ${echo}`)
+      if (echo !== 'open') note(`${second}: long ${echo}`)
       const again = await app.connect({ address: long, port: 443 }, ALLOWED_MS)
-      if (again !== 'open') wrong.push(`${second}: again ${again}`)
+      if (again !== 'open') note(`${second}: again ${again}`)
       const elements = (await node.ruleset()).match(/10\.1\.0\.2 \. 198\.19\./g)?.length ?? 0
       most = Math.max(most, elements)
       await delay(1000)

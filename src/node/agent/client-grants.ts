@@ -24,14 +24,6 @@ const OLD_MATCHES_MAX = 1000
 /** A wait for the data plane; '' = in force, otherwise the reason why not. */
 export type PlaneWait = Promise<string>
 
-/** What a collection removed. */
-export interface Collected {
-  /** Addresses of names whose TTL has ended, or above a limit. */
-  readonly removals: number
-  /** Zombies that may have open connections, but are above a limit. */
-  readonly evictions: number
-}
-
 export interface ClientGrantsParts {
   readonly limits: AgentLimits
   readonly plane: Enforcer
@@ -186,23 +178,31 @@ export class ClientGrants {
     this.#drop(this.cache.evict(nowMs), nowMs)
   }
 
-  /** Removes what has ended, and extends the zombies that may have open connections. It may pause. */
-  *collect(nowMs: number): Generator<void, Collected> {
+  /** Makes zombies of what has ended, or removes it. Returns how many addresses of names. It may pause. */
+  *retire(nowMs: number): Generator<void, number> {
     const removals = this.cache.collect(nowMs)
-    const touched = new Set<string>()
     for (const removal of removals) {
       this.#retire(removal)
-      touched.add(removal.address)
       yield
     }
-    const { dead, extended, evictions } = this.zombies.collect(nowMs)
-    for (const { address } of dead) touched.add(address)
-    for (const address of extended) touched.add(address)
-    for (const address of touched) {
+    for (const address of new Set(removals.map((removal) => removal.address))) {
       void this.#refresh(address, nowMs)
       yield
     }
-    return { removals: removals.length, evictions }
+    return removals.length
+  }
+
+  /**
+   * Extends the zombies that may have open connections, and removes the others. Returns how many above a limit
+   * may have had some. It may pause.
+   */
+  *collectZombies(nowMs: number): Generator<void, number> {
+    const { dead, extended, evictions } = this.zombies.collect(nowMs)
+    for (const address of [...dead.map((zombie) => zombie.address), ...extended]) {
+      void this.#refresh(address, nowMs)
+      yield
+    }
+    return evictions
   }
 
   /** Forgets names at once. Returns the addresses that some of them had. */
@@ -242,7 +242,7 @@ export class ClientGrants {
     const most = this.#limits.addressesPerClient - added.length
     while (this.cache.size > Math.max(0, most)) this.evict(nowMs)
     // So that a client with many names has no more zombies until the next collection.
-    if (this.zombies.size > 2 * this.#limits.most) runWhole(this.collect(nowMs))
+    if (this.zombies.size > 2 * this.#limits.most) runWhole(this.collectZombies(nowMs))
   }
 
   #drop(removal: EndedAddress | undefined, nowMs: number): void {

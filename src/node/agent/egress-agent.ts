@@ -195,15 +195,18 @@ export class EgressAgent implements EgressGate {
     return enforced
   }
 
-  /** Notes the open connections, then removes what has ended. */
+  /** Removes what has ended and has no open connections. */
   async collect(): Promise<void> {
     if (!this.#isSynced || this.#isCollecting) return
     this.#isCollecting = true
     // Not awaited: it may take long.
     this.#cutter?.add([])
     try {
+      const { clock } = this.#parts
+      await runInSlices(this.#retireAll(), clock)
+      // It must show which of the new zombies are connected, before some of them are removed at a limit.
       await this.#dumpConnections()
-      await runInSlices(this.#collectAll(), this.#parts.clock)
+      await runInSlices(this.#collectZombies(), clock)
     } finally {
       this.#isCollecting = false
     }
@@ -304,12 +307,18 @@ export class EgressAgent implements EgressGate {
     return firstFault(waits)
   }
 
-  *#collectAll(): Generator<void, void> {
+  *#retireAll(): Generator<void, void> {
     for (const grants of [...this.#clients.values()]) {
-      const { removals, evictions } = yield* grants.collect(this.#parts.clock.monotonic())
+      this.counts.removals += yield* grants.retire(this.#parts.clock.monotonic())
       this.#count(grants)
-      this.counts.removals += removals
-      this.counts.zombieEvictions += evictions
+      yield
+    }
+  }
+
+  *#collectZombies(): Generator<void, void> {
+    for (const grants of [...this.#clients.values()]) {
+      this.counts.zombieEvictions += yield* grants.collectZombies(this.#parts.clock.monotonic())
+      this.#count(grants)
       yield
     }
     const evictions = this.counts.evictions + this.counts.zombieEvictions

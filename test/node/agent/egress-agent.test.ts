@@ -283,7 +283,7 @@ t.test('an address with connections is allowed after its TTL', async (t) => {
   agent.learn(client, answerTo('b.example.com.', '192.0.2.3', 10))
   agent.learn(client, answerTo('b.example.org.', '192.0.2.4', 10))
   connections.open.add('10.1.0.1 192.0.2.1')
-  await stage.pass(120_000)
+  await stage.pass(60_000)
   t.equal(plane.inForce().length, 3, 'one dump since it became a zombie')
   const allowed = () => plane.inForce().map((text) => text.split(' ')[1])
   for (let minute = 0; minute < 180; minute++) {
@@ -296,6 +296,21 @@ t.test('an address with connections is allowed after its TTL', async (t) => {
   t.equal(plane.size, 2, 'an incomplete dump does not count')
   for (let minute = 0; minute < 10; minute++) await stage.pass(60_000)
   t.equal(plane.size, 0, 'without dumps, addresses end')
+})
+
+t.test('above the limit, addresses without connections go first', async (t) => {
+  const stage = new EgressStage({ limits: { most: 10 } })
+  const { agent, plane, connections } = stage
+  const client = pod('a', CILIUM)
+  await agent.setClients([client])
+  connections.open.add('10.1.0.1 192.0.2.0')
+  for (let second = 0; second < 600; second++) {
+    const address = second === 0 ? '192.0.2.0' : `198.18.${second >> 8}.${second & 255}`
+    agent.learn(client, answerTo('a.example.com.', address, 5))
+    await stage.pass(1000)
+    if (!plane.isAllowed('10.1.0.1', '192.0.2.0')) t.fail(`after ${second} s`)
+  }
+  t.ok(agent.counts.zombieEvictions > 400)
 })
 
 t.test(
