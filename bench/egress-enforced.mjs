@@ -1,7 +1,7 @@
 // The time from an answer that the agent learns until nftables has committed what it allows: agent, data plane and
 // nft(8), without the server. Needs root.
 //   npm run build && node bench/egress-enforced.mjs [answers]
-// 100 clients with one rule. Each answer has a new name and new addresses. `at once`: answers that wait at the same time.
+// 100 clients with one rule. Each answer has a new name and new addresses. `at once`: they wait at the same time.
 import { loadavg } from 'node:os'
 import { setTimeout as delay } from 'node:timers/promises'
 import { systemClock } from '../dist/base/clock.js'

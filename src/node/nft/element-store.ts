@@ -12,7 +12,7 @@ export const SLACK_MS = 2000
 const FRESH_MS = 2000
 /** Longest wait of a refresh of an element that is in force: one transaction has those of many answers. */
 export const REFRESH_MS = 1000
-/** A refresh can wait while the kernel has an element for longer than this, and for half of the time that it must last. */
+/** A refresh can wait while the kernel has an element for longer than this, and for half of what it must last. */
 const EARLY_MS = 30_000
 /** Longest timeout. */
 const END_MS_MAX = 30 * 86_400_000
