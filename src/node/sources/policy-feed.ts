@@ -115,6 +115,12 @@ export class PolicyFeed {
     this.#listeners.clear()
   }
 
+  /** Compiles all objects now. Returns all clients. */
+  compileNow(): readonly Client[] {
+    this.#compile()
+    return this.#compiler.compile().clients
+  }
+
   #schedule(): void {
     if (this.#isScheduled) return
     this.#isScheduled = true

@@ -7,7 +7,12 @@ import { listManifests, type ManifestStamp } from '../../sources/manifests/direc
 import { DirectoryWatch } from '../../sources/manifests/watch.ts'
 import { type Guarded, guarding } from '../../telemetry/guard.ts'
 import { PolicyFeed, type PolicyFeedOptions } from './policy-feed.ts'
-import type { ClientsListener, ListedProblem, PolicySource } from './policy-source.ts'
+import {
+  type ClientsListener,
+  type ListedProblem,
+  type PolicySource,
+  printProblem,
+} from './policy-source.ts'
 import { type FiledObject, type PolicyFile, readPolicyFile } from './read-policy-file.ts'
 
 /** Interval of a full check, in case the system did not report a change. */
@@ -19,6 +24,16 @@ export interface PolicyFilesOptions extends PolicyFeedOptions {
   /** A file, or a folder with files *.yaml, *.yml and *.json. */
   readonly path: string
   readonly timers: Timers
+}
+
+/** What files have, for `sextant check`. */
+export interface ReadPolicies {
+  /** `3 objects in 2 files, 1 client`. */
+  readonly summary: string
+  /** Without these files, or the folder, the source is not synced. */
+  readonly faults: readonly InputError[]
+  /** Files and objects that are ignored, and parts of policies without the effect that they say. */
+  readonly warnings: readonly InputError[]
 }
 
 interface HeldFile {
@@ -76,6 +91,26 @@ export class PolicyFiles implements PolicySource {
     this.#isStarted = true
     this.#stopPolling = this.#options.timers.every(POLL_MS, () => this.#checkSoon())
     this.#checkSoon()
+  }
+
+  /** Reads all files once, in place of `start`. */
+  async load(): Promise<ReadPolicies> {
+    await this.#check()
+    const clients = this.#feed.compileNow().length
+    const files = [...this.#files.values()]
+    const isListed = this.#listError === ''
+    const skipped = isListed ? this.#warnings : []
+    return {
+      summary: `${this.#objects.size} objects in ${files.length} files, ${clients} clients`,
+      faults: [
+        ...(isListed ? [] : [new InputError(undefined, this.#listError)]),
+        ...files.flatMap(({ errors }) => errors),
+      ],
+      warnings: [
+        ...skipped.map((text) => new InputError(undefined, text)),
+        ...this.problems.filter(({ object }) => object !== '').map(warningOf),
+      ],
+    }
   }
 
   onChange(listener: ClientsListener): () => void {
@@ -136,10 +171,7 @@ export class PolicyFiles implements PolicySource {
         ? await listManifests(path, nextTurn)
         : { files: [stampOf(path, stats)], directories: [dirname(path)], warnings: [] }
       this.#listError = ''
-      this.#watch.setDirectories(listing.directories)
-      // The first check may have missed what changed before the watch.
-      if (!this.#isWatching) this.#checkSoon()
-      this.#isWatching = true
+      if (this.#isStarted) this.#follow(listing.directories)
       this.#setWarnings(listing.warnings)
       return new Map(listing.files.map((file) => [file.path, file]))
     } catch (error) {
@@ -150,6 +182,13 @@ export class PolicyFiles implements PolicySource {
       this.#commit()
       return undefined
     }
+  }
+
+  #follow(directories: readonly string[]): void {
+    this.#watch.setDirectories(directories)
+    // The first check may have missed what changed before the watch.
+    if (!this.#isWatching) this.#checkSoon()
+    this.#isWatching = true
   }
 
   #setWarnings(warnings: readonly string[]): void {
@@ -238,6 +277,12 @@ export class PolicyFiles implements PolicySource {
 
 function problemOf(message: string): ListedProblem {
   return { object: '', field: '', message, place: '' }
+}
+
+function warningOf(problem: ListedProblem): InputError {
+  const [, file, line] = /^(.*):(\d+)$/.exec(problem.place) ?? []
+  const position = file === undefined ? undefined : { file, line: Number(line) }
+  return new InputError(position, printProblem({ ...problem, place: '' }))
 }
 
 function stampOf(path: string, stats: ReturnType<typeof statSync> & object): ManifestStamp {

@@ -32,7 +32,11 @@ function setup(c: SetupContext): void {
   const parts = { source, options: config, concurrency, clock: c.clock, slots, times, logDecision }
   c.addHandler((next) => new Egress(next, parts), { waits: true })
   let lease: ResourceLease<NodeService> | undefined
-  c.onCheck(async ({ isOffline }) => (isOffline ? [] : faultsOfAccess(config)))
+  c.onCheck(async (report) => {
+    if (config.policies === '') return report.isOffline ? [] : faultsOfAccess(config)
+    const { checkPolicies } = await import('./check-policies.ts')
+    return checkPolicies(config, report)
+  })
   c.onReady(
     () => '',
     () => lease?.item.reason ?? '',

@@ -1,0 +1,103 @@
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { check } from '../../../src/cli/check.ts'
+import { lineBufferTo } from '../../support/line-buffer.ts'
+
+const POD = `apiVersion: v1
+kind: Pod
+metadata: { name: web, namespace: a, labels: { app: web } }
+status: { podIPs: [{ ip: 10.0.0.1 }] }
+`
+const policy = (name: string, rule = 'toFQDNs: [{ matchName: a.example }]') => `---
+apiVersion: cilium.io/v2
+kind: CiliumNetworkPolicy
+metadata: { name: ${name}, namespace: a }
+spec:
+  endpointSelector: {}
+  egress:
+    - ${rule}
+`
+
+/** `sextant check` of a Corefile with these policies; paths are relative. */
+async function checkWith(
+  t: Test,
+  policies: Parameters<Test['testdir']>[0] | undefined,
+  args: readonly string[] = [],
+) {
+  const directory = t.testdir({
+    ...(policies === undefined ? {} : { policies }),
+    Corefile: `.:1053 {
+    root ${t.testdirName}
+    egress {
+        policies policies
+        cluster 10.0.0.0/8
+        dry_run
+        dialect cilium-1.16
+    }
+    whoami
+}
+`,
+  })
+  const printed: string[] = []
+  const errors: string[] = []
+  const short = (line: string) => line.replaceAll(`${directory}/`, '')
+  const code = await check(['-conf', join(directory, 'Corefile'), ...args], {
+    lines: lineBufferTo(printed),
+    print: (line) => printed.push(short(line)),
+    printError: (line) => errors.push(short(line)),
+    flush: () => {},
+  })
+  return { code, printed, errors }
+}
+
+t.test('valid policies', async (t) => {
+  const folder = { 'pods.yaml': POD, 'web.yml': policy('web'), 'empty.yaml': '' }
+  t.strictSame(await checkWith(t, folder, ['--strict']), {
+    code: 0,
+    printed: [
+      'read Corefile: 1 server block: .:1053',
+      'read policies: 2 objects in 2 files, 1 clients',
+      'no errors found',
+    ],
+    errors: [],
+  })
+})
+
+t.test('invalid files are faults, with their lines', async (t) => {
+  const { code, errors } = await checkWith(t, {
+    'pods.yaml': POD,
+    'a.yaml': `${policy('web')}---\nspec: [\n`,
+    'b.yaml': policy('web').replace('name: web', 'name: WEB'),
+  })
+  t.equal(code, 1)
+  t.match(errors, [/^policies\/a\.yaml:1\d: /, /^policies\/b\.yaml:4: metadata\.name is /])
+  t.equal(errors.length, 2)
+})
+
+t.test('parts of policies without their effect are warnings', async (t) => {
+  const folder = {
+    'pods.yaml': POD,
+    'a.yaml': policy('moon', 'toEntities: [moon]'),
+    'b.yaml': policy('pattern', 'toFQDNs: [{ matchPattern: "a..b" }]'),
+    'c.yaml': policy('moon'),
+    'd.yaml': 'apiVersion: apps/v1\nkind: Deployment\nmetadata: { name: x }\n',
+  }
+  const { code, printed, errors } = await checkWith(t, folder)
+  t.equal(code, 0)
+  t.match(printed.at(-1), 'no errors found, 4 warnings')
+  const object = 'CiliumNetworkPolicy a'
+  t.match(errors, [
+    `[WARNING] policies/a.yaml:8: ${object}/moon: spec.egress[0].toEntities[0]: "moon" is not`,
+    `[WARNING] policies/b.yaml:8: ${object}/pattern: spec.egress[0].toFQDNs[0].matchPattern: `,
+    `[WARNING] policies/c.yaml:4: ${object}/moon: metadata.name: ignored: policies/a.yaml:4 has`,
+    '[WARNING] policies/d.yaml:2: Deployment x: kind: ignored: apps/v1 Deployment is not read',
+  ])
+  t.equal((await checkWith(t, folder, ['--strict'])).code, 1)
+})
+
+t.test('a folder that is missing', async (t) => {
+  const { code, errors } = await checkWith(t, undefined)
+  t.equal(code, 1)
+  t.match(errors, [/^Corefile:\d+: plugin\/egress: policies: policies: cannot be read: ENOENT/])
+  t.equal(errors.length, 1)
+})
