@@ -71,6 +71,8 @@ export class ElementStore {
   readonly #ownSizes = new Map<string, number>()
   /** Elements whose copy in the kernel differs. */
   readonly changed = new Set<Element>()
+  /** Those of them that replies wait for, and elements in flight. */
+  readonly urgent = new Set<Element>()
   /** Elements that were refused because their set was full. */
   refused = 0
 
@@ -121,7 +123,7 @@ export class ElementStore {
       element.origin = 'declared'
       wanted.add(element)
       this.#note(element)
-      if (!isInForce(element, nowMs)) missing.push(element)
+      this.#demand(element, nowMs, missing)
     }
     const ranges = new Set([...wanted].map(({ set }) => set).filter(hasIntervals))
     for (const element of this.#pairs.get(pair.client)?.get(pair.address) ?? []) {
@@ -129,9 +131,16 @@ export class ElementStore {
       const isLeft = element.origin === 'foreign' && !ranges.has(element.set)
       if (wanted.has(element) || isLeft) continue
       this.remove(element)
-      if (!isInForce(element, nowMs)) missing.push(element)
+      this.#demand(element, nowMs, missing)
     }
     return fault
+  }
+
+  /** Adds an element that is not in force to `missing`. */
+  #demand(element: Element, nowMs: number, missing: Element[]): void {
+    if (isInForce(element, nowMs)) return
+    missing.push(element)
+    this.urgent.add(element)
   }
 
   remove(element: Element): void {
@@ -163,24 +172,24 @@ export class ElementStore {
     return element
   }
 
-  /** Returns up to `most` elements that a transaction is to change. Takes them from `urgent` first. */
-  take(urgent: Set<Element>, most: number, nowMs: number): ReadonlySet<Element> {
+  /** Returns up to `most` elements that a transaction is to change, those that replies wait for first. */
+  take(most: number, nowMs: number): ReadonlySet<Element> {
     for (const element of this.changed) {
       if (element.endMs + SLACK_MS <= nowMs) this.remove(element)
     }
     const taken = new Set<Element>()
-    for (const element of [...urgent, ...this.changed]) {
+    for (const element of [...this.urgent, ...this.changed]) {
       if (taken.size >= most) break
-      urgent.delete(element)
+      this.urgent.delete(element)
       if (this.changed.has(element)) taken.add(element)
     }
     return taken
   }
 
   /** Returns all elements, for a transaction that writes all of them. */
-  takeAll(urgent: Set<Element>, nowMs: number): ReadonlySet<Element> {
+  takeAll(nowMs: number): ReadonlySet<Element> {
     for (const element of this.#elements.values()) this.changed.add(element)
-    return this.take(urgent, UNKNOWN, nowMs)
+    return this.take(UNKNOWN, nowMs)
   }
 
   /** Notes what a transaction wrote: the end of the element's timeout in the kernel. */
@@ -221,8 +230,10 @@ export class ElementStore {
     const isEqual = isWanted
       ? kernelMs >= neededMs && kernelMs <= endMs + 2 * SLACK_MS
       : kernelMs === NEVER
-    if (isEqual) this.changed.delete(element)
-    else this.changed.add(element)
+    if (isEqual) {
+      this.changed.delete(element)
+      this.urgent.delete(element)
+    } else this.changed.add(element)
     if (endMs !== NEVER || kernelMs !== NEVER || element.writingMs !== undefined) return
     const key = keyOf(set, text)
     if (this.#elements.get(key) !== element) return

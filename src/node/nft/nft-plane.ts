@@ -68,8 +68,6 @@ export class NftPlane implements Enforcer {
   readonly #store: ElementStore
   readonly #waiters = new Set<Waiter>()
   readonly #cancels: readonly (() => void)[]
-  /** Elements that replies wait for. */
-  readonly #urgent = new Set<Element>()
   /** Pairs that were set before the kernel was listed for the first time; undefined after that. */
   #declared: Set<string> | undefined = new Set()
   /** Number of changes of the clients; 0 = they are not known. */
@@ -91,6 +89,7 @@ export class NftPlane implements Enforcer {
   #cancelRefresh: (() => void) | undefined
   /** Transactions that wrote clients or the table. */
   #clientWrites = 0
+  #isGlancing = false
   /** Keys of the elements that were written since the listing in progress began. */
   #touched: Set<string> | undefined
   readonly counts: NftPlaneCounts = {
@@ -141,7 +140,6 @@ export class NftPlane implements Enforcer {
     const nowMs = this.#options.clock.monotonic()
     const missing: Element[] = []
     const fault = this.#store.allow(pair, allowances, nowMs, missing)
-    for (const element of missing) this.#urgent.add(element)
     if (missing.length > 0) this.#commit()
     else this.#refreshLater()
     if (fault !== '') return Promise.resolve(fault)
@@ -166,14 +164,17 @@ export class NftPlane implements Enforcer {
     this.#store.expire(this.#options.clock.monotonic())
     this.#refreshLater()
     this.#finishWaiters('')
-    if (!this.#isSettled()) return
+    if (!this.#isSettled() || this.#isGlancing) return
     const writes = this.#clientWrites
     let listing: TableListing | undefined
+    this.#isGlancing = true
     try {
       listing = await this.#nft.glance()
     } catch {
       this.counts.missedChecks++
       return
+    } finally {
+      this.#isGlancing = false
     }
     if (!this.#isSettled() || writes !== this.#clientWrites) return
     const names = [...tableChains(this.#options), ...this.#profiles.chains()]
@@ -296,7 +297,7 @@ export class NftPlane implements Enforcer {
   /** False: all that is to be written are refreshes whose time has not come. */
   #isUrgent(): boolean {
     if (this.#isStale || this.#clientsInForce !== this.#clientChanges) return true
-    return this.#cancelRefresh === undefined || this.#urgent.size > 0
+    return this.#cancelRefresh === undefined || this.#store.urgent.size > 0
   }
 
   async #run(): Promise<void> {
@@ -358,12 +359,11 @@ export class NftPlane implements Enforcer {
       this.#clientWrites++
     }
     // What a client was allowed is removed along with the client.
-    const ready = this.#cancelRefresh === undefined ? BATCH : Math.min(BATCH, this.#urgent.size)
+    const ready =
+      this.#cancelRefresh === undefined ? BATCH : Math.min(BATCH, this.#store.urgent.size)
     const most = mustWriteClients ? UNKNOWN : ready
     const nowMs = clock.monotonic()
-    const elements = isWhole
-      ? this.#store.takeAll(this.#urgent, nowMs)
-      : this.#store.take(this.#urgent, most, nowMs)
+    const elements = isWhole ? this.#store.takeAll(nowMs) : this.#store.take(most, nowMs)
     const write = writeElements(table, elements, nowMs, { isEmpty: isWhole, canRefresh })
     for (const [element, kernelMs] of write.written) element.writingMs = kernelMs
     statements.push(...write.statements)

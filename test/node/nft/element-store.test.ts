@@ -56,7 +56,7 @@ t.test(
             store.allow(PAIR, [{ ports: undefined, endMs }], nowMs, [])
           }
           if (nowMs % 10_000 === 0) store.expire(nowMs)
-          for (const element of store.take(new Set(), 10, nowMs)) {
+          for (const element of store.take(10, nowMs)) {
             store.noteWritten(element, element.endMs < 0 ? element.endMs : element.endMs + SLACK_MS)
             writes++
           }
@@ -83,7 +83,7 @@ t.test(
       return missing.length === 0
     }
     t.notOk(allow(5000))
-    const [element] = [...store.take(new Set(), 10, 0)]
+    const [element] = [...store.take(10, 0)]
     element!.writingMs = 7000
     t.notOk(allow(5000), 'it is being added')
     store.noteWritten(element!, 7000)
@@ -95,3 +95,27 @@ t.test(
     t.notOk(allow(60_000), 'it is being removed')
   },
 )
+
+t.test('what replies wait for is forgotten with its element', async (t) => {
+  const store = new ElementStore(20_000)
+  const pairOf = (i: number) => ({ client: '10.1.0.1', address: `198.18.${i >> 8}.${i & 255}` })
+  const wanted = [{ ports: undefined, endMs: END_MS }]
+  for (let i = 0; i < 5000; i++) {
+    const missing: Element[] = []
+    store.allow(pairOf(i), wanted, 0, missing)
+    t.equal(missing.length, 1)
+    store.allow(pairOf(i), [], 0, [])
+  }
+  t.strictSame([store.urgent.size, store.changed.size, store.size], [0, 0, 0])
+  for (let i = 0; i < 3; i++) store.allow(pairOf(i), wanted, 0, [])
+  const taken = [...store.take(2, 0)]
+  t.strictSame([taken.length, store.urgent.size], [2, 1])
+  const [first, second] = taken
+  first!.writingMs = END_MS
+  store.allow(first!.pair, [], 0, [])
+  t.equal(store.urgent.size, 2, 'it is removed while a transaction adds it')
+  store.noteWritten(first!, END_MS)
+  store.noteWritten(second!, END_MS)
+  t.ok(store.urgent.has(first!))
+  t.equal([...store.take(1, 0)].length, 1)
+})

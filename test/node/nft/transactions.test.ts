@@ -25,8 +25,13 @@ class ScriptedNft implements Nft {
     return listing
   }
 
-  async glance(): Promise<TableListing | undefined> {
-    throw new Error('not scripted')
+  /** Calls of `glance`. */
+  glances = 0
+  glanced = (): Promise<undefined> => Promise.reject(new Error('not scripted'))
+
+  glance(): Promise<TableListing | undefined> {
+    this.glances++
+    return this.glanced()
   }
 
   async close(): Promise<void> {}
@@ -226,4 +231,22 @@ t.test('the end of the plane', async (t) => {
   t.equal(await second, 'closed')
   t.equal(await allow('192.0.2.3'), 'closed')
   t.equal(nft.lines.length, 2)
+})
+
+t.test('a look at the table waits for the one before', async (t) => {
+  const { plane, nft, pass } = await readyStage()
+  let finish: () => void = () => {}
+  nft.glanced = () => {
+    return new Promise((_, reject) => {
+      finish = () => reject(new Error('slow'))
+    })
+  }
+  await pass(10_000)
+  await pass(10_000)
+  t.equal(nft.glances, 1)
+  finish()
+  await turn()
+  t.equal(plane.counts.missedChecks, 1)
+  await pass(10_000)
+  t.equal(nft.glances, 2)
 })
