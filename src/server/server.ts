@@ -3,9 +3,9 @@ import type { Random } from '../base/random.ts'
 import { type CookieJar, SERVER_COOKIE_OCTETS } from '../dns/edns/cookie.ts'
 import { Opcode } from '../dns/iana/opcodes.ts'
 import { Rcode } from '../dns/iana/rcodes.ts'
-import { compose, composeAt } from '../dns/message/compose.ts'
+import { compose, composeAt, replyLimit } from '../dns/message/compose.ts'
 import { parsePacket, parseQuery } from '../dns/message/parse-query.ts'
-import { ParseStatus, Protocol, type Query } from '../dns/message/query.ts'
+import { ParseStatus, Protocol } from '../dns/message/query.ts'
 import { PAYLOAD_OCTETS_DEFAULT } from '../dns/message/response.ts'
 import { DROP } from '../plugin/handler.ts'
 import { PASS, Trait } from '../plugin/link.ts'
@@ -30,10 +30,7 @@ import { type RoutedBlock, RoutingTable } from './routing.ts'
 import { TransactionPool } from './transaction-pool.ts'
 import { ZoneMemo } from './zone-memo.ts'
 
-/** Least octets that any DNS client accepts over UDP (RFC 1035 section 4.2.1). */
-const UDP_OCTETS_MIN = 512
 const NO_DEADLINE = Number.POSITIVE_INFINITY
-const TCP_OCTETS_MAX = 65535
 /** Panics that are logged per period. */
 const PANIC_LINES_MAX = 10
 const PANIC_PERIOD_MS = 60_000
@@ -347,7 +344,7 @@ export class Server implements ServerView {
   }
 
   #compose({ query, response, out, outAt }: Transaction, bufsizeOctets: number): number {
-    const limit = Math.min(limitOctets(query, bufsizeOctets), out.length)
+    const limit = Math.min(replyLimit(query, bufsizeOctets), out.length)
     const { signer } = response
     if (signer === null) {
       if (outAt === -1) return compose(query, response, out, limit)
@@ -394,16 +391,6 @@ function finishLinksLater(
   status: Promise<number>,
 ): Promise<number> {
   return status.then((late) => finishLinks(tx, plan, reached, queryTraits, late))
-}
-
-/**
- * Most octets of the reply (RFC 6891 section 6.2.5): what the client accepts, but no more than we
- * send.
- */
-function limitOctets(query: Query, bufsizeOctets: number): number {
-  if (query.protocol === Protocol.Tcp) return TCP_OCTETS_MAX
-  if (!query.hasEdns) return UDP_OCTETS_MIN
-  return Math.max(UDP_OCTETS_MIN, Math.min(query.payloadOctets, bufsizeOctets))
 }
 
 /** Makes the reply ask the client to retry over TCP, and no longer than its query. */

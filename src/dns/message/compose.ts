@@ -9,6 +9,7 @@ import { Compressor } from './compressor.ts'
 import type { DirectAnswer } from './direct-answer.ts'
 import * as parsing from './parse-query.ts'
 import type { Query } from './query.ts'
+import * as queries from './query.ts'
 import type { Response } from './response.ts'
 import * as responses from './response.ts'
 
@@ -19,9 +20,13 @@ const { HEADER_OCTETS } = parsing
 const { LOWER } = lower
 const { Rcode } = rcodes
 const { RRType } = types
+const { Protocol } = queries
 
 /** Type, class, TTL and rdata length of a record, which follow its owner. */
 const RR_FIXED_OCTETS = 10
+/** What each client accepts over UDP (RFC 1035 section 4.2.1). */
+const UDP_OCTETS_MIN = 512
+const TCP_OCTETS_MAX = 65_535
 /** Serial and the four timers after the names of a SOA. */
 const SOA_TAIL_OCTETS = 20
 
@@ -34,6 +39,27 @@ const compressor = new Compressor()
 const recordOffset = new Uint32Array(RESPONSE_RR_MAX)
 /** Records written, by section. */
 const written = new Uint16Array(3)
+
+/**
+ * Returns the maximum octets of the reply (RFC 6891 section 6.2.5): what the client accepts, and by UDP no more than
+ * `bufsizeOctets`.
+ */
+export function replyLimit(query: Query, bufsizeOctets: number): number {
+  if (query.protocol === Protocol.Tcp) return TCP_OCTETS_MAX
+  if (!query.hasEdns) return UDP_OCTETS_MIN
+  return Math.max(UDP_OCTETS_MIN, Math.min(query.payloadOctets, bufsizeOctets))
+}
+
+/**
+ * Returns how many records of the answer section are in a reply of at most `limitOctets` octets: the first
+ * ones. Leaves the response as it is, except that a direct answer may be expanded.
+ */
+export function fittingAnswers(query: Query, response: Response, limitOctets: number): number {
+  const { truncated } = response
+  composeAt(query, response, SCRATCH, limitOctets)
+  response.truncated = truncated
+  return written[Section.Answer]!
+}
 
 /** As `composeAt`, for a reply outside of the packet memory: writes it to the start of `out`. */
 export function compose(

@@ -1,14 +1,16 @@
 import type { Clock } from '../../base/clock.ts'
 import { EdeCode, Opcode, Rcode, RRType } from '../../dns/iana/index.ts'
+import { fittingAnswers, replyLimit, uncompressedOctets } from '../../dns/message/compose.ts'
 import { Protocol } from '../../dns/message/query.ts'
 import { type Observation, observeHints, observeReply } from '../../egress/names/observation.ts'
 import { type GateResult, waitForAll } from '../../egress/sinks/sink.ts'
 import type { Client } from '../../node/client.ts'
 import type { EgressGate } from '../../node/egress-gate.ts'
 import type { CounterSlots } from '../../plugin/counter-slots.ts'
+import type { BlockConfig } from '../../plugin/directive.ts'
 import { type Concern, DROP, type Handler } from '../../plugin/handler.ts'
 import { Trait } from '../../plugin/link.ts'
-import { sentAnswer } from '../../plugin/sent-answer.ts'
+import { type SentAnswer, sentAnswer } from '../../plugin/sent-answer.ts'
 import type { Transaction } from '../../plugin/transaction.ts'
 import type { Concurrency } from './concurrency.ts'
 import { denialLine } from './decision.ts'
@@ -35,6 +37,7 @@ export interface EgressOptions {
 export interface EgressParts {
   readonly source: ClientSource
   readonly options: EgressOptions
+  readonly block: Pick<BlockConfig, 'bufsizeOctets'>
   readonly concurrency: Concurrency
   readonly clock: Clock
   readonly slots: CounterSlots
@@ -141,10 +144,10 @@ export class Egress implements Handler {
     asked: Asked,
     checkedMs: number,
   ): number | Promise<number> {
-    const { clock, times } = this.#parts
+    const { clock, times, block } = this.#parts
     const answeredMs = clock.monotonic()
     times.observe('allow', 'upstreamTime', answeredMs - checkedMs)
-    const observed = status === DROP ? [] : observationsOf(tx, status, answeredMs)
+    const observed = status === DROP ? [] : observationsOf(tx, status, answeredMs, block)
     // While the query waited, the address may have become another client's.
     const client = clientOf(tx, asked.gate)
     if (observed.length === 0 || client?.id !== asked.client.id) {
@@ -183,17 +186,31 @@ function clientOf({ query }: Transaction, gate: EgressGate): Client | undefined 
 }
 
 /** The addresses in a reply. */
-function observationsOf(tx: Transaction, status: number, nowMs: number): readonly Observation[] {
+function observationsOf(
+  tx: Transaction,
+  status: number,
+  nowMs: number,
+  block: EgressParts['block'],
+): readonly Observation[] {
   switch (tx.query.qtype) {
     case RRType.A:
     case RRType.AAAA: {
-      const observed = observeReply(sentAnswer(tx, status), nowMs, '')
+      const observed = observeReply(fittingAnswer(tx, status, block), nowMs, '')
       return observed?.kind === 'answer' ? [observed] : []
     }
     case RRType.HTTPS:
     case RRType.SVCB:
-      return observeHints(sentAnswer(tx, status), nowMs, '')
+      return observeHints(fittingAnswer(tx, status, block), nowMs, '')
     default:
       return []
   }
+}
+
+/** The reply without what a client does not get: it asks again over TCP. */
+function fittingAnswer(tx: Transaction, status: number, block: EgressParts['block']): SentAnswer {
+  const sent = sentAnswer(tx, status)
+  const { query, response } = tx
+  const limit = replyLimit(query, block.bufsizeOctets) - (response.signer?.octets ?? 0)
+  if (sent.answer.length === 0 || uncompressedOctets(query, response) <= limit) return sent
+  return { ...sent, answer: sent.answer.slice(0, fittingAnswers(query, response, limit)) }
 }

@@ -29,7 +29,8 @@ function setup(c: SetupContext): void {
   const times = new ReplyTimes()
   const concurrency = new Concurrency(config.concurrency, c.log)
   const logDecision = config.logsDecisions ? c.log.info : undefined
-  const parts = { source, options: config, concurrency, clock: c.clock, slots, times, logDecision }
+  const { clock, block } = c
+  const parts = { source, options: config, block, concurrency, clock, slots, times, logDecision }
   c.addHandler((next) => new Egress(next, parts), { waits: true })
   let lease: ResourceLease<NodeService> | undefined
   c.onCheck(async (report) => {

@@ -1,5 +1,6 @@
 import t from 'tap'
 import { EdeCode, Rcode, RRClass, RRType } from '../../../src/dns/iana/index.ts'
+import { compose, replyLimit } from '../../../src/dns/message/compose.ts'
 import { Section } from '../../../src/dns/message/response.ts'
 import { scanName } from '../../../src/dns/name/name.ts'
 import { scanAddress } from '../../../src/dns/text/address.ts'
@@ -41,6 +42,7 @@ function place({
   const egress = new Egress(below, {
     source,
     options: { denyRcode: Rcode.REFUSED, onTimeout: 'release', ...options },
+    block: { bufsizeOctets: 1232 },
     concurrency: new Concurrency(limits, log),
     clock,
     slots,
@@ -222,6 +224,49 @@ t.test('what is learned', async (t) => {
       want.map((texts) => `a/web www.example.com. ${texts}`),
       what,
     )
+  }
+})
+
+t.test('only what fits into the reply is learned', async (t) => {
+  const all = Array.from({ length: 100 }, (_, i) => `192.0.2.${i}`)
+  const fill = (tx: Transaction) => {
+    add(tx, 'www.example.com.', RRType.CNAME, 60, scanName('web.example.net.')!)
+    for (const text of all) address(tx, text, 60, 'web.example.net.')
+    return Rcode.NOERROR
+  }
+  const table: [string, Partial<Question>, number][] = [
+    ['UDP', {}, 0],
+    ['a large payload size', { payloadOctets: 4096 }, 0],
+    ['TCP', { tcp: true }, 100],
+  ]
+  for (const [what, question, want] of table) {
+    const { gate, ask } = place({ below: answering(fill) })
+    const { tx } = await ask(question)
+    const [learned = ''] = gate.learned
+    t.equal(learned.split('/60').length - 1, want, what)
+    // The reply itself is composed later.
+    t.equal(tx.response.truncated, false)
+    const packet = new Uint8Array(65_535)
+    const limit = replyLimit(tx.query, 1232)
+    const octets = compose(tx.query, tx.response, packet, limit)
+    t.ok(octets <= limit)
+    t.equal(tx.response.truncated, want === 0, what)
+    // Its answer has the CNAME record and the addresses.
+    t.equal((packet[6]! << 8) | packet[7]!, 1 + want, what)
+  }
+  for (const [count, want] of [
+    [29, 29],
+    [30, 0],
+  ] as const) {
+    const some = all.slice(0, count)
+    const below = answering((tx) => {
+      for (const text of some) address(tx, text)
+      return Rcode.NOERROR
+    })
+    const { gate, ask } = place({ below })
+    await ask()
+    const learned = gate.learned.join(' ').split('/60').length - 1
+    t.equal(learned, want, `${count} addresses in 512 octets, with compressed names`)
   }
 })
 
