@@ -1,3 +1,4 @@
+import { scanCidr } from '../dns/text/address.ts'
 import { scanFlags } from './args.ts'
 import { SOCKET_DEFAULT } from './fqdn-args.ts'
 
@@ -45,7 +46,8 @@ export const NODE_USAGE = `sextant node enforces egress policies by name for the
       --node-name NAME          name of the Node; default: the environment variable NODE_NAME
       --kubeconfig FILE         the cluster and its credentials; default: the Pod's service account
       --policies PATH           read Pods and policies from this file or folder, not from Kubernetes
-      --cluster CIDR,...        networks of Pods, Services and nodes, which are left to the CNI
+      --cluster CIDR,...        networks of Pods, Services and nodes, which are left to the CNI; required.
+                                Only these networks and this node may use the server
       --allow CIDR,...          networks whose addresses may be allowed although they are special or in --cluster
       --upstream SERVER,...     servers that answer, or a file such as resolv.conf; default /etc/resolv.conf
       --listen [HOST]:PORT      where DNS queries of clients are redirected to; default :10053
@@ -75,6 +77,8 @@ export function scanNodeArgs(argv: readonly string[]): NodeArgs | string {
   if (value('policies') !== '' && (value('node-name') !== '' || value('kubeconfig') !== '')) {
     return '-policies reads no cluster: remove -node-name and -kubeconfig'
   }
+  const fault = value('conf') === '' ? faultOfCluster(value('cluster')) : ''
+  if (fault !== '') return fault
   const corefile = composeCorefile(value, (name) => set.has(name))
   if (typeof corefile !== 'string') return corefile.fault
   return {
@@ -85,6 +89,15 @@ export function scanNodeArgs(argv: readonly string[]): NodeArgs | string {
     quiet: set.has('quiet'),
     pidfile: value('pidfile') || undefined,
   }
+}
+
+/** Without the networks, the server would answer everyone, and clients could reach no Pod and no Service. */
+function faultOfCluster(text: string): string {
+  const example = 'the networks of Pods, Services and nodes, such as 10.244.0.0/16,10.96.0.0/12'
+  const networks = text.split(',').filter(Boolean)
+  if (networks.length === 0) return `-cluster is missing: set it to ${example}`
+  const bad = networks.find((network) => scanCidr(network) === undefined)
+  return bad === undefined ? '' : `-cluster must be ${example}; not a network: ${bad}`
 }
 
 function composeCorefile(
@@ -103,7 +116,7 @@ function composeCorefile(
       : `policies ${value('policies')}`,
     ...line('kubeconfig', value('kubeconfig')),
     isSet('dry-run') ? 'dry_run' : 'nftables',
-    ...line('cluster', list('cluster')),
+    `cluster ${list('cluster')}`,
     ...line('allow', list('allow')),
     ...line('dialect', value('dialect')),
     ...line('deny_rcode', value('deny-rcode')),
@@ -120,10 +133,8 @@ function composeCorefile(
     ...line('ready', value('ready')),
     ...line('prometheus', value('metrics')),
     block('egress', properties),
-    // Others than the Pods of this cluster must not use this server.
-    ...(list('cluster') === ''
-      ? []
-      : [block('acl', [`allow net 127.0.0.0/8 ::1/128 ${list('cluster')}`, 'block'])]),
+    // No others may use this server.
+    block('acl', [`allow net 127.0.0.0/8 ::1/128 ${list('cluster')}`, 'block']),
     'cache 30',
     `forward . ${list('upstream')}`,
   ]

@@ -34,15 +34,21 @@ t.test('the Corefile of sextant node', async (t) => {
 }
 `,
   )
-  const dry = scanNodeArgs(['--policies', 'p', '--dry-run', '--listen', '[::1]:53', '--state='])
+  const cluster = '--cluster=10.0.0.0/8'
+  const files = ['--policies', 'p', cluster, '--dry-run', '--listen', '[::1]:53', '--state=']
+  const dry = scanNodeArgs(files)
   if (typeof dry === 'string') throw new Error(dry)
   t.match(dry.corefile, /^\.:53 \{\n {4}bind ::1\n/)
-  t.match(dry.corefile, /egress \{\n {8}policies p\n {8}dry_run\n {8}api/)
+  t.match(dry.corefile, /egress \{\n {8}policies p\n {8}dry_run\n {8}cluster 10\S+\n {8}api/)
+  t.match(scanNodeArgs(['--conf', 'Corefile']), { conf: 'Corefile' }, 'it has its own networks')
 })
 
 t.test('faults of the arguments', async (t) => {
   const node: [readonly string[], RegExp][] = [
-    [['--listen', '53'], /-listen must be \[HOST\]:PORT/],
+    [['--listen', '53', '--cluster=10.0.0.0/8'], /-listen must be \[HOST\]:PORT/],
+    [[], /^-cluster is missing: set it to the networks of Pods, Services and nodes, such as/],
+    [['--cluster', ','], /^-cluster is missing/],
+    [['--cluster', '10.0.0.0/8,10.0.0.1'], /^-cluster must be the networks .*: 10\.0\.0\.1$/],
     [['--policies', 'p', '--node-name', 'a'], /-policies reads no cluster/],
     [['--cluster', 'a}\n'], /invalid value for flag -cluster/],
     [['x'], /extra command line arguments/],
