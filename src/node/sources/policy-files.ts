@@ -36,8 +36,11 @@ export interface ReadPolicies {
   readonly warnings: readonly InputError[]
 }
 
+/** The stamp of a file that has been empty for long enough. */
+const EMPTY = 'empty'
+
 interface HeldFile {
-  /** State of the file when it was last read. */
+  /** State of the file when it was last read; '' = it was not read. */
   stamp: string
   /** Its last valid content; undefined = it never was valid. */
   content: PolicyFile | undefined
@@ -45,6 +48,8 @@ interface HeldFile {
   /** Monotonic milliseconds; undefined = it is there. */
   goneMs: number | undefined
 }
+
+const UNREAD: HeldFile = { stamp: '', content: undefined, errors: [], goneMs: undefined }
 
 /**
  * Pods, Namespaces and policies from files. The last valid state of a file stays while it is invalid.
@@ -155,9 +160,13 @@ export class PolicyFiles implements PolicySource {
   async #check(): Promise<void> {
     const stamps = await this.#list()
     if (this.#isClosed || stamps === undefined) return
-    for (const stamp of stamps.values()) if (stamp.octets > 0) this.#read(stamp)
+    for (const stamp of stamps.values()) {
+      if (stamp.octets > 0) this.#read(stamp)
+      else if (!this.#files.has(stamp.path)) this.#files.set(stamp.path, UNREAD)
+    }
     for (const path of [...this.#files.keys()]) {
-      if ((stamps.get(path)?.octets ?? 0) === 0) this.#miss(path)
+      const octets = stamps.get(path)?.octets
+      if (octets === undefined || octets === 0) this.#miss(path, octets === 0)
     }
     this.#commit()
   }
@@ -199,12 +208,12 @@ export class PolicyFiles implements PolicySource {
 
   #read({ path, stamp }: ManifestStamp): void {
     this.#watch.willCheck(path)
-    const known = this.#files.get(path)
-    if (known !== undefined) known.goneMs = undefined
-    if (known?.stamp === stamp) return
-    this.#isChanged = true
-    const file: HeldFile = { stamp, content: known?.content, errors: [], goneMs: undefined }
+    const known = this.#files.get(path) ?? UNREAD
+    const file = { ...known, stamp, goneMs: undefined }
     this.#files.set(path, file)
+    if (known.stamp === stamp) return
+    this.#isChanged = true
+    file.errors = []
     try {
       file.content = readPolicyFile(path)
     } catch (error) {
@@ -213,17 +222,24 @@ export class PolicyFiles implements PolicySource {
     }
   }
 
-  /** Removes a file that has been missing or empty for long enough. */
-  #miss(path: string): void {
+  /** Removes the objects of a file that has been missing or empty for long enough. */
+  #miss(path: string, isEmpty: boolean): void {
     const { clock, timers } = this.#options
     const file = this.#files.get(path)!
+    if (isEmpty && file.stamp === EMPTY) return
     const nowMs = clock.monotonic()
-    file.goneMs ??= nowMs
-    const leftMs = file.goneMs + GONE_MS - nowMs
-    if (leftMs <= 0) {
-      this.#files.delete(path)
-      this.#isChanged = true
-    } else timers.after(leftMs, () => this.#checkSoon())
+    const { goneMs = nowMs } = file
+    const leftMs = goneMs + GONE_MS - nowMs
+    if (leftMs > 0) {
+      this.#files.set(path, { ...file, goneMs })
+      timers.after(leftMs, () => this.#checkSoon())
+      return
+    }
+    this.#isChanged = true
+    const problem = { ...problemOf('the file is empty: it has no objects'), place: `${path}:1` }
+    const content = { objects: [], problems: [problem] }
+    if (isEmpty) this.#files.set(path, { ...UNREAD, stamp: EMPTY, content, goneMs })
+    else this.#files.delete(path)
   }
 
   #commit(): void {

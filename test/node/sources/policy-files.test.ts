@@ -8,6 +8,7 @@ import { PolicyFiles } from '../../../src/node/sources/policy-files.ts'
 import { printProblem } from '../../../src/node/sources/policy-source.ts'
 import { createLogger } from '../../../src/telemetry/log.ts'
 import { NO_METRICS } from '../../../src/telemetry/metrics.ts'
+import { FakeClock, FakeTimers } from '../../support/setup.ts'
 import { until } from '../../support/until.ts'
 
 const POD = `apiVersion: v1
@@ -27,14 +28,14 @@ spec:
   - ${peer}
 `
 
-function follow(t: Test, path: string) {
+function follow(t: Test, path: string, time = { clock: systemClock, timers: systemTimers }) {
   const lines: string[] = []
   const log = createLogger(
     '',
     (line) => lines.push(line),
     () => false,
   )
-  const parts = { clock: systemClock, timers: systemTimers, metrics: NO_METRICS, log }
+  const parts = { ...time, metrics: NO_METRICS, log }
   const source = new PolicyFiles({ ...parts, path, dialect: 'cilium-1.19' })
   t.teardown(() => source.close())
   let clients: readonly Client[] | undefined
@@ -141,6 +142,37 @@ t.test('a file that is emptied for a moment keeps its objects', async (t) => {
   t.equal(calls(), before + 1, 'nothing in between')
   writeFileSync(join(folder, 'all.yaml'), '')
   await has(undefined)
+})
+
+t.test('a file that is empty at the start', async (t) => {
+  const folder = t.testdir({ 'pods.yaml': POD, 'web.yaml': '' })
+  const { source, has, problems, lines } = follow(t, folder)
+  await until(() => problems().length > 0, 'the problem')
+  t.match(problems(), [/web\.yaml:1: the file is empty: it has no objects$/])
+  t.ok(source.isSynced)
+  writeFileSync(join(folder, 'web.yaml'), policy('web'))
+  await has(1)
+  await until(() => problems().length === 0, 'no problem')
+  writeFileSync(join(folder, 'web.yaml'), '')
+  await until(() => problems().length > 0, 'the problem again')
+  await has(undefined)
+  rmSync(join(folder, 'web.yaml'))
+  await until(() => problems().length === 0, 'it is gone')
+  t.match(lines, [/web\.yaml:1: the file is empty/, /web\.yaml:1: the file is empty/])
+})
+
+t.test('a file that is written while the source starts', async (t) => {
+  const path = join(t.testdir({ 'all.yaml': '' }), 'all.yaml')
+  const timers = new FakeTimers()
+  const clock = new FakeClock()
+  const { source, calls, has } = follow(t, path, { timers, clock })
+  await until(() => timers.count > 1, 'the wait')
+  t.notOk(source.isSynced)
+  writeFileSync(path, `${POD}---\n${policy('web')}`)
+  clock.pass(500)
+  await timers.advance(500)
+  await has(1)
+  t.equal(calls(), 1)
 })
 
 t.test('a ConfigMap volume replaces all files at once', async (t) => {
