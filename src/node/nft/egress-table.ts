@@ -1,5 +1,5 @@
 import type { Cidr } from '../../dns/text/address.ts'
-import { printCidr } from './address-spans.ts'
+import { printPeers } from './address-spans.ts'
 import { ALLOW_SETS, type AllowSetName } from './allowed-element.ts'
 import { type Chain, CLIENT_CHAIN, DROP, fillChains } from './chain.ts'
 
@@ -46,7 +46,7 @@ const VERSIONS = [
  * connections continue, and no new address is allowed.
  */
 export function tableStatements(options: EgressTableOptions): readonly string[] {
-  const { table, clusterNetworks } = options
+  const { table } = options
   const statements = [`add table inet ${table}`]
   const add = (kind: 'set' | 'map', name: string, body: string): number =>
     statements.push(`add ${kind} inet ${table} ${name} { ${body} }`)
@@ -54,12 +54,11 @@ export function tableStatements(options: EgressTableOptions): readonly string[] 
     const address = `ipv${version}_addr`
     add('set', `clients${version}`, `type ${address};`)
     add('map', `profiles${version}`, `type ${address} : verdict;`)
-    add('set', `cluster${version}`, `type ${address}; flags interval; auto-merge;`)
+    add('set', `cluster${version}`, `type ${address}; flags interval;`)
     statements.push(`flush set inet ${table} cluster${version}`)
-    const networks = clusterNetworks.filter(({ family }) => family === (version === 4 ? 1 : 2))
+    const networks = clusterElements(version, options)
     if (networks.length === 0) continue
-    const list = networks.map(printCidr).join(', ')
-    statements.push(`add element inet ${table} cluster${version} { ${list} }`)
+    statements.push(`add element inet ${table} cluster${version} { ${networks.join(', ')} }`)
   }
   for (const name of ALLOW_SETS) add('set', name, allowSetBody(name, options))
   statements.push(...fillChains(table, tableChains(options)))
@@ -111,6 +110,17 @@ export function tableChains(options: EgressTableOptions): readonly Chain[] {
     { name: CLIENT_CHAIN, base: '', rules: client },
     { name: FORM_CHAIN, base: '', rules: [] },
   ]
+}
+
+/** The networks of `cluster`, as nft prints the elements of their sets. */
+export function clusterElements(
+  version: 4 | 6,
+  { clusterNetworks }: EgressTableOptions,
+): readonly string[] {
+  const family = version === 4 ? 1 : 2
+  const peers = clusterNetworks.map((network) => ({ network, except: [] }))
+  const elements = printPeers(peers, family)
+  return elements === 'all' ? [version === 4 ? '0.0.0.0/0' : '::/0'] : elements
 }
 
 /** Where DNS queries go to, in nft's language. */

@@ -5,6 +5,7 @@ import type { AddressPair, Allowance, Enforcer } from '../enforcer.ts'
 import type { ListedElement } from './allowed-element.ts'
 import { ClientProfiles } from './client-profiles.ts'
 import {
+  clusterElements,
   type EgressTableOptions,
   FORM_CHAIN,
   tableChains,
@@ -23,6 +24,7 @@ const RETRY_MS_MAX = 30_000
 const GLANCE_MS = 10_000
 const CHECK_MS = 60_000
 const UNKNOWN = Number.POSITIVE_INFINITY
+const VERSIONS = [4, 6] as const
 
 export interface NftPlaneOptions extends EgressTableOptions {
   readonly clock: Clock
@@ -230,12 +232,17 @@ export class NftPlane implements Enforcer {
     this.#options.onRepair(`${differences} elements`)
   }
 
-  /** What others removed of the chains; undefined = nothing. */
+  /** What others removed of the chains and of the networks of `cluster`; undefined = nothing. */
   #lostRules(listing: TableListing | undefined): string | undefined {
     if (listing === undefined) return 'the table'
     const chains = [...tableChains(this.#options), ...this.#profiles.chains()]
     const lost = chains.find(({ name, rules }) => listing.chains.get(name) !== rules.length)
-    return lost === undefined ? undefined : `rules of chain ${lost.name}`
+    if (lost !== undefined) return `rules of chain ${lost.name}`
+    const version = VERSIONS.find((version) => {
+      const found = listing.elements.get(`cluster${version}`) ?? []
+      return found.length !== clusterElements(version, this.#options).length
+    })
+    return version === undefined ? undefined : `set cluster${version}`
   }
 
   #repairTable(what: string): void {

@@ -17,6 +17,10 @@ export function findNodeAddress(family: AddressFamily): Promise<string | undefin
       resolve(address)
     }
     socket.on('error', () => end(undefined))
-    socket.connect(PORT, OUTSIDE[family], () => end(socket.address().address))
+    // The callback also gets the error of a missing route.
+    const connected = (error?: Error): void => {
+      end(error === undefined ? socket.address().address : undefined)
+    }
+    socket.connect(PORT, OUTSIDE[family], connected)
   })
 }

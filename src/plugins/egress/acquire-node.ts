@@ -76,7 +76,7 @@ function build(
 ): NodeService {
   const { log, clock, timers, metrics } = c
   const { table, minTtlSeconds, addressesPerName, zombies, idleGraceMs, countsEndpoints } = config
-  const { plane, numbers } = makePlane(c, config)
+  const { plane, numbers } = makePlane(c, config, () => service.noteRecovery())
   const tracks = table !== undefined && zombies > 0
   const agent = new EgressAgent({
     plane,
@@ -101,7 +101,7 @@ function build(
   })
   const stopMetrics = exportNode(metrics, { agent, planeNumbers: numbers, countsEndpoints })
   const probes = [...(table === undefined ? [] : [NFT]), ...(tracks ? [CONNTRACK] : [])]
-  return new NodeService({
+  const service = new NodeService({
     ...config,
     agent,
     feed,
@@ -114,11 +114,16 @@ function build(
       void plane.close()
     },
   })
+  return service
 }
 
 const CONNTRACK_COMMAND = ['conntrack']
 
-function makePlane({ log, clock, timers }: SetupContext, config: EgressConfig): Plane {
+function makePlane(
+  { log, clock, timers }: SetupContext,
+  config: EgressConfig,
+  onRecovery: () => void,
+): Plane {
   const { table, port: dnsPort, dnsAddresses, cutsConnections } = config
   if (table === undefined) {
     return { plane: new DryPlane(log, () => clock.monotonic()), numbers: undefined }
@@ -134,8 +139,12 @@ function makePlane({ log, clock, timers }: SetupContext, config: EgressConfig): 
     clock,
     timers,
     onFault: (fault) => {
-      if (fault === '') log.info('nftables: transactions succeed again')
-      else log.error(`nftables: transactions fail, and are tried again: ${fault}`)
+      if (fault !== '') {
+        log.error(`nftables: transactions fail, and are tried again: ${fault}`)
+        return
+      }
+      log.info('nftables: transactions succeed again')
+      onRecovery()
     },
     onRepair: (what) => log.warning(`nftables: table ${table} was changed by others: ${what}`),
   })

@@ -42,6 +42,8 @@ export class NodeService {
   readonly #parts: NodeServiceParts
   #started: Promise<void> | undefined
   #socket: SocketServer | undefined
+  /** What the feed has reported last. */
+  #current: readonly Client[] | undefined
   #isSynced = false
   #isClosed = false
   #fault = ''
@@ -67,6 +69,11 @@ export class NodeService {
     return this.#started
   }
 
+  /** What failed may be in force now. */
+  noteRecovery(): void {
+    if (this.#current !== undefined && this.#fault !== '') void this.#enforce(this.#current)
+  }
+
   close(): void {
     const { agent, feed, close } = this.#parts
     this.#isClosed = true
@@ -88,12 +95,10 @@ export class NodeService {
     const synced = new Promise<void>((resolve) => {
       markSynced = resolve
     })
-    let current: readonly Client[] | undefined
     feed.onChange((clients) => {
-      if (clients === current) return
-      current = clients
-      void agent.setClients(clients).then((fault) => {
-        this.#noteFault(fault)
+      if (clients === this.#current) return
+      this.#current = clients
+      void this.#enforce(clients).then(() => {
         this.#isSynced = true
         markSynced()
       })
@@ -121,6 +126,10 @@ export class NodeService {
       // Enforcement does not depend on it.
       log.error(`no API: ${error instanceof Error ? error.message : error}`)
     }
+  }
+
+  async #enforce(clients: readonly Client[]): Promise<void> {
+    this.#noteFault(await this.#parts.agent.setClients(clients))
   }
 
   #noteFault(fault: string): void {

@@ -137,6 +137,7 @@ t.test('what others remove is written again', isPossible, async (t) => {
       'rules of chain forward',
       ['flush', 'table', 'inet', TABLE],
     ],
+    ['the cluster', 'check', 'set cluster4', ['flush', 'set', 'inet', TABLE, 'cluster4']],
     ['elements', 'check', '1 elements', ['flush', 'set', 'inet', TABLE, 'range4']],
     [
       'an element that never ends',

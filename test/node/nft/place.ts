@@ -65,7 +65,9 @@ export class Place {
     const plane = startNftPlane({
       table: TABLE,
       elementsMax,
-      clusterNetworks: ['10.96.0.0/12', 'fd00::/64'].map((text) => scanCidr(text)!),
+      clusterNetworks: ['10.96.0.0/12', '10.100.0.0/16', 'fd00::/64'].map(
+        (text) => scanCidr(text)!,
+      ),
       dnsPort: 5300,
       dnsAddresses: [],
       cutsConnections: false,
