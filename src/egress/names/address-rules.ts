@@ -23,10 +23,10 @@ const PREFIXES: readonly (readonly [Denial, readonly string[]])[] = [
 ]
 
 /**
- * Networks whose last four octets are an IPv4 address: of NAT64 (RFC 6052 section 2.1), and of
- * IPv4-mapped addresses, which a stored status may have (RFC 4291 section 2.5.5.2).
+ * Networks whose last four octets are an IPv4 address: of NAT64 (RFC 6052 section 2.1; RFC 8215, with prefixes of
+ * 96 bits), and of IPv4-mapped addresses, which a stored status may have (RFC 4291 section 2.5.5.2).
  */
-const EMBEDDED = setOf(['64:ff9b::/96', '::ffff:0:0/96'])
+const EMBEDDED = setOf(['64:ff9b::/96', '64:ff9b:1::/48', '::ffff:0:0/96'])
 
 const SETS: readonly (readonly [Denial, AddressSet])[] = PREFIXES.map(([denial, prefixes]) => {
   return [denial, setOf(prefixes)]

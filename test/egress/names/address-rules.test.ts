@@ -27,6 +27,8 @@ t.test('addresses that are never granted', async (t) => {
     ['64:ff9b::7f00:1', 'loopback'],
     ['64:ff9b::a60:1', 'cluster'],
     ['64:ff9b::c000:201', undefined],
+    ['64:ff9b:1::a9fe:a9fe', 'link-local'],
+    ['64:ff9b:1:2:3:4:c000:201', undefined],
     ['::ffff:127.0.0.1', 'loopback'],
     ['::ffff:10.96.0.1', 'cluster'],
     ['::ffff:192.0.2.1', undefined],
