@@ -1,9 +1,10 @@
 import { execFileSync } from 'node:child_process'
-import { chmodSync, mkdirSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
 import { ALLOWED_MS, DROPPED_MS, EgressNode, UPSTREAM } from '../support/egress-node.ts'
-import { needs, needsRoot } from '../support/peer.ts'
+import { needs, needsRoot, run } from '../support/peer.ts'
 import { until } from '../support/until.ts'
 
 /*
@@ -34,6 +35,10 @@ rebind A 169.254.169.254
 rebind A 198.18.0.10
 ${Array.from({ length: 40 }, (_, i) => `n${i} A 198.18.2.${i + 1}`).join('\n')}
 `
+/** 100 names with 100 addresses each. */
+const MANY = Array.from({ length: 10_000 }, (_, i) => {
+  return `m${Math.floor(i / 100)} A 198.18.${100 + Math.floor(i / 100)}.${1 + (i % 100)}\n`
+}).join('')
 const ZONES = { 'example.com.': ZONE, 'example.net.': ZONE.replaceAll('198.18.', '198.19.') }
 
 function pod(name: string, addresses: readonly string[]): string {
@@ -84,7 +89,10 @@ const APP = {
 }
 
 t.test('what clients may do', NEEDS, async (t) => {
-  const node = await EgressNode.start(t, APP)
+  const node = await EgressNode.start(t, {
+    ...APP,
+    zones: { ...ZONES, 'example.com.': ZONE + MANY },
+  })
   const app = node.pod('app')
   const strict = node.pod('strict')
 
@@ -123,6 +131,22 @@ t.test('what clients may do', NEEDS, async (t) => {
     await app.resolve('a.wild.example.com')
     t.equal(await app.connect({ address: '198.18.1.1', port: 443 }, DROPPED_MS), 'dropped')
     t.equal((await app.visit('a.b.wild.example.com', 443)).result, 'open')
+  })
+
+  await t.test('100 names of a wildcard with 100 addresses each', async (t) => {
+    for (let i = 0; i < 100; i++) {
+      const { addresses } = await app.resolve(`m${i}.example.com`)
+      if (addresses.length !== 100) t.fail(`m${i}: ${addresses.length} addresses`)
+    }
+    const inForce = async () =>
+      (await node.ruleset()).match(/10\.1\.0\.2 \. 198\.18\.1\d\d\.\d+ /g)?.length
+    // Replies may have left before: they wait for 100 ms.
+    await until(async () => (await inForce()) === 10_000, '10 000 addresses')
+    for (const i of [0, 33, 66, 99]) {
+      const target = { address: `198.18.${100 + i}.${1 + i}`, port: 443 }
+      t.equal(await app.connect(target, ALLOWED_MS), 'open')
+    }
+    t.equal(await app.connect(OTHER, DROPPED_MS), 'dropped')
   })
 
   await t.test('DNS rules', async (t) => {
@@ -168,28 +192,64 @@ t.test('a Pod behind an interface that has no address', NEEDS, async (t) => {
   t.equal(await routed.connect(OTHER, DROPPED_MS), 'dropped')
 })
 
-t.test('a slow kernel: replies wait', NEEDS, async (t) => {
-  const tools = join(t.testdir({}), 'tools')
-  mkdirSync(tools)
+t.test('a slow kernel', NEEDS, async (t) => {
+  // Not in the folder of the test, which the node replaces.
+  const tools = mkdtempSync(join(tmpdir(), 'sextant-nft-'))
+  t.teardown(() => rmSync(tools, { recursive: true }))
+  const blocked = join(tools, 'blocked')
   const real = execFileSync('sh', ['-c', 'command -v nft'], { encoding: 'utf8' }).trim()
   writeFileSync(
     join(tools, 'nft'),
     `#!${process.execPath}
 import { spawn } from 'node:child_process'
+import { existsSync } from 'node:fs'
 const child = spawn('${real}', process.argv.slice(2), { stdio: ['pipe', 'inherit', 'inherit'] })
-process.stdin.on('data', (data) => setTimeout(() => child.stdin.write(data), 50))
+const pass = (data) => existsSync('${blocked}') || child.stdin.write(data)
+process.stdin.on('data', (data) => setTimeout(pass, 50, data))
 process.stdin.on('end', () => setTimeout(() => child.stdin.end(), 100))
 child.on('exit', (code) => process.exit(code ?? 1))
 `,
   )
   chmodSync(join(tools, 'nft'), 0o755)
   const env = { PATH: `${tools}:${process.env.PATH}` }
-  await t.test('by 50 ms', async (t) => {
-    const node = await EgressNode.start(t, { ...APP, env, properties: 'max_delay 4s' })
+  const node = await EgressNode.start(t, { ...APP, env, properties: 'max_delay 4s' })
+  const app = node.pod('app')
+
+  await t.test('replies wait by 50 ms', async (t) => {
     for (let i = 0; i < 20; i++) {
-      const { result, retransmits } = await node.pod('app').visit(`n${i}.example.com`, 443)
+      const { result, retransmits } = await app.visit(`n${i}.example.com`, 443)
       t.strictSame([result, retransmits], ['open', 0], `n${i}`)
     }
+  })
+
+  await t.test('queries for one new name at the same time', async (t) => {
+    for (let i = 20; i < 25; i++) {
+      const visits = Array.from({ length: 20 }, () => app.visit(`n${i}.example.com`, 443))
+      for (const { result, retransmits } of await Promise.all(visits))
+        t.strictSame([result, retransmits], ['open', 0], `n${i}`)
+    }
+  })
+
+  await t.test('kill -9 between what is learned and what the kernel gets', async (t) => {
+    const v2 = { address: '198.18.0.2', port: 443 }
+    writeFileSync(blocked, '')
+    const pod = ['netns', 'exec', node.network.nameOf('app')]
+    const lookup = run('ip', [...pod, 'dig', `@${UPSTREAM}`, 'v2.example.com', '+tries=1'])
+    const state = join(node.directory, 'state.json')
+    await until(() => readFileSync(state, 'utf8').includes('v2.example.com'), 'the state')
+    node.agent.process.kill('SIGKILL')
+    await node.agent.exited()
+    t.notMatch((await lookup).stdout, /198\.18\.0\.2/, 'no reply came')
+    t.equal(await app.connect(v2, DROPPED_MS), 'dropped')
+    rmSync(blocked)
+    node.agent = await node.startAgent()
+    t.equal(await app.connect(v2, ALLOWED_MS), 'open', 'it is not lost')
+    const element = /10\.1\.0\.2 \. 198\.18\.0\.2 \. tcp \. 443 timeout (?:(\d+)m)?(?:(\d+)s)?/
+    const [, minutes = '0', seconds = '0'] = element.exec(await node.ruleset()) ?? []
+    const lasts = Number(minutes) * 60 + Number(seconds)
+    // Its TTL, and 5 minutes for the next collection: not from the restart on.
+    t.ok(lasts > 0 && lasts <= 602, `${lasts} s: not longer than without the end`)
+    t.equal(await app.connect(OTHER, DROPPED_MS), 'dropped')
   })
 })
 
