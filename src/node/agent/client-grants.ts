@@ -129,6 +129,23 @@ export class ClientGrants {
     for (const address of this.#known()) this.#granted.set(address, [])
   }
 
+  /**
+   * Adds answers that the client got from a process beside this one, as far as there is room. Returns true if
+   * `refreshAll` must follow.
+   */
+  merge(answers: Iterable<CachedAnswer>, nowMs: number): boolean {
+    let isChanged = false
+    for (const answer of answers) {
+      const size = this.cache.size + answer.addresses.length
+      if (answer.endMs < nowMs || size > this.#limits.addressesPerClient) continue
+      this.#makeRoom(answer, nowMs)
+      const { added, extended } = this.cache.put(answer)
+      if (added.length > 0 || extended.length > 0) isChanged = true
+    }
+    if (isChanged) this.#changes++
+    return isChanged
+  }
+
   /** Sets the client, whose rules or addresses may have changed. Returns true if `refreshAll` must follow. */
   update(client: Client, profile: RuleProfile): boolean {
     const isMoved = this.client.addresses.join() !== client.addresses.join()

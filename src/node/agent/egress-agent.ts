@@ -71,6 +71,7 @@ export class EgressAgent implements EgressGate {
   /** True: a client that is new is one that no policy selected before. */
   #knowsClients = false
   #isCollecting = false
+  #isClosed = false
   /** Why the last dump of the connections was incomplete; '' = it was complete. */
   #dumpFault = ''
   /** Addresses removed at limits when this was logged last. */
@@ -85,7 +86,8 @@ export class EgressAgent implements EgressGate {
     this.#guarded = guarding(parts.log, 'Collecting addresses of clients')
     const { clock, timers, log, statePath: path } = parts
     const print = (): Iterable<string> => printState(this.#snapshot(), clock)
-    const file = { path, kind: agentState(clock), log, clock, timers, print }
+    const merge = (states: readonly ClientState[]): void => this.#merge(states)
+    const file = { path, kind: agentState(clock), log, clock, timers, print, merge }
     this.#file = path === '' ? undefined : new StateFile(file)
     this.#cutter = this.#createCutter()
   }
@@ -110,6 +112,7 @@ export class EgressAgent implements EgressGate {
 
   /** Ends the collection, and writes the file. What is in force stays. */
   close(): void {
+    this.#isClosed = true
     this.#stopTimer()
     this.#file?.close()
     this.#cutter?.close()
@@ -238,6 +241,22 @@ export class EgressAgent implements EgressGate {
       restored.push(grants)
     }
     return firstFault([enforced, this.#refreshAll(restored)])
+  }
+
+  /**
+   * Adds what clients learned from a process beside this one, such as the one that this one replaces: so the file
+   * has all that both know, whichever writes last. Names that have ended stay with each process.
+   */
+  #merge(states: readonly ClientState[]): void {
+    const nowMs = this.#parts.clock.monotonic()
+    const merged: ClientGrants[] = []
+    for (const { client, answers } of states) {
+      const grants = this.#clients.get(client.id)
+      if (grants === undefined || this.#addresses >= this.#parts.limits.addresses) continue
+      if (grants.merge(answers, nowMs)) merged.push(grants)
+      this.#countOf(grants)
+    }
+    if (!this.#isClosed) void this.#refreshAll(merged)
   }
 
   /** `isComplete`: no other client is on this node. */
@@ -377,9 +396,13 @@ export class EgressAgent implements EgressGate {
   #count(grants: ClientGrants): void {
     // What a client learned that is gone is not counted any more.
     if (this.#clients.get(grants.client.id) !== grants) return
+    this.#countOf(grants)
+    this.#file?.noteChange()
+  }
+
+  #countOf(grants: ClientGrants): void {
     this.#addresses += grants.cache.size - grants.counted
     grants.counted = grants.cache.size
-    this.#file?.noteChange()
   }
 
   /** The client with the most addresses: it is the one to lose some at the limit of all. */

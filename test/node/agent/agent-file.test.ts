@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { scanCidr } from '../../../src/dns/text/address.ts'
@@ -12,6 +12,7 @@ import {
   selectorsOf,
 } from '../../support/egress-client.ts'
 import { EgressStage } from '../../support/egress-stage.ts'
+import { until } from '../../support/until.ts'
 
 const HOUR_MS = 3_600_000
 const RULES: ClientRules = {
@@ -245,4 +246,48 @@ t.test('it is written at most once a second', async (t) => {
   t.ok(stamps.size <= 5, `${stamps.size} versions`)
   stage.agent.close()
   t.match(readFileSync(path, 'utf8'), /n39\.example\.com/)
+})
+
+t.test('two processes beside each other: the file has what both learned', async (t) => {
+  for (const last of ['old', 'new'] as const) {
+    const path = join(t.testdir({}), 'egress')
+    const old = new EgressStage({ statePath: path })
+    await old.agent.restore()
+    await old.agent.setClients([CLIENT])
+    const learn = ({ agent }: EgressStage, name: string, address: string) =>
+      agent.learn(CLIENT, answerTo(name, address, 86_400))
+    const isWritten = async (text: string) => {
+      await until(async () => {
+        await old.pass(1000)
+        return existsSync(path) && readFileSync(path, 'utf8').includes(text)
+      }, `${text} in the file`)
+    }
+    learn(old, 'first.example.com.', '192.0.2.1')
+    await isWritten('first')
+    const next = new EgressStage({ statePath: path }, old)
+    await next.agent.restore()
+    await next.agent.setClients([CLIENT])
+    learn(old, 'old.example.com.', '192.0.2.2')
+    await isWritten('old')
+    learn(next, 'new.example.com.', '192.0.2.4')
+    await isWritten('new')
+    t.match(readFileSync(path, 'utf8'), 'old.example.com.', 'the new process keeps it')
+    const namesOf = ({ agent }: EgressStage) =>
+      [...agent.states()].flatMap(({ cache }) => [...cache.names()]).sort()
+    const both = ['first', 'new', 'old'].map((name) => `${name}.example.com.`)
+    t.strictSame(namesOf(next), both)
+    await until(() => next.plane.isAllowed('10.1.0.1', '192.0.2.2', 'tcp 443-443'), 'its grant')
+    t.equal(
+      next.agent.learn(CLIENT, answerTo('old.example.com.', '192.0.2.2')),
+      undefined,
+      'it is in force',
+    )
+    learn(old, 'late.example.com.', '192.0.2.5')
+    learn(next, 'later.example.com.', '192.0.2.6')
+    for (const stage of last === 'old' ? [next, old] : [old, next]) stage.agent.close()
+    const third = new EgressStage({ statePath: path }, next)
+    await third.agent.restore()
+    const all = [...both, 'late.example.com.', 'later.example.com.'].sort()
+    t.strictSame(namesOf(third), all, `the ${last} one ends last`)
+  }
 })
