@@ -19,8 +19,8 @@ interface Manifest {
 }
 
 interface Step {
-  readonly pod: string
-  readonly expect: string | readonly string[]
+  readonly pod?: string
+  readonly expect?: string | readonly string[]
   readonly resolve?: string
   readonly type?: string
   readonly connect?: string
@@ -43,9 +43,11 @@ interface Case {
 
 const HERE = join(root, 'test/conformance/domain-names')
 const read = (file: string): string => readFileSync(join(HERE, file), 'utf8')
+const objectsOf = (file: string): readonly Manifest[] =>
+  parseAllDocuments(read(file)).map((one) => one.toJS())
 const CASES = readdirSync(join(HERE, 'cases')).map((file) => {
-  const [test, ...objects] = parseAllDocuments(read(`cases/${file}`)).map((one) => one.toJS())
-  return { file, test: test as Case, objects: objects as readonly Manifest[] }
+  const [test, ...objects] = objectsOf(`cases/${file}`)
+  return { file, test: test as unknown as Case, objects }
 })
 
 /** The rcodes of c-ares have other names. */
@@ -55,7 +57,7 @@ t.setTimeout(600_000)
 
 /** What a step found, in the form of its `expect`. */
 async function resultOf(node: EgressNode, step: Step): Promise<Step['expect']> {
-  const { pod: name, port = 0, protocol = 'tcp', expect } = step
+  const { pod: name = '', port = 0, protocol = 'tcp', expect } = step
   const pod = node.pod(name)
   const timeoutMs = expect === 'allow' && step.within === undefined ? ALLOWED_MS : DROPPED_MS
   const verdict = (result: string): string =>
@@ -73,13 +75,31 @@ async function resultOf(node: EgressNode, step: Step): Promise<Step['expect']> {
   throw new Error(`a step that does nothing: ${JSON.stringify(step)}`)
 }
 
+t.test('the page explains each field, and cases share nothing', async (t) => {
+  const explained = new Set([...read('README.md').matchAll(/`(\w+)`/g)].map(([, word]) => word))
+  const names = new Set<string>()
+  for (const { file, test, objects } of CASES) {
+    for (const field of [...Object.keys(test), ...test.steps.flatMap((step) => Object.keys(step))])
+      t.ok(explained.has(field), `${file}: ${field}`)
+    for (const { kind, metadata } of objects) {
+      t.notOk(names.has(`${kind} ${metadata.name}`), `${file}: ${kind} ${metadata.name}`)
+      names.add(`${kind} ${metadata.name}`)
+    }
+    for (const { pod } of test.steps) {
+      const own = objects.map(({ metadata }) => metadata.name)
+      t.ok(pod === undefined || own.includes(pod), `${file}: Pod ${pod}`)
+    }
+  }
+})
+
 t.test(
   'the domain names of NPEP-133',
   { ...needsRoot(), ...needs('ip', 'nft', 'conntrack') },
   async (t) => {
     const all = CASES.flatMap(({ objects }) => objects)
     const pods = all.filter(({ kind }) => kind === 'Pod')
-    const present = new Set(all.filter(({ metadata }) => metadata.annotations?.apply !== 'later'))
+    const first = all.filter(({ metadata }) => metadata.annotations?.apply !== 'later')
+    const present = new Set([...objectsOf('dns.yaml'), ...first])
     const yaml = (): string => [...present].map((one) => `---\n${stringify(one)}`).join('')
     const addressesOf = ({ metadata, status }: Manifest) => [
       metadata.name,
