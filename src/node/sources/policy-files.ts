@@ -103,6 +103,7 @@ export class PolicyFiles implements PolicySource {
     await this.#check()
     const clients = this.#feed.compileNow().length
     const files = [...this.#files.values()]
+    const empty = [...this.#files].filter(([, file]) => file.stamp === '')
     const isListed = this.#listError === ''
     const skipped = isListed ? this.#warnings : []
     return {
@@ -114,6 +115,7 @@ export class PolicyFiles implements PolicySource {
       warnings: [
         ...skipped.map((text) => new InputError(undefined, text)),
         ...this.problems.filter(({ object }) => object !== '').map(warningOf),
+        ...empty.map(([file]) => warningOf(emptyFile(file))),
       ],
     }
   }
@@ -236,8 +238,7 @@ export class PolicyFiles implements PolicySource {
       return
     }
     this.#isChanged = true
-    const problem = { ...problemOf('the file is empty: it has no objects'), place: `${path}:1` }
-    const content = { objects: [], problems: [problem] }
+    const content = { objects: [], problems: [emptyFile(path)] }
     if (isEmpty) this.#files.set(path, { ...UNREAD, stamp: EMPTY, content, goneMs })
     else this.#files.delete(path)
   }
@@ -289,6 +290,10 @@ export class PolicyFiles implements PolicySource {
     }
     return { objects, problems }
   }
+}
+
+function emptyFile(path: string): ListedProblem {
+  return { ...problemOf('the file is empty: it has no objects'), place: `${path}:1` }
 }
 
 function problemOf(message: string): ListedProblem {

@@ -51,7 +51,7 @@ async function checkWith(
 }
 
 t.test('valid policies', async (t) => {
-  const folder = { 'pods.yaml': POD, 'web.yml': policy('web'), 'empty.yaml': '' }
+  const folder = { 'pods.yaml': POD, 'web.yml': policy('web') }
   t.strictSame(await checkWith(t, folder, ['--strict']), {
     code: 0,
     printed: [
@@ -81,16 +81,18 @@ t.test('parts of policies without their effect are warnings', async (t) => {
     'b.yaml': policy('pattern', 'toFQDNs: [{ matchPattern: "a..b" }]'),
     'c.yaml': policy('moon'),
     'd.yaml': 'apiVersion: apps/v1\nkind: Deployment\nmetadata: { name: x }\n',
+    'e.yaml': '',
   }
   const { code, printed, errors } = await checkWith(t, folder)
   t.equal(code, 0)
-  t.match(printed.at(-1), 'no errors found, 4 warnings')
+  t.match(printed.at(-1), 'no errors found, 5 warnings')
   const object = 'CiliumNetworkPolicy a'
   t.match(errors, [
     `[WARNING] policies/a.yaml:8: ${object}/moon: spec.egress[0].toEntities[0]: "moon" is not`,
     `[WARNING] policies/b.yaml:8: ${object}/pattern: spec.egress[0].toFQDNs[0].matchPattern: `,
     `[WARNING] policies/c.yaml:4: ${object}/moon: metadata.name: ignored: policies/a.yaml:4 has`,
     '[WARNING] policies/d.yaml:2: Deployment x: kind: ignored: apps/v1 Deployment is not read',
+    '[WARNING] policies/e.yaml:1: the file is empty: it has no objects',
   ])
   t.equal((await checkWith(t, folder, ['--strict'])).code, 1)
 })
