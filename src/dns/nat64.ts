@@ -23,3 +23,14 @@ export function embedIPv4(
     to[at + i] = from[offset + octet]!
   }
 }
+
+/** Returns the IPv4 address in an IPv6 address of `prefix` (RFC 6052 section 2.2). */
+export function embeddedIPv4(prefix: Cidr, address: Uint8Array): Uint8Array {
+  const octets = new Uint8Array(IPV4_OCTETS)
+  let i = prefix.bits / 8
+  for (let octet = 0; octet < IPV4_OCTETS; octet++, i++) {
+    if (i === ZERO_OCTET) i++
+    octets[octet] = address[i]!
+  }
+  return octets
+}

@@ -6,6 +6,7 @@ import type { Timers } from '../base/timers.ts'
 import type { ServedCluster } from '../cluster-dns/served-cluster.ts'
 import type { Dispenser } from '../corefile/dispenser.ts'
 import type { UnsetVariable } from '../corefile/parser.ts'
+import type { Cidr } from '../dns/text/address.ts'
 import type { TsigKeyring } from '../dns/tsig/key.ts'
 import type { Locator } from '../geo/locator.ts'
 import type { LineWriter } from '../telemetry/lines.ts'
@@ -90,6 +91,8 @@ export interface BlockConfig {
   readonly searchPaths: Map<string, SearchPaths>
   /** Set by `kubernetes`: the cluster whose names the block serves. */
   cluster: ServedCluster | undefined
+  /** Set by `dns64`: where clients reach IPv4 addresses. */
+  nat64Prefix: Cidr | undefined
   /** Filled by `tsig` at its start: keys that verify requests, and that we may sign with. */
   readonly tsigKeys: TsigKeyring
   /** The versions in force of zones that directives own, for `transfer`. */

@@ -189,6 +189,7 @@ function draftBlock(source: ServerBlock, dnsPort: number, errors: InputError[]):
     metadata: new Map(),
     metadataRead: new Set(),
     searchPaths: new Map(),
+    nat64Prefix: undefined,
     cluster: undefined,
     directives: [],
     tsigKeys: new TsigKeyring(),

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { embedIPv4 } from '../../src/dns/nat64.ts'
+import { embeddedIPv4, embedIPv4 } from '../../src/dns/nat64.ts'
 import { printAddress, scanAddress, scanCidr } from '../../src/dns/text/address.ts'
 
 t.test('addresses with prefixes of each length', async (t) => {
@@ -20,5 +20,6 @@ t.test('addresses with prefixes of each length', async (t) => {
     const to = new Uint8Array(16)
     embedIPv4(scanCidr(prefix)!, scanAddress(address)!.bytes, 0, to, 0)
     t.equal(printAddress(to, 2), printAddress(scanAddress(want)!.bytes, 2), prefix)
+    t.equal(printAddress(embeddedIPv4(scanCidr(prefix)!, to), 1), address)
   }
 })

@@ -299,6 +299,7 @@ export function blockConfig(zones: readonly string[]): BlockConfig {
     metadata: new Map(),
     metadataRead: new Set(),
     searchPaths: new Map(),
+    nat64Prefix: undefined,
     cluster: undefined,
     directives: [],
     tsigKeys: new TsigKeyring(),

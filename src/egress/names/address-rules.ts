@@ -1,5 +1,13 @@
+import { isDeepStrictEqual } from 'node:util'
 import { assert } from '../../base/assert.ts'
-import { type Address, type Cidr, scanAddress, scanCidr } from '../../dns/text/address.ts'
+import { embeddedIPv4 } from '../../dns/nat64.ts'
+import {
+  type Address,
+  type Cidr,
+  isInNetwork,
+  scanAddress,
+  scanCidr,
+} from '../../dns/text/address.ts'
 import { AddressSet } from '../../dns/text/address-set.ts'
 
 /** Why an address is never granted. */
@@ -36,6 +44,8 @@ const SETS: readonly (readonly [Denial, AddressSet])[] = PREFIXES.map(([denial, 
 export class AddressRules {
   readonly #cluster: AddressSet
   readonly #allowed: AddressSet
+  /** Prefixes of NAT64, besides those of the RFCs. */
+  readonly #nat64: Cidr[] = []
 
   /**
    * `cluster`: networks of nodes, Pods and Services. `allowed`: networks that are granted although a
@@ -54,10 +64,16 @@ export class AddressRules {
     const address = scanAddress(text)
     assert(address !== undefined, 'facts have valid addresses')
     const { bytes, family } = address
-    const isEmbedded = family === 2 && EMBEDDED.has(bytes, 0, 2)
-    return (
-      this.#denialAt(bytes, 0, family) ?? (isEmbedded ? this.#denialAt(bytes, 12, 1) : undefined)
-    )
+    const denial = this.#denialAt(bytes, 0, family)
+    if (denial !== undefined || family === 1) return denial
+    if (EMBEDDED.has(bytes, 0, 2)) return this.#denialAt(bytes, 12, 1)
+    const prefix = this.#nat64.find((one) => isInNetwork(bytes, one))
+    return prefix === undefined ? undefined : this.#denialAt(embeddedIPv4(prefix, bytes), 0, 1)
+  }
+
+  /** Adds a prefix of NAT64, of one of the lengths of RFC 6052: its addresses count as IPv4 addresses too. */
+  addNat64(prefix: Cidr): void {
+    if (!this.#nat64.some((one) => isDeepStrictEqual(one, prefix))) this.#nat64.push(prefix)
   }
 
   /** True if the address is in a network of the cluster. */

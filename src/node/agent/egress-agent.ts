@@ -4,6 +4,7 @@ import { runInSlices } from '../../base/slices.ts'
 import type { Timers } from '../../base/timers.ts'
 import type { HashedName } from '../../dns/name/hashed-name.ts'
 import { printName } from '../../dns/name/name.ts'
+import type { Cidr } from '../../dns/text/address.ts'
 import type { AddressRules } from '../../egress/names/address-rules.ts'
 import type { Observation } from '../../egress/names/observation.ts'
 import type { GateResult } from '../../egress/sinks/sink.ts'
@@ -117,6 +118,11 @@ export class EgressAgent implements EgressGate {
     this.#file?.close()
     this.#cutter?.close()
     this.#parts.connections?.close()
+  }
+
+  /** Notes a prefix of NAT64: names may not allow IPv4 addresses through it that they may not allow at all. */
+  addNat64(prefix: Cidr): void {
+    this.#parts.rules.addNat64(prefix)
   }
 
   /** Each client with what it learned. */

@@ -15,6 +15,7 @@ export const dns64: Directive = {
   name: 'dns64',
   setup(c) {
     const options = scanOptions(c.dispenser)
+    c.block.nat64Prefix = options.prefix
     const slots = c.counters()
     c.addHandler((next) => {
       const handler = new Dns64(next, options, slots)

@@ -54,6 +54,7 @@ function setup(c: SetupContext): void {
     }
     stops.push(lease.release)
     const { item: node } = lease
+    if (block.nat64Prefix !== undefined) node.agent.addNat64(block.nat64Prefix)
     await node.start()
     if (isOver) return
     const { agent } = node

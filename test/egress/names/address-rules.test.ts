@@ -35,3 +35,20 @@ t.test('addresses that are never granted', async (t) => {
   ]
   for (const [address, want] of table) t.equal(rules.denialOf(address), want, address)
 })
+
+t.test('addresses in prefixes of NAT64', async (t) => {
+  const rules = new AddressRules([scanCidr('10.96.0.0/12')!], [])
+  const table: [string, string, string][] = [
+    ['2001:db8::/96', '2001:db8::a60:1', '2001:db8::c000:201'],
+    ['2001:db8:64::/64', '2001:db8:64:0:a:6000:100:0', '2001:db8:64:0:c0:2:100:0'],
+    ['2001:db8:4800::/48', '2001:db8:4800:a60:0:100::', '2001:db8:4800:c000:2:100::'],
+    ['2001:db9::/32', '2001:db9:a60:1::', '2001:db9:c000:201::'],
+  ]
+  for (const [prefix, denied, granted] of table) {
+    t.equal(rules.denialOf(denied), undefined, 'the prefix is not known')
+    rules.addNat64(scanCidr(prefix)!)
+    rules.addNat64(scanCidr(prefix)!)
+    t.equal(rules.denialOf(denied), 'cluster', prefix)
+    t.equal(rules.denialOf(granted), undefined, prefix)
+  }
+})

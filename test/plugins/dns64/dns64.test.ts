@@ -2,7 +2,7 @@ import t from 'tap'
 import { Rcode, RRClass, RRType } from '../../../src/dns/iana/index.ts'
 import { Section } from '../../../src/dns/message/response.ts'
 import { scanName } from '../../../src/dns/name/name.ts'
-import { printAddress, scanAddress } from '../../../src/dns/text/address.ts'
+import { printAddress, scanAddress, scanCidr } from '../../../src/dns/text/address.ts'
 import type { Handler } from '../../../src/plugin/handler.ts'
 import type { Transaction } from '../../../src/plugin/transaction.ts'
 import { dns64 } from '../../../src/plugins/dns64/setup.ts'
@@ -224,4 +224,10 @@ t.test('arguments', async (t) => {
     if (want === '') t.equal(error, '', given)
     else t.match(error, new RegExp(want), given)
   }
+})
+
+t.test('the other directives of the block know the prefix', async (t) => {
+  t.equal(new SetUp(dns64, 'dns64').block.nat64Prefix?.bits, 96)
+  const { nat64Prefix } = new SetUp(dns64, 'dns64 2001:db8::/32').block
+  t.strictSame(nat64Prefix, scanCidr('2001:db8::/32'))
 })
