@@ -3,7 +3,7 @@
 // 1 000 Pods, 10 000 selectors. One query at a time, each from a port of its own; all kinds and both servers in turn:
 //   granted  a name of a Pod whose address is allowed already
 //   new      a name of a Pod that nobody asked for before
-//   others   a name for somebody who is not a client
+//   others   a query that is not of a client
 import { loadavg } from 'node:os'
 import { setTimeout as delay } from 'node:timers/promises'
 import { enterOwnNetwork } from './egress/own-network.mjs'
