@@ -3,17 +3,17 @@ import type { Address } from '../../dns/text/address.ts'
 import type { Selector } from '../selectors/selector.ts'
 import { type IndexedSelector, SelectorIndex } from '../selectors/selector-index.ts'
 import type { Allowance } from './allowance.ts'
-import { type Connection, includesPort, type MatchedName } from './connection.ts'
+import type { Connection, MatchedName } from './connection.ts'
 import { NetworkIndex } from './network-index.ts'
-import type { PortProtocol } from './port-range.ts'
+import {
+  ENDED,
+  endOf,
+  type ListMatches,
+  NEVER,
+  type RuleMatch,
+  segmentsOf,
+} from './port-segments.ts'
 import type { EgressRule, TierList } from './rule.ts'
-
-const PROTOCOLS: readonly PortProtocol[] = ['tcp', 'udp', 'sctp']
-const PORTS = 65_536
-/** The end of what networks allow. */
-const NEVER = Number.POSITIVE_INFINITY
-/** The end of what nothing allows. */
-const ENDED = Number.NEGATIVE_INFINITY
 
 interface PlacedRule {
   readonly rule: EgressRule
@@ -21,26 +21,13 @@ interface PlacedRule {
   readonly tier: number
 }
 
-/** A rule that matches the address, on some ports. */
-interface Match {
-  readonly rule: EgressRule
-  /** Until when: the end of its last name, or NEVER for a network. */
-  readonly endMs: number
-}
-
-/** The rules of a tier that match the address, in order. */
-interface TierMatches {
-  readonly matches: Match[]
-  readonly otherwise: 'deny' | 'pass'
-}
-
-/** Ports of one protocol for which the same rules match. */
-interface Segment {
-  readonly protocol: PortProtocol
-  readonly first: number
-  readonly last: number
-  /** Until when connections are allowed. */
-  readonly endMs: number
+/** What names allow for an address in these networks. */
+interface Decided {
+  readonly names: readonly MatchedName[]
+  /** Places of rules. */
+  readonly networks: readonly number[]
+  readonly nowMs: number
+  readonly allowances: readonly Allowance[]
 }
 
 /**
@@ -54,6 +41,8 @@ export class CompiledRules {
   readonly #selectors = new SelectorIndex()
   readonly #networks = new NetworkIndex<number>()
   readonly #found: IndexedSelector[] = []
+  /** What was decided last: the addresses of an answer mostly have the same names. */
+  #last: Decided = { names: [], networks: [], nowMs: ENDED, allowances: [] }
 
   constructor(lists: readonly TierList[]) {
     this.#lists = lists
@@ -77,9 +66,25 @@ export class CompiledRules {
     names: readonly MatchedName[],
     nowMs: number,
   ): readonly Allowance[] {
+    if (names.length === 0) return []
+    const networks: number[] = []
+    this.#networks.find(address, (place) => networks.push(place))
+    const last = this.#last
+    const isSame = last.nowMs === nowMs && isSameList(last.networks, networks, Object.is)
+    if (isSame && isSameList(last.names, names, isSameName)) return last.allowances
+    const allowances = this.#decide(names, networks, nowMs)
+    this.#last = { names, networks, nowMs, allowances }
+    return allowances
+  }
+
+  #decide(
+    names: readonly MatchedName[],
+    networks: readonly number[],
+    nowMs: number,
+  ): readonly Allowance[] {
     const ends = this.#endsOf(names, nowMs)
     if (ends.size === 0) return []
-    this.#networks.find(address, (place) => ends.set(place, NEVER))
+    for (const place of networks) ends.set(place, NEVER)
     const lists = this.#matchesOf(ends)
     const restMs = endOf(lists, 'other', 0)
     const segments = segmentsOf(lists)
@@ -134,9 +139,9 @@ export class CompiledRules {
     return ends
   }
 
-  #matchesOf(ends: ReadonlyMap<number, number>): readonly (readonly TierMatches[])[] {
+  #matchesOf(ends: ReadonlyMap<number, number>): ListMatches {
     const lists = this.#lists.map((tiers) =>
-      tiers.map(({ otherwise }) => ({ matches: [] as Match[], otherwise })),
+      tiers.map(({ otherwise }) => ({ matches: [] as RuleMatch[], otherwise })),
     )
     for (const place of [...ends.keys()].sort((a, b) => a - b)) {
       const { rule, list, tier } = this.#rules[place]!
@@ -146,72 +151,10 @@ export class CompiledRules {
   }
 }
 
-/** The segments of all ports, in order. Neighbours of one protocol differ in their end. */
-function segmentsOf(lists: readonly (readonly TierMatches[])[]): readonly Segment[] {
-  const segments: Segment[] = []
-  for (const protocol of PROTOCOLS) {
-    const starts = startsOf(lists, protocol)
-    for (const [i, first] of starts.entries()) {
-      const last = (starts[i + 1] ?? PORTS) - 1
-      const endMs = endOf(lists, protocol, first)
-      const before = segments.at(-1)
-      if (before?.protocol === protocol && before.endMs === endMs) {
-        segments[segments.length - 1] = { ...before, last }
-      } else segments.push({ protocol, first, last, endMs })
-    }
-  }
-  return segments
+function isSameList<T>(a: readonly T[], b: readonly T[], isSame: (a: T, b: T) => boolean): boolean {
+  return a.length === b.length && a.every((one, i) => isSame(one, b[i]!))
 }
 
-/** The ports at which other rules begin to match, sorted. The first is 0. */
-function startsOf(
-  lists: readonly (readonly TierMatches[])[],
-  protocol: PortProtocol,
-): readonly number[] {
-  const starts = new Set([0])
-  for (const { matches } of lists.flat()) {
-    for (const { rule } of matches) {
-      for (const range of rule.ports ?? []) {
-        if (range.protocol !== protocol) continue
-        starts.add(range.first)
-        if (range.last + 1 < PORTS) starts.add(range.last + 1)
-      }
-    }
-  }
-  return [...starts].sort((a, b) => a - b)
-}
-
-/** Until when connections to a port are allowed by all lists. */
-function endOf(
-  lists: readonly (readonly TierMatches[])[],
-  protocol: Connection['protocol'],
-  port: number,
-): number {
-  let endMs = NEVER
-  for (const tiers of lists) endMs = Math.min(endMs, endOfList(tiers, protocol, port))
-  return endMs
-}
-
-function endOfList(
-  tiers: readonly TierMatches[],
-  protocol: Connection['protocol'],
-  port: number,
-): number {
-  let namesMs = ENDED
-  for (const { matches, otherwise } of tiers) {
-    let action: EgressRule['action'] = otherwise
-    for (const { rule, endMs } of matches) {
-      if (!includesPort(rule.ports, protocol, port)) continue
-      if (endMs < NEVER) {
-        // When its names have ended, the rules behind it decide.
-        namesMs = Math.max(namesMs, endMs)
-        continue
-      }
-      action = rule.action
-      break
-    }
-    if (action === 'deny') return namesMs
-    if (action === 'accept') return NEVER
-  }
-  return NEVER
+function isSameName(a: MatchedName, b: MatchedName): boolean {
+  return a.rules === b.rules && a.endMs === b.endMs && a.isZombie === b.isZombie
 }

@@ -108,13 +108,21 @@ export class ElementStore {
     if (family === undefined || client?.family !== family) return 'invalid pair of addresses'
     const wanted = new Set<Element>()
     let fault = ''
+    const isNew = this.#pairs.get(pair.client)?.has(pair.address) !== true
+    const full = new Set<AllowSetName>()
     for (const { ports, endMs } of allowances) {
       if (endMs < nowMs) continue
       const set = setOf(family, ports)
+      // There may be thousands of ports, for each of thousands of addresses.
+      if (isNew && full.has(set)) {
+        this.refused++
+        continue
+      }
       const element = this.#put(set, pair, printElement(pair, ports))
       if (element === undefined) {
         this.refused++
         fault = this.#refusalOf(set, pair.client)
+        full.add(set)
         continue
       }
       const known = wanted.has(element) ? element.endMs : NEVER

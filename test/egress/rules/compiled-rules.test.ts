@@ -276,6 +276,30 @@ t.test('allowances are few: neighbours differ, and none says what another says',
   )
 })
 
+t.test('thousands of rules with other ports are read a few times, for all addresses', async (t) => {
+  const COUNT = 2000
+  let reads = 0
+  const rules = Array.from({ length: COUNT }, (_, i): EgressRule => {
+    const { ports, ...others } = rule('accept', { names: ['*.a'], ports: [`tcp ${1 + 2 * i}`] })
+    return Object.defineProperty(others as EgressRule, 'ports', {
+      get() {
+        reads++
+        return ports
+      },
+    })
+  })
+  const compiled = new CompiledRules([DEFAULT_DENY(...rules)])
+  const names = matched(compiled, [named('www.a.', 100)])
+  t.equal(compiled.allowancesOf(A, names, 0).length, COUNT)
+  t.ok(reads <= 20 * COUNT, `${reads} reads`)
+  reads = 0
+  const next = scanAddress('192.0.2.2')!
+  t.equal(compiled.allowancesOf(next, matched(compiled, []), 0).length, 0)
+  t.equal(compiled.allowancesOf(next, names, 0).length, COUNT)
+  t.equal(reads, 0)
+  t.equal(compiled.allowancesOf(next, names, 101).length, 0)
+})
+
 t.test('more names never allow less', async () => {
   fc.assert(
     fc.property(lists, address, names, names, (lists, address, names, more) => {

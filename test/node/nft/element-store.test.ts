@@ -39,6 +39,15 @@ t.test('one client does not fill a set for all', async (t) => {
   t.equal(allow('10.1.0.2', 2000), '')
   allow('10.1.0.1', 0, 0)
   t.equal(allow('10.1.0.1', 2000), '', 'one less')
+  const ports = [tcp(1, 2), tcp(4, 5), tcp(7, 8)].map((ports) => ({ ports, endMs: END_MS }))
+  const pair = (i: number) => ({ client: '10.1.0.3', address: `198.18.${i >> 8}.${i & 255}` })
+  for (let i = 0; i < 666; i++) t.equal(store.allow(pair(i), ports, 0, []), '')
+  const missing: Element[] = []
+  store.refused = 0
+  const fault = '10.1.0.3 has too many elements in set range4'
+  for (const _ of 'ab') t.equal(store.allow(pair(666), ports, 0, missing), fault)
+  t.equal(store.refused, 2, 'each range')
+  t.equal(missing.length, 4, 'what there is room for')
 })
 
 t.test(
