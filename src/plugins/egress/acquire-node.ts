@@ -5,6 +5,7 @@ import { AddressRules } from '../../egress/names/address-rules.ts'
 import type { ApiClient } from '../../kube/api.ts'
 import { AGENT_LIMITS_DEFAULT } from '../../node/agent/agent-limits.ts'
 import { EgressAgent } from '../../node/agent/egress-agent.ts'
+import type { AnswerNames } from '../../node/api/socket-server.ts'
 import { Conntrack } from '../../node/conntrack/conntrack.ts'
 import type { Enforcer } from '../../node/enforcer.ts'
 import { findNodeAddress } from '../../node/nft/node-address.ts'
@@ -14,6 +15,7 @@ import { PolicyFiles } from '../../node/sources/policy-files.ts'
 import type { SetupContext } from '../../plugin/directive.ts'
 import { acquireAt } from '../../sources/kubernetes/cluster-access.ts'
 import { agentOptions, nodeOf } from './agent-options.ts'
+import { ApiSocket } from './api-socket.ts'
 import { answerLine } from './decision.ts'
 import { DryPlane } from './dry-plane.ts'
 import { exportNode, type PlaneNumbers } from './node-metrics.ts'
@@ -105,6 +107,7 @@ function build(
     ...config,
     agent,
     feed,
+    openApi: config.api === '' ? undefined : (answer) => openApi(c, config.api, answer),
     probe: () => probePrograms(probes, config.position),
     clock,
     timers,
@@ -118,6 +121,19 @@ function build(
 }
 
 const CONNTRACK_COMMAND = ['conntrack']
+
+async function openApi(
+  { resources, log }: SetupContext,
+  path: string,
+  answer: AnswerNames,
+): Promise<() => void> {
+  const { item, release } = resources.acquire(ApiSocket, path, () => new ApiSocket(path, log))
+  const stop = await item.add(answer)
+  return () => {
+    stop()
+    release()
+  }
+}
 
 function makePlane(
   { log, clock, timers }: SetupContext,

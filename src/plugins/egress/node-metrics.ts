@@ -51,13 +51,17 @@ export function exportNode(metrics: MetricsRegistry, parts: NodeMetricsParts): (
   const report = (metric: Counter, name: string, now: number, labels: Labels = {}): void => {
     const key = `${name} ${Object.values(labels).join(' ')}`
     const known = series.get(key) ?? { metric, labels, exported: 0, isReported: true }
+    if (!series.has(key)) addExporters(known, 1)
     series.set(key, known)
     metric.inc(labels, now - known.exported)
     known.exported = now
     known.isReported = true
   }
-  const gauge = (name: string, help: string, now: number, labels: Labels = {}): void =>
-    report(metrics.gauge(name, help, Object.keys(labels)), name, now, labels)
+  const gauge = (name: string, help: string, now: number, labels?: Labels): void => {
+    // A reload may begin or end to use the label.
+    const labelNames = labels === undefined ? [] : ['endpoint']
+    report(metrics.gauge(name, help, labelNames), name, now, labels)
+  }
   const collect = (): void => {
     for (const one of series.values()) one.isReported = false
     for (const [key, name, help] of AGENT_COUNTERS) {
@@ -98,6 +102,7 @@ export function exportNode(metrics: MetricsRegistry, parts: NodeMetricsParts): (
   }
   const stop = metrics.onCollect(collect)
   return () => {
+    collect()
     stop()
     for (const one of series.values()) one.isReported = false
     dropUnreported(series)
@@ -120,13 +125,29 @@ interface Series {
 
 /** Removes gauges of what is gone. Counters stay, because a later agent continues them. */
 function dropUnreported(series: Map<string, Series>): void {
-  for (const [key, { metric, labels, exported, isReported }] of series) {
+  for (const [key, one] of series) {
+    const { metric, labels, exported, isReported } = one
     if (isReported) continue
     series.delete(key)
     if (!('set' in metric)) continue
-    if (Object.keys(labels).length === 0) metric.inc(labels, -exported)
+    const others = addExporters(one, -1)
+    if (others > 0 || Object.keys(labels).length === 0) metric.inc(labels, -exported)
     else metric.remove(labels)
   }
+}
+
+/** How many agents export each series of a gauge: during a reload with other options, two do. */
+const EXPORTERS = new WeakMap<Counter, Map<string, number>>()
+
+/** Returns the new number. */
+function addExporters({ metric, labels }: Series, change: 1 | -1): number {
+  const counts = EXPORTERS.get(metric) ?? new Map<string, number>()
+  EXPORTERS.set(metric, counts)
+  const key = Object.values(labels).join(' ')
+  const count = (counts.get(key) ?? 0) + change
+  if (count === 0) counts.delete(key)
+  else counts.set(key, count)
+  return count
 }
 
 function countSelectors(agent: EgressAgent): number {

@@ -2,7 +2,7 @@ import type { Clock } from '../../base/clock.ts'
 import type { Timers } from '../../base/timers.ts'
 import type { EgressAgent } from '../../node/agent/egress-agent.ts'
 import { NamesApi } from '../../node/api/names-api.ts'
-import { openSocket, type SocketServer } from '../../node/api/socket-server.ts'
+import type { AnswerNames } from '../../node/api/socket-server.ts'
 import type { Client } from '../../node/client.ts'
 import type { Logger } from '../../telemetry/log.ts'
 import type { PatternDialect } from './options.ts'
@@ -23,8 +23,8 @@ export interface NodeServiceParts {
   /** Finds out whether this process can enforce anything. Throws an InputError. */
   readonly probe: () => Promise<void>
   readonly dialect: PatternDialect
-  /** Path of the socket of the API; '' = none. */
-  readonly api: string
+  /** Opens the API. Resolves to what ends it; undefined = there is none. */
+  readonly openApi: ((answer: AnswerNames) => Promise<() => void>) | undefined
   /** Longest wait of a start for the clients. */
   readonly startupMs: number
   readonly clock: Clock
@@ -41,7 +41,7 @@ export interface NodeServiceParts {
 export class NodeService {
   readonly #parts: NodeServiceParts
   #started: Promise<void> | undefined
-  #socket: SocketServer | undefined
+  #closeApi: () => void = () => {}
   /** What the feed has reported last. */
   #current: readonly Client[] | undefined
   #isSynced = false
@@ -78,7 +78,7 @@ export class NodeService {
     const { agent, feed, close } = this.#parts
     this.#isClosed = true
     feed.close()
-    this.#socket?.close()
+    this.#closeApi()
     agent.close()
     close()
   }
@@ -115,17 +115,12 @@ export class NodeService {
   }
 
   async #openApi(): Promise<void> {
-    const { agent: names, api: path, dialect, clock, log } = this.#parts
-    if (path === '') return
+    const { agent: names, openApi, dialect, clock } = this.#parts
+    if (openApi === undefined) return
     const api = new NamesApi({ names, dialect, clock })
-    try {
-      const socket = await openSocket(path, (method, target) => api.answer(method, target))
-      if (this.#isClosed) socket.close()
-      else this.#socket = socket
-    } catch (error) {
-      // Enforcement does not depend on it.
-      log.error(`no API: ${error instanceof Error ? error.message : error}`)
-    }
+    const close = await openApi((method, target) => api.answer(method, target))
+    if (this.#isClosed) close()
+    else this.#closeApi = close
   }
 
   async #enforce(clients: readonly Client[]): Promise<void> {

@@ -28,7 +28,16 @@ t.test(
       () => true,
     )
     const service = new NodeService({
-      ...{ agent, feed, clock, timers, log, api: '', dialect: 'cilium-1.19', startupMs: 5000 },
+      ...{
+        agent,
+        feed,
+        clock,
+        timers,
+        log,
+        openApi: undefined,
+        dialect: 'cilium-1.19',
+        startupMs: 5000,
+      },
       probe: async () => {},
       close: () => {},
     })
