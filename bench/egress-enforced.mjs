@@ -32,6 +32,7 @@ const plane = startNftPlane({
   clusterNetworks: [],
   dnsPort: 5300,
   dnsAddresses: [],
+  isDenied: () => false,
   command: ['nft'],
   clock,
   timers,

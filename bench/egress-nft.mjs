@@ -19,6 +19,7 @@ const plane = startNftPlane({
   dnsPort: 5300,
   dnsAddresses: [],
   cutsConnections: false,
+  isDenied: () => false,
   command: ['ip', 'netns', 'exec', namespace, 'nft'],
   clock: systemClock,
   timers: systemTimers,

@@ -32,6 +32,8 @@ export interface ClientGrantsParts {
   readonly cutsConnections: boolean
   /** Called when an address of a name is dropped at a limit. */
   readonly onEviction: () => void
+  /** True for addresses that no name may allow. */
+  readonly isDenied: (address: string) => boolean
 }
 
 /** Names as the rules read them. */
@@ -65,6 +67,7 @@ export class ClientGrants {
   readonly #names: NameReader
   readonly #cutsConnections: boolean
   readonly #onEviction: () => void
+  readonly #isDenied: (address: string) => boolean
   /** Changes of the rules, and how many of them all that is granted has. */
   #changes = 0
   #appliedChanges = 0
@@ -82,6 +85,7 @@ export class ClientGrants {
     this.#names = parts.names
     this.#cutsConnections = parts.cutsConnections
     this.#onEviction = parts.onEviction
+    this.#isDenied = parts.isDenied
     this.cache = new DnsCache(parts.limits)
     this.zombies = new Zombies(parts.limits)
   }
@@ -118,15 +122,23 @@ export class ClientGrants {
     return waits
   }
 
-  /** Adds what an earlier process had. The next `refreshAll` decides what it allows. */
+  /**
+   * Adds what an earlier process had, except addresses that may not be allowed any more. The next `refreshAll`
+   * decides what it allows.
+   */
   restore(answers: Iterable<CachedAnswer>, zombies: Iterable<Zombie>, nowMs: number): void {
-    for (const answer of answers) {
-      this.#makeRoom(answer, nowMs)
-      this.cache.put(answer)
-    }
-    this.zombies.restore(zombies)
     // The data plane may have them too.
-    for (const address of this.#known()) this.#granted.set(address, [])
+    const note = (address: string): void => void this.#granted.set(address, [])
+    for (const answer of answers) {
+      answer.addresses.forEach(note)
+      const addresses = answer.addresses.filter((address) => !this.#isDenied(address))
+      this.#makeRoom({ ...answer, addresses }, nowMs)
+      this.cache.put({ ...answer, addresses })
+    }
+    for (const zombie of zombies) {
+      note(zombie.address)
+      if (!this.#isDenied(zombie.address)) this.zombies.restore([zombie])
+    }
   }
 
   /**

@@ -163,14 +163,14 @@ export class EgressAgent implements EgressGate {
     const grants = this.#clients.get(id)
     // A client that is gone learns nothing.
     if (observed.kind !== 'answer' || grants === undefined) return undefined
-    const { rules, clock, limits } = this.#parts
+    const { clock, limits } = this.#parts
     const nowMs = clock.monotonic()
     const name = printName(observed.name)
     const found = new Set<string>()
     const denied: string[] = []
     let ttlSeconds = Number.POSITIVE_INFINITY
     for (const { address, chainTtlSeconds } of observed.facts) {
-      if (rules.denialOf(address) !== undefined) denied.push(address)
+      if (this.#isDenied(address)) denied.push(address)
       else found.add(address)
       ttlSeconds = Math.min(ttlSeconds, chainTtlSeconds)
     }
@@ -301,9 +301,14 @@ export class EgressAgent implements EgressGate {
     return applied
   }
 
+  #isDenied(address: string): boolean {
+    return this.#parts.rules.denialOf(address) !== undefined
+  }
+
   #create(client: Client, profile: RuleProfile): ClientGrants {
     const onEviction = (): void => void this.counts.evictions++
-    const parts = { ...this.#parts, names: this.#names, onEviction }
+    const isDenied = (address: string): boolean => this.#isDenied(address)
+    const parts = { ...this.#parts, names: this.#names, onEviction, isDenied }
     return new ClientGrants(client, profile, parts)
   }
 

@@ -31,6 +31,8 @@ export interface NftPlaneOptions extends EgressTableOptions {
   readonly timers: Timers
   /** The kernel changes the timeout of an element that is added again: Linux 6.12 or later. */
   readonly canRefresh: boolean
+  /** True for addresses that no name may allow: what an earlier process let clients connect to there is removed. */
+  readonly isDenied: (address: string) => boolean
   /** Makes the programs. They call `onEnd` when the one that waits for transactions has ended. */
   readonly nft: (onEnd: (reason: string) => void) => Nft
   /** Called when transactions begin to fail, with the reason, and with '' when they succeed again. */
@@ -342,6 +344,7 @@ export class NftPlane implements Enforcer {
       origin: declared === undefined ? 'foreign' : 'adopted',
       mayKeep: ({ pair }: ListedElement) =>
         declared?.has(keyOf(pair)) !== true &&
+        !this.#options.isDenied(pair.address) &&
         this.#profiles.mayKeep(pair.client, entries.get(pair.client)),
       isTouched: () => false,
     })

@@ -78,11 +78,12 @@ function build(
 ): NodeService {
   const { log, clock, timers, metrics } = c
   const { table, minTtlSeconds, addressesPerName, zombies, idleGraceMs, countsEndpoints } = config
-  const { plane, numbers } = makePlane(c, config, () => service.noteRecovery())
+  const rules = new AddressRules(config.cluster, config.allowed)
+  const { plane, numbers } = makePlane(c, config, rules, () => service.noteRecovery())
   const tracks = table !== undefined && zombies > 0
   const agent = new EgressAgent({
     plane,
-    rules: new AddressRules(config.cluster, config.allowed),
+    rules,
     connections: tracks
       ? new Conntrack({ command: CONNTRACK_COMMAND, timers, random, log })
       : undefined,
@@ -138,6 +139,7 @@ async function openApi(
 function makePlane(
   { log, clock, timers }: SetupContext,
   config: EgressConfig,
+  rules: AddressRules,
   onRecovery: () => void,
 ): Plane {
   const { table, port: dnsPort, dnsAddresses, cutsConnections } = config
@@ -152,6 +154,7 @@ function makePlane(
     dnsPort,
     dnsAddresses,
     cutsConnections,
+    isDenied: (address) => rules.denialOf(address) !== undefined,
     clock,
     timers,
     onFault: (fault) => {

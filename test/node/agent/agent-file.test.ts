@@ -2,6 +2,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { scanCidr } from '../../../src/dns/text/address.ts'
+import { AddressRules } from '../../../src/egress/names/address-rules.ts'
 import type { ClientRules } from '../../../src/egress/rules/rule.ts'
 import { printRules, scanRules } from '../../../src/node/agent/rules-text.ts'
 import {
@@ -120,6 +121,21 @@ t.test('a new process continues', async (t) => {
   const renewed = { ...CLIENT, rules: clientOf('', '', [{ names: '*.example.net' }]).rules }
   t.equal(await stage.agent.setClients([renewed]), '')
   t.strictSame(addresses(stage), ['192.0.2.3', '2001:db8:1::3'], 'the rules changed meanwhile')
+  stage.agent.close()
+})
+
+t.test('addresses that may not be allowed any more', async (t) => {
+  const { path, stage: before } = await wrote(t)
+  const rules = new AddressRules(
+    ['192.0.2.1/32', '192.0.2.2/32'].map((text) => scanCidr(text)!),
+    [],
+  )
+  const stage = new EgressStage({ statePath: path, rules }, before)
+  t.equal(addresses(stage).length, 4, 'the data plane has them')
+  t.equal(await stage.agent.restore(), '')
+  t.strictSame(addresses(stage), ['192.0.2.3', '2001:db8:1::3'], 'a zombie neither')
+  t.equal(await stage.agent.setClients([CLIENT]), '')
+  t.strictSame(addresses(stage), ['192.0.2.3', '2001:db8:1::3'])
   stage.agent.close()
 })
 

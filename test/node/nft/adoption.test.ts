@@ -54,6 +54,19 @@ t.test('a restart adopts what the kernel has', isPossible, async (t) => {
   t.equal(plane.counts.resyncs, 0)
 })
 
+t.test('a restart removes addresses that may not be allowed any more', isPossible, async (t) => {
+  const place = await Place.create(t)
+  const first = place.plane(t)
+  await first.plane.setClients([client(1)])
+  await first.plane.allow({ client: '10.1.0.1', address: '169.254.169.254' }, allowed('tcp 80'))
+  await first.plane.allow(pair(1, 1), allowed())
+  await first.plane.close()
+  const { plane } = place.plane(t)
+  t.equal(await plane.setClients([client(1)]), '')
+  t.equal(await plane.allow(pair(1, 2), allowed()), '')
+  t.strictSame(await place.elements(), ['10.1.0.1 . 192.0.2.1', '10.1.0.1 . 192.0.2.2'])
+})
+
 t.test('until the list of clients is complete, other clients stay', isPossible, async (t) => {
   const place = await Place.create(t)
   const first = place.plane(t)

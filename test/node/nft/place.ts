@@ -71,6 +71,7 @@ export class Place {
       dnsPort: 5300,
       dnsAddresses: [],
       cutsConnections: false,
+      isDenied: (address) => address === '169.254.169.254',
       command,
       clock: systemClock,
       timers,

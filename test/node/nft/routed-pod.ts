@@ -53,6 +53,7 @@ export async function routedPod(t: Test, { cutsConnections = false } = {}) {
     dnsPort: 5300,
     dnsAddresses: [],
     cutsConnections,
+    isDenied: () => false,
     command: [...inNode, 'nft'],
     clock: systemClock,
     timers: new FakeTimers(),

@@ -64,6 +64,7 @@ function stage() {
     dnsPort: 5300,
     dnsAddresses: [],
     cutsConnections: false,
+    isDenied: () => false,
     clock,
     timers,
     canRefresh: true,
