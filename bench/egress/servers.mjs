@@ -14,8 +14,7 @@ const SELECTORS = 10_000
 /** Sets of rules that differ. Each selects its share of the names. */
 const PROFILES = 20
 export const PODS = 1000
-/** The first Pod. All addresses of 127.0.0.0/8 are of this host. */
-export const FIRST_POD = '127.1.0.0'
+/** All addresses of 127.0.0.0/8 are of this host. */
 export const podAddress = (i) => `127.1.${i >> 8}.${i & 255}`
 /** Not a Pod. */
 export const OTHER = '127.0.0.1'
