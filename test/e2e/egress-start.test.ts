@@ -100,6 +100,20 @@ t.test('without CAP_NET_ADMIN', { ...needsRoot(), ...needs('nft', 'setpriv') }, 
   )
 })
 
+t.test('the name of the node is unknown', async (t) => {
+  const server = await startServer(t, {
+    corefile:
+      '.:{PORT} {\n egress {\n  kubernetes\n  endpoint http://127.0.0.1:1\n  api off\n }\n}\n',
+    env: { NODE_NAME: '' },
+    mustStart: false,
+  })
+  t.equal(await server.exited(), 1)
+  t.match(
+    server.output(),
+    /Corefile:2: .*name of this node is unknown: write `kubernetes NODE`, or/,
+  )
+})
+
 t.test('a dry run needs none of them', async (t) => {
   const server = await startServer(t, {
     corefile:
