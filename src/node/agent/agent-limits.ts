@@ -6,6 +6,10 @@ export interface AgentLimits extends CacheLimits, ZombieLimits {
   readonly addressesPerClient: number
   /** Addresses of all names of all clients. */
   readonly addresses: number
+  /** Addresses that one client may learn at once, if it learned none before. */
+  readonly newAddresses: number
+  /** Addresses that one client may learn each second. */
+  readonly newAddressesPerSecond: number
 }
 
 /**
@@ -18,6 +22,8 @@ export const AGENT_LIMITS_DEFAULT: AgentLimits = {
   addressesPerName: 1000,
   addressesPerClient: 50_000,
   addresses: 1_000_000,
+  newAddresses: 20_000,
+  newAddressesPerSecond: 1000,
   most: 10_000,
   perName: 1000,
   idleGraceMs: 0,

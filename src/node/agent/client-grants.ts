@@ -24,6 +24,9 @@ const OLD_MATCHES_MAX = 1000
 /** A wait for the data plane; '' = in force, otherwise the reason why not. */
 export type PlaneWait = Promise<string>
 
+const TOO_MANY: PlaneWait = Promise.resolve('too many new addresses in a short time')
+const SECOND_MS = 1000
+
 export interface ClientGrantsParts {
   readonly limits: AgentLimits
   readonly plane: Enforcer
@@ -72,6 +75,9 @@ export class ClientGrants {
   #changes = 0
   #appliedChanges = 0
   #isGone = false
+  /** New addresses that it may still learn, at a time. */
+  #newLeft = Number.POSITIVE_INFINITY
+  #newAtMs = Number.NEGATIVE_INFINITY
   /** The rules that select each name: an address is decided again with each of its names. */
   readonly #matches = new Map<string, readonly number[]>()
   /** What the data plane has, by address. */
@@ -108,6 +114,7 @@ export class ClientGrants {
   /** Adds an answer. Returns the waits for all its addresses that are not in force yet. */
   learn(answer: Answer, nowMs: number): readonly PlaneWait[] {
     const { name, addresses } = answer
+    if (!this.#takeNew(answer, nowMs)) return [TOO_MANY]
     this.#makeRoom(answer, nowMs)
     const { added, extended } = this.cache.add(answer)
     this.zombies.forget(name, addresses)
@@ -260,6 +267,22 @@ export class ClientGrants {
     for (const { address } of this.zombies.all()) known.add(address)
     for (const address of this.#granted.keys()) known.add(address)
     return known
+  }
+
+  /**
+   * Takes the new addresses of an answer from the budget; false = there are too many. While one client makes
+   * thousands of elements with each query, those of others would wait.
+   */
+  #takeNew({ name, addresses }: Answer, nowMs: number): boolean {
+    const { newAddresses, newAddressesPerSecond } = this.#limits
+    const earned = ((nowMs - this.#newAtMs) / SECOND_MS) * newAddressesPerSecond
+    this.#newLeft = Math.min(newAddresses, this.#newLeft + earned)
+    this.#newAtMs = nowMs
+    let count = 0
+    for (const address of addresses) if (this.cache.endOf(name, address) === undefined) count++
+    if (count > this.#newLeft) return false
+    this.#newLeft -= count
+    return true
   }
 
   /** Removes what ends first until the answer is within the limits, so that it stays itself. */

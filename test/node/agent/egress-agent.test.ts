@@ -56,6 +56,29 @@ t.test('an answer allows the addresses of names that the rules select', async (t
   t.equal(plane.size, 2, 'a client that is gone')
 })
 
+t.test('one client that learns thousands of addresses does not delay others', async (t) => {
+  const limits = { newAddresses: 5, newAddressesPerSecond: 2 }
+  const stage = new EgressStage({ limits })
+  const { agent } = stage
+  const [client, other] = [pod('a', WEB), pod('b', WEB, '10.1.0.2')]
+  await agent.setClients([client, other])
+  const ask = (who: Client, name: string, list: string) => {
+    return agent.learn(who, answerTo(`${name}.example.com.`, list, 600))
+  }
+  t.equal(await ask(client, 'a', '192.0.2.1 192.0.2.2 192.0.2.3'), undefined)
+  t.equal(await ask(client, 'b', '192.0.2.4 192.0.2.5 192.0.2.6'), 'failed')
+  t.equal(await ask(client, 'a', '192.0.2.1 192.0.2.2 192.0.2.3'), undefined, 'none is new')
+  t.equal(await ask(client, 'c', '192.0.2.4 192.0.2.5'), undefined, 'the last ones')
+  t.equal(await ask(client, 'd', '192.0.2.6'), 'failed')
+  t.equal(await ask(other, 'd', '192.0.2.6'), undefined, 'each has a budget of its own')
+  stage.clock.pass(1000)
+  t.equal(await ask(client, 'd', '192.0.2.6 192.0.2.7'), undefined)
+  t.equal(await ask(client, 'e', '192.0.2.8'), 'failed')
+  stage.clock.pass(3_600_000)
+  t.equal(await ask(client, 'e', '192.0.2.8 192.0.2.9 192.0.2.10 192.0.2.11 192.0.2.12'), undefined)
+  t.equal(await ask(client, 'f', '192.0.2.8'), 'failed')
+})
+
 t.test('a reply waits until its addresses are in force', async (t) => {
   const stage = new EgressStage()
   const { agent, plane } = stage
