@@ -138,9 +138,9 @@ export class ClientGrants {
     const note = (address: string): void => void this.#granted.set(address, [])
     for (const answer of answers) {
       answer.addresses.forEach(note)
-      const addresses = answer.addresses.filter((address) => !this.#isDenied(address))
-      this.#makeRoom({ ...answer, addresses }, nowMs)
-      this.cache.put({ ...answer, addresses })
+      const left = this.#withoutDenied(answer)
+      this.#makeRoom(left, nowMs)
+      this.cache.put(left)
     }
     for (const zombie of zombies) {
       note(zombie.address)
@@ -154,7 +154,8 @@ export class ClientGrants {
    */
   merge(answers: Iterable<CachedAnswer>, nowMs: number): boolean {
     let isChanged = false
-    for (const answer of answers) {
+    for (const found of answers) {
+      const answer = this.#withoutDenied(found)
       const size = this.cache.size + answer.addresses.length
       if (answer.endMs < nowMs || size > this.#limits.addressesPerClient) continue
       this.#makeRoom(answer, nowMs)
@@ -252,6 +253,11 @@ export class ClientGrants {
     this.zombies.expire(Number.POSITIVE_INFINITY, isMeant)
     for (const address of touched) void this.#refresh(address, nowMs)
     return touched
+  }
+
+  #withoutDenied(answer: CachedAnswer): CachedAnswer {
+    const addresses = answer.addresses.filter((address) => !this.#isDenied(address))
+    return { ...answer, addresses }
   }
 
   #withdrawAll(): void {

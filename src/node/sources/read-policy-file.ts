@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer'
-import { readFileSync } from 'node:fs'
+import { readFileSync, statSync } from 'node:fs'
 import { InputError, InputErrors } from '../../base/errors.ts'
 import { isSystemError } from '../../base/system-error.ts'
 import { itemsOf } from '../../dnsrecord/validate/resource.ts'
@@ -109,11 +109,14 @@ class PolicyFileReading {
 
   #octets(): Buffer | undefined {
     try {
+      const { size } = statSync(this.#path)
+      if (size > FILE_OCTETS_MAX) {
+        this.#fail(1, `file of ${size} octets: at most ${FILE_OCTETS_MAX} are read`)
+        return undefined
+      }
       const octets = readFileSync(this.#path)
-      if (octets.length > FILE_OCTETS_MAX) {
-        this.#fail(1, `file of ${octets.length} octets: at most ${FILE_OCTETS_MAX} are read`)
-      } else if (isUtf8(octets)) return octets
-      else this.#fail(1, 'the text is not UTF-8')
+      if (isUtf8(octets)) return octets
+      this.#fail(1, 'the text is not UTF-8')
     } catch (error) {
       if (!isSystemError(error)) throw error
       this.#fail(1, `cannot be read: ${error.message}`)

@@ -135,8 +135,17 @@ t.test('addresses that may not be allowed any more', async (t) => {
   t.equal(await stage.agent.restore(), '')
   t.strictSame(addresses(stage), ['192.0.2.3', '2001:db8:1::3'], 'a zombie neither')
   t.equal(await stage.agent.setClients([CLIENT]), '')
-  t.strictSame(addresses(stage), ['192.0.2.3', '2001:db8:1::3'])
+  // A process beside this one may have the options of before.
+  const other = new EgressStage({ statePath: path }, stage)
+  await other.agent.restore()
+  await other.agent.setClients([CLIENT])
+  other.agent.learn(CLIENT, answerTo('z.example.com.', '192.0.2.2 192.0.2.4', 600))
+  other.agent.close()
+  stage.agent.learn(CLIENT, answerTo('y.example.com.', '192.0.2.5', 600))
   stage.agent.close()
+  const known = [...stage.agent.states()].flatMap(({ cache }) => [...cache.addresses()])
+  t.ok(known.includes('192.0.2.4'), 'what the other one learned')
+  t.notOk(known.includes('192.0.2.2'))
 })
 
 t.test('what ended meanwhile', async (t) => {

@@ -1,4 +1,4 @@
-import { mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { mkdirSync, renameSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { systemClock } from '../../../src/base/clock.ts'
@@ -231,6 +231,14 @@ items:
   t.equal(lines.length, 7)
   writeFileSync(join(folder, 'a.yaml'), `${POD}---\n\n${policy('first', 'toEntities: [moon]')}`)
   await until(() => problems().some((text) => short(text).startsWith('a.yaml:13:')), 'its new line')
+})
+
+t.test('a file that is too large is not read', async (t) => {
+  const folder = t.testdir({ 'pods.yaml': POD, 'large.yaml': '' })
+  truncateSync(join(folder, 'large.yaml'), 3 * 2 ** 30)
+  const { source } = follow(t, folder)
+  await until(() => source.problems.length > 0, 'its problem')
+  t.match(source.reason, /large\.yaml:1: file of 3221225472 octets: at most 16777216 are read/)
 })
 
 t.test('files that are no manifests', async (t) => {
