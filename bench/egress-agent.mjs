@@ -1,4 +1,4 @@
-// What the agent of a node costs, with a data plane that acknowledges at once: answers learned per second with 1 000 clients
+// What the agent of a node costs, with an enforcer that acknowledges at once: answers learned per second with 1 000 clients
 // and 10 000 selectors, the longest pause of a collection and of a change of all rules, memory at 100 000 allowed addresses,
 // and the size of its file.
 //   npm run build && node --expose-gc bench/egress-agent.mjs [seconds]
@@ -31,7 +31,7 @@ const log = createLogger(
   () => false,
 )
 let calls = 0
-const plane = {
+const enforcer = {
   setClients: async () => '',
   allow: () => {
     calls++
@@ -67,7 +67,7 @@ function clientsOf(lasts) {
 function agentOf() {
   const connections = { dump: async () => '', watch: () => {}, cut: () => {}, close: () => {} }
   return new EgressAgent({
-    plane,
+    enforcer,
     rules: new AddressRules([], []),
     connections,
     limits: AGENT_LIMITS_DEFAULT,

@@ -1,4 +1,4 @@
-// The time from an answer that the agent learns until nftables has committed what it allows: agent, data plane and
+// The time from an answer that the agent learns until nftables has committed what it allows: agent, enforcer and
 // nft(8), without the server. Needs root.
 //   npm run build && node bench/egress-enforced.mjs [answers]
 // 100 clients with one rule. Each answer has a new name and new addresses. `at once`: they wait at the same time.
@@ -11,7 +11,7 @@ import { AddressRules } from '../dist/egress/names/address-rules.js'
 import { scanSelector } from '../dist/egress/selectors/scan-selector.js'
 import { AGENT_LIMITS_DEFAULT } from '../dist/node/agent/agent-limits.js'
 import { EgressAgent } from '../dist/node/agent/egress-agent.js'
-import { startNftPlane } from '../dist/node/nft/start-plane.js'
+import { startNftEnforcer } from '../dist/node/nft/start-enforcer.js'
 import { createLogger } from '../dist/telemetry/log.js'
 import { enterOwnNetwork } from './egress/own-network.mjs'
 
@@ -26,7 +26,7 @@ const log = createLogger(
   (line) => console.error(line),
   () => false,
 )
-const plane = startNftPlane({
+const enforcer = startNftEnforcer({
   table: 'egress',
   elementsMax: 2 * PRESENT,
   clusterNetworks: [],
@@ -40,7 +40,7 @@ const plane = startNftPlane({
   onRepair: (what) => console.error(`repaired: ${what}`),
 })
 const agent = new EgressAgent({
-  plane,
+  enforcer,
   rules: new AddressRules([], []),
   connections: undefined,
   limits: AGENT_LIMITS_DEFAULT,

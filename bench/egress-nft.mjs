@@ -3,7 +3,7 @@
 import { execFileSync } from 'node:child_process'
 import { systemClock } from '../dist/base/clock.js'
 import { systemTimers } from '../dist/base/timers.js'
-import { startNftPlane } from '../dist/node/nft/start-plane.js'
+import { startNftEnforcer } from '../dist/node/nft/start-enforcer.js'
 
 const ELEMENTS = 100_000
 const SINGLE = 1000
@@ -12,7 +12,7 @@ const namespace = `bench${process.pid}`
 execFileSync('ip', ['netns', 'add', namespace])
 process.on('exit', () => execFileSync('ip', ['netns', 'del', namespace]))
 
-const plane = startNftPlane({
+const enforcer = startNftEnforcer({
   table: 'egress',
   elementsMax: 2 * ELEMENTS,
   clusterNetworks: [],
@@ -30,7 +30,7 @@ const rules = { lists: [[{ rules: [], otherwise: 'deny' }]], dns: undefined }
 const clients = Array.from({ length: CLIENTS }, (_, i) => {
   return { id: `a/${i}/1`, addresses: [`10.1.0.${i}`], rules }
 })
-await plane.setClients(clients)
+await enforcer.setClients(clients)
 
 let made = 0
 /** Allows one more address. */
@@ -41,7 +41,7 @@ function allowOne(first, last) {
     address: `198.${18 + (i >> 16)}.${(i >> 8) & 255}.${i & 255}`,
   }
   const endMs = systemClock.monotonic() + 3_600_000
-  return plane.allow(pair, [{ ports: { protocol: 'tcp', first, last }, endMs }])
+  return enforcer.allow(pair, [{ ports: { protocol: 'tcp', first, last }, endMs }])
 }
 
 async function single(what, first, last) {
@@ -64,5 +64,5 @@ const seconds = (performance.now() - start) / 1000
 console.log(`${Math.round(ELEMENTS / seconds)} elements committed per second`)
 await single(`a port, ${ELEMENTS} present`, 443, 443)
 await single(`a range of ports, ${ELEMENTS} others present`, 443, 450)
-await plane.close()
+await enforcer.close()
 process.exit()

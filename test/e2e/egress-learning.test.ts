@@ -10,7 +10,7 @@ import { type Asked, replyTo, ScriptedServer } from '../support/scripted-server.
 import { startServer } from '../support/server.ts'
 
 /*
- * Which addresses a client gets, and which of them it is allowed: the whole program without a data plane. This host is the
+ * Which addresses a client gets, and which of them it is allowed: the whole program without an enforcer. This host is the
  * Pod.
  */
 

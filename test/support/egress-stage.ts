@@ -7,7 +7,7 @@ import type { Decision } from '../../src/node/agent/decision.ts'
 import { EgressAgent, type EgressAgentParts } from '../../src/node/agent/egress-agent.ts'
 import { createLogger } from '../../src/telemetry/log.ts'
 import { FakeClock, FakeTimers } from './setup.ts'
-import { TestPlane } from './test-plane.ts'
+import { TestEnforcer } from './test-enforcer.ts'
 
 /** A connection as `CLIENT ADDRESS [PROTOCOL PORT [TARGET PORT]]`; by default it is one of TCP to port 443. */
 export function flowOf(text: string): Flow {
@@ -52,28 +52,28 @@ type StageParts = Partial<Omit<EgressAgentParts, 'limits'>> & {
   readonly limits?: Partial<EgressAgentParts['limits']>
 }
 
-/** An agent with time, a data plane and connections that the test controls. */
+/** An agent with time, an enforcer and connections that the test controls. */
 export class EgressStage {
   readonly clock: FakeClock
   readonly timers: FakeTimers
-  readonly plane: TestPlane
+  readonly enforcer: TestEnforcer
   readonly connections = new TestConnections()
   readonly decisions: Decision[] = []
   readonly lines: string[] = []
   readonly agent: EgressAgent
 
-  /** `before`: an agent that has ended. The new one has its time and its data plane. */
+  /** `before`: an agent that has ended. The new one has its time and its enforcer. */
   constructor(parts: StageParts = {}, before?: EgressStage) {
     this.clock = before?.clock ?? new FakeClock()
     this.timers = before?.timers ?? new FakeTimers()
-    this.plane = before?.plane ?? new TestPlane(this.clock, this.timers)
+    this.enforcer = before?.enforcer ?? new TestEnforcer(this.clock, this.timers)
     const log = createLogger(
       '',
       (line) => this.lines.push(line),
       () => true,
     )
     this.agent = new EgressAgent({
-      plane: this.plane,
+      enforcer: this.enforcer,
       rules: new AddressRules([scanCidr('10.96.0.0/12')!], []),
       connections: this.connections,
       maxDelayMs: 100,

@@ -21,15 +21,15 @@ const NAMES_PER_ADDRESS = 256
 /** Names that are gone, of which the rules are still known. */
 const OLD_MATCHES_MAX = 1000
 
-/** A wait for the data plane; '' = in force, otherwise the reason why not. */
-export type PlaneWait = Promise<string>
+/** A wait for the enforcer; '' = in force, otherwise the reason why not. */
+export type EnforcerWait = Promise<string>
 
 const TOO_MANY: PlaneWait = Promise.resolve('too many new addresses in a short time')
 const SECOND_MS = 1000
 
 export interface ClientGrantsParts {
   readonly limits: AgentLimits
-  readonly plane: Enforcer
+  readonly enforcer: Enforcer
   readonly names: NameReader
   /** True: `mayContinue` is asked about open connections. */
   readonly cutsConnections: boolean
@@ -53,7 +53,7 @@ export class NameReader {
 }
 
 /**
- * What one client learned, and what this allows. Whatever changes, the data plane gets the allowances
+ * What one client learned, and what this allows. Whatever changes, the enforcer gets the allowances
  * of the addresses concerned:
  *
  *     answer ─▶ cache ── end of the TTL ─▶ zombies       allowances of an address: its rules × its names
@@ -66,7 +66,7 @@ export class ClientGrants {
   /** Addresses that the total of all clients has of this one. */
   counted = 0
   readonly #limits: AgentLimits
-  readonly #plane: Enforcer
+  readonly #enforcer: Enforcer
   readonly #names: NameReader
   readonly #cutsConnections: boolean
   readonly #onEviction: () => void
@@ -80,14 +80,14 @@ export class ClientGrants {
   #newAtMs = Number.NEGATIVE_INFINITY
   /** The rules that select each name: an address is decided again with each of its names. */
   readonly #matches = new Map<string, readonly number[]>()
-  /** What the data plane has, by address. */
+  /** What the enforcer has, by address. */
   readonly #granted = new Map<string, readonly Allowance[]>()
 
   constructor(client: Client, profile: RuleProfile, parts: ClientGrantsParts) {
     this.client = client
     this.profile = profile
     this.#limits = parts.limits
-    this.#plane = parts.plane
+    this.#enforcer = parts.enforcer
     this.#names = parts.names
     this.#cutsConnections = parts.cutsConnections
     this.#onEviction = parts.onEviction
@@ -112,7 +112,7 @@ export class ClientGrants {
   }
 
   /** Adds an answer. Returns the waits for all its addresses that are not in force yet. */
-  learn(answer: Answer, nowMs: number): readonly PlaneWait[] {
+  learn(answer: Answer, nowMs: number): readonly EnforcerWait[] {
     const { name, addresses } = answer
     if (!this.#takeNew(answer, nowMs)) return [TOO_MANY]
     this.#makeRoom(answer, nowMs)
@@ -120,7 +120,7 @@ export class ClientGrants {
     this.zombies.forget(name, addresses)
     const changed = new Set([...added, ...extended])
     const isStale = this.#appliedChanges < this.#changes
-    const waits: PlaneWait[] = []
+    const waits: EnforcerWait[] = []
     for (const address of addresses) {
       const isChanged = isStale || changed.has(address)
       const wait = isChanged ? this.#refresh(address, nowMs) : this.#check(address)
@@ -134,7 +134,7 @@ export class ClientGrants {
    * decides what it allows.
    */
   restore(answers: Iterable<CachedAnswer>, zombies: Iterable<Zombie>, nowMs: number): void {
-    // The data plane may have them too.
+    // The enforcer may have them too.
     const note = (address: string): void => void this.#granted.set(address, [])
     for (const answer of answers) {
       answer.addresses.forEach(note)
@@ -178,14 +178,14 @@ export class ClientGrants {
     return isChanged
   }
 
-  /** The client is gone: from now on, nothing is allowed. The data plane removes what it has. */
+  /** The client is gone: from now on, nothing is allowed. The enforcer removes what it has. */
   close(): void {
     this.#isGone = true
   }
 
   /** Computes all allowances again, and may pause after each. Returns the waits. */
-  *refreshAll(nowMs: number): Generator<void, readonly PlaneWait[]> {
-    const waits: PlaneWait[] = []
+  *refreshAll(nowMs: number): Generator<void, readonly EnforcerWait[]> {
+    const waits: EnforcerWait[] = []
     const changes = this.#changes
     for (const address of this.#known()) {
       const wait = this.#refresh(address, nowMs)
@@ -263,7 +263,7 @@ export class ClientGrants {
   #withdrawAll(): void {
     for (const address of this.#granted.keys()) {
       const pair = this.#pairOf(address)
-      if (pair !== undefined) void this.#plane.allow(pair, [])
+      if (pair !== undefined) void this.#enforcer.allow(pair, [])
     }
     this.#granted.clear()
   }
@@ -318,7 +318,7 @@ export class ClientGrants {
   }
 
   /** Hands over what an address is allowed now. */
-  #refresh(address: string, nowMs: number): PlaneWait | undefined {
+  #refresh(address: string, nowMs: number): EnforcerWait | undefined {
     if (this.#isGone) return undefined
     const parsed = scanAddress(address)
     assert(parsed !== undefined, 'answers have valid addresses')
@@ -330,15 +330,15 @@ export class ClientGrants {
     if (pair === undefined) return undefined
     if (allowances.length === 0) this.#granted.delete(address)
     else this.#granted.set(address, allowances)
-    return this.#plane.allow(pair, allowances)
+    return this.#enforcer.allow(pair, allowances)
   }
 
   /** The wait for an address of which nothing has changed. */
-  #check(address: string): PlaneWait | undefined {
+  #check(address: string): EnforcerWait | undefined {
     const allowances = this.#granted.get(address)
     const pair = this.#pairOf(address)
     if (allowances === undefined || pair === undefined) return undefined
-    return this.#plane.allow(pair, allowances)
+    return this.#enforcer.allow(pair, allowances)
   }
 
   #pairOf(address: string): AddressPair | undefined {

@@ -15,7 +15,7 @@ export interface Decision {
   /** Texts of the selectors that select the name. */
   readonly selectors: readonly string[]
   readonly result: GateResult
-  /** How long the reply waited for the data plane. */
+  /** How long the reply waited for the enforcer. */
   readonly waitMs: number
 }
 
@@ -25,11 +25,11 @@ export interface AgentCounts {
   answers: number
   /** Addresses of answers that are never allowed. */
   denied: number
-  /** Replies that waited for the data plane. */
+  /** Replies that waited for the enforcer. */
   gated: number
   /** Replies whose wait ended at the longest delay. */
   timedOut: number
-  /** Replies for which the data plane had a fault. */
+  /** Replies for which the enforcer had a fault. */
   failed: number
   /** Time that replies waited. */
   waitedMs: number

@@ -16,7 +16,7 @@ import type { EgressGate } from '../egress-gate.ts'
 import type { Enforcer } from '../enforcer.ts'
 import { agentState, type ClientState, printState } from './agent-file.ts'
 import type { AgentLimits } from './agent-limits.ts'
-import { ClientGrants, NameReader, type PlaneWait } from './client-grants.ts'
+import { ClientGrants, type EnforcerWait, NameReader } from './client-grants.ts'
 import { ClientTable } from './client-table.ts'
 import { ConnectionCutter } from './connection-cutter.ts'
 import type { Connections } from './connections.ts'
@@ -27,7 +27,7 @@ const COLLECT_MS = 60_000
 const SECOND_MS = 1000
 
 export interface EgressAgentParts {
-  readonly plane: Enforcer
+  readonly enforcer: Enforcer
   readonly rules: AddressRules
   /** Undefined = it is unknown which connections are open, so no name has an address after its TTL. */
   readonly connections: Connections | undefined
@@ -46,11 +46,11 @@ export interface EgressAgentParts {
 }
 
 /**
- * Joins the clients of this node, their rules and the answers that they get, and has the data plane allow
+ * Joins the clients of this node, their rules and the answers that they get, and has the enforcer allow
  * what follows.
  *
  *     setClients ─▶ profiles (equal rules once) ─┐
- *     learn ─▶ address rules ─▶ cache of the client ─▶ allowances ─▶ data plane ─▶ the reply leaves
+ *     learn ─▶ address rules ─▶ cache of the client ─▶ allowances ─▶ enforcer ─▶ the reply leaves
  *     each minute: connections ─▶ zombies, cache ─▶ allowances that end or are extended; never new ones
  *
  * A client knows only its own answers: what one client looks up allows nothing to another.
@@ -292,7 +292,7 @@ export class EgressAgent implements EgressGate {
     }
     this.#table = new ClientTable(unique)
     this.#profiles.keep(new Set([...next.values()].map(({ profile }) => profile)))
-    const enforced = this.#parts.plane.setClients(unique, isComplete)
+    const enforced = this.#parts.enforcer.setClients(unique, isComplete)
     this.#file?.noteChange()
     for (const listener of this.#listeners) listener()
     const applied = firstFault([enforced, this.#refreshAll(changed)])
@@ -313,13 +313,13 @@ export class EgressAgent implements EgressGate {
   }
 
   #createCutter(): ConnectionCutter | undefined {
-    const { connections, cutsConnections, plane, rules, log } = this.#parts
+    const { connections, cutsConnections, enforcer, rules, log } = this.#parts
     if (connections === undefined || !cutsConnections) return undefined
     return new ConnectionCutter({
       connections,
       rules,
       clientAt: (address) => this.#byAddress.get(address),
-      enforced: () => plane.setClients(this.clients(), true),
+      enforced: () => enforcer.setClients(this.clients(), true),
       log,
     })
   }
@@ -327,7 +327,7 @@ export class EgressAgent implements EgressGate {
   /** Applies the rules to what clients learned before. Resolves as `setClients`. */
   async #refreshAll(clients: readonly ClientGrants[]): Promise<string> {
     const { clock } = this.#parts
-    const waits: PlaneWait[] = []
+    const waits: EnforcerWait[] = []
     const work = function* (): Generator<void, void> {
       for (const grants of clients) {
         for (const wait of yield* grants.refreshAll(clock.monotonic())) waits.push(wait)
@@ -373,7 +373,7 @@ export class EgressAgent implements EgressGate {
   }
 
   #gate(
-    waits: readonly PlaneWait[],
+    waits: readonly EnforcerWait[],
     decide: (result: GateResult, waitMs: number) => void,
   ): Promise<GateResult> {
     const { clock, timers, maxDelayMs } = this.#parts
@@ -462,7 +462,7 @@ function withoutSharedAddresses(clients: readonly Client[]): readonly Client[] {
 }
 
 /** Waits for all. Resolves with '' or the first reason; never rejects. */
-async function firstFault(waits: readonly PlaneWait[]): Promise<string> {
+async function firstFault(waits: readonly EnforcerWait[]): Promise<string> {
   const results = await Promise.allSettled(waits)
   for (const result of results) {
     const fault = result.status === 'fulfilled' ? result.value : String(result.reason)

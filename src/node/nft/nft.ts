@@ -2,7 +2,7 @@ import type { Timers } from '../../base/timers.ts'
 import { NftSession, runNft } from './nft-session.ts'
 import { scanListing, type TableListing } from './table-listing.ts'
 
-/** What a data plane needs from nft(8). */
+/** What an enforcer needs from nft(8). */
 export interface Nft {
   /** Runs a transaction. Resolves with '' once it is in force, otherwise with the reason why it may not be. */
   commit(statements: readonly string[]): Promise<string>

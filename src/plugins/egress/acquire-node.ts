@@ -9,7 +9,7 @@ import type { AnswerNames } from '../../node/api/socket-server.ts'
 import { Conntrack } from '../../node/conntrack/conntrack.ts'
 import type { Enforcer } from '../../node/enforcer.ts'
 import { findNodeAddress } from '../../node/nft/node-address.ts'
-import { startNftPlane } from '../../node/nft/start-plane.ts'
+import { startNftEnforcer } from '../../node/nft/start-enforcer.ts'
 import { KubernetesPolicies } from '../../node/sources/kubernetes-policies.ts'
 import { PolicyFiles } from '../../node/sources/policy-files.ts'
 import type { SetupContext } from '../../plugin/directive.ts'
@@ -17,8 +17,8 @@ import { acquireAt } from '../../sources/kubernetes/cluster-access.ts'
 import { agentOptions, nodeOf } from './agent-options.ts'
 import { ApiSocket } from './api-socket.ts'
 import { answerLine } from './decision.ts'
-import { DryPlane } from './dry-plane.ts'
-import { exportNode, type PlaneNumbers } from './node-metrics.ts'
+import { DryEnforcer } from './dry-enforcer.ts'
+import { type EnforcerNumbers, exportNode } from './node-metrics.ts'
 import { type ClientFeed, NodeService } from './node-service.ts'
 import type { EgressConfig } from './options.ts'
 import { CONNTRACK, NFT, probePrograms } from './probe.ts'
@@ -64,10 +64,10 @@ async function dnsAddressesOf({ dnsAddresses }: EgressConfig): Promise<readonly 
   return found.filter((address) => address !== undefined)
 }
 
-interface Plane {
-  readonly plane: Enforcer
+interface NumberedEnforcer {
+  readonly enforcer: Enforcer
   /** Undefined in a dry run. */
-  readonly numbers: (() => PlaneNumbers) | undefined
+  readonly numbers: (() => EnforcerNumbers) | undefined
 }
 
 function build(
@@ -79,10 +79,10 @@ function build(
   const { log, clock, timers, metrics } = c
   const { table, minTtlSeconds, addressesPerName, zombies, idleGraceMs, countsEndpoints } = config
   const rules = new AddressRules(config.cluster, config.allowed)
-  const { plane, numbers } = makePlane(c, config, rules, () => service.noteRecovery())
+  const { enforcer, numbers } = makeEnforcer(c, config, rules, () => service.noteRecovery())
   const tracks = table !== undefined && zombies > 0
   const agent = new EgressAgent({
-    plane,
+    enforcer,
     rules,
     connections: tracks
       ? new Conntrack({ command: CONNTRACK_COMMAND, timers, random, log })
@@ -102,7 +102,7 @@ function build(
     ...(config.logsDecisions ? { onDecision: (one) => log.info(answerLine(one)) } : {}),
     statePath: config.stateFile,
   })
-  const stopMetrics = exportNode(metrics, { agent, planeNumbers: numbers, countsEndpoints })
+  const stopMetrics = exportNode(metrics, { agent, enforcerNumbers: numbers, countsEndpoints })
   const probes = [...(table === undefined ? [] : [NFT]), ...(tracks ? [CONNTRACK] : [])]
   const service = new NodeService({
     ...config,
@@ -115,7 +115,7 @@ function build(
     log,
     close: () => {
       stopMetrics()
-      void plane.close()
+      void enforcer.close()
     },
   })
   return service
@@ -136,17 +136,17 @@ async function openApi(
   }
 }
 
-function makePlane(
+function makeEnforcer(
   { log, clock, timers }: SetupContext,
   config: EgressConfig,
   rules: AddressRules,
   onRecovery: () => void,
-): Plane {
+): NumberedEnforcer {
   const { table, port: dnsPort, dnsAddresses, cutsConnections } = config
   if (table === undefined) {
-    return { plane: new DryPlane(log, () => clock.monotonic()), numbers: undefined }
+    return { enforcer: new DryEnforcer(log, () => clock.monotonic()), numbers: undefined }
   }
-  const plane = startNftPlane({
+  const enforcer = startNftEnforcer({
     command: ['nft'],
     table,
     elementsMax: ELEMENTS_MAX,
@@ -167,5 +167,5 @@ function makePlane(
     },
     onRepair: (what) => log.warning(`nftables: table ${table} was changed by others: ${what}`),
   })
-  return { plane, numbers: () => ({ ...plane.counts, refused: plane.refused }) }
+  return { enforcer, numbers: () => ({ ...enforcer.counts, refused: enforcer.refused }) }
 }

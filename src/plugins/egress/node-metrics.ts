@@ -2,15 +2,15 @@ import type { AgentCounts } from '../../node/agent/decision.ts'
 import type { EgressAgent } from '../../node/agent/egress-agent.ts'
 import type { Counter, MetricsRegistry } from '../../telemetry/metrics.ts'
 
-/** Numbers of the data plane since the start. */
-export type PlaneNumbers = Readonly<
+/** Numbers of the enforcer since the start. */
+export type EnforcerNumbers = Readonly<
   Record<'transactions' | 'failures' | 'elements' | 'resyncs' | 'repaired' | 'refused', number>
 >
 
 export interface NodeMetricsParts {
   readonly agent: EgressAgent
   /** Undefined in a dry run. */
-  readonly planeNumbers: (() => PlaneNumbers) | undefined
+  readonly enforcerNumbers: (() => EnforcerNumbers) | undefined
   /** Numbers of one client have the label `endpoint`. */
   readonly countsEndpoints: boolean
 }
@@ -29,13 +29,13 @@ const AGENT_COUNTERS: readonly (readonly [keyof AgentCounts, string, string])[] 
     'sextant_egress_denied_answer_addresses_total',
     'Addresses of answers that are never allowed.',
   ],
-  ['gated', 'sextant_egress_waits_total', 'Replies that waited for the data plane.'],
+  ['gated', 'sextant_egress_waits_total', 'Replies that waited for the enforcer.'],
   ['zombieEvictions', 'sextant_egress_zombie_evictions_total', 'Zombies above a limit.'],
   ['dumps', 'sextant_egress_conntrack_dumps_total', 'Complete dumps of the connections.'],
   ['failedDumps', 'sextant_egress_conntrack_failed_dumps_total', 'Dumps that failed.'],
 ]
 
-const PLANE_COUNTERS: readonly (readonly [keyof PlaneNumbers, string, string])[] = [
+const ENFORCER_COUNTERS: readonly (readonly [keyof EnforcerNumbers, string, string])[] = [
   ['transactions', 'sextant_egress_nft_transactions_total', 'Transactions of nftables.'],
   ['failures', 'sextant_egress_nft_failures_total', 'Transactions of nftables that failed.'],
   ['elements', 'sextant_egress_nft_elements_total', 'Elements added, refreshed or removed.'],
@@ -46,7 +46,7 @@ const PLANE_COUNTERS: readonly (readonly [keyof PlaneNumbers, string, string])[]
 
 /** Exports the numbers of an agent until the returned function is called. */
 export function exportNode(metrics: MetricsRegistry, parts: NodeMetricsParts): () => void {
-  const { agent, planeNumbers, countsEndpoints } = parts
+  const { agent, enforcerNumbers, countsEndpoints } = parts
   const series = new Map<string, Series>()
   const report = (metric: Counter, name: string, now: number, labels: Labels = {}): void => {
     const key = `${name} ${Object.values(labels).join(' ')}`
@@ -67,8 +67,8 @@ export function exportNode(metrics: MetricsRegistry, parts: NodeMetricsParts): (
     for (const [key, name, help] of AGENT_COUNTERS) {
       report(metrics.counter(name, help), name, agent.counts[key])
     }
-    const numbers = planeNumbers?.()
-    for (const [key, name, help] of numbers === undefined ? [] : PLANE_COUNTERS) {
+    const numbers = enforcerNumbers?.()
+    for (const [key, name, help] of numbers === undefined ? [] : ENFORCER_COUNTERS) {
       report(metrics.counter(name, help), name, numbers![key])
     }
     gauge(

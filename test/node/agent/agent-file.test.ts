@@ -103,7 +103,7 @@ function later(path: string, from: EgressStage, wallMs: number): EgressStage {
 }
 
 const addresses = (stage: EgressStage) => [
-  ...new Set(stage.plane.inForce().map((text) => text.split(' ')[1])),
+  ...new Set(stage.enforcer.inForce().map((text) => text.split(' ')[1])),
 ]
 
 t.test('a new process continues', async (t) => {
@@ -111,8 +111,8 @@ t.test('a new process continues', async (t) => {
   t.strictSame(addresses(before), ['192.0.2.1', '192.0.2.2', '192.0.2.3', '2001:db8:1::3'])
   const stage = later(path, before, 5000)
   t.equal(await stage.agent.restore(), '')
-  t.strictSame(stage.plane.inForce(), before.plane.inForce(), 'a zombie too')
-  t.equal(stage.plane.clients.length, 2)
+  t.strictSame(stage.enforcer.inForce(), before.enforcer.inForce(), 'a zombie too')
+  t.equal(stage.enforcer.clients.length, 2)
   t.equal(stage.agent.clientAt(new Uint8Array([10, 1, 0, 1]), 0, 1)?.id, 'ns/pod/1')
   t.equal(stage.agent.profileCount, 1)
   await stage.pass(120_000)
@@ -131,7 +131,7 @@ t.test('addresses that may not be allowed any more', async (t) => {
     [],
   )
   const stage = new EgressStage({ statePath: path, rules }, before)
-  t.equal(addresses(stage).length, 4, 'the data plane has them')
+  t.equal(addresses(stage).length, 4, 'the enforcer has them')
   t.equal(await stage.agent.restore(), '')
   t.strictSame(addresses(stage), ['192.0.2.3', '2001:db8:1::3'], 'a zombie neither')
   t.equal(await stage.agent.setClients([CLIENT]), '')
@@ -183,17 +183,17 @@ t.test('a change that the kernel did not get before the end of the process', asy
   const first = new EgressStage({ statePath })
   await first.agent.setClients([CLIENT])
   first.agent.learn(CLIENT, answerTo('a.example.com.', '192.0.2.1', 600))
-  const { allow } = first.plane
-  first.plane.allow = () => undefined
+  const { allow } = first.enforcer
+  first.enforcer.allow = () => undefined
   await first.agent.setClients([
     { ...CLIENT, rules: { lists: [[{ rules: [], otherwise: 'deny' }]], dns: [] } },
   ])
   first.agent.close()
-  first.plane.allow = allow
+  first.enforcer.allow = allow
   const next = new EgressStage({ statePath }, first)
-  t.ok(next.plane.isAllowed('10.1.0.1', '192.0.2.1', 'tcp 443-443'))
+  t.ok(next.enforcer.isAllowed('10.1.0.1', '192.0.2.1', 'tcp 443-443'))
   await next.agent.restore()
-  t.notOk(next.plane.isAllowed('10.1.0.1', '192.0.2.1', 'tcp 443-443'))
+  t.notOk(next.enforcer.isAllowed('10.1.0.1', '192.0.2.1', 'tcp 443-443'))
 })
 
 t.test('a file that cannot be used', async (t) => {
@@ -209,8 +209,8 @@ t.test('a file that cannot be used', async (t) => {
   for (const text of cases) {
     writeFileSync(path, text)
     const stage = later(path, before, 5000)
-    stage.plane.clients = [CLIENT]
-    void stage.plane.allow({ client: '10.1.0.1', address: '192.0.2.5' }, [
+    stage.enforcer.clients = [CLIENT]
+    void stage.enforcer.allow({ client: '10.1.0.1', address: '192.0.2.5' }, [
       { ports: undefined, endMs: 100_000 },
     ])
     t.equal(await stage.agent.restore(), '')
@@ -301,7 +301,7 @@ t.test('two processes beside each other: the file has what both learned', async 
       [...agent.states()].flatMap(({ cache }) => [...cache.names()]).sort()
     const both = ['first', 'new', 'old'].map((name) => `${name}.example.com.`)
     t.strictSame(namesOf(next), both)
-    await until(() => next.plane.isAllowed('10.1.0.1', '192.0.2.2', 'tcp 443-443'), 'its grant')
+    await until(() => next.enforcer.isAllowed('10.1.0.1', '192.0.2.2', 'tcp 443-443'), 'its grant')
     t.equal(
       next.agent.learn(CLIENT, answerTo('old.example.com.', '192.0.2.2')),
       undefined,

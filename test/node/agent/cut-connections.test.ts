@@ -86,14 +86,14 @@ t.test('a change of the rules', async (t) => {
 
 t.test('a name counts for as long as connections to its address are open', async (t) => {
   const stage = await stageWith('10.1.0.1 192.0.2.1')
-  const { agent, connections, plane } = stage
+  const { agent, connections, enforcer } = stage
   const client = pod(NAME)
   connections.open.clear()
   await agent.setClients([client])
   agent.learn(client, answerTo('www.example.com.', '192.0.2.1', 10))
   connections.open.add('10.1.0.1 192.0.2.1')
   await stage.pass(600_000)
-  t.equal(plane.inForce().length, 0, 'its TTL has ended')
+  t.equal(enforcer.inForce().length, 0, 'its TTL has ended')
   await agent.setClients([pod(OTHER_RULE)])
   await settled()
   t.equal(connections.open.size, 1, 'another rule has changed')
@@ -124,13 +124,13 @@ t.test('the names of a first start are not known', async (t) => {
 
 t.test('faults', async (t) => {
   const stage = await stageWith('10.1.0.1 192.0.2.1')
-  const { agent, connections, plane, lines } = stage
-  plane.fault = 'broken'
+  const { agent, connections, enforcer, lines } = stage
+  enforcer.fault = 'broken'
   await agent.setClients([pod(NAME)])
   await settled()
   await stage.pass(60_000)
   t.equal(connections.dumps, 0, 'the rules are not in force')
-  plane.fault = ''
+  enforcer.fault = ''
   connections.fault = 'conntrack ended'
   connections.open.clear()
   await stage.pass(120_000)
@@ -163,7 +163,7 @@ const isPossible = { ...needsRoot(), ...needs('nft', 'conntrack') }
 for (const cutsConnections of [true, false]) {
   const what = cutsConnections ? 'are cut' : 'continue'
   t.test(`in the kernel, connections ${what}`, isPossible, async (t) => {
-    const { plane, pod: program, node, world, inNode } = await routedPod(t, { cutsConnections })
+    const { enforcer, pod: program, node, world, inNode } = await routedPod(t, { cutsConnections })
     const log = createLogger(
       '',
       () => {},
@@ -173,7 +173,7 @@ for (const cutsConnections of [true, false]) {
     const random = new Random(1)
     const connections = new Conntrack({ command, timers: systemTimers, random, log })
     const agent = new EgressAgent({
-      plane,
+      enforcer,
       rules: new AddressRules([], []),
       connections,
       limits: AGENT_LIMITS_DEFAULT,

@@ -26,7 +26,7 @@ function clientAt({ agent }: EgressStage, text: string): Client | undefined {
 
 t.test('an answer allows the addresses of names that the rules select', async (t) => {
   const stage = new EgressStage()
-  const { agent, plane } = stage
+  const { agent, enforcer } = stage
   const client = pod('a', WEB)
   t.equal(await agent.setClients([client]), '')
   t.equal(clientAt(stage, '10.1.0.1'), client)
@@ -37,7 +37,7 @@ t.test('an answer allows the addresses of names that the rules select', async (t
     ...answerTo('www.example.com.', '192.0.2.8'),
     kind: 'nodata',
   } as Observation)
-  t.strictSame(plane.inForce(), [
+  t.strictSame(enforcer.inForce(), [
     '10.1.0.1 192.0.2.1 tcp 443-443',
     '10.1.0.1 192.0.2.2 tcp 443-443',
   ])
@@ -53,7 +53,7 @@ t.test('an answer allows the addresses of names that the rules select', async (t
     { name: 'www.example.org.', addresses: ['192.0.2.9'], allowed: [], selectors: [] },
   ])
   t.equal(agent.learn(pod('other', WEB), answerTo('b.example.com.', '192.0.2.3')), undefined)
-  t.equal(plane.size, 2, 'a client that is gone')
+  t.equal(enforcer.size, 2, 'a client that is gone')
 })
 
 t.test('one client that learns thousands of addresses does not delay others', async (t) => {
@@ -81,15 +81,15 @@ t.test('one client that learns thousands of addresses does not delay others', as
 
 t.test('a reply waits until its addresses are in force', async (t) => {
   const stage = new EgressStage()
-  const { agent, plane } = stage
+  const { agent, enforcer } = stage
   const client = pod('a', WEB)
   await agent.setClients([client])
-  plane.delayMs = 50
+  enforcer.delayMs = 50
   const results: string[] = []
   for (let i = 0; i < 5; i++) {
     const wait = agent.learn(client, answerTo('www.example.com.', '192.0.2.1'))
     void wait?.then((result) => {
-      results.push(`${result} ${plane.isAllowed('10.1.0.1', '192.0.2.1', 'tcp 443-443')}`)
+      results.push(`${result} ${enforcer.isAllowed('10.1.0.1', '192.0.2.1', 'tcp 443-443')}`)
     })
     await stage.pass(10)
   }
@@ -104,19 +104,19 @@ t.test('a reply waits until its addresses are in force', async (t) => {
 
 t.test('a reply waits no longer than the delay', async (t) => {
   const stage = new EgressStage()
-  const { agent, plane } = stage
+  const { agent, enforcer } = stage
   const client = pod('a', WEB)
   await agent.setClients([client])
-  plane.delayMs = 101
+  enforcer.delayMs = 101
   const wait = agent.learn(client, answerTo('www.example.com.', '192.0.2.1'))
   await stage.pass(100)
   t.equal(await wait, 'timed out')
   await stage.pass(1)
   t.equal(agent.learn(client, answerTo('www.example.com.', '192.0.2.1')), undefined)
-  plane.fault = 'set any4 is full'
+  enforcer.fault = 'set any4 is full'
   t.equal(await agent.learn(client, answerTo('b.example.com.', '192.0.2.2')), 'failed')
-  plane.fault = ''
-  plane.allow = () => Promise.reject(new Error('broken'))
+  enforcer.fault = ''
+  enforcer.allow = () => Promise.reject(new Error('broken'))
   t.equal(await agent.learn(client, answerTo('c.example.com.', '192.0.2.3')), 'failed')
   t.match(agent.counts, { gated: 3, timedOut: 1, failed: 2 })
   await stage.pass(200)
@@ -125,24 +125,24 @@ t.test('a reply waits no longer than the delay', async (t) => {
 
 t.test('what is never allowed', async (t) => {
   const stage = new EgressStage()
-  const { agent, plane } = stage
+  const { agent, enforcer } = stage
   const client = pod('a', [{ names: '*.example.com' }], '10.1.0.1 2001:db8::1')
   await agent.setClients([client])
   const bad = '169.254.169.254 127.0.0.1 10.96.0.1 0.0.0.0 224.0.0.1'
   t.equal(agent.learn(client, answerTo('a.example.com.', bad)), undefined)
   agent.learn(client, answerTo('a.example.com.', '::1 fe80::1 ff02::1 64:ff9b::7f00:1'))
-  t.equal(plane.size, 0)
+  t.equal(enforcer.size, 0)
   agent.learn(client, answerTo('a.example.com.', '10.96.0.2 192.0.2.1'))
-  t.strictSame(plane.inForce(), ['10.1.0.1 192.0.2.1 any'])
+  t.strictSame(enforcer.inForce(), ['10.1.0.1 192.0.2.1 any'])
   t.equal(agent.counts.denied, 10)
   t.strictSame(stage.decisions[2]?.denied, ['10.96.0.2'])
   const later = pod('a', [{ names: '*.example.com' }, { names: '**', dialect: 'cilium-1.19' }])
   await agent.setClients([later])
-  t.equal(plane.size, 1, 'and is not learned')
+  t.equal(enforcer.size, 1, 'and is not learned')
 })
 
 t.test('each family has the address of the client of this family', async (t) => {
-  const { agent, plane } = new EgressStage()
+  const { agent, enforcer } = new EgressStage()
   const dual = pod('a', WEB, '10.1.0.1 2001:db8::1')
   const single = pod('b', WEB, '10.1.0.2')
   await agent.setClients([dual, single])
@@ -150,7 +150,7 @@ t.test('each family has the address of the client of this family', async (t) => 
     agent.learn(client, answerTo('www.example.com.', '192.0.2.1'))
     agent.learn(client, answerTo('www.example.com.', '2001:db8:1::1'))
   }
-  t.strictSame(plane.inForce(), [
+  t.strictSame(enforcer.inForce(), [
     '10.1.0.1 192.0.2.1 tcp 443-443',
     '10.1.0.2 192.0.2.1 tcp 443-443',
     '2001:db8::1 2001:db8:1::1 tcp 443-443',
@@ -159,57 +159,60 @@ t.test('each family has the address of the client of this family', async (t) => 
 
 t.test('a change of the rules applies to what is known', async (t) => {
   const stage = new EgressStage()
-  const { agent, plane } = stage
+  const { agent, enforcer } = stage
   await agent.setClients([pod('a', [])])
   const learn = (name: string, address: string) =>
     agent.learn(pod('a', []), answerTo(name, address))
   learn('www.example.com.', '192.0.2.1')
   learn('api.example.com.', '192.0.2.2')
-  t.equal(plane.size, 0)
-  plane.delayMs = 20
+  t.equal(enforcer.size, 0)
+  enforcer.delayMs = 20
   const added = agent.setClients([pod('a', WEB)])
-  t.equal(plane.inForce().length, 0)
+  t.equal(enforcer.inForce().length, 0)
   await stage.pass(20)
   t.equal(await added, '')
-  t.equal(plane.inForce().length, 2, 'a policy that came after the lookup')
-  plane.delayMs = 0
+  t.equal(enforcer.inForce().length, 2, 'a policy that came after the lookup')
+  enforcer.delayMs = 0
   const narrow = [{ names: 'www.example.com', ports: 'tcp 443, tcp 80' }]
   t.equal(await agent.setClients([pod('a', narrow)]), '')
-  t.strictSame(plane.inForce(), ['10.1.0.1 192.0.2.1 tcp 443-443', '10.1.0.1 192.0.2.1 tcp 80-80'])
+  t.strictSame(enforcer.inForce(), [
+    '10.1.0.1 192.0.2.1 tcp 443-443',
+    '10.1.0.1 192.0.2.1 tcp 80-80',
+  ])
   await agent.setClients([pod('a', [])])
-  t.equal(plane.size, 0)
+  t.equal(enforcer.size, 0)
   t.equal(agent.profileCount, 1)
 })
 
 t.test('a client begins without what another had at its address', async (t) => {
   const stage = new EgressStage()
-  const { agent, plane } = stage
+  const { agent, enforcer } = stage
   const before = pod('a', WEB)
   await agent.setClients([before])
   agent.learn(before, answerTo('www.example.com.', '192.0.2.1'))
-  t.equal(plane.size, 1)
+  t.equal(enforcer.size, 1)
   const after = pod('b', WEB)
   await agent.setClients([after])
-  t.equal(plane.size, 0)
+  t.equal(enforcer.size, 0)
   t.equal(clientAt(stage, '10.1.0.1'), after)
   agent.learn(before, answerTo('www.example.com.', '192.0.2.1'))
-  t.equal(plane.size, 0, 'a late answer of the other')
+  t.equal(enforcer.size, 0, 'a late answer of the other')
   await agent.setClients([after, pod('c', WEB)])
   t.equal(clientAt(stage, '10.1.0.1')?.id, 'c', 'two with one address: the later one')
   t.strictSame(
-    plane.clients.map(({ addresses }) => addresses),
+    enforcer.clients.map(({ addresses }) => addresses),
     [[], ['10.1.0.1']],
   )
   agent.learn(after, answerTo('www.example.com.', '192.0.2.1'))
-  t.equal(plane.size, 0)
+  t.equal(enforcer.size, 0)
 })
 
 t.test('a client gets another address', async (t) => {
-  const { agent, plane } = new EgressStage()
+  const { agent, enforcer } = new EgressStage()
   await agent.setClients([pod('a', WEB)])
   agent.learn(pod('a', WEB), answerTo('www.example.com.', '192.0.2.1'))
   await agent.setClients([pod('a', WEB, '10.1.0.7')])
-  t.strictSame(plane.inForce(), ['10.1.0.7 192.0.2.1 tcp 443-443'])
+  t.strictSame(enforcer.inForce(), ['10.1.0.7 192.0.2.1 tcp 443-443'])
 })
 
 t.test('which names may be asked for', async (t) => {
@@ -245,45 +248,45 @@ t.test('which names may be asked for', async (t) => {
 
 t.test('the end of the TTL', async (t) => {
   const stage = new EgressStage()
-  const { agent, plane } = stage
+  const { agent, enforcer } = stage
   const client = pod('a', [...WEB, { names: 'c.example.com', lasts: 'connections' }])
   await agent.setClients([client])
   agent.learn(client, answerTo('a.example.com.', '192.0.2.1', 0))
   agent.learn(client, answerTo('b.example.com.', '192.0.2.2', 30))
   await stage.pass(5000)
-  t.equal(plane.inForce().length, 2, 'the minimum TTL')
+  t.equal(enforcer.inForce().length, 2, 'the minimum TTL')
   await stage.pass(1)
-  t.equal(plane.inForce().length, 1)
+  t.equal(enforcer.inForce().length, 1)
   await stage.pass(24_999)
-  t.equal(plane.inForce().length, 1)
+  t.equal(enforcer.inForce().length, 1)
   agent.learn(client, answerTo('b.example.com.', '192.0.2.2', 30))
   await stage.pass(30_000)
-  t.equal(plane.size, 1, 'extended, and the first collection has removed the other')
+  t.equal(enforcer.size, 1, 'extended, and the first collection has removed the other')
   await stage.pass(60_000)
-  t.equal(plane.size, 0)
+  t.equal(enforcer.size, 0)
   t.equal(agent.counts.removals, 2)
 })
 
 t.test('an address of two names, and a name of two selectors', async (t) => {
   const stage = new EgressStage()
-  const { agent, plane } = stage
+  const { agent, enforcer } = stage
   const both = [{ names: 'a.example.com' }, { names: '*.example.com' }, { names: 'b.example.org' }]
   const client = pod('a', both)
   await agent.setClients([client])
   agent.learn(client, answerTo('a.example.com.', '192.0.2.1', 20))
   agent.learn(client, answerTo('b.example.org.', '192.0.2.1', 200))
   await agent.setClients([pod('a', [{ names: '*.example.com' }])])
-  t.ok(plane.isAllowed('10.1.0.1', '192.0.2.1'), 'another selector of the name is left')
+  t.ok(enforcer.isAllowed('10.1.0.1', '192.0.2.1'), 'another selector of the name is left')
   await agent.setClients([client])
   await stage.pass(120_000)
-  t.ok(plane.isAllowed('10.1.0.1', '192.0.2.1'), 'another name of the address is left')
+  t.ok(enforcer.isAllowed('10.1.0.1', '192.0.2.1'), 'another name of the address is left')
   await stage.pass(120_000)
-  t.equal(plane.size, 0)
+  t.equal(enforcer.size, 0)
 })
 
 t.test('equal answers of one second change nothing', async (t) => {
   const stage = new EgressStage()
-  const { agent, plane } = stage
+  const { agent, enforcer } = stage
   const client = pod('a', WEB)
   await agent.setClients([client])
   stage.clock.pass(1)
@@ -294,12 +297,12 @@ t.test('equal answers of one second change nothing', async (t) => {
     stage.clock.pass(10)
   }
   t.strictSame([...ends], [22_000, 23_000])
-  t.equal(plane.size, 1)
+  t.equal(enforcer.size, 1)
 })
 
 t.test('an address with connections is allowed after its TTL', async (t) => {
   const stage = new EgressStage()
-  const { agent, plane, connections } = stage
+  const { agent, enforcer, connections } = stage
   const client = pod('a', CILIUM)
   await agent.setClients([client])
   agent.learn(client, answerTo('a.example.com.', '192.0.2.1 192.0.2.2', 10))
@@ -307,8 +310,8 @@ t.test('an address with connections is allowed after its TTL', async (t) => {
   agent.learn(client, answerTo('b.example.org.', '192.0.2.4', 10))
   connections.open.add('10.1.0.1 192.0.2.1')
   await stage.pass(60_000)
-  t.equal(plane.inForce().length, 3, 'one dump since it became a zombie')
-  const allowed = () => plane.inForce().map((text) => text.split(' ')[1])
+  t.equal(enforcer.inForce().length, 3, 'one dump since it became a zombie')
+  const allowed = () => enforcer.inForce().map((text) => text.split(' ')[1])
   for (let minute = 0; minute < 180; minute++) {
     await stage.pass(60_000)
     t.strictSame(allowed(), ['192.0.2.1', '192.0.2.2'], 'and its siblings')
@@ -316,14 +319,14 @@ t.test('an address with connections is allowed after its TTL', async (t) => {
   connections.open.clear()
   connections.fault = 'conntrack ended'
   for (let minute = 0; minute < 4; minute++) await stage.pass(60_000)
-  t.equal(plane.size, 2, 'an incomplete dump does not count')
+  t.equal(enforcer.size, 2, 'an incomplete dump does not count')
   for (let minute = 0; minute < 10; minute++) await stage.pass(60_000)
-  t.equal(plane.size, 0, 'without dumps, addresses end')
+  t.equal(enforcer.size, 0, 'without dumps, addresses end')
 })
 
 t.test('above the limit, addresses without connections go first', async (t) => {
   const stage = new EgressStage({ limits: { most: 10 } })
-  const { agent, plane, connections } = stage
+  const { agent, enforcer, connections } = stage
   const client = pod('a', CILIUM)
   await agent.setClients([client])
   connections.open.add('10.1.0.1 192.0.2.0')
@@ -331,7 +334,7 @@ t.test('above the limit, addresses without connections go first', async (t) => {
     const address = second === 0 ? '192.0.2.0' : `198.18.${second >> 8}.${second & 255}`
     agent.learn(client, answerTo('a.example.com.', address, 5))
     await stage.pass(1000)
-    if (!plane.isAllowed('10.1.0.1', '192.0.2.0')) t.fail(`after ${second} s`)
+    if (!enforcer.isAllowed('10.1.0.1', '192.0.2.0')) t.fail(`after ${second} s`)
   }
   t.ok(agent.counts.zombieEvictions > 400)
 })
@@ -340,10 +343,10 @@ t.test(
   'without a look at connections, no address outlasts its TTL by more than a minute',
   async (t) => {
     const stage = new EgressStage({ connections: undefined })
-    const { agent, plane } = stage
+    const { agent, enforcer } = stage
     await agent.setClients([pod('a', CILIUM)])
     agent.learn(pod('a', CILIUM), answerTo('a.example.com.', '192.0.2.1', 10))
     await stage.pass(60_000)
-    t.equal(plane.size, 0)
+    t.equal(enforcer.size, 0)
   },
 )

@@ -49,16 +49,16 @@ class Model {
   }
 }
 
-function isAllowed({ plane }: EgressStage, client: Client, address: string): boolean {
+function isAllowed({ enforcer }: EgressStage, client: Client, address: string): boolean {
   const [own = ''] = client.addresses
-  return plane.isAllowed(own, address) || plane.isAllowed(own, address, 'tcp 443-443')
+  return enforcer.isAllowed(own, address) || enforcer.isAllowed(own, address, 'tcp 443-443')
 }
 
-/** What the plane allows and nothing explains; and what is not allowed although an answer says so. */
+/** What the enforcer allows and nothing explains; and what is not allowed although an answer says so. */
 function faultsOf(stage: EgressStage, model: Model, clients: readonly Client[]): readonly string[] {
   const nowMs = stage.clock.monotonic()
   const faults: string[] = []
-  for (const text of stage.plane.inForce()) {
+  for (const text of stage.enforcer.inForce()) {
     const [own, address = ''] = text.split(' ')
     const client = clients.find(({ addresses }) => addresses[0] === own)
     if (client === undefined) faults.push(`${text}: not a client`)
@@ -107,7 +107,7 @@ t.test('what is in force has a witness, and no answer is lost', async (t) => {
       const lookupMs = Math.ceil(stage.clock.monotonic() / 1000) * 1000
       const endMs = lookupMs + Math.max(MIN_TTL_MS, ttlSeconds * 1000)
       for (const address of addresses) model.got.push({ id: client.id, name, address, endMs })
-      stage.plane.delayMs = random.below(2) * 50
+      stage.enforcer.delayMs = random.below(2) * 50
       const wait = stage.agent.learn(client, answerTo(name, addresses.join(' '), ttlSeconds))
       const released = (result: string): void => {
         if (result === 'timed out') return
@@ -147,7 +147,7 @@ t.test('what is in force has a witness, and no answer is lost', async (t) => {
     await setClients()
     for (let step = 0; step < 150; step++) {
       await steps[random.below(random.below(4) === 0 ? steps.length : 5)]!()
-      stage.plane.delayMs = 0
+      stage.enforcer.delayMs = 0
       await stage.pass(random.below(3) * 1000 * random.below(40))
       const faults = faultsOf(stage, model, clients)
       if (faults.length > 0) t.strictSame(faults, [], `round ${round}, step ${step}`)
@@ -160,10 +160,10 @@ t.test('what is in force has a witness, and no answer is lost', async (t) => {
 
 t.test('no reply leaves before its addresses are in force, whatever is collected', async (t) => {
   const stage = new EgressStage()
-  const { agent, plane } = stage
+  const { agent, enforcer } = stage
   const client = clientOf('a', '10.1.0.1', [{ names: '*.example.com', lasts: 'connections' }])
   await agent.setClients([client])
-  plane.delayMs = 50
+  enforcer.delayMs = 50
   let released = 0
   let early = 0
   for (let ms = 0; ms < 300; ms++) {
@@ -171,7 +171,7 @@ t.test('no reply leaves before its addresses are in force, whatever is collected
       const address = `192.0.2.${Math.floor(ms / 100)}`
       const check = (): void => {
         released++
-        if (!plane.isAllowed('10.1.0.1', address)) early++
+        if (!enforcer.isAllowed('10.1.0.1', address)) early++
       }
       const wait = agent.learn(client, answerTo('new.example.com.', address, 1))
       if (wait === undefined) check()
@@ -187,7 +187,7 @@ t.test('no reply leaves before its addresses are in force, whatever is collected
 t.test('addresses of a name that change all the time', async (t) => {
   for (const lasts of ['ttl', 'connections'] as const) {
     const stage = new EgressStage()
-    const { agent, plane, connections } = stage
+    const { agent, enforcer, connections } = stage
     const random = new Random(5)
     const client = clientOf('a', '10.1.0.1', [{ names: 's3.example.com', lasts, ports: 'tcp 443' }])
     await agent.setClients([client])
@@ -203,28 +203,28 @@ t.test('addresses of a name that change all the time', async (t) => {
       const addresses = [...new Set(next())]
       agent.learn(client, answerTo('s3.example.com.', addresses.join(' '), 5))
       const chosen = addresses[random.below(addresses.length)]!
-      if (!plane.isAllowed('10.1.0.1', chosen, 'tcp 443-443')) dropped++
+      if (!enforcer.isAllowed('10.1.0.1', chosen, 'tcp 443-443')) dropped++
       if (long === '') {
         long = chosen
         connections.open.add(`10.1.0.1 ${long}`)
       }
-      if (lasts === 'connections' && !plane.isAllowed('10.1.0.1', long, 'tcp 443-443')) dropped++
+      if (lasts === 'connections' && !enforcer.isAllowed('10.1.0.1', long, 'tcp 443-443')) dropped++
       connections.onNew(flowOf(`10.1.0.1 ${chosen}`))
       await stage.pass(1000)
-      most = Math.max(most, plane.size)
+      most = Math.max(most, enforcer.size)
     }
     t.equal(dropped, 0, lasts)
     t.ok(most < (lasts === 'ttl' ? 600 : 2000), `at most ${most} elements, ${lasts}`)
     connections.open.clear()
     await stage.pass(400_000)
-    t.equal(plane.size, 0)
+    t.equal(enforcer.size, 0)
   }
 })
 
 t.test('limits', async (t) => {
   const limits = { addressesPerName: 10, addressesPerClient: 50, addresses: 120 }
   const stage = new EgressStage({ limits })
-  const { agent, plane } = stage
+  const { agent, enforcer } = stage
   const clients = [1, 2, 3].map((i) =>
     clientOf(`${i}`, `10.1.0.${i}`, [{ names: '*.example.com' }]),
   )
@@ -233,7 +233,7 @@ t.test('limits', async (t) => {
   for (let i = 0; i < 100; i++) {
     for (const client of clients) {
       agent.learn(client, answerTo(`n${i}.example.com.`, `192.0.2.${i}`, 60 + i))
-      t.ok(plane.isAllowed(client.addresses[0]!, `192.0.2.${i}`), 'what came last is allowed')
+      t.ok(enforcer.isAllowed(client.addresses[0]!, `192.0.2.${i}`), 'what came last is allowed')
     }
   }
   const sizes = count()
@@ -242,13 +242,13 @@ t.test('limits', async (t) => {
     120,
   )
   t.ok(sizes.every((size) => size <= 50 && size >= 30))
-  t.equal(plane.inForce().length, 120)
+  t.equal(enforcer.inForce().length, 120)
   t.equal(agent.counts.evictions, 180)
   const many = Array.from({ length: 30 }, (_, i) => `198.51.100.${i}`).join(' ')
   agent.learn(clients[0]!, answerTo('many.example.com.', many, 600))
-  t.equal(plane.inForce().filter((text) => text.includes('198.51.100')).length, 30)
+  t.equal(enforcer.inForce().filter((text) => text.includes('198.51.100')).length, 30)
   await stage.pass(60_000)
-  t.equal(plane.inForce().filter((text) => text.includes('198.51.100')).length, 10)
+  t.equal(enforcer.inForce().filter((text) => text.includes('198.51.100')).length, 10)
   t.match(stage.lines, [/addresses removed at a limit: \d+ in a minute/])
 
   const shared = new EgressStage()
@@ -258,5 +258,5 @@ t.test('limits', async (t) => {
     shared.agent.learn(client!, answerTo(`n${i}.example.com.`, '192.0.2.1', 60))
   }
   t.equal([...shared.agent.states()][0]!.cache.size, 256, 'names of one address')
-  t.strictSame(shared.plane.inForce(), ['10.1.0.1 192.0.2.1 any'])
+  t.strictSame(shared.enforcer.inForce(), ['10.1.0.1 192.0.2.1 any'])
 })

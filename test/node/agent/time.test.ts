@@ -27,7 +27,7 @@ async function learned(statePath = ''): Promise<EgressStage> {
   return stage
 }
 
-const addresses = (stage: EgressStage) => stage.plane.inForce().map((text) => text.split(' ')[1])
+const addresses = (stage: EgressStage) => stage.enforcer.inForce().map((text) => text.split(' ')[1])
 
 t.test('the wall clock is set while the process runs', async (t) => {
   for (const stepMs of [-24 * HOUR_MS, -10_000, 10_000, 24 * HOUR_MS]) {
@@ -109,7 +109,7 @@ t.test('a pause of 12 hours, in which connections stay open', async (t) => {
       await stage.pass(60_000)
       t.strictSame(addresses(stage), [], `minute ${minute}: a collection allows nothing`)
     }
-    t.equal(stage.plane.size, 0)
+    t.equal(stage.enforcer.size, 0)
     stage.agent.learn(CLIENT, answerTo('long.example.com.', '192.0.2.1', 600))
     t.strictSame(addresses(stage), ['192.0.2.1'], 'a new answer does')
     stage.agent.close()

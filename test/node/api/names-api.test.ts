@@ -224,11 +224,11 @@ t.test('what an agent learned', async (t) => {
   const { FQDNPolicySelectors: selectors } = api.answer('GET', '/fqdn/names').json as PolicyNames
   t.match(selectors, [{ selectorString: '*.example.com' }, { selectorString: 'x.example' }])
 
-  t.equal(stage.plane.inForce().length, 4)
+  t.equal(stage.enforcer.inForce().length, 4)
   t.equal(api.answer('DELETE', '/fqdn/cache?matchpattern=www.example.com').status, 200)
-  t.strictSame(stage.plane.inForce(), ['10.1.0.1 192.0.2.1 any'], 'the kernel forgets it too')
+  t.strictSame(stage.enforcer.inForce(), ['10.1.0.1 192.0.2.1 any'], 'the kernel forgets it too')
   t.equal(api.answer('DELETE', '/fqdn/cache').status, 200)
-  t.strictSame([stage.plane.size, list()], [0, []])
+  t.strictSame([stage.enforcer.size, list()], [0, []])
 })
 
 interface Reply {

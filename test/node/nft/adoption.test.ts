@@ -16,24 +16,24 @@ const pair = (number: number, address: number) => ({
 
 t.test('a restart adopts what the kernel has', isPossible, async (t) => {
   const place = await Place.create(t)
-  const first = place.plane(t)
-  await first.plane.setClients([client(1), client(2), client(3), client(4)])
+  const first = place.enforcer(t)
+  await first.enforcer.setClients([client(1), client(2), client(3), client(4)])
   for (const number of [1, 2, 3, 4]) {
-    await first.plane.allow(pair(number, 1), allowed('tcp 80', 'udp 5-9'))
-    await first.plane.allow({ client: `fd01::${number}`, address: '::192.0.2.1' }, allowed())
+    await first.enforcer.allow(pair(number, 1), allowed('tcp 80', 'udp 5-9'))
+    await first.enforcer.allow({ client: `fd01::${number}`, address: '::192.0.2.1' }, allowed())
   }
-  await first.plane.allow(pair(1, 2), allowed())
-  await first.plane.allow(pair(1, 3), allowed())
-  await first.plane.close()
+  await first.enforcer.allow(pair(1, 2), allowed())
+  await first.enforcer.allow(pair(1, 3), allowed())
+  await first.enforcer.close()
   t.equal((await place.elements()).length, 14, 'the table stays')
-  t.equal(await first.plane.allow(pair(1, 4), allowed()), 'closed')
+  t.equal(await first.enforcer.allow(pair(1, 4), allowed()), 'closed')
 
-  const { plane, faults, repairs } = place.plane(t)
-  void plane.setClients([client(1), client(2, OPEN_NETWORK), client(3, CLOSED, 2)])
+  const { enforcer, faults, repairs } = place.enforcer(t)
+  void enforcer.setClients([client(1), client(2, OPEN_NETWORK), client(3, CLOSED, 2)])
   // What a pair is set to before the kernel is known.
-  void plane.allow(pair(1, 3), [])
-  t.equal(await plane.allow(pair(1, 9), allowed()), '')
-  t.equal(plane.counts.transactions, 1)
+  void enforcer.allow(pair(1, 3), [])
+  t.equal(await enforcer.allow(pair(1, 9), allowed()), '')
+  t.equal(enforcer.counts.transactions, 1)
   const kept = [
     '10.1.0.1 . 192.0.2.1 . tcp . 80',
     '10.1.0.1 . 192.0.2.1 . udp . 5-9',
@@ -42,62 +42,62 @@ t.test('a restart adopts what the kernel has', isPossible, async (t) => {
     'fd01::1 . ::192.0.2.1',
   ]
   t.strictSame(await place.elements(), kept, 'neither other rules, nor another client, nor none')
-  await plane.check()
+  await enforcer.check()
   t.strictSame(await place.elements(), kept)
-  t.equal(plane.allow(pair(1, 2), allowed()), undefined, 'it is in force')
-  t.equal(await plane.allow(pair(1, 1), allowed('tcp 80')), '', 'adopted elements are replaced')
+  t.equal(enforcer.allow(pair(1, 2), allowed()), undefined, 'it is in force')
+  t.equal(await enforcer.allow(pair(1, 1), allowed('tcp 80')), '', 'adopted elements are replaced')
   t.strictSame(
     await place.elements(),
     kept.filter((text) => !text.includes('udp')),
   )
   t.strictSame([faults, repairs], [[], []])
-  t.equal(plane.counts.resyncs, 0)
+  t.equal(enforcer.counts.resyncs, 0)
 })
 
 t.test('a restart removes addresses that may not be allowed any more', isPossible, async (t) => {
   const place = await Place.create(t)
-  const first = place.plane(t)
-  await first.plane.setClients([client(1)])
-  await first.plane.allow({ client: '10.1.0.1', address: '169.254.169.254' }, allowed('tcp 80'))
-  await first.plane.allow(pair(1, 1), allowed())
-  await first.plane.close()
-  const { plane } = place.plane(t)
-  t.equal(await plane.setClients([client(1)]), '')
-  t.equal(await plane.allow(pair(1, 2), allowed()), '')
+  const first = place.enforcer(t)
+  await first.enforcer.setClients([client(1)])
+  await first.enforcer.allow({ client: '10.1.0.1', address: '169.254.169.254' }, allowed('tcp 80'))
+  await first.enforcer.allow(pair(1, 1), allowed())
+  await first.enforcer.close()
+  const { enforcer } = place.enforcer(t)
+  t.equal(await enforcer.setClients([client(1)]), '')
+  t.equal(await enforcer.allow(pair(1, 2), allowed()), '')
   t.strictSame(await place.elements(), ['10.1.0.1 . 192.0.2.1', '10.1.0.1 . 192.0.2.2'])
 })
 
 t.test('until the list of clients is complete, other clients stay', isPossible, async (t) => {
   const place = await Place.create(t)
-  const first = place.plane(t)
-  await first.plane.setClients([client(1), client(2), client(3)])
-  await first.plane.allow(pair(2, 1), allowed())
-  await first.plane.allow(pair(3, 1), allowed())
-  await first.plane.close()
+  const first = place.enforcer(t)
+  await first.enforcer.setClients([client(1), client(2), client(3)])
+  await first.enforcer.allow(pair(2, 1), allowed())
+  await first.enforcer.allow(pair(3, 1), allowed())
+  await first.enforcer.close()
 
-  const { plane, repairs } = place.plane(t)
-  t.equal(await plane.setClients([client(1)], false), '')
+  const { enforcer, repairs } = place.enforcer(t)
+  t.equal(await enforcer.setClients([client(1)], false), '')
   t.equal((await place.clients()).length, 6)
   t.strictSame(await place.elements(), ['10.1.0.2 . 192.0.2.1', '10.1.0.3 . 192.0.2.1'])
-  await plane.glance()
-  await plane.check()
+  await enforcer.glance()
+  await enforcer.check()
   t.strictSame(repairs, [])
   // Their chains are lost with the table.
   await place.nft('flush', 'ruleset')
-  await plane.glance()
+  await enforcer.glance()
   await until(async () => (await place.clients()).length === 6, 'all clients')
-  t.equal(await plane.setClients([client(1), client(2)]), '')
+  t.equal(await enforcer.setClients([client(1), client(2)]), '')
   t.strictSame(await place.clients(), ['10.1.0.1', '10.1.0.2', 'fd01::1', 'fd01::2'])
   t.notMatch(await place.nft('list', 'map', 'inet', TABLE, 'profiles4'), /10\.1\.0\.3/)
 })
 
 t.test('two processes side by side', isPossible, async (t) => {
   const place = await Place.create(t)
-  const [a, b] = [place.plane(t), place.plane(t)]
-  for (const { plane } of [a, b]) await plane.setClients([client(1), client(2)])
-  await a.plane.allow(pair(1, 1), allowed())
-  await b.plane.allow(pair(1, 2), allowed('tcp 1-9'))
-  await b.plane.allow(pair(1, 1), allowed('tcp 443'))
+  const [a, b] = [place.enforcer(t), place.enforcer(t)]
+  for (const { enforcer } of [a, b]) await enforcer.setClients([client(1), client(2)])
+  await a.enforcer.allow(pair(1, 1), allowed())
+  await b.enforcer.allow(pair(1, 2), allowed('tcp 1-9'))
+  await b.enforcer.allow(pair(1, 1), allowed('tcp 443'))
   const all = [
     '10.1.0.1 . 192.0.2.1',
     '10.1.0.1 . 192.0.2.1 . tcp . 443',
@@ -105,21 +105,21 @@ t.test('two processes side by side', isPossible, async (t) => {
   ]
   t.strictSame(await place.elements(), all, 'none removes what the other has added')
   const compare = async () => {
-    for (const { plane } of [a, b]) {
-      await plane.glance()
-      await plane.check()
-      await plane.setClients([client(1), client(2)])
+    for (const { enforcer } of [a, b]) {
+      await enforcer.glance()
+      await enforcer.check()
+      await enforcer.setClients([client(1), client(2)])
     }
   }
   await compare()
   t.strictSame(await place.elements(), all)
-  await a.plane.allow(pair(1, 1), [])
+  await a.enforcer.allow(pair(1, 1), [])
   await compare()
   await compare()
   t.strictSame(await place.elements(), all.slice(1), 'what one removes, the other does not add')
   t.strictSame([...a.repairs, ...b.repairs], [])
-  for (const { plane } of [a, b]) t.equal(await plane.setClients([client(1)]), '')
-  for (const { plane } of [a, b]) t.equal(await plane.setClients([]), '')
+  for (const { enforcer } of [a, b]) t.equal(await enforcer.setClients([client(1)]), '')
+  for (const { enforcer } of [a, b]) t.equal(await enforcer.setClients([]), '')
   t.strictSame([await place.elements(), await place.clients()], [[], []])
   t.strictSame([...a.faults, ...b.faults], [])
 })
@@ -128,51 +128,51 @@ t.test('nft is killed', isPossible, async (t) => {
   const place = await Place.create(t)
   const file = join(t.testdir({ pid: '' }), 'pid')
   const note = 'for word; do [ "$word" = -i ] && echo $$ >"$0"; done; exec "$@"'
-  const { plane, timers, faults } = place.plane(t, 100_000, [
+  const { enforcer, timers, faults } = place.enforcer(t, 100_000, [
     'sh',
     '-c',
     note,
     file,
     ...place.command,
   ])
-  await plane.setClients([client(1)])
-  await plane.allow(pair(1, 1), allowed())
+  await enforcer.setClients([client(1)])
+  await enforcer.allow(pair(1, 1), allowed())
   process.kill(Number(readFileSync(file, 'utf8')), 'SIGKILL')
   await until(() => faults.length > 0, 'the end')
   t.match(faults[0], 'nft ended with SIGKILL')
-  t.equal(plane.allow(pair(1, 1), allowed()), undefined, 'the kernel still has it')
-  const added = plane.allow(pair(1, 2), allowed())
+  t.equal(enforcer.allow(pair(1, 1), allowed()), undefined, 'the kernel still has it')
+  const added = enforcer.allow(pair(1, 2), allowed())
   await timers.advance(100)
   t.equal(await added, '')
   await until(() => faults.length > 1, 'the recovery')
   t.equal(faults[1], '')
   t.strictSame(await place.elements(), ['10.1.0.1 . 192.0.2.1', '10.1.0.1 . 192.0.2.2'])
-  t.equal(plane.counts.resyncs, 1, 'only the first transaction has made the table')
+  t.equal(enforcer.counts.resyncs, 1, 'only the first transaction has made the table')
 
   // While a transaction is in progress.
   for (let address = 10; address < 20; address++) {
     const pid = Number(readFileSync(file, 'utf8'))
-    const first = plane.allow(pair(1, address), allowed())
+    const first = enforcer.allow(pair(1, address), allowed())
     process.kill(pid, 'SIGKILL')
     await first
     await timers.advance(100)
-    t.equal((await plane.allow(pair(1, address + 100), allowed())) ?? '', '')
+    t.equal((await enforcer.allow(pair(1, address + 100), allowed())) ?? '', '')
   }
   t.equal((await place.elements()).length, 22)
 })
 
 t.test('many elements', isPossible, async (t) => {
   const place = await Place.create(t)
-  const first = place.plane(t, 200_000)
+  const first = place.enforcer(t, 200_000)
   const clients = Array.from({ length: 100 }, (_, i) => client(i + 1))
-  await first.plane.setClients(clients)
+  await first.enforcer.setClients(clients)
   let startMs = performance.now()
   const waits: (Promise<string> | undefined)[] = []
   const log = (what: string) => t.comment(`${what}: ${(performance.now() - startMs).toFixed(0)} ms`)
   for (let i = 0; i < MANY; i++) {
     const address = `198.18.${(i >> 8) & 255}.${i & 255}`
     waits.push(
-      first.plane.allow({ client: `10.1.0.${(i % 100) + 1}`, address }, [
+      first.enforcer.allow({ client: `10.1.0.${(i % 100) + 1}`, address }, [
         { ports: { protocol: 'tcp', first: 443, last: 443 }, endMs: performance.now() + 600_000 },
       ]),
     )
@@ -180,19 +180,19 @@ t.test('many elements', isPossible, async (t) => {
   t.ok((await Promise.all(waits)).every((fault) => fault === ''))
   log(`${MANY} elements committed`)
   startMs = performance.now()
-  await first.plane.check()
+  await first.enforcer.check()
   log('compared')
   // The kernel's listing lacks elements of a hash table that it is making larger: they are written again.
-  t.equal(first.plane.counts.missedChecks, 0)
-  await first.plane.close()
-  const { plane } = place.plane(t, 200_000)
+  t.equal(first.enforcer.counts.missedChecks, 0)
+  await first.enforcer.close()
+  const { enforcer } = place.enforcer(t, 200_000)
   startMs = performance.now()
-  t.equal(await plane.setClients(clients), '')
+  t.equal(await enforcer.setClients(clients), '')
   log('adopted')
-  t.ok(plane.size > MANY / 2, `${plane.size} elements`)
+  t.ok(enforcer.size > MANY / 2, `${enforcer.size} elements`)
   await place.nft('flush', 'ruleset')
   startMs = performance.now()
-  await plane.check()
-  await until(() => plane.counts.resyncs === 1, 'the table')
+  await enforcer.check()
+  await until(() => enforcer.counts.resyncs === 1, 'the table')
   log('written again')
 })

@@ -60,7 +60,7 @@ function namesOf(address: string): readonly AddressName[] {
 const isPossible = { ...needsRoot(), ...needs('nft') }
 
 t.test('packets pass as the rules say', isPossible, async (t) => {
-  const { plane, pod } = await routedPod(t)
+  const { enforcer, pod } = await routedPod(t)
   const targets = WORLD.flatMap((address) => [
     ...TCP_PORTS.map((port) => ({ address, protocol: 'tcp' as const, port })),
     ...UDP_PORTS.map((port) => ({ address, protocol: 'udp' as const, port })),
@@ -69,7 +69,7 @@ t.test('packets pass as the rules say', isPossible, async (t) => {
   const passes = async (lists: readonly TierList[]) => {
     const rules = { lists, dns: undefined }
     const waits: (Promise<string> | undefined)[] = [
-      plane.setClients([{ id: 'a/b/c', addresses: POD, rules }]),
+      enforcer.setClients([{ id: 'a/b/c', addresses: POD, rules }]),
     ]
     const compiled = new CompiledRules(lists)
     for (const address of WORLD) {
@@ -80,7 +80,7 @@ t.test('packets pass as the rules say', isPossible, async (t) => {
         matched(compiled, namesOf(address)),
         now,
       )
-      waits.push(plane.allow({ client, address }, allowances))
+      waits.push(enforcer.allow({ client, address }, allowances))
     }
     for (const wait of waits) t.equal((await wait) ?? '', '')
     const results = targets.map(async (target) => {
@@ -101,21 +101,21 @@ t.test('packets pass as the rules say', isPossible, async (t) => {
   await passes([])
   const [target] = targets
   t.equal(await pod.connect({ ...target!, port: 853 }, DROPPED_MS), 'dropped', 'DNS over TLS')
-  await plane.setClients([])
+  await enforcer.setClients([])
   t.equal(await pod.connect({ ...target!, port: 853 }, ALLOWED_MS), 'open', 'no client')
 })
 
 t.test('an open connection outlives what allowed it', isPossible, async (t) => {
-  const { plane, pod } = await routedPod(t)
+  const { enforcer, pod } = await routedPod(t)
   const closed = { lists: [[{ rules: [], otherwise: 'deny' as const }]], dns: undefined }
-  await plane.setClients([{ id: 'a/b/c', addresses: POD, rules: closed }])
+  await enforcer.setClients([{ id: 'a/b/c', addresses: POD, rules: closed }])
   const pair = { client: POD[0]!, address: WORLD[0]! }
   const target = { address: WORLD[0]!, port: 443 }
   t.equal(await pod.connect(target, DROPPED_MS), 'dropped')
   const endMs = systemClock.monotonic() + 600_000
-  await plane.allow(pair, [{ ports: { protocol: 'tcp', first: 443, last: 443 }, endMs }])
+  await enforcer.allow(pair, [{ ports: { protocol: 'tcp', first: 443, last: 443 }, endMs }])
   t.equal(await pod.open('one', target), 'open')
-  await plane.allow(pair, [])
+  await enforcer.allow(pair, [])
   t.equal(await pod.connect(target, DROPPED_MS), 'dropped')
   t.equal(await pod.echo('one'), 'open')
 })

@@ -4,8 +4,8 @@ import { scanCidr } from '../../../src/dns/text/address.ts'
 import type { TierList } from '../../../src/egress/rules/rule.ts'
 import type { Client } from '../../../src/node/client.ts'
 import type { Allowance } from '../../../src/node/enforcer.ts'
-import type { NftPlane } from '../../../src/node/nft/nft-plane.ts'
-import { startNftPlane } from '../../../src/node/nft/start-plane.ts'
+import type { NftEnforcer } from '../../../src/node/nft/nft-enforcer.ts'
+import { startNftEnforcer } from '../../../src/node/nft/start-enforcer.ts'
 import { portsOf, rule } from '../../support/egress-rules.ts'
 import { HostNetwork, type NetworkHost } from '../../support/host-network.ts'
 import { FakeTimers } from '../../support/setup.ts'
@@ -34,8 +34,8 @@ export function allowed(...ports: readonly string[]): readonly Allowance[] {
   return ports.map((text) => ({ ports: portsOf(text), endMs }))
 }
 
-export interface TestPlane {
-  readonly plane: NftPlane
+export interface TestEnforcer {
+  readonly enforcer: NftEnforcer
   readonly timers: FakeTimers
   readonly faults: string[]
   readonly repairs: string[]
@@ -57,12 +57,12 @@ export class Place {
     return new Place(host, ['ip', 'netns', 'exec', network.nameOf('node'), 'nft'])
   }
 
-  /** The end of the test closes the plane. */
-  plane(t: Test, elementsMax = 100_000, command = this.command): TestPlane {
+  /** The end of the test closes the enforcer. */
+  enforcer(t: Test, elementsMax = 100_000, command = this.command): TestEnforcer {
     const timers = new FakeTimers()
     const faults: string[] = []
     const repairs: string[] = []
-    const plane = startNftPlane({
+    const enforcer = startNftEnforcer({
       table: TABLE,
       elementsMax,
       clusterNetworks: ['10.96.0.0/12', '10.100.0.0/16', 'fd00::/64'].map(
@@ -78,8 +78,8 @@ export class Place {
       onFault: (fault) => faults.push(fault),
       onRepair: (what) => repairs.push(what),
     })
-    t.teardown(() => plane.close())
-    return { plane, timers, faults, repairs }
+    t.teardown(() => enforcer.close())
+    return { enforcer, timers, faults, repairs }
   }
 
   nft(...words: readonly string[]): Promise<string> {

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { join } from 'node:path'
 import type { Test } from 'tap'
 import { systemClock } from '../../../src/base/clock.ts'
-import { startNftPlane } from '../../../src/node/nft/start-plane.ts'
+import { startNftEnforcer } from '../../../src/node/nft/start-enforcer.ts'
 import { EgressPod } from '../../support/egress-node.ts'
 import { HostNetwork } from '../../support/host-network.ts'
 import { root } from '../../support/server.ts'
@@ -17,7 +17,7 @@ export const WORLD = ['198.18.0.1', '198.18.0.2', '198.19.0.1', '2001:db8:1::1',
 export const TCP_PORTS = [80, 443]
 export const UDP_PORTS = [80, 5000]
 
-/** A Pod, a node that routes, and the Internet; the plane of the node, with real time. */
+/** A Pod, a node that routes, and the Internet; the enforcer of the node, with real time. */
 export async function routedPod(t: Test, { cutsConnections = false } = {}) {
   const net = await HostNetwork.create(t)
   const pod = await net.addHost('pod', ['10.1.0.1/24', 'fd01::1/64'])
@@ -46,7 +46,7 @@ export async function routedPod(t: Test, { cutsConnections = false } = {}) {
   const child = spawn('ip', words, { stdio: ['pipe', 'pipe', 'inherit'] })
   t.teardown(() => child.kill('SIGKILL'))
   const inNode = ['ip', 'netns', 'exec', net.nameOf('node')]
-  const plane = startNftPlane({
+  const enforcer = startNftEnforcer({
     table: 'egress',
     elementsMax: 1000,
     clusterNetworks: [],
@@ -60,6 +60,6 @@ export async function routedPod(t: Test, { cutsConnections = false } = {}) {
     onFault: (fault) => t.equal(fault, ''),
     onRepair: () => {},
   })
-  t.teardown(() => plane.close())
-  return { plane, pod: new EgressPod(child), node, world, inNode }
+  t.teardown(() => enforcer.close())
+  return { enforcer, pod: new EgressPod(child), node, world, inNode }
 }

@@ -1,6 +1,6 @@
 import t from 'tap'
 import type { Nft } from '../../../src/node/nft/nft.ts'
-import { NftPlane } from '../../../src/node/nft/nft-plane.ts'
+import { NftEnforcer } from '../../../src/node/nft/nft-enforcer.ts'
 import { scanListing, type TableListing } from '../../../src/node/nft/table-listing.ts'
 import { FakeClock, FakeTimers } from '../../support/setup.ts'
 import { client } from './place.ts'
@@ -57,7 +57,7 @@ function stage() {
   const timers = new FakeTimers()
   const nft = new ScriptedNft()
   const faults: string[] = []
-  const plane = new NftPlane({
+  const enforcer = new NftEnforcer({
     table: 'x',
     elementsMax: 100_000,
     clusterNetworks: [],
@@ -77,23 +77,23 @@ function stage() {
     await timers.advance(milliseconds)
   }
   const allow = (address: string, endMs = 100_000) =>
-    plane.allow({ client: '10.1.0.1', address }, [{ ports: undefined, endMs }])
-  const withdraw = (address: string) => plane.allow({ client: '10.1.0.1', address }, [])
-  return { plane, nft, faults, pass, allow, withdraw }
+    enforcer.allow({ client: '10.1.0.1', address }, [{ ports: undefined, endMs }])
+  const withdraw = (address: string) => enforcer.allow({ client: '10.1.0.1', address }, [])
+  return { enforcer, nft, faults, pass, allow, withdraw }
 }
 
 /** A stage whose client is in force. */
 async function readyStage() {
   const made = stage()
-  const set = made.plane.setClients([client(1)])
+  const set = made.enforcer.setClients([client(1)])
   await made.nft.end()
   await set
   return made
 }
 
 t.test('what is called in one turn is one transaction', async (t) => {
-  const { plane, nft, allow } = stage()
-  const set = plane.setClients([client(1)])
+  const { enforcer, nft, allow } = stage()
+  const set = enforcer.setClients([client(1)])
   const [a, b] = [allow('192.0.2.1'), allow('192.0.2.2')]
   await nft.end()
   t.strictSame(await Promise.all([set, a, b]), ['', '', ''])
@@ -125,7 +125,7 @@ t.test('a change during a transaction is in the next one', async (t) => {
 })
 
 t.test('a failure, then success', async (t) => {
-  const { plane, nft, faults, pass, allow } = await readyStage()
+  const { enforcer, nft, faults, pass, allow } = await readyStage()
   nft.listing = ''
   const first = allow('192.0.2.1')
   await nft.end('Error: no memory')
@@ -144,28 +144,28 @@ t.test('a failure, then success', async (t) => {
   t.equal(allow('192.0.2.1'), undefined)
   t.equal(allow('192.0.2.2'), undefined)
   t.strictSame(faults, ['Error: no memory', ''])
-  t.match(plane.counts, { failures: 2, resyncs: 2 })
+  t.match(enforcer.counts, { failures: 2, resyncs: 2 })
 })
 
 t.test('a client leaves with all that it was allowed', async (t) => {
-  const { plane, nft, allow } = await readyStage()
+  const { enforcer, nft, allow } = await readyStage()
   const waits = Array.from({ length: 5000 }, (_, i) => allow(`198.18.${i >> 8}.${i & 255}`))
   for (let i = 0; i < 3; i++) await nft.end()
   await Promise.all(waits)
   const { length } = nft.lines
   t.ok(length > 2, 'many elements are several transactions')
-  const gone = plane.setClients([client(1, undefined, 2)])
+  const gone = enforcer.setClients([client(1, undefined, 2)])
   await nft.end()
   t.equal(await gone, '')
   t.equal(nft.lines.length, length + 1)
   const deleted = nft.last.split('; ').find((text) => text.startsWith('delete element'))
   t.equal(deleted?.split(',').length, 5000)
   t.match(nft.last, 'flush map inet x profiles4')
-  t.equal(plane.size, 0)
+  t.equal(enforcer.size, 0)
 })
 
 t.test('a comparison does not undo what happens meanwhile', async (t) => {
-  const { plane, nft, allow, withdraw } = await readyStage()
+  const { enforcer, nft, allow, withdraw } = await readyStage()
   const [a, b] = [allow('192.0.2.1'), allow('192.0.2.2')]
   await nft.end()
   await Promise.all([a, b])
@@ -179,53 +179,53 @@ t.test('a comparison does not undo what happens meanwhile', async (t) => {
   nft.onListed = () => {
     withdrawn = withdraw('192.0.2.2')
     added = allow('192.0.2.3')
-    void plane.setClients([client(1), client(2)])
+    void enforcer.setClients([client(1), client(2)])
   }
-  const done = plane.check()
+  const done = enforcer.check()
   await nft.end()
   await done
   t.equal(await withdrawn, '')
   t.equal(await added, '')
-  t.equal(plane.size, 2, 'what was withdrawn is not adopted')
-  t.equal(plane.counts.repaired, 0)
+  t.equal(enforcer.size, 2, 'what was withdrawn is not adopted')
+  t.equal(enforcer.counts.repaired, 0)
   t.equal(allow('192.0.2.3'), undefined, 'what was added is not missing')
 })
 
 t.test('a listing that takes long', async (t) => {
-  const { plane, nft, pass, allow } = await readyStage()
+  const { enforcer, nft, pass, allow } = await readyStage()
   const wait = allow('192.0.2.1')
   await nft.end()
   await wait
   // Clients change meanwhile, so that the chains, which the listing does not have, are not compared.
   nft.onListed = () => {
-    void plane.setClients([client(1), client(2)])
+    void enforcer.setClients([client(1), client(2)])
     void pass(20_000)
   }
   const element = '10.1.0.1 . 192.0.2.1 timeout 101s expires 81s'
   nft.listing = `table inet x {\n\tset any4 {\n\t\telements = { ${element} }\n\t}\n}\n`
-  const done = plane.check()
+  const done = enforcer.check()
   await nft.end()
   await done
-  t.equal(plane.counts.repaired, 0, 'it was read at the end')
+  t.equal(enforcer.counts.repaired, 0, 'it was read at the end')
 })
 
 t.test('the end of a timeout', async (t) => {
-  const { plane, nft, pass, allow } = await readyStage()
+  const { enforcer, nft, pass, allow } = await readyStage()
   void allow('192.0.2.1', 5000)
   await nft.end()
-  t.equal(plane.size, 1)
+  t.equal(enforcer.size, 1)
   await pass(10_000)
-  await plane.glance()
-  t.equal(plane.size, 0, 'the kernel has removed it')
+  await enforcer.glance()
+  t.equal(enforcer.size, 0, 'the kernel has removed it')
   t.equal(nft.lines.length, 2)
 })
 
-t.test('the end of the plane', async (t) => {
-  const { plane, nft, allow } = await readyStage()
+t.test('the end of the enforcer', async (t) => {
+  const { enforcer, nft, allow } = await readyStage()
   const first = allow('192.0.2.1')
   await turn()
   const second = allow('192.0.2.2')
-  const closed = plane.close()
+  const closed = enforcer.close()
   await nft.end()
   await closed
   t.equal(await first, '')
@@ -235,7 +235,7 @@ t.test('the end of the plane', async (t) => {
 })
 
 t.test('a look at the table waits for the one before', async (t) => {
-  const { plane, nft, pass } = await readyStage()
+  const { enforcer, nft, pass } = await readyStage()
   let finish: () => void = () => {}
   nft.glanced = () => {
     return new Promise((_, reject) => {
@@ -247,7 +247,7 @@ t.test('a look at the table waits for the one before', async (t) => {
   t.equal(nft.glances, 1)
   finish()
   await turn()
-  t.equal(plane.counts.missedChecks, 1)
+  t.equal(enforcer.counts.missedChecks, 1)
   await pass(10_000)
   t.equal(nft.glances, 2)
 })

@@ -28,10 +28,10 @@ const NUMBERS = { transactions: 1, failures: 2, elements: 3, resyncs: 4, repaire
 t.test('the numbers of an agent', async (t) => {
   const metrics = new MetricsRegistry()
   const { agent } = await learned()
-  const planeNumbers = { ...NUMBERS }
+  const enforcerNumbers = { ...NUMBERS }
   const stop = exportNode(metrics, {
     agent,
-    planeNumbers: () => planeNumbers,
+    enforcerNumbers: () => enforcerNumbers,
     countsEndpoints: false,
   })
   for (let scrape = 0; scrape < 2; scrape++) {
@@ -58,7 +58,7 @@ t.test('the numbers of an agent', async (t) => {
       'fqdn_selectors 2',
     ])
   }
-  planeNumbers.elements = 10
+  enforcerNumbers.elements = 10
   stop()
   t.strictSame(await read(metrics, 'egress_clients'), ['egress_clients 0'])
   const [elements] = await read(metrics, 'egress_nft_elements_total')
@@ -68,14 +68,14 @@ t.test('the numbers of an agent', async (t) => {
 t.test('a dry run has no numbers of nftables', async (t) => {
   const metrics = new MetricsRegistry()
   const { agent } = await learned()
-  exportNode(metrics, { agent, planeNumbers: undefined, countsEndpoints: false })
+  exportNode(metrics, { agent, enforcerNumbers: undefined, countsEndpoints: false })
   t.strictSame(await read(metrics, 'egress_nft'), [])
 })
 
 t.test('the label endpoint', async (t) => {
   const metrics = new MetricsRegistry()
   const { agent } = await learned()
-  exportNode(metrics, { agent, planeNumbers: undefined, countsEndpoints: true })
+  exportNode(metrics, { agent, enforcerNumbers: undefined, countsEndpoints: true })
   const grants = (id: string, count: number) => `egress_grants{endpoint="${id}"} ${count}`
   t.strictSame(await read(metrics, 'egress_grants'), [grants('a/db/2', 0), grants('a/web/1', 2)])
   await agent.setClients([WEB])
@@ -90,7 +90,7 @@ t.test('two agents during a reload', async (t) => {
   for (const countsEndpoints of [false, true]) {
     const metrics = new MetricsRegistry()
     const [old, next] = [await learned(), await learned()]
-    const parts = { planeNumbers: () => NUMBERS, countsEndpoints }
+    const parts = { enforcerNumbers: () => NUMBERS, countsEndpoints }
     const stop = exportNode(metrics, { agent: old.agent, ...parts })
     await metrics.print()
     exportNode(metrics, { agent: next.agent, ...parts })
@@ -107,9 +107,9 @@ t.test('a reload that begins or ends to use the label', async (t) => {
   for (const countsEndpoints of [false, true]) {
     const metrics = new MetricsRegistry()
     const { agent } = await learned()
-    const stop = exportNode(metrics, { agent, planeNumbers: undefined, countsEndpoints })
+    const stop = exportNode(metrics, { agent, enforcerNumbers: undefined, countsEndpoints })
     await metrics.print()
-    const next = { agent, planeNumbers: undefined, countsEndpoints: !countsEndpoints }
+    const next = { agent, enforcerNumbers: undefined, countsEndpoints: !countsEndpoints }
     exportNode(metrics, next)
     await metrics.print()
     stop()

@@ -9,7 +9,7 @@ import { until } from '../../support/until.ts'
 t.test(
   'a fault is over once the rules are in force, without a change of the clients',
   async (t) => {
-    const { agent, plane, clock, timers } = new EgressStage()
+    const { agent, enforcer, clock, timers } = new EgressStage()
     const lines: string[] = []
     const clients = [clientOf('a', '10.1.0.1', [{ names: 'www.example.com' }])]
     let report = (_clients: readonly Client[]): void => {}
@@ -42,10 +42,10 @@ t.test(
       close: () => {},
     })
     t.teardown(() => service.close())
-    plane.fault = 'nft ended with exit code 1'
+    enforcer.fault = 'nft ended with exit code 1'
     await service.start()
     t.equal(service.reason, 'not in force: nft ended with exit code 1')
-    plane.fault = ''
+    enforcer.fault = ''
     service.noteRecovery()
     await until(() => service.reason === '', 'the end of the fault')
     t.match(lines.join('\n'), /are not in force: nft ended.*\n.*are in force again/)

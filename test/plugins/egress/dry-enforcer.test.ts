@@ -1,5 +1,5 @@
 import t from 'tap'
-import { DryPlane } from '../../../src/plugins/egress/dry-plane.ts'
+import { DryEnforcer } from '../../../src/plugins/egress/dry-enforcer.ts'
 import { createLogger } from '../../../src/telemetry/log.ts'
 import { clientOf, portsOf } from '../../support/egress-client.ts'
 
@@ -15,21 +15,21 @@ function place() {
     (line) => lines.push(line),
     () => false,
   )
-  const plane = new DryPlane(log, () => nowMs)
+  const enforcer = new DryEnforcer(log, () => nowMs)
   /** The lines since the last call. */
   const logged = () => lines.splice(0).map((line) => line.replace('[INFO] dry run: ', ''))
-  return { plane, logged, pass: (ms: number) => (nowMs += ms) }
+  return { enforcer, logged, pass: (ms: number) => (nowMs += ms) }
 }
 
 t.test('each change is a line', async (t) => {
-  const { plane, logged } = place()
-  t.equal(await plane.setClients([A, B]), '')
+  const { enforcer, logged } = place()
+  t.equal(await enforcer.setClients([A, B]), '')
   t.strictSame(logged(), ['a/web/1: enforce (10.1.0.1 fd01::1)', 'a/db/2: enforce (10.1.0.2)'])
-  await plane.setClients([A, B])
+  await enforcer.setClients([A, B])
   t.strictSame(logged(), [], 'nothing has changed')
   const [tcp, udp] = portsOf('tcp 443, udp 53-60')
   const allow = (...ports: readonly (typeof tcp | undefined)[]) =>
-    plane.allow(
+    enforcer.allow(
       PAIR,
       ports.map((one) => ({ ports: one, endMs: 1000 })),
     )
@@ -41,16 +41,16 @@ t.test('each change is a line', async (t) => {
   allow()
   allow()
   t.strictSame(logged(), ['allow 10.1.0.1 to 192.0.2.1, all ports', 'deny 10.1.0.1 to 192.0.2.1'])
-  await plane.setClients([{ ...A, rules: B.rules }])
+  await enforcer.setClients([{ ...A, rules: B.rules }])
   t.strictSame(logged(), ['a/web/1: enforce (10.1.0.1 fd01::1)', 'a/db/2: release'])
-  await plane.close()
+  await enforcer.close()
 })
 
 t.test('at most 100 lines a minute', async (t) => {
-  const { plane, logged, pass } = place()
+  const { enforcer, logged, pass } = place()
   const many = (prefix: string) => {
     for (let i = 0; i < 200; i++)
-      plane.allow({ client: '10.1.0.1', address: `${prefix}.${i}` }, [
+      enforcer.allow({ client: '10.1.0.1', address: `${prefix}.${i}` }, [
         { ports: undefined, endMs: 1 },
       ])
   }

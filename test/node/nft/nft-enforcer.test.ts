@@ -13,36 +13,36 @@ const pair = (number: number, address: number) => ({
 
 t.test('what is allowed is in force when the wait ends', isPossible, async (t) => {
   const place = await Place.create(t)
-  const { plane, faults } = place.plane(t)
-  t.equal(await plane.allow(pair(1, 1), allowed()), '10.1.0.1 is not a client')
-  t.equal(await plane.setClients([client(1), client(2, OPEN_NETWORK)]), '')
+  const { enforcer, faults } = place.enforcer(t)
+  t.equal(await enforcer.allow(pair(1, 1), allowed()), '10.1.0.1 is not a client')
+  t.equal(await enforcer.setClients([client(1), client(2, OPEN_NETWORK)]), '')
   t.strictSame(await place.clients(), ['10.1.0.1', '10.1.0.2', 'fd01::1', 'fd01::2'])
-  t.equal(await plane.allow(pair(1, 1), allowed('tcp 443', 'udp 5-9')), '')
-  t.equal(await plane.allow({ client: 'fd01::2', address: '2001:db8::1' }, allowed()), '')
+  t.equal(await enforcer.allow(pair(1, 1), allowed('tcp 443', 'udp 5-9')), '')
+  t.equal(await enforcer.allow({ client: 'fd01::2', address: '2001:db8::1' }, allowed()), '')
   t.strictSame(await place.elements(), [
     '10.1.0.1 . 192.0.2.1 . tcp . 443',
     '10.1.0.1 . 192.0.2.1 . udp . 5-9',
     'fd01::2 . 2001:db8::1',
   ])
-  const before = plane.counts.transactions
-  t.equal(plane.allow(pair(1, 1), allowed('tcp 443', 'udp 5-9')), undefined, 'it is in force')
-  t.equal(await plane.setClients([client(1), client(2, OPEN_NETWORK)]), '')
-  t.equal(plane.counts.transactions, before, 'nothing has changed')
-  t.equal(await plane.allow(pair(1, 1), allowed('tcp 80')), '')
+  const before = enforcer.counts.transactions
+  t.equal(enforcer.allow(pair(1, 1), allowed('tcp 443', 'udp 5-9')), undefined, 'it is in force')
+  t.equal(await enforcer.setClients([client(1), client(2, OPEN_NETWORK)]), '')
+  t.equal(enforcer.counts.transactions, before, 'nothing has changed')
+  t.equal(await enforcer.allow(pair(1, 1), allowed('tcp 80')), '')
   t.strictSame(
     await place.elements(),
     ['10.1.0.1 . 192.0.2.1 . tcp . 80', 'fd01::2 . 2001:db8::1'],
     'it replaces what the pair had',
   )
-  t.equal(await plane.allow(pair(1, 1), []), '')
-  t.equal(plane.allow(pair(1, 1), []), undefined)
+  t.equal(await enforcer.allow(pair(1, 1), []), '')
+  t.equal(enforcer.allow(pair(1, 1), []), undefined)
   t.strictSame(await place.elements(), ['fd01::2 . 2001:db8::1'])
   t.equal(
-    await plane.allow({ client: '10.1.0.1', address: 'x' }, allowed()),
+    await enforcer.allow({ client: '10.1.0.1', address: 'x' }, allowed()),
     'invalid pair of addresses',
   )
   t.equal(
-    await plane.allow({ client: '10.1.0.1', address: '::1' }, allowed()),
+    await enforcer.allow({ client: '10.1.0.1', address: '::1' }, allowed()),
     'invalid pair of addresses',
   )
   t.strictSame(faults, [])
@@ -50,8 +50,8 @@ t.test('what is allowed is in force when the wait ends', isPossible, async (t) =
 
 t.test('timeouts follow the ends', isPossible, async (t) => {
   const place = await Place.create(t)
-  const { plane, timers } = place.plane(t)
-  void plane.setClients([client(1)])
+  const { enforcer, timers } = place.enforcer(t)
+  void enforcer.setClients([client(1)])
   const nowMs = systemClock.monotonic()
   const until = (seconds: number) => [{ ports: undefined, endMs: nowMs + seconds * 1000 }]
   const seconds = async () => {
@@ -59,71 +59,71 @@ t.test('timeouts follow the ends', isPossible, async (t) => {
     const [, minutes = '0', left = '0'] = /expires (?:(\d+)m)?(\d+)s/.exec(listing) ?? []
     return Number(minutes) * 60 + Number(left)
   }
-  await plane.allow(pair(1, 1), until(50))
+  await enforcer.allow(pair(1, 1), until(50))
   t.ok((await seconds()) > 40)
-  t.equal(plane.allow(pair(1, 1), until(500)), undefined, 'a refresh need not be waited for')
-  await plane.allow(pair(1, 3), allowed('tcp 1'))
+  t.equal(enforcer.allow(pair(1, 1), until(500)), undefined, 'a refresh need not be waited for')
+  await enforcer.allow(pair(1, 3), allowed('tcp 1'))
   t.ok((await seconds()) < 60, 'replies do not wait for refreshes of others')
   await timers.advance(1000)
-  await plane.allow(pair(1, 4), allowed('tcp 1'))
+  await enforcer.allow(pair(1, 4), allowed('tcp 1'))
   t.ok((await seconds()) > 400, 'later')
-  plane.allow(pair(1, 1), until(100))
+  enforcer.allow(pair(1, 1), until(100))
   await timers.advance(1000)
-  await plane.allow(pair(1, 5), allowed('tcp 1'))
+  await enforcer.allow(pair(1, 5), allowed('tcp 1'))
   const left = await seconds()
   t.ok(left > 50 && left < 110, 'earlier')
-  plane.allow(pair(1, 1), until(-1))
-  await plane.allow(pair(1, 6), allowed('tcp 1'))
+  enforcer.allow(pair(1, 1), until(-1))
+  await enforcer.allow(pair(1, 6), allowed('tcp 1'))
   t.equal(await seconds(), 0, 'removed')
-  await plane.allow(pair(1, 1), until(Number.POSITIVE_INFINITY))
+  await enforcer.allow(pair(1, 1), until(Number.POSITIVE_INFINITY))
   t.match(await place.nft('list', 'set', 'inet', TABLE, 'any4'), /timeout 30d/)
 })
 
 t.test('a change of a client removes what it was allowed', isPossible, async (t) => {
   const place = await Place.create(t)
-  const { plane } = place.plane(t)
-  await plane.setClients([client(1), client(2), client(3)])
-  for (const number of [1, 2, 3]) await plane.allow(pair(number, 1), allowed())
-  t.equal(await plane.setClients([client(1, CLOSED, 2), client(2, OPEN_NETWORK)]), '')
+  const { enforcer } = place.enforcer(t)
+  await enforcer.setClients([client(1), client(2), client(3)])
+  for (const number of [1, 2, 3]) await enforcer.allow(pair(number, 1), allowed())
+  t.equal(await enforcer.setClients([client(1, CLOSED, 2), client(2, OPEN_NETWORK)]), '')
   t.strictSame(await place.elements(), ['10.1.0.2 . 192.0.2.1'], 'another uid, other rules, gone')
-  t.equal(await plane.allow(pair(3, 1), allowed()), '10.1.0.3 is not a client')
+  t.equal(await enforcer.allow(pair(3, 1), allowed()), '10.1.0.3 is not a client')
   const chains = await place.nft('list', 'chains', 'inet')
-  t.equal(await plane.setClients([]), '')
+  t.equal(await enforcer.setClients([]), '')
   t.match(chains, /chain profile_/)
   t.notMatch(await place.nft('list', 'chains', 'inet'), /chain profile_/)
   t.strictSame(await place.clients(), [])
-  t.equal(plane.size, 0)
+  t.equal(enforcer.size, 0)
 })
 
 t.test('a full set', isPossible, async (t) => {
   const place = await Place.create(t)
-  const { plane } = place.plane(t, 3)
-  await plane.setClients([client(1)])
-  for (const address of [1, 2, 3]) t.equal(await plane.allow(pair(1, address), allowed()), '')
-  t.equal(await plane.allow(pair(1, 4), allowed()), 'set any4 is full')
-  t.equal(await plane.allow(pair(1, 4), allowed('tcp 80')), '', 'another set')
-  t.equal(plane.refused, 1)
-  await plane.allow(pair(1, 1), [])
-  t.equal(await plane.allow(pair(1, 4), allowed()), '')
+  const { enforcer } = place.enforcer(t, 3)
+  await enforcer.setClients([client(1)])
+  for (const address of [1, 2, 3]) t.equal(await enforcer.allow(pair(1, address), allowed()), '')
+  t.equal(await enforcer.allow(pair(1, 4), allowed()), 'set any4 is full')
+  t.equal(await enforcer.allow(pair(1, 4), allowed('tcp 80')), '', 'another set')
+  t.equal(enforcer.refused, 1)
+  await enforcer.allow(pair(1, 1), [])
+  t.equal(await enforcer.allow(pair(1, 4), allowed()), '')
   t.equal((await place.elements()).length, 3)
 })
 
 t.test('what others remove is written again', isPossible, async (t) => {
   const place = await Place.create(t)
-  const { plane, repairs } = place.plane(t)
+  const { enforcer, repairs } = place.enforcer(t)
   const clients = [client(1), client(2, OPEN_NETWORK)]
-  await plane.setClients(clients)
-  await plane.allow(pair(1, 1), allowed('tcp 80-90'))
-  await plane.allow(pair(2, 1), allowed())
+  await enforcer.setClients(clients)
+  await enforcer.allow(pair(1, 1), allowed('tcp 80-90'))
+  await enforcer.allow(pair(2, 1), allowed())
   const before = await place.nft('-s', 'list', 'table', 'inet', TABLE)
   const isRepaired = async () => {
-    await plane.setClients(clients)
+    await enforcer.setClients(clients)
     const listing = await place.nft('-s', 'list', 'table', 'inet', TABLE)
     const plain = (text: string) => text.replace(/ timeout \S+| packets \d+ bytes \d+/g, '')
     return plain(listing) === plain(before)
   }
-  await plane.glance()
-  await plane.check()
+  await enforcer.glance()
+  await enforcer.check()
   t.strictSame(repairs, [], 'nothing to repair')
   const table: [string, 'glance' | 'check', string, string[]][] = [
     ['everything', 'glance', 'the table', ['flush', 'ruleset']],
@@ -154,22 +154,22 @@ t.test('what others remove is written again', isPossible, async (t) => {
   ]
   for (const [what, how, want, command] of table) {
     t.equal(await place.nft(...command), '', what)
-    await plane[how]()
+    await enforcer[how]()
     t.strictSame(repairs.splice(0), [want], what)
     await until(isRepaired, `the repair of ${what}`)
   }
-  t.equal(plane.counts.repaired, table.length)
-  t.equal(plane.counts.missedChecks, 0)
+  t.equal(enforcer.counts.repaired, table.length)
+  t.equal(enforcer.counts.missedChecks, 0)
 })
 
 t.test('timers start the repairs', isPossible, async (t) => {
   const place = await Place.create(t)
-  const { plane, timers, repairs } = place.plane(t)
-  await plane.setClients([client(1)])
+  const { enforcer, timers, repairs } = place.enforcer(t)
+  await enforcer.setClients([client(1)])
   await place.nft('flush', 'ruleset')
   await timers.advance(10_000)
   await until(() => repairs.length > 0, 'a look')
-  await plane.setClients([client(1)])
+  await enforcer.setClients([client(1)])
   await until(async () => (await place.clients()).length === 2, 'the clients')
   await place.nft('flush', 'chain', 'inet', TABLE, 'client')
   await timers.advance(60_000)
@@ -186,17 +186,17 @@ t.test('the table of another program or version', isPossible, async (t) => {
   ]) {
     await place.nft('flush', 'ruleset')
     t.equal(await place.nft(old), '')
-    const { plane, timers, faults } = place.plane(t)
-    if ((await plane.setClients([client(1)])) !== '') {
+    const { enforcer, timers, faults } = place.enforcer(t)
+    if ((await enforcer.setClients([client(1)])) !== '') {
       // The form is known, but the sets differ.
-      const retried = plane.setClients([client(1)])
+      const retried = enforcer.setClients([client(1)])
       await timers.advance(100)
       t.equal(await retried, '')
     }
-    t.equal(await plane.allow(pair(1, 1), allowed()), '')
+    t.equal(await enforcer.allow(pair(1, 1), allowed()), '')
     t.strictSame(await place.elements(), ['10.1.0.1 . 192.0.2.1'])
     t.notMatch(await place.nft('list', 'chains', 'inet'), /chain other/)
     t.equal(faults.at(-1) ?? '', '')
-    await plane.close()
+    await enforcer.close()
   }
 })

@@ -26,7 +26,7 @@ const CHECK_MS = 60_000
 const UNKNOWN = Number.POSITIVE_INFINITY
 const VERSIONS = [4, 6] as const
 
-export interface NftPlaneOptions extends EgressTableOptions {
+export interface NftEnforcerOptions extends EgressTableOptions {
   readonly clock: Clock
   readonly timers: Timers
   /** The kernel changes the timeout of an element that is added again: Linux 6.12 or later. */
@@ -42,7 +42,7 @@ export interface NftPlaneOptions extends EgressTableOptions {
 }
 
 /** Numbers since the start. */
-export interface NftPlaneCounts {
+export interface NftEnforcerCounts {
   transactions: number
   failures: number
   /** Elements that were added, refreshed or removed. */
@@ -65,8 +65,8 @@ interface Waiter {
  * changes meanwhile becomes the next one. At the start, and after a failure, it lists what the kernel has:
  * elements of clients that are the same stay. The table stays when this ends.
  */
-export class NftPlane implements Enforcer {
-  readonly #options: NftPlaneOptions
+export class NftEnforcer implements Enforcer {
+  readonly #options: NftEnforcerOptions
   readonly #nft: Nft
   readonly #profiles: ClientProfiles
   readonly #store: ElementStore
@@ -96,7 +96,7 @@ export class NftPlane implements Enforcer {
   #isGlancing = false
   /** Keys of the elements that were written since the listing in progress began. */
   #touched: Set<string> | undefined
-  readonly counts: NftPlaneCounts = {
+  readonly counts: NftEnforcerCounts = {
     transactions: 0,
     failures: 0,
     elements: 0,
@@ -105,7 +105,7 @@ export class NftPlane implements Enforcer {
     missedChecks: 0,
   }
 
-  constructor(options: NftPlaneOptions) {
+  constructor(options: NftEnforcerOptions) {
     this.#options = options
     this.#profiles = new ClientProfiles(options.table)
     this.#store = new ElementStore(options.elementsMax)

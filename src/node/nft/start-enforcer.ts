@@ -1,16 +1,16 @@
 import { release } from 'node:os'
 import { NftPrograms } from './nft.ts'
-import { NftPlane, type NftPlaneOptions } from './nft-plane.ts'
+import { NftEnforcer, type NftEnforcerOptions } from './nft-enforcer.ts'
 
-export interface NftOptions extends Omit<NftPlaneOptions, 'canRefresh' | 'nft'> {
+export interface NftOptions extends Omit<NftEnforcerOptions, 'canRefresh' | 'nft'> {
   /** The program and its first arguments; `['nft']` unless a test needs another. */
   readonly command: readonly string[]
 }
 
-/** Returns a data plane that runs nft(8). It starts with the first clients. */
-export function startNftPlane({ command, ...options }: NftOptions): NftPlane {
+/** Returns an enforcer that runs nft(8). It starts with the first clients. */
+export function startNftEnforcer({ command, ...options }: NftOptions): NftEnforcer {
   const { table, timers } = options
-  return new NftPlane({
+  return new NftEnforcer({
     ...options,
     canRefresh: canRefresh(release()),
     nft: (onEnd) => new NftPrograms({ table, command, timers, onEnd }),

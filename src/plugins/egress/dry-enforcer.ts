@@ -8,7 +8,7 @@ const LINES_MAX = 100
 const LINES_PERIOD_MS = 60_000
 
 /** Logs what would be enforced, at most 100 lines a minute. Each change is a line. */
-export class DryPlane implements Enforcer {
+export class DryEnforcer implements Enforcer {
   readonly #log: Logger
   readonly #monotonic: () => number
   readonly #budget = new LineBudget(LINES_MAX, LINES_PERIOD_MS)

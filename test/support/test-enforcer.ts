@@ -9,8 +9,8 @@ interface Element {
   inForce: ReadonlyMap<string, number>
 }
 
-/** A data plane in memory that the test makes slow, or lets fail. */
-export class TestPlane implements Enforcer {
+/** A enforcer in memory that the test makes slow, or lets fail. */
+export class TestEnforcer implements Enforcer {
   /** Time from a call to its acknowledgement; 0 = at once. */
   delayMs = 0
   /** Why calls fail; '' = they succeed. */
