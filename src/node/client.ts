@@ -1,6 +1,6 @@
 import type { ClientRules } from '../egress/rules/rule.ts'
 
-/** A Pod of this node, or another source of queries and connections, that some policy selects. */
+/** A Pod of this node that some policy selects. */
 export interface Client {
   /** Differs between two Pods that have had one address: `namespace/name/uid`. */
   readonly id: string

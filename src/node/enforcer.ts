@@ -12,8 +12,8 @@ export interface AddressPair {
 /** What enforces the rules of clients: nftables, or nothing in a dry run. */
 export interface Enforcer {
   /**
-   * Sets the clients, and their rules for addresses that no name leads to. What names allowed a client
-   * that is gone, or that is another one now, is removed. Resolves with '' once this is in force,
+   * Sets the clients, and their rules for addresses that no name leads to. Removes what names
+   * allowed to clients that are gone or replaced. Resolves with '' once this is in force,
    * otherwise with the reason why it is not; then it is tried again. With `isComplete` false, such as before the
    * sources are read, clients of an earlier process that are not in the list stay as they are.
    */

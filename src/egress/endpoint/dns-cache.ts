@@ -189,7 +189,7 @@ export class DnsCache {
     return pair === undefined ? undefined : this.#remove(pair, nowMs)
   }
 
-  /** Removes from an address with more names than that the name that ends first. Undefined = it has no more. */
+  /** If an address has more than `names` names, removes the one that ends first, and returns it. */
   evictName(address: string, names: number, nowMs: number): EndedAddress | undefined {
     const pairs = this.#byAddress.get(address)
     if (pairs === undefined || pairs.size <= names) return undefined

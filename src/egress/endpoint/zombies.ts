@@ -25,7 +25,7 @@ export interface Zombie {
 }
 
 /** What a collection decided. */
-export interface ZombieVerdict {
+export interface ZombieDecision {
   /** By address. */
   readonly alive: readonly Zombie[]
   /** Addresses among `alive` that are kept for longer now. */
@@ -143,7 +143,7 @@ export class Zombies {
   }
 
   /** Decides which zombies live, and forgets the others. */
-  collect(nowMs: number): ZombieVerdict {
+  collect(nowMs: number): ZombieDecision {
     const { most, perName, keepMs } = this.#limits
     const aliveNames = new Set<string>()
     for (const entry of this.#entries.values()) {

@@ -15,7 +15,7 @@ import type { CiliumDialect } from './policy.ts'
 import { type PolicyField, quoteValue } from './policy-field.ts'
 
 /**
- * Which rules that allow a destination also allow questions, since all questions of a client get to
+ * Which rules that allow a destination also allow queries, since all queries of a client get to
  * this server, whatever server they are for:
  *
  *     any    all that include port 53: the destination is the cluster's DNS, or includes it

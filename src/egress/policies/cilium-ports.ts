@@ -40,7 +40,7 @@ export function hasDnsRules(field: PolicyField): boolean {
 }
 
 /**
- * The ports on which connections are allowed. Questions are restricted on port 53 only, so a rule that
+ * The ports on which connections are allowed. Queries are restricted on port 53 only, so a rule that
  * restricts them on another port does not allow it.
  */
 export function connectionPorts(all: readonly CiliumPorts[]): Ports {
@@ -52,7 +52,7 @@ export function connectionPorts(all: readonly CiliumPorts[]): Ports {
   )
 }
 
-/** The questions that a rule allows to destinations of that scope. */
+/** The queries that a rule allows to destinations of that scope. */
 export function dnsRulesOf(all: readonly CiliumPorts[], scope: DnsScope): readonly DnsRule[] {
   return all.flatMap(({ ports: { ranges }, names = EVERY_NAME }): DnsRule[] => {
     if (ranges === undefined) return scope === 'any' ? [{ ports: undefined, names }] : []
@@ -61,7 +61,7 @@ export function dnsRulesOf(all: readonly CiliumPorts[], scope: DnsScope): readon
   })
 }
 
-/** Protocols on whose port 53 the ports deny all questions. */
+/** Protocols on whose port 53 the ports deny all queries. */
 export function deniedProtocols({ ranges, isUnknown }: Ports): readonly PortProtocol[] {
   return DNS_PROTOCOLS.filter((protocol) => {
     if (isUnknown || ranges === undefined) return true
@@ -71,7 +71,7 @@ export function deniedProtocols({ ranges, isUnknown }: Ports): readonly PortProt
 
 const DNS_PROTOCOLS = ['udp', 'tcp'] as const
 
-/** What is left of the rules without port 53 of some protocols; every name = all rules there are. */
+/** Removes port 53 of some protocols from the rules. `rules`: undefined = every name is allowed. */
 export function withoutDenied(
   rules: readonly DnsRule[] | undefined,
   denied: ReadonlySet<PortProtocol>,

@@ -13,10 +13,10 @@ export interface PolicySubject {
   readonly labels: 'pod' | 'endpoint'
 }
 
-/** What a policy of Cilium says about questions, for Pods that it isolates. */
+/** What a policy of Cilium says about queries, for Pods whose egress it restricts. */
 export interface DnsPermission {
   readonly allowed: readonly DnsRule[]
-  /** Protocols on whose port 53 no question is allowed, whatever other policies allow. */
+  /** Protocols on whose port 53 no query is allowed, whatever other policies allow. */
   readonly denied: readonly PortProtocol[]
 }
 
@@ -36,7 +36,7 @@ export interface Policy {
   readonly rules: readonly EgressRule[]
   /** True if, in `policy`, what no rule accepts is denied. */
   readonly isolates: boolean
-  /** Undefined = the language says nothing about questions. */
+  /** Undefined = the language says nothing about queries. */
   readonly dns: DnsPermission | undefined
 }
 

@@ -71,7 +71,7 @@ export class ClientGrants {
   readonly #cutsConnections: boolean
   readonly #onEviction: () => void
   readonly #isDenied: (address: string) => boolean
-  /** Changes of the rules, and how many of them all that is granted has. */
+  /** Number of changes of the rules, and of those that are applied to all that is granted. */
   #changes = 0
   #appliedChanges = 0
   #isGone = false

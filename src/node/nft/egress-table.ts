@@ -42,7 +42,7 @@ const VERSIONS = [
  *     forward ─▶ profile of the client ─▶ established ─▶ cluster ─▶ allow sets ─▶ networks of its rules
  *     dnsqueries ─▶ is it a client? ─▶ DNS is redirected to this host
  *
- * A client that no policy selects is not touched. If this process ends, the table stays: open
+ * A Pod that no policy selects is not affected. If this process ends, the table stays: open
  * connections continue, and no new address is allowed.
  */
 export function tableStatements(options: EgressTableOptions): readonly string[] {
@@ -66,8 +66,8 @@ export function tableStatements(options: EgressTableOptions): readonly string[] 
 }
 
 /**
- * Without these, the next segment from the server of a connection that was ended would begin it again, in
- * the other direction: then those of the client would be replies.
+ * Drops late segments of the server of an ended connection. They would open a new one, to which the client
+ * could reply.
  */
 const LATE_SEGMENTS = VERSIONS.map(([ip, version]) => {
   return `${ip} daddr @clients${version} tcp flags & syn == 0 ct state new ${DROP}`

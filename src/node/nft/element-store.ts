@@ -93,8 +93,8 @@ export class ElementStore {
   }
 
   /**
-   * Replaces the elements of a pair, except those of a process beside this one. Adds those that are not in
-   * force to `missing`, and those that are to be removed. Returns what is wrong; '' = nothing.
+   * Replaces the elements of a pair, except those of a process beside this one. Adds to `missing`
+   * what is not in force yet: additions and removals. Returns what is wrong; '' = nothing.
    */
   allow(
     pair: AddressPair,

@@ -26,8 +26,8 @@ export interface KubernetesPoliciesOptions extends PolicyFeedOptions {
 
 /**
  * The Pods of one Node, and the policies of a cluster, kept up to date by watches of its API. Synced
- * once Pods, Namespaces and each kind of policies were listed; a kind that is not there counts, and
- * is tried again and again. If the API fails later, the known state is kept.
+ * once Pods, Namespaces and each kind of policies were listed; a kind that the API lacks counts as
+ * listed, and is tried again. If the API fails later, the known state is kept.
  */
 export class KubernetesPolicies implements PolicySource {
   readonly #feed: PolicyFeed

@@ -117,8 +117,8 @@ export class Egress implements Handler {
     const protocol = tx.query.protocol === Protocol.Tcp ? 'tcp' : 'udp'
     const isAllowed = gate.mayAsk(client, protocol, tx.query)
     const checkedMs = clock.monotonic()
-    const verdict = isAllowed ? 'allow' : 'denied'
-    times.observe(verdict, 'policyCheckTime', checkedMs - startMs)
+    const error = isAllowed ? 'allow' : 'denied'
+    times.observe(error, 'policyCheckTime', checkedMs - startMs)
     if (!isAllowed) return this.#deny(tx, asked)
     const status = this.#next.serve(tx)
     if (typeof status === 'number') return this.#learn(tx, status, asked, checkedMs)
@@ -172,9 +172,9 @@ export class Egress implements Handler {
     if (result === 'failed') slots.of(tx)[EgressCount.Failed]! += 1
     const isSent =
       result === 'acknowledged' || (result === 'timed out' && options.onTimeout === 'release')
-    const verdict = isSent ? 'allow' : 'proxyErr'
-    times.observe(verdict, 'dataplaneTime', nowMs - answeredMs)
-    times.observe(verdict, 'totalTime', nowMs - startMs)
+    const error = isSent ? 'allow' : 'proxyErr'
+    times.observe(error, 'dataplaneTime', nowMs - answeredMs)
+    times.observe(error, 'totalTime', nowMs - startMs)
     if (isSent) return status
     tx.response.error = `egress: addresses for ${client.id} are not in force: ${result}`
     return Rcode.SERVFAIL

@@ -7,7 +7,7 @@ const PROBE_MS_MAX = 10_000
 /** A program that the agent runs. */
 export interface ProgramProbe {
   readonly command: readonly string[]
-  /** What does without it, for the error. */
+  /** How to do without the program, for the error. */
   readonly instead: string
   readonly packageName: string
 }

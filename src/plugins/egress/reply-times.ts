@@ -1,9 +1,9 @@
 import type { BulkAdder } from '../../telemetry/bulk-histogram.ts'
 
-/** What became of a query, in Cilium's words. */
-export type ReplyVerdict = 'allow' | 'denied' | 'proxyErr'
+/** What became of a query, as Cilium names it. */
+export type ReplyResult = 'allow' | 'denied' | 'proxyErr'
 
-/** A part of the time between a query and its reply, in Cilium's words. */
+/** A part of the time between a query and its reply, as Cilium names it. */
 export type ReplyScope = 'policyCheckTime' | 'upstreamTime' | 'dataplaneTime' | 'totalTime'
 
 /** Upper bounds, in seconds. */
@@ -12,7 +12,7 @@ export const REPLY_BUCKETS: readonly number[] = [
 ]
 
 interface Series {
-  readonly error: ReplyVerdict
+  readonly error: ReplyResult
   readonly scope: ReplyScope
   readonly counts: Float64Array
   sumSeconds: number
@@ -22,7 +22,7 @@ interface Series {
 export class ReplyTimes {
   readonly #series: Series[] = []
 
-  observe(error: ReplyVerdict, scope: ReplyScope, ms: number): void {
+  observe(error: ReplyResult, scope: ReplyScope, ms: number): void {
     const series = this.#of(error, scope)
     const seconds = ms / 1000
     let bucket = 0
@@ -41,7 +41,7 @@ export class ReplyTimes {
     }
   }
 
-  #of(error: ReplyVerdict, scope: ReplyScope): Series {
+  #of(error: ReplyResult, scope: ReplyScope): Series {
     for (const one of this.#series) if (one.error === error && one.scope === scope) return one
     const counts = new Float64Array(REPLY_BUCKETS.length + 1)
     const series: Series = { error, scope, counts, sumSeconds: 0 }

@@ -24,7 +24,7 @@ function dump(zombies: Zombies, startMs: number, ...open: readonly string[]): vo
   zombies.noteDump(startMs)
 }
 
-function verdict(zombies: Zombies): string {
+function decision(zombies: Zombies): string {
   const { alive, dead } = zombies.collect(0)
   const text = (list: typeof alive) => list.map(({ address }) => address).join(' ')
   return `${text(alive)} | ${text(dead)}`
@@ -36,13 +36,13 @@ t.test('an address dies after two dumps without it, and keeps its siblings alive
     '1.1.1.2': 'test.com.',
     '3.3.3.3': 'pizza.com.',
   })
-  t.equal(verdict(zombies), '1.1.1.1 1.1.1.2 3.3.3.3 | ')
+  t.equal(decision(zombies), '1.1.1.1 1.1.1.2 3.3.3.3 | ')
   dump(zombies, 2000)
-  t.equal(verdict(zombies), '1.1.1.1 1.1.1.2 3.3.3.3 | ', 'the first dump kills nothing')
+  t.equal(decision(zombies), '1.1.1.1 1.1.1.2 3.3.3.3 | ', 'the first dump kills nothing')
   dump(zombies, 3000, '1.1.1.2')
-  t.equal(verdict(zombies), '1.1.1.1 1.1.1.2 | 3.3.3.3')
+  t.equal(decision(zombies), '1.1.1.1 1.1.1.2 | 3.3.3.3')
   dump(zombies, 4000)
-  t.equal(verdict(zombies), ' | 1.1.1.1 1.1.1.2')
+  t.equal(decision(zombies), ' | 1.1.1.1 1.1.1.2')
   t.equal(zombies.size, 0)
 })
 
@@ -51,28 +51,28 @@ t.test('adding it again revives an address', async (t) => {
   dump(zombies, 2000)
   add(zombies, '1.1.1.1', 'a.', 2500)
   dump(zombies, 3000)
-  t.equal(verdict(zombies), '1.1.1.1 | ')
+  t.equal(decision(zombies), '1.1.1.1 | ')
   dump(zombies, 4000)
-  t.equal(verdict(zombies), ' | 1.1.1.1')
+  t.equal(decision(zombies), ' | 1.1.1.1')
 })
 
 t.test('an address that has ended after the dump began is not judged by it', async (t) => {
   const zombies = filled({ '1.1.1.1': 'a.' })
   dump(zombies, 500)
   dump(zombies, 900)
-  t.equal(verdict(zombies), '1.1.1.1 | ')
+  t.equal(decision(zombies), '1.1.1.1 | ')
   dump(zombies, 1001)
-  t.equal(verdict(zombies), ' | 1.1.1.1')
+  t.equal(decision(zombies), ' | 1.1.1.1')
 })
 
 t.test('the grace for idle connections', async (t) => {
   const zombies = filled({ '1.1.1.1': 'a.' }, { idleGraceMs: 5000 })
   for (const startMs of [2000, 4000, 6000]) {
     dump(zombies, startMs)
-    t.equal(verdict(zombies), '1.1.1.1 | ')
+    t.equal(decision(zombies), '1.1.1.1 | ')
   }
   dump(zombies, 6001)
-  t.equal(verdict(zombies), ' | 1.1.1.1')
+  t.equal(decision(zombies), ' | 1.1.1.1')
 })
 
 t.test('limits', async (t) => {
@@ -80,27 +80,27 @@ t.test('limits', async (t) => {
     { '1.1.1.1': 'test.com.', '2.2.2.2': 'somethingelse. test.com.', '3.3.3.3': 'anothertest.' },
     { perName: 1 },
   )
-  t.equal(verdict(one), '2.2.2.2 3.3.3.3 | 1.1.1.1', 'per name: fewest names first')
+  t.equal(decision(one), '2.2.2.2 3.3.3.3 | 1.1.1.1', 'per name: fewest names first')
 
   const marked = filled(
     { '1.1.1.1': 'a.', '1.1.1.2': 'a.', '1.1.1.3': 'a.', '1.1.1.4': 'a.' },
     { perName: 3 },
   )
   dump(marked, 2000, '1.1.1.1', '1.1.1.2', '1.1.1.3')
-  t.equal(verdict(marked), '1.1.1.1 1.1.1.2 1.1.1.3 | 1.1.1.4', 'idle for longest first')
+  t.equal(decision(marked), '1.1.1.1 1.1.1.2 1.1.1.3 | 1.1.1.4', 'idle for longest first')
 
   const timed = () => {
     const zombies = new Zombies({ ...ENOUGH, most: 2 })
     for (const i of [1, 2, 3]) add(zombies, `${i}.${i}.${i}.${i}`, `${i}.`, i * 1000)
     return zombies
   }
-  t.equal(verdict(timed()), '2.2.2.2 3.3.3.3 | 1.1.1.1', 'ended first')
+  t.equal(decision(timed()), '2.2.2.2 3.3.3.3 | 1.1.1.1', 'ended first')
   const connected = timed()
   dump(connected, 4000, '1.1.1.1', '2.2.2.2')
-  t.equal(verdict(connected), '1.1.1.1 2.2.2.2 | 3.3.3.3', 'idle, although it ended last')
+  t.equal(decision(connected), '1.1.1.1 2.2.2.2 | 3.3.3.3', 'idle, although it ended last')
 
   const none = filled({ '1.1.1.1': 'a.' }, { most: 0 })
-  t.equal(verdict(none), ' | 1.1.1.1')
+  t.equal(decision(none), ' | 1.1.1.1')
 })
 
 t.test('addresses of a name that are forgotten', async (t) => {
@@ -130,9 +130,9 @@ t.test('after a restart nothing dies before two dumps', async (t) => {
   zombies.restore(before.all())
   t.strictSame([...zombies.all()][0]!.names, ['a.', 'b.'])
   dump(zombies, 10_000)
-  t.equal(verdict(zombies), '1.1.1.1 | ')
+  t.equal(decision(zombies), '1.1.1.1 | ')
   dump(zombies, 11_000)
-  t.equal(verdict(zombies), ' | 1.1.1.1')
+  t.equal(decision(zombies), ' | 1.1.1.1')
 })
 
 t.test('an address that was not kept for a time is dead', async (t) => {

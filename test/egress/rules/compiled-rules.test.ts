@@ -8,9 +8,9 @@ import {
   type Connection,
   includesPort,
 } from '../../../src/egress/rules/connection.ts'
+import { decisionOf } from '../../../src/egress/rules/decide.ts'
 import type { PortProtocol } from '../../../src/egress/rules/port-range.ts'
 import type { EgressRule, TierList } from '../../../src/egress/rules/rule.ts'
-import { verdictOf } from '../../../src/egress/rules/verdict.ts'
 import { selectsName } from '../../../src/egress/selectors/selects-name.ts'
 import { matched, nameOf, type RuleTexts, rule, selectorOf } from '../../support/egress-rules.ts'
 
@@ -182,7 +182,7 @@ const names = fc.array(
   { maxLength: 4 },
 )
 
-/** The first ports of all ranges of equal verdicts, and the last ones. */
+/** The first ports of all ranges of equal decisions, and the last ones. */
 function portsAtEdges(lists: readonly TierList[], protocol: PortProtocol): readonly number[] {
   const ports = new Set([0, 65_535])
   for (const { rules } of lists.flat()) {
@@ -224,14 +224,14 @@ t.test('networks and allowances together decide as the reference does', async ()
         for (let atMs = nowMs; atMs < 11; atMs++) {
           const valid = names.filter(({ endMs }) => endMs >= atMs)
           for (const connection of connectionsTo(address, lists)) {
-            const isStatic = verdictOf(lists, connection, []) === 'accept'
+            const isStatic = decisionOf(lists, connection, []) === 'accept'
             const isAllowed = isStatic || allows(allowances, connection, atMs)
-            if (isAllowed !== (verdictOf(lists, connection, valid) === 'accept')) return false
+            if (isAllowed !== (decisionOf(lists, connection, valid) === 'accept')) return false
           }
           // Protocols without ports: never more than the reference allows.
           const other: Connection = { address, protocol: 'other', port: 0 }
           const isOther = allows(allowances, other, atMs)
-          if (isOther && verdictOf(lists, other, valid) === 'deny') return false
+          if (isOther && decisionOf(lists, other, valid) === 'deny') return false
         }
         return true
       },
@@ -248,7 +248,7 @@ t.test('an open connection is decided as the reference does', async () => {
       const live = names.map((name) => ({ ...name, isZombie: false }))
       const other: Connection = { address, protocol: 'other', port: 0 }
       return [other, ...connectionsTo(address, lists)].every((connection) => {
-        const isAllowed = verdictOf(lists, connection, live) === 'accept'
+        const isAllowed = decisionOf(lists, connection, live) === 'accept'
         return compiled.accepts(connection, places) === isAllowed
       })
     }),
@@ -310,8 +310,8 @@ t.test('more names never allow less', async () => {
         for (let atMs = 0; atMs < 10; atMs++) {
           if (allows(before, connection, atMs) && !allows(after, connection, atMs)) return false
         }
-        if (verdictOf(lists, connection, names) === 'deny') continue
-        if (verdictOf(lists, connection, [...names, ...more]) === 'deny') return false
+        if (decisionOf(lists, connection, names) === 'deny') continue
+        if (decisionOf(lists, connection, [...names, ...more]) === 'deny') return false
       }
       return true
     }),

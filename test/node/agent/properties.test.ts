@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { Random } from '../../../src/base/random.ts'
 import { scanAddress } from '../../../src/dns/text/address.ts'
-import { verdictOf } from '../../../src/egress/rules/verdict.ts'
+import { decisionOf } from '../../../src/egress/rules/decide.ts'
 import type { Client } from '../../../src/node/client.ts'
 import { answerTo, clientOf, rulesOf } from '../../support/egress-client.ts'
 import { nameOf } from '../../support/egress-rules.ts'
@@ -45,7 +45,7 @@ class Model {
       .filter((one) => one.id === client.id && one.address === address && one.endMs >= sinceMs)
       .map(({ name, endMs }) => ({ name: nameOf(name), endMs, isZombie: endMs < nowMs }))
     const connection = { address: scanAddress(address)!, protocol: 'tcp', port: 443 } as const
-    return verdictOf(client.rules.lists, connection, names) === 'accept'
+    return decisionOf(client.rules.lists, connection, names) === 'accept'
   }
 }
 

@@ -4,8 +4,8 @@ import { systemClock } from '../../../src/base/clock.ts'
 import { scanAddress } from '../../../src/dns/text/address.ts'
 import { CompiledRules } from '../../../src/egress/rules/compiled-rules.ts'
 import type { AddressName, Connection } from '../../../src/egress/rules/connection.ts'
+import { decisionOf } from '../../../src/egress/rules/decide.ts'
 import type { EgressRule, TierList } from '../../../src/egress/rules/rule.ts'
-import { verdictOf } from '../../../src/egress/rules/verdict.ts'
 import { matched, nameOf, rule } from '../../support/egress-rules.ts'
 import { needs, needsRoot } from '../../support/peer.ts'
 import { POD, routedPod, TCP_PORTS, UDP_PORTS, WORLD } from './routed-pod.ts'
@@ -85,7 +85,7 @@ t.test('packets pass as the rules say', isPossible, async (t) => {
     for (const wait of waits) t.equal((await wait) ?? '', '')
     const results = targets.map(async (target) => {
       const connection: Connection = { ...target, address: scanAddress(target.address)! }
-      const isAllowed = verdictOf(lists, connection, namesOf(target.address)) === 'accept'
+      const isAllowed = decisionOf(lists, connection, namesOf(target.address)) === 'accept'
       const result = await pod.connect(target, isAllowed ? ALLOWED_MS : DROPPED_MS)
       if (result === 'open') opened++
       return (result === 'open') === isAllowed ? '' : `${JSON.stringify(target)}: ${result}`

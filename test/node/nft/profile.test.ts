@@ -2,8 +2,8 @@ import fc from 'fast-check'
 import t from 'tap'
 import { type Address, isInNetwork, scanAddress, scanCidr } from '../../../src/dns/text/address.ts'
 import type { Connection } from '../../../src/egress/rules/connection.ts'
+import { decisionOf } from '../../../src/egress/rules/decide.ts'
 import type { EgressRule, TierList } from '../../../src/egress/rules/rule.ts'
-import { verdictOf } from '../../../src/egress/rules/verdict.ts'
 import { printPeers } from '../../../src/node/nft/address-spans.ts'
 import { type Profile, profileOf, rulesDigest } from '../../../src/node/nft/profile.ts'
 import { peerOf, rule } from '../../support/egress-rules.ts'
@@ -101,7 +101,7 @@ t.test('the chains decide as the reference does', async () => {
           for (const port of [0, 69, 70, 80, 90, 91, 96, 65_535])
             others.push({ address, protocol, port })
         }
-        return others.every((one) => run(profile, one) === verdictOf(lists, one, []))
+        return others.every((one) => run(profile, one) === decisionOf(lists, one, []))
       })
     }),
     { numRuns: 1000 },

@@ -7,7 +7,7 @@ import type { EgressRule, TierList } from './rule.ts'
  * Decides whether a client may open a connection. `names`: those of the address; all of them count,
  * whatever their ends. It reads all rules: `CompiledRules` decides the same quickly.
  */
-export function verdictOf(
+export function decisionOf(
   lists: readonly TierList[],
   connection: Connection,
   names: readonly AddressName[],
