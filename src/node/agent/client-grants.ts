@@ -24,7 +24,7 @@ const OLD_MATCHES_MAX = 1000
 /** A wait for the enforcer; '' = in force, otherwise the reason why not. */
 export type EnforcerWait = Promise<string>
 
-const TOO_MANY: PlaneWait = Promise.resolve('too many new addresses in a short time')
+const TOO_MANY: EnforcerWait = Promise.resolve('too many new addresses in a short time')
 const SECOND_MS = 1000
 
 export interface ClientGrantsParts {
