@@ -1,7 +1,8 @@
 import type { Cidr } from '../../dns/text/address.ts'
-import { printPeers } from './address-spans.ts'
+import { printCidr, printPeers } from './address-spans.ts'
 import { ALLOW_SETS, type AllowSetName } from './allowed-element.ts'
 import { type Chain, CLIENT_CHAIN, DROP, fillChains } from './chain.ts'
+import { digestOf } from './profile.ts'
 
 export interface EgressTableOptions {
   /** Name of the table, of the family `inet`. */
@@ -26,6 +27,9 @@ export interface EgressTableOptions {
  * of chains: a table of another form is made again.
  */
 export const FORM_CHAIN = 'form_1'
+
+/** How the name of the chain begins that identifies the options of the table. */
+export const OPTIONS_PREFIX = 'options_'
 
 /** DNS over TLS and QUIC: this server does not see the answers, so clients must not use it. */
 const ENCRYPTED_DNS_PORT = 853
@@ -109,7 +113,24 @@ export function tableChains(options: EgressTableOptions): readonly Chain[] {
     },
     { name: CLIENT_CHAIN, base: '', rules: client },
     { name: FORM_CHAIN, base: '', rules: [] },
+    { name: optionsChain(options), base: '', rules: [] },
   ]
+}
+
+/**
+ * The name of a chain without rules that shows whose options the table has. So a process notices a table that one with
+ * other options has written beside it, during a reload or an upgrade.
+ */
+export function optionsChain({ clusterNetworks, ...options }: EgressTableOptions): string {
+  const { dnsPort, dnsAddresses, elementsMax, cutsConnections } = options
+  const values = [
+    dnsPort,
+    dnsAddresses,
+    elementsMax,
+    cutsConnections,
+    clusterNetworks.map(printCidr),
+  ]
+  return `${OPTIONS_PREFIX}${digestOf(JSON.stringify(values))}`
 }
 
 /** The networks of `cluster`, as nft prints the elements of their sets. */

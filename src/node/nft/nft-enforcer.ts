@@ -3,11 +3,14 @@ import type { Timers } from '../../base/timers.ts'
 import type { Client } from '../client.ts'
 import type { AddressPair, Allowance, Enforcer } from '../enforcer.ts'
 import type { ListedElement } from './allowed-element.ts'
+import { removeChains } from './chain.ts'
 import { ClientProfiles } from './client-profiles.ts'
 import {
   clusterElements,
   type EgressTableOptions,
   FORM_CHAIN,
+  OPTIONS_PREFIX,
+  optionsChain,
   tableChains,
   tableStatements,
 } from './egress-table.ts'
@@ -84,6 +87,8 @@ export class NftEnforcer implements Enforcer {
   #mustRecreate = false
   /** The table has the options of this process. */
   #isFormed = false
+  /** Chains that identify the options of another process. */
+  #otherOptions: readonly string[] = []
   #running: Promise<void> | undefined
   #isClosed = false
   #failures = 0
@@ -334,6 +339,7 @@ export class NftEnforcer implements Enforcer {
       return error instanceof Error ? error.message : String(error)
     }
     const entries = this.#profiles.read(listing)
+    this.#otherOptions = otherOptions(listing, optionsChain(this.#options))
     if (listing?.chains.has(FORM_CHAIN) !== true) this.#mustRecreate = true
     const declared = this.#declared
     this.#store.forgetKernel()
@@ -363,6 +369,7 @@ export class NftEnforcer implements Enforcer {
     const statements: string[] = []
     if (isWhole) statements.push(`add table inet ${table}`, `delete table inet ${table}`)
     if (isWhole || !this.#isFormed) statements.push(...tableStatements(this.#options))
+    if (!isWhole) statements.push(...removeChains(table, this.#otherOptions))
     const clients = mustWriteClients ? this.#profiles.write(isWhole) : undefined
     if (clients !== undefined) {
       statements.push(...clients.statements)
@@ -381,6 +388,7 @@ export class NftEnforcer implements Enforcer {
     this.#noteWritten(write.written, fault)
     if (fault !== '') return fault
     this.#isFormed = true
+    this.#otherOptions = []
     this.#mustRecreate = false
     if (isWhole) this.counts.resyncs++
     if (clients !== undefined) {
@@ -424,6 +432,11 @@ export class NftEnforcer implements Enforcer {
     if (this.#isClosed || this.#running !== undefined) return
     this.#fail(reason)
   }
+}
+
+function otherOptions(listing: TableListing | undefined, own: string): readonly string[] {
+  const names = [...(listing?.chains.keys() ?? [])]
+  return names.filter((name) => name.startsWith(OPTIONS_PREFIX) && name !== own)
 }
 
 function keyOf({ client, address }: AddressPair): string {

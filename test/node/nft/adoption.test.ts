@@ -196,3 +196,31 @@ t.test('many elements', isPossible, async (t) => {
   await until(() => enforcer.counts.resyncs === 1, 'the table')
   log('written again')
 })
+
+t.test(
+  'two processes with other options: the one that stays has its own in the end',
+  isPossible,
+  async (t) => {
+    const place = await Place.create(t)
+    const sizeOf = async (): Promise<string> => {
+      return /size (\d+)/.exec(await place.nft('list', 'set', 'inet', TABLE, 'any4'))?.[1] ?? 'none'
+    }
+    const old = place.enforcer(t, 1000)
+    await old.enforcer.setClients([client(1)])
+    await old.enforcer.allow(pair(1, 1), allowed())
+    const young = place.enforcer(t, 2000)
+    await young.enforcer.setClients([client(1)])
+    await young.enforcer.glance()
+    t.strictSame(young.repairs, [])
+    await old.enforcer.glance()
+    t.match(old.repairs, [/^chain options_/])
+    await until(async () => (await sizeOf()) === '2000', 'the options of the old process')
+    await old.enforcer.close()
+    await young.enforcer.glance()
+    t.match(young.repairs, [/^chain options_/])
+    await until(async () => (await sizeOf()) === '4000', 'the options of the new process')
+    t.equal((await place.elements()).length, 1, 'what was allowed stays')
+    const chains = await place.nft('list', 'table', 'inet', TABLE)
+    t.equal(chains.match(/chain options_/g)?.length, 1)
+  },
+)
