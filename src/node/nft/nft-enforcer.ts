@@ -366,10 +366,7 @@ export class NftEnforcer implements Enforcer {
     const isWhole = this.#mustRecreate
     const change = this.#clientChanges
     const mustWriteClients = isWhole || this.#clientsInForce !== change
-    const statements: string[] = []
-    if (isWhole) statements.push(`add table inet ${table}`, `delete table inet ${table}`)
-    if (isWhole || !this.#isFormed) statements.push(...tableStatements(this.#options))
-    if (!isWhole) statements.push(...removeChains(table, this.#otherOptions))
+    const statements = this.#tableStatements()
     const clients = mustWriteClients ? this.#profiles.write(isWhole) : undefined
     if (clients !== undefined) {
       statements.push(...clients.statements)
@@ -396,6 +393,17 @@ export class NftEnforcer implements Enforcer {
       this.#clientsInForce = change
     }
     return ''
+  }
+
+  /** The statements that create the table, or give it the options of this process. */
+  #tableStatements(): string[] {
+    const { table } = this.#options
+    if (this.#mustRecreate) {
+      const removal = [`add table inet ${table}`, `delete table inet ${table}`]
+      return [...removal, ...tableStatements(this.#options)]
+    }
+    const form = this.#isFormed ? [] : tableStatements(this.#options)
+    return [...form, ...removeChains(table, this.#otherOptions)]
   }
 
   #noteWritten(written: ReadonlyMap<Element, number>, fault: string): void {
