@@ -333,9 +333,8 @@ export class RecordZone {
 
   #noteAllDown(key: string, owner: Uint8Array, sets: readonly OwnerSet[]): void {
     const before = this.#allDown.get(key) ?? []
-    const isEither = before.length > 0 || sets.some(({ isAllDown }) => isAllDown)
-    if (!isEither) return
     const down = sets.filter(({ isAllDown }) => isAllDown)
+    if (down.length + before.length === 0) return
     const isReported = down.length > 0 && !this.#isBehindCname(key)
     const now = isReported ? down.map(({ type }) => `${printName(owner)} ${printType(type)}`) : []
     if (now.length === 0) this.#allDown.delete(key)

@@ -151,7 +151,7 @@ export class DnsCache {
     return this.#byName.get(name)?.get(address)?.answer.endMs
   }
 
-  /** Each answer of which some address is left, with the addresses that are left. */
+  /** The answers that still have addresses, each with these addresses. */
   *answers(): Generator<CachedAnswer> {
     const left = new Map<CachedAnswer, string[]>()
     for (const { address, answer } of this.#ends.keys()) {

@@ -109,7 +109,7 @@ export class PolicyField {
     return others.length === 0
   }
 
-  /** This field, of which nothing is reported. */
+  /** The same field; its faults are not reported. */
   silent(): PolicyField {
     return new PolicyField(this.value, this.#step, this.#parent, () => {})
   }

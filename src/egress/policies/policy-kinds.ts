@@ -87,7 +87,7 @@ export const POLICY_KINDS: readonly PolicyKind[] = [
 
 const ALL_KINDS: readonly PolicyKind[] = [PODS, NAMESPACES, ...POLICY_KINDS]
 
-/** The kind of an object with `apiVersion` and `kind`; undefined = it is none of these. */
+/** Returns the kind that an object names in `apiVersion` and `kind`, or undefined if it is unknown. */
 export function findPolicyKind(object: ApiObject): PolicyKind | undefined {
   const [version, kind] = [textOf(object, 'apiVersion'), textOf(object, 'kind')]
   return ALL_KINDS.find((one) => one.kind === kind && apiVersionOf(one) === version)

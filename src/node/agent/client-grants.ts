@@ -18,7 +18,7 @@ import type { RuleProfile } from './rule-profiles.ts'
 
 /** Names of one address. More would make each decision about it slow. */
 const NAMES_PER_ADDRESS = 256
-/** Names that are gone, of which the rules are still known. */
+/** Maximum of removed names whose rules are kept. */
 const OLD_MATCHES_MAX = 1000
 
 /** A wait for the enforcer; '' = in force, otherwise the reason why not. */
@@ -333,7 +333,7 @@ export class ClientGrants {
     return this.#enforcer.allow(pair, allowances)
   }
 
-  /** The wait for an address of which nothing has changed. */
+  /** Returns the wait for an address whose allowances have not changed. */
   #check(address: string): EnforcerWait | undefined {
     const allowances = this.#granted.get(address)
     const pair = this.#pairOf(address)

@@ -32,7 +32,7 @@ export function scanFlow(line: string): Flow | undefined {
   }
 }
 
-/** `from` -1 = there is none. */
+/** Returns the address behind a key, or undefined if there is none. `from`: where to search; -1 = nowhere. */
 function addressAfter(line: string, key: string, from: number): string | undefined {
   const text = textAfter(line, key, from)
   if (text === undefined || !text.includes(':')) return text

@@ -266,7 +266,7 @@ export class ElementStore {
     return isFull ? `${client} has too many elements in set ${set}` : ''
   }
 
-  /** Returns the element, and adds it if there is none. Returns undefined if the set is full. */
+  /** Returns the element. Adds it if it is missing, or returns undefined if the set is full. */
   #put(set: AllowSetName, pair: AddressPair, text: string): Element | undefined {
     const key = keyOf(set, text)
     const known = this.#elements.get(key)

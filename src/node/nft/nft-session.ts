@@ -1,4 +1,9 @@
-import { type ChildProcessByStdio, execFile, spawn } from 'node:child_process'
+import {
+  type ChildProcessByStdio,
+  type ExecFileException,
+  execFile,
+  spawn,
+} from 'node:child_process'
 import type { Readable, Writable } from 'node:stream'
 
 /** A command without side effects, and the start of its output. It shows that what came before it has ended. */
@@ -141,9 +146,7 @@ export function runNft({
     const [program = '', ...first] = command
     const options = { timeout: timeoutMs, killSignal: 'SIGKILL', maxBuffer: OUTPUT_MAX } as const
     const child = execFile(program, [...first, ...args], options, (error, stdout, stderr) => {
-      const told = faultOf(stderr)
-      const reason = error?.killed === true ? 'nft took too long' : firstLine(error?.message ?? '')
-      resolve({ output: stdout, fault: error === null ? '' : told === '' ? reason : told })
+      resolve({ output: stdout, fault: error === null ? '' : faultOf(stderr) || reasonOf(error) })
     })
     child.stdin?.on('error', () => {})
     child.stdin?.end(input)
@@ -152,10 +155,15 @@ export function runNft({
 
 class NftEndError extends Error {}
 
-/** The message of the first error in the output of nft; '' = there is none. */
+/** Returns the message of the first error in the output of nft, or '' if it has no error. */
 function faultOf(output: string): string {
   const at = output.indexOf('Error: ')
   return at < 0 ? '' : firstLine(output.slice(at))
+}
+
+/** Why a process ended without a message of its own. */
+function reasonOf({ killed, message }: ExecFileException): string {
+  return killed === true ? 'nft took too long' : firstLine(message)
 }
 
 function firstLine(text: string): string {

@@ -6,7 +6,7 @@ import type { CheckReport } from '../../plugin/directive.ts'
 import { NO_METRICS } from '../../telemetry/metrics.ts'
 import type { EgressConfig } from './options.ts'
 
-/** Reads the files of `policies`, for `sextant check`. Returns the faults because of which a start lacks policies. */
+/** Reads the files of `policies`, for `sextant check`. Returns the faults that keep policies from being read. */
 export async function checkPolicies(
   { policies: path, dialect, position }: EgressConfig,
   { warn, read }: CheckReport,
