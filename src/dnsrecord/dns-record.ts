@@ -1,5 +1,6 @@
 import type { GeoCode } from '../geo/code.ts'
 import type { HealthCheck } from './health-check.ts'
+import type { RecordSettings } from './settings.ts'
 
 /** Group and version of the resource kinds that this server reads. */
 export const API_GROUP = 'kuadrant.io'
@@ -64,6 +65,8 @@ export interface DnsRecord {
   readonly endpoints: readonly Endpoint[]
   /** How its addresses are probed; undefined = they are not probed. */
   readonly healthCheck?: HealthCheck | undefined
+  /** Undefined = no annotation sets anything. */
+  readonly settings?: RecordSettings | undefined
 }
 
 /**

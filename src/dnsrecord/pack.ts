@@ -2,14 +2,15 @@ import { assert } from '../base/assert.ts'
 import { type GeoCode, scanGeoCode } from '../geo/code.ts'
 import type { DnsRecord, Endpoint } from './dns-record.ts'
 import type { HealthCheck } from './health-check.ts'
+import type { RecordSettings } from './settings.ts'
 
 /**
  * A record's content as one string of octets (each character 0..255). Objects for a hundred
  * thousand records would take a gigabyte of memory and time of the garbage collector. A one-byte
  * string takes one byte per character.
  *
- *     createdSeconds u32 | record flags u8 | zone label s8 | rootHost s8 | endpoint count u16 | endpoints
- *             | [health check s16, as JSON]
+ *     createdSeconds u32 | record flags u8 | zone label s8 | rootHost s8 | [settings s16, as JSON]
+ *             | endpoint count u16 | endpoints | [health check s16, as JSON]
  *     endpoint: owner s8 | type u16 | ttl u32 | flags u8 | [weight u32] | set identifier s16
  *             | code count u8, codes s8 each | rdata count u16, rdata s16 each
  *
@@ -27,6 +28,7 @@ const ASCII = /^[\u0000-\u007f]*$/
 const FLAG_AGGREGATE = 1
 const FLAG_WILDCARD_HOST = 2
 const FLAG_CHECKED = 4
+const FLAG_SETTINGS = 8
 /** Flags of an endpoint. */
 const FLAG_WEIGHT = 1
 const FLAG_DEFAULT = 2
@@ -39,11 +41,14 @@ let length = 0
 export function packRecord(record: DnsRecord): PackedRecord {
   length = 0
   putU32(record.createdSeconds)
-  const { isAggregate, isWildcardHost, healthCheck } = record
-  const flags = (isAggregate ? FLAG_AGGREGATE : 0) | (isWildcardHost ? FLAG_WILDCARD_HOST : 0)
-  putU8(flags | (healthCheck === undefined ? 0 : FLAG_CHECKED))
+  const { isAggregate, isWildcardHost, healthCheck, settings } = record
+  let flags = (isAggregate ? FLAG_AGGREGATE : 0) | (isWildcardHost ? FLAG_WILDCARD_HOST : 0)
+  if (healthCheck !== undefined) flags |= FLAG_CHECKED
+  if (settings !== undefined) flags |= FLAG_SETTINGS
+  putU8(flags)
   putText8(record.zoneLabel)
   putOctets8(record.rootHost)
+  if (settings !== undefined) putUtf8(JSON.stringify(settings))
   putU16(record.endpoints.length)
   for (const endpoint of record.endpoints) putEndpoint(endpoint)
   if (healthCheck !== undefined) putUtf8(JSON.stringify(healthCheck))
@@ -79,6 +84,7 @@ export function unpackRecord(packed: PackedRecord, owners?: ReadonlySet<string>)
   const isWildcardHost = (flags & FLAG_WILDCARD_HOST) !== 0
   const zoneLabel = reader.latin1(reader.u8())
   const rootHost = reader.octets(reader.u8())
+  const settings = (flags & FLAG_SETTINGS) === 0 ? undefined : takeSettings(reader)
   const endpoints: Endpoint[] = []
   let owner = rootHost
   for (let count = reader.u16(); count > 0; count--) {
@@ -100,6 +106,7 @@ export function unpackRecord(packed: PackedRecord, owners?: ReadonlySet<string>)
     rootHost,
     endpoints,
     healthCheck,
+    settings,
   }
 }
 
@@ -111,6 +118,11 @@ export function isChecked(packed: PackedRecord): boolean {
 /** Reads a health check. It was validated before it was packed. */
 function takeHealthCheck(reader: PackedReader): HealthCheck {
   return JSON.parse(reader.utf8(reader.u16())) as HealthCheck
+}
+
+/** Reads settings. They were validated before they were packed. */
+function takeSettings(reader: PackedReader): RecordSettings {
+  return JSON.parse(reader.utf8(reader.u16())) as RecordSettings
 }
 
 /** The fields that decide the zone of a record, read without the rest of it. */
@@ -139,7 +151,7 @@ export interface PackedEndpoints {
 }
 
 export function locateEndpoints(packed: PackedRecord): PackedEndpoints {
-  const countAt = endOfText8(packed, endOfText8(packed, PLACE_OFFSET))
+  const countAt = countOffset(packed)
   const count = u16At(packed, countAt)
   const starts = [countAt + 2]
   for (let i = 0; i < count; i++) starts.push(endOfEndpoint(packed, starts[i]!))
@@ -148,8 +160,15 @@ export function locateEndpoints(packed: PackedRecord): PackedEndpoints {
 
 /** `lowerNameKey` of the owner of the first endpoint; undefined = the record has no endpoint. */
 export function firstOwnerKey(packed: PackedRecord): string | undefined {
-  const countAt = endOfText8(packed, endOfText8(packed, PLACE_OFFSET))
+  const countAt = countOffset(packed)
   return u16At(packed, countAt) === 0 ? undefined : ownerKeyAt(packed, countAt + 2)
+}
+
+/** Offset of the endpoint count. */
+function countOffset(packed: PackedRecord): number {
+  const end = endOfText8(packed, endOfText8(packed, PLACE_OFFSET))
+  const hasSettings = (packed.charCodeAt(FLAGS_OFFSET) & FLAG_SETTINGS) !== 0
+  return hasSettings ? end + 2 + u16At(packed, end) : end
 }
 
 /** `createdSeconds` of the record. */

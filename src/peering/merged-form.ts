@@ -21,7 +21,7 @@ export interface MergedRecord {
  */
 export function buildMergedRecord(
   endpoints: readonly MergedEndpoint[],
-  facts: Pick<DnsRecord, 'namespace' | 'name' | 'zoneLabel' | 'createdSeconds'>,
+  facts: Pick<DnsRecord, 'namespace' | 'name' | 'zoneLabel' | 'createdSeconds' | 'settings'>,
   rootHost: string,
 ): MergedRecord {
   const checked: Endpoint[] = []
@@ -31,7 +31,7 @@ export function buildMergedRecord(
     if ('endpoint' in outcome) checked.push(outcome.endpoint)
     else refused.push({ sites: merged.sites, reason: outcome.problem.message })
   }
-  const { namespace, name, zoneLabel, createdSeconds } = facts
+  const { namespace, name, zoneLabel, createdSeconds, settings } = facts
   const record: DnsRecord = {
     namespace,
     name,
@@ -41,6 +41,7 @@ export function buildMergedRecord(
     isAggregate: true,
     createdSeconds,
     endpoints: checked,
+    settings,
   }
   return { record, refused }
 }

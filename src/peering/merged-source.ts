@@ -7,6 +7,7 @@ import { KDRNT } from '../dnsrecord/local-zone.ts'
 import { packRecord, type RecordContent, unpackPlace, unpackRecord } from '../dnsrecord/pack.ts'
 import { printHost } from '../dnsrecord/print-endpoint.ts'
 import { type RecordChange, type RecordSource, StoredRecord } from '../dnsrecord/record-source.ts'
+import { firstSettings } from '../dnsrecord/settings.ts'
 import { lowerNameKey, scanHost } from '../dnsrecord/validate/names.ts'
 import type { AddressHealth } from '../health/address-health.ts'
 import { type Guarded, guarding } from '../telemetry/guard.ts'
@@ -390,6 +391,7 @@ export class MergedSource implements RecordSource {
       zoneLabel: mine.find(({ content }) => content.zoneLabel !== '')?.content.zoneLabel ?? '',
       createdSeconds:
         mine.find(({ content }) => content.createdSeconds > 0)?.content.createdSeconds ?? 0,
+      settings: firstSettings(mine.map(({ content }) => content.settings)),
     }
     const merged = this.#merge(host, {
       own: { endpoints, down },
@@ -406,7 +408,7 @@ export class MergedSource implements RecordSource {
       readonly own: Pick<OwnState, 'endpoints' | 'down'>
       readonly siteStates: readonly SiteState[]
       readonly refused: readonly Refused[]
-      readonly facts: Pick<DnsRecord, 'zoneLabel' | 'createdSeconds'>
+      readonly facts: Pick<DnsRecord, 'zoneLabel' | 'createdSeconds' | 'settings'>
     },
   ): StoredRecord | undefined {
     const { site, clock, expiryMs } = this.#parts

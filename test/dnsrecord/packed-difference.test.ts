@@ -80,6 +80,7 @@ t.test('records that say something else of themselves are not compared', (t) => 
     ['root host', packed(['a 1'], { rootHost: scanName('l.example.')! })],
     ['longer root host', packed(['a 1'], { rootHost: scanName('x.k.example.')! })],
     ['label', packed(['a 1'], { zoneLabel: 'k.example' })],
+    ['settings', packed(['a 1'], { settings: { allDown: 'closed' } })],
     ['aggregate', packed(['a 1'], { isAggregate: true })],
     ['no endpoints', packed([])],
   ] as const) {

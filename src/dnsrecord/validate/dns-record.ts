@@ -31,6 +31,7 @@ import {
 import { scanHealthCheck } from './health-check.ts'
 import { scanHost, withoutWildcard } from './names.ts'
 import { isRegistryText } from './registry-text.ts'
+import { scanSettings } from './settings.ts'
 import { scanSteeringProperties } from './steering-properties.ts'
 import { RDATA_OCTETS_MAX, RECORD_TYPES, scanTarget } from './target.ts'
 
@@ -102,6 +103,7 @@ export function validateDnsRecord(
     endpoints: scanEndpoints(spec, scope, endpointsMax),
     // Derived records have no check of their own; the original record has it.
     healthCheck: isLocalForm || isAggregate ? undefined : scanRecordCheck(spec, rootHostText),
+    settings: scanSettings(metadata),
   }
 }
 

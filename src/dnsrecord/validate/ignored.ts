@@ -1,6 +1,7 @@
 import type { YamlValue } from '../../yaml/scan-block-yaml.ts'
 import type { FieldProblem } from '../dns-record.ts'
 import { isMapping, quote } from './fields.ts'
+import { SETTING_NAMES, SETTING_PREFIX } from './settings.ts'
 
 /** Fields of an external-dns endpoint. */
 const ENDPOINT_FIELDS: ReadonlySet<string> = new Set([
@@ -12,19 +13,35 @@ const ENDPOINT_FIELDS: ReadonlySet<string> = new Set([
   'setIdentifier',
   'targets',
 ])
+/** The settings, and what the operator reads. */
+const KNOWN_ANNOTATIONS: ReadonlySet<string> = new Set([...SETTING_NAMES, 'sextant.io/let-go'])
 const PROPERTIES: readonly string[] = ['weight', 'geo-code', 'default']
 
 /**
- * Finds fields and properties of a DNSRecord's endpoints that this server does not read. Other
- * providers may read them, so that is no fault, but it may be a mistake. `record`: a valid one.
+ * Finds fields and properties of a DNSRecord's endpoints, and annotations of ours, that this server
+ * does not read. Other providers may read them, so that is no fault, but it may be a mistake.
+ * `record`: a valid one.
  */
 export function findIgnored(record: YamlValue): FieldProblem[] {
-  const spec = isMapping(record) ? record.spec : undefined
+  if (!isMapping(record)) return []
+  const { metadata, spec } = record
+  const found = isMapping(metadata) ? findInAnnotations(metadata.annotations) : []
   const endpoints = isMapping(spec) ? spec.endpoints : undefined
-  if (!Array.isArray(endpoints)) return []
-  return endpoints.flatMap((endpoint: YamlValue, index) => {
-    return isMapping(endpoint) ? findInEndpoint(endpoint, ['spec', 'endpoints', index]) : []
-  })
+  if (!Array.isArray(endpoints)) return found
+  for (const [index, endpoint] of endpoints.entries()) {
+    if (isMapping(endpoint)) found.push(...findInEndpoint(endpoint, ['spec', 'endpoints', index]))
+  }
+  return found
+}
+
+function findInAnnotations(annotations: YamlValue | undefined): FieldProblem[] {
+  if (!isMapping(annotations)) return []
+  return Object.keys(annotations)
+    .filter((name) => name.startsWith(SETTING_PREFIX) && !KNOWN_ANNOTATIONS.has(name))
+    .map((name) => {
+      const message = `annotation ${quote(name)} is unknown and is ignored; the known ones are ${SETTING_NAMES.join(', ')}`
+      return { path: ['metadata', 'annotations', name], message }
+    })
 }
 
 function findInEndpoint(

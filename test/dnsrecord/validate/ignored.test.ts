@@ -1,5 +1,6 @@
 import t from 'tap'
 import { findIgnored } from '../../../src/dnsrecord/validate/ignored.ts'
+import { SETTING_NAMES } from '../../../src/dnsrecord/validate/settings.ts'
 import type { YamlValue } from '../../../src/yaml/scan-block-yaml.ts'
 
 function record(more: { readonly [key: string]: YamlValue }): YamlValue {
@@ -39,6 +40,17 @@ const TABLE: readonly { name: string; given: YamlValue; want: readonly string[] 
     given: properties(['default', 'yes'], ['default', false]),
     want: [
       'spec.endpoints.0.providerSpecific.0: property default must be true or false: "yes" is ignored',
+    ],
+  },
+  {
+    name: 'an annotation of another spelling, beside known and foreign ones',
+    given: {
+      metadata: {
+        annotations: { 'sextant.io/all_down': 'x', 'sextant.io/sticky': 'true', 'a.io/b': '' },
+      },
+    },
+    want: [
+      `metadata.annotations.sextant.io/all_down: annotation "sextant.io/all_down" is unknown and is ignored; the known ones are ${SETTING_NAMES.join(', ')}`,
     ],
   },
   { name: 'what is no record', given: [null, 'x'], want: [] },

@@ -1,0 +1,30 @@
+/**
+ * What clients get when no candidate is left for them: `open`, `closed`, or the set identifier of
+ * the endpoint that serves then.
+ */
+export type AllDownPolicy = string
+
+/** Health and drains are ignored. */
+export const OPEN = 'open'
+/** The answer is NODATA. */
+export const CLOSED = 'closed'
+
+/** How many bits of a client's address a sticky choice depends on. */
+export interface StickyPrefix {
+  /** 1..32. */
+  readonly ipv4Bits: number
+  /** 1..64. */
+  readonly ipv6Bits: number
+}
+
+export const STICKY_DEFAULT: StickyPrefix = { ipv4Bits: 24, ipv6Bits: 56 }
+export const STICKY_IPV4_BITS_MAX = 32
+export const STICKY_IPV6_BITS_MAX = 64
+
+/** The order of take-over for the clients of one geo code. */
+export interface FailoverLine {
+  /** Canonical text of a geo code; `*` = every code without a line of its own. */
+  readonly code: string
+  /** As written: geo codes in any case (`*` = the default endpoints) and set identifiers; at least one. */
+  readonly entries: readonly string[]
+}

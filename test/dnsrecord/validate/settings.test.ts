@@ -1,0 +1,101 @@
+import t from 'tap'
+import { packRecord, unpackRecord } from '../../../src/dnsrecord/pack.ts'
+import { firstSettings, type RecordSettings } from '../../../src/dnsrecord/settings.ts'
+import { validateResource } from '../../../src/dnsrecord/validate/resource.ts'
+import type { YamlValue } from '../../../src/yaml/scan-block-yaml.ts'
+
+const ENDPOINT = { dnsName: 'k.example.com', recordType: 'A', targets: ['192.0.2.1'] }
+
+function resource(annotations: YamlValue): YamlValue {
+  return {
+    apiVersion: 'kuadrant.io/v1alpha1',
+    kind: 'DNSRecord',
+    metadata: { name: 'r', namespace: 'n', annotations },
+    spec: { rootHost: 'k.example.com', endpoints: [ENDPOINT] },
+  }
+}
+
+const VALID: readonly { name: string; value: string; want: RecordSettings }[] = [
+  { name: 'all-down', value: 'closed', want: { allDown: 'closed' } },
+  { name: 'all-down', value: 'spare site', want: { allDown: 'spare site' } },
+  { name: 'sticky', value: 'true', want: { sticky: { ipv4Bits: 24, ipv6Bits: 56 } } },
+  { name: 'sticky', value: 'false', want: { sticky: 'off' } },
+  { name: 'sticky', value: ' 32  64 ', want: { sticky: { ipv4Bits: 32, ipv6Bits: 64 } } },
+  {
+    name: 'failover',
+    value: '# first Europe\ngeo-eu: GEO-NA , spare é\n\n*: GEO-EU,*\n',
+    want: {
+      failover: [
+        { code: 'GEO-EU', entries: ['GEO-NA', 'spare é'] },
+        { code: '*', entries: ['GEO-EU', '*'] },
+      ],
+    },
+  },
+]
+
+t.test('settings are read from annotations, and survive packing', async (t) => {
+  for (const { name, value, want } of VALID) {
+    const read = validateResource(resource({ [`sextant.io/${name}`]: value, other: 'x' }))
+    if (read.kind !== 'record') return t.fail(`${name} ${value}: ${JSON.stringify(read)}`)
+    t.strictSame(read.record.settings, want, `${name}: ${value}`)
+    const content = unpackRecord(packRecord(read.record))
+    t.strictSame(content.settings, want, `${name}: ${value}, packed`)
+    t.strictSame(content.endpoints, read.record.endpoints)
+  }
+})
+
+const INVALID: readonly { name: string; value: YamlValue; want: RegExp }[] = [
+  { name: 'all-down', value: '', want: /must be open, closed or the set identifier/ },
+  { name: 'all-down', value: ' open', want: /got " open"/ },
+  { name: 'all-down', value: true, want: /must be a string/ },
+  { name: 'sticky', value: 'yes', want: /must be true, false or two prefix lengths/ },
+  { name: 'sticky', value: '24', want: /got "24"/ },
+  { name: 'sticky', value: '33 56', want: /got "33 56"/ },
+  { name: 'sticky', value: '24 65', want: /got "24 65"/ },
+  { name: 'sticky', value: '0 0', want: /got "0 0"/ },
+  { name: 'failover', value: ' \n', want: /has no line/ },
+  { name: 'failover', value: 'GEO-EU GEO-NA', want: /has no colon/ },
+  { name: 'failover', value: 'EU: GEO-NA', want: /"EU" is not a geo code/ },
+  { name: 'failover', value: 'GEO-EU:', want: /has an empty entry/ },
+  { name: 'failover', value: 'GEO-EU: a,,b', want: /has an empty entry/ },
+  { name: 'failover', value: 'GEO-EU: a, a', want: /has "a" twice/ },
+  { name: 'failover', value: '*: a\n*: b', want: /has two lines for \*/ },
+  { name: 'failover', value: `*: ${'x'.repeat(5000)}`, want: /up to 4096 characters/ },
+]
+
+t.test('an invalid setting refuses the record, with its place', async (t) => {
+  for (const { name, value, want } of INVALID) {
+    const read = validateResource(resource({ [`sextant.io/${name}`]: value }))
+    if (read.kind !== 'refused') return t.fail(`${name} ${value} is accepted`)
+    t.match(read.problem.message, want)
+    t.strictSame(read.problem.path, ['metadata', 'annotations', `sextant.io/${name}`])
+  }
+})
+
+t.test('a record without settings has none', async (t) => {
+  for (const annotations of [null, {}, { 'example.com/x': 'y' }, { 'sextant.io/sticky': null }]) {
+    const read = validateResource(resource(annotations))
+    t.equal(read.kind === 'record' && read.record.settings, undefined)
+  }
+})
+
+t.test('the longest settings fit the packed form', async (t) => {
+  const ids = Array.from({ length: 64 }, (_, i) => `\u0001${i}`)
+  const lines = Array.from({ length: 12 }, (_, i) => `AS${i + 1}: ${ids.join()}`)
+  const failover = lines
+    .join('\n')
+    .slice(0, 4096)
+    .replace(/,[^,]*$/, '')
+  const annotations = { 'sextant.io/failover': failover, 'sextant.io/all-down': 'é'.repeat(1024) }
+  const read = validateResource(resource(annotations))
+  if (read.kind !== 'record') return t.fail(JSON.stringify(read))
+  t.strictSame(unpackRecord(packRecord(read.record)).settings, read.record.settings)
+})
+
+t.test('each setting is that of the first record that has it', async (t) => {
+  const [a, b]: RecordSettings[] = [{ sticky: 'off' }, { sticky: STICKY, allDown: 'closed' }]
+  t.strictSame(firstSettings([undefined, a, b]), { sticky: 'off', allDown: 'closed' })
+  t.equal(firstSettings([undefined]), undefined)
+})
+
+const STICKY = { ipv4Bits: 24, ipv6Bits: 56 }
