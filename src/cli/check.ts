@@ -1,21 +1,13 @@
-import { systemClock } from '../base/clock.ts'
 import { AbsentDirectiveWarning, InputError } from '../base/errors.ts'
-import { ResourceRegistry } from '../base/resource-registry.ts'
-import { systemTimers } from '../base/timers.ts'
 import type { ServerBlock } from '../corefile/parser.ts'
-import { DIRECTIVE_NAMES, loadDirectives } from '../plugins/order.ts'
+import { DIRECTIVE_NAMES } from '../plugins/order.ts'
 import type { Warn } from '../publish/check-manifests.ts'
 import { type CorefileSource, loadCorefile } from '../server/corefile-source.ts'
-import { ServerTotals } from '../server/counters.ts'
-import { Instance } from '../server/instance.ts'
-import { namedDirectives } from '../server/setup.ts'
 import { describe } from '../server/supervisor.ts'
-import { ControlChannel } from '../server/thread-channel.ts'
-import { printLine } from '../telemetry/lines.ts'
 import { escapeControls } from '../telemetry/log.ts'
-import { NO_METRICS } from '../telemetry/metrics.ts'
 import { type CheckArgs, scanCheckArgs } from './args.ts'
 import { chooseCorefile } from './corefile.ts'
+import { composeInstance } from './offline.ts'
 import type { Output } from './output.ts'
 
 /** Collects what a check finds. */
@@ -92,10 +84,9 @@ async function checkDirectory(
 /** Every fault of one Corefile. As far as its syntax allows, one fault does not hide another. */
 async function checkCorefile(
   { conf, dnsPort, offline }: CheckArgs,
-  { lines }: Output,
+  output: Output,
   { faults, warnings, read }: Findings,
 ): Promise<void> {
-  const sink = (line: string): void => printLine(lines, line)
   try {
     const source = chooseCorefile(conf, dnsPort)
     const { blocks, view } = loadCorefile(source, dnsPort, {
@@ -105,21 +96,7 @@ async function checkCorefile(
       onUnknown: (error) => faults.push(error),
     })
     read.push(describeBlocks(source, blocks))
-    const { instance, errors } = Instance.create(blocks, view, {
-      directives: await loadDirectives(namedDirectives(blocks)),
-      directiveNames: DIRECTIVE_NAMES,
-      dnsPort,
-      clock: systemClock,
-      timers: systemTimers,
-      random: Math.random,
-      metrics: NO_METRICS,
-      serverCounters: new ServerTotals(),
-      sink,
-      lines,
-      requestReload: () => Promise.resolve('nothing is served'),
-      resources: new ResourceRegistry(),
-      channel: new ControlChannel(),
-    })
+    const { instance, errors } = await composeInstance(blocks, view, dnsPort, output)
     warnings.push(...instance.warnings)
     faults.push(...errors)
     const found = await instance.check({

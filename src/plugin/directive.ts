@@ -9,6 +9,10 @@ import type { UnsetVariable } from '../corefile/parser.ts'
 import type { Cidr } from '../dns/text/address.ts'
 import type { TsigKeyring } from '../dns/tsig/key.ts'
 import type { Locator } from '../geo/locator.ts'
+import type { OfflineRecords } from '../publish/offline-records.ts'
+import type { OfflineZones } from '../publish/offline-zones.ts'
+import type { RecordZone } from '../publish/record-zone.ts'
+import type { OpenZones } from '../publish/threaded-zones.ts'
 import type { LineWriter } from '../telemetry/lines.ts'
 import type { Logger } from '../telemetry/log.ts'
 import type { MetricsRegistry } from '../telemetry/metrics.ts'
@@ -118,6 +122,31 @@ export type CheckHook = (
   report: CheckReport,
 ) => readonly InputError[] | Promise<readonly InputError[]>
 
+/** What a command that serves nothing asks the directives to load. */
+export interface OfflineLoad {
+  /** Path of the database to read in place of the one that `geoip` names; undefined = that one. */
+  readonly database: string | undefined
+  readonly records: OfflineRecords
+  addBlock(block: OfflineBlock): void
+}
+
+/** The zones of a `kuadrant` directive, for a command that serves nothing. */
+export interface OfflineBlock {
+  readonly block: BlockConfig
+  readonly zones: OfflineZones
+  /**
+   * Fills the zones, and makes the chain of the block answer from them, in this thread. Call it once.
+   * Rejects with an InputError if the records or the database can't be read.
+   */
+  serve(): Promise<OfflineService>
+}
+
+/** The zones of a block once they answer. */
+export interface OfflineService extends OpenZones {
+  /** By `nameKey` of the apex. */
+  readonly zones: ReadonlyMap<string, RecordZone>
+}
+
 /** Reply of an HTTP endpoint. */
 export interface HttpReply {
   readonly status: number
@@ -219,6 +248,12 @@ export interface SetupContext {
    * Opens no socket, starts no watch, keeps nothing. Never called by `serve`.
    */
   onCheck(hook: CheckHook): void
+  /**
+   * Runs instead of `onStartup` for a command that serves nothing, such as `sextant what-if`: loads
+   * from files what the directive answers from. Listens nowhere, writes nothing, sends nothing. The
+   * hooks of `onShutdown` run afterwards. A failure stops the command.
+   */
+  onOffline(hook: (load: OfflineLoad) => void | Promise<void>): void
   /**
    * Runs when the instance ends: after a reload replaced it, at exit, or after its own start
    * failed. In the last case this directive's `onStartup` may not have run: the hook must handle

@@ -1,6 +1,6 @@
 import { InputError } from '../base/errors.ts'
 import type { ServerBlock } from '../corefile/parser.ts'
-import type { CheckReport, CorefileView } from '../plugin/directive.ts'
+import type { BlockConfig, CheckReport, CorefileView, OfflineLoad } from '../plugin/directive.ts'
 import { findHttpConflicts } from './http-conflicts.ts'
 import { type ListenPlan, planListeners } from './listen-plan.ts'
 import {
@@ -18,18 +18,21 @@ import {
  */
 export class Instance {
   readonly plans: readonly ListenPlan[]
+  /** The settings of each server block, in the order of the Corefile. */
+  readonly configs: readonly BlockConfig[]
   /** The server blocks that it was set up from; other threads set up the same ones. */
   readonly blocks: readonly ServerBlock[]
   readonly corefile: CorefileView
   readonly #registrations: Registrations
 
   private constructor(
-    plans: readonly ListenPlan[],
+    { plans, configs }: Pick<Instance, 'plans' | 'configs'>,
     blocks: readonly ServerBlock[],
     corefile: CorefileView,
     registrations: Registrations,
   ) {
     this.plans = plans
+    this.configs = configs
     this.blocks = blocks
     this.corefile = corefile
     this.#registrations = registrations
@@ -43,7 +46,8 @@ export class Instance {
   ): { instance: Instance; errors: readonly InputError[] } {
     const setup = setupBlocks(blocks, corefile, parts)
     const { plans, errors } = planListeners(setup.blocks)
-    const instance = new Instance(plans, blocks, corefile, setup.registrations)
+    const configs = setup.blocks.map(({ config }) => config)
+    const instance = new Instance({ plans, configs }, blocks, corefile, setup.registrations)
     return { instance, errors: [...setup.errors, ...errors] }
   }
 
@@ -63,6 +67,17 @@ export class Instance {
     for (const hook of this.#registrations.startup) {
       try {
         await hook.run()
+      } catch (error) {
+        throw hookFault(hook, error)
+      }
+    }
+  }
+
+  /** Runs the hooks of `onOffline` in turn. Rejects with the first failure, charged to its directive. */
+  async loadOffline(load: OfflineLoad): Promise<void> {
+    for (const hook of this.#registrations.offline) {
+      try {
+        await hook.run(load)
       } catch (error) {
         throw hookFault(hook, error)
       }

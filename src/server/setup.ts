@@ -14,6 +14,7 @@ import type {
   CorefileView,
   Directive,
   HttpReply,
+  OfflineLoad,
   ReadinessCheck,
   ServerCounters,
   SetupContext,
@@ -69,6 +70,7 @@ export interface Registrations {
   readonly startup: Hook<() => void | Promise<void>>[]
   readonly serving: (() => void)[]
   readonly check: Hook<CheckHook>[]
+  readonly offline: Hook<(load: OfflineLoad) => void | Promise<void>>[]
   readonly shutdown: Hook<() => void | Promise<void>>[]
   readonly finalShutdown: Hook<() => void | Promise<void>>[]
   readonly readiness: ReadinessCheck[]
@@ -116,6 +118,7 @@ export function setupBlocks(
     startup: [],
     serving: [],
     check: [],
+    offline: [],
     shutdown: [],
     finalShutdown: [],
     readiness: [],
@@ -281,6 +284,7 @@ function createContext(
     onStartup: (run) => registrations.startup.push(hook(run)),
     onServing: (run) => registrations.serving.push(run),
     onCheck: (run) => registrations.check.push(hook(run)),
+    onOffline: (run) => registrations.offline.push(hook(run)),
     onShutdown: (run) => registrations.shutdown.push(hook(run)),
     onFinalShutdown: (run) => registrations.finalShutdown.push(hook(run)),
     onReady: (check, note) => registrations.readiness.push({ name, check, note }),

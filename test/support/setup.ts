@@ -152,6 +152,8 @@ export class SetUp implements SetupContext {
     this.#serving.push(hook)
   }
 
+  onOffline(): void {}
+
   onCheck(hook: CheckHook): void {
     this.checks.push(hook)
   }

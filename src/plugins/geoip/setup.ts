@@ -5,7 +5,7 @@ import { verifyEntries } from '../../geo/classes/verify.ts'
 import { GEOIP_LABELS } from '../../geo/fields.ts'
 import { Database, type DatabaseImage } from '../../geo/mmdb/database.ts'
 import { bundledDatabasePath, loadFileSync } from '../../geo/mmdb/load.ts'
-import { MmdbLocator } from '../../geo/mmdb-locator.ts'
+import { MmdbLocator, type MmdbLocatorOptions } from '../../geo/mmdb-locator.ts'
 import { aspectOf, type Net, scanNet } from '../../geo/net.ts'
 import { type JobRunner, runJobInThread } from '../../geo/worker/run-job.ts'
 import type { Directive, SetupContext } from '../../plugin/directive.ts'
@@ -45,7 +45,7 @@ function setup(c: SetupContext, runJob: JobRunner): void {
   })
   const paths = files.length === 0 ? [bundledDatabasePath()] : files.map((file) => file.path)
   const images = c.broadcast<readonly DatabaseImage[]>((value) => locator.follow(value))
-  const locator = new MmdbLocator({
+  const parts: MmdbLocatorOptions = {
     timers: c.timers,
     runJob,
     resources: c.resources,
@@ -61,7 +61,8 @@ function setup(c: SetupContext, runJob: JobRunner): void {
       const warning = warnOfAge(path, builtSeconds, c.clock.now())
       if (warning !== '') c.log.warning(warning)
     },
-  })
+  }
+  let locator = new MmdbLocator(parts)
   // Queries are still answered with the last valid database: report ready, with a note.
   c.onReady(
     () => '',
@@ -75,16 +76,38 @@ function setup(c: SetupContext, runJob: JobRunner): void {
   if (options.ednsSubnet) c.addHandler((next) => new ClientFromSubnet(next))
   c.onStartup(async () => {
     const readsEntries = readsAny(c.block, GEOIP_LABELS)
-    try {
-      await locator.open({ readsEntries })
-      if (readsEntries) images.publish(locator.images)
-    } catch (error) {
-      if (!(error instanceof InputError)) throw error
-      const file = files.find((file) => error.message.startsWith(file.path)) ?? files[0]
-      throw openFault(file?.position, error)
+    await openOrFault(locator, readsEntries, files)
+    if (readsEntries) images.publish(locator.images)
+  })
+  c.onOffline(async ({ database }) => {
+    if (database !== undefined) {
+      if (paths.length > 1) throw tooManyToReplace(files)
+      locator = new MmdbLocator({ ...parts, paths: [database] })
+      c.block.locator = locator
     }
+    await openOrFault(locator, true, database === undefined ? files : [])
   })
   c.onShutdown(() => locator.close())
+}
+
+/** Opens a locator. Rejects with an InputError at the line that names the invalid file. */
+async function openOrFault(
+  locator: MmdbLocator,
+  readsEntries: boolean,
+  files: GeoipOptions['files'],
+): Promise<void> {
+  try {
+    await locator.open({ readsEntries })
+  } catch (error) {
+    if (!(error instanceof InputError)) throw error
+    const file = files.find((file) => error.message.startsWith(file.path)) ?? files[0]
+    throw openFault(file?.position, error)
+  }
+}
+
+function tooManyToReplace(files: GeoipOptions['files']): InputError {
+  const message = `geoip names ${files.length} databases; only the database of a block with one can be replaced`
+  return new InputError(files[0]?.position, message)
 }
 
 function printOld(path: string, fault: Error): string {

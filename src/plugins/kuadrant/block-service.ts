@@ -1,6 +1,6 @@
 import { ownAddress } from '../../arguments/endpoint.ts'
 import { placeOf } from '../../plugin/block-place.ts'
-import type { SetupContext } from '../../plugin/directive.ts'
+import type { OfflineService, SetupContext } from '../../plugin/directive.ts'
 import type { PublisherGroup } from '../../publish/publisher-group.ts'
 import type { ThreadedZones } from '../../publish/threaded-zones.ts'
 import type { ZonePublisher } from '../../publish/zone-publisher.ts'
@@ -51,6 +51,17 @@ export function prepareService(
     () => publisher?.note() ?? '',
   )
   c.onStartup(async () => (await load()).start())
+  c.onOffline(async ({ records, addBlock }) => {
+    const { OfflineZones } = await import('../../publish/offline-zones.ts')
+    const zones = new OfflineZones(options, () => group.options, records)
+    const serve = async (): Promise<OfflineService> => {
+      const open = threads.open(block.locator)
+      const filled = await zones.fillImage(open)
+      threads.serve(open)
+      return { ...open, zones: filled }
+    }
+    addBlock({ block, zones, serve })
+  })
   c.onFinalShutdown(() => publisher?.finish())
   c.onShutdown(async () => {
     isOver = true

@@ -48,6 +48,13 @@ export interface ReadingOptions {
   readonly onIgnored: ((fields: IgnoredFields) => void) | undefined
   /** True: all faults of a refused record are reported, not only the first. */
   readonly isThorough: boolean
+  /** Undefined = the end of the path decides. */
+  readonly isJson?: boolean | undefined
+}
+
+/** True if the file is read as JSON, not as YAML. */
+export function isReadAsJson(path: string, { isJson }: ReadingOptions): boolean {
+  return isJson ?? path.endsWith('.json')
 }
 
 /** The part of a list in front of its items. */
@@ -89,7 +96,7 @@ export class FileReading {
   constructor(path: string, options: ReadingOptions) {
     this.#path = path
     this.#options = options
-    this.#isJson = path.endsWith('.json')
+    this.#isJson = isReadAsJson(path, options)
     this.#known = options.previous?.documents ?? []
   }
 

@@ -5,7 +5,7 @@ import {
   DocumentSplitter,
 } from '../../yaml/split-documents.ts'
 import { JsonSplitter } from '../../yaml/split-json.ts'
-import { FileReading, type ReadingOptions } from './file-reading.ts'
+import { FileReading, isReadAsJson, type ReadingOptions } from './file-reading.ts'
 import { type ManifestFile, manifestError } from './manifest-file.ts'
 
 /** Larger files are refused. */
@@ -40,11 +40,20 @@ export async function readManifestFile(path: string, options: ReadOptions): Prom
   const buffer = kept
   kept = NO_OCTETS
   const octets = await readOctets(path, buffer, options)
-  const file = path.endsWith('.json')
-    ? await readJson(path, octets, options)
-    : await readYaml(path, octets, options)
+  const file = await readManifestOctets(path, octets, options)
   if (octets.buffer.byteLength <= KEPT_OCTETS_MAX) kept = Buffer.from(octets.buffer)
   return file
+}
+
+/** As `readManifestFile`, for the content of a file. `path`: for messages. */
+export function readManifestOctets(
+  path: string,
+  octets: Buffer,
+  options: ReadOptions,
+): Promise<ManifestFile> {
+  return isReadAsJson(path, options)
+    ? readJson(path, octets, options)
+    : readYaml(path, octets, options)
 }
 
 async function readYaml(path: string, octets: Buffer, options: ReadOptions): Promise<ManifestFile> {

@@ -1,0 +1,97 @@
+import { systemClock } from '../base/clock.ts'
+import { type InputError, InputErrors } from '../base/errors.ts'
+import { ResourceRegistry } from '../base/resource-registry.ts'
+import { systemTimers } from '../base/timers.ts'
+import type { ServerBlock } from '../corefile/parser.ts'
+import type { CorefileView, OfflineBlock } from '../plugin/directive.ts'
+import { DIRECTIVE_NAMES, loadDirectives } from '../plugins/order.ts'
+import { OfflineRecords, type RecordsPlace } from '../publish/offline-records.ts'
+import { type CorefileSource, loadCorefile } from '../server/corefile-source.ts'
+import { ServerTotals } from '../server/counters.ts'
+import { Instance } from '../server/instance.ts'
+import { namedDirectives } from '../server/setup.ts'
+import { ControlChannel } from '../server/thread-channel.ts'
+import { printLine } from '../telemetry/lines.ts'
+import { NO_METRICS } from '../telemetry/metrics.ts'
+import type { Output } from './output.ts'
+
+/** What `loadOffline` reads. */
+export interface OfflineRequest {
+  readonly corefile: CorefileSource
+  /** Port of server blocks without a port. */
+  readonly dnsPort: number
+  /** Read in place of the records that the Corefile names; undefined = those. */
+  readonly records?: RecordsPlace | undefined
+  /** Path of a database to read in place of the one that `geoip` names; undefined = that one. */
+  readonly database?: string | undefined
+}
+
+/** A Corefile whose server blocks are loaded in this process, without listening. */
+export interface OfflineServer {
+  /** Its chains answer queries once the blocks' `serve` has resolved. */
+  readonly instance: Instance
+  /** The `kuadrant` directives, in the order of the Corefile. */
+  readonly blocks: readonly OfflineBlock[]
+  /** Releases what was opened. */
+  close(): Promise<void>
+}
+
+/** Sets up a Corefile in a process that serves nothing. `output` receives its log lines. */
+export async function composeInstance(
+  blocks: readonly ServerBlock[],
+  view: CorefileView,
+  dnsPort: number,
+  { lines }: Pick<Output, 'lines'>,
+): Promise<{ instance: Instance; errors: readonly InputError[] }> {
+  return Instance.create(blocks, view, {
+    directives: await loadDirectives(namedDirectives(blocks)),
+    directiveNames: DIRECTIVE_NAMES,
+    dnsPort,
+    clock: systemClock,
+    timers: systemTimers,
+    random: Math.random,
+    metrics: NO_METRICS,
+    serverCounters: new ServerTotals(),
+    sink: (line) => printLine(lines, line),
+    lines,
+    requestReload: () => Promise.resolve('nothing is served'),
+    resources: new ResourceRegistry(),
+    channel: new ControlChannel(),
+  })
+}
+
+/**
+ * Loads the server blocks of a Corefile with their databases. Records are read when a caller asks a
+ * block for them. Listens nowhere, writes no file, and sends nothing. Throws InputError with every
+ * fault of the Corefile, or with the first fault of a database.
+ */
+export async function loadOffline(
+  { corefile, dnsPort, records, database }: OfflineRequest,
+  output: Pick<Output, 'lines'>,
+): Promise<OfflineServer> {
+  const faults: InputError[] = []
+  const { blocks: sources, view } = loadCorefile(corefile, dnsPort, {
+    env: process.env,
+    directiveNames: DIRECTIVE_NAMES,
+    warn: () => {},
+    onUnknown: (error) => faults.push(error),
+  })
+  const { instance, errors } = await composeInstance(sources, view, dnsPort, output)
+  const [first, ...others] = [...faults, ...errors]
+  if (first !== undefined) throw new InputErrors(first, others)
+  const blocks: OfflineBlock[] = []
+  const close = async (): Promise<void> => {
+    await instance.shutDown()
+  }
+  try {
+    await instance.loadOffline({
+      database,
+      records: new OfflineRecords(records),
+      addBlock: (block) => blocks.push(block),
+    })
+  } catch (error) {
+    await close()
+    throw error
+  }
+  return { instance, blocks, close }
+}

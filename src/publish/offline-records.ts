@@ -1,0 +1,58 @@
+import { InputError } from '../base/errors.ts'
+import type { ManifestReading } from '../sources/manifests/read-once.ts'
+import type { PublishOptions } from './options.ts'
+import { nameOf } from './source-place.ts'
+
+/** Where a command that serves nothing reads records from, instead of the place that the Corefile names. */
+export type RecordsPlace =
+  | { readonly kind: 'directory'; readonly directory: string }
+  /** `name`: for messages. */
+  | { readonly kind: 'dump'; readonly name: string; readonly octets: Buffer }
+
+const DUMP_ADVICE =
+  'give them as a file, `--records FILE`, that `kubectl get dnsrecord -A -o yaml > FILE` writes'
+
+/**
+ * The records of the blocks of one Corefile, each source read once. Reads files only, and keeps no
+ * watch.
+ */
+export class OfflineRecords {
+  readonly #instead: RecordsPlace | undefined
+  readonly #readings = new Map<string, Promise<ManifestReading>>()
+
+  constructor(instead: RecordsPlace | undefined) {
+    this.#instead = instead
+  }
+
+  /**
+   * Returns the records of a block. `all`: the options of all blocks. Rejects with an InputError for
+   * the records of a cluster, for several sources that one place would replace, and if a file or
+   * directory can't be read. Faults inside the files are in the store.
+   */
+  read(options: PublishOptions, all: readonly PublishOptions[]): Promise<ManifestReading> {
+    const name = nameOf(options.source)
+    let reading = this.#readings.get(name)
+    if (reading === undefined) {
+      reading = this.#read(options, all)
+      this.#readings.set(name, reading)
+    }
+    return reading
+  }
+
+  async #read(
+    { source, position }: PublishOptions,
+    all: readonly PublishOptions[],
+  ): Promise<ManifestReading> {
+    const instead = this.#instead
+    const sources = [...new Set(all.map((other) => nameOf(other.source)))]
+    if (instead !== undefined && sources.length > 1) {
+      const message = `the Corefile reads records from ${sources.length} places: ${sources.join(', ')}; only the records of one place can be replaced`
+      throw new InputError(position, message)
+    }
+    const { readDirectoryOnce, readDump } = await import('../sources/manifests/read-once.ts')
+    if (instead?.kind === 'dump') return readDump(instead.name, instead.octets)
+    if (instead?.kind === 'directory') return readDirectoryOnce(instead.directory)
+    if (source.kind === 'manifests') return readDirectoryOnce(source.directory)
+    throw new InputError(position, `the records of a cluster are not read offline; ${DUMP_ADVICE}`)
+  }
+}

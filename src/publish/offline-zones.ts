@@ -1,0 +1,83 @@
+import { RRType } from '../dns/iana/types.ts'
+import { nameKey } from '../dns/name/name.ts'
+import type { StoredRecord } from '../dnsrecord/record-source.ts'
+import type { HealthView } from '../health/address-health.ts'
+import type { ManifestReading } from '../sources/manifests/read-once.ts'
+import { ZoneOwnership } from '../sources/zone-ownership.ts'
+import { ImageSink } from './image-sink.ts'
+import type { OfflineRecords } from './offline-records.ts'
+import type { PublishOptions } from './options.ts'
+import type { RecordZone, RRsetSink } from './record-zone.ts'
+import { ofSource } from './same-source.ts'
+import { composeSoa, SOA_TTL_SECONDS } from './soa.ts'
+import type { OpenZones } from './threaded-zones.ts'
+import { belongs, createRecordZone, mailboxOf, primaryOf } from './zone-content.ts'
+
+/** Serial of zones that are filled for a command that serves nothing. */
+const SERIAL = 1
+
+/** The zones of one `kuadrant` block, for a command that serves nothing. */
+export class OfflineZones {
+  readonly options: PublishOptions
+  readonly #all: () => readonly PublishOptions[]
+  readonly #records: OfflineRecords
+
+  /** `all`: the options of all blocks of the Corefile, once their setups ran. */
+  constructor(
+    options: PublishOptions,
+    all: () => readonly PublishOptions[],
+    records: OfflineRecords,
+  ) {
+    this.options = options
+    this.#all = all
+    this.#records = records
+  }
+
+  /** Returns the records of the block, before they are sorted into zones. See `OfflineRecords.read`. */
+  read(): Promise<ManifestReading> {
+    return this.#records.read(this.options, this.#all())
+  }
+
+  /** Returns the records that the zone `apex` of the block serves. */
+  async recordsOf(apex: Uint8Array): Promise<StoredRecord[]> {
+    const { store } = await this.read()
+    const ownership = new ZoneOwnership()
+    for (const { zones } of ofSource(this.options.source, this.#all())) ownership.claim(zones)
+    const zone = { apex, key: nameKey(apex) }
+    return [...store.records()].filter((record) => belongs(record, zone, this.options, ownership))
+  }
+
+  /** Builds the RRsets of one zone, without its SOA, into `sink`. Returns the zone. */
+  async fill(apex: Uint8Array, sink: RRsetSink, health: HealthView): Promise<RecordZone> {
+    const ignored = { onConflict: () => {}, onHealthIgnored: () => {} }
+    const records = createRecordZone(apex, this.options, { sink, health, ...ignored })
+    const own = await this.recordsOf(apex)
+    records.apply(own.map((after) => ({ before: undefined, after })))
+    return records
+  }
+
+  /**
+   * Fills `open` with every zone, and resolves once the GEO classes know all codes. The health is
+   * what the manifests report.
+   */
+  async fillImage({ image, table }: OpenZones): Promise<ReadonlyMap<string, RecordZone>> {
+    const { health } = await this.read()
+    const zones = new Map<string, RecordZone>()
+    for (const apex of this.options.zones) {
+      const key = nameKey(apex)
+      if (zones.has(key)) continue
+      const id = image.addZone(apex)
+      zones.set(key, await this.fill(apex, new ImageSink(image, id, table), health))
+      const mname = primaryOf(apex, this.options)
+      const soa = composeSoa(
+        mname,
+        mailboxOf(apex, this.options, () => {}),
+        SERIAL,
+      )
+      image.putRRset(id, apex, { type: RRType.SOA, ttlSeconds: SOA_TTL_SECONDS, rdata: [soa] })
+    }
+    await table.built()
+    image.publish()
+    return zones
+  }
+}
