@@ -212,7 +212,7 @@ child.on('exit', (code) => process.exit(code ?? 1))
   )
   chmodSync(join(tools, 'nft'), 0o755)
   const env = { PATH: `${tools}:${process.env.PATH}` }
-  const node = await EgressNode.start(t, { ...APP, env, properties: 'max_delay 4s' })
+  const node = await EgressNode.start(t, { ...APP, env })
   const app = node.pod('app')
 
   await t.test('replies wait by 50 ms', async (t) => {

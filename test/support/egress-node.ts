@@ -176,7 +176,10 @@ export class EgressNode {
     return node
   }
 
-  /** Starts the program on the node; a second one beside it (`-takeover`) shares its port, table and state. */
+  /**
+   * Starts the program on the node; a second one beside it (`-takeover`) shares its port, table and
+   * state. Replies wait for nftables as long as they may: on a busy machine, 100 ms can be too short.
+   */
   startAgent(args: readonly string[] = []): Promise<RunningServer> {
     const { properties = '', chain = `forward . ${UPSTREAM}`, env = {} } = this.#options
     return startServer(this.#t, {
@@ -188,6 +191,7 @@ export class EgressNode {
         cluster ${CLUSTER_NETWORKS.join(' ')}
         state state.json
         api ${this.socket}
+        max_delay 4s
         ${properties}
     }
     ${chain}
