@@ -3,11 +3,16 @@
  * 32-bit integers of state, period 2^64-1. Suitable for load distribution; never for secrets.
  */
 export class Random {
-  #a: number
-  #b: number
+  #a = 0
+  #b = 0
 
   /** `seed`: any 32-bit integer; equal seeds give equal sequences. */
   constructor(seed: number) {
+    this.restart(seed)
+  }
+
+  /** Starts the sequence of another seed. */
+  restart(seed: number): void {
     this.#a = (seed ^ 0x9e3779b9) | 0 || 1
     this.#b = Math.imul(seed, 0x85ebca6b) ^ 0xc2b2ae35 || 1
     for (let i = 0; i < 8; i++) this.next32()

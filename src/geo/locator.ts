@@ -1,6 +1,21 @@
+import type { AddressFamily } from '../dns/text/address.ts'
 import type { ClassTrie } from './class-trie.ts'
 import type { GeoCode } from './code.ts'
 import type { Location } from './location.ts'
+
+/** What one database file has about an address. */
+export interface DatabaseEvidence {
+  readonly file: string
+  /** The database type, such as `GeoLite2-City`. */
+  readonly type: string
+  /** When the file was built, in Unix seconds; 0 = unknown. */
+  readonly builtSeconds: number
+  /** `1` for IPv4, also for IPv4-mapped addresses; else 2. */
+  readonly family: AddressFamily
+  /** Length of the longest prefix around the address that has one entry, or none. */
+  readonly prefixBits: number
+  readonly location: Location
+}
 
 /** Locates clients with one or more MMDB files, overridden by custom nets. Each `geoip` directive has one locator. */
 export interface Locator {
@@ -9,6 +24,16 @@ export interface Locator {
    * for logs, views and `explain`.
    */
   locate(address: Uint8Array, family: number): Location
+  /**
+   * Returns what `locate` read, file by file. Empty if the files are not in memory. Absent = the
+   * locator reads no files.
+   */
+  evidence?(address: Uint8Array, family: number): readonly DatabaseEvidence[]
+  /**
+   * Reads the files into memory, so that `locate` knows their entries. Resolves to the function that
+   * ends this.
+   */
+  readEntries?(): Promise<() => void>
   /** Returns a raw database field for metadata, such as `geoip/city/name`; '' if unknown. */
   field(address: Uint8Array, family: number, label: string): string
   /**

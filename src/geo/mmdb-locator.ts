@@ -9,7 +9,7 @@ import { codesIn } from './classes/codes-in.ts'
 import type { GeoCode } from './code.ts'
 import { isPlaceLabel, readField } from './fields.ts'
 import { type Location, UNKNOWN_LOCATION } from './location.ts'
-import type { Locator } from './locator.ts'
+import type { DatabaseEvidence, Locator } from './locator.ts'
 import { Database, type DatabaseImage } from './mmdb/database.ts'
 import { DatabaseFile } from './mmdb/database-file.ts'
 import { loadFileSync } from './mmdb/load.ts'
@@ -132,6 +132,24 @@ export class MmdbLocator implements Locator {
   locate(address: Uint8Array, family: number): Location {
     const [folded, foldedFamily] = fold(address, family)
     return this.#nets.place(folded, foldedFamily, this.#locateInFiles(folded, foldedFamily))
+  }
+
+  evidence(address: Uint8Array, family: number): readonly DatabaseEvidence[] {
+    const [folded, foldedFamily] = fold(address, family)
+    return this.#databases().map((database) => {
+      const { file, type, builtSeconds, tree } = database
+      const prefixBits = tree.prefixBits(folded, foldedFamily)
+      const location = locateIn(database, folded, foldedFamily)
+      return { file, type, builtSeconds, family: foldedFamily, prefixBits, location }
+    })
+  }
+
+  async readEntries(): Promise<() => void> {
+    const ends = this.#files.map((file) => file.readEntries())
+    for (const file of this.#files) await file.catchUp()
+    return () => {
+      for (const end of ends) end()
+    }
   }
 
   field(address: Uint8Array, family: number, label: string): string {

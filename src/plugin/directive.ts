@@ -13,6 +13,7 @@ import type { OfflineRecords } from '../publish/offline-records.ts'
 import type { OfflineZones } from '../publish/offline-zones.ts'
 import type { RecordZone } from '../publish/record-zone.ts'
 import type { OpenZones } from '../publish/threaded-zones.ts'
+import type { SteererFactory } from '../steering/steerer.ts'
 import type { LineWriter } from '../telemetry/lines.ts'
 import type { Logger } from '../telemetry/log.ts'
 import type { MetricsRegistry } from '../telemetry/metrics.ts'
@@ -219,6 +220,8 @@ export interface SetupContext {
    * publishes, the first time before any query. The control thread never calls it.
    */
   broadcast<T>(follow: (value: T) => void): Broadcast<T>
+  /** Makes the steerers of this thread; undefined = they draw at random, unobserved. */
+  readonly steererOf?: SteererFactory | undefined
   /** Counters of a handler. Each thread has its own, and the control thread can read all of them. */
   counters(): CounterSlots
   /**

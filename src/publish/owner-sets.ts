@@ -35,6 +35,26 @@ export interface Conflict {
   readonly type: number
 }
 
+/** Why an endpoint is not a candidate. `by`: `namespace/name` of the record of the other endpoint. */
+export type Drop =
+  /** All its targets are down. */
+  | { readonly kind: 'down' }
+  /** A CNAME beside other types: only the other kind is served. */
+  | { readonly kind: 'cname'; readonly by: string }
+  /** It equals another endpoint, which counts for both. */
+  | { readonly kind: 'merged'; readonly by: string }
+  /** Another endpoint has the same set identifier and different content. */
+  | { readonly kind: 'contradicted'; readonly by: string }
+  /** The set has too many endpoints. */
+  | { readonly kind: 'cut' }
+
+/** Receives what `buildOwnerSets` decides about each endpoint, to explain answers. */
+export interface BuildReport {
+  dropped(contribution: Contribution, drop: Drop): void
+  /** `contribution`: may be merged from several. The candidates share its targets. */
+  kept(contribution: Contribution, candidates: readonly Candidate[]): void
+}
+
 /** The RRset to serve for one owner and type. */
 export interface OwnerSet {
   readonly type: number
@@ -60,24 +80,25 @@ export interface OwnerSet {
 export function buildOwnerSets(
   owner: Uint8Array,
   contributions: readonly Contribution[],
-  options: { readonly isApex: boolean },
+  options: { readonly isApex: boolean; readonly report?: BuildReport | undefined },
   conflicts: Conflict[],
 ): OwnerSet[] {
   if (contributions.length === 0) return []
   const { key } = contributions[0]!
   const isOfOne = contributions.every((contribution) => contribution.key === key)
   const ordered = isOfOne ? contributions : [...contributions].sort(compare)
-  const allowed = settleCnames(owner, ordered, options.isApex, conflicts)
+  const { report } = options
+  const allowed = settleCnames(owner, ordered, options, conflicts)
   const { type } = allowed[0]!.endpoint
   if (allowed.every((contribution) => contribution.endpoint.type === type))
-    return [buildSet(owner, type, allowed, conflicts)]
+    return [buildSet(owner, type, allowed, conflicts, report)]
   const byType = new Map<number, Contribution[]>()
   for (const contribution of allowed) {
     const known = byType.get(contribution.endpoint.type)
     if (known === undefined) byType.set(contribution.endpoint.type, [contribution])
     else known.push(contribution)
   }
-  return [...byType].map(([type, members]) => buildSet(owner, type, members, conflicts))
+  return [...byType].map(([type, members]) => buildSet(owner, type, members, conflicts, report))
 }
 
 /** A stable order: endpoints of one record keep their order. */
@@ -92,7 +113,7 @@ function compare(a: Contribution, b: Contribution): number {
 function settleCnames(
   owner: Uint8Array,
   ordered: readonly Contribution[],
-  isApex: boolean,
+  { isApex, report }: Parameters<typeof buildOwnerSets>[2],
   conflicts: Conflict[],
 ): readonly Contribution[] {
   const isCname = (c: Contribution): boolean => c.endpoint.type === RRType.CNAME
@@ -106,7 +127,11 @@ function settleCnames(
   const loser = keepsCname ? 'the CNAME is served' : 'the CNAME is not served'
   const text = `${printName(owner)}: CNAME of ${cname.key} beside ${beside}: ${loser}`
   conflicts.push(conflictAt(yielding, text))
-  return ordered.filter((c) => isCname(c) === keepsCname)
+  return ordered.filter((c) => {
+    if (isCname(c) === keepsCname) return true
+    report?.dropped(c, { kind: 'cname', by: (keepsCname ? cname : (other ?? c)).key })
+    return false
+  })
 }
 
 function printRival({ endpoint, key }: Contribution): string {
@@ -123,13 +148,15 @@ function buildSet(
   type: number,
   members: readonly Contribution[],
   conflicts: Conflict[],
+  report: BuildReport | undefined,
 ): OwnerSet {
   const label = (): string => `${printName(owner)} ${printType(type)}`
-  const all = members.length === 1 ? members : mergeEqual(members, label, conflicts)
+  const all = members.length === 1 ? members : mergeEqual(members, label, conflicts, report)
   const unique = cutToFit(all)
   if (unique.length < all.length) {
     const text = `${label()}: more than ${unique.length} endpoints (${all.length}); only the first ${unique.length} are served`
     conflicts.push(conflictAt(all[unique.length]!, text))
+    for (const cut of all.slice(unique.length)) report?.dropped(cut, { kind: 'cut' })
   }
   const ttlSeconds = lowestTtl(members, label, conflicts)
   const rdata: Uint8Array[] = []
@@ -137,9 +164,14 @@ function buildSet(
   const indexes = indexTargets(unique, isAllDown, rdata)
   const weights = weightsOf(unique)
   const candidates: Candidate[] = []
-  for (const [i, { endpoint }] of unique.entries()) {
+  for (const [i, contribution] of unique.entries()) {
+    const { endpoint } = contribution
     const rdataIndexes = indexes[i]!
-    if (rdataIndexes.length === 0) continue
+    if (rdataIndexes.length === 0) {
+      report?.dropped(contribution, { kind: 'down' })
+      continue
+    }
+    const first = candidates.length
     const { isDefault } = endpoint
     const weight = weights === undefined ? endpoint.weight : weights[i]
     // One candidate per code. They share one array, which identifies them as one endpoint to the
@@ -149,6 +181,7 @@ function buildSet(
     }
     if (endpoint.codes.length === 0 || isDefault)
       candidates.push({ code: undefined, isDefault, weight, ttlSeconds, rdataIndexes })
+    report?.kept(contribution, candidates.slice(first))
   }
   return { type, ttlSeconds, rdata, candidates, isAllDown }
 }
@@ -186,6 +219,7 @@ function mergeEqual(
   members: readonly Contribution[],
   label: () => string,
   conflicts: Conflict[],
+  report: BuildReport | undefined,
 ): readonly Contribution[] {
   const identifiers = new Set(members.map((member) => member.endpoint.setIdentifier))
   if (identifiers.size === members.length) return members
@@ -197,6 +231,7 @@ function mergeEqual(
     if (equal !== undefined) {
       const down = intersect(equal.down, member.down)
       kept.set(content, { ...equal, down, units: mostUnits(equal, member) })
+      report?.dropped(member, { kind: 'merged', by: equal.key })
       continue
     }
     const { setIdentifier } = member.endpoint
@@ -204,6 +239,7 @@ function mergeEqual(
     if (namesake !== undefined) {
       const text = `${label()}: set identifier ${JSON.stringify(setIdentifier)} differs between ${namesake.key} and ${member.key}: that of ${namesake.key} is served`
       conflicts.push(conflictAt(member, text))
+      report?.dropped(member, { kind: 'contradicted', by: namesake.key })
       continue
     }
     kept.set(content, member)

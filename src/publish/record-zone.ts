@@ -11,6 +11,7 @@ import { ContentDigest } from './content-digest.ts'
 import { DecodedRecord, isDerived, type RecordForm, type ServedState } from './decoded-record.ts'
 import { HOLDERS_MAX, OwnerHolders } from './owner-holders.ts'
 import {
+  type BuildReport,
   buildOwnerSets,
   type Conflict,
   type Contribution,
@@ -108,6 +109,14 @@ export class RecordZone {
   /** Digest of the content without the SOA; equal for equal content, regardless of the history. */
   get digest(): string {
     return this.#digest.print()
+  }
+
+  /**
+   * Builds the RRsets of one owner once more, from the same data, and reports what becomes of each
+   * endpoint. `owner`: lower-case wire form.
+   */
+  explain(owner: Uint8Array, report: BuildReport): OwnerSet[] {
+    return this.#sets(lowerNameKey(owner), owner, new Map(), [], report)
   }
 
   /** True if the zone contains this object. */
@@ -265,7 +274,13 @@ export class RecordZone {
     this.#rrsetCount++
   }
 
-  #sets(key: string, owner: Uint8Array, decoded: Decoded, conflicts: Conflict[]): OwnerSet[] {
+  #sets(
+    key: string,
+    owner: Uint8Array,
+    decoded: Decoded,
+    conflicts: Conflict[],
+    report?: BuildReport,
+  ): OwnerSet[] {
     const contributions: Contribution[] = [...(this.#fixedByOwner.get(key) ?? [])]
     const holders = this.#holders.of(key)
     for (const record of holders.slice(0, HOLDERS_MAX)) {
@@ -281,7 +296,7 @@ export class RecordZone {
     if (isApex && !contributions.some((c) => c.endpoint.type === RRType.NS)) {
       contributions.push({ ...CONFIGURED, key: DEFAULT_KEY, endpoint: this.#options.defaultNs })
     }
-    return buildOwnerSets(owner, contributions, { isApex }, conflicts)
+    return buildOwnerSets(owner, contributions, { isApex, report }, conflicts)
   }
 
   #contributions(key: string, record: StoredRecord, decoded: Decoded): readonly Contribution[] {

@@ -7,7 +7,7 @@ import {
   type SteeringSnapshotData,
   steeringSnapshotData,
 } from '../steering/snapshot-data.ts'
-import { GeoWeightSteerer } from '../steering/steerer.ts'
+import { GeoWeightSteerer, type SteererFactory } from '../steering/steerer.ts'
 import { SteeringTable } from '../steering/table.ts'
 import type { Logger } from '../telemetry/log.ts'
 import { type ArenaHandle, ZoneReader } from '../zone/image/reader.ts'
@@ -25,6 +25,8 @@ export interface ThreadedZonesParts {
   readonly log: Logger
   /** Shares a value with the data threads, which call `follow` with it. */
   broadcast<T>(follow: (value: T) => void): Broadcast<T>
+  /** Makes the steerers of data threads; undefined = they draw at random. */
+  readonly steererOf?: SteererFactory | undefined
 }
 
 /** Each thread uses a different seed. */
@@ -44,10 +46,13 @@ export class ThreadedZones {
   readonly #buffers: Broadcast<SharedArrayBuffer>
   readonly #steeringSnapshots: Broadcast<SteeringSnapshotData>
   readonly #followed: FollowedSteering
+  readonly #steererOf: SteererFactory
   #handle: ArenaHandle | undefined
 
   constructor(parts: ThreadedZonesParts) {
     this.#log = parts.log
+    this.#steererOf =
+      parts.steererOf ?? ((snapshots) => new GeoWeightSteerer(snapshots, newRandom()))
     this.#steeringSnapshots = parts.broadcast<SteeringSnapshotData>((steeringSnapshot) =>
       this.#followed.follow(steeringSnapshot),
     )
@@ -93,7 +98,6 @@ export class ThreadedZones {
       return
     }
     this.#handle = { buffer }
-    const steerer = new GeoWeightSteerer(this.#followed, newRandom())
-    this.answerer = new ZoneAnswerer(new ZoneReader(this.#handle), steerer)
+    this.answerer = new ZoneAnswerer(new ZoneReader(this.#handle), this.#steererOf(this.#followed))
   }
 }

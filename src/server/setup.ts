@@ -277,6 +277,7 @@ function createContext(
       registrations.warnings.push(chargeTo(name, new InputError(at, message)))
     },
     broadcast: (follow) => parts.channel.broadcast(follow),
+    steererOf: parts.channel.steererOf,
     toControl: (receive) => parts.channel.toControl(receive),
     octetsToControl: (receive) => parts.channel.octetsToControl(receive),
     counters: () => parts.channel.counters(),

@@ -1,5 +1,6 @@
 import type { Broadcast } from '../base/broadcast.ts'
 import { CounterSlots, type SlotLabels } from '../plugin/counter-slots.ts'
+import type { SteererFactory } from '../steering/steerer.ts'
 import type { OctetChannel } from '../telemetry/octet-channel.ts'
 
 /**
@@ -10,6 +11,8 @@ import type { OctetChannel } from '../telemetry/octet-channel.ts'
 export interface ThreadChannel {
   /** False in threads whose handlers must not wait. */
   readonly canWait: boolean
+  /** Makes the steerers of the thread; undefined = they draw at random, unobserved. */
+  readonly steererOf?: SteererFactory | undefined
   broadcast<T>(follow: (value: T) => void): Broadcast<T>
   toControl(receive: (text: string) => void): (text: string) => void
   octetsToControl(receive: (octets: Uint8Array) => void): OctetChannel | undefined
@@ -24,6 +27,7 @@ export class ControlChannel implements ThreadChannel {
   readonly #values: { isSet: boolean; value: unknown }[] = []
   readonly #toControls: ((octets: Buffer) => void)[] = []
   readonly #counters: CounterSlots[] = []
+  readonly #joined = new Set<DataChannel>()
 
   broadcast<T>(_follow: (value: T) => void): Broadcast<T> {
     const index = this.#values.push({ isSet: false, value: undefined }) - 1
@@ -31,6 +35,7 @@ export class ControlChannel implements ThreadChannel {
       publish: (value) => {
         this.#values[index] = { isSet: true, value }
         this.onPublish(index, value)
+        for (const channel of this.#joined) channel.follow(index, value)
       },
       catchUp: () => {},
     }
@@ -59,6 +64,16 @@ export class ControlChannel implements ThreadChannel {
     })
   }
 
+  /**
+   * Applies all values, published and future, to the channel of another setup in this thread. Returns
+   * the function that ends this.
+   */
+  join(channel: DataChannel): () => void {
+    for (const [index, value] of this.values()) channel.follow(index, value)
+    this.#joined.add(channel)
+    return () => this.#joined.delete(channel)
+  }
+
   /** Receives octets that a data thread sent. */
   receive(toControl: number, octets: Buffer): void {
     this.#toControls[toControl]?.(octets)
@@ -83,13 +98,15 @@ export interface DataChannelHooks {
 /** A data thread's end of the channel. */
 export class DataChannel implements ThreadChannel {
   readonly canWait = false
+  readonly steererOf: SteererFactory | undefined
   readonly #hooks: DataChannelHooks
   readonly #follows: ((value: unknown) => void)[] = []
   #toControlCount = 0
   #counterCount = 0
 
-  constructor(hooks: DataChannelHooks) {
+  constructor(hooks: DataChannelHooks, steererOf?: SteererFactory) {
     this.#hooks = hooks
+    this.steererOf = steererOf
   }
 
   broadcast<T>(follow: (value: T) => void): Broadcast<T> {

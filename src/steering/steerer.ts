@@ -9,6 +9,9 @@ import type { SteeringSnapshots } from './policies.ts'
 // Bound in this module: V8 folds its constants, but looks up and checks an import at every use.
 const { NO_POLICY, POLICY_WORD, TIER_OFFSETS_WORD } = layout
 
+/** Makes the steerer of a thread. */
+export type SteererFactory = (snapshots: SteeringSnapshots) => Steerer
+
 /** Chooses by GEO class, then by weight. Benchmark: bench/choice.mjs. */
 export class GeoWeightSteerer implements Steerer {
   readonly #snapshots: SteeringSnapshots

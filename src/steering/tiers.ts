@@ -15,6 +15,19 @@ export interface TierOutcome {
 /** The candidates that compete for one group of clients; at least one outcome. */
 export type Tier = readonly TierOutcome[]
 
+/** Receives what `sortIntoTiers` decides about each candidate, to explain answers. */
+export interface TierReport {
+  /**
+   * All members are standbys, so their clients get the next tier of their ladder. `code`: undefined =
+   * the default candidates.
+   */
+  passedOver(code: GeoCode | undefined, members: readonly Candidate[]): void
+  /** A member of tier `tier` that no draw chooses, because another member has a positive weight. */
+  standby(tier: number, member: Candidate): void
+  /** The next outcome of tier `tier`, and the members that it serves. */
+  outcome(tier: number, members: readonly Candidate[]): void
+}
+
 /** A set of candidates, sorted into tiers. */
 export interface Tiers {
   /** Codes that some candidate names, without `*`, sorted by text. */
@@ -28,7 +41,11 @@ export interface Tiers {
  * all candidates if none is a default. As long as some candidate is more than a standby, there is no
  * tier of standbys alone: its clients get the next tier of their ladder.
  */
-export function sortIntoTiers(candidates: readonly Candidate[], type: number): Tiers {
+export function sortIntoTiers(
+  candidates: readonly Candidate[],
+  type: number,
+  report?: TierReport,
+): Tiers {
   assert(candidates.length > 0, 'a set has candidates')
   assert(candidates.length <= CANDIDATES_MAX, 'a set has at most CANDIDATES_MAX candidates')
   const byCode = new Map<string, { code: GeoCode; members: Candidate[] }>()
@@ -44,14 +61,20 @@ export function sortIntoTiers(candidates: readonly Candidate[], type: number): T
     return areStandbys || !members.every(isStandby)
   }
   const groups = [...byCode.values()]
-    .filter(({ members }) => serves(members))
+    .filter(({ code, members }) => {
+      if (serves(members)) return true
+      report?.passedOver(code, members)
+      return false
+    })
     .sort((a, b) => (a.code.text < b.code.text ? -1 : 1))
   const defaults = candidates.filter((c) => c.isDefault || c.code?.rung === 'default')
-  const last = defaults.length > 0 && serves(defaults) ? defaults : candidates
+  const servesDefaults = defaults.length > 0 && serves(defaults)
+  if (defaults.length > 0 && !servesDefaults) report?.passedOver(undefined, defaults)
+  const last = servesDefaults ? defaults : candidates
   return {
     codes: groups.map((group) => group.code),
-    tiers: [...groups.map((group) => group.members), last].map((members) =>
-      weighTier(members, type),
+    tiers: [...groups.map((group) => group.members), last].map((members, tier) =>
+      weighTier(members, type, tier, report),
     ),
   }
 }
@@ -61,10 +84,18 @@ function isStandby({ weight }: Candidate): boolean {
 }
 
 /** Rule 4: returns the possible outcomes of one draw among `candidates`. */
-function weighTier(candidates: readonly Candidate[], type: number): Tier {
+function weighTier(
+  candidates: readonly Candidate[],
+  type: number,
+  tier: number,
+  report: TierReport | undefined,
+): Tier {
   const members = uniqueEndpoints(candidates)
   const weighted = members.some((c) => c.weight !== undefined)
-  if (!weighted && !isSingleton(type)) return [unite(members)]
+  if (!weighted && !isSingleton(type)) {
+    report?.outcome(tier, members)
+    return [unite(members)]
+  }
   const outcomes = members.map((c) => ({
     weight: c.weight ?? (weighted ? WEIGHT_DEFAULT : 1),
     ttlSeconds: c.ttlSeconds,
@@ -77,7 +108,21 @@ function weighTier(candidates: readonly Candidate[], type: number): Tier {
   // Weight 0 is a standby. Unhealthy candidates are removed already, so every candidate with a
   // weight is healthy.
   const active = outcomes.filter((outcome) => outcome.weight > 0)
+  if (report !== undefined) reportMembers(members, outcomes, tier, report)
   return active.length > 0 ? active : outcomes.map((outcome) => ({ ...outcome, weight: 1 }))
+}
+
+function reportMembers(
+  members: readonly Candidate[],
+  outcomes: readonly TierOutcome[],
+  tier: number,
+  report: TierReport,
+): void {
+  const hasActive = outcomes.some(({ weight }) => weight > 0)
+  for (const [i, member] of members.entries()) {
+    if (hasActive && outcomes[i]!.weight === 0) report.standby(tier, member)
+    else report.outcome(tier, [member])
+  }
 }
 
 /**

@@ -94,6 +94,18 @@ export class SearchTree {
     return this.entryOf(record)
   }
 
+  /** Returns the length of the longest prefix around an address that has one entry, or none. `family` 1 or 2. */
+  prefixBits(address: Uint8Array, family: number): number {
+    const bits = family === 1 ? 32 : 128
+    if (bits > this.depthMax) return 0
+    let record = family === 1 ? this.ipv4Root : 0
+    let depth = 0
+    for (; record < this.nodeCount && depth < bits; depth++) {
+      record = this.child(record, (address[depth >> 3]! >> (7 - (depth & 7))) & 1)
+    }
+    return depth
+  }
+
   /** Returns the error for a node below the last bit of an address: the tree is corrupt, perhaps a loop. */
   tooDeep(): Error {
     return mmdbFault(this.file, 'is corrupt: its search tree is deeper than an address has bits')

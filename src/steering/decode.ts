@@ -1,0 +1,30 @@
+import { NO_POLICY, POLICY_WORD, TIER_COUNT_WORD, TIER_OFFSETS_WORD } from './encode.ts'
+import type { Tier, TierOutcome } from './tiers.ts'
+
+/** The encoded steering of one RRset as objects, for explanations. */
+export interface DecodedSteering {
+  /** Number of the policy; undefined = the location of clients does not matter. */
+  readonly policy: number | undefined
+  readonly tiers: readonly Tier[]
+}
+
+/** Decodes valid steering, which starts at `words[offset]` (see `encodeSteering`). */
+export function decodeSteering(words: Uint32Array, offset: number): DecodedSteering {
+  const policy = words[offset + POLICY_WORD]!
+  const tiers = Array.from({ length: words[offset + TIER_COUNT_WORD]! }, (_, i) => {
+    return decodeTier(words, offset, offset + words[offset + TIER_OFFSETS_WORD + i]!)
+  })
+  return { policy: policy === NO_POLICY ? undefined : policy, tiers }
+}
+
+function decodeTier(words: Uint32Array, offset: number, tier: number): Tier {
+  let sum = 0
+  return Array.from({ length: words[tier]! }, (_, i): TierOutcome => {
+    const before = sum
+    sum = words[tier + 1 + i * 2]!
+    const outcome = offset + words[tier + 2 + i * 2]!
+    const first = outcome + 2
+    const rdataIndexes = [...words.subarray(first, first + words[outcome + 1]!)]
+    return { weight: sum - before, ttlSeconds: words[outcome]!, rdataIndexes }
+  })
+}
