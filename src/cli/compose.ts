@@ -13,7 +13,7 @@ import type { ListenPlan } from '../server/listen-plan.ts'
 import type { HttpRoute } from '../server/setup.ts'
 import type { DataChange, DnsListener, SupervisorParts } from '../server/supervisor.ts'
 import { type LineBuffer, printLine } from '../telemetry/lines.ts'
-import { createLogger, type LogSink } from '../telemetry/log.ts'
+import { createLogger, type Logger, type LogSink } from '../telemetry/log.ts'
 import { MetricsRegistry } from '../telemetry/metrics.ts'
 import type { QueryHandler } from '../transport/exchange.ts'
 import { createTcpCounters, type TcpCounters } from '../transport/tcp-counters.ts'
@@ -82,16 +82,35 @@ export function composeParts(
       },
       close: async () => udp.plane?.close(),
     },
+    ...httpOpeners(udp, log),
+  }
+}
+
+/** Not every Corefile needs HTTP, and it has many modules. */
+function httpOpeners(
+  udp: UdpService,
+  log: Logger,
+): Pick<SupervisorParts, 'openHttp' | 'openAdmin'> {
+  return {
     openHttp: async (address, routes) => {
       const onError = (path: string, error: unknown): void => {
         log.error(`HTTP ${address}${path}: ${error instanceof Error ? error.stack : error}`)
       }
-      // Not every Corefile needs HTTP, and it has many modules.
       const { openHttp } = await import('../api/http.ts')
       try {
         return await openHttp({ address, routes, onError, reusePortBinder: udp.reusePortBinder })
       } catch (error) {
-        throw httpFault(address, routes, error)
+        throw httpFault(address, routes[0], error)
+      }
+    },
+    openAdmin: async (_, site) => {
+      const { openAdmin } = await import('../api/admin/open-admin.ts')
+      const { address, position } = site
+      try {
+        return await openAdmin(site, udp.reusePortBinder)
+      } catch (error) {
+        if (error instanceof InputError) throw new InputError(position, error.message, error)
+        throw httpFault(address, { directive: 'admin', position }, error)
       }
     },
   }
@@ -114,11 +133,14 @@ function tcpLosses({ refused, timedOut, overrun, dropped, malformed }: TcpCounte
  * Returns an error that names the HTTP address that failed, the reason, and the directive that
  * asked for it.
  */
-function httpFault(address: string, routes: readonly HttpRoute[], cause: unknown): InputError {
+function httpFault(
+  address: string,
+  asked: Pick<HttpRoute, 'directive' | 'position'> | undefined,
+  cause: unknown,
+): InputError {
   const inUse = (cause as NodeJS.ErrnoException).code === 'EADDRINUSE'
   const message = cause instanceof Error ? cause.message : String(cause)
   const reason = inUse ? 'address already in use' : message
-  const asked = routes[0]
   const text = `listen tcp ${address}: ${reason} (asked for by ${asked?.directive ?? 'an unknown directive'})`
   return new InputError(asked?.position, text, cause)
 }

@@ -18,7 +18,9 @@ import type { LineWriter } from '../telemetry/lines.ts'
 import type { Logger } from '../telemetry/log.ts'
 import type { MetricsRegistry } from '../telemetry/metrics.ts'
 import type { OctetChannel } from '../telemetry/octet-channel.ts'
+import type { StatusPart } from '../telemetry/status.ts'
 import type { ZoneVersions } from '../xfr/zone-versions.ts'
+import type { AdminSite } from './admin.ts'
 import type { CounterSlots } from './counter-slots.ts'
 import type { HandlerFactory } from './handler.ts'
 import type { MetadataProvider } from './metadata.ts'
@@ -272,6 +274,12 @@ export interface SetupContext {
   onReady(check: () => string, note?: () => string): void
   /** All readiness checks of the instance, by plugin name; complete once setups ran. */
   readonly readiness: readonly ReadinessCheck[]
+  /** Contributes to the status of the server. `report` runs at each request for it, and must not throw. */
+  onStatus(report: () => StatusPart): void
+  /** All reports of `onStatus` of the instance; complete once setups ran. */
+  readonly statusReports: readonly (() => StatusPart)[]
+  /** Serves the admin API from start-up to shutdown. Sites with equal settings are one. */
+  admin(site: AdminSite): void
   /** Serves GET `path` on `address` (`:8080`, `127.0.0.1:8080`) from start-up to shutdown. */
   http(address: string, path: string, handler: () => HttpReply | Promise<HttpReply>): void
   /**
@@ -288,6 +296,8 @@ export interface SetupContext {
 
 /** Counts of packets that ended before any chain, since the process started. */
 export interface ServerCounters {
+  /** Threads that answer queries, this one included. */
+  readonly threads: number
   readonly ignored: number
   readonly panics: number
   readonly losses: Losses

@@ -4,8 +4,8 @@ import type { Directive, LoadDirectives } from '../plugin/directive.ts'
 /**
  * Every directive that a Corefile may contain, in the order of the chain: CoreDNS's plugin.cfg,
  * with `kuadrant` in the same place as in Kuadrant's builds of CoreDNS, `ocp_dnsnameresolver` as in
- * OpenShift's, `k8s_cache` beside `cache`, and `egress` above all that change or cache answers. A
- * plugin sees the effects of those below it.
+ * OpenShift's, `admin` above all that publish zones, `k8s_cache` beside `cache`, and `egress` above
+ * all that change or cache answers. A plugin sees the effects of those below it.
  */
 export const DIRECTIVE_NAMES: readonly string[] = [
   'root',
@@ -30,6 +30,7 @@ export const DIRECTIVE_NAMES: readonly string[] = [
   'pprof',
   'shed',
   'prometheus',
+  'admin',
   'rrl',
   'errors',
   'log',
@@ -97,6 +98,7 @@ const LOADERS: Readonly<Record<string, () => Promise<Directive>>> = {
   ready: async () => (await import('./ready/setup.ts')).ready,
   health: async () => (await import('./health/setup.ts')).health,
   prometheus: async () => (await import('./prometheus/setup.ts')).prometheus,
+  admin: async () => (await import('./admin/setup.ts')).admin,
   rrl: async () => (await import('./rrl/setup.ts')).rrl,
   errors: async () => (await import('./errors/setup.ts')).errors,
   log: async () => (await import('./log/setup.ts')).log,

@@ -80,6 +80,10 @@ export class ServerTotals implements ServerCounters {
     this.#losses.push(read)
   }
 
+  get threads(): number {
+    return this.#threads.length
+  }
+
   get ignored(): number {
     return this.#total(ServerCount.Ignored)
   }

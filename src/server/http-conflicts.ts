@@ -1,6 +1,6 @@
 import { InputError } from '../base/errors.ts'
 import type { ListenPlan } from './listen-plan.ts'
-import type { HttpRoute } from './setup.ts'
+import type { Registrations } from './setup.ts'
 
 const EVERY_HOST = new Set(['', '0.0.0.0', '[::]'])
 
@@ -9,6 +9,7 @@ interface Listener {
   readonly host: string
   readonly port: string
   readonly address: string
+  readonly kind: 'dns' | 'http' | 'admin'
   /** `health (Corefile:3)`. */
   readonly user: string
 }
@@ -16,25 +17,35 @@ interface Listener {
 /**
  * Finds HTTP addresses that conflict with another HTTP address or with a DNS address: one port, on
  * the same host or on all hosts. Equal HTTP addresses are one listener, which serves the paths of
- * all. They cause a warning, because a client of one path reaches the others.
+ * all. They cause a warning, because a client of one path reaches the others. An admin API shares no address.
  */
 export function findHttpConflicts(
-  routes: readonly HttpRoute[],
+  { http, admin }: Pick<Registrations, 'http' | 'admin'>,
   plans: readonly ListenPlan[],
 ): { faults: InputError[]; warnings: InputError[] } {
   const faults: InputError[] = []
   const warnings: InputError[] = []
   const listeners = plans.map(listenerOfDns)
-  for (const { address, directive, position } of routes) {
-    const own = listenerOf(address, `${directive} (${position.file}:${position.line})`)
+  const wanted = [
+    ...http.map(({ address, directive, position }) => {
+      return { address, directive, position, kind: 'http' as const }
+    }),
+    ...admin.map(({ address, position }) => {
+      return { address, directive: 'admin', position, kind: 'admin' as const }
+    }),
+  ]
+  for (const { address, directive, position, kind } of wanted) {
+    const user = `${directive} (${position.file}:${position.line})`
+    const own = { ...listenerOf(address, user), kind }
     const rival = listeners.find((other) => overlap(own, other))
     const report = (message: string): InputError => {
       return new InputError(position, `plugin/${directive}: ${message}`)
     }
     if (rival === undefined) listeners.push(own)
-    else if (rival.address !== address) {
+    else if (rival.address !== address || rival.kind !== kind) {
       const taken = `${address} overlaps ${rival.address} of ${rival.user}`
-      faults.push(report(`${taken}; write another port, or the same address for both`))
+      const advice = kind === 'http' ? ', or the same address for both' : ''
+      faults.push(report(`${taken}; write another port${advice}`))
     } else if (!rival.user.startsWith(`${directive} `)) {
       warnings.push(report(`${address} also serves the paths of ${rival.user}; write another port`))
     }
@@ -49,11 +60,12 @@ function listenerOfDns({ host, port, address, asked }: ListenPlan): Listener {
     host: shown,
     port: String(port),
     address,
+    kind: 'dns',
     user: `server block ${asked.key} (${file}:${line})`,
   }
 }
 
-function listenerOf(address: string, user: string): Listener {
+function listenerOf(address: string, user: string): Omit<Listener, 'kind'> {
   const colon = address.lastIndexOf(':')
   const host = address.slice(0, colon)
   return {

@@ -1,5 +1,6 @@
 import { InputError } from '../base/errors.ts'
 import type { ServerBlock } from '../corefile/parser.ts'
+import type { AdminSite } from '../plugin/admin.ts'
 import type { BlockConfig, CheckReport, CorefileView, OfflineLoad } from '../plugin/directive.ts'
 import { findHttpConflicts } from './http-conflicts.ts'
 import { type ListenPlan, planListeners } from './listen-plan.ts'
@@ -62,6 +63,11 @@ export class Instance {
     return byAddress
   }
 
+  /** Admin APIs by address. Setups have refused different settings for one address. */
+  adminSites(): Map<string, AdminSite> {
+    return new Map(this.#registrations.admin.map((site) => [siteKey(site), site]))
+  }
+
   /** Runs the start-up hooks in turn. Rejects with the first failure, charged to its directive. */
   async startUp(): Promise<void> {
     for (const hook of this.#registrations.startup) {
@@ -96,7 +102,7 @@ export class Instance {
 
   /** Runs the validations of `sextant check`; returns the faults. */
   async check(report: CheckReport): Promise<InputError[]> {
-    const conflicts = findHttpConflicts(this.#registrations.http, this.plans)
+    const conflicts = findHttpConflicts(this.#registrations, this.plans)
     for (const warning of conflicts.warnings) report.warn(warning)
     const errors = [...conflicts.faults]
     for (const hook of this.#registrations.check) {
@@ -128,6 +134,11 @@ export class Instance {
   async finalShutDown(): Promise<InputError[]> {
     return runAll(this.#registrations.finalShutdown)
   }
+}
+
+/** Identifies the listener of a site: one that serves TLS can't serve without it, and vice versa. */
+function siteKey({ address, certificate }: AdminSite): string {
+  return `${certificate === undefined ? 'http' : 'https'}://${address}`
 }
 
 async function runAll(hooks: readonly Hook<() => void | Promise<void>>[]): Promise<InputError[]> {

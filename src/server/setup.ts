@@ -7,6 +7,7 @@ import { scanKey } from '../corefile/key.ts'
 import { nameUnset, type ServerBlock } from '../corefile/parser.ts'
 import type { Token } from '../corefile/token.ts'
 import { TsigKeyring } from '../dns/tsig/key.ts'
+import type { AdminSite } from '../plugin/admin.ts'
 import type {
   BlockConfig,
   BlockKey,
@@ -23,6 +24,7 @@ import type { HandlerFactory } from '../plugin/handler.ts'
 import type { LineWriter } from '../telemetry/lines.ts'
 import { createLogger, type LogSink } from '../telemetry/log.ts'
 import type { MetricsRegistry } from '../telemetry/metrics.ts'
+import type { StatusPart } from '../telemetry/status.ts'
 import { ZoneVersions } from '../xfr/zone-versions.ts'
 import { besideNotify, handingOver, linkChain } from './chain.ts'
 import type { LoadedBlock } from './listen-plan.ts'
@@ -75,6 +77,8 @@ export interface Registrations {
   readonly finalShutdown: Hook<() => void | Promise<void>>[]
   readonly readiness: ReadinessCheck[]
   readonly http: HttpRoute[]
+  readonly admin: AdminSite[]
+  readonly status: (() => StatusPart)[]
   readonly linked: Hook<() => void>[]
   /** Objects that blocks share: see `SetupContext.perCorefile`. */
   readonly perCorefile: ResourceRegistry
@@ -123,6 +127,8 @@ export function setupBlocks(
     finalShutdown: [],
     readiness: [],
     http: [],
+    admin: [],
+    status: [],
     linked: [],
     perCorefile: new ResourceRegistry(),
     warnings: corefile.unset.map(({ variable, position }) => {
@@ -289,6 +295,9 @@ function createContext(
     onShutdown: (run) => registrations.shutdown.push(hook(run)),
     onFinalShutdown: (run) => registrations.finalShutdown.push(hook(run)),
     onReady: (check, note) => registrations.readiness.push({ name, check, note }),
+    onStatus: (report) => registrations.status.push(report),
+    statusReports: registrations.status,
+    admin: (site) => registrations.admin.push(site),
     http: (address, path, run) => registrations.http.push({ address, path, ...hook(run) }),
     requestReload: parts.requestReload,
     resources: parts.resources,

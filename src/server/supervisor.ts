@@ -1,5 +1,6 @@
 import { InputError } from '../base/errors.ts'
 import { ResourceRegistry } from '../base/resource-registry.ts'
+import type { AdminSite } from '../plugin/admin.ts'
 import type { LoadDirectives } from '../plugin/directive.ts'
 import { createLogger, type Logger } from '../telemetry/log.ts'
 import { type CorefileSource, loadCorefile } from './corefile-source.ts'
@@ -45,6 +46,8 @@ export interface SupervisorParts
     address: string,
     routes: readonly HttpRoute[],
   ) => Promise<WantedListener<readonly HttpRoute[]>>
+  /** Opens the address of an admin API and serves the API there. */
+  readonly openAdmin: (key: string, site: AdminSite) => Promise<WantedListener<AdminSite>>
   /** Undefined = this thread serves UDP too. */
   readonly dataThreads?: DataThreads | undefined
 }
@@ -66,6 +69,7 @@ export class Supervisor {
   readonly #log: Logger
   readonly #dns: ListenerSet<ListenPlan, DnsListener>
   readonly #http: ListenerSet<readonly HttpRoute[], WantedListener<readonly HttpRoute[]>>
+  readonly #admin: ListenerSet<AdminSite, WantedListener<AdminSite>>
   /** Outlives each instance: at a reload, the new one holds what the old one has open. */
   readonly #resources = new ResourceRegistry()
   #instance: Instance | undefined
@@ -81,6 +85,7 @@ export class Supervisor {
     this.#log = createLogger('', parts.sink, () => false)
     this.#dns = new ListenerSet((_, plan) => parts.openDns(plan))
     this.#http = new ListenerSet(parts.openHttp)
+    this.#admin = new ListenerSet(parts.openAdmin)
   }
 
   /** The plans that are served now, with the actual port if port 0 was requested. */
@@ -137,7 +142,11 @@ export class Supervisor {
       if (instance === undefined) return 0
       this.#instance = undefined
       const faults = await instance.finalShutDown()
-      const closed = await Promise.allSettled([this.#dns.close(), this.#http.close()])
+      const closed = await Promise.allSettled([
+        this.#dns.close(),
+        this.#http.close(),
+        this.#admin.close(),
+      ])
       await this.#parts.dataThreads?.close()
       faults.push(...(await instance.shutDown()))
       for (const fault of faults) this.#log.error(describe(fault))
@@ -199,10 +208,21 @@ export class Supervisor {
       data?.abandon()
       throw error
     })
+    const admin = await this.#admin.prepare(next.adminSites()).catch(async (error) => {
+      await http.abandon()
+      await dns.abandon()
+      data?.abandon()
+      throw error
+    })
     const old = this.#instance
     this.#instance = next
     // All swap before the first await: no query sees half of each instance.
-    const closed = await Promise.allSettled([dns.commit(), http.commit(), data?.commit()])
+    const closed = await Promise.allSettled([
+      dns.commit(),
+      http.commit(),
+      admin.commit(),
+      data?.commit(),
+    ])
     for (const result of closed) {
       if (result.status === 'rejected') this.#log.error(`Stopping: ${describe(result.reason)}`)
     }

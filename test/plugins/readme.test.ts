@@ -26,6 +26,7 @@ function loopbackParts(lines: string[]): SupervisorParts {
     ...parts,
     openDns: (plan) => parts.openDns({ ...plan, host: '127.0.0.1', port: 0 }),
     openHttp: (_, routes) => parts.openHttp('127.0.0.1:0', routes),
+    openAdmin: (key, site) => parts.openAdmin(key, { ...site, address: '127.0.0.1:0' }),
   }
 }
 

@@ -79,6 +79,7 @@ function stage(source: CorefileSource, refused: ReadonlySet<string> = new Set())
     lines: lineBufferTo(lines),
     openDns: (plan: ListenPlan) => open('dns', plan.address),
     openHttp: (address) => open('http', address),
+    openAdmin: (key) => open('admin', key),
   })
   return { supervisor, events, serving, lines, contexts }
 }

@@ -90,6 +90,7 @@ export class DataServer {
           listenUdp: (plan, handler) => this.plane.listen(plan, handler),
         }),
       openHttp: () => Promise.reject(new Error('no HTTP here')),
+      openAdmin: () => Promise.reject(new Error('no admin API here')),
       dataThreads: this.plane,
     })
     t.teardown(() => this.supervisor.stop())

@@ -6,6 +6,7 @@ import { Dispenser } from '../../src/corefile/dispenser.ts'
 import { scanTokens } from '../../src/corefile/lexer.ts'
 import { lowerName, printName, scanName } from '../../src/dns/name/name.ts'
 import { TsigKeyring } from '../../src/dns/tsig/key.ts'
+import type { AdminSite } from '../../src/plugin/admin.ts'
 import { CHAIN_END } from '../../src/plugin/chain-end.ts'
 import type { CounterSlots } from '../../src/plugin/counter-slots.ts'
 import type {
@@ -27,6 +28,7 @@ import {
 import { createLogger } from '../../src/telemetry/log.ts'
 import { MetricsRegistry } from '../../src/telemetry/metrics.ts'
 import type { OctetChannel } from '../../src/telemetry/octet-channel.ts'
+import type { StatusPart } from '../../src/telemetry/status.ts'
 import { ZoneVersions } from '../../src/xfr/zone-versions.ts'
 import { lineBufferTo } from './line-buffer.ts'
 
@@ -55,6 +57,7 @@ export class SetUp implements SetupContext {
   readonly lineWriter = lineBufferTo(this.lines)
   readonly log
   readonly serverCounters: ServerCounters = {
+    threads: 1,
     ignored: 0,
     panics: 0,
     losses: {},
@@ -66,6 +69,8 @@ export class SetUp implements SetupContext {
   readonly warnings: string[] = []
   readonly endpoints = new Map<string, () => HttpReply | Promise<HttpReply>>()
   readonly readiness: ReadinessCheck[] = []
+  readonly statusReports: (() => StatusPart)[] = []
+  readonly adminSites: AdminSite[] = []
   readonly corefile = {
     path: 'Corefile',
     loadedDigest: 'one',
@@ -168,6 +173,14 @@ export class SetUp implements SetupContext {
 
   onReady(check: () => string, note?: () => string): void {
     this.readiness.push({ name: this.#name, check, note })
+  }
+
+  onStatus(report: () => StatusPart): void {
+    this.statusReports.push(report)
+  }
+
+  admin(site: AdminSite): void {
+    this.adminSites.push(site)
   }
 
   http(address: string, path: string, handler: () => HttpReply | Promise<HttpReply>): void {

@@ -75,6 +75,7 @@ async function serve(t: Test, text: string) {
           listenUdp: (plan, handler) => plane.listen(plan, handler),
         }),
       openHttp: () => Promise.reject(new Error('no HTTP here')),
+      openAdmin: () => Promise.reject(new Error('no admin API here')),
       dataThreads: plane,
     },
   )

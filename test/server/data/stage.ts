@@ -94,6 +94,7 @@ export async function serve(
         routes = opened
         return { use: () => {}, close: async () => {} }
       },
+      openAdmin: () => Promise.reject(new Error('no admin API here')),
       dataThreads: udp === 'batch' ? plane : undefined,
     },
   )

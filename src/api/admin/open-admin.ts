@@ -1,0 +1,177 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { Server as TlsServer } from 'node:https'
+import { isIP } from 'node:net'
+import { systemClock } from '../../base/clock.ts'
+import type { AdminSite } from '../../plugin/admin.ts'
+import { RefusalLog } from '../../telemetry/refusal-log.ts'
+import { HttpServer, type SharedPorts } from '../http-server.ts'
+import {
+  type Api,
+  type ApiReply,
+  type ApiRequest,
+  loadFastify,
+  type RequestError,
+} from './fastify-library.ts'
+import { ApiFault, sendProblem } from './problem.ts'
+import { ROUTES } from './routes.ts'
+import { SCHEMAS } from './schemas.ts'
+
+/** From a request to the end of its reply, as the client reads it. */
+const REPLY_MS_MAX = 10_000
+const BODY_OCTETS_MAX = 64 * 1024
+const PARAMETER_CHARACTERS_MAX = 255
+
+/** An open admin API. */
+export interface AdminListener {
+  /** The actual port, if port 0 was requested. */
+  readonly port: number
+  /** Serves this site from the next request on. Its address and use of TLS are those of the site before. */
+  use(site: AdminSite): void
+  /** Stops accepting, lets requests in flight finish, frees the address. */
+  close(): Promise<void>
+}
+
+/**
+ * Opens an admin API. Rejects with InputError if the token or the certificate is invalid or fastify is missing, or
+ * with the system's error if the address is not available.
+ */
+export async function openAdmin(
+  site: AdminSite,
+  shared: SharedPorts | undefined,
+): Promise<AdminListener> {
+  const service = new AdminService(site)
+  await service.ready()
+  return {
+    port: await service.server.listen(site.address, shared),
+    use: (next) => service.use(next),
+    close: () => service.server.close(),
+  }
+}
+
+/** What is served, and a log of refused requests. */
+interface Guarded {
+  readonly site: AdminSite
+  readonly refusals: RefusalLog
+}
+
+class AdminService {
+  readonly server: HttpServer
+  #guarded: Guarded
+  #handle: (request: IncomingMessage, response: ServerResponse) => void = (_, response) => {
+    response.end()
+  }
+
+  constructor(site: AdminSite) {
+    this.#guarded = guard(site)
+    this.server = new HttpServer({
+      answer: (request, response) => this.#handle(request, response),
+      replyMsMax: REPLY_MS_MAX,
+      tls: site.certificate?.read(),
+    })
+    // The listener of the TLS server makes a connection with the certificate that is set then.
+    this.server.server.prependListener('connection', () => this.#followCertificate())
+  }
+
+  use(site: AdminSite): void {
+    this.#guarded = guard(site)
+  }
+
+  async ready(): Promise<void> {
+    const fastify = await loadFastify()
+    const api = fastify({
+      bodyLimit: BODY_OCTETS_MAX,
+      routerOptions: { maxParamLength: PARAMETER_CHARACTERS_MAX },
+      exposeHeadRoutes: true,
+      serverFactory: (handler) => {
+        this.#handle = handler
+        return this.server.server
+      },
+      // Unknown and wrong values are errors. Query parameters are texts, so numbers must be converted.
+      ajv: { customOptions: { removeAdditional: false, coerceTypes: true, allErrors: false } },
+      frameworkErrors: (error, request, reply) => this.#fail(error, request, reply),
+    })
+    this.#addRoutes(api)
+    await api.ready()
+  }
+
+  #addRoutes(api: Api): void {
+    for (const [name, schema] of Object.entries(SCHEMAS)) api.addSchema({ $id: name, ...schema })
+    api.addHook('onRequest', async (request, reply) => {
+      reply.header('cache-control', 'no-store').header('x-content-type-options', 'nosniff')
+      this.#admit(request, reply)
+    })
+    api.setErrorHandler((error, request, reply) => this.#fail(error, request, reply))
+    api.setNotFoundHandler(({ method, url }, reply) => {
+      const path = url.split('?', 1)[0]
+      const methods = ROUTES.filter((route) => route.path === path).map(({ method }) => {
+        return method === 'GET' ? 'GET, HEAD' : method
+      })
+      if (methods.length === 0) return sendProblem(reply, 404, `${path} is not a path of this API`)
+      reply.header('allow', methods.join(', '))
+      return sendProblem(reply, 405, `${method} is not a method of ${path}`)
+    })
+    for (const { method, path, query = {}, body, reply, run } of ROUTES) {
+      const schema = {
+        querystring: { type: 'object', properties: query, additionalProperties: false },
+        ...(body === undefined ? {} : { body }),
+        ...(reply === undefined ? {} : { response: { 200: reply } }),
+      }
+      const handler = async (request: ApiRequest) => run(this.#guarded.site, request)
+      api.route({ method, url: path, schema, handler })
+    }
+  }
+
+  /** Throws ApiFault if the client may not use the API. */
+  #admit({ headers, socket }: ApiRequest, reply: ApiReply): void {
+    const { site, refusals } = this.#guarded
+    const { token } = site
+    const client = socket.remoteAddress ?? 'an unknown address'
+    if (token === undefined) {
+      // A web page can make a browser on this machine send requests, if a name of the page resolves to loopback.
+      if (isLocalName(headers.host, site.hosts)) return
+      refusals.note(client, 'the Host header is not a local name')
+      throw new ApiFault(403, 'the Host header must be an address, localhost, or a name of `host`')
+    }
+    if (token.accepts(headers.authorization)) return
+    refusals.note(client, token.fault || 'no valid token')
+    reply.header('www-authenticate', 'Bearer realm="sextant"')
+    throw new ApiFault(
+      401,
+      'the request needs the header `Authorization: Bearer TOKEN` with a valid token',
+    )
+  }
+
+  /** The client gets no details of a fault of the server. */
+  #fail(error: RequestError, { method, url }: ApiRequest, reply: ApiReply): unknown {
+    const status = error.validation === undefined ? (error.statusCode ?? 500) : 400
+    if (status < 500) return sendProblem(reply, status, error.message)
+    this.#guarded.site.log.error(`${method} ${url}: ${error.stack ?? error.message}`)
+    return sendProblem(reply, 500, 'the request failed; the log of the server has the reason')
+  }
+
+  /** Uses a changed certificate from the next connection on. */
+  #followCertificate(): void {
+    const { server } = this.server
+    if (!(server instanceof TlsServer)) return
+    try {
+      const tls = this.#guarded.site.certificate?.readChanged()
+      if (tls !== undefined) server.setSecureContext(tls)
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error)
+      this.#guarded.site.log.error(`the old certificate is used: ${reason}`)
+    }
+  }
+}
+
+function guard(site: AdminSite): Guarded {
+  const print = (host: string): string => `request of ${host} is refused`
+  return { site, refusals: new RefusalLog(site.log, systemClock, print) }
+}
+
+/** True for addresses, localhost, and names of the Corefile. `host`: the Host header. */
+function isLocalName(host: string | undefined, names: readonly string[]): boolean {
+  const name = (host ?? '').replace(/:\d*$/, '').toLowerCase()
+  return (
+    isIP(name.replace(/^\[(.*)\]$/, '$1')) !== 0 || name === 'localhost' || names.includes(name)
+  )
+}

@@ -1,0 +1,122 @@
+import { EVENT_KINDS } from '../../telemetry/event-log.ts'
+
+/** A JSON schema, in the part of the language that OpenAPI 3.1 and fastify share. */
+export interface Schema {
+  readonly [keyword: string]: unknown
+}
+
+const TEXT: Schema = { type: 'string' }
+const COUNT: Schema = { type: 'integer', minimum: 0 }
+const FLAG: Schema = { type: 'boolean' }
+const TIME: Schema = { type: 'string', description: 'RFC 3339, or empty if it is unknown' }
+
+function nullable(type: string, description: string): Schema {
+  return { type: [type, 'null'], description }
+}
+
+function list(items: Schema): Schema {
+  return { type: 'array', items }
+}
+
+/** All properties are required, except those of `optional`. */
+function object(
+  properties: Readonly<Record<string, Schema>>,
+  optional: Readonly<Record<string, Schema>> = {},
+): Schema {
+  return {
+    type: 'object',
+    required: Object.keys(properties),
+    properties: { ...properties, ...optional },
+    additionalProperties: false,
+  }
+}
+
+const REF = (name: string): Schema => ({ $ref: `${name}#` })
+const PLUGIN_NOTE = object({ plugin: TEXT, text: TEXT })
+
+const ENDPOINT_COUNTS = object({ served: COUNT, standby: COUNT, slowStart: COUNT, down: COUNT })
+
+/** The schemas of replies by name; `NAME#` refers to one. */
+export const SCHEMAS: Readonly<Record<string, Schema>> = {
+  Problem: object({
+    type: TEXT,
+    title: TEXT,
+    status: { type: 'integer' },
+    detail: TEXT,
+  }),
+  Zone: object({
+    zone: TEXT,
+    directive: TEXT,
+    source: TEXT,
+    serial: nullable('integer', 'SOA serial; null = no version is loaded'),
+    records: nullable('integer', 'DNSRecords; null = the zone does not consist of records'),
+    rrsets: nullable('integer', 'RRsets; null = unknown'),
+    conflicts: COUNT,
+    healthIgnored: { ...list(TEXT), description: 'names and types whose endpoints are all down' },
+    endpoints: { anyOf: [ENDPOINT_COUNTS, { type: 'null' }] },
+  }),
+  Endpoint: object({
+    zone: TEXT,
+    name: TEXT,
+    type: TEXT,
+    setIdentifier: TEXT,
+    targets: list(TEXT),
+    state: { type: 'string', enum: ['down', 'partly down', 'slow start'] },
+    detail: TEXT,
+    record: { type: 'string', description: 'namespace/name of the DNSRecord' },
+  }),
+  Peer: object({
+    peer: TEXT,
+    site: TEXT,
+    isUp: FLAG,
+    ageSeconds: nullable('number', 'since it last confirmed its data; null = never'),
+    serial: nullable('integer', 'of its zone kdrnt; null = unknown'),
+    endpoints: COUNT,
+    refused: COUNT,
+    error: TEXT,
+  }),
+  Status: object({
+    version: TEXT,
+    pid: COUNT,
+    started: TIME,
+    now: TIME,
+    threads: COUNT,
+    corefile: object({ path: TEXT, loaded: TIME }),
+    notReady: list(PLUGIN_NOTE),
+    notes: list(PLUGIN_NOTE),
+    zones: list(REF('Zone')),
+    endpoints: { ...list(REF('Endpoint')), description: 'those that are not served in full' },
+    endpointsOmitted: COUNT,
+    peers: list(REF('Peer')),
+    databases: list(object({ file: TEXT, built: TIME, fault: TEXT })),
+    snapshots: list(
+      object({
+        file: TEXT,
+        isServed: FLAG,
+        ageSeconds: nullable('number', 'of the state in the file; null = unknown'),
+        octets: COUNT,
+      }),
+    ),
+    drops: { type: 'object', additionalProperties: COUNT },
+  }),
+  Event: object(
+    {
+      id: COUNT,
+      time: TIME,
+      actor: object({ kind: { type: 'string', enum: [...EVENT_KINDS] }, name: TEXT }),
+    },
+    {
+      zone: TEXT,
+      serial: COUNT,
+      name: { type: 'string', description: 'owner name of the changed RRset' },
+      type: TEXT,
+      before: { ...list(TEXT), description: 'endpoints of the RRset before the change' },
+      after: list(TEXT),
+      text: TEXT,
+    },
+  ),
+  Events: object({
+    events: list(REF('Event')),
+    lastId: { ...COUNT, description: 'id of the last event of the server' },
+  }),
+}

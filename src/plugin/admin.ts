@@ -1,0 +1,44 @@
+import type { Position } from '../base/errors.ts'
+import type { EventLog } from '../telemetry/event-log.ts'
+import type { Logger } from '../telemetry/log.ts'
+import type { ServerStatus } from '../telemetry/status.ts'
+
+/** The bearer token of an admin API. */
+export interface AdminToken {
+  /** True if an `Authorization` header has the token. */
+  accepts(header: string | undefined): boolean
+  /** Why there is no valid token, so that every request is refused; '' = there is one. */
+  readonly fault: string
+}
+
+/** A certificate chain and its key, in PEM. */
+export interface TlsTexts {
+  readonly cert: string
+  readonly key: string
+}
+
+/** The certificate of an admin API. */
+export interface AdminCertificate {
+  /** Throws InputError if a file can't be used. */
+  read(): TlsTexts
+  /** As `read`; undefined = the files have not changed since the last call of either. */
+  readChanged(): TlsTexts | undefined
+}
+
+/** An admin API: where it listens, who may use it, and what it serves. */
+export interface AdminSite {
+  /** `host:port`, as of `SetupContext.http`. */
+  readonly address: string
+  /** Of the directive. */
+  readonly position: Position
+  /** Undefined = any local client may use the API. */
+  readonly token: AdminToken | undefined
+  /** Undefined = HTTP without TLS. */
+  readonly certificate: AdminCertificate | undefined
+  /** Names by which clients reach the API, beside localhost and addresses; lower case. */
+  readonly hosts: readonly string[]
+  readonly log: Logger
+  readonly status: () => ServerStatus
+  /** Undefined before the start. */
+  readonly events: () => EventLog | undefined
+}

@@ -1,0 +1,92 @@
+import { appendFile, rename, stat } from 'node:fs/promises'
+import type { EventLog } from '../../telemetry/event-log.ts'
+import type { Logger } from '../../telemetry/log.ts'
+
+/** Characters that wait to be written; more are dropped. */
+const WAITING_MAX = 4 * 1024 * 1024
+const MODE = 0o640
+
+export interface EventFileOptions {
+  readonly path: string
+  /** A file of that size becomes `PATH.1`, which it replaces. */
+  readonly octetsMax: number
+  readonly events: EventLog
+  readonly log: Logger
+}
+
+/** Appends the events of a log to a file, as lines of JSON. */
+export class EventFile {
+  readonly #options: EventFileOptions
+  readonly #unsubscribe: () => void
+  #waiting = ''
+  #dropped = 0
+  #isFailing = false
+  #writing: Promise<void> | undefined
+
+  constructor(options: EventFileOptions) {
+    this.#options = options
+    this.#unsubscribe = options.events.subscribe((line) => this.#add(line))
+  }
+
+  /** Resolves once all events so far are written, or can't be. */
+  async written(): Promise<void> {
+    await this.#writing
+  }
+
+  /** Ends the subscription. Events so far are still written. */
+  close(): void {
+    this.#unsubscribe()
+  }
+
+  #add(line: string): void {
+    if (this.#waiting.length + line.length > WAITING_MAX) this.#dropped++
+    else this.#waiting += `${line}\n`
+    this.#writing ??= this.#write().finally(() => {
+      this.#writing = undefined
+    })
+  }
+
+  async #write(): Promise<void> {
+    // Events of one turn are one write.
+    await new Promise((resolve) => setImmediate(resolve))
+    while (this.#waiting !== '') {
+      const text = this.#waiting
+      this.#waiting = ''
+      try {
+        await this.#append(text)
+        this.#reportRecovery()
+      } catch (error) {
+        this.#reportFault(error, text.split('\n').length - 1)
+      }
+    }
+  }
+
+  async #append(text: string): Promise<void> {
+    const { path, octetsMax } = this.#options
+    const size = await stat(path).then(
+      (found) => found.size,
+      () => 0,
+    )
+    const octets = Buffer.from(text)
+    if (size > 0 && size + octets.length > octetsMax) await rename(path, `${path}.1`)
+    await appendFile(path, octets, { mode: MODE })
+  }
+
+  #reportFault(error: unknown, lines: number): void {
+    this.#dropped += lines
+    if (this.#isFailing) return
+    this.#isFailing = true
+    const { log, path } = this.#options
+    log.error(
+      `events cannot be written to ${path}: ${error instanceof Error ? error.message : error}`,
+    )
+  }
+
+  #reportRecovery(): void {
+    if (this.#dropped === 0) return
+    const { log, path } = this.#options
+    log.warning(`${path} lacks ${this.#dropped} events that could not be written`)
+    this.#dropped = 0
+    this.#isFailing = false
+  }
+}

@@ -1,0 +1,107 @@
+import { isIP } from 'node:net'
+import { resolve } from 'node:path'
+import { scanHostPort } from '../../arguments/host-port.ts'
+import { nextOnce } from '../../arguments/once.ts'
+import { InputError, type Position } from '../../base/errors.ts'
+import type { Dispenser } from '../../corefile/dispenser.ts'
+
+/** Options of a directive `admin`. Paths are absolute. */
+export interface AdminOptions {
+  /** `host:port`; a missing host is every address. */
+  readonly address: string
+  /** '' = none. */
+  readonly token: string
+  readonly tls: { readonly cert: string; readonly key: string } | undefined
+  readonly hosts: readonly string[]
+  /** The file of events; undefined = they are only in memory. */
+  readonly events: { readonly path: string; readonly octetsMax: number } | undefined
+}
+
+export const ADMIN_ADDRESS_DEFAULT = 'localhost:9154'
+const EVENT_FILE_MIB_DEFAULT = 64
+const EVENT_FILE_MIB_MAX = 65_536
+const MIB = 1024 * 1024
+const HOST = /^[a-z0-9]([-.a-z0-9]{0,251}[a-z0-9])?$/
+
+interface PlacedOptions {
+  readonly options: AdminOptions
+  /** Of the directive. */
+  readonly position: Position
+}
+
+type DraftOptions = { -readonly [K in keyof AdminOptions]: AdminOptions[K] }
+
+/**
+ * Reads `admin [ADDRESS] { token FILE | tls CERT KEY | host NAME... | events FILE [MIB] }`. `root`: base directory of
+ * relative paths. Throws InputError, also if other machines could use the API without a token and TLS.
+ */
+export function scanAdmin(d: Dispenser, root: string): PlacedOptions {
+  const options: DraftOptions = {
+    address: ADMIN_ADDRESS_DEFAULT,
+    token: '',
+    tls: undefined,
+    hosts: [],
+    events: undefined,
+  }
+  let position: Position = d.position()
+  for (let i = 0; nextOnce(d, i); i++) {
+    position = d.position()
+    const [address] = d.remainingArgs(0, 1)
+    if (address !== undefined) options.address = scanHostPort(d, address)
+    d.eachProperty(() => scanProperty(d, options, root))
+  }
+  const { address, token, tls } = options
+  if (!isLoopback(address) && (token === '' || tls === undefined)) {
+    const missing = [token === '' ? '`token FILE`' : '', tls === undefined ? '`tls CERT KEY`' : '']
+    const advice = `add ${missing.filter((text) => text !== '').join(' and ')}, or listen on localhost`
+    throw new InputError(position, `other machines reach ${address}: ${advice}`)
+  }
+  return { options, position }
+}
+
+function scanProperty(d: Dispenser, options: DraftOptions, root: string): void {
+  const property = d.value()
+  switch (property) {
+    case 'token':
+      if (options.token !== '') throw d.error('token appears twice')
+      options.token = resolve(root, d.onlyArg())
+      return
+    case 'tls': {
+      if (options.tls !== undefined) throw d.error('tls appears twice')
+      const [cert = '', key = ''] = d.remainingArgs(2, 2)
+      options.tls = { cert: resolve(root, cert), key: resolve(root, key) }
+      return
+    }
+    case 'host':
+      options.hosts = [...options.hosts, ...d.remainingArgs(1).map((name) => scanHost(d, name))]
+      return
+    case 'events':
+      if (options.events !== undefined) throw d.error('events appears twice')
+      options.events = scanEvents(d, root)
+      return
+    default:
+      throw d.error(`unknown property '${property}'`)
+  }
+}
+
+function scanHost(d: Dispenser, text: string): string {
+  const host = text.toLowerCase()
+  if (!HOST.test(host)) throw d.error(`host is not a host name: ${text}`)
+  return host
+}
+
+function scanEvents(d: Dispenser, root: string): AdminOptions['events'] {
+  const [path = '', size = String(EVENT_FILE_MIB_DEFAULT)] = d.remainingArgs(1, 2)
+  const mebibytes = /^\d{1,5}$/.test(size) ? Number(size) : 0
+  if (mebibytes < 1 || mebibytes > EVENT_FILE_MIB_MAX) {
+    throw d.error(`size of the event file must be from 1 to ${EVENT_FILE_MIB_MAX} MiB, got ${size}`)
+  }
+  return { path: resolve(root, path), octetsMax: mebibytes * MIB }
+}
+
+/** True if only this machine reaches the address. */
+function isLoopback(address: string): boolean {
+  const host = address.slice(0, address.lastIndexOf(':')).replace(/^\[(.*)\]$/, '$1')
+  if (host === 'localhost' || host === '::1') return true
+  return isIP(host) === 4 && host.startsWith('127.')
+}

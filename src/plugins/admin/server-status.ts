@@ -1,0 +1,56 @@
+import { VERSION } from '../../base/version.ts'
+import type { Losses, SetupContext } from '../../plugin/directive.ts'
+import type { PluginNote, ServerStatus, StatusPart } from '../../telemetry/status.ts'
+
+/** When the process was started, in milliseconds since the epoch. */
+const STARTED_MS = performance.timeOrigin
+
+/** Returns the status of the server. `loadedMs`: when the Corefile was loaded. */
+export function composeStatus(c: SetupContext, loadedMs: number): ServerStatus {
+  const { serverCounters, corefile, clock, readiness, statusReports } = c
+  const parts = statusReports.map((report) => report())
+  const notReady: PluginNote[] = []
+  const notes: PluginNote[] = []
+  for (const { name, check, note } of readiness) {
+    const reason = check()
+    if (reason !== '') notReady.push({ plugin: name, text: reason })
+    const text = note?.() ?? ''
+    if (text !== '') notes.push({ plugin: name, text })
+  }
+  return {
+    version: VERSION,
+    pid: process.pid,
+    started: printTime(STARTED_MS),
+    now: printTime(clock.now()),
+    threads: serverCounters.threads,
+    corefile: { path: corefile.path, loaded: printTime(loadedMs) },
+    notReady,
+    notes,
+    ...join(parts),
+    drops: dropsOf(serverCounters.losses),
+  }
+}
+
+/** Parts that blocks share are listed once. */
+function join(parts: readonly StatusPart[]): Required<StatusPart> {
+  return {
+    zones: parts.flatMap(({ zones = [] }) => zones),
+    endpoints: parts.flatMap(({ endpoints = [] }) => endpoints),
+    endpointsOmitted: parts.reduce((sum, { endpointsOmitted = 0 }) => sum + endpointsOmitted, 0),
+    peers: distinct(parts.flatMap(({ peers = [] }) => peers)),
+    databases: distinct(parts.flatMap(({ databases = [] }) => databases)),
+    snapshots: distinct(parts.flatMap(({ snapshots = [] }) => snapshots)),
+  }
+}
+
+function distinct<T>(all: readonly T[]): T[] {
+  return [...new Map(all.map((one) => [JSON.stringify(one), one])).values()]
+}
+
+function dropsOf(losses: Losses): Record<string, number> {
+  return Object.fromEntries(Object.entries(losses).filter(([, count]) => count > 0))
+}
+
+function printTime(ms: number): string {
+  return new Date(ms).toISOString()
+}

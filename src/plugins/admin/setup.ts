@@ -1,0 +1,102 @@
+import { InputError, type Position } from '../../base/errors.ts'
+import type { ResourceLease } from '../../base/resource-registry.ts'
+import type { Directive, SetupContext } from '../../plugin/directive.ts'
+import { EventLog } from '../../telemetry/event-log.ts'
+import { CertificateFiles } from './certificate.ts'
+import { EventFile } from './event-file.ts'
+import { type AdminOptions, scanAdmin } from './options.ts'
+import { composeStatus } from './server-status.ts'
+import { TokenFile } from './token.ts'
+
+/** The admin APIs of one Corefile. */
+class AdminBlocks {
+  /** Settings as text, by address. */
+  readonly settings = new Map<string, string>()
+  isAnnounced = false
+}
+
+/** `admin [ADDRESS] { token FILE | tls CERT KEY | host NAME... | events FILE [MIB] }`: the HTTP API of the server. */
+export const admin: Directive = {
+  name: 'admin',
+  setup(c) {
+    const { dispenser } = c
+    const { options, position } = scanAdmin(dispenser, c.block.root)
+    const blocks = c.perCorefile(AdminBlocks)
+    const settings = JSON.stringify(options)
+    const { address } = options
+    if ((blocks.settings.get(address) ?? settings) !== settings) {
+      const message = `admin ${address} has other properties in another server block`
+      throw new InputError(position, message)
+    }
+    blocks.settings.set(address, settings)
+    serve(c, options, blocks, position)
+  },
+}
+
+function serve(
+  c: SetupContext,
+  options: AdminOptions,
+  blocks: AdminBlocks,
+  position: Position,
+): void {
+  const { address, hosts } = options
+  const token = options.token === '' ? undefined : new TokenFile(options.token)
+  const { tls } = options
+  const certificate = tls === undefined ? undefined : new CertificateFiles(tls.cert, tls.key)
+  const check = (): void => {
+    token?.check()
+    certificate?.read()
+  }
+  let events: ResourceLease<EventLog> | undefined
+  let file: ResourceLease<EventFile> | undefined
+  let loadedMs = c.clock.now()
+  c.admin({
+    address,
+    position,
+    token,
+    certificate,
+    hosts,
+    log: c.log,
+    status: () => composeStatus(c, loadedMs),
+    events: () => events?.item,
+  })
+  c.onCheck(({ isOffline }) => {
+    if (isOffline) return []
+    try {
+      check()
+      return []
+    } catch (error) {
+      if (!(error instanceof InputError)) throw error
+      return [new InputError(position, error.message, error)]
+    }
+  })
+  c.onStartup(() => {
+    check()
+    events = c.resources.acquire(EventLog, '', () => new EventLog(c.clock))
+    file = openFile(c, options, events.item)
+  })
+  c.onServing(() => {
+    loadedMs = c.clock.now()
+    if (blocks.isAnnounced) return
+    blocks.isAnnounced = true
+    const isFirst = events?.item.isEmpty !== false
+    const kind = isFirst ? 'start' : 'reload'
+    events?.item.add({ actor: { kind, name: c.corefile.path }, text: 'the Corefile is served' })
+  })
+  c.onShutdown(async () => {
+    const written = file?.item.written()
+    events?.release()
+    file?.release()
+    await written
+  })
+}
+
+function openFile(
+  { resources, log }: SetupContext,
+  { events: options }: AdminOptions,
+  events: EventLog,
+): ResourceLease<EventFile> | undefined {
+  if (options === undefined) return undefined
+  const key = `${options.path}\n${options.octetsMax}`
+  return resources.acquire(EventFile, key, () => new EventFile({ ...options, events, log }))
+}

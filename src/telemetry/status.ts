@@ -1,0 +1,113 @@
+/** How many endpoints of a zone are in each state. */
+export interface EndpointCounts {
+  /** Endpoints that answers contain, including those whose health is ignored. */
+  readonly served: number
+  /** Served endpoints of weight 0. */
+  readonly standby: number
+  /** Endpoints whose weight still grows after a recovery. */
+  readonly slowStart: number
+  /** Endpoints whose targets are all down. */
+  readonly down: number
+}
+
+/** One zone. */
+export interface ZoneStatus {
+  readonly zone: string
+  /** The directive that serves it, and where its content comes from. */
+  readonly directive: string
+  readonly source: string
+  /** SOA serial; null = no version is loaded. */
+  readonly serial: number | null
+  /** DNSRecords in the zone; null = the zone does not consist of records. */
+  readonly records: number | null
+  readonly rrsets: number | null
+  /** Names with conflicts between records. */
+  readonly conflicts: number
+  /** Names and types whose endpoints are all down, so that health is ignored. */
+  readonly healthIgnored: readonly string[]
+  /** Null = the zone does not consist of records. */
+  readonly endpoints: EndpointCounts | null
+}
+
+/** An endpoint that is not served with its full weight. */
+export interface EndpointStatus {
+  readonly zone: string
+  readonly name: string
+  readonly type: string
+  readonly setIdentifier: string
+  readonly targets: readonly string[]
+  /** `partly down`: some of its targets are down. */
+  readonly state: 'down' | 'partly down' | 'slow start'
+  readonly detail: string
+  /** `namespace/name` of the record. */
+  readonly record: string
+}
+
+/** One peer of this site. */
+export interface PeerReport {
+  /** `host:port`. */
+  readonly peer: string
+  /** Sites that it reports; '' = not known. */
+  readonly site: string
+  readonly isUp: boolean
+  /** Seconds since it last confirmed its data; null = never. */
+  readonly ageSeconds: number | null
+  readonly serial: number | null
+  readonly endpoints: number
+  readonly refused: number
+  /** '' = none. */
+  readonly error: string
+}
+
+/** A file of locations. */
+export interface DatabaseStatus {
+  readonly file: string
+  /** RFC 3339; '' = unknown. */
+  readonly built: string
+  /** Why a newer version of the file is not used; '' = the file is used. */
+  readonly fault: string
+}
+
+/** A snapshot file of zones. */
+export interface SnapshotStatus {
+  readonly file: string
+  /** Answers come from it, because records are not loaded yet. */
+  readonly isServed: boolean
+  /** Seconds since the state in the file; null = unknown. */
+  readonly ageSeconds: number | null
+  readonly octets: number
+}
+
+/** What one directive of one server block contributes to the status of the server. */
+export interface StatusPart {
+  readonly zones?: readonly ZoneStatus[]
+  readonly endpoints?: readonly EndpointStatus[]
+  /** Number of endpoints that a bound left out of `endpoints`. */
+  readonly endpointsOmitted?: number
+  readonly peers?: readonly PeerReport[]
+  readonly databases?: readonly DatabaseStatus[]
+  readonly snapshots?: readonly SnapshotStatus[]
+}
+
+/** The status of a server. */
+export interface ServerStatus extends Required<StatusPart> {
+  readonly version: string
+  readonly pid: number
+  /** RFC 3339. */
+  readonly started: string
+  readonly now: string
+  /** Threads that answer queries. */
+  readonly threads: number
+  readonly corefile: { readonly path: string; readonly loaded: string }
+  /** Plugins that are not ready, each with its reason. */
+  readonly notReady: readonly PluginNote[]
+  /** Remarks of plugins that are ready. */
+  readonly notes: readonly PluginNote[]
+  /** What the process dropped because a limit was reached, by kind; zeros are left out. */
+  readonly drops: Readonly<Record<string, number>>
+}
+
+export interface PluginNote {
+  readonly plugin: string
+  readonly text: string
+}

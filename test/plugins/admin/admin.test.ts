@@ -1,0 +1,202 @@
+import { chmodSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { CertificateFiles } from '../../../src/plugins/admin/certificate.ts'
+import { EventFile } from '../../../src/plugins/admin/event-file.ts'
+import { admin } from '../../../src/plugins/admin/setup.ts'
+import { TokenFile } from '../../../src/plugins/admin/token.ts'
+import { EventLog } from '../../../src/telemetry/event-log.ts'
+import { createLogger } from '../../../src/telemetry/log.ts'
+import { selfSigned } from '../../support/certificate.ts'
+import { FakeClock, SetUp, setupError } from '../../support/setup.ts'
+
+const TOKEN = 'a'.repeat(32)
+
+/** Replaces a file atomically. */
+function replace(path: string, text: string): void {
+  writeFileSync(`${path}.new`, text)
+  renameSync(`${path}.new`, path)
+}
+
+t.test('invalid properties', async (t) => {
+  const table = [
+    { corefile: 'admin 1 2', error: /Wrong argument count/ },
+    { corefile: 'admin nowhere', error: /missing port in address/ },
+    { corefile: 'admin {\n color red\n}', error: /unknown property 'color'/ },
+    { corefile: 'admin {\n token\n}', error: /Wrong argument count/ },
+    { corefile: 'admin {\n token a\n token b\n}', error: /token appears twice/ },
+    { corefile: 'admin {\n tls a\n}', error: /Wrong argument count/ },
+    { corefile: 'admin {\n host -x\n}', error: /host is not a host name: -x/ },
+    { corefile: 'admin {\n events a 0\n}', error: /size of the event file must be from 1/ },
+    { corefile: 'admin {\n events a 1x\n}', error: /size of the event file must be from 1/ },
+    {
+      corefile: 'admin :9154',
+      error: /other machines reach :9154: add `token FILE` and `tls CERT KEY`/,
+    },
+    { corefile: 'admin 192.0.2.1:9154 {\n token a\n}', error: /add `tls CERT KEY`/ },
+    { corefile: 'admin [2001:db8::1]:1 {\n tls a b\n}', error: /add `token FILE`/ },
+    { corefile: 'admin 127.0.0.1.example.org:1', error: /other machines reach/ },
+    { corefile: 'admin\nadmin', error: /only be used once/ },
+  ]
+  for (const { corefile, error } of table) t.match(setupError(admin, corefile), error, corefile)
+})
+
+t.test('addresses that only this machine reaches need no token', async (t) => {
+  for (const address of ['', 'localhost:1', '127.0.0.1:1', '127.9.9.9:1', '[::1]:1']) {
+    t.equal(setupError(admin, `admin ${address}`), '', address)
+  }
+})
+
+t.test('a directive with an invalid token does not start', async (t) => {
+  const directory = t.testdir({ token: 'short' })
+  const setUp = new SetUp(admin, `admin {\n token ${directory}/token\n}`)
+  await t.rejects(setUp.start(), { message: /token .* has 5 characters: write at least 32/ })
+  t.match((await setUp.check()).faults, [/^Corefile:1: token .* has 5 characters/])
+  await setUp.stop()
+})
+
+t.test('the status joins the reports of plugins', async (t) => {
+  const setUp = new SetUp(admin, 'admin')
+  await setUp.start()
+  t.teardown(() => setUp.stop())
+  const [site] = setUp.adminSites
+  const database = { file: 'city.mmdb', built: '', fault: '' }
+  setUp.statusReports.push(
+    () => ({ databases: [database], endpointsOmitted: 2 }),
+    () => ({ databases: [{ ...database }], endpointsOmitted: 1 }),
+  )
+  setUp.readiness.push(
+    { name: 'kuadrant', check: () => 'records are not loaded yet' },
+    { name: 'geoip', check: () => '', note: () => 'the old version' },
+  )
+  t.match(site?.status(), {
+    threads: 1,
+    corefile: { path: 'Corefile' },
+    databases: [database],
+    endpointsOmitted: 3,
+    notReady: [{ plugin: 'kuadrant', text: 'records are not loaded yet' }],
+    notes: [{ plugin: 'geoip', text: 'the old version' }],
+  })
+  t.equal(site?.status().databases.length, 1, 'blocks with one file list it once')
+})
+
+t.test('the log of events lasts over a reload, which is an event', async (t) => {
+  const first = new SetUp(admin, 'admin')
+  await first.start()
+  const log = first.adminSites[0]?.events()
+  const next = new SetUp(admin, 'admin')
+  await next.start()
+  await first.stop()
+  t.equal(next.adminSites[0]?.events(), log)
+  t.strictSame(
+    log?.after(0, 10).map(({ actor }) => actor.kind),
+    ['start', 'reload'],
+  )
+  await next.stop()
+})
+
+t.test('a token file', async (t) => {
+  const path = join(t.testdir({ token: `${TOKEN}\n` }), 'token')
+  const file = new TokenFile(path)
+  file.check()
+  const accepts = (header: string | undefined) => file.accepts(header)
+  t.ok(accepts(`Bearer ${TOKEN}`))
+  t.ok(accepts(`bearer  ${TOKEN} `))
+  const wrong = [undefined, '', TOKEN, 'Bearer', 'Bearer ', `Basic ${TOKEN}`, `Bearer ${TOKEN}a`]
+  for (const header of [
+    ...wrong,
+    `Bearer ${TOKEN.slice(1)}`,
+    `Bearer ${TOKEN} x`,
+    `Bearer ${TOKEN},`,
+  ]) {
+    t.notOk(accepts(header), String(header))
+  }
+  const next = 'b'.repeat(64)
+  replace(path, next)
+  t.ok(accepts(`Bearer ${next}`), 'a changed file counts')
+  t.notOk(accepts(`Bearer ${TOKEN}`))
+  for (const bad of [
+    'short',
+    `${TOKEN} ${TOKEN}`,
+    `${TOKEN}\n${TOKEN}`,
+    'ä'.repeat(40),
+    'c'.repeat(5000),
+  ]) {
+    replace(path, bad)
+    t.notOk(accepts(`Bearer ${bad}`), 'an invalid file refuses all')
+    t.match(file.fault, /^token /)
+    t.notMatch(file.fault, bad)
+  }
+  rmSync(path)
+  t.notOk(accepts(`Bearer ${next}`), 'a missing file refuses all')
+  t.match(file.fault, /ENOENT/)
+  replace(path, TOKEN)
+  t.ok(accepts(`Bearer ${TOKEN}`), 'a valid file counts again')
+  t.equal(file.fault, '')
+})
+
+t.test('certificate files', async (t) => {
+  const { cert, key } = selfSigned('ns1.example.org')
+  const directory = t.testdir({ cert, key })
+  const [certFile, keyFile] = [join(directory, 'cert'), join(directory, 'key')]
+  const files = new CertificateFiles(certFile, keyFile)
+  t.strictSame(files.read(), { cert, key })
+  t.equal(files.readChanged(), undefined)
+  const other = selfSigned('ns1.example.org')
+  replace(certFile, other.cert)
+  t.throws(() => files.readChanged(), { name: 'InputError', message: /^tls .*key values mismatch/ })
+  replace(keyFile, other.key)
+  t.strictSame(files.readChanged(), other)
+  replace(certFile, 'nonsense')
+  t.throws(() => files.read(), { name: 'InputError', message: /^tls / })
+})
+
+function openEvents(t: Test, path: string, octetsMax: number) {
+  const lines: string[] = []
+  const log = createLogger(
+    '',
+    (line) => lines.push(line),
+    () => false,
+  )
+  const events = new EventLog(new FakeClock())
+  const file = new EventFile({ path, octetsMax, events, log })
+  t.teardown(() => file.close())
+  const add = (text: string) => events.add({ actor: { kind: 'zone', name: '' }, text })
+  return { lines, events, file, add }
+}
+
+const textsIn = (path: string): string[] =>
+  readFileSync(path, 'utf8')
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line).text)
+
+t.test('events are lines of a file, which rotates', async (t) => {
+  const path = join(t.testdir({}), 'events.jsonl')
+  const { file, add, lines } = openEvents(t, path, 250)
+  for (const text of ['one', 'two']) add(text)
+  await file.written()
+  t.strictSame(textsIn(path), ['one', 'two'])
+  add('three')
+  await file.written()
+  t.strictSame(textsIn(`${path}.1`), ['one', 'two'])
+  t.strictSame(textsIn(path), ['three'])
+  t.strictSame(lines, [])
+})
+
+t.test('a file that can not be written is reported once, and later written again', async (t) => {
+  const directory = join(t.testdir({}), 'later')
+  const path = join(directory, 'events.jsonl')
+  const { file, add, lines } = openEvents(t, path, 250)
+  for (const text of ['one', 'two']) {
+    add(text)
+    await file.written()
+  }
+  t.match(lines, [/^\[ERROR\] events cannot be written to .*ENOENT/])
+  mkdirSync(directory)
+  chmodSync(directory, 0o755)
+  add('three')
+  await file.written()
+  t.strictSame(textsIn(path), ['three'])
+  t.match(lines[1], /lacks 2 events that could not be written$/)
+})

@@ -1,0 +1,91 @@
+import type { AdminSite } from '../../src/plugin/admin.ts'
+import { EventLog } from '../../src/telemetry/event-log.ts'
+import { createLogger } from '../../src/telemetry/log.ts'
+import type { ServerStatus } from '../../src/telemetry/status.ts'
+import { FakeClock } from './setup.ts'
+
+/** A status with one of everything. */
+export const STATUS: ServerStatus = {
+  version: '0.1.0',
+  pid: 1,
+  started: '2026-01-01T00:00:00.000Z',
+  now: '2026-01-01T00:01:00.000Z',
+  threads: 3,
+  corefile: { path: 'Corefile', loaded: '2026-01-01T00:00:01.000Z' },
+  notReady: [{ plugin: 'kuadrant', text: 'records are not loaded yet' }],
+  notes: [],
+  zones: [
+    {
+      zone: 'example.org.',
+      directive: 'kuadrant',
+      source: 'manifests records',
+      serial: 2026010100,
+      records: 3,
+      rrsets: 7,
+      conflicts: 0,
+      healthIgnored: ['www.example.org. A'],
+      endpoints: { served: 5, standby: 1, slowStart: 0, down: 2 },
+    },
+    {
+      zone: 'example.net.',
+      directive: 'file',
+      source: 'db.example.net',
+      serial: null,
+      records: null,
+      rrsets: null,
+      conflicts: 0,
+      healthIgnored: [],
+      endpoints: null,
+    },
+  ],
+  endpoints: [
+    {
+      zone: 'example.org.',
+      name: 'www.example.org.',
+      type: 'A',
+      setIdentifier: 'na1',
+      targets: ['192.0.2.1'],
+      state: 'down',
+      detail: '',
+      record: 'default/www',
+    },
+  ],
+  endpointsOmitted: 0,
+  peers: [
+    {
+      peer: '192.0.2.53:53',
+      site: 'eu1',
+      isUp: false,
+      ageSeconds: null,
+      serial: null,
+      endpoints: 0,
+      refused: 0,
+      error: 'timeout',
+    },
+  ],
+  databases: [{ file: 'city.mmdb', built: '2026-01-01T00:00:00.000Z', fault: '' }],
+  snapshots: [{ file: 'zones.snapshot', isServed: false, ageSeconds: 1.5, octets: 4096 }],
+  drops: { overloaded: 3 },
+}
+
+/** A site of an admin API on a free port of loopback, and what it logs. */
+export function adminSite(changed: Partial<AdminSite> = {}) {
+  const lines: string[] = []
+  const events = new EventLog(new FakeClock())
+  const site: AdminSite = {
+    address: '127.0.0.1:0',
+    position: { file: 'Corefile', line: 2 },
+    token: undefined,
+    certificate: undefined,
+    hosts: [],
+    log: createLogger(
+      'plugin/admin',
+      (line) => lines.push(line),
+      () => false,
+    ),
+    status: () => STATUS,
+    events: () => events,
+    ...changed,
+  }
+  return { site, events, lines }
+}
