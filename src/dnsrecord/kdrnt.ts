@@ -108,7 +108,8 @@ function suffixTarget(target: Uint8Array, offset: number): Uint8Array | undefine
   return local
 }
 
-function leadsToTheSame(one: Endpoint, other: Endpoint): boolean {
+/** True if both endpoints have the same owner, type and targets. */
+export function leadsToTheSame(one: Endpoint, other: Endpoint): boolean {
   return (
     one.type === other.type &&
     Buffer.compare(one.owner, other.owner) === 0 &&

@@ -1,10 +1,12 @@
 import type { ResourceLease, ResourceRegistry } from '../base/resource-registry.ts'
-import type { RecordSource } from '../dnsrecord/record-source.ts'
 import type { MetricsRegistry } from '../telemetry/metrics.ts'
+import { DrainFile, type DrainFileOptions } from './drain/drain-file.ts'
+import { DrainedHealth, type DrainedHealthOptions } from './drain/drained-health.ts'
 import { attemptCounter, measureProbing } from './probes/metrics.ts'
 import { RecordProbing, type RecordProbingOptions } from './record-probing.ts'
 import { SlowStart, type SlowStartOptions } from './slow-start.ts'
 import { SlowStartFile } from './slow-start-file.ts'
+import { numberOf } from './source-numbers.ts'
 
 export interface AcquireProbingParts {
   readonly resources: ResourceRegistry
@@ -71,18 +73,6 @@ export function acquireProbing(
   return { probing: item.probing, release }
 }
 
-/** Distinguishes sources of the same name: with peers, every block has its own source. */
-class SourceNumbers {
-  readonly #numbers = new WeakMap<RecordSource, number>()
-  #count = 0
-
-  of(source: RecordSource): number {
-    const number = this.#numbers.get(source) ?? ++this.#count
-    this.#numbers.set(source, number)
-    return number
-  }
-}
-
 /**
  * Returns the slow start of the named source (no newline in the name). Callers with the same
  * arguments share it. If a reload replaces the source, the new slow start continues the old one.
@@ -95,12 +85,42 @@ export function acquireSlowStart(
 ): ResourceLease<SlowStart> {
   const prefix = `${name}\n`
   const { source, durationMs } = options
-  // Never released: a source has one number as long as the process runs.
-  const { item: numbers } = resources.acquire(SourceNumbers, '', () => new SourceNumbers())
-  const key = `${prefix}${durationMs}\n${path}\n${numbers.of(source)}`
+  const drained = options.health instanceof DrainedHealth ? options.health.path : ''
+  const key = `${prefix}${durationMs}\n${path}\n${numberOf(source, resources)}\n${drained}`
   return resources.acquire(StoredSlowStart, key, () => {
     const others = resources.withPrefix(StoredSlowStart, prefix)
     const known = others.flatMap((other) => [...other.slowStarts()])
     return new StoredSlowStart({ ...options, known }, path, resources)
+  })
+}
+
+/** A drained health and its lease of the drain file. */
+class SharedDrainedHealth extends DrainedHealth {
+  readonly #release: () => void
+
+  constructor(options: DrainedHealthOptions, release: () => void) {
+    super(options)
+    this.#release = release
+  }
+
+  override close(): void {
+    super.close()
+    this.#release()
+  }
+}
+
+/**
+ * Returns the health of a source's records with the drains of a file. All callers with the same
+ * file share its reader, and those with the same source and file share the result.
+ */
+export function acquireDrainedHealth(
+  options: Omit<DrainedHealthOptions, 'file'>,
+  file: DrainFileOptions,
+  resources: ResourceRegistry,
+): ResourceLease<DrainedHealth> {
+  const key = `${numberOf(options.source, resources)}\n${file.path}`
+  return resources.acquire(SharedDrainedHealth, key, () => {
+    const { item, release } = resources.acquire(DrainFile, file.path, () => new DrainFile(file))
+    return new SharedDrainedHealth({ ...options, file: item }, release)
   })
 }

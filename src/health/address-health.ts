@@ -1,4 +1,5 @@
 import type { StoredRecord } from '../dnsrecord/record-source.ts'
+import { NO_DRAINS, type RecordDrains } from './drain/drain.ts'
 import { NO_SLOW_STARTS, type SlowStartUnits } from './slow-start-units.ts'
 
 /** What probes found of the addresses of one record. Immutable: a change creates a new object. */
@@ -16,6 +17,8 @@ export const UNKNOWN_HEALTH: RecordHealth = { down: [], up: [] }
 export interface RecordState {
   readonly record: StoredRecord
   readonly health: RecordHealth
+  /** Missing = drains are not regarded. */
+  readonly drains?: RecordDrains
 }
 
 /** The health that RRset building reads. */
@@ -24,11 +27,18 @@ export interface HealthView {
   healthOf(key: string): RecordHealth
   /** Addresses of the record that are in slow start, sorted. */
   slowStartOf(record: StoredRecord): readonly SlowStartUnits[]
+  /** Endpoints of the record that an operator took out of service. */
+  drainsOf(record: StoredRecord): RecordDrains
   /**
-   * Calls `listener` with the keys of records whose health or slow start changed; returns the
+   * Calls `listener` with the keys of records whose health, drains or slow start changed; returns the
    * function that unsubscribes it. A listener that read a record since then knows the change.
    */
   subscribe(listener: (keys: ReadonlySet<string>) => void): () => void
+}
+
+/** A view that lists the records with known health or drains. */
+export interface HealthTable extends HealthView {
+  readonly recordKeys: Iterable<string>
 }
 
 /** The finding of one probe on one address. */
@@ -52,7 +62,7 @@ export interface Finding {
  * `add` and `remove` notify no listener, so that a writer can change health and records together:
  * it writes to the table, then notifies of the records, then calls `publish`.
  */
-export class AddressHealth implements HealthView {
+export class AddressHealth implements HealthTable {
   readonly #rows = new Map<string, RecordRows>()
   /** Records whose rows changed since the last `publish`. */
   #changed = new Set<string>()
@@ -71,6 +81,10 @@ export class AddressHealth implements HealthView {
 
   slowStartOf(_record: StoredRecord): readonly SlowStartUnits[] {
     return NO_SLOW_STARTS
+  }
+
+  drainsOf(_record: StoredRecord): RecordDrains {
+    return NO_DRAINS
   }
 
   subscribe(listener: (keys: ReadonlySet<string>) => void): () => void {

@@ -4,21 +4,26 @@ import { scanAddress } from '../dns/text/address.ts'
 import type { Endpoint } from '../dnsrecord/dns-record.ts'
 import { scanHost } from '../dnsrecord/validate/names.ts'
 
+/** Indexes of targets. */
+type Indexes = Pick<ReadonlyMap<number, unknown>, 'keys'>
+
 const NONE: ReadonlySet<number> = new Set()
 /** Maximum length of a CNAME chain inside one record. */
-const CHAIN_MAX = 8
+export const CHAIN_MAX = 8
 
 /**
  * Returns which targets of each endpoint of one record are down, in the order of `endpoints`.
  * `downAddresses`: addresses that the record's probes found unhealthy. A CNAME target is down in
  * two cases. It is the host name of a down address, or it is a name of the same record whose
  * targets are all down. So a cluster whose gateways are all down is removed at every level above.
+ * `also`: targets that are out for another reason, by endpoint and index; they count as down.
  */
 export function findDownTargets(
   endpoints: readonly Endpoint[],
   downAddresses: readonly string[],
+  also: readonly Indexes[] = [],
 ): readonly ReadonlySet<number>[] {
-  if (downAddresses.length === 0) return endpoints.map(() => NONE)
+  if (downAddresses.length === 0 && also.length === 0) return endpoints.map(() => NONE)
   const addresses = new Set<string>()
   const names = new Set<string>()
   for (const text of downAddresses) {
@@ -27,12 +32,12 @@ export function findDownTargets(
     if (address !== undefined) addresses.add(Buffer.from(address.bytes).toString('latin1'))
     if (host !== undefined) names.add(nameKey(host))
   }
-  let down = endpoints.map((endpoint) => downIn(endpoint, addresses, names))
+  let down = endpoints.map((endpoint, i) => downIn(endpoint, addresses, names, also[i]))
   for (let step = 0; step < CHAIN_MAX; step++) {
     const before = names.size
     for (const name of ownersDown(endpoints, down)) names.add(name)
     if (names.size === before) break
-    down = endpoints.map((endpoint) => downIn(endpoint, addresses, names))
+    down = endpoints.map((endpoint, i) => downIn(endpoint, addresses, names, also[i]))
   }
   return down
 }
@@ -41,10 +46,11 @@ function downIn(
   endpoint: Endpoint,
   addresses: ReadonlySet<string>,
   names: ReadonlySet<string>,
+  also: Indexes | undefined,
 ): ReadonlySet<number> {
   const isAddress = endpoint.type === RRType.A || endpoint.type === RRType.AAAA
-  if (!isAddress && endpoint.type !== RRType.CNAME) return NONE
-  const down = new Set<number>()
+  const down = new Set<number>(also?.keys())
+  if (!isAddress && endpoint.type !== RRType.CNAME) return down.size === 0 ? NONE : down
   for (const [index, rdata] of endpoint.rdata.entries()) {
     const key = Buffer.from(rdata).toString('latin1')
     if (isAddress ? addresses.has(key) : names.has(key)) down.add(index)

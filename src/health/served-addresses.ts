@@ -5,6 +5,7 @@ import type { Endpoint } from '../dnsrecord/dns-record.ts'
 import { type PackedRecord, unpackRecord } from '../dnsrecord/pack.ts'
 import { printHost } from '../dnsrecord/print-endpoint.ts'
 import { scanHost } from '../dnsrecord/validate/names.ts'
+import { NO_DRAINS, type RecordDrains } from './drain/drain.ts'
 
 /**
  * Addresses of a record in canonical form, and host names that the record has no endpoint for.
@@ -15,14 +16,17 @@ export type ServedAddresses = ReadonlySet<string>
 export interface ServedChange {
   readonly were: ServedAddresses
   readonly are: ServedAddresses
+  /** Addresses that were not served before the change, because they were down or drained. */
+  readonly wereOut: ServedAddresses
   /** True if the record has endpoints with a weight after the change. */
   readonly isWeighted: boolean
 }
 
-/** The content of a record, and which of its addresses are down. */
+/** The content of a record, and which of its addresses are down or drained. */
 export interface ServedContent {
   readonly packed: PackedRecord
   readonly down: readonly string[]
+  readonly drains: RecordDrains
 }
 
 /**
@@ -34,15 +38,19 @@ export function compareServed(before: ServedContent, after: ServedContent): Serv
   const old = unpackRecord(before.packed).endpoints
   const now = unpackRecord(after.packed).endpoints
   const inner = new Set([...targetsOf(old), ...targetsOf(now)])
+  const wereDown = readDown(before.down)
+  const were = follow(old, wereDown, inner, before.drains)
+  const possible = before.drains === NO_DRAINS ? [] : follow(old, new Set(), inner, NO_DRAINS)
   return {
-    were: follow(old, readDown(before.down), inner),
-    are: follow(now, readDown(after.down), inner),
+    were,
+    are: follow(now, readDown(after.down), inner, after.drains),
+    wereOut: new Set([...wereDown, ...[...possible].filter((address) => !were.has(address))]),
     isWeighted: now.some(({ weight }) => weight !== undefined),
   }
 }
 
 /** Returns addresses that are down in the form of ServedAddresses. */
-export function readDown(down: readonly string[]): ReadonlySet<string> {
+function readDown(down: readonly string[]): ReadonlySet<string> {
   return new Set(down.map(canonical))
 }
 
@@ -57,20 +65,23 @@ function follow(
   endpoints: readonly Endpoint[],
   down: ReadonlySet<string>,
   inner: ReadonlySet<string>,
+  { endpoints: marks }: RecordDrains,
 ): ServedAddresses {
-  const byOwner = new Map<string, Endpoint[]>()
-  for (const endpoint of endpoints) {
+  const byOwner = new Map<string, number[]>()
+  for (const [i, endpoint] of endpoints.entries()) {
     const owner = nameKey(endpoint.owner)
     const others = byOwner.get(owner)
-    if (others === undefined) byOwner.set(owner, [endpoint])
-    else others.push(endpoint)
+    if (others === undefined) byOwner.set(owner, [i])
+    else others.push(i)
   }
   const found = new Set<string>()
   // The set grows during the iteration; each owner is visited once.
   const owners = new Set([...byOwner.keys()].filter((owner) => !inner.has(owner)))
   for (const owner of owners) {
-    for (const { type, rdata } of byOwner.get(owner)!) {
-      for (const target of rdata) {
+    for (const i of byOwner.get(owner)!) {
+      const { type, rdata } = endpoints[i]!
+      for (const [index, target] of rdata.entries()) {
+        if (marks[i]?.has(index) === true) continue
         const key = type === RRType.CNAME ? nameKey(target) : ''
         if (byOwner.has(key)) owners.add(key)
         else found.add(printPlace(type, target))

@@ -5,13 +5,14 @@ import type { RecordChange, RecordSource, StoredRecord } from '../dnsrecord/reco
 import { guarding } from '../telemetry/guard.ts'
 import type { Logger } from '../telemetry/log.ts'
 import {
-  type AddressHealth,
+  type HealthTable,
   type HealthView,
   isSameList,
   type RecordHealth,
   UNKNOWN_HEALTH,
 } from './address-health.ts'
-import { compareServed, readDown } from './served-addresses.ts'
+import { isSameDrains, NO_DRAINS, type RecordDrains } from './drain/drain.ts'
+import { compareServed } from './served-addresses.ts'
 import { NO_SLOW_STARTS, SLOW_START_UNITS, type SlowStartUnits } from './slow-start-units.ts'
 
 /** Number of equal steps from the smallest to the full weight. */
@@ -38,7 +39,7 @@ export function slowStartUnits(elapsedMs: number, durationMs: number): number {
 
 export interface SlowStartOptions {
   readonly source: RecordSource
-  readonly health: AddressHealth
+  readonly health: HealthTable
   /** Time from the recovery to the full weight. */
   readonly durationMs: number
   readonly clock: Clock
@@ -63,6 +64,14 @@ export interface HostSlowStart {
   readonly sinceMs: ReadonlyMap<string, number>
 }
 
+/** The health and drains of a record when it was compared. */
+interface Compared {
+  readonly health: RecordHealth
+  readonly drains: RecordDrains
+}
+
+const UNKNOWN: Compared = { health: UNKNOWN_HEALTH, drains: NO_DRAINS }
+
 /** The slow starts of a host, and the keys of its records that they apply to. */
 interface Host {
   readonly sinceMs: Map<string, number>
@@ -71,7 +80,7 @@ interface Host {
 
 /**
  * Increases the weight of recovered addresses in steps. Slow start applies to addresses that were
- * down, and to addresses added beside others that are already served. The latter also covers an
+ * down or drained, and to addresses added beside others that are already served. The latter also covers an
  * address that another system removed from its record and added again.
  *
  * A slow start belongs to an address of a host, not of a record: a host that gets its first peer,
@@ -85,8 +94,8 @@ export class SlowStart implements HealthView {
   readonly #options: SlowStartOptions
   /** By key of the root host. */
   readonly #hosts = new Map<string, Host>()
-  /** The health of each record when it was last compared; missing = unknown. */
-  readonly #compared = new Map<string, RecordHealth>()
+  /** The state of each record when it was last compared; missing = UNKNOWN. */
+  readonly #compared = new Map<string, Compared>()
   /** When each new record is regarded as complete, soonest first; except records of the start. */
   readonly #settlesMs = new Map<string, number>()
   readonly #startSettlesMs: number
@@ -103,7 +112,13 @@ export class SlowStart implements HealthView {
       for (const [address, ms] of sinceMs) host.sinceMs.set(address, ms)
     }
     if (this.#hosts.size > 0) for (const record of source.records()) this.#join(record)
-    for (const key of health.recordKeys) this.#noteCompared(key, health.healthOf(key))
+    for (const key of health.recordKeys) {
+      const record = source.find(key)
+      this.#noteCompared(key, {
+        health: health.healthOf(key),
+        drains: record === undefined ? NO_DRAINS : health.drainsOf(record),
+      })
+    }
     const guarded = guarding(log, 'Applying slow start')
     this.#unsubscribe = [
       source.subscribe((changes) => this.#apply(changes)),
@@ -127,6 +142,10 @@ export class SlowStart implements HealthView {
     if (this.#hosts.size === 0) return NO_SLOW_STARTS
     const host = this.#hosts.get(hostKeyOf(record))
     return host?.keys.has(record.key) === true ? this.#unitsOf(host) : NO_SLOW_STARTS
+  }
+
+  drainsOf(record: StoredRecord): RecordDrains {
+    return this.#options.health.drainsOf(record)
   }
 
   subscribe(listener: (keys: ReadonlySet<string>) => void): () => void {
@@ -183,7 +202,7 @@ export class SlowStart implements HealthView {
   #add(record: StoredRecord, nowMs: number): void {
     const { key } = record
     this.#settlesMs.set(key, nowMs + SETTLE_MS)
-    this.#noteCompared(key, this.healthOf(key))
+    this.#noteCompared(key, this.#stateOf(record))
     this.#join(record)
   }
 
@@ -200,27 +219,33 @@ export class SlowStart implements HealthView {
     if (this.#hosts.size > 0) this.#hosts.get(hostKeyOf(record))?.keys.add(record.key)
   }
 
-  #noteCompared(key: string, health: RecordHealth): void {
-    if (health === UNKNOWN_HEALTH) this.#compared.delete(key)
-    else this.#compared.set(key, health)
+  #stateOf(record: StoredRecord): Compared {
+    return { health: this.healthOf(record.key), drains: this.drainsOf(record) }
+  }
+
+  #noteCompared(key: string, state: Compared): void {
+    const { health, drains } = state
+    if (health === UNKNOWN_HEALTH && drains === NO_DRAINS) this.#compared.delete(key)
+    else this.#compared.set(key, state)
   }
 
   /** Starts and ends slow starts after a change of a record or of its health. */
   #compare(before: StoredRecord, after: StoredRecord, nowMs: number): void {
     const { key, packed } = after
-    const was = this.#compared.get(key) ?? UNKNOWN_HEALTH
-    const { down } = this.healthOf(key)
-    this.#noteCompared(key, this.healthOf(key))
-    if (packed === before.packed && isSameList(down, was.down)) return
+    const was = this.#compared.get(key) ?? UNKNOWN
+    const state = this.#stateOf(after)
+    const { down } = state.health
+    this.#noteCompared(key, state)
+    const isSame = isSameList(down, was.health.down) && isSameDrains(state.drains, was.drains)
+    if (packed === before.packed && isSame) return
     const isSettled = nowMs >= this.#startSettlesMs && !this.#settlesMs.has(key)
-    const { were, are, isWeighted } = compareServed(
-      { packed: before.packed, down: was.down },
-      { packed, down },
+    const { were, are, wereOut, isWeighted } = compareServed(
+      { packed: before.packed, down: was.health.down, drains: was.drains },
+      { packed, down, drains: state.drains },
     )
-    const wereDown = readDown(was.down)
     const isBeside = isSettled && isWeighted && [...are].some((address) => were.has(address))
     const started = [...are].filter((address) => {
-      return wereDown.has(address) || (isBeside && !were.has(address))
+      return wereOut.has(address) || (isBeside && !were.has(address))
     })
     const ended = [...were].filter((address) => !are.has(address))
     this.#change(after, started, ended, nowMs)

@@ -2,6 +2,7 @@ import type { Clock } from '../base/clock.ts'
 import { type RecordContent, unpackRecord } from '../dnsrecord/pack.ts'
 import type { StoredRecord } from '../dnsrecord/record-source.ts'
 import type { RecordHealth, RecordState } from '../health/address-health.ts'
+import { NO_DRAINS, type RecordDrains } from '../health/drain/drain.ts'
 import type { PeerEndpoint } from './peer-endpoint.ts'
 import { carrySince, toPeerEndpoints } from './to-peer-endpoint.ts'
 import { composePeerEndpoint } from './v2-codec.ts'
@@ -14,8 +15,14 @@ import { composePeerEndpoint } from './v2-codec.ts'
 export class LocalExporter {
   readonly #site: string
   readonly #clock: Pick<Clock, 'now'>
-  /** Times of the endpoints, in their order; only for records that changed, or whose health did. */
-  readonly #since = new WeakMap<StoredRecord, WeakMap<RecordHealth, readonly number[]>>()
+  /**
+   * Times of the endpoints, in their order; only for records that changed, or whose health or
+   * drains did.
+   */
+  readonly #since = new WeakMap<
+    StoredRecord,
+    WeakMap<RecordHealth, WeakMap<RecordDrains, readonly number[]>>
+  >()
 
   constructor(site: string, clock: Pick<Clock, 'now'>) {
     this.#site = site
@@ -34,14 +41,14 @@ export class LocalExporter {
 
   /** Returns the endpoints of a record as they are exported. */
   endpointsOf(
-    { record, health }: RecordState,
+    { record, health, drains = NO_DRAINS }: RecordState,
     content: RecordContent,
     before: RecordState | undefined,
   ): PeerEndpoint[] {
     const { createdSeconds: sinceSeconds } = content
-    const facts = { site: this.#site, down: health.down, up: health.up, sinceSeconds }
+    const facts = { site: this.#site, down: health.down, up: health.up, drains, sinceSeconds }
     const endpoints = toPeerEndpoints(content, facts)
-    const known = this.#since.get(record)?.get(health)
+    const known = this.#since.get(record)?.get(health)?.get(drains)
     if (known !== undefined) {
       return endpoints.map((e, i) => ({ ...e, sinceSeconds: known[i] ?? sinceSeconds }))
     }
@@ -49,9 +56,11 @@ export class LocalExporter {
     const earlier = this.endpointsOf(before, unpackRecord(before.record.packed), undefined)
     const nowSeconds = Math.floor(this.#clock.now() / 1000)
     const timed = carrySince(earlier, endpoints, nowSeconds)
-    const byHealth = this.#since.get(record) ?? new WeakMap<RecordHealth, readonly number[]>()
+    const byHealth = this.#since.get(record) ?? new WeakMap()
+    const byDrains = byHealth.get(health) ?? new WeakMap()
+    this.#since.set(record, byHealth.set(health, byDrains))
     const times = timed.map((e) => e.sinceSeconds)
-    this.#since.set(record, byHealth.set(health, times))
+    byDrains.set(drains, times)
     return timed
   }
 }

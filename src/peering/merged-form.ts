@@ -12,6 +12,8 @@ export interface RefusedEndpoint {
 
 export interface MergedRecord {
   readonly record: DnsRecord
+  /** Sites that reported each endpoint of the record, in its order. */
+  readonly sites: readonly (readonly string[])[]
   readonly refused: readonly RefusedEndpoint[]
 }
 
@@ -25,11 +27,14 @@ export function buildMergedRecord(
   rootHost: string,
 ): MergedRecord {
   const checked: Endpoint[] = []
+  const sites: (readonly string[])[] = []
   const refused: RefusedEndpoint[] = []
   for (const merged of endpoints) {
     const outcome = validateEndpoint({ ...printSteered(merged) }, rootHost)
-    if ('endpoint' in outcome) checked.push(outcome.endpoint)
-    else refused.push({ sites: merged.sites, reason: outcome.problem.message })
+    if ('endpoint' in outcome) {
+      checked.push(outcome.endpoint)
+      sites.push(merged.sites)
+    } else refused.push({ sites: merged.sites, reason: outcome.problem.message })
   }
   const { namespace, name, zoneLabel, createdSeconds, settings } = facts
   const record: DnsRecord = {
@@ -43,5 +48,5 @@ export function buildMergedRecord(
     endpoints: checked,
     settings,
   }
-  return { record, refused }
+  return { record, sites, refused }
 }

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import type { Clock } from '../base/clock.ts'
 import type { InputError } from '../base/errors.ts'
 import { SLICE_MS } from '../base/slices.ts'
@@ -23,6 +24,7 @@ import type { SiteState } from './peer-endpoint.ts'
 import { wasHeard } from './peer-status.ts'
 import { differences, RecordSet } from './record-set.ts'
 import { downTargets } from './to-peer-endpoint.ts'
+import { type HostTroubles, NO_TROUBLES, textsOf } from './troubles.ts'
 import { HostIndex, namesAbove } from './trust/host-index.ts'
 import { OwnHosts } from './trust/own-hosts.ts'
 import type { PeerRule } from './trust/peer-rule.ts'
@@ -65,13 +67,6 @@ export interface PeerDisputes {
   readonly refused: ReadonlyMap<string, number>
 }
 
-interface Troubles {
-  readonly conflicts: readonly string[]
-  readonly refused: readonly Refused[]
-}
-
-const NO_TROUBLES: Troubles = { conflicts: [], refused: [] }
-
 /** A host without its `*.`, as records of several sites have it. */
 interface Host {
   readonly text: string
@@ -96,7 +91,7 @@ export class MergedSource implements RecordSource {
   /** How long each peer has been silent. */
   readonly #silences = new Map<PeerFollower, Silence>()
   /** By host: its problems, as logged. */
-  readonly #troubles = new Map<string, Troubles>()
+  readonly #troubles = new Map<string, HostTroubles>()
   readonly #ownHosts: OwnHosts
   /** Hosts that peers have endpoints of, and hosts by the names above them. */
   readonly #peered = new Set<string>()
@@ -105,6 +100,8 @@ export class MergedSource implements RecordSource {
   readonly #screenBelow = new Set<string>()
   /** By host: when data expires that a reachable peer did not confirm. Monotonic milliseconds. */
   readonly #dueMs = new Map<string, number>()
+  /** Sites that reported the endpoints of each merged record, in its order. */
+  readonly #sites = new WeakMap<StoredRecord, readonly (readonly string[])[]>()
   /** Conflicts logged since the last check. */
   #logged = 0
   /** A scheduled run will process the dirty hosts. */
@@ -154,6 +151,11 @@ export class MergedSource implements RecordSource {
     const own = this.#parts.own.find(key)
     const hostKey = own === undefined ? mergedHostKeyOf(key) : hostKeyOf(own)
     return this.#hosts.get(hostKey)?.given.get(key)
+  }
+
+  /** Returns the sites that reported each endpoint of a record; undefined = it is our own record. */
+  sitesOf(record: StoredRecord): readonly (readonly string[])[] | undefined {
+    return this.#sites.get(record)
   }
 
   get recordCount(): number {
@@ -415,7 +417,11 @@ export class MergedSource implements RecordSource {
     const own = { site, ...given.own }
     const merge = mergeSiteStates(own, given.siteStates, clock.monotonic(), expiryMs)
     const facts = { namespace: MERGED_NAMESPACE, name: host.text, ...given.facts }
-    const { record, refused } = buildMergedRecord(dropDown(merge.endpoints), facts, host.text)
+    const { record, sites, refused } = buildMergedRecord(
+      dropDown(merge.endpoints),
+      facts,
+      host.text,
+    )
     const conflicts = [
       ...merge.conflicts.map((conflict) => conflict.text),
       ...refused.map(({ sites, reason }) => `${host.text} of ${sites.join()}: ${reason}`),
@@ -425,10 +431,13 @@ export class MergedSource implements RecordSource {
     const packed = packRecord(record)
     const key = `${MERGED_NAMESPACE}/${host.text}`
     const known = host.given.get(key)
-    return known?.packed === packed ? known : new StoredRecord(key, packed)
+    if (known?.packed === packed && isDeepStrictEqual(this.#sites.get(known), sites)) return known
+    const stored = new StoredRecord(key, packed)
+    this.#sites.set(stored, sites)
+    return stored
   }
 
-  #noteTroubles(host: string, { conflicts, refused }: Troubles): void {
+  #noteTroubles(host: string, { conflicts, refused }: HostTroubles): void {
     const known = new Set(textsOf(this.#troubles.get(host) ?? NO_TROUBLES))
     const troubles = { conflicts: conflicts.slice(0, TROUBLES_MAX), refused }
     const texts = textsOf(troubles)
@@ -441,14 +450,7 @@ export class MergedSource implements RecordSource {
   }
 }
 
-function textsOf({ conflicts, refused }: Troubles): readonly string[] {
-  return [
-    ...conflicts.map((text) => `conflict with another site: ${text}`),
-    ...refused.map(({ peer, text }) => `peer ${peer}: refused: ${text}`),
-  ]
-}
-
-function noRoom({ text }: Host): Troubles {
+function noRoom({ text }: Host): HostTroubles {
   const limit = `more than ${DERIVED_ENDPOINTS_MAX} records of the host here`
   return {
     conflicts: [`${text}: ${limit}, endpoints of peers are not served; split the host`],
@@ -456,9 +458,7 @@ function noRoom({ text }: Host): Troubles {
   }
 }
 
-function hasEndpoints({ endpoints }: SiteState): boolean {
-  return endpoints.length > 0
-}
+const hasEndpoints = ({ endpoints }: SiteState): boolean => endpoints.length > 0
 
 function keyOfHost(host: string): string {
   const name = scanHost(host)

@@ -3,6 +3,8 @@ import { scanAddress } from '../dns/text/address.ts'
 import type { DnsRecord, Endpoint } from '../dnsrecord/dns-record.ts'
 import { printHost, printTarget } from '../dnsrecord/print-endpoint.ts'
 import { findDownTargets } from '../health/down-targets.ts'
+import { NO_DRAINS, type RecordDrains } from '../health/drain/drain.ts'
+import { findOutTargets } from '../health/drain/drained-targets.ts'
 import type { EndpointHealth, PeerEndpoint } from './peer-endpoint.ts'
 
 /** Properties of an exported endpoint that its DNSRecord does not contain. */
@@ -14,6 +16,8 @@ export interface RecordFacts {
   /** Addresses and host names that probes found down, and up; all others are unknown. */
   readonly down: readonly string[]
   readonly up: readonly string[]
+  /** Targets that this site drained. They are exported as down. */
+  readonly drains?: RecordDrains
   readonly sinceSeconds: number
 }
 
@@ -24,10 +28,10 @@ export interface RecordFacts {
  */
 export function toPeerEndpoints(
   record: Pick<DnsRecord, 'rootHost' | 'isWildcardHost' | 'endpoints'>,
-  { site, down, up, sinceSeconds }: RecordFacts,
+  { site, down, up, drains = NO_DRAINS, sinceSeconds }: RecordFacts,
 ): PeerEndpoint[] {
   const rootHost = `${record.isWildcardHost ? '*.' : ''}${printHost(record.rootHost)}`
-  const downTargets = findDownTargets(record.endpoints, down)
+  const downTargets = findOutTargets(record.endpoints, down, drains).out
   const upTargets = findDownTargets(record.endpoints, up)
   return record.endpoints.map((endpoint, i) => {
     const { rdata } = endpoint

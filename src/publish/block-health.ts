@@ -3,9 +3,9 @@ import { Random } from '../base/random.ts'
 import type { ResourceRegistry } from '../base/resource-registry.ts'
 import type { Stops } from '../base/stops.ts'
 import { systemTimers } from '../base/timers.ts'
-import type { RecordSource } from '../dnsrecord/record-source.ts'
-import { acquireProbing, acquireSlowStart } from '../health/acquire-health.ts'
-import type { AddressHealth, HealthView } from '../health/address-health.ts'
+import type { RecordSource, StoredRecord } from '../dnsrecord/record-source.ts'
+import { acquireDrainedHealth, acquireProbing, acquireSlowStart } from '../health/acquire-health.ts'
+import type { HealthTable, HealthView } from '../health/address-health.ts'
 import { ProbePolicy } from '../health/probes/probe-policy.ts'
 import { createProber } from '../health/probes/prober.ts'
 import { systemResolve } from '../health/probes/resolve.ts'
@@ -14,7 +14,7 @@ import { ManifestSource } from '../sources/manifests/manifest-source.ts'
 import type { FollowedSource } from '../sources/source.ts'
 import type { Logger } from '../telemetry/log.ts'
 import type { MetricsRegistry } from '../telemetry/metrics.ts'
-import { type HealthOptions, printProbing } from './health-options.ts'
+import { type HealthOptions, type KeptFile, printProbing } from './health-options.ts'
 
 /** Maximum of addresses that the ready page lists. */
 const NAMED_MAX = 3
@@ -43,6 +43,25 @@ export function openHealth(
   return () => printNote(probing)
 }
 
+/** Returns the health of the records that the zones serve, with the drains of a file. */
+export function openDrains(
+  source: RecordSource,
+  health: HealthTable,
+  drains: {
+    readonly file: KeptFile | undefined
+    readonly sitesOf: (record: StoredRecord) => readonly (readonly string[])[]
+  },
+  { resources, stops, log, clock }: BlockHealthParts,
+): { readonly health: HealthTable; readonly note: () => string } {
+  if (drains.file === undefined) return { health, note: () => '' }
+  const { path } = drains.file
+  const { sitesOf } = drains
+  const file = { path, clock, timers: systemTimers, log }
+  const { item, release } = acquireDrainedHealth({ source, health, sitesOf, log }, file, resources)
+  stops.add(release)
+  return { health: item, note: () => item.note(NAMED_MAX) }
+}
+
 /**
  * Returns the health that the zones serve, with slow start. If `slowStartMs` is 0, an address that
  * recovers has its full weight at once. `source`: the records that the zones serve, with those of
@@ -50,7 +69,7 @@ export function openHealth(
  */
 export function openSlowStart(
   source: RecordSource,
-  health: AddressHealth,
+  health: HealthTable,
   { slowStartMs, slowStartFile }: Pick<HealthOptions, 'slowStartMs' | 'slowStartFile'>,
   { resources, name, stops, log, clock }: BlockHealthParts,
 ): HealthView {

@@ -4,7 +4,8 @@ import { KDRNT } from '../dnsrecord/local-zone.ts'
 import { type RecordContent, unpackRecord } from '../dnsrecord/pack.ts'
 import { lowerNameKey } from '../dnsrecord/validate/names.ts'
 import type { RecordState } from '../health/address-health.ts'
-import { findDownTargets } from '../health/down-targets.ts'
+import { NO_DRAINS, type RecordDrains } from '../health/drain/drain.ts'
+import { findOutTargets } from '../health/drain/drained-targets.ts'
 import { findSlowStartUnits, type SlowStartUnits } from '../health/slow-start-units.ts'
 import type { Contribution } from './owner-sets.ts'
 
@@ -40,6 +41,7 @@ export type ExportV2 = (
 
 /** A record as RRsets are built from it. */
 export interface ServedState extends RecordState {
+  readonly drains: RecordDrains
   /** Addresses in slow start. */
   readonly slowStart: readonly SlowStartUnits[]
 }
@@ -63,7 +65,7 @@ export class DecodedRecord {
 
   /**
    * `before`: the previous state, if `state` is a change. `owners`: decode only these; allowed for
-   * a record that is served as is, without addresses that are down or in slow start.
+   * a record that is served as is, without addresses that are down, drained or in slow start.
    */
   constructor(
     state: ServedState,
@@ -80,16 +82,21 @@ export class DecodedRecord {
     const endpoints = derives
       ? deriveLocalEndpoints(content, exportV2?.(state, content, before))
       : content.endpoints
-    const isAllUp = derives || health.down.length === 0
-    const down = isAllUp ? undefined : findDownTargets(endpoints, health.down)
+    // In the gateway-local form, health and drains are data for peers.
+    const drains = form.isLocalForm ? NO_DRAINS : state.drains
+    const isAllUp = derives || (health.down.length === 0 && drains === NO_DRAINS)
+    const out = isAllUp ? undefined : findOutTargets(endpoints, health.down, drains)
     const { key } = record
     const units =
-      derives || slowStart.length === 0 ? undefined : findSlowStartUnits(endpoints, slowStart, down)
+      derives || slowStart.length === 0
+        ? undefined
+        : findSlowStartUnits(endpoints, slowStart, out?.out)
     const { createdSeconds } = content
     for (let i = 0; i < endpoints.length; i++) {
       const endpoint = endpoints[i]!
-      const isDown = down?.[i] ?? NOTHING_DOWN
-      this.#add({ key, createdSeconds, endpoint, down: isDown, units: units?.[i] })
+      const down = out?.down[i] ?? NOTHING_DOWN
+      const drained = out?.drained?.[i]
+      this.#add({ key, createdSeconds, endpoint, down, drained, units: units?.[i] })
     }
   }
 

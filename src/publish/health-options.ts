@@ -11,8 +11,11 @@ export interface HealthOptions {
   readonly slowStartMs: number
   /** File that keeps slow starts over a restart; undefined = they are not kept. */
   readonly slowStartFile?: KeptFile | undefined
+  /** File of the drains; undefined = nothing is drained. */
+  readonly drainFile?: KeptFile | undefined
 }
 
+/** A file that a property names. */
 export interface KeptFile {
   /** Absolute path. */
   readonly path: string

@@ -73,6 +73,10 @@ export function measure(
     'Names and types whose endpoints are all down.',
     ['source', 'zone'],
   )
+  const drained = metrics.gauge('sextant_kuadrant_drained', 'Endpoints that are drained.', [
+    'source',
+    'zone',
+  ])
   const serial = metrics.gauge('sextant_kuadrant_serial', 'SOA serial.', ['source', 'zone'])
   const badFiles = metrics.gauge(
     'sextant_kuadrant_bad_files',
@@ -88,6 +92,7 @@ export function measure(
       records.set({ ...at, state: 'served' }, zone.records.recordCount)
       conflicts.set(at, zone.records.conflictCount)
       allDown.set(at, zone.records.allDown.length)
+      drained.set(at, zone.records.drainedCount)
       serial.set(at, zone.serial)
     }
     records.set(refused, source.refusedCount)
@@ -101,6 +106,7 @@ export function measure(
       records.remove({ ...at, state: 'served' })
       conflicts.remove(at)
       allDown.remove(at)
+      drained.remove(at)
       serial.remove(at)
     }
     records.remove(refused)

@@ -1,6 +1,7 @@
 import { printType, RRType } from '../dns/iana/types.ts'
 import { printName } from '../dns/name/name.ts'
 import type { Endpoint } from '../dnsrecord/dns-record.ts'
+import type { EndpointDrain } from '../health/drain/drain.ts'
 import { SLOW_START_UNITS, scaleWeights } from '../health/slow-start-units.ts'
 import { CANDIDATES_MAX, type Candidate } from '../steering/candidate.ts'
 
@@ -15,6 +16,8 @@ export interface Contribution {
   readonly endpoint: Endpoint
   /** Indexes of the endpoint's targets that are down; empty = none. */
   readonly down: ReadonlySet<number>
+  /** Drains of the endpoint's targets, by index; undefined = none. */
+  readonly drained?: ReadonlyMap<number, EndpointDrain> | undefined
   /** Part of its weight that it gets, 1..SLOW_START_UNITS; undefined = the full weight. */
   readonly units?: number | undefined
 }
@@ -39,6 +42,8 @@ export interface Conflict {
 export type Drop =
   /** All its targets are down. */
   | { readonly kind: 'down' }
+  /** A drain takes it out, or all its targets that are not down. */
+  | { readonly kind: 'drained'; readonly drain: EndpointDrain }
   /** A CNAME beside other types: only the other kind is served. */
   | { readonly kind: 'cname'; readonly by: string }
   /** It equals another endpoint, which counts for both. */
@@ -63,8 +68,10 @@ export interface OwnerSet {
   /** Distinct rdata, in order of contribution. */
   readonly rdata: readonly Uint8Array[]
   readonly candidates: readonly Candidate[]
-  /** True if all targets are down, so that health is ignored. */
+  /** True if all targets are down or drained, so that health and drains are ignored. */
   readonly isAllDown: boolean
+  /** Number of endpoints without a target in service, of which a drain took at least one. */
+  readonly drainedCount: number
 }
 
 /**
@@ -160,7 +167,8 @@ function buildSet(
   }
   const ttlSeconds = lowestTtl(members, label, conflicts)
   const rdata: Uint8Array[] = []
-  const isAllDown = unique.every(({ endpoint, down }) => down.size >= endpoint.rdata.length)
+  const isAllDown = unique.every(isOut)
+  const drainedCount = unique.filter((member) => isDrained(member) && isOut(member)).length
   const indexes = indexTargets(unique, isAllDown, rdata)
   const weights = weightsOf(unique)
   const candidates: Candidate[] = []
@@ -168,7 +176,7 @@ function buildSet(
     const { endpoint } = contribution
     const rdataIndexes = indexes[i]!
     if (rdataIndexes.length === 0) {
-      report?.dropped(contribution, { kind: 'down' })
+      report?.dropped(contribution, dropOf(contribution))
       continue
     }
     const first = candidates.length
@@ -183,7 +191,28 @@ function buildSet(
       candidates.push({ code: undefined, isDefault, weight, ttlSeconds, rdataIndexes })
     report?.kept(contribution, candidates.slice(first))
   }
-  return { type, ttlSeconds, rdata, candidates, isAllDown }
+  return { type, ttlSeconds, rdata, candidates, isAllDown, drainedCount }
+}
+
+function isDrained({ drained }: Contribution): boolean {
+  return drained !== undefined && drained.size > 0
+}
+
+/** Why an endpoint without a target in service is dropped. */
+function dropOf({ drained }: Contribution): Drop {
+  const [drain] = drained?.values() ?? []
+  return drain === undefined ? { kind: 'down' } : { kind: 'drained', drain }
+}
+
+/** True if no target of the endpoint is in service. */
+function isOut(member: Contribution): boolean {
+  const { rdata } = member.endpoint
+  if (!isDrained(member)) return member.down.size >= rdata.length
+  return rdata.every((_, index) => isTargetOut(member, index))
+}
+
+function isTargetOut({ down, drained }: Contribution, index: number): boolean {
+  return down.has(index) || drained?.has(index) === true
 }
 
 function mostUnits(one: Contribution, other: Contribution): number | undefined {
@@ -229,8 +258,7 @@ function mergeEqual(
     const content = contentKey(member.endpoint)
     const equal = kept.get(content)
     if (equal !== undefined) {
-      const down = intersect(equal.down, member.down)
-      kept.set(content, { ...equal, down, units: mostUnits(equal, member) })
+      kept.set(content, { ...equal, ...joinOut(equal, member), units: mostUnits(equal, member) })
       report?.dropped(member, { kind: 'merged', by: equal.key })
       continue
     }
@@ -254,8 +282,14 @@ function contentKey(endpoint: Endpoint): string {
   return JSON.stringify([endpoint.setIdentifier, endpoint.weight, endpoint.isDefault, codes, rdata])
 }
 
-function intersect(a: ReadonlySet<number>, b: ReadonlySet<number>): ReadonlySet<number> {
-  return new Set([...a].filter((index) => b.has(index)))
+/** A target of two equal endpoints is out if it is out in both, and down if it is down in both. */
+function joinOut(a: Contribution, b: Contribution): Pick<Contribution, 'down' | 'drained'> {
+  const down = new Set([...a.down].filter((index) => b.down.has(index)))
+  const drains = [...(a.drained ?? []), ...(b.drained ?? [])]
+  const drained = drains.filter(([index]) => {
+    return !down.has(index) && isTargetOut(a, index) && isTargetOut(b, index)
+  })
+  return { down, drained: drained.length === 0 ? undefined : new Map(drained) }
 }
 
 function lowestTtl(
@@ -278,9 +312,9 @@ function lowestTtl(
 }
 
 /**
- * Fills `rdata` with the distinct targets that are up, and returns the indexes of each member's
- * targets. If no target is up, health is ignored, because an answer that may not work is better
- * than no answer.
+ * Fills `rdata` with the distinct targets that are in service, and returns the indexes of each
+ * member's targets. If no target is in service, health and drains are ignored, because an answer
+ * that may not work is better than no answer.
  */
 function indexTargets(
   members: readonly Contribution[],
@@ -291,10 +325,10 @@ function indexTargets(
   for (const { endpoint } of members) total += endpoint.rdata.length
   const known = total > LINEAR_MAX ? new Map<string, number>() : undefined
   const all: number[][] = []
-  for (const { endpoint, down } of members) {
+  for (const member of members) {
     const indexes: number[] = []
-    for (const [i, target] of endpoint.rdata.entries()) {
-      if (!isAllDown && down.has(i)) continue
+    for (const [i, target] of member.endpoint.rdata.entries()) {
+      if (!isAllDown && isTargetOut(member, i)) continue
       const index = indexOf(target, rdata, known)
       if (!indexes.includes(index)) indexes.push(index)
     }

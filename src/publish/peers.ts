@@ -5,7 +5,7 @@ import { systemTimers } from '../base/timers.ts'
 import { printHostPort } from '../dns/host-port.ts'
 import { printName } from '../dns/name/name.ts'
 import { printHost } from '../dnsrecord/print-endpoint.ts'
-import type { RecordSource } from '../dnsrecord/record-source.ts'
+import type { RecordSource, StoredRecord } from '../dnsrecord/record-source.ts'
 import { PeerCache } from '../peering/cache/peer-cache.ts'
 import type { LocalExporter } from '../peering/local-exporter.ts'
 import { MergedSource, type PeerDisputes } from '../peering/merged-source.ts'
@@ -103,6 +103,11 @@ export class PublisherPeers {
     this.#stops.add(() => merged.close())
     await merged.ready()
     return merged
+  }
+
+  /** Returns the sites that reported each endpoint of a record; undefined = it is our own record. */
+  sitesOf(record: StoredRecord): readonly (readonly string[])[] | undefined {
+    return this.#merged?.sitesOf(record)
   }
 
   /** Handles a NOTIFY from that address. */

@@ -2,19 +2,20 @@ import type { ResourceRegistry } from '../base/resource-registry.ts'
 import type { Stops } from '../base/stops.ts'
 import { systemTimers } from '../base/timers.ts'
 import { isLocalZone } from '../dnsrecord/local-zone.ts'
+import { locateEndpoints } from '../dnsrecord/pack.ts'
 import type { RecordSource, StoredRecord } from '../dnsrecord/record-source.ts'
 import type { HealthView } from '../health/address-health.ts'
 import { LocalExporter } from '../peering/local-exporter.ts'
 import { UnexportableRecords } from '../peering/unexportable.ts'
 import type { OwnedSource } from '../sources/owned-source.ts'
-import { openHealth, openSlowStart } from './block-health.ts'
+import { openDrains, openHealth, openSlowStart } from './block-health.ts'
 import { NO_HEALTH } from './health-options.ts'
 import { measureWatches } from './metrics.ts'
 import { acquireRecords } from './open-source.ts'
 import type { PublishOptions } from './options.ts'
 import type { PublisherPeers, PublisherPeersParts } from './peers.ts'
 import type { PublisherGroup } from './publisher-group.ts'
-import { probingOf, siteOf } from './same-source.ts'
+import { drainFileOf, probingOf, siteOf } from './same-source.ts'
 import { faultAt } from './source-fault.ts'
 import { nameOf } from './source-place.ts'
 import { isAllowed } from './zone-content.ts'
@@ -29,8 +30,8 @@ export interface RecordPipelineParts extends PublisherPeersParts {
 /**
  * The records of a publisher, from their source to its zones:
  *
- *     source ─┬────────────────▶ peers ─────┬─────────────▶ zones
- *             └▶ address health ──▲──────────┴▶ slow start ──▲
+ *     source ─┬────────────────▶ peers ─────┬──────────────────────▶ zones
+ *             └▶ address health ──▲──────────┴▶ drains ▶ slow start ──▲
  */
 export class RecordPipeline {
   readonly #options: PublishOptions
@@ -40,6 +41,7 @@ export class RecordPipeline {
   #peers: PublisherPeers | undefined
   /** Prints what the ready page shows about health. */
   #noteHealth = (): string => ''
+  #noteDrains = (): string => ''
 
   constructor(options: PublishOptions, parts: RecordPipelineParts) {
     this.#options = options
@@ -63,7 +65,8 @@ export class RecordPipeline {
 
   /** Returns what the ready page shows about the records; '' = nothing. */
   note(): string {
-    const notes = [this.#source?.source.note(), this.#noteHealth(), this.#peers?.note()]
+    const { source } = this.#source ?? {}
+    const notes = [source?.note(), this.#noteHealth(), this.#noteDrains(), this.#peers?.note()]
     return notes.filter((note) => note).join('; ')
   }
 
@@ -117,7 +120,14 @@ export class RecordPipeline {
       if (waitsForPeers) await this.#peers.firstAnswers()
       records = await this.#peers.merge(source, exporter!)
     }
-    return { records, health: openSlowStart(records, source.health, health, parts) }
+    const file = drainFileOf(place, group.options)
+    const site = siteOf(this.#options, group.options)
+    const sitesOf = (record: StoredRecord): readonly (readonly string[])[] => {
+      return this.#peers?.sitesOf(record) ?? ownSites(record, site)
+    }
+    const drained = openDrains(records, source.health, { file, sitesOf }, parts)
+    this.#noteDrains = drained.note
+    return { records, health: openSlowStart(records, drained.health, health, parts) }
   }
 
   /** Returns the exporter to other sites: one for all zones of a source, also over reloads. */
@@ -153,4 +163,10 @@ export class RecordPipeline {
     if (!(source instanceof KubernetesSource)) return
     stops.add(measureWatches(metrics, nameOf(place), source))
   }
+}
+
+/** Returns the sites of one of our own records; `site` '' = none. */
+function ownSites({ packed }: StoredRecord, site: string): readonly (readonly string[])[] {
+  if (site === '') return []
+  return locateEndpoints(packed).starts.map(() => [site])
 }

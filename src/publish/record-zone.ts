@@ -6,6 +6,7 @@ import { comparePacked, type PackedDifference } from '../dnsrecord/packed-differ
 import type { RecordChange, StoredRecord } from '../dnsrecord/record-source.ts'
 import { lowerNameKey } from '../dnsrecord/validate/names.ts'
 import { type HealthView, isSameHealth, UNKNOWN_HEALTH } from '../health/address-health.ts'
+import { isSameDrains, NO_DRAINS } from '../health/drain/drain.ts'
 import { isSameSlowStart, NO_SLOW_STARTS } from '../health/slow-start-units.ts'
 import { ContentDigest } from './content-digest.ts'
 import { DecodedRecord, isDerived, type RecordForm, type ServedState } from './decoded-record.ts'
@@ -34,20 +35,24 @@ export interface RecordZoneOptions extends RecordForm {
   /** The apex NS to serve if neither the Corefile nor a record has one. */
   readonly defaultNs: Endpoint
   readonly sink: RRsetSink
-  readonly health: Pick<HealthView, 'healthOf' | 'slowStartOf'>
+  readonly health: Pick<HealthView, 'healthOf' | 'slowStartOf' | 'drainsOf'>
   /** Called with each new conflict between records. */
   readonly onConflict: (text: string) => void
   /** Called when health begins to be ignored, or is no more. `set`: a name and type, as text. */
   readonly onHealthIgnored: (set: string, isIgnored: boolean) => void
 }
 
-type ServedHealth = Pick<ServedState, 'health' | 'slowStart'>
+type ServedHealth = Pick<ServedState, 'health' | 'slowStart' | 'drains'>
 type Decoded = Map<StoredRecord, DecodedRecord>
 
 /** Sorts the Corefile's endpoints before those of all records. */
 const CONFIGURED = { key: 'the Corefile', createdSeconds: -1, down: new Set<number>() } as const
-/** The health of a record that no probe reports on, without a slow start. */
-const UNKNOWN: ServedHealth = { health: UNKNOWN_HEALTH, slowStart: NO_SLOW_STARTS }
+/** The health of a record that no probe reports on, without drains and slow starts. */
+const UNKNOWN: ServedHealth = {
+  health: UNKNOWN_HEALTH,
+  slowStart: NO_SLOW_STARTS,
+  drains: NO_DRAINS,
+}
 /** Maximum number of records whose old and new sets are in memory at a time. */
 const BATCH_MAX = 32
 
@@ -63,6 +68,8 @@ export class RecordZone {
   readonly #healths = new Map<string, ServedHealth>()
   readonly #fixedByOwner = new Map<string, Contribution[]>()
   readonly #conflicts = new Map<string, readonly Conflict[]>()
+  /** By owner: number of drained endpoints. */
+  readonly #drained = new Map<string, number>()
   /** By owner: names and types for which health is ignored, because all endpoints are down. */
   readonly #allDown = new Map<string, readonly string[]>()
   readonly #digest = new ContentDigest()
@@ -106,6 +113,13 @@ export class RecordZone {
     return [...this.#allDown.values()].flat()
   }
 
+  /** Number of endpoints that are not served because a drain selects all their targets. */
+  get drainedCount(): number {
+    let count = 0
+    for (const drained of this.#drained.values()) count += drained
+    return count
+  }
+
   /** Digest of the content without the SOA; equal for equal content, regardless of the history. */
   get digest(): string {
     return this.#digest.print()
@@ -143,7 +157,8 @@ export class RecordZone {
   #isEffective({ before, after }: RecordChange): boolean {
     if (before !== after || before === undefined) return true
     const [served, next] = [this.#servedState(before), this.#nextState(before)]
-    const isSame = isSameHealth(served.health, next.health)
+    const isSame =
+      isSameHealth(served.health, next.health) && isSameDrains(served.drains, next.drains)
     return !isSame || !isSameSlowStart(served.slowStart, next.slowStart)
   }
 
@@ -196,7 +211,7 @@ export class RecordZone {
       const sets = buildOwnerSets(owner, contributions, { isApex: false }, conflicts)
       for (const set of sets) this.#put(key, owner, set)
       this.#noteConflicts(key, conflicts)
-      this.#noteAllDown(key, owner, sets)
+      this.#noteOut(key, owner, sets)
     }
     return true
   }
@@ -222,27 +237,28 @@ export class RecordZone {
   }
 
   /** True if the data of each owner does not depend on other owners. */
-  #isServedAsIs({ record, health, slowStart }: ServedState): boolean {
-    const isPlain = health.down.length === 0 && slowStart.length === 0
+  #isServedAsIs({ record, health, slowStart, drains }: ServedState): boolean {
+    const isPlain = health.down.length === 0 && slowStart.length === 0 && drains === NO_DRAINS
     return isPlain && !isDerived(unpackPlace(record.packed).zoneLabel, this.#options)
   }
 
   #servedState(record: StoredRecord): ServedState {
-    const { health, slowStart } = this.#healths.get(record.key) ?? UNKNOWN
-    return { record, health, slowStart }
+    const { health, slowStart, drains } = this.#healths.get(record.key) ?? UNKNOWN
+    return { record, health, slowStart, drains }
   }
 
   #nextState(record: StoredRecord): ServedState {
     const { health } = this.#options
     const slowStart = health.slowStartOf(record)
-    return { record, health: health.healthOf(record.key), slowStart }
+    const drains = health.drainsOf(record)
+    return { record, health: health.healthOf(record.key), slowStart, drains }
   }
 
   /** Notes with which health a record is served from now on. */
-  #noteHealth(key: string, { health, slowStart }: ServedHealth): void {
-    const isUnknown = health === UNKNOWN_HEALTH && slowStart.length === 0
-    if (isUnknown) this.#healths.delete(key)
-    else this.#healths.set(key, { health, slowStart })
+  #noteHealth(key: string, { health, slowStart, drains }: ServedHealth): void {
+    const isPlain = slowStart.length === 0 && drains === NO_DRAINS
+    if (isPlain && health === UNKNOWN_HEALTH) this.#healths.delete(key)
+    else this.#healths.set(key, { health, slowStart, drains })
   }
 
   #replan(
@@ -265,7 +281,7 @@ export class RecordZone {
       else this.#options.sink.remove(owner, change.type)
     }
     this.#noteConflicts(key, conflicts)
-    this.#noteAllDown(key, owner, desired)
+    this.#noteOut(key, owner, desired)
   }
 
   #put(key: string, owner: Uint8Array, set: OwnerSet): void {
@@ -346,7 +362,10 @@ export class RecordZone {
     for (const key of difference.same) this.#holders.replace(key, before!, after!)
   }
 
-  #noteAllDown(key: string, owner: Uint8Array, sets: readonly OwnerSet[]): void {
+  #noteOut(key: string, owner: Uint8Array, sets: readonly OwnerSet[]): void {
+    const drained = sets.reduce((sum, { drainedCount }) => sum + drainedCount, 0)
+    if (drained > 0) this.#drained.set(key, drained)
+    else if (this.#drained.size > 0) this.#drained.delete(key)
     const before = this.#allDown.get(key) ?? []
     const down = sets.filter(({ isAllDown }) => isAllDown)
     if (down.length + before.length === 0) return

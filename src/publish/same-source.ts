@@ -1,4 +1,4 @@
-import { type HealthOptions, NO_HEALTH } from './health-options.ts'
+import { type HealthOptions, type KeptFile, NO_HEALTH } from './health-options.ts'
 import type { PublishOptions } from './options.ts'
 import { nameOf, type SourcePlace } from './source-place.ts'
 
@@ -13,6 +13,18 @@ export function probingOf(source: SourcePlace, all: readonly PublishOptions[]): 
   return (
     ofSource(source, all).find(({ health }) => health?.probe !== undefined)?.health ?? NO_HEALTH
   )
+}
+
+/**
+ * Returns the drain file of the records of a source. One of the options with `drain` is enough for
+ * all.
+ */
+export function drainFileOf(
+  source: SourcePlace,
+  all: readonly PublishOptions[],
+): KeptFile | undefined {
+  return ofSource(source, all).find(({ health }) => health?.drainFile !== undefined)?.health
+    ?.drainFile
 }
 
 /** Returns the options that read the same source. */

@@ -1,7 +1,8 @@
 import t from 'tap'
 import { packRecord } from '../../src/dnsrecord/pack.ts'
 import { validateResource } from '../../src/dnsrecord/validate/resource.ts'
-import { compareServed, readDown, type ServedContent } from '../../src/health/served-addresses.ts'
+import { NO_DRAINS } from '../../src/health/drain/drain.ts'
+import { compareServed, type ServedContent } from '../../src/health/served-addresses.ts'
 
 interface Given {
   /** `dnsName type target,target [weight]`, each. */
@@ -29,7 +30,7 @@ function recordOf({ endpoints, down = [] }: Given): ServedContent {
     },
   })
   if (resource.kind !== 'record') throw new Error(JSON.stringify(resource))
-  return { packed: packRecord(resource.record), down }
+  return { packed: packRecord(resource.record), down, drains: NO_DRAINS }
 }
 
 for (const { name, given, want } of [
@@ -75,7 +76,9 @@ for (const { name, given, want } of [
 
 t.test('down addresses are compared in the same form', async (t) => {
   const down = ['2001:0DB8::0001', 'B.example.net', 'no name at all']
-  t.strictSame([...readDown(down)], ['2001:db8::1', 'b.example.net', 'no name at all'])
+  const record = recordOf({ endpoints: ['app.k.test A 192.0.2.1'], down })
+  const { wereOut } = compareServed(record, record)
+  t.strictSame([...wereOut], ['2001:db8::1', 'b.example.net', 'no name at all'])
 })
 
 t.test('an address that no CNAME leads to any more is not served', async (t) => {

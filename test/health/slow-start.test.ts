@@ -47,7 +47,8 @@ function stage(...records: readonly TestRecord[]) {
     const record = source.find(key)
     if (record === undefined) return []
     const { down } = ramp.healthOf(key)
-    const { are } = compareServed({ ...record, down }, { ...record, down })
+    const content = { ...record, down, drains: ramp.drainsOf(record) }
+    const { are } = compareServed(content, content)
     return ramp.slowStartOf(record).filter(({ address }) => are.has(address))
   }
   const unitsOf = (key: string) => slowStartOf(key).map(({ units }) => units)

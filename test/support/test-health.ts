@@ -1,11 +1,19 @@
+import { unpackRecord } from '../../src/dnsrecord/pack.ts'
 import type { StoredRecord } from '../../src/dnsrecord/record-source.ts'
 import { AddressHealth, type Finding } from '../../src/health/address-health.ts'
+import type { RecordDrains } from '../../src/health/drain/drain.ts'
+import { scanDrains } from '../../src/health/drain/drain-text.ts'
+import { findDrains } from '../../src/health/drain/drained-health.ts'
 import { NO_SLOW_STARTS, type SlowStartUnits } from '../../src/health/slow-start-units.ts'
 
 /** A table of address health that the test fills. */
 export class TestHealth extends AddressHealth {
   /** By key of the record. */
   readonly slowStarts = new Map<string, readonly SlowStartUnits[]>()
+  /** Lines of a drain file. */
+  drains: readonly string[] = []
+  /** Sites of every endpoint of every record. */
+  sites: readonly string[] = []
   readonly #findings = new Map<string, readonly Finding[]>()
 
   /** Replaces what was put of the record; listeners are not notified. */
@@ -21,5 +29,16 @@ export class TestHealth extends AddressHealth {
 
   override slowStartOf({ key }: StoredRecord): readonly SlowStartUnits[] {
     return this.slowStarts.get(key) ?? NO_SLOW_STARTS
+  }
+
+  override drainsOf(record: StoredRecord): RecordDrains {
+    const { drains, faults } = scanDrains(this.drains.join('\n'), 'drains')
+    if (faults[0] !== undefined) throw faults[0]
+    const sitesOf = () => unpackRecord(record.packed).endpoints.map(() => this.sites)
+    return findDrains(
+      record,
+      drains.map(({ drain }) => drain),
+      sitesOf,
+    )
   }
 }

@@ -1,6 +1,6 @@
 import { printProbing } from '../../publish/health-options.ts'
 import type { PublishOptions } from '../../publish/options.ts'
-import { probingOf, siteOf } from '../../publish/same-source.ts'
+import { drainFileOf, probingOf, siteOf } from '../../publish/same-source.ts'
 
 /** Returns why a block can't serve beside the others of its Corefile; '' = it can. */
 export function conflictWith(options: PublishOptions, others: readonly PublishOptions[]): string {
@@ -16,6 +16,11 @@ export function conflictWith(options: PublishOptions, others: readonly PublishOp
   const isProbed = health?.probe !== undefined && probing.probe !== undefined
   if (isProbed && printProbing(probing) !== printProbing(health)) {
     return 'probe settings differ from another server block that reads the same manifests'
+  }
+  const drainPath = health?.drainFile?.path
+  const otherDrainPath = drainFileOf(source, others)?.path
+  if (drainPath !== undefined && (otherDrainPath ?? drainPath) !== drainPath) {
+    return `another server block that reads the same records has the drain file ${otherDrainPath}`
   }
   const path = peering.peerCache?.path
   const ofPath = others.filter((other) => other.peering.peerCache?.path === path)

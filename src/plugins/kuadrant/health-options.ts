@@ -8,8 +8,8 @@ import type { HealthOptions } from '../../publish/health-options.ts'
 import type { SourcePlace } from '../../publish/source-place.ts'
 
 /**
- * Reads `probe [FILE]`, `probe-allow CIDR...` or `slow-start DURATION [FILE]`. Returns undefined for
- * another property. Throws InputError.
+ * Reads `probe [FILE]`, `probe-allow CIDR...`, `slow-start DURATION [FILE]` or `drain FILE`. Returns
+ * undefined for another property. Throws InputError.
  */
 export function scanHealthProperty(
   d: Dispenser,
@@ -28,6 +28,11 @@ export function scanHealthProperty(
       return { ...options, allowed: [...options.allowed, ...scanNetworks(d)] }
     case 'slow-start':
       return { ...options, ...scanSlowStart(d, block) }
+    case 'drain': {
+      if (options.drainFile !== undefined) throw d.error('drain appears twice')
+      const path = resolve(block.root, d.onlyArg())
+      return { ...options, drainFile: { path, position: d.position() } }
+    }
     default:
       return undefined
   }

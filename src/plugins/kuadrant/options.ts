@@ -96,7 +96,7 @@ export function draftOptions(
 /**
  * Reads `kuadrant [ZONES...] { kubeconfig FILE [CONTEXT] | rname EMAIL | manifests DIR | serials
  * FILE | snapshot FILE [INTERVAL] | nameserver NAME ADDR... | allow-namespaces NS... | probe [FILE]
- * | probe-allow CIDR... | slow-start DURATION | fallthrough [ZONES...] | site NAME | peer ADDR... [{
+ * | probe-allow CIDR... | slow-start DURATION | drain FILE | fallthrough [ZONES...] | site NAME | peer ADDR... [{
  * allow RULE }] | tsig NAME FILE | expire DURATION | peer-cache FILE }` into `draft`. Throws InputError
  * with all faults.
  */

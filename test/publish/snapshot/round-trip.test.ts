@@ -47,6 +47,7 @@ const set: fc.Arbitrary<OwnerSet> = fc
       ttlSeconds: 60,
       rdata,
       isAllDown: false,
+      drainedCount: 0,
       candidates: candidates.map((c) => ({
         ...c,
         code: c.code === undefined ? undefined : scanGeoCode(c.code)!,
@@ -190,7 +191,14 @@ t.test('a snapshot of other options, or whose parts do not agree, is refused', (
   const a = { code: scanGeoCode('DE')!, isDefault: false, weight: 1, ttlSeconds: 1 }
   const candidates = [{ ...a, rdataIndexes: [0] }]
   const rdata = [new Uint8Array([1, 2, 3, 4])]
-  const one = { type: RRType.A, ttlSeconds: 60, rdata, candidates, isAllDown: false }
+  const one = {
+    type: RRType.A,
+    ttlSeconds: 60,
+    rdata,
+    candidates,
+    isAllDown: false,
+    drainedCount: 0,
+  }
   const { image, table } = build([['a.k.example.', one]])
   const good = facts(table)
   const zone = good.zones[0]!

@@ -1,0 +1,20 @@
+import fc from 'fast-check'
+import t from 'tap'
+import { StarPattern } from '../../../src/health/drain/star-pattern.ts'
+
+t.test('matches as the regular expression of the same pattern', async () => {
+  const letters = (alphabet: string) =>
+    fc.string({ unit: fc.constantFrom(...alphabet), maxLength: 9 })
+  const property = fc.property(letters('ab*'), letters('ab'), (pattern, text) => {
+    const regExp = new RegExp(`^${pattern.replaceAll('*', '.*')}$`)
+    return new StarPattern(pattern).matches(text) === regExp.test(text)
+  })
+  fc.assert(property, { seed: 1, numRuns: 5000 })
+})
+
+t.test('takes no more than linear time for a hostile pattern', async (t) => {
+  const glob = new StarPattern(`${'a*'.repeat(5000)}b`)
+  const startMs = performance.now()
+  t.notOk(glob.matches('a'.repeat(100_000)))
+  t.ok(performance.now() - startMs < 1000)
+})

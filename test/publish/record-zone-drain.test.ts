@@ -1,0 +1,143 @@
+import t from 'tap'
+import type { StoredRecord } from '../../src/dnsrecord/record-source.ts'
+import { record, zone } from './record-zone-stage.ts'
+
+const HOST = 'app.k.example.com'
+/** What Kuadrant's DNSPolicy writes for two clusters in Europe and one in North America. */
+const KUADRANT = record({
+  rootHost: HOST,
+  endpoints: [
+    `${HOST} CNAME klb.${HOST}`,
+    `klb.${HOST} CNAME geo-eu.${HOST} id=GEO-EU geo=GEO-EU`,
+    `klb.${HOST} CNAME geo-na.${HOST} id=GEO-NA geo=GEO-NA`,
+    `klb.${HOST} CNAME geo-eu.${HOST} id=default geo=*`,
+    `geo-eu.${HOST} CNAME c1.${HOST} id=c1 weight=120`,
+    `geo-eu.${HOST} CNAME c2.${HOST} id=c2 weight=60`,
+    `geo-na.${HOST} CNAME c3.${HOST} id=c3 weight=120`,
+    `c1.${HOST} A 192.0.2.1`,
+    `c2.${HOST} A 192.0.2.2,192.0.2.3`,
+    `c3.${HOST} A 192.0.2.4`,
+  ],
+})
+
+function drained(lines: readonly string[], given: readonly StoredRecord[] = [KUADRANT]) {
+  const served = zone()
+  const { records, sink, health } = served
+  records.apply(given.map((after) => ({ before: undefined, after })))
+  const before = sink.print()
+  const change = (now: readonly string[]): void => {
+    health.drains = now
+    records.apply(given.map((one) => ({ before: one, after: one })))
+  }
+  change(lines)
+  const cnames = (label: string) => {
+    const names = sink.targets(`${label}.${HOST}. CNAME`)
+    return names?.map((name) => name.slice(0, name.indexOf('.')))
+  }
+  const addresses = (label: string) => sink.targets(`${label}.${HOST}. A`)
+  return { ...served, before, change, cnames, addresses }
+}
+
+t.test('an address takes out the CNAMEs that lead only to it', async (t) => {
+  const { cnames, addresses, records, change, sink, before, ignored } = drained([
+    'address:192.0.2.1',
+  ])
+  t.strictSame(cnames('geo-eu'), ['c2'])
+  t.strictSame(cnames('klb'), ['geo-eu', 'geo-na'])
+  t.strictSame(addresses('c1'), ['192.0.2.1'], 'no client reaches this name')
+  t.equal(records.drainedCount, 2)
+  t.strictSame(ignored, [])
+  change(['address:192.0.2.0/30'])
+  t.strictSame(cnames('klb'), ['geo-na'], 'Europe and the default lead to nothing else')
+  change(['address:192.0.2.2'])
+  t.strictSame(addresses('c2'), ['192.0.2.3'], 'one target of two')
+  t.strictSame(cnames('geo-eu'), ['c1', 'c2'])
+  t.equal(records.drainedCount, 0)
+  change([])
+  t.strictSame(sink.print(), before)
+})
+
+t.test('a geo code takes out the default that repeats its endpoint', async (t) => {
+  const { cnames, records } = drained(['geo:GEO-EU'])
+  t.strictSame(cnames('klb'), ['geo-na'])
+  t.equal(records.drainedCount, 2)
+})
+
+t.test('drains and health together decide what is out', async (t) => {
+  const { cnames, health, records, change } = drained(['id:c1'])
+  t.strictSame(cnames('geo-eu'), ['c2'])
+  health.put('n/app', ['192.0.2.2', '192.0.2.3'])
+  change(['id:c1'])
+  t.strictSame(cnames('klb'), ['geo-na'], 'c1 is drained, c2 is down')
+  health.put('n/app')
+  change([])
+  t.equal(records.drainedCount, 0)
+})
+
+t.test('if nothing is left, drains and health are ignored', async (t) => {
+  const { cnames, addresses, ignored, sink, before, change } = drained([`zone:${HOST}`])
+  t.strictSame(sink.print(), before)
+  t.strictSame(cnames('klb'), ['geo-eu', 'geo-na'])
+  t.strictSame(addresses('c2'), ['192.0.2.2', '192.0.2.3'])
+  t.ok(ignored.includes(`${HOST}. CNAME true`))
+  change([])
+  t.ok(ignored.includes(`${HOST}. CNAME false`))
+})
+
+t.test('only the owners of drained records are built again', async (t) => {
+  const others = Array.from({ length: 50 }, (_, i) => {
+    const host = `h${i}.k.example.com`
+    return record({ name: `h${i}`, rootHost: host, endpoints: [`${host} A 192.0.2.1,192.0.2.2`] })
+  })
+  const { sink, change } = drained([], [KUADRANT, ...others])
+  sink.changes = 0
+  change(['host:h7.k.example.com address:192.0.2.1'])
+  t.equal(sink.changes, 1)
+  t.strictSame(sink.targets('h7.k.example.com. A'), ['192.0.2.2'])
+})
+
+t.test('an endpoint that two records have is served until both are drained', async (t) => {
+  const endpoints = ['x.k.example.com A 192.0.2.1 id=a', 'x.k.example.com A 192.0.2.2 id=b']
+  const pair = [record({ name: 'one', endpoints }), record({ name: 'two', endpoints })]
+  const { sink, records, change } = drained(['record:n/one id:a'], pair)
+  const targets = () => sink.targets('x.k.example.com. A')
+  t.strictSame(targets(), ['192.0.2.1', '192.0.2.2'])
+  t.equal(records.drainedCount, 0)
+  change(['id:a'])
+  t.strictSame(targets(), ['192.0.2.2'])
+  t.equal(records.drainedCount, 1)
+})
+
+t.test('TXT and NS are not drained', async (t) => {
+  const endpoints = ['x.k.example.com TXT a id=a', 'x.k.example.com TXT b id=b']
+  const { sink } = drained(['id:a'], [record({ endpoints })])
+  t.equal(sink.targets('x.k.example.com. TXT')?.length, 2)
+})
+
+t.test('an edited record is drained as it is now', async (t) => {
+  const { records, sink, health } = zone()
+  health.drains = ['address:192.0.2.1']
+  const x = 'x.k.example.com A'
+  const before = record({ endpoints: [`${x} 192.0.2.1 id=a`, `${x} 192.0.2.2 id=b`] })
+  const after = record({ endpoints: [`${x} 192.0.2.3 id=a`, `${x} 192.0.2.1 id=b`] })
+  records.apply([{ before: undefined, after: before }])
+  t.strictSame(sink.targets('x.k.example.com. A'), ['192.0.2.2'])
+  records.apply([{ before, after }])
+  t.strictSame(sink.targets('x.k.example.com. A'), ['192.0.2.3'])
+  records.apply([{ before: after, after: undefined }])
+  t.equal(records.drainedCount, 0)
+  t.equal(sink.targets('x.k.example.com. A'), undefined)
+})
+
+t.test(
+  'the gateway-local form serves drained endpoints, as it does those that are down',
+  async (t) => {
+    const { records, sink, health } = zone({ isLocalForm: true })
+    health.drains = ['address:192.0.2.1']
+    const after = record({
+      endpoints: ['x.k.example.com A 192.0.2.1', 'y.k.example.com A 192.0.2.2'],
+    })
+    records.apply([{ before: undefined, after }])
+    t.strictSame(sink.targets('x.k.example.com.kdrnt. A'), ['192.0.2.1'])
+  },
+)
