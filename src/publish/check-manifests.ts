@@ -29,7 +29,7 @@ export interface CheckedManifests {
 }
 
 /** Sink of a zone that is built only to find conflicts. */
-export const NO_SINK: RRsetSink = { put() {}, remove() {} }
+export const NO_SINK: RRsetSink = { put() {}, remove() {}, declare() {} }
 
 /** Reads a directory once, without a watch. Throws InputError if it cannot be listed. */
 export async function readManifests(directory: string): Promise<CheckedManifests> {
@@ -103,7 +103,7 @@ export async function checkManifests(
     sink: NO_SINK,
     health: new AddressHealth(),
     onConflict: () => {},
-    onHealthIgnored: () => {},
+    onAllDown: () => {},
   })
   warnOfConflicts(zone, read.records, read.places, warn)
   return read.faults

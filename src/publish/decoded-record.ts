@@ -92,11 +92,13 @@ export class DecodedRecord {
         ? undefined
         : findSlowStartUnits(endpoints, slowStart, out?.out)
     const { createdSeconds } = content
+    // In the gateway-local form, health and what follows from it is data for the other side.
+    const settings = derives ? undefined : content.settings
     for (let i = 0; i < endpoints.length; i++) {
       const endpoint = endpoints[i]!
       const down = out?.down[i] ?? NOTHING_DOWN
       const drained = out?.drained?.[i]
-      this.#add({ key, createdSeconds, endpoint, down, drained, units: units?.[i] })
+      this.#add({ key, createdSeconds, endpoint, down, drained, units: units?.[i], settings })
     }
   }
 

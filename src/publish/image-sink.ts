@@ -28,4 +28,8 @@ export class ImageSink implements RRsetSink {
   remove(owner: Uint8Array, type: number): void {
     this.#image.removeRRset(this.#zone, owner, type)
   }
+
+  declare(owner: Uint8Array, isDeclared: boolean): void {
+    this.#image.declareName(this.#zone, owner, isDeclared)
+  }
 }

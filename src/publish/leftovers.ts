@@ -1,12 +1,12 @@
 import { printLatin1 } from '../base/latin1.ts'
 import { RRType } from '../dns/iana/types.ts'
-import type { Leftover } from '../zone/image/replacement.ts'
+import { DECLARED_NAME, type Leftover } from '../zone/image/replacement.ts'
 import type { ZoneId } from '../zone/image/types.ts'
 import type { ZoneImage } from '../zone/image/writer.ts'
 
 /**
- * RRsets that a snapshot had and no record has. The record was deleted, or its file can't be read
- * at the moment.
+ * RRsets, and names of empty answers, that a snapshot had and no record has. The record was deleted,
+ * or its file can't be read at the moment.
  */
 export class Leftovers {
   readonly #image: ZoneImage
@@ -27,7 +27,7 @@ export class Leftovers {
     }
   }
 
-  /** Notes that a record has put or removed this RRset since. */
+  /** Notes that a record has put or removed this since. */
   settle(leftover: Leftover): void {
     if (this.#byKey.size > 0) this.#byKey.delete(keyOf(leftover))
   }
@@ -41,7 +41,8 @@ export class Leftovers {
   /** Removes all leftovers from the image. */
   remove(): void {
     for (const { zone, owner, type } of this.#byKey.values()) {
-      this.#image.removeRRset(zone, owner, type)
+      if (type === DECLARED_NAME) this.#image.declareName(zone, owner, false)
+      else this.#image.removeRRset(zone, owner, type)
     }
     this.#byKey.clear()
   }

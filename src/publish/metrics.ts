@@ -1,6 +1,8 @@
 import type { KubernetesSource } from '../sources/kubernetes/kubernetes-source.ts'
 import type { OwnedSource } from '../sources/owned-source.ts'
+import { OPEN } from '../steering/rules.ts'
 import type { MetricsRegistry } from '../telemetry/metrics.ts'
+import { ALL_DOWN_KINDS, kindOf } from './all-down.ts'
 import type { PublishedZones } from './zones.ts'
 
 const COMMIT_BUCKETS_SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 1, 10]
@@ -68,15 +70,20 @@ export function measure(
     'Names with conflicts between DNSRecords.',
     ['source', 'zone'],
   )
-  const allDown = metrics.gauge(
+  const ignored = metrics.gauge(
     'sextant_kuadrant_health_ignored',
-    'Names and types whose endpoints are all down.',
+    'Names and types that are served although all their endpoints are down.',
     ['source', 'zone'],
   )
   const drained = metrics.gauge('sextant_kuadrant_drained', 'Endpoints that are drained.', [
     'source',
     'zone',
   ])
+  const allDown = metrics.gauge(
+    'sextant_kuadrant_all_down',
+    'Names and types whose endpoints are all down, by the policy in force.',
+    ['source', 'zone', 'policy'],
+  )
   const serial = metrics.gauge('sextant_kuadrant_serial', 'SOA serial.', ['source', 'zone'])
   const badFiles = metrics.gauge(
     'sextant_kuadrant_bad_files',
@@ -84,19 +91,23 @@ export function measure(
     ['source'],
   )
   const refused = { source: name, zone: '', state: 'refused' }
-  const ignored = { source: name, zone: '', state: 'ignored' }
+  const unowned = { source: name, zone: '', state: 'ignored' }
   const stop = metrics.onCollect(() => {
     const { source } = owned
     for (const zone of zones.zones) {
       const at = { source: name, zone: zone.text }
       records.set({ ...at, state: 'served' }, zone.records.recordCount)
       conflicts.set(at, zone.records.conflictCount)
-      allDown.set(at, zone.records.allDown.length)
+      const kinds = zone.records.allDown.map((down) => kindOf(down.allDown))
+      ignored.set(at, kinds.filter((kind) => kind === OPEN).length)
+      for (const policy of ALL_DOWN_KINDS) {
+        allDown.set({ ...at, policy }, kinds.filter((kind) => kind === policy).length)
+      }
       drained.set(at, zone.records.drainedCount)
       serial.set(at, zone.serial)
     }
     records.set(refused, source.refusedCount)
-    records.set(ignored, owned.unownedCount)
+    records.set(unowned, owned.unownedCount)
     badFiles.set({ source: name }, source.badFileCount)
   })
   return () => {
@@ -105,12 +116,13 @@ export function measure(
       const at = { source: name, zone: zone.text }
       records.remove({ ...at, state: 'served' })
       conflicts.remove(at)
-      allDown.remove(at)
+      ignored.remove(at)
+      for (const policy of ALL_DOWN_KINDS) allDown.remove({ ...at, policy })
       drained.remove(at)
       serial.remove(at)
     }
     records.remove(refused)
-    records.remove(ignored)
+    records.remove(unowned)
     badFiles.remove({ source: name })
   }
 }

@@ -49,7 +49,7 @@ export class OfflineZones {
 
   /** Builds the RRsets of one zone, without its SOA, into `sink`. Returns the zone. */
   async fill(apex: Uint8Array, sink: RRsetSink, health: HealthView): Promise<RecordZone> {
-    const ignored = { onConflict: () => {}, onHealthIgnored: () => {} }
+    const ignored = { onConflict: () => {}, onAllDown: () => {} }
     const records = createRecordZone(apex, this.options, { sink, health, ...ignored })
     const own = await this.recordsOf(apex)
     records.apply(own.map((after) => ({ before: undefined, after })))

@@ -4,6 +4,7 @@ import { EXPIRY_DEFAULT_MS } from '../peering/expiry.ts'
 import type { PeerAddress } from '../peering/peer-address.ts'
 import type { PeerRule } from '../peering/trust/peer-rule.ts'
 import type { HealthOptions } from './health-options.ts'
+import type { ZoneSettings } from './owner-settings.ts'
 import type { SourcePlace } from './source-place.ts'
 
 /** Selects records, and says how their zones are published. */
@@ -26,6 +27,8 @@ export interface PublishOptions {
   readonly peering: PeeringOptions
   /** Undefined = no health options. */
   readonly health?: HealthOptions | undefined
+  /** Settings for records without their own; what is missing has its default. */
+  readonly settings?: Partial<ZoneSettings> | undefined
 }
 
 /** A name server of the zones and its addresses, for glue. */

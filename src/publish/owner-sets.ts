@@ -1,9 +1,17 @@
 import { printType, RRType } from '../dns/iana/types.ts'
 import { printName } from '../dns/name/name.ts'
 import type { Endpoint } from '../dnsrecord/dns-record.ts'
+import type { RecordSettings } from '../dnsrecord/settings.ts'
 import type { EndpointDrain } from '../health/drain/drain.ts'
 import { SLOW_START_UNITS, scaleWeights } from '../health/slow-start-units.ts'
 import { CANDIDATES_MAX, type Candidate } from '../steering/candidate.ts'
+import { type AllDownPolicy, CLOSED, OPEN } from '../steering/rules.ts'
+import {
+  NO_SETTINGS,
+  type OwnerSettings,
+  settleSettings,
+  type ZoneSettings,
+} from './owner-settings.ts'
 
 /** An endpoint and the record that contains it. */
 export interface Contribution {
@@ -20,6 +28,8 @@ export interface Contribution {
   readonly drained?: ReadonlyMap<number, EndpointDrain> | undefined
   /** Part of its weight that it gets, 1..SLOW_START_UNITS; undefined = the full weight. */
   readonly units?: number | undefined
+  /** Settings of the record; undefined = it has none. */
+  readonly settings?: RecordSettings | undefined
 }
 
 /** Record key of the default NS, which no record or Corefile sets. */
@@ -60,18 +70,38 @@ export interface BuildReport {
   kept(contribution: Contribution, candidates: readonly Candidate[]): void
 }
 
+/** What serves although all endpoints of a set are down. */
+export interface AllDown {
+  /** The policy in force. A fallback endpoint that is missing leaves `open`. */
+  readonly policy: AllDownPolicy
+  /** The set identifier that the settings name and no endpoint has; undefined = none is missing. */
+  readonly missing?: string | undefined
+}
+
 /** The RRset to serve for one owner and type. */
 export interface OwnerSet {
   readonly type: number
   /** One TTL for the whole set (RFC 2181 section 5.2): the lowest TTL of its endpoints. */
   readonly ttlSeconds: number
-  /** Distinct rdata, in order of contribution. */
+  /** Distinct rdata, in order of contribution; empty = all are down and the answer is NODATA. */
   readonly rdata: readonly Uint8Array[]
+  /** Empty only if `rdata` is. */
   readonly candidates: readonly Candidate[]
-  /** True if all targets are down or drained, so that health and drains are ignored. */
-  readonly isAllDown: boolean
+  /** Undefined = some target is in service. */
+  readonly allDown?: AllDown | undefined
   /** Number of endpoints without a target in service, of which a drain took at least one. */
   readonly drainedCount: number
+}
+
+export interface BuildOptions {
+  readonly isApex: boolean
+  /** Settings for records without their own; undefined = the defaults. */
+  readonly settings?: ZoneSettings | undefined
+  readonly report?: BuildReport | undefined
+}
+
+interface BuildRules extends Pick<BuildOptions, 'report'> {
+  readonly settings: OwnerSettings
 }
 
 /**
@@ -83,11 +113,12 @@ export interface OwnerSet {
  *   always removed.
  * - Equal endpoints are merged. If a set identifier has different contents, the first one is served.
  * - The lowest TTL applies to all endpoints.
+ * - A setting is that of the first record that has it, else the zone's.
  */
 export function buildOwnerSets(
   owner: Uint8Array,
   contributions: readonly Contribution[],
-  options: { readonly isApex: boolean; readonly report?: BuildReport | undefined },
+  options: BuildOptions,
   conflicts: Conflict[],
 ): OwnerSet[] {
   if (contributions.length === 0) return []
@@ -96,16 +127,18 @@ export function buildOwnerSets(
   const ordered = isOfOne ? contributions : [...contributions].sort(compare)
   const { report } = options
   const allowed = settleCnames(owner, ordered, options, conflicts)
+  const settings = settleSettings(owner, allowed, options.settings ?? NO_SETTINGS, conflicts)
+  const by = { settings, report }
   const { type } = allowed[0]!.endpoint
   if (allowed.every((contribution) => contribution.endpoint.type === type))
-    return [buildSet(owner, type, allowed, conflicts, report)]
+    return [buildSet(owner, type, allowed, by, conflicts)]
   const byType = new Map<number, Contribution[]>()
   for (const contribution of allowed) {
     const known = byType.get(contribution.endpoint.type)
     if (known === undefined) byType.set(contribution.endpoint.type, [contribution])
     else known.push(contribution)
   }
-  return [...byType].map(([type, members]) => buildSet(owner, type, members, conflicts, report))
+  return [...byType].map(([type, members]) => buildSet(owner, type, members, by, conflicts))
 }
 
 /** A stable order: endpoints of one record keep their order. */
@@ -120,7 +153,7 @@ function compare(a: Contribution, b: Contribution): number {
 function settleCnames(
   owner: Uint8Array,
   ordered: readonly Contribution[],
-  { isApex, report }: Parameters<typeof buildOwnerSets>[2],
+  { isApex, report }: BuildOptions,
   conflicts: Conflict[],
 ): readonly Contribution[] {
   const isCname = (c: Contribution): boolean => c.endpoint.type === RRType.CNAME
@@ -146,7 +179,8 @@ function printRival({ endpoint, key }: Contribution): string {
   return key === DEFAULT_KEY ? `the SOA and the default ${type}` : `${type} of ${key}`
 }
 
-function conflictAt({ key, endpoint }: Contribution, text: string): Conflict {
+/** A conflict that the record of the contribution is reported for. */
+export function conflictAt({ key, endpoint }: Contribution, text: string): Conflict {
   return { text, key, owner: endpoint.owner, type: endpoint.type }
 }
 
@@ -154,8 +188,8 @@ function buildSet(
   owner: Uint8Array,
   type: number,
   members: readonly Contribution[],
+  { settings, report }: BuildRules,
   conflicts: Conflict[],
-  report: BuildReport | undefined,
 ): OwnerSet {
   const label = (): string => `${printName(owner)} ${printType(type)}`
   const all = members.length === 1 ? members : mergeEqual(members, label, conflicts, report)
@@ -167,9 +201,12 @@ function buildSet(
   }
   const ttlSeconds = lowestTtl(members, label, conflicts)
   const rdata: Uint8Array[] = []
-  const isAllDown = unique.every(isOut)
   const drainedCount = unique.filter((member) => isDrained(member) && isOut(member)).length
-  const indexes = indexTargets(unique, isAllDown, rdata)
+  const allDown = unique.every(isOut) ? settleAllDown(unique, settings.allDown) : undefined
+  if (allDown !== undefined && allDown.policy !== OPEN) {
+    return buildLastResort(type, ttlSeconds, unique, { allDown, drainedCount, report })
+  }
+  const indexes = indexTargets(unique, allDown !== undefined, rdata)
   const weights = weightsOf(unique)
   const candidates: Candidate[] = []
   for (const [i, contribution] of unique.entries()) {
@@ -191,7 +228,7 @@ function buildSet(
       candidates.push({ code: undefined, isDefault, weight, ttlSeconds, rdataIndexes })
     report?.kept(contribution, candidates.slice(first))
   }
-  return { type, ttlSeconds, rdata, candidates, isAllDown, drainedCount }
+  return { type, ttlSeconds, rdata, candidates, allDown, drainedCount }
 }
 
 function isDrained({ drained }: Contribution): boolean {
@@ -213,6 +250,39 @@ function isOut(member: Contribution): boolean {
 
 function isTargetOut({ down, drained }: Contribution, index: number): boolean {
   return down.has(index) || drained?.has(index) === true
+}
+
+function settleAllDown(members: readonly Contribution[], policy: AllDownPolicy): AllDown {
+  if (policy === OPEN || policy === CLOSED) return { policy }
+  const isThere = members.some(({ endpoint }) => endpoint.setIdentifier === policy)
+  return isThere ? { policy } : { policy: OPEN, missing: policy }
+}
+
+interface LastResort extends Pick<BuildOptions, 'report'>, Pick<OwnerSet, 'drainedCount'> {
+  readonly allDown: AllDown
+}
+
+/** Returns the set that serves all clients alike: nothing, or the fallback endpoint with all its targets. */
+function buildLastResort(
+  type: number,
+  ttlSeconds: number,
+  members: readonly Contribution[],
+  { allDown, drainedCount, report }: LastResort,
+): OwnerSet {
+  const rdata: Uint8Array[] = []
+  const candidates: Candidate[] = []
+  for (const member of members) {
+    if (member.endpoint.setIdentifier !== allDown.policy) {
+      report?.dropped(member, dropOf(member))
+      continue
+    }
+    const rdataIndexes = indexTargets([member], true, rdata)[0]!
+    const weight = undefined
+    const candidate = { code: undefined, isDefault: false, weight, ttlSeconds, rdataIndexes }
+    candidates.push(candidate)
+    report?.kept(member, [candidate])
+  }
+  return { type, ttlSeconds, rdata, candidates, allDown, drainedCount }
 }
 
 function mostUnits(one: Contribution, other: Contribution): number | undefined {

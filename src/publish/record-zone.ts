@@ -8,6 +8,7 @@ import { lowerNameKey } from '../dnsrecord/validate/names.ts'
 import { type HealthView, isSameHealth, UNKNOWN_HEALTH } from '../health/address-health.ts'
 import { isSameDrains, NO_DRAINS } from '../health/drain/drain.ts'
 import { isSameSlowStart, NO_SLOW_STARTS } from '../health/slow-start-units.ts'
+import { type DownSet, printAllDown } from './all-down.ts'
 import { ContentDigest } from './content-digest.ts'
 import { DecodedRecord, isDerived, type RecordForm, type ServedState } from './decoded-record.ts'
 import { HOLDERS_MAX, OwnerHolders } from './owner-holders.ts'
@@ -19,12 +20,15 @@ import {
   DEFAULT_KEY,
   type OwnerSet,
 } from './owner-sets.ts'
+import type { ZoneSettings } from './owner-settings.ts'
 import { plan } from './plan.ts'
 
 /** Receives the changes of a zone. */
 export interface RRsetSink {
   put(owner: Uint8Array, set: OwnerSet): void
   remove(owner: Uint8Array, type: number): void
+  /** Makes a name exist even without RRsets, so that its answers are NODATA, or ends that. */
+  declare(owner: Uint8Array, isDeclared: boolean): void
 }
 
 export interface RecordZoneOptions extends RecordForm {
@@ -38,8 +42,10 @@ export interface RecordZoneOptions extends RecordForm {
   readonly health: Pick<HealthView, 'healthOf' | 'slowStartOf' | 'drainsOf'>
   /** Called with each new conflict between records. */
   readonly onConflict: (text: string) => void
-  /** Called when health begins to be ignored, or is no more. `set`: a name and type, as text. */
-  readonly onHealthIgnored: (set: string, isIgnored: boolean) => void
+  /** Settings for records without their own; undefined = the defaults. */
+  readonly settings?: ZoneSettings | undefined
+  /** Called when all endpoints of a set are down, or the policy changes; `isOver`: when one is up again. */
+  readonly onAllDown: (set: DownSet, isOver: boolean) => void
 }
 
 type ServedHealth = Pick<ServedState, 'health' | 'slowStart' | 'drains'>
@@ -70,8 +76,8 @@ export class RecordZone {
   readonly #conflicts = new Map<string, readonly Conflict[]>()
   /** By owner: number of drained endpoints. */
   readonly #drained = new Map<string, number>()
-  /** By owner: names and types for which health is ignored, because all endpoints are down. */
-  readonly #allDown = new Map<string, readonly string[]>()
+  /** By owner: sets whose endpoints are all down. */
+  readonly #allDown = new Map<string, readonly DownSet[]>()
   readonly #digest = new ContentDigest()
   readonly #apexKey: string
   #recordCount = 0
@@ -108,8 +114,8 @@ export class RecordZone {
     return [...this.#conflicts.values()].flat()
   }
 
-  /** Names and types for which health is ignored, as text. */
-  get allDown(): readonly string[] {
+  /** The sets whose endpoints are all down. */
+  get allDown(): readonly DownSet[] {
     return [...this.#allDown.values()].flat()
   }
 
@@ -208,8 +214,10 @@ export class RecordZone {
     for (const { key, owner, contributions } of record.groups) {
       this.#holders.add(key, after)
       const conflicts: Conflict[] = []
-      const sets = buildOwnerSets(owner, contributions, { isApex: false }, conflicts)
-      for (const set of sets) this.#put(key, owner, set)
+      const { settings } = this.#options
+      const sets = buildOwnerSets(owner, contributions, { isApex: false, settings }, conflicts)
+      this.#declare(owner, [], sets)
+      for (const set of sets) if (isServed(set)) this.#put(key, owner, set)
       this.#noteConflicts(key, conflicts)
       this.#noteOut(key, owner, sets)
     }
@@ -269,7 +277,8 @@ export class RecordZone {
   ): void {
     const conflicts: Conflict[] = []
     const desired = this.#sets(key, owner, decoded, conflicts)
-    for (const change of plan(owner, current, desired)) {
+    this.#declare(owner, current, desired)
+    for (const change of plan(owner, current.filter(isServed), desired.filter(isServed))) {
       const old = current.find(
         (s) => s.type === (change.kind === 'put' ? change.set.type : change.type),
       )
@@ -282,6 +291,12 @@ export class RecordZone {
     }
     this.#noteConflicts(key, conflicts)
     this.#noteOut(key, owner, desired)
+  }
+
+  /** A name with an empty set exists: its answers are NODATA, never NXDOMAIN. */
+  #declare(owner: Uint8Array, current: readonly OwnerSet[], desired: readonly OwnerSet[]): void {
+    const isDeclared = !desired.every(isServed)
+    if (isDeclared === current.every(isServed)) this.#options.sink.declare(owner, isDeclared)
   }
 
   #put(key: string, owner: Uint8Array, set: OwnerSet): void {
@@ -312,7 +327,8 @@ export class RecordZone {
     if (isApex && !contributions.some((c) => c.endpoint.type === RRType.NS)) {
       contributions.push({ ...CONFIGURED, key: DEFAULT_KEY, endpoint: this.#options.defaultNs })
     }
-    return buildOwnerSets(owner, contributions, { isApex, report }, conflicts)
+    const { settings } = this.#options
+    return buildOwnerSets(owner, contributions, { isApex, settings, report }, conflicts)
   }
 
   #contributions(key: string, record: StoredRecord, decoded: Decoded): readonly Contribution[] {
@@ -367,15 +383,19 @@ export class RecordZone {
     if (drained > 0) this.#drained.set(key, drained)
     else if (this.#drained.size > 0) this.#drained.delete(key)
     const before = this.#allDown.get(key) ?? []
-    const down = sets.filter(({ isAllDown }) => isAllDown)
-    if (down.length + before.length === 0) return
-    const isReported = down.length > 0 && !this.#isBehindCname(key)
-    const now = isReported ? down.map(({ type }) => `${printName(owner)} ${printType(type)}`) : []
+    const isDown = sets.some(({ allDown }) => allDown !== undefined)
+    if (!isDown && before.length === 0) return
+    const now: DownSet[] = []
+    for (const { type, allDown } of isDown && !this.#isBehindCname(key) ? sets : []) {
+      if (allDown !== undefined)
+        now.push({ set: `${printName(owner)} ${printType(type)}`, allDown })
+    }
     if (now.length === 0) this.#allDown.delete(key)
     else this.#allDown.set(key, now)
-    const { onHealthIgnored } = this.#options
-    for (const set of now) if (!before.includes(set)) onHealthIgnored(set, true)
-    for (const set of before) if (!now.includes(set)) onHealthIgnored(set, false)
+    const { onAllDown } = this.#options
+    for (const one of now)
+      if (!before.some((other) => isSameState(one, other))) onAllDown(one, false)
+    for (const one of before) if (!now.some(({ set }) => set === one.set)) onAllDown(one, true)
   }
 
   /** True if a CNAME of a record with this owner leads to it: in a fail-over, no client gets there. */
@@ -397,4 +417,12 @@ export class RecordZone {
     const exported = new Set(known?.map((conflict) => conflict.text))
     for (const { text } of conflicts) if (!exported.has(text)) this.#options.onConflict(text)
   }
+}
+
+function isServed({ rdata }: OwnerSet): boolean {
+  return rdata.length > 0
+}
+
+function isSameState(one: DownSet, other: DownSet): boolean {
+  return one.set === other.set && printAllDown(one.allDown) === printAllDown(other.allDown)
 }

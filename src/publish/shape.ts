@@ -1,7 +1,9 @@
 import { createHash } from 'node:crypto'
+import { isDeepStrictEqual } from 'node:util'
 import { printHostPort } from '../dns/host-port.ts'
 import { printName } from '../dns/name/name.ts'
 import type { PublishOptions } from './options.ts'
+import { NO_SETTINGS, type ZoneSettings } from './owner-settings.ts'
 import { ofSource, siteOf } from './same-source.ts'
 
 /**
@@ -9,7 +11,7 @@ import { ofSource, siteOf } from './same-source.ts'
  * of other zones. `all`: the options of all publishers, since their zones share the records.
  */
 export function digestOfShape(options: PublishOptions, all: readonly PublishOptions[]): string {
-  const { zones, source, rname, nameservers, allowedNamespaces, peering } = options
+  const { zones, source, rname, nameservers, allowedNamespaces, peering, settings } = options
   const claimed = ofSource(source, all).flatMap((other) => other.zones)
   const shape = [
     zones.map((zone) => printName(zone)).sort(),
@@ -22,6 +24,13 @@ export function digestOfShape(options: PublishOptions, all: readonly PublishOpti
     allowedNamespaces === undefined ? null : [...allowedNamespaces].sort(),
     siteOf(options, all),
     peering.peers.map(printHostPort).sort(),
+    ...printSettings(settings),
   ]
   return createHash('sha256').update(JSON.stringify(shape)).digest('hex')
+}
+
+/** Nothing for the defaults, so that snapshots from before these settings remain valid. */
+function printSettings(given: Partial<ZoneSettings> = {}): readonly ZoneSettings[] {
+  const settings = { ...NO_SETTINGS, ...given }
+  return isDeepStrictEqual(settings, NO_SETTINGS) ? [] : [settings]
 }

@@ -7,6 +7,7 @@ import type { StoredRecord } from '../dnsrecord/record-source.ts'
 import type { LocalExporter } from '../peering/local-exporter.ts'
 import type { ZoneOwnership } from '../sources/zone-ownership.ts'
 import type { PublishOptions, ZoneNameserver } from './options.ts'
+import { NO_SETTINGS } from './owner-settings.ts'
 import { RecordZone, type RecordZoneOptions } from './record-zone.ts'
 import { SOA_TTL_SECONDS, scanMailbox } from './soa.ts'
 
@@ -17,11 +18,11 @@ import { SOA_TTL_SECONDS, scanMailbox } from './soa.ts'
 export function createRecordZone(
   apex: Uint8Array,
   options: PublishOptions,
-  parts: Pick<RecordZoneOptions, 'sink' | 'health' | 'onConflict' | 'onHealthIgnored'> & {
+  parts: Pick<RecordZoneOptions, 'sink' | 'health' | 'onConflict' | 'onAllDown'> & {
     readonly exporter?: LocalExporter | undefined
   },
 ): RecordZone {
-  const { sink, health, onConflict, onHealthIgnored, exporter } = parts
+  const { sink, health, onConflict, onAllDown, exporter } = parts
   const exports: Pick<RecordZoneOptions, 'exportV2'> =
     exporter === undefined ? {} : { exportV2: (...args) => exporter.composeRdata(...args) }
   return new RecordZone({
@@ -33,7 +34,8 @@ export function createRecordZone(
     sink,
     health,
     onConflict,
-    onHealthIgnored,
+    settings: { ...NO_SETTINGS, ...options.settings },
+    onAllDown,
   })
 }
 

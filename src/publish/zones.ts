@@ -7,11 +7,14 @@ import type { RecordChange, RecordSource, StoredRecord } from '../dnsrecord/reco
 import type { HealthView } from '../health/address-health.ts'
 import type { LocalExporter } from '../peering/local-exporter.ts'
 import type { ZoneOwnership } from '../sources/zone-ownership.ts'
+import { OPEN } from '../steering/rules.ts'
 import type { SteeringTable } from '../steering/table.ts'
 import { type Guarded, guarding } from '../telemetry/guard.ts'
 import type { Logger } from '../telemetry/log.ts'
+import { DECLARED_NAME } from '../zone/image/replacement.ts'
 import type { ZoneId } from '../zone/image/types.ts'
 import type { ZoneImage } from '../zone/image/writer.ts'
+import { type DownSet, noteAllDown, printAllDown } from './all-down.ts'
 import { ImageSink } from './image-sink.ts'
 import { Leftovers } from './leftovers.ts'
 import type { OfferedVersions } from './offered-versions.ts'
@@ -118,9 +121,7 @@ export class PublishedZones {
     const sets = this.#zones
       .filter(({ apex }) => !isLocalZone(apex))
       .flatMap(({ records }) => records.allDown)
-    if (sets.length === 0) return ''
-    const more = sets.length > NAMED_MAX ? ` and ${sets.length - NAMED_MAX} more` : ''
-    return `health is ignored, because all endpoints are down: ${sets.slice(0, NAMED_MAX).join(', ')}${more}`
+    return noteAllDown(sets, NAMED_MAX)
   }
 
   /** For a snapshot. */
@@ -370,13 +371,10 @@ export class PublishedZones {
         const rest = (): void => log.warning('and more conflicts of records')
         this.#logSome(() => log.warning(conflict), rest)
       },
-      onHealthIgnored: (set, isIgnored) => {
+      onAllDown: (down, isOver) => {
         // In the gateway-local form, health is data for peers.
         if (isLocalZone(apex)) return
-        const write = (): void => {
-          if (isIgnored) log.warning(`${set}: all endpoints are down; health is ignored`)
-          else log.info(`${set}: health is not ignored any more`)
-        }
+        const write = (): void => logAllDown(log, down, isOver)
         this.#logSome(write, () => log.warning('and more changes of health'))
       },
     })
@@ -398,6 +396,10 @@ export class PublishedZones {
         versions.note(zone, owner, type)
         this.#leftovers.settle({ zone, owner, type })
       },
+      declare: (owner, isDeclared) => {
+        sink.declare(owner, isDeclared)
+        this.#leftovers.settle({ zone, owner, type: DECLARED_NAME })
+      },
     }
   }
 
@@ -415,6 +417,12 @@ export class PublishedZones {
       this.#parts.log.info(`zone ${text}: ${content}, serial ${serial}, in ${seconds} s`)
     }
   }
+}
+
+function logAllDown(log: Logger, { set, allDown }: DownSet, isOver: boolean): void {
+  if (!isOver) log.warning(`${set}: all endpoints are down; ${printAllDown(allDown)}`)
+  else if (allDown.policy === OPEN) log.info(`${set}: health is not ignored any more`)
+  else log.info(`${set}: an endpoint is up again, or all are gone`)
 }
 
 /** Merges changes of one record: `before` of the first one, `after` of the last one. */

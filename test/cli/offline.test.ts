@@ -118,7 +118,11 @@ t.test('the zones of a block can be built without serving them', async (t) => {
   )
   const { health } = await zones.read()
   const types: number[] = []
-  await zones.fill(apex, { put: (_, { type }) => types.push(type), remove() {} }, health)
+  await zones.fill(
+    apex,
+    { put: (_, { type }) => types.push(type), remove() {}, declare() {} },
+    health,
+  )
   t.strictSame(types, [2, 1])
 })
 

@@ -84,9 +84,10 @@ t.test('a zone kdrnt with a site exports every record, and its changes', async (
     sink: {
       put: (owner, set) => sets.set(key(owner, set.type), set),
       remove: (owner, type) => sets.delete(key(owner, type)),
+      declare: () => {},
     },
     onConflict: (text) => t.fail(text),
-    onHealthIgnored: () => {},
+    onAllDown: () => {},
   })
   const empty = zone.digest
   const exported = () => sets.get(`v2.${HOST}.kdrnt. 16`)?.rdata.map((r) => printRdata(16, r)) ?? []

@@ -19,7 +19,6 @@ const SET: fc.Arbitrary<OwnerSet> = fc.record({
     }),
     { maxLength: 3 },
   ),
-  isAllDown: fc.boolean(),
   drainedCount: fc.nat(3),
 })
 const ENTRY = fc.tuple(fc.string({ maxLength: 12 }), SET)

@@ -5,6 +5,7 @@ import { packRecord } from '../../src/dnsrecord/pack.ts'
 import type { RecordChange, StoredRecord } from '../../src/dnsrecord/record-source.ts'
 import { validateResource } from '../../src/dnsrecord/validate/resource.ts'
 import type { OwnerSet } from '../../src/publish/owner-sets.ts'
+import type { ZoneSettings } from '../../src/publish/owner-settings.ts'
 import { printSet } from '../../src/publish/plan.ts'
 import { RecordZone, type RRsetSink } from '../../src/publish/record-zone.ts'
 import type { YamlValue } from '../../src/yaml/scan-block-yaml.ts'
@@ -17,6 +18,7 @@ export interface Given {
   readonly created?: string
   readonly rootHost?: string
   readonly labels?: { readonly [key: string]: string }
+  readonly annotations?: { readonly [key: string]: string }
   /** `owner TYPE target[,target] [key=value…]`; ttl, id, weight, geo, default. */
   readonly endpoints: readonly string[]
 }
@@ -49,6 +51,7 @@ export function record(given: Given): StoredRecord {
       name: given.name ?? 'app',
       namespace: 'n',
       labels: given.labels ?? {},
+      annotations: given.annotations ?? {},
       ...(given.created === undefined ? {} : { creationTimestamp: given.created }),
     },
     spec: {
@@ -63,6 +66,8 @@ export function record(given: Given): StoredRecord {
 /** The sets that a sink got, as a map from `owner TYPE`. */
 class Served implements RRsetSink {
   readonly sets = new Map<string, OwnerSet>()
+  /** Names that exist although they have no RRset. */
+  readonly declared = new Set<string>()
   changes = 0
 
   put(owner: Uint8Array, set: OwnerSet): void {
@@ -73,6 +78,13 @@ class Served implements RRsetSink {
   remove(owner: Uint8Array, type: number): void {
     this.changes++
     if (!this.sets.delete(`${printName(owner)} ${printType(type)}`)) throw new Error('not there')
+  }
+
+  declare(owner: Uint8Array, isDeclared: boolean): void {
+    const name = printName(owner)
+    if (isDeclared === this.declared.has(name)) throw new Error('declared already')
+    if (isDeclared) this.declared.add(name)
+    else this.declared.delete(name)
   }
 
   print(): Record<string, string> {
@@ -87,7 +99,7 @@ class Served implements RRsetSink {
 }
 
 export function zone(
-  options: { apex?: Uint8Array; isLocalForm?: boolean } = {},
+  options: { apex?: Uint8Array; isLocalForm?: boolean; settings?: ZoneSettings } = {},
   health = new TestHealth(),
 ) {
   const sink = new Served()
@@ -102,8 +114,9 @@ export function zone(
     defaultNs: { ...ns, codes: [], isDefault: false, rdata: [scanName('ns1.k.example.com.')!] },
     sink,
     health,
+    settings: options.settings,
     onConflict: (text) => conflicts.push(text),
-    onHealthIgnored: (set, isIgnored) => ignored.push(`${set} ${isIgnored}`),
+    onAllDown: ({ set }, isOver) => ignored.push(`${set} ${!isOver}`),
   })
   return { records, sink, conflicts, ignored, health }
 }

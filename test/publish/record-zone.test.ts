@@ -197,7 +197,11 @@ t.test('a name is reported while all its endpoints are down', (t) => {
     records.apply([{ before, after: change!.after }])
     before = change!.after
     t.strictSame(ignored.splice(0).sort(), [...want].sort(), down.join())
-    t.strictSame(records.allDown, all, down.join())
+    t.strictSame(
+      records.allDown.map(({ set }) => set),
+      all,
+      down.join(),
+    )
   }
   health.put('n/app', ['192.0.2.1', '192.0.2.3'])
   records.apply([{ before, after: before }])

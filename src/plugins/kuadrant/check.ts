@@ -91,7 +91,7 @@ function warnOfRecords(
   for (const apex of options.zones) {
     mailboxOf(apex, options, (text) => warn(new InputError(options.rnamePosition, text)))
     const zone = { apex, key: nameKey(apex) }
-    const quiet = { onConflict: () => {}, onHealthIgnored: () => {} }
+    const quiet = { onConflict: () => {}, onAllDown: () => {} }
     const content = createRecordZone(apex, options, { sink: NO_SINK, health, ...quiet })
     const own = records.filter((record) => belongs(record, zone, options, ownership))
     warnOfConflicts(content, own, places, warn)

@@ -27,6 +27,7 @@ import {
   scanPeers,
   scanSite,
 } from './peering-options.ts'
+import { type SettingsDraft, scanAllDown, scanSticky } from './steering-options.ts'
 
 /** Options of a `kuadrant` block. */
 export interface KuadrantOptions extends PublishOptions {
@@ -61,11 +62,12 @@ const IN_CLUSTER = { kind: 'kubernetes', kubeconfig: '', context: '' } as const
 
 /** Options during the scan. After a fault they contain the valid properties. */
 export type DraftOptions = {
-  -readonly [K in Exclude<keyof KuadrantOptions, 'peering'>]: KuadrantOptions[K]
+  -readonly [K in Exclude<keyof KuadrantOptions, 'peering' | 'settings'>]: KuadrantOptions[K]
 } & {
   /** A line has named the source. */
   hasSource: boolean
   peering: PeeringDraft
+  settings: SettingsDraft
 }
 
 /** Returns the defaults. `namespaces`: the value of WATCH_NAMESPACES. Throws InputError. */
@@ -89,6 +91,7 @@ export function draftOptions(
     site: '',
     peering: { ...NO_PEERING },
     health: NO_HEALTH,
+    settings: {},
     renamed: [],
   }
 }
@@ -97,8 +100,8 @@ export function draftOptions(
  * Reads `kuadrant [ZONES...] { kubeconfig FILE [CONTEXT] | rname EMAIL | manifests DIR | serials
  * FILE | snapshot FILE [INTERVAL] | nameserver NAME ADDR... | allow-namespaces NS... | probe [FILE]
  * | probe-allow CIDR... | slow-start DURATION | drain FILE | fallthrough [ZONES...] | site NAME | peer ADDR... [{
- * allow RULE }] | tsig NAME FILE | expire DURATION | peer-cache FILE }` into `draft`. Throws InputError
- * with all faults.
+ * allow RULE }] | tsig NAME FILE | expire DURATION | peer-cache FILE | all-down open|closed|ID |
+ * sticky [IPV4_BITS IPV6_BITS] }` into `draft`. Throws InputError with all faults.
  */
 export function scanOptions(
   d: Dispenser,
@@ -172,6 +175,12 @@ const PROPERTIES: ReadonlyMap<string, ScanProperty> = new Map(
     },
     expire(d, { peering }) {
       peering.expiryMs = scanExpiry(d)
+    },
+    'all-down'(d, { settings }) {
+      settings.allDown = scanAllDown(d, settings)
+    },
+    sticky(d, { settings }) {
+      settings.sticky = scanSticky(d, settings)
     },
     'pass-notify': refuseNotify,
     'pass-notify-from': refuseNotify,

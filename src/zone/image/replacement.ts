@@ -3,11 +3,15 @@ import * as L from './layout.ts'
 import type { ZoneEntry } from './node-store.ts'
 import type { ZoneId } from './types.ts'
 
-/** An RRset that the caller did not put again. */
+/** In place of a type: the name itself, which exists because it was declared. */
+export const DECLARED_NAME = 0
+
+/** An RRset, or a declared name, that the caller did not put again. */
 export interface Leftover {
   readonly zone: ZoneId
   /** Lower-case wire form. */
   readonly owner: Uint8Array
+  /** DECLARED_NAME, or the type of an RRset. */
   readonly type: number
 }
 
@@ -16,6 +20,8 @@ export class Replacement {
   readonly #tail: number
   /** One bit per word of the arena: the RRset that begins there was put again. */
   readonly #kept: Uint8Array
+  /** Nodes that the caller declared again. */
+  readonly #declared = new Set<number>()
 
   /** `tail`: end of the arena before the replacement; all blocks behind it are new. */
   constructor(tail: number) {
@@ -27,7 +33,14 @@ export class Replacement {
     if (rrset < this.#tail) this.#kept[rrset >> 3]! |= 1 << (rrset & 7)
   }
 
-  /** Returns the old RRsets in the newest bodies of all names that the caller did not put again. */
+  keepDeclared(node: number): void {
+    this.#declared.add(node)
+  }
+
+  /**
+   * Returns the old RRsets and declarations in the newest bodies of all names that the caller did
+   * not put again.
+   */
   leftovers({ words, bytes }: Arena, zones: readonly ZoneEntry[]): Leftover[] {
     const leftovers: Leftover[] = []
     for (const { id, offset } of zones) {
@@ -41,6 +54,10 @@ export class Replacement {
           const type = words[rrset + L.RRSET_HEAD]! >>> 16
           leftovers.push({ zone: id, owner: ownerOf(words, bytes, node, offset), type })
         }
+        const isDeclared = body !== 0 && (words[body + L.BODY_STATE]! & L.FLAG_DECLARED) !== 0
+        if (!isDeclared || this.#declared.has(node)) continue
+        const owner = ownerOf(words, bytes, node, offset)
+        leftovers.push({ zone: id, owner, type: DECLARED_NAME })
       }
     }
     return leftovers

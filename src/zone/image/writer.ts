@@ -204,6 +204,7 @@ export class ZoneImage {
     nodes.reserve(entry, name, 0)
     const node = isDeclared ? nodes.ensure(entry, name, 0) : nodes.find(entry, name, 0)
     if (node === 0) return false
+    if (isDeclared) this.#replacement?.keepDeclared(node)
     const isChanged = nodes.setDeclared(entry, name, this.#version + 1, node, isDeclared)
     if (isChanged) this.#pending()
     return isChanged
@@ -276,7 +277,7 @@ export class ZoneImage {
   }
 
   /**
-   * Returns the RRsets that were not put again since `beginReplacing`. The time is proportional to
+   * Returns what was not put again since `beginReplacing`. The time is proportional to
    * the size of the image.
    */
   endReplacing(): Leftover[] {

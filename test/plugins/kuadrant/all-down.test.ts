@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { kuadrant } from '../../../src/plugins/kuadrant/setup.ts'
 import { recordManifest } from '../../support/manifest.ts'
-import { SetUp } from '../../support/setup.ts'
+import { SetUp, setupError } from '../../support/setup.ts'
 import { until } from '../../support/until.ts'
 
 /** A finding for the only address of the record `a`. */
@@ -36,4 +36,50 @@ t.test('the log, the ready page and a metric say that health is ignored', async 
   await until(() => note() === '', 'the address to be up')
   t.equal(await metric(), 0)
   t.match(setUp.lines.join('\n'), /INFO.*a\.k\.example\.com\. A: health is not ignored any more/)
+})
+
+t.test('the log, the ready page and a metric say which policy is in force', async (t) => {
+  const directory = t.testdir({
+    'a.yaml': recordManifest('a', '192.0.2.1'),
+    'probe.yaml': probe(false),
+  })
+  const table: readonly (readonly [policy: string, note: string, line: RegExp, kind: string])[] = [
+    ['closed', 'the answer is empty', /A: all endpoints are down; the answer is empty/, 'closed'],
+    [
+      'spare',
+      'health is ignored, because no endpoint is named "spare"',
+      /A: all endpoints are down; health is ignored, because no endpoint is named "spare"/,
+      'open',
+    ],
+  ]
+  for (const [policy, note, line, kind] of table) {
+    const corefile = `kuadrant {\n manifests ${directory}\n all-down ${policy}\n}`
+    const setUp = new SetUp(kuadrant, corefile, ['k.example.com.'])
+    await setUp.start()
+    t.teardown(() => setUp.stop())
+    t.equal(setUp.readiness[0]!.note?.(), `all endpoints are down and ${note}: a.k.example.com. A`)
+    t.match(setUp.lines.join('\n'), line)
+    const labels = `source="${directory}",zone="k.example.com."`
+    const metric = 'sextant_kuadrant_all_down'
+    t.equal(await setUp.metric(`${metric}{${labels},policy="${kind}"}`), 1)
+    t.equal(await setUp.metric(`${metric}{${labels},policy="fallback"}`), 0)
+    const ignored = await setUp.metric(`sextant_kuadrant_health_ignored{${labels}}`)
+    t.equal(ignored, kind === 'open' ? 1 : 0)
+  }
+})
+
+t.test('settings of the block that are wrong', async (t) => {
+  const table = [
+    ['all-down open\n all-down open', /all-down appears twice/],
+    ['all-down', /Wrong argument count/],
+    ['all-down a b', /Wrong argument count/],
+    ['sticky 24', /sticky needs the prefix lengths for IPv4 .* got 24/],
+    ['sticky 0 56', /got 0 56/],
+    ['sticky 24 65', /got 24 65/],
+    ['sticky\n sticky', /sticky appears twice/],
+  ] as const
+  for (const [properties, want] of table) {
+    const corefile = `kuadrant {\n manifests .\n ${properties}\n}`
+    t.match(setupError(kuadrant, corefile), want, properties)
+  }
 })

@@ -247,3 +247,43 @@ t.test('a snapshot that cannot be written is on the ready page', async (t) => {
   }, 'the snapshot to be written')
   t.ok(existsSync(snapshot))
 })
+
+t.test(
+  'a name with an empty answer is kept by a snapshot, until no record closes it',
+  async (t) => {
+    const probe = (name: string) => `---
+apiVersion: kuadrant.io/v1alpha1
+kind: DNSHealthCheckProbe
+metadata: { name: ${name}, labels: { kuadrant.io/health-probes-owner: ${name} } }
+spec: { address: 192.0.2.1 }
+status: { healthy: false }
+---
+`
+    const files = {
+      'a.yaml': manifest('a', 1) + probe('a'),
+      'b.yaml': manifest('b', 1) + probe('b'),
+    }
+    const { start, write, zones } = place(t, files)
+    const rcodes = ({ setUp }: Awaited<ReturnType<typeof start>>) =>
+      ['a', 'b', 'c'].map((name) => {
+        const tx = transaction({ name: `${name}.${ZONE}`, type: RRType.A })
+        setUp.handler().serve(tx)
+        return tx.response.rcode
+      })
+    const first = await start(' all-down closed')
+    t.strictSame([rcodes(first), first.ask('a')], [[0, 0, 3], -1])
+    await first.end()
+    rmSync(join(zones, 'b.yaml'))
+    const second = await start(' all-down closed')
+    t.strictSame([rcodes(second), second.ask('a')], [[0, 0, 3], -1], 'as the snapshot has it')
+    const isBehind = () => second.note().startsWith('zones are as of')
+    await until(() => !isBehind(), 'the records to be read')
+    t.strictSame(rcodes(second), [0, 3, 3])
+    write('a.yaml', manifest('a', 1))
+    await until(() => second.ask('a') === 1, 'the address to be up')
+    await second.end()
+    const third = await start(' all-down open')
+    t.equal(third.note(), '', 'a snapshot of another policy is not served')
+    t.match(third.lines.join('\n'), /it was made with other options/)
+  },
+)

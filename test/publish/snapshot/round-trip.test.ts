@@ -46,7 +46,6 @@ const set: fc.Arbitrary<OwnerSet> = fc
       type: RRType.A,
       ttlSeconds: 60,
       rdata,
-      isAllDown: false,
       drainedCount: 0,
       candidates: candidates.map((c) => ({
         ...c,
@@ -191,14 +190,7 @@ t.test('a snapshot of other options, or whose parts do not agree, is refused', (
   const a = { code: scanGeoCode('DE')!, isDefault: false, weight: 1, ttlSeconds: 1 }
   const candidates = [{ ...a, rdataIndexes: [0] }]
   const rdata = [new Uint8Array([1, 2, 3, 4])]
-  const one = {
-    type: RRType.A,
-    ttlSeconds: 60,
-    rdata,
-    candidates,
-    isAllDown: false,
-    drainedCount: 0,
-  }
+  const one = { type: RRType.A, ttlSeconds: 60, rdata, candidates, drainedCount: 0 }
   const { image, table } = build([['a.k.example.', one]])
   const good = facts(table)
   const zone = good.zones[0]!

@@ -1,0 +1,60 @@
+import { printName } from '../dns/name/name.ts'
+import type { RecordSettings } from '../dnsrecord/settings.ts'
+import { type AllDownPolicy, OPEN, type StickyPrefix } from '../steering/rules.ts'
+import { type Conflict, type Contribution, conflictAt } from './owner-sets.ts'
+
+/** Settings of a zone, which hold for every record that has none of its own. */
+export interface ZoneSettings {
+  readonly allDown: AllDownPolicy
+  /** Undefined = choices are not sticky. */
+  readonly sticky: StickyPrefix | undefined
+}
+
+export const NO_SETTINGS: ZoneSettings = { allDown: OPEN, sticky: undefined }
+
+/** The settings that hold for one owner. */
+export type OwnerSettings = ZoneSettings & Pick<RecordSettings, 'failover'>
+
+type Names = { readonly [K in keyof RecordSettings]-?: string }
+/** The settings that a record can make for an owner, as annotations name them. */
+const NAMES: Names = { allDown: 'all-down', sticky: 'sticky', failover: 'failover' }
+
+/**
+ * Returns the settings of an owner: each is that of the first record that has it, else the zone's.
+ * `contributions`: in order. `conflicts` receives an entry per setting in which records differ.
+ */
+export function settleSettings(
+  owner: Uint8Array,
+  contributions: readonly Contribution[],
+  zone: ZoneSettings,
+  conflicts: Conflict[],
+): OwnerSettings {
+  const having = contributions.filter(({ settings }) => settings !== undefined)
+  if (having.length === 0) return zone
+  const allDown = settle('allDown', owner, having, conflicts) ?? zone.allDown
+  const sticky = settle('sticky', owner, having, conflicts) ?? zone.sticky
+  const failover = settle('failover', owner, having, conflicts)
+  const base = { allDown, sticky: sticky === 'off' ? undefined : sticky }
+  return failover === undefined ? base : { ...base, failover }
+}
+
+function settle<K extends keyof RecordSettings>(
+  setting: K,
+  owner: Uint8Array,
+  contributions: readonly Contribution[],
+  conflicts: Conflict[],
+): RecordSettings[K] | undefined {
+  const having = contributions.filter(({ settings }) => settings?.[setting] !== undefined)
+  const first = having[0]
+  if (first === undefined) return undefined
+  const value = first.settings![setting]
+  const text = JSON.stringify(value)
+  const odd = having.find(
+    ({ key, settings }) => key !== first.key && JSON.stringify(settings![setting]) !== text,
+  )
+  if (odd !== undefined) {
+    const message = `${printName(owner)}: ${NAMES[setting]} differs between ${first.key} and ${odd.key}: that of ${first.key} holds`
+    conflicts.push(conflictAt(odd, message))
+  }
+  return value
+}
