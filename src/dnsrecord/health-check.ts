@@ -5,6 +5,12 @@ export type ProbeProtocol = 'HTTP' | 'HTTPS' | 'TCP'
 
 export const PROBE_PROTOCOLS: readonly ProbeProtocol[] = ['HTTP', 'HTTPS', 'TCP']
 
+/** HTTP status codes from `first` to `last`, both included. */
+export interface StatusRange {
+  readonly first: number
+  readonly last: number
+}
+
 /** How an address is probed: `spec.healthCheck` of a DNSRecord, or `spec` of a DNSHealthCheckProbe. */
 export interface HealthCheck {
   readonly protocol: ProbeProtocol
@@ -21,6 +27,10 @@ export interface HealthCheck {
   /** Name of the Secret with headers to send, in the record's namespace; '' = none. */
   readonly headersSecret: string
   readonly allowsInsecureCertificate: boolean
+  /** HTTP and HTTPS: the statuses that are healthy; missing = `EXPECTED_STATUS_DEFAULT`. */
+  readonly expectedStatus?: readonly StatusRange[]
+  /** HTTP and HTTPS: text that the body must contain; missing = the body is not read. */
+  readonly expectedBody?: string
 }
 
 /** Defaults of missing fields; the numbers are those of the CustomResourceDefinition. */
@@ -35,10 +45,18 @@ export const HEALTH_CHECK_DEFAULTS: HealthCheck = {
   allowsInsecureCertificate: false,
 }
 
+/** As upstream. */
+export const EXPECTED_STATUS_DEFAULT: readonly StatusRange[] = [{ first: 200, last: 201 }]
+
 /** Shorter intervals are raised to this. */
 export const INTERVAL_MIN_MS = 1000
 /** Longer intervals are lowered to this. */
 export const INTERVAL_MAX_MS = 24 * 3600 * 1000
 export const PATH_CHARACTERS_MAX = 1024
+/** Bounds on one list of expected statuses, and on each of them. */
+export const STATUS_RANGES_MAX = 16
+export const STATUS_MIN = 200
+export const STATUS_MAX = 599
+export const BODY_CHARACTERS_MAX = 1024
 /** A larger threshold is refused as a mistake. */
 export const THRESHOLD_MAX = 1000

@@ -90,6 +90,8 @@ t.test('the fields of a DNSRecord', (t) => {
       'healthCheck.interval: string',
       'healthCheck.failureThreshold: integer',
       'healthCheck.successThreshold: integer',
+      'healthCheck.expectedStatus: string',
+      'healthCheck.expectedBody: string',
       'healthCheck.additionalHeadersRef.name: string',
     ].sort(),
   )
@@ -142,6 +144,8 @@ t.test('the fields of a DNSHealthCheckProbe', (t) => {
       'additionalHeadersRef.name: string',
       'failureThreshold: integer',
       'successThreshold: integer',
+      'expectedStatus: string',
+      'expectedBody: string',
       'allowInsecureCertificate: boolean',
     ].sort(),
   )
@@ -182,6 +186,8 @@ t.test('required fields, defaults and limits', (t) => {
     interval: '5m',
     failureThreshold: 5,
     successThreshold: undefined,
+    expectedStatus: undefined,
+    expectedBody: undefined,
     additionalHeadersRef: undefined,
   })
   const probe = schemaOf('dnshealthcheckprobes', 'spec')

@@ -1,6 +1,7 @@
 import { scanDuration } from '../../base/duration.ts'
 import type { YamlValue } from '../../yaml/scan-block-yaml.ts'
 import {
+  BODY_CHARACTERS_MAX,
   HEALTH_CHECK_DEFAULTS,
   type HealthCheck,
   INTERVAL_MAX_MS,
@@ -8,21 +9,42 @@ import {
   PATH_CHARACTERS_MAX,
   PROBE_PROTOCOLS,
   type ProbeProtocol,
+  STATUS_MAX,
+  STATUS_MIN,
+  STATUS_RANGES_MAX,
+  type StatusRange,
   THRESHOLD_MAX,
 } from '../health-check.ts'
-import { type FieldPlace, field, mappingField, quote, RefusedError, stringField } from './fields.ts'
+import {
+  type FieldPlace,
+  field,
+  mappingField,
+  quote,
+  RefusedError,
+  scalarField,
+  stringField,
+} from './fields.ts'
 
 type Mapping = { readonly [key: string]: YamlValue }
 
 /** The pattern in the CustomResourceDefinition, extended to short paths such as `/`. */
 const PATH = /^[/?][\w\-.~:/?#[\]@!$&'()*+,;=%]*$/
+const STATUS_RANGE = /^(\d{3})(?:-(\d{3}))?$/
 const SECRET_NAME = /^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/
+
+/** The protocols of the fields that other protocols do not have. */
+const PROTOCOLS_OF: ReadonlyMap<string, readonly ProbeProtocol[]> = new Map([
+  ['expectedStatus', ['HTTP', 'HTTPS']],
+  ['expectedBody', ['HTTP', 'HTTPS']],
+])
 
 /** Reads a health check. `place`: place of `spec`. Throws RefusedError at the first fault. */
 export function scanHealthCheck(spec: Mapping, place: FieldPlace): HealthCheck {
   const defaults = HEALTH_CHECK_DEFAULTS
+  const protocol = scanProtocol(spec, place)
+  checkFields(spec, protocol, place)
   return {
-    protocol: scanProtocol(spec, place),
+    protocol,
     port: scanInteger(spec, 'port', place, { least: 1, most: 65_535, absent: defaults.port }),
     path: scanPath(spec, place),
     intervalMs: scanInterval(spec, place),
@@ -30,6 +52,8 @@ export function scanHealthCheck(spec: Mapping, place: FieldPlace): HealthCheck {
     successThreshold: scanThreshold(spec, 'successThreshold', place),
     headersSecret: scanSecretName(spec, place),
     allowsInsecureCertificate: field(spec, 'allowInsecureCertificate') === true,
+    ...scanExpectedStatus(spec, place),
+    ...scanExpectedBody(spec, place),
   }
 }
 
@@ -39,6 +63,14 @@ function scanProtocol(spec: Mapping, place: FieldPlace): ProbeProtocol {
   if (protocol !== undefined) return protocol
   const message = `protocol must be one of ${PROBE_PROTOCOLS.join(' ')}, got ${quote(text)}`
   throw new RefusedError(place.at('protocol'), message)
+}
+
+function checkFields(spec: Mapping, protocol: ProbeProtocol, place: FieldPlace): void {
+  for (const [name, protocols] of PROTOCOLS_OF) {
+    if (field(spec, name) === undefined || protocols.includes(protocol)) continue
+    const message = `${name} needs protocol ${protocols.join(' or ')}, not ${protocol}`
+    throw new RefusedError(place.at(name), message)
+  }
 }
 
 function scanPath(spec: Mapping, place: FieldPlace): string {
@@ -88,4 +120,30 @@ function scanSecretName(spec: Mapping, place: FieldPlace): string {
   const name = stringField(reference, 'name', at)
   if (name === '' || SECRET_NAME.test(name)) return name
   throw new RefusedError(at.at('name'), `${quote(name)} is not a name of a Secret`)
+}
+
+function scanExpectedStatus(spec: Mapping, place: FieldPlace): Pick<HealthCheck, 'expectedStatus'> {
+  const text = scalarField(spec, 'expectedStatus', place)
+  if (text === '') return {}
+  const ranges = text.split(',', STATUS_RANGES_MAX + 1).map((part) => scanStatusRange(part.trim()))
+  const expectedStatus = ranges.filter((range) => range !== undefined)
+  if (expectedStatus.length === ranges.length && ranges.length <= STATUS_RANGES_MAX) {
+    return { expectedStatus }
+  }
+  const message = `expectedStatus must be a list of up to ${STATUS_RANGES_MAX} codes and ranges from ${STATUS_MIN} to ${STATUS_MAX}, such as "200, 301-308", got ${quote(text)}`
+  throw new RefusedError(place.at('expectedStatus'), message)
+}
+
+function scanStatusRange(text: string): StatusRange | undefined {
+  const [, from = '', to = from] = STATUS_RANGE.exec(text) ?? []
+  const [first, last] = [Number(from), Number(to)]
+  return first >= STATUS_MIN && last >= first && last <= STATUS_MAX ? { first, last } : undefined
+}
+
+function scanExpectedBody(spec: Mapping, place: FieldPlace): Pick<HealthCheck, 'expectedBody'> {
+  const expectedBody = stringField(spec, 'expectedBody', place)
+  if (expectedBody === '') return {}
+  if (expectedBody.length <= BODY_CHARACTERS_MAX) return { expectedBody }
+  const message = `expectedBody may have up to ${BODY_CHARACTERS_MAX} characters`
+  throw new RefusedError(place.at('expectedBody'), message)
 }

@@ -26,6 +26,8 @@ const COPIED = [
   'failureThreshold',
   'successThreshold',
   'additionalHeadersRef',
+  'expectedStatus',
+  'expectedBody',
 ] as const
 
 /**

@@ -5,56 +5,16 @@ import {
   type ServerResponse,
 } from 'node:http'
 import { createServer as createHttpsServer } from 'node:https'
-import { createServer, type Server, type Socket } from 'node:net'
-import t, { type Test } from 'tap'
-import { systemTimers, type Timers } from '../../../src/base/timers.ts'
-import { scanCidr } from '../../../src/dns/text/address.ts'
-import { HEALTH_CHECK_DEFAULTS, type HealthCheck } from '../../../src/dnsrecord/health-check.ts'
+import { createServer, type Socket } from 'node:net'
+import t from 'tap'
+import type { Timers } from '../../../src/base/timers.ts'
 import type { ProbeOutcome } from '../../../src/health/probes/probe.ts'
-import { ProbePolicy } from '../../../src/health/probes/probe-policy.ts'
-import { createProber, type ProberOptions } from '../../../src/health/probes/prober.ts'
+import { createProber } from '../../../src/health/probes/prober.ts'
 import type { Resolution } from '../../../src/health/probes/resolve.ts'
 import { selfSigned } from '../../support/certificate.ts'
-import { freePort } from '../../support/free-port.ts'
 import { FakeTimers } from '../../support/setup.ts'
 import { until } from '../../support/until.ts'
-
-const LOCAL = new ProbePolicy([scanCidr('127.0.0.0/8')!, scanCidr('::1/128')!])
-
-/** Listens on a free port of `host` until the test ends. */
-async function listen(t: Test, server: Server, host = '127.0.0.1'): Promise<number> {
-  const sockets = new Set<Socket>()
-  server.on('connection', (socket: Socket) => sockets.add(socket))
-  const port = await freePort()
-  server.listen(port, host)
-  await once(server, 'listening')
-  t.teardown(() => {
-    for (const socket of sockets) socket.destroy()
-    server.close()
-  })
-  return port
-}
-
-interface Given extends Partial<HealthCheck> {
-  readonly address?: string
-  readonly hostname?: string
-}
-
-function probeOf({ address = '127.0.0.1', hostname = 'app.example.org', ...check }: Given) {
-  const all = { ...HEALTH_CHECK_DEFAULTS, protocol: 'HTTP', ...check } as const
-  return { id: 'n/p', namespace: 'n', address, hostname, check: all }
-}
-
-function ask(given: Given, options: Partial<ProberOptions> = {}): Promise<ProbeOutcome> {
-  const defaults = {
-    policy: LOCAL,
-    resolve: async (): Promise<Resolution> => ({ kind: 'none' }),
-    readHeaders: undefined,
-    timers: systemTimers,
-  }
-  const prober = createProber({ ...defaults, ...options })
-  return prober(probeOf(given), new AbortController().signal)
-}
+import { ask, LOCAL, listen, probeOf } from './stage.ts'
 
 t.test('HTTP: what is asked, and which answers are healthy', async (t) => {
   const seen: IncomingMessage[] = []

@@ -37,7 +37,8 @@ const loose = (object: ApiObject | undefined): any => object
 const namesOf = (probes: readonly ApiObject[]) => probes.map((probe) => loose(probe).metadata.name)
 
 t.test('a probe for each leaf', (t) => {
-  const probes = desiredProbes(record({ healthCheck: CHECK }), true)
+  const check = { ...CHECK, expectedStatus: '200-299', expectedBody: 'ready' }
+  const probes = desiredProbes(record({ healthCheck: check }), true)
   t.strictSame(namesOf(probes), [
     'app-192.0.2.1',
     'app-192.0.2.2',
@@ -63,7 +64,7 @@ t.test('a probe for each leaf', (t) => {
       ],
     },
     spec: {
-      ...CHECK,
+      ...check,
       hostname: 'app.k.example.com',
       address: '192.0.2.1',
       allowInsecureCertificate: true,
