@@ -28,6 +28,7 @@ const LAYERS: readonly (readonly string[])[] = [
   ['authority', 'cache'],
   ['plugins', 'transport', 'operator'],
   ['server'],
+  ['explain'],
   ['api'],
   ['cli'],
   ['main.ts'],

@@ -21,7 +21,7 @@ const BOOLEAN_FLAGS = ['plugins', 'quiet', 'takeover', 'version', 'windows-servi
 /** Booleans as Go's strconv.ParseBool accepts them. */
 export const TRUE = /^(1|t|T|true|TRUE|True)$/
 export const FALSE = /^(0|f|F|false|FALSE|False)$/
-const COREFILE_FLAGS = ['conf', 'dns.port', 'p']
+export const COREFILE_FLAGS = ['conf', 'dns.port', 'p']
 
 /** Reads the arguments of `sextant serve`. Returns a string if they are invalid: the reason. */
 export function scanServeArgs(argv: readonly string[]): ServeArgs | string {
@@ -67,7 +67,9 @@ export function scanCheckArgs(argv: readonly string[]): CheckArgs | string {
 }
 
 /** The flags that select the Corefile, for both commands. */
-function scanCorefileFlags(flags: Flags): { conf: string | undefined; dnsPort: number } | string {
+export function scanCorefileFlags(
+  flags: Flags,
+): { conf: string | undefined; dnsPort: number } | string {
   if (flags.rest.length > 0) return `extra command line arguments: [${flags.rest.join(' ')}]`
   const port = flags.values.get('dns.port') ?? String(DNS_PORT)
   if (!/^\d{1,5}$/.test(port) || Number(port) > 65535) {

@@ -29,13 +29,18 @@ const USAGE = `Sextant is an authoritative DNS server. It chooses answers by cli
                                 query a server and print the answer as dig does; AXFR transfers a zone
       -y [ALGORITHM:]NAME:SECRET
                                 sign queries with this TSIG key
+  sextant explain NAME [TYPE] --client ADDR | --subnet CIDR
+                                print why a client gets an answer, from a Corefile and its records
+      -conf FILE                default ./Corefile
+      --seed N                  seed of the random numbers; default 1
+      -o json                   print JSON
   sextant demo                  run two sites on loopback that merge each other's records
 
 Without a command, sextant accepts the flags of serve, as CoreDNS does.`
 
 const HELP_FLAG = /^--?h(elp)?$/
-const COMMANDS = ['serve', 'check', 'operator', 'node', 'fqdn', 'query', 'demo', 'help']
-const COMMAND = /^(serve|check|demo|query|fqdn)$/
+const COMMANDS = ['serve', 'check', 'operator', 'node', 'fqdn', 'query', 'explain', 'demo', 'help']
+const COMMAND = /^(serve|check|demo|explain|query|fqdn)$/
 
 /** Runs a command line and ends the process with its exit code. */
 export async function main(argv: readonly string[]): Promise<void> {
@@ -63,6 +68,8 @@ async function run(argv: readonly string[], output: Output): Promise<number> {
       return (await import('./fqdn.ts')).runFqdn(rest, output)
     case 'demo':
       return (await import('./demo.ts')).demo(output)
+    case 'explain':
+      return (await import('./explain.ts')).runExplain(rest, output)
     case 'query':
       return (await import('./query.ts')).runQuery(rest, output.print, output.printError)
     case 'serve':

@@ -13,6 +13,15 @@ export interface Output {
   flush(): void
 }
 
+/** Returns a writer of log lines to standard error, for commands whose standard output is data. */
+export function errorLines({ printError }: Pick<Output, 'printError'>): LineBuffer {
+  const write = (octets: Buffer, done: () => void): void => {
+    for (const line of octets.toString().split('\n')) if (line !== '') printError(line)
+    done()
+  }
+  return new LineBuffer({ isBusy: () => false, write }, setImmediate)
+}
+
 /** Writes to the process's streams. */
 export function processOutput(): Output {
   const { stdout } = process

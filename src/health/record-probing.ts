@@ -111,6 +111,18 @@ export class RecordProbing {
     return { downCount, texts }
   }
 
+  /** Why an address of a record is down: `3 checks failed, last: status 503`; '' = no probe found that. */
+  downReason(recordKey: string, address: string): string {
+    for (const id of this.#idsByRecord.get(recordKey) ?? []) {
+      const state = this.#runner.stateOf(id)
+      if (state?.health !== 'down' || this.#runner.probeOf(id)?.address !== address) continue
+      if (state.failures === 0) return 'a check succeeded, but too few in a row'
+      const checks = state.failures === 1 ? '1 check' : `${state.failures} checks`
+      return `${checks} in a row failed, last: ${state.reason}`
+    }
+    return ''
+  }
+
   close(): void {
     for (const unsubscribe of this.#unsubscribe) unsubscribe()
     this.#cancelReport?.()

@@ -36,7 +36,7 @@ const EXPIRY_CHECK_MS = 1000
 const LOGGED_MAX = 20
 const TROUBLES_MAX = 100
 /** Namespace of merged records; their name is the host. */
-const MERGED_NAMESPACE = 'peers'
+export const MERGED_NAMESPACE = 'peers'
 
 export interface MergedSourceParts {
   /** Our own records. */

@@ -29,18 +29,28 @@ export interface BlockHealthParts {
   readonly metrics: MetricsRegistry
 }
 
-/**
- * Probes the records of a source if `probe` is set. Returns the function that prints what the ready
- * page shows about health; '' = nothing.
- */
+/** What the ready page and explanations say about health. */
+export interface HealthNotes {
+  /** Text of the ready page; '' = nothing. */
+  note(): string
+  /** See `RecordProbing.downReason`. */
+  downReason(recordKey: string, address: string): string
+}
+
+export const NO_HEALTH_NOTES: HealthNotes = { note: () => '', downReason: () => '' }
+
+/** Probes the records of a source if `probe` is set. */
 export function openHealth(
   source: FollowedSource,
   how: HealthOptions,
   parts: BlockHealthParts,
-): () => string {
-  if (how.probe === undefined || !(source instanceof ManifestSource)) return () => ''
+): HealthNotes {
+  if (how.probe === undefined || !(source instanceof ManifestSource)) return NO_HEALTH_NOTES
   const probing = openProbing(source, how, parts)
-  return () => printNote(probing)
+  return {
+    note: () => printNote(probing),
+    downReason: (recordKey, address) => probing.downReason(recordKey, address),
+  }
 }
 
 /** Returns the health of the records that the zones serve, with the drains of a file. */

@@ -34,18 +34,26 @@ interface PlacedText {
   readonly isItem: boolean
 }
 
+/** A `PlacedText` and its documents. */
+interface ParsedText {
+  readonly text: PlacedText
+  readonly values: readonly YamlValue[]
+}
+
 /**
  * Finds the places of records in their files. Only for messages, because it reads the files again.
  */
 export class RecordPlaces {
-  readonly #places: ReadonlyMap<string, HeldPlace>
+  readonly #places: Pick<ReadonlyMap<string, HeldPlace>, 'get'>
   #file = ''
   #octets: Buffer = Buffer.alloc(0)
   #ranges: ReadonlyMap<number, DocumentRange> | undefined
   #parsed = 0
+  /** The document that was parsed last: the next question is often about the same one. */
+  #last: { readonly place: HeldPlace; readonly parsed: ParsedText | undefined } | undefined
 
   /** `places`: by `namespace/name`. */
-  constructor(places: ReadonlyMap<string, HeldPlace>) {
+  constructor(places: Pick<ReadonlyMap<string, HeldPlace>, 'get'>) {
     this.#places = places
   }
 
@@ -98,11 +106,9 @@ export class RecordPlaces {
     const place = this.#places.get(key)
     if (place === undefined) return undefined
     const { file } = place
-    const text = this.#parsed++ < PARSED_MAX ? this.#textOf(place) : undefined
-    const values = text === undefined ? undefined : parseDocuments(text.text)
-    if (text === undefined || values === undefined || values instanceof YamlProblem) {
-      return { file, line: place.line }
-    }
+    const parsed = this.#parse(place)
+    if (parsed === undefined) return { file, line: place.line }
+    const { text, values } = parsed
     const value = values[text.index]
     const isItem = text.isItem && Array.isArray(value)
     const items = value === undefined ? [] : isItem ? value : itemsOf(value)
@@ -111,6 +117,18 @@ export class RecordPlaces {
     const prefix = items[item] === value ? [] : isItem ? [item] : ['items', item]
     const path = find(items[item] as { readonly [key: string]: YamlValue })
     return { file, line: text.line + findLine(text.text, text.index, [...prefix, ...path]) - 1 }
+  }
+
+  #parse(place: HeldPlace): ParsedText | undefined {
+    const last = this.#last?.place
+    const isLast = last?.file === place.file && last.line === place.line
+    if (isLast && last.index === place.index) return this.#last!.parsed
+    const text = this.#parsed++ < PARSED_MAX ? this.#textOf(place) : undefined
+    const values = text === undefined ? undefined : parseDocuments(text.text)
+    const isWrong = text === undefined || values === undefined || values instanceof YamlProblem
+    const parsed = isWrong ? undefined : { text, values }
+    this.#last = { place, parsed }
+    return parsed
   }
 
   /** Returns the part of the file to parse. */

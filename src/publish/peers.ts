@@ -8,13 +8,14 @@ import { printHost } from '../dnsrecord/print-endpoint.ts'
 import type { RecordSource, StoredRecord } from '../dnsrecord/record-source.ts'
 import { PeerCache } from '../peering/cache/peer-cache.ts'
 import type { LocalExporter } from '../peering/local-exporter.ts'
-import { MergedSource, type PeerDisputes } from '../peering/merged-source.ts'
+import { MERGED_NAMESPACE, MergedSource, type PeerDisputes } from '../peering/merged-source.ts'
 import { PeerFollower } from '../peering/peer.ts'
 import type { PeerAddress } from '../peering/peer-address.ts'
-import { type PeerStatus, wasHeard } from '../peering/peer-status.ts'
+import { bareHost, type PeerStatus, wasHeard } from '../peering/peer-status.ts'
 import type { FollowedSource } from '../sources/source.ts'
 import type { Logger } from '../telemetry/log.ts'
 import type { MetricsRegistry } from '../telemetry/metrics.ts'
+import type { PeerOrigin } from './explainable.ts'
 import type { PublishOptions } from './options.ts'
 import { findUnsigned, type PeerKey, readPeerKey } from './peer-key.ts'
 import { measureDisputes, measurePeerCache, measurePeers } from './peer-metrics.ts'
@@ -108,6 +109,19 @@ export class PublisherPeers {
   /** Returns the sites that reported each endpoint of a record; undefined = it is our own record. */
   sitesOf(record: StoredRecord): readonly (readonly string[])[] | undefined {
     return this.#merged?.sitesOf(record)
+  }
+
+  /** Returns the peers that report endpoints of a merged record; undefined = the record is our own. */
+  originsOf(recordKey: string): readonly PeerOrigin[] | undefined {
+    const prefix = `${MERGED_NAMESPACE}/`
+    if (!recordKey.startsWith(prefix)) return undefined
+    const host = recordKey.slice(prefix.length)
+    const nowMs = this.#parts.clock.monotonic()
+    const heard = this.#followers.filter(({ lastSeenMs }) => wasHeard(lastSeenMs))
+    const reporting = heard.filter((follower) => follower.hosts().has(bareHost(host)))
+    return reporting.map(({ status: { address, site }, lastSeenMs }) => {
+      return { peer: address, site, ageSeconds: Math.round((nowMs - lastSeenMs) / 1000) }
+    })
   }
 
   /** Handles a NOTIFY from that address. */

@@ -7,8 +7,10 @@ import type { RecordSource, StoredRecord } from '../dnsrecord/record-source.ts'
 import type { HealthView } from '../health/address-health.ts'
 import { LocalExporter } from '../peering/local-exporter.ts'
 import { UnexportableRecords } from '../peering/unexportable.ts'
+import { ManifestSource } from '../sources/manifests/manifest-source.ts'
 import type { OwnedSource } from '../sources/owned-source.ts'
-import { openDrains, openHealth, openSlowStart } from './block-health.ts'
+import { NO_HEALTH_NOTES, openDrains, openHealth, openSlowStart } from './block-health.ts'
+import type { ExplainableParts } from './explainable.ts'
 import { NO_HEALTH } from './health-options.ts'
 import { measureWatches } from './metrics.ts'
 import { acquireRecords } from './open-source.ts'
@@ -39,8 +41,7 @@ export class RecordPipeline {
   #source: OwnedSource | undefined
   /** Undefined = there are no peers, or they are not started. */
   #peers: PublisherPeers | undefined
-  /** Prints what the ready page shows about health. */
-  #noteHealth = (): string => ''
+  #health = NO_HEALTH_NOTES
   #noteDrains = (): string => ''
 
   constructor(options: PublishOptions, parts: RecordPipelineParts) {
@@ -66,8 +67,18 @@ export class RecordPipeline {
   /** Returns what the ready page shows about the records; '' = nothing. */
   note(): string {
     const { source } = this.#source ?? {}
-    const notes = [source?.note(), this.#noteHealth(), this.#noteDrains(), this.#peers?.note()]
+    const notes = [source?.note(), this.#health.note(), this.#noteDrains(), this.#peers?.note()]
     return notes.filter((note) => note).join('; ')
+  }
+
+  /** Where endpoints of the records come from, and why their addresses are down. */
+  get provenance(): Pick<ExplainableParts, 'placeOf' | 'peersOf' | 'downReason'> {
+    const source = this.#source?.source
+    return {
+      placeOf: source instanceof ManifestSource ? (key) => source.placeOf(key) : undefined,
+      peersOf: (key) => this.#peers?.originsOf(key),
+      downReason: (key, address) => this.#health.downReason(key, address),
+    }
   }
 
   /** Handles a NOTIFY for the zone kdrnt from that address. */
@@ -114,7 +125,7 @@ export class RecordPipeline {
     const { source: place, health = NO_HEALTH } = this.#options
     const parts = { resources, name: nameOf(place), stops, log, clock, metrics }
     const { source } = this.#source!
-    this.#noteHealth = openHealth(source, probingOf(place, group.options), parts)
+    this.#health = openHealth(source, probingOf(place, group.options), parts)
     let records: RecordSource = source
     if (this.#peers !== undefined) {
       if (waitsForPeers) await this.#peers.firstAnswers()

@@ -51,8 +51,10 @@ export interface RecordZoneOptions extends RecordForm {
 type ServedHealth = Pick<ServedState, 'health' | 'slowStart' | 'drains'>
 type Decoded = Map<StoredRecord, DecodedRecord>
 
+/** Record key of endpoints that the Corefile has. */
+export const CONFIGURED_KEY = 'the Corefile'
 /** Sorts the Corefile's endpoints before those of all records. */
-const CONFIGURED = { key: 'the Corefile', createdSeconds: -1, down: new Set<number>() } as const
+const CONFIGURED = { key: CONFIGURED_KEY, createdSeconds: -1, down: new Set<number>() } as const
 /** The health of a record that no probe reports on, without drains and slow starts. */
 const UNKNOWN: ServedHealth = {
   health: UNKNOWN_HEALTH,

@@ -4,6 +4,7 @@ import { systemTimers } from '../base/timers.ts'
 import { printName } from '../dns/name/name.ts'
 import type { Locator } from '../geo/locator.ts'
 import type { VersionSource, ZoneVersions } from '../xfr/zone-versions.ts'
+import { ExplainableIndex, explainableZones } from './explainable.ts'
 import { commitHistogram, measure, measureSnapshot } from './metrics.ts'
 import { OfferedVersions } from './offered-versions.ts'
 import { isRead } from './open-source.ts'
@@ -237,8 +238,25 @@ export class ZonePublisher {
     }
     this.#zones = zones
     threads.serve(open)
+    this.#explain(open, zones)
     this.#stops.add(measure(metrics, nameOf(this.#options.source), owned!, zones))
     this.#snapshot?.keep(zones, open, this.#shape)
+  }
+
+  /** Makes the answers of the zones explainable. */
+  #explain({ image, table }: OpenZones, zones: PublishedZones): void {
+    const { resources, locator } = this.#parts
+    const index = resources.acquire(ExplainableIndex, '', () => new ExplainableIndex())
+    const remove = index.item.add(
+      explainableZones({
+        handle: image.handle,
+        table,
+        locator,
+        zone: (key) => zones.zones.find((zone) => zone.key === key),
+        ...this.#records.provenance,
+      }),
+    )
+    this.#stops.add(remove, index.release)
   }
 
   /** Where records of peers are merged, our own records have already been filtered by namespace. */

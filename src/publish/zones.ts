@@ -111,8 +111,8 @@ export class PublishedZones {
     this.#zones = [...apexes.values()].map((apex) => this.#createZone(apex))
   }
 
-  /** For metrics. */
-  get zones(): readonly Pick<Zone, 'text' | 'records' | 'serial'>[] {
+  /** For metrics and explanations. */
+  get zones(): readonly Pick<Zone, 'key' | 'text' | 'records' | 'serial'>[] {
     return this.#zones
   }
 

@@ -24,18 +24,20 @@ export class Instance {
   /** The server blocks that it was set up from; other threads set up the same ones. */
   readonly blocks: readonly ServerBlock[]
   readonly corefile: CorefileView
+  /** What its setups got. */
+  readonly parts: SetupParts
   readonly #registrations: Registrations
 
   private constructor(
     { plans, configs }: Pick<Instance, 'plans' | 'configs'>,
-    blocks: readonly ServerBlock[],
-    corefile: CorefileView,
+    { blocks, corefile, parts }: Pick<Instance, 'blocks' | 'corefile' | 'parts'>,
     registrations: Registrations,
   ) {
     this.plans = plans
     this.configs = configs
     this.blocks = blocks
     this.corefile = corefile
+    this.parts = parts
     this.#registrations = registrations
   }
 
@@ -48,7 +50,11 @@ export class Instance {
     const setup = setupBlocks(blocks, corefile, parts)
     const { plans, errors } = planListeners(setup.blocks)
     const configs = setup.blocks.map(({ config }) => config)
-    const instance = new Instance({ plans, configs }, blocks, corefile, setup.registrations)
+    const instance = new Instance(
+      { plans, configs },
+      { blocks, corefile, parts },
+      setup.registrations,
+    )
     return { instance, errors: [...setup.errors, ...errors] }
   }
 

@@ -5,7 +5,6 @@ import { systemTimers } from '../base/timers.ts'
 import { compose } from '../dns/message/compose.ts'
 import type { Protocol, Query } from '../dns/message/query.ts'
 import type { AddressFamily } from '../dns/text/address.ts'
-import type { Directive } from '../plugin/directive.ts'
 import type { Transaction } from '../plugin/transaction.ts'
 import type { SteererFactory } from '../steering/steerer.ts'
 import type { LineWriter } from '../telemetry/lines.ts'
@@ -20,16 +19,9 @@ import { prepareInternalLookup } from './internal-lookup.ts'
 import type { ListenPlan } from './listen-plan.ts'
 import { type RoutedBlock, RoutingTable } from './routing.ts'
 import { Server } from './server.ts'
-import { type ControlChannel, DataChannel } from './thread-channel.ts'
+import { DataChannel } from './thread-channel.ts'
 
 export interface ReplayParts {
-  readonly instance: Instance
-  readonly channel: ControlChannel
-  /** Those of `instance`. */
-  readonly directives: readonly Directive[]
-  readonly directiveNames: readonly string[]
-  readonly dnsPort: number
-  readonly clock: Clock
   /** Makes the steerers. */
   readonly steererOf: SteererFactory
   /** Source of all other random numbers. */
@@ -88,11 +80,13 @@ const NO_LINES: LineWriter = {
 export class Replay {
   readonly plans: readonly ListenPlan[]
   readonly #parts: ReplayParts
+  readonly #clock: Clock
   readonly #leave: () => void
   readonly #servers = new Map<string, { server: Server; routing: RoutingTable<RoutedBlock> }>()
 
-  constructor(parts: ReplayParts) {
-    const { instance, channel: control, directives, directiveNames, dnsPort, clock } = parts
+  /** `instance`: one of the control thread. */
+  constructor(instance: Instance, parts: ReplayParts) {
+    const { directives, directiveNames, dnsPort, clock, channel: control } = instance.parts
     const channel = new DataChannel(
       {
         catchUp: () => {},
@@ -118,8 +112,9 @@ export class Replay {
       channel,
     })
     if (errors[0] !== undefined) throw errors[0]
-    this.#leave = control.join(channel)
+    this.#leave = control.join?.(channel) ?? (() => {})
     this.#parts = parts
+    this.#clock = clock
     this.plans = copy.plans
   }
 
@@ -196,12 +191,12 @@ export class Replay {
   #at(plan: ListenPlan): { server: Server; routing: RoutingTable<RoutedBlock> } {
     const known = this.#servers.get(plan.address)
     if (known !== undefined) return known
-    const { clock, random } = this.#parts
+    const { random } = this.#parts
     const server = new Server({
       address: plan.address,
       // Replies are limited by the rate of real clients.
       blocks: plan.blocks.map((block) => ({ ...block, limiter: undefined })),
-      clock,
+      clock: this.#clock,
       random,
       log: createLogger(
         '',

@@ -17,6 +17,11 @@ export interface ThreadChannel {
   toControl(receive: (text: string) => void): (text: string) => void
   octetsToControl(receive: (octets: Uint8Array) => void): OctetChannel | undefined
   counters(): CounterSlots
+  /**
+   * Applies all values, published and future, to the channel of another setup in this thread. Returns
+   * the function that ends this. Absent in data threads.
+   */
+  join?(channel: DataChannel): () => void
 }
 
 /** The control thread's end of an instance's channel. Sufficient for a process without other threads. */
@@ -64,10 +69,7 @@ export class ControlChannel implements ThreadChannel {
     })
   }
 
-  /**
-   * Applies all values, published and future, to the channel of another setup in this thread. Returns
-   * the function that ends this.
-   */
+  /** See `ThreadChannel`. */
   join(channel: DataChannel): () => void {
     for (const [index, value] of this.values()) channel.follow(index, value)
     this.#joined.add(channel)

@@ -1,7 +1,10 @@
 import t from 'tap'
 import { root, runSextant } from '../support/server.ts'
 
-const COMMANDS = 'the commands are serve, check, operator, node, fqdn, query, demo, help'
+const COMMANDS = 'the commands are serve, check, operator, node, fqdn, query, explain, demo, help'
+
+const EXPLAIN_USAGE =
+  'usage: sextant explain NAME [TYPE] --client ADDR | --subnet CIDR [-conf FILE] [--seed N] [-o json]'
 
 const CASES: readonly { args: readonly string[]; code: number; out?: RegExp; error?: string }[] = [
   { args: ['foo'], code: 1, error: `"foo" is not a command: ${COMMANDS}` },
@@ -18,6 +21,28 @@ const CASES: readonly { args: readonly string[]; code: number; out?: RegExp; err
   { args: ['-foo'], code: 1, error: 'flag provided but not defined: -foo' },
   { args: ['serve', 'foo'], code: 1, error: 'extra command line arguments: [foo]' },
   { args: ['check', 'foo'], code: 1, error: 'extra command line arguments: [foo]' },
+  { args: ['explain'], code: 1, error: EXPLAIN_USAGE },
+  {
+    args: ['explain', 'a.example', '--client', '1.2.3'],
+    code: 1,
+    error: 'invalid client address: "1.2.3"',
+  },
+  {
+    args: ['explain', 'a.example'],
+    code: 1,
+    error:
+      'a client is missing: add --client ADDR (source address) or --subnet CIDR (client subnet)',
+  },
+  {
+    args: ['explain', 'a.example', 'NOTYPE', '--client', '::1'],
+    code: 1,
+    error: 'unknown record type: "NOTYPE"',
+  },
+  {
+    args: ['explain', 'a.example', '--client', '::1', '--seed', 'x'],
+    code: 1,
+    error: '--seed must be from 0 to 4294967295, got "x"',
+  },
   { args: ['-version'], code: 0, out: /^Sextant-\d+\.\d+\.\d+$/m },
   { args: ['serve', '--version'], code: 0, out: /^Sextant-\d+\.\d+\.\d+$/m },
   { args: ['help'], code: 0, out: /^ {2}sextant check -conf FILE/m },

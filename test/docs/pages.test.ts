@@ -24,6 +24,7 @@ const PAGES = [
   'tutorials/two-sites.md',
   'reference/records.md',
   'how-to/drain-a-site.md',
+  'how-to/explain.md',
   'how-to/fail-over.md',
   'how-to/migrate-from-coredns.md',
   'how-to/migrate-from-gdnsd.md',

@@ -117,6 +117,11 @@ export class ManifestSource implements FollowedSource, ProbeSource {
     return this.#store.find(key)
   }
 
+  /** Place of the served record with that key. */
+  placeOf(key: string): HeldPlace | undefined {
+    return this.#store.placeOf(key)
+  }
+
   /** Place of the served record of each key. Visits every file: for `sextant check`. */
   places(): Map<string, HeldPlace> {
     return this.#store.places()

@@ -95,6 +95,14 @@ export class ManifestStore {
     return first
   }
 
+  /** Place of the served record with that key. */
+  placeOf(key: string): HeldPlace | undefined {
+    const claims = this.#claims.get(key)
+    const winner = claims === undefined ? undefined : this.#findWinner(claims)
+    if (winner === undefined) return undefined
+    return { file: winner.file, line: this.#lineOf(winner), index: winner.document }
+  }
+
   /** Places of the served records and of the probes, by key. */
   places(): Map<string, HeldPlace> {
     const places = new Map<string, HeldPlace>()

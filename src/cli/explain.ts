@@ -1,0 +1,76 @@
+import { InputError } from '../base/errors.ts'
+import { Explainer } from '../explain/explainer.ts'
+import { printExplanation } from '../explain/print.ts'
+import type { OfflineBlock } from '../plugin/directive.ts'
+import { ExplainableIndex, explainableZones } from '../publish/explainable.ts'
+import type { Instance } from '../server/instance.ts'
+import { describe } from '../server/supervisor.ts'
+import { chooseCorefile } from './corefile.ts'
+import { type ExplainArgs, scanExplainArgs } from './explain-args.ts'
+import { loadOffline } from './offline.ts'
+import { errorLines, type Output } from './output.ts'
+
+/**
+ * `sextant explain`: prints why a client gets an answer, from a Corefile and the files that it names,
+ * without listening. Resolves to 0, or to 1 if the arguments or files are invalid.
+ */
+export async function runExplain(argv: readonly string[], output: Output): Promise<number> {
+  const args = scanExplainArgs(argv)
+  if (typeof args === 'string') {
+    output.printError(args)
+    return 1
+  }
+  try {
+    await explainOffline(args, output)
+    return 0
+  } catch (error) {
+    if (!(error instanceof InputError)) throw error
+    for (const one of error.all()) output.printError(describe(one))
+    return 1
+  }
+}
+
+async function explainOffline(args: ExplainArgs, output: Output): Promise<void> {
+  const corefile = chooseCorefile(args.conf, args.dnsPort)
+  const lines = errorLines(output)
+  const server = await loadOffline({ corefile, dnsPort: args.dnsPort }, { lines })
+  try {
+    for (const block of server.blocks) await serveExplainable(block, server.instance, output)
+    const explainer = await Explainer.open(server.instance)
+    try {
+      if (!explainer.serves) throw new InputError(undefined, 'the Corefile has no server block')
+      const explanation = explainer.explain(args)
+      if (args.isJson) output.print(JSON.stringify(explanation, undefined, 2))
+      else for (const line of printExplanation(explanation)) output.print(line)
+    } finally {
+      explainer.close()
+    }
+  } finally {
+    await server.close()
+    lines.flush()
+  }
+}
+
+/** Fills the zones of a block, and makes their answers explainable. */
+export async function serveExplainable(
+  { block, zones, serve }: OfflineBlock,
+  { parts: { resources } }: Instance,
+  output: Pick<Output, 'printError'>,
+): Promise<void> {
+  const { image, table, zones: filled } = await serve()
+  const { store, warnings } = await zones.read()
+  for (const warning of warnings) output.printError(`[WARNING] ${warning}`)
+  const index = resources.acquire(ExplainableIndex, '', () => new ExplainableIndex())
+  index.item.add(
+    explainableZones({
+      handle: image.handle,
+      table,
+      locator: block.locator,
+      zone: (key) => {
+        const records = filled.get(key)
+        return records === undefined ? undefined : { records, serial: undefined }
+      },
+      placeOf: (key) => store.placeOf(key),
+    }),
+  )
+}

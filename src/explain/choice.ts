@@ -1,0 +1,198 @@
+import { assert } from '../base/assert.ts'
+import { type GeoRung, scanGeoCode } from '../geo/code.ts'
+import { type Location, ladderOf } from '../geo/location.ts'
+import type { Candidate } from '../steering/candidate.ts'
+import { sortIntoTiers, type TierReport } from '../steering/tiers.ts'
+import type { TracedChoice } from '../steering/trace.ts'
+import type { BuiltEndpoint } from './endpoints.ts'
+import type { ExplainedCandidate, ExplainedChoice, ExplainedRung, RungName } from './explanation.ts'
+
+const RUNGS: readonly { readonly name: RungName; readonly rung: GeoRung }[] = [
+  { name: 'custom net', rung: 'net' },
+  { name: 'ASN', rung: 'asn' },
+  { name: 'subdivision', rung: 'subdivision' },
+  { name: 'country', rung: 'country' },
+  { name: 'continent', rung: 'continent' },
+]
+
+/** The tiers of a set, with the candidates of each outcome. */
+interface ReportedTiers {
+  readonly codes: readonly string[]
+  /** By tier: the members of each outcome, in the order of the outcomes. */
+  readonly outcomes: ReadonlyMap<number, (readonly Candidate[])[]>
+  readonly standbys: ReadonlyMap<number, Candidate[]>
+  /** By code; '' = the default. */
+  readonly passedOver: ReadonlyMap<string, readonly Candidate[]>
+  readonly hasDefault: boolean
+}
+
+/** The choice of the steerer in the terms of the endpoints that the set was built from. */
+export interface JoinedChoice {
+  readonly choice: ExplainedChoice
+  /** By endpoint: probability for this client. */
+  readonly shares: ReadonlyMap<number, number>
+  readonly chosen: ReadonlySet<number>
+}
+
+/**
+ * Joins what the steerer did with the endpoints. Returns undefined if the set that was built is not
+ * the one that the steerer saw, because the records changed in between.
+ */
+export function joinChoice(
+  traced: TracedChoice,
+  endpoints: readonly BuiltEndpoint[],
+  type: number,
+  location: Location | undefined,
+  matching: readonly string[],
+): JoinedChoice | undefined {
+  const candidates = endpoints.flatMap((endpoint) => endpoint.candidates)
+  if (candidates.length === 0) return undefined
+  const reported = reportTiers(candidates, type)
+  const { steering, tier } = traced
+  if (steering.tiers.length !== reported.codes.length + 1) return undefined
+  const taken = steering.tiers[tier]!
+  const members = reported.outcomes.get(tier) ?? []
+  if (
+    !areMembers(
+      taken.map(({ rdataIndexes }) => rdataIndexes),
+      members,
+    )
+  )
+    return undefined
+  const indexOf = (candidate: Candidate): number =>
+    endpoints.findIndex((endpoint) => {
+      return endpoint.candidates.some((c) => c.rdataIndexes === candidate.rdataIndexes)
+    })
+  const explain = (candidate: Candidate, share: number): ExplainedCandidate => {
+    const { weight } = candidate
+    return { endpoint: indexOf(candidate), weight, share, isStandby: share === 0 }
+  }
+  const membersOf = (number: number): ExplainedCandidate[] => {
+    const outcomes = steering.tiers[number]!
+    const sum = outcomes.reduce((total, { weight }) => total + weight, 0)
+    const active = (reported.outcomes.get(number) ?? []).flatMap((group, i) =>
+      group.map((candidate) => explain(candidate, outcomes[i]!.weight / sum)),
+    )
+    const standbys = reported.standbys.get(number) ?? []
+    return [...active, ...standbys.map((candidate) => explain(candidate, 0))]
+  }
+  const passed = (code: string): ExplainedCandidate[] =>
+    (reported.passedOver.get(code) ?? []).map((candidate) => explain(candidate, 0))
+  const isLocated = endpoints.some(({ contribution }) => contribution.endpoint.codes.length > 0)
+  const rungs = composeRungs({ reported, tier, isLocated, location, matching, membersOf, passed })
+  const decided = rungs.findIndex(({ outcome }) => outcome === 'decided')
+  const shares = new Map(rungs[decided]!.candidates.map(({ endpoint, share }) => [endpoint, share]))
+  const { draw } = traced
+  return {
+    choice: {
+      rungs,
+      decided,
+      draw: draw === undefined ? undefined : { value: draw.value, below: draw.bound },
+    },
+    shares,
+    chosen: new Set((members[outcomeOf(traced)] ?? []).map(indexOf)),
+  }
+}
+
+/** True if the outcomes of a tier have the rdata of these members. */
+function areMembers(
+  outcomes: readonly (readonly number[])[],
+  members: readonly (readonly Candidate[])[],
+): boolean {
+  return (
+    outcomes.length === members.length &&
+    outcomes.every((indexes, i) => {
+      const served = new Set(members[i]!.flatMap(({ rdataIndexes }) => rdataIndexes))
+      return indexes.every((index) => served.has(index))
+    })
+  )
+}
+
+/** The outcome that the draw selects: the first whose cumulative weight exceeds it. */
+function outcomeOf({ steering, tier, draw, rdataIndexes }: TracedChoice): number {
+  const outcomes = steering.tiers[tier]!
+  let sum = 0
+  const found = outcomes.findIndex(({ weight }) => {
+    sum += weight
+    return sum > (draw?.value ?? 0)
+  })
+  const isSame = outcomes[found]?.rdataIndexes.join() === rdataIndexes.join()
+  assert(isSame, 'the draw selects the rdata that the steerer chose')
+  return found
+}
+
+function reportTiers(candidates: readonly Candidate[], type: number): ReportedTiers {
+  const outcomes = new Map<number, (readonly Candidate[])[]>()
+  const standbys = new Map<number, Candidate[]>()
+  const passedOver = new Map<string, readonly Candidate[]>()
+  const report: TierReport = {
+    passedOver: (code, members) => passedOver.set(code?.text ?? '', members),
+    standby: (tier, member) => standbys.set(tier, [...(standbys.get(tier) ?? []), member]),
+    outcome: (tier, members) => outcomes.set(tier, [...(outcomes.get(tier) ?? []), members]),
+  }
+  const { codes } = sortIntoTiers(candidates, type, report)
+  const hasDefault = candidates.some((c) => c.isDefault || c.code?.rung === 'default')
+  return { codes: codes.map(({ text }) => text), outcomes, standbys, passedOver, hasDefault }
+}
+
+interface RungParts {
+  readonly reported: ReportedTiers
+  readonly tier: number
+  /** False: no candidate has a geo code, so that the location does not matter. */
+  readonly isLocated: boolean
+  readonly location: Location | undefined
+  /** Codes in use that match the client, in the order of the ladder. */
+  readonly matching: readonly string[]
+  membersOf(tier: number): ExplainedCandidate[]
+  passed(code: string): ExplainedCandidate[]
+}
+
+function composeRungs(parts: RungParts): ExplainedRung[] {
+  const { reported, tier } = parts
+  const rungs: ExplainedRung[] = []
+  for (const { name, rung } of parts.isLocated ? RUNGS : []) {
+    const codes = codesOn(rung, parts)
+    if (codes.length === 0) rungs.push({ rung: name, code: '', outcome: 'no code', candidates: [] })
+    for (const code of codes) {
+      const isAfter = rungs.some(({ outcome }) => outcome === 'decided')
+      rungs.push({ rung: name, code, ...outcomeAt(code, isAfter, parts) })
+    }
+  }
+  const last = reported.codes.length
+  const outcome = tier === last ? 'decided' : 'not reached'
+  const candidates = parts.membersOf(last)
+  const passed = parts.passed('')
+  if (reported.hasDefault && passed.length === 0) {
+    rungs.push({ rung: 'default', code: '*', outcome, candidates })
+    return rungs
+  }
+  const skipped = passed.length > 0 ? 'passed over' : 'no endpoint'
+  if (parts.isLocated || passed.length > 0)
+    rungs.push({ rung: 'default', code: '*', outcome: skipped, candidates: passed })
+  rungs.push({ rung: 'whole set', code: '', outcome, candidates })
+  return rungs
+}
+
+/** `isAfter`: an earlier rung has decided. */
+function outcomeAt(
+  code: string,
+  isAfter: boolean,
+  { reported, tier, membersOf, passed }: RungParts,
+): Pick<ExplainedRung, 'outcome' | 'candidates'> {
+  const number = reported.codes.indexOf(code)
+  if (number === tier) return { outcome: 'decided', candidates: membersOf(number) }
+  // The server looked the client up with other data than the database has now.
+  if (number !== -1) {
+    return { outcome: isAfter ? 'not reached' : 'not matched', candidates: membersOf(number) }
+  }
+  const skipped = passed(code)
+  if (skipped.length > 0) return { outcome: 'passed over', candidates: skipped }
+  return { outcome: 'no endpoint', candidates: [] }
+}
+
+/** The client's codes on a rung: those of its location, and those in use that its class matches. */
+function codesOn(rung: GeoRung, { location, matching }: RungParts): string[] {
+  const known = location === undefined ? [] : ladderOf(location)
+  const all = [...known, ...matching.filter((code) => !known.includes(code))]
+  return all.filter((code) => scanGeoCode(code)?.rung === rung)
+}

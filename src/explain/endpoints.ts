@@ -1,0 +1,94 @@
+import { RRType } from '../dns/iana/types.ts'
+import { printName } from '../dns/name/name.ts'
+import { printRdata } from '../dns/rdata/index.ts'
+import { printAddress } from '../dns/text/address.ts'
+import { printDrain } from '../health/drain/drain.ts'
+import type { ExplainableZone, ExplainableZones } from '../publish/explainable.ts'
+import type { BuildReport, Contribution, Drop, OwnerSet } from '../publish/owner-sets.ts'
+import type { Candidate } from '../steering/candidate.ts'
+
+/** An endpoint of an owner, as the RRset was built from it. */
+export interface BuiltEndpoint {
+  readonly contribution: Contribution
+  readonly dropped: Drop | undefined
+  /** Empty if it is dropped. */
+  readonly candidates: readonly Candidate[]
+}
+
+/** The RRset of an owner and type, with the endpoints that it was built from. */
+export interface BuiltSet {
+  /** Undefined = no endpoint is served. */
+  readonly set: OwnerSet | undefined
+  readonly endpoints: readonly BuiltEndpoint[]
+  /** Types of all RRsets of the owner. */
+  readonly types: readonly number[]
+}
+
+/** Builds the RRset once more, and returns what became of each endpoint. `owner`: lower-case wire form. */
+export function buildSet(zone: ExplainableZone, owner: Uint8Array, type: number): BuiltSet {
+  const endpoints: BuiltEndpoint[] = []
+  const report: BuildReport = {
+    dropped: (contribution, dropped) => endpoints.push({ contribution, dropped, candidates: [] }),
+    kept: (contribution, candidates) =>
+      endpoints.push({ contribution, dropped: undefined, candidates }),
+  }
+  const sets = zone.records.explain(owner, report)
+  return {
+    set: sets.find((set) => set.type === type),
+    endpoints: endpoints.filter(({ contribution }) => contribution.endpoint.type === type),
+    types: sets.map((set) => set.type),
+  }
+}
+
+/** Prints why an endpoint is no candidate; '' = it is one. */
+export function printDrop(drop: Drop | undefined): string {
+  switch (drop?.kind) {
+    case undefined:
+      return ''
+    case 'down':
+      return 'all its targets are down'
+    case 'drained':
+      return `drained: ${printDrain(drop.drain)}`
+    case 'cname':
+      return `a name has either a CNAME or other types; record ${drop.by} came first, or the name is the apex`
+    case 'merged':
+      return `equal to an endpoint of record ${drop.by}, which counts for both`
+    case 'contradicted':
+      return `record ${drop.by} has the same set identifier with other content, and came first`
+    default:
+      return 'the set has too many endpoints'
+  }
+}
+
+/** Lists the targets of an endpoint that are drained or down, with reasons. */
+export function targetsOut(
+  { key, endpoint, down, drained }: Contribution,
+  zones: ExplainableZones,
+): { readonly target: string; readonly reason: string }[] {
+  const drains = [...(drained ?? [])].map(([index, drain]) => {
+    const target = printRdata(endpoint.type, endpoint.rdata[index]!)
+    return { target, reason: `drained: ${printDrain(drain)}` }
+  })
+  const failures = [...down].map((index) => {
+    const rdata = endpoint.rdata[index]!
+    const address = probedName(endpoint.type, rdata)
+    const known = zones.downReason(key, address)
+    return {
+      target: printRdata(endpoint.type, rdata),
+      reason: `down: ${known || guessReason(endpoint.type)}`,
+    }
+  })
+  return [...drains, ...failures]
+}
+
+/** The address or host name that a probe would name. */
+function probedName(type: number, rdata: Uint8Array): string {
+  if (type === RRType.A) return printAddress(rdata, 1)
+  if (type === RRType.AAAA) return printAddress(rdata, 2)
+  return printName(rdata).slice(0, -1)
+}
+
+function guessReason(type: number): string {
+  if (type === RRType.CNAME) return 'a probe reports it as down, or all addresses behind it'
+  return 'the status of a DNSHealthCheckProbe reports it as unhealthy'
+}

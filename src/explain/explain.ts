@@ -1,0 +1,214 @@
+import { composeClientSubnet, parseClientSubnet } from '../dns/edns/client-subnet.ts'
+import { RRClass } from '../dns/iana/classes.ts'
+import { printRcode, Rcode } from '../dns/iana/rcodes.ts'
+import { printType, RRType } from '../dns/iana/types.ts'
+import {
+  composeMessage,
+  HeaderFlag,
+  type Message,
+  parseMessage,
+  printRecord,
+} from '../dns/message/message.ts'
+import { Protocol } from '../dns/message/query.ts'
+import { lowerName, printName } from '../dns/name/name.ts'
+import {
+  type Address,
+  type AddressFamily,
+  type Cidr,
+  maskAddress,
+  printAddress,
+} from '../dns/text/address.ts'
+import type { ExplainableIndex } from '../publish/explainable.ts'
+import type { ListenPlan } from '../server/listen-plan.ts'
+import type { Replay, ReplayedReply } from '../server/replay.ts'
+import type { ChoiceTrace } from '../steering/trace.ts'
+import type { ExplainedClient, ExplainedEnd, Explanation } from './explanation.ts'
+import { explainLocation, StepExplainer } from './steps.ts'
+
+/** What to explain. */
+export interface ExplainRequest {
+  /** Wire form. */
+  readonly name: Uint8Array
+  readonly type: number
+  /** Source address of the query. */
+  readonly source: Address
+  /** Client subnet option; undefined = the query has none. */
+  readonly subnet: Cidr | undefined
+  readonly seed: number
+  readonly protocol?: Protocol
+  /** Listen address, as in a `ListenPlan`; undefined = the first that serves the name. */
+  readonly address?: string | undefined
+}
+
+/** What `explain` runs on: a replay of an instance, and the trace that its steerers write to. */
+export interface ExplainParts {
+  readonly replay: Replay
+  readonly trace: ChoiceTrace
+  readonly index: ExplainableIndex
+}
+
+const ECS_OPTION = 8
+const PAYLOAD_OCTETS = 1232
+
+/**
+ * Answers a query with the code that serves, with the random numbers of a seed, and returns why the
+ * answer is what it is. Synchronous: no change of records comes between the answer and its reasons.
+ */
+export function explain(request: ExplainRequest, parts: ExplainParts): Explanation {
+  const { replay, trace } = parts
+  const packet = composeQuery(request)
+  const run = (plan: ListenPlan, protocol: Protocol): ReplayedReply => {
+    trace.begin(request.seed)
+    return replay.serve(plan, { packet, protocol, peer: request.source })
+  }
+  const plan = choosePlan(request, parts)
+  let reply = run(plan, request.protocol ?? Protocol.Udp)
+  let message = reply.octets === undefined ? undefined : parseMessage(reply.octets)
+  const isTruncated = message !== undefined && (message.flags & HeaderFlag.TC) !== 0
+  if (isTruncated && request.protocol === undefined) {
+    reply = run(plan, Protocol.Tcp)
+    message = reply.octets === undefined ? undefined : parseMessage(reply.octets)
+  }
+  const { choices } = trace
+  const steps = new StepExplainer(parts, plan, request, reply, choices)
+  const explained = message === undefined ? [] : steps.explain(message)
+  const serving = replay.findServing(plan, request.source, lowerName(request.name), request.type)
+  return {
+    name: printName(request.name),
+    type: printType(request.type),
+    seed: request.seed,
+    client: explainClient(request, reply),
+    server: {
+      address: plan.address,
+      zone: reply.zone,
+      view: reply.view,
+      directive: reply.answeredBy || (serving?.directive ?? ''),
+    },
+    location: explainLocation(steps.locator, reply.client),
+    steps: explained,
+    end: explainEnd(reply, message, serving?.directive ?? ''),
+    answer: message?.answer.map(printRecord) ?? [],
+    rcode: message === undefined ? '' : printRcode(message.rcode),
+    scope: explainScope(
+      message,
+      reply,
+      choices.some(({ lookup }) => lookup !== undefined),
+    ),
+    reply: reply.octets === undefined ? '' : Buffer.from(reply.octets).toString('base64'),
+  }
+}
+
+/** The query as a client or resolver sends it. */
+export function composeQuery({ name, type, subnet }: ExplainRequest): Uint8Array {
+  const options =
+    subnet === undefined ? [] : [{ code: ECS_OPTION, data: composeClientSubnet(subnet) }]
+  return composeMessage({
+    id: 0,
+    opcode: 0,
+    flags: 0,
+    rcode: 0,
+    question: { name, type, rrclass: RRClass.IN },
+    answer: [],
+    authority: [],
+    additional: [],
+    edns: { payloadOctets: PAYLOAD_OCTETS, version: 0, flags: 0, options },
+  })
+}
+
+function choosePlan(
+  { address, name, type, source }: ExplainRequest,
+  { replay }: ExplainParts,
+): ListenPlan {
+  const { plans } = replay
+  const named = plans.find((plan) => plan.address === address)
+  if (named !== undefined) return named
+  const qname = lowerName(name)
+  const serving = plans.find((plan) => replay.findServing(plan, source, qname, type) !== undefined)
+  return serving ?? plans[0]!
+}
+
+function explainClient(
+  { subnet }: ExplainRequest,
+  { client: { address, clientFamily, clientBits, clientIsEcs } }: ReplayedReply,
+): ExplainedClient {
+  const family = clientFamily as AddressFamily
+  const text = `${printAddress(maskAddress(address, clientBits), family)}/${clientBits}`
+  if (clientIsEcs) {
+    const reason = 'the query has a client subnet, and geoip has edns-subnet'
+    return { address: text, source: 'subnet', reason }
+  }
+  let reason = 'the query has no client subnet'
+  if (subnet !== undefined && subnet.bits === 0) {
+    reason = 'the client subnet has 0 bits: the client asks not to be located by it'
+  } else if (subnet !== undefined) {
+    reason = 'the client subnet is ignored: the server block has no geoip with edns-subnet'
+  }
+  return { address: text, source: 'source address', reason }
+}
+
+function explainScope(
+  message: Message | undefined,
+  { client }: ReplayedReply,
+  isLocated: boolean,
+): Explanation['scope'] {
+  const option = message?.edns?.options.find(({ code }) => code === ECS_OPTION)
+  const found = option === undefined ? undefined : parseClientSubnet(option.data)
+  if (found === undefined) return undefined
+  const bits = found.scopeBits
+  if (!client.clientIsEcs) return { bits, reason: 'the client subnet did not decide the answer' }
+  if (!isLocated) return { bits, reason: 'no step of the answer depends on the location' }
+  return {
+    bits,
+    reason: `all addresses of this prefix are in the same GEO class: no geo code in use distinguishes them`,
+  }
+}
+
+function explainEnd(
+  reply: ReplayedReply,
+  message: Message | undefined,
+  directive: string,
+): ExplainedEnd {
+  if (reply.isHandedOver) {
+    const text = `the rest comes from a directive that asks elsewhere${directive === '' ? '' : ` (${directive})`}; it is not asked`
+    return { kind: 'other directive', text }
+  }
+  if (message === undefined) return { kind: 'no reply', text: 'the server sends no reply' }
+  if (reply.zone === '') return { kind: 'refused', text: 'no server block serves the name' }
+  const last = lastName(message)
+  if (message.rcode === Rcode.NXDOMAIN) {
+    return { kind: 'nxdomain', text: `${last} does not exist` }
+  }
+  if (message.rcode !== Rcode.NOERROR) {
+    const why = reply.error === '' ? '' : `: ${reply.error}`
+    return { kind: 'error', text: `${printRcode(message.rcode)}${why}` }
+  }
+  return explainNoError(message, last)
+}
+
+function explainNoError(message: Message, last: string): ExplainedEnd {
+  const type = message.question?.type ?? 0
+  const typeText = printType(type)
+  const isFound = message.answer.some((record) => record.type === type)
+  if (isFound || (type === RRType.ANY && message.answer.length > 0)) {
+    return { kind: 'answer', text: `${last} has ${typeText} records` }
+  }
+  if (message.authority.some((record) => record.type === RRType.SOA)) {
+    return { kind: 'nodata', text: `${last} exists, but has no ${typeText} records` }
+  }
+  const cut = message.authority.find((record) => record.type === RRType.NS)
+  if (cut !== undefined) {
+    return { kind: 'referral', text: `${printName(cut.owner)} is delegated to other nameservers` }
+  }
+  if (message.answer.length === 0) return { kind: 'nodata', text: `no ${typeText} records` }
+  return {
+    kind: 'outside',
+    text: `the chain leads to ${last}, which no zone of this server has, or it is too long; the client's resolver continues`,
+  }
+}
+
+/** The name that the answer ends at: the target of its last CNAME. */
+function lastName({ question, answer }: Message): string {
+  const alias = answer.findLast((record) => record.type === RRType.CNAME)
+  if (alias !== undefined && question?.type !== RRType.CNAME) return printName(alias.rdata)
+  return question === undefined ? '.' : printName(question.name)
+}

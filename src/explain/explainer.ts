@@ -1,0 +1,58 @@
+import { ExplainableIndex } from '../publish/explainable.ts'
+import type { Instance } from '../server/instance.ts'
+import { Replay } from '../server/replay.ts'
+import { ChoiceTrace } from '../steering/trace.ts'
+import { type ExplainRequest, explain } from './explain.ts'
+import type { Explanation } from './explanation.ts'
+
+/** Explains the answers of one instance, which runs in this thread. */
+export class Explainer {
+  readonly #trace = new ChoiceTrace()
+  readonly #index: ExplainableIndex
+  readonly #replay: Replay
+  readonly #stops: (() => void)[] = []
+
+  private constructor(instance: Instance) {
+    const { resources } = instance.parts
+    const index = resources.acquire(ExplainableIndex, '', () => new ExplainableIndex())
+    this.#index = index.item
+    this.#stops.push(index.release)
+    this.#replay = new Replay(instance, {
+      steererOf: (snapshots) => this.#trace.steerer(snapshots),
+      random: this.#trace.random,
+    })
+    this.#stops.push(() => this.#replay.close())
+  }
+
+  /**
+   * Sets the directives of the instance up once more, and reads its location databases into memory,
+   * so that an explanation can name their entries. Rejects with an InputError if one can't be read.
+   */
+  static async open(instance: Instance): Promise<Explainer> {
+    const explainer = new Explainer(instance)
+    try {
+      for (const { locator } of instance.configs) {
+        const end = await locator?.readEntries?.()
+        if (end !== undefined) explainer.#stops.push(end)
+      }
+    } catch (error) {
+      explainer.close()
+      throw error
+    }
+    return explainer
+  }
+
+  /** True if the instance serves at least one address. */
+  get serves(): boolean {
+    return this.#replay.plans.length > 0
+  }
+
+  /** See `explain`. `serves` is true. */
+  explain(request: ExplainRequest): Explanation {
+    return explain(request, { replay: this.#replay, trace: this.#trace, index: this.#index })
+  }
+
+  close(): void {
+    for (const stop of this.#stops.splice(0)) stop()
+  }
+}

@@ -1,0 +1,165 @@
+import type { Origin } from '../publish/explainable.ts'
+
+/**
+ * Why a client gets an answer. Plain data: the JSON of `sextant explain -o json`. Names have a final
+ * dot, and addresses, types and rdata are in presentation form.
+ */
+export interface Explanation {
+  readonly name: string
+  readonly type: string
+  /** Seed of the random numbers: the same seed and data give the same reply. */
+  readonly seed: number
+  readonly client: ExplainedClient
+  readonly server: ExplainedServer
+  /** Undefined = the server block has no location database, or no step needed it. */
+  readonly location: ExplainedLocation | undefined
+  /** One step per RRset that the answer leads through, in order. */
+  readonly steps: readonly ExplainedStep[]
+  readonly end: ExplainedEnd
+  /** Records of the answer section. */
+  readonly answer: readonly string[]
+  readonly rcode: string
+  /** The client subnet option of the reply; undefined = the query has none. */
+  readonly scope: { readonly bits: number; readonly reason: string } | undefined
+  /** The reply as on the wire, in base64; '' = the server sends none. */
+  readonly reply: string
+}
+
+/** The client that the server chooses for. */
+export interface ExplainedClient {
+  /** Address and prefix length: `81.2.69.0/24`. */
+  readonly address: string
+  readonly source: 'subnet' | 'source address'
+  readonly reason: string
+}
+
+export interface ExplainedServer {
+  /** Listen address, `dns://:53`. */
+  readonly address: string
+  /** Zone of the server block; '' = no block serves the name. */
+  readonly zone: string
+  /** '' = the block has no view. */
+  readonly view: string
+  /** The directive that answered; '' = none. */
+  readonly directive: string
+}
+
+export interface ExplainedLocation {
+  readonly databases: readonly {
+    readonly file: string
+    readonly type: string
+    /** RFC 3339; '' = unknown. */
+    readonly built: string
+    /** The longest prefix around the client that has one entry. */
+    readonly prefix: string
+  }[]
+  /** Each is '' if it is unknown. */
+  readonly net: string
+  readonly asn: string
+  readonly subdivisions: readonly string[]
+  readonly country: string
+  readonly continent: string
+}
+
+/** How an RRset of the answer, or the absence of one, came about. */
+export interface ExplainedStep {
+  /** The name that was looked up. */
+  readonly name: string
+  /** Owner of the RRset: the name, or the wildcard that matches it. */
+  readonly owner: string
+  readonly type: string
+  readonly zone: string
+  /** Undefined = not known: the zone is not served here, or offline. */
+  readonly serial: number | undefined
+  /** The records that the answer has, as rdata. */
+  readonly rdata: readonly string[]
+  readonly ttlSeconds: number
+  readonly ttlReason: string
+  /** The endpoints of owner and type; undefined = the zone is not built from DNSRecords. */
+  readonly endpoints: readonly ExplainedEndpoint[] | undefined
+  /** Undefined = no choice by location or weight was needed. */
+  readonly choice: ExplainedChoice | undefined
+  readonly notes: readonly string[]
+}
+
+/** An endpoint of a step, chosen or not. */
+export interface ExplainedEndpoint {
+  /** `namespace/name` of its record. */
+  readonly record: string
+  readonly origin: Origin
+  /** '' = none. */
+  readonly setIdentifier: string
+  readonly codes: readonly string[]
+  /** Undefined = none. */
+  readonly weight: number | undefined
+  readonly ttlSeconds: number
+  readonly targets: readonly string[]
+  /** Targets that are down or drained, each with the reason. */
+  readonly out: readonly { readonly target: string; readonly reason: string }[]
+  /** Why it is no candidate; '' = it is one. */
+  readonly dropped: string
+  /** Probability for this client, 0..1. */
+  readonly share: number
+  /** True if this answer has its targets. */
+  readonly isChosen: boolean
+}
+
+export interface ExplainedChoice {
+  readonly rungs: readonly ExplainedRung[]
+  /** Index of the rung that decided. */
+  readonly decided: number
+  /** Undefined = there was one possible outcome. `below`: the sum of the weights. */
+  readonly draw: { readonly value: number; readonly below: number } | undefined
+}
+
+/** One rung of the GEO ladder. */
+export interface ExplainedRung {
+  readonly rung: RungName
+  /** The code of the client on this rung: `GEO-EU`; '' = unknown, or the rung has none. */
+  readonly code: string
+  readonly outcome: /** The client has no code on this rung. */
+    | 'no code'
+    | 'no endpoint'
+    /** All candidates are standbys, and a later rung has others. */
+    | 'passed over'
+    | 'decided'
+    | 'not reached'
+    /** The location database has changed, and the GEO classes are not rebuilt yet. */
+    | 'not matched'
+  readonly candidates: readonly ExplainedCandidate[]
+}
+
+export type RungName =
+  | 'custom net'
+  | 'ASN'
+  | 'subdivision'
+  | 'country'
+  | 'continent'
+  | 'default'
+  | 'whole set'
+
+/** A candidate of a rung. */
+export interface ExplainedCandidate {
+  /** Index into the endpoints of the step. */
+  readonly endpoint: number
+  /** The weight that counts, slow start included; undefined = none. */
+  readonly weight: number | undefined
+  /** Probability inside the rung, 0..1; 0 for a standby. */
+  readonly share: number
+  readonly isStandby: boolean
+}
+
+/** How the answer ends. */
+export interface ExplainedEnd {
+  readonly kind:
+    | 'answer'
+    | 'nodata'
+    | 'nxdomain'
+    | 'referral'
+    | 'outside'
+    | 'other directive'
+    | 'refused'
+    | 'no reply'
+    | 'error'
+  readonly text: string
+}

@@ -1,0 +1,117 @@
+import type { Origin } from '../publish/explainable.ts'
+import type {
+  ExplainedEndpoint,
+  ExplainedLocation,
+  ExplainedRung,
+  ExplainedStep,
+  Explanation,
+} from './explanation.ts'
+
+/** Returns the explanation as lines of text. Control characters are not escaped. */
+export function printExplanation(explanation: Explanation): string[] {
+  const { name, type, client, server, location, steps, end, answer, scope, seed } = explanation
+  const view = server.view === '' ? '' : `, view ${server.view}`
+  const block = server.zone === '' ? 'none' : `${server.zone} at ${server.address}${view}`
+  const directive = server.directive === '' ? '' : `, answered by ${server.directive}`
+  return [
+    `${name} ${type} for ${client.address}: ${explanation.rcode || 'no reply'}`,
+    `client: ${client.address}, from the ${client.source}: ${client.reason}`,
+    ...printLocation(location),
+    `server block: ${block}${directive}`,
+    ...steps.flatMap((step, i) => ['', ...printStep(step, i + 1)]),
+    '',
+    `end: ${end.text}`,
+    ...answer.map((record) => `answer: ${record.replaceAll('\t', ' ')}`),
+    ...(scope === undefined ? [] : [`ECS scope: ${scope.bits}: ${scope.reason}`]),
+    `seed: ${seed}`,
+  ]
+}
+
+function printLocation(location: ExplainedLocation | undefined): string[] {
+  if (location === undefined) return ['location: not looked up']
+  const { databases, net, asn, subdivisions, country, continent } = location
+  const places = [net, asn, ...subdivisions, country, continent].filter((text) => text !== '')
+  const lines = [`location: ${places.length === 0 ? 'unknown' : places.join(', ')}`]
+  for (const { file, type, built, prefix } of databases) {
+    const age = built === '' ? '' : `, built ${built.slice(0, 10)}`
+    lines.push(`  database: ${file} (${type}${age}), matched prefix ${prefix}`)
+  }
+  return lines
+}
+
+function printStep(step: ExplainedStep, number: number): string[] {
+  const { name, owner, type, zone, serial, rdata, endpoints, choice, notes } = step
+  const wildcard = owner.toLowerCase() === name.toLowerCase() ? '' : `, from ${owner}`
+  const version = serial === undefined ? '' : `, serial ${serial}`
+  const where = zone === '' ? '' : ` (zone ${zone}${version})`
+  const lines = [`step ${number}: ${name} ${type}${wildcard}${where}`]
+  for (const note of notes) lines.push(`  note: ${note}`)
+  for (const [i, endpoint] of (endpoints ?? []).entries()) lines.push(...printEndpoint(endpoint, i))
+  if (choice !== undefined) {
+    lines.push('  ladder:')
+    for (const rung of choice.rungs) lines.push(...printRung(rung, endpoints ?? []))
+    const { draw } = choice
+    const drawn = draw === undefined ? 'not needed' : `${draw.value} of 0..${draw.below - 1}`
+    lines.push(`  draw: ${drawn}`)
+  }
+  if (rdata.length === 0) return lines
+  lines.push(`  served: ${rdata.join(', ')}`, `  TTL: ${step.ttlSeconds} s: ${step.ttlReason}`)
+  return lines
+}
+
+function printEndpoint(endpoint: ExplainedEndpoint, index: number): string[] {
+  const { codes, weight, targets, dropped, out, record } = endpoint
+  const geo = codes.length === 0 ? '' : `, geo ${codes.join(' ')}`
+  const weighing = weight === undefined ? '' : `, weight ${weight}`
+  const mark = endpoint.isChosen ? '*' : '-'
+  const origin = `${record} (${printOrigin(endpoint.origin)})`
+  const lines = [
+    `  ${mark} ${idOf(endpoint, index)}: ${targets.join(', ')}${geo}${weighing}; ${origin}`,
+  ]
+  if (dropped !== '') lines.push(`      dropped: ${dropped}`)
+  for (const { target, reason } of out) lines.push(`      ${target} is ${reason}`)
+  return lines
+}
+
+function idOf({ setIdentifier }: ExplainedEndpoint, index: number): string {
+  return setIdentifier === '' ? `endpoint ${index + 1}` : setIdentifier
+}
+
+function printOrigin(origin: Origin): string {
+  switch (origin.kind) {
+    case 'manifest':
+      return `${origin.file}:${origin.line}`
+    case 'cluster':
+      return 'cluster'
+    case 'peers': {
+      const peers = origin.peers.map(({ peer, site, ageSeconds }) => {
+        return `${peer}${site === '' ? '' : ` of ${site}`}, ${ageSeconds} s ago`
+      })
+      return peers.length === 0 ? 'merged with peers' : `merged with peers: ${peers.join('; ')}`
+    }
+    case 'corefile':
+      return 'Corefile'
+    default:
+      return 'default of the server'
+  }
+}
+
+function printRung(
+  { rung, code, outcome, candidates }: ExplainedRung,
+  endpoints: readonly ExplainedEndpoint[],
+): string[] {
+  const label = code === '' ? rung : `${rung} ${code}`
+  if (candidates.length === 0) return [`    ${label}: ${outcome}`]
+  const members = candidates.map(({ endpoint, weight, share, isStandby }) => {
+    const id = idOf(endpoints[endpoint]!, endpoint)
+    if (isStandby) return `${id} (weight 0, standby)`
+    return weight === undefined
+      ? `${id} ${percent(share)}`
+      : `${id} ${percent(share)} (weight ${weight})`
+  })
+  return [`    ${label}: ${outcome}: ${members.join(', ')}`]
+}
+
+function percent(share: number): string {
+  return `${Math.round(share * 1000) / 10}%`
+}

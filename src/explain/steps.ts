@@ -1,0 +1,288 @@
+import { printType, RRType } from '../dns/iana/types.ts'
+import type { Message, ResourceRecord } from '../dns/message/message.ts'
+import { NameBuffer } from '../dns/name/hashed-name.ts'
+import { equalNames, lowerName, printName } from '../dns/name/name.ts'
+import { printRdata } from '../dns/rdata/index.ts'
+import { type AddressFamily, maskAddress, printAddress } from '../dns/text/address.ts'
+import type { Location } from '../geo/location.ts'
+import type { Locator } from '../geo/locator.ts'
+import type { ExplainableZones, Origin } from '../publish/explainable.ts'
+import type { AllDown, Contribution } from '../publish/owner-sets.ts'
+import type { ListenPlan } from '../server/listen-plan.ts'
+import type { ReplayedReply } from '../server/replay.ts'
+import { CLOSED, OPEN } from '../steering/rules.ts'
+import type { TracedChoice } from '../steering/trace.ts'
+import type { ZoneReader } from '../zone/image/reader.ts'
+import { Match, NameFinder } from '../zone/lookup/name-finder.ts'
+import { type JoinedChoice, joinChoice } from './choice.ts'
+import { type BuiltSet, buildSet, printDrop, targetsOut } from './endpoints.ts'
+import type { ExplainParts, ExplainRequest } from './explain.ts'
+import type { ExplainedEndpoint, ExplainedLocation, ExplainedStep } from './explanation.ts'
+
+const WILDCARD = new Uint8Array([1, 0x2a])
+
+/** Where an RRset of the answer comes from. */
+interface Source {
+  /** Lower-case wire form; the wildcard, if one matches. */
+  readonly owner: Uint8Array
+  readonly apex: Uint8Array
+  readonly reader: ZoneReader
+  /** Offset of the RRset in the zone image; 0 = it has none of that type. */
+  readonly rrset: number
+}
+
+/** Explains the RRsets of one reply. */
+export class StepExplainer {
+  /** The location database of the first step; undefined = no step has one. */
+  locator: Locator | undefined
+  readonly #parts: ExplainParts
+  readonly #plan: ListenPlan
+  readonly #request: ExplainRequest
+  readonly #reply: ReplayedReply
+  /** Choices that no step has used yet. */
+  readonly #choices: TracedChoice[]
+  readonly #origins = new Map<ExplainableZones, (contribution: Contribution) => Origin>()
+
+  constructor(
+    parts: ExplainParts,
+    plan: ListenPlan,
+    request: ExplainRequest,
+    reply: ReplayedReply,
+    choices: readonly TracedChoice[],
+  ) {
+    this.#parts = parts
+    this.#plan = plan
+    this.#request = request
+    this.#reply = reply
+    this.#choices = [...choices]
+  }
+
+  /** Returns a step for each RRset of the answer, and one for the name without the wanted type. */
+  explain({ question, answer, authority }: Message): ExplainedStep[] {
+    const sets = groupSets(answer)
+    const steps = sets.map((records) => this.#step(records[0]!.owner, records[0]!.type, records))
+    const last = sets.at(-1)?.[0]
+    const type = question?.type ?? 0
+    const isNegative = authority.some((record) => record.type === RRType.SOA)
+    if (!isNegative || question === undefined) return steps
+    const name = last?.type === RRType.CNAME ? last.rdata : question.name
+    return [...steps, this.#step(name, type, [])]
+  }
+
+  #step(name: Uint8Array, type: number, records: readonly ResourceRecord[]): ExplainedStep {
+    const source = this.#find(lowerName(name), type)
+    const zones = source && this.#parts.index.find(source.reader.words.buffer)
+    const zone = source && zones?.zone(source.apex)
+    const [first] = records
+    const base = {
+      name: printName(name),
+      owner: printName(source?.owner ?? name),
+      type: printType(type),
+      zone: source === undefined ? '' : printName(source.apex),
+      rdata: records.map(({ rdata }) => printRdata(type, rdata)),
+      ttlSeconds: first?.ttlSeconds ?? 0,
+    }
+    if (source === undefined || zones === undefined || zone === undefined) {
+      const notes = source === undefined ? ['the records come from a directive without zones'] : []
+      const ttlReason = first === undefined ? '' : 'TTL of the RRset in its zone'
+      return {
+        ...base,
+        serial: serialOf(source),
+        ttlReason,
+        endpoints: undefined,
+        choice: undefined,
+        notes,
+      }
+    }
+    this.locator ??= zones.locator
+    const built = buildSet(zone, source.owner, type)
+    const joined = this.#join(source, zones, built, type)
+    return {
+      ...base,
+      serial: zone.serial,
+      ttlReason: first === undefined ? '' : explainTtl(built, first.ttlSeconds),
+      endpoints: explainEndpoints(built, zones, this.#originsOf(zones), joined, base.rdata),
+      choice: joined === 'changed' ? undefined : joined?.choice,
+      notes: notesOf(built, joined, records.length),
+    }
+  }
+
+  #originsOf(zones: ExplainableZones): (contribution: Contribution) => Origin {
+    const known = this.#origins.get(zones) ?? zones.origins()
+    this.#origins.set(zones, known)
+    return known
+  }
+
+  /** Joins the steerer's choice for the RRset, if it made one. */
+  #join(
+    source: Source,
+    zones: ExplainableZones,
+    { endpoints }: BuiltSet,
+    type: number,
+  ): JoinedChoice | 'changed' | undefined {
+    const at = source.rrset === 0 ? -1 : source.reader.steeringStart(source.rrset)
+    const index = this.#choices.findIndex(({ buffer, offset }) => {
+      return buffer === source.reader.words.buffer && offset === at
+    })
+    const traced = this.#choices[index]
+    if (traced === undefined) return undefined
+    this.#choices.splice(index, 1)
+    const { trie } = zones.table
+    const matching =
+      traced.lookup === undefined ? [] : (trie.codesOf[traced.lookup.clientClass] ?? [])
+    const { locator } = zones
+    const { address, clientFamily } = this.#reply.client
+    const location: Location | undefined = locator?.locate(padded(address), clientFamily)
+    const texts = matching.map(({ text }) => text)
+    return joinChoice(traced, endpoints, type, location, texts) ?? 'changed'
+  }
+
+  /** Finds the RRset of a name as the server does. */
+  #find(name: Uint8Array, type: number): Source | undefined {
+    const { replay } = this.#parts
+    const serving = replay.findServing(this.#plan, this.#request.source, name, type)
+    const reader = serving?.answerer?.reader
+    if (reader === undefined) return undefined
+    reader.refresh()
+    const hashed = new NameBuffer()
+    if (!hashed.set(name, 0, name.length)) return undefined
+    const zone = reader.matchZone(hashed, 0)
+    if (zone === 0) return undefined
+    const { zoneLabel } = reader
+    const apex = name.slice(hashed.labelOffset[zoneLabel]!)
+    const finder = new NameFinder(reader)
+    const match = finder.find(zone, hashed, zoneLabel, type)
+    const encloser = name.slice(hashed.labelOffset[finder.label]!)
+    const owner = match === Match.Wildcard ? Buffer.concat([WILDCARD, encloser]) : name
+    const isThere = match === Match.Name || match === Match.Wildcard
+    const rrset = isThere ? reader.findRRset(finder.body, type) : 0
+    return { owner: new Uint8Array(owner), apex, reader, rrset }
+  }
+}
+
+/** Groups records of one owner and type that follow each other. Signatures are left out. */
+function groupSets(records: readonly ResourceRecord[]): ResourceRecord[][] {
+  const sets: ResourceRecord[][] = []
+  for (const record of records) {
+    if (record.type === RRType.RRSIG) continue
+    const last = sets.at(-1)
+    const [first] = last ?? []
+    const isSame = first?.type === record.type && equalNames(first.owner, record.owner)
+    if (isSame) last!.push(record)
+    else sets.push([record])
+  }
+  return sets
+}
+
+function explainEndpoints(
+  built: BuiltSet,
+  zones: ExplainableZones,
+  originOf: (contribution: Contribution) => Origin,
+  joined: JoinedChoice | 'changed' | undefined,
+  served: readonly string[],
+): ExplainedEndpoint[] {
+  return built.endpoints.map(({ contribution, dropped }, i) => {
+    const { key, endpoint } = contribution
+    const codes = endpoint.codes.map(({ text }) => text)
+    const targets = endpoint.rdata.map((rdata) => printRdata(endpoint.type, rdata))
+    const isWhole = joined === undefined && dropped === undefined && served.length > 0
+    const isChosen = isWhole || (typeof joined === 'object' && joined.chosen.has(i))
+    return {
+      record: key,
+      origin: originOf(contribution),
+      setIdentifier: endpoint.setIdentifier,
+      codes: endpoint.isDefault ? [...codes, '*'] : codes,
+      weight: endpoint.weight,
+      ttlSeconds: endpoint.ttlSeconds,
+      targets,
+      out: targetsOut(contribution, zones),
+      dropped: printDrop(dropped),
+      share: isWhole ? 1 : typeof joined === 'object' ? (joined.shares.get(i) ?? 0) : 0,
+      isChosen,
+    }
+  })
+}
+
+function explainTtl({ endpoints }: BuiltSet, ttlSeconds: number): string {
+  const all = endpoints.map(({ contribution }) => contribution)
+  const lowest = all.find(({ endpoint }) => endpoint.ttlSeconds === ttlSeconds)
+  const isEqual = all.every(({ endpoint }) => endpoint.ttlSeconds === ttlSeconds)
+  if (lowest === undefined) return 'changed by another directive'
+  if (isEqual) return all.length === 1 ? 'TTL of the endpoint' : 'TTL of all endpoints'
+  return `the lowest TTL of all endpoints of owner and type, that of record ${lowest.key}`
+}
+
+function printAllDown({ policy, missing }: AllDown): string {
+  const all = 'all targets are down or drained'
+  if (policy === CLOSED) return `${all}, and all-down is closed: no data`
+  if (policy !== OPEN) return `${all}: the fallback endpoint ${policy} is served to all clients`
+  const why = missing === undefined ? '' : ` (no endpoint has the set identifier ${missing})`
+  return `${all}, so health and drains are ignored${why}`
+}
+
+function notesOf(
+  { set, types, endpoints }: BuiltSet,
+  joined: JoinedChoice | 'changed' | undefined,
+  recordCount: number,
+): string[] {
+  const notes: string[] = []
+  if (set?.allDown !== undefined) notes.push(printAllDown(set.allDown))
+  if (joined === 'changed') notes.push('the records have changed since the answer was built')
+  if (recordCount === 0) {
+    const list = types.map(printType).join(', ')
+    notes.push(list === '' ? 'no endpoint has this name' : `the name has only ${list}`)
+  } else if (joined === undefined && endpoints.length > 1) {
+    notes.push('no endpoint has a geo code or a weight: all are served')
+  }
+  return notes
+}
+
+/** Octets of the five numbers at the end of a SOA's rdata, which the serial starts. */
+const SOA_NUMBERS_OCTETS = 20
+
+/** Returns the serial of the SOA in the zone image. */
+function serialOf(source: Source | undefined): number | undefined {
+  if (source === undefined) return undefined
+  const { reader, apex } = source
+  const name = new NameBuffer()
+  name.set(apex, 0, apex.length)
+  const zone = reader.matchZone(name, 0)
+  const soa = zone === 0 ? 0 : reader.findRRset(reader.findBody(zone, name, 0, 0), RRType.SOA)
+  if (soa === 0) return undefined
+  const at = reader.rdataStart(soa)
+  return reader.view.getUint32(at + 2 + reader.view.getUint16(at) - SOA_NUMBERS_OCTETS)
+}
+
+export function explainLocation(
+  locator: Locator | undefined,
+  { address, clientFamily }: ReplayedReply['client'],
+): ExplainedLocation | undefined {
+  if (locator === undefined) return undefined
+  const bytes = padded(address)
+  const { net, asn, subdivisions, country, continent } = locator.locate(bytes, clientFamily)
+  const evidence = locator.evidence?.(bytes, clientFamily) ?? []
+  return {
+    databases: evidence.map(({ file, type, builtSeconds, family, prefixBits }) => {
+      const folded = family === clientFamily ? bytes : bytes.subarray(12)
+      const built = builtSeconds === 0 ? '' : new Date(builtSeconds * 1000).toISOString()
+      return { file, type, built, prefix: printPrefix(folded, family, prefixBits) }
+    }),
+    net,
+    asn: asn === 0 ? '' : `AS${asn}`,
+    subdivisions,
+    country,
+    continent: continent === '' ? '' : `GEO-${continent}`,
+  }
+}
+
+function printPrefix(bytes: Uint8Array, family: AddressFamily, bits: number): string {
+  const octets = family === 1 ? 4 : 16
+  return `${printAddress(maskAddress(bytes.slice(0, octets), bits), family)}/${bits}`
+}
+
+/** An address as locators expect it: 16 octets. */
+function padded(address: Uint8Array): Uint8Array {
+  const bytes = new Uint8Array(16)
+  bytes.set(address)
+  return bytes
+}

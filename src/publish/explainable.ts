@@ -1,0 +1,101 @@
+import { nameKey } from '../dns/name/name.ts'
+import type { Locator } from '../geo/locator.ts'
+import type { HeldPlace } from '../sources/manifests/manifest-store.ts'
+import type { SteeringTable } from '../steering/table.ts'
+import type { ArenaHandle } from '../zone/image/reader.ts'
+import { RecordPlaces } from './locate.ts'
+import { type Contribution, DEFAULT_KEY } from './owner-sets.ts'
+import { CONFIGURED_KEY, type RecordZone } from './record-zone.ts'
+
+/** Where an endpoint comes from. */
+export type Origin =
+  /** A manifest. `line`: that of the endpoint, from 1. */
+  | { readonly kind: 'manifest'; readonly file: string; readonly line: number }
+  /** A DNSRecord of the cluster: see the record. */
+  | { readonly kind: 'cluster' }
+  /** Merged from our records and those of peers. */
+  | { readonly kind: 'peers'; readonly peers: readonly PeerOrigin[] }
+  | { readonly kind: 'corefile' }
+  /** The server adds it, because nothing else has an NS for the zone. */
+  | { readonly kind: 'default' }
+
+/** A peer that reports endpoints of a host. */
+export interface PeerOrigin {
+  /** `host:port`. */
+  readonly peer: string
+  readonly site: string
+  /** Seconds since the peer last confirmed its data. */
+  readonly ageSeconds: number
+}
+
+/** A zone of records, for explanations. */
+export interface ExplainableZone {
+  readonly records: RecordZone
+  /** Undefined = the process does not know the serial that a server would use. */
+  readonly serial: number | undefined
+}
+
+/** The zones of one publisher, and what explains their answers. */
+export interface ExplainableZones {
+  /** Identifies the zone image that answers come from. */
+  readonly handle: ArenaHandle
+  readonly table: SteeringTable
+  readonly locator: Locator | undefined
+  /** `apex`: lower-case wire form. */
+  zone(apex: Uint8Array): ExplainableZone | undefined
+  /** Returns a function that finds origins. It reads files, once each: use it for one explanation. */
+  origins(): (contribution: Contribution) => Origin
+  /** Why a target of a record is down; '' = unknown. */
+  downReason(recordKey: string, target: string): string
+}
+
+/** All zones of the process whose answers can be explained: those in service. */
+export class ExplainableIndex {
+  readonly #all = new Set<ExplainableZones>()
+
+  /** Returns the function that removes them. */
+  add(zones: ExplainableZones): () => void {
+    this.#all.add(zones)
+    return () => this.#all.delete(zones)
+  }
+
+  /** `buffer`: the memory of a zone image. */
+  find(buffer: ArrayBufferLike): ExplainableZones | undefined {
+    return [...this.#all].find(({ handle }) => handle.buffer === buffer)
+  }
+}
+
+/** The parts that `explainableZones` joins. */
+export interface ExplainableParts
+  extends Pick<ExplainableZones, 'handle' | 'table' | 'locator'>,
+    Partial<Pick<ExplainableZones, 'downReason'>> {
+  /** By `nameKey` of the apex. */
+  zone(apexKey: string): ExplainableZone | undefined
+  /** The places of records in manifests; undefined = the records are not from manifests. */
+  readonly placeOf: ((key: string) => HeldPlace | undefined) | undefined
+  /** The peers that report endpoints of a merged record; undefined = the record is our own. */
+  peersOf?(recordKey: string): readonly PeerOrigin[] | undefined
+}
+
+export function explainableZones(parts: ExplainableParts): ExplainableZones {
+  const { handle, table, locator, placeOf, peersOf, downReason } = parts
+  return {
+    handle,
+    table,
+    locator,
+    zone: (apex) => parts.zone(nameKey(apex)),
+    downReason: downReason ?? (() => ''),
+    origins: () => {
+      const places = placeOf === undefined ? undefined : new RecordPlaces({ get: placeOf })
+      return ({ key, endpoint }) => {
+        if (key === DEFAULT_KEY) return { kind: 'default' }
+        if (key === CONFIGURED_KEY) return { kind: 'corefile' }
+        const peers = peersOf?.(key)
+        if (peers !== undefined) return { kind: 'peers', peers }
+        const at = places?.endpoint({ ...endpoint, key })
+        if (at === undefined) return { kind: 'cluster' }
+        return { kind: 'manifest', file: at.file, line: at.line }
+      }
+    },
+  }
+}

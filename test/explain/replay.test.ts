@@ -1,0 +1,135 @@
+import t from 'tap'
+import { Random } from '../../src/base/random.ts'
+import { ResourceRegistry } from '../../src/base/resource-registry.ts'
+import { composeClientSubnet } from '../../src/dns/edns/client-subnet.ts'
+import { composeMessage } from '../../src/dns/message/message.ts'
+import { Protocol } from '../../src/dns/message/query.ts'
+import { scanName } from '../../src/dns/name/name.ts'
+import { type Cidr, scanAddress } from '../../src/dns/text/address.ts'
+import type { ExplainRequest } from '../../src/explain/explain.ts'
+import { Explainer } from '../../src/explain/explainer.ts'
+import type { Explanation } from '../../src/explain/explanation.ts'
+import { printExplanation } from '../../src/explain/print.ts'
+import { ServerCounts } from '../../src/server/counters.ts'
+import { Instance } from '../../src/server/instance.ts'
+import { Server } from '../../src/server/server.ts'
+import { DataChannel } from '../../src/server/thread-channel.ts'
+import { GeoWeightSteerer } from '../../src/steering/steerer.ts'
+import { NO_HOOKS } from '../support/setup.ts'
+import { ASKED, CLIENTS, loadWorld, TYPES } from './worlds.ts'
+
+const WORLDS = 25
+const QUERIES = 400
+
+/** A server as a data thread runs it, whose steerers draw from `random`. */
+function wireServer(instance: Instance, random: Random): Server {
+  const channel = new DataChannel(NO_HOOKS, (snapshots) => new GeoWeightSteerer(snapshots, random))
+  const resources = new ResourceRegistry()
+  const parts = { ...instance.parts, resources, channel }
+  const { instance: copy } = Instance.create(instance.blocks, instance.corefile, parts)
+  instance.parts.channel.join!(channel)
+  const [plan] = copy.plans
+  return new Server({
+    ...plan!,
+    clock: instance.parts.clock,
+    random,
+    log: { debug() {}, info() {}, warning() {}, error() {} },
+    counters: new ServerCounts(),
+  })
+}
+
+function ask(server: Server, request: ExplainRequest): string {
+  const { name, type, subnet, source } = request
+  const options = subnet === undefined ? [] : [{ code: 8, data: composeClientSubnet(subnet) }]
+  const packet = composeMessage({
+    ...{ id: 0, opcode: 0, flags: 0, rcode: 0, answer: [], authority: [], additional: [] },
+    question: { name, type, rrclass: 1 },
+    edns: { payloadOctets: 1232, version: 0, flags: 0, options },
+  })
+  const tx = server.acquire()
+  const { query } = tx
+  query.packet = packet
+  query.packetAt = -1
+  query.packetOctets = packet.length
+  query.protocol = Protocol.Udp
+  query.peerAddress.set(source.bytes)
+  query.peerFamily = source.family
+  const out = new Uint8Array(65_535)
+  const octets = server.serve(tx, out)
+  server.release(tx)
+  return Buffer.from(out.subarray(0, octets as number)).toString('base64')
+}
+
+function randomRequest(random: Random): ExplainRequest {
+  const source = scanAddress(CLIENTS[random.below(CLIENTS.length)]!)!
+  const client = scanAddress(CLIENTS[random.below(CLIENTS.length)]!)!
+  const subnet: Cidr = { ...client, bits: client.family === 1 ? 24 : 56 }
+  return {
+    name: scanName(ASKED[random.below(ASKED.length)]!)!,
+    type: TYPES[random.below(TYPES.length)]!,
+    source,
+    subnet: random.below(2) === 0 ? undefined : subnet,
+    seed: random.next32(),
+    protocol: Protocol.Udp,
+  }
+}
+
+/** What of the explanation contradicts its answer; '' = nothing. */
+function contradiction({ steps, answer }: Explanation): string {
+  for (const { name, type, rdata, endpoints, choice, notes } of steps) {
+    const at = `${name} ${type}`
+    if (notes.some((note) => note.includes('have changed'))) return `${at}: not joined`
+    if (endpoints === undefined) return `${at}: no endpoints`
+    for (const data of rdata) {
+      if (!answer.some((line) => line.endsWith(data))) return `${at}: ${data} is not in the answer`
+    }
+    if (rdata.length === 0) continue
+    const chosen = endpoints.filter(({ isChosen }) => isChosen)
+    const targets = chosen.flatMap((endpoint) => endpoint.targets)
+    if (!rdata.every((data) => targets.includes(data))) return `${at}: not of the chosen endpoints`
+    if (chosen.some(({ share, dropped }) => share === 0 || dropped !== '')) return `${at}: dropped`
+    if (choice === undefined) continue
+    const shares = choice.rungs[choice.decided]!.candidates.filter((c) => !c.isStandby)
+    const sum = new Set(shares.map(({ share }) => share))
+    const isWhole = sum.size === 1 && sum.has(1)
+    const total = shares.reduce((all, { share }) => all + share, 0)
+    if (!isWhole && Math.abs(total - 1) > 1e-9) return `${at}: shares add up to ${total}`
+    if (isWhole !== (choice.draw === undefined) && shares.length > 1) return `${at}: draw`
+  }
+  return ''
+}
+
+t.test('an explanation has the answer of the server, octet for octet', async (t) => {
+  const kinds = new Map<string, number>()
+  let steered = 0
+  for (let world = 1; world <= WORLDS; world++) {
+    await t.test(`world ${world}`, async (t) => {
+      const { instance } = await loadWorld(t, world)
+      const draws = new Random(0)
+      const server = wireServer(instance, draws)
+      const explainer = await Explainer.open(instance)
+      const random = new Random(world * 1000)
+      const wrong: string[] = []
+      for (let i = 0; i < QUERIES; i++) {
+        const request = randomRequest(random)
+        draws.restart(request.seed)
+        const wire = ask(server, request)
+        const explanation = explainer.explain(request)
+        // Other seeds were used in between.
+        const again = i % 20 === 0 ? explainer.explain(request) : explanation
+        if (explanation.reply !== wire) wrong.push(`other reply: ${explanation.name}`)
+        if (JSON.stringify(again) !== JSON.stringify(explanation)) wrong.push('not repeatable')
+        const fault = contradiction(explanation)
+        if (fault !== '') wrong.push(`${fault}\n${printExplanation(explanation).join('\n')}`)
+        kinds.set(explanation.end.kind, (kinds.get(explanation.end.kind) ?? 0) + 1)
+        if (explanation.steps.some(({ choice }) => choice?.draw !== undefined)) steered++
+      }
+      explainer.close()
+      t.strictSame(wrong.slice(0, 3), [])
+    })
+  }
+  for (const kind of ['answer', 'nodata', 'nxdomain', 'outside']) {
+    t.ok((kinds.get(kind) ?? 0) > 50, `${kind}: ${kinds.get(kind)} of ${[...kinds].join(' ')}`)
+  }
+  t.ok(steered > 500, `${steered} with a draw`)
+})
