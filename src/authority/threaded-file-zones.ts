@@ -1,5 +1,7 @@
 import type { Broadcast } from '../base/broadcast.ts'
 import type { SetupContext } from '../plugin/directive.ts'
+import { EventLog } from '../telemetry/event-log.ts'
+import { type ZoneStatus, zoneWithoutRecords } from '../telemetry/status.ts'
 import type { SetKey, VersionSource } from '../xfr/zone-versions.ts'
 import { ZoneReader } from '../zone/image/reader.ts'
 import type { ZoneAnswerer } from '../zone/lookup/answer.ts'
@@ -19,6 +21,8 @@ export interface OwnedZone extends ServedZone {
   readonly zoneText: string
   /** The data of the version in force for other threads; undefined = no version is in force. */
   readonly shared: VersionMemory | undefined
+  /** File or primary that it comes from; undefined = not known. */
+  readonly path?: string
   /** Serial of the SOA in force. */
   readonly serial: number
   /** Changes since the version published before; undefined = anything may have changed. */
@@ -26,6 +30,14 @@ export interface OwnedZone extends ServedZone {
   /** What its owner found in the version in force, and logged; undefined = the owner did not check it. */
   readonly signatures?: SignatureReport | undefined
 }
+
+interface LoadedVersion {
+  readonly zone: string
+  readonly serial: number
+}
+
+/** Zones of one batch that get an event each. */
+const LOGGED_MAX = 20
 
 /**
  * The zones of one directive in every thread: the control thread loads them, and the others read
@@ -46,8 +58,15 @@ export class ThreadedFileZones {
   readonly nsInAuthority: boolean
 
   readonly #watch: SignatureWatch
+  readonly #directive: string
+  readonly #events: () => EventLog | undefined
+  #owned: readonly OwnedZone[] = []
 
-  constructor(c: SetupContext) {
+  /** `directive`: its name, for the status and events. */
+  constructor(c: SetupContext, directive: string) {
+    this.#directive = directive
+    this.#events = () => c.resources.find(EventLog, '')
+    c.onStatus(() => ({ zones: this.#owned.map((zone) => statusOf(zone, directive)) }))
     const watch = new SignatureWatch(c)
     this.#watch = watch
     c.onStartup(() => watch.start(c.timers))
@@ -62,6 +81,7 @@ export class ThreadedFileZones {
    * have changed.
    */
   publish(zones: readonly OwnedZone[]): void {
+    this.#owned = zones
     this.#offer(zones)
     this.#watch.follow(zones)
     const published = zones.map(({ zoneText, shared }) => `${zoneText} ${shared?.version}`).join()
@@ -74,6 +94,7 @@ export class ThreadedFileZones {
   /** Offers the versions to other directives of the block. */
   #offer(zones: readonly OwnedZone[]): void {
     const gone = new Map(this.#offered)
+    const loaded: LoadedVersion[] = []
     for (const { zone, zoneText, shared, serial, changed } of zones) {
       if (shared === undefined) continue
       gone.delete(zoneText)
@@ -82,12 +103,24 @@ export class ThreadedFileZones {
       const text = `${shared.version} ${imageVersion}`
       if (this.#offered.get(zoneText)?.text === text) continue
       this.#offered.set(zoneText, { zone, text })
+      loaded.push({ zone: zoneText, serial })
       this.#versions.put({ zone, serial, buffer, imageVersion }, changed)
     }
     for (const [zoneText, { zone }] of gone) {
       this.#offered.delete(zoneText)
       this.#versions.remove(zone)
     }
+    this.#noteVersions(loaded)
+  }
+
+  #noteVersions(loaded: readonly LoadedVersion[]): void {
+    const events = this.#events()
+    const actor = { kind: 'load', name: this.#directive } as const
+    for (const version of loaded.slice(0, LOGGED_MAX)) {
+      events?.add({ actor, ...version, text: 'a new version is served' })
+    }
+    const more = loaded.length - LOGGED_MAX
+    if (more > 0) events?.add({ actor, text: `new versions of ${more} more zones are served` })
   }
 
   #follow(zones: readonly PublishedZone[]): void {
@@ -103,4 +136,11 @@ export class ThreadedFileZones {
     this.#answerers = answerers
     this.table.replace(served)
   }
+}
+
+function statusOf(
+  { zoneText, serial, path = '', shared }: OwnedZone,
+  directive: string,
+): ZoneStatus {
+  return zoneWithoutRecords(zoneText, directive, path, shared === undefined ? null : serial)
 }

@@ -34,13 +34,29 @@ const USAGE = `Sextant is an authoritative DNS server. It chooses answers by cli
       -conf FILE                default ./Corefile
       --seed N                  seed of the random numbers; default 1
       -o json                   print JSON
+  sextant status [@SERVER]      print the zones, endpoints, peers and drops of a server with the directive admin
+      -conf FILE                without @SERVER: its Corefile; default ./Corefile
+      --token-file FILE         send the token in FILE
+      --ca FILE                 accept certificates of these authorities
+      -o json                   as JSON
   sextant demo                  run two sites on loopback that merge each other's records
 
 Without a command, sextant accepts the flags of serve, as CoreDNS does.`
 
 const HELP_FLAG = /^--?h(elp)?$/
-const COMMANDS = ['serve', 'check', 'operator', 'node', 'fqdn', 'query', 'explain', 'demo', 'help']
-const COMMAND = /^(serve|check|demo|explain|query|fqdn)$/
+const COMMANDS = [
+  'serve',
+  'check',
+  'operator',
+  'node',
+  'fqdn',
+  'query',
+  'explain',
+  'status',
+  'demo',
+  'help',
+]
+const COMMAND = /^(serve|check|demo|explain|query|status|fqdn)$/
 
 /** Runs a command line and ends the process with its exit code. */
 export async function main(argv: readonly string[]): Promise<void> {
@@ -72,6 +88,8 @@ async function run(argv: readonly string[], output: Output): Promise<number> {
       return (await import('./explain.ts')).runExplain(rest, output)
     case 'query':
       return (await import('./query.ts')).runQuery(rest, output.print, output.printError)
+    case 'status':
+      return (await import('./status.ts')).runStatus(rest, output)
     case 'serve':
       return (await import('./serve.ts')).serve(rest, output)
     default:

@@ -105,6 +105,11 @@ export class MmdbLocator implements Locator {
     return this.#files.flatMap(({ path, fault }) => (fault === undefined ? [] : [{ path, fault }]))
   }
 
+  /** The files in use, for the status of the server. */
+  get files(): readonly Pick<DatabaseFile, 'path' | 'builtSeconds' | 'fault'>[] {
+    return this.#files
+  }
+
   /** The databases in memory, for `follow` in another thread. */
   get images(): readonly DatabaseImage[] {
     return this.#files.flatMap((file) => file.image ?? [])

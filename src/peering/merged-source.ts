@@ -19,6 +19,7 @@ import { yieldMsOf } from './merge/choose-site-states.ts'
 import { dropDown } from './merge/health.ts'
 import { mergeSiteStates, type OwnState } from './merge/merge-site-states.ts'
 import { buildMergedRecord } from './merged-form.ts'
+import { MERGED_NAMESPACE } from './merged-namespace.ts'
 import type { PeerFollower } from './peer.ts'
 import type { SiteState } from './peer-endpoint.ts'
 import { wasHeard } from './peer-status.ts'
@@ -35,8 +36,6 @@ const EXPIRY_CHECK_MS = 1000
 /** Conflicts that are logged one by one per interval, and conflicts that are stored per host. */
 const LOGGED_MAX = 20
 const TROUBLES_MAX = 100
-/** Namespace of merged records; their name is the host. */
-export const MERGED_NAMESPACE = 'peers'
 
 export interface MergedSourceParts {
   /** Our own records. */

@@ -8,7 +8,8 @@ import { printHost } from '../dnsrecord/print-endpoint.ts'
 import type { RecordSource, StoredRecord } from '../dnsrecord/record-source.ts'
 import { PeerCache } from '../peering/cache/peer-cache.ts'
 import type { LocalExporter } from '../peering/local-exporter.ts'
-import { MERGED_NAMESPACE, MergedSource, type PeerDisputes } from '../peering/merged-source.ts'
+import { MERGED_NAMESPACE } from '../peering/merged-namespace.ts'
+import { MergedSource, type PeerDisputes } from '../peering/merged-source.ts'
 import { PeerFollower } from '../peering/peer.ts'
 import type { PeerAddress } from '../peering/peer-address.ts'
 import { bareHost, type PeerStatus, wasHeard } from '../peering/peer-status.ts'
@@ -61,7 +62,7 @@ export class PublisherPeers {
     const signing = place === undefined ? undefined : readPeerKey(place)
     this.#openPeerCache()
     this.#followers = peers.map((peer) => this.#follow(peer, signing))
-    this.#stops.add(measurePeers(metrics, () => this.#statuses))
+    this.#stops.add(measurePeers(metrics, () => this.statuses))
     const zones = this.#options.zones.map((zone) => printName(zone)).join(' ')
     this.#stops.add(measureDisputes(metrics, zones, () => this.#disputes))
     // Data of all peers is known, from before a reload or from the file, so no caller has to wait.
@@ -136,7 +137,7 @@ export class PublisherPeers {
   /** Lists the silent peers for the ready page; '' = none. */
   note(): string {
     const nowMs = this.#parts.clock.monotonic()
-    const silent = this.#statuses.filter(({ lastSeenMs, error }) => {
+    const silent = this.statuses.filter(({ lastSeenMs, error }) => {
       return error !== '' && nowMs - lastSeenMs >= SILENCE_MS
     })
     const notes = silent.map((status) => printSilence(status, nowMs))
@@ -184,7 +185,8 @@ export class PublisherPeers {
     return this.#merged?.disputes ?? { conflicts: 0, refused: new Map() }
   }
 
-  get #statuses(): PeerStatus[] {
+  /** The state of each peer. */
+  get statuses(): PeerStatus[] {
     return this.#followers.map((follower) => follower.status)
   }
 }

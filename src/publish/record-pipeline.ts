@@ -6,6 +6,7 @@ import { locateEndpoints } from '../dnsrecord/pack.ts'
 import type { RecordSource, StoredRecord } from '../dnsrecord/record-source.ts'
 import type { HealthView } from '../health/address-health.ts'
 import { LocalExporter } from '../peering/local-exporter.ts'
+import type { PeerStatus } from '../peering/peer-status.ts'
 import { UnexportableRecords } from '../peering/unexportable.ts'
 import { ManifestSource } from '../sources/manifests/manifest-source.ts'
 import type { OwnedSource } from '../sources/owned-source.ts'
@@ -62,6 +63,11 @@ export class RecordPipeline {
   /** Why data of peers is missing; '' = it is not. */
   get unheardReason(): string {
     return this.#peers?.unreadyReason() ?? ''
+  }
+
+  /** The state of the peers. */
+  get peers(): readonly PeerStatus[] {
+    return this.#peers?.statuses ?? []
   }
 
   /** Returns what the ready page shows about the records; '' = nothing. */

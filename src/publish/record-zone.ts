@@ -6,11 +6,14 @@ import { comparePacked, type PackedDifference } from '../dnsrecord/packed-differ
 import type { RecordChange, StoredRecord } from '../dnsrecord/record-source.ts'
 import { lowerNameKey } from '../dnsrecord/validate/names.ts'
 import { type HealthView, isSameHealth, UNKNOWN_HEALTH } from '../health/address-health.ts'
-import { isSameDrains, NO_DRAINS } from '../health/drain/drain.ts'
-import { isSameSlowStart, NO_SLOW_STARTS } from '../health/slow-start-units.ts'
+import { isSameDrains, NO_DRAINS, type RecordDrains } from '../health/drain/drain.ts'
+import { isSameSlowStart, NO_SLOW_STARTS, SLOW_START_UNITS } from '../health/slow-start-units.ts'
+import type { EventActor } from '../telemetry/event-log.ts'
 import { type DownSet, printAllDown } from './all-down.ts'
+import type { SetChange } from './answer-events.ts'
 import { ContentDigest } from './content-digest.ts'
 import { DecodedRecord, isDerived, type RecordForm, type ServedState } from './decoded-record.ts'
+import { EndpointTally } from './endpoint-tally.ts'
 import { HOLDERS_MAX, OwnerHolders } from './owner-holders.ts'
 import {
   type BuildReport,
@@ -46,10 +49,20 @@ export interface RecordZoneOptions extends RecordForm {
   readonly settings?: ZoneSettings | undefined
   /** Called when all endpoints of a set are down, or the policy changes; `isOver`: when one is up again. */
   readonly onAllDown: (set: DownSet, isOver: boolean) => void
+  /** Called with each change of an RRset. */
+  readonly onChange?: ((change: SetChange) => void) | undefined
 }
 
 type ServedHealth = Pick<ServedState, 'health' | 'slowStart' | 'drains'>
 type Decoded = Map<StoredRecord, DecodedRecord>
+
+/** An owner whose RRsets may change, and why. */
+interface ChangedOwner {
+  /** `lowerNameKey` of the owner. */
+  readonly key: string
+  readonly owner: Uint8Array
+  readonly actor: EventActor
+}
 
 /** Record key of endpoints that the Corefile has. */
 export const CONFIGURED_KEY = 'the Corefile'
@@ -61,6 +74,7 @@ const UNKNOWN: ServedHealth = {
   slowStart: NO_SLOW_STARTS,
   drains: NO_DRAINS,
 }
+const CONFIGURED_ACTOR: EventActor = { kind: 'reload', name: 'the Corefile' }
 /** Maximum number of records whose old and new sets are in memory at a time. */
 const BATCH_MAX = 32
 
@@ -82,6 +96,8 @@ export class RecordZone {
   readonly #allDown = new Map<string, readonly DownSet[]>()
   readonly #digest = new ContentDigest()
   readonly #apexKey: string
+  /** Of the endpoints in all RRsets. */
+  readonly tally = new EndpointTally()
   #recordCount = 0
   #rrsetCount = 0
 
@@ -95,7 +111,8 @@ export class RecordZone {
       const contribution = { ...CONFIGURED, endpoint }
       this.#fixedByOwner.set(key, [...(this.#fixedByOwner.get(key) ?? []), contribution])
     }
-    for (const [key, owner] of owners) this.#replan(key, owner, [])
+    const actor = CONFIGURED_ACTOR
+    for (const [key, owner] of owners) this.#replan({ key, owner, actor }, [])
   }
 
   /** Number of records in the zone. */
@@ -126,6 +143,23 @@ export class RecordZone {
     let count = 0
     for (const drained of this.#drained.values()) count += drained
     return count
+  }
+
+  /** Keys of the records with addresses that are down, drained or in slow start. */
+  *impairedKeys(): Generator<string> {
+    for (const [key, { health, slowStart, drains }] of this.#healths) {
+      if (health.down.length + slowStart.length > 0 || drains !== NO_DRAINS) yield key
+    }
+  }
+
+  /** The endpoints of a record of this zone that have targets out of service, or are in slow start. */
+  impaired(record: StoredRecord): Contribution[] {
+    const { groups } = new DecodedRecord(this.#servedState(record), this.#options)
+    return groups
+      .flatMap(({ contributions }) => contributions)
+      .filter(({ down, drained, units = SLOW_START_UNITS }) => {
+        return down.size > 0 || (drained?.size ?? 0) > 0 || units < SLOW_START_UNITS
+      })
   }
 
   /** Digest of the content without the SOA; equal for equal content, regardless of the history. */
@@ -178,14 +212,16 @@ export class RecordZone {
     const differences = new Map(
       others.map((change) => [change, this.#compare(change, served, next)]),
     )
-    const owners = new Map<string, Uint8Array>()
-    for (const { before, after } of others) {
+    const owners = new Map<string, ChangedOwner>()
+    for (const change of others) {
+      const { before, after } = change
+      const actor = this.#actorOf(change)
       const old = before === undefined ? [] : this.#decode(before, served).groups
       const now = after === undefined ? [] : this.#decodeNext(after, next, before).groups
-      for (const { key, owner } of [...old, ...now]) owners.set(key, owner)
+      for (const { key, owner } of [...old, ...now]) owners.set(key, { key, owner, actor })
     }
     const current = new Map<string, OwnerSet[]>()
-    for (const [key, owner] of owners) current.set(key, this.#sets(key, owner, served, []))
+    for (const [key, { owner }] of owners) current.set(key, this.#sets(key, owner, served, []))
     for (const [change, difference] of differences) this.#index(change, served, next, difference)
     for (const { before, after } of others) {
       this.#noteHealth(
@@ -194,7 +230,9 @@ export class RecordZone {
       )
     }
     for (const [record, decoded] of next) served.set(record, decoded)
-    for (const [key, owner] of owners) this.#replan(key, owner, current.get(key)!, served)
+    for (const changed of owners.values()) {
+      this.#replan(changed, current.get(changed.key)!, served)
+    }
   }
 
   /**
@@ -213,13 +251,14 @@ export class RecordZone {
     }
     if (record.groups.length > 0) this.#recordCount++
     this.#noteHealth(after.key, state)
+    const actor: EventActor = { kind: 'record', name: after.key }
     for (const { key, owner, contributions } of record.groups) {
       this.#holders.add(key, after)
       const conflicts: Conflict[] = []
       const { settings } = this.#options
       const sets = buildOwnerSets(owner, contributions, { isApex: false, settings }, conflicts)
       this.#declare(owner, [], sets)
-      for (const set of sets) if (isServed(set)) this.#put(key, owner, set)
+      for (const set of sets) if (isServed(set)) this.#put({ key, owner, actor }, set, undefined)
       this.#noteConflicts(key, conflicts)
       this.#noteOut(key, owner, sets)
     }
@@ -271,25 +310,40 @@ export class RecordZone {
     else this.#healths.set(key, { health, slowStart, drains })
   }
 
-  #replan(
-    key: string,
-    owner: Uint8Array,
-    current: readonly OwnerSet[],
-    decoded: Decoded = new Map(),
-  ): void {
+  /** What caused a change, for the log of events. */
+  #actorOf({ before, after }: RecordChange): EventActor {
+    const { key } = (after ?? before)!
+    if (before === undefined || after === undefined || before !== after) {
+      return { kind: 'record', name: key }
+    }
+    const [served, next] = [this.#servedState(after), this.#nextState(after)]
+    if (!isSameHealth(served.health, next.health)) return { kind: 'probe', name: key }
+    if (isSameDrains(served.drains, next.drains)) return { kind: 'slow-start', name: key }
+    return { kind: 'drain', name: drainerOf(next.drains) || drainerOf(served.drains) || key }
+  }
+
+  #replan(changed: ChangedOwner, current: readonly OwnerSet[], decoded: Decoded = new Map()): void {
+    const { key, owner } = changed
     const conflicts: Conflict[] = []
     const desired = this.#sets(key, owner, decoded, conflicts)
     this.#declare(owner, current, desired)
-    for (const change of plan(owner, current.filter(isServed), desired.filter(isServed))) {
-      const old = current.find(
+    const served = current.filter(isServed)
+    for (const change of plan(owner, served, desired.filter(isServed))) {
+      const old = served.find(
         (s) => s.type === (change.kind === 'put' ? change.set.type : change.type),
       )
       if (old !== undefined) {
         this.#digest.remove(key, old)
+        this.tally.remove(old)
         this.#rrsetCount--
       }
-      if (change.kind === 'put') this.#put(key, owner, change.set)
-      else this.#options.sink.remove(owner, change.type)
+      if (change.kind === 'put') {
+        this.#put(changed, change.set, old)
+        continue
+      }
+      const { type } = change
+      this.#options.sink.remove(owner, type)
+      this.#options.onChange?.({ ...changed, type, before: old, after: undefined })
     }
     this.#noteConflicts(key, conflicts)
     this.#noteOut(key, owner, desired)
@@ -301,10 +355,13 @@ export class RecordZone {
     if (isDeclared === current.every(isServed)) this.#options.sink.declare(owner, isDeclared)
   }
 
-  #put(key: string, owner: Uint8Array, set: OwnerSet): void {
+  #put(changed: ChangedOwner, set: OwnerSet, before: OwnerSet | undefined): void {
+    const { key, owner } = changed
     this.#digest.add(key, set)
+    this.tally.add(set)
     this.#options.sink.put(owner, set)
     this.#rrsetCount++
+    this.#options.onChange?.({ ...changed, type: set.type, before, after: set })
   }
 
   #sets(
@@ -427,4 +484,10 @@ function isServed({ rdata }: OwnerSet): boolean {
 
 function isSameState(one: DownSet, other: DownSet): boolean {
   return one.set === other.set && printAllDown(one.allDown) === printAllDown(other.allDown)
+}
+
+/** Who drained the first drained target; '' = nothing is drained, or not known. */
+function drainerOf({ endpoints }: RecordDrains): string {
+  for (const drains of endpoints) for (const { actor } of drains.values()) return actor
+  return ''
 }

@@ -18,11 +18,11 @@ import { SOA_TTL_SECONDS, scanMailbox } from './soa.ts'
 export function createRecordZone(
   apex: Uint8Array,
   options: PublishOptions,
-  parts: Pick<RecordZoneOptions, 'sink' | 'health' | 'onConflict' | 'onAllDown'> & {
+  parts: Pick<RecordZoneOptions, 'sink' | 'health' | 'onConflict' | 'onAllDown' | 'onChange'> & {
     readonly exporter?: LocalExporter | undefined
   },
 ): RecordZone {
-  const { sink, health, onConflict, onAllDown, exporter } = parts
+  const { exporter, ...callbacks } = parts
   const exports: Pick<RecordZoneOptions, 'exportV2'> =
     exporter === undefined ? {} : { exportV2: (...args) => exporter.composeRdata(...args) }
   return new RecordZone({
@@ -31,11 +31,8 @@ export function createRecordZone(
     ...exports,
     fixed: options.nameservers.flatMap((server) => composeNameserver(server, apex)),
     defaultNs: endpointOf(apex, RRType.NS, [defaultServer(apex)]),
-    sink,
-    health,
-    onConflict,
     settings: { ...NO_SETTINGS, ...options.settings },
-    onAllDown,
+    ...callbacks,
   })
 }
 

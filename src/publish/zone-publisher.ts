@@ -3,7 +3,11 @@ import { Stops } from '../base/stops.ts'
 import { systemTimers } from '../base/timers.ts'
 import { printName } from '../dns/name/name.ts'
 import type { Locator } from '../geo/locator.ts'
+import { MERGED_NAMESPACE } from '../peering/merged-namespace.ts'
+import { EventLog } from '../telemetry/event-log.ts'
+import { type StatusPart, zoneWithoutRecords } from '../telemetry/status.ts'
 import type { VersionSource, ZoneVersions } from '../xfr/zone-versions.ts'
+import { AnswerEvents } from './answer-events.ts'
 import { ExplainableIndex, explainableZones } from './explainable.ts'
 import { commitHistogram, measure, measureSnapshot } from './metrics.ts'
 import { OfferedVersions } from './offered-versions.ts'
@@ -22,6 +26,7 @@ import { nameOf } from './source-place.ts'
 import type { OpenZones, ThreadedZones } from './threaded-zones.ts'
 import { findLostAddresses } from './zone-content.ts'
 import { ZoneSnapshot } from './zone-snapshot.ts'
+import { reportPeer, statusOfZones } from './zone-status.ts'
 import { PublishedZones } from './zones.ts'
 
 /** Time until a source that could not be opened is tried again. */
@@ -122,6 +127,22 @@ export class ZonePublisher {
     return [note, this.#zones?.note(), this.#snapshot?.note()].filter((note) => note).join('; ')
   }
 
+  /** What the status of the server shows about the zones, their peers and the snapshot. */
+  status(): StatusPart {
+    const { clock } = this.#parts
+    const source = nameOf(this.#options.source)
+    const peers = this.#records.peers.map((status) => reportPeer(status, clock.monotonic()))
+    const snapshot = this.#snapshot?.report(clock.now())
+    const snapshots = snapshot === undefined ? [] : [snapshot]
+    const zones = this.#zones
+    if (zones !== undefined) return { ...statusOfZones(zones, source), peers, snapshots }
+    const waiting = this.#options.zones.map((apex) => {
+      const zone = printName(apex)
+      return zoneWithoutRecords(zone, 'kuadrant', source, this.#snapshot?.serialOf(zone) ?? null)
+    })
+    return { zones: waiting, peers, snapshots }
+  }
+
   /** Runs at an orderly stop, while queries are still answered. */
   async finish(): Promise<void> {
     await this.#snapshot?.finish()
@@ -195,7 +216,7 @@ export class ZonePublisher {
   }
 
   #report(trouble: string): void {
-    if (!this.#stops.isClosed) this.#snapshot?.report(trouble)
+    if (!this.#stops.isClosed) this.#snapshot?.reportTrouble(trouble)
   }
 
   /** Waits for the zones, but not for a slow cluster. */
@@ -228,7 +249,14 @@ export class ZonePublisher {
       this.#snapshot?.noteChange()
     }
     const versions = new OfferedVersions(open.image, zoneVersions, this.#parts.versions)
-    const more = { versions, exporter, place, clock, timers: systemTimers, log, onCommit }
+    const hasPeers = this.#options.peering.peers.length > 0
+    const events = new AnswerEvents({
+      source: nameOf(this.#options.source),
+      mergedNamespace: hasPeers ? MERGED_NAMESPACE : undefined,
+      find: () => this.#parts.resources.find(EventLog, ''),
+    })
+    const parts = { versions, exporter, place, clock, timers: systemTimers, log }
+    const more = { ...parts, events, onCommit }
     const zones = new PublishedZones(this.#zoneOptions, { ...open, health, ...more })
     const { source: owned } = this.#records
     this.#stopFollowing = await zones.follow(records, owned!.ownership)

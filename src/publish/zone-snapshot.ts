@@ -2,6 +2,7 @@ import type { Clock } from '../base/clock.ts'
 import type { ResourceRegistry } from '../base/resource-registry.ts'
 import { systemTimers } from '../base/timers.ts'
 import type { Logger } from '../telemetry/log.ts'
+import type { SnapshotStatus } from '../telemetry/status.ts'
 import { writeInThread } from '../zone/snapshot/write-in-thread.ts'
 import type { SnapshotState } from './metrics.ts'
 import type { SnapshotOptions } from './options.ts'
@@ -84,8 +85,20 @@ export class ZoneSnapshot {
     }
   }
 
+  /** For the status of the server. */
+  report(nowMs: number): SnapshotStatus {
+    const { isServed, takenSeconds, octets } = this.state
+    const ageSeconds = takenSeconds === 0 ? null : Math.round(nowMs / 1000 - takenSeconds)
+    return { file: this.path, isServed, ageSeconds, octets }
+  }
+
+  /** SOA serial of a zone of the snapshot that is served; undefined = none. */
+  serialOf(zone: string): number | undefined {
+    return this.#loaded?.facts.zones.find((facts) => facts.zone === zone)?.serial
+  }
+
   /** Logs why records can't be read while the snapshot is served. */
-  report(trouble: string): void {
+  reportTrouble(trouble: string): void {
     if (trouble !== this.#trouble) this.#parts.log.error(`${trouble}; the snapshot is served`)
     this.#trouble = trouble
   }

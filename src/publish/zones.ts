@@ -15,6 +15,7 @@ import { DECLARED_NAME } from '../zone/image/replacement.ts'
 import type { ZoneId } from '../zone/image/types.ts'
 import type { ZoneImage } from '../zone/image/writer.ts'
 import { type DownSet, noteAllDown, printAllDown } from './all-down.ts'
+import type { AnswerEvents } from './answer-events.ts'
 import { ImageSink } from './image-sink.ts'
 import { Leftovers } from './leftovers.ts'
 import type { OfferedVersions } from './offered-versions.ts'
@@ -56,6 +57,8 @@ export interface PublishedZonesParts {
   readonly clock: Clock
   readonly timers: Timers
   readonly log: Logger
+  /** Logs what changes answers. */
+  readonly events: AnswerEvents
   /** Receives the duration of each commit that changed something. */
   readonly onCommit: (seconds: number) => void
 }
@@ -111,9 +114,14 @@ export class PublishedZones {
     this.#zones = [...apexes.values()].map((apex) => this.#createZone(apex))
   }
 
-  /** For metrics and explanations. */
+  /** For metrics, explanations and the status. */
   get zones(): readonly Pick<Zone, 'key' | 'text' | 'records' | 'serial'>[] {
     return this.#zones
+  }
+
+  /** Returns the record with that key, `namespace/name`. */
+  findRecord(key: string): StoredRecord | undefined {
+    return this.#source?.find(key)
   }
 
   /** What the ready page shows; '' = nothing. */
@@ -156,6 +164,7 @@ export class PublishedZones {
     this.#dropLeftovers(source)
     this.#putSerials()
     await this.#parts.table.built()
+    this.#noteLoad()
     this.#publish(startMs)
     const stopDropping = this.#leftovers.count === 0 ? () => {} : this.#dropLater(source)
     this.#resume()
@@ -328,8 +337,9 @@ export class PublishedZones {
   }
 
   #publish(startMs: number): void {
-    const { image, clock, onCommit, versions } = this.#parts
+    const { image, clock, onCommit, versions, events } = this.#parts
     image.publish()
+    events.flush((zone) => this.#zones.find(({ text }) => text === zone)?.serial ?? 0)
     versions.offer(this.#zones)
     onCommit((clock.monotonic() - startMs) / 1000)
   }
@@ -360,13 +370,14 @@ export class PublishedZones {
   }
 
   #createZone(apex: Uint8Array): Zone {
-    const { image, log, exporter, health } = this.#parts
+    const { image, log, exporter, health, events } = this.#parts
     const id = image.findZone(apex) ?? image.addZone(apex)
     const text = printName(apex)
     const mname = primaryOf(apex, this.#options)
     const sink = this.#sinkOf(id)
     const records = createRecordZone(apex, this.#options, {
       ...{ sink, health, exporter },
+      onChange: (change) => events.note(text, change),
       onConflict: (conflict) => {
         const rest = (): void => log.warning('and more conflicts of records')
         this.#logSome(() => log.warning(conflict), rest)
@@ -408,6 +419,13 @@ export class PublishedZones {
     if (this.#logged < LOGGED_MAX) write()
     else if (this.#logged === LOGGED_MAX) writeRest()
     this.#logged++
+  }
+
+  #noteLoad(): void {
+    const loaded = this.#zones.map(({ text, records, serial }) => {
+      return { zone: text, serial, text: `${records.recordCount} records` }
+    })
+    this.#parts.events.noteLoad(loaded)
   }
 
   #logContent(startMs: number): void {

@@ -16,7 +16,6 @@ export const EVENT_KINDS = [
   'slow-start',
   'peer',
   'drain',
-  'zone',
   'database',
 ] as const
 export type EventKind = (typeof EVENT_KINDS)[number]
@@ -68,11 +67,6 @@ export class EventLog {
   /** Id of the last event; of an empty log, an id before the next event. */
   get lastId(): number {
     return this.#lastId
-  }
-
-  /** True if nothing was added yet. */
-  get isEmpty(): boolean {
-    return this.#events.length === 0
   }
 
   add(change: AnswerChange): void {

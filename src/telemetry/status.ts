@@ -8,6 +8,8 @@ export interface EndpointCounts {
   readonly slowStart: number
   /** Endpoints whose targets are all down. */
   readonly down: number
+  /** Endpoints that an operator took out of service. */
+  readonly drained: number
 }
 
 /** One zone. */
@@ -23,8 +25,8 @@ export interface ZoneStatus {
   readonly rrsets: number | null
   /** Names with conflicts between records. */
   readonly conflicts: number
-  /** Names and types whose endpoints are all down, so that health is ignored. */
-  readonly healthIgnored: readonly string[]
+  /** Names and types whose endpoints are all down, each with what is served instead. */
+  readonly allDown: readonly string[]
   /** Null = the zone does not consist of records. */
   readonly endpoints: EndpointCounts | null
 }
@@ -36,8 +38,8 @@ export interface EndpointStatus {
   readonly type: string
   readonly setIdentifier: string
   readonly targets: readonly string[]
-  /** `partly down`: some of its targets are down. */
-  readonly state: 'down' | 'partly down' | 'slow start'
+  /** `partly down`: some of its targets are down, or drained. */
+  readonly state: 'down' | 'drained' | 'partly down' | 'slow start'
   readonly detail: string
   /** `namespace/name` of the record. */
   readonly record: string
@@ -110,4 +112,15 @@ export interface ServerStatus extends Required<StatusPart> {
 export interface PluginNote {
   readonly plugin: string
   readonly text: string
+}
+
+/** Returns the status of a zone that does not consist of records, or has none yet. */
+export function zoneWithoutRecords(
+  zone: string,
+  directive: string,
+  source: string,
+  serial: number | null,
+): ZoneStatus {
+  const unknown = { records: null, rrsets: null, endpoints: null }
+  return { zone, directive, source, serial, ...unknown, conflicts: 0, allDown: [] }
 }

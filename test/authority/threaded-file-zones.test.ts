@@ -25,7 +25,7 @@ function sharing() {
     name: 'sharing',
     setup: (c) => {
       c.dispenser.next()
-      made.push(new ThreadedFileZones(c))
+      made.push(new ThreadedFileZones(c, 'file'))
     },
   }
   const c = new SetUp(directive, 'sharing')

@@ -4,6 +4,7 @@ import { printRdata } from '../../src/dns/rdata/index.ts'
 import { packRecord } from '../../src/dnsrecord/pack.ts'
 import type { RecordChange, StoredRecord } from '../../src/dnsrecord/record-source.ts'
 import { validateResource } from '../../src/dnsrecord/validate/resource.ts'
+import type { SetChange } from '../../src/publish/answer-events.ts'
 import type { OwnerSet } from '../../src/publish/owner-sets.ts'
 import type { ZoneSettings } from '../../src/publish/owner-settings.ts'
 import { printSet } from '../../src/publish/plan.ts'
@@ -101,6 +102,7 @@ class Served implements RRsetSink {
 export function zone(
   options: { apex?: Uint8Array; isLocalForm?: boolean; settings?: ZoneSettings } = {},
   health = new TestHealth(),
+  onChange?: (change: SetChange) => void,
 ) {
   const sink = new Served()
   const conflicts: string[] = []
@@ -116,6 +118,7 @@ export function zone(
     health,
     settings: options.settings,
     onConflict: (text) => conflicts.push(text),
+    onChange,
     onAllDown: ({ set }, isOver) => ignored.push(`${set} ${!isOver}`),
   })
   return { records, sink, conflicts, ignored, health }

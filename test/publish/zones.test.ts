@@ -13,12 +13,14 @@ import { UNKNOWN_LOCATION } from '../../src/geo/location.ts'
 import type { Locator } from '../../src/geo/locator.ts'
 import { type Net, scanNet } from '../../src/geo/net.ts'
 import { AddressHealth } from '../../src/health/address-health.ts'
+import { AnswerEvents } from '../../src/publish/answer-events.ts'
 import { OfferedVersions } from '../../src/publish/offered-versions.ts'
 import { NO_PEERING } from '../../src/publish/options.ts'
 import { SerialIndex } from '../../src/publish/serials/serial-index.ts'
 import { PublishedZones } from '../../src/publish/zones.ts'
 import { ZoneOwnership } from '../../src/sources/zone-ownership.ts'
 import { SteeringTable } from '../../src/steering/table.ts'
+import { EventLog } from '../../src/telemetry/event-log.ts'
 import { createLogger } from '../../src/telemetry/log.ts'
 import { ZoneVersions } from '../../src/xfr/zone-versions.ts'
 import { ZoneImage } from '../../src/zone/image/writer.ts'
@@ -82,6 +84,7 @@ async function stage() {
     site: '',
     peering: NO_PEERING,
   }
+  const log = new EventLog(systemClock)
   const offered = new ZoneVersions()
   const zones = new PublishedZones(options, {
     image,
@@ -89,6 +92,7 @@ async function stage() {
     health: new AddressHealth(),
     serials: new SerialIndex(),
     versions: new OfferedVersions(image, offered, offered.source()),
+    events: new AnswerEvents({ source: '', mergedNamespace: undefined, find: () => log }),
     serialFile: undefined,
     place: 'here',
     clock: systemClock,

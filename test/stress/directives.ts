@@ -7,6 +7,7 @@ import type { Directive } from '../../src/plugin/directive.ts'
 import { bind } from '../../src/plugins/bind/setup.ts'
 import { geoip } from '../../src/plugins/geoip/setup.ts'
 import { KuadrantHandler } from '../../src/plugins/kuadrant/kuadrant.ts'
+import { AnswerEvents } from '../../src/publish/answer-events.ts'
 import { OfferedVersions } from '../../src/publish/offered-versions.ts'
 import { NO_PEERING, type PublishOptions } from '../../src/publish/options.ts'
 import { SerialIndex } from '../../src/publish/serials/serial-index.ts'
@@ -58,6 +59,7 @@ const stress: Directive = {
         health: new AddressHealth(),
         serials: new SerialIndex(),
         versions: new OfferedVersions(image, offered, offered.source()),
+        events: new AnswerEvents({ source: '', mergedNamespace: undefined, find: () => undefined }),
         serialFile: undefined,
         place: 'stress',
         clock: c.clock,

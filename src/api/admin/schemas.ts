@@ -34,7 +34,13 @@ function object(
 const REF = (name: string): Schema => ({ $ref: `${name}#` })
 const PLUGIN_NOTE = object({ plugin: TEXT, text: TEXT })
 
-const ENDPOINT_COUNTS = object({ served: COUNT, standby: COUNT, slowStart: COUNT, down: COUNT })
+const ENDPOINT_COUNTS = object({
+  served: COUNT,
+  standby: COUNT,
+  slowStart: COUNT,
+  down: COUNT,
+  drained: COUNT,
+})
 
 /** The schemas of replies by name; `NAME#` refers to one. */
 export const SCHEMAS: Readonly<Record<string, Schema>> = {
@@ -52,7 +58,7 @@ export const SCHEMAS: Readonly<Record<string, Schema>> = {
     records: nullable('integer', 'DNSRecords; null = the zone does not consist of records'),
     rrsets: nullable('integer', 'RRsets; null = unknown'),
     conflicts: COUNT,
-    healthIgnored: { ...list(TEXT), description: 'names and types whose endpoints are all down' },
+    allDown: { ...list(TEXT), description: 'names and types, and what is served instead' },
     endpoints: { anyOf: [ENDPOINT_COUNTS, { type: 'null' }] },
   }),
   Endpoint: object({
@@ -61,7 +67,7 @@ export const SCHEMAS: Readonly<Record<string, Schema>> = {
     type: TEXT,
     setIdentifier: TEXT,
     targets: list(TEXT),
-    state: { type: 'string', enum: ['down', 'partly down', 'slow start'] },
+    state: { type: 'string', enum: ['down', 'drained', 'partly down', 'slow start'] },
     detail: TEXT,
     record: { type: 'string', description: 'namespace/name of the DNSRecord' },
   }),

@@ -31,6 +31,8 @@ export class DatabaseFile {
   #database: Database | undefined
   /** When the version in use was built, until `takeBuildTime` returns it. */
   #builtSeconds: number | undefined
+  /** When the version in use was built, in Unix seconds; 0 = unknown. */
+  builtSeconds = 0
   /** The last version that failed, so that it is not tried again. */
   #refused: FileVersion | undefined
   #fault: Error | undefined
@@ -179,7 +181,10 @@ export class DatabaseFile {
 
   #adopt(open: OpenFile, { image, builtSeconds }: GeoResult): void {
     const isNew = !this.#isInUse(open.source.version)
-    if (isNew) this.#builtSeconds = builtSeconds
+    if (isNew) {
+      this.#builtSeconds = builtSeconds
+      this.builtSeconds = builtSeconds ?? 0
+    }
     this.#open?.release()
     this.#open = open
     this.#keep(this.#readers > 0 ? image : undefined)

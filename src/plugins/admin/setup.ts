@@ -50,6 +50,7 @@ function serve(
   let events: ResourceLease<EventLog> | undefined
   let file: ResourceLease<EventFile> | undefined
   let loadedMs = c.clock.now()
+  let isFirst = false
   c.admin({
     address,
     position,
@@ -72,6 +73,7 @@ function serve(
   })
   c.onStartup(() => {
     check()
+    isFirst = c.resources.find(EventLog, '') === undefined
     events = c.resources.acquire(EventLog, '', () => new EventLog(c.clock))
     file = openFile(c, options, events.item)
   })
@@ -79,7 +81,6 @@ function serve(
     loadedMs = c.clock.now()
     if (blocks.isAnnounced) return
     blocks.isAnnounced = true
-    const isFirst = events?.item.isEmpty !== false
     const kind = isFirst ? 'start' : 'reload'
     events?.item.add({ actor: { kind, name: c.corefile.path }, text: 'the Corefile is served' })
   })

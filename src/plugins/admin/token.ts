@@ -1,4 +1,5 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
+import { readFileSync } from 'node:fs'
 import { InputError } from '../../base/errors.ts'
 import { WatchedFiles } from './watched-files.ts'
 
@@ -53,6 +54,13 @@ export class TokenFile {
       this.#digest = undefined
     }
   }
+}
+
+/** Returns the token in a file for a client. Throws InputError if the file has none. */
+export function readToken(path: string): string {
+  const token = readFileSync(path, 'utf8').trim()
+  if (TOKEN.test(token)) return token
+  throw new InputError(undefined, `${path} has no token`)
 }
 
 function faultOf(path: string, token: string): string {

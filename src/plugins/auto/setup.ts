@@ -22,7 +22,7 @@ export const auto: Directive = {
   name: 'auto',
   setup: (c) => {
     const config = scanConfig(c)
-    const served = new ThreadedFileZones(c)
+    const served = new ThreadedFileZones(c, 'auto')
     const { directory, pattern, position, fallthrough, origins, reloadMs } = config
     const options = {
       name: 'auto',

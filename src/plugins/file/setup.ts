@@ -32,7 +32,7 @@ export const file: Directive = {
   name: 'file',
   setup: (c) => {
     const config = scanConfig(c)
-    const served = new ThreadedFileZones(c)
+    const served = new ThreadedFileZones(c, 'file')
     const { nsInAuthority } = served
     const zones = config.zones.map(({ zone, path, byMtime }) => {
       return new FileZone(zone, path, { clock: c.clock, log: c.log, byMtime, nsInAuthority })

@@ -10,6 +10,7 @@ import { aspectOf, type Net, scanNet } from '../../geo/net.ts'
 import { type JobRunner, runJobInThread } from '../../geo/worker/run-job.ts'
 import type { Directive, SetupContext } from '../../plugin/directive.ts'
 import { readsAny } from '../../plugin/metadata.ts'
+import { EventLog } from '../../telemetry/event-log.ts'
 import { warnOfAge } from './age.ts'
 import { ClientFromSubnet, hasSubnet } from './geoip.ts'
 
@@ -54,6 +55,8 @@ function setup(c: SetupContext, runJob: JobRunner): void {
     onReload: (path, fault) => {
       if (fault === undefined) {
         c.log.info(`Reloaded ${path}`)
+        const actor = { kind: 'database', name: path } as const
+        c.resources.find(EventLog, '')?.add({ actor, text: 'a new version is used' })
         if (locator.images.length > 0) images.publish(locator.images)
       } else c.log.error(`Keeping ${printOld(path, fault)}`)
     },
@@ -68,6 +71,14 @@ function setup(c: SetupContext, runJob: JobRunner): void {
     () => '',
     () => locator.faults.map(({ path, fault }) => printOld(path, fault)).join('; '),
   )
+  c.onStatus(() => {
+    return {
+      databases: locator.files.map(({ path, builtSeconds, fault }) => {
+        const built = builtSeconds === 0 ? '' : new Date(builtSeconds * 1000).toISOString()
+        return { file: path, built, fault: fault?.message ?? '' }
+      }),
+    }
+  })
   c.block.locator = locator
   c.block.geoCodes = () => locator.codes()
   c.block.locatesSubnet = options.ednsSubnet

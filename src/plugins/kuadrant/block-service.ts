@@ -50,6 +50,7 @@ export function prepareService(
     () => publisher?.unreadyReason() ?? 'records are not loaded yet',
     () => publisher?.note() ?? '',
   )
+  c.onStatus(() => publisher?.status() ?? {})
   c.onStartup(async () => (await load()).start())
   c.onOffline(async ({ records, addBlock }) => {
     const { OfflineZones } = await import('../../publish/offline-zones.ts')

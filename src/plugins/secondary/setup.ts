@@ -32,7 +32,7 @@ export const secondary: Directive = { name: 'secondary', setup }
 function setup(c: SetupContext): void {
   const { block, clock, timers, random, log } = c
   const { configs, fallthrough } = scanConfig(c.dispenser, block)
-  const served = new ThreadedFileZones(c)
+  const served = new ThreadedFileZones(c, 'secondary')
   const slots = new TransferSlots()
   const { transfers, notifies } = createCounters(c.metrics)
   const zones: readonly SecondaryZone[] = configs.map(({ zone, primaries, source, keyName }) => {

@@ -161,7 +161,7 @@ function openEvents(t: Test, path: string, octetsMax: number) {
   const events = new EventLog(new FakeClock())
   const file = new EventFile({ path, octetsMax, events, log })
   t.teardown(() => file.close())
-  const add = (text: string) => events.add({ actor: { kind: 'zone', name: '' }, text })
+  const add = (text: string) => events.add({ actor: { kind: 'load', name: '' }, text })
   return { lines, events, file, add }
 }
 

@@ -1,0 +1,126 @@
+import { readFileSync } from 'node:fs'
+import { InputError } from '../base/errors.ts'
+import { Dispenser } from '../corefile/dispenser.ts'
+import type { ServerBlock } from '../corefile/parser.ts'
+import { ADMIN_ADDRESS_DEFAULT, type AdminOptions, scanAdmin } from '../plugins/admin/options.ts'
+import { readToken } from '../plugins/admin/token.ts'
+import { DIRECTIVE_NAMES } from '../plugins/order.ts'
+import { loadCorefile } from '../server/corefile-source.ts'
+import { chooseCorefile } from './corefile.ts'
+
+/** An admin API and the credentials for it. */
+export interface AdminTarget {
+  /** `http://localhost:9154` */
+  readonly origin: string
+  /** '' = none. */
+  readonly token: string
+  /** Certificates of authorities, in PEM; undefined = those of Node.js. */
+  readonly ca: string | undefined
+  /** The server must have this certificate, in PEM; undefined = one of an authority. */
+  readonly certificate: string | undefined
+}
+
+/** Which server a command means, as written. */
+export interface AdminArgs {
+  /** Of `@SERVER`; undefined = the directive `admin` of the Corefile. */
+  readonly server: string | undefined
+  readonly conf: string | undefined
+  readonly tokenFile: string | undefined
+  readonly ca: string | undefined
+}
+
+/** Flags of all commands that ask a server, without dashes. Each has a value. */
+export const ADMIN_FLAGS: readonly string[] = ['conf', 'token-file', 'ca']
+
+const PORT_DEFAULT = ADMIN_ADDRESS_DEFAULT.slice(ADMIN_ADDRESS_DEFAULT.lastIndexOf(':') + 1)
+const DNS_PORT_DEFAULT = 53
+const EVERY_HOST = ['', '0.0.0.0', '[::]']
+
+/** Throws InputError if the server, the Corefile or a file is invalid. */
+export function findAdmin({ server, conf, tokenFile, ca }: AdminArgs): AdminTarget {
+  const given = {
+    token: tokenFile === undefined ? '' : attempt('--token-file', () => readToken(tokenFile)),
+    ca: ca === undefined ? undefined : readText('--ca', ca),
+  }
+  if (server !== undefined) {
+    if (conf !== undefined) throw new InputError(undefined, 'use either @SERVER or -conf')
+    return { origin: originOf(server), certificate: undefined, ...given }
+  }
+  const { address, token, tls } = findDirective(conf)
+  const [host = '', port = ''] = splitAddress(address)
+  const reached = EVERY_HOST.includes(host) ? (host === '[::]' ? '[::1]' : '127.0.0.1') : host
+  return {
+    origin: `${tls === undefined ? 'http' : 'https'}://${reached}:${port}`,
+    token: given.token || (token === '' ? '' : attempt('token', () => readToken(token))),
+    ca: given.ca,
+    // Of this machine, so that its name and authority do not matter.
+    certificate: tls === undefined || ca !== undefined ? undefined : readText('tls', tls.cert),
+  }
+}
+
+/** `HOST`, `HOST:PORT` or a URL. HTTP without TLS is the default only for this machine. */
+function originOf(server: string): string {
+  const isUrl = /^https?:\/\//.test(server)
+  const isIPv6 = !isUrl && /^[0-9a-f:.]*:[0-9a-f:.]*:[0-9a-f:.]*$/i.test(server)
+  const place = isIPv6 ? `[${server}]` : server
+  const isLocal = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])(:\d+)?$/.test(place)
+  const text = isUrl ? server : `${isLocal ? 'http' : 'https'}://${place}`
+  const hasPort = /:\d+\/?$/.test(text)
+  try {
+    const { origin, pathname, username } = new URL(hasPort ? text : `${text}:${PORT_DEFAULT}`)
+    // `origin` lacks the default port of the scheme, which is right.
+    if (pathname === '/' && username === '') return origin
+  } catch {
+    // The error below has a better text.
+  }
+  throw new InputError(
+    undefined,
+    `@${server} is not a server: write @HOST, @HOST:PORT or @https://HOST:PORT`,
+  )
+}
+
+/** The first directive `admin` of the Corefile. Throws InputError if there is none. */
+function findDirective(conf: string | undefined): AdminOptions {
+  const source = chooseCorefile(conf, DNS_PORT_DEFAULT)
+  const { blocks } = loadCorefile(source, DNS_PORT_DEFAULT, {
+    env: process.env,
+    directiveNames: DIRECTIVE_NAMES,
+    warn: () => {},
+  })
+  for (const block of blocks) {
+    const tokens = block.directives.get('admin')
+    if (tokens !== undefined) return scanAdmin(new Dispenser(tokens), rootOf(block)).options
+  }
+  const name = source.kind === 'file' ? source.path : source.name
+  const message = `${name} has no directive admin: add it, or name a server, such as @localhost:${PORT_DEFAULT}`
+  throw new InputError(undefined, message)
+}
+
+function rootOf({ directives }: ServerBlock): string {
+  const tokens = directives.get('root')
+  if (tokens === undefined) return '.'
+  const d = new Dispenser(tokens)
+  d.next()
+  return d.onlyArg()
+}
+
+function splitAddress(address: string): readonly string[] {
+  const colon = address.lastIndexOf(':')
+  return [address.slice(0, colon), address.slice(colon + 1)]
+}
+
+function readText(what: string, path: string): string {
+  return attempt(what, () => readFileSync(path, 'utf8'))
+}
+
+function attempt(what: string, read: () => string): string {
+  try {
+    return read()
+  } catch (error) {
+    throw new InputError(
+      undefined,
+      `${what}: ${error instanceof Error ? error.message : error}`,
+      error,
+    )
+  }
+}

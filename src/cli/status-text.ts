@@ -1,0 +1,105 @@
+import type { ServerStatus } from '../telemetry/status.ts'
+
+type Row = readonly (string | number | null)[]
+
+const MINUTE_SECONDS = 60
+const HOUR_SECONDS = 3600
+const DAY_SECONDS = 86_400
+
+/** Prints a status as tables for people. */
+export function printStatus(status: ServerStatus): string[] {
+  return [
+    ...printServer(status),
+    ...printTable('ZONE SERIAL RECORDS RRSETS SERVED STANDBY SLOW DOWN DRAINED CONFLICTS SOURCE', [
+      ...status.zones.map(({ zone, serial, records, rrsets, conflicts, endpoints, ...from }) => {
+        const {
+          served = null,
+          standby = null,
+          slowStart = null,
+          down = null,
+          drained = null,
+        } = endpoints ?? {}
+        const counts = [records, rrsets, served, standby, slowStart, down, drained, conflicts]
+        return [zone, serial, ...counts, `${from.directive} ${from.source}`.trim()]
+      }),
+    ]),
+    ...printAllDown(status),
+    ...printTable('NAME TYPE SET STATE TARGETS RECORD DETAIL', [
+      ...status.endpoints.map(({ name, type, setIdentifier, state, targets, record, detail }) => {
+        return [name, type, setIdentifier, state, targets.join(' '), record, detail]
+      }),
+    ]),
+    ...(status.endpointsOmitted > 0 ? [`and ${status.endpointsOmitted} more endpoints`] : []),
+    ...printTable('PEER SITE STATE AGE SERIAL ENDPOINTS REFUSED ERROR', [
+      ...status.peers.map(({ peer, site, isUp, ageSeconds, serial, endpoints, refused, error }) => {
+        const age = printAge(ageSeconds, 'never')
+        return [peer, site, isUp ? 'up' : 'down', age, serial, endpoints, refused, error]
+      }),
+    ]),
+    ...printTable('DATABASE BUILT FAULT', [
+      ...status.databases.map(({ file, built, fault }) => [file, built, fault]),
+    ]),
+    ...printTable('SNAPSHOT SERVED AGE OCTETS', [
+      ...status.snapshots.map(({ file, isServed, ageSeconds, octets }) => {
+        return [file, isServed ? 'yes' : 'no', printAge(ageSeconds, ''), octets]
+      }),
+    ]),
+  ]
+}
+
+function printServer(status: ServerStatus): string[] {
+  const { version, pid, threads, corefile, started, now, notReady, notes } = status
+  const upSeconds = (Date.parse(now) - Date.parse(started)) / 1000
+  const drops = Object.entries(status.drops).map(([kind, count]) => `${kind} ${count}`)
+  const lines: Row[] = [
+    ['server', `Sextant ${version}, pid ${pid}, ${threads} threads, up ${printAge(upSeconds, '')}`],
+    ['Corefile', `${corefile.path || 'built in'}, loaded ${corefile.loaded}`],
+    ['ready', notReady.length === 0 ? 'yes' : 'no'],
+    ...notReady.map(({ plugin, text }): Row => ['', `${plugin}: ${text}`]),
+    ...notes.map(({ plugin, text }): Row => ['note', `${plugin}: ${text}`]),
+    ...(drops.length === 0 ? [] : [['dropped', drops.join(', ')]]),
+  ]
+  return align(lines)
+}
+
+function printAllDown({ zones }: ServerStatus): string[] {
+  const sets = zones.flatMap(({ allDown }) => allDown)
+  return sets.length === 0 ? [] : ['', 'all endpoints are down:', ...sets.map((set) => `  ${set}`)]
+}
+
+/** Returns an empty line and the table; nothing if there are no rows. */
+function printTable(heading: string, rows: readonly Row[]): string[] {
+  return rows.length === 0 ? [] : ['', ...align([heading.split(' '), ...rows])]
+}
+
+/** A missing value is `-`. */
+function align(rows: readonly Row[]): string[] {
+  const texts = rows.map((row) => row.map((cell) => (cell === null ? '-' : String(cell))))
+  const widths: number[] = []
+  for (const row of texts) {
+    for (const [i, text] of row.entries()) widths[i] = Math.max(widths[i] ?? 0, text.length)
+  }
+  return texts.map((row) =>
+    row
+      .map((text, i) => text.padEnd(widths[i]!))
+      .join('  ')
+      .trimEnd(),
+  )
+}
+
+/** `3 d 4 h`, `5 min 10 s`. `missing`: the text for null. */
+function printAge(seconds: number | null, missing: string): string {
+  if (seconds === null) return missing
+  const whole = Math.max(0, Math.round(seconds))
+  const units: readonly [number, string][] = [
+    [DAY_SECONDS, 'd'],
+    [HOUR_SECONDS, 'h'],
+    [MINUTE_SECONDS, 'min'],
+  ]
+  const at = units.findIndex(([unit]) => whole >= unit)
+  if (at === -1) return `${whole} s`
+  const [unit, name] = units[at]!
+  const [smaller, smallerName] = units[at + 1] ?? [1, 's']
+  const rest = Math.floor((whole % unit) / smaller)
+  return `${Math.floor(whole / unit)} ${name}${rest === 0 ? '' : ` ${rest} ${smallerName}`}`
+}

@@ -1,0 +1,2 @@
+/** Namespace of merged records; their name is the host. */
+export const MERGED_NAMESPACE = 'peers'

@@ -1,0 +1,126 @@
+import { printType } from '../dns/iana/types.ts'
+import { printName } from '../dns/name/name.ts'
+import { printTarget } from '../dnsrecord/print-endpoint.ts'
+import type { EventActor, EventLog } from '../telemetry/event-log.ts'
+import type { OwnerSet } from './owner-sets.ts'
+
+/** The change of one RRset, and what caused it. */
+export interface SetChange {
+  readonly owner: Uint8Array
+  readonly type: number
+  /** Undefined = there was none, or is none any more. */
+  readonly before: OwnerSet | undefined
+  readonly after: OwnerSet | undefined
+  readonly actor: EventActor
+}
+
+/** RRsets of one batch that get an event each. */
+const LOGGED_MAX = 20
+/** Endpoints of an RRset that an event lists. */
+const ENDPOINTS_MAX = 20
+
+export interface AnswerEventsOptions {
+  /** Where records are read from. */
+  readonly source: string
+  /** Namespace of records that were merged from several sites; undefined = there are no peers. */
+  readonly mergedNamespace: string | undefined
+  /** Returns the log while events are wanted. */
+  readonly find: () => EventLog | undefined
+}
+
+interface ZoneChange extends SetChange {
+  readonly zone: string
+}
+
+/** The changes of one batch, until it is published. */
+export class AnswerEvents {
+  readonly #options: AnswerEventsOptions
+  #changes: ZoneChange[] = []
+  /** By zone: changes above LOGGED_MAX, and what caused the first one. */
+  #more = new Map<string, { actor: EventActor; count: number }>()
+
+  constructor(options: AnswerEventsOptions) {
+    this.#options = options
+  }
+
+  note(zone: string, change: SetChange): void {
+    if (this.#options.find() === undefined) return
+    if (this.#changes.length < LOGGED_MAX) {
+      this.#changes.push({ ...change, zone })
+      return
+    }
+    const known = this.#more.get(zone)
+    if (known === undefined) this.#more.set(zone, { actor: change.actor, count: 1 })
+    else known.count++
+  }
+
+  /** Drops the changes so far: the zones are loaded, which is one event per zone. */
+  noteLoad(zones: readonly { zone: string; serial: number; text: string }[]): void {
+    this.#take()
+    const { source, find } = this.#options
+    const actor = { kind: 'load', name: source } as const
+    for (const zone of zones) find()?.add({ actor, ...zone })
+  }
+
+  /** Logs the changes, which are published with these serials. */
+  flush(serialOf: (zone: string) => number): void {
+    if (this.#changes.length === 0) return
+    const { changes, more } = this.#take()
+    const log = this.#options.find()
+    if (log === undefined) return
+    for (const { actor, zone, owner, type, before, after } of changes) {
+      const name = printName(owner)
+      const set = { zone, serial: serialOf(zone), name, type: printType(type) }
+      log.add({
+        actor: this.#actorOf(actor),
+        ...set,
+        before: printEndpoints(before),
+        after: printEndpoints(after),
+      })
+    }
+    for (const [zone, { actor, count }] of more) {
+      const text = `${count} more RRsets changed`
+      log.add({ actor: { kind: actor.kind, name: '' }, zone, serial: serialOf(zone), text })
+    }
+  }
+
+  /** A record that was merged from several sites has the host as its name. */
+  #actorOf(actor: EventActor): EventActor {
+    const { kind, name } = actor
+    const [namespace, host = ''] = name.split('/')
+    const isMerged = kind === 'record' && namespace === this.#options.mergedNamespace
+    return isMerged ? { kind: 'peer', name: host } : actor
+  }
+
+  #take() {
+    const [changes, more] = [this.#changes, this.#more]
+    this.#changes = []
+    this.#more = new Map()
+    return { changes, more }
+  }
+}
+
+/** Returns a line per endpoint: `192.0.2.1,192.0.2.2 weight 120 geo NA,US`. */
+function printEndpoints(set: OwnerSet | undefined): string[] {
+  if (set === undefined) return []
+  const { type, rdata, candidates } = set
+  const codes = new Map<readonly number[], string[]>()
+  const weights = new Map<readonly number[], number | undefined>()
+  for (const { rdataIndexes, code, isDefault, weight } of candidates) {
+    const known = codes.get(rdataIndexes) ?? []
+    codes.set(rdataIndexes, known)
+    weights.set(rdataIndexes, weight)
+    if (code !== undefined) known.push(code.text)
+    if (isDefault) known.push('*')
+  }
+  const lines = [...codes].slice(0, ENDPOINTS_MAX).map(([indexes, geo]) => {
+    const weight = weights.get(indexes)
+    const targets = indexes.slice(0, ENDPOINTS_MAX).map((i) => printTarget(type, rdata[i]!))
+    const parts = [targets.join()]
+    if (weight !== undefined) parts.push(`weight ${weight}`)
+    if (geo.length > 0) parts.push(`geo ${geo.join()}`)
+    return parts.join(' ')
+  })
+  const more = codes.size - lines.length
+  return more === 0 ? lines : [...lines, `and ${more} more`]
+}

@@ -1,0 +1,29 @@
+import type { OwnerSet } from './owner-sets.ts'
+
+/** Counts the endpoints in the RRsets of a zone. */
+export class EndpointTally {
+  /** Endpoints that answers contain. */
+  served = 0
+  /** Those of weight 0. */
+  standby = 0
+
+  add(set: OwnerSet): void {
+    this.#count(set, 1)
+  }
+
+  /** `set`: was added before, and has not changed. */
+  remove(set: OwnerSet): void {
+    this.#count(set, -1)
+  }
+
+  #count({ candidates }: OwnerSet, step: 1 | -1): void {
+    let last: readonly number[] | undefined
+    for (const { rdataIndexes, weight } of candidates) {
+      // An endpoint has one candidate per geo code, one after the other. They share the array.
+      if (rdataIndexes === last) continue
+      last = rdataIndexes
+      this.served += step
+      if (weight === 0) this.standby += step
+    }
+  }
+}

@@ -1,0 +1,157 @@
+import { writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { openAdmin } from '../../src/api/admin/open-admin.ts'
+import { runStatus } from '../../src/cli/status.ts'
+import type { AdminSite } from '../../src/plugin/admin.ts'
+import { CertificateFiles } from '../../src/plugins/admin/certificate.ts'
+import { TokenFile } from '../../src/plugins/admin/token.ts'
+import { adminSite, STATUS } from '../support/admin-site.ts'
+import { selfSigned } from '../support/certificate.ts'
+import { freePort } from '../support/free-port.ts'
+import { lineBufferTo } from '../support/line-buffer.ts'
+
+const TOKEN = 'a'.repeat(32)
+
+async function serve(t: Test, changed: Partial<AdminSite> = {}): Promise<number> {
+  const { port, close } = await openAdmin(adminSite(changed).site, undefined)
+  t.teardown(close)
+  return port
+}
+
+async function run(...argv: string[]) {
+  const printed: string[] = []
+  const errors: string[] = []
+  const code = await runStatus(argv, {
+    lines: lineBufferTo(printed),
+    print: (line) => void printed.push(line),
+    printError: (line) => void errors.push(line),
+    flush: () => {},
+  })
+  return { code, printed, errors }
+}
+
+t.test('a status as tables', async (t) => {
+  const { code, printed, errors } = await run(`@127.0.0.1:${await serve(t)}`)
+  t.strictSame([code, errors], [0, []])
+  t.strictSame(printed, [
+    'server    Sextant 0.1.0, pid 1, 3 threads, up 1 min',
+    'Corefile  Corefile, loaded 2026-01-01T00:00:01.000Z',
+    'ready     no',
+    '          kuadrant: records are not loaded yet',
+    'dropped   overloaded 3',
+    '',
+    'ZONE          SERIAL      RECORDS  RRSETS  SERVED  STANDBY  SLOW  DOWN  DRAINED  CONFLICTS  SOURCE',
+    'example.org.  2026010100  3        7       5       1        0     2     4        0          kuadrant manifests records',
+    'example.net.  -           -        -       -       -        -     -     -        0          file db.example.net',
+    '',
+    'all endpoints are down:',
+    '  www.example.org. A: health is ignored',
+    '',
+    'NAME              TYPE  SET  STATE  TARGETS    RECORD       DETAIL',
+    'www.example.org.  A     na1  down   192.0.2.1  default/www',
+    '',
+    'PEER           SITE  STATE  AGE    SERIAL  ENDPOINTS  REFUSED  ERROR',
+    '192.0.2.53:53  eu1   down   never  -       0          0        timeout',
+    '',
+    'DATABASE   BUILT                     FAULT',
+    'city.mmdb  2026-01-01T00:00:00.000Z',
+    '',
+    'SNAPSHOT        SERVED  AGE  OCTETS',
+    'zones.snapshot  no      2 s  4096',
+  ])
+})
+
+t.test('a status as JSON', async (t) => {
+  const { code, printed } = await run('-o', 'json', `@http://localhost:${await serve(t)}`)
+  t.equal(code, 0)
+  t.strictSame(JSON.parse(printed.join('\n')), STATUS)
+})
+
+t.test('text of records can not control the terminal', async (t) => {
+  const notes = [{ plugin: 'kuadrant', text: 'a\u001b[2Jb' }]
+  const { printed } = await run(
+    `@127.0.0.1:${await serve(t, { status: () => ({ ...STATUS, notes }) })}`,
+  )
+  t.match(printed.join('\n'), 'note      kuadrant: a\\x1b[2Jb')
+})
+
+t.test('the server of a Corefile, with its token and certificate', async (t) => {
+  const pair = selfSigned('ns1.example.org')
+  const directory = t.testdir({ token: TOKEN, cert: pair.cert, key: pair.key })
+  const at = (name: string): string => join(directory, name)
+  const port = await serve(t, {
+    token: new TokenFile(at('token')),
+    certificate: new CertificateFiles(at('cert'), at('key')),
+  })
+  const corefile = `example.org {
+    root ${directory}
+    whoami
+    admin 127.0.0.1:${port} {
+        token token
+        tls cert key
+    }
+}
+`
+  writeFileSync(at('Corefile'), corefile)
+  t.match(await run('-conf', at('Corefile')), { code: 0, errors: [] })
+  t.match(await run('-conf', at('Corefile'), '--token-file', at('cert')), {
+    code: 1,
+    errors: [/^--token-file: .*cert has no token$/],
+  })
+  writeFileSync(at('wrong'), 'wrong')
+  t.match(await run('-conf', at('Corefile'), '--token-file', at('wrong')), {
+    code: 1,
+    errors: [/: the request needs .* valid token; use --token-file$/],
+  })
+  t.match(await run(`@https://127.0.0.1:${port}`, '--token-file', at('token')), {
+    code: 1,
+    errors: [/self-signed certificate|altnames/],
+  })
+  writeFileSync(at('cert'), selfSigned('ns1.example.org').cert)
+  t.match(await run('-conf', at('Corefile')), {
+    code: 1,
+    errors: [/another certificate than the file of `tls`$/],
+  })
+})
+
+t.test('what can not be done is one line', async (t) => {
+  const other = createServer((_, response) => response.end('hello'))
+  await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => other.close())
+  const address = other.address()
+  const otherPort = typeof address === 'object' ? address?.port : 0
+  const directory = t.testdir({ Corefile: 'example.org {\n whoami\n}\n', bad: 'example.org {\n' })
+  const port = await freePort()
+  const table = [
+    {
+      argv: [`@127.0.0.1:${port}`],
+      error: /^no server listens on http:\/\/127\.0\.0\.1:\d+; start/,
+    },
+    { argv: [`@127.0.0.1:${otherPort}`], error: /the reply is not that of an admin API/ },
+    { argv: [`@https://127.0.0.1:${otherPort}`], error: /the server does not use TLS there/ },
+    { argv: ['@'], error: /^@ is not a server: write @HOST/ },
+    { argv: ['@a/b'], error: /is not a server/ },
+    { argv: ['@user@host:1'], error: /is not a server/ },
+    { argv: ['@a:1', '@b:1'], error: /more than one server/ },
+    { argv: ['@a:1', '-conf', 'Corefile'], error: /use either @SERVER or -conf/ },
+    { argv: ['-conf', join(directory, 'Corefile')], error: /has no directive admin: add it/ },
+    { argv: ['-conf', join(directory, 'bad')], error: /bad/ },
+    { argv: ['-conf', join(directory, 'none')], error: /cannot read Corefile/ },
+    {
+      argv: ['@localhost', '--token-file', join(directory, 'none')],
+      error: /--token-file: ENOENT/,
+    },
+    { argv: ['-o', 'yaml', '@localhost'], error: /-o must be json or table, got yaml/ },
+    { argv: ['now'], error: /extra arguments: now/ },
+    { argv: ['-x'], error: /flag provided but not defined: -x/ },
+  ]
+  for (const { argv, error } of table) {
+    const { code, printed, errors } = await run(...argv)
+    const what = argv.join(' ')
+    t.strictSame([code, printed.length, errors.length], [1, 0, 1], what)
+    t.match(errors[0], error, what)
+    t.notMatch(errors[0], '\n', what)
+  }
+})

@@ -1,0 +1,123 @@
+import t from 'tap'
+import { AnswerEvents, type SetChange } from '../../src/publish/answer-events.ts'
+import { NO_SETTINGS } from '../../src/publish/owner-settings.ts'
+import { EventLog } from '../../src/telemetry/event-log.ts'
+import { FakeClock } from '../support/setup.ts'
+import { TestHealth } from '../support/test-health.ts'
+import { added, record, zone } from './record-zone-stage.ts'
+
+function stage(mergedNamespace?: string) {
+  const log = new EventLog(new FakeClock())
+  const events = new AnswerEvents({ source: 'records', mergedNamespace, find: () => log })
+  const health = new TestHealth()
+  const { records } = zone({}, health, (change) => events.note('k.example.com.', change))
+  return { log, events, health, records, flush: () => events.flush(() => 7) }
+}
+
+const WEB = {
+  endpoints: [
+    'k.example.com A 192.0.2.1 id=eu geo=GEO-EU weight=5',
+    'k.example.com A 192.0.2.2,192.0.2.3 id=us geo=US+CA default=true weight=0',
+  ],
+}
+
+t.test('endpoints have their targets, weights and geo codes', async (t) => {
+  const { log, events, records, flush } = stage()
+  events.noteLoad([{ zone: 'k.example.com.', serial: 6, text: '0 records' }])
+  records.apply(added(WEB))
+  flush()
+  t.match(log.after(0, 10), [
+    { actor: { kind: 'load', name: 'records' }, zone: 'k.example.com.', serial: 6 },
+    {
+      actor: { kind: 'record', name: 'n/app' },
+      zone: 'k.example.com.',
+      serial: 7,
+      name: 'k.example.com.',
+      type: 'A',
+      before: [],
+      after: ['192.0.2.1 weight 5 geo GEO-EU', '192.0.2.2,192.0.2.3 weight 0 geo US,CA,*'],
+    },
+  ])
+})
+
+t.test('the change of an address is an event of its probe', async (t) => {
+  const { log, records, health, flush } = stage()
+  const before = record(WEB)
+  records.apply([{ before: undefined, after: before }])
+  flush()
+  const { lastId } = log
+  health.put('n/app', ['192.0.2.1'])
+  records.apply([{ before, after: before }])
+  flush()
+  t.match(log.after(lastId, 10), [
+    {
+      actor: { kind: 'probe', name: 'n/app' },
+      before: [/^192\.0\.2\.1/, /./],
+      after: [/^192\.0\.2\.2/],
+    },
+  ])
+})
+
+t.test('a merged record is an event of its host', async (t) => {
+  const { log, records, flush } = stage('n')
+  records.apply(added({ ...WEB, name: 'host.example.com' }))
+  flush()
+  t.match(log.after(0, 10).at(-1)?.actor, { kind: 'peer', name: 'host.example.com' })
+})
+
+t.test('the first changes of a batch are listed, the others counted', async (t) => {
+  const { log, events, flush } = stage()
+  events.noteLoad([])
+  const actor = { kind: 'record', name: 'n/app' } as const
+  const owner = Uint8Array.of(1, 97, 0)
+  const change: SetChange = { owner, type: 1, before: undefined, after: undefined, actor }
+  for (let i = 0; i < 25; i++) events.note('a.', change)
+  for (let i = 0; i < 3; i++) events.note('b.', change)
+  flush()
+  const found = log.after(0, 100)
+  t.equal(found.length, 22)
+  t.match(found.slice(-2), [
+    { actor: { kind: 'record', name: '' }, zone: 'a.', serial: 7, text: '5 more RRsets changed' },
+    { actor: { kind: 'record', name: '' }, zone: 'b.', serial: 7, text: '3 more RRsets changed' },
+  ])
+  flush()
+  t.equal(log.after(0, 100).length, 22, 'once')
+})
+
+t.test('nothing is stored without a log', async (t) => {
+  const events = new AnswerEvents({ source: '', mergedNamespace: undefined, find: () => undefined })
+  const { records } = zone({}, new TestHealth(), (change) => events.note('', change))
+  records.apply(added(WEB))
+  t.doesNotThrow(() => events.flush(() => 0))
+})
+
+t.test('an empty set is not counted, and its return is an addition', async (t) => {
+  const before = record({ endpoints: ['k.example.com A 192.0.2.1'] })
+  const health = new TestHealth()
+  const changes: SetChange[] = []
+  const settings = { ...NO_SETTINGS, allDown: 'closed' } as const
+  const { records } = zone({ settings }, health, (change) => changes.push(change))
+  records.apply([{ before: undefined, after: before }])
+  const whole = [records.digest, records.rrsetCount, records.tally.served]
+  for (const down of [['192.0.2.1'], []]) {
+    health.put('n/app', down)
+    records.apply([{ before, after: before }])
+  }
+  t.strictSame([records.digest, records.rrsetCount, records.tally.served], whole)
+  t.strictSame(
+    changes.slice(-2).map((change) => [change.before === undefined, change.after === undefined]),
+    [
+      [false, true],
+      [true, false],
+    ],
+  )
+})
+
+t.test('the tally counts endpoints, not candidates', async (t) => {
+  const { records } = stage()
+  const before = record(WEB)
+  records.apply([{ before: undefined, after: before }])
+  t.match(records.tally, { served: 3, standby: 1 }, 'with the default NS')
+  records.apply([{ before, after: undefined }])
+  t.match(records.tally, { served: 1, standby: 0 })
+})
