@@ -9,6 +9,8 @@ import { scanGeoCode } from '../dist/geo/code.js'
 import { continentOf } from '../dist/geo/countries.js'
 import { Database } from '../dist/geo/mmdb/database.js'
 import { bundledDatabasePath, loadFileSync } from '../dist/geo/mmdb/load.js'
+import { STICKY_DEFAULT } from '../dist/steering/rules.js'
+import { stickySeed } from '../dist/steering/sticky.js'
 import { SteeringTable } from '../dist/steering/table.js'
 import { Choice } from '../dist/zone/image/types.js'
 
@@ -91,6 +93,13 @@ const sets = {
   ]),
 }
 const composed = Object.entries(sets).map(([name, set]) => [name, table.compose(set, 1)])
+for (const [name, set] of Object.entries(sets).slice(0, 3)) {
+  const seeded = set.map((one) => ({
+    ...one,
+    seed: stickySeed(new Uint8Array(1), `${one.rdataIndexes}`),
+  }))
+  composed.push([`${name}, sticky`, table.compose(seeded, 1, STICKY_DEFAULT)])
+}
 await table.built()
 const steerer = table.steerer()
 const query = new Query()

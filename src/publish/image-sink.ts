@@ -20,8 +20,8 @@ export class ImageSink implements RRsetSink {
   }
 
   put(owner: Uint8Array, set: OwnerSet): void {
-    const { type, ttlSeconds, rdata, candidates } = set
-    const steering = this.#table.compose(candidates, type)
+    const { type, ttlSeconds, rdata, candidates, sticky } = set
+    const steering = this.#table.compose(candidates, type, sticky)
     this.#image.putRRset(this.#zone, owner, { type, ttlSeconds, rdata, steering })
   }
 

@@ -5,7 +5,8 @@ import type { RecordSettings } from '../dnsrecord/settings.ts'
 import type { EndpointDrain } from '../health/drain/drain.ts'
 import { SLOW_START_UNITS, scaleWeights } from '../health/slow-start-units.ts'
 import { CANDIDATES_MAX, type Candidate } from '../steering/candidate.ts'
-import { type AllDownPolicy, CLOSED, OPEN } from '../steering/rules.ts'
+import { type AllDownPolicy, CLOSED, OPEN, type StickyPrefix } from '../steering/rules.ts'
+import { stickySeed } from '../steering/sticky.ts'
 import {
   NO_SETTINGS,
   type OwnerSettings,
@@ -87,6 +88,8 @@ export interface OwnerSet {
   readonly rdata: readonly Uint8Array[]
   /** Empty only if `rdata` is. */
   readonly candidates: readonly Candidate[]
+  /** The candidates are chosen by this prefix of the client; undefined = by draws. */
+  readonly sticky?: StickyPrefix | undefined
   /** Undefined = some target is in service. */
   readonly allDown?: AllDown | undefined
   /** Number of endpoints without a target in service, of which a drain took at least one. */
@@ -219,16 +222,26 @@ function buildSet(
     const first = candidates.length
     const { isDefault } = endpoint
     const weight = weights === undefined ? endpoint.weight : weights[i]
+    const { sticky } = settings
+    const seed = sticky === undefined ? undefined : stickySeed(owner, identityOf(endpoint))
     // One candidate per code. They share one array, which identifies them as one endpoint to the
     // tiers.
     for (const code of endpoint.codes) {
-      candidates.push({ code, isDefault: false, weight, ttlSeconds, rdataIndexes })
+      candidates.push({ code, isDefault: false, weight, ttlSeconds, rdataIndexes, seed })
     }
     if (endpoint.codes.length === 0 || isDefault)
-      candidates.push({ code: undefined, isDefault, weight, ttlSeconds, rdataIndexes })
+      candidates.push({ code: undefined, isDefault, weight, ttlSeconds, rdataIndexes, seed })
     report?.kept(contribution, candidates.slice(first))
   }
-  return { type, ttlSeconds, rdata, candidates, allDown, drainedCount }
+  const { sticky } = settings
+  return { type, ttlSeconds, rdata, candidates, sticky, allDown, drainedCount }
+}
+
+/** What A and AAAA endpoints of one site have in common, else the content of the endpoint. */
+function identityOf({ setIdentifier, rdata }: Endpoint): string | Uint8Array {
+  if (setIdentifier !== '') return setIdentifier
+  // The order of the targets means nothing.
+  return Buffer.concat([...rdata].sort(Buffer.compare))
 }
 
 function isDrained({ drained }: Contribution): boolean {

@@ -37,10 +37,17 @@ export function printSet(set: OwnerSet): string {
   let text = `${set.type} ${set.ttlSeconds}`
   for (const rdata of set.rdata) text += ` ${rdata.length} ${printLatin1(rdata)}`
   for (const candidate of set.candidates) text += printCandidate(candidate)
-  return text
+  return text + printSticky(set)
+}
+
+/** Prints how the choice depends on the client, for `printSet`; '' = it does not. */
+export function printSticky({ sticky }: OwnerSet): string {
+  return sticky === undefined ? '' : ` sticky ${sticky.ipv4Bits} ${sticky.ipv6Bits}`
 }
 
 /** Prints one candidate for `printSet`. */
-export function printCandidate({ code, isDefault, weight, rdataIndexes }: Candidate): string {
-  return ` |${code?.text ?? ''} ${isDefault ? 1 : 0} ${weight ?? ''} ${rdataIndexes.join()}`
+export function printCandidate(candidate: Candidate): string {
+  const { code, isDefault, weight, rdataIndexes, seed } = candidate
+  const text = ` |${code?.text ?? ''} ${isDefault ? 1 : 0} ${weight ?? ''} ${rdataIndexes.join()}`
+  return seed === undefined ? text : `${text} ${seed.join('.')}`
 }

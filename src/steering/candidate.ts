@@ -1,4 +1,5 @@
 import type { GeoCode } from '../geo/code.ts'
+import type { StickySeed } from './sticky.ts'
 
 /** Largest weight of a candidate: 4096 of them still sum up within 32 bits. */
 export const WEIGHT_MAX = 1_000_000
@@ -21,4 +22,6 @@ export interface Candidate {
   readonly ttlSeconds: number
   /** Indexes of the RRset's rdata that are this candidate's targets; at least one. */
   readonly rdataIndexes: readonly number[]
+  /** Identifies the endpoint in a sticky set; undefined = the set is not sticky. */
+  readonly seed?: StickySeed | undefined
 }

@@ -1,3 +1,5 @@
+import { assert } from '../base/assert.ts'
+import type { StickyPrefix } from './rules.ts'
 import type { Tier, TierOutcome } from './tiers.ts'
 
 /**
@@ -11,6 +13,9 @@ import type { Tier, TierOutcome } from './tiers.ts'
  *                 n × ┬ cumulative weight, 1..2^32-1, ascending: a draw below it and not below the
  *                     │ one before means this outcome; the last is the sum
  *                     └ offset of the outcome
+ *                 in a sticky tier, whose n is marked with STICKY_TIER:
+ *                 prefix lengths: IPv6 << 8 | IPv4
+ *                 n × seed, two words
  *     outcome     TTL in seconds
  *                 rdata count k, 1..CHOICE_MAX
  *                 k × index of an rdata in the RRset
@@ -23,11 +28,21 @@ export const POLICY_WORD = 0
 export const TIER_COUNT_WORD = 1
 export const TIER_OFFSETS_WORD = 2
 
+/** Marks the outcome count of a sticky tier; above CANDIDATES_MAX. */
+export const STICKY_TIER = 0x10000
+
 /** Maximum of rdata in one choice: the capacity of `Choice.index`. */
 export const CHOICE_MAX = 4096
 
-/** Returns the encoded steering of a set. `policy`: row of the policy table, or NO_POLICY. */
-export function encodeSteering(policy: number, tiers: readonly Tier[]): Uint32Array {
+/**
+ * Returns the encoded steering of a set. `policy`: row of the policy table, or NO_POLICY. `sticky`:
+ * tiers choose by the client's prefix, and every outcome has a seed; undefined = tiers draw.
+ */
+export function encodeSteering(
+  policy: number,
+  tiers: readonly Tier[],
+  sticky?: StickyPrefix,
+): Uint32Array {
   const words: number[] = [policy, tiers.length, ...tiers.map(() => 0)]
   const offsetByOutcome = new Map<string, number>()
   const offsetsOfTiers = tiers.map((tier) =>
@@ -35,11 +50,18 @@ export function encodeSteering(policy: number, tiers: readonly Tier[]): Uint32Ar
   )
   for (const [t, tier] of tiers.entries()) {
     words[TIER_OFFSETS_WORD + t] = words.length
-    words.push(tier.length)
+    const isSticky = sticky !== undefined && tier.length > 1
+    words.push(isSticky ? tier.length + STICKY_TIER : tier.length)
     let sum = 0
     for (const [i, outcome] of tier.entries()) {
       sum += outcome.weight
       words.push(sum, offsetsOfTiers[t]![i]!)
+    }
+    if (!isSticky) continue
+    words.push((sticky.ipv6Bits << 8) | sticky.ipv4Bits)
+    for (const { seed } of tier) {
+      assert(seed !== undefined, 'an outcome of a sticky tier has a seed')
+      words.push(...seed)
     }
   }
   return new Uint32Array(words)

@@ -5,14 +5,19 @@ import type { Choice } from '../zone/image/types.ts'
 import type { Steerer } from '../zone/lookup/steerer.ts'
 import * as layout from './encode.ts'
 import type { SteeringSnapshots } from './policies.ts'
+import * as stickiness from './sticky.ts'
 
 // Bound in this module: V8 folds its constants, but looks up and checks an import at every use.
-const { NO_POLICY, POLICY_WORD, TIER_OFFSETS_WORD } = layout
+const { NO_POLICY, POLICY_WORD, STICKY_TIER, TIER_OFFSETS_WORD } = layout
+const { pickSticky } = stickiness
 
 /** Makes the steerer of a thread. */
 export type SteererFactory = (snapshots: SteeringSnapshots) => Steerer
 
-/** Chooses by GEO class, then by weight. Benchmark: bench/choice.mjs. */
+/**
+ * Chooses by GEO class, then by weight: a draw, or in sticky sets a hash of the client. Benchmark:
+ * bench/choice.mjs.
+ */
 export class GeoWeightSteerer implements Steerer {
   readonly #snapshots: SteeringSnapshots
   readonly #random: Random
@@ -22,7 +27,7 @@ export class GeoWeightSteerer implements Steerer {
     this.#random = random
   }
 
-  /** See `Steerer`. Raises the scope only for a GEO decision by the ECS address. @hot */
+  /** See `Steerer`. Raises the scope only for a decision by the ECS address. @hot */
   choose(
     query: Query,
     response: Response,
@@ -33,7 +38,11 @@ export class GeoWeightSteerer implements Steerer {
     const policy = words[offset + POLICY_WORD]!
     const tierNumber = policy === NO_POLICY ? 0 : this.#findTier(query, response, policy)
     const tier = offset + words[offset + TIER_OFFSETS_WORD + tierNumber]!
-    const outcome = offset + drawOutcome(words, tier, this.#random)
+    const outcome =
+      offset +
+      (words[tier]! > STICKY_TIER
+        ? stickyOutcome(words, tier, query, response)
+        : drawOutcome(words, tier, this.#random))
     const count = words[outcome + 1]!
     response.isSteered = true
     choice.ttlSeconds = words[outcome]!
@@ -66,4 +75,15 @@ function drawOutcome(words: Uint32Array, tier: number, random: Random): number {
     else low = middle + 1
   }
   return words[tier + 2 + low * 2]!
+}
+
+/** Returns the outcome of a sticky tier as `drawOutcome` does. Raises the scope to the hashed prefix. @hot */
+function stickyOutcome(words: Uint32Array, tier: number, query: Query, response: Response): number {
+  const count = words[tier]! - STICKY_TIER
+  const prefix = tier + 1 + count * 2
+  const prefixBits = words[prefix]!
+  const bits = query.clientFamily === 1 ? prefixBits & 0xff : prefixBits >>> 8
+  if (query.clientIsEcs && bits > response.scopeBits) response.scopeBits = bits
+  const picked = pickSticky(words, tier + 1, prefix + 1, count, prefixBits, query)
+  return words[tier + 2 + picked * 2]!
 }

@@ -7,6 +7,7 @@ import type { Candidate } from './candidate.ts'
 import { encodeSteering, NO_POLICY } from './encode.ts'
 import { Policies, type SteeringSnapshot } from './policies.ts'
 import { RecentEncodings } from './recent-encodings.ts'
+import type { StickyPrefix } from './rules.ts'
 import { GeoWeightSteerer } from './steerer.ts'
 import { isSingleton, sortIntoTiers } from './tiers.ts'
 
@@ -62,19 +63,30 @@ export class SteeringTable {
    * one CNAME (RFC 2181 section 10.1). Only the first target of a CNAME candidate counts.
    *
    * `candidates`: 1..CANDIDATES_MAX, without unhealthy ones. The same endpoint may occur twice,
-   * once for its code and once as a default. The result is shared: copy it before you change it.
+   * once for its code and once as a default. `sticky`: the choice depends on this prefix of the
+   * client, and each candidate has a seed. The result is shared: copy it before you change it.
    */
-  compose(candidates: readonly Candidate[], type: number): Uint32Array | undefined {
+  compose(
+    candidates: readonly Candidate[],
+    type: number,
+    sticky?: StickyPrefix,
+  ): Uint32Array | undefined {
     if (!isSteered(candidates, type)) return undefined
+    // Equal sets of other owners have other seeds.
+    if (sticky !== undefined) return this.#encode(candidates, type, sticky)
     return this.#recent.find(candidates, type, this.#compose)
   }
 
   readonly #compose = (candidates: readonly Candidate[], type: number): Uint32Array => {
+    return this.#encode(candidates, type)
+  }
+
+  #encode(candidates: readonly Candidate[], type: number, sticky?: StickyPrefix): Uint32Array {
     const { codes, tiers } = sortIntoTiers(candidates, type)
-    if (codes.length === 0) return encodeSteering(NO_POLICY, tiers)
+    if (codes.length === 0) return encodeSteering(NO_POLICY, tiers, sticky)
     const policy = this.#policies.intern(codes)
     if (this.#policies.codeCount !== this.#builtCodes) this.#queueRefresh()
-    return encodeSteering(policy, tiers)
+    return encodeSteering(policy, tiers, sticky)
   }
 
   /**

@@ -2,6 +2,7 @@ import { assert } from '../base/assert.ts'
 import { RRType } from '../dns/iana/types.ts'
 import type { GeoCode } from '../geo/code.ts'
 import { CANDIDATES_MAX, type Candidate, WEIGHT_DEFAULT, WEIGHT_MAX } from './candidate.ts'
+import type { StickySeed } from './sticky.ts'
 
 /** One possible outcome of a draw: the rdata to serve, and their weight. */
 export interface TierOutcome {
@@ -10,6 +11,8 @@ export interface TierOutcome {
   readonly ttlSeconds: number
   /** At least one, without duplicates. */
   readonly rdataIndexes: readonly number[]
+  /** See `Candidate.seed`. */
+  readonly seed?: StickySeed | undefined
 }
 
 /** The candidates that compete for one group of clients; at least one outcome. */
@@ -99,6 +102,7 @@ function weighTier(
   const outcomes = members.map((c) => ({
     weight: c.weight ?? (weighted ? WEIGHT_DEFAULT : 1),
     ttlSeconds: c.ttlSeconds,
+    seed: c.seed,
     rdataIndexes: isSingleton(type) ? c.rdataIndexes.slice(0, 1) : [...new Set(c.rdataIndexes)],
   }))
   for (const outcome of outcomes) {

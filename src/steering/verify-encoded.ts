@@ -1,4 +1,12 @@
-import { CHOICE_MAX, NO_POLICY, POLICY_WORD, TIER_COUNT_WORD, TIER_OFFSETS_WORD } from './encode.ts'
+import {
+  CHOICE_MAX,
+  NO_POLICY,
+  POLICY_WORD,
+  STICKY_TIER,
+  TIER_COUNT_WORD,
+  TIER_OFFSETS_WORD,
+} from './encode.ts'
+import { STICKY_IPV4_BITS_MAX, STICKY_IPV6_BITS_MAX } from './rules.ts'
 
 /**
  * True if `count` words at `words[offset]` are valid encoded steering for a set of `rdataCount`
@@ -27,15 +35,25 @@ export function isEncodedSteering(
 
 function isTier(set: Uint32Array, tier: number, head: number, rdataCount: number): boolean {
   if (tier < head || tier >= set.length) return false
-  const outcomes = set[tier]!
+  const isSticky = set[tier]! > STICKY_TIER
+  const outcomes = isSticky ? set[tier]! - STICKY_TIER : set[tier]!
   const end = tier + 1 + outcomes * 2
-  if (outcomes === 0 || end > set.length) return false
+  // The prefix lengths and the seeds follow.
+  if (outcomes === 0 || end + (isSticky ? 1 + outcomes * 2 : 0) > set.length) return false
+  if (isSticky && !arePrefixLengths(set[end]!)) return false
   for (let i = tier + 1, before = 0; i < end; i += 2) {
     const weightSum = set[i]!
     if (weightSum <= before || !isOutcome(set, set[i + 1]!, head, rdataCount)) return false
     before = weightSum
   }
   return true
+}
+
+function arePrefixLengths(word: number): boolean {
+  const ipv4Bits = word & 0xff
+  const ipv6Bits = word >>> 8
+  const isLong = ipv4Bits >= 1 && ipv6Bits >= 1
+  return isLong && ipv4Bits <= STICKY_IPV4_BITS_MAX && ipv6Bits <= STICKY_IPV6_BITS_MAX
 }
 
 function isOutcome(set: Uint32Array, outcome: number, head: number, rdataCount: number): boolean {
