@@ -7,12 +7,7 @@ import { SLOW_START_UNITS, scaleWeights } from '../health/slow-start-units.ts'
 import { CANDIDATES_MAX, type Candidate } from '../steering/candidate.ts'
 import { type AllDownPolicy, CLOSED, OPEN, type StickyPrefix } from '../steering/rules.ts'
 import { stickySeed } from '../steering/sticky.ts'
-import {
-  NO_SETTINGS,
-  type OwnerSettings,
-  settleSettings,
-  type ZoneSettings,
-} from './owner-settings.ts'
+import { NO_SETTINGS, settleSettings, type ZoneSettings } from './owner-settings.ts'
 
 /** An endpoint and the record that contains it. */
 export interface Contribution {
@@ -104,7 +99,7 @@ export interface BuildOptions {
 }
 
 interface BuildRules extends Pick<BuildOptions, 'report'> {
-  readonly settings: OwnerSettings
+  readonly settings: ZoneSettings
 }
 
 /**
