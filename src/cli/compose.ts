@@ -75,6 +75,11 @@ export function composeParts(
     sink,
     lines,
     openDns,
+    // Few servers explain answers, and it has many modules.
+    openExplainer: async (instance) => {
+      const { openTextExplainer } = await import('../explain/text-explainer.ts')
+      return openTextExplainer(instance)
+    },
     dataThreads: {
       prepare: async (instance, channel) => {
         udp.choose()

@@ -26,6 +26,7 @@ import type { HandlerFactory } from './handler.ts'
 import type { MetadataProvider } from './metadata.ts'
 import type { ReplyLimiter } from './reply-limiter.ts'
 import type { SearchPaths } from './search-paths.ts'
+import type { TextExplainer } from './text-explainer.ts'
 import type { Transaction } from './transaction.ts'
 
 /** A directive of the Corefile: `plugins/<name>/setup.ts` exports one. */
@@ -287,6 +288,11 @@ export interface SetupContext {
    * success.
    */
   requestReload(reason: string): Promise<string>
+  /**
+   * Opens what explains the answers of this instance. Call it once it serves. Resolves to undefined
+   * where nothing is served.
+   */
+  openExplainer(): Promise<TextExplainer | undefined>
   readonly corefile: CorefileView
   /** Resources that blocks share, and both instances of a reload. Acquire in `onStartup`, release in `onShutdown`. */
   readonly resources: ResourceRegistry

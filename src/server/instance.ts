@@ -55,6 +55,10 @@ export class Instance {
       { blocks, corefile, parts },
       setup.registrations,
     )
+    const { openExplainer } = parts
+    if (openExplainer !== undefined) {
+      setup.registrations.openExplainer = () => openExplainer(instance)
+    }
     return { instance, errors: [...setup.errors, ...errors] }
   }
 

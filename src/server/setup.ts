@@ -21,12 +21,14 @@ import type {
   SetupContext,
 } from '../plugin/directive.ts'
 import type { HandlerFactory } from '../plugin/handler.ts'
+import type { TextExplainer } from '../plugin/text-explainer.ts'
 import type { LineWriter } from '../telemetry/lines.ts'
 import { createLogger, type LogSink } from '../telemetry/log.ts'
 import type { MetricsRegistry } from '../telemetry/metrics.ts'
 import type { StatusPart } from '../telemetry/status.ts'
 import { ZoneVersions } from '../xfr/zone-versions.ts'
 import { besideNotify, handingOver, linkChain } from './chain.ts'
+import type { Instance } from './instance.ts'
 import type { LoadedBlock } from './listen-plan.ts'
 import type { ThreadChannel } from './thread-channel.ts'
 
@@ -49,6 +51,8 @@ export interface SetupParts {
   /** The same output as `sink`, for lines that are not strings. */
   readonly lines: LineWriter
   readonly requestReload: (reason: string) => Promise<string>
+  /** Opens what explains the answers of an instance; absent where none serves. */
+  readonly openExplainer?: (instance: Instance) => Promise<TextExplainer>
   /** One per process. */
   readonly resources: ResourceRegistry
   /** One per instance. */
@@ -82,6 +86,8 @@ export interface Registrations {
   readonly linked: Hook<() => void>[]
   /** Objects that blocks share: see `SetupContext.perCorefile`. */
   readonly perCorefile: ResourceRegistry
+  /** Set by the instance; undefined = it explains nothing. */
+  openExplainer: (() => Promise<TextExplainer>) | undefined
   /** Settings that work, but probably not as intended. */
   readonly warnings: InputError[]
 }
@@ -131,6 +137,7 @@ export function setupBlocks(
     status: [],
     linked: [],
     perCorefile: new ResourceRegistry(),
+    openExplainer: undefined,
     warnings: corefile.unset.map(({ variable, position }) => {
       return new InputError(position, `${variable} is not set; it is replaced by an empty text`)
     }),
@@ -300,6 +307,7 @@ function createContext(
     admin: (site) => registrations.admin.push(site),
     http: (address, path, run) => registrations.http.push({ address, path, ...hook(run) }),
     requestReload: parts.requestReload,
+    openExplainer: async () => registrations.openExplainer?.(),
     resources: parts.resources,
     perCorefile: (type) => registrations.perCorefile.acquire(type, '', () => new type()).item,
   }

@@ -83,6 +83,7 @@ export class SetUp implements SetupContext {
   reloads = ''
   readonly reloadReasons: string[] = []
   readonly resources = processResources
+  readonly openExplainer = async (): Promise<undefined> => undefined
   readonly #perCorefile = new ResourceRegistry()
   readonly perCorefile = <T extends object>(type: new () => T): T =>
     this.#perCorefile.acquire(type, '', () => new type()).item

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
 import { printDuration, scanDuration } from '../../base/duration.ts'
 import type { Dispenser } from '../../corefile/dispenser.ts'
-import { scanCidr } from '../../dns/text/address.ts'
+import { type Cidr, scanCidr } from '../../dns/text/address.ts'
 import { SLOW_START_MS_MAX, SLOW_START_MS_MIN } from '../../health/slow-start-bounds.ts'
 import type { BlockConfig } from '../../plugin/directive.ts'
 import type { HealthOptions } from '../../publish/health-options.ts'
@@ -25,7 +25,7 @@ export function scanHealthProperty(
       return { ...options, probe: { file: path, position: d.position() } }
     }
     case 'probe-allow':
-      return { ...options, allowed: [...options.allowed, ...scanNetworks(d)] }
+      return { ...options, allowed: [...options.allowed, ...scanAllowed(d)] }
     case 'slow-start':
       return { ...options, ...scanSlowStart(d, block) }
     case 'drain': {
@@ -48,14 +48,21 @@ export function checkHealth(d: Dispenser, options: HealthOptions, source: Source
   throw d.error('probe needs manifests; in a cluster the operator probes')
 }
 
-function scanNetworks(d: Dispenser): HealthOptions['allowed'] {
+function scanAllowed(d: Dispenser): HealthOptions['allowed'] {
   const texts = d.remainingArgs(1)
-  return texts.map((text) => {
-    const cidr = scanCidr(text)
-    if (cidr === undefined)
-      throw d.error(`probe-allow: ${text} is not a network; write it as 192.0.2.0/24`)
-    return { text, cidr }
-  })
+  return texts.map((text) => ({ text, cidr: scanNetwork(d, 'probe-allow', text) }))
+}
+
+/** Reads the networks that follow a property; at least one. Throws InputError. */
+export function scanNetworks(d: Dispenser, property: string): Cidr[] {
+  return d.remainingArgs(1).map((text) => scanNetwork(d, property, text))
+}
+
+function scanNetwork(d: Dispenser, property: string, text: string): Cidr {
+  const cidr = scanCidr(text)
+  if (cidr === undefined)
+    throw d.error(`${property}: ${text} is not a network; write it as 192.0.2.0/24`)
+  return cidr
 }
 
 function scanSlowStart(

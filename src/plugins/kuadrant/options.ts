@@ -6,7 +6,7 @@ import { scanDuration } from '../../base/duration.ts'
 import type { Position } from '../../base/errors.ts'
 import type { Dispenser } from '../../corefile/dispenser.ts'
 import { lowerName, ROOT_NAME, scanName } from '../../dns/name/name.ts'
-import { scanAddress } from '../../dns/text/address.ts'
+import { type Cidr, scanAddress } from '../../dns/text/address.ts'
 import { isLocalZone } from '../../dnsrecord/local-zone.ts'
 import type { BlockConfig } from '../../plugin/directive.ts'
 import { NO_HEALTH } from '../../publish/health-options.ts'
@@ -17,7 +17,7 @@ import {
   type ZoneNameserver,
 } from '../../publish/options.ts'
 import type { SourcePlace } from '../../publish/source-place.ts'
-import { checkHealth, scanHealthProperty } from './health-options.ts'
+import { checkHealth, scanHealthProperty, scanNetworks } from './health-options.ts'
 import { scanNamespaces } from './namespaces.ts'
 import {
   type PeeringDraft,
@@ -34,6 +34,8 @@ export interface KuadrantOptions extends PublishOptions {
   readonly serialsPosition: Position
   readonly rnamePosition: Position
   readonly fallthrough: Fallthrough
+  /** Networks whose clients may ask for explanations over DNS; empty = none. */
+  readonly explainFor: readonly Cidr[]
   /** A warning for each property that is written in its old spelling. */
   readonly renamed: readonly RenamedProperty[]
 }
@@ -88,6 +90,7 @@ export function draftOptions(
     nameservers: [],
     allowedNamespaces: undefined,
     fallthrough: NO_FALLTHROUGH,
+    explainFor: [],
     site: '',
     peering: { ...NO_PEERING },
     health: NO_HEALTH,
@@ -99,9 +102,10 @@ export function draftOptions(
 /**
  * Reads `kuadrant [ZONES...] { kubeconfig FILE [CONTEXT] | rname EMAIL | manifests DIR | serials
  * FILE | snapshot FILE [INTERVAL] | nameserver NAME ADDR... | allow-namespaces NS... | probe [FILE]
- * | probe-allow CIDR... | slow-start DURATION | drain FILE | fallthrough [ZONES...] | site NAME | peer ADDR... [{
- * allow RULE }] | tsig NAME FILE | expire DURATION | peer-cache FILE | all-down open|closed|ID |
- * sticky [IPV4_BITS IPV6_BITS] }` into `draft`. Throws InputError with all faults.
+ * | probe-allow CIDR... | slow-start DURATION | drain FILE | explain CIDR... | fallthrough
+ * [ZONES...] | site NAME | peer ADDR... [{ allow RULE }] | tsig NAME FILE | expire DURATION |
+ * peer-cache FILE | all-down open|closed|ID | sticky [IPV4_BITS IPV6_BITS] }` into `draft`. Throws
+ * InputError with all faults.
  */
 export function scanOptions(
   d: Dispenser,
@@ -181,6 +185,9 @@ const PROPERTIES: ReadonlyMap<string, ScanProperty> = new Map(
     },
     sticky(d, { settings }) {
       settings.sticky = scanSticky(d, settings)
+    },
+    explain(d, draft) {
+      draft.explainFor = [...draft.explainFor, ...scanNetworks(d, 'explain')]
     },
     'pass-notify': refuseNotify,
     'pass-notify-from': refuseNotify,

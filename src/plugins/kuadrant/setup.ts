@@ -1,10 +1,13 @@
+import type { Cidr } from '../../dns/text/address.ts'
 import { isLocalZone } from '../../dnsrecord/local-zone.ts'
-import type { Directive } from '../../plugin/directive.ts'
+import type { Directive, SetupContext } from '../../plugin/directive.ts'
 import type { Handler } from '../../plugin/handler.ts'
+import type { TextExplainer } from '../../plugin/text-explainer.ts'
 import { faultAt } from '../../publish/source-fault.ts'
 import { ThreadedZones } from '../../publish/threaded-zones.ts'
 import { prepareService } from './block-service.ts'
 import { conflictWith } from './conflicts.ts'
+import { ExplainNames } from './explain-names.ts'
 import { KuadrantHandler } from './kuadrant.ts'
 import { KuadrantBlocks } from './kuadrant-blocks.ts'
 import { draftOptions, scanOptions } from './options.ts'
@@ -29,6 +32,7 @@ export const kuadrant: Directive = {
     for (const { message, position } of options.renamed) c.warn(message, position)
     const conflict = conflictWith(options, group.options)
     if (conflict !== '') throw c.dispenser.error(conflict)
+    if (options.explainFor.length > 0) addExplainNames(c, options.explainFor)
     const threads = new ThreadedZones(c)
     const handlerOf = (next: Handler): Handler =>
       new KuadrantHandler(next, threads, options.fallthrough)
@@ -43,4 +47,23 @@ export const kuadrant: Directive = {
     } else c.addHandler(handlerOf, { answers: true })
     prepareService(c, options, threads, group)
   },
+}
+
+function addExplainNames(c: SetupContext, networks: readonly Cidr[]): void {
+  let explainer: TextExplainer | undefined
+  let isOver = false
+  c.addHandler((next) => new ExplainNames(next, networks, () => explainer))
+  c.onServing(() => {
+    const open = async (): Promise<void> => {
+      explainer = await c.openExplainer()
+      if (isOver) explainer?.close()
+    }
+    open().catch((error) => {
+      c.log.error(`explanations are off: ${error instanceof Error ? error.message : error}`)
+    })
+  })
+  c.onShutdown(() => {
+    isOver = true
+    explainer?.close()
+  })
 }

@@ -1,0 +1,105 @@
+import { RRClass } from '../../dns/iana/classes.ts'
+import { Rcode } from '../../dns/iana/rcodes.ts'
+import { RRType } from '../../dns/iana/types.ts'
+import { Protocol, type Query } from '../../dns/message/query.ts'
+import { Section } from '../../dns/message/response.ts'
+import { type Cidr, isInNetwork } from '../../dns/text/address.ts'
+import type { Handler } from '../../plugin/handler.ts'
+import { Link, PASS, Trait } from '../../plugin/link.ts'
+import type { TextExplainer } from '../../plugin/text-explainer.ts'
+import type { Transaction } from '../../plugin/transaction.ts'
+
+/** First label of the names that ask for an explanation, with its length. */
+const LABEL = Buffer.from('\x08_explain', 'latin1')
+const TTL_SECONDS = 0
+/** Most octets of a character-string (RFC 1035 section 3.3). */
+const TEXT_OCTETS_MAX = 255
+/** Most lines of one reply. */
+const LINES_MAX = 200
+
+/**
+ * Answers TXT queries for `_explain.NAME`: why the client gets its answer for the A records of NAME.
+ * Only clients in `networks` get an answer; for all others the name has no special meaning. Over UDP
+ * the reply only asks to retry over TCP, because it is long and the source may be spoofed.
+ */
+export class ExplainNames extends Link {
+  readonly name = 'kuadrant'
+  readonly #networks: readonly Cidr[]
+  /** Returns undefined while it is not open; only the control thread serves TCP. */
+  readonly #explainer: () => TextExplainer | undefined
+
+  constructor(
+    next: Handler,
+    networks: readonly Cidr[],
+    explainer: () => TextExplainer | undefined,
+  ) {
+    super(next, Trait.Every, 0)
+    this.#networks = networks
+    this.#explainer = explainer
+  }
+
+  /** @hot */
+  override before(tx: Transaction): number {
+    const { query } = tx
+    if (query.qtype !== RRType.TXT || !asksToExplain(query)) return PASS
+    return this.#allows(query) ? this.#answer(tx) : PASS
+  }
+
+  #allows({ peerAddress, peerFamily }: Query): boolean {
+    return this.#networks.some((network) => {
+      return network.family === peerFamily && isInNetwork(peerAddress, network)
+    })
+  }
+
+  #answer(tx: Transaction): number {
+    const { query, response } = tx
+    const isProved = query.protocol === Protocol.Tcp
+    const explainer = this.#explainer()
+    if (isProved && explainer === undefined) {
+      response.error = 'the server cannot explain answers yet'
+      return Rcode.SERVFAIL
+    }
+    response.authoritative = true
+    response.answeredBy = this.name
+    if (!isProved || explainer === undefined) {
+      response.truncated = true
+      return Rcode.NOERROR
+    }
+    const name = query.qname.slice(LABEL.length, query.qnameOctets)
+    const lines = explainer.lines(tx, name, RRType.A).slice(0, LINES_MAX)
+    for (const [i, line] of lines.entries()) {
+      // Resolvers do not keep the order of records.
+      const rdata = composeText(`${String(i + 1).padStart(3, '0')} ${line}`)
+      const octets = rdata.length
+      response.add(
+        Section.Answer,
+        query.qname,
+        0,
+        RRType.TXT,
+        RRClass.IN,
+        TTL_SECONDS,
+        rdata,
+        0,
+        octets,
+      )
+    }
+    return Rcode.NOERROR
+  }
+}
+
+function asksToExplain({ qname, qclass }: Query): boolean {
+  if (qclass !== RRClass.IN) return false
+  for (let i = 0; i < LABEL.length; i++) if (qname[i] !== LABEL[i]) return false
+  return true
+}
+
+/** Returns TXT rdata with the text in as many character-strings as it needs. */
+function composeText(text: string): Uint8Array {
+  const octets = Buffer.from(text)
+  const parts: Buffer[] = []
+  for (let at = 0; at < octets.length; at += TEXT_OCTETS_MAX) {
+    const part = octets.subarray(at, at + TEXT_OCTETS_MAX)
+    parts.push(Buffer.from([part.length]), part)
+  }
+  return Buffer.concat(parts)
+}
