@@ -1,7 +1,8 @@
 import t from 'tap'
 import { root, runSextant } from '../support/server.ts'
 
-const COMMANDS = 'the commands are serve, check, operator, node, fqdn, query, explain, demo, help'
+const COMMANDS =
+  'the commands are serve, check, operator, node, fqdn, query, explain, status, demo, help'
 
 const EXPLAIN_USAGE =
   'usage: sextant explain NAME [TYPE] --client ADDR | --subnet CIDR [-conf FILE] [--seed N] [-o json]'
