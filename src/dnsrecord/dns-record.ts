@@ -1,5 +1,5 @@
 import type { GeoCode } from '../geo/code.ts'
-import type { HealthCheck } from './health-check.ts'
+import type { HealthCheck, ProbeAt } from './health-check.ts'
 import type { RecordSettings } from './settings.ts'
 
 /** Group and version of the resource kinds that this server reads. */
@@ -42,6 +42,8 @@ export interface Endpoint {
   readonly isDefault: boolean
   /** Targets as uncompressed wire rdata, at least one. Names in them are in lower case. */
   readonly rdata: readonly Uint8Array[]
+  /** Undefined = its targets are probed themselves, as the health check says. */
+  readonly probeAt?: ProbeAt | undefined
 }
 
 /** A valid DNSRecord with the fields that serving needs. */
@@ -80,6 +82,8 @@ export interface HealthProbe {
   readonly recordName: string
   /** spec.address: an IP address or host name, lower case. */
   readonly address: string
+  /** spec.testAddress: IP address or host name to probe in place of `address`; '' = missing. */
+  readonly testAddress: string
   readonly isDown: boolean
   /** spec.hostname: host name for the request to the address; '' = missing. */
   readonly hostname: string

@@ -11,6 +11,14 @@ export interface StatusRange {
   readonly last: number
 }
 
+/** Where the targets of an endpoint are probed. At least one field is set. */
+export interface ProbeAt {
+  /** IP address or host name to probe in place of each target; '' = the target itself. */
+  readonly address: string
+  /** 0 = the port of the health check. */
+  readonly port: number
+}
+
 /** How an address is probed: `spec.healthCheck` of a DNSRecord, or `spec` of a DNSHealthCheckProbe. */
 export interface HealthCheck {
   readonly protocol: ProbeProtocol

@@ -1,7 +1,7 @@
 import { assert } from '../base/assert.ts'
 import { type GeoCode, scanGeoCode } from '../geo/code.ts'
 import type { DnsRecord, Endpoint } from './dns-record.ts'
-import type { HealthCheck } from './health-check.ts'
+import type { HealthCheck, ProbeAt } from './health-check.ts'
 import type { RecordSettings } from './settings.ts'
 
 /**
@@ -11,7 +11,8 @@ import type { RecordSettings } from './settings.ts'
  *
  *     createdSeconds u32 | record flags u8 | zone label s8 | rootHost s8 | [settings s16, as JSON]
  *             | endpoint count u16 | endpoints | [health check s16, as JSON]
- *     endpoint: owner s8 | type u16 | ttl u32 | flags u8 | [weight u32] | set identifier s16
+ *     endpoint: owner s8 | type u16 | ttl u32 | flags u8 | [weight u32]
+ *             | [health port u16 | health address s8] | set identifier s16
  *             | code count u8, codes s8 each | rdata count u16, rdata s16 each
  *
  * s8, s16: length as u8 or u16, then that many octets. Numbers are big endian. Two records are
@@ -32,6 +33,7 @@ const FLAG_SETTINGS = 8
 /** Flags of an endpoint. */
 const FLAG_WEIGHT = 1
 const FLAG_DEFAULT = 2
+const FLAG_PROBE_AT = 4
 
 /** Grows as needed. One buffer is enough, because records are packed one at a time. */
 let scratch = Buffer.alloc(16384)
@@ -56,12 +58,18 @@ export function packRecord(record: DnsRecord): PackedRecord {
 }
 
 function putEndpoint(endpoint: Endpoint): void {
-  const { weight } = endpoint
+  const { weight, probeAt } = endpoint
   putOctets8(endpoint.owner)
   putU16(endpoint.type)
   putU32(endpoint.ttlSeconds)
-  putU8((weight === undefined ? 0 : FLAG_WEIGHT) | (endpoint.isDefault ? FLAG_DEFAULT : 0))
+  let flags = (weight === undefined ? 0 : FLAG_WEIGHT) | (endpoint.isDefault ? FLAG_DEFAULT : 0)
+  if (probeAt !== undefined) flags |= FLAG_PROBE_AT
+  putU8(flags)
   if (weight !== undefined) putU32(weight)
+  if (probeAt !== undefined) {
+    putU16(probeAt.port)
+    putText8(probeAt.address)
+  }
   putUtf8(endpoint.setIdentifier)
   putU8(endpoint.codes.length)
   for (const code of endpoint.codes) putText8(code.text)
@@ -184,8 +192,9 @@ export function ownerKeyAt(packed: PackedRecord, start: number): string {
 function endOfEndpoint(packed: PackedRecord, start: number): number {
   const typeAt = endOfText8(packed, start)
   const flagsAt = typeAt + 6
-  const hasWeight = (packed.charCodeAt(flagsAt) & FLAG_WEIGHT) !== 0
-  const identifierAt = flagsAt + (hasWeight ? 5 : 1)
+  const flags = packed.charCodeAt(flagsAt)
+  let identifierAt = flagsAt + ((flags & FLAG_WEIGHT) === 0 ? 1 : 5)
+  if ((flags & FLAG_PROBE_AT) !== 0) identifierAt = endOfText8(packed, identifierAt + 2)
   let at = identifierAt + 2 + u16At(packed, identifierAt)
   const codes = packed.charCodeAt(at++)
   for (let i = 0; i < codes; i++) at = endOfText8(packed, at)
@@ -210,13 +219,19 @@ function takeEndpoint(reader: PackedReader, ownerBefore: Uint8Array): Endpoint {
   const ttlSeconds = reader.u32()
   const flags = reader.u8()
   const weight = (flags & FLAG_WEIGHT) === 0 ? undefined : reader.u32()
+  const probeAt = (flags & FLAG_PROBE_AT) === 0 ? undefined : takeProbeAt(reader)
   const setIdentifier = reader.utf8(reader.u16())
   const codes: GeoCode[] = []
   for (let count = reader.u8(); count > 0; count--) codes.push(codeOf(reader.latin1(reader.u8())))
   const rdata: Uint8Array[] = []
   for (let count = reader.u16(); count > 0; count--) rdata.push(reader.octets(reader.u16()))
   const isDefault = (flags & FLAG_DEFAULT) !== 0
-  return { owner, type, ttlSeconds, setIdentifier, weight, codes, isDefault, rdata }
+  return { owner, type, ttlSeconds, setIdentifier, weight, codes, isDefault, rdata, probeAt }
+}
+
+function takeProbeAt(reader: PackedReader): ProbeAt {
+  const port = reader.u16()
+  return { port, address: reader.latin1(reader.u8()) }
 }
 
 /** Returns the code of a text. Packed codes were validated before. */

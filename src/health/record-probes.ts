@@ -3,30 +3,44 @@ import { RRType } from '../dns/iana/types.ts'
 import { nameKey, printName } from '../dns/name/name.ts'
 import { printAddress } from '../dns/text/address.ts'
 import type { DnsRecord, Endpoint, HealthProbe } from '../dnsrecord/dns-record.ts'
-import type { HealthCheck } from '../dnsrecord/health-check.ts'
+import type { HealthCheck, ProbeAt } from '../dnsrecord/health-check.ts'
 import type { Probe } from './probes/probe.ts'
 
 /** Maximum length of a Kubernetes object's name (RFC 1123 subdomain). */
 const NAME_CHARACTERS_MAX = 253
 const DIGEST_CHARACTERS = 16
 
+/** A target that the health check of a record covers. */
+export interface Leaf {
+  /** IP address or host name. */
+  readonly address: string
+  /** That of the first endpoint with this target that has one. */
+  readonly probeAt: ProbeAt | undefined
+}
+
 /**
  * Returns what the health check of a record covers: the addresses of its A and AAAA endpoints, and
- * the CNAME targets outside of the record. As text, each once, in order.
+ * the CNAME targets outside of the record. Each address once, in order.
  */
-export function findLeaves(endpoints: readonly Endpoint[]): readonly string[] {
+export function findLeaves(endpoints: readonly Endpoint[]): readonly Leaf[] {
   const owners = new Set(endpoints.map((endpoint) => nameKey(endpoint.owner)))
-  const leaves = new Set<string>()
-  for (const { type, rdata } of endpoints) {
+  const leaves = new Map<string, ProbeAt | undefined>()
+  for (const { type, rdata, probeAt } of endpoints) {
     for (const target of rdata) {
-      if (type === RRType.A) leaves.add(printAddress(target, 1))
-      else if (type === RRType.AAAA) leaves.add(printAddress(target, 2))
-      else if (type === RRType.CNAME && !owners.has(nameKey(target))) {
-        leaves.add(printName(target).slice(0, -1))
-      }
+      const address = printLeaf(type, target, owners)
+      if (address !== '') leaves.set(address, leaves.get(address) ?? probeAt)
     }
   }
-  return [...leaves].sort()
+  const addresses = [...leaves.keys()].sort()
+  return addresses.map((address) => ({ address, probeAt: leaves.get(address) }))
+}
+
+/** Prints a target that is probed; '' = it is not. */
+function printLeaf(type: number, target: Uint8Array, owners: ReadonlySet<string>): string {
+  if (type === RRType.A) return printAddress(target, 1)
+  if (type === RRType.AAAA) return printAddress(target, 2)
+  const isOutside = type === RRType.CNAME && !owners.has(nameKey(target))
+  return isOutside ? printName(target).slice(0, -1) : ''
 }
 
 /** Returns the name of the DNSHealthCheckProbe for one leaf of a record. */
@@ -45,13 +59,21 @@ export function probesOfRecord(
   check: HealthCheck,
 ): readonly Probe[] {
   const hostname = printName(record.rootHost).slice(0, -1)
-  return findLeaves(record.endpoints).map((address) => {
-    return { id: `${namespace}/${probeName(name, address)}`, namespace, address, hostname, check }
+  return findLeaves(record.endpoints).map(({ address, probeAt }) => {
+    const id = `${namespace}/${probeName(name, address)}`
+    const port = probeAt?.port || check.port
+    const testAddress = testAddressOf(probeAt?.address)
+    return { id, namespace, address, ...testAddress, hostname, check: { ...check, port } }
   })
 }
 
 /** Returns the probe that a DNSHealthCheckProbe requests. */
 export function probeOfResource(resource: HealthProbe, check: HealthCheck): Probe {
   const { namespace, name, address, hostname } = resource
-  return { id: `${namespace}/${name}`, namespace, address, hostname, check }
+  const testAddress = testAddressOf(resource.testAddress)
+  return { id: `${namespace}/${name}`, namespace, address, ...testAddress, hostname, check }
+}
+
+function testAddressOf(testAddress = ''): Pick<Probe, 'testAddress'> {
+  return testAddress === '' ? {} : { testAddress }
 }

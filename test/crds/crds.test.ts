@@ -137,6 +137,7 @@ t.test('the fields of a DNSHealthCheckProbe', (t) => {
     [
       'port: integer',
       'hostname: string',
+      'testAddress: string',
       'address: string',
       'path: string',
       'protocol: string',
@@ -202,7 +203,7 @@ t.test('the rules, by what they say', (t) => {
     [
       'Failure threshold must be greater than 0',
       'Only HTTP, HTTPS or TCP protocols are allowed',
-      'Only ports 80, 443, 1024-49151 are allowed',
+      'Only ports 53, 80, 443, 1024-49151 are allowed',
       'OwnerID is immutable',
       "OwnerID can't be set if it was previously unset",
       "OwnerID can't be unset if it was previously set",

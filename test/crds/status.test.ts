@@ -194,43 +194,53 @@ t.test('the schema has all that is written into the status of a DNSHealthCheckPr
 
 const MAPPING: Schema = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true }
 
-/** All that a health check can say, none of it the default. */
-const WHOLE_CHECK: ApiObject = {
+/** All that a health check can say, none of it the default, by protocol. */
+const EVERY_CHECK: ApiObject = {
   path: '/healthz',
   port: 8080,
-  protocol: 'HTTP',
   interval: '30s',
   failureThreshold: 2,
   successThreshold: 3,
   additionalHeadersRef: { name: 'headers' },
 }
-const WHOLE_PROBE: ApiObject = {
-  ...WHOLE_CHECK,
+const WHOLE_CHECKS: readonly ApiObject[] = [
+  { ...EVERY_CHECK, protocol: 'HTTP', expectedStatus: '204', expectedBody: 'ready' },
+]
+const WHOLE_PROBES = WHOLE_CHECKS.map((check) => ({
+  ...check,
   address: '192.0.2.1',
+  testAddress: '192.0.2.9',
   hostname: 'app.example.org',
   allowInsecureCertificate: true,
-}
+}))
 const METADATA = { name: 'p', labels: { 'kuadrant.io/health-probes-owner': 'app' } }
 
 t.test('the probes that a record asks for are in the schema, with all it says', (t) => {
-  t.strictSame(misfitsOf(WHOLE_CHECK, RECORD_CHECK), [])
-  t.strictSame(Object.keys(WHOLE_CHECK).sort(), Object.keys(RECORD_CHECK.properties!).sort())
-  const endpoints = [{ dnsName: HOST, recordType: 'A', targets: ['192.0.2.1', '192.0.2.2'] }]
-  const record = new DnsRecordView(dnsRecord({ spec: { healthCheck: WHOLE_CHECK, endpoints } }))
-  const probes = desiredProbes(record, true)
-  t.equal(probes.length, 2)
-  for (const probe of probes) {
-    t.strictSame(misfitsOf(probe.spec, PROBE_SPEC), [])
-    t.strictSame(writtenPaths(probe.spec).sort(), pathsOf(PROBE_SPEC).sort(), 'all of it')
-    t.match(at(probe, 'spec'), WHOLE_CHECK)
+  const keys = new Set(WHOLE_CHECKS.flatMap(Object.keys))
+  t.strictSame([...keys].sort(), Object.keys(RECORD_CHECK.properties!).sort())
+  const providerSpecific = [{ name: 'health-address', value: '192.0.2.9' }]
+  const targets = ['192.0.2.1', '192.0.2.2']
+  const endpoints = [{ dnsName: HOST, recordType: 'A', targets, providerSpecific }]
+  const written = new Set<string>()
+  for (const healthCheck of WHOLE_CHECKS) {
+    t.strictSame(misfitsOf(healthCheck, RECORD_CHECK), [])
+    const record = new DnsRecordView(dnsRecord({ spec: { healthCheck, endpoints } }))
+    const probes = desiredProbes(record, true)
+    t.equal(probes.length, 2)
+    for (const probe of probes) {
+      t.strictSame(misfitsOf(probe.spec, PROBE_SPEC), [])
+      t.match(at(probe, 'spec'), healthCheck)
+      for (const path of writtenPaths(probe.spec)) written.add(path)
+    }
   }
+  t.strictSame([...written].sort(), pathsOf(PROBE_SPEC).sort(), 'all of it')
   t.end()
 })
 
 t.test('we read exactly the fields of a health check that the schema has', (t) => {
   const table = [
-    { name: 'of a record', given: WHOLE_CHECK, schema: RECORD_CHECK },
-    { name: 'of a probe', given: WHOLE_PROBE, schema: PROBE_SPEC },
+    ...WHOLE_CHECKS.map((given) => ({ name: 'of a record', given, schema: RECORD_CHECK })),
+    ...WHOLE_PROBES.map((given) => ({ name: 'of a probe', given, schema: PROBE_SPEC })),
   ]
   for (const { name, given, schema } of table) {
     const read = new Set<string>()
@@ -259,13 +269,29 @@ t.test('we read exactly the fields of a health check that the schema has', (t) =
 
 t.test('every field of a health check counts, with the type that the schema has', (t) => {
   const check = (spec: ApiObject) => scanHealthCheck(spec, SPEC)
-  for (const [name, value] of Object.entries(WHOLE_CHECK)) {
-    t.notSame(check({ [name]: value }), HEALTH_CHECK_DEFAULTS, name)
-    for (const other of [true, ['x'], { of: 'another type' }]) {
-      if (misfitsOf(other, RECORD_CHECK.properties![name]!).length === 0) continue
-      // A reference without a name is none.
-      if (name === 'additionalHeadersRef' && misfitsOf(other, MAPPING).length === 0) continue
-      t.throws(() => check({ [name]: other }), `${name} as ${JSON.stringify(other)}`)
+  /** A check without a field that it needs is refused. */
+  const textOf = (scan: () => object): string => {
+    try {
+      return JSON.stringify(scan())
+    } catch (error) {
+      return String(error)
+    }
+  }
+  for (const whole of WHOLE_CHECKS) {
+    for (const [name, value] of Object.entries(whole)) {
+      const { [name]: _, ...rest } = whole
+      t.not(
+        textOf(() => check({ ...rest, [name]: value })),
+        textOf(() => check(rest)),
+        name,
+      )
+      for (const other of [true, ['x'], { of: 'another type' }]) {
+        if (misfitsOf(other, RECORD_CHECK.properties![name]!).length === 0) continue
+        // A reference without a name is none.
+        if (name === 'additionalHeadersRef' && misfitsOf(other, MAPPING).length === 0) continue
+        const what = `${name} as ${JSON.stringify(other)}`
+        t.throws(() => check({ ...whole, [name]: other }), what)
+      }
     }
   }
   const insecure = (value: ApiObject[string]) => check({ allowInsecureCertificate: value })
@@ -294,7 +320,7 @@ t.test('we read the fields of the status of a probe that the schema has, with it
     { ...unknownState(5), health: 'up' },
   )
   t.match(readState({ metadata: METADATA, status: written }, 5), { health: 'up', failures: 0 })
-  t.type(scanProbe({ metadata: METADATA, spec: WHOLE_PROBE, status }), 'object')
+  t.type(scanProbe({ metadata: METADATA, spec: WHOLE_PROBES[0]!, status }), 'object')
   t.end()
 })
 

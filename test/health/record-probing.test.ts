@@ -217,3 +217,37 @@ t.test('an address that probes found up is reported, and changes nothing else', 
   await pass(30)
   t.strictSame([upOf('a'), downOf('a')], [['192.0.2.1', '192.0.2.2'], []])
 })
+
+t.test('a test address is probed in place of the targets of its endpoint', async (t) => {
+  const { source, dead, asked, pass, downOf } = stage()
+  const dnsName = 'a.k.test'
+  const properties = [
+    { name: 'health-address', value: '192.0.2.99' },
+    { name: 'health-port', value: '8081' },
+  ]
+  const endpoints = [
+    { dnsName, recordType: 'A', targets: TWO, providerSpecific: properties },
+    { dnsName: 'b.a.k.test', recordType: 'A', targets: ['192.0.2.2', '192.0.2.3'] },
+  ]
+  source.put(recordOf('a', [], { healthCheck: CHECK, endpoints }))
+  await pass(5)
+  const found = asked.map(({ address, testAddress = '', check }) => {
+    return `${address} ${testAddress} ${check.port}`
+  })
+  t.strictSame(found.sort(), [
+    '192.0.2.1 192.0.2.99 8081',
+    '192.0.2.2 192.0.2.99 8081',
+    '192.0.2.3  8080',
+  ])
+  dead.add('192.0.2.1')
+  dead.add('192.0.2.2')
+  await pass(25)
+  t.strictSame(downOf('a'), TWO, 'the result counts for the targets')
+  endpoints[0]!.providerSpecific = []
+  source.put(recordOf('a', [], { healthCheck: CHECK, endpoints }))
+  t.strictSame(downOf('a'), TWO, 'without it, the state is kept until a new result')
+  dead.clear()
+  await pass(5)
+  t.strictSame(downOf('a'), [])
+  t.match(asked.at(-1), { testAddress: undefined, check: { port: 8080 } })
+})

@@ -26,7 +26,6 @@ export function recordOf(
     metadata: { name },
     spec: {
       rootHost: host,
-      ...spec,
       endpoints: endpoints.map((text) => {
         const [target = '', weight] = text.split('=')
         return {
@@ -37,6 +36,7 @@ export function recordOf(
           providerSpecific: weight === undefined ? [] : [{ name: 'weight', value: weight }],
         }
       }),
+      ...spec,
     },
   })
   if (resource.kind !== 'record') throw new Error(JSON.stringify(resource))

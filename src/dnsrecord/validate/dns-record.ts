@@ -30,6 +30,7 @@ import {
 } from './fields.ts'
 import { scanHealthCheck } from './health-check.ts'
 import { scanHost, withoutWildcard } from './names.ts'
+import { scanProbeAt } from './probe-properties.ts'
 import { isRegistryText } from './registry-text.ts'
 import { scanSettings } from './settings.ts'
 import { scanSteeringProperties } from './steering-properties.ts'
@@ -213,6 +214,7 @@ function scanEndpoint(endpoint: Mapping, place: FieldPlace, scope: Scope): Endpo
     codes,
     isDefault,
     rdata: scanTargets(endpoint, type, place, scope),
+    probeAt: scanProbeAt(endpoint, place),
   }
 }
 

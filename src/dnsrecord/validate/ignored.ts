@@ -1,6 +1,7 @@
 import type { YamlValue } from '../../yaml/scan-block-yaml.ts'
 import type { FieldProblem } from '../dns-record.ts'
 import { isMapping, quote } from './fields.ts'
+import { PROBE_PROPERTIES } from './probe-properties.ts'
 import { SETTING_NAMES, SETTING_PREFIX } from './settings.ts'
 
 /** Fields of an external-dns endpoint. */
@@ -15,7 +16,7 @@ const ENDPOINT_FIELDS: ReadonlySet<string> = new Set([
 ])
 /** The settings, and what the operator reads. */
 const KNOWN_ANNOTATIONS: ReadonlySet<string> = new Set([...SETTING_NAMES, 'sextant.io/let-go'])
-const PROPERTIES: readonly string[] = ['weight', 'geo-code', 'default']
+const PROPERTIES: readonly string[] = ['weight', 'geo-code', 'default', ...PROBE_PROPERTIES]
 
 /**
  * Finds fields and properties of a DNSRecord's endpoints, and annotations of ours, that this server

@@ -23,6 +23,7 @@ import {
 } from './fields.ts'
 import { scanHealthCheck } from './health-check.ts'
 import { scanHost } from './names.ts'
+import { scanTestAddress } from './probe-properties.ts'
 
 type Mapping = { readonly [key: string]: YamlValue }
 
@@ -136,11 +137,14 @@ function validateProbe(
   if (hostname !== '' && scanHost(hostname) === undefined && scanAddress(hostname) === undefined) {
     throw new RefusedError(SPEC.at('hostname'), `hostname ${quote(hostname)} is not a domain name`)
   }
+  const testAddress = stringField(spec, 'testAddress', SPEC)
   const healthy = field(status, 'healthy')
   return {
     ...identity,
     recordName: scanProbeOwner(metadata),
     address: address.toLowerCase().replace(/\.$/, ''),
+    testAddress:
+      testAddress === '' ? '' : scanTestAddress(testAddress, SPEC.at('testAddress'), 'testAddress'),
     isDown: healthy === false,
     hostname: hostname.toLowerCase().replace(/\.$/, ''),
     // A probe with a status needs no settings.

@@ -126,11 +126,15 @@ export class ProbeRunner {
     for (const id of [...this.#tasks.keys()]) this.remove(id)
   }
 
-  #beginSoon({ id, address, check }: Probe): void {
+  #putOnAgenda({ id, address, testAddress = address }: Probe, dueMs: number): void {
+    this.#agenda.put(id, testAddress, dueMs)
+  }
+
+  #beginSoon(probe: Probe): void {
     const { clock, random } = this.#options
     const spreadMs = START_SPREAD_MS + START_SPREAD_EACH_MS * this.#newCount
-    const delayMs = START_MIN_MS + random.below(Math.min(spreadMs, check.intervalMs))
-    this.#agenda.put(id, address, clock.monotonic() + delayMs)
+    const delayMs = START_MIN_MS + random.below(Math.min(spreadMs, probe.check.intervalMs))
+    this.#putOnAgenda(probe, clock.monotonic() + delayMs)
     this.#arm()
   }
 
@@ -188,7 +192,7 @@ export class ProbeRunner {
     const jitterMs = probe.check.intervalMs * JITTER * (random.below(2001) / 1000 - 1)
     // The interval counts from start to start, so that slow answers do not reduce the rate.
     const dueMs = Math.max(endMs, startMs + probe.check.intervalMs + jitterMs)
-    this.#agenda.put(probe.id, probe.address, dueMs)
+    this.#putOnAgenda(probe, dueMs)
     onResult({ probe, before, after: task.state, outcome, seconds: (endMs - startMs) / 1000 })
   }
 

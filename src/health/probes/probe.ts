@@ -10,6 +10,8 @@ export interface Probe {
   readonly namespace: string
   /** IP address or host name, lower case. */
   readonly address: string
+  /** IP address or host name that is probed in place of `address`; missing = `address` itself. */
+  readonly testAddress?: string
   /** Host name for the Host header and SNI; '' = use the address. */
   readonly hostname: string
   readonly check: HealthCheck

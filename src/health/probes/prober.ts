@@ -44,7 +44,7 @@ export function createProber(options: ProberOptions): Prober {
 }
 
 async function findAddresses(
-  { address }: Probe,
+  { address: target, testAddress: address = target }: Probe,
   { policy, resolve }: ProberOptions,
 ): Promise<readonly string[] | ProbeOutcome> {
   const isAddress = isIP(address) !== 0

@@ -46,7 +46,7 @@ export function desiredProbes(
   const copied = COPIED.filter((field) => check[field] !== undefined)
   // A TCP check sends no host name, and the field does not allow a wildcard.
   const hostname = rootHost.startsWith('*.') ? {} : { hostname: rootHost }
-  return findLeaves(endpoints).map((address) => ({
+  return findLeaves(endpoints).map(({ address, probeAt }) => ({
     apiVersion: API_VERSION,
     kind: PROBE_KIND,
     metadata: {
@@ -57,8 +57,10 @@ export function desiredProbes(
     },
     spec: {
       ...Object.fromEntries(copied.map((field) => [field, check[field]!])),
+      ...(probeAt === undefined || probeAt.port === 0 ? {} : { port: probeAt.port }),
       ...hostname,
       address,
+      ...(probeAt === undefined || probeAt.address === '' ? {} : { testAddress: probeAt.address }),
       allowInsecureCertificate,
     },
   }))

@@ -15,7 +15,14 @@ const TABLE: readonly { name: string; given: YamlValue; want: readonly string[] 
   { name: 'nothing', given: record({ recordTTL: 1, labels: {}, setIdentifier: 's' }), want: [] },
   {
     name: 'all that is read',
-    given: properties(['weight', 1], ['geo-code', 'IE'], ['geo-code', 'FR'], ['default', 'true']),
+    given: properties(
+      ['weight', 1],
+      ['geo-code', 'IE'],
+      ['geo-code', 'FR'],
+      ['default', 'true'],
+      ['health-port', '8081'],
+      ['health-address', '192.0.2.9'],
+    ),
     want: [],
   },
   {
@@ -27,7 +34,7 @@ const TABLE: readonly { name: string; given: YamlValue; want: readonly string[] 
     name: "another provider's property",
     given: properties(['aws/weight', '1']),
     want: [
-      'spec.endpoints.0.providerSpecific.0: property "aws/weight" is unknown and is ignored; the known ones are weight, geo-code, default',
+      'spec.endpoints.0.providerSpecific.0: property "aws/weight" is unknown and is ignored; the known ones are weight, geo-code, default, health-port, health-address',
     ],
   },
   {

@@ -9,6 +9,7 @@ import { createServer, type Socket } from 'node:net'
 import t from 'tap'
 import type { Timers } from '../../../src/base/timers.ts'
 import type { ProbeOutcome } from '../../../src/health/probes/probe.ts'
+import { ProbePolicy } from '../../../src/health/probes/probe-policy.ts'
 import { createProber } from '../../../src/health/probes/prober.ts'
 import type { Resolution } from '../../../src/health/probes/resolve.ts'
 import { selfSigned } from '../../support/certificate.ts'
@@ -256,4 +257,31 @@ t.test('a look that is ended is over at once', async (t) => {
     { kind: 'skipped' },
     'also before it began',
   )
+})
+
+t.test('a test address is asked in place of the address', async (t) => {
+  const seen: IncomingMessage[] = []
+  const server = createHttpServer((request, response) => {
+    seen.push(request)
+    response.end()
+  })
+  const port = await listen(t, server, '127.0.0.2')
+  const given = { port, address: '192.0.2.1', hostname: 'app.example.org' }
+  t.match(await ask({ ...given, testAddress: '127.0.0.2' }), { kind: 'healthy' })
+  t.match(seen[0]!.headers, { host: 'app.example.org' })
+  const resolve = async (): Promise<Resolution> => {
+    return { kind: 'addresses', addresses: ['127.0.0.2'] }
+  }
+  const named = { port, address: 'lb.example.net', hostname: '', testAddress: 'test.example.net' }
+  t.match(await ask(named, { resolve }), { kind: 'healthy' })
+  t.match(seen[1]!.headers, { host: 'lb.example.net' }, 'the name of the target')
+  t.match(
+    await ask({ ...given, testAddress: '169.254.169.254' }),
+    { kind: 'skipped', reason: /metadata/ },
+    'a test address is refused like any other',
+  )
+  t.match(await ask({ port, address: '127.0.0.2' }, { policy: new ProbePolicy() }), {
+    kind: 'skipped',
+  })
+  t.equal(seen.length, 2)
 })

@@ -34,15 +34,18 @@ export async function listen(
 export interface Given extends Partial<HealthCheck> {
   readonly address?: string
   readonly hostname?: string
+  readonly testAddress?: string
 }
 
 export function probeOf({
   address = '127.0.0.1',
   hostname = 'app.example.org',
+  testAddress,
   ...check
 }: Given): Probe {
   const all = { ...HEALTH_CHECK_DEFAULTS, protocol: 'HTTP', ...check } as const
-  return { id: 'n/p', namespace: 'n', address, hostname, check: all }
+  const tested = testAddress === undefined ? {} : { testAddress }
+  return { id: 'n/p', namespace: 'n', address, hostname, check: all, ...tested }
 }
 
 export function ask(given: Given, options: Partial<ProberOptions> = {}): Promise<ProbeOutcome> {

@@ -73,6 +73,27 @@ t.test('a probe for each leaf', (t) => {
   t.end()
 })
 
+t.test('where the endpoints say that they are probed', async (t) => {
+  const endpoint = { dnsName: 'app.k.example.com', recordType: 'A' }
+  const test = (name: string, value: string) => ({ providerSpecific: [{ name, value }] })
+  const given = record({
+    healthCheck: CHECK,
+    endpoints: [
+      { ...endpoint, targets: ['192.0.2.1'], ...test('health-port', '8443') },
+      { ...endpoint, targets: ['192.0.2.2'], ...test('health-address', '192.0.2.9') },
+      { ...endpoint, targets: ['192.0.2.3', '192.0.2.1'] },
+    ],
+  })
+  t.match(
+    desiredProbes(given, true).map((probe) => probe.spec),
+    [
+      { address: '192.0.2.1', port: 8443, testAddress: undefined },
+      { address: '192.0.2.2', port: 443, testAddress: '192.0.2.9' },
+      { address: '192.0.2.3', port: 443, testAddress: undefined },
+    ],
+  )
+})
+
 t.test('records that ask for none', (t) => {
   const table: readonly { name: string; given: DnsRecordView; want: number }[] = [
     { name: 'without a health check', given: record({}), want: 0 },
