@@ -39,6 +39,14 @@ const USAGE = `Sextant is an authoritative DNS server. It chooses answers by cli
       --token-file FILE         send the token in FILE
       --ca FILE                 accept certificates of these authorities
       -o json                   as JSON
+  sextant drain SELECTOR... [--until TIME|DURATION] [--reason TEXT] [--actor NAME]
+                                take endpoints out of service: site:NAME, host:NAME, zone:NAME, id:TEXT,
+                                address:ADDRESS, geo:CODE, record:NAMESPACE/NAME; \`*\` stands for any text
+      -conf FILE, --file FILE   the Corefile that names the drain file; the drain file itself
+      --allow-empty             also if the selector selects no endpoint of the manifests
+  sextant undrain SELECTOR...|ID
+                                end a drain; accepts -conf and --file
+  sextant drains [-o json]      list the drains; accepts -conf and --file
   sextant demo                  run two sites on loopback that merge each other's records
 
 Without a command, sextant accepts the flags of serve, as CoreDNS does.`
@@ -53,10 +61,13 @@ const COMMANDS = [
   'query',
   'explain',
   'status',
+  'drain',
+  'undrain',
+  'drains',
   'demo',
   'help',
 ]
-const COMMAND = /^(serve|check|demo|explain|query|status|fqdn)$/
+const COMMAND = /^(serve|check|demo|explain|query|status|fqdn|drains?|undrain)$/
 
 /** Runs a command line and ends the process with its exit code. */
 export async function main(argv: readonly string[]): Promise<void> {
@@ -90,6 +101,12 @@ async function run(argv: readonly string[], output: Output): Promise<number> {
       return (await import('./query.ts')).runQuery(rest, output.print, output.printError)
     case 'status':
       return (await import('./status.ts')).runStatus(rest, output)
+    case 'drain':
+      return (await import('./drain.ts')).runDrain(rest, output)
+    case 'undrain':
+      return (await import('./drain.ts')).runUndrain(rest, output)
+    case 'drains':
+      return (await import('./drain.ts')).runDrains(rest, output)
     case 'serve':
       return (await import('./serve.ts')).serve(rest, output)
     default:

@@ -1,14 +1,20 @@
+import { systemClock } from '../base/clock.ts'
 import { RRType } from '../dns/iana/types.ts'
 import { nameKey } from '../dns/name/name.ts'
 import type { StoredRecord } from '../dnsrecord/record-source.ts'
 import type { HealthView } from '../health/address-health.ts'
+import { isActive } from '../health/drain/drain.ts'
+import { readDrainFile } from '../health/drain/drain-file.ts'
+import { findDrains } from '../health/drain/drained-health.ts'
 import type { ManifestReading } from '../sources/manifests/read-once.ts'
 import { ZoneOwnership } from '../sources/zone-ownership.ts'
+import type { KeptFile } from './health-options.ts'
 import { ImageSink } from './image-sink.ts'
 import type { OfflineRecords } from './offline-records.ts'
 import type { PublishOptions } from './options.ts'
+import { ownSites } from './own-sites.ts'
 import type { RecordZone, RRsetSink } from './record-zone.ts'
-import { ofSource } from './same-source.ts'
+import { drainFileOf, ofSource, siteOf } from './same-source.ts'
 import { composeSoa, SOA_TTL_SECONDS } from './soa.ts'
 import type { OpenZones } from './threaded-zones.ts'
 import { belongs, createRecordZone, mailboxOf, primaryOf } from './zone-content.ts'
@@ -31,6 +37,16 @@ export class OfflineZones {
     this.options = options
     this.#all = all
     this.#records = records
+  }
+
+  /** The file of the drains; undefined = nothing is drained. */
+  get drainFile(): KeptFile | undefined {
+    return drainFileOf(this.options.source, this.#all())
+  }
+
+  /** Returns the sites of each endpoint of a record. */
+  sitesOf(record: StoredRecord): readonly (readonly string[])[] {
+    return ownSites(record, siteOf(this.options, this.#all()))
   }
 
   /** Returns the records of the block, before they are sorted into zones. See `OfflineRecords.read`. */
@@ -58,10 +74,10 @@ export class OfflineZones {
 
   /**
    * Fills `open` with every zone, and resolves once the GEO classes know all codes. The health is
-   * what the manifests report.
+   * what the manifests report, with the drains that are in force now.
    */
   async fillImage({ image, table }: OpenZones): Promise<ReadonlyMap<string, RecordZone>> {
-    const { health } = await this.read()
+    const health = this.#withDrains((await this.read()).health)
     const zones = new Map<string, RecordZone>()
     for (const apex of this.options.zones) {
       const key = nameKey(apex)
@@ -79,5 +95,19 @@ export class OfflineZones {
     await table.built()
     image.publish()
     return zones
+  }
+
+  #withDrains(health: HealthView): HealthView {
+    const path = this.drainFile?.path
+    const nowMs = systemClock.now()
+    const lines = path === undefined ? [] : readDrainFile(path).drains
+    const drains = lines.map(({ drain }) => drain).filter((drain) => isActive(drain, nowMs))
+    if (drains.length === 0) return health
+    return {
+      healthOf: (key) => health.healthOf(key),
+      slowStartOf: (record) => health.slowStartOf(record),
+      drainsOf: (record) => findDrains(record, drains, () => this.sitesOf(record)),
+      subscribe: (listener) => health.subscribe(listener),
+    }
   }
 }

@@ -2,7 +2,6 @@ import type { ResourceRegistry } from '../base/resource-registry.ts'
 import type { Stops } from '../base/stops.ts'
 import { systemTimers } from '../base/timers.ts'
 import { isLocalZone } from '../dnsrecord/local-zone.ts'
-import { locateEndpoints } from '../dnsrecord/pack.ts'
 import type { RecordSource, StoredRecord } from '../dnsrecord/record-source.ts'
 import type { HealthView } from '../health/address-health.ts'
 import { LocalExporter } from '../peering/local-exporter.ts'
@@ -16,6 +15,7 @@ import { NO_HEALTH } from './health-options.ts'
 import { measureWatches } from './metrics.ts'
 import { acquireRecords } from './open-source.ts'
 import type { PublishOptions } from './options.ts'
+import { ownSites } from './own-sites.ts'
 import type { PublisherPeers, PublisherPeersParts } from './peers.ts'
 import type { PublisherGroup } from './publisher-group.ts'
 import { drainFileOf, probingOf, siteOf } from './same-source.ts'
@@ -180,10 +180,4 @@ export class RecordPipeline {
     if (!(source instanceof KubernetesSource)) return
     stops.add(measureWatches(metrics, nameOf(place), source))
   }
-}
-
-/** Returns the sites of one of our own records; `site` '' = none. */
-function ownSites({ packed }: StoredRecord, site: string): readonly (readonly string[])[] {
-  if (site === '') return []
-  return locateEndpoints(packed).starts.map(() => [site])
 }

@@ -1,0 +1,81 @@
+import { scanDuration } from '../base/duration.ts'
+import { scanTime } from '../health/drain/drain.ts'
+import { scanFlags } from './args.ts'
+
+/** The arguments of `sextant drain`, `undrain` and `drains`. */
+export interface DrainArgs {
+  /** Terms of the selector, or an id. */
+  readonly words: readonly string[]
+  /** Path of the Corefile, or `stdin`; undefined = ./Corefile if there is one. */
+  readonly conf: string | undefined
+  /** The drain file; undefined = the one that the Corefile names. */
+  readonly file: string | undefined
+  readonly reason: string
+  /** Undefined = the user of the system. */
+  readonly actor: string | undefined
+  /** Milliseconds since the epoch; undefined = until it is ended. */
+  readonly untilMs: number | undefined
+  /** Accept a selector that matches nothing. */
+  readonly allowsEmpty: boolean
+  readonly isJson: boolean
+}
+
+type DrainCommand = 'drain' | 'undrain' | 'drains'
+
+const VALUES: { readonly [command in DrainCommand]: readonly string[] } = {
+  drain: ['conf', 'file', 'until', 'reason', 'actor'],
+  undrain: ['conf', 'file'],
+  drains: ['conf', 'file', 'o'],
+}
+const BOOLEANS: { readonly [command in DrainCommand]: readonly string[] } = {
+  drain: ['allow-empty'],
+  undrain: [],
+  drains: [],
+}
+
+/** Reads the arguments of a command. Returns a string if they are invalid: the reason. */
+export function scanDrainArgs(
+  command: DrainCommand,
+  argv: readonly string[],
+  nowMs: number,
+): DrainArgs | string {
+  const words: string[] = []
+  const values = new Map<string, string>()
+  let allowsEmpty = false
+  // Flags may stand before and after the selector.
+  for (let rest = argv; rest.length > 0; ) {
+    const flags = scanFlags(rest, BOOLEANS[command], VALUES[command])
+    if (typeof flags === 'string') return flags
+    for (const [name, value] of flags.values) values.set(name, value)
+    allowsEmpty ||= flags.set.has('allow-empty')
+    words.push(...flags.rest.slice(0, 1))
+    rest = flags.rest.slice(1)
+  }
+  const output = values.get('o')
+  if (output !== undefined && output !== 'json') return `-o must be json, got ${output}`
+  if (command === 'drains' && words.length > 0)
+    return `drains takes no selector: ${words.join(' ')}`
+  const until = scanUntil(values.get('until'), nowMs)
+  if (typeof until === 'string') return until
+  return {
+    words,
+    conf: values.get('conf') || undefined,
+    file: values.get('file') || undefined,
+    reason: values.get('reason') ?? '',
+    actor: values.get('actor') || undefined,
+    untilMs: until,
+    allowsEmpty,
+    isJson: output === 'json',
+  }
+}
+
+/** A duration from now, or a time in the future. Returns a string if it is invalid: the reason. */
+function scanUntil(text: string | undefined, nowMs: number): number | string | undefined {
+  if (text === undefined) return undefined
+  const durationMs = scanDuration(text)
+  const timeMs = durationMs === undefined ? scanTime(text) : nowMs + durationMs
+  if (timeMs === undefined) {
+    return `--until ${JSON.stringify(text)} is neither a duration, such as 2h, nor a time, such as 2026-11-24T18:00:00Z`
+  }
+  return timeMs > nowMs ? timeMs : `--until ${text} is in the past; the drain would end at once`
+}

@@ -1,0 +1,255 @@
+import { existsSync } from 'node:fs'
+import { userInfo } from 'node:os'
+import { resolve } from 'node:path'
+import { systemClock } from '../base/clock.ts'
+import { InputError, InputErrors } from '../base/errors.ts'
+import { type EndpointDrain, isActive, printDrain, printTime } from '../health/drain/drain.ts'
+import { readDrainFile } from '../health/drain/drain-file.ts'
+import { findDrains } from '../health/drain/drained-health.ts'
+import { editDrainFile } from '../health/drain/edit-drain-file.ts'
+import { type DrainSelector, scanDrainSelector } from '../health/drain/selector.ts'
+import type { OfflineBlock } from '../plugin/directive.ts'
+import { escapeControls } from '../telemetry/log.ts'
+import { chooseCorefile } from './corefile.ts'
+import { type DrainArgs, scanDrainArgs } from './drain-args.ts'
+import { loadOffline } from './offline.ts'
+import type { Output } from './output.ts'
+
+const DNS_PORT = 53
+const COREFILE_DEFAULT = 'Corefile'
+
+/** The drain file of a command, and the blocks whose records it concerns. */
+interface DrainPlace {
+  readonly path: string
+  /** Empty = the records are not known here. */
+  readonly blocks: readonly OfflineBlock[]
+}
+
+/** What a selector selects in the manifests. */
+interface Selected {
+  readonly endpoints: number
+  readonly records: number
+  /** False: no manifests were read. */
+  readonly isChecked: boolean
+  /** Why the manifests do not show everything; '' = they do. */
+  readonly unread: string
+}
+
+/** `sextant drain SELECTOR...`: adds a drain to the drain file. Resolves to the exit code. */
+export function runDrain(argv: readonly string[], output: Output): Promise<number> {
+  return reporting(output, async () => {
+    const args = scanDrainArgs('drain', argv, systemClock.now())
+    if (typeof args === 'string') return fail(args)
+    const selector = scanDrainSelector(args.words)
+    if (typeof selector === 'string') return fail(selector)
+    await withPlace(args, output, async (place) => {
+      const selected = await countSelected(selector, place)
+      checkSelected(selector, selected, args)
+      const drain = drainOf(selector, args)
+      await editDrainFile(place.path, systemClock.now(), (drains) => {
+        const removed = drains.filter((other) => other.selector.text === selector.text)
+        return { removed, added: [drain] }
+      })
+      output.print(escapeControls(`drained ${selector.id} ${printDrain(drain)}`))
+      output.print(printSelected(selected))
+    })
+  })
+}
+
+/** `sextant undrain SELECTOR...|ID`: removes a drain. Resolves to the exit code. */
+export function runUndrain(argv: readonly string[], output: Output): Promise<number> {
+  return reporting(output, async () => {
+    const args = scanDrainArgs('undrain', argv, systemClock.now())
+    if (typeof args === 'string') return fail(args)
+    if (args.words.length === 0)
+      return fail('the selector or the id is missing; `sextant drains` lists them')
+    await withPlace(args, output, async ({ path }) => {
+      let ended: readonly EndpointDrain[] = []
+      await editDrainFile(path, systemClock.now(), (drains) => {
+        ended = findNamed(args.words, drains)
+        return { removed: ended, added: [] }
+      })
+      for (const drain of ended) {
+        output.print(escapeControls(`undrained ${drain.selector.id} ${printDrain(drain)}`))
+      }
+    })
+  })
+}
+
+/** `sextant drains`: lists the drains that are in force. Resolves to the exit code. */
+export function runDrains(argv: readonly string[], output: Output): Promise<number> {
+  return reporting(output, async () => {
+    const args = scanDrainArgs('drains', argv, systemClock.now())
+    if (typeof args === 'string') return fail(args)
+    await withPlace(args, output, async ({ path }) => {
+      const { drains, faults } = readDrainFile(path)
+      const [first, ...others] = faults
+      if (first !== undefined) throw new InputErrors(first, others)
+      const active = drains.map(({ drain }) => drain).filter((d) => isActive(d, systemClock.now()))
+      if (args.isJson) output.print(JSON.stringify(active.map(toJson)))
+      else for (const line of table(active)) output.print(escapeControls(line))
+    })
+  })
+}
+
+function fail(message: string): never {
+  throw new InputError(undefined, message)
+}
+
+/** Prints each fault on a line. */
+async function reporting(output: Output, work: () => Promise<void>): Promise<number> {
+  try {
+    await work()
+    return 0
+  } catch (error) {
+    if (!(error instanceof InputError)) throw error
+    for (const fault of error.all()) output.printError(fault.print())
+    return 1
+  }
+}
+
+/** Finds the drain file, and the blocks that use it if there is a Corefile. */
+async function withPlace(
+  { conf, file }: DrainArgs,
+  output: Output,
+  work: (place: DrainPlace) => Promise<void>,
+): Promise<void> {
+  if (file !== undefined && conf === undefined && !existsSync(COREFILE_DEFAULT)) {
+    return work({ path: resolve(file), blocks: [] })
+  }
+  const server = await loadOffline(
+    { corefile: chooseCorefile(conf, DNS_PORT), dnsPort: DNS_PORT },
+    output,
+  )
+  try {
+    const path = file === undefined ? onlyDrainFile(server.blocks) : resolve(file)
+    const blocks = server.blocks.filter(({ zones }) => zones.drainFile?.path === path)
+    await work({ path, blocks })
+  } finally {
+    await server.close()
+  }
+}
+
+function onlyDrainFile(blocks: readonly OfflineBlock[]): string {
+  const paths = new Set(blocks.flatMap(({ zones }) => zones.drainFile?.path ?? []))
+  const [path, ...others] = paths
+  if (path === undefined) {
+    return fail(
+      'the Corefile names no drain file; add `drain FILE` to kuadrant, or use --file FILE',
+    )
+  }
+  if (others.length === 0) return path
+  return fail(
+    `the Corefile names several drain files; choose one with --file: ${[...paths].join(', ')}`,
+  )
+}
+
+function drainOf(selector: DrainSelector, { reason, actor, untilMs }: DrainArgs): EndpointDrain {
+  return {
+    selector,
+    reason,
+    actor: actor ?? currentUser(),
+    createdMs: systemClock.now(),
+    untilMs,
+  }
+}
+
+/** The user of the system, also behind sudo; '' = it has no name. */
+function currentUser(): string {
+  try {
+    return process.env.SUDO_USER || userInfo().username
+  } catch (error) {
+    if (!(error instanceof Error)) throw error
+    return ''
+  }
+}
+
+async function countSelected(selector: DrainSelector, { blocks }: DrainPlace): Promise<Selected> {
+  const drain = { selector, reason: '', actor: '', createdMs: undefined, untilMs: undefined }
+  const counts = new Map<string, number>()
+  let isChecked = false
+  let unread = blocks.length === 0 ? 'no Corefile with this drain file was read' : ''
+  for (const { zones } of blocks) {
+    const { source, peering } = zones.options
+    if (source.kind !== 'manifests') {
+      unread = 'the records of a cluster are not read here'
+      continue
+    }
+    if (peering.peers.length > 0) unread = 'the records of peers are not read here'
+    isChecked = true
+    for (const record of (await zones.read()).store.records()) {
+      const { endpoints } = findDrains(record, [drain], () => zones.sitesOf(record))
+      const count = endpoints.filter((targets) => targets.size > 0).length
+      if (count > 0) counts.set(`${source.directory} ${record.key}`, count)
+    }
+  }
+  const endpoints = [...counts.values()].reduce((sum, count) => sum + count, 0)
+  return { endpoints, records: counts.size, isChecked, unread }
+}
+
+/** Throws InputError if the selector has no effect, as far as the manifests show. */
+function checkSelected(
+  { text }: DrainSelector,
+  { endpoints, isChecked, unread }: Selected,
+  { allowsEmpty }: DrainArgs,
+): void {
+  if (endpoints > 0 || allowsEmpty || !isChecked) return
+  const why = unread === '' ? '' : ` (${unread})`
+  fail(`${text} selects no endpoint of the manifests${why}; to drain it anyway, use --allow-empty`)
+}
+
+function printSelected({ endpoints, records, isChecked, unread }: Selected): string {
+  if (!isChecked) return `not checked: ${unread}`
+  const count = `${endpoints} endpoints of ${records} records of the manifests are selected`
+  return unread === '' ? count : `${count}; ${unread}`
+}
+
+/** Throws InputError if no drain has that id or selector. */
+function findNamed(
+  words: readonly string[],
+  drains: readonly EndpointDrain[],
+): readonly EndpointDrain[] {
+  const named = words.length === 1 ? drains.filter(({ selector }) => selector.id === words[0]) : []
+  if (named.length > 0) return named
+  const isId = words.length === 1 && /^[0-9a-f]{8}$/.test(words[0]!)
+  const selector = isId ? undefined : scanDrainSelector(words)
+  if (typeof selector === 'string') return fail(selector)
+  const found = drains.filter((drain) => drain.selector.text === selector?.text)
+  if (found.length > 0) return found
+  const known = drains.map((drain) => `${drain.selector.id} ${drain.selector.text}`).join(', ')
+  return fail(`${words.join(' ')} is not drained; the drains are: ${known === '' ? 'none' : known}`)
+}
+
+function table(drains: readonly EndpointDrain[]): string[] {
+  if (drains.length === 0) return ['nothing is drained']
+  const rows = [
+    ['ID', 'SELECTOR', 'UNTIL', 'BY', 'REASON'],
+    ...drains.map(({ selector, untilMs, actor, reason }) => {
+      return [
+        selector.id,
+        selector.text,
+        untilMs === undefined ? '-' : printTime(untilMs),
+        actor || '-',
+        reason,
+      ]
+    }),
+  ]
+  const widths = rows[0]!.map((_, i) => Math.max(...rows.map((row) => row[i]!.length)))
+  return rows.map((row) =>
+    row
+      .map((cell, i) => cell.padEnd(widths[i]!))
+      .join('  ')
+      .trimEnd(),
+  )
+}
+
+function toJson({ selector, untilMs, actor, reason, createdMs }: EndpointDrain): object {
+  return {
+    id: selector.id,
+    selector: selector.text,
+    reason,
+    actor,
+    created: createdMs === undefined ? undefined : printTime(createdMs),
+    until: untilMs === undefined ? undefined : printTime(untilMs),
+  }
+}

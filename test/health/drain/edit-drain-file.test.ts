@@ -1,0 +1,76 @@
+import { spawnSync } from 'node:child_process'
+import {
+  appendFileSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readFileSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import type { EndpointDrain } from '../../../src/health/drain/drain.ts'
+import { scanDrains } from '../../../src/health/drain/drain-text.ts'
+import { type DrainEdit, editDrainFile } from '../../../src/health/drain/edit-drain-file.ts'
+
+function drainOf(line: string): EndpointDrain {
+  return scanDrains(line, '').drains[0]!.drain
+}
+
+const add = (line: string): DrainEdit => {
+  return () => ({ removed: [], added: [drainOf(line)] })
+}
+
+function selectorsIn(path: string): string[] {
+  const { drains, faults } = scanDrains(readFileSync(path, 'utf8'), path)
+  if (faults[0] !== undefined) throw faults[0]
+  return drains.map(({ drain }) => drain.selector.text).sort()
+}
+
+t.test('edits at the same time lose nothing', async (t) => {
+  const path = join(t.testdir({}), 'drains')
+  const lines = Array.from({ length: 40 }, (_, i) => `site:s${i + 10}`)
+  await Promise.all(lines.map((line) => editDrainFile(path, 0, add(line))))
+  t.strictSame(selectorsIn(path), lines)
+  t.notOk(existsSync(`${path}.lock`))
+})
+
+t.test('an edit by hand at the same time is kept', async (t) => {
+  const path = join(t.testdir({ drains: 'site:a\n' }), 'drains')
+  let calls = 0
+  await editDrainFile(path, 0, () => {
+    if (++calls === 1) appendFileSync(path, 'site:b\n')
+    return { removed: [], added: [drainOf('site:c')] }
+  })
+  t.equal(calls, 2)
+  t.strictSame(selectorsIn(path), ['site:a', 'site:b', 'site:c'])
+})
+
+t.test('the lock of a process that died is removed', async (t) => {
+  const path = join(t.testdir({ drains: '' }), 'drains')
+  const { pid } = spawnSync(process.execPath, ['--version'])
+  writeFileSync(`${path}.lock`, String(pid))
+  await Promise.all(['site:a', 'site:b'].map((line) => editDrainFile(path, 0, add(line))))
+  t.strictSame(selectorsIn(path), ['site:a', 'site:b'])
+  t.notOk(existsSync(`${path}.lock`))
+})
+
+t.test('a symbolic link is kept', async (t) => {
+  const folder = t.testdir({ real: 'site:a\n' })
+  const path = join(folder, 'drains')
+  symlinkSync(join(folder, 'real'), path)
+  await editDrainFile(path, 0, add('site:b'))
+  t.ok(lstatSync(path).isSymbolicLink())
+  t.strictSame(selectorsIn(join(folder, 'real')), ['site:a', 'site:b'])
+})
+
+t.test('a file that cannot be written is one line', async (t) => {
+  const folder = t.testdir({})
+  const missing = join(folder, 'missing', 'drains')
+  await t.rejects(editDrainFile(missing, 0, add('site:a')), { message: /drain file .*ENOENT/ })
+  const path = join(folder, 'drains')
+  mkdirSync(path)
+  await t.rejects(editDrainFile(path, 0, add('site:a')), { message: /not a regular file/ })
+  t.notOk(existsSync(`${path}.lock`))
+})
