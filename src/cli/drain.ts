@@ -9,6 +9,7 @@ import { findDrains } from '../health/drain/drained-health.ts'
 import { editDrainFile } from '../health/drain/edit-drain-file.ts'
 import { type DrainSelector, scanDrainSelector } from '../health/drain/selector.ts'
 import type { OfflineBlock } from '../plugin/directive.ts'
+import { LineBuffer } from '../telemetry/lines.ts'
 import { escapeControls } from '../telemetry/log.ts'
 import { chooseCorefile } from './corefile.ts'
 import { type DrainArgs, scanDrainArgs } from './drain-args.ts'
@@ -16,6 +17,11 @@ import { loadOffline } from './offline.ts'
 import type { Output } from './output.ts'
 
 const DNS_PORT = 53
+/** Log lines of the directives do not belong to the output of a command. */
+const DISCARD: ConstructorParameters<typeof LineBuffer>[0] = {
+  isBusy: () => false,
+  write: (_, done) => done(),
+}
 const COREFILE_DEFAULT = 'Corefile'
 
 /** The drain file of a command, and the blocks whose records it concerns. */
@@ -42,7 +48,7 @@ export function runDrain(argv: readonly string[], output: Output): Promise<numbe
     if (typeof args === 'string') return fail(args)
     const selector = scanDrainSelector(args.words)
     if (typeof selector === 'string') return fail(selector)
-    await withPlace(args, output, async (place) => {
+    await withPlace(args, async (place) => {
       const selected = await countSelected(selector, place)
       checkSelected(selector, selected, args)
       const drain = drainOf(selector, args)
@@ -63,7 +69,7 @@ export function runUndrain(argv: readonly string[], output: Output): Promise<num
     if (typeof args === 'string') return fail(args)
     if (args.words.length === 0)
       return fail('the selector or the id is missing; `sextant drains` lists them')
-    await withPlace(args, output, async ({ path }) => {
+    await withPlace(args, async ({ path }) => {
       let ended: readonly EndpointDrain[] = []
       await editDrainFile(path, systemClock.now(), (drains) => {
         ended = findNamed(args.words, drains)
@@ -81,7 +87,7 @@ export function runDrains(argv: readonly string[], output: Output): Promise<numb
   return reporting(output, async () => {
     const args = scanDrainArgs('drains', argv, systemClock.now())
     if (typeof args === 'string') return fail(args)
-    await withPlace(args, output, async ({ path }) => {
+    await withPlace(args, async ({ path }) => {
       const { drains, faults } = readDrainFile(path)
       const [first, ...others] = faults
       if (first !== undefined) throw new InputErrors(first, others)
@@ -111,7 +117,6 @@ async function reporting(output: Output, work: () => Promise<void>): Promise<num
 /** Finds the drain file, and the blocks that use it if there is a Corefile. */
 async function withPlace(
   { conf, file }: DrainArgs,
-  output: Output,
   work: (place: DrainPlace) => Promise<void>,
 ): Promise<void> {
   if (file !== undefined && conf === undefined && !existsSync(COREFILE_DEFAULT)) {
@@ -119,7 +124,7 @@ async function withPlace(
   }
   const server = await loadOffline(
     { corefile: chooseCorefile(conf, DNS_PORT), dnsPort: DNS_PORT },
-    output,
+    { lines: new LineBuffer(DISCARD, setImmediate) },
   )
   try {
     const path = file === undefined ? onlyDrainFile(server.blocks) : resolve(file)
@@ -200,8 +205,12 @@ function checkSelected(
 
 function printSelected({ endpoints, records, isChecked, unread }: Selected): string {
   if (!isChecked) return `not checked: ${unread}`
-  const count = `${endpoints} endpoints of ${records} records of the manifests are selected`
+  const count = `selected in the manifests: ${plural(endpoints, 'endpoint')} of ${plural(records, 'record')}`
   return unread === '' ? count : `${count}; ${unread}`
+}
+
+function plural(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`
 }
 
 /** Throws InputError if no drain has that id or selector. */

@@ -51,7 +51,7 @@ t.test('drain, list and undrain', async (t) => {
   t.equal(got.code, 0, got.errors.join())
   t.match(got.printed, [
     /^drained [0-9a-f]{8} host:a\.\* site:dublin by .+ until .+Z: a "b"$/,
-    '1 endpoints of 1 records of the manifests are selected',
+    'selected in the manifests: 1 endpoint of 1 record',
   ])
   const [drain] = drains()
   t.equal(drain?.reason, 'a "b"')
