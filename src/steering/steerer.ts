@@ -80,10 +80,9 @@ function drawOutcome(words: Uint32Array, tier: number, random: Random): number {
 /** Returns the outcome of a sticky tier as `drawOutcome` does. Raises the scope to the hashed prefix. @hot */
 function stickyOutcome(words: Uint32Array, tier: number, query: Query, response: Response): number {
   const count = words[tier]! - STICKY_TIER
-  const prefix = tier + 1 + count * 2
-  const prefixBits = words[prefix]!
+  const prefixBits = words[tier + 1 + count * 2]!
   const bits = query.clientFamily === 1 ? prefixBits & 0xff : prefixBits >>> 8
   if (query.clientIsEcs && bits > response.scopeBits) response.scopeBits = bits
-  const picked = pickSticky(words, tier + 1, prefix + 1, count, prefixBits, query)
+  const picked = pickSticky(words, tier, count, query)
   return words[tier + 2 + picked * 2]!
 }

@@ -43,18 +43,12 @@ function makeLogarithms(): Uint32Array {
   return table
 }
 
-/**
- * Returns the index of the outcome for a client. `seeds`: index in `words` of the first seed; `weights`:
- * index of the first cumulative weight, which are two words apart. @hot
- */
-export function pickSticky(
-  words: Uint32Array,
-  weights: number,
-  seeds: number,
-  count: number,
-  prefixBits: number,
-  query: Query,
-): number {
+/** Returns the index of the outcome for a client in the sticky tier of `count` outcomes at `tier`. @hot */
+export function pickSticky(words: Uint32Array, tier: number, count: number, query: Query): number {
+  const weights = tier + 1
+  const prefix = weights + count * 2
+  const seeds = prefix + 1
+  const prefixBits = words[prefix]!
   const address = query.clientAddress
   const isIPv4 = query.clientFamily === 1
   const bits = isIPv4 ? prefixBits & 0xff : prefixBits >>> 8
