@@ -88,6 +88,7 @@ export function joinChoice(
       rungs,
       decided,
       draw: draw === undefined ? undefined : { value: draw.value, below: draw.bound },
+      isSticky: steering.sticky !== undefined && taken.length > 1,
     },
     shares,
     chosen: new Set((members[outcomeOf(traced)] ?? []).map(indexOf)),
@@ -108,9 +109,15 @@ function areMembers(
   )
 }
 
-/** The outcome that the draw selects: the first whose cumulative weight exceeds it. */
+/**
+ * The outcome that the draw selects: the first whose cumulative weight exceeds it. A sticky choice
+ * draws nothing: its outcome has the rdata that the steerer chose.
+ */
 function outcomeOf({ steering, tier, draw, rdataIndexes }: TracedChoice): number {
   const outcomes = steering.tiers[tier]!
+  if (steering.sticky !== undefined) {
+    return outcomes.findIndex((outcome) => outcome.rdataIndexes.join() === rdataIndexes.join())
+  }
   let sum = 0
   const found = outcomes.findIndex(({ weight }) => {
     sum += weight

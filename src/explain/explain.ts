@@ -93,6 +93,7 @@ export function explain(request: ExplainRequest, parts: ExplainParts): Explanati
       message,
       reply,
       choices.some(({ lookup }) => lookup !== undefined),
+      choices.some(({ steering, draw }) => steering.sticky !== undefined && draw === undefined),
     ),
     reply: reply.octets === undefined ? '' : Buffer.from(reply.octets).toString('base64'),
   }
@@ -150,12 +151,14 @@ function explainScope(
   message: Message | undefined,
   { client }: ReplayedReply,
   isLocated: boolean,
+  isSticky: boolean,
 ): Explanation['scope'] {
   const option = message?.edns?.options.find(({ code }) => code === ECS_OPTION)
   const found = option === undefined ? undefined : parseClientSubnet(option.data)
   if (found === undefined) return undefined
   const bits = found.scopeBits
   if (!client.clientIsEcs) return { bits, reason: 'the client subnet did not decide the answer' }
+  if (isSticky) return { bits, reason: 'a sticky choice depends on this prefix, or the GEO class' }
   if (!isLocated) return { bits, reason: 'no step of the answer depends on the location' }
   return {
     bits,

@@ -110,6 +110,8 @@ export interface ExplainedChoice {
   readonly decided: number
   /** Undefined = there was one possible outcome. `below`: the sum of the weights. */
   readonly draw: { readonly value: number; readonly below: number } | undefined
+  /** True: a hash of the client's prefix chose, not a draw (`sticky`). */
+  readonly isSticky: boolean
 }
 
 /** One rung of the GEO ladder. */

@@ -50,8 +50,9 @@ function printStep(step: ExplainedStep, number: number): string[] {
   if (choice !== undefined) {
     lines.push('  ladder:')
     for (const rung of choice.rungs) lines.push(...printRung(rung, endpoints ?? []))
-    const { draw } = choice
-    const drawn = draw === undefined ? 'not needed' : `${draw.value} of 0..${draw.below - 1}`
+    const { draw, isSticky } = choice
+    const none = isSticky ? "none: sticky, by a hash of the client's prefix" : 'not needed'
+    const drawn = draw === undefined ? none : `${draw.value} of 0..${draw.below - 1}`
     lines.push(`  draw: ${drawn}`)
   }
   if (rdata.length === 0) return lines
