@@ -15,6 +15,8 @@ const WILDCARD_WORD = 'wildcard'
 
 /** The label in front of a host for the export of its complete endpoints. */
 export const V2_LABEL = 'v2'
+/** The label in front of a host for what this site observed of peers' addresses. As long as V2_LABEL. */
+export const OBSERVED_LABEL = 'o2'
 
 type LocalSource = Pick<DnsRecord, 'rootHost' | 'isWildcardHost' | 'endpoints'>
 
@@ -38,6 +40,7 @@ const TARGET_OFFSET: ReadonlyMap<number, number> = new Map([
  *   Peers search for the code at the start of targets, which never start with `*`.
  * - `v2.<host>.kdrnt` TXT: `exported`, rdata with the complete endpoints. The host is without its
  *   `*.`. The name is omitted if nothing is exported.
+ * - `o2.<host>.kdrnt` TXT: `observed`, rdata with observations of peers' addresses.
  *
  * The host is the record's rootHost. For a wildcard host `*.x` metadata is served at `w.x.kdrnt`,
  * at `w.wildcard.x.kdrnt` (where peers read it) and at `w.wildcardx.kdrnt` (where they wrote it).
@@ -46,6 +49,7 @@ const TARGET_OFFSET: ReadonlyMap<number, number> = new Map([
 export function deriveLocalEndpoints(
   record: LocalSource,
   exported: readonly Uint8Array[] = [],
+  observed: readonly Uint8Array[] = [],
 ): readonly Endpoint[] {
   // No name is an apex here, so an NS would turn the rest of the record, including its metadata,
   // into a referral.
@@ -75,6 +79,7 @@ export function deriveLocalEndpoints(
     derived.push(...composeMetadata('w', host, weights), ...composeMetadata('g', host, geos))
   }
   derived.push(...composeMetadata(V2_LABEL, rootHost, exported))
+  derived.push(...composeMetadata(OBSERVED_LABEL, rootHost, observed))
   return derived
 }
 

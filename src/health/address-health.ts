@@ -8,6 +8,17 @@ export interface RecordHealth {
   readonly down: readonly string[]
   /** Those that at least one probe found up, and none down; sorted. For export to other sites. */
   readonly up: readonly string[]
+  /** What probes of this site found of peers' addresses for the host, by address; absent = nothing. */
+  readonly observed?: readonly HealthObservation[]
+}
+
+/** What a site found of an address that belongs to another site. */
+export interface HealthObservation {
+  /** An IP address or host name, lower case. */
+  readonly address: string
+  readonly health: 'up' | 'down'
+  /** Unix time since which the health is the same. */
+  readonly sinceSeconds: number
 }
 
 /** The health of a record that no probe reports on. */
@@ -48,6 +59,8 @@ export interface Finding {
   /** An IP address or host name, lower case. */
   readonly address: string
   readonly health: 'up' | 'down'
+  /** Set = the address belongs to a peer: Unix time since which the health is the same. */
+  readonly observedSeconds?: number | undefined
 }
 
 /**
@@ -113,13 +126,15 @@ export class AddressHealth implements HealthTable {
     for (const listener of this.#listeners) listener(keys)
   }
 
-  #count({ recordKey, address, health }: Finding, step: 1 | -1): void {
+  #count(finding: Finding, step: 1 | -1): void {
+    const { recordKey, address, health, observedSeconds: sinceSeconds } = finding
     let rows = this.#rows.get(recordKey)
     if (rows === undefined) {
       rows = new RecordRows()
       this.#rows.set(recordKey, rows)
     }
-    rows.count(address, health, step)
+    if (sinceSeconds === undefined) rows.count(address, health, step)
+    else rows.observe(address, step === 1 ? { address, health, sinceSeconds } : undefined)
     if (rows.isEmpty) this.#emptied.add(recordKey)
     this.#changed.add(recordKey)
   }
@@ -129,11 +144,12 @@ export class AddressHealth implements HealthTable {
 class RecordRows {
   /** Number of probes that found each health, by address. */
   readonly #counts = new Map<string, { up: number; down: number }>()
+  readonly #observed = new Map<string, HealthObservation>()
   #health = UNKNOWN_HEALTH
   #isStale = false
 
   get isEmpty(): boolean {
-    return this.#counts.size === 0
+    return this.#counts.size === 0 && this.#observed.size === 0
   }
 
   /** The same object as before if the lists are equal. */
@@ -143,9 +159,17 @@ class RecordRows {
     const rows = [...this.#counts].sort(([a], [b]) => (a < b ? -1 : 1))
     const down = rows.filter(([, count]) => count.down > 0).map(([address]) => address)
     const up = rows.filter(([, count]) => count.down === 0).map(([address]) => address)
-    const health = rows.length === 0 ? UNKNOWN_HEALTH : { down, up }
+    const observed = [...this.#observed.values()].sort((a, b) => (a.address < b.address ? -1 : 1))
+    const found = observed.length === 0 ? { down, up } : { down, up, observed }
+    const health = this.isEmpty ? UNKNOWN_HEALTH : found
     if (!isSameHealth(health, this.#health)) this.#health = health
     return this.#health
+  }
+
+  observe(address: string, observation: HealthObservation | undefined): void {
+    if (observation === undefined) this.#observed.delete(address)
+    else this.#observed.set(address, observation)
+    this.#isStale = true
   }
 
   count(address: string, health: 'up' | 'down', step: 1 | -1): void {
@@ -162,7 +186,9 @@ class RecordRows {
 }
 
 export function isSameHealth(a: RecordHealth, b: RecordHealth): boolean {
-  return a === b || (isSameList(a.down, b.down) && isSameList(a.up, b.up))
+  if (a === b) return true
+  const isSame = isSameList(a.down, b.down) && isSameList(a.up, b.up)
+  return isSame && JSON.stringify(a.observed) === JSON.stringify(b.observed)
 }
 
 export function isSameList(a: readonly string[], b: readonly string[]): boolean {

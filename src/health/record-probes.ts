@@ -54,17 +54,26 @@ export function probeName(recordName: string, leaf: string): string {
 
 /** Returns the probes that a record requests by its own health check. */
 export function probesOfRecord(
-  { namespace, name }: { readonly namespace: string; readonly name: string },
+  place: { readonly namespace: string; readonly name: string },
   record: Pick<DnsRecord, 'rootHost' | 'endpoints'>,
   check: HealthCheck,
 ): readonly Probe[] {
-  const hostname = printName(record.rootHost).slice(0, -1)
   return findLeaves(record.endpoints).map(({ address, probeAt }) => {
-    const id = `${namespace}/${probeName(name, address)}`
+    const probe = probeOfAddress(place, record, check, address)
     const port = probeAt?.port || check.port
-    const testAddress = testAddressOf(probeAt?.address)
-    return { id, namespace, address, ...testAddress, hostname, check: { ...check, port } }
+    return { ...probe, ...testAddressOf(probeAt?.address), check: { ...check, port } }
   })
+}
+
+/** Returns the probe of one address with the health check of a record. */
+export function probeOfAddress(
+  { namespace, name }: { readonly namespace: string; readonly name: string },
+  { rootHost }: Pick<DnsRecord, 'rootHost'>,
+  check: HealthCheck,
+  address: string,
+): Probe {
+  const hostname = printName(rootHost).slice(0, -1)
+  return { id: `${namespace}/${probeName(name, address)}`, namespace, address, hostname, check }
 }
 
 /** Returns the probe that a DNSHealthCheckProbe requests. */

@@ -9,16 +9,19 @@ import { guarding } from '../telemetry/guard.ts'
 import type { Logger } from '../telemetry/log.ts'
 import type { AddressHealth } from './address-health.ts'
 import { Findings } from './findings.ts'
+import { ObservedAddresses, type PeerObserver } from './observed-addresses.ts'
 import type { Probe, Prober } from './probes/probe.ts'
 import { type ProbeResult, ProbeRunner } from './probes/probe-runner.ts'
 import type { ProbeState } from './probes/probe-state.ts'
 import { PROBE_STATES, printStates } from './probes/state-text.ts'
-import { probeOfResource, probesOfRecord } from './record-probes.ts'
+import { probeOfAddress, probeOfResource, probesOfRecord } from './record-probes.ts'
 
 /** Results within this time are published as one change. */
 const GATHER_MS = 50
 /** Maximum number of changes per batch that are logged one by one. */
 const LOGGED_MAX = 20
+/** Maximum number of peers' addresses that are probed, over all records. */
+const OBSERVED_MAX = 4096
 
 export interface RecordProbingOptions {
   /** Publishes `health` after each change of records. */
@@ -63,7 +66,12 @@ export class RecordProbing {
   #resources = new Map<string, HealthProbe[]>()
   /** Ids of probes whose health changed since the last publication. */
   readonly #changed = new Set<string>()
+  /** Addresses of peers to probe, and ids of the probes of such addresses. */
+  readonly #observedAddresses = new ObservedAddresses()
+  readonly #observedIds = new Set<string>()
+  #isObservedFull = false
   #changesLogged = 0
+  #isClosed = false
   #cancelReport: (() => void) | undefined
   readonly #unsubscribe: readonly (() => void)[]
 
@@ -97,15 +105,25 @@ export class RecordProbing {
     return this.#recordById.get(id) ?? ''
   }
 
+  /** Opens a user that requests probes of peers' addresses; at most 4096 over all users. */
+  openObserver(): PeerObserver {
+    return this.#observedAddresses.open((recordKey) => {
+      if (this.#isClosed) return
+      this.#probeRecord(recordKey)
+      this.#publishSoon()
+    })
+  }
+
   /**
-   * Addresses that are down, each with its record and the reason, for the ready page. Returns at
-   * most `countMax` texts.
+   * Our own addresses that are down, each with its record and the reason, for the ready page.
+   * Returns at most `countMax` texts.
    */
   reasons(countMax: number): { readonly downCount: number; readonly texts: readonly string[] } {
     const texts: string[] = []
     let downCount = 0
     for (const { probe, state } of this.#runner.states()) {
-      if (state.health !== 'down' || ++downCount > countMax) continue
+      if (state.health !== 'down' || this.#observedIds.has(probe.id)) continue
+      if (++downCount > countMax) continue
       texts.push(`${probe.address} of ${this.recordOf(probe.id)} (${state.reason})`)
     }
     return { downCount, texts }
@@ -124,6 +142,7 @@ export class RecordProbing {
   }
 
   close(): void {
+    this.#isClosed = true
     for (const unsubscribe of this.#unsubscribe) unsubscribe()
     this.#cancelReport?.()
     this.#file?.close()
@@ -172,6 +191,7 @@ export class RecordProbing {
       if (wanted.has(id)) continue
       this.#runner.remove(id)
       this.#recordById.delete(id)
+      this.#observedIds.delete(id)
       this.#writeFinding(id)
       this.#file?.noteChange()
     }
@@ -191,7 +211,11 @@ export class RecordProbing {
     const health = this.#runner.stateOf(id)?.health ?? 'unknown'
     const isFound = recordKey !== undefined && health !== 'unknown'
     const address = this.#runner.probeOf(id)?.address ?? ''
-    this.#findings.set(id, isFound ? { recordKey, address, health } : undefined)
+    const isObserved = this.#observedIds.has(id)
+    const sinceMs = this.#runner.stateOf(id)?.sinceMs ?? 0
+    const observedSeconds = isObserved ? Math.floor(sinceMs / 1000) : undefined
+    const finding = isFound ? { recordKey, address, health, observedSeconds } : undefined
+    this.#findings.set(id, finding)
   }
 
   #wantedFor(key: string): ReadonlyMap<string, Probe> {
@@ -207,21 +231,40 @@ export class RecordProbing {
     if (!isChecked(record.packed)) return wanted
     const content = unpackRecord(record.packed)
     const [namespace = '', name = ''] = key.split('/')
-    for (const probe of probesOfRecord({ namespace, name }, content, content.healthCheck!)) {
+    const place = { namespace, name }
+    for (const probe of probesOfRecord(place, content, content.healthCheck!)) {
       if (!decided.has(probe.address)) this.#want(probe, key, wanted)
+      decided.add(probe.address)
+    }
+    for (const id of wanted.keys()) this.#observedIds.delete(id)
+    for (const address of this.#observedAddresses.of(key)) {
+      if (decided.has(address)) continue
+      const probe = probeOfAddress(place, content, content.healthCheck!, address)
+      if (!this.#hasRoomToObserve(probe.id)) break
+      this.#observedIds.add(this.#want(probe, key, wanted))
     }
     return wanted
   }
 
+  #hasRoomToObserve(id: string): boolean {
+    if (this.#observedIds.has(id) || this.#observedIds.size < OBSERVED_MAX) return true
+    const { log } = this.#options
+    if (!this.#isObservedFull)
+      log.warning(`probe-peers: more than ${OBSERVED_MAX} addresses; the rest is not probed`)
+    this.#isObservedFull = true
+    return false
+  }
+
   /**
    * Adds a probe unless another record has its name. Record `a` with leaf `b-c` and record `a-b`
-   * with leaf `c` have the same probe name: the first keeps it.
+   * with leaf `c` have the same probe name: the first keeps it. Returns the id.
    */
-  #want(probe: Probe, key: string, wanted: Map<string, Probe>): void {
+  #want(probe: Probe, key: string, wanted: Map<string, Probe>): string {
     const owner = this.#recordById.get(probe.id)
     const isFree = (owner === undefined || owner === key) && !wanted.has(probe.id)
     const id = isFree ? probe.id : `${probe.id}@${key}@${probe.address}`
     wanted.set(id, { ...probe, id })
+    return id
   }
 
   #note(result: ProbeResult): void {
@@ -231,6 +274,10 @@ export class RecordProbing {
     this.#file?.noteChange()
     this.#log(result)
     this.#changed.add(probe.id)
+    this.#publishSoon()
+  }
+
+  #publishSoon(): void {
     this.#cancelReport ??= this.#options.timers.after(GATHER_MS, () => this.#publish())
   }
 
@@ -248,7 +295,8 @@ export class RecordProbing {
 
   #log({ probe, before, after }: ProbeResult): void {
     const { log } = this.#options
-    const at = `${probe.address} of ${this.recordOf(probe.id)}`
+    const of = this.#observedIds.has(probe.id) ? 'of a peer, for' : 'of'
+    const at = `${probe.address} ${of} ${this.recordOf(probe.id)}`
     if (before.health === 'unknown' && after.health === 'up') return
     if (this.#changesLogged++ >= LOGGED_MAX) return
     if (after.health === 'up') log.info(`${at} is up`)

@@ -4,6 +4,7 @@ import type { StoredRecord } from '../dnsrecord/record-source.ts'
 import type { RecordHealth, RecordState } from '../health/address-health.ts'
 import { NO_DRAINS, type RecordDrains } from '../health/drain/drain.ts'
 import type { PeerEndpoint } from './peer-endpoint.ts'
+import { composeObservation } from './quorum/observation-codec.ts'
 import { carrySince, toPeerEndpoints } from './to-peer-endpoint.ts'
 import { composePeerEndpoint } from './v2-codec.ts'
 
@@ -37,6 +38,13 @@ export class LocalExporter {
   ): Uint8Array[] {
     const exported = this.endpointsOf(state, content, before)
     return exported.map(composePeerEndpoint).filter((rdata) => rdata !== undefined)
+  }
+
+  /** Returns rdata for the TXT records with what this site observed of peers' addresses for the host. */
+  composeObservations({ observed = [] }: RecordHealth): Uint8Array[] {
+    return observed
+      .map((one) => composeObservation({ ...one, site: this.#site }))
+      .filter((rdata) => rdata !== undefined)
   }
 
   /** Returns the endpoints of a record as they are exported. */

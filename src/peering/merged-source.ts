@@ -5,25 +5,26 @@ import { SLICE_MS } from '../base/slices.ts'
 import type { Timers } from '../base/timers.ts'
 import { DERIVED_ENDPOINTS_MAX, type DnsRecord } from '../dnsrecord/dns-record.ts'
 import { KDRNT } from '../dnsrecord/local-zone.ts'
-import { packRecord, type RecordContent, unpackPlace, unpackRecord } from '../dnsrecord/pack.ts'
+import { packRecord, type RecordContent, unpackRecord } from '../dnsrecord/pack.ts'
 import { printHost } from '../dnsrecord/print-endpoint.ts'
 import { type RecordChange, type RecordSource, StoredRecord } from '../dnsrecord/record-source.ts'
 import { firstSettings } from '../dnsrecord/settings.ts'
-import { lowerNameKey, scanHost } from '../dnsrecord/validate/names.ts'
 import type { AddressHealth } from '../health/address-health.ts'
 import { type Guarded, guarding } from '../telemetry/guard.ts'
 import type { Logger } from '../telemetry/log.ts'
 import { HOST_MS } from './host-poll.ts'
 import type { LocalExporter } from './local-exporter.ts'
-import { yieldMsOf } from './merge/choose-site-states.ts'
 import { dropDown } from './merge/health.ts'
 import { mergeSiteStates, type OwnState } from './merge/merge-site-states.ts'
 import { buildMergedRecord } from './merged-form.ts'
+import { hostKeyOf, keyOfHost, mergedHostKeyOf, rootHostOf } from './merged-keys.ts'
 import { MERGED_NAMESPACE } from './merged-namespace.ts'
 import type { PeerFollower } from './peer.ts'
-import type { SiteState } from './peer-endpoint.ts'
+import type { PeerEndpoint, SiteState } from './peer-endpoint.ts'
 import { wasHeard } from './peer-status.ts'
+import type { HealthQuorum } from './quorum/health-quorum.ts'
 import { differences, RecordSet } from './record-set.ts'
+import { type Silence, silenceAfter } from './silence.ts'
 import { downTargets } from './to-peer-endpoint.ts'
 import { type HostTroubles, NO_TROUBLES, textsOf } from './troubles.ts'
 import { HostIndex, namesAbove } from './trust/host-index.ts'
@@ -53,6 +54,8 @@ export interface MergedSourceParts {
   /** What a peer may report in addition to what every peer may. `address`: as in its status. */
   readonly rulesOf?: (address: string) => readonly PeerRule[]
   readonly expiryMs: number
+  /** Decides about the health of peers' addresses; undefined = each site decides about its own. */
+  readonly quorum?: HealthQuorum | undefined
   readonly clock: Clock
   readonly timers: Timers
   readonly log: Logger
@@ -255,7 +258,8 @@ export class MergedSource implements RecordSource {
   }
 
   #checkSilence(): void {
-    const { peers, clock, log } = this.#parts
+    const { peers, quorum, clock, log } = this.#parts
+    if (quorum?.check() === true) for (const host of this.#peered) this.#dirty.add(host)
     for (const peer of peers) {
       if (!this.#noteSilence(peer)) continue
       for (const host of peer.hosts()) this.#dirty.add(host)
@@ -278,7 +282,7 @@ export class MergedSource implements RecordSource {
     const { clock, expiryMs, log } = this.#parts
     const { lastSeenMs } = peer
     const silentMs = wasHeard(lastSeenMs) ? clock.monotonic() - lastSeenMs : 0
-    const silence = silenceAfter(silentMs, expiryMs)
+    const silence = silenceAfter(silentMs, expiryMs, EXPIRY_CHECK_MS)
     if (silence === (this.#silences.get(peer) ?? 'none')) return false
     this.#silences.set(peer, silence)
     if (silence === 'expired')
@@ -314,9 +318,8 @@ export class MergedSource implements RecordSource {
   }
 
   #settle(text: string, changes: RecordChange[]): void {
-    const name = scanHost(text)
-    if (name === undefined) return
-    const key = lowerNameKey(name)
+    const key = keyOfHost(text)
+    if (key === '') return
     const host = this.#hosts.get(key) ?? { text, own: new RecordSet(), given: RecordSet.EMPTY }
     const given = this.#give(host)
     for (const change of differences(host.given, given)) changes.push(change)
@@ -349,6 +352,7 @@ export class MergedSource implements RecordSource {
     // changes takes seconds.
     const isFull = host.own.size > DERIVED_ENDPOINTS_MAX
     if (isPeered && !isFull) return this.#screen(host, others)
+    this.#parts.quorum?.forget(host.text)
     this.#noteTroubles(host.text, isPeered ? noRoom(host) : NO_TROUBLES)
     return host.own
   }
@@ -384,6 +388,7 @@ export class MergedSource implements RecordSource {
     )
     const { siteStates, refused } = screenSiteStates(states, { names, own: endpoints, rulesOf })
     if (!siteStates.some(hasEndpoints)) {
+      this.#parts.quorum?.forget(host.text)
       this.#noteTroubles(host.text, { conflicts: [], refused })
       return host.own
     }
@@ -394,13 +399,34 @@ export class MergedSource implements RecordSource {
         mine.find(({ content }) => content.createdSeconds > 0)?.content.createdSeconds ?? 0,
       settings: firstSettings(mine.map(({ content }) => content.settings)),
     }
-    const merged = this.#merge(host, {
-      own: { endpoints, down },
-      siteStates: siteStates,
-      refused,
-      facts,
-    })
+    const own = { endpoints, down }
+    const agreed = this.#agree(host, own, mine, siteStates)
+    const merged = this.#merge(host, { own, siteStates: agreed, refused, facts })
     return merged === undefined ? host.own : RecordSet.of([...kept, merged])
+  }
+
+  /** Returns the site states with the health that a quorum of sites agrees on. */
+  #agree(
+    { text: host }: Host,
+    own: { readonly endpoints: readonly PeerEndpoint[]; readonly down: readonly string[] },
+    mine: readonly { readonly record: StoredRecord; readonly content: RecordContent }[],
+    siteStates: readonly SiteState[],
+  ): readonly SiteState[] {
+    const { quorum, health } = this.#parts
+    if (quorum === undefined) return siteStates
+    const checked = mine.filter(({ content }) => content.healthCheck !== undefined)
+    const keys = checked.map(({ record }) => record.key).sort()
+    const settled = quorum.settle({
+      host,
+      own: own.endpoints,
+      ownDown: own.down,
+      checkedKey: keys[0] ?? '',
+      observed: keys.flatMap((key) => health.healthOf(key).observed ?? []),
+      siteStates,
+    })
+    const dueMs = Math.min(settled.dueMs ?? Infinity, this.#dueMs.get(host) ?? Infinity)
+    if (dueMs !== Infinity) this.#dueMs.set(host, dueMs)
+    return settled.siteStates
   }
 
   #merge(
@@ -458,37 +484,6 @@ function noRoom({ text }: Host): HostTroubles {
 }
 
 const hasEndpoints = ({ endpoints }: SiteState): boolean => endpoints.length > 0
-
-function keyOfHost(host: string): string {
-  const name = scanHost(host)
-  return name === undefined ? '' : lowerNameKey(name)
-}
-
-/** `late`: another nameserver of its site takes precedence. `expired`: its data has expired. */
-type Silence = 'none' | 'late' | 'expired'
-
-function silenceAfter(silentMs: number, expiryMs: number): Silence {
-  if (silentMs >= expiryMs) return 'expired'
-  return silentMs > yieldMsOf(expiryMs) + EXPIRY_CHECK_MS ? 'late' : 'none'
-}
-
-function hostKeyOf(record: StoredRecord): string {
-  return unpackPlace(record.packed).rootHostKey
-}
-
-/** As `hostKeyOf`, for the key of a merged record; '' = not the key of a merged record. */
-function mergedHostKeyOf(key: string): string {
-  const prefix = `${MERGED_NAMESPACE}/`
-  const host = key.startsWith(prefix) ? scanHost(key.slice(prefix.length)) : undefined
-  return host === undefined ? '' : lowerNameKey(host)
-}
-
-/** As in a PeerEndpoint. */
-function rootHostOf({ packed }: StoredRecord): string {
-  const { rootHostKey, isWildcardHost } = unpackPlace(packed)
-  const host = printHost(Buffer.from(rootHostKey, 'latin1'))
-  return isWildcardHost ? `*.${host}` : host
-}
 
 /** Returns the host's own records for a change. Leaves `given` unchanged. */
 function changeable(host: Host): RecordSet {

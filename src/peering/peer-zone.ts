@@ -1,11 +1,16 @@
 import { printLatin1 } from '../base/latin1.ts'
 import { RRType } from '../dns/iana/index.ts'
 import { lowerName, printName } from '../dns/name/name.ts'
-import { V2_LABEL } from '../dnsrecord/kdrnt.ts'
+import { OBSERVED_LABEL, V2_LABEL } from '../dnsrecord/kdrnt.ts'
 import { KDRNT } from '../dnsrecord/local-zone.ts'
 import { type ReceivedStep, TransferFault } from '../xfr/in/transfer-reader.ts'
 import type { ZoneRecords } from '../zone/zonefile/records.ts'
 import type { SiteState } from './peer-endpoint.ts'
+import {
+  isObservation,
+  readObservations,
+  type SiteObservation,
+} from './quorum/observation-codec.ts'
 import { PEER_ENDPOINTS_MAX, readV2Host, type V2Host } from './read-v2.ts'
 import { siteOf } from './v2-codec.ts'
 
@@ -18,12 +23,17 @@ const NAMED_MAX = 16
 const SLICE_RECORDS = 256
 /** Types that peers of all generations have for each host. */
 const ENDPOINT_TYPES: ReadonlySet<number> = new Set([RRType.A, RRType.AAAA, RRType.CNAME])
-const PREFIX = `${V2_LABEL}.`
+const PREFIXES = [`${V2_LABEL}.`, `${OBSERVED_LABEL}.`]
 const SUFFIX = `.${KDRNT}.`
 
-/** True for a record of the zone kdrnt that `PeerZone` uses: one that contains a whole endpoint. */
+/**
+ * True for a record of the zone kdrnt that `PeerZone` uses: one that contains a whole endpoint or an
+ * observation.
+ */
 export function isV2Record({ owner, type }: { owner: Uint8Array; type: number }): boolean {
-  return type === RRType.TXT && owner[0] === 2 && (owner[1]! | 0x20) === 0x76 && owner[2] === 0x32
+  if (type !== RRType.TXT || owner[0] !== 2 || owner[2] !== 0x32) return false
+  const first = owner[1]! | 0x20
+  return first === 0x76 || first === 0x6f
 }
 
 /** True for a type that every peer has of each host, whatever its generation. */
@@ -32,16 +42,17 @@ export function isEndpointType(type: number): boolean {
 }
 
 /**
- * The TXT records of one peer's zone kdrnt that contain whole endpoints (v2), by host. No other
- * records are kept. They are parsed only when a caller reads them.
+ * The TXT records of one peer's zone kdrnt that contain whole endpoints (v2) or observations, by
+ * host. No other records are kept. They are parsed only when a caller reads them.
  */
 export class PeerZone {
   readonly #exporter: string
-  /** By the name behind `v2.`: rdata, one character per octet. */
+  /** By the name behind `v2.` or `o2.`: rdata, one character per octet. */
   #exported: Map<string, ReadonlySet<string>> = new Map()
-  /** Number of records per site. */
+  /** Number of records per site, with observations. */
   #sites: Map<string, number> = new Map()
   #count = 0
+  #observations = 0
   #octets = 0
   /** The zone has, or had, addresses and aliases. */
   #hasOthers = false
@@ -88,7 +99,7 @@ export class PeerZone {
    * known, so it is derived from the data.
    */
   recall(exported: ReadonlyMap<string, ReadonlySet<string>>, ownSite: string | undefined): void {
-    const tally = new Tally(this.#count, this.#octets)
+    const tally = new Tally(this.#count, this.#octets, this.#observations)
     try {
       for (const [host, records] of exported) {
         const of = new Set(this.#exported.get(host))
@@ -112,7 +123,8 @@ export class PeerZone {
    * own site, this includes the state without endpoints. `host`: without `*.`.
    */
   read(host: string, seenMs: number): V2Host {
-    const records = [...(this.#exported.get(host) ?? [])].map((text) => Buffer.from(text, 'latin1'))
+    const exported = [...(this.#exported.get(host) ?? [])].filter((text) => !isObservation(text))
+    const records = exported.map((text) => Buffer.from(text, 'latin1'))
     const [exporter, site] = [this.#exporter, this.#ownSite]
     const { siteStates, problems } = readV2Host(records, {
       host,
@@ -135,13 +147,18 @@ export class PeerZone {
     return { siteStates: [...siteStates, ...nothing], problems }
   }
 
+  /** Returns what the peer observed of addresses of other sites. `host`: without `*.`. */
+  observationsOf(host: string): readonly SiteObservation[] {
+    return readObservations(this.#exported.get(host) ?? [])
+  }
+
   /**
    * Replaces the content with a whole zone; adds the hosts that differ to `changed`. Pauses at
    * intervals; the change takes effect at the end. Throws TransferFault if the zone is too large.
    */
   *replace(records: ZoneRecords, changed: Set<string>): Generator<void, void> {
     const exported = new Map<string, Set<string>>()
-    const tally = new Tally(0, 0)
+    const tally = new Tally(0, 0, 0)
     let hasOthers = false
     let visited = 0
     for (let node = 0; node < records.nodeCount; node++) {
@@ -176,7 +193,7 @@ export class PeerZone {
   /** As `replace`, for differences: applies all of them, or none if the result is too large. */
   *advance(steps: readonly ReceivedStep[], changed: Set<string>): Generator<void, void> {
     const touched = new Map<string, Set<string>>()
-    const tally = new Tally(this.#count, this.#octets)
+    const tally = new Tally(this.#count, this.#octets, this.#observations)
     let hasOthers = this.#hasOthers
     let visited = 0
     for (const { removed, added } of steps) {
@@ -209,6 +226,7 @@ export class PeerZone {
 
   #settle(tally: Tally): void {
     this.#count = tally.count
+    this.#observations = tally.observations
     this.#octets = tally.octets
     this.#isWhole ||= tally.count > 0
     for (const [site, change] of tally.sites) {
@@ -223,21 +241,24 @@ export class PeerZone {
 
 /** Counts records while edits are prepared that are not in effect yet. */
 class Tally {
+  /** Number of endpoints. */
   count: number
   octets: number
+  observations: number
   /** Change of the number of records per site. */
   readonly sites = new Map<string, number>()
 
-  constructor(count: number, octets: number) {
+  constructor(count: number, octets: number, observations: number) {
     this.count = count
     this.octets = octets
+    this.observations = observations
   }
 
   add(exported: Set<string>, rdata: string): void {
     if (exported.has(rdata)) return
     exported.add(rdata)
     this.#note(rdata, 1)
-    if (this.count > PEER_ENDPOINTS_MAX) {
+    if (this.count + this.observations > PEER_ENDPOINTS_MAX) {
       throw new TransferFault(`it exports more than ${PEER_ENDPOINTS_MAX} endpoints`)
     }
     if (this.octets > PEER_OCTETS_MAX) {
@@ -250,20 +271,22 @@ class Tally {
   }
 
   #note(rdata: string, change: 1 | -1): void {
-    this.count += change
+    if (isObservation(rdata)) this.observations += change
+    else this.count += change
     this.octets += change * (rdata.length + RECORD_OCTETS)
     const site = siteOf(rdata)
     if (site !== '') this.sites.set(site, (this.sites.get(site) ?? 0) + change)
   }
 }
 
-/** Returns the host of `v2.<host>.kdrnt`, lower case, without a final dot; '' = another name. */
+/** Returns the host of `v2.<host>.kdrnt` or `o2.<host>.kdrnt`, lower case, without a final dot; '' = another name. */
 function hostOf(owner: Uint8Array): string {
   // Nearly all names are different and need no conversion to text.
-  if (owner[0] !== 2 || owner[1] !== 0x76) return ''
+  if (owner[0] !== 2 || owner[2] !== 0x32) return ''
   const name = printName(owner)
-  if (!name.startsWith(PREFIX) || !name.endsWith(SUFFIX)) return ''
-  return name.slice(PREFIX.length, -SUFFIX.length)
+  const prefix = PREFIXES.find((one) => name.startsWith(one))
+  if (prefix === undefined || !name.endsWith(SUFFIX)) return ''
+  return name.slice(prefix.length, -SUFFIX.length)
 }
 
 function sameSets(a: ReadonlySet<string>, b: ReadonlySet<string> | undefined): boolean {

@@ -16,6 +16,7 @@ import type { PeerFollowerOptions } from './peer-options.ts'
 import { PeerServers } from './peer-servers.ts'
 import { bareHost, type PeerStatus } from './peer-status.ts'
 import { PeerZone } from './peer-zone.ts'
+import type { SiteObservation } from './quorum/observation-codec.ts'
 import { Refusals } from './refusals.ts'
 
 /** Interval of SOA queries to a peer, and the longest interval while it does not answer. */
@@ -140,6 +141,15 @@ export class PeerFollower {
     return this.#serial ?? this.#recalledSerial
   }
 
+  get address(): string {
+    return this.#address
+  }
+
+  /** The site that the peer is a nameserver of, as its zone shows; '' = several sites, or not known. */
+  get ownSite(): string {
+    return this.#generation === 'v1' ? '' : this.#zone.ownSite
+  }
+
   /** As in `status`. */
   get isUp(): boolean {
     return this.#hasAnswered && this.#error === '' && this.#hostError === ''
@@ -255,6 +265,14 @@ export class PeerFollower {
       return this.#zone.count === 0 ? [] : this.#readZone(host)
     }
     return asked.flatMap((siteStates) => siteStates ?? [])
+  }
+
+  /**
+   * Returns what the peer observed of addresses of other sites; only a zone transfer contains it.
+   * `host`: without `*.`.
+   */
+  observationsOf(host: string): readonly SiteObservation[] {
+    return this.#generation === 'v1' ? [] : this.#zone.observationsOf(host)
   }
 
   /** Returns why data for the host and its wildcard is refused; quotes the peer's text. */

@@ -29,15 +29,21 @@ export interface BlockHealthParts {
   readonly metrics: MetricsRegistry
 }
 
-/** What the ready page and explanations say about health. */
+/** The probes of a source, and what the ready page and explanations say about health. */
 export interface HealthNotes {
+  /** Undefined = the source is not probed. */
+  readonly probing: RecordProbing | undefined
   /** Text of the ready page; '' = nothing. */
   note(): string
   /** See `RecordProbing.downReason`. */
   downReason(recordKey: string, address: string): string
 }
 
-export const NO_HEALTH_NOTES: HealthNotes = { note: () => '', downReason: () => '' }
+export const NO_HEALTH_NOTES: HealthNotes = {
+  probing: undefined,
+  note: () => '',
+  downReason: () => '',
+}
 
 /** Probes the records of a source if `probe` is set. */
 export function openHealth(
@@ -48,6 +54,7 @@ export function openHealth(
   if (how.probe === undefined || !(source instanceof ManifestSource)) return NO_HEALTH_NOTES
   const probing = openProbing(source, how, parts)
   return {
+    probing,
     note: () => printNote(probing),
     downReason: (recordKey, address) => probing.downReason(recordKey, address),
   }

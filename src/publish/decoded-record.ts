@@ -3,7 +3,7 @@ import { deriveLocalEndpoints } from '../dnsrecord/kdrnt.ts'
 import { KDRNT } from '../dnsrecord/local-zone.ts'
 import { type RecordContent, unpackRecord } from '../dnsrecord/pack.ts'
 import { lowerNameKey } from '../dnsrecord/validate/names.ts'
-import type { RecordState } from '../health/address-health.ts'
+import type { RecordHealth, RecordState } from '../health/address-health.ts'
 import { NO_DRAINS, type RecordDrains } from '../health/drain/drain.ts'
 import { findOutTargets } from '../health/drain/drained-targets.ts'
 import { findSlowStartUnits, type SlowStartUnits } from '../health/slow-start-units.ts'
@@ -27,6 +27,8 @@ export interface RecordForm {
   readonly isLocalForm: boolean
   /** Exports the complete endpoints in the local form; undefined = they are not exported. */
   readonly exportV2?: ExportV2
+  /** Returns TXT rdata that exports what this site observed of peers' addresses; undefined = not exported. */
+  readonly exportObserved?: (health: RecordHealth) => readonly Uint8Array[]
 }
 
 /**
@@ -73,14 +75,14 @@ export class DecodedRecord {
     before?: RecordState,
     owners?: ReadonlySet<string>,
   ) {
-    const { exportV2 } = form
+    const { exportV2, exportObserved } = form
     const { record, health, slowStart } = state
     const content = unpackRecord(record.packed, owners)
     this.#owners = owners
     const derives = isDerived(content.zoneLabel, form)
     if (derives && content.isAggregate) return
     const endpoints = derives
-      ? deriveLocalEndpoints(content, exportV2?.(state, content, before))
+      ? deriveLocalEndpoints(content, exportV2?.(state, content, before), exportObserved?.(health))
       : content.endpoints
     // In the gateway-local form, health and drains are data for peers.
     const drains = form.isLocalForm ? NO_DRAINS : state.drains

@@ -61,6 +61,15 @@ export interface PeeringOptions {
   readonly expiryMs: number
   /** File that keeps peer data over a restart; undefined = it is not kept. */
   readonly peerCache: PeerCacheFile | undefined
+  /** How sites agree on the health of each other's addresses; undefined = each site decides about its own. */
+  readonly probePeers: ProbePeersOptions | undefined
+}
+
+/** How sites agree on the health of peers' addresses. */
+export interface ProbePeersOptions {
+  /** Number of sites that must find an address down; 0 = a majority. */
+  readonly quorum: number
+  readonly holdDownMs: number
 }
 
 /** A key in a key file. */
@@ -85,4 +94,5 @@ export const NO_PEERING: PeeringOptions = {
   key: undefined,
   expiryMs: EXPIRY_DEFAULT_MS,
   peerCache: undefined,
+  probePeers: undefined,
 }

@@ -2,6 +2,7 @@ import type { Clock } from '../base/clock.ts'
 import type { PeerCache } from '../peering/cache/peer-cache.ts'
 import type { PeerDisputes } from '../peering/merged-source.ts'
 import { labelsOf, type PeerStatus } from '../peering/peer-status.ts'
+import type { QuorumStatus } from '../peering/quorum/health-quorum.ts'
 import type { MetricsRegistry } from '../telemetry/metrics.ts'
 
 /** Exports the state of peers, until the returned function is called. */
@@ -75,6 +76,47 @@ export function measureDisputes(
     stop()
     conflicts.remove({ zones })
     for (const peer of shown) denied.remove({ zones, peer })
+  }
+}
+
+/** Exports how sites agree on the health of peers' addresses, until the returned function is called. */
+export function measureQuorum(
+  metrics: MetricsRegistry,
+  zones: string,
+  status: () => QuorumStatus,
+): () => void {
+  const labels = ['zones']
+  const isolated = metrics.gauge(
+    'sextant_peer_isolated',
+    '1 while this site hears too few sites to decide about the health of addresses of peers.',
+    labels,
+  )
+  const heard = metrics.gauge(
+    'sextant_peer_sites_heard',
+    'Sites that are heard, including this site.',
+    labels,
+  )
+  const down = metrics.gauge(
+    'sextant_peer_addresses_down',
+    'Addresses of silent sites that a quorum of sites finds down.',
+    labels,
+  )
+  const disputed = metrics.gauge(
+    'sextant_peer_addresses_disputed',
+    'Addresses of peers about whose health sites disagree.',
+    labels,
+  )
+  const at = { zones }
+  const stop = metrics.onCollect(() => {
+    const now = status()
+    isolated.set(at, now.isIsolated ? 1 : 0)
+    heard.set(at, now.heard)
+    down.set(at, now.down)
+    disputed.set(at, now.disputed)
+  })
+  return () => {
+    stop()
+    for (const gauge of [isolated, heard, down, disputed]) gauge.remove(at)
   }
 }
 

@@ -6,6 +6,7 @@ import { printHostPort } from '../dns/host-port.ts'
 import { printName } from '../dns/name/name.ts'
 import { printHost } from '../dnsrecord/print-endpoint.ts'
 import type { RecordSource, StoredRecord } from '../dnsrecord/record-source.ts'
+import type { RecordProbing } from '../health/record-probing.ts'
 import { PeerCache } from '../peering/cache/peer-cache.ts'
 import type { LocalExporter } from '../peering/local-exporter.ts'
 import { MERGED_NAMESPACE } from '../peering/merged-namespace.ts'
@@ -13,13 +14,15 @@ import { MergedSource, type PeerDisputes } from '../peering/merged-source.ts'
 import { PeerFollower } from '../peering/peer.ts'
 import type { PeerAddress } from '../peering/peer-address.ts'
 import { bareHost, type PeerStatus, wasHeard } from '../peering/peer-status.ts'
+import { HealthQuorum, QuorumMemory, type QuorumStatus } from '../peering/quorum/health-quorum.ts'
 import type { FollowedSource } from '../sources/source.ts'
 import type { Logger } from '../telemetry/log.ts'
 import type { MetricsRegistry } from '../telemetry/metrics.ts'
 import type { PeerOrigin } from './explainable.ts'
 import type { PublishOptions } from './options.ts'
 import { findUnsigned, type PeerKey, readPeerKey } from './peer-key.ts'
-import { measureDisputes, measurePeerCache, measurePeers } from './peer-metrics.ts'
+import { measureDisputes, measurePeerCache, measurePeers, measureQuorum } from './peer-metrics.ts'
+import { nameOf } from './source-place.ts'
 import { isAllowed, serversOf } from './zone-content.ts'
 
 /** Maximum wait for the first answers of peers. */
@@ -47,6 +50,7 @@ export class PublisherPeers {
   #hasHeard = false
   #peerCache: PeerCache | undefined
   #merged: MergedSource | undefined
+  #quorum: HealthQuorum | undefined
 
   constructor(options: PublishOptions, parts: PublisherPeersParts) {
     this.#options = options
@@ -83,8 +87,13 @@ export class PublisherPeers {
   }
 
   /** Returns our own records merged with those of the peers. */
-  async merge(own: FollowedSource, exporter: LocalExporter): Promise<RecordSource> {
+  async merge(
+    own: FollowedSource,
+    exporter: LocalExporter,
+    probing: RecordProbing | undefined,
+  ): Promise<RecordSource> {
     const { clock, log } = this.#parts
+    const quorum = this.#openQuorum(probing)
     const { site, peering, zones } = this.#options
     const merged = new MergedSource({
       zones: zones.map(printHost),
@@ -97,6 +106,7 @@ export class PublisherPeers {
       exporter,
       peers: this.#followers,
       expiryMs: peering.expiryMs,
+      quorum,
       clock,
       timers: systemTimers,
       log,
@@ -144,11 +154,36 @@ export class PublisherPeers {
     const { conflicts } = this.#disputes
     if (conflicts > 0)
       notes.push(`${conflicts} conflicts with other sites: our data is served, see the log`)
+    if (this.#quorum !== undefined) notes.push(printQuorum(this.#quorum.status))
     return [...notes, this.#peerCache?.note() ?? ''].filter((note) => note !== '').join('; ')
   }
 
   close(): void {
     this.#stops.close()
+  }
+
+  /** Returns undefined if this site does not probe peers. */
+  #openQuorum(probing: RecordProbing | undefined): HealthQuorum | undefined {
+    const { source, site, zones, peering } = this.#options
+    const { probePeers } = peering
+    if (probePeers === undefined || probing === undefined) return undefined
+    const { resources, clock, log, metrics } = this.#parts
+    const names = zones.map((zone) => printName(zone))
+    const key = JSON.stringify([nameOf(source), site, names])
+    const { item, release } = resources.acquire(QuorumMemory, key, () => new QuorumMemory(clock))
+    const quorum = new HealthQuorum({
+      site,
+      peers: this.#followers,
+      ...probePeers,
+      memory: item,
+      observer: probing.openObserver(),
+      clock,
+      log,
+    })
+    this.#quorum = quorum
+    this.#stops.add(release, () => quorum.close())
+    this.#stops.add(measureQuorum(metrics, names.join(' '), () => quorum.status))
+    return quorum
   }
 
   /** All publishers share the follower of a peer, and its data outlives a reload. */
@@ -198,4 +233,16 @@ function printSilence(
   if (!wasHeard(lastSeenMs)) return `peer ${address} has never answered: ${error}`
   const seconds = Math.round((nowMs - lastSeenMs) / 1000)
   return `peer ${address} silent for ${seconds} s, ${endpoints} endpoints of it are served: ${error}`
+}
+
+/** Prints what the ready page shows about agreement on health; '' = nothing. */
+function printQuorum({ isIsolated, heard, sites, quorum, down, disputed }: QuorumStatus): string {
+  const notes: string[] = []
+  if (isIsolated)
+    notes.push(
+      `isolated: ${heard} of ${sites} sites heard, ${quorum} needed to decide about health`,
+    )
+  if (down > 0) notes.push(`${down} addresses of silent sites are taken out by a quorum of sites`)
+  if (disputed > 0) notes.push(`sites disagree about the health of ${disputed} addresses`)
+  return notes.join('; ')
 }

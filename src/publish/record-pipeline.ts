@@ -135,7 +135,7 @@ export class RecordPipeline {
     let records: RecordSource = source
     if (this.#peers !== undefined) {
       if (waitsForPeers) await this.#peers.firstAnswers()
-      records = await this.#peers.merge(source, exporter!)
+      records = await this.#peers.merge(source, exporter!, this.#health.probing)
     }
     const file = drainFileOf(place, group.options)
     const site = siteOf(this.#options, group.options)

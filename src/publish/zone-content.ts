@@ -23,8 +23,13 @@ export function createRecordZone(
   },
 ): RecordZone {
   const { exporter, ...callbacks } = parts
-  const exports: Pick<RecordZoneOptions, 'exportV2'> =
-    exporter === undefined ? {} : { exportV2: (...args) => exporter.composeRdata(...args) }
+  const exports: Pick<RecordZoneOptions, 'exportV2' | 'exportObserved'> =
+    exporter === undefined
+      ? {}
+      : {
+          exportV2: (...args) => exporter.composeRdata(...args),
+          exportObserved: (found) => exporter.composeObservations(found),
+        }
   return new RecordZone({
     apex,
     isLocalForm: isLocalZone(apex),

@@ -251,3 +251,61 @@ t.test('a test address is probed in place of the targets of its endpoint', async
   t.strictSame(downOf('a'), [])
   t.match(asked.at(-1), { testAddress: undefined, check: { port: 8080 } })
 })
+
+t.test(
+  'addresses of peers are probed with the check of a record, and change nothing of it',
+  async (t) => {
+    const { source, probing, dead, asked, pass, lines } = stage()
+    source.put(recordOf('a', ['192.0.2.1'], { healthCheck: CHECK }), recordOf('b', TWO))
+    const observer = probing.openObserver()
+    const other = probing.openObserver()
+    observer.watch('default/a', ['192.0.2.1', '192.0.2.9'])
+    other.watch('default/a', ['192.0.2.9'])
+    observer.watch('default/b', ['192.0.2.9'])
+    dead.add('192.0.2.9')
+    await pass(25)
+    t.strictSame([...new Set(asked.map(({ id }) => id))].sort(), [
+      'default/a-192.0.2.1',
+      'default/a-192.0.2.9',
+    ])
+    const { down, up, observed } = source.health.healthOf('default/a')
+    t.strictSame([down, up], [[], ['192.0.2.1']])
+    t.match(observed, [{ address: '192.0.2.9', health: 'down' }])
+    t.match(lines, ['192.0.2.9 of a peer, for default/a is down after 2 failures'])
+    t.strictSame(probing.reasons(3), { downCount: 0, texts: [] })
+
+    dead.clear()
+    await pass(15)
+    t.match(source.health.healthOf('default/a').observed, [{ health: 'up' }])
+    observer.close()
+    await pass(1)
+    t.equal(source.health.healthOf('default/a').observed?.length, 1, 'the other user')
+    other.watch('default/a', [])
+    await pass(1)
+    t.equal(source.health.healthOf('default/a').observed, undefined)
+  },
+)
+
+t.test('an address of a peer that becomes ours counts as ours', async (t) => {
+  const { source, probing, dead, pass, downOf } = stage()
+  source.put(recordOf('a', ['192.0.2.1'], { healthCheck: CHECK }))
+  probing.openObserver().watch('default/a', ['192.0.2.2'])
+  dead.add('192.0.2.2')
+  await pass(25)
+  t.strictSame(downOf('a'), [])
+  source.put(recordOf('a', TWO, { healthCheck: CHECK }))
+  t.strictSame(downOf('a'), ['192.0.2.2'])
+  t.equal(source.health.healthOf('default/a').observed, undefined)
+  source.put(recordOf('a', ['192.0.2.1'], { healthCheck: CHECK }))
+  t.strictSame(downOf('a'), [])
+  t.match(source.health.healthOf('default/a').observed, [{ address: '192.0.2.2', health: 'down' }])
+})
+
+t.test('at most 64 addresses of peers are probed for one record', async (t) => {
+  const { source, probing, asked, pass } = stage()
+  source.put(recordOf('a', ['192.0.2.1'], { healthCheck: CHECK }))
+  const addresses = Array.from({ length: 100 }, (_, i) => `198.51.100.${i}`).sort()
+  probing.openObserver().watch('default/a', addresses)
+  await pass(15)
+  t.equal(new Set(asked.map(({ id }) => id)).size, 65)
+})

@@ -206,3 +206,27 @@ t.test('a zone of addresses alone is that of a peer of before', async (t) => {
   zone.noteOthers()
   t.equal(zone.isOld, false)
 })
+
+t.test('observations are kept beside the endpoints, and count for nothing else', async (t) => {
+  const observed = (health: string) =>
+    record(`o2.${HOST}.kdrnt.`, 'TXT', `o=1 site=east a=192.0.2.9 health=${health} since=5`)
+  const zone = new PeerZone('p:53')
+  runWhole(zone.replace(zoneOf([peerRecord(endpoint()), observed('down')]), new Set()))
+  t.equal(zone.count, 1)
+  t.equal(zone.ownSite, 'east')
+  t.strictSame(zone.read(HOST, 5).problems, [])
+  t.strictSame(siteStatesOf(zone)[0], ['east', HOST, true, 1])
+  const found = { site: 'east', address: '192.0.2.9', health: 'down', sinceSeconds: 5 }
+  t.strictSame(zone.observationsOf(HOST), [found])
+  const changed = new Set<string>()
+  runWhole(zone.advance([step([observed('down')], [observed('up')])], changed))
+  t.strictSame([...changed], [HOST])
+  t.strictSame(zone.observationsOf(HOST), [{ ...found, health: 'up' }])
+  const copy = new PeerZone('p:53')
+  copy.recall(zone.exported, undefined)
+  t.strictSame(copy.observationsOf(HOST), zone.observationsOf(HOST))
+  t.equal(copy.count, 1)
+  runWhole(zone.advance([step([observed('up')], [])], changed))
+  t.strictSame(zone.observationsOf(HOST), [])
+  t.equal(zone.count, 1)
+})

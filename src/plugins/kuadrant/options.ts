@@ -22,9 +22,12 @@ import { scanNamespaces } from './namespaces.ts'
 import {
   type PeeringDraft,
   scanExpiry,
+  scanHoldDown,
   scanKeyPlace,
   scanPeerCache,
   scanPeers,
+  scanProbePeers,
+  scanQuorum,
   scanSite,
 } from './peering-options.ts'
 import { type SettingsDraft, scanAllDown, scanSticky } from './steering-options.ts'
@@ -189,6 +192,15 @@ const PROPERTIES: ReadonlyMap<string, ScanProperty> = new Map(
     explain(d, draft) {
       draft.explainFor = [...draft.explainFor, ...scanNetworks(d, 'explain')]
     },
+    'probe-peers'(d, { peering }) {
+      scanProbePeers(d, peering)
+    },
+    quorum(d, { peering }) {
+      peering.quorum = scanQuorum(d)
+    },
+    'hold-down'(d, { peering }) {
+      peering.holdDownMs = scanHoldDown(d)
+    },
     'pass-notify': refuseNotify,
     'pass-notify-from': refuseNotify,
     'pass-notify-key': refuseNotify,
@@ -211,8 +223,10 @@ function refuseNotify(d: Dispenser): never {
   throw d.error(`${d.value()} no longer exists: ${NOTIFY_ADVICE}`)
 }
 
-function checkPeering(d: Dispenser, { peering, site, source, zones }: DraftOptions): void {
+function checkPeering(d: Dispenser, draft: DraftOptions): void {
+  const { peering, site, source, zones } = draft
   const { peers, key, peerCache } = peering
+  checkQuorum(d, draft)
   if (peers.length === 0) {
     if (key !== undefined) throw d.error('tsig needs peers; add `peer ADDR...`')
     if (peerCache !== undefined) throw d.error('peer-cache needs peers; add `peer ADDR...`')
@@ -224,6 +238,22 @@ function checkPeering(d: Dispenser, { peering, site, source, zones }: DraftOptio
   if (site === '') throw d.error('peer needs `site NAME`, the name of this site at its peers')
   if (!zones.some(isLocalZone)) return
   throw d.error('peers query the zone kdrnt: serve it in a server block of its own, without peer')
+}
+
+/** Completes `probe-peers` with the other lines about it. */
+function checkQuorum(d: Dispenser, { peering, health }: DraftOptions): void {
+  const { peers, probePeers, quorum, holdDownMs } = peering
+  if (probePeers === undefined) {
+    if (quorum !== undefined) throw d.error('quorum needs probe-peers')
+    if (holdDownMs !== undefined) throw d.error('hold-down needs probe-peers')
+    return
+  }
+  if (peers.length === 0) throw d.error('probe-peers needs peers; add `peer ADDR...`')
+  if (health?.probe === undefined) throw d.error('probe-peers needs probe; add `probe FILE`')
+  peering.probePeers = {
+    quorum: quorum ?? probePeers.quorum,
+    holdDownMs: holdDownMs ?? probePeers.holdDownMs,
+  }
 }
 
 function scanKubeconfig(d: Dispenser, draft: DraftOptions, block: BlockConfig): void {

@@ -14,7 +14,15 @@ const PEERS_MAX = 64
 const EXPIRY_MS_MIN = 1000
 const EXPIRY_MS_MAX = 365 * 24 * 3600 * 1000
 
-export type PeeringDraft = { -readonly [K in keyof PeeringOptions]: PeeringOptions[K] }
+const HOLD_DOWN_MS_MIN = 1000
+const HOLD_DOWN_MS_MAX = 3600 * 1000
+const HOLD_DOWN_MS_DEFAULT = 60_000
+
+export type PeeringDraft = { -readonly [K in keyof PeeringOptions]: PeeringOptions[K] } & {
+  /** As written; undefined = the default. */
+  quorum?: number
+  holdDownMs?: number
+}
 
 /** Reads `site NAME`. */
 export function scanSite(d: Dispenser): string {
@@ -80,4 +88,29 @@ export function scanExpiry(d: Dispenser): number {
     throw d.error(`expire must be from 1s to 8760h, got ${text}`)
   }
   return expiryMs
+}
+
+/** Reads `probe-peers`. */
+export function scanProbePeers(d: Dispenser, draft: PeeringDraft): void {
+  d.noArgs()
+  if (draft.probePeers !== undefined) throw d.error('probe-peers appears twice')
+  draft.probePeers = { quorum: 0, holdDownMs: HOLD_DOWN_MS_DEFAULT }
+}
+
+/** Reads `quorum N`. */
+export function scanQuorum(d: Dispenser): number {
+  const text = d.onlyArg()
+  const quorum = /^\d{1,2}$/.test(text) ? Number(text) : 0
+  if (quorum >= 1 && quorum <= PEERS_MAX + 1) return quorum
+  throw d.error(`quorum must be from 1 to ${PEERS_MAX + 1} sites, got ${text}`)
+}
+
+/** Reads `hold-down DURATION`. */
+export function scanHoldDown(d: Dispenser): number {
+  const text = d.onlyArg()
+  const holdDownMs = scanDuration(text)
+  if (holdDownMs === undefined || holdDownMs < HOLD_DOWN_MS_MIN || holdDownMs > HOLD_DOWN_MS_MAX) {
+    throw d.error(`hold-down must be from 1s to 1h, got ${text}`)
+  }
+  return holdDownMs
 }

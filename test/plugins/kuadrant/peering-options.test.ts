@@ -41,6 +41,28 @@ const FAULTS = [
     want: "property 'what'",
   },
   {
+    name: 'probes of peers without peers',
+    lines: 'site a\nprobe\nprobe-peers',
+    want: 'probe-peers needs peers',
+  },
+  {
+    name: 'probes of peers without probes',
+    lines: 'site a\npeer ::1\nprobe-peers',
+    want: 'probe-peers needs probe;',
+  },
+  { name: 'a quorum alone', lines: 'site a\npeer ::1\nquorum 2', want: 'quorum needs probe-peers' },
+  { name: 'a hold-down alone', lines: 'hold-down 60s', want: 'hold-down needs probe-peers' },
+  {
+    name: 'a quorum of no sites',
+    lines: 'site a\npeer ::1\nprobe\nprobe-peers\nquorum 0',
+    want: 'quorum must be from 1 to 65 sites, got 0',
+  },
+  {
+    name: 'too long a hold-down',
+    lines: 'site a\npeer ::1\nprobe\nprobe-peers\nhold-down 2h',
+    want: 'hold-down must be from 1s to 1h, got 2h',
+  },
+  {
     name: 'too short a duration',
     lines: 'site a\nexpire 1ms',
     want: 'expire must be from 1s to 8760h',

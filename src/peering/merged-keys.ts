@@ -1,0 +1,30 @@
+import { unpackPlace } from '../dnsrecord/pack.ts'
+import { printHost } from '../dnsrecord/print-endpoint.ts'
+import type { StoredRecord } from '../dnsrecord/record-source.ts'
+import { lowerNameKey, scanHost } from '../dnsrecord/validate/names.ts'
+import { MERGED_NAMESPACE } from './merged-namespace.ts'
+
+/** Returns the map key of a host as text; '' = not a host name. */
+export function keyOfHost(host: string): string {
+  const name = scanHost(host)
+  return name === undefined ? '' : lowerNameKey(name)
+}
+
+/** Returns the map key of a record's host. */
+export function hostKeyOf(record: StoredRecord): string {
+  return unpackPlace(record.packed).rootHostKey
+}
+
+/** As `hostKeyOf`, for the key of a merged record; '' = not the key of a merged record. */
+export function mergedHostKeyOf(key: string): string {
+  const prefix = `${MERGED_NAMESPACE}/`
+  const host = key.startsWith(prefix) ? scanHost(key.slice(prefix.length)) : undefined
+  return host === undefined ? '' : lowerNameKey(host)
+}
+
+/** As in a PeerEndpoint. */
+export function rootHostOf({ packed }: StoredRecord): string {
+  const { rootHostKey, isWildcardHost } = unpackPlace(packed)
+  const host = printHost(Buffer.from(rootHostKey, 'latin1'))
+  return isWildcardHost ? `*.${host}` : host
+}
