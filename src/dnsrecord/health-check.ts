@@ -1,9 +1,9 @@
 /**
- * HTTP and HTTPS work as upstream. TCP is an extension: it only checks that a connection succeeds.
+ * HTTP and HTTPS work as upstream. The others are extensions. TCP only checks that a connection
+ * succeeds. GRPC and GRPCS (with TLS) call `grpc.health.v1.Health/Check`. DNS sends a query.
  */
-export type ProbeProtocol = 'HTTP' | 'HTTPS' | 'TCP'
-
-export const PROBE_PROTOCOLS: readonly ProbeProtocol[] = ['HTTP', 'HTTPS', 'TCP']
+export const PROBE_PROTOCOLS = ['HTTP', 'HTTPS', 'TCP', 'GRPC', 'GRPCS', 'DNS'] as const
+export type ProbeProtocol = (typeof PROBE_PROTOCOLS)[number]
 
 /** HTTP status codes from `first` to `last`, both included. */
 export interface StatusRange {
@@ -39,6 +39,14 @@ export interface HealthCheck {
   readonly expectedStatus?: readonly StatusRange[]
   /** HTTP and HTTPS: text that the body must contain; missing = the body is not read. */
   readonly expectedBody?: string
+  /** GRPC and GRPCS: the service; missing = the server as a whole. */
+  readonly grpcService?: string
+  /** DNS: the question. Never missing with this protocol. `name`: as `scanHost` reads it. */
+  readonly query?: { readonly name: string; readonly type: number }
+  /** DNS: 0..15; missing = NOERROR. */
+  readonly expectedRcode?: number
+  /** DNS: an IP address that the answer must contain; missing = any answer. */
+  readonly expectedAddress?: string
 }
 
 /** Defaults of missing fields; the numbers are those of the CustomResourceDefinition. */
@@ -61,6 +69,11 @@ export const INTERVAL_MIN_MS = 1000
 /** Longer intervals are lowered to this. */
 export const INTERVAL_MAX_MS = 24 * 3600 * 1000
 export const PATH_CHARACTERS_MAX = 1024
+/** True if the request has a host name, which a record with a wildcard host does not have. */
+export function sendsHostName({ protocol }: Pick<HealthCheck, 'protocol'>): boolean {
+  return protocol !== 'TCP' && protocol !== 'DNS'
+}
+
 /** Bounds on one list of expected statuses, and on each of them. */
 export const STATUS_RANGES_MAX = 16
 export const STATUS_MIN = 200

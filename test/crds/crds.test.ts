@@ -92,6 +92,10 @@ t.test('the fields of a DNSRecord', (t) => {
       'healthCheck.successThreshold: integer',
       'healthCheck.expectedStatus: string',
       'healthCheck.expectedBody: string',
+      'healthCheck.service: string',
+      'healthCheck.query: string',
+      'healthCheck.expectedRcode: string',
+      'healthCheck.expectedAddress: string',
       'healthCheck.additionalHeadersRef.name: string',
     ].sort(),
   )
@@ -147,6 +151,10 @@ t.test('the fields of a DNSHealthCheckProbe', (t) => {
       'successThreshold: integer',
       'expectedStatus: string',
       'expectedBody: string',
+      'service: string',
+      'query: string',
+      'expectedRcode: string',
+      'expectedAddress: string',
       'allowInsecureCertificate: boolean',
     ].sort(),
   )
@@ -189,6 +197,10 @@ t.test('required fields, defaults and limits', (t) => {
     successThreshold: undefined,
     expectedStatus: undefined,
     expectedBody: undefined,
+    service: undefined,
+    query: undefined,
+    expectedRcode: undefined,
+    expectedAddress: undefined,
     additionalHeadersRef: undefined,
   })
   const probe = schemaOf('dnshealthcheckprobes', 'spec')
@@ -202,7 +214,7 @@ t.test('the rules, by what they say', (t) => {
     rulesOf(schemaOf('dnsrecords', 'spec')).sort(),
     [
       'Failure threshold must be greater than 0',
-      'Only HTTP, HTTPS or TCP protocols are allowed',
+      'Only HTTP, HTTPS, TCP, GRPC, GRPCS or DNS protocols are allowed',
       'Only ports 53, 80, 443, 1024-49151 are allowed',
       'OwnerID is immutable',
       "OwnerID can't be set if it was previously unset",

@@ -205,6 +205,14 @@ const EVERY_CHECK: ApiObject = {
 }
 const WHOLE_CHECKS: readonly ApiObject[] = [
   { ...EVERY_CHECK, protocol: 'HTTP', expectedStatus: '204', expectedBody: 'ready' },
+  { ...EVERY_CHECK, protocol: 'GRPC', service: 'shop.v1.Cart' },
+  {
+    ...EVERY_CHECK,
+    protocol: 'DNS',
+    query: 'health.example.org A',
+    expectedRcode: 'NXDOMAIN',
+    expectedAddress: '192.0.2.7',
+  },
 ]
 const WHOLE_PROBES = WHOLE_CHECKS.map((check) => ({
   ...check,

@@ -12,7 +12,7 @@ import {
   TTL_DEFAULT_SECONDS,
   TTL_MAX_SECONDS,
 } from '../dns-record.ts'
-import type { HealthCheck } from '../health-check.ts'
+import { type HealthCheck, sendsHostName } from '../health-check.ts'
 import {
   FieldPlace,
   field,
@@ -127,14 +127,14 @@ export function validateEndpoint(
 }
 
 /**
- * Reads the record's health check. For a wildcard host only TCP is possible, because the request
- * needs a definite name. Certificates are not verified, as is upstream's default. The check has no
+ * Reads the record's health check. For a wildcard host, checks that send a definite host name are
+ * not possible. Certificates are not verified, as is upstream's default. The check has no
  * field for it, and it tests the gateway, not its clients.
  */
 function scanRecordCheck(spec: Mapping, rootHost: string): HealthCheck | undefined {
   if (field(spec, 'healthCheck') === undefined) return undefined
   const check = scanHealthCheck(mappingField(spec, 'healthCheck', SPEC), SPEC.at('healthCheck'))
-  if (rootHost.startsWith('*.') && check.protocol !== 'TCP') return undefined
+  if (rootHost.startsWith('*.') && sendsHostName(check)) return undefined
   return { ...check, allowsInsecureCertificate: true }
 }
 

@@ -1,4 +1,7 @@
 import { scanDuration } from '../../base/duration.ts'
+import { Rcode } from '../../dns/iana/index.ts'
+import { scanType } from '../../dns/iana/types.ts'
+import { scanAddress } from '../../dns/text/address.ts'
 import type { YamlValue } from '../../yaml/scan-block-yaml.ts'
 import {
   BODY_CHARACTERS_MAX,
@@ -24,18 +27,27 @@ import {
   scalarField,
   stringField,
 } from './fields.ts'
+import { scanHost } from './names.ts'
 
 type Mapping = { readonly [key: string]: YamlValue }
 
 /** The pattern in the CustomResourceDefinition, extended to short paths such as `/`. */
 const PATH = /^[/?][\w\-.~:/?#[\]@!$&'()*+,;=%]*$/
 const STATUS_RANGE = /^(\d{3})(?:-(\d{3}))?$/
+/** Package and name of a gRPC service. */
+const GRPC_SERVICE = /^[\w.-]{1,255}$/
+/** A code of the header, without EDNS. */
+const RCODE_MAX = 15
 const SECRET_NAME = /^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/
 
 /** The protocols of the fields that other protocols do not have. */
 const PROTOCOLS_OF: ReadonlyMap<string, readonly ProbeProtocol[]> = new Map([
   ['expectedStatus', ['HTTP', 'HTTPS']],
   ['expectedBody', ['HTTP', 'HTTPS']],
+  ['service', ['GRPC', 'GRPCS']],
+  ['query', ['DNS']],
+  ['expectedRcode', ['DNS']],
+  ['expectedAddress', ['DNS']],
 ])
 
 /** Reads a health check. `place`: place of `spec`. Throws RefusedError at the first fault. */
@@ -54,6 +66,8 @@ export function scanHealthCheck(spec: Mapping, place: FieldPlace): HealthCheck {
     allowsInsecureCertificate: field(spec, 'allowInsecureCertificate') === true,
     ...scanExpectedStatus(spec, place),
     ...scanExpectedBody(spec, place),
+    ...scanGrpcService(spec, place),
+    ...(protocol === 'DNS' ? scanDns(spec, place) : {}),
   }
 }
 
@@ -146,4 +160,52 @@ function scanExpectedBody(spec: Mapping, place: FieldPlace): Pick<HealthCheck, '
   if (expectedBody.length <= BODY_CHARACTERS_MAX) return { expectedBody }
   const message = `expectedBody may have up to ${BODY_CHARACTERS_MAX} characters`
   throw new RefusedError(place.at('expectedBody'), message)
+}
+
+function scanGrpcService(spec: Mapping, place: FieldPlace): Pick<HealthCheck, 'grpcService'> {
+  const grpcService = stringField(spec, 'service', place)
+  if (grpcService === '') return {}
+  if (GRPC_SERVICE.test(grpcService)) return { grpcService }
+  const message = `service must be a name such as shop.v1.Cart, got ${quote(grpcService)}`
+  throw new RefusedError(place.at('service'), message)
+}
+
+type DnsPart = Pick<HealthCheck, 'query' | 'expectedRcode' | 'expectedAddress'>
+
+function scanDns(spec: Mapping, place: FieldPlace): DnsPart {
+  // The default is also that of the CustomResourceDefinition, for HTTPS.
+  if ((field(spec, 'port') ?? HEALTH_CHECK_DEFAULTS.port) === HEALTH_CHECK_DEFAULTS.port) {
+    throw new RefusedError(place.at('port'), 'protocol DNS needs its port, such as port: 53')
+  }
+  return {
+    query: scanQuery(spec, place),
+    ...scanExpectedRcode(spec, place),
+    ...scanExpectedAddress(spec, place),
+  }
+}
+
+function scanQuery(spec: Mapping, place: FieldPlace): NonNullable<HealthCheck['query']> {
+  const text = stringField(spec, 'query', place)
+  const [name = '', typeText = '', ...rest] = text.trim().split(/\s+/)
+  const type = scanType(typeText)
+  if (rest.length === 0 && scanHost(name) !== undefined && type !== undefined) return { name, type }
+  const message = `query must be a name and a type, such as "health.example.com A", got ${quote(text)}`
+  throw new RefusedError(place.at('query'), message)
+}
+
+function scanExpectedRcode(spec: Mapping, place: FieldPlace): Pick<DnsPart, 'expectedRcode'> {
+  const text = stringField(spec, 'expectedRcode', place)
+  if (text === '') return {}
+  const expectedRcode = new Map<string, number>(Object.entries(Rcode)).get(text)
+  if (expectedRcode !== undefined && expectedRcode <= RCODE_MAX) return { expectedRcode }
+  const message = `expectedRcode must be a code such as NOERROR or NXDOMAIN, got ${quote(text)}`
+  throw new RefusedError(place.at('expectedRcode'), message)
+}
+
+function scanExpectedAddress(spec: Mapping, place: FieldPlace): Pick<DnsPart, 'expectedAddress'> {
+  const expectedAddress = stringField(spec, 'expectedAddress', place)
+  if (expectedAddress === '') return {}
+  if (scanAddress(expectedAddress) !== undefined) return { expectedAddress }
+  const message = `expectedAddress ${quote(expectedAddress)} is not an IP address`
+  throw new RefusedError(place.at('expectedAddress'), message)
 }

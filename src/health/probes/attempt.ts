@@ -1,6 +1,8 @@
 import type { Timers } from '../../base/timers.ts'
 import type { ProbeProtocol } from '../../dnsrecord/health-check.ts'
 import type { Attempt, Begin } from './begin.ts'
+import { beginDns } from './dns-attempt.ts'
+import { beginGrpc } from './grpc-attempt.ts'
 import { beginHttp } from './http-attempt.ts'
 import { printFault } from './print-fault.ts'
 import type { ProbeOutcome } from './probe.ts'
@@ -17,6 +19,9 @@ const BEGIN: Readonly<Record<ProbeProtocol, Begin>> = {
   HTTP: beginHttp,
   HTTPS: beginHttp,
   TCP: beginTcp,
+  GRPC: beginGrpc,
+  GRPCS: beginGrpc,
+  DNS: beginDns,
 }
 
 export interface AttemptOptions extends Attempt {

@@ -1,4 +1,4 @@
-import type { Socket } from 'node:net'
+import { isIP, type Socket } from 'node:net'
 import type { HealthCheck } from '../../dnsrecord/health-check.ts'
 import type { ProbeOutcome } from './probe.ts'
 
@@ -24,3 +24,14 @@ export interface AttemptListener {
  * except for `onSocket`.
  */
 export type Begin = (attempt: Attempt, listener: AttemptListener) => () => void
+
+/** Returns the host name for a request. */
+export function hostOf({ hostname, ip }: Pick<Attempt, 'hostname' | 'ip'>): string {
+  if (hostname !== '') return hostname
+  return isIP(ip) === 6 ? `[${ip}]` : ip
+}
+
+/** Returns the server name of TLS; '' = none. RFC 6066 section 3: SNI does not carry addresses. */
+export function serverNameOf(hostname: string): string {
+  return isIP(hostname) === 0 ? hostname : ''
+}

@@ -1,8 +1,7 @@
 import { request as httpRequest, type IncomingMessage } from 'node:http'
 import { request as httpsRequest } from 'node:https'
-import { isIP } from 'node:net'
 import { EXPECTED_STATUS_DEFAULT, type HealthCheck } from '../../dnsrecord/health-check.ts'
-import type { AttemptListener, Begin } from './begin.ts'
+import { type AttemptListener, type Begin, hostOf, serverNameOf } from './begin.ts'
 
 /** Maximum length of a response's head. */
 const HEAD_OCTETS_MAX = 8192
@@ -12,20 +11,22 @@ const BODY_OCTETS_MAX = 64 * 1024
 /** Sends a GET request. Redirects are not followed. */
 export const beginHttp: Begin = ({ ip, check, hostname, headers }, listener) => {
   const isTls = check.protocol === 'HTTPS'
-  const host = hostname === '' ? bracket(ip) : hostname
   const send = isTls ? httpsRequest : httpRequest
   const request = send({
     host: ip,
     port: check.port,
     path: check.path.startsWith('?') ? `/${check.path}` : check.path,
     method: 'GET',
-    headers: { ...Object.fromEntries(headers), Host: host, 'User-Agent': 'sextant-probe' },
+    headers: {
+      ...Object.fromEntries(headers),
+      Host: hostOf({ hostname, ip }),
+      'User-Agent': 'sextant-probe',
+    },
     // A new connection each time, because the probe checks that the server accepts connections.
     agent: false,
     maxHeaderSize: HEAD_OCTETS_MAX,
     ...(isTls ? { rejectUnauthorized: !check.allowsInsecureCertificate } : {}),
-    // RFC 6066 section 3: SNI does not carry addresses.
-    ...(isTls ? { servername: isIP(hostname) === 0 ? hostname : '' } : {}),
+    ...(isTls ? { servername: serverNameOf(hostname) } : {}),
   })
   request.on('socket', listener.onSocket)
   request.on('error', listener.onError)
@@ -69,8 +70,4 @@ function readResponse(
     else if (octetsLeft <= 0) lacks()
   })
   response.on('end', lacks)
-}
-
-function bracket(ip: string): string {
-  return isIP(ip) === 6 ? `[${ip}]` : ip
 }

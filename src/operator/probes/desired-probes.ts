@@ -28,6 +28,10 @@ const COPIED = [
   'additionalHeadersRef',
   'expectedStatus',
   'expectedBody',
+  'service',
+  'query',
+  'expectedRcode',
+  'expectedAddress',
 ] as const
 
 /**

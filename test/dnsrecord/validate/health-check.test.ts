@@ -36,6 +36,27 @@ t.test('what a check may expect', async (t) => {
       given: { expectedStatus: 204 },
       want: { expectedStatus: [{ first: 204, last: 204 }] },
     },
+    {
+      name: 'a gRPC service',
+      given: { protocol: 'GRPCS', service: 'shop.v1.Cart' },
+      want: { protocol: 'GRPCS', grpcService: 'shop.v1.Cart' },
+    },
+    {
+      name: 'a query',
+      given: { protocol: 'DNS', port: 53, query: ' Health.Example.org.  AAAA' },
+      want: { query: { name: 'Health.Example.org.', type: 28 }, expectedRcode: undefined },
+    },
+    {
+      name: 'an answer',
+      given: {
+        protocol: 'DNS',
+        port: 53,
+        query: '. NS',
+        expectedRcode: 'REFUSED',
+        expectedAddress: '2001:db8::1',
+      },
+      want: { expectedRcode: 5, expectedAddress: '2001:db8::1' },
+    },
     { name: 'a text', given: { expectedBody: 'ok ✓' }, want: { expectedBody: 'ok ✓' } },
   ]
   for (const { name, given, want } of table) t.match(scan(given), want, name)
@@ -87,7 +108,46 @@ t.test('a wrong field refuses the record with its place', async (t) => {
       want: 'expectedBody: expectedBody needs protocol HTTP or HTTPS, not TCP',
     },
   ]
+  const dns = { protocol: 'DNS', port: 53, query: 'a.example A' }
+  const ofDns: readonly { given: Mapping; want: string }[] = [
+    { given: { port: 443 }, want: 'port: protocol DNS needs its port, such as port: 53' },
+    { given: { query: 'a.example' }, want: 'query: query must be a name and a type, such as' },
+    { given: { query: '' }, want: 'query: query must be' },
+    { given: { query: 'a.example A IN' }, want: 'query: query must be' },
+    { given: { query: 'a..example A' }, want: 'query: query must be' },
+    { given: { query: 'a.example NOTYPE' }, want: 'query: query must be' },
+    { given: { expectedRcode: 'noerror' }, want: 'expectedRcode: expectedRcode must be a code' },
+    { given: { expectedRcode: 'BADVERS' }, want: 'expectedRcode: expectedRcode must be a code' },
+    { given: { expectedAddress: 'a' }, want: 'expectedAddress: expectedAddress "a" is not an IP' },
+    { given: { service: 'a' }, want: 'service: service needs protocol GRPC or GRPCS, not DNS' },
+    { given: { protocol: 'GRPC' }, want: 'query: query needs protocol DNS, not GRPC' },
+    { given: { protocol: 'grpc' }, want: 'protocol: protocol must be one of HTTP HTTPS TCP' },
+  ]
+  for (const { given, want } of ofDns) {
+    const found = String(scan({ ...dns, ...given }))
+    t.ok(found.startsWith(`spec.healthCheck.${want}`), found)
+  }
+  for (const service of ['a b', 'a/b', 'a'.repeat(256)]) {
+    t.match(scan({ protocol: 'GRPC', service }), /^spec\.healthCheck\.service: service must be/)
+  }
   for (const { name, given, want } of table) {
     t.equal(scan(given), `spec.healthCheck.${want}`, name)
   }
+})
+
+t.test('a wildcard host has only checks that send no host name', async (t) => {
+  const scanOf = (healthCheck: Mapping): boolean => {
+    const found = validateResource({
+      apiVersion: 'kuadrant.io/v1alpha1',
+      kind: 'DNSRecord',
+      metadata: { name: 'a' },
+      spec: { rootHost: '*.k.example.com', healthCheck },
+    })
+    return found.kind === 'record' && found.record.healthCheck !== undefined
+  }
+  for (const protocol of ['HTTP', 'HTTPS', 'GRPC', 'GRPCS']) {
+    t.equal(scanOf({ protocol }), false, protocol)
+  }
+  t.equal(scanOf({ protocol: 'TCP' }), true)
+  t.equal(scanOf({ protocol: 'DNS', port: 53, query: 'a.example A' }), true)
 })
