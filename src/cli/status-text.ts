@@ -64,7 +64,9 @@ function printServer(status: ServerStatus): string[] {
 
 function printAllDown({ zones }: ServerStatus): string[] {
   const sets = zones.flatMap(({ allDown }) => allDown)
-  return sets.length === 0 ? [] : ['', 'all endpoints are down:', ...sets.map((set) => `  ${set}`)]
+  return sets.length === 0
+    ? []
+    : ['', 'all endpoints are down or drained:', ...sets.map((set) => `  ${set}`)]
 }
 
 /** Returns an empty line and the table; nothing if there are no rows. */

@@ -1,7 +1,7 @@
 import { CLOSED, OPEN } from '../steering/rules.ts'
 import type { AllDown } from './owner-sets.ts'
 
-/** A name and type whose endpoints are all down. */
+/** A name and type whose endpoints are all down or drained. */
 export interface DownSet {
   /** Owner and type, as text. */
   readonly set: string
@@ -21,8 +21,8 @@ export function printAllDown({ policy, missing }: AllDown): string {
   if (policy === CLOSED) return 'the answer is empty'
   if (policy !== OPEN) return `endpoint ${JSON.stringify(policy)} serves`
   return missing === undefined
-    ? 'health is ignored'
-    : `health is ignored, because no endpoint is named ${JSON.stringify(missing)}`
+    ? 'health and drains are ignored'
+    : `health and drains are ignored, because no endpoint is named ${JSON.stringify(missing)}`
 }
 
 /** Prints which sets are all down, for the ready page; '' = none. Names up to `namedMax` of each kind. */
@@ -41,6 +41,6 @@ export function noteAllDown(sets: readonly DownSet[], namedMax: number): string 
 
 function headOf(allDown: AllDown): string {
   const isPlain = allDown.policy === OPEN && allDown.missing === undefined
-  if (isPlain) return 'health is ignored, because all endpoints are down'
-  return `all endpoints are down and ${printAllDown(allDown)}`
+  if (isPlain) return 'health and drains are ignored, because all endpoints are down or drained'
+  return `all endpoints are down or drained, and ${printAllDown(allDown)}`
 }

@@ -72,7 +72,7 @@ export function measure(
   )
   const ignored = metrics.gauge(
     'sextant_kuadrant_health_ignored',
-    'Names and types that are served although all their endpoints are down.',
+    'Names and types that are served although all their endpoints are down or drained.',
     ['source', 'zone'],
   )
   const drained = metrics.gauge('sextant_kuadrant_drained', 'Endpoints that are drained.', [
@@ -81,7 +81,7 @@ export function measure(
   ])
   const allDown = metrics.gauge(
     'sextant_kuadrant_all_down',
-    'Names and types whose endpoints are all down, by the policy in force.',
+    'Names and types whose endpoints are all down or drained, by the policy in force.',
     ['source', 'zone', 'policy'],
   )
   const serial = metrics.gauge('sextant_kuadrant_serial', 'SOA serial.', ['source', 'zone'])

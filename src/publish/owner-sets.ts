@@ -360,14 +360,27 @@ function contentKey(endpoint: Endpoint): string {
   return JSON.stringify([endpoint.setIdentifier, endpoint.weight, endpoint.isDefault, codes, rdata])
 }
 
-/** A target of two equal endpoints is out if it is out in both, and down if it is down in both. */
+/**
+ * A target of two equal endpoints is out if it is out in both, and down if it is down in both. The
+ * result has the indexes of `a`; the endpoints may have their targets in different orders.
+ */
 function joinOut(a: Contribution, b: Contribution): Pick<Contribution, 'down' | 'drained'> {
-  const down = new Set([...a.down].filter((index) => b.down.has(index)))
-  const drains = [...(a.drained ?? []), ...(b.drained ?? [])]
-  const drained = drains.filter(([index]) => {
-    return !down.has(index) && isTargetOut(a, index) && isTargetOut(b, index)
-  })
-  return { down, drained: drained.length === 0 ? undefined : new Map(drained) }
+  const down = new Set<number>()
+  const drained = new Map<number, EndpointDrain>()
+  if (!hasOut(a) || !hasOut(b)) return { down, drained: undefined }
+  for (const [i, target] of a.endpoint.rdata.entries()) {
+    if (!isTargetOut(a, i)) continue
+    const j = b.endpoint.rdata.findIndex((other) => equalOctets(other, target))
+    if (!isTargetOut(b, j)) continue
+    const drain = a.drained?.get(i) ?? b.drained?.get(j)
+    if (a.down.has(i) && b.down.has(j)) down.add(i)
+    else if (drain !== undefined) drained.set(i, drain)
+  }
+  return { down, drained: drained.size === 0 ? undefined : drained }
+}
+
+function hasOut(member: Contribution): boolean {
+  return member.down.size > 0 || isDrained(member)
 }
 
 function lowestTtl(

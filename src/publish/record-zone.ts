@@ -47,7 +47,7 @@ export interface RecordZoneOptions extends RecordForm {
   readonly onConflict: (text: string) => void
   /** Settings for records without their own; undefined = the defaults. */
   readonly settings?: ZoneSettings | undefined
-  /** Called when all endpoints of a set are down, or the policy changes; `isOver`: when one is up again. */
+  /** Called when all endpoints of a set are down or drained, or the policy changes; `isOver`: when one is back. */
   readonly onAllDown: (set: DownSet, isOver: boolean) => void
   /** Called with each change of an RRset. */
   readonly onChange?: ((change: SetChange) => void) | undefined
@@ -92,7 +92,7 @@ export class RecordZone {
   readonly #conflicts = new Map<string, readonly Conflict[]>()
   /** By owner: number of drained endpoints. */
   readonly #drained = new Map<string, number>()
-  /** By owner: sets whose endpoints are all down. */
+  /** By owner: sets whose endpoints are all down or drained. */
   readonly #allDown = new Map<string, readonly DownSet[]>()
   readonly #digest = new ContentDigest()
   readonly #apexKey: string
@@ -133,7 +133,7 @@ export class RecordZone {
     return [...this.#conflicts.values()].flat()
   }
 
-  /** The sets whose endpoints are all down. */
+  /** The sets whose endpoints are all down or drained. */
   get allDown(): readonly DownSet[] {
     return [...this.#allDown.values()].flat()
   }

@@ -438,9 +438,9 @@ export class PublishedZones {
 }
 
 function logAllDown(log: Logger, { set, allDown }: DownSet, isOver: boolean): void {
-  if (!isOver) log.warning(`${set}: all endpoints are down; ${printAllDown(allDown)}`)
-  else if (allDown.policy === OPEN) log.info(`${set}: health is not ignored any more`)
-  else log.info(`${set}: an endpoint is up again, or all are gone`)
+  if (!isOver) log.warning(`${set}: all endpoints are down or drained; ${printAllDown(allDown)}`)
+  else if (allDown.policy === OPEN) log.info(`${set}: health and drains are not ignored any more`)
+  else log.info(`${set}: an endpoint is in service again, or all are gone`)
 }
 
 /** Merges changes of one record: `before` of the first one, `after` of the last one. */

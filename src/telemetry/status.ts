@@ -25,7 +25,7 @@ export interface ZoneStatus {
   readonly rrsets: number | null
   /** Names with conflicts between records. */
   readonly conflicts: number
-  /** Names and types whose endpoints are all down, each with what is served instead. */
+  /** Names and types whose endpoints are all down or drained, each with what is served instead. */
   readonly allDown: readonly string[]
   /** Null = the zone does not consist of records. */
   readonly endpoints: EndpointCounts | null

@@ -103,6 +103,32 @@ t.test('what serves when all endpoints are down', async (t) => {
   }
 })
 
+t.test('a drained endpoint returns only if the policy is open, or names it', async (t) => {
+  const table: readonly (readonly [policy: string, want: string | undefined])[] = [
+    ['open', '192.0.2.1,192.0.2.2'],
+    ['closed', undefined],
+    ['a', '192.0.2.1'],
+    ['b', '192.0.2.2'],
+  ]
+  for (const [policy, want] of table) {
+    const { records, sink, health } = zone()
+    const [change] = added({ endpoints: BOTH, ...allDown(policy) })
+    const apply = (down: readonly string[], drains: readonly string[]) => {
+      health.put('n/app', down)
+      health.drains = drains
+      records.apply([{ before: change!.after, after: change!.after }])
+      return sink.targets(X)?.join()
+    }
+    records.apply([change!])
+    t.equal(apply([], ['id:a']), '192.0.2.2', `${policy}: one is left`)
+    t.equal(apply(['192.0.2.2'], ['id:a']), want, `${policy}: one is drained and one is down`)
+    t.equal(records.drainedCount, 1)
+    t.equal(apply([], ['host:x.k.example.com']), want, `${policy}: both are drained`)
+    t.equal(records.drainedCount, 2)
+    t.equal(apply([], []), '192.0.2.1,192.0.2.2', `${policy}: both are back`)
+  }
+})
+
 t.test('the fallback endpoint serves all clients alike', async (t) => {
   const endpoints = [
     'x.k.example.com A 192.0.2.1 id=a geo=GEO-EU',

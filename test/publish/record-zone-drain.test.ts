@@ -108,6 +108,25 @@ t.test('an endpoint that two records have is served until both are drained', asy
   t.equal(records.drainedCount, 1)
 })
 
+t.test('two records may have the targets of an endpoint in different orders', async (t) => {
+  const [one, two] = ['192.0.2.1,192.0.2.2,192.0.2.3', '192.0.2.3,192.0.2.1,192.0.2.2'].map(
+    (targets, i) => record({ name: `r${i}`, endpoints: [`x.k.example.com A ${targets} id=a`] }),
+  )
+  const { sink, change, health } = drained([], [one!, two!])
+  const targets = () => sink.targets('x.k.example.com. A')
+  health.put('n/r0', ['192.0.2.1'])
+  health.put('n/r1', ['192.0.2.1'])
+  change([])
+  t.strictSame(targets(), ['192.0.2.2', '192.0.2.3'], 'down in both')
+  change(['address:192.0.2.2'])
+  t.strictSame(targets(), ['192.0.2.3'], 'and one is drained')
+  health.put('n/r1')
+  change(['address:192.0.2.2'])
+  t.strictSame(targets(), ['192.0.2.1', '192.0.2.3'], 'down in one of them')
+  change(['address:192.0.2.1 record:n/r1'])
+  t.strictSame(targets(), ['192.0.2.2', '192.0.2.3'], 'down in one and drained in the other')
+})
+
 t.test('TXT and NS are not drained', async (t) => {
   const endpoints = ['x.k.example.com TXT a id=a', 'x.k.example.com TXT b id=b']
   const { sink } = drained(['id:a'], [record({ endpoints })])

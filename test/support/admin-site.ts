@@ -23,7 +23,7 @@ export const STATUS: ServerStatus = {
       records: 3,
       rrsets: 7,
       conflicts: 0,
-      allDown: ['www.example.org. A: health is ignored'],
+      allDown: ['www.example.org. A: health and drains are ignored'],
       endpoints: { served: 5, standby: 1, slowStart: 0, down: 2, drained: 4 },
     },
     {

@@ -18,7 +18,7 @@ status: { healthy: ${isHealthy} }
 `
 }
 
-t.test('the log, the ready page and a metric say that health is ignored', async (t) => {
+t.test('the log, the ready page and a metric say that health and drains are ignored', async (t) => {
   const directory = t.testdir({
     'a.yaml': recordManifest('a', '192.0.2.1'),
     'probe.yaml': probe(false),
@@ -29,13 +29,22 @@ t.test('the log, the ready page and a metric say that health is ignored', async 
   const note = (): string => setUp.readiness[0]!.note?.() ?? ''
   const labels = `{source="${directory}",zone="k.example.com."}`
   const metric = () => setUp.metric(`sextant_kuadrant_health_ignored${labels}`)
-  t.equal(note(), 'health is ignored, because all endpoints are down: a.k.example.com. A')
+  t.equal(
+    note(),
+    'health and drains are ignored, because all endpoints are down or drained: a.k.example.com. A',
+  )
   t.equal(await metric(), 1)
-  t.match(setUp.lines.join('\n'), /WARNING.*a\.k\.example\.com\. A: all endpoints are down; health/)
+  t.match(
+    setUp.lines.join('\n'),
+    /WARNING.*a\.k\.example\.com\. A: all endpoints are down or drained; health/,
+  )
   writeFileSync(join(directory, 'probe.yaml'), probe(true))
   await until(() => note() === '', 'the address to be up')
   t.equal(await metric(), 0)
-  t.match(setUp.lines.join('\n'), /INFO.*a\.k\.example\.com\. A: health is not ignored any more/)
+  t.match(
+    setUp.lines.join('\n'),
+    /INFO.*a\.k\.example\.com\. A: health and drains are not ignored any more/,
+  )
 })
 
 t.test('the log, the ready page and a metric say which policy is in force', async (t) => {
@@ -44,11 +53,16 @@ t.test('the log, the ready page and a metric say which policy is in force', asyn
     'probe.yaml': probe(false),
   })
   const table: readonly (readonly [policy: string, note: string, line: RegExp, kind: string])[] = [
-    ['closed', 'the answer is empty', /A: all endpoints are down; the answer is empty/, 'closed'],
+    [
+      'closed',
+      'the answer is empty',
+      /A: all endpoints are down or drained; the answer is empty/,
+      'closed',
+    ],
     [
       'spare',
-      'health is ignored, because no endpoint is named "spare"',
-      /A: all endpoints are down; health is ignored, because no endpoint is named "spare"/,
+      'health and drains are ignored, because no endpoint is named "spare"',
+      /A: all endpoints are down or drained; health and drains are ignored, because no endpoint is named "spare"/,
       'open',
     ],
   ]
@@ -57,7 +71,10 @@ t.test('the log, the ready page and a metric say which policy is in force', asyn
     const setUp = new SetUp(kuadrant, corefile, ['k.example.com.'])
     await setUp.start()
     t.teardown(() => setUp.stop())
-    t.equal(setUp.readiness[0]!.note?.(), `all endpoints are down and ${note}: a.k.example.com. A`)
+    t.equal(
+      setUp.readiness[0]!.note?.(),
+      `all endpoints are down or drained, and ${note}: a.k.example.com. A`,
+    )
     t.match(setUp.lines.join('\n'), line)
     const labels = `source="${directory}",zone="k.example.com."`
     const metric = 'sextant_kuadrant_all_down'

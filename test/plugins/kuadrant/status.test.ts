@@ -48,7 +48,7 @@ t.test('the status has the zone, and each endpoint that is not served in full', 
       records: 1,
       rrsets: 2,
       conflicts: 0,
-      allDown: ['a.k.example.com. A: health is ignored'],
+      allDown: ['a.k.example.com. A: health and drains are ignored'],
       endpoints: { served: 2, standby: 0, slowStart: 0, down: 1, drained: 0 },
     },
   ])
