@@ -36,6 +36,7 @@ export class OperatorMetrics implements RemoteMetrics {
   readonly #leftOut
   readonly #conflicts
   readonly #refused
+  readonly #disputed
   /** Labels of each record whose metrics are set, by key. */
   readonly #labels = new Map<string, RecordLabels>()
 
@@ -64,6 +65,11 @@ export class OperatorMetrics implements RemoteMetrics {
     this.#refused = registry.gauge(
       'sextant_operator_endpoints_refused',
       'Refused items of peers for a record; the log has a line for each.',
+      ['dns_record_name', 'dns_record_namespace'],
+    )
+    this.#disputed = registry.gauge(
+      'sextant_operator_health_disputes',
+      'Addresses of a record that some sites report as up and others as down.',
       ['dns_record_name', 'dns_record_namespace'],
     )
     this.#writes = registry.counter('sextant_operator_writes_total', 'Writes to the API by kind.', [
@@ -95,7 +101,7 @@ export class OperatorMetrics implements RemoteMetrics {
     this.#ready.remove(labels)
     const { dns_record_name, dns_record_namespace } = labels
     this.#recordWrites.remove({ dns_record_name, dns_record_namespace })
-    for (const gauge of [this.#leftOut, this.#conflicts, this.#refused]) {
+    for (const gauge of [this.#leftOut, this.#conflicts, this.#refused, this.#disputed]) {
       gauge.remove({ dns_record_name, dns_record_namespace })
     }
   }
@@ -108,12 +114,16 @@ export class OperatorMetrics implements RemoteMetrics {
   }
 
   /** 0 = none: the metric is not exported. */
-  setDisputes(key: string, conflicts: number, refused: number): void {
+  setDisputes(key: string, conflicts: number, refused: number, disputed: number): void {
     const labels = placeOf(key)
-    if (conflicts > 0) this.#conflicts.set(labels, conflicts)
-    else this.#conflicts.remove(labels)
-    if (refused > 0) this.#refused.set(labels, refused)
-    else this.#refused.remove(labels)
+    for (const [gauge, count] of [
+      [this.#conflicts, conflicts],
+      [this.#refused, refused],
+      [this.#disputed, disputed],
+    ] as const) {
+      if (count > 0) gauge.set(labels, count)
+      else gauge.remove(labels)
+    }
   }
 
   countWrite(kind: Write['kind']): void {

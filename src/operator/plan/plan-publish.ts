@@ -24,6 +24,8 @@ export interface Content {
   readonly healthy: Condition | undefined
   /** Whether all endpoints that peers report are served. */
   readonly accepted: Condition
+  /** Whether data of other sites is missing or contradictory. */
+  readonly degraded: Condition
   /** Additional information in the Ready condition; '' = none. */
   readonly note: string
 }
@@ -115,7 +117,7 @@ function deleteDerived(record: DnsRecordView, { local, merged }: Derived): Write
 
 function composePublishedStatus(
   { record, zone, provider }: Publishing,
-  { merged, peers, healthy, accepted }: Content,
+  { merged, peers, healthy, accepted, degraded }: Content,
   { ready, isChanged, nowMs }: { ready: Condition; isChanged: boolean; nowMs: number },
 ): ApiObject {
   const changes: StatusFields = {
@@ -128,8 +130,9 @@ function composePublishedStatus(
     ...(peers === undefined ? {} : { peers }),
   }
   const conditions = healthy === undefined ? [ready] : [ready, healthy]
-  // The condition is absent until the first conflict or refusal.
-  const isKnown = record.condition(accepted.type) !== undefined
-  if (isKnown || !accepted.isTrue) conditions.push(accepted)
+  // Both conditions are absent until they first report something.
+  const isKnown = ({ type }: Condition): boolean => record.condition(type) !== undefined
+  if (isKnown(accepted) || !accepted.isTrue) conditions.push(accepted)
+  if (isKnown(degraded) || degraded.isTrue) conditions.push(degraded)
   return composeStatus(record, conditions, changes, nowMs)
 }

@@ -1,7 +1,9 @@
 import type { LeftOut } from '../../peering/merge/cut-to-fit.ts'
 import { dropDown } from '../../peering/merge/health.ts'
+import { findHealthDisputes } from '../../peering/merge/health-disputes.ts'
 import { mergeSiteStates } from '../../peering/merge/merge-site-states.ts'
 import type { MergeConflict } from '../../peering/merge/merged-endpoint.ts'
+import { majorityOf } from '../../peering/quorum/decide.ts'
 import { downTargets, sortUnique } from '../../peering/to-peer-endpoint.ts'
 import { type OwnNames, screenSiteStates } from '../../peering/trust/screen-site-states.ts'
 import type { KnownPeer } from '../peers/peer-state-store.ts'
@@ -11,7 +13,12 @@ import { composeOwn, type OwnHealth } from '../plan/own.ts'
 import { type Content, joinNotes } from '../plan/plan-publish.ts'
 import { printSpecEndpoint } from '../record/endpoint-text.ts'
 import type { DnsRecordView } from '../record/record-view.ts'
-import { acceptedCondition, healthyCondition } from '../status/conditions.ts'
+import {
+  acceptedCondition,
+  degradedCondition,
+  healthyCondition,
+  type PeerHearing,
+} from '../status/conditions.ts'
 import { type PeersForm, printPeers } from '../status/peer-status.ts'
 
 /** Endpoints of several sites that are not served, with the reasons. */
@@ -23,9 +30,11 @@ export interface Troubles {
    * Reports of peers that are not valid endpoints, or that the peer may not send; one line each.
    */
   readonly refused: readonly string[]
+  /** Addresses that some sites report as up and others as down; one line each. */
+  readonly disputed: readonly string[]
 }
 
-export const NO_TROUBLES: Troubles = { conflicts: [], leftOut: [], refused: [] }
+export const NO_TROUBLES: Troubles = { conflicts: [], leftOut: [], refused: [], disputed: [] }
 
 /** What the content of a record is composed of. */
 export interface ContentInputs {
@@ -73,6 +82,7 @@ export function composeContent(publishing: Publishing, inputs: ContentInputs): M
     ...screened.refused.map(({ peer, text }) => `peer ${peer}: refused: ${text}`),
   ]
   const disputes = [...conflicts.map(({ text }) => text), ...refused]
+  const disputed = findHealthDisputes(ours, screened.siteStates)
   const isExportable = localHostOf(rootHost) !== undefined
   const content = {
     local: own.local,
@@ -83,13 +93,33 @@ export function composeContent(publishing: Publishing, inputs: ContentInputs): M
         : printPeers(addresses, peers, { form: peersForm, roomOctets }),
     healthy: healthyCondition(health.probes),
     accepted: acceptedCondition(disputes, conflicts.length > 0),
+    degraded: degradedCondition(hearingOf(addresses, peers), disputed),
     note: joinNotes(
       noteSilence(addresses, peers),
       noteLeftOut(leftOut),
       isExportable ? noteUnexportable(own.unexportable) : '',
     ),
   }
-  return { content, troubles: { conflicts, leftOut, refused }, nextExpiryMs }
+  return { content, troubles: { conflicts, leftOut, refused, disputed }, nextExpiryMs }
+}
+
+/** A nameserver whose site is not known counts as a site of its own. */
+function hearingOf(
+  addresses: readonly string[],
+  peers: ReadonlyMap<string, KnownPeer>,
+): PeerHearing {
+  const sites = new Set<string>()
+  const heard = new Set<string>()
+  const silent: string[] = []
+  for (const address of addresses) {
+    const { state, reason = '' } = peers.get(address) ?? {}
+    const site = state?.siteStates.find(({ isOwn }) => isOwn)?.site ?? address
+    sites.add(site)
+    if (reason === '') heard.add(site)
+    else silent.push(address)
+  }
+  const isIsolated = silent.length > 0 && heard.size + 1 < majorityOf(sites.size + 1)
+  return { silent, nameservers: addresses.length, isIsolated }
 }
 
 /** `1 of 3 nameservers is silent: 192.0.2.1:53`; '' = none is silent. */

@@ -14,6 +14,12 @@ import type { ReconcileListener } from './reconciler.ts'
 const TEXTS_MAX = 5
 const CONFLICT = 'EndpointConflict'
 const REFUSED = 'EndpointRefused'
+const DISPUTED = 'HealthDisputed'
+/** What a log line says before the text. */
+const PREFIXES: ReadonlyMap<string, string> = new Map([
+  [CONFLICT, 'conflict with another site: '],
+  [DISPUTED, 'sites disagree about health: '],
+])
 
 /** Reports the results of reconciles in Events, metrics and the log. */
 export class Reporter implements ReconcileListener {
@@ -29,24 +35,26 @@ export class Reporter implements ReconcileListener {
     this.#metrics = metrics
   }
 
-  reconciled(record: DnsRecordView, plan: Plan, { conflicts, leftOut, refused }: Troubles): void {
+  reconciled(record: DnsRecordView, plan: Plan, troubles: Troubles): void {
+    const { conflicts, leftOut, refused, disputed } = troubles
     const { ready } = plan
     if (ready === undefined) return
     const { key } = record
     this.#metrics.setRecord(record, ready.isTrue)
     const missing = leftOut.reduce((sum, { endpoints }) => sum + endpoints, 0)
     this.#metrics.setLeftOut(key, missing)
-    this.#metrics.setDisputes(key, conflicts.length, refused.length)
+    this.#metrics.setDisputes(key, conflicts.length, refused.length, disputed.length)
     if (plan.isChanged) this.#metrics.countChange(key)
     this.#reportReady(record, ready)
     const texts = conflicts.map(({ text }) => text)
     this.#reportOnce(record, CONFLICT, texts)
     this.#reportOnce(record, REFUSED, refused)
+    this.#reportOnce(record, DISPUTED, disputed)
   }
 
   forgot(key: string): void {
     this.#metrics.dropRecord(key)
-    for (const reason of [CONFLICT, REFUSED]) this.#reported.delete(`${reason} ${key}`)
+    for (const reason of [CONFLICT, REFUSED, DISPUTED]) this.#reported.delete(`${reason} ${key}`)
   }
 
   /** Compares with the condition in the record's status, so that a restart repeats no report. */
@@ -70,9 +78,7 @@ export class Reporter implements ReconcileListener {
     if (reported === '') this.#reported.delete(key)
     else this.#reported.set(key, reported)
     for (const note of texts.slice(0, TEXTS_MAX)) {
-      this.#log.warning(
-        `${record.key}: ${reason === CONFLICT ? 'conflict with another site: ' : ''}${note}`,
-      )
+      this.#log.warning(`${record.key}: ${PREFIXES.get(reason) ?? ''}${note}`)
       this.#events.record(subjectOf(record), { type: 'Warning', reason, action: 'Merge', note })
     }
   }

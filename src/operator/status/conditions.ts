@@ -16,9 +16,18 @@ export const REASONS = {
   accepted: 'AllAccepted',
   conflict: 'EndpointConflict',
   refused: 'EndpointRefused',
+  heard: 'AllHeard',
+  silent: 'PeersSilent',
+  isolated: 'SiteIsolated',
+  disputed: 'HealthDisputed',
 } as const
 
-export type ConditionType = 'Ready' | 'Healthy' | 'ReadyForDelegation' | 'PeersAccepted'
+export type ConditionType =
+  | 'Ready'
+  | 'Healthy'
+  | 'ReadyForDelegation'
+  | 'PeersAccepted'
+  | 'PeersDegraded'
 
 /** A desired condition. */
 export interface Condition {
@@ -32,7 +41,7 @@ export interface Condition {
  * Longest message in characters. The definition allows 32768, which is more than a person reads.
  */
 const MESSAGE_CHARACTERS_MAX = 2000
-/** Lines about rejected endpoints of peers that a condition shows. */
+/** Lines about rejected endpoints or disputed addresses that a condition shows. */
 const DISPUTES_SHOWN = 5
 /** The syntax that the API allows for the reason of a condition. */
 const REASON = /^[A-Za-z]([A-Za-z0-9_,:]{0,1022}[A-Za-z0-9_])?$/
@@ -101,11 +110,43 @@ export function acceptedCondition(disputes: readonly string[], hasConflict: bool
     const message = 'All that peers report is served'
     return { type, isTrue: true, reason: REASONS.accepted, message }
   }
-  const more = disputes.length - DISPUTES_SHOWN
-  const shown = disputes.slice(0, DISPUTES_SHOWN)
-  if (more > 0) shown.push(`and ${more} more`)
   const reason = hasConflict ? REASONS.conflict : REASONS.refused
-  return { type, isTrue: false, reason, message: shown.join('; ') }
+  return { type, isTrue: false, reason, message: shorten(disputes) }
+}
+
+/** What this site hears of the others. */
+export interface PeerHearing {
+  /** Addresses of silent nameservers. */
+  readonly silent: readonly string[]
+  /** Number of nameservers. */
+  readonly nameservers: number
+  /** This site hears fewer than a majority of the sites, itself included. */
+  readonly isIsolated: boolean
+}
+
+/**
+ * Whether data of other sites is missing or contradictory. `disputed`: addresses whose health
+ * differs between sites, one line each.
+ */
+export function degradedCondition(
+  { silent, nameservers, isIsolated }: PeerHearing,
+  disputed: readonly string[],
+): Condition {
+  const type = 'PeersDegraded'
+  const verb = silent.length === 1 ? 'is' : 'are'
+  const list = silent.join(', ')
+  const silence = `${silent.length} of ${nameservers} nameservers ${verb} silent: ${list}`
+  if (isIsolated) {
+    const message = `This site hears less than a majority of the sites; ${silence}`
+    return { type, isTrue: true, reason: REASONS.isolated, message }
+  }
+  if (silent.length > 0) return { type, isTrue: true, reason: REASONS.silent, message: silence }
+  if (disputed.length > 0) {
+    const message = shorten(disputed)
+    return { type, isTrue: true, reason: REASONS.disputed, message }
+  }
+  const message = 'All nameservers of other sites answer, and agree on health'
+  return { type, isTrue: false, reason: REASONS.heard, message }
 }
 
 /** The combined health of a record's own addresses; undefined = it has no probes. */
@@ -149,6 +190,13 @@ export function printConditions(
 /** RFC 3339 in whole seconds, as Kubernetes writes times. */
 export function printTime(ms: number): string {
   return new Date(ms).toISOString().replace(/\.\d{3}Z$/, 'Z')
+}
+
+function shorten(lines: readonly string[]): string {
+  const more = lines.length - DISPUTES_SHOWN
+  const shown = lines.slice(0, DISPUTES_SHOWN)
+  if (more > 0) shown.push(`and ${more} more`)
+  return shown.join('; ')
 }
 
 function clipMessage(message: string): string {

@@ -24,6 +24,7 @@ const CONDITION_TYPES: readonly (JsonValue | undefined)[] = [
   'Healthy',
   'ReadyForDelegation',
   'PeersAccepted',
+  'PeersDegraded',
 ]
 
 /**

@@ -6,7 +6,7 @@ import { composeLocal, roomForOthers } from '../../../src/operator/plan/desired.
 import { composeOwn } from '../../../src/operator/plan/own.ts'
 import { planPublish } from '../../../src/operator/plan/plan-publish.ts'
 import { DnsRecordView } from '../../../src/operator/record/record-view.ts'
-import { acceptedCondition } from '../../../src/operator/status/conditions.ts'
+import { acceptedCondition, degradedCondition } from '../../../src/operator/status/conditions.ts'
 import { printPeers } from '../../../src/operator/status/peer-status.ts'
 import { jsonOctets } from '../../../src/peering/merge/endpoint-octets.ts'
 import type { PeerEndpoint } from '../../../src/peering/peer-endpoint.ts'
@@ -95,7 +95,10 @@ t.test(
     t.equal(composeLocal(publishing, own.local), undefined)
     const merged = [{ dnsName: host, recordType: 'A', targets: ['192.0.2.1'] }]
     const accepted = acceptedCondition([], false)
-    const content = { local: own.local, merged, peers: [], healthy: undefined, accepted, note: '' }
+    const hearing = { silent: [], nameservers: 1, isIsolated: false }
+    const degraded = degradedCondition(hearing, [])
+    const conditions = { healthy: undefined, accepted, degraded }
+    const content = { local: own.local, merged, peers: [], ...conditions, note: '' }
     const plan = planPublish(publishing, { local: undefined, merged: undefined }, content, 0)
     t.strictSame(
       plan.writes.map(({ kind }) => kind),

@@ -35,8 +35,8 @@ class OperatorFixture {
   readonly registry = new MetricsRegistry()
   readonly #reconciler: Reconciler
 
-  constructor(endpoints: readonly ApiObject[], allow = '') {
-    const data = { ZONES: ZONE, NAMESERVERS: PEER, PEERS_ALLOW: allow }
+  constructor(endpoints: readonly ApiObject[], allow = '', peers: readonly string[] = [PEER]) {
+    const data = { ZONES: ZONE, NAMESERVERS: peers.join(','), PEERS_ALLOW: allow }
     this.cluster.put(secret('a', 'coredns', data))
     this.cluster.put(dnsRecord({ spec: { rootHost: HOST, endpoints } }))
     const log = createLogger(
@@ -255,4 +255,54 @@ t.test('a new record queues the records of its host and above it', async (t) => 
   // Of two records of a host, the one that has a name decides what peers may add to it.
   add('second', HOST)
   t.strictSame(news.slice(3), ['a/app', 'a/apex'])
+})
+
+t.test('a silent peer degrades the record until it answers again', async (t) => {
+  const fixture = new OperatorFixture([own()])
+  fixture.say([{ targets: ['192.0.2.2'] }])
+  t.strictSame(await fixture.served(), [BOTH])
+  t.equal(fixture.condition('PeersDegraded'), undefined, 'nothing to report')
+  fixture.peers.fallSilent(PEER)
+  t.strictSame(await fixture.served(), [BOTH])
+  const message =
+    /less than a majority of the sites; 1 of 1 nameservers is silent: 192\.0\.2\.53:53$/
+  t.match(fixture.condition('PeersDegraded'), { status: 'True', reason: 'SiteIsolated', message })
+  fixture.say([{ targets: ['192.0.2.2'] }])
+  await fixture.served()
+  t.match(fixture.condition('PeersDegraded'), { status: 'False', reason: 'AllHeard' })
+})
+
+t.test('a minority of silent sites does not isolate this site', async (t) => {
+  const others = ['192.0.2.54:53', '192.0.2.55:53']
+  const fixture = new OperatorFixture([own()], '', [PEER, ...others])
+  fixture.say([])
+  for (const [i, address] of others.entries()) {
+    fixture.peers.say(address, `site${i}`, [], thisMoment(fixture.clock))
+  }
+  fixture.peers.fallSilent(others[0]!)
+  await fixture.served()
+  const reason = 'PeersSilent'
+  t.match(fixture.condition('PeersDegraded'), { status: 'True', reason, message: /^1 of 3 / })
+  fixture.peers.fallSilent(others[1]!)
+  await fixture.served()
+  t.match(fixture.condition('PeersDegraded'), { status: 'True', reason: 'SiteIsolated' })
+})
+
+t.test('sites that disagree about the health of an address', async (t) => {
+  const fixture = new OperatorFixture([own()], '', [PEER, '192.0.2.54:53'])
+  const about = { rootHost: HOST, dnsName: HOST, targets: ['192.0.2.2'] }
+  fixture.say([{ ...about, health: 'up' }])
+  fixture.peers.say('192.0.2.54:53', 'b', [{ ...about, health: 'down' }], thisMoment(fixture.clock))
+  await fixture.served()
+  const message = '192.0.2.2: up at 0evil, down at b'
+  const wanted = { status: 'True', reason: 'HealthDisputed', message }
+  t.match(fixture.condition('PeersDegraded'), wanted)
+  t.ok(fixture.notes.includes(`HealthDisputed: ${message}`))
+  t.match(fixture.lines.join(), 'a/app: sites disagree about health: 192.0.2.2: up at 0evil')
+  const series = 'sextant_operator_health_disputes{dns_record_name="app",dns_record_namespace="a"}'
+  t.ok((await fixture.registry.print()).includes(`${series} 1`))
+  fixture.say([{ ...about, health: 'down' }])
+  await fixture.served()
+  t.match(fixture.condition('PeersDegraded'), { status: 'False' })
+  t.notOk((await fixture.registry.print()).includes(series))
 })
