@@ -51,11 +51,15 @@ async function explainOffline(args: ExplainArgs, output: Output): Promise<void> 
   }
 }
 
-/** Fills the zones of a block, and makes their answers explainable. */
+/**
+ * Fills the zones of a block, and makes their answers explainable. `readsManifests`: see
+ * ExplainableParts.
+ */
 export async function serveExplainable(
   { block, zones, serve }: OfflineBlock,
   { parts: { resources } }: Instance,
   output: Pick<Output, 'printError'>,
+  readsManifests = true,
 ): Promise<void> {
   const { image, table, zones: filled } = await serve()
   const { store, warnings } = await zones.read()
@@ -71,6 +75,7 @@ export async function serveExplainable(
         return records === undefined ? undefined : { records, serial: undefined }
       },
       placeOf: (key) => store.placeOf(key),
+      readsManifests,
     }),
   )
 }

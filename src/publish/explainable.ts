@@ -9,7 +9,10 @@ import { CONFIGURED_KEY, type RecordZone } from './record-zone.ts'
 
 /** Where an endpoint comes from. */
 export type Origin =
-  /** A manifest. `line`: that of the endpoint, from 1. */
+  /**
+   * A manifest. `line`, from 1: that of the endpoint, or in a server that of the YAML document or
+   * list item with the record.
+   */
   | { readonly kind: 'manifest'; readonly file: string; readonly line: number }
   /** A DNSRecord of the cluster: see the record. */
   | { readonly kind: 'cluster' }
@@ -43,7 +46,7 @@ export interface ExplainableZones {
   readonly locator: Locator | undefined
   /** `apex`: lower-case wire form. */
   zone(apex: Uint8Array): ExplainableZone | undefined
-  /** Returns a function that finds origins. It reads files, once each: use it for one explanation. */
+  /** Returns a function that finds origins; use it for one explanation. */
   origins(): (contribution: Contribution) => Origin
   /** Why a target of a record is down; '' = unknown. */
   downReason(recordKey: string, target: string): string
@@ -73,12 +76,14 @@ export interface ExplainableParts
   zone(apexKey: string): ExplainableZone | undefined
   /** The places of records in manifests; undefined = the records are not from manifests. */
   readonly placeOf: ((key: string) => HeldPlace | undefined) | undefined
+  /** True: reads manifests again for the lines of endpoints. A server has no time for that. */
+  readonly readsManifests: boolean
   /** The peers that report endpoints of a merged record; undefined = the record is our own. */
   peersOf?(recordKey: string): readonly PeerOrigin[] | undefined
 }
 
 export function explainableZones(parts: ExplainableParts): ExplainableZones {
-  const { handle, table, locator, placeOf, peersOf, downReason } = parts
+  const { handle, table, locator, placeOf, peersOf, downReason, readsManifests } = parts
   return {
     handle,
     table,
@@ -86,13 +91,14 @@ export function explainableZones(parts: ExplainableParts): ExplainableZones {
     zone: (apex) => parts.zone(nameKey(apex)),
     downReason: downReason ?? (() => ''),
     origins: () => {
-      const places = placeOf === undefined ? undefined : new RecordPlaces({ get: placeOf })
+      const isExact = placeOf !== undefined && readsManifests
+      const places = isExact ? new RecordPlaces({ get: placeOf }) : undefined
       return ({ key, endpoint }) => {
         if (key === DEFAULT_KEY) return { kind: 'default' }
         if (key === CONFIGURED_KEY) return { kind: 'corefile' }
         const peers = peersOf?.(key)
         if (peers !== undefined) return { kind: 'peers', peers }
-        const at = places?.endpoint({ ...endpoint, key })
+        const at = places?.endpoint({ ...endpoint, key }) ?? placeOf?.(key)
         if (at === undefined) return { kind: 'cluster' }
         return { kind: 'manifest', file: at.file, line: at.line }
       }

@@ -282,6 +282,7 @@ export class ZonePublisher {
         locator,
         zone: (key) => zones.zones.find((zone) => zone.key === key),
         ...this.#records.provenance,
+        readsManifests: false,
       }),
     )
     this.#stops.add(remove, index.release)

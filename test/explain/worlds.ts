@@ -1,8 +1,11 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import type { Test } from 'tap'
 import { Random } from '../../src/base/random.ts'
 import { serveExplainable } from '../../src/cli/explain.ts'
 import { loadOffline, type OfflineServer } from '../../src/cli/offline.ts'
 import { lineBufferTo } from '../support/line-buffer.ts'
+import { composeMmdb } from '../support/mmdb.ts'
 
 /** Clients whose places the Corefile sets. */
 export const CLIENTS = [
@@ -17,7 +20,7 @@ const CODES = ['NET-OFFICE', 'AS64500', 'US-CA', 'US', 'GB', 'GEO-NA', 'GEO-EU',
 
 const COREFILE = `k.example.com:5300 {
   root {DIR}
-  geoip {
+  geoip small.mmdb {
     edns-subnet
     net 10.1.0.0/16 NET-OFFICE
     net 10.1.0.0/17 GB
@@ -29,9 +32,23 @@ const COREFILE = `k.example.com:5300 {
   }
   kuadrant {
     manifests records
+    drain drains{ZONE}
   }
 }
 `
+/** Properties of the zone, one world each. */
+const ZONES = ['', '\n    sticky', '\n    all-down closed', '\n    all-down shared'] as const
+const DRAINS = 'address:192.0.2.4 reason=move\nid:id-3 host:*.k.example.com\n'
+
+/** A few networks, so that a world is loaded quickly. */
+const DATABASE = Buffer.from(
+  composeMmdb({
+    networks: {
+      '10.5.0.0/16': { country: { iso_code: 'GB' }, continent: { code: 'EU' } },
+      '10.5.0.0/24': { country: { iso_code: 'US' }, continent: { code: 'NA' } },
+    },
+  }),
+)
 
 const pick = <T>(random: Random, list: readonly T[]): T => list[random.below(list.length)]!
 
@@ -78,13 +95,18 @@ function endpoint(random: Random, name: string, id: number): object {
   }
 }
 
-/** Random records: owners shared by records, chains, wildcards, standbys, targets that are down. */
+/** Random records: owners shared by records, chains, wildcards, standbys, targets that are down, settings. */
 function resources(random: Random): object[] {
   const items: object[] = []
   for (let r = 0; r < 6; r++) {
+    const annotations = {
+      ...(random.below(4) === 0 && { 'sextant.io/sticky': pick(random, ['true', 'false']) }),
+      ...(random.below(4) === 0 && { 'sextant.io/all-down': pick(random, ['open', 'closed']) }),
+    }
     const metadata = {
       name: `r${r}`,
       namespace: 'n',
+      annotations,
       creationTimestamp: `2026-01-0${1 + random.below(9)}T00:00:00Z`,
     }
     const endpoints = Array.from({ length: 3 + random.below(8) }, (_, i) =>
@@ -114,8 +136,10 @@ function resources(random: Random): object[] {
 export async function loadWorld(t: Test, seed: number): Promise<OfflineServer> {
   const items = resources(new Random(seed))
   const list = items.map((item, i) => [`${i}.json`, JSON.stringify(item)])
-  const directory = t.testdir({ records: Object.fromEntries(list) })
-  return loadText(t, COREFILE.replace('{DIR}', directory))
+  const directory = t.testdir({ records: Object.fromEntries(list), drains: DRAINS })
+  writeFileSync(join(directory, 'small.mmdb'), DATABASE)
+  const zone = ZONES[seed % ZONES.length]!
+  return loadText(t, COREFILE.replace('{DIR}', directory).replace('{ZONE}', zone))
 }
 
 export async function loadText(t: Test, text: string): Promise<OfflineServer> {
@@ -125,7 +149,8 @@ export async function loadText(t: Test, text: string): Promise<OfflineServer> {
   t.teardown(() => server.close())
   const errors: string[] = []
   for (const block of server.blocks) {
-    await serveExplainable(block, server.instance, { printError: (line) => errors.push(line) })
+    const output = { printError: (line: string) => errors.push(line) }
+    await serveExplainable(block, server.instance, output, false)
   }
   t.strictSame(errors, [])
   return server
