@@ -33,14 +33,15 @@ import {
 import { openApi } from '../../sources/kubernetes/acquire.ts'
 import { ZoneOwnership } from '../../sources/zone-ownership.ts'
 import { findDeadCodes } from './check-codes.ts'
+import { checkDrains } from './check-drains.ts'
 import type { KuadrantOptions } from './options.ts'
 
 /**
  * Returns everything that is wrong with the source of a block: its manifests, or the configuration
- * of its cluster. `warn` gets what a start would log: records that conflict in one of its zones,
- * records that no zone accepts, geo codes that match no client, an invalid mailbox, serials file or
- * snapshot. `all`: the blocks of the Corefile, including this one. Throws InputError if the
- * directory cannot be listed.
+ * of its cluster; and with its key and its drain file. `warn` gets what a start would log: records
+ * that conflict in one of its zones, records that no zone accepts, geo codes that match no client,
+ * an invalid mailbox, serials file or snapshot; and drains that select nothing. `all`: the blocks
+ * of the Corefile, including this one. Throws InputError if the directory cannot be listed.
  */
 export async function checkBlock(
   options: KuadrantOptions,
@@ -61,7 +62,9 @@ export async function checkBlock(
   const unsigned = findUnsigned(options.peering)
   if (unsigned !== undefined) warn(unsigned)
   const { key } = options.peering
-  return key === undefined ? found.faults : [...found.faults, ...checkKey(key, warn)]
+  const keyFaults = key === undefined ? [] : checkKey(key, warn)
+  const drainFaults = await checkDrains(options, all, found, warn)
+  return [...found.faults, ...keyFaults, ...drainFaults]
 }
 
 function warnOfStateFiles(options: KuadrantOptions, warn: Warn): void {

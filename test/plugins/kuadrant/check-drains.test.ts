@@ -1,0 +1,81 @@
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { check } from '../../../src/cli/check.ts'
+import { lineBufferTo } from '../../support/line-buffer.ts'
+import { recordManifest } from '../../support/manifest.ts'
+
+const BLOCK = 'k.example.com {\n kuadrant {\n  manifests {DIR}/a\n  drain {DIR}/drains\n }\n}\n'
+const BESIDE = `${BLOCK}l.example.com {\n kuadrant {\n  manifests {DIR}/b\n  drain {DIR}/drains\n }\n}\n`
+
+async function run(
+  t: Test,
+  corefile: string,
+  drains: string,
+  a = recordManifest('a', '192.0.2.1'),
+) {
+  const directory = t.testdir({
+    drains,
+    a: { 'a.yaml': a },
+    b: { 'b.yaml': recordManifest('b', '192.0.2.2', 'b.l.example.com') },
+    Corefile: corefile.replaceAll('{DIR}', t.testdirName),
+  })
+  const lines: string[] = []
+  const take = (line: string): void => void lines.push(line.replaceAll(`${directory}/`, ''))
+  const output = { lines: lineBufferTo([]), print: () => {}, printError: take, flush: () => {} }
+  const code = await check(['-conf', join(directory, 'Corefile')], output)
+  return { code, lines }
+}
+
+t.test('each invalid line of a drain file is a fault', async (t) => {
+  const drains = 'record:default/a\nsite\nrecord:default/a\nid:x until=noon\n'
+  const { code, lines } = await run(t, BESIDE, drains)
+  t.equal(code, 1)
+  t.match(lines, [
+    /^drains:2: "site" is not a selector/,
+    /^drains:3: line 1 has the same selector/,
+    /^drains:4: until "noon" is not a time/,
+  ])
+})
+
+const NONE = '[WARNING] drains:1: record:default/b selects no endpoint'
+for (const [name, corefile, drains, want] of [
+  ['a drain that selects nothing', BLOCK, 'record:default/b\n', [NONE]],
+  ['it has ended', BLOCK, 'record:default/b until=2020-01-01T00:00:00Z\n', []],
+  ['another block with the file has the record', BESIDE, 'record:default/b\n', []],
+  [
+    'no block with the file has it',
+    BESIDE,
+    'id:x\n',
+    ['[WARNING] drains:1: id:x selects no endpoint'],
+  ],
+  [
+    'the site of the block',
+    BLOCK.replace('  drain', '  site dublin\n  drain'),
+    'site:dublin\n',
+    [],
+  ],
+  [
+    'the block has peers',
+    BLOCK.replace('  drain', '  site dublin\n  peer 192.0.2.7\n  drain'),
+    'id:x\n',
+    [],
+  ],
+] as const) {
+  t.test(`warnings: ${name}`, async (t) => {
+    const { code, lines } = await run(t, corefile, drains)
+    t.equal(code, 0, lines.join('\n'))
+    t.strictSame(
+      lines.filter((line) => line.includes('drains')),
+      want,
+    )
+  })
+}
+
+t.test('a faulty manifest may be the one that a drain selects', async (t) => {
+  const { code, lines } = await run(t, BLOCK, 'id:x\n', 'kind: DNSRecord\nmetadata: {name: A}\n')
+  t.equal(code, 1)
+  t.strictSame(
+    lines.filter((line) => line.includes('drains')),
+    [],
+  )
+})
