@@ -2,6 +2,7 @@ import { X509Certificate } from 'node:crypto'
 import { type ClientRequest, type IncomingMessage, request } from 'node:http'
 import { request as requestTls } from 'node:https'
 import { TLSSocket } from 'node:tls'
+import { InputError } from '../base/errors.ts'
 import type { AdminTarget } from './admin-target.ts'
 
 /** From the start of a request to the end of its reply. */
@@ -17,21 +18,24 @@ export interface AdminRequest {
 }
 
 /**
- * Sends a request to an admin API, and returns the JSON of its reply. Rejects with an Error of one line if the server
+ * Sends a request to an admin API, and returns the JSON of its reply. Rejects with InputError of one line if the server
  * can't be reached, or refuses the request.
  */
 export async function askAdmin(target: AdminTarget, asked: AdminRequest): Promise<unknown> {
   const { origin } = target
   const { status, body } = await exchange(target, asked).catch((error) => {
-    throw new Error(faultOf(error, origin))
+    throw new InputError(undefined, faultOf(error, origin), error)
   })
   const json = readJson(body)
   if (status === 200 && json !== undefined) return json
   const hasDetail = typeof json === 'object' && json !== null && 'detail' in json
   if (!hasDetail)
-    throw new Error(`${origin}: the reply is not that of an admin API (status ${status})`)
+    throw new InputError(
+      undefined,
+      `${origin}: the reply is not that of an admin API (status ${status})`,
+    )
   const cure = status === 401 ? '; use --token-file' : ''
-  throw new Error(`${origin}: ${json.detail}${cure}`)
+  throw new InputError(undefined, `${origin}: ${json.detail}${cure}`)
 }
 
 function exchange(

@@ -22,7 +22,7 @@ export interface AdminTarget {
 
 /** Which server a command means, as written. */
 export interface AdminArgs {
-  /** Of `@SERVER`; undefined = the directive `admin` of the Corefile. */
+  /** Of `@SERVER`; undefined or '' = the directive `admin` of the Corefile. */
   readonly server: string | undefined
   readonly conf: string | undefined
   readonly tokenFile: string | undefined
@@ -42,7 +42,7 @@ export function findAdmin({ server, conf, tokenFile, ca }: AdminArgs): AdminTarg
     token: tokenFile === undefined ? '' : attempt('--token-file', () => readToken(tokenFile)),
     ca: ca === undefined ? undefined : readText('--ca', ca),
   }
-  if (server !== undefined) {
+  if (server !== undefined && server !== '') {
     if (conf !== undefined) throw new InputError(undefined, 'use either @SERVER or -conf')
     return { origin: originOf(server), certificate: undefined, ...given }
   }

@@ -77,8 +77,8 @@ export function composeParts(
     openDns,
     // Few servers explain answers, and it has many modules.
     openExplainer: async (instance) => {
-      const { openTextExplainer } = await import('../explain/text-explainer.ts')
-      return openTextExplainer(instance)
+      const { openAnswerExplainer } = await import('../explain/answer-explainer.ts')
+      return openAnswerExplainer(instance)
     },
     dataThreads: {
       prepare: async (instance, channel) => {

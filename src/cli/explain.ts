@@ -1,18 +1,24 @@
 import { InputError } from '../base/errors.ts'
 import { Explainer } from '../explain/explainer.ts'
+import type { Explanation } from '../explain/explanation.ts'
 import { printExplanation } from '../explain/print.ts'
+import { scanExplainQuestion } from '../explain/question.ts'
 import type { OfflineBlock } from '../plugin/directive.ts'
 import { ExplainableIndex, explainableZones } from '../publish/explainable.ts'
 import type { Instance } from '../server/instance.ts'
 import { describe } from '../server/supervisor.ts'
+import { escapeControls } from '../telemetry/log.ts'
+import { askAdmin } from './admin-client.ts'
+import { type AdminArgs, findAdmin } from './admin-target.ts'
 import { chooseCorefile } from './corefile.ts'
 import { type ExplainArgs, scanExplainArgs } from './explain-args.ts'
 import { loadOffline } from './offline.ts'
 import { errorLines, type Output } from './output.ts'
 
 /**
- * `sextant explain`: prints why a client gets an answer, from a Corefile and the files that it names,
- * without listening. Resolves to 0, or to 1 if the arguments or files are invalid.
+ * `sextant explain`: prints why a client gets an answer: from a Corefile and the files that it
+ * names, without listening, or from a running server. Resolves to 0, or to 1 if the arguments or
+ * files are invalid, or the server refuses the request.
  */
 export async function runExplain(argv: readonly string[], output: Output): Promise<number> {
   const args = scanExplainArgs(argv)
@@ -21,7 +27,9 @@ export async function runExplain(argv: readonly string[], output: Output): Promi
     return 1
   }
   try {
-    await explainOffline(args, output)
+    const { admin } = args
+    if (admin === undefined) await explainOffline(args, output)
+    else await explainRunning(admin, args, output)
     return 0
   } catch (error) {
     if (!(error instanceof InputError)) throw error
@@ -30,7 +38,28 @@ export async function runExplain(argv: readonly string[], output: Output): Promi
   }
 }
 
+async function explainRunning(
+  admin: AdminArgs,
+  { question, isJson }: ExplainArgs,
+  output: Output,
+): Promise<void> {
+  scanExplainQuestion(question)
+  const reply = await askAdmin(findAdmin(admin), {
+    method: 'POST',
+    path: '/v1/explain',
+    body: question,
+  })
+  if (!isExplanation(reply)) {
+    throw new InputError(
+      undefined,
+      'the reply is not an explanation; is the server older or newer?',
+    )
+  }
+  printOut(reply, isJson, output)
+}
+
 async function explainOffline(args: ExplainArgs, output: Output): Promise<void> {
+  const request = scanExplainQuestion(args.question)
   const corefile = chooseCorefile(args.conf, args.dnsPort)
   const lines = errorLines(output)
   const server = await loadOffline({ corefile, dnsPort: args.dnsPort }, { lines })
@@ -39,9 +68,7 @@ async function explainOffline(args: ExplainArgs, output: Output): Promise<void> 
     const explainer = await Explainer.open(server.instance)
     try {
       if (!explainer.serves) throw new InputError(undefined, 'the Corefile has no server block')
-      const explanation = explainer.explain(args)
-      if (args.isJson) output.print(JSON.stringify(explanation, undefined, 2))
-      else for (const line of printExplanation(explanation)) output.print(line)
+      printOut(explainer.explain(request), args.isJson, output)
     } finally {
       explainer.close()
     }
@@ -49,6 +76,22 @@ async function explainOffline(args: ExplainArgs, output: Output): Promise<void> 
     await server.close()
     lines.flush()
   }
+}
+
+function printOut(explanation: Explanation, isJson: boolean, output: Output): void {
+  if (isJson) output.print(JSON.stringify(explanation, undefined, 2))
+  else for (const line of printExplanation(explanation)) output.print(escapeControls(line))
+}
+
+function isExplanation(reply: unknown): reply is Explanation {
+  if (typeof reply !== 'object' || reply === null) return false
+  const values = reply as Readonly<Record<string, unknown>>
+  const objects = ['client', 'server', 'end']
+  return (
+    Array.isArray(values.steps) &&
+    Array.isArray(values.answer) &&
+    objects.every((name) => typeof values[name] === 'object' && values[name] !== null)
+  )
 }
 
 /**

@@ -31,6 +31,7 @@ const USAGE = `Sextant is an authoritative DNS server. It chooses answers by cli
                                 sign queries with this TSIG key
   sextant explain NAME [TYPE] --client ADDR | --subnet CIDR
                                 print why a client gets an answer, from a Corefile and its records
+      @SERVER                   from a running server with the directive admin; flags as for status
       -conf FILE                default ./Corefile
       --seed N                  seed of the random numbers; default 1
       -o json                   print JSON

@@ -59,10 +59,12 @@ export function joinChoice(
     )
   )
     return undefined
-  const indexOf = (candidate: Candidate): number =>
-    endpoints.findIndex((endpoint) => {
-      return endpoint.candidates.some((c) => c.rdataIndexes === candidate.rdataIndexes)
-    })
+  const indexes = new Map(
+    endpoints.flatMap((endpoint, i) =>
+      endpoint.candidates.map((c) => [c.rdataIndexes, i] as const),
+    ),
+  )
+  const indexOf = ({ rdataIndexes }: Candidate): number => indexes.get(rdataIndexes) ?? -1
   const explain = (candidate: Candidate, share: number): ExplainedCandidate => {
     const { weight } = candidate
     return { endpoint: indexOf(candidate), weight, share, isStandby: share === 0 }
@@ -134,12 +136,18 @@ function reportTiers(candidates: readonly Candidate[], type: number): ReportedTi
   const passedOver = new Map<string, readonly Candidate[]>()
   const report: TierReport = {
     passedOver: (code, members) => passedOver.set(code?.text ?? '', members),
-    standby: (tier, member) => standbys.set(tier, [...(standbys.get(tier) ?? []), member]),
-    outcome: (tier, members) => outcomes.set(tier, [...(outcomes.get(tier) ?? []), members]),
+    standby: (tier, member) => append(standbys, tier, member),
+    outcome: (tier, members) => append(outcomes, tier, members),
   }
   const { codes } = sortIntoTiers(candidates, type, report)
   const hasDefault = candidates.some((c) => c.isDefault || c.code?.rung === 'default')
   return { codes: codes.map(({ text }) => text), outcomes, standbys, passedOver, hasDefault }
+}
+
+function append<T>(lists: Map<number, T[]>, key: number, one: T): void {
+  const list = lists.get(key)
+  if (list === undefined) lists.set(key, [one])
+  else list.push(one)
 }
 
 interface RungParts {

@@ -2,6 +2,7 @@ import type { Position } from '../base/errors.ts'
 import type { EventLog } from '../telemetry/event-log.ts'
 import type { Logger } from '../telemetry/log.ts'
 import type { ServerStatus } from '../telemetry/status.ts'
+import type { ExplainQuestion } from './answer-explainer.ts'
 
 /** The bearer token of an admin API. */
 export interface AdminToken {
@@ -41,4 +42,9 @@ export interface AdminSite {
   readonly status: () => ServerStatus
   /** Undefined before the start. */
   readonly events: () => EventLog | undefined
+  /**
+   * Resolves to why a client gets an answer; undefined = the server has no capacity for it now.
+   * Rejects with InputError if the question is invalid.
+   */
+  readonly explain: (question: ExplainQuestion) => Promise<object | undefined>
 }

@@ -21,12 +21,12 @@ import type { OctetChannel } from '../telemetry/octet-channel.ts'
 import type { StatusPart } from '../telemetry/status.ts'
 import type { ZoneVersions } from '../xfr/zone-versions.ts'
 import type { AdminSite } from './admin.ts'
+import type { AnswerExplainer } from './answer-explainer.ts'
 import type { CounterSlots } from './counter-slots.ts'
 import type { HandlerFactory } from './handler.ts'
 import type { MetadataProvider } from './metadata.ts'
 import type { ReplyLimiter } from './reply-limiter.ts'
 import type { SearchPaths } from './search-paths.ts'
-import type { TextExplainer } from './text-explainer.ts'
 import type { Transaction } from './transaction.ts'
 
 /** A directive of the Corefile: `plugins/<name>/setup.ts` exports one. */
@@ -292,7 +292,7 @@ export interface SetupContext {
    * Opens what explains the answers of this instance. Call it once it serves. Resolves to undefined
    * where nothing is served.
    */
-  openExplainer(): Promise<TextExplainer | undefined>
+  openExplainer(): Promise<AnswerExplainer | undefined>
   readonly corefile: CorefileView
   /** Resources that blocks share, and both instances of a reload. Acquire in `onStartup`, release in `onShutdown`. */
   readonly resources: ResourceRegistry

@@ -8,6 +8,7 @@ import { nameUnset, type ServerBlock } from '../corefile/parser.ts'
 import type { Token } from '../corefile/token.ts'
 import { TsigKeyring } from '../dns/tsig/key.ts'
 import type { AdminSite } from '../plugin/admin.ts'
+import type { AnswerExplainer } from '../plugin/answer-explainer.ts'
 import type {
   BlockConfig,
   BlockKey,
@@ -21,7 +22,6 @@ import type {
   SetupContext,
 } from '../plugin/directive.ts'
 import type { HandlerFactory } from '../plugin/handler.ts'
-import type { TextExplainer } from '../plugin/text-explainer.ts'
 import type { LineWriter } from '../telemetry/lines.ts'
 import { createLogger, type LogSink } from '../telemetry/log.ts'
 import type { MetricsRegistry } from '../telemetry/metrics.ts'
@@ -52,7 +52,7 @@ export interface SetupParts {
   readonly lines: LineWriter
   readonly requestReload: (reason: string) => Promise<string>
   /** Opens what explains the answers of an instance; absent where none serves. */
-  readonly openExplainer?: (instance: Instance) => Promise<TextExplainer>
+  readonly openExplainer?: (instance: Instance) => Promise<AnswerExplainer>
   /** One per process. */
   readonly resources: ResourceRegistry
   /** One per instance. */
@@ -87,7 +87,7 @@ export interface Registrations {
   /** Objects that blocks share: see `SetupContext.perCorefile`. */
   readonly perCorefile: ResourceRegistry
   /** Set by the instance; undefined = it explains nothing. */
-  openExplainer: (() => Promise<TextExplainer>) | undefined
+  openExplainer: (() => Promise<AnswerExplainer>) | undefined
   /** Settings that work, but probably not as intended. */
   readonly warnings: InputError[]
 }

@@ -131,7 +131,6 @@ t.test('what can not be done is one line', async (t) => {
     },
     { argv: [`@127.0.0.1:${otherPort}`], error: /the reply is not that of an admin API/ },
     { argv: [`@https://127.0.0.1:${otherPort}`], error: /the server does not use TLS there/ },
-    { argv: ['@'], error: /^@ is not a server: write @HOST/ },
     { argv: ['@a/b'], error: /is not a server/ },
     { argv: ['@user@host:1'], error: /is not a server/ },
     { argv: ['@a:1', '@b:1'], error: /more than one server/ },

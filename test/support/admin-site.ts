@@ -85,6 +85,7 @@ export function adminSite(changed: Partial<AdminSite> = {}) {
     ),
     status: () => STATUS,
     events: () => events,
+    explain: async () => undefined,
     ...changed,
   }
   return { site, events, lines }

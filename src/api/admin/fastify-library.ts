@@ -31,6 +31,8 @@ export interface ApiRoute {
   readonly method: string
   readonly url: string
   readonly schema: object
+  /** Runs before the body is read. */
+  readonly onRequest: (request: ApiRequest, reply: ApiReply) => Promise<void>
   readonly handler: (request: ApiRequest) => Promise<unknown>
 }
 

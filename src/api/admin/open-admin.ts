@@ -117,7 +117,10 @@ class AdminService {
         ...(reply === undefined ? {} : { response: { 200: reply } }),
       }
       const handler = async (request: ApiRequest) => run(this.#guarded.site, request)
-      api.route({ method, url: path, schema, handler })
+      const onRequest = async (request: ApiRequest): Promise<void> => {
+        if (method !== 'GET') checkChange(request, body !== undefined)
+      }
+      api.route({ method, url: path, schema, onRequest, handler })
     }
   }
 
@@ -144,7 +147,7 @@ class AdminService {
   /** The client gets no details of a fault of the server. */
   #fail(error: RequestError, { method, url }: ApiRequest, reply: ApiReply): unknown {
     const status = error.validation === undefined ? (error.statusCode ?? 500) : 400
-    if (status < 500) return sendProblem(reply, status, error.message)
+    if (status < 500 || error instanceof ApiFault) return sendProblem(reply, status, error.message)
     this.#guarded.site.log.error(`${method} ${url}: ${error.stack ?? error.message}`)
     return sendProblem(reply, 500, 'the request failed; the log of the server has the reason')
   }
@@ -160,6 +163,22 @@ class AdminService {
       const reason = error instanceof Error ? error.message : String(error)
       this.#guarded.site.log.error(`the old certificate is used: ${reason}`)
     }
+  }
+}
+
+/**
+ * Throws ApiFault if a request of another method than GET may come from a web page: a browser sends
+ * those without asking first if they have the content type of a form.
+ */
+function checkChange({ headers }: ApiRequest, hasBody: boolean): void {
+  const { origin, host, 'sec-fetch-site': site = 'none' } = headers
+  const isOwn = origin === undefined || /^https?:\/\/(.*)$/.exec(origin)?.[1] === host
+  if (!isOwn || (site !== 'none' && site !== 'same-origin')) {
+    throw new ApiFault(403, 'web pages of other sites may not use this API')
+  }
+  const [type = ''] = (headers['content-type'] ?? '').split(';', 1)
+  if (hasBody && type.trim().toLowerCase() !== 'application/json') {
+    throw new ApiFault(415, 'the request needs the header `Content-Type: application/json`')
   }
 }
 

@@ -1,6 +1,7 @@
 import { VERSION } from '../../base/version.ts'
 import type { AdminRoute } from './routes.ts'
-import { SCHEMAS, type Schema } from './schemas.ts'
+import type { Schema } from './schema.ts'
+import { SCHEMAS } from './schemas.ts'
 
 /** Returns the OpenAPI 3.1 document of these operations. */
 export function composeOpenApi(routes: readonly AdminRoute[]): Schema {

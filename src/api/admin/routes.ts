@@ -1,7 +1,10 @@
+import { InputError } from '../../base/errors.ts'
 import type { AdminSite } from '../../plugin/admin.ts'
+import type { ExplainQuestion } from '../../plugin/answer-explainer.ts'
 import type { ApiRequest } from './fastify-library.ts'
 import { composeOpenApi } from './openapi.ts'
-import type { Schema } from './schemas.ts'
+import { ApiFault } from './problem.ts'
+import { COUNT, object, type Schema, TEXT } from './schema.ts'
 
 /** One operation of the API. */
 export interface AdminRoute {
@@ -19,6 +22,22 @@ export interface AdminRoute {
 
 const EVENTS_DEFAULT = 100
 const EVENTS_MAX = 1000
+/** 255 octets, each as `\\DDD`. */
+const NAME_CHARACTERS_MAX = 1020
+
+const QUESTION = object(
+  { name: { ...TEXT, maxLength: NAME_CHARACTERS_MAX } },
+  {
+    type: { ...TEXT, maxLength: 32, default: 'A' },
+    client: { ...TEXT, maxLength: 64, description: 'source address of the query' },
+    subnet: {
+      ...TEXT,
+      maxLength: 64,
+      description: 'client subnet; at least one of both is needed',
+    },
+    seed: { ...COUNT, maximum: 2 ** 32 - 1, default: 1 },
+  },
+)
 
 /** All operations: the server and the OpenAPI document have the same list. */
 export const ROUTES: readonly AdminRoute[] = [
@@ -57,4 +76,24 @@ export const ROUTES: readonly AdminRoute[] = [
       return { events: log?.after(after, limit) ?? [], lastId: log?.lastId ?? 0 }
     },
   },
+  {
+    method: 'POST',
+    path: '/v1/explain',
+    summary: 'Why a client gets an answer.',
+    body: QUESTION,
+    reply: { $ref: 'Explanation#' },
+    // The schema has checked the types.
+    run: (site, { body }) => explain(site, body as ExplainQuestion),
+  },
 ]
+
+async function explain(site: AdminSite, question: ExplainQuestion): Promise<object> {
+  try {
+    const explanation = await site.explain(question)
+    if (explanation !== undefined) return explanation
+  } catch (error) {
+    if (!(error instanceof InputError)) throw error
+    throw new ApiFault(400, error.message)
+  }
+  throw new ApiFault(503, 'too many explanations wait, or the server reloads; repeat the request')
+}

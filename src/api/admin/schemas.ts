@@ -1,35 +1,6 @@
 import { EVENT_KINDS } from '../../telemetry/event-log.ts'
-
-/** A JSON schema, in the part of the language that OpenAPI 3.1 and fastify share. */
-export interface Schema {
-  readonly [keyword: string]: unknown
-}
-
-const TEXT: Schema = { type: 'string' }
-const COUNT: Schema = { type: 'integer', minimum: 0 }
-const FLAG: Schema = { type: 'boolean' }
-const TIME: Schema = { type: 'string', description: 'RFC 3339, or empty if it is unknown' }
-
-function nullable(type: string, description: string): Schema {
-  return { type: [type, 'null'], description }
-}
-
-function list(items: Schema): Schema {
-  return { type: 'array', items }
-}
-
-/** All properties are required, except those of `optional`. */
-function object(
-  properties: Readonly<Record<string, Schema>>,
-  optional: Readonly<Record<string, Schema>> = {},
-): Schema {
-  return {
-    type: 'object',
-    required: Object.keys(properties),
-    properties: { ...properties, ...optional },
-    additionalProperties: false,
-  }
-}
+import { EXPLANATION } from './explanation-schema.ts'
+import { COUNT, FLAG, list, nullable, object, type Schema, TEXT, TIME } from './schema.ts'
 
 const REF = (name: string): Schema => ({ $ref: `${name}#` })
 const PLUGIN_NOTE = object({ plugin: TEXT, text: TEXT })
@@ -125,4 +96,5 @@ export const SCHEMAS: Readonly<Record<string, Schema>> = {
     events: list(REF('Event')),
     lastId: { ...COUNT, description: 'id of the last event of the server' },
   }),
+  Explanation: EXPLANATION,
 }

@@ -1,9 +1,11 @@
 import { InputError, type Position } from '../../base/errors.ts'
 import type { ResourceLease } from '../../base/resource-registry.ts'
+import type { AnswerExplainer } from '../../plugin/answer-explainer.ts'
 import type { Directive, SetupContext } from '../../plugin/directive.ts'
 import { EventLog } from '../../telemetry/event-log.ts'
 import { CertificateFiles } from './certificate.ts'
 import { EventFile } from './event-file.ts'
+import { Explanations } from './explanations.ts'
 import { type AdminOptions, scanAdmin } from './options.ts'
 import { composeStatus } from './server-status.ts'
 import { TokenFile } from './token.ts'
@@ -49,6 +51,7 @@ function serve(
   }
   let events: ResourceLease<EventLog> | undefined
   let file: ResourceLease<EventFile> | undefined
+  const explanations = new Explanations(() => openExplainer(c), c.timers)
   let loadedMs = c.clock.now()
   let isFirst = false
   c.admin({
@@ -60,6 +63,7 @@ function serve(
     log: c.log,
     status: () => composeStatus(c, loadedMs),
     events: () => events?.item,
+    explain: (question) => explanations.explain(question),
   })
   c.onCheck(({ isOffline }) => {
     if (isOffline) return []
@@ -85,11 +89,21 @@ function serve(
     events?.item.add({ actor: { kind, name: c.corefile.path }, text: 'the Corefile is served' })
   })
   c.onShutdown(async () => {
+    explanations.close()
     const written = file?.item.written()
     events?.release()
     file?.release()
     await written
   })
+}
+
+async function openExplainer(c: SetupContext): Promise<AnswerExplainer | undefined> {
+  try {
+    return await c.openExplainer()
+  } catch (error) {
+    // The question is not the reason.
+    throw new Error(error instanceof Error ? error.message : String(error), { cause: error })
+  }
 }
 
 function openFile(

@@ -4,9 +4,9 @@ import { RRType } from '../../dns/iana/types.ts'
 import { Protocol, type Query } from '../../dns/message/query.ts'
 import { Section } from '../../dns/message/response.ts'
 import { type Cidr, isInNetwork } from '../../dns/text/address.ts'
+import type { AnswerExplainer } from '../../plugin/answer-explainer.ts'
 import type { Handler } from '../../plugin/handler.ts'
 import { Link, PASS, Trait } from '../../plugin/link.ts'
-import type { TextExplainer } from '../../plugin/text-explainer.ts'
 import type { Transaction } from '../../plugin/transaction.ts'
 
 /** First label of the names that ask for an explanation, with its length. */
@@ -26,12 +26,12 @@ export class ExplainNames extends Link {
   readonly name = 'kuadrant'
   readonly #networks: readonly Cidr[]
   /** Returns undefined while it is not open; only the control thread serves TCP. */
-  readonly #explainer: () => TextExplainer | undefined
+  readonly #explainer: () => AnswerExplainer | undefined
 
   constructor(
     next: Handler,
     networks: readonly Cidr[],
-    explainer: () => TextExplainer | undefined,
+    explainer: () => AnswerExplainer | undefined,
   ) {
     super(next, Trait.Every, 0)
     this.#networks = networks

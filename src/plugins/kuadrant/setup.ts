@@ -1,8 +1,8 @@
 import type { Cidr } from '../../dns/text/address.ts'
 import { isLocalZone } from '../../dnsrecord/local-zone.ts'
+import type { AnswerExplainer } from '../../plugin/answer-explainer.ts'
 import type { Directive, SetupContext } from '../../plugin/directive.ts'
 import type { Handler } from '../../plugin/handler.ts'
-import type { TextExplainer } from '../../plugin/text-explainer.ts'
 import { faultAt } from '../../publish/source-fault.ts'
 import { ThreadedZones } from '../../publish/threaded-zones.ts'
 import { prepareService } from './block-service.ts'
@@ -50,7 +50,7 @@ export const kuadrant: Directive = {
 }
 
 function addExplainNames(c: SetupContext, networks: readonly Cidr[]): void {
-  let explainer: TextExplainer | undefined
+  let explainer: AnswerExplainer | undefined
   let isOver = false
   c.addHandler((next) => new ExplainNames(next, networks, () => explainer))
   c.onServing(() => {

@@ -96,6 +96,44 @@ t.test('requests that can not be answered are problems', async (t) => {
   )
 })
 
+t.test('web pages of other sites can not make a browser send a question', async (t) => {
+  let asked = 0
+  const explain = async () => {
+    asked++
+    return undefined
+  }
+  const { port } = await open(t, { explain })
+  const host = `127.0.0.1:${port}`
+  const body = JSON.stringify({ name: 'app.example.org', client: '192.0.2.1' })
+  const json = { 'content-type': 'application/json; charset=utf-8' }
+  const table = [
+    { headers: {}, status: 415 },
+    { headers: { 'content-type': 'text/plain' }, status: 415 },
+    { headers: { 'content-type': 'application/x-www-form-urlencoded' }, status: 415 },
+    { headers: { 'content-type': 'text/plain; application/json' }, status: 415 },
+    { headers: { ...json, origin: 'https://evil.example' }, status: 403 },
+    { headers: { ...json, origin: 'null' }, status: 403 },
+    { headers: { ...json, origin: `http://${host}.evil.example` }, status: 403 },
+    { headers: { ...json, origin: 'http://127.0.0.1:1' }, status: 403 },
+    { headers: { ...json, 'sec-fetch-site': 'cross-site' }, status: 403 },
+    { headers: { ...json, 'sec-fetch-site': 'same-site' }, status: 403 },
+    { headers: json, status: 503 },
+    {
+      headers: { ...json, origin: `http://${host}`, 'sec-fetch-site': 'same-origin' },
+      status: 503,
+    },
+    { headers: { ...json, 'sec-fetch-site': 'none' }, status: 503 },
+  ]
+  for (const { headers, status } of table) {
+    const before = asked
+    const request = { method: 'POST', path: '/v1/explain', headers: { host, ...headers } }
+    const answer = await fetchLocal(port, request, body)
+    t.equal(answer.status, status, JSON.stringify(headers))
+    t.equal(problemOf(answer)?.status, status)
+    t.equal(asked - before, status === 503 ? 1 : 0, 'no effect')
+  }
+})
+
 t.test('names of `host`, localhost and addresses reach an API without a token', async (t) => {
   const { get } = await open(t, { hosts: ['admin.example.org'] })
   for (const host of [

@@ -1,12 +1,13 @@
 import type { AddressFamily } from '../dns/text/address.ts'
-import type { TextExplainer } from '../plugin/text-explainer.ts'
+import type { AnswerExplainer } from '../plugin/answer-explainer.ts'
 import type { Instance } from '../server/instance.ts'
 import { escapeControls } from '../telemetry/log.ts'
 import { Explainer } from './explainer.ts'
 import { printExplanation } from './print.ts'
+import { scanExplainQuestion } from './question.ts'
 
 /** Opens an explainer for directives that send explanations to clients. */
-export async function openTextExplainer(instance: Instance): Promise<TextExplainer> {
+export async function openAnswerExplainer(instance: Instance): Promise<AnswerExplainer> {
   const explainer = await Explainer.open(instance)
   return {
     lines: ({ query, random, server }, name, type) => {
@@ -30,6 +31,7 @@ export async function openTextExplainer(instance: Instance): Promise<TextExplain
       })
       return printExplanation(explanation).map(escapeControls)
     },
+    explain: (question) => explainer.explain(scanExplainQuestion(question)),
     close: () => explainer.close(),
   }
 }

@@ -1,0 +1,83 @@
+import { COUNT, FLAG, list, object, type Schema, TEXT, TIME } from './schema.ts'
+
+const SHARE: Schema = { type: 'number', description: 'probability, 0 to 1' }
+
+const ORIGIN = object(
+  { kind: { type: 'string', enum: ['manifest', 'cluster', 'peers', 'corefile', 'default'] } },
+  {
+    file: TEXT,
+    line: COUNT,
+    peers: list(object({ peer: TEXT, site: TEXT, ageSeconds: { type: 'number' } })),
+  },
+)
+
+const ENDPOINT = object(
+  {
+    record: TEXT,
+    origin: ORIGIN,
+    setIdentifier: TEXT,
+    codes: list(TEXT),
+    ttlSeconds: COUNT,
+    targets: list(TEXT),
+    out: list(object({ target: TEXT, reason: TEXT })),
+    dropped: TEXT,
+    share: SHARE,
+    isChosen: FLAG,
+  },
+  { weight: { type: 'number' } },
+)
+
+const CANDIDATE = object(
+  { endpoint: COUNT, share: SHARE, isStandby: FLAG },
+  { weight: { type: 'number' } },
+)
+
+const CHOICE = object(
+  {
+    rungs: list(object({ rung: TEXT, code: TEXT, outcome: TEXT, candidates: list(CANDIDATE) })),
+    decided: COUNT,
+    isSticky: FLAG,
+  },
+  { draw: object({ value: COUNT, below: COUNT }) },
+)
+
+const STEP = object(
+  {
+    name: TEXT,
+    owner: TEXT,
+    type: TEXT,
+    zone: TEXT,
+    rdata: list(TEXT),
+    ttlSeconds: COUNT,
+    ttlReason: TEXT,
+    notes: list(TEXT),
+  },
+  { serial: COUNT, endpoints: list(ENDPOINT), choice: CHOICE },
+)
+
+/** Schema of an `Explanation`. */
+export const EXPLANATION: Schema = object(
+  {
+    name: TEXT,
+    type: TEXT,
+    seed: COUNT,
+    client: object({ address: TEXT, source: TEXT, reason: TEXT }),
+    server: object({ address: TEXT, zone: TEXT, view: TEXT, directive: TEXT }),
+    steps: list(STEP),
+    end: object({ kind: TEXT, text: TEXT }),
+    answer: list(TEXT),
+    rcode: TEXT,
+    reply: { type: 'string', description: 'the DNS message in base64; empty = none' },
+  },
+  {
+    location: object({
+      databases: list(object({ file: TEXT, type: TEXT, built: TIME, prefix: TEXT })),
+      net: TEXT,
+      asn: TEXT,
+      subdivisions: list(TEXT),
+      country: TEXT,
+      continent: TEXT,
+    }),
+    scope: object({ bits: COUNT, reason: TEXT }),
+  },
+)
