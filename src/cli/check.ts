@@ -4,6 +4,7 @@ import { DIRECTIVE_NAMES } from '../plugins/order.ts'
 import type { Warn } from '../publish/check-manifests.ts'
 import { type CorefileSource, loadCorefile } from '../server/corefile-source.ts'
 import { describe } from '../server/supervisor.ts'
+import { printLine } from '../telemetry/lines.ts'
 import { escapeControls } from '../telemetry/log.ts'
 import { type CheckArgs, scanCheckArgs } from './args.ts'
 import { chooseCorefile } from './corefile.ts'
@@ -96,7 +97,10 @@ async function checkCorefile(
       onUnknown: (error) => faults.push(error),
     })
     read.push(describeBlocks(source, blocks))
-    const { instance, errors } = await composeInstance(blocks, view, dnsPort, output)
+    const { instance, errors } = await composeInstance(blocks, view, dnsPort, {
+      lines: output.lines,
+      sink: (line) => printLine(output.lines, line),
+    })
     warnings.push(...instance.warnings)
     faults.push(...errors)
     const found = await instance.check({

@@ -14,6 +14,19 @@ const USAGE = `Sextant is an authoritative DNS server. It chooses answers by cli
       --manifests DIR           also validate the DNSRecords in DIR
       --offline                 do not contact a cluster (for checks in CI)
       --strict                  exit with 1 for warnings too
+  sextant geo ADDR              print the location of an address, from the bundled database
+      -conf FILE                from the databases of FILE, with the GEO class of each server block
+      --records FILE            with the DNSRecords in FILE, which kubectl wrote; - is standard input
+      -o json                   as JSON
+  sextant what-if -conf FILE    compare the answers of FILE with those after a change: which names change, and
+                                for which part of the addresses of each country
+      --manifests DIR           after the change, the DNSRecords are those in DIR
+      --records FILE            ... those in FILE, which kubectl wrote; - is standard input
+      --new-conf FILE           ... the Corefile is FILE
+      --mmdb FILE               ... the location database is FILE
+      --old-records FILE        before the change, the DNSRecords are those in FILE
+      --max-share N%            exit with 1 if a name changes for more than N% of the addresses
+      -o json                   as JSON
   sextant operator              publish the DNSRecords of a Kubernetes cluster, merged with those of other clusters
       -h                        list the flags and exit
   sextant node                  enforce egress policies by name for the Pods of this node
@@ -53,22 +66,31 @@ const USAGE = `Sextant is an authoritative DNS server. It chooses answers by cli
 Without a command, sextant accepts the flags of serve, as CoreDNS does.`
 
 const HELP_FLAG = /^--?h(elp)?$/
-const COMMANDS = [
-  'serve',
-  'check',
-  'operator',
-  'node',
-  'fqdn',
-  'query',
-  'explain',
-  'status',
-  'drain',
-  'undrain',
-  'drains',
-  'demo',
-  'help',
-]
-const COMMAND = /^(serve|check|demo|explain|query|status|fqdn|drains?|undrain)$/
+/** The commands, in the order of messages. Each loads its module only when it runs. */
+const RUNNERS: ReadonlyMap<string, RunCommand> = new Map(
+  Object.entries<RunCommand>({
+    serve: async (rest, output) => (await import('./serve.ts')).serve(rest, output),
+    check: async (rest, output) => (await import('./check.ts')).check(rest, output),
+    geo: async (rest, output) => (await import('./geo.ts')).runGeo(rest, output),
+    'what-if': async (rest, output) => (await import('./what-if.ts')).runWhatIf(rest, output),
+    operator: async (rest, output) => (await import('./operator.ts')).runOperator(rest, output),
+    node: async (rest, output) => (await import('./node.ts')).runNode(rest, output),
+    fqdn: async (rest, output) => (await import('./fqdn.ts')).runFqdn(rest, output),
+    query: async (rest, output) =>
+      (await import('./query.ts')).runQuery(rest, output.print, output.printError),
+    explain: async (rest, output) => (await import('./explain.ts')).runExplain(rest, output),
+    status: async (rest, output) => (await import('./status.ts')).runStatus(rest, output),
+    drain: async (rest, output) => (await import('./drain.ts')).runDrain(rest, output),
+    undrain: async (rest, output) => (await import('./drain.ts')).runUndrain(rest, output),
+    drains: async (rest, output) => (await import('./drain.ts')).runDrains(rest, output),
+    demo: async (_, output) => (await import('./demo.ts')).demo(output),
+  }),
+)
+type RunCommand = (rest: readonly string[], output: Output) => Promise<number>
+
+const COMMANDS = [...RUNNERS.keys(), 'help']
+/** Commands without a help text of their own. */
+const COMMAND = /^(serve|check|geo|what-if|demo|explain|query|status|fqdn|drains?|undrain)$/
 
 /** Runs a command line and ends the process with its exit code. */
 export async function main(argv: readonly string[]): Promise<void> {
@@ -85,36 +107,11 @@ async function run(argv: readonly string[], output: Output): Promise<number> {
     output.print(USAGE)
     return 0
   }
-  switch (command) {
-    case 'check':
-      return (await import('./check.ts')).check(rest, output)
-    case 'operator':
-      return (await import('./operator.ts')).runOperator(rest, output)
-    case 'node':
-      return (await import('./node.ts')).runNode(rest, output)
-    case 'fqdn':
-      return (await import('./fqdn.ts')).runFqdn(rest, output)
-    case 'demo':
-      return (await import('./demo.ts')).demo(output)
-    case 'explain':
-      return (await import('./explain.ts')).runExplain(rest, output)
-    case 'query':
-      return (await import('./query.ts')).runQuery(rest, output.print, output.printError)
-    case 'status':
-      return (await import('./status.ts')).runStatus(rest, output)
-    case 'drain':
-      return (await import('./drain.ts')).runDrain(rest, output)
-    case 'undrain':
-      return (await import('./drain.ts')).runUndrain(rest, output)
-    case 'drains':
-      return (await import('./drain.ts')).runDrains(rest, output)
-    case 'serve':
-      return (await import('./serve.ts')).serve(rest, output)
-    default:
-      // Without a command, the arguments are those of serve, which are flags.
-      if (command !== undefined && !command.startsWith('-')) return refuseCommand(command, output)
-      return (await import('./serve.ts')).serve(argv, output)
-  }
+  const runner = RUNNERS.get(command ?? '')
+  if (runner !== undefined) return runner(rest, output)
+  if (command !== undefined && !command.startsWith('-')) return refuseCommand(command, output)
+  // Without a command, the arguments are those of serve, which are flags.
+  return RUNNERS.get('serve')!(argv, output)
 }
 
 /** Exit code for an invalid command line. */
@@ -129,10 +126,10 @@ function refuseCommand(word: string, { printError }: Output): number {
   return EXIT_USAGE
 }
 
-/** `; did you mean check?`, if a command differs in at most two letters. */
+/** `; did you mean check?`, if a command differs in at most two letters, and less in a short word. */
 function nearestHint(word: string): string {
   const [nearest] = COMMANDS.map((command) => ({ command, edits: editsBetween(word, command) }))
-    .filter(({ edits }) => edits <= 2)
+    .filter(({ edits }) => edits <= Math.min(2, word.length - 2))
     .sort((a, b) => a.edits - b.edits)
   return nearest === undefined ? '' : `; did you mean ${nearest.command}?`
 }

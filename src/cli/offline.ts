@@ -12,6 +12,7 @@ import { Instance } from '../server/instance.ts'
 import { namedDirectives } from '../server/setup.ts'
 import { ControlChannel } from '../server/thread-channel.ts'
 import { printLine } from '../telemetry/lines.ts'
+import type { LogSink } from '../telemetry/log.ts'
 import { NO_METRICS } from '../telemetry/metrics.ts'
 import type { Output } from './output.ts'
 
@@ -24,6 +25,8 @@ export interface OfflineRequest {
   readonly records?: RecordsPlace | undefined
   /** Path of a database to read in place of the one that `geoip` names; undefined = that one. */
   readonly database?: string | undefined
+  /** See `OfflineLoad`; default true. */
+  readonly readsEntries?: boolean
 }
 
 /** A Corefile whose server blocks are loaded in this process, without listening. */
@@ -36,12 +39,12 @@ export interface OfflineServer {
   close(): Promise<void>
 }
 
-/** Sets up a Corefile in a process that serves nothing. `output` receives its log lines. */
+/** Sets up a Corefile in a process that serves nothing. `sink` receives its log lines. */
 export async function composeInstance(
   blocks: readonly ServerBlock[],
   view: CorefileView,
   dnsPort: number,
-  { lines }: Pick<Output, 'lines'>,
+  { lines, sink }: { readonly lines: Output['lines']; readonly sink: LogSink },
 ): Promise<{ instance: Instance; errors: readonly InputError[] }> {
   return Instance.create(blocks, view, {
     directives: await loadDirectives(namedDirectives(blocks)),
@@ -52,7 +55,7 @@ export async function composeInstance(
     random: Math.random,
     metrics: NO_METRICS,
     serverCounters: new ServerTotals(),
-    sink: (line) => printLine(lines, line),
+    sink,
     lines,
     requestReload: () => Promise.resolve('nothing is served'),
     resources: new ResourceRegistry(),
@@ -63,11 +66,11 @@ export async function composeInstance(
 /**
  * Loads the server blocks of a Corefile with their databases. Records are read when a caller asks a
  * block for them. Listens nowhere, writes no file, and sends nothing. Throws InputError with every
- * fault of the Corefile, or with the first fault of a database.
+ * fault of the Corefile, or with the first fault of a database. `lines` receives log lines.
  */
 export async function loadOffline(
-  { corefile, dnsPort, records, database }: OfflineRequest,
-  output: Pick<Output, 'lines'>,
+  { corefile, dnsPort, records, database, readsEntries = true }: OfflineRequest,
+  { lines }: Pick<Output, 'lines'>,
 ): Promise<OfflineServer> {
   const faults: InputError[] = []
   const { blocks: sources, view } = loadCorefile(corefile, dnsPort, {
@@ -76,7 +79,10 @@ export async function loadOffline(
     warn: () => {},
     onUnknown: (error) => faults.push(error),
   })
-  const { instance, errors } = await composeInstance(sources, view, dnsPort, output)
+  const { instance, errors } = await composeInstance(sources, view, dnsPort, {
+    lines,
+    sink: (line) => printLine(lines, line),
+  })
   const [first, ...others] = [...faults, ...errors]
   if (first !== undefined) throw new InputErrors(first, others)
   const blocks: OfflineBlock[] = []
@@ -86,6 +92,7 @@ export async function loadOffline(
   try {
     await instance.loadOffline({
       database,
+      readsEntries,
       records: new OfflineRecords(records),
       addBlock: (block) => blocks.push(block),
     })

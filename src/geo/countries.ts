@@ -26,6 +26,9 @@ const continentByCountry: ReadonlyMap<string, string> = new Map(
   ),
 )
 
+/** Upper-case ISO 3166-1 alpha-2 codes. */
+export const COUNTRIES: readonly string[] = [...continentByCountry.keys()]
+
 /** Returns the continent of an upper-case ISO 3166-1 alpha-2 code; '' if the country does not exist. */
 export function continentOf(country: string): string {
   return continentByCountry.get(country) ?? ''

@@ -2,6 +2,7 @@ import type { AddressFamily } from '../dns/text/address.ts'
 import type { ClassTrie } from './class-trie.ts'
 import type { GeoCode } from './code.ts'
 import type { Location } from './location.ts'
+import type { Net } from './net.ts'
 
 /** What one database file has about an address. */
 export interface DatabaseEvidence {
@@ -29,6 +30,8 @@ export interface Locator {
    * locator reads no files.
    */
   evidence?(address: Uint8Array, family: number): readonly DatabaseEvidence[]
+  /** Returns the `net` lines that contain the address, longest prefix first. Absent = there are none. */
+  netsAround?(address: Uint8Array, family: number): readonly Net[]
   /**
    * Reads the files into memory, so that `locate` knows their entries. Resolves to the function that
    * ends this.

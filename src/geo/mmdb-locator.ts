@@ -14,6 +14,7 @@ import { Database, type DatabaseImage } from './mmdb/database.ts'
 import { DatabaseFile } from './mmdb/database-file.ts'
 import { loadFileSync } from './mmdb/load.ts'
 import { isMapped, type Net, NetTable } from './net.ts'
+import { isWithin } from './special-prefixes.ts'
 import type { JobRunner } from './worker/run-job.ts'
 
 export interface MmdbLocatorOptions {
@@ -147,6 +148,11 @@ export class MmdbLocator implements Locator {
       const location = locateIn(database, folded, foldedFamily)
       return { file, type, builtSeconds, family: foldedFamily, prefixBits, location }
     })
+  }
+
+  netsAround(address: Uint8Array, family: number): readonly Net[] {
+    const [folded, foldedFamily] = fold(address, family)
+    return this.#nets.nets.filter(({ cidr }) => isWithin(cidr, folded, foldedFamily))
   }
 
   async readEntries(): Promise<() => void> {

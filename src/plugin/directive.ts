@@ -130,6 +130,8 @@ export type CheckHook = (
 export interface OfflineLoad {
   /** Path of the database to read in place of the one that `geoip` names; undefined = that one. */
   readonly database: string | undefined
+  /** True: locators can locate single addresses, not only build classes. Reads every entry. */
+  readonly readsEntries: boolean
   readonly records: OfflineRecords
   addBlock(block: OfflineBlock): void
 }

@@ -4,16 +4,19 @@ import type { ZoneImage } from '../zone/image/writer.ts'
 import type { OwnerSet } from './owner-sets.ts'
 import type { RRsetSink } from './record-zone.ts'
 
+/** What the sink writes to. */
+export type RRsetStore = Pick<ZoneImage, 'putRRset' | 'removeRRset' | 'declareName'>
+
 /**
  * Puts the RRsets of a zone into a zone image, with encoded steering. The caller publishes the
  * image.
  */
 export class ImageSink implements RRsetSink {
-  readonly #image: ZoneImage
+  readonly #image: RRsetStore
   readonly #zone: ZoneId
   readonly #table: SteeringTable
 
-  constructor(image: ZoneImage, zone: ZoneId, table: SteeringTable) {
+  constructor(image: RRsetStore, zone: ZoneId, table: SteeringTable) {
     this.#image = image
     this.#zone = zone
     this.#table = table

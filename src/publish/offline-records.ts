@@ -10,7 +10,7 @@ export type RecordsPlace =
   | { readonly kind: 'dump'; readonly name: string; readonly octets: Buffer }
 
 const DUMP_ADVICE =
-  'give them as a file, `--records FILE`, that `kubectl get dnsrecord -A -o yaml > FILE` writes'
+  'write them to a file with `kubectl get dnsrecord -A -o yaml > FILE`, and give it with --records (what-if: the present ones with --old-records)'
 
 /**
  * The records of the blocks of one Corefile, each source read once. Reads files only, and keeps no

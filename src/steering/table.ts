@@ -171,6 +171,11 @@ export class SteeringTable {
     return this.#policies.snapshot.trie
   }
 
+  /** The classes, and the tier of each policy and class: for commands that compare configurations. */
+  get snapshot(): SteeringSnapshot {
+    return this.#policies.snapshot
+  }
+
   close(): void {
     this.#closed = true
     this.#stopWatching()

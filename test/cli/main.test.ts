@@ -2,7 +2,7 @@ import t from 'tap'
 import { root, runSextant } from '../support/server.ts'
 
 const COMMANDS =
-  'the commands are serve, check, operator, node, fqdn, query, explain, status, drain, undrain, drains, demo, help'
+  'the commands are serve, check, geo, what-if, operator, node, fqdn, query, explain, status, drain, undrain, drains, demo, help'
 
 const EXPLAIN_USAGE =
   'usage: sextant explain NAME [TYPE] --client ADDR | --subnet CIDR [-conf FILE] [--seed N] [-o json]'

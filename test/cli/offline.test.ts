@@ -59,7 +59,7 @@ async function load(t: Test, request: Partial<OfflineRequest> & { text?: string 
   const { text = files(t), ...more } = request
   const corefile = { kind: 'text', name: 'Corefile', text } as const
   const lines: string[] = []
-  const output = { lines: lineBufferTo(lines) }
+  const output = { lines: lineBufferTo(lines), printError: () => {} }
   const server = await loadOffline({ corefile, dnsPort: 53, ...more }, output)
   t.teardown(() => server.close())
   return server

@@ -90,13 +90,13 @@ function setup(c: SetupContext, runJob: JobRunner): void {
     await openOrFault(locator, readsEntries, files)
     if (readsEntries) images.publish(locator.images)
   })
-  c.onOffline(async ({ database }) => {
+  c.onOffline(async ({ database, readsEntries }) => {
     if (database !== undefined) {
       if (paths.length > 1) throw tooManyToReplace(files)
       locator = new MmdbLocator({ ...parts, paths: [database] })
       c.block.locator = locator
     }
-    await openOrFault(locator, true, database === undefined ? files : [])
+    await openOrFault(locator, readsEntries, database === undefined ? files : [])
   })
   c.onShutdown(() => locator.close())
 }

@@ -1,0 +1,231 @@
+import { InputError } from '../base/errors.ts'
+import { ResourceRegistry } from '../base/resource-registry.ts'
+import { systemTimers } from '../base/timers.ts'
+import {
+  type Address,
+  type Cidr,
+  maskAddress,
+  printAddress,
+  scanAddress,
+} from '../dns/text/address.ts'
+import { type Location, ladderOf, UNKNOWN_LOCATION } from '../geo/location.ts'
+import type { DatabaseEvidence, Locator } from '../geo/locator.ts'
+import { bundledDatabasePath } from '../geo/mmdb/load.ts'
+import { MmdbLocator } from '../geo/mmdb-locator.ts'
+import type { Net } from '../geo/net.ts'
+import { runJobInThread } from '../geo/worker/run-job.ts'
+import type { OfflineBlock } from '../plugin/directive.ts'
+import type { RecordsPlace } from '../publish/offline-records.ts'
+import { describe } from '../server/supervisor.ts'
+import { scanFlags } from './args.ts'
+import { chooseCorefile } from './corefile.ts'
+import { loadOffline } from './offline.ts'
+import { chooseRecords } from './offline-flags.ts'
+import { errorLines, type Output } from './output.ts'
+
+/** The arguments of `sextant geo`. */
+interface GeoArgs {
+  readonly text: string
+  readonly address: Address
+  /** Undefined = the bundled database, without a Corefile. */
+  readonly conf: string | undefined
+  readonly records: RecordsPlace | undefined
+  readonly isJson: boolean
+}
+
+/** The place of an address, as one server block finds it. */
+interface GeoReport {
+  /** Zones of the server block; empty = the bundled database, without a Corefile. */
+  readonly zones: readonly string[]
+  readonly location: Location
+  /** In order of precedence. */
+  readonly databases: readonly DatabaseEvidence[]
+  /** The `net` lines that contain the address. */
+  readonly nets: readonly Net[]
+  /** The class of the address in the records of the block, or why there is none. */
+  readonly geoClass: GeoClass | { readonly reason: string }
+  /** True if `geoip` has `edns-subnet`, so that replies have a scope. */
+  readonly sendsScope: boolean
+}
+
+interface GeoClass {
+  readonly number: number
+  readonly count: number
+  /** The codes in use that match, in the order of the ladder. */
+  readonly codes: readonly string[]
+  readonly scopeBits: number
+}
+
+const NO_RECORDS = { reason: 'no records: the class depends on the geo codes in use' }
+
+/**
+ * `sextant geo ADDR`: prints the place of an address and where it comes from, for each server block
+ * with `geoip`. Resolves to 0, or to 1 for invalid input.
+ */
+export async function runGeo(argv: readonly string[], output: Output): Promise<number> {
+  try {
+    const args = scanGeoArgs(argv)
+    const reports =
+      args.conf === undefined ? [await locate(args)] : await locateInBlocks(args, output)
+    if (args.isJson) output.print(JSON.stringify(jsonOf(args, reports), undefined, 2))
+    else for (const line of linesOf(args, reports)) output.print(line)
+    return 0
+  } catch (error) {
+    if (!(error instanceof InputError)) throw error
+    for (const one of error.all()) output.printError(describe(one))
+    return 1
+  }
+}
+
+/** Accepts flags before and after the address. Throws InputError. */
+function scanGeoArgs(argv: readonly string[]): GeoArgs {
+  const isAddressFirst = argv[0] !== undefined && !argv[0].startsWith('-')
+  const flags = scanFlags(isAddressFirst ? argv.slice(1) : argv, [], ['conf', 'records', 'o'])
+  if (typeof flags === 'string') throw new InputError(undefined, flags)
+  const words = isAddressFirst ? [argv[0]!, ...flags.rest] : flags.rest
+  const [text, ...more] = words
+  if (text === undefined) throw new InputError(undefined, 'no address: sextant geo ADDR')
+  if (more.length > 0) throw new InputError(undefined, `extra arguments: ${more.join(' ')}`)
+  const address = scanAddress(text)
+  if (address === undefined) throw new InputError(undefined, `invalid address: ${text}`)
+  const format = flags.values.get('o') ?? 'text'
+  if (format !== 'text' && format !== 'json')
+    throw new InputError(undefined, `invalid value ${format} for -o: must be text or json`)
+  const conf = flags.values.get('conf')
+  const records = chooseRecords(flags.values.get('records'))
+  if (conf === undefined && records !== undefined)
+    throw new InputError(undefined, '--records needs -conf')
+  return { text, address, conf, records, isJson: format === 'json' }
+}
+
+/** Locates the address with the bundled database. */
+async function locate({ address }: GeoArgs): Promise<GeoReport> {
+  const locator = new MmdbLocator({
+    resources: new ResourceRegistry(),
+    paths: [bundledDatabasePath()],
+    nets: [],
+    timers: systemTimers,
+    runJob: runJobInThread,
+    onReload: () => {},
+    onLoad: () => {},
+  })
+  try {
+    await locator.open({ readsEntries: true })
+    return { zones: [], ...placeOf(locator, address), geoClass: NO_RECORDS, sendsScope: false }
+  } finally {
+    locator.close()
+  }
+}
+
+async function locateInBlocks(args: GeoArgs, output: Output): Promise<GeoReport[]> {
+  const corefile = chooseCorefile(args.conf, 0)
+  const server = await loadOffline(
+    { corefile, dnsPort: 53, records: args.records },
+    { lines: errorLines(output) },
+  )
+  try {
+    const reports: GeoReport[] = []
+    for (const block of server.instance.configs) {
+      const { locator, keys, locatesSubnet: sendsScope } = block
+      if (locator === undefined) continue
+      const zones = keys.map(({ zoneText, port }) => `${zoneText}:${port}`)
+      const own = server.blocks.find((other) => other.block === block)
+      const geoClass = own === undefined ? NO_RECORDS : await classify(own, args.address)
+      reports.push({ zones, ...placeOf(locator, args.address), geoClass, sendsScope })
+    }
+    if (reports.length === 0) throw new InputError(undefined, 'no server block has geoip')
+    return reports
+  } finally {
+    await server.close()
+  }
+}
+
+function placeOf(locator: Locator, { bytes, family }: Address) {
+  return {
+    location: locator.locate(bytes, family),
+    databases: locator.evidence?.(bytes, family) ?? [],
+    nets: locator.netsAround?.(bytes, family) ?? [],
+  }
+}
+
+async function classify(
+  block: OfflineBlock,
+  { bytes, family }: Address,
+): Promise<GeoReport['geoClass']> {
+  try {
+    const { trie } = (await block.serve()).table
+    const number = trie.lookup(bytes, family, family === 1 ? 32 : 128)
+    const codes = trie.codesOf[number]!.map((code) => code.text)
+    return { number, count: trie.classCount, codes, scopeBits: trie.depth }
+  } catch (error) {
+    if (!(error instanceof InputError)) throw error
+    return { reason: describe(error) }
+  }
+}
+
+function* linesOf({ text, address }: GeoArgs, reports: readonly GeoReport[]): Generator<string> {
+  for (const [i, { zones, location, databases, nets, geoClass, sendsScope }] of reports.entries()) {
+    if (i > 0) yield ''
+    yield zones.length === 0 ? text : `${text} in ${zones.join(', ')}`
+    yield row('net', location.net)
+    yield row('ASN', location.asn === 0 ? '' : `AS${location.asn}`)
+    yield row('subdivisions', location.subdivisions.join(', '))
+    yield row('country', location.country)
+    yield row('continent', location.continent)
+    yield row('geo codes', [...ladderOf(location), '*'].join(', '))
+    for (const database of databases) {
+      const { file, type, builtSeconds } = database
+      yield row('database', `${file} (${type}), built ${printDay(builtSeconds)}`)
+      const found = database.location === UNKNOWN_LOCATION ? ', without a location' : ''
+      yield row('  prefix', `${printPrefix(database, address)}${found}`)
+    }
+    for (const { cidr, code } of nets) yield row('net line', `${printCidr(cidr)} ${code.text}`)
+    if ('reason' in geoClass) yield row('class', `unknown: ${geoClass.reason}`)
+    else {
+      const codes = geoClass.codes.join(', ') || 'no code in use matches'
+      yield row('class', `${geoClass.number} of ${geoClass.count}: ${codes}`)
+      const scope = `/${geoClass.scopeBits}`
+      yield row(
+        'ECS scope',
+        sendsScope ? scope : `none, because geoip has no edns-subnet; else ${scope}`,
+      )
+    }
+  }
+}
+
+function row(name: string, value: string): string {
+  return `  ${name.padEnd(14)}${value || '-'}`
+}
+
+/** Prints the prefix of the database around the address. */
+function printPrefix({ family, prefixBits: bits }: DatabaseEvidence, address: Address): string {
+  const isFolded = family === 1 && address.family === 2
+  const bytes = isFolded ? address.bytes.subarray(12) : address.bytes
+  return printCidr({ family, bytes: maskAddress(bytes, bits), bits })
+}
+
+function printCidr({ bytes, family, bits }: Cidr): string {
+  return `${printAddress(bytes, family)}/${bits}`
+}
+
+function printDay(seconds: number): string {
+  return seconds === 0 ? 'at an unknown time' : new Date(seconds * 1000).toISOString().slice(0, 10)
+}
+
+function jsonOf({ text, address }: GeoArgs, reports: readonly GeoReport[]) {
+  return {
+    address: text,
+    blocks: reports.map(({ zones, location, databases, nets, geoClass, sendsScope }) => ({
+      zones,
+      location,
+      geoCodes: [...ladderOf(location), '*'],
+      databases: databases.map((database) => {
+        const { file, type, builtSeconds, location } = database
+        return { file, type, builtSeconds, prefix: printPrefix(database, address), location }
+      }),
+      nets: nets.map(({ cidr, code }) => ({ cidr: printCidr(cidr), code: code.text })),
+      class: geoClass,
+      sendsScope,
+    })),
+  }
+}

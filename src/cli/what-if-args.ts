@@ -1,0 +1,70 @@
+import { resolve } from 'node:path'
+import { InputError } from '../base/errors.ts'
+import type { RecordsPlace } from '../publish/offline-records.ts'
+import { scanFlags } from './args.ts'
+import { chooseRecords } from './offline-flags.ts'
+
+/** The arguments of `sextant what-if`. */
+export interface WhatIfArgs {
+  readonly conf: string | undefined
+  readonly newConf: string | undefined
+  readonly oldRecords: RecordsPlace | undefined
+  readonly newRecords: RecordsPlace | undefined
+  /** Absolute path of a database. */
+  readonly database: string | undefined
+  /** 0..1; undefined = no limit. */
+  readonly shareMax: number | undefined
+  readonly isJson: boolean
+}
+
+const FLAGS = ['conf', 'manifests', 'records', 'new-conf', 'mmdb', 'old-records', 'max-share', 'o']
+/** Flags that say what changes. */
+const CHANGES = ['manifests', 'records', 'new-conf', 'mmdb']
+
+/** Reads the arguments, and the records that they name. Throws InputError. */
+export function scanWhatIfArgs(argv: readonly string[]): WhatIfArgs {
+  const flags = scanFlags(argv, [], FLAGS)
+  if (typeof flags === 'string') throw new InputError(undefined, flags)
+  const { values, rest } = flags
+  if (rest.length > 0) refuse(`extra command line arguments: [${rest.join(' ')}]`)
+  const given = (name: string): string | undefined => values.get(name) || undefined
+  if (!CHANGES.some((name) => given(name) !== undefined))
+    refuse('nothing changes: give --manifests DIR, --records FILE, --new-conf FILE or --mmdb FILE')
+  const manifests = given('manifests')
+  const records = given('records')
+  if (manifests !== undefined && records !== undefined)
+    refuse('--manifests and --records exclude each other')
+  if (records === '-' && given('old-records') === '-')
+    refuse('--records and --old-records cannot both be standard input')
+  const database = given('mmdb')
+  const format = given('o') ?? 'text'
+  if (format !== 'text' && format !== 'json')
+    refuse(`invalid value ${format} for -o: must be text or json`)
+  return {
+    conf: given('conf'),
+    newConf: given('new-conf'),
+    oldRecords: chooseRecords(given('old-records')),
+    newRecords:
+      manifests === undefined
+        ? chooseRecords(records)
+        : { kind: 'directory', directory: resolve(manifests) },
+    database: database === undefined ? undefined : resolve(database),
+    shareMax: scanShare(given('max-share')),
+    isJson: format === 'json',
+  }
+}
+
+/** Reads `5%` or `0.5%`. */
+function scanShare(text: string | undefined): number | undefined {
+  if (text === undefined) return undefined
+  const percent = /^(\d{1,3}(?:\.\d{1,6})?)%?$/.exec(text)?.[1]
+  if (percent === undefined || Number(percent) > 100)
+    refuse(
+      `invalid value ${text} for --max-share: must be a percentage from 0% to 100%, such as 5%`,
+    )
+  return Number(percent) / 100
+}
+
+function refuse(message: string): never {
+  throw new InputError(undefined, message)
+}

@@ -1,0 +1,104 @@
+import { InputError } from '../base/errors.ts'
+import { printPercent } from '../explain/answers.ts'
+import { jsonOfWhatIf, printWhatIf } from '../explain/print-what-if.ts'
+import { compareBlocks, shareOf, type WhatIf } from '../explain/what-if.ts'
+import { describe } from '../server/supervisor.ts'
+import { chooseCorefile } from './corefile.ts'
+import { loadOffline, type OfflineRequest, type OfflineServer } from './offline.ts'
+import { errorLines, type Output } from './output.ts'
+import { scanWhatIfArgs, type WhatIfArgs } from './what-if-args.ts'
+
+const DNS_PORT = 53
+
+/**
+ * `sextant what-if`: prints which answers another configuration changes, and for which part of the
+ * address space. Resolves to 0, or to 1 for invalid input or a share above `--max-share`.
+ */
+export async function runWhatIf(argv: readonly string[], output: Output): Promise<number> {
+  const servers: OfflineServer[] = []
+  const once = printOnce(output)
+  try {
+    const args = scanWhatIfArgs(argv)
+    const load = async (request: OfflineRequest): Promise<OfflineServer> => {
+      const server = await loadOffline(
+        { ...request, readsEntries: false },
+        { lines: errorLines(once) },
+      )
+      servers.push(server)
+      return server
+    }
+    const corefile = chooseCorefile(args.conf, DNS_PORT)
+    const old = await load({ corefile, dnsPort: DNS_PORT, records: args.oldRecords })
+    const next = await load({
+      corefile: args.newConf === undefined ? corefile : chooseCorefile(args.newConf, DNS_PORT),
+      dnsPort: DNS_PORT,
+      records: args.newRecords ?? (args.newConf === undefined ? args.oldRecords : undefined),
+      database: args.database,
+    })
+    if (old.blocks.length + next.blocks.length === 0)
+      throw new InputError(
+        undefined,
+        'no server block has kuadrant: there are no DNSRecords to compare',
+      )
+    for (const fault of await faultsOf(old)) once.printError(`[WARNING] ${describe(fault)}`)
+    const faults = await faultsOf(next)
+    for (const fault of faults) output.printError(describe(fault))
+    if (faults.length > 0) return 1
+    warnOfPeers(next, once)
+    const haveSameLocations = args.newConf === undefined && args.database === undefined
+    const blocks = { before: old.blocks, after: next.blocks, haveSameLocations }
+    return report(args, await compareBlocks(blocks), output)
+  } catch (error) {
+    if (!(error instanceof InputError)) throw error
+    for (const one of error.all()) output.printError(describe(one))
+    return 1
+  } finally {
+    for (const server of servers) await server.close()
+  }
+}
+
+function report({ isJson, shareMax }: WhatIfArgs, result: WhatIf, output: Output): number {
+  if (isJson) output.print(JSON.stringify(jsonOfWhatIf(result), undefined, 2))
+  else for (const line of printWhatIf(result)) output.print(line)
+  if (shareMax === undefined) return 0
+  // No client has an answer that a new name could change.
+  const over = result.changes.filter((change) => !change.isNew && shareOf(change) > shareMax)
+  const [first] = over
+  if (first === undefined) return 0
+  const more = over.length === 1 ? '' : ` and ${over.length - 1} more`
+  const share = printPercent(shareOf(first))
+  const limit = printPercent(shareMax)
+  output.printError(`${first.name} ${first.type}${more}: ${share} is above --max-share ${limit}`)
+  return 1
+}
+
+/** Prints each error once: what concerns both configurations is the same line. */
+function printOnce({ lines, printError }: Output): Pick<Output, 'lines' | 'printError'> {
+  const printed = new Set<string>()
+  return {
+    lines,
+    printError: (line) => {
+      if (!printed.has(line)) printError(line)
+      printed.add(line)
+    },
+  }
+}
+
+/** The faults of the records of all blocks, each once. */
+async function faultsOf({ blocks }: OfflineServer): Promise<InputError[]> {
+  const faults = new Set<InputError>()
+  for (const { zones } of blocks) {
+    const { store } = await zones.read()
+    for (const fault of store.faults.all()) faults.add(fault)
+  }
+  return [...faults]
+}
+
+function warnOfPeers({ blocks }: OfflineServer, output: Pick<Output, 'printError'>): void {
+  for (const { zones } of blocks) {
+    const { peering } = zones.options
+    if (peering.peers.length === 0) continue
+    const text = 'the records of peers are not compared'
+    output.printError(`[WARNING] ${describe(new InputError(peering.position, text))}`)
+  }
+}

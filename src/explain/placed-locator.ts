@@ -1,0 +1,51 @@
+import type { ClassTrie } from '../geo/class-trie.ts'
+import { type GeoCode, scanGeoCode } from '../geo/code.ts'
+import { CONTINENTS, COUNTRIES } from '../geo/countries.ts'
+import type { Location } from '../geo/location.ts'
+import type { Locator } from '../geo/locator.ts'
+
+/** Tries that are built already, by the texts of their codes. */
+export type BuiltTries = Map<string, Promise<ClassTrie>>
+
+/** The codes of all countries and continents. */
+const PLACE_CODES: readonly GeoCode[] = [
+  ...COUNTRIES,
+  ...[...CONTINENTS].map((continent) => `GEO-${continent}`),
+].flatMap((text) => scanGeoCode(text) ?? [])
+
+/**
+ * A locator whose classes also distinguish all countries and continents. So the classes of a block say
+ * where its clients are, and one trie has all distinctions.
+ */
+export class PlacedLocator implements Locator {
+  readonly #locator: Locator
+  readonly #built: BuiltTries
+
+  /** `built`: shared by locators with equal databases and nets. */
+  constructor(locator: Locator, built: BuiltTries) {
+    this.#locator = locator
+    this.#built = built
+  }
+
+  locate(address: Uint8Array, family: number): Location {
+    return this.#locator.locate(address, family)
+  }
+
+  field(address: Uint8Array, family: number, label: string): string {
+    return this.#locator.field(address, family, label)
+  }
+
+  classify(codes: readonly GeoCode[]): Promise<ClassTrie> {
+    const all = new Map([...PLACE_CODES, ...codes].map((code) => [code.text, code]))
+    const key = [...all.keys()].sort().join()
+    const known = this.#built.get(key)
+    if (known !== undefined) return known
+    const trie = this.#locator.classify([...all.values()])
+    this.#built.set(key, trie)
+    return trie
+  }
+
+  onChange(callback: () => void): () => void {
+    return this.#locator.onChange(callback)
+  }
+}

@@ -1,0 +1,175 @@
+import { ResourceRegistry } from '../base/resource-registry.ts'
+import { systemTimers } from '../base/timers.ts'
+import { nameKey } from '../dns/name/name.ts'
+import { isLocalZone } from '../dnsrecord/local-zone.ts'
+import type { ClassTrie } from '../geo/class-trie.ts'
+import { measureCells } from '../geo/classes/class-cells.ts'
+import type { Locator } from '../geo/locator.ts'
+import { bundledDatabasePath } from '../geo/mmdb/load.ts'
+import { MmdbLocator } from '../geo/mmdb-locator.ts'
+import { runJobInThread } from '../geo/worker/run-job.ts'
+import { placeOf } from '../plugin/block-place.ts'
+import type { OfflineBlock } from '../plugin/directive.ts'
+import { type AddressShares, CellShares } from './cell-shares.ts'
+import { NameComparison, type NameDifference } from './compare-names.ts'
+import { type BuiltTries, PlacedLocator } from './placed-locator.ts'
+import { ServedNames } from './served-names.ts'
+
+/** A change of one name and type, and for which clients. */
+export interface MeasuredChange extends NameDifference {
+  /** The server block, as its keys. */
+  readonly block: string
+  readonly shares: AddressShares
+}
+
+/** What another configuration changes. */
+export interface WhatIf {
+  /** Largest share first. */
+  readonly changes: readonly MeasuredChange[]
+  /** Names that were compared, before and after. */
+  readonly nameCount: { readonly before: number; readonly after: number }
+}
+
+/** The zones that one block serves before and one block serves after. */
+interface BlockPair {
+  readonly before: OfflineBlock | undefined
+  readonly after: OfflineBlock | undefined
+  readonly apexes: readonly Uint8Array[]
+}
+
+/** Two configurations. */
+export interface ComparedBlocks {
+  readonly before: readonly OfflineBlock[]
+  readonly after: readonly OfflineBlock[]
+  /** True if both have the same Corefile and the same databases. */
+  readonly haveSameLocations: boolean
+}
+
+/**
+ * Compares the answers of two configurations: for each name and type, the part of the address space
+ * whose clients get other records, or other shares of them. Rejects with an InputError if records or
+ * databases can't be read.
+ */
+export async function compareBlocks(blocks: ComparedBlocks): Promise<WhatIf> {
+  const changes: MeasuredChange[] = []
+  const nameCount = { before: 0, after: 0 }
+  for (const pair of pairBlocks(blocks)) {
+    const block = printKeys((pair.after ?? pair.before)!)
+    const built: BuiltTries = new Map()
+    const oldLocator = placed(pair.before, built)
+    const newLocator = placed(pair.after, blocks.haveSameLocations ? built : new Map())
+    const old = await buildNames(pair.before, pair.apexes, oldLocator)
+    const next = await buildNames(pair.after, pair.apexes, newLocator)
+    nameCount.before += old.names.size
+    nameCount.after += next.names.size
+    const places = await placesOf(old, oldLocator ?? newLocator)
+    const cells = measureCells([old.table.trie.data, next.table.trie.data, places.data])
+    const shares = new CellShares(cells, places.codesOf)
+    for (const change of new NameComparison(old, next, cells).changes()) {
+      changes.push({ ...change, block, shares: shares.of(change.clients) })
+    }
+  }
+  return { changes: changes.sort(byShare), nameCount }
+}
+
+function placed(block: OfflineBlock | undefined, built: BuiltTries): PlacedLocator | undefined {
+  const locator = block?.block.locator
+  return locator === undefined ? undefined : new PlacedLocator(locator, built)
+}
+
+/** The share that counts for a limit: the larger one of IPv4 and IPv6. */
+export function shareOf({ shares }: MeasuredChange): number {
+  return Math.max(shares.ipv4, shares.ipv6)
+}
+
+function byShare(a: MeasuredChange, b: MeasuredChange): number {
+  const difference = shareOf(b) - shareOf(a)
+  if (difference !== 0) return difference
+  return a.name < b.name || (a.name === b.name && a.type < b.type) ? -1 : 1
+}
+
+function buildNames(
+  block: OfflineBlock | undefined,
+  apexes: readonly Uint8Array[],
+  locator: Locator | undefined,
+): Promise<ServedNames> {
+  return block === undefined
+    ? Promise.resolve(ServedNames.empty())
+    : ServedNames.build(block, apexes, locator)
+}
+
+/**
+ * Finds, for each zone, the block that serves it before and the one that serves it after: a block with
+ * the same keys, addresses and view, or else any with the zone. The zone kdrnt is left out: it has data
+ * for peers.
+ */
+function pairBlocks({ before, after }: ComparedBlocks): BlockPair[] {
+  const pairs: {
+    before: OfflineBlock | undefined
+    after: OfflineBlock | undefined
+    apexes: Uint8Array[]
+  }[] = []
+  const add = (old: OfflineBlock | undefined, next: OfflineBlock | undefined, apex: Uint8Array) => {
+    const known = pairs.find((pair) => pair.before === old && pair.after === next)
+    if (known === undefined) pairs.push({ before: old, after: next, apexes: [apex] })
+    else known.apexes.push(apex)
+  }
+  const taken = new Set<string>()
+  const mark = (block: OfflineBlock, apex: Uint8Array): string => {
+    return `${after.indexOf(block)} ${nameKey(apex)}`
+  }
+  for (const old of before) {
+    for (const apex of apexesOf(old)) {
+      const having = after.filter((next) => {
+        return hasZone(next, apex) && !taken.has(mark(next, apex))
+      })
+      const place = placeOf(old.block)
+      const next = having.find(({ block }) => placeOf(block) === place) ?? having[0]
+      if (next !== undefined) taken.add(mark(next, apex))
+      add(old, next, apex)
+    }
+  }
+  for (const next of after) {
+    for (const apex of apexesOf(next)) if (!taken.has(mark(next, apex))) add(undefined, next, apex)
+  }
+  return pairs
+}
+
+function apexesOf({ zones }: OfflineBlock): Uint8Array[] {
+  const byKey = new Map(zones.options.zones.map((apex) => [nameKey(apex), apex]))
+  return [...byKey.values()].filter((apex) => !isLocalZone(apex))
+}
+
+function hasZone(block: OfflineBlock, apex: Uint8Array): boolean {
+  return apexesOf(block).some((other) => nameKey(other) === nameKey(apex))
+}
+
+function printKeys({ block }: OfflineBlock): string {
+  const keys = block.keys.map(({ zoneText, port }) => `${zoneText}:${port}`).join(' ')
+  return block.viewName === '' ? keys : `${keys} (view ${block.viewName})`
+}
+
+/** Returns a trie that distinguishes countries. Without a locator, from the bundled database. */
+async function placesOf(
+  { table }: ServedNames,
+  locator: PlacedLocator | undefined,
+): Promise<ClassTrie> {
+  // That of the table has all places, if the table has one.
+  if (table.trie.classCount > 1) return table.trie
+  if (locator !== undefined) return locator.classify([])
+  const bundled = new MmdbLocator({
+    resources: new ResourceRegistry(),
+    paths: [bundledDatabasePath()],
+    nets: [],
+    timers: systemTimers,
+    runJob: runJobInThread,
+    onReload: () => {},
+    onLoad: () => {},
+  })
+  try {
+    await bundled.open()
+    return await new PlacedLocator(bundled, new Map()).classify([])
+  } finally {
+    bundled.close()
+  }
+}

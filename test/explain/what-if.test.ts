@@ -1,0 +1,437 @@
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { Random } from '../../src/base/random.ts'
+import type { Output } from '../../src/cli/output.ts'
+import { runWhatIf } from '../../src/cli/what-if.ts'
+import { type Location, ladderOf } from '../../src/geo/location.ts'
+import { Database } from '../../src/geo/mmdb/database.ts'
+import { NetTable, scanNet } from '../../src/geo/net.ts'
+import { lineBufferTo } from '../support/line-buffer.ts'
+import { composeMmdb, type MmdbValue } from '../support/mmdb.ts'
+
+/** An endpoint of a test record. */
+interface Sketch {
+  readonly name: string
+  readonly codes: readonly string[]
+  readonly weight?: number | undefined
+  readonly target: string
+  readonly ttl?: number
+}
+
+const PLACES = [
+  ['DE', 'EU'],
+  ['FR', 'EU'],
+  ['US', 'NA'],
+  ['CA', 'NA'],
+  ['JP', 'AS'],
+] as const
+const CODES = ['DE', 'FR', 'US', 'GEO-EU', 'GEO-NA', 'GEO-AS', 'NET-OFFICE', '*']
+const NET = scanNet('64.0.0.0/4', 'NET-OFFICE')
+const NAMES = ['a', 'b', 'c']
+const SAMPLES = 4000
+
+function manifest(sketches: readonly Sketch[]): string {
+  const endpoints = sketches.map(({ name, codes, weight, target, ttl = 60 }, i) => {
+    const isName = !/^[0-9]/.test(target)
+    const properties = [
+      ...(codes.length === 0 ? [] : [{ name: 'geo-code', value: codes.join(',') }]),
+      ...(weight === undefined ? [] : [{ name: 'weight', value: String(weight) }]),
+    ]
+    return {
+      dnsName: name === '' ? 'k.example.com' : `${name}.k.example.com`,
+      recordType: isName ? 'CNAME' : 'A',
+      recordTTL: ttl,
+      setIdentifier: `e${i}`,
+      targets: [isName ? `${target}.k.example.com` : target],
+      providerSpecific: properties,
+    }
+  })
+  return JSON.stringify({
+    apiVersion: 'kuadrant.io/v1alpha1',
+    kind: 'DNSRecord',
+    metadata: { name: 'one', namespace: 'docs' },
+    spec: { rootHost: 'k.example.com', endpoints },
+  })
+}
+
+interface Side {
+  readonly sketches: readonly Sketch[]
+  readonly networks: Readonly<Record<string, MmdbValue>>
+}
+
+interface Change {
+  readonly name: string
+  readonly type: string
+  readonly kind: string
+  readonly share: number
+  readonly ipv4: number
+  readonly ipv6: number
+  readonly private4: number
+  readonly countries: { code: string; ipv4: number; ipv6: number }[]
+  readonly continents: { code: string; ipv4: number; ipv6: number }[]
+  readonly via: string[]
+  readonly ttl?: { before: number; after: number }
+  readonly tiers: { clients: string; before: string; after: string }[]
+}
+
+let runs = 0
+
+/** Runs the command over two configurations that differ in records and database. */
+async function compare(t: Test, before: Side, after: Side, args: readonly string[] = []) {
+  const directory = join(t.testdir({}), `run${runs++}`)
+  for (const [side, { sketches, networks }] of Object.entries({ before, after })) {
+    mkdirSync(join(directory, side), { recursive: true })
+    if (sketches.length > 0) writeFileSync(join(directory, side, 'one.json'), manifest(sketches))
+    const builtSeconds = Math.trunc(Date.now() / 1000)
+    writeFileSync(join(directory, `${side}.mmdb`), composeMmdb({ networks, builtSeconds }))
+  }
+  const corefile = `k.example.com {
+ root ${directory}
+ geoip before.mmdb {
+  net 64.0.0.0/4 NET-OFFICE
+ }
+ kuadrant {
+  manifests before
+ }
+}
+`
+  writeFileSync(join(directory, 'Corefile'), corefile)
+  const printed: string[] = []
+  const errors: string[] = []
+  const output: Output = {
+    lines: lineBufferTo(printed),
+    print: (line) => printed.push(line),
+    printError: (line) => errors.push(line.replaceAll(`${directory}/`, '')),
+    flush: () => {},
+  }
+  const conf = ['-conf', join(directory, 'Corefile'), '--manifests', join(directory, 'after')]
+  const mmdb = before.networks === after.networks ? [] : ['--mmdb', join(directory, 'after.mmdb')]
+  const code = await runWhatIf([...conf, ...mmdb, ...args], output)
+  return { code, printed, errors }
+}
+
+async function changesOf(t: Test, before: Side, after: Side): Promise<Change[]> {
+  const { code, printed, errors } = await compare(t, before, after, ['-o', 'json'])
+  t.strictSame(errors, [])
+  t.equal(code, 0)
+  return JSON.parse(printed.join('\n')).changes
+}
+
+/** The answers of a name for clients at a place, by the rules of docs/explanation/choice.md. */
+function answersAt(
+  sketches: readonly Sketch[],
+  name: string,
+  location: Location,
+  depth = 0,
+): string {
+  const all = sketches.filter((sketch) => sketch.name === name)
+  if (all.length === 0 || depth > 8) return 'none'
+  const areStandbys = all.every(({ weight }) => weight === 0)
+  const serves = (members: readonly Sketch[]): boolean =>
+    members.length > 0 && (areStandbys || members.some(({ weight }) => weight !== 0))
+  const tiers = [...ladderOf(location), '*'].map((code) =>
+    all.filter(({ codes }) => codes.includes(code)),
+  )
+  const members = tiers.find(serves) ?? all
+  const isCname = !/^[0-9]/.test(members[0]!.target)
+  const isWeighted = members.some(({ weight }) => weight !== undefined)
+  const print = ({ target }: Sketch): string =>
+    isCname ? `${target}(${answersAt(sketches, target, location, depth + 1)})` : target
+  if (!isWeighted && !isCname) return [...new Set(members.map(print))].sort().join('+')
+  const weights = new Map<string, number>()
+  for (const member of members) {
+    const weight = member.weight ?? (isWeighted ? 120 : 1)
+    const counted = members.every((one) => one.weight === 0) ? 1 : weight
+    if (counted > 0) weights.set(print(member), (weights.get(print(member)) ?? 0) + counted)
+  }
+  if (weights.size === 1) return [...weights.keys()][0]!
+  const sum = [...weights.values()].reduce((a, b) => a + b, 0)
+  const shares = [...weights].map(([key, weight]) => `${key} ${(weight / sum).toFixed(9)}`)
+  return shares.sort().join('|')
+}
+
+function randomSide(random: Random, hasCnames: boolean): Side {
+  const any = <T>(list: readonly T[]): T => list[random.below(list.length)]!
+  const sketches: Sketch[] = NAMES.flatMap((name, n) =>
+    Array.from({ length: 1 + random.below(4) }, () => {
+      const isCname = hasCnames && n < NAMES.length - 1
+      const codes = random.below(3) === 0 ? [] : [...new Set([any(CODES), any(CODES)])]
+      const weight = random.below(3) === 0 ? any([0, 1, 2, 100]) : undefined
+      const target = isCname ? NAMES[n + 1]! : `192.0.2.${1 + random.below(4)}`
+      return { name, codes, weight, target }
+    }),
+  )
+  return { sketches, networks: randomNetworks(random) }
+}
+
+function randomNetworks(random: Random): Record<string, MmdbValue> {
+  const octet = () => random.below(256)
+  const networks: Record<string, MmdbValue> = { '2000::/4': entryOf(0) }
+  for (let i = 0; i < 40; i++) {
+    const text =
+      i % 2 === 0
+        ? `${octet()}.${octet()}.0.0/${2 + random.below(12)}`
+        : `${(0x2000 + random.below(0x2000)).toString(16)}:${random.below(65536).toString(16)}::/${4 + random.below(12)}`
+    networks[text] = entryOf(random.below(PLACES.length))
+  }
+  return networks
+}
+
+function entryOf(place: number): MmdbValue {
+  const [country, continent] = PLACES[place]!
+  return { country: { iso_code: country }, continent: { code: continent } }
+}
+
+function locatorOf({ networks }: Side): (bytes: Uint8Array, family: number) => Location {
+  const database = new Database({ file: 'test.mmdb', bytes: composeMmdb({ networks }) })
+  if (typeof NET === 'string') throw new Error(NET)
+  const nets = new NetTable([NET])
+  return (bytes, family) => nets.place(bytes, family, database.locate(bytes, family))
+}
+
+function isPublic([a = 0, b = 0]: Uint8Array): boolean {
+  // Wider than what is left out, in whole octets; the test leaves these addresses out on both sides.
+  return a !== 0 && a !== 10 && a !== 127 && a < 224 && !(a === 100 && b >= 64 && b < 128)
+}
+
+t.test('shares agree with brute force over random addresses', async (t) => {
+  const random = new Random(20)
+  for (let round = 0; round < 4; round++) {
+    const hasCnames = round % 2 === 1
+    const before = randomSide(random, hasCnames)
+    const edited = randomSide(random, hasCnames)
+    const after = round < 2 ? { ...edited, networks: before.networks } : edited
+    const changes = await changesOf(t, before, after)
+    const [locateBefore, locateAfter] = [locatorOf(before), locatorOf(after)]
+    for (const family of [1, 2]) {
+      const differing = new Map(NAMES.map((name) => [name, 0]))
+      for (let i = 0; i < SAMPLES; ) {
+        const bytes = Uint8Array.from({ length: family === 1 ? 4 : 16 }, () => random.below(256))
+        if (family === 2) bytes[0] = 0x20 | (bytes[0]! & 0x1f)
+        if (family === 1 && !isPublic(bytes)) continue
+        const [old, next] = [locateBefore(bytes, family), locateAfter(bytes, family)]
+        if (family === 2 && old.country === '' && next.country === '') continue
+        i++
+        for (const name of NAMES) {
+          const isSame =
+            answersAt(before.sketches, name, old) === answersAt(after.sketches, name, next)
+          if (!isSame) differing.set(name, differing.get(name)! + 1)
+        }
+      }
+      for (const [name, count] of differing) {
+        const found = changes.filter((change) => change.name === `${name}.k.example.com.`)
+        const share = Math.max(0, ...found.map(({ ipv4, ipv6 }) => (family === 1 ? ipv4 : ipv6)))
+        const bound = 4.5 * Math.sqrt((share * (1 - share)) / SAMPLES) + 0.002
+        const sampled = count / SAMPLES
+        t.ok(Math.abs(share - sampled) < bound, `${round} ${family} ${name}: ${share} ~ ${sampled}`)
+      }
+    }
+  }
+})
+
+const EUROPE: Record<string, MmdbValue> = {
+  '81.0.0.0/8': entryOf(0),
+  '2400::/6': entryOf(0),
+  '2800::/6': entryOf(2),
+}
+const eu: Sketch = { name: 'one', codes: ['GEO-EU'], target: '192.0.2.1' }
+const other: Sketch = { name: 'one', codes: ['*'], target: '192.0.2.9' }
+const side = (...sketches: Sketch[]): Side => ({ sketches, networks: EUROPE })
+
+t.test('an edit of one tier changes the clients of the tier', async (t) => {
+  const [change, ...more] = await changesOf(
+    t,
+    side(eu, other),
+    side({ ...eu, target: '192.0.2.7' }, other),
+  )
+  t.strictSame(more, [])
+  t.match(change, {
+    name: 'one.k.example.com.',
+    type: 'A',
+    kind: 'changed',
+    ipv6: 0.5,
+    share: 0.5,
+    private4: 0,
+    countries: [{ code: 'DE', ipv4: 1, ipv6: 1 }],
+    continents: [{ code: 'GEO-EU', ipv4: 1, ipv6: 1 }],
+    via: [],
+    tiers: [{ clients: 'GEO-EU', before: '192.0.2.1 100 %', after: '192.0.2.7 100 %' }],
+  })
+})
+
+t.test('what leaves the answers alone has no share', async (t) => {
+  t.strictSame(await changesOf(t, side(eu, other), side(eu, other)), [])
+  const weighted = (a: number, b: number) =>
+    side({ ...eu, codes: [], weight: a }, { ...other, codes: [], weight: b })
+  t.strictSame(await changesOf(t, weighted(1, 3), weighted(20, 60)), [])
+  const [slower] = await changesOf(t, side(eu), side({ ...eu, ttl: 300 }))
+  t.match(slower, { kind: 'changed', share: 0, ttl: { before: 60, after: 300 }, tiers: [] })
+  // A code for clients that got the same answer before.
+  const [added] = await changesOf(t, side(other), side(other, { ...other, codes: ['GEO-EU'] }))
+  t.match(added, {
+    kind: 'changed',
+    share: 0,
+    tiers: [{ clients: 'all clients' }, { clients: 'GEO-EU' }, { clients: 'other clients' }],
+  })
+})
+
+t.test('names that lead to a change count with their clients', async (t) => {
+  const chain = (target: string): Side =>
+    side(
+      { name: 'host', codes: [], target: 'lb' },
+      { name: 'lb', codes: ['GEO-EU'], target: 'one' },
+      { name: 'lb', codes: ['*'], target: 'two' },
+      { ...other, name: 'two' },
+      { ...eu, codes: [], target },
+      { name: 'loop', codes: [], target: 'loop2' },
+      { name: 'loop2', codes: [], target: 'loop' },
+    )
+  const changes = await changesOf(t, chain('192.0.2.1'), chain('192.0.2.2'))
+  t.match(changes, [
+    { name: 'one.k.example.com.', type: 'A', kind: 'changed', ipv6: 1, via: [] },
+    {
+      name: 'host.k.example.com.',
+      type: 'CNAME',
+      kind: 'leads',
+      ipv6: 0.5,
+      via: ['lb.k.example.com.'],
+    },
+    {
+      name: 'lb.k.example.com.',
+      type: 'CNAME',
+      kind: 'leads',
+      ipv6: 0.5,
+      via: ['one.k.example.com.'],
+    },
+  ])
+})
+
+t.test('a wildcard answers for names that are missing', async (t) => {
+  const any: Sketch = { name: '*', codes: [], target: '192.0.2.1' }
+  const [own, ...none] = await changesOf(
+    t,
+    side(any),
+    side(any, { ...any, name: 'one', target: '192.0.2.2' }),
+  )
+  t.match(own, { name: 'one.k.example.com.', kind: 'changed', share: 1 })
+  t.strictSame(none, [])
+  // The wildcard gives the same answer.
+  t.strictSame(await changesOf(t, side(any, { ...any, name: 'one' }), side(any)), [])
+  const lead = { name: 'host', codes: [], target: 'missing' }
+  const changes = await changesOf(t, side(any, lead), side({ ...any, target: '192.0.2.2' }, lead))
+  t.match(
+    changes.find(({ name }) => name.startsWith('host')),
+    { kind: 'leads', share: 1 },
+  )
+})
+
+t.test('text lists what changes, and --max-share fails', async (t) => {
+  const edited = side({ ...eu, target: '192.0.2.7' }, other)
+  const { code, printed, errors } = await compare(t, side(eu, other), edited, ['--max-share', '5%'])
+  t.equal(code, 1)
+  t.strictSame(errors, ['one.k.example.com. A: 50 % is above --max-share 5 %'])
+  t.match(printed, [
+    /^one\.k\.example\.com\. A changes for 0\.\d+ % of IPv4, 50 % of IPv6, in k\.example\.com\.:53$/,
+    '  GEO-EU: 192.0.2.1 100 % -> 192.0.2.7 100 %',
+    '  continents: GEO-EU 100 %',
+    '  countries: DE 100 %',
+    '',
+    '1 RRset changes, 2 names compared; largest share: 50 %, one.k.example.com. A',
+  ])
+  t.equal((await compare(t, side(eu, other), edited, ['--max-share', '50%'])).code, 0)
+  const same = await compare(t, side(eu), side(eu))
+  t.strictSame([same.code, same.printed], [0, ['no answer changes: 2 names compared']])
+})
+
+t.test('new names do not count for --max-share, removed names do', async (t) => {
+  const more = side(eu, { ...eu, name: 'two' })
+  t.equal((await compare(t, side(eu), more, ['--max-share', '1%'])).code, 0)
+  const removed = await compare(t, more, side(eu), ['--max-share', '1%'])
+  t.equal(removed.code, 1)
+  t.strictSame(removed.errors, ['two.k.example.com. A: 100 % is above --max-share 1 %'])
+})
+
+t.test('a new database alone moves clients between tiers', async (t) => {
+  const moved = { ...EUROPE, '2400::/6': entryOf(2) }
+  const [change] = await changesOf(t, side(eu, other), { ...side(eu, other), networks: moved })
+  t.match(change, { kind: 'changed', ipv6: 0.5, tiers: [] })
+})
+
+t.test('invalid input is one line with its place', async (t) => {
+  const run = async (...args: string[]) => {
+    const errors: string[] = []
+    const output: Output = {
+      lines: lineBufferTo([]),
+      print: () => t.fail('prints nothing'),
+      printError: (line) => errors.push(line),
+      flush: () => {},
+    }
+    t.equal(await runWhatIf(args, output), 1)
+    return errors
+  }
+  t.match(await run(), [/^nothing changes: give --manifests/])
+  t.match(await run('--manifests', 'a', '--records', 'b'), [/exclude each other/])
+  t.match(await run('--manifests', 'a', '--max-share', '101%'), [
+    /^invalid value 101% for --max-share/,
+  ])
+  t.match(await run('--manifests', 'a', '-o', 'xml'), [/^invalid value xml for -o/])
+  t.match(await run('--manifests', 'a', 'b'), [/^extra command line arguments: \[b\]/])
+  t.match(await run('--records', '/nowhere'), [/^\/nowhere: cannot be read/])
+  t.match(await run('-conf', '/nowhere', '--manifests', 'a'), [/nowhere/])
+  const directory = t.testdir({
+    Corefile: 'k.example.com {\n kuadrant {\n  manifests records\n }\n}\n'.replace(
+      'records',
+      `${t.testdirName}/records`,
+    ),
+    cluster: 'k.example.com {\n kuadrant\n}\n',
+    none: '. {\n whoami\n}\n',
+    records: { 'one.json': manifest([eu]) },
+    'dump.json': JSON.stringify({
+      apiVersion: 'v1',
+      kind: 'List',
+      items: [JSON.parse(manifest([other]))],
+    }),
+    'bad.yaml':
+      'apiVersion: kuadrant.io/v1alpha1\nkind: DNSRecord\nmetadata: { name: x, namespace: y }\nspec: {}\n',
+  })
+  const conf = (name: string) => ['-conf', join(directory, name)]
+  t.match(await run(...conf('Corefile'), '--records', join(directory, 'bad.yaml')), [
+    /bad\.yaml:4: y\/x is refused/,
+  ])
+  t.match(await run(...conf('none'), '--new-conf', join(directory, 'none')), [
+    /no server block has kuadrant/,
+  ])
+  t.match(await run(...conf('cluster'), '--records', join(directory, 'dump.json')), [
+    /cluster:2: the records of a cluster are not read offline.*--old-records/,
+  ])
+  t.match(await run(...conf('Corefile'), '--manifests', '/nowhere'), [/nowhere: cannot be listed/])
+})
+
+t.test('records of a cluster are compared from dumps', async (t) => {
+  const list = (...sketches: Sketch[]): string =>
+    JSON.stringify({ apiVersion: 'v1', kind: 'List', items: [JSON.parse(manifest(sketches))] })
+  const directory = t.testdir({
+    Corefile: 'k.example.com {\n kuadrant\n}\n',
+    'old.json': list(eu),
+    'new.json': list({ ...eu, target: '192.0.2.2' }),
+  })
+  const printed: string[] = []
+  const output: Output = {
+    lines: lineBufferTo(printed),
+    print: (line) => printed.push(line),
+    printError: (line) => t.fail(line),
+    flush: () => {},
+  }
+  const at = (name: string): string => join(directory, name)
+  const args = [
+    '-conf',
+    at('Corefile'),
+    '--old-records',
+    at('old.json'),
+    '--records',
+    at('new.json'),
+  ]
+  t.equal(await runWhatIf(args, output), 0)
+  t.match(printed[0], /^one\.k\.example\.com\. A changes for 100 % of IPv4, 100 % of IPv6/)
+})
