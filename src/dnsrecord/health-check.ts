@@ -1,8 +1,9 @@
 /**
  * HTTP and HTTPS work as upstream. The others are extensions. TCP only checks that a connection
- * succeeds. GRPC and GRPCS (with TLS) call `grpc.health.v1.Health/Check`. DNS sends a query.
+ * succeeds. GRPC and GRPCS (with TLS) call `grpc.health.v1.Health/Check`. DNS sends a query. EXEC
+ * runs a command that the server's configuration has.
  */
-export const PROBE_PROTOCOLS = ['HTTP', 'HTTPS', 'TCP', 'GRPC', 'GRPCS', 'DNS'] as const
+export const PROBE_PROTOCOLS = ['HTTP', 'HTTPS', 'TCP', 'GRPC', 'GRPCS', 'DNS', 'EXEC'] as const
 export type ProbeProtocol = (typeof PROBE_PROTOCOLS)[number]
 
 /** HTTP status codes from `first` to `last`, both included. */
@@ -47,6 +48,8 @@ export interface HealthCheck {
   readonly expectedRcode?: number
   /** DNS: an IP address that the answer must contain; missing = any answer. */
   readonly expectedAddress?: string
+  /** EXEC: name of the command in the Corefile. Never missing with this protocol. */
+  readonly command?: string
 }
 
 /** Defaults of missing fields; the numbers are those of the CustomResourceDefinition. */
@@ -71,13 +74,15 @@ export const INTERVAL_MAX_MS = 24 * 3600 * 1000
 export const PATH_CHARACTERS_MAX = 1024
 /** True if the request has a host name, which a record with a wildcard host does not have. */
 export function sendsHostName({ protocol }: Pick<HealthCheck, 'protocol'>): boolean {
-  return protocol !== 'TCP' && protocol !== 'DNS'
+  return protocol !== 'TCP' && protocol !== 'DNS' && protocol !== 'EXEC'
 }
 
 /** Bounds on one list of expected statuses, and on each of them. */
 export const STATUS_RANGES_MAX = 16
 export const STATUS_MIN = 200
 export const STATUS_MAX = 599
+/** Names of commands in a Corefile. */
+export const COMMAND_NAME = /^[A-Za-z0-9][\w.-]{0,62}$/
 export const BODY_CHARACTERS_MAX = 1024
 /** A larger threshold is refused as a mistake. */
 export const THRESHOLD_MAX = 1000

@@ -108,10 +108,11 @@ function openProbing(
     const timers = systemTimers
     const policy = new ProbePolicy(how.allowed.map(({ cidr }) => cidr))
     const resolve = systemResolve()
+    const { commands } = how
     return {
       source,
       health: source.health,
-      probe: createProber({ policy, resolve, readHeaders: undefined, timers }),
+      probe: createProber({ policy, resolve, readHeaders: undefined, commands, timers }),
       file: how.probe?.file ?? '',
       log,
       clock,

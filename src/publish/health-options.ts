@@ -7,6 +7,8 @@ export interface HealthOptions {
   readonly probe: ProbeOptions | undefined
   /** Networks that are refused by default but may be probed, as written. */
   readonly allowed: readonly { readonly text: string; readonly cidr: Cidr }[]
+  /** Program and arguments of each command that health checks may name; undefined = none. */
+  readonly commands?: ReadonlyMap<string, readonly string[]> | undefined
   /** Time until a recovered address has its full weight; 0 = at once. */
   readonly slowStartMs: number
   /** File that keeps slow starts over a restart; undefined = they are not kept. */
@@ -31,7 +33,8 @@ export interface ProbeOptions {
 export const NO_HEALTH: HealthOptions = { probe: undefined, allowed: [], slowStartMs: 0 }
 
 /** Prints the probe options: equal text for equal options. */
-export function printProbing({ probe, allowed }: HealthOptions): string {
+export function printProbing({ probe, allowed, commands = new Map() }: HealthOptions): string {
   if (probe === undefined) return ''
-  return [probe.file, ...allowed.map(({ text }) => text).sort()].join(' ')
+  const networks = allowed.map(({ text }) => text).sort()
+  return [probe.file, ...networks, JSON.stringify([...commands].sort())].join(' ')
 }

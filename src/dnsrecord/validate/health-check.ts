@@ -5,6 +5,7 @@ import { scanAddress } from '../../dns/text/address.ts'
 import type { YamlValue } from '../../yaml/scan-block-yaml.ts'
 import {
   BODY_CHARACTERS_MAX,
+  COMMAND_NAME,
   HEALTH_CHECK_DEFAULTS,
   type HealthCheck,
   INTERVAL_MAX_MS,
@@ -48,6 +49,7 @@ const PROTOCOLS_OF: ReadonlyMap<string, readonly ProbeProtocol[]> = new Map([
   ['query', ['DNS']],
   ['expectedRcode', ['DNS']],
   ['expectedAddress', ['DNS']],
+  ['command', ['EXEC']],
 ])
 
 /** Reads a health check. `place`: place of `spec`. Throws RefusedError at the first fault. */
@@ -68,6 +70,7 @@ export function scanHealthCheck(spec: Mapping, place: FieldPlace): HealthCheck {
     ...scanExpectedBody(spec, place),
     ...scanGrpcService(spec, place),
     ...(protocol === 'DNS' ? scanDns(spec, place) : {}),
+    ...(protocol === 'EXEC' ? { command: scanCommand(spec, place) } : {}),
   }
 }
 
@@ -208,4 +211,11 @@ function scanExpectedAddress(spec: Mapping, place: FieldPlace): Pick<DnsPart, 'e
   if (scanAddress(expectedAddress) !== undefined) return { expectedAddress }
   const message = `expectedAddress ${quote(expectedAddress)} is not an IP address`
   throw new RefusedError(place.at('expectedAddress'), message)
+}
+
+function scanCommand(spec: Mapping, place: FieldPlace): string {
+  const command = stringField(spec, 'command', place)
+  if (COMMAND_NAME.test(command)) return command
+  const message = `command must be a name that probe-exec defines in the Corefile, got ${quote(command)}`
+  throw new RefusedError(place.at('command'), message)
 }

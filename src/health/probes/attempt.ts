@@ -2,6 +2,7 @@ import type { Timers } from '../../base/timers.ts'
 import type { ProbeProtocol } from '../../dnsrecord/health-check.ts'
 import type { Attempt, Begin } from './begin.ts'
 import { beginDns } from './dns-attempt.ts'
+import { beginExec } from './exec-attempt.ts'
 import { beginGrpc } from './grpc-attempt.ts'
 import { beginHttp } from './http-attempt.ts'
 import { printFault } from './print-fault.ts'
@@ -22,6 +23,7 @@ const BEGIN: Readonly<Record<ProbeProtocol, Begin>> = {
   GRPC: beginGrpc,
   GRPCS: beginGrpc,
   DNS: beginDns,
+  EXEC: beginExec,
 }
 
 export interface AttemptOptions extends Attempt {

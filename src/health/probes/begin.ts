@@ -9,6 +9,8 @@ export interface Attempt {
   /** Host name for the request and SNI; '' = use the address. */
   readonly hostname: string
   readonly headers: ReadonlyMap<string, string>
+  /** Program and arguments of an EXEC check; empty for other protocols. */
+  readonly command: readonly string[]
 }
 
 /** Receives the events of an attempt. Events after the first error or outcome are ignored. */

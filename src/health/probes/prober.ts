@@ -17,6 +17,8 @@ export interface ProberOptions {
   readonly resolve: Resolve
   /** Undefined = this source has no access to Secrets. */
   readonly readHeaders: ReadHeaders | undefined
+  /** Program and arguments of the commands that EXEC checks may name; missing = none. */
+  readonly commands?: ReadonlyMap<string, readonly string[]> | undefined
   readonly timers: Timers
 }
 
@@ -35,12 +37,24 @@ const OWN_HEADERS: ReadonlySet<string> = new Set([
  */
 export function createProber(options: ProberOptions): Prober {
   return async (probe, signal) => {
+    if (commandOf(probe, options) === undefined) {
+      const reason = `no command ${probe.check.command} is configured with probe-exec`
+      return { kind: 'skipped', reason }
+    }
     const ips = await findAddresses(probe, options)
     if (!isList(ips)) return ips
     const headers = await findHeaders(probe, options)
     if (headers instanceof Map) return attemptAny(probe, ips, headers, signal, options)
     return headers as ProbeOutcome
   }
+}
+
+/** Returns the command of an EXEC check; undefined = it is not configured. */
+function commandOf(
+  { check: { command } }: Probe,
+  { commands }: ProberOptions,
+): readonly string[] | undefined {
+  return command === undefined ? [] : commands?.get(command)
 }
 
 async function findAddresses(
@@ -94,12 +108,13 @@ function isHeader(name: string, value: string): boolean {
 
 /** Probes all addresses at once; the first healthy one ends the other attempts. */
 async function attemptAny(
-  { check, hostname, address }: Probe,
+  probe: Probe,
   ips: readonly string[],
   headers: ReadonlyMap<string, string>,
   signal: AbortSignal,
-  { timers }: ProberOptions,
+  options: ProberOptions,
 ): Promise<ProbeOutcome> {
+  const { check, hostname, address } = probe
   const isEnough = new AbortController()
   const end = (): void => isEnough.abort()
   if (signal.aborted) end()
@@ -111,7 +126,8 @@ async function attemptAny(
       ip,
       hostname: name,
       headers,
-      timers,
+      command: commandOf(probe, options) ?? [],
+      timers: options.timers,
       signal: isEnough.signal,
     })
     if (outcome.kind === 'healthy') end()

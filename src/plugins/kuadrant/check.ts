@@ -33,6 +33,7 @@ import {
 import { openApi } from '../../sources/kubernetes/acquire.ts'
 import { ZoneOwnership } from '../../sources/zone-ownership.ts'
 import { findDeadCodes } from './check-codes.ts'
+import { findLostCommands } from './check-commands.ts'
 import { checkDrains } from './check-drains.ts'
 import type { KuadrantOptions } from './options.ts'
 
@@ -102,6 +103,8 @@ function warnOfRecords(
     if (isLocalZone(apex)) continue
     for (const warning of findDeadCodes(own, geoCodes, places)) warn(warning)
   }
+  for (const warning of findLostCommands(records, options.health ?? NO_HEALTH, places))
+    warn(warning)
   for (const { key, packed } of records) {
     if (ownership.zoneKeyOf(packed) !== '') continue
     const at = places.record(key) ?? options.position

@@ -1,15 +1,16 @@
-import { resolve } from 'node:path'
+import { isAbsolute, resolve } from 'node:path'
 import { printDuration, scanDuration } from '../../base/duration.ts'
 import type { Dispenser } from '../../corefile/dispenser.ts'
 import { type Cidr, scanCidr } from '../../dns/text/address.ts'
+import { COMMAND_NAME } from '../../dnsrecord/health-check.ts'
 import { SLOW_START_MS_MAX, SLOW_START_MS_MIN } from '../../health/slow-start-bounds.ts'
 import type { BlockConfig } from '../../plugin/directive.ts'
 import type { HealthOptions } from '../../publish/health-options.ts'
 import type { SourcePlace } from '../../publish/source-place.ts'
 
 /**
- * Reads `probe [FILE]`, `probe-allow CIDR...`, `slow-start DURATION [FILE]` or `drain FILE`. Returns
- * undefined for another property. Throws InputError.
+ * Reads `probe [FILE]`, `probe-allow CIDR...`, `probe-exec NAME COMMAND...`, `slow-start DURATION
+ * [FILE]` or `drain FILE`. Returns undefined for another property. Throws InputError.
  */
 export function scanHealthProperty(
   d: Dispenser,
@@ -26,6 +27,8 @@ export function scanHealthProperty(
     }
     case 'probe-allow':
       return { ...options, allowed: [...options.allowed, ...scanAllowed(d)] }
+    case 'probe-exec':
+      return { ...options, commands: scanCommand(d, options.commands ?? new Map()) }
     case 'slow-start':
       return { ...options, ...scanSlowStart(d, block) }
     case 'drain': {
@@ -42,6 +45,7 @@ export function scanHealthProperty(
 export function checkHealth(d: Dispenser, options: HealthOptions, source: SourcePlace): void {
   if (options.probe === undefined) {
     if (options.allowed.length > 0) throw d.error('probe-allow needs probe')
+    if (options.commands !== undefined) throw d.error('probe-exec needs probe')
     return
   }
   if (source.kind === 'manifests') return
@@ -51,6 +55,19 @@ export function checkHealth(d: Dispenser, options: HealthOptions, source: Source
 function scanAllowed(d: Dispenser): HealthOptions['allowed'] {
   const texts = d.remainingArgs(1)
   return texts.map((text) => ({ text, cidr: scanNetwork(d, 'probe-allow', text) }))
+}
+
+function scanCommand(
+  d: Dispenser,
+  known: NonNullable<HealthOptions['commands']>,
+): HealthOptions['commands'] {
+  const [name = '', ...command] = d.remainingArgs(2)
+  if (!COMMAND_NAME.test(name)) throw d.error(`probe-exec: ${name} is not a name of a command`)
+  if (known.has(name)) throw d.error(`probe-exec ${name} appears twice`)
+  if (!isAbsolute(command[0]!)) {
+    throw d.error(`probe-exec ${name}: ${command[0]} must be an absolute path`)
+  }
+  return new Map([...known, [name, command]])
 }
 
 /** Reads the networks that follow a property; at least one. Throws InputError. */

@@ -47,6 +47,11 @@ t.test('what a check may expect', async (t) => {
       want: { query: { name: 'Health.Example.org.', type: 28 }, expectedRcode: undefined },
     },
     {
+      name: 'a command',
+      given: { protocol: 'EXEC', command: 'check-app' },
+      want: { protocol: 'EXEC', command: 'check-app' },
+    },
+    {
       name: 'an answer',
       given: {
         protocol: 'DNS',
@@ -126,6 +131,9 @@ t.test('a wrong field refuses the record with its place', async (t) => {
   for (const { given, want } of ofDns) {
     const found = String(scan({ ...dns, ...given }))
     t.ok(found.startsWith(`spec.healthCheck.${want}`), found)
+  }
+  for (const command of ['', '/bin/true', 'a b', '-a', 'a'.repeat(64)]) {
+    t.match(scan({ protocol: 'EXEC', command }), /^spec\.healthCheck\.command: command must be/)
   }
   for (const service of ['a b', 'a/b', 'a'.repeat(256)]) {
     t.match(scan({ protocol: 'GRPC', service }), /^spec\.healthCheck\.service: service must be/)

@@ -60,6 +60,32 @@ t.test('blocks that the directive refuses, and why', (t) => {
       want: /probe-allow needs probe/,
     },
     {
+      name: 'probe-exec without probe',
+      given: 'kuadrant {\n manifests a\n probe-exec a /bin/true\n}',
+      want: /probe-exec needs probe/,
+    },
+    {
+      name: 'probe-exec without a command',
+      given: 'kuadrant {\n manifests a\n probe\n probe-exec a\n}',
+      want: /Wrong argument count/,
+    },
+    {
+      name: 'probe-exec with a relative path',
+      given: 'kuadrant {\n manifests a\n probe\n probe-exec a bin/check\n}',
+      want: /probe-exec a: bin\/check must be an absolute path/,
+    },
+    {
+      name: 'probe-exec with a wrong name',
+      given: 'kuadrant {\n manifests a\n probe\n probe-exec a/b /bin/true\n}',
+      want: /probe-exec: a\/b is not a name of a command/,
+    },
+    {
+      name: 'probe-exec twice',
+      given:
+        'kuadrant {\n manifests a\n probe\n probe-exec a /bin/true\n probe-exec a /bin/false\n}',
+      want: /probe-exec a appears twice/,
+    },
+    {
       name: 'probe-allow of an address',
       given: 'kuadrant {\n manifests a\n probe\n probe-allow 127.0.0.1\n}',
       want: /probe-allow: 127\.0\.0\.1 is not a network; /,

@@ -1,0 +1,21 @@
+import { InputError } from '../../base/errors.ts'
+import { isChecked, unpackRecord } from '../../dnsrecord/pack.ts'
+import type { StoredRecord } from '../../dnsrecord/record-source.ts'
+import type { HealthOptions } from '../../publish/health-options.ts'
+import type { RecordPlaces } from '../../publish/locate.ts'
+
+/** Finds health checks of records that name a command which a block with `probe` does not define. */
+export function* findLostCommands(
+  records: readonly StoredRecord[],
+  { probe, commands }: HealthOptions,
+  places: Pick<RecordPlaces, 'record'>,
+): Iterable<InputError> {
+  if (probe === undefined) return
+  for (const { key, packed } of records) {
+    if (!isChecked(packed)) continue
+    const { command } = unpackRecord(packed).healthCheck!
+    if (command === undefined || commands?.has(command)) continue
+    const what = `DNSRecord ${key}: no probe-exec defines command ${command}`
+    yield new InputError(places.record(key), `${what}; the addresses are not probed`)
+  }
+}
