@@ -182,3 +182,48 @@ t.test('a dead site is taken out at all others, also at one that was cut meanwhi
   network.run(HEALED_S + PROBE_S)
   sameEverywhere(t, network, all(network), 'the site is back')
 })
+
+t.test('a site that becomes isolated keeps what all agreed on', async (t) => {
+  const network = new SimulatedSites(4, 5)
+  network.run(SETTLE_S)
+  network.sites[3]!.isUp = false
+  network.sites[3]!.isGatewayUp = false
+  network.run(HOLD_DOWN_S + DETECTED_S + POLL_S_MAX)
+  for (const number of network.numbers) network.setSite(number, false)
+  network.run(600, () => {
+    for (const site of network.sites.slice(0, 3)) {
+      const got = [...site.answers].sort()
+      if (got.join() !== all(network).slice(0, 3).join()) t.fail(`${site.name}: ${got}`)
+    }
+  })
+  for (const site of network.sites.slice(0, 3)) t.ok(site.quorum.status.isIsolated, site.name)
+})
+
+t.test('a gateway that one other site reaches stays, although its site is silent', async (t) => {
+  const network = new SimulatedSites(5, 6)
+  network.run(SETTLE_S)
+  network.sites[4]!.isUp = false
+  for (const from of [0, 1, 2]) network.setLink(from, 4, false)
+  network.run(600, () => {
+    for (const site of network.sites.slice(0, 4)) {
+      if (site.answers.length !== 5) t.fail(`${site.name} at ${network.nowS} s: ${site.answers}`)
+    }
+  })
+  t.equal(network.sites[0]!.quorum.status.disputed, 1)
+})
+
+t.test('a disputed address is taken out when its site becomes silent', async (t) => {
+  const network = new SimulatedSites(3, 7)
+  network.run(SETTLE_S)
+  network.setLink(0, 2, false, 'probes')
+  network.setLink(1, 2, false, 'probes')
+  network.run(300)
+  sameEverywhere(t, network, all(network), 'disputed')
+  network.sites[2]!.isUp = false
+  network.run(HOLD_DOWN_S - 1)
+  t.equal(network.sites[0]!.answers.length, 3, 'within the hold-down')
+  network.run(3)
+  for (const site of network.sites.slice(0, 2)) {
+    t.strictSame([...site.answers].sort(), all(network).slice(0, 2), site.name)
+  }
+})
