@@ -168,5 +168,12 @@ t.test(
     // A dead site.
     await rome.process.end('SIGKILL')
     await answers(t, [berlin, paris], ALL.slice(0, 2))
+    berlin.process.process.kill('SIGUSR1')
+    const isReloaded = async (): Promise<boolean> => {
+      t.strictSame(await berlin.answer(), ALL.slice(0, 2), 'during a reload')
+      return berlin.prints(/Reloading complete/)
+    }
+    await until(isReloaded, 'a reload', SEEN_MS)
+    t.strictSame(await berlin.answer(), ALL.slice(0, 2), 'after it')
   },
 )

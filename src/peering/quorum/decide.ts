@@ -13,7 +13,7 @@ export interface Statement {
 /** What all sites say about one address of a peer. The order has no meaning. */
 export interface Statements {
   /** By the sites that have the address. */
-  readonly owners: readonly Statement[]
+  readonly home: readonly Statement[]
   /** By sites that probe it although it is not theirs, including our own site. One per site. */
   readonly observers: readonly Statement[]
 }
@@ -31,12 +31,12 @@ export interface QuorumRules {
 }
 
 /**
- * - `own`: the site that has the address decides.
+ * - `home`: the site that has the address decides.
  * - `up`: it is silent or does not know, and another site finds the address up.
  * - `down`: it is silent or does not know, and a quorum finds the address down.
  * - `unknown`: it is silent or does not know, and neither holds.
  */
-export type HealthOutcome = 'own' | 'up' | 'down' | 'unknown'
+export type HealthOutcome = 'home' | 'up' | 'down' | 'unknown'
 
 export interface HealthDecision {
   readonly outcome: HealthOutcome
@@ -52,30 +52,30 @@ export interface HealthDecision {
  *
  * 1. The site that has the address decides as long as it is heard and knows.
  * 2. One success of any other site means up.
- * 3. The address is down if a quorum has found it down for the hold-down, and the owner has been
+ * 3. The address is down if a quorum has found it down for the hold-down, and its home site has been
  *    silent for as long.
  */
 export function decide(
-  { owners, observers }: Statements,
+  { home, observers }: Statements,
   wasDown: boolean,
   rules: QuorumRules,
 ): HealthDecision {
   const { holdDownMs, heardMs } = rules
-  const all = [...owners, ...observers]
+  const all = [...home, ...observers]
   const successes = all.filter((s) => s.health === 'up' && s.silentMs < holdDownMs)
   const failures = all.filter((s) => s.health === 'down' && s.silentMs < heardMs)
   const isDisputed = successes.length > 0 && failures.some((s) => s.ageMs >= holdDownMs)
   const comingMs = failures.map((s) => holdDownMs - s.ageMs).filter((ms) => ms > 0)
   const nextMs = comingMs.length === 0 ? undefined : Math.min(...comingMs)
-  return { outcome: outcomeOf({ owners, observers }, wasDown, rules), isDisputed, nextMs }
+  return { outcome: outcomeOf({ home, observers }, wasDown, rules), isDisputed, nextMs }
 }
 
 function outcomeOf(
-  { owners, observers }: Statements,
+  { home, observers }: Statements,
   wasDown: boolean,
   { quorum, holdDownMs, heardMs, isIsolated }: QuorumRules,
 ): HealthOutcome {
-  if (owners.some((s) => s.health !== 'unknown' && s.silentMs < holdDownMs)) return 'own'
+  if (home.some((s) => s.health !== 'unknown' && s.silentMs < holdDownMs)) return 'home'
   if (observers.some((s) => s.health === 'up' && s.silentMs < holdDownMs)) return 'up'
   if (isIsolated) return wasDown ? 'down' : 'unknown'
   const isCounted = (s: Statement): boolean => s.silentMs < heardMs && s.ageMs >= holdDownMs

@@ -171,8 +171,8 @@ export class HealthQuorum {
     const outcomes = new Map<string, HealthOutcome>()
     let nextMs = Number.POSITIVE_INFINITY
     for (const [address, endpoints] of foreign) {
-      const owners = endpoints.map((one) => this.#stateOf(one.site, one, one.seenMs))
-      const statements = { owners, observers: observers.get(address) ?? [] }
+      const home = endpoints.map((one) => this.#stateOf(one.site, one, one.seenMs))
+      const statements = { home, observers: observers.get(address) ?? [] }
       const decision = decide(statements, wasDown.has(address), this.#rules)
       outcomes.set(address, decision.outcome)
       nextMs = Math.min(nextMs, decision.nextMs ?? nextMs)
@@ -300,12 +300,12 @@ function isBefore(a: Statement, b: Statement): boolean {
 }
 
 /** Prints for a log line what each site says. */
-function printStatements({ owners, observers }: Statements): string {
-  const own = owners.map(({ site, health, silentMs }) => {
-    return `${site} (its own) ${health} ${Math.floor(silentMs / 1000)} s ago`
+function printStatements({ home, observers }: Statements): string {
+  const ofHome = home.map(({ site, health, silentMs }) => {
+    return `${site} (home) ${health} ${Math.floor(silentMs / 1000)} s ago`
   })
   const others = observers.map(({ site, health }) => `${site} ${health}`)
-  return [...new Set([...own, ...others])].sort().slice(0, NAMED_MAX).join(', ')
+  return [...new Set([...ofHome, ...others])].sort().slice(0, NAMED_MAX).join(', ')
 }
 
 function note(sets: Map<string, ReadonlySet<string>>, host: string, set: Set<string>): void {

@@ -20,7 +20,7 @@ const SILENT = say('c', 'up', { silentMs: OLD_MS })
 
 interface Case {
   readonly name: string
-  readonly owner: Statement
+  readonly home: Statement
   readonly observers: readonly Statement[]
   readonly want: string
   readonly wasDown?: boolean
@@ -29,75 +29,75 @@ interface Case {
 
 const CASES: readonly Case[] = [
   {
-    name: 'the owner is heard: its success counts against all failures',
-    owner: say('c', 'up'),
+    name: 'its home site is heard: its success counts against all failures',
+    home: say('c', 'up'),
     observers: [say('a', 'down'), say('b', 'down')],
-    want: 'own disputed',
+    want: 'home disputed',
   },
   {
-    name: 'the owner is heard: its failure counts against a success',
-    owner: say('c', 'down'),
+    name: 'its home site is heard: its failure counts against a success',
+    home: say('c', 'down'),
     observers: [say('a', 'up')],
-    want: 'own disputed',
+    want: 'home disputed',
   },
   {
-    name: 'the owner is heard and does not know',
-    owner: say('c', 'unknown'),
+    name: 'its home site is heard and does not know',
+    home: say('c', 'unknown'),
     observers: [say('a', 'down'), say('b', 'down')],
     want: 'down',
   },
   {
-    name: 'the owner is silent, and a quorum finds the address down',
-    owner: SILENT,
+    name: 'its home site is silent, and a quorum finds the address down',
+    home: SILENT,
     observers: [say('a', 'down'), say('b', 'down')],
     want: 'down',
   },
   {
-    name: 'the owner is silent for less than the hold-down',
-    owner: say('c', 'up', { silentMs: 59_999 }),
+    name: 'its home site is silent for less than the hold-down',
+    home: say('c', 'up', { silentMs: 59_999 }),
     observers: [say('a', 'down'), say('b', 'down')],
-    want: 'own disputed',
+    want: 'home disputed',
   },
   {
     name: 'one site alone is no quorum',
-    owner: SILENT,
+    home: SILENT,
     observers: [say('a', 'down')],
     want: 'unknown',
   },
   {
     name: 'a failure of a silent site does not count',
-    owner: SILENT,
+    home: SILENT,
     observers: [say('a', 'down'), say('b', 'down', { silentMs: 20_000 })],
     want: 'unknown',
   },
   {
     name: 'a new failure does not count yet',
-    owner: SILENT,
+    home: SILENT,
     observers: [say('a', 'down'), say('b', 'down', { ageMs: 59_000 })],
     want: 'unknown in 1000',
   },
   {
     name: 'one success counts against all failures',
-    owner: SILENT,
+    home: SILENT,
     observers: [say('a', 'down'), say('b', 'down'), say('d', 'up')],
     want: 'up disputed',
   },
   {
     name: 'a success counts until its site is silent for the hold-down',
-    owner: SILENT,
+    home: SILENT,
     observers: [say('a', 'down'), say('b', 'down'), say('d', 'up', { silentMs: 60_000 })],
     want: 'down',
   },
   {
     name: 'an isolated site takes nothing out',
-    owner: SILENT,
+    home: SILENT,
     observers: [say('a', 'down'), say('b', 'down')],
     rules: { isIsolated: true },
     want: 'unknown',
   },
   {
     name: 'an isolated site keeps its last decision',
-    owner: SILENT,
+    home: SILENT,
     observers: [say('a', 'down')],
     wasDown: true,
     rules: { isIsolated: true },
@@ -105,7 +105,7 @@ const CASES: readonly Case[] = [
   },
   {
     name: 'an isolated site that reaches the address serves it again',
-    owner: SILENT,
+    home: SILENT,
     observers: [say('a', 'up')],
     wasDown: true,
     rules: { isIsolated: true },
@@ -113,16 +113,16 @@ const CASES: readonly Case[] = [
   },
   {
     name: 'without isolation, the last decision does not count',
-    owner: SILENT,
+    home: SILENT,
     observers: [say('a', 'down')],
     wasDown: true,
     want: 'unknown',
   },
 ]
 
-for (const { name, owner, observers, want, wasDown = false, rules = {} } of CASES) {
+for (const { name, home, observers, want, wasDown = false, rules = {} } of CASES) {
   t.test(name, async (t) => {
-    const decision = decide({ owners: [owner], observers }, wasDown, { ...RULES, ...rules })
+    const decision = decide({ home: [home], observers }, wasDown, { ...RULES, ...rules })
     const { outcome, isDisputed, nextMs } = decision
     const due = nextMs === undefined ? '' : ` in ${nextMs}`
     t.equal(`${outcome}${isDisputed ? ' disputed' : ''}${due}`, want)
@@ -148,10 +148,10 @@ t.test('the order of statements has no effect', async () => {
     fc.boolean(),
     fc.boolean(),
     fc.integer(),
-    (owner, found, wasDown, isIsolated, seed) => {
+    (home, found, wasDown, isIsolated, seed) => {
       const rules = { ...RULES, isIsolated, quorum: 1 + (Math.abs(seed) % 3) }
-      const one = decide({ owners: [owner], observers: found }, wasDown, rules)
-      const other = decide({ owners: [owner], observers: [...found].reverse() }, wasDown, rules)
+      const one = decide({ home: [home], observers: found }, wasDown, rules)
+      const other = decide({ home: [home], observers: [...found].reverse() }, wasDown, rules)
       return JSON.stringify(one) === JSON.stringify(other)
     },
   )
@@ -159,11 +159,11 @@ t.test('the order of statements has no effect', async () => {
 })
 
 t.test('down needs a quorum of failures, and no success', async () => {
-  const property = fc.property(statement('c'), observers, (owner, found) => {
-    const { outcome } = decide({ owners: [owner], observers: found }, false, RULES)
+  const property = fc.property(statement('c'), observers, (home, found) => {
+    const { outcome } = decide({ home: [home], observers: found }, false, RULES)
     if (outcome !== 'down') return true
     const failures = found.filter((s) => s.health === 'down' && s.silentMs < RULES.heardMs)
-    const successes = [owner, ...found].filter(
+    const successes = [home, ...found].filter(
       (s) => s.health === 'up' && s.silentMs < RULES.holdDownMs,
     )
     return failures.length >= RULES.quorum && successes.length === 0
@@ -172,9 +172,9 @@ t.test('down needs a quorum of failures, and no success', async () => {
 })
 
 t.test('one more success never takes an address out', async () => {
-  const property = fc.property(statement('c'), observers, (owner, found) => {
+  const property = fc.property(statement('c'), observers, (home, found) => {
     const more = [...found, say('z', 'up')]
-    return decide({ owners: [owner], observers: more }, false, RULES).outcome !== 'down'
+    return decide({ home: [home], observers: more }, false, RULES).outcome !== 'down'
   })
   fc.assert(property, { seed: 17, numRuns: 1000 })
 })
