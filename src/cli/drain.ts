@@ -5,6 +5,7 @@ import { systemClock } from '../base/clock.ts'
 import { InputError, InputErrors } from '../base/errors.ts'
 import { type EndpointDrain, isActive, printDrain, printTime } from '../health/drain/drain.ts'
 import { readDrainFile } from '../health/drain/drain-file.ts'
+import { reportDrain } from '../health/drain/drain-report.ts'
 import { findDrains } from '../health/drain/drained-health.ts'
 import { editDrainFile } from '../health/drain/edit-drain-file.ts'
 import { type DrainSelector, scanDrainSelector } from '../health/drain/selector.ts'
@@ -92,7 +93,7 @@ export function runDrains(argv: readonly string[], output: Output): Promise<numb
       const [first, ...others] = faults
       if (first !== undefined) throw new InputErrors(first, others)
       const active = drains.map(({ drain }) => drain).filter((d) => isActive(d, systemClock.now()))
-      if (args.isJson) output.print(JSON.stringify(active.map(toJson)))
+      if (args.isJson) output.print(JSON.stringify(active.map(reportDrain)))
       else for (const line of table(active)) output.print(escapeControls(line))
     })
   })
@@ -250,15 +251,4 @@ function table(drains: readonly EndpointDrain[]): string[] {
       .join('  ')
       .trimEnd(),
   )
-}
-
-function toJson({ selector, untilMs, actor, reason, createdMs }: EndpointDrain): object {
-  return {
-    id: selector.id,
-    selector: selector.text,
-    reason,
-    actor,
-    created: createdMs === undefined ? undefined : printTime(createdMs),
-    until: untilMs === undefined ? undefined : printTime(untilMs),
-  }
 }

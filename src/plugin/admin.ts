@@ -2,6 +2,7 @@ import type { Position } from '../base/errors.ts'
 import type { EventLog } from '../telemetry/event-log.ts'
 import type { Logger } from '../telemetry/log.ts'
 import type { ServerStatus } from '../telemetry/status.ts'
+import type { AdminDrains } from './admin-drains.ts'
 import type { ExplainQuestion } from './answer-explainer.ts'
 
 /** The bearer token of an admin API. */
@@ -42,6 +43,7 @@ export interface AdminSite {
   readonly status: () => ServerStatus
   /** Undefined before the start. */
   readonly events: () => EventLog | undefined
+  readonly drains: AdminDrains
   /**
    * Resolves to why a client gets an answer; undefined = the server has no capacity for it now.
    * Rejects with InputError if the question is invalid.

@@ -4,6 +4,7 @@ import { systemTimers } from '../base/timers.ts'
 import { isLocalZone } from '../dnsrecord/local-zone.ts'
 import type { RecordSource, StoredRecord } from '../dnsrecord/record-source.ts'
 import type { HealthView } from '../health/address-health.ts'
+import { DrainIndex } from '../health/drain/drain-index.ts'
 import { LocalExporter } from '../peering/local-exporter.ts'
 import type { PeerStatus } from '../peering/peer-status.ts'
 import { UnexportableRecords } from '../peering/unexportable.ts'
@@ -144,6 +145,12 @@ export class RecordPipeline {
     }
     const drained = openDrains(records, source.health, { file, sitesOf }, parts)
     this.#noteDrains = drained.note
+    if (file !== undefined) {
+      const index = resources.acquire(DrainIndex, '', () => new DrainIndex())
+      const { path } = file
+      const remove = index.item.add({ path, source: nameOf(place), records, sitesOf })
+      stops.add(remove, index.release)
+    }
     return { records, health: openSlowStart(records, drained.health, health, parts) }
   }
 

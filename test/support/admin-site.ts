@@ -68,6 +68,10 @@ export const STATUS: ServerStatus = {
   drops: { overloaded: 3 },
 }
 
+function fail(message: string): never {
+  throw new Error(message)
+}
+
 /** A site of an admin API on a free port of loopback, and what it logs. */
 export function adminSite(changed: Partial<AdminSite> = {}) {
   const lines: string[] = []
@@ -85,6 +89,7 @@ export function adminSite(changed: Partial<AdminSite> = {}) {
     ),
     status: () => STATUS,
     events: () => events,
+    drains: { list: () => [], add: async () => fail('unused'), end: async () => undefined },
     explain: async () => undefined,
     ...changed,
   }

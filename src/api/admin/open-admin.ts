@@ -110,9 +110,14 @@ class AdminService {
       reply.header('allow', methods.join(', '))
       return sendProblem(reply, 405, `${method} is not a method of ${path}`)
     })
-    for (const { method, path, query = {}, body, reply, run } of ROUTES) {
+    for (const { method, path, query = {}, requiredQuery = [], body, reply, run } of ROUTES) {
       const schema = {
-        querystring: { type: 'object', properties: query, additionalProperties: false },
+        querystring: {
+          type: 'object',
+          required: requiredQuery,
+          properties: query,
+          additionalProperties: false,
+        },
         ...(body === undefined ? {} : { body }),
         ...(reply === undefined ? {} : { response: { 200: reply } }),
       }

@@ -27,9 +27,17 @@ export function composeOpenApi(routes: readonly AdminRoute[]): Schema {
   }
 }
 
-function operationOf({ method, path, summary, query = {}, body, reply }: AdminRoute): Schema {
+function operationOf(route: AdminRoute): Schema {
+  const { method, path, summary, query = {}, requiredQuery = [], body, reply } = route
   const parameters = Object.entries(query).map(([name, { description, ...schema }]) => {
-    return { name, in: 'query', schema, ...(description === undefined ? {} : { description }) }
+    const required = requiredQuery.includes(name)
+    return {
+      name,
+      in: 'query',
+      required,
+      schema,
+      ...(description === undefined ? {} : { description }),
+    }
   })
   const words = path.split(/\W+/).filter((word) => word !== '' && word !== 'v1')
   return {

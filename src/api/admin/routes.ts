@@ -1,18 +1,20 @@
 import { InputError } from '../../base/errors.ts'
 import type { AdminSite } from '../../plugin/admin.ts'
+import type { DrainOrder } from '../../plugin/admin-drains.ts'
 import type { ExplainQuestion } from '../../plugin/answer-explainer.ts'
 import type { ApiRequest } from './fastify-library.ts'
 import { composeOpenApi } from './openapi.ts'
 import { ApiFault } from './problem.ts'
-import { COUNT, object, type Schema, TEXT } from './schema.ts'
+import { COUNT, FLAG, object, type Schema, TEXT } from './schema.ts'
 
 /** One operation of the API. */
 export interface AdminRoute {
   readonly method: 'GET' | 'POST' | 'DELETE'
   readonly path: string
   readonly summary: string
-  /** Schemas of the query parameters; all are optional. */
+  /** Schemas of the query parameters. */
   readonly query?: Readonly<Record<string, Schema>>
+  readonly requiredQuery?: readonly string[]
   readonly body?: Schema
   /** Schema of the reply; undefined = any JSON object. */
   readonly reply?: Schema
@@ -24,6 +26,7 @@ const EVENTS_DEFAULT = 100
 const EVENTS_MAX = 1000
 /** 255 octets, each as `\\DDD`. */
 const NAME_CHARACTERS_MAX = 1020
+const SELECTOR_CHARACTERS_MAX = 4096
 
 const QUESTION = object(
   { name: { ...TEXT, maxLength: NAME_CHARACTERS_MAX } },
@@ -36,6 +39,17 @@ const QUESTION = object(
       description: 'client subnet; at least one of both is needed',
     },
     seed: { ...COUNT, maximum: 2 ** 32 - 1, default: 1 },
+  },
+)
+
+const ORDER = object(
+  { selector: { ...TEXT, maxLength: SELECTOR_CHARACTERS_MAX } },
+  {
+    reason: { ...TEXT, maxLength: 1000 },
+    actor: { ...TEXT, maxLength: 255, default: 'admin API' },
+    until: { ...TEXT, maxLength: 64, description: 'a time (RFC 3339), or a duration such as 2h' },
+    file: { ...TEXT, maxLength: 4096, description: 'needed if the server has several drain files' },
+    allowEmpty: { ...FLAG, default: false },
   },
 )
 
@@ -85,15 +99,49 @@ export const ROUTES: readonly AdminRoute[] = [
     // The schema has checked the types.
     run: (site, { body }) => explain(site, body as ExplainQuestion),
   },
+  {
+    method: 'GET',
+    path: '/v1/drains',
+    summary: 'The drains that are in force.',
+    reply: object({ drains: { type: 'array', items: { $ref: 'Drain#' } } }),
+    run: (site) => attempt(async () => ({ drains: site.drains.list() })),
+  },
+  {
+    method: 'POST',
+    path: '/v1/drains',
+    summary: 'Takes endpoints out of service.',
+    body: ORDER,
+    reply: { $ref: 'AppliedDrain#' },
+    run: (site, { body }) => attempt(() => site.drains.add(body as DrainOrder)),
+  },
+  {
+    method: 'DELETE',
+    path: '/v1/drains',
+    summary: 'Ends a drain.',
+    query: { id: { ...TEXT, maxLength: 64, description: 'of the drain' } },
+    requiredQuery: ['id'],
+    reply: { $ref: 'Drain#' },
+    run: async (site, { query }) => {
+      const { id } = query as { readonly id: string }
+      const ended = await attempt(() => site.drains.end(id))
+      if (ended !== undefined) return ended
+      throw new ApiFault(404, 'no drain has this id')
+    },
+  },
 ]
 
 async function explain(site: AdminSite, question: ExplainQuestion): Promise<object> {
+  const explanation = await attempt(() => site.explain(question))
+  if (explanation !== undefined) return explanation
+  throw new ApiFault(503, 'too many explanations wait, or the server reloads; repeat the request')
+}
+
+/** Rejects with ApiFault if the request is invalid. */
+async function attempt<T>(run: () => Promise<T>): Promise<T> {
   try {
-    const explanation = await site.explain(question)
-    if (explanation !== undefined) return explanation
+    return await run()
   } catch (error) {
     if (!(error instanceof InputError)) throw error
-    throw new ApiFault(400, error.message)
+    throw new ApiFault(400, error.print())
   }
-  throw new ApiFault(503, 'too many explanations wait, or the server reloads; repeat the request')
 }

@@ -13,6 +13,9 @@ const ENDPOINT_COUNTS = object({
   drained: COUNT,
 })
 
+const DRAIN = { id: TEXT, selector: TEXT, reason: TEXT, actor: TEXT, file: TEXT }
+const DRAIN_TIMES = { created: TIME, until: TIME }
+
 /** The schemas of replies by name; `NAME#` refers to one. */
 export const SCHEMAS: Readonly<Record<string, Schema>> = {
   Problem: object({
@@ -97,4 +100,6 @@ export const SCHEMAS: Readonly<Record<string, Schema>> = {
     lastId: { ...COUNT, description: 'id of the last event of the server' },
   }),
   Explanation: EXPLANATION,
+  Drain: object(DRAIN, DRAIN_TIMES),
+  AppliedDrain: object({ ...DRAIN, endpoints: COUNT, records: COUNT }, DRAIN_TIMES),
 }

@@ -1,9 +1,11 @@
 import { InputError, type Position } from '../../base/errors.ts'
 import type { ResourceLease } from '../../base/resource-registry.ts'
+import { DrainIndex } from '../../health/drain/drain-index.ts'
 import type { AnswerExplainer } from '../../plugin/answer-explainer.ts'
 import type { Directive, SetupContext } from '../../plugin/directive.ts'
 import { EventLog } from '../../telemetry/event-log.ts'
 import { CertificateFiles } from './certificate.ts'
+import { Drains } from './drains.ts'
 import { EventFile } from './event-file.ts'
 import { Explanations } from './explanations.ts'
 import { type AdminOptions, scanAdmin } from './options.ts'
@@ -49,6 +51,7 @@ function serve(
     token?.check()
     certificate?.read()
   }
+  let drainIndex: ResourceLease<DrainIndex> | undefined
   let events: ResourceLease<EventLog> | undefined
   let file: ResourceLease<EventFile> | undefined
   const explanations = new Explanations(() => openExplainer(c), c.timers)
@@ -63,6 +66,7 @@ function serve(
     log: c.log,
     status: () => composeStatus(c, loadedMs),
     events: () => events?.item,
+    drains: new Drains(() => drainIndex?.item, c.clock),
     explain: (question) => explanations.explain(question),
   })
   c.onCheck(({ isOffline }) => {
@@ -79,6 +83,7 @@ function serve(
     check()
     isFirst = c.resources.find(EventLog, '') === undefined
     events = c.resources.acquire(EventLog, '', () => new EventLog(c.clock))
+    drainIndex = c.resources.acquire(DrainIndex, '', () => new DrainIndex())
     file = openFile(c, options, events.item)
   })
   c.onServing(() => {
@@ -92,6 +97,7 @@ function serve(
     explanations.close()
     const written = file?.item.written()
     events?.release()
+    drainIndex?.release()
     file?.release()
     await written
   })

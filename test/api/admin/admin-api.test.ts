@@ -134,6 +134,31 @@ t.test('web pages of other sites can not make a browser send a question', async 
   }
 })
 
+t.test('web pages of other sites can not change drains', async (t) => {
+  const fail = async () => {
+    throw new Error('called')
+  }
+  const { port } = await open(t, { drains: { list: () => [], add: fail, end: fail } })
+  const json = { 'content-type': 'application/json' }
+  const path = '/v1/drains'
+  const body = JSON.stringify({ selector: 'site:dublin' })
+  for (const [headers, status] of [
+    [{ 'content-type': 'text/plain' }, 415],
+    [{ ...json, origin: 'https://evil.example' }, 403],
+    [{ ...json, 'sec-fetch-site': 'cross-site' }, 403],
+  ] as const) {
+    t.equal((await fetchLocal(port, { method: 'POST', path, headers }, body)).status, status)
+  }
+  for (const headers of [{ origin: 'https://evil.example' }, { 'sec-fetch-site': 'same-site' }]) {
+    const request = { method: 'DELETE', path: `${path}?id=1`, headers }
+    t.equal((await fetchLocal(port, request)).status, 403)
+  }
+  const preflight = { origin: 'https://evil.example', 'access-control-request-method': 'DELETE' }
+  const answer = await fetchLocal(port, { method: 'OPTIONS', path, headers: preflight })
+  t.equal(answer.status, 405)
+  t.notOk('access-control-allow-methods' in answer.headers)
+})
+
 t.test('names of `host`, localhost and addresses reach an API without a token', async (t) => {
   const { get } = await open(t, { hosts: ['admin.example.org'] })
   for (const host of [

@@ -1,0 +1,54 @@
+import type { RecordSource, StoredRecord } from '../../dnsrecord/record-source.ts'
+import { findDrains } from './drained-health.ts'
+import type { DrainSelector } from './selector.ts'
+
+/** Served records whose endpoints the drains of a file can select. */
+export interface DrainScope {
+  /** Of the drain file; absolute. */
+  readonly path: string
+  /** Identifies where the records come from. */
+  readonly source: string
+  readonly records: RecordSource
+  /** Returns the sites that reported each endpoint of a record, in the record's order. */
+  readonly sitesOf: (record: StoredRecord) => readonly (readonly string[])[]
+}
+
+/** What a selector selects. */
+export interface SelectedCount {
+  readonly endpoints: number
+  readonly records: number
+}
+
+/** All drain files of the process, with the records that they concern. */
+export class DrainIndex {
+  readonly #scopes = new Set<DrainScope>()
+
+  /** Returns the function that removes it. */
+  add(scope: DrainScope): () => void {
+    this.#scopes.add(scope)
+    return () => this.#scopes.delete(scope)
+  }
+
+  get paths(): readonly string[] {
+    return [...new Set([...this.#scopes].map(({ path }) => path))]
+  }
+
+  /** Counts the endpoints that a drain in the file would select now. */
+  count(path: string, selector: DrainSelector): SelectedCount {
+    const drain = { selector, reason: '', actor: '', createdMs: undefined, untilMs: undefined }
+    // Blocks and, in a reload, instances have scopes of the same records.
+    const scopes = new Map(
+      [...this.#scopes].filter((one) => one.path === path).map((one) => [one.source, one]),
+    )
+    let [endpoints, records] = [0, 0]
+    for (const { records: source, sitesOf } of scopes.values()) {
+      for (const record of source.records()) {
+        const found = findDrains(record, [drain], () => sitesOf(record)).endpoints
+        const selected = found.filter((targets) => targets.size > 0).length
+        endpoints += selected
+        if (selected > 0) records++
+      }
+    }
+    return { endpoints, records }
+  }
+}

@@ -1,0 +1,23 @@
+import { type EndpointDrain, printTime } from './drain.ts'
+
+/** A drain as JSON. Times are RFC 3339. */
+export interface DrainReport {
+  readonly id: string
+  readonly selector: string
+  readonly reason: string
+  readonly actor: string
+  readonly created?: string
+  readonly until?: string
+}
+
+export function reportDrain(drain: EndpointDrain): DrainReport {
+  const { selector, untilMs, actor, reason, createdMs } = drain
+  return {
+    id: selector.id,
+    selector: selector.text,
+    reason,
+    actor,
+    ...(createdMs === undefined ? {} : { created: printTime(createdMs) }),
+    ...(untilMs === undefined ? {} : { until: printTime(untilMs) }),
+  }
+}
