@@ -72,11 +72,6 @@ export const INTERVAL_MIN_MS = 1000
 /** Longer intervals are lowered to this. */
 export const INTERVAL_MAX_MS = 24 * 3600 * 1000
 export const PATH_CHARACTERS_MAX = 1024
-/** True if the request has a host name, which a record with a wildcard host does not have. */
-export function sendsHostName({ protocol }: Pick<HealthCheck, 'protocol'>): boolean {
-  return protocol !== 'TCP' && protocol !== 'DNS' && protocol !== 'EXEC'
-}
-
 /** Bounds on one list of expected statuses, and on each of them. */
 export const STATUS_RANGES_MAX = 16
 export const STATUS_MIN = 200
@@ -86,3 +81,8 @@ export const COMMAND_NAME = /^[A-Za-z0-9][\w.-]{0,62}$/
 export const BODY_CHARACTERS_MAX = 1024
 /** A larger threshold is refused as a mistake. */
 export const THRESHOLD_MAX = 1000
+
+/** True if the request has a host name, which a record with a wildcard host does not have. */
+export function sendsHostName({ protocol }: Pick<HealthCheck, 'protocol'>): boolean {
+  return protocol !== 'TCP' && protocol !== 'DNS' && protocol !== 'EXEC'
+}

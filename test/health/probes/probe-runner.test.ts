@@ -105,6 +105,13 @@ t.test('an address that many share is not asked by all at once', async (t) => {
   t.equal(new Set(looks.map(({ id }) => id)).size, 20)
 })
 
+t.test('a test address that many share is not asked by all at once either', async (t) => {
+  const { runner, fixture, pass } = stage(100)
+  for (let i = 0; i < 50; i++) runner.put({ ...probe(`p${i}`), testAddress: '192.0.2.9' })
+  await pass(INTERVAL_MS)
+  t.equal(fixture.mostAtATime, 4)
+})
+
 t.test('an address goes down after the threshold, and what is known is kept', async (t) => {
   const { runner, results, fixture, pass } = stage()
   runner.put(probe('a'))
