@@ -29,6 +29,7 @@ const PAGES = [
   'how-to/migrate-from-coredns.md',
   'how-to/migrate-from-gdnsd.md',
   'how-to/troubleshoot.md',
+  'how-to/what-if.md',
 ]
 
 for (const page of PAGES.map((name) => `docs/${name}`)) {
