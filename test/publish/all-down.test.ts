@@ -4,9 +4,11 @@ import { RRType } from '../../src/dns/iana/types.ts'
 import { Response } from '../../src/dns/message/response.ts'
 import type { StoredRecord } from '../../src/dnsrecord/record-source.ts'
 import { composeSoa } from '../../src/publish/soa.ts'
+import { VersionView } from '../../src/xfr/journal/version-view.ts'
 import { ZoneImage } from '../../src/zone/image/writer.ts'
 import { ZoneAnswerer } from '../../src/zone/lookup/answer.ts'
 import { question } from '../support/zone-names.ts'
+import { printView } from '../support/zone-version.ts'
 import { APEX, added, type Given, record, zone } from './record-zone-stage.ts'
 
 const X = 'x.k.example.com. A'
@@ -246,6 +248,16 @@ t.test('a closed name exists: its answer is NODATA, never NXDOMAIN', async (t) =
         if (!isAnswered && response.type[0] !== RRType.SOA) throw new Error(`no SOA ${at}`)
       }
     }
+    // A transfer has the records that are served, and nothing for closed names.
+    const { buffer } = image.handle
+    const version = { zone: APEX, serial: 1, buffer, imageVersion: image.version }
+    const sent = Array.from(VersionView.open(version)!.content(), printView)
+    const want = [...states].flatMap(([name, state]) => {
+      const owner = `${name}.k.example.com. 60`
+      if (state === 'beside') return [`${owner} TXT "x"`]
+      return state === 'up' ? [`${owner} A 192.0.2.1`] : []
+    })
+    t.strictSame(sent.sort(), want.sort())
     // Nothing is left of the names that are gone.
     const after = [...served.values()].map((before) => ({ before, after: undefined }))
     records.apply(after)
