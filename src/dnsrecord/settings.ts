@@ -1,10 +1,12 @@
-import type { AllDownPolicy, StickyPrefix } from '../steering/rules.ts'
+import type { AllDownPolicy, FailoverLine, StickyPrefix } from '../steering/rules.ts'
 
 /** Settings that annotations of a DNSRecord make for all its names. A missing one is the zone's. */
 export interface RecordSettings {
   readonly allDown?: AllDownPolicy
   /** `off` = not sticky, although the zone is. */
   readonly sticky?: StickyPrefix | 'off'
+  /** At least one line; each code once. */
+  readonly failover?: readonly FailoverLine[]
 }
 
 /**

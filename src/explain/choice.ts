@@ -2,10 +2,17 @@ import { assert } from '../base/assert.ts'
 import { type GeoRung, scanGeoCode } from '../geo/code.ts'
 import { type Location, ladderOf } from '../geo/location.ts'
 import type { Candidate } from '../steering/candidate.ts'
-import { sortIntoTiers, type TierReport } from '../steering/tiers.ts'
+import { type Failover, type FailoverList, servingGroup } from '../steering/failover.ts'
+import { isForOthers, sortIntoTiers, type TierReport } from '../steering/tiers.ts'
 import type { TracedChoice } from '../steering/trace.ts'
-import type { BuiltEndpoint } from './endpoints.ts'
-import type { ExplainedCandidate, ExplainedChoice, ExplainedRung, RungName } from './explanation.ts'
+import type { BuiltSet } from './endpoints.ts'
+import type {
+  ExplainedCandidate,
+  ExplainedChoice,
+  ExplainedFailover,
+  ExplainedRung,
+  RungName,
+} from './explanation.ts'
 
 const RUNGS: readonly { readonly name: RungName; readonly rung: GeoRung }[] = [
   { name: 'custom net', rung: 'net' },
@@ -23,6 +30,7 @@ interface ReportedTiers {
   readonly standbys: ReadonlyMap<number, Candidate[]>
   /** By code; '' = the default. */
   readonly passedOver: ReadonlyMap<string, readonly Candidate[]>
+  readonly lists: ReadonlyMap<number, FailoverList>
   readonly hasDefault: boolean
 }
 
@@ -40,14 +48,13 @@ export interface JoinedChoice {
  */
 export function joinChoice(
   traced: TracedChoice,
-  endpoints: readonly BuiltEndpoint[],
+  { set, endpoints }: BuiltSet,
   type: number,
   location: Location | undefined,
   matching: readonly string[],
 ): JoinedChoice | undefined {
-  const candidates = endpoints.flatMap((endpoint) => endpoint.candidates)
-  if (candidates.length === 0) return undefined
-  const reported = reportTiers(candidates, type)
+  if (set === undefined || set.candidates.length === 0) return undefined
+  const reported = reportTiers(set.candidates, type, set.failover)
   const { steering, tier } = traced
   if (steering.tiers.length !== reported.codes.length + 1) return undefined
   const taken = steering.tiers[tier]!
@@ -80,7 +87,9 @@ export function joinChoice(
   }
   const passed = (code: string): ExplainedCandidate[] =>
     (reported.passedOver.get(code) ?? []).map((candidate) => explain(candidate, 0))
-  const isLocated = endpoints.some(({ contribution }) => contribution.endpoint.codes.length > 0)
+  const isLocated =
+    reported.codes.length > 0 ||
+    endpoints.some(({ contribution }) => contribution.endpoint.codes.length > 0)
   const rungs = composeRungs({ reported, tier, isLocated, location, matching, membersOf, passed })
   const decided = rungs.findIndex(({ outcome }) => outcome === 'decided')
   const shares = new Map(rungs[decided]!.candidates.map(({ endpoint, share }) => [endpoint, share]))
@@ -91,10 +100,21 @@ export function joinChoice(
       decided,
       draw: draw === undefined ? undefined : { value: draw.value, below: draw.bound },
       isSticky: steering.sticky !== undefined && taken.length > 1,
+      failover: explainList(reported.lists.get(tier), traced),
     },
     shares,
     chosen: new Set((members[outcomeOf(traced)] ?? []).map(indexOf)),
   }
+}
+
+function explainList(
+  list: FailoverList | undefined,
+  { rdataIndexes }: TracedChoice,
+): ExplainedFailover | undefined {
+  if (list === undefined) return undefined
+  const order = list.groups.map(({ name }) => name)
+  const serving = servingGroup(list)?.name ?? ''
+  return { order, serving, isClosed: rdataIndexes.length === 0 }
 }
 
 /** True if the outcomes of a tier have the rdata of these members. */
@@ -130,18 +150,25 @@ function outcomeOf({ steering, tier, draw, rdataIndexes }: TracedChoice): number
   return found
 }
 
-function reportTiers(candidates: readonly Candidate[], type: number): ReportedTiers {
+function reportTiers(
+  candidates: readonly Candidate[],
+  type: number,
+  failover: Failover | undefined,
+): ReportedTiers {
   const outcomes = new Map<number, (readonly Candidate[])[]>()
   const standbys = new Map<number, Candidate[]>()
   const passedOver = new Map<string, readonly Candidate[]>()
+  const lists = new Map<number, FailoverList>()
   const report: TierReport = {
+    listed: (tier, list) => lists.set(tier, list),
     passedOver: (code, members) => passedOver.set(code?.text ?? '', members),
     standby: (tier, member) => append(standbys, tier, member),
     outcome: (tier, members) => append(outcomes, tier, members),
   }
-  const { codes } = sortIntoTiers(candidates, type, report)
-  const hasDefault = candidates.some((c) => c.isDefault || c.code?.rung === 'default')
-  return { codes: codes.map(({ text }) => text), outcomes, standbys, passedOver, hasDefault }
+  const { codes } = sortIntoTiers(candidates, type, failover, report)
+  const hasDefault = candidates.some(isForOthers) || lists.has(codes.length)
+  const texts = codes.map(({ text }) => text)
+  return { codes: texts, outcomes, standbys, passedOver, lists, hasDefault }
 }
 
 function append<T>(lists: Map<number, T[]>, key: number, one: T): void {

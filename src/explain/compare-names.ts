@@ -218,7 +218,10 @@ export class NameComparison {
     let found = clients
     for (const [number, tier] of tiers.entries()) {
       for (const { rdataIndexes } of tier) {
-        const target = this.#reach(lowerNameKey(cname.rdata[rdataIndexes[0]!]!), steps)
+        const [index] = rdataIndexes
+        // A tier without data leads nowhere.
+        if (index === undefined) continue
+        const target = this.#reach(lowerNameKey(cname.rdata[index]!), steps)
         if (target === undefined) continue
         const led = Uint8Array.from(this.#cells, ({ classes }, i) => {
           return target[i] === 1 && names.tierOf(policy, classes[side]!) === number ? 1 : 0

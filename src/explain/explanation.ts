@@ -112,6 +112,18 @@ export interface ExplainedChoice {
   readonly draw: { readonly value: number; readonly below: number } | undefined
   /** True: a hash of the client's prefix chose, not a draw (`sticky`). */
   readonly isSticky: boolean
+  /** Undefined = no failover list decided. */
+  readonly failover: ExplainedFailover | undefined
+}
+
+/** The failover list of the client's geo code. */
+export interface ExplainedFailover {
+  /** Geo codes and set identifiers, in order of preference. */
+  readonly order: readonly string[]
+  /** The one that serves; '' = the list is exhausted. */
+  readonly serving: string
+  /** True: the list is exhausted, and the answer is NODATA. */
+  readonly isClosed: boolean
 }
 
 /** One rung of the GEO ladder. */

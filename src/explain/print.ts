@@ -1,6 +1,7 @@
 import type { Origin } from '../publish/explainable.ts'
 import type {
   ExplainedEndpoint,
+  ExplainedFailover,
   ExplainedLocation,
   ExplainedRung,
   ExplainedStep,
@@ -50,6 +51,8 @@ function printStep(step: ExplainedStep, number: number): string[] {
   if (choice !== undefined) {
     lines.push('  ladder:')
     for (const rung of choice.rungs) lines.push(...printRung(rung, endpoints ?? []))
+    if (choice.failover !== undefined)
+      lines.push(`  failover list: ${printFailover(choice.failover)}`)
     const { draw, isSticky } = choice
     const none = isSticky ? "none: sticky, by a hash of the client's prefix" : 'not needed'
     const drawn = draw === undefined ? none : `${draw.value} of 0..${draw.below - 1}`
@@ -58,6 +61,12 @@ function printStep(step: ExplainedStep, number: number): string[] {
   if (rdata.length === 0) return lines
   lines.push(`  served: ${rdata.join(', ')}`, `  TTL: ${step.ttlSeconds} s: ${step.ttlReason}`)
   return lines
+}
+
+function printFailover({ order, serving, isClosed }: ExplainedFailover): string {
+  const list = order.join(', ')
+  if (serving !== '') return `${list}: ${serving} serves`
+  return `${list}: exhausted${isClosed ? ', and all-down is closed: no data' : ''}`
 }
 
 function printEndpoint(endpoint: ExplainedEndpoint, index: number): string[] {

@@ -66,7 +66,13 @@ export class StepExplainer {
     const isNegative = authority.some((record) => record.type === RRType.SOA)
     if (!isNegative || question === undefined) return steps
     const name = last?.type === RRType.CNAME ? last.rdata : question.name
-    return [...steps, this.#step(name, type, [])]
+    return [...steps, this.#step(name, this.#deniedType(name, type), [])]
+  }
+
+  /** The type that the name has no data of: CNAME, if it has one that the choice left empty. */
+  #deniedType(name: Uint8Array, type: number): number {
+    const isAlias = (this.#find(lowerName(name), RRType.CNAME)?.rrset ?? 0) !== 0
+    return isAlias ? RRType.CNAME : type
   }
 
   #step(name: Uint8Array, type: number, records: readonly ResourceRecord[]): ExplainedStep {
@@ -117,7 +123,7 @@ export class StepExplainer {
   #join(
     source: Source,
     zones: ExplainableZones,
-    { endpoints }: BuiltSet,
+    built: BuiltSet,
     type: number,
   ): JoinedChoice | 'changed' | undefined {
     const at = source.rrset === 0 ? -1 : source.reader.steeringStart(source.rrset)
@@ -134,7 +140,7 @@ export class StepExplainer {
     const { address, clientFamily } = this.#reply.client
     const location: Location | undefined = locator?.locate(padded(address), clientFamily)
     const texts = matching.map(({ text }) => text)
-    return joinChoice(traced, endpoints, type, location, texts) ?? 'changed'
+    return joinChoice(traced, built, type, location, texts) ?? 'changed'
   }
 
   /** Finds the RRset of a name as the server does. */
@@ -228,7 +234,10 @@ function notesOf(
   const notes: string[] = []
   if (set?.allDown !== undefined) notes.push(printAllDown(set.allDown))
   if (joined === 'changed') notes.push('the records have changed since the answer was built')
-  if (recordCount === 0) {
+  const isClosed = typeof joined === 'object' && joined.choice.failover?.isClosed === true
+  if (isClosed) {
+    notes.push('the failover list is exhausted, and all-down is closed: no data')
+  } else if (recordCount === 0) {
     const list = types.map(printType).join(', ')
     notes.push(list === '' ? 'no endpoint has this name' : `the name has only ${list}`)
   } else if (joined === undefined && endpoints.length > 1) {

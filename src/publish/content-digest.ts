@@ -1,5 +1,5 @@
 import type { OwnerSet } from './owner-sets.ts'
-import { printCandidate, printSticky } from './plan.ts'
+import { printCandidate, printRules } from './plan.ts'
 
 /**
  * Digest of a zone's RRsets that does not depend on the order of changes: the sum of their hashes
@@ -52,7 +52,7 @@ function hashSet(key: string, set: OwnerSet): void {
     for (let i = 0; i < rdata.length; i++) hashCode(rdata[i]!)
   }
   for (const candidate of set.candidates) hashText(printCandidate(candidate))
-  hashText(printSticky(set))
+  hashText(printRules(set))
 }
 
 function hashText(text: string): void {

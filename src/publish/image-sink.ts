@@ -23,8 +23,8 @@ export class ImageSink implements RRsetSink {
   }
 
   put(owner: Uint8Array, set: OwnerSet): void {
-    const { type, ttlSeconds, rdata, candidates, sticky } = set
-    const steering = this.#table.compose(candidates, type, sticky)
+    const { type, ttlSeconds, rdata, candidates, sticky, failover } = set
+    const steering = this.#table.compose(candidates, type, sticky, failover)
     this.#image.putRRset(this.#zone, owner, { type, ttlSeconds, rdata, steering })
   }
 

@@ -5,9 +5,17 @@ import type { RecordSettings } from '../dnsrecord/settings.ts'
 import type { EndpointDrain } from '../health/drain/drain.ts'
 import { SLOW_START_UNITS, scaleWeights } from '../health/slow-start-units.ts'
 import { CANDIDATES_MAX, type Candidate } from '../steering/candidate.ts'
+import type { Failover } from '../steering/failover.ts'
 import { type AllDownPolicy, CLOSED, OPEN, type StickyPrefix } from '../steering/rules.ts'
 import { stickySeed } from '../steering/sticky.ts'
-import { NO_SETTINGS, settleSettings, type ZoneSettings } from './owner-settings.ts'
+import { describeUnknown, isExhausted, type Member, resolveLists } from './failover-lists.ts'
+import {
+  NO_SETTINGS,
+  type OwnerSettings,
+  settleSettings,
+  type ZoneSettings,
+} from './owner-settings.ts'
+import { equalRdata, indexTargets, isTargetOut } from './target-indexes.ts'
 
 /** An endpoint and the record that contains it. */
 export interface Contribution {
@@ -30,9 +38,6 @@ export interface Contribution {
 
 /** Record key of the default NS, which no record or Corefile sets. */
 export const DEFAULT_KEY = 'nobody'
-
-/** Up to this many targets are compared one by one, because a map costs more. */
-const LINEAR_MAX = 16
 
 /** A conflict between endpoints, and how it was resolved. */
 export interface Conflict {
@@ -85,6 +90,8 @@ export interface OwnerSet {
   readonly candidates: readonly Candidate[]
   /** The candidates are chosen by this prefix of the client; undefined = by draws. */
   readonly sticky?: StickyPrefix | undefined
+  /** Lists that replace the ladder for some codes; undefined = none. */
+  readonly failover?: Failover | undefined
   /** Undefined = some target is in service. */
   readonly allDown?: AllDown | undefined
   /** Number of endpoints without a target in service, of which a drain took at least one. */
@@ -99,7 +106,7 @@ export interface BuildOptions {
 }
 
 interface BuildRules extends Pick<BuildOptions, 'report'> {
-  readonly settings: ZoneSettings
+  readonly settings: OwnerSettings
 }
 
 /**
@@ -126,6 +133,7 @@ export function buildOwnerSets(
   const { report } = options
   const allowed = settleCnames(owner, ordered, options, conflicts)
   const settings = settleSettings(owner, allowed, options.settings ?? NO_SETTINGS, conflicts)
+  noteUnknown(owner, allowed, settings, conflicts)
   const by = { settings, report }
   const { type } = allowed[0]!.endpoint
   if (allowed.every((contribution) => contribution.endpoint.type === type))
@@ -137,6 +145,20 @@ export function buildOwnerSets(
     else known.push(contribution)
   }
   return [...byType].map(([type, members]) => buildSet(owner, type, members, by, conflicts))
+}
+
+/** Reports what a failover list names in vain. */
+function noteUnknown(
+  owner: Uint8Array,
+  contributions: readonly Contribution[],
+  { failover }: OwnerSettings,
+  conflicts: Conflict[],
+): void {
+  if (failover === undefined) return
+  const endpoints = contributions.map(({ endpoint }) => endpoint)
+  const text = describeUnknown(owner, failover, endpoints)
+  const having = contributions.find(({ settings }) => settings?.failover !== undefined)
+  if (text !== undefined && having !== undefined) conflicts.push(conflictAt(having, text))
 }
 
 /** A stable order: endpoints of one record keep their order. */
@@ -207,11 +229,12 @@ function buildSet(
   const indexes = indexTargets(unique, allDown !== undefined, rdata)
   const weights = weightsOf(unique)
   const candidates: Candidate[] = []
+  const built: Member[] = []
   for (const [i, contribution] of unique.entries()) {
     const { endpoint } = contribution
     const rdataIndexes = indexes[i]!
     if (rdataIndexes.length === 0) {
-      report?.dropped(contribution, dropOf(contribution))
+      built.push({ endpoint, candidates: [] })
       continue
     }
     const first = candidates.length
@@ -226,10 +249,57 @@ function buildSet(
     }
     if (endpoint.codes.length === 0 || isDefault)
       candidates.push({ code: undefined, isDefault, weight, ttlSeconds, rdataIndexes, seed })
-    report?.kept(contribution, candidates.slice(first))
+    built.push({ endpoint, candidates: candidates.slice(first) })
+  }
+  const { failover, reserve } = settleFailover(unique, built, settings, rdata)
+  if (report !== undefined) {
+    const served = built.map((member) => {
+      return member.endpoint === reserve?.endpoint ? reserve : member
+    })
+    reportMembers(unique, served, report)
   }
   const { sticky } = settings
-  return { type, ttlSeconds, rdata, candidates, sticky, allDown, drainedCount }
+  return { type, ttlSeconds, rdata, candidates, sticky, failover, allDown, drainedCount }
+}
+
+function reportMembers(
+  members: readonly Contribution[],
+  built: readonly Member[],
+  report: BuildReport,
+): void {
+  for (const [i, contribution] of members.entries()) {
+    const { candidates } = built[i]!
+    if (candidates.length > 0) report.kept(contribution, candidates)
+    else report.dropped(contribution, dropOf(contribution))
+  }
+}
+
+/**
+ * Returns the failover lists of a set. `reserve`: the fallback endpoint, if it serves although it is
+ * out; its targets are appended to `rdata`.
+ */
+function settleFailover(
+  members: readonly Contribution[],
+  built: readonly Member[],
+  { failover: lines, allDown }: OwnerSettings,
+  rdata: Uint8Array[],
+): { failover?: Failover; reserve?: Member } {
+  const lists = lines === undefined ? [] : resolveLists(lines, built)
+  if (lists.length === 0) return {}
+  const candidates = built.flatMap((member) => member.candidates)
+  const at = members.findIndex(({ endpoint }) => endpoint.setIdentifier === allDown)
+  if (allDown === CLOSED) return { failover: { lists, exhausted: [] } }
+  if (allDown === OPEN || at === -1 || !isExhausted(lists)) {
+    return { failover: { lists, exhausted: candidates } }
+  }
+  const { endpoint, candidates: exhausted } = built[at]!
+  if (exhausted.length > 0) return { failover: { lists, exhausted } }
+  const rdataIndexes = indexTargets([members[at]!], true, rdata)[0]!
+  const { ttlSeconds } = candidates[0]!
+  const weight = undefined
+  const fallback = { code: undefined, isDefault: false, weight, ttlSeconds, rdataIndexes }
+  const reserve = { endpoint, candidates: [fallback] }
+  return { failover: { lists, exhausted: [fallback] }, reserve }
 }
 
 /** What A and AAAA endpoints of one site have in common, else the content of the endpoint. */
@@ -254,10 +324,6 @@ function isOut(member: Contribution): boolean {
   const { rdata } = member.endpoint
   if (!isDrained(member)) return member.down.size >= rdata.length
   return rdata.every((_, index) => isTargetOut(member, index))
-}
-
-function isTargetOut({ down, drained }: Contribution, index: number): boolean {
-  return down.has(index) || drained?.has(index) === true
 }
 
 function settleAllDown(members: readonly Contribution[], policy: AllDownPolicy): AllDown {
@@ -370,7 +436,7 @@ function joinOut(a: Contribution, b: Contribution): Pick<Contribution, 'down' | 
   if (!hasOut(a) || !hasOut(b)) return { down, drained: undefined }
   for (const [i, target] of a.endpoint.rdata.entries()) {
     if (!isTargetOut(a, i)) continue
-    const j = b.endpoint.rdata.findIndex((other) => equalOctets(other, target))
+    const j = b.endpoint.rdata.findIndex((other) => equalRdata(other, target))
     if (!isTargetOut(b, j)) continue
     const drain = a.drained?.get(i) ?? b.drained?.get(j)
     if (a.down.has(i) && b.down.has(j)) down.add(i)
@@ -400,52 +466,4 @@ function lowestTtl(
     conflicts.push(conflictAt(odd, text))
   }
   return lowest.endpoint.ttlSeconds
-}
-
-/**
- * Fills `rdata` with the distinct targets that are in service, and returns the indexes of each
- * member's targets. If no target is in service, health and drains are ignored, because an answer
- * that may not work is better than no answer.
- */
-function indexTargets(
-  members: readonly Contribution[],
-  isAllDown: boolean,
-  rdata: Uint8Array[],
-): number[][] {
-  let total = 0
-  for (const { endpoint } of members) total += endpoint.rdata.length
-  const known = total > LINEAR_MAX ? new Map<string, number>() : undefined
-  const all: number[][] = []
-  for (const member of members) {
-    const indexes: number[] = []
-    for (const [i, target] of member.endpoint.rdata.entries()) {
-      if (!isAllDown && isTargetOut(member, i)) continue
-      const index = indexOf(target, rdata, known)
-      if (!indexes.includes(index)) indexes.push(index)
-    }
-    all.push(indexes)
-  }
-  return all
-}
-
-/** Returns the index of `target` in `rdata`; appends it if it is missing. */
-function indexOf(
-  target: Uint8Array,
-  rdata: Uint8Array[],
-  known: Map<string, number> | undefined,
-): number {
-  if (known === undefined) {
-    const index = rdata.findIndex((other) => equalOctets(other, target))
-    return index === -1 ? rdata.push(target) - 1 : index
-  }
-  const key = Buffer.from(target).toString('latin1')
-  const index = known.get(key) ?? rdata.push(target) - 1
-  known.set(key, index)
-  return index
-}
-
-function equalOctets(a: Uint8Array, b: Uint8Array): boolean {
-  if (a.length !== b.length) return false
-  for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) return false
-  return true
 }

@@ -12,9 +12,12 @@ export interface ZoneSettings {
 
 export const NO_SETTINGS: ZoneSettings = { allDown: OPEN, sticky: undefined }
 
+/** The settings that hold for one owner. */
+export type OwnerSettings = ZoneSettings & Pick<RecordSettings, 'failover'>
+
 type Names = { readonly [K in keyof RecordSettings]-?: string }
 /** The settings that a record can make for an owner, as annotations name them. */
-const NAMES: Names = { allDown: 'all-down', sticky: 'sticky' }
+const NAMES: Names = { allDown: 'all-down', sticky: 'sticky', failover: 'failover' }
 
 /**
  * Returns the settings of an owner: each is that of the first record that has it, else the zone's.
@@ -25,12 +28,14 @@ export function settleSettings(
   contributions: readonly Contribution[],
   zone: ZoneSettings,
   conflicts: Conflict[],
-): ZoneSettings {
+): OwnerSettings {
   const having = contributions.filter(({ settings }) => settings !== undefined)
   if (having.length === 0) return zone
   const allDown = settle('allDown', owner, having, conflicts) ?? zone.allDown
   const sticky = settle('sticky', owner, having, conflicts) ?? zone.sticky
-  return { allDown, sticky: sticky === 'off' ? undefined : sticky }
+  const failover = settle('failover', owner, having, conflicts)
+  const base = { allDown, sticky: sticky === 'off' ? undefined : sticky }
+  return failover === undefined ? base : { ...base, failover }
 }
 
 function settle<K extends keyof RecordSettings>(

@@ -1,5 +1,6 @@
 import { printLatin1 } from '../base/latin1.ts'
 import type { Candidate } from '../steering/candidate.ts'
+import { type Failover, servingMembers } from '../steering/failover.ts'
 import type { OwnerSet } from './owner-sets.ts'
 
 /** One step from the served to the wanted RRsets. */
@@ -37,12 +38,25 @@ export function printSet(set: OwnerSet): string {
   let text = `${set.type} ${set.ttlSeconds}`
   for (const rdata of set.rdata) text += ` ${rdata.length} ${printLatin1(rdata)}`
   for (const candidate of set.candidates) text += printCandidate(candidate)
-  return text + printSticky(set)
+  return text + printRules(set)
 }
 
-/** Prints how the choice depends on the client, for `printSet`; '' = it does not. */
-export function printSticky({ sticky }: OwnerSet): string {
-  return sticky === undefined ? '' : ` sticky ${sticky.ipv4Bits} ${sticky.ipv6Bits}`
+/** Prints the rules of the choice, for `printSet`; '' = those that always hold. */
+export function printRules(set: OwnerSet): string {
+  const { sticky, failover } = set
+  const hashed = sticky === undefined ? '' : ` sticky ${sticky.ipv4Bits} ${sticky.ipv6Bits}`
+  return failover === undefined ? hashed : `${hashed} failover${printLists(set, failover)}`
+}
+
+/** Prints who serves, not how that was found: clients see nothing else. */
+function printLists({ candidates }: OwnerSet, failover: Failover): string {
+  const lists = failover.lists.map((list) => {
+    const members = servingMembers(list, failover)
+    const known = members.map((member) => candidates.indexOf(member))
+    const text = known.includes(-1) ? members.map(printCandidate).join('') : known.join()
+    return ` ${list.code?.text ?? ''}:${text}`
+  })
+  return lists.sort().join('')
 }
 
 /** Prints one candidate for `printSet`. */

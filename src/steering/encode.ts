@@ -17,7 +17,7 @@ import type { Tier, TierOutcome } from './tiers.ts'
  *                 prefix lengths: IPv6 << 8 | IPv4
  *                 n × seed, two words
  *     outcome     TTL in seconds
- *                 rdata count k, 1..CHOICE_MAX
+ *                 rdata count k, 0..CHOICE_MAX; 0 = the answer is NODATA
  *                 k × index of an rdata in the RRset
  *
  * Equal outcomes of different tiers are stored once.

@@ -20,3 +20,11 @@ export interface StickyPrefix {
 export const STICKY_DEFAULT: StickyPrefix = { ipv4Bits: 24, ipv6Bits: 56 }
 export const STICKY_IPV4_BITS_MAX = 32
 export const STICKY_IPV6_BITS_MAX = 64
+
+/** The order of take-over for the clients of one geo code. */
+export interface FailoverLine {
+  /** Canonical text of a geo code; `*` = every code without a line of its own. */
+  readonly code: string
+  /** As written: geo codes in any case (`*` = the default endpoints) and set identifiers; at least one. */
+  readonly entries: readonly string[]
+}

@@ -5,6 +5,7 @@ import type { GeoCode } from '../geo/code.ts'
 import type { Locator } from '../geo/locator.ts'
 import type { Candidate } from './candidate.ts'
 import { encodeSteering, NO_POLICY } from './encode.ts'
+import type { Failover } from './failover.ts'
 import { Policies, type SteeringSnapshot } from './policies.ts'
 import { RecentEncodings } from './recent-encodings.ts'
 import type { StickyPrefix } from './rules.ts'
@@ -64,16 +65,20 @@ export class SteeringTable {
    *
    * `candidates`: 1..CANDIDATES_MAX, without unhealthy ones. The same endpoint may occur twice,
    * once for its code and once as a default. `sticky`: the choice depends on this prefix of the
-   * client, and each candidate has a seed. The result is shared: copy it before you change it.
+   * client, and each candidate has a seed. `failover`: lists of these candidates. The result is
+   * shared: copy it before you change it.
    */
   compose(
     candidates: readonly Candidate[],
     type: number,
     sticky?: StickyPrefix,
+    failover?: Failover,
   ): Uint32Array | undefined {
-    if (!isSteered(candidates, type)) return undefined
-    // Equal sets of other owners have other seeds.
-    if (sticky !== undefined) return this.#encode(candidates, type, sticky)
+    if (failover === undefined && !isSteered(candidates, type)) return undefined
+    // Equal sets of other owners have other seeds and lists.
+    if (sticky !== undefined || failover !== undefined) {
+      return this.#encode(candidates, type, sticky, failover)
+    }
     return this.#recent.find(candidates, type, this.#compose)
   }
 
@@ -81,8 +86,13 @@ export class SteeringTable {
     return this.#encode(candidates, type)
   }
 
-  #encode(candidates: readonly Candidate[], type: number, sticky?: StickyPrefix): Uint32Array {
-    const { codes, tiers } = sortIntoTiers(candidates, type)
+  #encode(
+    candidates: readonly Candidate[],
+    type: number,
+    sticky?: StickyPrefix,
+    failover?: Failover,
+  ): Uint32Array {
+    const { codes, tiers } = sortIntoTiers(candidates, type, failover)
     if (codes.length === 0) return encodeSteering(NO_POLICY, tiers, sticky)
     const policy = this.#policies.intern(codes)
     if (this.#policies.codeCount !== this.#builtCodes) this.#queueRefresh()

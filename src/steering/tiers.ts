@@ -2,6 +2,7 @@ import { assert } from '../base/assert.ts'
 import { RRType } from '../dns/iana/types.ts'
 import type { GeoCode } from '../geo/code.ts'
 import { CANDIDATES_MAX, type Candidate, WEIGHT_DEFAULT, WEIGHT_MAX } from './candidate.ts'
+import { type Failover, type FailoverList, servingMembers } from './failover.ts'
 import type { StickySeed } from './sticky.ts'
 
 /** One possible outcome of a draw: the rdata to serve, and their weight. */
@@ -9,7 +10,7 @@ export interface TierOutcome {
   /** 1..WEIGHT_MAX. The probability is this weight / sum of the tier's weights. */
   readonly weight: number
   readonly ttlSeconds: number
-  /** At least one, without duplicates. */
+  /** Without duplicates; empty = the answer is NODATA. */
   readonly rdataIndexes: readonly number[]
   /** See `Candidate.seed`. */
   readonly seed?: StickySeed | undefined
@@ -27,30 +28,73 @@ export interface TierReport {
   passedOver(code: GeoCode | undefined, members: readonly Candidate[]): void
   /** A member of tier `tier` that no draw chooses, because another member has a positive weight. */
   standby(tier: number, member: Candidate): void
-  /** The next outcome of tier `tier`, and the members that it serves. */
+  /** The next outcome of tier `tier`, and the members that it serves; none = the answer is NODATA. */
   outcome(tier: number, members: readonly Candidate[]): void
+  /** A failover list decides who serves in tier `tier`. */
+  listed(tier: number, list: FailoverList): void
 }
 
 /** A set of candidates, sorted into tiers. */
 export interface Tiers {
-  /** Codes that some candidate names, without `*`, sorted by text. */
+  /** Codes that some candidate or failover list names, without `*`, sorted by text. */
   readonly codes: readonly GeoCode[]
   /** `tiers[i]` is for clients of `codes[i]`; the last tier is for all other clients. */
   readonly tiers: readonly Tier[]
 }
 
+/** The members of a tier, before the choice among them. */
+interface TierGroup {
+  /** Undefined = the last tier. */
+  readonly code: GeoCode | undefined
+  readonly members: readonly Candidate[]
+  /** Undefined = the members are those of the code. */
+  readonly list?: FailoverList
+}
+
 /**
  * Sorts candidates into tiers (docs: rules 3 and 4). The last tier holds the default candidates, or
  * all candidates if none is a default. As long as some candidate is more than a standby, there is no
- * tier of standbys alone: its clients get the next tier of their ladder.
+ * tier of standbys alone: its clients get the next tier of their ladder. For the codes of `failover`,
+ * its lists decide instead.
  */
 export function sortIntoTiers(
   candidates: readonly Candidate[],
   type: number,
+  failover?: Failover,
   report?: TierReport,
 ): Tiers {
   assert(candidates.length > 0, 'a set has candidates')
   assert(candidates.length <= CANDIDATES_MAX, 'a set has at most CANDIDATES_MAX candidates')
+  const listed = (failover?.lists ?? []).map((list): TierGroup => {
+    return { code: list.code, members: servingMembers(list, failover!), list }
+  })
+  const lastListed = listed.find(({ code }) => code === undefined)
+  const unlisted = groupByCode(candidates).filter(({ code }) => {
+    return !listed.some((group) => group.code?.text === code.text)
+  })
+  const areStandbys = candidates.every(isStandby)
+  const serves = ({ code, members }: TierGroup): boolean => {
+    if (areStandbys || !members.every(isStandby)) return true
+    report?.passedOver(code, members)
+    return false
+  }
+  const located = [...unlisted.filter(serves), ...listed].flatMap((group) => {
+    return group.code === undefined ? [] : [{ ...group, code: group.code }]
+  })
+  located.sort((a, b) => (a.code.text < b.code.text ? -1 : 1))
+  const groups = [...located, lastListed ?? lastGroup(candidates, serves)]
+  return {
+    codes: located.map(({ code }) => code),
+    tiers: groups.map(({ members, list }, tier) => {
+      if (list !== undefined) report?.listed(tier, list)
+      if (members.length > 0) return weighTier(members, type, tier, report)
+      report?.outcome(tier, [])
+      return [{ weight: 1, ttlSeconds: candidates[0]!.ttlSeconds, rdataIndexes: [] }]
+    }),
+  }
+}
+
+function groupByCode(candidates: readonly Candidate[]): (TierGroup & { readonly code: GeoCode })[] {
   const byCode = new Map<string, { code: GeoCode; members: Candidate[] }>()
   for (const candidate of candidates) {
     const { code } = candidate
@@ -59,27 +103,21 @@ export function sortIntoTiers(
     if (group === undefined) byCode.set(code.text, { code, members: [candidate] })
     else group.members.push(candidate)
   }
-  const areStandbys = candidates.every(isStandby)
-  const serves = (members: readonly Candidate[]): boolean => {
-    return areStandbys || !members.every(isStandby)
-  }
-  const groups = [...byCode.values()]
-    .filter(({ code, members }) => {
-      if (serves(members)) return true
-      report?.passedOver(code, members)
-      return false
-    })
-    .sort((a, b) => (a.code.text < b.code.text ? -1 : 1))
-  const defaults = candidates.filter((c) => c.isDefault || c.code?.rung === 'default')
-  const servesDefaults = defaults.length > 0 && serves(defaults)
-  if (defaults.length > 0 && !servesDefaults) report?.passedOver(undefined, defaults)
-  const last = servesDefaults ? defaults : candidates
-  return {
-    codes: groups.map((group) => group.code),
-    tiers: [...groups.map((group) => group.members), last].map((members, tier) =>
-      weighTier(members, type, tier, report),
-    ),
-  }
+  return [...byCode.values()]
+}
+
+function lastGroup(
+  candidates: readonly Candidate[],
+  serves: (group: TierGroup) => boolean,
+): TierGroup {
+  const members = candidates.filter(isForOthers)
+  const defaults = { code: undefined, members }
+  return members.length > 0 && serves(defaults) ? defaults : { ...defaults, members: candidates }
+}
+
+/** True for a default candidate. */
+export function isForOthers({ isDefault, code }: Candidate): boolean {
+  return isDefault || code?.rung === 'default'
 }
 
 function isStandby({ weight }: Candidate): boolean {

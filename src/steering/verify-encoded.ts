@@ -10,7 +10,7 @@ import { STICKY_IPV4_BITS_MAX, STICKY_IPV6_BITS_MAX } from './rules.ts'
 
 /**
  * True if `count` words at `words[offset]` are valid encoded steering for a set of `rdataCount`
- * rdata, so that every draw yields an rdata of the set. `codeCounts`: number of codes of each
+ * rdata, so that every draw yields rdata of the set, or none. `codeCounts`: number of codes of each
  * policy.
  */
 export function isEncodedSteering(
@@ -60,7 +60,7 @@ function isOutcome(set: Uint32Array, outcome: number, head: number, rdataCount: 
   if (outcome < head || outcome + 2 > set.length) return false
   const indexes = set[outcome + 1]!
   const end = outcome + 2 + indexes
-  const isSized = indexes >= 1 && indexes <= CHOICE_MAX && end <= set.length
+  const isSized = indexes <= CHOICE_MAX && end <= set.length
   if (!isSized || set[outcome]! >= 2 ** 31) return false
   for (let i = outcome + 2; i < end; i++) if (set[i]! >= rdataCount) return false
   return true

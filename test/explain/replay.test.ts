@@ -104,6 +104,7 @@ t.test('an explanation has the answer of the server, octet for octet', async (t)
   const kinds = new Map<string, number>()
   let drawn = 0
   let sticky = 0
+  let listed = 0
   for (let world = 1; world <= WORLDS; world++) {
     await t.test(`world ${world}`, async (t) => {
       const { instance } = await loadWorld(t, world)
@@ -126,6 +127,7 @@ t.test('an explanation has the answer of the server, octet for octet', async (t)
         kinds.set(explanation.end.kind, (kinds.get(explanation.end.kind) ?? 0) + 1)
         if (explanation.steps.some(({ choice }) => choice?.draw !== undefined)) drawn++
         if (explanation.steps.some(({ choice }) => choice?.isSticky === true)) sticky++
+        if (explanation.steps.some(({ choice }) => choice?.failover !== undefined)) listed++
       }
       explainer.close()
       t.strictSame(wrong.slice(0, 3), [])
@@ -136,4 +138,5 @@ t.test('an explanation has the answer of the server, octet for octet', async (t)
   }
   t.ok(drawn > 500, `${drawn} with a draw`)
   t.ok(sticky > 300, `${sticky} with a sticky choice`)
+  t.ok(listed > 100, `${listed} by failover lists`)
 })

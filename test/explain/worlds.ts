@@ -95,6 +95,12 @@ function endpoint(random: Random, name: string, id: number): object {
   }
 }
 
+const FAILOVER = [
+  'GEO-EU: US, *',
+  '*: GEO-NA, shared\nGB: US, id-1',
+  'US: NET-OFFICE\nGEO-NA: *\nNET-OFFICE: id-2, GB',
+] as const
+
 /** Random records: owners shared by records, chains, wildcards, standbys, targets that are down, settings. */
 function resources(random: Random): object[] {
   const items: object[] = []
@@ -102,6 +108,7 @@ function resources(random: Random): object[] {
     const annotations = {
       ...(random.below(4) === 0 && { 'sextant.io/sticky': pick(random, ['true', 'false']) }),
       ...(random.below(4) === 0 && { 'sextant.io/all-down': pick(random, ['open', 'closed']) }),
+      ...(random.below(4) === 0 && { 'sextant.io/failover': pick(random, FAILOVER) }),
     }
     const metadata = {
       name: `r${r}`,

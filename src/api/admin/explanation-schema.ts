@@ -38,7 +38,10 @@ const CHOICE = object(
     decided: COUNT,
     isSticky: FLAG,
   },
-  { draw: object({ value: COUNT, below: COUNT }) },
+  {
+    draw: object({ value: COUNT, below: COUNT }),
+    failover: object({ order: list(TEXT), serving: TEXT, isClosed: FLAG }),
+  },
 )
 
 const STEP = object(

@@ -1,6 +1,8 @@
+import { scanGeoCode } from '../../geo/code.ts'
 import {
   type AllDownPolicy,
   CLOSED,
+  type FailoverLine,
   OPEN,
   STICKY_DEFAULT,
   STICKY_IPV4_BITS_MAX,
@@ -8,7 +10,7 @@ import {
   type StickyPrefix,
 } from '../../steering/rules.ts'
 import type { YamlValue } from '../../yaml/scan-block-yaml.ts'
-import { SET_IDENTIFIER_CHARACTERS_MAX } from '../dns-record.ts'
+import { GEO_CODES_MAX, SET_IDENTIFIER_CHARACTERS_MAX } from '../dns-record.ts'
 import type { RecordSettings } from '../settings.ts'
 import { field, METADATA, mappingField, quote, RefusedError } from './fields.ts'
 
@@ -16,9 +18,14 @@ import { field, METADATA, mappingField, quote, RefusedError } from './fields.ts'
 export const SETTING_PREFIX = 'sextant.io/'
 const ALL_DOWN = `${SETTING_PREFIX}all-down`
 const STICKY = `${SETTING_PREFIX}sticky`
+const FAILOVER = `${SETTING_PREFIX}failover`
 
 /** The annotations of a DNSRecord that this server reads. */
-export const SETTING_NAMES: readonly string[] = [ALL_DOWN, STICKY]
+export const SETTING_NAMES: readonly string[] = [ALL_DOWN, STICKY, FAILOVER]
+
+/** Bounds on one failover list, so that settings fit the packed form of a record. */
+const FAILOVER_CHARACTERS_MAX = 4096
+const ENTRIES_MAX = GEO_CODES_MAX
 
 type Mapping = { readonly [key: string]: YamlValue }
 type Writable<T> = { -readonly [K in keyof T]: T[K] }
@@ -34,6 +41,9 @@ export function scanSettings(metadata: Mapping): RecordSettings | undefined {
   })
   scan(annotations, STICKY, (text) => {
     settings.sticky = scanSticky(text)
+  })
+  scan(annotations, FAILOVER, (text) => {
+    settings.failover = scanFailover(text)
   })
   return Object.keys(settings).length === 0 ? undefined : settings
 }
@@ -79,4 +89,47 @@ export function scanStickyPrefix(texts: readonly string[]): StickyPrefix | undef
   const prefix = { ipv4Bits: Number(ipv4), ipv6Bits: Number(ipv6) }
   const isFit = prefix.ipv4Bits <= STICKY_IPV4_BITS_MAX && prefix.ipv6Bits <= STICKY_IPV6_BITS_MAX
   return isFit ? prefix : undefined
+}
+
+/** Reads `CODE: ENTRY, ENTRY…`, one per line. Empty lines and lines that begin with `#` are skipped. */
+function scanFailover(text: string): FailoverLine[] {
+  if (text.length > FAILOVER_CHARACTERS_MAX) {
+    throw new SettingError(`may have up to ${FAILOVER_CHARACTERS_MAX} characters`)
+  }
+  const lines: FailoverLine[] = []
+  for (const raw of text.split('\n')) {
+    const line = raw.trim()
+    if (line === '' || line.startsWith('#')) continue
+    const parsed = scanFailoverLine(line)
+    if (lines.some(({ code }) => code === parsed.code)) {
+      throw new SettingError(`has two lines for ${parsed.code}`)
+    }
+    lines.push(parsed)
+  }
+  if (lines.length === 0) throw new SettingError('has no line; write `GEO-EU: GEO-NA, GEO-AS`')
+  return lines
+}
+
+function scanFailoverLine(line: string): FailoverLine {
+  const colon = line.indexOf(':')
+  if (colon === -1) {
+    throw new SettingError(`line ${quote(line)} has no colon; write \`GEO-EU: GEO-NA, GEO-AS\``)
+  }
+  const key = line.slice(0, colon).trim()
+  const code = scanGeoCode(key)
+  if (code === undefined)
+    throw new SettingError(`line ${quote(line)}: ${quote(key)} is not a geo code`)
+  const entries: string[] = []
+  for (const part of line.slice(colon + 1).split(',')) {
+    const entry = part.trim()
+    if (entry === '') throw new SettingError(`line ${quote(line)} has an empty entry`)
+    if (entries.includes(entry)) {
+      throw new SettingError(`line ${quote(line)} has ${quote(entry)} twice`)
+    }
+    entries.push(entry)
+  }
+  if (entries.length > ENTRIES_MAX) {
+    throw new SettingError(`line ${quote(line)} may have up to ${ENTRIES_MAX} entries`)
+  }
+  return { code: code.text, entries }
 }

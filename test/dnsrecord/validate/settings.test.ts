@@ -21,6 +21,16 @@ const VALID: readonly { name: string; value: string; want: RecordSettings }[] = 
   { name: 'sticky', value: 'true', want: { sticky: { ipv4Bits: 24, ipv6Bits: 56 } } },
   { name: 'sticky', value: 'false', want: { sticky: 'off' } },
   { name: 'sticky', value: ' 32  64 ', want: { sticky: { ipv4Bits: 32, ipv6Bits: 64 } } },
+  {
+    name: 'failover',
+    value: '# first Europe\ngeo-eu: GEO-NA , spare é\n\n*: GEO-EU,*\n',
+    want: {
+      failover: [
+        { code: 'GEO-EU', entries: ['GEO-NA', 'spare é'] },
+        { code: '*', entries: ['GEO-EU', '*'] },
+      ],
+    },
+  },
 ]
 
 t.test('settings are read from annotations, and survive packing', async (t) => {
@@ -43,6 +53,14 @@ const INVALID: readonly { name: string; value: YamlValue; want: RegExp }[] = [
   { name: 'sticky', value: '33 56', want: /got "33 56"/ },
   { name: 'sticky', value: '24 65', want: /got "24 65"/ },
   { name: 'sticky', value: '0 0', want: /got "0 0"/ },
+  { name: 'failover', value: ' \n', want: /has no line/ },
+  { name: 'failover', value: 'GEO-EU GEO-NA', want: /has no colon/ },
+  { name: 'failover', value: 'EU: GEO-NA', want: /"EU" is not a geo code/ },
+  { name: 'failover', value: 'GEO-EU:', want: /has an empty entry/ },
+  { name: 'failover', value: 'GEO-EU: a,,b', want: /has an empty entry/ },
+  { name: 'failover', value: 'GEO-EU: a, a', want: /has "a" twice/ },
+  { name: 'failover', value: '*: a\n*: b', want: /has two lines for \*/ },
+  { name: 'failover', value: `*: ${'x'.repeat(5000)}`, want: /up to 4096 characters/ },
 ]
 
 t.test('an invalid setting refuses the record, with its place', async (t) => {
@@ -62,7 +80,14 @@ t.test('a record without settings has none', async (t) => {
 })
 
 t.test('the longest settings fit the packed form', async (t) => {
-  const read = validateResource(resource({ 'sextant.io/all-down': '\u0001'.repeat(1023) + 'é' }))
+  const ids = Array.from({ length: 64 }, (_, i) => `\u0001${i}`)
+  const lines = Array.from({ length: 12 }, (_, i) => `AS${i + 1}: ${ids.join()}`)
+  const failover = lines
+    .join('\n')
+    .slice(0, 4096)
+    .replace(/,[^,]*$/, '')
+  const annotations = { 'sextant.io/failover': failover, 'sextant.io/all-down': 'é'.repeat(1024) }
+  const read = validateResource(resource(annotations))
   if (read.kind !== 'record') return t.fail(JSON.stringify(read))
   t.strictSame(unpackRecord(packRecord(read.record)).settings, read.record.settings)
 })

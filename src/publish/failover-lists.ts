@@ -1,0 +1,115 @@
+import { printName } from '../dns/name/name.ts'
+import type { Endpoint } from '../dnsrecord/dns-record.ts'
+import { type GeoCode, scanGeoCode } from '../geo/code.ts'
+import type { Candidate } from '../steering/candidate.ts'
+import { type FailoverGroup, type FailoverList, servingGroup } from '../steering/failover.ts'
+import type { FailoverLine } from '../steering/rules.ts'
+import { isForOthers } from '../steering/tiers.ts'
+
+/** An endpoint of a set, also if it is out of service. */
+export interface Member {
+  readonly endpoint: Endpoint
+  /** Empty = no target is in service. */
+  readonly candidates: readonly Candidate[]
+}
+
+/** Code of the default endpoints, and of the line for all codes without their own. */
+const DEFAULT = '*'
+
+/**
+ * Returns the failover lists of one set. A line has an effect if an endpoint has its code or is in
+ * one of its entries, whether or not it is in service. The line `*` gives a list to each code of an
+ * endpoint that has no line of its own, and to the clients that no code matches.
+ */
+export function resolveLists(
+  lines: readonly FailoverLine[],
+  members: readonly Member[],
+): FailoverList[] {
+  const names = namesOf(members.map(({ endpoint }) => endpoint))
+  const effective = lines.filter((line) => hasEffect(line, names))
+  const general = effective.find(({ code }) => code === DEFAULT)
+  const byCode = new Map(effective.map((line) => [line.code, line]))
+  if (general !== undefined) {
+    for (const code of names.codes) if (!byCode.has(code)) byCode.set(code, general)
+  }
+  return [...byCode].map(([code, { entries }]) => ({
+    code: code === DEFAULT ? undefined : codeOf(code),
+    groups: [code, ...entries].map((name) => groupOf(name, names, members)),
+  }))
+}
+
+/** True if clients of some list get none of their endpoints. */
+export function isExhausted(lists: readonly FailoverList[]): boolean {
+  return lists.some((list) => servingGroup(list) === undefined)
+}
+
+/**
+ * Describes the entries that no endpoint of an owner has, of any type; undefined = there are none. A
+ * record may have lists for some of its names only: other names are those without geo codes where
+ * no line has an effect.
+ */
+export function describeUnknown(
+  owner: Uint8Array,
+  lines: readonly FailoverLine[],
+  endpoints: readonly Endpoint[],
+): string | undefined {
+  const names = namesOf(endpoints)
+  const isLocated = [...names.codes].some((code) => code !== DEFAULT)
+  const checked = lines.filter((line) => isLocated || hasEffect(line, names))
+  const unknown = checked.flatMap(({ entries }) => entries.filter((name) => !isKnown(name, names)))
+  if (unknown.length === 0) return undefined
+  const list = [...new Set(unknown)].map((name) => JSON.stringify(name)).join(', ')
+  return `${printName(owner)}: failover names ${list}, which no endpoint has`
+}
+
+/** What the entries of a list can name. */
+interface Names {
+  /** Geo codes, and DEFAULT if there is an endpoint for clients that no code matches. */
+  readonly codes: ReadonlySet<string>
+  readonly identifiers: ReadonlySet<string>
+  readonly hasDefault: boolean
+}
+
+function namesOf(endpoints: readonly Endpoint[]): Names {
+  const codes = new Set(endpoints.flatMap((endpoint) => endpoint.codes.map(({ text }) => text)))
+  const hasDefault = codes.has(DEFAULT) || endpoints.some(({ isDefault }) => isDefault)
+  if (hasDefault || endpoints.some((endpoint) => endpoint.codes.length === 0)) codes.add(DEFAULT)
+  const identifiers = new Set(endpoints.map(({ setIdentifier }) => setIdentifier))
+  return { codes, identifiers, hasDefault }
+}
+
+function hasEffect({ code, entries }: FailoverLine, names: Names): boolean {
+  const isOfEndpoint = code !== DEFAULT && names.codes.has(code)
+  return isOfEndpoint || entries.some((name) => isKnown(name, names))
+}
+
+function isKnown(name: string, names: Names): boolean {
+  return codeIn(name, names) !== undefined || names.identifiers.has(name)
+}
+
+/** Returns the code that an entry means; undefined = the entry is a set identifier. */
+function codeIn(name: string, { codes }: Names): string | undefined {
+  const code = scanGeoCode(name)?.text
+  return code !== undefined && codes.has(code) ? code : undefined
+}
+
+function codeOf(text: string): GeoCode {
+  return scanGeoCode(text)!
+}
+
+/** `name`: the code of a list, or an entry. */
+function groupOf(name: string, names: Names, members: readonly Member[]): FailoverGroup {
+  const code = codeIn(name, names)
+  const isIdentifier = code === undefined && names.identifiers.has(name)
+  const chosen = members.flatMap(({ endpoint, candidates }) => {
+    if (isIdentifier) return endpoint.setIdentifier === name ? candidates : []
+    return candidates.filter((candidate) => isOfCode(candidate, code, names))
+  })
+  return { name: code ?? name, isIdentifier, members: chosen }
+}
+
+function isOfCode(candidate: Candidate, code: string | undefined, { hasDefault }: Names): boolean {
+  if (code !== DEFAULT) return code !== undefined && candidate.code?.text === code
+  // Without a default endpoint, those without a code are for the clients that no code matches.
+  return hasDefault ? isForOthers(candidate) : candidate.code === undefined
+}
