@@ -231,7 +231,7 @@ export class HealthQuorum {
 
   /** Returns what sites found of addresses of other sites, by address: one statement per site. */
   #observersOf({ host, observed }: QuorumHost): Map<string, Statement[]> {
-    const { site, peers, clock } = this.#parts
+    const { site, peers, memory, clock } = this.#parts
     const bySite = new Map<string, Statement & { readonly address: string }>()
     const add = (of: string, one: HealthObservation, seenMs: number): void => {
       const statement = { ...this.#stateOf(of, one, seenMs), address: one.address }
@@ -245,7 +245,9 @@ export class HealthQuorum {
       // A relay speaks for no site, and no peer speaks for ours.
       if (ownSite === '' || ownSite === site) continue
       for (const one of peer.observationsOf(host)) {
-        if (one.site === ownSite) add(ownSite, one, lastSeenMs)
+        // A failure from the peer cache may be over.
+        const isOld = one.health === 'down' && lastSeenMs < memory.startMs
+        if (one.site === ownSite && !isOld) add(ownSite, one, lastSeenMs)
       }
     }
     return groupBy([...bySite.values()], ({ address }) => address)

@@ -1,0 +1,171 @@
+import t from 'tap'
+import type { HealthObservation } from '../../../src/health/address-health.ts'
+import type { EndpointHealth, SiteState } from '../../../src/peering/peer-endpoint.ts'
+import {
+  HealthQuorum,
+  type HealthQuorumParts,
+  QuorumMemory,
+} from '../../../src/peering/quorum/health-quorum.ts'
+import type { SiteObservation } from '../../../src/peering/quorum/observation-codec.ts'
+import { createLogger } from '../../../src/telemetry/log.ts'
+import { endpoint } from '../../support/exported-zone.ts'
+import { FakeClock } from '../../support/setup.ts'
+
+const HOST = 'app.k.example.com'
+const ADDRESS = '192.0.2.9'
+
+/** A peer that the test fills. */
+class ToyPeer {
+  readonly address: string
+  readonly ownSite: string
+  lastSeenMs = 0
+  observed: readonly SiteObservation[] = []
+
+  constructor(ownSite: string) {
+    this.ownSite = ownSite
+    this.address = `${ownSite}:53`
+  }
+
+  observationsOf(): readonly SiteObservation[] {
+    return this.observed
+  }
+}
+
+function setUp(parts: Partial<HealthQuorumParts> = {}) {
+  const clock = new FakeClock()
+  const lines: string[] = []
+  const watched = new Map<string, readonly string[]>()
+  const [paris, rome] = [new ToyPeer('paris'), new ToyPeer('rome')]
+  const given: HealthQuorumParts = {
+    site: 'berlin',
+    peers: [paris, rome],
+    quorum: 0,
+    holdDownMs: 60_000,
+    memory: new QuorumMemory(clock),
+    observer: {
+      watch: (key, addresses) => watched.set(key, addresses),
+      close: () => watched.clear(),
+    },
+    clock,
+    log: createLogger(
+      '',
+      (line) => lines.push(line),
+      () => false,
+    ),
+    ...parts,
+  }
+  for (const peer of [paris, rome]) peer.lastSeenMs = clock.monotonicMs
+  const quorum = new HealthQuorum(given)
+  const found = (site: string, health: 'up' | 'down', address = ADDRESS): SiteObservation => {
+    return { site, address, health, sinceSeconds: Math.floor(clock.nowMs / 1000) }
+  }
+  /** What is served of the address of rome: its health, or its targets that are left. */
+  const settle = (
+    observed: readonly HealthObservation[],
+    health: EndpointHealth = 'up',
+    targets = [ADDRESS],
+    by = quorum,
+  ): string => {
+    const rootHost = HOST
+    const about = { rootHost, exporter: rome.address, isOwn: true, generation: 'v2' } as const
+    const siteStates: SiteState[] = [
+      {
+        site: 'rome',
+        seenMs: rome.lastSeenMs,
+        endpoints: [endpoint({ site: 'rome', health, targets })],
+        ...about,
+      },
+    ]
+    const facts = {
+      own: [endpoint()],
+      ownDown: [],
+      checkedKey: 'default/app',
+      observed,
+      siteStates,
+    }
+    const settled = by.settle({ host: HOST, ...facts })
+    const [one] = settled.siteStates[0]!.endpoints
+    return `${one!.health} ${one!.targets.join()}`
+  }
+  const pass = (milliseconds: number): void => {
+    clock.pass(milliseconds)
+    quorum.check()
+  }
+  return { clock, quorum, given, paris, rome, lines, watched, found, settle, pass }
+}
+
+t.test('addresses of peers are watched, and ours are not', async (t) => {
+  const { settle, watched, quorum } = setUp()
+  settle([], 'up', [ADDRESS, '192.0.2.1'])
+  t.strictSame([...watched], [['default/app', [ADDRESS]]])
+  quorum.forget(HOST)
+  t.strictSame([...watched], [['default/app', []]])
+})
+
+t.test('a quorum takes out one target of an endpoint, and a success returns it', async (t) => {
+  const { settle, pass, paris, clock, found, lines, quorum } = setUp()
+  const targets = [ADDRESS, '192.0.2.10']
+  const mine = [found('berlin', 'down')]
+  paris.observed = [found('paris', 'down')]
+  t.equal(settle(mine, 'up', targets), `up ${targets}`)
+  pass(61_000)
+  paris.lastSeenMs = clock.monotonicMs
+  pass(0)
+  t.equal(settle(mine, 'up', targets), 'up 192.0.2.10')
+  t.match(quorum.status, { down: 1, disputed: 0, heard: 2, sites: 3, isIsolated: false })
+  t.match(lines.join(), /192\.0\.2\.9 of app\.k\.example\.com is taken out: a quorum finds it down/)
+  t.match(lines.join(), 'berlin down, paris down, rome (home) up 61 s ago')
+  t.equal(settle([found('berlin', 'up')], 'up', targets), `up ${targets}`)
+  t.match(lines.join(), '192.0.2.9 of app.k.example.com is served again: berlin up')
+  t.equal(quorum.status.down, 0)
+})
+
+t.test('no peer speaks for another site, nor for ours', async (t) => {
+  const { settle, pass, paris, clock, found } = setUp()
+  const mine = [found('berlin', 'down')]
+  paris.observed = [found('berlin', 'up'), found('oslo', 'up'), found('paris', 'down')]
+  pass(61_000)
+  paris.lastSeenMs = clock.monotonicMs
+  pass(0)
+  t.equal(settle(mine), `down ${ADDRESS}`)
+})
+
+t.test('a failure from before the start does not count until its site is heard', async (t) => {
+  const { settle, pass, paris, clock, found } = setUp()
+  paris.lastSeenMs = clock.monotonicMs - 1
+  paris.observed = [{ ...found('paris', 'down'), sinceSeconds: 0 }]
+  const mine = [{ ...found('berlin', 'down'), sinceSeconds: 0 }]
+  pass(1000)
+  t.equal(settle(mine, 'unknown'), `unknown ${ADDRESS}`)
+  paris.lastSeenMs = clock.monotonicMs
+  pass(0)
+  t.equal(settle(mine, 'unknown'), `down ${ADDRESS}`)
+})
+
+t.test('a reload keeps decisions of an isolated site', async (t) => {
+  const first = setUp()
+  const mine = [first.found('berlin', 'down')]
+  first.paris.observed = [first.found('paris', 'down')]
+  first.pass(61_000)
+  first.paris.lastSeenMs = first.clock.monotonicMs
+  first.pass(0)
+  t.equal(first.settle(mine), `down ${ADDRESS}`)
+  first.clock.pass(60_000)
+  const next = new HealthQuorum(first.given)
+  t.equal(next.status.isIsolated, true)
+  t.equal(first.settle(mine, 'up', [ADDRESS], next), `down ${ADDRESS}`)
+})
+
+t.test('changes of many addresses do not fill the log', async (t) => {
+  const { settle, pass, paris, clock, found, lines } = setUp()
+  const targets = Array.from({ length: 50 }, (_, i) => `198.51.100.${i}`)
+  const mine = targets.map((address) => found('berlin', 'down', address))
+  paris.observed = targets.map((address) => found('paris', 'down', address))
+  pass(61_000)
+  paris.lastSeenMs = clock.monotonicMs
+  pass(0)
+  settle(mine, 'up', targets)
+  pass(1000)
+  t.equal(lines.filter((line) => line.includes('taken out: ')).length, 20)
+  t.match(lines.at(-1), "and 30 more changes of the health of peers' addresses")
+})
