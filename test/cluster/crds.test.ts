@@ -54,13 +54,13 @@ const CREATED: readonly Row[] = [
   ...[0, 79, 81, 442, 444, 1023].map((port) => ({
     name: `port ${port}`,
     given: check({ port }),
-    want: /Only ports 80, 443, 1024-49151 are allowed/,
+    want: /Only ports 53, 80, 443, 1024-49151 are allowed/,
   })),
   ...['HTTP', 'HTTPS'].map((protocol) => ({ name: protocol, given: check({ protocol }) })),
   {
     name: 'http in lower case',
     given: check({ protocol: 'http' }),
-    want: /Only HTTP, HTTPS or TCP/,
+    want: /Only HTTP, HTTPS, TCP, GRPC, GRPCS or DNS/,
   },
   { name: 'one failure', given: check({ failureThreshold: 1 }) },
   { name: 'a path of three characters', given: check({ path: '/ab' }) },
@@ -80,11 +80,42 @@ const CREATED: readonly Row[] = [
   {
     name: 'port 22',
     given: check({ port: 22 }),
-    want: /Only ports 80, 443, 1024-49151 are allowed/,
+    want: /Only ports 53, 80, 443, 1024-49151 are allowed/,
   },
-  { name: 'port 49152', given: check({ port: 49_152 }), want: /Only ports 80/ },
+  { name: 'port 49152', given: check({ port: 49_152 }), want: /Only ports 53, 80/ },
   { name: 'protocol TCP', given: check({ protocol: 'TCP' }) },
-  { name: 'protocol UDP', given: check({ protocol: 'UDP' }), want: /Only HTTP, HTTPS or TCP/ },
+  { name: 'protocol GRPC', given: check({ protocol: 'GRPC', service: 'shop.v1.Cart' }) },
+  { name: 'protocol GRPCS', given: check({ protocol: 'GRPCS' }) },
+  {
+    name: 'protocol DNS',
+    given: check({
+      protocol: 'DNS',
+      port: 53,
+      query: 'a.example A',
+      expectedRcode: 'NOERROR',
+      expectedAddress: '192.0.2.1',
+    }),
+  },
+  {
+    name: 'protocol EXEC',
+    given: check({ protocol: 'EXEC' }),
+    want: /Only HTTP, HTTPS, TCP, GRPC, GRPCS or DNS/,
+  },
+  {
+    name: 'expected statuses and a text',
+    given: check({ expectedStatus: '200, 204 ,301-308', expectedBody: 'ready' }),
+  },
+  {
+    name: 'a status of two digits',
+    given: check({ expectedStatus: '20' }),
+    want: /expectedStatus/,
+  },
+  { name: 'a status as a number', given: check({ expectedStatus: 200 }), want: /expectedStatus/ },
+  {
+    name: 'protocol UDP',
+    given: check({ protocol: 'UDP' }),
+    want: /Only HTTP, HTTPS, TCP, GRPC, GRPCS or DNS/,
+  },
   {
     name: 'no failures allowed',
     given: check({ failureThreshold: 0 }),
@@ -280,7 +311,11 @@ t.test(
       const table: readonly Row[] = [
         { name: 'an address', given: { address: '192.0.2.1', port: 80, protocol: 'HTTP' } },
         { name: 'nothing', given: {} },
-        { name: 'port 1023', given: { port: 1023 }, want: /Only ports 80/ },
+        {
+          name: 'a test address',
+          given: { address: '192.0.2.1', testAddress: '192.0.2.9', port: 53, protocol: 'DNS' },
+        },
+        { name: 'port 1023', given: { port: 1023 }, want: /Only ports 53, 80/ },
         {
           name: 'no failures allowed',
           given: { failureThreshold: 0 },
@@ -292,7 +327,11 @@ t.test(
           given: { additionalHeadersRef: {} },
           want: /additionalHeadersRef\.name: Required/,
         },
-        { name: 'protocol GOPHER', given: { protocol: 'GOPHER' }, want: /Only HTTP, HTTPS or TCP/ },
+        {
+          name: 'protocol GOPHER',
+          given: { protocol: 'GOPHER' },
+          want: /Only HTTP, HTTPS, TCP, GRPC, GRPCS or DNS/,
+        },
       ]
       for (const { name, given, want } of table) {
         const reply = await cluster.call(
