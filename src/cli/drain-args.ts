@@ -1,5 +1,5 @@
 import { scanDuration } from '../base/duration.ts'
-import { scanTime } from '../health/drain/drain.ts'
+import { scanTime } from '../base/rfc3339.ts'
 import { scanFlags } from './args.ts'
 
 /** The arguments of `sextant drain`, `undrain` and `drains`. */

@@ -123,6 +123,14 @@ export function isChecked(packed: PackedRecord): boolean {
   return (packed.charCodeAt(FLAGS_OFFSET) & FLAG_CHECKED) !== 0
 }
 
+/** Returns the settings of a packed record, without the rest of it; undefined = it has none. */
+export function unpackSettings(packed: PackedRecord): RecordSettings | undefined {
+  if ((packed.charCodeAt(FLAGS_OFFSET) & FLAG_SETTINGS) === 0) return undefined
+  return takeSettings(
+    new PackedReader(packed, endOfText8(packed, endOfText8(packed, PLACE_OFFSET))),
+  )
+}
+
 /** Reads a health check. It was validated before it was packed. */
 function takeHealthCheck(reader: PackedReader): HealthCheck {
   return JSON.parse(reader.utf8(reader.u16())) as HealthCheck
@@ -244,10 +252,11 @@ function codeOf(text: string): GeoCode {
 /** Reads characters as octets, because a buffer for a record of a few hundred octets costs more. */
 class PackedReader {
   readonly #packed: PackedRecord
-  #at = 0
+  #at: number
 
-  constructor(packed: PackedRecord) {
+  constructor(packed: PackedRecord, at = 0) {
     this.#packed = packed
+    this.#at = at
   }
 
   u8(): number {

@@ -7,15 +7,39 @@ export interface RecordSettings {
   readonly sticky?: StickyPrefix | 'off'
   /** At least one line; each code once. */
   readonly failover?: readonly FailoverLine[]
+  /** Takes all endpoints of the record out of service. */
+  readonly drain?: DrainSetting
+}
+
+/** A drain that a record itself asks for. */
+export interface DrainSetting {
+  /** '' = not given. */
+  readonly reason: string
+  /** When it ends, in milliseconds since the epoch; undefined = when the annotation is removed. */
+  readonly untilMs?: number
 }
 
 /**
  * Combines the settings of several records: each setting is that of the first record that has it.
- * Returns undefined if no record has any.
+ * They are drained if all of them are, until the first of their drains ends. Returns undefined if no
+ * record has any.
  */
 export function firstSettings(
   settings: readonly (RecordSettings | undefined)[],
 ): RecordSettings | undefined {
   if (settings.every((one) => one === undefined)) return undefined
-  return Object.assign({}, ...[...settings].reverse())
+  const { drain, ...others }: RecordSettings = Object.assign({}, ...[...settings].reverse())
+  const common = drain === undefined ? undefined : commonDrain(drain, settings)
+  const all = common === undefined ? others : { ...others, drain: common }
+  return Object.keys(all).length === 0 ? undefined : all
+}
+
+/** Returns the drain of records of which the first drained one has `drain`; undefined = some are not drained. */
+function commonDrain(
+  { reason }: DrainSetting,
+  settings: readonly (RecordSettings | undefined)[],
+): DrainSetting | undefined {
+  if (settings.some((one) => one?.drain === undefined)) return undefined
+  const untilMs = Math.min(...settings.map((one) => one?.drain?.untilMs ?? Infinity))
+  return untilMs === Infinity ? { reason } : { reason, untilMs }
 }

@@ -1,6 +1,6 @@
 import type { ResourceLease, ResourceRegistry } from '../base/resource-registry.ts'
 import type { MetricsRegistry } from '../telemetry/metrics.ts'
-import { DrainFile, type DrainFileOptions } from './drain/drain-file.ts'
+import { DrainFile } from './drain/drain-file.ts'
 import { DrainedHealth, type DrainedHealthOptions } from './drain/drained-health.ts'
 import { attemptCounter, measureProbing } from './probes/metrics.ts'
 import { RecordProbing, type RecordProbingOptions } from './record-probing.ts'
@@ -110,17 +110,19 @@ class SharedDrainedHealth extends DrainedHealth {
 }
 
 /**
- * Returns the health of a source's records with the drains of a file. All callers with the same
+ * Returns the health of a source's records with the drains of a file (`path`; '' = none) and of
+ * annotations. All callers with the same
  * file share its reader, and those with the same source and file share the result.
  */
 export function acquireDrainedHealth(
   options: Omit<DrainedHealthOptions, 'file'>,
-  file: DrainFileOptions,
+  path: string,
   resources: ResourceRegistry,
 ): ResourceLease<DrainedHealth> {
-  const key = `${numberOf(options.source, resources)}\n${file.path}`
+  const key = `${numberOf(options.source, resources)}\n${path}`
   return resources.acquire(SharedDrainedHealth, key, () => {
-    const { item, release } = resources.acquire(DrainFile, file.path, () => new DrainFile(file))
-    return new SharedDrainedHealth({ ...options, file: item }, release)
+    const open = (): DrainFile => new DrainFile({ ...options, path })
+    const file = path === '' ? undefined : resources.acquire(DrainFile, path, open)
+    return new SharedDrainedHealth({ ...options, file: file?.item }, () => file?.release())
   })
 }

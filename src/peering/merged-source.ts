@@ -19,6 +19,7 @@ import { mergeSiteStates, type OwnState } from './merge/merge-site-states.ts'
 import { buildMergedRecord } from './merged-form.ts'
 import { hostKeyOf, keyOfHost, mergedHostKeyOf, rootHostOf } from './merged-keys.ts'
 import { MERGED_NAMESPACE } from './merged-namespace.ts'
+import { printPartlyDrained } from './partly-drained.ts'
 import type { PeerFollower } from './peer.ts'
 import type { PeerEndpoint, SiteState } from './peer-endpoint.ts'
 import { wasHeard } from './peer-status.ts'
@@ -401,7 +402,8 @@ export class MergedSource implements RecordSource {
     }
     const own = { endpoints, down }
     const agreed = this.#agree(host, own, mine, siteStates)
-    const merged = this.#merge(host, { own, siteStates: agreed, refused, facts })
+    const partlyDrained = printPartlyDrained(host.text, mine)
+    const merged = this.#merge(host, { own, siteStates: agreed, refused, facts, partlyDrained })
     return merged === undefined ? host.own : RecordSet.of([...kept, merged])
   }
 
@@ -435,6 +437,8 @@ export class MergedSource implements RecordSource {
       readonly own: Pick<OwnState, 'endpoints' | 'down'>
       readonly siteStates: readonly SiteState[]
       readonly refused: readonly Refused[]
+      /** Why drains by annotations have no effect. */
+      readonly partlyDrained: readonly string[]
       readonly facts: Pick<DnsRecord, 'zoneLabel' | 'createdSeconds' | 'settings'>
     },
   ): StoredRecord | undefined {
@@ -450,6 +454,7 @@ export class MergedSource implements RecordSource {
     const conflicts = [
       ...merge.conflicts.map((conflict) => conflict.text),
       ...refused.map(({ sites, reason }) => `${host.text} of ${sites.join()}: ${reason}`),
+      ...given.partlyDrained,
     ]
     this.#noteTroubles(host.text, { conflicts, refused: given.refused })
     if (record.endpoints.length === 0) return undefined

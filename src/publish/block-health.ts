@@ -60,21 +60,20 @@ export function openHealth(
   }
 }
 
-/** Returns the health of the records that the zones serve, with the drains of a file. */
+/** Returns the health of the records that the zones serve, with the drains of a file and of annotations. */
 export function openDrains(
   source: RecordSource,
   health: HealthTable,
   drains: {
     readonly file: KeptFile | undefined
+    readonly site: string
     readonly sitesOf: (record: StoredRecord) => readonly (readonly string[])[]
   },
   { resources, stops, log, clock }: BlockHealthParts,
 ): { readonly health: HealthTable; readonly note: () => string } {
-  if (drains.file === undefined) return { health, note: () => '' }
-  const { path } = drains.file
-  const { sitesOf } = drains
-  const file = { path, clock, timers: systemTimers, log }
-  const { item, release } = acquireDrainedHealth({ source, health, sitesOf, log }, file, resources)
+  const { file, site, sitesOf } = drains
+  const options = { source, health, site, sitesOf, clock, timers: systemTimers, log }
+  const { item, release } = acquireDrainedHealth(options, file?.path ?? '', resources)
   stops.add(release)
   return { health: item, note: () => item.note(NAMED_MAX) }
 }

@@ -3,9 +3,10 @@ import { RRType } from '../dns/iana/types.ts'
 import { nameKey } from '../dns/name/name.ts'
 import type { StoredRecord } from '../dnsrecord/record-source.ts'
 import type { HealthView } from '../health/address-health.ts'
-import { isActive } from '../health/drain/drain.ts'
+import { isActive, type RecordDrains } from '../health/drain/drain.ts'
 import { readDrainFile } from '../health/drain/drain-file.ts'
 import { findDrains } from '../health/drain/drained-health.ts'
+import { drainOfRecord } from '../health/drain/record-drain.ts'
 import type { ManifestReading } from '../sources/manifests/read-once.ts'
 import { ZoneOwnership } from '../sources/zone-ownership.ts'
 import type { KeptFile } from './health-options.ts'
@@ -102,11 +103,16 @@ export class OfflineZones {
     const nowMs = systemClock.now()
     const lines = path === undefined ? [] : readDrainFile(path).drains
     const drains = lines.map(({ drain }) => drain).filter((drain) => isActive(drain, nowMs))
-    if (drains.length === 0) return health
+    const site = siteOf(this.options, this.#all())
+    const drainsOf = (record: StoredRecord): RecordDrains => {
+      const own = drainOfRecord(record, site)
+      const all = own === undefined || !isActive(own, nowMs) ? drains : [...drains, own]
+      return findDrains(record, all, () => this.sitesOf(record))
+    }
     return {
       healthOf: (key) => health.healthOf(key),
       slowStartOf: (record) => health.slowStartOf(record),
-      drainsOf: (record) => findDrains(record, drains, () => this.sitesOf(record)),
+      drainsOf,
       subscribe: (listener) => health.subscribe(listener),
     }
   }

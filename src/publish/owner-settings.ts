@@ -15,7 +15,8 @@ export const NO_SETTINGS: ZoneSettings = { allDown: OPEN, sticky: undefined }
 /** The settings that hold for one owner. */
 export type OwnerSettings = ZoneSettings & Pick<RecordSettings, 'failover'>
 
-type Names = { readonly [K in keyof RecordSettings]-?: string }
+type SettledName = Exclude<keyof RecordSettings, 'drain'>
+type Names = { readonly [K in SettledName]: string }
 /** The settings that a record can make for an owner, as annotations name them. */
 const NAMES: Names = { allDown: 'all-down', sticky: 'sticky', failover: 'failover' }
 
@@ -38,7 +39,7 @@ export function settleSettings(
   return failover === undefined ? base : { ...base, failover }
 }
 
-function settle<K extends keyof RecordSettings>(
+function settle<K extends SettledName>(
   setting: K,
   owner: Uint8Array,
   contributions: readonly Contribution[],

@@ -143,7 +143,7 @@ export class RecordPipeline {
     const sitesOf = (record: StoredRecord): readonly (readonly string[])[] => {
       return this.#peers?.sitesOf(record) ?? ownSites(record, site)
     }
-    const drained = openDrains(records, source.health, { file, sitesOf }, parts)
+    const drained = openDrains(records, source.health, { file, site, sitesOf }, parts)
     this.#noteDrains = drained.note
     if (file !== undefined) {
       const index = resources.acquire(DrainIndex, '', () => new DrainIndex())

@@ -1,12 +1,13 @@
 import t, { type Test } from 'tap'
 import { scanName } from '../../src/dns/name/name.ts'
 import type { DnsRecord } from '../../src/dnsrecord/dns-record.ts'
-import { packRecord, unpackRecord } from '../../src/dnsrecord/pack.ts'
+import { packRecord, unpackRecord, unpackSettings } from '../../src/dnsrecord/pack.ts'
 import {
   type RecordChange,
   type RecordSource,
   StoredRecord,
 } from '../../src/dnsrecord/record-source.ts'
+import type { RecordSettings } from '../../src/dnsrecord/settings.ts'
 import { scanHost } from '../../src/dnsrecord/validate/names.ts'
 import { SETTLE_MS, SlowStart } from '../../src/health/slow-start.ts'
 import { LocalExporter } from '../../src/peering/local-exporter.ts'
@@ -66,6 +67,15 @@ class OwnRecords implements RecordSource {
       return { before: undefined, after }
     })
     this.#listener(changes)
+  }
+
+  /** Replaces the settings of a record. */
+  set(key: string, settings: RecordSettings): void {
+    const before = this.#records.get(key)!
+    const record = { namespace: 'a', name: 'a', ...unpackRecord(before.packed), settings }
+    const after = new StoredRecord(key, packRecord(record))
+    this.#records.set(key, after)
+    this.#listener([{ before, after }])
   }
 
   remove(key: string): void {
@@ -239,6 +249,19 @@ t.test('our own endpoints that are down are left out as long as a peer has one',
   t.strictSame(serves(), [`peers/${APP} 198.51.100.1`])
   own.put('a/own', APP, '192.0.2.1')
   t.strictSame(serves(), [`peers/${APP} 192.0.2.1,198.51.100.1`], 'up again')
+})
+
+t.test('a merged record is drained if all our own records of the host are', async (t) => {
+  const { own, source, peer, lines } = await setUp(t)
+  const drain = () => unpackSettings(source.find(`peers/${APP}`)!.packed)?.drain
+  peer.say(APP, '198.51.100.1')
+  own.set('a/own', { drain: { reason: 'racks' } })
+  t.strictSame(drain(), { reason: 'racks' })
+  own.put('a/two', APP, '192.0.2.2')
+  t.equal(drain(), undefined)
+  t.match(lines.join('\n'), /the annotation drain of a\/own has no effect, because a\/two has none/)
+  own.set('a/two', { drain: { reason: 'more', untilMs: 7 } })
+  t.strictSame(drain(), { reason: 'racks', untilMs: 7 })
 })
 
 t.test('the word of a silent peer expires, and counts again when it is back', async (t) => {

@@ -1,3 +1,4 @@
+import { scanTime } from '../../base/rfc3339.ts'
 import { scanGeoCode } from '../../geo/code.ts'
 import {
   type AllDownPolicy,
@@ -11,7 +12,7 @@ import {
 } from '../../steering/rules.ts'
 import type { YamlValue } from '../../yaml/scan-block-yaml.ts'
 import { GEO_CODES_MAX, SET_IDENTIFIER_CHARACTERS_MAX } from '../dns-record.ts'
-import type { RecordSettings } from '../settings.ts'
+import type { DrainSetting, RecordSettings } from '../settings.ts'
 import { field, METADATA, mappingField, quote, RefusedError } from './fields.ts'
 
 /** Every annotation that sets something begins so. */
@@ -19,13 +20,16 @@ export const SETTING_PREFIX = 'sextant.io/'
 const ALL_DOWN = `${SETTING_PREFIX}all-down`
 const STICKY = `${SETTING_PREFIX}sticky`
 const FAILOVER = `${SETTING_PREFIX}failover`
+const DRAIN = `${SETTING_PREFIX}drain`
+const DRAIN_UNTIL = `${SETTING_PREFIX}drain-until`
 
 /** The annotations of a DNSRecord that this server reads. */
-export const SETTING_NAMES: readonly string[] = [ALL_DOWN, STICKY, FAILOVER]
+export const SETTING_NAMES: readonly string[] = [ALL_DOWN, STICKY, FAILOVER, DRAIN, DRAIN_UNTIL]
 
 /** Bounds on one failover list, so that settings fit the packed form of a record. */
 const FAILOVER_CHARACTERS_MAX = 4096
 const ENTRIES_MAX = GEO_CODES_MAX
+const REASON_CHARACTERS_MAX = 1000
 
 type Mapping = { readonly [key: string]: YamlValue }
 type Writable<T> = { -readonly [K in keyof T]: T[K] }
@@ -44,6 +48,12 @@ export function scanSettings(metadata: Mapping): RecordSettings | undefined {
   })
   scan(annotations, FAILOVER, (text) => {
     settings.failover = scanFailover(text)
+  })
+  scan(annotations, DRAIN, (text) => {
+    settings.drain = scanDrain(text)
+  })
+  scan(annotations, DRAIN_UNTIL, (text) => {
+    settings.drain = scanDrainUntil(text, settings.drain)
   })
   return Object.keys(settings).length === 0 ? undefined : settings
 }
@@ -80,6 +90,18 @@ function scanSticky(text: string): StickyPrefix | 'off' {
   throw new SettingError(
     `must be true, false or two prefix lengths, such as "24 56", got ${quote(text)}`,
   )
+}
+
+function scanDrain(reason: string): DrainSetting {
+  if (reason.length <= REASON_CHARACTERS_MAX) return { reason }
+  throw new SettingError(`is a reason of up to ${REASON_CHARACTERS_MAX} characters`)
+}
+
+function scanDrainUntil(text: string, drain: DrainSetting | undefined): DrainSetting {
+  if (drain === undefined) throw new SettingError(`has no effect without ${DRAIN}`)
+  const untilMs = scanTime(text)
+  if (untilMs !== undefined) return { ...drain, untilMs }
+  throw new SettingError(`must be a time, such as 2026-11-24T18:00:00Z, got ${quote(text)}`)
 }
 
 /** Reads the prefix lengths for IPv4 and IPv6; undefined = they are invalid. */

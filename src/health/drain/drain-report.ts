@@ -1,4 +1,5 @@
-import { type EndpointDrain, printTime } from './drain.ts'
+import { printTime } from '../../base/rfc3339.ts'
+import type { EndpointDrain } from './drain.ts'
 
 /** A drain as JSON. Times are RFC 3339. */
 export interface DrainReport {

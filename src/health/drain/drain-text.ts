@@ -1,5 +1,6 @@
 import { InputError } from '../../base/errors.ts'
-import { type EndpointDrain, printTime, scanTime } from './drain.ts'
+import { printTime, scanTime } from '../../base/rfc3339.ts'
+import type { EndpointDrain } from './drain.ts'
 import { printTerm, scanWords } from './quoted-words.ts'
 import { scanDrainSelector } from './selector.ts'
 

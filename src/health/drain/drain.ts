@@ -1,3 +1,4 @@
+import { printTime } from '../../base/rfc3339.ts'
 import type { DrainSelector } from './selector.ts'
 
 /** Takes endpoints out of service until an operator or a time ends it. Immutable. */
@@ -57,17 +58,4 @@ export function printDrain({ selector, actor, untilMs, reason }: EndpointDrain):
   const by = actor === '' ? '' : ` by ${actor}`
   const until = untilMs === undefined ? '' : ` until ${printTime(untilMs)}`
   return `${selector.text}${by}${until}${reason === '' ? '' : `: ${reason}`}`
-}
-
-/** RFC 3339, in UTC and whole seconds. */
-export function printTime(ms: number): string {
-  return new Date(ms).toISOString().replace(/\.\d{3}Z$/, 'Z')
-}
-
-const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:\d\d)$/
-
-/** Reads a time of RFC 3339; the seconds may be missing. Returns milliseconds since the epoch. */
-export function scanTime(text: string): number | undefined {
-  const ms = TIME.test(text) ? Date.parse(text) : Number.NaN
-  return Number.isNaN(ms) ? undefined : ms
 }

@@ -1,4 +1,6 @@
-import { unpackRecord } from '../../dnsrecord/pack.ts'
+import type { Clock } from '../../base/clock.ts'
+import type { Timers } from '../../base/timers.ts'
+import { unpackRecord, unpackSettings } from '../../dnsrecord/pack.ts'
 import type { RecordChange, RecordSource, StoredRecord } from '../../dnsrecord/record-source.ts'
 import { type Guarded, guarding } from '../../telemetry/guard.ts'
 import type { Logger } from '../../telemetry/log.ts'
@@ -6,20 +8,28 @@ import type { HealthTable, RecordHealth } from '../address-health.ts'
 import type { SlowStartUnits } from '../slow-start-units.ts'
 import {
   type EndpointDrain,
+  isActive,
+  isSameDrain,
   isSameDrains,
   NO_DRAINS,
   printDrain,
   type RecordDrains,
 } from './drain.ts'
-import type { DrainFile, DrainsChange } from './drain-file.ts'
+import { DRAIN_CHECK_MS, type DrainFile, type DrainsChange } from './drain-file.ts'
+import { drainOfRecord } from './record-drain.ts'
 
 export interface DrainedHealthOptions {
   /** The records that are served. */
   readonly source: RecordSource
   readonly health: HealthTable
-  readonly file: DrainFile
+  /** Undefined = only annotations drain. */
+  readonly file: DrainFile | undefined
+  /** Our own site; '' = none. */
+  readonly site: string
   /** Returns the sites that reported each endpoint of a record, in the record's order. */
   readonly sitesOf: (record: StoredRecord) => readonly (readonly string[])[]
+  readonly clock: Clock
+  readonly timers: Timers
   readonly log: Logger
 }
 
@@ -30,13 +40,19 @@ interface Marked {
 }
 
 /**
- * The health of addresses together with the drains of a file. If drains begin or end, only the
- * records with selected endpoints change: they are found without unpacking the other records.
+ * The health of addresses together with the drains of a file, and those that annotations of the
+ * records ask for. If drains begin or end, only the records with selected endpoints change: they
+ * are found without unpacking the other records.
  */
 export class DrainedHealth implements HealthTable {
   readonly #options: DrainedHealthOptions
   /** Records with drained endpoints, by key. */
   readonly #marked = new Map<string, Marked>()
+  /** Drains by annotations that are in force, by key of the record. */
+  readonly #annotated = new Map<string, EndpointDrain>()
+  /** Records whose annotations name the end of a drain, by key. */
+  readonly #ending = new Map<string, StoredRecord>()
+  #stopChecking: (() => void) | undefined
   readonly #listeners = new Set<(keys: ReadonlySet<string>) => void>()
   readonly #stops: readonly (() => void)[]
   readonly #guarded: Guarded
@@ -47,23 +63,25 @@ export class DrainedHealth implements HealthTable {
     this.#guarded = guarding(log, 'Applying drains')
     this.#stops = [
       source.subscribe((changes) => this.#follow(changes)),
-      file.subscribe((change) => void this.#guarded(() => this.#apply(change))),
+      file?.subscribe((change) => void this.#guarded(() => this.#apply(change))) ?? (() => {}),
     ]
-    if (file.drains.length > 0) for (const record of source.records()) this.#mark(record)
+    for (const record of source.records()) if (this.#mayBeDrained(record)) this.#mark(record)
+    this.#keepChecking()
   }
 
   /** Lists the drains for the ready page, at most `max`; '' = none. */
   note(max: number): string {
-    const { drains, fault } = this.#options.file
+    const { file } = this.#options
+    const drains = [...this.#fileDrains, ...this.#annotated.values()]
     const more = drains.length > max ? ` and ${drains.length - max} more` : ''
     const texts = drains.slice(0, max).map(printDrain)
     const drained = texts.length === 0 ? '' : `drained: ${texts.join(', ')}${more}`
-    return [drained, fault].filter((text) => text !== '').join('; ')
+    return [drained, file?.fault ?? ''].filter((text) => text !== '').join('; ')
   }
 
-  /** Path of the drain file. */
+  /** Path of the drain file; '' = none. */
   get path(): string {
-    return this.#options.file.path
+    return this.#options.file?.path ?? ''
   }
 
   get recordKeys(): Iterable<string> {
@@ -79,7 +97,7 @@ export class DrainedHealth implements HealthTable {
   }
 
   drainsOf(record: StoredRecord): RecordDrains {
-    if (this.#options.file.drains.length === 0) return NO_DRAINS
+    if (!this.#mayBeDrained(record)) return NO_DRAINS
     const known = this.#marked.get(record.key)
     return known?.record === record ? known.drains : this.#find(record)
   }
@@ -95,19 +113,43 @@ export class DrainedHealth implements HealthTable {
 
   close(): void {
     for (const stop of this.#stops) stop()
+    this.#stopChecking?.()
     this.#listeners.clear()
   }
 
   #follow(changes: readonly RecordChange[]): void {
-    if (this.#options.file.drains.length === 0) return
     for (const { before, after } of changes) {
-      if (after === undefined) this.#marked.delete(before!.key)
-      else this.#mark(after)
+      const { key } = (after ?? before)!
+      if (after !== undefined && (this.#mayBeDrained(after) || this.#marked.has(key))) {
+        this.#mark(after)
+        continue
+      }
+      this.#marked.delete(key)
+      this.#noteAnnotation(key, undefined)
+      this.#ending.delete(key)
     }
+    this.#keepChecking()
+  }
+
+  get #fileDrains(): readonly EndpointDrain[] {
+    return this.#options.file?.drains ?? []
+  }
+
+  /** Fast: false = the record has no drained endpoint. */
+  #mayBeDrained({ packed }: StoredRecord): boolean {
+    return this.#fileDrains.length > 0 || unpackSettings(packed)?.drain !== undefined
   }
 
   /** Returns false if the drains of the record are as before. */
   #mark(record: StoredRecord): boolean {
+    const { key } = record
+    const annotation = drainOfRecord(record, this.#options.site)
+    if (annotation?.untilMs === undefined) this.#ending.delete(key)
+    else this.#ending.set(key, record)
+    this.#noteAnnotation(
+      key,
+      annotation !== undefined && this.#isActive(annotation) ? annotation : undefined,
+    )
     const was = this.#marked.get(record.key)
     const drains = this.#find(record)
     if (was?.record === record && isSameDrains(was.drains, drains)) return false
@@ -132,9 +174,52 @@ export class DrainedHealth implements HealthTable {
     for (const listener of this.#listeners) listener(keys)
   }
 
+  #isActive(drain: EndpointDrain): boolean {
+    return isActive(drain, this.#options.clock.now())
+  }
+
+  /** Notes which drain the annotations of a record ask for now; undefined = none. */
+  #noteAnnotation(key: string, drain: EndpointDrain | undefined): void {
+    const { log } = this.#options
+    const known = this.#annotated.get(key)
+    if (known === drain || (known && drain && isSameDrain(known, drain))) return
+    if (drain !== undefined) log.info(`drain begins: ${printDrain(drain)}`)
+    else if (known !== undefined) log.info(`drain ends: ${printDrain(known)}`)
+    if (drain === undefined) this.#annotated.delete(key)
+    else this.#annotated.set(key, drain)
+  }
+
+  /** Ends drains by annotations whose time has come, for as long as there are any that end. */
+  #keepChecking(): void {
+    if (this.#ending.size === 0) {
+      this.#stopChecking?.()
+      this.#stopChecking = undefined
+      return
+    }
+    const check = (): void => void this.#guarded(() => this.#check())
+    this.#stopChecking ??= this.#options.timers.every(DRAIN_CHECK_MS, check)
+  }
+
+  #check(): void {
+    const keys = new Set<string>()
+    for (const [key, record] of [...this.#ending]) {
+      const drain = drainOfRecord(record, this.#options.site)!
+      if (this.#isActive(drain) === this.#annotated.has(key)) continue
+      if (this.#mark(record)) keys.add(key)
+    }
+    if (keys.size === 0) return
+    for (const listener of this.#listeners) listener(keys)
+  }
+
   #find(record: StoredRecord): RecordDrains {
-    const { file, sitesOf } = this.#options
-    return findDrains(record, file.drains, () => sitesOf(record))
+    const { site, sitesOf } = this.#options
+    // The same object as long as the annotation is the same: equal drains are the same object.
+    const known = this.#annotated.get(record.key)
+    const own = drainOfRecord(record, site)
+    const annotation = known && own && isSameDrain(known, own) ? known : own
+    const isDrained = annotation !== undefined && this.#isActive(annotation)
+    const drains = isDrained ? [...this.#fileDrains, annotation] : this.#fileDrains
+    return findDrains(record, drains, () => sitesOf(record))
   }
 }
 

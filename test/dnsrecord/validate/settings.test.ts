@@ -1,5 +1,5 @@
 import t from 'tap'
-import { packRecord, unpackRecord } from '../../../src/dnsrecord/pack.ts'
+import { packRecord, unpackRecord, unpackSettings } from '../../../src/dnsrecord/pack.ts'
 import { firstSettings, type RecordSettings } from '../../../src/dnsrecord/settings.ts'
 import { validateResource } from '../../../src/dnsrecord/validate/resource.ts'
 import type { YamlValue } from '../../../src/yaml/scan-block-yaml.ts'
@@ -70,6 +70,34 @@ t.test('an invalid setting refuses the record, with its place', async (t) => {
     t.match(read.problem.message, want)
     t.strictSame(read.problem.path, ['metadata', 'annotations', `sextant.io/${name}`])
   }
+})
+
+t.test('a drain has a reason, and may have an end', async (t) => {
+  const read = (annotations: YamlValue) => {
+    const found = validateResource(resource(annotations))
+    if (found.kind === 'refused') return found.problem
+    if (found.kind !== 'record') return undefined
+    return unpackSettings(packRecord(found.record))
+  }
+  const [DRAIN, UNTIL] = ['sextant.io/drain', 'sextant.io/drain-until']
+  const until = '2026-11-24T18:00:00Z'
+  t.strictSame(read({ [DRAIN]: 'racks' }), { drain: { reason: 'racks' } })
+  t.strictSame(read({ [DRAIN]: '', [UNTIL]: until }), {
+    drain: { reason: '', untilMs: Date.parse(until) },
+  })
+  const path = ['metadata', 'annotations', UNTIL]
+  t.match(read({ [UNTIL]: until }), { path, message: /has no effect without sextant\.io\/drain$/ })
+  t.match(read({ [DRAIN]: '', [UNTIL]: 'noon' }), { path, message: /must be a time, .* "noon"$/ })
+  t.match(read({ [DRAIN]: 'x'.repeat(1001) }), { message: /a reason of up to 1000 characters/ })
+  t.equal(read({}), undefined)
+})
+
+t.test('records are drained together if all of them are', async (t) => {
+  const [a, b] = [{ drain: { reason: 'a' } }, { drain: { reason: 'b', untilMs: 7 } }]
+  t.strictSame(firstSettings([a, b]), { drain: { reason: 'a', untilMs: 7 } })
+  t.strictSame(firstSettings([a, a]), a)
+  t.equal(firstSettings([a, undefined]), undefined)
+  t.strictSame(firstSettings([a, { sticky: 'off' }]), { sticky: 'off' })
 })
 
 t.test('a record without settings has none', async (t) => {

@@ -18,7 +18,16 @@ function stage(path: string, ...records: readonly TestRecord[]) {
   const timers = new FakeTimers()
   const file = new DrainFile({ path, clock, timers, log })
   const sitesOf = () => []
-  const drained = new DrainedHealth({ source, health: source.health, file, sitesOf, log })
+  const means = { clock, timers, log }
+  const site = ''
+  const drained = new DrainedHealth({
+    source,
+    health: source.health,
+    file,
+    site,
+    sitesOf,
+    ...means,
+  })
   const ramp = new SlowStart({
     source,
     health: drained,

@@ -33,6 +33,28 @@ t.test('the log, the ready page and a metric show a drain', async (t) => {
   t.match(setUp.lines.join('\n'), /INFO.*drain ends: record:default\/a by ops: racks/)
 })
 
+t.test('an annotation drains a record without a drain file', async (t) => {
+  const a = recordManifest('a', '192.0.2.1', 'x.k.example.com')
+  const directory = t.testdir({
+    'a.yaml': a.replace('name: a\n', 'name: a\n  annotations: {sextant.io/drain: racks}\n'),
+    'b.yaml': recordManifest('b', '192.0.2.2', 'x.k.example.com'),
+  })
+  const corefile = `kuadrant {\n manifests ${directory}\n}`
+  const setUp = new SetUp(kuadrant, corefile, ['k.example.com.'])
+  await setUp.start()
+  t.teardown(() => setUp.stop())
+  const note = (): string => setUp.readiness[0]!.note?.() ?? ''
+  const labels = `{source="${directory}",zone="k.example.com."}`
+  const metric = () => setUp.metric(`sextant_kuadrant_drained${labels}`)
+  t.equal(note(), 'drained: record:default/a by annotation: racks')
+  t.equal(await metric(), 1)
+  const path = join(directory, 'a.yaml')
+  writeFileSync(`${path}.new`, a)
+  renameSync(`${path}.new`, path)
+  await until(async () => note() === '' && (await metric()) === 0, 'the drain to end')
+  t.match(setUp.lines.join('\n'), /INFO.*drain ends: record:default\/a by annotation: racks/)
+})
+
 for (const [name, corefile, want] of [
   ['twice', 'kuadrant {\n drain a\n drain b\n}', /drain appears twice/],
   ['without a file', 'kuadrant {\n drain\n}', /Wrong argument count/],

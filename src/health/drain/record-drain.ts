@@ -1,0 +1,26 @@
+import { assert } from '../../base/assert.ts'
+import { unpackSettings } from '../../dnsrecord/pack.ts'
+import type { StoredRecord } from '../../dnsrecord/record-source.ts'
+import type { EndpointDrain } from './drain.ts'
+import { scanDrainSelector } from './selector.ts'
+
+/** Who drains by annotation is not known. */
+const ACTOR = 'annotation'
+
+/**
+ * Returns the drain that the annotations of a record ask for, also one that has ended; undefined =
+ * none. `site`: our own; '' = none. Endpoints that a merged record has from other sites are not
+ * drained.
+ */
+export function drainOfRecord(
+  { key, packed }: StoredRecord,
+  site: string,
+): EndpointDrain | undefined {
+  const drain = unpackSettings(packed)?.drain
+  if (drain === undefined) return undefined
+  const terms = site === '' ? [`record:${key}`] : [`record:${key}`, `site:${site}`]
+  const selector = scanDrainSelector(terms)
+  assert(typeof selector !== 'string', 'a key and a site are valid terms')
+  const { reason, untilMs } = drain
+  return { selector, reason, actor: ACTOR, createdMs: undefined, untilMs }
+}
