@@ -9,6 +9,7 @@ export interface RecordSettings {
   readonly failover?: readonly FailoverLine[]
   /** Takes all endpoints of the record out of service. */
   readonly drain?: DrainSetting
+  readonly shift?: ShiftPlan
 }
 
 /** A drain that a record itself asks for. */
@@ -17,6 +18,16 @@ export interface DrainSetting {
   readonly reason: string
   /** When it ends, in milliseconds since the epoch; undefined = when the annotation is removed. */
   readonly untilMs?: number
+}
+
+/** How traffic moves to the endpoints of one set identifier, in steps. */
+export interface ShiftPlan {
+  /** The set identifier. */
+  readonly to: string
+  /** Share of each step in percent, above 0 and up to 100, ascending; at least one. */
+  readonly steps: readonly number[]
+  /** How long each step lasts at least. */
+  readonly bakeMs: number
 }
 
 /**

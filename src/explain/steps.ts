@@ -233,6 +233,8 @@ function notesOf(
 ): string[] {
   const notes: string[] = []
   if (set?.allDown !== undefined) notes.push(printAllDown(set.allDown))
+  const { shift } = set ?? {}
+  if (shift !== undefined) notes.push(`shift to ${shift.to}: ${shift.text}`)
   if (joined === 'changed') notes.push('the records have changed since the answer was built')
   const isClosed = typeof joined === 'object' && joined.choice.failover?.isClosed === true
   if (isClosed) {

@@ -84,9 +84,9 @@ export function acquireSlowStart(
   resources: ResourceRegistry,
 ): ResourceLease<SlowStart> {
   const prefix = `${name}\n`
-  const { source, durationMs } = options
-  const drained = options.health instanceof DrainedHealth ? options.health.path : ''
-  const key = `${prefix}${durationMs}\n${path}\n${numberOf(source, resources)}\n${drained}`
+  const { source, health, durationMs } = options
+  const numbers = `${numberOf(source, resources)}\n${numberOf(health, resources)}`
+  const key = `${prefix}${durationMs}\n${path}\n${numbers}`
   return resources.acquire(StoredSlowStart, key, () => {
     const others = resources.withPrefix(StoredSlowStart, prefix)
     const known = others.flatMap((other) => [...other.slowStarts()])

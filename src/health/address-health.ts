@@ -1,5 +1,6 @@
 import type { StoredRecord } from '../dnsrecord/record-source.ts'
 import { NO_DRAINS, type RecordDrains } from './drain/drain.ts'
+import type { ShiftState } from './shift/shift.ts'
 import { NO_SLOW_STARTS, type SlowStartUnits } from './slow-start-units.ts'
 
 /** What probes found of the addresses of one record. Immutable: a change creates a new object. */
@@ -40,8 +41,10 @@ export interface HealthView {
   slowStartOf(record: StoredRecord): readonly SlowStartUnits[]
   /** Endpoints of the record that an operator took out of service. */
   drainsOf(record: StoredRecord): RecordDrains
+  /** The shift of the record's traffic; undefined = it has none. Missing = no record has one. */
+  shiftOf?(record: StoredRecord): ShiftState | undefined
   /**
-   * Calls `listener` with the keys of records whose health, drains or slow start changed; returns the
+   * Calls `listener` with the keys of records whose health, drains, shift or slow start changed; returns the
    * function that unsubscribes it. A listener that read a record since then knows the change.
    */
   subscribe(listener: (keys: ReadonlySet<string>) => void): () => void

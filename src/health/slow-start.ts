@@ -13,6 +13,7 @@ import {
 } from './address-health.ts'
 import { isSameDrains, NO_DRAINS, type RecordDrains } from './drain/drain.ts'
 import { compareServed } from './served-addresses.ts'
+import type { ShiftState } from './shift/shift.ts'
 import { NO_SLOW_STARTS, SLOW_START_UNITS, type SlowStartUnits } from './slow-start-units.ts'
 
 /** Number of equal steps from the smallest to the full weight. */
@@ -146,6 +147,10 @@ export class SlowStart implements HealthView {
 
   drainsOf(record: StoredRecord): RecordDrains {
     return this.#options.health.drainsOf(record)
+  }
+
+  shiftOf(record: StoredRecord): ShiftState | undefined {
+    return this.#options.health.shiftOf?.(record)
   }
 
   subscribe(listener: (keys: ReadonlySet<string>) => void): () => void {

@@ -106,10 +106,12 @@ function printEndpoints(set: OwnerSet | undefined): string[] {
   const { type, rdata, candidates } = set
   const codes = new Map<readonly number[], string[]>()
   const weights = new Map<readonly number[], number | undefined>()
-  for (const { rdataIndexes, code, isDefault, weight } of candidates) {
+  const shifts = new Map<readonly number[], string>()
+  for (const { rdataIndexes, code, isDefault, weight, shift } of candidates) {
     const known = codes.get(rdataIndexes) ?? []
     codes.set(rdataIndexes, known)
     weights.set(rdataIndexes, weight)
+    if (shift?.isTarget === true) shifts.set(rdataIndexes, `shift ${shift.percent} %`)
     if (code !== undefined) known.push(code.text)
     if (isDefault) known.push('*')
   }
@@ -117,7 +119,9 @@ function printEndpoints(set: OwnerSet | undefined): string[] {
     const weight = weights.get(indexes)
     const targets = indexes.slice(0, ENDPOINTS_MAX).map((i) => printTarget(type, rdata[i]!))
     const parts = [targets.join()]
+    const shift = shifts.get(indexes)
     if (weight !== undefined) parts.push(`weight ${weight}`)
+    if (shift !== undefined) parts.push(shift)
     if (geo.length > 0) parts.push(`geo ${geo.join()}`)
     return parts.join(' ')
   })

@@ -10,6 +10,7 @@ import { ProbePolicy } from '../health/probes/probe-policy.ts'
 import { createProber } from '../health/probes/prober.ts'
 import { systemResolve } from '../health/probes/resolve.ts'
 import type { RecordProbing } from '../health/record-probing.ts'
+import { acquireShifts } from '../health/shift/acquire-shifts.ts'
 import { ManifestSource } from '../sources/manifests/manifest-source.ts'
 import type { FollowedSource } from '../sources/source.ts'
 import type { Logger } from '../telemetry/log.ts'
@@ -74,6 +75,20 @@ export function openDrains(
   const { file, site, sitesOf } = drains
   const options = { source, health, site, sitesOf, clock, timers: systemTimers, log }
   const { item, release } = acquireDrainedHealth(options, file?.path ?? '', resources)
+  stops.add(release)
+  return { health: item, note: () => item.note(NAMED_MAX) }
+}
+
+/** Returns the health of the records that the zones serve, with the shifts of their traffic. */
+export function openShifts(
+  source: RecordSource,
+  health: HealthTable,
+  file: KeptFile | undefined,
+  { resources, name, stops, log, clock, metrics }: BlockHealthParts,
+): { readonly health: HealthTable; readonly note: () => string } {
+  const options = { source, health, clock, timers: systemTimers, log }
+  const parts = { name, path: file?.path ?? '', resources, metrics }
+  const { item, release } = acquireShifts(options, parts)
   stops.add(release)
   return { health: item, note: () => item.note(NAMED_MAX) }
 }

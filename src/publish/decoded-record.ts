@@ -6,6 +6,7 @@ import { lowerNameKey } from '../dnsrecord/validate/names.ts'
 import type { RecordHealth, RecordState } from '../health/address-health.ts'
 import { NO_DRAINS, type RecordDrains } from '../health/drain/drain.ts'
 import { findOutTargets } from '../health/drain/drained-targets.ts'
+import type { ShiftState } from '../health/shift/shift.ts'
 import { findSlowStartUnits, type SlowStartUnits } from '../health/slow-start-units.ts'
 import type { Contribution } from './owner-sets.ts'
 
@@ -46,6 +47,8 @@ export interface ServedState extends RecordState {
   readonly drains: RecordDrains
   /** Addresses in slow start. */
   readonly slowStart: readonly SlowStartUnits[]
+  /** Undefined = its traffic is not shifted. */
+  readonly shift: ShiftState | undefined
 }
 
 /** True if a zone of that form serves other names and endpoints than the record contains. */
@@ -67,7 +70,7 @@ export class DecodedRecord {
 
   /**
    * `before`: the previous state, if `state` is a change. `owners`: decode only these; allowed for
-   * a record that is served as is, without addresses that are down, drained or in slow start.
+   * a record that is served as is, without addresses that are down, drained or in slow start, and without a shift.
    */
   constructor(
     state: ServedState,
@@ -96,11 +99,13 @@ export class DecodedRecord {
     const { createdSeconds } = content
     // In the gateway-local form, health and what follows from it is data for the other side.
     const settings = derives ? undefined : content.settings
+    const shift = form.isLocalForm ? undefined : state.shift
     for (let i = 0; i < endpoints.length; i++) {
       const endpoint = endpoints[i]!
       const down = out?.down[i] ?? NOTHING_DOWN
       const drained = out?.drained?.[i]
-      this.#add({ key, createdSeconds, endpoint, down, drained, units: units?.[i], settings })
+      const own = units?.[i]
+      this.#add({ key, createdSeconds, endpoint, down, drained, units: own, settings, shift })
     }
   }
 

@@ -15,7 +15,7 @@ import type { OfflineRecords } from './offline-records.ts'
 import type { PublishOptions } from './options.ts'
 import { ownSites } from './own-sites.ts'
 import type { RecordZone, RRsetSink } from './record-zone.ts'
-import { drainFileOf, ofSource, siteOf } from './same-source.ts'
+import { ofSource, siteOf, sourceFileOf } from './same-source.ts'
 import { composeSoa, SOA_TTL_SECONDS } from './soa.ts'
 import type { OpenZones } from './threaded-zones.ts'
 import { belongs, createRecordZone, mailboxOf, primaryOf } from './zone-content.ts'
@@ -42,7 +42,7 @@ export class OfflineZones {
 
   /** The file of the drains; undefined = nothing is drained. */
   get drainFile(): KeptFile | undefined {
-    return drainFileOf(this.options.source, this.#all())
+    return sourceFileOf('drainFile', this.options.source, this.#all())
   }
 
   /** Returns the sites of each endpoint of a record. */

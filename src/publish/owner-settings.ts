@@ -1,5 +1,6 @@
 import { printName } from '../dns/name/name.ts'
 import type { RecordSettings } from '../dnsrecord/settings.ts'
+import type { ShiftState } from '../health/shift/shift.ts'
 import { type AllDownPolicy, OPEN, type StickyPrefix } from '../steering/rules.ts'
 import { type Conflict, type Contribution, conflictAt } from './owner-sets.ts'
 
@@ -13,12 +14,20 @@ export interface ZoneSettings {
 export const NO_SETTINGS: ZoneSettings = { allDown: OPEN, sticky: undefined }
 
 /** The settings that hold for one owner. */
-export type OwnerSettings = ZoneSettings & Pick<RecordSettings, 'failover'>
+export interface OwnerSettings extends ZoneSettings, Pick<RecordSettings, 'failover'> {
+  /** Undefined = no record shifts traffic. */
+  readonly shift?: ShiftState | undefined
+}
 
 type SettledName = Exclude<keyof RecordSettings, 'drain'>
 type Names = { readonly [K in SettledName]: string }
 /** The settings that a record can make for an owner, as annotations name them. */
-const NAMES: Names = { allDown: 'all-down', sticky: 'sticky', failover: 'failover' }
+const NAMES: Names = {
+  allDown: 'all-down',
+  sticky: 'sticky',
+  failover: 'failover',
+  shift: 'shift',
+}
 
 /**
  * Returns the settings of an owner: each is that of the first record that has it, else the zone's.
@@ -35,7 +44,9 @@ export function settleSettings(
   const allDown = settle('allDown', owner, having, conflicts) ?? zone.allDown
   const sticky = settle('sticky', owner, having, conflicts) ?? zone.sticky
   const failover = settle('failover', owner, having, conflicts)
-  const base = { allDown, sticky: sticky === 'off' ? undefined : sticky }
+  settle('shift', owner, having, conflicts)
+  const shift = having.find(({ settings }) => settings!.shift !== undefined)?.shift
+  const base = { allDown, sticky: sticky === 'off' ? undefined : sticky, shift }
   return failover === undefined ? base : { ...base, failover }
 }
 

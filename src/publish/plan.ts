@@ -61,7 +61,9 @@ function printLists({ candidates }: OwnerSet, failover: Failover): string {
 
 /** Prints one candidate for `printSet`. */
 export function printCandidate(candidate: Candidate): string {
-  const { code, isDefault, weight, rdataIndexes, seed } = candidate
+  const { code, isDefault, weight, rdataIndexes, seed, shift } = candidate
   const text = ` |${code?.text ?? ''} ${isDefault ? 1 : 0} ${weight ?? ''} ${rdataIndexes.join()}`
-  return seed === undefined ? text : `${text} ${seed.join('.')}`
+  const seeded = seed === undefined ? text : `${text} ${seed.join('.')}`
+  if (shift === undefined) return seeded
+  return `${seeded} shift ${shift.isTarget ? 'to' : 'from'} ${shift.percent}`
 }

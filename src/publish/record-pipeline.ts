@@ -10,7 +10,13 @@ import type { PeerStatus } from '../peering/peer-status.ts'
 import { UnexportableRecords } from '../peering/unexportable.ts'
 import { ManifestSource } from '../sources/manifests/manifest-source.ts'
 import type { OwnedSource } from '../sources/owned-source.ts'
-import { NO_HEALTH_NOTES, openDrains, openHealth, openSlowStart } from './block-health.ts'
+import {
+  NO_HEALTH_NOTES,
+  openDrains,
+  openHealth,
+  openShifts,
+  openSlowStart,
+} from './block-health.ts'
 import type { ExplainableParts } from './explainable.ts'
 import { NO_HEALTH } from './health-options.ts'
 import { measureWatches } from './metrics.ts'
@@ -19,7 +25,7 @@ import type { PublishOptions } from './options.ts'
 import { ownSites } from './own-sites.ts'
 import type { PublisherPeers, PublisherPeersParts } from './peers.ts'
 import type { PublisherGroup } from './publisher-group.ts'
-import { drainFileOf, probingOf, siteOf } from './same-source.ts'
+import { probingOf, siteOf, sourceFileOf } from './same-source.ts'
 import { faultAt } from './source-fault.ts'
 import { nameOf } from './source-place.ts'
 import { isAllowed } from './zone-content.ts'
@@ -34,8 +40,8 @@ export interface RecordPipelineParts extends PublisherPeersParts {
 /**
  * The records of a publisher, from their source to its zones:
  *
- *     source ─┬────────────────▶ peers ─────┬──────────────────────▶ zones
- *             └▶ address health ──▲──────────┴▶ drains ▶ slow start ──▲
+ *     source ─┬────────────────▶ peers ──┬──────────────────────────────▶ zones
+ *             └▶ address health ──▲──────┴▶ drains ▶ shifts ▶ slow start ──▲
  */
 export class RecordPipeline {
   readonly #options: PublishOptions
@@ -44,7 +50,7 @@ export class RecordPipeline {
   /** Undefined = there are no peers, or they are not started. */
   #peers: PublisherPeers | undefined
   #health = NO_HEALTH_NOTES
-  #noteDrains = (): string => ''
+  #noteOverrides = (): string => ''
 
   constructor(options: PublishOptions, parts: RecordPipelineParts) {
     this.#options = options
@@ -74,7 +80,7 @@ export class RecordPipeline {
   /** Returns what the ready page shows about the records; '' = nothing. */
   note(): string {
     const { source } = this.#source ?? {}
-    const notes = [source?.note(), this.#health.note(), this.#noteDrains(), this.#peers?.note()]
+    const notes = [source?.note(), this.#health.note(), this.#noteOverrides(), this.#peers?.note()]
     return notes.filter((note) => note).join('; ')
   }
 
@@ -138,20 +144,25 @@ export class RecordPipeline {
       if (waitsForPeers) await this.#peers.firstAnswers()
       records = await this.#peers.merge(source, exporter!, this.#health.probing)
     }
-    const file = drainFileOf(place, group.options)
+    const file = sourceFileOf('drainFile', place, group.options)
     const site = siteOf(this.#options, group.options)
     const sitesOf = (record: StoredRecord): readonly (readonly string[])[] => {
       return this.#peers?.sitesOf(record) ?? ownSites(record, site)
     }
     const drained = openDrains(records, source.health, { file, site, sitesOf }, parts)
-    this.#noteDrains = drained.note
     if (file !== undefined) {
       const index = resources.acquire(DrainIndex, '', () => new DrainIndex())
       const { path } = file
       const remove = index.item.add({ path, source: nameOf(place), records, sitesOf })
       stops.add(remove, index.release)
     }
-    return { records, health: openSlowStart(records, drained.health, health, parts) }
+    // In the gateway-local form, no traffic is chosen.
+    const isLocal = this.#options.zones.every(isLocalZone)
+    const shiftFile = sourceFileOf('shiftFile', place, group.options)
+    const shifted = isLocal ? undefined : openShifts(records, drained.health, shiftFile, parts)
+    this.#noteOverrides = () => [drained.note(), shifted?.note()].filter((note) => note).join('; ')
+    const table = shifted?.health ?? drained.health
+    return { records, health: openSlowStart(records, table, health, parts) }
   }
 
   /** Returns the exporter to other sites: one for all zones of a source, also over reloads. */

@@ -5,9 +5,8 @@ import { firstOwnerKey, unpackPlace, unpackRecord } from '../dnsrecord/pack.ts'
 import { comparePacked, type PackedDifference } from '../dnsrecord/packed-difference.ts'
 import type { RecordChange, StoredRecord } from '../dnsrecord/record-source.ts'
 import { lowerNameKey } from '../dnsrecord/validate/names.ts'
-import { type HealthView, isSameHealth, UNKNOWN_HEALTH } from '../health/address-health.ts'
-import { isSameDrains, NO_DRAINS, type RecordDrains } from '../health/drain/drain.ts'
-import { isSameSlowStart, NO_SLOW_STARTS, SLOW_START_UNITS } from '../health/slow-start-units.ts'
+import { NO_DRAINS } from '../health/drain/drain.ts'
+import { SLOW_START_UNITS } from '../health/slow-start-units.ts'
 import type { EventActor } from '../telemetry/event-log.ts'
 import { type DownSet, printAllDown } from './all-down.ts'
 import type { SetChange } from './answer-events.ts'
@@ -25,6 +24,16 @@ import {
 } from './owner-sets.ts'
 import type { ZoneSettings } from './owner-settings.ts'
 import { plan } from './plan.ts'
+import {
+  actorOf,
+  isPlain,
+  isSameServedHealth,
+  readHealth,
+  type ServedHealth,
+  type ServedView,
+  UNKNOWN,
+  withRecord,
+} from './served-health.ts'
 
 /** Receives the changes of a zone. */
 export interface RRsetSink {
@@ -42,7 +51,7 @@ export interface RecordZoneOptions extends RecordForm {
   /** The apex NS to serve if neither the Corefile nor a record has one. */
   readonly defaultNs: Endpoint
   readonly sink: RRsetSink
-  readonly health: Pick<HealthView, 'healthOf' | 'slowStartOf' | 'drainsOf'>
+  readonly health: ServedView
   /** Called with each new conflict between records. */
   readonly onConflict: (text: string) => void
   /** Settings for records without their own; undefined = the defaults. */
@@ -53,7 +62,6 @@ export interface RecordZoneOptions extends RecordForm {
   readonly onChange?: ((change: SetChange) => void) | undefined
 }
 
-type ServedHealth = Pick<ServedState, 'health' | 'slowStart' | 'drains'>
 type Decoded = Map<StoredRecord, DecodedRecord>
 
 /** An owner whose RRsets may change, and why. */
@@ -68,12 +76,6 @@ interface ChangedOwner {
 export const CONFIGURED_KEY = 'the Corefile'
 /** Sorts the Corefile's endpoints before those of all records. */
 const CONFIGURED = { key: CONFIGURED_KEY, createdSeconds: -1, down: new Set<number>() } as const
-/** The health of a record that no probe reports on, without drains and slow starts. */
-const UNKNOWN: ServedHealth = {
-  health: UNKNOWN_HEALTH,
-  slowStart: NO_SLOW_STARTS,
-  drains: NO_DRAINS,
-}
 const CONFIGURED_ACTOR: EventActor = { kind: 'reload', name: 'the Corefile' }
 /** Maximum number of records whose old and new sets are in memory at a time. */
 const BATCH_MAX = 32
@@ -198,10 +200,7 @@ export class RecordZone {
   /** False: neither the record nor its health changed. */
   #isEffective({ before, after }: RecordChange): boolean {
     if (before !== after || before === undefined) return true
-    const [served, next] = [this.#servedState(before), this.#nextState(before)]
-    const isSame =
-      isSameHealth(served.health, next.health) && isSameDrains(served.drains, next.drains)
-    return !isSame || !isSameSlowStart(served.slowStart, next.slowStart)
+    return !isSameServedHealth(this.#servedState(before), this.#nextState(before))
   }
 
   #applyBatch(changes: readonly RecordChange[]): void {
@@ -286,28 +285,24 @@ export class RecordZone {
   }
 
   /** True if the data of each owner does not depend on other owners. */
-  #isServedAsIs({ record, health, slowStart, drains }: ServedState): boolean {
-    const isPlain = health.down.length === 0 && slowStart.length === 0 && drains === NO_DRAINS
-    return isPlain && !isDerived(unpackPlace(record.packed).zoneLabel, this.#options)
+  #isServedAsIs(state: ServedState): boolean {
+    const { zoneLabel } = unpackPlace(state.record.packed)
+    return isPlain(state) && !isDerived(zoneLabel, this.#options)
   }
 
   #servedState(record: StoredRecord): ServedState {
-    const { health, slowStart, drains } = this.#healths.get(record.key) ?? UNKNOWN
-    return { record, health, slowStart, drains }
+    return withRecord(record, this.#healths.get(record.key) ?? UNKNOWN)
   }
 
   #nextState(record: StoredRecord): ServedState {
-    const { health } = this.#options
-    const slowStart = health.slowStartOf(record)
-    const drains = health.drainsOf(record)
-    return { record, health: health.healthOf(record.key), slowStart, drains }
+    return withRecord(record, readHealth(record, this.#options.health))
   }
 
   /** Notes with which health a record is served from now on. */
-  #noteHealth(key: string, { health, slowStart, drains }: ServedHealth): void {
-    const isPlain = slowStart.length === 0 && drains === NO_DRAINS
-    if (isPlain && health === UNKNOWN_HEALTH) this.#healths.delete(key)
-    else this.#healths.set(key, { health, slowStart, drains })
+  #noteHealth(key: string, { health, slowStart, drains, shift }: ServedHealth): void {
+    const served = { health, slowStart, drains, shift }
+    if (isSameServedHealth(served, UNKNOWN)) this.#healths.delete(key)
+    else this.#healths.set(key, served)
   }
 
   /** What caused a change, for the log of events. */
@@ -316,10 +311,7 @@ export class RecordZone {
     if (before === undefined || after === undefined || before !== after) {
       return { kind: 'record', name: key }
     }
-    const [served, next] = [this.#servedState(after), this.#nextState(after)]
-    if (!isSameHealth(served.health, next.health)) return { kind: 'probe', name: key }
-    if (isSameDrains(served.drains, next.drains)) return { kind: 'slow-start', name: key }
-    return { kind: 'drain', name: drainerOf(next.drains) || drainerOf(served.drains) || key }
+    return actorOf(key, this.#servedState(after), this.#nextState(after))
   }
 
   #replan(changed: ChangedOwner, current: readonly OwnerSet[], decoded: Decoded = new Map()): void {
@@ -484,10 +476,4 @@ function isServed({ rdata }: OwnerSet): boolean {
 
 function isSameState(one: DownSet, other: DownSet): boolean {
   return one.set === other.set && printAllDown(one.allDown) === printAllDown(other.allDown)
-}
-
-/** Who drained the first drained target; '' = nothing is drained, or not known. */
-function drainerOf({ endpoints }: RecordDrains): string {
-  for (const drains of endpoints) for (const { actor } of drains.values()) return actor
-  return ''
 }

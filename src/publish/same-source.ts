@@ -15,16 +15,19 @@ export function probingOf(source: SourcePlace, all: readonly PublishOptions[]): 
   )
 }
 
-/**
- * Returns the drain file of the records of a source. One of the options with `drain` is enough for
- * all.
- */
-export function drainFileOf(
+/** A file for all records of a source. One of the options with its property is enough for all. */
+type SourceFile = 'drainFile' | 'shiftFile'
+
+/** Returns that file of the records of a source; undefined = none. */
+export function sourceFileOf(
+  which: SourceFile,
   source: SourcePlace,
   all: readonly PublishOptions[],
 ): KeptFile | undefined {
-  return ofSource(source, all).find(({ health }) => health?.drainFile !== undefined)?.health
-    ?.drainFile
+  for (const { health } of ofSource(source, all)) {
+    if (health?.[which] !== undefined) return health[which]
+  }
+  return undefined
 }
 
 /** Returns the options that read the same source. */

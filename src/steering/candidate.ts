@@ -24,4 +24,14 @@ export interface Candidate {
   readonly rdataIndexes: readonly number[]
   /** Identifies the endpoint in a sticky set; undefined = the set is not sticky. */
   readonly seed?: StickySeed | undefined
+  /** Undefined = no traffic is shifted. All candidates of a set have one, or none has. */
+  readonly shift?: CandidateShift | undefined
+}
+
+/** The part of a candidate in a shift of traffic to some endpoints of its set. */
+export interface CandidateShift {
+  /** True: the traffic moves to this candidate. */
+  readonly isTarget: boolean
+  /** The targets' common share of each tier that has other candidates too; above 0, up to 100. */
+  readonly percent: number
 }

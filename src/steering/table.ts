@@ -75,8 +75,9 @@ export class SteeringTable {
     failover?: Failover,
   ): Uint32Array | undefined {
     if (failover === undefined && !isSteered(candidates, type)) return undefined
-    // Equal sets of other owners have other seeds and lists.
-    if (sticky !== undefined || failover !== undefined) {
+    // Equal sets of other owners have other seeds and lists. Shifts are rare.
+    const isShifted = candidates[0]?.shift !== undefined
+    if (sticky !== undefined || failover !== undefined || isShifted) {
       return this.#encode(candidates, type, sticky, failover)
     }
     return this.#recent.find(candidates, type, this.#compose)
@@ -224,6 +225,7 @@ export class SteeringTable {
 function isSteered(candidates: readonly Candidate[], type: number): boolean {
   return (
     candidates.some((c) => c.code !== undefined || c.isDefault || c.weight !== undefined) ||
+    candidates[0]?.shift !== undefined ||
     (isSingleton(type) && candidates.length > 1)
   )
 }

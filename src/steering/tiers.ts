@@ -3,6 +3,7 @@ import { RRType } from '../dns/iana/types.ts'
 import type { GeoCode } from '../geo/code.ts'
 import { CANDIDATES_MAX, type Candidate, WEIGHT_DEFAULT, WEIGHT_MAX } from './candidate.ts'
 import { type Failover, type FailoverList, servingMembers } from './failover.ts'
+import { shiftWeights } from './shift.ts'
 import type { StickySeed } from './sticky.ts'
 
 /** One possible outcome of a draw: the rdata to serve, and their weight. */
@@ -132,13 +133,14 @@ function weighTier(
   report: TierReport | undefined,
 ): Tier {
   const members = uniqueEndpoints(candidates)
-  const weighted = members.some((c) => c.weight !== undefined)
+  const weights = shiftWeights(members)
+  const weighted = weights.some((weight) => weight !== undefined)
   if (!weighted && !isSingleton(type)) {
     report?.outcome(tier, members)
     return [unite(members)]
   }
-  const outcomes = members.map((c) => ({
-    weight: c.weight ?? (weighted ? WEIGHT_DEFAULT : 1),
+  const outcomes = members.map((c, i) => ({
+    weight: weights[i] ?? (weighted ? WEIGHT_DEFAULT : 1),
     ttlSeconds: c.ttlSeconds,
     seed: c.seed,
     rdataIndexes: isSingleton(type) ? c.rdataIndexes.slice(0, 1) : [...new Set(c.rdataIndexes)],

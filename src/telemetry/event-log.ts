@@ -16,6 +16,7 @@ export const EVENT_KINDS = [
   'slow-start',
   'peer',
   'drain',
+  'shift',
   'database',
 ] as const
 export type EventKind = (typeof EVENT_KINDS)[number]

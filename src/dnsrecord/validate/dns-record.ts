@@ -92,6 +92,7 @@ export function validateDnsRecord(
   const scope: Scope = { rootHost, rootHostText, isLocalForm, isAuthoritative }
   const isAggregate = isAuthoritative || field(labels, TYPE_LABEL) === 'merged'
   const endpointsMax = isLocalForm || isAggregate ? DERIVED_ENDPOINTS_MAX : ENDPOINTS_MAX
+  const endpoints = scanEndpoints(spec, scope, endpointsMax)
   // Fields are listed by name, because each property after a spread costs a microsecond.
   return {
     namespace: identity.namespace,
@@ -101,10 +102,10 @@ export function validateDnsRecord(
     isWildcardHost: rootHostText.startsWith('*.'),
     isAggregate,
     createdSeconds: scanCreated(metadata),
-    endpoints: scanEndpoints(spec, scope, endpointsMax),
+    endpoints,
     // Derived records have no check of their own; the original record has it.
     healthCheck: isLocalForm || isAggregate ? undefined : scanRecordCheck(spec, rootHostText),
-    settings: scanSettings(metadata),
+    settings: scanSettings(metadata, endpoints),
   }
 }
 

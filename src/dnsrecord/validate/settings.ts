@@ -1,3 +1,4 @@
+import { printDuration, scanDuration } from '../../base/duration.ts'
 import { scanTime } from '../../base/rfc3339.ts'
 import { scanGeoCode } from '../../geo/code.ts'
 import {
@@ -11,8 +12,8 @@ import {
   type StickyPrefix,
 } from '../../steering/rules.ts'
 import type { YamlValue } from '../../yaml/scan-block-yaml.ts'
-import { GEO_CODES_MAX, SET_IDENTIFIER_CHARACTERS_MAX } from '../dns-record.ts'
-import type { DrainSetting, RecordSettings } from '../settings.ts'
+import { type Endpoint, GEO_CODES_MAX, SET_IDENTIFIER_CHARACTERS_MAX } from '../dns-record.ts'
+import type { DrainSetting, RecordSettings, ShiftPlan } from '../settings.ts'
 import { field, METADATA, mappingField, quote, RefusedError } from './fields.ts'
 
 /** Every annotation that sets something begins so. */
@@ -22,20 +23,40 @@ const STICKY = `${SETTING_PREFIX}sticky`
 const FAILOVER = `${SETTING_PREFIX}failover`
 const DRAIN = `${SETTING_PREFIX}drain`
 const DRAIN_UNTIL = `${SETTING_PREFIX}drain-until`
+const SHIFT = `${SETTING_PREFIX}shift`
 
 /** The annotations of a DNSRecord that this server reads. */
-export const SETTING_NAMES: readonly string[] = [ALL_DOWN, STICKY, FAILOVER, DRAIN, DRAIN_UNTIL]
+export const SETTING_NAMES: readonly string[] = [
+  ALL_DOWN,
+  STICKY,
+  FAILOVER,
+  DRAIN,
+  DRAIN_UNTIL,
+  SHIFT,
+]
 
 /** Bounds on one failover list, so that settings fit the packed form of a record. */
 const FAILOVER_CHARACTERS_MAX = 4096
 const ENTRIES_MAX = GEO_CODES_MAX
 const REASON_CHARACTERS_MAX = 1000
 
+const SHIFT_STEPS_MAX = 20
+const SHIFT_BAKE_MS_MIN = 1000
+const SHIFT_BAKE_MS_MAX = 7 * 24 * 3600 * 1000
+/** A percentage with up to two decimals. */
+const PERCENT = /^(\d{1,3}(?:\.\d{1,2})?)%$/
+
 type Mapping = { readonly [key: string]: YamlValue }
 type Writable<T> = { -readonly [K in keyof T]: T[K] }
 
-/** Reads the settings of a record; undefined = it has none. Throws RefusedError. */
-export function scanSettings(metadata: Mapping): RecordSettings | undefined {
+/**
+ * Reads the settings of a record with these endpoints; undefined = it has none. Throws
+ * RefusedError.
+ */
+export function scanSettings(
+  metadata: Mapping,
+  endpoints: readonly Endpoint[],
+): RecordSettings | undefined {
   if (field(metadata, 'annotations') === undefined) return undefined
   const annotations = mappingField(metadata, 'annotations', METADATA)
   const settings: Writable<RecordSettings> = {}
@@ -54,6 +75,9 @@ export function scanSettings(metadata: Mapping): RecordSettings | undefined {
   })
   scan(annotations, DRAIN_UNTIL, (text) => {
     settings.drain = scanDrainUntil(text, settings.drain)
+  })
+  scan(annotations, SHIFT, (text) => {
+    settings.shift = scanShift(text, endpoints)
   })
   return Object.keys(settings).length === 0 ? undefined : settings
 }
@@ -154,4 +178,45 @@ function scanFailoverLine(line: string): FailoverLine {
     throw new SettingError(`line ${quote(line)} may have up to ${ENTRIES_MAX} entries`)
   }
   return { code: code.text, entries }
+}
+
+function scanShift(text: string, endpoints: readonly Endpoint[]): ShiftPlan {
+  const pairs = text.trim().split(/\s+/).map(splitPair)
+  const values = new Map(pairs)
+  const to = values.get('to')
+  const steps = values.get('steps')
+  const bake = values.get('bake')
+  if (to === undefined || steps === undefined || bake === undefined || pairs.length !== 3) {
+    const form = '"to=ID steps=5%,25%,100% bake=10m"'
+    throw new SettingError(`must have the form ${form}, got ${quote(text)}`)
+  }
+  if (!endpoints.some(({ setIdentifier }) => setIdentifier === to && to !== '')) {
+    throw new SettingError(
+      `shifts to ${quote(to)}, but no endpoint of the record has that setIdentifier`,
+    )
+  }
+  return { to, steps: scanSteps(steps), bakeMs: scanBake(bake) }
+}
+
+function splitPair(text: string): readonly [string, string] {
+  const at = text.indexOf('=')
+  return at === -1 ? [text, ''] : [text.slice(0, at), text.slice(at + 1)]
+}
+
+function scanSteps(text: string): readonly number[] {
+  const steps = text.split(',').map((step) => Number(PERCENT.exec(step)?.[1]))
+  const isAscending = steps.every((step, i) => step > (steps[i - 1] ?? 0) && step <= 100)
+  if (isAscending && steps.length <= SHIFT_STEPS_MAX) return steps
+  throw new SettingError(
+    `needs up to ${SHIFT_STEPS_MAX} ascending steps above 0% and up to 100%, such as steps=5%,25%,100%, got ${quote(text)}`,
+  )
+}
+
+function scanBake(text: string): number {
+  const bakeMs = scanDuration(text)
+  if (bakeMs !== undefined && bakeMs >= SHIFT_BAKE_MS_MIN && bakeMs <= SHIFT_BAKE_MS_MAX) {
+    return bakeMs
+  }
+  const [least, most] = [printDuration(SHIFT_BAKE_MS_MIN), printDuration(SHIFT_BAKE_MS_MAX)]
+  throw new SettingError(`needs bake, a duration from ${least} to ${most}, got ${quote(text)}`)
 }

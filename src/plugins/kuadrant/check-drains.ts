@@ -6,7 +6,7 @@ import { readDrainFile } from '../../health/drain/drain-file.ts'
 import { findDrains } from '../../health/drain/drained-health.ts'
 import { type CheckedManifests, readManifests, type Warn } from '../../publish/check-manifests.ts'
 import { ownSites } from '../../publish/own-sites.ts'
-import { drainFileOf, siteOf } from '../../publish/same-source.ts'
+import { siteOf, sourceFileOf } from '../../publish/same-source.ts'
 import { nameOf } from '../../publish/source-place.ts'
 import type { KuadrantOptions } from './options.ts'
 
@@ -25,7 +25,7 @@ export async function checkDrains(
   if (file === undefined) return []
   const { path } = file
   const { drains, faults } = readDrainFile(path)
-  const users = all.filter(({ source }) => drainFileOf(source, all)?.path === path)
+  const users = all.filter(({ source }) => sourceFileOf('drainFile', source, all)?.path === path)
   const isKnown = users.every(({ source, peering }) => {
     return source.kind === 'manifests' && peering.peers.length === 0
   })

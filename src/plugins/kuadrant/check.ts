@@ -6,6 +6,7 @@ import { nameKey, printName } from '../../dns/name/name.ts'
 import { isLocalZone } from '../../dnsrecord/local-zone.ts'
 import { AddressHealth } from '../../health/address-health.ts'
 import { PROBE_STATES } from '../../health/probes/state-text.ts'
+import { SHIFT_STATE } from '../../health/shift/shift-text.ts'
 import { SLOW_START_STATE } from '../../health/slow-start-text.ts'
 import { cachedPeers } from '../../peering/cache/peer-cache-text.ts'
 import { checkStateFile, type StateKind } from '../../persist/state-file.ts'
@@ -74,10 +75,11 @@ function warnOfStateFiles(options: KuadrantOptions, warn: Warn): void {
     if (fault !== '') warn(new InputError(position, fault))
   }
   const { serials, serialsPosition, site } = options
-  const { probe, slowStartFile } = options.health ?? NO_HEALTH
+  const { probe, slowStartFile, shiftFile } = options.health ?? NO_HEALTH
   const { peerCache } = options.peering
   warnOf(serials, SERIALS, serialsPosition)
   warnOf(slowStartFile?.path, SLOW_START_STATE, slowStartFile?.position)
+  warnOf(shiftFile?.path, SHIFT_STATE, shiftFile?.position)
   warnOf(probe?.file, PROBE_STATES, probe?.position)
   warnOf(peerCache?.path, cachedPeers(site, systemClock), peerCache?.position)
 }

@@ -1,6 +1,6 @@
 import { printProbing } from '../../publish/health-options.ts'
 import type { PublishOptions } from '../../publish/options.ts'
-import { drainFileOf, probingOf, siteOf } from '../../publish/same-source.ts'
+import { probingOf, siteOf, sourceFileOf } from '../../publish/same-source.ts'
 
 /** Returns why a block can't serve beside the others of its Corefile; '' = it can. */
 export function conflictWith(options: PublishOptions, others: readonly PublishOptions[]): string {
@@ -17,15 +17,28 @@ export function conflictWith(options: PublishOptions, others: readonly PublishOp
   if (isProbed && printProbing(probing) !== printProbing(health)) {
     return 'probe settings differ from another server block that reads the same manifests'
   }
-  const drainPath = health?.drainFile?.path
-  const otherDrainPath = drainFileOf(source, others)?.path
-  if (drainPath !== undefined && (otherDrainPath ?? drainPath) !== drainPath) {
-    return `another server block that reads the same records has the drain file ${otherDrainPath}`
-  }
+  const fileConflict = conflictOfFiles(options, others)
+  if (fileConflict !== '') return fileConflict
   const path = peering.peerCache?.path
   const ofPath = others.filter((other) => other.peering.peerCache?.path === path)
   if (path !== undefined && ofPath.some((other) => other.site !== site)) {
     return 'peer-cache: the file belongs to another site; name another one'
+  }
+  return ''
+}
+
+/** Each of these files is one for all blocks that read the same records. */
+function conflictOfFiles(
+  { health, source }: PublishOptions,
+  others: readonly PublishOptions[],
+): string {
+  for (const which of ['drainFile', 'shiftFile'] as const) {
+    const path = health?.[which]?.path
+    const other = sourceFileOf(which, source, others)?.path
+    if (path !== undefined && (other ?? path) !== path) {
+      const what = which === 'drainFile' ? 'drain' : 'shift'
+      return `another server block that reads the same records has the ${what} file ${other}`
+    }
   }
   return ''
 }

@@ -10,7 +10,7 @@ import type { SourcePlace } from '../../publish/source-place.ts'
 
 /**
  * Reads `probe [FILE]`, `probe-allow CIDR...`, `probe-exec NAME COMMAND...`, `slow-start DURATION
- * [FILE]` or `drain FILE`. Returns undefined for another property. Throws InputError.
+ * [FILE]`, `drain FILE` or `shift FILE`. Returns undefined for another property. Throws InputError.
  */
 export function scanHealthProperty(
   d: Dispenser,
@@ -35,6 +35,11 @@ export function scanHealthProperty(
       if (options.drainFile !== undefined) throw d.error('drain appears twice')
       const path = resolve(block.root, d.onlyArg())
       return { ...options, drainFile: { path, position: d.position() } }
+    }
+    case 'shift': {
+      if (options.shiftFile !== undefined) throw d.error('shift appears twice')
+      const path = resolve(block.root, d.onlyArg())
+      return { ...options, shiftFile: { path, position: d.position() } }
     }
     default:
       return undefined

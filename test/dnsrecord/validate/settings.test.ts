@@ -4,7 +4,12 @@ import { firstSettings, type RecordSettings } from '../../../src/dnsrecord/setti
 import { validateResource } from '../../../src/dnsrecord/validate/resource.ts'
 import type { YamlValue } from '../../../src/yaml/scan-block-yaml.ts'
 
-const ENDPOINT = { dnsName: 'k.example.com', recordType: 'A', targets: ['192.0.2.1'] }
+const ENDPOINT = {
+  dnsName: 'k.example.com',
+  recordType: 'A',
+  setIdentifier: 'eu-2',
+  targets: ['192.0.2.1'],
+}
 
 function resource(annotations: YamlValue): YamlValue {
   return {
@@ -20,6 +25,11 @@ const VALID: readonly { name: string; value: string; want: RecordSettings }[] = 
   { name: 'all-down', value: 'spare site', want: { allDown: 'spare site' } },
   { name: 'sticky', value: 'true', want: { sticky: { ipv4Bits: 24, ipv6Bits: 56 } } },
   { name: 'sticky', value: 'false', want: { sticky: 'off' } },
+  {
+    name: 'shift',
+    value: ' bake=1s to=eu-2  steps=0.5%,25%,100% ',
+    want: { shift: { to: 'eu-2', steps: [0.5, 25, 100], bakeMs: 1000 } },
+  },
   { name: 'sticky', value: ' 32  64 ', want: { sticky: { ipv4Bits: 32, ipv6Bits: 64 } } },
   {
     name: 'failover',
@@ -61,6 +71,22 @@ const INVALID: readonly { name: string; value: YamlValue; want: RegExp }[] = [
   { name: 'failover', value: 'GEO-EU: a, a', want: /has "a" twice/ },
   { name: 'failover', value: '*: a\n*: b', want: /has two lines for \*/ },
   { name: 'failover', value: `*: ${'x'.repeat(5000)}`, want: /up to 4096 characters/ },
+  { name: 'shift', value: '', want: /must have the form "to=ID/ },
+  { name: 'shift', value: 'to=eu-2 steps=5%', want: /must have the form/ },
+  { name: 'shift', value: 'to=eu-2 steps=5% bake=1m bake=2m', want: /must have the form/ },
+  { name: 'shift', value: 'to=eu-2 steps=5% bake=1m x=1', want: /must have the form/ },
+  { name: 'shift', value: 'to=eu-3 steps=5% bake=1m', want: /shifts to "eu-3", but no endpoint/ },
+  { name: 'shift', value: 'to= steps=5% bake=1m', want: /shifts to "", but no endpoint/ },
+  ...['', '5', '0%', '5%,5%', '25%,5%', '101%', '5%,', '-1%', '5%, 6%', '1.234%'].map((steps) => {
+    return {
+      name: 'shift',
+      value: `to=eu-2 steps=${steps} bake=1m`,
+      want: /steps|must have the form/,
+    }
+  }),
+  ...['', '10', '999ms', '-1m', '169h', 'x'].map((bake) => {
+    return { name: 'shift', value: `to=eu-2 steps=5% bake=${bake}`, want: /from 1s to 168h0m0s/ }
+  }),
 ]
 
 t.test('an invalid setting refuses the record, with its place', async (t) => {

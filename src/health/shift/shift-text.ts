@@ -1,0 +1,73 @@
+import type { StateKind } from '../../persist/state-file.ts'
+import { OUTCOMES, type Outcome, type Progress } from './shift.ts'
+
+/** A shift when the file was written. */
+export interface StoredShift {
+  readonly hostKey: string
+  /** Result of `printPlan`. */
+  readonly plan: string
+  readonly progress: Progress
+  /** Milliseconds from the start of its step to the write of the file. */
+  readonly elapsedMs: number
+}
+
+/**
+ * A file with shifts of traffic, one line each, as JSON:
+ *
+ *     [HOST_KEY, PLAN, STEP, OUTCOME, REASON, ELAPSED_MS]
+ *
+ * It has no time of day, so a step of the wall clock has no effect: the time between two processes does
+ * not count.
+ */
+export const SHIFT_STATE: StateKind<readonly StoredShift[]> = {
+  what: 'shifts',
+  version: '1',
+  octetsMax: 64 * 1024 * 1024,
+  mode: 0o644,
+  gapMs: 0,
+  isLarge: false,
+  contents: 'shifts',
+  loss: 'every shift begins with its first step',
+  scan,
+}
+
+export function* printShifts(shifts: readonly StoredShift[]): Iterable<string> {
+  for (const { hostKey, plan, progress, elapsedMs } of shifts) {
+    const { step, outcome, reason } = progress
+    yield `${JSON.stringify([hostKey, plan, step, outcome, reason, Math.round(elapsedMs)])}\n`
+  }
+}
+
+function scan(lines: readonly string[]): readonly StoredShift[] | undefined {
+  const shifts: StoredShift[] = []
+  for (const line of lines) {
+    const found = scanLine(line)
+    if (found === undefined) return undefined
+    shifts.push(found)
+  }
+  return shifts
+}
+
+function scanLine(line: string): StoredShift | undefined {
+  const values = scanJson(line)
+  if (!Array.isArray(values) || values.length !== 6) return undefined
+  const [hostKey, plan, step, given, reason, elapsedMs] = values as readonly unknown[]
+  const outcome = OUTCOMES.find((known): known is Outcome => known === given)
+  if (typeof hostKey !== 'string' || typeof plan !== 'string') return undefined
+  if (typeof reason !== 'string' || outcome === undefined) return undefined
+  if (!isCount(step) || !isCount(elapsedMs)) return undefined
+  return { hostKey, plan, progress: { step, outcome, reason }, elapsedMs }
+}
+
+function isCount(value: unknown): value is number {
+  return Number.isSafeInteger(value) && Number(value) >= 0
+}
+
+function scanJson(line: string): unknown {
+  try {
+    return JSON.parse(line)
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error
+    return undefined
+  }
+}

@@ -1,0 +1,315 @@
+import type { Clock } from '../../base/clock.ts'
+import type { Timers } from '../../base/timers.ts'
+import { unpackPlace, unpackRecord, unpackSettings } from '../../dnsrecord/pack.ts'
+import { printTarget } from '../../dnsrecord/print-endpoint.ts'
+import type { RecordChange, RecordSource, StoredRecord } from '../../dnsrecord/record-source.ts'
+import type { ShiftPlan } from '../../dnsrecord/settings.ts'
+import { type Guarded, guarding } from '../../telemetry/guard.ts'
+import type { Logger } from '../../telemetry/log.ts'
+import type { HealthTable, RecordHealth } from '../address-health.ts'
+import type { RecordDrains } from '../drain/drain.ts'
+import { findOutTargets } from '../drain/drained-targets.ts'
+import type { SlowStartUnits } from '../slow-start-units.ts'
+import {
+  type KnownShift,
+  type Outcome,
+  type Progress,
+  printPlan,
+  type ShiftState,
+  stateOf,
+} from './shift.ts'
+
+/** Maximum number of milliseconds that a timer may fire early. */
+const SLACK_MS = 20
+/** Time after which a shift without records is forgotten. A host may get another record until then. */
+const FORGET_MS = 10 * 60_000
+
+export interface ShiftsOptions {
+  /** The records that are served. */
+  readonly source: RecordSource
+  readonly health: HealthTable
+  readonly clock: Clock
+  readonly timers: Timers
+  readonly log: Logger
+  /** Shifts of a previous instance, or of an earlier process; the last one of a plan counts. */
+  readonly known?: Iterable<KnownShift>
+  /** Called after each change of the shifts. */
+  readonly onChange?: () => void
+}
+
+/** A shift, and the records that it applies to. */
+interface Shift {
+  readonly id: string
+  readonly hostKey: string
+  readonly planText: string
+  progress: Progress
+  sinceMs: number
+  /** Undefined = no record has been seen. */
+  state: ShiftState | undefined
+  readonly keys: Set<string>
+  /** When its last record was removed, in monotonic milliseconds. */
+  unusedMs: number
+}
+
+/**
+ * Moves the shifts of records from step to step, and reverts those with a target out of service. A
+ * reverted or finished shift remains so until its annotation is edited.
+ *
+ * A shift belongs to a plan and a host, not to a record: a host that gets its first peer, or loses
+ * its last one, changes to another record. Records of a host with the same plan move together.
+ */
+export class Shifts implements HealthTable {
+  readonly #options: ShiftsOptions
+  readonly #guarded: Guarded
+  /** By host and plan. */
+  readonly #shifts = new Map<string, Shift>()
+  readonly #byRecord = new Map<string, { readonly shift: Shift; readonly plan: ShiftPlan }>()
+  readonly #listeners = new Set<(keys: ReadonlySet<string>) => void>()
+  readonly #stops: readonly (() => void)[]
+  #stopTimer = (): void => {}
+  /** True: something changed since the last `#noteChange`. */
+  #isChanged = false
+
+  constructor(options: ShiftsOptions) {
+    const { source, health, log, clock, known = [] } = options
+    this.#options = options
+    this.#guarded = guarding(log, 'Shifting traffic')
+    for (const { hostKey, plan, progress, sinceMs } of known) {
+      const shift = this.#create(hostKey, plan, clock.monotonic())
+      Object.assign(shift, { progress, sinceMs })
+    }
+    for (const record of source.records()) {
+      this.#join(record)
+      this.#check(record)
+    }
+    this.#stops = [
+      source.subscribe((changes) => this.#apply(changes)),
+      health.subscribe((keys) => void this.#guarded(() => this.#applyHealth(keys))),
+    ]
+    this.#noteChange()
+  }
+
+  get recordKeys(): Iterable<string> {
+    return this.#options.health.recordKeys
+  }
+
+  healthOf(key: string): RecordHealth {
+    return this.#options.health.healthOf(key)
+  }
+
+  slowStartOf(record: StoredRecord): readonly SlowStartUnits[] {
+    return this.#options.health.slowStartOf(record)
+  }
+
+  drainsOf(record: StoredRecord): RecordDrains {
+    return this.#options.health.drainsOf(record)
+  }
+
+  shiftOf({ key }: StoredRecord): ShiftState | undefined {
+    return this.#byRecord.get(key)?.shift.state
+  }
+
+  subscribe(listener: (keys: ReadonlySet<string>) => void): () => void {
+    this.#listeners.add(listener)
+    return () => this.#listeners.delete(listener)
+  }
+
+  close(): void {
+    for (const stop of this.#stops) stop()
+    this.#stopTimer()
+    this.#listeners.clear()
+  }
+
+  /** The current shifts, for `known`. */
+  *shifts(): Iterable<KnownShift> {
+    for (const { hostKey, planText: plan, progress, sinceMs } of this.#shifts.values()) {
+      yield { hostKey, plan, progress, sinceMs }
+    }
+  }
+
+  /** Number of shifts of records with that outcome. */
+  count(outcome: Outcome): number {
+    return this.#used().filter(({ progress }) => progress.outcome === outcome).length
+  }
+
+  /** Lists the shifts for the ready page, at most `max`; '' = none. */
+  note(max: number): string {
+    const texts = this.#used().map((shift) => `shift of ${print(shift)}`)
+    const more = texts.length > max ? [`and ${texts.length - max} more shifts`] : []
+    return [...texts.slice(0, max), ...more].join('; ')
+  }
+
+  #used(): readonly Shift[] {
+    return [...this.#shifts.values()].filter(({ keys }) => keys.size > 0)
+  }
+
+  #apply(changes: readonly RecordChange[]): void {
+    const changed = new Set<string>()
+    for (const { before, after } of changes) {
+      if (before?.packed === after?.packed) continue
+      if (before !== undefined) this.#leave(before, after)
+      if (after === undefined) continue
+      this.#join(after)
+      for (const key of this.#check(after)) changed.add(key)
+    }
+    // The listeners read these records anyway, once they hear of the changes.
+    for (const { before, after } of changes) changed.delete((after ?? before)!.key)
+    this.#noteChange()
+    this.#notify(changed)
+  }
+
+  #applyHealth(keys: ReadonlySet<string>): void {
+    const changed = new Set(keys)
+    for (const key of keys) {
+      const record = this.#byRecord.has(key) ? this.#options.source.find(key) : undefined
+      if (record === undefined) continue
+      for (const other of this.#check(record)) changed.add(other)
+    }
+    this.#notify(changed)
+  }
+
+  /** Adds a record to its shift, which begins or continues. */
+  #join(record: StoredRecord): void {
+    const { key, packed } = record
+    const plan = unpackSettings(packed)?.shift
+    if (plan === undefined || this.#byRecord.has(key)) return
+    const { clock, log } = this.#options
+    const planText = printPlan(plan)
+    const hostKey = unpackPlace(packed).rootHostKey
+    const nowMs = clock.monotonic()
+    this.#forgetUnused(nowMs)
+    const shift =
+      this.#shifts.get(idOf(hostKey, planText)) ?? this.#create(hostKey, planText, nowMs)
+    shift.keys.add(key)
+    this.#byRecord.set(key, { shift, plan })
+    this.#isChanged = true
+    if (shift.state !== undefined) return
+    this.#update(shift, plan, shift.progress)
+    log.info(`shift of ${print(shift)}`)
+  }
+
+  /** Ends the shift of the old version, unless the new one has the same. */
+  #leave({ key }: StoredRecord, after: StoredRecord | undefined): void {
+    const known = this.#byRecord.get(key)
+    if (known === undefined) return
+    const { shift, plan } = known
+    const next = after && unpackSettings(after.packed)?.shift
+    const isSame = next !== undefined && printPlan(next) === shift.planText
+    const isThere = after !== undefined && unpackPlace(after.packed).rootHostKey === shift.hostKey
+    if (isSame && isThere) return
+    const { clock, log } = this.#options
+    this.#isChanged = true
+    this.#byRecord.delete(key)
+    shift.keys.delete(key)
+    shift.unusedMs = clock.monotonic()
+    if (after === undefined || shift.keys.size > 0) return
+    this.#shifts.delete(shift.id)
+    log.info(`shift of ${key} to ${plan.to} ends: its annotation was edited or removed`)
+  }
+
+  #forgetUnused(nowMs: number): void {
+    for (const { id, keys, unusedMs } of this.#shifts.values()) {
+      if (keys.size === 0 && nowMs - unusedMs >= FORGET_MS) this.#shifts.delete(id)
+    }
+  }
+
+  #create(hostKey: string, planText: string, nowMs: number): Shift {
+    const id = idOf(hostKey, planText)
+    const progress: Progress = { step: 0, outcome: 'running', reason: '' }
+    const rest = { state: undefined, keys: new Set<string>(), unusedMs: nowMs }
+    const shift: Shift = { id, hostKey, planText, progress, sinceMs: nowMs, ...rest }
+    this.#shifts.set(id, shift)
+    return shift
+  }
+
+  #update(shift: Shift, { to, steps, bakeMs }: ShiftPlan, progress: Progress): void {
+    const { clock } = this.#options
+    this.#isChanged = true
+    const leftMs = shift.sinceMs + bakeMs - clock.monotonic()
+    // A state file may have been edited by hand.
+    const step = Math.min(progress.step, steps.length - 1)
+    shift.progress = { ...progress, step }
+    shift.state = stateOf({ to, steps, bakeMs }, shift.progress, clock.now() + leftMs)
+  }
+
+  /** Reverts the shift of a record with a target out of service. Returns the keys of its records. */
+  #check(record: StoredRecord): Iterable<string> {
+    const known = this.#byRecord.get(record.key)
+    if (known === undefined || known.shift.progress.outcome !== 'running') return []
+    const { shift, plan } = known
+    const reason = this.#findOut(record, plan)
+    if (reason === '') return []
+    this.#update(shift, plan, { ...shift.progress, outcome: 'reverted', reason })
+    this.#options.log.warning(`shift of ${print(shift)}`)
+    this.#noteChange()
+    return shift.keys
+  }
+
+  /** Returns why a target of the shift is out of service; '' = none is. */
+  #findOut(record: StoredRecord, { to }: ShiftPlan): string {
+    const { down } = this.healthOf(record.key)
+    const drains = this.drainsOf(record)
+    const { endpoints } = unpackRecord(record.packed)
+    const { out, drained } = findOutTargets(endpoints, down, drains)
+    for (const [i, { setIdentifier, type, rdata }] of endpoints.entries()) {
+      if (setIdentifier !== to) continue
+      for (const index of out[i]!) {
+        const state = drained?.[i]?.has(index) === true ? 'drained' : 'down'
+        return `${printTarget(type, rdata[index]!)} is ${state}`
+      }
+    }
+    return ''
+  }
+
+  #step(): void {
+    const nowMs = this.#options.clock.monotonic()
+    const changed = new Set<string>()
+    for (const { shift, plan } of this.#byRecord.values()) {
+      if (shift.progress.outcome !== 'running' || dueMs(shift, plan) > nowMs + SLACK_MS) continue
+      const { step } = shift.progress
+      // Not the time when it was due: each step lasts its time, also in a process that was stopped.
+      shift.sinceMs = nowMs
+      const isLast = step === plan.steps.length - 1
+      const next = isLast ? { step, outcome: 'finished' as const } : { step: step + 1 }
+      this.#update(shift, plan, { ...shift.progress, ...next })
+      this.#options.log.info(`shift of ${print(shift)}`)
+      for (const key of shift.keys) changed.add(key)
+    }
+    this.#noteChange()
+    this.#notify(changed)
+  }
+
+  #notify(keys: ReadonlySet<string>): void {
+    if (keys.size > 0) for (const listener of this.#listeners) listener(keys)
+  }
+
+  /** Stores the shifts, and waits for the next step. */
+  #noteChange(): void {
+    if (!this.#isChanged) return
+    this.#isChanged = false
+    const { clock, timers, onChange } = this.#options
+    const nowMs = clock.monotonic()
+    onChange?.()
+    this.#stopTimer()
+    this.#stopTimer = () => {}
+    const due = [...this.#byRecord.values()]
+      .filter(({ shift }) => shift.progress.outcome === 'running')
+      .map(({ shift, plan }) => dueMs(shift, plan))
+    if (due.length === 0) return
+    const delayMs = Math.max(0, Math.min(...due) - nowMs)
+    this.#stopTimer = timers.after(delayMs, () => void this.#guarded(() => this.#step()))
+  }
+}
+
+function idOf(hostKey: string, planText: string): string {
+  return `${hostKey}\n${planText}`
+}
+
+function dueMs({ sinceMs }: Shift, { bakeMs }: ShiftPlan): number {
+  return sinceMs + bakeMs
+}
+
+function print({ keys, state }: Shift): string {
+  const [key = ''] = keys
+  return `${key} to ${state?.to ?? ''}: ${state?.text ?? ''}`
+}
