@@ -5,7 +5,7 @@ const COMMANDS =
   'the commands are serve, check, geo, what-if, operator, node, fqdn, query, explain, status, drain, undrain, drains, demo, help'
 
 const EXPLAIN_USAGE =
-  'usage: sextant explain NAME [TYPE] --client ADDR | --subnet CIDR [-conf FILE] [--seed N] [-o json]'
+  'usage: sextant explain NAME [TYPE] --client ADDR | --subnet CIDR [@SERVER] [-conf FILE] [--seed N] [-o json]'
 
 const CASES: readonly { args: readonly string[]; code: number; out?: RegExp; error?: string }[] = [
   { args: ['foo'], code: 1, error: `"foo" is not a command: ${COMMANDS}` },
@@ -42,7 +42,12 @@ const CASES: readonly { args: readonly string[]; code: number; out?: RegExp; err
   {
     args: ['explain', 'a.example', '--client', '::1', '--seed', 'x'],
     code: 1,
-    error: '--seed must be from 0 to 4294967295, got "x"',
+    error: '--seed is not a number: "x"',
+  },
+  {
+    args: ['explain', 'a.example', '--client', '::1', '--seed', '4294967296'],
+    code: 1,
+    error: 'the seed must be from 0 to 4294967295, got 4294967296',
   },
   { args: ['-version'], code: 0, out: /^Sextant-\d+\.\d+\.\d+$/m },
   { args: ['serve', '--version'], code: 0, out: /^Sextant-\d+\.\d+\.\d+$/m },
