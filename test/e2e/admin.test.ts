@@ -129,8 +129,20 @@ t.test('questions that are invalid get one line', async (t) => {
     t.notMatch(JSON.parse(answer.body).detail, '\n')
   }
   t.match(JSON.parse((await ask({ name: 'other.example', client })).body), { rcode: 'REFUSED' })
-  const many = await Promise.all(Array.from({ length: 40 }, () => ask({ name, client })))
-  t.ok(many.every(({ status }) => status === 200 || status === 503))
+  // A client has 16 connections: one more ends its oldest.
+  const many = await Promise.all(
+    Array.from({ length: 40 }, () =>
+      ask({ name, client }).then(
+        ({ status }) => status,
+        (error: NodeJS.ErrnoException) => error.code,
+      ),
+    ),
+  )
+  t.strictSame(
+    many.filter((one) => one !== 200 && one !== 503 && one !== 'ECONNRESET'),
+    [],
+  )
+  t.ok(many.includes(200))
   t.equal((await ask({ name, client })).status, 200, 'the server goes on')
   const { stderr, code } = await runSextant(server.directory, [
     ...['explain', name, '--client', client, '@127.0.0.1:1'],
