@@ -1,7 +1,7 @@
 import type { ResourceLease, ResourceRegistry } from '../../base/resource-registry.ts'
 import type { MetricsRegistry } from '../../telemetry/metrics.ts'
 import { numberOf } from '../source-numbers.ts'
-import { OUTCOMES } from './shift.ts'
+import { SHIFT_OUTCOMES } from './shift.ts'
 import { ShiftFile } from './shift-file.ts'
 import { Shifts, type ShiftsOptions } from './shifts.ts'
 
@@ -62,10 +62,10 @@ function measureShifts(metrics: MetricsRegistry, source: string, shifts: Shifts)
     ['source', 'state'],
   )
   const stop = metrics.onCollect(() => {
-    for (const state of OUTCOMES) gauge.set({ source, state }, shifts.count(state))
+    for (const state of SHIFT_OUTCOMES) gauge.set({ source, state }, shifts.count(state))
   })
   return () => {
     stop()
-    for (const state of OUTCOMES) gauge.remove({ source, state })
+    for (const state of SHIFT_OUTCOMES) gauge.remove({ source, state })
   }
 }

@@ -1,5 +1,5 @@
 import type { StateKind } from '../../persist/state-file.ts'
-import { OUTCOMES, type Outcome, type Progress } from './shift.ts'
+import { type Progress, SHIFT_OUTCOMES, type ShiftOutcome } from './shift.ts'
 
 /** A shift when the file was written. */
 export interface StoredShift {
@@ -52,7 +52,7 @@ function scanLine(line: string): StoredShift | undefined {
   const values = scanJson(line)
   if (!Array.isArray(values) || values.length !== 6) return undefined
   const [hostKey, plan, step, given, reason, elapsedMs] = values as readonly unknown[]
-  const outcome = OUTCOMES.find((known): known is Outcome => known === given)
+  const outcome = SHIFT_OUTCOMES.find((known): known is ShiftOutcome => known === given)
   if (typeof hostKey !== 'string' || typeof plan !== 'string') return undefined
   if (typeof reason !== 'string' || outcome === undefined) return undefined
   if (!isCount(step) || !isCount(elapsedMs)) return undefined

@@ -1,14 +1,14 @@
 import { printTime } from '../../base/rfc3339.ts'
 import type { ShiftPlan } from '../../dnsrecord/settings.ts'
 
-export const OUTCOMES = ['running', 'finished', 'reverted'] as const
-export type Outcome = (typeof OUTCOMES)[number]
+export const SHIFT_OUTCOMES = ['running', 'finished', 'reverted'] as const
+export type ShiftOutcome = (typeof SHIFT_OUTCOMES)[number]
 
 /** How far a shift is. */
 export interface Progress {
   /** Index of the step; of the last one reached, once the shift is over. */
   readonly step: number
-  readonly outcome: Outcome
+  readonly outcome: ShiftOutcome
   /** Why the shift was reverted; '' = it was not. */
   readonly reason: string
 }

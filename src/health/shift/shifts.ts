@@ -12,9 +12,9 @@ import { findOutTargets } from '../drain/drained-targets.ts'
 import type { SlowStartUnits } from '../slow-start-units.ts'
 import {
   type KnownShift,
-  type Outcome,
   type Progress,
   printPlan,
+  type ShiftOutcome,
   type ShiftState,
   stateOf,
 } from './shift.ts'
@@ -128,7 +128,7 @@ export class Shifts implements HealthTable {
   }
 
   /** Number of shifts of records with that outcome. */
-  count(outcome: Outcome): number {
+  count(outcome: ShiftOutcome): number {
     return this.#used().filter(({ progress }) => progress.outcome === outcome).length
   }
 

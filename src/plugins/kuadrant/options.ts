@@ -105,10 +105,10 @@ export function draftOptions(
 /**
  * Reads `kuadrant [ZONES...] { kubeconfig FILE [CONTEXT] | rname EMAIL | manifests DIR | serials
  * FILE | snapshot FILE [INTERVAL] | nameserver NAME ADDR... | allow-namespaces NS... | probe [FILE]
- * | probe-allow CIDR... | probe-exec NAME COMMAND... | slow-start DURATION | drain FILE | shift FILE |
- * explain CIDR... | fallthrough [ZONES...] | site NAME | peer ADDR... [{ allow RULE }] | tsig NAME FILE | expire DURATION |
- * peer-cache FILE | all-down open|closed|ID | sticky [IPV4_BITS IPV6_BITS] }` into `draft`. Throws
- * InputError with all faults.
+ * | probe-allow CIDR... | probe-exec NAME COMMAND... | slow-start DURATION | drain FILE | shift FILE
+ * | explain CIDR... | fallthrough [ZONES...] | site NAME | peer ADDR... [{ allow RULE }]
+ * | tsig NAME FILE | expire DURATION | peer-cache FILE | all-down open|closed|ID
+ * | sticky [IPV4_BITS IPV6_BITS] }` into `draft`. Throws InputError with all faults.
  */
 export function scanOptions(
   d: Dispenser,
