@@ -111,10 +111,10 @@ t.test(
     await until(() => source.unreadyReason() !== '', 'the fault to be noticed')
     t.equal(address('a'), '192.0.2.1')
     t.match(source.unreadyReason(), /a\.yaml:1[3-6]: .*its last valid content is served/)
-    t.ok(lines.some((line) => line.includes('a.yaml:')))
+    await until(() => lines.some((line) => line.includes('a.yaml:')), 'the line')
     writeFileSync(path, recordManifest('a', '192.0.2.3'))
     await becomes('a', '192.0.2.3')
-    t.equal(source.unreadyReason(), '')
+    await until(() => source.unreadyReason() === '', 'the end of the fault')
   },
 )
 
