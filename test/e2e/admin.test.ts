@@ -180,7 +180,10 @@ t.test('the API follows a reload, and a process that takes over', async (t) => {
     const headers = { host: 'admin.example.org' }
     return (await fetchLocal(nextPort, { path: '/v1/status', headers })).status === 200
   })
-  t.equal((await events()).filter((kind) => kind === 'reload').length, 2)
+  // The event follows the first reply of the new Corefile.
+  await until(async () => {
+    return (await events()).filter((kind) => kind === 'reload').length === 2
+  }, 'both reloads')
   const text = readFileSync(join(server.directory, 'Corefile'), 'utf8')
   const args = ['-takeover']
   const next = await startServer(t, { corefile: text, beside: server, args })
