@@ -79,7 +79,7 @@ function originOf(server: string): string {
   )
 }
 
-/** The first directive `admin` of the Corefile. Throws InputError if there is none. */
+/** The first directive `admin` of the Corefile. Throws InputError if it has no such directive. */
 function findDirective(conf: string | undefined): AdminOptions {
   const source = chooseCorefile(conf, DNS_PORT_DEFAULT)
   const { blocks } = loadCorefile(source, DNS_PORT_DEFAULT, {

@@ -1,6 +1,4 @@
 import { InputError } from '../base/errors.ts'
-import { ResourceRegistry } from '../base/resource-registry.ts'
-import { systemTimers } from '../base/timers.ts'
 import {
   type Address,
   type Cidr,
@@ -8,12 +6,10 @@ import {
   printAddress,
   scanAddress,
 } from '../dns/text/address.ts'
+import { bundledLocator } from '../geo/bundled-locator.ts'
 import { type Location, ladderOf, UNKNOWN_LOCATION } from '../geo/location.ts'
 import type { DatabaseEvidence, Locator } from '../geo/locator.ts'
-import { bundledDatabasePath } from '../geo/mmdb/load.ts'
-import { MmdbLocator } from '../geo/mmdb-locator.ts'
 import type { Net } from '../geo/net.ts'
-import { runJobInThread } from '../geo/worker/run-job.ts'
 import type { OfflineBlock } from '../plugin/directive.ts'
 import type { RecordsPlace } from '../publish/offline-records.ts'
 import { describe } from '../server/supervisor.ts'
@@ -42,7 +38,7 @@ interface GeoReport {
   readonly databases: readonly DatabaseEvidence[]
   /** The `net` lines that contain the address. */
   readonly nets: readonly Net[]
-  /** The class of the address in the records of the block, or why there is none. */
+  /** The class of the address in the records of the block, or why it has no class. */
   readonly geoClass: GeoClass | { readonly reason: string }
   /** True if `geoip` has `edns-subnet`, so that replies have a scope. */
   readonly sendsScope: boolean
@@ -100,15 +96,7 @@ function scanGeoArgs(argv: readonly string[]): GeoArgs {
 
 /** Locates the address with the bundled database. */
 async function locate({ address }: GeoArgs): Promise<GeoReport> {
-  const locator = new MmdbLocator({
-    resources: new ResourceRegistry(),
-    paths: [bundledDatabasePath()],
-    nets: [],
-    timers: systemTimers,
-    runJob: runJobInThread,
-    onReload: () => {},
-    onLoad: () => {},
-  })
+  const locator = bundledLocator()
   try {
     await locator.open({ readsEntries: true })
     return { zones: [], ...placeOf(locator, address), geoClass: NO_RECORDS, sendsScope: false }

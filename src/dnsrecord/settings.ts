@@ -45,7 +45,10 @@ export function firstSettings(
   return Object.keys(all).length === 0 ? undefined : all
 }
 
-/** Returns the drain of records of which the first drained one has `drain`; undefined = some are not drained. */
+/**
+ * Returns the common drain of several records. `drain`: that of the first drained record. Undefined =
+ * at least one record is not drained.
+ */
 function commonDrain(
   { reason }: DrainSetting,
   settings: readonly (RecordSettings | undefined)[],

@@ -116,7 +116,7 @@ export class NameComparison {
       type: printType(type),
       kind: isOwn ? kindOf(old, next) : 'leads',
       isNew: old === undefined,
-      clients: clients ?? NOBODY,
+      clients: clients ?? NO_CELLS,
       via: type === RRType.CNAME ? this.#changedTargets([old, next]) : [],
       details: () => this.#details(old, next),
     }
@@ -285,7 +285,7 @@ function kindOf(old: RRsetData | undefined, next: RRsetData | undefined): Change
   return next === undefined ? 'removed' : 'changed'
 }
 
-const NOBODY: CellSet = new Uint8Array(0)
+const NO_CELLS: CellSet = new Uint8Array(0)
 
 function unite(a: CellSet | undefined, b: CellSet | undefined): CellSet | undefined {
   if (a === undefined || b === undefined || a === b) return a ?? b

@@ -1,13 +1,9 @@
-import { ResourceRegistry } from '../base/resource-registry.ts'
-import { systemTimers } from '../base/timers.ts'
 import { nameKey } from '../dns/name/name.ts'
 import { isLocalZone } from '../dnsrecord/local-zone.ts'
+import { bundledLocator } from '../geo/bundled-locator.ts'
 import type { ClassTrie } from '../geo/class-trie.ts'
 import { measureCells } from '../geo/classes/class-cells.ts'
 import type { Locator } from '../geo/locator.ts'
-import { bundledDatabasePath } from '../geo/mmdb/load.ts'
-import { MmdbLocator } from '../geo/mmdb-locator.ts'
-import { runJobInThread } from '../geo/worker/run-job.ts'
 import { placeOf } from '../plugin/block-place.ts'
 import type { OfflineBlock } from '../plugin/directive.ts'
 import { type AddressShares, CellShares } from './cell-shares.ts'
@@ -157,15 +153,7 @@ async function placesOf(
   // That of the table has all places, if the table has one.
   if (table.trie.classCount > 1) return table.trie
   if (locator !== undefined) return locator.classify([])
-  const bundled = new MmdbLocator({
-    resources: new ResourceRegistry(),
-    paths: [bundledDatabasePath()],
-    nets: [],
-    timers: systemTimers,
-    runJob: runJobInThread,
-    onReload: () => {},
-    onLoad: () => {},
-  })
+  const bundled = bundledLocator()
   try {
     await bundled.open()
     return await new PlacedLocator(bundled, new Map()).classify([])

@@ -7,7 +7,7 @@ export interface ExplainQuestion {
   readonly type?: string
   /** Source address of the query. The default is 127.0.0.1 if there is a `subnet`. */
   readonly client?: string
-  /** EDNS Client Subnet of the query: a prefix, or an address. The default is none. */
+  /** EDNS Client Subnet of the query: a prefix, or an address. Missing = the query has no such option. */
   readonly subnet?: string
   /** Of the random numbers, 0 to 4294967295; the default is 1. */
   readonly seed?: number

@@ -8,7 +8,7 @@ import type { OwnerSet } from './owner-sets.ts'
 export interface SetChange {
   readonly owner: Uint8Array
   readonly type: number
-  /** Undefined = there was none, or is none any more. */
+  /** Undefined = the RRset did not exist before the change, or does not exist after it. */
   readonly before: OwnerSet | undefined
   readonly after: OwnerSet | undefined
   readonly actor: EventActor

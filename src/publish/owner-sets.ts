@@ -99,7 +99,7 @@ export interface OwnerSet {
   readonly allDown?: AllDown | undefined
   /** The shift to some of its endpoints; undefined = none. */
   readonly shift?: ShiftState | undefined
-  /** Number of endpoints without a target in service, of which a drain took at least one. */
+  /** Number of endpoints whose targets are all down or drained, at least one of them drained. */
   readonly drainedCount: number
 }
 

@@ -26,7 +26,7 @@ export function printTerm(key: string, separator: ':' | '=', value: string): str
   return `${key}${separator}${PLAIN.test(value) ? value : JSON.stringify(value)}`
 }
 
-/** Returns the end of the pattern's match at `at`; `at` itself if there is none. */
+/** Returns the end of the pattern's match at `at`; `at` itself if the pattern does not match. */
 function endOf(pattern: RegExp, text: string, at: number): number {
   pattern.lastIndex = at
   return pattern.test(text) ? pattern.lastIndex : at

@@ -32,7 +32,10 @@ export function scanFlow(line: string): Flow | undefined {
   }
 }
 
-/** Returns the address behind a key, or undefined if there is none. `from`: where to search; -1 = nowhere. */
+/**
+ * Returns the address behind a key, or undefined if the key has no address. `from`: where to search;
+ * -1 = do not search.
+ */
 function addressAfter(line: string, key: string, from: number): string | undefined {
   const text = textAfter(line, key, from)
   if (text === undefined || !text.includes(':')) return text

@@ -67,7 +67,7 @@ export interface QuorumHost {
   readonly own: readonly PeerEndpoint[]
   /** Our own addresses that are down; `own` may lack them. */
   readonly ownDown: readonly string[]
-  /** Our own record whose health check is applied to addresses of peers; '' = there is none. */
+  /** Our own record whose health check is applied to addresses of peers; '' = we have no such record. */
   readonly checkedKey: string
   /** What our probes found of peers' addresses. */
   readonly observed: readonly HealthObservation[]
