@@ -175,7 +175,8 @@ t.test('while a credential plugin hangs no other is started', async (t) => {
   client.refresh()
   const impatient = new AbortController()
   const unanswered = client.get('/', impatient.signal)
-  await until(() => existsSync(log), 'the plugin to start')
+  // The shell makes the file before it writes the line.
+  await until(() => existsSync(log) && readFileSync(log, 'utf8') !== '', 'the plugin to start')
   impatient.abort(new Error('given up'))
   await t.rejects(unanswered, { message: 'given up' })
   await t.rejects(client.get('/', never()), { message: 'credentials are still being fetched' })
