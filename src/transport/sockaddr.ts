@@ -11,7 +11,7 @@ export const SOCKADDR_IN6_OCTETS = 28
 export const NAME_PORT = 2
 export const NAME_IPV4 = 4
 export const NAME_IPV6 = 8
-const NAME_SCOPE = 24
+export const NAME_SCOPE = 24
 
 /**
  * Writes a `struct sockaddr_in` or `sockaddr_in6` at `at`: family 0..1 in the machine's byte order,

@@ -29,7 +29,7 @@ const loop = new BatchLoop(libc, new WakeReader(libc, init.wake), {
       take(received.message as ToDataThread)
     }
   },
-  onHandOver: (socket, unit) => post({ kind: 'query', fd: socket.fd, unit }),
+  onHandOver: (fd, unit) => post({ kind: 'query', fd, unit }),
   onFault: (error) => post({ kind: 'fault', stack: String(error) }),
   onBatch: () => {},
   onBatchEnd: () => {},

@@ -39,6 +39,8 @@ export interface DataListenerOptions {
    * answered.
    */
   readonly detach: (fds: readonly number[]) => Promise<void>
+  /** Called first when the listener closes. */
+  readonly onClosing?: () => void
   readonly onClosed: () => void
 }
 
@@ -97,6 +99,11 @@ export class DataListener implements UdpListener {
 
   setHandler(handler: QueryHandler): void {
     this.#handler = handler
+  }
+
+  /** Number of sockets that threads serve. */
+  get sockets(): number {
+    return this.#closing === undefined ? this.#opened.length : 0
   }
 
   /** Socket `index`, for the thread with the same index. */
@@ -192,6 +199,7 @@ export class DataListener implements UdpListener {
   }
 
   async #close(): Promise<void> {
+    this.#options.onClosing?.()
     await this.#closeAll(this.#opened.splice(0))
     this.#options.onClosed()
   }

@@ -18,6 +18,8 @@ import { CHECK_MS } from './hang-watchdog.ts'
 import type { DataSocket, FromDataThread, ToDataThread } from './messages.ts'
 import { type StartThread, ThreadHandle } from './thread-handle.ts'
 import { isOfGeneration, LINES_TO_CONTROL, toControlOf } from './to-control-tag.ts'
+import type { XdpThreads } from './xdp/interface.ts'
+import type { XdpPlane } from './xdp/plane.ts'
 
 export interface DataPlaneParts {
   readonly libc: Libc
@@ -81,6 +83,9 @@ export class DataPlane implements DataThreads {
   /** Lines and texts that were dropped because a ring was full. */
   #droppedLines = 0
   readonly #panicLines = new LineBudget(PANIC_LINES_MAX, PANIC_PERIOD_MS)
+  /** Undefined if no instance has used AF_XDP. */
+  #xdp: XdpPlane | undefined
+  #xdpRequests = 0
   /** Losses of closed listeners. */
   readonly #past = { overloaded: 0, unbuffered: 0, unsent: 0 }
 
@@ -107,6 +112,7 @@ export class DataPlane implements DataThreads {
         handler,
         takesOver,
         detach: (fds) => this.#detach(fds),
+        onClosing: () => this.#xdp?.retire(address),
         onClosed: () => {
           addLosses(this.#past, listener)
           if (this.#listeners.get(address) === listener) this.#listeners.delete(address)
@@ -120,6 +126,7 @@ export class DataPlane implements DataThreads {
   }
 
   async prepare(instance: Instance, channel: ControlChannel): Promise<DataChange> {
+    if (instance.plans.some(({ xdp }) => xdp.length > 0)) await this.#loadXdp()
     const generation = ++this.#generation
     this.#wired.set(generation, { instance, channel: channel })
     const needed = Math.max(1, ...instance.plans.map((plan) => this.#socketsOf(plan)))
@@ -151,6 +158,7 @@ export class DataPlane implements DataThreads {
   }
 
   async close(): Promise<void> {
+    await this.#xdp?.close()
     this.#isClosed = true
     await Promise.all(this.#members.map(({ handle }) => handle.stop()))
     this.#stopChecking()
@@ -166,6 +174,32 @@ export class DataPlane implements DataThreads {
 
   #socketsOf(plan: ListenPlan): number {
     return plan.sockets === 0 ? this.#parts.socketsDefault : plan.sockets
+  }
+
+  /** Few servers use AF_XDP, and it has many modules. */
+  async #loadXdp(): Promise<void> {
+    if (this.#xdp !== undefined) return
+    const { log, timers } = this.#parts
+    try {
+      const { XdpPlane } = await import('./xdp/plane.ts')
+      this.#xdp = new XdpPlane({ threads: this.#xdpThreads(), log, timers })
+    } catch (error) {
+      log.warning(`xdp: all packets go to the UDP sockets: ${error}`)
+    }
+  }
+
+  #xdpThreads(): XdpThreads {
+    return {
+      serve: (thread, generation, xdp) => {
+        const id = ++this.#xdpRequests
+        const message: ToDataThread = { kind: 'xdp', id, generation, xdp }
+        return this.#members[thread]!.handle.ask(`xdpServed ${id}`, message)
+      },
+      detach: async (thread, fds) => {
+        const { handle } = this.#members[thread]!
+        await handle.ask(`detached ${fds.join()}`, { kind: 'detach', fds })
+      },
+    }
   }
 
   /** Opens the missing sockets of the plan's address. If that fails, the existing ones serve it. */
@@ -225,14 +259,26 @@ export class DataPlane implements DataThreads {
     if (wired !== undefined) wired.channel.onPublish = () => {}
     this.#wired.delete(old)
     const { instance } = this.#wired.get(generation)!
-    for (const plan of instance.plans) {
-      await this.#listeners.get(plan.address)?.shrink(this.#socketsOf(plan))
-    }
+    const shrunk = instance.plans.map((plan) => {
+      return this.#listeners.get(plan.address)?.shrink(this.#socketsOf(plan))
+    })
+    // Before threads lose sockets that AF_XDP packets belong to.
+    this.#serveXdp(instance.plans)
+    await Promise.all(shrunk)
   }
 
   async #commitOne(index: number, generation: number): Promise<void> {
     const { handle } = this.#members[index]!
     await handle.ask(`committed ${generation}`, this.#commitMessage(generation, index))
+  }
+
+  /** In the background: until then the UDP sockets get the packets. */
+  #serveXdp(plans: readonly ListenPlan[]): void {
+    const sites = plans.flatMap((plan) => {
+      const listener = this.#listeners.get(plan.address)
+      return listener === undefined ? [] : [{ plan, listener }]
+    })
+    void this.#xdp?.setSites(this.#serving, sites)
   }
 
   #commitMessage(generation: number, index: number): ToDataThread {
@@ -328,6 +374,12 @@ export class DataPlane implements DataThreads {
   #losses(): Losses {
     for (const { handle } of this.#members) this.#droppedLines += handle.ring.takeDropped()
     const sum = { ...this.#past }
+    if (this.#xdp !== undefined) {
+      const { overloaded, unbuffered, unsent } = this.#xdp.losses
+      sum.overloaded += overloaded
+      sum.unbuffered += unbuffered
+      sum.unsent += unsent
+    }
     for (const listener of this.#listeners.values()) addLosses(sum, listener)
     return { ...sum, lines: this.#droppedLines }
   }
@@ -363,6 +415,7 @@ export class DataPlane implements DataThreads {
     const serving = this.#serving
     if (serving !== 0) prepared.push(this.#commitOne(index, serving))
     await Promise.all(prepared)
+    await this.#xdp?.revive(index)
   }
 }
 

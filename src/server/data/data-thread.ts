@@ -29,6 +29,7 @@ import type { DataSocket, DataThreadInit, FromDataThread, ToDataThread } from '.
 import { RingGroups, RingLines, RingOctets } from './ring-lines.ts'
 import { ownTaskFile } from './task-time.ts'
 import { LINES_TO_CONTROL, toControlTag } from './to-control-tag.ts'
+import type { ServeXdp } from './xdp/serve-xdp.ts'
 
 /** The parts of a data thread. The directives are those of the control thread. */
 export interface DataThreadParts {
@@ -88,6 +89,8 @@ export class DataThread {
   /** The directives that instances have named so far. */
   readonly #directives: Directive[] = []
   readonly #loaded = new Set<string>()
+  /** Loaded with the directive `xdp`. */
+  #xdp: ServeXdp | undefined
   #isOver = false
   #serving = 0
   /** The error that a message caused. */
@@ -111,7 +114,7 @@ export class DataThread {
         this.#finishClock.turn()
       },
       onBatchEnd: () => this.#groups.flush(),
-      onHandOver: (socket, unit) => this.#handOver(socket.fd, unit),
+      onHandOver: (fd, unit) => this.#handOver(fd, unit),
       onFault: (error) => {
         this.#counts.add(ServerCount.Panics)
         this.#postPending({ kind: 'fault', stack: stackOf(error) })
@@ -149,7 +152,7 @@ export class DataThread {
   async #loadFor(prepare: Prepare): Promise<void> {
     const missing = this.#missing(prepare)
     let isLoading = true
-    const loaded = this.#parts.loadDirectives(missing).finally(() => {
+    const loaded = this.#load(missing).finally(() => {
       isLoading = false
     })
     const taken = loaded.then(
@@ -168,6 +171,12 @@ export class DataThread {
     }
     await taken
     this.#takeMessages()
+  }
+
+  async #load(names: ReadonlySet<string>): Promise<readonly Directive[]> {
+    // Few servers use AF_XDP.
+    if (names.has('xdp')) this.#xdp = (await import('./xdp/serve-xdp.ts')).serveXdp
+    return this.#parts.loadDirectives(names)
   }
 
   #post(message: FromDataThread): void {
@@ -251,6 +260,9 @@ export class DataThread {
       case 'serve':
         this.#serveAt(message.generation, message.sockets)
         return
+      case 'xdp':
+        this.#post({ kind: 'xdpServed', id: message.id, fault: this.#serveXdp(message) })
+        return
       case 'abandon':
         this.#instances.delete(message.generation)
         return
@@ -325,6 +337,16 @@ export class DataThread {
       if (this.#loop.setHandler(fd, handler)) continue
       const socket = new BatchSocket(loadLibc(), { fd, host, port }, this.#groupingAt(address))
       this.#loop.add(socket, handler, counts)
+    }
+  }
+
+  /** Returns the reason for a failure; '' = done. */
+  #serveXdp({ generation, xdp }: ToDataThread & { kind: 'xdp' }): string {
+    try {
+      const handlers = this.#instances.get(generation)?.handlers
+      return this.#xdp?.(this.#loop, xdp, handlers ?? new Map()) ?? 'AF_XDP is not loaded'
+    } catch (error) {
+      return stackOf(error)
     }
   }
 

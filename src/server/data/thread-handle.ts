@@ -136,7 +136,7 @@ export class ThreadHandle {
     if (awaited !== undefined) {
       this.#awaited.delete(key)
       if (this.#awaited.size === 0) this.#port.unref()
-      awaited.resolve(message.kind === 'prepared' ? message.fault : '')
+      awaited.resolve('fault' in message ? message.fault : '')
     }
     this.#hooks.onMessage(message)
   }
@@ -157,6 +157,8 @@ function answerKey(message: FromDataThread): string {
     case 'prepared':
     case 'committed':
       return `${message.kind} ${message.generation}`
+    case 'xdpServed':
+      return `xdpServed ${message.id}`
     case 'detached':
       return `detached ${message.fds.join()}`
     default:

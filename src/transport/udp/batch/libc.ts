@@ -2,9 +2,11 @@ import { createRequire } from 'node:module'
 import { endianness } from 'node:os'
 
 /** The part of koffi that is used. Declared here because koffi is an optional dependency. */
-interface Koffi {
+export interface Koffi {
   load(path: null): { func(prototype: string): unknown }
   address(buffer: ArrayBufferView): bigint
+  /** The octets at `address`, without a copy. They must stay mapped while the buffer is in use. */
+  view(address: number, octets: number): ArrayBuffer
   errno(): number
 }
 
@@ -61,8 +63,7 @@ function load(): Libc {
     throw new Error(`no structure layouts for ${process.arch}`)
   }
   const koffi = requireKoffi()
-  const c = koffi.load(null)
-  const bind = <Call>(prototype: string): Call => c.func(prototype) as Call
+  const bind = cBinder(koffi)
   return {
     socket: bind('int socket(int domain, int type, int protocol)'),
     setsockopt: bind('int setsockopt(int fd, int level, int name, uintptr_t value, uint octets)'),
@@ -91,6 +92,12 @@ function load(): Libc {
   }
 }
 
+/** Returns a function that binds a function of the C library, by its C prototype. */
+export function cBinder(koffi: Koffi): <Call>(prototype: string) => Call {
+  const c = koffi.load(null)
+  return <Call>(prototype: string): Call => c.func(prototype) as Call
+}
+
 function bindMallocTrim(bind: <Call>(prototype: string) => Call): Libc['mallocTrim'] {
   try {
     return bind('int malloc_trim(ulong pad)')
@@ -99,7 +106,8 @@ function bindMallocTrim(bind: <Call>(prototype: string) => Call): Libc['mallocTr
   }
 }
 
-function requireKoffi(): Koffi {
+/** Throws an Error with the reason in one line if koffi does not load. */
+export function requireKoffi(): Koffi {
   try {
     return createRequire(import.meta.url)('koffi') as Koffi
   } catch (cause) {

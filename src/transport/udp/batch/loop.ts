@@ -1,8 +1,7 @@
-import { Protocol } from '../../../dns/message/query.ts'
+import { Protocol, type Query } from '../../../dns/message/query.ts'
 import { type Exchange, HAND_OVER, type QueryHandler } from '../../exchange.ts'
 import { BATCH } from './layout.ts'
 import type { Libc } from './libc.ts'
-import type { BatchSocket } from './socket.ts'
 import type { WakeReader } from './wake.ts'
 
 /** Rounds in which a busy socket is served before the others are polled again. */
@@ -32,15 +31,46 @@ export const LoopCount = {
 } as const
 export const LOOP_COUNTS = 3
 
+/**
+ * A socket that a loop can serve. A batch is `receive`, then for each slot `laneOf`, `room`,
+ * `describe` and perhaps `reply`, then `flush`.
+ */
+export interface LoopSocket {
+  /** Polled for packets. */
+  readonly fd: number
+  /** Replies that could not be sent. */
+  readonly sendErrors: number
+  /** Offset of `room()` in the packet memory; -1 = it is elsewhere. */
+  readonly roomAt: number
+  /** Returns the number of filled slots: 0 if nothing has arrived, -1 on an error. */
+  receive(): number
+  /** The index of the lane that answers the packet in `slot`; -1 = drop the packet. */
+  laneOf(slot: number): number
+  /** Room for the next reply, REPLY_OCTETS_MAX octets. Undefined while replies can't be sent. */
+  room(): Uint8Array | undefined
+  /** Fills in the packet in `slot`, and its source and destination addresses. */
+  describe(slot: number, query: Query): void
+  /** Queues `octets` of `bytes` as the reply to the packet in `slot`. */
+  reply(slot: number, bytes: Uint8Array, octets: number): void
+  /** Returns a copy of the packet in `slot` and its addresses, for `BatchSocket.takeUnit`. */
+  copyUnit(slot: number): Uint8Array
+  /** Counts a reply for which there was no room. */
+  countUnsent(): void
+  /** Sends what is queued. Returns false if some of it must wait until the fd is writable. */
+  flush(): boolean
+  /** Releases the memory of this thread. */
+  detach(): void
+}
+
 /** What a loop needs from the owner of the thread. */
 export interface LoopHooks {
   /** Called between two batches, after another thread woke the loop. */
   onWake(): void
   /**
-   * Called with a query that this thread can't answer: `unit` is a copy of it
+   * Called with a query that this thread can't answer: `unit` is a copy of it for the socket `fd`
    * (`BatchSocket.takeUnit`).
    */
-  onHandOver(socket: BatchSocket, unit: Uint8Array): void
+  onHandOver(fd: number, unit: Uint8Array): void
   /** Called when a query ended with an exception, and without a reply. */
   onFault(error: unknown): void
   /** Called once per batch, before its queries: reads the time for all of them. */
@@ -49,14 +79,51 @@ export interface LoopHooks {
   onBatchEnd(): void
 }
 
+/** The packets of one UDP socket: all that it receives, and a part of what an AF_XDP socket receives. */
+class Lane {
+  /** The UDP socket. */
+  readonly fd: number
+  #handler: QueryHandler | undefined
+  /** Lent by the handler for one query after another. */
+  #exchange: Exchange | undefined
+
+  constructor(fd: number, handler: QueryHandler) {
+    this.fd = fd
+    this.#handler = handler
+  }
+
+  /** Undefined = the packets are dropped. */
+  get handler(): QueryHandler | undefined {
+    return this.#handler
+  }
+
+  set handler(handler: QueryHandler | undefined) {
+    if (this.#exchange !== undefined) this.#handler?.release(this.#exchange)
+    this.#exchange = undefined
+    this.#handler = handler
+  }
+
+  /** Undefined if too many exchanges are lent already. @hot */
+  exchange(): Exchange | undefined {
+    this.#exchange ??= this.#handler?.acquire()
+    return this.#exchange
+  }
+}
+
+/** What answers the packets of the UDP socket `fd`. */
+export interface LoopLane {
+  readonly fd: number
+  readonly handler: QueryHandler
+}
+
+const toLane = ({ fd, handler }: LoopLane): Lane => new Lane(fd, handler)
+
 /** One socket of a loop. */
 class Member {
-  readonly socket: BatchSocket
+  readonly socket: LoopSocket
   /** Indexed by LoopCount. */
   readonly counts: Float64Array
-  handler: QueryHandler
-  /** Lent by `handler` for one query after another. */
-  exchange: Exchange | undefined
+  lanes: readonly Lane[]
   isReady = true
   /** While its send buffer is full, the socket is not read. */
   isClogged = false
@@ -67,10 +134,15 @@ class Member {
   slot = 0
   filled = 0
 
-  constructor(socket: BatchSocket, handler: QueryHandler, counts: Float64Array) {
+  constructor(socket: LoopSocket, lanes: readonly Lane[], counts: Float64Array) {
     this.socket = socket
-    this.handler = handler
+    this.lanes = lanes
     this.counts = counts
+  }
+
+  setLanes(lanes: readonly Lane[]): void {
+    for (const lane of this.lanes) lane.handler = undefined
+    this.lanes = lanes
   }
 }
 
@@ -101,36 +173,57 @@ export class BatchLoop {
   }
 
   /** Serves a socket from the next round on. `counts`: has LOOP_COUNTS entries. */
-  add(socket: BatchSocket, handler: QueryHandler, counts: Float64Array): void {
-    this.#members.push(new Member(socket, handler, counts))
+  add(socket: LoopSocket, handler: QueryHandler, counts: Float64Array): void {
+    this.addLanes(socket, [{ fd: socket.fd, handler }], counts)
+  }
+
+  /** As `add`, for a socket whose packets are those of several UDP sockets. */
+  addLanes(socket: LoopSocket, lanes: readonly LoopLane[], counts: Float64Array): void {
+    this.#members.push(new Member(socket, lanes.map(toLane), counts))
     this.#listFds()
   }
 
+  /** Replaces the lanes of the socket `fd`, which `addLanes` added. */
+  setLanes(fd: number, lanes: readonly LoopLane[]): void {
+    this.#find(fd)?.setLanes(lanes.map(toLane))
+  }
+
+  /** The socket `fd`, if the loop serves it. */
+  socketOf(fd: number): LoopSocket | undefined {
+    return this.#find(fd)?.socket
+  }
+
   /**
-   * Gives later queries of the socket `fd` to `handler`. Returns false if the loop has no such
-   * socket.
+   * Gives later queries of the UDP socket `fd` to `handler`, in every lane. Returns false if the
+   * loop does not serve that socket.
    */
   setHandler(fd: number, handler: QueryHandler): boolean {
-    const member = this.#members.find(({ socket }) => socket.fd === fd)
-    if (member === undefined) return false
-    if (member.exchange !== undefined) member.handler.release(member.exchange)
-    member.exchange = undefined
-    member.handler = handler
-    return true
+    for (const lane of this.#lanesOf(fd)) lane.handler = handler
+    return this.#find(fd) !== undefined
   }
 
   /** Answers what has arrived, and stops serving the socket. */
   remove(fd: number): void {
-    const member = this.#members.find(({ socket }) => socket.fd === fd)
+    const member = this.#find(fd)
     if (member === undefined) return
     // A retired socket has a finite number of datagrams. The bound is for a socket that is not retired.
     for (let batch = 0; batch < BATCHES_AT_END_MAX && this.#serveBatch(member) > 0; batch++);
     member.socket.flush()
     member.socket.detach()
     this.#count(member)
-    if (member.exchange !== undefined) member.handler.release(member.exchange)
+    member.setLanes([])
     this.#members = this.#members.filter((other) => other !== member)
+    // Its replies can be sent no more.
+    for (const lane of this.#lanesOf(fd)) lane.handler = undefined
     this.#listFds()
+  }
+
+  #find(fd: number): Member | undefined {
+    return this.#members.find(({ socket }) => socket.fd === fd)
+  }
+
+  #lanesOf(fd: number): Lane[] {
+    return this.#members.flatMap(({ lanes }) => lanes.filter((lane) => lane.fd === fd))
   }
 
   stop(): void {
@@ -208,9 +301,12 @@ export class BatchLoop {
 
   /** @hot */
   #serve(member: Member, slot: number): void {
-    const { socket, handler } = member
-    member.exchange ??= handler.acquire()
-    const exchange = member.exchange
+    const { socket } = member
+    const index = socket.laneOf(slot)
+    const lane = index < 0 ? undefined : member.lanes[index]
+    const handler = lane?.handler
+    if (lane === undefined || handler === undefined) return
+    const exchange = lane.exchange()
     if (exchange === undefined) {
       member.counts[LoopCount.Dropped]! += 1
       return
@@ -230,7 +326,7 @@ export class BatchLoop {
       throw new Error('a handler waits in a thread that cannot wait')
     }
     if (octets > 0) socket.reply(slot, exchange.reply, octets)
-    else if (octets === HAND_OVER) this.#hooks.onHandOver(socket, socket.copyUnit(slot))
+    else if (octets === HAND_OVER) this.#hooks.onHandOver(lane.fd, socket.copyUnit(slot))
   }
 
   #unclog(member: Member): boolean {

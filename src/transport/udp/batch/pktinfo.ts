@@ -77,3 +77,13 @@ export function isSameAsked(words: Uint32Array, a: number, b: number, space: num
   }
   return true
 }
+
+/** Writes a message with the destination address `address`, 4 or 16 octets. */
+export function putPktinfo(octets: Uint8Array, control: number, address: Uint8Array): void {
+  const isIPv4 = address.length === 4
+  const view = new DataView(octets.buffer, octets.byteOffset + control)
+  view.setUint32(0, isIPv4 ? PKTINFO_LEN : PKTINFO6_LEN, true)
+  view.setUint32(8, isIPv4 ? IPPROTO_IP : IPPROTO_IPV6, true)
+  view.setUint32(12, isIPv4 ? IP_PKTINFO : IPV6_PKTINFO, true)
+  octets.set(address, control + (isIPv4 ? PKTINFO_SPEC_DST : PKTINFO6_ADDR))
+}

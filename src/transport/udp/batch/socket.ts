@@ -6,6 +6,7 @@ import * as udp from '../udp.ts'
 import * as layouts from './layout.ts'
 import { Layout } from './layout.ts'
 import type { Libc } from './libc.ts'
+import type { LoopSocket } from './loop.ts'
 import { copyIPv4, copyIPv6 } from './octets.ts'
 import { type GroupingOptions, Outbox } from './outbox.ts'
 import { readAsked } from './pktinfo.ts'
@@ -95,7 +96,7 @@ const DISCARD_PORT = 9
  * socket of the same place keeps the copy in a unit and answers from it (`takeUnit`, `releaseUse`).
  * Never waits; nothing here allocates per packet.
  */
-export class BatchSocket implements SocketPlace {
+export class BatchSocket implements SocketPlace, LoopSocket {
   readonly host: string
   readonly port: number
   /** The file descriptor, for polling; `close` closes it. */
@@ -206,6 +207,11 @@ export class BatchSocket implements SocketPlace {
       words[header + (HEADER_CONTROLLEN >> 2)] = this.#controlOctets
     }
     this.#used = 0
+  }
+
+  /** All packets are of the one lane. @hot */
+  laneOf(): number {
+    return 0
   }
 
   /** Fills in the packet in `slot`, and its source and destination addresses. @hot */

@@ -46,7 +46,7 @@ class Stage {
         this.events.push('wake')
         this.onWake()
       },
-      onHandOver: (_socket, unit) => this.handedOver.push(unit),
+      onHandOver: (_fd, unit) => this.handedOver.push(unit),
       onFault: (error) => this.faults.push(error),
       onBatch: () => this.events.push('batch'),
       onBatchEnd: () => this.events.push('end'),

@@ -1,0 +1,259 @@
+import type { Logger } from '../../../telemetry/log.ts'
+import { LOOP_COUNTS, LoopCount } from '../../../transport/udp/batch/loop.ts'
+import { Attachment, isBusy } from '../../../transport/udp/xdp/attachment.ts'
+import { type Device, readDevice } from '../../../transport/udp/xdp/device.ts'
+import { KernelError, type XdpKernel } from '../../../transport/udp/xdp/kernel.ts'
+import type { Xsk } from '../../../transport/udp/xdp/xsk.ts'
+import type { DataXdp } from '../messages.ts'
+import type { XdpRoutePlan } from './routes.ts'
+
+/** The threads, as the AF_XDP sockets need them. */
+export interface XdpThreads {
+  /** Resolves to the reason for a failure; '' = the thread serves the socket. */
+  serve(thread: number, generation: number, xdp: DataXdp): Promise<string>
+  /** Resolves once the thread has answered what has arrived, and serves the sockets no more. */
+  detach(thread: number, fds: readonly number[]): Promise<void>
+}
+
+export interface XdpInterfaceParts {
+  readonly name: string
+  readonly kernel: XdpKernel
+  readonly threads: XdpThreads
+  readonly log: Logger
+}
+
+/**
+ * Attempts while another process has the interface before it is logged: after a restart the kernel
+ * needs a moment, and during a take-over the old process has it until it ends.
+ */
+const BUSY_ATTEMPTS_MAX = 10
+/** After this many failed attempts, only each of this many reconciles is an attempt. */
+const FAILED_ATTEMPTS_MAX = 5
+const SLOW_ATTEMPTS = 30
+
+interface Queue {
+  readonly xsk: Xsk
+  readonly thread: number
+  readonly counts: Float64Array
+}
+
+/** An interface while its packets go to AF_XDP sockets. */
+interface Active {
+  readonly attachment: Attachment
+  readonly queues: readonly Queue[]
+  /** A change of it requires a new attachment. */
+  readonly basis: string
+  /** The plan that is in force. */
+  plan: XdpRoutePlan
+  generation: number
+  routes: string
+}
+
+/** Losses of AF_XDP sockets. */
+export interface XdpLosses {
+  overloaded: number
+  unbuffered: number
+  unsent: number
+}
+
+/**
+ * Keeps one interface in the wanted state, whatever happens to it: it may be busy, down, gone, or get
+ * other addresses. Whenever it can't be had, the UDP sockets get the packets.
+ */
+export class XdpInterface {
+  readonly #parts: XdpInterfaceParts
+  #active: Active | undefined
+  /** Calls of `retain`. */
+  #retained = 0
+  /** Attempts in a row that failed, and the last reason that was logged. */
+  #failures = 0
+  #skipped = 0
+  #complaint = ''
+  /** Of closed sockets. */
+  readonly #past: XdpLosses = { overloaded: 0, unbuffered: 0, unsent: 0 }
+
+  constructor(parts: XdpInterfaceParts) {
+    this.#parts = parts
+  }
+
+  /**
+   * `plan` returns undefined if there is nothing to do any more. Never rejects. Call it again only
+   * after it resolved.
+   */
+  async reconcile(plan: () => XdpRoutePlan | undefined, generation: number): Promise<void> {
+    try {
+      await this.#reconcile(plan(), generation)
+    } catch (error) {
+      await this.#end()
+      this.#complain(error)
+    }
+  }
+
+  /** At once, gives the packets of all targets except these back to the UDP sockets. */
+  retain(targets: () => XdpRoutePlan['targets']): void {
+    if (this.#active === undefined) return
+    this.#active.routes = ''
+    this.#retained++
+    try {
+      this.#active.attachment.setTargets(targets())
+    } catch {
+      // The next reconcile finds out why.
+      this.#active.attachment.detach()
+    }
+  }
+
+  /** The next reconcile is an attempt, however many have failed. */
+  hurry(): void {
+    this.#failures = 0
+  }
+
+  /** Gives the sockets of a thread to its replacement. */
+  async revive(thread: number): Promise<void> {
+    const active = this.#active
+    if (active === undefined) return
+    try {
+      for (const queue of active.queues) {
+        if (queue.thread === thread) await this.#serve(active, queue)
+      }
+    } catch (error) {
+      await this.#end()
+      this.#complain(error)
+    }
+  }
+
+  get losses(): XdpLosses {
+    const sum = { ...this.#past }
+    for (const queue of this.#active?.queues ?? []) addLosses(sum, queue)
+    return sum
+  }
+
+  async close(): Promise<void> {
+    await this.#end()
+  }
+
+  async #reconcile(plan: XdpRoutePlan | undefined, generation: number): Promise<void> {
+    if (plan === undefined) {
+      await this.#end()
+      return
+    }
+    const { kernel, name } = this.#parts
+    const device = readDevice(kernel, name)
+    const basis = JSON.stringify([device, plan.settings, plan.threads])
+    if (this.#active !== undefined && this.#active.basis !== basis) {
+      // An interface that is down keeps its sockets: they work again when it is up.
+      if (device !== undefined && !device.isUp) return
+      await this.#end()
+    }
+    if (this.#active === undefined) {
+      if (device === undefined) this.#warn('there is no such interface')
+      else if (!device.isUp) this.#warn('the interface is down')
+      else if (!this.#isTooEarly()) await this.#start(device, plan, generation, basis)
+    } else await this.#update(this.#active, plan, generation)
+  }
+
+  /** After some failures, attempts are rare. */
+  #isTooEarly(): boolean {
+    if (this.#failures < FAILED_ATTEMPTS_MAX + BUSY_ATTEMPTS_MAX) return false
+    this.#skipped = (this.#skipped + 1) % SLOW_ATTEMPTS
+    return this.#skipped !== 0
+  }
+
+  async #start(
+    device: Device,
+    plan: XdpRoutePlan,
+    generation: number,
+    basis: string,
+  ): Promise<void> {
+    const { kernel, name, log } = this.#parts
+    const { mode, queues: wanted } = plan.settings
+    const queues = wanted === 0 ? device.queues : Math.min(wanted, device.queues)
+    const attachment = new Attachment(kernel, device, { mode, queues }, plan.targets)
+    const active: Active = {
+      attachment,
+      queues: attachment.sockets.map((xsk, i) => {
+        const counts = new Float64Array(new SharedArrayBuffer(LOOP_COUNTS * 8))
+        return { xsk, thread: i % plan.threads, counts }
+      }),
+      basis,
+      plan,
+      generation,
+      routes: routesOf(plan),
+    }
+    this.#active = active
+    for (const queue of active.queues) await this.#serve(active, queue)
+    attachment.redirect()
+    this.#failures = 0
+    this.#complaint = ''
+    log.info(`xdp ${name}: ${attachment.description}`)
+  }
+
+  async #update(active: Active, plan: XdpRoutePlan, generation: number): Promise<void> {
+    const routes = routesOf(plan)
+    if (active.routes === routes) return
+    active.plan = plan
+    active.generation = generation
+    const retained = this.#retained
+    // The threads first: until then they would drop the packets of a new target.
+    for (const queue of active.queues) await this.#serve(active, queue)
+    // An address of this plan has gone meanwhile: the next reconcile has a new plan.
+    if (retained !== this.#retained) return
+    active.attachment.setTargets(plan.targets)
+    active.routes = routes
+  }
+
+  async #serve(active: Active, { xsk, thread, counts }: Queue): Promise<void> {
+    const { plan, generation, attachment } = active
+    const fault = await this.#parts.threads.serve(thread, generation, {
+      place: xsk.place,
+      counts,
+      mtuOctets: attachment.device.mtuOctets,
+      lanes: plan.lanesOf(thread),
+      targets: plan.targets,
+      refused: plan.refused,
+    })
+    if (fault !== '') throw new Error(fault)
+  }
+
+  /** Ends the redirection, answers what has arrived, and closes the sockets. */
+  async #end(): Promise<void> {
+    const active = this.#active
+    if (active === undefined) return
+    active.attachment.detach()
+    const ended = active.queues.map(({ xsk, thread }) => {
+      return this.#parts.threads.detach(thread, [xsk.place.fd])
+    })
+    // A thread that has ended has nothing to finish.
+    await Promise.allSettled(ended)
+    this.#active = undefined
+    for (const queue of active.queues) addLosses(this.#past, queue)
+    active.attachment.close()
+  }
+
+  #complain(error: unknown): void {
+    this.#failures++
+    if (error instanceof KernelError && isBusy(error) && this.#failures < BUSY_ATTEMPTS_MAX) return
+    this.#warn(error instanceof Error ? error.message : String(error))
+  }
+
+  /** Logs each reason once, until the interface serves again. */
+  #warn(reason: string): void {
+    if (reason === this.#complaint) return
+    this.#complaint = reason
+    const { log, name } = this.#parts
+    log.warning(`xdp ${name}: its packets go to the UDP sockets: ${reason}`)
+  }
+}
+
+/** Equal text means equal routes. */
+function routesOf(plan: XdpRoutePlan): string {
+  const lanes = Array.from({ length: plan.threads }, (_, thread) => plan.lanesOf(thread))
+  const targets = plan.targets.map((one) => [[...one.address], one.family, one.port, one.lane])
+  const refused = plan.refused.map(({ address }) => [...address])
+  return JSON.stringify([lanes, targets, refused])
+}
+
+function addLosses(sum: XdpLosses, { counts, xsk }: Queue): void {
+  sum.overloaded += counts[LoopCount.Dropped]!
+  sum.unsent += counts[LoopCount.SendErrors]!
+  sum.unbuffered += xsk.dropped()
+}

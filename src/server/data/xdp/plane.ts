@@ -1,0 +1,110 @@
+import { networkInterfaces } from 'node:os'
+import type { Timers } from '../../../base/timers.ts'
+import type { Logger } from '../../../telemetry/log.ts'
+import { loadXdpKernel, type XdpKernel } from '../../../transport/udp/xdp/kernel.ts'
+import { XdpInterface, type XdpLosses, type XdpThreads } from './interface.ts'
+import { planRoutes, type XdpRoutePlan, type XdpSite } from './routes.ts'
+
+/** Time between two checks of the interfaces. */
+const CHECK_MS = 1000
+
+export interface XdpPlaneParts {
+  readonly threads: XdpThreads
+  readonly log: Logger
+  readonly timers: Timers
+}
+
+/**
+ * The interfaces whose packets bypass the UDP sockets. Each is reconciled after every change of the
+ * sites, and once a second with the state of the machine.
+ */
+export class XdpPlane {
+  readonly #parts: XdpPlaneParts
+  readonly #kernel: XdpKernel
+  readonly #interfaces = new Map<string, XdpInterface>()
+  readonly #stopChecking: () => void
+  #sites: readonly XdpSite[] = []
+  #generation = 0
+  /** The current step; the next one waits for it. */
+  #turn: Promise<void> = Promise.resolve()
+  #isBusy = false
+  #isClosed = false
+
+  /** Throws an Error if the machine does not support AF_XDP. */
+  constructor(parts: XdpPlaneParts) {
+    this.#parts = parts
+    this.#kernel = loadXdpKernel()
+    this.#stopChecking = parts.timers.every(CHECK_MS, () => {
+      if (!this.#isBusy) void this.#reconcile()
+    })
+  }
+
+  /** The threads serve these sites with the instance `generation` from now on. */
+  setSites(generation: number, sites: readonly XdpSite[]): Promise<void> {
+    this.#generation = generation
+    this.#sites = sites
+    for (const { plan } of sites) {
+      for (const { interfaceName: name } of plan.xdp) {
+        if (this.#interfaces.has(name)) continue
+        const { threads, log } = this.#parts
+        this.#interfaces.set(name, new XdpInterface({ name, kernel: this.#kernel, threads, log }))
+      }
+    }
+    for (const one of this.#interfaces.values()) one.hurry()
+    return this.#reconcile()
+  }
+
+  /** Gives the packets of an address back to its UDP sockets at once, because they are closing. */
+  retire(address: string): void {
+    this.#sites = this.#sites.filter(({ plan }) => plan.address !== address)
+    for (const [name, one] of this.#interfaces) one.retain(() => this.#plan(name)?.targets ?? [])
+  }
+
+  /** Gives the AF_XDP sockets of a thread that ended to its replacement. */
+  revive(thread: number): Promise<void> {
+    return this.#inTurn(async () => {
+      for (const one of this.#interfaces.values()) await one.revive(thread)
+    })
+  }
+
+  get losses(): XdpLosses {
+    const sum = { overloaded: 0, unbuffered: 0, unsent: 0 }
+    for (const { losses } of this.#interfaces.values()) {
+      sum.overloaded += losses.overloaded
+      sum.unbuffered += losses.unbuffered
+      sum.unsent += losses.unsent
+    }
+    return sum
+  }
+
+  /** Ends all redirections. The threads must still run. */
+  close(): Promise<void> {
+    this.#isClosed = true
+    this.#stopChecking()
+    return this.#inTurn(async () => {
+      for (const one of this.#interfaces.values()) await one.close()
+    })
+  }
+
+  #reconcile(): Promise<void> {
+    return this.#inTurn(async () => {
+      if (this.#isClosed) return
+      for (const [name, one] of this.#interfaces) {
+        await one.reconcile(() => this.#plan(name), this.#generation)
+      }
+    })
+  }
+
+  #plan(name: string): XdpRoutePlan | undefined {
+    return planRoutes(name, this.#sites, networkInterfaces()[name] ?? [])
+  }
+
+  #inTurn(step: () => Promise<void>): Promise<void> {
+    this.#isBusy = true
+    const turn = this.#turn.then(step).finally(() => {
+      if (this.#turn === turn) this.#isBusy = false
+    })
+    this.#turn = turn
+    return turn
+  }
+}

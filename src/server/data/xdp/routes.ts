@@ -1,0 +1,109 @@
+import type { NetworkInterfaceInfo } from 'node:os'
+import type { XdpSettings } from '../../../plugin/directive.ts'
+import { parsePeerAddress } from '../../../transport/peer-address.ts'
+import { TARGETS_MAX } from '../../../transport/udp/xdp/program.ts'
+import type { LaneTarget } from '../../../transport/udp/xdp/targets.ts'
+import type { ListenPlan } from '../../listen-plan.ts'
+import type { DataListener } from '../data-listener.ts'
+import type { DataXdp } from '../messages.ts'
+
+/** One listen address whose packets may bypass its sockets. */
+export interface XdpSite {
+  readonly plan: ListenPlan
+  readonly listener: Pick<DataListener, 'port' | 'sockets' | 'socketOf'>
+}
+
+/** What an interface should do. */
+export interface XdpRoutePlan {
+  readonly settings: XdpSettings
+  /** Threads that have a UDP socket of every site: the first ones. */
+  readonly threads: number
+  readonly targets: readonly LaneTarget[]
+  readonly refused: DataXdp['refused']
+  /** The lanes of a thread, in the order of the lane numbers of `targets`. */
+  lanesOf(thread: number): DataXdp['lanes']
+}
+
+/**
+ * Returns what the interface `name` should do for the sites that list it; undefined = nothing.
+ * `addresses`: of the interface; they stand for a wildcard. The first site decides the settings.
+ * Throws an Error if there are too many targets.
+ */
+export function planRoutes(
+  name: string,
+  all: readonly XdpSite[],
+  addresses: readonly NetworkInterfaceInfo[],
+): XdpRoutePlan | undefined {
+  const sites = all.filter(({ plan, listener }) => {
+    return listener.sockets > 0 && plan.xdp.some((one) => one.interfaceName === name)
+  })
+  const settings = sites[0]?.plan.xdp.find((one) => one.interfaceName === name)
+  if (settings === undefined) return undefined
+  const targets = listTargets(name, sites, addresses)
+  if (targets.length > TARGETS_MAX) {
+    throw new Error(
+      `${targets.length} addresses and ports, but at most ${TARGETS_MAX} are possible`,
+    )
+  }
+  return {
+    settings,
+    threads: Math.min(...sites.map(({ listener }) => listener.sockets)),
+    targets,
+    refused: listRefused(addresses),
+    lanesOf: (thread) =>
+      sites.flatMap(({ listener }) => {
+        const socket = listener.socketOf(thread)
+        return socket === undefined ? [] : [{ address: socket.address, fd: socket.fd }]
+      }),
+  }
+}
+
+/** A site with an address of its own comes before one with all addresses. */
+function listTargets(
+  name: string,
+  sites: readonly XdpSite[],
+  addresses: readonly NetworkInterfaceInfo[],
+): LaneTarget[] {
+  const targets = new Map<string, LaneTarget>()
+  const add = (host: string, port: number, lane: number): void => {
+    const target = { ...parse(host), port, lane }
+    const key = `${target.address.join()} ${target.family} ${port}`
+    if (!isLoopback(target) && !targets.has(key)) targets.set(key, target)
+  }
+  const wildcards: (() => void)[] = []
+  sites.forEach(({ listener }, lane) => {
+    const { port } = listener
+    const host = listener.socketOf(0)?.host ?? ''
+    if (host === '::' || host === '0.0.0.0') {
+      const own = addresses.filter(({ family }) => host === '::' || family === 'IPv4')
+      wildcards.push(() => {
+        for (const { address } of own) add(address, port, lane)
+      })
+    } else if ((host.split('%')[1] ?? name) === name) add(host, port, lane)
+  })
+  for (const addAll of wildcards) addAll()
+  return [...targets.values()]
+}
+
+/** Our own addresses and the broadcast addresses of our networks. A /31 has none (RFC 3021). */
+function listRefused(addresses: readonly NetworkInterfaceInfo[]): DataXdp['refused'] {
+  return addresses.flatMap((info) => {
+    const own = parse(info.address)
+    if (own.family !== 1) return [own]
+    const mask = parse(info.netmask).address
+    if ((mask[3]! & 3) !== 0) return [own]
+    const broadcast = own.address.map((octet, i) => (i < 4 ? octet | (~mask[i]! & 0xff) : 0))
+    return [own, { family: 1, address: broadcast }]
+  })
+}
+
+function parse(host: string): { readonly family: number; readonly address: Uint8Array } {
+  const address = new Uint8Array(16)
+  const family = parsePeerAddress(host, address)
+  return { family, address }
+}
+
+function isLoopback({ family, address }: LaneTarget): boolean {
+  if (family === 1) return address[0] === 127
+  return address[15] === 1 && address.subarray(0, 15).every((octet) => octet === 0)
+}
