@@ -2,7 +2,7 @@ import { ResourceRegistry } from '../base/resource-registry.ts'
 import { systemTimers } from '../base/timers.ts'
 import { bundledDatabasePath } from './mmdb/load.ts'
 import { MmdbLocator } from './mmdb-locator.ts'
-import { runJobInThread } from './worker/run-job.ts'
+import { runJobInline } from './worker/run-job.ts'
 
 /** Returns a locator over the bundled country database, for a command. The caller opens and closes it. */
 export function bundledLocator(): MmdbLocator {
@@ -11,7 +11,7 @@ export function bundledLocator(): MmdbLocator {
     paths: [bundledDatabasePath()],
     nets: [],
     timers: systemTimers,
-    runJob: runJobInThread,
+    runJob: runJobInline,
     onReload: () => {},
     onLoad: () => {},
   })

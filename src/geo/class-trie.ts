@@ -1,3 +1,4 @@
+import type { PointOrderData } from './classes/point-orders.ts'
 import type { GeoCode } from './code.ts'
 
 /**
@@ -44,6 +45,8 @@ export interface ClassTrieData {
   readonly topIPv4: Uint32Array
   readonly topIPv6: Uint32Array
   readonly codesOf: readonly (readonly GeoCode[])[]
+  /** Undefined = no endpoint is chosen by distance. */
+  readonly near?: PointOrderData | undefined
 }
 
 /** Bits that a walk resolves with one table access: they are most of its steps. */

@@ -1,3 +1,5 @@
+import type { Coordinates } from './point.ts'
+
 /** The location of an address, from databases and custom nets; '' or 0 = unknown. */
 export interface Location {
   /** Label code of the custom net that contains the address, `NET-OFFICE`; '' = none. */
@@ -10,6 +12,8 @@ export interface Location {
   readonly country: string
   /** AF AN AS EU NA OC SA. */
   readonly continent: string
+  /** Undefined = unknown. They belong to the place: a source that sets another place removes them. */
+  readonly coordinates?: Coordinates | undefined
 }
 
 /** The location of an address that no database and no net contains. */

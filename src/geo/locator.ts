@@ -1,5 +1,6 @@
 import type { AddressFamily } from '../dns/text/address.ts'
 import type { ClassTrie } from './class-trie.ts'
+import type { PointSet } from './classes/point-orders.ts'
 import type { GeoCode } from './code.ts'
 import type { Location } from './location.ts'
 import type { Net } from './net.ts'
@@ -15,6 +16,8 @@ export interface DatabaseEvidence {
   readonly family: AddressFamily
   /** Length of the longest prefix around the address that has one entry, or none. */
   readonly prefixBits: number
+  /** True: the file is not asked, because the prefix is for special purposes (`SPECIAL_PREFIXES`). */
+  readonly isIgnored: boolean
   readonly location: Location
 }
 
@@ -40,10 +43,11 @@ export interface Locator {
   /** Returns a raw database field for metadata, such as `geoip/city/name`; '' if unknown. */
   field(address: Uint8Array, family: number, label: string): string
   /**
-   * Builds the class trie that distinguishes `codes`. Takes up to a second, so it runs in a
-   * separate thread if the environment has threads. Rejects only if the database is corrupt.
+   * Builds the class trie that distinguishes `codes`, and which point of each set is the nearest.
+   * Takes up to a second, so it runs in a separate thread if the environment has threads. Rejects
+   * only if the database is corrupt.
    */
-  classify(codes: readonly GeoCode[]): Promise<ClassTrie>
+  classify(codes: readonly GeoCode[], pointSets?: readonly PointSet[]): Promise<ClassTrie>
   /** Calls `callback` after a changed database or net is loaded; returns a function that removes the callback. */
   onChange(callback: () => void): () => void
 }

@@ -5,7 +5,8 @@ import { Stops } from '../base/stops.ts'
 import type { Timers } from '../base/timers.ts'
 import type { AddressFamily } from '../dns/text/address.ts'
 import { type ClassTrie, FlatClassTrie } from './class-trie.ts'
-import { codesIn } from './classes/codes-in.ts'
+import { coverageOf, type GeoCoverage } from './classes/coverage.ts'
+import type { PointSet } from './classes/point-orders.ts'
 import type { GeoCode } from './code.ts'
 import { isPlaceLabel, readField } from './fields.ts'
 import { type Location, UNKNOWN_LOCATION } from './location.ts'
@@ -144,9 +145,11 @@ export class MmdbLocator implements Locator {
     const [folded, foldedFamily] = fold(address, family)
     return this.#databases().map((database) => {
       const { file, type, builtSeconds, tree } = database
-      const prefixBits = tree.prefixBits(folded, foldedFamily)
+      const ignored = database.ignoredAround(folded, foldedFamily)
+      const prefixBits = ignored?.bits ?? tree.prefixBits(folded, foldedFamily)
+      const isIgnored = ignored !== undefined
       const location = locateIn(database, folded, foldedFamily)
-      return { file, type, builtSeconds, family: foldedFamily, prefixBits, location }
+      return { file, type, builtSeconds, family: foldedFamily, prefixBits, isIgnored, location }
     })
   }
 
@@ -179,19 +182,23 @@ export class MmdbLocator implements Locator {
   }
 
   /**
-   * Returns the texts of all geo codes that at least one address matches, for `sextant check`.
+   * Returns what the files and nets know of all addresses, for `sextant check`.
    * Reads the files, open or not. Takes up to seconds. Throws InputError if a file can't be used.
    */
-  codes(): ReadonlySet<string> {
+  coverage(): GeoCoverage {
     const databases = this.#options.paths.map((path) => new Database(loadFileSync(path).image))
-    return codesIn(databases, this.#nets.nets)
+    return coverageOf(databases, this.#nets.nets)
   }
 
-  async classify(codes: readonly GeoCode[]): Promise<ClassTrie> {
+  async classify(
+    codes: readonly GeoCode[],
+    pointSets: readonly PointSet[] = [],
+  ): Promise<ClassTrie> {
     const held = this.#files.flatMap((file) => file.hold() ?? [])
     try {
       const sources = held.map((open) => open.source)
-      const job = { kind: 'classify', sources, nets: this.#nets.nets, codes } as const
+      const { nets } = this.#nets
+      const job = { kind: 'classify', sources, nets, codes, pointSets } as const
       const { trie } = await this.#options.runJob(job)
       assert(trie !== undefined, 'the job makes a trie')
       return new FlatClassTrie(trie)

@@ -45,13 +45,14 @@ function foldMappedCidr(cidr: Cidr): Cidr {
 }
 
 /** Returns the place that the code of a net sets. */
-export function placeOf(code: GeoCode): Pick<Location, 'subdivisions' | 'country' | 'continent'> {
+export function placeOf(code: GeoCode): Omit<Location, 'net' | 'asn'> {
+  const coordinates = undefined
   if (code.rung === 'continent') {
-    return { subdivisions: [], country: '', continent: code.text.slice(4) }
+    return { subdivisions: [], country: '', continent: code.text.slice(4), coordinates }
   }
   const country = code.text.slice(0, 2)
   const subdivisions = code.rung === 'subdivision' ? [code.text] : []
-  return { subdivisions, country, continent: continentOf(country) }
+  return { subdivisions, country, continent: continentOf(country), coordinates }
 }
 
 /** Nets by prefix, for single lookups: for each aspect, the longest prefix wins. */

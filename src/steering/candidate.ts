@@ -1,4 +1,5 @@
 import type { GeoCode } from '../geo/code.ts'
+import type { Point } from '../geo/point.ts'
 import type { StickySeed } from './sticky.ts'
 
 /** Largest weight of a candidate: 4096 of them still sum up within 32 bits. */
@@ -16,6 +17,8 @@ export interface Candidate {
   readonly code: GeoCode | undefined
   /** True if the candidate also serves clients that no other candidate's code matches (`default=true`). */
   readonly isDefault: boolean
+  /** Where it is; undefined = unknown, so it is not chosen by distance. */
+  readonly point?: Point | undefined
   /** 0..WEIGHT_MAX, an integer; 0 = standby; undefined = no weight given. */
   readonly weight: number | undefined
   /** 0..2^31-1. */

@@ -1,5 +1,6 @@
 import {
   NO_POLICY,
+  OUTCOME_COUNT_MASK,
   POLICY_WORD,
   STICKY_TIER,
   TIER_COUNT_WORD,
@@ -34,7 +35,7 @@ function decodeSticky(
 ): StickyPrefix | undefined {
   for (const [i, { length }] of tiers.entries()) {
     const tier = offset + words[offset + TIER_OFFSETS_WORD + i]!
-    if (words[tier]! <= STICKY_TIER) continue
+    if ((words[tier]! & STICKY_TIER) === 0) continue
     const bits = words[tier + 1 + length * 2]!
     return { ipv4Bits: bits & 0xff, ipv6Bits: bits >>> 8 }
   }
@@ -43,7 +44,7 @@ function decodeSticky(
 
 function decodeTier(words: Uint32Array, offset: number, tier: number): Tier {
   let sum = 0
-  return Array.from({ length: words[tier]! % STICKY_TIER }, (_, i): TierOutcome => {
+  return Array.from({ length: words[tier]! & OUTCOME_COUNT_MASK }, (_, i): TierOutcome => {
     const before = sum
     sum = words[tier + 1 + i * 2]!
     const outcome = offset + words[tier + 2 + i * 2]!

@@ -7,7 +7,7 @@ import type { Tier, TierOutcome } from './tiers.ts'
  * of the set.
  *
  *     word 0      policy: row of the policy table, or NO_POLICY where place doesn't matter (one tier)
- *     word 1      tier count, 1..CANDIDATES_MAX + 1
+ *     word 1      tier count, 1..2 * CANDIDATES_MAX + 1
  *     word 2…     per tier: its offset
  *     tier        outcome count n, 1..CANDIDATES_MAX
  *                 n × ┬ cumulative weight, 1..2^32-1, ascending: a draw below it and not below the
@@ -16,6 +16,8 @@ import type { Tier, TierOutcome } from './tiers.ts'
  *                 in a sticky tier, whose n is marked with STICKY_TIER:
  *                 prefix lengths: IPv6 << 8 | IPv4
  *                 n × seed, two words
+ *                 in a counted tier, whose n is marked with COUNTED_TIER:
+ *                 n × number of the counter
  *     outcome     TTL in seconds
  *                 rdata count k, 0..CHOICE_MAX; 0 = the answer is NODATA
  *                 k × index of an rdata in the RRset
@@ -28,8 +30,10 @@ export const POLICY_WORD = 0
 export const TIER_COUNT_WORD = 1
 export const TIER_OFFSETS_WORD = 2
 
-/** Marks the outcome count of a sticky tier; above CANDIDATES_MAX. */
+/** The bits of a tier's first word that are its outcome count; the others mark what follows. */
+export const OUTCOME_COUNT_MASK = 0xffff
 export const STICKY_TIER = 0x10000
+export const COUNTED_TIER = 0x20000
 
 /** Maximum of rdata in one choice: the capacity of `Choice.index`. */
 export const CHOICE_MAX = 4096
@@ -37,11 +41,13 @@ export const CHOICE_MAX = 4096
 /**
  * Returns the encoded steering of a set. `policy`: row of the policy table, or NO_POLICY. `sticky`:
  * tiers choose by the client's prefix, and every outcome has a seed; undefined = tiers draw.
+ * `counters`: by tier, the counter of each outcome; undefined = outcomes are not counted.
  */
 export function encodeSteering(
   policy: number,
   tiers: readonly Tier[],
   sticky?: StickyPrefix,
+  counters?: readonly (readonly number[])[],
 ): Uint32Array {
   const words: number[] = [policy, tiers.length, ...tiers.map(() => 0)]
   const offsetByOutcome = new Map<string, number>()
@@ -51,20 +57,33 @@ export function encodeSteering(
   for (const [t, tier] of tiers.entries()) {
     words[TIER_OFFSETS_WORD + t] = words.length
     const isSticky = sticky !== undefined && tier.length > 1
-    words.push(isSticky ? tier.length + STICKY_TIER : tier.length)
+    const marks = (isSticky ? STICKY_TIER : 0) | (counters === undefined ? 0 : COUNTED_TIER)
+    words.push(tier.length | marks)
     let sum = 0
     for (const [i, outcome] of tier.entries()) {
       sum += outcome.weight
       words.push(sum, offsetsOfTiers[t]![i]!)
     }
-    if (!isSticky) continue
-    words.push((sticky.ipv6Bits << 8) | sticky.ipv4Bits)
-    for (const { seed } of tier) {
-      assert(seed !== undefined, 'an outcome of a sticky tier has a seed')
-      words.push(...seed)
-    }
+    if (isSticky) appendSeeds(words, tier, sticky)
+    if (counters !== undefined) words.push(...counters[t]!)
   }
   return new Uint32Array(words)
+}
+
+function appendSeeds(words: number[], tier: Tier, { ipv4Bits, ipv6Bits }: StickyPrefix): void {
+  words.push((ipv6Bits << 8) | ipv4Bits)
+  for (const { seed } of tier) {
+    assert(seed !== undefined, 'an outcome of a sticky tier has a seed')
+    words.push(...seed)
+  }
+}
+
+/** Returns the offset of the counters in the counted tier at `tier`. */
+export function countersOffset(words: Uint32Array, tier: number): number {
+  const head = words[tier]!
+  const count = head & OUTCOME_COUNT_MASK
+  const end = tier + 1 + count * 2
+  return (head & STICKY_TIER) === 0 ? end : end + 1 + count * 2
 }
 
 function appendOutcome(words: number[], known: Map<string, number>, outcome: TierOutcome): number {

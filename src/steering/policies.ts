@@ -1,5 +1,9 @@
 import { type ClassTrie, emptyTrie } from '../geo/class-trie.ts'
+import type { PointSet } from '../geo/classes/point-orders.ts'
 import type { GeoCode } from '../geo/code.ts'
+import type { Point } from '../geo/point.ts'
+import { LadderRows } from './ladder-rows.ts'
+import type { TierKey } from './tier-key.ts'
 
 /**
  * The data that the steerer reads per query: the class trie, and the table that maps each class to
@@ -33,15 +37,16 @@ export const EMPTY_STEERING_SNAPSHOT: SteeringSnapshot = {
 }
 
 /**
- * The policies of all steered sets. A policy is the list of codes that the candidates of a set
- * name; most sets share a few policies. A policy is never removed, because zone versions that are
- * still being read may name it.
+ * The policies of all steered sets. A policy is the list of keys of the tiers of a set; most sets
+ * share a few policies. A policy is never removed, because zone versions that are still being read
+ * may name it.
  */
 export class Policies implements SteeringSnapshots {
   snapshot: SteeringSnapshot
-  readonly #policies: (readonly GeoCode[])[] = []
+  readonly #policies: (readonly TierKey[])[] = []
   readonly #numberByKey = new Map<string, number>()
   readonly #codes = new Map<string, GeoCode>()
+  readonly #pointSets = new Map<string, PointSet>()
 
   constructor() {
     this.snapshot = EMPTY_STEERING_SNAPSHOT
@@ -51,35 +56,48 @@ export class Policies implements SteeringSnapshots {
   catchUp(): void {}
 
   /**
-   * Returns the number of the policy with these codes, and adds a new policy to the snapshot at
-   * once, with the current trie. A code that the trie lacks matches no client until the trie is
-   * rebuilt. `codes`: sorted by text, without duplicates.
+   * Returns the number of the policy with these keys, and adds a new policy to the snapshot at
+   * once, with the current trie. A code or point that the trie lacks matches no client until the
+   * trie is rebuilt. `keys`: sorted by text, without duplicates.
    */
-  intern(codes: readonly GeoCode[]): number {
-    const key = codes.map((code) => code.text).join()
-    const known = this.#numberByKey.get(key)
+  intern(keys: readonly TierKey[]): number {
+    const text = keys.map((key) => key.text).join(' ')
+    const known = this.#numberByKey.get(text)
     if (known !== undefined) return known
-    const number = this.#policies.push(codes) - 1
-    this.#numberByKey.set(key, number)
-    for (const code of codes) this.#codes.set(code.text, code)
+    const number = this.#policies.push(keys) - 1
+    this.#numberByKey.set(text, number)
+    for (const { code } of keys) if (code !== undefined) this.#codes.set(code.text, code)
     this.#addRow(number)
     return number
   }
 
   /**
-   * Loads the policies of another table under the same numbers. A policy without codes is one that
+   * Adds points that compete for clients. Add those of endpoints that are out of service too, so that
+   * a change of health needs no new trie. `set`: sorted by text, without duplicates.
+   */
+  addPointSet(set: PointSet): void {
+    this.#pointSets.set(set.map(({ text }) => text).join(' '), set)
+  }
+
+  /**
+   * Loads the policies of another table under the same numbers. A policy without keys is one that
    * no RRset names.
    */
-  restore(policies: readonly (readonly GeoCode[])[]): void {
-    for (const codes of policies) {
-      if (codes.length > 0) this.intern(codes)
-      else this.#addRow(this.#policies.push(codes) - 1)
+  restore(policies: readonly (readonly TierKey[])[]): void {
+    for (const keys of policies) {
+      if (keys.length > 0) this.intern(keys)
+      else this.#addRow(this.#policies.push(keys) - 1)
+      for (const set of pointSetsOf(keys)) this.addPointSet(set)
     }
   }
 
-  /** The codes of each policy, by its number. */
-  get list(): readonly (readonly GeoCode[])[] {
+  /** The keys of each policy, by its number. */
+  get list(): readonly (readonly TierKey[])[] {
     return this.#policies
+  }
+
+  get pointSets(): PointSet[] {
+    return [...this.#pointSets.values()]
   }
 
   /** Every code of all policies, sorted by text. */
@@ -87,15 +105,16 @@ export class Policies implements SteeringSnapshots {
     return [...this.#codes.values()].sort((a, b) => (a.text < b.text ? -1 : 1))
   }
 
-  /** Number of codes in use. Codes are never removed, so an equal count means equal codes. */
-  get codeCount(): number {
-    return this.#codes.size
+  /** Number of codes and point sets in use. They are never removed, so an equal count means equal ones. */
+  get distinctionCount(): number {
+    return this.#codes.size + this.#pointSets.size
   }
 
   /** Replaces the trie, and computes all rows for it. */
   adopt(trie: ClassTrie): void {
     const tierOf = sharedRows(capacityFor(this.#policies.length) * trie.classCount)
-    for (const [number, codes] of this.#policies.entries()) fillRow(tierOf, number, codes, trie)
+    const rows = new LadderRows(trie)
+    for (const [number, keys] of this.#policies.entries()) rows.fill(tierOf, number, keys)
     this.snapshot = { trie, tierOf, policyCount: this.#policies.length }
   }
 
@@ -104,7 +123,7 @@ export class Policies implements SteeringSnapshots {
     const length = capacityFor(number + 1) * trie.classCount
     const grown = length > tierOf.length ? sharedRows(length) : tierOf
     if (grown !== tierOf) grown.set(tierOf)
-    fillRow(grown, number, this.#policies[number]!, trie)
+    new LadderRows(trie).fill(grown, number, this.#policies[number]!)
     this.snapshot = { trie, tierOf: grown, policyCount: number + 1 }
   }
 }
@@ -113,19 +132,15 @@ function sharedRows(length: number): Uint16Array {
   return new Uint16Array(new SharedArrayBuffer(length * 2))
 }
 
-/** Fills one row. The tier of a class is that of the first code in `codesOf` (ladder order) that the policy has. */
-function fillRow(
-  tierOf: Uint16Array,
-  number: number,
-  codes: readonly GeoCode[],
-  trie: ClassTrie,
-): void {
-  const tierByCode = new Map(codes.map((code, tier) => [code.text, tier]))
-  for (const [clientClass, matching] of trie.codesOf.entries()) {
-    const code = matching.find((candidate) => tierByCode.has(candidate.text))
-    const tier = code === undefined ? codes.length : tierByCode.get(code.text)!
-    tierOf[number * trie.classCount + clientClass] = tier
+/** Returns the points of each code of a policy. */
+function pointSetsOf(keys: readonly TierKey[]): PointSet[] {
+  const byCode = new Map<string, Point[]>()
+  for (const { code, point } of keys) {
+    if (point === undefined) continue
+    const text = code?.text ?? ''
+    byCode.set(text, [...(byCode.get(text) ?? []), point])
   }
+  return [...byCode.values()]
 }
 
 /** Returns the number of rows to allocate: a power of two, so that adding policies one by one takes linear time. */

@@ -41,11 +41,11 @@ type Compose = (candidates: readonly Candidate[], type: number) => Uint32Array
 function keyOf(candidates: readonly Candidate[], isSingle: boolean): string {
   let key = isSingle ? '1' : ''
   for (const [i, candidate] of candidates.entries()) {
-    const { code, isDefault, weight, ttlSeconds, rdataIndexes } = candidate
+    const { code, isDefault, point, weight, ttlSeconds, rdataIndexes } = candidate
     // Candidates of one endpoint share the index array. Two equal arrays are different endpoints.
     const first = candidates.findIndex((other) => other.rdataIndexes === rdataIndexes)
     const indexes = first === i ? rdataIndexes.join() : `=${first}`
-    key += `|${code?.text ?? ''} ${isDefault ? 1 : 0} ${weight ?? ''} ${ttlSeconds} ${indexes}`
+    key += `|${code?.text ?? ''}@${point?.text ?? ''} ${isDefault ? 1 : 0} ${weight ?? ''} ${ttlSeconds} ${indexes}`
   }
   return key
 }
@@ -59,6 +59,7 @@ function areAlike(some: readonly Candidate[], others: readonly Candidate[]): boo
     const isSame =
       a.code?.text === b.code?.text &&
       a.isDefault === b.isDefault &&
+      a.point?.text === b.point?.text &&
       a.weight === b.weight &&
       a.ttlSeconds === b.ttlSeconds
     if (!isSame || !haveEqualKeys(some, others, i)) return false

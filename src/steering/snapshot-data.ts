@@ -19,7 +19,7 @@ export interface SteeringSnapshotData {
 
 export function steeringSnapshotData(snapshot: SteeringSnapshot): SteeringSnapshotData {
   const { tierOf, policyCount } = snapshot
-  const { codesOf, ...data } = snapshot.trie.data
+  const { codesOf, near: _, ...data } = snapshot.trie.data
   return { ...data, classCount: codesOf.length, tierOf, policyCount }
 }
 

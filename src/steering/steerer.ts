@@ -8,7 +8,15 @@ import type { SteeringSnapshots } from './policies.ts'
 import * as stickiness from './sticky.ts'
 
 // Bound in this module: V8 folds its constants, but looks up and checks an import at every use.
-const { NO_POLICY, POLICY_WORD, STICKY_TIER, TIER_OFFSETS_WORD } = layout
+const {
+  COUNTED_TIER,
+  countersOffset,
+  NO_POLICY,
+  OUTCOME_COUNT_MASK,
+  POLICY_WORD,
+  STICKY_TIER,
+  TIER_OFFSETS_WORD,
+} = layout
 const { pickSticky } = stickiness
 
 /** Makes the steerer of a thread. */
@@ -21,10 +29,13 @@ export type SteererFactory = (snapshots: SteeringSnapshots) => Steerer
 export class GeoWeightSteerer implements Steerer {
   readonly #snapshots: SteeringSnapshots
   readonly #random: Random
+  readonly #counts: Float64Array | undefined
 
-  constructor(snapshots: SteeringSnapshots, random: Random) {
+  /** `counts`: the counters of this thread, by number; undefined = nothing is counted. */
+  constructor(snapshots: SteeringSnapshots, random: Random, counts?: Float64Array) {
     this.#snapshots = snapshots
     this.#random = random
+    this.#counts = counts
   }
 
   /** See `Steerer`. Raises the scope only for a decision by the ECS address. @hot */
@@ -38,16 +49,31 @@ export class GeoWeightSteerer implements Steerer {
     const policy = words[offset + POLICY_WORD]!
     const tierNumber = policy === NO_POLICY ? 0 : this.#findTier(query, response, policy)
     const tier = offset + words[offset + TIER_OFFSETS_WORD + tierNumber]!
-    const outcome =
-      offset +
-      (words[tier]! > STICKY_TIER
-        ? stickyOutcome(words, tier, query, response)
-        : drawOutcome(words, tier, this.#random))
-    const count = words[outcome + 1]!
+    const count = words[tier]!
+    const picked =
+      count > OUTCOME_COUNT_MASK
+        ? this.#pickMarked(words, tier, query, response)
+        : draw(words, tier, count, this.#random)
+    const outcome = offset + words[tier + 2 + picked * 2]!
+    const rdataCount = words[outcome + 1]!
     response.isSteered = true
     choice.ttlSeconds = words[outcome]!
-    choice.count = count
-    for (let i = 0; i < count; i++) choice.index[i] = words[outcome + 2 + i]!
+    choice.count = rdataCount
+    for (let i = 0; i < rdataCount; i++) choice.index[i] = words[outcome + 2 + i]!
+  }
+
+  /** Returns the index of an outcome of a tier that is sticky or counted, or both. @hot */
+  #pickMarked(words: Uint32Array, tier: number, query: Query, response: Response): number {
+    const head = words[tier]!
+    const count = head & OUTCOME_COUNT_MASK
+    const picked =
+      (head & STICKY_TIER) !== 0
+        ? pickByPrefix(words, tier, count, query, response)
+        : draw(words, tier, count, this.#random)
+    if ((head & COUNTED_TIER) !== 0 && this.#counts !== undefined) {
+      this.#counts[words[countersOffset(words, tier) + picked]!]! += 1
+    }
+    return picked
   }
 
   /** @hot */
@@ -61,28 +87,31 @@ export class GeoWeightSteerer implements Steerer {
   }
 }
 
-/** Draws an outcome of the tier at `tier`; returns the outcome's offset from word 0 of the set. @hot */
-function drawOutcome(words: Uint32Array, tier: number, random: Random): number {
-  const count = words[tier]!
-  if (count === 1) return words[tier + 2]!
-  const draw = random.below(words[tier + count * 2 - 1]!)
+/** Returns the index of an outcome of the tier at `tier` by its weight. @hot */
+function draw(words: Uint32Array, tier: number, count: number, random: Random): number {
+  if (count === 1) return 0
+  const drawn = random.below(words[tier + count * 2 - 1]!)
   // Finds the first outcome whose cumulative weight exceeds the draw. low..high always contains it.
   let low = 0
   let high = count - 1
   while (low < high) {
     const middle = (low + high) >>> 1
-    if (words[tier + 1 + middle * 2]! > draw) high = middle
+    if (words[tier + 1 + middle * 2]! > drawn) high = middle
     else low = middle + 1
   }
-  return words[tier + 2 + low * 2]!
+  return low
 }
 
-/** Returns the outcome of a sticky tier as `drawOutcome` does. Raises the scope to the hashed prefix. @hot */
-function stickyOutcome(words: Uint32Array, tier: number, query: Query, response: Response): number {
-  const count = words[tier]! - STICKY_TIER
+/** As `draw`, by the client's prefix. Raises the scope to this prefix. @hot */
+function pickByPrefix(
+  words: Uint32Array,
+  tier: number,
+  count: number,
+  query: Query,
+  response: Response,
+): number {
   const prefixBits = words[tier + 1 + count * 2]!
   const bits = query.clientFamily === 1 ? prefixBits & 0xff : prefixBits >>> 8
   if (query.clientIsEcs && bits > response.scopeBits) response.scopeBits = bits
-  const picked = pickSticky(words, tier, count, query)
-  return words[tier + 2 + picked * 2]!
+  return pickSticky(words, tier, count, query)
 }

@@ -1,15 +1,17 @@
 import { assert } from '../base/assert.ts'
 import type { Random } from '../base/random.ts'
 import type { ClassTrie } from '../geo/class-trie.ts'
-import type { GeoCode } from '../geo/code.ts'
+import { POINTS_MAX, type PointSet } from '../geo/classes/point-orders.ts'
 import type { Locator } from '../geo/locator.ts'
 import type { Candidate } from './candidate.ts'
 import { encodeSteering, NO_POLICY } from './encode.ts'
 import type { Failover } from './failover.ts'
+import { OTHER_COUNTERS, type OutcomeCounters, OutcomeMembers } from './outcome-counters.ts'
 import { Policies, type SteeringSnapshot } from './policies.ts'
 import { RecentEncodings } from './recent-encodings.ts'
 import type { StickyPrefix } from './rules.ts'
 import { GeoWeightSteerer } from './steerer.ts'
+import type { TierKey } from './tier-key.ts'
 import { isSingleton, sortIntoTiers } from './tiers.ts'
 
 export interface SteeringOptions {
@@ -22,6 +24,8 @@ export interface SteeringOptions {
   readonly random: Random
   /** Called with the reason when a rebuild fails; the old trie remains in use. */
   readonly onError: (reason: string) => void
+  /** Called with the reason if endpoints with a location can't be chosen by distance; once for equal reasons. */
+  readonly onWarning?: (reason: string) => void
   /** Called with each new snapshot before a zone that needs it is published, to send it to other threads. */
   readonly onSnapshot?: (snapshot: SteeringSnapshot) => void
 }
@@ -36,9 +40,11 @@ export class SteeringTable {
   readonly #options: SteeringOptions
   readonly #policies = new Policies()
   readonly #recent = new RecentEncodings()
+  /** With counters that are the same for all sets. */
+  readonly #recentCounted = new RecentEncodings()
   readonly #stopWatching: () => void
-  /** Number of codes that the trie in use was built for; -1 = no trie was built. */
-  #builtCodes = -1
+  /** Number of codes and point sets that the trie in use was built for; -1 = no trie was built. */
+  #builtCount = -1
   #databaseChanged = false
   #refreshQueued = false
   /** The rebuild that runs in another thread. */
@@ -47,6 +53,8 @@ export class SteeringTable {
   #fault: unknown
   /** The last snapshot passed to `onSnapshot`. */
   #reported: SteeringSnapshot | undefined
+  /** The last argument of `onWarning`; undefined = distances can be used. */
+  #warning: string | undefined
   #closed = false
 
   constructor(options: SteeringOptions) {
@@ -60,31 +68,52 @@ export class SteeringTable {
 
   /**
    * Returns the encoded steering of one RRset; undefined if it needs no choice because no candidate
-   * has a geo code or a weight. Several CNAMEs always need a choice, because a name can have only
+   * has a geo code, a point or a weight. Several CNAMEs always need a choice, because a name can have only
    * one CNAME (RFC 2181 section 10.1). Only the first target of a CNAME candidate counts.
    *
    * `candidates`: 1..CANDIDATES_MAX, without unhealthy ones. The same endpoint may occur twice,
    * once for its code and once as a default. `sticky`: the choice depends on this prefix of the
-   * client, and each candidate has a seed. `failover`: lists of these candidates. The result is
-   * shared: copy it before you change it.
+   * client, and each candidate has a seed. `failover`: lists of these candidates. `counters`: assigns
+   * a counter to each outcome; even a set without a choice is then encoded. The result is shared: copy
+   * it before you change it.
    */
   compose(
     candidates: readonly Candidate[],
     type: number,
     sticky?: StickyPrefix,
     failover?: Failover,
+    counters?: OutcomeCounters,
   ): Uint32Array | undefined {
-    if (failover === undefined && !isSteered(candidates, type)) return undefined
+    const isPlain = failover === undefined && counters === undefined
+    if (isPlain && !isSteered(candidates, type)) return undefined
     // Equal sets of other owners have other seeds and lists. Shifts are rare.
     const isShifted = candidates[0]?.shift !== undefined
-    if (sticky !== undefined || failover !== undefined || isShifted) {
-      return this.#encode(candidates, type, sticky, failover)
+    const isCounted = counters !== undefined && counters !== OTHER_COUNTERS
+    if (sticky !== undefined || failover !== undefined || isShifted || isCounted) {
+      return this.#encode(candidates, type, sticky, failover, counters)
+    }
+    if (counters !== undefined) {
+      return this.#recentCounted.find(candidates, type, this.#composeCounted)
     }
     return this.#recent.find(candidates, type, this.#compose)
   }
 
+  /**
+   * Adds the points that compete for clients of composed sets, each set sorted by text. Call it before
+   * `built`, also for endpoints that are out of service.
+   */
+  addPointSets(sets: readonly PointSet[]): void {
+    for (const set of sets) this.#policies.addPointSet(set)
+    const isBlind = sets.length > 0 && this.#options.locator === undefined
+    if (isBlind) this.#warn('the server block has no geoip')
+  }
+
   readonly #compose = (candidates: readonly Candidate[], type: number): Uint32Array => {
     return this.#encode(candidates, type)
+  }
+
+  readonly #composeCounted = (candidates: readonly Candidate[], type: number): Uint32Array => {
+    return this.#encode(candidates, type, undefined, undefined, OTHER_COUNTERS)
   }
 
   #encode(
@@ -92,12 +121,16 @@ export class SteeringTable {
     type: number,
     sticky?: StickyPrefix,
     failover?: Failover,
+    counters?: OutcomeCounters,
   ): Uint32Array {
-    const { codes, tiers } = sortIntoTiers(candidates, type, failover)
-    if (codes.length === 0) return encodeSteering(NO_POLICY, tiers, sticky)
-    const policy = this.#policies.intern(codes)
-    if (this.#policies.codeCount !== this.#builtCodes) this.#queueRefresh()
-    return encodeSteering(policy, tiers, sticky)
+    const members = counters === undefined ? undefined : new OutcomeMembers()
+    const sorted = sortIntoTiers(candidates, type, failover, members)
+    const { keys, tiers } = sorted
+    const numbers = counters && members?.assign(candidates, sorted, counters)
+    if (keys.length === 0) return encodeSteering(NO_POLICY, tiers, sticky, numbers)
+    const policy = this.#policies.intern(keys)
+    if (this.#policies.distinctionCount !== this.#builtCount) this.#queueRefresh()
+    return encodeSteering(policy, tiers, sticky, numbers)
   }
 
   /**
@@ -105,18 +138,18 @@ export class SteeringTable {
    * the other table encoded is then valid for this one. Policies that no RRset names may be empty;
    * their codes are not in the trie. Call it before `compose`.
    */
-  restore(policies: readonly (readonly GeoCode[])[]): void {
+  restore(policies: readonly (readonly TierKey[])[]): void {
     assert(this.#policies.list.length === 0, 'nothing was composed')
     this.#policies.restore(policies)
   }
 
-  /** The codes of each policy, by policy number in the encoded steering. */
-  get policies(): readonly (readonly GeoCode[])[] {
+  /** The keys of each policy, by policy number in the encoded steering. */
+  get policies(): readonly (readonly TierKey[])[] {
     return this.#policies.list
   }
 
   /**
-   * Ensures that the trie distinguishes all codes that were composed so far. If it does not,
+   * Ensures that the trie distinguishes all codes and points that were composed so far. If it does not,
    * another thread builds a new trie, while queries use the old one. Call it after a batch of
    * `compose`; otherwise it runs at the end of the current tick.
    */
@@ -124,31 +157,31 @@ export class SteeringTable {
     this.#rebuildIfDue()
     // A thread that has the policy does not request its classes again, so notify only when they are
     // ready.
-    if (this.#has(this.#policies.codeCount)) this.#notify()
+    if (this.#has(this.#policies.distinctionCount)) this.#notify()
   }
 
   /**
-   * Calls `refresh`, and resolves when the trie distinguishes all codes. A zone that is published
+   * Calls `refresh`, and resolves when the trie distinguishes all codes and points. A zone that is published
    * earlier would give some clients a tier that is right neither for the old trie nor for the new
    * one. Undefined = the trie is ready. Rejects with an InputError if the trie can't be built.
    */
   built(): Promise<void> | undefined {
     this.refresh()
-    const { codeCount } = this.#policies
-    const isBuilt = this.#has(codeCount) && this.#fault === undefined
-    return isBuilt ? undefined : this.#waitFor(codeCount)
+    const { distinctionCount: count } = this.#policies
+    const isBuilt = this.#has(count) && this.#fault === undefined
+    return isBuilt ? undefined : this.#waitFor(count)
   }
 
-  async #waitFor(codeCount: number): Promise<void> {
-    while (!this.#has(codeCount)) await this.#rebuild
+  async #waitFor(count: number): Promise<void> {
+    while (!this.#has(count)) await this.#rebuild
     this.#notify()
     if (this.#fault !== undefined) throw this.#fault
   }
 
   /** True if the trie in use suffices for that many codes. */
-  #has(codeCount: number): boolean {
-    const isIdle = this.#closed || this.#options.locator === undefined || codeCount === 0
-    return isIdle || codeCount <= this.#builtCodes
+  #has(count: number): boolean {
+    const isIdle = this.#closed || this.#options.locator === undefined || count === 0
+    return isIdle || count <= this.#builtCount
   }
 
   #notify(): void {
@@ -161,10 +194,12 @@ export class SteeringTable {
   #rebuildIfDue(): void {
     const { locator } = this.#options
     if (locator === undefined || this.#closed || this.#rebuild !== undefined) return
-    const { codeCount } = this.#policies
-    if (codeCount === 0 || (codeCount === this.#builtCodes && !this.#databaseChanged)) return
+    const { distinctionCount: count } = this.#policies
+    if (count === 0 || (count === this.#builtCount && !this.#databaseChanged)) return
     this.#databaseChanged = false
-    this.#rebuild = this.#rebuildInBackground(locator.classify(this.#policies.codes), codeCount)
+    const { codes, pointSets } = this.#policies
+    const building = locator.classify(codes, pointSets)
+    this.#rebuild = this.#rebuildInBackground(building, count)
   }
 
   /** Resolves when no rebuild is running: for tests and orderly shutdown. */
@@ -172,9 +207,9 @@ export class SteeringTable {
     while (this.#rebuild !== undefined) await this.#rebuild
   }
 
-  /** Returns a steerer for the queries of one thread. */
-  steerer(random: Random = this.#options.random): GeoWeightSteerer {
-    return new GeoWeightSteerer(this.#policies, random)
+  /** Returns a steerer for the queries of one thread. `counts`: see `GeoWeightSteerer`. */
+  steerer(random: Random = this.#options.random, counts?: Float64Array): GeoWeightSteerer {
+    return new GeoWeightSteerer(this.#policies, random, counts)
   }
 
   /** The trie in use: for metrics, `explain` and tests. */
@@ -201,14 +236,14 @@ export class SteeringTable {
     })
   }
 
-  async #rebuildInBackground(building: Promise<ClassTrie>, codeCount: number): Promise<void> {
+  async #rebuildInBackground(building: Promise<ClassTrie>, count: number): Promise<void> {
     try {
       const trie = await building
       this.#fault = undefined
-      if (!this.#closed) this.#adopt(trie, codeCount)
+      if (!this.#closed) this.#adopt(trie, count)
     } catch (error) {
       // Marked as built: a retry would fail in the same way until something changes.
-      this.#builtCodes = codeCount
+      this.#builtCount = count
       this.#fault = error
       this.#options.onError(printReason(error))
     }
@@ -216,18 +251,36 @@ export class SteeringTable {
     this.refresh()
   }
 
-  #adopt(trie: ClassTrie, codeCount: number): void {
+  #adopt(trie: ClassTrie, count: number): void {
     this.#policies.adopt(trie)
-    this.#builtCodes = codeCount
+    this.#warn(distanceProblem(trie))
+    this.#builtCount = count
   }
+
+  #warn(warning: string | undefined): void {
+    if (warning !== undefined && warning !== this.#warning) this.#options.onWarning?.(warning)
+    this.#warning = warning
+  }
+}
+
+/** Returns why some endpoints are not chosen by distance. */
+function distanceProblem({ data: { near } }: ClassTrie): string | undefined {
+  if (near === undefined) return undefined
+  if (near.orders.length === 0) return 'no location database has coordinates'
+  if (!near.isCut) return undefined
+  return `the endpoints have more than ${POINTS_MAX} locations: some names are answered without them`
 }
 
 function isSteered(candidates: readonly Candidate[], type: number): boolean {
   return (
-    candidates.some((c) => c.code !== undefined || c.isDefault || c.weight !== undefined) ||
+    candidates.some((c) => isLocated(c) || c.weight !== undefined) ||
     candidates[0]?.shift !== undefined ||
     (isSingleton(type) && candidates.length > 1)
   )
+}
+
+function isLocated({ code, isDefault, point }: Candidate): boolean {
+  return code !== undefined || isDefault || point !== undefined
 }
 
 function printReason(error: unknown): string {

@@ -1,10 +1,10 @@
 import { assert } from '../base/assert.ts'
 import { RRType } from '../dns/iana/types.ts'
-import type { GeoCode } from '../geo/code.ts'
 import { CANDIDATES_MAX, type Candidate, WEIGHT_DEFAULT, WEIGHT_MAX } from './candidate.ts'
 import { type Failover, type FailoverList, servingMembers } from './failover.ts'
 import { shiftWeights } from './shift.ts'
 import type { StickySeed } from './sticky.ts'
+import { type TierKey, tierKey } from './tier-key.ts'
 
 /** One possible outcome of a draw: the rdata to serve, and their weight. */
 export interface TierOutcome {
@@ -23,10 +23,10 @@ export type Tier = readonly TierOutcome[]
 /** Receives what `sortIntoTiers` decides about each candidate, to explain answers. */
 export interface TierReport {
   /**
-   * All members are standbys, so their clients get the next tier of their ladder. `code`: undefined =
-   * the default candidates.
+   * All members are standbys, so their clients get the next tier of their ladder, or the next point.
+   * `key`: undefined = the default candidates.
    */
-  passedOver(code: GeoCode | undefined, members: readonly Candidate[]): void
+  passedOver(key: TierKey | undefined, members: readonly Candidate[]): void
   /** A member of tier `tier` that no draw chooses, because another member has a positive weight. */
   standby(tier: number, member: Candidate): void
   /** The next outcome of tier `tier`, and the members that it serves; none = the answer is NODATA. */
@@ -37,16 +37,16 @@ export interface TierReport {
 
 /** A set of candidates, sorted into tiers. */
 export interface Tiers {
-  /** Codes that some candidate or failover list names, without `*`, sorted by text. */
-  readonly codes: readonly GeoCode[]
-  /** `tiers[i]` is for clients of `codes[i]`; the last tier is for all other clients. */
+  /** Sorted by text. */
+  readonly keys: readonly TierKey[]
+  /** `tiers[i]` is for clients of `keys[i]`; the last tier is for all other clients. */
   readonly tiers: readonly Tier[]
 }
 
 /** The members of a tier, before the choice among them. */
 interface TierGroup {
   /** Undefined = the last tier. */
-  readonly code: GeoCode | undefined
+  readonly key: TierKey | undefined
   readonly members: readonly Candidate[]
   /** Undefined = the members are those of the code. */
   readonly list?: FailoverList
@@ -56,7 +56,7 @@ interface TierGroup {
  * Sorts candidates into tiers (docs: rules 3 and 4). The last tier holds the default candidates, or
  * all candidates if none is a default. As long as some candidate is more than a standby, there is no
  * tier of standbys alone: its clients get the next tier of their ladder. For the codes of `failover`,
- * its lists decide instead.
+ * its lists decide instead. Candidates of one code at several points have a tier for each point.
  */
 export function sortIntoTiers(
   candidates: readonly Candidate[],
@@ -67,25 +67,25 @@ export function sortIntoTiers(
   assert(candidates.length > 0, 'a set has candidates')
   assert(candidates.length <= CANDIDATES_MAX, 'a set has at most CANDIDATES_MAX candidates')
   const listed = (failover?.lists ?? []).map((list): TierGroup => {
-    return { code: list.code, members: servingMembers(list, failover!), list }
+    const key = list.code === undefined ? undefined : tierKey(list.code)
+    return { key, members: servingMembers(list, failover!), list }
   })
-  const lastListed = listed.find(({ code }) => code === undefined)
-  const unlisted = groupByCode(candidates).filter(({ code }) => {
-    return !listed.some((group) => group.code?.text === code.text)
+  const unlisted = groupByCode(candidates).filter(({ key }) => {
+    return !listed.some((group) => group.key?.text === key.text)
   })
   const areStandbys = candidates.every(isStandby)
-  const serves = ({ code, members }: TierGroup): boolean => {
+  const serves = ({ key, members }: TierGroup): boolean => {
     if (areStandbys || !members.every(isStandby)) return true
-    report?.passedOver(code, members)
+    report?.passedOver(key, members)
     return false
   }
-  const located = [...unlisted.filter(serves), ...listed].flatMap((group) => {
-    return group.code === undefined ? [] : [{ ...group, code: group.code }]
-  })
-  located.sort((a, b) => (a.code.text < b.code.text ? -1 : 1))
-  const groups = [...located, lastListed ?? lastGroup(candidates, serves)]
+  const located = [...unlisted.filter(serves), ...listed.filter(({ key }) => key !== undefined)]
+  const last = listed.find(({ key }) => key === undefined)
+  const ends = last === undefined ? lastGroups(candidates, serves) : withPoints(last, serves)
+  const groups = [...located.flatMap((group) => withPoints(group, serves)), ...ends]
+  groups.sort(byKey)
   return {
-    codes: located.map(({ code }) => code),
+    keys: groups.flatMap(({ key }) => key ?? []),
     tiers: groups.map(({ members, list }, tier) => {
       if (list !== undefined) report?.listed(tier, list)
       if (members.length > 0) return weighTier(members, type, tier, report)
@@ -95,25 +95,68 @@ export function sortIntoTiers(
   }
 }
 
-function groupByCode(candidates: readonly Candidate[]): (TierGroup & { readonly code: GeoCode })[] {
-  const byCode = new Map<string, { code: GeoCode; members: Candidate[] }>()
+/** The group without a key comes last. */
+function byKey({ key: a }: TierGroup, { key: b }: TierGroup): number {
+  if (a === undefined || b === undefined) return a === b ? 0 : a === undefined ? 1 : -1
+  return a.text < b.text ? -1 : 1
+}
+
+function groupByCode(candidates: readonly Candidate[]): (TierGroup & { readonly key: TierKey })[] {
+  const byCode = new Map<string, { key: TierKey; members: Candidate[] }>()
   for (const candidate of candidates) {
     const { code } = candidate
     if (code === undefined || code.rung === 'default') continue
     const group = byCode.get(code.text)
-    if (group === undefined) byCode.set(code.text, { code, members: [candidate] })
+    if (group === undefined) byCode.set(code.text, { key: tierKey(code), members: [candidate] })
     else group.members.push(candidate)
   }
   return [...byCode.values()]
 }
 
-function lastGroup(
-  candidates: readonly Candidate[],
-  serves: (group: TierGroup) => boolean,
-): TierGroup {
+/** Returns the groups for clients that no code matches. */
+function lastGroups(candidates: readonly Candidate[], serves: Serves): readonly TierGroup[] {
   const members = candidates.filter(isForOthers)
-  const defaults = { code: undefined, members }
-  return members.length > 0 && serves(defaults) ? defaults : { ...defaults, members: candidates }
+  const defaults: TierGroup = { key: undefined, members }
+  const last =
+    members.length > 0 && serves(defaults) ? defaults : { ...defaults, members: candidates }
+  // The distance counts before the default.
+  const near = pointGroups({ key: undefined, members: candidates.filter(isWithoutCode) }, serves)
+  return near.length === 0 ? withPoints(last, serves) : withLast(near, last)
+}
+
+type Serves = (group: TierGroup) => boolean
+
+/** Returns a group and, if its members are at several points, the groups of its points. */
+function withPoints(group: TierGroup, serves: Serves): readonly TierGroup[] {
+  return withLast(pointGroups(group, serves), group)
+}
+
+/** `rest`: for the clients of `groups` whose coordinates are unknown. */
+function withLast(groups: readonly TierGroup[], rest: TierGroup): readonly TierGroup[] {
+  const [only] = groups
+  // One tier suffices if it serves all these clients alike.
+  const isAlike =
+    groups.length === 1 &&
+    rest.members.length === only!.members.length &&
+    rest.members.every((one) => only!.members.includes(one))
+  return isAlike ? [rest] : [...groups, rest]
+}
+
+/** Returns a group for each point that members of `group` are at. */
+function pointGroups({ key, members, ...rest }: TierGroup, serves: Serves): TierGroup[] {
+  const byPoint = new Map<string, { key: TierKey; members: Candidate[] }>()
+  for (const member of members) {
+    const { point } = member
+    if (point === undefined) continue
+    const known = byPoint.get(point.text)
+    if (known !== undefined) known.members.push(member)
+    else byPoint.set(point.text, { ...rest, key: tierKey(key?.code, point), members: [member] })
+  }
+  return byPoint.size === 0 ? [] : [...byPoint.values()].filter(serves)
+}
+
+function isWithoutCode({ code }: Candidate): boolean {
+  return code === undefined || code.rung === 'default'
 }
 
 /** True for a default candidate. */

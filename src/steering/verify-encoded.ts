@@ -1,6 +1,9 @@
 import {
   CHOICE_MAX,
+  COUNTED_TIER,
+  countersOffset,
   NO_POLICY,
+  OUTCOME_COUNT_MASK,
   POLICY_WORD,
   STICKY_TIER,
   TIER_COUNT_WORD,
@@ -10,7 +13,7 @@ import { STICKY_IPV4_BITS_MAX, STICKY_IPV6_BITS_MAX } from './rules.ts'
 
 /**
  * True if `count` words at `words[offset]` are valid encoded steering for a set of `rdataCount`
- * rdata, so that every draw yields rdata of the set, or none. `codeCounts`: number of codes of each
+ * rdata, so that every draw yields rdata of the set, or none. `keyCounts`: number of tier keys of each
  * policy.
  */
 export function isEncodedSteering(
@@ -18,14 +21,14 @@ export function isEncodedSteering(
   offset: number,
   count: number,
   rdataCount: number,
-  codeCounts: readonly number[],
+  keyCounts: readonly number[],
 ): boolean {
   if (count < TIER_OFFSETS_WORD) return false
   const policy = words[offset + POLICY_WORD]!
   const tiers = words[offset + TIER_COUNT_WORD]!
-  const codes = policy === NO_POLICY ? 0 : codeCounts[policy]
+  const keys = policy === NO_POLICY ? 0 : keyCounts[policy]
   const head = TIER_OFFSETS_WORD + tiers
-  if (codes === undefined || tiers !== codes + 1 || head > count) return false
+  if (keys === undefined || tiers !== keys + 1 || head > count) return false
   const set = words.subarray(offset, offset + count)
   for (let i = TIER_OFFSETS_WORD; i < head; i++) {
     if (!isTier(set, set[i]!, head, rdataCount)) return false
@@ -35,11 +38,15 @@ export function isEncodedSteering(
 
 function isTier(set: Uint32Array, tier: number, head: number, rdataCount: number): boolean {
   if (tier < head || tier >= set.length) return false
-  const isSticky = set[tier]! > STICKY_TIER
-  const outcomes = isSticky ? set[tier]! - STICKY_TIER : set[tier]!
+  const marks = set[tier]! & ~OUTCOME_COUNT_MASK
+  if ((marks & ~(STICKY_TIER | COUNTED_TIER)) !== 0) return false
+  const isSticky = (marks & STICKY_TIER) !== 0
+  const outcomes = set[tier]! & OUTCOME_COUNT_MASK
   const end = tier + 1 + outcomes * 2
-  // The prefix lengths and the seeds follow.
-  if (outcomes === 0 || end + (isSticky ? 1 + outcomes * 2 : 0) > set.length) return false
+  const isCounted = (marks & COUNTED_TIER) !== 0
+  if (outcomes === 0 || countersOffset(set, tier) + (isCounted ? outcomes : 0) > set.length) {
+    return false
+  }
   if (isSticky && !arePrefixLengths(set[end]!)) return false
   for (let i = tier + 1, before = 0; i < end; i += 2) {
     const weightSum = set[i]!
@@ -47,6 +54,25 @@ function isTier(set: Uint32Array, tier: number, head: number, rdataCount: number
     before = weightSum
   }
   return true
+}
+
+/**
+ * Makes all outcomes of valid steering use the counter `counter`. The numbers of another process mean
+ * other endpoints in this one. Returns false if there was nothing to change.
+ */
+export function replaceCounters(words: Uint32Array, offset: number, counter: number): boolean {
+  const tiers = words[offset + TIER_COUNT_WORD]!
+  let isChanged = false
+  for (let i = 0; i < tiers; i++) {
+    const tier = offset + words[offset + TIER_OFFSETS_WORD + i]!
+    const head = words[tier]!
+    if ((head & COUNTED_TIER) === 0) continue
+    const first = countersOffset(words, tier)
+    const counters = words.subarray(first, first + (head & OUTCOME_COUNT_MASK))
+    isChanged ||= counters.some((number) => number !== counter)
+    counters.fill(counter)
+  }
+  return isChanged
 }
 
 function arePrefixLengths(word: number): boolean {

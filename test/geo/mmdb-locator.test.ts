@@ -18,9 +18,8 @@ import { bundledDatabasePath, OpenFile } from '../../src/geo/mmdb/load.ts'
 import { MmdbLocator } from '../../src/geo/mmdb-locator.ts'
 import { type Net, scanNet } from '../../src/geo/net.ts'
 import type { GeoJobMessage } from '../../src/geo/worker/job.ts'
-import { runJobInThread } from '../../src/geo/worker/run-job.ts'
+import { runJobInline, runJobInThread } from '../../src/geo/worker/run-job.ts'
 import { cityEntry, composeMmdb, type MmdbContent } from '../support/mmdb.ts'
-import { runJobInline } from '../support/run-job-inline.ts'
 import { FakeTimers } from '../support/setup.ts'
 import { until } from '../support/until.ts'
 
@@ -89,6 +88,7 @@ t.test('a City and an ASN database complete each other, nets come above both', a
   t.teardown(() => locator.close())
   t.same(locate(locator, '5.9.0.1'), {
     ...{ net: '', asn: 0, subdivisions: ['DE-BE'], country: 'DE', continent: 'EU' },
+    coordinates: { latitude: 52.2242, longitude: -0.1315 },
   })
   t.match(locate(locator, '5.0.1.1'), {
     net: 'NET-OFFICE',
@@ -231,7 +231,8 @@ t.test('a job in a thread ends as it does in place', async (t) => {
   t.teardown(() => {
     for (const one of [open, openBroken]) one.release()
   })
-  const job = { kind: 'classify', sources: [open.source], nets: [], codes } as const
+  const common = { nets: [], codes, pointSets: [] }
+  const job = { kind: 'classify', sources: [open.source], ...common } as const
   t.same(await runJobInThread(job), await runJobInline(job))
   t.strictSame(said.splice(0), ['ready', 'done'])
   const verify = { kind: 'verify', isThorough: true, isKept: false } as const

@@ -2,7 +2,6 @@ import t from 'tap'
 import { scanAddress } from '../../src/dns/text/address.ts'
 import { FlatClassTrie } from '../../src/geo/class-trie.ts'
 import { buildClasses } from '../../src/geo/classes/build-classes.ts'
-import { scanGeoCode } from '../../src/geo/code.ts'
 import { scanNet } from '../../src/geo/net.ts'
 import {
   EMPTY_STEERING_SNAPSHOT,
@@ -10,8 +9,9 @@ import {
   type SteeringSnapshot,
 } from '../../src/steering/policies.ts'
 import { FollowedSteering, steeringSnapshotData } from '../../src/steering/snapshot-data.ts'
+import { scanTierKey } from '../../src/steering/tier-key.ts'
 
-const code = (text: string) => scanGeoCode(text)!
+const code = (text: string) => scanTierKey(text)!
 
 const NETS = ['10.0.1.0/24 NET-A', '10.0.2.0/24 NET-B', '2001:db8::/32 NET-C'].map((line) => {
   const [cidr, text] = line.split(' ')

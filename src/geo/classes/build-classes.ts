@@ -1,9 +1,10 @@
 import { type ClassTrieData, composeTop } from '../class-trie.ts'
 import type { GeoCode } from '../code.ts'
 import type { Database } from '../mmdb/database.ts'
-import { readLocation } from '../mmdb/schema.ts'
+import { readCodes, readLocation } from '../mmdb/schema.ts'
 import type { Net } from '../net.ts'
 import { FactsPool, UNKNOWN_FACTS } from './facts.ts'
+import { NO_ORDER, PointOrders, type PointSet } from './point-orders.ts'
 import { TreeReducer } from './reduce-tree.ts'
 import { leafOf, type Subtree, TrieBuilder } from './trie-builder.ts'
 
@@ -19,10 +20,12 @@ export interface ClassInput {
   readonly nets: readonly Net[]
   /** The codes in use, without duplicates. */
   readonly codes: readonly GeoCode[]
+  /** Sets of points. Each client gets the nearest point of a set. Undefined = no set. */
+  readonly pointSets?: readonly PointSet[] | undefined
 }
 
 /**
- * Reduces location data to the distinctions that `codes` make.
+ * Reduces location data to the distinctions that `codes` and `pointSets` make.
  *
  *     database trees ─▶ tries of facts ─▶ one over the other ─▶ nets on top ─▶ classes ─▶ words
  *
@@ -31,11 +34,17 @@ export interface ClassInput {
  */
 export function buildClasses(input: ClassInput): ClassTrieData {
   const builder = new TrieBuilder()
-  const pool = new FactsPool(input.codes)
+  const { pointSets = [] } = input
+  const orders = pointSets.length === 0 ? undefined : new PointOrders(pointSets)
+  const pool = new FactsPool(input.codes, orders)
   let ipv4 = NOTHING
   let ipv6 = NOTHING
   for (const database of input.databases) {
-    const reducer = new TreeReducer(database.tree, builder, factsOfEntries(database, pool))
+    const reducer = new TreeReducer(
+      database.tree,
+      builder,
+      factsOfEntries(database, pool, orders !== undefined),
+    )
     const overlay = (over: Subtree, under: Subtree): Subtree =>
       over === NOTHING ? under : builder.combine(over, under, (a, b) => pool.overlay(a, b))
     const reduce = (family: 1 | 2): Subtree =>
@@ -52,7 +61,7 @@ export function buildClasses(input: ClassInput): ClassTrieData {
     if (net.cidr.family === 1) ipv4 = placeNet(builder, pool, ipv4, net)
     else ipv6 = placeNet(builder, pool, ipv6, net)
   }
-  const { classOf, codesOf } = numberClasses(pool)
+  const { classOf, codesOf, orderOf } = numberClasses(pool)
   const memo = new Map<Subtree, Subtree>()
   ipv4 = builder.map(ipv4, classOf, memo)
   ipv6 = builder.map(ipv6, classOf, memo)
@@ -60,16 +69,22 @@ export function buildClasses(input: ClassInput): ClassTrieData {
   const { words, roots } = builder.compact([ipv4, ipv6])
   const [rootIPv4, rootIPv6] = roots as [number, number]
   const [topIPv4, topIPv6] = [composeTop(words, rootIPv4), composeTop(words, rootIPv6)]
-  return { words, rootIPv4, rootIPv6, topIPv4, topIPv6, codesOf }
+  const near = orders?.compose(orderOf)
+  return { words, rootIPv4, rootIPv6, topIPv4, topIPv6, codesOf, near }
 }
 
 /** Returns a function that reads each entry once, however many prefixes share it. */
-function factsOfEntries(database: Database, pool: FactsPool): (entry: number) => number {
+function factsOfEntries(
+  database: Database,
+  pool: FactsPool,
+  readsCoordinates: boolean,
+): (entry: number) => number {
+  const read = readsCoordinates ? readLocation : readCodes
   const known = new Map<number, number>([[-1, UNKNOWN_FACTS]])
   return (entry) => {
     let facts = known.get(entry)
     if (facts === undefined) {
-      facts = pool.ofLocation(readLocation(database.data, entry))
+      facts = pool.ofLocation(read(database.data, entry))
       known.set(entry, facts)
     }
     return facts
@@ -85,20 +100,27 @@ function placeNet(builder: TrieBuilder, pool: FactsPool, trie: Subtree, net: Net
   )
 }
 
-/** Numbers the classes in order of appearance. A class is a list of codes that match; the empty list is class 0. */
+/**
+ * Numbers the classes in order of appearance. A class is a list of codes that match, and an order of points; the empty
+ * list without an order is class 0.
+ */
 function numberClasses(pool: FactsPool): {
   classOf: (facts: number) => number
   codesOf: GeoCode[][]
+  orderOf: number[]
 } {
   const codesOf: GeoCode[][] = [[]]
-  const classByCodes = new Map<string, number>([['', 0]])
+  const orderOf = [NO_ORDER]
+  const classByKey = new Map<string, number>([[`|${NO_ORDER}`, 0]])
   const classOf = (facts: number): number => {
     const codes = pool.codesOf(facts)
-    const key = codes.map((code) => code.text).join()
-    const known = classByCodes.get(key)
+    const order = pool.orderOf(facts)
+    const key = `${codes.map((code) => code.text).join()}|${order}`
+    const known = classByKey.get(key)
     if (known !== undefined) return known
-    classByCodes.set(key, codesOf.length)
+    classByKey.set(key, codesOf.length)
+    orderOf.push(order)
     return codesOf.push(codes) - 1
   }
-  return { classOf, codesOf }
+  return { classOf, codesOf, orderOf }
 }

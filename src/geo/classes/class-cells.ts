@@ -14,9 +14,10 @@ export interface ClassCell {
 
 /**
  * The address spaces that are measured. `ipv4`, `ipv6`: addresses that clients on the Internet can
- * have, by count of addresses. For IPv6 those of 2000::/3 that some trie has in another class than 0. If
- * no trie has such a prefix, all of 2000::/3, of which most is not allocated. `private4`, `private6`:
- * RFC 1918, RFC 6598 and RFC 4193. All other prefixes are left out: no client has such an address.
+ * have, by count of addresses. `ipv6` has the prefixes of 2000::/3 that a trie puts into another class
+ * than 0, because most of 2000::/3 is not allocated. If no trie has such a prefix, it has all of
+ * 2000::/3. `private4`, `private6`: RFC 1918, RFC 6598 and RFC 4193. All other prefixes are left out,
+ * because no client has such an address.
  */
 export const SPACES = ['ipv4', 'ipv6', 'private4', 'private6'] as const
 export type Space = (typeof SPACES)[number]

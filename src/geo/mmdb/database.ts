@@ -68,8 +68,13 @@ export class Database {
    * Throws InputError.
    */
   findEntry(address: Uint8Array, family: number): number {
-    if (this.ignored.some((prefix) => isWithin(prefix, address, family))) return -1
+    if (this.ignoredAround(address, family) !== undefined) return -1
     return this.tree.findEntry(address, family)
+  }
+
+  /** Returns the prefix of `ignored` that the address is in. */
+  ignoredAround(address: Uint8Array, family: number): Cidr | undefined {
+    return this.ignored.find((prefix) => isWithin(prefix, address, family))
   }
 
   /** Throws InputError if none of the first entries has data that a geo code can match. */

@@ -1,6 +1,7 @@
 import { isSubdivision } from '../code.ts'
 import { CONTINENTS, continentOf } from '../countries.ts'
 import { type Location, UNKNOWN_LOCATION } from '../location.ts'
+import { areCoordinates, type Coordinates } from '../point.ts'
 import type { DataSection } from './data-section.ts'
 
 /** Maximum of subdivisions read per entry; ISO 3166-2 nests two. */
@@ -11,12 +12,22 @@ const SUBDIVISIONS_MAX = 4
  *
  *     GeoIP2, GeoLite2   continent.code  country.iso_code  subdivisions[].iso_code
  *                        autonomous_system_number
+ *                        location.latitude, location.longitude
  *     flat               continent_code  country_code      state, region
+ *                        latitude, longitude
  *                        asn             (also country and continent as plain codes)
  *
  * A value that isn't a code counts as unknown, for example the full name of a state, or country ZZ.
  */
 export function readLocation(data: DataSection, entry: number): Location {
+  const location = readCodes(data, entry)
+  if (location === UNKNOWN_LOCATION) return location
+  const coordinates = readCoordinates(data, entry)
+  return coordinates === undefined ? location : { ...location, coordinates }
+}
+
+/** Reads the place of one entry without its coordinates. */
+export function readCodes(data: DataSection, entry: number): Location {
   const country = readCountry(data, entry)
   const given = readContinent(data, entry)
   const continent = CONTINENTS.has(given) ? given : continentOf(country)
@@ -56,6 +67,18 @@ function readAsn(data: DataSection, entry: number): number {
 /** Returns 0 for numbers above 32 bits: integers of a database have up to 128. */
 function limitAsn(number: number): number {
   return number <= 0xffffffff ? number : 0
+}
+
+/** Returns undefined if the entry has no valid coordinates. */
+function readCoordinates(data: DataSection, entry: number): Coordinates | undefined {
+  const nested = data.find(entry, 'location')
+  const at = nested === -1 ? entry : nested
+  const read = (key: string): number => {
+    const text = data.print(data.find(at, key))
+    return text === '' ? Number.NaN : Number(text)
+  }
+  const coordinates = { latitude: read('latitude'), longitude: read('longitude') }
+  return areCoordinates(coordinates) ? coordinates : undefined
 }
 
 function readSubdivisions(data: DataSection, entry: number, country: string): string[] {

@@ -1,5 +1,6 @@
 import type { ClassTrieData } from '../class-trie.ts'
 import { buildClasses } from '../classes/build-classes.ts'
+import type { PointSet } from '../classes/point-orders.ts'
 import { verifyEntries, verifyTree } from '../classes/verify.ts'
 import type { GeoCode } from '../code.ts'
 import { Database, type DatabaseImage } from '../mmdb/database.ts'
@@ -13,6 +14,7 @@ export type GeoJob =
       readonly sources: readonly DatabaseSource[]
       readonly nets: readonly Net[]
       readonly codes: readonly GeoCode[]
+      readonly pointSets: readonly PointSet[]
     }
   | {
       readonly kind: 'verify'
@@ -41,7 +43,8 @@ export type GeoJobMessage =
 export function performJob(job: GeoJob): GeoResult {
   if (job.kind === 'classify') {
     const databases = job.sources.map((source) => new Database(readSource(source, false)))
-    return { trie: buildClasses({ databases, nets: job.nets, codes: job.codes }) }
+    const { nets, codes, pointSets } = job
+    return { trie: buildClasses({ databases, nets, codes, pointSets }) }
   }
   const image = readSource(job.source, job.isKept)
   const verify = job.isThorough ? verifyEntries : verifyTree

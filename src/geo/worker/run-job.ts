@@ -14,7 +14,7 @@ export const runJobInThread: JobRunner = (job) =>
   new Promise((resolve, reject) => {
     const worker = startWorker(job)
     if (worker === undefined) {
-      resolve(runInline(job))
+      resolve(runJobInline(job))
       return
     }
     let ready = false
@@ -26,15 +26,13 @@ export const runJobInThread: JobRunner = (job) =>
     })
     worker.on('error', (error) => {
       if (ready) reject(error)
-      else resolve(runInline(job))
+      else resolve(runJobInline(job))
     })
     worker.on('exit', () => reject(new Error('the thread ended without a result')))
   })
 
-/** Rejects where `performJob` throws. */
-async function runInline(job: GeoJob): Promise<GeoResult> {
-  return performJob(job)
-}
+/** Runs jobs in the thread of the caller, for a process that has nothing else to do meanwhile. */
+export const runJobInline: JobRunner = async (job) => performJob(job)
 
 function startWorker(job: GeoJob): Worker | undefined {
   // The sources run as .ts under a loader, and as .js after the build.

@@ -7,7 +7,7 @@ import { Database, type DatabaseImage } from '../../geo/mmdb/database.ts'
 import { bundledDatabasePath, loadFileSync } from '../../geo/mmdb/load.ts'
 import { MmdbLocator, type MmdbLocatorOptions } from '../../geo/mmdb-locator.ts'
 import { aspectOf, type Net, scanNet } from '../../geo/net.ts'
-import { type JobRunner, runJobInThread } from '../../geo/worker/run-job.ts'
+import { type JobRunner, runJobInline, runJobInThread } from '../../geo/worker/run-job.ts'
 import type { Directive, SetupContext } from '../../plugin/directive.ts'
 import { readsAny } from '../../plugin/metadata.ts'
 import { EventLog } from '../../telemetry/event-log.ts'
@@ -45,10 +45,11 @@ function setup(c: SetupContext, runJob: JobRunner): void {
     return { path: resolve(c.block.root, path), position }
   })
   const paths = files.length === 0 ? [bundledDatabasePath()] : files.map((file) => file.path)
+  let run = runJob
   const images = c.broadcast<readonly DatabaseImage[]>((value) => locator.follow(value))
   const parts: MmdbLocatorOptions = {
     timers: c.timers,
-    runJob,
+    runJob: (job) => run(job),
     resources: c.resources,
     paths,
     nets: options.nets,
@@ -80,9 +81,9 @@ function setup(c: SetupContext, runJob: JobRunner): void {
     }
   })
   c.block.locator = locator
-  c.block.geoCodes = () => locator.codes()
+  c.block.geoCoverage = () => locator.coverage()
   c.block.locatesSubnet = options.ednsSubnet
-  provideMetadata(c, locator, options.ednsSubnet)
+  provideMetadata(c, () => locator, options.ednsSubnet)
   // Without it the client is the peer, as the server set it: nothing to do per query.
   if (options.ednsSubnet) c.addHandler((next) => new ClientFromSubnet(next))
   c.onStartup(async () => {
@@ -91,6 +92,7 @@ function setup(c: SetupContext, runJob: JobRunner): void {
     if (readsEntries) images.publish(locator.images)
   })
   c.onOffline(async ({ database, readsEntries }) => {
+    run = runJobInline
     if (database !== undefined) {
       if (paths.length > 1) throw tooManyToReplace(files)
       locator = new MmdbLocator({ ...parts, paths: [database] })
@@ -175,12 +177,12 @@ function isSamePrefix(a: Net, b: Net): boolean {
  * Provides metadata. `view` reads metadata before the chain runs, so the client is selected here as
  * well. The selection is reverted, because another block without `edns-subnet` may serve the query.
  */
-function provideMetadata(c: SetupContext, locator: MmdbLocator, ednsSubnet: boolean): void {
+function provideMetadata(c: SetupContext, locator: () => MmdbLocator, ednsSubnet: boolean): void {
   for (const label of GEOIP_LABELS) {
     c.block.metadata.set(label, ({ query }) =>
       ednsSubnet && hasSubnet(query)
-        ? locator.field(query.ecsAddress, query.ecsFamily, label)
-        : locator.field(query.clientAddress, query.clientFamily, label),
+        ? locator().field(query.ecsAddress, query.ecsFamily, label)
+        : locator().field(query.clientAddress, query.clientFamily, label),
     )
   }
 }

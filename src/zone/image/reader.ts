@@ -201,6 +201,11 @@ export class ZoneReader {
     return rrset + RRSET_REST + (count > TABLE_FREE_RDATA_MAX ? count : 0)
   }
 
+  /** Returns how many records the RRset has. */
+  rdataCount(rrset: number): number {
+    return this.words[rrset + RRSET_HEAD]! & 0xffff
+  }
+
   /** Returns the octet offset of the length of rdata `index`. `start`: the result of `rdataStart`. @hot */
   rdataAt(rrset: number, start: number, index: number): number {
     if ((this.words[rrset + RRSET_HEAD]! & 0xffff) > TABLE_FREE_RDATA_MAX) {

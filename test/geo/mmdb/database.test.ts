@@ -28,8 +28,9 @@ const NOWHERE = { asn: 0, subdivisions: [], country: '', continent: '' }
 t.test('a City database is read with records of every width', async (t) => {
   for (const recordBits of [24, 28, 32] as const) {
     const database = openMmdb({ ...CITY, recordBits })
-    const gb = { asn: 0, subdivisions: ['GB-ENG', 'GB-CAM'], country: 'GB', continent: 'EU' }
-    const us = { asn: 0, subdivisions: ['US-CA'], country: 'US', continent: 'NA' }
+    const at = { asn: 0, coordinates: { latitude: 52.2242, longitude: -0.1315 } }
+    const gb = { ...at, subdivisions: ['GB-ENG', 'GB-CAM'], country: 'GB', continent: 'EU' }
+    const us = { ...at, subdivisions: ['US-CA'], country: 'US', continent: 'NA' }
     t.same(locate(database, '81.2.69.7'), gb, `${recordBits}: subdivisions, widest first`)
     t.match(locate(database, '5.9.1.1'), { country: 'DE' }, `${recordBits}: the wider network`)
     t.match(locate(database, '5.9.64.1'), { country: 'FR' }, `${recordBits}: the longer prefix`)

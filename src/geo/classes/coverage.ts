@@ -1,23 +1,30 @@
 import { type Location, ladderOf } from '../location.ts'
 import type { Database } from '../mmdb/database.ts'
-import { readLocation } from '../mmdb/schema.ts'
+import { readCodes, readLocation } from '../mmdb/schema.ts'
 import { type Net, placeOf } from '../net.ts'
 import { TreeReducer } from './reduce-tree.ts'
 import { TrieBuilder } from './trie-builder.ts'
 
-/**
- * Returns the texts of all geo codes that at least one address matches. Reads every entry: takes
- * seconds for a City database.
- */
-export function codesIn(databases: readonly Database[], nets: readonly Net[]): Set<string> {
+/** What databases and nets know of all addresses. */
+export interface GeoCoverage {
+  /** Texts of the geo codes that at least one address matches. */
+  readonly codes: ReadonlySet<string>
+  /** True if at least one address has coordinates. */
+  readonly hasCoordinates: boolean
+}
+
+/** Reads every entry: takes seconds for a City database. */
+export function coverageOf(databases: readonly Database[], nets: readonly Net[]): GeoCoverage {
   const codes = new Set<string>()
+  let hasCoordinates = false
   const add = (location: Location): void => {
     for (const text of ladderOf(location)) codes.add(text)
+    hasCoordinates ||= location.coordinates !== undefined
   }
   for (const { tree, data } of databases) {
     const seen = new Set([-1])
     const reducer = new TreeReducer(tree, new TrieBuilder(), (entry) => {
-      if (!seen.has(entry)) add(readLocation(data, entry))
+      if (!seen.has(entry)) add(hasCoordinates ? readCodes(data, entry) : readLocation(data, entry))
       seen.add(entry)
       return 0
     })
@@ -28,5 +35,5 @@ export function codesIn(databases: readonly Database[], nets: readonly Net[]): S
     codes.add(code.text)
     if (code.rung !== 'net' && code.rung !== 'asn') add({ net: '', asn: 0, ...placeOf(code) })
   }
-  return codes
+  return { codes, hasCoordinates }
 }
