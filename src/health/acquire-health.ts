@@ -110,16 +110,17 @@ class SharedDrainedHealth extends DrainedHealth {
 }
 
 /**
- * Returns the health of a source's records with the drains of a file (`path`; '' = none) and of
- * annotations. All callers with the same
- * file share its reader, and those with the same source and file share the result.
+ * Returns the health of a source's records with the drains of a file (`path`; '' = none), of other
+ * feeds and of annotations. All callers with the same file share its reader, and those with the
+ * same source, file and feeds share the result.
  */
 export function acquireDrainedHealth(
   options: Omit<DrainedHealthOptions, 'file'>,
   path: string,
   resources: ResourceRegistry,
 ): ResourceLease<DrainedHealth> {
-  const key = `${numberOf(options.source, resources)}\n${path}`
+  const parts = [options.source, ...(options.feeds ?? [])]
+  const key = `${parts.map((part) => numberOf(part, resources)).join(' ')}\n${path}`
   return resources.acquire(SharedDrainedHealth, key, () => {
     const open = (): DrainFile => new DrainFile({ ...options, path })
     const file = path === '' ? undefined : resources.acquire(DrainFile, path, open)

@@ -39,7 +39,7 @@ export interface HealthView {
   healthOf(key: string): RecordHealth
   /** Addresses of the record that are in slow start, sorted. */
   slowStartOf(record: StoredRecord): readonly SlowStartUnits[]
-  /** Endpoints of the record that an operator took out of service. */
+  /** Drained endpoints of the record. */
   drainsOf(record: StoredRecord): RecordDrains
   /** The shift of the record's traffic; undefined = it has none. Missing = no record has one. */
   shiftOf?(record: StoredRecord): ShiftState | undefined

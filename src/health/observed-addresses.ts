@@ -1,31 +1,31 @@
-import { isSameList } from './address-health.ts'
+import type { Leaf } from './record-probes.ts'
 
 /** Maximum of peers' addresses that are probed for one record. */
-const RECORD_ADDRESSES_MAX = 64
-const NONE: readonly string[] = []
+export const RECORD_ADDRESSES_MAX = 1000
+const NONE: readonly Leaf[] = []
 
 /** Requests probes of addresses that belong to peers. */
 export interface PeerObserver {
   /**
    * Probes these addresses with the health check of one of our records, instead of those requested
-   * before. `addresses`: sorted; the first 64 are probed. Empty = none.
+   * before. The first 1000 are probed. Empty = none.
    */
-  watch(recordKey: string, addresses: readonly string[]): void
+  watch(recordKey: string, leaves: readonly Leaf[]): void
   /** Withdraws all requests. */
   close(): void
 }
 
 /** The addresses of peers to probe, by the record whose health check applies. Several blocks may request them. */
 export class ObservedAddresses {
-  readonly #users = new Set<Map<string, readonly string[]>>()
+  readonly #users = new Set<Map<string, readonly Leaf[]>>()
 
   /** `onChange`: called with the key of each record whose addresses changed. */
   open(onChange: (recordKey: string) => void): PeerObserver {
-    const wanted = new Map<string, readonly string[]>()
+    const wanted = new Map<string, readonly Leaf[]>()
     this.#users.add(wanted)
-    const watch = (recordKey: string, addresses: readonly string[]): void => {
-      const bounded = addresses.slice(0, RECORD_ADDRESSES_MAX)
-      if (isSameList(bounded, wanted.get(recordKey) ?? NONE)) return
+    const watch = (recordKey: string, leaves: readonly Leaf[]): void => {
+      const bounded = leaves.slice(0, RECORD_ADDRESSES_MAX)
+      if (isSameLeaves(bounded, wanted.get(recordKey) ?? NONE)) return
       if (bounded.length === 0) wanted.delete(recordKey)
       else wanted.set(recordKey, bounded)
       onChange(recordKey)
@@ -39,7 +39,23 @@ export class ObservedAddresses {
   }
 
   /** Returns the addresses for one record, each once. */
-  of(recordKey: string): ReadonlySet<string> {
-    return new Set([...this.#users].flatMap((wanted) => wanted.get(recordKey) ?? NONE))
+  of(recordKey: string): Iterable<Leaf> {
+    const leaves = new Map<string, Leaf>()
+    for (const wanted of this.#users) {
+      for (const leaf of wanted.get(recordKey) ?? NONE) {
+        if (!leaves.has(leaf.address)) leaves.set(leaf.address, leaf)
+      }
+    }
+    return leaves.values()
   }
+}
+
+function isSameLeaves(a: readonly Leaf[], b: readonly Leaf[]): boolean {
+  return a.length === b.length && a.every((leaf, i) => isSameLeaf(leaf, b[i]!))
+}
+
+function isSameLeaf(a: Leaf, b: Leaf): boolean {
+  const isSamePlace =
+    a.probeAt?.address === b.probeAt?.address && a.probeAt?.port === b.probeAt?.port
+  return a.address === b.address && isSamePlace
 }

@@ -10,7 +10,7 @@ import type { Probe } from './probes/probe.ts'
 const NAME_CHARACTERS_MAX = 253
 const DIGEST_CHARACTERS = 16
 
-/** A target that the health check of a record covers. */
+/** A target that is probed with the health check of a record. */
 export interface Leaf {
   /** IP address or host name. */
   readonly address: string
@@ -58,22 +58,25 @@ export function probesOfRecord(
   record: Pick<DnsRecord, 'rootHost' | 'endpoints'>,
   check: HealthCheck,
 ): readonly Probe[] {
-  return findLeaves(record.endpoints).map(({ address, probeAt }) => {
-    const probe = probeOfAddress(place, record, check, address)
-    const port = probeAt?.port || check.port
-    return { ...probe, ...testAddressOf(probeAt?.address), check: { ...check, port } }
-  })
+  return findLeaves(record.endpoints).map((leaf) => probeOfLeaf(place, record, check, leaf))
 }
 
-/** Returns the probe of one address with the health check of a record. */
-export function probeOfAddress(
+/** Returns the probe of one target with the health check of a record. */
+export function probeOfLeaf(
   { namespace, name }: { readonly namespace: string; readonly name: string },
   { rootHost }: Pick<DnsRecord, 'rootHost'>,
   check: HealthCheck,
-  address: string,
+  { address, probeAt }: Leaf,
 ): Probe {
-  const hostname = printName(rootHost).slice(0, -1)
-  return { id: `${namespace}/${probeName(name, address)}`, namespace, address, hostname, check }
+  const port = probeAt?.port || check.port
+  return {
+    id: `${namespace}/${probeName(name, address)}`,
+    namespace,
+    address,
+    ...testAddressOf(probeAt?.address),
+    hostname: printName(rootHost).slice(0, -1),
+    check: port === check.port ? check : { ...check, port },
+  }
 }
 
 /** Returns the probe that a DNSHealthCheckProbe requests. */

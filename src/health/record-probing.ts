@@ -14,7 +14,7 @@ import type { Probe, Prober } from './probes/probe.ts'
 import { type ProbeResult, ProbeRunner } from './probes/probe-runner.ts'
 import type { ProbeState } from './probes/probe-state.ts'
 import { PROBE_STATES, printStates } from './probes/state-text.ts'
-import { probeOfAddress, probeOfResource, probesOfRecord } from './record-probes.ts'
+import { probeOfLeaf, probeOfResource, probesOfRecord } from './record-probes.ts'
 
 /** Results within this time are published as one change. */
 const GATHER_MS = 50
@@ -134,7 +134,7 @@ export class RecordProbing {
     for (const id of this.#idsByRecord.get(recordKey) ?? []) {
       const state = this.#runner.stateOf(id)
       if (state?.health !== 'down' || this.#runner.probeOf(id)?.address !== address) continue
-      if (state.failures === 0) return 'a check succeeded, but too few in a row'
+      if (state.failures === 0) return 'a check succeeded, but not enough in a row'
       const checks = state.failures === 1 ? '1 check' : `${state.failures} checks`
       return `${checks} in a row failed, last: ${state.reason}`
     }
@@ -237,9 +237,9 @@ export class RecordProbing {
       decided.add(probe.address)
     }
     for (const id of wanted.keys()) this.#observedIds.delete(id)
-    for (const address of this.#observedAddresses.of(key)) {
-      if (decided.has(address)) continue
-      const probe = probeOfAddress(place, content, content.healthCheck!, address)
+    for (const leaf of this.#observedAddresses.of(key)) {
+      if (decided.has(leaf.address)) continue
+      const probe = probeOfLeaf(place, content, content.healthCheck!, leaf)
       if (!this.#hasRoomToObserve(probe.id)) break
       this.#observedIds.add(this.#want(probe, key, wanted))
     }

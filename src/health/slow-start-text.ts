@@ -1,3 +1,4 @@
+import { scanJsonText } from '../base/json-text.ts'
 import type { StateKind } from '../persist/state-file.ts'
 import { SLOW_START_MS_MAX } from './slow-start-bounds.ts'
 
@@ -68,7 +69,7 @@ function scan([first = '', ...lines]: readonly string[]): SlowStartState | undef
 }
 
 function scanLine(line: string): SlowStartAddress | undefined {
-  const values = scanJson(line)
+  const values = scanJsonText(line)
   if (!Array.isArray(values) || values.length !== 4) return undefined
   const [elapsedMs, hostKey, address, key] = values as readonly unknown[]
   const isTime = Number.isSafeInteger(elapsedMs) && Number(elapsedMs) >= 0
@@ -76,13 +77,4 @@ function scanLine(line: string): SlowStartAddress | undefined {
   if (typeof hostKey !== 'string' || typeof address !== 'string') return undefined
   if (typeof key !== 'string') return undefined
   return { key, hostKey, address, elapsedMs: Number(elapsedMs) }
-}
-
-function scanJson(line: string): unknown {
-  try {
-    return JSON.parse(line)
-  } catch (error) {
-    if (!(error instanceof SyntaxError)) throw error
-    return undefined
-  }
 }

@@ -109,6 +109,14 @@ export function scaleWeights(
   })
 }
 
+/**
+ * The part of a weight that counts in slow start, in the unit of the weight. `weight`: undefined = the
+ * endpoint has none, although others of its set have one.
+ */
+export function slowStartWeight(weight: number | undefined, units = SLOW_START_UNITS): number {
+  return ((weight ?? WEIGHT_DEFAULT) * units) / SLOW_START_UNITS
+}
+
 function printOctets(octets: Uint8Array): string {
   return Buffer.from(octets).toString('latin1')
 }

@@ -125,6 +125,8 @@ export class ListWatch {
   /** `dnsrecords in namespace a`. */
   get what(): string {
     const { resource, namespace } = this.#options
+    // The only kind that is followed and has no namespace.
+    if (resource.plural === 'namespaces') return resource.plural
     return `${resource.plural} in ${namespace === '' ? 'all namespaces' : `namespace ${namespace}`}`
   }
 
@@ -322,8 +324,9 @@ export class ListWatch {
 
   #cure(status: number): string {
     const { group, plural } = this.#options.resource
-    if (status === 404) return `; is the CustomResourceDefinition ${plural}.${group} installed?`
-    if (status === 403) return `; this account needs get, list and watch of ${plural}.${group}`
+    const kind = group === '' ? plural : `${plural}.${group}`
+    if (status === 404) return `; is the CustomResourceDefinition ${kind} installed?`
+    if (status === 403) return `; this account needs get, list and watch of ${kind}`
     return ''
   }
 

@@ -234,6 +234,11 @@ function named(work: () => string): string {
 export function checkStateFile<T>(path: string, kind: StateKind<T>): string {
   const found = readState(path, kind)
   if (found !== undefined) return isRefused(found) ? printRefused(path, kind, found) : ''
+  return checkDirectoryOf(path)
+}
+
+/** Returns why a file cannot be created; '' = its directory exists. */
+export function checkDirectoryOf(path: string): string {
   const directory = statSync(dirname(path), { throwIfNoEntry: false })
   return directory?.isDirectory() === true ? '' : `${dirname(path)} is not a directory`
 }

@@ -30,7 +30,7 @@ export type SplitEnd =
   /** The document that starts at `line` is longer than DOCUMENT_OCTETS_MAX. */
   | { readonly kind: 'large'; readonly line: number }
 
-const HASH_START = 0x811c9dc5
+export const HASH_START = 0x811c9dc5
 const NEWLINE = 0x0a
 const CARRIAGE_RETURN = 0x0d
 const SPACE = 0x20
@@ -40,7 +40,7 @@ const DASH = 0x2d
 const DOT = 0x2e
 const PERCENT = 0x25
 /** The high bit of each octet of a word; all are 0 in ASCII. */
-const HIGH_BITS = 0x80808080
+export const HIGH_BITS = 0x80808080
 const ITEMS = Buffer.from('items:')
 
 /**
@@ -168,7 +168,7 @@ export class DocumentSplitter {
  * True if one of the four octets is a newline. The borrow sets the high bit of an octet that is
  * zero.
  */
-function hasNewline(word: number): boolean {
+export function hasNewline(word: number): boolean {
   const differing = word ^ 0x0a0a0a0a
   return ((differing - 0x01010101) & ~differing & HIGH_BITS) !== 0
 }

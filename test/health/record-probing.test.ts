@@ -2,8 +2,10 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { Random } from '../../src/base/random.ts'
+import type { ProbeAt } from '../../src/dnsrecord/health-check.ts'
 import { UNKNOWN_HEALTH } from '../../src/health/address-health.ts'
 import type { Probe, ProbeOutcome } from '../../src/health/probes/probe.ts'
+import type { Leaf } from '../../src/health/record-probes.ts'
 import { RecordProbing, type RecordProbingOptions } from '../../src/health/record-probing.ts'
 import { FakeClock, FakeTimers } from '../support/setup.ts'
 import { probeOf, recordOf, TestSource } from './stage.ts'
@@ -259,9 +261,9 @@ t.test(
     source.put(recordOf('a', ['192.0.2.1'], { healthCheck: CHECK }), recordOf('b', TWO))
     const observer = probing.openObserver()
     const other = probing.openObserver()
-    observer.watch('default/a', ['192.0.2.1', '192.0.2.9'])
-    other.watch('default/a', ['192.0.2.9'])
-    observer.watch('default/b', ['192.0.2.9'])
+    observer.watch('default/a', leaves('192.0.2.1', '192.0.2.9'))
+    other.watch('default/a', leaves('192.0.2.9'))
+    observer.watch('default/b', leaves('192.0.2.9'))
     dead.add('192.0.2.9')
     await pass(25)
     t.strictSame([...new Set(asked.map(({ id }) => id))].sort(), [
@@ -289,7 +291,7 @@ t.test(
 t.test('an address of a peer that becomes ours counts as ours', async (t) => {
   const { source, probing, dead, pass, downOf } = stage()
   source.put(recordOf('a', ['192.0.2.1'], { healthCheck: CHECK }))
-  probing.openObserver().watch('default/a', ['192.0.2.2'])
+  probing.openObserver().watch('default/a', leaves('192.0.2.2'))
   dead.add('192.0.2.2')
   await pass(25)
   t.strictSame(downOf('a'), [])
@@ -301,11 +303,33 @@ t.test('an address of a peer that becomes ours counts as ours', async (t) => {
   t.match(source.health.healthOf('default/a').observed, [{ address: '192.0.2.2', health: 'down' }])
 })
 
-t.test('at most 64 addresses of peers are probed for one record', async (t) => {
+t.test('an address of a peer is probed where its site probes it', async (t) => {
   const { source, probing, asked, pass } = stage()
   source.put(recordOf('a', ['192.0.2.1'], { healthCheck: CHECK }))
-  const addresses = Array.from({ length: 100 }, (_, i) => `198.51.100.${i}`).sort()
-  probing.openObserver().watch('default/a', addresses)
+  const observer = probing.openObserver()
+  const watch = (probeAt: ProbeAt | undefined): void =>
+    observer.watch('default/a', [{ address: '192.0.2.9', probeAt }])
+  const last = () => asked.findLast(({ address }) => address === '192.0.2.9')
+  watch({ address: '198.51.100.7', port: 8081 })
   await pass(15)
-  t.equal(new Set(asked.map(({ id }) => id)).size, 65)
+  t.match(last(), { testAddress: '198.51.100.7', check: { port: 8081 } })
+  watch({ address: '', port: 8082 })
+  await pass(15)
+  t.match(last(), { testAddress: undefined, check: { port: 8082 } })
+  watch(undefined)
+  await pass(15)
+  t.match(last(), { testAddress: undefined, check: { port: CHECK.port } })
 })
+
+t.test('at most 1000 addresses of peers are probed for one record', async (t) => {
+  const { source, probing, asked, pass } = stage()
+  source.put(recordOf('a', ['192.0.2.1'], { healthCheck: CHECK }))
+  const addresses = Array.from({ length: 1100 }, (_, i) => `10.0.${i >> 8}.${i & 255}`)
+  probing.openObserver().watch('default/a', leaves(...addresses))
+  await pass(30)
+  t.equal(new Set(asked.map(({ id }) => id)).size, 1001)
+})
+
+function leaves(...addresses: readonly string[]): Leaf[] {
+  return addresses.map((address) => ({ address, probeAt: undefined }))
+}

@@ -55,6 +55,54 @@ t.test('other objects, and invalid JSON', (t) => {
   t.end()
 })
 
+/** Both hashes of the first item of a list. */
+function digest(item: string): string {
+  const { digestA, digestB } = JsonSplitter.open(Buffer.from(`{"items": [${item}]}`))!.next()!
+  return `${digestA} ${digestB}`
+}
+
+t.test('equal items have equal hashes, others have not', (t) => {
+  const text = '{"a": "é\\"", "b": [1, 22, 333]}'
+  // The second item starts at another offset of a word.
+  const splitter = JsonSplitter.open(Buffer.from(`{"items": [${text},1,${text}]}`))!
+  const [first, , third] = [splitter.next()!, splitter.next()!, splitter.next()!]
+  t.equal(`${first.digestA} ${first.digestB}`, `${third.digestA} ${third.digestB}`)
+  t.equal(first.isAscii, false)
+  t.equal(splitter.next(), undefined)
+  const digests = ['1', '12', '123', '1234', '12345'].map(digest)
+  t.equal(new Set(digests).size, digests.length)
+  const ones = '1'.repeat(20)
+  const changed = [...ones].map((_, i) => digest(`${ones.slice(0, i)}2${ones.slice(i + 1)}`))
+  t.equal(new Set([digest(ones), ...changed]).size, ones.length + 1)
+  t.end()
+})
+
+t.test('lines and ASCII, whatever the offset of a word', (t) => {
+  for (let spaces = 0; spaces < 8; spaces++) {
+    const gap = ' '.repeat(spaces)
+    const octets = Buffer.from(`{"items": [${gap}"a${gap}",\n{"b":${gap}\n\n1},"ü${gap}"\n]}`)
+    const splitter = JsonSplitter.open(octets)!
+    const items = [splitter.next()!, splitter.next()!, splitter.next()!]
+    t.strictSame(
+      items.map(({ line, isAscii }) => [line, isAscii]),
+      [
+        [1, true],
+        [2, true],
+        [4, false],
+      ],
+    )
+  }
+  t.end()
+})
+
+t.test('the longest item, and one octet more', (t) => {
+  const longest = `"${'x'.repeat(DOCUMENT_OCTETS_MAX - 2)}"`
+  t.equal(split(`{"items": [${longest}]}`)!.large, 0)
+  t.equal(split(`{"items": [${longest} ]}`)!.large, 1)
+  t.equal(split(`{"items": ["${longest}`)!.large, 1, 'without an end')
+  t.end()
+})
+
 t.test('a run of white space longer than a document ends the list', (t) => {
   const run = ' '.repeat(DOCUMENT_OCTETS_MAX + 1)
   t.equal(split(`{"items": [${run}1]}`)!.large, 1, 'before the first item')

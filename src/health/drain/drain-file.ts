@@ -6,7 +6,8 @@ import type { Timers } from '../../base/timers.ts'
 import { stampOf } from '../../persist/next-file.ts'
 import { type Guarded, guarding } from '../../telemetry/guard.ts'
 import type { Logger } from '../../telemetry/log.ts'
-import { type EndpointDrain, isActive, isSameDrain, printDrain } from './drain.ts'
+import { type EndpointDrain, isActive } from './drain.ts'
+import { type DrainFeed, DrainSchedule, type DrainsChange } from './drain-schedule.ts'
 import { DRAIN_FILE_OCTETS_MAX, type DrainText, scanDrains } from './drain-text.ts'
 
 /** Interval of the checks for a changed file, and for drains that end. */
@@ -20,25 +21,15 @@ export interface DrainFileOptions {
   readonly log: Logger
 }
 
-/** The drains that began and ended. */
-export interface DrainsChange {
-  readonly begun: readonly EndpointDrain[]
-  readonly ended: readonly EndpointDrain[]
-}
-
 /**
  * Follows a drain file. A missing file has no drains. An invalid file is logged with its lines, and
- * the last valid state is kept; at the start, the valid lines are used. Whether a drain has ended
- * is decided by the wall clock at every check, so that a change of the clock loses nothing.
+ * the last valid state is kept; at the start, the valid lines are used.
  */
-export class DrainFile {
+export class DrainFile implements DrainFeed {
   readonly #options: DrainFileOptions
-  readonly #listeners = new Set<(change: DrainsChange) => void>()
+  readonly #schedule: DrainSchedule
   readonly #guarded: Guarded
   readonly #stop: () => void
-  /** The last valid state of the file, with drains that have ended. */
-  #all: readonly EndpointDrain[] = []
-  #active: readonly EndpointDrain[] = []
   /** Version of the file that was read last, and at the last check. */
   #readStamp = ''
   #seenStamp = ''
@@ -47,12 +38,13 @@ export class DrainFile {
   constructor(options: DrainFileOptions) {
     const { timers, log, path } = options
     this.#options = options
+    this.#schedule = new DrainSchedule(options)
     this.#guarded = guarding(log, `Following the drain file ${path}`)
     this.#readStamp = this.#seenStamp = this.#stampNow()
     const found = this.#read()
-    this.#all = found.drains.map(({ drain }) => drain)
+    this.#schedule.set(found.drains.map(({ drain }) => drain))
     this.#report(found.faults, 'these lines are not used')
-    this.#activate()
+    this.#schedule.check()
     this.#stop = timers.every(DRAIN_CHECK_MS, () => void this.#guarded(() => this.#check()))
   }
 
@@ -62,23 +54,20 @@ export class DrainFile {
 
   /** The drains that have not ended, in the order of the file. */
   get drains(): readonly EndpointDrain[] {
-    return this.#active
+    return this.#schedule.active
   }
 
-  /** What is wrong with the file; '' = nothing. For the ready page. */
   get fault(): string {
     return this.#fault
   }
 
-  /** Calls `listener` after drains began or ended; returns the function that unsubscribes it. */
   subscribe(listener: (change: DrainsChange) => void): () => void {
-    this.#listeners.add(listener)
-    return () => this.#listeners.delete(listener)
+    return this.#schedule.subscribe(listener)
   }
 
   close(): void {
     this.#stop()
-    this.#listeners.clear()
+    this.#schedule.close()
   }
 
   #check(): void {
@@ -88,7 +77,7 @@ export class DrainFile {
     const isComplete = stamp === this.#seenStamp || isAnother(stamp, this.#seenStamp)
     this.#seenStamp = stamp
     if (isComplete && stamp !== this.#readStamp) this.#load(stamp)
-    this.#activate()
+    this.#schedule.check()
   }
 
   #load(stamp: string): void {
@@ -99,9 +88,7 @@ export class DrainFile {
     this.#report(found.faults, 'the last valid state is kept')
     if (found.faults.length > 0) return
     if (wasFaulty) log.info(`drain file ${path} is valid again`)
-    this.#all = found.drains.map(({ drain }) => {
-      return this.#all.find((known) => isSameDrain(known, drain)) ?? drain
-    })
+    this.#schedule.set(found.drains.map(({ drain }) => drain))
   }
 
   #report(faults: readonly InputError[], effect: string): void {
@@ -110,23 +97,6 @@ export class DrainFile {
     const more = others.length === 0 ? '' : `, and ${others.length} more faults`
     this.#fault = first === undefined ? '' : `drain file: ${first.print()}${more}`
     if (first !== undefined) log.error(`drain file ${path}: ${first.print()}${more}; ${effect}`)
-  }
-
-  /** Ends drains whose time has come, and begins new ones. */
-  #activate(): void {
-    const { clock, log } = this.#options
-    const nowMs = clock.now()
-    const active = this.#all.filter((drain) => isActive(drain, nowMs))
-    const begun = active.filter((drain) => !this.#active.includes(drain))
-    const ended = this.#active.filter((drain) => !active.includes(drain))
-    this.#active = active
-    if (begun.length === 0 && ended.length === 0) return
-    for (const drain of begun) log.info(`drain begins: ${printDrain(drain)}`)
-    for (const drain of ended) {
-      const replaced = begun.some(({ selector }) => selector.text === drain.selector.text)
-      if (!replaced) log.info(`drain ends: ${printDrain(drain)}`)
-    }
-    for (const listener of this.#listeners) listener({ begun, ended })
   }
 
   #read(): DrainText {
@@ -150,6 +120,14 @@ function isAnother(stamp: string, before: string): boolean {
   const [inode = '', , size] = stamp.split(' ')
   const [inodeBefore = ''] = before.split(' ')
   return inode !== '' && inodeBefore !== '' && inode !== inodeBefore && size !== '0'
+}
+
+/** True if drains of the file may have begun since that time, in milliseconds since the epoch. */
+export function hasDrainsSince(path: string, sinceMs: number, nowMs: number): boolean {
+  const { drains } = readDrainFile(path)
+  if (!drains.some(({ drain }) => isActive(drain, nowMs))) return false
+  // Unlike the time of the content, this time also changes when a file is moved here.
+  return (statSync(path, { throwIfNoEntry: false })?.ctimeMs ?? 0) >= sinceMs
 }
 
 /** Reads a drain file. A missing file has no drains; a file that can't be read is a fault. */

@@ -1,16 +1,19 @@
 import type { RecordSource, StoredRecord } from '../../dnsrecord/record-source.ts'
+import type { EndpointDrain } from './drain.ts'
 import { findDrains } from './drained-health.ts'
 import type { DrainSelector } from './selector.ts'
 
 /** Served records whose endpoints the drains of a file can select. */
 export interface DrainScope {
-  /** Of the drain file; absolute. */
+  /** Of the drain file; absolute. '' = none. */
   readonly path: string
   /** Identifies where the records come from. */
   readonly source: string
   readonly records: RecordSource
   /** Returns the sites that reported each endpoint of a record, in the record's order. */
   readonly sitesOf: (record: StoredRecord) => readonly (readonly string[])[]
+  /** Returns the drains in force that are not in the file. */
+  readonly unfiled: () => readonly EndpointDrain[]
 }
 
 /** What a selector selects. */
@@ -30,11 +33,18 @@ export class DrainIndex {
   }
 
   get paths(): readonly string[] {
-    return [...new Set([...this.#scopes].map(({ path }) => path))]
+    return [...new Set([...this.#scopes].map(({ path }) => path))].filter((path) => path !== '')
   }
 
-  /** Counts the endpoints that a drain in the file would select now. */
-  count(path: string, selector: DrainSelector): SelectedCount {
+  /** The drains in force that are in no drain file. */
+  get unfiled(): readonly EndpointDrain[] {
+    // Blocks and, in a reload, instances have scopes of the same records.
+    const drains = [...this.#scopes].flatMap(({ unfiled }) => unfiled())
+    return [...new Map(drains.map((drain) => [keyOf(drain), drain])).values()]
+  }
+
+  /** Counts the endpoints that a drain in the file would select now. Offers a pause at each record. */
+  *count(path: string, selector: DrainSelector): Generator<void, SelectedCount> {
     const drain = { selector, reason: '', actor: '', createdMs: undefined, untilMs: undefined }
     // Blocks and, in a reload, instances have scopes of the same records.
     const scopes = new Map(
@@ -43,6 +53,7 @@ export class DrainIndex {
     let [endpoints, records] = [0, 0]
     for (const { records: source, sitesOf } of scopes.values()) {
       for (const record of source.records()) {
+        yield
         const found = findDrains(record, [drain], () => sitesOf(record)).endpoints
         const selected = found.filter((targets) => targets.size > 0).length
         endpoints += selected
@@ -51,4 +62,9 @@ export class DrainIndex {
     }
     return { endpoints, records }
   }
+}
+
+/** Equal for equal drains. */
+function keyOf({ selector, actor, reason, untilMs }: EndpointDrain): string {
+  return `${selector.text}\n${untilMs}\n${actor}\n${reason}`
 }

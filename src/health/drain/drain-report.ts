@@ -22,3 +22,10 @@ export function reportDrain(drain: EndpointDrain): DrainReport {
     ...(untilMs === undefined ? {} : { until: printTime(untilMs) }),
   }
 }
+
+/** Prints a drain for people: `site:dublin by ops until 2026-11-24T18:00:00Z: racks move`. */
+export function printDrainReport({ selector, actor, until, reason }: DrainReport): string {
+  const by = actor === '' ? '' : ` by ${actor}`
+  const end = until === undefined ? '' : ` until ${until}`
+  return `${selector}${by}${end}${reason === '' ? '' : `: ${reason}`}`
+}

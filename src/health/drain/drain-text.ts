@@ -9,6 +9,8 @@ export const DRAINS_MAX = 200
 export const DRAIN_FILE_OCTETS_MAX = 1024 * 1024
 const LINE_CHARACTERS_MAX = 8192
 const REASON_CHARACTERS_MAX = 1000
+/** Most faults that are reported of one file. */
+const FAULTS_MAX = 100
 
 /** A drain and the line of its file, from 1. */
 export interface DrainLine {
@@ -18,7 +20,7 @@ export interface DrainLine {
 
 export interface DrainText {
   readonly drains: readonly DrainLine[]
-  /** Faults of single lines, with their places. */
+  /** Faults of single lines, with their places; of many, the first ones. */
   readonly faults: readonly InputError[]
 }
 
@@ -42,7 +44,7 @@ export function scanDrains(text: string, file: string): DrainText {
     if (found === undefined) continue
     const fault = typeof found === 'string' ? found : faultBeside(found, lines)
     if (typeof found === 'string' || fault !== '') {
-      faults.push(new InputError({ file, line }, fault))
+      if (faults.length < FAULTS_MAX) faults.push(new InputError({ file, line }, fault))
       continue
     }
     lines.set(found.selector.text, line)

@@ -1,7 +1,7 @@
-import { printTime } from '../../base/rfc3339.ts'
+import { printDrainReport, reportDrain } from './drain-report.ts'
 import type { DrainSelector } from './selector.ts'
 
-/** Takes endpoints out of service until an operator or a time ends it. Immutable. */
+/** Takes endpoints out of service until a person or a time ends it. Immutable. */
 export interface EndpointDrain {
   readonly selector: DrainSelector
   /** Why; '' = not given. */
@@ -10,7 +10,7 @@ export interface EndpointDrain {
   readonly actor: string
   /** Milliseconds since the epoch; undefined = not given. */
   readonly createdMs: number | undefined
-  /** When it ends, in milliseconds since the epoch; undefined = when an operator ends it. */
+  /** When it ends, in milliseconds since the epoch; undefined = when a person ends it. */
   readonly untilMs: number | undefined
 }
 
@@ -54,8 +54,6 @@ function isSameMap(
 }
 
 /** Prints a drain for people: `site:dublin by ops until 2026-11-24T18:00:00Z: racks move`. */
-export function printDrain({ selector, actor, untilMs, reason }: EndpointDrain): string {
-  const by = actor === '' ? '' : ` by ${actor}`
-  const until = untilMs === undefined ? '' : ` until ${printTime(untilMs)}`
-  return `${selector.text}${by}${until}${reason === '' ? '' : `: ${reason}`}`
+export function printDrain(drain: EndpointDrain): string {
+  return printDrainReport(reportDrain(drain))
 }

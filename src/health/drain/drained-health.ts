@@ -15,15 +15,18 @@ import {
   printDrain,
   type RecordDrains,
 } from './drain.ts'
-import { DRAIN_CHECK_MS, type DrainFile, type DrainsChange } from './drain-file.ts'
+import { DRAIN_CHECK_MS } from './drain-file.ts'
+import type { DrainFeed, DrainsChange } from './drain-schedule.ts'
 import { drainOfRecord } from './record-drain.ts'
 
 export interface DrainedHealthOptions {
   /** The records that are served. */
   readonly source: RecordSource
   readonly health: HealthTable
-  /** Undefined = only annotations drain. */
-  readonly file: DrainFile | undefined
+  /** Drains of the drain file; undefined = none. */
+  readonly file: DrainFeed | undefined
+  /** Other drains that do not come from the records. */
+  readonly feeds?: readonly DrainFeed[]
   /** Our own site; '' = none. */
   readonly site: string
   /** Returns the sites that reported each endpoint of a record, in the record's order. */
@@ -40,12 +43,13 @@ interface Marked {
 }
 
 /**
- * The health of addresses together with the drains of a file, and those that annotations of the
- * records ask for. If drains begin or end, only the records with selected endpoints change: they
+ * The health of addresses together with the drains of a file and of other feeds, and those that
+ * annotations of the records ask for. If drains begin or end, only the records with selected endpoints change: they
  * are found without unpacking the other records.
  */
 export class DrainedHealth implements HealthTable {
   readonly #options: DrainedHealthOptions
+  readonly #feeds: readonly DrainFeed[]
   /** Records with drained endpoints, by key. */
   readonly #marked = new Map<string, Marked>()
   /** Drains by annotations that are in force, by key of the record. */
@@ -58,12 +62,15 @@ export class DrainedHealth implements HealthTable {
   readonly #guarded: Guarded
 
   constructor(options: DrainedHealthOptions) {
-    const { source, file, log } = options
+    const { source, file, feeds = [], log } = options
     this.#options = options
+    this.#feeds = file === undefined ? feeds : [file, ...feeds]
     this.#guarded = guarding(log, 'Applying drains')
     this.#stops = [
       source.subscribe((changes) => this.#follow(changes)),
-      file?.subscribe((change) => void this.#guarded(() => this.#apply(change))) ?? (() => {}),
+      ...this.#feeds.map((feed) => {
+        return feed.subscribe((change) => void this.#guarded(() => this.#apply(change)))
+      }),
     ]
     for (const record of source.records()) if (this.#mayBeDrained(record)) this.#mark(record)
     this.#keepChecking()
@@ -71,17 +78,18 @@ export class DrainedHealth implements HealthTable {
 
   /** Lists the drains for the ready page, at most `max`; '' = none. */
   note(max: number): string {
-    const { file } = this.#options
-    const drains = [...this.#fileDrains, ...this.#annotated.values()]
+    const drains = [...this.#fedDrains, ...this.#annotated.values()]
     const more = drains.length > max ? ` and ${drains.length - max} more` : ''
     const texts = drains.slice(0, max).map(printDrain)
     const drained = texts.length === 0 ? '' : `drained: ${texts.join(', ')}${more}`
-    return [drained, file?.fault ?? ''].filter((text) => text !== '').join('; ')
+    const faults = this.#feeds.map(({ fault }) => fault)
+    return [drained, ...faults].filter((text) => text !== '').join('; ')
   }
 
-  /** Path of the drain file; '' = none. */
-  get path(): string {
-    return this.#options.file?.path ?? ''
+  /** The drains in force that are not in the drain file. */
+  get unfiled(): readonly EndpointDrain[] {
+    const { feeds = [] } = this.#options
+    return [...feeds.flatMap(({ drains }) => drains), ...this.#annotated.values()]
   }
 
   get recordKeys(): Iterable<string> {
@@ -131,13 +139,16 @@ export class DrainedHealth implements HealthTable {
     this.#keepChecking()
   }
 
-  get #fileDrains(): readonly EndpointDrain[] {
-    return this.#options.file?.drains ?? []
+  get #fedDrains(): readonly EndpointDrain[] {
+    return this.#feeds.flatMap(({ drains }) => drains)
   }
 
   /** Fast: false = the record has no drained endpoint. */
   #mayBeDrained({ packed }: StoredRecord): boolean {
-    return this.#fileDrains.length > 0 || unpackSettings(packed)?.drain !== undefined
+    return (
+      this.#feeds.some(({ drains }) => drains.length > 0) ||
+      unpackSettings(packed)?.drain !== undefined
+    )
   }
 
   /** Returns false if the drains of the record are as before. */
@@ -158,11 +169,11 @@ export class DrainedHealth implements HealthTable {
     return true
   }
 
-  #apply({ begun }: DrainsChange): void {
+  #apply({ begun, ended }: DrainsChange): void {
     const { source } = this.#options
     const keys = new Set<string>()
-    for (const { record } of [...this.#marked.values()]) {
-      if (this.#mark(record)) keys.add(record.key)
+    for (const { record, drains } of ended.length > 0 ? [...this.#marked.values()] : []) {
+      if (hasAny(drains, ended) && this.#mark(record)) keys.add(record.key)
     }
     if (begun.length > 0) {
       for (const record of source.records()) {
@@ -218,9 +229,16 @@ export class DrainedHealth implements HealthTable {
     const own = drainOfRecord(record, site)
     const annotation = known && own && isSameDrain(known, own) ? known : own
     const isDrained = annotation !== undefined && this.#isActive(annotation)
-    const drains = isDrained ? [...this.#fileDrains, annotation] : this.#fileDrains
+    const drains = isDrained ? [...this.#fedDrains, annotation] : this.#fedDrains
     return findDrains(record, drains, () => sitesOf(record))
   }
+}
+
+function hasAny({ endpoints }: RecordDrains, drains: readonly EndpointDrain[]): boolean {
+  return endpoints.some((targets) => {
+    for (const drain of targets.values()) if (drains.includes(drain)) return true
+    return false
+  })
 }
 
 /** Returns the targets of a record that the drains select. The first drain of a target counts. */

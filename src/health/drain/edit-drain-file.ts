@@ -1,13 +1,4 @@
-import {
-  closeSync,
-  linkSync,
-  openSync,
-  readFileSync,
-  realpathSync,
-  renameSync,
-  rmSync,
-  writeSync,
-} from 'node:fs'
+import { readFileSync, readlinkSync, realpathSync, renameSync, rmSync, symlinkSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
 import { InputError } from '../../base/errors.ts'
 import { isSystemError } from '../../base/system-error.ts'
@@ -89,7 +80,10 @@ function resolveLink(path: string): string {
   }
 }
 
-/** Creates the lock file, which names this process. Returns the function that removes it. */
+/**
+ * Locks with a symbolic link that names this process, because a link is never half written, even if
+ * the disk is full. Returns the function that removes it.
+ */
 async function lock(path: string): Promise<() => void> {
   const endMs = performance.now() + LOCK_MS_MAX
   for (;;) {
@@ -98,7 +92,8 @@ async function lock(path: string): Promise<() => void> {
     if (holder !== '' && !isRunning(holder)) removeStale(path, holder)
     else if (performance.now() < endMs) await delay(LOCK_RETRY_MS)
     else {
-      const message = `${path} exists: process ${holder} edits the drain file; remove the lock if that process does not run`
+      const who = holder === '' ? 'another process' : `process ${holder}`
+      const message = `${path} exists: ${who} edits the drain file; remove the lock if that process does not run`
       throw new InputError(undefined, message)
     }
   }
@@ -107,9 +102,7 @@ async function lock(path: string): Promise<() => void> {
 /** Returns false if the file exists. */
 function create(path: string): boolean {
   try {
-    const file = openSync(path, 'wx', MODE)
-    writeSync(file, String(process.pid))
-    closeSync(file)
+    symlinkSync(String(process.pid), path)
     return true
   } catch (error) {
     if (!isSystemError(error) || error.code !== 'EEXIST') throw error
@@ -117,12 +110,12 @@ function create(path: string): boolean {
   }
 }
 
-/** Returns the process id in the lock file; '' = it is not written yet, or the lock was released. */
+/** Returns the process id in the lock; '' = the lock was released, or is no link. */
 function readHolder(path: string): string {
   try {
-    return readFileSync(path, 'utf8')
+    return readlinkSync(path)
   } catch (error) {
-    if (!isSystemError(error) || error.code !== 'ENOENT') throw error
+    if (!isSystemError(error) || (error.code !== 'ENOENT' && error.code !== 'EINVAL')) throw error
     return ''
   }
 }
@@ -143,8 +136,9 @@ function removeStale(path: string, holder: string): void {
   const aside = `${path}.${process.pid}`
   try {
     renameSync(path, aside)
-    if (readHolder(aside) !== holder) linkSync(aside, path)
+    const found = readHolder(aside)
     rmSync(aside, { force: true })
+    if (found !== '' && found !== holder) symlinkSync(found, path)
   } catch (error) {
     // Another process removed the stale lock first, or locked the file since.
     if (!isSystemError(error) || (error.code !== 'ENOENT' && error.code !== 'EEXIST')) throw error

@@ -1,5 +1,5 @@
 /** Text that needs no quotes. */
-const PLAIN = /^[^\s"#\\]+$/u
+const PLAIN = /^[^\s"#\\\p{Cc}\p{Cs}]+$/u
 /** A word: characters and strings in double quotes, as in JSON. */
 const WORD = /(?:[^\s"]|"(?:[^"\\]|\\.)*")+/uy
 const SPACE = /\s*/uy

@@ -4,7 +4,7 @@ import type { StoredRecord } from '../../dnsrecord/record-source.ts'
 import type { EndpointDrain } from './drain.ts'
 import { scanDrainSelector } from './selector.ts'
 
-/** Who drains by annotation is not known. */
+/** The author of an annotation is not known. */
 const ACTOR = 'annotation'
 
 /**

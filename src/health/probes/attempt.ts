@@ -15,6 +15,12 @@ const CONNECT_MS = 3000
  * Timeout of a whole probe attempt, connection and TLS included, even if the server sends slowly.
  */
 const TOTAL_MS_MAX = 8000
+/**
+ * An attempt that receives more is a failure: a server that sends interim responses or frames without
+ * end would take processor time until the timeout. Answers are read up to 64 KiB.
+ */
+const RECEIVED_OCTETS_MAX = 1024 * 1024
+const RECEIVED_CHECK_MS = 50
 
 const BEGIN: Readonly<Record<ProbeProtocol, Begin>> = {
   HTTP: beginHttp,
@@ -37,6 +43,7 @@ export function attempt(options: AttemptOptions): Promise<ProbeOutcome> {
     const { check, timers, signal } = options
     const totalMs = Math.min(TOTAL_MS_MAX, check.intervalMs)
     let finish = (_outcome: ProbeOutcome): void => {}
+    let isOver = false
     const fail = (reason: string): void => finish({ kind: 'unhealthy', httpStatus: 0, reason })
     const abort = (): void => finish({ kind: 'skipped', reason: 'it was cancelled' })
     const cancels = [
@@ -45,17 +52,23 @@ export function attempt(options: AttemptOptions): Promise<ProbeOutcome> {
     ]
     const end = BEGIN[check.protocol](options, {
       onSocket: (socket) => {
+        if (isOver) return
         const connectMs = Math.min(CONNECT_MS, totalMs)
         const message = `no connection within ${connectMs / 1000} s`
         const cancel = timers.after(connectMs, () => fail(message))
         cancels.push(cancel)
         socket.once('connect', cancel)
+        const checkSize = (): void => {
+          if (socket.bytesRead > RECEIVED_OCTETS_MAX) fail('the answer is larger than 1 MiB')
+        }
+        cancels.push(timers.every(RECEIVED_CHECK_MS, checkSize))
       },
       onError: (error) => fail(printFault(error)),
       onDone: (outcome) => finish(outcome),
     })
     finish = (outcome) => {
       finish = () => {}
+      isOver = true
       for (const cancel of cancels) cancel()
       end()
       resolve(outcome)

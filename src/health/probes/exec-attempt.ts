@@ -7,8 +7,8 @@ import type { ProbeOutcome } from './probe.ts'
 const SEARCH_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
 
 /**
- * Runs a command of the Corefile without a shell, in a process group of its own. Exit code 0 is
- * healthy. Its output is discarded.
+ * Runs a command of the Corefile without a shell, in a process group of its own, which ends with it.
+ * Exit code 0 is healthy. Its output is discarded.
  */
 export const beginExec: Begin = (attempt, { onDone }) => {
   const skip = (error: Error): void => {
@@ -27,6 +27,7 @@ export const beginExec: Begin = (attempt, { onDone }) => {
   })
   child.once('exit', (code, signal) => {
     isRunning = false
+    killGroup(child)
     onDone(outcomeOf(code, signal))
   })
   return () => {
@@ -57,7 +58,7 @@ function outcomeOf(code: number | null, signal: string | null): ProbeOutcome {
   return { kind: 'unhealthy', httpStatus: 0, reason }
 }
 
-/** Ends the command with all processes that it started. */
+/** Ends the command, and all processes of its group: each attempt could leave one behind. */
 function killGroup({ pid }: ChildProcess): void {
   // The process was not created.
   if (pid === undefined) return

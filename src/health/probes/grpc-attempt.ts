@@ -142,7 +142,8 @@ class Response {
     if (this.#httpStatus !== 200) return `status ${this.#httpStatus}`
     if (this.#grpcStatus > 0) return `gRPC status ${this.#grpcStatus}`
     const status = readStatus(this.#body)
-    if (status === undefined || this.#grpcStatus < 0) return 'the answer is not one of gRPC health'
+    if (status === undefined || this.#grpcStatus < 0)
+      return 'the reply is not a gRPC health response'
     return status === 'SERVING' ? '' : `health ${status}`
   }
 }

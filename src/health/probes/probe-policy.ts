@@ -31,6 +31,22 @@ const EMBEDDING: readonly { readonly cidr: Cidr; readonly at: number }[] = [
   { cidr: cidrOf('2002::/16'), at: 2 },
 ]
 
+/** RFC 1918, RFC 6598 and RFC 4193. */
+const PRIVATE: readonly Cidr[] = [
+  '10.0.0.0/8',
+  '172.16.0.0/12',
+  '192.168.0.0/16',
+  '100.64.0.0/10',
+  'fc00::/7',
+].map(cidrOf)
+
+/** True for an IP address, given as text, of a private network, or that embeds one. False for other text. */
+export function isPrivateAddress(text: string): boolean {
+  const address = scanAddress(text)
+  if (address === undefined) return false
+  return formsOf(address.bytes).some((bytes) => PRIVATE.some((cidr) => isIn(bytes, cidr)))
+}
+
 /** Decides which addresses may be probed. */
 export class ProbePolicy {
   readonly #allowed: readonly Cidr[]
@@ -44,11 +60,7 @@ export class ProbePolicy {
   refusal(text: string): string {
     const address = scanAddress(text)
     if (address === undefined) return 'it is not an IP address'
-    // Checks the address as written and the IPv4 address that it embeds.
-    const { bytes: written } = address
-    const embedding = EMBEDDING.find(({ cidr }) => isIn(written, cidr))
-    const forms = [written]
-    if (embedding !== undefined) forms.push(written.subarray(embedding.at, embedding.at + 4))
+    const forms = formsOf(address.bytes)
     if (forms.some((bytes) => this.#allowed.some((cidr) => isIn(bytes, cidr)))) return ''
     for (const bytes of forms) {
       const found = REFUSED.find(({ cidr }) => isIn(bytes, cidr))
@@ -56,6 +68,13 @@ export class ProbePolicy {
     }
     return ''
   }
+}
+
+/** Returns an address as written, and the IPv4 address that it embeds. */
+function formsOf(written: Uint8Array): readonly Uint8Array[] {
+  const embedding = EMBEDDING.find(({ cidr }) => isIn(written, cidr))
+  if (embedding === undefined) return [written]
+  return [written, written.subarray(embedding.at, embedding.at + 4)]
 }
 
 function refuse(text: string, what: string): { cidr: Cidr; what: string } {

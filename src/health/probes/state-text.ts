@@ -1,3 +1,4 @@
+import { scanJsonText } from '../../base/json-text.ts'
 import type { StateKind } from '../../persist/state-file.ts'
 import { COUNT_MAX, HEALTHS, type ProbeState } from './probe-state.ts'
 
@@ -55,10 +56,6 @@ function scanLine(line: string): [string, ProbeState] | undefined {
 }
 
 function scanString(text: string): string | undefined {
-  try {
-    return String(JSON.parse(text))
-  } catch (error) {
-    if (error instanceof SyntaxError) return undefined
-    throw error
-  }
+  const value = scanJsonText(text)
+  return value === undefined ? undefined : String(value)
 }

@@ -1,3 +1,4 @@
+import { scanJsonText } from '../../base/json-text.ts'
 import type { StateKind } from '../../persist/state-file.ts'
 import { type Progress, SHIFT_OUTCOMES, type ShiftOutcome } from './shift.ts'
 
@@ -49,7 +50,7 @@ function scan(lines: readonly string[]): readonly StoredShift[] | undefined {
 }
 
 function scanLine(line: string): StoredShift | undefined {
-  const values = scanJson(line)
+  const values = scanJsonText(line)
   if (!Array.isArray(values) || values.length !== 6) return undefined
   const [hostKey, plan, step, given, reason, elapsedMs] = values as readonly unknown[]
   const outcome = SHIFT_OUTCOMES.find((known): known is ShiftOutcome => known === given)
@@ -61,13 +62,4 @@ function scanLine(line: string): StoredShift | undefined {
 
 function isCount(value: unknown): value is number {
   return Number.isSafeInteger(value) && Number(value) >= 0
-}
-
-function scanJson(line: string): unknown {
-  try {
-    return JSON.parse(line)
-  } catch (error) {
-    if (!(error instanceof SyntaxError)) throw error
-    return undefined
-  }
 }

@@ -1,4 +1,5 @@
 import type { Clock } from '../../base/clock.ts'
+import { printTime } from '../../base/rfc3339.ts'
 import type { Timers } from '../../base/timers.ts'
 import { unpackPlace, unpackRecord, unpackSettings } from '../../dnsrecord/pack.ts'
 import { printTarget } from '../../dnsrecord/print-endpoint.ts'
@@ -6,6 +7,7 @@ import type { RecordChange, RecordSource, StoredRecord } from '../../dnsrecord/r
 import type { ShiftPlan } from '../../dnsrecord/settings.ts'
 import { type Guarded, guarding } from '../../telemetry/guard.ts'
 import type { Logger } from '../../telemetry/log.ts'
+import type { ShiftReport } from '../../telemetry/status.ts'
 import type { HealthTable, RecordHealth } from '../address-health.ts'
 import type { RecordDrains } from '../drain/drain.ts'
 import { findOutTargets } from '../drain/drained-targets.ts'
@@ -44,6 +46,8 @@ interface Shift {
   readonly planText: string
   progress: Progress
   sinceMs: number
+  /** When the step ends, in milliseconds since the epoch. */
+  endsMs: number
   /** Undefined = no record has been seen. */
   state: ShiftState | undefined
   readonly keys: Set<string>
@@ -139,6 +143,21 @@ export class Shifts implements HealthTable {
     return [...texts.slice(0, max), ...more].join('; ')
   }
 
+  /** The shifts of records, for the status. */
+  reports(): ShiftReport[] {
+    return this.#used().map(({ keys, progress, state, endsMs }): ShiftReport => {
+      const [record = ''] = keys
+      const { steps = [] } = this.#byRecord.get(record)?.plan ?? {}
+      const { step, outcome, reason } = progress
+      return {
+        ...{ record, records: keys.size, to: state?.to ?? '', state: outcome },
+        ...{ step: step + 1, steps: steps.length, share: state?.percent ?? null },
+        until: outcome === 'running' ? printTime(endsMs) : null,
+        reason,
+      }
+    })
+  }
+
   #used(): readonly Shift[] {
     return [...this.#shifts.values()].filter(({ keys }) => keys.size > 0)
   }
@@ -217,7 +236,8 @@ export class Shifts implements HealthTable {
     const id = idOf(hostKey, planText)
     const progress: Progress = { step: 0, outcome: 'running', reason: '' }
     const rest = { state: undefined, keys: new Set<string>(), unusedMs: nowMs }
-    const shift: Shift = { id, hostKey, planText, progress, sinceMs: nowMs, ...rest }
+    const times = { sinceMs: nowMs, endsMs: 0 }
+    const shift: Shift = { id, hostKey, planText, progress, ...times, ...rest }
     this.#shifts.set(id, shift)
     return shift
   }
@@ -229,7 +249,8 @@ export class Shifts implements HealthTable {
     // A state file may have been edited by hand.
     const step = Math.min(progress.step, steps.length - 1)
     shift.progress = { ...progress, step }
-    shift.state = stateOf({ to, steps, bakeMs }, shift.progress, clock.now() + leftMs)
+    shift.endsMs = clock.now() + leftMs
+    shift.state = stateOf({ to, steps, bakeMs }, shift.progress, shift.endsMs)
   }
 
   /** Reverts the shift of a record with a target out of service. Returns the keys of its records. */

@@ -11,6 +11,8 @@ export interface ClusterRecords extends ApiPlace {
   readonly namespaces: readonly string[]
 }
 
+type SourceParts = Omit<KubernetesSourceOptions, 'api' | 'namespaces' | 'random'>
+
 /**
  * Returns the source of a cluster, started and shared by all its users. Throws InputError if the
  * configuration is invalid. Waits for an API server that can't be reached.
@@ -18,14 +20,14 @@ export interface ClusterRecords extends ApiPlace {
 export async function acquireCluster(
   records: ClusterRecords,
   resources: ResourceRegistry,
-  parts: Omit<KubernetesSourceOptions, 'api' | 'namespaces' | 'random'>,
+  parts: SourceParts,
 ): Promise<ResourceLease<OwnedSource>> {
   // The Kubernetes modules are loaded with the first cluster.
   const { digestOf } = await import('../../kube/kubeconfig.ts')
   const { KubernetesSource } = await import('./kubernetes-source.ts')
   // Before the configuration is loaded: the next reload then applies an edit that happens in
   // between.
-  const key = `${keyOf(records)} ${digestOf(records)}`
+  const key = `${keyOf(records)} ${digestOf(records)} ${parts.readsNamespaces === true}`
   const { api, warning } = await openApi(records)
   const random = new Random(Math.trunc(Math.random() * 2 ** 32))
   const { namespaces } = records

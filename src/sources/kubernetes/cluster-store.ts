@@ -161,7 +161,7 @@ export class ClusterStore {
 }
 
 /** Prints a path, such as `spec.endpoints[0].targets[1]`. */
-function printPath(path: readonly (string | number)[]): string {
+export function printPath(path: readonly (string | number)[]): string {
   return path
     .map((step) => (typeof step === 'number' ? `[${step}]` : `.${step}`))
     .join('')

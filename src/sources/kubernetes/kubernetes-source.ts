@@ -1,5 +1,6 @@
 import type { Clock } from '../../base/clock.ts'
 import type { InputError } from '../../base/errors.ts'
+import { plural } from '../../base/plural.ts'
 import type { Random } from '../../base/random.ts'
 import type { Timers } from '../../base/timers.ts'
 import { API_GROUP, API_VERSION } from '../../dnsrecord/dns-record.ts'
@@ -12,6 +13,7 @@ import type { Logger } from '../../telemetry/log.ts'
 import type { FollowedSource } from '../source.ts'
 import { ClusterStore, type Plural } from './cluster-store.ts'
 import { CollectionSink } from './collection-sink.ts'
+import { NamespaceDrains } from './namespace-drains.ts'
 
 /** Only records with this label are read; an operator sets it. */
 const ZONE_LABEL = 'kuadrant.io/coredns-zone-name'
@@ -24,6 +26,8 @@ export interface KubernetesSourceOptions {
   readonly api: ApiClient
   /** Empty = all namespaces. */
   readonly namespaces: readonly string[]
+  /** Follows the drains that annotations of Namespaces ask for. Missing = false. */
+  readonly readsNamespaces?: boolean
   readonly log: Logger
   readonly clock: Clock
   readonly timers: Timers
@@ -36,16 +40,22 @@ export interface KubernetesSourceOptions {
  *     namespace ─┬─ watch of records ─┐
  *                └─ watch of probes  ─┴─▶ store ─▶ changes, a batch at a time
  *
- * Synced once all records, and all accessible probes, were listed. If the API fails later, the
+ *     watch of Namespaces ─▶ drains, if they are wanted
+ *
+ * Synced once all records, and all accessible probes and Namespaces, were listed. If the API fails later, the
  * known records are kept.
  */
 export class KubernetesSource implements FollowedSource {
   readonly badFileCount = 0
   readonly #options: KubernetesSourceOptions
   readonly health = new AddressHealth()
+  /** Undefined = Namespaces are not followed. */
+  readonly namespaceDrains: NamespaceDrains | undefined
   readonly #store = new ClusterStore(this.health)
   readonly #records: readonly ListWatch[]
   readonly #probes: readonly ListWatch[]
+  /** Of Namespaces: at most one. */
+  readonly #spaces: readonly ListWatch[]
   readonly #listeners = new Set<(changes: readonly RecordChange[]) => void>()
   #markSynced: () => void = () => {}
   readonly #synced = new Promise<void>((resolve) => {
@@ -59,6 +69,10 @@ export class KubernetesSource implements FollowedSource {
     const scopes = namespaces.length === 0 ? [''] : [...new Set(namespaces)]
     this.#records = scopes.map((scope) => this.#watch('dnsrecords', scope, ZONE_LABEL))
     this.#probes = scopes.map((scope) => this.#watch('dnshealthcheckprobes', scope, ''))
+    this.namespaceDrains =
+      options.readsNamespaces === true ? new NamespaceDrains(options) : undefined
+    this.#spaces =
+      this.namespaceDrains === undefined ? [] : [this.#watchNamespaces(this.namespaceDrains)]
   }
 
   get recordCount(): number {
@@ -71,7 +85,12 @@ export class KubernetesSource implements FollowedSource {
 
   /** The watches, for metrics. */
   get watches(): readonly ListWatch[] {
-    return [...this.#records, ...this.#probes]
+    return [...this.#records, ...this.#probes, ...this.#spaces]
+  }
+
+  /** Watches that the server can do without, if it has no access. */
+  get #others(): readonly ListWatch[] {
+    return [...this.#probes, ...this.#spaces]
   }
 
   /** Age of the oldest watch of records in milliseconds; 0 while all watches are connected. */
@@ -94,16 +113,16 @@ export class KubernetesSource implements FollowedSource {
   unreadyReason(): string {
     if (this.#isSynced) return ''
     const haveRecords = this.#records.every((watch) => watch.isSynced)
-    const reasons = reasonsOf(haveRecords ? this.#probes : this.#records)
+    const reasons = reasonsOf(haveRecords ? this.#others : this.#records)
     return `records are not read yet${reasons === '' ? '' : `: ${reasons}`}`
   }
 
   note(): string {
     if (!this.#isSynced) return ''
-    const probes = reasonsOf(this.#probes)
+    const others = reasonsOf(this.#others)
     const { ageMs } = this
     const reasons = reasonsOf(this.#records)
-    if (reasons === '') return probes
+    if (reasons === '') return others
     const since = new Date(this.#options.clock.now() - ageMs).toISOString()
     const seconds = Math.floor(ageMs / 1000)
     return `records are as of ${since} (${seconds} s ago): ${reasons}`
@@ -124,6 +143,7 @@ export class KubernetesSource implements FollowedSource {
 
   close(): void {
     for (const watch of this.watches) watch.close()
+    this.namespaceDrains?.close()
     this.#listeners.clear()
   }
 
@@ -135,6 +155,17 @@ export class KubernetesSource implements FollowedSource {
       namespace,
       labelSelector,
       sink: new CollectionSink(this.#store, plural, namespace, onChange),
+      onProgress: () => this.#progress(),
+    })
+  }
+
+  #watchNamespaces(sink: NamespaceDrains): ListWatch {
+    return new ListWatch({
+      ...this.#options,
+      resource: { group: '', version: 'v1', plural: 'namespaces' },
+      namespace: '',
+      labelSelector: '',
+      sink,
       onProgress: () => this.#progress(),
     })
   }
@@ -157,13 +188,13 @@ export class KubernetesSource implements FollowedSource {
   #progress(): void {
     if (this.#isSynced) return
     const haveRecords = this.#records.every((watch) => watch.isSynced)
-    const haveProbes = this.#probes.every((watch) => watch.isSynced || isOutOfReach(watch))
-    if (!haveRecords || !haveProbes) return
+    const haveOthers = this.#others.every((watch) => watch.isSynced || isOutOfReach(watch))
+    if (!haveRecords || !haveOthers) return
     this.#isSynced = true
     const { namespaces, log } = this.#options
     const scope = namespaces.length === 0 ? 'all namespaces' : `namespaces ${namespaces.join(', ')}`
     const refused = this.refusedCount === 0 ? '' : `, ${this.refusedCount} refused`
-    log.info(`read ${this.recordCount} records${refused} from Kubernetes, in ${scope}`)
+    log.info(`read ${plural(this.recordCount, 'record')}${refused} from Kubernetes, in ${scope}`)
     this.#store.logIgnored(log)
     this.health.publish()
     this.#markSynced()
@@ -178,9 +209,9 @@ export class KubernetesSource implements FollowedSource {
 }
 
 /**
- * True if this server has no access to probes, as upstream grants none: then all addresses count as
- * healthy. After a temporary failure the source waits for the probes. Otherwise addresses known to
- * be down would return to service.
+ * True if this server has no access to probes, as upstream grants none, or to Namespaces: then all
+ * addresses count as healthy, and Namespaces drain nothing. After a temporary failure the source waits
+ * for them. Otherwise addresses known to be down or drained would return to service.
  */
 function isOutOfReach({ failureStatus }: ListWatch): boolean {
   return failureStatus === 403 || failureStatus === 404

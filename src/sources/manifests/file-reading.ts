@@ -43,6 +43,8 @@ export interface IgnoredFields {
 export interface ReadingOptions {
   /** State of the same path when it was last read. */
   readonly previous: ManifestFile | undefined
+  /** Another file. Its documents are copied where this one has the same. */
+  readonly similar?: ManifestFile | undefined
   /** Returns the record of that key in `previous`. */
   readonly findPrevious: (key: string) => HeldRecord | undefined
   readonly onIgnored: ((fields: IgnoredFields) => void) | undefined
@@ -82,7 +84,7 @@ export class FileReading {
   #faultCount = 0
   #refusedCount = 0
   #excess: InputError | undefined
-  /** Number of leading documents that are the same as in the last state. */
+  /** Documents that need no parsing. Those of the last state, or of a similar file. */
   readonly #known: readonly HeldDocument[]
   #isPrefix = true
   /** The other documents that are indexed so far, by digest; the last of equal documents. */
@@ -97,7 +99,7 @@ export class FileReading {
     this.#path = path
     this.#options = options
     this.#isJson = isReadAsJson(path, options)
-    this.#known = options.previous?.documents ?? []
+    this.#known = (options.previous ?? options.similar)?.documents ?? []
   }
 
   /** True once the file's last state is certain to be kept and no more faults are reported. */
@@ -134,7 +136,7 @@ export class FileReading {
     if (part === 'whole') this.endList('', line)
     const known = this.#findKnown(range)
     if (known !== undefined) {
-      this.#push(known, line)
+      this.#push(this.#options.previous === undefined ? this.#copy(known) : known, line)
       return
     }
     const value = this.#parse(octets, range)
@@ -271,6 +273,14 @@ export class FileReading {
     // Only once: the second of two equal documents is a duplicate of its own.
     this.#knownByDigest.delete(range.digestA)
     return known
+  }
+
+  /** A document belongs to one file. */
+  #copy(document: HeldDocument): HeldDocument {
+    const records = document.records.map(({ key, packed }) => {
+      return new HeldRecord(key, packed, this.#path)
+    })
+    return { ...document, records }
   }
 
   #push(document: HeldDocument, line: number): void {

@@ -1,6 +1,7 @@
 import { lstatSync, realpathSync } from 'node:fs'
 import type { Clock } from '../../base/clock.ts'
 import { InputError } from '../../base/errors.ts'
+import { plural } from '../../base/plural.ts'
 import { runInSlices } from '../../base/slices.ts'
 import { isSystemError } from '../../base/system-error.ts'
 import type { Timers } from '../../base/timers.ts'
@@ -194,7 +195,7 @@ export class ManifestSource implements FollowedSource, ProbeSource {
     }
     const seconds = ((clock.monotonic() - startMs) / 1000).toFixed(2)
     const refused = this.refusedCount === 0 ? '' : `, ${this.refusedCount} refused`
-    const found = `${this.recordCount} records${refused} from ${this.fileCount} files`
+    const found = `${plural(this.recordCount, 'record')}${refused} from ${plural(this.fileCount, 'file')}`
     log.info(`read ${found} in ${directory} in ${seconds} s`)
     this.#logProblems()
   }

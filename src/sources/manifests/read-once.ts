@@ -1,3 +1,4 @@
+import { join, relative } from 'node:path'
 import { isSystemError } from '../../base/system-error.ts'
 import { AddressHealth } from '../../health/address-health.ts'
 import { type Listing, listManifests } from './directory.ts'
@@ -7,6 +8,8 @@ import { type ReadOptions, readManifestFile, readManifestOctets } from './read-f
 
 /** Manifests that were read once and are not watched. */
 export interface ManifestReading {
+  /** The directory, or the name of the dump. */
+  readonly root: string
   /** The records, and every fault of the files. */
   readonly store: ManifestStore
   /** What the `DNSHealthCheckProbe` manifests report. */
@@ -17,30 +20,50 @@ export interface ManifestReading {
 
 const OPEN_BRACE = 0x7b
 
-/** Reads the manifests of a directory once. Throws InputError if a file or the directory can't be read. */
-export async function readDirectoryOnce(directory: string): Promise<ManifestReading> {
+/**
+ * Reads the manifests of a directory once. `similar`: documents that are the same in its files are not
+ * parsed again. Throws InputError if a file or the directory can't be read.
+ */
+export async function readDirectoryOnce(
+  directory: string,
+  similar?: ManifestReading,
+): Promise<ManifestReading> {
   const { files, warnings } = await list(directory)
   const health = new AddressHealth()
   const store = new ManifestStore(health)
-  for (const { path } of files) hold(store, await readManifestFile(path, optionsFor(undefined)))
-  return { store, health, warnings }
+  for (const { path } of files) {
+    const options = optionsFor(undefined, findSimilar(similar, relative(directory, path)))
+    hold(store, await readManifestFile(path, options))
+  }
+  return { root: directory, store, health, warnings }
 }
 
 /**
  * Reads a dump: the output of `kubectl get dnsrecord -A -o yaml` or `-o json`. `name`: where it comes
- * from, for messages.
+ * from, for messages. `similar`: as for `readDirectoryOnce`.
  */
-export async function readDump(name: string, octets: Buffer): Promise<ManifestReading> {
+export async function readDump(
+  name: string,
+  octets: Buffer,
+  similar?: ManifestReading,
+): Promise<ManifestReading> {
   const health = new AddressHealth()
   const store = new ManifestStore(health)
   const isJson = octets.find((octet) => octet > 0x20) === OPEN_BRACE
-  hold(store, await readManifestOctets(name, octets, optionsFor(isJson)))
-  return { store, health, warnings: [] }
+  const options = optionsFor(isJson, findSimilar(similar, ''))
+  hold(store, await readManifestOctets(name, octets, options))
+  return { root: name, store, health, warnings: [] }
 }
 
-function optionsFor(isJson: boolean | undefined): ReadOptions {
+/** `path`: relative to the root. */
+function findSimilar(similar: ManifestReading | undefined, path: string): ManifestFile | undefined {
+  return similar?.store.file(join(similar.root, path))
+}
+
+function optionsFor(isJson: boolean | undefined, similar: ManifestFile | undefined): ReadOptions {
   return {
     previous: undefined,
+    similar,
     findPrevious: () => undefined,
     onIgnored: undefined,
     isThorough: true,

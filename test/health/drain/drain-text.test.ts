@@ -77,6 +77,27 @@ t.test('a file has a bounded number of drains', async (t) => {
   t.equal(faults.length, 2)
 })
 
+t.test('a large file of garbage has a bounded number of faults', async (t) => {
+  const { drains, faults } = scanDrains(`${'x\n'.repeat(500_000)}site:a\n`, 'drains')
+  t.equal(faults.length, 100)
+  t.equal(drains.length, 1)
+})
+
+t.test('text that is no UTF-8, and control characters, are escaped', async (t) => {
+  const selector = scanDrainSelector(['id:\ud800'])
+  if (typeof selector === 'string') return t.fail(selector)
+  const drain = {
+    selector,
+    reason: '\x1b[31m',
+    actor: '',
+    createdMs: undefined,
+    untilMs: undefined,
+  }
+  const line = printDrainLine(drain)
+  t.equal(line, 'id:"\\ud800" reason="\\u001b[31m"')
+  t.equal(scanDrains(line, 'drains').drains[0]?.drain.selector.id, selector.id)
+})
+
 t.test('every drain is read back as it was', async () => {
   const text = fc.string({ unit: 'binary', maxLength: 40 })
   const seconds = fc.option(fc.nat(4_000_000_000), { nil: undefined })

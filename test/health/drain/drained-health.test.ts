@@ -17,7 +17,12 @@ function stage(path: string, ...records: readonly TestRecord[]) {
   const clock = new FakeClock()
   const timers = new FakeTimers()
   const file = new DrainFile({ path, clock, timers, log })
-  const sitesOf = () => []
+  /** Keys of the records whose drains were computed. */
+  const computed: string[] = []
+  const sitesOf = ({ key }: { readonly key: string }) => {
+    computed.push(key)
+    return []
+  }
   const means = { clock, timers, log }
   const site = ''
   const drained = new DrainedHealth({
@@ -52,7 +57,7 @@ function stage(path: string, ...records: readonly TestRecord[]) {
     return [...endpoints.keys()].filter((i) => endpoints[i]!.size > 0)
   }
   const slowIn = (key: string) => ramp.slowStartOf(source.find(key)!)
-  return { source, drained, file, batches, pass, put, drainedIn, slowIn, ramp }
+  return { source, drained, file, batches, pass, put, drainedIn, slowIn, ramp, computed }
 }
 
 const a = recordOf('a', ['192.0.2.1=10', '192.0.2.2=10'])
@@ -72,6 +77,16 @@ t.test('only records with selected endpoints change', async (t) => {
   await put('host:c.k.test\nhost:b.k.test\nnonsense')
   t.strictSame(batches.splice(0), [], 'an invalid file changes nothing')
   t.match(drained.note(1), /^drained: address:.* and 1 more; drain file: .*drains:3: "nonsense"/)
+})
+
+t.test('a drain costs nothing for records that another drain selects', async (t) => {
+  const path = join(t.testdir({ drains: 'id:192.0.2.1\n' }), 'drains')
+  const { put, batches, computed } = stage(path, a, b, c)
+  computed.length = 0
+  await put('id:192.0.2.1\naddress:192.0.2.4\n')
+  await put('id:192.0.2.1\n')
+  t.strictSame(batches, ['default/c', 'default/c'])
+  t.strictSame(new Set(computed), new Set(['default/c']))
 })
 
 t.test('drains follow the records', async (t) => {

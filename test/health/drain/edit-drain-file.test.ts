@@ -1,13 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import {
-  appendFileSync,
-  existsSync,
-  lstatSync,
-  mkdirSync,
-  readFileSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs'
+import { appendFileSync, lstatSync, mkdirSync, readFileSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import type { EndpointDrain } from '../../../src/health/drain/drain.ts'
@@ -28,12 +20,16 @@ function selectorsIn(path: string): string[] {
   return drains.map(({ drain }) => drain.selector.text).sort()
 }
 
+const isLocked = (path: string): boolean => {
+  return lstatSync(`${path}.lock`, { throwIfNoEntry: false }) !== undefined
+}
+
 t.test('edits at the same time lose nothing', async (t) => {
   const path = join(t.testdir({}), 'drains')
   const lines = Array.from({ length: 40 }, (_, i) => `site:s${i + 10}`)
   await Promise.all(lines.map((line) => editDrainFile(path, 0, add(line))))
   t.strictSame(selectorsIn(path), lines)
-  t.notOk(existsSync(`${path}.lock`))
+  t.notOk(isLocked(path))
 })
 
 t.test('an edit by hand at the same time is kept', async (t) => {
@@ -50,10 +46,10 @@ t.test('an edit by hand at the same time is kept', async (t) => {
 t.test('the lock of a process that died is removed', async (t) => {
   const path = join(t.testdir({ drains: '' }), 'drains')
   const { pid } = spawnSync(process.execPath, ['--version'])
-  writeFileSync(`${path}.lock`, String(pid))
+  symlinkSync(String(pid), `${path}.lock`)
   await Promise.all(['site:a', 'site:b'].map((line) => editDrainFile(path, 0, add(line))))
   t.strictSame(selectorsIn(path), ['site:a', 'site:b'])
-  t.notOk(existsSync(`${path}.lock`))
+  t.notOk(isLocked(path))
 })
 
 t.test('a symbolic link is kept', async (t) => {
@@ -72,5 +68,20 @@ t.test('a file that cannot be written is one line', async (t) => {
   const path = join(folder, 'drains')
   mkdirSync(path)
   await t.rejects(editDrainFile(path, 0, add('site:a')), { message: /not a regular file/ })
-  t.notOk(existsSync(`${path}.lock`))
+  t.notOk(isLocked(path))
+})
+
+t.test('a full disk leaves no lock', async (t) => {
+  const path = join(t.testdir({ drains: 'site:a\n' }), 'drains')
+  const module = new URL('../../../src/health/drain/edit-drain-file.ts', import.meta.url)
+  const script = `
+    const { editDrainFile } = await import(${JSON.stringify(module.href)})
+    const same = (drains) => ({ removed: drains, added: drains })
+    await editDrainFile(process.argv[1], 0, same).catch((error) => console.log(error.message))`
+  // A limit of 0 octets for files, which fails each write as a full disk does.
+  const node = [process.execPath, ...process.execArgv, '--input-type=module', '-e', script, path]
+  const { stdout } = spawnSync('bash', ['-c', 'ulimit -f 0; exec "$@"', 'bash', ...node])
+  t.match(String(stdout), /^drain file .*EFBIG/)
+  t.notOk(isLocked(path))
+  t.strictSame(selectorsIn(path), ['site:a'])
 })

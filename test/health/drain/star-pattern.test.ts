@@ -18,3 +18,13 @@ t.test('takes no more than linear time for a hostile pattern', async (t) => {
   t.notOk(glob.matches('a'.repeat(100_000)))
   t.ok(performance.now() - startMs < 1000)
 })
+
+t.test('takes no time for the stars of a pattern', async (t) => {
+  const [long, empty] = [new StarPattern('*e*'.repeat(3000)), new StarPattern('*'.repeat(10_000))]
+  const startMs = performance.now()
+  for (let i = 0; i < 100_000; i++) {
+    if (long.matches('host.k.example.com') || !empty.matches('host.k.example.com')) t.fail()
+  }
+  t.ok(performance.now() - startMs < 1000)
+  t.equal(long.longestPart, 'e')
+})

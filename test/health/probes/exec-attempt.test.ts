@@ -80,6 +80,14 @@ function isRunning(pid: number): boolean {
   }
 }
 
+t.test('a command that has ended leaves no process behind', async (t) => {
+  const file = join(t.testdir({}), 'pid')
+  const options = script('sleep 1000 & echo $! > "$1"', file)
+  t.match(await ask(CHECK, options), { kind: 'healthy' })
+  const pid = Number(readFileSync(file, 'utf8'))
+  await until(() => !isRunning(pid), 'the process to end')
+})
+
 t.test('the time-out and the end of probing end the command and its children', async (t) => {
   for (const how of ['time-out', 'abort'] as const) {
     const file = join(t.testdir({}), how)

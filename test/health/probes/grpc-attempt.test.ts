@@ -131,7 +131,7 @@ t.test('what is asked', async (t) => {
 
 t.test('only a complete answer with SERVING is healthy', async (t) => {
   const { probe, how } = await serve(t)
-  const malformed = 'the answer is not one of gRPC health'
+  const malformed = 'the reply is not a gRPC health response'
   const frame = (hex: string): Reply => reply(Buffer.from(hex, 'hex'))
   const table: readonly { name: string; given: Reply; reason: string }[] = [
     { name: 'zero, which is omitted', given: frame('0000000000'), reason: 'health UNKNOWN' },

@@ -78,6 +78,20 @@ t.test('a body without the expected text is read up to a bound', async (t) => {
   t.ok(written < 16 * 1024 * 1024, `${written} octets were sent`)
 })
 
+t.test('interim responses without end are a failure', async (t) => {
+  const server = createServer((socket) => {
+    const send = (): void => {
+      while (!socket.destroyed && socket.write('HTTP/1.1 100 Continue\r\n\r\n'.repeat(1000)));
+    }
+    socket.on('drain', send)
+    socket.on('error', () => {})
+    send()
+  })
+  const port = await listen(t, server)
+  const reason = 'the answer is larger than 1 MiB'
+  t.match(await ask({ port, intervalMs: 60_000 }), { kind: 'unhealthy', reason })
+})
+
 t.test('a body that breaks off is a failure of the connection', async (t) => {
   const server = createServer((socket) => {
     socket.on('error', () => {})

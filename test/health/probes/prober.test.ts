@@ -106,7 +106,7 @@ t.test('a server that talks slowly has as long as any other', async (t) => {
   const port = await listen(t, slow)
   let outcome: ProbeOutcome | undefined
   void ask({ port }, { timers }).then((found) => (outcome = found))
-  await until(() => socketOf !== undefined && timers.count === 1, 'the connection')
+  await until(() => socketOf !== undefined && timers.count === 2, 'the connection')
   for (let second = 1; second < 8; second++) {
     socketOf!.write('a')
     await timers.advance(1000)

@@ -57,6 +57,9 @@ t.test('each step lasts its time, then the shift is finished', async (t) => {
   source.put(app(PLAN))
   t.equal(percent(), 5)
   t.strictSame(lines, ['shift of n/app to new: step 1 of 3 (5 %) until 2023-11-14T22:23:20Z'])
+  const record = { record: 'n/app', records: 1, to: 'new', steps: 3 }
+  const running = { ...record, state: 'running', reason: '' }
+  t.strictSame(shifts.reports(), [{ ...running, step: 1, share: 5, until: '2023-11-14T22:23:20Z' }])
   await pass(BAKE_MS - 1000)
   t.equal(percent(), 5)
   await pass(1000)
@@ -68,6 +71,8 @@ t.test('each step lasts its time, then the shift is finished', async (t) => {
   await pass(10 * BAKE_MS)
   t.equal(percent(), 100)
   t.equal(lines.at(-1), 'shift of n/app to new: finished (100 %)')
+  const finished = { ...record, state: 'finished', step: 3, share: 100, until: null, reason: '' }
+  t.strictSame(shifts.reports(), [finished])
   t.match(await metrics.print(), 'sextant_kuadrant_shifts{source="test",state="finished"} 1')
   const before = lines.length
   source.put({ ...app(PLAN), down: ['192.0.2.2'] })
@@ -76,7 +81,7 @@ t.test('each step lasts its time, then the shift is finished', async (t) => {
 })
 
 t.test('a target that fails reverts the shift until the annotation is edited', async (t) => {
-  const { source, pass, percent, lines, heard, metrics } = start({})
+  const { source, shifts, pass, percent, lines, heard, metrics } = start({})
   source.put(app(PLAN))
   await pass(BAKE_MS)
   source.put({ ...app(PLAN), down: ['192.0.2.1'] })
@@ -88,6 +93,8 @@ t.test('a target that fails reverts the shift until the annotation is edited', a
   const text = 'shift of n/app to new: reverted at step 2 of 3 (25 %): 192.0.2.3 is down'
   t.equal(lines.at(-1), text)
   t.match(await metrics.print(), 'sextant_kuadrant_shifts{source="test",state="reverted"} 1')
+  const reverted = { state: 'reverted', step: 2, share: null, until: null }
+  t.match(shifts.reports(), [{ ...reverted, reason: '192.0.2.3 is down' }])
   source.put(app(PLAN))
   await pass(10 * BAKE_MS)
   source.put(app(PLAN, { endpoints: [OLD.replace('10', '20'), NEW] }))

@@ -186,7 +186,7 @@ t.test('a refused record keeps its last valid version, and is logged once', asyn
   t.equal(stage.keys, 'team/a')
   t.match(stage.lines, [
     /team\/b is refused: spec\.endpoints\[0\]\.targets\[0\]: .*nonsense/,
-    /read 1 records, 1 refused from Kubernetes, in all namespaces/,
+    /read 1 record, 1 refused from Kubernetes, in all namespaces/,
   ])
   records.event('MODIFIED', record('a', 'nonsense'))
   records.event('MODIFIED', record('a', 'nonsense'))

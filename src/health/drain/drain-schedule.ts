@@ -1,0 +1,71 @@
+import type { Clock } from '../../base/clock.ts'
+import type { Logger } from '../../telemetry/log.ts'
+import { type EndpointDrain, isActive, isSameDrain, printDrain } from './drain.ts'
+
+/** The drains that began and ended. */
+export interface DrainsChange {
+  readonly begun: readonly EndpointDrain[]
+  readonly ended: readonly EndpointDrain[]
+}
+
+/** Drains that do not come from the records themselves. */
+export interface DrainFeed {
+  /** Those that are in force. Equal drains are the same object. */
+  readonly drains: readonly EndpointDrain[]
+  /** What is wrong with their source; '' = nothing. For the ready page. */
+  readonly fault: string
+  /** Calls `listener` after drains began or ended; returns the function that unsubscribes it. */
+  subscribe(listener: (change: DrainsChange) => void): () => void
+}
+
+/**
+ * A list of drains. A drain is in force until it ends. Each check compares its end with the wall clock,
+ * so that a change of the clock loses nothing.
+ */
+export class DrainSchedule {
+  readonly #parts: { readonly clock: Clock; readonly log: Logger }
+  readonly #listeners = new Set<(change: DrainsChange) => void>()
+  /** With drains that have ended. */
+  #all: readonly EndpointDrain[] = []
+  #active: readonly EndpointDrain[] = []
+
+  constructor(parts: { readonly clock: Clock; readonly log: Logger }) {
+    this.#parts = parts
+  }
+
+  /** The drains that have not ended, in their order. */
+  get active(): readonly EndpointDrain[] {
+    return this.#active
+  }
+
+  /** Replaces the list; the next check applies it. */
+  set(drains: readonly EndpointDrain[]): void {
+    this.#all = drains.map((drain) => this.#all.find((known) => isSameDrain(known, drain)) ?? drain)
+  }
+
+  /** Ends drains whose time has come, and begins new ones. */
+  check(): void {
+    const { clock, log } = this.#parts
+    const nowMs = clock.now()
+    const active = this.#all.filter((drain) => isActive(drain, nowMs))
+    const begun = active.filter((drain) => !this.#active.includes(drain))
+    const ended = this.#active.filter((drain) => !active.includes(drain))
+    this.#active = active
+    if (begun.length === 0 && ended.length === 0) return
+    for (const drain of begun) log.info(`drain begins: ${printDrain(drain)}`)
+    for (const drain of ended) {
+      const replaced = begun.some(({ selector }) => selector.text === drain.selector.text)
+      if (!replaced) log.info(`drain ends: ${printDrain(drain)}`)
+    }
+    for (const listener of this.#listeners) listener({ begun, ended })
+  }
+
+  subscribe(listener: (change: DrainsChange) => void): () => void {
+    this.#listeners.add(listener)
+    return () => this.#listeners.delete(listener)
+  }
+
+  close(): void {
+    this.#listeners.clear()
+  }
+}

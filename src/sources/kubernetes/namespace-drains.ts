@@ -1,0 +1,137 @@
+import { assert } from '../../base/assert.ts'
+import type { Clock } from '../../base/clock.ts'
+import type { Timers } from '../../base/timers.ts'
+import { RefusedError } from '../../dnsrecord/validate/fields.ts'
+import { scanNamespaceDrain } from '../../dnsrecord/validate/settings.ts'
+import type { EndpointDrain } from '../../health/drain/drain.ts'
+import { DRAIN_CHECK_MS } from '../../health/drain/drain-file.ts'
+import {
+  type DrainFeed,
+  DrainSchedule,
+  type DrainsChange,
+} from '../../health/drain/drain-schedule.ts'
+import { scanDrainSelector } from '../../health/drain/selector.ts'
+import { type ApiObject, isObject, textOf } from '../../kube/api.ts'
+import type { ListWatchSink } from '../../kube/list-watch.ts'
+import type { WatchEvent } from '../../kube/watch-event.ts'
+import { type Guarded, guarding } from '../../telemetry/guard.ts'
+import type { Logger } from '../../telemetry/log.ts'
+import { printPath } from './cluster-store.ts'
+
+/** Maximum number of Namespaces on the ready page. */
+const FAULTS_MAX = 3
+
+export interface NamespaceDrainsOptions {
+  /** Empty = all namespaces. */
+  readonly namespaces: readonly string[]
+  readonly log: Logger
+  readonly clock: Clock
+  readonly timers: Timers
+}
+
+/**
+ * The drains that annotations of Namespaces ask for: each is of all endpoints of the records in the
+ * namespace. The last valid annotations of a Namespace count.
+ */
+export class NamespaceDrains implements DrainFeed, ListWatchSink {
+  readonly #options: NamespaceDrainsOptions
+  readonly #schedule: DrainSchedule
+  readonly #guarded: Guarded
+  readonly #stop: () => void
+  /** By namespace; undefined = its Namespace asks for none. */
+  #drains = new Map<string, EndpointDrain>()
+  /** Why the annotations of a Namespace are invalid, by namespace. */
+  readonly #faults = new Map<string, string>()
+  #listed = new Set<string>()
+
+  constructor(options: NamespaceDrainsOptions) {
+    this.#options = options
+    this.#schedule = new DrainSchedule(options)
+    this.#guarded = guarding(options.log, 'Following the annotations of Namespaces')
+    const check = (): void => void this.#guarded(() => this.#schedule.check())
+    this.#stop = options.timers.every(DRAIN_CHECK_MS, check)
+  }
+
+  get drains(): readonly EndpointDrain[] {
+    return this.#schedule.active
+  }
+
+  get fault(): string {
+    const faults = [...this.#faults].map(([name, fault]) => `Namespace ${name}: ${fault}`)
+    const more = faults.length > FAULTS_MAX ? [`and ${faults.length - FAULTS_MAX} more`] : []
+    return [...faults.slice(0, FAULTS_MAX), ...more].join('; ')
+  }
+
+  subscribe(listener: (change: DrainsChange) => void): () => void {
+    return this.#schedule.subscribe(listener)
+  }
+
+  close(): void {
+    this.#stop()
+    this.#schedule.close()
+  }
+
+  beginList(): void {
+    this.#listed = new Set()
+  }
+
+  put(objects: readonly ApiObject[]): void {
+    for (const object of objects) this.#listed.add(this.#put(object))
+    this.#apply()
+  }
+
+  endList(): void {
+    for (const name of [...this.#drains.keys(), ...this.#faults.keys()]) {
+      if (!this.#listed.has(name)) this.#remove(name)
+    }
+    this.#apply()
+  }
+
+  apply(events: readonly WatchEvent[]): void {
+    for (const { isDeleted, object } of events) {
+      if (isDeleted) this.#remove(textOf(object.metadata, 'name'))
+      else this.#put(object)
+    }
+    this.#apply()
+  }
+
+  /** Returns the name of the Namespace. */
+  #put({ metadata }: ApiObject): string {
+    const name = textOf(metadata, 'name')
+    const { namespaces, log } = this.#options
+    if (!isObject(metadata) || (namespaces.length > 0 && !namespaces.includes(name))) return name
+    try {
+      const drain = scanNamespaceDrain(metadata)
+      this.#remove(name)
+      if (drain !== undefined) this.#drains.set(name, drainOf(name, drain))
+    } catch (error) {
+      if (!(error instanceof RefusedError)) throw error
+      const { path, message } = error.problem
+      const effect = this.#drains.has(name) ? 'its last valid drain is kept' : 'it is not drained'
+      const fault = `${printPath(path)}: ${message}; ${effect}`
+      if (this.#faults.get(name) !== fault) log.warning(`Namespace ${name}: ${fault}`)
+      this.#faults.set(name, fault)
+    }
+    return name
+  }
+
+  #remove(name: string): void {
+    this.#drains.delete(name)
+    this.#faults.delete(name)
+  }
+
+  #apply(): void {
+    this.#schedule.set([...this.#drains.values()])
+    this.#schedule.check()
+  }
+}
+
+function drainOf(
+  name: string,
+  { reason, untilMs }: { readonly reason: string; readonly untilMs?: number },
+): EndpointDrain {
+  const selector = scanDrainSelector([`record:${name}/*`])
+  assert(typeof selector !== 'string', 'a namespace is a valid term')
+  const actor = `annotation of Namespace ${name}`
+  return { selector, reason, actor, createdMs: undefined, untilMs }
+}
