@@ -1,43 +1,32 @@
-import { isDeepStrictEqual } from 'node:util'
 import type { Clock } from '../base/clock.ts'
 import type { InputError } from '../base/errors.ts'
 import { SLICE_MS } from '../base/slices.ts'
 import type { Timers } from '../base/timers.ts'
-import { DERIVED_ENDPOINTS_MAX, type DnsRecord } from '../dnsrecord/dns-record.ts'
-import { KDRNT } from '../dnsrecord/local-zone.ts'
-import { packRecord, type RecordContent, unpackRecord } from '../dnsrecord/pack.ts'
+import { DERIVED_ENDPOINTS_MAX } from '../dnsrecord/dns-record.ts'
 import { printHost } from '../dnsrecord/print-endpoint.ts'
-import { type RecordChange, type RecordSource, StoredRecord } from '../dnsrecord/record-source.ts'
-import { firstSettings } from '../dnsrecord/settings.ts'
+import type { RecordChange, RecordSource, StoredRecord } from '../dnsrecord/record-source.ts'
 import type { AddressHealth } from '../health/address-health.ts'
 import { type Guarded, guarding } from '../telemetry/guard.ts'
 import type { Logger } from '../telemetry/log.ts'
+import type { QuorumAddress } from '../telemetry/status.ts'
+import { HostMerge, type HostRecords, hasEndpoints, type TargetHealth } from './host-merge.ts'
 import { HOST_MS } from './host-poll.ts'
 import type { LocalExporter } from './local-exporter.ts'
-import { dropDown } from './merge/health.ts'
-import { mergeSiteStates, type OwnState } from './merge/merge-site-states.ts'
-import { buildMergedRecord } from './merged-form.ts'
 import { hostKeyOf, keyOfHost, mergedHostKeyOf, rootHostOf } from './merged-keys.ts'
-import { MERGED_NAMESPACE } from './merged-namespace.ts'
-import { printPartlyDrained } from './partly-drained.ts'
 import type { PeerFollower } from './peer.ts'
-import type { PeerEndpoint, SiteState } from './peer-endpoint.ts'
+import type { SiteState } from './peer-endpoint.ts'
 import { wasHeard } from './peer-status.ts'
 import type { HealthQuorum } from './quorum/health-quorum.ts'
 import { differences, RecordSet } from './record-set.ts'
 import { type Silence, silenceAfter } from './silence.ts'
-import { downTargets } from './to-peer-endpoint.ts'
-import { type HostTroubles, NO_TROUBLES, textsOf } from './troubles.ts'
+import { type PeerDisputes, TroubleLog } from './trouble-log.ts'
+import { type HostTroubles, NO_TROUBLES } from './troubles.ts'
 import { HostIndex, namesAbove } from './trust/host-index.ts'
 import { OwnHosts } from './trust/own-hosts.ts'
 import type { PeerRule } from './trust/peer-rule.ts'
-import { type Refused, screenSiteStates } from './trust/screen-site-states.ts'
 
 /** Interval of the checks whether a peer is silent for longer than the expiry time. */
 const EXPIRY_CHECK_MS = 1000
-/** Conflicts that are logged one by one per interval, and conflicts that are stored per host. */
-const LOGGED_MAX = 20
-const TROUBLES_MAX = 100
 
 export interface MergedSourceParts {
   /** Our own records. */
@@ -62,20 +51,9 @@ export interface MergedSourceParts {
   readonly log: Logger
 }
 
-/** Counts of what peers report and this site does not serve. */
-export interface PeerDisputes {
-  /** Disagreements with other sites that are settled here. */
-  readonly conflicts: number
-  /** Endpoints that were refused because the peer may not report them, by its address. */
-  readonly refused: ReadonlyMap<string, number>
-}
-
-/** A host without its `*.`, as records of several sites have it. */
-interface Host {
-  readonly text: string
-  /** Our own records of the host. Copied before a change if it is the same object as `given`. */
+interface Host extends HostRecords {
+  /** Copied before a change if it is the same object as `given`. */
   own: RecordSet
-  /** The records that the zones serve for the host: our own records, or one merged record. */
   given: RecordSet
 }
 
@@ -93,9 +71,9 @@ export class MergedSource implements RecordSource {
   readonly #stops: (() => void)[] = []
   /** How long each peer has been silent. */
   readonly #silences = new Map<PeerFollower, Silence>()
-  /** By host: its problems, as logged. */
-  readonly #troubles = new Map<string, HostTroubles>()
+  readonly #troubles: TroubleLog
   readonly #ownHosts: OwnHosts
+  readonly #merge: HostMerge
   /** Hosts that peers have endpoints of, and hosts by the names above them. */
   readonly #peered = new Set<string>()
   readonly #peeredIndex = new HostIndex()
@@ -103,10 +81,6 @@ export class MergedSource implements RecordSource {
   readonly #screenBelow = new Set<string>()
   /** By host: when data expires that a reachable peer did not confirm. Monotonic milliseconds. */
   readonly #dueMs = new Map<string, number>()
-  /** Sites that reported the endpoints of each merged record, in its order. */
-  readonly #sites = new WeakMap<StoredRecord, readonly (readonly string[])[]>()
-  /** Conflicts logged since the last check. */
-  #logged = 0
   /** A scheduled run will process the dirty hosts. */
   #isScheduled = false
   #isClosed = false
@@ -116,6 +90,8 @@ export class MergedSource implements RecordSource {
     this.#parts = parts
     const recordsOf = (host: string) => this.#hosts.get(keyOfHost(host))?.own ?? RecordSet.EMPTY
     this.#ownHosts = new OwnHosts({ zones, servers, recordsOf })
+    this.#merge = new HostMerge({ ...parts, ownHosts: this.#ownHosts })
+    this.#troubles = new TroubleLog(log)
     this.#guarded = guarding(log, 'Merging the endpoints of peers')
     this.#stops.push(own.subscribe((changes) => this.#takeOwn(changes)))
     this.#stops.push(health.subscribe((keys) => this.#takeHealth(keys)))
@@ -156,9 +132,35 @@ export class MergedSource implements RecordSource {
     return this.#hosts.get(hostKey)?.given.get(key)
   }
 
-  /** Returns the sites that reported each endpoint of a record; undefined = it is our own record. */
+  /** As of `HostMerge`. */
   sitesOf(record: StoredRecord): readonly (readonly string[])[] | undefined {
-    return this.#sites.get(record)
+    return this.#merge.sitesOf(record)
+  }
+
+  /** As of `HostMerge`. `key`: of a merged record. */
+  decisionOf(key: string): string {
+    const record = this.find(key)
+    return record === undefined ? '' : this.#merge.decisionOf(record)
+  }
+
+  /** Returns what sites found of addresses of peers, if some site found the address down; at most `countMax`. */
+  inspect(countMax: number): readonly QuorumAddress[] {
+    const found: QuorumAddress[] = []
+    for (const text of this.#parts.quorum?.noted.keys() ?? []) {
+      if (found.length >= countMax) break
+      const host = this.#hosts.get(keyOfHost(text))
+      if (host !== undefined) found.push(...this.#merge.inspect(host, this.#statesFor(text)))
+    }
+    return found.slice(0, countMax)
+  }
+
+  /** As of `HostMerge`, for the hosts at and above a name without a final dot. */
+  explainHealth(name: string): readonly TargetHealth[] {
+    const hosts = [name, ...namesAbove(name)].filter((host) => this.#peered.has(host))
+    return hosts.flatMap((text) => {
+      const host = this.#hosts.get(keyOfHost(text))
+      return host === undefined ? [] : this.#merge.explainHealth(host, this.#statesFor(text))
+    })
   }
 
   get recordCount(): number {
@@ -178,13 +180,7 @@ export class MergedSource implements RecordSource {
   }
 
   get disputes(): PeerDisputes {
-    let conflicts = 0
-    const refused = new Map<string, number>()
-    for (const troubles of this.#troubles.values()) {
-      conflicts += troubles.conflicts.length
-      for (const { peer } of troubles.refused) refused.set(peer, (refused.get(peer) ?? 0) + 1)
-    }
-    return { conflicts, refused }
+    return this.#troubles.disputes
   }
 
   subscribe(listener: (changes: readonly RecordChange[]) => void): () => void {
@@ -259,7 +255,7 @@ export class MergedSource implements RecordSource {
   }
 
   #checkSilence(): void {
-    const { peers, quorum, clock, log } = this.#parts
+    const { peers, quorum, clock } = this.#parts
     if (quorum?.check() === true) for (const host of this.#peered) this.#dirty.add(host)
     for (const peer of peers) {
       if (!this.#noteSilence(peer)) continue
@@ -271,9 +267,7 @@ export class MergedSource implements RecordSource {
       this.#dueMs.delete(host)
       this.#dirty.add(host)
     }
-    const unlogged = this.#logged - LOGGED_MAX
-    if (unlogged > 0) log.warning(`and ${unlogged} more disagreements of sites`)
-    this.#logged = 0
+    this.#troubles.endInterval()
     this.#screenAgain()
     this.#work()
   }
@@ -330,32 +324,46 @@ export class MergedSource implements RecordSource {
   }
 
   #give(host: Host): RecordSet {
-    const { peers, site, expiryMs, clock } = this.#parts
-    const others: SiteState[] = []
+    const { peers, expiryMs, clock, quorum } = this.#parts
     const nowMs = clock.monotonic()
     let dueMs = Number.POSITIVE_INFINITY
-    for (const peer of peers) {
-      for (const siteState of peer.siteStatesOf(host.text)) {
-        if (siteState.site === site) continue
-        others.push(siteState)
-        const expiresMs = siteState.seenMs + expiryMs
-        const isAlone = siteState.seenMs < peer.lastSeenMs && siteState.endpoints.length > 0
+    const others = peers.flatMap((peer) => {
+      const siteStates = this.#statesOf(peer, host.text)
+      for (const { seenMs, endpoints } of siteStates) {
+        const expiresMs = seenMs + expiryMs
+        const isAlone = seenMs < peer.lastSeenMs && endpoints.length > 0
         // The peer sends no event when it confirms the data later, so the host is checked again.
         const nextMs = expiresMs > nowMs ? expiresMs : nowMs + HOST_MS
         if (isAlone) dueMs = Math.min(dueMs, nextMs)
       }
-    }
-    if (dueMs === Number.POSITIVE_INFINITY) this.#dueMs.delete(host.text)
-    else this.#dueMs.set(host.text, dueMs)
+      return siteStates
+    })
     const isPeered = others.some(hasEndpoints)
     this.#notePeered(host.text, isPeered)
-    // Such a host has no room for endpoints of peers. Finding that out again at each of their
-    // changes takes seconds.
-    const isFull = host.own.size > DERIVED_ENDPOINTS_MAX
-    if (isPeered && !isFull) return this.#screen(host, others)
-    this.#parts.quorum?.forget(host.text)
-    this.#noteTroubles(host.text, isPeered ? noRoom(host) : NO_TROUBLES)
-    return host.own
+    if (!isPeered || isFull(host)) {
+      quorum?.forget(host.text)
+      this.#noteDue(host.text, dueMs)
+      this.#troubles.note(host.text, isPeered ? noRoom(host) : NO_TROUBLES)
+      return host.own
+    }
+    const merged = this.#merge.merge(host, others)
+    this.#noteDue(host.text, Math.min(dueMs, merged.dueMs ?? dueMs))
+    this.#troubles.note(host.text, merged.troubles)
+    return merged.given
+  }
+
+  /** Returns what a peer reports of the host, except of our own site. */
+  #statesOf(peer: PeerFollower, host: string): readonly SiteState[] {
+    return peer.siteStatesOf(host).filter(({ site }) => site !== this.#parts.site)
+  }
+
+  #statesFor(host: string): readonly SiteState[] {
+    return this.#parts.peers.flatMap((peer) => this.#statesOf(peer, host))
+  }
+
+  #noteDue(host: string, dueMs: number): void {
+    if (dueMs === Number.POSITIVE_INFINITY) this.#dueMs.delete(host)
+    else this.#dueMs.set(host, dueMs)
   }
 
   #notePeered(host: string, isPeered: boolean): void {
@@ -368,116 +376,6 @@ export class MergedSource implements RecordSource {
       this.#peeredIndex.remove(host)
     }
   }
-
-  #screen(host: Host, states: readonly SiteState[]): RecordSet {
-    const { exporter, health, rulesOf = () => [] } = this.#parts
-    const kept: StoredRecord[] = []
-    const mine: { record: StoredRecord; content: RecordContent }[] = []
-    for (const record of host.own) {
-      const content = unpackRecord(record.packed)
-      // Aggregates that an operator assembled are not exported by a site, so they are kept beside
-      // the merge.
-      if (content.isAggregate || content.zoneLabel === KDRNT) kept.push(record)
-      else mine.push({ record, content })
-    }
-    const endpoints = mine.flatMap(({ record, content }) =>
-      exporter.endpointsOf({ record, health: health.healthOf(record.key) }, content, undefined),
-    )
-    const names = this.#ownHosts.beside(
-      host.own,
-      mine.map(({ record }) => record),
-    )
-    const { siteStates, refused } = screenSiteStates(states, { names, own: endpoints, rulesOf })
-    if (!siteStates.some(hasEndpoints)) {
-      this.#parts.quorum?.forget(host.text)
-      this.#noteTroubles(host.text, { conflicts: [], refused })
-      return host.own
-    }
-    const down = downTargets(mine.flatMap(({ record }) => health.healthOf(record.key).down))
-    const facts = {
-      zoneLabel: mine.find(({ content }) => content.zoneLabel !== '')?.content.zoneLabel ?? '',
-      createdSeconds:
-        mine.find(({ content }) => content.createdSeconds > 0)?.content.createdSeconds ?? 0,
-      settings: firstSettings(mine.map(({ content }) => content.settings)),
-    }
-    const own = { endpoints, down }
-    const agreed = this.#agree(host, own, mine, siteStates)
-    const partlyDrained = printPartlyDrained(host.text, mine)
-    const merged = this.#merge(host, { own, siteStates: agreed, refused, facts, partlyDrained })
-    return merged === undefined ? host.own : RecordSet.of([...kept, merged])
-  }
-
-  /** Returns the site states with the health that a quorum of sites agrees on. */
-  #agree(
-    { text: host }: Host,
-    own: { readonly endpoints: readonly PeerEndpoint[]; readonly down: readonly string[] },
-    mine: readonly { readonly record: StoredRecord; readonly content: RecordContent }[],
-    siteStates: readonly SiteState[],
-  ): readonly SiteState[] {
-    const { quorum, health } = this.#parts
-    if (quorum === undefined) return siteStates
-    const checked = mine.filter(({ content }) => content.healthCheck !== undefined)
-    const keys = checked.map(({ record }) => record.key).sort()
-    const settled = quorum.settle({
-      host,
-      own: own.endpoints,
-      ownDown: own.down,
-      checkedKey: keys[0] ?? '',
-      observed: keys.flatMap((key) => health.healthOf(key).observed ?? []),
-      siteStates,
-    })
-    const dueMs = Math.min(settled.dueMs ?? Infinity, this.#dueMs.get(host) ?? Infinity)
-    if (dueMs !== Infinity) this.#dueMs.set(host, dueMs)
-    return settled.siteStates
-  }
-
-  #merge(
-    host: Host,
-    given: {
-      readonly own: Pick<OwnState, 'endpoints' | 'down'>
-      readonly siteStates: readonly SiteState[]
-      readonly refused: readonly Refused[]
-      /** Why drains by annotations have no effect. */
-      readonly partlyDrained: readonly string[]
-      readonly facts: Pick<DnsRecord, 'zoneLabel' | 'createdSeconds' | 'settings'>
-    },
-  ): StoredRecord | undefined {
-    const { site, clock, expiryMs } = this.#parts
-    const own = { site, ...given.own }
-    const merge = mergeSiteStates(own, given.siteStates, clock.monotonic(), expiryMs)
-    const facts = { namespace: MERGED_NAMESPACE, name: host.text, ...given.facts }
-    const { record, sites, refused } = buildMergedRecord(
-      dropDown(merge.endpoints),
-      facts,
-      host.text,
-    )
-    const conflicts = [
-      ...merge.conflicts.map((conflict) => conflict.text),
-      ...refused.map(({ sites, reason }) => `${host.text} of ${sites.join()}: ${reason}`),
-      ...given.partlyDrained,
-    ]
-    this.#noteTroubles(host.text, { conflicts, refused: given.refused })
-    if (record.endpoints.length === 0) return undefined
-    const packed = packRecord(record)
-    const key = `${MERGED_NAMESPACE}/${host.text}`
-    const known = host.given.get(key)
-    if (known?.packed === packed && isDeepStrictEqual(this.#sites.get(known), sites)) return known
-    const stored = new StoredRecord(key, packed)
-    this.#sites.set(stored, sites)
-    return stored
-  }
-
-  #noteTroubles(host: string, { conflicts, refused }: HostTroubles): void {
-    const known = new Set(textsOf(this.#troubles.get(host) ?? NO_TROUBLES))
-    const troubles = { conflicts: conflicts.slice(0, TROUBLES_MAX), refused }
-    const texts = textsOf(troubles)
-    if (texts.length === 0) this.#troubles.delete(host)
-    else this.#troubles.set(host, troubles)
-    for (const text of texts) {
-      if (known.has(text)) continue
-      if (this.#logged++ < LOGGED_MAX) this.#parts.log.warning(text)
-    }
-  }
 }
 
 function noRoom({ text }: Host): HostTroubles {
@@ -488,7 +386,13 @@ function noRoom({ text }: Host): HostTroubles {
   }
 }
 
-const hasEndpoints = ({ endpoints }: SiteState): boolean => endpoints.length > 0
+/**
+ * Such a host has no room for endpoints of peers. Finding that out again at each of their changes
+ * takes seconds.
+ */
+function isFull({ own }: Host): boolean {
+  return own.size > DERIVED_ENDPOINTS_MAX
+}
 
 /** Returns the host's own records for a change. Leaves `given` unchanged. */
 function changeable(host: Host): RecordSet {

@@ -1,3 +1,5 @@
+import type { ProbeAt } from '../dnsrecord/health-check.ts'
+
 /** Health of an endpoint by one probe or by all of them. Unknown is not down. */
 export type EndpointHealth = 'up' | 'down' | 'unknown'
 
@@ -28,9 +30,13 @@ export interface PeerEndpoint {
   /** `GEO-EU`, `DE`; never `*`, which is `isDefault`. */
   readonly geoCodes: readonly string[]
   readonly isDefault: boolean
+  /** Coordinates in hundredths of a degree: `52.52,13.40`; undefined = unknown. */
+  readonly location?: string | undefined
   /** At least one. */
   readonly targets: readonly string[]
   readonly health: EndpointHealth
+  /** Where its site probes the targets; missing = at the targets themselves. */
+  readonly probeAt?: ProbeAt | undefined
   /**
    * Unix time of the last change of content or health. It is not an age, so that it does not change
    * by itself.

@@ -49,6 +49,8 @@ export class PeerZone {
   readonly #exporter: string
   /** By the name behind `v2.` or `o2.`: rdata, one character per octet. */
   #exported: Map<string, ReadonlySet<string>> = new Map()
+  /** Parsed observations of each set of `#exported`, which does not change once it is there. */
+  readonly #observed = new WeakMap<ReadonlySet<string>, readonly SiteObservation[]>()
   /** Number of records per site, with observations. */
   #sites: Map<string, number> = new Map()
   #count = 0
@@ -68,6 +70,10 @@ export class PeerZone {
   /** Number of endpoints. */
   get count(): number {
     return this.#count
+  }
+
+  get observationCount(): number {
+    return this.#observations
   }
 
   /** True if the zone has records but no whole endpoints. An empty zone belongs to neither generation. */
@@ -149,7 +155,14 @@ export class PeerZone {
 
   /** Returns what the peer observed of addresses of other sites. `host`: without `*.`. */
   observationsOf(host: string): readonly SiteObservation[] {
-    return readObservations(this.#exported.get(host) ?? [])
+    const exported = this.#exported.get(host)
+    if (exported === undefined) return []
+    // A host is merged at each change of any site, and most of its peers have not changed.
+    const known = this.#observed.get(exported)
+    if (known !== undefined) return known
+    const observed = readObservations(exported)
+    this.#observed.set(exported, observed)
+    return observed
   }
 
   /**

@@ -275,6 +275,11 @@ export class PeerFollower {
     return this.#generation === 'v1' ? [] : this.#zone.observationsOf(host)
   }
 
+  /** Number of observations of all hosts. */
+  get observationCount(): number {
+    return this.#generation === 'v1' ? 0 : this.#zone.observationCount
+  }
+
   /** Returns why data for the host and its wildcard is refused; quotes the peer's text. */
   problemsOf(host: string): readonly string[] {
     return [...this.#refusals.of(host), ...this.#refusals.of(`*.${host}`)]

@@ -46,7 +46,18 @@ export function toPeerEndpoints(
 
 /** Returns a validated endpoint as text: targets and geo codes each once, in order. */
 export function toPeerEndpoint(endpoint: Endpoint, facts: PeerEndpointFacts): PeerEndpoint {
-  const { owner, type, ttlSeconds, setIdentifier, weight, codes, isDefault, rdata } = endpoint
+  const {
+    owner,
+    type,
+    ttlSeconds,
+    setIdentifier,
+    weight,
+    codes,
+    isDefault,
+    point,
+    rdata,
+    probeAt,
+  } = endpoint
   return {
     site: facts.site,
     rootHost: facts.rootHost,
@@ -57,8 +68,10 @@ export function toPeerEndpoint(endpoint: Endpoint, facts: PeerEndpointFacts): Pe
     weight,
     geoCodes: sortUnique(codes.map((code) => code.text)),
     isDefault,
+    ...(point === undefined ? {} : { location: point.text }),
     targets: sortUnique(rdata.map((target) => printTarget(type, target))),
     health: facts.health,
+    ...(probeAt === undefined ? {} : { probeAt }),
     sinceSeconds: facts.sinceSeconds,
   }
 }
@@ -107,6 +120,7 @@ export function keepLaterSince(
   })
 }
 
+/** Without the place of the probes, which an operator's `status.peers` does not store. */
 function timelessKey(endpoint: PeerEndpoint): string {
-  return JSON.stringify({ ...endpoint, sinceSeconds: 0 })
+  return JSON.stringify({ ...endpoint, sinceSeconds: 0, probeAt: undefined })
 }

@@ -12,7 +12,8 @@ import { toPeerEndpoint } from './to-peer-endpoint.ts'
  * The v2 form of an exported endpoint: TXT rdata of strings `key=value`.
  *
  *     v=2 site=… host=… name=… type=A ttl=60 set=… weight=120 geo=GEO-EU,DE default=true
- *     health=up since=1790000000 target=… target=…
+ *     location=52.52,13.40 health=up health-port=8081 health-address=10.0.0.1 since=1790000000
+ *     target=… target=…
  *
  * `v` comes first. A string that begins with `+` continues the value before it, so that values of
  * any length fit. No character is split. Empty values are left out. Readers ignore unknown keys, so
@@ -45,7 +46,7 @@ export function siteOf(rdata: string): string {
  * Returns TXT rdata with the whole endpoint; undefined if it does not fit into a record (64 KiB).
  */
 export function composePeerEndpoint(endpoint: PeerEndpoint): Uint8Array | undefined {
-  const { weight } = endpoint
+  const { weight, probeAt } = endpoint
   const fields: [string, string][] = [
     ['v', VERSION],
     ['site', endpoint.site],
@@ -58,7 +59,14 @@ export function composePeerEndpoint(endpoint: PeerEndpoint): Uint8Array | undefi
   if (weight !== undefined) fields.push(['weight', String(weight)])
   if (endpoint.geoCodes.length > 0) fields.push(['geo', endpoint.geoCodes.join(',')])
   if (endpoint.isDefault) fields.push(['default', 'true'])
-  fields.push(['health', endpoint.health], ['since', String(endpoint.sinceSeconds)])
+  const { location } = endpoint
+  if (location !== undefined) fields.push(['location', location])
+  fields.push(['health', endpoint.health])
+  if (probeAt !== undefined && probeAt.port !== 0)
+    fields.push(['health-port', String(probeAt.port)])
+  if (probeAt !== undefined && probeAt.address !== '')
+    fields.push(['health-address', probeAt.address])
+  fields.push(['since', String(endpoint.sinceSeconds)])
   for (const target of endpoint.targets) fields.push(['target', target])
   const strings = fields.flatMap(([key, value]) => splitValue(`${key}=${value}`))
   const rdata = composeStrings(strings)
@@ -100,6 +108,9 @@ export function scanPeerEndpoint(rdata: Uint8Array): PeerEndpoint | string {
     ...property('weight', values.get('weight')),
     ...property('geo-code', values.get('geo')),
     ...property('default', values.get('default')),
+    ...property('location', values.get('location')),
+    ...property('health-port', values.get('health-port')),
+    ...property('health-address', values.get('health-address')),
   ]
   const object = {
     dnsName: get('name'),

@@ -7,7 +7,9 @@ import { until } from '../support/until.ts'
 
 const SERVE = [process.execPath, join(root, 'dist/main.js'), 'serve']
 const PORT = 1053
+const ADMIN_PORT = 9154
 const HOST = 'app.k.example.com'
+const ADMIN = `@127.0.0.1:${ADMIN_PORT}`
 const SITES = ['berlin', 'paris', 'rome'] as const
 const HOLD_DOWN_S = 8
 const SHORT_CUT_MS = 2000
@@ -32,6 +34,7 @@ function corefileOf(name: Name): string {
     }
 }
 k.example.com:${PORT} {
+    admin 127.0.0.1:${ADMIN_PORT}
     kuadrant {
         manifests zones
         site ${name}
@@ -86,6 +89,11 @@ class CutSite {
       .sort()
   }
 
+  /** Returns what a command prints about the server. */
+  ask(...argv: string[]): Promise<string> {
+    return this.host.run(process.execPath, join(root, 'dist/main.js'), ...argv, ADMIN)
+  }
+
   prints(text: RegExp): boolean {
     return text.test(this.process.output())
   }
@@ -117,6 +125,39 @@ async function answers(t: Test, sites: readonly CutSite[], want: readonly string
       throw new Error(`${error.message}\n${outputOf(sites)}`)
     })
   }
+}
+
+/** Checks what a site of the majority shows about the address of rome. */
+async function reports(t: Test, site: CutSite): Promise<void> {
+  const reason = /down: 2 of 3 sites \(berlin, paris\) find it down since \d{4}-.*Z/
+  const { quorums } = JSON.parse(await site.ask('status', '-o', 'json'))
+  t.match(quorums, [
+    {
+      ...{ isIsolated: false, heard: 2, sites: 3, quorum: 2, holdDownSeconds: HOLD_DOWN_S },
+      members: [
+        { site: 'berlin', state: 'this site', observations: 2 },
+        { site: 'paris', state: 'heard', observations: 2 },
+        { site: 'rome', state: 'silent' },
+      ],
+      addresses: [{ address: addressOf('rome'), isDown: true, down: ['berlin', 'paris'], reason }],
+    },
+  ])
+  const explained = await site.ask('explain', HOST, 'A', '--client', '127.0.0.1')
+  t.match(explained, `note: ${addressOf('rome')} of rome is left out: down: 2 of 3 sites`)
+  const url = `http://127.0.0.1:${ADMIN_PORT}/v1/events?limit=1000`
+  const script = `fetch('${url}').then((r) => r.text()).then(console.log)`
+  const { events } = JSON.parse(await site.host.run(process.execPath, '-e', script))
+  const byQuorum = events.filter(
+    ({ actor }: { actor: { kind: string } }) => actor.kind === 'quorum',
+  )
+  t.match(byQuorum, [
+    {
+      actor: { name: HOST },
+      before: [ALL.join()],
+      after: [ALL.slice(0, 2).join()],
+      text: /^10\.9\.0\.3 is taken out: a quorum finds it down: /,
+    },
+  ])
 }
 
 t.test(
@@ -152,6 +193,8 @@ t.test(
     )
     t.strictSame(await rome.answer(), ALL)
     t.match(berlin.process.output(), /10\.9\.0\.3 of app\.k\.example\.com is taken out: a quorum/)
+    await reports(t, berlin)
+    t.match(await rome.ask('status'), /rome {2,}isolated/)
     await rome.host.reconnect()
     await answers(t, sites, ALL)
     await until(() => rome.prints(/site is no longer isolated/), 'the end of isolation', SEEN_MS)

@@ -87,7 +87,7 @@ t.test('a zone kdrnt with a site exports every record, and its changes', async (
       declare: () => {},
     },
     onConflict: (text) => t.fail(text),
-    onAllDown: () => {},
+    onOut: () => {},
   })
   const empty = zone.digest
   const exported = () => sets.get(`v2.${HOST}.kdrnt. 16`)?.rdata.map((r) => printRdata(16, r)) ?? []

@@ -15,6 +15,7 @@ export function shared(given: Partial<PeerEndpoint> = {}): PeerEndpoint {
     weight,
     geoCodes: given.geoCodes ?? [],
     isDefault: given.isDefault ?? false,
+    ...(given.location === undefined ? {} : { location: given.location }),
   }
   const object = {
     dnsName: given.dnsName ?? HOST,
@@ -79,6 +80,7 @@ export const endpoints: fc.Arbitrary<PeerEndpoint> = fc
       weight: fc.constantFrom(undefined, 0, 120, 200),
       geoCodes: fc.subarray(['DE', 'GEO-EU', 'GEO-NA']),
       isDefault: fc.boolean(),
+      location: fc.constantFrom(undefined, '52.52,13.40', '-33.87,151.21'),
       targets: fc.uniqueArray(fc.constantFrom(...targetsByType[recordType]!), {
         minLength: 1,
         maxLength,

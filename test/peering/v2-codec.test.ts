@@ -41,6 +41,7 @@ t.test('an endpoint is written field by field', async (t) => {
     weight: 120,
     geoCodes: ['GEO-EU', 'DE'],
     isDefault: true,
+    location: '52.52,13.40',
     targets: ['geo-eu.klb.k.example.com'],
     health: 'up',
     sinceSeconds: 1790000000,
@@ -49,10 +50,31 @@ t.test('an endpoint is written field by field', async (t) => {
     printRdata(RRType.TXT, composePeerEndpoint(endpoint)!),
     [
       '"v=2" "site=eu-1" "host=k.example.com" "name=klb.k.example.com" "type=CNAME" "ttl=60"',
-      '"set=GEO-EU" "weight=120" "geo=DE,GEO-EU" "default=true" "health=up" "since=1790000000"',
+      '"set=GEO-EU" "weight=120" "geo=DE,GEO-EU" "default=true"',
+      '"location=52.52,13.40" "health=up" "since=1790000000"',
       '"target=geo-eu.klb.k.example.com"',
     ].join(' '),
   )
+})
+
+t.test('the place where a site probes an endpoint travels with it', async (t) => {
+  const table = [
+    { probeAt: { address: '', port: 8081 }, strings: ['health-port=8081'] },
+    { probeAt: { address: '10.0.0.1', port: 0 }, strings: ['health-address=10.0.0.1'] },
+    {
+      probeAt: { address: 'gw.example.com', port: 443 },
+      strings: ['health-port=443', 'health-address=gw.example.com'],
+    },
+  ]
+  for (const { probeAt, strings } of table) {
+    const endpoint = { ...shared({}), probeAt }
+    const rdata = composePeerEndpoint(endpoint)!
+    t.match(printRdata(RRType.TXT, rdata), strings.map((text) => `"${text}"`).join(' '))
+    t.strictSame(scanPeerEndpoint(rdata), endpoint)
+  }
+  for (const text of ['health-port=22', 'health-port=', 'health-address=a b']) {
+    t.type(scanPeerEndpoint(withStrings(text)), 'string', text)
+  }
 })
 
 t.test('a composed endpoint scans back', async (t) => {

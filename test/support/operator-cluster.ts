@@ -14,6 +14,7 @@ import { finalizersOf, isDeleting, labelOf, metadataOf } from '../../src/operato
 import { RECORD_FINALIZER } from '../../src/operator/record/labels.ts'
 import { DnsRecordView } from '../../src/operator/record/record-view.ts'
 import type { PeerEndpoint } from '../../src/peering/peer-endpoint.ts'
+import type { SiteObservation } from '../../src/peering/quorum/observation-codec.ts'
 import type { OwnNames } from '../../src/peering/trust/screen-site-states.ts'
 import { at, MANAGED } from './operator-objects.ts'
 
@@ -186,6 +187,13 @@ export class ToyPeers implements PeerDirectory {
     const said = { siteStates: [share], generation: 'v2' as const, serial: 7, problems: [] }
     const state = { ...moment, ...said }
     this.answers.set(address, { kind: 'answered', state })
+  }
+
+  /** Adds what a peer that answers observed of addresses of other sites. */
+  observe(address: string, observations: readonly SiteObservation[]): void {
+    const answer = this.answers.get(address)
+    if (answer?.kind !== 'answered') throw new Error(`${address} has not answered`)
+    this.answers.set(address, { kind: 'answered', state: { ...answer.state, observations } })
   }
 
   fallSilent(address: string, reason = 'no answer'): void {

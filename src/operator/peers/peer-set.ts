@@ -32,6 +32,8 @@ export type PeerFollowerView = Pick<
   | 'forget'
   | 'subscribe'
   | 'siteStatesOf'
+  | 'observationsOf'
+  | 'ownSite'
   | 'problemsOf'
   | 'hasAnsweredFor'
   | 'generation'
@@ -244,13 +246,15 @@ class FollowedPeer implements OperatorPeer {
   #stateFor(rootHost: string): PeerState | undefined {
     const { generation, lastSeenMs: seenMs, lastSeenTimeMs: seenTimeMs } = this.#follower
     if (generation === '' || !this.#follower.hasAnsweredFor(rootHost)) return undefined
-    const { serial } = this.#follower
+    const { serial, ownSite } = this.#follower
     const host = bareHost(rootHost)
     const siteStates = this.#follower
       .siteStatesOf(host)
       .filter((siteState) => siteState.rootHost === rootHost)
     const problems = this.#follower.problemsOf(host)
-    return { siteStates, seenMs, seenTimeMs, generation, serial, problems }
+    // The observations of a relay do not count.
+    const observations = this.#follower.observationsOf(host).filter(({ site }) => site === ownSite)
+    return { siteStates, seenMs, seenTimeMs, generation, serial, problems, observations }
   }
 
   #notify(hosts: ReadonlySet<string>): void {

@@ -1,5 +1,6 @@
 import type { Moment } from '../../base/moment.ts'
 import type { Generation, SiteState } from '../../peering/peer-endpoint.ts'
+import type { SiteObservation } from '../../peering/quorum/observation-codec.ts'
 import type { Provider } from '../provider/provider-secret.ts'
 
 /**
@@ -14,6 +15,8 @@ export interface PeerState extends Moment {
   readonly serial: number | undefined
   /** Rejected parts and the reasons, one line each. Text from the peer is quoted. */
   readonly problems: readonly string[]
+  /** What its site observed of addresses of other sites; missing = not known. Not stored. */
+  readonly observations?: readonly SiteObservation[]
 }
 
 /** The current report of a peer on one host. */

@@ -4,6 +4,7 @@ import { findHealthDisputes } from '../../peering/merge/health-disputes.ts'
 import { mergeSiteStates } from '../../peering/merge/merge-site-states.ts'
 import type { MergeConflict } from '../../peering/merge/merged-endpoint.ts'
 import { majorityOf } from '../../peering/quorum/decide.ts'
+import type { SiteObservation } from '../../peering/quorum/observation-codec.ts'
 import { downTargets, sortUnique } from '../../peering/to-peer-endpoint.ts'
 import { type OwnNames, screenSiteStates } from '../../peering/trust/screen-site-states.ts'
 import type { KnownPeer } from '../peers/peer-state-store.ts'
@@ -20,6 +21,9 @@ import {
   type PeerHearing,
 } from '../status/conditions.ts'
 import { type PeersForm, printPeers } from '../status/peer-status.ts'
+
+/** How long a site must have found the same before its observation counts. The default of `hold-down`. */
+const SETTLED_MS = 60_000
 
 /** Endpoints of several sites that are not served, with the reasons. */
 export interface Troubles {
@@ -59,8 +63,8 @@ export interface ContentInputs {
 export interface MergedContent {
   readonly content: Content
   readonly troubles: Troubles
-  /** Monotonic time at which endpoints of a silent peer expire; undefined = never. */
-  readonly nextExpiryMs: number | undefined
+  /** Monotonic time at which age alone changes the content; undefined = never. */
+  readonly nextMs: number | undefined
 }
 
 /** Merges the own endpoints of a record with those that its peers report. */
@@ -76,13 +80,14 @@ export function composeContent(publishing: Publishing, inputs: ContentInputs): M
   const down = downTargets(health.down)
   const ours = { site, endpoints: own.shared, roomOctets, down }
   const merge = mergeSiteStates(ours, screened.siteStates, inputs.nowMs, inputs.expiryMs)
-  const { conflicts, leftOut, nextExpiryMs } = merge
+  const { conflicts, leftOut } = merge
   const refused = [
     ...listRefused(peers),
     ...screened.refused.map(({ peer, text }) => `peer ${peer}: refused: ${text}`),
   ]
   const disputes = [...conflicts.map(({ text }) => text), ...refused]
-  const disputed = findHealthDisputes(ours, screened.siteStates)
+  const observed = settledObservations(site, peers, inputs.timeMs)
+  const disputed = findHealthDisputes(ours, screened.siteStates, observed.settled)
   const isExportable = localHostOf(rootHost) !== undefined
   const content = {
     local: own.local,
@@ -100,7 +105,32 @@ export function composeContent(publishing: Publishing, inputs: ContentInputs): M
       isExportable ? noteUnexportable(own.unexportable) : '',
     ),
   }
-  return { content, troubles: { conflicts, leftOut, refused, disputed }, nextExpiryMs }
+  const nextMs = Math.min(merge.nextExpiryMs ?? Infinity, inputs.nowMs + observed.nextMs)
+  return {
+    content,
+    troubles: { conflicts, leftOut, refused, disputed },
+    nextMs: nextMs === Infinity ? undefined : nextMs,
+  }
+}
+
+/**
+ * Returns what sites that answer observed, if they found the same for SETTLED_MS. Else the probes of several sites that
+ * find a change one after the other would be a dispute. `nextMs`: until more observations count.
+ */
+function settledObservations(
+  site: string,
+  peers: ReadonlyMap<string, KnownPeer>,
+  timeMs: number,
+): { readonly settled: readonly SiteObservation[]; readonly nextMs: number } {
+  const heard = [...peers.values()].filter(({ reason }) => reason === '')
+  const all = heard.flatMap(({ state }) => state?.observations ?? [])
+  const theirs = all.filter((one) => one.site !== site)
+  const leftMs = (one: SiteObservation): number => one.sinceSeconds * 1000 + SETTLED_MS - timeMs
+  const coming = theirs.map(leftMs).filter((ms) => ms > 0)
+  return {
+    settled: theirs.filter((one) => leftMs(one) <= 0),
+    nextMs: coming.reduce((least, ms) => Math.min(least, ms), Infinity),
+  }
 }
 
 /** A nameserver whose site is not known counts as a site of its own. */

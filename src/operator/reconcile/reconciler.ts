@@ -133,7 +133,7 @@ export class Reconciler {
       this.#peerStates.note(key, peer.address, withoutSite(peer.answerFor(rootHost), site))
     }
     const [nowMs, timeMs] = [clock.monotonic(), clock.now()]
-    const { content, troubles, nextExpiryMs } = composeContent(publishing, {
+    const { content, troubles, nextMs } = composeContent(publishing, {
       site,
       health: view.healthOf(key),
       local: derived.local,
@@ -147,7 +147,7 @@ export class Reconciler {
     })
     const plan = planPublish(publishing, derived, content, timeMs)
     await this.#carryOut(record, plan, troubles)
-    return requeueAfterMs(nextExpiryMs === undefined ? undefined : nextExpiryMs - nowMs, bounds)
+    return requeueAfterMs(nextMs === undefined ? undefined : nextMs - nowMs, bounds)
   }
 
   async #delegate(publishing: Publishing): Promise<number> {

@@ -211,6 +211,7 @@ export function scanExported(
       .map((one) => textOf(one, 'value'))
   const [weight] = valuesOf('weight')
   const [health] = valuesOf('health')
+  const [location] = valuesOf('location')
   const codes = valuesOf('geo-code').flatMap((list) => list.split(','))
   const setIdentifier = textOf(endpoint, 'setIdentifier')
   return {
@@ -226,6 +227,7 @@ export function scanExported(
       codes.includes('*') ||
       valuesOf('default').includes('true') ||
       (codes.length > 0 && setIdentifier === DEFAULT_SET_IDENTIFIER),
+    ...(location === undefined ? {} : { location }),
     targets,
     health: health === 'up' || health === 'down' ? health : 'unknown',
     sinceSeconds: Number(valuesOf('since')[0] ?? 0),

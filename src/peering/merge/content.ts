@@ -1,10 +1,10 @@
 import type { MergedEndpoint } from './merged-endpoint.ts'
 
-type Content = Pick<MergedEndpoint, 'weight' | 'geoCodes' | 'isDefault' | 'targets'>
+type Content = Pick<MergedEndpoint, 'weight' | 'geoCodes' | 'isDefault' | 'location' | 'targets'>
 
 /** Map key of what an endpoint serves, and to which clients. */
-export function contentKey({ weight, geoCodes, isDefault, targets }: Content): string {
-  return JSON.stringify([weight, geoCodes, isDefault, targets])
+export function contentKey({ weight, geoCodes, isDefault, location, targets }: Content): string {
+  return JSON.stringify([weight, geoCodes, isDefault, location, targets])
 }
 
 export function isAlias({ recordType }: Pick<MergedEndpoint, 'recordType'>): boolean {
@@ -21,5 +21,6 @@ export function isPlaced({
 
 /** True for an endpoint that has nothing to distinguish it from others of its name and type. */
 export function isPlain(e: Content & Pick<MergedEndpoint, 'setIdentifier'>): boolean {
-  return e.setIdentifier === '' && e.weight === undefined && !isPlaced(e)
+  const isBare = e.setIdentifier === '' && e.weight === undefined && e.location === undefined
+  return isBare && !isPlaced(e)
 }

@@ -3,6 +3,8 @@ import type { Generation, PeerEndpoint } from '../peer-endpoint.ts'
 /** JSON syntax around the values of an endpoint, and its health and age. */
 const FRAME_OCTETS = 320
 const TARGET_FRAME_OCTETS = 3
+/** A property with coordinates, at most. */
+const LOCATION_OCTETS = 64
 /** Worst case: a character is written as `\u003c`. */
 const CHARACTER_OCTETS_MAX = 6
 /** The API server escapes these characters in stored objects, in addition to what JSON escapes. */
@@ -13,7 +15,7 @@ export function endpointOctetsAtMost(endpoint: PeerEndpoint): number {
   let characters = endpoint.dnsName.length + endpoint.setIdentifier.length
   for (const target of endpoint.targets) characters += 2 * target.length + TARGET_FRAME_OCTETS
   for (const code of endpoint.geoCodes) characters += code.length + 1
-  return FRAME_OCTETS + CHARACTER_OCTETS_MAX * characters
+  return FRAME_OCTETS + locationOctets(endpoint) + CHARACTER_OCTETS_MAX * characters
 }
 
 /**
@@ -29,7 +31,12 @@ export function endpointOctets(endpoint: PeerEndpoint, generation: Generation): 
     0,
   )
   const named = generation === 'v1' ? 2 * targetOctets : targetOctets
-  return texts.reduce((sum, text) => sum + jsonOctets(text), FRAME_OCTETS + named)
+  const framed = FRAME_OCTETS + locationOctets(endpoint) + named
+  return texts.reduce((sum, text) => sum + jsonOctets(text), framed)
+}
+
+function locationOctets({ location }: PeerEndpoint): number {
+  return location === undefined ? 0 : LOCATION_OCTETS
 }
 
 /** Returns the octets of a value as the API server stores it. */

@@ -13,7 +13,7 @@ type Fit = (endpoint: PeerEndpoint) => PeerEndpoint | undefined
  * Adapts the parts of peers to our own parts of the same name and type, so that peers only add to our answers:
  *
  * - An alias of ours without set identifier is the only one of its name.
- * - Weights of peers count if all of ours have one, geo codes and defaults if all of ours have some.
+ * - Weights and locations of peers count if all of ours have one, geo codes and defaults if all of ours have some.
  * - The default of ours is the only one.
  * - One peer adds at most 16 targets where ours have no weights.
  *
@@ -67,6 +67,8 @@ function stepsOf(ours: readonly PeerEndpoint[]): readonly Step[] {
   const someWeighted = ours.some(hasWeight)
   const allPlaced = ours.every(isPlaced)
   const somePlaced = ours.some(isPlaced)
+  const allLocated = ours.every(hasLocation)
+  const someLocated = ours.some(hasLocation)
   const hasDefault = ours.some((endpoint) => endpoint.isDefault)
   return [
     {
@@ -94,6 +96,16 @@ function stepsOf(ours: readonly PeerEndpoint[]): readonly Step[] {
     {
       isDispute: (endpoint) => somePlaced && !isPlaced(endpoint),
       text: (site) => `endpoints of ${site} have no geo code, but ours do`,
+      fit: keepIt,
+    },
+    {
+      isDispute: (endpoint) => !allLocated && hasLocation(endpoint),
+      text: (site) => `locations of ${site} are ignored: not all of our endpoints have one`,
+      fit: ({ location: _, ...endpoint }) => endpoint,
+    },
+    {
+      isDispute: (endpoint) => someLocated && !hasLocation(endpoint),
+      text: (site) => `endpoints of ${site} have no location, but ours do`,
       fit: keepIt,
     },
     {
@@ -150,6 +162,10 @@ function limitTargets(
       return targets.length === 0 ? [] : [{ ...part, endpoint: { ...part.endpoint, targets } }]
     })
   })
+}
+
+function hasLocation({ location }: Pick<PeerEndpoint, 'location'>): boolean {
+  return location !== undefined
 }
 
 function hasWeight({ weight }: PeerEndpoint): boolean {

@@ -31,6 +31,6 @@ export function compareMerged(a: MergedEndpoint, b: MergedEndpoint): number {
 
 function orderKey(e: MergedEndpoint): string {
   const { dnsName, recordType, setIdentifier, targets, health } = e
-  const steering = [e.weight ?? -1, e.geoCodes, e.isDefault]
+  const steering = [e.weight ?? -1, e.geoCodes, e.isDefault, e.location ?? '']
   return JSON.stringify([dnsName, recordType, setIdentifier, targets, steering, health])
 }

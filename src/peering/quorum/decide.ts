@@ -1,6 +1,6 @@
 import type { EndpointHealth } from '../peer-endpoint.ts'
 
-/** What one site says about one address. */
+/** What one site reports about one address. */
 export interface Statement {
   readonly site: string
   readonly health: EndpointHealth
@@ -10,7 +10,7 @@ export interface Statement {
   readonly silentMs: number
 }
 
-/** What all sites say about one address of a peer. The order has no meaning. */
+/** What all sites report about one address of a peer. The order has no meaning. */
 export interface Statements {
   /** By the sites that have the address. */
   readonly home: readonly Statement[]
@@ -24,7 +24,7 @@ export interface QuorumRules {
   readonly quorum: number
   /** How long they must find it down, and how long a success counts after its site became silent. */
   readonly holdDownMs: number
-  /** A site that has been silent for longer has no say in what is down. */
+  /** The failures that a site finds do not count if it has been silent for longer. */
   readonly heardMs: number
   /** This site hears too few sites to decide. */
   readonly isIsolated: boolean

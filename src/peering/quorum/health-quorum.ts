@@ -1,39 +1,35 @@
 import type { Clock } from '../../base/clock.ts'
 import type { HealthObservation } from '../../health/address-health.ts'
-import type { PeerObserver } from '../../health/observed-addresses.ts'
-import type { Logger } from '../../telemetry/log.ts'
+import { type PeerObserver, RECORD_ADDRESSES_MAX } from '../../health/observed-addresses.ts'
+import type { Leaf } from '../../health/record-probes.ts'
+import type { QuorumAddress, QuorumMember } from '../../telemetry/status.ts'
 import { groupBy } from '../merge/part.ts'
 import type { PeerEndpoint, SiteState } from '../peer-endpoint.ts'
 import {
   decide,
-  type HealthDecision,
   type HealthOutcome,
-  majorityOf,
   type QuorumRules,
   type Statement,
   type Statements,
 } from './decide.ts'
+import {
+  type DecidedAddress,
+  type DecisionContext,
+  explainDecision,
+  isNoted,
+  isSilent,
+} from './explain-decision.ts'
 import { applyOutcomes, findForeign } from './foreign-addresses.ts'
-import type { SiteObservation } from './observation-codec.ts'
+import { HeardSites, type HeardSitesParts } from './heard-sites.ts'
+import { findProbed } from './probed-addresses.ts'
 
-/** Maximum silence of a site whose failures count. Longer than the interval of polls. */
-const HEARD_MS = 20_000
 /** Changes that are logged one by one between two checks. */
 const LOGGED_MAX = 20
+/** Difference of clocks that is logged. */
+const AHEAD_MS = 10_000
 /** Sites that one log line lists. */
 const NAMED_MAX = 8
 const NONE: ReadonlySet<string> = new Set()
-
-/** A peer as the quorum sees it. */
-export interface QuorumPeer {
-  /** `host:port`. */
-  readonly address: string
-  /** Monotonic milliseconds; -Infinity = never. */
-  readonly lastSeenMs: number
-  /** The site that it is a nameserver of; '' = several sites, or not known yet. */
-  readonly ownSite: string
-  observationsOf(host: string): readonly SiteObservation[]
-}
 
 /** What must survive a reload: else a dead site's addresses would be served again for a while. */
 export class QuorumMemory {
@@ -47,16 +43,10 @@ export class QuorumMemory {
   }
 }
 
-export interface HealthQuorumParts {
-  readonly site: string
-  readonly peers: readonly QuorumPeer[]
-  /** Sites that must find an address down; 0 = a majority of all sites. */
-  readonly quorum: number
-  readonly holdDownMs: number
+export interface HealthQuorumParts extends Omit<HeardSitesParts, 'startMs' | 'clock'> {
   readonly memory: QuorumMemory
   readonly observer: PeerObserver
   readonly clock: Pick<Clock, 'now' | 'monotonic'>
-  readonly log: Logger
 }
 
 /** One host, as this site has it. */
@@ -79,6 +69,8 @@ export interface Settled {
   readonly siteStates: readonly SiteState[]
   /** Monotonic milliseconds of the next change by age; undefined = none. */
   readonly dueMs: number | undefined
+  /** Addresses that are taken out or served again from now on, as text; '' = none. */
+  readonly changes: string
 }
 
 export interface QuorumStatus {
@@ -99,30 +91,31 @@ export interface QuorumStatus {
  */
 export class HealthQuorum {
   readonly #parts: HealthQuorumParts
-  readonly #heardMs: number
-  /** State of each peer at the last check, as one text. */
-  #hearing = ''
-  #isIsolated = true
-  #isReportedIsolated = false
-  #sites = 1
-  #heard = 1
+  readonly #sites: HeardSites
   /** By host: the record whose health check its foreign addresses use. */
   readonly #checkedKeys = new Map<string, string>()
   readonly #disputed = new Map<string, ReadonlySet<string>>()
+  /** By host: number of addresses to list in a status, and of our own observations. */
+  readonly #noted = new Map<string, number>()
+  readonly #observed = new Map<string, number>()
+  /** Hosts with more addresses than are probed. */
+  readonly #crowded = new Set<string>()
+  /** Sites whose clock was logged. */
+  readonly #ahead = new Set<string>()
   #logged = 0
 
   constructor(parts: HealthQuorumParts) {
     this.#parts = parts
-    this.#heardMs = Math.min(HEARD_MS, parts.holdDownMs)
+    this.#sites = new HeardSites({ ...parts, startMs: parts.memory.startMs })
     this.check()
   }
 
   get status(): QuorumStatus {
     return {
-      isIsolated: this.#isReportedIsolated,
-      heard: this.#heard,
-      sites: this.#sites,
-      quorum: this.#quorum,
+      isIsolated: this.#sites.isReportedIsolated,
+      heard: this.#sites.heard,
+      sites: this.#sites.count,
+      quorum: this.#sites.quorum,
       down: countIn(this.#parts.memory.down),
       disputed: countIn(this.#disputed),
     }
@@ -130,64 +123,84 @@ export class HealthQuorum {
 
   /** Checks which sites are heard. Returns true if every host must be settled again. */
   check(): boolean {
-    const { peers, site, holdDownMs, memory, clock, log } = this.#parts
     const unlogged = this.#logged - LOGGED_MAX
-    if (unlogged > 0) log.warning(`and ${unlogged} more changes of the health of peers' addresses`)
+    if (unlogged > 0)
+      this.#parts.log.warning(`and ${unlogged} more changes of the health of peers' addresses`)
     this.#logged = 0
-    const nowMs = clock.monotonic()
-    const sites = new Set([site])
-    const heard = new Set([site])
-    let hearing = ''
-    for (const peer of peers) {
-      const silentMs = this.#silentMs(peer.lastSeenMs)
-      const isHeard = nowMs - peer.lastSeenMs < this.#heardMs
-      const id = peer.ownSite === '' ? peer.address : peer.ownSite
-      sites.add(id)
-      if (isHeard) heard.add(id)
-      hearing += `${id} ${isHeard} ${silentMs < holdDownMs}\n`
-    }
-    this.#sites = sites.size
-    this.#heard = heard.size
-    this.#isIsolated = heard.size < this.#quorum
-    // At the start, no site was heard yet.
-    const isReported = this.#isIsolated && nowMs - memory.startMs >= this.#heardMs
-    if (isReported !== this.#isReportedIsolated) this.#reportIsolation(isReported)
-    const isChanged = hearing !== this.#hearing
-    this.#hearing = hearing
-    return isChanged
+    return this.#sites.check()
   }
 
   /** Applies the decisions about the host, and requests the probes that they need. */
   settle(facts: QuorumHost): Settled {
-    const { host, siteStates } = facts
+    const { host, siteStates, observed } = facts
     const { memory, clock } = this.#parts
     const foreign = findForeign(facts)
-    this.#watch(facts, [...foreign.keys()].sort())
-    const observers = this.#observersOf(facts)
+    const decided = this.#decide(facts, foreign)
+    this.#watch(facts, findProbed(foreign))
     const wasDown = memory.down.get(host) ?? NONE
     const wasDisputed = this.#disputed.get(host) ?? NONE
     const down = new Set<string>()
     const disputed = new Set<string>()
     const outcomes = new Map<string, HealthOutcome>()
+    const changes: string[] = []
     let nextMs = Number.POSITIVE_INFINITY
-    for (const [address, endpoints] of foreign) {
-      const home = endpoints.map((one) => this.#stateOf(one.site, one, one.seenMs))
-      const statements = { home, observers: observers.get(address) ?? [] }
-      const decision = decide(statements, wasDown.has(address), this.#rules)
-      outcomes.set(address, decision.outcome)
+    for (const { address, statements, decision } of decided) {
+      const { outcome, isDisputed } = decision
+      outcomes.set(address, outcome)
       nextMs = Math.min(nextMs, decision.nextMs ?? nextMs)
-      if (decision.outcome === 'down') down.add(address)
-      if (decision.isDisputed) disputed.add(address)
-      const was = { isDown: wasDown.has(address), isDisputed: wasDisputed.has(address) }
-      this.#report(`${address} of ${host}`, was, decision, statements)
+      if (outcome === 'down') down.add(address)
+      if (isDisputed) disputed.add(address)
+      const isDown = { before: wasDown.has(address), after: outcome === 'down' }
+      const isInDispute = { before: wasDisputed.has(address), after: isDisputed }
+      if (isDown.before === isDown.after && isInDispute.before === isInDispute.after) continue
+      const said = printStatements(statements)
+      if (isDown.before !== isDown.after) {
+        const change = isDown.after ? `is taken out: a quorum finds it down` : 'is served again'
+        changes.push(`${address} ${change}: ${said}`)
+      }
+      this.#report(`${address} of ${host}`, isDown, isInDispute, said)
     }
     note(memory.down, host, down)
     note(this.#disputed, host, disputed)
+    this.#count(this.#noted, host, decided.filter(isNoted).length)
+    this.#count(this.#observed, host, observed.length)
     const isDue = nextMs !== Number.POSITIVE_INFINITY
     return {
       siteStates: applyOutcomes(siteStates, outcomes),
       dueMs: isDue ? clock.monotonic() + nextMs : undefined,
+      changes: changes.slice(0, NAMED_MAX).join('; '),
     }
+  }
+
+  get holdDownMs(): number {
+    return this.#parts.holdDownMs
+  }
+
+  /** Number of addresses that `inspect` returns, by host. */
+  get noted(): ReadonlyMap<string, number> {
+    return this.#noted
+  }
+
+  /**
+   * Returns the addresses that some site found down although they are not its own, and why they are served or
+   * not; with 'silent too' also those of silent sites. Changes nothing.
+   */
+  inspect(facts: QuorumHost, which: 'noted' | 'silent too' = 'noted'): readonly QuorumAddress[] {
+    const context: DecisionContext = {
+      ...this.#rules,
+      heard: this.#sites.heard,
+      sites: this.#sites.count,
+      nowMs: this.#parts.clock.now(),
+    }
+    const listed = this.#decide(facts).filter((one) => {
+      return isNoted(one) || (which === 'silent too' && isSilent(one, context))
+    })
+    return listed.map((one) => explainDecision(one, context))
+  }
+
+  /** Returns the sites, ours first. */
+  members(): readonly QuorumMember[] {
+    return this.#sites.members([...this.#observed.values()].reduce((sum, count) => sum + count, 0))
   }
 
   /** Forgets a host without endpoints of peers. */
@@ -197,6 +210,9 @@ export class HealthQuorum {
     this.#checkedKeys.delete(host)
     this.#parts.memory.down.delete(host)
     this.#disputed.delete(host)
+    this.#noted.delete(host)
+    this.#crowded.delete(host)
+    this.#observed.delete(host)
   }
 
   /** Withdraws the requests for probes. */
@@ -204,28 +220,50 @@ export class HealthQuorum {
     this.#parts.observer.close()
   }
 
-  get #quorum(): number {
-    return this.#parts.quorum || majorityOf(this.#sites)
+  #decide(facts: QuorumHost, foreign = findForeign(facts)): DecidedAddress[] {
+    const { host } = facts
+    const wasDown = this.#parts.memory.down.get(host) ?? NONE
+    const observers = this.#observersOf(facts)
+    const rules = this.#rules
+    return [...foreign].map(([address, endpoints]) => {
+      const home = endpoints.map((one) => this.#stateOf(one.site, one, one.seenMs))
+      const statements = { home, observers: observers.get(address) ?? [] }
+      const decision = decide(statements, wasDown.has(address), rules)
+      return { host, address, statements, decision }
+    })
+  }
+
+  #count(counts: Map<string, number>, host: string, count: number): void {
+    if (count === 0) counts.delete(host)
+    else counts.set(host, count)
   }
 
   get #rules(): QuorumRules {
     const { holdDownMs } = this.#parts
     return {
-      quorum: this.#quorum,
+      quorum: this.#sites.quorum,
       holdDownMs,
-      heardMs: this.#heardMs,
-      isIsolated: this.#isIsolated,
+      heardMs: this.#sites.heardMs,
+      isIsolated: this.#sites.isIsolated,
     }
   }
 
-  #watch({ host, checkedKey }: QuorumHost, addresses: readonly string[]): void {
-    const { observer } = this.#parts
+  #watch({ host, checkedKey }: QuorumHost, leaves: readonly Leaf[]): void {
+    const { observer, log } = this.#parts
     const before = this.#checkedKeys.get(host) ?? ''
     if (before !== checkedKey && before !== '') observer.watch(before, [])
     if (checkedKey === '') this.#checkedKeys.delete(host)
     else {
       this.#checkedKeys.set(host, checkedKey)
-      observer.watch(checkedKey, addresses)
+      observer.watch(checkedKey, leaves)
+    }
+    const unprobed = leaves.length - RECORD_ADDRESSES_MAX
+    if (unprobed <= 0) this.#crowded.delete(host)
+    else if (!this.#crowded.has(host)) {
+      this.#crowded.add(host)
+      log.warning(
+        `${host}: ${leaves.length} addresses of peers, ${RECORD_ADDRESSES_MAX} are probed`,
+      )
     }
   }
 
@@ -237,12 +275,12 @@ export class HealthQuorum {
       const statement = { ...this.#stateOf(of, one, seenMs), address: one.address }
       const key = `${of} ${one.address}`
       const known = bySite.get(key)
-      if (known === undefined || isBefore(statement, known)) bySite.set(key, statement)
+      if (known === undefined || this.#isBefore(statement, known)) bySite.set(key, statement)
     }
     for (const one of observed) add(site, one, clock.monotonic())
     for (const peer of peers) {
       const { ownSite, lastSeenMs } = peer
-      // A relay speaks for no site, and no peer speaks for ours.
+      // The observations of a relay do not count, nor those that a peer sends under the name of our site.
       if (ownSite === '' || ownSite === site) continue
       for (const one of peer.observationsOf(host)) {
         // A failure from the peer cache may be over.
@@ -259,49 +297,51 @@ export class HealthQuorum {
     seenMs: number,
   ): Statement {
     const ageMs = Math.max(0, this.#parts.clock.now() - sinceSeconds * 1000)
-    return { site, health, ageMs, silentMs: this.#silentMs(seenMs) }
+    this.#noteClock(site, sinceSeconds * 1000 - this.#parts.clock.now())
+    return { site, health, ageMs, silentMs: this.#sites.silentMs(seenMs) }
   }
 
-  /** Returns for how long a site has been silent. Before the start, this process heard no site. */
-  #silentMs(seenMs: number): number {
-    const { clock, memory } = this.#parts
-    return clock.monotonic() - Math.max(seenMs, memory.startMs)
+  /** Failures that a site dates in our future count late. */
+  #noteClock(site: string, aheadMs: number): void {
+    if (aheadMs < AHEAD_MS || this.#ahead.has(site)) return
+    this.#ahead.add(site)
+    const seconds = Math.round(aheadMs / 1000)
+    this.#parts.log.warning(
+      `site ${site}: its clock is ${seconds} s ahead of ours: its failures count later; synchronise the clocks`,
+    )
   }
 
-  #reportIsolation(isIsolated: boolean): void {
-    this.#isReportedIsolated = isIsolated
+  /**
+   * Of two statements of one site by different nameservers: the one of a nameserver that is heard, then the success,
+   * then the last one. So another peer that claims the site cannot hide its success.
+   */
+  #isBefore(a: Statement, b: Statement): boolean {
+    const isHeard = (s: Statement): boolean => s.silentMs < this.#sites.heardMs
+    if (isHeard(a) !== isHeard(b)) return isHeard(a)
+    if (isHeard(a) && a.health !== b.health) return a.health === 'up'
+    if (a.silentMs !== b.silentMs) return a.silentMs < b.silentMs
+    if (a.health !== b.health) return a.health === 'up'
+    return a.ageMs < b.ageMs
+  }
+
+  #report(name: string, isDown: Change, isDisputed: Change, said: string): void {
     const { log } = this.#parts
-    const heard = `${this.#heard} of ${this.#sites} sites heard, ${this.#quorum} needed`
-    if (isIsolated) log.warning(`site is isolated: ${heard}; no address of a peer is taken out`)
-    else log.info(`site is no longer isolated: ${heard}`)
-  }
-
-  #report(
-    name: string,
-    was: { readonly isDown: boolean; readonly isDisputed: boolean },
-    { outcome, isDisputed }: HealthDecision,
-    statements: Statements,
-  ): void {
-    const { log } = this.#parts
-    const isDown = outcome === 'down'
-    if (isDown === was.isDown && isDisputed === was.isDisputed) return
     if (this.#logged++ >= LOGGED_MAX) return
-    const said = printStatements(statements)
-    if (isDown && !was.isDown) log.warning(`${name} is taken out: a quorum finds it down: ${said}`)
-    if (!isDown && was.isDown) log.info(`${name} is served again: ${said}`)
-    if (isDisputed && !was.isDisputed) log.warning(`sites disagree about ${name}: ${said}`)
-    if (!isDisputed && was.isDisputed) log.info(`sites no longer disagree about ${name}: ${said}`)
+    if (isDown.after && !isDown.before)
+      log.warning(`${name} is taken out: a quorum finds it down: ${said}`)
+    if (!isDown.after && isDown.before) log.info(`${name} is served again: ${said}`)
+    if (isDisputed.after && !isDisputed.before) log.warning(`sites disagree about ${name}: ${said}`)
+    if (!isDisputed.after && isDisputed.before)
+      log.info(`sites no longer disagree about ${name}: ${said}`)
   }
 }
 
-/** Of two statements of one site, the one that was received last; at equal times, the success. */
-function isBefore(a: Statement, b: Statement): boolean {
-  if (a.silentMs !== b.silentMs) return a.silentMs < b.silentMs
-  if (a.health !== b.health) return a.health === 'up'
-  return a.ageMs < b.ageMs
+interface Change {
+  readonly before: boolean
+  readonly after: boolean
 }
 
-/** Prints for a log line what each site says. */
+/** Prints for a log line what each site reports. */
 function printStatements({ home, observers }: Statements): string {
   const ofHome = home.map(({ site, health, silentMs }) => {
     return `${site} (home) ${health} ${Math.floor(silentMs / 1000)} s ago`

@@ -8,6 +8,7 @@ import { keyIdOf } from '../../../src/operator/provider/key-id.ts'
 import type { Nameserver } from '../../../src/operator/provider/nameserver.ts'
 import type { Provider } from '../../../src/operator/provider/provider-secret.ts'
 import type { Generation, SiteState } from '../../../src/peering/peer-endpoint.ts'
+import type { SiteObservation } from '../../../src/peering/quorum/observation-codec.ts'
 import { peerEndpoint } from '../../support/operator-cluster.ts'
 import { FakeClock, FakeTimers } from '../../support/setup.ts'
 
@@ -70,6 +71,13 @@ class ToyFollower implements PeerFollowerView {
 
   forget(rootHost: string): void {
     this.wanted.splice(this.wanted.indexOf(rootHost), 1)
+  }
+
+  ownSite = ''
+  readonly observations: SiteObservation[] = []
+
+  observationsOf(): readonly SiteObservation[] {
+    return this.observations
   }
 
   subscribe(listener: (hosts: ReadonlySet<string>) => void): () => void {
@@ -200,7 +208,14 @@ t.test('states are returned only for the given host', (t) => {
   const siteStates = [share(APP), share(`*.${APP}`)]
   followers[0]!.siteStates.push(...siteStates)
   Object.assign(followers[0]!, { generation: 'v2', ...lastSeen(clock), serial: 9 })
-  const about = { ...thisMoment(clock), generation: 'v2', serial: 9, problems: ['x: no name'] }
+  const observed = { site: 'b', address: '192.0.2.1', health: 'down', sinceSeconds: 5 } as const
+  followers[0]!.observations.push(observed, { ...observed, site: 'c' })
+  followers[0]!.ownSite = 'b'
+  const about = {
+    ...thisMoment(clock),
+    ...{ generation: 'v2', serial: 9, problems: ['x: no name'] },
+    observations: [observed],
+  }
   t.strictSame(peer?.answerFor(APP), {
     kind: 'answered',
     state: { ...about, siteStates: [siteStates[0]] },

@@ -306,3 +306,25 @@ t.test('sites that disagree about the health of an address', async (t) => {
   t.match(fixture.condition('PeersDegraded'), { status: 'False' })
   t.notOk((await fixture.registry.print()).includes(series))
 })
+
+t.test('a site whose probes contradict the site of an address', async (t) => {
+  const fixture = new OperatorFixture([own()])
+  const nowSeconds = Math.floor(fixture.clock.nowMs / 1000)
+  const about = { site: '0evil', health: 'down', sinceSeconds: nowSeconds } as const
+  fixture.cluster.health.set('a/app', { down: [], up: ['192.0.2.1'], probes: [] })
+  fixture.say([{ targets: ['192.0.2.2'], health: 'up' }])
+  fixture.peers.observe(PEER, [
+    { ...about, address: '192.0.2.1' },
+    { ...about, address: '198.51.100.9' },
+    { ...about, address: '192.0.2.2', site: 'ours' },
+  ])
+  t.strictSame(await fixture.served(), [BOTH], 'our probes decide about our addresses')
+  t.equal(fixture.condition('PeersDegraded'), undefined, 'not before the hold-down')
+  fixture.clock.pass(61_000)
+  t.strictSame(await fixture.served(), [BOTH])
+  const message = '192.0.2.1: up at this site, down at 0evil'
+  t.match(fixture.condition('PeersDegraded'), { reason: 'HealthDisputed', message })
+  fixture.peers.fallSilent(PEER)
+  await fixture.served()
+  t.match(fixture.condition('PeersDegraded'), { reason: 'SiteIsolated' })
+})

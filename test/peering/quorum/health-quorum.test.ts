@@ -21,6 +21,10 @@ class ToyPeer {
   lastSeenMs = 0
   observed: readonly SiteObservation[] = []
 
+  get observationCount(): number {
+    return this.observed.length
+  }
+
   constructor(ownSite: string) {
     this.ownSite = ownSite
     this.address = `${ownSite}:53`
@@ -43,7 +47,11 @@ function setUp(parts: Partial<HealthQuorumParts> = {}) {
     holdDownMs: 60_000,
     memory: new QuorumMemory(clock),
     observer: {
-      watch: (key, addresses) => watched.set(key, addresses),
+      watch: (key, leaves) =>
+        watched.set(
+          key,
+          leaves.map(({ address }) => address),
+        ),
       close: () => watched.clear(),
     },
     clock,
@@ -91,7 +99,15 @@ function setUp(parts: Partial<HealthQuorumParts> = {}) {
     clock.pass(milliseconds)
     quorum.check()
   }
-  return { clock, quorum, given, paris, rome, lines, watched, found, settle, pass }
+  /** What is reported of the address of rome. */
+  const inspect = (observed: readonly HealthObservation[]) => {
+    const about = { rootHost: HOST, exporter: rome.address, isOwn: true, generation: 'v2' } as const
+    const endpoints = [endpoint({ site: 'rome', health: 'up', targets: [ADDRESS] })]
+    const siteStates = [{ site: 'rome', seenMs: rome.lastSeenMs, endpoints, ...about }]
+    const own = { own: [endpoint()], ownDown: [], checkedKey: 'default/app' }
+    return quorum.inspect({ host: HOST, ...own, observed, siteStates })
+  }
+  return { inspect, clock, quorum, given, paris, rome, lines, watched, found, settle, pass }
 }
 
 t.test('addresses of peers are watched, and ours are not', async (t) => {
@@ -118,6 +134,44 @@ t.test('a quorum takes out one target of an endpoint, and a success returns it',
   t.equal(settle([found('berlin', 'up')], 'up', targets), `up ${targets}`)
   t.match(lines.join(), '192.0.2.9 of app.k.example.com is served again: berlin up')
   t.equal(quorum.status.down, 0)
+})
+
+t.test('a status lists the sites, and the addresses that some site finds down', async (t) => {
+  const { settle, inspect, pass, paris, clock, found, quorum } = setUp()
+  const mine = [found('berlin', 'down')]
+  t.strictSame(inspect([]), [])
+  t.match(inspect(mine), [
+    { address: ADDRESS, sites: ['rome'], up: ['rome'], down: ['berlin'], isDown: false },
+  ])
+  paris.observed = [found('paris', 'down')]
+  pass(61_000)
+  paris.lastSeenMs = clock.monotonicMs
+  pass(0)
+  t.match(settle(mine), 'down')
+  t.strictSame([...quorum.noted], [[HOST, 1]])
+  t.match(inspect(mine), [{ isDown: true, down: ['berlin', 'paris'], up: [] }])
+  t.match(inspect(mine)[0]?.reason, /^down: 2 of 3 sites \(berlin, paris\) find it down since .*Z$/)
+  t.strictSame(quorum.members(), [
+    { site: 'berlin', peers: [], state: 'this site', ageSeconds: 0, observations: 1 },
+    { site: 'paris', peers: ['paris:53'], state: 'heard', ageSeconds: 0, observations: 1 },
+    { site: 'rome', peers: ['rome:53'], state: 'silent', ageSeconds: 61, observations: 0 },
+  ])
+  pass(61_000)
+  t.match(quorum.members()[0], { site: 'berlin', state: 'isolated' })
+  quorum.forget(HOST)
+  t.strictSame([...quorum.noted], [])
+})
+
+t.test('a host with more addresses than are probed is logged once', async (t) => {
+  const { settle, lines, watched } = setUp()
+  const targets = Array.from({ length: 1100 }, (_, i) => `10.0.${i >> 8}.${i & 255}`)
+  settle([], 'up', targets)
+  settle([], 'up', targets)
+  t.equal(watched.get('default/app')?.length, 1100)
+  t.match(lines, ['app.k.example.com: 1100 addresses of peers, 1000 are probed'])
+  settle([], 'up')
+  settle([], 'up', targets)
+  t.equal(lines.length, 2)
 })
 
 t.test('no peer speaks for another site, nor for ours', async (t) => {
@@ -168,4 +222,48 @@ t.test('changes of many addresses do not fill the log', async (t) => {
   pass(1000)
   t.equal(lines.filter((line) => line.includes('taken out: ')).length, 20)
   t.match(lines.at(-1), "and 30 more changes of the health of peers' addresses")
+})
+
+t.test('one peer that reports everything as down takes nothing out', async (t) => {
+  const { settle, pass, paris, clock, found } = setUp()
+  paris.observed = [{ ...found('paris', 'down'), sinceSeconds: 0 }]
+  const later = (): void => {
+    pass(61_000)
+    paris.lastSeenMs = clock.monotonicMs
+    pass(0)
+  }
+  later()
+  t.equal(settle([]), `up ${ADDRESS}`, 'no other site finds it down')
+  t.equal(settle([found('berlin', 'down')]), `up ${ADDRESS}`, 'we have not for the hold-down')
+  t.equal(settle([found('berlin', 'up')]), `up ${ADDRESS}`)
+})
+
+t.test('a peer that claims the name of a site can not hide its success', async (t) => {
+  const { settle, pass, paris, rome, clock, found, given } = setUp()
+  const liar = new ToyPeer('paris')
+  const quorum = new HealthQuorum({ ...given, peers: [paris, liar, rome] })
+  const mine = [found('berlin', 'down')]
+  paris.observed = [found('paris', 'up')]
+  liar.observed = [{ ...found('paris', 'down'), sinceSeconds: 0 }]
+  pass(61_000)
+  paris.lastSeenMs = clock.monotonicMs - 900
+  liar.lastSeenMs = clock.monotonicMs
+  quorum.check()
+  t.equal(settle(mine, 'up', [ADDRESS], quorum), `up ${ADDRESS}`)
+  t.equal(quorum.status.sites, 3, 'and has no vote of its own')
+  pass(25_000)
+  liar.lastSeenMs = clock.monotonicMs
+  quorum.check()
+  t.equal(settle(mine, 'up', [ADDRESS], quorum), `down ${ADDRESS}`, 'until the site is silent')
+})
+
+t.test('a clock that is ahead is logged once', async (t) => {
+  const { settle, paris, found, lines, clock } = setUp()
+  const sinceSeconds = Math.floor(clock.nowMs / 1000) + 3600
+  paris.observed = [{ ...found('paris', 'down'), sinceSeconds }]
+  settle([])
+  settle([])
+  const logged = lines.filter((line) => line.includes('ahead'))
+  t.equal(logged.length, 1)
+  t.match(logged[0], 'site paris: its clock is 3600 s ahead of ours')
 })

@@ -227,3 +227,21 @@ t.test('a disputed address is taken out when its site becomes silent', async (t)
     t.strictSame([...site.answers].sort(), all(network).slice(0, 2), site.name)
   }
 })
+
+for (const [what, skewS] of [
+  ['ahead', 3600],
+  ['behind', -3600],
+] as const) {
+  t.test(`a site whose clock is an hour ${what} causes no wrong failover`, async (t) => {
+    const network = new SimulatedSites(3, 8, [0, skewS, 0])
+    network.run(SETTLE_S)
+    network.setSite(2, false)
+    network.run(HOLD_DOWN_S - 1, () => {
+      for (const site of network.sites) if (site.answers.length !== 3) t.fail(`${site.name}`)
+    })
+    network.heal()
+    network.run(HEALED_S)
+    sameEverywhere(t, network, all(network), 'after the partition')
+    t.match(network.log.join(), /its clock is 3\d+ s ahead of ours/, 'the later clock is logged')
+  })
+}

@@ -162,6 +162,7 @@ export class SimulatedSite {
       get ownSite() {
         return of() === undefined ? '' : nameOf(other)
       },
+      observationCount: 0,
       observationsOf: (): readonly SiteObservation[] =>
         (of()?.observed ?? []).map((one) => ({ ...one, site: nameOf(other) })),
     }
@@ -219,14 +220,16 @@ export class SimulatedSites {
   /** Queries and probes from one site to another, `FROM TO`, that fail. */
   readonly #cutQueries = new Set<string>()
   readonly #cutProbes = new Set<string>()
+  /** Share of lost queries and probes, by link. */
+  readonly #loss = new Map<string, number>()
 
-  constructor(count: number, seed: number) {
+  constructor(count: number, seed: number, skewsS: readonly number[] = []) {
     this.random = new Random(seed)
     this.numbers = Array.from({ length: count }, (_, i) => i)
     const sites: SimulatedSite[] = []
     this.sites = sites
     for (const number of this.numbers) {
-      sites.push(new SimulatedSite(number, count, this.random.below(5) - 2, this))
+      sites.push(new SimulatedSite(number, count, skewsS[number] ?? this.random.below(5) - 2, this))
     }
   }
 
@@ -240,11 +243,23 @@ export class SimulatedSites {
   }
 
   hears(from: number, to: number): boolean {
-    return this.sites[to]!.isUp && !this.#cutQueries.has(`${from} ${to}`)
+    return this.sites[to]!.isUp && this.#passes(from, to, this.#cutQueries)
   }
 
   reaches(from: number, to: number): boolean {
-    return this.sites[to]!.isGatewayUp && !this.#cutProbes.has(`${from} ${to}`)
+    return this.sites[to]!.isGatewayUp && this.#passes(from, to, this.#cutProbes)
+  }
+
+  #passes(from: number, to: number, cut: ReadonlySet<string>): boolean {
+    const link = `${from} ${to}`
+    if (cut.has(link)) return false
+    const loss = this.#loss.get(link) ?? 0
+    return loss === 0 || this.random.below(100) >= loss * 100
+  }
+
+  /** Loses a share of what `from` sends to `to`. */
+  setLoss(from: number, to: number, share: number): void {
+    if (from !== to) this.#loss.set(`${from} ${to}`, share)
   }
 
   /** Cuts or restores what `from` sends to `to`. */
@@ -276,6 +291,7 @@ export class SimulatedSites {
   heal(): void {
     this.#cutQueries.clear()
     this.#cutProbes.clear()
+    this.#loss.clear()
   }
 }
 

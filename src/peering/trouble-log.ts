@@ -1,0 +1,56 @@
+import type { Logger } from '../telemetry/log.ts'
+import { type HostTroubles, NO_TROUBLES, textsOf } from './troubles.ts'
+
+/** Troubles that are logged one by one per interval, and conflicts that are stored per host. */
+const LOGGED_MAX = 20
+const CONFLICTS_MAX = 100
+
+/** Counts of what peers report and this site does not serve. */
+export interface PeerDisputes {
+  /** Disagreements with other sites that are settled here. */
+  readonly conflicts: number
+  /** Endpoints that were refused because the peer may not report them, by its address. */
+  readonly refused: ReadonlyMap<string, number>
+}
+
+/** The troubles of all hosts. Logs each once. */
+export class TroubleLog {
+  readonly #log: Logger
+  readonly #troubles = new Map<string, HostTroubles>()
+  /** Lines since the last `endInterval`. */
+  #logged = 0
+
+  constructor(log: Logger) {
+    this.#log = log
+  }
+
+  get disputes(): PeerDisputes {
+    let conflicts = 0
+    const refused = new Map<string, number>()
+    for (const troubles of this.#troubles.values()) {
+      conflicts += troubles.conflicts.length
+      for (const { peer } of troubles.refused) refused.set(peer, (refused.get(peer) ?? 0) + 1)
+    }
+    return { conflicts, refused }
+  }
+
+  /** Replaces the troubles of a host. */
+  note(host: string, { conflicts, refused }: HostTroubles): void {
+    const known = new Set(textsOf(this.#troubles.get(host) ?? NO_TROUBLES))
+    const troubles = { conflicts: conflicts.slice(0, CONFLICTS_MAX), refused }
+    const texts = textsOf(troubles)
+    if (texts.length === 0) this.#troubles.delete(host)
+    else this.#troubles.set(host, troubles)
+    for (const text of texts) {
+      if (known.has(text)) continue
+      if (this.#logged++ < LOGGED_MAX) this.#log.warning(text)
+    }
+  }
+
+  /** Logs how many lines the interval left out. */
+  endInterval(): void {
+    const unlogged = this.#logged - LOGGED_MAX
+    if (unlogged > 0) this.#log.warning(`and ${unlogged} more disagreements of sites`)
+    this.#logged = 0
+  }
+}
