@@ -1,5 +1,6 @@
 import { type Clock, systemClock } from '../base/clock.ts'
 import { InputError } from '../base/errors.ts'
+import { plural } from '../base/plural.ts'
 import { runInSlices, runWhole } from '../base/slices.ts'
 import { printName } from '../dns/name/name.ts'
 import type { CheckReport } from '../plugin/directive.ts'
@@ -220,7 +221,7 @@ export function checkZoneFile(
   if (load.kind !== 'loaded') return []
   for (const warning of load.warnings) warn(warning)
   read(
-    `${path}: zone ${printName(zone)}, serial ${load.serial}, ${load.records.recordCount} records`,
+    `${path}: zone ${printName(zone)}, serial ${load.serial}, ${plural(load.records.recordCount, 'record')}`,
   )
   return []
 }

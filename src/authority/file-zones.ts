@@ -16,6 +16,8 @@ export interface ServedZone {
   readonly zone: Uint8Array
   /** Undefined = none of its versions was valid yet: SERVFAIL. */
   readonly answerer: ZoneAnswerer | undefined
+  /** True: only another process has the zone. */
+  readonly isElsewhere?: boolean | undefined
 }
 
 /** The zones of one directive; `replace` puts another set of zones in force by one assignment. */
@@ -114,6 +116,7 @@ export class FileZones implements Handler, AnswerSource {
     if (qtype === RRType.AXFR || qtype === RRType.IXFR) return Rcode.REFUSED
     const answerer = zone.answerer
     if (answerer === undefined) {
+      if (zone.isElsewhere === true) return tx.server.handOver(this.name)
       tx.response.error = 'the zone is not loaded'
       return Rcode.SERVFAIL
     }

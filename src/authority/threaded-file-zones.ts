@@ -14,6 +14,7 @@ import { SignatureWatch } from './signature-watch.ts'
 interface PublishedZone {
   readonly zone: Uint8Array
   readonly shared: VersionMemory | undefined
+  readonly isElsewhere: boolean | undefined
 }
 
 /** A zone in the form of its owner, on the control thread. */
@@ -84,11 +85,15 @@ export class ThreadedFileZones {
     this.#owned = zones
     this.#offer(zones)
     this.#watch.follow(zones)
-    const published = zones.map(({ zoneText, shared }) => `${zoneText} ${shared?.version}`).join()
+    const printVersion = ({ zoneText, shared, isElsewhere }: OwnedZone): string =>
+      `${zoneText} ${shared?.version} ${isElsewhere === true}`
+    const published = zones.map(printVersion).join()
     if (published === this.#published) return
     this.#published = published
     this.table.replace(zones)
-    this.#broadcast.publish(zones.map(({ zone, shared }) => ({ zone, shared })))
+    this.#broadcast.publish(
+      zones.map(({ zone, shared, isElsewhere }) => ({ zone, shared, isElsewhere })),
+    )
   }
 
   /** Offers the versions to other directives of the block. */
@@ -125,8 +130,8 @@ export class ThreadedFileZones {
 
   #follow(zones: readonly PublishedZone[]): void {
     const answerers = new Map<number, ZoneAnswerer>()
-    const served = zones.map(({ zone, shared }) => {
-      if (shared === undefined) return { zone, answerer: undefined }
+    const served = zones.map(({ zone, shared, isElsewhere }) => {
+      if (shared === undefined) return { zone, answerer: undefined, isElsewhere }
       const { version, buffer } = shared
       const answerer =
         this.#answerers.get(version) ?? answererOf(new ZoneReader({ buffer }), this.nsInAuthority)

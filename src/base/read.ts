@@ -1,4 +1,4 @@
-import { readSync } from 'node:fs'
+import { fstatSync, readSync } from 'node:fs'
 
 const CHUNK_OCTETS = 64 * 1024
 
@@ -9,10 +9,13 @@ const CHUNK_OCTETS = 64 * 1024
 export function readAtMost(descriptor: number, octetsMax: number): Buffer | undefined {
   const chunks: Buffer[] = []
   let octets = 0
+  // A file is one chunk, which need not be copied. The size of others is 0.
+  const { size } = fstatSync(descriptor)
   for (;;) {
-    const chunk = Buffer.allocUnsafe(CHUNK_OCTETS)
+    const isFirst = chunks.length === 0 && size <= octetsMax
+    const chunk = Buffer.allocUnsafe(isFirst ? Math.max(size, CHUNK_OCTETS) : CHUNK_OCTETS)
     const read = readSync(descriptor, chunk, 0, chunk.length, null)
-    if (read === 0) return Buffer.concat(chunks, octets)
+    if (read === 0) return chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, octets)
     octets += read
     if (octets > octetsMax) return undefined
     chunks.push(chunk.subarray(0, read))

@@ -124,7 +124,7 @@ export class Cache implements Handler {
     const leftSeconds = store.leftSeconds(nowMs)
     if (leftSeconds <= 0) return this.#useStale(tx, store, leftSeconds)
     if (this.#wantsPrefetch(tx, store, nowMs) && isRecursive(tx.query)) {
-      if (needsOtherThread(tx, store)) return tx.server.handOver()
+      if (needsOtherThread(tx, store)) return tx.server.handOver(this.name)
       if (this.#refresh(tx, store)) this.#count(tx, CacheCount.Prefetches)
     }
     this.#countHit(tx, store)
@@ -241,7 +241,7 @@ export class Cache implements Handler {
       return this.#askOrUseStale(tx, status)
     }
     if (!store.isRefreshing && isRecursive(tx.query)) {
-      if (needsOtherThread(tx, store)) return tx.server.handOver()
+      if (needsOtherThread(tx, store)) return tx.server.handOver(this.name)
       this.#refresh(tx, store)
     }
     this.#count(tx, CacheCount.ServedStale)

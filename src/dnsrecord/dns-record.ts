@@ -1,4 +1,5 @@
 import type { GeoCode } from '../geo/code.ts'
+import type { Point } from '../geo/point.ts'
 import type { HealthCheck, ProbeAt } from './health-check.ts'
 import type { RecordSettings } from './settings.ts'
 
@@ -40,6 +41,8 @@ export interface Endpoint {
   readonly codes: readonly GeoCode[]
   /** True: serves clients that no GEO code of the set matches. */
   readonly isDefault: boolean
+  /** Where its targets are, to choose by distance; undefined = unknown. */
+  readonly point?: Point | undefined
   /** Targets as uncompressed wire rdata, at least one. Names in them are in lower case. */
   readonly rdata: readonly Uint8Array[]
   /** Undefined = its targets are probed themselves, as the health check says. */

@@ -101,7 +101,8 @@ function deriveEndpoint(endpoint: Endpoint): Endpoint | undefined {
     if (local !== undefined) rdata.push(local)
   }
   if (rdata.length === 0) return undefined
-  return { ...endpoint, owner, rdata, weight: undefined, codes: [], isDefault: false }
+  const unsteered = { weight: undefined, codes: [], isDefault: false, point: undefined }
+  return { ...endpoint, owner, rdata, ...unsteered }
 }
 
 function suffixTarget(target: Uint8Array, offset: number): Uint8Array | undefined {

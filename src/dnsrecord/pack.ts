@@ -1,5 +1,6 @@
 import { assert } from '../base/assert.ts'
 import { type GeoCode, scanGeoCode } from '../geo/code.ts'
+import { scanPoint } from '../geo/point.ts'
 import type { DnsRecord, Endpoint } from './dns-record.ts'
 import type { HealthCheck, ProbeAt } from './health-check.ts'
 import type { RecordSettings } from './settings.ts'
@@ -12,7 +13,7 @@ import type { RecordSettings } from './settings.ts'
  *     createdSeconds u32 | record flags u8 | zone label s8 | rootHost s8 | [settings s16, as JSON]
  *             | endpoint count u16 | endpoints | [health check s16, as JSON]
  *     endpoint: owner s8 | type u16 | ttl u32 | flags u8 | [weight u32]
- *             | [health port u16 | health address s8] | set identifier s16
+ *             | [health port u16 | health address s8] | [location s8] | set identifier s16
  *             | code count u8, codes s8 each | rdata count u16, rdata s16 each
  *
  * s8, s16: length as u8 or u16, then that many octets. Numbers are big endian. Two records are
@@ -34,6 +35,7 @@ const FLAG_SETTINGS = 8
 const FLAG_WEIGHT = 1
 const FLAG_DEFAULT = 2
 const FLAG_PROBE_AT = 4
+const FLAG_POINT = 8
 
 /** Grows as needed. One buffer is enough, because records are packed one at a time. */
 let scratch = Buffer.alloc(16384)
@@ -58,18 +60,20 @@ export function packRecord(record: DnsRecord): PackedRecord {
 }
 
 function putEndpoint(endpoint: Endpoint): void {
-  const { weight, probeAt } = endpoint
+  const { weight, probeAt, point } = endpoint
   putOctets8(endpoint.owner)
   putU16(endpoint.type)
   putU32(endpoint.ttlSeconds)
   let flags = (weight === undefined ? 0 : FLAG_WEIGHT) | (endpoint.isDefault ? FLAG_DEFAULT : 0)
   if (probeAt !== undefined) flags |= FLAG_PROBE_AT
+  if (point !== undefined) flags |= FLAG_POINT
   putU8(flags)
   if (weight !== undefined) putU32(weight)
   if (probeAt !== undefined) {
     putU16(probeAt.port)
     putText8(probeAt.address)
   }
+  if (point !== undefined) putText8(point.text)
   putUtf8(endpoint.setIdentifier)
   putU8(endpoint.codes.length)
   for (const code of endpoint.codes) putText8(code.text)
@@ -203,6 +207,7 @@ function endOfEndpoint(packed: PackedRecord, start: number): number {
   const flags = packed.charCodeAt(flagsAt)
   let identifierAt = flagsAt + ((flags & FLAG_WEIGHT) === 0 ? 1 : 5)
   if ((flags & FLAG_PROBE_AT) !== 0) identifierAt = endOfText8(packed, identifierAt + 2)
+  if ((flags & FLAG_POINT) !== 0) identifierAt = endOfText8(packed, identifierAt)
   let at = identifierAt + 2 + u16At(packed, identifierAt)
   const codes = packed.charCodeAt(at++)
   for (let i = 0; i < codes; i++) at = endOfText8(packed, at)
@@ -228,13 +233,25 @@ function takeEndpoint(reader: PackedReader, ownerBefore: Uint8Array): Endpoint {
   const flags = reader.u8()
   const weight = (flags & FLAG_WEIGHT) === 0 ? undefined : reader.u32()
   const probeAt = (flags & FLAG_PROBE_AT) === 0 ? undefined : takeProbeAt(reader)
+  const point = (flags & FLAG_POINT) === 0 ? undefined : scanPoint(reader.latin1(reader.u8()))
   const setIdentifier = reader.utf8(reader.u16())
   const codes: GeoCode[] = []
   for (let count = reader.u8(); count > 0; count--) codes.push(codeOf(reader.latin1(reader.u8())))
   const rdata: Uint8Array[] = []
   for (let count = reader.u16(); count > 0; count--) rdata.push(reader.octets(reader.u16()))
   const isDefault = (flags & FLAG_DEFAULT) !== 0
-  return { owner, type, ttlSeconds, setIdentifier, weight, codes, isDefault, rdata, probeAt }
+  return {
+    owner,
+    type,
+    ttlSeconds,
+    setIdentifier,
+    weight,
+    codes,
+    isDefault,
+    point,
+    rdata,
+    probeAt,
+  }
 }
 
 function takeProbeAt(reader: PackedReader): ProbeAt {

@@ -19,6 +19,8 @@ export interface SteeringText {
   readonly weight: number | undefined
   readonly geoCodes: readonly string[]
   readonly isDefault: boolean
+  /** `52.52,13.40`; undefined = none. */
+  readonly location?: string | undefined
 }
 
 /** With this set identifier, an endpoint with geo codes is a default too. */
@@ -77,13 +79,14 @@ export function printSteered(endpoint: EndpointText): EndpointObject {
 export function printSteering(
   steering: SteeringText,
 ): Pick<EndpointObject, 'setIdentifier' | 'providerSpecific'> {
-  const { setIdentifier, weight, geoCodes, isDefault } = steering
+  const { setIdentifier, weight, geoCodes, isDefault, location } = steering
   const properties: { name: string; value: string }[] = []
   if (weight !== undefined) properties.push({ name: 'weight', value: String(weight) })
   if (geoCodes.length > 0) properties.push({ name: 'geo-code', value: geoCodes.join(',') })
   else if (isDefault) properties.push({ name: 'geo-code', value: '*' })
   const isImplied = geoCodes.length === 0 || setIdentifier === DEFAULT_SET_IDENTIFIER
   if (isDefault && !isImplied) properties.push({ name: 'default', value: 'true' })
+  if (location !== undefined) properties.push({ name: 'location', value: location })
   return {
     ...(setIdentifier === '' ? {} : { setIdentifier }),
     ...(properties.length === 0 ? {} : { providerSpecific: properties }),

@@ -1,15 +1,22 @@
 import type { SelectedCount } from '../health/drain/drain-index.ts'
 import type { DrainReport } from '../health/drain/drain-report.ts'
 
-/** A drain, and the path of its file. */
+/** A drain, and the path of its file; '' = an annotation. */
 export interface AdminDrain extends DrainReport {
   readonly file: string
+}
+
+/** Drains in force. */
+export interface DrainList {
+  readonly drains: readonly AdminDrain[]
+  /** Number of drains by annotations that are not listed, because there are too many. */
+  readonly drainsOmitted: number
 }
 
 /** A new drain, and what it selects now. */
 export interface AppliedDrain extends AdminDrain, SelectedCount {}
 
-/** A drain to add, as written by an operator. */
+/** A drain to add, as the request has it. */
 export interface DrainOrder {
   /** Terms, as in a drain file: `site:dublin host:*.example.com`. */
   readonly selector: string
@@ -27,9 +34,9 @@ export interface DrainOrder {
 /** The drains of a server. Its functions throw, or reject with, InputError if a file or an order is invalid. */
 export interface AdminDrains {
   /** Those in force. */
-  list(): readonly AdminDrain[]
-  /** Replaces a drain with the same selector. */
-  add(order: DrainOrder): Promise<AppliedDrain>
+  list(): DrainList
+  /** Replaces a drain with the same selector. Resolves to undefined if too many orders wait. */
+  add(order: DrainOrder): Promise<AppliedDrain | undefined>
   /** Resolves to the ended drain; undefined = no drain has that id. */
   end(id: string): Promise<AdminDrain | undefined>
 }

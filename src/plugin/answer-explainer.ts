@@ -1,6 +1,18 @@
 import type { Transaction } from './transaction.ts'
 
-/** What to explain, as written by an operator. */
+/** First label of the names that ask for an explanation, with its length. */
+const LABEL = Buffer.from('\x08_explain', 'latin1')
+
+/**
+ * Returns NAME of `_explain.NAME`; undefined = the name asks for no explanation. `qname`: lower-case
+ * wire form, of `octets` octets.
+ */
+export function explainedName(qname: Uint8Array, octets: number): Uint8Array | undefined {
+  for (let i = 0; i < LABEL.length; i++) if (qname[i] !== LABEL[i]) return undefined
+  return qname.slice(LABEL.length, octets)
+}
+
+/** What to explain, as a person wrote it. */
 export interface ExplainQuestion {
   readonly name: string
   /** The default is A. */

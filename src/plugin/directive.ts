@@ -8,6 +8,7 @@ import type { Dispenser } from '../corefile/dispenser.ts'
 import type { UnsetVariable } from '../corefile/parser.ts'
 import type { Cidr } from '../dns/text/address.ts'
 import type { TsigKeyring } from '../dns/tsig/key.ts'
+import type { GeoCoverage } from '../geo/classes/coverage.ts'
 import type { Locator } from '../geo/locator.ts'
 import type { OfflineRecords } from '../publish/offline-records.ts'
 import type { OfflineZones } from '../publish/offline-zones.ts'
@@ -57,6 +58,14 @@ export interface BlockKey {
   readonly port: number
 }
 
+/** How packets of one network interface bypass the sockets (`xdp`). */
+export interface XdpSettings {
+  readonly interfaceName: string
+  /** Receive queues to serve; 0 = all. */
+  readonly queues: number
+  readonly mode: 'auto' | 'native' | 'generic' | 'copy'
+}
+
 /** The settings that directives of one server block share with each other and with the server. */
 export interface BlockConfig {
   readonly keys: readonly BlockKey[]
@@ -68,6 +77,8 @@ export interface BlockConfig {
   debug: boolean
   /** Sockets per address, each served by a data thread; set by `multisocket`, 0 = as many as CPUs. */
   sockets: number
+  /** Set by `xdp`: interfaces whose packets bypass the sockets, each once. */
+  readonly xdp: XdpSettings[]
   /** Most octets of a UDP reply, and the size we advertise; set by `bufsize`. */
   bufsizeOctets: number
   /** Set by `timeouts`, in milliseconds; maxTcpQueries -1 = no limit. */
@@ -79,8 +90,8 @@ export interface BlockConfig {
   viewName: string
   /** Set by `geoip`: finds the location of clients. */
   locator: Locator | undefined
-  /** Set by `geoip`: texts of all codes that some address matches. Takes seconds; for `sextant check`. */
-  geoCodes: (() => ReadonlySet<string>) | undefined
+  /** Set by `geoip`: what it knows of all addresses. Takes seconds; for `sextant check`. */
+  geoCoverage: (() => GeoCoverage) | undefined
   /**
    * Set by `geoip` with `edns-subnet`: the metadata `geoip/…` describes the client subnet, if there
    * is one.
@@ -132,6 +143,8 @@ export interface OfflineLoad {
   readonly database: string | undefined
   /** True: locators can locate single addresses, not only build classes. Reads every entry. */
   readonly readsEntries: boolean
+  /** True: chains must answer queries as those of a server; else the zones of records are enough. */
+  readonly answers: boolean
   readonly records: OfflineRecords
   addBlock(block: OfflineBlock): void
 }

@@ -37,8 +37,11 @@ export interface ServerView {
   readonly isHandingOver: boolean
   /** False while too many queries wait for other threads: one more would be dropped. */
   readonly canHandOver: boolean
-  /** Gives the query to another thread. Returns the status that the caller must return. */
-  handOver(): number
+  /**
+   * Gives the query to another thread. `directive`: the one that answers there. Returns the status
+   * that the caller must return.
+   */
+  handOver(directive: string): number
 }
 
 /** Most steps of a CNAME chain, inside and across zones. */

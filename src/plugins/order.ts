@@ -4,8 +4,8 @@ import type { Directive, LoadDirectives } from '../plugin/directive.ts'
 /**
  * Every directive that a Corefile may contain, in the order of the chain: CoreDNS's plugin.cfg,
  * with `kuadrant` in the same place as in Kuadrant's builds of CoreDNS, `ocp_dnsnameresolver` as in
- * OpenShift's, `admin` above all that publish zones, `k8s_cache` beside `cache`, and `egress` above
- * all that change or cache answers. A plugin sees the effects of those below it.
+ * OpenShift's, `admin` above all that publish zones, `k8s_cache` beside `cache`, `xdp` beside
+ * `multisocket`, and `egress` above all that change or cache answers. A plugin sees the effects of those below it.
  */
 export const DIRECTIVE_NAMES: readonly string[] = [
   'root',
@@ -19,6 +19,7 @@ export const DIRECTIVE_NAMES: readonly string[] = [
   'https3',
   'timeouts',
   'multisocket',
+  'xdp',
   'reload',
   'nsid',
   'bufsize',
@@ -90,6 +91,7 @@ const LOADERS: Readonly<Record<string, () => Promise<Directive>>> = {
   cancel: async () => (await import('./cancel/setup.ts')).cancel,
   timeouts: async () => (await import('./timeouts/setup.ts')).timeouts,
   multisocket: async () => (await import('./multisocket/setup.ts')).multisocket,
+  xdp: async () => (await import('./xdp/setup.ts')).xdp,
   reload: async () => (await import('./reload/setup.ts')).reload,
   nsid: async () => (await import('./nsid/setup.ts')).nsid,
   bufsize: async () => (await import('./bufsize/setup.ts')).bufsize,

@@ -1,15 +1,19 @@
 import { CLOSED, OPEN } from '../steering/rules.ts'
 import type { AllDown } from './owner-sets.ts'
 
-/** A name and type whose endpoints are all down or drained. */
+/** A name and type whose endpoints are all down or drained, or those of some of its failover lists. */
 export interface DownSet {
   /** Owner and type, as text. */
   readonly set: string
+  /** The codes of these lists; undefined = all endpoints are out of service. */
+  readonly lists?: readonly string[] | undefined
   readonly allDown: AllDown
 }
 
 /** What serves such a set, without the name of a fallback endpoint: the values of a metric's label. */
 export const ALL_DOWN_KINDS = [OPEN, CLOSED, 'fallback'] as const
+/** Codes of lists that a text names. */
+const LISTS_NAMED_MAX = 5
 export type AllDownKind = (typeof ALL_DOWN_KINDS)[number]
 
 export function kindOf({ policy }: AllDown): AllDownKind {
@@ -17,20 +21,48 @@ export function kindOf({ policy }: AllDown): AllDownKind {
 }
 
 /** Prints what happens in place of the usual answer, for the log. */
-export function printAllDown({ policy, missing }: AllDown): string {
+export function printAllDown({ policy, missing, isDrained }: AllDown): string {
   if (policy === CLOSED) return 'the answer is empty'
+  if (isDrained === true)
+    return `the answer is empty, because endpoint ${JSON.stringify(policy)} is drained`
   if (policy !== OPEN) return `endpoint ${JSON.stringify(policy)} serves`
   return missing === undefined
     ? 'health and drains are ignored'
     : `health and drains are ignored, because no endpoint is named ${JSON.stringify(missing)}`
 }
 
-/** Prints which sets are all down, for the ready page; '' = none. Names up to `namedMax` of each kind. */
+/** Prints what is out of service, and what happens. */
+export function printOut({ lists, allDown }: DownSet): string {
+  if (lists === undefined) return `all endpoints are down or drained; ${printAllDown(allDown)}`
+  return `failover ${printLists(lists, allDown)}`
+}
+
+/** Prints `list GEO-EU is exhausted; …`, or the same of `lists GEO-EU, GEO-NA`. */
+export function printLists(lists: readonly string[], allDown: AllDown): string {
+  return `${nameLists(lists)} exhausted; ${printExhausted(allDown)}`
+}
+
+function nameLists(lists: readonly string[]): string {
+  const named = lists.slice(0, LISTS_NAMED_MAX).join(', ')
+  const more = lists.length > LISTS_NAMED_MAX ? ` and ${lists.length - LISTS_NAMED_MAX} more` : ''
+  return lists.length === 1 ? `list ${named} is` : `lists ${named}${more} are`
+}
+
+/** Prints what the clients of exhausted failover lists get. */
+function printExhausted(allDown: AllDown): string {
+  const { policy, missing } = allDown
+  if (policy !== OPEN) return printAllDown(allDown)
+  const why =
+    missing === undefined ? '' : `, because no endpoint is named ${JSON.stringify(missing)}`
+  return `any endpoint in service serves${why}`
+}
+
+/** Prints such sets for the ready page; '' = none. Names up to `namedMax` of each kind. */
 export function noteAllDown(sets: readonly DownSet[], namedMax: number): string {
   const named = new Map<string, string[]>()
-  for (const { set, allDown } of sets) {
-    const text = headOf(allDown)
-    named.set(text, [...(named.get(text) ?? []), set])
+  for (const one of sets) {
+    const text = headOf(one)
+    named.set(text, [...(named.get(text) ?? []), one.set])
   }
   const notes = [...named].map(([head, names]) => {
     const more = names.length > namedMax ? ` and ${names.length - namedMax} more` : ''
@@ -39,7 +71,9 @@ export function noteAllDown(sets: readonly DownSet[], namedMax: number): string 
   return notes.join('; ')
 }
 
-function headOf(allDown: AllDown): string {
+function headOf({ lists, allDown }: DownSet): string {
+  if (lists !== undefined)
+    return `failover ${nameLists(lists)} exhausted, and ${printExhausted(allDown)}`
   const isPlain = allDown.policy === OPEN && allDown.missing === undefined
   if (isPlain) return 'health and drains are ignored, because all endpoints are down or drained'
   return `all endpoints are down or drained, and ${printAllDown(allDown)}`

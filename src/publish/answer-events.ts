@@ -1,7 +1,9 @@
 import { printType } from '../dns/iana/types.ts'
 import { printName } from '../dns/name/name.ts'
 import { printTarget } from '../dnsrecord/print-endpoint.ts'
-import type { EventActor, EventLog } from '../telemetry/event-log.ts'
+import { slowStartWeight } from '../health/slow-start-units.ts'
+import type { AnswerChange, EventActor, EventLog } from '../telemetry/event-log.ts'
+import type { Member } from './failover-lists.ts'
 import type { OwnerSet } from './owner-sets.ts'
 
 /** The change of one RRset, and what caused it. */
@@ -22,10 +24,16 @@ const ENDPOINTS_MAX = 20
 export interface AnswerEventsOptions {
   /** Where records are read from. */
   readonly source: string
-  /** Namespace of records that were merged from several sites; undefined = there are no peers. */
-  readonly mergedNamespace: string | undefined
+  /** Records that were merged from several sites; undefined = there are no peers. */
+  readonly merged: MergedRecords | undefined
   /** Returns the log while events are wanted. */
   readonly find: () => EventLog | undefined
+}
+
+export interface MergedRecords {
+  readonly namespace: string
+  /** Returns the decisions of a quorum of sites that made a record what it is; '' = none did. */
+  readonly decisionOf: (recordKey: string) => string
 }
 
 interface ZoneChange extends SetChange {
@@ -72,7 +80,7 @@ export class AnswerEvents {
       const name = printName(owner)
       const set = { zone, serial: serialOf(zone), name, type: printType(type) }
       log.add({
-        actor: this.#actorOf(actor),
+        ...this.#causeOf(actor),
         ...set,
         before: printEndpoints(before),
         after: printEndpoints(after),
@@ -85,11 +93,13 @@ export class AnswerEvents {
   }
 
   /** A record that was merged from several sites has the host as its name. */
-  #actorOf(actor: EventActor): EventActor {
-    const { kind, name } = actor
-    const [namespace, host = ''] = name.split('/')
-    const isMerged = kind === 'record' && namespace === this.#options.mergedNamespace
-    return isMerged ? { kind: 'peer', name: host } : actor
+  #causeOf(actor: EventActor): Pick<AnswerChange, 'actor' | 'text'> {
+    const { merged } = this.#options
+    const [namespace, host = ''] = actor.name.split('/')
+    if (actor.kind !== 'record' || namespace !== merged?.namespace) return { actor }
+    const text = merged?.decisionOf(actor.name) ?? ''
+    if (text === '') return { actor: { kind: 'peer', name: host } }
+    return { actor: { kind: 'quorum', name: host }, text }
   }
 
   #take() {
@@ -103,28 +113,21 @@ export class AnswerEvents {
 /** Returns a line per endpoint: `192.0.2.1,192.0.2.2 weight 120 geo NA,US`. */
 function printEndpoints(set: OwnerSet | undefined): string[] {
   if (set === undefined) return []
-  const { type, rdata, candidates } = set
-  const codes = new Map<readonly number[], string[]>()
-  const weights = new Map<readonly number[], number | undefined>()
-  const shifts = new Map<readonly number[], string>()
-  for (const { rdataIndexes, code, isDefault, weight, shift } of candidates) {
-    const known = codes.get(rdataIndexes) ?? []
-    codes.set(rdataIndexes, known)
-    weights.set(rdataIndexes, weight)
-    if (shift?.isTarget === true) shifts.set(rdataIndexes, `shift ${shift.percent} %`)
-    if (code !== undefined) known.push(code.text)
-    if (isDefault) known.push('*')
-  }
-  const lines = [...codes].slice(0, ENDPOINTS_MAX).map(([indexes, geo]) => {
-    const weight = weights.get(indexes)
-    const targets = indexes.slice(0, ENDPOINTS_MAX).map((i) => printTarget(type, rdata[i]!))
-    const parts = [targets.join()]
-    const shift = shifts.get(indexes)
-    if (weight !== undefined) parts.push(`weight ${weight}`)
-    if (shift !== undefined) parts.push(shift)
-    if (geo.length > 0) parts.push(`geo ${geo.join()}`)
-    return parts.join(' ')
-  })
-  const more = codes.size - lines.length
+  const served = set.endpoints.filter(({ candidates }) => candidates.length > 0)
+  const lines = served.slice(0, ENDPOINTS_MAX).map((member) => printMember(set, member))
+  const more = served.length - lines.length
   return more === 0 ? lines : [...lines, `and ${more} more`]
+}
+
+function printMember({ type, rdata }: OwnerSet, { endpoint, candidates, units }: Member): string {
+  const { rdataIndexes, weight, shift } = candidates[0]!
+  const targets = rdataIndexes.slice(0, ENDPOINTS_MAX).map((i) => printTarget(type, rdata[i]!))
+  const parts = [targets.join()]
+  if (weight !== undefined) parts.push(`weight ${slowStartWeight(endpoint.weight, units)}`)
+  if (shift?.isTarget === true) parts.push(`shift ${shift.percent} %`)
+  const codes = candidates.flatMap(({ code, isDefault }) => {
+    return [...(code === undefined ? [] : [code.text]), ...(isDefault ? ['*'] : [])]
+  })
+  if (codes.length > 0) parts.push(`geo ${codes.join()}`)
+  return parts.join(' ')
 }

@@ -1,22 +1,35 @@
+import { readFileSync } from 'node:fs'
 import type { Clock } from '../base/clock.ts'
 import { Random } from '../base/random.ts'
 import type { ResourceRegistry } from '../base/resource-registry.ts'
 import type { Stops } from '../base/stops.ts'
+import { isSystemError } from '../base/system-error.ts'
 import { systemTimers } from '../base/timers.ts'
+import { type HostPort, printHostPort } from '../dns/host-port.ts'
+import { printName } from '../dns/name/name.ts'
+import { scanResolvConf } from '../dns/resolv-conf.ts'
 import type { RecordSource, StoredRecord } from '../dnsrecord/record-source.ts'
 import { acquireDrainedHealth, acquireProbing, acquireSlowStart } from '../health/acquire-health.ts'
 import type { HealthTable, HealthView } from '../health/address-health.ts'
+import type { EndpointDrain } from '../health/drain/drain.ts'
+import { DrainIndex } from '../health/drain/drain-index.ts'
+import type { DrainFeed } from '../health/drain/drain-schedule.ts'
+import { GroupDrains } from '../health/drain/group-drains.ts'
 import { ProbePolicy } from '../health/probes/probe-policy.ts'
 import { createProber } from '../health/probes/prober.ts'
 import { systemResolve } from '../health/probes/resolve.ts'
 import type { RecordProbing } from '../health/record-probing.ts'
 import { acquireShifts } from '../health/shift/acquire-shifts.ts'
+import { numberOf } from '../health/source-numbers.ts'
 import { ManifestSource } from '../sources/manifests/manifest-source.ts'
 import type { FollowedSource } from '../sources/source.ts'
 import type { Logger } from '../telemetry/log.ts'
 import type { MetricsRegistry } from '../telemetry/metrics.ts'
+import type { ShiftReport } from '../telemetry/status.ts'
 import { type HealthOptions, type KeptFile, printProbing } from './health-options.ts'
+import type { GroupOptions } from './options.ts'
 
+const RESOLV_CONF = '/etc/resolv.conf'
 /** Maximum of addresses that the ready page lists. */
 const NAMED_MAX = 3
 
@@ -61,22 +74,73 @@ export function openHealth(
   }
 }
 
-/** Returns the health of the records that the zones serve, with the drains of a file and of annotations. */
+/** Drains that apply to records. */
+export interface OpenedDrains {
+  readonly health: HealthTable
+  /** Text of the ready page; '' = nothing. */
+  readonly note: () => string
+}
+
+/** Returns the health of the records that the zones serve, with the drains of a file, of feeds and of annotations. */
 export function openDrains(
   source: RecordSource,
   health: HealthTable,
   drains: {
     readonly file: KeptFile | undefined
+    readonly feeds: readonly DrainFeed[]
     readonly site: string
     readonly sitesOf: (record: StoredRecord) => readonly (readonly string[])[]
   },
-  { resources, stops, log, clock }: BlockHealthParts,
-): { readonly health: HealthTable; readonly note: () => string } {
-  const { file, site, sitesOf } = drains
-  const options = { source, health, site, sitesOf, clock, timers: systemTimers, log }
-  const { item, release } = acquireDrainedHealth(options, file?.path ?? '', resources)
-  stops.add(release)
+  { resources, name, stops, log, clock }: BlockHealthParts,
+): OpenedDrains {
+  const { file, feeds, site, sitesOf } = drains
+  const path = file?.path ?? ''
+  const options = { source, health, feeds, site, sitesOf, clock, timers: systemTimers, log }
+  const { item, release } = acquireDrainedHealth(options, path, resources)
+  const index = resources.acquire(DrainIndex, '', () => new DrainIndex())
+  const unfiled = (): readonly EndpointDrain[] => item.unfiled
+  const remove = index.item.add({ path, source: name, records: source, sitesOf, unfiled })
+  stops.add(remove, index.release, release)
   return { health: item, note: () => item.note(NAMED_MAX) }
+}
+
+/** Shifts of the traffic of records. */
+export interface OpenedShifts {
+  readonly health: HealthTable
+  /** Text of the ready page; '' = nothing. */
+  readonly note: () => string
+  readonly reports: () => readonly ShiftReport[]
+}
+
+/** Returns the drains of a passive site, once its group was looked up; undefined = it has no group. */
+export async function openGroupDrains(
+  source: RecordSource,
+  group: (GroupOptions & { readonly zones: readonly Uint8Array[] }) | undefined,
+  site: string,
+  { resources, stops, log, clock }: BlockHealthParts,
+): Promise<DrainFeed | undefined> {
+  if (group === undefined) return undefined
+  const { name, zones } = group
+  const servers = group.servers.length > 0 ? group.servers : systemServers(log)
+  const places = [...zones.map(printName), ...servers.map(printHostPort)]
+  const key = JSON.stringify([numberOf(source, resources), name, site, places])
+  const { item, release } = resources.acquire(GroupDrains, key, () => {
+    const means = { clock, timers: systemTimers, log }
+    return new GroupDrains({ source, group: name, site, zones, servers, ...means })
+  })
+  stops.add(release)
+  await item.firstAttempt
+  return item
+}
+
+function systemServers(log: Logger): readonly HostPort[] {
+  try {
+    return scanResolvConf(readFileSync(RESOLV_CONF, 'utf8')).servers
+  } catch (error) {
+    if (!isSystemError(error)) throw error
+    log.warning(`group: ${error.message}; name the servers to ask`)
+    return []
+  }
 }
 
 /** Returns the health of the records that the zones serve, with the shifts of their traffic. */
@@ -85,12 +149,12 @@ export function openShifts(
   health: HealthTable,
   file: KeptFile | undefined,
   { resources, name, stops, log, clock, metrics }: BlockHealthParts,
-): { readonly health: HealthTable; readonly note: () => string } {
+): OpenedShifts {
   const options = { source, health, clock, timers: systemTimers, log }
   const parts = { name, path: file?.path ?? '', resources, metrics }
   const { item, release } = acquireShifts(options, parts)
   stops.add(release)
-  return { health: item, note: () => item.note(NAMED_MAX) }
+  return { health: item, note: () => item.note(NAMED_MAX), reports: () => item.reports() }
 }
 
 /**

@@ -1,5 +1,6 @@
 import { systemClock } from '../base/clock.ts'
 import { InputError } from '../base/errors.ts'
+import { plural } from '../base/plural.ts'
 import { systemTimers } from '../base/timers.ts'
 import { RRType } from '../dns/iana/types.ts'
 import { ROOT_NAME } from '../dns/name/name.ts'
@@ -55,7 +56,7 @@ export async function readManifests(directory: string): Promise<CheckedManifests
     faults: problems,
     warnings,
     places,
-    summary: `${source.recordCount} DNSRecords in ${source.fileCount} files`,
+    summary: `${plural(source.recordCount, 'DNSRecord')} in ${plural(source.fileCount, 'file')}`,
   }
 }
 
@@ -103,7 +104,7 @@ export async function checkManifests(
     sink: NO_SINK,
     health: new AddressHealth(),
     onConflict: () => {},
-    onAllDown: () => {},
+    onOut: () => {},
   })
   warnOfConflicts(zone, read.records, read.places, warn)
   return read.faults

@@ -97,7 +97,7 @@ export class DecodedRecord {
         ? undefined
         : findSlowStartUnits(endpoints, slowStart, out?.out)
     const { createdSeconds } = content
-    // In the gateway-local form, health and what follows from it is data for the other side.
+    // In the gateway-local form, health and what follows from it are data for peers.
     const settings = derives ? undefined : content.settings
     const shift = form.isLocalForm ? undefined : state.shift
     for (let i = 0; i < endpoints.length; i++) {

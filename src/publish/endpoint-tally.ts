@@ -4,7 +4,7 @@ import type { OwnerSet } from './owner-sets.ts'
 export class EndpointTally {
   /** Endpoints that answers contain. */
   served = 0
-  /** Those of weight 0. */
+  /** Those of weight 0, unless traffic is shifted to them. */
   standby = 0
 
   add(set: OwnerSet): void {
@@ -18,12 +18,12 @@ export class EndpointTally {
 
   #count({ candidates }: OwnerSet, step: 1 | -1): void {
     let last: readonly number[] | undefined
-    for (const { rdataIndexes, weight } of candidates) {
+    for (const { rdataIndexes, weight, shift } of candidates) {
       // An endpoint has one candidate per geo code, one after the other. They share the array.
       if (rdataIndexes === last) continue
       last = rdataIndexes
       this.served += step
-      if (weight === 0) this.standby += step
+      if (weight === 0 && shift?.isTarget !== true) this.standby += step
     }
   }
 }

@@ -1,8 +1,10 @@
 import { nameKey } from '../dns/name/name.ts'
 import type { Locator } from '../geo/locator.ts'
+import type { TargetHealth } from '../peering/host-merge.ts'
 import type { HeldPlace } from '../sources/manifests/manifest-store.ts'
 import type { SteeringTable } from '../steering/table.ts'
 import type { ArenaHandle } from '../zone/image/reader.ts'
+import type { DownReasons } from './down-reason.ts'
 import { RecordPlaces } from './locate.ts'
 import { type Contribution, DEFAULT_KEY } from './owner-sets.ts'
 import { CONFIGURED_KEY, type RecordZone } from './record-zone.ts'
@@ -49,7 +51,12 @@ export interface ExplainableZones {
   /** Returns a function that finds origins; use it for one explanation. */
   origins(): (contribution: Contribution) => Origin
   /** Why a target of a record is down; '' = unknown. */
-  downReason(recordKey: string, target: string): string
+  readonly downReason: DownReasons
+  /**
+   * Targets that some site found down, with those that are not served, for the merged hosts at and
+   * above a name without a final dot.
+   */
+  healthOf(name: string): readonly TargetHealth[]
 }
 
 /** All zones of the process whose answers can be explained: those in service. */
@@ -71,7 +78,7 @@ export class ExplainableIndex {
 /** The parts that `explainableZones` joins. */
 export interface ExplainableParts
   extends Pick<ExplainableZones, 'handle' | 'table' | 'locator'>,
-    Partial<Pick<ExplainableZones, 'downReason'>> {
+    Partial<Pick<ExplainableZones, 'downReason' | 'healthOf'>> {
   /** By `nameKey` of the apex. */
   zone(apexKey: string): ExplainableZone | undefined
   /** The places of records in manifests; undefined = the records are not from manifests. */
@@ -90,6 +97,7 @@ export function explainableZones(parts: ExplainableParts): ExplainableZones {
     locator,
     zone: (apex) => parts.zone(nameKey(apex)),
     downReason: downReason ?? (() => ''),
+    healthOf: parts.healthOf ?? (() => []),
     origins: () => {
       const isExact = placeOf !== undefined && readsManifests
       const places = isExact ? new RecordPlaces({ get: placeOf }) : undefined

@@ -2,29 +2,73 @@ import { printName } from '../dns/name/name.ts'
 import type { Endpoint } from '../dnsrecord/dns-record.ts'
 import { type GeoCode, scanGeoCode } from '../geo/code.ts'
 import type { Candidate } from '../steering/candidate.ts'
-import { type FailoverGroup, type FailoverList, servingGroup } from '../steering/failover.ts'
-import type { FailoverLine } from '../steering/rules.ts'
+import {
+  type Failover,
+  type FailoverGroup,
+  type FailoverList,
+  servingGroup,
+} from '../steering/failover.ts'
+import { CLOSED, type FailoverLine, OPEN } from '../steering/rules.ts'
 import { isForOthers } from '../steering/tiers.ts'
+import { settleAllDown } from './last-resort.ts'
+import type { Contribution, Exhausted } from './owner-sets.ts'
+import type { OwnerSettings } from './owner-settings.ts'
+import { indexTargets } from './target-indexes.ts'
 
 /** An endpoint of a set, also if it is out of service. */
 export interface Member {
   readonly endpoint: Endpoint
   /** Empty = no target is in service. */
   readonly candidates: readonly Candidate[]
+  /** As in `Contribution`. */
+  readonly units?: number | undefined
 }
 
 /** Code of the default endpoints, and of the line for all codes without their own. */
 const DEFAULT = '*'
 
 /**
+ * Returns the failover lists of a set. `reserve`: the fallback endpoint, if it serves although it is
+ * down; its targets are appended to `rdata`.
+ */
+export function settleFailover(
+  members: readonly Contribution[],
+  built: readonly Member[],
+  { failover: lines, allDown }: OwnerSettings,
+  rdata: Uint8Array[],
+): { failover?: Failover; reserve?: Member; exhausted?: Exhausted } {
+  const lists = lines === undefined ? [] : resolveLists(lines, built)
+  if (lists.length === 0) return {}
+  const codes = lists.filter((list) => servingGroup(list) === undefined).map(printCode)
+  const all = built.flatMap((member) => member.candidates)
+  if (codes.length === 0) return { failover: { lists, exhausted: allDown === CLOSED ? [] : all } }
+  const policy = settleAllDown(members, allDown)
+  const exhausted = { lists: codes, allDown: policy }
+  if (policy.policy === OPEN) return { failover: { lists, exhausted: all }, exhausted }
+  const at = members.findIndex(({ endpoint }) => endpoint.setIdentifier === policy.policy)
+  if (policy.policy === CLOSED || policy.isDrained === true) {
+    return { failover: { lists, exhausted: [] }, exhausted }
+  }
+  const { endpoint, candidates } = built[at]!
+  if (candidates.length > 0) return { failover: { lists, exhausted: candidates }, exhausted }
+  const rdataIndexes = indexTargets([members[at]!], 'not drained', rdata)[0]!
+  const { ttlSeconds } = all[0]!
+  const weight = undefined
+  const fallback = { code: undefined, isDefault: false, weight, ttlSeconds, rdataIndexes }
+  const reserve = { endpoint, candidates: [fallback] }
+  return { failover: { lists, exhausted: [fallback] }, reserve, exhausted }
+}
+
+function printCode({ code }: FailoverList): string {
+  return code?.text ?? DEFAULT
+}
+
+/**
  * Returns the failover lists of one set. A line has an effect if an endpoint has its code or is in
  * one of its entries, whether or not it is in service. The line `*` gives a list to each code of an
  * endpoint that has no line of its own, and to the clients that no code matches.
  */
-export function resolveLists(
-  lines: readonly FailoverLine[],
-  members: readonly Member[],
-): FailoverList[] {
+function resolveLists(lines: readonly FailoverLine[], members: readonly Member[]): FailoverList[] {
   const names = namesOf(members.map(({ endpoint }) => endpoint))
   const effective = lines.filter((line) => hasEffect(line, names))
   const general = effective.find(({ code }) => code === DEFAULT)
@@ -36,11 +80,6 @@ export function resolveLists(
     code: code === DEFAULT ? undefined : codeOf(code),
     groups: [code, ...entries].map((name) => groupOf(name, names, members)),
   }))
-}
-
-/** True if clients of some list get none of their endpoints. */
-export function isExhausted(lists: readonly FailoverList[]): boolean {
-  return lists.some((list) => servingGroup(list) === undefined)
 }
 
 /**

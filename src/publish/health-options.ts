@@ -15,6 +15,8 @@ export interface HealthOptions {
   readonly slowStartFile?: KeptFile | undefined
   /** File of the drains; undefined = nothing is drained. */
   readonly drainFile?: KeptFile | undefined
+  /** Annotations of Namespaces drain their records. Missing = false. */
+  readonly readsNamespaces?: boolean | undefined
   /** File that keeps shifts over a restart; undefined = they are not kept. */
   readonly shiftFile?: KeptFile | undefined
 }

@@ -1,11 +1,19 @@
 import type { SteeringTable } from '../steering/table.ts'
 import type { ZoneId } from '../zone/image/types.ts'
 import type { ZoneImage } from '../zone/image/writer.ts'
+import type { EndpointCounters } from './endpoint-counters.ts'
 import type { OwnerSet } from './owner-sets.ts'
 import type { RRsetSink } from './record-zone.ts'
 
 /** What the sink writes to. */
 export type RRsetStore = Pick<ZoneImage, 'putRRset' | 'removeRRset' | 'declareName'>
+
+/** The counters of a zone's endpoints. */
+export interface ZoneCounters {
+  readonly counters: EndpointCounters
+  /** With final dot. */
+  readonly zone: string
+}
 
 /**
  * Puts the RRsets of a zone into a zone image, with encoded steering. The caller publishes the
@@ -15,24 +23,44 @@ export class ImageSink implements RRsetSink {
   readonly #image: RRsetStore
   readonly #zone: ZoneId
   readonly #table: SteeringTable
+  readonly #counted: ZoneCounters | undefined
 
-  constructor(image: RRsetStore, zone: ZoneId, table: SteeringTable) {
+  /** `counted`: undefined = the zone's endpoints are not counted. */
+  constructor(image: RRsetStore, zone: ZoneId, table: SteeringTable, counted?: ZoneCounters) {
     this.#image = image
     this.#zone = zone
     this.#table = table
+    this.#counted = counted
   }
 
   put(owner: Uint8Array, set: OwnerSet): void {
-    const { type, ttlSeconds, rdata, candidates, sticky, failover } = set
-    const steering = this.#table.compose(candidates, type, sticky, failover)
+    const { type, ttlSeconds, rdata } = set
+    if (set.pointSets !== undefined) this.#table.addPointSets(set.pointSets)
+    const steering = this.#compose(owner, set)
     this.#image.putRRset(this.#zone, owner, { type, ttlSeconds, rdata, steering })
+  }
+
+  /** The counters belong to the names of the endpoints. */
+  rename(owner: Uint8Array, set: OwnerSet): void {
+    if (this.#counted !== undefined) this.put(owner, set)
   }
 
   remove(owner: Uint8Array, type: number): void {
     this.#image.removeRRset(this.#zone, owner, type)
+    this.#counted?.counters.remove(this.#counted.zone, owner, type)
   }
 
   declare(owner: Uint8Array, isDeclared: boolean): void {
     this.#image.declareName(this.#zone, owner, isDeclared)
+  }
+
+  #compose(owner: Uint8Array, set: OwnerSet): Uint32Array | undefined {
+    const { type, candidates, sticky, failover } = set
+    const table = this.#table
+    if (this.#counted === undefined) return table.compose(candidates, type, sticky, failover)
+    const { counters, zone } = this.#counted
+    return counters.count(zone, owner, set, (outcomes) => {
+      return table.compose(candidates, type, sticky, failover, outcomes)
+    })
   }
 }

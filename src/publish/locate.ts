@@ -88,11 +88,21 @@ export class RecordPlaces {
    * name.
    */
   geoCode(key: string, code: string): Position | undefined {
+    return this.#property(key, (property) => hasGeoCode(property, code))
+  }
+
+  /** Place of the record's first location, or of the record's name. */
+  location(key: string): Position | undefined {
+    return this.#property(key, (property) => isMapping(property) && property.name === 'location')
+  }
+
+  /** Place of the record's first property of an endpoint with `isWanted`, or of the record's name. */
+  #property(key: string, isWanted: (property: YamlValue) => boolean): Position | undefined {
     return this.#locate(key, (record) => {
       const spec = isMapping(record.spec) ? record.spec : {}
       for (const [i, endpoint] of sequenceOf(spec.endpoints).entries()) {
         const properties = isMapping(endpoint) ? sequenceOf(endpoint.providerSpecific) : []
-        const j = properties.findIndex((property) => hasGeoCode(property, code))
+        const j = properties.findIndex(isWanted)
         if (j !== -1) return ['spec', 'endpoints', i, 'providerSpecific', j, 'value']
       }
       return ['metadata', 'name']

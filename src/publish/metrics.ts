@@ -2,7 +2,8 @@ import type { KubernetesSource } from '../sources/kubernetes/kubernetes-source.t
 import type { OwnedSource } from '../sources/owned-source.ts'
 import { OPEN } from '../steering/rules.ts'
 import type { MetricsRegistry } from '../telemetry/metrics.ts'
-import { ALL_DOWN_KINDS, kindOf } from './all-down.ts'
+import { ALL_DOWN_KINDS, type AllDownKind, type DownSet, kindOf } from './all-down.ts'
+import type { OutSets } from './out-sets.ts'
 import type { PublishedZones } from './zones.ts'
 
 const COMMIT_BUCKETS_SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 1, 10]
@@ -79,11 +80,7 @@ export function measure(
     'source',
     'zone',
   ])
-  const allDown = metrics.gauge(
-    'sextant_kuadrant_all_down',
-    'Names and types whose endpoints are all down or drained, by the policy in force.',
-    ['source', 'zone', 'policy'],
-  )
+  const outGauges = gaugesOfOut(metrics)
   const serial = metrics.gauge('sextant_kuadrant_serial', 'SOA serial.', ['source', 'zone'])
   const badFiles = metrics.gauge(
     'sextant_kuadrant_bad_files',
@@ -98,12 +95,10 @@ export function measure(
       const at = { source: name, zone: zone.text }
       records.set({ ...at, state: 'served' }, zone.records.recordCount)
       conflicts.set(at, zone.records.conflictCount)
-      const kinds = zone.records.allDown.map((down) => kindOf(down.allDown))
-      ignored.set(at, kinds.filter((kind) => kind === OPEN).length)
-      for (const policy of ALL_DOWN_KINDS) {
-        allDown.set({ ...at, policy }, kinds.filter((kind) => kind === policy).length)
-      }
-      drained.set(at, zone.records.drainedCount)
+      const { out } = zone.records
+      ignored.set(at, countOf(OPEN, out.allDown))
+      outGauges.set(at, out)
+      drained.set(at, out.drainedCount)
       serial.set(at, zone.serial)
     }
     records.set(refused, source.refusedCount)
@@ -117,7 +112,7 @@ export function measure(
       records.remove({ ...at, state: 'served' })
       conflicts.remove(at)
       ignored.remove(at)
-      for (const policy of ALL_DOWN_KINDS) allDown.remove({ ...at, policy })
+      outGauges.remove(at)
       drained.remove(at)
       serial.remove(at)
     }
@@ -125,6 +120,42 @@ export function measure(
     records.remove(unowned)
     badFiles.remove({ source: name })
   }
+}
+
+type ZoneLabels = { readonly source: string; readonly zone: string }
+
+/** The gauges of sets and failover lists without an endpoint in service. */
+function gaugesOfOut(metrics: MetricsRegistry): {
+  readonly set: (at: ZoneLabels, out: Pick<OutSets, 'allDown' | 'exhausted'>) => void
+  readonly remove: (at: ZoneLabels) => void
+} {
+  const allDown = metrics.gauge(
+    'sextant_kuadrant_all_down',
+    'Names and types whose endpoints are all down or drained, by the policy in force.',
+    ['source', 'zone', 'policy'],
+  )
+  const exhausted = metrics.gauge(
+    'sextant_kuadrant_failover_exhausted',
+    'Names and types with failover lists whose endpoints are all down or drained, by the policy in force.',
+    ['source', 'zone', 'policy'],
+  )
+  const set = (at: ZoneLabels, out: Pick<OutSets, 'allDown' | 'exhausted'>): void => {
+    for (const policy of ALL_DOWN_KINDS) {
+      allDown.set({ ...at, policy }, countOf(policy, out.allDown))
+      exhausted.set({ ...at, policy }, countOf(policy, out.exhausted))
+    }
+  }
+  const remove = (at: ZoneLabels): void => {
+    for (const policy of ALL_DOWN_KINDS) {
+      allDown.remove({ ...at, policy })
+      exhausted.remove({ ...at, policy })
+    }
+  }
+  return { set, remove }
+}
+
+function countOf(kind: AllDownKind, sets: readonly DownSet[]): number {
+  return sets.filter(({ allDown }) => kindOf(allDown) === kind).length
 }
 
 /** Exports the state of a cluster's watches, until the returned function is called. */

@@ -18,10 +18,14 @@ const DUMP_ADVICE =
  */
 export class OfflineRecords {
   readonly #instead: RecordsPlace | undefined
-  readonly #readings = new Map<string, Promise<ManifestReading>>()
+  readonly #similar: OfflineRecords | undefined
+  /** By `nameOf` of the source. */
+  readonly readings = new Map<string, Promise<ManifestReading>>()
 
-  constructor(instead: RecordsPlace | undefined) {
+  /** `similar`: records that are mostly the same. What is the same is not parsed again. */
+  constructor(instead: RecordsPlace | undefined, similar?: OfflineRecords) {
     this.#instead = instead
+    this.#similar = similar
   }
 
   /**
@@ -31,10 +35,10 @@ export class OfflineRecords {
    */
   read(options: PublishOptions, all: readonly PublishOptions[]): Promise<ManifestReading> {
     const name = nameOf(options.source)
-    let reading = this.#readings.get(name)
+    let reading = this.readings.get(name)
     if (reading === undefined) {
       reading = this.#read(options, all)
-      this.#readings.set(name, reading)
+      this.readings.set(name, reading)
     }
     return reading
   }
@@ -50,9 +54,10 @@ export class OfflineRecords {
       throw new InputError(position, message)
     }
     const { readDirectoryOnce, readDump } = await import('../sources/manifests/read-once.ts')
-    if (instead?.kind === 'dump') return readDump(instead.name, instead.octets)
-    if (instead?.kind === 'directory') return readDirectoryOnce(instead.directory)
-    if (source.kind === 'manifests') return readDirectoryOnce(source.directory)
+    const similar = await this.#similar?.readings.get(nameOf(source))
+    if (instead?.kind === 'dump') return readDump(instead.name, instead.octets, similar)
+    if (instead?.kind === 'directory') return readDirectoryOnce(instead.directory, similar)
+    if (source.kind === 'manifests') return readDirectoryOnce(source.directory, similar)
     throw new InputError(position, `the records of a cluster are not read offline; ${DUMP_ADVICE}`)
   }
 }

@@ -1,9 +1,9 @@
 import { systemClock } from '../base/clock.ts'
 import { RRType } from '../dns/iana/types.ts'
 import { nameKey } from '../dns/name/name.ts'
-import type { StoredRecord } from '../dnsrecord/record-source.ts'
-import type { HealthView } from '../health/address-health.ts'
-import { isActive, type RecordDrains } from '../health/drain/drain.ts'
+import type { RecordChange, StoredRecord } from '../dnsrecord/record-source.ts'
+import { AddressHealth, type HealthView } from '../health/address-health.ts'
+import { type EndpointDrain, isActive, type RecordDrains } from '../health/drain/drain.ts'
 import { readDrainFile } from '../health/drain/drain-file.ts'
 import { findDrains } from '../health/drain/drained-health.ts'
 import { drainOfRecord } from '../health/drain/record-drain.ts'
@@ -45,6 +45,14 @@ export class OfflineZones {
     return sourceFileOf('drainFile', this.options.source, this.#all())
   }
 
+  /**
+   * The health that the configuration states, whatever the present one is: all targets are up, and only
+   * annotations drain endpoints.
+   */
+  get configuredHealth(): HealthView {
+    return this.#withDrains(new AddressHealth(), [])
+  }
+
   /** Returns the sites of each endpoint of a record. */
   sitesOf(record: StoredRecord): readonly (readonly string[])[] {
     return ownSites(record, siteOf(this.options, this.#all()))
@@ -58,19 +66,54 @@ export class OfflineZones {
   /** Returns the records that the zone `apex` of the block serves. */
   async recordsOf(apex: Uint8Array): Promise<StoredRecord[]> {
     const { store } = await this.read()
+    return [...store.records()].filter(this.#membership(apex))
+  }
+
+  /** Returns a function that finds out if the zone `apex` has a record. */
+  #membership(apex: Uint8Array): (record: StoredRecord) => boolean {
     const ownership = new ZoneOwnership()
     for (const { zones } of ofSource(this.options.source, this.#all())) ownership.claim(zones)
     const zone = { apex, key: nameKey(apex) }
-    return [...store.records()].filter((record) => belongs(record, zone, this.options, ownership))
+    return (record) => belongs(record, zone, this.options, ownership)
   }
 
   /** Builds the RRsets of one zone, without its SOA, into `sink`. Returns the zone. */
   async fill(apex: Uint8Array, sink: RRsetSink, health: HealthView): Promise<RecordZone> {
-    const ignored = { onConflict: () => {}, onAllDown: () => {} }
+    const ignored = { onConflict: () => {}, onOut: () => {} }
     const records = createRecordZone(apex, this.options, { sink, health, ...ignored })
     const own = await this.recordsOf(apex)
     records.apply(own.map((after) => ({ before: undefined, after })))
     return records
+  }
+
+  /** Returns these zones with other records. */
+  with(records: OfflineRecords): OfflineZones {
+    return new OfflineZones(this.options, this.#all, records)
+  }
+
+  /**
+   * Turns a zone that `before` filled into what `fill` would fill. The options must be the same.
+   * `records`: as `before.fill` returned it.
+   */
+  async edit(apex: Uint8Array, records: RecordZone, before: OfflineZones): Promise<void> {
+    const [old, next] = [(await before.read()).store, (await this.read()).store]
+    const isOwn = this.#membership(apex)
+    const own = (record: StoredRecord | undefined): StoredRecord | undefined => {
+      return record !== undefined && isOwn(record) ? record : undefined
+    }
+    const changes: RecordChange[] = []
+    const add = (one: StoredRecord | undefined, other: StoredRecord | undefined): void => {
+      const change = { before: own(one), after: own(other) }
+      if (change.before !== undefined || change.after !== undefined) changes.push(change)
+    }
+    for (const record of next.records()) {
+      const known = old.find(record.key)
+      if (known?.packed !== record.packed) add(known, record)
+    }
+    for (const record of old.records()) {
+      if (next.find(record.key) === undefined) add(record, undefined)
+    }
+    records.apply(changes)
   }
 
   /**
@@ -78,7 +121,10 @@ export class OfflineZones {
    * what the manifests report, with the drains that are in force now.
    */
   async fillImage({ image, table }: OpenZones): Promise<ReadonlyMap<string, RecordZone>> {
-    const health = this.#withDrains((await this.read()).health)
+    const path = this.drainFile?.path
+    const lines = path === undefined ? [] : readDrainFile(path).drains
+    const drains = lines.map(({ drain }) => drain)
+    const health = this.#withDrains((await this.read()).health, drains)
     const zones = new Map<string, RecordZone>()
     for (const apex of this.options.zones) {
       const key = nameKey(apex)
@@ -98,16 +144,15 @@ export class OfflineZones {
     return zones
   }
 
-  #withDrains(health: HealthView): HealthView {
-    const path = this.drainFile?.path
+  /** Adds those of `drains` and of the annotations that are in force now. */
+  #withDrains(health: HealthView, drains: readonly EndpointDrain[]): HealthView {
     const nowMs = systemClock.now()
-    const lines = path === undefined ? [] : readDrainFile(path).drains
-    const drains = lines.map(({ drain }) => drain).filter((drain) => isActive(drain, nowMs))
     const site = siteOf(this.options, this.#all())
     const drainsOf = (record: StoredRecord): RecordDrains => {
       const own = drainOfRecord(record, site)
-      const all = own === undefined || !isActive(own, nowMs) ? drains : [...drains, own]
-      return findDrains(record, all, () => this.sitesOf(record))
+      const all = own === undefined ? drains : [...drains, own]
+      const active = all.filter((drain) => isActive(drain, nowMs))
+      return findDrains(record, active, () => this.sitesOf(record))
     }
     return {
       healthOf: (key) => health.healthOf(key),

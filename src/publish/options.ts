@@ -1,4 +1,5 @@
 import type { Position } from '../base/errors.ts'
+import type { HostPort } from '../dns/host-port.ts'
 import type { Address } from '../dns/text/address.ts'
 import { EXPIRY_DEFAULT_MS } from '../peering/expiry.ts'
 import type { PeerAddress } from '../peering/peer-address.ts'
@@ -24,11 +25,15 @@ export interface PublishOptions {
   readonly allowedNamespaces: ReadonlySet<string> | undefined
   /** The name that other sites know this site by; '' = not set. */
   readonly site: string
+  /** Undefined = the site is always active. */
+  readonly group?: GroupOptions | undefined
   readonly peering: PeeringOptions
   /** Undefined = no health options. */
   readonly health?: HealthOptions | undefined
   /** Settings for records without their own; what is missing has its default. */
   readonly settings?: Partial<ZoneSettings> | undefined
+  /** Largest number of series about endpoints; undefined = endpoints are not counted. */
+  readonly endpointMetrics?: number | undefined
 }
 
 /** A name server of the zones and its addresses, for glue. */
@@ -45,6 +50,13 @@ export interface SnapshotOptions {
   readonly path: string
   readonly intervalMs: number
   readonly position: Position
+}
+
+/** The group of active/passive sites that this site belongs to. */
+export interface GroupOptions {
+  readonly name: string
+  /** Servers to ask for the active groups; empty = those of the system. */
+  readonly servers: readonly HostPort[]
 }
 
 /** Options for other sites. */

@@ -2,21 +2,24 @@ import { printType, RRType } from '../dns/iana/types.ts'
 import { printName } from '../dns/name/name.ts'
 import type { Endpoint } from '../dnsrecord/dns-record.ts'
 import type { RecordSettings } from '../dnsrecord/settings.ts'
+import type { PointSet } from '../geo/classes/point-orders.ts'
 import type { EndpointDrain } from '../health/drain/drain.ts'
 import type { ShiftState } from '../health/shift/shift.ts'
 import { SLOW_START_UNITS, scaleWeights } from '../health/slow-start-units.ts'
 import { CANDIDATES_MAX, type Candidate, type CandidateShift } from '../steering/candidate.ts'
 import type { Failover } from '../steering/failover.ts'
-import { type AllDownPolicy, CLOSED, OPEN, type StickyPrefix } from '../steering/rules.ts'
+import { type AllDownPolicy, OPEN, type StickyPrefix } from '../steering/rules.ts'
 import { stickySeed } from '../steering/sticky.ts'
-import { describeUnknown, isExhausted, type Member, resolveLists } from './failover-lists.ts'
+import { describeUnknown, type Member, settleFailover } from './failover-lists.ts'
+import { buildLastResort, dropOf, settleAllDown } from './last-resort.ts'
 import {
   NO_SETTINGS,
   type OwnerSettings,
   settleSettings,
   type ZoneSettings,
 } from './owner-settings.ts'
-import { equalRdata, indexTargets, isTargetOut } from './target-indexes.ts'
+import { settlePoints } from './point-sets.ts'
+import { equalRdata, indexTargets, isDrained, isTargetOut } from './target-indexes.ts'
 
 /** An endpoint and the record that contains it. */
 export interface Contribution {
@@ -40,7 +43,7 @@ export interface Contribution {
 }
 
 /** Record key of the default NS, which no record or Corefile sets. */
-export const DEFAULT_KEY = 'nobody'
+export const DEFAULT_KEY = 'the default NS'
 
 /** A conflict between endpoints, and how it was resolved. */
 export interface Conflict {
@@ -60,11 +63,11 @@ export type Drop =
   | { readonly kind: 'drained'; readonly drain: EndpointDrain }
   /** A CNAME beside other types: only the other kind is served. */
   | { readonly kind: 'cname'; readonly by: string }
-  /** It equals another endpoint, which counts for both. */
+  /** It equals another endpoint, which represents both. */
   | { readonly kind: 'merged'; readonly by: string }
   /** Another endpoint has the same set identifier and different content. */
   | { readonly kind: 'contradicted'; readonly by: string }
-  /** The set has too many endpoints. */
+  /** The RRset has too many endpoints. */
   | { readonly kind: 'cut' }
 
 /** Receives what `buildOwnerSets` decides about each endpoint, to explain answers. */
@@ -80,6 +83,16 @@ export interface AllDown {
   readonly policy: AllDownPolicy
   /** The set identifier that the settings name and no endpoint has; undefined = none is missing. */
   readonly missing?: string | undefined
+  /** True = the fallback endpoint is drained, so that the answer is empty. */
+  readonly isDrained?: boolean | undefined
+}
+
+/** Failover lists without an endpoint in service. */
+export interface Exhausted {
+  /** Their geo codes, or `*`. */
+  readonly lists: readonly string[]
+  /** What serves their clients. */
+  readonly allDown: AllDown
 }
 
 /** The RRset to serve for one owner and type. */
@@ -91,12 +104,18 @@ export interface OwnerSet {
   readonly rdata: readonly Uint8Array[]
   /** Empty only if `rdata` is. */
   readonly candidates: readonly Candidate[]
+  /** All endpoints of the set, also those that are not served. */
+  readonly endpoints: readonly Member[]
   /** The candidates are chosen by this prefix of the client; undefined = by draws. */
   readonly sticky?: StickyPrefix | undefined
   /** Lists that replace the ladder for some codes; undefined = none. */
   readonly failover?: Failover | undefined
+  /** Points that compete for clients, in service or not; undefined = no endpoint has a location. */
+  readonly pointSets?: readonly PointSet[] | undefined
   /** Undefined = some target is in service. */
   readonly allDown?: AllDown | undefined
+  /** Undefined = every failover list has an endpoint in service. */
+  readonly exhausted?: Exhausted | undefined
   /** The shift to some of its endpoints; undefined = none. */
   readonly shift?: ShiftState | undefined
   /** Number of endpoints whose targets are all down or drained, at least one of them drained. */
@@ -152,7 +171,7 @@ export function buildOwnerSets(
   return [...byType].map(([type, members]) => buildSet(owner, type, members, by, conflicts))
 }
 
-/** Reports what a failover list names in vain. */
+/** Reports the entries of failover lists that no endpoint has. */
 function noteUnknown(
   owner: Uint8Array,
   contributions: readonly Contribution[],
@@ -231,7 +250,7 @@ function buildSet(
   if (allDown !== undefined && allDown.policy !== OPEN) {
     return buildLastResort(type, ttlSeconds, unique, { allDown, drainedCount, report })
   }
-  const indexes = indexTargets(unique, allDown !== undefined, rdata)
+  const indexes = indexTargets(unique, allDown === undefined ? 'in service' : 'all', rdata)
   const weights = weightsOf(unique)
   const shift = unique.some((member) => isTarget(member, settings)) ? settings.shift : undefined
   const candidates: Candidate[] = []
@@ -247,20 +266,21 @@ function buildSet(
     const { sticky } = settings
     const seed = sticky === undefined ? undefined : stickySeed(owner, identityOf(endpoint))
     const part = partOf(contribution, shift)
-    const common = { weight, ttlSeconds, rdataIndexes, seed, shift: part }
+    const { point } = endpoint
+    const common = { point, weight, ttlSeconds, rdataIndexes, seed, shift: part }
     const own = candidatesOf(endpoint, common)
     candidates.push(...own)
-    built.push({ endpoint, candidates: own })
+    built.push({ endpoint, candidates: own, units: contribution.units })
   }
-  const { failover, reserve } = settleFailover(unique, built, settings, rdata)
-  if (report !== undefined) {
-    const served = built.map((member) => {
-      return member.endpoint === reserve?.endpoint ? reserve : member
-    })
-    reportMembers(unique, served, report)
-  }
+  const { failover, reserve, exhausted } = settleFailover(unique, built, settings, rdata)
+  const isReserve = ({ endpoint }: Member): boolean => endpoint === reserve?.endpoint
+  const endpoints =
+    reserve === undefined ? built : built.map((one) => (isReserve(one) ? reserve : one))
+  if (report !== undefined) reportMembers(unique, endpoints, report)
   const { sticky } = settings
-  return { type, ttlSeconds, rdata, candidates, sticky, failover, allDown, shift, drainedCount }
+  const pointSets = settlePoints(unique, label, conflicts)
+  const rules = { sticky, failover, exhausted, pointSets, allDown, shift }
+  return { type, ttlSeconds, rdata, candidates, endpoints, ...rules, drainedCount }
 }
 
 function reportMembers(
@@ -276,48 +296,20 @@ function reportMembers(
 }
 
 /**
- * Returns the failover lists of a set. `reserve`: the fallback endpoint, if it serves although it is
- * out; its targets are appended to `rdata`.
- */
-function settleFailover(
-  members: readonly Contribution[],
-  built: readonly Member[],
-  { failover: lines, allDown }: OwnerSettings,
-  rdata: Uint8Array[],
-): { failover?: Failover; reserve?: Member } {
-  const lists = lines === undefined ? [] : resolveLists(lines, built)
-  if (lists.length === 0) return {}
-  const candidates = built.flatMap((member) => member.candidates)
-  const at = members.findIndex(({ endpoint }) => endpoint.setIdentifier === allDown)
-  if (allDown === CLOSED) return { failover: { lists, exhausted: [] } }
-  if (allDown === OPEN || at === -1 || !isExhausted(lists)) {
-    return { failover: { lists, exhausted: candidates } }
-  }
-  const { endpoint, candidates: exhausted } = built[at]!
-  if (exhausted.length > 0) return { failover: { lists, exhausted } }
-  const rdataIndexes = indexTargets([members[at]!], true, rdata)[0]!
-  const { ttlSeconds } = candidates[0]!
-  const weight = undefined
-  const fallback = { code: undefined, isDefault: false, weight, ttlSeconds, rdataIndexes }
-  const reserve = { endpoint, candidates: [fallback] }
-  return { failover: { lists, exhausted: [fallback] }, reserve }
-}
-
-/**
  * Returns one candidate per code. They share one array, which identifies them as one endpoint to
  * the tiers.
  */
 function candidatesOf(
   { codes, isDefault }: Endpoint,
-  { weight, ttlSeconds, rdataIndexes, seed, shift }: Omit<Candidate, 'code' | 'isDefault'>,
+  { point, weight, ttlSeconds, rdataIndexes, seed, shift }: Omit<Candidate, 'code' | 'isDefault'>,
 ): Candidate[] {
   // Fields are listed by name, because properties after a spread cost a microsecond.
   const candidates: Candidate[] = codes.map((code) => {
-    return { code, isDefault: false, weight, ttlSeconds, rdataIndexes, seed, shift }
+    return { code, isDefault: false, point, weight, ttlSeconds, rdataIndexes, seed, shift }
   })
   if (codes.length > 0 && !isDefault) return candidates
   const code = undefined
-  candidates.push({ code, isDefault, weight, ttlSeconds, rdataIndexes, seed, shift })
+  candidates.push({ code, isDefault, point, weight, ttlSeconds, rdataIndexes, seed, shift })
   return candidates
 }
 
@@ -337,54 +329,11 @@ function identityOf({ setIdentifier, rdata }: Endpoint): string | Uint8Array {
   return Buffer.concat([...rdata].sort(Buffer.compare))
 }
 
-function isDrained({ drained }: Contribution): boolean {
-  return drained !== undefined && drained.size > 0
-}
-
-/** Why an endpoint without a target in service is dropped. */
-function dropOf({ drained }: Contribution): Drop {
-  const [drain] = drained?.values() ?? []
-  return drain === undefined ? { kind: 'down' } : { kind: 'drained', drain }
-}
-
 /** True if no target of the endpoint is in service. */
 function isOut(member: Contribution): boolean {
   const { rdata } = member.endpoint
   if (!isDrained(member)) return member.down.size >= rdata.length
   return rdata.every((_, index) => isTargetOut(member, index))
-}
-
-function settleAllDown(members: readonly Contribution[], policy: AllDownPolicy): AllDown {
-  if (policy === OPEN || policy === CLOSED) return { policy }
-  const isThere = members.some(({ endpoint }) => endpoint.setIdentifier === policy)
-  return isThere ? { policy } : { policy: OPEN, missing: policy }
-}
-
-interface LastResort extends Pick<BuildOptions, 'report'>, Pick<OwnerSet, 'drainedCount'> {
-  readonly allDown: AllDown
-}
-
-/** Returns the set that serves all clients alike: nothing, or the fallback endpoint with all its targets. */
-function buildLastResort(
-  type: number,
-  ttlSeconds: number,
-  members: readonly Contribution[],
-  { allDown, drainedCount, report }: LastResort,
-): OwnerSet {
-  const rdata: Uint8Array[] = []
-  const candidates: Candidate[] = []
-  for (const member of members) {
-    if (member.endpoint.setIdentifier !== allDown.policy) {
-      report?.dropped(member, dropOf(member))
-      continue
-    }
-    const rdataIndexes = indexTargets([member], true, rdata)[0]!
-    const weight = undefined
-    const candidate = { code: undefined, isDefault: false, weight, ttlSeconds, rdataIndexes }
-    candidates.push(candidate)
-    report?.kept(member, [candidate])
-  }
-  return { type, ttlSeconds, rdata, candidates, allDown, drainedCount }
 }
 
 function mostUnits(one: Contribution, other: Contribution): number | undefined {
@@ -451,7 +400,8 @@ function mergeEqual(
 function contentKey(endpoint: Endpoint): string {
   const rdata = endpoint.rdata.map((r) => Buffer.from(r).toString('latin1')).sort()
   const codes = endpoint.codes.map((code) => code.text).sort()
-  return JSON.stringify([endpoint.setIdentifier, endpoint.weight, endpoint.isDefault, codes, rdata])
+  const { setIdentifier, weight, isDefault, point } = endpoint
+  return JSON.stringify([setIdentifier, weight, isDefault, point?.text, codes, rdata])
 }
 
 /**
@@ -466,9 +416,12 @@ function joinOut(a: Contribution, b: Contribution): Pick<Contribution, 'down' | 
     if (!isTargetOut(a, i)) continue
     const j = b.endpoint.rdata.findIndex((other) => equalRdata(other, target))
     if (!isTargetOut(b, j)) continue
-    const drain = a.drained?.get(i) ?? b.drained?.get(j)
-    if (a.down.has(i) && b.down.has(j)) down.add(i)
-    else if (drain !== undefined) drained.set(i, drain)
+    const ours = a.drained?.get(i)
+    const theirs = b.drained?.get(j)
+    const drain = ours ?? theirs
+    const isDown = a.down.has(i) && b.down.has(j)
+    if (isDown) down.add(i)
+    if (drain !== undefined && (!isDown || (ours && theirs))) drained.set(i, drain)
   }
   return { down, drained: drained.size === 0 ? undefined : drained }
 }

@@ -65,7 +65,7 @@ function settle<K extends SettledName>(
     ({ key, settings }) => key !== first.key && JSON.stringify(settings![setting]) !== text,
   )
   if (odd !== undefined) {
-    const message = `${printName(owner)}: ${NAMES[setting]} differs between ${first.key} and ${odd.key}: that of ${first.key} holds`
+    const message = `${printName(owner)}: ${NAMES[setting]} differs between ${first.key} and ${odd.key}: that of ${first.key} applies`
     conflicts.push(conflictAt(odd, message))
   }
   return value

@@ -1,8 +1,8 @@
 import type { Clock } from '../base/clock.ts'
 import type { PeerCache } from '../peering/cache/peer-cache.ts'
-import type { PeerDisputes } from '../peering/merged-source.ts'
 import { labelsOf, type PeerStatus } from '../peering/peer-status.ts'
 import type { QuorumStatus } from '../peering/quorum/health-quorum.ts'
+import type { PeerDisputes } from '../peering/trouble-log.ts'
 import type { MetricsRegistry } from '../telemetry/metrics.ts'
 
 /** Exports the state of peers, until the returned function is called. */

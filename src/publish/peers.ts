@@ -8,16 +8,19 @@ import { printHost } from '../dnsrecord/print-endpoint.ts'
 import type { RecordSource, StoredRecord } from '../dnsrecord/record-source.ts'
 import type { RecordProbing } from '../health/record-probing.ts'
 import { PeerCache } from '../peering/cache/peer-cache.ts'
+import type { TargetHealth } from '../peering/host-merge.ts'
 import type { LocalExporter } from '../peering/local-exporter.ts'
 import { MERGED_NAMESPACE } from '../peering/merged-namespace.ts'
-import { MergedSource, type PeerDisputes } from '../peering/merged-source.ts'
+import { MergedSource } from '../peering/merged-source.ts'
 import { PeerFollower } from '../peering/peer.ts'
 import type { PeerAddress } from '../peering/peer-address.ts'
 import { bareHost, type PeerStatus, wasHeard } from '../peering/peer-status.ts'
 import { HealthQuorum, QuorumMemory, type QuorumStatus } from '../peering/quorum/health-quorum.ts'
+import type { PeerDisputes } from '../peering/trouble-log.ts'
 import type { FollowedSource } from '../sources/source.ts'
 import type { Logger } from '../telemetry/log.ts'
 import type { MetricsRegistry } from '../telemetry/metrics.ts'
+import type { QuorumReport } from '../telemetry/status.ts'
 import type { PeerOrigin } from './explainable.ts'
 import type { PublishOptions } from './options.ts'
 import { findUnsigned, type PeerKey, readPeerKey } from './peer-key.ts'
@@ -29,6 +32,8 @@ import { isAllowed, serversOf } from './zone-content.ts'
 const FIRST_ANSWERS_MS = 3000
 /** Silence after which the ready page mentions a peer. */
 const SILENCE_MS = 5000
+/** Addresses that a status lists one by one. */
+const LISTED_MAX = 1000
 
 export interface PublisherPeersParts {
   readonly resources: ResourceRegistry
@@ -133,6 +138,33 @@ export class PublisherPeers {
     return reporting.map(({ status: { address, site }, lastSeenMs }) => {
       return { peer: address, site, ageSeconds: Math.round((nowMs - lastSeenMs) / 1000) }
     })
+  }
+
+  /** Returns the decisions of a quorum of sites that made a merged record what it is; '' = none did. */
+  decisionOf(recordKey: string): string {
+    return this.#merged?.decisionOf(recordKey) ?? ''
+  }
+
+  /** Returns the targets of the hosts at and above a name that some site found down. */
+  explainHealth(name: string): readonly TargetHealth[] {
+    return this.#merged?.explainHealth(name) ?? []
+  }
+
+  /** How sites agree on health; undefined = this site does not probe peers. */
+  quorumReport(): QuorumReport | undefined {
+    const quorum = this.#quorum
+    if (quorum === undefined) return undefined
+    const { isIsolated, heard, sites, quorum: needed } = quorum.status
+    const addresses = this.#merged?.inspect(LISTED_MAX) ?? []
+    const noted = [...quorum.noted.values()].reduce((sum, count) => sum + count, 0)
+    return {
+      zones: this.#options.zones.map((zone) => printName(zone)),
+      ...{ isIsolated, heard, sites, quorum: needed },
+      holdDownSeconds: quorum.holdDownMs / 1000,
+      members: quorum.members(),
+      addresses,
+      addressesOmitted: Math.max(0, noted - addresses.length),
+    }
   }
 
   /** Handles a NOTIFY from that address. */

@@ -61,8 +61,9 @@ function printLists({ candidates }: OwnerSet, failover: Failover): string {
 
 /** Prints one candidate for `printSet`. */
 export function printCandidate(candidate: Candidate): string {
-  const { code, isDefault, weight, rdataIndexes, seed, shift } = candidate
-  const text = ` |${code?.text ?? ''} ${isDefault ? 1 : 0} ${weight ?? ''} ${rdataIndexes.join()}`
+  const { code, isDefault, point, weight, rdataIndexes, seed, shift } = candidate
+  const at = point === undefined ? '' : `@${point.text}`
+  const text = ` |${code?.text ?? ''}${at} ${isDefault ? 1 : 0} ${weight ?? ''} ${rdataIndexes.join()}`
   const seeded = seed === undefined ? text : `${text} ${seed.join('.')}`
   if (shift === undefined) return seeded
   return `${seeded} shift ${shift.isTarget ? 'to' : 'from'} ${shift.percent}`

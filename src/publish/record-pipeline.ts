@@ -4,19 +4,22 @@ import { systemTimers } from '../base/timers.ts'
 import { isLocalZone } from '../dnsrecord/local-zone.ts'
 import type { RecordSource, StoredRecord } from '../dnsrecord/record-source.ts'
 import type { HealthView } from '../health/address-health.ts'
-import { DrainIndex } from '../health/drain/drain-index.ts'
+import type { DrainFeed } from '../health/drain/drain-schedule.ts'
 import { LocalExporter } from '../peering/local-exporter.ts'
 import type { PeerStatus } from '../peering/peer-status.ts'
 import { UnexportableRecords } from '../peering/unexportable.ts'
 import { ManifestSource } from '../sources/manifests/manifest-source.ts'
 import type { OwnedSource } from '../sources/owned-source.ts'
+import type { QuorumReport, ShiftReport } from '../telemetry/status.ts'
 import {
   NO_HEALTH_NOTES,
   openDrains,
+  openGroupDrains,
   openHealth,
   openShifts,
   openSlowStart,
 } from './block-health.ts'
+import type { DownReasons } from './down-reason.ts'
 import type { ExplainableParts } from './explainable.ts'
 import { NO_HEALTH } from './health-options.ts'
 import { measureWatches } from './metrics.ts'
@@ -25,7 +28,7 @@ import type { PublishOptions } from './options.ts'
 import { ownSites } from './own-sites.ts'
 import type { PublisherPeers, PublisherPeersParts } from './peers.ts'
 import type { PublisherGroup } from './publisher-group.ts'
-import { probingOf, siteOf, sourceFileOf } from './same-source.ts'
+import { groupOf, probingOf, readsNamespacesOf, siteOf, sourceFileOf } from './same-source.ts'
 import { faultAt } from './source-fault.ts'
 import { nameOf } from './source-place.ts'
 import { isAllowed } from './zone-content.ts'
@@ -50,7 +53,10 @@ export class RecordPipeline {
   /** Undefined = there are no peers, or they are not started. */
   #peers: PublisherPeers | undefined
   #health = NO_HEALTH_NOTES
+  /** Undefined = none, or the source was not read yet. */
+  #namespaceDrains: DrainFeed | undefined
   #noteOverrides = (): string => ''
+  #reportShifts = (): readonly ShiftReport[] => []
 
   constructor(options: PublishOptions, parts: RecordPipelineParts) {
     this.#options = options
@@ -77,6 +83,21 @@ export class RecordPipeline {
     return this.#peers?.statuses ?? []
   }
 
+  /** How sites agree on health; undefined = this site does not probe peers. */
+  quorumReport(): QuorumReport | undefined {
+    return this.#peers?.quorumReport()
+  }
+
+  /** The shifts of traffic of the source. */
+  get shifts(): readonly ShiftReport[] {
+    return this.#reportShifts()
+  }
+
+  /** Returns the decisions of a quorum of sites that made a merged record what it is; '' = none did. */
+  decisionOf(recordKey: string): string {
+    return this.#peers?.decisionOf(recordKey) ?? ''
+  }
+
   /** Returns what the ready page shows about the records; '' = nothing. */
   note(): string {
     const { source } = this.#source ?? {}
@@ -85,12 +106,15 @@ export class RecordPipeline {
   }
 
   /** Where endpoints of the records come from, and why their addresses are down. */
-  get provenance(): Pick<ExplainableParts, 'placeOf' | 'peersOf' | 'downReason'> {
+  get provenance(): Pick<ExplainableParts, 'placeOf' | 'peersOf' | 'healthOf'> & {
+    readonly downReason: DownReasons
+  } {
     const source = this.#source?.source
     return {
       placeOf: source instanceof ManifestSource ? (key) => source.placeOf(key) : undefined,
       peersOf: (key) => this.#peers?.originsOf(key),
       downReason: (key, address) => this.#health.downReason(key, address),
+      healthOf: (name) => this.#peers?.explainHealth(name) ?? [],
     }
   }
 
@@ -112,8 +136,9 @@ export class RecordPipeline {
   /** Opens the source and claims the zones. Throws InputError. */
   async openSource(): Promise<void> {
     const { source: place, position, zones } = this.#options
-    const { resources, stops, log, clock } = this.#parts
-    const parts = { log, clock, timers: systemTimers }
+    const { resources, stops, log, clock, group } = this.#parts
+    const readsNamespaces = readsNamespacesOf(place, group.options)
+    const parts = { log, clock, timers: systemTimers, readsNamespaces }
     const { item, release } = await acquireRecords(place, resources, parts).catch(faultAt(position))
     this.#source = item
     stops.add(release, item.ownership.claim(zones))
@@ -121,7 +146,7 @@ export class RecordPipeline {
 
   /** Resolves once the source has been read. */
   async synced(): Promise<void> {
-    await this.#measureWatches()
+    await this.#followCluster()
     await this.#source!.source.synced()
   }
 
@@ -149,18 +174,15 @@ export class RecordPipeline {
     const sitesOf = (record: StoredRecord): readonly (readonly string[])[] => {
       return this.#peers?.sitesOf(record) ?? ownSites(record, site)
     }
-    const drained = openDrains(records, source.health, { file, site, sitesOf }, parts)
-    if (file !== undefined) {
-      const index = resources.acquire(DrainIndex, '', () => new DrainIndex())
-      const { path } = file
-      const remove = index.item.add({ path, source: nameOf(place), records, sitesOf })
-      stops.add(remove, index.release)
-    }
+    const groupDrains = await openGroupDrains(records, groupOf(place, group.options), site, parts)
+    const feeds = [this.#namespaceDrains, groupDrains].filter((feed) => feed !== undefined)
+    const drained = openDrains(records, source.health, { file, feeds, site, sitesOf }, parts)
     // In the gateway-local form, no traffic is chosen.
     const isLocal = this.#options.zones.every(isLocalZone)
     const shiftFile = sourceFileOf('shiftFile', place, group.options)
     const shifted = isLocal ? undefined : openShifts(records, drained.health, shiftFile, parts)
     this.#noteOverrides = () => [drained.note(), shifted?.note()].filter((note) => note).join('; ')
+    if (shifted !== undefined) this.#reportShifts = shifted.reports
     const table = shifted?.health ?? drained.health
     return { records, health: openSlowStart(records, table, health, parts) }
   }
@@ -189,7 +211,7 @@ export class RecordPipeline {
     return exporter.item
   }
 
-  async #measureWatches(): Promise<void> {
+  async #followCluster(): Promise<void> {
     const { source: place } = this.#options
     const { metrics, stops } = this.#parts
     if (place.kind !== 'kubernetes') return
@@ -197,5 +219,6 @@ export class RecordPipeline {
     const { source } = this.#source!
     if (!(source instanceof KubernetesSource)) return
     stops.add(measureWatches(metrics, nameOf(place), source))
+    this.#namespaceDrains = source.namespaceDrains
   }
 }

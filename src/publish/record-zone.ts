@@ -1,4 +1,4 @@
-import { printType, RRType } from '../dns/iana/types.ts'
+import { RRType } from '../dns/iana/types.ts'
 import { printName } from '../dns/name/name.ts'
 import type { Endpoint } from '../dnsrecord/dns-record.ts'
 import { firstOwnerKey, unpackPlace, unpackRecord } from '../dnsrecord/pack.ts'
@@ -8,11 +8,11 @@ import { lowerNameKey } from '../dnsrecord/validate/names.ts'
 import { NO_DRAINS } from '../health/drain/drain.ts'
 import { SLOW_START_UNITS } from '../health/slow-start-units.ts'
 import type { EventActor } from '../telemetry/event-log.ts'
-import { type DownSet, printAllDown } from './all-down.ts'
 import type { SetChange } from './answer-events.ts'
 import { ContentDigest } from './content-digest.ts'
 import { DecodedRecord, isDerived, type RecordForm, type ServedState } from './decoded-record.ts'
 import { EndpointTally } from './endpoint-tally.ts'
+import { OutSets, type OutSetsOptions } from './out-sets.ts'
 import { HOLDERS_MAX, OwnerHolders } from './owner-holders.ts'
 import {
   type BuildReport,
@@ -38,6 +38,8 @@ import {
 /** Receives the changes of a zone. */
 export interface RRsetSink {
   put(owner: Uint8Array, set: OwnerSet): void
+  /** The RRset, which was put before, is as it was for clients; set identifiers may differ. */
+  rename?(owner: Uint8Array, set: OwnerSet): void
   remove(owner: Uint8Array, type: number): void
   /** Makes a name exist even without RRsets, so that its answers are NODATA, or ends that. */
   declare(owner: Uint8Array, isDeclared: boolean): void
@@ -56,8 +58,8 @@ export interface RecordZoneOptions extends RecordForm {
   readonly onConflict: (text: string) => void
   /** Settings for records without their own; undefined = the defaults. */
   readonly settings?: ZoneSettings | undefined
-  /** Called when all endpoints of a set are down or drained, or the policy changes; `isOver`: when one is back. */
-  readonly onAllDown: (set: DownSet, isOver: boolean) => void
+  /** As in `OutSetsOptions`. */
+  readonly onOut: OutSetsOptions['onOut']
   /** Called with each change of an RRset. */
   readonly onChange?: ((change: SetChange) => void) | undefined
 }
@@ -92,10 +94,7 @@ export class RecordZone {
   readonly #healths = new Map<string, ServedHealth>()
   readonly #fixedByOwner = new Map<string, Contribution[]>()
   readonly #conflicts = new Map<string, readonly Conflict[]>()
-  /** By owner: number of drained endpoints. */
-  readonly #drained = new Map<string, number>()
-  /** By owner: sets whose endpoints are all down or drained. */
-  readonly #allDown = new Map<string, readonly DownSet[]>()
+  readonly #out: OutSets
   readonly #digest = new ContentDigest()
   readonly #apexKey: string
   /** Of the endpoints in all RRsets. */
@@ -105,6 +104,7 @@ export class RecordZone {
 
   constructor(options: RecordZoneOptions) {
     this.#options = options
+    this.#out = new OutSets({ onOut: options.onOut })
     this.#apexKey = lowerNameKey(options.apex)
     const owners = new Map([[this.#apexKey, options.apex]])
     for (const endpoint of options.fixed) {
@@ -135,16 +135,9 @@ export class RecordZone {
     return [...this.#conflicts.values()].flat()
   }
 
-  /** The sets whose endpoints are all down or drained. */
-  get allDown(): readonly DownSet[] {
-    return [...this.#allDown.values()].flat()
-  }
-
-  /** Number of endpoints that are not served because a drain selects all their targets. */
-  get drainedCount(): number {
-    let count = 0
-    for (const drained of this.#drained.values()) count += drained
-    return count
+  /** What is out of service. */
+  get out(): Pick<OutSets, 'allDown' | 'exhausted' | 'drainedCount'> {
+    return this.#out
   }
 
   /** Keys of the records with addresses that are down, drained or in slow start. */
@@ -320,7 +313,13 @@ export class RecordZone {
     const desired = this.#sets(key, owner, decoded, conflicts)
     this.#declare(owner, current, desired)
     const served = current.filter(isServed)
-    for (const change of plan(owner, served, desired.filter(isServed))) {
+    const wanted = desired.filter(isServed)
+    const changes = plan(owner, served, wanted)
+    for (const set of wanted) {
+      const isPut = changes.some((change) => change.kind === 'put' && change.set === set)
+      if (!isPut) this.#options.sink.rename?.(owner, set)
+    }
+    for (const change of changes) {
       const old = served.find(
         (s) => s.type === (change.kind === 'put' ? change.set.type : change.type),
       )
@@ -430,23 +429,7 @@ export class RecordZone {
   }
 
   #noteOut(key: string, owner: Uint8Array, sets: readonly OwnerSet[]): void {
-    const drained = sets.reduce((sum, { drainedCount }) => sum + drainedCount, 0)
-    if (drained > 0) this.#drained.set(key, drained)
-    else if (this.#drained.size > 0) this.#drained.delete(key)
-    const before = this.#allDown.get(key) ?? []
-    const isDown = sets.some(({ allDown }) => allDown !== undefined)
-    if (!isDown && before.length === 0) return
-    const now: DownSet[] = []
-    for (const { type, allDown } of isDown && !this.#isBehindCname(key) ? sets : []) {
-      if (allDown !== undefined)
-        now.push({ set: `${printName(owner)} ${printType(type)}`, allDown })
-    }
-    if (now.length === 0) this.#allDown.delete(key)
-    else this.#allDown.set(key, now)
-    const { onAllDown } = this.#options
-    for (const one of now)
-      if (!before.some((other) => isSameState(one, other))) onAllDown(one, false)
-    for (const one of before) if (!now.some(({ set }) => set === one.set)) onAllDown(one, true)
+    this.#out.note(key, owner, sets, () => !this.#isBehindCname(key))
   }
 
   /** True if a CNAME of a record with this owner leads to it: in a fail-over, no client gets there. */
@@ -472,8 +455,4 @@ export class RecordZone {
 
 function isServed({ rdata }: OwnerSet): boolean {
   return rdata.length > 0
-}
-
-function isSameState(one: DownSet, other: DownSet): boolean {
-  return one.set === other.set && printAllDown(one.allDown) === printAllDown(other.allDown)
 }

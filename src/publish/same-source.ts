@@ -1,5 +1,6 @@
+import { isLocalZone } from '../dnsrecord/local-zone.ts'
 import { type HealthOptions, type KeptFile, NO_HEALTH } from './health-options.ts'
-import type { PublishOptions } from './options.ts'
+import type { GroupOptions, PublishOptions } from './options.ts'
 import { nameOf, type SourcePlace } from './source-place.ts'
 
 /** Returns the site name: from these options, or from others of the same source; '' = no name. */
@@ -28,6 +29,25 @@ export function sourceFileOf(
     if (health?.[which] !== undefined) return health[which]
   }
   return undefined
+}
+
+/** Returns the group of the site, and the zones of the blocks that name it; undefined = none. */
+export function groupOf(
+  source: SourcePlace,
+  all: readonly PublishOptions[],
+): (GroupOptions & { readonly zones: readonly Uint8Array[] }) | undefined {
+  const named = ofSource(source, all).filter(({ group }) => group !== undefined)
+  if (named.length === 0) return undefined
+  const { group } = named[0]!
+  return {
+    ...group!,
+    zones: named.flatMap(({ zones }) => zones.filter((zone) => !isLocalZone(zone))),
+  }
+}
+
+/** True if annotations of Namespaces drain the records of a source. One of the options with it is enough for all. */
+export function readsNamespacesOf(source: SourcePlace, all: readonly PublishOptions[]): boolean {
+  return ofSource(source, all).some(({ health }) => health?.readsNamespaces === true)
 }
 
 /** Returns the options that read the same source. */

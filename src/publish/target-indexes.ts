@@ -8,14 +8,25 @@ export function isTargetOut({ down, drained }: Contribution, index: number): boo
   return down.has(index) || drained?.has(index) === true
 }
 
+export function isDrained({ drained }: Contribution): boolean {
+  return drained !== undefined && drained.size > 0
+}
+
+/** True if all targets of an endpoint are drained. */
+export function isWhollyDrained({ endpoint, drained }: Contribution): boolean {
+  return endpoint.rdata.every((_, index) => drained?.has(index) === true)
+}
+
+/** Which targets serve. An answer that may not work can be better than no answer. */
+export type ServingTargets = 'in service' | 'not drained' | 'all'
+
 /**
- * Fills `rdata` with the distinct targets that are in service, and returns the indexes of each
- * member's targets. If no target is in service, health and drains are ignored, because an answer
- * that may not work is better than no answer.
+ * Fills `rdata` with the distinct targets that serve, and returns the indexes of each member's
+ * targets.
  */
 export function indexTargets(
   members: readonly Contribution[],
-  isAllDown: boolean,
+  serving: ServingTargets,
   rdata: Uint8Array[],
 ): number[][] {
   let total = 0
@@ -25,7 +36,8 @@ export function indexTargets(
   for (const member of members) {
     const indexes: number[] = []
     for (const [i, target] of member.endpoint.rdata.entries()) {
-      if (!isAllDown && isTargetOut(member, i)) continue
+      if (serving === 'in service' && isTargetOut(member, i)) continue
+      if (serving === 'not drained' && member.drained?.has(i) === true) continue
       const index = indexOf(target, rdata, known)
       if (!indexes.includes(index)) indexes.push(index)
     }

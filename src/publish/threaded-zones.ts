@@ -29,6 +29,9 @@ export interface ThreadedZonesParts {
   readonly steererOf?: SteererFactory | undefined
 }
 
+/** Returns the counters of this thread: see `GeoWeightSteerer`. */
+export type OwnCounts = () => Float64Array
+
 /** Each thread uses a different seed. */
 const newRandom = (): Random => new Random(Math.trunc(systemClock.now() + Math.random() * 2 ** 32))
 
@@ -47,12 +50,15 @@ export class ThreadedZones {
   readonly #steeringSnapshots: Broadcast<SteeringSnapshotData>
   readonly #followed: FollowedSteering
   readonly #steererOf: SteererFactory
+  readonly #counts: OwnCounts | undefined
   #handle: ArenaHandle | undefined
 
-  constructor(parts: ThreadedZonesParts) {
+  /** `counts`: undefined = endpoints are not counted. */
+  constructor(parts: ThreadedZonesParts, counts?: OwnCounts) {
     this.#log = parts.log
+    this.#counts = counts
     this.#steererOf =
-      parts.steererOf ?? ((snapshots) => new GeoWeightSteerer(snapshots, newRandom()))
+      parts.steererOf ?? ((snapshots) => new GeoWeightSteerer(snapshots, newRandom(), counts?.()))
     this.#steeringSnapshots = parts.broadcast<SteeringSnapshotData>((steeringSnapshot) =>
       this.#followed.follow(steeringSnapshot),
     )
@@ -73,6 +79,7 @@ export class ThreadedZones {
       locator,
       random: newRandom(),
       onError: (reason) => this.#log.error(`GEO classes were not rebuilt: ${reason}`),
+      onWarning: (reason) => this.#log.warning(`endpoints are not chosen by distance: ${reason}`),
       onSnapshot: (steeringSnapshot) =>
         this.#steeringSnapshots.publish(steeringSnapshotData(steeringSnapshot)),
     })
@@ -89,7 +96,7 @@ export class ThreadedZones {
     if (this.answerer !== undefined) return
     image.onSwap((buffer) => this.#buffers.publish(buffer))
     this.#buffers.publish(image.handle.buffer)
-    this.answerer = new ZoneAnswerer(image.reader(), table.steerer())
+    this.answerer = new ZoneAnswerer(image.reader(), table.steerer(newRandom(), this.#counts?.()))
   }
 
   #followBuffer(buffer: SharedArrayBuffer): void {

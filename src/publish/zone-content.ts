@@ -18,7 +18,7 @@ import { SOA_TTL_SECONDS, scanMailbox } from './soa.ts'
 export function createRecordZone(
   apex: Uint8Array,
   options: PublishOptions,
-  parts: Pick<RecordZoneOptions, 'sink' | 'health' | 'onConflict' | 'onAllDown' | 'onChange'> & {
+  parts: Pick<RecordZoneOptions, 'sink' | 'health' | 'onConflict' | 'onOut' | 'onChange'> & {
     readonly exporter?: LocalExporter | undefined
   },
 ): RecordZone {

@@ -8,6 +8,7 @@ import { EventLog } from '../telemetry/event-log.ts'
 import { type StatusPart, zoneWithoutRecords } from '../telemetry/status.ts'
 import type { VersionSource, ZoneVersions } from '../xfr/zone-versions.ts'
 import { AnswerEvents } from './answer-events.ts'
+import { EndpointCounters, type ThreadCounts } from './endpoint-counters.ts'
 import { ExplainableIndex, explainableZones } from './explainable.ts'
 import { commitHistogram, measure, measureSnapshot } from './metrics.ts'
 import { OfferedVersions } from './offered-versions.ts'
@@ -17,6 +18,7 @@ import type { PublisherPeersParts } from './peers.ts'
 import type { PublisherGroup } from './publisher-group.ts'
 import { raiseSerials } from './raise-serials.ts'
 import { RecordPipeline } from './record-pipeline.ts'
+import { sourceFileOf } from './same-source.ts'
 import { SerialFile } from './serials/serial-file.ts'
 import { SerialIndex } from './serials/serial-index.ts'
 import { digestOfShape } from './shape.ts'
@@ -44,6 +46,8 @@ export interface ZonePublisherParts extends PublisherPeersParts {
   /** Distinguishes the publisher from others with the same zone. Contains no white space. */
   readonly place: string
   readonly locator: Locator | undefined
+  /** Undefined = endpoints are not counted. */
+  readonly counts: ThreadCounts | undefined
   /** Where `transfer` finds the zones, and our part of it. */
   readonly zoneVersions: ZoneVersions
   readonly versions: VersionSource
@@ -132,15 +136,19 @@ export class ZonePublisher {
     const { clock } = this.#parts
     const source = nameOf(this.#options.source)
     const peers = this.#records.peers.map((status) => reportPeer(status, clock.monotonic()))
+    const quorum = this.#records.quorumReport()
+    const quorums = quorum === undefined ? [] : [quorum]
     const snapshot = this.#snapshot?.report(clock.now())
     const snapshots = snapshot === undefined ? [] : [snapshot]
+    const rest = { peers, quorums, shifts: this.#records.shifts, snapshots }
     const zones = this.#zones
-    if (zones !== undefined) return { ...statusOfZones(zones, source), peers, snapshots }
+    const { downReason } = this.#records.provenance
+    if (zones !== undefined) return { ...statusOfZones(zones, source, downReason), ...rest }
     const waiting = this.#options.zones.map((apex) => {
       const zone = printName(apex)
       return zoneWithoutRecords(zone, 'kuadrant', source, this.#snapshot?.serialOf(zone) ?? null)
     })
-    return { zones: waiting, peers, snapshots }
+    return { zones: waiting, ...rest }
   }
 
   /** Runs at an orderly stop, while queries are still answered. */
@@ -170,7 +178,17 @@ export class ZonePublisher {
     // After a reload, the previous instance serves until this one is complete. This must be checked
     // first, because a publisher without a snapshot opens the source next.
     const isReload = group.hadSource(this.#options.source, (place) => isRead(place, resources))
-    return isReload ? undefined : this.#snapshot?.load(this.#shape)
+    return isReload ? undefined : this.#snapshot?.load(this.#shape, this.#localDrains)
+  }
+
+  /**
+   * The drain file that a snapshot must agree with; '' = none. Manifests can be read at once instead
+   * of the snapshot. A cluster may be out of reach, and old answers are better than none.
+   */
+  get #localDrains(): string {
+    const { source } = this.#options
+    if (source.kind !== 'manifests') return ''
+    return sourceFileOf('drainFile', source, this.#parts.group.options)?.path ?? ''
   }
 
   get #shape(): string {
@@ -252,11 +270,13 @@ export class ZonePublisher {
     const hasPeers = this.#options.peering.peers.length > 0
     const events = new AnswerEvents({
       source: nameOf(this.#options.source),
-      mergedNamespace: hasPeers ? MERGED_NAMESPACE : undefined,
+      merged: hasPeers
+        ? { namespace: MERGED_NAMESPACE, decisionOf: (key) => this.#records.decisionOf(key) }
+        : undefined,
       find: () => this.#parts.resources.find(EventLog, ''),
     })
     const parts = { versions, exporter, place, clock, timers: systemTimers, log }
-    const more = { ...parts, events, onCommit }
+    const more = { ...parts, events, onCommit, counters: this.#openCounters() }
     const zones = new PublishedZones(this.#zoneOptions, { ...open, health, ...more })
     const { source: owned } = this.#records
     this.#stopFollowing = await zones.follow(records, owned!.ownership)
@@ -269,6 +289,16 @@ export class ZonePublisher {
     this.#explain(open, zones)
     this.#stops.add(measure(metrics, nameOf(this.#options.source), owned!, zones))
     this.#snapshot?.keep(zones, open, this.#shape)
+  }
+
+  #openCounters(): EndpointCounters | undefined {
+    const { counts, clock, log, metrics, resources } = this.#parts
+    const { endpointMetrics: max, source } = this.#options
+    if (counts === undefined || max === undefined) return undefined
+    const parts = { counts, clock, log, metrics, resources }
+    const counters = new EndpointCounters({ max, source: nameOf(source), ...parts })
+    this.#stops.add(() => counters.close())
+    return counters
   }
 
   /** Makes the answers of the zones explainable. */

@@ -1,6 +1,7 @@
 import type { Clock } from '../base/clock.ts'
 import type { ResourceRegistry } from '../base/resource-registry.ts'
 import { systemTimers } from '../base/timers.ts'
+import { hasDrainsSince } from '../health/drain/drain-file.ts'
 import type { Logger } from '../telemetry/log.ts'
 import type { SnapshotStatus } from '../telemetry/status.ts'
 import { writeInThread } from '../zone/snapshot/write-in-thread.ts'
@@ -11,6 +12,9 @@ import { SnapshotKeeper } from './snapshot/keeper.ts'
 import { type LoadedSnapshot, loadSnapshot } from './snapshot/load.ts'
 import type { OpenZones } from './threaded-zones.ts'
 import type { PublishedZones } from './zones.ts'
+
+/** A snapshot may lack drains that began this long before it was taken. */
+const DRAIN_LAG_MS = 2000
 
 export interface ZoneSnapshotParts {
   readonly resources: ResourceRegistry
@@ -45,9 +49,12 @@ export class ZoneSnapshot {
     return this.#options.path
   }
 
-  /** Loads the file. Returns undefined if it is missing, invalid or of zones with another shape. */
-  load(shape: string): LoadedSnapshot | undefined {
-    const { log } = this.#parts
+  /**
+   * Loads the file. Returns undefined if it is missing, invalid or of zones with another shape, or
+   * lacks drains of the file `drains` ('' = none).
+   */
+  load(shape: string, drains: string): LoadedSnapshot | undefined {
+    const { log, clock } = this.#parts
     const { path } = this.#options
     const startMs = performance.now()
     const found = loadSnapshot(path, shape)
@@ -57,6 +64,11 @@ export class ZoneSnapshot {
     }
     if (found.kind === 'refused') {
       log.warning(`snapshot ${path} is not used: ${found.reason}`)
+      return undefined
+    }
+    const sinceMs = found.facts.takenMs - DRAIN_LAG_MS
+    if (drains !== '' && hasDrainsSince(drains, sinceMs, clock.now())) {
+      log.warning(`snapshot ${path} is not used: drains may have begun after it was taken`)
       return undefined
     }
     const seconds = ((performance.now() - startMs) / 1000).toFixed(2)

@@ -5,7 +5,8 @@ import { printDrain } from '../health/drain/drain.ts'
 import { SLOW_START_UNITS } from '../health/slow-start-units.ts'
 import { type PeerStatus, wasHeard } from '../peering/peer-status.ts'
 import type { EndpointStatus, PeerReport, StatusPart, ZoneStatus } from '../telemetry/status.ts'
-import { printAllDown } from './all-down.ts'
+import { printAllDown, printOut } from './all-down.ts'
+import { type DownReasons, downReasonOf } from './down-reason.ts'
 import type { Contribution } from './owner-sets.ts'
 import type { PublishedZones } from './zones.ts'
 
@@ -18,10 +19,14 @@ const NAMED_MAX = 100
 
 type Zone = PublishedZones['zones'][number]
 
+/** Most reasons that the detail of one endpoint has. */
+const REASONS_MAX = 3
+
 /** Returns the status of zones that are served from records. `source`: what the records are read from. */
 export function statusOfZones(
   published: PublishedZones,
   source: string,
+  downReasons: DownReasons,
 ): Required<Pick<StatusPart, 'zones' | 'endpoints' | 'endpointsOmitted'>> {
   const endpoints: EndpointStatus[] = []
   let endpointsOmitted = 0
@@ -32,19 +37,22 @@ export function statusOfZones(
       const state = stateOf(contribution)
       if (state === 'down') counts.down++
       else if (state === 'slow start') counts.slowStart++
-      if (endpoints.length < LISTED_MAX) endpoints.push(printEndpoint(text, contribution, state))
-      else endpointsOmitted++
+      if (endpoints.length < LISTED_MAX) {
+        endpoints.push(printEndpoint(text, contribution, state, downReasons))
+      } else endpointsOmitted++
     }
-    const { served, standby } = records.tally
+    const { out, tally } = records
+    const { served, standby } = tally
     return {
       ...{ zone: text, directive: 'kuadrant', source, serial },
       records: records.recordCount,
       rrsets: records.rrsetCount,
       conflicts: records.conflictCount,
-      allDown: records.allDown.slice(0, NAMED_MAX).map(({ set, allDown }) => {
+      allDown: out.allDown.slice(0, NAMED_MAX).map(({ set, allDown }) => {
         return `${set}: ${printAllDown(allDown)}`
       }),
-      endpoints: { served, standby, drained: records.drainedCount, ...counts },
+      exhausted: out.exhausted.slice(0, NAMED_MAX).map((one) => `${one.set}: ${printOut(one)}`),
+      endpoints: { served, standby, drained: out.drainedCount, ...counts },
     }
   })
   return { zones, endpoints, endpointsOmitted }
@@ -72,7 +80,9 @@ function stateOf({ endpoint, down, drained }: Contribution): EndpointStatus['sta
   const { length } = endpoint.rdata
   const drainedSize = drained?.size ?? 0
   if (down.size === 0 && drainedSize === 0) return 'slow start'
-  if (down.size + drainedSize < length) return 'partly down'
+  // A target can be both.
+  const outSize = new Set([...down, ...(drained?.keys() ?? [])]).size
+  if (outSize < length) return 'partly down'
   return drainedSize > 0 ? 'drained' : 'down'
 }
 
@@ -80,25 +90,31 @@ function printEndpoint(
   zone: string,
   contribution: Contribution,
   state: EndpointStatus['state'],
+  downReasons: DownReasons,
 ): EndpointStatus {
   const { key, endpoint } = contribution
   const { owner, type, setIdentifier, rdata } = endpoint
   const targets = rdata.map((target) => printTarget(type, target))
-  const detail = printDetail(contribution, targets, state)
+  const detail = printDetail(contribution, targets, state, downReasons)
   const name = printName(owner)
   return { zone, name, type: printType(type), setIdentifier, targets, state, detail, record: key }
 }
 
 function printDetail(
-  { down, drained = new Map(), units = SLOW_START_UNITS }: Contribution,
+  { key, endpoint, down, drained = new Map(), units = SLOW_START_UNITS }: Contribution,
   targets: readonly string[],
   state: EndpointStatus['state'],
+  downReasons: DownReasons,
 ): string {
   if (state === 'slow start')
     return `${Math.round((100 * units) / SLOW_START_UNITS)} % of its weight`
   const [drain] = drained.values()
-  const parts = drain === undefined ? [] : [printDrain(drain)]
-  if (state !== 'partly down') return parts.join()
+  const reasons = [...down].map((index) => downReasonOf({ key, endpoint }, index, downReasons))
+  const parts = [
+    ...(drain === undefined ? [] : [printDrain(drain)]),
+    ...[...new Set(reasons)].slice(0, REASONS_MAX),
+  ]
+  if (state !== 'partly down') return parts.join('; ')
   const out = targets.filter((_, i) => down.has(i) || drained.has(i))
   return [`out: ${out.join(', ')}`, ...parts].join('; ')
 }

@@ -1,4 +1,5 @@
 import type { Clock } from '../base/clock.ts'
+import { plural } from '../base/plural.ts'
 import type { Timers } from '../base/timers.ts'
 import { RRType } from '../dns/iana/types.ts'
 import { isSubdomain, nameKey, printName } from '../dns/name/name.ts'
@@ -14,8 +15,9 @@ import type { Logger } from '../telemetry/log.ts'
 import { DECLARED_NAME } from '../zone/image/replacement.ts'
 import type { ZoneId } from '../zone/image/types.ts'
 import type { ZoneImage } from '../zone/image/writer.ts'
-import { type DownSet, noteAllDown, printAllDown } from './all-down.ts'
+import { type DownSet, noteAllDown, printAllDown, printLists } from './all-down.ts'
 import type { AnswerEvents } from './answer-events.ts'
+import type { EndpointCounters } from './endpoint-counters.ts'
 import { ImageSink } from './image-sink.ts'
 import { Leftovers } from './leftovers.ts'
 import type { OfferedVersions } from './offered-versions.ts'
@@ -59,6 +61,8 @@ export interface PublishedZonesParts {
   readonly log: Logger
   /** Logs what changes answers. */
   readonly events: AnswerEvents
+  /** Undefined = endpoints are not counted. */
+  readonly counters?: EndpointCounters | undefined
   /** Receives the duration of each commit that changed something. */
   readonly onCommit: (seconds: number) => void
 }
@@ -128,7 +132,7 @@ export class PublishedZones {
   note(): string {
     const sets = this.#zones
       .filter(({ apex }) => !isLocalZone(apex))
-      .flatMap(({ records }) => records.allDown)
+      .flatMap(({ records: { out } }) => [...out.allDown, ...out.exhausted])
     return noteAllDown(sets, NAMED_MAX)
   }
 
@@ -337,8 +341,9 @@ export class PublishedZones {
   }
 
   #publish(startMs: number): void {
-    const { image, clock, onCommit, versions, events } = this.#parts
+    const { image, clock, onCommit, versions, events, counters } = this.#parts
     image.publish()
+    counters?.published()
     events.flush((zone) => this.#zones.find(({ text }) => text === zone)?.serial ?? 0)
     versions.offer(this.#zones)
     onCommit((clock.monotonic() - startMs) / 1000)
@@ -374,7 +379,7 @@ export class PublishedZones {
     const id = image.findZone(apex) ?? image.addZone(apex)
     const text = printName(apex)
     const mname = primaryOf(apex, this.#options)
-    const sink = this.#sinkOf(id)
+    const sink = this.#sinkOf(id, apex)
     const records = createRecordZone(apex, this.#options, {
       ...{ sink, health, exporter },
       onChange: (change) => events.note(text, change),
@@ -382,10 +387,10 @@ export class PublishedZones {
         const rest = (): void => log.warning('and more conflicts of records')
         this.#logSome(() => log.warning(conflict), rest)
       },
-      onAllDown: (down, isOver) => {
+      onOut: (down, isOver) => {
         // In the gateway-local form, health is data for peers.
         if (isLocalZone(apex)) return
-        const write = (): void => logAllDown(log, down, isOver)
+        const write = (): void => logOut(log, down, isOver)
         this.#logSome(write, () => log.warning('and more changes of health'))
       },
     })
@@ -393,15 +398,19 @@ export class PublishedZones {
     return { apex, key: nameKey(apex), text, id, records, mname, rname, serial: 0, digest: '' }
   }
 
-  #sinkOf(zone: ZoneId): RRsetSink {
-    const { image, table, versions } = this.#parts
-    const sink = new ImageSink(image, zone, table)
+  #sinkOf(zone: ZoneId, apex: Uint8Array): RRsetSink {
+    const { image, table, versions, counters } = this.#parts
+    // In the gateway-local form, answers are data for peers.
+    const isCounted = counters !== undefined && !isLocalZone(apex)
+    const counted = isCounted ? { counters, zone: printName(apex) } : undefined
+    const sink = new ImageSink(image, zone, table, counted)
     return {
       put: (owner, set) => {
         sink.put(owner, set)
         versions.note(zone, owner, set.type)
         this.#leftovers.settle({ zone, owner, type: set.type })
       },
+      rename: (owner, set) => sink.rename(owner, set),
       remove: (owner, type) => {
         sink.remove(owner, type)
         versions.note(zone, owner, type)
@@ -423,7 +432,7 @@ export class PublishedZones {
 
   #noteLoad(): void {
     const loaded = this.#zones.map(({ text, records, serial }) => {
-      return { zone: text, serial, text: `${records.recordCount} records` }
+      return { zone: text, serial, text: plural(records.recordCount, 'record') }
     })
     this.#parts.events.noteLoad(loaded)
   }
@@ -431,16 +440,21 @@ export class PublishedZones {
   #logContent(startMs: number): void {
     const seconds = ((this.#parts.clock.monotonic() - startMs) / 1000).toFixed(2)
     for (const { text, records, serial } of this.#zones) {
-      const content = `${records.recordCount} records, ${records.rrsetCount} RRsets`
+      const content = `${plural(records.recordCount, 'record')}, ${plural(records.rrsetCount, 'RRset')}`
       this.#parts.log.info(`zone ${text}: ${content}, serial ${serial}, in ${seconds} s`)
     }
   }
 }
 
-function logAllDown(log: Logger, { set, allDown }: DownSet, isOver: boolean): void {
-  if (!isOver) log.warning(`${set}: all endpoints are down or drained; ${printAllDown(allDown)}`)
-  else if (allDown.policy === OPEN) log.info(`${set}: health and drains are not ignored any more`)
-  else log.info(`${set}: an endpoint is in service again, or all are gone`)
+function logOut(log: Logger, { set, lists, allDown }: DownSet, isOver: boolean): void {
+  if (lists !== undefined) {
+    if (!isOver) log.warning(`${set}: failover ${printLists(lists, allDown)}`)
+    else log.info(`${set}: failover lists have an endpoint in service again, or all are gone`)
+  } else if (!isOver) {
+    log.warning(`${set}: all endpoints are down or drained; ${printAllDown(allDown)}`)
+  } else if (allDown.policy === OPEN) {
+    log.info(`${set}: health and drains are not ignored any more`)
+  } else log.info(`${set}: an endpoint is in service again, or all are gone`)
 }
 
 /** Merges changes of one record: `before` of the first one, `after` of the last one. */

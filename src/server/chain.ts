@@ -1,6 +1,6 @@
 import { Opcode, Rcode } from '../dns/iana/index.ts'
 import { CHAIN_END } from '../plugin/chain-end.ts'
-import type { Handler, HandlerFactory } from '../plugin/handler.ts'
+import type { AnswerSource, Handler, HandlerFactory } from '../plugin/handler.ts'
 
 /** The chain of a block without a directive that answers: it refuses every query, as CoreDNS does. */
 const EMPTY_CHAIN: Handler = {
@@ -22,16 +22,30 @@ export function besideNotify(factory: HandlerFactory): HandlerFactory {
   }
 }
 
-/** Gives the queries that a link serves to a thread that can wait. */
-export function handingOver(factory: HandlerFactory): HandlerFactory {
+/**
+ * Gives the queries that a link serves to a thread that can wait. `answers`: the link answers
+ * them; else the one below it does.
+ */
+export function handingOver(factory: HandlerFactory, answers: boolean): HandlerFactory {
   return (next) => {
     const { name, only } = factory(next)
     const selects = only?.selects
+    const to = answers || next.name === '' ? name : next.name
     return {
       name,
       only,
-      serve: (tx) => (selects === undefined || selects(tx) ? tx.server.handOver() : next.serve(tx)),
+      serve: (tx) =>
+        selects === undefined || selects(tx) ? tx.server.handOver(to) : next.serve(tx),
     }
+  }
+}
+
+/** Adds the zones that a link answers from to `sources`, which are in the order of the chain. */
+export function collectingSource(factory: HandlerFactory, sources: AnswerSource[]): HandlerFactory {
+  return (next) => {
+    const link = factory(next)
+    if (link.source !== undefined) sources.unshift(link.source)
+    return link
   }
 }
 

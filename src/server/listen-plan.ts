@@ -1,6 +1,6 @@
 import { InputError, type Position } from '../base/errors.ts'
-import type { BlockConfig, BlockKey } from '../plugin/directive.ts'
-import type { Handler } from '../plugin/handler.ts'
+import type { BlockConfig, BlockKey, XdpSettings } from '../plugin/directive.ts'
+import type { AnswerSource, Handler } from '../plugin/handler.ts'
 import { OverlapCheck, printKey } from './overlap.ts'
 import type { RoutedBlock } from './routing.ts'
 
@@ -10,6 +10,8 @@ export interface LoadedBlock {
   /** Position of each of the block's keys in the Corefile; parallel to `config.keys`. */
   readonly keyPositions: readonly Position[]
   readonly chain: Handler
+  /** The zones that the chain answers from, in its order. */
+  readonly sources: readonly AnswerSource[]
 }
 
 /** One address to listen on, by UDP and TCP, and the blocks that it serves. */
@@ -23,12 +25,14 @@ export interface ListenPlan {
   readonly blocks: readonly RoutedBlock[]
   /** Sockets to open; 0 = as many as CPUs. The first block of the address that sets a number decides. */
   readonly sockets: number
+  /** Interfaces whose packets for the address bypass its UDP sockets, each once. */
+  readonly xdp: readonly XdpSettings[]
   readonly timeouts: BlockConfig['timeouts']
   /** The first key that asks for the address, for messages. */
   readonly asked: { readonly key: string; readonly position: Position }
 }
 
-type PlanDraft = ListenPlan & { blocks: RoutedBlock[]; sockets: number }
+type PlanDraft = ListenPlan & { blocks: RoutedBlock[]; sockets: number; xdp: XdpSettings[] }
 
 /**
  * Groups the keys of all blocks by the address they listen on. Returns the plans, and an error for
@@ -77,7 +81,7 @@ function addToPlan(
   host: string,
   position: Position,
 ): void {
-  const { config, chain } = block
+  const { config, chain, sources } = block
   const address = `${key.scheme}://${host.includes(':') ? `[${host}]` : host}:${key.port}`
   const plan = plans.get(address) ?? {
     address,
@@ -85,15 +89,21 @@ function addToPlan(
     port: key.port,
     blocks: [],
     sockets: 0,
+    xdp: [],
     timeouts: config.timeouts,
     asked: { key: printKey(key, host), position },
   }
   plans.set(address, plan)
   if (plan.sockets === 0) plan.sockets = config.sockets
+  for (const settings of config.xdp) {
+    const isKnown = plan.xdp.some((one) => one.interfaceName === settings.interfaceName)
+    if (!isKnown) plan.xdp.push(settings)
+  }
   plan.blocks.push({
     zone: key.zone,
     zoneText: key.zoneText,
     chain,
+    sources,
     filters: config.filters,
     limiter: config.limiter,
     viewName: config.viewName,

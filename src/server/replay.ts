@@ -12,7 +12,6 @@ import { createLogger } from '../telemetry/log.ts'
 import { NO_METRICS } from '../telemetry/metrics.ts'
 import { HAND_OVER } from '../transport/exchange.ts'
 import type { ZoneAnswerer } from '../zone/lookup/answer.ts'
-import { planChain } from './chain-plan.ts'
 import { ServerCounts, ServerTotals } from './counters.ts'
 import { Instance } from './instance.ts'
 import { prepareInternalLookup } from './internal-lookup.ts'
@@ -41,8 +40,11 @@ export interface ReplayedQuery {
 export interface ReplayedReply {
   /** The reply as on the wire; undefined = the server sends none. */
   readonly octets: Uint8Array | undefined
-  /** A directive that asks elsewhere must answer the query. `octets` has the records found so far. */
-  readonly isHandedOver: boolean
+  /**
+   * The directive that must answer the query, because it queries other servers; undefined = `octets` is
+   * the whole reply, else it has the records found so far.
+   */
+  readonly handedOverTo: string | undefined
   /** The directive that answered; '' = unknown. */
   readonly answeredBy: string
   readonly error: string
@@ -54,11 +56,10 @@ export interface ReplayedReply {
   }
 }
 
-/** The first directive of a block that answers queries. */
-export interface ServingDirective {
+/** Zones of a directive that may have a name. */
+export interface ServingSource {
   readonly directive: string
-  /** Undefined = it does not answer from zones, or none of its zones has the name. */
-  readonly answerer: ZoneAnswerer | undefined
+  readonly answerer: ZoneAnswerer
 }
 
 const REPLY_OCTETS_MAX = 65_535
@@ -75,7 +76,7 @@ const NO_LINES: LineWriter = {
 /**
  * Answers queries as the server would, with chosen random numbers and without a trace: the
  * directives are set up once more, as in a data thread, and follow the same data. Nothing is
- * counted, logged, learned or asked elsewhere.
+ * counted, logged or learned, and no other server is queried.
  */
 export class Replay {
   readonly plans: readonly ListenPlan[]
@@ -83,6 +84,8 @@ export class Replay {
   readonly #clock: Clock
   readonly #leave: () => void
   readonly #servers = new Map<string, { server: Server; routing: RoutingTable<RoutedBlock> }>()
+  /** Reused: a new one for each reply would cause a major garbage collection every few hundred replies. */
+  readonly #out = new Uint8Array(REPLY_OCTETS_MAX)
 
   /** `instance`: one of the control thread. */
   constructor(instance: Instance, parts: ReplayParts) {
@@ -138,13 +141,13 @@ export class Replay {
       query.localAddress.fill(0)
       query.localFamily = peer.family
       query.localPort = plan.port
-      const out = new Uint8Array(REPLY_OCTETS_MAX)
+      const out = this.#out
       const length = server.serve(tx, out)
       const isHandedOver = length === HAND_OVER || typeof length !== 'number'
       const octets = isHandedOver ? composeSoFar(tx, out) : Math.max(length, 0)
       return {
         octets: octets === 0 ? undefined : out.slice(0, octets),
-        isHandedOver,
+        handedOverTo: isHandedOver ? server.handedOverTo : undefined,
         answeredBy: response.answeredBy,
         error: response.error,
         zone: tx.zone,
@@ -162,15 +165,15 @@ export class Replay {
   }
 
   /**
-   * Returns what answers a client's queries for a name; undefined = no server block does. `qname`:
-   * lower-case wire form.
+   * Returns the loaded zones that a client's queries for a name may be answered from, in the order
+   * of the chain; undefined = no server block serves the name. `qname`: lower-case wire form.
    */
-  findServing(
+  findSources(
     plan: ListenPlan,
     peer: ReplayedQuery['peer'],
     qname: Uint8Array,
     qtype: number,
-  ): ServingDirective | undefined {
+  ): readonly ServingSource[] | undefined {
     const { server, routing } = this.#at(plan)
     const outer = server.acquire()
     const tx = server.acquire()
@@ -180,8 +183,10 @@ export class Replay {
       prepareInternalLookup(tx, outer, qname, qtype)
       const block = routing.find(tx)
       if (block === undefined) return undefined
-      const { bottom, source } = planChain(block.chain)
-      return { directive: bottom.name, answerer: source?.find(tx.query) }
+      return (block.sources ?? []).flatMap((source) => {
+        const answerer = source.find(tx.query)
+        return answerer === undefined ? [] : [{ directive: source.name, answerer }]
+      })
     } finally {
       server.release(outer)
       server.release(tx)

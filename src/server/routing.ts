@@ -2,7 +2,7 @@ import { RRClass } from '../dns/iana/classes.ts'
 import { RRType } from '../dns/iana/types.ts'
 import type { Query } from '../dns/message/query.ts'
 import type { HashedName } from '../dns/name/hashed-name.ts'
-import type { Handler } from '../plugin/handler.ts'
+import type { AnswerSource, Handler } from '../plugin/handler.ts'
 import type { ReplyLimiter } from '../plugin/reply-limiter.ts'
 import type { Transaction } from '../plugin/transaction.ts'
 import type { ZoneDirectory } from '../zone/lookup/zone-directory.ts'
@@ -15,6 +15,8 @@ export interface RoutedBlock {
   /** Presentation form with the final dot. */
   readonly zoneText: string
   readonly chain: Handler
+  /** The zones that the chain answers from, in its order; absent = none. */
+  readonly sources?: readonly AnswerSource[]
   /** Set by `view`: all must return true. */
   readonly filters: readonly ((tx: Transaction) => boolean)[]
   /** Limits UDP replies; absent = no limit. */

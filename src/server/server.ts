@@ -80,6 +80,8 @@ export class Server implements ServerView {
   readonly #limiter: ReplyLimiter | undefined
   /** See `handOver`. */
   isHandingOver = false
+  /** The directive that answers in the other thread; valid while `isHandingOver`. */
+  handedOverTo = ''
 
   constructor(options: ServerOptions) {
     this.address = options.address
@@ -107,8 +109,9 @@ export class Server implements ServerView {
   }
 
   /** Called by a link that would have to wait, in a thread that cannot. */
-  handOver(): number {
+  handOver(directive: string): number {
     this.isHandingOver = true
+    this.handedOverTo = directive
     return DROP
   }
 

@@ -21,13 +21,13 @@ import type {
   ServerCounters,
   SetupContext,
 } from '../plugin/directive.ts'
-import type { HandlerFactory } from '../plugin/handler.ts'
+import type { AnswerSource, HandlerFactory } from '../plugin/handler.ts'
 import type { LineWriter } from '../telemetry/lines.ts'
 import { createLogger, type LogSink } from '../telemetry/log.ts'
 import type { MetricsRegistry } from '../telemetry/metrics.ts'
 import type { StatusPart } from '../telemetry/status.ts'
 import { ZoneVersions } from '../xfr/zone-versions.ts'
-import { besideNotify, handingOver, linkChain } from './chain.ts'
+import { besideNotify, collectingSource, handingOver, linkChain } from './chain.ts'
 import type { Instance } from './instance.ts'
 import type { LoadedBlock } from './listen-plan.ts'
 import type { ThreadChannel } from './thread-channel.ts'
@@ -155,10 +155,12 @@ export function setupBlocks(
   if (errors.length === 0) for (const hook of registrations.linked) hook.run()
   for (const draft of drafts) warnIfUnanswered(draft, registrations.warnings)
   const blocks = drafts.map(({ config, keyPositions, links }) => {
+    const sources: AnswerSource[] = []
     const factories = links.map(({ factory, seesNotify }) => {
-      return config.takesNotify && !seesNotify ? besideNotify(factory) : factory
+      const isBeside = config.takesNotify && !seesNotify
+      return collectingSource(isBeside ? besideNotify(factory) : factory, sources)
     })
-    return { config, keyPositions, chain: linkChain(factories) }
+    return { config, keyPositions, chain: linkChain(factories), sources }
   })
   return { blocks, registrations, errors: errors.map((one) => nameUnset(one, corefile.unset)) }
 }
@@ -188,6 +190,7 @@ function draftBlock(source: ServerBlock, dnsPort: number, errors: InputError[]):
     root: '.',
     debug: false,
     sockets: 0,
+    xdp: [],
     bufsizeOctets: BUFSIZE_OCTETS_DEFAULT,
     timeouts: {
       readMs: READ_MS_DEFAULT,
@@ -199,7 +202,7 @@ function draftBlock(source: ServerBlock, dnsPort: number, errors: InputError[]):
     limiter: undefined,
     viewName: '',
     locator: undefined,
-    geoCodes: undefined,
+    geoCoverage: undefined,
     locatesSubnet: false,
     metadataEnabled: false,
     metadata: new Map(),
@@ -282,7 +285,7 @@ function createContext(
     readiness: registrations.readiness,
     addHandler: (factory, options) => {
       const handsOver = options?.waits === true && !parts.channel.canWait
-      const link = handsOver ? handingOver(factory) : factory
+      const link = handsOver ? handingOver(factory, options.answers === true) : factory
       draft.links.push({ factory: link, seesNotify: options?.seesNotify === true })
       if (options?.answers === true) draft.answers = true
     },

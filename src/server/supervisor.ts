@@ -231,7 +231,7 @@ export class Supervisor {
   }
 }
 
-/** Returns the error as one line for an operator, with its position if it has one. */
+/** Returns the error as one line for people, with its position if it has one. */
 export function describe(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   if (!(error instanceof InputError) || error.position === undefined) return error.message

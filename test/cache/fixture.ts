@@ -88,7 +88,7 @@ export function start(options: Partial<CacheOptions>, ...fills: Fill[]) {
   }
   const slots = new CounterSlots()
   const cache = new Cache('cache', below, storesFor(true), all, slots)
-  const handOver: Handler = { name: 'forward', serve: (tx) => tx.server.handOver() }
+  const handOver: Handler = { name: 'forward', serve: (tx) => tx.server.handOver('forward') }
   const inDataThread = new Cache('cache', handOver, storesFor(false), all, new CounterSlots())
   let isHandingOver = false
   let canHandOver = true

@@ -92,7 +92,7 @@ t.test('what serves when all endpoints are down', async (t) => {
     records.apply([{ before: change!.after, after: change!.after }])
     t.equal(sink.targets(X)?.join(), want, name)
     t.strictSame([...sink.declared], want === undefined ? ['x.k.example.com.'] : [], name)
-    const got = records.allDown.map(({ set, allDown }) => {
+    const got = records.out.allDown.map(({ set, allDown }) => {
       const missing = allDown.missing === undefined ? '' : ` without ${allDown.missing}`
       return `${set}: ${allDown.policy}${missing}`
     })
@@ -101,16 +101,15 @@ t.test('what serves when all endpoints are down', async (t) => {
     records.apply([{ before: change!.after, after: change!.after }])
     t.equal(sink.targets(X)?.join(), '192.0.2.1,192.0.2.2', `${name}, then up`)
     t.strictSame([...sink.declared], [])
-    t.strictSame(records.allDown, [])
+    t.strictSame(records.out.allDown, [])
   }
 })
 
-t.test('a drained endpoint returns only if the policy is open, or names it', async (t) => {
+t.test('a drained endpoint returns only if the policy is open', async (t) => {
   const table: readonly (readonly [policy: string, want: string | undefined])[] = [
     ['open', '192.0.2.1,192.0.2.2'],
     ['closed', undefined],
-    ['a', '192.0.2.1'],
-    ['b', '192.0.2.2'],
+    ['a', undefined],
   ]
   for (const [policy, want] of table) {
     const { records, sink, health } = zone()
@@ -124,10 +123,36 @@ t.test('a drained endpoint returns only if the policy is open, or names it', asy
     records.apply([change!])
     t.equal(apply([], ['id:a']), '192.0.2.2', `${policy}: one is left`)
     t.equal(apply(['192.0.2.2'], ['id:a']), want, `${policy}: one is drained and one is down`)
-    t.equal(records.drainedCount, 1)
+    t.equal(records.out.drainedCount, 1)
     t.equal(apply([], ['host:x.k.example.com']), want, `${policy}: both are drained`)
-    t.equal(records.drainedCount, 2)
+    t.equal(records.out.drainedCount, 2)
     t.equal(apply([], []), '192.0.2.1,192.0.2.2', `${policy}: both are back`)
+  }
+})
+
+t.test('a fallback endpoint serves if it is down, but not if it is drained', async (t) => {
+  const endpoints = [
+    'x.k.example.com A 192.0.2.1 id=a',
+    'x.k.example.com A 192.0.2.2,192.0.2.3 id=b',
+    'y.k.example.com A 192.0.2.4 id=b',
+  ]
+  const table: readonly (readonly [drains: string, want: string | undefined, policy: object])[] = [
+    ['', '192.0.2.2,192.0.2.3', { policy: 'b' }],
+    ['id:a', '192.0.2.2,192.0.2.3', { policy: 'b' }],
+    ['address:192.0.2.3', '192.0.2.2', { policy: 'b' }],
+    ['id:b', undefined, { policy: 'b', isDrained: true }],
+  ]
+  for (const merged of [false, true]) {
+    for (const [drains, want, policy] of table) {
+      const { records, sink, health } = zone()
+      const out = ['192.0.2.1', '192.0.2.2', '192.0.2.3']
+      const given = merged ? ['app', 'other'] : ['app']
+      for (const name of given) health.put(`n/${name}`, out)
+      health.drains = drains === '' ? [] : [drains]
+      records.apply(added(...given.map((name) => ({ name, endpoints, ...allDown('b') }))))
+      t.equal(sink.targets(X)?.join(), want, `${drains} ${merged}`)
+      t.strictSame(records.out.allDown[0]?.allDown, policy)
+    }
   }
 })
 
@@ -157,7 +182,7 @@ t.test('the setting of the oldest record holds, and a contradiction is a conflic
   )
   t.equal(sink.targets(X), undefined)
   t.strictSame(conflicts, [
-    'x.k.example.com.: all-down differs between n/b and n/a: that of n/b holds',
+    'x.k.example.com.: all-down differs between n/b and n/a: that of n/b applies',
   ])
 })
 

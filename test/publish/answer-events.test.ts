@@ -1,14 +1,18 @@
 import t from 'tap'
-import { AnswerEvents, type SetChange } from '../../src/publish/answer-events.ts'
+import {
+  AnswerEvents,
+  type MergedRecords,
+  type SetChange,
+} from '../../src/publish/answer-events.ts'
 import { NO_SETTINGS } from '../../src/publish/owner-settings.ts'
 import { EventLog } from '../../src/telemetry/event-log.ts'
 import { FakeClock } from '../support/setup.ts'
 import { TestHealth } from '../support/test-health.ts'
 import { added, record, zone } from './record-zone-stage.ts'
 
-function stage(mergedNamespace?: string) {
+function stage(merged?: MergedRecords) {
   const log = new EventLog(new FakeClock())
-  const events = new AnswerEvents({ source: 'records', mergedNamespace, find: () => log })
+  const events = new AnswerEvents({ source: 'records', merged, find: () => log })
   const health = new TestHealth()
   const { records } = zone({}, health, (change) => events.note('k.example.com.', change))
   return { log, events, health, records, flush: () => events.flush(() => 7) }
@@ -58,11 +62,39 @@ t.test('the change of an address is an event of its probe', async (t) => {
   ])
 })
 
+t.test('in slow start, a weight is the part that counts', async (t) => {
+  const { log, records, health, flush } = stage()
+  const two = [
+    'k.example.com A 192.0.2.1 id=a weight=100',
+    'k.example.com A 192.0.2.2 id=b weight=50',
+  ]
+  const before = record({ endpoints: two })
+  records.apply([{ before: undefined, after: before }])
+  health.slowStarts.set('n/app', [{ address: '192.0.2.2', units: 3 }])
+  records.apply([{ before, after: before }])
+  flush()
+  t.match(log.after(0, 10).at(-1), {
+    before: ['192.0.2.1 weight 100', '192.0.2.2 weight 50'],
+    after: ['192.0.2.1 weight 100', '192.0.2.2 weight 7.5'],
+  })
+})
+
 t.test('a merged record is an event of its host', async (t) => {
-  const { log, records, flush } = stage('n')
+  const { log, records, flush } = stage({ namespace: 'n', decisionOf: () => '' })
   records.apply(added({ ...WEB, name: 'host.example.com' }))
   flush()
   t.match(log.after(0, 10).at(-1)?.actor, { kind: 'peer', name: 'host.example.com' })
+})
+
+t.test('a decision of a quorum of sites is an event of the quorum', async (t) => {
+  const text = '192.0.2.9 is taken out: a quorum finds it down: paris down'
+  const decisionOf = (key: string): string => (key === 'n/host.example.com' ? text : '')
+  const { log, records, flush } = stage({ namespace: 'n', decisionOf })
+  records.apply(added({ ...WEB, name: 'host.example.com' }))
+  flush()
+  const event = log.after(0, 10).at(-1)
+  t.match(event, { actor: { kind: 'quorum', name: 'host.example.com' }, text, serial: 7 })
+  t.equal(event?.after?.length, 2)
 })
 
 t.test('the first changes of a batch are listed, the others counted', async (t) => {
@@ -85,7 +117,7 @@ t.test('the first changes of a batch are listed, the others counted', async (t) 
 })
 
 t.test('nothing is stored without a log', async (t) => {
-  const events = new AnswerEvents({ source: '', mergedNamespace: undefined, find: () => undefined })
+  const events = new AnswerEvents({ source: '', merged: undefined, find: () => undefined })
   const { records } = zone({}, new TestHealth(), (change) => events.note('', change))
   records.apply(added(WEB))
   t.doesNotThrow(() => events.flush(() => 0))

@@ -19,6 +19,7 @@ const SET: fc.Arbitrary<OwnerSet> = fc.record({
     }),
     { maxLength: 3 },
   ),
+  endpoints: fc.constant([]),
   drainedCount: fc.nat(3),
 })
 const ENTRY = fc.tuple(fc.string({ maxLength: 12 }), SET)

@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import { RRType } from '../../src/dns/iana/types.ts'
 import { scanAddress } from '../../src/dns/text/address.ts'
+import { printOut } from '../../src/publish/all-down.ts'
 import { decodeSteering } from '../../src/steering/decode.ts'
 import { isEncodedSteering } from '../../src/steering/verify-encoded.ts'
 import { CLIENTS, choose, createTable } from '../steering/stage.ts'
@@ -118,13 +119,18 @@ t.test('every client gets what the rules say', async (t) => {
     fc.array(site, { minLength: 1, maxLength: 5 }),
     lists,
     fc.constantFrom('open', 'closed', 'e0'),
-    async (sites, lines, policy) => {
+    fc.boolean(),
+    async (given, lines, policy, drainsFirst) => {
+      const sites = given.map((one, i) => (i === 0 && drainsFirst ? { ...one, isOut: true } : one))
       if (policy !== 'open' && sites.every(({ isOut }) => isOut)) return
       const { records, sink, health } = zone()
       health.put(
         'n/app',
-        sites.flatMap(({ isOut }, i) => (isOut ? [address(i)] : [])),
+        given.flatMap(({ isOut }, i) => (isOut ? [address(i)] : [])),
       )
+      if (drainsFirst) health.drains = ['id:e0']
+      // A fallback endpoint that is drained does not serve.
+      const rule = drainsFirst && policy === 'e0' ? 'closed' : policy
       records.apply(added(recordOf(sites, lines, policy)))
       const set = sink.sets.get(X)!
       const targets = sink.targets(X)!
@@ -132,7 +138,7 @@ t.test('every client gets what the rules say', async (t) => {
       await table.built()
       if (words === undefined) {
         const whole = targets.map((text) => Number(text.split('.')[3]) - 1).sort()
-        return t.same([whole.join()], expected(sites, lines, policy, []), 'not steered')
+        return t.same([whole.join()], expected(sites, lines, rule, []), 'not steered')
       }
       const counts = table.policies.map(({ length }) => length)
       const isGood = isEncodedSteering(words, 0, words.length, targets.length, counts)
@@ -149,7 +155,7 @@ t.test('every client gets what the rules say', async (t) => {
           const sorted = rdataIndexes.map((i) => Number(targets[i]!.split('.')[3]) - 1).sort()
           return tier.length === 1 ? sorted.join() : `${sorted.join()}@${weight}`
         })
-        const want = expected(sites, lines, policy, ladder)
+        const want = expected(sites, lines, rule, ladder)
         if (got.join(' ') !== want.join(' ')) throw new Error(`${client}: ${got}, wanted ${want}`)
         const chosen = choose(table, words, client).join()
         if (!tier.some(({ rdataIndexes }) => rdataIndexes.join() === chosen))
@@ -201,4 +207,63 @@ t.test('an edit of the list alone reaches the answers', async (t) => {
   records.apply([{ before: second!.after, after: third!.after }])
   t.equal(sink.changes, changes, 'another list with the same answers changes nothing')
   t.equal(sink.sets.get(X)!.type, RRType.A)
+})
+
+t.test('lists that are exhausted are reported once per change', async (t) => {
+  const sites = ['eu', 'na', 'as'].map((name, i) => {
+    return `x.k.example.com A ${address(i)} id=${name} geo=GEO-${name.toUpperCase()}`
+  })
+  const failover = 'GEO-EU: na\nGEO-NA: eu'
+  const table: readonly (readonly [policy: string, drains: readonly string[], says: string])[] = [
+    ['open', [], 'any endpoint in service serves'],
+    ['closed', [], 'the answer is empty'],
+    ['eu', [], 'endpoint "eu" serves'],
+    ['eu', ['id:eu'], 'the answer is empty, because endpoint "eu" is drained'],
+    ['as', [], 'endpoint "as" serves'],
+    ['gone', [], 'any endpoint in service serves, because no endpoint is named "gone"'],
+  ]
+  for (const [policy, drains, says] of table) {
+    const annotations = { 'sextant.io/failover': failover, 'sextant.io/all-down': policy }
+    const { records, health, ignored } = zone()
+    const [change] = added({ endpoints: sites, annotations })
+    const apply = (...down: string[]) => {
+      health.put('n/app', down)
+      health.drains = down.length === 0 ? [] : drains
+      records.apply([{ before: change!.after, after: change!.after }])
+      return records.out.exhausted.map((one) => `${one.set}: ${printOut(one)}`)
+    }
+    records.apply([change!])
+    t.strictSame(apply(address(0)), [], 'North America serves Europe')
+    const both = [`${X}: failover lists GEO-EU, GEO-NA are exhausted; ${says}`]
+    t.strictSame(apply(address(0), address(1)), both)
+    t.strictSame(apply(address(0), address(1)), both)
+    t.strictSame(ignored, [`${X} true`], 'once')
+    t.strictSame(records.out.allDown, [])
+    t.strictSame(apply(), [])
+    t.strictSame(ignored, [`${X} true`, `${X} false`])
+    apply(address(0), address(1))
+    t.strictSame(apply(address(0), address(1), address(2)), [], 'all endpoints are down')
+    t.equal(records.out.allDown.length, 1)
+    t.equal(ignored.length, 4)
+  }
+})
+
+t.test('lists behind a CNAME are reported, and one list by its code', async (t) => {
+  const { records, health } = zone()
+  const [change] = added({
+    endpoints: [
+      'x.k.example.com CNAME g.k.example.com',
+      'g.k.example.com CNAME eu.k.example.com geo=GEO-EU id=eu',
+      'g.k.example.com CNAME na.k.example.com geo=GEO-NA id=na',
+      'g.k.example.com CNAME as.k.example.com geo=GEO-AS id=as',
+      ...['eu', 'na', 'as'].map((name, i) => `${name}.k.example.com A ${address(i)}`),
+    ],
+    annotations: { 'sextant.io/failover': 'GEO-EU: GEO-NA' },
+  })
+  health.put('n/app', [address(0), address(1)])
+  records.apply([change!])
+  t.strictSame(
+    records.out.exhausted.map((one) => `${one.set}: ${printOut(one)}`),
+    ['g.k.example.com. CNAME: failover list GEO-EU is exhausted; any endpoint in service serves'],
+  )
 })

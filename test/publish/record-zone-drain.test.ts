@@ -45,14 +45,14 @@ t.test('an address takes out the CNAMEs that lead only to it', async (t) => {
   t.strictSame(cnames('geo-eu'), ['c2'])
   t.strictSame(cnames('klb'), ['geo-eu', 'geo-na'])
   t.strictSame(addresses('c1'), ['192.0.2.1'], 'no client reaches this name')
-  t.equal(records.drainedCount, 2)
+  t.equal(records.out.drainedCount, 2)
   t.strictSame(ignored, [])
   change(['address:192.0.2.0/30'])
   t.strictSame(cnames('klb'), ['geo-na'], 'Europe and the default lead to nothing else')
   change(['address:192.0.2.2'])
   t.strictSame(addresses('c2'), ['192.0.2.3'], 'one target of two')
   t.strictSame(cnames('geo-eu'), ['c1', 'c2'])
-  t.equal(records.drainedCount, 0)
+  t.equal(records.out.drainedCount, 0)
   change([])
   t.strictSame(sink.print(), before)
 })
@@ -60,7 +60,7 @@ t.test('an address takes out the CNAMEs that lead only to it', async (t) => {
 t.test('a geo code takes out the default that repeats its endpoint', async (t) => {
   const { cnames, records } = drained(['geo:GEO-EU'])
   t.strictSame(cnames('klb'), ['geo-na'])
-  t.equal(records.drainedCount, 2)
+  t.equal(records.out.drainedCount, 2)
 })
 
 t.test('drains and health together decide what is out', async (t) => {
@@ -71,7 +71,7 @@ t.test('drains and health together decide what is out', async (t) => {
   t.strictSame(cnames('klb'), ['geo-na'], 'c1 is drained, c2 is down')
   health.put('n/app')
   change([])
-  t.equal(records.drainedCount, 0)
+  t.equal(records.out.drainedCount, 0)
 })
 
 t.test('if nothing is left, drains and health are ignored', async (t) => {
@@ -102,10 +102,10 @@ t.test('an endpoint that two records have is served until both are drained', asy
   const { sink, records, change } = drained(['record:n/one id:a'], pair)
   const targets = () => sink.targets('x.k.example.com. A')
   t.strictSame(targets(), ['192.0.2.1', '192.0.2.2'])
-  t.equal(records.drainedCount, 0)
+  t.equal(records.out.drainedCount, 0)
   change(['id:a'])
   t.strictSame(targets(), ['192.0.2.2'])
-  t.equal(records.drainedCount, 1)
+  t.equal(records.out.drainedCount, 1)
 })
 
 t.test('two records may have the targets of an endpoint in different orders', async (t) => {
@@ -144,7 +144,7 @@ t.test('an edited record is drained as it is now', async (t) => {
   records.apply([{ before, after }])
   t.strictSame(sink.targets('x.k.example.com. A'), ['192.0.2.3'])
   records.apply([{ before: after, after: undefined }])
-  t.equal(records.drainedCount, 0)
+  t.equal(records.out.drainedCount, 0)
   t.equal(sink.targets('x.k.example.com. A'), undefined)
 })
 

@@ -20,7 +20,7 @@ export interface Given {
   readonly rootHost?: string
   readonly labels?: { readonly [key: string]: string }
   readonly annotations?: { readonly [key: string]: string }
-  /** `owner TYPE target[,target] [key=value…]`; ttl, id, weight, geo, default. */
+  /** `owner TYPE target[,target] [key=value…]`; ttl, id, weight, geo, default, location. */
   readonly endpoints: readonly string[]
 }
 
@@ -31,6 +31,7 @@ function endpointOf(text: string): YamlValue {
     ['weight', 'weight'],
     ['geo', 'geo-code'],
     ['default', 'default'],
+    ['location', 'location'],
   ] as const
   return {
     dnsName: dnsName!,
@@ -119,7 +120,7 @@ export function zone(
     settings: options.settings,
     onConflict: (text) => conflicts.push(text),
     onChange,
-    onAllDown: ({ set }, isOver) => ignored.push(`${set} ${!isOver}`),
+    onOut: ({ set }, isOver) => ignored.push(`${set} ${!isOver}`),
   })
   return { records, sink, conflicts, ignored, health }
 }

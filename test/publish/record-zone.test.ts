@@ -198,7 +198,7 @@ t.test('a name is reported while all its endpoints are down', (t) => {
     before = change!.after
     t.strictSame(ignored.splice(0).sort(), [...want].sort(), down.join())
     t.strictSame(
-      records.allDown.map(({ set }) => set),
+      records.out.allDown.map(({ set }) => set),
       all,
       down.join(),
     )
@@ -207,7 +207,7 @@ t.test('a name is reported while all its endpoints are down', (t) => {
   records.apply([{ before, after: before }])
   ignored.length = 0
   records.apply([{ before, after: undefined }])
-  t.strictSame([ignored, records.allDown], [[`${X} A false`], []], 'the record is gone')
+  t.strictSame([ignored, records.out.allDown], [[`${X} A false`], []], 'the record is gone')
   t.end()
 })
 

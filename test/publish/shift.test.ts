@@ -134,9 +134,9 @@ t.test('the share holds in each tier that has other endpoints', async (t) => {
   const { candidates, type, shift } = sink.sets.get(`${X}. A`)!
   t.match(shift?.text, /^step 1 of 1 \(20 %\) until /)
   const { sortIntoTiers } = await import('../../src/steering/tiers.ts')
-  const { codes, tiers } = sortIntoTiers(candidates, type)
+  const { keys, tiers } = sortIntoTiers(candidates, type)
   t.strictSame(
-    codes.map(({ text }) => text),
+    keys.map(({ text }) => text),
     ['GEO-EU', 'GEO-NA'],
   )
   const weights = tiers.map((tier) => tier.map(({ weight }) => weight))
@@ -171,6 +171,13 @@ t.test('of records with different shifts the oldest one counts', async (t) => {
     of('a', 1, '2026-01-02T00:00:00Z'),
     of('b', 2, '2026-01-01T00:00:00Z'),
   )
-  t.strictSame(conflicts, [`${X}.: shift differs between n/b and n/a: that of n/b holds`])
+  t.strictSame(conflicts, [`${X}.: shift differs between n/b and n/a: that of n/b applies`])
   t.equal(sink.sets.get(`${X}. A`)?.shift?.to, 'b')
+})
+
+t.test('an endpoint that traffic is shifted to is no standby', async (t) => {
+  const endpoints = [`${X} A 192.0.2.1 id=a weight=30`, `${X} A 192.0.2.2 id=b weight=0`]
+  const annotations = { 'sextant.io/shift': 'to=b steps=5%,100% bake=1m' }
+  t.match(serve({ endpoints, annotations }).records.tally, { standby: 0 })
+  t.match(serve({ endpoints }).records.tally, { standby: 1 })
 })

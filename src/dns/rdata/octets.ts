@@ -1,6 +1,7 @@
 /** Collects octets in network order; grows as needed. */
 export class OctetWriter {
-  #bytes = new Uint8Array(256)
+  // Node.js allocates longer arrays outside the heap, which takes several times as long.
+  #bytes = new Uint8Array(64)
   #length = 0
 
   get length(): number {

@@ -113,7 +113,7 @@ export function isInNetwork(bytes: Uint8Array, { bytes: network, bits }: Cidr): 
  * quad. `bytes` may be longer than the family needs.
  */
 export function printAddress(bytes: Uint8Array, family: AddressFamily): string {
-  if (family === 1) return bytes.subarray(0, 4).join('.')
+  if (family === 1) return `${bytes[0]}.${bytes[1]}.${bytes[2]}.${bytes[3]}`
   const groups: number[] = []
   for (let i = 0; i < 16; i += 2) groups.push((bytes[i]! << 8) | bytes[i + 1]!)
   if (groups.slice(0, 5).every((group) => group === 0) && groups[5] === 0xffff) {

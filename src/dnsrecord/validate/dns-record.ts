@@ -75,6 +75,16 @@ export function isAuthoritativeLabel(labels: Mapping): boolean {
   return field(labels, AUTHORITATIVE_LABEL) === 'true'
 }
 
+/** True if the labels mark a record that is made from others. The health check is in these. */
+export function isDerivedRecord(labels: Mapping): boolean {
+  const zoneLabel = normalizeLabel(stringField(labels, ZONE_LABEL, LABELS))
+  return zoneLabel === KDRNT || isAggregateLabel(labels)
+}
+
+function isAggregateLabel(labels: Mapping): boolean {
+  return isAuthoritativeLabel(labels) || field(labels, TYPE_LABEL) === 'merged'
+}
+
 /** Validates a DNSRecord. Throws RefusedError at its first fault. */
 export function validateDnsRecord(
   resource: Mapping,
@@ -90,7 +100,7 @@ export function validateDnsRecord(
   const isLocalForm = zoneLabel === KDRNT
   const isAuthoritative = isAuthoritativeLabel(labels)
   const scope: Scope = { rootHost, rootHostText, isLocalForm, isAuthoritative }
-  const isAggregate = isAuthoritative || field(labels, TYPE_LABEL) === 'merged'
+  const isAggregate = isAggregateLabel(labels)
   const endpointsMax = isLocalForm || isAggregate ? DERIVED_ENDPOINTS_MAX : ENDPOINTS_MAX
   const endpoints = scanEndpoints(spec, scope, endpointsMax)
   // Fields are listed by name, because each property after a spread costs a microsecond.
@@ -205,7 +215,7 @@ function scanEndpoint(endpoint: Mapping, place: FieldPlace, scope: Scope): Endpo
     throw new RefusedError(place.at('recordType'), message)
   }
   const setIdentifier = scanSetIdentifier(endpoint, place)
-  const { weight, codes, isDefault } = scanSteeringProperties(endpoint, setIdentifier, place)
+  const { weight, codes, isDefault, point } = scanSteeringProperties(endpoint, setIdentifier, place)
   return {
     owner,
     type,
@@ -214,6 +224,7 @@ function scanEndpoint(endpoint: Mapping, place: FieldPlace, scope: Scope): Endpo
     weight,
     codes,
     isDefault,
+    point,
     rdata: scanTargets(endpoint, type, place, scope),
     probeAt: scanProbeAt(endpoint, place),
   }

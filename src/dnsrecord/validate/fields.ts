@@ -94,7 +94,7 @@ export function isMapping(value: YamlValue | undefined): value is Mapping {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** Prepares an operator's text for a message: quoted, truncated, on one line. */
+/** Prepares a user's text for a message: quoted, truncated, on one line. */
 export function quote(text: string): string {
   return JSON.stringify(text.length > 100 ? `${text.slice(0, 100)}…` : text)
 }

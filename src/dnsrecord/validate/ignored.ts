@@ -1,5 +1,6 @@
 import type { YamlValue } from '../../yaml/scan-block-yaml.ts'
 import type { FieldProblem } from '../dns-record.ts'
+import { isDerivedRecord } from './dns-record.ts'
 import { isMapping, quote } from './fields.ts'
 import { PROBE_PROPERTIES } from './probe-properties.ts'
 import { SETTING_NAMES, SETTING_PREFIX } from './settings.ts'
@@ -27,12 +28,17 @@ export function findIgnored(record: YamlValue): FieldProblem[] {
   if (!isMapping(record)) return []
   const { metadata, spec } = record
   const found = isMapping(metadata) ? findInAnnotations(metadata.annotations) : []
-  const endpoints = isMapping(spec) ? spec.endpoints : undefined
-  if (!Array.isArray(endpoints)) return found
-  for (const [index, endpoint] of endpoints.entries()) {
-    if (isMapping(endpoint)) found.push(...findInEndpoint(endpoint, ['spec', 'endpoints', index]))
+  if (!isMapping(spec) || !Array.isArray(spec.endpoints)) return found
+  const isProbed = isMapping(spec.healthCheck) || isDerived(metadata)
+  for (const [index, endpoint] of spec.endpoints.entries()) {
+    if (!isMapping(endpoint)) continue
+    found.push(...findInEndpoint(endpoint, ['spec', 'endpoints', index], isProbed))
   }
   return found
+}
+
+function isDerived(metadata: YamlValue | undefined): boolean {
+  return isMapping(metadata) && isMapping(metadata.labels) && isDerivedRecord(metadata.labels)
 }
 
 function findInAnnotations(annotations: YamlValue | undefined): FieldProblem[] {
@@ -48,6 +54,7 @@ function findInAnnotations(annotations: YamlValue | undefined): FieldProblem[] {
 function findInEndpoint(
   endpoint: { readonly [key: string]: YamlValue },
   path: readonly (string | number)[],
+  isProbed: boolean,
 ): FieldProblem[] {
   const found: FieldProblem[] = []
   for (const field of Object.keys(endpoint)) {
@@ -60,7 +67,11 @@ function findInEndpoint(
   const seen = new Set<string>()
   for (const [index, property] of providerSpecific.entries()) {
     if (!isMapping(property)) continue
-    const message = ignoredReason(String(property.name), String(property.value ?? ''), seen)
+    const name = String(property.name)
+    const message =
+      !isProbed && PROBE_PROPERTIES.includes(name)
+        ? `property ${name} has no effect here: the record has no healthCheck`
+        : ignoredReason(name, String(property.value ?? ''), seen)
     if (message !== '') found.push({ path: [...path, 'providerSpecific', index], message })
   }
   return found

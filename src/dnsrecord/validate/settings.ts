@@ -82,6 +82,22 @@ export function scanSettings(
   return Object.keys(settings).length === 0 ? undefined : settings
 }
 
+/**
+ * Reads the drain that the annotations of a Namespace ask for; undefined = none. Throws
+ * RefusedError.
+ */
+export function scanNamespaceDrain(metadata: Mapping): DrainSetting | undefined {
+  const annotations = mappingField(metadata, 'annotations', METADATA)
+  let drain: DrainSetting | undefined
+  scan(annotations, DRAIN, (text) => {
+    drain = scanDrain(text)
+  })
+  scan(annotations, DRAIN_UNTIL, (text) => {
+    drain = scanDrainUntil(text, drain)
+  })
+  return drain
+}
+
 /** Why a setting is invalid; `scan` adds the name of the annotation. */
 class SettingError extends Error {}
 

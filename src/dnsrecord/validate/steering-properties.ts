@@ -1,4 +1,5 @@
 import { type GeoCode, scanGeoCode } from '../../geo/code.ts'
+import { type Point, scanPoint } from '../../geo/point.ts'
 import { WEIGHT_MAX } from '../../steering/candidate.ts'
 import type { YamlValue } from '../../yaml/scan-block-yaml.ts'
 import { GEO_CODES_MAX } from '../dns-record.ts'
@@ -17,14 +18,21 @@ export interface SteeringProperties {
   readonly weight: number | undefined
   readonly codes: readonly GeoCode[]
   readonly isDefault: boolean
+  readonly point: Point | undefined
 }
 
-const NONE: SteeringProperties = { weight: undefined, codes: [], isDefault: false }
+const NONE: SteeringProperties = {
+  weight: undefined,
+  codes: [],
+  isDefault: false,
+  point: undefined,
+}
 
 /**
- * Reads `weight`, `geo-code` (several entries or a comma list mean several codes; `*` = default)
- * and `default` (`true`). Other names belong to other providers and are ignored. An endpoint with a
- * geo code and the set identifier `default` is a default too. Throws RefusedError.
+ * Reads `weight`, `geo-code` (several entries or a comma list mean several codes; `*` = default),
+ * `default` (`true`) and `location` (`52.52,13.40`). Other names belong to other providers and are
+ * ignored. An endpoint with a geo code and the set identifier `default` is a default too. Throws
+ * RefusedError.
  */
 export function scanSteeringProperties(
   endpoint: { readonly [key: string]: YamlValue },
@@ -35,6 +43,7 @@ export function scanSteeringProperties(
   if (properties.length === 0) return NONE
   let weight: number | undefined
   let isDefault = false
+  let point: Point | undefined
   const codes: GeoCode[] = []
   const list = place.at('providerSpecific')
   for (const [index, property] of properties.entries()) {
@@ -45,10 +54,11 @@ export function scanSteeringProperties(
     if (name === 'weight') weight = scanWeight(value, at.at('value'))
     else if (name === 'geo-code') addCodes(codes, value, at.at('value'))
     else if (name === 'default') isDefault ||= value === 'true'
+    else if (name === 'location') point = scanLocation(value, at.at('value'))
   }
   const places = codes.filter((code) => code.rung !== 'default')
   isDefault ||= places.length < codes.length || (codes.length > 0 && setIdentifier === 'default')
-  return { weight, codes: places, isDefault }
+  return { weight, codes: places, isDefault, point }
 }
 
 function scanWeight(text: string, place: FieldPlace): number {
@@ -60,6 +70,15 @@ function scanWeight(text: string, place: FieldPlace): number {
     throw new RefusedError(place, `invalid weight expected a value <= ${WEIGHT_MAX}, got ${text}`)
   }
   return weight
+}
+
+function scanLocation(text: string, place: FieldPlace): Point {
+  const point = scanPoint(text)
+  if (point !== undefined) return point
+  throw new RefusedError(
+    place,
+    `invalid location: write latitude and longitude in degrees, as 52.52,13.40, got ${quote(text)}`,
+  )
 }
 
 function addCodes(codes: GeoCode[], list: string, place: FieldPlace): void {

@@ -1,4 +1,5 @@
 import type { Clock } from '../../base/clock.ts'
+import { scanJsonText } from '../../base/json-text.ts'
 import { scanName } from '../../dns/name/name.ts'
 import { printAddress, scanAddress } from '../../dns/text/address.ts'
 import type { CachedAnswer } from '../../egress/endpoint/dns-cache.ts'
@@ -193,11 +194,6 @@ function numberOf(value: unknown): number | undefined {
 }
 
 function scanArray(line: string): unknown[] | undefined {
-  try {
-    const value: unknown = JSON.parse(line)
-    return Array.isArray(value) ? value : undefined
-  } catch (error) {
-    if (error instanceof SyntaxError) return undefined
-    throw error
-  }
+  const value = scanJsonText(line)
+  return Array.isArray(value) ? value : undefined
 }

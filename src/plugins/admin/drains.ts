@@ -2,7 +2,8 @@ import type { Clock } from '../../base/clock.ts'
 import { scanDuration } from '../../base/duration.ts'
 import { InputError, InputErrors } from '../../base/errors.ts'
 import { scanTime } from '../../base/rfc3339.ts'
-import { type EndpointDrain, isActive } from '../../health/drain/drain.ts'
+import { runInSlices } from '../../base/slices.ts'
+import { type EndpointDrain, isActive, printDrain } from '../../health/drain/drain.ts'
 import { readDrainFile } from '../../health/drain/drain-file.ts'
 import type { DrainIndex } from '../../health/drain/drain-index.ts'
 import { reportDrain } from '../../health/drain/drain-report.ts'
@@ -13,15 +14,20 @@ import type {
   AdminDrain,
   AdminDrains,
   AppliedDrain,
+  DrainList,
   DrainOrder,
 } from '../../plugin/admin-drains.ts'
+import { Turns } from './turns.ts'
 
 const ACTOR_DEFAULT = 'admin API'
+/** Most drains by annotations that are listed: each record may have one. */
+const UNFILED_MAX = 1000
 
 /** The drains in the files that the directives `kuadrant` name. Only these files are read and written. */
 export class Drains implements AdminDrains {
   readonly #index: () => DrainIndex | undefined
   readonly #clock: Clock
+  readonly #turns = new Turns()
 
   /** `index`: undefined before the start. */
   constructor(index: () => DrainIndex | undefined, clock: Clock) {
@@ -29,13 +35,22 @@ export class Drains implements AdminDrains {
     this.#clock = clock
   }
 
-  list(): readonly AdminDrain[] {
-    return this.#paths.flatMap((file) => {
+  list(): DrainList {
+    const filed = this.#paths.flatMap((file) => {
       return this.#read(file).map((drain) => ({ ...reportDrain(drain), file }))
     })
+    const others = this.#index()?.unfiled ?? []
+    const listed = others
+      .slice(0, UNFILED_MAX)
+      .map((drain) => ({ ...reportDrain(drain), file: '' }))
+    return { drains: [...filed, ...listed], drainsOmitted: others.length - listed.length }
   }
 
-  async add(order: DrainOrder): Promise<AppliedDrain> {
+  add(order: DrainOrder): Promise<AppliedDrain | undefined> {
+    return this.#turns.run(() => this.#add(order))
+  }
+
+  async #add(order: DrainOrder): Promise<AppliedDrain> {
     const { reason = '', actor = ACTOR_DEFAULT, until, allowEmpty = false } = order
     const words = scanWords(order.selector) ?? fail('a string in double quotes is not valid JSON')
     const selector = scanDrainSelector(words)
@@ -43,9 +58,11 @@ export class Drains implements AdminDrains {
     const createdMs = this.#clock.now()
     const untilMs = until === undefined ? undefined : scanUntil(until, createdMs)
     const file = this.#choose(order.file)
-    const selected = this.#index()!.count(file, selector)
+    const selected = await runInSlices(this.#index()!.count(file, selector), this.#clock)
     if (selected.endpoints === 0 && !allowEmpty) {
-      return fail(`${selector.text} selects no endpoint; to drain it anyway, set allowEmpty`)
+      return fail(
+        `${selector.text} selects no endpoint; to drain it anyway, set allowEmpty (--allow-empty)`,
+      )
     }
     const drain = { selector, reason, actor, createdMs, untilMs }
     await editDrainFile(file, createdMs, (drains) => {
@@ -64,7 +81,11 @@ export class Drains implements AdminDrains {
       })
       if (ended !== undefined) return { ...reportDrain(ended), file }
     }
-    return undefined
+    const other = this.#index()?.unfiled.find(({ selector }) => selector.id === id)
+    if (other === undefined) return undefined
+    return fail(
+      `${printDrain(other)}: this drain is not in a drain file; remove its annotation, or activate its group`,
+    )
   }
 
   get #paths(): readonly string[] {
@@ -84,7 +105,7 @@ export class Drains implements AdminDrains {
     const [path, ...others] = file === undefined ? paths : paths.filter((one) => one === file)
     if (path !== undefined && others.length === 0) return path
     if (paths.length === 0) return fail('no directive kuadrant has `drain FILE`')
-    return fail(`choose a drain file with the member file: ${paths.join(', ')}`)
+    return fail(`choose a drain file with the member file (--file): ${paths.join(', ')}`)
   }
 }
 

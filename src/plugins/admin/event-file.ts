@@ -1,5 +1,7 @@
-import { appendFile, rename, stat } from 'node:fs/promises'
+import { type FileHandle, open, rename, stat } from 'node:fs/promises'
+import { isSystemError } from '../../base/system-error.ts'
 import type { EventLog } from '../../telemetry/event-log.ts'
+import { NEWLINE } from '../../telemetry/lines.ts'
 import type { Logger } from '../../telemetry/log.ts'
 
 /** Characters that wait to be written; more are dropped. */
@@ -21,6 +23,8 @@ export class EventFile {
   #waiting = ''
   #dropped = 0
   #isFailing = false
+  /** The file may end in a part of a line: after a fault, and after an earlier process died. */
+  #mayBeCut = true
   #writing: Promise<void> | undefined
 
   constructor(options: EventFileOptions) {
@@ -63,13 +67,18 @@ export class EventFile {
 
   async #append(text: string): Promise<void> {
     const { path, octetsMax } = this.#options
-    const size = await stat(path).then(
-      (found) => found.size,
-      () => 0,
-    )
     const octets = Buffer.from(text)
+    const size = await sizeOf(path)
     if (size > 0 && size + octets.length > octetsMax) await rename(path, `${path}.1`)
-    await appendFile(path, octets, { mode: MODE })
+    const file = await open(path, 'a+', MODE)
+    try {
+      if (this.#mayBeCut && (await isCut(file))) await file.appendFile('\n')
+      this.#mayBeCut = true
+      await file.appendFile(octets)
+      this.#mayBeCut = false
+    } finally {
+      await file.close()
+    }
   }
 
   #reportFault(error: unknown, lines: number): void {
@@ -89,4 +98,26 @@ export class EventFile {
     this.#dropped = 0
     this.#isFailing = false
   }
+}
+
+/**
+ * Returns the length of a file in octets; 0 = the file is missing. Rejects if `path` is not a regular
+ * file, because opening a FIFO would block.
+ */
+async function sizeOf(path: string): Promise<number> {
+  try {
+    const stats = await stat(path)
+    if (!stats.isFile()) throw new Error('it is not a regular file')
+    return stats.size
+  } catch (error) {
+    if (!isSystemError(error) || error.code !== 'ENOENT') throw error
+    return 0
+  }
+}
+
+async function isCut(file: FileHandle): Promise<boolean> {
+  const { size } = await file.stat()
+  if (size === 0) return false
+  const { buffer } = await file.read(Buffer.alloc(1), 0, 1, size - 1)
+  return buffer[0] !== NEWLINE
 }

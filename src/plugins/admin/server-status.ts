@@ -4,6 +4,8 @@ import type { PluginNote, ServerStatus, StatusPart } from '../../telemetry/statu
 
 /** When the process was started, in milliseconds since the epoch. */
 const STARTED_MS = performance.timeOrigin
+/** Shifts that a status lists. */
+const SHIFTS_MAX = 1000
 
 /** Returns the status of the server. `loadedMs`: when the Corefile was loaded. */
 export function composeStatus(c: SetupContext, loadedMs: number): ServerStatus {
@@ -32,12 +34,18 @@ export function composeStatus(c: SetupContext, loadedMs: number): ServerStatus {
 }
 
 /** Parts that blocks share are listed once. */
-function join(parts: readonly StatusPart[]): Required<StatusPart> {
+function join(
+  parts: readonly StatusPart[],
+): Required<StatusPart> & Pick<ServerStatus, 'shiftsOmitted'> {
+  const shifts = distinct(parts.flatMap(({ shifts = [] }) => shifts))
   return {
     zones: parts.flatMap(({ zones = [] }) => zones),
     endpoints: parts.flatMap(({ endpoints = [] }) => endpoints),
     endpointsOmitted: parts.reduce((sum, { endpointsOmitted = 0 }) => sum + endpointsOmitted, 0),
     peers: distinct(parts.flatMap(({ peers = [] }) => peers)),
+    quorums: parts.flatMap(({ quorums = [] }) => quorums),
+    shifts: shifts.slice(0, SHIFTS_MAX),
+    shiftsOmitted: Math.max(0, shifts.length - SHIFTS_MAX),
     databases: distinct(parts.flatMap(({ databases = [] }) => databases)),
     snapshots: distinct(parts.flatMap(({ snapshots = [] }) => snapshots)),
   }

@@ -1,6 +1,7 @@
 import { InputError, type Position } from '../../base/errors.ts'
 import type { ResourceLease } from '../../base/resource-registry.ts'
 import { DrainIndex } from '../../health/drain/drain-index.ts'
+import { checkDirectoryOf } from '../../persist/state-file.ts'
 import type { AnswerExplainer } from '../../plugin/answer-explainer.ts'
 import type { Directive, SetupContext } from '../../plugin/directive.ts'
 import { EventLog } from '../../telemetry/event-log.ts'
@@ -69,8 +70,10 @@ function serve(
     drains: new Drains(() => drainIndex?.item, c.clock),
     explain: (question) => explanations.explain(question),
   })
-  c.onCheck(({ isOffline }) => {
+  c.onCheck(({ isOffline, warn }) => {
     if (isOffline) return []
+    const missing = options.events === undefined ? '' : checkDirectoryOf(options.events.path)
+    if (missing !== '') warn(new InputError(position, `events: ${missing}`))
     try {
       check()
       return []

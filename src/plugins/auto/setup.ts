@@ -37,6 +37,9 @@ export const auto: Directive = {
       return (found ?? []).flatMap(({ path, zone }) => checkZoneFile(path, zone, report))
     })
     const zones = new Auto(served, { directory, pattern, clock: c.clock, log: c.log })
+    c.onOffline(async ({ answers }) => {
+      if (answers) await zones.walk()
+    })
     let stop: (() => void) | undefined
     c.onStartup(async () => {
       await zones.walk()

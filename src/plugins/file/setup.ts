@@ -46,6 +46,11 @@ export const file: Directive = {
     c.addHandler((next) => new FileZones(next, options), { answers: true })
     c.onCheck((report) => config.zones.flatMap((zone) => checkZone(zone, report)))
     const stops: (() => void)[] = []
+    c.onOffline(async ({ answers }) => {
+      if (!answers) return
+      for (const [i, zone] of zones.entries()) await loadFirst(c, zone, config.zones[i]!)
+      served.publish(zones)
+    })
     c.onStartup(async () => {
       for (const [i, zone] of zones.entries()) {
         const { reloadMs } = config.zones[i]!

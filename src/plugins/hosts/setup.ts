@@ -4,6 +4,7 @@ import { nextOnce } from '../../arguments/once.ts'
 import { scanZoneArgsOrBlock } from '../../arguments/zones.ts'
 import { scanDuration } from '../../base/duration.ts'
 import { InputError, type Position } from '../../base/errors.ts'
+import { plural } from '../../base/plural.ts'
 import type { Dispenser } from '../../corefile/dispenser.ts'
 import type { Directive, SetupContext } from '../../plugin/directive.ts'
 import { guarding } from '../../telemetry/guard.ts'
@@ -56,8 +57,11 @@ export const hosts: Directive = {
         warn(new InputError(position, text))
       })
       const records = source.records?.type.length ?? 0
-      if (isRead) read(`${path}: ${records} records, with the lines of the Corefile`)
+      if (isRead) read(`${path}: ${plural(records, 'record')}, with the lines of the Corefile`)
       return []
+    })
+    c.onOffline(async ({ answers }) => {
+      if (answers) await file.load()
     })
     let stop: (() => void) | undefined
     c.onStartup(async () => {

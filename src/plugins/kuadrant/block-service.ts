@@ -1,10 +1,10 @@
 import { ownAddress } from '../../arguments/endpoint.ts'
 import { placeOf } from '../../plugin/block-place.ts'
 import type { OfflineService, SetupContext } from '../../plugin/directive.ts'
-import type { PublisherGroup } from '../../publish/publisher-group.ts'
-import type { ThreadedZones } from '../../publish/threaded-zones.ts'
-import type { ZonePublisher } from '../../publish/zone-publisher.ts'
+import type { ZonePublisher, ZonePublisherParts } from '../../publish/zone-publisher.ts'
 import type { KuadrantOptions } from './options.ts'
+
+export type BlockParts = Pick<ZonePublisherParts, 'threads' | 'group' | 'counts'>
 
 /**
  * Publishes the block's zones from the start of the instance to its end. The modules that fill the
@@ -14,8 +14,7 @@ import type { KuadrantOptions } from './options.ts'
 export function prepareService(
   c: SetupContext,
   options: KuadrantOptions,
-  threads: ThreadedZones,
-  group: PublisherGroup,
+  { threads, group, counts }: BlockParts,
 ): void {
   const { block } = c
   const { zoneVersions } = block
@@ -29,7 +28,8 @@ export function prepareService(
     const { resources, log, clock, metrics } = c
     const { locator, listenHosts } = block
     const sourceFor = (host: string): string => ownAddress(host, block)
-    const parts = { group, threads, place: placeOf(block), locator, zoneVersions, versions }
+    const data = { threads, counts, locator, zoneVersions, versions }
+    const parts = { group, place: placeOf(block), ...data }
     const process = { resources, log, clock, metrics, listenHosts, sourceFor }
     publisher ??= new ZonePublisher(options, { ...parts, ...process })
     return publisher

@@ -4,6 +4,7 @@ import type { StoredRecord } from '../../dnsrecord/record-source.ts'
 import { type EndpointDrain, isActive, NO_DRAINS } from '../../health/drain/drain.ts'
 import { readDrainFile } from '../../health/drain/drain-file.ts'
 import { findDrains } from '../../health/drain/drained-health.ts'
+import { checkDirectoryOf } from '../../persist/state-file.ts'
 import { type CheckedManifests, readManifests, type Warn } from '../../publish/check-manifests.ts'
 import { ownSites } from '../../publish/own-sites.ts'
 import { siteOf, sourceFileOf } from '../../publish/same-source.ts'
@@ -11,8 +12,8 @@ import { nameOf } from '../../publish/source-place.ts'
 import type { KuadrantOptions } from './options.ts'
 
 /**
- * Returns the faults of the drain file that a block names. `warn` gets the drains in force that
- * select nothing, if all records are known: those of a cluster and of peers are not. `found`: the
+ * Returns the faults of the drain file that a block names. `warn` gets a missing directory, and the
+ * drains in force that select nothing, if all records are known: those of a cluster and of peers are not. `found`: the
  * manifests of the block. `all`: the blocks of the Corefile, including this one.
  */
 export async function checkDrains(
@@ -23,7 +24,9 @@ export async function checkDrains(
 ): Promise<readonly InputError[]> {
   const file = options.health?.drainFile
   if (file === undefined) return []
-  const { path } = file
+  const { path, position } = file
+  const missing = checkDirectoryOf(path)
+  if (missing !== '') warn(new InputError(position, missing))
   const { drains, faults } = readDrainFile(path)
   const users = all.filter(({ source }) => sourceFileOf('drainFile', source, all)?.path === path)
   const isKnown = users.every(({ source, peering }) => {

@@ -33,9 +33,10 @@ import {
 } from '../../publish/zone-content.ts'
 import { openApi } from '../../sources/kubernetes/acquire.ts'
 import { ZoneOwnership } from '../../sources/zone-ownership.ts'
-import { findDeadCodes } from './check-codes.ts'
 import { findLostCommands } from './check-commands.ts'
+import { findUnmatched } from './check-coverage.ts'
 import { checkDrains } from './check-drains.ts'
+import { findLostFallbacks } from './check-fallbacks.ts'
 import type { KuadrantOptions } from './options.ts'
 
 /**
@@ -49,7 +50,7 @@ export async function checkBlock(
   options: KuadrantOptions,
   all: readonly KuadrantOptions[],
   { warn, read, isOffline }: CheckReport,
-  geoCodes: BlockConfig['geoCodes'],
+  coverage: BlockConfig['geoCoverage'],
 ): Promise<readonly InputError[]> {
   const { zones } = options
   const ownership = new ZoneOwnership()
@@ -60,7 +61,7 @@ export async function checkBlock(
   warnOfStateFiles(options, warn)
   warnOfSnapshot(options, all, warn)
   for (const warning of findLostAddresses(options)) warn(warning)
-  warnOfRecords(options, ownership, found, geoCodes, warn)
+  warnOfRecords(options, ownership, found, coverage, warn)
   const unsigned = findUnsigned(options.peering)
   if (unsigned !== undefined) warn(unsigned)
   const { key } = options.peering
@@ -84,12 +85,12 @@ function warnOfStateFiles(options: KuadrantOptions, warn: Warn): void {
   warnOf(peerCache?.path, cachedPeers(site, systemClock), peerCache?.position)
 }
 
-/** Warns of conflicts and useless geo codes in each zone, and of records that no zone accepts. */
+/** Warns of conflicts, useless geo codes and useless locations in each zone, and of records that no zone accepts. */
 function warnOfRecords(
   options: KuadrantOptions,
   ownership: ZoneOwnership,
   { records, places }: CheckedManifests,
-  geoCodes: BlockConfig['geoCodes'],
+  coverage: BlockConfig['geoCoverage'],
   warn: Warn,
 ): void {
   // Health does not affect conflicts.
@@ -97,16 +98,20 @@ function warnOfRecords(
   for (const apex of options.zones) {
     mailboxOf(apex, options, (text) => warn(new InputError(options.rnamePosition, text)))
     const zone = { apex, key: nameKey(apex) }
-    const quiet = { onConflict: () => {}, onAllDown: () => {} }
+    const quiet = { onConflict: () => {}, onOut: () => {} }
     const content = createRecordZone(apex, options, { sink: NO_SINK, health, ...quiet })
     const own = records.filter((record) => belongs(record, zone, options, ownership))
     warnOfConflicts(content, own, places, warn)
-    // In the gateway-local form, codes are data for peers and need not match clients.
+    // In the gateway-local form, codes and locations are data for peers and need not match clients.
     if (isLocalZone(apex)) continue
-    for (const warning of findDeadCodes(own, geoCodes, places)) warn(warning)
+    for (const warning of findUnmatched(own, coverage, places)) warn(warning)
   }
   for (const warning of findLostCommands(records, options.health ?? NO_HEALTH, places))
     warn(warning)
+  // A peer may have the endpoint.
+  if (options.peering.peers.length === 0) {
+    for (const warning of findLostFallbacks(records, places)) warn(warning)
+  }
   for (const { key, packed } of records) {
     if (ownership.zoneKeyOf(packed) !== '') continue
     const at = places.record(key) ?? options.position

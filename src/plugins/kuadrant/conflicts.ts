@@ -1,10 +1,10 @@
 import { printProbing } from '../../publish/health-options.ts'
 import type { PublishOptions } from '../../publish/options.ts'
-import { probingOf, siteOf, sourceFileOf } from '../../publish/same-source.ts'
+import { groupOf, probingOf, siteOf, sourceFileOf } from '../../publish/same-source.ts'
 
 /** Returns why a block can't serve beside the others of its Corefile; '' = it can. */
 export function conflictWith(options: PublishOptions, others: readonly PublishOptions[]): string {
-  const { snapshot, site, health, source, peering } = options
+  const { snapshot, site, group, health, source, peering } = options
   if (snapshot !== undefined && others.some((o) => o.snapshot?.path === snapshot.path)) {
     return `snapshot ${snapshot.path} belongs to another server block; name another file`
   }
@@ -19,6 +19,10 @@ export function conflictWith(options: PublishOptions, others: readonly PublishOp
   }
   const fileConflict = conflictOfFiles(options, others)
   if (fileConflict !== '') return fileConflict
+  const otherGroup = groupOf(source, others)?.name
+  if (group !== undefined && otherGroup !== undefined && otherGroup !== group.name) {
+    return `another server block that reads the same records has the group ${otherGroup}`
+  }
   const path = peering.peerCache?.path
   const ofPath = others.filter((other) => other.peering.peerCache?.path === path)
   if (path !== undefined && ofPath.some((other) => other.site !== site)) {

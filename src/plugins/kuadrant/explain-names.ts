@@ -4,13 +4,11 @@ import { RRType } from '../../dns/iana/types.ts'
 import { Protocol, type Query } from '../../dns/message/query.ts'
 import { Section } from '../../dns/message/response.ts'
 import { type Cidr, isInNetwork } from '../../dns/text/address.ts'
-import type { AnswerExplainer } from '../../plugin/answer-explainer.ts'
+import { type AnswerExplainer, explainedName } from '../../plugin/answer-explainer.ts'
 import type { Handler } from '../../plugin/handler.ts'
 import { Link, PASS, Trait } from '../../plugin/link.ts'
 import type { Transaction } from '../../plugin/transaction.ts'
 
-/** First label of the names that ask for an explanation, with its length. */
-const LABEL = Buffer.from('\x08_explain', 'latin1')
 const TTL_SECONDS = 0
 /** Most octets of a character-string (RFC 1035 section 3.3). */
 const TEXT_OCTETS_MAX = 255
@@ -25,13 +23,13 @@ const LINES_MAX = 200
 export class ExplainNames extends Link {
   readonly name = 'kuadrant'
   readonly #networks: readonly Cidr[]
-  /** Returns undefined while it is not open; only the control thread serves TCP. */
-  readonly #explainer: () => AnswerExplainer | undefined
+  readonly #explainer: () => AnswerExplainer | 'not open' | 'elsewhere'
 
+  /** `explainer` returns 'elsewhere' in all threads but the control thread, which serves TCP. */
   constructor(
     next: Handler,
     networks: readonly Cidr[],
-    explainer: () => AnswerExplainer | undefined,
+    explainer: () => AnswerExplainer | 'not open' | 'elsewhere',
   ) {
     super(next, Trait.Every, 0)
     this.#networks = networks
@@ -41,8 +39,9 @@ export class ExplainNames extends Link {
   /** @hot */
   override before(tx: Transaction): number {
     const { query } = tx
-    if (query.qtype !== RRType.TXT || !asksToExplain(query)) return PASS
-    return this.#allows(query) ? this.#answer(tx) : PASS
+    if (query.qtype !== RRType.TXT || query.qclass !== RRClass.IN) return PASS
+    const name = explainedName(query.qname, query.qnameOctets)
+    return name !== undefined && this.#allows(query) ? this.#answer(tx, name) : PASS
   }
 
   #allows({ peerAddress, peerFamily }: Query): boolean {
@@ -51,21 +50,22 @@ export class ExplainNames extends Link {
     })
   }
 
-  #answer(tx: Transaction): number {
+  #answer(tx: Transaction, name: Uint8Array): number {
     const { query, response } = tx
-    const isProved = query.protocol === Protocol.Tcp
+    if (query.protocol !== Protocol.Tcp) {
+      response.authoritative = true
+      response.answeredBy = this.name
+      response.truncated = true
+      return Rcode.NOERROR
+    }
     const explainer = this.#explainer()
-    if (isProved && explainer === undefined) {
+    if (explainer === 'elsewhere') return tx.server.handOver(this.name)
+    if (explainer === 'not open') {
       response.error = 'the server cannot explain answers yet'
       return Rcode.SERVFAIL
     }
     response.authoritative = true
     response.answeredBy = this.name
-    if (!isProved || explainer === undefined) {
-      response.truncated = true
-      return Rcode.NOERROR
-    }
-    const name = query.qname.slice(LABEL.length, query.qnameOctets)
     const lines = explainer.lines(tx, name, RRType.A).slice(0, LINES_MAX)
     for (const [i, line] of lines.entries()) {
       // Resolvers do not keep the order of records.
@@ -85,12 +85,6 @@ export class ExplainNames extends Link {
     }
     return Rcode.NOERROR
   }
-}
-
-function asksToExplain({ qname, qclass }: Query): boolean {
-  if (qclass !== RRClass.IN) return false
-  for (let i = 0; i < LABEL.length; i++) if (qname[i] !== LABEL[i]) return false
-  return true
 }
 
 /** Returns TXT rdata with the text in as many character-strings as it needs. */

@@ -1,5 +1,7 @@
+import { accessSync, constants, statSync } from 'node:fs'
 import { isAbsolute, resolve } from 'node:path'
 import { printDuration, scanDuration } from '../../base/duration.ts'
+import { isSystemError } from '../../base/system-error.ts'
 import type { Dispenser } from '../../corefile/dispenser.ts'
 import { type Cidr, scanCidr } from '../../dns/text/address.ts'
 import { COMMAND_NAME } from '../../dnsrecord/health-check.ts'
@@ -10,7 +12,7 @@ import type { SourcePlace } from '../../publish/source-place.ts'
 
 /**
  * Reads `probe [FILE]`, `probe-allow CIDR...`, `probe-exec NAME COMMAND...`, `slow-start DURATION
- * [FILE]`, `drain FILE` or `shift FILE`. Returns undefined for another property. Throws InputError.
+ * [FILE]`, `drain FILE`, `namespace-drains` or `shift FILE`. Returns undefined for another property. Throws InputError.
  */
 export function scanHealthProperty(
   d: Dispenser,
@@ -36,6 +38,9 @@ export function scanHealthProperty(
       const path = resolve(block.root, d.onlyArg())
       return { ...options, drainFile: { path, position: d.position() } }
     }
+    case 'namespace-drains':
+      d.remainingArgs(0, 0)
+      return { ...options, readsNamespaces: true }
     case 'shift': {
       if (options.shiftFile !== undefined) throw d.error('shift appears twice')
       const path = resolve(block.root, d.onlyArg())
@@ -48,6 +53,9 @@ export function scanHealthProperty(
 
 /** Throws InputError if the block's health options do not fit its source. */
 export function checkHealth(d: Dispenser, options: HealthOptions, source: SourcePlace): void {
+  if (options.readsNamespaces === true && source.kind === 'manifests') {
+    throw d.error('namespace-drains needs a cluster; Namespaces are not read from manifests')
+  }
   if (options.probe === undefined) {
     if (options.allowed.length > 0) throw d.error('probe-allow needs probe')
     if (options.commands !== undefined) throw d.error('probe-exec needs probe')
@@ -72,7 +80,20 @@ function scanCommand(
   if (!isAbsolute(command[0]!)) {
     throw d.error(`probe-exec ${name}: ${command[0]} must be an absolute path`)
   }
+  if (!isProgram(command[0]!)) {
+    throw d.error(`probe-exec ${name}: ${command[0]} is not an executable file`)
+  }
   return new Map([...known, [name, command]])
+}
+
+function isProgram(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK)
+    return statSync(path).isFile()
+  } catch (error) {
+    if (!isSystemError(error)) throw error
+    return false
+  }
 }
 
 /** Reads the networks that follow a property; at least one. Throws InputError. */

@@ -22,6 +22,7 @@ import { scanNamespaces } from './namespaces.ts'
 import {
   type PeeringDraft,
   scanExpiry,
+  scanGroup,
   scanHoldDown,
   scanKeyPlace,
   scanPeerCache,
@@ -59,6 +60,9 @@ const SNAPSHOT_MS_DEFAULT = 60_000
 const SNAPSHOT_MS_MIN = 1000
 const SNAPSHOT_MS_MAX = 24 * 3600 * 1000
 
+const ENDPOINT_METRICS_DEFAULT = 1000
+const ENDPOINT_METRICS_MAX = 100_000
+
 const NOTIFY_ADVICE =
   'remove it; peers send NOTIFYs to the operator itself, `transfer { to * OPERATOR:PORT }`, or it only polls'
 
@@ -95,9 +99,11 @@ export function draftOptions(
     fallthrough: NO_FALLTHROUGH,
     explainFor: [],
     site: '',
+    group: undefined,
     peering: { ...NO_PEERING },
     health: NO_HEALTH,
     settings: {},
+    endpointMetrics: undefined,
     renamed: [],
   }
 }
@@ -105,10 +111,11 @@ export function draftOptions(
 /**
  * Reads `kuadrant [ZONES...] { kubeconfig FILE [CONTEXT] | rname EMAIL | manifests DIR | serials
  * FILE | snapshot FILE [INTERVAL] | nameserver NAME ADDR... | allow-namespaces NS... | probe [FILE]
- * | probe-allow CIDR... | probe-exec NAME COMMAND... | slow-start DURATION | drain FILE | shift FILE
- * | explain CIDR... | fallthrough [ZONES...] | site NAME | peer ADDR... [{ allow RULE }]
+ * | probe-allow CIDR... | probe-exec NAME COMMAND... | slow-start DURATION | drain FILE | namespace-drains
+ * | shift FILE | explain CIDR... | fallthrough [ZONES...] | site NAME
+ * | group NAME [ADDR...] | peer ADDR... [{ allow RULE }]
  * | tsig NAME FILE | expire DURATION | peer-cache FILE | all-down open|closed|ID
- * | sticky [IPV4_BITS IPV6_BITS] }` into `draft`. Throws InputError with all faults.
+ * | sticky [IPV4_BITS IPV6_BITS] | endpoint-metrics [MAX] }` into `draft`. Throws InputError with all faults.
  */
 export function scanOptions(
   d: Dispenser,
@@ -122,7 +129,14 @@ export function scanOptions(
     checkPeering(d, draft)
   }
   checkHealth(d, draft.health ?? NO_HEALTH, draft.source)
+  checkGroup(d, draft)
   return draft
+}
+
+function checkGroup(d: Dispenser, { group, site, source }: DraftOptions): void {
+  if (group === undefined) return
+  if (source.kind !== 'manifests') throw d.error('group needs manifests')
+  if (site === '') throw d.error('group needs `site NAME`: the endpoints of this site are drained')
 }
 
 /** Returns the present name of the property, and notes an old one in `draft`. */
@@ -169,6 +183,10 @@ const PROPERTIES: ReadonlyMap<string, ScanProperty> = new Map(
       if (draft.site !== '') throw d.error('site appears twice')
       draft.site = scanSite(d)
     },
+    group(d, draft) {
+      if (draft.group !== undefined) throw d.error('group appears twice')
+      draft.group = scanGroup(d)
+    },
     peer(d, { peering }) {
       scanPeers(d, peering)
     },
@@ -188,6 +206,10 @@ const PROPERTIES: ReadonlyMap<string, ScanProperty> = new Map(
     },
     sticky(d, { settings }) {
       settings.sticky = scanSticky(d, settings)
+    },
+    'endpoint-metrics'(d, draft) {
+      if (draft.endpointMetrics !== undefined) throw d.error('endpoint-metrics appears twice')
+      draft.endpointMetrics = scanEndpointMetrics(d)
     },
     explain(d, draft) {
       draft.explainFor = [...draft.explainFor, ...scanNetworks(d, 'explain')]
@@ -282,6 +304,14 @@ function scanSnapshot(d: Dispenser, block: BlockConfig): SnapshotOptions {
     throw d.error(`snapshot interval must be from 1s to 24h, got ${interval}`)
   }
   return { path: resolve(block.root, file!), intervalMs, position: d.position() }
+}
+
+function scanEndpointMetrics(d: Dispenser): number {
+  const [text] = d.remainingArgs(0, 1)
+  if (text === undefined) return ENDPOINT_METRICS_DEFAULT
+  const max = /^\d{1,6}$/.test(text) ? Number(text) : 0
+  if (max >= 1 && max <= ENDPOINT_METRICS_MAX) return max
+  throw d.error(`endpoint-metrics must be from 1 to ${ENDPOINT_METRICS_MAX}, got ${text}`)
 }
 
 function scanNameserver(d: Dispenser): ZoneNameserver {

@@ -1,13 +1,20 @@
+import { isIP } from 'node:net'
 import { resolve } from 'node:path'
 import { scanDuration } from '../../base/duration.ts'
 import type { Dispenser } from '../../corefile/dispenser.ts'
-import { printHostPort } from '../../dns/host-port.ts'
+import { printHostPort, splitHostPort } from '../../dns/host-port.ts'
 import { scanName } from '../../dns/name/name.ts'
+import { GROUP_CHARACTERS_MAX, isGroup } from '../../health/drain/active-groups.ts'
 import { scanPeerAddress } from '../../peering/peer-address.ts'
 import { isSite } from '../../peering/site-name.ts'
 import { type PeerRule, scanPeerRule } from '../../peering/trust/peer-rule.ts'
 import type { BlockConfig } from '../../plugin/directive.ts'
-import type { KeyPlace, PeerCacheFile, PeeringOptions } from '../../publish/options.ts'
+import type {
+  GroupOptions,
+  KeyPlace,
+  PeerCacheFile,
+  PeeringOptions,
+} from '../../publish/options.ts'
 
 /** Maximum of peers of one block. A larger number would be a mistake. */
 const PEERS_MAX = 64
@@ -30,6 +37,22 @@ export function scanSite(d: Dispenser): string {
   const [site = ''] = args
   if (args.length === 1 && isSite(site)) return site
   throw d.error('site takes a name of up to 63 letters, digits, dots, hyphens and underscores')
+}
+
+/** Reads `group NAME [ADDR...]`. */
+export function scanGroup(d: Dispenser): GroupOptions {
+  const [name = '', ...texts] = d.remainingArgs(1)
+  if (!isGroup(name)) {
+    throw d.error(
+      `group: ${JSON.stringify(name)} is not a name of up to ${GROUP_CHARACTERS_MAX} characters without ; & , " ' and spaces`,
+    )
+  }
+  const servers = texts.map((text) => {
+    const server = splitHostPort(text)
+    if (server !== undefined && isIP(server.host) !== 0) return server
+    throw d.error(`group: ${text} is not an address; write it as 192.0.2.53 or 192.0.2.53:5353`)
+  })
+  return { name, servers }
 }
 
 /** Reads `peer ADDR... [{ allow name|subdomain NAME [TYPE...] }]`. */

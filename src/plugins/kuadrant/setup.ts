@@ -12,6 +12,7 @@ import { KuadrantHandler } from './kuadrant.ts'
 import { KuadrantBlocks } from './kuadrant-blocks.ts'
 import { draftOptions, scanOptions } from './options.ts'
 import { TakesNotify } from './takes-notify.ts'
+import { threadCounts } from './thread-counts.ts'
 
 /** `kuadrant`: zones built from DNSRecords. */
 export const kuadrant: Directive = {
@@ -25,7 +26,7 @@ export const kuadrant: Directive = {
     c.onCheck(async (report) => {
       if (!isScanned && !draft.hasSource) return []
       const { checkBlock } = await import('./check.ts')
-      return checkBlock(draft, drafts, report, c.block.geoCodes).catch(faultAt(draft.position))
+      return checkBlock(draft, drafts, report, c.block.geoCoverage).catch(faultAt(draft.position))
     })
     const options = scanOptions(c.dispenser, c.block, draft)
     isScanned = true
@@ -33,7 +34,9 @@ export const kuadrant: Directive = {
     const conflict = conflictWith(options, group.options)
     if (conflict !== '') throw c.dispenser.error(conflict)
     if (options.explainFor.length > 0) addExplainNames(c, options.explainFor)
-    const threads = new ThreadedZones(c)
+    const { endpointMetrics } = options
+    const counts = endpointMetrics === undefined ? undefined : threadCounts(c, endpointMetrics)
+    const threads = new ThreadedZones(c, counts?.own)
     const handlerOf = (next: Handler): Handler =>
       new KuadrantHandler(next, threads, options.fallthrough)
     if (options.zones.some(isLocalZone)) {
@@ -45,14 +48,18 @@ export const kuadrant: Directive = {
         if (hasPeers) c.block.takesNotify = true
       })
     } else c.addHandler(handlerOf, { answers: true })
-    prepareService(c, options, threads, group)
+    prepareService(c, options, { threads, group, counts })
   },
 }
 
 function addExplainNames(c: SetupContext, networks: readonly Cidr[]): void {
   let explainer: AnswerExplainer | undefined
   let isOver = false
-  c.addHandler((next) => new ExplainNames(next, networks, () => explainer))
+  let without: 'not open' | 'elsewhere' = 'elsewhere'
+  c.addHandler((next) => new ExplainNames(next, networks, () => explainer ?? without))
+  c.onStartup(() => {
+    without = 'not open'
+  })
   c.onServing(() => {
     const open = async (): Promise<void> => {
       explainer = await c.openExplainer()

@@ -91,6 +91,7 @@ export class SecondaryZone implements OwnedZone {
   readonly zone: Uint8Array
   readonly zoneText: string
   answerer: ZoneAnswerer | undefined
+  isElsewhere = false
   shared: VersionMemory | undefined
   serial = -1
   changed: readonly SetKey[] | undefined

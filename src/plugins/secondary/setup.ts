@@ -74,6 +74,10 @@ function setup(c: SetupContext): void {
     })
   }
   c.onCheck(findFaults)
+  c.onOffline(() => {
+    for (const zone of zones) zone.isElsewhere = true
+    served.publish(zones)
+  })
   c.onStartup(() => {
     for (const fault of findFaults()) throw fault
     for (const zone of zones) zone.adopt()

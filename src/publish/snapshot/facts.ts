@@ -1,4 +1,4 @@
-import { type GeoCode, scanGeoCode } from '../../geo/code.ts'
+import { scanTierKey, type TierKey } from '../../steering/tier-key.ts'
 
 /** The metadata of a snapshot file beside its zone image (its `facts`, as JSON). */
 export interface SnapshotFacts {
@@ -6,8 +6,8 @@ export interface SnapshotFacts {
   readonly options: string
   /** Wall clock at which the content was current, in milliseconds since the epoch. */
   readonly takenMs: number
-  /** The codes of each policy, by its number in the encoded steering; empty = unused. */
-  readonly policies: readonly (readonly GeoCode[])[]
+  /** The tier keys of each policy, by its number in the encoded steering; empty = unused. */
+  readonly policies: readonly (readonly TierKey[])[]
   readonly zones: readonly ZoneFacts[]
 }
 
@@ -22,7 +22,7 @@ export interface ZoneFacts {
 }
 
 export function printFacts(facts: SnapshotFacts): string {
-  const policies = facts.policies.map((codes) => codes.map(({ text }) => text))
+  const policies = facts.policies.map((keys) => keys.map(({ text }) => text))
   return JSON.stringify({ ...facts, policies })
 }
 
@@ -44,9 +44,9 @@ export function scanFacts(text: string): SnapshotFacts | undefined {
   const isTimed = typeof takenMs === 'number' && Math.abs(takenMs) <= DATE_MS_MAX
   if (!isWhole || typeof options !== 'string' || !isTimed) return undefined
   const known = policies.filter((policy) => policy !== undefined)
-  const used = known.filter((codes) => codes.length > 0)
-  const keys = new Set(used.map((codes) => codes.map(({ text }) => text).join()))
-  if (keys.size !== used.length) return undefined
+  const used = known.filter((keys) => keys.length > 0)
+  const texts = new Set(used.map((keys) => keys.map(({ text }) => text).join(' ')))
+  if (texts.size !== used.length) return undefined
   const named = zones.filter((zone) => zone !== undefined)
   return { options, takenMs, policies: known, zones: named }
 }
@@ -62,10 +62,10 @@ function scanZone(json: unknown): ZoneFacts | undefined {
   return isSerial ? { zone, digest, serial: Number(serial) } : undefined
 }
 
-function scanPolicy(json: unknown): readonly GeoCode[] | undefined {
+function scanPolicy(json: unknown): readonly TierKey[] | undefined {
   if (!Array.isArray(json)) return undefined
-  const codes = json.map((text) => (typeof text === 'string' ? scanGeoCode(text) : undefined))
-  return codes.includes(undefined) ? undefined : codes.filter((code) => code !== undefined)
+  const keys = json.map((text) => (typeof text === 'string' ? scanTierKey(text) : undefined))
+  return keys.includes(undefined) ? undefined : keys.filter((key) => key !== undefined)
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {

@@ -1,8 +1,10 @@
 import { RRType } from '../../dns/iana/types.ts'
 import { scanName } from '../../dns/name/name.ts'
 import { POLICY_WORD } from '../../steering/encode.ts'
-import { isEncodedSteering } from '../../steering/verify-encoded.ts'
+import { OTHER_COUNTER } from '../../steering/outcome-counters.ts'
+import { isEncodedSteering, replaceCounters } from '../../steering/verify-encoded.ts'
 import { VersionView } from '../../xfr/journal/version-view.ts'
+import type { SteeringCheck } from '../../zone/image/restore.ts'
 import { ZoneImage } from '../../zone/image/writer.ts'
 import {
   type RefusedSnapshot,
@@ -32,17 +34,27 @@ export function loadSnapshot(
   const facts = scanFacts(read.facts)
   if (facts === undefined) return refuse('it is damaged: its list of zones is invalid')
   if (facts.options !== options) return refuse('it was made with other options')
-  const codeCounts = facts.policies.map((codes) => codes.length)
+  const keyCounts = facts.policies.map((keys) => keys.length)
   const used = new Set<number>()
-  const restored = restoreSnapshot(read, (words, offset, count, rdataCount) => {
+  let isReplaced = false
+  const check: SteeringCheck = (words, offset, count, rdataCount) => {
     used.add(words[offset + POLICY_WORD]!)
-    return isEncodedSteering(words, offset, count, rdataCount, codeCounts)
-  })
+    if (!isEncodedSteering(words, offset, count, rdataCount, keyCounts)) return false
+    if (replaceCounters(words, offset, OTHER_COUNTER)) isReplaced = true
+    return true
+  }
+  let restored = restoreSnapshot(read, check)
+  if (isReplaced) {
+    // In a forged file, counters may overlap what was checked before them.
+    isReplaced = false
+    restored = restoreSnapshot(read, check)
+    if (isReplaced) return refuse('it is damaged: its counters overlap')
+  }
   if ('kind' in restored) return restored
   const image = new ZoneImage({}, restored)
   if (!holdsZones(image, facts)) return refuse('it is damaged: its zones differ from its list')
   // Codes that no record uses any more would permanently make the scope of answers too fine.
-  const policies = facts.policies.map((codes, number) => (used.has(number) ? codes : []))
+  const policies = facts.policies.map((keys, number) => (used.has(number) ? keys : []))
   return { kind: 'loaded', image, facts: { ...facts, policies } }
 }
 

@@ -11,20 +11,42 @@ function record(more: { readonly [key: string]: YamlValue }): YamlValue {
 const properties = (...pairs: readonly (readonly [string, YamlValue])[]): YamlValue =>
   record({ providerSpecific: pairs.map(([name, value]) => ({ name, value })) })
 
+function probedAt(
+  spec: { readonly [key: string]: YamlValue },
+  labels: { readonly [key: string]: string } = {},
+): YamlValue {
+  const providerSpecific = [
+    { name: 'health-port', value: '8081' },
+    { name: 'health-address', value: '192.0.2.9' },
+  ]
+  return { metadata: { labels }, spec: { ...spec, endpoints: [{ providerSpecific }] } }
+}
+
 const TABLE: readonly { name: string; given: YamlValue; want: readonly string[] }[] = [
   { name: 'nothing', given: record({ recordTTL: 1, labels: {}, setIdentifier: 's' }), want: [] },
   {
     name: 'all that is read',
-    given: properties(
-      ['weight', 1],
-      ['geo-code', 'IE'],
-      ['geo-code', 'FR'],
-      ['default', 'true'],
-      ['health-port', '8081'],
-      ['health-address', '192.0.2.9'],
-    ),
+    given: properties(['weight', 1], ['geo-code', 'IE'], ['geo-code', 'FR'], ['default', 'true']),
     want: [],
   },
+  { name: 'where to probe', given: probedAt({ healthCheck: { path: '/' } }), want: [] },
+  {
+    name: 'where to probe, but no probe',
+    given: probedAt({}),
+    want: [
+      'spec.endpoints.0.providerSpecific.0: property health-port has no effect here: the record has no healthCheck',
+      'spec.endpoints.0.providerSpecific.1: property health-address has no effect here: the record has no healthCheck',
+    ],
+  },
+  ...[
+    { 'kuadrant.io/coredns-zone-name': 'kdrnt' },
+    { 'kuadrant.io/authoritative-record': 'true' },
+    { 'kuadrant.io/type': 'merged' },
+  ].map((labels) => ({
+    name: `where to probe, in a derived record: ${Object.keys(labels)}`,
+    given: probedAt({}, labels),
+    want: [],
+  })),
   {
     name: 'a field of another spelling',
     given: record({ recordTtl: 1 }),

@@ -2,21 +2,12 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { kuadrant } from '../../../src/plugins/kuadrant/setup.ts'
-import { recordManifest } from '../../support/manifest.ts'
+import { probeManifest, recordManifest } from '../../support/manifest.ts'
 import { SetUp, setupError } from '../../support/setup.ts'
 import { until } from '../../support/until.ts'
 
 /** A finding for the only address of the record `a`. */
-function probe(isHealthy: boolean): string {
-  return `apiVersion: kuadrant.io/v1alpha1
-kind: DNSHealthCheckProbe
-metadata:
-  name: a
-  labels: { kuadrant.io/health-probes-owner: a }
-spec: { address: 192.0.2.1 }
-status: { healthy: ${isHealthy} }
-`
-}
+const probe = (isHealthy: boolean) => probeManifest('a', '192.0.2.1', isHealthy)
 
 t.test('the log, the ready page and a metric say that health and drains are ignored', async (t) => {
   const directory = t.testdir({
@@ -83,6 +74,40 @@ t.test('the log, the ready page and a metric say which policy is in force', asyn
     const ignored = await setUp.metric(`sextant_kuadrant_health_ignored{${labels}}`)
     t.equal(ignored, kind === 'open' ? 1 : 0)
   }
+})
+
+t.test('log, ready page, metric and status name exhausted failover lists', async (t) => {
+  const endpoints = ['EU', 'NA'].map((code, i) => ({
+    dnsName: 'a.k.example.com',
+    recordType: 'A',
+    setIdentifier: code,
+    targets: [`192.0.2.${i + 1}`],
+    providerSpecific: [{ name: 'geo-code', value: `GEO-${code}` }],
+  }))
+  const record = {
+    apiVersion: 'kuadrant.io/v1alpha1',
+    kind: 'DNSRecord',
+    metadata: { name: 'a', annotations: { 'sextant.io/failover': 'GEO-EU: EU' } },
+    spec: { rootHost: 'a.k.example.com', endpoints },
+  }
+  const directory = t.testdir({ 'a.json': JSON.stringify(record), 'probe.yaml': probe(false) })
+  const setUp = new SetUp(kuadrant, `kuadrant {\n manifests ${directory}\n}`, ['k.example.com.'])
+  await setUp.start()
+  t.teardown(() => setUp.stop())
+  const note = (): string => setUp.readiness[0]!.note?.() ?? ''
+  const labels = `source="${directory}",zone="k.example.com.",policy="open"`
+  const metric = () => setUp.metric(`sextant_kuadrant_failover_exhausted{${labels}}`)
+  const list = 'failover list GEO-EU is exhausted'
+  const says = 'any endpoint in service serves'
+  t.equal(note(), `${list}, and ${says}: a.k.example.com. A`)
+  t.equal(await metric(), 1)
+  t.match(setUp.lines.join('\n'), `a.k.example.com. A: ${list}; ${says}`)
+  const status = () => setUp.statusReports[0]?.().zones?.[0]
+  t.match(status(), { allDown: [], exhausted: [`a.k.example.com. A: ${list}; ${says}`] })
+  writeFileSync(join(directory, 'probe.yaml'), probe(true))
+  await until(() => note() === '', 'the address to be up')
+  t.equal(await metric(), 0)
+  t.match(setUp.lines.join('\n'), /A: failover lists have an endpoint in service again/)
 })
 
 t.test('settings of the block that are wrong', async (t) => {

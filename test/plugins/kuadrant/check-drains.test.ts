@@ -1,8 +1,8 @@
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { check } from '../../../src/cli/check.ts'
-import { lineBufferTo } from '../../support/line-buffer.ts'
 import { recordManifest } from '../../support/manifest.ts'
+import { recordOutput } from '../../support/recorded-output.ts'
 
 const BLOCK = 'k.example.com {\n kuadrant {\n  manifests {DIR}/a\n  drain {DIR}/drains\n }\n}\n'
 const BESIDE = `${BLOCK}l.example.com {\n kuadrant {\n  manifests {DIR}/b\n  drain {DIR}/drains\n }\n}\n`
@@ -19,11 +19,9 @@ async function run(
     b: { 'b.yaml': recordManifest('b', '192.0.2.2', 'b.l.example.com') },
     Corefile: corefile.replaceAll('{DIR}', t.testdirName),
   })
-  const lines: string[] = []
-  const take = (line: string): void => void lines.push(line.replaceAll(`${directory}/`, ''))
-  const output = { lines: lineBufferTo([]), print: () => {}, printError: take, flush: () => {} }
+  const { output, errors } = recordOutput(directory)
   const code = await check(['-conf', join(directory, 'Corefile')], output)
-  return { code, lines }
+  return { code, lines: errors }
 }
 
 t.test('each invalid line of a drain file is a fault', async (t) => {
@@ -70,6 +68,12 @@ for (const [name, corefile, drains, want] of [
     )
   })
 }
+
+t.test('the directory of the drain file must exist', async (t) => {
+  const { code, lines } = await run(t, BLOCK.replace('/drains', '/none/drains'), '')
+  t.equal(code, 0)
+  t.strictSame(lines, ['[WARNING] Corefile:4: plugin/kuadrant: none is not a directory'])
+})
 
 t.test('a faulty manifest may be the one that a drain selects', async (t) => {
   const { code, lines } = await run(t, BLOCK, 'id:x\n', 'kind: DNSRecord\nmetadata: {name: A}\n')

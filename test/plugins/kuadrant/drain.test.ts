@@ -57,6 +57,12 @@ t.test('an annotation drains a record without a drain file', async (t) => {
 
 for (const [name, corefile, want] of [
   ['twice', 'kuadrant {\n drain a\n drain b\n}', /drain appears twice/],
+  [
+    'the Namespaces of manifests',
+    'kuadrant {\n manifests a\n namespace-drains\n}',
+    /namespace-drains needs a cluster; Namespaces are not read from manifests/,
+  ],
+  ['a name', 'kuadrant {\n namespace-drains team\n}', /Wrong argument count/],
   ['without a file', 'kuadrant {\n drain\n}', /Wrong argument count/],
 ] as const) {
   t.test(`drain ${name}`, async (t) => {

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { recordManifest } from '../../support/manifest.ts'
 import { needs, run } from '../../support/peer.ts'
-import { startServer } from '../../support/server.ts'
+import { putFile, startServer } from '../../support/server.ts'
 import { until } from '../../support/until.ts'
 
 const COREFILE = `k.example.com:{PORT} {
@@ -53,4 +53,37 @@ t.test('without the property the names are ordinary names', needs('dig'), async 
     '+tcp',
   ]
   t.match((await run('dig', args)).stdout, /status: NXDOMAIN/)
+})
+
+t.test('in slow start, weights are those of the record', needs('dig'), async (t) => {
+  const corefile = COREFILE.replace('explain', 'slow-start 1h\n        explain')
+  const endpoint = (id: string): string => {
+    const weight = '[{ name: weight, value: "100" }]'
+    const target = `[192.0.2.${id}], providerSpecific: ${weight}`
+    const owner = 'dnsName: slow.k.example.com, recordType: A'
+    return `    - { ${owner}, setIdentifier: "${id}", targets: ${target} }\n`
+  }
+  const head = recordManifest('slow', '192.0.2.1').split('  - dnsName')[0]!
+  const probe = (isHealthy: boolean): string => {
+    const labels = { 'kuadrant.io/health-probes-owner': 'slow' }
+    return JSON.stringify({
+      ...{ apiVersion: 'kuadrant.io/v1alpha1', kind: 'DNSHealthCheckProbe' },
+      metadata: { name: 'slow', labels },
+      spec: { address: '192.0.2.2' },
+      status: { healthy: isHealthy },
+    })
+  }
+  const files = {
+    'records/slow.yaml': head + endpoint('1') + endpoint('2'),
+    'records/probe.yaml': probe(false),
+  }
+  const server = await startServer(t, { corefile, files })
+  const args = ['@127.0.0.1', '-p', String(server.port), '_explain.slow.k.example.com']
+  const ask = async (): Promise<string> => {
+    return (await run('dig', [...args, 'TXT', '+tcp', '+short'])).stdout
+  }
+  await until(async () => (await ask()).includes('192.0.2.2 is down'), 'ready')
+  putFile(server.directory, 'records/probe.yaml', probe(true))
+  await until(async () => (await ask()).includes('slow start'), 'slow start')
+  t.match(await ask(), /decided: 1 95.2% \(weight 100\), 2 4.8% \(weight 5 of 100, slow start\)/)
 })

@@ -75,6 +75,16 @@ t.test('blocks that the directive refuses, and why', (t) => {
       want: /probe-exec a: bin\/check must be an absolute path/,
     },
     {
+      name: 'probe-exec with a program that is missing',
+      given: 'kuadrant {\n manifests a\n probe\n probe-exec a /bin/no-such-program -x\n}',
+      want: /:4.*probe-exec a: \/bin\/no-such-program is not an executable file/,
+    },
+    {
+      name: 'probe-exec with a folder',
+      given: 'kuadrant {\n manifests a\n probe\n probe-exec a /bin/\n}',
+      want: /probe-exec a: \/bin\/ is not an executable file/,
+    },
+    {
       name: 'probe-exec with a wrong name',
       given: 'kuadrant {\n manifests a\n probe\n probe-exec a/b /bin/true\n}',
       want: /probe-exec: a\/b is not a name of a command/,

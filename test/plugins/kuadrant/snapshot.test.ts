@@ -11,7 +11,7 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { RRType } from '../../../src/dns/iana/types.ts'
 import { kuadrant } from '../../../src/plugins/kuadrant/setup.ts'
-import { recordManifest } from '../../support/manifest.ts'
+import { probeManifest, recordManifest } from '../../support/manifest.ts'
 import { SetUp, setupError } from '../../support/setup.ts'
 import { transaction } from '../../support/transaction.ts'
 import { until } from '../../support/until.ts'
@@ -53,6 +53,28 @@ function place(t: Test, files: Record<string, string>) {
   const write = (file: string, text: string) => writeFileSync(join(zones, file), text)
   return { start, write, zones, snapshot }
 }
+
+t.test('a snapshot that may lack drains is not used', async (t) => {
+  const { start, zones } = place(t, { 'a.yaml': manifest('a', 1) })
+  const file = join(zones, '..', 'drains')
+  const properties = ` drain ${file}\n all-down closed`
+  const first = await start(properties)
+  t.equal(first.ask('a'), 1)
+  await first.end()
+  writeFileSync(file, 'record:default/a until=2020-01-01T00:00:00Z\n')
+  const second = await start(properties)
+  t.match(second.lines.join('\n'), /snapshot .* loaded in/, 'the drain has ended')
+  t.equal(second.ask('a'), 1)
+  await second.caughtUp()
+  await second.end()
+  writeFileSync(file, 'record:default/a\n')
+  const third = await start(properties)
+  t.equal(third.ask('a'), -1, 'the first answer')
+  t.match(
+    third.lines.join('\n'),
+    /snapshot .* is not used: drains may have begun after it was taken/,
+  )
+})
 
 t.test('the snapshot is served at once, and later the records', async (t) => {
   const { start, write, zones, snapshot } = place(t, {
@@ -251,17 +273,9 @@ t.test('a snapshot that cannot be written is on the ready page', async (t) => {
 t.test(
   'a name with an empty answer is kept by a snapshot, until no record closes it',
   async (t) => {
-    const probe = (name: string) => `---
-apiVersion: kuadrant.io/v1alpha1
-kind: DNSHealthCheckProbe
-metadata: { name: ${name}, labels: { kuadrant.io/health-probes-owner: ${name} } }
-spec: { address: 192.0.2.1 }
-status: { healthy: false }
----
-`
     const files = {
-      'a.yaml': manifest('a', 1) + probe('a'),
-      'b.yaml': manifest('b', 1) + probe('b'),
+      'a.yaml': manifest('a', 1) + probeManifest('a', '192.0.2.1', false),
+      'b.yaml': manifest('b', 1) + probeManifest('b', '192.0.2.1', false),
     }
     const { start, write, zones } = place(t, files)
     const rcodes = ({ setUp }: Awaited<ReturnType<typeof start>>) =>

@@ -3,20 +3,11 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { kuadrant } from '../../../src/plugins/kuadrant/setup.ts'
 import { EventLog } from '../../../src/telemetry/event-log.ts'
-import { recordManifest } from '../../support/manifest.ts'
+import { probeManifest, recordManifest } from '../../support/manifest.ts'
 import { processResources, SetUp } from '../../support/setup.ts'
 import { until } from '../../support/until.ts'
 
-function probe(isHealthy: boolean): string {
-  return `apiVersion: kuadrant.io/v1alpha1
-kind: DNSHealthCheckProbe
-metadata:
-  name: a
-  labels: { kuadrant.io/health-probes-owner: a }
-spec: { address: 192.0.2.1 }
-status: { healthy: ${isHealthy} }
-`
-}
+const probe = (isHealthy: boolean) => probeManifest('a', '192.0.2.1', isHealthy)
 
 async function start(t: Test, files: Readonly<Record<string, string>>) {
   const directory = t.testdir(files)
@@ -60,7 +51,7 @@ t.test('the status has the zone, and each endpoint that is not served in full', 
       setIdentifier: '',
       targets: ['192.0.2.1'],
       state: 'down',
-      detail: '',
+      detail: 'the status of a DNSHealthCheckProbe reports it as unhealthy',
       record: 'default/a',
     },
   ])
@@ -68,6 +59,17 @@ t.test('the status has the zone, and each endpoint that is not served in full', 
   writeFileSync(join(directory, 'probe.yaml'), probe(true))
   await until(() => status().endpoints?.length === 0, 'the address to be up')
   t.match(status().zones?.[0], { allDown: [], endpoints: { served: 2, down: 0 } })
+})
+
+t.test('a target that is down and drained is out once', async (t) => {
+  const two = `${recordManifest('a', '192.0.2.1')}    - 192.0.2.2\n`
+  const { directory } = await start(t, { 'a.yaml': two, 'probe.yaml': probe(false) })
+  const folder = t.testdir({ drains: 'address:192.0.2.1\n' })
+  const corefile = `kuadrant {\n manifests ${directory}\n drain ${join(folder, 'drains')}\n}`
+  const setUp = new SetUp(kuadrant, corefile, ['k.example.com.'])
+  await setUp.start()
+  t.teardown(() => setUp.stop())
+  t.match(setUp.statusReports[0]?.().endpoints, [{ state: 'partly down' }])
 })
 
 t.test('each change of an RRset is an event with its cause; a load is one event', async (t) => {

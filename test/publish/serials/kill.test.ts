@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { Random } from '../../../src/base/random.ts'
@@ -41,6 +42,9 @@ interface Life {
 }
 
 function start(path: string, name: string): Life {
+  if (!existsSync('dist/publish/serials/serial-file.js')) {
+    throw new Error('dist is missing: run npm run build')
+  }
   const args = ['--input-type=module', '-e', SERVER, path, name]
   const process_ = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })
   const serials: number[] = []

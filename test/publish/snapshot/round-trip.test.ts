@@ -10,17 +10,18 @@ import { scanAddress } from '../../../src/dns/text/address.ts'
 import { scanGeoCode } from '../../../src/geo/code.ts'
 import { MmdbLocator } from '../../../src/geo/mmdb-locator.ts'
 import { type Net, scanNet } from '../../../src/geo/net.ts'
+import { runJobInline } from '../../../src/geo/worker/run-job.ts'
 import { ImageSink } from '../../../src/publish/image-sink.ts'
 import type { OwnerSet } from '../../../src/publish/owner-sets.ts'
 import { printFacts, scanFacts } from '../../../src/publish/snapshot/facts.ts'
 import { loadSnapshot } from '../../../src/publish/snapshot/load.ts'
 import { composeSoa } from '../../../src/publish/soa.ts'
+import { COUNTED_TIER, OUTCOME_COUNT_MASK } from '../../../src/steering/encode.ts'
 import { SteeringTable } from '../../../src/steering/table.ts'
 import { isEncodedSteering } from '../../../src/steering/verify-encoded.ts'
 import { ZoneImage } from '../../../src/zone/image/writer.ts'
 import { ZoneAnswerer } from '../../../src/zone/lookup/answer.ts'
 import { writeSnapshot } from '../../../src/zone/snapshot/write.ts'
-import { runJobInline } from '../../support/run-job-inline.ts'
 import { FakeTimers } from '../../support/setup.ts'
 import { question, wire } from '../../support/zone-names.ts'
 
@@ -47,6 +48,7 @@ const set: fc.Arbitrary<OwnerSet> = fc
       ttlSeconds: 60,
       rdata,
       drainedCount: 0,
+      endpoints: [],
       candidates: candidates.map((c) => ({
         ...c,
         code: c.code === undefined ? undefined : scanGeoCode(c.code)!,
@@ -190,7 +192,8 @@ t.test('a snapshot of other options, or whose parts do not agree, is refused', (
   const a = { code: scanGeoCode('DE')!, isDefault: false, weight: 1, ttlSeconds: 1 }
   const candidates = [{ ...a, rdataIndexes: [0] }]
   const rdata = [new Uint8Array([1, 2, 3, 4])]
-  const one = { type: RRType.A, ttlSeconds: 60, rdata, candidates, drainedCount: 0 }
+  const served = { rdata, candidates, endpoints: [], drainedCount: 0 }
+  const one = { type: RRType.A, ttlSeconds: 60, ...served }
   const { image, table } = build([['a.k.example.', one]])
   const good = facts(table)
   const zone = good.zones[0]!
@@ -227,6 +230,38 @@ t.test('a snapshot of other options, or whose parts do not agree, is refused', (
   t.end()
 })
 
+t.test('the counters of another process are not used', async (t) => {
+  const path = join(t.testdir({}), 'snapshot')
+  const a = { isDefault: false, weight: 1, ttlSeconds: 1, rdataIndexes: [0] }
+  const candidates = [{ ...a, code: scanGeoCode('DE')! }]
+  const table = createTable()
+  const image = new ZoneImage()
+  put(image, table, [])
+  const write = (steering: Uint32Array): void => {
+    const set = { type: RRType.A, ttlSeconds: 60, rdata: [new Uint8Array([1, 2, 3, 4])], steering }
+    image.putRRset(image.findZone(APEX)!, wire('a.k.example.'), set)
+    image.publish()
+    writeSnapshot({ path, image: image.capture(), facts: printFacts(facts(table)) })
+  }
+  const counters = { assign: () => 7 }
+  write(table.compose(candidates, RRType.A, undefined, undefined, counters)!)
+  const loaded = await load(path)
+  const counts = new Float64Array(8)
+  const answerer = new ZoneAnswerer(loaded.image.reader(), loaded.table.steerer(undefined, counts))
+  const query = question('a.k.example.', RRType.A)
+  const response = new Response()
+  response.reset(query)
+  answerer.answer(query, response, 0)
+  t.strictSame([...counts], [1, 0, 0, 0, 0, 0, 0, 0])
+
+  // The counter of the first tier is the head of the second one.
+  const tiers = [1 | COUNTED_TIER, 1, 10, 1, 1, 10]
+  const forged = Uint32Array.from([0, 2, 4, 7, ...tiers, 60, 1, 0])
+  t.ok(isEncodedSteering(forged, 0, forged.length, 1, [1]), 'valid, as long as nothing is changed')
+  write(forged)
+  t.match(loadSnapshot(path, 'the-same'), { kind: 'refused', reason: /has no zone image/ })
+})
+
 t.test('facts come back, or not at all', (t) => {
   const good = facts(build([]).table)
   t.strictSame(scanFacts(printFacts(good)), good)
@@ -242,7 +277,9 @@ t.test('steering words of another make are found out', (t) => {
   const random = new Random(8)
   for (const one of fc.sample(set, { numRuns: 200, seed: 6 })) {
     const table = createTable()
-    const words = table.compose(one.candidates, one.type)
+    const isCounted = random.below(2) === 0
+    const counters = isCounted ? { assign: () => random.below(9) } : undefined
+    const words = table.compose(one.candidates, one.type, undefined, undefined, counters)
     if (words === undefined) continue
     const counts = table.policies.map((codes) => codes.length)
     const isGood = (w: Uint32Array) => isEncodedSteering(w, 0, w.length, one.rdata.length, counts)
@@ -261,7 +298,7 @@ t.test('steering words of another make are found out', (t) => {
 function assertDrawable(words: Uint32Array, rdataCount: number): void {
   for (let tier = 0; tier < words[1]!; tier++) {
     const at = words[2 + tier]!
-    for (let i = 0; i < words[at]!; i++) {
+    for (let i = 0; i < (words[at]! & OUTCOME_COUNT_MASK); i++) {
       const outcome = words[at + 2 + i * 2]!
       for (let k = 0; k < words[outcome + 1]!; k++) {
         const index = words[outcome + 2 + k]
