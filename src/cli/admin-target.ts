@@ -36,6 +36,28 @@ const PORT_DEFAULT = ADMIN_ADDRESS_DEFAULT.slice(ADMIN_ADDRESS_DEFAULT.lastIndex
 const DNS_PORT_DEFAULT = 53
 const EVERY_HOST = ['', '0.0.0.0', '[::]']
 
+/** True for `@SERVER`. */
+export function isServer(word: string): boolean {
+  return word.startsWith('@')
+}
+
+/**
+ * Returns which server a command means; undefined = none. `servers`: the words with `@`. Returns a
+ * string if the arguments are invalid: the reason.
+ */
+export function scanAdminArgs(
+  servers: readonly string[],
+  values: ReadonlyMap<string, string>,
+): AdminArgs | string | undefined {
+  const [server, ...others] = servers
+  if (others.length > 0) return `more than one server: ${servers.join(' ')}`
+  const [tokenFile, ca] = [values.get('token-file'), values.get('ca')]
+  if (server !== undefined)
+    return { server: server.slice(1), conf: values.get('conf'), tokenFile, ca }
+  if (tokenFile === undefined && ca === undefined) return undefined
+  return '--token-file and --ca are for a running server: add @SERVER, or @ for the server of the Corefile'
+}
+
 /** Throws InputError if the server, the Corefile or a file is invalid. */
 export function findAdmin({ server, conf, tokenFile, ca }: AdminArgs): AdminTarget {
   const given = {

@@ -1,5 +1,6 @@
 import { scanDuration } from '../base/duration.ts'
 import { scanTime } from '../base/rfc3339.ts'
+import { ADMIN_FLAGS, type AdminArgs, isServer, scanAdminArgs } from './admin-target.ts'
 import { scanFlags } from './args.ts'
 
 /** The arguments of `sextant drain`, `undrain` and `drains`. */
@@ -10,11 +11,15 @@ export interface DrainArgs {
   readonly conf: string | undefined
   /** The drain file; undefined = the one that the Corefile names. */
   readonly file: string | undefined
+  /** The running server whose drains are meant; undefined = those of the drain file. */
+  readonly admin: AdminArgs | undefined
   readonly reason: string
   /** Undefined = the user of the system. */
   readonly actor: string | undefined
   /** Milliseconds since the epoch; undefined = until it is ended. */
   readonly untilMs: number | undefined
+  /** The same, as written. */
+  readonly until: string | undefined
   /** Accept a selector that matches nothing. */
   readonly allowsEmpty: boolean
   readonly isJson: boolean
@@ -23,14 +28,23 @@ export interface DrainArgs {
 type DrainCommand = 'drain' | 'undrain' | 'drains'
 
 const VALUES: { readonly [command in DrainCommand]: readonly string[] } = {
-  drain: ['conf', 'file', 'until', 'reason', 'actor'],
-  undrain: ['conf', 'file'],
-  drains: ['conf', 'file', 'o'],
+  drain: ['file', 'until', 'reason', 'actor', ...ADMIN_FLAGS],
+  undrain: ['file', ...ADMIN_FLAGS],
+  drains: ['file', 'o', ...ADMIN_FLAGS],
 }
 const BOOLEANS: { readonly [command in DrainCommand]: readonly string[] } = {
   drain: ['allow-empty'],
   undrain: [],
   drains: [],
+}
+
+interface SplitArgs {
+  /** Without servers. */
+  readonly words: readonly string[]
+  /** With their `@`. */
+  readonly servers: readonly string[]
+  readonly values: ReadonlyMap<string, string>
+  readonly allowsEmpty: boolean
 }
 
 /** Reads the arguments of a command. Returns a string if they are invalid: the reason. */
@@ -39,10 +53,40 @@ export function scanDrainArgs(
   argv: readonly string[],
   nowMs: number,
 ): DrainArgs | string {
+  const split = splitArgs(command, argv)
+  if (typeof split === 'string') return split
+  const { words, servers, values, allowsEmpty } = split
+  const output = values.get('o')
+  if (output !== undefined && output !== 'json') return `-o must be json, got ${output}`
+  if (command === 'drains' && words.length > 0)
+    return `drains takes no selector: ${words.join(' ')}`
+  const admin = scanAdminArgs(servers, values)
+  if (typeof admin === 'string') return admin
+  if (admin !== undefined && command !== 'drain' && values.has('file')) {
+    return `${command} @SERVER concerns all drain files of the server; leave out --file`
+  }
+  const until = values.get('until')
+  const untilMs = scanUntil(until, nowMs)
+  if (typeof untilMs === 'string') return untilMs
+  return {
+    words,
+    conf: values.get('conf') || undefined,
+    file: values.get('file') || undefined,
+    reason: values.get('reason') ?? '',
+    actor: values.get('actor') || undefined,
+    admin,
+    untilMs,
+    until,
+    allowsEmpty,
+    isJson: output === 'json',
+  }
+}
+
+/** Flags may stand before and after the selector. */
+function splitArgs(command: DrainCommand, argv: readonly string[]): SplitArgs | string {
   const words: string[] = []
   const values = new Map<string, string>()
   let allowsEmpty = false
-  // Flags may stand before and after the selector.
   for (let rest = argv; rest.length > 0; ) {
     const flags = scanFlags(rest, BOOLEANS[command], VALUES[command])
     if (typeof flags === 'string') return flags
@@ -51,21 +95,11 @@ export function scanDrainArgs(
     words.push(...flags.rest.slice(0, 1))
     rest = flags.rest.slice(1)
   }
-  const output = values.get('o')
-  if (output !== undefined && output !== 'json') return `-o must be json, got ${output}`
-  if (command === 'drains' && words.length > 0)
-    return `drains takes no selector: ${words.join(' ')}`
-  const until = scanUntil(values.get('until'), nowMs)
-  if (typeof until === 'string') return until
   return {
-    words,
-    conf: values.get('conf') || undefined,
-    file: values.get('file') || undefined,
-    reason: values.get('reason') ?? '',
-    actor: values.get('actor') || undefined,
-    untilMs: until,
+    words: words.filter((word) => !isServer(word)),
+    servers: words.filter(isServer),
+    values,
     allowsEmpty,
-    isJson: output === 'json',
   }
 }
 

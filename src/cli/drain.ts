@@ -3,10 +3,11 @@ import { userInfo } from 'node:os'
 import { resolve } from 'node:path'
 import { systemClock } from '../base/clock.ts'
 import { InputError, InputErrors } from '../base/errors.ts'
-import { printTime } from '../base/rfc3339.ts'
-import { type EndpointDrain, isActive, printDrain } from '../health/drain/drain.ts'
+import { plural } from '../base/plural.ts'
+import { type EndpointDrain, isActive } from '../health/drain/drain.ts'
 import { readDrainFile } from '../health/drain/drain-file.ts'
-import { reportDrain } from '../health/drain/drain-report.ts'
+import type { SelectedCount } from '../health/drain/drain-index.ts'
+import { type DrainReport, printDrainReport, reportDrain } from '../health/drain/drain-report.ts'
 import { findDrains } from '../health/drain/drained-health.ts'
 import { editDrainFile } from '../health/drain/edit-drain-file.ts'
 import { type DrainSelector, scanDrainSelector } from '../health/drain/selector.ts'
@@ -16,7 +17,13 @@ import { escapeControls } from '../telemetry/log.ts'
 import { chooseCorefile } from './corefile.ts'
 import { type DrainArgs, scanDrainArgs } from './drain-args.ts'
 import { loadOffline } from './offline.ts'
-import type { Output } from './output.ts'
+import { type Output, printJson } from './output.ts'
+import {
+  addRunningDrain,
+  endRunningDrain,
+  listRunningDrains,
+  notDrained,
+} from './running-drains.ts'
 
 const DNS_PORT = 53
 /** Log lines of the directives do not belong to the output of a command. */
@@ -34,54 +41,72 @@ interface DrainPlace {
 }
 
 /** What a selector selects in the manifests. */
-interface Selected {
-  readonly endpoints: number
-  readonly records: number
+interface Selected extends SelectedCount {
   /** False: no manifests were read. */
   readonly isChecked: boolean
   /** Why the manifests do not show everything; '' = they do. */
   readonly unread: string
 }
 
-/** `sextant drain SELECTOR...`: adds a drain to the drain file. Resolves to the exit code. */
+/** `sextant drain SELECTOR...`: adds a drain. Resolves to the exit code. */
 export function runDrain(argv: readonly string[], output: Output): Promise<number> {
   return reporting(output, async () => {
     const args = scanDrainArgs('drain', argv, systemClock.now())
     if (typeof args === 'string') return fail(args)
     const selector = scanDrainSelector(args.words)
     if (typeof selector === 'string') return fail(selector)
-    await withPlace(args, async (place) => {
-      const selected = await countSelected(selector, place)
-      checkSelected(selector, selected, args)
-      const drain = drainOf(selector, args)
-      await editDrainFile(place.path, systemClock.now(), (drains) => {
-        const removed = drains.filter((other) => other.selector.text === selector.text)
-        return { removed, added: [drain] }
-      })
-      output.print(escapeControls(`drained ${selector.id} ${printDrain(drain)}`))
-      output.print(printSelected(selected))
-    })
+    const { admin, actor = currentUser() } = args
+    if (admin === undefined) return addToFile(selector, { ...args, actor }, output)
+    const drain = await addRunningDrain(admin, selector, { ...args, actor })
+    output.print(escapeControls(`drained ${drain.id} ${printDrainReport(drain)}`))
+    output.print(`selected: ${printCount(drain)}`)
   })
 }
 
-/** `sextant undrain SELECTOR...|ID`: removes a drain. Resolves to the exit code. */
+async function addToFile(
+  selector: DrainSelector,
+  args: DrainArgs & { readonly actor: string },
+  output: Output,
+): Promise<void> {
+  const { reason, actor, untilMs } = args
+  await withPlace(args, async (place) => {
+    const selected = await countSelected(selector, place)
+    checkSelected(selector, selected, args)
+    const createdMs = systemClock.now()
+    const drain = { selector, reason, actor, createdMs, untilMs }
+    await editDrainFile(place.path, createdMs, (drains) => {
+      const removed = drains.filter((other) => other.selector.text === selector.text)
+      return { removed, added: [drain] }
+    })
+    output.print(escapeControls(`drained ${selector.id} ${printDrainReport(reportDrain(drain))}`))
+    output.print(printSelected(selected))
+  })
+}
+
+/** `sextant undrain SELECTOR...|ID`: ends a drain. Resolves to the exit code. */
 export function runUndrain(argv: readonly string[], output: Output): Promise<number> {
   return reporting(output, async () => {
     const args = scanDrainArgs('undrain', argv, systemClock.now())
     if (typeof args === 'string') return fail(args)
-    if (args.words.length === 0)
+    const { admin, words } = args
+    if (words.length === 0)
       return fail('the selector or the id is missing; `sextant drains` lists them')
-    await withPlace(args, async ({ path }) => {
-      let ended: readonly EndpointDrain[] = []
-      await editDrainFile(path, systemClock.now(), (drains) => {
-        ended = findNamed(args.words, drains)
-        return { removed: ended, added: [] }
-      })
-      for (const drain of ended) {
-        output.print(escapeControls(`undrained ${drain.selector.id} ${printDrain(drain)}`))
-      }
+    const ended =
+      admin === undefined ? await removeFromFile(args) : [await endRunningDrain(admin, words)]
+    for (const drain of ended)
+      output.print(escapeControls(`undrained ${drain.id} ${printDrainReport(drain)}`))
+  })
+}
+
+async function removeFromFile(args: DrainArgs): Promise<readonly DrainReport[]> {
+  let ended: readonly EndpointDrain[] = []
+  await withPlace(args, async ({ path }) => {
+    await editDrainFile(path, systemClock.now(), (drains) => {
+      ended = findNamed(args.words, drains)
+      return { removed: ended, added: [] }
     })
   })
+  return ended.map(reportDrain)
 }
 
 /** `sextant drains`: lists the drains that are in force. Resolves to the exit code. */
@@ -89,15 +114,26 @@ export function runDrains(argv: readonly string[], output: Output): Promise<numb
   return reporting(output, async () => {
     const args = scanDrainArgs('drains', argv, systemClock.now())
     if (typeof args === 'string') return fail(args)
-    await withPlace(args, async ({ path }) => {
-      const { drains, faults } = readDrainFile(path)
-      const [first, ...others] = faults
-      if (first !== undefined) throw new InputErrors(first, others)
-      const active = drains.map(({ drain }) => drain).filter((d) => isActive(d, systemClock.now()))
-      if (args.isJson) output.print(JSON.stringify(active.map(reportDrain)))
-      else for (const line of table(active)) output.print(escapeControls(line))
-    })
+    const { admin } = args
+    const { drains, omitted } =
+      admin === undefined
+        ? { drains: await readFromFile(args), omitted: 0 }
+        : await listRunningDrains(admin)
+    if (args.isJson) printJson(output, drains)
+    else for (const line of table(drains)) output.print(escapeControls(line))
+    if (omitted > 0) output.printError(`${omitted} more drains by annotations are not listed`)
   })
+}
+
+async function readFromFile(args: DrainArgs): Promise<readonly DrainReport[]> {
+  let active: readonly EndpointDrain[] = []
+  await withPlace(args, async ({ path }) => {
+    const { drains, faults } = readDrainFile(path)
+    const [first, ...others] = faults
+    if (first !== undefined) throw new InputErrors(first, others)
+    active = drains.map(({ drain }) => drain).filter((d) => isActive(d, systemClock.now()))
+  })
+  return active.map(reportDrain)
 }
 
 function fail(message: string): never {
@@ -151,16 +187,6 @@ function onlyDrainFile(blocks: readonly OfflineBlock[]): string {
   )
 }
 
-function drainOf(selector: DrainSelector, { reason, actor, untilMs }: DrainArgs): EndpointDrain {
-  return {
-    selector,
-    reason,
-    actor: actor ?? currentUser(),
-    createdMs: systemClock.now(),
-    untilMs,
-  }
-}
-
 /** The user of the system, also behind sudo; '' = it has no name. */
 function currentUser(): string {
   try {
@@ -207,19 +233,20 @@ function checkSelected(
 
 function printSelected({ endpoints, records, isChecked, unread }: Selected): string {
   if (!isChecked) return `not checked: ${unread}`
-  const count = `selected in the manifests: ${plural(endpoints, 'endpoint')} of ${plural(records, 'record')}`
+  const count = `selected in the manifests: ${printCount({ endpoints, records })}`
   return unread === '' ? count : `${count}; ${unread}`
 }
 
-function plural(count: number, noun: string): string {
-  return `${count} ${noun}${count === 1 ? '' : 's'}`
+function printCount({ endpoints, records }: SelectedCount): string {
+  return `${plural(endpoints, 'endpoint')} of ${plural(records, 'record')}`
 }
 
-/** Throws InputError if no drain has that id or selector. */
+/** Throws InputError if no drain in force has that id or selector. */
 function findNamed(
   words: readonly string[],
-  drains: readonly EndpointDrain[],
+  all: readonly EndpointDrain[],
 ): readonly EndpointDrain[] {
+  const drains = all.filter((drain) => isActive(drain, systemClock.now()))
   const named = words.length === 1 ? drains.filter(({ selector }) => selector.id === words[0]) : []
   if (named.length > 0) return named
   const isId = words.length === 1 && /^[0-9a-f]{8}$/.test(words[0]!)
@@ -227,22 +254,15 @@ function findNamed(
   if (typeof selector === 'string') return fail(selector)
   const found = drains.filter((drain) => drain.selector.text === selector?.text)
   if (found.length > 0) return found
-  const known = drains.map((drain) => `${drain.selector.id} ${drain.selector.text}`).join(', ')
-  return fail(`${words.join(' ')} is not drained; the drains are: ${known === '' ? 'none' : known}`)
+  throw notDrained(words, drains.map(reportDrain))
 }
 
-function table(drains: readonly EndpointDrain[]): string[] {
+function table(drains: readonly DrainReport[]): string[] {
   if (drains.length === 0) return ['nothing is drained']
   const rows = [
     ['ID', 'SELECTOR', 'UNTIL', 'BY', 'REASON'],
-    ...drains.map(({ selector, untilMs, actor, reason }) => {
-      return [
-        selector.id,
-        selector.text,
-        untilMs === undefined ? '-' : printTime(untilMs),
-        actor || '-',
-        reason,
-      ]
+    ...drains.map(({ id, selector, until = '-', actor, reason }) => {
+      return [id, selector, until, actor || '-', reason]
     }),
   ]
   const widths = rows[0]!.map((_, i) => Math.max(...rows.map((row) => row[i]!.length)))

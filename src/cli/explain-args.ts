@@ -1,5 +1,5 @@
 import type { ExplainQuestion } from '../plugin/answer-explainer.ts'
-import { ADMIN_FLAGS, type AdminArgs } from './admin-target.ts'
+import { ADMIN_FLAGS, type AdminArgs, isServer, scanAdminArgs } from './admin-target.ts'
 import { COREFILE_FLAGS, scanCorefileFlags, scanFlags } from './args.ts'
 
 /** Arguments of `sextant explain`. */
@@ -8,12 +8,15 @@ export interface ExplainArgs {
   readonly isJson: boolean
   readonly conf: string | undefined
   readonly dnsPort: number
+  /** The dump that has the DNSRecords, as written; undefined = they are those of the Corefile. */
+  readonly records: string | undefined
   /** The running server to ask; undefined = explain the Corefile in this process. */
   readonly admin: AdminArgs | undefined
 }
 
+const FLAGS = ['client', 'subnet', 'records', 'seed', 'o']
 const USAGE =
-  'usage: sextant explain NAME [TYPE] --client ADDR | --subnet CIDR [@SERVER] [-conf FILE] [--seed N] [-o json]'
+  'usage: sextant explain NAME [TYPE] --client ADDR | --subnet CIDR [@SERVER] [-conf FILE] [--records FILE] [--seed N] [-o json]'
 
 /** Reads the arguments of `sextant explain`. Returns a string if they are invalid: the reason. */
 export function scanExplainArgs(argv: readonly string[]): ExplainArgs | string {
@@ -28,7 +31,10 @@ export function scanExplainArgs(argv: readonly string[]): ExplainArgs | string {
   if (output !== 'json' && output !== 'text') return `-o must be json or text, got "${output}"`
   const admin = scanAdminArgs(servers, values)
   if (typeof admin === 'string') return admin
-  return { ...corefile, question, admin, isJson: output === 'json' }
+  const records = values.get('records')
+  if (records !== undefined && admin !== undefined)
+    return '--records is for an explanation without a server: remove @SERVER'
+  return { ...corefile, question, records, admin, isJson: output === 'json' }
 }
 
 interface SplitArgs {
@@ -42,7 +48,7 @@ interface SplitArgs {
 function splitArgs(argv: readonly string[]): SplitArgs | string {
   const words: string[] = []
   const values = new Map<string, string>()
-  const known = [...new Set([...COREFILE_FLAGS, ...ADMIN_FLAGS, 'client', 'subnet', 'seed', 'o'])]
+  const known = [...new Set([...COREFILE_FLAGS, ...ADMIN_FLAGS, ...FLAGS])]
   let rest = argv
   while (rest.length > 0) {
     const flags = scanFlags(rest, [], known)
@@ -52,7 +58,6 @@ function splitArgs(argv: readonly string[]): SplitArgs | string {
     if (word !== undefined) words.push(word)
     rest = others
   }
-  const isServer = (word: string): boolean => word.startsWith('@')
   return {
     words: words.filter((word) => !isServer(word)),
     servers: words.filter(isServer),
@@ -81,18 +86,4 @@ function scanQuestion(
     ...(subnet === undefined ? {} : { subnet }),
     ...(seed === undefined ? {} : { seed: Number(seed) }),
   }
-}
-
-/** Returns undefined if no server is named. */
-function scanAdminArgs(
-  servers: readonly string[],
-  values: ReadonlyMap<string, string>,
-): AdminArgs | string | undefined {
-  const [server, ...others] = servers
-  if (others.length > 0) return `more than one server: ${servers.join(' ')}`
-  const [tokenFile, ca] = [values.get('token-file'), values.get('ca')]
-  if (server !== undefined)
-    return { server: server.slice(1), conf: values.get('conf'), tokenFile, ca }
-  if (tokenFile === undefined && ca === undefined) return undefined
-  return '--token-file and --ca are for a running server: add @SERVER, or @ for that of the Corefile'
 }

@@ -13,12 +13,14 @@ import { type AdminArgs, findAdmin } from './admin-target.ts'
 import { chooseCorefile } from './corefile.ts'
 import { type ExplainArgs, scanExplainArgs } from './explain-args.ts'
 import { loadOffline } from './offline.ts'
-import { errorLines, type Output } from './output.ts'
+import { chooseRecords } from './offline-flags.ts'
+import { errorLines, type Output, printJson } from './output.ts'
 
 /**
  * `sextant explain`: prints why a client gets an answer: from a Corefile and the files that it
  * names, without listening, or from a running server. Resolves to 0, or to 1 if the arguments or
- * files are invalid, or the server refuses the request.
+ * files are invalid, or the server refuses the request. The explanation is printed also if records
+ * are invalid, because a server would serve the others.
  */
 export async function runExplain(argv: readonly string[], output: Output): Promise<number> {
   const args = scanExplainArgs(argv)
@@ -28,8 +30,8 @@ export async function runExplain(argv: readonly string[], output: Output): Promi
   }
   try {
     const { admin } = args
-    if (admin === undefined) await explainOffline(args, output)
-    else await explainRunning(admin, args, output)
+    if (admin === undefined) return await explainOffline(args, output)
+    await explainRunning(admin, args, output)
     return 0
   } catch (error) {
     if (!(error instanceof InputError)) throw error
@@ -52,19 +54,29 @@ async function explainRunning(
   if (!isExplanation(reply)) {
     throw new InputError(
       undefined,
-      'the reply is not an explanation; is the server older or newer?',
+      'the reply is not an explanation; use the sextant version of the server',
     )
   }
   printOut(reply, isJson, output)
 }
 
-async function explainOffline(args: ExplainArgs, output: Output): Promise<void> {
+/** Resolves to the exit code. */
+async function explainOffline(args: ExplainArgs, output: Output): Promise<number> {
+  const { dnsPort } = args
   const request = scanExplainQuestion(args.question)
-  const corefile = chooseCorefile(args.conf, args.dnsPort)
+  const corefile = chooseCorefile(args.conf, dnsPort)
+  const records = chooseRecords(args.records)
   const lines = errorLines(output)
-  const server = await loadOffline({ corefile, dnsPort: args.dnsPort }, { lines })
+  const server = await loadOffline({ corefile, dnsPort, records, answers: true }, { lines })
+  // Standard input cannot be read again.
+  const readsManifests = args.records !== '-'
+  const faults = new Set<InputError>()
   try {
-    for (const block of server.blocks) await serveExplainable(block, server.instance, output)
+    for (const block of server.blocks) {
+      await serveExplainable(block, server.instance, output, readsManifests)
+      for (const fault of (await block.zones.read()).store.faults.all()) faults.add(fault)
+    }
+    for (const fault of faults) output.printError(describe(fault))
     const explainer = await Explainer.open(server.instance)
     try {
       if (!explainer.serves) throw new InputError(undefined, 'the Corefile has no server block')
@@ -72,6 +84,7 @@ async function explainOffline(args: ExplainArgs, output: Output): Promise<void> 
     } finally {
       explainer.close()
     }
+    return faults.size === 0 ? 0 : 1
   } finally {
     await server.close()
     lines.flush()
@@ -79,7 +92,7 @@ async function explainOffline(args: ExplainArgs, output: Output): Promise<void> 
 }
 
 function printOut(explanation: Explanation, isJson: boolean, output: Output): void {
-  if (isJson) output.print(JSON.stringify(explanation, undefined, 2))
+  if (isJson) printJson(output, explanation)
   else for (const line of printExplanation(explanation)) output.print(escapeControls(line))
 }
 

@@ -10,6 +10,7 @@ import { bundledLocator } from '../geo/bundled-locator.ts'
 import { type Location, ladderOf, UNKNOWN_LOCATION } from '../geo/location.ts'
 import type { DatabaseEvidence, Locator } from '../geo/locator.ts'
 import type { Net } from '../geo/net.ts'
+import { printCoordinates } from '../geo/point.ts'
 import type { OfflineBlock } from '../plugin/directive.ts'
 import type { RecordsPlace } from '../publish/offline-records.ts'
 import { describe } from '../server/supervisor.ts'
@@ -17,7 +18,7 @@ import { scanFlags } from './args.ts'
 import { chooseCorefile } from './corefile.ts'
 import { loadOffline } from './offline.ts'
 import { chooseRecords } from './offline-flags.ts'
-import { errorLines, type Output } from './output.ts'
+import { errorLines, type Output, printJson } from './output.ts'
 
 /** The arguments of `sextant geo`. */
 interface GeoArgs {
@@ -63,7 +64,7 @@ export async function runGeo(argv: readonly string[], output: Output): Promise<n
     const args = scanGeoArgs(argv)
     const reports =
       args.conf === undefined ? [await locate(args)] : await locateInBlocks(args, output)
-    if (args.isJson) output.print(JSON.stringify(jsonOf(args, reports), undefined, 2))
+    if (args.isJson) printJson(output, jsonOf(args, reports))
     else for (const line of linesOf(args, reports)) output.print(line)
     return 0
   } catch (error) {
@@ -118,7 +119,7 @@ async function locateInBlocks(args: GeoArgs, output: Output): Promise<GeoReport[
       if (locator === undefined) continue
       const zones = keys.map(({ zoneText, port }) => `${zoneText}:${port}`)
       const own = server.blocks.find((other) => other.block === block)
-      const geoClass = own === undefined ? NO_RECORDS : await classify(own, args.address)
+      const geoClass = own === undefined ? NO_RECORDS : await classify(own, args.address, output)
       reports.push({ zones, ...placeOf(locator, args.address), geoClass, sendsScope })
     }
     if (reports.length === 0) throw new InputError(undefined, 'no server block has geoip')
@@ -136,12 +137,16 @@ function placeOf(locator: Locator, { bytes, family }: Address) {
   }
 }
 
+/** Invalid records are warnings, because their geo codes may be missing. */
 async function classify(
   block: OfflineBlock,
   { bytes, family }: Address,
+  output: Output,
 ): Promise<GeoReport['geoClass']> {
   try {
     const { trie } = (await block.serve()).table
+    const { store } = await block.zones.read()
+    for (const fault of store.faults.all()) output.printError(`[WARNING] ${describe(fault)}`)
     const number = trie.lookup(bytes, family, family === 1 ? 32 : 128)
     const codes = trie.codesOf[number]!.map((code) => code.text)
     return { number, count: trie.classCount, codes, scopeBits: trie.depth }
@@ -160,11 +165,13 @@ function* linesOf({ text, address }: GeoArgs, reports: readonly GeoReport[]): Ge
     yield row('subdivisions', location.subdivisions.join(', '))
     yield row('country', location.country)
     yield row('continent', location.continent)
+    yield row('coordinates', printCoordinates(location.coordinates))
     yield row('geo codes', [...ladderOf(location), '*'].join(', '))
     for (const database of databases) {
       const { file, type, builtSeconds } = database
       yield row('database', `${file} (${type}), built ${printDay(builtSeconds)}`)
-      const found = database.location === UNKNOWN_LOCATION ? ', without a location' : ''
+      const unknown = database.location === UNKNOWN_LOCATION ? ', without a location' : ''
+      const found = database.isIgnored ? ', a special prefix: the database is not asked' : unknown
       yield row('  prefix', `${printPrefix(database, address)}${found}`)
     }
     for (const { cidr, code } of nets) yield row('net line', `${printCidr(cidr)} ${code.text}`)
@@ -208,8 +215,9 @@ function jsonOf({ text, address }: GeoArgs, reports: readonly GeoReport[]) {
       location,
       geoCodes: [...ladderOf(location), '*'],
       databases: databases.map((database) => {
-        const { file, type, builtSeconds, location } = database
-        return { file, type, builtSeconds, prefix: printPrefix(database, address), location }
+        const { file, type, builtSeconds, isIgnored, location } = database
+        const prefix = printPrefix(database, address)
+        return { file, type, builtSeconds, prefix, isIgnored, location }
       }),
       nets: nets.map(({ cidr, code }) => ({ cidr: printCidr(cidr), code: code.text })),
       class: geoClass,

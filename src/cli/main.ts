@@ -46,8 +46,9 @@ const USAGE = `Sextant is an authoritative DNS server. It chooses answers by cli
                                 print why a client gets an answer, from a Corefile and its records
       @SERVER                   from a running server with the directive admin; flags as for status
       -conf FILE                default ./Corefile
+      --records FILE            with the DNSRecords in FILE, which kubectl wrote; - is standard input
       --seed N                  seed of the random numbers; default 1
-      -o json                   print JSON
+      -o json                   as JSON
   sextant status [@SERVER]      print the zones, endpoints, peers and drops of a server with the directive admin
       -conf FILE                without @SERVER: its Corefile; default ./Corefile
       --token-file FILE         send the token in FILE
@@ -58,9 +59,10 @@ const USAGE = `Sextant is an authoritative DNS server. It chooses answers by cli
                                 address:ADDRESS, geo:CODE, record:NAMESPACE/NAME; \`*\` stands for any text
       -conf FILE, --file FILE   the Corefile that names the drain file; the drain file itself
       --allow-empty             also if the selector selects no endpoint of the manifests
+      @SERVER                   on a running server with the directive admin; flags as for status
   sextant undrain SELECTOR...|ID
-                                end a drain; accepts -conf and --file
-  sextant drains [-o json]      list the drains; accepts -conf and --file
+                                end a drain; accepts -conf and --file, or @SERVER
+  sextant drains [-o json]      list the drains; accepts -conf and --file, or @SERVER
   sextant demo                  run two sites on loopback that merge each other's records
 
 Without a command, sextant accepts the flags of serve, as CoreDNS does.`
@@ -88,15 +90,20 @@ const RUNNERS: ReadonlyMap<string, RunCommand> = new Map(
 )
 type RunCommand = (rest: readonly string[], output: Output) => Promise<number>
 
+/** Commands that run until they are stopped. */
+const SERVERS: ReadonlySet<string> = new Set(['serve', 'operator', 'node', 'demo'])
 const COMMANDS = [...RUNNERS.keys(), 'help']
 /** Commands without a help text of their own. */
 const COMMAND = /^(serve|check|geo|what-if|demo|explain|query|status|fqdn|drains?|undrain)$/
 
 /** Runs a command line and ends the process with its exit code. */
 export async function main(argv: readonly string[]): Promise<void> {
-  const output = processOutput()
+  const isServer = SERVERS.has(argv[0] ?? '') || !RUNNERS.has(argv[0] ?? '')
+  const output = processOutput(isServer)
   const code = await run(argv, output)
   output.flush()
+  // A server ends, whether or not its reader still reads.
+  if (!isServer) await output.written()
   process.exit(code)
 }
 

@@ -19,6 +19,8 @@ export function chooseRecords(file: string | undefined): RecordsPlace | undefine
   const octets = readDumpFile(file, name)
   if (octets === undefined)
     throw new InputError(undefined, `${name}: longer than ${DUMP_OCTETS_MAX} octets`)
+  // A `kubectl` that fails prints nothing; otherwise it prints a List, also of no records.
+  if (!octets.some((octet) => octet > 0x20)) throw new InputError(undefined, `${name}: is empty`)
   return { kind: 'dump', name, octets }
 }
 

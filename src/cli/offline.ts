@@ -3,6 +3,7 @@ import { type InputError, InputErrors } from '../base/errors.ts'
 import { ResourceRegistry } from '../base/resource-registry.ts'
 import { systemTimers } from '../base/timers.ts'
 import type { ServerBlock } from '../corefile/parser.ts'
+import type { ComparedBlock } from '../explain/served-names.ts'
 import type { CorefileView, OfflineBlock } from '../plugin/directive.ts'
 import { DIRECTIVE_NAMES, loadDirectives } from '../plugins/order.ts'
 import { OfflineRecords, type RecordsPlace } from '../publish/offline-records.ts'
@@ -23,20 +24,34 @@ export interface OfflineRequest {
   readonly dnsPort: number
   /** Read in place of the records that the Corefile names; undefined = those. */
   readonly records?: RecordsPlace | undefined
+  /** A server whose records are mostly the same: what it has read is not parsed again. */
+  readonly similar?: OfflineServer | undefined
   /** Path of a database to read in place of the one that `geoip` names; undefined = that one. */
   readonly database?: string | undefined
   /** See `OfflineLoad`; default true. */
   readonly readsEntries?: boolean
+  /** See `OfflineLoad`; default false. */
+  readonly answers?: boolean
 }
 
 /** A Corefile whose server blocks are loaded in this process, without listening. */
 export interface OfflineServer {
   /** Its chains answer queries once the blocks' `serve` has resolved. */
   readonly instance: Instance
+  readonly records: OfflineRecords
   /** The `kuadrant` directives, in the order of the Corefile. */
   readonly blocks: readonly OfflineBlock[]
   /** Releases what was opened. */
   close(): Promise<void>
+}
+
+/** Returns the blocks of a server with the records of another place. */
+export function editRecords(
+  { blocks, records }: OfflineServer,
+  instead: RecordsPlace | undefined,
+): ComparedBlock[] {
+  const edited = new OfflineRecords(instead, records)
+  return blocks.map(({ block, zones }) => ({ block, zones: zones.with(edited) }))
 }
 
 /** Sets up a Corefile in a process that serves nothing. `sink` receives its log lines. */
@@ -69,9 +84,11 @@ export async function composeInstance(
  * fault of the Corefile, or with the first fault of a database. `lines` receives log lines.
  */
 export async function loadOffline(
-  { corefile, dnsPort, records, database, readsEntries = true }: OfflineRequest,
+  request: OfflineRequest,
   { lines }: Pick<Output, 'lines'>,
 ): Promise<OfflineServer> {
+  const { corefile, dnsPort, records: instead, similar, database } = request
+  const { readsEntries = true, answers = false } = request
   const faults: InputError[] = []
   const { blocks: sources, view } = loadCorefile(corefile, dnsPort, {
     env: process.env,
@@ -86,6 +103,7 @@ export async function loadOffline(
   const [first, ...others] = [...faults, ...errors]
   if (first !== undefined) throw new InputErrors(first, others)
   const blocks: OfflineBlock[] = []
+  const records = new OfflineRecords(instead, similar?.records)
   const close = async (): Promise<void> => {
     await instance.shutDown()
   }
@@ -93,12 +111,13 @@ export async function loadOffline(
     await instance.loadOffline({
       database,
       readsEntries,
-      records: new OfflineRecords(records),
+      answers,
+      records,
       addBlock: (block) => blocks.push(block),
     })
   } catch (error) {
     await close()
     throw error
   }
-  return { instance, blocks, close }
+  return { instance, records, blocks, close }
 }

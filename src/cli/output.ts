@@ -1,4 +1,4 @@
-import { LineBuffer, printLine } from '../telemetry/lines.ts'
+import { LineBuffer, type OctetSink, printLine } from '../telemetry/lines.ts'
 import { escapeControls } from '../telemetry/log.ts'
 
 /** The output of a command. */
@@ -22,16 +22,30 @@ export function errorLines({ printError }: Pick<Output, 'printError'>): LineBuff
   return new LineBuffer({ isBusy: () => false, write }, setImmediate)
 }
 
-/** Writes to the process's streams. */
-export function processOutput(): Output {
+/** Prints data as indented JSON, line by line: a long line would be cut. */
+export function printJson({ print }: Pick<Output, 'print'>, data: object): void {
+  for (const line of JSON.stringify(data, undefined, 2).split('\n')) print(line)
+}
+
+/** The streams of the process. */
+export interface ProcessOutput extends Output {
+  /** Resolves once standard output has all that was flushed, or its reader has ended. */
+  written(): Promise<void>
+}
+
+/**
+ * Writes to the process's streams. `isServer`: drops lines if the reader is slow, because a server must
+ * not wait. Otherwise every line is kept until it is read.
+ */
+export function processOutput(isServer: boolean): ProcessOutput {
   const { stdout } = process
-  const lines = new LineBuffer(
-    {
-      isBusy: () => stdout.writableLength > 0,
-      write: (octets, done) => stdout.write(octets, done),
-    },
-    setImmediate,
-  )
+  const sink: OctetSink = isServer
+    ? {
+        isBusy: () => stdout.writableLength > 0,
+        write: (octets, done) => stdout.write(octets, done),
+      }
+    : { isBusy: () => false, write: (octets) => stdout.write(Buffer.from(octets)) }
+  const lines = new LineBuffer(sink, setImmediate)
   process.once('exit', () => lines.flush())
   // If the reader of the pipe ends, the DNS server must not end.
   stdout.on('error', () => {})
@@ -41,5 +55,6 @@ export function processOutput(): Output {
     print: (line) => printLine(lines, line),
     printError: (line) => process.stderr.write(`${escapeControls(line)}\n`),
     flush: () => lines.flush(),
+    written: () => new Promise((resolve) => stdout.write('', () => resolve())),
   }
 }

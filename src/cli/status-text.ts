@@ -1,4 +1,4 @@
-import type { ServerStatus } from '../telemetry/status.ts'
+import type { QuorumAddress, QuorumReport, ServerStatus } from '../telemetry/status.ts'
 
 type Row = readonly (string | number | null)[]
 
@@ -23,7 +23,7 @@ export function printStatus(status: ServerStatus): string[] {
         return [zone, serial, ...counts, `${from.directive} ${from.source}`.trim()]
       }),
     ]),
-    ...printAllDown(status),
+    ...printOut(status),
     ...printTable('NAME TYPE SET STATE TARGETS RECORD DETAIL', [
       ...status.endpoints.map(({ name, type, setIdentifier, state, targets, record, detail }) => {
         return [name, type, setIdentifier, state, targets.join(' '), record, detail]
@@ -36,6 +36,15 @@ export function printStatus(status: ServerStatus): string[] {
         return [peer, site, isUp ? 'up' : 'down', age, serial, endpoints, refused, error]
       }),
     ]),
+    ...(status.quorums ?? []).flatMap(printQuorum),
+    ...printTable('RECORD SHIFT STATE STEP SHARE UNTIL REASON', [
+      ...(status.shifts ?? []).map(({ record, records, to, state, step, steps, ...at }): Row => {
+        const others = records > 1 ? ` and ${records - 1} more` : ''
+        const share = at.share === null ? null : `${at.share} %`
+        return [record + others, to, state, `${step} of ${steps}`, share, at.until, at.reason]
+      }),
+    ]),
+    ...(status.shiftsOmitted > 0 ? [`and ${status.shiftsOmitted} more shifts`] : []),
     ...printTable('DATABASE BUILT FAULT', [
       ...status.databases.map(({ file, built, fault }) => [file, built, fault]),
     ]),
@@ -62,11 +71,49 @@ function printServer(status: ServerStatus): string[] {
   return align(lines)
 }
 
-function printAllDown({ zones }: ServerStatus): string[] {
-  const sets = zones.flatMap(({ allDown }) => allDown)
-  return sets.length === 0
-    ? []
-    : ['', 'all endpoints are down or drained:', ...sets.map((set) => `  ${set}`)]
+function printQuorum(report: QuorumReport): string[] {
+  const { zones, members, addresses, addressesOmitted, holdDownSeconds } = report
+  const needed = `${report.heard} of ${report.sites} sites heard, quorum ${report.quorum}`
+  const holdDown = `hold-down ${printAge(holdDownSeconds, '')}`
+  return [
+    '',
+    `health of peers in ${zones.join(' ')}: ${needed}, ${holdDown}`,
+    ...align([
+      'SITE STATE AGE OBSERVATIONS DISPUTES PEERS'.split(' '),
+      ...members.map(({ site, state, ageSeconds, observations, peers }): Row => {
+        const age = printAge(ageSeconds, 'never')
+        return [site, state, age, observations, countDisputes(site, addresses), peers.join(' ')]
+      }),
+    ]),
+    ...printTable('HOST ADDRESS SITE UP DOWN DISPUTED REASON', [
+      ...addresses.map(({ host, address, sites, up, down, isDisputed, reason }): Row => {
+        const lists = [sites, up, down].map((of) => of.join() || null)
+        return [host, address, ...lists, isDisputed ? 'yes' : 'no', reason]
+      }),
+    ]),
+    ...(addressesOmitted > 0 ? [`and ${addressesOmitted} more addresses`] : []),
+  ]
+}
+
+/** Counts the addresses about which a site contradicts what is decided. */
+function countDisputes(site: string, addresses: readonly QuorumAddress[]): number {
+  return addresses.filter(({ isDisputed, isDown, up, down }) => {
+    return isDisputed && (isDown ? up : down).includes(site)
+  }).length
+}
+
+function printOut({ zones }: ServerStatus): string[] {
+  const allDown = zones.flatMap((zone) => zone.allDown)
+  const exhausted = zones.flatMap((zone) => zone.exhausted ?? [])
+  return [
+    ...printList('all endpoints are down or drained:', allDown),
+    ...printList('all endpoints of failover lists are down or drained:', exhausted),
+  ]
+}
+
+/** Returns an empty line and the list; nothing if it is empty. */
+function printList(heading: string, texts: readonly string[]): string[] {
+  return texts.length === 0 ? [] : ['', heading, ...texts.map((text) => `  ${text}`)]
 }
 
 /** Returns an empty line and the table; nothing if there are no rows. */

@@ -5,7 +5,7 @@ import type { ServerStatus } from '../telemetry/status.ts'
 import { askAdmin } from './admin-client.ts'
 import { ADMIN_FLAGS, type AdminArgs, findAdmin } from './admin-target.ts'
 import { scanFlags } from './args.ts'
-import type { Output } from './output.ts'
+import { type Output, printJson } from './output.ts'
 import { printStatus } from './status-text.ts'
 
 interface StatusArgs extends AdminArgs {
@@ -18,9 +18,9 @@ export async function runStatus(argv: readonly string[], output: Output): Promis
     const { isJson, ...admin } = scanStatusArgs(argv)
     const reply = await askAdmin(findAdmin(admin), { method: 'GET', path: '/v1/status' })
     if (!isStatus(reply))
-      throw new Error('the reply is not a status; is the server older or newer?')
-    const lines = isJson ? [JSON.stringify(reply, null, 2)] : printStatus(reply).map(escapeControls)
-    for (const line of lines) output.print(line)
+      throw new Error('the reply is not a status; use the sextant version of the server')
+    if (isJson) printJson(output, reply)
+    else for (const line of printStatus(reply)) output.print(escapeControls(line))
     return 0
   } catch (error) {
     output.printError(describe(error))

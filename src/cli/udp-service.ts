@@ -67,6 +67,11 @@ export class UdpService {
   async listen(plan: ListenPlan, handler: QueryHandler): Promise<UdpListener> {
     this.choose()
     if (this.plane !== undefined) return this.plane.listen(plan, handler)
+    if (plan.xdp.length > 0) {
+      this.#parts.log.warning(
+        `${plan.address}: "xdp" is ignored, because UDP is ${this.description}`,
+      )
+    }
     return listenDgram({
       host: plan.host,
       port: plan.port,

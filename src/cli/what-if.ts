@@ -1,11 +1,12 @@
 import { InputError } from '../base/errors.ts'
 import { printPercent } from '../explain/answers.ts'
 import { jsonOfWhatIf, printWhatIf } from '../explain/print-what-if.ts'
+import type { ComparedBlock } from '../explain/served-names.ts'
 import { compareBlocks, shareOf, type WhatIf } from '../explain/what-if.ts'
 import { describe } from '../server/supervisor.ts'
 import { chooseCorefile } from './corefile.ts'
-import { loadOffline, type OfflineRequest, type OfflineServer } from './offline.ts'
-import { errorLines, type Output } from './output.ts'
+import { editRecords, loadOffline, type OfflineRequest, type OfflineServer } from './offline.ts'
+import { errorLines, type Output, printJson } from './output.ts'
 import { scanWhatIfArgs, type WhatIfArgs } from './what-if-args.ts'
 
 const DNS_PORT = 53
@@ -29,24 +30,30 @@ export async function runWhatIf(argv: readonly string[], output: Output): Promis
     }
     const corefile = chooseCorefile(args.conf, DNS_PORT)
     const old = await load({ corefile, dnsPort: DNS_PORT, records: args.oldRecords })
-    const next = await load({
-      corefile: args.newConf === undefined ? corefile : chooseCorefile(args.newConf, DNS_PORT),
-      dnsPort: DNS_PORT,
-      records: args.newRecords ?? (args.newConf === undefined ? args.oldRecords : undefined),
-      database: args.database,
-    })
-    if (old.blocks.length + next.blocks.length === 0)
+    const isEdit = args.newConf === undefined && args.database === undefined
+    const next = isEdit
+      ? editRecords(old, args.newRecords)
+      : (
+          await load({
+            corefile:
+              args.newConf === undefined ? corefile : chooseCorefile(args.newConf, DNS_PORT),
+            dnsPort: DNS_PORT,
+            records: args.newRecords ?? (args.newConf === undefined ? args.oldRecords : undefined),
+            database: args.database,
+            similar: old,
+          })
+        ).blocks
+    if (old.blocks.length + next.length === 0)
       throw new InputError(
         undefined,
         'no server block has kuadrant: there are no DNSRecords to compare',
       )
-    for (const fault of await faultsOf(old)) once.printError(`[WARNING] ${describe(fault)}`)
+    for (const fault of await faultsOf(old.blocks)) once.printError(`[WARNING] ${describe(fault)}`)
     const faults = await faultsOf(next)
     for (const fault of faults) output.printError(describe(fault))
     if (faults.length > 0) return 1
     warnOfPeers(next, once)
-    const haveSameLocations = args.newConf === undefined && args.database === undefined
-    const blocks = { before: old.blocks, after: next.blocks, haveSameLocations }
+    const blocks = { before: old.blocks, after: next, isEdit }
     return report(args, await compareBlocks(blocks), output)
   } catch (error) {
     if (!(error instanceof InputError)) throw error
@@ -58,7 +65,7 @@ export async function runWhatIf(argv: readonly string[], output: Output): Promis
 }
 
 function report({ isJson, shareMax }: WhatIfArgs, result: WhatIf, output: Output): number {
-  if (isJson) output.print(JSON.stringify(jsonOfWhatIf(result), undefined, 2))
+  if (isJson) printJson(output, jsonOfWhatIf(result))
   else for (const line of printWhatIf(result)) output.print(line)
   if (shareMax === undefined) return 0
   // No client has an answer that a new name could change.
@@ -85,7 +92,7 @@ function printOnce({ lines, printError }: Output): Pick<Output, 'lines' | 'print
 }
 
 /** The faults of the records of all blocks, each once. */
-async function faultsOf({ blocks }: OfflineServer): Promise<InputError[]> {
+async function faultsOf(blocks: readonly ComparedBlock[]): Promise<InputError[]> {
   const faults = new Set<InputError>()
   for (const { zones } of blocks) {
     const { store } = await zones.read()
@@ -94,7 +101,7 @@ async function faultsOf({ blocks }: OfflineServer): Promise<InputError[]> {
   return [...faults]
 }
 
-function warnOfPeers({ blocks }: OfflineServer, output: Pick<Output, 'printError'>): void {
+function warnOfPeers(blocks: readonly ComparedBlock[], output: Pick<Output, 'printError'>): void {
   for (const { zones } of blocks) {
     const { peering } = zones.options
     if (peering.peers.length === 0) continue

@@ -1,11 +1,14 @@
 import { assert } from '../base/assert.ts'
 import { type GeoRung, scanGeoCode } from '../geo/code.ts'
 import { type Location, ladderOf } from '../geo/location.ts'
+import { type Coordinates, distanceKm } from '../geo/point.ts'
+import { slowStartWeight } from '../health/slow-start-units.ts'
 import type { Candidate } from '../steering/candidate.ts'
 import { type Failover, type FailoverList, servingGroup } from '../steering/failover.ts'
+import type { TierKey } from '../steering/tier-key.ts'
 import { isForOthers, sortIntoTiers, type TierReport } from '../steering/tiers.ts'
 import type { TracedChoice } from '../steering/trace.ts'
-import type { BuiltSet } from './endpoints.ts'
+import type { BuiltEndpoint, BuiltSet } from './endpoints.ts'
 import type {
   ExplainedCandidate,
   ExplainedChoice,
@@ -24,11 +27,12 @@ const RUNGS: readonly { readonly name: RungName; readonly rung: GeoRung }[] = [
 
 /** The tiers of a set, with the candidates of each outcome. */
 interface ReportedTiers {
-  readonly codes: readonly string[]
+  /** Of all tiers but the last. */
+  readonly keys: readonly TierKey[]
   /** By tier: the members of each outcome, in the order of the outcomes. */
   readonly outcomes: ReadonlyMap<number, (readonly Candidate[])[]>
   readonly standbys: ReadonlyMap<number, Candidate[]>
-  /** By code; '' = the default. */
+  /** By text of the key; '' = the default. */
   readonly passedOver: ReadonlyMap<string, readonly Candidate[]>
   readonly lists: ReadonlyMap<number, FailoverList>
   readonly hasDefault: boolean
@@ -40,6 +44,8 @@ export interface JoinedChoice {
   /** By endpoint: probability for this client. */
   readonly shares: ReadonlyMap<number, number>
   readonly chosen: ReadonlySet<number>
+  /** By endpoint with a location: kilometres from the client, if the client's coordinates are known. */
+  readonly distances: ReadonlyMap<number, number>
 }
 
 /**
@@ -56,7 +62,7 @@ export function joinChoice(
   if (set === undefined || set.candidates.length === 0) return undefined
   const reported = reportTiers(set.candidates, type, set.failover)
   const { steering, tier } = traced
-  if (steering.tiers.length !== reported.codes.length + 1) return undefined
+  if (steering.tiers.length !== reported.keys.length + 1) return undefined
   const taken = steering.tiers[tier]!
   const members = reported.outcomes.get(tier) ?? []
   if (
@@ -73,8 +79,12 @@ export function joinChoice(
   )
   const indexOf = ({ rdataIndexes }: Candidate): number => indexes.get(rdataIndexes) ?? -1
   const explain = (candidate: Candidate, share: number): ExplainedCandidate => {
-    const { weight } = candidate
-    return { endpoint: indexOf(candidate), weight, share, isStandby: share === 0 }
+    const endpoint = indexOf(candidate)
+    const { endpoint: own, units } = endpoints[endpoint]!.contribution
+    // The weights of candidates are multiplied during a slow start.
+    const isWeighted = candidate.weight !== undefined
+    const weight = isWeighted ? slowStartWeight(own.weight, units) : undefined
+    return { endpoint, weight, share, isStandby: share === 0 }
   }
   const membersOf = (number: number): ExplainedCandidate[] => {
     const outcomes = steering.tiers[number]!
@@ -87,10 +97,10 @@ export function joinChoice(
   }
   const passed = (code: string): ExplainedCandidate[] =>
     (reported.passedOver.get(code) ?? []).map((candidate) => explain(candidate, 0))
-  const isLocated =
-    reported.codes.length > 0 ||
+  const isCoded =
+    reported.keys.some(({ code }) => code !== undefined) ||
     endpoints.some(({ contribution }) => contribution.endpoint.codes.length > 0)
-  const rungs = composeRungs({ reported, tier, isLocated, location, matching, membersOf, passed })
+  const rungs = composeRungs({ reported, tier, isCoded, location, matching, membersOf, passed })
   const decided = rungs.findIndex(({ outcome }) => outcome === 'decided')
   const shares = new Map(rungs[decided]!.candidates.map(({ endpoint, share }) => [endpoint, share]))
   const { draw } = traced
@@ -103,8 +113,22 @@ export function joinChoice(
       failover: explainList(reported.lists.get(tier), traced),
     },
     shares,
+    distances: distancesTo(endpoints, location?.coordinates),
     chosen: new Set((members[outcomeOf(traced)] ?? []).map(indexOf)),
   }
+}
+
+function distancesTo(
+  endpoints: readonly BuiltEndpoint[],
+  client: Coordinates | undefined,
+): Map<number, number> {
+  const distances = new Map<number, number>()
+  for (const [i, { contribution }] of endpoints.entries()) {
+    const { point } = contribution.endpoint
+    if (point === undefined || client === undefined) continue
+    distances.set(i, Math.round(distanceKm(client, point)))
+  }
+  return distances
 }
 
 function explainList(
@@ -161,14 +185,13 @@ function reportTiers(
   const lists = new Map<number, FailoverList>()
   const report: TierReport = {
     listed: (tier, list) => lists.set(tier, list),
-    passedOver: (code, members) => passedOver.set(code?.text ?? '', members),
+    passedOver: (key, members) => passedOver.set(key?.text ?? '', members),
     standby: (tier, member) => append(standbys, tier, member),
     outcome: (tier, members) => append(outcomes, tier, members),
   }
-  const { codes } = sortIntoTiers(candidates, type, failover, report)
-  const hasDefault = candidates.some(isForOthers) || lists.has(codes.length)
-  const texts = codes.map(({ text }) => text)
-  return { codes: texts, outcomes, standbys, passedOver, lists, hasDefault }
+  const { keys } = sortIntoTiers(candidates, type, failover, report)
+  const hasDefault = candidates.some(isForOthers) || lists.has(keys.length)
+  return { keys, outcomes, standbys, passedOver, lists, hasDefault }
 }
 
 function append<T>(lists: Map<number, T[]>, key: number, one: T): void {
@@ -180,8 +203,8 @@ function append<T>(lists: Map<number, T[]>, key: number, one: T): void {
 interface RungParts {
   readonly reported: ReportedTiers
   readonly tier: number
-  /** False: no candidate has a geo code, so that the location does not matter. */
-  readonly isLocated: boolean
+  /** False: no candidate has a geo code, so that the codes of the client do not matter. */
+  readonly isCoded: boolean
   readonly location: Location | undefined
   /** Codes in use that match the client, in the order of the ladder. */
   readonly matching: readonly string[]
@@ -192,7 +215,7 @@ interface RungParts {
 function composeRungs(parts: RungParts): ExplainedRung[] {
   const { reported, tier } = parts
   const rungs: ExplainedRung[] = []
-  for (const { name, rung } of parts.isLocated ? RUNGS : []) {
+  for (const { name, rung } of parts.isCoded ? RUNGS : []) {
     const codes = codesOn(rung, parts)
     if (codes.length === 0) rungs.push({ rung: name, code: '', outcome: 'no code', candidates: [] })
     for (const code of codes) {
@@ -200,7 +223,8 @@ function composeRungs(parts: RungParts): ExplainedRung[] {
       rungs.push({ rung: name, code, ...outcomeAt(code, isAfter, parts) })
     }
   }
-  const last = reported.codes.length
+  if (reported.keys.some(isNearest)) rungs.push(nearestRung(parts))
+  const last = reported.keys.length
   const outcome = tier === last ? 'decided' : 'not reached'
   const candidates = parts.membersOf(last)
   const passed = parts.passed('')
@@ -209,7 +233,7 @@ function composeRungs(parts: RungParts): ExplainedRung[] {
     return rungs
   }
   const skipped = passed.length > 0 ? 'passed over' : 'no endpoint'
-  if (parts.isLocated || passed.length > 0)
+  if (parts.isCoded || passed.length > 0)
     rungs.push({ rung: 'default', code: '*', outcome: skipped, candidates: passed })
   rungs.push({ rung: 'whole set', code: '', outcome, candidates })
   return rungs
@@ -220,9 +244,12 @@ function outcomeAt(
   code: string,
   isAfter: boolean,
   { reported, tier, membersOf, passed }: RungParts,
-): Pick<ExplainedRung, 'outcome' | 'candidates'> {
-  const number = reported.codes.indexOf(code)
-  if (number === tier) return { outcome: 'decided', candidates: membersOf(number) }
+): Pick<ExplainedRung, 'outcome' | 'nearest' | 'candidates'> {
+  const decided = reported.keys[tier]
+  if (decided?.code?.text === code) {
+    return { outcome: 'decided', nearest: decided.point?.text, candidates: membersOf(tier) }
+  }
+  const number = reported.keys.findIndex(({ text }) => text === code)
   // The server looked the client up with other data than the database has now.
   if (number !== -1) {
     return { outcome: isAfter ? 'not reached' : 'not matched', candidates: membersOf(number) }
@@ -230,6 +257,24 @@ function outcomeAt(
   const skipped = passed(code)
   if (skipped.length > 0) return { outcome: 'passed over', candidates: skipped }
   return { outcome: 'no endpoint', candidates: [] }
+}
+
+/** True for a tier of clients that no code matches and whose coordinates are known. */
+function isNearest({ code }: TierKey): boolean {
+  return code === undefined
+}
+
+function nearestRung({ reported, tier, location, membersOf }: RungParts): ExplainedRung {
+  const rung = { rung: 'nearest', code: '' } as const
+  const decided = reported.keys[tier]
+  if (decided !== undefined) {
+    if (!isNearest(decided)) return { ...rung, outcome: 'not reached', candidates: [] }
+    const nearest = decided.point?.text
+    return { ...rung, outcome: 'decided', nearest, candidates: membersOf(tier) }
+  }
+  // The server looked the client up with other data than the database has now, or has too many points.
+  const outcome = location?.coordinates === undefined ? 'no coordinates' : 'not matched'
+  return { ...rung, outcome, candidates: [] }
 }
 
 /** The client's codes on a rung: those of its location, and those in use that its class matches. */

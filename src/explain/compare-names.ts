@@ -2,6 +2,7 @@ import { printType, RRType } from '../dns/iana/types.ts'
 import { printName } from '../dns/name/name.ts'
 import { lowerNameKey } from '../dnsrecord/validate/names.ts'
 import type { ClassCell } from '../geo/classes/class-cells.ts'
+import type { TierKey } from '../steering/tier-key.ts'
 import type { RRsetData } from '../zone/image/types.ts'
 import { answersKey, printAnswers } from './answers.ts'
 import type { CellSet } from './cell-shares.ts'
@@ -49,6 +50,11 @@ const CHAIN_DEPTH_MAX = 8
 const ALL_CLIENTS = 'all clients'
 const OTHER_CLIENTS = 'other clients'
 
+function printClients({ code, point }: TierKey): string {
+  const nearest = point === undefined ? [] : [`nearest ${point.text}`]
+  return [...(code === undefined ? [] : [code.text]), ...nearest].join(', ')
+}
+
 /** The tiers that clients get before and after, by cell. */
 interface TierPairs {
   /** By cell: index in `pairs`. */
@@ -68,6 +74,8 @@ export class NameComparison {
   readonly #after: ServedNames
   readonly #cells: readonly ClassCell[]
   readonly #everyone: CellSet
+  /** True if equal RRsets are one object, and serve the same clients. */
+  readonly #isOneTable: boolean
   readonly #pairs = new Map<string, TierPairs>()
   readonly #sets = new Map<string, CellSet>()
   /**
@@ -84,6 +92,7 @@ export class NameComparison {
     this.#before = before
     this.#after = after
     this.#cells = cells
+    this.#isOneTable = before.table === after.table
     this.#everyone = new Uint8Array(cells.length).fill(1)
   }
 
@@ -98,6 +107,7 @@ export class NameComparison {
   #compareName(key: string, changes: NameDifference[]): void {
     const before = this.#before.find(key)
     const after = this.#after.find(key)
+    if (before === after && this.#isOneTable && before?.sets.has(RRType.CNAME) === false) return
     const types = new Set([...(before?.sets.keys() ?? []), ...(after?.sets.keys() ?? [])])
     for (const type of types) {
       const [old, next] = [before?.sets.get(type), after?.sets.get(type)]
@@ -140,6 +150,7 @@ export class NameComparison {
 
   /** Returns the clients that get other records, or other shares of them; undefined = no client does. */
   #compare(old: RRsetData | undefined, next: RRsetData | undefined): CellSet | undefined {
+    if (old === next && this.#isOneTable) return undefined
     if (old === undefined || next === undefined) return old === next ? undefined : this.#everyone
     const before = this.#before.tiersOf(old)
     const after = this.#after.tiersOf(next)
@@ -267,7 +278,7 @@ export class NameComparison {
   #labels(policy: number | undefined, side: 'before' | 'after'): string[] {
     if (policy === undefined) return [ALL_CLIENTS]
     const { table } = side === 'before' ? this.#before : this.#after
-    return [...table.policies[policy]!.map((code) => code.text), OTHER_CLIENTS]
+    return [...table.policies[policy]!.map(printClients), OTHER_CLIENTS]
   }
 }
 

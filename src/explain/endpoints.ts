@@ -1,8 +1,6 @@
-import { RRType } from '../dns/iana/types.ts'
-import { printName } from '../dns/name/name.ts'
 import { printRdata } from '../dns/rdata/index.ts'
-import { printAddress } from '../dns/text/address.ts'
 import { printDrain } from '../health/drain/drain.ts'
+import { downReasonOf } from '../publish/down-reason.ts'
 import type { ExplainableZone, ExplainableZones } from '../publish/explainable.ts'
 import type { BuildReport, Contribution, Drop, OwnerSet } from '../publish/owner-sets.ts'
 import type { Candidate } from '../steering/candidate.ts'
@@ -40,7 +38,7 @@ export function buildSet(zone: ExplainableZone, owner: Uint8Array, type: number)
   }
 }
 
-/** Prints why an endpoint is no candidate; '' = it is one. */
+/** Prints why an endpoint is not a candidate; '' = it is one. */
 export function printDrop(drop: Drop | undefined): string {
   switch (drop?.kind) {
     case undefined:
@@ -50,13 +48,13 @@ export function printDrop(drop: Drop | undefined): string {
     case 'drained':
       return `drained: ${printDrain(drop.drain)}`
     case 'cname':
-      return `a name has either a CNAME or other types; record ${drop.by} came first, or the name is the apex`
+      return `a name has either a CNAME or other types; ${drop.by} came first, or the name is the apex`
     case 'merged':
-      return `equal to an endpoint of record ${drop.by}, which counts for both`
+      return `equal to an endpoint of ${drop.by}, which represents both`
     case 'contradicted':
-      return `record ${drop.by} has the same set identifier with other content, and came first`
+      return `${drop.by} has the same set identifier with other content, and came first`
     default:
-      return 'the set has too many endpoints'
+      return 'the RRset has too many endpoints'
   }
 }
 
@@ -69,26 +67,9 @@ export function targetsOut(
     const target = printRdata(endpoint.type, endpoint.rdata[index]!)
     return { target, reason: `drained: ${printDrain(drain)}` }
   })
-  const failures = [...down].map((index) => {
-    const rdata = endpoint.rdata[index]!
-    const address = probedName(endpoint.type, rdata)
-    const known = zones.downReason(key, address)
-    return {
-      target: printRdata(endpoint.type, rdata),
-      reason: `down: ${known || guessReason(endpoint.type)}`,
-    }
-  })
+  const failures = [...down].map((index) => ({
+    target: printRdata(endpoint.type, endpoint.rdata[index]!),
+    reason: `down: ${downReasonOf({ key, endpoint }, index, zones.downReason)}`,
+  }))
   return [...drains, ...failures]
-}
-
-/** The address or host name that a probe would name. */
-function probedName(type: number, rdata: Uint8Array): string {
-  if (type === RRType.A) return printAddress(rdata, 1)
-  if (type === RRType.AAAA) return printAddress(rdata, 2)
-  return printName(rdata).slice(0, -1)
-}
-
-function guessReason(type: number): string {
-  if (type === RRType.CNAME) return 'a probe reports it as down, or all addresses behind it'
-  return 'the status of a DNSHealthCheckProbe reports it as unhealthy'
 }

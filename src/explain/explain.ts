@@ -2,6 +2,7 @@ import { composeClientSubnet, parseClientSubnet } from '../dns/edns/client-subne
 import { RRClass } from '../dns/iana/classes.ts'
 import { printRcode, Rcode } from '../dns/iana/rcodes.ts'
 import { printType, RRType } from '../dns/iana/types.ts'
+import { ALIASES_MAX } from '../dns/message/direct-answer.ts'
 import {
   composeMessage,
   HeaderFlag,
@@ -18,6 +19,7 @@ import {
   maskAddress,
   printAddress,
 } from '../dns/text/address.ts'
+import { explainedName } from '../plugin/answer-explainer.ts'
 import type { ExplainableIndex } from '../publish/explainable.ts'
 import type { ListenPlan } from '../server/listen-plan.ts'
 import type { Replay, ReplayedReply } from '../server/replay.ts'
@@ -70,9 +72,9 @@ export function explain(request: ExplainRequest, parts: ExplainParts): Explanati
     message = reply.octets === undefined ? undefined : parseMessage(reply.octets)
   }
   const { choices } = trace
+  const isOpen = reply.handedOverTo !== undefined
   const steps = new StepExplainer(parts, plan, request, reply, choices)
   const explained = message === undefined ? [] : steps.explain(message)
-  const serving = replay.findServing(plan, request.source, lowerName(request.name), request.type)
   return {
     name: printName(request.name),
     type: printType(request.type),
@@ -82,13 +84,13 @@ export function explain(request: ExplainRequest, parts: ExplainParts): Explanati
       address: plan.address,
       zone: reply.zone,
       view: reply.view,
-      directive: reply.answeredBy || (serving?.directive ?? ''),
+      directive: reply.answeredBy || (reply.handedOverTo ?? ''),
     },
     location: explainLocation(steps.locator, reply.client),
     steps: explained,
-    end: explainEnd(reply, message, serving?.directive ?? ''),
+    end: explainEnd(reply, message, request),
     answer: message?.answer.map(printRecord) ?? [],
-    rcode: message === undefined ? '' : printRcode(message.rcode),
+    rcode: message === undefined || isOpen ? '' : printRcode(message.rcode),
     scope: explainScope(
       message,
       reply,
@@ -124,7 +126,7 @@ function choosePlan(
   const named = plans.find((plan) => plan.address === address)
   if (named !== undefined) return named
   const qname = lowerName(name)
-  const serving = plans.find((plan) => replay.findServing(plan, source, qname, type) !== undefined)
+  const serving = plans.find((plan) => replay.findSources(plan, source, qname, type) !== undefined)
   return serving ?? plans[0]!
 }
 
@@ -162,18 +164,22 @@ function explainScope(
   if (!isLocated) return { bits, reason: 'no step of the answer depends on the location' }
   return {
     bits,
-    reason: `all addresses of this prefix are in the same GEO class: no geo code in use distinguishes them`,
+    reason: `all addresses of this prefix are in the same GEO class: no geo code or location in use distinguishes them`,
   }
 }
 
 function explainEnd(
   reply: ReplayedReply,
   message: Message | undefined,
-  directive: string,
+  { name, type }: ExplainRequest,
 ): ExplainedEnd {
-  if (reply.isHandedOver) {
-    const text = `the rest comes from a directive that asks elsewhere${directive === '' ? '' : ` (${directive})`}; it is not asked`
-    return { kind: 'other directive', text }
+  const { handedOverTo } = reply
+  if (handedOverTo !== undefined) {
+    const text = `another directive (${handedOverTo}) would query another server for the rest; an explanation does not`
+    const explained = type === RRType.TXT ? explainedName(lowerName(name), name.length) : undefined
+    const own = `the server answers with an explanation of ${explained === undefined ? '' : printName(explained)}`
+    const isOwn = explained !== undefined && handedOverTo === 'kuadrant'
+    return { kind: 'other directive', text: isOwn ? own : text }
   }
   if (message === undefined) return { kind: 'no reply', text: 'the server sends no reply' }
   if (reply.zone === '') return { kind: 'refused', text: 'no server block serves the name' }
@@ -191,8 +197,11 @@ function explainEnd(
 function explainNoError(message: Message, last: string): ExplainedEnd {
   const type = message.question?.type ?? 0
   const typeText = printType(type)
-  const isFound = message.answer.some((record) => record.type === type)
-  if (isFound || (type === RRType.ANY && message.answer.length > 0)) {
+  if (type === RRType.ANY && message.answer.length > 0) {
+    const types = new Set(message.answer.map((record) => printType(record.type)))
+    return { kind: 'answer', text: `${last} has ${[...types].join(', ')} records` }
+  }
+  if (message.answer.some((record) => record.type === type)) {
     return { kind: 'answer', text: `${last} has ${typeText} records` }
   }
   if (message.authority.some((record) => record.type === RRType.SOA)) {
@@ -203,15 +212,25 @@ function explainNoError(message: Message, last: string): ExplainedEnd {
     return { kind: 'referral', text: `${printName(cut.owner)} is delegated to other nameservers` }
   }
   if (message.answer.length === 0) return { kind: 'nodata', text: `no ${typeText} records` }
-  return {
-    kind: 'outside',
-    text: `the chain leads to ${last}, which no zone of this server has, or it is too long; the client's resolver continues`,
+  return { kind: 'outside', text: explainOpenChain(message, last) }
+}
+
+/** Why the server does not follow a CNAME chain to its end. */
+function explainOpenChain({ answer }: Message, last: string): string {
+  const aliases = answer.filter(({ type }) => type === RRType.CNAME)
+  const isLoop = aliases.some(({ owner }) => printName(owner) === last)
+  if (isLoop) return `the chain is a loop: it leads back to ${last}`
+  const resolver = "the client's resolver continues"
+  if (aliases.length >= ALIASES_MAX) {
+    return `the chain leads to ${last}; the server follows at most ${ALIASES_MAX} CNAMEs, ${resolver}`
   }
+  return `the chain leads to ${last}, which no zone of this server has; ${resolver}`
 }
 
 /** The name that the answer ends at: the target of its last CNAME. */
 function lastName({ question, answer }: Message): string {
   const alias = answer.findLast((record) => record.type === RRType.CNAME)
-  if (alias !== undefined && question?.type !== RRType.CNAME) return printName(alias.rdata)
+  const isFollowed = question?.type !== RRType.CNAME && question?.type !== RRType.ANY
+  if (alias !== undefined && isFollowed) return printName(alias.rdata)
   return question === undefined ? '.' : printName(question.name)
 }

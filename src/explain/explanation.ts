@@ -18,6 +18,7 @@ export interface Explanation {
   readonly end: ExplainedEnd
   /** Records of the answer section. */
   readonly answer: readonly string[]
+  /** '' = no reply, or the directive that the answer ends at decides. */
   readonly rcode: string
   /** The client subnet option of the reply; undefined = the query has none. */
   readonly scope: { readonly bits: number; readonly reason: string } | undefined
@@ -52,6 +53,8 @@ export interface ExplainedLocation {
     readonly built: string
     /** The longest prefix around the client that has one entry. */
     readonly prefix: string
+    /** True: the database is not asked, because the prefix is for special purposes. */
+    readonly isIgnored: boolean
   }[]
   /** Each is '' if it is unknown. */
   readonly net: string
@@ -59,6 +62,7 @@ export interface ExplainedLocation {
   readonly subdivisions: readonly string[]
   readonly country: string
   readonly continent: string
+  readonly coordinates: string
 }
 
 /** How an RRset of the answer, or the absence of one, came about. */
@@ -84,12 +88,16 @@ export interface ExplainedStep {
 
 /** An endpoint of a step, chosen or not. */
 export interface ExplainedEndpoint {
-  /** `namespace/name` of its record. */
+  /** `namespace/name` of its record; '' = it is not from a record. */
   readonly record: string
   readonly origin: Origin
   /** '' = none. */
   readonly setIdentifier: string
   readonly codes: readonly string[]
+  /** `52.52,13.40`; '' = none. */
+  readonly location: string
+  /** Kilometres from the client; undefined = not known. */
+  readonly distanceKm: number | undefined
   /** Undefined = none. */
   readonly weight: number | undefined
   readonly ttlSeconds: number
@@ -140,6 +148,10 @@ export interface ExplainedRung {
     | 'not reached'
     /** The location database has changed, and the GEO classes are not rebuilt yet. */
     | 'not matched'
+    /** The coordinates of the client are unknown. */
+    | 'no coordinates'
+  /** Location of the nearest candidates, which serve; undefined = the distance did not matter. */
+  readonly nearest?: string | undefined
   readonly candidates: readonly ExplainedCandidate[]
 }
 
@@ -149,6 +161,7 @@ export type RungName =
   | 'subdivision'
   | 'country'
   | 'continent'
+  | 'nearest'
   | 'default'
   | 'whole set'
 
@@ -156,7 +169,7 @@ export type RungName =
 export interface ExplainedCandidate {
   /** Index into the endpoints of the step. */
   readonly endpoint: number
-  /** The weight that counts, slow start included; undefined = none. */
+  /** The weight, or in slow start the part of it that counts; undefined = none. */
   readonly weight: number | undefined
   /** Probability inside the rung, 0..1; 0 for a standby. */
   readonly share: number

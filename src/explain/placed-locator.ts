@@ -1,11 +1,9 @@
 import type { ClassTrie } from '../geo/class-trie.ts'
+import type { PointSet } from '../geo/classes/point-orders.ts'
 import { type GeoCode, scanGeoCode } from '../geo/code.ts'
 import { CONTINENTS, COUNTRIES } from '../geo/countries.ts'
 import type { Location } from '../geo/location.ts'
 import type { Locator } from '../geo/locator.ts'
-
-/** Tries that are built already, by the texts of their codes. */
-export type BuiltTries = Map<string, Promise<ClassTrie>>
 
 /** The codes of all countries and continents. */
 const PLACE_CODES: readonly GeoCode[] = [
@@ -19,12 +17,9 @@ const PLACE_CODES: readonly GeoCode[] = [
  */
 export class PlacedLocator implements Locator {
   readonly #locator: Locator
-  readonly #built: BuiltTries
 
-  /** `built`: shared by locators with equal databases and nets. */
-  constructor(locator: Locator, built: BuiltTries) {
+  constructor(locator: Locator) {
     this.#locator = locator
-    this.#built = built
   }
 
   locate(address: Uint8Array, family: number): Location {
@@ -35,14 +30,9 @@ export class PlacedLocator implements Locator {
     return this.#locator.field(address, family, label)
   }
 
-  classify(codes: readonly GeoCode[]): Promise<ClassTrie> {
+  classify(codes: readonly GeoCode[], pointSets: readonly PointSet[] = []): Promise<ClassTrie> {
     const all = new Map([...PLACE_CODES, ...codes].map((code) => [code.text, code]))
-    const key = [...all.keys()].sort().join()
-    const known = this.#built.get(key)
-    if (known !== undefined) return known
-    const trie = this.#locator.classify([...all.values()])
-    this.#built.set(key, trie)
-    return trie
+    return this.#locator.classify([...all.values()], pointSets)
   }
 
   onChange(callback: () => void): () => void {

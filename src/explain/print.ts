@@ -1,4 +1,5 @@
 import type { Origin } from '../publish/explainable.ts'
+import { WEIGHT_DEFAULT } from '../steering/candidate.ts'
 import type {
   ExplainedEndpoint,
   ExplainedFailover,
@@ -15,7 +16,7 @@ export function printExplanation(explanation: Explanation): string[] {
   const block = server.zone === '' ? 'none' : `${server.zone} at ${server.address}${view}`
   const directive = server.directive === '' ? '' : `, answered by ${server.directive}`
   return [
-    `${name} ${type} for ${client.address}: ${explanation.rcode || 'no reply'}`,
+    `${name} ${type} for ${client.address}: ${printRcode(explanation)}`,
     `client: ${client.address}, from the ${client.source}: ${client.reason}`,
     ...printLocation(location),
     `server block: ${block}${directive}`,
@@ -28,14 +29,23 @@ export function printExplanation(explanation: Explanation): string[] {
   ]
 }
 
+function printRcode({ rcode, end }: Explanation): string {
+  if (rcode !== '') return rcode
+  return end.kind === 'other directive' ? 'not known' : 'no reply'
+}
+
 function printLocation(location: ExplainedLocation | undefined): string[] {
   if (location === undefined) return ['location: not looked up']
-  const { databases, net, asn, subdivisions, country, continent } = location
-  const places = [net, asn, ...subdivisions, country, continent].filter((text) => text !== '')
+  const { databases, net, asn, subdivisions, country, continent, coordinates } = location
+  const all = [net, asn, ...subdivisions, country, continent, coordinates]
+  const places = all.filter((text) => text !== '')
   const lines = [`location: ${places.length === 0 ? 'unknown' : places.join(', ')}`]
-  for (const { file, type, built, prefix } of databases) {
+  for (const { file, type, built, prefix, isIgnored } of databases) {
     const age = built === '' ? '' : `, built ${built.slice(0, 10)}`
-    lines.push(`  database: ${file} (${type}${age}), matched prefix ${prefix}`)
+    const matched = isIgnored
+      ? `not asked for ${prefix}, a special prefix`
+      : `matched prefix ${prefix}`
+    lines.push(`  database: ${file} (${type}${age}), ${matched}`)
   }
   return lines
 }
@@ -73,14 +83,22 @@ function printEndpoint(endpoint: ExplainedEndpoint, index: number): string[] {
   const { codes, weight, targets, dropped, out, record } = endpoint
   const geo = codes.length === 0 ? '' : `, geo ${codes.join(' ')}`
   const weighing = weight === undefined ? '' : `, weight ${weight}`
+  const where = printWhere(endpoint)
   const mark = endpoint.isChosen ? '*' : '-'
-  const origin = `${record} (${printOrigin(endpoint.origin)})`
+  const place = printOrigin(endpoint.origin)
+  const origin = record === '' ? place : `${record} (${place})`
   const lines = [
-    `  ${mark} ${idOf(endpoint, index)}: ${targets.join(', ')}${geo}${weighing}; ${origin}`,
+    `  ${mark} ${idOf(endpoint, index)}: ${targets.join(', ')}${geo}${where}${weighing}; ${origin}`,
   ]
   if (dropped !== '') lines.push(`      dropped: ${dropped}`)
   for (const { target, reason } of out) lines.push(`      ${target} is ${reason}`)
   return lines
+}
+
+function printWhere({ location, distanceKm }: ExplainedEndpoint): string {
+  if (location === '') return ''
+  const distance = distanceKm === undefined ? '' : ` (${distanceKm} km)`
+  return `, at ${location}${distance}`
 }
 
 function idOf({ setIdentifier }: ExplainedEndpoint, index: number): string {
@@ -107,19 +125,26 @@ function printOrigin(origin: Origin): string {
 }
 
 function printRung(
-  { rung, code, outcome, candidates }: ExplainedRung,
+  { rung, code, outcome, nearest, candidates }: ExplainedRung,
   endpoints: readonly ExplainedEndpoint[],
 ): string[] {
-  const label = code === '' ? rung : `${rung} ${code}`
+  const parts = [rung, code, nearest === undefined ? '' : printNearest(rung, nearest)]
+  const label = parts.filter((part) => part !== '').join(' ')
   if (candidates.length === 0) return [`    ${label}: ${outcome}`]
   const members = candidates.map(({ endpoint, weight, share, isStandby }) => {
-    const id = idOf(endpoints[endpoint]!, endpoint)
+    const of = endpoints[endpoint]!
+    const id = idOf(of, endpoint)
     if (isStandby) return `${id} (weight 0, standby)`
-    return weight === undefined
-      ? `${id} ${percent(share)}`
-      : `${id} ${percent(share)} (weight ${weight})`
+    if (weight === undefined) return `${id} ${percent(share)}`
+    const full = of.weight ?? WEIGHT_DEFAULT
+    const slow = weight < full ? ` of ${full}, slow start` : ''
+    return `${id} ${percent(share)} (weight ${weight}${slow})`
   })
   return [`    ${label}: ${outcome}: ${members.join(', ')}`]
+}
+
+function printNearest(rung: string, nearest: string): string {
+  return rung === 'nearest' ? nearest : `nearest ${nearest}`
 }
 
 function percent(share: number): string {

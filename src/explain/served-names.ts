@@ -2,18 +2,20 @@ import { Random } from '../base/random.ts'
 import { RRType } from '../dns/iana/types.ts'
 import { lowerNameKey } from '../dnsrecord/validate/names.ts'
 import type { Locator } from '../geo/locator.ts'
-import { AddressHealth } from '../health/address-health.ts'
 import type { OfflineBlock } from '../plugin/directive.ts'
 import { ImageSink, type RRsetStore } from '../publish/image-sink.ts'
+import type { RecordZone } from '../publish/record-zone.ts'
 import { decodeSteering } from '../steering/decode.ts'
 import { SteeringTable } from '../steering/table.ts'
 import type { Tier } from '../steering/tiers.ts'
 import type { RRsetData, ZoneId } from '../zone/image/types.ts'
 
-/** The RRsets of one owner, by type. */
+/** The RRsets of one owner, by type. Replaced as a whole when one changes. */
 export interface ServedName {
   readonly owner: Uint8Array
-  readonly sets: Map<number, RRsetData>
+  readonly sets: ReadonlyMap<number, RRsetData>
+  /** True: the name exists without RRsets too. */
+  readonly isDeclared: boolean
 }
 
 /** The tiers of an RRset. */
@@ -23,6 +25,19 @@ export interface SetTiers {
   readonly tiers: readonly Tier[]
 }
 
+/** A block whose names are compared. */
+export type ComparedBlock = Pick<OfflineBlock, 'block' | 'zones'>
+
+/** The zones of one block to build names of. */
+export interface NamesRequest {
+  readonly block: ComparedBlock
+  readonly apexes: readonly Uint8Array[]
+  /** Its classes are those of the names. */
+  readonly locator: Locator | undefined
+}
+
+type Names = Map<string, ServedName>
+
 /**
  * The names of one `kuadrant` block as a server would serve them if all endpoints were up. Built by
  * the code that serves; only the zone image is missing.
@@ -31,42 +46,49 @@ export class ServedNames {
   readonly table: SteeringTable
   /** By `lowerNameKey`. SOA records are missing. */
   readonly names: ReadonlyMap<string, ServedName>
-  /** Names that exist, also those without RRsets that have names below them. */
-  readonly #existing = new Set<string>()
+  #existing: ReadonlySet<string> | undefined
   readonly #tiers = new Map<Uint32Array, SetTiers>()
 
   private constructor(table: SteeringTable, names: ReadonlyMap<string, ServedName>) {
     this.table = table
     this.names = names
-    for (const name of names.keys()) {
-      for (let key = name; !this.#existing.has(key); key = parentKey(key)) {
-        this.#existing.add(key)
-        if (key.length <= 1) break
-      }
-    }
   }
 
-  /** Builds the names of the zones `apexes` of a block, with the classes of `locator`. Rejects with an InputError. */
-  static async build(
-    { zones }: OfflineBlock,
-    apexes: readonly Uint8Array[],
-    locator: Locator | undefined,
-  ): Promise<ServedNames> {
-    const table = new SteeringTable({
-      locator,
-      random: new Random(0),
-      onError: () => {},
-    })
-    const names = new Map<string, ServedName>()
+  /** Builds the names of the zones of a block. Rejects with an InputError. */
+  static async build(request: NamesRequest): Promise<ServedNames> {
+    const [names] = await ServedNames.#build(request, undefined)
+    return names
+  }
+
+  /**
+   * Builds the names of a block before and after an edit of its records. The two have one table, and
+   * one object for each name that the edit leaves alone. `after`: the block with other records and
+   * the same options. Rejects with an InputError.
+   */
+  static buildEdit(
+    request: NamesRequest,
+    after: ComparedBlock,
+  ): Promise<readonly [before: ServedNames, after: ServedNames]> {
+    return ServedNames.#build(request, after)
+  }
+
+  static async #build(
+    { block: { zones }, apexes, locator }: NamesRequest,
+    after: ComparedBlock | undefined,
+  ): Promise<readonly [before: ServedNames, after: ServedNames]> {
+    const table = new SteeringTable({ locator, random: new Random(0), onError: () => {} })
+    const names: Names = new Map()
     const store = storeIn(names)
-    // The state of health is temporary; a comparison is about what is configured.
-    const health = new AddressHealth()
+    const health = zones.configuredHealth
+    const filled = new Map<Uint8Array, RecordZone>()
     for (const apex of apexes) {
-      await zones.fill(apex, new ImageSink(store, NO_ZONE, table), health)
+      filled.set(apex, await zones.fill(apex, new ImageSink(store, NO_ZONE, table), health))
     }
+    const before = new ServedNames(table, after === undefined ? names : new Map(names))
+    for (const [apex, records] of filled) await after?.zones.edit(apex, records, zones)
     await table.built()
     table.close()
-    return new ServedNames(table, names)
+    return [before, new ServedNames(table, names)]
   }
 
   /** The names of a block that does not exist. */
@@ -81,7 +103,9 @@ export class ServedNames {
    */
   find(key: string): ServedName | undefined {
     const own = this.names.get(key)
-    if (own !== undefined || this.#existing.has(key)) return own
+    if (own !== undefined) return own
+    this.#existing ??= withAncestors(this.names.keys())
+    if (this.#existing.has(key)) return undefined
     for (let encloser = parentKey(key); encloser !== ''; encloser = parentKey(encloser)) {
       if (this.#existing.has(encloser)) return this.names.get(WILDCARD + encloser)
     }
@@ -112,23 +136,42 @@ export class ServedNames {
 
 const WILDCARD = '\u0001*'
 const NO_ZONE = 0 as ZoneId
+const NO_SETS: ReadonlyMap<number, RRsetData> = new Map()
 
-function storeIn(names: Map<string, ServedName>): RRsetStore {
+function storeIn(names: Names): RRsetStore {
+  const put = (owner: Uint8Array, change: (name: ServedName) => Partial<ServedName>): void => {
+    const key = lowerNameKey(owner)
+    const known = names.get(key) ?? { owner, sets: NO_SETS, isDeclared: false }
+    const next = { ...known, ...change(known) }
+    if (next.sets.size > 0 || next.isDeclared) names.set(key, next)
+    else names.delete(key)
+  }
   return {
     putRRset: (_, owner, data) => {
-      const key = lowerNameKey(owner)
-      const known = names.get(key)
-      if (known === undefined) names.set(key, { owner, sets: new Map([[data.type, data]]) })
-      else known.sets.set(data.type, data)
+      put(owner, ({ sets }) => ({ sets: new Map([...sets, [data.type, data]]) }))
       return true
     },
     declareName: (_, owner, isDeclared) => {
-      const key = lowerNameKey(owner)
-      if (isDeclared && !names.has(key)) names.set(key, { owner, sets: new Map() })
+      put(owner, () => ({ isDeclared }))
       return isDeclared
     },
-    removeRRset: (_, owner, type) => names.get(lowerNameKey(owner))?.sets.delete(type) === true,
+    removeRRset: (_, owner, type) => {
+      put(owner, ({ sets }) => ({ sets: new Map([...sets].filter(([other]) => other !== type)) }))
+      return true
+    },
   }
+}
+
+/** Returns the names that exist: also those without RRsets that have names below them. */
+function withAncestors(names: Iterable<string>): Set<string> {
+  const existing = new Set<string>()
+  for (const name of names) {
+    for (let key = name; !existing.has(key); key = parentKey(key)) {
+      existing.add(key)
+      if (key.length <= 1) break
+    }
+  }
+  return existing
 }
 
 /** Returns the key of the name above; '' for the root. */

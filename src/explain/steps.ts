@@ -1,3 +1,4 @@
+import { printLatin1 } from '../base/latin1.ts'
 import { printType, RRType } from '../dns/iana/types.ts'
 import type { Message, ResourceRecord } from '../dns/message/message.ts'
 import { NameBuffer } from '../dns/name/hashed-name.ts'
@@ -6,10 +7,11 @@ import { printRdata } from '../dns/rdata/index.ts'
 import { type AddressFamily, maskAddress, printAddress } from '../dns/text/address.ts'
 import type { Location } from '../geo/location.ts'
 import type { Locator } from '../geo/locator.ts'
+import { printCoordinates } from '../geo/point.ts'
 import type { ExplainableZones, Origin } from '../publish/explainable.ts'
 import type { AllDown, Contribution } from '../publish/owner-sets.ts'
 import type { ListenPlan } from '../server/listen-plan.ts'
-import type { ReplayedReply } from '../server/replay.ts'
+import type { ReplayedReply, ServingSource } from '../server/replay.ts'
 import { CLOSED, OPEN } from '../steering/rules.ts'
 import type { TracedChoice } from '../steering/trace.ts'
 import type { ZoneReader } from '../zone/image/reader.ts'
@@ -18,6 +20,7 @@ import { type JoinedChoice, joinChoice } from './choice.ts'
 import { type BuiltSet, buildSet, printDrop, targetsOut } from './endpoints.ts'
 import type { ExplainParts, ExplainRequest } from './explain.ts'
 import type { ExplainedEndpoint, ExplainedLocation, ExplainedStep } from './explanation.ts'
+import { notesOnHealth } from './peer-health.ts'
 
 const WILDCARD = new Uint8Array([1, 0x2a])
 
@@ -26,6 +29,8 @@ interface Source {
   /** Lower-case wire form; the wildcard, if one matches. */
   readonly owner: Uint8Array
   readonly apex: Uint8Array
+  /** The directive that serves the zone. */
+  readonly directive: string
   readonly reader: ZoneReader
   /** Offset of the RRset in the zone image; 0 = it has none of that type. */
   readonly rrset: number
@@ -78,6 +83,7 @@ export class StepExplainer {
   #step(name: Uint8Array, type: number, records: readonly ResourceRecord[]): ExplainedStep {
     const source = this.#find(lowerName(name), type)
     const zones = source && this.#parts.index.find(source.reader.words.buffer)
+    const other = this.#otherSource(source, name, records)
     const zone = source && zones?.zone(source.apex)
     const [first] = records
     const base = {
@@ -88,16 +94,16 @@ export class StepExplainer {
       rdata: records.map(({ rdata }) => printRdata(type, rdata)),
       ttlSeconds: first?.ttlSeconds ?? 0,
     }
-    if (source === undefined || zones === undefined || zone === undefined) {
-      const notes = source === undefined ? ['the records come from a directive without zones'] : []
-      const ttlReason = first === undefined ? '' : 'TTL of the RRset in its zone'
+    const isOther = other !== ''
+    if (source === undefined || zones === undefined || zone === undefined || isOther) {
+      const ttlReason = isOther ? `set by ${this.#author()}` : 'TTL of the RRset in its zone'
       return {
         ...base,
         serial: serialOf(source),
-        ttlReason,
+        ttlReason: first === undefined ? '' : ttlReason,
         endpoints: undefined,
         choice: undefined,
-        notes,
+        notes: isOther ? [other] : [],
       }
     }
     this.locator ??= zones.locator
@@ -109,7 +115,10 @@ export class StepExplainer {
       ttlReason: first === undefined ? '' : explainTtl(built, first.ttlSeconds),
       endpoints: explainEndpoints(built, zones, this.#originsOf(zones), joined, base.rdata),
       choice: joined === 'changed' ? undefined : joined?.choice,
-      notes: notesOf(built, joined, records.length),
+      notes: [
+        ...notesOf(built, joined, records.length),
+        ...notesOnHealth(zones, source.owner, built, type),
+      ],
     }
   }
 
@@ -143,12 +152,55 @@ export class StepExplainer {
     return joinChoice(traced, built, type, location, texts) ?? 'changed'
   }
 
+  /**
+   * Why the records of a step are not those that the zone has for the name: another directive made
+   * or changed them. '' = they are.
+   */
+  #otherSource(
+    source: Source | undefined,
+    name: Uint8Array,
+    records: readonly ResourceRecord[],
+  ): string {
+    const { answeredBy } = this.#reply
+    if (source === undefined)
+      return `no zone of this server has the name: ${this.#author()} answers`
+    const isAsked = equalNames(name, this.#request.name)
+    if (isAsked && answeredBy !== '' && answeredBy !== source.directive) {
+      return `${answeredBy} answers, not ${source.directive}`
+    }
+    if (hasRecords(source, records, this.#isChosen(source))) return ''
+    return answeredBy === source.directive
+      ? 'another directive has changed the name or the records'
+      : `the records are not those of the zone: ${this.#author()} answers`
+  }
+
+  /** The directive that answered, as far as it is known. */
+  #author(): string {
+    return this.#reply.answeredBy || 'another directive'
+  }
+
+  /** True if the steerer chose among the records of the RRset. */
+  #isChosen({ reader, rrset }: Source): boolean {
+    const at = rrset === 0 ? -1 : reader.steeringStart(rrset)
+    return this.#choices.some(({ buffer, offset }) => {
+      return buffer === reader.words.buffer && offset === at
+    })
+  }
+
   /** Finds the RRset of a name as the server does. */
   #find(name: Uint8Array, type: number): Source | undefined {
     const { replay } = this.#parts
-    const serving = replay.findServing(this.#plan, this.#request.source, name, type)
-    const reader = serving?.answerer?.reader
-    if (reader === undefined) return undefined
+    const sources = replay.findSources(this.#plan, this.#request.source, name, type) ?? []
+    const found = sources.flatMap((source) => this.#findIn(source, name, type) ?? [])
+    const { answeredBy } = this.#reply
+    return found.find(({ directive }) => directive === answeredBy) ?? found[0]
+  }
+
+  #findIn(
+    { directive, answerer: { reader } }: ServingSource,
+    name: Uint8Array,
+    type: number,
+  ): Source | undefined {
     reader.refresh()
     const hashed = new NameBuffer()
     if (!hashed.set(name, 0, name.length)) return undefined
@@ -162,8 +214,27 @@ export class StepExplainer {
     const owner = match === Match.Wildcard ? Buffer.concat([WILDCARD, encloser]) : name
     const isThere = match === Match.Name || match === Match.Wildcard
     const rrset = isThere ? reader.findRRset(finder.body, type) : 0
-    return { owner: new Uint8Array(owner), apex, reader, rrset }
+    return { owner: new Uint8Array(owner), apex, directive, reader, rrset }
   }
+}
+
+/** True if the records are all of the RRset, or a choice of them. */
+function hasRecords(
+  { reader, rrset }: Source,
+  records: readonly ResourceRecord[],
+  isChoice: boolean,
+): boolean {
+  if (rrset === 0) return records.length === 0
+  const start = reader.rdataStart(rrset)
+  const count = reader.rdataCount(rrset)
+  if (!isChoice && records.length !== count) return false
+  const texts = new Set<string>()
+  for (let i = 0; i < count; i++) {
+    const at = reader.rdataAt(rrset, start, i)
+    const octets = reader.view.getUint16(at)
+    texts.add(printLatin1(reader.bytes.subarray(at + 2, at + 2 + octets)).toLowerCase())
+  }
+  return records.every(({ rdata }) => texts.has(printLatin1(rdata).toLowerCase()))
 }
 
 /** Groups records of one owner and type that follow each other. Signatures are left out. */
@@ -193,11 +264,14 @@ function explainEndpoints(
     const targets = endpoint.rdata.map((rdata) => printRdata(endpoint.type, rdata))
     const isWhole = joined === undefined && dropped === undefined && served.length > 0
     const isChosen = isWhole || (typeof joined === 'object' && joined.chosen.has(i))
+    const origin = originOf(contribution)
     return {
-      record: key,
-      origin: originOf(contribution),
+      record: origin.kind === 'corefile' || origin.kind === 'default' ? '' : key,
+      origin,
       setIdentifier: endpoint.setIdentifier,
       codes: endpoint.isDefault ? [...codes, '*'] : codes,
+      location: endpoint.point?.text ?? '',
+      distanceKm: typeof joined === 'object' ? joined.distances.get(i) : undefined,
       weight: endpoint.weight,
       ttlSeconds: endpoint.ttlSeconds,
       targets,
@@ -210,17 +284,21 @@ function explainEndpoints(
 }
 
 function explainTtl({ endpoints }: BuiltSet, ttlSeconds: number): string {
+  if (endpoints.length === 0) return 'TTL of the RRset in its zone'
   const all = endpoints.map(({ contribution }) => contribution)
   const lowest = all.find(({ endpoint }) => endpoint.ttlSeconds === ttlSeconds)
   const isEqual = all.every(({ endpoint }) => endpoint.ttlSeconds === ttlSeconds)
   if (lowest === undefined) return 'changed by another directive'
   if (isEqual) return all.length === 1 ? 'TTL of the endpoint' : 'TTL of all endpoints'
-  return `the lowest TTL of all endpoints of owner and type, that of record ${lowest.key}`
+  const { key, endpoint } = lowest
+  const id = endpoint.setIdentifier === '' ? '' : `${endpoint.setIdentifier} of `
+  return `the lowest TTL of all endpoints of owner and type, that of ${id}${key}`
 }
 
-function printAllDown({ policy, missing }: AllDown): string {
+function printAllDown({ policy, missing, isDrained }: AllDown): string {
   const all = 'all targets are down or drained'
   if (policy === CLOSED) return `${all}, and all-down is closed: no data`
+  if (isDrained === true) return `${all}, also the fallback endpoint ${policy}: no data`
   if (policy !== OPEN) return `${all}: the fallback endpoint ${policy} is served to all clients`
   const why = missing === undefined ? '' : ` (no endpoint has the set identifier ${missing})`
   return `${all}, so health and drains are ignored${why}`
@@ -239,10 +317,12 @@ function notesOf(
   const isClosed = typeof joined === 'object' && joined.choice.failover?.isClosed === true
   if (isClosed) {
     notes.push('the failover list is exhausted, and all-down is closed: no data')
-  } else if (recordCount === 0) {
+  } else if (recordCount === 0 && set === undefined) {
     const list = types.map(printType).join(', ')
     notes.push(list === '' ? 'no endpoint has this name' : `the name has only ${list}`)
-  } else if (joined === undefined && endpoints.length > 1) {
+  }
+  const served = endpoints.filter(({ dropped }) => dropped === undefined)
+  if (joined === undefined && served.length > 1) {
     notes.push('no endpoint has a geo code or a weight: all are served')
   }
   return notes
@@ -270,19 +350,24 @@ export function explainLocation(
 ): ExplainedLocation | undefined {
   if (locator === undefined) return undefined
   const bytes = padded(address)
-  const { net, asn, subdivisions, country, continent } = locator.locate(bytes, clientFamily)
+  const { net, asn, subdivisions, country, continent, coordinates } = locator.locate(
+    bytes,
+    clientFamily,
+  )
   const evidence = locator.evidence?.(bytes, clientFamily) ?? []
   return {
-    databases: evidence.map(({ file, type, builtSeconds, family, prefixBits }) => {
+    databases: evidence.map(({ file, type, builtSeconds, family, prefixBits, isIgnored }) => {
       const folded = family === clientFamily ? bytes : bytes.subarray(12)
       const built = builtSeconds === 0 ? '' : new Date(builtSeconds * 1000).toISOString()
-      return { file, type, built, prefix: printPrefix(folded, family, prefixBits) }
+      const prefix = printPrefix(folded, family, prefixBits)
+      return { file, type, built, prefix, isIgnored }
     }),
     net,
     asn: asn === 0 ? '' : `AS${asn}`,
     subdivisions,
     country,
     continent: continent === '' ? '' : `GEO-${continent}`,
+    coordinates: printCoordinates(coordinates),
   }
 }
 

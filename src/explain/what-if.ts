@@ -5,11 +5,10 @@ import type { ClassTrie } from '../geo/class-trie.ts'
 import { measureCells } from '../geo/classes/class-cells.ts'
 import type { Locator } from '../geo/locator.ts'
 import { placeOf } from '../plugin/block-place.ts'
-import type { OfflineBlock } from '../plugin/directive.ts'
 import { type AddressShares, CellShares } from './cell-shares.ts'
 import { NameComparison, type NameDifference } from './compare-names.ts'
-import { type BuiltTries, PlacedLocator } from './placed-locator.ts'
-import { ServedNames } from './served-names.ts'
+import { PlacedLocator } from './placed-locator.ts'
+import { type ComparedBlock, ServedNames } from './served-names.ts'
 
 /** A change of one name and type, and for which clients. */
 export interface MeasuredChange extends NameDifference {
@@ -28,17 +27,17 @@ export interface WhatIf {
 
 /** The zones that one block serves before and one block serves after. */
 interface BlockPair {
-  readonly before: OfflineBlock | undefined
-  readonly after: OfflineBlock | undefined
+  readonly before: ComparedBlock | undefined
+  readonly after: ComparedBlock | undefined
   readonly apexes: readonly Uint8Array[]
 }
 
 /** Two configurations. */
-export interface ComparedBlocks {
-  readonly before: readonly OfflineBlock[]
-  readonly after: readonly OfflineBlock[]
-  /** True if both have the same Corefile and the same databases. */
-  readonly haveSameLocations: boolean
+export interface Configurations {
+  readonly before: readonly ComparedBlock[]
+  readonly after: readonly ComparedBlock[]
+  /** True if both have the same Corefile and the same databases: only records differ. */
+  readonly isEdit: boolean
 }
 
 /**
@@ -46,19 +45,16 @@ export interface ComparedBlocks {
  * whose clients get other records, or other shares of them. Rejects with an InputError if records or
  * databases can't be read.
  */
-export async function compareBlocks(blocks: ComparedBlocks): Promise<WhatIf> {
+export async function compareBlocks(blocks: Configurations): Promise<WhatIf> {
   const changes: MeasuredChange[] = []
   const nameCount = { before: 0, after: 0 }
   for (const pair of pairBlocks(blocks)) {
     const block = printKeys((pair.after ?? pair.before)!)
-    const built: BuiltTries = new Map()
-    const oldLocator = placed(pair.before, built)
-    const newLocator = placed(pair.after, blocks.haveSameLocations ? built : new Map())
-    const old = await buildNames(pair.before, pair.apexes, oldLocator)
-    const next = await buildNames(pair.after, pair.apexes, newLocator)
+    const locators = [placed(pair.before), placed(pair.after)] as const
+    const [old, next] = await buildNames(pair, locators, blocks.isEdit)
     nameCount.before += old.names.size
     nameCount.after += next.names.size
-    const places = await placesOf(old, oldLocator ?? newLocator)
+    const places = await placesOf(old, locators[0] ?? locators[1])
     const cells = measureCells([old.table.trie.data, next.table.trie.data, places.data])
     const shares = new CellShares(cells, places.codesOf)
     for (const change of new NameComparison(old, next, cells).changes()) {
@@ -68,9 +64,9 @@ export async function compareBlocks(blocks: ComparedBlocks): Promise<WhatIf> {
   return { changes: changes.sort(byShare), nameCount }
 }
 
-function placed(block: OfflineBlock | undefined, built: BuiltTries): PlacedLocator | undefined {
+function placed(block: ComparedBlock | undefined): PlacedLocator | undefined {
   const locator = block?.block.locator
-  return locator === undefined ? undefined : new PlacedLocator(locator, built)
+  return locator === undefined ? undefined : new PlacedLocator(locator)
 }
 
 /** The share that counts for a limit: the larger one of IPv4 and IPv6. */
@@ -84,14 +80,19 @@ function byShare(a: MeasuredChange, b: MeasuredChange): number {
   return a.name < b.name || (a.name === b.name && a.type < b.type) ? -1 : 1
 }
 
-function buildNames(
-  block: OfflineBlock | undefined,
-  apexes: readonly Uint8Array[],
-  locator: Locator | undefined,
-): Promise<ServedNames> {
-  return block === undefined
-    ? Promise.resolve(ServedNames.empty())
-    : ServedNames.build(block, apexes, locator)
+async function buildNames(
+  { before, after, apexes }: BlockPair,
+  locators: readonly [Locator | undefined, Locator | undefined],
+  isEdit: boolean,
+): Promise<readonly [before: ServedNames, after: ServedNames]> {
+  if (isEdit && before !== undefined && after !== undefined) {
+    return ServedNames.buildEdit({ block: before, apexes, locator: locators[0] }, after)
+  }
+  const build = async (block: ComparedBlock | undefined, side: 0 | 1): Promise<ServedNames> => {
+    if (block === undefined) return ServedNames.empty()
+    return ServedNames.build({ block, apexes, locator: locators[side] })
+  }
+  return [await build(before, 0), await build(after, 1)]
 }
 
 /**
@@ -99,19 +100,23 @@ function buildNames(
  * the same keys, addresses and view, or else any with the zone. The zone kdrnt is left out: it has data
  * for peers.
  */
-function pairBlocks({ before, after }: ComparedBlocks): BlockPair[] {
+function pairBlocks({ before, after }: Configurations): BlockPair[] {
   const pairs: {
-    before: OfflineBlock | undefined
-    after: OfflineBlock | undefined
+    before: ComparedBlock | undefined
+    after: ComparedBlock | undefined
     apexes: Uint8Array[]
   }[] = []
-  const add = (old: OfflineBlock | undefined, next: OfflineBlock | undefined, apex: Uint8Array) => {
+  const add = (
+    old: ComparedBlock | undefined,
+    next: ComparedBlock | undefined,
+    apex: Uint8Array,
+  ) => {
     const known = pairs.find((pair) => pair.before === old && pair.after === next)
     if (known === undefined) pairs.push({ before: old, after: next, apexes: [apex] })
     else known.apexes.push(apex)
   }
   const taken = new Set<string>()
-  const mark = (block: OfflineBlock, apex: Uint8Array): string => {
+  const mark = (block: ComparedBlock, apex: Uint8Array): string => {
     return `${after.indexOf(block)} ${nameKey(apex)}`
   }
   for (const old of before) {
@@ -131,16 +136,16 @@ function pairBlocks({ before, after }: ComparedBlocks): BlockPair[] {
   return pairs
 }
 
-function apexesOf({ zones }: OfflineBlock): Uint8Array[] {
+function apexesOf({ zones }: ComparedBlock): Uint8Array[] {
   const byKey = new Map(zones.options.zones.map((apex) => [nameKey(apex), apex]))
   return [...byKey.values()].filter((apex) => !isLocalZone(apex))
 }
 
-function hasZone(block: OfflineBlock, apex: Uint8Array): boolean {
+function hasZone(block: ComparedBlock, apex: Uint8Array): boolean {
   return apexesOf(block).some((other) => nameKey(other) === nameKey(apex))
 }
 
-function printKeys({ block }: OfflineBlock): string {
+function printKeys({ block }: ComparedBlock): string {
   const keys = block.keys.map(({ zoneText, port }) => `${zoneText}:${port}`).join(' ')
   return block.viewName === '' ? keys : `${keys} (view ${block.viewName})`
 }
@@ -156,7 +161,7 @@ async function placesOf(
   const bundled = bundledLocator()
   try {
     await bundled.open()
-    return await new PlacedLocator(bundled, new Map()).classify([])
+    return await new PlacedLocator(bundled).classify([])
   } finally {
     bundled.close()
   }

@@ -15,6 +15,7 @@ export const EVENT_KINDS = [
   'probe',
   'slow-start',
   'peer',
+  'quorum',
   'drain',
   'shift',
   'database',
@@ -32,7 +33,7 @@ export interface AnswerChange {
   /** Endpoints of the RRset, as text; empty = the RRset did not exist, or does not any more. */
   readonly before?: readonly string[]
   readonly after?: readonly string[]
-  /** The change in words, where it is not a single RRset. */
+  /** The change in words, where it is not a single RRset; of a quorum of sites, its decisions. */
   readonly text?: string
 }
 

@@ -8,7 +8,7 @@ export interface EndpointCounts {
   readonly slowStart: number
   /** Endpoints whose targets are all down. */
   readonly down: number
-  /** Endpoints that an operator took out of service. */
+  /** Drained endpoints. */
   readonly drained: number
 }
 
@@ -27,6 +27,8 @@ export interface ZoneStatus {
   readonly conflicts: number
   /** Names and types whose endpoints are all down or drained, each with what is served instead. */
   readonly allDown: readonly string[]
+  /** Names and types with failover lists whose endpoints are all down or drained, each with what is served instead. */
+  readonly exhausted: readonly string[]
   /** Null = the zone does not consist of records. */
   readonly endpoints: EndpointCounts | null
 }
@@ -61,6 +63,75 @@ export interface PeerReport {
   readonly error: string
 }
 
+/** How sites agree on the health of each other's addresses (`probe-peers`), for the zones of one server block. */
+export interface QuorumReport {
+  readonly zones: readonly string[]
+  /** This site hears too few sites to take out addresses of others. */
+  readonly isIsolated: boolean
+  /** Sites that are heard, with this site, and all sites. */
+  readonly heard: number
+  readonly sites: number
+  /** Sites that must find an address down. */
+  readonly quorum: number
+  readonly holdDownSeconds: number
+  /** This site first. */
+  readonly members: readonly QuorumMember[]
+  /** Addresses that some site found down although they are not its own. */
+  readonly addresses: readonly QuorumAddress[]
+  /** Number of addresses that a bound left out of `addresses`. */
+  readonly addressesOmitted: number
+}
+
+/** One site of a quorum. */
+export interface QuorumMember {
+  /** The address of its nameserver, if its name is not known. */
+  readonly site: string
+  /** `host:port` of its nameservers; of this site none. */
+  readonly peers: readonly string[]
+  readonly state: 'this site' | 'isolated' | 'heard' | 'silent' | 'never heard'
+  /** Seconds since it was last heard; null = never. */
+  readonly ageSeconds: number | null
+  /** Number of addresses of other sites that it reports on. */
+  readonly observations: number
+}
+
+/** What sites report about one address of a peer. */
+export interface QuorumAddress {
+  /** Without `*.` and final dot. */
+  readonly host: string
+  readonly address: string
+  /** The sites that have it. */
+  readonly sites: readonly string[]
+  readonly isDown: boolean
+  /** Sites contradict each other for longer than the hold-down. */
+  readonly isDisputed: boolean
+  /** Sites that report it up, and down. */
+  readonly up: readonly string[]
+  readonly down: readonly string[]
+  /** RFC 3339: when it is taken out if no site changes its report; null = no hold-down runs. */
+  readonly holdDownUntil: string | null
+  readonly reason: string
+}
+
+/** A shift of traffic to some endpoints of a host. */
+export interface ShiftReport {
+  /** `namespace/name` of one of its records, and how many it has. */
+  readonly record: string
+  readonly records: number
+  /** The set identifier that traffic moves to. */
+  readonly to: string
+  readonly state: 'running' | 'finished' | 'reverted'
+  /** The step, from 1, and the number of steps. If the shift is over: the last step that it reached. */
+  readonly step: number
+  readonly steps: number
+  /** Percent of the answers that these endpoints get; null = the shift is reverted, and weights hold. */
+  readonly share: number | null
+  /** RFC 3339: when the step ends; null = the shift is over. */
+  readonly until: string | null
+  /** Why the shift was reverted; '' = it was not. */
+  readonly reason: string
+}
+
 /** A file of locations. */
 export interface DatabaseStatus {
   readonly file: string
@@ -87,6 +158,8 @@ export interface StatusPart {
   /** Number of endpoints that a bound left out of `endpoints`. */
   readonly endpointsOmitted?: number
   readonly peers?: readonly PeerReport[]
+  readonly quorums?: readonly QuorumReport[]
+  readonly shifts?: readonly ShiftReport[]
   readonly databases?: readonly DatabaseStatus[]
   readonly snapshots?: readonly SnapshotStatus[]
 }
@@ -105,6 +178,8 @@ export interface ServerStatus extends Required<StatusPart> {
   readonly notReady: readonly PluginNote[]
   /** Remarks of plugins that are ready. */
   readonly notes: readonly PluginNote[]
+  /** Number of shifts that a bound left out of `shifts`. */
+  readonly shiftsOmitted: number
   /** What the process dropped because a limit was reached, by kind; zeros are left out. */
   readonly drops: Readonly<Record<string, number>>
 }
@@ -122,5 +197,5 @@ export function zoneWithoutRecords(
   serial: number | null,
 ): ZoneStatus {
   const unknown = { records: null, rrsets: null, endpoints: null }
-  return { zone, directive, source, serial, ...unknown, conflicts: 0, allDown: [] }
+  return { zone, directive, source, serial, ...unknown, conflicts: 0, allDown: [], exhausted: [] }
 }

@@ -194,6 +194,22 @@ t.test('geo codes that match no client', async (t) => {
     t.strictSame(await found(nets, code), [], code)
 })
 
+t.test('locations without coordinates of clients', async (t) => {
+  const record = RECORD.replace('geo-code, value: CODE', 'location, value: "52.52,13.40"')
+  const found = async (geoip: string): Promise<string[]> => {
+    const files = {
+      Corefile: `example.org {\n root {DIR}\n ${geoip}\n kuadrant {\n manifests zones\n }\n}\n`,
+      'zones/a.yaml': record,
+    }
+    return (await run(t, files)).printed.filter((line) => line.includes('location has'))
+  }
+  const at = /zones\/a.yaml:11: default\/app: location has no effect/
+  t.match(await found('geoip'), [/: no database of geoip has coordinates$/])
+  t.match(await found('geoip'), [at])
+  t.match(await found(''), [/: the server block has no geoip$/])
+  t.strictSame(await found('geoip /no/database'), [])
+})
+
 t.test('the line of a geo code that matches no client is that of the code', async (t) => {
   const endpoint = (id: string, ...values: string[]): string => `
   - dnsName: app.example.org

@@ -1,19 +1,11 @@
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { check } from '../../src/cli/check.ts'
-import type { Output } from '../../src/cli/output.ts'
-import { lineBufferTo } from '../support/line-buffer.ts'
+import { recordOutput } from '../support/recorded-output.ts'
 
 async function run(t: Test, files: Record<string, string>, args: readonly string[] = []) {
   const directory = t.testdir(files)
-  const printed: string[] = []
-  const errors: string[] = []
-  const output: Output = {
-    lines: lineBufferTo(printed),
-    print: (line) => printed.push(line.replaceAll(`${directory}/`, '')),
-    printError: (line) => errors.push(line.replaceAll(`${directory}/`, '')),
-    flush: () => {},
-  }
+  const { output, printed, errors } = recordOutput(directory)
   const here = args.map((arg) => arg.replace('{DIR}', directory))
   const code = await check(['-conf', join(directory, 'Corefile'), ...here], output)
   return { code, printed, errors }
@@ -125,13 +117,7 @@ t.test('addresses of a name server outside of the zones are served nowhere', asy
 })
 
 t.test('a Corefile that does not exist is one line', async (t) => {
-  const errors: string[] = []
-  const output: Output = {
-    lines: lineBufferTo([]),
-    print: () => {},
-    printError: (line) => errors.push(line),
-    flush: () => {},
-  }
+  const { output, errors } = recordOutput()
   t.equal(await check(['-conf', '/nonexistent/Corefile'], output), 1)
   t.equal(errors.length, 1)
   t.match(errors[0], /^cannot read Corefile \/nonexistent\/Corefile: ENOENT/)
@@ -194,7 +180,7 @@ t.test('records that disagree or say things in vain are warnings, with their pla
   t.equal(got.errors.length, want.length, got.errors.join('\n'))
   t.strictSame(got.printed, [
     'read Corefile: 1 server block: k.example.com',
-    'read k.example.com.: zones: 5 DNSRecords in 1 files',
+    'read k.example.com.: zones: 5 DNSRecords in 1 file',
     'no errors found, 5 warnings',
   ])
   const alone = await run(t, { Corefile: 'a {\n whoami\n}\n', zones: files.zones! }, [

@@ -69,7 +69,7 @@ t.test('drain, list and undrain', async (t) => {
     /^[0-9a-f]{8} {2}record:default\/b {6}- .*two\\x0alines$/,
   ])
   const listed = await run(runDrains, '-o', 'json')
-  const json = JSON.parse(listed.printed[0]!)
+  const json = JSON.parse(listed.printed.join('\n'))
   t.match(json[1], { selector: 'record:default/b', reason: 'two\nlines' })
   t.equal((await run(runUndrain, json[1].id)).code, 0)
   const ended = await run(runUndrain, 'host:a.*', 'site:dublin')
@@ -145,6 +145,15 @@ for (const [name, command, args, want] of [
     t.strictSame(got.printed, [])
   })
 }
+
+t.test('a drain that has ended cannot be ended again', async (t) => {
+  const { run } = stage(t, { drains: 'site:a until=2020-01-01T00:00:00Z\nsite:b\n' })
+  t.match(await run(runUndrain, 'site:a'), {
+    code: 1,
+    errors: [/^site:a is not drained; the drains are: [0-9a-f]{8} site:b$/],
+  })
+  t.equal((await run(runUndrain, 'site:b')).code, 0)
+})
 
 t.test('an invalid drain file is not changed', async (t) => {
   const { run, path } = stage(t, { drains: 'site:a\nnonsense\n' })

@@ -6,10 +6,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { runFqdn } from '../../src/cli/fqdn.ts'
-import type { Output } from '../../src/cli/output.ts'
 import type { ListedName } from '../../src/node/api/names-api.ts'
 import { UdpClient } from '../support/client.ts'
-import { lineBufferTo } from '../support/line-buffer.ts'
+import { recordOutput } from '../support/recorded-output.ts'
 import { type RunningServer, root, runSextant, startServer } from '../support/server.ts'
 
 /** Two Pods, with addresses of this machine: this test asks as they do. */
@@ -147,14 +146,7 @@ t.test('the commands and an agent', async (t) => {
 
 /** Runs the command in this process. */
 async function runHere(socket: string, args: readonly string[], timeoutMs?: number) {
-  const printed: string[] = []
-  const errors: string[] = []
-  const output: Output = {
-    lines: lineBufferTo(printed),
-    print: (line) => printed.push(line),
-    printError: (line) => errors.push(line),
-    flush: () => {},
-  }
+  const { output, printed, errors } = recordOutput()
   const code = await runFqdn([...args, '--socket', socket], output, timeoutMs)
   return { code, printed, error: errors.join('\n').replaceAll(socket, 'SOCKET') }
 }

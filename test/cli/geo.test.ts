@@ -1,10 +1,9 @@
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { runGeo } from '../../src/cli/geo.ts'
-import type { Output } from '../../src/cli/output.ts'
 import { bundledDatabasePath } from '../../src/geo/mmdb/load.ts'
-import { lineBufferTo } from '../support/line-buffer.ts'
 import { composeMmdb } from '../support/mmdb.ts'
+import { recordOutput } from '../support/recorded-output.ts'
 
 const ENTRY = {
   country: { iso_code: 'US' },
@@ -49,27 +48,33 @@ l.example.com {
 }
 `
 
-async function run(t: Test, args: readonly string[], corefile = COREFILE) {
+async function run(t: Test, args: readonly string[], corefile = COREFILE, record = RECORD) {
   const directory = t.testdir({
-    records: { 'one.yaml': RECORD },
+    records: { 'one.yaml': record },
     'us.mmdb': Buffer.from(composeMmdb({ networks: { '203.0.0.0/16': ENTRY } })),
   })
   t.testdir({
-    records: { 'one.yaml': RECORD },
+    records: { 'one.yaml': record },
     'us.mmdb': Buffer.from(composeMmdb({ networks: { '203.0.0.0/16': ENTRY } })),
     Corefile: corefile.replaceAll('{DIR}', directory),
   })
-  const printed: string[] = []
-  const errors: string[] = []
-  const output: Output = {
-    lines: lineBufferTo(printed),
-    print: (line) => printed.push(line.replaceAll(`${directory}/`, '')),
-    printError: (line) => errors.push(line.replaceAll(`${directory}/`, '')),
-    flush: () => {},
-  }
+  const { output, printed, errors } = recordOutput(directory)
   const here = args.map((arg) => arg.replace('{DIR}', directory))
   return { code: await runGeo(here, output), printed, errors }
 }
+
+t.test('no database is named as the source for an address that it is not asked for', async (t) => {
+  for (const [address, prefix] of [
+    ['10.1.2.3', '10.0.0.0/8'],
+    ['2001:db8::7', '2001:db8::/32'],
+  ] as const) {
+    const text = (await run(t, [address])).printed.join('\n')
+    t.match(text, `  prefix      ${prefix}, a special prefix: the database is not asked`)
+    const json = (await run(t, [address, '-o', 'json'])).printed.join('\n')
+    const [database] = JSON.parse(json).blocks[0].databases
+    t.match(database, { prefix, isIgnored: true, location: { country: '' } })
+  }
+})
 
 t.test('the bundled database locates an address', async (t) => {
   const { code, printed } = await run(t, ['81.2.69.142'])
@@ -81,6 +86,7 @@ t.test('the bundled database locates an address', async (t) => {
     '  subdivisions  -',
     '  country       GB',
     '  continent     EU',
+    '  coordinates   -',
     '  geo codes     GB, GEO-EU, *',
     new RegExp(`database +${bundledDatabasePath()} \\(.*\\), built 20\\d\\d-\\d\\d-\\d\\d`),
     /prefix +81\.2\.\d+\.0\/\d+$/,
@@ -98,6 +104,7 @@ t.test('each server block with geoip has its own place and class', async (t) => 
     '  subdivisions  US-CA',
     '  country       US',
     '  continent     NA',
+    '  coordinates   -',
     '  geo codes     NET-OFFICE, AS64500, US-CA, US, GEO-NA, *',
     '  database      us.mmdb (Test-City), built 2023-11-14',
     '    prefix      203.0.0.0/16',
@@ -111,11 +118,19 @@ t.test('each server block with geoip has its own place and class', async (t) => 
     '  subdivisions  US-CA',
     '  country       US',
     '  continent     NA',
+    '  coordinates   -',
     '  geo codes     AS64500, US-CA, US, GEO-NA, *',
     '  database      us.mmdb (Test-City), built 2023-11-14',
     '    prefix      203.0.0.0/16',
     '  class         unknown: no records: the class depends on the geo codes in use',
   ])
+})
+
+t.test('invalid records are warnings', async (t) => {
+  const args = ['-conf', join('{DIR}', 'Corefile'), '203.0.113.9']
+  const { code, errors } = await run(t, args, COREFILE, RECORD.replace('192.0.2.1', 'x'))
+  t.equal(code, 0)
+  t.match(errors.at(-1), /^\[WARNING\] records\/one\.yaml:\d+: docs\/one is refused/)
 })
 
 t.test('JSON has the same facts', async (t) => {

@@ -5,7 +5,7 @@ const COMMANDS =
   'the commands are serve, check, geo, what-if, operator, node, fqdn, query, explain, status, drain, undrain, drains, demo, help'
 
 const EXPLAIN_USAGE =
-  'usage: sextant explain NAME [TYPE] --client ADDR | --subnet CIDR [@SERVER] [-conf FILE] [--seed N] [-o json]'
+  'usage: sextant explain NAME [TYPE] --client ADDR | --subnet CIDR [@SERVER] [-conf FILE] [--records FILE] [--seed N] [-o json]'
 
 const CASES: readonly { args: readonly string[]; code: number; out?: RegExp; error?: string }[] = [
   { args: ['foo'], code: 1, error: `"foo" is not a command: ${COMMANDS}` },

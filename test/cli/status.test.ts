@@ -10,7 +10,7 @@ import { TokenFile } from '../../src/plugins/admin/token.ts'
 import { adminSite, STATUS } from '../support/admin-site.ts'
 import { selfSigned } from '../support/certificate.ts'
 import { freePort } from '../support/free-port.ts'
-import { lineBufferTo } from '../support/line-buffer.ts'
+import { recordOutput } from '../support/recorded-output.ts'
 
 const TOKEN = 'a'.repeat(32)
 
@@ -21,14 +21,8 @@ async function serve(t: Test, changed: Partial<AdminSite> = {}): Promise<number>
 }
 
 async function run(...argv: string[]) {
-  const printed: string[] = []
-  const errors: string[] = []
-  const code = await runStatus(argv, {
-    lines: lineBufferTo(printed),
-    print: (line) => void printed.push(line),
-    printError: (line) => void errors.push(line),
-    flush: () => {},
-  })
+  const { output, printed, errors } = recordOutput()
+  const code = await runStatus(argv, output)
   return { code, printed, errors }
 }
 
@@ -49,11 +43,28 @@ t.test('a status as tables', async (t) => {
     'all endpoints are down or drained:',
     '  www.example.org. A: health and drains are ignored',
     '',
+    'all endpoints of failover lists are down or drained:',
+    '  app.example.org. A: failover list GEO-EU is exhausted; the answer is empty',
+    '',
     'NAME              TYPE  SET  STATE  TARGETS    RECORD       DETAIL',
     'www.example.org.  A     na1  down   192.0.2.1  default/www',
     '',
     'PEER           SITE  STATE  AGE    SERIAL  ENDPOINTS  REFUSED  ERROR',
     '192.0.2.53:53  eu1   down   never  -       0          0        timeout',
+    '',
+    'health of peers in example.org.: 2 of 3 sites heard, quorum 2, hold-down 1 min',
+    'SITE  STATE      AGE         OBSERVATIONS  DISPUTES  PEERS',
+    'eu2   this site  0 s         2             1',
+    'eu1   silent     1 min 15 s  1             0         192.0.2.53:53',
+    '',
+    'HOST             ADDRESS    SITE  UP  DOWN  DISPUTED  REASON',
+    'www.example.org  192.0.2.1  eu1   -   eu2   yes       not down',
+    'and 1 more addresses',
+    '',
+    'RECORD                  SHIFT  STATE     STEP    SHARE   UNTIL                 REASON',
+    'default/app and 1 more  eu-2   running   2 of 3  62.5 %  2026-01-01T00:02:00Z',
+    'default/shop            na-2   reverted  1 of 2  -       -                     192.0.2.9 is down',
+    'and 1 more shifts',
     '',
     'DATABASE   BUILT                     FAULT',
     'city.mmdb  2026-01-01T00:00:00.000Z',

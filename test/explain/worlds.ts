@@ -14,6 +14,8 @@ export const CLIENTS = [
   '10.3.0.1',
   '10.4.0.1',
   '10.5.0.1',
+  '10.6.0.1',
+  '10.7.0.1',
   '2001:db8::1',
 ] as const
 const CODES = ['NET-OFFICE', 'AS64500', 'US-CA', 'US', 'GB', 'GEO-NA', 'GEO-EU', '*'] as const
@@ -45,12 +47,22 @@ const DATABASE = Buffer.from(
   composeMmdb({
     networks: {
       '10.5.0.0/16': { country: { iso_code: 'GB' }, continent: { code: 'EU' } },
-      '10.5.0.0/24': { country: { iso_code: 'US' }, continent: { code: 'NA' } },
+      '10.5.0.0/24': {
+        ...{ country: { iso_code: 'US' }, continent: { code: 'NA' } },
+        location: { latitude: 37.75, longitude: -122.4 },
+      },
+      '10.6.0.0/16': {
+        ...{ country: { iso_code: 'JP' }, continent: { code: 'AS' } },
+        location: { latitude: 35.7, longitude: 139.7 },
+      },
+      '10.7.0.0/16': { country_code: 'GB', latitude: 51.5, longitude: -0.1 },
     },
   }),
 )
 
 const pick = <T>(random: Random, list: readonly T[]): T => list[random.below(list.length)]!
+
+const LOCATIONS = ['52.52,13.40', '48.86,2.35', '40.71,-74.01', '35.68,139.69', '-90,0'] as const
 
 /** Names of a world. Some have no record. */
 const NAMES = ['a', 'b', 'c', 'd', '*.w', 'e.w', 'deep.x', 'x', 'lost'] as const
@@ -82,6 +94,7 @@ function endpoint(random: Random, name: string, id: number): object {
     const codes = Array.from({ length: 1 + random.below(2) }, () => pick(random, CODES))
     properties.push({ name: 'geo-code', value: [...new Set(codes)].join(',') })
   }
+  if (random.below(3) === 0) properties.push({ name: 'location', value: pick(random, LOCATIONS) })
   const weight = pick(random, ['', '0', '1', '60', '120', '120'])
   if (weight !== '') properties.push({ name: 'weight', value: weight })
   return {
@@ -152,7 +165,8 @@ export async function loadWorld(t: Test, seed: number): Promise<OfflineServer> {
 export async function loadText(t: Test, text: string): Promise<OfflineServer> {
   const lines: string[] = []
   const corefile = { kind: 'text', name: 'Corefile', text } as const
-  const server = await loadOffline({ corefile, dnsPort: 53 }, { lines: lineBufferTo(lines) })
+  const request = { corefile, dnsPort: 53, answers: true }
+  const server = await loadOffline(request, { lines: lineBufferTo(lines) })
   t.teardown(() => server.close())
   const errors: string[] = []
   for (const block of server.blocks) {

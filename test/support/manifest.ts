@@ -18,3 +18,16 @@ spec:
     - ${address}
 `
 }
+
+/** The manifest of a finding for `address`, the only address of the record `name`. */
+export function probeManifest(name: string, address: string, isHealthy: boolean): string {
+  return `---
+apiVersion: kuadrant.io/v1alpha1
+kind: DNSHealthCheckProbe
+metadata:
+  name: ${name}
+  labels: { kuadrant.io/health-probes-owner: ${name} }
+spec: { address: ${address} }
+status: { healthy: ${isHealthy} }
+`
+}

@@ -17,6 +17,7 @@ const ENDPOINT = object(
     origin: ORIGIN,
     setIdentifier: TEXT,
     codes: list(TEXT),
+    location: TEXT,
     ttlSeconds: COUNT,
     targets: list(TEXT),
     out: list(object({ target: TEXT, reason: TEXT })),
@@ -24,7 +25,7 @@ const ENDPOINT = object(
     share: SHARE,
     isChosen: FLAG,
   },
-  { weight: { type: 'number' } },
+  { weight: { type: 'number' }, distanceKm: { type: 'number' } },
 )
 
 const CANDIDATE = object(
@@ -32,9 +33,14 @@ const CANDIDATE = object(
   { weight: { type: 'number' } },
 )
 
+const RUNG = object(
+  { rung: TEXT, code: TEXT, outcome: TEXT, candidates: list(CANDIDATE) },
+  { nearest: TEXT },
+)
+
 const CHOICE = object(
   {
-    rungs: list(object({ rung: TEXT, code: TEXT, outcome: TEXT, candidates: list(CANDIDATE) })),
+    rungs: list(RUNG),
     decided: COUNT,
     isSticky: FLAG,
   },
@@ -74,12 +80,15 @@ export const EXPLANATION: Schema = object(
   },
   {
     location: object({
-      databases: list(object({ file: TEXT, type: TEXT, built: TIME, prefix: TEXT })),
+      databases: list(
+        object({ file: TEXT, type: TEXT, built: TIME, prefix: TEXT, isIgnored: FLAG }),
+      ),
       net: TEXT,
       asn: TEXT,
       subdivisions: list(TEXT),
       country: TEXT,
       continent: TEXT,
+      coordinates: TEXT,
     }),
     scope: object({ bits: COUNT, reason: TEXT }),
   },

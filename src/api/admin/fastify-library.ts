@@ -1,4 +1,5 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
 import { InputError } from '../../base/errors.ts'
 
 /** The part of a request that routes read. */
@@ -24,7 +25,7 @@ export interface ApiReply {
 export interface RequestError extends Error {
   readonly statusCode?: number
   /** Set if the request does not match the schema of the route. */
-  readonly validation?: unknown
+  readonly validation?: readonly { readonly params: { readonly additionalProperty?: string } }[]
 }
 
 export interface ApiRoute {
@@ -57,6 +58,8 @@ export interface ApiOptions {
   ) => Server
   readonly ajv: { readonly customOptions: object }
   readonly frameworkErrors: (error: RequestError, request: ApiRequest, reply: ApiReply) => unknown
+  /** Called for octets that are not a request. */
+  readonly clientErrorHandler: (error: NodeJS.ErrnoException, socket: Socket) => void
 }
 
 type Fastify = (options: ApiOptions) => Api

@@ -12,7 +12,7 @@ import {
   loadFastify,
   type RequestError,
 } from './fastify-library.ts'
-import { ApiFault, sendProblem } from './problem.ts'
+import { ApiFault, refuseOctets, sendProblem } from './problem.ts'
 import { ROUTES } from './routes.ts'
 import { SCHEMAS } from './schemas.ts'
 
@@ -57,6 +57,8 @@ interface Guarded {
 class AdminService {
   readonly server: HttpServer
   #guarded: Guarded
+  /** Why a changed certificate is not used, as logged; '' = nothing. */
+  #certificateFault = ''
   #handle: (request: IncomingMessage, response: ServerResponse) => void = (_, response) => {
     response.end()
   }
@@ -89,6 +91,7 @@ class AdminService {
       // Unknown and wrong values are errors. Query parameters are texts, so numbers must be converted.
       ajv: { customOptions: { removeAdditional: false, coerceTypes: true, allErrors: false } },
       frameworkErrors: (error, request, reply) => this.#fail(error, request, reply),
+      clientErrorHandler: refuseOctets,
     })
     this.#addRoutes(api)
     await api.ready()
@@ -152,7 +155,9 @@ class AdminService {
   /** The client gets no details of a fault of the server. */
   #fail(error: RequestError, { method, url }: ApiRequest, reply: ApiReply): unknown {
     const status = error.validation === undefined ? (error.statusCode ?? 500) : 400
-    if (status < 500 || error instanceof ApiFault) return sendProblem(reply, status, error.message)
+    if (status < 500 || error instanceof ApiFault) {
+      return sendProblem(reply, status, `${error.message}${unknownField(error)}`)
+    }
     this.#guarded.site.log.error(`${method} ${url}: ${error.stack ?? error.message}`)
     return sendProblem(reply, 500, 'the request failed; the log of the server has the reason')
   }
@@ -163,12 +168,23 @@ class AdminService {
     if (!(server instanceof TlsServer)) return
     try {
       const tls = this.#guarded.site.certificate?.readChanged()
-      if (tls !== undefined) server.setSecureContext(tls)
+      if (tls === undefined) return
+      server.setSecureContext(tls)
+      this.#certificateFault = ''
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error)
+      if (reason === this.#certificateFault) return
+      this.#certificateFault = reason
       this.#guarded.site.log.error(`the old certificate is used: ${reason}`)
     }
   }
+}
+
+/** Names what the library leaves out of its message: the field that the schema does not have. */
+function unknownField({ validation }: RequestError): string {
+  const [first] = validation ?? []
+  const field = first?.params.additionalProperty
+  return field === undefined ? '' : `: ${JSON.stringify(field)}`
 }
 
 /**

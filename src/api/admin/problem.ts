@@ -1,5 +1,14 @@
 import { STATUS_CODES } from 'node:http'
+import type { Socket } from 'node:net'
 import type { ApiReply } from './fastify-library.ts'
+
+const PROBLEM_TYPE = 'application/problem+json; charset=utf-8'
+const NO_REQUEST = { status: 400, detail: 'the octets are not an HTTP/1.1 request' }
+/** By error code of Node. */
+const OCTET_FAULTS: Readonly<Record<string, { status: number; detail: string }>> = {
+  HPE_HEADER_OVERFLOW: { status: 431, detail: 'the headers are longer than 8 KiB' },
+  ERR_HTTP_REQUEST_TIMEOUT: { status: 408, detail: 'the request took too long to arrive' },
+}
 
 /** A problem document (RFC 9457). */
 export interface Problem {
@@ -21,8 +30,29 @@ export class ApiFault extends Error {
 
 /** Replies with a problem document. */
 export function sendProblem(reply: ApiReply, status: number, detail: string): ApiReply {
+  // As text: the schema of the route describes another body.
+  return reply.code(status).type(PROBLEM_TYPE).send(composeProblem(status, detail))
+}
+
+/** Replies to octets that are not a request, or to a request that is too long or too slow, and ends the connection. */
+export function refuseOctets(error: NodeJS.ErrnoException, socket: Socket): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) {
+    socket.destroy()
+    return
+  }
+  const { status, detail } = OCTET_FAULTS[error.code ?? ''] ?? NO_REQUEST
+  const body = composeProblem(status, detail)
+  const head = [
+    `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
+    `content-type: ${PROBLEM_TYPE}`,
+    `content-length: ${Buffer.byteLength(body)}`,
+    'connection: close',
+  ]
+  socket.end(`${head.join('\r\n')}\r\n\r\n${body}`, () => socket.destroy())
+}
+
+function composeProblem(status: number, detail: string): string {
   const title = STATUS_CODES[status] ?? 'Error'
   const problem: Problem = { type: 'about:blank', title, status, detail }
-  // As text: the schema of the route describes another body.
-  return reply.code(status).type('application/problem+json').send(JSON.stringify(problem))
+  return JSON.stringify(problem)
 }

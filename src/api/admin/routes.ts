@@ -103,8 +103,8 @@ export const ROUTES: readonly AdminRoute[] = [
     method: 'GET',
     path: '/v1/drains',
     summary: 'The drains that are in force.',
-    reply: object({ drains: { type: 'array', items: { $ref: 'Drain#' } } }),
-    run: (site) => attempt(async () => ({ drains: site.drains.list() })),
+    reply: object({ drains: { type: 'array', items: { $ref: 'Drain#' } }, drainsOmitted: COUNT }),
+    run: (site) => attempt(async () => site.drains.list()),
   },
   {
     method: 'POST',
@@ -112,7 +112,11 @@ export const ROUTES: readonly AdminRoute[] = [
     summary: 'Takes endpoints out of service.',
     body: ORDER,
     reply: { $ref: 'AppliedDrain#' },
-    run: (site, { body }) => attempt(() => site.drains.add(body as DrainOrder)),
+    run: async (site, { body }) => {
+      const applied = await attempt(() => site.drains.add(body as DrainOrder))
+      if (applied !== undefined) return applied
+      throw new ApiFault(503, 'too many drains wait; repeat the request')
+    },
   },
   {
     method: 'DELETE',

@@ -1,3 +1,4 @@
+import { SHIFT_OUTCOMES } from '../../health/shift/shift.ts'
 import { EVENT_KINDS } from '../../telemetry/event-log.ts'
 import { EXPLANATION } from './explanation-schema.ts'
 import { COUNT, FLAG, list, nullable, object, type Schema, TEXT, TIME } from './schema.ts'
@@ -33,6 +34,7 @@ export const SCHEMAS: Readonly<Record<string, Schema>> = {
     rrsets: nullable('integer', 'RRsets; null = unknown'),
     conflicts: COUNT,
     allDown: { ...list(TEXT), description: 'names and types, and what is served instead' },
+    exhausted: { ...list(TEXT), description: 'names and types, and their failover lists' },
     endpoints: { anyOf: [ENDPOINT_COUNTS, { type: 'null' }] },
   }),
   Endpoint: object({
@@ -55,6 +57,51 @@ export const SCHEMAS: Readonly<Record<string, Schema>> = {
     refused: COUNT,
     error: TEXT,
   }),
+  Quorum: object({
+    zones: list(TEXT),
+    isIsolated: FLAG,
+    heard: { ...COUNT, description: 'sites that are heard, with this site' },
+    sites: COUNT,
+    quorum: { ...COUNT, description: 'sites that must find an address down' },
+    holdDownSeconds: { type: 'number' },
+    members: list(
+      object({
+        site: TEXT,
+        peers: list(TEXT),
+        state: {
+          type: 'string',
+          enum: ['this site', 'isolated', 'heard', 'silent', 'never heard'],
+        },
+        ageSeconds: nullable('number', 'since it was last heard; null = never'),
+        observations: { ...COUNT, description: 'addresses of other sites that it reports on' },
+      }),
+    ),
+    addresses: list(
+      object({
+        host: TEXT,
+        address: TEXT,
+        sites: { ...list(TEXT), description: 'the sites that have the address' },
+        isDown: FLAG,
+        isDisputed: FLAG,
+        up: { ...list(TEXT), description: 'sites that report it up' },
+        down: { ...list(TEXT), description: 'sites that report it down' },
+        holdDownUntil: nullable('string', 'RFC 3339; null = no hold-down runs'),
+        reason: TEXT,
+      }),
+    ),
+    addressesOmitted: COUNT,
+  }),
+  Shift: object({
+    record: { type: 'string', description: 'namespace/name of one of its DNSRecords' },
+    records: { ...COUNT, description: 'DNSRecords with the shift' },
+    to: { type: 'string', description: 'the set identifier that traffic moves to' },
+    state: { type: 'string', enum: [...SHIFT_OUTCOMES] },
+    step: { ...COUNT, description: 'from 1' },
+    steps: { ...COUNT, description: 'number of steps' },
+    share: nullable('number', 'percent; null = the shift is reverted'),
+    until: nullable('string', 'RFC 3339: when the step ends; null = the shift is over'),
+    reason: { type: 'string', description: 'why the shift was reverted' },
+  }),
   Status: object({
     version: TEXT,
     pid: COUNT,
@@ -68,6 +115,9 @@ export const SCHEMAS: Readonly<Record<string, Schema>> = {
     endpoints: { ...list(REF('Endpoint')), description: 'those that are not served in full' },
     endpointsOmitted: COUNT,
     peers: list(REF('Peer')),
+    quorums: { ...list(REF('Quorum')), description: 'one per server block with `probe-peers`' },
+    shifts: list(REF('Shift')),
+    shiftsOmitted: COUNT,
     databases: list(object({ file: TEXT, built: TIME, fault: TEXT })),
     snapshots: list(
       object({

@@ -96,6 +96,18 @@ t.test('requests that can not be answered are problems', async (t) => {
   )
 })
 
+t.test('the detail of a problem names the field', async (t) => {
+  const { port } = await open(t)
+  const post = async (body: object): Promise<string> => {
+    const headers = { 'content-type': 'application/json' }
+    const request = { method: 'POST', path: '/v1/explain', headers }
+    return problemOf(await fetchLocal(port, request, JSON.stringify(body))).detail
+  }
+  t.match(await post({ name: 'a', colour: 'red' }), /"colour"/)
+  t.match(await post({ client: '192.0.2.1' }), /'name'/)
+  t.match(await post({ name: 'a', seed: -1 }), /seed/)
+})
+
 t.test('web pages of other sites can not make a browser send a question', async (t) => {
   let asked = 0
   const explain = async () => {
@@ -138,7 +150,9 @@ t.test('web pages of other sites can not change drains', async (t) => {
   const fail = async () => {
     throw new Error('called')
   }
-  const { port } = await open(t, { drains: { list: () => [], add: fail, end: fail } })
+  const { port } = await open(t, {
+    drains: { list: () => ({ drains: [], drainsOmitted: 0 }), add: fail, end: fail },
+  })
   const json = { 'content-type': 'application/json' }
   const path = '/v1/drains'
   const body = JSON.stringify({ selector: 'site:dublin' })
@@ -220,6 +234,7 @@ t.test('a client that sends slowly is cut', async (t) => {
   socket.write('GET /v1/status HTTP/1.1\r\nHost: loc')
   await new Promise((resolve) => socket.once('close', resolve))
   t.match(text, /^HTTP\/1\.1 408 /)
+  t.match(JSON.parse(text.split('\r\n\r\n')[1]!), { status: 408, detail: /too long to arrive/ })
 })
 
 t.test('malformed HTTP gets 400, and the server goes on', async (t) => {
@@ -237,7 +252,10 @@ t.test('malformed HTTP gets 400, and the server goes on', async (t) => {
     socket.on('error', () => {})
     socket.write(octets)
     await new Promise((resolve) => socket.once('close', resolve))
-    t.match(text, /^HTTP\/1\.1 4(00|31) /, JSON.stringify(octets.slice(0, 10)))
+    const [, status] = /^HTTP\/1\.1 (400|431) /.exec(text) ?? []
+    t.match(text, '\r\ncontent-type: application/problem+json', JSON.stringify(octets.slice(0, 10)))
+    const problem = JSON.parse(text.split('\r\n\r\n')[1]!)
+    t.match(problem, { type: 'about:blank', status: Number(status), title: String, detail: /./ })
   }
   t.equal((await get('/v1/status')).status, 200)
 })

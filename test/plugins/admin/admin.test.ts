@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process'
 import { chmodSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
@@ -7,6 +8,7 @@ import { admin } from '../../../src/plugins/admin/setup.ts'
 import { TokenFile } from '../../../src/plugins/admin/token.ts'
 import { EventLog } from '../../../src/telemetry/event-log.ts'
 import { createLogger } from '../../../src/telemetry/log.ts'
+import { STATUS } from '../../support/admin-site.ts'
 import { selfSigned } from '../../support/certificate.ts'
 import { FakeClock, SetUp, setupError } from '../../support/setup.ts'
 
@@ -55,15 +57,25 @@ t.test('a directive with an invalid token does not start', async (t) => {
   await setUp.stop()
 })
 
+t.test('the directory of the event file must exist', async (t) => {
+  const directory = t.testdir({})
+  const warnings = async (path: string): Promise<readonly string[]> => {
+    return (await new SetUp(admin, `admin {\n events ${directory}/${path}\n}`).check()).warnings
+  }
+  t.strictSame(await warnings('events'), [])
+  t.match(await warnings('none/events'), [/^Corefile:1: events: .*none is not a directory$/])
+})
+
 t.test('the status joins the reports of plugins', async (t) => {
   const setUp = new SetUp(admin, 'admin')
   await setUp.start()
   t.teardown(() => setUp.stop())
   const [site] = setUp.adminSites
   const database = { file: 'city.mmdb', built: '', fault: '' }
+  const shifts = Array.from({ length: 1001 }, (_, i) => ({ ...STATUS.shifts[0]!, records: i }))
   setUp.statusReports.push(
-    () => ({ databases: [database], endpointsOmitted: 2 }),
-    () => ({ databases: [{ ...database }], endpointsOmitted: 1 }),
+    () => ({ databases: [database], endpointsOmitted: 2, shifts }),
+    () => ({ databases: [{ ...database }], endpointsOmitted: 1, shifts: structuredClone(shifts) }),
   )
   setUp.readiness.push(
     { name: 'kuadrant', check: () => 'records are not loaded yet' },
@@ -74,10 +86,12 @@ t.test('the status joins the reports of plugins', async (t) => {
     corefile: { path: 'Corefile' },
     databases: [database],
     endpointsOmitted: 3,
+    shiftsOmitted: 1,
     notReady: [{ plugin: 'kuadrant', text: 'records are not loaded yet' }],
     notes: [{ plugin: 'geoip', text: 'the old version' }],
   })
   t.equal(site?.status().databases.length, 1, 'blocks with one file list it once')
+  t.equal(site?.status().shifts.length, 1000, 'and with one source its shifts')
 })
 
 t.test('the log of events lasts over a reload, which is an event', async (t) => {
@@ -133,6 +147,13 @@ t.test('a token file', async (t) => {
   replace(path, TOKEN)
   t.ok(accepts(`Bearer ${TOKEN}`), 'a valid file counts again')
   t.equal(file.fault, '')
+  rmSync(path)
+  execFileSync('mkfifo', [path])
+  t.notOk(accepts(`Bearer ${TOKEN}`), 'a FIFO does not block the thread')
+  t.match(file.fault, /is not a regular file/)
+  replace(path, TOKEN.padEnd(2 * 1024 * 1024))
+  t.notOk(accepts(`Bearer ${TOKEN}`))
+  t.match(file.fault, /larger than 1 MiB/)
 })
 
 t.test('certificate files', async (t) => {
@@ -199,4 +220,28 @@ t.test('a file that can not be written is reported once, and later written again
   await file.written()
   t.strictSame(textsIn(path), ['three'])
   t.match(lines[1], /lacks 2 events that could not be written$/)
+})
+
+t.test(
+  'a part of a line, as a full disk or a crash leaves it, does not damage an event',
+  async (t) => {
+    const path = join(t.testdir({ 'events.jsonl': '{"text":"old"}\n{"te' }), 'events.jsonl')
+    const { file, add } = openEvents(t, path, 250)
+    for (const text of ['one', 'two']) {
+      add(text)
+      await file.written()
+    }
+    const lines = readFileSync(path, 'utf8').split('\n')
+    t.strictSame(lines.slice(0, 2), ['{"text":"old"}', '{"te'])
+    t.match(lines.slice(2), [/"text":"one"/, /"text":"two"/, /^$/])
+  },
+)
+
+t.test('a FIFO without a reader does not block the end of the server', async (t) => {
+  const path = join(t.testdir({}), 'events.jsonl')
+  execFileSync('mkfifo', [path])
+  const { file, add, lines } = openEvents(t, path, 250)
+  add('one')
+  await file.written()
+  t.match(lines, [/events cannot be written to .*: it is not a regular file$/])
 })

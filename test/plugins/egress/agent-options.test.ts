@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { check } from '../../../src/cli/check.ts'
-import { lineBufferTo } from '../../support/line-buffer.ts'
+import { recordOutput } from '../../support/recorded-output.ts'
 
 /** The faults of a Corefile with two blocks that have these properties of `egress`. */
 async function faultsOf(t: Test, first: string, second: string): Promise<readonly string[]> {
@@ -9,13 +9,8 @@ async function faultsOf(t: Test, first: string, second: string): Promise<readonl
     return `.:${port} {\n whoami\n egress {\n  cluster 10.0.0.0/8\n  ${properties}\n }\n}\n`
   }
   const directory = t.testdir({ Corefile: block(53, first) + block(54, second) })
-  const errors: string[] = []
-  await check(['-conf', join(directory, 'Corefile')], {
-    lines: lineBufferTo([]),
-    print: () => {},
-    printError: (line) => errors.push(line.replaceAll(`${directory}/`, '')),
-    flush: () => {},
-  })
+  const { output, errors } = recordOutput(directory)
+  await check(['-conf', join(directory, 'Corefile')], output)
   return errors
 }
 

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { check } from '../../../src/cli/check.ts'
-import { lineBufferTo } from '../../support/line-buffer.ts'
+import { recordOutput } from '../../support/recorded-output.ts'
 
 const POD = `apiVersion: v1
 kind: Pod
@@ -38,15 +38,8 @@ async function checkWith(
 }
 `,
   })
-  const printed: string[] = []
-  const errors: string[] = []
-  const short = (line: string) => line.replaceAll(`${directory}/`, '')
-  const code = await check(['-conf', join(directory, 'Corefile'), ...args], {
-    lines: lineBufferTo(printed),
-    print: (line) => printed.push(short(line)),
-    printError: (line) => errors.push(short(line)),
-    flush: () => {},
-  })
+  const { output, printed, errors } = recordOutput(directory)
+  const code = await check(['-conf', join(directory, 'Corefile'), ...args], output)
   return { code, printed, errors }
 }
 

@@ -45,7 +45,7 @@ t.test('a data thread hands over selected queries, and answers the others direct
   const clock = new FakeClock()
   const chain = handingOver((next) => {
     return new EgressFirewall(next, { ...parts, clock, slots: new CounterSlots() })
-  })(bottom)
+  }, true)(bottom)
   const log = createLogger(
     '',
     () => {},

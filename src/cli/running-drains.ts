@@ -1,0 +1,102 @@
+import { InputError } from '../base/errors.ts'
+import type { SelectedCount } from '../health/drain/drain-index.ts'
+import type { DrainReport } from '../health/drain/drain-report.ts'
+import { type DrainSelector, scanDrainSelector } from '../health/drain/selector.ts'
+import type { DrainOrder } from '../plugin/admin-drains.ts'
+import { askAdmin } from './admin-client.ts'
+import { type AdminArgs, findAdmin } from './admin-target.ts'
+import type { DrainArgs } from './drain-args.ts'
+
+const PATH = '/v1/drains'
+/** The end of the fault of a server that does not have the drain. */
+const NO_SUCH_DRAIN = 'no drain has this id'
+/** Most drains that a fault lists. */
+const LISTED_MAX = 20
+const DRAIN_ID = /^[0-9a-f]{8}$/
+
+/** Adds a drain to a running server. Returns the drain, and what it selects now. Rejects with InputError. */
+export async function addRunningDrain(
+  admin: AdminArgs,
+  selector: DrainSelector,
+  { reason, actor, until, file, allowsEmpty }: DrainArgs & { readonly actor: string },
+): Promise<DrainReport & SelectedCount> {
+  const order: DrainOrder = {
+    selector: selector.text,
+    reason,
+    actor,
+    ...(until === undefined ? {} : { until }),
+    ...(file === undefined ? {} : { file }),
+    allowEmpty: allowsEmpty,
+  }
+  const reply = await askAdmin(findAdmin(admin), { method: 'POST', path: PATH, body: order })
+  if (isReport(reply) && hasCount(reply)) return reply
+  return refuseReply()
+}
+
+/** Ends a drain of a running server, and returns it. `words`: its selector or id. Rejects with InputError. */
+export async function endRunningDrain(
+  admin: AdminArgs,
+  words: readonly string[],
+): Promise<DrainReport> {
+  const path = `${PATH}?id=${idOf(words)}`
+  try {
+    const reply = await askAdmin(findAdmin(admin), { method: 'DELETE', path })
+    return isReport(reply) ? reply : refuseReply()
+  } catch (error) {
+    if (!(error instanceof InputError) || !error.message.endsWith(NO_SUCH_DRAIN)) throw error
+    throw notDrained(words, (await listRunningDrains(admin)).drains)
+  }
+}
+
+/** The fault that no drain has this id or selector: lists those that exist. */
+export function notDrained(
+  words: readonly string[],
+  drains: readonly Pick<DrainReport, 'id' | 'selector'>[],
+): InputError {
+  const listed = drains.slice(0, LISTED_MAX).map(({ id, selector }) => `${id} ${selector}`)
+  const more = drains.length - listed.length
+  const known = `${listed.join(', ') || 'none'}${more > 0 ? ` and ${more} more` : ''}`
+  return new InputError(undefined, `${words.join(' ')} is not drained; the drains are: ${known}`)
+}
+
+/** Drains of a running server that are in force. */
+export interface RunningDrains {
+  readonly drains: readonly DrainReport[]
+  /** Number of drains that the server did not list. */
+  readonly omitted: number
+}
+
+/** Rejects with InputError. */
+export async function listRunningDrains(admin: AdminArgs): Promise<RunningDrains> {
+  const reply = await askAdmin(findAdmin(admin), { method: 'GET', path: PATH })
+  const { drains = undefined, drainsOmitted = 0 }: Readonly<Record<string, unknown>> =
+    typeof reply === 'object' && reply !== null ? { ...reply } : {}
+  if (!Array.isArray(drains) || !drains.every(isReport)) return refuseReply()
+  return { drains, omitted: Number(drainsOmitted) }
+}
+
+/** The id of a drain depends on its selector only. */
+function idOf(words: readonly string[]): string {
+  const [word = ''] = words
+  if (words.length === 1 && DRAIN_ID.test(word)) return word
+  const selector = scanDrainSelector(words)
+  if (typeof selector === 'string') throw new InputError(undefined, selector)
+  return selector.id
+}
+
+function isReport(value: unknown): value is DrainReport {
+  if (typeof value !== 'object' || value === null) return false
+  const values = value as Readonly<Record<string, unknown>>
+  return ['id', 'selector', 'reason', 'actor'].every((name) => typeof values[name] === 'string')
+}
+
+function hasCount(value: DrainReport): value is DrainReport & SelectedCount {
+  return 'endpoints' in value && 'records' in value
+}
+
+function refuseReply(): never {
+  throw new InputError(
+    undefined,
+    'the reply is not about drains; use the sextant version of the server',
+  )
+}

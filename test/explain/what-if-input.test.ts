@@ -1,0 +1,95 @@
+import { join } from 'node:path'
+import t from 'tap'
+import type { Output } from '../../src/cli/output.ts'
+import { runWhatIf } from '../../src/cli/what-if.ts'
+import { lineBufferTo } from '../support/line-buffer.ts'
+import { composeMmdb } from '../support/mmdb.ts'
+
+/** The record of a site, with one address. */
+function siteOf(id: number, annotations: Readonly<Record<string, string>> = {}): string {
+  return JSON.stringify({
+    apiVersion: 'kuadrant.io/v1alpha1',
+    kind: 'DNSRecord',
+    metadata: { name: `site-${id}`, namespace: 'docs', annotations },
+    spec: {
+      rootHost: 'app.k.example.com',
+      endpoints: [
+        {
+          dnsName: 'app.k.example.com',
+          recordType: 'A',
+          setIdentifier: `site-${id}`,
+          targets: [`192.0.2.${id}`],
+          providerSpecific: [{ name: 'weight', value: '100' }],
+        },
+      ],
+    },
+  })
+}
+
+const SITES = { 'one.json': siteOf(1), 'two.json': siteOf(2) }
+/** A small database, because the bundled one takes seconds. */
+const DATABASE = Buffer.from(
+  composeMmdb({
+    networks: { '64.0.0.0/4': { country: { iso_code: 'US' }, continent: { code: 'NA' } } },
+    builtSeconds: Math.trunc(Date.now() / 1000),
+  }),
+)
+const DRAIN = 'sextant.io/drain'
+const UNTIL = 'sextant.io/drain-until'
+
+t.test('the drain of an annotation is a change', async (t) => {
+  const directory = t.testdir({
+    records: SITES,
+    drained: { ...SITES, 'two.json': siteOf(2, { [DRAIN]: 'racks move' }) },
+    ended: { ...SITES, 'two.json': siteOf(2, { [DRAIN]: '', [UNTIL]: '2020-01-01T00:00:00Z' }) },
+    drains: 'id:site-1\n',
+    'small.mmdb': DATABASE,
+    Corefile: `k.example.com {
+  root ${t.testdirName}
+  geoip small.mmdb
+  kuadrant {
+    manifests records
+    drain drains
+  }
+}
+`,
+  })
+  const run = async (...args: string[]) => {
+    const printed: string[] = []
+    const errors: string[] = []
+    const output: Output = {
+      lines: lineBufferTo(printed),
+      print: (line) => printed.push(line),
+      printError: (line) => errors.push(line.replaceAll(`${directory}/`, '')),
+      flush: () => {},
+    }
+    t.equal(await runWhatIf(['-conf', join(directory, 'Corefile'), ...args], output), 0)
+    t.strictSame(errors, [])
+    return printed
+  }
+  const drained = await run('--manifests', join(directory, 'drained'))
+  t.match(drained, [
+    /^app\.k\.example\.com\. A changes for 100 % of IPv4/,
+    /^ {2}all clients: 192\.0\.2\.1 50 %, 192\.0\.2\.2 50 % -> 192\.0\.2\.1 100 %$/,
+  ])
+  // The file drains now, whatever is configured.
+  t.match(await run('--manifests', join(directory, 'ended')), [/^no answer changes/])
+})
+
+t.test('a dump without content is the output of a command that failed', async (t) => {
+  const directory = t.testdir({
+    records: SITES,
+    blank: ' \n',
+    Corefile: `k.example.com {\n root ${t.testdirName}\n kuadrant {\n  manifests records\n }\n}\n`,
+  })
+  const errors: string[] = []
+  const output: Output = {
+    lines: lineBufferTo([]),
+    print: (line) => t.fail(line),
+    printError: (line) => errors.push(line),
+    flush: () => {},
+  }
+  const args = ['-conf', join(directory, 'Corefile'), '--records', join(directory, 'blank')]
+  t.equal(await runWhatIf(args, output), 1)
+  t.strictSame(errors, [`${join(directory, 'blank')}: is empty`])
+})
