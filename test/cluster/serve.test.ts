@@ -2,9 +2,11 @@ import { Resolver } from 'node:dns/promises'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { applyAll } from '../support/apply.ts'
 import { CLUSTER_TEST_MS, Cluster, temporaryDirectory } from '../support/cluster.ts'
 import { needsCluster } from '../support/cluster-binary.ts'
 import { getText } from '../support/get-text.ts'
+import { composeManifests } from '../support/kustomize.ts'
 import { needsMounts, Pod } from '../support/pod-account.ts'
 import { freePort, type RunningServer, type ServerOptions, startServer } from '../support/server.ts'
 import { until } from '../support/until.ts'
@@ -210,6 +212,80 @@ t.test('records of a cluster are served, and followed', needsCluster(), async (t
     await site.sees('pair', '192.0.2.11')
     await cluster.must('DELETE', `${probes}/pair-1`)
     await site.sees('pair', '192.0.2.10 192.0.2.11')
+  })
+
+  await t.test('annotations drain the endpoints of a record, until their time', async (t) => {
+    const two = [record('drained-a', '192.0.2.40'), record('drained-b', '192.0.2.41')]
+    for (const [i, one] of two.entries()) {
+      const { spec } = one as { spec: { rootHost: string; endpoints: object[] } }
+      const dnsName = `drained.${ZONE}`
+      Object.assign(spec, { rootHost: dnsName })
+      Object.assign(spec.endpoints[0]!, { dnsName, setIdentifier: `${i}` })
+      await cluster.must('POST', team, one)
+    }
+    await site.sees('drained', '192.0.2.40 192.0.2.41')
+    const annotate = async (annotations: object, want: string): Promise<void> => {
+      await cluster.must('PATCH', `${team}/drained-a`, { metadata: { annotations } })
+      const startMs = Date.now()
+      await site.sees('drained', want)
+      t.comment(`${JSON.stringify(annotations)}: seen after ${Date.now() - startMs} ms`)
+    }
+    const [one, both] = ['192.0.2.41', '192.0.2.40 192.0.2.41']
+    await annotate({ 'sextant.io/drain': 'racks move' }, one)
+    t.match(site.server.output(), 'drain begins: record:team/drained-a by annotation: racks move')
+    await annotate({ 'sextant.io/drain': null }, both)
+    t.match(site.server.output(), 'drain ends: record:team/drained-a by annotation: racks move')
+    const untilMs = Math.ceil(Date.now() / 1000 + 3) * 1000
+    const ending = { 'sextant.io/drain-until': new Date(untilMs).toISOString() }
+    await annotate({ 'sextant.io/drain': '', ...ending }, one)
+    await site.sees('drained', both)
+    t.ok(Date.now() >= untilMs, 'not before its time')
+    t.comment(`its time: seen after ${Date.now() - untilMs} ms`)
+  })
+
+  await t.test('annotations of a Namespace drain its records', async (t) => {
+    await cluster.createNamespace('spare')
+    await cluster.must('POST', team, record('both', '192.0.2.50'))
+    await cluster.must('POST', cluster.records('spare'), record('both', '192.0.2.51'))
+    const properties = 'namespace-drains'
+    const follower = await Site.start(t, cluster.kubeconfig('admin'), { properties })
+    await follower.isReady()
+    t.equal(await follower.ask('both'), '192.0.2.50 192.0.2.51')
+    const annotate = async (annotations: object, want: string): Promise<void> => {
+      await cluster.must('PATCH', '/api/v1/namespaces/team', { metadata: { annotations } })
+      const startMs = Date.now()
+      await follower.sees('both', want)
+      t.comment(`${JSON.stringify(annotations)}: seen after ${Date.now() - startMs} ms`)
+    }
+    await annotate({ 'sextant.io/drain': 'racks move' }, '192.0.2.51')
+    const drain = 'record:team/* by annotation of Namespace team: racks move'
+    t.match((await follower.ready()).text, `OK\nkuadrant: drained: ${drain}`)
+    t.equal(await site.ask('both'), '192.0.2.50 192.0.2.51', 'only where it is wanted')
+    const late = await Site.start(t, cluster.kubeconfig('admin'), { properties })
+    await late.says(/^OK/)
+    t.equal(await late.ask('both'), '192.0.2.51', 'the first answer of a new server')
+    await annotate({ 'sextant.io/drain': null }, '192.0.2.50 192.0.2.51')
+
+    await cluster.grant('viewer')
+    const bare = await Site.start(t, cluster.kubeconfig('viewer'), { properties })
+    const { status } = await bare.says(/needs get, list and watch of namespaces$/)
+    t.equal(status, 200)
+    t.match(bare.server.output(), /\[WARNING\].* namespaces: 403 .*; retrying/)
+    t.equal(await bare.ask('both'), '192.0.2.50 192.0.2.51')
+    await applyAll(cluster, composeManifests('deploy/namespace-drains'))
+    await cluster.must('POST', '/apis/rbac.authorization.k8s.io/v1/clusterrolebindings', {
+      metadata: { name: 'viewer-namespaces' },
+      roleRef: {
+        apiGroup: 'rbac.authorization.k8s.io',
+        kind: 'ClusterRole',
+        name: 'sextant-namespace-drains',
+      },
+      subjects: [{ kind: 'User', name: 'viewer' }],
+    })
+    await cluster.must('PATCH', '/api/v1/namespaces/spare', {
+      metadata: { annotations: { 'sextant.io/drain': '' } },
+    })
+    await bare.sees('both', '192.0.2.50', HEALED_MS)
   })
 
   await t.test('namespaces that are not asked for are not served', async (t) => {

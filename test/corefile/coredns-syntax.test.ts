@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { check } from '../../src/cli/check.ts'
-import { lineBufferTo } from '../support/line-buffer.ts'
+import { recordOutput } from '../support/recorded-output.ts'
 import { root } from '../support/server.ts'
 
 /** What CoreDNS's binary does with Corefiles: `serve` them, or exit with an error. */
@@ -24,9 +24,7 @@ const oracle: Oracle = JSON.parse(readFileSync(path, 'utf8'))
 async function isAccepted(t: Test, corefile: string): Promise<boolean> {
   const file = join(t.testdirName, 'Corefile')
   writeFileSync(file, corefile)
-  const lines = lineBufferTo([])
-  const output = { lines, print: () => {}, printError: () => {}, flush: () => {} }
-  return (await check(['-conf', file, '-p', '1053'], output)) === 0
+  return (await check(['-conf', file, '-p', '1053'], recordOutput().output)) === 0
 }
 
 /** Those of `corefiles` that `check` accepts. One assertion for all: there are hundreds. */

@@ -3,8 +3,8 @@ import { join } from 'node:path'
 import t from 'tap'
 import { check } from '../../src/cli/check.ts'
 import { scanKey } from '../../src/corefile/key.ts'
-import { lineBufferTo } from '../support/line-buffer.ts'
 import { scanFences } from '../support/page.ts'
+import { recordOutput } from '../support/recorded-output.ts'
 import { root } from '../support/server.ts'
 
 const FOLDER = 'docs/reference'
@@ -29,9 +29,7 @@ for (const page of PAGES) {
     for (const { text } of corefiles) {
       const file = join(directory, 'Corefile')
       writeFileSync(file, text.replaceAll(INSTALLED, `${directory}/`))
-      const errors: string[] = []
-      const printError = (line: string): number => errors.push(line)
-      const output = { lines: lineBufferTo([]), print: () => {}, printError, flush: () => {} }
+      const { output, errors } = recordOutput()
       t.equal(await check(['-conf', file], output), 0, errors.join('; '))
     }
   })

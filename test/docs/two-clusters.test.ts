@@ -38,6 +38,6 @@ for (const name of ['berlin', 'boston']) {
     const args = ['check', '-conf', 'Corefile', '--manifests', name, '--strict']
     const { code, stdout } = await runSextant(directory, args)
     t.equal(code, 0)
-    t.match(stdout, `read ${name}: 1 DNSRecords in 1 files`)
+    t.match(stdout, `read ${name}: 1 DNSRecord in 1 file`)
   })
 }
