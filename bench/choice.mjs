@@ -99,9 +99,13 @@ for (const [name, set] of Object.entries(sets).slice(0, 3)) {
     seed: stickySeed(new Uint8Array(1), `${one.rdataIndexes}`),
   }))
   composed.push([`${name}, sticky`, table.compose(seeded, 1, STICKY_DEFAULT)])
+  const counters = { assign: ({ members }) => members[0].rdataIndexes[0] }
+  const counted = table.compose(set, 1, undefined, undefined, counters)
+  composed.push([`${name}, counted`, counted])
 }
 await table.built()
-const steerer = table.steerer()
+const counts = new Float64Array(new SharedArrayBuffer(8 * 1000))
+const steerer = table.steerer(new Random(1), counts)
 const query = new Query()
 const response = new Response()
 const choice = new Choice()

@@ -8,7 +8,7 @@ const TOLERANCE = 0.17
 const HEADER = 12
 
 /** Resolves with the addresses of one answer's A records, or undefined after a while. */
-async function ask(port, name, subnet, waitMs = 2000) {
+export async function ask(port, name, subnet, waitMs = 2000) {
   const socket = createSocket('udp4')
   try {
     return await new Promise((resolve, reject) => {
