@@ -80,6 +80,7 @@ function factsOfEntries(
   readsCoordinates: boolean,
 ): (entry: number) => number {
   const read = readsCoordinates ? readLocation : readCodes
+  database.data.boundReads()
   const known = new Map<number, number>([[-1, UNKNOWN_FACTS]])
   return (entry) => {
     let facts = known.get(entry)

@@ -22,6 +22,7 @@ export function coverageOf(databases: readonly Database[], nets: readonly Net[])
     hasCoordinates ||= location.coordinates !== undefined
   }
   for (const { tree, data } of databases) {
+    data.boundReads()
     const seen = new Set([-1])
     const reducer = new TreeReducer(tree, new TrieBuilder(), (entry) => {
       if (!seen.has(entry)) add(hasCoordinates ? readCodes(data, entry) : readLocation(data, entry))

@@ -14,6 +14,7 @@ export function verifyTree(database: Database): void {
 
 /** Does the same as `verifyTree`, and reads the place of every entry: takes seconds for a City database. */
 export function verifyEntries(database: Database): void {
+  database.data.boundReads()
   const seen = new Set([-1])
   walk(database, (entry) => {
     if (!seen.has(entry)) readLocation(database.data, entry)

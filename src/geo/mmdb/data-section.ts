@@ -21,8 +21,14 @@ const ValueType = {
 const DEPTH_MAX = 16
 /** Maximum of values of one entry; a City record has about 150. */
 const VALUES_MAX = 10_000
-/** Maximum of values that one operation skips. */
-const SKIPS_MAX = VALUES_MAX * DEPTH_MAX
+/**
+ * Maximum of values per octet that all reads of a section skip, and a base for small files. A read of a place searches
+ * its entry about ten times, and a value has at least one octet: only entries that share large maps need more.
+ */
+const SKIPS_PER_OCTET = 32
+const SKIPS_BASE = 1_000_000
+/** Longer texts count as missing: the longest text of a known database has some 100 octets. */
+const TEXT_OCTETS_MAX = 4096
 /** Added to the second octet of an extended type. */
 const TYPE_BASE = 7
 /** No size is valid: the type is unknown. */
@@ -49,6 +55,8 @@ export class DataSection {
   readonly #octets: number
   /** Values that the current operation skipped. */
   #skipped = 0
+  /** Values that may still be skipped. */
+  #skipsLeft = Number.POSITIVE_INFINITY
 
   /** Header that `#readHeader` read last. A map's size counts pairs, an array's size counts items. */
   #type = 0
@@ -61,6 +69,14 @@ export class DataSection {
     this.#bytes = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
     this.#base = base
     this.#octets = octets
+  }
+
+  /**
+   * Bounds the time of all reads from now on by the size of the section: a small file with many entries that share
+   * one large map could take hours. Call it before all entries are read.
+   */
+  boundReads(): void {
+    this.#skipsLeft = SKIPS_BASE + this.#octets * SKIPS_PER_OCTET
   }
 
   /** Returns the offset of the value under `key` of the map at `offset`; -1 if it is not a map or lacks the key. */
@@ -98,7 +114,7 @@ export class DataSection {
     return offsets
   }
 
-  /** Returns the text at `offset`; '' if the value is not text. */
+  /** Returns the text at `offset`; '' if the value is not text, or longer than 4096 octets. */
   text(offset: number): string {
     if (offset === -1) return ''
     this.#resolve(offset)
@@ -115,7 +131,10 @@ export class DataSection {
     return isInteger(this.#type) ? Math.max(0, Number(this.#integer())) : 0
   }
 
-  /** Returns the string, number or boolean at `offset` as text; '' if it is missing, octets, a map or an array. */
+  /**
+   * Returns the string, number or boolean at `offset` as text; '' if it is missing, octets, a map, an array or a string
+   * of more than 4096 octets.
+   */
   print(offset: number): string {
     if (offset === -1) return ''
     this.#resolve(offset)
@@ -136,6 +155,7 @@ export class DataSection {
 
   /** Returns the text after the header that was read last. */
   #utf8(): string {
+    if (this.#size > TEXT_OCTETS_MAX) return ''
     const at = this.#base + this.#payload
     return this.#bytes.toString('utf8', at, at + this.#size)
   }
@@ -168,7 +188,8 @@ export class DataSection {
 
   /** Returns the offset behind the value at `offset`; does not follow pointers. */
   #skip(offset: number, depth: number): number {
-    if (++this.#skipped > SKIPS_MAX) throw this.#corrupt(offset, 'an entry with too many values')
+    if (++this.#skipped > VALUES_MAX) throw this.#corrupt(offset, 'an entry with too many values')
+    if (--this.#skipsLeft < 0) throw this.#corrupt(offset, 'too many entries that share values')
     this.#readHeader(offset)
     const type = this.#type
     if (type !== ValueType.Map && type !== ValueType.Array) {

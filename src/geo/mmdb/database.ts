@@ -1,4 +1,5 @@
 import type { Cidr } from '../../dns/text/address.ts'
+import { escapeControls } from '../../telemetry/log.ts'
 import { type Location, UNKNOWN_LOCATION } from '../location.ts'
 import { isWithin, SPECIAL_PREFIXES } from '../special-prefixes.ts'
 import { DataSection } from './data-section.ts'
@@ -21,6 +22,9 @@ export interface DatabaseImage {
 const METADATA_MARKER = Buffer.from('abcdef4d61784d696e642e636f6d', 'hex')
 /** Largest metadata section, marker included (MaxMind DB File Format Specification 2.0). */
 const METADATA_OCTETS_MAX = 128 * 1024
+/** The end of the year 9999 in Unix seconds: text for later times does not exist (RFC 3339). */
+const BUILT_SECONDS_MAX = 253_402_300_799
+const TYPE_CHARACTERS_MAX = 64
 /** Maximum of a 32-bit record's values: nodes and entries together. */
 const NODES_MAX = 0x7fffffff
 /** Number of entries to read when testing whether a database has places at all. */
@@ -33,7 +37,7 @@ export class Database {
   readonly file: string
   readonly tree: SearchTree
   readonly data: DataSection
-  /** The database type, such as `GeoLite2-City`. */
+  /** The database type, such as `GeoLite2-City`: one line of at most 64 characters. */
   readonly type: string
   /** When the file was built, in Unix seconds; 0 = unknown. */
   readonly builtSeconds: number
@@ -121,6 +125,9 @@ function readMetadata({ file, bytes }: DatabaseImage, start: number) {
   if (nodeCount < 1 || nodeCount > NODES_MAX) {
     throw mmdbFault(file, `is corrupt: its node count ${nodeCount} is invalid`)
   }
-  const type = data.text(data.find(0, 'database_type'))
-  return { ipVersion, recordBits, nodeCount, type, builtSeconds: number('build_epoch') }
+  const given = data.text(data.find(0, 'database_type'))
+  const type = escapeControls(given).slice(0, TYPE_CHARACTERS_MAX)
+  const built = number('build_epoch')
+  const builtSeconds = built <= BUILT_SECONDS_MAX ? built : 0
+  return { ipVersion, recordBits, nodeCount, type, builtSeconds }
 }

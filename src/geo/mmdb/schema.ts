@@ -75,7 +75,7 @@ function readCoordinates(data: DataSection, entry: number): Coordinates | undefi
   const at = nested === -1 ? entry : nested
   const read = (key: string): number => {
     const text = data.print(data.find(at, key))
-    return text === '' ? Number.NaN : Number(text)
+    return text.trim() === '' ? Number.NaN : Number(text)
   }
   const coordinates = { latitude: read('latitude'), longitude: read('longitude') }
   return areCoordinates(coordinates) ? coordinates : undefined

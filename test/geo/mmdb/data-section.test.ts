@@ -28,9 +28,16 @@ const VALUES: readonly { name: string; octets: number[]; print: string; uint?: n
   { name: 'text of 284', octets: [0x5d, 255, ...ones(284).fill(97)], print: 'a'.repeat(284) },
   { name: 'text of 285', octets: [0x5e, 0, 0, ...ones(285).fill(97)], print: 'a'.repeat(285) },
   {
+    name: 'text of 4096',
+    octets: [0x5e, 14, 227, ...ones(4096).fill(97)],
+    print: 'a'.repeat(4096),
+  },
+  { name: 'text of 4097', octets: [0x5e, 14, 228, ...ones(4097).fill(97)], print: '' },
+  {
     name: 'text of 65 821',
     octets: [0x5f, 0, 0, 0, ...new Array(65_821).fill(97)],
-    print: 'a'.repeat(65_821),
+    // Longer than any value of a known database.
+    print: '',
   },
   { name: 'double', octets: [0x68, 0xc0, 0x45, ...zeros(6)], print: '-42' },
   { name: 'octets', octets: [0x83, 1, 2, 3], print: '' },
