@@ -18,6 +18,8 @@ export const SCRATCH = REGIONS * REGION_OCTETS
 const buffer = new ArrayBuffer(SCRATCH + SCRATCH_ROOM_OCTETS)
 export const packetOctets = new Uint8Array(buffer)
 export const packetView = new DataView(buffer)
+/** The same octets by four. */
+export const packetWords = new Int32Array(buffer)
 
 const isTaken = new Uint8Array(REGIONS)
 

@@ -84,7 +84,9 @@ export class Query {
 
   protocol: Protocol = Protocol.Udp
   /** Source of the packet: family 1 or 2, IPv4 in octets 0..3. Filled in by the transport. */
-  readonly peerAddress: Uint8Array = new Uint8Array(16)
+  readonly peerAddress: Uint8Array = new Uint8Array(new ArrayBuffer(16))
+  /** The same, by four octets. */
+  readonly peerWords: Int32Array = new Int32Array(this.peerAddress.buffer)
   peerFamily = 1
   peerPort = 0
   /** Destination of the packet, as above. The transport sets this field to an array of its own. */

@@ -1,30 +1,45 @@
 /*
- * Frames of Ethernet that hold a UDP packet, in place. All offsets are relative to the frames of one
- * AF_XDP socket. Nothing here throws or allocates.
+ * Frames of Ethernet that hold a UDP packet, in place. Frames are read and written by four octets, as
+ * a little-endian machine has them. The headroom of a frame (`HEADROOM_OCTETS`) aligns its IP header,
+ * so a frame is known by the index of the first word of that header:
  *
- *     0 destination MAC   6 source MAC   12 EtherType   14 IPv4 or IPv6   34 or 54 UDP   42 or 62 DNS
+ *     words   -4 ‥ -1            0 ‥ 4 or 9     5, 6 or 10, 11     7 or 12 ‥
+ *     octets  2 of others, MACs,  IPv4 or IPv6  UDP                DNS
+ *             EtherType
  *
- * Internet checksums (RFC 1071) do not depend on the byte order: sums here are of 16-bit words as a
- * little-endian machine reads them.
+ * Nothing here throws or allocates. Internet checksums (RFC 1071) do not depend on the byte order:
+ * sums here are of 16-bit words as the machine reads them.
  */
 
-const ETHERTYPE_IPV4 = 0x0800
-const ETHERTYPE_IPV6 = 0x86dd
-const IP = 14
+/** Octets of an Ethernet header. */
+export const ETHERNET_OCTETS = 14
 const IPV4_OCTETS = 20
-const IPV6_OCTETS = 40
 const UDP_OCTETS = 8
 const PROTOCOL_UDP = 17
 /** TTL and hop limit of replies. */
 const HOPS = 64
 
-export const IPV4_SOURCE = IP + 12
-export const IPV4_DESTINATION = IP + 16
-export const IPV6_SOURCE = IP + 8
-export const IPV6_DESTINATION = IP + 24
-/** Offset of the DNS message. */
-export const IPV4_MESSAGE = IP + IPV4_OCTETS + UDP_OCTETS
-export const IPV6_MESSAGE = IP + IPV6_OCTETS + UDP_OCTETS
+// Words from the IP header on.
+export const IPV4_SOURCE = 3
+export const IPV4_DESTINATION = 4
+export const IPV4_PORTS = 5
+export const IPV4_MESSAGE = 7
+export const IPV6_SOURCE = 2
+export const IPV6_DESTINATION = 6
+export const IPV6_PORTS = 10
+export const IPV6_MESSAGE = 12
+
+/** Octets of a frame in front of its message. */
+const IPV4_FRAME_OCTETS = ETHERNET_OCTETS + IPV4_MESSAGE * 4
+const IPV6_FRAME_OCTETS = ETHERNET_OCTETS + IPV6_MESSAGE * 4
+
+// As the words above contain them.
+const ETHERTYPE_IPV4 = 0x0008
+const ETHERTYPE_IPV6 = 0xdd86
+/** "More fragments" and the offset, in the second half of the word. */
+const FRAGMENT_BITS = 0xff3f_0000
+const IPV4_MAPPED = 0xffff_0000 | 0
+const ADDRESS_ONE = 0x0100_0000
 
 /** Result of `scanFrame`: not a UDP packet that may be answered. */
 export const REFUSED = -1
@@ -32,154 +47,186 @@ export const REFUSED = -1
 export const IS_IPV6 = 0x1_0000
 
 /**
- * Checks the frame of `octets` octets at `at`, and returns the octets of its DNS message, plus
- * IS_IPV6; REFUSED = drop it. A frame is refused if a length or the checksum of the IPv4 header is
- * wrong, if it is a fragment or has options, or if a reply to its source would be wrong: multicast,
- * broadcast, loopback, unspecified, port 0. The UDP checksum is not checked, because a sender on the
- * same machine leaves it unfinished, and the card has checked the others. @hot
+ * Checks the frame of `octets` octets whose IP header starts at word `ip`, and returns the octets of
+ * its DNS message, plus IS_IPV6; REFUSED = drop it. A frame is refused if a length or the checksum of
+ * the IPv4 header is wrong, if it is a fragment or has options, or if a reply to its source would be
+ * wrong: multicast, broadcast, loopback, unspecified, port 0. The UDP checksum is not checked, because
+ * a sender on the same machine leaves it unfinished, and the card has checked the others. @hot
  */
-export function scanFrame(frames: DataView, at: number, octets: number): number {
-  if (octets < IPV4_MESSAGE) return REFUSED
+export function scanFrame(words: Int32Array, ip: number, octets: number): number {
+  if (octets < IPV4_FRAME_OCTETS) return REFUSED
   // A multicast or broadcast MAC address is never a source.
-  if ((frames.getUint8(at + 6) & 1) !== 0) return REFUSED
-  const type = frames.getUint16(at + 12)
-  if (type === ETHERTYPE_IPV4) return scanIPv4(frames, at, octets)
-  if (type === ETHERTYPE_IPV6) return scanIPv6(frames, at, octets)
+  if ((words[ip - 2]! & 1) !== 0) return REFUSED
+  const type = words[ip - 1]! >>> 16
+  if (type === ETHERTYPE_IPV4) return scanIPv4(words, ip, octets - ETHERNET_OCTETS)
+  if (type === ETHERTYPE_IPV6) return scanIPv6(words, ip, octets - ETHERNET_OCTETS)
   return REFUSED
 }
 
-function scanIPv4(frames: DataView, at: number, octets: number): number {
-  const ip = at + IP
-  const ipOctets = frames.getUint16(ip + 2)
-  if (frames.getUint8(ip) !== 0x45 || ipOctets > octets - IP) return REFUSED
-  if ((frames.getUint16(ip + 6) & 0x3fff) !== 0) return REFUSED
-  if (frames.getUint8(ip + 9) !== PROTOCOL_UDP) return REFUSED
-  let sum = 0
-  for (let i = 0; i < IPV4_OCTETS; i += 4) {
-    const word = frames.getInt32(ip + i, true)
-    sum += (word & 0xffff) + (word >>> 16)
-  }
+function scanIPv4(words: Int32Array, ip: number, octets: number): number {
+  const start = words[ip]!
+  const fragment = words[ip + 1]!
+  const protocol = words[ip + 2]!
+  const source = words[ip + IPV4_SOURCE]!
+  const ipOctets = swapped(start >>> 16)
+  if ((start & 0xff) !== 0x45 || ipOctets > octets) return REFUSED
+  if ((fragment & FRAGMENT_BITS) !== 0) return REFUSED
+  if (((protocol >>> 8) & 0xff) !== PROTOCOL_UDP) return REFUSED
+  const header = halves(start) + halves(fragment) + halves(protocol)
+  const sum = header + halves(source) + halves(words[ip + IPV4_DESTINATION]!)
   if (checksum(sum) !== 0) return REFUSED
-  const net = frames.getUint8(at + IPV4_SOURCE)
+  const net = source & 0xff
   if (net === 0 || net === 127 || net >= 224) return REFUSED
-  return scanUdp(frames, at + IP + IPV4_OCTETS, ipOctets - IPV4_OCTETS)
+  return scanUdp(words, ip + IPV4_PORTS, ipOctets - IPV4_OCTETS)
 }
 
-function scanIPv6(frames: DataView, at: number, octets: number): number {
-  if (octets < IPV6_MESSAGE) return REFUSED
-  const ip = at + IP
-  const ipOctets = frames.getUint16(ip + 4)
-  if (frames.getUint8(ip) >> 4 !== 6 || ipOctets > octets - IP - IPV6_OCTETS) return REFUSED
-  if (frames.getUint8(ip + 6) !== PROTOCOL_UDP) return REFUSED
-  const source = at + IPV6_SOURCE
-  if (frames.getUint8(source) === 0xff) return REFUSED
+function scanIPv6(words: Int32Array, ip: number, octets: number): number {
+  if (octets < IPV6_FRAME_OCTETS - ETHERNET_OCTETS) return REFUSED
+  const lengths = words[ip + 1]!
+  const udpOctets = swapped(lengths & 0xffff)
+  if ((words[ip]! & 0xf0) !== 0x60 || udpOctets > octets - IPV6_PORTS * 4) return REFUSED
+  if (((lengths >>> 16) & 0xff) !== PROTOCOL_UDP) return REFUSED
+  const source = ip + IPV6_SOURCE
+  const first = words[source]!
+  if ((first & 0xff) === 0xff) return REFUSED
   // ::, ::1, and IPv4-mapped addresses, which never leave a machine.
-  if (frames.getInt32(source) === 0 && frames.getInt32(source + 4) === 0) {
-    const third = frames.getInt32(source + 8)
-    const last = frames.getInt32(source + 12)
-    if (third === 0xffff || (third === 0 && (last === 0 || last === 1))) return REFUSED
+  if (first === 0 && words[source + 1] === 0) {
+    const third = words[source + 2]!
+    const last = words[source + 3]!
+    if (third === IPV4_MAPPED) return REFUSED
+    if (third === 0 && (last === 0 || last === ADDRESS_ONE)) return REFUSED
   }
-  const result = scanUdp(frames, ip + IPV6_OCTETS, ipOctets)
+  const result = scanUdp(words, ip + IPV6_PORTS, udpOctets)
   return result === REFUSED ? REFUSED : result | IS_IPV6
 }
 
 /** `octets`: what is left for UDP. */
-function scanUdp(frames: DataView, udp: number, octets: number): number {
-  const udpOctets = frames.getUint16(udp + 4)
+function scanUdp(words: Int32Array, udp: number, octets: number): number {
+  const udpOctets = swapped(words[udp + 1]! & 0xffff)
   if (udpOctets < UDP_OCTETS || udpOctets > octets) return REFUSED
-  return frames.getUint16(udp) === 0 ? REFUSED : udpOctets - UDP_OCTETS
+  return (words[udp]! & 0xffff) === 0 ? REFUSED : udpOctets - UDP_OCTETS
 }
 
-/** Copies a message and returns the sum of its 16-bit words. @hot */
-export function copyMessage(
-  from: DataView,
+/** Copies `octets` octets between word indexes, and at most three octets behind them. @hot */
+export function copyWords(
+  from: Int32Array,
   fromAt: number,
-  to: DataView,
+  to: Int32Array,
+  toAt: number,
+  octets: number,
+): void {
+  const end = fromAt + ((octets + 3) >> 2)
+  let at = fromAt
+  let out = toAt
+  for (; at + 4 <= end; at += 4, out += 4) {
+    to[out] = from[at]!
+    to[out + 1] = from[at + 1]!
+    to[out + 2] = from[at + 2]!
+    to[out + 3] = from[at + 3]!
+  }
+  for (; at < end; at++, out++) to[out] = from[at]!
+}
+
+/** As `copyWords`, but writes zeros behind the octets, and returns the sum of their 16-bit words. @hot */
+export function copyAndSum(
+  from: Int32Array,
+  fromAt: number,
+  to: Int32Array,
   toAt: number,
   octets: number,
 ): number {
+  const end = fromAt + (octets >> 2)
+  let at = fromAt
+  let out = toAt
   let sum = 0
-  let i = 0
-  for (; i + 4 <= octets; i += 4) {
-    const word = from.getInt32(fromAt + i, true)
-    to.setInt32(toAt + i, word, true)
-    sum += (word & 0xffff) + (word >>> 16)
+  for (; at + 4 <= end; at += 4, out += 4) {
+    const a = from[at]!
+    const b = from[at + 1]!
+    const c = from[at + 2]!
+    const d = from[at + 3]!
+    to[out] = a
+    to[out + 1] = b
+    to[out + 2] = c
+    to[out + 3] = d
+    sum = (sum + halves(a) + halves(b) + halves(c) + halves(d)) | 0
   }
-  for (; i < octets; i++) {
-    const octet = from.getUint8(fromAt + i)
-    to.setUint8(toAt + i, octet)
-    sum += (i & 1) === 0 ? octet : octet << 8
+  for (; at < end; at++, out++) {
+    const word = from[at]!
+    to[out] = word
+    sum = (sum + halves(word)) | 0
   }
-  return sum
+  const rest = octets & 3
+  if (rest === 0) return sum
+  const last = from[at]! & ((1 << (rest << 3)) - 1)
+  to[out] = last
+  return (sum + halves(last)) | 0
 }
 
 /**
  * Turns the headers of a received frame into those of its reply of `octets` octets with the sum
- * `sum` (`copyMessage`): swaps addresses and ports, and computes lengths and checksums. @hot
+ * `sum` (`copyAndSum`): swaps addresses and ports, and computes lengths and checksums. @hot
  */
-export function turnIPv4(frames: DataView, at: number, octets: number, sum: number): void {
-  swapMacs(frames, at)
-  const ip = at + IP
+export function turnIPv4(words: Int32Array, ip: number, octets: number, sum: number): void {
+  turnEthernet(words, ip)
   const udpOctets = UDP_OCTETS + octets
-  const ipOctets = IPV4_OCTETS + udpOctets
-  const source = frames.getInt32(ip + 12, true)
-  const destination = frames.getInt32(ip + 16, true)
-  const addresses =
-    (source & 0xffff) + (source >>> 16) + (destination & 0xffff) + (destination >>> 16)
+  const ipOctets = swapped(IPV4_OCTETS + udpOctets)
+  const source = words[ip + IPV4_SOURCE]!
+  const destination = words[ip + IPV4_DESTINATION]!
+  const addresses = halves(source) + halves(destination)
   // Version and header length, no differentiated service; no identification: "don't fragment" is set
   // (RFC 6864 section 4).
-  frames.setUint16(ip, 0x4500)
-  frames.setUint16(ip + 2, ipOctets)
-  frames.setInt32(ip + 4, 0x0000_4000)
-  frames.setUint16(ip + 8, (HOPS << 8) | PROTOCOL_UDP)
-  const header = 0x0045 + swapped(ipOctets) + 0x0040 + swapped((HOPS << 8) | PROTOCOL_UDP)
-  frames.setUint16(ip + 10, checksum(header + addresses), true)
-  frames.setInt32(ip + 12, destination, true)
-  frames.setInt32(ip + 16, source, true)
-  turnUdp(frames, ip + IPV4_OCTETS, udpOctets, sum + addresses)
+  const header = 0x0045 + ipOctets + 0x0040 + (HOPS | (PROTOCOL_UDP << 8)) + addresses
+  words[ip] = 0x0045 | (ipOctets << 16)
+  words[ip + 1] = 0x0040_0000
+  words[ip + 2] = HOPS | (PROTOCOL_UDP << 8) | (checksum(header) << 16)
+  words[ip + IPV4_SOURCE] = destination
+  words[ip + IPV4_DESTINATION] = source
+  turnUdp(words, ip + IPV4_PORTS, udpOctets, sum + addresses)
 }
 
 /** As `turnIPv4`. @hot */
-export function turnIPv6(frames: DataView, at: number, octets: number, sum: number): void {
-  swapMacs(frames, at)
-  const ip = at + IP
+export function turnIPv6(words: Int32Array, ip: number, octets: number, sum: number): void {
+  turnEthernet(words, ip)
   const udpOctets = UDP_OCTETS + octets
-  frames.setInt32(ip, 0x6000_0000)
-  frames.setUint16(ip + 4, udpOctets)
-  frames.setUint16(ip + 6, (PROTOCOL_UDP << 8) | HOPS)
+  words[ip] = 0x60
+  words[ip + 1] = swapped(udpOctets) | (PROTOCOL_UDP << 16) | (HOPS << 24)
   let addresses = 0
-  for (let i = 8; i < 24; i += 4) {
-    const source = frames.getInt32(ip + i, true)
-    const destination = frames.getInt32(ip + i + 16, true)
-    addresses += (source & 0xffff) + (source >>> 16) + (destination & 0xffff) + (destination >>> 16)
-    frames.setInt32(ip + i, destination, true)
-    frames.setInt32(ip + i + 16, source, true)
+  for (let i = ip + IPV6_SOURCE; i < ip + IPV6_DESTINATION; i++) {
+    const source = words[i]!
+    const destination = words[i + 4]!
+    addresses += halves(source) + halves(destination)
+    words[i] = destination
+    words[i + 4] = source
   }
-  turnUdp(frames, ip + IPV6_OCTETS, udpOctets, sum + addresses)
+  turnUdp(words, ip + IPV6_PORTS, udpOctets, sum + addresses)
 }
 
 /** `sum`: of the message and the addresses. */
-function turnUdp(frames: DataView, udp: number, udpOctets: number, sum: number): void {
-  const ports = frames.getInt32(udp, true)
-  const portSum = (ports & 0xffff) + (ports >>> 16)
-  frames.setInt32(udp, (ports >>> 16) | (ports << 16), true)
-  frames.setUint16(udp + 4, udpOctets)
+function turnUdp(words: Int32Array, udp: number, udpOctets: number, sum: number): void {
+  const ports = words[udp]!
+  const length = swapped(udpOctets)
+  words[udp] = (ports >>> 16) | (ports << 16)
   // The length counts in the pseudo-header and in the header.
-  const total = sum + portSum + swapped(PROTOCOL_UDP) + 2 * swapped(udpOctets)
-  const result = checksum(total)
+  const result = checksum(sum + halves(ports) + (PROTOCOL_UDP << 8) + 2 * length)
   // 0 would mean that there is no checksum (RFC 768).
-  frames.setUint16(udp + 6, result === 0 ? 0xffff : result, true)
+  words[udp + 1] = length | ((result === 0 ? 0xffff : result) << 16)
 }
 
-function swapMacs(frames: DataView, at: number): void {
-  const toHead = frames.getInt32(at, true)
-  const toTail = frames.getInt16(at + 4, true)
-  const fromHead = frames.getInt32(at + 6, true)
-  const fromTail = frames.getInt16(at + 10, true)
-  frames.setInt32(at, fromHead, true)
-  frames.setInt16(at + 4, fromTail, true)
-  frames.setInt32(at + 6, toHead, true)
-  frames.setInt16(at + 10, toTail, true)
+/** Swaps the MAC addresses, and keeps the two octets in front of them. */
+function turnEthernet(words: Int32Array, ip: number): void {
+  const a = words[ip - 4]!
+  const b = words[ip - 3]!
+  const c = words[ip - 2]!
+  const d = words[ip - 1]!
+  words[ip - 4] = (a & 0xffff) | (c << 16)
+  words[ip - 3] = (c >>> 16) | (d << 16)
+  words[ip - 2] = (a >>> 16) | (b << 16)
+  words[ip - 1] = (b >>> 16) | (d & 0xffff_0000)
+}
+
+/** The sum of the two halves of a word. */
+function halves(word: number): number {
+  return (word & 0xffff) + (word >>> 16)
 }
 
 /** The complement of the folded sum. */
@@ -188,7 +235,7 @@ function checksum(sum: number): number {
   return ~((once & 0xffff) + (once >>> 16)) & 0xffff
 }
 
-/** A 16-bit number in network byte order, as a little-endian machine reads it. */
+/** A 16-bit number in network byte order, as a little-endian machine reads it, and the reverse. */
 function swapped(value: number): number {
   return ((value & 0xff) << 8) | (value >> 8)
 }

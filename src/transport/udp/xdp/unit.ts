@@ -3,18 +3,15 @@ import * as layouts from '../batch/layout.ts'
 import { putPktinfo } from '../batch/pktinfo.ts'
 import {
   IPV4_DESTINATION,
-  IPV4_MESSAGE,
+  IPV4_PORTS,
   IPV4_SOURCE,
   IPV6_DESTINATION,
-  IPV6_MESSAGE,
+  IPV6_PORTS,
   IPV6_SOURCE,
 } from './frame.ts'
 
 const { AF_INET, AF_INET6, NAME_IPV4, NAME_IPV6, NAME_PORT, NAME_SCOPE } = sockaddr
 const { UNIT_CONTROL } = layouts
-
-/** Octets of the UDP header in front of a message: source port, destination port, length, checksum. */
-const UDP_OCTETS = 8
 
 export interface UnitOptions {
   readonly isIPv6: boolean
@@ -24,19 +21,19 @@ export interface UnitOptions {
 }
 
 /**
- * Writes the addresses of the frame at `at` as the UDP socket would have received them: sockaddr and
+ * Writes the addresses of the frame `ip` as the UDP socket would have received them: sockaddr and
  * control message (`BatchSocket.copyUnit`). `unit` is zero.
  */
 export function putUnit(
   unit: Uint8Array,
   frames: Uint8Array,
-  at: number,
+  ip: number,
   { isIPv6, host, ifindex }: UnitOptions,
 ): void {
-  const source = at + (isIPv6 ? IPV6_SOURCE : IPV4_SOURCE)
-  const destination = at + (isIPv6 ? IPV6_DESTINATION : IPV4_DESTINATION)
+  const source = (ip + (isIPv6 ? IPV6_SOURCE : IPV4_SOURCE)) * 4
+  const destination = (ip + (isIPv6 ? IPV6_DESTINATION : IPV4_DESTINATION)) * 4
   const octets = isIPv6 ? 16 : 4
-  const port = at + (isIPv6 ? IPV6_MESSAGE : IPV4_MESSAGE) - UDP_OCTETS
+  const port = (ip + (isIPv6 ? IPV6_PORTS : IPV4_PORTS)) * 4
   const peer = frames.subarray(source, source + octets)
   const own = frames.subarray(destination, destination + octets)
   const isSocketIPv6 = host.includes(':')

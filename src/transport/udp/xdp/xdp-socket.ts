@@ -3,11 +3,10 @@ import { giveRegion, takeRegion } from '../../../base/packet-memory.ts'
 import { Query } from '../../../dns/message/query.ts'
 import * as layouts from '../batch/layout.ts'
 import type { LoopSocket } from '../batch/loop.ts'
-import { copyIPv4, copyIPv6 } from '../batch/octets.ts'
 import type { BatchSocket } from '../batch/socket.ts'
 import * as udp from '../udp.ts'
 import * as frames from './frame.ts'
-import { copyMessage, scanFrame, turnIPv4, turnIPv6 } from './frame.ts'
+import { copyAndSum, copyWords, scanFrame, turnIPv4, turnIPv6 } from './frame.ts'
 import type { XdpKernel } from './kernel.ts'
 import * as rings from './ring.ts'
 import { Ring } from './ring.ts'
@@ -17,19 +16,20 @@ import type { XskPlace } from './xsk.ts'
 import * as xsks from './xsk.ts'
 
 // Bound in this module: V8 folds its constants, but looks up and checks an import at every use.
-const { packetView } = packets
+const { packetWords } = packets
 const { BATCH, UNIT_PACKET } = layouts
 const { REPLY_OCTETS_MAX } = udp
-const { IPV4_DESTINATION, IPV4_MESSAGE, IPV4_SOURCE, IPV6_DESTINATION } = frames
-const { IPV6_MESSAGE, IPV6_SOURCE, IS_IPV6, REFUSED } = frames
+const { ETHERNET_OCTETS, IPV4_DESTINATION, IPV4_MESSAGE, IPV4_PORTS, IPV4_SOURCE } = frames
+const { IPV6_DESTINATION, IPV6_MESSAGE, IPV6_PORTS, IPV6_SOURCE, IS_IPV6, REFUSED } = frames
 const { FRAME_OCTETS } = xsks
 
-/** Octets of an Ethernet header. */
-const ETHERNET_OCTETS = 14
 /** Places in the region of the packet memory. The rest of the reply's place is never written. */
 const QUERY_AT = 0
 const REPLY_AT = FRAME_OCTETS
 const FRAME_MASK = FRAME_OCTETS - 1
+/** A frame starts at a multiple of 4 plus this: its IP header starts at a word. */
+const FRAME_ALIGN = 2
+const ALIGN_MASK = 3
 
 const MSG_DONTWAIT = 0x40
 const EINTR = 4
@@ -69,9 +69,9 @@ export class XdpSocket implements LoopSocket {
   readonly roomAt: number
   readonly #kernel: XdpKernel
   readonly #isZeroCopy: boolean
-  /** Both views stay reachable as long as the kernel's memory is in use. */
+  /** The frames. Both views stay reachable as long as the kernel's memory is in use. */
   readonly #octets: Uint8Array
-  readonly #view: DataView
+  readonly #words: Int32Array
   readonly #rx: Ring
   readonly #tx: Ring
   readonly #fill: Ring
@@ -81,13 +81,14 @@ export class XdpSocket implements LoopSocket {
   readonly #query: Uint8Array
   readonly #room: Uint8Array
   #routes: XdpRoutes
-  readonly #asked: Uint8Array = new Uint8Array(16)
+  readonly #asked: Uint8Array = new Uint8Array(new ArrayBuffer(16))
+  readonly #askedWords: Int32Array = new Int32Array(this.#asked.buffer)
   /** For replies that the UDP socket sends. */
   readonly #spareQuery = new Query()
-  /** The batch, by slot: offset of the frame, octets of its message, offset of its message, its lane. */
-  readonly #frameAt: Int32Array = new Int32Array(BATCH)
+  /** The batch, by slot: words of the frame's IP header and message, octets of the message, lane. */
+  readonly #ip: Int32Array = new Int32Array(BATCH)
+  readonly #message: Int32Array = new Int32Array(BATCH)
   readonly #messageOctets: Int32Array = new Int32Array(BATCH)
-  readonly #messageAt: Int32Array = new Int32Array(BATCH)
   readonly #lane: Int32Array = new Int32Array(BATCH)
   /** Slots whose frame is in the TX ring. */
   readonly #isSent: Uint8Array = new Uint8Array(BATCH)
@@ -113,7 +114,7 @@ export class XdpSocket implements LoopSocket {
     this.#room = packets.packetOctets.subarray(this.roomAt, this.roomAt + REPLY_OCTETS_MAX)
     const memory = kernel.view(place.frames.address, place.frames.octets)
     this.#octets = new Uint8Array(memory)
-    this.#view = new DataView(memory)
+    this.#words = new Int32Array(memory)
     const ring = (at: rings.RingPlace, entryOctets: number) =>
       new Ring(kernel.view(at.address, at.octets), at, entryOctets)
     this.#rx = ring(place.rx, rings.DESCRIPTOR_OCTETS)
@@ -140,10 +141,13 @@ export class XdpSocket implements LoopSocket {
     const arrived = (rx.producer - from) | 0
     const count = Math.min(arrived, BATCH)
     for (let slot = 0; slot < count; slot++) {
-      const at = rx.frameAt(from + slot)
-      this.#frameAt[slot] = at
+      let at = rx.frameAt(from + slot)
+      const octets = rx.octetsAt(from + slot)
+      if ((at & ALIGN_MASK) !== FRAME_ALIGN) at = this.#align(from + slot, at, octets)
+      const ip = (at + ETHERNET_OCTETS) >> 2
+      this.#ip[slot] = ip
       this.#isSent[slot] = 0
-      this.#lane[slot] = this.#scan(slot, at, rx.octetsAt(from + slot))
+      this.#lane[slot] = this.#scan(slot, ip, octets)
     }
     this.#received = count
     return count
@@ -160,55 +164,59 @@ export class XdpSocket implements LoopSocket {
 
   /** @hot */
   describe(slot: number, query: Query): void {
+    const words = this.#words
+    const { peerWords } = query
     const octets = this.#messageOctets[slot]!
-    const at = this.#frameAt[slot]!
-    const messageAt = this.#messageAt[slot]!
-    copyMessage(this.#view, messageAt, packetView, this.#queryAt, octets)
+    const ip = this.#ip[slot]!
+    const message = this.#message[slot]!
+    copyWords(words, message, packetWords, this.#queryAt >> 2, octets)
     query.packet = this.#query
     query.packetAt = this.#queryAt
     query.packetOctets = octets
     query.localAddress = this.#asked
-    const isIPv6 = messageAt - at === IPV6_MESSAGE
-    if (isIPv6) {
-      query.peerFamily = copyIPv6(this.#octets, at + IPV6_SOURCE, query.peerAddress)
-      query.localFamily = copyIPv6(this.#octets, at + IPV6_DESTINATION, this.#asked)
+    if (message - ip === IPV6_MESSAGE) {
+      copyIPv6(words, ip + IPV6_SOURCE, peerWords)
+      copyIPv6(words, ip + IPV6_DESTINATION, this.#askedWords)
+      this.#describePorts(words[ip + IPV6_PORTS]!, query, 2)
     } else {
-      query.peerFamily = copyIPv4(this.#octets, at + IPV4_SOURCE, query.peerAddress)
-      query.localFamily = copyIPv4(this.#octets, at + IPV4_DESTINATION, this.#asked)
+      copyIPv4(words[ip + IPV4_SOURCE]!, peerWords)
+      copyIPv4(words[ip + IPV4_DESTINATION]!, this.#askedWords)
+      this.#describePorts(words[ip + IPV4_PORTS]!, query, 1)
     }
-    query.peerPort = this.#view.getUint16(messageAt - 8)
-    query.localPort = this.#view.getUint16(messageAt - 6)
   }
 
   /** @hot */
   reply(slot: number, bytes: Uint8Array, octets: number): void {
-    const at = this.#frameAt[slot]!
-    const messageAt = this.#messageAt[slot]!
-    const ipOctets = messageAt - at - ETHERNET_OCTETS + octets
-    if (ipOctets > this.#routes.mtuOctets || (messageAt & FRAME_MASK) + octets > FRAME_OCTETS) {
+    const ip = this.#ip[slot]!
+    const message = this.#message[slot]!
+    const headerOctets = (message - ip) * 4
+    const end = ((message * 4) & FRAME_MASK) + octets
+    if (headerOctets + octets > this.#routes.mtuOctets || end > FRAME_OCTETS) {
       this.#replyElsewhere(slot, bytes, octets)
       return
     }
     if (bytes !== this.#room) this.#room.set(bytes.subarray(0, octets))
-    const sum = copyMessage(packetView, this.roomAt, this.#view, messageAt, octets)
-    if (messageAt - at === IPV4_MESSAGE) turnIPv4(this.#view, at, octets, sum)
-    else turnIPv6(this.#view, at, octets, sum)
-    this.#tx.putDescriptor(this.#txProducer, at, messageAt - at + octets)
+    const sum = copyAndSum(packetWords, this.roomAt >> 2, this.#words, message, octets)
+    if (message - ip === IPV4_MESSAGE) turnIPv4(this.#words, ip, octets, sum)
+    else turnIPv6(this.#words, ip, octets, sum)
+    const at = ip * 4 - ETHERNET_OCTETS
+    this.#tx.putDescriptor(this.#txProducer, at, ETHERNET_OCTETS + headerOctets + octets)
     this.#txProducer = (this.#txProducer + 1) | 0
     this.#isSent[slot] = 1
   }
 
   copyUnit(slot: number): Uint8Array {
     const octets = this.#messageOctets[slot]!
-    const messageAt = this.#messageAt[slot]!
+    const ip = this.#ip[slot]!
+    const message = this.#message[slot]!
     const unit = new Uint8Array(UNIT_PACKET + octets)
     const { socket } = this.#routes.lanes[this.#lane[slot]!]!
-    putUnit(unit, this.#octets, this.#frameAt[slot]!, {
-      isIPv6: messageAt - this.#frameAt[slot]! === IPV6_MESSAGE,
+    putUnit(unit, this.#octets, ip, {
+      isIPv6: message - ip === IPV6_MESSAGE,
       host: socket.host,
       ifindex: this.ifindex,
     })
-    unit.set(this.#octets.subarray(messageAt, messageAt + octets), UNIT_PACKET)
+    unit.set(this.#octets.subarray(message * 4, message * 4 + octets), UNIT_PACKET)
     return unit
   }
 
@@ -224,7 +232,7 @@ export class XdpSocket implements LoopSocket {
       let fill = this.#fillProducer
       for (let slot = 0; slot < count; slot++) {
         if (this.#isSent[slot] === 1) continue
-        this.#fill.putFrame(fill, this.#frameAt[slot]! & ~FRAME_MASK)
+        this.#fill.putFrame(fill, (this.#ip[slot]! * 4) & ~FRAME_MASK)
         fill = (fill + 1) | 0
       }
       this.#rxConsumer = (this.#rxConsumer + count) | 0
@@ -253,14 +261,35 @@ export class XdpSocket implements LoopSocket {
   }
 
   /** Returns the lane of a frame, and notes where its message is. */
-  #scan(slot: number, at: number, octets: number): number {
-    const found = scanFrame(this.#view, at, octets)
+  #scan(slot: number, ip: number, octets: number): number {
+    const words = this.#words
+    const found = scanFrame(words, ip, octets)
     if (found === REFUSED) return -1
     const isIPv6 = (found & IS_IPV6) !== 0
     this.#messageOctets[slot] = found & ~IS_IPV6
-    this.#messageAt[slot] = at + (isIPv6 ? IPV6_MESSAGE : IPV4_MESSAGE)
+    this.#message[slot] = ip + (isIPv6 ? IPV6_MESSAGE : IPV4_MESSAGE)
     const { targets } = this.#routes
-    return isIPv6 ? targets.findIPv6(this.#view, at) : targets.findIPv4(this.#view, at)
+    return isIPv6 ? targets.findIPv6(words, ip) : targets.findIPv4(words, ip)
+  }
+
+  /**
+   * Moves a frame to where its IP header starts at a word, and returns its new offset. Only a driver
+   * that adds headroom of its own makes this necessary.
+   */
+  #align(counter: number, at: number, octets: number): number {
+    const aligned = at - ((at - FRAME_ALIGN) & ALIGN_MASK)
+    this.#octets.copyWithin(aligned, at, at + octets)
+    // For the next thread, if this one ends now.
+    this.#rx.putDescriptor(counter, aligned, octets)
+    return aligned
+  }
+
+  /** `ports`: the first word of the UDP header. */
+  #describePorts(ports: number, query: Query, family: number): void {
+    query.peerFamily = family
+    query.localFamily = family
+    query.peerPort = ((ports & 0xff) << 8) | ((ports >>> 8) & 0xff)
+    query.localPort = ((ports >>> 8) & 0xff00) | (ports >>> 24)
   }
 
   /** Gives the frames of sent replies back to the kernel. */
@@ -304,4 +333,20 @@ export class XdpSocket implements LoopSocket {
     }
     return false
   }
+}
+
+/** Writes an IPv4 address of a packet to 16 octets, padded with zeros. */
+function copyIPv4(address: number, out: Int32Array): void {
+  out[0] = address
+  out[1] = 0
+  out[2] = 0
+  out[3] = 0
+}
+
+/** The address is not IPv4-mapped: such a source is refused, and such a destination is never ours. */
+function copyIPv6(words: Int32Array, at: number, out: Int32Array): void {
+  out[0] = words[at]!
+  out[1] = words[at + 1]!
+  out[2] = words[at + 2]!
+  out[3] = words[at + 3]!
 }

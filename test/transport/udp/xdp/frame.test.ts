@@ -1,7 +1,8 @@
 import fc from 'fast-check'
 import t from 'tap'
 import {
-  copyMessage,
+  copyAndSum,
+  copyWords,
   IS_IPV6,
   REFUSED,
   scanFrame,
@@ -12,20 +13,52 @@ import {
   composePacket,
   IPV4_PACKET,
   IPV6_PACKET,
+  internetChecksum,
   mendIPv4,
   OWN_MAC,
   type PacketFields,
   replyTo,
 } from './packets.ts'
 
-const view = (octets: Uint8Array): DataView =>
-  new DataView(octets.buffer, octets.byteOffset, octets.byteLength)
+/** Where a frame starts in its memory, and the word of its IP header. */
+const FRAME_AT = 278
+const IP = (FRAME_AT + 14) / 4
 
-/** Scans the frame where others are in front of it and behind it, as in the memory of a socket. */
-function scan(frame: Uint8Array, octets = frame.length): number {
-  const memory = Buffer.alloc(4096, 0xff)
-  memory.set(frame, 278)
-  return scanFrame(view(memory), 278, octets)
+/** Memory with something everywhere, as other frames leave it. */
+const memoryOf = (octets = 4096): Buffer => Buffer.from(new ArrayBuffer(octets)).fill(0xff)
+const wordsOf = (memory: Buffer): Int32Array => new Int32Array(memory.buffer)
+
+/** The frame where others are in front of it and behind it, as in the memory of a socket. */
+function place(frame: Uint8Array): Buffer {
+  const memory = memoryOf()
+  memory.set(frame, FRAME_AT)
+  return memory
+}
+
+const scan = (frame: Uint8Array, octets = frame.length): number => {
+  return scanFrame(wordsOf(place(frame)), IP, octets)
+}
+
+/** Turns the frame into one with `answer`, and returns it. */
+function turn(frame: Uint8Array, isIPv6: boolean, answer: Uint8Array): Buffer {
+  const memory = place(frame)
+  const words = wordsOf(memory)
+  const room = memoryOf()
+  room.set(answer, 64)
+  const octets = answer.length
+  const sum = copyAndSum(wordsOf(room), 16, words, IP + (isIPv6 ? 12 : 7), octets)
+  if (isIPv6) turnIPv6(words, IP, octets, sum)
+  else turnIPv4(words, IP, octets, sum)
+  const headers = isIPv6 ? 62 : 42
+  const whole = FRAME_AT + headers + ((octets + 3) & ~3)
+  const before = place(frame)
+  if (
+    !memory.subarray(0, FRAME_AT).equals(before.subarray(0, FRAME_AT)) ||
+    !memory.subarray(whole).equals(before.subarray(whole))
+  ) {
+    throw new Error('octets outside of the frame have changed')
+  }
+  return memory.subarray(FRAME_AT, FRAME_AT + headers + octets)
 }
 
 const octet = fc.integer({ min: 0, max: 255 })
@@ -39,7 +72,7 @@ const ipv6 = fc
   .array(octet, { minLength: 16, maxLength: 16 })
   .filter(([first, ...rest]) => first !== 0 && first !== 0xff && rest.length === 15)
 const port = fc.integer({ min: 1, max: 65_535 })
-const message = fc.uint8Array({ maxLength: 600 })
+const message = fc.uint8Array({ maxLength: 1500 })
 const fields = fc.record({
   toMac: mac,
   fromMac: mac,
@@ -66,14 +99,8 @@ t.test('a packet is read, and its reply is what another implementation composes'
       const frame = composePacket(packet)
       const isIPv6 = packet.source.length === 16
       t.equal(scan(frame), packet.message.length | (isIPv6 ? IS_IPV6 : 0))
-      const memory = Buffer.alloc(4096)
-      memory.set(frame, 278)
-      const at = 278 + (isIPv6 ? 62 : 42)
-      const sum = copyMessage(view(answer), 0, view(memory), at, answer.length)
-      if (isIPv6) turnIPv6(view(memory), 278, answer.length, sum)
-      else turnIPv4(view(memory), 278, answer.length, sum)
-      const want = replyTo(packet, answer)
-      t.equal(memory.toString('hex', 278, 278 + want.length), want.toString('hex'))
+      const sent = turn(frame, isIPv6, answer)
+      t.equal(sent.toString('hex'), replyTo(packet, answer).toString('hex'))
     }),
     { numRuns: 300 },
   )
@@ -87,10 +114,7 @@ t.test('a UDP checksum of 0 is sent as 0xffff', async (t) => {
     const answer = Uint8Array.of(zero >> 8, zero & 255)
     const want = replyTo(packet, answer)
     t.equal(want.readUInt16BE(at - 2), 0xffff)
-    const frame = composePacket(packet)
-    const sum = copyMessage(view(answer), 0, view(frame), at, 2)
-    if (at === 42) turnIPv4(view(frame), 0, 2, sum)
-    else turnIPv6(view(frame), 0, 2, sum)
+    const frame = turn(composePacket(packet), at === 62, answer)
     t.equal(frame.readUInt16BE(at - 2), 0xffff)
   }
 })
@@ -186,5 +210,34 @@ t.test('no octets crash the scan, and what is accepted is within the frame', asy
       t.ok(at + (found & ~IS_IPV6) <= frame.length)
     }),
     { numRuns: 2000 },
+  )
+})
+
+t.test('messages are copied and summed, whatever their length and place', async (t) => {
+  const place = fc.nat(40)
+  fc.assert(
+    fc.property(fc.uint8Array({ maxLength: 1500 }), place, place, (octets, fromAt, toAt) => {
+      const from = memoryOf()
+      from.set(octets, fromAt * 4)
+      const start = toAt * 4
+      const end = start + octets.length
+      const whole = (end + 3) & ~3
+      const others = (memory: Buffer): boolean =>
+        memory.every((octet, i) => octet === 0xff || (i >= start && i < whole))
+      const copied = memoryOf()
+      copyWords(wordsOf(from), fromAt, wordsOf(copied), toAt, octets.length)
+      t.ok(copied.subarray(start, end).equals(octets))
+      t.ok(others(copied))
+      const summed = memoryOf()
+      const sum = copyAndSum(wordsOf(from), fromAt, wordsOf(summed), toAt, octets.length)
+      t.ok(summed.subarray(start, end).equals(octets))
+      t.ok(summed.subarray(end, whole).every((octet) => octet === 0))
+      t.ok(others(summed))
+      const folded = sum % 0xffff
+      // 0 and 0xffff are the same number of this arithmetic.
+      const want = (0xffff - internetChecksum(octets)) % 0xffff
+      t.equal(((folded & 0xff) << 8) | (folded >> 8), want)
+    }),
+    { numRuns: 500 },
   )
 })

@@ -28,6 +28,8 @@ export class MemoryKernel {
   dropped = 0
   /** Frames per call of sendto. */
   budget = 32
+  /** Where a frame is put in its chunk. */
+  frameAt = FRAME_AT
   /** The errors of the next calls of sendto. */
   readonly errors: number[] = []
   readonly #memories = new Map<number, ArrayBuffer>()
@@ -88,8 +90,8 @@ export class MemoryKernel {
     const frame = this.#fill.frameAt(from)
     if (frame % FRAME_OCTETS !== 0) throw new Error(`frame ${frame} does not start a chunk`)
     this.#fill.consumer = from + 1
-    this.#frames.set(packet, frame + FRAME_AT)
-    this.#rx.putDescriptor(this.#rx.producer, frame + FRAME_AT, packet.length)
+    this.#frames.set(packet, frame + this.frameAt)
+    this.#rx.putDescriptor(this.#rx.producer, frame + this.frameAt, packet.length)
     this.#rx.producer = this.#rx.producer + 1
   }
 

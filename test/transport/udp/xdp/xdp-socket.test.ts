@@ -82,6 +82,28 @@ t.test('a query is described, and its reply is sent', async (t) => {
   }
 })
 
+t.test('a frame is served wherever a driver puts it, also by the next thread', async (t) => {
+  const { memory, socket, lanes, targets } = open(t)
+  const wanted = [256, 277, 278, 279, 280, 301].flatMap((frameAt) =>
+    [IPV4_PACKET, IPV6_PACKET].map((packet) => ({ frameAt, packet })),
+  )
+  for (const { frameAt, packet } of wanted) {
+    memory.frameAt = frameAt
+    memory.receive(composePacket(packet))
+  }
+  t.equal(socket.receive(), wanted.length)
+  // The thread ends here.
+  const next = new XdpSocket(memory.kernel, memory.place, { targets, lanes, mtuOctets: 1500 })
+  t.teardown(() => next.detach())
+  t.equal(serve(next, echo), wanted.length)
+  t.strictSame(
+    memory.sent,
+    wanted.map(({ packet }) => replyTo(packet, packet.message)),
+  )
+  next.receive()
+  t.equal(memory.held, 0)
+})
+
 t.test('the destination decides the lane', async (t) => {
   const { memory, socket } = open(t)
   const table = [
