@@ -1,16 +1,14 @@
-import { readFileSync } from 'node:fs'
 import type { Clock } from '../base/clock.ts'
 import { Random } from '../base/random.ts'
 import type { ResourceRegistry } from '../base/resource-registry.ts'
 import type { Stops } from '../base/stops.ts'
-import { isSystemError } from '../base/system-error.ts'
 import { systemTimers } from '../base/timers.ts'
 import { type HostPort, printHostPort } from '../dns/host-port.ts'
 import { printName } from '../dns/name/name.ts'
-import { scanResolvConf } from '../dns/resolv-conf.ts'
 import type { RecordSource, StoredRecord } from '../dnsrecord/record-source.ts'
 import { acquireDrainedHealth, acquireProbing, acquireSlowStart } from '../health/acquire-health.ts'
 import type { HealthTable, HealthView } from '../health/address-health.ts'
+import { acquireGroupLookup, readSystemServers } from '../health/drain/acquire-groups.ts'
 import type { EndpointDrain } from '../health/drain/drain.ts'
 import { DrainIndex } from '../health/drain/drain-index.ts'
 import type { DrainFeed } from '../health/drain/drain-schedule.ts'
@@ -20,7 +18,6 @@ import { createProber } from '../health/probes/prober.ts'
 import { systemResolve } from '../health/probes/resolve.ts'
 import type { RecordProbing } from '../health/record-probing.ts'
 import { acquireShifts } from '../health/shift/acquire-shifts.ts'
-import { numberOf } from '../health/source-numbers.ts'
 import { ManifestSource } from '../sources/manifests/manifest-source.ts'
 import type { FollowedSource } from '../sources/source.ts'
 import type { Logger } from '../telemetry/log.ts'
@@ -29,7 +26,6 @@ import type { ShiftReport } from '../telemetry/status.ts'
 import { type HealthOptions, type KeptFile, printProbing } from './health-options.ts'
 import type { GroupOptions } from './options.ts'
 
-const RESOLV_CONF = '/etc/resolv.conf'
 /** Maximum of addresses that the ready page lists. */
 const NAMED_MAX = 3
 
@@ -120,27 +116,29 @@ export async function openGroupDrains(
   { resources, stops, log, clock }: BlockHealthParts,
 ): Promise<DrainFeed | undefined> {
   if (group === undefined) return undefined
-  const { name, zones } = group
+  const { name } = group
+  const zones = new Map(group.zones.map((zone) => [printName(zone), zone]))
   const servers = group.servers.length > 0 ? group.servers : systemServers(log)
-  const places = [...zones.map(printName), ...servers.map(printHostPort)]
-  const key = JSON.stringify([numberOf(source, resources), name, site, places])
+  const serversText = servers.map(printHostPort).join(' ')
+  const key = JSON.stringify([name, site, [...zones.keys()], serversText])
   const { item, release } = resources.acquire(GroupDrains, key, () => {
-    const means = { clock, timers: systemTimers, log }
-    return new GroupDrains({ source, group: name, site, zones, servers, ...means })
+    const how = { servers: () => servers, timers: systemTimers, log }
+    const lookups = [...zones.values()].map((zone) => {
+      return acquireGroupLookup({ zone, ...how }, serversText, resources)
+    })
+    return new GroupDrains({ group: name, site, lookups, clock, log })
   })
-  stops.add(release)
-  await item.firstAttempt
+  // Released first: an ended lookup does not search again when a source is no longer followed.
+  stops.add(item.follow(source), release)
+  await item.start()
   return item
 }
 
 function systemServers(log: Logger): readonly HostPort[] {
-  try {
-    return scanResolvConf(readFileSync(RESOLV_CONF, 'utf8')).servers
-  } catch (error) {
-    if (!isSystemError(error)) throw error
-    log.warning(`group: ${error.message}; name the servers to ask`)
-    return []
-  }
+  const found = readSystemServers()
+  if (typeof found !== 'string') return found
+  log.warning(`group: ${found}; name the servers to ask`)
+  return []
 }
 
 /** Returns the health of the records that the zones serve, with the shifts of their traffic. */

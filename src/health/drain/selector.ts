@@ -26,7 +26,7 @@ const GEO_DEFAULT = 'default'
 const EXAMPLE = 'write it as site:dublin or host:app.example.com'
 
 /** Types that lead clients to a site. Endpoints of other types, such as TXT and NS, are not drained. */
-const DRAINED_TYPES: ReadonlySet<number> = new Set([
+export const DRAINED_TYPES: ReadonlySet<number> = new Set([
   RRType.A,
   RRType.AAAA,
   RRType.CNAME,

@@ -1,12 +1,16 @@
 import { createSocket } from 'node:dgram'
 import { createServer } from 'node:net'
 import t, { type Test } from 'tap'
+import { ResourceRegistry } from '../../../src/base/resource-registry.ts'
 import { Rcode, RRClass, RRType } from '../../../src/dns/iana/index.ts'
 import { composeMessage, HeaderFlag, parseMessage } from '../../../src/dns/message/message.ts'
 import { scanHost } from '../../../src/dnsrecord/validate/names.ts'
+import { acquireGroupLookup } from '../../../src/health/drain/acquire-groups.ts'
 import { isGroup, scanActiveGroups } from '../../../src/health/drain/active-groups.ts'
+import { askGroups } from '../../../src/health/drain/ask-groups.ts'
 import { GroupDrains } from '../../../src/health/drain/group-drains.ts'
 import { freePort } from '../../support/free-port.ts'
+import { ScriptedServer } from '../../support/scripted-server.ts'
 import { FakeClock, FakeTimers } from '../../support/setup.ts'
 import { until } from '../../support/until.ts'
 import { recordOf, TestSource } from '../stage.ts'
@@ -76,20 +80,30 @@ function stage(t: Test, server: { readonly host: string; readonly port: number }
   const lines: string[] = []
   const info = (line: string): void => void lines.push(line)
   const log = { debug: info, info, warning: info, error: info }
-  const how = { group: 'g2', site: 'paris', zones: [ZONE], servers: [server] }
-  const drains = new GroupDrains({ source, ...how, clock, timers, log })
-  t.teardown(() => drains.close())
+  const resources = new ResourceRegistry()
+  const acquire = () => {
+    const options = { zone: ZONE, servers: () => [server], timers, log }
+    return acquireGroupLookup(options, String(server.port), resources)
+  }
+  const drainsOf = (followed: TestSource): GroupDrains => {
+    const how = { group: 'g2', site: 'paris', lookups: [acquire()] }
+    const made = new GroupDrains({ ...how, clock, log })
+    t.teardown(() => made.close())
+    made.follow(followed)
+    return made
+  }
+  const drains = drainsOf(source)
   const changes: string[] = []
   drains.subscribe(({ begun, ended }) => changes.push(`+${begun.length} -${ended.length}`))
   const isPassive = () => drains.drains.length > 0
-  return { source, drains, timers, lines, changes, isPassive }
+  return { source, drains, drainsOf, acquire, timers, lines, changes, isPassive }
 }
 
 t.test('a site whose group is not active is drained', async (t) => {
   const { state, server } = await nameserver(t)
   state.text = 'version=1;groups=g1&&g2'
   const { drains, timers, lines, isPassive } = stage(t, server)
-  await drains.firstAttempt
+  await drains.start()
   t.notOk(isPassive())
   t.equal(state.tcp, 1, 'a truncated reply is asked for again over TCP')
   state.text = 'version=1;groups=g1'
@@ -129,7 +143,7 @@ t.test('a site is active until a group is known', async (t) => {
   const { state, server } = await nameserver(t)
   state.rcode = Rcode.REFUSED
   const { drains, isPassive, lines } = stage(t, server)
-  await drains.firstAttempt
+  await drains.start()
   t.notOk(isPassive())
   t.match(lines, [
     /^active groups of k\.test\.: 127\.0\.0\.1:\d+ answered REFUSED; the group counts as active$/,
@@ -140,7 +154,7 @@ t.test('a record of this server decides, and is followed at once', async (t) => 
   const { state, server } = await nameserver(t)
   state.text = 'version=1;groups=g2'
   const { source, drains, isPassive, changes, timers } = stage(t, server)
-  await drains.firstAttempt
+  await drains.start()
   const put = (...targets: string[]): void => {
     const endpoint = { dnsName: OWNER, recordType: 'TXT', targets }
     source.put(recordOf('groups', [], { rootHost: OWNER, endpoints: [endpoint] }))
@@ -157,4 +171,113 @@ t.test('a record of this server decides, and is followed at once', async (t) => 
   source.remove('default/groups')
   await until(() => !isPassive(), 'the answer of DNS')
   t.strictSame(changes, ['+1 -0', '+0 -1', '+1 -0', '+0 -1'])
+})
+
+t.test('two sources with the same zone and servers share one lookup', async (t) => {
+  const { state, server } = await nameserver(t)
+  state.text = 'version=1;groups=g1'
+  const { drains, drainsOf, timers, lines, source } = stage(t, server)
+  const other = new TestSource()
+  const others = drainsOf(other)
+  await Promise.all([drains.start(), others.start()])
+  t.equal(state.asked, 2, 'one query, and its repetition over TCP')
+  t.equal(others.drains.length, 1)
+  t.strictSame(
+    lines.filter((line) => line.startsWith('active groups')),
+    ['active groups of k.test.: g1'],
+  )
+  const endpoint = { dnsName: OWNER, recordType: 'TXT', targets: ['version=1;groups=g2'] }
+  other.put(recordOf('groups', [], { rootHost: OWNER, endpoints: [endpoint] }))
+  t.equal(drains.drains.length, 0, 'the record of either source counts for both')
+  others.close()
+  const { asked } = state
+  source.put(recordOf('a', ['192.0.2.1']))
+  await timers.advance(120_000)
+  t.equal(state.asked, asked, 'nothing is asked while a source has the record')
+})
+
+t.test('a source that is no longer followed does not count', async (t) => {
+  const { state, server } = await nameserver(t)
+  state.text = 'version=1;groups=g2'
+  const { acquire, lines } = stage(t, server)
+  const { item: lookup, release } = acquire()
+  const source = new TestSource()
+  const endpoint = { dnsName: OWNER, recordType: 'TXT', targets: ['version=1;groups=g1'] }
+  source.put(recordOf('groups', [], { rootHost: OWNER, endpoints: [endpoint] }))
+  const unfollow = lookup.follow(source)
+  await lookup.start()
+  t.strictSame(lookup.groups, ['g1'])
+  unfollow()
+  await until(() => lookup.groups?.[0] === 'g2', 'the answer of DNS')
+  const read = lines.filter((line) => line.startsWith('active groups'))
+  t.strictSame(read, ['active groups of k.test.: g1', 'active groups of k.test.: g2'])
+  release()
+})
+
+t.test('groups from before the start count until others are known', async (t) => {
+  const { state, server } = await nameserver(t)
+  state.rcode = Rcode.SERVFAIL
+  const { drains, acquire, lines, isPassive, timers } = stage(t, server)
+  const { item: lookup, release } = acquire()
+  t.teardown(release)
+  lookup.recall(['g1'])
+  t.ok(isPassive())
+  await drains.start()
+  t.match(lines.at(-1), /answered SERVFAIL; the last known groups count$/)
+  Object.assign(state, { text: 'version=1;groups=g2', rcode: Rcode.NOERROR })
+  await timers.advance(15_000)
+  await until(() => !isPassive(), 'the answer')
+  lookup.recall(['g1'])
+  t.strictSame(lookup.groups, ['g2'])
+})
+
+const ALIAS = { type: RRType.CNAME, rrclass: RRClass.IN, ttlSeconds: 20 }
+const TEXT = { type: RRType.TXT, rrclass: RRClass.IN, ttlSeconds: 30 }
+const textOf = (text: string) => Buffer.concat([Buffer.from([text.length]), Buffer.from(text)])
+const GROUPS = textOf('version=1;groups=g1')
+const NAME = scanHost(OWNER)!
+const OTHER = scanHost('groups.other.test')!
+
+for (const [what, answer, want] of [
+  ['the name itself', [{ ...TEXT, owner: NAME, rdata: GROUPS }], ['g1']],
+  [
+    'the second of two texts',
+    [
+      { ...TEXT, owner: NAME, rdata: textOf('v=spf1 -all') },
+      { ...TEXT, owner: NAME, rdata: GROUPS },
+    ],
+    ['g1'],
+  ],
+  [
+    'an alias',
+    [
+      { ...TEXT, owner: OTHER, rdata: GROUPS },
+      { ...ALIAS, owner: NAME, rdata: OTHER },
+    ],
+    ['g1'],
+  ],
+  ['another owner', [{ ...TEXT, owner: OTHER, rdata: GROUPS }], undefined],
+  ['an alias of itself', [{ ...ALIAS, owner: NAME, rdata: NAME }], undefined],
+  ['no record', [], undefined],
+] as const) {
+  t.test(`the TXT record of ${what}`, async (t) => {
+    const server = await ScriptedServer.open(t, () => answer)
+    const found = await askGroups(NAME, [server], new AbortController().signal)
+    if (want !== undefined) t.match(found, { groups: want })
+    else t.match(found, { fault: / answered no TXT record$/ })
+  })
+}
+
+t.test('the next server is asked if one has no valid record', async (t) => {
+  const silent = { host: '127.0.0.1', port: await freePort() }
+  const refusing = await ScriptedServer.open(t, () => Rcode.REFUSED)
+  const wrong = await ScriptedServer.open(t, () => [
+    { ...TEXT, owner: NAME, rdata: textOf('groups=g1') },
+  ])
+  const right = await ScriptedServer.open(t, () => [{ ...TEXT, owner: NAME, rdata: GROUPS }])
+  const servers = [silent, refusing, wrong]
+  const { signal } = new AbortController()
+  t.match(await askGroups(NAME, servers, signal), { fault: /has no text of the form version=1/ })
+  t.match(await askGroups(NAME, [...servers, right], signal), { groups: ['g1'] })
+  t.strictSame(await askGroups(NAME, [], signal), { fault: 'no server to query' })
 })

@@ -1,9 +1,11 @@
 import { renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { RRClass, RRType } from '../../../src/dns/iana/index.ts'
 import { kuadrant } from '../../../src/plugins/kuadrant/setup.ts'
 import { freePort } from '../../support/free-port.ts'
 import { recordManifest } from '../../support/manifest.ts'
+import { ScriptedServer } from '../../support/scripted-server.ts'
 import { SetUp } from '../../support/setup.ts'
 import { until } from '../../support/until.ts'
 
@@ -49,6 +51,33 @@ t.test('a site with an unknown state is active', async (t) => {
   const want =
     /^active groups of k\.example\.com\.: 127\.0\.0\.1:\d+: .*; the group counts as active$/
   await until(() => want.test(setUp.readiness[0]!.note?.() ?? ''), 'the fault')
+})
+
+t.test('blocks with other records of the zone share the lookup', async (t) => {
+  const text = Buffer.from('version=1;groups=g1')
+  const server = await ScriptedServer.open(t, ({ question }) => {
+    const rdata = Buffer.concat([Buffer.from([text.length]), text])
+    const { TXT } = RRType
+    return [{ owner: question!.name, type: TXT, rrclass: RRClass.IN, ttlSeconds: 60, rdata }]
+  })
+  const directories = t.testdir({
+    a: { 'a.yaml': recordManifest('a', '192.0.2.1') },
+    b: { 'b.yaml': recordManifest('b', '192.0.2.2') },
+  })
+  const setUps = ['a', 'b'].map((name) => {
+    const options = `manifests ${join(directories, name)}\n site dublin\n group g2 ${server.address}`
+    return new SetUp(kuadrant, `kuadrant {\n ${options}\n}`, ['k.example.com.'])
+  })
+  for (const setUp of setUps) {
+    await setUp.start()
+    t.teardown(() => setUp.stop())
+    t.match(setUp.readiness[0]!.note?.(), /^drained: site:dublin zone:k\.example\.com /)
+  }
+  t.equal(server.asked.length, 1)
+  const lines = setUps.flatMap((setUp) => setUp.lines)
+  for (const event of ['active groups of', 'drain begins:']) {
+    t.equal(lines.filter((line) => line.includes(event)).length, 1, event)
+  }
 })
 
 for (const [name, options, want] of [
