@@ -65,6 +65,8 @@ function shared(count: number): Float64Array {
  */
 export class ServerTotals implements ServerCounters {
   readonly #threads: ServerCounts[] = []
+  /** Counts of threads that ended. */
+  readonly #past = new ServerCounts()
   readonly #losses: (() => Losses)[] = []
 
   constructor(...threads: readonly ServerCounts[]) {
@@ -73,6 +75,15 @@ export class ServerTotals implements ServerCounters {
 
   include(thread: ServerCounts): void {
     this.#threads.push(thread)
+  }
+
+  /** Keeps the counts of a thread that ended. */
+  end(thread: ServerCounts): void {
+    const index = this.#threads.indexOf(thread)
+    if (index === -1) return
+    this.#threads.splice(index, 1)
+    addTo(this.#past.counts, thread.counts)
+    for (const [address, counts] of thread.dropped) addTo(this.#past.of(address), counts)
   }
 
   /** Adds losses that are counted elsewhere. `read` is called at each scrape. */
@@ -94,12 +105,10 @@ export class ServerTotals implements ServerCounters {
 
   get dropped(): ReadonlyMap<string, DroppedCounters> {
     const sums = new Map<string, Float64Array>()
-    for (const thread of this.#threads) {
+    for (const thread of [this.#past, ...this.#threads]) {
       for (const [address, counts] of thread.dropped) {
         const sum = sums.get(address) ?? new Float64Array(DROPPED_COUNTS)
-        counts.forEach((count, i) => {
-          sum[i]! += count
-        })
+        addTo(sum, counts)
         sums.set(address, sum)
       }
     }
@@ -115,8 +124,17 @@ export class ServerTotals implements ServerCounters {
   }
 
   #total(count: ServerCount): number {
-    return this.#threads.reduce((sum, { counts }) => sum + counts[count]!, 0)
+    return this.#threads.reduce(
+      (sum, { counts }) => sum + counts[count]!,
+      this.#past.counts[count]!,
+    )
   }
+}
+
+function addTo(sum: Float64Array, counts: Float64Array): void {
+  counts.forEach((count, i) => {
+    sum[i]! += count
+  })
 }
 
 function droppedCounters(counts: Float64Array): DroppedCounters {

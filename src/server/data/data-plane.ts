@@ -390,6 +390,7 @@ export class DataPlane implements DataThreads {
     this.#parts.log.error(`Data thread ${index} ended, starting another: ${error.stack ?? error}`)
     this.#parts.counts.add(ServerCount.Panics)
     const member = this.#members[index]!
+    if (member.handle.counts !== undefined) this.#parts.totals.end(member.handle.counts)
     const againMs = member.startedMs + REVIVE_MS
     const timer = setTimeout(() => this.#restart(index), Math.max(0, againMs - performance.now()))
     timer.unref()

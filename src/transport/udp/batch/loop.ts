@@ -124,6 +124,8 @@ class Member {
   /** Indexed by LoopCount. */
   readonly counts: Float64Array
   lanes: readonly Lane[]
+  /** Replies that an earlier thread could not send from the same socket. */
+  readonly #pastSendErrors: number
   isReady = true
   /** While its send buffer is full, the socket is not read. */
   isClogged = false
@@ -138,6 +140,12 @@ class Member {
     this.socket = socket
     this.lanes = lanes
     this.counts = counts
+    this.#pastSendErrors = counts[LoopCount.SendErrors]!
+  }
+
+  /** @hot */
+  countSendErrors(): void {
+    this.counts[LoopCount.SendErrors] = this.#pastSendErrors + this.socket.sendErrors
   }
 
   setLanes(lanes: readonly Lane[]): void {
@@ -172,7 +180,10 @@ export class BatchLoop {
     this.#listFds()
   }
 
-  /** Serves a socket from the next round on. `counts`: has LOOP_COUNTS entries. */
+  /**
+   * Serves a socket from the next round on. `counts`: has LOOP_COUNTS entries, and is increased. It
+   * holds the counts of an earlier thread if this thread replaces one.
+   */
   add(socket: LoopSocket, handler: QueryHandler, counts: Float64Array): void {
     this.addLanes(socket, [{ fd: socket.fd, handler }], counts)
   }
@@ -210,7 +221,7 @@ export class BatchLoop {
     for (let batch = 0; batch < BATCHES_AT_END_MAX && this.#serveBatch(member) > 0; batch++);
     member.socket.flush()
     member.socket.detach()
-    this.#count(member)
+    member.countSendErrors()
     member.setLanes([])
     this.#members = this.#members.filter((other) => other !== member)
     // Its replies can be sent no more.
@@ -292,7 +303,7 @@ export class BatchLoop {
     for (; member.slot < member.filled; member.slot++) this.#serve(member, member.slot)
     this.#current = undefined
     if (!socket.flush()) member.isClogged = true
-    this.#count(member)
+    member.countSendErrors()
     this.#hooks.onBatchEnd()
     const { filled } = member
     member.filled = 0
@@ -334,14 +345,13 @@ export class BatchLoop {
     return !member.isClogged
   }
 
-  #count(member: Member): void {
-    member.counts[LoopCount.SendErrors] = member.socket.sendErrors
-  }
-
   #poll(timeoutMs: number): void {
     const fds = this.#fds
     for (let i = 0; i < this.#members.length; i++) {
-      fds[(i + 1) * POLLFD_WORDS + 1] = this.#members[i]!.isClogged ? POLLOUT : POLLIN
+      const member = this.#members[i]!
+      fds[(i + 1) * POLLFD_WORDS + 1] = member.isClogged ? POLLOUT : POLLIN
+      // An AF_XDP socket sends long replies through a UDP socket, which has no batch of its own then.
+      member.countSendErrors()
     }
     fds[1] = POLLIN
     const found = this.#libc.poll(this.#fdsAddress, this.#members.length + 1, timeoutMs)

@@ -311,6 +311,27 @@ t.test('losses are counted', async (t) => {
   t.equal(some.counts[LoopCount.SendErrors], 1)
 })
 
+t.test('the loop that replaces another one adds to its counts', async (t) => {
+  const [stage, next] = [new Stage(t), new Stage(t)]
+  const { socket, counts } = stage.serve(new Echo())
+  const client = stage.client(socket.port)
+  stage.run(() => client.send(Uint8Array.of(Wish.Long), Uint8Array.of(Wish.Long)))
+  t.equal(counts[LoopCount.SendErrors], 2)
+  const { fd, host, port } = socket
+  next.loop.add(new BatchSocket(libc, { fd, host, port }), new Echo(), counts)
+  next.run(() => client.send(echo(1)))
+  t.equal(counts[LoopCount.SendErrors], 2)
+  next.run(() => client.send(Uint8Array.of(Wish.Long)))
+  t.equal(counts[LoopCount.SendErrors], 3)
+})
+
+t.test('a reply that another socket could not send is counted', async (t) => {
+  const stage = new Stage(t)
+  const { socket, counts } = stage.serve(new Echo())
+  stage.run(() => socket.countUnsent())
+  t.equal(counts[LoopCount.SendErrors], 1)
+})
+
 t.test('an error of a socket is counted, and it is read again', async (t) => {
   const stage = new Stage(t)
   let [errors, errno] = [1, 0]
