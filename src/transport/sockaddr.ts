@@ -53,3 +53,8 @@ export function systemError(
   const error = new Error(`${syscall} ${code}${place}`)
   return Object.assign(error, { errno: -errno, code, syscall, address, port })
 }
+
+/** Whether `error` is that of an address that is in use. */
+export function isInUse(error: unknown): boolean {
+  return error instanceof Error && (error as NodeJS.ErrnoException).code === 'EADDRINUSE'
+}

@@ -2,6 +2,8 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { Protocol } from '../../dns/message/query.ts'
 import { Drain } from '../../transport/drain.ts'
 import type { Exchange, QueryHandler } from '../../transport/exchange.ts'
+import { isPortOwn } from '../../transport/own-ports.ts'
+import { isInUse } from '../../transport/sockaddr.ts'
 import type { Libc } from '../../transport/udp/batch/libc.ts'
 import { LOOP_COUNTS, LoopCount } from '../../transport/udp/batch/loop.ts'
 import { BatchSocket } from '../../transport/udp/batch/socket.ts'
@@ -68,15 +70,7 @@ export class DataListener implements UdpListener {
     this.#options = options
     this.#handler = options.handler
     this.#drain = new Drain(options.drainMs ?? DRAIN_MS_DEFAULT)
-    let { port } = options
-    if (!options.takesOver) {
-      // All our sockets share their address with any process of this user. So check first whether
-      // it is free.
-      const probe = new BatchSocket(libc, { host: options.host, port })
-      port = probe.port
-      probe.close()
-    }
-    this.port = this.#open(port)
+    this.port = this.#open(options.takesOver ? options.port : this.#checkFree())
   }
 
   get counters(): UdpCounters {
@@ -162,6 +156,23 @@ export class DataListener implements UdpListener {
 
   #find(fd: number): BatchSocket | undefined {
     return this.#all().find(({ socket }) => socket.fd === fd)?.socket
+  }
+
+  /**
+   * Returns the port. Throws the system's error if another process has the address: all our sockets
+   * share their address with any process of this user, so the kernel would not refuse it later.
+   */
+  #checkFree(): number {
+    const { host, port } = this.#options
+    try {
+      const probe = new BatchSocket(this.#libc, { host, port })
+      probe.close()
+      return probe.port
+    } catch (error) {
+      // A reload from all addresses to one, or back: the old sockets serve until the new ones do.
+      if (isInUse(error) && isPortOwn('udp', host, port)) return port
+      throw error
+    }
   }
 
   #open(port: number): number {

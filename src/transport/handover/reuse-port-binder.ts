@@ -1,4 +1,5 @@
-import { AF_INET, AF_INET6, systemError, writeSockaddr } from '../sockaddr.ts'
+import { isPortOwn } from '../own-ports.ts'
+import { AF_INET, AF_INET6, isInUse, systemError, writeSockaddr } from '../sockaddr.ts'
 import type { Libc } from '../udp/batch/libc.ts'
 import { type Adopt, Handover } from './handover.ts'
 
@@ -39,6 +40,16 @@ export class ReusePortBinder {
 
   /** Returns a bound socket. The caller owns it. Throws the system's error. */
   bind(host: string, port: number): number {
+    try {
+      return this.#bind(host, port, this.#takesOver)
+    } catch (error) {
+      // A reload from all addresses to one, or back: the old socket listens until the new one does.
+      if (!isInUse(error) || !isPortOwn('tcp', host, port)) throw error
+      return this.#bind(host, port, true)
+    }
+  }
+
+  #bind(host: string, port: number, isShared: boolean): number {
     const libc = this.#libc
     const place = { host, port }
     const length = writeSockaddr(this.#scratch, 0, host, port)
@@ -48,7 +59,7 @@ export class ReusePortBinder {
     try {
       this.#set(fd, SOL_SOCKET, SO_REUSEADDR, 1)
       if (domain === AF_INET6) this.#set(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0)
-      if (this.#takesOver) this.#set(fd, SOL_SOCKET, SO_REUSEPORT, 1)
+      if (isShared) this.#set(fd, SOL_SOCKET, SO_REUSEPORT, 1)
       if (libc.bind(fd, this.#base, length) === -1) throw systemError('bind', libc.errno(), place)
       // Only now, so that binding the address of a server without takeover fails with "already in use".
       this.#set(fd, SOL_SOCKET, SO_REUSEPORT, 1)
