@@ -1,5 +1,8 @@
 import type { ClassTrie } from '../geo/class-trie.ts'
+import type { GeoCode } from '../geo/code.ts'
 import type { TierKey } from './tier-key.ts'
+
+const NO_TIER = -1
 
 /** Fills the rows of the policy table for one trie. */
 export class LadderRows {
@@ -21,12 +24,20 @@ export class LadderRows {
     const { classCount, codesOf, data } = this.#trie
     const rungs = this.#rungsOf(keys)
     const last = rungs.get('') ?? { tier: keys.length }
+    // A City database has many thousand classes, and most of them share their list of codes.
+    const rungOf = new Map<readonly GeoCode[], Rung>()
     for (let clientClass = 0; clientClass < classCount; clientClass++) {
-      const code = codesOf[clientClass]!.find(({ text }) => rungs.has(text))
-      const rung = code === undefined ? last : rungs.get(code.text)!
+      const codes = codesOf[clientClass]!
+      let rung = rungOf.get(codes)
+      if (rung === undefined) {
+        const code = codes.find(({ text }) => rungs.has(text))
+        rung = code === undefined ? last : rungs.get(code.text)!
+        rungOf.set(codes, rung)
+      }
       const order = data.near?.orderOf[clientClass] ?? -1
-      const nearest = order === -1 ? undefined : this.#nearest(rung, order)
-      tierOf[number * classCount + clientClass] = nearest ?? rung.tier ?? keys.length
+      const nearest = order === -1 ? NO_TIER : this.#nearest(rung, order)
+      const tier = nearest === NO_TIER ? (rung.tier ?? keys.length) : nearest
+      tierOf[number * classCount + clientClass] = tier
     }
   }
 
@@ -41,23 +52,28 @@ export class LadderRows {
         rung.tier = tier
         continue
       }
-      rung.byPoint ??= new Map()
       const known = this.#numberOf.get(point.text)
       if (known === undefined) rung.isUnordered = true
-      else rung.byPoint.set(known, tier)
+      else {
+        rung.byPoint ??= new Int32Array(this.#numberOf.size).fill(NO_TIER)
+        rung.byPoint[known] = tier
+      }
     }
     return rungs
   }
 
-  #nearest({ byPoint, isUnordered }: Rung, order: number): number | undefined {
+  /** Returns the tier of the first point of an order that has one, or NO_TIER. */
+  #nearest({ byPoint, isUnordered }: Rung, order: number): number {
     const { near } = this.#trie.data
     // The nearest of some points is not the nearest of all.
-    if (near === undefined || byPoint === undefined || isUnordered === true) return undefined
-    const { length } = near.points
-    const nearest = near.orders
-      .subarray(order * length, (order + 1) * length)
-      .find((point) => byPoint.has(point))
-    return nearest === undefined ? undefined : byPoint.get(nearest)
+    if (near === undefined || byPoint === undefined || isUnordered === true) return NO_TIER
+    const { orders } = near
+    const end = (order + 1) * byPoint.length
+    for (let i = end - byPoint.length; i < end; i++) {
+      const tier = byPoint[orders[i]!]!
+      if (tier !== NO_TIER) return tier
+    }
+    return NO_TIER
   }
 }
 
@@ -65,8 +81,8 @@ export class LadderRows {
 interface Rung {
   /** The tier without a point. */
   tier?: number
-  /** Tier by number of the point. */
-  byPoint?: Map<number, number>
+  /** Tier by number of the point, or NO_TIER. */
+  byPoint?: Int32Array
   /** True if the trie does not know the order of all its points. */
   isUnordered?: boolean
 }

@@ -1,4 +1,5 @@
 import { FlatClassTrie } from '../geo/class-trie.ts'
+import type { GeoCode } from '../geo/code.ts'
 import {
   EMPTY_STEERING_SNAPSHOT,
   type SteeringSnapshot,
@@ -35,7 +36,7 @@ export class FollowedSteering implements SteeringSnapshots {
 
   follow(shared: SteeringSnapshotData): void {
     const { classCount, tierOf, policyCount, ...data } = shared
-    const codesOf = Array.from({ length: classCount }, () => [])
+    const codesOf = new Array<readonly GeoCode[]>(classCount).fill([])
     const trie = new FlatClassTrie({ ...data, codesOf })
     this.snapshot = { trie, tierOf, policyCount }
   }

@@ -62,11 +62,9 @@ export function buildClasses(input: ClassInput): ClassTrieData {
     else ipv6 = placeNet(builder, pool, ipv6, net)
   }
   const { classOf, codesOf, orderOf } = numberClasses(pool)
-  const memo = new Map<Subtree, Subtree>()
-  ipv4 = builder.map(ipv4, classOf, memo)
-  ipv6 = builder.map(ipv6, classOf, memo)
-  ipv6 = builder.graft(ipv6, MAPPED_PREFIX, MAPPED_BITS, () => ipv4)
-  const { words, roots } = builder.compact([ipv4, ipv6])
+  const [classes4, classes6] = builder.map([ipv4, ipv6], classOf) as [Subtree, Subtree]
+  const whole6 = builder.graft(classes6, MAPPED_PREFIX, MAPPED_BITS, () => classes4)
+  const { words, roots } = builder.compact([classes4, whole6])
   const [rootIPv4, rootIPv6] = roots as [number, number]
   const [topIPv4, topIPv6] = [composeTop(words, rootIPv4), composeTop(words, rootIPv6)]
   const near = orders?.compose(orderOf)
@@ -95,10 +93,16 @@ function factsOfEntries(
 /** Places a net over all wider prefixes. */
 function placeNet(builder: TrieBuilder, pool: FactsPool, trie: Subtree, net: Net): Subtree {
   const facts = pool.ofNet(net)
-  const memo = new Map<Subtree, Subtree>()
-  return builder.graft(trie, net.cidr.bytes, net.cidr.bits, (subtree) =>
-    builder.map(subtree, (under) => pool.overlay(facts, under), memo),
-  )
+  const placed = new Map<number, number>()
+  const place = (under: number): number => {
+    const known = placed.get(under)
+    if (known !== undefined) return known
+    const result = pool.overlay(facts, under)
+    placed.set(under, result)
+    return result
+  }
+  const { bytes, bits } = net.cidr
+  return builder.graft(trie, bytes, bits, (subtree) => builder.map([subtree], place)[0]!)
 }
 
 /**
@@ -111,17 +115,27 @@ function numberClasses(pool: FactsPool): {
   orderOf: number[]
 } {
   const codesOf: GeoCode[][] = [[]]
+  // Many classes differ in their order only.
+  const lists = new Map<string, GeoCode[]>()
   const orderOf = [NO_ORDER]
   const classByKey = new Map<string, number>([[`|${NO_ORDER}`, 0]])
+  const classByFacts = new Int32Array(pool.size).fill(-1)
   const classOf = (facts: number): number => {
+    if (classByFacts[facts] === -1) classByFacts[facts] = numberOf(facts)
+    return classByFacts[facts]!
+  }
+  const numberOf = (facts: number): number => {
     const codes = pool.codesOf(facts)
     const order = pool.orderOf(facts)
-    const key = `${codes.map((code) => code.text).join()}|${order}`
+    const texts = codes.map((code) => code.text).join()
+    const key = `${texts}|${order}`
     const known = classByKey.get(key)
     if (known !== undefined) return known
     classByKey.set(key, codesOf.length)
+    const list = lists.get(texts) ?? codes
+    lists.set(texts, list)
     orderOf.push(order)
-    return codesOf.push(codes) - 1
+    return codesOf.push(list) - 1
   }
   return { classOf, codesOf, orderOf }
 }

@@ -34,6 +34,11 @@ export class FactsPool {
     this.#intern(UNKNOWN)
   }
 
+  /** The numbers are below this. */
+  get size(): number {
+    return this.#facts.length
+  }
+
   /** Returns the number of the facts in an entry of a database. */
   ofLocation(location: Location): number {
     const placed = location.country !== '' || location.continent !== ''

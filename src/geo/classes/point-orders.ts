@@ -8,7 +8,7 @@ export interface PointOrderData {
   /** Texts of the points that `orders` refers to. */
   readonly points: readonly string[]
   /** Rows of `points.length` indexes into `points`, nearest first. */
-  readonly orders: Uint16Array
+  readonly orders: Uint8Array
   /** By class: number of its row; NO_ORDER = the coordinates of its clients are unknown. */
   readonly orderOf: Int32Array
   /** True if some sets are ignored, because there are more than POINTS_MAX points. */
@@ -17,12 +17,14 @@ export interface PointOrderData {
 
 export const NO_ORDER = -1
 
-/** Maximum of distinct points. Sets with further points are ignored. */
+/** Maximum of distinct points: their numbers have 8 bits. Sets with further points are ignored. */
 export const POINTS_MAX = 256
 /** Sets of up to this size are ordered completely. */
 const WHOLE_SET_MAX = 6
 /** How many points of a larger set have their exact places in the order. */
 const EXACT_COUNT = 3
+/** Which half of a 64-bit number in memory has the low bits. */
+const LOW = new Uint8Array(Uint32Array.of(1).buffer)[0] === 1 ? 0 : 1
 
 /**
  * Numbers the orders of distance that clients can see. Two clients have the same order if the first
@@ -33,11 +35,16 @@ export class PointOrders {
   readonly #points: readonly Point[]
   readonly #vectors: readonly UnitVector[]
   /** Numbers of the points of each set. */
-  readonly #sets: readonly { readonly members: Uint16Array; readonly exactCount: number }[]
-  /** Place of each point in the order at hand. */
-  readonly #rank: Uint16Array
+  readonly #sets: readonly { readonly members: Uint8Array; readonly exactCount: number }[]
+  /** Distance of each point from the client at hand. */
+  readonly #distances: TaggedDistances
+  /** All distances, or those of the first points of a set, in ascending order. */
+  readonly #sorted: TaggedDistances
+  /** The first points of each set. */
+  readonly #key: Buffer
   readonly #isCut: boolean
-  readonly #rows: Uint16Array[] = []
+  #rows = new Uint8Array(0)
+  #rowCount = 0
   readonly #numberByKey = new Map<string, number>()
   /** Databases repeat coordinates. */
   readonly #numberByCoordinates = new Map<string, number>()
@@ -55,11 +62,13 @@ export class PointOrders {
     this.#points = [...points.values()].sort((a, b) => (a.text < b.text ? -1 : 1))
     this.#vectors = this.#points.map(vector)
     const texts = this.#points.map(({ text }) => text)
-    this.#rank = new Uint16Array(texts.length)
     this.#sets = used.map((set) => {
-      const members = Uint16Array.from(set, ({ text }) => texts.indexOf(text))
+      const members = Uint8Array.from(set, ({ text }) => texts.indexOf(text))
       return { members, exactCount: set.length <= WHOLE_SET_MAX ? set.length - 1 : EXACT_COUNT }
     })
+    this.#distances = new TaggedDistances(texts.length)
+    this.#sorted = new TaggedDistances(texts.length)
+    this.#key = Buffer.alloc(this.#sets.reduce((sum, { exactCount }) => sum + exactCount, 0))
   }
 
   /** Returns the number of the order for a client. */
@@ -67,9 +76,12 @@ export class PointOrders {
     const place = `${client.latitude},${client.longitude}`
     const known = this.#numberByCoordinates.get(place)
     if (known !== undefined) return known
-    const row = this.#sort(vector(client))
-    const key = this.#keyOf(row)
-    const number = this.#numberByKey.get(key) ?? this.#rows.push(row) - 1
+    const from = vector(client)
+    for (const [point, at] of this.#vectors.entries()) {
+      this.#distances.set(point, squaredChord(from, at), point)
+    }
+    const key = this.#composeKey()
+    const number = this.#numberByKey.get(key) ?? this.#addRow()
     this.#numberByKey.set(key, number)
     this.#numberByCoordinates.set(place, number)
     return number
@@ -78,24 +90,73 @@ export class PointOrders {
   /** Returns the orders as plain data. `orderOf`: by class. */
   compose(orderOf: readonly number[]): PointOrderData {
     const points = this.#points.map(({ text }) => text)
-    const orders = new Uint16Array(this.#rows.length * points.length)
-    for (const [i, row] of this.#rows.entries()) orders.set(row, i * points.length)
+    const orders = this.#rows.slice(0, this.#rowCount * points.length)
     return { points, orders, orderOf: Int32Array.from(orderOf), isCut: this.#isCut }
   }
 
-  #sort(client: UnitVector): Uint16Array {
-    const distances = this.#vectors.map((point) => squaredChord(client, point))
-    return Uint16Array.from(distances.keys()).sort((a, b) => distances[a]! - distances[b]! || a - b)
+  /** Adds the order of all points for the client at hand, and returns its number. */
+  #addRow(): number {
+    const { length } = this.#points
+    const start = this.#rowCount * length
+    if (start + length > this.#rows.length) {
+      const larger = new Uint8Array(Math.max(start * 2, length))
+      larger.set(this.#rows)
+      this.#rows = larger
+    }
+    const sorted = this.#sorted
+    sorted.values.set(this.#distances.values)
+    sorted.values.sort()
+    for (let i = 0; i < length; i++) this.#rows[start + i] = sorted.tagAt(i)
+    return this.#rowCount++
   }
 
-  #keyOf(row: Uint16Array): string {
-    const rank = this.#rank
-    for (const [place, point] of row.entries()) rank[point] = place
-    let key = ''
+  /** Returns the numbers of the first points of each set, for the client at hand, as one character each. */
+  #composeKey(): string {
+    const key = this.#key
+    let length = 0
     for (const { members, exactCount } of this.#sets) {
-      const ordered = members.map((point) => rank[point]!).sort()
-      for (let i = 0; i < exactCount; i++) key += String.fromCharCode(row[ordered[i]!]!)
+      this.#selectFirst(members, exactCount)
+      for (let i = 0; i < exactCount; i++) key[length++] = this.#sorted.tagAt(i)
     }
-    return key
+    return key.toString('latin1')
+  }
+
+  /** Sets the first `count` values of `#sorted` to the smallest distances of `members`. */
+  #selectFirst(members: Uint8Array, count: number): void {
+    const distances = this.#distances.values
+    const first = this.#sorted.values
+    let filled = 0
+    for (let i = 0; i < members.length; i++) {
+      const distance = distances[members[i]!]!
+      if (filled < count) filled++
+      else if (count === 0 || distance > first[count - 1]!) continue
+      let at = filled - 1
+      for (; at > 0 && first[at - 1]! > distance; at--) first[at] = first[at - 1]!
+      first[at] = distance
+    }
+  }
+}
+
+/**
+ * Distances, each with a tag of 8 bits in the lowest bits of its fraction. So sorting numbers also sorts their tags, and
+ * a lower tag comes first at equal distances. The distances lose less than a micrometre on the earth.
+ */
+class TaggedDistances {
+  readonly values: Float64Array
+  readonly #halves: Uint32Array
+
+  constructor(length: number) {
+    this.values = new Float64Array(length)
+    this.#halves = new Uint32Array(this.values.buffer)
+  }
+
+  set(index: number, distance: number, tag: number): void {
+    this.values[index] = distance
+    const low = index * 2 + LOW
+    this.#halves[low] = (this.#halves[low]! & ~0xff) | tag
+  }
+
+  tagAt(index: number): number {
+    return this.#halves[index * 2 + LOW]! & 0xff
   }
 }

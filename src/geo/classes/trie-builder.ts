@@ -27,6 +27,10 @@ export class TrieBuilder {
   #count = 0
   /** Open addressing: node number + 1, 0 = free. At most half full. */
   #slots = wordsOf(4096)
+  /** Results of `map` by node, valid if the node's number in `#resultRuns` is that of the run. */
+  #results = wordsOf(0)
+  #resultRuns = wordsOf(0)
+  #run = 0
 
   /** Returns the subtree with these two sides. */
   join(zero: Subtree, one: Subtree): Subtree {
@@ -50,19 +54,27 @@ export class TrieBuilder {
     return subtree < 0 ? subtree : this.#one[subtree]!
   }
 
-  /** Returns `subtree` with every leaf value replaced. `memo`: cached results, shared by several calls. */
-  map(subtree: Subtree, replace: (value: number) => number, memo: Map<Subtree, Subtree>): Subtree {
-    const known = memo.get(subtree)
-    if (known !== undefined) return known
-    const result =
-      subtree < 0
-        ? leafOf(replace(valueOfLeaf(subtree)))
-        : this.join(
-            this.map(this.#zero[subtree]!, replace, memo),
-            this.map(this.#one[subtree]!, replace, memo),
-          )
-    memo.set(subtree, result)
-    return result
+  /**
+   * Returns the tries with every leaf value replaced. Calls `replace` for each leaf of each node, so it must be fast
+   * for a value that it has seen.
+   */
+  map(roots: readonly Subtree[], replace: (value: number) => number): Subtree[] {
+    if (this.#results.length < this.#count) {
+      this.#results = wordsOf(this.#zero.length)
+      this.#resultRuns = wordsOf(this.#zero.length)
+    }
+    const results = this.#results
+    const runs = this.#resultRuns
+    const run = ++this.#run
+    const visit = (subtree: Subtree): Subtree => {
+      if (subtree < 0) return leafOf(replace(valueOfLeaf(subtree)))
+      if (runs[subtree] === run) return results[subtree]!
+      const joined = this.join(visit(this.#zero[subtree]!), visit(this.#one[subtree]!))
+      runs[subtree] = run
+      results[subtree] = joined
+      return joined
+    }
+    return roots.map(visit)
   }
 
   /** Merges two tries: every address gets the value `merge(value in a, value in b)`. */
@@ -104,19 +116,23 @@ export class TrieBuilder {
 
   /** Returns the words (see ClassTrieData) of only the given tries, and the word of each root. */
   compact(roots: readonly Subtree[]): { words: Uint32Array; roots: number[] } {
-    const wordOf = new Map<Subtree, number>()
-    const reached: Subtree[] = []
+    // Number of the node in the result, plus one; 0 = not reached yet.
+    const numbers = wordsOf(this.#count)
+    const reached = wordsOf(this.#count)
+    let count = 0
     const reach = (subtree: Subtree): void => {
-      if (subtree < 0 || wordOf.has(subtree)) return
-      wordOf.set(subtree, reached.push(subtree) - 1)
+      if (subtree < 0 || numbers[subtree] !== 0) return
+      reached[count++] = subtree
+      numbers[subtree] = count
       reach(this.#zero[subtree]!)
       reach(this.#one[subtree]!)
     }
     roots.forEach(reach)
     const print = (subtree: Subtree): number =>
-      subtree < 0 ? LEAF + valueOfLeaf(subtree) : wordOf.get(subtree)!
-    const words = new Uint32Array(new SharedArrayBuffer(reached.length * 8))
-    for (const [node, subtree] of reached.entries()) {
+      subtree < 0 ? LEAF + valueOfLeaf(subtree) : numbers[subtree]! - 1
+    const words = new Uint32Array(new SharedArrayBuffer(count * 8))
+    for (let node = 0; node < count; node++) {
+      const subtree = reached[node]!
       words[node * 2] = print(this.#zero[subtree]!)
       words[node * 2 + 1] = print(this.#one[subtree]!)
     }
