@@ -23,7 +23,7 @@ const RUN_MS_MAX = 600_000
 const REAPER = `trap '' INT TERM HUP
 cat >/dev/null
 for name in $(ip netns list | awk '{ print $1 }' | grep "^$0-"); do
-  ip netns pids "$name" | xargs -r kill -9
+  while pids=$(ip netns pids "$name") && [ -n "$pids" ]; do kill -9 $pids 2>/dev/null; sleep 0.02; done
   ip netns del "$name"
 done`
 

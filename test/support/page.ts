@@ -80,8 +80,11 @@ export class PageRun {
   private constructor(t: Test, directory: string) {
     this.#t = t
     this.#directory = directory
-    t.teardown(() => {
-      for (const { process } of this.#servers.values()) process.kill('SIGKILL')
+    t.teardown(async () => {
+      const children = [...this.#servers.values()].map(({ process }) => process)
+      for (const child of children) child.kill('SIGKILL')
+      // Until then they can write to the directory, which ends with the test.
+      await until(() => children.every(hasEnded), 'the servers to end')
     })
   }
 
@@ -164,9 +167,13 @@ export class PageRun {
     child.stderr.on('data', (chunk) => (printed += String(chunk)))
     this.#servers.set(key, { process: child, output: () => printed })
     const isUp = (): boolean => /^linux\/|Sextant-\S+ operator$/m.test(printed)
-    await until(() => isUp() || child.exitCode !== null, 'the start-up lines')
+    await until(() => isUp() || hasEnded(child), 'the start-up lines')
     return printed
   }
+}
+
+function hasEnded({ exitCode, signalCode }: ChildProcess): boolean {
+  return exitCode !== null || signalCode !== null
 }
 
 /** True if the page has stopped the server; a server that failed has another exit code. */

@@ -73,9 +73,7 @@ t.test('kill -9 at any time, also during a take-over: no serial goes back', asyn
     }
   }
   const lives = new Set<Life>()
-  t.teardown(() => {
-    for (const { process } of lives) process.kill('SIGKILL')
-  })
+  t.teardown(() => Promise.all([...lives].map(kill)))
   let old: Life | undefined
   for (let i = 0; i < KILLS; i++) {
     const served = last
