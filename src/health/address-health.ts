@@ -44,8 +44,13 @@ export interface HealthView {
   /** The shift of the record's traffic; undefined = it has none. Missing = no record has one. */
   shiftOf?(record: StoredRecord): ShiftState | undefined
   /**
-   * Calls `listener` with the keys of records whose health, drains, shift or slow start changed; returns the
-   * function that unsubscribes it. A listener that read a record since then knows the change.
+   * True while further changes of the same batch follow; missing = each call of a listener has a
+   * whole batch.
+   */
+  readonly isChanging?: boolean
+  /**
+   * Calls `listener` with the keys of records whose health, drains, shift or slow start changed, once per batch of
+   * changes or part of one; returns the function that unsubscribes it. A listener that read a record since then knows the change.
    */
   subscribe(listener: (keys: ReadonlySet<string>) => void): () => void
 }

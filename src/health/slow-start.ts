@@ -153,6 +153,10 @@ export class SlowStart implements HealthView {
     return this.#options.health.shiftOf?.(record)
   }
 
+  get isChanging(): boolean {
+    return this.#options.health.isChanging === true
+  }
+
   subscribe(listener: (keys: ReadonlySet<string>) => void): () => void {
     this.#listeners.add(listener)
     return () => this.#listeners.delete(listener)

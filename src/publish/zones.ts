@@ -244,7 +244,8 @@ export class PublishedZones {
     const startMs = this.#changedMs
     if (startMs === undefined || this.#waiting !== undefined || this.#isStopped) return
     const isOverdue = this.#parts.clock.monotonic() - startMs >= HOLD_MS
-    if (this.#source?.isChanging !== true || isOverdue) {
+    const isReading = this.#source?.isChanging === true && !isOverdue
+    if (!isReading && this.#parts.health.isChanging !== true) {
       this.#changedMs = undefined
       this.#commit(startMs)
       return

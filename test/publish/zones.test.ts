@@ -12,7 +12,7 @@ import { scanGeoCode } from '../../src/geo/code.ts'
 import { UNKNOWN_LOCATION } from '../../src/geo/location.ts'
 import type { Locator } from '../../src/geo/locator.ts'
 import { type Net, scanNet } from '../../src/geo/net.ts'
-import { AddressHealth } from '../../src/health/address-health.ts'
+import { AddressHealth, type HealthView } from '../../src/health/address-health.ts'
 import { AnswerEvents } from '../../src/publish/answer-events.ts'
 import { OfferedVersions } from '../../src/publish/offered-versions.ts'
 import { NO_PEERING } from '../../src/publish/options.ts'
@@ -57,7 +57,7 @@ function record(code: string, last: number): StoredRecord {
 }
 
 /** Zones over a source and over classes that wait for the test. */
-async function stage() {
+async function stage(health: HealthView = new AddressHealth()) {
   const pending: (() => void)[] = []
   const lines: string[] = []
   const locator: Locator = {
@@ -89,7 +89,7 @@ async function stage() {
   const zones = new PublishedZones(options, {
     image,
     table,
-    health: new AddressHealth(),
+    health,
     serials: new SerialIndex(),
     versions: new OfferedVersions(image, offered, offered.source()),
     events: new AnswerEvents({ source: '', merged: undefined, find: () => log }),
@@ -177,4 +177,29 @@ t.test('a zone that another block takes meanwhile takes its records along', asyn
   t.equal(ask(), 'none')
   release()
   t.equal(ask(), '192.0.2.2')
+})
+
+/** A health table whose change arrives in parts. */
+class PartialHealth extends AddressHealth {
+  isChanging = false
+}
+
+t.test('a change of health that arrives in parts is published as one', async (t) => {
+  const health = new PartialHealth()
+  const { put, ask, build } = await stage(health)
+  put(record('US', 2))
+  await build()
+  const turn = () => new Promise((resolve) => setImmediate(resolve))
+  health.isChanging = true
+  for (const target of ['192.0.2.1', '192.0.2.2']) {
+    health.add({ recordKey: 'default/a', address: target, health: 'down' })
+    health.publish()
+    for (let n = 0; n < 3; n++) await turn()
+    t.equal(ask(), '192.0.2.2')
+    health.remove({ recordKey: 'default/a', address: target, health: 'down' })
+  }
+  health.add({ recordKey: 'default/a', address: '192.0.2.2', health: 'down' })
+  health.isChanging = false
+  health.publish()
+  await until(() => ask() === '192.0.2.1', 'the whole change')
 })

@@ -1,4 +1,5 @@
 import type { Clock } from '../../base/clock.ts'
+import { runInSlices } from '../../base/slices.ts'
 import type { Timers } from '../../base/timers.ts'
 import { unpackRecord, unpackSettings } from '../../dnsrecord/pack.ts'
 import type { RecordChange, RecordSource, StoredRecord } from '../../dnsrecord/record-source.ts'
@@ -36,11 +37,20 @@ export interface DrainedHealthOptions {
   readonly log: Logger
 }
 
+/**
+ * Records that listeners get at a time. They build the RRsets of these records at once, which takes some
+ * milliseconds.
+ */
+const PART_RECORDS = 64
+
 /** The drains of a record in one of its versions. */
 interface Marked {
   readonly record: StoredRecord
   readonly drains: RecordDrains
 }
+
+/** Yields the records whose drains changed; undefined = a record with the same drains. */
+type Change = Generator<StoredRecord | undefined, void>
 
 /**
  * The health of addresses together with the drains of a file and of other feeds, and those that
@@ -57,6 +67,12 @@ export class DrainedHealth implements HealthTable {
   /** Records whose annotations name the end of a drain, by key. */
   readonly #ending = new Map<string, StoredRecord>()
   #stopChecking: (() => void) | undefined
+  /** Changes to apply, the oldest first. */
+  readonly #changes: Change[] = []
+  #isApplying = false
+  #isClosed = false
+  /** True while listeners have got a part of a change. */
+  isChanging = false
   readonly #listeners = new Set<(keys: ReadonlySet<string>) => void>()
   readonly #stops: readonly (() => void)[]
   readonly #guarded: Guarded
@@ -69,7 +85,9 @@ export class DrainedHealth implements HealthTable {
     this.#stops = [
       source.subscribe((changes) => this.#follow(changes)),
       ...this.#feeds.map((feed) => {
-        return feed.subscribe((change) => void this.#guarded(() => this.#apply(change)))
+        return feed.subscribe((change) => {
+          void this.#guarded(() => this.#apply(this.#select(change)))
+        })
       }),
     ]
     for (const record of source.records()) if (this.#mayBeDrained(record)) this.#mark(record)
@@ -120,6 +138,7 @@ export class DrainedHealth implements HealthTable {
   }
 
   close(): void {
+    this.#isClosed = true
     for (const stop of this.#stops) stop()
     this.#stopChecking?.()
     this.#listeners.clear()
@@ -169,20 +188,56 @@ export class DrainedHealth implements HealthTable {
     return true
   }
 
-  #apply({ begun, ended }: DrainsChange): void {
-    const { source } = this.#options
-    const keys = new Set<string>()
-    for (const { record, drains } of ended.length > 0 ? [...this.#marked.values()] : []) {
-      if (hasAny(drains, ended) && this.#mark(record)) keys.add(record.key)
+  /** Applies changes one after the other, in slices: a drain may select every record. */
+  async #apply(change: Change): Promise<void> {
+    this.#changes.push(change)
+    if (this.#isApplying) return
+    this.#isApplying = true
+    try {
+      await runInSlices(this.#applyChanges(), this.#options.clock)
+    } finally {
+      this.#isApplying = false
+      this.isChanging = false
     }
-    if (begun.length > 0) {
-      for (const record of source.records()) {
-        const isSelected = begun.some(({ selector }) => selector.mayMatch(record))
-        if (isSelected && this.#mark(record)) keys.add(record.key)
+  }
+
+  *#applyChanges(): Generator<void, void> {
+    for (;;) {
+      const change = this.#changes.shift()
+      if (change === undefined) return
+      let keys = new Set<string>()
+      for (const record of change) {
+        if (this.#isClosed) return
+        if (record !== undefined && this.#mark(record)) keys.add(record.key)
+        if (keys.size === PART_RECORDS) {
+          this.isChanging = true
+          this.#notify(keys)
+          keys = new Set()
+        }
+        yield
       }
+      this.isChanging = false
+      this.#notify(keys)
     }
+  }
+
+  #notify(keys: ReadonlySet<string>): void {
     if (keys.size === 0) return
     for (const listener of this.#listeners) listener(keys)
+  }
+
+  /** Finds the records that drains of files and feeds select, or selected. */
+  *#select({ begun, ended }: DrainsChange): Change {
+    const { source } = this.#options
+    for (const { record, drains } of ended.length > 0 ? [...this.#marked.values()] : []) {
+      // A record that changed since then has the current drains.
+      const isCurrent = this.#marked.get(record.key)?.record === record
+      yield isCurrent && hasAny(drains, ended) ? record : undefined
+    }
+    for (const record of begun.length > 0 ? [...source.records()] : []) {
+      const isSelected = begun.some(({ selector }) => selector.mayMatch(record))
+      yield isSelected && source.find(record.key) === record ? record : undefined
+    }
   }
 
   #isActive(drain: EndpointDrain): boolean {
@@ -211,15 +266,17 @@ export class DrainedHealth implements HealthTable {
     this.#stopChecking ??= this.#options.timers.every(DRAIN_CHECK_MS, check)
   }
 
-  #check(): void {
-    const keys = new Set<string>()
+  async #check(): Promise<void> {
+    if (!this.#isApplying) await this.#apply(this.#selectEnded())
+  }
+
+  /** Finds the records whose drains by annotations have ended, or are in force again. */
+  *#selectEnded(): Change {
     for (const [key, record] of [...this.#ending]) {
       const drain = drainOfRecord(record, this.#options.site)!
-      if (this.#isActive(drain) === this.#annotated.has(key)) continue
-      if (this.#mark(record)) keys.add(key)
+      const isNoted = this.#isActive(drain) === this.#annotated.has(key)
+      yield isNoted || this.#ending.get(key) !== record ? undefined : record
     }
-    if (keys.size === 0) return
-    for (const listener of this.#listeners) listener(keys)
   }
 
   #find(record: StoredRecord): RecordDrains {

@@ -113,6 +113,10 @@ export class Shifts implements HealthTable {
     return this.#byRecord.get(key)?.shift.state
   }
 
+  get isChanging(): boolean {
+    return this.#options.health.isChanging === true
+  }
+
   subscribe(listener: (keys: ReadonlySet<string>) => void): () => void {
     this.#listeners.add(listener)
     return () => this.#listeners.delete(listener)

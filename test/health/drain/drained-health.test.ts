@@ -5,6 +5,7 @@ import { DRAIN_CHECK_MS, DrainFile } from '../../../src/health/drain/drain-file.
 import { DrainedHealth } from '../../../src/health/drain/drained-health.ts'
 import { SlowStart } from '../../../src/health/slow-start.ts'
 import { FakeClock, FakeTimers } from '../../support/setup.ts'
+import { until } from '../../support/until.ts'
 import { recordOf, type TestRecord, TestSource } from '../stage.ts'
 
 const DURATION_MS = 100_000
@@ -12,9 +13,12 @@ const note = (): void => {}
 const log = { debug: note, info: note, warning: note, error: note }
 
 function stage(path: string, ...records: readonly TestRecord[]) {
+  return stageAt(new FakeClock(), path, records)
+}
+
+function stageAt(clock: FakeClock, path: string, records: readonly TestRecord[]) {
   const source = new TestSource()
   source.put(...records)
-  const clock = new FakeClock()
   const timers = new FakeTimers()
   const file = new DrainFile({ path, clock, timers, log })
   /** Keys of the records whose drains were computed. */
@@ -87,6 +91,65 @@ t.test('a drain costs nothing for records that another drain selects', async (t)
   await put('id:192.0.2.1\n')
   t.strictSame(batches, ['default/c', 'default/c'])
   t.strictSame(new Set(computed), new Set(['default/c']))
+})
+
+/** A clock with which each record takes a millisecond. */
+class SlowClock extends FakeClock {
+  override monotonic(): number {
+    this.monotonicMs++
+    return this.monotonicMs
+  }
+}
+
+t.test(
+  'a drain of many records leaves the event loop to other work, and is one batch',
+  async (t) => {
+    const count = 500
+    const records = Array.from({ length: count }, (_, i) => recordOf(`r${i}`, ['192.0.2.1=10']))
+    const path = join(t.testdir({}), 'drains')
+    const { put, ramp, source, drainedIn } = stageAt(new SlowClock(), path, records)
+    for (const [text, drained] of [
+      ['id:192.0.2.1\n', [0]],
+      ['', []],
+    ] as const) {
+      const seen: string[] = []
+      let hasEnded = false
+      const unsubscribe = ramp.subscribe((keys) => {
+        seen.push(...keys)
+        hasEnded = ramp.isChanging !== true
+      })
+      await put(text)
+      let turns = 0
+      const turn = (): void => {
+        turns++
+        if (hasEnded) return
+        // Changes that arrive meanwhile find the records in their new or in their old state.
+        if (turns === 2) source.put(recordOf('r499', ['192.0.2.1=20']))
+        if (turns === 3) source.remove('default/r498')
+        if (turns === 4) source.put(records[498]!)
+        setImmediate(turn)
+      }
+      turn()
+      await until(() => hasEnded, 'the end of the batch')
+      t.ok(turns > count / 10, `${turns} turns of other work`)
+      t.equal(new Set(seen).size, seen.length, 'no record is reported twice')
+      for (const { key } of records) t.strictSame(drainedIn(key), drained, key)
+      unsubscribe()
+    }
+  },
+)
+
+t.test('a drain that ends while it begins leaves nothing drained', async (t) => {
+  const records = Array.from({ length: 200 }, (_, i) => recordOf(`r${i}`, ['192.0.2.1=10']))
+  const path = join(t.testdir({}), 'drains')
+  const { put, drained, drainedIn } = stageAt(new SlowClock(), path, records)
+  await put('id:192.0.2.1\n')
+  await put('')
+  await until(() => {
+    return records.every(({ key }) => drainedIn(key).length === 0) && !drained.isChanging
+  }, 'the end of both batches')
+  for (let turn = 0; turn < 500; turn++) await new Promise((resolve) => setImmediate(resolve))
+  for (const { key } of records) t.strictSame(drainedIn(key), [], key)
 })
 
 t.test('drains follow the records', async (t) => {
