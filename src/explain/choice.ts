@@ -16,6 +16,8 @@ import type {
   ExplainedRung,
   RungName,
 } from './explanation.ts'
+import { printPrefix } from './prefix.ts'
+import { ranksOf } from './sticky-ranks.ts'
 
 const RUNGS: readonly { readonly name: RungName; readonly rung: GeoRung }[] = [
   { name: 'custom net', rung: 'net' },
@@ -78,19 +80,30 @@ export function joinChoice(
     ),
   )
   const indexOf = ({ rdataIndexes }: Candidate): number => indexes.get(rdataIndexes) ?? -1
-  const explain = (candidate: Candidate, share: number): ExplainedCandidate => {
+  const { sticky } = traced
+  const ranks =
+    sticky === undefined
+      ? undefined
+      : ranksOf(sticky, {
+          ...{ type, members, hasStandbys: reported.standbys.has(tier) },
+          builtFrom: (candidate) => endpoints[indexOf(candidate)]!,
+        })
+  const explain = (candidate: Candidate, share: number, rank?: number): ExplainedCandidate => {
     const endpoint = indexOf(candidate)
     const { endpoint: own, units } = endpoints[endpoint]!.contribution
     // The weights of candidates are multiplied during a slow start.
     const isWeighted = candidate.weight !== undefined
     const weight = isWeighted ? slowStartWeight(own.weight, units) : undefined
-    return { endpoint, weight, share, isStandby: share === 0 }
+    return { endpoint, weight, share, isStandby: share === 0, rank }
   }
   const membersOf = (number: number): ExplainedCandidate[] => {
     const outcomes = steering.tiers[number]!
     const sum = outcomes.reduce((total, { weight }) => total + weight, 0)
     const active = (reported.outcomes.get(number) ?? []).flatMap((group, i) =>
-      group.map((candidate) => explain(candidate, outcomes[i]!.weight / sum)),
+      group.map((candidate) => {
+        const rank = number === tier ? ranks?.[i] : undefined
+        return explain(candidate, outcomes[i]!.weight / sum, rank)
+      }),
     )
     const standbys = reported.standbys.get(number) ?? []
     return [...active, ...standbys.map((candidate) => explain(candidate, 0))]
@@ -109,7 +122,8 @@ export function joinChoice(
       rungs,
       decided,
       draw: draw === undefined ? undefined : { value: draw.value, below: draw.bound },
-      isSticky: steering.sticky !== undefined && taken.length > 1,
+      isSticky: sticky !== undefined,
+      stickyPrefix: sticky === undefined ? undefined : printPrefix(sticky.prefix),
       failover: explainList(reported.lists.get(tier), traced),
     },
     shares,
@@ -156,21 +170,19 @@ function areMembers(
 }
 
 /**
- * The outcome that the draw selects: the first whose cumulative weight exceeds it. A sticky choice
- * draws nothing: its outcome has the rdata that the steerer chose.
+ * The outcome that the steerer chose: the first of the sticky order, or the first whose cumulative
+ * weight exceeds the draw.
  */
-function outcomeOf({ steering, tier, draw, rdataIndexes }: TracedChoice): number {
+function outcomeOf({ steering, tier, draw, sticky, rdataIndexes }: TracedChoice): number {
   const outcomes = steering.tiers[tier]!
-  if (steering.sticky !== undefined) {
-    return outcomes.findIndex((outcome) => outcome.rdataIndexes.join() === rdataIndexes.join())
-  }
   let sum = 0
-  const found = outcomes.findIndex(({ weight }) => {
+  const drawn = outcomes.findIndex(({ weight }) => {
     sum += weight
     return sum > (draw?.value ?? 0)
   })
+  const found = sticky?.outcomes[0] ?? drawn
   const isSame = outcomes[found]?.rdataIndexes.join() === rdataIndexes.join()
-  assert(isSame, 'the draw selects the rdata that the steerer chose')
+  assert(isSame, 'the outcome has the rdata that the steerer chose')
   return found
 }
 

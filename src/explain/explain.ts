@@ -12,19 +12,14 @@ import {
 } from '../dns/message/message.ts'
 import { Protocol } from '../dns/message/query.ts'
 import { lowerName, printName } from '../dns/name/name.ts'
-import {
-  type Address,
-  type AddressFamily,
-  type Cidr,
-  maskAddress,
-  printAddress,
-} from '../dns/text/address.ts'
+import type { Address, AddressFamily, Cidr } from '../dns/text/address.ts'
 import { explainedName } from '../plugin/answer-explainer.ts'
 import type { ExplainableIndex } from '../publish/explainable.ts'
 import type { ListenPlan } from '../server/listen-plan.ts'
 import type { Replay, ReplayedReply } from '../server/replay.ts'
 import type { ChoiceTrace } from '../steering/trace.ts'
 import type { ExplainedClient, ExplainedEnd, Explanation } from './explanation.ts'
+import { printPrefix } from './prefix.ts'
 import { explainLocation, StepExplainer } from './steps.ts'
 
 /** What to explain. */
@@ -95,7 +90,7 @@ export function explain(request: ExplainRequest, parts: ExplainParts): Explanati
       message,
       reply,
       choices.some(({ lookup }) => lookup !== undefined),
-      choices.some(({ steering, draw }) => steering.sticky !== undefined && draw === undefined),
+      choices.some(({ sticky }) => sticky !== undefined),
     ),
     reply: reply.octets === undefined ? '' : Buffer.from(reply.octets).toString('base64'),
   }
@@ -135,7 +130,7 @@ function explainClient(
   { client: { address, clientFamily, clientBits, clientIsEcs } }: ReplayedReply,
 ): ExplainedClient {
   const family = clientFamily as AddressFamily
-  const text = `${printAddress(maskAddress(address, clientBits), family)}/${clientBits}`
+  const text = printPrefix({ family, bytes: address, bits: clientBits })
   if (clientIsEcs) {
     const reason = 'the query has a client subnet, and geoip has edns-subnet'
     return { address: text, source: 'subnet', reason }

@@ -120,6 +120,8 @@ export interface ExplainedChoice {
   readonly draw: { readonly value: number; readonly below: number } | undefined
   /** True: a hash of the client's prefix chose, not a draw (`sticky`). */
   readonly isSticky: boolean
+  /** The part of the client's address that was hashed: `81.2.69.0/24`; undefined = the choice is not sticky. */
+  readonly stickyPrefix: string | undefined
   /** Undefined = no failover list decided. */
   readonly failover: ExplainedFailover | undefined
 }
@@ -174,6 +176,11 @@ export interface ExplainedCandidate {
   /** Probability inside the rung, 0..1; 0 for a standby. */
   readonly share: number
   readonly isStandby: boolean
+  /**
+   * Place in the order in which a sticky choice serves this client: 1 serves, 2 serves once 1 is drained or down.
+   * Undefined = the order is not known: the choice is not sticky, the rung did not decide, or traffic is shifted.
+   */
+  readonly rank: number | undefined
 }
 
 /** How the answer ends. */

@@ -1,6 +1,7 @@
 import type { Origin } from '../publish/explainable.ts'
 import { WEIGHT_DEFAULT } from '../steering/candidate.ts'
 import type {
+  ExplainedCandidate,
   ExplainedEndpoint,
   ExplainedFailover,
   ExplainedLocation,
@@ -63,8 +64,9 @@ function printStep(step: ExplainedStep, number: number): string[] {
     for (const rung of choice.rungs) lines.push(...printRung(rung, endpoints ?? []))
     if (choice.failover !== undefined)
       lines.push(`  failover list: ${printFailover(choice.failover)}`)
-    const { draw, isSticky } = choice
-    const none = isSticky ? "none: sticky, by a hash of the client's prefix" : 'not needed'
+    const { draw, stickyPrefix } = choice
+    const none =
+      stickyPrefix === undefined ? 'not needed' : `none: sticky, by a hash of ${stickyPrefix}`
     const drawn = draw === undefined ? none : `${draw.value} of 0..${draw.below - 1}`
     lines.push(`  draw: ${drawn}`)
   }
@@ -131,16 +133,24 @@ function printRung(
   const parts = [rung, code, nearest === undefined ? '' : printNearest(rung, nearest)]
   const label = parts.filter((part) => part !== '').join(' ')
   if (candidates.length === 0) return [`    ${label}: ${outcome}`]
-  const members = candidates.map(({ endpoint, weight, share, isStandby }) => {
-    const of = endpoints[endpoint]!
-    const id = idOf(of, endpoint)
-    if (isStandby) return `${id} (weight 0, standby)`
-    if (weight === undefined) return `${id} ${percent(share)}`
-    const full = of.weight ?? WEIGHT_DEFAULT
-    const slow = weight < full ? ` of ${full}, slow start` : ''
-    return `${id} ${percent(share)} (weight ${weight}${slow})`
-  })
+  const members = candidates.map((candidate) => printCandidate(candidate, endpoints))
   return [`    ${label}: ${outcome}: ${members.join(', ')}`]
+}
+
+function printCandidate(
+  { endpoint, weight, share, isStandby, rank }: ExplainedCandidate,
+  endpoints: readonly ExplainedEndpoint[],
+): string {
+  const of = endpoints[endpoint]!
+  const id = idOf(of, endpoint)
+  if (isStandby) return `${id} (weight 0, standby)`
+  const facts: string[] = []
+  if (weight !== undefined) {
+    const full = of.weight ?? WEIGHT_DEFAULT
+    facts.push(`weight ${weight}${weight < full ? ` of ${full}, slow start` : ''}`)
+  }
+  if (rank !== undefined) facts.push(`rank ${rank}`)
+  return `${id} ${percent(share)}${facts.length === 0 ? '' : ` (${facts.join(', ')})`}`
 }
 
 function printNearest(rung: string, nearest: string): string {

@@ -4,7 +4,6 @@ import type { Message, ResourceRecord } from '../dns/message/message.ts'
 import { NameBuffer } from '../dns/name/hashed-name.ts'
 import { equalNames, lowerName, printName } from '../dns/name/name.ts'
 import { printRdata } from '../dns/rdata/index.ts'
-import { type AddressFamily, maskAddress, printAddress } from '../dns/text/address.ts'
 import type { Location } from '../geo/location.ts'
 import type { Locator } from '../geo/locator.ts'
 import { printCoordinates } from '../geo/point.ts'
@@ -21,6 +20,7 @@ import { type BuiltSet, buildSet, printDrop, targetsOut } from './endpoints.ts'
 import type { ExplainParts, ExplainRequest } from './explain.ts'
 import type { ExplainedEndpoint, ExplainedLocation, ExplainedStep } from './explanation.ts'
 import { notesOnHealth } from './peer-health.ts'
+import { printPrefix } from './prefix.ts'
 
 const WILDCARD = new Uint8Array([1, 0x2a])
 
@@ -359,7 +359,7 @@ export function explainLocation(
     databases: evidence.map(({ file, type, builtSeconds, family, prefixBits, isIgnored }) => {
       const folded = family === clientFamily ? bytes : bytes.subarray(12)
       const built = builtSeconds === 0 ? '' : new Date(builtSeconds * 1000).toISOString()
-      const prefix = printPrefix(folded, family, prefixBits)
+      const prefix = printPrefix({ family, bytes: folded, bits: prefixBits })
       return { file, type, built, prefix, isIgnored }
     }),
     net,
@@ -369,11 +369,6 @@ export function explainLocation(
     continent: continent === '' ? '' : `GEO-${continent}`,
     coordinates: printCoordinates(coordinates),
   }
-}
-
-function printPrefix(bytes: Uint8Array, family: AddressFamily, bits: number): string {
-  const octets = family === 1 ? 4 : 16
-  return `${printAddress(maskAddress(bytes.slice(0, octets), bits), family)}/${bits}`
 }
 
 /** An address as locators expect it: 16 octets. */

@@ -6,8 +6,10 @@ import type { GeoCode } from '../geo/code.ts'
 import type { Choice } from '../zone/image/types.ts'
 import type { Steerer } from '../zone/lookup/steerer.ts'
 import { type DecodedSteering, decodeSteering } from './decode.ts'
+import { TIER_OFFSETS_WORD } from './encode.ts'
 import type { SteeringSnapshot, SteeringSnapshots } from './policies.ts'
 import { GeoWeightSteerer } from './steerer.ts'
+import { orderSticky, type StickyOrder } from './sticky-order.ts'
 
 /** A random number that the steerer drew: 0..bound-1. */
 export interface TracedDraw {
@@ -25,8 +27,10 @@ export interface TracedChoice {
   readonly lookup: { readonly clientClass: number; readonly depth: number } | undefined
   /** Index of the tier that was taken. */
   readonly tier: number
-  /** Undefined = the tier has one outcome. */
+  /** Undefined = the tier has one outcome, or is sticky. */
   readonly draw: TracedDraw | undefined
+  /** Undefined = no hash of the client chose. */
+  readonly sticky: StickyOrder | undefined
   readonly rdataIndexes: readonly number[]
   readonly ttlSeconds: number
 }
@@ -100,13 +104,16 @@ class TracedSteerer implements Steerer {
     this.#steerer.choose(query, response, words, offset, choice)
     const steering = decodeSteering(words, offset)
     const { lookup } = this.#snapshots
+    const tier = this.#snapshots.tierOf(steering.policy)
+    const tierAt = offset + words[offset + TIER_OFFSETS_WORD + tier]!
     this.#onChoice({
       buffer: words.buffer,
       offset,
       steering,
       lookup,
-      tier: this.#snapshots.tierOf(steering.policy),
+      tier,
       draw: this.#random.last,
+      sticky: orderSticky(words, tierAt, query),
       rdataIndexes: [...choice.index.subarray(0, choice.count)],
       ttlSeconds: choice.ttlSeconds,
     })

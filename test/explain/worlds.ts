@@ -152,11 +152,11 @@ function resources(random: Random): object[] {
   return items
 }
 
-/** Loads a Corefile over random records. */
-export async function loadWorld(t: Test, seed: number): Promise<OfflineServer> {
+/** Loads a Corefile over random records. `drains`: lines to add to its drain file. */
+export async function loadWorld(t: Test, seed: number, drains = ''): Promise<OfflineServer> {
   const items = resources(new Random(seed))
   const list = items.map((item, i) => [`${i}.json`, JSON.stringify(item)])
-  const directory = t.testdir({ records: Object.fromEntries(list), drains: DRAINS })
+  const directory = t.testdir({ records: Object.fromEntries(list), drains: DRAINS + drains })
   writeFileSync(join(directory, 'small.mmdb'), DATABASE)
   const zone = ZONES[seed % ZONES.length]!
   return loadText(t, COREFILE.replace('{DIR}', directory).replace('{ZONE}', zone))

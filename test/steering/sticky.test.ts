@@ -172,8 +172,7 @@ t.test('the ECS scope is the prefix that was hashed', async (t) => {
 
 t.test('sticky steering is decoded and verified', async (t) => {
   const { words } = chooser({ a: 120, b: 60 })
-  const { sticky, tiers } = decodeSteering(words, 0)
-  t.strictSame(sticky, STICKY_DEFAULT)
+  const { tiers } = decodeSteering(words, 0)
   t.strictSame(
     tiers[0]!.map(({ weight }) => weight),
     [120, 60],

@@ -30,7 +30,7 @@ const ENDPOINT = object(
 
 const CANDIDATE = object(
   { endpoint: COUNT, share: SHARE, isStandby: FLAG },
-  { weight: { type: 'number' } },
+  { weight: { type: 'number' }, rank: COUNT },
 )
 
 const RUNG = object(
@@ -46,6 +46,7 @@ const CHOICE = object(
   },
   {
     draw: object({ value: COUNT, below: COUNT }),
+    stickyPrefix: TEXT,
     failover: object({ order: list(TEXT), serving: TEXT, isClosed: FLAG }),
   },
 )
