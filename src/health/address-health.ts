@@ -50,7 +50,8 @@ export interface HealthView {
   readonly isChanging?: boolean
   /**
    * Calls `listener` with the keys of records whose health, drains, shift or slow start changed, once per batch of
-   * changes or part of one; returns the function that unsubscribes it. A listener that read a record since then knows the change.
+   * changes or part of one; returns the function that unsubscribes it. A listener that read a record since then knows
+   * the change.
    */
   subscribe(listener: (keys: ReadonlySet<string>) => void): () => void
 }
