@@ -18,7 +18,7 @@ import { bundledDatabasePath, OpenFile } from '../../src/geo/mmdb/load.ts'
 import { MmdbLocator } from '../../src/geo/mmdb-locator.ts'
 import { type Net, scanNet } from '../../src/geo/net.ts'
 import type { GeoJobMessage } from '../../src/geo/worker/job.ts'
-import { runJobInline, runJobInThread } from '../../src/geo/worker/run-job.ts'
+import { type JobRunner, runJobInline, runJobInThread } from '../../src/geo/worker/run-job.ts'
 import { cityEntry, composeMmdb, type MmdbContent } from '../support/mmdb.ts'
 import { FakeTimers } from '../support/setup.ts'
 import { until } from '../support/until.ts'
@@ -39,7 +39,11 @@ function write(path: string, octets: Uint8Array): void {
 
 const resources = new ResourceRegistry()
 
-function createLocator(paths: readonly string[], nets: readonly string[] = []) {
+function createLocator(
+  paths: readonly string[],
+  nets: readonly string[] = [],
+  runJob: JobRunner = runJobInline,
+) {
   const timers = new FakeTimers()
   const reloads: string[] = []
   const locator = new MmdbLocator({
@@ -47,7 +51,7 @@ function createLocator(paths: readonly string[], nets: readonly string[] = []) {
     paths,
     nets: nets.map((line) => scanNet(...(line.split(' ') as [string, string])) as Net),
     timers,
-    runJob: runJobInline,
+    runJob,
     onReload: (_path, fault) => reloads.push(fault?.message ?? 'good'),
     onLoad: () => {},
   })
@@ -76,6 +80,38 @@ const ASN: MmdbContent = {
     },
   },
 }
+
+t.test(
+  'entries of a database in use are read without a job, and only while they are wanted',
+  async (t) => {
+    const path = join(t.testdir(), 'city.mmdb')
+    write(path, composeMmdb(CITY))
+    let jobs = 0
+    const { locator } = createLocator([path], [], (job) => {
+      jobs++
+      return runJobInline(job)
+    })
+    await locator.open()
+    t.teardown(() => locator.close())
+    jobs = 0
+    const end = await locator.readEntries()
+    t.equal(jobs, 0)
+    t.equal(locate(locator, '5.9.0.1').country, 'DE')
+    t.match(locator.evidence(scanAddress('5.9.0.1')!.bytes, 1), [{ prefixBits: 8 }])
+    t.ok(locator.images[0]!.bytes.buffer instanceof SharedArrayBuffer)
+    end()
+    t.equal(locate(locator, '5.9.0.1').country, '')
+
+    const reading = locator.readEntries()
+    ;(await reading)()
+    t.strictSame(locator.images, [], 'nothing is kept for a user that has ended')
+
+    write(path, composeMmdb({ networks: { '5.0.0.0/8': cityEntry('FR', 'EU', []) } }))
+    await locator.readEntries()
+    t.equal(jobs, 1, 'a new version is verified')
+    t.equal(locate(locator, '5.9.0.1').country, 'FR')
+  },
+)
 
 t.test('a City and an ASN database complete each other, nets come above both', async (t) => {
   const dir = t.testdir()

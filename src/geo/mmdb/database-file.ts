@@ -2,7 +2,7 @@ import type { Timers } from '../../base/timers.ts'
 import type { GeoResult } from '../worker/job.ts'
 import type { JobRunner } from '../worker/run-job.ts'
 import { Database, type DatabaseImage } from './database.ts'
-import { type FileVersion, fileVersion, isSameVersion, OpenFile } from './load.ts'
+import { type FileVersion, fileVersion, isSameVersion, OpenFile, readSourceLater } from './load.ts'
 
 /** How often a database file is checked for a change. */
 const POLL_MS = 5_000
@@ -161,9 +161,15 @@ export class DatabaseFile {
 
   async #catchUp(): Promise<void> {
     const open = new OpenFile(this.path)
-    const isComplete = this.#readers === 0 || this.#image !== undefined
-    if (this.#isInUse(open.source.version) && isComplete) open.release()
-    else await this.#load(open, false)
+    if (!this.#isInUse(open.source.version)) return this.#load(open, false)
+    try {
+      // This version is verified, so no thread has to be started for it.
+      const isComplete = this.#readers === 0 || this.#image !== undefined
+      const image = isComplete ? undefined : await readSourceLater(open.source)
+      if (image !== undefined && this.#readers > 0 && !this.#isClosed) this.#keep(image)
+    } finally {
+      open.release()
+    }
   }
 
   /** Verifies a version in another thread and adopts it. Rejects with InputError. */

@@ -1,6 +1,7 @@
-import { closeSync, constants, fstatSync, openSync, readSync, type Stats } from 'node:fs'
+import { closeSync, constants, fstatSync, openSync, read, readSync, type Stats } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { createRequire } from 'node:module'
+import { promisify } from 'node:util'
 import type { InputError } from '../../base/errors.ts'
 import { allocatePages } from '../../base/pages.ts'
 import type { DatabaseImage } from './database.ts'
@@ -8,6 +9,8 @@ import { mmdbFault } from './fault.ts'
 
 /** Maximum size of a database in memory; GeoIP2 Enterprise has about 0.5 GB. */
 const FILE_OCTETS_MAX = 1024 * 1024 * 1024
+
+const readLater = promisify(read)
 
 /** Distinguishes versions of a file without reading it. */
 export interface FileVersion {
@@ -85,21 +88,48 @@ export interface DatabaseSource {
  * longer verified.
  */
 export function readSource(source: DatabaseSource, isShared: boolean): DatabaseImage {
-  const { file, fd, version } = source
-  const size = version.octets
-  if (size > FILE_OCTETS_MAX) throw mmdbFault(file, `is larger than ${FILE_OCTETS_MAX} octets`)
-  const bytes = new Uint8Array(
-    isShared ? new SharedArrayBuffer(size) : allocatePages(size),
-    0,
-    size,
-  )
+  const { file, fd } = source
+  const bytes = allocate(source, isShared)
   let filled = 0
-  while (filled < size) {
-    const octets = orFault(file, () => readSync(fd, bytes, filled, size - filled, filled))
+  while (filled < bytes.length) {
+    const left = bytes.length - filled
+    const octets = orFault(file, () => readSync(fd, bytes, filled, left, filled))
     if (octets === 0) break
     filled += octets
   }
-  if (filled < size || !isSameVersion(versionOf(fstatSync(fd)), version)) {
+  return complete(source, bytes, filled)
+}
+
+/** Does the same as `readSource`, into shared memory, without blocking the caller's thread. */
+export async function readSourceLater(source: DatabaseSource): Promise<DatabaseImage> {
+  const { file, fd } = source
+  const bytes = allocate(source, true)
+  let filled = 0
+  while (filled < bytes.length) {
+    const reading = readLater(fd, bytes, filled, bytes.length - filled, filled)
+    const { bytesRead } = await reading.catch((error: unknown) => {
+      throw unreadable(file, error)
+    })
+    if (bytesRead === 0) break
+    filled += bytesRead
+  }
+  return complete(source, bytes, filled)
+}
+
+/** Throws InputError if the file is too large. */
+function allocate({ file, version }: DatabaseSource, isShared: boolean): Uint8Array {
+  const size = version.octets
+  if (size > FILE_OCTETS_MAX) throw mmdbFault(file, `is larger than ${FILE_OCTETS_MAX} octets`)
+  return new Uint8Array(isShared ? new SharedArrayBuffer(size) : allocatePages(size), 0, size)
+}
+
+/** Throws InputError if the file was written to. */
+function complete(
+  { file, fd, version }: DatabaseSource,
+  bytes: Uint8Array,
+  filled: number,
+): DatabaseImage {
+  if (filled < bytes.length || !isSameVersion(versionOf(fstatSync(fd)), version)) {
     throw mmdbFault(file, 'was overwritten while in use: write a new file and rename it instead')
   }
   return { file, bytes, ignoreSpecial: file === bundledDatabasePath() }
