@@ -138,8 +138,8 @@ export class PointOrders {
 }
 
 /**
- * Distances, each with a tag of 8 bits in the lowest bits of its fraction. So sorting numbers also sorts their tags, and
- * a lower tag comes first at equal distances. The distances lose less than a micrometre on the earth.
+ * Distances, each with a tag of 8 bits in the lowest bits of its fraction. So sorting numbers also sorts their tags,
+ * and a lower tag comes first at equal distances. The distances lose less than a micrometre on the earth.
  */
 class TaggedDistances {
   readonly values: Float64Array
