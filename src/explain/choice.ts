@@ -6,7 +6,7 @@ import { slowStartWeight } from '../health/slow-start-units.ts'
 import type { Candidate } from '../steering/candidate.ts'
 import { type Failover, type FailoverList, servingGroup } from '../steering/failover.ts'
 import type { TierKey } from '../steering/tier-key.ts'
-import { isForOthers, sortIntoTiers, type TierReport } from '../steering/tiers.ts'
+import { isForOthers, sortIntoTiers, type Tier, type TierReport } from '../steering/tiers.ts'
 import type { TracedChoice } from '../steering/trace.ts'
 import type { BuiltEndpoint, BuiltSet } from './endpoints.ts'
 import type {
@@ -67,18 +67,8 @@ export function joinChoice(
   if (steering.tiers.length !== reported.keys.length + 1) return undefined
   const taken = steering.tiers[tier]!
   const members = reported.outcomes.get(tier) ?? []
-  if (
-    !areMembers(
-      taken.map(({ rdataIndexes }) => rdataIndexes),
-      members,
-    )
-  )
-    return undefined
-  const indexes = new Map(
-    endpoints.flatMap((endpoint, i) =>
-      endpoint.candidates.map((c) => [c.rdataIndexes, i] as const),
-    ),
-  )
+  if (!areMembers(taken, members)) return undefined
+  const indexes = indexesOf(endpoints)
   const indexOf = ({ rdataIndexes }: Candidate): number => indexes.get(rdataIndexes) ?? -1
   const { sticky } = traced
   const ranks =
@@ -132,6 +122,13 @@ export function joinChoice(
   }
 }
 
+/** By the rdata of a candidate: index of the endpoint that it was built from. */
+function indexesOf(endpoints: readonly BuiltEndpoint[]): Map<readonly number[], number> {
+  return new Map(
+    endpoints.flatMap(({ candidates }, i) => candidates.map((c) => [c.rdataIndexes, i] as const)),
+  )
+}
+
 function distancesTo(
   endpoints: readonly BuiltEndpoint[],
   client: Coordinates | undefined,
@@ -156,15 +153,12 @@ function explainList(
 }
 
 /** True if the outcomes of a tier have the rdata of these members. */
-function areMembers(
-  outcomes: readonly (readonly number[])[],
-  members: readonly (readonly Candidate[])[],
-): boolean {
+function areMembers(outcomes: Tier, members: readonly (readonly Candidate[])[]): boolean {
   return (
     outcomes.length === members.length &&
-    outcomes.every((indexes, i) => {
-      const served = new Set(members[i]!.flatMap(({ rdataIndexes }) => rdataIndexes))
-      return indexes.every((index) => served.has(index))
+    outcomes.every(({ rdataIndexes }, i) => {
+      const served = new Set(members[i]!.flatMap((member) => member.rdataIndexes))
+      return rdataIndexes.every((index) => served.has(index))
     })
   )
 }
