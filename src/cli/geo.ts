@@ -9,7 +9,7 @@ import {
 import { bundledLocator } from '../geo/bundled-locator.ts'
 import { type Location, ladderOf, UNKNOWN_LOCATION } from '../geo/location.ts'
 import type { DatabaseEvidence, Locator } from '../geo/locator.ts'
-import type { Net } from '../geo/net.ts'
+import { type Net, printNetValues } from '../geo/net.ts'
 import { printCoordinates } from '../geo/point.ts'
 import type { OfflineBlock } from '../plugin/directive.ts'
 import type { RecordsPlace } from '../publish/offline-records.ts'
@@ -174,7 +174,9 @@ function* linesOf({ text, address }: GeoArgs, reports: readonly GeoReport[]): Ge
       const found = database.isIgnored ? ', a special prefix: the database is not asked' : unknown
       yield row('  prefix', `${printPrefix(database, address)}${found}`)
     }
-    for (const { cidr, code } of nets) yield row('net line', `${printCidr(cidr)} ${code.text}`)
+    for (const net of nets) {
+      yield row('net line', [printCidr(net.cidr), ...printNetValues(net)].join(' '))
+    }
     if ('reason' in geoClass) yield row('class', `unknown: ${geoClass.reason}`)
     else {
       const codes = geoClass.codes.join(', ') || 'no code in use matches'
@@ -219,7 +221,7 @@ function jsonOf({ text, address }: GeoArgs, reports: readonly GeoReport[]) {
         const prefix = printPrefix(database, address)
         return { file, type, builtSeconds, prefix, isIgnored, location }
       }),
-      nets: nets.map(({ cidr, code }) => ({ cidr: printCidr(cidr), code: code.text })),
+      nets: nets.map((net) => ({ cidr: printCidr(net.cidr), values: printNetValues(net) })),
       class: geoClass,
       sendsScope,
     })),

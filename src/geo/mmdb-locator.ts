@@ -172,6 +172,11 @@ export class MmdbLocator implements Locator {
     const placed = this.#nets.place(folded, foldedFamily, known)
     const fromPlace = printPlace(placed, label)
     if (fromPlace !== undefined) return fromPlace
+    const { coordinates } = placed
+    if (coordinates !== undefined && coordinates !== known.coordinates) {
+      if (label === 'geoip/latitude') return String(coordinates.latitude)
+      if (label === 'geoip/longitude') return String(coordinates.longitude)
+    }
     const moved = placed.country !== known.country || placed.continent !== known.continent
     if (moved && isPlaceLabel(label)) return ''
     for (const database of this.#databases()) {

@@ -2,17 +2,20 @@ import { type Cidr, scanCidr } from '../dns/text/address.ts'
 import { type GeoCode, scanGeoCode } from './code.ts'
 import { continentOf } from './countries.ts'
 import type { Location } from './location.ts'
+import { type Point, scanPoint } from './point.ts'
 
-/** A place that the operator assigns to a prefix: `net CIDR CODE`. */
+/** What the operator sets for a prefix: `net CIDR VALUE...`. */
 export interface Net {
   readonly cidr: Cidr
-  readonly code: GeoCode
+  /** At most one for each aspect. */
+  readonly codes: readonly GeoCode[]
+  /** Coordinates of the clients; undefined = not set. */
+  readonly point: Point | undefined
 }
 
 /**
- * The aspect of a location that a net sets. A net sets one aspect; wider nets and the databases
- * supply the others. A net with a place replaces the whole place. Otherwise an address moved to
- * Canada would keep Ireland's continent.
+ * The aspect of a location that a code sets. Wider nets and the databases supply the other aspects. A code of a place
+ * replaces the whole place, with its coordinates. Otherwise an address moved to Canada would keep Ireland's continent.
  */
 export type Aspect = 'net' | 'asn' | 'place'
 
@@ -20,15 +23,51 @@ export function aspectOf(code: GeoCode): Aspect {
   return code.rung === 'net' || code.rung === 'asn' ? code.rung : 'place'
 }
 
-/** Parses `CIDR CODE`; returns an error message as a string. IPv4-mapped prefixes become IPv4 prefixes. */
-export function scanNet(cidrText: string, codeText: string): Net | string {
+/** Parses `CIDR VALUE...`; returns an error message as a string. IPv4-mapped prefixes become IPv4 prefixes. */
+export function scanNet(cidrText: string, ...values: readonly string[]): Net | string {
   const cidr = scanCidr(cidrText)
   if (cidr === undefined) return `invalid network '${cidrText}': write it as 192.0.2.0/24`
-  const code = scanGeoCode(codeText)
-  if (code === undefined || code.rung === 'default') {
-    return `invalid geo code '${codeText}': use a country (IE), a subdivision (US-CA), a continent (GEO-EU), an ASN (AS64500) or a label of your own (NET-OFFICE)`
+  let net: Net = { cidr: foldMappedCidr(cidr), codes: [], point: undefined }
+  for (const value of values) {
+    const part = scanValue(value)
+    if (typeof part === 'string') return part
+    const joined = joinNets(net, { ...part, cidr: net.cidr })
+    if (typeof joined === 'string') return `net ${cidrText} ${joined}`
+    net = joined
   }
-  return { cidr: foldMappedCidr(cidr), code }
+  return net
+}
+
+function scanValue(text: string): Omit<Net, 'cidr'> | string {
+  if (text.includes(',')) {
+    const point = scanPoint(text)
+    if (point !== undefined) return { codes: [], point }
+    return `invalid coordinates '${text}': write latitude and longitude in degrees, as 52.52,13.40`
+  }
+  const code = scanGeoCode(text)
+  if (code !== undefined && code.rung !== 'default') return { codes: [code], point: undefined }
+  return `invalid geo code '${text}': use a country (IE), a subdivision (US-CA), a continent (GEO-EU), an ASN (AS64500) or a label of your own (NET-OFFICE); or coordinates (52.52,13.40)`
+}
+
+/** Joins what two lines set for one prefix; returns the end of an error message as a string. */
+export function joinNets(a: Net, b: Net): Net | string {
+  const codes = [...a.codes]
+  for (const code of b.codes) {
+    const rival = codes.find((other) => aspectOf(other) === aspectOf(code))
+    if (rival === undefined) codes.push(code)
+    else if (rival.text !== code.text)
+      return `is already ${rival.text}: remove ${rival.text} or ${code.text}`
+  }
+  const [known, point] = [a.point, b.point ?? a.point]
+  if (known !== undefined && known.text !== point?.text) {
+    return `is already at ${known.text}: remove ${known.text} or ${point?.text}`
+  }
+  return { cidr: a.cidr, codes, point }
+}
+
+/** Returns the values of a net, as they are written. */
+export function printNetValues({ codes, point }: Net): string[] {
+  return [...codes.map(({ text }) => text), ...(point === undefined ? [] : [point.text])]
 }
 
 const MAPPED_BITS = 96
@@ -55,44 +94,49 @@ export function placeOf(code: GeoCode): Omit<Location, 'net' | 'asn'> {
   return { subdivisions, country, continent: continentOf(country), coordinates }
 }
 
-/** Nets by prefix, for single lookups: for each aspect, the longest prefix wins. */
+/** Nets by prefix, for single lookups. Each prefix has one net. */
 export class NetTable {
   /** Longest prefix first. */
   readonly nets: readonly Net[]
-  /** Nets by `family:prefix` for each prefix length in use, longest first. */
-  readonly #levels: readonly { readonly bits: number; readonly byPrefix: Map<string, Net[]> }[]
+  /** Nets by `family:prefix` for each prefix length in use, shortest first. */
+  readonly #levels: readonly { readonly bits: number; readonly byPrefix: Map<string, Net> }[]
 
   constructor(nets: readonly Net[]) {
     this.nets = nets.toSorted((a, b) => b.cidr.bits - a.cidr.bits)
-    const levels = new Map<number, Map<string, Net[]>>()
-    for (const net of this.nets) {
+    const levels = new Map<number, Map<string, Net>>()
+    for (const net of this.nets.toReversed()) {
       const { family, bytes, bits } = net.cidr
-      const byPrefix = levels.get(bits) ?? new Map<string, Net[]>()
+      const byPrefix = levels.get(bits) ?? new Map<string, Net>()
       levels.set(bits, byPrefix)
-      const key = prefixKey(bytes, family, bits)
-      byPrefix.set(key, [...(byPrefix.get(key) ?? []), net])
+      byPrefix.set(prefixKey(bytes, family, bits), net)
     }
     this.#levels = [...levels].map(([bits, byPrefix]) => ({ bits, byPrefix }))
   }
 
   /** Returns `location`, which comes from databases, as changed by the nets that contain `address`. */
   place(address: Uint8Array, family: number, location: Location): Location {
-    const codes = new Map<Aspect, GeoCode>()
+    let placed = location
     for (const { bits, byPrefix } of this.#levels) {
       if (bits > (family === 1 ? 32 : 128)) continue
-      for (const { code } of byPrefix.get(prefixKey(address, family, bits)) ?? []) {
-        if (!codes.has(aspectOf(code))) codes.set(aspectOf(code), code)
-      }
+      const net = byPrefix.get(prefixKey(address, family, bits))
+      if (net !== undefined) placed = placeIn(net, placed)
     }
-    const place = codes.get('place')
-    const asn = codes.get('asn')
-    return {
-      ...location,
-      net: codes.get('net')?.text ?? location.net,
-      asn: asn === undefined ? location.asn : Number(asn.text.slice(2)),
-      ...(place === undefined ? {} : placeOf(place)),
-    }
+    return placed
   }
+}
+
+/** Returns a location as changed by one net. */
+function placeIn({ codes, point }: Net, location: Location): Location {
+  let placed = location
+  for (const code of codes) {
+    const aspect = aspectOf(code)
+    if (aspect === 'net') placed = { ...placed, net: code.text }
+    else if (aspect === 'asn') placed = { ...placed, asn: Number(code.text.slice(2)) }
+    else placed = { ...placed, ...placeOf(code) }
+  }
+  if (point === undefined) return placed
+  const { latitude, longitude } = point
+  return { ...placed, coordinates: { latitude, longitude } }
 }
 
 function prefixKey(address: Uint8Array, family: number, bits: number): string {

@@ -266,7 +266,7 @@ export class SteeringTable {
 /** Returns why some endpoints are not chosen by distance. */
 function distanceProblem({ data: { near } }: ClassTrie): string | undefined {
   if (near === undefined) return undefined
-  if (near.orders.length === 0) return 'no location database has coordinates'
+  if (near.orders.length === 0) return 'no location database and no `net` line has coordinates'
   if (!near.isCut) return undefined
   return `the endpoints have more than ${POINTS_MAX} locations: some names are answered without them`
 }

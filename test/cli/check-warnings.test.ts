@@ -204,10 +204,11 @@ t.test('locations without coordinates of clients', async (t) => {
     return (await run(t, files)).printed.filter((line) => line.includes('location has'))
   }
   const at = /zones\/a.yaml:11: default\/app: location has no effect/
-  t.match(await found('geoip'), [/: no database of geoip has coordinates$/])
+  t.match(await found('geoip'), [/: no database and no `net` line of geoip has coordinates$/])
   t.match(await found('geoip'), [at])
   t.match(await found(''), [/: the server block has no geoip$/])
   t.strictSame(await found('geoip /no/database'), [])
+  t.strictSame(await found('geoip {\n net 10.0.0.0/8 1,2\n }'), [])
 })
 
 t.test('the line of a geo code that matches no client is that of the code', async (t) => {

@@ -35,7 +35,8 @@ const COREFILE = `k.example.com {
   root {DIR}
   geoip us.mmdb {
     edns-subnet
-    net 203.0.113.0/24 NET-office
+    net 203.0.113.0/24 NET-office 48.86,2.35
+    net 203.0.0.0/16 52.52,13.40
   }
   kuadrant {
     manifests records
@@ -104,11 +105,12 @@ t.test('each server block with geoip has its own place and class', async (t) => 
     '  subdivisions  US-CA',
     '  country       US',
     '  continent     NA',
-    '  coordinates   -',
+    '  coordinates   48.86,2.35',
     '  geo codes     NET-OFFICE, AS64500, US-CA, US, GEO-NA, *',
     '  database      us.mmdb (Test-City), built 2023-11-14',
     '    prefix      203.0.0.0/16',
-    '  net line      203.0.113.0/24 NET-OFFICE',
+    '  net line      203.0.113.0/24 NET-OFFICE 48.86,2.35',
+    '  net line      203.0.0.0/16 52.52,13.40',
     '  class         2 of 3: NET-OFFICE, US',
     '  ECS scope     /24',
     '',
@@ -146,6 +148,11 @@ t.test('JSON has the same facts', async (t) => {
     nets: [],
     class: { number: 0, count: 3, codes: [] },
     sendsScope: true,
+  })
+  const inNet = (await run(t, ['203.0.1.1', '-conf', conf, '-o', 'json'])).printed.join('\n')
+  t.match(JSON.parse(inNet).blocks[0], {
+    location: { country: 'US', coordinates: { latitude: 52.52, longitude: 13.4 } },
+    nets: [{ cidr: '203.0.0.0/16', values: ['52.52,13.40'] }],
   })
 })
 

@@ -6,7 +6,7 @@ import type { Output } from '../../src/cli/output.ts'
 import { runWhatIf } from '../../src/cli/what-if.ts'
 import { type Location, ladderOf } from '../../src/geo/location.ts'
 import { Database } from '../../src/geo/mmdb/database.ts'
-import { NetTable, scanNet } from '../../src/geo/net.ts'
+import { type Net, NetTable, scanNet } from '../../src/geo/net.ts'
 import { distanceKm, scanPoint } from '../../src/geo/point.ts'
 import { lineBufferTo } from '../support/line-buffer.ts'
 import { composeMmdb, type MmdbValue } from '../support/mmdb.ts'
@@ -29,7 +29,7 @@ const PLACES = [
   ['JP', 'AS'],
 ] as const
 const CODES = ['DE', 'FR', 'US', 'GEO-EU', 'GEO-NA', 'GEO-AS', 'NET-OFFICE', '*']
-const NET = scanNet('64.0.0.0/4', 'NET-OFFICE')
+const NETS = ['64.0.0.0/4 NET-OFFICE', '72.0.0.0/5 35.00,135.00']
 export const NAMES = ['a', 'b', 'c']
 const LOCATIONS = ['52.52,13.40', '48.86,2.35', '40.71,-74.01', '35.68,139.69', '-33.87,151.21']
 
@@ -92,7 +92,7 @@ export async function compare(t: Test, before: Side, after: Side, args: readonly
   const corefile = `k.example.com {
  root ${directory}
  geoip before.mmdb {
-  net 64.0.0.0/4 NET-OFFICE
+${NETS.map((line) => `  net ${line}`).join('\n')}
  }
  kuadrant {
   manifests before
@@ -215,8 +215,9 @@ export function entryOf(place: number): { readonly [key: string]: MmdbValue } {
 
 export function locatorOf({ networks }: Side): (bytes: Uint8Array, family: number) => Location {
   const database = new Database({ file: 'test.mmdb', bytes: composeMmdb({ networks }) })
-  if (typeof NET === 'string') throw new Error(NET)
-  const nets = new NetTable([NET])
+  const nets = new NetTable(
+    NETS.map((line) => scanNet(...(line.split(' ') as [string, ...string[]])) as Net),
+  )
   return (bytes, family) => nets.place(bytes, family, database.locate(bytes, family))
 }
 

@@ -49,7 +49,7 @@ function createLocator(
   const locator = new MmdbLocator({
     resources,
     paths,
-    nets: nets.map((line) => scanNet(...(line.split(' ') as [string, string])) as Net),
+    nets: nets.map((line) => scanNet(...(line.split(' ') as [string, ...string[]])) as Net),
     timers,
     runJob,
     onReload: (_path, fault) => reloads.push(fault?.message ?? 'good'),
@@ -118,7 +118,7 @@ t.test('a City and an ASN database complete each other, nets come above both', a
   write(join(dir, 'city.mmdb'), composeMmdb(CITY))
   write(join(dir, 'asn.mmdb'), composeMmdb(ASN))
   const paths = [join(dir, 'city.mmdb'), join(dir, 'asn.mmdb')]
-  const nets = ['5.0.1.0/24 IE', '5.0.1.0/24 NET-OFFICE', '5.0.0.0/16 GEO-NA']
+  const nets = ['5.0.1.0/24 IE NET-OFFICE', '5.0.0.0/16 GEO-NA', '5.9.8.0/24 48.86,2.35']
   const { locator } = createLocator(paths, nets)
   await locator.open(ENTRIES)
   t.teardown(() => locator.close())
@@ -147,6 +147,14 @@ t.test('a City and an ASN database complete each other, nets come above both', a
     { label: 'geoip/asn/number', want: '' },
   ]
   for (const { label, want } of table) t.equal(field(locator, '5.9.0.1', label), want, label)
+  const moved = {
+    ...{ net: '', asn: 0, subdivisions: ['DE-BE'], country: 'DE', continent: 'EU' },
+    coordinates: { latitude: 48.86, longitude: 2.35 },
+  }
+  t.same(locate(locator, '5.9.8.1'), moved, 'a net with coordinates keeps the codes')
+  t.equal(field(locator, '5.9.8.1', 'geoip/latitude'), '48.86')
+  t.equal(field(locator, '5.9.8.1', 'geoip/longitude'), '2.35')
+  t.equal(field(locator, '5.9.8.1', 'geoip/city/name'), 'City in DE')
   t.equal(field(locator, '5.0.1.1', 'geoip/city/name'), '', "a moved client isn't in the old city")
   t.equal(field(locator, '5.0.1.1', 'geoip/asn/org'), 'Example Ltd')
   t.equal(field(locator, '5.0.1.1', 'geoip/asn/number'), '64500')

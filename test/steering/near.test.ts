@@ -7,6 +7,7 @@ import { buildClasses } from '../../src/geo/classes/build-classes.ts'
 import type { PointSet } from '../../src/geo/classes/point-orders.ts'
 import { scanGeoCode } from '../../src/geo/code.ts'
 import type { Database } from '../../src/geo/mmdb/database.ts'
+import { type Net, scanNet } from '../../src/geo/net.ts'
 import { type Coordinates, distanceKm, type Point, scanPoint } from '../../src/geo/point.ts'
 import type { Candidate } from '../../src/steering/candidate.ts'
 import { SteeringTable } from '../../src/steering/table.ts'
@@ -18,10 +19,12 @@ const RUNS = { seed: 20261124, numRuns: 60 }
 
 class CityLocator extends NetLocator {
   readonly #database: Database
+  readonly #nets: readonly Net[]
 
-  constructor(networks: Readonly<Record<string, MmdbValue>>) {
+  constructor(networks: Readonly<Record<string, MmdbValue>>, nets: readonly string[]) {
     super()
     this.#database = openMmdb({ networks })
+    this.#nets = nets.map((line) => scanNet(...(line.split(' ') as [string, ...string[]])) as Net)
   }
 
   override async classify(
@@ -30,7 +33,7 @@ class CityLocator extends NetLocator {
   ) {
     this.classified++
     const databases = [this.#database]
-    return new FlatClassTrie(buildClasses({ databases, nets: [], codes, pointSets }))
+    return new FlatClassTrie(buildClasses({ databases, nets: this.#nets, codes, pointSets }))
   }
 }
 
@@ -39,8 +42,8 @@ function entry(coordinates: Coordinates | undefined, country = 'DE', continent =
   return coordinates === undefined ? place : { ...place, location: { ...coordinates } }
 }
 
-function tableOf(networks: Readonly<Record<string, MmdbValue>>) {
-  const locator = new CityLocator(networks)
+function tableOf(networks: Readonly<Record<string, MmdbValue>>, nets: readonly string[] = []) {
+  const locator = new CityLocator(networks, nets)
   const errors: string[] = []
   const random = new Random(1)
   const table = new SteeringTable({ locator, random, onError: (reason) => errors.push(reason) })
@@ -173,7 +176,13 @@ t.test('the ECS scope is a prefix whose clients all get the same', async (t) => 
     )!
     networks[`10.${random.below(256)}.${random.below(256)}.0/${bits}`] = entry(client)
   }
-  const { table } = tableOf(networks)
+  // They cut the classes of the database; some have a code, which removes wider coordinates.
+  const nets = Array.from({ length: 40 }, (_, i) => {
+    const prefix = `10.${random.below(256)}.${i}.0/${9 + random.below(20)}`
+    const place = `${random.below(181) - 90},${random.below(361) - 180}`
+    return `${prefix} ${['DE', place, `NET-A ${place}`, `FR ${place}`][i % 4]}`
+  })
+  const { table } = tableOf(networks, nets)
   const points = ['52.52,13.40', '40.71,-74.01', '1.35,103.82', '-33.87,151.21'].map(
     (text) => scanPoint(text)!,
   )
@@ -322,6 +331,43 @@ for (const { name, endpoints, expected } of LADDER) {
   })
 }
 
+t.test('nets with coordinates place clients without and with a database', async (t) => {
+  const endpoints = [
+    { point: BERLIN },
+    { point: TOKYO },
+    { code: 'US', point: NEW_YORK },
+    { code: 'US', point: PARIS },
+  ]
+  const { table, errors } = tableOf(WORLD, [
+    '192.168.0.0/16 40.71,-74.01',
+    '192.168.1.0/24 NET-OFFICE 35.68,139.69',
+    '192.168.2.0/24 AS64500',
+    '192.168.3.0/24 JP',
+    '10.1.2.0/24 35.00,135.00',
+    '10.3.2.0/24 48.86,2.35',
+    '10.4.2.0/24 US 41.00,-74.00',
+    '2001:db8::/32 52.00,13.00',
+  ])
+  const words = composeIn(table, candidatesOf(endpoints), setsOf(endpoints))!
+  await table.built()
+  const expected: Readonly<Record<string, readonly number[]>> = {
+    '192.168.9.1': [0],
+    '192.168.1.1': [1],
+    '192.168.2.1': [0],
+    '192.168.3.1': [0, 1, 2, 3],
+    [DE]: [0],
+    '10.1.2.1': [1],
+    [US]: [2],
+    '10.3.2.1': [3],
+    '10.4.2.1': [2],
+    [DE_ONLY]: [0, 1, 2, 3],
+  }
+  for (const [client, chosen] of Object.entries(expected)) {
+    t.strictSame(choose(table, words, client).sort(), chosen, client)
+  }
+  t.strictSame(errors, [])
+})
+
 t.test('weights draw between endpoints of one point', async (t) => {
   const { table } = tableOf(WORLD)
   const endpoints = [
@@ -342,7 +388,7 @@ t.test('endpoints that cannot be chosen by distance are reported once', async (t
   const warnings: string[] = []
   const onWarning = (reason: string): void => void warnings.push(reason)
   const options = { random: new Random(1), onError: () => {}, onWarning }
-  const [dark, blind] = [new CityLocator({ '10.1.0.0/16': entry(undefined) }), undefined]
+  const [dark, blind] = [new CityLocator({ '10.1.0.0/16': entry(undefined) }, []), undefined]
   for (const locator of [dark, blind]) {
     const table = new SteeringTable({ locator, ...options })
     for (let i = 0; i < 2; i++) {
@@ -351,7 +397,10 @@ t.test('endpoints that cannot be chosen by distance are reported once', async (t
     }
     composeIn(table, candidatesOf([{ point: BERLIN }]), [])
   }
-  t.strictSame(warnings, ['no location database has coordinates', 'the server block has no geoip'])
+  t.strictSame(warnings, [
+    'no location database and no `net` line has coordinates',
+    'the server block has no geoip',
+  ])
 })
 
 t.test('restored policies order the points that they name', async (t) => {

@@ -1,7 +1,7 @@
 import { type Location, ladderOf } from '../location.ts'
 import type { Database } from '../mmdb/database.ts'
 import { readCodes, readLocation } from '../mmdb/schema.ts'
-import { type Net, placeOf } from '../net.ts'
+import { aspectOf, type Net, placeOf } from '../net.ts'
 import { TreeReducer } from './reduce-tree.ts'
 import { TrieBuilder } from './trie-builder.ts'
 
@@ -32,9 +32,12 @@ export function coverageOf(databases: readonly Database[], nets: readonly Net[])
     reducer.reduce(1)
     reducer.reduce(2)
   }
-  for (const { code } of nets) {
-    codes.add(code.text)
-    if (code.rung !== 'net' && code.rung !== 'asn') add({ net: '', asn: 0, ...placeOf(code) })
+  for (const net of nets) {
+    for (const code of net.codes) {
+      codes.add(code.text)
+      if (aspectOf(code) === 'place') add({ net: '', asn: 0, ...placeOf(code) })
+    }
+    hasCoordinates ||= net.point !== undefined
   }
   return { codes, hasCoordinates }
 }

@@ -51,13 +51,17 @@ export class FactsPool {
   }
 
   /** Returns the number of the facts that a net sets. */
-  ofNet(net: Net): number {
-    const aspect = aspectOf(net.code)
-    const texts =
-      aspect === 'place' ? ladderOf({ net: '', asn: 0, ...placeOf(net.code) }) : [net.code.text]
-    // The coordinates of a database are wrong where a net sets another place.
-    const order = aspect === 'place' ? this.#orderAt(undefined) : undefined
-    return this.#intern({ ...UNKNOWN, order, [aspect]: this.#inUse(texts) })
+  ofNet({ codes, point }: Net): number {
+    let facts = UNKNOWN
+    for (const code of codes) {
+      const aspect = aspectOf(code)
+      const isPlace = aspect === 'place'
+      const texts = isPlace ? ladderOf({ net: '', asn: 0, ...placeOf(code) }) : [code.text]
+      facts = { ...facts, [aspect]: this.#inUse(texts) }
+      // The coordinates of a database are wrong where a net sets another place.
+      if (isPlace) facts = { ...facts, order: this.#orderAt(undefined) }
+    }
+    return this.#intern(point === undefined ? facts : { ...facts, order: this.#orderAt(point) })
   }
 
   /** Combines two facts: `over` in the aspects that it knows, else `under`. */

@@ -13,7 +13,7 @@ export interface DatabaseFileOptions {
 }
 
 /** Represents a missing file. */
-const NO_VERSION: FileVersion = { mtimeMs: -1, octets: -1 }
+const NO_VERSION: FileVersion = { inode: -1, mtimeMs: -1, octets: -1 }
 
 /** Called for each new version; with an error if the version can't be used and the old one remains in use. */
 export type ChangeListener = (fault: Error | undefined) => void

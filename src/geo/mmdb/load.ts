@@ -14,6 +14,8 @@ const readLater = promisify(read)
 
 /** Distinguishes versions of a file without reading it. */
 export interface FileVersion {
+  /** The clock of a file system moves in steps of some milliseconds, so a file can have the time of the one before. */
+  readonly inode: number
   readonly mtimeMs: number
   readonly octets: number
 }
@@ -24,7 +26,7 @@ export interface LoadedFile {
 }
 
 export function isSameVersion(a: FileVersion, b: FileVersion): boolean {
-  return a.mtimeMs === b.mtimeMs && a.octets === b.octets
+  return a.inode === b.inode && a.mtimeMs === b.mtimeMs && a.octets === b.octets
 }
 
 /** Returns the current version of a file. Rejects with the system's error. */
@@ -33,7 +35,7 @@ export async function fileVersion(file: string): Promise<FileVersion> {
 }
 
 function versionOf(stats: Stats): FileVersion {
-  return { mtimeMs: stats.mtimeMs, octets: stats.size }
+  return { inode: stats.ino, mtimeMs: stats.mtimeMs, octets: stats.size }
 }
 
 /** Returns the path of the CC0 country database that Sextant includes. */

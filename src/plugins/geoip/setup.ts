@@ -6,7 +6,7 @@ import { GEOIP_LABELS } from '../../geo/fields.ts'
 import { Database, type DatabaseImage } from '../../geo/mmdb/database.ts'
 import { bundledDatabasePath, loadFileSync } from '../../geo/mmdb/load.ts'
 import { MmdbLocator, type MmdbLocatorOptions } from '../../geo/mmdb-locator.ts'
-import { aspectOf, type Net, scanNet } from '../../geo/net.ts'
+import { joinNets, type Net, scanNet } from '../../geo/net.ts'
 import { type JobRunner, runJobInline, runJobInThread } from '../../geo/worker/run-job.ts'
 import type { Directive, SetupContext } from '../../plugin/directive.ts'
 import { readsAny } from '../../plugin/metadata.ts'
@@ -24,7 +24,7 @@ interface GeoipOptions {
   ednsSubnet: boolean
 }
 
-/** `geoip [DBFILE...] { edns-subnet | net CIDR CODE }`: the locations of the block's clients. */
+/** `geoip [DBFILE...] { edns-subnet | net CIDR VALUE... }`: the locations of the block's clients. */
 export const geoip: Directive = geoipWith(runJobInThread)
 
 /** The directive with the caller's way to read changed files. */
@@ -146,23 +146,24 @@ function scanProperty(d: Dispenser, options: GeoipOptions): void {
     if (args.length > 0) throw d.argError()
     options.ednsSubnet = true
   } else if (property === 'net') {
-    if (args.length !== 2) throw d.argError()
-    addNet(d, options.nets, args[0]!, args[1]!)
+    if (args.length < 2) throw d.argError()
+    addNet(d, options.nets, args as [string, ...string[]])
   } else {
     throw d.error(`unknown property "${property}"`)
   }
 }
 
-function addNet(d: Dispenser, nets: Net[], cidrText: string, codeText: string): void {
-  const net = scanNet(cidrText, codeText)
+function addNet(
+  d: Dispenser,
+  nets: Net[],
+  args: readonly [cidr: string, ...values: string[]],
+): void {
+  const net = scanNet(...args)
   if (typeof net === 'string') throw d.error(net)
-  const rival = nets.find(
-    (other) => aspectOf(other.code) === aspectOf(net.code) && isSamePrefix(other, net),
-  )
-  if (rival !== undefined && rival.code.text !== net.code.text) {
-    throw d.error(`net ${cidrText} is already ${rival.code.text}: remove one of the two lines`)
-  }
-  if (rival === undefined) nets.push(net)
+  const index = nets.findIndex((other) => isSamePrefix(other, net))
+  const joined = index === -1 ? net : joinNets(nets[index]!, net)
+  if (typeof joined === 'string') throw d.error(`net ${args[0]} ${joined}`)
+  nets.splice(index === -1 ? nets.length : index, 1, joined)
 }
 
 function isSamePrefix(a: Net, b: Net): boolean {

@@ -54,7 +54,11 @@ export function findUnmatched(
   if (known.hasCoordinates) return dead
   const idle = [...located].map((key) => {
     const fault = `${key}: location has no effect`
-    return warnAt(places.location(key), fault, 'no database of geoip has coordinates')
+    return warnAt(
+      places.location(key),
+      fault,
+      'no database and no `net` line of geoip has coordinates',
+    )
   })
   return [...dead, ...idle]
 }

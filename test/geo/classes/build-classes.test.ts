@@ -3,10 +3,12 @@ import t from 'tap'
 import { scanAddress } from '../../../src/dns/text/address.ts'
 import { FlatClassTrie } from '../../../src/geo/class-trie.ts'
 import { buildClasses } from '../../../src/geo/classes/build-classes.ts'
+import { NO_ORDER } from '../../../src/geo/classes/point-orders.ts'
 import { type GeoCode, scanGeoCode } from '../../../src/geo/code.ts'
 import { type Location, ladderOf, UNKNOWN_LOCATION } from '../../../src/geo/location.ts'
 import type { Database } from '../../../src/geo/mmdb/database.ts'
 import { isMapped, type Net, NetTable, scanNet } from '../../../src/geo/net.ts'
+import { distanceKm, scanPoint } from '../../../src/geo/point.ts'
 import { cityEntry, type MmdbValue, openMmdb } from '../../support/mmdb.ts'
 
 const RUNS = { seed: 20261121, numRuns: 150 }
@@ -39,10 +41,15 @@ const asn = fc.constantFrom<MmdbValue>(
 const code = fc.constantFrom(
   ...['GEO-EU', 'GEO-NA', 'US', 'IE', 'GB', 'US-CA', 'GB-ENG', 'GB-CAM', 'AS64500', 'NET-OFFICE'],
 )
+const POINTS = ['52.52,13.40', '40.71,-74.01', '35.68,139.69'].map((text) => scanPoint(text)!)
+const netValues = fc
+  .tuple(fc.option(code), fc.constantFrom(null, '52.00,13.00', '41.00,-74.00', '36.00,140.00'))
+  .map((values) => values.filter((value) => value !== null))
+  .filter((values) => values.length > 0)
 const geoCase = fc.record({
   places: fc.dictionary(network, place, { minKeys: 1, maxKeys: 8 }),
   asns: fc.dictionary(network, asn, { minKeys: 1, maxKeys: 4 }),
-  nets: fc.uniqueArray(fc.tuple(network, code), { maxLength: 4, selector: ([cidr]) => cidr }),
+  nets: fc.uniqueArray(fc.tuple(network, netValues), { maxLength: 4, selector: ([cidr]) => cidr }),
   codes: fc.uniqueArray(code),
   addresses: fc.array(fc.oneof(ipv4, ipv6, mapped), { minLength: 4, maxLength: 12 }),
 })
@@ -72,6 +79,20 @@ function codesMatching(location: Location, codes: readonly GeoCode[]): GeoCode[]
   return ladderOf(location).flatMap((text) => byText.get(text) ?? [])
 }
 
+/** Text of the nearest point; '' = the coordinates are unknown. */
+function nearestOf({ coordinates }: Location): string {
+  if (coordinates === undefined) return ''
+  const [first] = POINTS.toSorted((a, b) => distanceKm(a, coordinates) - distanceKm(b, coordinates))
+  return first!.text
+}
+
+/** The nearest point of a class; '' = no order. */
+function nearestIn(trie: FlatClassTrie, clientClass: number): string {
+  const { points, orders, orderOf } = trie.data.near!
+  const order = orderOf[clientClass]!
+  return order === NO_ORDER ? '' : points[orders[order * points.length]!]!
+}
+
 function texts(codes: readonly GeoCode[]): string {
   return codes.map(({ text }) => text).join()
 }
@@ -83,10 +104,10 @@ function flipped(bytes: Uint8Array, bit: number): Uint8Array {
 }
 
 /** Two networks that are the same prefix would make "the" net of an address ambiguous. */
-function uniqueNets(pairs: readonly (readonly [string, string])[]): Net[] {
+function uniqueNets(pairs: readonly (readonly [string, readonly string[]])[]): Net[] {
   const byPrefix = new Map<string, Net>()
-  for (const [cidr, text] of pairs) {
-    const net = scanNet(cidr, text)
+  for (const [cidr, values] of pairs) {
+    const net = scanNet(cidr, ...values)
     if (typeof net === 'string') throw new Error(net)
     byPrefix.set(`${net.cidr.family}:${net.cidr.bytes.join('.')}/${net.cidr.bits}`, net)
   }
@@ -99,11 +120,17 @@ t.test('the class of an address has exactly the codes that match its location', 
       const databases = [openMmdb({ networks: places }), openMmdb({ networks: asns })]
       const nets = uniqueNets(pairs)
       const codes = given.map(scan)
-      const trie = new FlatClassTrie(buildClasses({ databases, nets, codes }))
+      const trie = new FlatClassTrie(buildClasses({ databases, nets, codes, pointSets: [POINTS] }))
       for (const text of addresses) {
         const { bytes, family } = scanAddress(text)!
-        const found = trie.codesOf[trie.lookup(bytes, family, bytes.length * 8)]!
-        const wanted = codesMatching(locate(databases, nets, bytes, family), codes)
+        const clientClass = trie.lookup(bytes, family, bytes.length * 8)
+        const found = trie.codesOf[clientClass]!
+        const location = locate(databases, nets, bytes, family)
+        const wanted = codesMatching(location, codes)
+        const nearest = nearestOf(location)
+        if (nearestIn(trie, clientClass) !== nearest) {
+          throw new Error(`${text}: ${nearestIn(trie, clientClass)} instead of ${nearest}`)
+        }
         if (texts(found) !== texts(wanted)) {
           throw new Error(`${text}: ${texts(found)} instead of ${texts(wanted)}`)
         }
@@ -125,7 +152,8 @@ t.test('the scope is the widest prefix of one class', async (t) => {
     fc.property(geoCase, fc.nat(), ({ places, asns, nets: pairs, codes, addresses }, noise) => {
       const databases = [openMmdb({ networks: places }), openMmdb({ networks: asns })]
       const nets = uniqueNets(pairs)
-      const trie = new FlatClassTrie(buildClasses({ databases, nets, codes: codes.map(scan) }))
+      const input = { databases, nets, codes: codes.map(scan), pointSets: [POINTS] }
+      const trie = new FlatClassTrie(buildClasses(input))
       for (const text of addresses) {
         const { bytes, family } = scanAddress(text)!
         const bits = bytes.length * 8

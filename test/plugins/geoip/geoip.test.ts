@@ -100,7 +100,23 @@ t.test('an invalid geoip block is refused with its place', async (t) => {
     },
     {
       given: 'geoip {\n net 192.0.2.0/24 IE\n net 192.0.2.9/24 US\n}',
-      want: 'Corefile:3 - Error during parsing: net 192.0.2.9/24 is already IE: remove one of the two lines',
+      want: 'Corefile:3 - Error during parsing: net 192.0.2.9/24 is already IE: remove IE or US',
+    },
+    {
+      given: 'geoip {\n net 192.0.2.0/24 NET-A DE FR\n}',
+      want: 'Corefile:2 - Error during parsing: net 192.0.2.0/24 is already DE: remove DE or FR',
+    },
+    {
+      given: 'geoip {\n net 192.0.2.0/24 1,2\n net 192.0.2.0/24 NET-A\n net 192.0.2.0/24 1,3\n}',
+      want: 'Corefile:4 - Error during parsing: net 192.0.2.0/24 is already at 1.00,2.00: remove 1.00,2.00 or 1.00,3.00',
+    },
+    {
+      given: 'geoip {\n net 192.0.2.0/24 91,2\n}',
+      want: "Corefile:2 - Error during parsing: invalid coordinates '91,2': write latitude and longitude in degrees, as 52.52,13.40",
+    },
+    {
+      given: 'geoip {\n net 192.0.2.0/24 52.52, 13.40\n}',
+      want: "Corefile:2 - Error during parsing: invalid coordinates '52.52,': write latitude and longitude in degrees, as 52.52,13.40",
     },
   ]
   for (const { given, want } of table) t.equal(setupError(geoip, given), want, given)
