@@ -3,13 +3,14 @@ import { join } from 'node:path'
 import t from 'tap'
 import { RRClass, RRType } from '../../src/dns/iana/index.ts'
 import { applyAll } from '../support/apply.ts'
-import { CLUSTER_TEST_MS, Cluster, temporaryDirectory } from '../support/cluster.ts'
+import { CLUSTER_TEST_MS, Cluster } from '../support/cluster.ts'
 import { needsCluster } from '../support/cluster-binary.ts'
 import { composeManifests } from '../support/kustomize.ts'
 import { needs, needsRoot, run } from '../support/peer.ts'
 import { startPod } from '../support/pod.ts'
 import { each, LACKED, may, READ, rightsInForce, WRITE } from '../support/rights.ts'
 import { ScriptedServer } from '../support/scripted-server.ts'
+import { temporaryDirectory } from '../support/temporary-directory.ts'
 
 t.setTimeout(CLUSTER_TEST_MS)
 

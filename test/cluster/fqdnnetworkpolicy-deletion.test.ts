@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { applyAll } from '../support/apply.ts'
-import { CLUSTER_TEST_MS, type Cluster, temporaryDirectory } from '../support/cluster.ts'
+import { CLUSTER_TEST_MS, type Cluster } from '../support/cluster.ts'
 import { needsCluster } from '../support/cluster-binary.ts'
 import {
   DELTA10,
@@ -18,6 +18,7 @@ import { composeManifests } from '../support/kustomize.ts'
 import { needsRoot } from '../support/peer.ts'
 import { startPod } from '../support/pod.ts'
 import { LACKED, rightsInForce, SYSTEM } from '../support/rights.ts'
+import { temporaryDirectory } from '../support/temporary-directory.ts'
 import { until } from '../support/until.ts'
 
 const NAME = 'fqdnnetworkpolicies.networking.gke.io'

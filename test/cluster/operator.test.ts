@@ -1,10 +1,11 @@
 import { Resolver } from 'node:dns/promises'
 import t, { type Test } from 'tap'
 import type { ApiObject } from '../../src/kube/api.ts'
-import { CLUSTER_TEST_MS, Cluster, temporaryDirectory } from '../support/cluster.ts'
+import { CLUSTER_TEST_MS, Cluster } from '../support/cluster.ts'
 import { needsCluster } from '../support/cluster-binary.ts'
 import { RunningOperator } from '../support/operator.ts'
 import { freePort, type RunningServer, startServer } from '../support/server.ts'
+import { temporaryDirectory } from '../support/temporary-directory.ts'
 import { until } from '../support/until.ts'
 
 const ZONE = 'k.example.com'

@@ -12,9 +12,9 @@ import {
 import { basename, dirname, join, relative } from 'node:path'
 import t from 'tap'
 import { cacheFolder } from '../support/cache-folder.ts'
-import { temporaryDirectory } from '../support/cluster.ts'
 import { run } from '../support/peer.ts'
 import { root, startServer } from '../support/server.ts'
+import { temporaryDirectory } from '../support/temporary-directory.ts'
 
 interface Instruction {
   readonly name: string

@@ -1,10 +1,10 @@
 import { cpSync, mkdirSync, readFileSync, symlinkSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import t, { type Test } from 'tap'
-import { temporaryDirectory } from '../support/cluster.ts'
 import { ask } from '../support/dig.ts'
 import { needs, run } from '../support/peer.ts'
 import { root, startServer } from '../support/server.ts'
+import { temporaryDirectory } from '../support/temporary-directory.ts'
 
 /** Installs the build as `npm ci --omit=dev --omit=optional` does; returns the path of its main.js. */
 function installWithoutOptional(t: Test): string {

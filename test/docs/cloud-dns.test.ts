@@ -1,11 +1,11 @@
 import { chmodSync, readFileSync, writeFileSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import t, { type Test } from 'tap'
-import { temporaryDirectory } from '../support/cluster.ts'
 import { EDGE_PAGE } from '../support/edge.ts'
 import { scanFences } from '../support/page.ts'
 import { run } from '../support/peer.ts'
 import { root } from '../support/server.ts'
+import { temporaryDirectory } from '../support/temporary-directory.ts'
 
 /** Records as a provider got them: `k-ns1.example.com 300 A 192.0.2.11`. */
 const WANT = [

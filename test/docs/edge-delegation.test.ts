@@ -1,7 +1,6 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { temporaryDirectory } from '../support/cluster.ts'
 import {
   addNameservers,
   answers,
@@ -16,6 +15,7 @@ import { HostNetwork } from '../support/host-network.ts'
 import { lines, scanFences, scanSteps } from '../support/page.ts'
 import { needs, needsRoot } from '../support/peer.ts'
 import { root } from '../support/server.ts'
+import { temporaryDirectory } from '../support/temporary-directory.ts'
 import { until } from '../support/until.ts'
 
 const endpoint = (target: string, code: string) => ({

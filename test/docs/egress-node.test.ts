@@ -1,6 +1,7 @@
 import t from 'tap'
 import { PageShell } from '../support/page-shell.ts'
 import { needs, needsRoot } from '../support/peer.ts'
+import { temporaryDirectory } from '../support/temporary-directory.ts'
 
 const PAGE = 'docs/how-to/egress-node.md'
 const NEEDS = {
@@ -11,5 +12,5 @@ const NEEDS = {
 t.setTimeout(600_000)
 
 t.test(`${PAGE}: the tour does what it shows`, NEEDS, async (t) => {
-  await PageShell.run(t, PAGE, t.testdir({}))
+  await PageShell.run(t, PAGE, temporaryDirectory(t))
 })

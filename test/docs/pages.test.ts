@@ -4,6 +4,7 @@ import t from 'tap'
 import { agrees, PageRun } from '../support/page.ts'
 import { needs } from '../support/peer.ts'
 import { freePort, root } from '../support/server.ts'
+import { temporaryDirectory } from '../support/temporary-directory.ts'
 
 t.test('outputs are compared line by line, … standing for anything', async (t) => {
   const table = [
@@ -35,12 +36,12 @@ const PAGES = [
 
 for (const page of PAGES.map((name) => `docs/${name}`)) {
   t.test(`${page} does what it shows`, needs('dig'), async (t) => {
-    await PageRun.run(t, page, t.testdir({}))
+    await PageRun.run(t, page, temporaryDirectory(t))
   })
 }
 
 t.test('README.md does what it shows', needs('dig'), async (t) => {
-  const directory = t.testdir({})
+  const directory = temporaryDirectory(t)
   cpSync(join(root, 'zones'), join(directory, 'zones'), { recursive: true })
   const [dns, metrics] = [await freePort(), await freePort()]
   const corefile = readFileSync(join(root, 'Corefile.example'), 'utf8')

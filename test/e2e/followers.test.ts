@@ -14,6 +14,7 @@ import {
 } from '../support/nameservers.ts'
 import { needs } from '../support/peer.ts'
 import { freePort, type RunningServer, startServer } from '../support/server.ts'
+import { temporaryDirectory } from '../support/temporary-directory.ts'
 import { until } from '../support/until.ts'
 
 const ZONE = 'z.example'
@@ -61,7 +62,7 @@ for (const signed of [false, true]) {
  }
 }
 `
-      const beside = { port, directory: t.testdir({}) }
+      const beside = { port, directory: temporaryDirectory(t) }
       const files = { db: zone.text() }
       const server = await startServer(t, { corefile, files, beside })
       await until(haveSerial(peers, zone.serial), 'all peers to have the first serial')

@@ -3,6 +3,7 @@ import t from 'tap'
 import { HostNetwork } from '../support/host-network.ts'
 import { needs, needsRoot } from '../support/peer.ts'
 import { layFiles, putFile, root } from '../support/server.ts'
+import { temporaryDirectory } from '../support/temporary-directory.ts'
 import { until } from '../support/until.ts'
 
 const SERVE = [process.execPath, join(root, 'dist/main.js'), 'serve']
@@ -14,7 +15,7 @@ t.test(
   'a zone and its NOTIFYs go from one link-local address to another',
   { ...needsRoot(), ...needs('dig') },
   async (t) => {
-    const directory = t.testdir({ primary: {}, secondary: {} })
+    const directory = temporaryDirectory(t)
     const network = await HostNetwork.create(t)
     const setUp = async (name: string, address: string, corefile: string) => {
       const cwd = join(directory, name)

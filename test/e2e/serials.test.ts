@@ -2,7 +2,8 @@ import { readFileSync } from 'node:fs'
 import t, { type Test } from 'tap'
 import { UdpClient } from '../support/client.ts'
 import { recordManifest } from '../support/manifest.ts'
-import { putFile, startServer } from '../support/server.ts'
+import { layFiles, putFile, startServer } from '../support/server.ts'
+import { temporaryDirectory } from '../support/temporary-directory.ts'
 import { until } from '../support/until.ts'
 
 const ZONES = ['example.com', 'k.example.com', 'kdrnt']
@@ -26,7 +27,8 @@ const content = (last: number): string =>
   recordManifest('inner', `192.0.2.${last}`, 'www.k.example.com')
 
 t.test('serials over restarts and crashes', async (t) => {
-  const directory = t.testdir({ zones: { 'a.yaml': content(1) } })
+  const directory = temporaryDirectory(t)
+  layFiles(directory, { 'zones/a.yaml': content(1) })
   const edit = (last: number) => putFile(directory, 'zones/a.yaml', content(last))
 
   /** One life of a server: `live` asks for the serials of all zones, and may wait for an edit. */

@@ -4,7 +4,8 @@ import t, { type Test } from 'tap'
 import { isSerialAfter } from '../../src/publish/soa.ts'
 import { UdpClient } from '../support/client.ts'
 import { getText } from '../support/get-text.ts'
-import { freePort, putFile, startServer } from '../support/server.ts'
+import { freePort, layFiles, putFile, startServer } from '../support/server.ts'
+import { temporaryDirectory } from '../support/temporary-directory.ts'
 import { until } from '../support/until.ts'
 
 /** Two places, so that the data threads need the steering table too; the tests are in Europe. */
@@ -51,7 +52,8 @@ interface Life {
 
 /** Lives of a server over one directory; each life notes every serial that it sees. */
 async function lives(t: Test, properties: string): Promise<void> {
-  const directory = t.testdir({ zones: { 'a.yaml': manifest(1) } })
+  const directory = temporaryDirectory(t)
+  layFiles(directory, { 'zones/a.yaml': manifest(1) })
   const snapshot = join(directory, 'snapshot')
   const edit = (last: number) => putFile(directory, 'zones/a.yaml', manifest(last))
   const readyPort = await freePort()

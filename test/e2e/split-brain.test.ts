@@ -3,6 +3,7 @@ import t, { type Test } from 'tap'
 import { HostNetwork, type HostProcess, type NetworkHost } from '../support/host-network.ts'
 import { needs, needsRoot } from '../support/peer.ts'
 import { layFiles, root } from '../support/server.ts'
+import { temporaryDirectory } from '../support/temporary-directory.ts'
 import { until } from '../support/until.ts'
 
 const SERVE = [process.execPath, join(root, 'dist/main.js'), 'serve']
@@ -72,8 +73,8 @@ class CutSite {
     this.process = process
   }
 
-  static async start(t: Test, network: HostNetwork, name: Name): Promise<CutSite> {
-    const cwd = join(t.testdirName, name)
+  static async start(directory: string, network: HostNetwork, name: Name): Promise<CutSite> {
+    const cwd = join(directory, name)
     layFiles(cwd, { Corefile: corefileOf(name), 'zones/app.yaml': recordOf(name) })
     const host = await network.addHost(name, [`${addressOf(name)}/24`])
     return new CutSite(name, host, host.start(SERVE, { cwd }))
@@ -100,12 +101,12 @@ class CutSite {
 }
 
 async function startSites(t: Test): Promise<readonly [CutSite, CutSite, CutSite]> {
-  t.testdir({})
+  const directory = temporaryDirectory(t)
   const network = await HostNetwork.create(t)
   const [berlin, paris, rome] = [
-    await CutSite.start(t, network, 'berlin'),
-    await CutSite.start(t, network, 'paris'),
-    await CutSite.start(t, network, 'rome'),
+    await CutSite.start(directory, network, 'berlin'),
+    await CutSite.start(directory, network, 'paris'),
+    await CutSite.start(directory, network, 'rome'),
   ]
   return [berlin, paris, rome]
 }

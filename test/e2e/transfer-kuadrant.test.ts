@@ -2,6 +2,7 @@ import t from 'tap'
 import { digAt, serialAt, startPeer, transferred } from '../support/nameservers.ts'
 import { needs } from '../support/peer.ts'
 import { freePort, putFile, type RunningServer, startServer } from '../support/server.ts'
+import { temporaryDirectory } from '../support/temporary-directory.ts'
 import { until } from '../support/until.ts'
 
 const ZONE = 'k.example.com'
@@ -118,7 +119,7 @@ t.test(
 t.test('NSD follows a zone of DNSRecords through its edits', needs('dig', 'nsd'), async (t) => {
   const port = await freePort()
   const peer = await startPeer(t, 'nsd', { zone: ZONE, port, signed: false })
-  const beside = { port, directory: t.testdir({}) }
+  const beside = { port, directory: temporaryDirectory(t) }
   const corefile = corefileTo(`127.0.0.1:${peer.port}`)
   const server = await startServer(t, { corefile, files: firstFiles(), beside })
   const haveSame = async (): Promise<boolean> => {

@@ -2,6 +2,7 @@ import t, { type Test } from 'tap'
 import { QUERY_OCTETS_MAX } from '../../src/transport/udp/udp.ts'
 import { damagedQueries } from '../support/query-cases.ts'
 import { freePort, startServer } from '../support/server.ts'
+import { temporaryDirectory } from '../support/temporary-directory.ts'
 import {
   type Ask,
   countsOf,
@@ -83,7 +84,11 @@ for (const one of CASES) {
     const asker = await SpreadClient.open(t)
     const damaged = one.damaged === undefined ? [] : damagedQueries(one.damaged, 400)
     const asks = [...one.asks, ...damaged]
-    const place = { port: await freePort(), http: await freePort(), directory: t.testdir({}) }
+    const place = {
+      port: await freePort(),
+      http: await freePort(),
+      directory: temporaryDirectory(t),
+    }
     const dgram = await record(t, asker, one, { ...place, udp: 'dgram', asks })
     const batch = await record(t, asker, one, { ...place, udp: 'batch', asks }, dgram)
     for (const [i, ask] of asks.entries()) {

@@ -4,6 +4,7 @@ import { pathToFileURL } from 'node:url'
 import type { Test } from 'tap'
 import { HostNetwork, type NetworkHost } from '../support/host-network.ts'
 import { type RunningServer, root, startServer } from '../support/server.ts'
+import { temporaryDirectory } from '../support/temporary-directory.ts'
 import { until } from '../support/until.ts'
 
 export const SERVER = '192.0.2.1'
@@ -69,7 +70,7 @@ export class XdpPlace {
       files: { zone: ZONE },
       args,
       env: { NODE_OPTIONS: `${process.env.NODE_OPTIONS ?? ''} --import=${hook}` },
-      beside: beside ?? { port: 53, directory: this.#t.testdir({}) },
+      beside: beside ?? { port: 53, directory: temporaryDirectory(this.#t) },
       wrapper: ['ip', 'netns', 'exec', this.#network.nameOf('server')],
     })
   }

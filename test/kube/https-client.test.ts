@@ -6,8 +6,8 @@ import t, { type Test } from 'tap'
 import { HttpsClient } from '../../src/kube/https-client.ts'
 import { loadKubeConfig } from '../../src/kube/kubeconfig.ts'
 import { readText } from '../../src/kube/read-body.ts'
-import { temporaryDirectory } from '../support/cluster.ts'
 import { freePort } from '../support/free-port.ts'
+import { temporaryDirectory } from '../support/temporary-directory.ts'
 import { until } from '../support/until.ts'
 
 const never = (): AbortSignal => new AbortController().signal

@@ -2,11 +2,12 @@ import { writeFileSync } from 'node:fs'
 import { connect, createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
 import type { Test } from 'tap'
-import { Cluster, temporaryDirectory } from './cluster.ts'
+import { Cluster } from './cluster.ts'
 import { deploy, writeKubeconfig } from './deployed.ts'
 import type { HostProcess, NetworkHost } from './host-network.ts'
 import { CHOSEN, SYSTEM } from './rights.ts'
 import { root } from './server.ts'
+import { temporaryDirectory } from './temporary-directory.ts'
 import { until } from './until.ts'
 
 /** As pods have it. */

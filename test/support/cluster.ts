@@ -1,23 +1,15 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { generateKeyPairSync } from 'node:crypto'
 import { once } from 'node:events'
-import {
-  cpSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs'
+import { cpSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { request } from 'node:https'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Test } from 'tap'
 import { parseAllDocuments } from 'yaml'
 import { findClusterBinaries } from './cluster-binary.ts'
 import { getText } from './get-text.ts'
 import { freePort, root } from './server.ts'
+import { temporaryDirectory } from './temporary-directory.ts'
 import { until } from './until.ts'
 
 /** Ample, for a machine on which other tests run too. */
@@ -365,13 +357,6 @@ class Program {
     this.#child.kill('SIGKILL')
     await this.#end
   }
-}
-
-/** A directory that goes with the test; as many as it wants, other than `testdir`. */
-export function temporaryDirectory(t: Test): string {
-  const directory = mkdtempSync(join(tmpdir(), 'sextant-cluster-'))
-  t.teardown(() => rmSync(directory, { recursive: true, force: true, maxRetries: 5 }))
-  return directory
 }
 
 /** The CustomResourceDefinition of `plural` as the repository has it. */

@@ -6,6 +6,7 @@ import type { Test } from 'tap'
 import { ask } from './dig.ts'
 import { freePort } from './free-port.ts'
 import { getText } from './get-text.ts'
+import { temporaryDirectory } from './temporary-directory.ts'
 import { until } from './until.ts'
 
 /**
@@ -14,7 +15,7 @@ import { until } from './until.ts'
  */
 export async function startCoredns(t: Test, directives: string): Promise<number> {
   const [port, http] = [await freePort(), await freePort()]
-  const directory = t.testdir({})
+  const directory = temporaryDirectory(t)
   const ready = `bind 127.0.0.1\nready 127.0.0.1:${http}`
   writeFileSync(join(directory, 'Corefile'), `.:${port} {\n${ready}\n${directives}\n}\n`)
   const child = spawn('coredns', ['-conf', join(directory, 'Corefile')], {

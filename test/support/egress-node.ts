@@ -1,11 +1,11 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { Test } from 'tap'
 import { HostNetwork, type NetworkHost } from './host-network.ts'
 import { putFile, type RunningServer, root, startServer } from './server.ts'
+import { temporaryDirectory } from './temporary-directory.ts'
 import { until } from './until.ts'
 
 /** The server of the zones; also the only host of the Internet of the test. */
@@ -145,11 +145,10 @@ export class EgressNode {
     this.network = network
     this.host = host
     this.#options = options
-    this.#root = t.testdir({ node: {}, upstream: {} })
+    this.#root = temporaryDirectory(t)
+    for (const name of ['node', 'upstream']) mkdirSync(join(this.#root, name))
     this.directory = join(this.#root, 'node')
-    const short = mkdtempSync(join(tmpdir(), 'sextant-'))
-    t.teardown(() => rmSync(short, { recursive: true }))
-    this.socket = join(short, 'node.sock')
+    this.socket = join(this.#root, 'node.sock')
   }
 
   static async start(t: Test, options: EgressNodeOptions): Promise<EgressNode> {

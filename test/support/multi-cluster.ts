@@ -2,7 +2,6 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Test } from 'tap'
-import { temporaryDirectory } from './cluster.ts'
 import { ClusterSite } from './cluster-site.ts'
 import {
   addNameservers,
@@ -18,6 +17,7 @@ import { HostNetwork } from './host-network.ts'
 import { KEY } from './nameservers.ts'
 import { OldSite } from './old-site.ts'
 import { CHOSEN } from './rights.ts'
+import { temporaryDirectory } from './temporary-directory.ts'
 import { until } from './until.ts'
 
 export const ZONE = 'k.example.com'

@@ -89,8 +89,8 @@ export class PageRun {
   }
 
   /**
-   * Runs the page at `path`, relative to the repository. `directory`: where its commands run;
-   * `ports`: what stands for a port of the page, a free one where nothing is said.
+   * Runs the page at `path`, relative to the repository. `directory`: where its commands run, from
+   * `temporaryDirectory`; `ports`: what stands for a port of the page, a free one where nothing is said.
    */
   static async run(
     t: Test,

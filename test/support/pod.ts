@@ -11,11 +11,12 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import type { Test } from 'tap'
-import { type Cluster, temporaryDirectory } from './cluster.ts'
+import type { Cluster } from './cluster.ts'
 import { getText } from './get-text.ts'
 import { type Manifest, manifestOf } from './kustomize.ts'
 import { run } from './peer.ts'
 import { freePort, root } from './server.ts'
+import { temporaryDirectory } from './temporary-directory.ts'
 import { until } from './until.ts'
 
 /** A container of a Deployment as a process of this machine; gone when the test ends. */

@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url'
 import type { Test } from 'tap'
 import { freePort } from './free-port.ts'
 import { run } from './peer.ts'
+import { temporaryDirectory } from './temporary-directory.ts'
 import { until } from './until.ts'
 
 export { freePort }
@@ -63,7 +64,7 @@ export function putFile(directory: string, path: string, content: string | Uint8
 export async function startServer(t: Test, options: ServerOptions): Promise<RunningServer> {
   if (!existsSync(MAIN)) throw new Error('dist/main.js is missing: run npm run build')
   const port = options.beside?.port ?? (await freePort())
-  const directory = options.beside?.directory ?? t.testdir({})
+  const directory = options.beside?.directory ?? temporaryDirectory(t)
   const corefile = options.corefile.replaceAll('{PORT}', String(port))
   layFiles(directory, { ...options.files, Corefile: corefile })
   const serve = [process.execPath, MAIN, 'serve', '-conf', 'Corefile', ...(options.args ?? [])]
