@@ -10,8 +10,14 @@ export interface Client {
   close(): Promise<void>
 }
 
-export async function udpClient(port: number, host = '127.0.0.1'): Promise<Client> {
+/** `fd`: an open socket for the client, such as one of another network namespace. */
+export async function udpClient(port: number, host = '127.0.0.1', fd?: number): Promise<Client> {
   const socket = createSocket(host.includes(':') ? 'udp6' : 'udp4')
+  if (fd !== undefined) {
+    const listening = once(socket, 'listening')
+    socket.bind({ fd, exclusive: true })
+    await listening
+  }
   const received: Buffer[] = []
   let isOpen = true
   socket.on('message', (message) => received.push(message))

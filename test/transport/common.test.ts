@@ -1,18 +1,21 @@
 import t, { type Test } from 'tap'
 import type { Listener } from '../../src/transport/exchange.ts'
+import { parsePeerAddress } from '../../src/transport/peer-address.ts'
 import { freePort } from '../support/free-port.ts'
 import { needsIPv6 } from '../support/ipv6.ts'
+import { needs, needsRoot } from '../support/peer.ts'
 import type { Client } from './client.ts'
 import { Echo, until, Wish } from './echo.ts'
 import type { EchoListenOptions } from './echo-threads.ts'
-import { faults, TRANSPORTS, type Transport } from './transports.ts'
+import { type Ends, faults, TRANSPORTS, type Transport } from './transports.ts'
+import { xdpTransport } from './xdp-transport.ts'
+
+// Own process: for AF_XDP, it enters a network namespace.
 
 const message = (wish: number, text = ''): Buffer =>
   Buffer.concat([Buffer.from([wish]), Buffer.from(text)])
 
 const texts = (client: Client): string[] => client.received.map((m) => m.subarray(1).toString())
-
-const IPV6_LOOPBACK = [...new Array(15).fill(0), 1]
 
 /** A listener with a client; both are gone when the test ends. */
 async function open(
@@ -20,9 +23,10 @@ async function open(
   transport: Transport,
   options: Partial<EchoListenOptions> & { readonly ask?: string } = {},
 ): Promise<{ listener: Listener; client: Client; echo: Echo }> {
-  const { ask = '127.0.0.1', ...rest } = options
+  const host = transport.ipv4.server
+  const { ask = host, ...rest } = options
   const echo = rest.handler ?? new Echo()
-  const listener = await transport.listen({ host: '127.0.0.1', port: 0, ...rest, handler: echo })
+  const listener = await transport.listen({ host, port: 0, ...rest, handler: echo })
   const client = await transport.connect(listener.port, ask)
   t.teardown(async () => {
     await client.close()
@@ -31,20 +35,22 @@ async function open(
   return { listener, client, echo }
 }
 
-interface Asked {
-  readonly host: string
-  readonly ask: string
-  readonly family: number
-  readonly address: readonly number[]
-}
-
-async function checkWhoAsked(t: Test, transport: Transport, table: readonly Asked[]) {
-  for (const { host, ask, family, address } of table) {
+/** Asks `ends.server` of listeners on `hosts`. */
+async function checkWhoAsked(t: Test, transport: Transport, ends: Ends, hosts: readonly string[]) {
+  const address = new Uint8Array(16)
+  const family = parsePeerAddress(ends.client, address)
+  for (const host of hosts) {
+    const ask = ends.server
     const { listener, client } = await open(t, transport, { host, ask })
     client.send(message(Wish.Peer))
     await until('the answer is in', () => client.received.length === 1)
     const got = client.received[0]!
-    t.strictSame([...got.subarray(0, address.length)], address, `${ask} on '${host}'`)
+    const octets = family === 1 ? 4 : 16
+    t.strictSame(
+      [...got.subarray(0, octets)],
+      [...address.subarray(0, octets)],
+      `${ask} on '${host}'`,
+    )
     t.strictSame([got[16], got[17]], [family, transport.protocol])
     t.equal(got.readUInt16BE(18), client.port)
     t.equal(got.readUInt16BE(20), listener.port)
@@ -63,10 +69,7 @@ const CASES: Readonly<Record<string, (t: Test, transport: Transport) => Promise<
   },
 
   'the exchange says who asked': (t, transport) =>
-    checkWhoAsked(t, transport, [
-      { host: '127.0.0.1', ask: '127.0.0.1', family: 1, address: [127, 0, 0, 1] },
-      { host: '', ask: '127.0.0.1', family: 1, address: [127, 0, 0, 1] },
-    ]),
+    checkWhoAsked(t, transport, transport.ipv4, [transport.ipv4.server, '']),
 
   'silence is silence': async (t, transport) => {
     const { client, echo } = await open(t, transport)
@@ -138,7 +141,8 @@ const CASES: Readonly<Record<string, (t: Test, transport: Transport) => Promise<
   },
 
   'a port in use is an error, and can be had afterwards': async (t, transport) => {
-    const options = { host: '127.0.0.1', port: await freePort(), handler: new Echo() }
+    const { server: host } = transport.ipv4
+    const options = { host, port: await freePort(), handler: new Echo() }
     const listener = await transport.listen(options)
     await t.rejects(transport.listen(options), { code: 'EADDRINUSE' })
     await listener.close()
@@ -146,13 +150,32 @@ const CASES: Readonly<Record<string, (t: Test, transport: Transport) => Promise<
   },
 }
 
+function askByIPv6(t: Test, transport: Transport): Promise<void> {
+  return checkWhoAsked(t, transport, transport.ipv6, [''])
+}
+
 for (const transport of TRANSPORTS) {
   for (const [name, run] of Object.entries(CASES)) {
     t.test(`${transport.name}: ${name}`, (t) => run(t, transport))
   }
   t.test(`${transport.name}: the exchange says who asked, by IPv6`, needsIPv6(), (t) =>
-    checkWhoAsked(t, transport, [{ host: '', ask: '::1', family: 2, address: IPV6_LOOPBACK }]),
+    askByIPv6(t, transport),
   )
+}
+
+for (const mode of ['generic', 'native'] as const) {
+  t.test(`xdp ${mode}`, { ...needsRoot(), ...needs('ip') }, async (t) => {
+    const transport = await xdpTransport(t, mode)
+    const cases = Object.entries({ ...CASES, 'IPv6: the exchange says who asked': askByIPv6 })
+    for (const [name, run] of cases) {
+      await t.test(name, async (t) => {
+        const before = transport.socketDatagrams()
+        await run(t, transport)
+        t.equal(transport.socketDatagrams(), before, 'no query passed a socket')
+      })
+    }
+    t.strictSame(transport.faults, [])
+  })
 }
 
 t.test('threads had nothing to complain of', async (t) => t.strictSame(faults(), []))

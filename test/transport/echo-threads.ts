@@ -1,7 +1,12 @@
 import { Worker } from 'node:worker_threads'
+import { systemTimers } from '../../src/base/timers.ts'
+import type { XdpSettings } from '../../src/plugin/directive.ts'
 import { DataListener } from '../../src/server/data/data-listener.ts'
-import type { FromDataThread } from '../../src/server/data/messages.ts'
+import type { DataXdp, FromDataThread } from '../../src/server/data/messages.ts'
 import { ThreadHandle } from '../../src/server/data/thread-handle.ts'
+import { XdpPlane } from '../../src/server/data/xdp/plane.ts'
+import type { XdpSite } from '../../src/server/data/xdp/routes.ts'
+import { createLogger } from '../../src/telemetry/log.ts'
 import type { Listener } from '../../src/transport/exchange.ts'
 import { openHost } from '../../src/transport/open-host.ts'
 import { loadLibc } from '../../src/transport/udp/batch/libc.ts'
@@ -22,24 +27,31 @@ export class EchoThreads {
   readonly #libc = loadLibc()
   readonly #handles: readonly ThreadHandle[]
   readonly #listeners = new Map<Listener, DataListener>()
-  /** What threads complained of. */
+  readonly #xdp: { readonly settings: XdpSettings; readonly plane: XdpPlane } | undefined
+  #listened = 0
+  #asked = 0
+  /** What threads complained of, and warnings about the interface. */
   readonly faults: string[] = []
 
-  constructor() {
+  /** `settings`: queries that arrive on this interface bypass the UDP sockets. */
+  constructor(settings?: XdpSettings) {
     this.#handles = Array.from({ length: THREADS }, () => this.#start())
+    this.#xdp = settings === undefined ? undefined : { settings, plane: this.#createPlane() }
   }
 
   async listen(options: EchoListenOptions): Promise<DataListener> {
+    const address = `echo ${++this.#listened}`
     return openHost(options.host, async (host) => {
       const listener = new DataListener(this.#libc, {
         ...options,
         host,
-        address: 'echo',
+        address,
         takesOver: false,
         detach: async (fds) => {
           const key = `detached ${fds.join()}`
           await Promise.all(this.#handles.map((handle) => handle.ask(key, { kind: 'detach', fds })))
         },
+        onClosing: () => this.#xdp?.plane.retire(address),
         onClosed: () => this.#listeners.delete(listener),
       })
       this.#listeners.set(listener, listener)
@@ -48,6 +60,7 @@ export class EchoThreads {
         const sockets = [listener.socketOf(index)!]
         handle.post({ kind: 'serve', generation: options.handler.mark, sockets })
       }
+      await this.#serveXdp(options.handler.mark)
       return listener
     })
   }
@@ -64,7 +77,37 @@ export class EchoThreads {
   }
 
   async stop(): Promise<void> {
+    await this.#xdp?.plane.close()
     await Promise.all(this.#handles.map((handle) => handle.stop()))
+  }
+
+  #createPlane(): XdpPlane {
+    const threads = {
+      serve: (thread: number, generation: number, xdp: DataXdp) => {
+        const id = ++this.#asked
+        const message = { kind: 'xdp', id, generation, xdp } as const
+        return this.#handles[thread]!.ask(`xdpServed ${id}`, message)
+      },
+      detach: async (thread: number, fds: readonly number[]) => {
+        await this.#handles[thread]!.ask(`detached ${fds.join()}`, { kind: 'detach', fds })
+      },
+    }
+    const sink = (line: string): void => {
+      if (!line.startsWith('[INFO]')) this.faults.push(line)
+    }
+    return new XdpPlane({ threads, log: createLogger('', sink, () => false), timers: systemTimers })
+  }
+
+  async #serveXdp(generation: number): Promise<void> {
+    if (this.#xdp === undefined) return
+    const { settings, plane } = this.#xdp
+    const sites = [...this.#listeners.values()].flatMap((listener): XdpSite[] => {
+      const socket = listener.socketOf(0)
+      return socket === undefined
+        ? []
+        : [{ plan: { address: socket.address, xdp: [settings] }, listener }]
+    })
+    await plane.setSites(generation, sites)
   }
 
   #start(): ThreadHandle {

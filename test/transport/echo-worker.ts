@@ -5,6 +5,7 @@ import type {
   FromDataThread,
   ToDataThread,
 } from '../../src/server/data/messages.ts'
+import { serveXdp } from '../../src/server/data/xdp/serve-xdp.ts'
 import { loadLibc } from '../../src/transport/udp/batch/libc.ts'
 import { BatchLoop } from '../../src/transport/udp/batch/loop.ts'
 import { BatchSocket } from '../../src/transport/udp/batch/socket.ts'
@@ -18,6 +19,9 @@ import { Echo } from './echo.ts'
 const { init, port } = workerData as { init: DataThreadInit; port: MessagePort }
 const libc = loadLibc()
 const echoes = new Map<number, Echo>()
+const byAddress = new Map<string, Echo>()
+/** One for the UDP socket and one for each AF_XDP socket of the thread: a loop keeps one of each lane. */
+const EXCHANGES = 2
 
 const post = (message: FromDataThread): void => port.postMessage(message)
 
@@ -44,6 +48,9 @@ function take(message: ToDataThread): void {
       for (const socket of message.sockets) serve(socket, message.generation)
       post({ kind: 'committed', generation: message.generation })
       return
+    case 'xdp':
+      post({ kind: 'xdpServed', id: message.id, fault: serveXdp(loop, message.xdp, byAddress) })
+      return
     case 'detach':
       for (const fd of message.fds) detach(fd)
       post({ kind: 'detached', fds: message.fds })
@@ -53,14 +60,15 @@ function take(message: ToDataThread): void {
   }
 }
 
-function serve({ fd, host, port, counts }: DataSocket, mark: number): void {
-  const echo = new Echo(2, { mark, handsOver: true })
+function serve({ address, fd, host, port, counts }: DataSocket, mark: number): void {
+  const echo = new Echo(EXCHANGES, { mark, handsOver: true })
   if (loop.setHandler(fd, echo)) checkIdle(fd)
   else {
     const onRefused = (errno: number) => post({ kind: 'fault', stack: `groups refused: ${errno}` })
     loop.add(new BatchSocket(libc, { fd, host, port }, { onRefused }), echo, counts)
   }
   echoes.set(fd, echo)
+  byAddress.set(address, echo)
 }
 
 function detach(fd: number): void {

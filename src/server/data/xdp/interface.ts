@@ -42,7 +42,7 @@ interface Active {
   readonly attachment: Attachment
   readonly queues: readonly Queue[]
   /** A change of it requires a new attachment. */
-  readonly basis: string
+  basis: string
   /** The plan that is in force. */
   plan: XdpRoutePlan
   generation: number
@@ -97,8 +97,9 @@ export class XdpInterface {
     try {
       this.#active.attachment.setTargets(targets())
     } catch {
-      // The next reconcile finds out why.
       this.#active.attachment.detach()
+      // The next reconcile attaches anew.
+      this.#active.basis = ''
     }
   }
 

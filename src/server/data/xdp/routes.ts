@@ -9,7 +9,7 @@ import type { DataXdp } from '../messages.ts'
 
 /** One listen address whose packets may bypass its sockets. */
 export interface XdpSite {
-  readonly plan: ListenPlan
+  readonly plan: Pick<ListenPlan, 'address' | 'xdp'>
   readonly listener: Pick<DataListener, 'port' | 'sockets' | 'socketOf'>
 }
 

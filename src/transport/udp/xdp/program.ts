@@ -132,6 +132,8 @@ export function assembleProgram(
   if (ofIPv6.length > 0) addIPv6(a, ofIPv6)
   a.mark('pass')
   a.add({ code: MOVE_IMMEDIATE, to: 0, immediate: XDP_PASS }, { code: EXIT })
+  // The kernel refuses a program with instructions that nothing leads to.
+  if (targets.length === 0) return a.octets()
   a.mark('redirect')
   a.add(
     { code: LOAD_IMMEDIATE_64, to: 1, from: PSEUDO_MAP_FD, immediate: mapFd },
