@@ -4,6 +4,7 @@ import { scanName } from '../../src/dns/name/name.ts'
 import { scanAddress } from '../../src/dns/text/address.ts'
 import { Explainer } from '../../src/explain/explainer.ts'
 import { printExplanation } from '../../src/explain/print.ts'
+import { probeManifest } from '../support/manifest.ts'
 import { loadText } from './worlds.ts'
 
 const COREFILE = `k.example.com:5300 {
@@ -49,18 +50,8 @@ function manifest(
       ),
     },
   }
-  const probes = down.map((address) => ({
-    apiVersion: 'kuadrant.io/v1alpha1',
-    kind: 'DNSHealthCheckProbe',
-    metadata: {
-      name: `${name}-${address}`,
-      namespace: 'n',
-      labels: { 'kuadrant.io/health-probes-owner': name },
-    },
-    spec: { address },
-    status: { healthy: false },
-  }))
-  return [record, ...probes].map((item) => JSON.stringify(item)).join('\n---\n')
+  const probes = down.map((address) => probeManifest(name, address, false, 'n'))
+  return [JSON.stringify(record), '\n', ...probes].join('')
 }
 
 const alias = (name: string, target: string): EndpointText => {

@@ -4,6 +4,7 @@ import { scanName } from '../../src/dns/name/name.ts'
 import { scanAddress } from '../../src/dns/text/address.ts'
 import { Explainer } from '../../src/explain/explainer.ts'
 import { printExplanation } from '../../src/explain/print.ts'
+import { probeManifest } from '../support/manifest.ts'
 import { loadText } from './worlds.ts'
 
 const COREFILE = `k.example.com:5300 {
@@ -45,20 +46,6 @@ function recordOf(name: string, type: string, targets: readonly string[], policy
   return JSON.stringify({ apiVersion: 'kuadrant.io/v1alpha1', kind: 'DNSRecord', metadata, spec })
 }
 
-function probeOf(name: string, address: string): string {
-  return JSON.stringify({
-    apiVersion: 'kuadrant.io/v1alpha1',
-    kind: 'DNSHealthCheckProbe',
-    metadata: {
-      name: `${name}-${address}`,
-      namespace: 'n',
-      labels: { 'kuadrant.io/health-probes-owner': name },
-    },
-    spec: { address },
-    status: { healthy: false },
-  })
-}
-
 /** The endpoints of Europe and North America are down. */
 const ADDRESSES = ['192.0.2.3', '192.0.2.2', '192.0.2.1']
 const NAMES = { shut: 'closed', open: 'open', back: 'site-0', alias: 'closed' } as const
@@ -68,8 +55,8 @@ t.test('a failover list is explained, also where it ends', async (t) => {
     const aliases = ADDRESSES.map((_, i) => `c${i}.k.example.com`)
     const isAlias = name === 'alias'
     const record = recordOf(name, isAlias ? 'CNAME' : 'A', isAlias ? aliases : ADDRESSES, policy)
-    const probes = ADDRESSES.slice(0, 2).map((address) => probeOf(name, address))
-    return [record, ...probes].map((text, i) => [`${name}-${i}.json`, text] as const)
+    const probes = ADDRESSES.slice(0, 2).map((address) => probeManifest(name, address, false, 'n'))
+    return [record, ...probes].map((text, i) => [`${name}-${i}.yaml`, text] as const)
   })
   const directory = t.testdir({ records: Object.fromEntries(files) })
   const { instance } = await loadText(t, COREFILE.replace('{DIR}', directory))

@@ -19,13 +19,19 @@ spec:
 `
 }
 
-/** The manifest of a finding for `address`, the only address of the record `name`. */
-export function probeManifest(name: string, address: string, isHealthy: boolean): string {
+/** The manifest of a DNSHealthCheckProbe for `address`, an address of the record `name`. */
+export function probeManifest(
+  name: string,
+  address: string,
+  isHealthy: boolean,
+  namespace = 'default',
+): string {
   return `---
 apiVersion: kuadrant.io/v1alpha1
 kind: DNSHealthCheckProbe
 metadata:
-  name: ${name}
+  name: ${name}-${address}
+  namespace: ${namespace}
   labels: { kuadrant.io/health-probes-owner: ${name} }
 spec: { address: ${address} }
 status: { healthy: ${isHealthy} }
