@@ -6,6 +6,7 @@ import { cBinder, loadLibc, requireKoffi } from '../../src/transport/udp/batch/l
 import type { UdpListener } from '../../src/transport/udp/udp.ts'
 import { HostNetwork } from '../support/host-network.ts'
 import { udpClient } from './client.ts'
+import { Echo } from './echo.ts'
 import { EchoThreads } from './echo-threads.ts'
 import type { Transport } from './transports.ts'
 
@@ -44,6 +45,9 @@ export async function xdpTransport(t: Test, mode: XdpSettings['mode']): Promise<
   t.teardown(() => closeSync(own))
   const threads = new EchoThreads({ interfaceName: 'eth0', queues: 0, mode })
   t.teardown(() => threads.stop())
+  // Without any listener, the periodic check would detach the interface, and a new attachment may find it busy.
+  const kept = await threads.listen({ host: ipv4.server, port: 0, handler: new Echo() })
+  t.teardown(() => kept.close())
 
   const libc = loadLibc()
   const openInClient = (host: string): number => {
