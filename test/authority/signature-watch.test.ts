@@ -3,10 +3,10 @@ import { SignatureWatch, type WatchedZone } from '../../src/authority/signature-
 import { runWhole } from '../../src/base/slices.ts'
 import { keyTag } from '../../src/dns/dnssec/key-tag.ts'
 import { scanName } from '../../src/dns/name/name.ts'
-import { createLogger } from '../../src/telemetry/log.ts'
 import { MetricsRegistry } from '../../src/telemetry/metrics.ts'
 import { checkSignatures } from '../../src/zone/zonefile/check-signatures.ts'
 import { loadZoneText } from '../../src/zone/zonefile/load.ts'
+import { recordLog } from '../support/recorded-log.ts'
 import { FakeClock, FakeTimers } from '../support/setup.ts'
 import { until } from '../support/until.ts'
 import { imageOf } from '../support/zone-version.ts'
@@ -60,12 +60,7 @@ function setUp(t: Test) {
   const clock = new FakeClock()
   const timers = new FakeTimers()
   const metrics = new MetricsRegistry()
-  const lines: string[] = []
-  const log = createLogger(
-    '',
-    (line) => lines.push(line),
-    () => false,
-  )
+  const { lines, log } = recordLog()
   const watch = new SignatureWatch({ clock, log, metrics })
   watch.start(timers)
   t.teardown(() => watch.stop())

@@ -1,11 +1,10 @@
-import { readFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { runDrain, runDrains, runUndrain } from '../../src/cli/drain.ts'
-import type { Output } from '../../src/cli/output.ts'
 import { scanDrains } from '../../src/health/drain/drain-text.ts'
-import { lineBufferTo } from '../support/line-buffer.ts'
 import { recordManifest } from '../support/manifest.ts'
+import { recordOutput } from '../support/recorded-output.ts'
 
 const COREFILE = `k.example.com:5300 {
   root {DIR}
@@ -25,16 +24,7 @@ function stage(t: Test, files: Record<string, string> = {}, corefile = COREFILE)
   const directory = t.testdir({ records: RECORDS, ...files, Corefile: '' })
   const path = join(directory, 'drains')
   const run = async (command: typeof runDrain, ...args: string[]) => {
-    const printed: string[] = []
-    const errors: string[] = []
-    const clean = (line: string): string => line.replaceAll(`${directory}/`, '')
-    const output: Output = {
-      lines: lineBufferTo(printed),
-      print: (line) => printed.push(clean(line)),
-      printError: (line) => errors.push(clean(line)),
-      flush: () => {},
-    }
-    const { writeFileSync } = await import('node:fs')
+    const { output, printed, errors } = recordOutput(directory)
     writeFileSync(join(directory, 'Corefile'), corefile.replace('{DIR}', directory))
     const given = args.map((arg) => arg.replace('{DIR}', directory))
     const place = args.includes('--file') ? [] : ['-conf', join(directory, 'Corefile')]

@@ -4,21 +4,16 @@ import { Random } from '../../src/base/random.ts'
 import { systemTimers } from '../../src/base/timers.ts'
 import { createEgressControllers } from '../../src/cli/egress-controllers.ts'
 import { scanOperatorArgs } from '../../src/cli/operator-args.ts'
-import { createLogger } from '../../src/telemetry/log.ts'
 import { MetricsRegistry } from '../../src/telemetry/metrics.ts'
 import { eventRecorder } from '../support/event-recorder.ts'
 import { MemoryApi } from '../support/memory-api.ts'
+import { recordLog } from '../support/recorded-log.ts'
 
 /** What the operator logs when it makes its controllers. */
 function linesOf(...args: readonly string[]): readonly string[] {
   const operator = scanOperatorArgs(args, {})
   if (typeof operator === 'string') throw new Error(operator)
-  const lines: string[] = []
-  const log = createLogger(
-    '',
-    (line) => lines.push(line),
-    () => false,
-  )
+  const { lines, log } = recordLog()
   const base = { clock: systemClock, timers: systemTimers, random: new Random(7), log }
   const means = { ...base, api: new MemoryApi(), namespaces: [] }
   const rest = { registry: new MetricsRegistry(), mayWrite: () => true }

@@ -7,11 +7,11 @@ import type { Client } from '../../src/node/client.ts'
 import { KubernetesPolicies } from '../../src/node/sources/kubernetes-policies.ts'
 import { printProblem } from '../../src/node/sources/policy-source.ts'
 import { openApi } from '../../src/sources/kubernetes/acquire.ts'
-import { createLogger } from '../../src/telemetry/log.ts'
 import { MetricsRegistry } from '../../src/telemetry/metrics.ts'
 import { CLUSTER_TEST_MS, Cluster } from '../support/cluster.ts'
 import { needsCluster } from '../support/cluster-binary.ts'
 import { definePolicies, policyPath } from '../support/policy-definitions.ts'
+import { recordLog } from '../support/recorded-log.ts'
 import { until } from '../support/until.ts'
 
 /** Ample: a busy machine takes long. */
@@ -67,12 +67,7 @@ t.test('policies and Pods of the real API server', needsCluster(), async (t) => 
     'the service account',
   )
 
-  const lines: string[] = []
-  const log = createLogger(
-    '',
-    (line) => lines.push(line),
-    () => false,
-  )
+  const { lines, log } = recordLog()
   const place = { kubeconfig: cluster.kubeconfig('viewer'), context: '' }
   const { api } = await openApi(place)
   const parts = { clock: systemClock, timers: systemTimers, random: new Random(1), log }

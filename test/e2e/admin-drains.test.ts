@@ -3,8 +3,8 @@ import { join } from 'node:path'
 import t from 'tap'
 import { runDrain, runDrains, runUndrain } from '../../src/cli/drain.ts'
 import { fetchLocal } from '../support/http-client.ts'
-import { lineBufferTo } from '../support/line-buffer.ts'
 import { recordManifest } from '../support/manifest.ts'
+import { recordOutput } from '../support/recorded-output.ts'
 import { freePort, startServer } from '../support/server.ts'
 import { until } from '../support/until.ts'
 
@@ -121,14 +121,8 @@ t.test('without a drain file there is nothing to change', async (t) => {
 })
 
 async function run(command: typeof runDrain, ...argv: string[]) {
-  const printed: string[] = []
-  const errors: string[] = []
-  const code = await command(argv, {
-    lines: lineBufferTo(printed),
-    print: (line) => void printed.push(line),
-    printError: (line) => void errors.push(line),
-    flush: () => {},
-  })
+  const { output, printed, errors } = recordOutput()
+  const code = await command(argv, output)
   return { code, printed, errors }
 }
 

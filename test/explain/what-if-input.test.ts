@@ -1,9 +1,8 @@
 import { join } from 'node:path'
 import t from 'tap'
-import type { Output } from '../../src/cli/output.ts'
 import { runWhatIf } from '../../src/cli/what-if.ts'
-import { lineBufferTo } from '../support/line-buffer.ts'
 import { composeMmdb } from '../support/mmdb.ts'
+import { recordOutput } from '../support/recorded-output.ts'
 
 /** The record of a site, with one address. */
 function siteOf(id: number, annotations: Readonly<Record<string, string>> = {}): string {
@@ -55,14 +54,7 @@ t.test('the drain of an annotation is a change', async (t) => {
 `,
   })
   const run = async (...args: string[]) => {
-    const printed: string[] = []
-    const errors: string[] = []
-    const output: Output = {
-      lines: lineBufferTo(printed),
-      print: (line) => printed.push(line),
-      printError: (line) => errors.push(line.replaceAll(`${directory}/`, '')),
-      flush: () => {},
-    }
+    const { output, printed, errors } = recordOutput(directory)
     t.equal(await runWhatIf(['-conf', join(directory, 'Corefile'), ...args], output), 0)
     t.strictSame(errors, [])
     return printed
@@ -82,14 +74,9 @@ t.test('a dump without content is the output of a command that failed', async (t
     blank: ' \n',
     Corefile: `k.example.com {\n root ${t.testdirName}\n kuadrant {\n  manifests records\n }\n}\n`,
   })
-  const errors: string[] = []
-  const output: Output = {
-    lines: lineBufferTo([]),
-    print: (line) => t.fail(line),
-    printError: (line) => errors.push(line),
-    flush: () => {},
-  }
+  const { output, printed, errors } = recordOutput(directory)
   const args = ['-conf', join(directory, 'Corefile'), '--records', join(directory, 'blank')]
   t.equal(await runWhatIf(args, output), 1)
-  t.strictSame(errors, [`${join(directory, 'blank')}: is empty`])
+  t.strictSame(printed, [])
+  t.strictSame(errors, ['blank: is empty'])
 })

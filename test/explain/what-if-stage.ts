@@ -2,14 +2,13 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Test } from 'tap'
 import type { Random } from '../../src/base/random.ts'
-import type { Output } from '../../src/cli/output.ts'
 import { runWhatIf } from '../../src/cli/what-if.ts'
 import { type Location, ladderOf } from '../../src/geo/location.ts'
 import { Database } from '../../src/geo/mmdb/database.ts'
 import { type Net, NetTable, scanNet } from '../../src/geo/net.ts'
 import { distanceKm, scanPoint } from '../../src/geo/point.ts'
-import { lineBufferTo } from '../support/line-buffer.ts'
 import { composeMmdb, type MmdbValue } from '../support/mmdb.ts'
+import { recordOutput } from '../support/recorded-output.ts'
 
 /** An endpoint of a test record. */
 export interface Sketch {
@@ -100,14 +99,7 @@ ${NETS.map((line) => `  net ${line}`).join('\n')}
 }
 `
   writeFileSync(join(directory, 'Corefile'), corefile)
-  const printed: string[] = []
-  const errors: string[] = []
-  const output: Output = {
-    lines: lineBufferTo(printed),
-    print: (line) => printed.push(line),
-    printError: (line) => errors.push(line.replaceAll(`${directory}/`, '')),
-    flush: () => {},
-  }
+  const { output, printed, errors } = recordOutput(directory)
   const conf = ['-conf', join(directory, 'Corefile'), '--manifests', join(directory, 'after')]
   const mmdb = before.networks === after.networks ? [] : ['--mmdb', join(directory, 'after.mmdb')]
   const others = args.map((arg) => arg.replace('{DIR}', directory))

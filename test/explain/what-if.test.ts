@@ -1,10 +1,9 @@
 import { join } from 'node:path'
 import t from 'tap'
 import { Random } from '../../src/base/random.ts'
-import type { Output } from '../../src/cli/output.ts'
 import { runWhatIf } from '../../src/cli/what-if.ts'
-import { lineBufferTo } from '../support/line-buffer.ts'
 import type { MmdbValue } from '../support/mmdb.ts'
+import { recordOutput } from '../support/recorded-output.ts'
 import {
   answersAt,
   type Change,
@@ -219,14 +218,9 @@ t.test('a new database alone moves clients between tiers', async (t) => {
 
 t.test('invalid input is one line with its place', async (t) => {
   const run = async (...args: string[]) => {
-    const errors: string[] = []
-    const output: Output = {
-      lines: lineBufferTo([]),
-      print: () => t.fail('prints nothing'),
-      printError: (line) => errors.push(line),
-      flush: () => {},
-    }
+    const { output, printed, errors } = recordOutput()
     t.equal(await runWhatIf(args, output), 1)
+    t.strictSame(printed, [])
     return errors
   }
   t.match(await run(), [/^nothing changes: give --manifests/])
@@ -275,13 +269,7 @@ t.test('records of a cluster are compared from dumps', async (t) => {
     'old.json': list(eu),
     'new.json': list({ ...eu, target: '192.0.2.2' }),
   })
-  const printed: string[] = []
-  const output: Output = {
-    lines: lineBufferTo(printed),
-    print: (line) => printed.push(line),
-    printError: (line) => t.fail(line),
-    flush: () => {},
-  }
+  const { output, printed, errors } = recordOutput()
   const at = (name: string): string => join(directory, name)
   const args = [
     '-conf',
@@ -292,5 +280,6 @@ t.test('records of a cluster are compared from dumps', async (t) => {
     at('new.json'),
   ]
   t.equal(await runWhatIf(args, output), 0)
+  t.strictSame(errors, [])
   t.match(printed[0], /^one\.k\.example\.com\. A changes for 100 % of IPv4, 100 % of IPv6/)
 })

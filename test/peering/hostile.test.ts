@@ -7,9 +7,9 @@ import { createTsigKey, type TsigKey } from '../../src/dns/tsig/key.ts'
 import { findTsig, parseTsig } from '../../src/dns/tsig/record.ts'
 import { ReplySigner } from '../../src/dns/tsig/reply-signer.ts'
 import { PeerFollower } from '../../src/peering/peer.ts'
-import { createLogger } from '../../src/telemetry/log.ts'
 import { endpoint, peerRecord, record } from '../support/exported-zone.ts'
 import { framed, HostilePeer, type Hostility, replyTo } from '../support/hostile-peer.ts'
+import { recordLog } from '../support/recorded-log.ts'
 import { FakeClock, FakeTimers } from '../support/setup.ts'
 import { until } from '../support/until.ts'
 
@@ -41,12 +41,7 @@ async function setUp(t: Test, key?: TsigKey, hostility: Hostility = new Behaving
   const peer = await HostilePeer.open(t, hostility)
   const clock = new FakeClock()
   const timers = new FakeTimers()
-  const lines: string[] = []
-  const log = createLogger(
-    '',
-    (line) => lines.push(line),
-    () => false,
-  )
+  const { lines, log } = recordLog()
   const address = { host: '127.0.0.1', port: peer.port }
   const follower = new PeerFollower({ peer: address, key, clock, timers, log, random: () => 0 })
   t.teardown(() => follower.close())

@@ -14,8 +14,8 @@ import { LocalExporter } from '../../src/peering/local-exporter.ts'
 import { MergedSource } from '../../src/peering/merged-source.ts'
 import { PeerFollower } from '../../src/peering/peer.ts'
 import type { PeerEndpoint, SiteState } from '../../src/peering/peer-endpoint.ts'
-import { createLogger } from '../../src/telemetry/log.ts'
 import { endpoint } from '../support/exported-zone.ts'
+import { recordLog } from '../support/recorded-log.ts'
 import { FakeClock, FakeTimers } from '../support/setup.ts'
 import { SLOW_START_STEPS } from '../support/slow-start-share.ts'
 import { TestHealth } from '../support/test-health.ts'
@@ -161,12 +161,7 @@ class FakePeer extends PeerFollower {
 async function setUp(t: Test) {
   const clock = new FakeClock()
   const timers = new FakeTimers()
-  const lines: string[] = []
-  const log = createLogger(
-    '',
-    (line) => lines.push(line),
-    () => false,
-  )
+  const { lines, log } = recordLog()
   const own = new OwnRecords()
   const common = { clock, timers, log }
   const address = { host: '127.0.0.1', port: 53 }

@@ -5,8 +5,8 @@ import { HMAC_SHA256 } from '../../src/dns/tsig/algorithm.ts'
 import { createTsigKey } from '../../src/dns/tsig/key.ts'
 import { PeerFollower } from '../../src/peering/peer.ts'
 import type { PeerFollowerOptions } from '../../src/peering/peer-options.ts'
-import { createLogger } from '../../src/telemetry/log.ts'
 import { ExportedZone, endpoint, peerRecord, record } from '../support/exported-zone.ts'
+import { recordLog } from '../support/recorded-log.ts'
 import { ScriptedServer } from '../support/scripted-server.ts'
 import { FakeClock, FakeTimers } from '../support/setup.ts'
 import { until } from '../support/until.ts'
@@ -23,12 +23,7 @@ async function setUp(t: Test, zone: ExportedZone, more: Partial<PeerFollowerOpti
   const server = await ScriptedServer.open(t, zone.script)
   const clock = new FakeClock()
   const timers = new FakeTimers()
-  const lines: string[] = []
-  const log = createLogger(
-    '',
-    (line) => lines.push(line),
-    () => false,
-  )
+  const { lines, log } = recordLog()
   const peer = { host: '127.0.0.1', port: server.port }
   const follower = new PeerFollower({ peer, clock, timers, log, random: () => 0, ...more })
   t.teardown(() => follower.close())

@@ -1,7 +1,7 @@
 import t from 'tap'
 import type { RecordChange, RecordSource, StoredRecord } from '../../src/dnsrecord/record-source.ts'
 import { UnexportableRecords } from '../../src/peering/unexportable.ts'
-import { createLogger } from '../../src/telemetry/log.ts'
+import { recordLog } from '../support/recorded-log.ts'
 import { FakeClock } from '../support/setup.ts'
 import { until } from '../support/until.ts'
 import { dnsRecord, stored } from './records.ts'
@@ -51,12 +51,7 @@ function hostOf(octets: number): string {
 }
 
 function start(source: Records) {
-  const lines: string[] = []
-  const log = createLogger(
-    '',
-    (line) => lines.push(line),
-    () => false,
-  )
+  const { lines, log } = recordLog()
   const clock = new FakeClock()
   const allows = ({ key }: StoredRecord) => !key.startsWith('other/')
   const unexportable = new UnexportableRecords({ source, allows, site: 'east', log, clock })

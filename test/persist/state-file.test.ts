@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFileSy
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { checkStateFile, StateFile, type StateKind } from '../../src/persist/state-file.ts'
-import { createLogger } from '../../src/telemetry/log.ts'
+import { recordLog } from '../support/recorded-log.ts'
 import { FakeClock, FakeTimers } from '../support/setup.ts'
 import { until } from '../support/until.ts'
 
@@ -26,12 +26,7 @@ function kindOf(more: Partial<StateKind<readonly string[]>> = {}): StateKind<rea
 function setUp(t: Test, path: string, more: Partial<StateKind<readonly string[]>> = {}) {
   const clock = new FakeClock()
   const timers = new FakeTimers()
-  const lines: string[] = []
-  const log = createLogger(
-    '',
-    (line) => lines.push(line),
-    () => false,
-  )
+  const { lines, log } = recordLog()
   const things: string[] = []
   const kind = kindOf(more)
   const print = (): Iterable<string> => things.map((thing) => `${thing}\n`)

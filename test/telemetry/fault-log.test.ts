@@ -1,18 +1,13 @@
 import t from 'tap'
 import { FaultLog } from '../../src/telemetry/fault-log.ts'
-import { createLogger } from '../../src/telemetry/log.ts'
+import { recordLog } from '../support/recorded-log.ts'
 import { FakeClock } from '../support/setup.ts'
 
 const LOGGED_MAX = 100
 const TOLD_PERIOD_MS = 10 * 60_000
 
 function setUp() {
-  const lines: string[] = []
-  const log = createLogger(
-    '',
-    (line) => lines.push(line),
-    () => false,
-  )
+  const { lines, log } = recordLog()
   const clock = new FakeClock()
   return { lines, clock, faults: new FaultLog(log, clock) }
 }

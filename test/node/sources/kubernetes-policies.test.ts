@@ -5,10 +5,10 @@ import type { ApiObject } from '../../../src/kube/api.ts'
 import type { Client } from '../../../src/node/client.ts'
 import { KubernetesPolicies } from '../../../src/node/sources/kubernetes-policies.ts'
 import { printProblem } from '../../../src/node/sources/policy-source.ts'
-import { createLogger } from '../../../src/telemetry/log.ts'
 import { MetricsRegistry } from '../../../src/telemetry/metrics.ts'
 import { kindOf, object, pod } from '../../egress/policies/compiled.ts'
 import { MemoryApi } from '../../support/memory-api.ts'
+import { recordLog } from '../../support/recorded-log.ts'
 import { FakeClock, FakeTimers } from '../../support/setup.ts'
 
 const CNP = 'cilium.io/v2 CiliumNetworkPolicy'
@@ -23,12 +23,7 @@ function follow(t: Test, absent: Readonly<Record<string, number>> = {}) {
   const statuses = new Map(Object.entries(absent))
   api.refuse = ({ path }) => statuses.get(path.split('/').at(-1)!)
   const timers = new FakeTimers()
-  const lines: string[] = []
-  const log = createLogger(
-    '',
-    (line) => lines.push(line),
-    () => false,
-  )
+  const { lines, log } = recordLog()
   const metrics = new MetricsRegistry()
   const random = new Random(1)
   const source = new KubernetesPolicies({

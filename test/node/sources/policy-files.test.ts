@@ -6,8 +6,8 @@ import { systemTimers } from '../../../src/base/timers.ts'
 import type { Client } from '../../../src/node/client.ts'
 import { PolicyFiles } from '../../../src/node/sources/policy-files.ts'
 import { printProblem } from '../../../src/node/sources/policy-source.ts'
-import { createLogger } from '../../../src/telemetry/log.ts'
 import { NO_METRICS } from '../../../src/telemetry/metrics.ts'
+import { recordLog } from '../../support/recorded-log.ts'
 import { FakeClock, FakeTimers } from '../../support/setup.ts'
 import { until } from '../../support/until.ts'
 
@@ -29,12 +29,7 @@ spec:
 `
 
 function follow(t: Test, path: string, time = { clock: systemClock, timers: systemTimers }) {
-  const lines: string[] = []
-  const log = createLogger(
-    '',
-    (line) => lines.push(line),
-    () => false,
-  )
+  const { lines, log } = recordLog()
   const parts = { ...time, metrics: NO_METRICS, log }
   const source = new PolicyFiles({ ...parts, path, dialect: 'cilium-1.19' })
   t.teardown(() => source.close())

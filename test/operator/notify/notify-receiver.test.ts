@@ -23,9 +23,9 @@ import {
 } from '../../../src/operator/notify/notify-receiver.ts'
 import type { HastenOutcome } from '../../../src/operator/notify/outcome.ts'
 import { keyIdOf } from '../../../src/operator/provider/key-id.ts'
-import { createLogger } from '../../../src/telemetry/log.ts'
 import { RefusalLog } from '../../../src/telemetry/refusal-log.ts'
 import { secret } from '../../support/operator-objects.ts'
+import { recordLog } from '../../support/recorded-log.ts'
 import { FakeClock } from '../../support/setup.ts'
 
 const KDRNT = scanName('kdrnt.')!
@@ -91,12 +91,7 @@ function notify(parts: NotifyParts = {}): Uint8Array {
 
 function setUp(hastenAs: (sender: NotifySource) => HastenOutcome = hastenPeer) {
   const clock = new FakeClock()
-  const lines: string[] = []
-  const log = createLogger(
-    '',
-    (line) => lines.push(line),
-    () => false,
-  )
+  const { lines, log } = recordLog()
   const outcomes: string[] = []
   const senders: NotifySource[] = []
   let listener: InformerListener = {}

@@ -9,6 +9,7 @@ import { PeerFollower } from '../../../src/peering/peer.ts'
 import type { PeerFollowerOptions } from '../../../src/peering/peer-options.ts'
 import { createLogger } from '../../../src/telemetry/log.ts'
 import { ExportedZone, endpoint, peerRecord, record } from '../../support/exported-zone.ts'
+import { recordLog } from '../../support/recorded-log.ts'
 import { ScriptedServer } from '../../support/scripted-server.ts'
 import { FakeClock, FakeTimers } from '../../support/setup.ts'
 import { until } from '../../support/until.ts'
@@ -34,12 +35,7 @@ function start(
   more: Partial<PeerFollowerOptions> = {},
 ) {
   const timers = new FakeTimers()
-  const lines: string[] = []
-  const log = createLogger(
-    '',
-    (line) => lines.push(line),
-    () => false,
-  )
+  const { lines, log } = recordLog()
   // Monotonic clocks begin anew.
   const own = new FakeClock()
   own.nowMs = clock.nowMs

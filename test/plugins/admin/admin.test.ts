@@ -7,9 +7,9 @@ import { EventFile } from '../../../src/plugins/admin/event-file.ts'
 import { admin } from '../../../src/plugins/admin/setup.ts'
 import { TokenFile } from '../../../src/plugins/admin/token.ts'
 import { EventLog } from '../../../src/telemetry/event-log.ts'
-import { createLogger } from '../../../src/telemetry/log.ts'
 import { STATUS } from '../../support/admin-site.ts'
 import { selfSigned } from '../../support/certificate.ts'
+import { recordLog } from '../../support/recorded-log.ts'
 import { FakeClock, SetUp, setupError } from '../../support/setup.ts'
 
 const TOKEN = 'a'.repeat(32)
@@ -173,12 +173,7 @@ t.test('certificate files', async (t) => {
 })
 
 function openEvents(t: Test, path: string, octetsMax: number) {
-  const lines: string[] = []
-  const log = createLogger(
-    '',
-    (line) => lines.push(line),
-    () => false,
-  )
+  const { lines, log } = recordLog()
   const events = new EventLog(new FakeClock())
   const file = new EventFile({ path, octetsMax, events, log })
   t.teardown(() => file.close())

@@ -4,18 +4,13 @@ import { join } from 'node:path'
 import t from 'tap'
 import { askNode } from '../../../src/cli/node-api-client.ts'
 import { ApiSocket } from '../../../src/plugins/egress/api-socket.ts'
-import { createLogger } from '../../../src/telemetry/log.ts'
+import { recordLog } from '../../support/recorded-log.ts'
 
 t.test('two agents, one socket', async (t) => {
   const directory = mkdtempSync(join(tmpdir(), 'sextant-'))
   t.teardown(() => rmSync(directory, { recursive: true }))
   const path = join(directory, 'node.sock')
-  const lines: string[] = []
-  const log = createLogger(
-    '',
-    (line) => lines.push(line),
-    () => false,
-  )
+  const { lines, log } = recordLog()
   const socket = new ApiSocket(path, log)
   const answering = (json: string) => socket.add(() => ({ status: 200, json }))
   const ask = async () => {

@@ -15,7 +15,7 @@ import {
   type EgressOptions,
 } from '../../../src/plugins/egress/egress.ts'
 import { ReplyTimes } from '../../../src/plugins/egress/reply-times.ts'
-import { createLogger } from '../../../src/telemetry/log.ts'
+import { recordLog } from '../../support/recorded-log.ts'
 import { FakeClock } from '../../support/setup.ts'
 import { answering, type Question, transaction } from '../../support/transaction.ts'
 import { FakeGate } from './fake-gate.ts'
@@ -31,12 +31,7 @@ function place({
   const gate = new FakeGate()
   gate.set('a/web', POD)
   const clock = new FakeClock()
-  const lines: string[] = []
-  const log = createLogger(
-    '',
-    (line) => lines.push(line),
-    () => false,
-  )
+  const { lines, log } = recordLog()
   const slots = new CounterSlots()
   const source: ClientSource = { addresses: { has: () => false }, gate }
   const egress = new Egress(below, {

@@ -17,7 +17,7 @@ import { scanAlgorithm } from '../../../src/dns/tsig/algorithm.ts'
 import { createTsigKey } from '../../../src/dns/tsig/key.ts'
 import { SecondaryZone } from '../../../src/plugins/secondary/secondary-zone.ts'
 import { secondary } from '../../../src/plugins/secondary/setup.ts'
-import { createLogger } from '../../../src/telemetry/log.ts'
+import { recordLog } from '../../support/recorded-log.ts'
 import { FakeClock, FakeTimers, SetUp, setupError } from '../../support/setup.ts'
 import { show, transaction } from '../../support/transaction.ts'
 import { until } from '../../support/until.ts'
@@ -127,12 +127,7 @@ t.test('the zone is served once it is there', async (t) => {
 t.test('retries come soon at first, and later each time', async (t) => {
   const primary = await Primary.open(t)
   const timers = new FakeTimers()
-  const lines: string[] = []
-  const log = createLogger(
-    '',
-    (line) => lines.push(line),
-    () => false,
-  )
+  const { lines, log } = recordLog()
   const clock = new FakeClock()
   const zoneOf = new SecondaryZone({
     resources: new ResourceRegistry(),

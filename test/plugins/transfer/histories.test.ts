@@ -1,9 +1,9 @@
 import t from 'tap'
 import { scanName } from '../../../src/dns/name/name.ts'
 import { Histories } from '../../../src/plugins/transfer/histories.ts'
-import { createLogger } from '../../../src/telemetry/log.ts'
 import type { ZoneVersion } from '../../../src/xfr/journal/version-view.ts'
 import { ZoneVersions } from '../../../src/xfr/zone-versions.ts'
+import { recordLog } from '../../support/recorded-log.ts'
 import { FakeClock } from '../../support/setup.ts'
 import { until } from '../../support/until.ts'
 import { imageOf } from '../../support/zone-version.ts'
@@ -27,12 +27,7 @@ function version(serial: number): ZoneVersion {
 }
 
 t.test('a failure costs the differences up to it, and nothing else', async (t) => {
-  const lines: string[] = []
-  const log = createLogger(
-    '',
-    (line) => lines.push(line),
-    () => false,
-  )
+  const { lines, log } = recordLog()
   const clock = new FailingClock()
   const versions = new ZoneVersions()
   const serials: number[] = []

@@ -3,8 +3,8 @@ import { Random } from '../../../src/base/random.ts'
 import { DRAIN_CHECK_MS } from '../../../src/health/drain/drain-file.ts'
 import { DrainedHealth } from '../../../src/health/drain/drained-health.ts'
 import { KubernetesSource } from '../../../src/sources/kubernetes/kubernetes-source.ts'
-import { createLogger } from '../../../src/telemetry/log.ts'
 import { ApiDouble, type Asked, listBody, statusBody, turns } from '../../support/api-double.ts'
+import { recordLog } from '../../support/recorded-log.ts'
 import { FakeClock, FakeTimers } from '../../support/setup.ts'
 
 const NAMESPACES = '/api/v1/namespaces'
@@ -37,12 +37,7 @@ function stage(t: Test, namespaces: readonly string[] = []) {
   const api = new ApiDouble()
   const clock = new FakeClock()
   const timers = new FakeTimers()
-  const lines: string[] = []
-  const log = createLogger(
-    '',
-    (line) => lines.push(line),
-    () => false,
-  )
+  const { lines, log } = recordLog()
   const random = new Random(1)
   const parts = { log, clock, timers }
   const source = new KubernetesSource({ ...parts, api, namespaces, random, readsNamespaces: true })
