@@ -15,11 +15,12 @@ octets.set(address.split('.').map(Number))
 const target = { family: 1, address: octets, port: Number(port), lane: 0 }
 const kernel = loadXdpKernel()
 const device = readDevice(kernel, 'eth0')
-const attachment = new Attachment(kernel, device, { mode: 'generic', queues: 1 }, [target])
+const attachment = new Attachment(kernel, device, { mode: 'generic', queues: 1 })
+attachment.openSockets()
 const targets = new Targets([target], [])
 const routes = { targets, lanes: [], mtuOctets: device.mtuOctets }
 const socket = new XdpSocket(kernel, attachment.sockets[0].place, routes)
-attachment.redirect()
+attachment.setTargets([target])
 
 /** An A record of the name of the question. */
 const ANSWER = Buffer.from('c00c000100010000012c0004c0000202', 'hex')

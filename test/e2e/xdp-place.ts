@@ -135,5 +135,7 @@ export class XdpPlace {
     await server.run('ip', '-n', hub, 'link', 'set', 'server', 'master', 'br0', 'up')
     await server.run('ip', 'address', 'add', `${SERVER}/24`, 'dev', 'eth0')
     await server.run('ip', 'link', 'set', 'eth0', 'up')
+    // Otherwise the client sends to the MAC address of the old interface for half a minute.
+    await this.client.run('ip', 'neigh', 'flush', 'dev', 'eth0')
   }
 }

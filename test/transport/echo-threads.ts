@@ -10,6 +10,7 @@ import { createLogger } from '../../src/telemetry/log.ts'
 import type { Listener } from '../../src/transport/exchange.ts'
 import { openHost } from '../../src/transport/open-host.ts'
 import { loadLibc } from '../../src/transport/udp/batch/libc.ts'
+import { loadXdpKernel } from '../../src/transport/udp/xdp/kernel.ts'
 import type { Echo } from './echo.ts'
 
 export interface EchoListenOptions {
@@ -95,7 +96,8 @@ export class EchoThreads {
     const sink = (line: string): void => {
       if (!line.startsWith('[INFO]')) this.faults.push(line)
     }
-    return new XdpPlane({ threads, log: createLogger('', sink, () => false), timers: systemTimers })
+    const log = createLogger('', sink, () => false)
+    return new XdpPlane({ kernel: loadXdpKernel(), threads, log, timers: systemTimers })
   }
 
   async #serveXdp(generation: number): Promise<void> {

@@ -182,7 +182,9 @@ export class DataPlane implements DataThreads {
     const { log, timers } = this.#parts
     try {
       const { XdpPlane } = await import('./xdp/plane.ts')
-      this.#xdp = new XdpPlane({ threads: this.#xdpThreads(), log, timers })
+      const { loadXdpKernel } = await import('../../transport/udp/xdp/kernel.ts')
+      const kernel = loadXdpKernel()
+      this.#xdp = new XdpPlane({ kernel, threads: this.#xdpThreads(), log, timers })
     } catch (error) {
       log.warning(`xdp: all packets go to the UDP sockets: ${error}`)
     }

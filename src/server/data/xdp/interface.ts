@@ -1,3 +1,4 @@
+import type { Timers } from '../../../base/timers.ts'
 import type { Logger } from '../../../telemetry/log.ts'
 import { LOOP_COUNTS, LoopCount } from '../../../transport/udp/batch/loop.ts'
 import { Attachment, isBusy } from '../../../transport/udp/xdp/attachment.ts'
@@ -20,11 +21,18 @@ export interface XdpInterfaceParts {
   readonly kernel: XdpKernel
   readonly threads: XdpThreads
   readonly log: Logger
+  readonly timers: Timers
 }
 
 /**
- * Attempts while another process has the interface before it is logged: after a restart the kernel
- * needs a moment, and during a take-over the old process has it until it ends.
+ * Waits between the first attempts while something is busy: each is twice as long as the one before. The
+ * kernel needs a moment to release the queue of a socket that was closed.
+ */
+const WAIT_MS_MIN = 10
+const WAIT_MS_MAX = 320
+/**
+ * Failures before it is logged that another process has the interface: during a take-over, the old
+ * process has it until it ends.
  */
 const BUSY_ATTEMPTS_MAX = 10
 /** After this many failed attempts, only each of this many reconciles is an attempt. */
@@ -37,16 +45,26 @@ interface Queue {
   readonly counts: Float64Array
 }
 
-/** An interface while its packets go to AF_XDP sockets. */
+/** An interface with our program. */
 interface Active {
   readonly attachment: Attachment
-  readonly queues: readonly Queue[]
+  /** Empty until all sockets are open. */
+  queues: readonly Queue[]
   /** A change of it requires a new attachment. */
   basis: string
-  /** The plan that is in force. */
+  /** The plan that threads and program follow; '' = not all of them do. */
+  routes: string
+  /** Packets go to the sockets. */
+  isInUse: boolean
   plan: XdpRoutePlan
   generation: number
-  routes: string
+}
+
+/** What an interface should do now. */
+export interface XdpGoal {
+  /** Undefined = nothing. */
+  readonly plan: XdpRoutePlan | undefined
+  readonly generation: number
 }
 
 /** Losses of AF_XDP sockets. */
@@ -68,6 +86,8 @@ export class XdpInterface {
   /** Attempts in a row that failed, and the last reason that was logged. */
   #failures = 0
   #skipped = 0
+  #isClosed = false
+  #endWait: () => void = () => {}
   #complaint = ''
   /** Of closed sockets. */
   readonly #past: XdpLosses = { overloaded: 0, unbuffered: 0, unsent: 0 }
@@ -76,24 +96,29 @@ export class XdpInterface {
     this.#parts = parts
   }
 
-  /**
-   * `plan` returns undefined if there is nothing to do any more. Never rejects. Call it again only
-   * after it resolved.
-   */
-  async reconcile(plan: () => XdpRoutePlan | undefined, generation: number): Promise<void> {
-    try {
-      await this.#reconcile(plan(), generation)
-    } catch (error) {
-      await this.#end()
-      this.#complain(error)
+  /** Makes the interface do what `goal` returns. Never rejects. Call it again only after it resolved. */
+  async reconcile(goal: () => XdpGoal): Promise<void> {
+    for (let waitMs = WAIT_MS_MIN; !this.#isClosed; waitMs *= 2) {
+      try {
+        await this.#reconcile(goal())
+        return
+      } catch (error) {
+        const isPatient = this.#failures === 0 && waitMs <= WAIT_MS_MAX
+        if (!isPatient || !(error instanceof KernelError && isBusy(error))) {
+          await this.#end()
+          this.#complain(error)
+          return
+        }
+      }
+      await this.#wait(waitMs)
     }
   }
 
   /** At once, gives the packets of all targets except these back to the UDP sockets. */
   retain(targets: () => XdpRoutePlan['targets']): void {
-    if (this.#active === undefined) return
-    this.#active.routes = ''
     this.#retained++
+    if (this.#active === undefined || !this.#active.isInUse) return
+    this.#active.routes = ''
     try {
       this.#active.attachment.setTargets(targets())
     } catch {
@@ -128,11 +153,18 @@ export class XdpInterface {
     return sum
   }
 
+  /** Ends waits at once. */
+  stop(): void {
+    this.#isClosed = true
+    this.#endWait()
+  }
+
+  /** Call it after `stop`, once `reconcile` has resolved. */
   async close(): Promise<void> {
     await this.#end()
   }
 
-  async #reconcile(plan: XdpRoutePlan | undefined, generation: number): Promise<void> {
+  async #reconcile({ plan, generation }: XdpGoal): Promise<void> {
     if (plan === undefined) {
       await this.#end()
       return
@@ -148,8 +180,20 @@ export class XdpInterface {
     if (this.#active === undefined) {
       if (device === undefined) this.#warn('there is no such interface')
       else if (!device.isUp) this.#warn('the interface is down')
-      else if (!this.#isTooEarly()) await this.#start(device, plan, generation, basis)
-    } else await this.#update(this.#active, plan, generation)
+      if (!device?.isUp || this.#isTooEarly()) return
+      this.#active = this.#attach(device, plan, generation, basis)
+    }
+    await this.#serveAll(this.#active, plan, generation)
+  }
+
+  #wait(milliseconds: number): Promise<void> {
+    return new Promise((resolve) => {
+      const cancel = this.#parts.timers.after(milliseconds, resolve)
+      this.#endWait = () => {
+        cancel()
+        resolve()
+      }
+    })
   }
 
   /** After some failures, attempts are rare. */
@@ -159,36 +203,22 @@ export class XdpInterface {
     return this.#skipped !== 0
   }
 
-  async #start(
-    device: Device,
-    plan: XdpRoutePlan,
-    generation: number,
-    basis: string,
-  ): Promise<void> {
-    const { kernel, name, log } = this.#parts
+  #attach(device: Device, plan: XdpRoutePlan, generation: number, basis: string): Active {
     const { mode, queues: wanted } = plan.settings
     const queues = wanted === 0 ? device.queues : Math.min(wanted, device.queues)
-    const attachment = new Attachment(kernel, device, { mode, queues }, plan.targets)
-    const active: Active = {
-      attachment,
-      queues: attachment.sockets.map((xsk, i) => {
-        const counts = new Float64Array(new SharedArrayBuffer(LOOP_COUNTS * 8))
-        return { xsk, thread: i % plan.threads, counts }
-      }),
-      basis,
-      plan,
-      generation,
-      routes: routesOf(plan),
-    }
-    this.#active = active
-    for (const queue of active.queues) await this.#serve(active, queue)
-    attachment.redirect()
-    this.#failures = 0
-    this.#complaint = ''
-    log.info(`xdp ${name}: ${attachment.description}`)
+    const attachment = new Attachment(this.#parts.kernel, device, { mode, queues })
+    return { attachment, queues: [], basis, routes: '', isInUse: false, plan, generation }
   }
 
-  async #update(active: Active, plan: XdpRoutePlan, generation: number): Promise<void> {
+  async #serveAll(active: Active, plan: XdpRoutePlan, generation: number): Promise<void> {
+    const { attachment } = active
+    if (active.queues.length === 0) {
+      attachment.openSockets()
+      active.queues = attachment.sockets.map((xsk, i) => {
+        const counts = new Float64Array(new SharedArrayBuffer(LOOP_COUNTS * 8))
+        return { xsk, thread: i % plan.threads, counts }
+      })
+    }
     const routes = routesOf(plan)
     if (active.routes === routes) return
     active.plan = plan
@@ -198,8 +228,13 @@ export class XdpInterface {
     for (const queue of active.queues) await this.#serve(active, queue)
     // An address of this plan has gone meanwhile: the next reconcile has a new plan.
     if (retained !== this.#retained) return
-    active.attachment.setTargets(plan.targets)
+    attachment.setTargets(plan.targets)
     active.routes = routes
+    this.#failures = 0
+    this.#complaint = ''
+    if (active.isInUse) return
+    active.isInUse = true
+    this.#parts.log.info(`xdp ${this.#parts.name}: ${attachment.description}`)
   }
 
   async #serve(active: Active, { xsk, thread, counts }: Queue): Promise<void> {

@@ -1,7 +1,7 @@
 import { networkInterfaces } from 'node:os'
 import type { Timers } from '../../../base/timers.ts'
 import type { Logger } from '../../../telemetry/log.ts'
-import { loadXdpKernel, type XdpKernel } from '../../../transport/udp/xdp/kernel.ts'
+import type { XdpKernel } from '../../../transport/udp/xdp/kernel.ts'
 import { XdpInterface, type XdpLosses, type XdpThreads } from './interface.ts'
 import { planRoutes, type XdpRoutePlan, type XdpSite } from './routes.ts'
 
@@ -9,6 +9,7 @@ import { planRoutes, type XdpRoutePlan, type XdpSite } from './routes.ts'
 const CHECK_MS = 1000
 
 export interface XdpPlaneParts {
+  readonly kernel: XdpKernel
   readonly threads: XdpThreads
   readonly log: Logger
   readonly timers: Timers
@@ -20,7 +21,6 @@ export interface XdpPlaneParts {
  */
 export class XdpPlane {
   readonly #parts: XdpPlaneParts
-  readonly #kernel: XdpKernel
   readonly #interfaces = new Map<string, XdpInterface>()
   readonly #stopChecking: () => void
   #sites: readonly XdpSite[] = []
@@ -30,10 +30,8 @@ export class XdpPlane {
   #isBusy = false
   #isClosed = false
 
-  /** Throws an Error if the machine does not support AF_XDP. */
   constructor(parts: XdpPlaneParts) {
     this.#parts = parts
-    this.#kernel = loadXdpKernel()
     this.#stopChecking = parts.timers.every(CHECK_MS, () => {
       if (!this.#isBusy) void this.#reconcile()
     })
@@ -46,8 +44,7 @@ export class XdpPlane {
     for (const { plan } of sites) {
       for (const { interfaceName: name } of plan.xdp) {
         if (this.#interfaces.has(name)) continue
-        const { threads, log } = this.#parts
-        this.#interfaces.set(name, new XdpInterface({ name, kernel: this.#kernel, threads, log }))
+        this.#interfaces.set(name, new XdpInterface({ ...this.#parts, name }))
       }
     }
     for (const one of this.#interfaces.values()) one.hurry()
@@ -81,6 +78,7 @@ export class XdpPlane {
   close(): Promise<void> {
     this.#isClosed = true
     this.#stopChecking()
+    for (const one of this.#interfaces.values()) one.stop()
     return this.#inTurn(async () => {
       for (const one of this.#interfaces.values()) await one.close()
     })
@@ -90,7 +88,7 @@ export class XdpPlane {
     return this.#inTurn(async () => {
       if (this.#isClosed) return
       for (const [name, one] of this.#interfaces) {
-        await one.reconcile(() => this.#plan(name), this.#generation)
+        await one.reconcile(() => ({ plan: this.#plan(name), generation: this.#generation }))
       }
     })
   }

@@ -23,44 +23,37 @@ const GENERIC_FIRST = ['veth']
  * Our program on one interface, and an AF_XDP socket per receive queue. The kernel removes the
  * program when the process ends, however it ends.
  *
- *     constructor: map, program, link (all packets still pass to the kernel), sockets
- *     redirect:    sockets into the map: packets for the targets go to the sockets from now on
+ *     constructor: map, link of a program without targets (all packets pass to the kernel)
+ *     openSockets: sockets, into the map
+ *     setTargets:  packets for the targets go to the sockets from now on
  */
 export class Attachment {
   readonly device: Device
   readonly attached: AttachMode
-  readonly sockets: readonly Xsk[]
   readonly #kernel: XdpKernel
   readonly #bpf: Bpf
+  readonly #options: AttachOptions
+  readonly #sockets: Xsk[] = []
   #map = -1
   #link = -1
 
-  /**
-   * Throws a KernelError. EBUSY or EEXIST = the interface has another program, or a queue another
-   * socket; both may be those of a process that is about to end.
-   */
-  constructor(
-    kernel: XdpKernel,
-    device: Device,
-    { mode, queues }: AttachOptions,
-    targets: readonly XdpTarget[],
-  ) {
+  /** Throws a KernelError. EBUSY or EEXIST = the interface has another program. */
+  constructor(kernel: XdpKernel, device: Device, options: AttachOptions) {
     this.#kernel = kernel
     this.#bpf = new Bpf(kernel)
+    this.#options = options
     this.device = device
-    const sockets: Xsk[] = []
-    this.sockets = sockets
     try {
-      this.#map = this.#bpf.createMap(queues)
-      this.attached = this.#attach(mode, targets)
-      const copies = mode === 'copy' || this.attached === 'generic'
-      for (let queue = 0; queue < queues; queue++) {
-        sockets.push(new Xsk(kernel, { ifindex: device.ifindex, queue, copies }))
-      }
+      this.#map = this.#bpf.createMap(options.queues)
+      this.attached = this.#attach(options.mode)
     } catch (error) {
       this.close()
       throw error
     }
+  }
+
+  get sockets(): readonly Xsk[] {
+    return this.#sockets
   }
 
   /** For the log: `generic (veth), copy, 1 queue`. */
@@ -71,10 +64,18 @@ export class Attachment {
     return `${this.attached}${driver === '' ? '' : ` (${driver})`}, ${copies}, ${queues}`
   }
 
-  /** Gives the packets of the targets to the sockets. */
-  redirect(): void {
-    for (const { place } of this.sockets) {
-      this.#bpf.setSocket(this.#map, place.queue, place.fd)
+  /**
+   * Opens the sockets that are still missing. Throws a KernelError; EBUSY = another socket has a queue,
+   * perhaps one that was closed a moment ago.
+   */
+  openSockets(): void {
+    const { mode, queues } = this.#options
+    const copies = mode === 'copy' || this.attached === 'generic'
+    while (this.#sockets.length < queues) {
+      const queue = this.#sockets.length
+      const socket = new Xsk(this.#kernel, { ifindex: this.device.ifindex, queue, copies })
+      this.#sockets.push(socket)
+      this.#bpf.setSocket(this.#map, queue, socket.place.fd)
     }
   }
 
@@ -94,15 +95,15 @@ export class Attachment {
   /** Call it once no thread serves the sockets any more. */
   close(): void {
     this.detach()
-    for (const socket of this.sockets) socket.close()
+    for (const socket of this.#sockets) socket.close()
   }
 
-  #attach(mode: XdpMode, targets: readonly XdpTarget[]): AttachMode {
+  #attach(mode: XdpMode): AttachMode {
     const modes = this.#modes(mode)
     let failure: unknown
     for (const one of modes) {
       try {
-        this.#withProgram(targets, (program) => {
+        this.#withProgram([], (program) => {
           this.#link = this.#bpf.link(program, this.device.ifindex, one)
         })
         return one

@@ -1,0 +1,164 @@
+import t from 'tap'
+import { XdpPlane } from '../../../../src/server/data/xdp/plane.ts'
+import type { XdpSite } from '../../../../src/server/data/xdp/routes.ts'
+import { createLogger } from '../../../../src/telemetry/log.ts'
+import { FakeTimers } from '../../../support/setup.ts'
+import { ScriptedKernel } from './scripted-kernel.ts'
+
+const EPERM = 1
+const EBUSY = 16
+const READY = '[INFO] xdp eth0: native, copy, 1 queue'
+const BUSY = '[WARNING] xdp eth0: its packets go to the UDP sockets: bind AF_XDP queue 0: EBUSY'
+
+const SITE: XdpSite = {
+  plan: {
+    address: 'dns://192.0.2.1:53',
+    xdp: [{ interfaceName: 'eth0', queues: 0, mode: 'native' }],
+  },
+  listener: {
+    port: 53,
+    sockets: 1,
+    socketOf: () => ({
+      ...{ address: 'dns://192.0.2.1:53', fd: 9, host: '192.0.2.1', port: 53 },
+      counts: new Float64Array(3),
+    }),
+  },
+}
+
+function stage() {
+  const scripted = new ScriptedKernel()
+  const timers = new FakeTimers()
+  const lines: string[] = []
+  const served: number[] = []
+  const detached: number[] = []
+  const plane = new XdpPlane({
+    kernel: scripted.kernel,
+    timers,
+    log: createLogger(
+      '',
+      (line) => lines.push(line),
+      () => false,
+    ),
+    threads: {
+      serve: async (_, generation) => {
+        served.push(generation)
+        return ''
+      },
+      detach: async (_, fds) => {
+        detached.push(...fds)
+      },
+    },
+  })
+  return { scripted, timers, lines, served, detached, plane }
+}
+
+const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
+const binds = ({ calls }: ScriptedKernel): number =>
+  calls.filter((call) => call.startsWith('bind')).length
+
+t.test('a queue that is busy for a moment is tried again soon, and attached once', async (t) => {
+  const { scripted, timers, lines, served, plane } = stage()
+  scripted.bindErrors.push(EBUSY, EBUSY, EBUSY)
+  const done = plane.setSites(1, [SITE])
+  await settled()
+  for (const [waitedMs, attempts] of [
+    [0, 1],
+    [9, 1],
+    [1, 2],
+    [19, 2],
+    [1, 3],
+    [39, 3],
+    [1, 4],
+  ] as const) {
+    await timers.advance(waitedMs)
+    t.equal(binds(scripted), attempts)
+  }
+  await done
+  t.strictSame(scripted.calls, ['link', 'bind 16', 'bind 16', 'bind 16', 'bind'])
+  t.strictSame(served, [1])
+  t.strictSame(lines, [READY])
+  await plane.close()
+  t.strictSame([...scripted.open], [], 'no descriptor is left')
+})
+
+t.test('the waits are bounded, and the reason is logged after ten seconds', async (t) => {
+  const { scripted, timers, lines, plane } = stage()
+  for (let i = 0; i < 100; i++) scripted.bindErrors.push(EBUSY)
+  const done = plane.setSites(1, [SITE])
+  await settled()
+  await timers.advance(700)
+  await done
+  t.equal(binds(scripted), 7)
+  t.strictSame([...scripted.open], [], 'the interface is free meanwhile')
+  await timers.advance(300)
+  t.equal(binds(scripted), 8)
+  await timers.advance(7000)
+  t.strictSame(lines, [])
+  await timers.advance(1000)
+  t.equal(binds(scripted), 16)
+  t.strictSame(lines, [BUSY])
+  scripted.bindErrors.length = 0
+  await timers.advance(1000)
+  t.strictSame(lines, [BUSY, READY])
+  await plane.close()
+})
+
+t.test('another program on the interface is waited for in the same way', async (t) => {
+  const { scripted, timers, lines, plane } = stage()
+  scripted.linkErrors.push(EBUSY, EBUSY)
+  const done = plane.setSites(1, [SITE])
+  await settled()
+  await timers.advance(30)
+  await done
+  t.strictSame(scripted.calls, ['link 16', 'link 16', 'link', 'bind'])
+  t.strictSame(lines, [READY])
+  await plane.close()
+})
+
+t.test('other errors are logged at once, and tried again after a second', async (t) => {
+  const { scripted, timers, lines, plane } = stage()
+  scripted.linkErrors.push(EPERM)
+  await plane.setSites(1, [SITE])
+  t.match(lines, [/EPERM \(it requires CAP_NET_ADMIN and CAP_BPF\)$/])
+  await timers.advance(999)
+  t.strictSame(scripted.calls, ['link 1'])
+  await timers.advance(1)
+  t.strictSame(lines.slice(1), [READY])
+  await plane.close()
+})
+
+t.test('what changes during a wait is in force after it', async (t) => {
+  const { scripted, timers, served, detached, plane } = stage()
+  scripted.bindErrors.push(EBUSY)
+  const first = plane.setSites(1, [SITE])
+  await settled()
+  const second = plane.setSites(2, [SITE])
+  await timers.advance(10)
+  await Promise.all([first, second])
+  t.strictSame(served, [2], 'no thread has the instance of before')
+  await plane.close()
+  t.equal(detached.length, 1)
+})
+
+t.test('an address that is removed during a wait', async (t) => {
+  const { scripted, timers, served, plane } = stage()
+  scripted.bindErrors.push(EBUSY)
+  const done = plane.setSites(1, [SITE])
+  await settled()
+  plane.retire(SITE.plan.address)
+  await timers.advance(10)
+  await done
+  t.strictSame(served, [])
+  t.strictSame([...scripted.open], [])
+  await plane.close()
+})
+
+t.test('the end does not wait', async (t) => {
+  const { scripted, plane } = stage()
+  scripted.bindErrors.push(EBUSY)
+  const done = plane.setSites(1, [SITE])
+  await settled()
+  await plane.close()
+  await done
+  t.strictSame([...scripted.open], [])
+})
