@@ -256,9 +256,9 @@ export class Server implements ServerView {
 
   /** Makes a direct answer from the zone in `#memo`. @hot */
   #answerDirectly({ query, response }: Transaction): boolean {
-    const { answers, zone, zoneLabel, isDeepest, source } = this.#memo
+    const { answers, zone, zoneLabel, hasAllBelow, source } = this.#memo
     const { denies, name } = source!
-    if (!answers!.answer(query, response, zone, zoneLabel, isDeepest, denies)) return false
+    if (!answers!.answer(query, response, zone, zoneLabel, hasAllBelow, denies)) return false
     response.answeredBy = name
     return true
   }

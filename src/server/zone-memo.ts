@@ -9,8 +9,8 @@ import type { PlannedBlock } from './chain-plan.ts'
 import type { RoutingTable } from './routing.ts'
 
 /**
- * The zone that the last query was in. If no zone is deeper, a name below that zone is in no other
- * zone: one comparison replaces routing and the search for the zone.
+ * The zone that the last query was in. If no other block and no other image has a zone below it, the
+ * image alone knows the zone of a name below: a comparison or a search of the image replaces routing.
  */
 export class ZoneMemo {
   readonly #routing: RoutingTable<PlannedBlock>
@@ -27,8 +27,10 @@ export class ZoneMemo {
   readonly #apexView: DataView = new DataView(this.#apex.buffer)
   #apexOctets = 0
   #apexHash = 0
-  /** Labels of the apex; -1 if deeper zones exist, so that each query looks its zone up. */
+  /** Labels of the apex; -1 if another block or image has zones below, so that each query looks its zone up. */
   #apexLabels = -1
+  /** No zone of the image is longer: all names below are in this zone. */
+  #isDeepest = false
   #version = -1
   #buffer: SharedArrayBuffer | undefined = undefined
 
@@ -36,8 +38,8 @@ export class ZoneMemo {
     this.#routing = routing
   }
 
-  /** True if no zone is below the one found last. */
-  get isDeepest(): boolean {
+  /** True if no other block or image has a zone below the one found last. */
+  get hasAllBelow(): boolean {
     return this.#apexLabels !== -1
   }
 
@@ -56,13 +58,16 @@ export class ZoneMemo {
     return true
   }
 
-  /** Whether the query's name, from `label` on, is the apex found last, and that state is still valid. */
+  /**
+   * Whether the query is in the zone found last, and that state is still valid. `label`: where the apex starts if so.
+   */
   #isIn(query: Query, label: number): boolean {
     if (query.suffixHash[label] !== this.#apexHash) return false
     if (this.source!.holder !== this.#holder) return false
     const { reader } = this.answers!
     reader.refresh()
     if (reader.version !== this.#version || reader.handle.buffer !== this.#buffer) return false
+    if (!this.#isDeepest && reader.isInZoneBelow(query, label)) return false
     const start = query.labelOffset[label]!
     const octets = this.#apexOctets
     if (query.qnameOctets - start !== octets) return false
@@ -95,17 +100,18 @@ export class ZoneMemo {
     this.#holder = source.holder
     this.#version = reader.version
     this.#buffer = reader.handle.buffer
+    const labels = query.labelCount - this.zoneLabel
     const deepest = Math.max(this.#routing.deepestAround(query), source.deepestAround(query))
-    this.#storeApex(query, Math.max(deepest, reader.deepest))
+    if (labels >= deepest) this.#apexLabels = labels
+    this.#isDeepest = labels >= reader.deepest
+    this.#storeApex(query)
     return true
   }
 
-  #storeApex(query: Query, deepest: number): void {
+  #storeApex(query: Query): void {
     const start = query.labelOffset[this.zoneLabel]!
     this.#apexOctets = query.qnameOctets - start
     copyOctets(query.qname, start, this.#apex, 0, this.#apexOctets)
     this.#apexHash = query.suffixHash[this.zoneLabel]!
-    const labels = query.labelCount - this.zoneLabel
-    if (labels >= deepest) this.#apexLabels = labels
   }
 }

@@ -24,7 +24,16 @@ import { wireQuery } from '../support/wire.ts'
 import { wire } from '../support/zone-names.ts'
 import { clock, elsewhere, inMemory, type Setting, start, ZONE } from './chain-plan-stage.ts'
 
-const BELOW = ['deep.example.org. 30 SOA 90', 'www.deep.example.org. 30 A 198.51.100.2']
+const BELOW = [
+  'deep.example.org. 30 SOA 90',
+  'www.deep.example.org. 30 A 198.51.100.2',
+  '*.example.org. 30 A 198.51.100.5',
+]
+
+const BESIDE = [
+  'much.longer.example.net. 30 SOA 90',
+  'www.much.longer.example.net. 30 A 198.51.100.4',
+]
 
 const CUT = [
   'child.example.org. 300 NS ns.child.example.org.',
@@ -62,6 +71,7 @@ const names = [
   'loop',
   'dangling',
   'outside',
+  'below',
   'x.wild',
   'wild',
   'two',
@@ -84,6 +94,7 @@ const arbitraryQname = fc.oneof(
     'www.example.com',
     'www.localhost',
     'www.deep.example.org',
+    'www.much.longer.example.net',
     'x.child.example.org',
     'deep.example.org',
     'org',
@@ -232,6 +243,7 @@ const settings: readonly (Setting & { readonly name: string })[] = [
   },
   { name: 'fallthrough', lines: ZONE, above: (next) => next, fallsThrough: true },
   { name: 'a zone below another', lines: [...ZONE, ...BELOW], above: (next) => next },
+  { name: 'a zone with a longer name beside', lines: [...ZONE, ...BESIDE], above: (next) => next },
   { name: 'a zone with a cut', lines: [...ZONE, ...CUT], above: (next) => next },
   {
     name: 'logged and counted',

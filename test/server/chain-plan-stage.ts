@@ -36,6 +36,7 @@ export const ZONE = [
   'loop.example.org. 60 CNAME loop.example.org.',
   'dangling.example.org. 60 CNAME nowhere.example.org.',
   'outside.example.org. 60 CNAME www.example.com.',
+  'below.example.org. 60 CNAME www.deep.example.org.',
   'shop.example.org. 300 CNAME KLB.shop.example.org.',
   'klb.shop.example.org. 60 CNAME Eu.klb.Shop.example.org. | 1',
   'klb.shop.example.org. 60 CNAME www.example.com.',

@@ -156,6 +156,16 @@ export class ZoneReader {
     return 0
   }
 
+  /** Whether `name` is in a zone below the one whose apex is at `zoneLabel` of the name. @hot */
+  isInZoneBelow(name: HashedName, zoneLabel: number): boolean {
+    let label = name.labelCount - this.words[HEADER_ZONE_LABELS]!
+    if (label < 0) label = 0
+    for (; label < zoneLabel; label++) {
+      if (this.#probeZone(name, label) !== 0) return true
+    }
+    return false
+  }
+
   /**
    * Returns the body of the node whose name is `name` from `label` on, in a zone with its apex at
    * `zoneLabel`; 0 if the name does not exist in this version. @hot

@@ -61,8 +61,8 @@ export class DirectAnswers {
   }
 
   /**
-   * Answers from the zone whose apex is at `zoneLabel` of the qname. `follows`: no zone is below it,
-   * so that CNAMEs to names in it may be followed; `denies`: names that do not exist have no other
+   * Answers from the zone whose apex is at `zoneLabel` of the qname. `follows`: no other image has a zone
+   * below it, so that CNAMEs to names in it may be followed; `denies`: names that do not exist have no other
    * source. Returns false if the answer has another form. The response is then unchanged, except that
    * `direct` may have the first CNAMEs, and `imputedLabel` is set: `ZoneAnswerer` continues after
    * them, because each draw counts once. @hot
@@ -109,6 +109,8 @@ export class DirectAnswers {
       if (target === undefined) return false
       label = target.labelCount - (query.labelCount - zoneLabel)
       if (label < 0 || !equalSuffixes(target, label, query, zoneLabel)) return false
+      if (target.labelCount - label < reader.deepest && reader.isInZoneBelow(target, label))
+        return false
       name = target
     }
   }
