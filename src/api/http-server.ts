@@ -1,3 +1,4 @@
+import { constants } from 'node:crypto'
 import {
   createServer,
   type IncomingMessage,
@@ -7,6 +8,7 @@ import {
 } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
 import { isIP, type Socket } from 'node:net'
+import type { SecureContextOptions } from 'node:tls'
 import { acceptQueued } from '../base/accept-queued.ts'
 import type { TlsTexts } from '../plugin/admin.ts'
 import { type ClientPlace, ClientPlaces } from './client-places.ts'
@@ -19,6 +21,8 @@ export interface HttpServerOptions {
   readonly replyMsMax: number
   /** Undefined = HTTP without TLS. */
   readonly tls?: TlsTexts | undefined
+  /** True if `answer` refuses requests without a `Host` header. Otherwise, Node refuses them with an empty reply. */
+  readonly checksHost?: boolean
 }
 
 /** Binds TCP addresses, and makes the kernel give new connections to a bound socket that listens. */
@@ -26,6 +30,11 @@ export interface SharedPorts {
   /** Returns the socket. Throws the system's error. */
   bind(host: string, port: number): number
   claim(fd: number): void
+}
+
+/** Returns the options of a TLS server: a client can't make it repeat handshakes on one connection. */
+export function tlsOptionsOf(texts: TlsTexts): SecureContextOptions {
+  return { ...texts, secureOptions: constants.SSL_OP_NO_RENEGOTIATION }
 }
 
 /** From the start of a connection, or of a request on a kept one, to the end of its headers. */
@@ -73,14 +82,17 @@ export class HttpServer {
       keepAliveTimeout: KEEP_ALIVE_MS,
       connectionsCheckingInterval: CHECK_INTERVAL_MS,
       maxHeaderSize: HEADER_OCTETS_MAX,
+      requireHostHeader: options.checksHost !== true,
     }
     const { tls } = options
     this.server =
       tls === undefined
         ? createServer(limits)
-        : createTlsServer({ ...limits, ...tls, handshakeTimeout: HEADERS_MS_MAX })
+        : createTlsServer({ ...limits, ...tlsOptionsOf(tls), handshakeTimeout: HEADERS_MS_MAX })
     this.server.on('connection', (socket) => this.#connected(socket))
     this.server.on('request', (request, response) => this.#asked(request, response))
+    // An unknown expectation may be ignored (RFC 9110 section 10.1.1). Node would send an empty reply.
+    this.server.on('checkExpectation', (request, response) => this.#asked(request, response))
   }
 
   /**

@@ -7,6 +7,7 @@ export interface ApiRequest {
   readonly method: string
   readonly url: string
   readonly headers: IncomingMessage['headers']
+  readonly raw: Pick<IncomingMessage, 'headersDistinct' | 'httpVersion'>
   readonly socket: IncomingMessage['socket']
   /** Valid according to the schema of the route. */
   readonly query: unknown
@@ -34,6 +35,8 @@ export interface ApiRoute {
   readonly schema: object
   /** Runs before the body is read. */
   readonly onRequest: (request: ApiRequest, reply: ApiReply) => Promise<void>
+  /** Runs before the schema is applied. */
+  readonly preValidation: (request: ApiRequest) => Promise<void>
   readonly handler: (request: ApiRequest) => Promise<unknown>
 }
 

@@ -4,7 +4,7 @@ import { isIP } from 'node:net'
 import { systemClock } from '../../base/clock.ts'
 import type { AdminSite } from '../../plugin/admin.ts'
 import { RefusalLog } from '../../telemetry/refusal-log.ts'
-import { HttpServer, type SharedPorts } from '../http-server.ts'
+import { HttpServer, type SharedPorts, tlsOptionsOf } from '../http-server.ts'
 import {
   type Api,
   type ApiReply,
@@ -14,6 +14,7 @@ import {
 } from './fastify-library.ts'
 import { ApiFault, refuseOctets, sendProblem } from './problem.ts'
 import { ROUTES } from './routes.ts'
+import type { Schema } from './schema.ts'
 import { SCHEMAS } from './schemas.ts'
 
 /** From a request to the end of its reply, as the client reads it. */
@@ -69,6 +70,7 @@ class AdminService {
       answer: (request, response) => this.#handle(request, response),
       replyMsMax: REPLY_MS_MAX,
       tls: site.certificate?.read(),
+      checksHost: true,
     })
     // The listener of the TLS server makes a connection with the certificate that is set then.
     this.server.server.prependListener('connection', () => this.#followCertificate())
@@ -88,8 +90,8 @@ class AdminService {
         this.#handle = handler
         return this.server.server
       },
-      // Unknown and wrong values are errors. Query parameters are texts, so numbers must be converted.
-      ajv: { customOptions: { removeAdditional: false, coerceTypes: true, allErrors: false } },
+      // Unknown fields and values of another type are errors.
+      ajv: { customOptions: { removeAdditional: false, coerceTypes: false, allErrors: false } },
       frameworkErrors: (error, request, reply) => this.#fail(error, request, reply),
       clientErrorHandler: refuseOctets,
     })
@@ -101,6 +103,7 @@ class AdminService {
     for (const [name, schema] of Object.entries(SCHEMAS)) api.addSchema({ $id: name, ...schema })
     api.addHook('onRequest', async (request, reply) => {
       reply.header('cache-control', 'no-store').header('x-content-type-options', 'nosniff')
+      checkHeaders(request)
       this.#admit(request, reply)
     })
     api.setErrorHandler((error, request, reply) => this.#fail(error, request, reply))
@@ -128,7 +131,10 @@ class AdminService {
       const onRequest = async (request: ApiRequest): Promise<void> => {
         if (method !== 'GET') checkChange(request, body !== undefined)
       }
-      api.route({ method, url: path, schema, onRequest, handler })
+      const preValidation = async (request: ApiRequest): Promise<void> => {
+        convertNumbers(request.query as Record<string, unknown>, query)
+      }
+      api.route({ method, url: path, schema, onRequest, preValidation, handler })
     }
   }
 
@@ -169,7 +175,7 @@ class AdminService {
     try {
       const tls = this.#guarded.site.certificate?.readChanged()
       if (tls === undefined) return
-      server.setSecureContext(tls)
+      server.setSecureContext(tlsOptionsOf(tls))
       this.#certificateFault = ''
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error)
@@ -185,6 +191,30 @@ function unknownField({ validation }: RequestError): string {
   const [first] = validation ?? []
   const field = first?.params.additionalProperty
   return field === undefined ? '' : `: ${JSON.stringify(field)}`
+}
+
+/** Throws ApiFault if it is ambiguous whom the request is from, or for (RFC 9112 section 3.2). */
+function checkHeaders({ raw }: ApiRequest): void {
+  const { authorization = [], host = [] } = raw.headersDistinct
+  if (authorization.length > 1 || host.length > 1) {
+    throw new ApiFault(400, 'the header `Authorization` or `Host` appears twice')
+  }
+  if (host.length === 0 && raw.httpVersion === '1.1') {
+    throw new ApiFault(400, 'the header `Host` is missing')
+  }
+}
+
+/** Converts the query parameters that are integers: in the URL they are texts. */
+function convertNumbers(
+  values: Record<string, unknown>,
+  schemas: Readonly<Record<string, Schema>>,
+): void {
+  for (const [name, { type }] of Object.entries(schemas)) {
+    const text = values[name]
+    if (type === 'integer' && typeof text === 'string' && /^-?\d+$/.test(text)) {
+      values[name] = Number(text)
+    }
+  }
 }
 
 /**

@@ -34,13 +34,17 @@ export function sendProblem(reply: ApiReply, status: number, detail: string): Ap
   return reply.code(status).type(PROBLEM_TYPE).send(composeProblem(status, detail))
 }
 
-/** Replies to octets that are not a request, or to a request that is too long or too slow, and ends the connection. */
-export function refuseOctets(error: NodeJS.ErrnoException, socket: Socket): void {
-  if (error.code === 'ECONNRESET' || !socket.writable) {
+/**
+ * Replies to octets that are not a request, or to a request that is too long or too slow, and ends the connection. Ends
+ * it without a reply after an error of TLS: a reply would wait for a handshake that does not come.
+ */
+export function refuseOctets({ code = '' }: NodeJS.ErrnoException, socket: Socket): void {
+  const fault = OCTET_FAULTS[code] ?? (code.startsWith('HPE_') ? NO_REQUEST : undefined)
+  if (fault === undefined || !socket.writable) {
     socket.destroy()
     return
   }
-  const { status, detail } = OCTET_FAULTS[error.code ?? ''] ?? NO_REQUEST
+  const { status, detail } = fault
   const body = composeProblem(status, detail)
   const head = [
     `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
