@@ -4,9 +4,9 @@ import { type Location, ladderOf } from '../geo/location.ts'
 import { type Coordinates, distanceKm } from '../geo/point.ts'
 import { slowStartWeight } from '../health/slow-start-units.ts'
 import type { Candidate } from '../steering/candidate.ts'
-import { type Failover, type FailoverList, servingGroup } from '../steering/failover.ts'
+import { type FailoverList, servingGroup } from '../steering/failover.ts'
 import type { TierKey } from '../steering/tier-key.ts'
-import { isForOthers, sortIntoTiers, type Tier, type TierReport } from '../steering/tiers.ts'
+import type { Tier } from '../steering/tiers.ts'
 import type { TracedChoice } from '../steering/trace.ts'
 import type { BuiltEndpoint, BuiltSet } from './endpoints.ts'
 import type {
@@ -14,9 +14,12 @@ import type {
   ExplainedChoice,
   ExplainedFailover,
   ExplainedRung,
+  NearerEndpoint,
   RungName,
 } from './explanation.ts'
+import { findNearer } from './nearer.ts'
 import { printPrefix } from './prefix.ts'
+import { passedOverAt, type ReportedTiers, reportTiers } from './reported-tiers.ts'
 import { ranksOf } from './sticky-ranks.ts'
 
 const RUNGS: readonly { readonly name: RungName; readonly rung: GeoRung }[] = [
@@ -26,19 +29,6 @@ const RUNGS: readonly { readonly name: RungName; readonly rung: GeoRung }[] = [
   { name: 'country', rung: 'country' },
   { name: 'continent', rung: 'continent' },
 ]
-
-/** The tiers of a set, with the candidates of each outcome. */
-interface ReportedTiers {
-  /** Of all tiers but the last. */
-  readonly keys: readonly TierKey[]
-  /** By tier: the members of each outcome, in the order of the outcomes. */
-  readonly outcomes: ReadonlyMap<number, (readonly Candidate[])[]>
-  readonly standbys: ReadonlyMap<number, Candidate[]>
-  /** By text of the key; '' = the default. */
-  readonly passedOver: ReadonlyMap<string, readonly Candidate[]>
-  readonly lists: ReadonlyMap<number, FailoverList>
-  readonly hasDefault: boolean
-}
 
 /** The choice of the steerer in the terms of the endpoints that the set was built from. */
 export interface JoinedChoice {
@@ -99,11 +89,14 @@ export function joinChoice(
     return [...active, ...standbys.map((candidate) => explain(candidate, 0))]
   }
   const passed = (code: string): ExplainedCandidate[] =>
-    (reported.passedOver.get(code) ?? []).map((candidate) => explain(candidate, 0))
+    passedOverAt(reported, code).map((candidate) => explain(candidate, 0))
   const isCoded =
     reported.keys.some(({ code }) => code !== undefined) ||
     endpoints.some(({ contribution }) => contribution.endpoint.codes.length > 0)
-  const rungs = composeRungs({ reported, tier, isCoded, location, matching, membersOf, passed })
+  const client = location?.coordinates
+  const nearer = findNearer({ set, endpoints, reported, tier, client, indexOf })
+  const parts = { reported, tier, isCoded, location, matching, membersOf, passed, nearer }
+  const rungs = composeRungs(parts)
   const decided = rungs.findIndex(({ outcome }) => outcome === 'decided')
   const shares = new Map(rungs[decided]!.candidates.map(({ endpoint, share }) => [endpoint, share]))
   const { draw } = traced
@@ -117,7 +110,7 @@ export function joinChoice(
       failover: explainList(reported.lists.get(tier), traced),
     },
     shares,
-    distances: distancesTo(endpoints, location?.coordinates),
+    distances: distancesTo(endpoints, client),
     chosen: new Set((members[outcomeOf(traced)] ?? []).map(indexOf)),
   }
 }
@@ -180,32 +173,6 @@ function outcomeOf({ steering, tier, draw, sticky, rdataIndexes }: TracedChoice)
   return found
 }
 
-function reportTiers(
-  candidates: readonly Candidate[],
-  type: number,
-  failover: Failover | undefined,
-): ReportedTiers {
-  const outcomes = new Map<number, (readonly Candidate[])[]>()
-  const standbys = new Map<number, Candidate[]>()
-  const passedOver = new Map<string, readonly Candidate[]>()
-  const lists = new Map<number, FailoverList>()
-  const report: TierReport = {
-    listed: (tier, list) => lists.set(tier, list),
-    passedOver: (key, members) => passedOver.set(key?.text ?? '', members),
-    standby: (tier, member) => append(standbys, tier, member),
-    outcome: (tier, members) => append(outcomes, tier, members),
-  }
-  const { keys } = sortIntoTiers(candidates, type, failover, report)
-  const hasDefault = candidates.some(isForOthers) || lists.has(keys.length)
-  return { keys, outcomes, standbys, passedOver, lists, hasDefault }
-}
-
-function append<T>(lists: Map<number, T[]>, key: number, one: T): void {
-  const list = lists.get(key)
-  if (list === undefined) lists.set(key, [one])
-  else list.push(one)
-}
-
 interface RungParts {
   readonly reported: ReportedTiers
   readonly tier: number
@@ -216,9 +183,18 @@ interface RungParts {
   readonly matching: readonly string[]
   membersOf(tier: number): ExplainedCandidate[]
   passed(code: string): ExplainedCandidate[]
+  readonly nearer: readonly NearerEndpoint[]
 }
 
+/** Returns the rungs; the one that decided has the endpoints that are nearer. */
 function composeRungs(parts: RungParts): ExplainedRung[] {
+  const { nearer } = parts
+  const rungs = composeLadder(parts)
+  if (nearer.length === 0) return rungs
+  return rungs.map((rung) => (rung.outcome === 'decided' ? { ...rung, nearer } : rung))
+}
+
+function composeLadder(parts: RungParts): ExplainedRung[] {
   const { reported, tier } = parts
   const rungs: ExplainedRung[] = []
   for (const { name, rung } of parts.isCoded ? RUNGS : []) {

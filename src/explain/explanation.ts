@@ -154,6 +154,11 @@ export interface ExplainedRung {
     | 'no coordinates'
   /** Location of the nearest candidates, which serve; undefined = the distance did not matter. */
   readonly nearest?: string | undefined
+  /**
+   * Endpoints that are nearer than those that serve and were passed over, the nearest first; undefined = none. Only the
+   * rung that decided has them.
+   */
+  readonly nearer?: readonly NearerEndpoint[] | undefined
   readonly candidates: readonly ExplainedCandidate[]
 }
 
@@ -166,6 +171,14 @@ export type RungName =
   | 'nearest'
   | 'default'
   | 'whole set'
+
+/** An endpoint that would serve by its distance if it were in service. */
+export interface NearerEndpoint {
+  /** Index into the endpoints of the step, which have the distances. */
+  readonly endpoint: number
+  /** Why it does not serve. */
+  readonly reason: string
+}
 
 /** A candidate of a rung. */
 export interface ExplainedCandidate {

@@ -86,21 +86,23 @@ function printEndpoint(endpoint: ExplainedEndpoint, index: number): string[] {
   const geo = codes.length === 0 ? '' : `, geo ${codes.join(' ')}`
   const weighing = weight === undefined ? '' : `, weight ${weight}`
   const where = printWhere(endpoint)
+  const place = where === '' ? '' : `,${where}`
   const mark = endpoint.isChosen ? '*' : '-'
-  const place = printOrigin(endpoint.origin)
-  const origin = record === '' ? place : `${record} (${place})`
+  const source = printOrigin(endpoint.origin)
+  const origin = record === '' ? source : `${record} (${source})`
   const lines = [
-    `  ${mark} ${idOf(endpoint, index)}: ${targets.join(', ')}${geo}${where}${weighing}; ${origin}`,
+    `  ${mark} ${idOf(endpoint, index)}: ${targets.join(', ')}${geo}${place}${weighing}; ${origin}`,
   ]
   if (dropped !== '') lines.push(`      dropped: ${dropped}`)
   for (const { target, reason } of out) lines.push(`      ${target} is ${reason}`)
   return lines
 }
 
+/** ` at 52.52,13.40 (12 km)`; '' = the endpoint has no location. */
 function printWhere({ location, distanceKm }: ExplainedEndpoint): string {
   if (location === '') return ''
   const distance = distanceKm === undefined ? '' : ` (${distanceKm} km)`
-  return `, at ${location}${distance}`
+  return ` at ${location}${distance}`
 }
 
 function idOf({ setIdentifier }: ExplainedEndpoint, index: number): string {
@@ -127,14 +129,20 @@ function printOrigin(origin: Origin): string {
 }
 
 function printRung(
-  { rung, code, outcome, nearest, candidates }: ExplainedRung,
+  { rung, code, outcome, nearest, nearer = [], candidates }: ExplainedRung,
   endpoints: readonly ExplainedEndpoint[],
 ): string[] {
   const parts = [rung, code, nearest === undefined ? '' : printNearest(rung, nearest)]
   const label = parts.filter((part) => part !== '').join(' ')
-  if (candidates.length === 0) return [`    ${label}: ${outcome}`]
   const members = candidates.map((candidate) => printCandidate(candidate, endpoints))
-  return [`    ${label}: ${outcome}: ${members.join(', ')}`]
+  const list = members.length === 0 ? '' : `: ${members.join(', ')}`
+  return [
+    `    ${label}: ${outcome}${list}`,
+    ...nearer.map(({ endpoint, reason }) => {
+      const of = endpoints[endpoint]!
+      return `      nearer: ${idOf(of, endpoint)}${printWhere(of)}: ${reason}`
+    }),
+  ]
 }
 
 function printCandidate(

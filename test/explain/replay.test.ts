@@ -89,7 +89,13 @@ function contradiction({ steps, answer }: Explanation): string {
     if (!rdata.every((data) => targets.includes(data))) return `${at}: not of the chosen endpoints`
     if (chosen.some(({ share, dropped }) => share === 0 || dropped !== '')) return `${at}: dropped`
     if (choice === undefined) continue
-    const shares = choice.rungs[choice.decided]!.candidates.filter((c) => !c.isStandby)
+    const { candidates, nearer = [] } = choice.rungs[choice.decided]!
+    for (const { endpoint, reason } of nearer) {
+      // The few locations of a world are ordered exactly.
+      const isFault = reason === '' || reason.startsWith('in service')
+      if (isFault || endpoints[endpoint]!.isChosen) return `${at}: nearer: ${reason}`
+    }
+    const shares = candidates.filter((c) => !c.isStandby)
     const sum = new Set(shares.map(({ share }) => share))
     const isWhole = sum.size === 1 && sum.has(1)
     const total = shares.reduce((all, { share }) => all + share, 0)
@@ -100,11 +106,37 @@ function contradiction({ steps, answer }: Explanation): string {
   return ''
 }
 
+/** What decided a choice, and how many of the answers have such a choice at least. */
+const LEAST = { drawn: 500, sticky: 300, weight: 500, distance: 300, nearer: 100, list: 100 }
+type Reason = keyof typeof LEAST
+
+function reasonsOf({ steps }: Explanation): Set<Reason> {
+  const reasons = new Set<Reason>()
+  for (const { choice } of steps) {
+    if (choice === undefined) continue
+    const { nearest, nearer, candidates } = choice.rungs[choice.decided]!
+    const shares = new Set(candidates.filter((one) => !one.isStandby).map(({ share }) => share))
+    if (choice.draw !== undefined) reasons.add('drawn')
+    if (choice.isSticky) reasons.add('sticky')
+    // Without weights, all candidates have the same share.
+    if (shares.size > 1) reasons.add('weight')
+    if (nearest !== undefined) reasons.add('distance')
+    if (nearer !== undefined) reasons.add('nearer')
+    if (choice.failover !== undefined) reasons.add('list')
+  }
+  return reasons
+}
+
 t.test('an explanation has the answer of the server, octet for octet', async (t) => {
   const kinds = new Map<string, number>()
-  let drawn = 0
-  let sticky = 0
-  let listed = 0
+  const choices: Record<Reason, number> = {
+    drawn: 0,
+    sticky: 0,
+    weight: 0,
+    distance: 0,
+    nearer: 0,
+    list: 0,
+  }
   for (let world = 1; world <= WORLDS; world++) {
     await t.test(`world ${world}`, async (t) => {
       const { instance } = await loadWorld(t, world)
@@ -125,9 +157,7 @@ t.test('an explanation has the answer of the server, octet for octet', async (t)
         const fault = contradiction(explanation)
         if (fault !== '') wrong.push(`${fault}\n${printExplanation(explanation).join('\n')}`)
         kinds.set(explanation.end.kind, (kinds.get(explanation.end.kind) ?? 0) + 1)
-        if (explanation.steps.some(({ choice }) => choice?.draw !== undefined)) drawn++
-        if (explanation.steps.some(({ choice }) => choice?.isSticky === true)) sticky++
-        if (explanation.steps.some(({ choice }) => choice?.failover !== undefined)) listed++
+        for (const reason of reasonsOf(explanation)) choices[reason]++
       }
       explainer.close()
       t.strictSame(wrong.slice(0, 3), [])
@@ -136,7 +166,8 @@ t.test('an explanation has the answer of the server, octet for octet', async (t)
   for (const kind of ['answer', 'nodata', 'nxdomain', 'outside']) {
     t.ok((kinds.get(kind) ?? 0) > 50, `${kind}: ${kinds.get(kind)} of ${[...kinds].join(' ')}`)
   }
-  t.ok(drawn > 500, `${drawn} with a draw`)
-  t.ok(sticky > 300, `${sticky} with a sticky choice`)
-  t.ok(listed > 100, `${listed} by failover lists`)
+  for (const [reason, least] of Object.entries(LEAST)) {
+    const count = choices[reason as Reason]
+    t.ok(count > least, `${reason}: ${count} choices`)
+  }
 })

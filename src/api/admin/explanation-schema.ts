@@ -35,7 +35,7 @@ const CANDIDATE = object(
 
 const RUNG = object(
   { rung: TEXT, code: TEXT, outcome: TEXT, candidates: list(CANDIDATE) },
-  { nearest: TEXT },
+  { nearest: TEXT, nearer: list(object({ endpoint: COUNT, reason: TEXT })) },
 )
 
 const CHOICE = object(

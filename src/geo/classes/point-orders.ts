@@ -20,7 +20,7 @@ export const NO_ORDER = -1
 /** Maximum of distinct points: their numbers have 8 bits. Sets with further points are ignored. */
 export const POINTS_MAX = 256
 /** Sets of up to this size are ordered completely. */
-const WHOLE_SET_MAX = 6
+export const WHOLE_SET_MAX = 6
 /** How many points of a larger set have their exact places in the order. */
 const EXACT_COUNT = 3
 /** Which half of a 64-bit number in memory has the low bits. */
