@@ -70,7 +70,8 @@ const WAYS = {
 
 function sextant(xdp) {
   const path = join(directory, 'Corefile')
-  const lines = ['multisocket 1', `bind ${ADDRESS}`, xdp, `file ${directory}/zone`]
+  // Like the others, without the name servers of the zone in each reply.
+  const lines = ['multisocket 1', `bind ${ADDRESS}`, xdp, 'minimal', `file ${directory}/zone`]
   writeFileSync(path, `${PLAIN_ZONE}:${PORT} {\n    ${lines.join('\n    ')}\n}\n`)
   return [process.execPath, main, 'serve', '-conf', path]
 }
