@@ -20,7 +20,7 @@ import { loadOffline } from './offline.ts'
 import { type Output, printJson } from './output.ts'
 import {
   addRunningDrain,
-  endRunningDrain,
+  endRunningDrains,
   listRunningDrains,
   notDrained,
 } from './running-drains.ts'
@@ -83,7 +83,7 @@ async function addToFile(
   })
 }
 
-/** `sextant undrain SELECTOR...|ID`: ends a drain. Resolves to the exit code. */
+/** `sextant undrain SELECTOR...|ID`: ends the drains of a selector. Resolves to the exit code. */
 export function runUndrain(argv: readonly string[], output: Output): Promise<number> {
   return reporting(output, async () => {
     const args = scanDrainArgs('undrain', argv, systemClock.now())
@@ -92,7 +92,7 @@ export function runUndrain(argv: readonly string[], output: Output): Promise<num
     if (words.length === 0)
       return fail('the selector or the id is missing; `sextant drains` lists them')
     const ended =
-      admin === undefined ? await removeFromFile(args) : [await endRunningDrain(admin, words)]
+      admin === undefined ? await removeFromFile(args) : await endRunningDrains(admin, words)
     for (const drain of ended)
       output.print(escapeControls(`undrained ${drain.id} ${printDrainReport(drain)}`))
   })

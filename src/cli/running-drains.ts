@@ -33,15 +33,14 @@ export async function addRunningDrain(
   return refuseReply()
 }
 
-/** Ends a drain of a running server, and returns it. `words`: its selector or id. Rejects with InputError. */
-export async function endRunningDrain(
+/** Ends the drains of a selector or an id (`words`) on a running server, and returns them. Rejects with InputError. */
+export async function endRunningDrains(
   admin: AdminArgs,
   words: readonly string[],
-): Promise<DrainReport> {
+): Promise<readonly DrainReport[]> {
   const path = `${PATH}?id=${idOf(words)}`
   try {
-    const reply = await askAdmin(findAdmin(admin), { method: 'DELETE', path })
-    return isReport(reply) ? reply : refuseReply()
+    return readDrains(await askAdmin(findAdmin(admin), { method: 'DELETE', path })).drains
   } catch (error) {
     if (!(error instanceof InputError) || !error.message.endsWith(NO_SUCH_DRAIN)) throw error
     throw notDrained(words, (await listRunningDrains(admin)).drains)
@@ -68,7 +67,10 @@ export interface RunningDrains {
 
 /** Rejects with InputError. */
 export async function listRunningDrains(admin: AdminArgs): Promise<RunningDrains> {
-  const reply = await askAdmin(findAdmin(admin), { method: 'GET', path: PATH })
+  return readDrains(await askAdmin(findAdmin(admin), { method: 'GET', path: PATH }))
+}
+
+function readDrains(reply: unknown): RunningDrains {
   const { drains = undefined, drainsOmitted = 0 }: Readonly<Record<string, unknown>> =
     typeof reply === 'object' && reply !== null ? { ...reply } : {}
   if (!Array.isArray(drains) || !drains.every(isReport)) return refuseReply()

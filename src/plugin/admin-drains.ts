@@ -37,6 +37,6 @@ export interface AdminDrains {
   list(): DrainList
   /** Replaces a drain with the same selector. Resolves to undefined if too many orders wait. */
   add(order: DrainOrder): Promise<AppliedDrain | undefined>
-  /** Resolves to the ended drain; undefined = no drain has that id. */
-  end(id: string): Promise<AdminDrain | undefined>
+  /** Ends the drains with that id in all files. Resolves to them; empty = no drain has that id. */
+  end(id: string): Promise<readonly AdminDrain[]>
 }

@@ -68,7 +68,7 @@ t.test('drains begin and end by the API', async (t) => {
   t.equal((await send('GET', '/v1/drains')).json.drains.length, 1)
   t.match(await send('DELETE', `/v1/drains?id=${drain.id}`), {
     status: 200,
-    json: { actor: 'ops' },
+    json: { drains: [{ actor: 'ops', file }] },
   })
   await until(async () => (await dropped()) === '', 'the end of the drain')
   t.equal((await send('DELETE', `/v1/drains?id=${drain.id}`)).status, 404)

@@ -153,7 +153,7 @@ export function adminSite(changed: Partial<AdminSite> = {}) {
     drains: {
       list: () => ({ drains: [], drainsOmitted: 0 }),
       add: async () => fail('unused'),
-      end: async () => undefined,
+      end: async () => [],
     },
     explain: async () => undefined,
     ...changed,

@@ -121,14 +121,14 @@ export const ROUTES: readonly AdminRoute[] = [
   {
     method: 'DELETE',
     path: '/v1/drains',
-    summary: 'Ends a drain.',
-    query: { id: { ...TEXT, maxLength: 64, description: 'of the drain' } },
+    summary: 'Ends the drains of a selector, in all drain files.',
+    query: { id: { ...TEXT, maxLength: 64, description: 'of the drains' } },
     requiredQuery: ['id'],
-    reply: { $ref: 'Drain#' },
+    reply: object({ drains: { type: 'array', items: { $ref: 'Drain#' } } }),
     run: async (site, { query }) => {
       const { id } = query as { readonly id: string }
-      const ended = await attempt(() => site.drains.end(id))
-      if (ended !== undefined) return ended
+      const drains = await attempt(() => site.drains.end(id))
+      if (drains.length > 0) return { drains }
       throw new ApiFault(404, 'no drain has this id')
     },
   },

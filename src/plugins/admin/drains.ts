@@ -71,18 +71,21 @@ export class Drains implements AdminDrains {
     return { ...reportDrain(drain), file, ...selected }
   }
 
-  async end(id: string): Promise<AdminDrain | undefined> {
-    for (const file of this.#paths) {
-      if (!this.#read(file).some(({ selector }) => selector.id === id)) continue
-      let ended: EndpointDrain | undefined
+  async end(id: string): Promise<readonly AdminDrain[]> {
+    const isMeant = ({ selector }: EndpointDrain): boolean => selector.id === id
+    // An invalid file is found before another one is changed.
+    const files = this.#paths.filter((file) => this.#read(file).some(isMeant))
+    const ended: AdminDrain[] = []
+    for (const file of files) {
+      let removed: readonly EndpointDrain[] = []
       await editDrainFile(file, this.#clock.now(), (drains) => {
-        ended = drains.find(({ selector }) => selector.id === id)
-        return { removed: ended === undefined ? [] : [ended], added: [] }
+        removed = drains.filter(isMeant)
+        return { removed, added: [] }
       })
-      if (ended !== undefined) return { ...reportDrain(ended), file }
+      for (const drain of removed) ended.push({ ...reportDrain(drain), file })
     }
-    const other = this.#index()?.unfiled.find(({ selector }) => selector.id === id)
-    if (other === undefined) return undefined
+    const other = this.#index()?.unfiled.find(isMeant)
+    if (ended.length > 0 || other === undefined) return ended
     return fail(
       `${printDrain(other)}: this drain is not in a drain file; remove its annotation, or activate its group`,
     )
