@@ -1,15 +1,12 @@
-import { readFileSync, readlinkSync, realpathSync, renameSync, rmSync, symlinkSync } from 'node:fs'
-import { setTimeout as delay } from 'node:timers/promises'
+import { readFileSync, realpathSync } from 'node:fs'
 import { InputError } from '../../base/errors.ts'
 import { isSystemError } from '../../base/system-error.ts'
+import { lockFile } from '../../persist/lock-file.ts'
 import { NextFile, stampOf } from '../../persist/next-file.ts'
 import { type EndpointDrain, isActive } from './drain.ts'
 import { readDrainFile } from './drain-file.ts'
 import { printDrainLine, scanDrains } from './drain-text.ts'
 
-/** Maximum wait for another process that edits the file. An edit takes milliseconds. */
-const LOCK_MS_MAX = 5000
-const LOCK_RETRY_MS = 20
 /** Maximum number of attempts if an editor writes the file at the same time. */
 const TRIES_MAX = 8
 const MODE = 0o644
@@ -29,7 +26,7 @@ export type DrainEdit = (drains: readonly EndpointDrain[]) => {
 export async function editDrainFile(path: string, nowMs: number, edit: DrainEdit): Promise<void> {
   try {
     const target = resolveLink(path)
-    const release = await lock(`${target}.lock`)
+    const release = await lockFile(target)
     try {
       for (let tries = 0; tries < TRIES_MAX; tries++) if (replace(target, nowMs, edit)) return
     } finally {
@@ -77,70 +74,5 @@ function resolveLink(path: string): string {
   } catch (error) {
     if (!isSystemError(error) || error.code !== 'ENOENT') throw error
     return path
-  }
-}
-
-/**
- * Locks with a symbolic link that names this process, because a link is never half written, even if
- * the disk is full. Returns the function that removes it.
- */
-async function lock(path: string): Promise<() => void> {
-  const endMs = performance.now() + LOCK_MS_MAX
-  for (;;) {
-    if (create(path)) return () => rmSync(path, { force: true })
-    const holder = readHolder(path)
-    if (holder !== '' && !isRunning(holder)) removeStale(path, holder)
-    else if (performance.now() < endMs) await delay(LOCK_RETRY_MS)
-    else {
-      const who = holder === '' ? 'another process' : `process ${holder}`
-      const message = `${path} exists: ${who} edits the drain file; remove the lock if that process does not run`
-      throw new InputError(undefined, message)
-    }
-  }
-}
-
-/** Returns false if the file exists. */
-function create(path: string): boolean {
-  try {
-    symlinkSync(String(process.pid), path)
-    return true
-  } catch (error) {
-    if (!isSystemError(error) || error.code !== 'EEXIST') throw error
-    return false
-  }
-}
-
-/** Returns the process id in the lock; '' = the lock was released, or is no link. */
-function readHolder(path: string): string {
-  try {
-    return readlinkSync(path)
-  } catch (error) {
-    if (!isSystemError(error) || (error.code !== 'ENOENT' && error.code !== 'EINVAL')) throw error
-    return ''
-  }
-}
-
-function isRunning(holder: string): boolean {
-  const pid = Number(holder)
-  if (!Number.isSafeInteger(pid) || pid <= 0) return true
-  try {
-    process.kill(pid, 0)
-    return true
-  } catch (error) {
-    return !isSystemError(error) || error.code !== 'ESRCH'
-  }
-}
-
-/** Removes the lock of a process that died. If another process replaced it meanwhile, it is put back. */
-function removeStale(path: string, holder: string): void {
-  const aside = `${path}.${process.pid}`
-  try {
-    renameSync(path, aside)
-    const found = readHolder(aside)
-    rmSync(aside, { force: true })
-    if (found !== '' && found !== holder) symlinkSync(found, path)
-  } catch (error) {
-    // Another process removed the stale lock first, or locked the file since.
-    if (!isSystemError(error) || (error.code !== 'ENOENT' && error.code !== 'EEXIST')) throw error
   }
 }

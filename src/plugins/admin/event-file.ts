@@ -1,5 +1,6 @@
 import { type FileHandle, open, rename, stat } from 'node:fs/promises'
 import { isSystemError } from '../../base/system-error.ts'
+import { lockFile } from '../../persist/lock-file.ts'
 import type { EventLog } from '../../telemetry/event-log.ts'
 import { NEWLINE } from '../../telemetry/lines.ts'
 import type { Logger } from '../../telemetry/log.ts'
@@ -10,7 +11,6 @@ const MODE = 0o640
 
 export interface EventFileOptions {
   readonly path: string
-  /** A file of that size becomes `PATH.1`, which it replaces. */
   readonly octetsMax: number
   readonly events: EventLog
   readonly log: Logger
@@ -18,6 +18,8 @@ export interface EventFileOptions {
 
 /** Appends the events of a log to a file, as lines of JSON. */
 export class EventFile {
+  /** A file that would exceed it becomes `PATH.1`, which it replaces. */
+  octetsMax: number
   readonly #options: EventFileOptions
   readonly #unsubscribe: () => void
   #waiting = ''
@@ -29,6 +31,7 @@ export class EventFile {
 
   constructor(options: EventFileOptions) {
     this.#options = options
+    this.octetsMax = options.octetsMax
     this.#unsubscribe = options.events.subscribe((line) => this.#add(line))
   }
 
@@ -66,10 +69,9 @@ export class EventFile {
   }
 
   async #append(text: string): Promise<void> {
-    const { path, octetsMax } = this.#options
+    const { path } = this.#options
     const octets = Buffer.from(text)
-    const size = await sizeOf(path)
-    if (size > 0 && size + octets.length > octetsMax) await rename(path, `${path}.1`)
+    if (await this.#isFull(octets.length)) await this.#rotate(octets.length)
     const file = await open(path, 'a+', MODE)
     try {
       if (this.#mayBeCut && (await isCut(file))) await file.appendFile('\n')
@@ -78,6 +80,22 @@ export class EventFile {
       this.#mayBeCut = false
     } finally {
       await file.close()
+    }
+  }
+
+  async #isFull(added: number): Promise<boolean> {
+    const size = await sizeOf(this.#options.path)
+    return size > 0 && size + added > this.octetsMax
+  }
+
+  /** During a take-over, two processes write the file. Only one may rename it: the second would rename the new file. */
+  async #rotate(added: number): Promise<void> {
+    const { path } = this.#options
+    const release = await lockFile(path)
+    try {
+      if (await this.#isFull(added)) await rename(path, `${path}.1`)
+    } finally {
+      release()
     }
   }
 

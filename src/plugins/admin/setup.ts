@@ -91,6 +91,7 @@ function serve(
   })
   c.onServing(() => {
     loadedMs = c.clock.now()
+    if (file !== undefined) file.item.octetsMax = options.events!.octetsMax
     if (blocks.isAnnounced) return
     blocks.isAnnounced = true
     const kind = isFirst ? 'start' : 'reload'
@@ -121,6 +122,8 @@ function openFile(
   events: EventLog,
 ): ResourceLease<EventFile> | undefined {
   if (options === undefined) return undefined
-  const key = `${options.path}\n${options.octetsMax}`
-  return resources.acquire(EventFile, key, () => new EventFile({ ...options, events, log }))
+  // A path has one writer, also during a reload that changes the size: two would write each event twice.
+  return resources.acquire(EventFile, options.path, () => {
+    return new EventFile({ ...options, events, log })
+  })
 }

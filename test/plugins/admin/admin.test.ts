@@ -1,5 +1,13 @@
 import { execFileSync } from 'node:child_process'
-import { chmodSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { CertificateFiles } from '../../../src/plugins/admin/certificate.ts'
@@ -198,6 +206,43 @@ t.test('events are lines of a file, which rotates', async (t) => {
   t.strictSame(textsIn(`${path}.1`), ['one', 'two'])
   t.strictSame(textsIn(path), ['three'])
   t.strictSame(lines, [])
+})
+
+t.test('of two processes with one file, only one rotates it', async (t) => {
+  const path = join(t.testdir({}), 'events.jsonl')
+  const writers = [openEvents(t, path, 250), openEvents(t, path, 250)]
+  const written = () => Promise.all(writers.map(({ file }) => file.written()))
+  let before: readonly string[] = []
+  for (let round = 0; round < 20; round++) {
+    // As long as the limit, so that each round finds a full file.
+    const old = `round ${round}`.padEnd(200, '.')
+    writers[0]!.add(old)
+    await written()
+    t.strictSame(textsIn(path), [old])
+    if (round > 0) t.strictSame(textsIn(`${path}.1`).sort(), before)
+    for (const [i, { add }] of writers.entries()) add(`writer ${i}`)
+    await written()
+    before = ['writer 0', 'writer 1']
+    t.strictSame(textsIn(`${path}.1`), [old])
+    t.strictSame(textsIn(path).sort(), before)
+  }
+  for (const { lines } of writers) t.strictSame(lines, [])
+  t.notOk(existsSync(`${path}.lock`))
+})
+
+t.test('a reload that changes the size of the file writes each event once', async (t) => {
+  const path = join(t.testdir({}), 'events.jsonl')
+  const first = new SetUp(admin, `admin {\n events ${path} 1\n}`)
+  await first.start()
+  const next = new SetUp(admin, `admin {\n events ${path} 2\n}`)
+  await next.start()
+  const log = next.adminSites[0]?.events()
+  log?.add({ actor: { kind: 'load', name: '' }, text: 'during the reload' })
+  await first.stop()
+  log?.add({ actor: { kind: 'load', name: '' }, text: 'after the reload' })
+  await next.stop()
+  const served = 'the Corefile is served'
+  t.strictSame(textsIn(path), [served, served, 'during the reload', 'after the reload'])
 })
 
 t.test('a file that can not be written is reported once, and later written again', async (t) => {

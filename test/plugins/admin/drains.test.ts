@@ -43,7 +43,7 @@ t.test('a drain ends in all files', async (t) => {
 
   writeFileSync(c, 'nonsense\n')
   const before = read()
-  await t.rejects(drains.end(id), { position: { file: c, line: 1 } }, 'an invalid file')
+  await t.rejects(drains.end(id), /"nonsense" is not a selector/, 'an invalid file')
   t.strictSame(read(), before, 'no file is changed')
   writeFileSync(c, texts.c)
 
