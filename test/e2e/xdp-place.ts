@@ -1,17 +1,21 @@
-import { execFileSync } from 'node:child_process'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { Test } from 'tap'
 import { HostNetwork, type NetworkHost } from '../support/host-network.ts'
+import { run } from '../support/peer.ts'
 import { type RunningServer, root, startServer } from '../support/server.ts'
 import { temporaryDirectory } from '../support/temporary-directory.ts'
 import { until } from '../support/until.ts'
+import { IPV4_PACKET, IPV6_PACKET, type PacketFields } from '../transport/udp/xdp/packets.ts'
+import { FrameClient } from './xdp-frames.ts'
 
 export const SERVER = '192.0.2.1'
 export const SERVER6 = '2001:db8::1'
 export const CLIENT = '192.0.2.2'
 
 const LONG = Array.from({ length: 60 }, (_, i) => `long TXT "${'x'.repeat(50)}${i}"`).join('\n')
+/** 1 400 octets of answer. */
+const MID = Array.from({ length: 25 }, (_, i) => `mid TXT "${'x'.repeat(40)}${i}"`).join('\n')
 const ZONE = `$ORIGIN example.org.
 $TTL 300
 @ SOA ns hostmaster 1 3600 600 86400 60
@@ -19,6 +23,7 @@ $TTL 300
 ns A ${SERVER}
 www A 198.51.100.1
 ${LONG}
+${MID}
 `
 
 /** `xdp`: the properties, or '' for none. */
@@ -80,12 +85,26 @@ export class XdpPlace {
     return this.client.run('dig', '+tries=1', '+time=5', ...words)
   }
 
-  /** UDP datagrams that sockets of the server's host have received, by the kernel's counters. */
+  /** The kernel's counters of a host, by protocol and name. */
+  async counters(host = this.server): Promise<Record<string, Record<string, number>>> {
+    const text = await host.run('cat', '/proc/net/snmp', '/proc/net/snmp6')
+    const result: Record<string, Record<string, number>> = {}
+    for (const [, protocol = '', names = '', values = ''] of text.matchAll(
+      /^(\w+): (\D.*)\n\1: (.*)$/gm,
+    )) {
+      const all = values.split(' ').map(Number)
+      result[protocol] = Object.fromEntries(names.split(' ').map((name, i) => [name, all[i]!]))
+    }
+    for (const [, protocol = '', name = '', value] of text.matchAll(/^(\w+6)(\w+)\s+(\d+)$/gm)) {
+      result[protocol] = { ...result[protocol], [name]: Number(value) }
+    }
+    return result
+  }
+
+  /** UDP datagrams that sockets of the server's host have received. */
   async socketDatagrams(): Promise<number> {
-    const snmp = await this.server.run('cat', '/proc/net/snmp', '/proc/net/snmp6')
-    const ipv4 = /^Udp: (\d+)/m.exec(snmp)![1]
-    const ipv6 = /^Udp6InDatagrams\s+(\d+)/m.exec(snmp)![1]
-    return Number(ipv4) + Number(ipv6)
+    const { Udp, Udp6 } = await this.counters()
+    return Udp!.InDatagrams! + Udp6!.InDatagrams!
   }
 
   /** Whether a query of the client is answered past the sockets; undefined = it is not answered. */
@@ -101,14 +120,37 @@ export class XdpPlace {
     await until(async () => (await this.isPast(host, ...words)) === isPast, what)
   }
 
-  /** Sends frames, in hexadecimal digits, from the client. */
-  sendFrames(frames: readonly string[]): string {
+  /** A program of the client that sends frames. The end of the test ends it. */
+  openFrames(): FrameClient {
     const own = this.#network.nameOf('client')
-    const script = join(root, 'test/support/send-frames.mjs')
-    return execFileSync('ip', ['netns', 'exec', own, process.execPath, script], {
-      input: frames.join('\n'),
-      encoding: 'utf8',
-    })
+    const script = join(root, 'test/support/frame-client.mjs')
+    const client = new FrameClient(['ip', 'netns', 'exec', own, process.execPath, script])
+    this.#t.teardown(() => client.end())
+    return client
+  }
+
+  /** As `ethtool -L eth0 rx` on the server; returns the error, or ''. */
+  setQueues(queues: number): Promise<string> {
+    return this.#ethtool('server', 'eth0', 'rx', String(queues))
+  }
+
+  /** Sets the MTU of the switch. */
+  async setSwitchMtu(octets: number): Promise<void> {
+    const hub = this.#network.nameOf('switch')
+    for (const port of ['server', 'client']) {
+      await run('ip', ['-n', hub, 'link', 'set', port, 'mtu', String(octets)])
+    }
+  }
+
+  /** VLAN tags arrive within the frame, not beside it as from a card that removes them. */
+  async keepVlanTags(): Promise<void> {
+    await this.#ethtool('switch', 'server', 'txvlan', 'off')
+  }
+
+  async #ethtool(host: string, ...words: readonly string[]): Promise<string> {
+    const script = join(root, 'test/support/ethtool.mjs')
+    const own = ['netns', 'exec', this.#network.nameOf(host), process.execPath]
+    return (await run('ip', [...own, script, ...words])).stdout.trim()
   }
 
   /** The MAC address of a host, as octets. */
@@ -120,6 +162,16 @@ export class XdpPlace {
       .map((octet) => Number.parseInt(octet, 16))
   }
 
+  /** Packets from the client to the server; their messages are not queries. */
+  async packets(): Promise<{ readonly ipv4: PacketFields; readonly ipv6: PacketFields }> {
+    const macs = { toMac: await this.macOf(this.server), fromMac: await this.macOf(this.client) }
+    const last = [2, 1].map((host) => [0x20, 1, 0xd, 0xb8, ...new Array(11).fill(0), host])
+    return {
+      ipv4: { ...IPV4_PACKET, ...macs, source: [192, 0, 2, 2], destination: [192, 0, 2, 1] },
+      ipv6: { ...IPV6_PACKET, ...macs, source: last[0]!, destination: last[1]! },
+    }
+  }
+
   /** Removes the interface of the server. */
   async removeInterface(): Promise<void> {
     await this.server.run('ip', 'link', 'del', 'eth0')
@@ -129,8 +181,8 @@ export class XdpPlace {
   async addInterface(queues = 1): Promise<void> {
     const hub = this.#network.nameOf('switch')
     const { server } = this
-    const peer = ['peer', 'name', 'server', 'netns', hub]
     const numbers = ['numrxqueues', String(queues), 'numtxqueues', String(queues)]
+    const peer = ['peer', 'name', 'server', ...numbers, 'netns', hub]
     await server.run('ip', 'link', 'add', 'eth0', ...numbers, 'type', 'veth', ...peer)
     await server.run('ip', '-n', hub, 'link', 'set', 'server', 'master', 'br0', 'up')
     await server.run('ip', 'address', 'add', `${SERVER}/24`, 'dev', 'eth0')

@@ -2,7 +2,6 @@ import t from 'tap'
 import { needs, needsRoot } from '../support/peer.ts'
 import { putFile } from '../support/server.ts'
 import { until } from '../support/until.ts'
-import { composePacket, IPV4_PACKET, mendIPv4 } from '../transport/udp/xdp/packets.ts'
 import { CLIENT, corefile, SERVER, SERVER6, XdpPlace } from './xdp-place.ts'
 
 /*
@@ -116,52 +115,6 @@ t.test('another process: killed, restarted, taken over', NEEDS, async (t) => {
   await third.prints(READY)
   await place.untilPast(true)
   t.notMatch(third.output(), /WARNING/)
-})
-
-t.test('a flood of everything else', NEEDS, async (t) => {
-  const place = await XdpPlace.create(t)
-  const server = await place.start()
-  await server.prints(READY)
-  await place.isPast()
-  const packet = {
-    ...IPV4_PACKET,
-    toMac: await place.macOf(place.server),
-    fromMac: await place.macOf(place.client),
-    source: [192, 0, 2, 2],
-    destination: [192, 0, 2, 1],
-  }
-  const good = composePacket(packet)
-  const spoofed = [
-    [192, 0, 2, 1],
-    [192, 0, 2, 255],
-    [127, 0, 0, 1],
-    [0, 0, 0, 0],
-    [255, 255, 255, 255],
-    [224, 0, 0, 1],
-  ].map((source) => composePacket({ ...packet, source }))
-  const changed = (at: number, octets: string): Buffer => {
-    const frame = Buffer.from(good)
-    frame.write(octets, at, 'hex')
-    return mendIPv4(frame)
-  }
-  const frames = [
-    ...spoofed,
-    ...Array.from({ length: good.length - 14 }, (_, i) => good.subarray(0, 14 + i)),
-    ...['2000', '0001', '1fff'].map((octets) => changed(20, octets)),
-    changed(14, '46'),
-    changed(16, 'ffff'),
-    changed(38, 'ffff'),
-    changed(38, '0000'),
-    changed(34, '0000'),
-    changed(6, 'ffffffffffff'),
-    composePacket({ ...packet, message: Buffer.alloc(1400, 0xff) }),
-    composePacket({ ...packet, message: Buffer.alloc(0) }),
-  ].map((frame) => frame.toString('hex'))
-  const many = Array.from({ length: 100 }, () => frames).flat()
-  t.match(place.sendFrames(many), /frames sent/)
-  t.equal(await place.isPast(), true)
-  t.match(await place.dig(`@${SERVER}`, 'www.example.org', '+tcp'), '198.51.100.1')
-  t.notMatch(server.output(), /panic|Recovered|WARNING/)
 })
 
 t.test('the replacement of a thread serves the interface', NEEDS, async (t) => {

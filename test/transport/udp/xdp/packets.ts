@@ -93,8 +93,8 @@ export function replyTo(packet: PacketFields, message: Uint8Array): Buffer {
 }
 
 /** Puts the right checksum into the IPv4 header of a frame that a test has changed. */
-export function mendIPv4(frame: Buffer): Buffer {
+export function mendIPv4(frame: Buffer, headerOctets = 20): Buffer {
   frame.writeUInt16BE(0, 24)
-  frame.writeUInt16BE(internetChecksum(frame.subarray(14, 34)), 24)
+  frame.writeUInt16BE(internetChecksum(frame.subarray(14, 14 + headerOctets)), 24)
   return frame
 }
