@@ -1,3 +1,4 @@
+import type { ProbeAt } from '../dnsrecord/health-check.ts'
 import type { StoredRecord } from '../dnsrecord/record-source.ts'
 import { NO_DRAINS, type RecordDrains } from './drain/drain.ts'
 import type { ShiftState } from './shift/shift.ts'
@@ -11,6 +12,14 @@ export interface RecordHealth {
   readonly up: readonly string[]
   /** What probes of this site found of peers' addresses for the host, by address; absent = nothing. */
   readonly observed?: readonly HealthObservation[]
+  /** Where DNSHealthCheckProbes probe addresses, in place of what their endpoints say; absent = nowhere else. */
+  readonly probedAt?: readonly ProbedAddress[]
+}
+
+/** Where an address is probed. */
+export interface ProbedAddress {
+  readonly address: string
+  readonly probeAt: ProbeAt
 }
 
 /** What a site found of an address that belongs to another site. */
@@ -70,6 +79,8 @@ export interface Finding {
   readonly health: 'up' | 'down'
   /** Set = the address belongs to a peer: Unix time since which the health is the same. */
   readonly observedSeconds?: number | undefined
+  /** Where the address is probed, if not as its endpoint says. */
+  readonly probeAt?: ProbeAt | undefined
 }
 
 /**
@@ -136,7 +147,7 @@ export class AddressHealth implements HealthTable {
   }
 
   #count(finding: Finding, step: 1 | -1): void {
-    const { recordKey, address, health, observedSeconds: sinceSeconds } = finding
+    const { recordKey, address, health, observedSeconds: sinceSeconds, probeAt } = finding
     let rows = this.#rows.get(recordKey)
     if (rows === undefined) {
       rows = new RecordRows()
@@ -144,6 +155,7 @@ export class AddressHealth implements HealthTable {
     }
     if (sinceSeconds === undefined) rows.count(address, health, step)
     else rows.observe(address, step === 1 ? { address, health, sinceSeconds } : undefined)
+    if (probeAt !== undefined) rows.place(address, step === 1 ? probeAt : undefined)
     if (rows.isEmpty) this.#emptied.add(recordKey)
     this.#changed.add(recordKey)
   }
@@ -154,6 +166,7 @@ class RecordRows {
   /** Number of probes that found each health, by address. */
   readonly #counts = new Map<string, { up: number; down: number }>()
   readonly #observed = new Map<string, HealthObservation>()
+  readonly #probedAt = new Map<string, ProbeAt>()
   #health = UNKNOWN_HEALTH
   #isStale = false
 
@@ -168,8 +181,14 @@ class RecordRows {
     const rows = [...this.#counts].sort(([a], [b]) => (a < b ? -1 : 1))
     const down = rows.filter(([, count]) => count.down > 0).map(([address]) => address)
     const up = rows.filter(([, count]) => count.down === 0).map(([address]) => address)
-    const observed = [...this.#observed.values()].sort((a, b) => (a.address < b.address ? -1 : 1))
-    const found = observed.length === 0 ? { down, up } : { down, up, observed }
+    const observed = [...this.#observed.values()].sort(byAddress)
+    const probedAt = [...this.#probedAt].map(([address, probeAt]) => ({ address, probeAt }))
+    const found = {
+      down,
+      up,
+      ...(observed.length === 0 ? {} : { observed }),
+      ...(probedAt.length === 0 ? {} : { probedAt: probedAt.sort(byAddress) }),
+    }
     const health = this.isEmpty ? UNKNOWN_HEALTH : found
     if (!isSameHealth(health, this.#health)) this.#health = health
     return this.#health
@@ -178,6 +197,12 @@ class RecordRows {
   observe(address: string, observation: HealthObservation | undefined): void {
     if (observation === undefined) this.#observed.delete(address)
     else this.#observed.set(address, observation)
+    this.#isStale = true
+  }
+
+  place(address: string, probeAt: ProbeAt | undefined): void {
+    if (probeAt === undefined) this.#probedAt.delete(address)
+    else this.#probedAt.set(address, probeAt)
     this.#isStale = true
   }
 
@@ -197,7 +222,12 @@ class RecordRows {
 export function isSameHealth(a: RecordHealth, b: RecordHealth): boolean {
   if (a === b) return true
   const isSame = isSameList(a.down, b.down) && isSameList(a.up, b.up)
-  return isSame && JSON.stringify(a.observed) === JSON.stringify(b.observed)
+  if (!isSame || JSON.stringify(a.observed) !== JSON.stringify(b.observed)) return false
+  return JSON.stringify(a.probedAt) === JSON.stringify(b.probedAt)
+}
+
+function byAddress(a: { readonly address: string }, b: { readonly address: string }): number {
+  return a.address < b.address ? -1 : 1
 }
 
 export function isSameList(a: readonly string[], b: readonly string[]): boolean {

@@ -4,6 +4,7 @@ import { nameKey, printName } from '../dns/name/name.ts'
 import { printAddress } from '../dns/text/address.ts'
 import type { DnsRecord, Endpoint, HealthProbe } from '../dnsrecord/dns-record.ts'
 import type { HealthCheck, ProbeAt } from '../dnsrecord/health-check.ts'
+import { isHealthPort } from '../dnsrecord/validate/probe-properties.ts'
 import type { Probe } from './probes/probe.ts'
 
 /** Maximum length of a Kubernetes object's name (RFC 1123 subdomain). */
@@ -84,6 +85,20 @@ export function probeOfResource(resource: HealthProbe, check: HealthCheck): Prob
   const { namespace, name, address, hostname } = resource
   const testAddress = testAddressOf(resource.testAddress)
   return { id: `${namespace}/${name}`, namespace, address, ...testAddress, hostname, check }
+}
+
+/**
+ * Returns where the DNSHealthCheckProbe probes, for the probes of peers; undefined = these could not do the same. Peers
+ * probe with the health checks of their own records, which are of the protocol that `own` has, if it is known.
+ */
+export function placeOfResource(
+  { testAddress: address }: Pick<HealthProbe, 'testAddress'>,
+  check: HealthCheck,
+  own: HealthCheck | undefined,
+): ProbeAt | undefined {
+  if (own !== undefined && own.protocol !== check.protocol) return undefined
+  const port = isHealthPort(check.port) ? check.port : 0
+  return address === '' && port === 0 ? undefined : { address, port }
 }
 
 function testAddressOf(testAddress = ''): Pick<Probe, 'testAddress'> {

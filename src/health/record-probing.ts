@@ -2,6 +2,7 @@ import type { Clock } from '../base/clock.ts'
 import type { Random } from '../base/random.ts'
 import type { Timers } from '../base/timers.ts'
 import { type HealthProbe, recordKey } from '../dnsrecord/dns-record.ts'
+import type { ProbeAt } from '../dnsrecord/health-check.ts'
 import { isChecked, unpackRecord } from '../dnsrecord/pack.ts'
 import type { ProbeSource, RecordChange, RecordSource } from '../dnsrecord/record-source.ts'
 import { StateFile } from '../persist/state-file.ts'
@@ -14,7 +15,7 @@ import type { Probe, Prober } from './probes/probe.ts'
 import { type ProbeResult, ProbeRunner } from './probes/probe-runner.ts'
 import type { ProbeState } from './probes/probe-state.ts'
 import { PROBE_STATES, printStates } from './probes/state-text.ts'
-import { probeOfLeaf, probeOfResource, probesOfRecord } from './record-probes.ts'
+import { placeOfResource, probeOfLeaf, probeOfResource, probesOfRecord } from './record-probes.ts'
 
 /** Results within this time are published as one change. */
 const GATHER_MS = 50
@@ -62,6 +63,8 @@ export class RecordProbing {
   /** Ids of each record's probes, by record key; and the record key of each probe, by probe id. */
   readonly #idsByRecord = new Map<string, Set<string>>()
   readonly #recordById = new Map<string, string>()
+  /** Where the DNSHealthCheckProbes probe, by probe id. */
+  readonly #placeById = new Map<string, ProbeAt>()
   /** DNSHealthCheckProbes by the key of their record. */
   #resources = new Map<string, HealthProbe[]>()
   /** Ids of probes whose health changed since the last publication. */
@@ -185,6 +188,7 @@ export class RecordProbing {
 
   /** Updates the probes of a record. */
   #probeRecord(key: string): void {
+    for (const id of this.#idsByRecord.get(key) ?? []) this.#placeById.delete(id)
     const wanted = this.#wantedFor(key)
     const before = this.#idsByRecord.get(key) ?? new Set<string>()
     for (const id of before) {
@@ -214,7 +218,8 @@ export class RecordProbing {
     const isObserved = this.#observedIds.has(id)
     const sinceMs = this.#runner.stateOf(id)?.sinceMs ?? 0
     const observedSeconds = isObserved ? Math.floor(sinceMs / 1000) : undefined
-    const finding = isFound ? { recordKey, address, health, observedSeconds } : undefined
+    const probeAt = this.#placeById.get(id)
+    const finding = isFound ? { recordKey, address, health, observedSeconds, probeAt } : undefined
     this.#findings.set(id, finding)
   }
 
@@ -223,13 +228,15 @@ export class RecordProbing {
     const record = this.#options.source.find(key)
     if (record === undefined) return wanted
     const decided = new Set<string>()
+    const content = isChecked(record.packed) ? unpackRecord(record.packed) : undefined
     for (const resource of this.#resources.get(key) ?? []) {
       decided.add(resource.address)
       if (resource.check === undefined) continue
-      this.#want(probeOfResource(resource, resource.check), key, wanted)
+      const id = this.#want(probeOfResource(resource, resource.check), key, wanted)
+      const place = placeOfResource(resource, resource.check, content?.healthCheck)
+      if (place !== undefined) this.#placeById.set(id, place)
     }
-    if (!isChecked(record.packed)) return wanted
-    const content = unpackRecord(record.packed)
+    if (content === undefined) return wanted
     const [namespace = '', name = ''] = key.split('/')
     const place = { namespace, name }
     for (const probe of probesOfRecord(place, content, content.healthCheck!)) {

@@ -54,7 +54,14 @@ export class LocalExporter {
     before: RecordState | undefined,
   ): PeerEndpoint[] {
     const { createdSeconds: sinceSeconds } = content
-    const facts = { site: this.#site, down: health.down, up: health.up, drains, sinceSeconds }
+    const facts = {
+      site: this.#site,
+      down: health.down,
+      up: health.up,
+      probedAt: health.probedAt,
+      drains,
+      sinceSeconds,
+    }
     const endpoints = toPeerEndpoints(content, facts)
     const known = this.#since.get(record)?.get(health)?.get(drains)
     if (known !== undefined) {

@@ -2,6 +2,7 @@ import { printType, RRType } from '../dns/iana/types.ts'
 import { scanAddress } from '../dns/text/address.ts'
 import type { DnsRecord, Endpoint } from '../dnsrecord/dns-record.ts'
 import { printHost, printTarget } from '../dnsrecord/print-endpoint.ts'
+import type { RecordHealth } from '../health/address-health.ts'
 import { findDownTargets } from '../health/down-targets.ts'
 import { NO_DRAINS, type RecordDrains } from '../health/drain/drain.ts'
 import { findOutTargets } from '../health/drain/drained-targets.ts'
@@ -16,6 +17,7 @@ export interface RecordFacts {
   /** Addresses and host names that probes found down, and up; all others are unknown. */
   readonly down: readonly string[]
   readonly up: readonly string[]
+  readonly probedAt?: RecordHealth['probedAt']
   /** Targets that this site drained. They are exported as down. */
   readonly drains?: RecordDrains
   readonly sinceSeconds: number
@@ -28,7 +30,7 @@ export interface RecordFacts {
  */
 export function toPeerEndpoints(
   record: Pick<DnsRecord, 'rootHost' | 'isWildcardHost' | 'endpoints'>,
-  { site, down, up, drains = NO_DRAINS, sinceSeconds }: RecordFacts,
+  { site, down, up, probedAt = [], drains = NO_DRAINS, sinceSeconds }: RecordFacts,
 ): PeerEndpoint[] {
   const rootHost = `${record.isWildcardHost ? '*.' : ''}${printHost(record.rootHost)}`
   const downTargets = findOutTargets(record.endpoints, down, drains).out
@@ -39,9 +41,22 @@ export function toPeerEndpoints(
     const working = rdata.filter((_, index) => !isDown(index))
     const isUp = rdata.every((_, index) => isDown(index) || upTargets[i]!.has(index))
     const health: EndpointHealth = working.length === 0 ? 'down' : isUp ? 'up' : 'unknown'
-    const exported = working.length === 0 ? endpoint : { ...endpoint, rdata: working }
+    const probed = probedAt.find(({ address }) => isTarget(endpoint, address))
+    const exported = {
+      ...endpoint,
+      ...(working.length === 0 ? {} : { rdata: working }),
+      ...(probed === undefined ? {} : { probeAt: probed.probeAt }),
+    }
     return toPeerEndpoint(exported, { site, rootHost, health, sinceSeconds })
   })
+}
+
+function isTarget({ type, rdata }: Endpoint, text: string): boolean {
+  if (type === RRType.CNAME) return rdata.some((target) => printHost(target) === text)
+  const address = scanAddress(text)
+  return rdata.some(
+    (target) => address !== undefined && Buffer.compare(target, address.bytes) === 0,
+  )
 }
 
 /** Returns a validated endpoint as text: targets and geo codes each once, in order. */

@@ -321,6 +321,48 @@ t.test('an address of a peer is probed where its site probes it', async (t) => {
   t.match(last(), { testAddress: undefined, check: { port: CHECK.port } })
 })
 
+t.test('peers get the place where a DNSHealthCheckProbe probes', async (t) => {
+  const { source, pass, batches } = stage()
+  const placesOf = (name: string) => source.health.healthOf(`default/${name}`).probedAt
+  source.put(recordOf('a', TWO, { healthCheck: CHECK }), recordOf('b', TWO))
+  const [one, two] = TWO as [string, string]
+  // The name of the probe that the record's own check has.
+  const put = (check: object): void =>
+    source.putProbes(probeOf('a-192.0.2.1', 'a', { address: one, ...CHECK, ...check }))
+  const table: [object, ProbeAt | undefined][] = [
+    [{ port: 9090 }, { address: '', port: 9090 }],
+    [{ port: 9091 }, { address: '', port: 9091 }],
+    [
+      { port: 9091, testAddress: '10.0.0.1' },
+      { address: '10.0.0.1', port: 9091 },
+    ],
+    // `health-port` can't be this port: a peer would refuse the endpoint.
+    [
+      { port: 81, testAddress: '10.0.0.1' },
+      { address: '10.0.0.1', port: 0 },
+    ],
+    [{ port: 81 }, undefined],
+    // Peers probe with the protocol of the record.
+    [{ port: 9090, protocol: 'TCP' }, undefined],
+    [{ port: 8080 }, { address: '', port: 8080 }],
+  ]
+  for (const [check, probeAt] of table) {
+    put(check)
+    await pass(15)
+    const want = probeAt === undefined ? undefined : [{ address: one, probeAt }]
+    t.strictSame(placesOf('a'), want, JSON.stringify(check))
+  }
+  source.putProbes()
+  await pass(15)
+  t.equal(placesOf('a'), undefined, 'its own check has the place of the endpoint')
+  source.putProbes(probeOf('b', 'b', { address: two, ...CHECK, protocol: 'TCP', port: 9090 }))
+  await pass(15)
+  t.strictSame(placesOf('b'), [{ address: two, probeAt: { address: '', port: 9090 } }])
+  const before = batches.length
+  put({ port: 9090 })
+  t.ok(batches.length > before, 'a change is published')
+})
+
 t.test('at most 1000 addresses of peers are probed for one record', async (t) => {
   const { source, probing, asked, pass } = stage()
   source.put(recordOf('a', ['192.0.2.1'], { healthCheck: CHECK }))

@@ -124,3 +124,38 @@ t.test('an endpoint is exported as up only if probes found all of its targets up
   const both: RecordState = { ...before, health: { down: ['192.0.2.2'], up: ['192.0.2.1'] } }
   t.match(exportOf(both)[1], '192.0.2.2 down')
 })
+
+t.test(
+  'an endpoint is exported with the place where a DNSHealthCheckProbe probes it',
+  async (t) => {
+    const endpoints = [
+      { dnsName: HOST, recordType: 'A', targets: ['192.0.2.1', '192.0.2.2'] },
+      { dnsName: HOST, recordType: 'AAAA', targets: ['2001:db8::1'] },
+      { dnsName: `c.${HOST}`, recordType: 'CNAME', targets: ['LB.example.net'] },
+      { dnsName: `d.${HOST}`, recordType: 'A', targets: ['192.0.2.4'] },
+      { dnsName: `e.${HOST}`, recordType: 'A', targets: ['192.0.2.5'] },
+    ].map((endpoint, i) => {
+      const providerSpecific = i === 4 ? [{ name: 'health-port', value: '8081' }] : []
+      return { ...endpoint, recordTTL: 60, providerSpecific }
+    })
+    const record = stored(dnsRecord({ rootHost: HOST, endpoints, created: CREATED }))
+    const at = (address: string, port: number) => ({ address, probeAt: { address: '', port } })
+    const probedAt = [
+      at('192.0.2.2', 2000),
+      at('192.0.2.5', 5000),
+      at('2001:db8::1', 3000),
+      at('lb.example.net', 4000),
+    ]
+    const placesOf = (health: RecordHealth) => {
+      const content = unpackRecord(record.packed)
+      const local = new LocalExporter('a', { now: () => 0 })
+      return local.composeRdata({ record, health }, content, undefined).map((rdata) => {
+        const endpoint = scanPeerEndpoint(rdata)
+        return typeof endpoint === 'string' ? endpoint : endpoint.probeAt?.port
+      })
+    }
+    t.strictSame(placesOf(UNKNOWN_HEALTH), [undefined, undefined, undefined, undefined, 8081])
+    const health = { down: ['192.0.2.2'], up: [], probedAt }
+    t.strictSame(placesOf(health), [2000, 3000, 4000, undefined, 5000])
+  },
+)

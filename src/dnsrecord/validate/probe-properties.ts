@@ -47,10 +47,14 @@ export function scanTestAddress(text: string, place: FieldPlace, what: string): 
   return text.toLowerCase().replace(/\.$/, '')
 }
 
-/** The ports that the CustomResourceDefinition of a DNSHealthCheckProbe allows. */
+/** True for the ports that the CustomResourceDefinition of a DNSHealthCheckProbe allows, and thus `health-port`. */
+export function isHealthPort(port: number): boolean {
+  return [53, 80, 443].includes(port) || (port >= 1024 && port <= 49_151)
+}
+
 function scanPort(text: string, place: FieldPlace): number {
   const port = /^\d{1,5}$/.test(text) ? Number(text) : 0
-  if ([53, 80, 443].includes(port) || (port >= 1024 && port <= 49_151)) return port
+  if (isHealthPort(port)) return port
   const message = `${HEALTH_PORT} must be 53, 80, 443 or from 1024 to 49151, got ${quote(text)}`
   throw new RefusedError(place, message)
 }
