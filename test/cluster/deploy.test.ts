@@ -1,8 +1,18 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { parseAllDocuments } from 'yaml'
 import { applyAll } from '../support/apply.ts'
 import { CLUSTER_TEST_MS, Cluster } from '../support/cluster.ts'
 import { needsCluster } from '../support/cluster-binary.ts'
-import { composeManifests, manifestOf, SITE, siteParts } from '../support/kustomize.ts'
+import {
+  composeManifests,
+  type Manifest,
+  manifestOf,
+  SITE,
+  siteParts,
+} from '../support/kustomize.ts'
+import { scanFences } from '../support/page.ts'
 import { needs, needsRoot } from '../support/peer.ts'
 import { startPod } from '../support/pod.ts'
 import {
@@ -19,6 +29,7 @@ import {
   SYSTEM,
   WRITE,
 } from '../support/rights.ts'
+import { root } from '../support/server.ts'
 import { until } from '../support/until.ts'
 
 /** Ample, for a machine on which other tests run too. */
@@ -187,6 +198,33 @@ t.test('deploy/ as the API server takes it', needsCluster(), async (t) => {
       })
     },
   )
+
+  await t.test('the DaemonSet for AF_XDP needs the level privileged', async (t) => {
+    const fences = scanFences(readFileSync(join(root, 'docs/how-to/xdp.md'), 'utf8'))
+    const { text } = fences.find(({ language }) => language === 'yaml')!
+    const parsed: Manifest[] = parseAllDocuments(text).map((document) => document.toJS())
+    for (const [level, want] of [
+      ['privileged', 201],
+      ['baseline', 403],
+    ] as const) {
+      const labels = { 'pod-security.kubernetes.io/enforce': level }
+      await cluster.must('POST', '/api/v1/namespaces', { metadata: { name: level, labels } })
+      // No controller manager runs that would create it.
+      const accounts = `/api/v1/namespaces/${level}/serviceaccounts`
+      await cluster.must('POST', accounts, { metadata: { name: 'default' } })
+      const manifests = parsed.map((one) => {
+        return { ...one, metadata: { ...one.metadata, namespace: level } }
+      })
+      await applyAll(cluster, manifests)
+      const { template } = manifestOf(manifests, 'DaemonSet', 'sextant').spec
+      const pod = { ...template, metadata: { ...template.metadata, name: 'sextant' } }
+      const pods = `/api/v1/namespaces/${level}/pods?dryRun=All&fieldValidation=Strict`
+      const reply = await cluster.call('POST', pods, pod)
+      t.equal(reply.status, want, JSON.stringify(reply.body))
+      const refused = String(reply.body.message)
+      if (want === 403) t.match(refused, /"BPF", "NET_ADMIN", "NET_RAW".*hostNetwork=true/)
+    }
+  })
 
   await t.test('a remote cluster: its account reads records and writes their status', async (t) => {
     await applyAll(cluster, composeManifests('deploy/remote-cluster'))

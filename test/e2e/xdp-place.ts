@@ -67,8 +67,12 @@ export class XdpPlace {
     return new XdpPlace(t, network, server, client)
   }
 
-  start(text = corefile(), options: { args?: string[]; beside?: RunningServer } = {}) {
-    const { args = ['-pidfile', 'pid'], beside } = options
+  /** `as`: a command that starts the server with other rights. */
+  start(
+    text = corefile(),
+    options: { args?: string[]; beside?: RunningServer; as?: readonly string[] } = {},
+  ) {
+    const { args = ['-pidfile', 'pid'], beside, as = [] } = options
     const hook = pathToFileURL(join(root, 'test/support/end-thread.mjs'))
     return startServer(this.#t, {
       corefile: text,
@@ -76,7 +80,7 @@ export class XdpPlace {
       args,
       env: { NODE_OPTIONS: `${process.env.NODE_OPTIONS ?? ''} --import=${hook}` },
       beside: beside ?? { port: 53, directory: temporaryDirectory(this.#t) },
-      wrapper: ['ip', 'netns', 'exec', this.#network.nameOf('server')],
+      wrapper: ['ip', 'netns', 'exec', this.#network.nameOf('server'), ...as],
     })
   }
 

@@ -144,3 +144,32 @@ t.test('several queues, and a program of another process', NEEDS, async (t) => {
   await server.prints(/^\[INFO\] xdp eth0: generic \(veth\), copy, 4 queues$/m)
   await place.untilPast(true)
 })
+
+t.test('three capabilities suffice; a missing one is named', NEEDS, async (t) => {
+  const place = await XdpPlace.create(t)
+  const all = ['net_bind_service', 'net_admin', 'net_raw', 'bpf']
+  const text = corefile('xdp eth0 {\n queues 1\n}')
+  const start = async (missing: string) => {
+    const bounding = all.filter((one) => one !== missing).map((one) => `,+${one}`)
+    return place.start(text, { as: ['setpriv', '--bounding-set', `-all${bounding.join('')}`] })
+  }
+  const table = [
+    {
+      missing: 'net_admin',
+      warning: 'BPF_MAP_CREATE: EPERM (it requires CAP_NET_ADMIN and CAP_BPF)',
+    },
+    { missing: 'bpf', warning: 'BPF_MAP_CREATE: EPERM (it requires CAP_NET_ADMIN and CAP_BPF)' },
+    { missing: 'net_raw', warning: 'socket AF_XDP: EPERM (it requires CAP_NET_RAW)' },
+  ]
+  for (const { missing, warning } of table) {
+    const server = await start(missing)
+    await until(() => server.output().includes(warning), warning)
+    t.equal(await place.isPast(), false, 'the sockets answer')
+    server.process.kill('SIGTERM')
+    await server.exited()
+  }
+  const server = await start('')
+  await server.prints(READY)
+  await place.untilPast(true)
+  t.notMatch(server.output(), /WARNING/)
+})
