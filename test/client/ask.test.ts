@@ -91,6 +91,16 @@ const PASSED_OVER: { name: string; make: (query: Message) => Uint8Array }[] = [
     name: 'another question',
     make: (q) => replyOf(q, { question: { ...q.question!, type: RRType.AAAA } }),
   },
+  {
+    name: 'another class',
+    make: (q) => replyOf(q, { question: { ...q.question!, rrclass: RRClass.CH } }),
+  },
+  {
+    name: 'another name',
+    make: (q) => replyOf(q, { question: { ...q.question!, name: scanName('l.example.')! } }),
+  },
+  { name: 'a reply without a question', make: (q) => replyOf(q, { question: undefined }) },
+  { name: 'an empty packet', make: () => new Uint8Array() },
   { name: 'a query', make: (q) => replyOf(q, { flags: 0 }) },
   { name: 'no message', make: () => new Uint8Array([1, 2, 3]) },
 ]
@@ -105,6 +115,31 @@ for (const { name, make } of PASSED_OVER) {
     t.equal(answer.kind === 'reply' && answer.message.answer.length, 1)
   })
 }
+
+t.test(
+  'a reply that is cut or changed anywhere ends no exchange of another question',
+  async (t) => {
+    // The flags, which may ask for TCP, and the records are not compared.
+    const compared = [0, 1, ...Array.from({ length: NAME.length + 4 }, (_, i) => 12 + i)]
+    const server = await serve(t, ({ query, send }) => {
+      const right = replyOf(query)
+      for (let length = 0; length < right.length; length++) send(right.subarray(0, length))
+      for (const at of compared) {
+        // The name is the same in upper case.
+        const isLetter = at >= 12 && at < 12 + NAME.length
+        for (const bits of isLetter ? [0x01, 0x80, 0xc0, 0xff] : [0x01, 0x20, 0x80, 0xff]) {
+          const changed = Uint8Array.from(right)
+          changed[at]! ^= bits
+          send(changed)
+        }
+      }
+      send(right)
+    })
+    const answer = await ask(asked(server))
+    t.match(answer, { kind: 'reply', overTcp: false, message: { question: { name: NAME } } })
+    t.equal(answer.kind === 'reply' && answer.message.answer.length, 1)
+  },
+)
 
 t.test('a reply from another port is passed over', async (t) => {
   const forger = createSocket('udp4')

@@ -283,6 +283,16 @@ for (const { name, mac, now, want } of WRONG_FIRST) {
   })
 }
 
+t.test('a reply to another request is not accepted, also with the same id', async (t) => {
+  const recorded = signReply(
+    verify(new RequestSigner(keyOf()).sign(message(), NOW), ringOf(keyOf())),
+    message(0x1234, 1),
+  )
+  const client = new RequestSigner(keyOf())
+  client.sign(message(), NOW + 1)
+  t.match(client.verify(recorded, NOW + 1), /the signature is wrong/)
+})
+
 t.test('every algorithm is found by its name, in any case', async (t) => {
   for (const name of NAMES) t.equal(findAlgorithm(wire(name.toUpperCase()))?.text, name)
   t.equal(scanAlgorithm('hmac-md5'), undefined)
