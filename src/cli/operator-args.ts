@@ -3,6 +3,7 @@ import { hostname } from 'node:os'
 import { printDuration } from '../base/duration.ts'
 import { type HostPort, printHostPort } from '../dns/host-port.ts'
 import { printAddress, scanAddress } from '../dns/text/address.ts'
+import { GROUP_CHARACTERS_MAX, isGroup } from '../health/drain/active-groups.ts'
 import type { DelegationRole } from '../operator/plan/decide.ts'
 import type { OperatorSettings } from '../operator/settings.ts'
 import { EXPIRY_DEFAULT_MS } from '../peering/expiry.ts'
@@ -122,7 +123,11 @@ const FLAGS: readonly Flag[] = [
     value: '24h',
     help: 'how long the deletion of a delegating record waits for other clusters',
   },
-  { name: 'group', value: '', help: 'not supported; any value is an error' },
+  {
+    name: 'group',
+    value: '',
+    help: 'group of this cluster: it is passive while the TXT record kuadrant-active-groups.ZONE does not name the group',
+  },
   { name: 'metrics-bind-address', value: ':8080', help: 'address of /metrics; 0 disables it' },
   {
     name: 'health-probe-bind-address',
@@ -211,9 +216,6 @@ function collect(values: ReadonlyMap<string, string>, env: NodeJS.ProcessEnv): O
   if (minMs > maxMs) {
     throw new BadValue('min-requeue-time', get('min-requeue-time'), 'at most --max-requeue-time')
   }
-  if (get('group') !== '') {
-    throw new BadValue('group', get('group'), 'empty: groups of clusters are not supported')
-  }
   const namespace = get('leader-elect-namespace') || env.POD_NAMESPACE || 'default'
   return {
     metricsAddress: address('metrics-bind-address', get),
@@ -233,6 +235,7 @@ function collect(values: ReadonlyMap<string, string>, env: NodeJS.ProcessEnv): O
       probing: probing(get),
       notifyAllowed: networks('notify-allow', get),
       leaseNamespace: boolean('leader-elect', get) ? namespace : undefined,
+      group: group(get('group')),
       role: role(get('delegation-role')),
       removalTimeoutMs: duration('remote-removal-timeout', get),
       remotes: {
@@ -256,6 +259,12 @@ function controllers(get: Get): ReadonlySet<string> {
 function role(text: string): DelegationRole {
   if (text === 'primary' || text === 'secondary') return text
   throw new BadValue('delegation-role', text, 'primary or secondary')
+}
+
+function group(text: string): string {
+  if (text === '' || isGroup(text)) return text
+  const want = `a name of up to ${GROUP_CHARACTERS_MAX} characters without ; & , " ' and spaces`
+  throw new BadValue('group', text, want)
 }
 
 function label(name: string, get: Get): string {

@@ -1,4 +1,6 @@
+import { ResourceRegistry } from '../base/resource-registry.ts'
 import { printHostPort } from '../dns/host-port.ts'
+import { GroupLookup } from '../health/drain/group-lookup.ts'
 import { ApiError } from '../kube/api.ts'
 import { createInlineClient } from '../kube/inline-kubeconfig.ts'
 import { WorkQueue, type WorkResult } from '../kube/work-queue.ts'
@@ -8,6 +10,7 @@ import type { Cluster } from './cluster/cluster.ts'
 import { watchInputs } from './cluster/watch-inputs.ts'
 import { KeyedMutex } from './delegation/keyed-mutex.ts'
 import { OwnerIndex } from './delegation/owner-index.ts'
+import { GroupSet } from './groups/group-set.ts'
 import type { OperatorMetrics } from './metrics.ts'
 import { PeerSet } from './peers/peer-set.ts'
 import { SessionProbing } from './probes/session-probing.ts'
@@ -43,6 +46,9 @@ export interface LeaderSessionParts {
 export class LeaderSession {
   readonly queue: WorkQueue
   readonly peers: PeerSet
+  /** The lookups of active groups, of all records. */
+  readonly #lookups = new ResourceRegistry()
+  readonly #groups: GroupSet
   /** undefined = no other cluster delegates to this one. */
   readonly remotes: RemoteClusters | undefined
   readonly #parts: LeaderSessionParts
@@ -68,6 +74,8 @@ export class LeaderSession {
     const means = { clock, timers, random, log }
     this.queue = new WorkQueue({ what: 'dnsrecords', work, workers: WORKERS, ...means })
     this.peers = createPeers(parts, onEvent)
+    const resources = this.#lookups
+    this.#groups = new GroupSet({ ownGroup: settings.group, resources, onEvent, timers, log })
     const { objects, records: cache } = cluster
     const onWrite = metrics.countWrite.bind(metrics)
     const writer = new ApiWriter({ objects, cache, mayWrite, onWrite })
@@ -87,6 +95,7 @@ export class LeaderSession {
       removalTimeoutMs: settings.removalTimeoutMs,
       mutex,
       owners,
+      groups: this.#groups,
     })
     const { recordInformer: records, secretInformer: secrets } = cluster
     this.#stopWatching = [
@@ -103,6 +112,7 @@ export class LeaderSession {
       writer,
       mutex,
       owners,
+      resources,
       bounds: settings,
       settings: settings.remotes,
       mayWrite,
@@ -112,12 +122,19 @@ export class LeaderSession {
     this.remotes.start()
   }
 
+  /** The active groups of the zones of all records. */
+  get groups(): readonly GroupLookup[] {
+    return this.#lookups.withPrefix(GroupLookup, '')
+  }
+
   /** Starts nothing more; resolves once all running work has ended. */
   async close(): Promise<void> {
     for (const stop of this.#stopWatching) stop()
     await Promise.all([this.queue.close(), this.remotes?.close(), this.#probing?.close()])
-    // Last: a running reconcile may still start to follow a peer, which would then never be released.
+    // Last: a running reconcile may still start to follow a peer, or to look up groups, which would
+    // then never be released.
     this.peers.close()
+    this.#groups.close()
   }
 
   async #work(key: string): Promise<WorkResult | undefined> {

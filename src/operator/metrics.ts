@@ -21,6 +21,18 @@ export interface PublishFacts {
   readonly peers: readonly PeerStatus[]
   readonly queue: Readonly<WorkQueueCounts> & { readonly depth: number; readonly running: number }
   readonly remotes: readonly RemoteStatus[]
+  /** The active groups of the zones of all records. */
+  readonly groups: readonly GroupStatus[]
+}
+
+/** The last lookup of the active groups of a zone. */
+export interface GroupStatus {
+  /** With the final dot. */
+  readonly zone: string
+  /** Undefined = not known. */
+  readonly groups: readonly string[] | undefined
+  /** Why the last query failed; '' = it did not. */
+  readonly fault: string
 }
 
 /** The operator's metrics. Those that Kuadrant's operator also has use its names. */
@@ -155,8 +167,8 @@ export class OperatorMetrics implements RemoteMetrics {
     this.#remoteKeys.delete(cluster)
   }
 
-  /** Calls `read` at every scrape. */
-  collectFrom(read: () => PublishFacts, clock: Clock): void {
+  /** Calls `read` at every scrape. `ownGroup`: group of this cluster; '' = none. */
+  collectFrom(read: () => PublishFacts, clock: Clock, ownGroup = ''): void {
     const gauge = (name: string, help: string, labels: readonly string[] = []) =>
       this.registry.gauge(`sextant_operator_${name}`, help, labels)
     const depth = gauge('queue_depth', 'Records that wait to be reconciled.')
@@ -187,6 +199,7 @@ export class OperatorMetrics implements RemoteMetrics {
       'Delegating records of another cluster.',
       ['cluster'],
     )
+    const showGroups = this.#groupGauges(ownGroup)
     const clusterUp = gauge('cluster_up', '1 while another cluster is followed, else 0.', [
       'cluster',
     ])
@@ -204,6 +217,7 @@ export class OperatorMetrics implements RemoteMetrics {
         records.set({ cluster: name }, count)
         clusterUp.set({ cluster: name }, isFollowed ? 1 : 0)
       }
+      showGroups(facts.groups)
       for (const status of facts.peers) {
         const peer = labelsOfPeer(status)
         up.set(peer, status.isUp ? 1 : 0)
@@ -217,6 +231,34 @@ export class OperatorMetrics implements RemoteMetrics {
       }
     })
   }
+
+  /** Returns a function that sets the gauges of the groups. */
+  #groupGauges(ownGroup: string): (all: readonly GroupStatus[]) => void {
+    const groupsUp = this.registry.gauge(
+      'sextant_operator_active_groups_up',
+      '1 if the last query for the active groups of a zone succeeded, else 0.',
+      ['zone'],
+    )
+    const groupActive = this.registry.gauge(
+      'sextant_operator_group_active',
+      '1 if the group is active in the zone, or if the active groups are not known, else 0.',
+      ['zone', 'group'],
+    )
+    return (all) => {
+      for (const one of [groupsUp, groupActive]) one.reset()
+      // Providers with different nameservers have lookups of their own: the worst one counts.
+      for (const { zone, groups, fault } of all.toSorted(byFault)) {
+        groupsUp.set({ zone }, fault === '' && groups !== undefined ? 1 : 0)
+        if (ownGroup === '') continue
+        groupActive.set({ zone, group: ownGroup }, groups?.includes(ownGroup) === false ? 0 : 1)
+      }
+    }
+  }
+}
+
+/** Faults last. */
+function byFault(a: GroupStatus, b: GroupStatus): number {
+  return Number(a.fault !== '') - Number(b.fault !== '')
 }
 
 function placeOf(key: string): { dns_record_name: string; dns_record_namespace: string } {

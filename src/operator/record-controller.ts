@@ -34,7 +34,7 @@ export class RecordController implements Controller {
     this.#settings = settings
     this.#cluster = new Cluster(means, means.events)
     this.#metrics = new OperatorMetrics(means.registry)
-    this.#metrics.collectFrom(() => this.#facts(), means.clock)
+    this.#metrics.collectFrom(() => this.#facts(), means.clock, settings.group)
     const { clock, random, log } = means
     this.notifyReceiver = new NotifyReceiver({
       clock,
@@ -52,7 +52,10 @@ export class RecordController implements Controller {
   }
 
   get reason(): string {
-    return [this.#cluster.reason, this.#session?.remotes?.note ?? '']
+    const faults = (this.#session?.groups ?? [])
+      .filter(({ fault }) => fault !== '')
+      .map(({ zone, fault }) => `active groups of ${zone}: ${fault}`)
+    return [this.#cluster.reason, this.#session?.remotes?.note ?? '', ...faults]
       .filter((text) => text !== '')
       .join('; ')
   }
@@ -119,6 +122,7 @@ export class RecordController implements Controller {
           ? NO_WORK
           : { ...queue.counts, depth: queue.depth, running: queue.runningCount },
       remotes: this.#session?.remotes?.statuses() ?? [],
+      groups: this.#session?.groups ?? [],
     }
   }
 }

@@ -22,6 +22,8 @@ export interface OperatorSettings extends RequeueBounds, LeaseSettings {
   readonly peerExpiryMs: number
   /** Undefined = no address is probed. */
   readonly probing?: ProbingSettings | undefined
+  /** Kuadrant's group of this cluster; '' = none. */
+  readonly group: string
   readonly role: DelegationRole
   /** How long the deletion of a delegating record waits for other clusters. */
   readonly removalTimeoutMs: number

@@ -142,9 +142,13 @@ t.test('invalid values are refused', (t) => {
       want: /invalid value "third" for --delegation-role: must be primary or secondary/,
     },
     {
-      given: ['--group=g1'],
-      want: /invalid value "g1" for --group: must be empty: groups of clusters are not supported/,
+      given: ['--group=a;b'],
+      want: /invalid value "a;b" for --group: must be a name of up to 16 characters without ; &/,
     },
+    ...['a&b', 'a,b', 'a"b', "a'b", 'a b', 'x'.repeat(17)].map((name) => ({
+      given: [`--group=${name}`],
+      want: /for --group: must be a name of up to 16 characters/,
+    })),
     {
       given: ['--cluster-secret-label=a,b'],
       want: /invalid value "a,b" for --cluster-secret-label: must be a label key/,

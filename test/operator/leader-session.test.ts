@@ -38,6 +38,7 @@ t.test('an ended leader session follows no peer, whatever reconcile was running'
     cluster,
     settings: {
       site: 'east',
+      group: '',
       identity: 'one',
       role: 'secondary',
       minMs: 5000,

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { OperatorMetrics } from '../../src/operator/metrics.ts'
+import { type GroupStatus, OperatorMetrics } from '../../src/operator/metrics.ts'
 import type { PeerStatus } from '../../src/peering/peer-status.ts'
 import { MetricsRegistry } from '../../src/telemetry/metrics.ts'
 import { FakeClock } from '../support/setup.ts'
@@ -22,6 +22,8 @@ function statusOf(keyName: string, more: Partial<PeerStatus> = {}): PeerStatus {
   }
 }
 
+const QUEUE = { depth: 0, running: 0, runs: 0, failures: 0, retries: 0, dropped: 0 }
+
 // The series of one was overwritten by that of the other.
 t.test('a nameserver that is asked under two keys is two peers, that come and go', async (t) => {
   const metrics = new OperatorMetrics(new MetricsRegistry())
@@ -30,9 +32,8 @@ t.test('a nameserver that is asked under two keys is two peers, that come and go
     statusOf('one.example.', { isUp: false, serial: undefined }),
     statusOf('two.example.', { endpoints: 5 }),
   ]
-  const queue = { depth: 0, running: 0, runs: 0, failures: 0, retries: 0, dropped: 0 }
   const clock = new FakeClock()
-  metrics.collectFrom(() => ({ peers, queue, remotes: [] }), clock)
+  metrics.collectFrom(() => ({ peers, queue: QUEUE, remotes: [], groups: [] }), clock)
   const series = async (name: string): Promise<string[]> => {
     const text = await metrics.registry.print()
     return text
@@ -50,4 +51,36 @@ t.test('a nameserver that is asked under two keys is two peers, that come and go
   t.strictSame(await series('info'), [`${at},${about}`, `${one},${about}`, `${two},${about}`])
   peers = [statusOf('two.example.')]
   t.strictSame(await series('up'), [`${two}} 1`])
+})
+
+t.test('the worst lookup of a zone counts, and an unknown group is active', async (t) => {
+  const metrics = new OperatorMetrics(new MetricsRegistry())
+  const lookup = (zone: string, groups: readonly string[] | undefined, fault = ''): GroupStatus => {
+    return { zone, groups, fault }
+  }
+  let groups = [
+    lookup('a.example.', ['g1']),
+    lookup('b.example.', ['g2'], 'no answer'),
+    lookup('b.example.', ['g1']),
+    lookup('c.example.', undefined),
+  ]
+  const read = () => ({ peers: [], queue: QUEUE, remotes: [], groups })
+  metrics.collectFrom(read, new FakeClock(), 'g1')
+  const series = async (): Promise<string[]> => {
+    const lines = (await metrics.registry.print()).split('\n')
+    return lines
+      .filter((line) => /^sextant_operator_(active_groups_up|group_active)\{/.test(line))
+      .map((line) => line.slice('sextant_operator_'.length))
+      .sort()
+  }
+  t.strictSame(await series(), [
+    'active_groups_up{zone="a.example."} 1',
+    'active_groups_up{zone="b.example."} 0',
+    'active_groups_up{zone="c.example."} 0',
+    'group_active{zone="a.example.",group="g1"} 1',
+    'group_active{zone="b.example.",group="g1"} 0',
+    'group_active{zone="c.example.",group="g1"} 1',
+  ])
+  groups = []
+  t.strictSame(await series(), [], 'zones come and go')
 })

@@ -1,5 +1,6 @@
 import { ApiError, type ApiObject } from '../../src/kube/api.ts'
 import { KeyedMutex } from '../../src/operator/delegation/keyed-mutex.ts'
+import type { GroupDirectory } from '../../src/operator/groups/group-set.ts'
 import { Reconciler } from '../../src/operator/reconcile/reconciler.ts'
 import { ToyCluster, ToyPeers } from './operator-cluster.ts'
 import { at, dnsRecord, secret } from './operator-objects.ts'
@@ -15,7 +16,7 @@ export class DelegationFixture {
   readonly clock = new FakeClock()
   readonly #reconciler: Reconciler
 
-  constructor(cluster = new ToyCluster()) {
+  constructor(cluster = new ToyCluster(), groups?: GroupDirectory) {
     this.cluster = cluster
     this.#reconciler = new Reconciler({
       view: cluster,
@@ -31,6 +32,7 @@ export class DelegationFixture {
       removalTimeoutMs: 86_400_000,
       mutex: new KeyedMutex(),
       owners: { rivalOf: () => '' },
+      ...(groups === undefined ? {} : { groups }),
     })
     this.putSecret(HOST)
   }

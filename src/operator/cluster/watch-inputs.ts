@@ -94,13 +94,14 @@ const METADATA = [
 
 /**
  * A record's status is ignored: this operator writes it, or it does not concern us. The reports
- * between clusters in it are the exception.
+ * between clusters in it, and the group, are the exception.
  */
 function isChanged(record: DnsRecordView, before: DnsRecordView): boolean {
   const [metadata, metadataBefore] = [metadataOf(record.object), metadataOf(before.object)]
   return (
     METADATA.some((name) => !isSame(metadata[name], metadataBefore[name])) ||
     isReadyForDelegation(record) !== isReadyForDelegation(before) ||
+    !isSame(record.status.group, before.status.group) ||
     !isSame(record.status.remoteRecordStatuses, before.status.remoteRecordStatuses)
   )
 }

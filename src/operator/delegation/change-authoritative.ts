@@ -15,17 +15,19 @@ export interface DelegatedEndpoints {
   readonly endpoints: readonly SpecEndpoint[]
   /** Short id of the record's cluster; '' = this one. */
   readonly cluster: string
+  /** Group of the record's cluster; '' = none. */
+  readonly group: string
 }
 
 /** The endpoints of `authoritative` after `record` has contributed to it. */
 export function planContribution(
   record: DnsRecordView,
   authoritative: DnsRecordView | undefined,
-  { endpoints, cluster }: DelegatedEndpoints,
+  { endpoints, cluster, group }: DelegatedEndpoints,
 ): EndpointPlan {
   return planEndpoints(authoritative?.endpoints ?? [], {
     owner: record.ownerId,
-    group: '',
+    group,
     cluster,
     rootHost: record.rootHost,
     desired: endpoints,

@@ -71,12 +71,11 @@ function readRegistryNotes(
 }
 
 /**
- * All owners in the notes of an authoritative record, with the short id of their cluster; '' = this
- * one.
+ * All owners in the notes of an authoritative record, with one of their notes.
  */
-export function readOwners({ endpoints }: DnsRecordView): ReadonlyMap<string, string> {
+export function readOwners({ endpoints }: DnsRecordView): ReadonlyMap<string, RegistryNote> {
   const notes = endpoints.flatMap((endpoint) => scanNotes(endpoint, new Set()))
-  return new Map(notes.map(({ owner, cluster }) => [owner, cluster]))
+  return new Map(notes.map((note) => [note.owner, note]))
 }
 
 export function sortTargets(targets: Iterable<string>): string[] {

@@ -6,11 +6,13 @@ import { decideRemotes } from './remote-statuses.ts'
 
 /**
  * Adds the finalizer to a delegating record for other clusters, marks it as ready for them, and
- * reports their results. It has no zone of its own: each of these clusters chooses one.
+ * reports their results. It has no zone of its own: each of these clusters chooses one. `group`: the
+ * group of this cluster, which they read in the status; '' = none.
  */
 export function planAnnounce(
   record: DnsRecordView,
   healthy: Condition | undefined,
+  group: string,
   nowMs: number,
 ): Plan {
   const { ready, owners } = decideRemotes(record)
@@ -19,6 +21,8 @@ export function planAnnounce(
     domainOwners: owners,
     zoneID: undefined,
     zoneDomainName: undefined,
+    group: group === '' ? undefined : group,
+    activeGroups: undefined,
     ...(ready.isTrue ? { endpoints: record.endpointObjects } : {}),
   }
   const conditions = [ready, heldCondition(), ...(healthy === undefined ? [] : [healthy])]

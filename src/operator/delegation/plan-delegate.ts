@@ -1,11 +1,14 @@
 import { DERIVED_ENDPOINTS_MAX } from '../../dnsrecord/dns-record.ts'
+import { groupFields, isPassive, type Membership } from '../groups/membership.ts'
 import type { Publishing } from '../plan/decide.ts'
 import { type Plan, planHold, planRefuse, planStatus } from '../plan/plan.ts'
 import type { DnsRecordView } from '../record/record-view.ts'
 import {
+  activeCondition,
   type Condition,
   failedCondition,
   heldCondition,
+  inactiveCondition,
   readyCondition,
 } from '../status/conditions.ts'
 import { composeStatus, countWrites, type StatusFields } from '../status/status.ts'
@@ -16,11 +19,14 @@ import {
   planContribution,
   writeAuthoritative,
 } from './change-authoritative.ts'
+import { readOwners } from './endpoint-states.ts'
 import type { EndpointPlan } from './plan-endpoints.ts'
 
 /** What exists for a delegating record, and what it contributes. */
-export interface Delegation extends DelegatedEndpoints {
+export interface Delegation extends Omit<DelegatedEndpoints, 'group'> {
   readonly authoritative: DnsRecordView | undefined
+  /** Undefined = the record's cluster belongs to no group. */
+  readonly membership: Membership | undefined
   /** undefined = the health of the record is not probed. */
   readonly healthy: Condition | undefined
 }
@@ -29,14 +35,20 @@ export interface Delegation extends DelegatedEndpoints {
  * Puts the endpoints of a delegating record into the authoritative record. The finalizer is written
  * first, so that nothing is left behind, and the status last. Whatever is already in place is not
  * written. A record of another cluster, which that cluster's operator holds, has the form that
- * `asSeenByCluster` returns.
+ * `asSeenByCluster` returns. A passive cluster contributes nothing while an owner is active.
  */
 export function planDelegate(publishing: Publishing, delegation: Delegation, nowMs: number): Plan {
   const { record, zone } = publishing
-  const { authoritative, endpoints, healthy, cluster } = delegation
+  const { authoritative, membership, healthy, cluster } = delegation
+  const yields = isPassive(membership) && hasActiveOwner(authoritative, record.ownerId, membership!)
+  const endpoints = yields ? [] : delegation.endpoints
   const problem = findObstacle(record, authoritative)
   if (problem !== '') return planRefuse(record, failedCondition(problem), nowMs)
-  const plan = planContribution(record, authoritative, delegation)
+  const plan = planContribution(record, authoritative, {
+    endpoints,
+    cluster,
+    group: membership?.group ?? '',
+  })
   const name = authoritativeName(record.rootHost)
   if (plan.endpoints.length > DERIVED_ENDPOINTS_MAX) {
     const text = `DNSRecord ${name} would have ${plan.endpoints.length} endpoints with its registry notes, at most ${DERIVED_ENDPOINTS_MAX} are allowed`
@@ -45,10 +57,11 @@ export function planDelegate(publishing: Publishing, delegation: Delegation, now
   const change = writeAuthoritative(record, authoritative, plan, zone)
   const isChanged = change.length > 0
   const isOurs = cluster === ''
-  const ready = decideReady(publishing, plan, endpoints.length)
+  const ready = decideReady(publishing, plan, delegation)
   const conditions = [
     ready,
     ...(isOurs ? [heldCondition()] : []),
+    ...(membership === undefined ? [] : [activeCondition(membership)]),
     ...(healthy === undefined ? [] : [healthy]),
   ]
   const hasAll = plan.conflicts.length === 0
@@ -58,6 +71,7 @@ export function planDelegate(publishing: Publishing, delegation: Delegation, now
     domainOwners: plan.owners,
     zoneID: name,
     zoneDomainName: authoritativeHost(record.rootHost),
+    ...groupFields(membership),
     ...(hasAll ? { endpoints: endpoints.map(({ object }) => object) } : {}),
   }
   const status = composeStatus(record, conditions, changes, nowMs)
@@ -68,10 +82,20 @@ export function planDelegate(publishing: Publishing, delegation: Delegation, now
 function decideReady(
   { rootHost }: Publishing,
   { conflicts }: EndpointPlan,
-  endpoints: number,
+  { endpoints, membership }: Delegation,
 ): Condition {
   if (conflicts.length > 0) return failedCondition(conflicts.join('; '))
-  return endpoints === 0
-    ? failedCondition(`no endpoints discovered for ${rootHost}`)
-    : readyCondition()
+  if (endpoints.length === 0) return failedCondition(`no endpoints discovered for ${rootHost}`)
+  return isPassive(membership) ? inactiveCondition() : readyCondition()
+}
+
+/** True if another owner belongs to an active group, or to none. */
+function hasActiveOwner(
+  authoritative: DnsRecordView | undefined,
+  ownerId: string,
+  { active = [] }: Membership,
+): boolean {
+  if (authoritative === undefined) return false
+  const others = [...readOwners(authoritative)].filter(([owner]) => owner !== ownerId)
+  return others.some(([, { group }]) => group === '' || active.includes(group))
 }

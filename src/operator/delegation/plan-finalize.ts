@@ -71,7 +71,11 @@ function removeContribution(
   authoritative: DnsRecordView | undefined,
 ): Write[] {
   if (authoritative === undefined || findObstacle(record, authoritative) !== '') return []
-  const plan = planContribution(record, authoritative, { endpoints: [], cluster: '' })
+  const plan = planContribution(record, authoritative, {
+    endpoints: [],
+    cluster: '',
+    group: '',
+  })
   return writeAuthoritative(record, authoritative, plan)
 }
 

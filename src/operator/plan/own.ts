@@ -4,10 +4,14 @@ import type { Endpoint } from '../../dnsrecord/dns-record.ts'
 import { deriveLocalEndpoints, isExportable, V2_LABEL } from '../../dnsrecord/kdrnt.ts'
 import { scanTarget } from '../../dnsrecord/validate/target.ts'
 import { findDownTargets } from '../../health/down-targets.ts'
+import { NO_DRAINS, type RecordDrains } from '../../health/drain/drain.ts'
+import { groupDrain } from '../../health/drain/group-drains.ts'
+import { DRAINED_TYPES } from '../../health/drain/selector.ts'
 import type { ApiObject } from '../../kube/api.ts'
 import type { PeerEndpoint } from '../../peering/peer-endpoint.ts'
 import { carrySince, toPeerEndpoints } from '../../peering/to-peer-endpoint.ts'
 import { composePeerEndpoint, scanPeerEndpoint } from '../../peering/v2-codec.ts'
+import { isPassive, type Membership } from '../groups/membership.ts'
 import { printLocalEndpoints } from '../record/endpoint-text.ts'
 import type { DnsRecordView } from '../record/record-view.ts'
 import type { Publishing } from './decide.ts'
@@ -38,6 +42,8 @@ export interface Own {
 
 interface OwnFacts {
   readonly site: string
+  /** Undefined = this cluster belongs to no group. */
+  readonly membership: Membership | undefined
   readonly health: OwnHealth
   /** The current `local-<name>`, which holds the time of each endpoint's last change. */
   readonly before: DnsRecordView | undefined
@@ -46,15 +52,17 @@ interface OwnFacts {
 
 /**
  * Our own endpoints of a record. The exported form keeps the time of each endpoint's last change,
- * so neither a reconcile nor a restart changes it.
+ * so neither a reconcile nor a restart changes it. Endpoints of a passive cluster are down, so that
+ * they are served only where no other site has any. Peers of generation v1 get none of them.
  */
-export function composeOwn({ content }: Publishing, facts: OwnFacts): Own {
-  const { site, health, before, nowMs } = facts
+export function composeOwn({ content, zone }: Publishing, facts: OwnFacts): Own {
+  const { site, health, before, nowMs, membership } = facts
   const { down, up } = health
   const reported = toPeerEndpoints(content, {
     site,
     down,
     up,
+    drains: isPassive(membership) ? drainAll(content, membership!.group, site, zone) : NO_DRAINS,
     sinceSeconds: content.createdSeconds,
   })
   const earlier = before === undefined ? undefined : readExportedBy(before)
@@ -62,10 +70,27 @@ export function composeOwn({ content }: Publishing, facts: OwnFacts): Own {
   const shared =
     earlier === undefined ? reported : carrySince(earlier, reported, Math.floor(nowMs / 1000))
   const rdata = shared.map(composePeerEndpoint).filter((one) => one !== undefined)
-  const working = { ...content, endpoints: dropDown(content.endpoints, down) }
+  const endpoints = isPassive(membership)
+    ? content.endpoints.filter(({ type }) => !DRAINED_TYPES.has(type))
+    : dropDown(content.endpoints, down)
+  const working = { ...content, endpoints }
   const local = printLocalEndpoints(deriveLocalEndpoints(working, rdata))
   const unexportable = shared.length - (isExportable(content.rootHost) ? rdata.length : 0)
   return { shared, local, unexportable }
+}
+
+/** The drains of a record whose cluster is passive. */
+function drainAll(
+  { endpoints }: Publishing['content'],
+  group: string,
+  site: string,
+  zone: string,
+): RecordDrains {
+  const drain = groupDrain(group, site, zone)
+  const marks = endpoints.map(({ type, rdata }) => {
+    return new Map(DRAINED_TYPES.has(type) ? rdata.map((_, index) => [index, drain]) : [])
+  })
+  return { endpoints: marks }
 }
 
 /** Endpoints that a `local-<name>` exports, with health and time. */

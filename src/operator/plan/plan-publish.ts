@@ -1,7 +1,14 @@
 import type { ApiObject } from '../../kube/api.ts'
+import { groupFields, isPassive, type Membership } from '../groups/membership.ts'
 import type { DesiredRecord } from '../record/desired-record.ts'
 import type { DnsRecordView } from '../record/record-view.ts'
-import { type Condition, failedCondition, readyCondition } from '../status/conditions.ts'
+import {
+  activeCondition,
+  type Condition,
+  failedCondition,
+  inactiveCondition,
+  readyCondition,
+} from '../status/conditions.ts'
 import { composeStatus, countWrites, type StatusFields } from '../status/status.ts'
 import type { Publishing } from './decide.ts'
 import { composeLocal, composeMerged, findObstacle, isInPlace } from './desired.ts'
@@ -22,6 +29,8 @@ export interface Content {
   readonly peers: readonly ApiObject[] | undefined
   /** undefined = the health of the record is not probed. */
   readonly healthy: Condition | undefined
+  /** Undefined = this cluster belongs to no group. */
+  readonly membership: Membership | undefined
   /** Whether all endpoints that peers report are served. */
   readonly accepted: Condition
   /** Whether data of other sites is missing or contradictory. */
@@ -62,16 +71,23 @@ export function planPublish(
     ...planDerived(present.merged, merged),
   ]
   const isChanged = derived.length > 0
-  const ready =
-    content.merged.length === 0
-      ? failedCondition(`no endpoints discovered for ${publishing.rootHost}`)
-      : readyCondition(joinNotes(content.note, local === undefined ? NOT_EXPORTED : ''))
+  const ready = decideReady(publishing, content, local === undefined)
   const status = composePublishedStatus(publishing, content, { ready, isChanged, nowMs })
   return {
     writes: [...planHold(record), ...derived, ...planStatus(record, status)],
     ready,
     isChanged,
   }
+}
+
+function decideReady(
+  { rootHost }: Publishing,
+  { merged, membership, note }: Content,
+  isUnexported: boolean,
+): Condition {
+  if (merged.length === 0) return failedCondition(`no endpoints discovered for ${rootHost}`)
+  const notes = joinNotes(note, isUnexported ? NOT_EXPORTED : '')
+  return isPassive(membership) ? inactiveCondition(notes) : readyCondition(notes)
 }
 
 /** Joins notes for the Ready condition; '' notes are skipped. */
@@ -117,7 +133,7 @@ function deleteDerived(record: DnsRecordView, { local, merged }: Derived): Write
 
 function composePublishedStatus(
   { record, zone, provider }: Publishing,
-  { merged, peers, healthy, accepted, degraded }: Content,
+  { merged, peers, healthy, membership, accepted, degraded }: Content,
   { ready, isChanged, nowMs }: { ready: Condition; isChanged: boolean; nowMs: number },
 ): ApiObject {
   const changes: StatusFields = {
@@ -127,9 +143,11 @@ function composePublishedStatus(
     providerRef: { name: provider.secretName },
     zoneID: zone,
     zoneDomainName: zone,
+    ...groupFields(membership),
     ...(peers === undefined ? {} : { peers }),
   }
   const conditions = healthy === undefined ? [ready] : [ready, healthy]
+  if (membership !== undefined) conditions.push(activeCondition(membership))
   // Both conditions are absent until they first report something.
   const isKnown = ({ type }: Condition): boolean => record.condition(type) !== undefined
   if (isKnown(accepted) || !accepted.isTrue) conditions.push(accepted)

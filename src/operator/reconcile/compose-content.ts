@@ -7,6 +7,7 @@ import { majorityOf } from '../../peering/quorum/decide.ts'
 import type { SiteObservation } from '../../peering/quorum/observation-codec.ts'
 import { downTargets, sortUnique } from '../../peering/to-peer-endpoint.ts'
 import { type OwnNames, screenSiteStates } from '../../peering/trust/screen-site-states.ts'
+import type { Membership } from '../groups/membership.ts'
 import type { KnownPeer } from '../peers/peer-state-store.ts'
 import type { Publishing } from '../plan/decide.ts'
 import { localHostOf, roomForOthers } from '../plan/desired.ts'
@@ -44,6 +45,8 @@ export const NO_TROUBLES: Troubles = { conflicts: [], leftOut: [], refused: [], 
 export interface ContentInputs {
   readonly site: string
   readonly health: OwnHealth
+  /** Undefined = this cluster belongs to no group. */
+  readonly membership: Membership | undefined
   /** The current `local-<name>`. */
   readonly local: DnsRecordView | undefined
   /** Peers in the order of the provider's nameservers. */
@@ -69,9 +72,15 @@ export interface MergedContent {
 
 /** Merges the own endpoints of a record with those that its peers report. */
 export function composeContent(publishing: Publishing, inputs: ContentInputs): MergedContent {
-  const { site, health, local, addresses, peers, names, peersForm } = inputs
+  const { site, health, membership, local, addresses, peers, names, peersForm } = inputs
   const { record, rootHost, provider } = publishing
-  const own = composeOwn(publishing, { site, health, before: local, nowMs: inputs.timeMs })
+  const own = composeOwn(publishing, {
+    site,
+    health,
+    membership,
+    before: local,
+    nowMs: inputs.timeMs,
+  })
   const screened = screenSiteStates(
     [...peers.values()].flatMap(({ state }) => state?.siteStates ?? []),
     { names, own: own.shared, rulesOf: () => provider.rules },
@@ -97,6 +106,7 @@ export function composeContent(publishing: Publishing, inputs: ContentInputs): M
         ? undefined
         : printPeers(addresses, peers, { form: peersForm, roomOctets }),
     healthy: healthyCondition(health.probes),
+    membership,
     accepted: acceptedCondition(disputes, conflicts.length > 0),
     degraded: degradedCondition(hearingOf(addresses, peers), disputed),
     note: joinNotes(

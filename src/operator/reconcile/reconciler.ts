@@ -10,6 +10,7 @@ import { planDelegate } from '../delegation/plan-delegate.ts'
 import { planFinalize } from '../delegation/plan-finalize.ts'
 import { planServe } from '../delegation/plan-serve.ts'
 import { StatusWriteThrottle } from '../delegation/status-write-throttle.ts'
+import { type GroupDirectory, NO_GROUPS } from '../groups/group-set.ts'
 import { PeerStateStore } from '../peers/peer-state-store.ts'
 import type { PeerAnswer, PeerDirectory } from '../peers/peers.ts'
 import { type DelegationRole, decide, type Publishing } from '../plan/decide.ts'
@@ -50,6 +51,8 @@ export interface ReconcilerParts {
   /** Shared by all writers of authoritative records; by key. */
   readonly mutex: KeyedMutex
   readonly owners: Owners
+  /** Undefined = this cluster belongs to no group. */
+  readonly groups?: GroupDirectory
 }
 
 /**
@@ -62,11 +65,13 @@ export interface ReconcilerParts {
  */
 export class Reconciler {
   readonly #parts: ReconcilerParts
+  readonly #groups: GroupDirectory
   readonly #peerStates = new PeerStateStore()
   readonly #throttle = new StatusWriteThrottle()
 
   constructor(parts: ReconcilerParts) {
     this.#parts = parts
+    this.#groups = parts.groups ?? NO_GROUPS
   }
 
   /**
@@ -103,7 +108,7 @@ export class Reconciler {
       case 'remove':
         return this.#remove(record)
       case 'refuse':
-        this.#leavePeers(key)
+        this.#leave(key)
         await this.#carryOut(record, planRefuse(record, action.condition, clock.now()))
         return undefined
       case 'announce':
@@ -113,7 +118,7 @@ export class Reconciler {
         this.#leavePeers(key)
         return this.#delegate(action.publishing)
       case 'serve':
-        this.#leavePeers(key)
+        this.#leave(key)
         await this.#carryOut(record, planServe(action.publishing, clock.now()))
         return undefined
       case 'publish':
@@ -121,13 +126,15 @@ export class Reconciler {
     }
   }
 
-  async #publish(publishing: Publishing): Promise<number> {
+  async #publish(publishing: Publishing): Promise<number | undefined> {
     const { view, peers, clock, bounds, site, expiryMs, peersForm } = this.#parts
     const { record, rootHost, provider } = publishing
     const { key } = record
     const derived = this.#derivedOf(record)
     const followed = peers.peersFor(key, rootHost, provider)
     const addresses = followed.map(({ address }) => address)
+    const membership = this.#groups.membershipOf(key, this.#groups.ownGroup, publishing)
+    if (membership === 'pending') return undefined
     this.#open(publishing, derived, addresses)
     for (const peer of followed) {
       this.#peerStates.note(key, peer.address, withoutSite(peer.answerFor(rootHost), site))
@@ -136,6 +143,7 @@ export class Reconciler {
     const { content, troubles, nextMs } = composeContent(publishing, {
       site,
       health: view.healthOf(key),
+      membership,
       local: derived.local,
       addresses,
       peers: this.#peerStates.read(key, addresses),
@@ -150,7 +158,7 @@ export class Reconciler {
     return requeueAfterMs(nextMs === undefined ? undefined : nextMs - nowMs, bounds)
   }
 
-  async #delegate(publishing: Publishing): Promise<number> {
+  async #delegate(publishing: Publishing): Promise<number | undefined> {
     const { view, clock, bounds, owners } = this.#parts
     const { record } = publishing
     const rival = owners.rivalOf(record)
@@ -159,9 +167,12 @@ export class Reconciler {
       await this.#carryOut(record, planRefuse(record, condition, clock.now()))
       return requeueAfterMs(undefined, bounds)
     }
+    const membership = this.#groups.membershipOf(record.key, this.#groups.ownGroup, publishing)
+    if (membership === 'pending') return undefined
     const health = view.healthOf(record.key)
     const delegation = {
       authoritative: this.#authoritativeOf(record),
+      membership,
       endpoints: composeContribution(publishing, health.down),
       healthy: healthyCondition(health.probes),
       cluster: '',
@@ -175,7 +186,7 @@ export class Reconciler {
   async #announce(record: DnsRecordView): Promise<void> {
     const { view, clock } = this.#parts
     const healthy = healthyCondition(view.healthOf(record.key).probes)
-    await this.#carryOut(record, planAnnounce(record, healthy, clock.now()))
+    await this.#carryOut(record, planAnnounce(record, healthy, this.#groups.ownGroup, clock.now()))
   }
 
   async #remove(record: DnsRecordView): Promise<number | undefined> {
@@ -235,8 +246,13 @@ export class Reconciler {
     this.#parts.peers.forget(key)
   }
 
-  #forget(key: string): undefined {
+  #leave(key: string): void {
     this.#leavePeers(key)
+    this.#groups.forget(key)
+  }
+
+  #forget(key: string): undefined {
+    this.#leave(key)
     this.#throttle.forget(key)
     this.#parts.listener.forgot(key)
     return undefined

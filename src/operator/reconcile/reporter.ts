@@ -6,7 +6,7 @@ import type { OperatorMetrics } from '../metrics.ts'
 import type { Plan } from '../plan/plan.ts'
 import type { DnsRecordView } from '../record/record-view.ts'
 import { shortHash } from '../record/short-hash.ts'
-import type { Condition } from '../status/conditions.ts'
+import { type Condition, REASONS } from '../status/conditions.ts'
 import type { Troubles } from './compose-content.ts'
 import type { ReconcileListener } from './reconciler.ts'
 
@@ -63,7 +63,7 @@ export class Reporter implements ReconcileListener {
     const isSame = before?.reason === ready.reason
     if (isSame && (ready.isTrue || before?.message === ready.message)) return
     this.#events.record(subjectOf(record), {
-      type: ready.isTrue ? 'Normal' : 'Warning',
+      type: ready.isTrue || ready.reason === REASONS.inactiveGroup ? 'Normal' : 'Warning',
       reason: ready.reason,
       action: 'Publish',
       note: ready.message,

@@ -122,9 +122,9 @@ export class OrphanCollector {
     const { view, writer, log } = this.#parts
     const record = view.record(key)
     if (record?.role !== 'authoritative') return
-    const owners = [...readOwners(record)].filter(([, cluster]) => left.has(cluster))
+    const owners = [...readOwners(record)].filter(([, note]) => left.has(note.cluster))
     if (owners.length === 0) return
-    const clusters = [...new Set(owners.map(([, cluster]) => cluster))].join(', ')
+    const clusters = [...new Set(owners.map(([, note]) => note.cluster))].join(', ')
     log.info(`dnsrecords ${key}: removing endpoints of cluster ${clusters}: it has no Secret`)
     const ids = owners.map(([owner]) => owner)
     for (const write of planDepartures(record, ids)) await writer.write(write)
@@ -133,6 +133,8 @@ export class OrphanCollector {
   /** Short ids of the clusters that own endpoints of the record `key`. */
   #clustersOf(key: string): Iterable<string> {
     const record = this.#parts.view.record(key)
-    return record === undefined ? [] : readOwners(record).values()
+    return record === undefined
+      ? []
+      : [...readOwners(record).values()].map(({ cluster }) => cluster)
   }
 }

@@ -1,6 +1,7 @@
 import { Backoff } from '../../base/backoff.ts'
 import type { Clock } from '../../base/clock.ts'
 import type { Random } from '../../base/random.ts'
+import type { ResourceRegistry } from '../../base/resource-registry.ts'
 import type { Timers } from '../../base/timers.ts'
 import { API_VERSION } from '../../dnsrecord/dns-record.ts'
 import type { ApiClient, ApiObject } from '../../kube/api.ts'
@@ -17,6 +18,7 @@ import { authoritativeKey } from '../delegation/authoritative-record.ts'
 import type { KeyedMutex } from '../delegation/keyed-mutex.ts'
 import type { OwnerIndex } from '../delegation/owner-index.ts'
 import { SourceIndex } from '../delegation/source-index.ts'
+import { GroupSet } from '../groups/group-set.ts'
 import type { Writer } from '../plan/write.ts'
 import { type RequeueBounds, requeueAfterMs } from '../reconcile/requeue.ts'
 import { metadataOf } from '../record/fields.ts'
@@ -50,6 +52,8 @@ export interface RemoteClusterParts {
   readonly writer: Writer
   readonly mutex: KeyedMutex
   readonly owners: OwnerIndex
+  /** The lookups of active groups. */
+  readonly resources: ResourceRegistry
   readonly bounds: RequeueBounds
   /** UID of the local cluster. */
   readonly ownUid: string
@@ -70,6 +74,7 @@ export class RemoteCluster {
   readonly #queue: WorkQueue
   readonly #sources = new SourceIndex()
   readonly #stops: (() => void)[] = []
+  readonly #groups: GroupSet
   #reconciler: RemoteReconciler | undefined
   #fault = NOT_REACHED
   #refusals = 0
@@ -95,6 +100,11 @@ export class RemoteCluster {
       trim: trimRemote,
     })
     this.#cache = new ObjectCache(this.#informer, clock)
+    const onEvent = (key: string): void => {
+      this.#queue.add(key)
+    }
+    const { resources } = parts
+    this.#groups = new GroupSet({ ownGroup: '', resources, onEvent, timers, log: local.means.log })
     const work = (key: string): Promise<WorkResult | undefined> => this.#work(key)
     const what = 'dnsrecords'
     this.#queue = new WorkQueue({ what, work, workers: WORKERS, ...this.#means })
@@ -125,6 +135,8 @@ export class RemoteCluster {
     this.#informer.close()
     this.#objects.close()
     await this.#queue.close()
+    // Last: a running reconcile may still start a lookup.
+    this.#groups.close()
   }
 
   async #run(): Promise<void> {
@@ -178,7 +190,7 @@ export class RemoteCluster {
     const writeStatus = this.#writeStatus.bind(this)
     const { clock } = this.#means
     const here = { view: local, writer, mutex, owners, clock, ownUid }
-    return new RemoteReconciler({ ...here, remote, writeStatus, cluster })
+    return new RemoteReconciler({ ...here, remote, writeStatus, cluster, groups: this.#groups })
   }
 
   /**

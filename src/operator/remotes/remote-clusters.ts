@@ -1,4 +1,5 @@
 import { Backoff } from '../../base/backoff.ts'
+import type { ResourceRegistry } from '../../base/resource-registry.ts'
 import { type ApiClient, type ApiObject, textOf } from '../../kube/api.ts'
 import { Informer } from '../../kube/informer.ts'
 import { type InlineKubeconfig, scanInlineKubeconfig } from '../../kube/inline-kubeconfig.ts'
@@ -37,6 +38,8 @@ export interface RemoteClustersParts {
   readonly writer: Writer
   readonly mutex: KeyedMutex
   readonly owners: OwnerIndex
+  /** The lookups of active groups. */
+  readonly resources: ResourceRegistry
   readonly bounds: RequeueBounds
   readonly settings: RemoteSettings
   readonly mayWrite: () => boolean

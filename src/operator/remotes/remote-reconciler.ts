@@ -1,5 +1,5 @@
 import type { Clock } from '../../base/clock.ts'
-import { ApiError, type ApiObject } from '../../kube/api.ts'
+import { ApiError, type ApiObject, textOf } from '../../kube/api.ts'
 import type { ClusterView } from '../cluster/cluster-view.ts'
 import { authoritativeKey } from '../delegation/authoritative-record.ts'
 import { readOwners } from '../delegation/endpoint-states.ts'
@@ -8,6 +8,7 @@ import type { Owners } from '../delegation/owner-index.ts'
 import { planDelegate } from '../delegation/plan-delegate.ts'
 import { planDepartures, planUndelegate } from '../delegation/plan-finalize.ts'
 import { isReadyForDelegation } from '../delegation/remote-statuses.ts'
+import { type GroupDirectory, NO_GROUPS } from '../groups/group-set.ts'
 import { decide } from '../plan/decide.ts'
 import { NO_CHANGE, type Plan, planRefuse } from '../plan/plan.ts'
 import type { Writer } from '../plan/write.ts'
@@ -40,6 +41,7 @@ export interface RemoteReconcilerParts {
   readonly ownUid: string
   /** Short id of the other cluster. */
   readonly cluster: string
+  readonly groups?: GroupDirectory
 }
 
 /** The status to write to a record of the other cluster. */
@@ -71,7 +73,10 @@ export class RemoteReconciler {
   async reconcile(key: string): Promise<boolean> {
     const { remote, mutex, writeStatus } = this.#parts
     const record = remote.record(key)
-    if (record === undefined || !this.#isForUs(record)) return false
+    if (record === undefined || !this.#isForUs(record)) {
+      this.#parts.groups?.forget(key)
+      return false
+    }
     const report = await mutex.take(authoritativeKey(record), () => this.#reconcile(key))
     // Outside the mutex: writers that wait for the mutex must not wait for the other cluster.
     if (report?.status !== undefined) await writeStatus(report.record, report.status)
@@ -113,16 +118,24 @@ export class RemoteReconciler {
       const condition = rivalCondition(record.ownerId, rival)
       return this.#carryOut(record, planRefuse(seen, condition, nowMs))
     }
-    return this.#carryOut(record, this.#plan(seen, authoritative, nowMs))
+    return this.#carryOut(record, this.#plan(seen, authoritative, groupOf(record), nowMs))
   }
 
-  #plan(seen: DnsRecordView, authoritative: DnsRecordView | undefined, nowMs: number): Plan {
-    const { view, cluster } = this.#parts
+  /** `group`: that of the other cluster. */
+  #plan(
+    seen: DnsRecordView,
+    authoritative: DnsRecordView | undefined,
+    group: string,
+    nowMs: number,
+  ): Plan {
+    const { view, cluster, groups = NO_GROUPS } = this.#parts
     const { namespace, endpoints } = seen
     const action = decide(seen, view.secretsOf(namespace))
     switch (action.kind) {
       case 'delegate': {
-        const delegation = { authoritative, endpoints, healthy: undefined, cluster }
+        const membership = groups.membershipOf(seen.key, group, action.publishing)
+        if (membership === 'pending') return NO_CHANGE
+        const delegation = { authoritative, endpoints, membership, healthy: undefined, cluster }
         return planDelegate(action.publishing, delegation, nowMs)
       }
       case 'refuse':
@@ -171,9 +184,14 @@ export class RemoteReconciler {
       if (record !== undefined) present.add(record.ownerId)
     }
     return [...readOwners(authoritative)]
-      .filter(([owner, where]) => where === cluster && !present.has(owner))
+      .filter(([owner, note]) => note.cluster === cluster && !present.has(owner))
       .map(([owner]) => owner)
   }
+}
+
+/** The group that the operator of the record's cluster reports; '' = none. */
+function groupOf({ status }: DnsRecordView): string {
+  return textOf(status, 'group')
 }
 
 /** Names the namespace of the missing or invalid Secret. */

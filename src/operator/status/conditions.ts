@@ -1,4 +1,5 @@
 import { type ApiObject, textOf } from '../../kube/api.ts'
+import { isPassive, type Membership } from '../groups/membership.ts'
 
 /** Reasons of Kuadrant's operator, so that clients that wait for one of them still find it. */
 export const REASONS = {
@@ -12,6 +13,9 @@ export const REASONS = {
   allHealthy: 'AllChecksPassed',
   someHealthy: 'SomeChecksPassed',
   noneHealthy: 'HealthChecksFailed',
+  activeGroup: 'MemberOfActiveGroup',
+  notActiveGroup: 'NotMemberOfActiveGroup',
+  inactiveGroup: 'MemberOfInactiveGroup',
   held: 'FinalizersSet',
   accepted: 'AllAccepted',
   conflict: 'EndpointConflict',
@@ -25,6 +29,7 @@ export const REASONS = {
 export type ConditionType =
   | 'Ready'
   | 'Healthy'
+  | 'Active'
   | 'ReadyForDelegation'
   | 'PeersAccepted'
   | 'PeersDegraded'
@@ -49,6 +54,26 @@ const REASON = /^[A-Za-z]([A-Za-z0-9_,:]{0,1022}[A-Za-z0-9_])?$/
 export function readyCondition(note = ''): Condition {
   const message = `Provider ensured the dns record${note === '' ? '' : `; ${note}`}`
   return { type: 'Ready', isTrue: true, reason: REASONS.ready, message }
+}
+
+/** The record is complete, but its cluster belongs to a group that is not active. */
+export function inactiveCondition(note = ''): Condition {
+  const message = 'No further actions to take while in inactive group'
+  return notReady(REASONS.inactiveGroup, note === '' ? message : `${message}; ${note}`)
+}
+
+/** Whether the group of the record's cluster is active. */
+export function activeCondition(membership: Membership): Condition {
+  const type = 'Active'
+  if (isPassive(membership)) {
+    const message = 'Group is not included in active groups'
+    return { type, isTrue: false, reason: REASONS.notActiveGroup, message }
+  }
+  const message =
+    membership.active === undefined
+      ? 'The active groups are not known; the group counts as active'
+      : 'Group is included in active groups'
+  return { type, isTrue: true, reason: REASONS.activeGroup, message }
 }
 
 export function invalidCondition(problem: string): Condition {

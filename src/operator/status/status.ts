@@ -14,6 +14,8 @@ const FIELDS = [
   'zoneID',
   'zoneDomainName',
   'peers',
+  'group',
+  'activeGroups',
 ] as const
 
 /** A field that is undefined is removed. */
@@ -22,6 +24,7 @@ export type StatusFields = { readonly [key in (typeof FIELDS)[number]]?: JsonVal
 const CONDITION_TYPES: readonly (JsonValue | undefined)[] = [
   'Ready',
   'Healthy',
+  'Active',
   'ReadyForDelegation',
   'PeersAccepted',
   'PeersDegraded',
@@ -29,7 +32,7 @@ const CONDITION_TYPES: readonly (JsonValue | undefined)[] = [
 
 /**
  * Our complete desired part of a record's status. Fields that `changes` does not name are kept, and
- * so are conditions of types that `conditions` does not contain.
+ * so are conditions of types that `conditions` does not contain. Active exists only with a group.
  */
 export function composeStatus(
   record: DnsRecordView,
@@ -45,7 +48,12 @@ export function composeStatus(
     if (value !== undefined) status[field] = value
   }
   const printed = printConditions(conditions, record.conditions, observedGeneration, nowMs)
-  const kept = ownConditions(record).filter((one) => !conditions.some((c) => c.type === one.type))
+  const isKept = ({ type }: ApiObject): boolean => {
+    return type !== 'Active' || status.group !== undefined
+  }
+  const kept = ownConditions(record)
+    .filter((one) => !conditions.some((c) => c.type === one.type))
+    .filter(isKept)
   status.conditions = [...printed, ...kept]
   return status
 }

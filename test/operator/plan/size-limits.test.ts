@@ -51,11 +51,13 @@ function pageOf(site: string, exporter: string, count: number): KnownPeer {
   }
 }
 
+const OWN = { site: 'e', health: HEALTHY, membership: undefined, before: undefined, nowMs: 0 }
+
 t.test('our own endpoints come before those of peers', async (t) => {
   const small = publishingOf({})
   t.equal(roomForOthers(small.record, []), 400_000)
   const large = publishingOf({ endpoints: endpointsOf('k.example.com', 200, 3000) })
-  const { shared } = composeOwn(large, { site: 'e', health: HEALTHY, before: undefined, nowMs: 0 })
+  const { shared } = composeOwn(large, OWN)
   const room = roomForOthers(large.record, shared)
   t.ok(room > 0 && room < 100_000, String(room))
   // Spec, and in the status what is served and what peers say.
@@ -90,7 +92,7 @@ t.test(
       rootHost: host,
       endpoints: [{ dnsName: host, recordType: 'A', targets: ['192.0.2.1'] }],
     })
-    const own = composeOwn(publishing, { site: 'e', health: HEALTHY, before: undefined, nowMs: 0 })
+    const own = composeOwn(publishing, OWN)
     t.equal(own.unexportable, 1)
     t.equal(composeLocal(publishing, own.local), undefined)
     const merged = [{ dnsName: host, recordType: 'A', targets: ['192.0.2.1'] }]
@@ -98,7 +100,14 @@ t.test(
     const hearing = { silent: [], nameservers: 1, isIsolated: false }
     const degraded = degradedCondition(hearing, [])
     const conditions = { healthy: undefined, accepted, degraded }
-    const content = { local: own.local, merged, peers: [], ...conditions, note: '' }
+    const content = {
+      local: own.local,
+      merged,
+      peers: [],
+      membership: undefined,
+      ...conditions,
+      note: '',
+    }
     const plan = planPublish(publishing, { local: undefined, merged: undefined }, content, 0)
     t.strictSame(
       plan.writes.map(({ kind }) => kind),
@@ -113,7 +122,7 @@ t.test(
 
 t.test('an object that the API would refuse is reported before it is written', async (t) => {
   const publishing = publishingOf({ endpoints: endpointsOf('k.example.com', 240, 3000) })
-  const own = composeOwn(publishing, { site: 'e', health: HEALTHY, before: undefined, nowMs: 0 })
+  const own = composeOwn(publishing, OWN)
   const local = composeLocal(publishing, own.local)
   t.match(local, /gateway-local form has \d+ octets, at most 1300000 are allowed; split/)
 })

@@ -1,6 +1,7 @@
 import { thisMoment } from '../../../src/base/moment.ts'
 import type { ApiObject } from '../../../src/kube/api.ts'
 import { KeyedMutex } from '../../../src/operator/delegation/keyed-mutex.ts'
+import type { GroupDirectory } from '../../../src/operator/groups/group-set.ts'
 import type { Plan } from '../../../src/operator/plan/plan.ts'
 import { Reconciler } from '../../../src/operator/reconcile/reconciler.ts'
 import type { PeersForm } from '../../../src/operator/status/peer-status.ts'
@@ -21,6 +22,8 @@ export class OperatorFixture {
   readonly conflicts: string[] = []
   readonly forgotten: string[] = []
   peersForm: PeersForm = 'whole'
+  /** Changing it needs `start`. */
+  groups: GroupDirectory | undefined
   reconciler = this.start()
 
   constructor() {
@@ -50,6 +53,7 @@ export class OperatorFixture {
       removalTimeoutMs: 24 * HOUR_MS,
       mutex: new KeyedMutex(),
       owners: { rivalOf: () => '' },
+      ...(this.groups === undefined ? {} : { groups: this.groups }),
     })
     return this.reconciler
   }

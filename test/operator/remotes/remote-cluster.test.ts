@@ -1,5 +1,6 @@
 import t, { type Test } from 'tap'
 import { Random } from '../../../src/base/random.ts'
+import { ResourceRegistry } from '../../../src/base/resource-registry.ts'
 import { Cluster } from '../../../src/operator/cluster/cluster.ts'
 import { KeyedMutex } from '../../../src/operator/delegation/keyed-mutex.ts'
 import { OwnerIndex } from '../../../src/operator/delegation/owner-index.ts'
@@ -76,6 +77,7 @@ class Stage {
       writer: { write: async () => {} },
       mutex: new KeyedMutex(),
       owners: new OwnerIndex(),
+      resources: new ResourceRegistry(),
       bounds: { minMs: 5000, maxMs: 900_000 },
       ownUid: 'uid of dublin',
       mayWrite: () => true,

@@ -1,5 +1,6 @@
 import t, { type Test } from 'tap'
 import { Random } from '../../../src/base/random.ts'
+import { ResourceRegistry } from '../../../src/base/resource-registry.ts'
 import type { ApiObject } from '../../../src/kube/api.ts'
 import { Cluster } from '../../../src/operator/cluster/cluster.ts'
 import { KeyedMutex } from '../../../src/operator/delegation/keyed-mutex.ts'
@@ -69,6 +70,7 @@ class OperatorFixture {
       writer: { write: async () => {} },
       mutex: new KeyedMutex(),
       owners: new OwnerIndex(),
+      resources: new ResourceRegistry(),
       bounds: { minMs: 5000, maxMs: 60_000 },
       settings: { secretNamespace: 'system', secretLabel: 'x', leaveMs: 60_000 },
       mayWrite: () => true,

@@ -1,7 +1,9 @@
 import t from 'tap'
 import {
+  activeCondition,
   failedCondition,
   healthyCondition,
+  inactiveCondition,
   invalidCondition,
   noProviderCondition,
   noZoneCondition,
@@ -35,11 +37,31 @@ t.test('conditions have the reasons and messages that upstream has', (t) => {
       given: removedCondition(),
       want: ['ProviderEndpointsRemoved', 'DNS records removed from provider'],
     },
+    {
+      given: inactiveCondition(),
+      want: ['MemberOfInactiveGroup', 'No further actions to take while in inactive group'],
+    },
+    {
+      given: inactiveCondition('a note'),
+      want: ['MemberOfInactiveGroup', 'No further actions to take while in inactive group; a note'],
+    },
+    {
+      given: activeCondition({ group: 'g1', active: ['g1'] }),
+      want: ['MemberOfActiveGroup', 'Group is included in active groups'],
+    },
+    {
+      given: activeCondition({ group: 'g1', active: undefined }),
+      want: ['MemberOfActiveGroup', 'The active groups are not known; the group counts as active'],
+    },
+    {
+      given: activeCondition({ group: 'g1', active: [] }),
+      want: ['NotMemberOfActiveGroup', 'Group is not included in active groups'],
+    },
   ]
   for (const { given, want } of table) t.strictSame([given.reason, given.message], want)
   t.strictSame(
     table.map(({ given }) => given.isTrue),
-    [true, false, false, false, false, false],
+    [true, false, false, false, false, false, false, false, true, true, false],
   )
   t.end()
 })
