@@ -1,4 +1,5 @@
 import type { Clock } from '../base/clock.ts'
+import { runInSlices } from '../base/slices.ts'
 import type { Timers } from '../base/timers.ts'
 import { unpackPlace } from '../dnsrecord/pack.ts'
 import type { RecordChange, RecordSource, StoredRecord } from '../dnsrecord/record-source.ts'
@@ -92,6 +93,8 @@ interface Host {
  * two steps is up to one step late, never early.
  */
 export class SlowStart implements HealthView {
+  /** Resolves once the state of all records is known. */
+  readonly ready: Promise<void>
   readonly #options: SlowStartOptions
   /** By key of the root host. */
   readonly #hosts = new Map<string, Host>()
@@ -113,18 +116,12 @@ export class SlowStart implements HealthView {
       for (const [address, ms] of sinceMs) host.sinceMs.set(address, ms)
     }
     if (this.#hosts.size > 0) for (const record of source.records()) this.#join(record)
-    for (const key of health.recordKeys) {
-      const record = source.find(key)
-      this.#noteCompared(key, {
-        health: health.healthOf(key),
-        drains: record === undefined ? NO_DRAINS : health.drainsOf(record),
-      })
-    }
     const guarded = guarding(log, 'Applying slow start')
     this.#unsubscribe = [
       source.subscribe((changes) => this.#apply(changes)),
       health.subscribe((keys) => void guarded(() => this.#applyHealth(keys))),
     ]
+    this.ready = runInSlices(this.#noteKnown(), clock)
     this.#keepStepping()
   }
 
@@ -230,6 +227,21 @@ export class SlowStart implements HealthView {
 
   #stateOf(record: StoredRecord): Compared {
     return { health: this.healthOf(record.key), drains: this.drainsOf(record) }
+  }
+
+  /** Notes the state of the records at the start, except those that were compared meanwhile. */
+  *#noteKnown(): Generator<void, void> {
+    const { source, health } = this.#options
+    for (const key of health.recordKeys) {
+      if (!this.#compared.has(key)) {
+        const record = source.find(key)
+        this.#noteCompared(key, {
+          health: health.healthOf(key),
+          drains: record === undefined ? NO_DRAINS : health.drainsOf(record),
+        })
+      }
+      yield
+    }
   }
 
   #noteCompared(key: string, state: Compared): void {

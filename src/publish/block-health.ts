@@ -77,8 +77,11 @@ export interface OpenedDrains {
   readonly note: () => string
 }
 
-/** Returns the health of the records that the zones serve, with the drains of a file, of feeds and of annotations. */
-export function openDrains(
+/**
+ * Returns the health of the records that the zones serve, with the drains of a file, of feeds and of annotations. A
+ * drain may select every record, so the drained ones are found in slices.
+ */
+export async function openDrains(
   source: RecordSource,
   health: HealthTable,
   drains: {
@@ -88,7 +91,7 @@ export function openDrains(
     readonly sitesOf: (record: StoredRecord) => readonly (readonly string[])[]
   },
   { resources, name, stops, log, clock }: BlockHealthParts,
-): OpenedDrains {
+): Promise<OpenedDrains> {
   const { file, feeds, site, sitesOf } = drains
   const path = file?.path ?? ''
   const options = { source, health, feeds, site, sitesOf, clock, timers: systemTimers, log }
@@ -97,6 +100,7 @@ export function openDrains(
   const unfiled = (): readonly EndpointDrain[] => item.unfiled
   const remove = index.item.add({ path, source: name, records: source, sitesOf, unfiled })
   stops.add(remove, index.release, release)
+  await item.ready
   return { health: item, note: () => item.note(NAMED_MAX) }
 }
 
@@ -160,17 +164,18 @@ export function openShifts(
  * recovers has its full weight at once. `source`: the records that the zones serve, with those of
  * peers.
  */
-export function openSlowStart(
+export async function openSlowStart(
   source: RecordSource,
   health: HealthTable,
   { slowStartMs, slowStartFile }: Pick<HealthOptions, 'slowStartMs' | 'slowStartFile'>,
   { resources, name, stops, log, clock }: BlockHealthParts,
-): HealthView {
+): Promise<HealthView> {
   if (slowStartMs === 0) return health
   const options = { source, health, durationMs: slowStartMs, clock, timers: systemTimers, log }
   const path = slowStartFile?.path ?? ''
   const { item, release } = acquireSlowStart(name, options, path, resources)
   stops.add(release)
+  await item.ready
   return item
 }
 

@@ -176,7 +176,7 @@ export class RecordPipeline {
     }
     const groupDrains = await openGroupDrains(records, groupOf(place, group.options), site, parts)
     const feeds = [this.#namespaceDrains, groupDrains].filter((feed) => feed !== undefined)
-    const drained = openDrains(records, source.health, { file, feeds, site, sitesOf }, parts)
+    const drained = await openDrains(records, source.health, { file, feeds, site, sitesOf }, parts)
     // In the gateway-local form, no traffic is chosen.
     const isLocal = this.#options.zones.every(isLocalZone)
     const shiftFile = sourceFileOf('shiftFile', place, group.options)
@@ -184,7 +184,7 @@ export class RecordPipeline {
     this.#noteOverrides = () => [drained.note(), shifted?.note()].filter((note) => note).join('; ')
     if (shifted !== undefined) this.#reportShifts = shifted.reports
     const table = shifted?.health ?? drained.health
-    return { records, health: openSlowStart(records, table, health, parts) }
+    return { records, health: await openSlowStart(records, table, health, parts) }
   }
 
   /** Returns the exporter to other sites: one for all zones of a source, also over reloads. */

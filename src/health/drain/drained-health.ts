@@ -58,6 +58,8 @@ type Change = Generator<StoredRecord | undefined, void>
  * are found without unpacking the other records.
  */
 export class DrainedHealth implements HealthTable {
+  /** Resolves once `recordKeys` has the records that are drained at the start. */
+  readonly ready: Promise<void>
   readonly #options: DrainedHealthOptions
   readonly #feeds: readonly DrainFeed[]
   /** Records with drained endpoints, by key. */
@@ -90,8 +92,7 @@ export class DrainedHealth implements HealthTable {
         })
       }),
     ]
-    for (const record of source.records()) if (this.#mayBeDrained(record)) this.#mark(record)
-    this.#keepChecking()
+    this.ready = this.#apply(this.#selectPossible())
   }
 
   /** Lists the drains for the ready page, at most `max`; '' = none. */
@@ -111,7 +112,12 @@ export class DrainedHealth implements HealthTable {
   }
 
   get recordKeys(): Iterable<string> {
-    return new Set([...this.#options.health.recordKeys, ...this.#marked.keys()])
+    return this.#findKeys()
+  }
+
+  *#findKeys(): Generator<string, void> {
+    for (const key of this.#options.health.recordKeys) if (!this.#marked.has(key)) yield key
+    yield* this.#marked.keys()
   }
 
   healthOf(key: string): RecordHealth {
@@ -204,7 +210,11 @@ export class DrainedHealth implements HealthTable {
   *#applyChanges(): Generator<void, void> {
     for (;;) {
       const change = this.#changes.shift()
-      if (change === undefined) return
+      if (change === undefined) {
+        // Here, so that no change comes between this check of the list and the end.
+        this.#isApplying = false
+        return
+      }
       let keys = new Set<string>()
       for (const record of change) {
         if (this.#isClosed) return
@@ -224,6 +234,16 @@ export class DrainedHealth implements HealthTable {
   #notify(keys: ReadonlySet<string>): void {
     if (keys.size === 0) return
     for (const listener of this.#listeners) listener(keys)
+  }
+
+  /** Finds the records that may be drained at the start. */
+  *#selectPossible(): Change {
+    const { source } = this.#options
+    for (const record of [...source.records()]) {
+      const isCurrent = source.find(record.key) === record
+      yield isCurrent && this.#mayBeDrained(record) ? record : undefined
+    }
+    this.#keepChecking()
   }
 
   /** Finds the records that drains of files and feeds select, or selected. */

@@ -107,7 +107,14 @@ t.test(
     const count = 500
     const records = Array.from({ length: count }, (_, i) => recordOf(`r${i}`, ['192.0.2.1=10']))
     const path = join(t.testdir({}), 'drains')
-    const { put, ramp, source, drainedIn } = stageAt(new SlowClock(), path, records)
+    const {
+      put,
+      ramp,
+      source,
+      drained: health,
+      drainedIn,
+    } = stageAt(new SlowClock(), path, records)
+    await Promise.all([health.ready, ramp.ready])
     for (const [text, drained] of [
       ['id:192.0.2.1\n', [0]],
       ['', []],
@@ -138,6 +145,44 @@ t.test(
     }
   },
 )
+
+t.test('at a start, a drain of many records leaves the event loop to other work', async (t) => {
+  const count = 500
+  const records = Array.from({ length: count }, (_, i) => recordOf(`r${i}`, ['192.0.2.1=10']))
+  const path = join(t.testdir({ drains: 'id:192.0.2.1\n' }), 'drains')
+  const clock = new SlowClock()
+  const { put, source, drained, drainedIn } = stageAt(clock, path, records)
+  /** Counts the turns of other work until a part is ready. */
+  const turnsUntil = async (ready: Promise<void>): Promise<number> => {
+    let turns = 0
+    let isReady = false
+    const turn = (): void => {
+      turns++
+      // Changes of records that the part has not reached.
+      if (turns === 2) source.put(recordOf('r499', ['192.0.2.9=20']))
+      const isThere = source.find('default/r498') !== undefined
+      if (turns === 3 && isThere) source.remove('default/r498')
+      if (!isReady) setImmediate(turn)
+    }
+    turn()
+    await ready
+    isReady = true
+    return turns
+  }
+  const inDrains = await turnsUntil(drained.ready)
+  t.ok(inDrains > count / 10, `${inDrains} turns while the drains are applied`)
+  const timers = new FakeTimers()
+  const how = { durationMs: DURATION_MS, clock, timers, log }
+  const ramp = new SlowStart({ source, health: drained, ...how })
+  const inRamp = await turnsUntil(ramp.ready)
+  t.ok(inRamp > count / 10, `${inRamp} turns while slow start compares`)
+  const kept = records.slice(0, 498).map(({ key }) => key)
+  t.strictSame([...drained.recordKeys].sort(), [...kept].sort())
+  for (const key of kept) t.strictSame(drainedIn(key), [0], key)
+  await put('')
+  const isSlow = (key: string): boolean => ramp.slowStartOf(source.find(key)!).length === 1
+  await until(() => kept.every(isSlow), 'slow starts after the end of the drain')
+})
 
 t.test('a drain that ends while it begins leaves nothing drained', async (t) => {
   const records = Array.from({ length: 200 }, (_, i) => recordOf(`r${i}`, ['192.0.2.1=10']))
