@@ -116,7 +116,10 @@ export class FileZones implements Handler, AnswerSource {
     if (qtype === RRType.AXFR || qtype === RRType.IXFR) return Rcode.REFUSED
     const answerer = zone.answerer
     if (answerer === undefined) {
-      if (zone.isElsewhere === true) return tx.server.handOver(this.name)
+      if (zone.isElsewhere === true) {
+        tx.response.error = 'only a running server has the zone'
+        return tx.server.handOver(this.name)
+      }
       tx.response.error = 'the zone is not loaded'
       return Rcode.SERVFAIL
     }

@@ -8,6 +8,7 @@ import { CacheWriter } from './cache-writer.ts'
 import { Variant } from './entry.ts'
 import { exportCounts } from './export-counts.ts'
 import { type CacheDraft, ENTRIES_MAX } from './options.ts'
+import { sharedClock } from './shared-clock.ts'
 
 /** The memory of both kinds, for the data threads. */
 interface SharedCaches {
@@ -32,7 +33,7 @@ export function startCache(
 ): (early: readonly Cidr[]) => void {
   const slots = c.counters()
   const state: ThreadState = { stores: undefined, early: new AddressSet([]) }
-  const sharedMs = sharedClock(c)
+  const sharedMs = sharedClock(c.clock)
   const success = entriesOf(options)
   const denial = options.denial.entries
   const open = (memory: SharedCaches, isWriter: boolean): void => {
@@ -73,10 +74,4 @@ export function startCache(
 /** Most entries of positive answers: of each name up to two, if early clients have answers of their own. */
 function entriesOf({ success, earlySeconds }: CacheDraft): number {
   return earlySeconds > 0 ? Math.min(2 * success.entries, ENTRIES_MAX) : success.entries
-}
-
-/** Returns milliseconds of a clock that all threads share, by those of this thread's monotonic clock. */
-function sharedClock({ clock }: SetupContext): (monotonicMs: number) => number {
-  const offsetMs = Number(process.hrtime.bigint()) / 1e6 - clock.monotonic()
-  return (monotonicMs) => monotonicMs + offsetMs
 }

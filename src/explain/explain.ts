@@ -81,6 +81,7 @@ export function explain(request: ExplainRequest, parts: ExplainParts): Explanati
       view: reply.view,
       directive: reply.answeredBy || (reply.handedOverTo ?? ''),
     },
+    stored: reply.stored,
     location: explainLocation(steps.locator, reply.client),
     steps: explained,
     end: explainEnd(reply, message, request),
@@ -168,7 +169,11 @@ function explainEnd(
   message: Message | undefined,
   { name, type }: ExplainRequest,
 ): ExplainedEnd {
-  const { handedOverTo } = reply
+  const { handedOverTo, error } = reply
+  if (handedOverTo !== undefined && error !== '') {
+    const text = `not known: ${handedOverTo}: ${error}; to ask it, add @SERVER`
+    return { kind: 'other directive', text }
+  }
   if (handedOverTo !== undefined) {
     const text = `another directive (${handedOverTo}) would query another server for the rest; an explanation does not`
     const explained = type === RRType.TXT ? explainedName(lowerName(name), name.length) : undefined
@@ -183,7 +188,7 @@ function explainEnd(
     return { kind: 'nxdomain', text: `${last} does not exist` }
   }
   if (message.rcode !== Rcode.NOERROR) {
-    const why = reply.error === '' ? '' : `: ${reply.error}`
+    const why = error === '' ? '' : `: ${error}`
     return { kind: 'error', text: `${printRcode(message.rcode)}${why}` }
   }
   return explainNoError(message, last)

@@ -1,3 +1,4 @@
+import type { StoredAnswer } from '../cache/stored-answer.ts'
 import type { Origin } from '../publish/explainable.ts'
 
 /**
@@ -11,6 +12,8 @@ export interface Explanation {
   readonly seed: number
   readonly client: ExplainedClient
   readonly server: ExplainedServer
+  /** The stored answer that a cache sends; undefined = no cache answers. */
+  readonly stored?: StoredAnswer | undefined
   /** Undefined = the server block has no location database, or no step needed it. */
   readonly location: ExplainedLocation | undefined
   /** One step per RRset that the answer leads through, in order. */

@@ -1,3 +1,4 @@
+import type { StoredAnswer } from '../cache/stored-answer.ts'
 import type { Origin } from '../publish/explainable.ts'
 import { WEIGHT_DEFAULT } from '../steering/candidate.ts'
 import type {
@@ -12,7 +13,8 @@ import type {
 
 /** Returns the explanation as lines of text. Control characters are not escaped. */
 export function printExplanation(explanation: Explanation): string[] {
-  const { name, type, client, server, location, steps, end, answer, scope, seed } = explanation
+  const { name, type, client, server, stored, location } = explanation
+  const { steps, end, answer, scope, seed } = explanation
   const view = server.view === '' ? '' : `, view ${server.view}`
   const block = server.zone === '' ? 'none' : `${server.zone} at ${server.address}${view}`
   const directive = server.directive === '' ? '' : `, answered by ${server.directive}`
@@ -21,6 +23,7 @@ export function printExplanation(explanation: Explanation): string[] {
     `client: ${client.address}, from the ${client.source}: ${client.reason}`,
     ...printLocation(location),
     `server block: ${block}${directive}`,
+    ...(stored === undefined ? [] : [`stored answer: ${printStored(stored)}`]),
     ...steps.flatMap((step, i) => ['', ...printStep(step, i + 1)]),
     '',
     `end: ${end.text}`,
@@ -28,6 +31,13 @@ export function printExplanation(explanation: Explanation): string[] {
     ...(scope === undefined ? [] : [`ECS scope: ${scope.bits}: ${scope.reason}`]),
     `seed: ${seed}`,
   ]
+}
+
+function printStored({ ageSeconds, lifetimeSeconds }: StoredAnswer): string {
+  const left = lifetimeSeconds - ageSeconds
+  const stored = `${ageSeconds} s old, valid for ${lifetimeSeconds} s`
+  if (left > 0) return `${stored}: ${left} s left`
+  return `${stored}: expired, and sent while the server asks for a new one (serve_stale)`
 }
 
 function printRcode({ rcode, end }: Explanation): string {

@@ -2,6 +2,8 @@ import type { Clock } from '../base/clock.ts'
 import type { Random } from '../base/random.ts'
 import { ResourceRegistry } from '../base/resource-registry.ts'
 import { systemTimers } from '../base/timers.ts'
+import { sharedClock } from '../cache/shared-clock.ts'
+import { type StoredAnswer, storedAnswer } from '../cache/stored-answer.ts'
 import { compose } from '../dns/message/compose.ts'
 import type { Protocol, Query } from '../dns/message/query.ts'
 import type { AddressFamily } from '../dns/text/address.ts'
@@ -48,6 +50,8 @@ export interface ReplayedReply {
   /** The directive that answered; '' = unknown. */
   readonly answeredBy: string
   readonly error: string
+  /** Undefined = the reply does not come from a cache. */
+  readonly stored: StoredAnswer | undefined
   /** The zone of the server block; '' = no block serves the name. */
   readonly zone: string
   readonly view: string
@@ -82,6 +86,7 @@ export class Replay {
   readonly plans: readonly ListenPlan[]
   readonly #parts: ReplayParts
   readonly #clock: Clock
+  readonly #sharedMs: (monotonicMs: number) => number
   readonly #leave: () => void
   readonly #servers = new Map<string, { server: Server; routing: RoutingTable<RoutedBlock> }>()
   /** Reused: a new one for each reply would cause a major garbage collection every few hundred replies. */
@@ -118,6 +123,7 @@ export class Replay {
     this.#leave = control.join?.(channel) ?? (() => {})
     this.#parts = parts
     this.#clock = clock
+    this.#sharedMs = sharedClock(clock)
     this.plans = copy.plans
   }
 
@@ -150,6 +156,7 @@ export class Replay {
         handedOverTo: isHandedOver ? server.handedOverTo : undefined,
         answeredBy: response.answeredBy,
         error: response.error,
+        stored: storedAnswer(response.answeredBy, tx.chasedOctets, this.#sharedMs(tx.startedMs)),
         zone: tx.zone,
         view: tx.view,
         client: {
@@ -209,6 +216,8 @@ export class Replay {
         () => false,
       ),
       counters: new ServerCounts(),
+      // A cache that would refresh an answer sends the stored one meanwhile.
+      canHandOver: () => false,
     })
     const made = { server, routing: new RoutingTable(plan.blocks) }
     this.#servers.set(plan.address, made)

@@ -92,5 +92,6 @@ export const EXPLANATION: Schema = object(
       coordinates: TEXT,
     }),
     scope: object({ bits: COUNT, reason: TEXT }),
+    stored: object({ ageSeconds: COUNT, lifetimeSeconds: COUNT }),
   },
 )
