@@ -66,8 +66,11 @@ export class ZoneSnapshot {
       log.warning(`snapshot ${path} is not used: ${found.reason}`)
       return undefined
     }
-    const sinceMs = found.facts.takenMs - DRAIN_LAG_MS
-    if (drains !== '' && hasDrainsSince(drains, sinceMs, clock.now())) {
+    const { takenMs } = found.facts
+    const nowMs = clock.now()
+    // If the clock was set back since, the time of the drain file shows nothing.
+    const sinceMs = takenMs > nowMs ? 0 : takenMs - DRAIN_LAG_MS
+    if (drains !== '' && hasDrainsSince(drains, sinceMs, nowMs)) {
       log.warning(`snapshot ${path} is not used: drains may have begun after it was taken`)
       return undefined
     }

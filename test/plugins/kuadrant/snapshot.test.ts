@@ -25,9 +25,10 @@ function place(t: Test, files: Record<string, string>) {
   const directory = t.testdir({ zones: files })
   const zones = join(directory, 'zones')
   const snapshot = join(directory, 'snapshot')
-  const start = async (properties = '') => {
+  const start = async (properties = '', nowMs?: number) => {
     const corefile = `kuadrant {\n manifests ${zones}\n snapshot ${snapshot} 1s\n${properties}\n}`
     const setUp = new SetUp(kuadrant, corefile, [ZONE])
+    setUp.clock.nowMs = nowMs ?? setUp.clock.nowMs
     await setUp.start()
     let isOver = false
     const end = async (): Promise<void> => {
@@ -74,6 +75,23 @@ t.test('a snapshot that may lack drains is not used', async (t) => {
     third.lines.join('\n'),
     /snapshot .* is not used: drains may have begun after it was taken/,
   )
+})
+
+t.test('a snapshot of the future may lack drains: the clock was set back', async (t) => {
+  const { start, zones } = place(t, { 'a.yaml': manifest('a', 1) })
+  const file = join(zones, '..', 'drains')
+  const properties = ` drain ${file}\n all-down closed`
+  const first = await start(properties, Date.now() + 7_200_000)
+  t.equal(first.ask('a'), 1)
+  await first.end()
+  const second = await start(properties, Date.now())
+  t.match(second.lines.join('\n'), /snapshot .* loaded in/, 'nothing is drained')
+  await second.caughtUp()
+  await second.end()
+  writeFileSync(file, 'record:default/a\n')
+  const third = await start(properties, Date.now())
+  t.match(third.lines.join('\n'), /snapshot .* is not used: drains may have begun/)
+  t.equal(third.ask('a'), -1, 'the first answer')
 })
 
 t.test('the snapshot is served at once, and later the records', async (t) => {
