@@ -277,9 +277,9 @@ export class RecordProbing {
   #note(result: ProbeResult): void {
     this.#options.onResult(result)
     const { probe, before, after } = result
-    if (before.health === after.health) return
+    if (before.health === after.health && before.sinceMs === after.sinceMs) return
     this.#file?.noteChange()
-    this.#log(result)
+    if (before.health !== after.health) this.#log(result)
     this.#changed.add(probe.id)
     this.#publishSoon()
   }

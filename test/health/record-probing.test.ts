@@ -49,7 +49,7 @@ function stage(source = new TestSource(), options: Partial<RecordProbingOptions>
     }
   }
   const downOf = (name: string) => source.health.healthOf(`default/${name}`).down
-  return { source, probing, dead, asked, batches, pass, downOf, lines, timers }
+  return { source, probing, dead, asked, batches, pass, downOf, lines, timers, clock }
 }
 
 t.test("a record's own check is of each of its addresses", async (t) => {
@@ -287,6 +287,21 @@ t.test(
     t.equal(source.health.healthOf('default/a').observed, undefined)
   },
 )
+
+t.test('after the clock is set back, a failure at a peer counts from then on', async (t) => {
+  const { source, probing, dead, pass, clock, lines } = stage()
+  clock.nowMs = 10_000_000
+  source.put(recordOf('a', ['192.0.2.1'], { healthCheck: CHECK }))
+  probing.openObserver().watch('default/a', leaves('192.0.2.9'))
+  dead.add('192.0.2.9')
+  await pass(35)
+  const sinceSeconds = () => source.health.healthOf('default/a').observed?.[0]?.sinceSeconds
+  t.ok(sinceSeconds()! >= 10_000)
+  clock.nowMs = 1_000_000
+  await pass(15)
+  t.ok(sinceSeconds()! < 1016, 'not in the future, where other sites would not count it')
+  t.equal(lines.length, 1, 'the health is the same')
+})
 
 t.test('an address of a peer that becomes ours counts as ours', async (t) => {
   const { source, probing, dead, pass, downOf } = stage()

@@ -63,7 +63,8 @@ export function nextState(
     health,
     failures,
     successes,
-    sinceMs: health === state.health ? state.sinceMs : nowMs,
+    // A time in the future comes from before the clock was set back.
+    sinceMs: health === state.health ? Math.min(state.sinceMs, nowMs) : nowMs,
     httpStatus: outcome.httpStatus,
     reason: isHealthy ? '' : outcome.reason,
   }

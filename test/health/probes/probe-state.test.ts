@@ -23,6 +23,23 @@ function after(looks: string, failureThreshold: number, successThreshold: number
   return state
 }
 
+t.test('a clock that is set back leaves no time in the future', async (t) => {
+  const check = { failureThreshold: 1, successThreshold: 1 }
+  let state = unknownState(7_200_000)
+  for (const [outcome, nowMs, sinceMs] of [
+    [BAD, 7_201_000, 7_200_000],
+    [BAD, 7_202_000, 7_202_000],
+    [BAD, 1000, 1000],
+    [BAD, 2000, 1000],
+    [NONE, 500, 1000],
+    [BAD, 9_000_000, 1000],
+  ] as const) {
+    state = nextState(state, outcome, check, nowMs)
+    t.equal(state.sinceMs, sinceMs, `${nowMs}`)
+  }
+  t.equal(state.health, 'down')
+})
+
 t.test('the health after a series of results', (t) => {
   const table: readonly {
     name: string
