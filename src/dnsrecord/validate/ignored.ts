@@ -17,7 +17,13 @@ const ENDPOINT_FIELDS: ReadonlySet<string> = new Set([
 ])
 /** The settings, and what the operator reads. */
 const KNOWN_ANNOTATIONS: ReadonlySet<string> = new Set([...SETTING_NAMES, 'sextant.io/let-go'])
-const PROPERTIES: readonly string[] = ['weight', 'geo-code', 'default', ...PROBE_PROPERTIES]
+const PROPERTIES: readonly string[] = [
+  'weight',
+  'geo-code',
+  'default',
+  'location',
+  ...PROBE_PROPERTIES,
+]
 
 /**
  * Finds fields and properties of a DNSRecord's endpoints, and annotations of ours, that this server

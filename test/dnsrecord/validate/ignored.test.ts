@@ -26,7 +26,13 @@ const TABLE: readonly { name: string; given: YamlValue; want: readonly string[] 
   { name: 'nothing', given: record({ recordTTL: 1, labels: {}, setIdentifier: 's' }), want: [] },
   {
     name: 'all that is read',
-    given: properties(['weight', 1], ['geo-code', 'IE'], ['geo-code', 'FR'], ['default', 'true']),
+    given: properties(
+      ['weight', 1],
+      ['geo-code', 'IE'],
+      ['geo-code', 'FR'],
+      ['default', 'true'],
+      ['location', '52.52,13.40'],
+    ),
     want: [],
   },
   { name: 'where to probe', given: probedAt({ healthCheck: { path: '/' } }), want: [] },
@@ -56,7 +62,7 @@ const TABLE: readonly { name: string; given: YamlValue; want: readonly string[] 
     name: "another provider's property",
     given: properties(['aws/weight', '1']),
     want: [
-      'spec.endpoints.0.providerSpecific.0: property "aws/weight" is unknown and is ignored; the known ones are weight, geo-code, default, health-port, health-address',
+      'spec.endpoints.0.providerSpecific.0: property "aws/weight" is unknown and is ignored; the known ones are weight, geo-code, default, location, health-port, health-address',
     ],
   },
   {
