@@ -119,6 +119,20 @@ t.test('other numbers of queues', NEEDS, async (t) => {
   t.notMatch(server.output(), /panic|Recovered|WARNING/)
 })
 
+t.test('queues that can receive and not send are left to the kernel', NEEDS, async (t) => {
+  const place = await XdpPlace.create(t)
+  await place.removeInterface()
+  await place.addInterface(4, 2)
+  const server = await place.start()
+  await attached(server, 1)
+  await place.untilPast(true)
+  t.strictSame(attachments(server), ['generic (veth), copy, 2 queues'])
+  await checkLossless(t, place, async () => {
+    for (let i = 0; i < 3; i++) await place.dig(`@${SERVER}`, NAME)
+  })
+  t.notMatch(server.output(), /panic|Recovered|WARNING/)
+})
+
 t.test('another MTU', NEEDS, async (t) => {
   const place = await XdpPlace.create(t)
   const server = await place.start()

@@ -182,12 +182,15 @@ export class XdpPlace {
   }
 
   /** Connects the server again, by a new interface with the same name. */
-  async addInterface(queues = 1): Promise<void> {
+  async addInterface(queues = 1, sendQueues = queues): Promise<void> {
     const hub = this.#network.nameOf('switch')
     const { server } = this
-    const numbers = ['numrxqueues', String(queues), 'numtxqueues', String(queues)]
-    const peer = ['peer', 'name', 'server', ...numbers, 'netns', hub]
-    await server.run('ip', 'link', 'add', 'eth0', ...numbers, 'type', 'veth', ...peer)
+    const numbers = (rx: number, tx: number): string[] => {
+      return ['numrxqueues', String(rx), 'numtxqueues', String(tx)]
+    }
+    const peer = ['peer', 'name', 'server', ...numbers(queues, queues), 'netns', hub]
+    const own = ['eth0', ...numbers(queues, sendQueues)]
+    await server.run('ip', 'link', 'add', ...own, 'type', 'veth', ...peer)
     await server.run('ip', '-n', hub, 'link', 'set', 'server', 'master', 'br0', 'up')
     await server.run('ip', 'address', 'add', `${SERVER}/24`, 'dev', 'eth0')
     await server.run('ip', 'link', 'set', 'eth0', 'up')

@@ -7,7 +7,7 @@ export interface Device {
   readonly mac: Uint8Array
   readonly mtuOctets: number
   readonly isUp: boolean
-  /** Receive queues. */
+  /** Receive queues that have a transmit queue of the same number: only they can reply. */
   readonly queues: number
   /** `veth`; '' = unknown. */
   readonly driver: string
@@ -30,8 +30,9 @@ const IFREQ_OCTETS = 40
 const COMMAND_OCTETS = 196
 const DRIVER = 4
 const DRIVER_OCTETS = 32
-/** `struct ethtool_channels`: rx_count, combined_count. */
+/** `struct ethtool_channels`: rx_count, tx_count, combined_count. */
 const RX_COUNT = 20
+const TX_COUNT = 24
 const COMBINED_COUNT = 32
 
 const AF_INET = 2
@@ -99,7 +100,8 @@ class DeviceReader {
   #queues(): number {
     if (!this.#askDriver(ETHTOOL_GCHANNELS)) return 1
     const view = new DataView(this.#command.buffer)
-    return Math.max(1, view.getUint32(RX_COUNT, true) + view.getUint32(COMBINED_COUNT, true))
+    const pairs = Math.min(view.getUint32(RX_COUNT, true), view.getUint32(TX_COUNT, true))
+    return Math.max(1, pairs + view.getUint32(COMBINED_COUNT, true))
   }
 
   #driver(): string {
