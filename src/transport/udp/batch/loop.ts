@@ -10,6 +10,9 @@ const ROUNDS_PER_POLL = 8
 /** Longest sleep. Bounds the delay until the loop notices a stop without a wakeup. */
 const SLEEP_MS_MAX = 1000
 
+/** Longest sleep while a socket needs its turn. */
+const TURN_MS = 10
+
 /**
  * Batches that are still answered when a socket is removed from the loop: as many as its buffer can
  * hold.
@@ -42,6 +45,8 @@ export interface LoopSocket {
   readonly sendErrors: number
   /** Offset of `room()` in the packet memory; -1 = it is elsewhere. */
   readonly roomAt: number
+  /** Whether `receive` must be called soon, even if `poll` reports no packet. */
+  readonly needsTurn: boolean
   /** Returns the number of filled slots: 0 if nothing has arrived, -1 on an error. */
   receive(): number
   /** The index of the lane that answers the packet in `slot`; -1 = drop the packet. */
@@ -347,14 +352,19 @@ export class BatchLoop {
 
   #poll(timeoutMs: number): void {
     const fds = this.#fds
+    let sleepMs = timeoutMs
     for (let i = 0; i < this.#members.length; i++) {
       const member = this.#members[i]!
+      if (member.socket.needsTurn) {
+        member.isReady = true
+        sleepMs = Math.min(timeoutMs, TURN_MS)
+      }
       fds[(i + 1) * POLLFD_WORDS + 1] = member.isClogged ? POLLOUT : POLLIN
       // An AF_XDP socket sends long replies through a UDP socket, which has no batch of its own then.
       member.countSendErrors()
     }
     fds[1] = POLLIN
-    const found = this.#libc.poll(this.#fdsAddress, this.#members.length + 1, timeoutMs)
+    const found = this.#libc.poll(this.#fdsAddress, this.#members.length + 1, sleepMs)
     if (found <= 0) return
     if (fds[1]! >>> REVENTS_SHIFT !== 0) this.#wake.clear()
     for (let i = 0; i < this.#members.length; i++) {

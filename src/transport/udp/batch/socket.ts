@@ -302,6 +302,10 @@ export class BatchSocket implements SocketPlace, LoopSocket {
   }
 
   /** Offset of `room()` in the packet memory; -1 = it is elsewhere. */
+  get needsTurn(): boolean {
+    return false
+  }
+
   get roomAt(): number {
     return this.#outbox.roomAt
   }

@@ -22,6 +22,7 @@ const { REPLY_OCTETS_MAX } = udp
 const { ETHERNET_OCTETS, IPV4_DESTINATION, IPV4_MESSAGE, IPV4_PORTS, IPV4_SOURCE } = frames
 const { IPV6_DESTINATION, IPV6_MESSAGE, IPV6_PORTS, IPV6_SOURCE, IS_IPV6, REFUSED } = frames
 const { FRAME_OCTETS } = xsks
+const { RING_ENTRIES } = rings
 
 /** Places in the region of the packet memory. The rest of the reply's place is never written. */
 const QUERY_AT = 0
@@ -36,6 +37,8 @@ const EINTR = 4
 const EAGAIN = 11
 const EBUSY = 16
 const ENOBUFS = 105
+/** More frames in TX, and the completion ring is polled. */
+const FRAMES_SENT_MAX = RING_ENTRIES / 2
 /** Calls without progress after which replies wait for a later flush. */
 const STALLS_MAX = 16
 
@@ -131,6 +134,14 @@ export class XdpSocket implements LoopSocket {
     this.#routes = routes
     // The rest of a batch that an exception interrupted is dropped: its lanes are those of before.
     this.#lane.fill(-1)
+  }
+
+  /**
+   * True = most frames have not returned from TX. If a card pauses until all of them are there, it has
+   * none to receive with, so `poll` never reports a packet. The frames return in `receive`.
+   */
+  get needsTurn(): boolean {
+    return ((this.#txProducer - this.#completionConsumer) | 0) > FRAMES_SENT_MAX
   }
 
   /** Reads up to a batch of frames, and finds the lane of each. @hot */

@@ -12,7 +12,12 @@ import {
 } from '../../../../src/transport/udp/batch/loop.ts'
 import { BatchSocket } from '../../../../src/transport/udp/batch/socket.ts'
 import { WakeReader, Waker } from '../../../../src/transport/udp/batch/wake.ts'
+import { RING_ENTRIES } from '../../../../src/transport/udp/xdp/ring.ts'
+import { Targets } from '../../../../src/transport/udp/xdp/targets.ts'
+import { XdpSocket } from '../../../../src/transport/udp/xdp/xdp-socket.ts'
 import { Echo, Wish } from '../../echo.ts'
+import { MemoryKernel } from '../xdp/memory-kernel.ts'
+import { composePacket, IPV4_PACKET } from '../xdp/packets.ts'
 
 /*
  * Loops of this very thread over real sockets: where one would sleep, the next step of the test happens
@@ -456,4 +461,36 @@ t.test('an exception of a call is reported, and the loop goes on', async (t) => 
   )
   t.strictSame(numbers(client.received()), [0, 1])
   t.equal(stage.faults.length, 1)
+})
+
+t.test('AF_XDP: a card that pauses with all frames receives again afterwards', async (t) => {
+  const stage = new Stage(t)
+  const memory = new MemoryKernel(true)
+  const { socket } = stage.serve(new Echo())
+  const [lane, address] = [{ fd: socket.fd, handler: new Echo() }, new Uint8Array(16)]
+  address.set(IPV4_PACKET.destination)
+  const targets = new Targets([{ family: 1, address, port: 53, lane: 0 }], [])
+  const routes = { targets, lanes: [{ socket }], mtuOctets: 1500 }
+  const xdp = new XdpSocket(memory.kernel, memory.place, routes)
+  t.teardown(() => xdp.detach())
+  stage.loop.addLanes(xdp, [lane], new Float64Array(LOOP_COUNTS))
+  const packet = composePacket({ ...IPV4_PACKET, message: echo(1) })
+  memory.budget = 0
+  for (let i = 0; i < RING_ENTRIES; i++) memory.receive(packet)
+  stage.run(
+    () => {
+      t.equal(memory.held, RING_ENTRIES)
+      t.equal(stage.sleeps.at(-1), 10)
+    },
+    () => {
+      t.equal(memory.free, 0, 'the card pauses')
+      memory.budget = RING_ENTRIES
+      memory.kernel.sendto(xdp.fd, 0, 0, 0, 0, 0)
+    },
+    () => {
+      t.equal(memory.free, RING_ENTRIES)
+      t.equal(stage.sleeps.at(-1), 1000)
+    },
+  )
+  t.equal(memory.sent.length, RING_ENTRIES)
 })
