@@ -38,6 +38,12 @@ export async function askAdmin(target: AdminTarget, asked: AdminRequest): Promis
   throw new InputError(undefined, `${origin}: ${json.detail}${cure}`)
 }
 
+/** The error for a reply that does not have the expected form. `what`: what was expected. */
+export function otherReply(what: string): InputError {
+  const fix = 'use the same version of sextant as the server'
+  return new InputError(undefined, `the server did not reply with ${what}; ${fix}`)
+}
+
 function exchange(
   { origin, token, ca, certificate }: AdminTarget,
   { method, path, body }: AdminRequest,
@@ -95,9 +101,10 @@ function faultOf(error: unknown, origin: string): string {
   if (code === 'ECONNREFUSED') {
     return `no server listens on ${origin}; start it with the directive admin, or name another address`
   }
-  if (code === 'EPROTO') return `${origin}: the server does not use TLS there; write @http://`
+  if (code === 'EPROTO')
+    return `${origin}: the server does not use TLS there; write @${origin.replace('https', 'http')}`
   const isTimeout = error.name === 'TimeoutError' || code === 'ABORT_ERR'
-  if (isTimeout) return `${origin}: no whole reply within ${REPLY_MS_MAX / 1000} seconds`
+  if (isTimeout) return `${origin}: no complete reply within ${REPLY_MS_MAX / 1000} seconds`
   return `${origin}: ${error.message}`
 }
 

@@ -232,7 +232,7 @@ function checkSelected(
 }
 
 function printSelected({ endpoints, records, isChecked, unread }: Selected): string {
-  if (!isChecked) return `not checked: ${unread}`
+  if (!isChecked) return `the selector was not checked: ${unread}`
   const count = `selected in the manifests: ${printCount({ endpoints, records })}`
   return unread === '' ? count : `${count}; ${unread}`
 }

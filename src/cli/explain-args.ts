@@ -33,7 +33,7 @@ export function scanExplainArgs(argv: readonly string[]): ExplainArgs | string {
   if (typeof admin === 'string') return admin
   const records = values.get('records')
   if (records !== undefined && admin !== undefined)
-    return '--records is for an explanation without a server: remove @SERVER'
+    return '--records is not possible with @SERVER, which has its own records: remove one of them'
   return { ...corefile, question, records, admin, isJson: output === 'json' }
 }
 

@@ -8,7 +8,7 @@ import { ExplainableIndex, explainableZones } from '../publish/explainable.ts'
 import type { Instance } from '../server/instance.ts'
 import { describe } from '../server/supervisor.ts'
 import { escapeControls } from '../telemetry/log.ts'
-import { askAdmin } from './admin-client.ts'
+import { askAdmin, otherReply } from './admin-client.ts'
 import { type AdminArgs, findAdmin } from './admin-target.ts'
 import { chooseCorefile } from './corefile.ts'
 import { type ExplainArgs, scanExplainArgs } from './explain-args.ts'
@@ -51,12 +51,7 @@ async function explainRunning(
     path: '/v1/explain',
     body: question,
   })
-  if (!isExplanation(reply)) {
-    throw new InputError(
-      undefined,
-      'the reply is not an explanation; use the sextant version of the server',
-    )
-  }
+  if (!isExplanation(reply)) throw otherReply('an explanation')
   printOut(reply, isJson, output)
 }
 

@@ -3,7 +3,7 @@ import type { SelectedCount } from '../health/drain/drain-index.ts'
 import type { DrainReport } from '../health/drain/drain-report.ts'
 import { type DrainSelector, scanDrainSelector } from '../health/drain/selector.ts'
 import type { DrainOrder } from '../plugin/admin-drains.ts'
-import { askAdmin } from './admin-client.ts'
+import { askAdmin, otherReply } from './admin-client.ts'
 import { type AdminArgs, findAdmin } from './admin-target.ts'
 import type { DrainArgs } from './drain-args.ts'
 
@@ -55,7 +55,8 @@ export function notDrained(
   const listed = drains.slice(0, LISTED_MAX).map(({ id, selector }) => `${id} ${selector}`)
   const more = drains.length - listed.length
   const known = `${listed.join(', ') || 'none'}${more > 0 ? ` and ${more} more` : ''}`
-  return new InputError(undefined, `${words.join(' ')} is not drained; the drains are: ${known}`)
+  const fault = `no drain in force has the id or selector ${words.join(' ')}`
+  return new InputError(undefined, `${fault}; the drains are: ${known}`)
 }
 
 /** Drains of a running server that are in force. */
@@ -97,8 +98,5 @@ function hasCount(value: DrainReport): value is DrainReport & SelectedCount {
 }
 
 function refuseReply(): never {
-  throw new InputError(
-    undefined,
-    'the reply is not about drains; use the sextant version of the server',
-  )
+  throw otherReply('drains')
 }

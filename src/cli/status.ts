@@ -2,7 +2,7 @@ import { InputError } from '../base/errors.ts'
 import { describe } from '../server/supervisor.ts'
 import { escapeControls } from '../telemetry/log.ts'
 import type { ServerStatus } from '../telemetry/status.ts'
-import { askAdmin } from './admin-client.ts'
+import { askAdmin, otherReply } from './admin-client.ts'
 import { ADMIN_FLAGS, type AdminArgs, findAdmin } from './admin-target.ts'
 import { scanFlags } from './args.ts'
 import { type Output, printJson } from './output.ts'
@@ -17,8 +17,7 @@ export async function runStatus(argv: readonly string[], output: Output): Promis
   try {
     const { isJson, ...admin } = scanStatusArgs(argv)
     const reply = await askAdmin(findAdmin(admin), { method: 'GET', path: '/v1/status' })
-    if (!isStatus(reply))
-      throw new Error('the reply is not a status; use the sextant version of the server')
+    if (!isStatus(reply)) throw otherReply('a status')
     if (isJson) printJson(output, reply)
     else for (const line of printStatus(reply)) output.print(escapeControls(line))
     return 0

@@ -29,7 +29,9 @@ export function scanWhatIfArgs(argv: readonly string[]): WhatIfArgs {
   if (rest.length > 0) refuse(`extra command line arguments: [${rest.join(' ')}]`)
   const given = (name: string): string | undefined => values.get(name) || undefined
   if (!CHANGES.some((name) => given(name) !== undefined))
-    refuse('nothing changes: give --manifests DIR, --records FILE, --new-conf FILE or --mmdb FILE')
+    refuse(
+      'no change is named: add --manifests DIR, --records FILE, --new-conf FILE or --mmdb FILE',
+    )
   const manifests = given('manifests')
   const records = given('records')
   if (manifests !== undefined && records !== undefined)

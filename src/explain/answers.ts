@@ -45,7 +45,7 @@ export function printAnswers(tier: Tier, { type, rdata }: RRsetData): string {
       .map((index) => printRdata(type, rdata[index]!))
     const more = rdataIndexes.length - records.length
     const all = more > 0 ? [...records, `${more} more`] : records
-    return `${all.join('+') || 'no data'} ${printPercent(weight / sum)}`
+    return `${all.join('+') || 'NODATA'} ${printPercent(weight / sum)}`
   })
   const more = tier.length - texts.length
   return more > 0 ? `${texts.join(', ')} and ${more} more` : texts.join(', ')

@@ -156,7 +156,7 @@ function explainScope(
   if (found === undefined) return undefined
   const bits = found.scopeBits
   if (!client.clientIsEcs) return { bits, reason: 'the client subnet did not decide the answer' }
-  if (isSticky) return { bits, reason: 'a sticky choice depends on this prefix, or the GEO class' }
+  if (isSticky) return { bits, reason: 'the sticky choice or the GEO class depends on this prefix' }
   if (!isLocated) return { bits, reason: 'no step of the answer depends on the location' }
   return {
     bits,
@@ -171,11 +171,11 @@ function explainEnd(
 ): ExplainedEnd {
   const { handedOverTo, error } = reply
   if (handedOverTo !== undefined && error !== '') {
-    const text = `not known: ${handedOverTo}: ${error}; to ask it, add @SERVER`
+    const text = `not known: ${handedOverTo}: ${error}; to ask a running server, add @SERVER`
     return { kind: 'other directive', text }
   }
   if (handedOverTo !== undefined) {
-    const text = `another directive (${handedOverTo}) would query another server for the rest; an explanation does not`
+    const text = `the directive ${handedOverTo} would query another server; an explanation does not`
     const explained = type === RRType.TXT ? explainedName(lowerName(name), name.length) : undefined
     const own = `the server answers with an explanation of ${explained === undefined ? '' : printName(explained)}`
     const isOwn = explained !== undefined && handedOverTo === 'kuadrant'
@@ -220,9 +220,9 @@ function explainOpenChain({ answer }: Message, last: string): string {
   const aliases = answer.filter(({ type }) => type === RRType.CNAME)
   const isLoop = aliases.some(({ owner }) => printName(owner) === last)
   if (isLoop) return `the chain is a loop: it leads back to ${last}`
-  const resolver = "the client's resolver continues"
+  const resolver = "the client's resolver follows the rest"
   if (aliases.length >= ALIASES_MAX) {
-    return `the chain leads to ${last}; the server follows at most ${ALIASES_MAX} CNAMEs, ${resolver}`
+    return `the chain leads to ${last}; the server follows at most ${ALIASES_MAX} CNAMEs, and ${resolver}`
   }
   return `the chain leads to ${last}, which no zone of this server has; ${resolver}`
 }

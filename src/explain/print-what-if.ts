@@ -40,7 +40,7 @@ function* printChange(change: MeasuredChange): Generator<string> {
   for (const { clients, before, after } of tiers)
     yield `  ${clients}: ${before || 'none'} -> ${after || 'none'}`
   if (tiers.length === 0 && kind === 'changed' && ttl === undefined)
-    yield '  the shares are the same, but other clients get each answer'
+    yield '  the shares are the same, but each answer goes to other clients than before'
   if (via.length > 0) yield `  through ${via.join(', ')}`
   if (shares.countries.length > 0) {
     yield `  continents: ${printPlaces(shares.continents)}`

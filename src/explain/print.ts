@@ -28,7 +28,7 @@ export function printExplanation(explanation: Explanation): string[] {
     '',
     `end: ${end.text}`,
     ...answer.map((record) => `answer: ${record.replaceAll('\t', ' ')}`),
-    ...(scope === undefined ? [] : [`ECS scope: ${scope.bits}: ${scope.reason}`]),
+    ...(scope === undefined ? [] : [`ECS scope: /${scope.bits}: ${scope.reason}`]),
     `seed: ${seed}`,
   ]
 }
@@ -88,7 +88,7 @@ function printStep(step: ExplainedStep, number: number): string[] {
 function printFailover({ order, serving, isClosed }: ExplainedFailover): string {
   const list = order.join(', ')
   if (serving !== '') return `${list}: ${serving} serves`
-  return `${list}: exhausted${isClosed ? ', and all-down is closed: no data' : ''}`
+  return `${list}: exhausted${isClosed ? ', and all-down is closed: NODATA' : ''}`
 }
 
 function printEndpoint(endpoint: ExplainedEndpoint, index: number): string[] {

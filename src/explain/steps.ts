@@ -297,8 +297,8 @@ function explainTtl({ endpoints }: BuiltSet, ttlSeconds: number): string {
 
 function printAllDown({ policy, missing, isDrained }: AllDown): string {
   const all = 'all targets are down or drained'
-  if (policy === CLOSED) return `${all}, and all-down is closed: no data`
-  if (isDrained === true) return `${all}, also the fallback endpoint ${policy}: no data`
+  if (policy === CLOSED) return `${all}, and all-down is closed: NODATA`
+  if (isDrained === true) return `${all}, also the fallback endpoint ${policy}: NODATA`
   if (policy !== OPEN) return `${all}: the fallback endpoint ${policy} is served to all clients`
   const why = missing === undefined ? '' : ` (no endpoint has the set identifier ${missing})`
   return `${all}, so health and drains are ignored${why}`
@@ -316,7 +316,7 @@ function notesOf(
   if (joined === 'changed') notes.push('the records have changed since the answer was built')
   const isClosed = typeof joined === 'object' && joined.choice.failover?.isClosed === true
   if (isClosed) {
-    notes.push('the failover list is exhausted, and all-down is closed: no data')
+    notes.push('the failover list is exhausted, and all-down is closed: NODATA')
   } else if (recordCount === 0 && set === undefined) {
     const list = types.map(printType).join(', ')
     notes.push(list === '' ? 'no endpoint has this name' : `the name has only ${list}`)

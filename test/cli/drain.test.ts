@@ -120,9 +120,14 @@ for (const [name, command, args, want] of [
     'an id that is not drained',
     runUndrain,
     ['01234567'],
-    /^01234567 is not drained; the drains are: none$/,
+    /^no drain in force has the id or selector 01234567; the drains are: none$/,
   ],
-  ['a selector that is not drained', runUndrain, ['site:b'], /^site:b is not drained/],
+  [
+    'a selector that is not drained',
+    runUndrain,
+    ['site:b'],
+    /^no drain in force has the id or selector site:b;/,
+  ],
   ['undrain without a selector', runUndrain, [], /^the selector or the id is missing/],
   ['drains with a selector', runDrains, ['site:b'], /^drains takes no selector: site:b$/],
   ['an unknown output', runDrains, ['-o', 'yaml'], /^-o must be json, got yaml$/],
@@ -140,7 +145,9 @@ t.test('a drain that has ended cannot be ended again', async (t) => {
   const { run } = stage(t, { drains: 'site:a until=2020-01-01T00:00:00Z\nsite:b\n' })
   t.match(await run(runUndrain, 'site:a'), {
     code: 1,
-    errors: [/^site:a is not drained; the drains are: [0-9a-f]{8} site:b$/],
+    errors: [
+      /^no drain in force has the id or selector site:a; the drains are: [0-9a-f]{8} site:b$/,
+    ],
   })
   t.equal((await run(runUndrain, 'site:b')).code, 0)
 })
@@ -164,7 +171,7 @@ t.test('without a Corefile, --file is enough', async (t) => {
   const { run, drains } = stage(t)
   const got = await run(runDrain, 'site:boston', '--file', '{DIR}/drains')
   t.equal(got.code, 0)
-  t.equal(got.printed[1], 'not checked: no Corefile with this drain file was read')
+  t.equal(got.printed[1], 'the selector was not checked: no Corefile with this drain file was read')
   t.equal(drains().length, 1)
 })
 

@@ -141,7 +141,10 @@ t.test('what can not be done is one line', async (t) => {
       error: /^no server listens on http:\/\/127\.0\.0\.1:\d+; start/,
     },
     { argv: [`@127.0.0.1:${otherPort}`], error: /the reply is not that of an admin API/ },
-    { argv: [`@https://127.0.0.1:${otherPort}`], error: /the server does not use TLS there/ },
+    {
+      argv: [`@https://127.0.0.1:${otherPort}`],
+      error: /: the server does not use TLS there; write @http:\/\/127\.0\.0\.1:\d+$/,
+    },
     { argv: ['@a/b'], error: /is not a server/ },
     { argv: ['@user@host:1'], error: /is not a server/ },
     { argv: ['@a:1', '@b:1'], error: /more than one server/ },

@@ -82,7 +82,10 @@ t.test('drains begin and end by the API', async (t) => {
     [{ selector: 'host:c.k.example.com' }, /selects no endpoint; .* set allowEmpty/],
     [{ selector, until: 'soon' }, /^until "soon" is neither a duration/],
     [{ selector, until: '2020-01-01T00:00:00Z' }, /in the past/],
-    [{ selector, file: '/etc/passwd' }, /^choose a drain file with the member file \(--file\): /],
+    [
+      { selector, file: '/etc/passwd' },
+      /^file \(--file\) must be one of the drain files of the Corefile: /,
+    ],
     [{ selector, reason: 'x'.repeat(1001) }, /1000 characters/],
     [{ selector, color: 'red' }, /additional properties/],
   ] as const) {
@@ -117,7 +120,10 @@ t.test('without a drain file there is nothing to change', async (t) => {
   const send = api(port)
   t.strictSame((await send('GET', '/v1/drains')).json, { drains: [], drainsOmitted: 0 })
   const refused = await send('POST', '/v1/drains', { selector: 'host:a.k.example.com' })
-  t.match(refused, { status: 400, json: { detail: 'no directive kuadrant has `drain FILE`' } })
+  t.match(refused, {
+    status: 400,
+    json: { detail: 'the Corefile names no drain file; add `drain FILE` to kuadrant' },
+  })
 })
 
 async function run(command: typeof runDrain, ...argv: string[]) {
@@ -169,13 +175,21 @@ t.test('the commands with @SERVER', async (t) => {
   for (const [command, argv, error] of [
     [runDrain, ['host:c.k.example.com', ...place], /selects no endpoint; .* \(--allow-empty\)$/],
     [runDrain, ['host:a.k.example.com', at], /; use --token-file$/],
-    [runDrain, ['host:a.k.example.com', '--file', '/etc/passwd', ...place], /\(--file\): /],
+    [
+      runDrain,
+      ['host:a.k.example.com', '--file', '/etc/passwd', ...place],
+      /file \(--file\) must be one of/,
+    ],
     [runDrain, ['host:a.k.example.com', '--until', 'noon', ...place], /^--until "noon" is neither/],
     [runDrain, ['color:red', ...place], /^"color:red" is not a selector/],
     [runDrain, ['host:a.k.example.com', '@127.0.0.1:1', at], /^more than one server: /],
     [runDrain, ['host:a.k.example.com', '--token-file', file], /are for a running server/],
     [runDrain, ['host:a.k.example.com', '-conf', 'x', at], /^use either @SERVER or -conf$/],
-    [runUndrain, [other.id, ...place], / is not drained; the drains are: none$/],
+    [
+      runUndrain,
+      [other.id, ...place],
+      /^no drain in force has the id or selector .*; the drains are: none$/,
+    ],
     [runUndrain, ['host:a.*', '--file', file, ...place], /leave out --file$/],
     [runDrains, ['host:a.*', ...place], /^drains takes no selector: host:a/],
     [runDrains, ['@127.0.0.1:1'], /^no server listens on/],

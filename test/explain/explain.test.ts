@@ -109,7 +109,7 @@ t.test('each line of an explanation is true', async (t) => {
     ['', 6, /TTL: 60 s: TTL of the RRset in its zone$/m],
     ['', 2, /^ {2}\* endpoint 1: ns1\.k\.example\.com\.; default of the server$/m, /nobody/],
     ['ttl.', 1, /TTL: 30 s: the lowest TTL of all .*, that of quick of n\/ttl$/m],
-    ['shut.', 1, /note: .* all-down is closed: no data$/m, /the name has only/],
+    ['shut.', 1, /note: .* all-down is closed: NODATA$/m, /the name has only/],
     ['shut.', 28, /note: the name has only A$/m],
     ['sorry.', 1, /note: .*the fallback endpoint b is served/, ALL_ARE_SERVED],
     ['half.', 1, /dropped: all its targets are down/, ALL_ARE_SERVED],

@@ -79,7 +79,7 @@ t.test('a failover list is explained, also where it ends', async (t) => {
       'shut',
       '10.1.0.1',
       '',
-      /note: the failover list is exhausted, and all-down is closed: no data/,
+      /note: the failover list is exhausted, and all-down is closed: NODATA/,
     ],
     ['shut', '10.2.0.1', '192.0.2.1', /continent GEO-NA: decided: site-2 100%/],
     ['alias', '10.1.0.1', '', /step 1: .* CNAME.*\n.*note: the failover list is exhausted/],

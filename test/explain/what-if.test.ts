@@ -223,7 +223,7 @@ t.test('invalid input is one line with its place', async (t) => {
     t.strictSame(printed, [])
     return errors
   }
-  t.match(await run(), [/^nothing changes: give --manifests/])
+  t.match(await run(), [/^no change is named: add --manifests/])
   t.match(await run('--manifests', 'a', '--records', 'b'), [/exclude each other/])
   t.match(await run('--manifests', 'a', '--max-share', '101%'), [
     /^invalid value 101% for --max-share/,

@@ -52,7 +52,8 @@ export class Drains implements AdminDrains {
 
   async #add(order: DrainOrder): Promise<AppliedDrain> {
     const { reason = '', actor = ACTOR_DEFAULT, until, allowEmpty = false } = order
-    const words = scanWords(order.selector) ?? fail('a string in double quotes is not valid JSON')
+    const words =
+      scanWords(order.selector) ?? fail('selector: a string in double quotes is not valid JSON')
     const selector = scanDrainSelector(words)
     if (typeof selector === 'string') return fail(selector)
     const createdMs = this.#clock.now()
@@ -107,8 +108,9 @@ export class Drains implements AdminDrains {
     const paths = this.#paths
     const [path, ...others] = file === undefined ? paths : paths.filter((one) => one === file)
     if (path !== undefined && others.length === 0) return path
-    if (paths.length === 0) return fail('no directive kuadrant has `drain FILE`')
-    return fail(`choose a drain file with the member file (--file): ${paths.join(', ')}`)
+    if (paths.length === 0)
+      return fail('the Corefile names no drain file; add `drain FILE` to kuadrant')
+    return fail(`file (--file) must be one of the drain files of the Corefile: ${paths.join(', ')}`)
   }
 }
 
@@ -117,7 +119,9 @@ function scanUntil(text: string, nowMs: number): number {
   const durationMs = scanDuration(text)
   const untilMs = durationMs === undefined ? scanTime(text) : nowMs + durationMs
   if (untilMs === undefined) {
-    return fail(`until ${JSON.stringify(text)} is neither a duration, such as 2h, nor a time`)
+    return fail(
+      `until ${JSON.stringify(text)} is neither a duration, such as 2h, nor a time (RFC 3339)`,
+    )
   }
   return untilMs > nowMs ? untilMs : fail(`until ${text} is in the past`)
 }
