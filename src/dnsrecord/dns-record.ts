@@ -88,6 +88,8 @@ export interface HealthProbe {
   /** spec.testAddress: IP address or host name to probe in place of `address`; '' = missing. */
   readonly testAddress: string
   readonly isDown: boolean
+  /** Why the address is down; '' = it is not. */
+  readonly downReason: string
   /** spec.hostname: host name for the request to the address; '' = missing. */
   readonly hostname: string
   /** How to probe; undefined = another prober has set `status.healthy`. */

@@ -77,6 +77,8 @@ export interface Finding {
   /** An IP address or host name, lower case. */
   readonly address: string
   readonly health: 'up' | 'down'
+  /** Why the address is down; missing = the writer of the table knows it. */
+  readonly reason?: string | undefined
   /** Set = the address belongs to a peer: Unix time since which the health is the same. */
   readonly observedSeconds?: number | undefined
   /** Where the address is probed, if not as its endpoint says. */
@@ -125,6 +127,11 @@ export class AddressHealth implements HealthTable {
     return () => this.#listeners.delete(listener)
   }
 
+  /** Returns why a probe found the address down; '' = not known here. */
+  reasonOf(recordKey: string, address: string): string {
+    return this.#rows.get(recordKey)?.reasonOf(address) ?? ''
+  }
+
   /** Counts one more probe with this finding. */
   add(finding: Finding): void {
     this.#count(finding, 1)
@@ -147,7 +154,7 @@ export class AddressHealth implements HealthTable {
   }
 
   #count(finding: Finding, step: 1 | -1): void {
-    const { recordKey, address, health, observedSeconds: sinceSeconds, probeAt } = finding
+    const { recordKey, address, health, reason, observedSeconds: sinceSeconds, probeAt } = finding
     let rows = this.#rows.get(recordKey)
     if (rows === undefined) {
       rows = new RecordRows()
@@ -155,6 +162,7 @@ export class AddressHealth implements HealthTable {
     }
     if (sinceSeconds === undefined) rows.count(address, health, step)
     else rows.observe(address, step === 1 ? { address, health, sinceSeconds } : undefined)
+    if (reason !== undefined) rows.explain(address, reason, step)
     if (probeAt !== undefined) rows.place(address, step === 1 ? probeAt : undefined)
     if (rows.isEmpty) this.#emptied.add(recordKey)
     this.#changed.add(recordKey)
@@ -165,6 +173,8 @@ export class AddressHealth implements HealthTable {
 class RecordRows {
   /** Number of probes that found each health, by address. */
   readonly #counts = new Map<string, { up: number; down: number }>()
+  /** Why probes found an address down, by address. */
+  readonly #reasons = new Map<string, readonly string[]>()
   readonly #observed = new Map<string, HealthObservation>()
   readonly #probedAt = new Map<string, ProbeAt>()
   #health = UNKNOWN_HEALTH
@@ -192,6 +202,18 @@ class RecordRows {
     const health = this.isEmpty ? UNKNOWN_HEALTH : found
     if (!isSameHealth(health, this.#health)) this.#health = health
     return this.#health
+  }
+
+  reasonOf(address: string): string {
+    return this.#reasons.get(address)?.[0] ?? ''
+  }
+
+  explain(address: string, reason: string, step: 1 | -1): void {
+    const before = this.#reasons.get(address) ?? []
+    const place = before.indexOf(reason)
+    const after = step === 1 ? [...before, reason] : before.filter((_, i) => i !== place)
+    if (after.length === 0) this.#reasons.delete(address)
+    else this.#reasons.set(address, after)
   }
 
   observe(address: string, observation: HealthObservation | undefined): void {

@@ -113,7 +113,11 @@ export class RecordPipeline {
     return {
       placeOf: source instanceof ManifestSource ? (key) => source.placeOf(key) : undefined,
       peersOf: (key) => this.#peers?.originsOf(key),
-      downReason: (key, address) => this.#health.downReason(key, address),
+      downReason: (key, address) => {
+        return (
+          this.#health.downReason(key, address) || (source?.health.reasonOf(key, address) ?? '')
+        )
+      },
       healthOf: (name) => this.#peers?.explainHealth(name) ?? [],
     }
   }

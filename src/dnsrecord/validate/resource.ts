@@ -24,6 +24,7 @@ import {
 import { scanHealthCheck } from './health-check.ts'
 import { scanHost } from './names.ts'
 import { scanTestAddress } from './probe-properties.ts'
+import { printUnhealthy } from './probe-status.ts'
 
 type Mapping = { readonly [key: string]: YamlValue }
 
@@ -146,6 +147,8 @@ function validateProbe(
     testAddress:
       testAddress === '' ? '' : scanTestAddress(testAddress, SPEC.at('testAddress'), 'testAddress'),
     isDown: healthy === false,
+    downReason:
+      healthy === false ? printUnhealthy(recordKey(identity.namespace, identity.name), status) : '',
     hostname: hostname.toLowerCase().replace(/\.$/, ''),
     // A probe with a status needs no settings.
     check: healthy === undefined ? scanHealthCheck(spec, SPEC) : undefined,

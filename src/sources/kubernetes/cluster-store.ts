@@ -74,11 +74,12 @@ export class ClusterStore {
         return { key }
       }
       case 'probe': {
-        const { namespace, name, recordName, address, isDown } = resource.probe
+        const { namespace, name, recordName, address, isDown, downReason } = resource.probe
         const key = recordKey(namespace, name)
         this.#refused.delete(`${KINDS[plural]} ${key}`)
         const finding = { recordKey: recordKey(namespace, recordName), address } as const
-        this.#findings.set(key, isDown ? { ...finding, health: 'down' } : undefined)
+        const down = { ...finding, health: 'down', reason: downReason } as const
+        this.#findings.set(key, isDown ? down : undefined)
         return { key }
       }
       case 'refused': {

@@ -281,11 +281,13 @@ export class ManifestStore {
 
   #countProbes({ probes }: HeldDocument, step: 1 | -1, touched: Touched): void {
     if (probes.length > 0) this.probesVersion++
-    for (const { check, namespace, recordName, address, isDown } of probes) {
+    for (const { check, namespace, recordName, address, isDown, downReason } of probes) {
       // The status of this probe is unknown.
       if (check !== undefined) continue
       const key = recordKey(namespace, recordName)
-      const finding: Finding = { recordKey: key, address, health: isDown ? 'down' : 'up' }
+      const finding: Finding = isDown
+        ? { recordKey: key, address, health: 'down', reason: downReason }
+        : { recordKey: key, address, health: 'up' }
       const known = touched.get(key) ?? NO_FINDINGS
       // Nearly always the first probe of its record.
       touched.set(key, known.length === 0 ? [{ finding, step }] : [...known, { finding, step }])

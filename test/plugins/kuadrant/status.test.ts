@@ -51,7 +51,7 @@ t.test('the status has the zone, and each endpoint that is not served in full', 
       setIdentifier: '',
       targets: ['192.0.2.1'],
       state: 'down',
-      detail: 'the status of a DNSHealthCheckProbe reports it as unhealthy',
+      detail: 'DNSHealthCheckProbe default/a-192.0.2.1 reports it as unhealthy',
       record: 'default/a',
     },
   ])

@@ -138,6 +138,8 @@ t.test('complete once records and probes were listed; what is labelled is asked 
   t.equal(stage.isSynced, true)
   t.equal(stage.source.unreadyReason(), '')
   t.equal(stage.keys, 'team/a!192.0.2.1 team/b')
+  const reason = 'DNSHealthCheckProbe team/p reports it as unhealthy'
+  t.equal(stage.source.health.reasonOf('team/a', '192.0.2.1'), reason)
   t.strictSame(stage.changes, [], 'who reads records once they are there needs no changes')
 })
 
