@@ -79,6 +79,9 @@ t.test('new addresses, an interface that is down, gone and back', NEEDS, async (
   await server.prints(READY)
   await place.server.run('ip', 'address', 'add', '192.0.2.77/24', 'dev', 'eth0')
   await place.untilPast(true, '192.0.2.77')
+  const alias = ['192.0.2.78/24', 'dev', 'eth0', 'label', 'eth0:1']
+  await place.server.run('ip', 'address', 'add', ...alias)
+  await place.untilPast(true, '192.0.2.78')
 
   await place.server.run('ip', 'link', 'set', 'eth0', 'down')
   await place.server.run('ip', 'link', 'set', 'eth0', 'up')

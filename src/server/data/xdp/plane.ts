@@ -1,6 +1,7 @@
 import { networkInterfaces } from 'node:os'
 import type { Timers } from '../../../base/timers.ts'
 import type { Logger } from '../../../telemetry/log.ts'
+import { readDevice } from '../../../transport/udp/xdp/device.ts'
 import type { XdpKernel } from '../../../transport/udp/xdp/kernel.ts'
 import { XdpInterface, type XdpLosses, type XdpThreads } from './interface.ts'
 import { planRoutes, type XdpRoutePlan, type XdpSite } from './routes.ts'
@@ -94,7 +95,11 @@ export class XdpPlane {
   }
 
   #plan(name: string): XdpRoutePlan | undefined {
-    return planRoutes(name, this.#sites, networkInterfaces()[name] ?? [])
+    return planRoutes(this.#sites, {
+      name,
+      interfaces: networkInterfaces(),
+      mac: () => printMac(readDevice(this.#parts.kernel, name)?.mac ?? new Uint8Array(0)),
+    })
   }
 
   #inTurn(step: () => Promise<void>): Promise<void> {
@@ -105,4 +110,9 @@ export class XdpPlane {
     this.#turn = turn
     return turn
   }
+}
+
+/** As `os.networkInterfaces` prints it. */
+function printMac(mac: Uint8Array): string {
+  return Array.from(mac, (octet) => octet.toString(16).padStart(2, '0')).join(':')
 }

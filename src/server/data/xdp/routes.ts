@@ -24,22 +24,29 @@ export interface XdpRoutePlan {
   lanesOf(thread: number): DataXdp['lanes']
 }
 
+/** An interface and its machine. */
+export interface XdpMachine {
+  readonly name: string
+  /** As `os.networkInterfaces`. */
+  readonly interfaces: Readonly<Record<string, readonly NetworkInterfaceInfo[] | undefined>>
+  /** Returns the MAC address of the interface, as `os.networkInterfaces` prints it. */
+  mac(): string
+}
+
 /**
- * Returns what the interface `name` should do for the sites that list it; undefined = nothing.
- * `addresses`: of the interface; they stand for a wildcard. The first site decides the settings.
- * Throws an Error if there are too many targets.
+ * Returns what an interface should do for the sites that list it; undefined = nothing. Its addresses
+ * stand for a wildcard. The first site decides the settings. Throws an Error if there are too many
+ * targets.
  */
-export function planRoutes(
-  name: string,
-  all: readonly XdpSite[],
-  addresses: readonly NetworkInterfaceInfo[],
-): XdpRoutePlan | undefined {
+export function planRoutes(all: readonly XdpSite[], machine: XdpMachine): XdpRoutePlan | undefined {
+  const { name } = machine
   const sites = all.filter(({ plan, listener }) => {
     return listener.sockets > 0 && plan.xdp.some((one) => one.interfaceName === name)
   })
   const settings = sites[0]?.plan.xdp.find((one) => one.interfaceName === name)
   if (settings === undefined) return undefined
-  const targets = listTargets(name, sites, addresses)
+  const addresses = addressesOf(machine)
+  const targets = listTargets(sites, machine, addresses)
   if (targets.length > TARGETS_MAX) {
     throw new Error(
       `${targets.length} addresses and ports, but at most ${TARGETS_MAX} are possible`,
@@ -58,12 +65,20 @@ export function planRoutes(
   }
 }
 
+/** The system lists an IPv4 address that has a label (`eth0:1`) under that label. */
+function addressesOf({ name, interfaces }: XdpMachine): NetworkInterfaceInfo[] {
+  return Object.entries(interfaces).flatMap(([label, all = []]) => {
+    return label === name || label.startsWith(`${name}:`) ? all : []
+  })
+}
+
 /** A site with an address of its own comes before one with all addresses. */
 function listTargets(
-  name: string,
   sites: readonly XdpSite[],
+  machine: XdpMachine,
   addresses: readonly NetworkInterfaceInfo[],
 ): LaneTarget[] {
+  const { name } = machine
   const targets = new Map<string, LaneTarget>()
   const add = (host: string, port: number, lane: number): void => {
     const target = { ...parse(host), port, lane }
@@ -79,10 +94,27 @@ function listTargets(
       wildcards.push(() => {
         for (const { address } of own) add(address, port, lane)
       })
-    } else if ((host.split('%')[1] ?? name) === name) add(host, port, lane)
+    } else if ((host.split('%')[1] ?? name) === name) {
+      if (!isElsewhere(host, machine, addresses)) add(host, port, lane)
+    }
   })
   for (const addAll of wildcards) addAll()
   return [...targets.values()]
+}
+
+/**
+ * Whether another interface with the same MAC address has the address `host`, and this one has not. For a
+ * VLAN interface, the card may have removed the tag, which the reply needs.
+ */
+function isElsewhere(
+  host: string,
+  { interfaces, mac }: XdpMachine,
+  addresses: readonly NetworkInterfaceInfo[],
+): boolean {
+  const isHost = ({ address }: NetworkInterfaceInfo): boolean => address === host
+  if (addresses.some(isHost)) return false
+  const others = Object.values(interfaces).flatMap((all = []) => all.filter(isHost))
+  return others.some((other) => other.mac === mac())
 }
 
 /** Our own addresses and the broadcast addresses of our networks. A /31 has none (RFC 3021). */

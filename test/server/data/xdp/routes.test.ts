@@ -1,12 +1,29 @@
 import type { NetworkInterfaceInfo } from 'node:os'
 import t from 'tap'
-import { planRoutes, type XdpSite } from '../../../../src/server/data/xdp/routes.ts'
+import {
+  planRoutes,
+  type XdpMachine,
+  type XdpSite,
+} from '../../../../src/server/data/xdp/routes.ts'
+
+const MAC = '02:00:00:00:00:01'
+
+function info(address: string, mac = MAC, mask = '255.255.255.0'): NetworkInterfaceInfo {
+  const isIPv6 = address.includes(':')
+  const netmask = isIPv6 ? 'ffff:ffff:ffff:ffff::' : mask
+  return { address, netmask, mac, family: isIPv6 ? 'IPv6' : 'IPv4' } as NetworkInterfaceInfo
+}
 
 const ADDRESSES = [
-  { address: '192.0.2.1', netmask: '255.255.255.0', family: 'IPv4' },
-  { address: '198.51.100.0', netmask: '255.255.255.254', family: 'IPv4' },
-  { address: '2001:db8::1', netmask: 'ffff:ffff:ffff:ffff::', family: 'IPv6' },
-] as NetworkInterfaceInfo[]
+  info('192.0.2.1'),
+  info('198.51.100.0', MAC, '255.255.255.254'),
+  info('2001:db8::1'),
+]
+
+const plan = (
+  sites: readonly XdpSite[],
+  interfaces: XdpMachine['interfaces'] = { eth0: ADDRESSES },
+) => planRoutes(sites, { name: 'eth0', interfaces, mac: () => MAC })
 
 /** A site with `sockets` sockets of `host`, whose descriptors start at `fd`. */
 function site(host: string, port = 53, fd = 10, sockets = 2, interfaces = ['eth0']): XdpSite {
@@ -22,8 +39,11 @@ function site(host: string, port = 53, fd = 10, sockets = 2, interfaces = ['eth0
   return { plan, listener: { port, sockets, socketOf } }
 }
 
-function print(sites: readonly XdpSite[], addresses = ADDRESSES): string[] | undefined {
-  return planRoutes('eth0', sites, addresses)?.targets.map(({ family, address, port, lane }) => {
+function print(
+  sites: readonly XdpSite[],
+  interfaces?: XdpMachine['interfaces'],
+): string[] | undefined {
+  return plan(sites, interfaces)?.targets.map(({ family, address, port, lane }) => {
     const octets =
       family === 1 ? address.subarray(0, 4).join('.') : Buffer.from(address).toString('hex')
     return `${octets} ${port} ${lane}`
@@ -35,8 +55,42 @@ const IPV6 = '20010db8000000000000000000000001'
 t.test('a wildcard stands for the addresses of the interface', async (t) => {
   t.strictSame(print([site('::')]), ['192.0.2.1 53 0', '198.51.100.0 53 0', `${IPV6} 53 0`])
   t.strictSame(print([site('0.0.0.0')]), ['192.0.2.1 53 0', '198.51.100.0 53 0'])
-  t.strictSame(print([site('::')], []), [])
+  t.strictSame(print([site('::')], {}), [])
 })
+
+t.test('addresses with a label are addresses of the interface', async (t) => {
+  const interfaces = {
+    'eth0:vip': [info('192.0.2.9')],
+    eth0: ADDRESSES,
+    eth01: [info('192.0.2.7')],
+  }
+  t.strictSame(print([site('0.0.0.0')], interfaces), [
+    '192.0.2.9 53 0',
+    '192.0.2.1 53 0',
+    '198.51.100.0 53 0',
+  ])
+  t.ok(plan([site('::')], interfaces)?.refused.some(({ address }) => address[3] === 9))
+})
+
+t.test(
+  'the address of an interface with the same MAC address is left to the sockets',
+  async (t) => {
+    const interfaces = {
+      'eth0.7': [info('203.0.113.1'), info('192.0.2.1'), info('2001:db8:7::1')],
+      dummy0: [info('203.0.113.2', '02:00:00:00:00:02')],
+      lo: [info('203.0.113.3', '00:00:00:00:00:00')],
+      eth0: ADDRESSES,
+    }
+    const hosts = ['203.0.113.1', '2001:db8:7::1', '203.0.113.2', '203.0.113.3', '192.0.2.1']
+    const sites = hosts.map((host) => site(host))
+    t.strictSame(print(sites, interfaces), [
+      '203.0.113.2 53 2',
+      '203.0.113.3 53 3',
+      '192.0.2.1 53 4',
+    ])
+    t.strictSame(print(sites.slice(0, 1), { ...interfaces, eth0: undefined }), [])
+  },
+)
 
 t.test('an address of its own comes first, and need not be on the interface', async (t) => {
   const sites = [site('::'), site('192.0.2.1'), site('203.0.113.9', 5353)]
@@ -58,9 +112,9 @@ t.test('sites without the interface, and closing ones, are left out', async (t) 
 })
 
 t.test('threads are those that have a socket of every site', async (t) => {
-  const plan = planRoutes('eth0', [site('::', 53, 10, 3), site('::', 54, 20, 2)], ADDRESSES)
-  t.equal(plan?.threads, 2)
-  t.strictSame(plan?.lanesOf(1), [
+  const planned = plan([site('::', 53, 10, 3), site('::', 54, 20, 2)])
+  t.equal(planned?.threads, 2)
+  t.strictSame(planned?.lanesOf(1), [
     { address: 'dns://:::53', fd: 11 },
     { address: 'dns://:::54', fd: 21 },
   ])
@@ -69,15 +123,16 @@ t.test('threads are those that have a socket of every site', async (t) => {
 t.test(
   'our addresses and broadcast addresses are no sources; a /31 has no broadcast',
   async (t) => {
-    const plan = planRoutes('eth0', [site('::')], ADDRESSES)
-    const printed = plan?.refused.map(({ address }) => address.subarray(0, 4).join('.'))
+    const printed = plan([site('::')])?.refused.map(({ address }) =>
+      address.subarray(0, 4).join('.'),
+    )
     t.strictSame(printed, ['192.0.2.1', '192.0.2.255', '198.51.100.0', '32.1.13.184'])
   },
 )
 
 t.test('too many targets are an error', async (t) => {
   const sites = Array.from({ length: 65 }, (_, i) => site('192.0.2.1', 1000 + i))
-  t.throws(() => planRoutes('eth0', sites, ADDRESSES), {
+  t.throws(() => plan(sites), {
     message: '65 addresses and ports, but at most 64 are possible',
   })
 })
