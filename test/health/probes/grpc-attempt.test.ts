@@ -192,7 +192,7 @@ t.test('servers that do not speak HTTP/2', async (t) => {
   const given = { protocol: 'GRPC' } as const
   t.match(await ask({ ...given, port: await listen(t, http) }), {
     kind: 'unhealthy',
-    reason: 'ERR_HTTP2_ERROR',
+    reason: 'invalid HTTP/2 response',
   })
   const closing = createServer((socket) => socket.on('error', () => {}).end())
   t.match(await ask({ ...given, port: await listen(t, closing) }), {

@@ -66,6 +66,15 @@ t.test('the answers for both families together', (t) => {
   t.end()
 })
 
+t.test('reasons name what a health check met, not a code of a library', (t) => {
+  const fault = (code: string): string => printFault(Object.assign(new Error('x'), { code }))
+  t.equal(fault('EPROTO'), 'TLS handshake failed', 'HTTPS to a port without TLS')
+  t.equal(fault('ERR_SSL_WRONG_VERSION_NUMBER'), 'TLS handshake failed', 'GRPCS to such a port')
+  t.equal(fault('ERR_HTTP2_ERROR'), 'invalid HTTP/2 response', 'GRPC to a server of HTTP/1.1')
+  t.equal(fault('HPE_CLOSED_CONNECTION'), 'invalid HTTP response', '204 with a body')
+  t.end()
+})
+
 t.test('reasons have nothing in them that the other side wrote', (t) => {
   t.equal(
     printFault(Object.assign(new Error('evil\n'), { code: 'ECONNREFUSED' })),
