@@ -101,6 +101,8 @@ function faultOf(error: unknown, origin: string): string {
   if (code === 'ECONNREFUSED') {
     return `no server listens on ${origin}; start it with the directive admin, or name another address`
   }
+  if (code === 'ECONNRESET')
+    return `${origin}: the server closed the connection without a reply; is this its admin port?`
   if (code === 'EPROTO')
     return `${origin}: the server does not use TLS there; write @${origin.replace('https', 'http')}`
   const isTimeout = error.name === 'TimeoutError' || code === 'ABORT_ERR'

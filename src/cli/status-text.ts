@@ -45,8 +45,11 @@ export function printStatus(status: ServerStatus): string[] {
       }),
     ]),
     ...(status.shiftsOmitted > 0 ? [`and ${status.shiftsOmitted} more shifts`] : []),
-    ...printTable('DATABASE BUILT FAULT', [
-      ...status.databases.map(({ file, built, fault }) => [file, built, fault]),
+    ...printTable('DATABASE BUILT AGE FAULT', [
+      ...status.databases.map(({ file, built, fault }) => {
+        const ageSeconds = built === '' ? null : secondsBetween(built, status.now)
+        return [file, built, printAge(ageSeconds, ''), fault]
+      }),
     ]),
     ...printTable('SNAPSHOT SERVED AGE OCTETS', [
       ...status.snapshots.map(({ file, isServed, ageSeconds, octets }) => {
@@ -58,10 +61,12 @@ export function printStatus(status: ServerStatus): string[] {
 
 function printServer(status: ServerStatus): string[] {
   const { version, pid, threads, corefile, started, now, notReady, notes } = status
-  const upSeconds = (Date.parse(now) - Date.parse(started)) / 1000
   const drops = Object.entries(status.drops).map(([kind, count]) => `${kind} ${count}`)
   const lines: Row[] = [
-    ['server', `Sextant ${version}, pid ${pid}, ${threads} threads, up ${printAge(upSeconds, '')}`],
+    [
+      'server',
+      `Sextant ${version}, pid ${pid}, ${threads} threads, up ${printAge(secondsBetween(started, now), '')}`,
+    ],
     ['Corefile', `${corefile.path || 'built in'}, loaded ${corefile.loaded}`],
     ['ready', notReady.length === 0 ? 'yes' : 'no'],
     ...notReady.map(({ plugin, text }): Row => ['', `${plugin}: ${text}`]),
@@ -134,6 +139,11 @@ function align(rows: readonly Row[]): string[] {
       .join('  ')
       .trimEnd(),
   )
+}
+
+/** From one RFC 3339 time to a later one. */
+function secondsBetween(from: string, to: string): number {
+  return (Date.parse(to) - Date.parse(from)) / 1000
 }
 
 /** `3 d 4 h`, `5 min 10 s`. `missing`: the text for null. */

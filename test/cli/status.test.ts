@@ -1,5 +1,6 @@
 import { writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
+import { createServer as createNetServer } from 'node:net'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { openAdmin } from '../../src/api/admin/open-admin.ts'
@@ -66,8 +67,8 @@ t.test('a status as tables', async (t) => {
     'default/shop            na-2   reverted  1 of 2  -       -                     192.0.2.9 is down',
     'and 1 more shifts',
     '',
-    'DATABASE   BUILT                     FAULT',
-    'city.mmdb  2026-01-01T00:00:00.000Z',
+    'DATABASE   BUILT                     AGE    FAULT',
+    'city.mmdb  2026-01-01T00:00:00.000Z  1 min',
     '',
     'SNAPSHOT        SERVED  AGE  OCTETS',
     'zones.snapshot  no      2 s  4096',
@@ -131,6 +132,11 @@ t.test('what can not be done is one line', async (t) => {
   const other = createServer((_, response) => response.end('hello'))
   await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve))
   t.teardown(() => other.close())
+  const closer = createNetServer((socket) => socket.destroy())
+  await new Promise<void>((resolve) => closer.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => closer.close())
+  const closerAddress = closer.address()
+  const closerPort = typeof closerAddress === 'object' ? closerAddress?.port : 0
   const address = other.address()
   const otherPort = typeof address === 'object' ? address?.port : 0
   const directory = t.testdir({ Corefile: 'example.org {\n whoami\n}\n', bad: 'example.org {\n' })
@@ -144,6 +150,10 @@ t.test('what can not be done is one line', async (t) => {
     {
       argv: [`@https://127.0.0.1:${otherPort}`],
       error: /: the server does not use TLS there; write @http:\/\/127\.0\.0\.1:\d+$/,
+    },
+    {
+      argv: [`@127.0.0.1:${closerPort}`],
+      error: /: the server closed the connection without a reply; is this its admin port\?$/,
     },
     { argv: ['@a/b'], error: /is not a server/ },
     { argv: ['@user@host:1'], error: /is not a server/ },
