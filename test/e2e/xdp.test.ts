@@ -40,10 +40,12 @@ t.test('queries are answered past the sockets, and the rest through them', NEEDS
 
 t.test('native mode, and modes that fail', NEEDS, async (t) => {
   const place = await XdpPlace.create(t)
-  const server = await place.start(corefile('xdp eth0 none0 {\n mode native\n queues 1\n}'))
+  await place.server.run('ip', 'link', 'property', 'add', 'dev', 'eth0', 'altname', 'lan')
+  const server = await place.start(corefile('xdp eth0 none0 lan {\n mode native\n queues 1\n}'))
   await server.prints(/^\[INFO\] xdp eth0: native \(veth\), copy, 1 queue$/m)
   const warning = 'xdp none0: its packets go to the UDP sockets: there is no such interface'
   await server.prints(new RegExp(`^\\[WARNING\\] ${warning}$`, 'm'))
+  await server.prints(/WARNING. xdp lan: .*: lan is another name of eth0: use eth0$/m)
   await place.untilPast(true)
   t.equal(await place.isPast(SERVER6), true)
 })

@@ -14,6 +14,7 @@ export interface Device {
 }
 
 // The constants and structures of <linux/sockios.h>, <linux/if.h> and <linux/ethtool.h>.
+const SIOCGIFNAME = 0x8910
 const SIOCGIFFLAGS = 0x8913
 const SIOCGIFMTU = 0x8921
 const SIOCGIFHWADDR = 0x8927
@@ -71,6 +72,11 @@ class DeviceReader {
   read(): Device | undefined {
     if (!this.#ask(SIOCGIFINDEX)) return undefined
     const ifindex = this.#view.getUint32(NAME_OCTETS, true)
+    if (!this.#ask(SIOCGIFNAME, ifindex)) return undefined
+    const name = textOf(this.#request.subarray(0, NAME_OCTETS))
+    // The system lists addresses by this name only.
+    if (name !== this.#name)
+      throw new Error(`${this.#name} is another name of ${name}: use ${name}`)
     if (!this.#ask(SIOCGIFHWADDR)) return undefined
     const kind = this.#view.getUint16(NAME_OCTETS, true)
     if (kind !== ARPHRD_ETHER) {
@@ -86,11 +92,12 @@ class DeviceReader {
     return { name: this.#name, ifindex, mac, mtuOctets, isUp, queues, driver }
   }
 
-  /** Returns false if the interface is gone. */
-  #ask(request: number): boolean {
+  /** Returns false if the interface is gone. `argument`: the union of the request. */
+  #ask(request: number, argument = 0): boolean {
     const { addressOf, ioctl, errno } = this.#kernel
     this.#request.fill(0)
     this.#request.set(Buffer.from(this.#name).subarray(0, NAME_OCTETS - 1))
+    this.#view.setUint32(NAME_OCTETS, argument, true)
     if (ioctl(this.#fd, request, addressOf(this.#request)) === 0) return true
     if (errno() === ENODEV) return false
     throw new KernelError(`ioctl ${this.#name}`, errno())
@@ -106,8 +113,7 @@ class DeviceReader {
 
   #driver(): string {
     if (!this.#askDriver(ETHTOOL_GDRVINFO)) return ''
-    const text = Buffer.from(this.#command.subarray(DRIVER, DRIVER + DRIVER_OCTETS))
-    return text.subarray(0, Math.max(0, text.indexOf(0))).toString('latin1')
+    return textOf(this.#command.subarray(DRIVER, DRIVER + DRIVER_OCTETS))
   }
 
   #askDriver(command: number): boolean {
@@ -120,4 +126,9 @@ class DeviceReader {
     this.#view.setBigUint64(NAME_OCTETS, BigInt(address), true)
     return this.#kernel.ioctl(this.#fd, SIOCETHTOOL, addressOf(this.#request)) === 0
   }
+}
+
+/** The text before the first zero. */
+function textOf(octets: Uint8Array): string {
+  return Buffer.from(octets.subarray(0, Math.max(0, octets.indexOf(0)))).toString()
 }
