@@ -113,7 +113,7 @@ export async function serveExplainable(
   readsManifests = true,
 ): Promise<void> {
   const { image, table, zones: filled } = await serve()
-  const { store, warnings } = await zones.read()
+  const { store, health, warnings } = await zones.read()
   for (const warning of warnings) output.printError(`[WARNING] ${warning}`)
   const index = resources.acquire(ExplainableIndex, '', () => new ExplainableIndex())
   index.item.add(
@@ -126,6 +126,7 @@ export async function serveExplainable(
         return records === undefined ? undefined : { records, serial: undefined }
       },
       placeOf: (key) => store.placeOf(key),
+      downReason: (key, address) => health.reasonOf(key, address),
       readsManifests,
     }),
   )
