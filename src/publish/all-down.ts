@@ -28,7 +28,12 @@ export function printAllDown({ policy, missing, isDrained }: AllDown): string {
   if (policy !== OPEN) return `endpoint ${JSON.stringify(policy)} serves`
   return missing === undefined
     ? 'health and drains are ignored'
-    : `health and drains are ignored, because no endpoint is named ${JSON.stringify(missing)}`
+    : `health and drains are ignored, because ${printMissing(missing)}`
+}
+
+/** `missing`: the fallback endpoint that the policy names. */
+function printMissing(missing: string): string {
+  return `no endpoint has the set identifier ${JSON.stringify(missing)}`
 }
 
 /** Prints what is out of service, and what happens. */
@@ -52,8 +57,7 @@ function nameLists(lists: readonly string[]): string {
 function printExhausted(allDown: AllDown): string {
   const { policy, missing } = allDown
   if (policy !== OPEN) return printAllDown(allDown)
-  const why =
-    missing === undefined ? '' : `, because no endpoint is named ${JSON.stringify(missing)}`
+  const why = missing === undefined ? '' : `, because ${printMissing(missing)}`
   return `any endpoint in service serves${why}`
 }
 

@@ -220,7 +220,11 @@ t.test('lists that are exhausted are reported once per change', async (t) => {
     ['eu', [], 'endpoint "eu" serves'],
     ['eu', ['id:eu'], 'the answer is empty, because endpoint "eu" is drained'],
     ['as', [], 'endpoint "as" serves'],
-    ['gone', [], 'any endpoint in service serves, because no endpoint is named "gone"'],
+    [
+      'gone',
+      [],
+      'any endpoint in service serves, because no endpoint has the set identifier "gone"',
+    ],
   ]
   for (const [policy, drains, says] of table) {
     const annotations = { 'sextant.io/failover': failover, 'sextant.io/all-down': policy }

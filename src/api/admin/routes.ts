@@ -64,7 +64,8 @@ export const ROUTES: readonly AdminRoute[] = [
   {
     method: 'GET',
     path: '/v1/status',
-    summary: 'The state of the server: zones, endpoints, peers, databases, snapshots and drops.',
+    summary:
+      'The state of the server: zones, endpoints, peers, shifts, databases, snapshots and drops.',
     reply: { $ref: 'Status#' },
     run: (site) => site.status(),
   },
@@ -121,7 +122,7 @@ export const ROUTES: readonly AdminRoute[] = [
   {
     method: 'DELETE',
     path: '/v1/drains',
-    summary: 'Ends the drains of a selector, in all drain files.',
+    summary: 'Ends the drains that have an id, in all drain files.',
     query: { id: { ...TEXT, maxLength: 64, description: 'of the drains' } },
     requiredQuery: ['id'],
     reply: object({ drains: { type: 'array', items: { $ref: 'Drain#' } } }),

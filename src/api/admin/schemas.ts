@@ -30,7 +30,7 @@ export const SCHEMAS: Readonly<Record<string, Schema>> = {
     directive: TEXT,
     source: TEXT,
     serial: nullable('integer', 'SOA serial; null = no version is loaded'),
-    records: nullable('integer', 'DNSRecords; null = the zone does not consist of records'),
+    records: nullable('integer', 'DNSRecords; null = the zone is not made of DNSRecords'),
     rrsets: nullable('integer', 'RRsets; null = unknown'),
     conflicts: COUNT,
     allDown: { ...list(TEXT), description: 'names and types, and what is served instead' },

@@ -52,8 +52,8 @@ t.test('the log, the ready page and a metric say which policy is in force', asyn
     ],
     [
       'spare',
-      'health and drains are ignored, because no endpoint is named "spare"',
-      /A: all endpoints are down or drained; health and drains are ignored, because no endpoint is named "spare"/,
+      'health and drains are ignored, because no endpoint has the set identifier "spare"',
+      /A: all endpoints are down or drained; health and drains are ignored, because no endpoint has the set identifier "spare"/,
       'open',
     ],
   ]
