@@ -48,6 +48,8 @@ export async function runWhatIf(argv: readonly string[], output: Output): Promis
         undefined,
         'no server block has kuadrant: there are no DNSRecords to compare',
       )
+    for (const warning of await warningsOf([...old.blocks, ...next]))
+      once.printError(`[WARNING] ${warning}`)
     for (const fault of await faultsOf(old.blocks)) once.printError(`[WARNING] ${describe(fault)}`)
     const faults = await faultsOf(next)
     for (const fault of faults) output.printError(describe(fault))
@@ -99,6 +101,21 @@ async function faultsOf(blocks: readonly ComparedBlock[]): Promise<InputError[]>
     for (const fault of store.faults.all()) faults.add(fault)
   }
   return [...faults]
+}
+
+/**
+ * Files that were not read, and places without records. A file of other objects would look like a
+ * change of all names, and as the old records it would make all names new, which `--max-share` does
+ * not count.
+ */
+async function warningsOf(blocks: readonly ComparedBlock[]): Promise<readonly string[]> {
+  const warnings: string[] = []
+  for (const { zones } of blocks) {
+    const { root, store, warnings: unread } = await zones.read()
+    warnings.push(...unread)
+    if (store.recordCount === 0) warnings.push(`${root}: has no DNSRecord`)
+  }
+  return warnings
 }
 
 function warnOfPeers(blocks: readonly ComparedBlock[], output: Pick<Output, 'printError'>): void {

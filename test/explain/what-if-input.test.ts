@@ -80,3 +80,24 @@ t.test('a dump without content is the output of a command that failed', async (t
   t.strictSame(printed, [])
   t.strictSame(errors, ['blank: is empty'])
 })
+
+t.test('a place without records is reported, because all names seem new or removed', async (t) => {
+  const directory = t.testdir({
+    records: SITES,
+    none: {},
+    'gateways.yaml': 'apiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n  kind: Service\n',
+    Corefile: `k.example.com {\n root ${t.testdirName}\n kuadrant {\n  manifests records\n }\n}\n`,
+  })
+  const run = async (...args: string[]) => {
+    const { output, printed, errors } = recordOutput(directory)
+    const code = await runWhatIf(['-conf', join(directory, 'Corefile'), ...args], output)
+    return { code, printed, errors }
+  }
+  const dump = ['--old-records', join(directory, 'gateways.yaml')]
+  const found = await run(...dump, '--manifests', join(directory, 'records'), '--max-share', '1%')
+  t.strictSame(found.errors, ['[WARNING] gateways.yaml: has no DNSRecord'])
+  t.equal(found.code, 0)
+  t.match(found.printed[0], /is added for 100 % of IPv4/)
+  const removed = await run('--manifests', join(directory, 'none'))
+  t.strictSame(removed.errors, ['[WARNING] none: has no DNSRecord'])
+})
