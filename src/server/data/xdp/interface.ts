@@ -128,9 +128,10 @@ export class XdpInterface {
     }
   }
 
-  /** The next reconcile is an attempt, however many have failed. */
+  /** The next reconcile is an attempt, however many have failed, and its failure is logged. */
   hurry(): void {
     this.#failures = 0
+    this.#complaint = ''
   }
 
   /** Gives the sockets of a thread to its replacement. */
@@ -171,11 +172,11 @@ export class XdpInterface {
     }
     const { kernel, name } = this.#parts
     const device = readDevice(kernel, name)
-    const basis = JSON.stringify([device, plan.settings, plan.threads])
-    if (this.#active !== undefined && this.#active.basis !== basis) {
+    const basis = JSON.stringify([{ ...device, isUp: true }, plan.settings, plan.threads])
+    if (this.#active !== undefined) {
+      if (this.#active.basis !== basis) await this.#end()
       // An interface that is down keeps its sockets: they work again when it is up.
-      if (device !== undefined && !device.isUp) return
-      await this.#end()
+      else if (device?.isUp === false) return
     }
     if (this.#active === undefined) {
       if (device === undefined) this.#warn('there is no such interface')
@@ -271,7 +272,7 @@ export class XdpInterface {
     this.#warn(error instanceof Error ? error.message : String(error))
   }
 
-  /** Logs each reason once, until the interface serves again. */
+  /** Logs each reason once, until a reload, or until the interface serves again. */
   #warn(reason: string): void {
     if (reason === this.#complaint) return
     this.#complaint = reason

@@ -153,6 +153,42 @@ t.test('an address that is removed during a wait', async (t) => {
   await plane.close()
 })
 
+t.test('a reload logs the reason for a failure again', async (t) => {
+  const { scripted, timers, lines, plane } = stage()
+  for (let i = 0; i < 5; i++) scripted.linkErrors.push(EPERM)
+  await plane.setSites(1, [SITE])
+  await timers.advance(2000)
+  t.equal(lines.length, 1)
+  await plane.setSites(2, [SITE])
+  t.equal(lines.length, 2)
+  t.equal(lines[1], lines[0])
+  await plane.close()
+})
+
+t.test(
+  'an interface that is down keeps its sockets, as long as they are the right ones',
+  async (t) => {
+    const { scripted, timers, lines, detached, plane } = stage()
+    await plane.setSites(1, [SITE])
+    scripted.isUp = false
+    await timers.advance(1000)
+    scripted.isUp = true
+    await timers.advance(1000)
+    t.strictSame(lines, [READY])
+    t.strictSame(scripted.calls, ['link', 'bind'])
+
+    scripted.isUp = false
+    await plane.setSites(2, [{ ...SITE, listener: { ...SITE.listener, sockets: 2 } }])
+    t.equal(detached.length, 1)
+    t.strictSame([...scripted.open], [])
+    t.match(lines.slice(1), [/the interface is down$/])
+    scripted.isUp = true
+    await timers.advance(1000)
+    t.strictSame(lines.slice(2), [READY])
+    await plane.close()
+  },
+)
+
 t.test('the end does not wait', async (t) => {
   const { scripted, plane } = stage()
   scripted.bindErrors.push(EBUSY)

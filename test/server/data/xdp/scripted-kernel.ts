@@ -21,6 +21,7 @@ export class ScriptedKernel {
   /** The errors of the next binds, and of the next links. */
   readonly bindErrors: number[] = []
   readonly linkErrors: number[] = []
+  isUp = true
   /** `link`, `bind` and their errors, in order. */
   readonly calls: string[] = []
   /** Descriptors that are open. */
@@ -70,8 +71,9 @@ export class ScriptedKernel {
   #ioctl(request: number, argument: number): number {
     const { buffer, byteOffset } = this.#memories.get(argument)!
     const value = new DataView(buffer, byteOffset + VALUE)
-    // An Ethernet interface, and IFF_UP: both are 1.
-    if ([SIOCGIFINDEX, SIOCGIFHWADDR, SIOCGIFFLAGS].includes(request)) value.setUint16(0, 1, true)
+    // An Ethernet interface.
+    if ([SIOCGIFINDEX, SIOCGIFHWADDR].includes(request)) value.setUint16(0, 1, true)
+    if (request === SIOCGIFFLAGS) value.setUint16(0, this.isUp ? 1 : 0, true)
     this.#errno = EOPNOTSUPP
     return request === SIOCETHTOOL ? -1 : 0
   }
