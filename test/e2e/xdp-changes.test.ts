@@ -179,9 +179,10 @@ t.test('queries for which no frame is free are counted', NEEDS, async (t) => {
   await attached(server, 1)
   await place.untilPast(true)
   const count = async (pattern: RegExp): Promise<number> => {
-    const script = `fetch('http://127.0.0.1:9153/metrics').then((r) => r.text()).then(console.log)`
-    const page = await place.server.run(process.execPath, '-e', script)
-    return [...page.matchAll(pattern)].reduce((sum, [, value]) => sum + Number(value), 0)
+    return [...(await place.metrics()).matchAll(pattern)].reduce(
+      (sum, [, value]) => sum + Number(value),
+      0,
+    )
   }
   const lost = () => count(/^sextant_dns_dropped_queries_total\{reason="buffer"\} (\d+)$/gm)
   const asked = () => count(/^coredns_dns_requests_total\{.*\} (\d+)$/gm)

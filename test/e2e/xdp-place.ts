@@ -111,6 +111,12 @@ export class XdpPlace {
     return Udp!.InDatagrams! + Udp6!.InDatagrams!
   }
 
+  /** What the server exports at 127.0.0.1:9153. */
+  async metrics(): Promise<string> {
+    const script = `fetch('http://127.0.0.1:9153/metrics').then((r) => r.text()).then(console.log)`
+    return this.server.run(process.execPath, '-e', script)
+  }
+
   /** Whether a query of the client is answered past the sockets; undefined = it is not answered. */
   async isPast(host = SERVER, ...words: readonly string[]): Promise<boolean | undefined> {
     const before = await this.socketDatagrams()

@@ -50,6 +50,24 @@ t.test('native mode, and modes that fail', NEEDS, async (t) => {
   t.equal(await place.isPast(SERVER6), true)
 })
 
+t.test('acl, log and metrics are as with the sockets', NEEDS, async (t) => {
+  const place = await XdpPlace.create(t)
+  const rules = 'prometheus 127.0.0.1:9153\n log\n acl {\n block type TXT net 192.0.2.0/24\n }'
+  const server = await place.start(corefile(`xdp eth0\n ${rules}`))
+  await server.prints(READY)
+  const before = await place.socketDatagrams()
+  for (const host of [SERVER, SERVER6]) {
+    const reply = await place.dig(`@${host}`, 'mid.example.org', 'TXT', '+bufsize=4096')
+    t.match(reply, host === SERVER ? 'status: REFUSED' : 'ANSWER: 25')
+  }
+  t.equal((await place.socketDatagrams()) - before, 0)
+  await server.prints(/INFO. 192\.0\.2\.2:\d+ - \d+ "TXT IN mid\.example\.org\. udp .* REFUSED /)
+  await server.prints(/INFO. \[2001:db8::2\]:\d+ - \d+ "TXT IN mid\.example\.org\. udp .* NOERROR /)
+  const page = await place.metrics()
+  t.match(page, /requests_total\{.*zone="example\.org\.".*proto="udp",family="1",type="TXT"\} 1$/m)
+  t.match(page, /requests_total\{.*zone="example\.org\.".*proto="udp",family="2",type="TXT"\} 1$/m)
+})
+
 t.test('a reload adds, keeps and removes addresses', NEEDS, async (t) => {
   const place = await XdpPlace.create(t)
   const server = await place.start(corefile('xdp eth0', 'other.example:5353 {\n whoami\n}'))
