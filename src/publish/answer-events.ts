@@ -21,6 +21,8 @@ const LOGGED_MAX = 20
 /** Endpoints of an RRset that an event lists. */
 const ENDPOINTS_MAX = 20
 
+const NOT_LISTED = 'a property that events do not list changed, such as a failover list'
+
 export interface AnswerEventsOptions {
   /** Where records are read from. */
   readonly source: string
@@ -79,11 +81,14 @@ export class AnswerEvents {
     for (const { actor, zone, owner, type, before, after } of changes) {
       const name = printName(owner)
       const set = { zone, serial: serialOf(zone), name, type: printType(type) }
+      const difference = printDifference(before, after)
+      const { text, ...cause } = this.#causeOf(actor)
+      const texts = [text, difference.text].filter((one) => one !== undefined)
       log.add({
-        ...this.#causeOf(actor),
+        ...cause,
         ...set,
-        before: printEndpoints(before),
-        after: printEndpoints(after),
+        ...difference.endpoints,
+        ...(texts.length === 0 ? {} : { text: texts.join('; ') }),
       })
     }
     for (const [zone, { actor, count }] of more) {
@@ -110,17 +115,42 @@ export class AnswerEvents {
   }
 }
 
+interface Difference {
+  readonly endpoints: Required<Pick<AnswerChange, 'before' | 'after'>>
+  /** What the endpoints do not show; undefined = nothing. */
+  readonly text: string | undefined
+}
+
+function printDifference(before: OwnerSet | undefined, after: OwnerSet | undefined): Difference {
+  const [old, next] = [printEndpoints(before), printEndpoints(after)]
+  const endpoints = { before: shorten(old, next), after: shorten(next, old) }
+  if (before === undefined || after === undefined) return { endpoints, text: undefined }
+  if (before.ttlSeconds !== after.ttlSeconds) {
+    const text = `TTL ${after.ttlSeconds} s, before ${before.ttlSeconds} s`
+    return { endpoints, text }
+  }
+  const isListed = old.length !== next.length || old.some((line, i) => line !== next[i])
+  return { endpoints, text: isListed ? undefined : NOT_LISTED }
+}
+
 /** Returns a line per endpoint: `192.0.2.1,192.0.2.2 weight 120 geo NA,US`. */
 function printEndpoints(set: OwnerSet | undefined): string[] {
   if (set === undefined) return []
   const served = set.endpoints.filter(({ candidates }) => candidates.length > 0)
-  const lines = served.slice(0, ENDPOINTS_MAX).map((member) => printMember(set, member))
-  const more = served.length - lines.length
-  return more === 0 ? lines : [...lines, `and ${more} more`]
+  return served.map((member) => printMember(set, member))
+}
+
+/** Returns at most `ENDPOINTS_MAX` lines and the number of others. If some are left out, changed lines come first. */
+function shorten(lines: readonly string[], others: readonly string[]): readonly string[] {
+  if (lines.length <= ENDPOINTS_MAX) return lines
+  const known = new Set(others)
+  const isChanged = (line: string): boolean => !known.has(line)
+  const ordered = [...lines.filter(isChanged), ...lines.filter((line) => !isChanged(line))]
+  return [...ordered.slice(0, ENDPOINTS_MAX), `and ${lines.length - ENDPOINTS_MAX} more`]
 }
 
 function printMember({ type, rdata }: OwnerSet, { endpoint, candidates, units }: Member): string {
-  const { rdataIndexes, weight, shift } = candidates[0]!
+  const { rdataIndexes, weight, shift, point } = candidates[0]!
   const targets = rdataIndexes.slice(0, ENDPOINTS_MAX).map((i) => printTarget(type, rdata[i]!))
   const parts = [targets.join()]
   if (weight !== undefined) parts.push(`weight ${slowStartWeight(endpoint.weight, units)}`)
@@ -129,5 +159,6 @@ function printMember({ type, rdata }: OwnerSet, { endpoint, candidates, units }:
     return [...(code === undefined ? [] : [code.text]), ...(isDefault ? ['*'] : [])]
   })
   if (codes.length > 0) parts.push(`geo ${codes.join()}`)
+  if (point !== undefined) parts.push(`at ${point.text}`)
   return parts.join(' ')
 }

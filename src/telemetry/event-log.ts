@@ -33,7 +33,10 @@ export interface AnswerChange {
   /** Endpoints of the RRset, as text; empty = the RRset did not exist, or does not any more. */
   readonly before?: readonly string[]
   readonly after?: readonly string[]
-  /** The change in words, where it is not a single RRset; of a quorum of sites, its decisions. */
+  /**
+   * The change in words, where it is not a single RRset; of a quorum of sites, its decisions; what
+   * the endpoints do not show, such as a new TTL.
+   */
   readonly text?: string
 }
 

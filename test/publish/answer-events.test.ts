@@ -153,3 +153,43 @@ t.test('the tally counts endpoints, not candidates', async (t) => {
   records.apply([{ before, after: undefined }])
   t.match(records.tally, { served: 1, standby: 0 })
 })
+
+/** Applies one record, then another in its place, and returns the event of the second. */
+function eventOf(old: readonly string[], next: readonly string[], annotations = {}) {
+  const { log, records, flush } = stage()
+  const before = record({ endpoints: old })
+  records.apply([{ before: undefined, after: before }])
+  flush()
+  records.apply([{ before, after: record({ endpoints: next, annotations }) }])
+  flush()
+  return log.after(0, 10).at(-1)
+}
+
+t.test('of many endpoints, those that changed are listed', async (t) => {
+  const endpoint = (i: number, weight: number): string => {
+    return `k.example.com A 192.0.2.${i} id=e${i} weight=${weight}`
+  }
+  const old = Array.from({ length: 30 }, (_, i) => endpoint(i, 5))
+  const next = [...old.slice(0, 28), endpoint(28, 7)]
+  const event = eventOf(old, next)
+  t.equal(event?.before?.length, 21)
+  t.strictSame(event?.before?.slice(0, 3), [
+    '192.0.2.28 weight 5',
+    '192.0.2.29 weight 5',
+    '192.0.2.0 weight 5',
+  ])
+  t.equal(event?.before?.at(-1), 'and 10 more')
+  t.strictSame(event?.after?.slice(0, 2), ['192.0.2.28 weight 7', '192.0.2.0 weight 5'])
+  t.equal(event?.after?.at(-1), 'and 9 more')
+  t.equal(event?.text, undefined)
+})
+
+t.test('a change that the endpoints do not show is named', async (t) => {
+  const plain = 'k.example.com A 192.0.2.1 id=a weight=5'
+  const ttl = eventOf([`${plain} ttl=300`], [`${plain} ttl=60`])
+  t.equal(ttl?.text, 'TTL 60 s, before 300 s')
+  const place = eventOf([`${plain} location=52.52,13.40`], [`${plain} location=35.68,139.69`])
+  t.match(place, { before: [/at 52\.52,13\.40$/], after: [/at 35\.68,139\.69$/] })
+  const sticky = eventOf([plain], [plain], { 'sextant.io/sticky': 'true' })
+  t.equal(sticky?.text, 'a property that events do not list changed, such as a failover list')
+})
