@@ -88,9 +88,11 @@ export class XdpPlane {
   #reconcile(): Promise<void> {
     return this.#inTurn(async () => {
       if (this.#isClosed) return
-      for (const [name, one] of this.#interfaces) {
-        await one.reconcile(() => ({ plan: this.#plan(name), generation: this.#generation }))
-      }
+      // At the same time: one may have to wait for another process.
+      const all = [...this.#interfaces].map(([name, one]) => {
+        return one.reconcile(() => ({ plan: this.#plan(name), generation: this.#generation }))
+      })
+      await Promise.all(all)
     })
   }
 

@@ -81,6 +81,20 @@ t.test('a queue that is busy for a moment is tried again soon, and attached once
   t.strictSame([...scripted.open], [], 'no descriptor is left')
 })
 
+t.test('an interface does not wait for another one', async (t) => {
+  const { scripted, timers, lines, plane } = stage()
+  scripted.bindErrors.push(EBUSY)
+  const xdp = ['eth0', 'eth1'].map((interfaceName) => ({ ...SITE.plan.xdp[0]!, interfaceName }))
+  const done = plane.setSites(1, [{ ...SITE, plan: { ...SITE.plan, xdp } }])
+  await settled()
+  t.strictSame(lines, [READY.replace('eth0', 'eth1')])
+  await timers.advance(10)
+  await done
+  t.equal(lines[1], READY)
+  await plane.close()
+  t.strictSame([...scripted.open], [])
+})
+
 t.test('the waits are bounded, and the reason is logged after ten seconds', async (t) => {
   const { scripted, timers, lines, plane } = stage()
   for (let i = 0; i < 100; i++) scripted.bindErrors.push(EBUSY)
