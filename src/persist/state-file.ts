@@ -1,5 +1,6 @@
 import { fsync, lstatSync, readFileSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import type { Clock } from '../base/clock.ts'
 import { runInSlices, runWhole } from '../base/slices.ts'
@@ -11,7 +12,8 @@ import { openText, type RefusedText, refuse, type SealedForm, sealText } from '.
 import { WriteSchedule } from './write-schedule.ts'
 
 /** Maximum number of attempts if another process writes at the same time. */
-const TRIES_MAX = 8
+const TRIES_MAX = 12
+const PAUSE_MS_MAX = 64
 const CONTENDED = 'another process writes it constantly'
 
 /** A kind of file that stores data over a restart. */
@@ -162,6 +164,7 @@ export class StateFile<T> {
     const { path, kind } = this.#options
     return named(() => {
       for (let tries = 0; tries < TRIES_MAX; tries++) {
+        if (tries > 0) Atomics.wait(NEVER, 0, 0, pauseMs(tries))
         const stamp = this.#current()
         if (this.#isForeign) return this.fault
         const next = new NextFile(path, kind.mode)
@@ -183,6 +186,7 @@ export class StateFile<T> {
     let next: NextFile | undefined
     try {
       for (let tries = 0; tries < TRIES_MAX; tries++) {
+        if (tries > 0) await delay(pauseMs(tries))
         const stamp = this.#current()
         if (this.#isForeign) return this.fault
         next?.close()
@@ -219,6 +223,17 @@ export class StateFile<T> {
 }
 
 const syncLater = promisify(fsync)
+
+/** `Atomics.wait` on it ends when the time is over. */
+const NEVER = new Int32Array(new SharedArrayBuffer(4))
+
+/**
+ * Two processes that write at the same time undo each other's attempt. Without a random pause before
+ * the next one, they could go on until both give up.
+ */
+function pauseMs(tries: number): number {
+  return Math.random() * Math.min(2 ** tries, PAUSE_MS_MAX)
+}
 
 /** Returns the text of a system error instead of throwing it. */
 function named(work: () => string): string {
