@@ -64,11 +64,11 @@ async function explainOffline(args: ExplainArgs, output: Output): Promise<number
   const lines = errorLines(output)
   const server = await loadOffline({ corefile, dnsPort, records, answers: true }, { lines })
   // Standard input cannot be read again.
-  const readsManifests = args.records !== '-'
+  const rereadMax = args.records === '-' ? 0 : Number.POSITIVE_INFINITY
   const faults = new Set<InputError>()
   try {
     for (const block of server.blocks) {
-      await serveExplainable(block, server.instance, output, readsManifests)
+      await serveExplainable(block, server.instance, output, rereadMax)
       for (const fault of (await block.zones.read()).store.faults.all()) faults.add(fault)
     }
     for (const fault of faults) output.printError(describe(fault))
@@ -103,14 +103,14 @@ function isExplanation(reply: unknown): reply is Explanation {
 }
 
 /**
- * Fills the zones of a block, and makes their answers explainable. `readsManifests`: see
+ * Fills the zones of a block, and makes their answers explainable. `rereadMax`: see
  * ExplainableParts.
  */
 export async function serveExplainable(
   { block, zones, serve }: OfflineBlock,
   { parts: { resources } }: Instance,
   output: Pick<Output, 'printError'>,
-  readsManifests = true,
+  rereadMax = Number.POSITIVE_INFINITY,
 ): Promise<void> {
   const { image, table, zones: filled } = await serve()
   const { store, health, warnings } = await zones.read()
@@ -127,7 +127,7 @@ export async function serveExplainable(
       },
       placeOf: (key) => store.placeOf(key),
       downReason: (key, address) => health.reasonOf(key, address),
-      readsManifests,
+      rereadMax,
     }),
   )
 }

@@ -83,14 +83,14 @@ export interface ExplainableParts
   zone(apexKey: string): ExplainableZone | undefined
   /** The places of records in manifests; undefined = the records are not from manifests. */
   readonly placeOf: ((key: string) => HeldPlace | undefined) | undefined
-  /** True: reads manifests again for the lines of endpoints. A server has no time for that. */
-  readonly readsManifests: boolean
+  /** How many octets of manifests an explanation reads again, for the lines of endpoints. */
+  readonly rereadMax: number
   /** The peers that report endpoints of a merged record; undefined = the record is our own. */
   peersOf?(recordKey: string): readonly PeerOrigin[] | undefined
 }
 
 export function explainableZones(parts: ExplainableParts): ExplainableZones {
-  const { handle, table, locator, placeOf, peersOf, downReason, readsManifests } = parts
+  const { handle, table, locator, placeOf, peersOf, downReason, rereadMax } = parts
   return {
     handle,
     table,
@@ -99,14 +99,13 @@ export function explainableZones(parts: ExplainableParts): ExplainableZones {
     downReason: downReason ?? (() => ''),
     healthOf: parts.healthOf ?? (() => []),
     origins: () => {
-      const isExact = placeOf !== undefined && readsManifests
-      const places = isExact ? new RecordPlaces({ get: placeOf }) : undefined
+      const places = placeOf && new RecordPlaces({ get: placeOf }, rereadMax)
       return ({ key, endpoint }) => {
         if (key === DEFAULT_KEY) return { kind: 'default' }
         if (key === CONFIGURED_KEY) return { kind: 'corefile' }
         const peers = peersOf?.(key)
         if (peers !== undefined) return { kind: 'peers', peers }
-        const at = places?.endpoint({ ...endpoint, key }) ?? placeOf?.(key)
+        const at = places?.endpoint({ ...endpoint, key })
         if (at === undefined) return { kind: 'cluster' }
         return { kind: 'manifest', file: at.file, line: at.line }
       }

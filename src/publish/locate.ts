@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { readFileSync, statSync } from 'node:fs'
 import type { Position } from '../base/errors.ts'
 import { printType } from '../dns/iana/types.ts'
 import { recordKey } from '../dnsrecord/dns-record.ts'
@@ -49,12 +49,20 @@ export class RecordPlaces {
   #octets: Buffer = Buffer.alloc(0)
   #ranges: ReadonlyMap<number, DocumentRange> | undefined
   #parsed = 0
+  #octetsLeft: number
   /** The document that was parsed last: the next question is often about the same one. */
   #last: { readonly place: HeldPlace; readonly parsed: ParsedText | undefined } | undefined
 
-  /** `places`: by `namespace/name`. */
-  constructor(places: Pick<ReadonlyMap<string, HeldPlace>, 'get'>) {
+  /**
+   * `places`: by `namespace/name`. `octetsMax`: how much of the files is read; records of files that
+   * exceed it have the first line of their document.
+   */
+  constructor(
+    places: Pick<ReadonlyMap<string, HeldPlace>, 'get'>,
+    octetsMax = Number.POSITIVE_INFINITY,
+  ) {
     this.#places = places
+    this.#octetsLeft = octetsMax
   }
 
   /** Place of the record's name; undefined if the record does not exist. */
@@ -144,11 +152,13 @@ export class RecordPlaces {
   /** Returns the part of the file to parse. */
   #textOf(place: HeldPlace): PlacedText | undefined {
     if (this.#file !== place.file) {
-      this.#octets = readIfAny(place.file)
+      this.#octets = readUpTo(place.file, this.#octetsLeft)
+      this.#octetsLeft -= this.#octets.length
       this.#file = place.file
       this.#ranges = undefined
     }
     const octets = this.#octets
+    if (octets.length === 0) return undefined
     this.#ranges ??= readRanges(place.file, octets)
     const range = this.#ranges?.get(place.line)
     if (range === undefined) {
@@ -193,10 +203,15 @@ function keyOf(value: YamlValue): string | undefined {
   return recordKey(resource.record.namespace, resource.record.name)
 }
 
-/** Returns an empty buffer if the file was removed meanwhile, because that is no reason to fail. */
-function readIfAny(file: string): Buffer {
+/**
+ * Returns an empty buffer if the file is longer than `octetsMax`, or no longer a file: that is no
+ * reason to fail.
+ */
+function readUpTo(file: string, octetsMax: number): Buffer {
   try {
-    return readFileSync(file)
+    const stats = statSync(file)
+    // Reading a pipe could wait forever.
+    return stats.isFile() && stats.size <= octetsMax ? readFileSync(file) : Buffer.alloc(0)
   } catch (error) {
     if (!(error instanceof Error) || !('syscall' in error)) throw error
     return Buffer.alloc(0)

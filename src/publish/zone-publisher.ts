@@ -38,6 +38,11 @@ const RETRY_MS = 10_000
  * slow down.
  */
 const START_MS = 500
+/**
+ * In octets. An explanation parses files of this size in about 2 ms, which delays the thread that
+ * publishes zones.
+ */
+const REREAD_MAX = 4096
 
 export interface ZonePublisherParts extends PublisherPeersParts {
   readonly group: PublisherGroup
@@ -312,7 +317,7 @@ export class ZonePublisher {
         locator,
         zone: (key) => zones.zones.find((zone) => zone.key === key),
         ...this.#records.provenance,
-        readsManifests: false,
+        rereadMax: REREAD_MAX,
       }),
     )
     this.#stops.add(remove, index.release)

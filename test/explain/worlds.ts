@@ -171,7 +171,7 @@ export async function loadText(t: Test, text: string): Promise<OfflineServer> {
   const errors: string[] = []
   for (const block of server.blocks) {
     const output = { printError: (line: string) => errors.push(line) }
-    await serveExplainable(block, server.instance, output, false)
+    await serveExplainable(block, server.instance, output, 0)
   }
   t.strictSame(errors, [])
   return server
