@@ -182,6 +182,17 @@ export class XdpPlace {
     }
   }
 
+  /** Moves the interface of the server to another network namespace and back. */
+  async moveInterface(): Promise<void> {
+    // The switch has interfaces of its own, so this one would get another index there.
+    const [own, away] = [this.#network.nameOf('server'), this.#network.nameOf('away')]
+    await run('ip', ['netns', 'add', away])
+    await run('ip', ['-n', own, 'link', 'set', 'eth0', 'netns', away])
+    await run('ip', ['-n', away, 'link', 'set', 'eth0', 'netns', own])
+    await this.server.run('ip', 'address', 'add', `${SERVER}/24`, 'dev', 'eth0')
+    await this.server.run('ip', 'link', 'set', 'eth0', 'up')
+  }
+
   /** Removes the interface of the server. */
   async removeInterface(): Promise<void> {
     await this.server.run('ip', 'link', 'del', 'eth0')

@@ -107,11 +107,14 @@ t.test('new addresses, an interface that is down, gone and back', NEEDS, async (
   await place.server.run('ip', 'link', 'set', 'eth0', 'up')
   await place.untilPast(true)
 
+  await place.moveInterface()
+  await place.untilPast(true)
+
   await place.removeInterface()
   await server.prints(/WARNING\] xdp eth0: .* there is no such interface$/m)
   await place.addInterface()
   await place.untilPast(true)
-  t.equal(server.output().split('INFO] xdp eth0').length, 3, 'two attachments are logged')
+  t.equal(server.output().split('INFO] xdp eth0').length, 4, 'three attachments are logged')
 })
 
 t.test('another process: killed, restarted, taken over', NEEDS, async (t) => {

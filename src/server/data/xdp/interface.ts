@@ -174,7 +174,8 @@ export class XdpInterface {
     const device = readDevice(kernel, name)
     const basis = JSON.stringify([{ ...device, isUp: true }, plan.settings, plan.threads])
     if (this.#active !== undefined) {
-      if (this.#active.basis !== basis) await this.#end()
+      const isCutOff = this.#active.queues.some(({ xsk }) => xsk.isCutOff())
+      if (isCutOff || this.#active.basis !== basis) await this.#end()
       // An interface that is down keeps its sockets: they work again when it is up.
       else if (device?.isUp === false) return
     }

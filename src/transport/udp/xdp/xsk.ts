@@ -41,6 +41,7 @@ const AF_XDP = 44
 const SOCK_RAW = 3
 const SOCK_CLOEXEC = 0x80000
 const SOL_SOCKET = 1
+const SO_ERROR = 4
 const SO_SNDBUFFORCE = 32
 const SOL_XDP = 283
 const XDP_MMAP_OFFSETS = 1
@@ -111,10 +112,19 @@ export class Xsk {
 
   /** Packets that the kernel dropped because no frame or no room in the ring was left. */
   dropped(): number {
-    if (!this.#isOpen || !this.#get(XDP_STATISTICS, STATISTICS_OCTETS)) return 0
+    if (!this.#isOpen || !this.#get(SOL_XDP, XDP_STATISTICS, STATISTICS_OCTETS)) return 0
     const dropped = this.#argument.getBigUint64(0, true)
     const ringFull = this.#argument.getBigUint64(24, true)
     return Number(dropped + ringFull)
+  }
+
+  /**
+   * Returns true once after the interface was removed or moved to another network namespace. The program
+   * may still redirect packets to the socket, and the kernel drops them.
+   */
+  isCutOff(): boolean {
+    this.#argument.setUint32(0, 0, true)
+    return this.#get(SOL_SOCKET, SO_ERROR, 4) && this.#argument.getUint32(0, true) !== 0
   }
 
   /** Call it once no thread uses the socket any more. */
@@ -140,7 +150,8 @@ export class Xsk {
     for (const ring of [XDP_UMEM_FILL_RING, XDP_UMEM_COMPLETION_RING, XDP_RX_RING, XDP_TX_RING]) {
       this.#set(ring, RING_ENTRIES)
     }
-    if (!this.#get(XDP_MMAP_OFFSETS, OFFSETS_OCTETS)) this.#fail('getsockopt XDP_MMAP_OFFSETS')
+    if (!this.#get(SOL_XDP, XDP_MMAP_OFFSETS, OFFSETS_OCTETS))
+      this.#fail('getsockopt XDP_MMAP_OFFSETS')
     const offsets = Array.from({ length: 16 }, (_, i) => {
       return Number(this.#argument.getBigUint64(i * 8, true))
     })
@@ -154,7 +165,8 @@ export class Xsk {
     this.#trySet(SOL_SOCKET, SO_SNDBUFFORCE, SEND_BUFFER_OCTETS)
     this.#bind(ifindex, queue, copies)
     const isZeroCopy =
-      this.#get(XDP_OPTIONS, 4) && (this.#argument.getUint32(0, true) & XDP_OPTIONS_ZEROCOPY) !== 0
+      this.#get(SOL_XDP, XDP_OPTIONS, 4) &&
+      (this.#argument.getUint32(0, true) & XDP_OPTIONS_ZEROCOPY) !== 0
     return { fd, ifindex, queue, frames, rx, tx, fill, completion, isZeroCopy }
   }
 
@@ -222,11 +234,11 @@ export class Xsk {
   }
 
   /** Reads an option to the start of the argument. */
-  #get(name: number, octets: number): boolean {
+  #get(level: number, name: number, octets: number): boolean {
     const length = this.#argument.byteLength - 4
     this.#argument.setUint32(length, octets, true)
     const address = this.#address()
-    return this.#kernel.getsockopt(this.#fd, SOL_XDP, name, address, address + length) === 0
+    return this.#kernel.getsockopt(this.#fd, level, name, address, address + length) === 0
   }
 
   #address(): number {

@@ -7,6 +7,7 @@ import { ScriptedKernel } from './scripted-kernel.ts'
 
 const EPERM = 1
 const EBUSY = 16
+const ENETDOWN = 100
 const READY = '[INFO] xdp eth0: native, copy, 1 queue'
 const BUSY = '[WARNING] xdp eth0: its packets go to the UDP sockets: bind AF_XDP queue 0: EBUSY'
 
@@ -202,6 +203,19 @@ t.test(
     await plane.close()
   },
 )
+
+t.test('an interface that was away between two checks gets new sockets', async (t) => {
+  const { scripted, timers, lines, plane } = stage()
+  await plane.setSites(1, [SITE])
+  scripted.socketError = ENETDOWN
+  await timers.advance(1000)
+  t.strictSame(scripted.calls, ['link', 'bind', 'link', 'bind'])
+  await timers.advance(1000)
+  t.equal(binds(scripted), 2)
+  t.strictSame(lines, [READY, READY])
+  await plane.close()
+  t.strictSame([...scripted.open], [])
+})
 
 t.test('the end does not wait', async (t) => {
   const { scripted, plane } = stage()

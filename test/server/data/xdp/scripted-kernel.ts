@@ -8,6 +8,8 @@ const SIOCGIFINDEX = 0x8933
 const SIOCGIFHWADDR = 0x8927
 const SIOCGIFFLAGS = 0x8913
 const SIOCETHTOOL = 0x8946
+const SOL_SOCKET = 1
+const SO_ERROR = 4
 const EOPNOTSUPP = 95
 /** `struct ifreq`: behind the name. */
 const VALUE = 16
@@ -22,6 +24,8 @@ export class ScriptedKernel {
   readonly bindErrors: number[] = []
   readonly linkErrors: number[] = []
   isUp = true
+  /** SO_ERROR of the sockets. Reading it clears it. */
+  socketError = 0
   /** `link`, `bind` and their errors, in order. */
   readonly calls: string[] = []
   /** Descriptors that are open. */
@@ -40,7 +44,7 @@ export class ScriptedKernel {
       socket: () => this.#open(),
       close: (fd) => (this.open.delete(fd) ? 0 : -1),
       setsockopt: () => 0,
-      getsockopt: () => 0,
+      getsockopt: (_, level, name, value) => this.#getsockopt(level, name, value),
       sendto: () => 0,
       mmap: () => ++this.#last,
       munmap: () => 0,
@@ -55,6 +59,14 @@ export class ScriptedKernel {
   #open(): number {
     this.open.add(++this.#last)
     return this.#last
+  }
+
+  #getsockopt(level: number, name: number, value: number): number {
+    if (level !== SOL_SOCKET || name !== SO_ERROR) return 0
+    const { buffer, byteOffset } = this.#memories.get(value)!
+    new DataView(buffer, byteOffset).setUint32(0, this.socketError, true)
+    this.socketError = 0
+    return 0
   }
 
   #fails(call: string, errors: number[]): boolean {
