@@ -126,10 +126,14 @@ function printOrigin(origin: Origin): string {
     case 'cluster':
       return 'cluster'
     case 'peers': {
-      const peers = origin.peers.map(({ peer, site, ageSeconds }) => {
-        return `${peer}${site === '' ? '' : ` of ${site}`}, ${ageSeconds} s ago`
+      const own = origin.own.map(({ record, file, line }) => {
+        return file === undefined ? record : `${record}, ${file}:${line}`
       })
-      return peers.length === 0 ? 'merged with peers' : `merged with peers: ${peers.join('; ')}`
+      const peers = origin.peers.map(({ peer, site, ageSeconds }) => {
+        return `${peer} of ${site}, ${ageSeconds} s ago`
+      })
+      // No peer reports the endpoint of a site that is silent since a restart.
+      return [...own, ...peers].join('; ') || `of ${origin.sites.join()}`
     }
     case 'corefile':
       return 'Corefile'

@@ -2,7 +2,7 @@ import type { Clock } from '../base/clock.ts'
 import type { InputError } from '../base/errors.ts'
 import { SLICE_MS } from '../base/slices.ts'
 import type { Timers } from '../base/timers.ts'
-import { DERIVED_ENDPOINTS_MAX } from '../dnsrecord/dns-record.ts'
+import { DERIVED_ENDPOINTS_MAX, type Endpoint } from '../dnsrecord/dns-record.ts'
 import { printHost } from '../dnsrecord/print-endpoint.ts'
 import type { RecordChange, RecordSource, StoredRecord } from '../dnsrecord/record-source.ts'
 import type { AddressHealth } from '../health/address-health.ts'
@@ -13,6 +13,7 @@ import { HostMerge, type HostRecords, hasEndpoints, type TargetHealth } from './
 import { HOST_MS } from './host-poll.ts'
 import type { LocalExporter } from './local-exporter.ts'
 import { hostKeyOf, keyOfHost, mergedHostKeyOf, rootHostOf } from './merged-keys.ts'
+import { type MergedOrigin, mergedOrigins } from './merged-origins.ts'
 import type { PeerFollower } from './peer.ts'
 import type { SiteState } from './peer-endpoint.ts'
 import { wasHeard } from './peer-status.ts'
@@ -135,6 +136,15 @@ export class MergedSource implements RecordSource {
   /** As of `HostMerge`. */
   sitesOf(record: StoredRecord): readonly (readonly string[])[] | undefined {
     return this.#merge.sitesOf(record)
+  }
+
+  /** Returns a function that finds where endpoints of a merged record come from; undefined = the record is our own. */
+  originsOf(key: string): ((endpoint: Endpoint) => MergedOrigin) | undefined {
+    const record = this.find(key)
+    const sites = record === undefined ? undefined : this.#merge.sitesOf(record)
+    if (record === undefined || sites === undefined) return undefined
+    const { own } = this.#hosts.get(mergedHostKeyOf(key)) ?? { own: RecordSet.EMPTY }
+    return mergedOrigins(record, sites, own)
   }
 
   /** As of `HostMerge`. `key`: of a merged record. */

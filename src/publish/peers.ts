@@ -4,6 +4,7 @@ import { Stops } from '../base/stops.ts'
 import { systemTimers } from '../base/timers.ts'
 import { printHostPort } from '../dns/host-port.ts'
 import { printName } from '../dns/name/name.ts'
+import type { Endpoint } from '../dnsrecord/dns-record.ts'
 import { printHost } from '../dnsrecord/print-endpoint.ts'
 import type { RecordSource, StoredRecord } from '../dnsrecord/record-source.ts'
 import type { RecordProbing } from '../health/record-probing.ts'
@@ -21,7 +22,7 @@ import type { FollowedSource } from '../sources/source.ts'
 import type { Logger } from '../telemetry/log.ts'
 import type { MetricsRegistry } from '../telemetry/metrics.ts'
 import type { QuorumReport } from '../telemetry/status.ts'
-import type { PeerOrigin } from './explainable.ts'
+import type { EndpointOrigin, PeerOrigin } from './explainable.ts'
 import type { PublishOptions } from './options.ts'
 import { findUnsigned, type PeerKey, readPeerKey } from './peer-key.ts'
 import { measureDisputes, measurePeerCache, measurePeers, measureQuorum } from './peer-metrics.ts'
@@ -127,17 +128,27 @@ export class PublisherPeers {
     return this.#merged?.sitesOf(record)
   }
 
-  /** Returns the peers that report endpoints of a merged record; undefined = the record is our own. */
-  originsOf(recordKey: string): readonly PeerOrigin[] | undefined {
+  /** Returns a function that finds who reports an endpoint of a merged record; undefined = the record is our own. */
+  originsOf(recordKey: string): ((endpoint: Endpoint) => EndpointOrigin) | undefined {
     const prefix = `${MERGED_NAMESPACE}/`
     if (!recordKey.startsWith(prefix)) return undefined
     const host = recordKey.slice(prefix.length)
     const nowMs = this.#parts.clock.monotonic()
     const heard = this.#followers.filter(({ lastSeenMs }) => wasHeard(lastSeenMs))
     const reporting = heard.filter((follower) => follower.hosts().has(bareHost(host)))
-    return reporting.map(({ status: { address, site }, lastSeenMs }) => {
-      return { peer: address, site, ageSeconds: Math.round((nowMs - lastSeenMs) / 1000) }
+    const known = reporting.map(({ status: { address, site }, lastSeenMs }) => {
+      const ageSeconds = Math.round((nowMs - lastSeenMs) / 1000)
+      return { peer: address, sites: site.split(','), ageSeconds }
     })
+    const originOf = this.#merged?.originsOf(recordKey)
+    return (endpoint) => {
+      const { sites, records } = originOf?.(endpoint) ?? { sites: [], records: [] }
+      const peers = known.flatMap(({ peer, ageSeconds, ...reported }): PeerOrigin[] => {
+        const site = reported.sites.filter((one) => sites.includes(one)).join()
+        return site === '' ? [] : [{ peer, site, ageSeconds }]
+      })
+      return { sites, peers, records }
+    }
   }
 
   /** Returns the decisions of a quorum of sites that made a merged record what it is; '' = none did. */

@@ -144,6 +144,9 @@ async function reports(t: Test, site: CutSite): Promise<void> {
     },
   ])
   const explained = await site.ask('explain', HOST, 'A', '--client', '127.0.0.1')
+  const own = String.raw`[\w-]+\/[\w-]+, [^\n;]+:\d+`
+  const origin = new RegExp(String.raw`; peers\/\S+ \(${own}; \S+ of paris, \d+ s ago\)$`, 'm')
+  t.match(explained, origin, 'the endpoint is our own, and one of paris')
   t.match(explained, `note: ${addressOf('rome')} of rome is left out: down: 2 of 3 sites`)
   const url = `http://127.0.0.1:${ADMIN_PORT}/v1/events?limit=1000`
   const script = `fetch('${url}').then((r) => r.text()).then(console.log)`

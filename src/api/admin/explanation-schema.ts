@@ -7,7 +7,9 @@ const ORIGIN = object(
   {
     file: TEXT,
     line: COUNT,
+    sites: list(TEXT),
     peers: list(object({ peer: TEXT, site: TEXT, ageSeconds: { type: 'number' } })),
+    own: list(object({ record: TEXT }, { file: TEXT, line: COUNT })),
   },
 )
 
