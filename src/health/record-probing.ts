@@ -132,14 +132,19 @@ export class RecordProbing {
     return { downCount, texts }
   }
 
-  /** Why an address of a record is down: `3 checks failed, last: status 503`; '' = no probe found that. */
+  /**
+   * Why an address of a record is down: `3 checks in a row failed, last: status 503`. Names the
+   * test address, if the probe has one. '' = no probe found the address down.
+   */
   downReason(recordKey: string, address: string): string {
     for (const id of this.#idsByRecord.get(recordKey) ?? []) {
       const state = this.#runner.stateOf(id)
-      if (state?.health !== 'down' || this.#runner.probeOf(id)?.address !== address) continue
+      const probe = this.#runner.probeOf(id)
+      if (state?.health !== 'down' || probe?.address !== address) continue
       if (state.failures === 0) return 'a check succeeded, but not enough in a row'
       const checks = state.failures === 1 ? '1 check' : `${state.failures} checks`
-      return `${checks} in a row failed, last: ${state.reason}`
+      const place = probe.testAddress === undefined ? '' : ` of ${probe.testAddress}`
+      return `${checks}${place} in a row failed, last: ${state.reason}`
     }
     return ''
   }

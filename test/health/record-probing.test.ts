@@ -52,6 +52,27 @@ function stage(source = new TestSource(), options: Partial<RecordProbingOptions>
   return { source, probing, dead, asked, batches, pass, downOf, lines, timers, clock }
 }
 
+t.test('why an address is down: the failed checks, and where they were made', async (t) => {
+  const { source, probing, dead, pass } = stage()
+  const check = { protocol: 'HTTP', port: 8080, interval: '10s', failureThreshold: 1 }
+  source.put(recordOf('a', TWO))
+  source.putProbes(
+    probeOf('one', 'a', { address: '192.0.2.1', ...check }),
+    probeOf('two', 'a', { address: '192.0.2.2', testAddress: '10.0.0.1', ...check }),
+  )
+  for (const address of TWO) dead.add(address)
+  await pass(5)
+  t.equal(probing.downReason('default/a', '192.0.2.1'), '', 'one failure is not enough')
+  await pass(10)
+  const reasonOf = (address: string): string => probing.downReason('default/a', address)
+  t.match(reasonOf('192.0.2.1'), /^\d checks in a row failed, last: connection refused$/)
+  t.match(
+    reasonOf('192.0.2.2'),
+    /^\d checks of 10\.0\.0\.1 in a row failed, last: connection refused$/,
+  )
+  t.equal(reasonOf('192.0.2.3'), '')
+})
+
 t.test("a record's own check is of each of its addresses", async (t) => {
   const { source, dead, asked, pass, downOf, batches, lines } = stage()
   source.put(recordOf('a', TWO, { healthCheck: CHECK }), recordOf('b', TWO))
