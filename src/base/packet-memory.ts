@@ -4,7 +4,7 @@
  * these constants itself, because V8 folds only constants that a module declares itself.
  */
 
-/** Number of regions, one per socket. The system allocates their memory on first use. */
+/** Number of regions that are lent, one per UDP socket. The system allocates their memory on first use. */
 const REGIONS = 16
 /** A multiple of 64. */
 export const REGION_OCTETS = 352 * 1024
@@ -12,8 +12,10 @@ export const REGION_OCTETS = 352 * 1024
 /** The longest packet, and room because packets are read by four octets. */
 export const SCRATCH_OCTETS = 65_535
 const SCRATCH_ROOM_OCTETS = SCRATCH_OCTETS + 61
+/** Offset of the region that all AF_XDP sockets of a thread share. It is used for one packet at a time. */
+export const XDP_REGION = REGIONS * REGION_OCTETS
 /** Offset of the place for a packet from elsewhere, such as TCP. It is used for one call at a time. */
-export const SCRATCH = REGIONS * REGION_OCTETS
+export const SCRATCH = XDP_REGION + REGION_OCTETS
 
 const buffer = new ArrayBuffer(SCRATCH + SCRATCH_ROOM_OCTETS)
 export const packetOctets = new Uint8Array(buffer)

@@ -1,5 +1,4 @@
 import * as packets from '../../../base/packet-memory.ts'
-import { giveRegion, takeRegion } from '../../../base/packet-memory.ts'
 import { Query } from '../../../dns/message/query.ts'
 import * as layouts from '../batch/layout.ts'
 import type { LoopSocket } from '../batch/loop.ts'
@@ -16,7 +15,7 @@ import type { XskPlace } from './xsk.ts'
 import * as xsks from './xsk.ts'
 
 // Bound in this module: V8 folds its constants, but looks up and checks an import at every use.
-const { packetWords } = packets
+const { packetOctets, packetWords, XDP_REGION } = packets
 const { BATCH, UNIT_PACKET } = layouts
 const { REPLY_OCTETS_MAX } = udp
 const { ETHERNET_OCTETS, IPV4_DESTINATION, IPV4_MESSAGE, IPV4_PORTS, IPV4_SOURCE } = frames
@@ -24,9 +23,11 @@ const { IPV6_DESTINATION, IPV6_MESSAGE, IPV6_PORTS, IPV6_SOURCE, IS_IPV6, REFUSE
 const { FRAME_OCTETS } = xsks
 const { RING_ENTRIES } = rings
 
-/** Places in the region of the packet memory. The rest of the reply's place is never written. */
-const QUERY_AT = 0
-const REPLY_AT = FRAME_OCTETS
+/** Places in the packet memory. All sockets of a thread use them, one packet at a time. */
+const QUERY_AT = XDP_REGION
+const REPLY_AT = XDP_REGION + FRAME_OCTETS
+const QUERY_PLACE = packetOctets.subarray(QUERY_AT, QUERY_AT + FRAME_OCTETS)
+const REPLY_PLACE = packetOctets.subarray(REPLY_AT, REPLY_AT + REPLY_OCTETS_MAX)
 const FRAME_MASK = FRAME_OCTETS - 1
 /** A frame starts at a multiple of 4 plus this: its IP header starts at a word. */
 const FRAME_ALIGN = 2
@@ -69,7 +70,7 @@ export class XdpSocket implements LoopSocket {
   readonly fd: number
   readonly ifindex: number
   sendErrors = 0
-  readonly roomAt: number
+  readonly roomAt = REPLY_AT
   readonly #kernel: XdpKernel
   readonly #isZeroCopy: boolean
   /** The frames. Both views stay reachable as long as the kernel's memory is in use. */
@@ -79,10 +80,6 @@ export class XdpSocket implements LoopSocket {
   readonly #tx: Ring
   readonly #fill: Ring
   readonly #completion: Ring
-  readonly #region: number
-  readonly #queryAt: number
-  readonly #query: Uint8Array
-  readonly #room: Uint8Array
   #routes: XdpRoutes
   readonly #asked: Uint8Array = new Uint8Array(new ArrayBuffer(16))
   readonly #askedWords: Int32Array = new Int32Array(this.#asked.buffer)
@@ -102,19 +99,12 @@ export class XdpSocket implements LoopSocket {
   #fillProducer: number
   #completionConsumer: number
 
-  /** Throws an Error if the packet memory has no room. */
   constructor(kernel: XdpKernel, place: XskPlace, routes: XdpRoutes) {
     this.#kernel = kernel
     this.fd = place.fd
     this.ifindex = place.ifindex
     this.#isZeroCopy = place.isZeroCopy
     this.#routes = routes
-    this.#region = takeRegion()
-    if (this.#region === -1) throw new Error('too many sockets per thread for AF_XDP')
-    this.#queryAt = this.#region + QUERY_AT
-    this.roomAt = this.#region + REPLY_AT
-    this.#query = packets.packetOctets.subarray(this.#queryAt, this.#queryAt + FRAME_OCTETS)
-    this.#room = packets.packetOctets.subarray(this.roomAt, this.roomAt + REPLY_OCTETS_MAX)
     const memory = kernel.view(place.frames.address, place.frames.octets)
     this.#octets = new Uint8Array(memory)
     this.#words = new Int32Array(memory)
@@ -170,7 +160,7 @@ export class XdpSocket implements LoopSocket {
   }
 
   room(): Uint8Array {
-    return this.#room
+    return REPLY_PLACE
   }
 
   /** @hot */
@@ -180,9 +170,9 @@ export class XdpSocket implements LoopSocket {
     const octets = this.#messageOctets[slot]!
     const ip = this.#ip[slot]!
     const message = this.#message[slot]!
-    copyWords(words, message, packetWords, this.#queryAt >> 2, octets)
-    query.packet = this.#query
-    query.packetAt = this.#queryAt
+    copyWords(words, message, packetWords, QUERY_AT >> 2, octets)
+    query.packet = QUERY_PLACE
+    query.packetAt = QUERY_AT
     query.packetOctets = octets
     query.localAddress = this.#asked
     if (message - ip === IPV6_MESSAGE) {
@@ -206,8 +196,8 @@ export class XdpSocket implements LoopSocket {
       this.#replyElsewhere(slot, bytes, octets)
       return
     }
-    if (bytes !== this.#room) this.#room.set(bytes.subarray(0, octets))
-    const sum = copyAndSum(packetWords, this.roomAt >> 2, this.#words, message, octets)
+    if (bytes !== REPLY_PLACE) REPLY_PLACE.set(bytes.subarray(0, octets))
+    const sum = copyAndSum(packetWords, REPLY_AT >> 2, this.#words, message, octets)
     if (message - ip === IPV4_MESSAGE) turnIPv4(this.#words, ip, octets, sum)
     else turnIPv6(this.#words, ip, octets, sum)
     const at = ip * 4 - ETHERNET_OCTETS
@@ -255,7 +245,7 @@ export class XdpSocket implements LoopSocket {
   }
 
   detach(): void {
-    giveRegion(this.#region)
+    // The packet memory belongs to the thread, the rest to the control thread.
   }
 
   /** A reply that does not fit into a frame or exceeds the MTU: the kernel fragments it. */

@@ -104,6 +104,17 @@ t.test('a frame is served wherever a driver puts it, also by the next thread', a
   t.equal(memory.held, 0)
 })
 
+t.test('a thread serves any number of sockets', async (t) => {
+  const all = Array.from({ length: 40 }, () => open(t))
+  for (const [i, { memory }] of all.entries()) {
+    memory.receive(composePacket({ ...IPV4_PACKET, message: Buffer.from(`question ${i}`) }))
+  }
+  for (const { socket } of all) t.equal(serve(socket, echo), 1)
+  for (const [i, { memory }] of all.entries()) {
+    t.strictSame(memory.sent, [replyTo(IPV4_PACKET, Buffer.from(`question ${i}`))])
+  }
+})
+
 t.test('the destination decides the lane', async (t) => {
   const { memory, socket } = open(t)
   const table = [
