@@ -1,9 +1,13 @@
 import { assert } from '../../base/assert.ts'
 import { InputError } from '../../base/errors.ts'
+import { useHugePages } from './huge-pages.ts'
 import { HEADER_LENGTH, HEADER_MAGIC, HEADER_WORDS, MAGIC } from './layout.ts'
 
 /** An arena doubles when it grows, but by at most this many octets. */
 const GROWTH_OCTETS_MAX = 64 * 1024 * 1024
+
+/** The pages of a smaller arena fit into the TLB. Below that, koffi need not be loaded either. */
+const HUGE_PAGES_OCTETS_MIN = 8 * 1024 * 1024
 
 /** Octet offsets of a response's records are 32 bits wide. */
 export const ARENA_OCTETS_MAX = 2 ** 32
@@ -19,6 +23,7 @@ export class Arena {
   bytes!: Uint8Array
   /** First free word. */
   tail = HEADER_WORDS
+  #hasHugePages = false
 
   /** @throws InputError if the system can't allocate even the initial octets. */
   constructor(initialOctets: number, maxOctets: number) {
@@ -68,7 +73,12 @@ export class Arena {
     return offset
   }
 
+  /** Call it after each change of the buffer's length. */
   #view(): void {
+    if (!this.#hasHugePages && this.buffer.byteLength >= HUGE_PAGES_OCTETS_MIN) {
+      this.#hasHugePages = true
+      useHugePages(this.buffer)
+    }
     const length = Math.floor(this.buffer.byteLength / 4)
     this.words = new Uint32Array(this.buffer, 0, length)
     this.bytes = new Uint8Array(this.buffer, 0, length * 4)

@@ -1,5 +1,6 @@
 import { getSystemErrorName } from 'node:util'
-import { cBinder, type Libc, loadLibc, requireKoffi } from '../batch/libc.ts'
+import { cBinder, requireKoffi } from '../../../base/koffi.ts'
+import { type Libc, loadLibc } from '../batch/libc.ts'
 
 /** The system calls of AF_XDP, in addition to those of `Libc`. Same rules for pointers and errors. */
 export interface XdpKernel extends Libc {
