@@ -1,6 +1,7 @@
 import type { Clock } from '../base/clock.ts'
 import { splitKey } from '../kube/object-key.ts'
 import type { WorkQueueCounts } from '../kube/work-queue.ts'
+import { groupBy } from '../peering/merge/part.ts'
 import { labelsOf as labelsOfPeer, type PeerStatus, wasHeard } from '../peering/peer-status.ts'
 import type { MetricsRegistry } from '../telemetry/metrics.ts'
 import { NOTIFY_OUTCOMES, type NotifyOutcome } from './notify/outcome.ts'
@@ -247,18 +248,15 @@ export class OperatorMetrics implements RemoteMetrics {
     return (all) => {
       for (const one of [groupsUp, groupActive]) one.reset()
       // Providers with different nameservers have lookups of their own: the worst one counts.
-      for (const { zone, groups, fault } of all.toSorted(byFault)) {
-        groupsUp.set({ zone }, fault === '' && groups !== undefined ? 1 : 0)
+      for (const [zone, lookups] of groupBy(all, (one) => one.zone)) {
+        const isUp = lookups.every(({ groups, fault }) => fault === '' && groups !== undefined)
+        groupsUp.set({ zone }, isUp ? 1 : 0)
         if (ownGroup === '') continue
-        groupActive.set({ zone, group: ownGroup }, groups?.includes(ownGroup) === false ? 0 : 1)
+        const isPassive = lookups.some(({ groups }) => groups?.includes(ownGroup) === false)
+        groupActive.set({ zone, group: ownGroup }, isPassive ? 0 : 1)
       }
     }
   }
-}
-
-/** Faults last. */
-function byFault(a: GroupStatus, b: GroupStatus): number {
-  return Number(a.fault !== '') - Number(b.fault !== '')
 }
 
 function placeOf(key: string): { dns_record_name: string; dns_record_namespace: string } {

@@ -63,6 +63,8 @@ t.test('the worst lookup of a zone counts, and an unknown group is active', asyn
     lookup('b.example.', ['g2'], 'no answer'),
     lookup('b.example.', ['g1']),
     lookup('c.example.', undefined),
+    lookup('d.example.', ['g2']),
+    lookup('d.example.', ['g1']),
   ]
   const read = () => ({ peers: [], queue: QUEUE, remotes: [], groups })
   metrics.collectFrom(read, new FakeClock(), 'g1')
@@ -77,9 +79,11 @@ t.test('the worst lookup of a zone counts, and an unknown group is active', asyn
     'active_groups_up{zone="a.example."} 1',
     'active_groups_up{zone="b.example."} 0',
     'active_groups_up{zone="c.example."} 0',
+    'active_groups_up{zone="d.example."} 1',
     'group_active{zone="a.example.",group="g1"} 1',
     'group_active{zone="b.example.",group="g1"} 0',
     'group_active{zone="c.example.",group="g1"} 1',
+    'group_active{zone="d.example.",group="g1"} 0',
   ])
   groups = []
   t.strictSame(await series(), [], 'zones come and go')
