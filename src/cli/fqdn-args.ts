@@ -44,7 +44,8 @@ export function scanFqdnArgs(argv: readonly string[]): FqdnArgs | string {
   if (found === undefined) return USAGE
   const flags = scanFlags(argv.slice(words), found.booleans, [...found.values, 'socket'])
   if (typeof flags === 'string') return `${flags}; ${USAGE}`
-  if (flags.rest.length > 0) return `extra arguments: ${flags.rest.join(' ')}; ${USAGE}`
+  if (flags.rest.length > 0)
+    return `extra command line arguments: [${flags.rest.join(' ')}]; ${USAGE}`
   const { values, set } = flags
   const textOf = (...names: readonly string[]): string =>
     names.map((one) => values.get(one) ?? '').find((value) => value !== '') ?? ''

@@ -82,7 +82,8 @@ function scanGeoArgs(argv: readonly string[]): GeoArgs {
   const words = isAddressFirst ? [argv[0]!, ...flags.rest] : flags.rest
   const [text, ...more] = words
   if (text === undefined) throw new InputError(undefined, 'no address: sextant geo ADDR')
-  if (more.length > 0) throw new InputError(undefined, `extra arguments: ${more.join(' ')}`)
+  if (more.length > 0)
+    throw new InputError(undefined, `extra command line arguments: [${more.join(' ')}]`)
   const address = scanAddress(text)
   if (address === undefined) throw new InputError(undefined, `invalid address: ${text}`)
   const format = flags.values.get('o') ?? 'text'

@@ -111,7 +111,7 @@ export async function main(argv: readonly string[]): Promise<void> {
 async function run(argv: readonly string[], output: Output): Promise<number> {
   const [command, ...rest] = argv
   if (command === 'help' || asksForHelp(argv)) {
-    output.print(USAGE)
+    output.print(helpOf(command === 'help' ? rest[0] : command))
     return 0
   }
   const runner = RUNNERS.get(command ?? '')
@@ -119,6 +119,14 @@ async function run(argv: readonly string[], output: Output): Promise<number> {
   if (command !== undefined && !command.startsWith('-')) return refuseCommand(command, output)
   // Without a command, the arguments are those of serve, which are flags.
   return RUNNERS.get('serve')!(argv, output)
+}
+
+/** Returns the lines of USAGE about a command; the whole text without a command. */
+function helpOf(command: string | undefined): string {
+  const [main = ''] = USAGE.split('\n\nWithout')
+  const sections = main.split(/\n(?= {2}sextant )/)
+  const own = sections.filter((section) => section.startsWith(`  sextant ${command} `))
+  return own.length === 0 ? USAGE : own.join('\n')
 }
 
 /** Exit code for an invalid command line. */

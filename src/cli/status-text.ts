@@ -33,7 +33,7 @@ export function printStatus(status: ServerStatus): string[] {
     ...printTable('PEER SITE STATE AGE SERIAL ENDPOINTS REFUSED ERROR', [
       ...status.peers.map(({ peer, site, isUp, ageSeconds, serial, endpoints, refused, error }) => {
         const age = printAge(ageSeconds, 'never')
-        return [peer, site, isUp ? 'up' : 'down', age, serial, endpoints, refused, error]
+        return [peer, site, isUp ? 'up' : 'silent', age, serial, endpoints, refused, error]
       }),
     ]),
     ...(status.quorums ?? []).flatMap(printQuorum),

@@ -34,7 +34,8 @@ function scanStatusArgs(argv: readonly string[]): StatusArgs {
   const flags = scanFlags(others, [], [...ADMIN_FLAGS, 'o'])
   if (typeof flags === 'string') throw new InputError(undefined, flags)
   const { values, rest } = flags
-  if (rest.length > 0) throw new InputError(undefined, `extra arguments: ${rest.join(' ')}`)
+  if (rest.length > 0)
+    throw new InputError(undefined, `extra command line arguments: [${rest.join(' ')}]`)
   if (servers.length > 1)
     throw new InputError(undefined, `more than one server: ${servers.join(' ')}`)
   const format = values.get('o') ?? 'table'

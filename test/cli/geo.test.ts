@@ -160,7 +160,7 @@ t.test('invalid input is one line', async (t) => {
   const table: [string[], RegExp][] = [
     [['300.1.1.1'], /^invalid address: 300\.1\.1\.1$/],
     [[], /^no address/],
-    [['192.0.2.1', '192.0.2.2'], /^extra arguments: 192\.0\.2\.2$/],
+    [['192.0.2.1', '192.0.2.2'], /^extra command line arguments: \[192\.0\.2\.2\]$/],
     [['192.0.2.1', '-o', 'xml'], /^invalid value xml for -o/],
     [['192.0.2.1', '-x'], /^flag provided but not defined: -x$/],
     [['192.0.2.1', '-conf', '/nowhere/Corefile'], /nowhere/],

@@ -52,7 +52,20 @@ const CASES: readonly { args: readonly string[]; code: number; out?: RegExp; err
   { args: ['-version'], code: 0, out: /^Sextant-\d+\.\d+\.\d+$/m },
   { args: ['serve', '--version'], code: 0, out: /^Sextant-\d+\.\d+\.\d+$/m },
   { args: ['help'], code: 0, out: /^ {2}sextant check -conf FILE/m },
-  { args: ['check', '-h'], code: 0, out: /^ {2}sextant check -conf FILE/m },
+  { args: ['check', '-h'], code: 0, out: /^ {2}sextant check -conf FILE/ },
+  {
+    args: ['what-if', '--help'],
+    code: 0,
+    out: /^ {2}sextant what-if [\s\S]*--max-share[\s\S]*as JSON\n$/,
+  },
+  {
+    args: ['help', 'drain'],
+    code: 0,
+    out: /^ {2}sextant drain SELECTOR(?![\s\S]*sextant undrain)/,
+  },
+  { args: ['fqdn', '-h'], code: 0, out: /^ {2}sextant fqdn cache list[\s\S]*sextant fqdn names/ },
+  { args: ['help', 'foo'], code: 0, out: /^Sextant is /m },
+  { args: ['demo', '-h'], code: 0, out: /^ {2}sextant demo .*\n$/ },
 ]
 
 for (const { args, code, out, error } of CASES) {

@@ -60,7 +60,7 @@ t.test('faults of the arguments', async (t) => {
     [['cache'], /^use: /],
     [['cache', 'list', '-s', 'x'], /-s must be lookup or connection: x/],
     [['cache', 'list', '-o', 'yaml'], /-o must be json: yaml/],
-    [['cache', 'list', 'x'], /extra arguments: x/],
+    [['cache', 'list', 'x'], /extra command line arguments: \[x\]/],
     [['cache', 'clean', '-e', 'a'], /not defined: -e/],
   ]
   for (const [argv, want] of fqdn) t.match(scanFqdnArgs(argv), want)
