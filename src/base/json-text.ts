@@ -1,3 +1,6 @@
+/** DEL, C1 controls, line separators and bidirectional controls: JSON may contain them, a terminal obeys them. */
+const CONTROLS = /[\u007f-\u009f\u2028\u2029\p{Bidi_Control}]/gu
+
 /** Reads a text as JSON; undefined = it is not JSON. */
 export function scanJsonText(text: string): unknown {
   try {
@@ -6,4 +9,11 @@ export function scanJsonText(text: string): unknown {
     if (error instanceof SyntaxError) return undefined
     throw error
   }
+}
+
+/** Prints a value as JSON without characters that control a terminal. `indent`: spaces per level; 0 = one line. */
+export function printJsonText(value: unknown, indent = 0): string {
+  return JSON.stringify(value, undefined, indent).replace(CONTROLS, (c) => {
+    return `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`
+  })
 }

@@ -28,20 +28,33 @@ export async function askAdmin(target: AdminTarget, asked: AdminRequest): Promis
   })
   const json = readJson(body)
   if (status === 200 && json !== undefined) return json
-  const hasDetail = typeof json === 'object' && json !== null && 'detail' in json
-  if (!hasDetail)
+  const detail = typeof json === 'object' && json !== null && 'detail' in json && json.detail
+  if (typeof detail !== 'string')
     throw new InputError(
       undefined,
       `${origin}: the reply is not that of an admin API (status ${status})`,
     )
   const cure = status === 401 ? '; use --token-file' : ''
-  throw new InputError(undefined, `${origin}: ${json.detail}${cure}`)
+  throw new InputError(undefined, `${origin}: ${detail}${cure}`)
 }
 
 /** The error for a reply that does not have the expected form. `what`: what was expected. */
 export function otherReply(what: string): InputError {
   const fix = 'use the same version of sextant as the server'
   return new InputError(undefined, `the server did not reply with ${what}; ${fix}`)
+}
+
+/**
+ * Returns what `read` makes of a reply. Throws `otherReply(what)` if `read` fails because the reply has other members
+ * than expected, or is nested too deep.
+ */
+export function readReply<T>(what: string, read: () => T): T {
+  try {
+    return read()
+  } catch (error) {
+    if (error instanceof TypeError || error instanceof RangeError) throw otherReply(what)
+    throw error
+  }
 }
 
 function exchange(

@@ -14,10 +14,12 @@ import { type DrainSelector, scanDrainSelector } from '../health/drain/selector.
 import type { OfflineBlock } from '../plugin/directive.ts'
 import { LineBuffer } from '../telemetry/lines.ts'
 import { escapeControls } from '../telemetry/log.ts'
+import { readReply } from './admin-client.ts'
+import { align } from './align.ts'
 import { chooseCorefile } from './corefile.ts'
 import { type DrainArgs, scanDrainArgs } from './drain-args.ts'
 import { loadOffline } from './offline.ts'
-import { type Output, printJson } from './output.ts'
+import { linesOfJson, type Output } from './output.ts'
 import {
   addRunningDrain,
   endRunningDrains,
@@ -119,8 +121,10 @@ export function runDrains(argv: readonly string[], output: Output): Promise<numb
       admin === undefined
         ? { drains: await readFromFile(args), omitted: 0 }
         : await listRunningDrains(admin)
-    if (args.isJson) printJson(output, drains)
-    else for (const line of table(drains)) output.print(escapeControls(line))
+    const lines = readReply('drains', () => {
+      return args.isJson ? linesOfJson(drains) : table(drains).map(escapeControls)
+    })
+    for (const line of lines) output.print(line)
     if (omitted > 0) output.printError(`${omitted} more drains by annotations are not listed`)
   })
 }
@@ -259,17 +263,10 @@ function findNamed(
 
 function table(drains: readonly DrainReport[]): string[] {
   if (drains.length === 0) return ['nothing is drained']
-  const rows = [
+  return align([
     ['ID', 'SELECTOR', 'UNTIL', 'BY', 'REASON'],
     ...drains.map(({ id, selector, until = '-', actor, reason }) => {
       return [id, selector, until, actor || '-', reason]
     }),
-  ]
-  const widths = rows[0]!.map((_, i) => Math.max(...rows.map((row) => row[i]!.length)))
-  return rows.map((row) =>
-    row
-      .map((cell, i) => cell.padEnd(widths[i]!))
-      .join('  ')
-      .trimEnd(),
-  )
+  ])
 }

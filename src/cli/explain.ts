@@ -8,13 +8,13 @@ import { ExplainableIndex, explainableZones } from '../publish/explainable.ts'
 import type { Instance } from '../server/instance.ts'
 import { describe } from '../server/supervisor.ts'
 import { escapeControls } from '../telemetry/log.ts'
-import { askAdmin, otherReply } from './admin-client.ts'
+import { askAdmin, otherReply, readReply } from './admin-client.ts'
 import { type AdminArgs, findAdmin } from './admin-target.ts'
 import { chooseCorefile } from './corefile.ts'
 import { type ExplainArgs, scanExplainArgs } from './explain-args.ts'
 import { loadOffline } from './offline.ts'
 import { chooseRecords } from './offline-flags.ts'
-import { errorLines, type Output, printJson } from './output.ts'
+import { errorLines, linesOfJson, type Output } from './output.ts'
 
 /**
  * `sextant explain`: prints why a client gets an answer: from a Corefile and the files that it
@@ -52,7 +52,7 @@ async function explainRunning(
     body: question,
   })
   if (!isExplanation(reply)) throw otherReply('an explanation')
-  printOut(reply, isJson, output)
+  for (const line of readReply('an explanation', () => linesOf(reply, isJson))) output.print(line)
 }
 
 /** Resolves to the exit code. */
@@ -75,7 +75,7 @@ async function explainOffline(args: ExplainArgs, output: Output): Promise<number
     const explainer = await Explainer.open(server.instance)
     try {
       if (!explainer.serves) throw new InputError(undefined, 'the Corefile has no server block')
-      printOut(explainer.explain(request), args.isJson, output)
+      for (const line of linesOf(explainer.explain(request), args.isJson)) output.print(line)
     } finally {
       explainer.close()
     }
@@ -86,9 +86,8 @@ async function explainOffline(args: ExplainArgs, output: Output): Promise<number
   }
 }
 
-function printOut(explanation: Explanation, isJson: boolean, output: Output): void {
-  if (isJson) printJson(output, explanation)
-  else for (const line of printExplanation(explanation)) output.print(escapeControls(line))
+function linesOf(explanation: Explanation, isJson: boolean): readonly string[] {
+  return isJson ? linesOfJson(explanation) : printExplanation(explanation).map(escapeControls)
 }
 
 function isExplanation(reply: unknown): reply is Explanation {

@@ -1,4 +1,5 @@
 import { createInterface } from 'node:readline/promises'
+import { printJsonText } from '../base/json-text.ts'
 import type { ListedName } from '../node/api/names-api.ts'
 import { escapeControls } from '../telemetry/log.ts'
 import { type FqdnArgs, scanFqdnArgs } from './fqdn-args.ts'
@@ -11,7 +12,7 @@ import {
   readSelectors,
   refusalOf,
 } from './node-api-client.ts'
-import type { Output } from './output.ts'
+import { type Output, printJson } from './output.ts'
 
 /**
  * `sextant fqdn …`: lists and removes what clients of the node agent learned. Resolves to the exit code. `timeoutMs`:
@@ -47,14 +48,13 @@ async function printList(args: FqdnArgs, ask: Ask, output: Output): Promise<void
   const reply = await ask('GET', `/fqdn/cache${id}${queryOf(filters)}`)
   // Nothing that matches is a result, not a fault.
   const names = reply.status === 404 ? [] : readNames(accepted(reply))
-  if (args.isJson) output.print(escapeControls(JSON.stringify(names)))
+  if (args.isJson) output.print(printJsonText(names))
   else for (const line of tableOf(names)) output.print(escapeControls(line))
 }
 
 async function printNames(ask: Ask, output: Output): Promise<void> {
   const names = readSelectors(accepted(await ask('GET', '/fqdn/names')))
-  const lines = JSON.stringify(names, undefined, 2).split('\n')
-  for (const line of lines) output.print(escapeControls(line))
+  printJson(output, names)
 }
 
 async function clean(args: FqdnArgs, ask: Ask, output: Output): Promise<void> {

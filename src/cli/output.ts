@@ -1,3 +1,4 @@
+import { printJsonText } from '../base/json-text.ts'
 import { LineBuffer, type OctetSink, printLine } from '../telemetry/lines.ts'
 import { escapeControls } from '../telemetry/log.ts'
 
@@ -24,7 +25,12 @@ export function errorLines({ printError }: Pick<Output, 'printError'>): LineBuff
 
 /** Prints data as indented JSON, line by line: a long line would be cut. */
 export function printJson({ print }: Pick<Output, 'print'>, data: object): void {
-  for (const line of JSON.stringify(data, undefined, 2).split('\n')) print(line)
+  for (const line of linesOfJson(data)) print(line)
+}
+
+/** Returns data as lines of indented JSON, without characters that control a terminal. */
+export function linesOfJson(data: object): readonly string[] {
+  return printJsonText(data, 2).split('\n')
 }
 
 /** The streams of the process. */

@@ -72,10 +72,10 @@ export async function listRunningDrains(admin: AdminArgs): Promise<RunningDrains
 }
 
 function readDrains(reply: unknown): RunningDrains {
-  const { drains = undefined, drainsOmitted = 0 }: Readonly<Record<string, unknown>> =
+  const { drains = undefined, drainsOmitted: omitted = 0 }: Readonly<Record<string, unknown>> =
     typeof reply === 'object' && reply !== null ? { ...reply } : {}
   if (!Array.isArray(drains) || !drains.every(isReport)) return refuseReply()
-  return { drains, omitted: Number(drainsOmitted) }
+  return typeof omitted === 'number' ? { drains, omitted } : refuseReply()
 }
 
 /** The id of a drain depends on its selector only. */
@@ -90,11 +90,16 @@ function idOf(words: readonly string[]): string {
 function isReport(value: unknown): value is DrainReport {
   if (typeof value !== 'object' || value === null) return false
   const values = value as Readonly<Record<string, unknown>>
-  return ['id', 'selector', 'reason', 'actor'].every((name) => typeof values[name] === 'string')
+  const isText = (name: string): boolean => typeof values[name] === 'string'
+  return (
+    ['id', 'selector', 'reason', 'actor'].every(isText) &&
+    ['created', 'until'].every((name) => values[name] === undefined || isText(name))
+  )
 }
 
 function hasCount(value: DrainReport): value is DrainReport & SelectedCount {
-  return 'endpoints' in value && 'records' in value
+  const { endpoints, records }: Readonly<Record<string, unknown>> = { ...value }
+  return typeof endpoints === 'number' && typeof records === 'number'
 }
 
 function refuseReply(): never {

@@ -1,4 +1,5 @@
 import type { QuorumAddress, QuorumReport, ServerStatus } from '../telemetry/status.ts'
+import { align } from './align.ts'
 
 type Row = readonly (string | number | null)[]
 
@@ -124,21 +125,6 @@ function printList(heading: string, texts: readonly string[]): string[] {
 /** Returns an empty line and the table; nothing if there are no rows. */
 function printTable(heading: string, rows: readonly Row[]): string[] {
   return rows.length === 0 ? [] : ['', ...align([heading.split(' '), ...rows])]
-}
-
-/** A missing value is `-`. */
-function align(rows: readonly Row[]): string[] {
-  const texts = rows.map((row) => row.map((cell) => (cell === null ? '-' : String(cell))))
-  const widths: number[] = []
-  for (const row of texts) {
-    for (const [i, text] of row.entries()) widths[i] = Math.max(widths[i] ?? 0, text.length)
-  }
-  return texts.map((row) =>
-    row
-      .map((text, i) => text.padEnd(widths[i]!))
-      .join('  ')
-      .trimEnd(),
-  )
 }
 
 /** From one RFC 3339 time to a later one. */

@@ -2,10 +2,10 @@ import { InputError } from '../base/errors.ts'
 import { describe } from '../server/supervisor.ts'
 import { escapeControls } from '../telemetry/log.ts'
 import type { ServerStatus } from '../telemetry/status.ts'
-import { askAdmin, otherReply } from './admin-client.ts'
+import { askAdmin, otherReply, readReply } from './admin-client.ts'
 import { ADMIN_FLAGS, type AdminArgs, findAdmin } from './admin-target.ts'
 import { scanFlags } from './args.ts'
-import { type Output, printJson } from './output.ts'
+import { linesOfJson, type Output } from './output.ts'
 import { printStatus } from './status-text.ts'
 
 interface StatusArgs extends AdminArgs {
@@ -18,8 +18,10 @@ export async function runStatus(argv: readonly string[], output: Output): Promis
     const { isJson, ...admin } = scanStatusArgs(argv)
     const reply = await askAdmin(findAdmin(admin), { method: 'GET', path: '/v1/status' })
     if (!isStatus(reply)) throw otherReply('a status')
-    if (isJson) printJson(output, reply)
-    else for (const line of printStatus(reply)) output.print(escapeControls(line))
+    const lines = readReply('a status', () => {
+      return isJson ? linesOfJson(reply) : printStatus(reply).map(escapeControls)
+    })
+    for (const line of lines) output.print(line)
     return 0
   } catch (error) {
     output.printError(describe(error))

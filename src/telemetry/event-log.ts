@@ -1,4 +1,5 @@
 import type { Clock } from '../base/clock.ts'
+import { printJsonText } from '../base/json-text.ts'
 
 /** What caused a change of answers. */
 export interface EventActor {
@@ -79,7 +80,7 @@ export class EventLog {
     // Ids must not repeat ids of an earlier process.
     this.#lastId = Math.max(this.#lastId + 1, nowMs * IDS_PER_MS)
     const event = { id: this.#lastId, time: new Date(nowMs).toISOString(), ...change }
-    const line = JSON.stringify(event)
+    const line = printJsonText(event)
     const octets = Buffer.byteLength(line)
     this.#events.push({ event, octets })
     this.#octets += octets

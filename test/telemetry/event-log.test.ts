@@ -42,3 +42,14 @@ t.test('a listener gets each event as one line', async (t) => {
   t.strictSame(JSON.parse(lines[0]!), log.after(0, 1)[0])
   t.notMatch(lines[0], '\n')
 })
+
+t.test('a line of the event file can not control a terminal', (t) => {
+  const log = new EventLog(new FakeClock())
+  const lines: string[] = []
+  log.subscribe((line) => lines.push(line))
+  const text = '\u001b[2J\u009b2J\u202e\u2028'
+  log.add({ actor: { kind: 'drain', name: text } })
+  t.notMatch(lines[0], /[\p{Cc}\u2028\u202e]/u)
+  t.equal(JSON.parse(lines[0]!).actor.name, text)
+  t.end()
+})

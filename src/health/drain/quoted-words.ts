@@ -1,5 +1,7 @@
+import { printJsonText } from '../../base/json-text.ts'
+
 /** Text that needs no quotes. */
-const PLAIN = /^[^\s"#\\\p{Cc}\p{Cs}]+$/u
+const PLAIN = /^[^\s"#\\\p{Cc}\p{Cs}\p{Bidi_Control}]+$/u
 /** A word: characters and strings in double quotes, as in JSON. */
 const WORD = /(?:[^\s"]|"(?:[^"\\]|\\.)*")+/uy
 const SPACE = /\s*/uy
@@ -23,7 +25,7 @@ export function scanWords(line: string): readonly string[] | undefined {
 
 /** Prints `key`, the separator and the value, which gets quotes where it needs them. */
 export function printTerm(key: string, separator: ':' | '=', value: string): string {
-  return `${key}${separator}${PLAIN.test(value) ? value : JSON.stringify(value)}`
+  return `${key}${separator}${PLAIN.test(value) ? value : printJsonText(value)}`
 }
 
 /** Returns the end of the pattern's match at `at`; `at` itself if the pattern does not match. */

@@ -88,13 +88,13 @@ t.test('text that is no UTF-8, and control characters, are escaped', async (t) =
   if (typeof selector === 'string') return t.fail(selector)
   const drain = {
     selector,
-    reason: '\x1b[31m',
-    actor: '',
+    reason: '\x1b[31m\x9b31m',
+    actor: 'a\u202eb',
     createdMs: undefined,
     untilMs: undefined,
   }
   const line = printDrainLine(drain)
-  t.equal(line, 'id:"\\ud800" reason="\\u001b[31m"')
+  t.equal(line, 'id:"\\ud800" by="a\\u202eb" reason="\\u001b[31m\\u009b31m"')
   t.equal(scanDrains(line, 'drains').drains[0]?.drain.selector.id, selector.id)
 })
 
