@@ -1,4 +1,4 @@
-import { readlinkSync, renameSync, rmSync, symlinkSync } from 'node:fs'
+import { readFileSync, readlinkSync, renameSync, rmSync, symlinkSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
 import { InputError } from '../base/errors.ts'
 import { isSystemError } from '../base/system-error.ts'
@@ -6,6 +6,8 @@ import { isSystemError } from '../base/system-error.ts'
 /** Maximum wait for another process. A change under the lock takes milliseconds. */
 const LOCK_MS_MAX = 5000
 const LOCK_RETRY_MS = 20
+/** Index of `starttime` among the fields of `/proc/PID/stat` that follow the name. */
+const START_FIELD = 19
 
 /**
  * Locks a file against other processes that call this function. The lock, `<file>.lock`, is a symbolic link that names
@@ -21,7 +23,7 @@ export async function lockFile(file: string): Promise<() => void> {
     if (holder !== '' && !isRunning(holder)) removeStale(path, holder)
     else if (performance.now() < endMs) await delay(LOCK_RETRY_MS)
     else {
-      const who = holder === '' ? 'another process' : `process ${holder}`
+      const who = holder === '' ? 'another process' : `process ${holder.split(' ')[0]}`
       const message = `${path} exists: ${who} changes the file; remove the lock if that process does not run`
       throw new InputError(undefined, message)
     }
@@ -31,7 +33,7 @@ export async function lockFile(file: string): Promise<() => void> {
 /** Returns false if the file exists. */
 function create(path: string): boolean {
   try {
-    symlinkSync(String(process.pid), path)
+    symlinkSync(`${process.pid} ${startOf(process.pid)}`, path)
     return true
   } catch (error) {
     if (!isSystemError(error) || error.code !== 'EEXIST') throw error
@@ -39,7 +41,7 @@ function create(path: string): boolean {
   }
 }
 
-/** Returns the process id in the lock; '' = the lock was released, or is no link. */
+/** Returns the process id in the lock, and the start of that process; '' = the lock was released, or is no link. */
 function readHolder(path: string): string {
   try {
     return readlinkSync(path)
@@ -49,14 +51,29 @@ function readHolder(path: string): string {
   }
 }
 
+/** A container that is restarted has the same process ids as before, so the start counts as well. */
 function isRunning(holder: string): boolean {
-  const pid = Number(holder)
+  const [id, start = ''] = holder.split(' ')
+  const pid = Number(id)
   if (!Number.isSafeInteger(pid) || pid <= 0) return true
   try {
     process.kill(pid, 0)
-    return true
+    const found = startOf(pid)
+    return start === '' || found === '' || start === found
   } catch (error) {
     return !isSystemError(error) || error.code !== 'ESRCH'
+  }
+}
+
+/** Returns when a process was started, in ticks since the start of the system; '' = unknown. */
+function startOf(pid: number): string {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'latin1')
+    // The second field is the name of the program in parentheses, and may contain any character.
+    return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[START_FIELD] ?? ''
+  } catch (error) {
+    if (!isSystemError(error)) throw error
+    return ''
   }
 }
 

@@ -1,10 +1,12 @@
 import { spawnSync } from 'node:child_process'
 import { appendFileSync, lstatSync, mkdirSync, readFileSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import t from 'tap'
 import type { EndpointDrain } from '../../../src/health/drain/drain.ts'
 import { scanDrains } from '../../../src/health/drain/drain-text.ts'
 import { type DrainEdit, editDrainFile } from '../../../src/health/drain/edit-drain-file.ts'
+import { lockFile } from '../../../src/persist/lock-file.ts'
 
 function drainOf(line: string): EndpointDrain {
   return scanDrains(line, '').drains[0]!.drain
@@ -50,6 +52,29 @@ t.test('the lock of a process that died is removed', async (t) => {
   await Promise.all(['site:a', 'site:b'].map((line) => editDrainFile(path, 0, add(line))))
   t.strictSame(selectorsIn(path), ['site:a', 'site:b'])
   t.notOk(isLocked(path))
+})
+
+t.test('the lock of an earlier process with the same id is removed', async (t) => {
+  const path = join(t.testdir({ drains: '' }), 'drains')
+  // As in a container that is restarted: its process is always number 1.
+  symlinkSync(`${process.pid} 1`, `${path}.lock`)
+  await editDrainFile(path, 0, add('site:a'))
+  t.strictSame(selectorsIn(path), ['site:a'])
+  t.notOk(isLocked(path))
+})
+
+t.test('the lock of a running process is respected', async (t) => {
+  const path = join(t.testdir({ drains: '' }), 'drains')
+  const release = await lockFile(path)
+  let isEdited = false
+  const edited = editDrainFile(path, 0, add('site:a')).then(() => {
+    isEdited = true
+  })
+  await nextTurn()
+  t.notOk(isEdited)
+  release()
+  await edited
+  t.strictSame(selectorsIn(path), ['site:a'])
 })
 
 t.test('a symbolic link is kept', async (t) => {
