@@ -1,15 +1,17 @@
-import { readFileSync, realpathSync } from 'node:fs'
+import { fchmodSync, fchownSync, readFileSync, realpathSync, statSync } from 'node:fs'
 import { InputError } from '../../base/errors.ts'
 import { isSystemError } from '../../base/system-error.ts'
 import { lockFile } from '../../persist/lock-file.ts'
 import { NextFile, stampOf } from '../../persist/next-file.ts'
 import { type EndpointDrain, isActive } from './drain.ts'
 import { readDrainFile } from './drain-file.ts'
-import { printDrainLine, scanDrains } from './drain-text.ts'
+import { DRAIN_FILE_OCTETS_MAX, printDrainLine, scanDrains } from './drain-text.ts'
 
 /** Maximum number of attempts if an editor writes the file at the same time. */
 const TRIES_MAX = 8
+/** Of a new file, and the bits that a new version of a file keeps. */
 const MODE = 0o644
+const PERMISSIONS = 0o777
 const HEADER = '# Drains, one per line: SELECTOR... until=TIME by=NAME created=TIME reason="TEXT"\n'
 
 /** A change of a drain file. Throws InputError to change nothing. */
@@ -55,16 +57,31 @@ function replace(path: string, nowMs: number, edit: DrainEdit): boolean {
   if (kept.at(-1) === '') kept.pop()
   const written = [...kept, ...added.map(printDrainLine)].map((line) => `${line}\n`).join('')
   const [problem] = scanDrains(written, path).faults
-  if (problem !== undefined)
-    throw new InputError(undefined, `drain file ${path}: ${problem.message}`)
+  const isTooLong = Buffer.byteLength(written) > DRAIN_FILE_OCTETS_MAX
+  const refusal = isTooLong ? 'it would be larger than 1 MiB; end drains first' : problem?.message
+  if (refusal !== undefined) throw new InputError(undefined, `drain file ${path}: ${refusal}`)
   const next = new NextFile(path, MODE)
   try {
+    copyPermissions(path, next.file)
     next.write(written)
     next.sync()
     return next.put(stamp) !== undefined
   } finally {
     next.close()
   }
+}
+
+/** Else the server could not read a file that root has edited. `file`: descriptor of the new version. */
+function copyPermissions(path: string, file: number): void {
+  const stats = statSync(path, { throwIfNoEntry: false })
+  if (stats === undefined) return
+  try {
+    fchownSync(file, stats.uid, stats.gid)
+  } catch (error) {
+    // Only root can keep the owner, and the group only its members.
+    if (!isSystemError(error) || error.code !== 'EPERM') throw error
+  }
+  fchmodSync(file, stats.mode & PERMISSIONS)
 }
 
 /** Returns the file that a symbolic link leads to, so that an edit does not replace the link. */

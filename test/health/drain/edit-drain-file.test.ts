@@ -1,5 +1,13 @@
 import { spawnSync } from 'node:child_process'
-import { appendFileSync, lstatSync, mkdirSync, readFileSync, symlinkSync } from 'node:fs'
+import {
+  appendFileSync,
+  chmodSync,
+  chownSync,
+  lstatSync,
+  mkdirSync,
+  readFileSync,
+  symlinkSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import t from 'tap'
@@ -94,6 +102,31 @@ t.test('a file that cannot be written is one line', async (t) => {
   mkdirSync(path)
   await t.rejects(editDrainFile(path, 0, add('site:a')), { message: /not a regular file/ })
   t.notOk(isLocked(path))
+})
+
+t.test('a file keeps its owner and permissions', async (t) => {
+  const path = join(t.testdir({ drains: '' }), 'drains')
+  const isRoot = process.getuid?.() === 0
+  if (isRoot) chownSync(path, 65_534, 65_534)
+  for (const mode of [0o600, 0o664]) {
+    chmodSync(path, mode)
+    await editDrainFile(path, 0, add(`site:s${mode}`))
+    t.equal(lstatSync(path).mode & 0o777, mode)
+    if (isRoot) t.equal(lstatSync(path).uid, 65_534)
+  }
+})
+
+t.test('a file does not become longer than a file may be', async (t) => {
+  const text = `${`# ${'x'.repeat(1021)}\n`.repeat(1023)}site:a\n`
+  const path = join(t.testdir({ drains: text }), 'drains')
+  const reason = 'é'.repeat(900)
+  await t.rejects(editDrainFile(path, 0, add(`site:b reason=${reason}`)), {
+    message: /drain file .*: it would be larger than 1 MiB; end drains first/,
+  })
+  t.equal(readFileSync(path, 'utf8'), text)
+  t.notOk(isLocked(path))
+  await editDrainFile(path, 0, (drains) => ({ removed: drains, added: [] }))
+  t.strictSame(selectorsIn(path), [], 'drains can be ended')
 })
 
 t.test('a full disk leaves no lock', async (t) => {
