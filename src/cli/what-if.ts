@@ -113,7 +113,8 @@ async function warningsOf(blocks: readonly ComparedBlock[]): Promise<readonly st
   for (const { zones } of blocks) {
     const { root, store, warnings: unread } = await zones.read()
     warnings.push(...unread)
-    if (store.recordCount === 0) warnings.push(`${root}: has no DNSRecord`)
+    const isEmpty = store.recordCount === 0 && [...store.faults.all()].length === 0
+    if (isEmpty) warnings.push(`${root}: has no DNSRecord`)
   }
   return warnings
 }
