@@ -3,12 +3,14 @@ export const ACTIVE_GROUPS_LABEL = 'kuadrant-active-groups'
 /** Longest name of a group, in characters. */
 export const GROUP_CHARACTERS_MAX = 16
 
+/** Most groups of one TXT record: an operator writes them to the status of every record of the zone. */
+const GROUPS_MAX = 100
 const VERSION = '1'
 const QUOTES = /^"|"$/g
 
 /** True if a group may have this name: it appears in the TXT record. */
 export function isGroup(text: string): boolean {
-  return text !== '' && text.length <= GROUP_CHARACTERS_MAX && !/[;&,"'\s]/.test(text)
+  return text !== '' && text.length <= GROUP_CHARACTERS_MAX && !/[;&,"'\s\p{Cc}]/u.test(text)
 }
 
 /**
@@ -30,5 +32,5 @@ export function scanActiveGroups(text: string): readonly string[] | undefined {
   const groups = fields.get('groups')
   if (fields.get('version') !== VERSION || groups === undefined) return undefined
   const names = groups.split('&&').filter((name) => name !== '')
-  return names.every(isGroup) ? names : undefined
+  return names.length <= GROUPS_MAX && names.every(isGroup) ? names : undefined
 }

@@ -18,6 +18,8 @@ import { recordOf, TestSource } from '../stage.ts'
 const ZONE = scanHost('k.test')!
 const OWNER = 'kuadrant-active-groups.k.test'
 
+const HUNDRED = Array.from({ length: 100 }, (_, i) => `g${i}`)
+
 t.test('the text of the TXT record', async (t) => {
   const table: readonly (readonly [text: string, groups: readonly string[] | undefined])[] = [
     ['version=1;groups=g1', ['g1']],
@@ -30,10 +32,13 @@ t.test('the text of the TXT record', async (t) => {
     ['version=1', undefined],
     ['version=1;groups=g1&g2', undefined],
     ['', undefined],
+    [`version=1;groups=${HUNDRED.join('&&')}`, HUNDRED],
+    [`version=1;groups=${HUNDRED.join('&&')}&&g`, undefined],
+    ['version=1;groups=g1\u001b[2J', undefined],
   ]
   for (const [text, groups] of table) t.strictSame(scanActiveGroups(text), groups, text)
   for (const good of ['g', 'eu-west-1', 'x'.repeat(16)]) t.ok(isGroup(good), good)
-  for (const bad of ['', 'x'.repeat(17), 'a;b', 'a&b', 'a,b', 'a"b', "a'b", 'a b']) {
+  for (const bad of ['', 'x'.repeat(17), 'a;b', 'a&b', 'a,b', 'a"b', "a'b", 'a b', 'a\u009bb']) {
     t.notOk(isGroup(bad), bad)
   }
 })
