@@ -1,7 +1,8 @@
 // What answering past the sockets (AF_XDP) gains: Sextant with and without it, gdnsd and Knot, and an answer that is always the
 // same, interleaved. The server and the generator are network namespaces, connected by veth. Needs root, ip and kxdpgun.
 //   npm run build && node bench/xdp.mjs [rounds] [seconds] [queries per second]
-//     [--ways sockets,generic,native,gdnsd,knot,knot-xdp,fixed] [--names 1000]
+//     [--ways sockets,generic,native,gdnsd,knot,knot-xdp,fixed] [--names 1000] [--geo]
+// --geo: one name with endpoints in two continents and weights, chosen by the source address; sockets, generic, native and gdnsd.
 // Prints the median of each way: replies per second, its ratio to `sockets` round by round, and CPU time of the server per
 // reply. kxdpgun sends each query from another port. On veth, the kernel charges the client's receive work to the server.
 import { execFileSync } from 'node:child_process'
@@ -11,15 +12,26 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { median } from './median.mjs'
-import { masterFile, PLAIN_ZONE, plainLines, simpleName } from './peers/content.mjs'
+import {
+  CLIENTS,
+  GEO_NAME,
+  masterFile,
+  PLAIN_ZONE,
+  plainLines,
+  simpleName,
+} from './peers/content.mjs'
 import { write } from './peers/files.mjs'
+import { composeMmdb } from './peers/mmdb.mjs'
 import { findCommand, startProcess } from './peers/server-process.mjs'
 import * as gdnsd from './peers/servers/gdnsd.mjs'
 import * as knot from './peers/servers/knot.mjs'
+import { sextant as sextantPeer } from './peers/servers/sextant.mjs'
 
 const folder = dirname(fileURLToPath(import.meta.url))
 const main = join(folder, '../dist/main.js')
 const ADDRESS = '10.77.0.1'
+/** In Europe, for --geo. */
+const CLIENT = [...CLIENTS.EU, 1].join('.')
 const PORT = 53
 const START_LIMIT_MS = 30_000
 
@@ -28,9 +40,11 @@ const { values, positionals } = parseArgs({
   options: {
     ways: { type: 'string', default: 'sockets,generic,native,gdnsd,knot,knot-xdp,fixed' },
     names: { type: 'string', default: '1000' },
+    geo: { type: 'boolean', default: false },
   },
 })
 const [rounds = 3, seconds = 2, rate = 1_000_000] = positionals.map(Number)
+const { geo } = values
 const names = Number(values.names)
 const directory = mkdtempSync(join(tmpdir(), 'sextant-bench-'))
 const [serverSpace, clientSpace] = ['server', 'client'].map((one) => `sxb${process.pid}-${one}`)
@@ -41,9 +55,10 @@ process.on('exit', () => {
 
 write(join(directory, 'zone'), masterFile(PLAIN_ZONE, plainLines(names)))
 const questions = join(directory, 'queries.txt')
+const asked = geo ? [GEO_NAME] : Array.from({ length: names }, (_, i) => simpleName(i))
 write(
   questions,
-  Array.from({ length: names }, (_, i) => `${simpleName(i)} A\n`),
+  asked.map((name) => `${name} A\n`),
 )
 
 /** What a way logs when it has attached its program. */
@@ -56,6 +71,11 @@ const WAYS = {
   native: () => sextant('xdp eth0 { mode native }'),
   gdnsd: () => {
     const place = freshFolder('gdnsd')
+    if (geo) {
+      const args = gdnsd.gdnsd.prepare({ directory: place, port: PORT, mmdb: database(), geo })
+      edit(join(place, 'config'), (text) => text.replace('127.0.0.1', ADDRESS))
+      return [need('gdnsd'), ...args]
+    }
     const args = gdnsd.writeConfig(
       { directory: place, port: PORT },
       { [PLAIN_ZONE]: plainLines(names) },
@@ -69,6 +89,14 @@ const WAYS = {
 }
 
 function sextant(xdp) {
+  if (geo) {
+    const place = freshFolder('sextant')
+    const args = sextantPeer.prepare({ directory: place, port: PORT, mmdb: database(), geo })
+    edit(join(place, 'Corefile'), (text) =>
+      text.replace('bind 127.0.0.1', `bind ${ADDRESS}\n    ${xdp}`),
+    )
+    return [process.execPath, ...args]
+  }
   const path = join(directory, 'Corefile')
   // Like the others, without the name servers of the zone in each reply.
   const lines = ['multisocket 1', `bind ${ADDRESS}`, xdp, 'minimal', `file ${directory}/zone`]
@@ -83,6 +111,12 @@ function knotd(xdp) {
   const args = knot.writeConfig({ directory: place, port: PORT }, zones)
   edit(join(place, 'knot.conf'), (text) => xdp + text.replace('127.0.0.1', ADDRESS))
   return [need('knotd'), ...args]
+}
+
+function database() {
+  const path = join(directory, 'geo.mmdb')
+  writeFileSync(path, composeMmdb())
+  return path
 }
 
 function need(command) {
@@ -121,10 +155,12 @@ function connectSpaces() {
   ip('-n', serverSpace, 'link', 'add', 'eth0', ...one, 'type', 'veth', ...peer, ...one)
   ip('-n', serverSpace, 'address', 'add', `${ADDRESS}/24`, 'dev', 'eth0')
   ip('-n', clientSpace, 'address', 'add', '10.77.0.2/24', 'dev', 'eth0')
+  ip('-n', clientSpace, 'address', 'add', `${CLIENT}/24`, 'dev', 'eth0')
   for (const space of [serverSpace, clientSpace]) {
     ip('-n', space, 'link', 'set', 'lo', 'up')
     ip('-n', space, 'link', 'set', 'eth0', 'up')
   }
+  ip('-n', serverSpace, 'route', 'add', `${CLIENT}/32`, 'dev', 'eth0')
 }
 
 /** CPU time of all threads of a process, in ns. Contains the interrupts that ran on top of it. */
@@ -136,7 +172,9 @@ function cpuNs(pid) {
 
 /** Runs kxdpgun on the first CPU; returns the numbers of queries and replies. */
 function load(forSeconds, perSecond) {
-  const words = ['-t', forSeconds, '-Q', perSecond, '-b', 32, '-i', questions, '-p', PORT, ADDRESS]
+  const words = ['-t', forSeconds, '-Q', perSecond, '-b', 32, '-i', questions, '-p', PORT]
+  if (geo) words.push('-l', CLIENT)
+  words.push(ADDRESS)
   const command = ['netns', 'exec', clientSpace, 'taskset', '-c', '0', need('kxdpgun'), ...words]
   const text = execFileSync('ip', command.map(String), { encoding: 'utf8', stdio: 'pipe' })
   const total = (what) => Number(new RegExp(`total ${what}:\\s+(\\d+)`).exec(text)?.[1] ?? 0)
@@ -146,7 +184,7 @@ function load(forSeconds, perSecond) {
 async function untilServed(way, process) {
   const end = performance.now() + START_LIMIT_MS
   const isReady = () => !(way in XDP_LINES) || process.output().includes(XDP_LINES[way])
-  const dig = ['dig', `@${ADDRESS}`, simpleName(0), '+short', '+tries=1', '+time=1']
+  const dig = ['dig', `@${ADDRESS}`, asked[0], '+short', '+tries=1', '+time=1']
   for (;;) {
     if (process.failure !== undefined) throw new Error(process.failure)
     try {
@@ -196,7 +234,9 @@ for (let round = 0; round < rounds; round++) {
     }
   }
 }
-console.log(`${rounds} rounds of ${seconds} s, ${rate} queries/s offered, ${names} names`)
+console.log(
+  `${rounds} rounds of ${seconds} s, ${rate} queries/s offered, ${geo ? 'GEO and weight' : `${names} names`}`,
+)
 for (const way of ways) {
   const all = results[way]
   if (all.length === 0) continue
