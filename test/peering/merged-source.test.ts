@@ -229,30 +229,27 @@ t.test('a host that a peer has too is one record, and only it changes', async (t
   t.strictSame(serves(), ['a/more 192.0.2.9', 'a/own 192.0.2.1'])
 })
 
-t.test(
-  'each endpoint of a merged record comes from the sites and records that have it',
-  async (t) => {
-    const { own, source, peer } = await setUp(t)
-    own.put('a/two', APP, '192.0.2.2', [], `two.${APP}`)
-    t.equal(source.originsOf('a/own'), undefined, 'not merged')
-    const reported = [
-      { rootHost: APP, dnsName: APP, targets: ['198.51.100.1'] },
-      { rootHost: APP, dnsName: `three.${APP}`, targets: ['198.51.100.3'] },
-    ]
-    peer.endpointsOf.set(APP, reported.map(endpoint))
-    peer.again(APP)
-    const key = `peers/${APP}`
-    const { endpoints } = unpackRecord(source.find(key)!.packed)
-    const originOf = source.originsOf(key)!
-    const found = endpoints.map((one) => [one.rdata.map((r) => r.join('.')).join(), originOf(one)])
-    const { site } = endpoint()
-    t.strictSame(found.sort(), [
-      ['192.0.2.1,198.51.100.1', { sites: [site, 'west'], records: ['a/own'] }],
-      ['192.0.2.2', { sites: ['west'], records: ['a/two'] }],
-      ['198.51.100.3', { sites: [site], records: [] }],
-    ])
-  },
-)
+t.test('an endpoint of a merged record comes from those that have it', async (t) => {
+  const { own, source, peer } = await setUp(t)
+  own.put('a/two', APP, '192.0.2.2', [], `two.${APP}`)
+  t.equal(source.originsOf('a/own'), undefined, 'not merged')
+  const reported = [
+    { rootHost: APP, dnsName: APP, targets: ['198.51.100.1'] },
+    { rootHost: APP, dnsName: `three.${APP}`, targets: ['198.51.100.3'] },
+  ]
+  peer.endpointsOf.set(APP, reported.map(endpoint))
+  peer.again(APP)
+  const key = `peers/${APP}`
+  const { endpoints } = unpackRecord(source.find(key)!.packed)
+  const originOf = source.originsOf(key)!
+  const found = endpoints.map((one) => [one.rdata.map((r) => r.join('.')).join(), originOf(one)])
+  const { site } = endpoint()
+  t.strictSame(found.sort(), [
+    ['192.0.2.1,198.51.100.1', { sites: [site, 'west'], records: ['a/own'] }],
+    ['192.0.2.2', { sites: ['west'], records: ['a/two'] }],
+    ['198.51.100.3', { sites: [site], records: [] }],
+  ])
+})
 
 t.test('a host that a peer alone has is served, and goes with it', async (t) => {
   const { peer, serves } = await setUp(t)
