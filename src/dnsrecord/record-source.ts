@@ -1,6 +1,14 @@
+import { createHash } from 'node:crypto'
 import type { InputError } from '../base/errors.ts'
 import type { HealthProbe } from './dns-record.ts'
 import type { PackedRecord } from './pack.ts'
+
+/** The site that a record comes from, and what identifies the record there. */
+export interface RecordOrigin {
+  readonly site: string
+  /** `recordId` of its key at that site; '' = not known. */
+  readonly id: string
+}
 
 /**
  * A valid record in a source. Immutable: a change creates a new object. A class, so that a hundred
@@ -10,11 +18,24 @@ export class StoredRecord {
   /** `namespace/name`. */
   readonly key: string
   readonly packed: PackedRecord
+  /** Undefined = it is a record of the source itself, so of this site. */
+  readonly origin?: RecordOrigin | undefined
 
-  constructor(key: string, packed: PackedRecord) {
+  constructor(key: string, packed: PackedRecord, origin?: RecordOrigin) {
     this.key = key
     this.packed = packed
+    this.origin = origin
   }
+}
+
+const RECORD_ID_CHARACTERS = 8
+
+/**
+ * Returns what identifies the record `namespace/name` to other sites. Sites order records by it, but cannot read the
+ * namespace from it.
+ */
+export function recordId(key: string): string {
+  return createHash('sha256').update(key).digest('hex').slice(0, RECORD_ID_CHARACTERS)
 }
 
 /**

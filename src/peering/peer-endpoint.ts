@@ -1,4 +1,5 @@
 import type { ProbeAt } from '../dnsrecord/health-check.ts'
+import type { RecordSettings } from '../dnsrecord/settings.ts'
 
 /** Health of an endpoint by one probe or by all of them. Unknown is not down. */
 export type EndpointHealth = 'up' | 'down' | 'unknown'
@@ -42,6 +43,12 @@ export interface PeerEndpoint {
    * by itself.
    */
   readonly sinceSeconds: number
+  /** Creation time of its record, in seconds since the epoch; missing = unknown, which counts as youngest. */
+  readonly createdSeconds?: number | undefined
+  /** `recordId` of its record at its site; missing = unknown. */
+  readonly recordId?: string | undefined
+  /** Settings of its record; missing = it has none. A drain says that its site drained this endpoint. */
+  readonly settings?: RecordSettings | undefined
 }
 
 /** The format of a peer's data: v1 is what upstream's 2025 operator wrote, v2 contains whole endpoints. */
