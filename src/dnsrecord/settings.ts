@@ -29,31 +29,3 @@ export interface ShiftPlan {
   /** How long each step lasts at least. */
   readonly bakeMs: number
 }
-
-/**
- * Combines the settings of several records: each setting is that of the first record that has it.
- * They are drained if all of them are, until the first of their drains ends. Returns undefined if no
- * record has any.
- */
-export function firstSettings(
-  settings: readonly (RecordSettings | undefined)[],
-): RecordSettings | undefined {
-  if (settings.every((one) => one === undefined)) return undefined
-  const { drain, ...others }: RecordSettings = Object.assign({}, ...[...settings].reverse())
-  const common = drain === undefined ? undefined : commonDrain(drain, settings)
-  const all = common === undefined ? others : { ...others, drain: common }
-  return Object.keys(all).length === 0 ? undefined : all
-}
-
-/**
- * Returns the common drain of several records. `drain`: that of the first drained record. Undefined =
- * at least one record is not drained.
- */
-function commonDrain(
-  { reason }: DrainSetting,
-  settings: readonly (RecordSettings | undefined)[],
-): DrainSetting | undefined {
-  if (settings.some((one) => one?.drain === undefined)) return undefined
-  const untilMs = Math.min(...settings.map((one) => one?.drain?.untilMs ?? Infinity))
-  return untilMs === Infinity ? { reason } : { reason, untilMs }
-}

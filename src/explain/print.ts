@@ -126,14 +126,11 @@ function printOrigin(origin: Origin): string {
     case 'cluster':
       return 'cluster'
     case 'peers': {
-      const own = origin.own.map(({ record, file, line }) => {
-        return file === undefined ? record : `${record}, ${file}:${line}`
-      })
       const peers = origin.peers.map(({ peer, site, ageSeconds }) => {
         return `${peer} of ${site}, ${ageSeconds} s ago`
       })
-      // No peer reports the endpoint of a site that is silent since a restart.
-      return [...own, ...peers].join('; ') || `of ${origin.sites.join()}`
+      // No peer reports a record of a site that is silent since a restart.
+      return peers.join('; ') || `of ${origin.site}`
     }
     case 'corefile':
       return 'Corefile'

@@ -1,24 +1,23 @@
-import { isDeepStrictEqual } from 'node:util'
 import type { Clock } from '../base/clock.ts'
 import { printType } from '../dns/iana/types.ts'
+import { DERIVED_ENDPOINTS_MAX } from '../dnsrecord/dns-record.ts'
 import { KDRNT } from '../dnsrecord/local-zone.ts'
-import { packRecord, type RecordContent, unpackRecord } from '../dnsrecord/pack.ts'
+import { type RecordContent, unpackRecord } from '../dnsrecord/pack.ts'
 import { printHost, printTarget } from '../dnsrecord/print-endpoint.ts'
-import { StoredRecord } from '../dnsrecord/record-source.ts'
-import { firstSettings } from '../dnsrecord/settings.ts'
-import type { AddressHealth } from '../health/address-health.ts'
+import type { StoredRecord } from '../dnsrecord/record-source.ts'
+import type { AddressHealth, Finding } from '../health/address-health.ts'
 import { findDownTargets } from '../health/down-targets.ts'
 import type { QuorumAddress } from '../telemetry/status.ts'
 import type { LocalExporter } from './local-exporter.ts'
-import { dropDown } from './merge/health.ts'
-import { mergeSiteStates, type OwnState } from './merge/merge-site-states.ts'
-import { buildMergedRecord } from './merged-form.ts'
-import { MERGED_NAMESPACE } from './merged-namespace.ts'
-import { printPartlyDrained } from './partly-drained.ts'
-import type { SiteState } from './peer-endpoint.ts'
-import type { HealthQuorum, QuorumHost } from './quorum/health-quorum.ts'
+import { chooseSiteStates } from './merge/choose-site-states.ts'
+import { cutToFit, type LeftOut, OTHERS_OCTETS_MAX } from './merge/cut-to-fit.ts'
+import { joinSiteStates } from './merge/join-site-states.ts'
+import { setKey } from './merge/part.ts'
+import type { PeerEndpoint, SiteState } from './peer-endpoint.ts'
+import type { AddressDecision, HealthQuorum, QuorumHost } from './quorum/health-quorum.ts'
 import { RecordSet } from './record-set.ts'
-import { downTargets } from './to-peer-endpoint.ts'
+import { buildSiteRecords, type SiteRecord } from './site-records.ts'
+import { printTargets } from './to-peer-endpoint.ts'
 import type { HostTroubles } from './troubles.ts'
 import type { OwnHosts } from './trust/own-hosts.ts'
 import type { PeerRule } from './trust/peer-rule.ts'
@@ -33,8 +32,8 @@ export interface HostMergeParts {
   /** What a peer may report in addition to what every peer may. `address`: as in its status. */
   readonly rulesOf?: ((address: string) => readonly PeerRule[]) | undefined
   readonly expiryMs: number
-  /** Decides about the health of peers' addresses; undefined = each site decides about its own. */
-  readonly quorum?: HealthQuorum | undefined
+  /** Decides about the health of peers' addresses. */
+  readonly quorum: HealthQuorum
   readonly clock: Clock
 }
 
@@ -43,16 +42,20 @@ export interface HostRecords {
   readonly text: string
   /** Our own records of the host. */
   readonly own: RecordSet
-  /** The records that the zones serve for the host: our own records, or one merged record. */
+  /** The records that the zones serve for the host: our own records, and those of other sites. */
   readonly given: RecordSet
 }
 
 /** What the zones serve for a host from now on. */
 export interface HostOutcome {
   readonly given: RecordSet
+  /** Findings about addresses of records of other sites, by an id of our own. */
+  readonly findings: ReadonlyMap<string, Finding>
   readonly troubles: HostTroubles
-  /** Monotonic milliseconds at which the age of observations changes the outcome; undefined = never. */
+  /** Monotonic milliseconds at which age changes the outcome; undefined = never. */
   readonly dueMs: number | undefined
+  /** Decisions of sites about addresses that changed, as text; '' = none. */
+  readonly changes: string
 }
 
 /** Why a target of a merged host is down, or is served although some site found it down. */
@@ -72,61 +75,58 @@ type OwnRecord = { readonly record: StoredRecord; readonly content: RecordConten
 
 /** What sites have of one host, after the checks of what peers may report. */
 interface Gathered {
-  /** Records that are served beside the merge. */
-  readonly kept: readonly StoredRecord[]
   readonly mine: readonly OwnRecord[]
-  readonly own: Pick<OwnState, 'endpoints'> & { readonly down: readonly string[] }
+  readonly own: readonly PeerEndpoint[]
+  readonly ownFindings: ReadonlyMap<string, 'up' | 'down'>
   readonly siteStates: readonly SiteState[]
   readonly refused: readonly Refused[]
 }
 
-/** Merges our own records of a host with what peers report of it. */
+/** Puts the records of other sites beside our own records of a host, and finds which of their addresses are down. */
 export class HostMerge {
   readonly #parts: HostMergeParts
-  /** Sites that reported the endpoints of each merged record, in its order. */
-  readonly #sites = new WeakMap<StoredRecord, readonly (readonly string[])[]>()
-  /** The decisions of a quorum of sites that led to a merged record, as text. */
-  readonly #decisions = new WeakMap<StoredRecord, string>()
 
   constructor(parts: HostMergeParts) {
     this.#parts = parts
   }
 
-  /** Returns the sites that reported each endpoint of a record; undefined = it is our own record. */
-  sitesOf(record: StoredRecord): readonly (readonly string[])[] | undefined {
-    return this.#sites.get(record)
-  }
-
-  /** Returns the decisions of a quorum that made this record differ from the one before; '' = none did. */
-  decisionOf(record: StoredRecord): string {
-    return this.#decisions.get(record) ?? ''
-  }
-
   merge(host: HostRecords, states: readonly SiteState[]): HostOutcome {
-    const { quorum } = this.#parts
+    const { quorum, expiryMs, clock } = this.#parts
     const gathered = this.#gather(host.own, states)
     const { mine, siteStates, refused } = gathered
     if (!siteStates.some(hasEndpoints)) {
-      quorum?.forget(host.text)
-      return { given: host.own, troubles: { conflicts: [], refused }, dueMs: undefined }
+      quorum.forget(host.text)
+      const troubles = { conflicts: [], refused }
+      return { given: host.own, findings: new Map(), troubles, dueMs: undefined, changes: '' }
     }
-    const settled = quorum?.settle(this.#quorumHost(host.text, gathered))
-    const agreed = settled?.siteStates ?? siteStates
-    const { merged, conflicts } = this.#build(host, { ...gathered, siteStates: agreed })
-    const changes = settled?.changes ?? ''
-    if (changes !== '' && merged !== undefined) this.#decisions.set(merged, changes)
-    const troubles = {
-      conflicts: [...conflicts, ...printPartlyDrained(host.text, mine)],
-      refused,
+    const settled = quorum.settle(this.#quorumHost(host.text, gathered))
+    const { endpoints, leftOut } = chooseEndpoints(gathered)
+    const zoneLabel = mine.find(({ content }) => content.zoneLabel !== '')?.content.zoneLabel ?? ''
+    const built = buildSiteRecords(host.text, endpoints, zoneLabel, host.given)
+    const conflicts = [
+      ...leftOut.map(describeLeftOut),
+      ...built.refused.map(({ site, reason }) => `${host.text} of ${site}: ${reason}`),
+    ]
+    const others = built.records.map(({ record }) => record)
+    const nowMs = clock.monotonic()
+    const silent = new Map(
+      siteStates
+        .filter(({ seenMs }) => nowMs - seenMs >= expiryMs)
+        .map(({ site }) => [site, `its site ${site} is silent for longer than silent-site allows`]),
+    )
+    for (const { site, seenMs } of siteStates) if (nowMs - seenMs < expiryMs) silent.delete(site)
+    return {
+      given: RecordSet.of([...host.own, ...others]),
+      findings: findingsOf(built.records, settled.decisions, silent),
+      troubles: { conflicts, refused },
+      dueMs: settled.dueMs,
+      changes: settled.changes,
     }
-    const given = merged === undefined ? host.own : RecordSet.of([...gathered.kept, merged])
-    return { given, troubles, dueMs: settled?.dueMs }
   }
 
   /** Returns what sites found of addresses of peers, if some site found the address down. */
   inspect(host: HostRecords, states: readonly SiteState[]): readonly QuorumAddress[] {
-    const { quorum } = this.#parts
-    return quorum?.inspect(this.#quorumHost(host.text, this.#gather(host.own, states))) ?? []
+    return this.#parts.quorum.inspect(this.#quorumHost(host.text, this.#gather(host.own, states)))
   }
 
   /** Returns the targets that some site found down, and those of silent sites. */
@@ -134,7 +134,7 @@ export class HostMerge {
     const gathered = this.#gather(host.own, states)
     if (!gathered.siteStates.some(hasEndpoints)) return []
     const { site, quorum } = this.#parts
-    const reports = quorum?.inspect(this.#quorumHost(host.text, gathered), 'silent too') ?? []
+    const reports = quorum.inspect(this.#quorumHost(host.text, gathered), 'silent too')
     const reasons = new Map(reports.map(({ address, reason }) => [address, reason]))
     const found = gathered.mine.flatMap((one) => this.#ownDown(one, site))
     for (const { endpoints } of gathered.siteStates) {
@@ -166,74 +166,104 @@ export class HostMerge {
   }
 
   #gather(records: RecordSet, states: readonly SiteState[]): Gathered {
-    const { exporter, health, ownHosts, rulesOf = () => [] } = this.#parts
-    const kept: StoredRecord[] = []
+    const { exporter, health, ownHosts, rulesOf = () => [], site } = this.#parts
     const mine: OwnRecord[] = []
     for (const record of records) {
       const content = unpackRecord(record.packed)
-      // Aggregates that an operator assembled are not exported by a site, so they are kept beside
-      // the merge.
-      if (content.isAggregate || content.zoneLabel === KDRNT) kept.push(record)
-      else mine.push({ record, content })
+      // Aggregates that an operator assembled are not exported by a site.
+      if (!content.isAggregate && content.zoneLabel !== KDRNT) mine.push({ record, content })
     }
-    const endpoints = mine.flatMap(({ record, content }) =>
+    const own = mine.flatMap(({ record, content }) =>
       exporter.endpointsOf({ record, health: health.healthOf(record.key) }, content, undefined),
     )
     const names = ownHosts.beside(
       records,
       mine.map(({ record }) => record),
     )
-    const { siteStates, refused } = screenSiteStates(states, { names, own: endpoints, rulesOf })
-    const down = downTargets(mine.flatMap(({ record }) => health.healthOf(record.key).down))
-    return { kept, mine, own: { endpoints, down }, siteStates, refused }
+    const { siteStates, refused } = screenSiteStates(states, { names, own, rulesOf })
+    const chosen = joinSiteStates(siteStates).filter((siteState) => siteState.site !== site)
+    const others = chooseSiteStates(chosen, this.#parts.expiryMs)
+    return { mine, own, ownFindings: this.#findingsOfOurs(mine), siteStates: others, refused }
   }
 
-  #quorumHost(host: string, { own, mine, siteStates }: Gathered): QuorumHost {
+  #findingsOfOurs(mine: readonly OwnRecord[]): ReadonlyMap<string, 'up' | 'down'> {
+    const found = new Map<string, 'up' | 'down'>()
+    for (const { record } of mine) {
+      const { down, up } = this.#parts.health.healthOf(record.key)
+      for (const address of printTargets(down)) if (!found.has(address)) found.set(address, 'down')
+      for (const address of printTargets(up)) found.set(address, 'up')
+    }
+    return found
+  }
+
+  #quorumHost(host: string, { own, ownFindings, mine, siteStates }: Gathered): QuorumHost {
     const { health } = this.#parts
     const checked = mine.filter(({ content }) => content.healthCheck !== undefined)
     const keys = checked.map(({ record }) => record.key).sort()
     return {
       host,
-      own: own.endpoints,
-      ownDown: own.down,
+      own,
+      ownFindings,
       checkedKey: keys[0] ?? '',
       observed: keys.flatMap((key) => health.healthOf(key).observed ?? []),
       siteStates,
     }
   }
-
-  /** Returns the merged record; undefined = it has no endpoints. */
-  #build(
-    host: HostRecords,
-    { own, mine, siteStates }: Gathered,
-  ): { readonly merged: StoredRecord | undefined; readonly conflicts: readonly string[] } {
-    const { site, clock, expiryMs } = this.#parts
-    const merge = mergeSiteStates({ site, ...own }, siteStates, clock.monotonic(), expiryMs)
-    const contents = mine.map(({ content }) => content)
-    const facts = {
-      namespace: MERGED_NAMESPACE,
-      name: host.text,
-      zoneLabel: contents.find(({ zoneLabel }) => zoneLabel !== '')?.zoneLabel ?? '',
-      createdSeconds:
-        contents.find(({ createdSeconds }) => createdSeconds > 0)?.createdSeconds ?? 0,
-      settings: firstSettings(contents.map(({ settings }) => settings)),
-    }
-    const built = buildMergedRecord(dropDown(merge.endpoints), facts, host.text)
-    const { record, sites, refused } = built
-    const conflicts = [
-      ...merge.conflicts.map((conflict) => conflict.text),
-      ...refused.map(({ sites, reason }) => `${host.text} of ${sites.join()}: ${reason}`),
-    ]
-    if (record.endpoints.length === 0) return { merged: undefined, conflicts }
-    const packed = packRecord(record)
-    const key = `${MERGED_NAMESPACE}/${host.text}`
-    const known = host.given.get(key)
-    if (known?.packed === packed && isDeepStrictEqual(this.#sites.get(known), sites))
-      return { merged: known, conflicts }
-    const merged = new StoredRecord(key, packed)
-    this.#sites.set(merged, sites)
-    return { merged, conflicts }
-  }
 }
 
 export const hasEndpoints = ({ endpoints }: SiteState): boolean => endpoints.length > 0
+
+/**
+ * Returns the endpoints of other sites that are served: as many as there is room for, and none of a v1 peer whose target
+ * a v2 site or we have too, because v1 has lost a part of it.
+ */
+function chooseEndpoints({ own, siteStates }: Gathered): {
+  readonly endpoints: readonly PeerEndpoint[]
+  readonly leftOut: readonly LeftOut[]
+} {
+  const parts = siteStates.flatMap(({ endpoints, generation, exporter }) => {
+    return endpoints.map((endpoint) => ({ endpoint, generation, exporter, isExpired: false }))
+  })
+  const room = Math.max(0, DERIVED_ENDPOINTS_MAX - own.length)
+  const fitting = cutToFit(parts, { endpoints: room, octets: OTHERS_OCTETS_MAX })
+  const whole = new Set<string>()
+  const note = (endpoint: PeerEndpoint): void => {
+    for (const target of endpoint.targets) whole.add(`${setKey(endpoint)} ${target}`)
+  }
+  own.forEach(note)
+  for (const { endpoint, generation } of fitting.parts) if (generation === 'v2') note(endpoint)
+  const endpoints = fitting.parts.flatMap(({ endpoint, generation }): PeerEndpoint[] => {
+    if (generation === 'v2') return [endpoint]
+    const targets = endpoint.targets.filter((one) => !whole.has(`${setKey(endpoint)} ${one}`))
+    return targets.length === 0 ? [] : [{ ...endpoint, targets }]
+  })
+  return { endpoints, leftOut: fitting.leftOut }
+}
+
+/** Describes what did not fit, in a text that does not change while the same site is affected. */
+function describeLeftOut({ site, exporter }: LeftOut): string {
+  const by = exporter === site ? '' : `, exported by ${exporter}`
+  return `${site}${by}: too many endpoints beside those of the other sites; the rest is not served`
+}
+
+/** `silent`: why addresses of a site that no check finds up are down, by site. */
+function findingsOf(
+  records: readonly SiteRecord[],
+  decisions: ReadonlyMap<string, AddressDecision>,
+  silent: ReadonlyMap<string, string>,
+): Map<string, Finding> {
+  const found = new Map<string, Finding>()
+  for (const { record, endpoints } of records) {
+    const recordKey = record.key
+    for (const { site, targets } of endpoints) {
+      for (const address of targets) {
+        const decided = decisions.get(address)
+        const silence = decided?.outcome === 'up' ? undefined : silent.get(site)
+        const reason = decided?.outcome === 'down' ? decided.reason : silence
+        if (reason === undefined) continue
+        found.set(`${recordKey} ${address}`, { recordKey, address, health: 'down', reason })
+      }
+    }
+  }
+  return found
+}

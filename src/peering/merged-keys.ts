@@ -15,11 +15,16 @@ export function hostKeyOf(record: StoredRecord): string {
   return unpackPlace(record.packed).rootHostKey
 }
 
-/** As `hostKeyOf`, for the key of a merged record; '' = not the key of a merged record. */
-export function mergedHostKeyOf(key: string): string {
-  const prefix = `${MERGED_NAMESPACE}/`
-  const host = key.startsWith(prefix) ? scanHost(key.slice(prefix.length)) : undefined
+/** As `hostKeyOf`, for the key of a record of another site; '' = not such a key. */
+export function siteHostKeyOf(key: string): string {
+  const host = scanHost(hostOfSiteKey(key))
   return host === undefined ? '' : lowerNameKey(host)
+}
+
+/** Returns the host of a record of another site by its key, `peers/HOST@SITE`; '' = not such a key. */
+export function hostOfSiteKey(key: string): string {
+  const prefix = `${MERGED_NAMESPACE}/`
+  return key.startsWith(prefix) ? key.slice(prefix.length, key.indexOf('@')) : ''
 }
 
 /** As in a PeerEndpoint. */

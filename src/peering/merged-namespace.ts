@@ -1,2 +1,2 @@
-/** Namespace of merged records; their name is the host. */
+/** Namespace of the records of other sites; their names are `HOST@SITE`. */
 export const MERGED_NAMESPACE = 'peers'

@@ -2,18 +2,25 @@ import type { Clock } from '../base/clock.ts'
 import type { InputError } from '../base/errors.ts'
 import { SLICE_MS } from '../base/slices.ts'
 import type { Timers } from '../base/timers.ts'
-import { DERIVED_ENDPOINTS_MAX, type Endpoint } from '../dnsrecord/dns-record.ts'
+import { DERIVED_ENDPOINTS_MAX } from '../dnsrecord/dns-record.ts'
 import { printHost } from '../dnsrecord/print-endpoint.ts'
 import type { RecordChange, RecordSource, StoredRecord } from '../dnsrecord/record-source.ts'
-import type { AddressHealth } from '../health/address-health.ts'
+import { AddressHealth, type Finding, type HealthTable } from '../health/address-health.ts'
+import { Findings } from '../health/findings.ts'
 import { type Guarded, guarding } from '../telemetry/guard.ts'
 import type { Logger } from '../telemetry/log.ts'
 import type { QuorumAddress } from '../telemetry/status.ts'
-import { HostMerge, type HostRecords, hasEndpoints, type TargetHealth } from './host-merge.ts'
+import {
+  HostMerge,
+  type HostOutcome,
+  type HostRecords,
+  hasEndpoints,
+  type TargetHealth,
+} from './host-merge.ts'
 import { HOST_MS } from './host-poll.ts'
+import { JoinedHealth } from './joined-health.ts'
 import type { LocalExporter } from './local-exporter.ts'
-import { hostKeyOf, keyOfHost, mergedHostKeyOf, rootHostOf } from './merged-keys.ts'
-import { type MergedOrigin, mergedOrigins } from './merged-origins.ts'
+import { hostKeyOf, keyOfHost, rootHostOf, siteHostKeyOf } from './merged-keys.ts'
 import type { PeerFollower } from './peer.ts'
 import type { SiteState } from './peer-endpoint.ts'
 import { wasHeard } from './peer-status.ts'
@@ -45,8 +52,8 @@ export interface MergedSourceParts {
   /** What a peer may report in addition to what every peer may. `address`: as in its status. */
   readonly rulesOf?: (address: string) => readonly PeerRule[]
   readonly expiryMs: number
-  /** Decides about the health of peers' addresses; undefined = each site decides about its own. */
-  readonly quorum?: HealthQuorum | undefined
+  /** Decides about the health of peers' addresses. */
+  readonly quorum: HealthQuorum
   readonly clock: Clock
   readonly timers: Timers
   readonly log: Logger
@@ -56,11 +63,17 @@ interface Host extends HostRecords {
   /** Copied before a change if it is the same object as `given`. */
   own: RecordSet
   given: RecordSet
+  /** Ids of the findings about records of other sites; undefined = none. */
+  findings?: readonly string[] | undefined
+  /** Decisions of sites that last changed the health of an address, as text. */
+  changes?: string
 }
 
+const NO_FINDINGS: ReadonlyMap<string, Finding> = new Map()
+
 /**
- * Our own records together with what peers report. The records of a host are unchanged if no peer has an endpoint of
- * it. Any other host has one merged record. Only hosts that changed are merged again.
+ * Our own records, and beside them the records of the same hosts that peers report, each with the health of its
+ * addresses. Our own records are unchanged. Only hosts that changed are read again.
  */
 export class MergedSource implements RecordSource {
   readonly #parts: MergedSourceParts
@@ -75,6 +88,11 @@ export class MergedSource implements RecordSource {
   readonly #troubles: TroubleLog
   readonly #ownHosts: OwnHosts
   readonly #merge: HostMerge
+  /** The health of records of other sites. */
+  readonly #health = new AddressHealth()
+  readonly #findings = new Findings(this.#health)
+  /** The health of all records. */
+  readonly health: HealthTable
   /** Hosts that peers have endpoints of, and hosts by the names above them. */
   readonly #peered = new Set<string>()
   readonly #peeredIndex = new HostIndex()
@@ -89,6 +107,7 @@ export class MergedSource implements RecordSource {
   constructor(parts: MergedSourceParts) {
     const { own, health, peers, timers, log, zones = [], servers = [] } = parts
     this.#parts = parts
+    this.health = new JoinedHealth(health, this.#health)
     const recordsOf = (host: string) => this.#hosts.get(keyOfHost(host))?.own ?? RecordSet.EMPTY
     this.#ownHosts = new OwnHosts({ zones, servers, recordsOf })
     this.#merge = new HostMerge({ ...parts, ownHosts: this.#ownHosts })
@@ -129,34 +148,24 @@ export class MergedSource implements RecordSource {
 
   find(key: string): StoredRecord | undefined {
     const own = this.#parts.own.find(key)
-    const hostKey = own === undefined ? mergedHostKeyOf(key) : hostKeyOf(own)
+    const hostKey = own === undefined ? siteHostKeyOf(key) : hostKeyOf(own)
     return this.#hosts.get(hostKey)?.given.get(key)
   }
 
-  /** As of `HostMerge`. */
-  sitesOf(record: StoredRecord): readonly (readonly string[])[] | undefined {
-    return this.#merge.sitesOf(record)
-  }
-
-  /** Returns a function that finds where endpoints of a merged record come from; undefined = the record is our own. */
-  originsOf(key: string): ((endpoint: Endpoint) => MergedOrigin) | undefined {
-    const record = this.find(key)
-    const sites = record === undefined ? undefined : this.#merge.sitesOf(record)
-    if (record === undefined || sites === undefined) return undefined
-    const { own } = this.#hosts.get(mergedHostKeyOf(key)) ?? { own: RecordSet.EMPTY }
-    return mergedOrigins(record, sites, own)
-  }
-
-  /** As of `HostMerge`. `key`: of a merged record. */
+  /** Returns the decisions of sites that last changed the health of addresses of a host; '' = none did. `key`: of a record of another site. */
   decisionOf(key: string): string {
-    const record = this.find(key)
-    return record === undefined ? '' : this.#merge.decisionOf(record)
+    return this.#hosts.get(siteHostKeyOf(key))?.changes ?? ''
+  }
+
+  /** Why an address of a record of another site is down; '' = it is not, or the record is ours. */
+  downReason(recordKey: string, address: string): string {
+    return this.#health.reasonOf(recordKey, address)
   }
 
   /** Returns what sites found of addresses of peers, if some site found the address down; at most `countMax`. */
   inspect(countMax: number): readonly QuorumAddress[] {
     const found: QuorumAddress[] = []
-    for (const text of this.#parts.quorum?.noted.keys() ?? []) {
+    for (const text of this.#parts.quorum.noted.keys()) {
       if (found.length >= countMax) break
       const host = this.#hosts.get(keyOfHost(text))
       if (host !== undefined) found.push(...this.#merge.inspect(host, this.#statesFor(text)))
@@ -266,7 +275,7 @@ export class MergedSource implements RecordSource {
 
   #checkSilence(): void {
     const { peers, quorum, clock } = this.#parts
-    if (quorum?.check() === true) for (const host of this.#peered) this.#dirty.add(host)
+    if (quorum.check()) for (const host of this.#peered) this.#dirty.add(host)
     for (const peer of peers) {
       if (!this.#noteSilence(peer)) continue
       for (const host of peer.hosts()) this.#dirty.add(host)
@@ -290,10 +299,10 @@ export class MergedSource implements RecordSource {
     const silence = silenceAfter(silentMs, expiryMs, EXPIRY_CHECK_MS)
     if (silence === (this.#silences.get(peer) ?? 'none')) return false
     this.#silences.set(peer, silence)
-    if (silence === 'expired')
-      log.warning(
-        `peer ${peer.status.address} silent for longer than expire: removing its endpoints`,
-      )
+    if (silence === 'expired') {
+      const what = 'its endpoints that no health check covers are taken out'
+      log.warning(`peer ${peer.status.address} silent for longer than silent-site allows: ${what}`)
+    }
     return true
   }
 
@@ -318,22 +327,30 @@ export class MergedSource implements RecordSource {
       this.#settle(text, changes)
       if (clock.monotonic() >= endMs) break
     }
-    if (changes.length === 0) return
-    for (const listener of this.#listeners) listener(changes)
+    if (changes.length > 0) for (const listener of this.#listeners) listener(changes)
+    this.#health.publish()
   }
 
   #settle(text: string, changes: RecordChange[]): void {
     const key = keyOfHost(text)
     if (key === '') return
     const host = this.#hosts.get(key) ?? { text, own: new RecordSet(), given: RecordSet.EMPTY }
-    const given = this.#give(host)
+    const { given, findings } = this.#give(host)
     for (const change of differences(host.given, given)) changes.push(change)
     host.given = given
+    this.#note(host, findings)
     if (given.size === 0 && host.own.size === 0) this.#hosts.delete(key)
     else this.#hosts.set(key, host)
   }
 
-  #give(host: Host): RecordSet {
+  /** Replaces the findings about the records of other sites. */
+  #note(host: Host, findings: ReadonlyMap<string, Finding>): void {
+    for (const id of host.findings ?? []) if (!findings.has(id)) this.#findings.set(id, undefined)
+    for (const [id, finding] of findings) this.#findings.set(id, finding)
+    host.findings = findings.size === 0 ? undefined : [...findings.keys()]
+  }
+
+  #give(host: Host): Pick<HostOutcome, 'given' | 'findings'> {
     const { peers, expiryMs, clock, quorum } = this.#parts
     const nowMs = clock.monotonic()
     let dueMs = Number.POSITIVE_INFINITY
@@ -351,15 +368,16 @@ export class MergedSource implements RecordSource {
     const isPeered = others.some(hasEndpoints)
     this.#notePeered(host.text, isPeered)
     if (!isPeered || isFull(host)) {
-      quorum?.forget(host.text)
+      quorum.forget(host.text)
       this.#noteDue(host.text, dueMs)
       this.#troubles.note(host.text, isPeered ? noRoom(host) : NO_TROUBLES)
-      return host.own
+      return { given: host.own, findings: NO_FINDINGS }
     }
     const merged = this.#merge.merge(host, others)
+    if (merged.changes !== '') host.changes = merged.changes
     this.#noteDue(host.text, Math.min(dueMs, merged.dueMs ?? dueMs))
     this.#troubles.note(host.text, merged.troubles)
-    return merged.given
+    return merged
   }
 
   /** Returns what a peer reports of the host, except of our own site. */

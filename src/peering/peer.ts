@@ -21,7 +21,7 @@ import { Refusals } from './refusals.ts'
 
 /** Interval of SOA queries to a peer, and the longest interval while it does not answer. */
 const POLL_MS = 1000
-const POLL_MS_MAX = 15_000
+const POLL_MS_MAX = 5000
 /** Random part of an interval, so that sites do not synchronise. */
 const JITTER = 0.2
 /** Minimum time between two polls, however many NOTIFYs arrive. */
@@ -69,6 +69,7 @@ export class PeerFollower {
   #soa: ResourceRecord | undefined
   #lastSeenMs = Number.NEGATIVE_INFINITY
   #lastSeenTimeMs = 0
+  #lastAnswerMs = Number.NEGATIVE_INFINITY
   /** When the content of #zone was last confirmed. */
   #zoneSeenMs = Number.NEGATIVE_INFINITY
   #transferMs = Number.NEGATIVE_INFINITY
@@ -135,6 +136,14 @@ export class PeerFollower {
 
   get lastSeenTimeMs(): number {
     return this.#lastSeenTimeMs
+  }
+
+  /**
+   * When the peer last answered anything. A long transfer confirms the data only at its end, and while it lasts the peer
+   * is not silent.
+   */
+  get lastAnswerMs(): number {
+    return Math.max(this.#lastAnswerMs, this.#lastSeenMs)
   }
 
   get serial(): number | undefined {
@@ -322,6 +331,7 @@ export class PeerFollower {
       this.#fail(serial)
       return
     }
+    this.#lastAnswerMs = this.#options.clock.monotonic()
     if (serial !== this.#serial) await this.#takeSerial(server, serial)
     else if (this.#generation === 'v1' && this.#isTransferDue())
       await this.#transfer(server, serial)

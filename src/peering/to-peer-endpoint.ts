@@ -91,12 +91,12 @@ export function toPeerEndpoint(endpoint: Endpoint, facts: PeerEndpointFacts): Pe
   }
 }
 
-/** Returns the addresses that probes found down, in the form of endpoint targets; leaves out host names. */
-export function downTargets(down: readonly string[]): string[] {
-  return down.flatMap((text) => {
+/** Returns addresses and host names of probes in the form of endpoint targets. */
+export function printTargets(probed: readonly string[]): string[] {
+  return probed.map((text) => {
     const address = scanAddress(text)
-    if (address === undefined) return []
-    return [printTarget(address.family === 1 ? RRType.A : RRType.AAAA, address.bytes)]
+    if (address === undefined) return text
+    return printTarget(address.family === 1 ? RRType.A : RRType.AAAA, address.bytes)
   })
 }
 

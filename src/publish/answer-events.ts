@@ -26,15 +26,16 @@ const NOT_LISTED = 'a property that events do not list changed, such as a failov
 export interface AnswerEventsOptions {
   /** Where records are read from. */
   readonly source: string
-  /** Records that were merged from several sites; undefined = there are no peers. */
-  readonly merged: MergedRecords | undefined
+  /** Records of other sites; undefined = there are no peers. */
+  readonly others: OtherSites | undefined
   /** Returns the log while events are wanted. */
   readonly find: () => EventLog | undefined
 }
 
-export interface MergedRecords {
-  readonly namespace: string
-  /** Returns the decisions of a quorum of sites that made a record what it is; '' = none did. */
+export interface OtherSites {
+  /** Returns the host of a record of another site by its key; '' = it is not such a record. */
+  readonly hostOf: (recordKey: string) => string
+  /** Returns the decisions of sites that last changed the health of addresses of the host; '' = none did. */
   readonly decisionOf: (recordKey: string) => string
 }
 
@@ -97,12 +98,12 @@ export class AnswerEvents {
     }
   }
 
-  /** A record that was merged from several sites has the host as its name. */
+  /** Other sites, or decisions about the health of their addresses, change the records of these sites. */
   #causeOf(actor: EventActor): Pick<AnswerChange, 'actor' | 'text'> {
-    const { merged } = this.#options
-    const [namespace, host = ''] = actor.name.split('/')
-    if (actor.kind !== 'record' || namespace !== merged?.namespace) return { actor }
-    const text = merged?.decisionOf(actor.name) ?? ''
+    const { others } = this.#options
+    const host = others?.hostOf(actor.name) ?? ''
+    if (host === '' || (actor.kind !== 'record' && actor.kind !== 'probe')) return { actor }
+    const text = actor.kind === 'probe' ? (others?.decisionOf(actor.name) ?? '') : ''
     if (text === '') return { actor: { kind: 'peer', name: host } }
     return { actor: { kind: 'quorum', name: host }, text }
   }

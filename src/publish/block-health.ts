@@ -61,8 +61,10 @@ export function openHealth(
   how: HealthOptions,
   parts: BlockHealthParts,
 ): HealthNotes {
-  if (how.probe === undefined || !(source instanceof ManifestSource)) return NO_HEALTH_NOTES
-  const probing = openProbing(source, how, parts)
+  const { probe } = how
+  if (probe === undefined || probe === 'off' || !(source instanceof ManifestSource))
+    return NO_HEALTH_NOTES
+  const probing = openProbing(source, how, probe.file, parts)
   return {
     probing,
     note: () => printNote(probing),
@@ -182,6 +184,7 @@ export async function openSlowStart(
 function openProbing(
   source: ManifestSource,
   how: HealthOptions,
+  file: string,
   { resources, name, stops, log, clock, metrics }: BlockHealthParts,
 ): RecordProbing {
   const at = { source: name, how: printProbing(how) }
@@ -194,7 +197,7 @@ function openProbing(
       source,
       health: source.health,
       probe: createProber({ policy, resolve, readHeaders: undefined, commands, timers }),
-      file: how.probe?.file ?? '',
+      file,
       log,
       clock,
       timers,

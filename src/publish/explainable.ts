@@ -1,6 +1,4 @@
-import type { Position } from '../base/errors.ts'
 import { nameKey } from '../dns/name/name.ts'
-import type { Endpoint } from '../dnsrecord/dns-record.ts'
 import type { Locator } from '../geo/locator.ts'
 import type { TargetHealth } from '../peering/host-merge.ts'
 import type { HeldPlace } from '../sources/manifests/manifest-store.ts'
@@ -20,38 +18,22 @@ export type Origin =
   | { readonly kind: 'manifest'; readonly file: string; readonly line: number }
   /** A DNSRecord of the cluster: see the record. */
   | { readonly kind: 'cluster' }
-  /** Merged from our records and those of peers. `own`: our records that have the endpoint. */
-  | {
-      readonly kind: 'peers'
-      readonly sites: readonly string[]
-      readonly peers: readonly PeerOrigin[]
-      readonly own: readonly OwnOrigin[]
-    }
+  /** Another site has it. */
+  | ({ readonly kind: 'peers' } & PeersOrigin)
   | { readonly kind: 'corefile' }
   /** The server adds it, because nothing else has an NS for the zone. */
   | { readonly kind: 'default' }
 
-/** One of our records. `file` and `line` are missing if it is not from a manifest. */
-export interface OwnOrigin {
-  /** `namespace/name`. */
-  readonly record: string
-  readonly file?: string
-  readonly line?: number
-}
-
-/** The sites that reported an endpoint of a merged record. */
-export interface EndpointOrigin {
-  readonly sites: readonly string[]
+/** The site that a record belongs to, and the peers that report it. */
+export interface PeersOrigin {
+  readonly site: string
   readonly peers: readonly PeerOrigin[]
-  /** Keys of our own records that have it. */
-  readonly records: readonly string[]
 }
 
 /** A peer that reports an endpoint. */
 export interface PeerOrigin {
   /** `host:port`. */
   readonly peer: string
-  /** The sites that it reports the endpoint for, with commas. */
   readonly site: string
   /** Seconds since the peer last confirmed its data. */
   readonly ageSeconds: number
@@ -109,8 +91,8 @@ export interface ExplainableParts
   readonly placeOf: ((key: string) => HeldPlace | undefined) | undefined
   /** How many octets of manifests an explanation reads again, for the lines of endpoints. */
   readonly rereadMax: number
-  /** Returns who reports the endpoints of a merged record; undefined = the record is our own. */
-  peersOf?(recordKey: string): ((endpoint: Endpoint) => EndpointOrigin) | undefined
+  /** Returns who reports a record; undefined = the record is our own. */
+  peersOf?(recordKey: string): PeersOrigin | undefined
 }
 
 export function explainableZones(parts: ExplainableParts): ExplainableZones {
@@ -123,28 +105,16 @@ export function explainableZones(parts: ExplainableParts): ExplainableZones {
     downReason: downReason ?? (() => ''),
     healthOf: parts.healthOf ?? (() => []),
     origins: () => {
-      const merged = new Map<string, ReturnType<NonNullable<typeof peersOf>>>()
       const places = placeOf && new RecordPlaces({ get: placeOf }, rereadMax)
       return ({ key, endpoint }) => {
         if (key === DEFAULT_KEY) return { kind: 'default' }
         if (key === CONFIGURED_KEY) return { kind: 'corefile' }
-        if (!merged.has(key)) merged.set(key, peersOf?.(key))
-        const found = merged.get(key)?.(endpoint)
-        if (found !== undefined) {
-          const { sites, peers, records } = found
-          const own = records.map((record) => {
-            return ownOrigin(record, places?.endpoint({ ...endpoint, key: record }))
-          })
-          return { kind: 'peers', sites, peers, own }
-        }
+        const reported = peersOf?.(key)
+        if (reported !== undefined) return { kind: 'peers', ...reported }
         const at = places?.endpoint({ ...endpoint, key })
         if (at === undefined) return { kind: 'cluster' }
         return { kind: 'manifest', file: at.file, line: at.line }
       }
     },
   }
-}
-
-function ownOrigin(record: string, at: Position | undefined): OwnOrigin {
-  return at === undefined ? { record } : { record, file: at.file, line: at.line }
 }

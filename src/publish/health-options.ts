@@ -3,8 +3,8 @@ import type { Cidr } from '../dns/text/address.ts'
 
 /** How the health of addresses is found and applied. */
 export interface HealthOptions {
-  /** Undefined = this server does not probe. */
-  readonly probe: ProbeOptions | undefined
+  /** Undefined = this server does not probe; `off` = not even because there are peers. */
+  readonly probe: ProbeOptions | 'off' | undefined
   /** Networks that are refused by default but may be probed, as written. */
   readonly allowed: readonly { readonly text: string; readonly cidr: Cidr }[]
   /** Program and arguments of each command that health checks may name; undefined = none. */
@@ -32,13 +32,15 @@ export interface ProbeOptions {
   /** Absolute path of the file that keeps probe results; '' = none. */
   readonly file: string
   readonly position: Position
+  /** It probes because the block has peers. What another block with the same records says has precedence. */
+  readonly isDefault?: boolean
 }
 
 export const NO_HEALTH: HealthOptions = { probe: undefined, allowed: [], slowStartMs: 0 }
 
 /** Prints the probe options: equal text for equal options. */
 export function printProbing({ probe, allowed, commands = new Map() }: HealthOptions): string {
-  if (probe === undefined) return ''
+  if (probe === undefined || probe === 'off') return ''
   const networks = allowed.map(({ text }) => text).sort()
   return [probe.file, ...networks, JSON.stringify([...commands].sort())].join(' ')
 }

@@ -13,9 +13,9 @@ import type { KeptFile } from './health-options.ts'
 import { ImageSink } from './image-sink.ts'
 import type { OfflineRecords } from './offline-records.ts'
 import type { PublishOptions } from './options.ts'
-import { ownSites } from './own-sites.ts'
 import type { RecordZone, RRsetSink } from './record-zone.ts'
 import { ofSource, siteOf, sourceFileOf } from './same-source.ts'
+import { sitesOfEndpoints } from './sites-of-endpoints.ts'
 import { composeSoa, SOA_TTL_SECONDS } from './soa.ts'
 import type { OpenZones } from './threaded-zones.ts'
 import { belongs, createRecordZone, mailboxOf, primaryOf } from './zone-content.ts'
@@ -55,7 +55,7 @@ export class OfflineZones {
 
   /** Returns the sites of each endpoint of a record. */
   sitesOf(record: StoredRecord): readonly (readonly string[])[] {
-    return ownSites(record, siteOf(this.options, this.#all()))
+    return sitesOfEndpoints(record, siteOf(this.options, this.#all()))
   }
 
   /** Returns the records of the block, before they are sorted into zones. See `OfflineRecords.read`. */

@@ -69,17 +69,17 @@ export interface PeeringOptions {
   readonly position: Position | undefined
   /** Signs everything from and to peers; undefined = nothing is signed. */
   readonly key: KeyPlace | undefined
-  /** How long the data of a silent site is served. */
+  /** How long a silent site's endpoints are served that no health check finds up. */
   readonly expiryMs: number
   /** File that keeps peer data over a restart; undefined = it is not kept. */
   readonly peerCache: PeerCacheFile | undefined
-  /** How sites agree on the health of each other's addresses; undefined = each site decides about its own. */
+  /** How sites agree on the health of each other's addresses; undefined = only reports of their own sites count. */
   readonly probePeers: ProbePeersOptions | undefined
 }
 
 /** How sites agree on the health of peers' addresses. */
 export interface ProbePeersOptions {
-  /** Number of sites that must find an address down; 0 = a majority. */
+  /** Number of sites that must find an address down; 0 = with two sites our own, else a majority of those heard. */
   readonly quorum: number
   readonly holdDownMs: number
 }

@@ -4,14 +4,15 @@ import { Stops } from '../base/stops.ts'
 import { systemTimers } from '../base/timers.ts'
 import { printHostPort } from '../dns/host-port.ts'
 import { printName } from '../dns/name/name.ts'
-import type { Endpoint } from '../dnsrecord/dns-record.ts'
 import { printHost } from '../dnsrecord/print-endpoint.ts'
-import type { RecordSource, StoredRecord } from '../dnsrecord/record-source.ts'
+import type { RecordSource } from '../dnsrecord/record-source.ts'
+import type { HealthTable } from '../health/address-health.ts'
 import type { RecordProbing } from '../health/record-probing.ts'
 import { PeerCache } from '../peering/cache/peer-cache.ts'
+import { EXPIRY_DEFAULT_MS } from '../peering/expiry.ts'
 import type { TargetHealth } from '../peering/host-merge.ts'
 import type { LocalExporter } from '../peering/local-exporter.ts'
-import { MERGED_NAMESPACE } from '../peering/merged-namespace.ts'
+import { hostOfSiteKey } from '../peering/merged-keys.ts'
 import { MergedSource } from '../peering/merged-source.ts'
 import { PeerFollower } from '../peering/peer.ts'
 import type { PeerAddress } from '../peering/peer-address.ts'
@@ -22,7 +23,7 @@ import type { FollowedSource } from '../sources/source.ts'
 import type { Logger } from '../telemetry/log.ts'
 import type { MetricsRegistry } from '../telemetry/metrics.ts'
 import type { QuorumReport } from '../telemetry/status.ts'
-import type { EndpointOrigin, PeerOrigin } from './explainable.ts'
+import type { PeerOrigin, PeersOrigin } from './explainable.ts'
 import type { PublishOptions } from './options.ts'
 import { findUnsigned, type PeerKey, readPeerKey } from './peer-key.ts'
 import { measureDisputes, measurePeerCache, measurePeers, measureQuorum } from './peer-metrics.ts'
@@ -97,7 +98,7 @@ export class PublisherPeers {
     own: FollowedSource,
     exporter: LocalExporter,
     probing: RecordProbing | undefined,
-  ): Promise<RecordSource> {
+  ): Promise<{ readonly records: RecordSource; readonly health: HealthTable }> {
     const { clock, log } = this.#parts
     const quorum = this.#openQuorum(probing)
     const { site, peering, zones } = this.#options
@@ -120,40 +121,35 @@ export class PublisherPeers {
     this.#merged = merged
     this.#stops.add(() => merged.close())
     await merged.ready()
-    return merged
+    return { records: merged, health: merged.health }
   }
 
-  /** Returns the sites that reported each endpoint of a record; undefined = it is our own record. */
-  sitesOf(record: StoredRecord): readonly (readonly string[])[] | undefined {
-    return this.#merged?.sitesOf(record)
-  }
-
-  /** Returns a function that finds who reports an endpoint of a merged record; undefined = the record is our own. */
-  originsOf(recordKey: string): ((endpoint: Endpoint) => EndpointOrigin) | undefined {
-    const prefix = `${MERGED_NAMESPACE}/`
-    if (!recordKey.startsWith(prefix)) return undefined
-    const host = recordKey.slice(prefix.length)
+  /**
+   * Returns who reports the endpoints of a record of another site; undefined = the record is our own. `recordKey`: its key.
+   */
+  originsOf(recordKey: string): PeersOrigin | undefined {
+    const host = hostOfSiteKey(recordKey)
+    const site = host === '' ? undefined : this.#merged?.find(recordKey)?.origin?.site
+    if (site === undefined) return undefined
     const nowMs = this.#parts.clock.monotonic()
     const heard = this.#followers.filter(({ lastSeenMs }) => wasHeard(lastSeenMs))
     const reporting = heard.filter((follower) => follower.hosts().has(bareHost(host)))
-    const known = reporting.map(({ status: { address, site }, lastSeenMs }) => {
+    const peers = reporting.flatMap(({ status, lastSeenMs }): PeerOrigin[] => {
+      if (!status.site.split(',').includes(site)) return []
       const ageSeconds = Math.round((nowMs - lastSeenMs) / 1000)
-      return { peer: address, sites: site.split(','), ageSeconds }
+      return [{ peer: status.address, site, ageSeconds }]
     })
-    const originOf = this.#merged?.originsOf(recordKey)
-    return (endpoint) => {
-      const { sites, records } = originOf?.(endpoint) ?? { sites: [], records: [] }
-      const peers = known.flatMap(({ peer, ageSeconds, ...reported }): PeerOrigin[] => {
-        const site = reported.sites.filter((one) => sites.includes(one)).join()
-        return site === '' ? [] : [{ peer, site, ageSeconds }]
-      })
-      return { sites, peers, records }
-    }
+    return { site, peers }
   }
 
-  /** Returns the decisions of a quorum of sites that made a merged record what it is; '' = none did. */
+  /** As of `MergedSource`. */
   decisionOf(recordKey: string): string {
     return this.#merged?.decisionOf(recordKey) ?? ''
+  }
+
+  /** As of `MergedSource`. */
+  downReason(recordKey: string, address: string): string {
+    return this.#merged?.downReason(recordKey, address) ?? ''
   }
 
   /** Returns the targets of the hosts at and above a name that some site found down. */
@@ -164,7 +160,7 @@ export class PublisherPeers {
   /** How sites agree on health; undefined = this site does not probe peers. */
   quorumReport(): QuorumReport | undefined {
     const quorum = this.#quorum
-    if (quorum === undefined) return undefined
+    if (quorum === undefined || !quorum.isObserving) return undefined
     const { isIsolated, heard, sites, quorum: needed } = quorum.status
     const addresses = this.#merged?.inspect(LISTED_MAX) ?? []
     const noted = [...quorum.noted.values()].reduce((sum, count) => sum + count, 0)
@@ -205,11 +201,9 @@ export class PublisherPeers {
     this.#stops.close()
   }
 
-  /** Returns undefined if this site does not probe peers. */
-  #openQuorum(probing: RecordProbing | undefined): HealthQuorum | undefined {
+  #openQuorum(probing: RecordProbing | undefined): HealthQuorum {
     const { source, site, zones, peering } = this.#options
     const { probePeers } = peering
-    if (probePeers === undefined || probing === undefined) return undefined
     const { resources, clock, log, metrics } = this.#parts
     const names = zones.map((zone) => printName(zone))
     const key = JSON.stringify([nameOf(source), site, names])
@@ -217,9 +211,10 @@ export class PublisherPeers {
     const quorum = new HealthQuorum({
       site,
       peers: this.#followers,
-      ...probePeers,
+      quorum: probePeers?.quorum ?? 0,
+      holdDownMs: probePeers?.holdDownMs ?? 0,
       memory: item,
-      observer: probing.openObserver(),
+      observer: probePeers === undefined ? undefined : probing?.openObserver(),
       clock,
       log,
     })
@@ -242,7 +237,9 @@ export class PublisherPeers {
     })
     this.#stops.add(release)
     if (this.#peerCache !== undefined) {
-      this.#stops.add(this.#peerCache.keep(item, this.#options.peering.expiryMs))
+      // An address of a silent site that answers its checks is served for longer than the others.
+      const keptMs = Math.max(this.#options.peering.expiryMs, EXPIRY_DEFAULT_MS)
+      this.#stops.add(this.#peerCache.keep(item, keptMs))
     }
     return item
   }

@@ -3,7 +3,7 @@ import type { Stops } from '../base/stops.ts'
 import { systemTimers } from '../base/timers.ts'
 import { isLocalZone } from '../dnsrecord/local-zone.ts'
 import type { RecordSource, StoredRecord } from '../dnsrecord/record-source.ts'
-import type { HealthView } from '../health/address-health.ts'
+import type { HealthTable, HealthView } from '../health/address-health.ts'
 import type { DrainFeed } from '../health/drain/drain-schedule.ts'
 import { LocalExporter } from '../peering/local-exporter.ts'
 import type { PeerStatus } from '../peering/peer-status.ts'
@@ -25,10 +25,10 @@ import { NO_HEALTH } from './health-options.ts'
 import { measureWatches } from './metrics.ts'
 import { acquireRecords } from './open-source.ts'
 import type { PublishOptions } from './options.ts'
-import { ownSites } from './own-sites.ts'
 import type { PublisherPeers, PublisherPeersParts } from './peers.ts'
 import type { PublisherGroup } from './publisher-group.ts'
 import { groupOf, probingOf, readsNamespacesOf, siteOf, sourceFileOf } from './same-source.ts'
+import { sitesOfEndpoints } from './sites-of-endpoints.ts'
 import { faultAt } from './source-fault.ts'
 import { nameOf } from './source-place.ts'
 import { isAllowed } from './zone-content.ts'
@@ -115,7 +115,9 @@ export class RecordPipeline {
       peersOf: (key) => this.#peers?.originsOf(key),
       downReason: (key, address) => {
         return (
-          this.#health.downReason(key, address) || (source?.health.reasonOf(key, address) ?? '')
+          this.#health.downReason(key, address) ||
+          (source?.health.reasonOf(key, address) ?? '') ||
+          (this.#peers?.downReason(key, address) ?? '')
         )
       },
       healthOf: (name) => this.#peers?.explainHealth(name) ?? [],
@@ -168,19 +170,23 @@ export class RecordPipeline {
     const parts = { resources, name: nameOf(place), stops, log, clock, metrics }
     const { source } = this.#source!
     this.#health = openHealth(source, probingOf(place, group.options), parts)
-    let records: RecordSource = source
+    let given: { records: RecordSource; health: HealthTable } = {
+      records: source,
+      health: source.health,
+    }
     if (this.#peers !== undefined) {
       if (waitsForPeers) await this.#peers.firstAnswers()
-      records = await this.#peers.merge(source, exporter!, this.#health.probing)
+      given = await this.#peers.merge(source, exporter!, this.#health.probing)
     }
+    const { records } = given
     const file = sourceFileOf('drainFile', place, group.options)
     const site = siteOf(this.#options, group.options)
     const sitesOf = (record: StoredRecord): readonly (readonly string[])[] => {
-      return this.#peers?.sitesOf(record) ?? ownSites(record, site)
+      return sitesOfEndpoints(record, record.origin?.site ?? site)
     }
     const groupDrains = await openGroupDrains(records, groupOf(place, group.options), site, parts)
     const feeds = [this.#namespaceDrains, groupDrains].filter((feed) => feed !== undefined)
-    const drained = await openDrains(records, source.health, { file, feeds, site, sitesOf }, parts)
+    const drained = await openDrains(records, given.health, { file, feeds, site, sitesOf }, parts)
     // In the gateway-local form, no traffic is chosen.
     const isLocal = this.#options.zones.every(isLocalZone)
     const shiftFile = sourceFileOf('shiftFile', place, group.options)

@@ -9,11 +9,16 @@ export function siteOf(options: PublishOptions, all: readonly PublishOptions[]):
   return ofSource(options.source, all).find(({ site }) => site !== '')?.site ?? ''
 }
 
-/** Returns how the records of a source are probed. One of the options with `probe` is enough for all. */
+/**
+ * Returns how the records of a source are probed. One of the options with `probe` is enough for all. Without it, peers
+ * are enough.
+ */
 export function probingOf(source: SourcePlace, all: readonly PublishOptions[]): HealthOptions {
-  return (
-    ofSource(source, all).find(({ health }) => health?.probe !== undefined)?.health ?? NO_HEALTH
-  )
+  const having = ofSource(source, all).flatMap(({ health }) => {
+    return health?.probe === undefined ? [] : [health]
+  })
+  const explicit = having.find(({ probe }) => probe === 'off' || probe?.isDefault !== true)
+  return explicit ?? having[0] ?? NO_HEALTH
 }
 
 /** A file for all records of a source. One of the options with its property is enough for all. */

@@ -3,7 +3,7 @@ import { Stops } from '../base/stops.ts'
 import { systemTimers } from '../base/timers.ts'
 import { printName } from '../dns/name/name.ts'
 import type { Locator } from '../geo/locator.ts'
-import { MERGED_NAMESPACE } from '../peering/merged-namespace.ts'
+import { hostOfSiteKey } from '../peering/merged-keys.ts'
 import { EventLog } from '../telemetry/event-log.ts'
 import { type StatusPart, zoneWithoutRecords } from '../telemetry/status.ts'
 import type { VersionSource, ZoneVersions } from '../xfr/zone-versions.ts'
@@ -275,8 +275,8 @@ export class ZonePublisher {
     const hasPeers = this.#options.peering.peers.length > 0
     const events = new AnswerEvents({
       source: nameOf(this.#options.source),
-      merged: hasPeers
-        ? { namespace: MERGED_NAMESPACE, decisionOf: (key) => this.#records.decisionOf(key) }
+      others: hasPeers
+        ? { hostOf: hostOfSiteKey, decisionOf: (key) => this.#records.decisionOf(key) }
         : undefined,
       find: () => this.#parts.resources.find(EventLog, ''),
     })

@@ -1,18 +1,14 @@
 import t from 'tap'
-import {
-  AnswerEvents,
-  type MergedRecords,
-  type SetChange,
-} from '../../src/publish/answer-events.ts'
+import { AnswerEvents, type OtherSites, type SetChange } from '../../src/publish/answer-events.ts'
 import { NO_SETTINGS } from '../../src/publish/owner-settings.ts'
 import { EventLog } from '../../src/telemetry/event-log.ts'
 import { FakeClock } from '../support/setup.ts'
 import { TestHealth } from '../support/test-health.ts'
 import { added, record, zone } from './record-zone-stage.ts'
 
-function stage(merged?: MergedRecords) {
+function stage(others?: OtherSites) {
   const log = new EventLog(new FakeClock())
-  const events = new AnswerEvents({ source: 'records', merged, find: () => log })
+  const events = new AnswerEvents({ source: 'records', others, find: () => log })
   const health = new TestHealth()
   const { records } = zone({}, health, (change) => events.note('k.example.com.', change))
   return { log, events, health, records, flush: () => events.flush(() => 7) }
@@ -79,22 +75,27 @@ t.test('in slow start, a weight is the part that counts', async (t) => {
   })
 })
 
-t.test('a merged record is an event of its host', async (t) => {
-  const { log, records, flush } = stage({ namespace: 'n', decisionOf: () => '' })
-  records.apply(added({ ...WEB, name: 'host.example.com' }))
+const hostOf = (key: string): string => (key === 'n/theirs' ? 'host.example.com' : '')
+
+t.test('a record of another site is an event of its host', async (t) => {
+  const { log, records, flush } = stage({ hostOf, decisionOf: () => 'something' })
+  records.apply(added({ ...WEB, name: 'theirs' }))
   flush()
   t.match(log.after(0, 10).at(-1)?.actor, { kind: 'peer', name: 'host.example.com' })
 })
 
-t.test('a decision of a quorum of sites is an event of the quorum', async (t) => {
-  const text = '192.0.2.9 is taken out: a quorum finds it down: paris down'
-  const decisionOf = (key: string): string => (key === 'n/host.example.com' ? text : '')
-  const { log, records, flush } = stage({ namespace: 'n', decisionOf })
-  records.apply(added({ ...WEB, name: 'host.example.com' }))
+t.test('a decision of sites about an address is an event of the quorum', async (t) => {
+  const text = '192.0.2.1 is taken out: paris down'
+  const decisionOf = (key: string): string => (key === 'n/theirs' ? text : '')
+  const { log, records, flush, health } = stage({ hostOf, decisionOf })
+  const after = added({ ...WEB, name: 'theirs' })[0]!.after!
+  records.apply([{ before: undefined, after }])
+  health.put('n/theirs', ['192.0.2.1'])
+  records.apply([{ before: after, after }])
   flush()
   const event = log.after(0, 10).at(-1)
   t.match(event, { actor: { kind: 'quorum', name: 'host.example.com' }, text, serial: 7 })
-  t.equal(event?.after?.length, 2)
+  t.equal(event?.after?.length, 1)
 })
 
 t.test('the first changes of a batch are listed, the others counted', async (t) => {
@@ -117,7 +118,7 @@ t.test('the first changes of a batch are listed, the others counted', async (t) 
 })
 
 t.test('nothing is stored without a log', async (t) => {
-  const events = new AnswerEvents({ source: '', merged: undefined, find: () => undefined })
+  const events = new AnswerEvents({ source: '', others: undefined, find: () => undefined })
   const { records } = zone({}, new TestHealth(), (change) => events.note('', change))
   records.apply(added(WEB))
   t.doesNotThrow(() => events.flush(() => 0))

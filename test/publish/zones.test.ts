@@ -92,7 +92,7 @@ async function stage(health: HealthView = new AddressHealth()) {
     health,
     serials: new SerialIndex(),
     versions: new OfferedVersions(image, offered, offered.source()),
-    events: new AnswerEvents({ source: '', merged: undefined, find: () => log }),
+    events: new AnswerEvents({ source: '', others: undefined, find: () => log }),
     serialFile: undefined,
     place: 'here',
     clock: systemClock,

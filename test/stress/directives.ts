@@ -59,7 +59,7 @@ const stress: Directive = {
         health: new AddressHealth(),
         serials: new SerialIndex(),
         versions: new OfferedVersions(image, offered, offered.source()),
-        events: new AnswerEvents({ source: '', merged: undefined, find: () => undefined }),
+        events: new AnswerEvents({ source: '', others: undefined, find: () => undefined }),
         serialFile: undefined,
         place: 'stress',
         clock: c.clock,

@@ -7,9 +7,8 @@ const ORIGIN = object(
   {
     file: TEXT,
     line: COUNT,
-    sites: list(TEXT),
+    site: TEXT,
     peers: list(object({ peer: TEXT, site: TEXT, ageSeconds: { type: 'number' } })),
-    own: list(object({ record: TEXT }, { file: TEXT, line: COUNT })),
   },
 )
 

@@ -9,15 +9,15 @@ const ACTOR = 'annotation'
 
 /**
  * Returns the drain that the annotations of a record ask for, also one that has ended; undefined =
- * none. `site`: our own; '' = none. Endpoints that a merged record has from other sites are not
- * drained.
+ * none. `ownSite`: our own; '' = none.
  */
 export function drainOfRecord(
-  { key, packed }: StoredRecord,
-  site: string,
+  { key, packed, origin }: StoredRecord,
+  ownSite: string,
 ): EndpointDrain | undefined {
   const drain = unpackSettings(packed)?.drain
   if (drain === undefined) return undefined
+  const site = origin?.site ?? ownSite
   const terms = site === '' ? [`record:${key}`] : [`record:${key}`, `site:${site}`]
   const selector = scanDrainSelector(terms)
   assert(typeof selector !== 'string', 'a key and a site are valid terms')

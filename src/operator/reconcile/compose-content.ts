@@ -5,7 +5,7 @@ import { mergeSiteStates } from '../../peering/merge/merge-site-states.ts'
 import type { MergeConflict } from '../../peering/merge/merged-endpoint.ts'
 import { majorityOf } from '../../peering/quorum/decide.ts'
 import type { SiteObservation } from '../../peering/quorum/observation-codec.ts'
-import { downTargets, sortUnique } from '../../peering/to-peer-endpoint.ts'
+import { printTargets, sortUnique } from '../../peering/to-peer-endpoint.ts'
 import { type OwnNames, screenSiteStates } from '../../peering/trust/screen-site-states.ts'
 import type { Membership } from '../groups/membership.ts'
 import type { KnownPeer } from '../peers/peer-state-store.ts'
@@ -86,7 +86,7 @@ export function composeContent(publishing: Publishing, inputs: ContentInputs): M
     { names, own: own.shared, rulesOf: () => provider.rules },
   )
   const roomOctets = roomForOthers(record, own.shared)
-  const down = downTargets(health.down)
+  const down = printTargets(health.down)
   const ours = { site, endpoints: own.shared, roomOctets, down }
   const merge = mergeSiteStates(ours, screened.siteStates, inputs.nowMs, inputs.expiryMs)
   const { conflicts, leftOut } = merge

@@ -6,13 +6,13 @@ export interface Statement {
   readonly health: EndpointHealth
   /** Milliseconds since the site found this; 0 = just now. */
   readonly ageMs: number
-  /** Milliseconds since we last received data of the site; 0 for our own site. */
+  /** Milliseconds since we last received an answer of the site; 0 for our own site. */
   readonly silentMs: number
 }
 
-/** What all sites report about one address of a peer. The order has no meaning. */
+/** What all sites report about one address. The order has no meaning. */
 export interface Statements {
-  /** By the sites that have the address. */
+  /** By the sites that have the address; one per endpoint. */
   readonly home: readonly Statement[]
   /** By sites that probe it although it is not theirs, including our own site. One per site. */
   readonly observers: readonly Statement[]
@@ -20,67 +20,147 @@ export interface Statements {
 
 /** The rules that hold for all addresses at one time. */
 export interface QuorumRules {
-  /** Number of sites that must find an address down. */
+  /** Our own site. */
+  readonly site: string
+  /** Number of sites, with our own. */
+  readonly sites: number
+  /** Number of sites that must find an address down; 0 = a majority of those that are heard and know, and ours. */
   readonly quorum: number
-  /** How long they must find it down, and how long a success counts after its site became silent. */
+  /** How long they must have found it down; 0 = at once. */
   readonly holdDownMs: number
-  /** The failures that a site finds do not count if it has been silent for longer. */
+  /** A statement of a site counts only if the site has been silent for less. */
   readonly heardMs: number
-  /** This site hears too few sites to decide. */
+  /** `quorum` is set, and fewer sites are heard, so that no decision is possible. */
   readonly isIsolated: boolean
 }
 
+export type HealthOutcome = 'up' | 'down' | 'unknown'
+
 /**
- * - `home`: the site that has the address decides.
- * - `up`: it is silent or does not know, and another site finds the address up.
- * - `down`: it is silent or does not know, and a quorum finds the address down.
- * - `unknown`: it is silent or does not know, and neither holds.
+ * - `home`: the site that has the address.
+ * - `this site`: with two sites, our own finding.
+ * - `sites`: the majority, or the number that is set.
+ * - `before`: too few sites are heard, so the last decision is kept.
+ * - `nothing`: no site that is heard knows.
  */
-export type HealthOutcome = 'home' | 'up' | 'down' | 'unknown'
+export type DecidedBy = 'home' | 'this site' | 'sites' | 'before' | 'nothing'
 
 export interface HealthDecision {
   readonly outcome: HealthOutcome
-  /** Sites that are heard contradict each other for longer than the hold-down. */
+  readonly by: DecidedBy
+  /** Sites that are heard contradict each other for longer than DISPUTE_MS. */
   readonly isDisputed: boolean
   /** Milliseconds until the decision may change by the age of statements; undefined = never. */
   readonly nextMs: number | undefined
 }
 
 /**
- * Decides about an address of a peer. Each site decides for itself, so the result depends only on
- * the statements, except at an isolated site: it keeps `wasDown`, its last decision.
+ * How long a site must find an address down, while another one finds it up, until they contradict each other. The
+ * probes of several sites find a change one after the other.
+ */
+export const DISPUTE_MS = 60_000
+
+/** The votes of the sites that are heard and know something: one per site. */
+export interface Votes {
+  readonly up: readonly Statement[]
+  readonly down: readonly Statement[]
+}
+
+/**
+ * Decides about the health of one address. Each site decides for itself, so the result depends only on the
+ * statements, except that a site which hears fewer sites than the number that is set keeps `wasDown`.
  *
- * 1. The site that has the address decides as long as it is heard and knows.
- * 2. One success of any other site means up.
- * 3. The address is down if a quorum has found it down for the hold-down, and its home site has been
- *    silent for as long.
+ * 1. A site that is heard and reports its own address down is believed.
+ * 2. With two sites, our own finding decides: a site that hears no other one serves the clients that reach it. If we
+ *    do not know, the other site's report counts.
+ * 3. With more sites, the address is down if more than half of the sites that are heard and know find it down. Our own
+ *    site counts even if it does not know, so that one peer alone takes out nothing.
+ * 4. If no site that is heard knows, the last report of the site that has the address stays in force.
  */
 export function decide(
-  { home, observers }: Statements,
+  statements: Statements,
   wasDown: boolean,
   rules: QuorumRules,
 ): HealthDecision {
-  const { holdDownMs, heardMs } = rules
-  const all = [...home, ...observers]
-  const successes = all.filter((s) => s.health === 'up' && s.silentMs < holdDownMs)
-  const failures = all.filter((s) => s.health === 'down' && s.silentMs < heardMs)
-  const isDisputed = successes.length > 0 && failures.some((s) => s.ageMs >= holdDownMs)
-  const comingMs = failures.map((s) => holdDownMs - s.ageMs).filter((ms) => ms > 0)
-  const nextMs = comingMs.length === 0 ? undefined : Math.min(...comingMs)
-  return { outcome: outcomeOf({ home, observers }, wasDown, rules), isDisputed, nextMs }
+  const votes = votesOf(statements, rules)
+  const { holdDownMs } = rules
+  const isLasting = ({ ageMs }: Statement): boolean => ageMs >= DISPUTE_MS
+  const isDisputed = votes.up.length > 0 && votes.down.some(isLasting)
+  const limits = votes.up.length > 0 ? [holdDownMs, DISPUTE_MS] : [holdDownMs]
+  const coming = votes.down.flatMap(({ ageMs }) => limits.map((limit) => limit - ageMs))
+  const nextMs = coming.reduce((least, ms) => (ms > 0 && ms < least ? ms : least), Infinity)
+  return {
+    ...outcomeOf(statements, votes, wasDown, rules),
+    isDisputed,
+    nextMs: nextMs === Infinity ? undefined : nextMs,
+  }
 }
 
 function outcomeOf(
-  { home, observers }: Statements,
+  { home }: Statements,
+  votes: Votes,
   wasDown: boolean,
-  { quorum, holdDownMs, heardMs, isIsolated }: QuorumRules,
-): HealthOutcome {
-  if (home.some((s) => s.health !== 'unknown' && s.silentMs < holdDownMs)) return 'home'
-  if (observers.some((s) => s.health === 'up' && s.silentMs < holdDownMs)) return 'up'
-  if (isIsolated) return wasDown ? 'down' : 'unknown'
-  const isCounted = (s: Statement): boolean => s.silentMs < heardMs && s.ageMs >= holdDownMs
-  const failures = observers.filter((s) => s.health === 'down' && isCounted(s))
-  return failures.length >= quorum ? 'down' : 'unknown'
+  rules: QuorumRules,
+): Pick<HealthDecision, 'outcome' | 'by'> {
+  const { site, sites, quorum, isIsolated } = rules
+  const homes = new Set(home.map((one) => one.site))
+  const ofHome = (list: readonly Statement[]): readonly Statement[] => {
+    return list.filter((one) => homes.has(one.site))
+  }
+  if (ofHome(votes.down).length > 0 && ofHome(votes.up).length === 0) {
+    return { outcome: 'down', by: 'home' }
+  }
+  const counted = votes.down.filter(({ ageMs }) => ageMs >= rules.holdDownMs)
+  if (quorum === 0 && sites <= 2) {
+    const isOurs = (one: Statement): boolean => one.site === site
+    if (counted.some(isOurs)) return { outcome: 'down', by: 'this site' }
+    if (votes.up.some(isOurs)) return { outcome: 'up', by: 'this site' }
+    return ofHome(votes.up).length > 0 ? { outcome: 'up', by: 'home' } : lastReport(home)
+  }
+  if (isIsolated) return { outcome: wasDown ? 'down' : 'unknown', by: 'before' }
+  if (counted.length >= neededOf(votes, rules)) return { outcome: 'down', by: 'sites' }
+  if (votes.up.length > 0) return { outcome: 'up', by: 'sites' }
+  const last = lastReport(home)
+  const isUndecided = last.outcome === 'unknown' && votes.down.length > 0
+  return isUndecided ? { outcome: 'unknown', by: 'sites' } : last
+}
+
+/** An address whose site reported it down and then became silent is not served again because of this silence. */
+function lastReport(home: readonly Statement[]): Pick<HealthDecision, 'outcome' | 'by'> {
+  const known = home.filter(({ health }) => health !== 'unknown')
+  const isDown = known.length > 0 && known.every(({ health }) => health === 'down')
+  return isDown ? { outcome: 'down', by: 'home' } : { outcome: 'unknown', by: 'nothing' }
+}
+
+/** Returns how many sites must find the address down; at least one. */
+export function neededOf(votes: Votes, rules: Pick<QuorumRules, 'quorum' | 'site'>): number {
+  return rules.quorum || majorityOf(countVoting(votes, rules))
+}
+
+/** Returns the number of sites that are asked, with our own. */
+export function countVoting({ up, down }: Votes, { site }: Pick<QuorumRules, 'site'>): number {
+  const knows = [...up, ...down].some((one) => one.site === site)
+  return up.length + down.length + (knows ? 0 : 1)
+}
+
+/** Returns the votes. A site with several endpoints of the address finds it up if one of them is. */
+export function votesOf(
+  { home, observers }: Statements,
+  { heardMs }: Pick<QuorumRules, 'heardMs'>,
+): Votes {
+  const isCounted = (s: Statement): boolean => s.health !== 'unknown' && s.silentMs < heardMs
+  const bySite = new Map<string, Statement>()
+  for (const one of home.filter(isCounted)) {
+    if (bySite.get(one.site)?.health !== 'up') bySite.set(one.site, one)
+  }
+  for (const one of observers.filter(isCounted)) {
+    if (!bySite.has(one.site)) bySite.set(one.site, one)
+  }
+  const votes = [...bySite.values()]
+  return {
+    up: votes.filter(({ health }) => health === 'up'),
+    down: votes.filter(({ health }) => health === 'down'),
+  }
 }
 
 /** Returns how many of the sites are a majority. */

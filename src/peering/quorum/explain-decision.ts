@@ -1,5 +1,15 @@
+import { printTime } from '../../base/rfc3339.ts'
 import type { QuorumAddress } from '../../telemetry/status.ts'
-import type { HealthDecision, QuorumRules, Statement, Statements } from './decide.ts'
+import {
+  countVoting,
+  type HealthDecision,
+  neededOf,
+  type QuorumRules,
+  type Statement,
+  type Statements,
+  type Votes,
+  votesOf,
+} from './decide.ts'
 
 /** An address of peers, and what was decided about it. */
 export interface DecidedAddress {
@@ -12,9 +22,8 @@ export interface DecidedAddress {
 
 /** What an explanation has in addition to the decision. */
 export interface DecisionContext extends QuorumRules {
-  /** Number of sites that are heard, with our own, and of all sites. */
+  /** Number of sites that are heard, with our own. */
   readonly heard: number
-  readonly sites: number
   /** Milliseconds since the epoch. */
   readonly nowMs: number
 }
@@ -37,98 +46,96 @@ export function explainDecision(decided: DecidedAddress, context: DecisionContex
     host,
     address,
     sites: namesOf(home),
-    isDown: isDown(statements, decision),
+    isDown: decision.outcome === 'down',
     isDisputed: decision.isDisputed,
-    up: namesOf(all.filter((s) => s.health === 'up' && s.silentMs < context.holdDownMs)),
+    up: namesOf(all.filter((s) => s.health === 'up' && s.silentMs < context.heardMs)),
     down: namesOf(all.filter((s) => s.health === 'down')),
     holdDownUntil: until,
     reason: until === null ? text : `${text}; hold-down until ${until}`,
   }
 }
 
-/** True if some site that is not its own finds the address down, or a quorum decided about it. */
+/** True if some site that is not its own finds the address down, or sites contradict each other about it. */
 export function isNoted({ statements: { home, observers }, decision }: DecidedAddress): boolean {
-  if (decision.outcome === 'down' || observers.some(({ health }) => health === 'down')) return true
+  const { outcome, by } = decision
+  if (outcome === 'down' && by !== 'home') return true
+  if (observers.some(({ health }) => health === 'down')) return true
   return new Set(home.map(({ health }) => health).filter((one) => one !== 'unknown')).size > 1
 }
 
 /** True if a site that has the address is silent. */
-export function isSilent({ statements }: DecidedAddress, { heardMs }: QuorumRules): boolean {
+export function isSilent(
+  { statements }: DecidedAddress,
+  { heardMs }: Pick<QuorumRules, 'heardMs'>,
+): boolean {
   return statements.home.some(({ silentMs }) => silentMs >= heardMs)
-}
-
-/** A site that has the address decides for each of its endpoints. Any of them that is up serves the address. */
-function isDown({ home }: Statements, { outcome }: HealthDecision): boolean {
-  if (outcome !== 'home') return outcome === 'down'
-  return home.some((s) => s.health === 'down') && home.every((s) => s.health !== 'up')
 }
 
 function reasonOf(
   statements: Statements,
-  decision: HealthDecision,
+  { outcome, by }: HealthDecision,
   context: DecisionContext,
 ): Reason {
-  switch (decision.outcome) {
-    case 'home':
-      return reasonOfHome(statements, decision, context)
-    case 'up':
-      return reasonOfUp(statements, context)
-    case 'down':
-      return { text: `down: ${printQuorum(statements, context)}` }
+  const votes = votesOf(statements, context)
+  const homes = namesOf(statements.home)
+  const ofHome = (list: readonly Statement[]): readonly Statement[] => {
+    return list.filter(({ site }) => homes.includes(site))
+  }
+  switch (by) {
+    case 'home': {
+      const said = ofHome(votes[outcome === 'down' ? 'down' : 'up'])
+      if (said.length > 0) return { text: `${outcome}: its site ${printSites(said)} reports it` }
+      return { text: `down: its site ${homes.join(', ')} reported it and is silent` }
+    }
+    case 'this site': {
+      const verb = outcome === 'up' ? 'reaches' : 'does not reach'
+      return { text: `${outcome}: this site ${verb} it` }
+    }
+    case 'before':
+      return { text: printIsolated(outcome, context) }
     default:
-      return reasonOfUnknown(statements, context)
+      return reasonOfVotes(votes, outcome, context)
   }
 }
 
-function reasonOfHome(
-  statements: Statements,
-  decision: HealthDecision,
-  { heardMs, holdDownMs }: DecisionContext,
+function printIsolated(
+  outcome: HealthDecision['outcome'],
+  { heard, sites, quorum }: DecisionContext,
+): string {
+  if (outcome === 'down') return 'down: a quorum found it down before this site became isolated'
+  return `not down: this site is isolated, ${heard} of ${sites} sites heard, ${quorum} needed`
+}
+
+function reasonOfVotes(
+  votes: Votes,
+  outcome: HealthDecision['outcome'],
+  context: DecisionContext,
 ): Reason {
-  const isOut = isDown(statements, decision)
-  const health = isOut ? 'down' : 'up'
-  const said = statements.home.filter((s) => s.health === health)
-  const sites = printSites(said)
-  const silentMs = Math.min(...said.map((s) => s.silentMs))
-  if (silentMs < heardMs) return { text: `${health}: its site ${sites} reports it` }
-  const text = `${isOut ? 'down' : 'not down'}: its site ${sites} reported it ${health} and is silent`
-  return { text, heldMs: holdDownMs - silentMs }
-}
-
-function reasonOfUp({ observers }: Statements, { holdDownMs, heardMs }: DecisionContext): Reason {
-  const reaching = observers.filter((s) => s.health === 'up' && s.silentMs < holdDownMs)
-  const text = `not down: ${printSites(reaching)} ${reaching.length === 1 ? 'finds' : 'find'} it up`
-  const silentMs = Math.min(...reaching.map((s) => s.silentMs))
-  return silentMs < heardMs ? { text } : { text, heldMs: holdDownMs - silentMs }
-}
-
-function reasonOfUnknown({ observers }: Statements, context: DecisionContext): Reason {
-  const { quorum, holdDownMs, heardMs, isIsolated, heard, sites } = context
-  if (isIsolated) {
+  const { up, down } = votes
+  const voting = countVoting(votes, context)
+  if (up.length + down.length === 0)
+    return { text: 'not down: no site that is heard knows its health' }
+  const needed = neededOf(votes, context)
+  if (outcome === 'down') {
+    const since = printTime(context.nowMs - ageOfQuorum(down, needed))
+    const verb = down.length === 1 ? 'finds' : 'find'
+    const sites = printSites(down)
     return {
-      text: `not down: this site is isolated, ${heard} of ${sites} sites heard, ${quorum} needed`,
+      text: `down: ${down.length} of ${voting} sites (${sites}) ${verb} it down since ${since}`,
     }
   }
-  const failing = observers.filter((s) => s.health === 'down' && s.silentMs < heardMs)
-  const which = failing.length === 0 ? '' : ` (${printSites(failing)})`
-  const text = `not down: ${failing.length} of ${quorum} needed sites${which} find it down`
-  if (failing.length < quorum) return { text }
-  return { text, heldMs: holdDownMs - ageOfQuorum(failing, quorum) }
+  if (down.length === 0) {
+    const verb = up.length === 1 ? 'finds' : 'find'
+    return { text: `up: ${printSites(up)} ${verb} it up` }
+  }
+  const text = `not down: ${down.length} of ${needed} needed sites (${printSites(down)}) find it down`
+  if (down.length < needed) return { text }
+  return { text, heldMs: context.holdDownMs - ageOfQuorum(down, needed) }
 }
 
-/** Prints which sites decided, and since when enough of them have found the address down. */
-function printQuorum({ observers }: Statements, context: DecisionContext): string {
-  const { quorum, heardMs, sites, nowMs, isIsolated } = context
-  const failing = observers.filter((s) => s.health === 'down' && s.silentMs < heardMs)
-  if (isIsolated || failing.length < quorum)
-    return 'a quorum found it down before this site became isolated'
-  const since = printTime(nowMs - ageOfQuorum(failing, quorum))
-  return `${failing.length} of ${sites} sites (${printSites(failing)}) find it down since ${since}`
-}
-
-/** Returns for how many milliseconds at least `quorum` of the sites have found the address down. */
-function ageOfQuorum(failing: readonly Statement[], quorum: number): number {
-  return failing.map((s) => s.ageMs).sort((a, b) => b - a)[quorum - 1]!
+/** Returns for how many milliseconds at least `needed` of the sites have found the address down. */
+function ageOfQuorum(failing: readonly Statement[], needed: number): number {
+  return failing.map((s) => s.ageMs).sort((a, b) => b - a)[needed - 1]!
 }
 
 function printSites(statements: readonly Statement[]): string {
@@ -137,8 +144,4 @@ function printSites(statements: readonly Statement[]): string {
 
 function namesOf(statements: readonly Statement[]): string[] {
   return [...new Set(statements.map(({ site }) => site))].sort()
-}
-
-function printTime(ms: number): string {
-  return `${new Date(ms).toISOString().slice(0, -5)}Z`
 }

@@ -6,8 +6,9 @@ import type { QuorumAddress, QuorumMember } from '../../telemetry/status.ts'
 import { groupBy } from '../merge/part.ts'
 import type { PeerEndpoint, SiteState } from '../peer-endpoint.ts'
 import {
+  DISPUTE_MS,
   decide,
-  type HealthOutcome,
+  type HealthDecision,
   type QuorumRules,
   type Statement,
   type Statements,
@@ -19,7 +20,7 @@ import {
   isNoted,
   isSilent,
 } from './explain-decision.ts'
-import { applyOutcomes, findForeign } from './foreign-addresses.ts'
+import { findForeign } from './foreign-addresses.ts'
 import { HeardSites, type HeardSitesParts } from './heard-sites.ts'
 import { findProbed } from './probed-addresses.ts'
 
@@ -45,7 +46,10 @@ export class QuorumMemory {
 
 export interface HealthQuorumParts extends Omit<HeardSitesParts, 'startMs' | 'clock'> {
   readonly memory: QuorumMemory
-  readonly observer: PeerObserver
+  /** Requests probes of peers' addresses; undefined = this site does not probe them. */
+  readonly observer: PeerObserver | undefined
+  /** How long sites must have found an address down; 0 = at once. */
+  readonly holdDownMs: number
   readonly clock: Pick<Clock, 'now' | 'monotonic'>
 }
 
@@ -55,8 +59,8 @@ export interface QuorumHost {
   readonly host: string
   /** Endpoints of our own records. */
   readonly own: readonly PeerEndpoint[]
-  /** Our own addresses that are down; `own` may lack them. */
-  readonly ownDown: readonly string[]
+  /** What our own probes found of addresses of our own records. */
+  readonly ownFindings: ReadonlyMap<string, 'up' | 'down'>
   /** Our own record whose health check is applied to addresses of peers; '' = we have no such record. */
   readonly checkedKey: string
   /** What our probes found of peers' addresses. */
@@ -64,9 +68,18 @@ export interface QuorumHost {
   readonly siteStates: readonly SiteState[]
 }
 
+/** The nameserver that reported something, and when it last confirmed it. */
+type Exporter = Pick<SiteState, 'exporter' | 'seenMs'>
+
+/** What was decided about one address, and why. */
+export interface AddressDecision extends Pick<HealthDecision, 'outcome'> {
+  /** `2 of 3 sites (berlin, paris) find it down since …`. */
+  readonly reason: string
+}
+
 export interface Settled {
-  /** As given, with the health that all sites agree on. */
-  readonly siteStates: readonly SiteState[]
+  /** By address or host name; without those about which nothing is reported. */
+  readonly decisions: ReadonlyMap<string, AddressDecision>
   /** Monotonic milliseconds of the next change by age; undefined = none. */
   readonly dueMs: number | undefined
   /** Addresses that are taken out or served again from now on, as text; '' = none. */
@@ -79,7 +92,7 @@ export interface QuorumStatus {
   readonly heard: number
   readonly sites: number
   readonly quorum: number
-  /** Addresses of silent sites that are down by quorum. */
+  /** Addresses of other sites that are taken out although their own sites do not report them down. */
   readonly down: number
   /** Addresses about which sites contradict each other. */
   readonly disputed: number
@@ -130,33 +143,38 @@ export class HealthQuorum {
     return this.#sites.check()
   }
 
-  /** Applies the decisions about the host, and requests the probes that they need. */
+  /** Decides about the addresses of a host, and requests the probes that this needs. */
   settle(facts: QuorumHost): Settled {
-    const { host, siteStates, observed } = facts
+    const { host, observed, ownFindings } = facts
     const { memory, clock } = this.#parts
     const foreign = findForeign(facts)
     const decided = this.#decide(facts, foreign)
-    this.#watch(facts, findProbed(foreign))
+    const ours = new Set([...ownFindings.keys(), ...facts.own.flatMap(({ targets }) => targets)])
+    this.#watch(facts, findProbed(new Map([...foreign].filter(([address]) => !ours.has(address)))))
     const wasDown = memory.down.get(host) ?? NONE
     const wasDisputed = this.#disputed.get(host) ?? NONE
     const down = new Set<string>()
     const disputed = new Set<string>()
-    const outcomes = new Map<string, HealthOutcome>()
+    const decisions = new Map<string, AddressDecision>()
     const changes: string[] = []
+    const context = this.#context
     let nextMs = Number.POSITIVE_INFINITY
-    for (const { address, statements, decision } of decided) {
-      const { outcome, isDisputed } = decision
-      outcomes.set(address, outcome)
+    for (const one of decided) {
+      const { address, statements, decision } = one
+      const { outcome, by, isDisputed } = decision
       nextMs = Math.min(nextMs, decision.nextMs ?? nextMs)
-      if (outcome === 'down') down.add(address)
+      const reason = outcome === 'down' ? explainDecision(one, context).reason : ''
+      decisions.set(address, { outcome, reason: reason.replace(/^down: /, '') })
+      // What its own site reports down is no decision of other sites.
+      const isTakenOut = outcome === 'down' && by !== 'home'
+      if (isTakenOut) down.add(address)
       if (isDisputed) disputed.add(address)
-      const isDown = { before: wasDown.has(address), after: outcome === 'down' }
+      const isDown = { before: wasDown.has(address), after: isTakenOut }
       const isInDispute = { before: wasDisputed.has(address), after: isDisputed }
       if (isDown.before === isDown.after && isInDispute.before === isInDispute.after) continue
       const said = printStatements(statements)
       if (isDown.before !== isDown.after) {
-        const change = isDown.after ? `is taken out: a quorum finds it down` : 'is served again'
-        changes.push(`${address} ${change}: ${said}`)
+        changes.push(`${address} ${isDown.after ? 'is taken out' : 'is served again'}: ${said}`)
       }
       this.#report(`${address} of ${host}`, isDown, isInDispute, said)
     }
@@ -166,10 +184,15 @@ export class HealthQuorum {
     this.#count(this.#observed, host, observed.length)
     const isDue = nextMs !== Number.POSITIVE_INFINITY
     return {
-      siteStates: applyOutcomes(siteStates, outcomes),
+      decisions,
       dueMs: isDue ? clock.monotonic() + nextMs : undefined,
       changes: changes.slice(0, NAMED_MAX).join('; '),
     }
+  }
+
+  /** False = this site does not probe addresses of peers. */
+  get isObserving(): boolean {
+    return this.#parts.observer !== undefined
   }
 
   get holdDownMs(): number {
@@ -186,12 +209,7 @@ export class HealthQuorum {
    * not; with 'silent too' also those of silent sites. Changes nothing.
    */
   inspect(facts: QuorumHost, which: 'noted' | 'silent too' = 'noted'): readonly QuorumAddress[] {
-    const context: DecisionContext = {
-      ...this.#rules,
-      heard: this.#sites.heard,
-      sites: this.#sites.count,
-      nowMs: this.#parts.clock.now(),
-    }
+    const context = this.#context
     const listed = this.#decide(facts).filter((one) => {
       return isNoted(one) || (which === 'silent too' && isSilent(one, context))
     })
@@ -206,7 +224,7 @@ export class HealthQuorum {
   /** Forgets a host without endpoints of peers. */
   forget(host: string): void {
     const key = this.#checkedKeys.get(host)
-    if (key !== undefined) this.#parts.observer.watch(key, [])
+    if (key !== undefined) this.#parts.observer?.watch(key, [])
     this.#checkedKeys.delete(host)
     this.#parts.memory.down.delete(host)
     this.#disputed.delete(host)
@@ -217,20 +235,24 @@ export class HealthQuorum {
 
   /** Withdraws the requests for probes. */
   close(): void {
-    this.#parts.observer.close()
+    this.#parts.observer?.close()
   }
 
   #decide(facts: QuorumHost, foreign = findForeign(facts)): DecidedAddress[] {
-    const { host } = facts
+    const { host, ownFindings } = facts
+    const { site } = this.#parts
     const wasDown = this.#parts.memory.down.get(host) ?? NONE
     const observers = this.#observersOf(facts)
     const rules = this.#rules
-    return [...foreign].map(([address, endpoints]) => {
-      const home = endpoints.map((one) => this.#stateOf(one.site, one, one.seenMs))
+    const decided = [...foreign].map(([address, endpoints]) => {
+      const home = endpoints.map((one) => this.#stateOf(one.site, one, one))
+      const own = ownFindings.get(address)
+      if (own !== undefined) home.push({ site, health: own, ageMs: DISPUTE_MS, silentMs: 0 })
       const statements = { home, observers: observers.get(address) ?? [] }
       const decision = decide(statements, wasDown.has(address), rules)
       return { host, address, statements, decision }
     })
+    return isAllOut(facts, decided) ? decided.map((one) => keepReached(one, rules)) : decided
   }
 
   #count(counts: Map<string, number>, host: string, count: number): void {
@@ -239,17 +261,18 @@ export class HealthQuorum {
   }
 
   get #rules(): QuorumRules {
-    const { holdDownMs } = this.#parts
-    return {
-      quorum: this.#sites.quorum,
-      holdDownMs,
-      heardMs: this.#sites.heardMs,
-      isIsolated: this.#sites.isIsolated,
-    }
+    const { site, quorum, holdDownMs } = this.#parts
+    const { count: sites, heardMs, isUndecided: isIsolated } = this.#sites
+    return { site, sites, quorum, holdDownMs, heardMs, isIsolated }
+  }
+
+  get #context(): DecisionContext {
+    return { ...this.#rules, heard: this.#sites.heard, nowMs: this.#parts.clock.now() }
   }
 
   #watch({ host, checkedKey }: QuorumHost, leaves: readonly Leaf[]): void {
     const { observer, log } = this.#parts
+    if (observer === undefined) return
     const before = this.#checkedKeys.get(host) ?? ''
     if (before !== checkedKey && before !== '') observer.watch(before, [])
     if (checkedKey === '') this.#checkedKeys.delete(host)
@@ -269,23 +292,22 @@ export class HealthQuorum {
 
   /** Returns what sites found of addresses of other sites, by address: one statement per site. */
   #observersOf({ host, observed }: QuorumHost): Map<string, Statement[]> {
-    const { site, peers, memory, clock } = this.#parts
+    const { site, peers, clock, observer } = this.#parts
+    if (observer === undefined) return new Map()
     const bySite = new Map<string, Statement & { readonly address: string }>()
-    const add = (of: string, one: HealthObservation, seenMs: number): void => {
-      const statement = { ...this.#stateOf(of, one, seenMs), address: one.address }
+    const add = (of: string, one: HealthObservation, by: Exporter): void => {
+      const statement = { ...this.#stateOf(of, one, by), address: one.address }
       const key = `${of} ${one.address}`
       const known = bySite.get(key)
       if (known === undefined || this.#isBefore(statement, known)) bySite.set(key, statement)
     }
-    for (const one of observed) add(site, one, clock.monotonic())
+    for (const one of observed) add(site, one, { exporter: '', seenMs: clock.monotonic() })
     for (const peer of peers) {
-      const { ownSite, lastSeenMs } = peer
+      const { ownSite, address: exporter, lastAnswerMs: seenMs } = peer
       // The observations of a relay do not count, nor those that a peer sends under the name of our site.
       if (ownSite === '' || ownSite === site) continue
       for (const one of peer.observationsOf(host)) {
-        // A failure from the peer cache may be over.
-        const isOld = one.health === 'down' && lastSeenMs < memory.startMs
-        if (one.site === ownSite && !isOld) add(ownSite, one, lastSeenMs)
+        if (one.site === ownSite) add(ownSite, one, { exporter, seenMs })
       }
     }
     return groupBy([...bySite.values()], ({ address }) => address)
@@ -294,11 +316,11 @@ export class HealthQuorum {
   #stateOf(
     site: string,
     { health, sinceSeconds }: Pick<PeerEndpoint, 'health' | 'sinceSeconds'>,
-    seenMs: number,
+    { exporter, seenMs }: Exporter,
   ): Statement {
     const ageMs = Math.max(0, this.#parts.clock.now() - sinceSeconds * 1000)
     this.#noteClock(site, sinceSeconds * 1000 - this.#parts.clock.now())
-    return { site, health, ageMs, silentMs: this.#sites.silentMs(seenMs) }
+    return { site, health, ageMs, silentMs: this.#sites.silentMs(exporter, seenMs) }
   }
 
   /** Failures that a site dates in our future count late. */
@@ -327,13 +349,28 @@ export class HealthQuorum {
   #report(name: string, isDown: Change, isDisputed: Change, said: string): void {
     const { log } = this.#parts
     if (this.#logged++ >= LOGGED_MAX) return
-    if (isDown.after && !isDown.before)
-      log.warning(`${name} is taken out: a quorum finds it down: ${said}`)
+    if (isDown.after && !isDown.before) log.warning(`${name} is taken out: ${said}`)
     if (!isDown.after && isDown.before) log.info(`${name} is served again: ${said}`)
     if (isDisputed.after && !isDisputed.before) log.warning(`sites disagree about ${name}: ${said}`)
     if (!isDisputed.after && isDisputed.before)
       log.info(`sites no longer disagree about ${name}: ${said}`)
   }
+}
+
+/** True if no address of a host is left, ours included. */
+function isAllOut({ own, ownFindings }: QuorumHost, decided: readonly DecidedAddress[]): boolean {
+  const addresses = own.filter(({ recordType }) => recordType === 'A' || recordType === 'AAAA')
+  const isOut = (target: string): boolean => ownFindings.get(target) === 'down'
+  if (!addresses.every(({ targets }) => targets.every(isOut))) return false
+  return decided.every(({ decision }) => decision.outcome === 'down')
+}
+
+/** Without any other address, clients get one that this site reaches, although other sites do not. */
+function keepReached(one: DecidedAddress, { site }: QuorumRules): DecidedAddress {
+  const { statements, decision } = one
+  const isReached = statements.observers.some((s) => s.site === site && s.health === 'up')
+  if (decision.by !== 'sites' || !isReached) return one
+  return { ...one, decision: { ...decision, outcome: 'up', by: 'this site' } }
 }
 
 interface Change {

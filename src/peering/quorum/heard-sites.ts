@@ -5,15 +5,18 @@ import { groupBy } from '../merge/part.ts'
 import { majorityOf } from './decide.ts'
 import type { SiteObservation } from './observation-codec.ts'
 
-/** Maximum silence of a site whose failures count. Longer than the interval of polls. */
-const HEARD_MS = 20_000
+/**
+ * Maximum silence of a site whose findings count. A poll every second, of which one may fail, and short enough that
+ * the findings of a dead site end within the time that the other sites have to notice its death.
+ */
+const HEARD_MS = 8000
 
 /** A peer as the quorum sees it. */
 export interface QuorumPeer {
   /** `host:port`. */
   readonly address: string
-  /** Monotonic milliseconds; -Infinity = never. */
-  readonly lastSeenMs: number
+  /** Monotonic milliseconds: its last answer of any kind; -Infinity = never. */
+  readonly lastAnswerMs: number
   /** The site that it is a nameserver of; '' = several sites, or not known yet. */
   readonly ownSite: string
   /** Observations over all hosts. */
@@ -24,30 +27,27 @@ export interface QuorumPeer {
 export interface HeardSitesParts {
   readonly site: string
   readonly peers: readonly QuorumPeer[]
-  /** Sites that must find an address down; 0 = a majority of all sites. */
+  /** Sites that must find an address down; 0 = a majority of those that are heard and know. */
   readonly quorum: number
-  readonly holdDownMs: number
   /** Monotonic milliseconds. Silence counts from here: before, this process heard no site. */
   readonly startMs: number
   readonly clock: Pick<Clock, 'monotonic'>
   readonly log: Logger
 }
 
-/** Which sites are heard, and whether they are enough to decide. Reports isolation. */
+/** Which sites are heard. Reports isolation. */
 export class HeardSites {
   readonly #parts: HeardSitesParts
-  /** The failures that a site finds do not count if it has been silent for longer. */
-  readonly heardMs: number
+  /** The findings of a site do not count if it has been silent for longer. */
+  readonly heardMs = HEARD_MS
   /** State of each peer at the last check, as one text. */
   #hearing = ''
-  #isIsolated = true
   #isReportedIsolated = false
   #count = 1
   #heard = 1
 
   constructor(parts: HeardSitesParts) {
     this.#parts = parts
-    this.heardMs = Math.min(HEARD_MS, parts.holdDownMs)
   }
 
   /** Number of sites, with our own. */
@@ -60,50 +60,54 @@ export class HeardSites {
     return this.#heard
   }
 
-  /** Number of sites that must find an address down. */
+  /** Number of sites that must find an address down if all of them know it. */
   get quorum(): number {
-    return this.#parts.quorum || majorityOf(this.#count)
+    if (this.#parts.quorum > 0) return this.#parts.quorum
+    return this.#count <= 2 ? 1 : majorityOf(this.#heard)
   }
 
-  /** This site hears too few sites to decide. */
-  get isIsolated(): boolean {
-    return this.#isIsolated
+  /** A number of sites is set, and this site hears fewer, so it cannot decide. */
+  get isUndecided(): boolean {
+    return this.#parts.quorum > 0 && this.#heard < this.#parts.quorum
   }
 
-  /** As `isIsolated`, but false just after the start, when no site was heard yet. */
+  /** This site hears less than a majority of the sites. False just after the start, when no site was heard yet. */
   get isReportedIsolated(): boolean {
     return this.#isReportedIsolated
   }
 
   /** Returns true if what counts changed since the last check. */
   check(): boolean {
-    const { peers, site, holdDownMs, startMs, clock } = this.#parts
+    const { peers, site, startMs, clock } = this.#parts
     const nowMs = clock.monotonic()
     const sites = new Set([site])
     const heard = new Set([site])
     let hearing = ''
     for (const peer of peers) {
-      const silentMs = this.silentMs(peer.lastSeenMs)
-      const isHeard = nowMs - peer.lastSeenMs < this.heardMs
+      const isHeard = nowMs - peer.lastAnswerMs < this.heardMs
       const id = siteOf(peer)
       sites.add(id)
       if (isHeard) heard.add(id)
-      hearing += `${id} ${isHeard} ${silentMs < holdDownMs}\n`
+      hearing += `${id} ${isHeard}\n`
     }
     this.#count = sites.size
     this.#heard = heard.size
-    this.#isIsolated = heard.size < this.quorum
-    const isReported = this.#isIsolated && nowMs - startMs >= this.heardMs
+    const isIsolated = heard.size < majorityOf(sites.size)
+    const isReported = isIsolated && nowMs - startMs >= this.heardMs
     if (isReported !== this.#isReportedIsolated) this.#report(isReported)
     const isChanged = hearing !== this.#hearing
     this.#hearing = hearing
     return isChanged
   }
 
-  /** Returns for how long a site has been silent. Before the start, this process heard no site. */
-  silentMs(seenMs: number): number {
-    const { clock, startMs } = this.#parts
-    return clock.monotonic() - Math.max(seenMs, startMs)
+  /**
+   * Returns for how long a nameserver has been silent. Before the start, this process heard none. `seenMs`: when its
+   * data was last confirmed.
+   */
+  silentMs(address: string, seenMs: number): number {
+    const { peers, clock, startMs } = this.#parts
+    const peer = peers.find((one) => one.address === address)
+    return clock.monotonic() - Math.max(seenMs, startMs, peer?.lastAnswerMs ?? 0)
   }
 
   /** Returns the sites, ours first. `observations`: number of our own. */
@@ -118,7 +122,7 @@ export class HeardSites {
   }
 
   #member(site: string, peers: readonly QuorumPeer[]): QuorumMember {
-    const seenMs = Math.max(...peers.map(({ lastSeenMs }) => lastSeenMs))
+    const seenMs = Math.max(...peers.map(({ lastAnswerMs }) => lastAnswerMs))
     const ageMs = this.#parts.clock.monotonic() - seenMs
     const isNever = seenMs === Number.NEGATIVE_INFINITY
     return {
@@ -133,8 +137,11 @@ export class HeardSites {
   #report(isIsolated: boolean): void {
     this.#isReportedIsolated = isIsolated
     const { log } = this.#parts
-    const heard = `${this.#heard} of ${this.#count} sites heard, ${this.quorum} needed`
-    if (isIsolated) log.warning(`site is isolated: ${heard}; no address of a peer is taken out`)
+    const heard = `${this.#heard} of ${this.#count} sites heard`
+    const what = this.isUndecided
+      ? `${this.#parts.quorum} needed, so addresses of peers keep their last health`
+      : 'its own checks decide about addresses of peers'
+    if (isIsolated) log.warning(`site is isolated: ${heard}; ${what}`)
     else log.info(`site is no longer isolated: ${heard}`)
   }
 }

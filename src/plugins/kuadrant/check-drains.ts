@@ -6,8 +6,8 @@ import { readDrainFile } from '../../health/drain/drain-file.ts'
 import { findDrains } from '../../health/drain/drained-health.ts'
 import { checkDirectoryOf } from '../../persist/state-file.ts'
 import { type CheckedManifests, readManifests, type Warn } from '../../publish/check-manifests.ts'
-import { ownSites } from '../../publish/own-sites.ts'
 import { siteOf, sourceFileOf } from '../../publish/same-source.ts'
+import { sitesOfEndpoints } from '../../publish/sites-of-endpoints.ts'
 import { nameOf } from '../../publish/source-place.ts'
 import type { KuadrantOptions } from './options.ts'
 
@@ -51,7 +51,7 @@ export async function checkDrains(
 }
 
 function selects(drain: EndpointDrain, record: StoredRecord, site: string): boolean {
-  return findDrains(record, [drain], () => ownSites(record, site)) !== NO_DRAINS
+  return findDrains(record, [drain], () => sitesOfEndpoints(record, site)) !== NO_DRAINS
 }
 
 /** Returns undefined if the directory can't be listed: the check of its own block reports that. */

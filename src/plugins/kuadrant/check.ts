@@ -81,7 +81,7 @@ function warnOfStateFiles(options: KuadrantOptions, warn: Warn): void {
   warnOf(serials, SERIALS, serialsPosition)
   warnOf(slowStartFile?.path, SLOW_START_STATE, slowStartFile?.position)
   warnOf(shiftFile?.path, SHIFT_STATE, shiftFile?.position)
-  warnOf(probe?.file, PROBE_STATES, probe?.position)
+  if (probe !== 'off') warnOf(probe?.file, PROBE_STATES, probe?.position)
   warnOf(peerCache?.path, cachedPeers(site, systemClock), peerCache?.position)
 }
 

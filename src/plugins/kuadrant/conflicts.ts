@@ -13,8 +13,10 @@ export function conflictWith(options: PublishOptions, others: readonly PublishOp
     return `another server block names site ${otherSite} for the same records`
   }
   const probing = probingOf(source, others)
-  const isProbed = health?.probe !== undefined && probing.probe !== undefined
-  if (isProbed && printProbing(probing) !== printProbing(health)) {
+  const isProbed = [health?.probe, probing.probe].every((probe) => {
+    return probe !== undefined && (probe === 'off' || probe.isDefault !== true)
+  })
+  if (isProbed && health !== undefined && printProbing(probing) !== printProbing(health)) {
     return 'probe settings differ from another server block that reads the same manifests'
   }
   const fileConflict = conflictOfFiles(options, others)

@@ -11,7 +11,7 @@ import type { HealthOptions } from '../../publish/health-options.ts'
 import type { SourcePlace } from '../../publish/source-place.ts'
 
 /**
- * Reads `probe [FILE]`, `probe-allow CIDR...`, `probe-exec NAME COMMAND...`, `slow-start DURATION
+ * Reads `probe [FILE|off]`, `probe-allow CIDR...`, `probe-exec NAME COMMAND...`, `slow-start DURATION
  * [FILE]`, `drain FILE`, `namespace-drains` or `shift FILE`. Returns undefined for another property. Throws InputError.
  */
 export function scanHealthProperty(
@@ -24,6 +24,7 @@ export function scanHealthProperty(
     case 'probe': {
       if (options.probe !== undefined) throw d.error('probe appears twice')
       const [file] = d.remainingArgs(0, 1)
+      if (file === 'off') return { ...options, probe: 'off' }
       const path = file === undefined ? '' : resolve(block.root, file)
       return { ...options, probe: { file: path, position: d.position() } }
     }
@@ -56,9 +57,9 @@ export function checkHealth(d: Dispenser, options: HealthOptions, source: Source
   if (options.readsNamespaces === true && source.kind === 'manifests') {
     throw d.error('namespace-drains needs a cluster; Namespaces are not read from manifests')
   }
-  if (options.probe === undefined) {
-    if (options.allowed.length > 0) throw d.error('probe-allow needs probe')
-    if (options.commands !== undefined) throw d.error('probe-exec needs probe')
+  if (options.probe === undefined || options.probe === 'off') {
+    if (options.allowed.length > 0) throw d.error('probe-allow needs probe or peer')
+    if (options.commands !== undefined) throw d.error('probe-exec needs probe or peer')
     return
   }
   if (source.kind === 'manifests') return

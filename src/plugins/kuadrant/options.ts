@@ -21,7 +21,6 @@ import { checkHealth, scanHealthProperty, scanNetworks } from './health-options.
 import { scanNamespaces } from './namespaces.ts'
 import {
   type PeeringDraft,
-  scanExpiry,
   scanGroup,
   scanHoldDown,
   scanKeyPlace,
@@ -29,6 +28,7 @@ import {
   scanPeers,
   scanProbePeers,
   scanQuorum,
+  scanSilentSite,
   scanSite,
 } from './peering-options.ts'
 import { type SettingsDraft, scanAllDown, scanSticky } from './steering-options.ts'
@@ -114,7 +114,7 @@ export function draftOptions(
  * | probe-allow CIDR... | probe-exec NAME COMMAND... | slow-start DURATION | drain FILE | namespace-drains
  * | shift FILE | explain CIDR... | fallthrough [ZONES...] | site NAME
  * | group NAME [ADDR...] | peer ADDR... [{ allow RULE }]
- * | tsig NAME FILE | expire DURATION | peer-cache FILE | all-down open|closed|ID
+ * | tsig NAME FILE | silent-site keep|remove DURATION | peer-cache FILE | all-down open|closed|ID
  * | sticky [IPV4_BITS IPV6_BITS] | endpoint-metrics [MAX] }` into `draft`. Throws InputError with all faults.
  */
 export function scanOptions(
@@ -198,8 +198,8 @@ const PROPERTIES: ReadonlyMap<string, ScanProperty> = new Map(
       if (peering.peerCache !== undefined) throw d.error('peer-cache appears twice')
       peering.peerCache = scanPeerCache(d, block)
     },
-    expire(d, { peering }) {
-      peering.expiryMs = scanExpiry(d)
+    'silent-site'(d, { peering }) {
+      peering.expiryMs = scanSilentSite(d)
     },
     'all-down'(d, { settings }) {
       settings.allDown = scanAllDown(d, settings)
@@ -262,19 +262,30 @@ function checkPeering(d: Dispenser, draft: DraftOptions): void {
   throw d.error('peers query the zone kdrnt: serve it in a server block of its own, without peer')
 }
 
-/** Completes `probe-peers` with the other lines about it. */
-function checkQuorum(d: Dispenser, { peering, health }: DraftOptions): void {
-  const { peers, probePeers, quorum, holdDownMs } = peering
-  if (probePeers === undefined) {
-    if (quorum !== undefined) throw d.error('quorum needs probe-peers')
-    if (holdDownMs !== undefined) throw d.error('hold-down needs probe-peers')
+/**
+ * Completes the options about the health of peers. A site with peers probes its own addresses and those of the peers,
+ * because no other setting notices that a site is dead.
+ */
+function checkQuorum(d: Dispenser, draft: DraftOptions): void {
+  const { peering } = draft
+  const { peers, probing, quorum, holdDownMs } = peering
+  const health = draft.health ?? NO_HEALTH
+  if (peers.length === 0) {
+    if (probing !== undefined) throw d.error('probe-peers needs peers; add `peer ADDR...`')
+    if (quorum !== undefined) throw d.error('quorum needs peers; add `peer ADDR...`')
+    if (holdDownMs !== undefined) throw d.error('hold-down needs peers; add `peer ADDR...`')
     return
   }
-  if (peers.length === 0) throw d.error('probe-peers needs peers; add `peer ADDR...`')
-  if (health?.probe === undefined) throw d.error('probe-peers needs probe; add `probe FILE`')
-  peering.probePeers = {
-    quorum: quorum ?? probePeers.quorum,
-    holdDownMs: holdDownMs ?? probePeers.holdDownMs,
+  const isOff = probing === 'off' || health.probe === 'off'
+  if (isOff && quorum !== undefined) throw d.error('quorum needs probe-peers, which is off')
+  if (isOff && holdDownMs !== undefined) throw d.error('hold-down needs probe-peers, which is off')
+  if (probing === 'on' && health.probe === 'off')
+    throw d.error('probe-peers needs probe, which is off')
+  peering.probePeers = isOff ? undefined : { quorum: quorum ?? 0, holdDownMs: holdDownMs ?? 0 }
+  const position = peering.position ?? d.position()
+  draft.health = {
+    ...health,
+    probe: health.probe ?? { file: '', position, isDefault: true },
   }
 }
 

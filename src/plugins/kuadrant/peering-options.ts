@@ -23,9 +23,10 @@ const EXPIRY_MS_MAX = 365 * 24 * 3600 * 1000
 
 const HOLD_DOWN_MS_MIN = 1000
 const HOLD_DOWN_MS_MAX = 3600 * 1000
-const HOLD_DOWN_MS_DEFAULT = 60_000
 
 export type PeeringDraft = { -readonly [K in keyof PeeringOptions]: PeeringOptions[K] } & {
+  /** `off` = as written. */
+  probing?: 'on' | 'off'
   /** As written; undefined = the default. */
   quorum?: number
   holdDownMs?: number
@@ -103,21 +104,27 @@ export function scanPeerCache(d: Dispenser, block: BlockConfig): PeerCacheFile {
   return { path: resolve(block.root, file), position: d.position() }
 }
 
-/** Reads `expire DURATION`. */
-export function scanExpiry(d: Dispenser): number {
-  const text = d.onlyArg()
+/** Reads `silent-site keep|remove DURATION`. */
+export function scanSilentSite(d: Dispenser): number {
+  const [what, text = '', ...more] = d.remainingArgs(1)
+  if (more.length > 0 || text === '' || (what !== 'keep' && what !== 'remove')) {
+    throw d.error('silent-site needs `keep DURATION` or `remove DURATION`, such as keep 24h')
+  }
   const expiryMs = scanDuration(text)
   if (expiryMs === undefined || expiryMs < EXPIRY_MS_MIN || expiryMs > EXPIRY_MS_MAX) {
-    throw d.error(`expire must be from 1s to 8760h, got ${text}`)
+    throw d.error(`silent-site ${what} must be from 1s to 8760h, got ${text}`)
   }
   return expiryMs
 }
 
-/** Reads `probe-peers`. */
+/** Reads `probe-peers [off]`. */
 export function scanProbePeers(d: Dispenser, draft: PeeringDraft): void {
-  d.noArgs()
-  if (draft.probePeers !== undefined) throw d.error('probe-peers appears twice')
-  draft.probePeers = { quorum: 0, holdDownMs: HOLD_DOWN_MS_DEFAULT }
+  if (draft.probing !== undefined) throw d.error('probe-peers appears twice')
+  const [text] = d.remainingArgs(0, 1)
+  if (text !== undefined && text !== 'off') {
+    throw d.error(`probe-peers takes no argument or off, got ${text}`)
+  }
+  draft.probing = text === 'off' ? 'off' : 'on'
 }
 
 /** Reads `quorum N`. */

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { packRecord, unpackRecord, unpackSettings } from '../../../src/dnsrecord/pack.ts'
-import { firstSettings, type RecordSettings } from '../../../src/dnsrecord/settings.ts'
+import type { RecordSettings } from '../../../src/dnsrecord/settings.ts'
 import { validateResource } from '../../../src/dnsrecord/validate/resource.ts'
 import type { YamlValue } from '../../../src/yaml/scan-block-yaml.ts'
 
@@ -118,14 +118,6 @@ t.test('a drain has a reason, and may have an end', async (t) => {
   t.equal(read({}), undefined)
 })
 
-t.test('records are drained together if all of them are', async (t) => {
-  const [a, b] = [{ drain: { reason: 'a' } }, { drain: { reason: 'b', untilMs: 7 } }]
-  t.strictSame(firstSettings([a, b]), { drain: { reason: 'a', untilMs: 7 } })
-  t.strictSame(firstSettings([a, a]), a)
-  t.equal(firstSettings([a, undefined]), undefined)
-  t.strictSame(firstSettings([a, { sticky: 'off' }]), { sticky: 'off' })
-})
-
 t.test('a record without settings has none', async (t) => {
   for (const annotations of [null, {}, { 'example.com/x': 'y' }, { 'sextant.io/sticky': null }]) {
     const read = validateResource(resource(annotations))
@@ -145,11 +137,3 @@ t.test('the longest settings fit the packed form', async (t) => {
   if (read.kind !== 'record') return t.fail(JSON.stringify(read))
   t.strictSame(unpackRecord(packRecord(read.record)).settings, read.record.settings)
 })
-
-t.test('each setting is that of the first record that has it', async (t) => {
-  const [a, b]: RecordSettings[] = [{ sticky: 'off' }, { sticky: STICKY, allDown: 'closed' }]
-  t.strictSame(firstSettings([undefined, a, b]), { sticky: 'off', allDown: 'closed' })
-  t.equal(firstSettings([undefined]), undefined)
-})
-
-const STICKY = { ipv4Bits: 24, ipv6Bits: 56 }

@@ -20,7 +20,21 @@ const FAULTS = [
   { name: 'two sites', lines: 'site a\nsite b', want: 'site appears twice' },
   { name: 'a key without peers', lines: 'site a\ntsig k.example. f', want: 'tsig needs peers' },
   { name: 'a key without a file', lines: 'site a\ntsig k.example.', want: 'tsig needs the name' },
-  { name: 'no duration', lines: 'site a\nexpire soon', want: 'expire must be from 1s to 8760h' },
+  {
+    name: 'no duration',
+    lines: 'site a\nsilent-site remove soon',
+    want: 'silent-site remove must be from 1s to 8760h, got soon',
+  },
+  {
+    name: 'silence without an end',
+    lines: 'site a\nsilent-site keep',
+    want: 'silent-site needs `keep DURATION` or `remove DURATION`',
+  },
+  {
+    name: 'something else for silent sites',
+    lines: 'site a\nsilent-site drop 1m',
+    want: 'silent-site needs `keep DURATION` or `remove DURATION`',
+  },
   { name: 'a cache without peers', lines: 'site a\npeer-cache f', want: 'peer-cache needs peers' },
   { name: 'a cache without a file', lines: 'site a\npeer ::1\npeer-cache', want: 'argument' },
   { name: 'two caches', lines: 'site a\npeer-cache f\npeer-cache g', want: 'appears twice' },
@@ -46,12 +60,22 @@ const FAULTS = [
     want: 'probe-peers needs peers',
   },
   {
-    name: 'probes of peers without probes',
-    lines: 'site a\npeer ::1\nprobe-peers',
-    want: 'probe-peers needs probe;',
+    name: 'probes of peers although probes are off',
+    lines: 'site a\npeer ::1\nprobe off\nprobe-peers',
+    want: 'probe-peers needs probe, which is off',
   },
-  { name: 'a quorum alone', lines: 'site a\npeer ::1\nquorum 2', want: 'quorum needs probe-peers' },
-  { name: 'a hold-down alone', lines: 'hold-down 60s', want: 'hold-down needs probe-peers' },
+  {
+    name: 'something else than off',
+    lines: 'site a\npeer ::1\nprobe-peers no',
+    want: 'probe-peers takes no argument or off, got no',
+  },
+  { name: 'a quorum alone', lines: 'site a\nquorum 2', want: 'quorum needs peers' },
+  {
+    name: 'a quorum that is off',
+    lines: 'site a\npeer ::1\nprobe-peers off\nquorum 2',
+    want: 'quorum needs probe-peers, which is off',
+  },
+  { name: 'a hold-down alone', lines: 'hold-down 60s', want: 'hold-down needs peers' },
   {
     name: 'a quorum of no sites',
     lines: 'site a\npeer ::1\nprobe\nprobe-peers\nquorum 0',
@@ -64,8 +88,8 @@ const FAULTS = [
   },
   {
     name: 'too short a duration',
-    lines: 'site a\nexpire 1ms',
-    want: 'expire must be from 1s to 8760h',
+    lines: 'site a\nsilent-site keep 1ms',
+    want: 'silent-site keep must be from 1s to 8760h',
   },
 ]
 for (const { name, lines, want } of FAULTS) {
@@ -81,7 +105,7 @@ t.test('rules of peers are read, and other properties after them', async (t) => 
         allow subdomain s.k.example.com
     }
     peer 192.0.2.3
-    expire 1h`
+    silent-site remove 1h`
   const d = new Dispenser(scanTokens(block(lines), 'Corefile'))
   const draft = draftOptions(d)
   const { peering } = scanOptions(d, new SetUp(kuadrant, block('')).block, draft)
@@ -165,3 +189,23 @@ for (const { old, current, want } of RENAMED) {
     t.strictSame(scan(old), scan(current))
   })
 }
+
+t.test('a site with peers probes, unless its Corefile switches this off', async (t) => {
+  const read = (lines: string) => {
+    const d = new Dispenser(scanTokens(block(lines), 'Corefile'))
+    return scanOptions(d, new SetUp(kuadrant, block('')).block, draftOptions(d))
+  }
+  const both = read('site a\npeer ::1')
+  t.match(both.health?.probe, { file: '', isDefault: true })
+  t.strictSame(both.peering.probePeers, { quorum: 0, holdDownMs: 0 })
+  const own = read('site a\npeer ::1\nprobe-peers off')
+  t.match(own.health?.probe, { file: '', isDefault: true })
+  t.equal(own.peering.probePeers, undefined)
+  const none = read('site a\npeer ::1\nprobe off')
+  t.equal(none.health?.probe, 'off')
+  t.equal(none.peering.probePeers, undefined)
+  const set = read('site a\nquorum 2\nhold-down 5s\nprobe-peers\nprobe states\npeer ::1')
+  t.match(set.health?.probe, { file: /states$/, isDefault: undefined })
+  t.strictSame(set.peering.probePeers, { quorum: 2, holdDownMs: 5000 })
+  t.equal(read('site a').health?.probe, undefined, 'a single site asks for probes')
+})

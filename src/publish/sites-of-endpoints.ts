@@ -1,8 +1,11 @@
 import { locateEndpoints } from '../dnsrecord/pack.ts'
 import type { StoredRecord } from '../dnsrecord/record-source.ts'
 
-/** Returns the sites of each endpoint of one of our own records. `site`: our own; '' = none. */
-export function ownSites({ packed }: StoredRecord, site: string): readonly (readonly string[])[] {
+/** Returns the sites of each endpoint of a record. `site`: of the record; '' = not known. */
+export function sitesOfEndpoints(
+  { packed }: StoredRecord,
+  site: string,
+): readonly (readonly string[])[] {
   if (site === '') return []
   return locateEndpoints(packed).starts.map(() => [site])
 }
