@@ -13,8 +13,11 @@ const START_MIN_MS = 500
 const START_SPREAD_MS = 1000
 /** The spread grows by this much per new probe: 200 first attempts a second. */
 const START_SPREAD_EACH_MS = 5
-/** Each interval varies at random by up to this fraction, in both directions. */
-const JITTER = 0.1
+/**
+ * Each interval is at random shorter by up to this fraction, so that probes do not synchronise. Never longer: after a
+ * fault, an address is down within as many intervals as its health check says.
+ */
+const JITTER = 0.2
 
 export interface ProbeRunnerOptions {
   readonly probe: Prober
@@ -189,9 +192,9 @@ export class ProbeRunner {
     const { probe, state: before } = task
     const endMs = clock.monotonic()
     task.state = nextState(before, outcome, probe.check, clock.now())
-    const jitterMs = probe.check.intervalMs * JITTER * (random.below(2001) / 1000 - 1)
+    const jitterMs = probe.check.intervalMs * JITTER * (random.below(1001) / 1000)
     // The interval counts from start to start, so that slow answers do not reduce the rate.
-    const dueMs = Math.max(endMs, startMs + probe.check.intervalMs + jitterMs)
+    const dueMs = Math.max(endMs, startMs + probe.check.intervalMs - jitterMs)
     this.#putOnAgenda(probe, dueMs)
     onResult({ probe, before, after: task.state, outcome, seconds: (endMs - startMs) / 1000 })
   }
