@@ -214,8 +214,8 @@ export class HostMerge {
 export const hasEndpoints = ({ endpoints }: SiteState): boolean => endpoints.length > 0
 
 /**
- * Returns the endpoints of other sites that are served: as many as there is room for, and none of a v1 peer whose target
- * a v2 site or we have too, because v1 has lost a part of it.
+ * Returns the endpoints of other sites that are served: as many as there is room for, and none of a v1 peer whose
+ * target a v2 site or we have too, because v1 has lost a part of it.
  */
 function chooseEndpoints({ own, siteStates }: Gathered): {
   readonly endpoints: readonly PeerEndpoint[]

@@ -152,7 +152,10 @@ export class MergedSource implements RecordSource {
     return this.#hosts.get(hostKey)?.given.get(key)
   }
 
-  /** Returns the decisions of sites that last changed the health of addresses of a host; '' = none did. `key`: of a record of another site. */
+  /**
+   * Returns the decisions of sites that last changed the health of addresses of a host; '' = none did. `key`: of a
+   * record of another site.
+   */
   decisionOf(key: string): string {
     return this.#hosts.get(siteHostKeyOf(key))?.changes ?? ''
   }

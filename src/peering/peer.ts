@@ -139,8 +139,8 @@ export class PeerFollower {
   }
 
   /**
-   * When the peer last answered anything. A long transfer confirms the data only at its end, and while it lasts the peer
-   * is not silent.
+   * When the peer last answered anything. A long transfer confirms the data only at its end, but meanwhile the peer is
+   * not silent.
    */
   get lastAnswerMs(): number {
     return Math.max(this.#lastAnswerMs, this.#lastSeenMs)

@@ -17,24 +17,24 @@ export interface SiteRecord {
 }
 
 /** An endpoint that is not valid here, and the reason; quotes the peer's text. */
-export interface RefusedEndpoint {
+export interface RefusedByValidation {
   readonly site: string
   readonly reason: string
 }
 
 /**
  * Returns the records that other sites have of a host: one for each site and record of that site. Each endpoint is
- * validated like an endpoint of a DNSRecord; an invalid one is refused alone. `host`: without `*.`. `known`: the records
- * before; an unchanged one is the same object.
+ * validated like an endpoint of a DNSRecord; an invalid one is refused alone. `host`: without `*.`. `known`: the
+ * records before; an unchanged one is the same object.
  */
 export function buildSiteRecords(
   host: string,
   endpoints: readonly PeerEndpoint[],
   zoneLabel: string,
   known: RecordSet,
-): { readonly records: readonly SiteRecord[]; readonly refused: readonly RefusedEndpoint[] } {
+): { readonly records: readonly SiteRecord[]; readonly refused: readonly RefusedByValidation[] } {
   const records: SiteRecord[] = []
-  const refused: RefusedEndpoint[] = []
+  const refused: RefusedByValidation[] = []
   for (const [site, ofSite] of groupBy(endpoints, (one) => one.site)) {
     const groups = [...groupBy(ofSite, recordOf)].sort(([a], [b]) => (a < b ? -1 : 1))
     for (const [i, [, members]] of groups.entries()) {

@@ -125,7 +125,7 @@ export class PublisherPeers {
   }
 
   /**
-   * Returns who reports the endpoints of a record of another site; undefined = the record is our own. `recordKey`: its key.
+   * Returns who reports the endpoints of a record of another site; undefined = the record is our own.
    */
   originsOf(recordKey: string): PeersOrigin | undefined {
     const host = hostOfSiteKey(recordKey)

@@ -270,23 +270,18 @@ function checkQuorum(d: Dispenser, draft: DraftOptions): void {
   const { peering } = draft
   const { peers, probing, quorum, holdDownMs } = peering
   const health = draft.health ?? NO_HEALTH
-  if (peers.length === 0) {
-    if (probing !== undefined) throw d.error('probe-peers needs peers; add `peer ADDR...`')
-    if (quorum !== undefined) throw d.error('quorum needs peers; add `peer ADDR...`')
-    if (holdDownMs !== undefined) throw d.error('hold-down needs peers; add `peer ADDR...`')
-    return
-  }
   const isOff = probing === 'off' || health.probe === 'off'
-  if (isOff && quorum !== undefined) throw d.error('quorum needs probe-peers, which is off')
-  if (isOff && holdDownMs !== undefined) throw d.error('hold-down needs probe-peers, which is off')
-  if (probing === 'on' && health.probe === 'off')
-    throw d.error('probe-peers needs probe, which is off')
+  const given = { 'probe-peers': probing, quorum, 'hold-down': holdDownMs }
+  for (const [property, value] of Object.entries(given)) {
+    if (value === undefined || value === 'off') continue
+    if (peers.length === 0) throw d.error(`${property} needs peers; add \`peer ADDR...\``)
+    const missing = property === 'probe-peers' ? 'probe' : 'probe-peers'
+    if (isOff) throw d.error(`${property} needs ${missing}, which is off`)
+  }
+  if (peers.length === 0) return
   peering.probePeers = isOff ? undefined : { quorum: quorum ?? 0, holdDownMs: holdDownMs ?? 0 }
   const position = peering.position ?? d.position()
-  draft.health = {
-    ...health,
-    probe: health.probe ?? { file: '', position, isDefault: true },
-  }
+  draft.health = { ...health, probe: health.probe ?? { file: '', position, isDefault: true } }
 }
 
 function scanKubeconfig(d: Dispenser, draft: DraftOptions, block: BlockConfig): void {
