@@ -17,6 +17,8 @@ export interface HealthOptions {
   readonly drainFile?: KeptFile | undefined
   /** Annotations of Namespaces drain their records. Missing = false. */
   readonly readsNamespaces?: boolean | undefined
+  /** ConfigMap of drains for all servers of the cluster; undefined = none. */
+  readonly drainsPlace?: { readonly namespace: string; readonly name: string } | undefined
   /** File that keeps shifts over a restart; undefined = they are not kept. */
   readonly shiftFile?: KeptFile | undefined
 }

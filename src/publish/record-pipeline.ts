@@ -27,7 +27,14 @@ import { acquireRecords } from './open-source.ts'
 import type { PublishOptions } from './options.ts'
 import type { PublisherPeers, PublisherPeersParts } from './peers.ts'
 import type { PublisherGroup } from './publisher-group.ts'
-import { groupOf, probingOf, readsNamespacesOf, siteOf, sourceFileOf } from './same-source.ts'
+import {
+  drainsPlaceOf,
+  groupOf,
+  probingOf,
+  readsNamespacesOf,
+  siteOf,
+  sourceFileOf,
+} from './same-source.ts'
 import { sitesOfEndpoints } from './sites-of-endpoints.ts'
 import { faultAt } from './source-fault.ts'
 import { nameOf } from './source-place.ts'
@@ -53,8 +60,8 @@ export class RecordPipeline {
   /** Undefined = there are no peers, or they are not started. */
   #peers: PublisherPeers | undefined
   #health = NO_HEALTH_NOTES
-  /** Undefined = none, or the source was not read yet. */
-  #namespaceDrains: DrainFeed | undefined
+  /** Drains that a cluster has; empty = none, or the source was not read yet. */
+  #clusterDrains: readonly DrainFeed[] = []
   #noteOverrides = (): string => ''
   #reportShifts = (): readonly ShiftReport[] => []
 
@@ -144,7 +151,8 @@ export class RecordPipeline {
     const { source: place, position, zones } = this.#options
     const { resources, stops, log, clock, group } = this.#parts
     const readsNamespaces = readsNamespacesOf(place, group.options)
-    const parts = { log, clock, timers: systemTimers, readsNamespaces }
+    const drainsPlace = drainsPlaceOf(place, group.options)
+    const parts = { log, clock, timers: systemTimers, readsNamespaces, drainsPlace }
     const { item, release } = await acquireRecords(place, resources, parts).catch(faultAt(position))
     this.#source = item
     stops.add(release, item.ownership.claim(zones))
@@ -185,7 +193,7 @@ export class RecordPipeline {
       return sitesOfEndpoints(record, record.origin?.site ?? site)
     }
     const groupDrains = await openGroupDrains(records, groupOf(place, group.options), site, parts)
-    const feeds = [this.#namespaceDrains, groupDrains].filter((feed) => feed !== undefined)
+    const feeds = [...this.#clusterDrains, groupDrains].filter((feed) => feed !== undefined)
     const drained = await openDrains(records, given.health, { file, feeds, site, sitesOf }, parts)
     // In the gateway-local form, no traffic is chosen.
     const isLocal = this.#options.zones.every(isLocalZone)
@@ -229,6 +237,6 @@ export class RecordPipeline {
     const { source } = this.#source!
     if (!(source instanceof KubernetesSource)) return
     stops.add(measureWatches(metrics, nameOf(place), source))
-    this.#namespaceDrains = source.namespaceDrains
+    this.#clusterDrains = source.drainFeeds
   }
 }

@@ -55,6 +55,17 @@ export function readsNamespacesOf(source: SourcePlace, all: readonly PublishOpti
   return ofSource(source, all).some(({ health }) => health?.readsNamespaces === true)
 }
 
+/** Returns the ConfigMap whose drains apply to the records of a source; undefined = none. One of the options is enough. */
+export function drainsPlaceOf(
+  source: SourcePlace,
+  all: readonly PublishOptions[],
+): HealthOptions['drainsPlace'] {
+  for (const { health } of ofSource(source, all)) {
+    if (health?.drainsPlace !== undefined) return health.drainsPlace
+  }
+  return undefined
+}
+
 /** Returns the options that read the same source. */
 export function ofSource<O extends PublishOptions>(source: SourcePlace, all: readonly O[]): O[] {
   return all.filter((other) => nameOf(other.source) === nameOf(source))

@@ -289,6 +289,43 @@ t.test('records of a cluster are served, and followed', needsCluster(), async (t
     await bare.sees('both', '192.0.2.50', HEALED_MS)
   })
 
+  await t.test('a ConfigMap drains endpoints at all servers of the cluster', async (t) => {
+    const maps = '/api/v1/namespaces/team/configmaps'
+    const properties = 'cluster-drains team/sextant-drains'
+    await cluster.must('POST', '/apis/rbac.authorization.k8s.io/v1/namespaces/team/roles', {
+      metadata: { name: 'drains' },
+      rules: [
+        {
+          apiGroups: [''],
+          resources: ['configmaps'],
+          resourceNames: ['sextant-drains'],
+          verbs: ['get', 'list', 'watch'],
+        },
+      ],
+    })
+    await cluster.must('POST', '/apis/rbac.authorization.k8s.io/v1/namespaces/team/rolebindings', {
+      metadata: { name: 'drains' },
+      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name: 'drains' },
+      subjects: [{ kind: 'User', name: 'viewer' }],
+    })
+    const one = await Site.start(t, cluster.kubeconfig('viewer'), { properties })
+    const other = await Site.start(t, cluster.kubeconfig('viewer'), { properties })
+    const both = '192.0.2.50 192.0.2.51'
+    const sees = async (want: string): Promise<void> => {
+      for (const server of [one, other]) await server.sees('both', want)
+    }
+    await sees(both)
+    const data = (drains: string) => ({ data: { drains } })
+    const metadata = { name: 'sextant-drains' }
+    await cluster.must('POST', maps, { metadata, ...data('address:192.0.2.50 reason=racks\n') })
+    await sees('192.0.2.51')
+    await cluster.must('PATCH', `${maps}/sextant-drains`, data('address:nowhere/\n'))
+    await one.says(/ConfigMap team\/sextant-drains: drains:1: /)
+    await sees('192.0.2.51')
+    await cluster.must('DELETE', `${maps}/sextant-drains`)
+    await sees(both)
+  })
+
   await t.test('namespaces that are not asked for are not served', async (t) => {
     await cluster.must('POST', cluster.records('other'), record('elsewhere', '192.0.2.20'))
     await site.sees('elsewhere', '192.0.2.20')

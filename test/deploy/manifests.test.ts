@@ -22,6 +22,7 @@ const OPTIONS = [
   'kube-dns-service',
   'egress-firewall',
   'egress-names',
+  'cluster-drains',
   'namespace-drains',
   'fqdn-network-policy',
   'node',

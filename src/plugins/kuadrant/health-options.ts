@@ -11,8 +11,9 @@ import type { HealthOptions } from '../../publish/health-options.ts'
 import type { SourcePlace } from '../../publish/source-place.ts'
 
 /**
- * Reads `probe [FILE|off]`, `probe-allow CIDR...`, `probe-exec NAME COMMAND...`, `slow-start DURATION
- * [FILE]`, `drain FILE`, `namespace-drains` or `shift FILE`. Returns undefined for another property. Throws InputError.
+ * Reads `probe [FILE|off]`, `probe-allow CIDR...`, `probe-exec NAME COMMAND...`, `slow-start DURATION [FILE]`, `drain
+ * FILE`, `namespace-drains`, `cluster-drains NS/NAME` or `shift FILE`. Returns undefined for another property. Throws
+ * InputError.
  */
 export function scanHealthProperty(
   d: Dispenser,
@@ -42,6 +43,10 @@ export function scanHealthProperty(
     case 'namespace-drains':
       d.remainingArgs(0, 0)
       return { ...options, readsNamespaces: true }
+    case 'cluster-drains': {
+      if (options.drainsPlace !== undefined) throw d.error('cluster-drains appears twice')
+      return { ...options, drainsPlace: scanConfigMap(d) }
+    }
     case 'shift': {
       if (options.shiftFile !== undefined) throw d.error('shift appears twice')
       const path = resolve(block.root, d.onlyArg())
@@ -54,6 +59,9 @@ export function scanHealthProperty(
 
 /** Throws InputError if the block's health options do not fit its source. */
 export function checkHealth(d: Dispenser, options: HealthOptions, source: SourcePlace): void {
+  if (options.drainsPlace !== undefined && source.kind === 'manifests') {
+    throw d.error('cluster-drains needs a cluster; use `drain FILE` with manifests')
+  }
   if (options.readsNamespaces === true && source.kind === 'manifests') {
     throw d.error('namespace-drains needs a cluster; Namespaces are not read from manifests')
   }
@@ -64,6 +72,13 @@ export function checkHealth(d: Dispenser, options: HealthOptions, source: Source
   }
   if (source.kind === 'manifests') return
   throw d.error('probe needs manifests; in a cluster the operator probes')
+}
+
+function scanConfigMap(d: Dispenser): NonNullable<HealthOptions['drainsPlace']> {
+  const text = d.onlyArg()
+  const [, namespace, name] = /^([a-z0-9-]{1,63})\/([a-z0-9.-]{1,253})$/.exec(text) ?? []
+  if (namespace !== undefined && name !== undefined) return { namespace, name }
+  throw d.error(`cluster-drains needs NAMESPACE/NAME of a ConfigMap, got ${text}`)
 }
 
 function scanAllowed(d: Dispenser): HealthOptions['allowed'] {

@@ -112,6 +112,7 @@ export function draftOptions(
  * Reads `kuadrant [ZONES...] { kubeconfig FILE [CONTEXT] | rname EMAIL | manifests DIR | serials
  * FILE | snapshot FILE [INTERVAL] | nameserver NAME ADDR... | allow-namespaces NS... | probe [FILE]
  * | probe-allow CIDR... | probe-exec NAME COMMAND... | slow-start DURATION | drain FILE | namespace-drains
+ * | cluster-drains NAMESPACE/NAME
  * | shift FILE | explain CIDR... | fallthrough [ZONES...] | site NAME
  * | group NAME [ADDR...] | peer ADDR... [{ allow RULE }]
  * | tsig NAME FILE | silent-site keep|remove DURATION | peer-cache FILE | all-down open|closed|ID

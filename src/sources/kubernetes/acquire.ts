@@ -27,7 +27,8 @@ export async function acquireCluster(
   const { KubernetesSource } = await import('./kubernetes-source.ts')
   // Before the configuration is loaded: the next reload then applies an edit that happens in
   // between.
-  const key = `${keyOf(records)} ${digestOf(records)} ${parts.readsNamespaces === true}`
+  const drains = JSON.stringify([parts.readsNamespaces === true, parts.drainsPlace ?? null])
+  const key = `${keyOf(records)} ${digestOf(records)} ${drains}`
   const { api, warning } = await openApi(records)
   const random = new Random(Math.trunc(Math.random() * 2 ** 32))
   const { namespaces } = records

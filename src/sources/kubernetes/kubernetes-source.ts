@@ -7,10 +7,11 @@ import { API_GROUP, API_VERSION } from '../../dnsrecord/dns-record.ts'
 import type { RecordChange, StoredRecord } from '../../dnsrecord/record-source.ts'
 import { AddressHealth } from '../../health/address-health.ts'
 import type { ApiClient } from '../../kube/api.ts'
-import { ListWatch } from '../../kube/list-watch.ts'
+import { ListWatch, type ListWatchSink } from '../../kube/list-watch.ts'
 import { guarding } from '../../telemetry/guard.ts'
 import type { Logger } from '../../telemetry/log.ts'
 import type { FollowedSource } from '../source.ts'
+import { ClusterDrains, type ConfigMapPlace } from './cluster-drains.ts'
 import { ClusterStore, type Plural } from './cluster-store.ts'
 import { CollectionSink } from './collection-sink.ts'
 import { NamespaceDrains } from './namespace-drains.ts'
@@ -28,6 +29,8 @@ export interface KubernetesSourceOptions {
   readonly namespaces: readonly string[]
   /** Follows the drains that annotations of Namespaces ask for. Missing = false. */
   readonly readsNamespaces?: boolean
+  /** The ConfigMap whose drains are followed; missing = none. */
+  readonly drainsPlace?: ConfigMapPlace | undefined
   readonly log: Logger
   readonly clock: Clock
   readonly timers: Timers
@@ -40,22 +43,21 @@ export interface KubernetesSourceOptions {
  *     namespace ─┬─ watch of records ─┐
  *                └─ watch of probes  ─┴─▶ store ─▶ changes, a batch at a time
  *
- *     watch of Namespaces ─▶ drains, if they are wanted
+ *     watches of Namespaces and of a ConfigMap ─▶ drains, if they are wanted
  *
- * Synced once all records, and all accessible probes and Namespaces, were listed. If the API fails later, the
+ * Synced once all records, and all accessible probes and drains, were listed. If the API fails later, the
  * known records are kept.
  */
 export class KubernetesSource implements FollowedSource {
   readonly badFileCount = 0
   readonly #options: KubernetesSourceOptions
   readonly health = new AddressHealth()
-  /** Undefined = Namespaces are not followed. */
-  readonly namespaceDrains: NamespaceDrains | undefined
+  /** Drains by annotations of Namespaces, and by a ConfigMap. */
+  readonly drainFeeds: readonly (NamespaceDrains | ClusterDrains)[]
   readonly #store = new ClusterStore(this.health)
   readonly #records: readonly ListWatch[]
   readonly #probes: readonly ListWatch[]
-  /** Of Namespaces: at most one. */
-  readonly #spaces: readonly ListWatch[]
+  readonly #drains: readonly ListWatch[]
   readonly #listeners = new Set<(changes: readonly RecordChange[]) => void>()
   #markSynced: () => void = () => {}
   readonly #synced = new Promise<void>((resolve) => {
@@ -69,10 +71,14 @@ export class KubernetesSource implements FollowedSource {
     const scopes = namespaces.length === 0 ? [''] : [...new Set(namespaces)]
     this.#records = scopes.map((scope) => this.#watch('dnsrecords', scope, ZONE_LABEL))
     this.#probes = scopes.map((scope) => this.#watch('dnshealthcheckprobes', scope, ''))
-    this.namespaceDrains =
-      options.readsNamespaces === true ? new NamespaceDrains(options) : undefined
-    this.#spaces =
-      this.namespaceDrains === undefined ? [] : [this.#watchNamespaces(this.namespaceDrains)]
+    const { readsNamespaces, drainsPlace: place } = options
+    const spaces = readsNamespaces === true ? new NamespaceDrains(options) : undefined
+    const shared = place === undefined ? undefined : new ClusterDrains({ ...options, place })
+    this.drainFeeds = [spaces, shared].filter((feed) => feed !== undefined)
+    this.#drains = [
+      ...(spaces === undefined ? [] : [this.#watchCore(spaces, 'namespaces', '', '')]),
+      ...(shared === undefined ? [] : [this.#watchMap(shared, place!)]),
+    ]
   }
 
   get recordCount(): number {
@@ -85,12 +91,12 @@ export class KubernetesSource implements FollowedSource {
 
   /** The watches, for metrics. */
   get watches(): readonly ListWatch[] {
-    return [...this.#records, ...this.#probes, ...this.#spaces]
+    return [...this.#records, ...this.#probes, ...this.#drains]
   }
 
   /** Watches that the server can do without, if it has no access. */
   get #others(): readonly ListWatch[] {
-    return [...this.#probes, ...this.#spaces]
+    return [...this.#probes, ...this.#drains]
   }
 
   /** Age of the oldest watch of records in milliseconds; 0 while all watches are connected. */
@@ -143,7 +149,7 @@ export class KubernetesSource implements FollowedSource {
 
   close(): void {
     for (const watch of this.watches) watch.close()
-    this.namespaceDrains?.close()
+    for (const feed of this.drainFeeds) feed.close()
     this.#listeners.clear()
   }
 
@@ -159,12 +165,23 @@ export class KubernetesSource implements FollowedSource {
     })
   }
 
-  #watchNamespaces(sink: NamespaceDrains): ListWatch {
+  /** A role can allow a single ConfigMap by its name, if the watch selects that name. */
+  #watchMap(sink: ListWatchSink, { namespace, name }: ConfigMapPlace): ListWatch {
+    return this.#watchCore(sink, 'configmaps', namespace, `metadata.name=${name}`)
+  }
+
+  #watchCore(
+    sink: ListWatchSink,
+    plural: string,
+    namespace: string,
+    fieldSelector: string,
+  ): ListWatch {
     return new ListWatch({
       ...this.#options,
-      resource: { group: '', version: 'v1', plural: 'namespaces' },
-      namespace: '',
+      resource: { group: '', version: 'v1', plural },
+      namespace,
       labelSelector: '',
+      fieldSelector,
       sink,
       onProgress: () => this.#progress(),
     })
@@ -209,8 +226,8 @@ export class KubernetesSource implements FollowedSource {
 }
 
 /**
- * True if this server has no access to probes, as upstream grants none, or to Namespaces: then all
- * addresses count as healthy, and Namespaces drain nothing. After a temporary failure the source waits
+ * True if this server has no access to probes, as upstream grants none, or to drains: then all
+ * addresses count as healthy, and nothing is drained. After a temporary failure the source waits
  * for them. Otherwise addresses known to be down or drained would return to service.
  */
 function isOutOfReach({ failureStatus }: ListWatch): boolean {

@@ -63,6 +63,21 @@ for (const [name, corefile, want] of [
     /namespace-drains needs a cluster; Namespaces are not read from manifests/,
   ],
   ['a name', 'kuadrant {\n namespace-drains team\n}', /Wrong argument count/],
+  [
+    'a ConfigMap beside manifests',
+    'kuadrant {\n manifests a\n cluster-drains team/drains\n}',
+    /cluster-drains needs a cluster; use `drain FILE` with manifests/,
+  ],
+  [
+    'a ConfigMap without a namespace',
+    'kuadrant {\n cluster-drains drains\n}',
+    /cluster-drains needs NAMESPACE\/NAME of a ConfigMap, got drains/,
+  ],
+  [
+    'two ConfigMaps',
+    'kuadrant {\n cluster-drains a/b\n cluster-drains a/c\n}',
+    /cluster-drains appears twice/,
+  ],
   ['without a file', 'kuadrant {\n drain\n}', /Wrong argument count/],
 ] as const) {
   t.test(`drain ${name}`, async (t) => {

@@ -60,7 +60,7 @@ function stage(t: Test, namespaces: readonly string[] = []) {
   }
   /** The namespaces whose records are drained. */
   const drained = () => {
-    const feeds = [source.namespaceDrains!]
+    const feeds = source.drainFeeds
     const options = { source, health: source.health, file: undefined, feeds, site: '' }
     const health = new DrainedHealth({ ...options, sitesOf: () => [], ...parts })
     const followed = () => {

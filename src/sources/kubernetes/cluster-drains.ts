@@ -1,0 +1,116 @@
+import type { Clock } from '../../base/clock.ts'
+import type { Timers } from '../../base/timers.ts'
+import type { EndpointDrain } from '../../health/drain/drain.ts'
+import { DRAIN_CHECK_MS } from '../../health/drain/drain-file.ts'
+import {
+  type DrainFeed,
+  DrainSchedule,
+  type DrainsChange,
+} from '../../health/drain/drain-schedule.ts'
+import { scanDrains } from '../../health/drain/drain-text.ts'
+import { type ApiObject, textOf } from '../../kube/api.ts'
+import type { ListWatchSink } from '../../kube/list-watch.ts'
+import type { WatchEvent } from '../../kube/watch-event.ts'
+import { guarding } from '../../telemetry/guard.ts'
+import type { Logger } from '../../telemetry/log.ts'
+
+/** Key of the ConfigMap whose value has the form of a drain file. */
+export const DRAINS_KEY = 'drains'
+
+/** A ConfigMap with drains. */
+export interface ConfigMapPlace {
+  readonly namespace: string
+  readonly name: string
+}
+
+export interface ClusterDrainsOptions {
+  readonly place: ConfigMapPlace
+  readonly log: Logger
+  readonly clock: Clock
+  readonly timers: Timers
+}
+
+/**
+ * The drains in a ConfigMap, which all servers of a cluster follow. A missing ConfigMap has no drains. If its text is
+ * invalid, the last valid one is kept; at the start, the valid lines are used.
+ */
+export class ClusterDrains implements DrainFeed, ListWatchSink {
+  readonly #options: ClusterDrainsOptions
+  readonly #schedule: DrainSchedule
+  readonly #stop: () => void
+  readonly #label: string
+  /** Undefined = nothing was read yet. */
+  #text: string | undefined
+  #fault = ''
+  #isListed = false
+
+  constructor(options: ClusterDrainsOptions) {
+    const { place, log, timers } = options
+    this.#options = options
+    this.#label = `ConfigMap ${place.namespace}/${place.name}`
+    this.#schedule = new DrainSchedule(options)
+    const guarded = guarding(log, `Following the drains of ${this.#label}`)
+    const check = (): void => void guarded(() => this.#schedule.check())
+    this.#stop = timers.every(DRAIN_CHECK_MS, check)
+  }
+
+  get drains(): readonly EndpointDrain[] {
+    return this.#schedule.active
+  }
+
+  get fault(): string {
+    return this.#fault
+  }
+
+  subscribe(listener: (change: DrainsChange) => void): () => void {
+    return this.#schedule.subscribe(listener)
+  }
+
+  close(): void {
+    this.#stop()
+    this.#schedule.close()
+  }
+
+  beginList(): void {
+    this.#isListed = false
+  }
+
+  put(objects: readonly ApiObject[]): void {
+    for (const object of objects) this.#put(object)
+  }
+
+  endList(): void {
+    if (!this.#isListed) this.#read('')
+  }
+
+  apply(events: readonly WatchEvent[]): void {
+    for (const { isDeleted, object } of events) {
+      if (isDeleted) this.#read('')
+      else this.#put(object)
+    }
+  }
+
+  #put({ data }: ApiObject): void {
+    this.#isListed = true
+    this.#read(textOf(data, DRAINS_KEY))
+  }
+
+  #read(text: string): void {
+    if (text === this.#text) return
+    const { log } = this.#options
+    const isFirst = this.#text === undefined
+    this.#text = text
+    const { drains, faults } = scanDrains(text, `${this.#label}: ${DRAINS_KEY}`)
+    const [first, ...others] = faults
+    const more = others.length === 0 ? '' : `, and ${others.length} more faults`
+    const wasFaulty = this.#fault !== ''
+    this.#fault = first === undefined ? '' : `${first.print()}${more}`
+    if (first !== undefined) {
+      const effect = isFirst ? 'these lines are not used' : 'the last valid state is kept'
+      log.error(`${this.#fault}; ${effect}`)
+      if (!isFirst) return
+    } else if (wasFaulty) log.info(`the drains of ${this.#label} are valid again`)
+    this.#schedule.set(drains.map(({ drain }) => drain))
+    this.#schedule.check()
+  }
+}
