@@ -22,6 +22,8 @@ export interface AskHostOptions {
   readonly signal?: AbortSignal | undefined
   /** Monotonic milliseconds. */
   readonly nowMs: () => number
+  /** Unix time; missing = any creation time of a record is possible. */
+  readonly nowSeconds?: () => number
 }
 
 /** The answer of one peer for one host. */
@@ -84,7 +86,7 @@ export async function askHostAt(
   const exported = await question(`${V2_LABEL}.${host}.${KDRNT}`, RRType.TXT)
   if (exported.kind === 'failed') return exported
   const seenMs = options.nowMs()
-  const place = { host, seenMs, exporter: peer }
+  const place = { host, seenMs, exporter: peer, nowSeconds: options.nowSeconds?.() }
   const { siteStates, problems } = readV2Host(rdataOf(exported.answer), place)
   const own = siteStates.filter((siteState) => siteState.rootHost === rootHost)
   if (own.length > 0) {

@@ -56,6 +56,7 @@ export class LocalExporter {
     const { createdSeconds: sinceSeconds } = content
     const facts = {
       site: this.#site,
+      key: record.key,
       down: health.down,
       up: health.up,
       probedAt: health.probedAt,

@@ -126,15 +126,17 @@ export class PeerZone {
 
   /**
    * Returns what the peer reports for `host` and its wildcard, one state per site. For the peer's
-   * own site, this includes the state without endpoints. `host`: without `*.`.
+   * own site, this includes the state without endpoints. `host`: without `*.`. `nowSeconds`: Unix
+   * time.
    */
-  read(host: string, seenMs: number): V2Host {
+  read(host: string, seenMs: number, nowSeconds?: number): V2Host {
     const exported = [...(this.#exported.get(host) ?? [])].filter((text) => !isObservation(text))
     const records = exported.map((text) => Buffer.from(text, 'latin1'))
     const [exporter, site] = [this.#exporter, this.#ownSite]
     const { siteStates, problems } = readV2Host(records, {
       host,
       seenMs,
+      nowSeconds,
       exporter: exporter,
       ownSite: site,
     })

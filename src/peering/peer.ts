@@ -295,7 +295,8 @@ export class PeerFollower {
   }
 
   #readZone(host: string): readonly SiteState[] {
-    const { siteStates, problems } = this.#zone.read(host, this.#zoneSeenMs)
+    const nowSeconds = this.#options.clock.now() / 1000
+    const { siteStates, problems } = this.#zone.read(host, this.#zoneSeenMs, nowSeconds)
     this.#refusals.note(host, problems)
     return siteStates
   }
@@ -449,8 +450,13 @@ export class PeerFollower {
     const { key, sourceFor, clock } = this.#options
     if (server === undefined) return { kind: 'failed', reason: 'its name has no address' }
     const source = sourceFor?.(server.host) ?? ''
-    const about = { key, source, signal: this.#refresher.signal, nowMs: () => clock.monotonic() }
-    return askHostAt(server, this.#address, rootHost, about)
+    return askHostAt(server, this.#address, rootHost, {
+      key,
+      source,
+      signal: this.#refresher.signal,
+      nowMs: () => clock.monotonic(),
+      nowSeconds: () => clock.now() / 1000,
+    })
   }
 
   #noteAnswer(fault: string): void {

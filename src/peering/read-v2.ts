@@ -25,6 +25,8 @@ export interface V2HostContext {
   readonly seenMs: number
   /** Address of the peer. */
   readonly exporter: string
+  /** Unix time; missing = any creation time of a record is possible. */
+  readonly nowSeconds?: number | undefined
   /**
    * The site that the peer is a nameserver of; undefined = the site that it reports here, if it
    * reports exactly one.
@@ -36,20 +38,25 @@ export interface V2HostContext {
 
 /**
  * Reads the whole endpoints that a peer exports for one host: the TXT rdata of `v2.<host>.kdrnt`.
- * An invalid endpoint is refused alone. The limits are 1000 endpoints, `room`, one mebibyte and
+ * An invalid endpoint is refused alone. If only a setting of its record is invalid, this setting is
+ * ignored, and reported once. The limits are 1000 endpoints, `room`, one mebibyte and
  * sixteen sites. Above a limit, the rest is refused; which part that is does not depend on the
  * order of the records.
  */
 export function readV2Host(records: readonly Uint8Array[], place: V2HostContext): V2Host {
-  const { host, room = PEER_ENDPOINTS_MAX } = place
+  const { host, nowSeconds, room = PEER_ENDPOINTS_MAX } = place
   const problems: string[] = []
+  const ignored = new Set<string>()
   const taken = takeInOrder(records, Math.max(0, Math.min(ENDPOINTS_MAX, room)))
   const endpoints: PeerEndpoint[] = []
   for (const rdata of taken) {
-    const endpoint = scanPeerEndpoint(rdata)
+    const faults: string[] = []
+    const onProblem = (text: string): void => void faults.push(text)
+    const endpoint = scanPeerEndpoint(rdata, { nowSeconds, onProblem })
     if (typeof endpoint === 'string') problems.push(`${host}: ${endpoint}`)
     else if (endpoint.rootHost === host || endpoint.rootHost === `*.${host}`) {
       endpoints.push(endpoint)
+      for (const text of faults) ignored.add(`${host}: ${text}`)
     } else {
       problems.push(`${host}: an endpoint of ${endpoint.rootHost} does not belong to this host`)
     }
@@ -60,6 +67,7 @@ export function readV2Host(records: readonly Uint8Array[], place: V2HostContext)
   if (taken.length < records.length) {
     problems.push(`${host}: ${records.length} endpoints, only ${taken.length} are accepted`)
   }
+  problems.push(...ignored)
   return { siteStates: collect(endpoints, sites, place), problems: cutProblems(problems, host) }
 }
 

@@ -2,23 +2,35 @@ import { printType, RRType } from '../dns/iana/types.ts'
 import { scanAddress } from '../dns/text/address.ts'
 import type { DnsRecord, Endpoint } from '../dnsrecord/dns-record.ts'
 import { printHost, printTarget } from '../dnsrecord/print-endpoint.ts'
+import { recordId } from '../dnsrecord/record-source.ts'
 import type { RecordHealth } from '../health/address-health.ts'
 import { findDownTargets } from '../health/down-targets.ts'
 import { NO_DRAINS, type RecordDrains } from '../health/drain/drain.ts'
 import { findOutTargets } from '../health/drain/drained-targets.ts'
+import { exportDrain, exportSettings } from './export-settings.ts'
 import type { EndpointHealth, PeerEndpoint } from './peer-endpoint.ts'
+import type { RecordFields } from './record-texts.ts'
 
-/** Properties of an exported endpoint that its DNSRecord does not contain. */
-export type PeerEndpointFacts = Pick<PeerEndpoint, 'site' | 'rootHost' | 'health' | 'sinceSeconds'>
+/** Properties of an exported endpoint that the endpoint of its DNSRecord does not contain. */
+export type PeerEndpointFacts = Pick<
+  PeerEndpoint,
+  'site' | 'rootHost' | 'health' | 'sinceSeconds'
+> &
+  RecordFields
 
 /** What a site knows of one of its records when it exports it. */
 export interface RecordFacts {
   readonly site: string
+  /** `namespace/name`. */
+  readonly key: string
   /** Addresses and host names that probes found down, and up; all others are unknown. */
   readonly down: readonly string[]
   readonly up: readonly string[]
   readonly probedAt?: RecordHealth['probedAt']
-  /** Targets that this site drained. They are exported as down. */
+  /**
+   * Targets that this site drained, also by an annotation of the record. They are exported as down, and with the drain:
+   * an older reader evaluates only the health.
+   */
   readonly drains?: RecordDrains
   readonly sinceSeconds: number
 }
@@ -29,11 +41,18 @@ export interface RecordFacts {
  * is up if probes found all its targets up.
  */
 export function toPeerEndpoints(
-  record: Pick<DnsRecord, 'rootHost' | 'isWildcardHost' | 'endpoints'>,
-  { site, down, up, probedAt = [], drains = NO_DRAINS, sinceSeconds }: RecordFacts,
+  record: Pick<
+    DnsRecord,
+    'rootHost' | 'isWildcardHost' | 'endpoints' | 'createdSeconds' | 'settings'
+  >,
+  { site, key, down, up, probedAt = [], drains = NO_DRAINS, sinceSeconds }: RecordFacts,
 ): PeerEndpoint[] {
   const rootHost = `${record.isWildcardHost ? '*.' : ''}${printHost(record.rootHost)}`
-  const downTargets = findOutTargets(record.endpoints, down, drains).out
+  const found = findOutTargets(record.endpoints, down, drains)
+  const downTargets = found.out
+  const { createdSeconds } = record
+  const about = { site, rootHost, sinceSeconds, createdSeconds, recordId: recordId(key) }
+  const inService = exportSettings(record)
   const upTargets = findDownTargets(record.endpoints, up)
   return record.endpoints.map((endpoint, i) => {
     const { rdata } = endpoint
@@ -47,7 +66,9 @@ export function toPeerEndpoints(
       ...(working.length === 0 ? {} : { rdata: working }),
       ...(probed === undefined ? {} : { probeAt: probed.probeAt }),
     }
-    return toPeerEndpoint(exported, { site, rootHost, health, sinceSeconds })
+    const drain = working.length === 0 ? exportDrain(found, i, rdata.length) : undefined
+    const settings = drain === undefined ? inService : exportSettings(record, drain)
+    return toPeerEndpoint(exported, { ...about, health, settings })
   })
 }
 
@@ -88,6 +109,9 @@ export function toPeerEndpoint(endpoint: Endpoint, facts: PeerEndpointFacts): Pe
     health: facts.health,
     ...(probeAt === undefined ? {} : { probeAt }),
     sinceSeconds: facts.sinceSeconds,
+    ...(facts.createdSeconds ? { createdSeconds: facts.createdSeconds } : {}),
+    ...(facts.recordId === undefined ? {} : { recordId: facts.recordId }),
+    ...(facts.settings === undefined ? {} : { settings: facts.settings }),
   }
 }
 

@@ -2,13 +2,14 @@ import type { Clock } from '../base/clock.ts'
 import { runInSlices } from '../base/slices.ts'
 import { isExportable } from '../dnsrecord/kdrnt.ts'
 import { KDRNT } from '../dnsrecord/local-zone.ts'
-import { unpackPlace, unpackRecord } from '../dnsrecord/pack.ts'
+import { unpackPlace, unpackRecord, unpackSettings } from '../dnsrecord/pack.ts'
 import { printHost } from '../dnsrecord/print-endpoint.ts'
 import type { RecordChange, RecordSource, StoredRecord } from '../dnsrecord/record-source.ts'
 import { UNKNOWN_HEALTH } from '../health/address-health.ts'
 import { FaultLog } from '../telemetry/fault-log.ts'
 import { guarding } from '../telemetry/guard.ts'
 import type { Logger } from '../telemetry/log.ts'
+import { findUnexportedFailover } from './export-settings.ts'
 import { toPeerEndpoints } from './to-peer-endpoint.ts'
 import { composePeerEndpoint } from './v2-codec.ts'
 
@@ -74,9 +75,10 @@ export class UnexportableRecords {
 }
 
 /** Returns what of the record can't be exported; '' = all of it can. */
-function findUnexportable({ packed }: StoredRecord, site: string): string {
+function findUnexportable({ key, packed }: StoredRecord, site: string): string {
   const { rootHostKey } = unpackPlace(packed)
-  if (rootHostKey.length <= HOST_OCTETS_SURE && packed.length <= PACKED_OCTETS_SURE) return ''
+  const isShort = rootHostKey.length <= HOST_OCTETS_SURE && packed.length <= PACKED_OCTETS_SURE
+  if (isShort && unpackSettings(packed)?.failover === undefined) return ''
   const content = unpackRecord(packed)
   // Records that an operator assembled, or wrote in the form of zone kdrnt, are not exported by us.
   if (content.isAggregate || content.zoneLabel === KDRNT) return ''
@@ -84,8 +86,8 @@ function findUnexportable({ packed }: StoredRecord, site: string): string {
     const host = printHost(content.rootHost)
     return `it is not exported to other sites: ${host} is too long for a name in the zone ${KDRNT}`
   }
-  const shared = toPeerEndpoints(content, { site, ...UNKNOWN_HEALTH, sinceSeconds: 0 })
+  const shared = toPeerEndpoints(content, { site, key, ...UNKNOWN_HEALTH, sinceSeconds: 0 })
   const lost = shared.filter((endpoint) => composePeerEndpoint(endpoint) === undefined).length
-  if (lost === 0) return ''
+  if (lost === 0) return findUnexportedFailover(content)
   return `${lost} of its endpoints are not exported to other sites: they are too long for a record`
 }

@@ -1,3 +1,4 @@
+import { printLatin1 } from '../base/latin1.ts'
 import { RRType } from '../dns/iana/types.ts'
 import { isWellFormed } from '../dns/rdata/index.ts'
 import { TARGETS_MAX } from '../dnsrecord/dns-record.ts'
@@ -5,6 +6,12 @@ import { validateEndpoint } from '../dnsrecord/validate/dns-record.ts'
 import { quote } from '../dnsrecord/validate/fields.ts'
 import { composeStrings } from '../dnsrecord/validate/target.ts'
 import type { EndpointHealth, PeerEndpoint } from './peer-endpoint.ts'
+import {
+  printRecordTexts,
+  RECORD_KEYS,
+  type ScanRecordOptions,
+  scanRecordTexts,
+} from './record-texts.ts'
 import { isSite } from './site-name.ts'
 import { toPeerEndpoint } from './to-peer-endpoint.ts'
 
@@ -13,20 +20,25 @@ import { toPeerEndpoint } from './to-peer-endpoint.ts'
  *
  *     v=2 site=… host=… name=… type=A ttl=60 set=… weight=120 geo=GEO-EU,DE default=true
  *     location=52.52,13.40 health=up health-port=8081 health-address=10.0.0.1 since=1790000000
+ *     created=1780000000 record=0123abcd all-down=closed sticky=24␠56 failover=DE:FR,US;*:US
+ *     drain=racks␠move drain-until=2026-11-24T18:00:00Z shift=to=b␠steps=5%,100%␠bake=10m0s
  *     target=… target=…
  *
  * `v` comes first. A string that begins with `+` continues the value before it, so that values of
- * any length fit. No character is split. Empty values are left out. Readers ignore unknown keys, so
- * that a later version may add some. A version that changes the meaning of a key changes `v`.
+ * any length fit. No character is split. Empty values are left out, except that of `drain`. Readers
+ * ignore unknown keys, so that a later version may add some. A version that changes the meaning of a
+ * key changes `v`.
  */
 const VERSION = '2'
 
 const SITE_KEY = 'site='
 const KEY = /^([a-z][a-z0-9-]{0,15})=/
+const KEY_OCTETS_MAX = 17
 const STRING_OCTETS_MAX = 255
 const CONTINUED = '+'
 /** Longest value: a target of a DNSRecord, or a list of geo codes, with up to four octets per character. */
 const VALUE_CHARACTERS_MAX = 8192
+const OPTIONAL_KEYS: ReadonlySet<string> = new Set(RECORD_KEYS)
 const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 /**
@@ -67,6 +79,7 @@ export function composePeerEndpoint(endpoint: PeerEndpoint): Uint8Array | undefi
   if (probeAt !== undefined && probeAt.address !== '')
     fields.push(['health-address', probeAt.address])
   fields.push(['since', String(endpoint.sinceSeconds)])
+  fields.push(...printRecordTexts(endpoint))
   for (const target of endpoint.targets) fields.push(['target', target])
   const strings = fields.flatMap(([key, value]) => splitValue(`${key}=${value}`))
   const rdata = composeStrings(strings)
@@ -90,12 +103,17 @@ function splitValue(text: string): Uint8Array[] {
 /**
  * Reads an endpoint from another site. It is validated like an endpoint of a DNSRecord with that
  * root host, so it is at or below that host. The result has the form that `toPeerEndpoint` makes.
- * Returns a string that says what is wrong if it is invalid; quotes the other site's text.
+ * Returns a string that says what is wrong if it is invalid; quotes the other site's text. If only
+ * a property of its record is invalid, the endpoint is returned without it, and `onProblem` is
+ * called: `site east: sticky "yes" is ignored: must be …`.
  */
-export function scanPeerEndpoint(rdata: Uint8Array): PeerEndpoint | string {
+export function scanPeerEndpoint(
+  rdata: Uint8Array,
+  { nowSeconds, onProblem = () => {} }: ScanRecordOptions = {},
+): PeerEndpoint | string {
   const fields = scanFields(rdata)
   if (typeof fields === 'string') return fields
-  const { values, targets } = fields
+  const { values, targets, faults } = fields
   const get = (key: string): string => values.get(key) ?? ''
   const site = get('site')
   if (!isSite(site)) return `site ${quote(site)} is no name of a site`
@@ -123,55 +141,74 @@ export function scanPeerEndpoint(rdata: Uint8Array): PeerEndpoint | string {
   const checked = validateEndpoint(object, rootHost)
   if ('problem' in checked) return checked.problem.message
   const health = scanHealth(get('health'))
-  return toPeerEndpoint(checked.endpoint, { site, rootHost, health, sinceSeconds })
+  const report = (text: string): void => onProblem(`site ${site}: ${text}`)
+  for (const [key, fault] of faults) report(`${key} is ignored: ${fault}`)
+  const ofRecord = scanRecordTexts((key) => values.get(key), { nowSeconds, onProblem: report })
+  return toPeerEndpoint(checked.endpoint, { site, rootHost, health, sinceSeconds, ...ofRecord })
 }
 
 interface Fields {
   /** Values of all keys except `target`. */
   readonly values: ReadonlyMap<string, string>
   readonly targets: readonly string[]
+  /** What is wrong with keys that `values` therefore does not have. */
+  readonly faults: ReadonlyMap<string, string>
 }
 
 function scanFields(rdata: Uint8Array): Fields | string {
   if (!isWellFormed(RRType.TXT, rdata)) return 'the rdata is not that of TXT'
   const values = new Map<string, string>()
   const targets: string[] = []
-  for (const text of joinStrings(rdata)) {
-    if (text === undefined) return 'a value is longer than it may be, or is not UTF-8'
+  const faults = new Map<string, string>()
+  for (const octets of joinStrings(rdata)) {
+    const text = decode(octets)
+    if (text === undefined) {
+      const fault = 'a value is longer than it may be, or is not UTF-8'
+      const key = KEY.exec(printLatin1(octets.subarray(0, KEY_OCTETS_MAX)))?.[1] ?? ''
+      if (!OPTIONAL_KEYS.has(key) || values.size === 0) return fault
+      faults.set(key, `${fault}: ${quote(printLatin1(octets.subarray(key.length + 1)))}`)
+      continue
+    }
     const key = KEY.exec(text)?.[1]
     if (values.size === 0 && key !== 'v') return 'the first string does not say v=2'
     if (key === undefined) continue
     const value = text.slice(key.length + 1)
     if (key === 'v' && value !== VERSION) return `version ${quote(value)} is not ${VERSION}`
     if (key !== 'target') {
-      if (values.has(key)) return `${key} appears twice`
+      if (values.has(key)) {
+        const fault = `${key} appears twice`
+        if (!OPTIONAL_KEYS.has(key)) return fault
+        faults.set(key, `it appears twice, as ${quote(values.get(key)!)} and ${quote(value)}`)
+      }
       values.set(key, value)
       continue
     }
     targets.push(value)
     if (targets.length > TARGETS_MAX) return `more than ${TARGETS_MAX} targets`
   }
-  return { values, targets }
+  for (const key of faults.keys()) values.delete(key)
+  return { values, targets, faults }
 }
 
-/** Yields the texts of a TXT record with continued strings joined; undefined for an invalid one. */
-function* joinStrings(rdata: Uint8Array): Generator<string | undefined> {
+/** Yields the octets of the texts of a TXT record, with continued strings joined. */
+function* joinStrings(rdata: Uint8Array): Generator<Uint8Array> {
   let parts: Uint8Array[] = []
   for (let at = 0; at < rdata.length; at += rdata[at]! + 1) {
     const string = rdata.subarray(at + 1, at + 1 + rdata[at]!)
     const isContinued = parts.length > 0 && string[0] === CONTINUED.charCodeAt(0)
     if (!isContinued && parts.length > 0) {
-      yield decode(parts)
+      yield Buffer.concat(parts)
       parts = []
     }
     parts.push(isContinued ? string.subarray(1) : string)
   }
-  if (parts.length > 0) yield decode(parts)
+  if (parts.length > 0) yield Buffer.concat(parts)
 }
 
-function decode(parts: readonly Uint8Array[]): string | undefined {
+/** Returns undefined if the text is invalid. */
+function decode(octets: Uint8Array): string | undefined {
   try {
-    const text = UTF8.decode(Buffer.concat(parts))
+    const text = UTF8.decode(octets)
     return text.length > VALUE_CHARACTERS_MAX + 16 ? undefined : text
   } catch (error) {
     if (!(error instanceof TypeError)) throw error

@@ -18,22 +18,20 @@ import { field, METADATA, mappingField, quote, RefusedError } from './fields.ts'
 
 /** Every annotation that sets something begins so. */
 export const SETTING_PREFIX = 'sextant.io/'
-const ALL_DOWN = `${SETTING_PREFIX}all-down`
-const STICKY = `${SETTING_PREFIX}sticky`
-const FAILOVER = `${SETTING_PREFIX}failover`
-const DRAIN = `${SETTING_PREFIX}drain`
-const DRAIN_UNTIL = `${SETTING_PREFIX}drain-until`
-const SHIFT = `${SETTING_PREFIX}shift`
+
+/** The settings of a record, by the part of the annotation's name behind the prefix, in order. */
+export const SETTING_KEYS = [
+  'all-down',
+  'sticky',
+  'failover',
+  'drain',
+  'drain-until',
+  'shift',
+] as const
+export type SettingKey = (typeof SETTING_KEYS)[number]
 
 /** The annotations of a DNSRecord that this server reads. */
-export const SETTING_NAMES: readonly string[] = [
-  ALL_DOWN,
-  STICKY,
-  FAILOVER,
-  DRAIN,
-  DRAIN_UNTIL,
-  SHIFT,
-]
+export const SETTING_NAMES: readonly string[] = SETTING_KEYS.map((key) => SETTING_PREFIX + key)
 
 /** Bounds on one failover list, so that settings fit the packed form of a record. */
 const FAILOVER_CHARACTERS_MAX = 4096
@@ -58,28 +56,12 @@ export function scanSettings(
   endpoints: readonly Endpoint[],
 ): RecordSettings | undefined {
   if (field(metadata, 'annotations') === undefined) return undefined
-  const annotations = mappingField(metadata, 'annotations', METADATA)
-  const settings: Writable<RecordSettings> = {}
-  // The order is part of the packed form: equal settings have equal text.
-  scan(annotations, ALL_DOWN, (text) => {
-    settings.allDown = scanAllDown(text)
+  return readSettings(annotationsOf(metadata), (to) => {
+    if (endpoints.some(({ setIdentifier }) => setIdentifier === to && to !== '')) return
+    throw new SettingError(
+      `shifts to ${quote(to)}, but no endpoint of the record has that setIdentifier`,
+    )
   })
-  scan(annotations, STICKY, (text) => {
-    settings.sticky = scanSticky(text)
-  })
-  scan(annotations, FAILOVER, (text) => {
-    settings.failover = scanFailover(text)
-  })
-  scan(annotations, DRAIN, (text) => {
-    settings.drain = scanDrain(text)
-  })
-  scan(annotations, DRAIN_UNTIL, (text) => {
-    settings.drain = scanDrainUntil(text, settings.drain)
-  })
-  scan(annotations, SHIFT, (text) => {
-    settings.shift = scanShift(text, endpoints)
-  })
-  return Object.keys(settings).length === 0 ? undefined : settings
 }
 
 /**
@@ -87,39 +69,120 @@ export function scanSettings(
  * RefusedError.
  */
 export function scanNamespaceDrain(metadata: Mapping): DrainSetting | undefined {
-  const annotations = mappingField(metadata, 'annotations', METADATA)
+  return readDrain(annotationsOf(metadata))
+}
+
+/**
+ * Reads settings as `printSettings` writes them; undefined = there are none. A setting that is invalid is left out, and
+ * `onProblem` is called with what is wrong. A shift may name a set identifier that no endpoint has.
+ */
+export function scanSettingTexts(
+  textOf: (key: SettingKey) => string | undefined,
+  onProblem: (key: SettingKey, problem: string) => void,
+): RecordSettings | undefined {
+  const read: ReadSetting = (key, take) => {
+    const text = textOf(key)
+    if (text === undefined) return
+    try {
+      take(key === 'failover' ? splitFailover(text) : text)
+    } catch (error) {
+      if (!(error instanceof SettingError)) throw error
+      onProblem(key, error.rule)
+    }
+  }
+  return readSettings(read, (to) => {
+    if (to !== '' && to.length <= SET_IDENTIFIER_CHARACTERS_MAX) return
+    throw new SettingError('shifts to a set identifier that is empty or too long')
+  })
+}
+
+/**
+ * Prints settings in the form of their annotations, with all lines of `failover` on one line:
+ * `GEO-EU:GEO-NA,GEO-AS;*:GEO-EU`.
+ */
+export function printSettings(settings: RecordSettings): [SettingKey, string][] {
+  const { allDown, sticky, failover, drain, shift } = settings
+  const texts: [SettingKey, string][] = []
+  if (allDown !== undefined) texts.push(['all-down', allDown])
+  if (sticky !== undefined) texts.push(['sticky', printSticky(sticky)])
+  if (failover !== undefined) texts.push(['failover', printFailover(failover)])
+  if (drain !== undefined) texts.push(['drain', drain.reason])
+  if (drain?.untilMs !== undefined) texts.push(['drain-until', printExactTime(drain.untilMs)])
+  if (shift !== undefined) texts.push(['shift', printShift(shift)])
+  return texts
+}
+
+/** Calls `take` with the text of a setting, if it has one. */
+type ReadSetting = (key: SettingKey, take: (text: string) => void) => void
+
+/** `checkTarget` throws SettingError if traffic cannot be shifted to that set identifier. */
+function readSettings(
+  read: ReadSetting,
+  checkTarget: (setIdentifier: string) => void,
+): RecordSettings | undefined {
+  const settings: Writable<RecordSettings> = {}
+  // The order is part of the packed form: equal settings have equal text.
+  read('all-down', (text) => {
+    settings.allDown = scanAllDown(text)
+  })
+  read('sticky', (text) => {
+    settings.sticky = scanSticky(text)
+  })
+  read('failover', (text) => {
+    settings.failover = scanFailover(text)
+  })
+  const drain = readDrain(read)
+  if (drain !== undefined) settings.drain = drain
+  read('shift', (text) => {
+    settings.shift = scanShift(text, checkTarget)
+  })
+  return Object.keys(settings).length === 0 ? undefined : settings
+}
+
+function readDrain(read: ReadSetting): DrainSetting | undefined {
   let drain: DrainSetting | undefined
-  scan(annotations, DRAIN, (text) => {
+  read('drain', (text) => {
     drain = scanDrain(text)
   })
-  scan(annotations, DRAIN_UNTIL, (text) => {
+  read('drain-until', (text) => {
     drain = scanDrainUntil(text, drain)
   })
   return drain
 }
 
-/** Why a setting is invalid; `scan` adds the name of the annotation. */
-class SettingError extends Error {}
+/** Why a setting is invalid; `annotationsOf` adds the name of the annotation. */
+class SettingError extends Error {
+  /** The message without the text that breaks the rule. */
+  readonly rule: string
 
-function scan(annotations: Mapping, name: string, take: (text: string) => void): void {
-  const value = field(annotations, name)
-  if (value === undefined) return
-  const place = METADATA.at('annotations').at(name)
-  if (typeof value !== 'string') throw new RefusedError(place, `${name} must be a string`)
-  try {
-    take(value)
-  } catch (error) {
-    if (!(error instanceof SettingError)) throw error
-    throw new RefusedError(place, `${name} ${error.message}`)
+  constructor(rule: string, got?: string) {
+    super(got === undefined ? rule : `${rule}, got ${quote(got)}`)
+    this.rule = rule
+  }
+}
+
+/** Reads settings from annotations. Throws RefusedError. */
+function annotationsOf(metadata: Mapping): ReadSetting {
+  const annotations = mappingField(metadata, 'annotations', METADATA)
+  return (key, take) => {
+    const name = SETTING_PREFIX + key
+    const value = field(annotations, name)
+    if (value === undefined) return
+    const place = METADATA.at('annotations').at(name)
+    if (typeof value !== 'string') throw new RefusedError(place, `${name} must be a string`)
+    try {
+      take(value)
+    } catch (error) {
+      if (!(error instanceof SettingError)) throw error
+      throw new RefusedError(place, `${name} ${error.message}`)
+    }
   }
 }
 
 function scanAllDown(text: string): AllDownPolicy {
   const isFit = text !== '' && text.trim() === text && text.length <= SET_IDENTIFIER_CHARACTERS_MAX
   if (isFit) return text
-  throw new SettingError(
-    `must be ${OPEN}, ${CLOSED} or the set identifier of an endpoint, got ${quote(text)}`,
-  )
+  throw new SettingError(`must be ${OPEN}, ${CLOSED} or the set identifier of an endpoint`, text)
 }
 
 function scanSticky(text: string): StickyPrefix | 'off' {
@@ -127,9 +190,12 @@ function scanSticky(text: string): StickyPrefix | 'off' {
   if (text === 'false') return 'off'
   const prefix = scanStickyPrefix(text.trim().split(/\s+/))
   if (prefix !== undefined) return prefix
-  throw new SettingError(
-    `must be true, false or two prefix lengths, such as "24 56", got ${quote(text)}`,
-  )
+  throw new SettingError('must be true, false or two prefix lengths, such as "24 56"', text)
+}
+
+/** Without `true`, whose prefix lengths another version may change. */
+function printSticky(sticky: StickyPrefix | 'off'): string {
+  return sticky === 'off' ? 'false' : `${sticky.ipv4Bits} ${sticky.ipv6Bits}`
 }
 
 function scanDrain(reason: string): DrainSetting {
@@ -138,10 +204,15 @@ function scanDrain(reason: string): DrainSetting {
 }
 
 function scanDrainUntil(text: string, drain: DrainSetting | undefined): DrainSetting {
-  if (drain === undefined) throw new SettingError(`has no effect without ${DRAIN}`)
+  if (drain === undefined) throw new SettingError(`has no effect without ${SETTING_PREFIX}drain`)
   const untilMs = scanTime(text)
   if (untilMs !== undefined) return { ...drain, untilMs }
-  throw new SettingError(`must be a time, such as 2026-11-24T18:00:00Z, got ${quote(text)}`)
+  throw new SettingError('must be a time, such as 2026-11-24T18:00:00Z', text)
+}
+
+/** Unlike `printTime`, keeps fractions of a second. */
+function printExactTime(ms: number): string {
+  return new Date(ms).toISOString().replace('.000Z', 'Z')
 }
 
 /** Reads the prefix lengths for IPv4 and IPv6; undefined = they are invalid. */
@@ -196,7 +267,21 @@ function scanFailoverLine(line: string): FailoverLine {
   return { code: code.text, entries }
 }
 
-function scanShift(text: string, endpoints: readonly Endpoint[]): ShiftPlan {
+/**
+ * Lines are separated by `;`. If an entry contains this character, they are separated by line breaks, of which there is
+ * then at least one. No line has blanks, so the text is not longer than the annotation.
+ */
+function printFailover(lines: readonly FailoverLine[]): string {
+  const texts = lines.map(({ code, entries }) => `${code}:${entries.join()}`)
+  return texts.some((text) => text.includes(';')) ? `${texts.join('\n')}\n` : texts.join(';')
+}
+
+/** Returns lines as in the annotation. */
+function splitFailover(text: string): string {
+  return text.includes('\n') ? text.replace(/\n$/, '') : text.replaceAll(';', '\n')
+}
+
+function scanShift(text: string, checkTarget: (setIdentifier: string) => void): ShiftPlan {
   const pairs = text.trim().split(/\s+/).map(splitPair)
   const values = new Map(pairs)
   const to = values.get('to')
@@ -204,14 +289,14 @@ function scanShift(text: string, endpoints: readonly Endpoint[]): ShiftPlan {
   const bake = values.get('bake')
   if (to === undefined || steps === undefined || bake === undefined || pairs.length !== 3) {
     const form = '"to=ID steps=5%,25%,100% bake=10m"'
-    throw new SettingError(`must have the form ${form}, got ${quote(text)}`)
+    throw new SettingError(`must have the form ${form}`, text)
   }
-  if (!endpoints.some(({ setIdentifier }) => setIdentifier === to && to !== '')) {
-    throw new SettingError(
-      `shifts to ${quote(to)}, but no endpoint of the record has that setIdentifier`,
-    )
-  }
+  checkTarget(to)
   return { to, steps: scanSteps(steps), bakeMs: scanBake(bake) }
+}
+
+function printShift({ to, steps, bakeMs }: ShiftPlan): string {
+  return `to=${to} steps=${steps.map((step) => `${step}%`).join()} bake=${printDuration(bakeMs)}`
 }
 
 function splitPair(text: string): readonly [string, string] {
@@ -224,7 +309,8 @@ function scanSteps(text: string): readonly number[] {
   const isAscending = steps.every((step, i) => step > (steps[i - 1] ?? 0) && step <= 100)
   if (isAscending && steps.length <= SHIFT_STEPS_MAX) return steps
   throw new SettingError(
-    `needs up to ${SHIFT_STEPS_MAX} ascending steps above 0% and up to 100%, such as steps=5%,25%,100%, got ${quote(text)}`,
+    `needs up to ${SHIFT_STEPS_MAX} ascending steps above 0% and up to 100%, such as steps=5%,25%,100%`,
+    text,
   )
 }
 
@@ -234,5 +320,5 @@ function scanBake(text: string): number {
     return bakeMs
   }
   const [least, most] = [printDuration(SHIFT_BAKE_MS_MIN), printDuration(SHIFT_BAKE_MS_MAX)]
-  throw new SettingError(`needs bake, a duration from ${least} to ${most}, got ${quote(text)}`)
+  throw new SettingError(`needs bake, a duration from ${least} to ${most}`, text)
 }

@@ -1,6 +1,7 @@
 import { assert } from '../../base/assert.ts'
 import { unpackSettings } from '../../dnsrecord/pack.ts'
 import type { StoredRecord } from '../../dnsrecord/record-source.ts'
+import type { DrainSetting } from '../../dnsrecord/settings.ts'
 import type { EndpointDrain } from './drain.ts'
 import { scanDrainSelector } from './selector.ts'
 
@@ -16,11 +17,17 @@ export function drainOfRecord(
   ownSite: string,
 ): EndpointDrain | undefined {
   const drain = unpackSettings(packed)?.drain
-  if (drain === undefined) return undefined
-  const site = origin?.site ?? ownSite
+  return drain && drainBySetting(key, drain, origin?.site ?? ownSite)
+}
+
+/** Returns the drain that a setting of the record with that key asks for. */
+export function drainBySetting(
+  key: string,
+  { reason, untilMs }: DrainSetting,
+  site: string,
+): EndpointDrain {
   const terms = site === '' ? [`record:${key}`] : [`record:${key}`, `site:${site}`]
   const selector = scanDrainSelector(terms)
   assert(typeof selector !== 'string', 'a key and a site are valid terms')
-  const { reason, untilMs } = drain
   return { selector, reason, actor: ACTOR, createdMs: undefined, untilMs }
 }

@@ -4,10 +4,17 @@ import type { Endpoint } from '../../dnsrecord/dns-record.ts'
 import { deriveLocalEndpoints, isExportable, V2_LABEL } from '../../dnsrecord/kdrnt.ts'
 import { scanTarget } from '../../dnsrecord/validate/target.ts'
 import { findDownTargets } from '../../health/down-targets.ts'
-import { NO_DRAINS, type RecordDrains } from '../../health/drain/drain.ts'
+import {
+  type EndpointDrain,
+  isActive,
+  NO_DRAINS,
+  type RecordDrains,
+} from '../../health/drain/drain.ts'
 import { groupDrain } from '../../health/drain/group-drains.ts'
+import { drainBySetting } from '../../health/drain/record-drain.ts'
 import { DRAINED_TYPES } from '../../health/drain/selector.ts'
 import type { ApiObject } from '../../kube/api.ts'
+import { findUnexportedFailover } from '../../peering/export-settings.ts'
 import type { PeerEndpoint } from '../../peering/peer-endpoint.ts'
 import { carrySince, toPeerEndpoints } from '../../peering/to-peer-endpoint.ts'
 import { composePeerEndpoint, scanPeerEndpoint } from '../../peering/v2-codec.ts'
@@ -38,6 +45,10 @@ export interface Own {
    * Endpoints that can't be exported completely: they, or the name that exports them, are too long.
    */
   readonly unexportable: number
+  /** Why the failover list is not exported; '' = it is, or there is none. */
+  readonly failoverFault: string
+  /** Unix time in milliseconds at which the drain by an annotation ends; undefined = none ends. */
+  readonly drainEndsMs: number | undefined
 }
 
 interface OwnFacts {
@@ -52,17 +63,21 @@ interface OwnFacts {
 
 /**
  * Our own endpoints of a record. The exported form keeps the time of each endpoint's last change,
- * so neither a reconcile nor a restart changes it. Endpoints of a passive cluster are down, so that
- * they are served only where no other site has any. Peers of generation v1 get none of them.
+ * so neither a reconcile nor a restart changes it. Endpoints of a passive cluster, and those that an
+ * annotation drains, are down, so that they are served only where no other site has any. Peers of
+ * generation v1 get none of a passive cluster.
  */
-export function composeOwn({ content, zone }: Publishing, facts: OwnFacts): Own {
+export function composeOwn(publishing: Publishing, facts: OwnFacts): Own {
+  const { content, record } = publishing
   const { site, health, before, nowMs, membership } = facts
   const { down, up } = health
+  const drain = findDrain(publishing, facts)
   const reported = toPeerEndpoints(content, {
     site,
+    key: record.key,
     down,
     up,
-    drains: isPassive(membership) ? drainAll(content, membership!.group, site, zone) : NO_DRAINS,
+    drains: drain === undefined ? NO_DRAINS : drainAll(content, drain),
     sinceSeconds: content.createdSeconds,
   })
   const earlier = before === undefined ? undefined : readExportedBy(before)
@@ -76,17 +91,24 @@ export function composeOwn({ content, zone }: Publishing, facts: OwnFacts): Own 
   const working = { ...content, endpoints }
   const local = printLocalEndpoints(deriveLocalEndpoints(working, rdata))
   const unexportable = shared.length - (isExportable(content.rootHost) ? rdata.length : 0)
-  return { shared, local, unexportable }
+  const untilMs = content.settings?.drain?.untilMs
+  const drainEndsMs = untilMs !== undefined && nowMs < untilMs ? untilMs : undefined
+  const failoverFault = findUnexportedFailover(content)
+  return { shared, local, unexportable, failoverFault, drainEndsMs }
 }
 
-/** The drains of a record whose cluster is passive. */
-function drainAll(
-  { endpoints }: Publishing['content'],
-  group: string,
-  site: string,
-  zone: string,
-): RecordDrains {
-  const drain = groupDrain(group, site, zone)
+/** Returns the drain of a record whose cluster is passive, or which an annotation drains. */
+function findDrain(
+  { content, record, zone }: Publishing,
+  { site, membership, nowMs }: OwnFacts,
+): EndpointDrain | undefined {
+  if (isPassive(membership)) return groupDrain(membership!.group, site, zone)
+  const setting = content.settings?.drain
+  const drain = setting && drainBySetting(record.key, setting, site)
+  return drain !== undefined && isActive(drain, nowMs) ? drain : undefined
+}
+
+function drainAll({ endpoints }: Publishing['content'], drain: EndpointDrain): RecordDrains {
   const marks = endpoints.map(({ type, rdata }) => {
     return new Map(DRAINED_TYPES.has(type) ? rdata.map((_, index) => [index, drain]) : [])
   })

@@ -113,9 +113,14 @@ export function composeContent(publishing: Publishing, inputs: ContentInputs): M
       noteSilence(addresses, peers),
       noteLeftOut(leftOut),
       isExportable ? noteUnexportable(own.unexportable) : '',
+      own.failoverFault,
     ),
   }
-  const nextMs = Math.min(merge.nextExpiryMs ?? Infinity, inputs.nowMs + observed.nextMs)
+  const drainLeftMs = (own.drainEndsMs ?? Infinity) - inputs.timeMs
+  const nextMs = Math.min(
+    merge.nextExpiryMs ?? Infinity,
+    inputs.nowMs + Math.min(observed.nextMs, drainLeftMs),
+  )
   return {
     content,
     troubles: { conflicts, leftOut, refused, disputed },

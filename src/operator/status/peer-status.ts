@@ -3,8 +3,10 @@ import { recallMoment, thisMoment } from '../../base/moment.ts'
 import { DEFAULT_SET_IDENTIFIER } from '../../dnsrecord/print-endpoint.ts'
 import { type ApiObject, isObject, type JsonValue, textOf } from '../../kube/api.ts'
 import { cutToFit } from '../../peering/merge/cut-to-fit.ts'
+import { jsonOctets } from '../../peering/merge/endpoint-octets.ts'
 import { groupBy } from '../../peering/merge/part.ts'
 import type { Generation, PeerEndpoint, SiteState } from '../../peering/peer-endpoint.ts'
+import { printRecordTexts, scanRecordTexts } from '../../peering/record-texts.ts'
 import type { KnownPeer } from '../peers/peer-state-store.ts'
 import type { PeerState } from '../peers/peers.ts'
 import { printSpecEndpoint } from '../record/endpoint-text.ts'
@@ -36,8 +38,8 @@ export interface PrintPeersParts {
  * `relayed`: the peer is not a nameserver of that site. If `relayed` is missing, a peer with one
  * item is a nameserver of that site, and a peer with several items of none; so most items do not
  * need it. A peer that is not live has `lastSeenTime`, `serial` (of its zone at that time) and
- * `message` (the reason). `endpoints`: as in `spec`, with `health` and `since` in
- * `providerSpecific`.
+ * `message` (the reason). `endpoints`: as in `spec`, with `health`, `since` and the properties of the
+ * endpoint's record (see `RecordKey`) in `providerSpecific`.
  */
 export function printPeers(
   addresses: readonly string[],
@@ -93,7 +95,7 @@ function cutToRoom(
   const parts = siteStates.flatMap(({ endpoints, generation, exporter }) =>
     endpoints.map((endpoint) => ({ endpoint, generation, exporter, isExpired: false })),
   )
-  const fitting = cutToFit(parts, { endpoints: parts.length, octets })
+  const fitting = cutToFit(parts, { endpoints: parts.length, octets }, recordOctets)
   if (fitting.leftOut.length === 0) return new Map()
   const fits = new Set(fitting.parts.map((part) => part.endpoint))
   return new Map(
@@ -141,8 +143,18 @@ function printExported(endpoint: PeerEndpoint, generation: Generation): ApiObjec
   // A peer of generation v1 does not report when an endpoint changed: its time would be that of the
   // query.
   if (generation === 'v2') report.push({ name: 'since', value: String(sinceSeconds) })
+  report.push(...printRecordProperties(endpoint))
   const providerSpecific = [...steering, ...report]
   return providerSpecific.length === 0 ? printed : { ...printed, providerSpecific }
+}
+
+function printRecordProperties(endpoint: PeerEndpoint): ApiObject[] {
+  return printRecordTexts(endpoint).map(([name, value]) => ({ name, value }))
+}
+
+/** Returns the octets that the properties of an endpoint's record add to the endpoint, at least. */
+function recordOctets(endpoint: PeerEndpoint): number {
+  return jsonOctets(printRecordProperties(endpoint))
 }
 
 /**
@@ -231,5 +243,6 @@ export function scanExported(
     targets,
     health: health === 'up' || health === 'down' ? health : 'unknown',
     sinceSeconds: Number(valuesOf('since')[0] ?? 0),
+    ...scanRecordTexts((key) => valuesOf(key)[0]),
   }
 }

@@ -1,4 +1,5 @@
 import { DERIVED_ENDPOINTS_MAX } from '../../dnsrecord/dns-record.ts'
+import type { PeerEndpoint } from '../peer-endpoint.ts'
 import { endpointOctets, endpointOctetsAtMost } from './endpoint-octets.ts'
 import { compareParts, groupBy, type Part } from './part.ts'
 
@@ -33,12 +34,20 @@ type Cost = (part: Part) => number
  * Returns as many endpoints of peers as fit: a function of the set of parts. Each peer gets an
  * equal part of the room, and within it each of its sites, so that none displaces others. Room that
  * one peer does not need is divided among the others. Of a site, the first endpoints are kept.
+ * `extraOctets`: what is stored of an endpoint beside its form in a spec.
  */
-export function cutToFit(others: readonly Part[], room: Room): Fitting {
+export function cutToFit(
+  others: readonly Part[],
+  room: Room,
+  extraOctets: (endpoint: PeerEndpoint) => number = () => 0,
+): Fitting {
   const counted = siteState(others, room.endpoints, () => 1)
   // Nearly always everything fits, and this cheap upper bound shows it.
-  const atMost = counted.reduce((sum, { endpoint }) => sum + endpointOctetsAtMost(endpoint), 0)
-  const octetsOf: Cost = ({ endpoint, generation }) => endpointOctets(endpoint, generation)
+  const atMost = counted.reduce((sum, { endpoint }) => {
+    return sum + endpointOctetsAtMost(endpoint) + extraOctets(endpoint)
+  }, 0)
+  const octetsOf: Cost = ({ endpoint, generation }) =>
+    endpointOctets(endpoint, generation) + extraOctets(endpoint)
   const parts = atMost <= room.octets ? counted : siteState(counted, room.octets, octetsOf)
   return { parts, leftOut: parts === others ? [] : countMissing(others, parts) }
 }
