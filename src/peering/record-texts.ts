@@ -41,29 +41,32 @@ export function scanRecordTexts(
   textOf: (key: RecordKey) => string | undefined,
   { nowSeconds = Infinity, onProblem = () => {} }: ScanRecordOptions = {},
 ): RecordFields {
-  const ignore = (key: RecordKey, problem: string): undefined =>
-    onProblem(`${key} ${quote(textOf(key)!)} is ignored: ${problem}`) as undefined
-  const scanOne = <T>(key: RecordKey, scan: (text: string) => T | string): T | undefined => {
-    const text = textOf(key)
-    const value = text === undefined ? undefined : scan(text)
-    return typeof value === 'string' ? ignore(key, value) : value
+  const ignore = (key: RecordKey, problem: string): void => {
+    onProblem(`${key} ${quote(textOf(key)!)} is ignored: ${problem}`)
   }
-  const created = scanOne('created', (text) => scanCreated(text, nowSeconds))
-  const id = scanOne('record', (text) => {
-    return RECORD_ID.test(text) ? { text } : 'must be 8 to 64 hexadecimal digits'
+  const validTextOf = (key: RecordKey, findFault: (text: string) => string) => {
+    const text = textOf(key)
+    const fault = text === undefined ? '' : findFault(text)
+    if (fault === '') return text
+    ignore(key, fault)
+    return undefined
+  }
+  const created = Number(validTextOf('created', (text) => findCreatedFault(text, nowSeconds)) ?? 0)
+  const recordId = validTextOf('record', (text) => {
+    return RECORD_ID.test(text) ? '' : 'must be 8 to 64 hexadecimal digits'
   })
   const hasSettings = SETTING_KEYS.some((key) => textOf(key) !== undefined)
   const settings = hasSettings ? scanSettingTexts(textOf, ignore) : undefined
   return {
-    ...(created === undefined || created === 0 ? {} : { createdSeconds: created }),
-    ...(id === undefined ? {} : { recordId: id.text }),
+    ...(created === 0 ? {} : { createdSeconds: created }),
+    ...(recordId === undefined ? {} : { recordId }),
     ...(settings === undefined ? {} : { settings }),
   }
 }
 
-function scanCreated(text: string, nowSeconds: number): number | string {
+function findCreatedFault(text: string, nowSeconds: number): string {
   const seconds = /^\d{1,10}$/.test(text) ? Number(text) : Number.NaN
   if (!(seconds <= SECONDS_MAX)) return 'must be a Unix time'
-  if (seconds <= nowSeconds + AHEAD_SECONDS_MAX) return seconds
+  if (seconds <= nowSeconds + AHEAD_SECONDS_MAX) return ''
   return 'is more than a day after the time of this server; check the clocks of both sites'
 }

@@ -94,6 +94,7 @@ export function toPeerEndpoint(endpoint: Endpoint, facts: PeerEndpointFacts): Pe
     rdata,
     probeAt,
   } = endpoint
+  const { createdSeconds = 0 } = facts
   return {
     site: facts.site,
     rootHost: facts.rootHost,
@@ -109,7 +110,7 @@ export function toPeerEndpoint(endpoint: Endpoint, facts: PeerEndpointFacts): Pe
     health: facts.health,
     ...(probeAt === undefined ? {} : { probeAt }),
     sinceSeconds: facts.sinceSeconds,
-    ...(facts.createdSeconds ? { createdSeconds: facts.createdSeconds } : {}),
+    ...(createdSeconds === 0 ? {} : { createdSeconds }),
     ...(facts.recordId === undefined ? {} : { recordId: facts.recordId }),
     ...(facts.settings === undefined ? {} : { settings: facts.settings }),
   }

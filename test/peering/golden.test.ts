@@ -38,7 +38,7 @@ function askOld(peer: string, host: string, endpoints: readonly EndpointObject[]
 /** What a v2 peer with that record exports of the host. */
 function askNew(site: string, host: string, endpoints: readonly EndpointObject[]): SiteState {
   const record = dnsRecord({ rootHost: host, endpoints })
-  const facts = { site, down: [], up: [], sinceSeconds: 7 }
+  const facts = { site, key: 'n/r', down: [], up: [], sinceSeconds: 7 }
   const exported = toPeerEndpoints(record, facts).map((e) => composePeerEndpoint(e)!)
   const zone = deriveLocalEndpoints(record, exported)
   const base = host.replace(/^\*\./, '')

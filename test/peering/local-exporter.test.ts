@@ -3,6 +3,7 @@ import { RRType } from '../../src/dns/iana/types.ts'
 import { printName, scanName } from '../../src/dns/name/name.ts'
 import { printRdata } from '../../src/dns/rdata/index.ts'
 import { unpackRecord } from '../../src/dnsrecord/pack.ts'
+import { recordId } from '../../src/dnsrecord/record-source.ts'
 import {
   type RecordHealth,
   type RecordState,
@@ -92,21 +93,26 @@ t.test('a zone kdrnt with a site exports every record, and its changes', async (
   const empty = zone.digest
   const exported = () => sets.get(`v2.${HOST}.kdrnt. 16`)?.rdata.map((r) => printRdata(16, r)) ?? []
   const head = `"v=2" "site=a" "host=${HOST}" "name=0.${HOST}" "type=A" "ttl=60"`
+  const ofRecord = `"created=${CREATED_SECONDS}" "record=${recordId('n/r')}"`
   const { record: first } = stateOf(['192.0.2.1'])
   zone.apply([{ before: undefined, after: first }])
   t.strictSame(exported(), [
-    `${head} "health=unknown" "since=${CREATED_SECONDS}" "target=192.0.2.1"`,
+    `${head} "health=unknown" "since=${CREATED_SECONDS}" ${ofRecord} "target=192.0.2.1"`,
   ])
   const { record: second } = stateOf(['192.0.2.2'])
   zone.apply([{ before: first, after: second }])
-  t.strictSame(exported(), [`${head} "health=unknown" "since=1800000000" "target=192.0.2.2"`])
+  t.strictSame(exported(), [
+    `${head} "health=unknown" "since=1800000000" ${ofRecord} "target=192.0.2.2"`,
+  ])
   const digest = zone.digest
   clock.now = () => 1_900_000_000_000
   zone.apply([{ before: second, after: second }])
   t.equal(zone.digest, digest, 'time alone changes nothing')
   health.put('n/r', ['192.0.2.2'])
   zone.apply([{ before: second, after: second }])
-  t.strictSame(exported(), [`${head} "health=down" "since=1900000000" "target=192.0.2.2"`])
+  t.strictSame(exported(), [
+    `${head} "health=down" "since=1900000000" ${ofRecord} "target=192.0.2.2"`,
+  ])
   zone.apply([{ before: second, after: undefined }])
   t.strictSame(exported(), [])
   t.equal(zone.digest, empty)

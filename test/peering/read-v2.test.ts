@@ -64,3 +64,36 @@ t.test('a peer speaks for sixteen sites at most, and its faults do not flood', a
   t.equal(problems.length, 11)
   t.equal(problems[10], 'k.example.com: and 14 more')
 })
+
+t.test(
+  'a bad setting is reported once for a host, after the endpoints that are refused',
+  async (t) => {
+    const good = Array.from({ length: 3 }, (_, i) => {
+      return composePeerEndpoint(shared({ targets: [`192.0.2.${i}`], recordId: '01234567' }))!
+    })
+    const strings = ['sticky=maybe', `created=${8 * 24 * 3600}`].map((text) =>
+      Buffer.concat([Uint8Array.of(text.length), Buffer.from(text)]),
+    )
+    const records = good.map((rdata) => Buffer.concat([rdata, ...strings]))
+    const context = { ...place, nowSeconds: 5 * 24 * 3600 }
+    const { siteStates, problems } = readV2Host([...records, Uint8Array.of(0)], context)
+    t.strictSame(
+      siteStates[0]!.endpoints.map(({ targets }) => targets[0]),
+      ['192.0.2.0', '192.0.2.1', '192.0.2.2'],
+    )
+    t.match(siteStates[0]!.endpoints[0], { recordId: '01234567', createdSeconds: undefined })
+    t.match(problems, [
+      'k.example.com: the first string does not say v=2',
+      /^k\.example\.com: site a: created "691200" is ignored: is more than a day after/,
+      /^k\.example\.com: site a: sticky "maybe" is ignored: must be true, false or/,
+    ])
+    t.equal(problems.length, 3)
+    const stranger = composePeerEndpoint(
+      shared({ rootHost: 'k.example.net', dnsName: 'k.example.net' }),
+    )!
+    const { problems: others } = readV2Host([Buffer.concat([stranger, ...strings])], context)
+    t.match(others, [/does not belong to this host/])
+    t.equal(others.length, 1)
+    t.equal(readV2Host(records, place).siteStates[0]!.endpoints[0]!.createdSeconds, 691_200)
+  },
+)

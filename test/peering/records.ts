@@ -9,15 +9,17 @@ export interface RecordGiven {
   readonly rootHost: string
   readonly endpoints: readonly EndpointObject[]
   readonly labels?: { readonly [name: string]: string }
+  readonly annotations?: { readonly [name: string]: string }
   readonly created?: string
 }
 
 /** A DNSRecord out of what would stand in a cluster. */
-export function dnsRecord({ rootHost, endpoints, labels = {}, created }: RecordGiven): DnsRecord {
+export function dnsRecord(given: RecordGiven): DnsRecord {
+  const { rootHost, endpoints, labels = {}, annotations = {}, created = null } = given
   const resource = {
     apiVersion: 'kuadrant.io/v1alpha1',
     kind: 'DNSRecord',
-    metadata: { name: 'r', namespace: 'n', labels, creationTimestamp: created ?? null },
+    metadata: { name: 'r', namespace: 'n', labels, annotations, creationTimestamp: created },
     spec: { rootHost, endpoints },
   }
   const got = validateResource(JSON.parse(JSON.stringify(resource)) as YamlValue)

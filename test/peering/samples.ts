@@ -1,7 +1,10 @@
 import fc from 'fast-check'
 import { printSteering } from '../../src/dnsrecord/print-endpoint.ts'
+import { recordId } from '../../src/dnsrecord/record-source.ts'
+import type { RecordSettings } from '../../src/dnsrecord/settings.ts'
 import { validateEndpoint } from '../../src/dnsrecord/validate/dns-record.ts'
 import type { PeerEndpoint, SiteState } from '../../src/peering/peer-endpoint.ts'
+import type { RecordFields } from '../../src/peering/record-texts.ts'
 import { toPeerEndpoint } from '../../src/peering/to-peer-endpoint.ts'
 
 export const HOST = 'k.example.com'
@@ -34,6 +37,9 @@ export function shared(given: Partial<PeerEndpoint> = {}): PeerEndpoint {
     rootHost,
     health: given.health ?? 'unknown',
     sinceSeconds: given.sinceSeconds ?? 0,
+    createdSeconds: given.createdSeconds,
+    recordId: given.recordId,
+    settings: given.settings,
   })
 }
 
@@ -66,6 +72,80 @@ const targetsByType: Readonly<Record<string, readonly string[]>> = {
   AAAA: ['2001:db8::1', '2001:db8::2'],
   CNAME: [`klb.${HOST}`, `geo-eu.klb.${HOST}`, `c1.klb.${HOST}`, 'lb.example.net'],
 }
+
+const optional = <T>(arbitrary: fc.Arbitrary<T>) => fc.option(arbitrary, { nil: undefined })
+
+/** Without the keys that are undefined: as records and their readers have them. */
+function compact<T extends object>(value: T) {
+  const known = Object.entries(value).filter(([, one]) => one !== undefined)
+  return Object.fromEntries(known) as { [K in keyof T]?: Exclude<T[K], undefined> }
+}
+
+/** As `fc.record`, of ordinary objects: `strictSame` compares prototypes. */
+const record = <T>(model: { [K in keyof T]: fc.Arbitrary<T[K]> }) =>
+  fc.record(model, { noNullPrototype: true })
+
+const entries = fc
+  .string({ unit: 'grapheme', minLength: 1, maxLength: 12 })
+  .filter((text) => text.trim() === text && !/[,\n]/.test(text))
+
+/** Settings as annotations of a record may make them. */
+export const settings: fc.Arbitrary<RecordSettings> = record({
+  allDown: optional(
+    fc.oneof(
+      fc.constantFrom('open', 'closed', 'a;b c'),
+      entries.filter((text) => text !== ''),
+    ),
+  ),
+  sticky: optional(
+    fc.oneof(
+      fc.constant('off' as const),
+      record({
+        ipv4Bits: fc.integer({ min: 1, max: 32 }),
+        ipv6Bits: fc.integer({ min: 1, max: 64 }),
+      }),
+    ),
+  ),
+  failover: optional(
+    fc.uniqueArray(
+      record({
+        code: fc.constantFrom('*', 'DE', 'GEO-EU', 'GEO-NA', 'US-CA', 'AS64500', 'NET-LAB'),
+        entries: fc.uniqueArray(fc.oneof(entries, fc.constantFrom('*', 'a;b', '#', ': ')), {
+          minLength: 1,
+          maxLength: 4,
+        }),
+      }),
+      { minLength: 1, maxLength: 5, selector: ({ code }) => code },
+    ),
+  ).map((lines) =>
+    lines?.map(({ code, entries }) => ({
+      code,
+      entries: [...new Set(entries.map((entry) => entry.trim()))],
+    })),
+  ),
+  drain: optional(
+    record({
+      reason: fc.string({ unit: 'grapheme', maxLength: 300 }),
+      untilMs: optional(fc.integer({ min: 0, max: 4e12 })),
+    }).map(({ reason, untilMs }) => (untilMs === undefined ? { reason } : { reason, untilMs })),
+  ),
+  shift: optional(
+    record({
+      to: entries.map((text) => text.replaceAll(/\s/g, '_')),
+      steps: fc
+        .uniqueArray(fc.integer({ min: 1, max: 10_000 }), { minLength: 1, maxLength: 20 })
+        .map((steps) => steps.sort((a, b) => a - b).map((step) => step / 100)),
+      bakeMs: fc.integer({ min: 1000, max: 604_800_000 }),
+    }),
+  ),
+}).map(compact)
+
+/** What an endpoint carries of its record. */
+export const recordFields: fc.Arbitrary<RecordFields> = record({
+  createdSeconds: optional(fc.integer({ min: 1, max: 0xffff_ffff })),
+  recordId: optional(fc.string().map((text) => recordId(text))),
+  settings: optional(settings.filter((one) => Object.keys(one).length > 0)),
+}).map(compact)
 
 /** Endpoints that meet each other often: few names, types, set identifiers and targets. */
 export const endpoints: fc.Arbitrary<PeerEndpoint> = fc

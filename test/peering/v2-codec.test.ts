@@ -3,9 +3,10 @@ import t from 'tap'
 import { RRType } from '../../src/dns/iana/types.ts'
 import { printRdata } from '../../src/dns/rdata/index.ts'
 import { composeStrings } from '../../src/dnsrecord/validate/target.ts'
+import type { PeerEndpoint } from '../../src/peering/peer-endpoint.ts'
 import { isSite } from '../../src/peering/site-name.ts'
 import { composePeerEndpoint, scanPeerEndpoint } from '../../src/peering/v2-codec.ts'
-import { endpoints, shared } from './samples.ts'
+import { endpoints, recordFields, shared } from './samples.ts'
 
 const RUNS = { seed: 4, numRuns: 500 }
 
@@ -45,6 +46,18 @@ t.test('an endpoint is written field by field', async (t) => {
     targets: ['geo-eu.klb.k.example.com'],
     health: 'up',
     sinceSeconds: 1790000000,
+    createdSeconds: 1780000000,
+    recordId: '0123abcd',
+    settings: {
+      allDown: 'closed',
+      sticky: { ipv4Bits: 24, ipv6Bits: 56 },
+      failover: [
+        { code: 'DE', entries: ['GEO-EU', 'spare site'] },
+        { code: '*', entries: ['GEO-NA'] },
+      ],
+      drain: { reason: 'racks move', untilMs: Date.parse('2026-11-24T18:00:00Z') },
+      shift: { to: 'GEO-EU', steps: [0.5, 100], bakeMs: 600_000 },
+    },
   })
   t.equal(
     printRdata(RRType.TXT, composePeerEndpoint(endpoint)!),
@@ -52,6 +65,9 @@ t.test('an endpoint is written field by field', async (t) => {
       '"v=2" "site=eu-1" "host=k.example.com" "name=klb.k.example.com" "type=CNAME" "ttl=60"',
       '"set=GEO-EU" "weight=120" "geo=DE,GEO-EU" "default=true"',
       '"location=52.52,13.40" "health=up" "since=1790000000"',
+      '"created=1780000000" "record=0123abcd" "all-down=closed" "sticky=24 56"',
+      '"failover=DE:GEO-EU,spare site;*:GEO-NA" "drain=racks move"',
+      '"drain-until=2026-11-24T18:00:00Z" "shift=to=GEO-EU steps=0.5%,100% bake=10m0s"',
       '"target=geo-eu.klb.k.example.com"',
     ].join(' '),
   )
@@ -80,11 +96,13 @@ t.test('the place where a site probes an endpoint travels with it', async (t) =>
 t.test('a composed endpoint scans back', async (t) => {
   const property = fc.property(
     endpoints,
+    recordFields,
     fc.string({ unit: 'grapheme', maxLength: 400 }),
-    (e, text) => {
+    (e, fields, text) => {
       const isDefault = e.isDefault || (e.geoCodes.length > 0 && text === 'default')
-      const endpoint = { ...e, setIdentifier: text, isDefault }
-      t.strictSame(scanPeerEndpoint(composePeerEndpoint(endpoint)!), endpoint)
+      const endpoint = { ...e, ...fields, setIdentifier: text, isDefault }
+      const onProblem = (problem: string) => t.fail(problem)
+      t.strictSame(scanPeerEndpoint(composePeerEndpoint(endpoint)!, { onProblem }), endpoint)
     },
   )
   fc.assert(property, RUNS)
@@ -237,8 +255,153 @@ t.test('invalid text is refused, with the reason on one printable line', async (
   }
 })
 
+const NOW_SECONDS = 1_790_000_000
+const DAY_SECONDS = 24 * 3600
+
+/** Strings with a bad property of the record beside good ones, and what is left. */
+const IGNORED: readonly {
+  readonly given: readonly (string | Uint8Array)[]
+  readonly want: RegExp
+  readonly left?: object
+}[] = [
+  { given: ['created=soon'], want: /created "soon" is ignored: must be a Unix time/ },
+  { given: ['created=-1'], want: /created "-1" is ignored/ },
+  { given: ['created=4294967296'], want: /created "4294967296" is ignored: must be a Unix time/ },
+  {
+    given: [`created=${NOW_SECONDS + DAY_SECONDS + 1}`],
+    want: /created "1790086401" is ignored: is more than a day after .* check the clocks/,
+  },
+  { given: ['record=n/r'], want: /record "n\/r" is ignored: must be 8 to 64 hexadecimal/ },
+  { given: ['record='], want: /record "" is ignored/ },
+  { given: [`record=${'0'.repeat(65)}`], want: /record "0{65}" is ignored/ },
+  { given: ['all-down='], want: /all-down "" is ignored: must be open, closed or/ },
+  {
+    given: [`all-down=${'x'.repeat(200)}`, ...Array(5).fill(`+${'x'.repeat(200)}`)],
+    want: /all-down/,
+  },
+  {
+    given: ['sticky=\u001b[31m\n'],
+    want: /sticky "\\u001b\[31m\\n" is ignored: must be true, false or two prefix lengths/,
+  },
+  { given: ['failover='], want: /failover "" is ignored: has no line/ },
+  { given: ['failover=DE'], want: /failover "DE" is ignored: line "DE" has no colon/ },
+  { given: ['failover=DE:a;DE:b'], want: /two lines for DE/ },
+  { given: ['failover=DE:a;XX:b'], want: /"XX" is not a geo code/ },
+  {
+    given: [`failover=*:${'x'.repeat(200)}`, ...Array(20).fill(`+${'x'.repeat(200)}`)],
+    want: /failover "\*:x+…" is ignored: may have up to 4096 characters/,
+  },
+  {
+    given: [`drain=${'x'.repeat(200)}`, ...Array(5).fill(`+${'x'.repeat(200)}`)],
+    want: /drain "x+…" is ignored: is a reason of up to 1000 characters/,
+  },
+  {
+    given: ['drain-until=2026-11-24T18:00:00Z'],
+    want: /drain-until "2026-11-24T18:00:00Z" is ignored: has no effect without/,
+  },
+  {
+    given: ['drain=', 'drain-until=noon'],
+    want: /drain-until "noon" is ignored: must be a time/,
+    left: { settings: { drain: { reason: '' } } },
+  },
+  { given: ['shift=to=x steps=5%'], want: /shift "to=x steps=5%" is ignored: must have the form/ },
+  { given: ['shift=to=x steps=5%,1% bake=1m'], want: /ascending steps/ },
+  { given: ['shift=to=x steps=5% bake=1ms'], want: /needs bake/ },
+  { given: ['shift=to= steps=5% bake=1m'], want: /shifts to a set identifier that is empty/ },
+  {
+    given: [
+      `shift=to=${'x'.repeat(200)}`,
+      ...Array(5).fill(`+${'x'.repeat(200)}`),
+      '+ steps=5% bake=1m',
+    ],
+    want: /shifts to a set identifier that is empty or too long/,
+  },
+  {
+    given: ['sticky=true', 'sticky=false', 'sticky=true'],
+    want: /sticky is ignored: it appears twice, as "false" and "true"/,
+  },
+  {
+    given: [Buffer.from('drain=\u00ff', 'latin1')],
+    want: /drain is ignored: a value is longer than it may be, or is not UTF-8: "ÿ"/,
+  },
+  {
+    given: ['drain=x', ...Array(40).fill(`+${'x'.repeat(254)}`)],
+    want: /drain is ignored: a value is longer than it may be/,
+  },
+]
+
+t.test('an invalid property of the record is ignored, reported, and harms no other', async (t) => {
+  const good = ['created=5', 'record=00000000', 'all-down=open']
+  const fields = { createdSeconds: 5, recordId: '00000000', settings: { allDown: 'open' } }
+  const plain = scanPeerEndpoint(txt(...GOOD)) as PeerEndpoint
+  for (const { given, want, left = {} } of IGNORED) {
+    const name = String(want)
+    const scan = (...strings: (string | Uint8Array)[]) => {
+      const problems: string[] = []
+      const onProblem = (text: string) => problems.push(text)
+      const options = { nowSeconds: NOW_SECONDS, onProblem }
+      return { endpoint: scanPeerEndpoint(txt(...strings), options), problems }
+    }
+    const alone = scan(...GOOD, ...given)
+    t.strictSame(alone.endpoint, { ...plain, ...left }, name)
+    t.equal(alone.problems.length, 1, name)
+    t.match(alone.problems[0], want)
+    t.match(alone.problems[0], /^site eu-1: /)
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: those are meant
+    t.notMatch(alone.problems[0], /[\u0000-\u001f\u007f]/, name)
+    const key = String(given[0]).split('=')[0]
+    const beside = scan(...GOOD, ...given, ...good.filter((text) => !text.startsWith(`${key}=`)))
+    t.match(beside.endpoint, {
+      ...(key === 'created' ? {} : { createdSeconds: 5 }),
+      ...(key === 'record' ? {} : { recordId: '00000000' }),
+      ...(key === 'all-down' ? {} : { settings: { allDown: 'open' } }),
+    })
+    t.strictSame(beside.problems, alone.problems)
+  }
+  t.strictSame(scanPeerEndpoint(txt(...GOOD, ...good)), { ...plain, ...fields })
+})
+
+t.test('other spellings of the properties of a record', async (t) => {
+  const table: readonly (readonly [string, object | undefined])[] = [
+    ['created=0', undefined],
+    ['sticky=true', { sticky: { ipv4Bits: 24, ipv6Bits: 56 } }],
+    [
+      'failover=de: GEO-EU , x;; # none;*: y',
+      {
+        failover: [
+          { code: 'DE', entries: ['GEO-EU', 'x'] },
+          { code: '*', entries: ['y'] },
+        ],
+      },
+    ],
+    ['failover=DE:a;b\n', { failover: [{ code: 'DE', entries: ['a;b'] }] }],
+    ['drain=', { drain: { reason: '' } }],
+    ['shift=bake=1m to=x=y steps=5%', { shift: { to: 'x=y', steps: [5], bakeMs: 60_000 } }],
+  ]
+  for (const [text, settings] of table) {
+    const onProblem = (problem: string) => t.fail(problem)
+    const endpoint = scanPeerEndpoint(txt(...GOOD, text), { onProblem }) as PeerEndpoint
+    t.strictSame(endpoint.settings, settings, text)
+    t.equal(endpoint.createdSeconds, undefined)
+  }
+  const ahead = scanPeerEndpoint(txt(...GOOD, `created=${NOW_SECONDS + DAY_SECONDS}`), {
+    nowSeconds: NOW_SECONDS,
+  })
+  t.match(ahead, { createdSeconds: NOW_SECONDS + DAY_SECONDS }, 'clocks differ')
+})
+
 t.test('no octets make it throw', async (t) => {
-  const rdata = composePeerEndpoint(shared({ geoCodes: ['DE'], weight: 7, setIdentifier: 'x' }))!
+  const settings = {
+    allDown: 'x',
+    sticky: 'off',
+    failover: [{ code: 'DE', entries: ['x'] }],
+    drain: { reason: 'é', untilMs: 0 },
+    shift: { to: 'x', steps: [5], bakeMs: 1000 },
+  } as const
+  const fields = { createdSeconds: 1, recordId: '01234567', settings }
+  const rdata = composePeerEndpoint(
+    shared({ geoCodes: ['DE'], weight: 7, setIdentifier: 'x', ...fields }),
+  )!
   for (let at = 0; at < rdata.length; at++) {
     t.type(scanPeerEndpoint(rdata.subarray(0, at)), 'string', `cut at ${at}`)
     for (const mask of [1, 0x20, 0x80]) {

@@ -296,7 +296,10 @@ function scanShift(text: string, checkTarget: (setIdentifier: string) => void): 
 }
 
 function printShift({ to, steps, bakeMs }: ShiftPlan): string {
-  return `to=${to} steps=${steps.map((step) => `${step}%`).join()} bake=${printDuration(bakeMs)}`
+  const duration = printDuration(bakeMs)
+  // `1.011s` scans to a little less than 1011 ms.
+  const bake = scanDuration(duration) === bakeMs ? duration : `${bakeMs}ms`
+  return `to=${to} steps=${steps.map((step) => `${step}%`).join()} bake=${bake}`
 }
 
 function splitPair(text: string): readonly [string, string] {

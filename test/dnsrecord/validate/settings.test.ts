@@ -2,6 +2,7 @@ import t from 'tap'
 import { packRecord, unpackRecord, unpackSettings } from '../../../src/dnsrecord/pack.ts'
 import type { RecordSettings } from '../../../src/dnsrecord/settings.ts'
 import { validateResource } from '../../../src/dnsrecord/validate/resource.ts'
+import { printSettings, scanSettingTexts } from '../../../src/dnsrecord/validate/settings.ts'
 import type { YamlValue } from '../../../src/yaml/scan-block-yaml.ts'
 
 const ENDPOINT = {
@@ -123,6 +124,30 @@ t.test('a record without settings has none', async (t) => {
     const read = validateResource(resource(annotations))
     t.equal(read.kind === 'record' && read.record.settings, undefined)
   }
+})
+
+t.test('settings are printed as they are read', async (t) => {
+  const scan = (texts: ReadonlyMap<string, string>) =>
+    scanSettingTexts(
+      (key) => texts.get(key),
+      (key, problem) => t.fail(`${key} ${problem}`),
+    )
+  for (const { name, value, want } of VALID) {
+    const texts = printSettings(want)
+    t.strictSame(
+      texts.map(([key]) => key),
+      [name],
+    )
+    t.strictSame(scan(new Map(texts)), want, value)
+    t.ok(texts[0]![1].length <= value.length + 12, 'not much longer')
+  }
+  // Each character of a list may be needed.
+  const long = `*:${Array.from({ length: 60 }, (_, i) => `${i};${'x'.repeat(60)}`).join()}`
+  const annotation = long.padEnd(4096, 'y')
+  const read = validateResource(resource({ 'sextant.io/failover': annotation }))
+  if (read.kind !== 'record') return t.fail(JSON.stringify(read))
+  const settings = read.record.settings!
+  t.strictSame(scan(new Map(printSettings(settings))), settings)
 })
 
 t.test('the longest settings fit the packed form', async (t) => {

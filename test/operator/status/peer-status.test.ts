@@ -4,6 +4,7 @@ import { recallMoment, thisMoment } from '../../../src/base/moment.ts'
 import type { KnownPeer } from '../../../src/operator/peers/peer-state-store.ts'
 import { printPeers, scanPeers } from '../../../src/operator/status/peer-status.ts'
 import type { Generation, PeerEndpoint, SiteState } from '../../../src/peering/peer-endpoint.ts'
+import { recordFields } from '../../peering/samples.ts'
 import { peerEndpoint } from '../../support/operator-cluster.ts'
 import { FakeClock } from '../../support/setup.ts'
 
@@ -25,11 +26,17 @@ const endpoints: fc.Arbitrary<PeerEndpoint> = fc
     targets: fc.array(fc.string({ minLength: 1 }), { minLength: 1, maxLength: 3 }),
     health: fc.constantFrom('up', 'down', 'unknown'),
     sinceSeconds: fc.nat(),
+    fields: recordFields,
   })
   // Geo codes under that set identifier make it a default, whatever else is said.
-  .map((one) => {
+  .map(({ fields, ...one }) => {
     const isImplied = one.setIdentifier === 'default' && one.geoCodes.length > 0
-    return peerEndpoint({ ...one, rootHost: HOST, isDefault: one.isDefault || isImplied })
+    return peerEndpoint({
+      ...one,
+      ...fields,
+      rootHost: HOST,
+      isDefault: one.isDefault || isImplied,
+    })
   })
 
 /** What a peer may have said, as of a whole second. */
@@ -249,4 +256,34 @@ t.test('invalid entries are ignored', async (t) => {
   t.equal(scanned.get('a')?.state, undefined)
   t.strictSame(scanned.get('b')?.state?.siteStates[0]?.endpoints, [])
   t.strictSame(scanPeers('nothing', HOST, clock), new Map())
+})
+
+t.test('properties of records that are invalid, or missing in old data, are unknown', async (t) => {
+  const scan = (...providerSpecific: readonly object[]) => {
+    const endpoint = { dnsName: HOST, recordType: 'A', targets: ['192.0.2.1'], providerSpecific }
+    const peer = { address: 'a', state: 'Live', site: 'x', generation: 'v2', endpoints: [endpoint] }
+    const scanned = scanPeers(JSON.parse(JSON.stringify([peer])), HOST, clock)
+    const [found] = scanned.get('a')!.state!.siteStates[0]!.endpoints
+    const { createdSeconds, recordId, settings } = found!
+    return JSON.parse(JSON.stringify({ createdSeconds, recordId, settings }))
+  }
+  const of = (name: string, value: unknown) => ({ name, value })
+  t.strictSame(scan(), {})
+  t.strictSame(scan(of('created', 'x'), of('record', 'n/r'), of('sticky', 'maybe')), {})
+  t.strictSame(scan(of('sticky', 7), of('drain', ''), of('shift', 'to=x')), {
+    settings: { drain: { reason: '' } },
+  })
+})
+
+t.test('the room for peers includes the properties of records', async (t) => {
+  const failover = [{ code: '*', entries: ['x'.repeat(2000)] }]
+  const endpoints = Array.from({ length: 100 }, (_, i) => {
+    return peerEndpoint({ site: 'east', targets: [`192.0.2.${i}`], settings: { failover } })
+  })
+  const page = pageOf('a', 'east')
+  const [state] = page.state!.siteStates
+  const full = { ...page, state: { ...page.state!, siteStates: [{ ...state!, endpoints }] } }
+  const printed = printPeers(['a'], new Map([['a', full]]), { ...WHOLE, roomOctets: 50_000 })
+  const octets = Buffer.byteLength(JSON.stringify(printed))
+  t.ok(octets > 40_000 && octets <= 50_000, `${octets}`)
 })

@@ -11,7 +11,7 @@ import type { PeerEndpoint, SiteState } from '../../../src/peering/peer-endpoint
 import { PEER_ENDPOINTS_MAX } from '../../../src/peering/read-v2.ts'
 import { composePeerEndpoint } from '../../../src/peering/v2-codec.ts'
 import { FakeClock } from '../../support/setup.ts'
-import { HOST, shared } from '../samples.ts'
+import { HOST, recordFields, shared } from '../samples.ts'
 
 const PEER = '192.0.2.53:53'
 
@@ -23,8 +23,9 @@ const endpoints: fc.Arbitrary<PeerEndpoint> = fc
     targets: fc.subarray(['192.0.2.1', '192.0.2.2', '192.0.2.3'], { minLength: 1 }),
     health: fc.constantFrom('up', 'down', 'unknown'),
     sinceSeconds: fc.nat(),
+    fields: recordFields,
   })
-  .map((given) => shared(given))
+  .map(({ fields, ...given }) => shared({ ...given, ...fields }))
 
 const endpointLists = fc.array(endpoints, { minLength: 1, maxLength: 4 })
 
