@@ -285,6 +285,61 @@ t.test('a transfer that takes long is followed by a rest', async (t) => {
   t.ok(timers.count <= 2)
 })
 
+t.test(
+  'bad properties of records are reported, decide nothing and remove no endpoint',
+  async (t) => {
+    const { peer, clock, follower, lines, pass, targets } = await setUp(t)
+    const nowSeconds = Math.floor(clock.nowMs / 1000)
+    const strings = (given: readonly string[]) =>
+      Buffer.concat(given.map((text) => Buffer.concat([Buffer.of(text.length), Buffer.from(text)])))
+    const bad = [
+      `created=${nowSeconds + 10 * 24 * 3600}`,
+      'record=a/app',
+      'all-down=',
+      'sticky=\u001b[2J\nfake log line',
+      'failover=DE:DE,DE',
+      `drain=${'x'.repeat(240)}`,
+      ...Array(4).fill(`+${'x'.repeat(240)}`),
+      'shift=to=x steps=100% bake=0s',
+    ]
+    const endpointOf = (i: number, more: readonly string[]): ResourceRecord => {
+      const record = peerRecord(endpoint({ targets: [`192.0.2.${i}`] }))
+      return { ...record, rdata: Buffer.concat([record.rdata, strings(more)]) }
+    }
+    const games = new Behaving()
+    games.serial = 2
+    games.stream = function* (query) {
+      const all = [1, 2, 3].map((i) => endpointOf(i, i === 3 ? ['all-down=closed'] : bad))
+      yield framed(replyTo(query, [soa(2), ...all, soa(2)]))
+    }
+    peer.hostility = games
+    lines.length = 0
+    await pass(1)
+    t.strictSame(targets(), ['192.0.2.1', '192.0.2.2', '192.0.2.3'])
+    const found = follower.siteStatesOf(HOST).flatMap(({ endpoints }) => endpoints)
+    t.strictSame(
+      found.map(({ createdSeconds, recordId, settings }) => [createdSeconds, recordId, settings]),
+      [
+        [undefined, undefined, undefined],
+        [undefined, undefined, undefined],
+        [undefined, undefined, { allDown: 'closed' }],
+      ],
+    )
+    const refused = lines.filter((line) => line.includes('refused'))
+    t.equal(refused.length, 7, 'once each')
+    for (const key of ['created', 'record', 'all-down', 'sticky', 'failover', 'drain', 'shift']) {
+      const want = new RegExp(`refused: ${HOST}: site east: ${key} ".*" is ignored: `)
+      t.ok(
+        refused.some((line) => want.test(line)),
+        key,
+      )
+    }
+    for (const line of lines)
+      t.notOk(line.trimEnd().includes('\n') || line.includes('\u001b'), line)
+    t.equal(follower.problemsOf(HOST).length, 7)
+  },
+)
+
 const KEY = createTsigKey(scanName('key.example.')!, HMAC_SHA256, new Uint8Array(32).fill(1))
 const OTHER = createTsigKey(scanName('key.example.')!, HMAC_SHA256, new Uint8Array(32).fill(2))
 

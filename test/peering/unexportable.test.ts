@@ -62,6 +62,16 @@ const SMALL = '192.0.2.1'
 /** Of one endpoint: more than a TXT record holds. */
 const LARGE = Array.from({ length: 20 }, (_, i) => `${i}${'x'.repeat(4000)}`)
 
+function withFailover(count: number): StoredRecord {
+  const failover = Array.from({ length: 60 }, (_, i) => `AS${i + 1}: a, b, c`).join('\n')
+  const endpoints = Array.from({ length: count }, (_, i) => {
+    return { dnsName: `n${i}.k.example.com`, recordType: 'A', targets: [SMALL], recordTTL: 60 }
+  })
+  const annotations = { 'sextant.io/failover': failover }
+  const rootHost = 'k.example.com'
+  return { ...stored(dnsRecord({ rootHost, endpoints, annotations })), key: 'n/a' }
+}
+
 t.test('endpoints that cannot be exported are logged for existing records', async (t) => {
   const long = hostOf(247)
   const table: readonly { name: string; given: StoredRecord; want: RegExp | undefined }[] = [
@@ -82,6 +92,12 @@ t.test('endpoints that cannot be exported are logged for existing records', asyn
       given: record('n/a', 'k.example.com', ...LARGE.slice(0, 3)),
       want: undefined,
     },
+    {
+      name: 'a failover list that its endpoints can not all have',
+      given: withFailover(900),
+      want: /n\/a: its failover list is not exported to other sites: 900 endpoints .* at most 262144/,
+    },
+    { name: 'one that they can have', given: withFailover(100), want: undefined },
     { name: 'one that is not for us', given: record('other/a', long, SMALL), want: undefined },
   ]
   for (const { name, given, want } of table) {
