@@ -162,32 +162,38 @@ function scanFields(rdata: Uint8Array): Fields | string {
   const faults = new Map<string, string>()
   for (const octets of joinStrings(rdata)) {
     const text = decode(octets)
-    if (text === undefined) {
-      const fault = 'a value is longer than it may be, or is not UTF-8'
-      const key = KEY.exec(printLatin1(octets.subarray(0, KEY_OCTETS_MAX)))?.[1] ?? ''
-      if (!OPTIONAL_KEYS.has(key) || values.size === 0) return fault
-      faults.set(key, `${fault}: ${quote(printLatin1(octets.subarray(key.length + 1)))}`)
-      continue
-    }
-    const key = KEY.exec(text)?.[1]
+    const key = keyOf(octets)
     if (values.size === 0 && key !== 'v') return 'the first string does not say v=2'
-    if (key === undefined) continue
-    const value = text.slice(key.length + 1)
-    if (key === 'v' && value !== VERSION) return `version ${quote(value)} is not ${VERSION}`
-    if (key !== 'target') {
-      if (values.has(key)) {
-        const fault = `${key} appears twice`
-        if (!OPTIONAL_KEYS.has(key)) return fault
-        faults.set(key, `it appears twice, as ${quote(values.get(key)!)} and ${quote(value)}`)
-      }
-      values.set(key, value)
-      continue
-    }
-    targets.push(value)
-    if (targets.length > TARGETS_MAX) return `more than ${TARGETS_MAX} targets`
+    const value = text?.slice(key.length + 1)
+    const fault = findFault(key, value, values)
+    if (fault !== '') {
+      if (!OPTIONAL_KEYS.has(key)) return fault
+      faults.set(key, value === undefined ? `${fault}: ${quote(printLatin1(octets))}` : fault)
+    } else if (key === 'target') {
+      targets.push(value!)
+      if (targets.length > TARGETS_MAX) return `more than ${TARGETS_MAX} targets`
+    } else if (key !== '') values.set(key, value!)
   }
   for (const key of faults.keys()) values.delete(key)
   return { values, targets, faults }
+}
+
+/** Returns what is wrong with a string; '' = nothing. `value`: undefined = it could not be decoded. */
+function findFault(
+  key: string,
+  value: string | undefined,
+  values: ReadonlyMap<string, string>,
+): string {
+  if (value === undefined) return 'a value is longer than it may be, or is not UTF-8'
+  if (key === 'v' && value !== VERSION) return `version ${quote(value)} is not ${VERSION}`
+  if (key === '' || !values.has(key)) return ''
+  if (!OPTIONAL_KEYS.has(key)) return `${key} appears twice`
+  return `it appears twice, as ${quote(values.get(key)!)} and ${quote(value)}`
+}
+
+/** Returns '' if the string has no key. */
+function keyOf(octets: Uint8Array): string {
+  return KEY.exec(printLatin1(octets.subarray(0, KEY_OCTETS_MAX)))?.[1] ?? ''
 }
 
 /** Yields the octets of the texts of a TXT record, with continued strings joined. */
