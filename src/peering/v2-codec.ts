@@ -161,14 +161,14 @@ function scanFields(rdata: Uint8Array): Fields | string {
   const targets: string[] = []
   const faults = new Map<string, string>()
   for (const octets of joinStrings(rdata)) {
-    const text = decode(octets)
     const key = keyOf(octets)
     if (values.size === 0 && key !== 'v') return 'the first string does not say v=2'
-    const value = text?.slice(key.length + 1)
+    const value = decode(octets)?.slice(key.length + 1)
     const fault = findFault(key, value, values)
     if (fault !== '') {
       if (!OPTIONAL_KEYS.has(key)) return fault
-      faults.set(key, value === undefined ? `${fault}: ${quote(printLatin1(octets))}` : fault)
+      const text = value === undefined ? `${fault}: ${quote(printLatin1(octets))}` : fault
+      if (!faults.has(key)) faults.set(key, text)
     } else if (key === 'target') {
       targets.push(value!)
       if (targets.length > TARGETS_MAX) return `more than ${TARGETS_MAX} targets`

@@ -318,7 +318,7 @@ const IGNORED: readonly {
   },
   {
     given: ['sticky=true', 'sticky=false', 'sticky=true'],
-    want: /sticky is ignored: it appears twice, as "false" and "true"/,
+    want: /sticky is ignored: it appears twice, as "true" and "false"/,
   },
   {
     given: [Buffer.from('drain=\u00ff', 'latin1')],
