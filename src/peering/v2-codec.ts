@@ -33,7 +33,6 @@ const VERSION = '2'
 
 const SITE_KEY = 'site='
 const KEY = /^([a-z][a-z0-9-]{0,15})=/
-const KEY_OCTETS_MAX = 17
 const STRING_OCTETS_MAX = 255
 const CONTINUED = '+'
 /** Longest value: a target of a DNSRecord, or a list of geo codes, with up to four octets per character. */
@@ -161,14 +160,15 @@ function scanFields(rdata: Uint8Array): Fields | string {
   const targets: string[] = []
   const faults = new Map<string, string>()
   for (const octets of joinStrings(rdata)) {
-    const key = keyOf(octets)
+    const text = decode(octets)
+    const key = keyOf(text ?? printLatin1(octets))
     if (values.size === 0 && key !== 'v') return 'the first string does not say v=2'
-    const value = decode(octets)?.slice(key.length + 1)
+    const value = text?.slice(key.length + 1)
     const fault = findFault(key, value, values)
     if (fault !== '') {
       if (!OPTIONAL_KEYS.has(key)) return fault
-      const text = value === undefined ? `${fault}: ${quote(printLatin1(octets))}` : fault
-      if (!faults.has(key)) faults.set(key, text)
+      const quoted = value === undefined ? `: ${quote(printLatin1(octets))}` : ''
+      if (!faults.has(key)) faults.set(key, fault + quoted)
     } else if (key === 'target') {
       targets.push(value!)
       if (targets.length > TARGETS_MAX) return `more than ${TARGETS_MAX} targets`
@@ -192,8 +192,8 @@ function findFault(
 }
 
 /** Returns '' if the string has no key. */
-function keyOf(octets: Uint8Array): string {
-  return KEY.exec(printLatin1(octets.subarray(0, KEY_OCTETS_MAX)))?.[1] ?? ''
+function keyOf(text: string): string {
+  return KEY.exec(text)?.[1] ?? ''
 }
 
 /** Yields the octets of the texts of a TXT record, with continued strings joined. */
