@@ -48,11 +48,11 @@ export function printDrop(drop: Drop | undefined): string {
     case 'drained':
       return `drained: ${printDrain(drop.drain)}`
     case 'cname':
-      return `a name has either a CNAME or other types; ${drop.by} came first, or the name is the apex`
+      return `a name has either a CNAME or other types; the other kind came first (${drop.by}), or the name is the apex`
     case 'merged':
-      return `equal to an endpoint of ${drop.by}, which represents both`
+      return `equal to another endpoint, which represents both (${drop.by})`
     case 'contradicted':
-      return `${drop.by} has the same set identifier with other content, and came first`
+      return `another endpoint has the same set identifier with other content, and came first (${drop.by})`
     default:
       return 'the RRset has too many endpoints'
   }

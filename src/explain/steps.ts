@@ -283,16 +283,17 @@ function explainEndpoints(
   })
 }
 
-function explainTtl({ endpoints }: BuiltSet, ttlSeconds: number): string {
+function explainTtl({ set, endpoints }: BuiltSet, ttlSeconds: number): string {
   if (endpoints.length === 0) return 'TTL of the RRset in its zone'
+  if (set?.ttlSeconds !== ttlSeconds) return 'changed by another directive'
   const all = endpoints.map(({ contribution }) => contribution)
   const lowest = all.find(({ endpoint }) => endpoint.ttlSeconds === ttlSeconds)
   const isEqual = all.every(({ endpoint }) => endpoint.ttlSeconds === ttlSeconds)
-  if (lowest === undefined) return 'changed by another directive'
+  if (lowest === undefined) return 'the lowest TTL of endpoints of several sites'
   if (isEqual) return all.length === 1 ? 'TTL of the endpoint' : 'TTL of all endpoints'
-  const { key, endpoint } = lowest
+  const { place, endpoint } = lowest
   const id = endpoint.setIdentifier === '' ? '' : `${endpoint.setIdentifier} of `
-  return `the lowest TTL of all endpoints of owner and type, that of ${id}${key}`
+  return `the lowest TTL of all endpoints of owner and type, that of ${id}${place}`
 }
 
 function printAllDown({ policy, missing, isDrained }: AllDown): string {

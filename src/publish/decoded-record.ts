@@ -2,6 +2,8 @@ import type { Endpoint } from '../dnsrecord/dns-record.ts'
 import { deriveLocalEndpoints } from '../dnsrecord/kdrnt.ts'
 import { KDRNT } from '../dnsrecord/local-zone.ts'
 import { type RecordContent, unpackRecord } from '../dnsrecord/pack.ts'
+import { printHost } from '../dnsrecord/print-endpoint.ts'
+import type { StoredRecord } from '../dnsrecord/record-source.ts'
 import { lowerNameKey } from '../dnsrecord/validate/names.ts'
 import type { RecordHealth, RecordState } from '../health/address-health.ts'
 import { NO_DRAINS, type RecordDrains } from '../health/drain/drain.ts'
@@ -24,6 +26,8 @@ export interface OwnerGroup {
 
 /** The form in which a zone serves its records. */
 export interface RecordForm {
+  /** The site of records without `origin`; missing = they have none. */
+  readonly site?: string | undefined
   /** True: every record that is not in gateway-local form is converted to it. */
   readonly isLocalForm: boolean
   /** Exports the complete endpoints in the local form; undefined = they are not exported. */
@@ -83,7 +87,7 @@ export class DecodedRecord {
     const content = unpackRecord(record.packed, owners)
     this.#owners = owners
     const derives = isDerived(content.zoneLabel, form)
-    if (derives && content.isAggregate) return
+    if (derives && isOfOthers(record, content)) return
     const endpoints = derives
       ? deriveLocalEndpoints(content, exportV2?.(state, content, before), exportObserved?.(health))
       : content.endpoints
@@ -92,11 +96,11 @@ export class DecodedRecord {
     const isAllUp = derives || (health.down.length === 0 && drains === NO_DRAINS)
     const out = isAllUp ? undefined : findOutTargets(endpoints, health.down, drains)
     const { key } = record
+    const { site, place } = originOf(record, content, form)
     const units =
       derives || slowStart.length === 0
         ? undefined
         : findSlowStartUnits(endpoints, slowStart, out?.out)
-    const { createdSeconds } = content
     // In the gateway-local form, health and what follows from it are data for peers.
     const settings = derives ? undefined : content.settings
     const shift = form.isLocalForm ? undefined : state.shift
@@ -105,7 +109,7 @@ export class DecodedRecord {
       const down = out?.down[i] ?? NOTHING_DOWN
       const drained = out?.drained?.[i]
       const own = units?.[i]
-      this.#add({ key, createdSeconds, endpoint, down, drained, units: own, settings, shift })
+      this.#add({ key, place, site, endpoint, down, drained, units: own, settings, shift })
     }
   }
 
@@ -147,4 +151,19 @@ export class DecodedRecord {
     if (this.#byKey !== undefined) return this.#byKey.get(key)
     return this.#groups.find((group) => group.key === key)
   }
+}
+
+/** True for a record that has no gateway-local form of its own, because each site exports its own records only. */
+function isOfOthers({ origin }: StoredRecord, { isAggregate }: RecordContent): boolean {
+  return isAggregate || origin !== undefined
+}
+
+function originOf(
+  { key, origin }: StoredRecord,
+  { rootHost, isWildcardHost }: RecordContent,
+  { site = '' }: RecordForm,
+): Pick<Contribution, 'site' | 'place'> {
+  if (origin === undefined) return { site, place: key }
+  const host = `${isWildcardHost ? '*.' : ''}${printHost(rootHost)}`
+  return { site: origin.site, place: `${origin.site}: record of ${host}` }
 }

@@ -230,9 +230,11 @@ export class EndpointCounters {
     const { source } = this.#options
     // The candidates of an endpoint share its array of indexes.
     const names = new Map<readonly number[], string>()
-    for (const { endpoint, candidates } of endpoints) {
+    for (const { endpoint, candidates, site } of endpoints) {
       const [first] = candidates
-      if (first !== undefined) names.set(first.rdataIndexes, nameOf(endpoint))
+      const name = nameOf(endpoint)
+      const unique = site === undefined ? name : `${name}@${site}`
+      if (first !== undefined) names.set(first.rdataIndexes, unique)
     }
     const at = { source, zone, owner: printName(owner), type: printType(type) }
     const nameOfAll = (members: readonly Candidate[]): string => {

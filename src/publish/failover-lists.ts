@@ -10,10 +10,9 @@ import {
 } from '../steering/failover.ts'
 import { CLOSED, type FailoverLine, OPEN } from '../steering/rules.ts'
 import { isForOthers } from '../steering/tiers.ts'
-import { settleAllDown } from './last-resort.ts'
+import { type ReserveParts, reserveOf, settleAllDown } from './last-resort.ts'
 import type { Contribution, Exhausted } from './owner-sets.ts'
 import type { OwnerSettings } from './owner-settings.ts'
-import { indexTargets } from './target-indexes.ts'
 
 /** An endpoint of a set, also if it is out of service. */
 export interface Member {
@@ -22,41 +21,49 @@ export interface Member {
   readonly candidates: readonly Candidate[]
   /** As in `Contribution`. */
   readonly units?: number | undefined
+  /** Its site, if other sites have another endpoint with its set identifier; undefined = they have not. */
+  readonly site?: string | undefined
 }
 
 /** Code of the default endpoints, and of the line for all codes without their own. */
 const DEFAULT = '*'
 
 /**
- * Returns the failover lists of a set. `reserve`: the fallback endpoint, if it serves although it is
- * down; its targets are appended to `rdata`.
+ * Returns the failover lists of a set. `endpoints`: `built`, with candidates for fallback endpoints that
+ * serve although they are down; the targets of these are appended to `rdata`.
  */
 export function settleFailover(
   members: readonly Contribution[],
   built: readonly Member[],
   { failover: lines, allDown }: OwnerSettings,
-  rdata: Uint8Array[],
-): { failover?: Failover; reserve?: Member; exhausted?: Exhausted } {
+  { rdata, seedOf }: ReserveParts,
+): { endpoints: readonly Member[]; failover?: Failover; exhausted?: Exhausted } {
+  const endpoints = built
   const lists = lines === undefined ? [] : resolveLists(lines, built)
-  if (lists.length === 0) return {}
+  if (lists.length === 0) return { endpoints }
   const codes = lists.filter((list) => servingGroup(list) === undefined).map(printCode)
   const all = built.flatMap((member) => member.candidates)
-  if (codes.length === 0) return { failover: { lists, exhausted: allDown === CLOSED ? [] : all } }
+  if (codes.length === 0) {
+    return { endpoints, failover: { lists, exhausted: allDown === CLOSED ? [] : all } }
+  }
   const policy = settleAllDown(members, allDown)
   const exhausted = { lists: codes, allDown: policy }
-  if (policy.policy === OPEN) return { failover: { lists, exhausted: all }, exhausted }
-  const at = members.findIndex(({ endpoint }) => endpoint.setIdentifier === policy.policy)
+  if (policy.policy === OPEN) return { endpoints, failover: { lists, exhausted: all }, exhausted }
   if (policy.policy === CLOSED || policy.isDrained === true) {
-    return { failover: { lists, exhausted: [] }, exhausted }
+    return { endpoints, failover: { lists, exhausted: [] }, exhausted }
   }
-  const { endpoint, candidates } = built[at]!
-  if (candidates.length > 0) return { failover: { lists, exhausted: candidates }, exhausted }
-  const rdataIndexes = indexTargets([members[at]!], 'not drained', rdata)[0]!
+  const isFallback = ({ endpoint }: Member): boolean => endpoint.setIdentifier === policy.policy
+  const inService = built.filter(isFallback).flatMap(({ candidates }) => candidates)
+  if (inService.length > 0) {
+    return { endpoints, failover: { lists, exhausted: inService }, exhausted }
+  }
   const { ttlSeconds } = all[0]!
-  const weight = undefined
-  const fallback = { code: undefined, isDefault: false, weight, ttlSeconds, rdataIndexes }
-  const reserve = { endpoint, candidates: [fallback] }
-  return { failover: { lists, exhausted: [fallback] }, reserve, exhausted }
+  const reserve = built.map((member, i) => {
+    if (!isFallback(member)) return member
+    return { ...member, candidates: reserveOf(members[i]!, ttlSeconds, { rdata, seedOf }) }
+  })
+  const serving = reserve.filter(isFallback).flatMap(({ candidates }) => candidates)
+  return { endpoints: reserve, failover: { lists, exhausted: serving }, exhausted }
 }
 
 function printCode({ code }: FailoverList): string {

@@ -1,5 +1,6 @@
 import type { Candidate } from '../steering/candidate.ts'
-import { type AllDownPolicy, CLOSED, OPEN } from '../steering/rules.ts'
+import { type AllDownPolicy, CLOSED, OPEN, type StickyPrefix } from '../steering/rules.ts'
+import type { StickySeed } from '../steering/sticky.ts'
 import type { Member } from './failover-lists.ts'
 import type { AllDown, BuildReport, Contribution, Drop, OwnerSet } from './owner-sets.ts'
 import { indexTargets, isWhollyDrained } from './target-indexes.ts'
@@ -7,44 +8,68 @@ import { indexTargets, isWhollyDrained } from './target-indexes.ts'
 /** Returns what serves a set whose members are all out. */
 export function settleAllDown(members: readonly Contribution[], policy: AllDownPolicy): AllDown {
   if (policy === OPEN || policy === CLOSED) return { policy }
-  const fallback = members.find(({ endpoint }) => endpoint.setIdentifier === policy)
-  if (fallback === undefined) return { policy: OPEN, missing: policy }
-  return isWhollyDrained(fallback) ? { policy, isDrained: true } : { policy }
+  const fallbacks = members.filter(({ endpoint }) => endpoint.setIdentifier === policy)
+  if (fallbacks.length === 0) return { policy: OPEN, missing: policy }
+  return fallbacks.every(isWhollyDrained) ? { policy, isDrained: true } : { policy }
+}
+
+/** What fallback endpoints need to serve. */
+export interface ReserveParts {
+  /** Receives their targets. */
+  readonly rdata: Uint8Array[]
+  /** Identifies endpoints in a sticky set. */
+  readonly seedOf: (member: Contribution) => StickySeed | undefined
+}
+
+/**
+ * Returns the candidate of a fallback endpoint that serves all clients alike, with its targets that are
+ * not drained; empty = all of them are.
+ */
+export function reserveOf(
+  member: Contribution,
+  ttlSeconds: number,
+  { rdata, seedOf }: ReserveParts,
+): readonly Candidate[] {
+  if (isWhollyDrained(member)) return []
+  const rdataIndexes = indexTargets([member], 'not drained', rdata)[0]!
+  const seed = seedOf(member)
+  const weight = undefined
+  return [{ code: undefined, isDefault: false, weight, ttlSeconds, rdataIndexes, seed }]
 }
 
 interface LastResort extends Pick<OwnerSet, 'drainedCount'> {
   readonly allDown: AllDown
+  readonly sticky: StickyPrefix | undefined
+  readonly seedOf: ReserveParts['seedOf']
   readonly report: BuildReport | undefined
 }
 
 /**
- * Returns the set that serves all clients alike: nothing, or the fallback endpoint with its targets
+ * Returns the set that serves all clients alike: nothing, or the fallback endpoints with their targets
  * that are not drained.
  */
 export function buildLastResort(
   type: number,
   ttlSeconds: number,
   members: readonly Contribution[],
-  { allDown, drainedCount, report }: LastResort,
+  { allDown, drainedCount, sticky, seedOf, report }: LastResort,
 ): OwnerSet {
   const rdata: Uint8Array[] = []
-  const candidates: Candidate[] = []
-  const endpoints: Member[] = []
-  for (const member of members) {
-    const { endpoint } = member
-    if (endpoint.setIdentifier !== allDown.policy || allDown.isDrained === true) {
-      endpoints.push({ endpoint, candidates: [] })
-      report?.dropped(member, dropOf(member))
-      continue
-    }
-    const rdataIndexes = indexTargets([member], 'not drained', rdata)[0]!
-    const weight = undefined
-    const candidate = { code: undefined, isDefault: false, weight, ttlSeconds, rdataIndexes }
-    candidates.push(candidate)
-    endpoints.push({ endpoint, candidates: [candidate] })
-    report?.kept(member, [candidate])
+  const isFallback = ({ endpoint }: Contribution): boolean => {
+    return endpoint.setIdentifier === allDown.policy && allDown.isDrained !== true
   }
-  return { type, ttlSeconds, rdata, candidates, endpoints, allDown, drainedCount }
+  const isAlone = members.filter(isFallback).length === 1
+  const parts = { rdata, seedOf: isAlone ? () => undefined : seedOf }
+  const endpoints = members.map((member): Member => {
+    const { endpoint } = member
+    const candidates = isFallback(member) ? reserveOf(member, ttlSeconds, parts) : []
+    if (candidates.length > 0) report?.kept(member, candidates)
+    else report?.dropped(member, dropOf(member))
+    return { endpoint, candidates }
+  })
+  const candidates = endpoints.flatMap((member) => member.candidates)
+  const rules = isAlone ? { allDown } : { allDown, sticky }
+  return { type, ttlSeconds, rdata, candidates, endpoints, ...rules, drainedCount }
 }
 
 /** Why an endpoint without a target in service is dropped. */

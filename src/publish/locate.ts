@@ -11,7 +11,7 @@ import { findLine, parseDocuments, YamlProblem } from '../yaml/parse-document.ts
 import type { YamlValue } from '../yaml/scan-block-yaml.ts'
 import { type DocumentRange, DocumentSplitter } from '../yaml/split-documents.ts'
 import { JsonSplitter } from '../yaml/split-json.ts'
-import type { Conflict } from './owner-sets.ts'
+import type { Conflict } from './record-conflicts.ts'
 
 /**
  * Maximum number of documents that are parsed again to find the exact line. Later documents are

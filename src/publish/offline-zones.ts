@@ -80,7 +80,8 @@ export class OfflineZones {
   /** Builds the RRsets of one zone, without its SOA, into `sink`. Returns the zone. */
   async fill(apex: Uint8Array, sink: RRsetSink, health: HealthView): Promise<RecordZone> {
     const ignored = { onConflict: () => {}, onOut: () => {} }
-    const records = createRecordZone(apex, this.options, { sink, health, ...ignored })
+    const options = { ...this.options, site: siteOf(this.options, this.#all()) }
+    const records = createRecordZone(apex, options, { sink, health, ...ignored })
     const own = await this.recordsOf(apex)
     records.apply(own.map((after) => ({ before: undefined, after })))
     return records

@@ -1,19 +1,26 @@
 import { packedCreatedSeconds } from '../dnsrecord/pack.ts'
-import type { StoredRecord } from '../dnsrecord/record-source.ts'
+import { recordId, type StoredRecord } from '../dnsrecord/record-source.ts'
 
 /** Maximum number of records per owner whose endpoints are read. */
 export const HOLDERS_MAX = 1024
 
-/**
- * The records with endpoints at one owner: nearly always one, else a list in order
- * (`compareHolders`).
- */
+/** The records with endpoints at one owner: nearly always one, else a list in order. */
 type Holders = StoredRecord | StoredRecord[]
 
-/** The records with endpoints at each owner. */
+/**
+ * The records with endpoints at each owner, in the order in which they decide: older records first, then
+ * by site, then by `recordId`. So all sites order the records of all sites alike. Without a site, the
+ * key takes the place of the id.
+ */
 export class OwnerHolders {
+  /** The site of records without `origin`; '' = it has no name. */
+  readonly #site: string
   /** Records by `nameKey` of the owner. */
   readonly #byOwner = new Map<string, Holders>()
+
+  constructor(site: string) {
+    this.#site = site
+  }
 
   has(key: string): boolean {
     return this.#byOwner.has(key)
@@ -33,7 +40,7 @@ export class OwnerHolders {
       return
     }
     const list = Array.isArray(held) ? held : [held]
-    list.splice(placeOf(record, list), 0, record)
+    list.splice(this.#placeOf(record, list), 0, record)
     this.#byOwner.set(key, list)
   }
 
@@ -48,7 +55,7 @@ export class OwnerHolders {
     if (held.length === 1) this.#byOwner.set(key, held[0]!)
   }
 
-  /** Replaces `before` by `after`, which has the same key and age. */
+  /** Replaces `before` by `after`, which has the same key, age and origin. */
   replace(key: string, before: StoredRecord, after: StoredRecord): void {
     const held = this.#byOwner.get(key)
     if (!Array.isArray(held)) {
@@ -58,28 +65,38 @@ export class OwnerHolders {
     const at = held.indexOf(before)
     if (at !== -1) held[at] = after
   }
-}
 
-/**
- * Orders records by age, oldest first, then by key: the order in which `buildOwnerSets` ranks their
- * endpoints.
- */
-function compareHolders(a: StoredRecord, b: StoredRecord): number {
-  const ageA = packedCreatedSeconds(a.packed) || Number.POSITIVE_INFINITY
-  const ageB = packedCreatedSeconds(b.packed) || Number.POSITIVE_INFINITY
-  if (ageA !== ageB) return ageA < ageB ? -1 : 1
-  if (a.key === b.key) return 0
-  return a.key < b.key ? -1 : 1
-}
-
-/** Index of the first record that sorts after `record`. */
-function placeOf(record: StoredRecord, list: readonly StoredRecord[]): number {
-  let low = 0
-  let high = list.length
-  while (low < high) {
-    const middle = (low + high) >>> 1
-    if (compareHolders(list[middle]!, record) > 0) high = middle
-    else low = middle + 1
+  /** Index of the first record that sorts after `record`. */
+  #placeOf(record: StoredRecord, list: readonly StoredRecord[]): number {
+    let low = 0
+    let high = list.length
+    while (low < high) {
+      const middle = (low + high) >>> 1
+      if (this.#compare(list[middle]!, record) > 0) high = middle
+      else low = middle + 1
+    }
+    return low
   }
-  return low
+
+  #compare(a: StoredRecord, b: StoredRecord): number {
+    // An unknown age is the youngest.
+    const ageA = packedCreatedSeconds(a.packed) || Number.POSITIVE_INFINITY
+    const ageB = packedCreatedSeconds(b.packed) || Number.POSITIVE_INFINITY
+    if (ageA !== ageB) return ageA < ageB ? -1 : 1
+    const site = a.origin?.site ?? this.#site
+    const bySite = compareTexts(site, b.origin?.site ?? this.#site)
+    if (bySite !== 0) return bySite
+    const byId = site === '' ? 0 : compareTexts(idOf(a), idOf(b))
+    return byId === 0 ? compareTexts(a.key, b.key) : byId
+  }
+}
+
+/** Other sites order our records by their ids. */
+function idOf({ key, origin }: StoredRecord): string {
+  return origin === undefined ? recordId(key) : origin.id
+}
+
+function compareTexts(a: string, b: string): number {
+  if (a === b) return 0
+  return a < b ? -1 : 1
 }

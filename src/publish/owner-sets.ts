@@ -1,4 +1,4 @@
-import { printType, RRType } from '../dns/iana/types.ts'
+import { printType } from '../dns/iana/types.ts'
 import { printName } from '../dns/name/name.ts'
 import type { Endpoint } from '../dnsrecord/dns-record.ts'
 import type { RecordSettings } from '../dnsrecord/settings.ts'
@@ -9,7 +9,8 @@ import { SLOW_START_UNITS, scaleWeights } from '../health/slow-start-units.ts'
 import { CANDIDATES_MAX, type Candidate, type CandidateShift } from '../steering/candidate.ts'
 import type { Failover } from '../steering/failover.ts'
 import { type AllDownPolicy, OPEN, type StickyPrefix } from '../steering/rules.ts'
-import { stickySeed } from '../steering/sticky.ts'
+import { type StickySeed, stickySeed } from '../steering/sticky.ts'
+import { findNamesakes, mergeEqual } from './equal-endpoints.ts'
 import { describeUnknown, type Member, settleFailover } from './failover-lists.ts'
 import { buildLastResort, dropOf, settleAllDown } from './last-resort.ts'
 import {
@@ -19,16 +20,19 @@ import {
   type ZoneSettings,
 } from './owner-settings.ts'
 import { settlePoints } from './point-sets.ts'
-import { equalRdata, indexTargets, isDrained, isTargetOut } from './target-indexes.ts'
+import { type Conflict, conflictAt } from './record-conflicts.ts'
+import { settleCnames } from './settle-cnames.ts'
+import { settleTtl } from './settle-ttl.ts'
+import { indexTargets, isDrained, isTargetOut } from './target-indexes.ts'
 
 /** An endpoint and the record that contains it. */
 export interface Contribution {
   /** `namespace/name` of the record. */
   readonly key: string
-  /**
-   * Creation time of the record, in seconds since the epoch; 0 = unknown, which counts as youngest.
-   */
-  readonly createdSeconds: number
+  /** What messages name the record: its key, or `SITE: record of HOST` for one of another site. */
+  readonly place: string
+  /** The site that it is from; '' = ours, without a name. */
+  readonly site: string
   readonly endpoint: Endpoint
   /** Indexes of the endpoint's targets that are down; empty = none. */
   readonly down: ReadonlySet<number>
@@ -45,17 +49,7 @@ export interface Contribution {
 /** Record key of the default NS, which no record or Corefile sets. */
 export const DEFAULT_KEY = 'the default NS'
 
-/** A conflict between endpoints, and how it was resolved. */
-export interface Conflict {
-  readonly text: string
-  /** `namespace/name` of the record that was overruled, or that came last. */
-  readonly key: string
-  /** Owner and type of that record's endpoint. */
-  readonly owner: Uint8Array
-  readonly type: number
-}
-
-/** Why an endpoint is not a candidate. `by`: `namespace/name` of the record of the other endpoint. */
+/** Why an endpoint is not a candidate. `by`: `place` of the other endpoint. */
 export type Drop =
   /** All its targets are down. */
   | { readonly kind: 'down' }
@@ -65,7 +59,7 @@ export type Drop =
   | { readonly kind: 'cname'; readonly by: string }
   /** It equals another endpoint, which represents both. */
   | { readonly kind: 'merged'; readonly by: string }
-  /** Another endpoint has the same set identifier and different content. */
+  /** Another endpoint of the site has the same set identifier and different content. */
   | { readonly kind: 'contradicted'; readonly by: string }
   /** The RRset has too many endpoints. */
   | { readonly kind: 'cut' }
@@ -124,23 +118,39 @@ export interface OwnerSet {
 
 export interface BuildOptions {
   readonly isApex: boolean
+  /** Our own site; missing = it has no name. */
+  readonly site?: string | undefined
   /** Settings for records without their own; undefined = the defaults. */
   readonly settings?: ZoneSettings | undefined
   readonly report?: BuildReport | undefined
 }
 
-interface BuildRules extends Pick<BuildOptions, 'report'> {
+interface BuildRules {
   readonly settings: OwnerSettings
+  readonly site: string
+  /** See `findNamesakes`. */
+  readonly namesakes: ReadonlySet<string>
+  readonly report: BuildReport | undefined
+}
+
+/** The endpoints of one type. */
+interface TypeMembers {
+  readonly type: number
+  readonly label: () => string
+  readonly all: readonly Contribution[]
+  /** Without equal and contradicting ones. */
+  readonly distinct: readonly Contribution[]
 }
 
 /**
- * Returns the RRsets of one owner from all its endpoints. `conflicts` receives one entry per
- * conflict. The rules do not depend on the order of files and events:
+ * Returns the RRsets of one owner from all its endpoints, whatever record or site they are from.
+ * `conflicts` receives one entry per conflict. `contributions`: in the order of `OwnerHolders`, which
+ * is the same at every site, then by place in the record.
  *
- * - Contributions are ordered: older record first, then by namespace/name, then by place in the record.
  * - CNAME beside other types: the type of the first contribution is served. At an apex, the CNAME is
  *   always removed.
- * - Equal endpoints are merged. If a set identifier has different contents, the first one is served.
+ * - Equal endpoints are merged. If a site has different contents of a set identifier, the first one is
+ *   served. Endpoints of different sites may have the same set identifier.
  * - The lowest TTL applies to all endpoints.
  * - A setting is that of the first record that has it, else the zone's.
  */
@@ -151,24 +161,30 @@ export function buildOwnerSets(
   conflicts: Conflict[],
 ): OwnerSet[] {
   if (contributions.length === 0) return []
-  const { key } = contributions[0]!
-  const isOfOne = contributions.every((contribution) => contribution.key === key)
-  const ordered = isOfOne ? contributions : [...contributions].sort(compare)
-  const { report } = options
-  const allowed = settleCnames(owner, ordered, options, conflicts)
+  const { site = '', report } = options
+  const allowed = settleCnames(owner, contributions, options, conflicts)
   const settings = settleSettings(owner, allowed, options.settings ?? NO_SETTINGS, conflicts)
   noteUnknown(owner, allowed, settings, conflicts)
-  const by = { settings, report }
-  const { type } = allowed[0]!.endpoint
-  if (allowed.every((contribution) => contribution.endpoint.type === type))
-    return [buildSet(owner, type, allowed, by, conflicts)]
+  const types = groupByType(allowed).map((all): TypeMembers => {
+    const { type } = all[0]!.endpoint
+    const label = (): string => `${printName(owner)} ${printType(type)}`
+    return { type, label, all, distinct: mergeEqual(all, label, conflicts, report) }
+  })
+  const namesakes = findNamesakes(types)
+  const rules = { settings, site, namesakes, report }
+  return types.map((members) => buildSet(owner, members, rules, conflicts))
+}
+
+function groupByType(contributions: readonly Contribution[]): (readonly Contribution[])[] {
+  const { type } = contributions[0]!.endpoint
+  if (contributions.every(({ endpoint }) => endpoint.type === type)) return [contributions]
   const byType = new Map<number, Contribution[]>()
-  for (const contribution of allowed) {
+  for (const contribution of contributions) {
     const known = byType.get(contribution.endpoint.type)
     if (known === undefined) byType.set(contribution.endpoint.type, [contribution])
     else known.push(contribution)
   }
-  return [...byType].map(([type, members]) => buildSet(owner, type, members, by, conflicts))
+  return [...byType.values()]
 }
 
 /** Reports the entries of failover lists that no endpoint has. */
@@ -185,70 +201,29 @@ function noteUnknown(
   if (text !== undefined && having !== undefined) conflicts.push(conflictAt(having, text))
 }
 
-/** A stable order: endpoints of one record keep their order. */
-function compare(a: Contribution, b: Contribution): number {
-  const ageA = a.createdSeconds || Number.POSITIVE_INFINITY
-  const ageB = b.createdSeconds || Number.POSITIVE_INFINITY
-  if (ageA !== ageB) return ageA < ageB ? -1 : 1
-  if (a.key === b.key) return 0
-  return a.key < b.key ? -1 : 1
-}
-
-function settleCnames(
-  owner: Uint8Array,
-  ordered: readonly Contribution[],
-  { isApex, report }: BuildOptions,
-  conflicts: Conflict[],
-): readonly Contribution[] {
-  const isCname = (c: Contribution): boolean => c.endpoint.type === RRType.CNAME
-  const cname = ordered.find(isCname)
-  if (cname === undefined) return ordered
-  const other = ordered.find((c) => !isCname(c))
-  if (other === undefined && !isApex) return ordered
-  const keepsCname = !isApex && isCname(ordered[0]!)
-  const yielding = keepsCname ? other! : cname
-  const beside = other === undefined ? 'the SOA' : printRival(other)
-  const loser = keepsCname ? 'the CNAME is served' : 'the CNAME is not served'
-  const text = `${printName(owner)}: CNAME of ${cname.key} beside ${beside}: ${loser}`
-  conflicts.push(conflictAt(yielding, text))
-  return ordered.filter((c) => {
-    if (isCname(c) === keepsCname) return true
-    report?.dropped(c, { kind: 'cname', by: (keepsCname ? cname : (other ?? c)).key })
-    return false
-  })
-}
-
-function printRival({ endpoint, key }: Contribution): string {
-  const type = printType(endpoint.type)
-  return key === DEFAULT_KEY ? `the SOA and the default ${type}` : `${type} of ${key}`
-}
-
-/** A conflict that the record of the contribution is reported for. */
-export function conflictAt({ key, endpoint }: Contribution, text: string): Conflict {
-  return { text, key, owner: endpoint.owner, type: endpoint.type }
-}
-
 function buildSet(
   owner: Uint8Array,
-  type: number,
-  members: readonly Contribution[],
-  { settings, report }: BuildRules,
+  { type, label, all, distinct }: TypeMembers,
+  { settings, site, namesakes, report }: BuildRules,
   conflicts: Conflict[],
 ): OwnerSet {
-  const label = (): string => `${printName(owner)} ${printType(type)}`
-  const all = members.length === 1 ? members : mergeEqual(members, label, conflicts, report)
-  const unique = cutToFit(all)
-  if (unique.length < all.length) {
-    const text = `${label()}: more than ${unique.length} endpoints (${all.length}); only the first ${unique.length} are served`
-    conflicts.push(conflictAt(all[unique.length]!, text))
-    for (const cut of all.slice(unique.length)) report?.dropped(cut, { kind: 'cut' })
+  const unique = cutToFit(distinct)
+  if (unique.length < distinct.length) {
+    const text = `${label()}: more than ${unique.length} endpoints (${distinct.length}); only the first ${unique.length} are served`
+    conflicts.push(conflictAt(distinct[unique.length]!, text))
+    for (const cut of distinct.slice(unique.length)) report?.dropped(cut, { kind: 'cut' })
   }
-  const ttlSeconds = lowestTtl(members, label, conflicts)
+  const ttlSeconds = settleTtl(all, site, label, conflicts)
   const rdata: Uint8Array[] = []
   const drainedCount = unique.filter((member) => isDrained(member) && isOut(member)).length
   const allDown = unique.every(isOut) ? settleAllDown(unique, settings.allDown) : undefined
+  const { sticky } = settings
+  const seedOf = (member: Contribution): StickySeed | undefined => {
+    return sticky === undefined ? undefined : stickySeed(owner, identityOf(member, namesakes))
+  }
   if (allDown !== undefined && allDown.policy !== OPEN) {
-    return buildLastResort(type, ttlSeconds, unique, { allDown, drainedCount, report })
+    const rest = { allDown, drainedCount, sticky, seedOf, report }
+    return buildLastResort(type, ttlSeconds, unique, rest)
   }
   const indexes = indexTargets(unique, allDown === undefined ? 'in service' : 'all', rdata)
   const weights = weightsOf(unique)
@@ -256,28 +231,25 @@ function buildSet(
   const candidates: Candidate[] = []
   const built: Member[] = []
   for (const [i, contribution] of unique.entries()) {
-    const { endpoint } = contribution
+    const { endpoint, units } = contribution
+    const namesakeOf = siteOfNamesake(contribution, namesakes)
     const rdataIndexes = indexes[i]!
     if (rdataIndexes.length === 0) {
-      built.push({ endpoint, candidates: [] })
+      built.push({ endpoint, candidates: [], units: undefined, site: namesakeOf })
       continue
     }
     const weight = weights === undefined ? endpoint.weight : weights[i]
-    const { sticky } = settings
-    const seed = sticky === undefined ? undefined : stickySeed(owner, identityOf(endpoint))
+    const seed = seedOf(contribution)
     const part = partOf(contribution, shift)
     const { point } = endpoint
     const common = { point, weight, ttlSeconds, rdataIndexes, seed, shift: part }
     const own = candidatesOf(endpoint, common)
     candidates.push(...own)
-    built.push({ endpoint, candidates: own, units: contribution.units })
+    built.push({ endpoint, candidates: own, units, site: namesakeOf })
   }
-  const { failover, reserve, exhausted } = settleFailover(unique, built, settings, rdata)
-  const isReserve = ({ endpoint }: Member): boolean => endpoint === reserve?.endpoint
-  const endpoints =
-    reserve === undefined ? built : built.map((one) => (isReserve(one) ? reserve : one))
+  const settled = settleFailover(unique, built, settings, { rdata, seedOf })
+  const { failover, exhausted, endpoints } = settled
   if (report !== undefined) reportMembers(unique, endpoints, report)
-  const { sticky } = settings
   const pointSets = settlePoints(unique, label, conflicts)
   const rules = { sticky, failover, exhausted, pointSets, allDown, shift }
   return { type, ttlSeconds, rdata, candidates, endpoints, ...rules, drainedCount }
@@ -323,10 +295,22 @@ function partOf(member: Contribution, shift: ShiftState | undefined): CandidateS
 }
 
 /** What A and AAAA endpoints of one site have in common, else the content of the endpoint. */
-function identityOf({ setIdentifier, rdata }: Endpoint): string | Uint8Array {
-  if (setIdentifier !== '') return setIdentifier
+function identityOf(member: Contribution, namesakes: ReadonlySet<string>): string | Uint8Array {
+  const { setIdentifier, rdata } = member.endpoint
+  if (setIdentifier !== '') {
+    const site = siteOfNamesake(member, namesakes)
+    return site === undefined ? setIdentifier : `${setIdentifier}\n${site}`
+  }
   // The order of the targets means nothing.
   return Buffer.concat([...rdata].sort(Buffer.compare))
+}
+
+/** Returns the site of an endpoint if other sites have another endpoint with its set identifier. */
+function siteOfNamesake(
+  { endpoint, site }: Contribution,
+  namesakes: ReadonlySet<string>,
+): string | undefined {
+  return namesakes.has(endpoint.setIdentifier) ? site : undefined
 }
 
 /** True if no target of the endpoint is in service. */
@@ -334,11 +318,6 @@ function isOut(member: Contribution): boolean {
   const { rdata } = member.endpoint
   if (!isDrained(member)) return member.down.size >= rdata.length
   return rdata.every((_, index) => isTargetOut(member, index))
-}
-
-function mostUnits(one: Contribution, other: Contribution): number | undefined {
-  if (one.units === undefined || other.units === undefined) return undefined
-  return Math.max(one.units, other.units)
 }
 
 /**
@@ -362,89 +341,4 @@ function cutToFit(members: readonly Contribution[]): readonly Contribution[] {
     if (candidates > CANDIDATES_MAX || targets > CANDIDATES_MAX) return members.slice(0, i)
   }
   return members
-}
-
-/** Merges equal endpoints; the first of contradicting endpoints is kept. */
-function mergeEqual(
-  members: readonly Contribution[],
-  label: () => string,
-  conflicts: Conflict[],
-  report: BuildReport | undefined,
-): readonly Contribution[] {
-  const identifiers = new Set(members.map((member) => member.endpoint.setIdentifier))
-  if (identifiers.size === members.length) return members
-  const kept = new Map<string, Contribution>()
-  const bySetIdentifier = new Map<string, Contribution>()
-  for (const member of members) {
-    const content = contentKey(member.endpoint)
-    const equal = kept.get(content)
-    if (equal !== undefined) {
-      kept.set(content, { ...equal, ...joinOut(equal, member), units: mostUnits(equal, member) })
-      report?.dropped(member, { kind: 'merged', by: equal.key })
-      continue
-    }
-    const { setIdentifier } = member.endpoint
-    const namesake = setIdentifier === '' ? undefined : bySetIdentifier.get(setIdentifier)
-    if (namesake !== undefined) {
-      const text = `${label()}: set identifier ${JSON.stringify(setIdentifier)} differs between ${namesake.key} and ${member.key}: that of ${namesake.key} is served`
-      conflicts.push(conflictAt(member, text))
-      report?.dropped(member, { kind: 'contradicted', by: namesake.key })
-      continue
-    }
-    kept.set(content, member)
-    bySetIdentifier.set(setIdentifier, member)
-  }
-  return [...kept.values()]
-}
-
-function contentKey(endpoint: Endpoint): string {
-  const rdata = endpoint.rdata.map((r) => Buffer.from(r).toString('latin1')).sort()
-  const codes = endpoint.codes.map((code) => code.text).sort()
-  const { setIdentifier, weight, isDefault, point } = endpoint
-  return JSON.stringify([setIdentifier, weight, isDefault, point?.text, codes, rdata])
-}
-
-/**
- * A target of two equal endpoints is out if it is out in both, and down if it is down in both. The
- * result has the indexes of `a`; the endpoints may have their targets in different orders.
- */
-function joinOut(a: Contribution, b: Contribution): Pick<Contribution, 'down' | 'drained'> {
-  const down = new Set<number>()
-  const drained = new Map<number, EndpointDrain>()
-  if (!hasOut(a) || !hasOut(b)) return { down, drained: undefined }
-  for (const [i, target] of a.endpoint.rdata.entries()) {
-    if (!isTargetOut(a, i)) continue
-    const j = b.endpoint.rdata.findIndex((other) => equalRdata(other, target))
-    if (!isTargetOut(b, j)) continue
-    const ours = a.drained?.get(i)
-    const theirs = b.drained?.get(j)
-    const drain = ours ?? theirs
-    const isDown = a.down.has(i) && b.down.has(j)
-    if (isDown) down.add(i)
-    if (drain !== undefined && (!isDown || (ours && theirs))) drained.set(i, drain)
-  }
-  return { down, drained: drained.size === 0 ? undefined : drained }
-}
-
-function hasOut(member: Contribution): boolean {
-  return member.down.size > 0 || isDrained(member)
-}
-
-function lowestTtl(
-  members: readonly Contribution[],
-  label: () => string,
-  conflicts: Conflict[],
-): number {
-  const first = members[0]!
-  let lowest = first
-  let odd: Contribution | undefined
-  for (const member of members) {
-    if (member.endpoint.ttlSeconds !== first.endpoint.ttlSeconds) odd ??= member
-    if (member.endpoint.ttlSeconds < lowest.endpoint.ttlSeconds) lowest = member
-  }
-  if (odd !== undefined) {
-    const text = `${label()}: TTL ${first.endpoint.ttlSeconds} in ${first.key} and ${odd.endpoint.ttlSeconds} in ${odd.key}: ${lowest.endpoint.ttlSeconds} is served`
-    conflicts.push(conflictAt(odd, text))
-  }
-  return lowest.endpoint.ttlSeconds
 }

@@ -2,7 +2,8 @@ import { printName } from '../dns/name/name.ts'
 import type { RecordSettings } from '../dnsrecord/settings.ts'
 import type { ShiftState } from '../health/shift/shift.ts'
 import { type AllDownPolicy, OPEN, type StickyPrefix } from '../steering/rules.ts'
-import { type Conflict, type Contribution, conflictAt } from './owner-sets.ts'
+import type { Contribution } from './owner-sets.ts'
+import { type Conflict, conflictAt, contrast } from './record-conflicts.ts'
 
 /** Settings of a zone, which hold for every record that has none of its own. */
 export interface ZoneSettings {
@@ -20,13 +21,34 @@ export interface OwnerSettings extends ZoneSettings, Pick<RecordSettings, 'failo
 }
 
 type SettledName = Exclude<keyof RecordSettings, 'drain'>
-type Names = { readonly [K in SettledName]: string }
-/** The settings that a record can make for an owner, as annotations name them. */
-const NAMES: Names = {
-  allDown: 'all-down',
-  sticky: 'sticky',
-  failover: 'failover',
-  shift: 'shift',
+/** Characters of a setting in a message. */
+const VALUE_MAX = 100
+
+/** The settings that a record can make for an owner, as its annotations have them. */
+const SETTINGS: {
+  readonly [K in SettledName]: {
+    readonly name: string
+    readonly print: (value: NonNullable<RecordSettings[K]>) => string
+  }
+} = {
+  allDown: { name: 'all-down', print: (policy) => JSON.stringify(policy) },
+  sticky: {
+    name: 'sticky',
+    print: (prefix) => (prefix === 'off' ? '"false"' : `"${prefix.ipv4Bits} ${prefix.ipv6Bits}"`),
+  },
+  failover: {
+    name: 'failover',
+    print: (lines) => {
+      return JSON.stringify(
+        lines.map(({ code, entries }) => `${code}: ${entries.join(', ')}`).join('; '),
+      )
+    },
+  },
+  shift: {
+    name: 'shift',
+    print: ({ to, steps, bakeMs }) =>
+      `"to=${to} steps=${steps.map((step) => `${step}%`).join(',')} bake=${bakeMs / 1000}s"`,
+  },
 }
 
 /**
@@ -61,12 +83,17 @@ function settle<K extends SettledName>(
   if (first === undefined) return undefined
   const value = first.settings![setting]
   const text = JSON.stringify(value)
-  const odd = having.find(
-    ({ key, settings }) => key !== first.key && JSON.stringify(settings![setting]) !== text,
-  )
+  const odd = having.find(({ settings }) => JSON.stringify(settings![setting]) !== text)
   if (odd !== undefined) {
-    const message = `${printName(owner)}: ${NAMES[setting]} differs between ${first.key} and ${odd.key}: that of ${first.key} applies`
+    const { name, print } = SETTINGS[setting]
+    const printOf = ({ settings }: Contribution): string => shorten(print(settings![setting]!))
+    const values = contrast([printOf(first), first], [printOf(odd), odd])
+    const message = `${printName(owner)}: ${name} ${values}: the first applies; set the same in both`
     conflicts.push(conflictAt(odd, message))
   }
   return value
+}
+
+function shorten(text: string): string {
+  return text.length <= VALUE_MAX ? text : `${text.slice(0, VALUE_MAX)}…`
 }

@@ -1,7 +1,8 @@
 import type { Endpoint } from '../dnsrecord/dns-record.ts'
 import type { PointSet } from '../geo/classes/point-orders.ts'
 import type { Point } from '../geo/point.ts'
-import { type Conflict, type Contribution, conflictAt } from './owner-sets.ts'
+import type { Contribution } from './owner-sets.ts'
+import { type Conflict, conflictAt } from './record-conflicts.ts'
 
 /** Returns the point sets of an RRset, and notes an endpoint without a location that competes with located ones. */
 export function settlePoints(
@@ -14,7 +15,7 @@ export function settlePoints(
   const unlocated = findUnlocated(endpoints)
   const odd = members.find(({ endpoint }) => endpoint === unlocated)
   if (odd !== undefined) {
-    const text = `${label()}: an endpoint of ${odd.key} has no location, but others have: it gets no clients whose coordinates are known`
+    const text = `${label()}: an endpoint (${odd.place}) has no location, but others have: it gets no clients whose coordinates are known; add a location`
     conflicts.push(conflictAt(odd, text))
   }
   return pointSetsOf(endpoints)

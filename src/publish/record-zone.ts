@@ -3,7 +3,7 @@ import { printName } from '../dns/name/name.ts'
 import type { Endpoint } from '../dnsrecord/dns-record.ts'
 import { firstOwnerKey, unpackPlace, unpackRecord } from '../dnsrecord/pack.ts'
 import { comparePacked, type PackedDifference } from '../dnsrecord/packed-difference.ts'
-import type { RecordChange, StoredRecord } from '../dnsrecord/record-source.ts'
+import type { RecordChange, RecordOrigin, StoredRecord } from '../dnsrecord/record-source.ts'
 import { lowerNameKey } from '../dnsrecord/validate/names.ts'
 import { NO_DRAINS } from '../health/drain/drain.ts'
 import { SLOW_START_UNITS } from '../health/slow-start-units.ts'
@@ -17,13 +17,13 @@ import { HOLDERS_MAX, OwnerHolders } from './owner-holders.ts'
 import {
   type BuildReport,
   buildOwnerSets,
-  type Conflict,
   type Contribution,
   DEFAULT_KEY,
   type OwnerSet,
 } from './owner-sets.ts'
 import type { ZoneSettings } from './owner-settings.ts'
 import { plan } from './plan.ts'
+import type { Conflict } from './record-conflicts.ts'
 import {
   actorOf,
   isPlain,
@@ -76,8 +76,7 @@ interface ChangedOwner {
 
 /** Record key of endpoints that the Corefile has. */
 export const CONFIGURED_KEY = 'the Corefile'
-/** Sorts the Corefile's endpoints before those of all records. */
-const CONFIGURED = { key: CONFIGURED_KEY, createdSeconds: -1, down: new Set<number>() } as const
+const NOTHING_DOWN: ReadonlySet<number> = new Set()
 const CONFIGURED_ACTOR: EventActor = { kind: 'reload', name: 'the Corefile' }
 /** Maximum number of records whose old and new sets are in memory at a time. */
 const BATCH_MAX = 32
@@ -89,7 +88,7 @@ const BATCH_MAX = 32
  */
 export class RecordZone {
   readonly #options: RecordZoneOptions
-  readonly #holders = new OwnerHolders()
+  readonly #holders: OwnerHolders
   /** The health with which each record is served, by key; missing = UNKNOWN. */
   readonly #healths = new Map<string, ServedHealth>()
   readonly #fixedByOwner = new Map<string, Contribution[]>()
@@ -104,13 +103,14 @@ export class RecordZone {
 
   constructor(options: RecordZoneOptions) {
     this.#options = options
+    this.#holders = new OwnerHolders(options.site ?? '')
     this.#out = new OutSets({ onOut: options.onOut })
     this.#apexKey = lowerNameKey(options.apex)
     const owners = new Map([[this.#apexKey, options.apex]])
     for (const endpoint of options.fixed) {
       const key = lowerNameKey(endpoint.owner)
       owners.set(key, endpoint.owner)
-      const contribution = { ...CONFIGURED, endpoint }
+      const contribution = this.#configured(CONFIGURED_KEY, endpoint)
       this.#fixedByOwner.set(key, [...(this.#fixedByOwner.get(key) ?? []), contribution])
     }
     const actor = CONFIGURED_ACTOR
@@ -247,8 +247,9 @@ export class RecordZone {
     for (const { key, owner, contributions } of record.groups) {
       this.#holders.add(key, after)
       const conflicts: Conflict[] = []
-      const { settings } = this.#options
-      const sets = buildOwnerSets(owner, contributions, { isApex: false, settings }, conflicts)
+      const { settings, site } = this.#options
+      const options = { isApex: false, site, settings }
+      const sets = buildOwnerSets(owner, contributions, options, conflicts)
       this.#declare(owner, [], sets)
       for (const set of sets) if (isServed(set)) this.#put({ key, owner, actor }, set, undefined)
       this.#noteConflicts(key, conflicts)
@@ -267,6 +268,7 @@ export class RecordZone {
     next: Decoded,
   ): PackedDifference | undefined {
     if (before === undefined || after === undefined || before === after) return undefined
+    if (!isSameOrigin(before.origin, after.origin)) return undefined
     const [old, now] = [this.#servedState(before), this.#nextState(after)]
     if (!this.#isServedAsIs(old) || !this.#isServedAsIs(now)) return undefined
     const difference = comparePacked(before.packed, after.packed)
@@ -362,7 +364,8 @@ export class RecordZone {
     conflicts: Conflict[],
     report?: BuildReport,
   ): OwnerSet[] {
-    const contributions: Contribution[] = [...(this.#fixedByOwner.get(key) ?? [])]
+    const fixed = this.#fixedByOwner.get(key) ?? []
+    const contributions = [...fixed]
     const holders = this.#holders.of(key)
     for (const record of holders.slice(0, HOLDERS_MAX)) {
       contributions.push(...this.#contributions(key, record, decoded))
@@ -375,10 +378,16 @@ export class RecordZone {
     }
     const isApex = key === this.#apexKey
     if (isApex && !contributions.some((c) => c.endpoint.type === RRType.NS)) {
-      contributions.push({ ...CONFIGURED, key: DEFAULT_KEY, endpoint: this.#options.defaultNs })
+      const ns = this.#configured(DEFAULT_KEY, this.#options.defaultNs)
+      contributions.splice(fixed.length, 0, ns)
     }
-    const { settings } = this.#options
-    return buildOwnerSets(owner, contributions, { isApex, settings, report }, conflicts)
+    const { settings, site } = this.#options
+    return buildOwnerSets(owner, contributions, { isApex, site, settings, report }, conflicts)
+  }
+
+  /** The Corefile comes before all records. `key`: CONFIGURED_KEY or DEFAULT_KEY. */
+  #configured(key: string, endpoint: Endpoint): Contribution {
+    return { key, place: key, site: this.#options.site ?? '', endpoint, down: NOTHING_DOWN }
   }
 
   #contributions(key: string, record: StoredRecord, decoded: Decoded): readonly Contribution[] {
@@ -455,4 +464,8 @@ export class RecordZone {
 
 function isServed({ rdata }: OwnerSet): boolean {
   return rdata.length > 0
+}
+
+function isSameOrigin(a: RecordOrigin | undefined, b: RecordOrigin | undefined): boolean {
+  return a === b || (a?.site === b?.site && a?.id === b?.id)
 }

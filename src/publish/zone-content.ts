@@ -33,6 +33,7 @@ export function createRecordZone(
   return new RecordZone({
     apex,
     isLocalForm: isLocalZone(apex),
+    site: options.site,
     ...exports,
     fixed: options.nameservers.flatMap((server) => composeNameserver(server, apex)),
     defaultNs: endpointOf(apex, RRType.NS, [defaultServer(apex)]),

@@ -18,7 +18,7 @@ import type { PublisherPeersParts } from './peers.ts'
 import type { PublisherGroup } from './publisher-group.ts'
 import { raiseSerials } from './raise-serials.ts'
 import { RecordPipeline } from './record-pipeline.ts'
-import { sourceFileOf } from './same-source.ts'
+import { siteOf, sourceFileOf } from './same-source.ts'
 import { SerialFile } from './serials/serial-file.ts'
 import { SerialIndex } from './serials/serial-index.ts'
 import { digestOfShape } from './shape.ts'
@@ -325,8 +325,10 @@ export class ZonePublisher {
 
   /** Where records of peers are merged, our own records have already been filtered by namespace. */
   get #zoneOptions(): PublishOptions {
-    if (this.#options.peering.peers.length === 0) return this.#options
-    return { ...this.#options, allowedNamespaces: undefined }
+    const options = { ...this.#options, site: siteOf(this.#options, this.#parts.group.options) }
+    return options.peering.peers.length === 0
+      ? options
+      : { ...options, allowedNamespaces: undefined }
   }
 }
 

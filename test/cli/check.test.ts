@@ -168,9 +168,9 @@ t.test('records that disagree or say things in vain are warnings, with their pla
     zones: { 'a.yaml': DISAGREEING },
   } as unknown as Record<string, string>
   const want = [
-    /^\[WARNING\] zones\/a\.yaml:26: x\.k\.example\.com\.: CNAME of default\/b beside A of default\/a/,
-    /^\[WARNING\] zones\/a\.yaml:37: y\.k\.example\.com\. A: TTL 60 in default\/a and 7 in default\/c/,
-    /^\[WARNING\] zones\/a\.yaml:53: w\.k\.example\.com\. A: set identifier "s" differs between default\/d/,
+    /^\[WARNING\] zones\/a\.yaml:26: x\.k\.example\.com\.: CNAME \(default\/b\) beside A \(default\/a\)/,
+    /^\[WARNING\] zones\/a\.yaml:37: y\.k\.example\.com\. A: TTL 60 \(default\/a\) and 7 \(default\/c\)/,
+    /^\[WARNING\] zones\/a\.yaml:53: w\.k\.example\.com\. A: set identifier "s" with targets .* \(both in default\/d\)/,
     /^\[WARNING\] zones\/a\.yaml:\d+: default\/d: "recordTtl" is not a field of an endpoint/,
     /^\[WARNING\] zones\/a\.yaml:\d+: default\/e: property "geo_code" is unknown/,
   ]

@@ -165,7 +165,10 @@ t.test('the fallback endpoint serves all clients alike', async (t) => {
   health.put('n/app', [...DOWN, '192.0.2.3'])
   records.apply(added({ endpoints, ...allDown('b') }))
   t.strictSame(sink.sets.get(X)?.candidates, [
-    { code: undefined, isDefault: false, weight: undefined, ttlSeconds: 60, rdataIndexes: [0, 1] },
+    {
+      ...{ code: undefined, isDefault: false, weight: undefined, ttlSeconds: 60, seed: undefined },
+      rdataIndexes: [0, 1],
+    },
   ])
 })
 
@@ -182,7 +185,7 @@ t.test('the setting of the oldest record holds, and a contradiction is a conflic
   )
   t.equal(sink.targets(X), undefined)
   t.strictSame(conflicts, [
-    'x.k.example.com.: all-down differs between n/b and n/a: that of n/b applies',
+    'x.k.example.com.: all-down "closed" (n/b) and "open" (n/a): the first applies; set the same in both',
   ])
 })
 

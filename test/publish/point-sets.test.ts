@@ -5,7 +5,8 @@ import type { Endpoint } from '../../src/dnsrecord/dns-record.ts'
 import { packRecord, unpackRecord } from '../../src/dnsrecord/pack.ts'
 import { scanGeoCode } from '../../src/geo/code.ts'
 import { scanPoint } from '../../src/geo/point.ts'
-import { buildOwnerSets, type Conflict } from '../../src/publish/owner-sets.ts'
+import { buildOwnerSets, type Contribution } from '../../src/publish/owner-sets.ts'
+import type { Conflict } from '../../src/publish/record-conflicts.ts'
 
 const OWNER = scanName('app.k.example.com.')!
 const B = '52.52,13.40'
@@ -34,11 +35,14 @@ function endpointOf({ at, codes = [], isDefault = false }: Sketch, i: number): E
   }
 }
 
+function contributionOf(i: number, endpoint: Endpoint, down: readonly number[] = []): Contribution {
+  return { key: `n/r${i}`, place: `n/r${i}`, site: '', endpoint, down: new Set(down) }
+}
+
 function build(sketches: readonly Sketch[]) {
   const conflicts: Conflict[] = []
   const contributions = sketches.map((sketch, i) => {
-    const down = new Set(sketch.isDown === true ? [0] : [])
-    return { key: `n/r${i}`, createdSeconds: i + 1, endpoint: endpointOf(sketch, i), down }
+    return contributionOf(i, endpointOf(sketch, i), sketch.isDown === true ? [0] : [])
   })
   const [set] = buildOwnerSets(OWNER, contributions, { isApex: false }, conflicts)
   const sets = set!.pointSets?.map((points) => points.map(({ text }) => text).join(' '))
@@ -46,7 +50,7 @@ function build(sketches: readonly Sketch[]) {
 }
 
 const noLocation = (key: string) =>
-  `app.k.example.com. A: an endpoint of ${key} has no location, but others have: it gets no clients whose coordinates are known`
+  `app.k.example.com. A: an endpoint (${key}) has no location, but others have: it gets no clients whose coordinates are known; add a location`
 
 t.test('the points that compete for clients', async (t) => {
   const table: { name: string; given: Sketch[]; sets?: string[]; conflicts?: string[] }[] = [
@@ -103,12 +107,14 @@ t.test('a candidate has the location of its endpoint', async (t) => {
 t.test('endpoints at other locations are not equal', async (t) => {
   const conflicts: Conflict[] = []
   const contributions = [B, P].map((at, i) => {
-    const endpoint = { ...endpointOf({ at }, 1), setIdentifier: 'same' }
-    return { key: `n/r${i}`, createdSeconds: i + 1, endpoint, down: new Set<number>() }
+    return contributionOf(i, { ...endpointOf({ at }, 1), setIdentifier: 'same' })
   })
   const [set] = buildOwnerSets(OWNER, contributions, { isApex: false }, conflicts)
   t.equal(set!.candidates.length, 1)
-  t.match(conflicts[0]?.text, /set identifier "same" differs between n\/r0 and n\/r1/)
+  t.equal(
+    conflicts[0]?.text,
+    `app.k.example.com. A: set identifier "same" with location ${B} (n/r0) and ${P} (n/r1): the first is served; give each endpoint its own identifier`,
+  )
 })
 
 t.test('a packed endpoint keeps its location', async (t) => {

@@ -2,13 +2,16 @@ import { printType, RRType } from '../../src/dns/iana/types.ts'
 import { printName, scanName } from '../../src/dns/name/name.ts'
 import { printRdata } from '../../src/dns/rdata/index.ts'
 import { packRecord } from '../../src/dnsrecord/pack.ts'
-import type { RecordChange, StoredRecord } from '../../src/dnsrecord/record-source.ts'
+import { type RecordChange, recordId, StoredRecord } from '../../src/dnsrecord/record-source.ts'
 import { validateResource } from '../../src/dnsrecord/validate/resource.ts'
 import type { SetChange } from '../../src/publish/answer-events.ts'
 import type { OwnerSet } from '../../src/publish/owner-sets.ts'
-import type { ZoneSettings } from '../../src/publish/owner-settings.ts'
 import { printSet } from '../../src/publish/plan.ts'
-import { RecordZone, type RRsetSink } from '../../src/publish/record-zone.ts'
+import {
+  RecordZone,
+  type RecordZoneOptions,
+  type RRsetSink,
+} from '../../src/publish/record-zone.ts'
 import type { YamlValue } from '../../src/yaml/scan-block-yaml.ts'
 import { TestHealth } from '../support/test-health.ts'
 
@@ -16,6 +19,8 @@ export const APEX = scanName('k.example.com.')!
 
 export interface Given {
   readonly name?: string
+  /** The site that it is from; missing = our own. */
+  readonly site?: string
   readonly created?: string
   readonly rootHost?: string
   readonly labels?: { readonly [key: string]: string }
@@ -62,7 +67,11 @@ export function record(given: Given): StoredRecord {
     },
   })
   if (got.kind !== 'record') throw new Error(JSON.stringify(got))
-  return { key: `n/${got.record.name}`, packed: packRecord(got.record) }
+  const key = `n/${got.record.name}`
+  const { site } = given
+  if (site === undefined) return new StoredRecord(key, packRecord(got.record))
+  const origin = { site, id: recordId(key) }
+  return new StoredRecord(`peers/${got.record.name}@${site}`, packRecord(got.record), origin)
 }
 
 /** The sets that a sink got, as a map from `owner TYPE`. */
@@ -101,7 +110,7 @@ class Served implements RRsetSink {
 }
 
 export function zone(
-  options: { apex?: Uint8Array; isLocalForm?: boolean; settings?: ZoneSettings } = {},
+  options: Partial<Pick<RecordZoneOptions, 'apex' | 'isLocalForm' | 'settings' | 'site'>> = {},
   health = new TestHealth(),
   onChange?: (change: SetChange) => void,
 ) {
@@ -118,6 +127,7 @@ export function zone(
     sink,
     health,
     settings: options.settings,
+    site: options.site,
     onConflict: (text) => conflicts.push(text),
     onChange,
     onOut: ({ set }, isOver) => ignored.push(`${set} ${!isOver}`),

@@ -15,7 +15,7 @@ t.test('a CNAME at the apex has to go for the default NS, which is not of the Co
   const { records, conflicts } = zone()
   records.apply(added({ name: 'c', endpoints: ['k.example.com CNAME x.example.org'] }))
   t.strictSame(conflicts, [
-    'k.example.com.: CNAME of n/c beside the SOA and the default NS: the CNAME is not served',
+    'k.example.com.: CNAME (n/c) beside the SOA and the default NS: the CNAME is not served; delete it',
   ])
   t.end()
 })
@@ -39,7 +39,7 @@ const CONFLICTS: readonly Conflict[] = [
       { name: 'a', endpoints: ['x.k.example.com CNAME y.k.example.com'] },
     ],
     sets: { [`${X} CNAME`]: ['y.k.example.com.'], [`${X} A`]: undefined },
-    warning: /CNAME of n\/a beside A of n\/b: the CNAME is served/,
+    warning: /CNAME \(n\/a\) beside A \(n\/b\): the CNAME is served; delete one of them$/,
   },
   {
     name: 'an older record comes first whatever its name',
@@ -52,13 +52,13 @@ const CONFLICTS: readonly Conflict[] = [
       { name: 'b', created: '2026-01-01T00:00:00Z', endpoints: ['x.k.example.com A 192.0.2.1'] },
     ],
     sets: { [`${X} A`]: ['192.0.2.1'], [`${X} CNAME`]: undefined },
-    warning: /CNAME of n\/a beside A of n\/b: the CNAME is not served/,
+    warning: /CNAME \(n\/a\) beside A \(n\/b\): the CNAME is not served; delete one of them$/,
   },
   {
     name: 'a CNAME at the apex is not served',
     given: [{ endpoints: ['k.example.com CNAME y.example.org'] }],
     sets: { 'k.example.com. CNAME': undefined },
-    warning: /CNAME of n\/app beside/,
+    warning: /CNAME \(n\/app\) beside/,
   },
   {
     name: 'the lowest TTL is served for all',
@@ -68,7 +68,7 @@ const CONFLICTS: readonly Conflict[] = [
     ],
     sets: { [`${X} A`]: ['192.0.2.1', '192.0.2.2'] },
     ttl: 60,
-    warning: /TTL 300 in n\/a and 60 in n\/b: 60 is served/,
+    warning: /TTL 300 \(n\/a\) and 60 \(n\/b\): 60 is served; set the same TTL for both$/,
   },
   {
     name: 'of one set identifier with different content the first is served',
@@ -77,7 +77,8 @@ const CONFLICTS: readonly Conflict[] = [
       { name: 'b', endpoints: ['x.k.example.com A 192.0.2.2 id=eu weight=1'] },
     ],
     sets: { [`${X} A`]: ['192.0.2.1'] },
-    warning: /set identifier "eu" differs between n\/a and n\/b: that of n\/a is served/,
+    warning:
+      /set identifier "eu" with targets 192.0.2.1 \(n\/a\) and 192.0.2.2 \(n\/b\): the first is served; give each/,
   },
   {
     name: 'equal endpoints of two records are one, without a warning',

@@ -171,7 +171,9 @@ t.test('of records with different shifts the oldest one counts', async (t) => {
     of('a', 1, '2026-01-02T00:00:00Z'),
     of('b', 2, '2026-01-01T00:00:00Z'),
   )
-  t.strictSame(conflicts, [`${X}.: shift differs between n/b and n/a: that of n/b applies`])
+  t.strictSame(conflicts, [
+    `${X}.: shift "to=b steps=20% bake=60s" (n/b) and "to=a steps=10% bake=60s" (n/a): the first applies; set the same in both`,
+  ])
   t.equal(sink.sets.get(`${X}. A`)?.shift?.to, 'b')
 })
 

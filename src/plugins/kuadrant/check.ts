@@ -21,7 +21,7 @@ import {
 import { NO_HEALTH } from '../../publish/health-options.ts'
 import { RecordPlaces } from '../../publish/locate.ts'
 import { checkKey, findUnsigned } from '../../publish/peer-key.ts'
-import { ofSource } from '../../publish/same-source.ts'
+import { ofSource, siteOf } from '../../publish/same-source.ts'
 import { SERIALS } from '../../publish/serials/serial-text.ts'
 import { digestOfShape } from '../../publish/shape.ts'
 import { loadSnapshot } from '../../publish/snapshot/load.ts'
@@ -61,7 +61,8 @@ export async function checkBlock(
   warnOfStateFiles(options, warn)
   warnOfSnapshot(options, all, warn)
   for (const warning of findLostAddresses(options)) warn(warning)
-  warnOfRecords(options, ownership, found, coverage, warn)
+  const site = siteOf(options, all)
+  warnOfRecords({ ...options, site }, ownership, found, coverage, warn)
   const unsigned = findUnsigned(options.peering)
   if (unsigned !== undefined) warn(unsigned)
   const { key } = options.peering

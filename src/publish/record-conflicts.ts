@@ -1,0 +1,28 @@
+import type { Contribution } from './owner-sets.ts'
+
+/** A conflict between endpoints, and how it was resolved. */
+export interface Conflict {
+  readonly text: string
+  /** `namespace/name` of the record that was overruled, or that came last. */
+  readonly key: string
+  /** Owner and type of that record's endpoint. */
+  readonly owner: Uint8Array
+  readonly type: number
+}
+
+/** A conflict that the record of the contribution is reported for. */
+export function conflictAt({ key, endpoint }: Contribution, text: string): Conflict {
+  return { text, key, owner: endpoint.owner, type: endpoint.type }
+}
+
+/** Prints two values that exclude each other, and the records that have them. */
+export function contrast(
+  [one, a]: readonly [value: string, of: Contribution],
+  [other, b]: readonly [value: string, of: Contribution],
+  joint = 'and',
+): string {
+  if (a.key === b.key) return `${one} ${joint} ${other} (both in ${a.place})`
+  // Sites do not learn the names of each other's records.
+  if (a.place === b.place) return `${one} ${joint} ${other} (${a.place}, and another one)`
+  return `${one} (${a.place}) ${joint} ${other} (${b.place})`
+}

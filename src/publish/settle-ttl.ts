@@ -1,0 +1,38 @@
+import type { Contribution } from './owner-sets.ts'
+import { type Conflict, conflictAt, contrast } from './record-conflicts.ts'
+
+/** Lowest TTL of sets with endpoints of other sites, so that resolvers can cache them. */
+const SITES_TTL_MIN_SECONDS = 5
+
+/**
+ * Returns the TTL of one name and type (RFC 2181 section 5.2): the lowest of its endpoints. If some of
+ * them are from other sites, no endpoint counts as less than five seconds. So all sites that have the
+ * endpoints of all serve the same TTL. `site`: our own; '' = none.
+ */
+export function settleTtl(
+  members: readonly Contribution[],
+  site: string,
+  label: () => string,
+  conflicts: Conflict[],
+): number {
+  const first = members[0]!
+  if (members.length === 1 && first.site === site) return first.endpoint.ttlSeconds
+  const floor = members.some((member) => member.site !== site) ? SITES_TTL_MIN_SECONDS : 0
+  const ttlOf = ({ endpoint }: Contribution): number => Math.max(endpoint.ttlSeconds, floor)
+  let lowest = first
+  for (const member of members) if (ttlOf(member) < ttlOf(lowest)) lowest = member
+  const seconds = ttlOf(lowest)
+  const odd = members.find((member) => ttlOf(member) !== seconds)
+  if (odd !== undefined) {
+    const [one, other] = lowest === first ? [lowest, odd] : [odd, lowest]
+    const ttls = contrast([`TTL ${ttlOf(one)}`, one], [`${ttlOf(other)}`, other])
+    const text = `${label()}: ${ttls}: ${seconds} is served; set the same TTL for both`
+    conflicts.push(conflictAt(other, text))
+  }
+  const low = members.find(({ endpoint }) => endpoint.ttlSeconds < floor)
+  if (low !== undefined) {
+    const text = `${label()}: TTL ${low.endpoint.ttlSeconds} (${low.place}) counts as ${floor}, the lowest for endpoints of several sites; set a TTL of at least ${floor}`
+    conflicts.push(conflictAt(low, text))
+  }
+  return seconds
+}
