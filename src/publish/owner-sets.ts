@@ -214,6 +214,7 @@ function buildSet(
     for (const cut of distinct.slice(unique.length)) report?.dropped(cut, { kind: 'cut' })
   }
   const ttlSeconds = settleTtl(all, site, label, conflicts)
+  const pointSets = settlePoints(unique, label, conflicts)
   const rdata: Uint8Array[] = []
   const drainedCount = unique.filter((member) => isDrained(member) && isOut(member)).length
   const allDown = unique.every(isOut) ? settleAllDown(unique, settings.allDown) : undefined
@@ -250,7 +251,6 @@ function buildSet(
   const settled = settleFailover(unique, built, settings, { rdata, seedOf })
   const { failover, exhausted, endpoints } = settled
   if (report !== undefined) reportMembers(unique, endpoints, report)
-  const pointSets = settlePoints(unique, label, conflicts)
   const rules = { sticky, failover, exhausted, pointSets, allDown, shift }
   return { type, ttlSeconds, rdata, candidates, endpoints, ...rules, drainedCount }
 }
