@@ -20,12 +20,23 @@ export class StoredRecord {
   readonly packed: PackedRecord
   /** Undefined = it is a record of the source itself, so of this site. */
   readonly origin?: RecordOrigin | undefined
+  /**
+   * Key of the record of this site that an operator derived it from; undefined = it was not derived, or not from a
+   * record of this site.
+   */
+  readonly original?: string | undefined
 
-  constructor(key: string, packed: PackedRecord, origin?: RecordOrigin) {
+  constructor(key: string, packed: PackedRecord, origin?: RecordOrigin, original?: string) {
     this.key = key
     this.packed = packed
     this.origin = origin
+    this.original = original
   }
+}
+
+/** True for a record of another site. */
+export function isForeign({ origin, original }: StoredRecord): boolean {
+  return origin !== undefined && original === undefined
 }
 
 const RECORD_ID_CHARACTERS = 8

@@ -1,5 +1,6 @@
 import type { YamlValue } from '../../yaml/scan-block-yaml.ts'
 import type { FieldProblem } from '../dns-record.ts'
+import { SITES_ANNOTATION } from '../site-facts.ts'
 import { isDerivedRecord } from './dns-record.ts'
 import { isMapping, quote } from './fields.ts'
 import { PROBE_PROPERTIES } from './probe-properties.ts'
@@ -15,8 +16,12 @@ const ENDPOINT_FIELDS: ReadonlySet<string> = new Set([
   'setIdentifier',
   'targets',
 ])
-/** The settings, and what the operator reads. */
-const KNOWN_ANNOTATIONS: ReadonlySet<string> = new Set([...SETTING_NAMES, 'sextant.io/let-go'])
+/** The settings, and what operators read and write. */
+const KNOWN_ANNOTATIONS: ReadonlySet<string> = new Set([
+  ...SETTING_NAMES,
+  'sextant.io/let-go',
+  SITES_ANNOTATION,
+])
 const PROPERTIES: readonly string[] = [
   'weight',
   'geo-code',

@@ -327,7 +327,9 @@ export function findDrains(
   const possible = drains.filter(({ selector }) => selector.mayMatch(record))
   if (possible.length === 0) return NO_DRAINS
   const content = unpackRecord(record.packed)
-  const at = { record, content, sites: sitesOf() }
+  const { origin } = record
+  const sites = origin === undefined ? sitesOf() : content.endpoints.map(() => [origin.site])
+  const at = { record, content, sites }
   let isEmpty = true
   const endpoints = content.endpoints.map((_, i) => {
     const targets = new Map<number, EndpointDrain>()

@@ -10,14 +10,14 @@ const ACTOR = 'annotation'
 
 /**
  * Returns the drain that the annotations of a record ask for, also one that has ended; undefined =
- * none. `ownSite`: our own; '' = none.
+ * none. `ownSite`: our own; '' = none. The key of a record of another site or part names its site.
  */
 export function drainOfRecord(
   { key, packed, origin }: StoredRecord,
   ownSite: string,
 ): EndpointDrain | undefined {
   const drain = unpackSettings(packed)?.drain
-  return drain && drainBySetting(key, drain, origin?.site ?? ownSite)
+  return drain && drainBySetting(key, drain, origin === undefined ? ownSite : '')
 }
 
 /** Returns the drain that a setting of the record with that key asks for. */

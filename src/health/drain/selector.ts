@@ -13,7 +13,7 @@ import type { Endpoint } from '../../dnsrecord/dns-record.ts'
 import { leadsToTheSame } from '../../dnsrecord/kdrnt.ts'
 import type { RecordContent } from '../../dnsrecord/pack.ts'
 import { printHost } from '../../dnsrecord/print-endpoint.ts'
-import type { StoredRecord } from '../../dnsrecord/record-source.ts'
+import { isForeign, type StoredRecord } from '../../dnsrecord/record-source.ts'
 import { lowerNameKey, scanHost } from '../../dnsrecord/validate/names.ts'
 import { printTerm } from './quoted-words.ts'
 import { StarPattern } from './star-pattern.ts'
@@ -50,7 +50,7 @@ interface Term {
   readonly text: string
   /** Octets that the packed form of every matching record contains; '' = unknown. */
   readonly needle: string
-  readonly acceptsRecord?: (key: string) => boolean
+  readonly acceptsRecord?: (record: StoredRecord) => boolean
   readonly acceptsEndpoint?: (at: SelectedRecord, index: number) => boolean
   readonly acceptsTarget?: (type: number, rdata: Uint8Array) => boolean
 }
@@ -86,9 +86,9 @@ export class DrainSelector {
   }
 
   /** Fast: false = the record has no selected endpoint. True = it may have some. */
-  mayMatch({ key, packed }: StoredRecord): boolean {
+  mayMatch(record: StoredRecord): boolean {
     return this.#terms.every(({ needle, acceptsRecord }) => {
-      return acceptsRecord?.(key) !== false && (needle === '' || packed.includes(needle))
+      return acceptsRecord?.(record) !== false && (needle === '' || record.packed.includes(needle))
     })
   }
 
@@ -97,7 +97,7 @@ export class DrainSelector {
     const { type, rdata } = at.content.endpoints[index]!
     if (!DRAINED_TYPES.has(type)) return []
     const accepts = this.#terms.every(({ acceptsRecord, acceptsEndpoint }) => {
-      return acceptsRecord?.(at.record.key) !== false && acceptsEndpoint?.(at, index) !== false
+      return acceptsRecord?.(at.record) !== false && acceptsEndpoint?.(at, index) !== false
     })
     if (!accepts) return []
     return [...rdata.keys()].filter((i) => {
@@ -242,10 +242,16 @@ function scanSite(value: string): Omit<Term, 'text'> {
   }
 }
 
+/** A pattern selects records of this site only: a drain of a namespace is not one of other clusters. */
 function scanRecord(value: string): Omit<Term, 'text'> | undefined {
   if (!value.includes('/')) return undefined
   const glob = new StarPattern(value)
-  return { needle: '', acceptsRecord: (key) => glob.matches(key) }
+  const acceptsRecord = (record: StoredRecord): boolean => {
+    const { key, original } = record
+    if (isForeign(record)) return key === value
+    return glob.matches(key) || (original !== undefined && glob.matches(original))
+  }
+  return { needle: '', acceptsRecord }
 }
 
 /** Returns undefined for an invalid name. */

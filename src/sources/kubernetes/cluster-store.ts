@@ -1,7 +1,7 @@
 import { InputError } from '../../base/errors.ts'
 import { API_VERSION, type FieldProblem, recordKey } from '../../dnsrecord/dns-record.ts'
-import { type PackedRecord, packRecord } from '../../dnsrecord/pack.ts'
 import { type RecordChange, StoredRecord } from '../../dnsrecord/record-source.ts'
+import { SITES_ANNOTATION } from '../../dnsrecord/site-facts.ts'
 import { findIgnored } from '../../dnsrecord/validate/ignored.ts'
 import { validateResource } from '../../dnsrecord/validate/resource.ts'
 import type { AddressHealth } from '../../health/address-health.ts'
@@ -10,6 +10,7 @@ import type { ApiObject } from '../../kube/api.ts'
 import type { Logger } from '../../telemetry/log.ts'
 import type { YamlValue } from '../../yaml/scan-block-yaml.ts'
 import { IgnoredLog } from '../ignored-log.ts'
+import { type ExpandedRecord, expandRecord } from './expand-record.ts'
 
 /** The kinds that this server reads, by their plural in the API. */
 const KINDS = {
@@ -18,22 +19,29 @@ const KINDS = {
 } as const
 export type Plural = keyof typeof KINDS
 
+const NO_RECORDS: readonly ExpandedRecord[] = []
+
 /**
  * The records of a cluster. Collects changes until `settle` returns the records that changed. What
- * probes found down is written to the health table at once; the caller publishes it.
+ * probes and operators found down is written to the health table at once; the caller publishes it.
  */
 export class ClusterStore {
   readonly #served = new Map<string, StoredRecord>()
+  /** What each object stands for, by its key: with the changes since the last `settle`. */
+  readonly #objects = new Map<string, readonly ExpandedRecord[]>()
+  /** What operators found down, by key of the record and address. */
+  readonly #facts: Findings
   /** Of the probes that found an address down, by `namespace/name`. */
   readonly #findings: Findings
   /** Why a record or probe is refused, by key. The key of a probe begins with its kind. */
   readonly #refused = new Map<string, InputError>()
   /** New content of records since the last `settle`; undefined = removed. */
-  #pending = new Map<string, PackedRecord | undefined>()
+  #pending = new Map<string, ExpandedRecord | undefined>()
   readonly #ignored = new IgnoredLog()
 
   constructor(health: AddressHealth) {
     this.#findings = new Findings(health)
+    this.#facts = new Findings(health)
   }
 
   get recordCount(): number {
@@ -66,12 +74,13 @@ export class ClusterStore {
     switch (resource.kind) {
       case 'record': {
         const key = recordKey(resource.record.namespace, resource.record.name)
-        this.#refused.delete(key)
-        this.#pending.set(key, packRecord(resource.record))
+        const { records, fault } = expandRecord(object, resource.record)
+        this.#replace(key, records)
+        const refusal = this.#noteFault(key, fault)
         this.#ignored.note(key, findIgnored(object as YamlValue), ({ path, message }) => {
           return `${key}: ${printPath(path)}: ${message}`
         })
-        return { key }
+        return refusal === undefined ? { key } : { key, refusal }
       }
       case 'probe': {
         const { namespace, name, recordName, address, isDown, downReason } = resource.probe
@@ -108,7 +117,7 @@ export class ClusterStore {
     if (plural === 'dnsrecords') {
       this.#refused.delete(key)
       this.#ignored.forget(key)
-      this.#pending.set(key, undefined)
+      this.#replace(key, NO_RECORDS)
     } else {
       this.#refused.delete(`${KINDS[plural]} ${key}`)
       this.#findings.set(key, undefined)
@@ -119,7 +128,7 @@ export class ClusterStore {
   keepOnly(plural: Plural, namespace: string, present: ReadonlySet<string>): void {
     const prefix = namespace === '' ? '' : `${namespace}/`
     const kind = plural === 'dnsrecords' ? '' : `${KINDS[plural]} `
-    const held = plural === 'dnsrecords' ? this.#served.keys() : this.#findings.ids()
+    const held = plural === 'dnsrecords' ? this.#objects.keys() : this.#findings.ids()
     const refused = [...this.#refused.keys()].filter((key) => key.startsWith(kind))
     const keys = new Set([...held, ...refused.map((key) => key.slice(kind.length))])
     for (const key of keys) {
@@ -137,10 +146,10 @@ export class ClusterStore {
   /** Returns the records that changed since the last call. */
   settle(): RecordChange[] {
     const changes: RecordChange[] = []
-    for (const [key, packed] of this.#pending) {
+    for (const [key, wanted] of this.#pending) {
       const before = this.#served.get(key)
-      if (packed === before?.packed) continue
-      const after = packed === undefined ? undefined : new StoredRecord(key, packed)
+      if (isServedAs(before, wanted)) continue
+      const after = wanted && new StoredRecord(key, wanted.packed, wanted.origin, wanted.original)
       if (after === undefined) this.#served.delete(key)
       else this.#served.set(key, after)
       changes.push({ before, after })
@@ -149,16 +158,56 @@ export class ClusterStore {
     return changes
   }
 
+  /** Replaces what an object stands for. */
+  #replace(objectKey: string, records: readonly ExpandedRecord[]): void {
+    const before = this.#objects.get(objectKey) ?? NO_RECORDS
+    for (const { key, down } of before) {
+      this.#pending.set(key, undefined)
+      for (const address of Object.keys(down)) this.#facts.set(`${key} ${address}`, undefined)
+    }
+    for (const record of records) {
+      const { key, down } = record
+      this.#pending.set(key, record)
+      for (const [address, reason] of Object.entries(down)) {
+        const finding = { recordKey: key, address: address.toLowerCase(), reason } as const
+        this.#facts.set(`${key} ${address}`, { ...finding, health: 'down' })
+      }
+    }
+    if (records.length === 0) this.#objects.delete(objectKey)
+    else this.#objects.set(objectKey, records)
+  }
+
   /** Returns the error unless it is known. The last good version of the record is kept. */
   #refuse(key: string, { path, message }: FieldProblem): InputError | undefined {
-    const isHeld = (this.#pending.get(key) ?? this.#served.get(key)?.packed) !== undefined
-    const kept = isHeld ? ', its last valid version is served' : ''
+    const kept = this.#objects.has(key) ? ', its last valid version is served' : ''
     const at = path.length === 0 ? '' : `${printPath(path)}: `
-    const error = new InputError(undefined, `${key} is refused${kept}: ${at}${message}`)
+    return this.#noteRefusal(key, `${key} is refused${kept}: ${at}${message}`)
+  }
+
+  /** Returns the error unless it is known. `fault`: of the annotation of a record; undefined = none. */
+  #noteFault(key: string, fault: string | undefined): InputError | undefined {
+    if (fault !== undefined) {
+      const served = 'spec.endpoints is served without health and settings of its parts'
+      return this.#noteRefusal(key, `${key}: annotation ${SITES_ANNOTATION} ${fault}: ${served}`)
+    }
+    this.#refused.delete(key)
+    return undefined
+  }
+
+  #noteRefusal(key: string, text: string): InputError | undefined {
+    const error = new InputError(undefined, text)
     if (this.#refused.get(key)?.message === error.message) return undefined
     this.#refused.set(key, error)
     return error
   }
+}
+
+/** True if a record is already served in that form; undefined = it is not served. */
+function isServedAs(before: StoredRecord | undefined, wanted: ExpandedRecord | undefined): boolean {
+  if (before === undefined || wanted === undefined) return before === wanted
+  const { packed, origin, original } = before
+  const isSameOrigin = origin?.site === wanted.origin?.site && origin?.id === wanted.origin?.id
+  return packed === wanted.packed && isSameOrigin && original === wanted.original
 }
 
 /** Prints a path, such as `spec.endpoints[0].targets[1]`. */

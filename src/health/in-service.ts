@@ -1,0 +1,21 @@
+/** One endpoint of a name and type. */
+export interface Servable {
+  /** Number of its targets. */
+  readonly count: number
+  /** True if the target is down or drained. */
+  readonly isOut: (index: number) => boolean
+}
+
+/**
+ * Decides which targets of the endpoints of one name and type are in service: those that are not out. If all are out,
+ * all of them are, because an answer that may not work is better than none. Returns their indexes by endpoint.
+ */
+export function selectInService(members: readonly Servable[]): number[][] {
+  const select = (accepts: (member: Servable, index: number) => boolean): number[][] => {
+    return members.map((member) => {
+      return Array.from({ length: member.count }, (_, i) => i).filter((i) => accepts(member, i))
+    })
+  }
+  const left = select((member, index) => !member.isOut(index))
+  return left.some((indexes) => indexes.length > 0) ? left : select(() => true)
+}

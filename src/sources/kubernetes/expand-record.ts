@@ -1,0 +1,100 @@
+import { API_VERSION, type DnsRecord, recordKey } from '../../dnsrecord/dns-record.ts'
+import { type PackedRecord, packRecord } from '../../dnsrecord/pack.ts'
+import type { RecordOrigin } from '../../dnsrecord/record-source.ts'
+import type { RecordSettings } from '../../dnsrecord/settings.ts'
+import { SITES_ANNOTATION, type SitePart, scanSiteFacts } from '../../dnsrecord/site-facts.ts'
+import { validateResource } from '../../dnsrecord/validate/resource.ts'
+import { SETTING_PREFIX } from '../../dnsrecord/validate/settings.ts'
+import { type ApiObject, isObject, textOf } from '../../kube/api.ts'
+
+/** One record to serve, and what is known of its addresses. */
+export interface ExpandedRecord {
+  readonly key: string
+  readonly packed: PackedRecord
+  readonly origin: RecordOrigin | undefined
+  /** Key of the record of this site that it was derived from; undefined = none is known. */
+  readonly original: string | undefined
+  /** Addresses and host names that are down, with the reasons. */
+  readonly down: Readonly<Record<string, string>>
+}
+
+/** Separates the key of an object and a site in the key of a record. No name of an object has it. */
+const AT_SITE = '@'
+/** Separates the key of an object, or that of a record, and a number. */
+const NUMBERED = '~'
+
+/**
+ * Returns the records that an object stands for. An operator puts endpoints of several sites and owners into one
+ * object; then each part is a record of its own, with its age, settings and health. `fault`: why the annotation that
+ * describes the parts is not used; undefined = nothing is wrong. `record`: the valid content of the object.
+ */
+export function expandRecord(
+  object: ApiObject,
+  record: DnsRecord,
+): { readonly records: readonly ExpandedRecord[]; readonly fault?: string } {
+  const key = recordKey(record.namespace, record.name)
+  const asOne: ExpandedRecord = {
+    key,
+    packed: packRecord(record),
+    origin: undefined,
+    original: undefined,
+    down: {},
+  }
+  const { annotations } = isObject(object.metadata) ? object.metadata : {}
+  const text = textOf(annotations, SITES_ANNOTATION)
+  // Editors of ordinary records must not decide for other sites.
+  if (text === '' || !record.isAggregate) return { records: [asOne] }
+  const { endpoints } = isObject(object.spec) ? object.spec : {}
+  const facts = scanSiteFacts(text, Array.isArray(endpoints) ? endpoints : [])
+  if (typeof facts === 'string') return { records: [asOne], fault: facts }
+  const records: ExpandedRecord[] = []
+  const counts = new Map<string, number>()
+  for (const [index, part] of facts.parts.entries()) {
+    if (part.endpoints.length === 0) continue
+    const content = validatePart(object, part)
+    if (typeof content === 'string') {
+      return { records: [asOne], fault: `parts[${index}] of ${part.site}: ${content}` }
+    }
+    const { site, id, name, down } = part
+    const isOwn = site === facts.site
+    const base = isOwn ? key : `${key}${AT_SITE}${site}`
+    const count = (counts.get(base) ?? 0) + 1
+    counts.set(base, count)
+    records.push({
+      key: count === 1 ? base : `${base}${NUMBERED}${count}`,
+      packed: packRecord({ ...content, settings: joinSettings(record.settings, content.settings) }),
+      origin: { site, id },
+      original: isOwn ? (name === '' ? key : recordKey(record.namespace, name)) : undefined,
+      down,
+    })
+  }
+  return { records }
+}
+
+/** Validates the endpoints and settings of a part as if the object had only these. Returns what is wrong. */
+function validatePart(object: ApiObject, part: SitePart): DnsRecord | string {
+  const { settings, createdSeconds, endpoints } = part
+  const metadata = isObject(object.metadata) ? object.metadata : {}
+  const spec = isObject(object.spec) ? object.spec : {}
+  const annotations = Object.fromEntries(
+    Object.entries(settings).map(([name, text]) => [`${SETTING_PREFIX}${name}`, text]),
+  )
+  const created = createdSeconds === 0 ? '' : new Date(createdSeconds * 1000).toISOString()
+  const resource = validateResource({
+    apiVersion: API_VERSION,
+    kind: 'DNSRecord',
+    metadata: { ...metadata, annotations, creationTimestamp: created },
+    spec: { ...spec, endpoints },
+  })
+  if (resource.kind === 'record') return resource.record
+  return resource.kind === 'refused' ? resource.problem.message : 'is not a DNSRecord'
+}
+
+/** Settings of the object itself count for each part that has none of its own. */
+function joinSettings(
+  object: RecordSettings | undefined,
+  part: RecordSettings | undefined,
+): RecordSettings | undefined {
+  if (object === undefined || part === undefined) return part ?? object
+  return { ...object, ...part }
+}
