@@ -114,6 +114,7 @@ export class LeaderSession {
       owners,
       resources,
       bounds: settings,
+      site,
       settings: settings.remotes,
       mayWrite,
       connect: createInlineClient,

@@ -73,6 +73,7 @@ export class SimulatedSite {
       clock: this.#clock,
       ownUid: this.name,
       cluster: other.name,
+      site: this.name,
     })
     this.#remotes.set(other, reconciler)
   }

@@ -1,5 +1,6 @@
 import type { Moment } from '../../src/base/moment.ts'
 import { printHostPort } from '../../src/dns/host-port.ts'
+import { SITES_ANNOTATION } from '../../src/dnsrecord/site-facts.ts'
 import { ApiError, type ApiObject, textOf } from '../../src/kube/api.ts'
 import { keyOf } from '../../src/kube/object-key.ts'
 import type { ClusterView } from '../../src/operator/cluster/cluster-view.ts'
@@ -10,9 +11,17 @@ import type { Write, Writer } from '../../src/operator/plan/write.ts'
 import type { ProviderSecrets } from '../../src/operator/provider/provider-choice.ts'
 import type { Provider } from '../../src/operator/provider/provider-secret.ts'
 import { printRecord } from '../../src/operator/record/desired-record.ts'
-import { finalizersOf, isDeleting, labelOf, metadataOf } from '../../src/operator/record/fields.ts'
+import {
+  finalizersOf,
+  isDeleting,
+  isSame,
+  labelOf,
+  mappingOf,
+  metadataOf,
+} from '../../src/operator/record/fields.ts'
 import { RECORD_FINALIZER } from '../../src/operator/record/labels.ts'
 import { DnsRecordView } from '../../src/operator/record/record-view.ts'
+import { annotationsOf } from '../../src/operator/record/sites-annotation.ts'
 import type { PeerEndpoint } from '../../src/peering/peer-endpoint.ts'
 import type { SiteObservation } from '../../src/peering/quorum/observation-codec.ts'
 import type { OwnNames } from '../../src/peering/trust/screen-site-states.ts'
@@ -96,7 +105,10 @@ export class ToyCluster implements ClusterView, Writer {
     const present = this.records.get(key)
     switch (write.kind) {
       case 'hold':
-        this.#setFinalizers(key, [...finalizersOf(present!), RECORD_FINALIZER], MANAGED)
+        this.#setFinalizers(key, [...new Set([...finalizersOf(present!), RECORD_FINALIZER])], {
+          ...MANAGED,
+          ...annotate(present, annotationsOf(write.report)),
+        })
         return
       case 'unhold':
       case 'leave':
@@ -109,7 +121,8 @@ export class ToyCluster implements ClusterView, Writer {
       case 'apply': {
         const object = printRecord(write.record)
         const uid = textOf(present?.metadata, 'uid') || `uid-of-${name}`
-        const metadata = { ...metadataOf(present ?? {}), ...metadataOf(object), uid }
+        const about = annotate(present, write.record.annotations ?? {})
+        const metadata = { ...metadataOf(present ?? {}), ...metadataOf(object), ...about, uid }
         this.records.set(key, { ...present, ...object, metadata })
         return
       }
@@ -120,7 +133,10 @@ export class ToyCluster implements ClusterView, Writer {
         const { generation = 0, ...before } = metadataOf(present ?? {})
         const uid = `uid-of-${name}`
         const made = { uid, ...before, ...metadataOf(object), ...MANAGED }
-        const metadata = { ...made, generation: Number(generation) + 1 }
+        const about = annotate(present, write.record.annotations ?? {})
+        // Annotations do not change the generation.
+        const isEdited = !isSame(present?.spec, object.spec)
+        const metadata = { ...made, ...about, generation: Number(generation) + Number(isEdited) }
         this.records.set(key, { ...present, ...object, metadata })
         return
       }
@@ -152,6 +168,13 @@ export class ToyCluster implements ClusterView, Writer {
     if (isGone) this.records.delete(key)
     else this.records.set(key, record)
   }
+}
+
+/** `annotations` as server-side apply leaves them: those of others are kept, and ours that are missing are removed. */
+function annotate(present: ApiObject | undefined, ours: ApiObject): ApiObject {
+  const { [SITES_ANNOTATION]: _, ...others } = mappingOf(metadataOf(present ?? {}), 'annotations')
+  const annotations = { ...others, ...ours }
+  return Object.keys(annotations).length === 0 ? {} : { annotations }
 }
 
 /** Peers whose answers the test decides, by address. */

@@ -7,6 +7,7 @@ import { finalizersOf, metadataOf } from '../record/fields.ts'
 import { RECORD_FINALIZER } from '../record/labels.ts'
 import type { DnsRecordView } from '../record/record-view.ts'
 import { RECORDS } from '../record/resources.ts'
+import { annotationsOf } from '../record/sites-annotation.ts'
 import type { ObjectCache } from './object-cache.ts'
 
 export interface ApiWriterParts {
@@ -47,7 +48,10 @@ export class ApiWriter implements Writer {
     const { objects, cache } = this.#parts
     switch (write.kind) {
       case 'hold':
-        return this.#applyMetadata(write.record, { finalizers: [RECORD_FINALIZER] })
+        return this.#applyMetadata(write.record, {
+          finalizers: [RECORD_FINALIZER],
+          ...(write.report === '' ? {} : { annotations: annotationsOf(write.report) }),
+        })
       case 'leave':
         return this.#applyMetadata(write.record, {})
       case 'unhold':

@@ -44,13 +44,13 @@ export class ProbeIndex {
       this.#remove(key)
       return
     }
-    const { namespace, recordName, address } = resource.probe
+    const { namespace, recordName, address, downReason } = resource.probe
     const owner = `${namespace}/${recordName}`
     const health = readHealth(object)
     if (this.#owners.get(key) !== owner) this.#remove(key)
     const page = this.#pages.get(owner) ?? new Map<string, Health>()
     const before = page.get(key)
-    page.set(key, { address, health })
+    page.set(key, { address, health, ...(health === 'down' ? { reason: downReason } : {}) })
     this.#pages.set(owner, page)
     this.#owners.set(key, owner)
     if (before?.health !== health || before.address !== address) this.#onChange(owner)

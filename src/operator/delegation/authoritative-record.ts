@@ -3,6 +3,7 @@ import type { DesiredRecord } from '../record/desired-record.ts'
 import { AUTHORITATIVE_LABEL, ZONE_LABEL } from '../record/labels.ts'
 import type { DnsRecordView } from '../record/record-view.ts'
 import { shortHash } from '../record/short-hash.ts'
+import { annotationsOf } from '../record/sites-annotation.ts'
 
 const AUTHORITATIVE_HASH_LABEL = 'kuadrant.io/authoritative-record-hash'
 const PROVIDER_LABEL = 'kuadrant.io/dns-provider-name'
@@ -49,11 +50,12 @@ export function authoritativeLabels({
 
 /**
  * The authoritative record. It has no ownerReference: it is deleted when its last endpoint is
- * removed.
+ * removed. `annotation`: the facts of its owners; '' = none.
  */
 export function composeAuthoritative(
   identity: Authoritative,
   endpoints: readonly ApiObject[],
+  annotation: string,
 ): DesiredRecord {
   const { namespace, rootHost, provider } = identity
   const spec = {
@@ -62,5 +64,6 @@ export function composeAuthoritative(
     endpoints,
   }
   const name = authoritativeName(rootHost)
-  return { namespace, name, labels: authoritativeLabels(identity), owner: undefined, spec }
+  const labels = authoritativeLabels(identity)
+  return { namespace, name, labels, annotations: annotationsOf(annotation), owner: undefined, spec }
 }

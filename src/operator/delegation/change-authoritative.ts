@@ -1,48 +1,194 @@
+import { recordId } from '../../dnsrecord/record-source.ts'
+import { SITES_ANNOTATION, scanSiteFacts } from '../../dnsrecord/site-facts.ts'
+import type { ApiObject } from '../../kube/api.ts'
 import type { Write } from '../plan/write.ts'
 import { ZONE_LABEL } from '../record/labels.ts'
 import type { DnsRecordView } from '../record/record-view.ts'
-import type { SpecEndpoint } from '../record/spec-endpoint.ts'
+import { composeSitesAnnotation } from '../record/sites-annotation.ts'
+import { readSpecEndpoints, type SpecEndpoint } from '../record/spec-endpoint.ts'
 import {
   authoritativeHost,
+  authoritativeKey,
   authoritativeName,
   composeAuthoritative,
 } from './authoritative-record.ts'
-import { type EndpointPlan, planEndpoints } from './plan-endpoints.ts'
+import type { OwnerFacts } from './contribution.ts'
+import { sortTargets } from './endpoint-states.ts'
+import { type EndpointPlan, isSameSet, planEndpoints } from './plan-endpoints.ts'
+import { findRest, type OwnedPart, readOwnedParts, restoreWhole, selectServed } from './whole.ts'
 
 /** What one delegating record wants in its authoritative record. */
 export interface DelegatedEndpoints {
   /** Empty = its endpoints are removed. */
   readonly endpoints: readonly SpecEndpoint[]
+  readonly facts: OwnerFacts
   /** Short id of the record's cluster; '' = this one. */
   readonly cluster: string
   /** Group of the record's cluster; '' = none. */
   readonly group: string
 }
 
-/** The endpoints of `authoritative` after `record` has contributed to it. */
+/** The authoritative record after a change: what is in service, and the facts of all owners. */
+export interface AuthoritativePlan {
+  /** New `spec.endpoints`; empty = the record is to be deleted. */
+  readonly endpoints: readonly ApiObject[]
+  /** The annotation with the facts; '' = none. */
+  readonly annotation: string
+  readonly isChanged: boolean
+  /** What of the annotation had no room; '' = nothing. */
+  readonly note: string
+}
+
+/** An authoritative record after one owner has contributed to it. */
+export interface ContributionPlan
+  extends AuthoritativePlan,
+    Pick<EndpointPlan, 'conflicts' | 'owners'> {
+  /** Number of endpoints with registry notes, also of those that are out of service. */
+  readonly count: number
+}
+
+/** Where and when a plan is made. */
+export interface PlanScene {
+  /** Our own site; '' = that of the present annotation. */
+  readonly site: string
+  /** Time of day: drains end. */
+  readonly timeMs: number
+}
+
+/** All endpoints of an authoritative record, in service or not, and what its owners contribute. */
+interface Whole {
+  readonly endpoints: readonly SpecEndpoint[]
+  readonly parts: readonly OwnedPart[]
+}
+
+/** `authoritative` after `record` has contributed to it. */
 export function planContribution(
   record: DnsRecordView,
   authoritative: DnsRecordView | undefined,
-  { endpoints, cluster, group }: DelegatedEndpoints,
-): EndpointPlan {
-  return planEndpoints(authoritative?.endpoints ?? [], {
-    owner: record.ownerId,
+  { endpoints, facts, cluster, group }: DelegatedEndpoints,
+  scene: PlanScene,
+): ContributionPlan {
+  const { ownerId, rootHost } = record
+  const present = readWhole(authoritative)
+  const plan = planEndpoints(present.endpoints, {
+    owner: ownerId,
     group,
     cluster,
-    rootHost: record.rootHost,
+    rootHost,
     desired: endpoints,
     previous: record.publishedEndpoints,
   })
+  const owner = { id: ownerId, cluster, group }
+  const contributed = plan.contributed.map(({ object }) => object)
+  const part: OwnedPart = { ...facts, endpoints: contributed, owner }
+  const others = present.parts.filter((one) => one.owner.id !== ownerId)
+  const parts = contributed.length === 0 ? others : [...others, part]
+  const { conflicts, owners } = plan
+  const settled = settle(record, authoritative, { endpoints: plan.endpoints, parts }, scene)
+  return { ...settled, conflicts, owners, count: plan.endpoints.length }
+}
+
+/** An owner that is removed, and what it had when it last succeeded; empty = not known. */
+export interface Departure {
+  readonly owner: string
+  readonly previous: readonly SpecEndpoint[]
+}
+
+/** `authoritative` without what these owners contributed. */
+export function planRemoval(
+  authoritative: DnsRecordView,
+  departures: readonly Departure[],
+  scene: PlanScene,
+): AuthoritativePlan {
+  const { rootHost } = authoritative
+  const { endpoints, parts } = readWhole(authoritative)
+  let left = endpoints
+  for (const departure of departures) {
+    const removal = { ...departure, group: '', cluster: '', rootHost, desired: [] }
+    left = readSpecEndpoints(planEndpoints(left, removal).endpoints)
+  }
+  const owners = new Set(departures.map(({ owner }) => owner))
+  const whole = {
+    endpoints: left.map(({ object }) => object),
+    parts: parts.filter((part) => !owners.has(part.owner.id)),
+  }
+  return settle(authoritative, authoritative, whole, scene)
+}
+
+function readWhole(authoritative: DnsRecordView | undefined): Whole {
+  if (authoritative === undefined) return { endpoints: [], parts: [] }
+  const parts = readOwnedParts(authoritative)
+  return { endpoints: restoreWhole(authoritative, parts), parts }
+}
+
+/** Chooses what is in service, and describes the rest. */
+function settle(
+  record: DnsRecordView,
+  authoritative: DnsRecordView | undefined,
+  whole: { readonly endpoints: readonly ApiObject[]; readonly parts: readonly OwnedPart[] },
+  { site, timeMs }: PlanScene,
+): AuthoritativePlan {
+  const host = authoritativeHost(record.rootHost)
+  const parts = [...whole.parts].sort(compareParts)
+  const served = selectServed(whole.endpoints, parts, host, timeMs)
+  const present = authoritative?.endpointObjects ?? []
+  const isSame = isSameSet(served, present)
+  const endpoints = isSame ? present : served
+  const writer = site === '' ? siteOf(authoritative) : site
+  if (writer === '' || endpoints.length === 0) {
+    return { endpoints, annotation: '', isChanged: !isSame, note: '' }
+  }
+  const rest = findRest(whole.endpoints, parts)
+  const unowned = {
+    site: writer,
+    id: recordId(authoritativeKey(record)),
+    name: '',
+    createdSeconds: Math.floor((Date.parse(authoritative?.created ?? '') || 0) / 1000),
+    settings: {},
+    endpoints: rest,
+    down: {},
+  }
+  const facts = { site: writer, parts: rest.length === 0 ? parts : [unowned, ...parts] }
+  const { text, note } = composeSitesAnnotation(facts, endpoints, identityOf, authoritative)
+  const isAnnotated = (authoritative?.annotation(SITES_ANNOTATION) ?? '') === text
+  return { endpoints, annotation: text, isChanged: !isSame || !isAnnotated, note }
+}
+
+/** The site that wrote the present annotation; '' = it is not valid. */
+function siteOf(authoritative: DnsRecordView | undefined): string {
+  if (authoritative === undefined) return ''
+  const text = authoritative.annotation(SITES_ANNOTATION)
+  const facts = scanSiteFacts(text, authoritative.endpointObjects)
+  return typeof facts === 'string' ? '' : facts.site
+}
+
+/** Older records first; those of unknown age last. */
+function compareParts(a: OwnedPart, b: OwnedPart): number {
+  const keyOf = ({ createdSeconds, site, id, owner }: OwnedPart) => {
+    return [createdSeconds || Infinity, site, id, owner.id]
+  }
+  const [one, other] = [keyOf(a), keyOf(b)]
+  const differing = one.findIndex((value, i) => value !== other[i])
+  if (differing === -1) return 0
+  return one[differing]! < other[differing]! ? -1 : 1
+}
+
+/** What two endpoints have in common that are the same for clients. Labels are not part of it. */
+function identityOf(object: ApiObject): string {
+  const [endpoint] = readSpecEndpoints([object]) as [SpecEndpoint]
+  const { dnsName, recordType, setIdentifier, targets, ttlSeconds, providerSpecific } = endpoint
+  const all = [dnsName, recordType, setIdentifier, sortTargets(targets), ttlSeconds]
+  return JSON.stringify([...all, providerSpecific])
 }
 
 /**
- * The write that gives the authoritative record for `record` its planned endpoints, if they change.
- * Without endpoints it is deleted. `zone`: '' = unchanged.
+ * The write that makes the authoritative record for `record` as planned, if it changes. Without endpoints it is
+ * deleted. `zone`: '' = unchanged.
  */
 export function writeAuthoritative(
   { namespace, rootHost }: DnsRecordView,
   authoritative: DnsRecordView | undefined,
-  { endpoints, isChanged }: Pick<EndpointPlan, 'endpoints' | 'isChanged'>,
+  { endpoints, annotation, isChanged }: AuthoritativePlan,
   zone = '',
 ): Write[] {
   if (endpoints.length === 0) {
@@ -56,7 +202,8 @@ export function writeAuthoritative(
     // Server-side apply removes fields that were ours and are missing from the new object.
     zone: zone === '' ? (authoritative?.label(ZONE_LABEL) ?? '') : zone,
   }
-  return [{ kind: 'put', record: composeAuthoritative(identity, endpoints), over: authoritative }]
+  const record = composeAuthoritative(identity, endpoints, annotation)
+  return [{ kind: 'put', record, over: authoritative }]
 }
 
 /** Why the existing object must not be written to; '' = it may be. */

@@ -1,4 +1,3 @@
-import type { DnsRecordView } from '../record/record-view.ts'
 import { endpointKey, type SpecEndpoint } from '../record/spec-endpoint.ts'
 import { isRegistryNote, type RegistryNote, scanNotes } from './registry.ts'
 
@@ -68,14 +67,6 @@ function readRegistryNotes(
     found.set(key, notes)
   }
   return found
-}
-
-/**
- * All owners in the notes of an authoritative record, with one of their notes.
- */
-export function readOwners({ endpoints }: DnsRecordView): ReadonlyMap<string, RegistryNote> {
-  const notes = endpoints.flatMap((endpoint) => scanNotes(endpoint, new Set()))
-  return new Map(notes.map((note) => [note.owner, note]))
 }
 
 export function sortTargets(targets: Iterable<string>): string[] {

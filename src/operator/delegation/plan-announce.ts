@@ -7,12 +7,13 @@ import { decideRemotes } from './remote-statuses.ts'
 /**
  * Adds the finalizer to a delegating record for other clusters, marks it as ready for them, and
  * reports their results. It has no zone of its own: each of these clusters chooses one. `group`: the
- * group of this cluster, which they read in the status; '' = none.
+ * group of this cluster, which they read in the status; '' = none. `report`: the annotation with what this operator
+ * found, which they read too.
  */
 export function planAnnounce(
   record: DnsRecordView,
   healthy: Condition | undefined,
-  group: string,
+  { group, report }: { readonly group: string; readonly report: string },
   nowMs: number,
 ): Plan {
   const { ready, owners } = decideRemotes(record)
@@ -27,5 +28,9 @@ export function planAnnounce(
   }
   const conditions = [ready, heldCondition(), ...(healthy === undefined ? [] : [healthy])]
   const status = composeStatus(record, conditions, changes, nowMs)
-  return { writes: [...planHold(record), ...planStatus(record, status)], ready, isChanged: false }
+  return {
+    writes: [...planHold(record, report), ...planStatus(record, status)],
+    ready,
+    isChanged: false,
+  }
 }

@@ -1,7 +1,7 @@
 import { DERIVED_ENDPOINTS_MAX } from '../../dnsrecord/dns-record.ts'
 import { groupFields, isPassive, type Membership } from '../groups/membership.ts'
 import type { Publishing } from '../plan/decide.ts'
-import { type Plan, planHold, planRefuse, planStatus } from '../plan/plan.ts'
+import { joinNotes, type Plan, planHold, planRefuse, planStatus } from '../plan/plan.ts'
 import type { DnsRecordView } from '../record/record-view.ts'
 import {
   activeCondition,
@@ -14,13 +14,14 @@ import {
 import { composeStatus, countWrites, type StatusFields } from '../status/status.ts'
 import { authoritativeHost, authoritativeName } from './authoritative-record.ts'
 import {
+  type ContributionPlan,
   type DelegatedEndpoints,
   findObstacle,
   planContribution,
   writeAuthoritative,
 } from './change-authoritative.ts'
-import { readOwners } from './endpoint-states.ts'
-import type { EndpointPlan } from './plan-endpoints.ts'
+import { selectPublished } from './contribution.ts'
+import { readOwners } from './whole.ts'
 
 /** What exists for a delegating record, and what it contributes. */
 export interface Delegation extends Omit<DelegatedEndpoints, 'group'> {
@@ -29,6 +30,12 @@ export interface Delegation extends Omit<DelegatedEndpoints, 'group'> {
   readonly membership: Membership | undefined
   /** undefined = the health of the record is not probed. */
   readonly healthy: Condition | undefined
+  /** Our own site. */
+  readonly site: string
+  /** What other clusters read on a record of this cluster; undefined = it is one of another cluster. */
+  readonly report: string | undefined
+  /** Additional information for the Ready condition; '' = none. */
+  readonly note: string
 }
 
 /**
@@ -39,24 +46,21 @@ export interface Delegation extends Omit<DelegatedEndpoints, 'group'> {
  */
 export function planDelegate(publishing: Publishing, delegation: Delegation, nowMs: number): Plan {
   const { record, zone } = publishing
-  const { authoritative, membership, healthy, cluster } = delegation
+  const { authoritative, membership, healthy, cluster, facts, site, report } = delegation
   const yields = isPassive(membership) && hasActiveOwner(authoritative, record.ownerId, membership!)
   const endpoints = yields ? [] : delegation.endpoints
   const problem = findObstacle(record, authoritative)
   if (problem !== '') return planRefuse(record, failedCondition(problem), nowMs)
-  const plan = planContribution(record, authoritative, {
-    endpoints,
-    cluster,
-    group: membership?.group ?? '',
-  })
+  const wanted = { endpoints, facts, cluster, group: membership?.group ?? '' }
+  const plan = planContribution(record, authoritative, wanted, { site, timeMs: nowMs })
   const name = authoritativeName(record.rootHost)
-  if (plan.endpoints.length > DERIVED_ENDPOINTS_MAX) {
-    const text = `DNSRecord ${name} would have ${plan.endpoints.length} endpoints with its registry notes, at most ${DERIVED_ENDPOINTS_MAX} are allowed`
+  if (plan.count > DERIVED_ENDPOINTS_MAX) {
+    const text = `DNSRecord ${name} would have ${plan.count} endpoints with its registry notes, at most ${DERIVED_ENDPOINTS_MAX} are allowed`
     return planRefuse(record, failedCondition(text), nowMs)
   }
   const change = writeAuthoritative(record, authoritative, plan, zone)
   const isChanged = change.length > 0
-  const isOurs = cluster === ''
+  const isOurs = report !== undefined
   const ready = decideReady(publishing, plan, delegation)
   const conditions = [
     ready,
@@ -72,21 +76,23 @@ export function planDelegate(publishing: Publishing, delegation: Delegation, now
     zoneID: name,
     zoneDomainName: authoritativeHost(record.rootHost),
     ...groupFields(membership),
-    ...(hasAll ? { endpoints: endpoints.map(({ object }) => object) } : {}),
+    ...(hasAll ? { endpoints: selectPublished(endpoints, plan.endpoints) } : {}),
   }
   const status = composeStatus(record, conditions, changes, nowMs)
-  const hold = isOurs ? planHold(record) : []
+  const hold = isOurs ? planHold(record, report) : []
   return { writes: [...hold, ...change, ...planStatus(record, status)], ready, isChanged }
 }
 
 function decideReady(
   { rootHost }: Publishing,
-  { conflicts }: EndpointPlan,
-  { endpoints, membership }: Delegation,
+  plan: ContributionPlan,
+  { endpoints, membership, note }: Delegation,
 ): Condition {
+  const { conflicts } = plan
+  const notes = joinNotes(plan.note, note)
   if (conflicts.length > 0) return failedCondition(conflicts.join('; '))
   if (endpoints.length === 0) return failedCondition(`no endpoints discovered for ${rootHost}`)
-  return isPassive(membership) ? inactiveCondition() : readyCondition()
+  return isPassive(membership) ? inactiveCondition(notes) : readyCondition(notes)
 }
 
 /** True if another owner belongs to an active group, or to none. */
@@ -96,6 +102,6 @@ function hasActiveOwner(
   { active = [] }: Membership,
 ): boolean {
   if (authoritative === undefined) return false
-  const others = [...readOwners(authoritative)].filter(([owner]) => owner !== ownerId)
-  return others.some(([, { group }]) => group === '' || active.includes(group))
+  const others = readOwners(authoritative).filter(({ id }) => id !== ownerId)
+  return others.some(({ group }) => group === '' || active.includes(group))
 }

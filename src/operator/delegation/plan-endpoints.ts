@@ -1,10 +1,11 @@
 import type { ApiObject } from '../../kube/api.ts'
 import { isSame } from '../record/fields.ts'
-import { composeSpecEndpoint, normalizeName, type SpecEndpoint } from '../record/spec-endpoint.ts'
+import { normalizeName, type SpecEndpoint } from '../record/spec-endpoint.ts'
 import { authoritativeHost } from './authoritative-record.ts'
 import { type EndpointState, readEndpointStates, sortTargets } from './endpoint-states.ts'
 import { findConflict, show } from './find-conflict.ts'
-import { composeNote, joinOwners, type Note, type RegistryNote } from './registry.ts'
+import type { RegistryNote } from './registry.ts'
+import { composeEndpointState, inOrder, isSteered, unite } from './unite.ts'
 
 /** What one owner, a delegating record, wants in an authoritative record. */
 export interface DesiredEndpoints {
@@ -28,9 +29,9 @@ export interface EndpointPlan {
   readonly conflicts: readonly string[]
   /** All owners of the host itself, sorted: `status.domainOwners`. */
   readonly owners: readonly string[]
+  /** What the owner contributes: what it wants without what it can't have. */
+  readonly contributed: readonly SpecEndpoint[]
 }
-
-const CNAME = 'CNAME'
 
 /**
  * The endpoints of an authoritative record after `wanted` is applied. The result depends only on
@@ -58,10 +59,13 @@ export function planEndpoints(
   const conflicts: string[] = []
   const endpoints: ApiObject[] = []
   const owners: string[] = []
+  const contributed: SpecEndpoint[] = []
   for (const endpointState of endpointStates.values()) {
     const { desired } = endpointState
     const conflict = desired === undefined ? '' : findConflict(desired, endpointState, scope)
     if (conflict !== '') conflicts.push(conflict)
+    const given = contributionOf(endpointState, owner, conflict === '')
+    if (given !== undefined) contributed.push(given)
     const settled = settleEndpoint(endpointState, wanted, conflict === '', conflicts)
     if (settled === undefined) continue
     const { endpoint, notes } = settled
@@ -76,7 +80,20 @@ export function planEndpoints(
     isChanged,
     conflicts,
     owners: sortTargets(owners),
+    contributed,
   }
+}
+
+/** What our owner has at an endpoint: what it wants, or what it got before if it can't have that; undefined = nothing. */
+function contributionOf(
+  { current, notes, desired }: EndpointState,
+  owner: string,
+  isFree: boolean,
+): SpecEndpoint | undefined {
+  if (isFree) return desired
+  const note = notes.get(owner)
+  if (current === undefined || note === undefined) return undefined
+  return { ...current, targets: note.targets ?? current.targets }
 }
 
 interface Settled {
@@ -122,11 +139,6 @@ function noteOf(desired: SpecEndpoint, { owner, group, cluster }: DesiredEndpoin
   return { owner, group, cluster, targets: sortTargets(targets), ttlSeconds, note: undefined }
 }
 
-/** Sorted by owner. */
-function inOrder(notes: Iterable<RegistryNote>): RegistryNote[] {
-  return [...notes].sort((a, b) => (a.owner < b.owner ? -1 : 1))
-}
-
 /**
  * Fills in the targets of a note that lists none: those that no other owner has, or all targets if
  * none remain.
@@ -145,31 +157,6 @@ function withTargets(
   return { ...note, ttlSeconds, targets: rest.length > 0 ? rest : current.targets }
 }
 
-/** `base` with the combined targets and TTL of all notes. */
-function unite(
-  base: SpecEndpoint,
-  current: SpecEndpoint,
-  notes: readonly RegistryNote[],
-  conflicts: string[],
-): SpecEndpoint {
-  const object = current.object
-  const ttls = notes.map((note) => note.ttlSeconds ?? 0).filter((ttl) => ttl > 0)
-  const ttlSeconds = ttls.length === 0 ? base.ttlSeconds : Math.min(...ttls)
-  if (isSteered(base)) return { ...base, object, targets: sortTargets(base.targets), ttlSeconds }
-  const targets = sortTargets(notes.flatMap((note) => note.targets ?? []))
-  if (base.recordType !== CNAME || targets.length < 2)
-    return { ...base, object, targets, ttlSeconds }
-  const [first] = targets
-  conflicts.push(
-    `owner conflict, endpoint '${show(base.dnsName)}' has the CNAMEs of several owners: '${show(first!)}' is served`,
-  )
-  return { ...base, object, targets: [first!], ttlSeconds }
-}
-
-function isSteered({ setIdentifier, providerSpecific }: SpecEndpoint): boolean {
-  return setIdentifier !== '' || providerSpecific.length > 0
-}
-
 function hasSameContent(a: SpecEndpoint, b: SpecEndpoint): boolean {
   const contentOf = (e: SpecEndpoint) => [
     sortTargets(e.targets),
@@ -178,25 +165,8 @@ function hasSameContent(a: SpecEndpoint, b: SpecEndpoint): boolean {
   return isSame(contentOf(a), contentOf(b))
 }
 
-/** The endpoint and its registry notes. Notes of other owners are copied without change. */
-function composeEndpointState(
-  endpoint: SpecEndpoint,
-  notes: readonly RegistryNote[],
-  owner: string,
-): ApiObject[] {
-  if (notes.length === 0) return [endpoint.object]
-  const owners = notes.map((note) => note.owner)
-  const isValid = (note: Note) => !note.owners.includes(owner) || owners.includes(owner)
-  const registry = notes.map((note) => {
-    return note.note !== undefined && isValid(note.note)
-      ? note.note.object
-      : composeNote(endpoint, note)
-  })
-  return [composeSpecEndpoint(endpoint, joinOwners(owners)), ...new Set(registry)]
-}
-
 /** True if both have the same endpoints, in any order. */
-function isSameSet(a: readonly ApiObject[], b: readonly ApiObject[]): boolean {
+export function isSameSet(a: readonly ApiObject[], b: readonly ApiObject[]): boolean {
   if (a.length !== b.length) return false
   const order = (list: readonly ApiObject[]) =>
     [...list].sort((x, y) => (orderKey(x) < orderKey(y) ? -1 : 1))

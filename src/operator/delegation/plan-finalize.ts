@@ -1,11 +1,14 @@
 import { type Plan, planRelease, planStatus } from '../plan/plan.ts'
 import type { Write } from '../plan/write.ts'
 import type { DnsRecordView } from '../record/record-view.ts'
-import { readSpecEndpoints } from '../record/spec-endpoint.ts'
 import { printTime, removedCondition, removingCondition } from '../status/conditions.ts'
 import { composeStatus, type StatusFields } from '../status/status.ts'
-import { findObstacle, planContribution, writeAuthoritative } from './change-authoritative.ts'
-import { planEndpoints } from './plan-endpoints.ts'
+import {
+  type Departure,
+  findObstacle,
+  planRemoval,
+  writeAuthoritative,
+} from './change-authoritative.ts'
 import { decideRemoval, LET_GO_ANNOTATION, type Removal } from './remote-statuses.ts'
 
 /**
@@ -26,7 +29,7 @@ export function planFinalize(
   timeoutMs: number,
   nowMs: number,
 ): FinalizePlan {
-  const removals = removeContribution(record, authoritative)
+  const removals = removeContribution(record, authoritative, nowMs)
   const removal = decideRemoval(record, timeoutMs, nowMs)
   if (removal.kind === 'waiting') return planWait(record, removals, removal, nowMs)
   const plan = planRelease(record, removals, nowMs)
@@ -44,7 +47,7 @@ export function planUndelegate(
   authoritative: DnsRecordView | undefined,
   nowMs: number,
 ): Plan {
-  const removals = removeContribution(record, authoritative)
+  const removals = removeContribution(record, authoritative, nowMs)
   const isKnown = Object.keys(record.status).length > 0
   const cleared: StatusFields = { endpoints: [], domainOwners: [] }
   const status = composeStatus(record, [removedCondition()], cleared, nowMs)
@@ -54,29 +57,36 @@ export function planUndelegate(
 }
 
 /** Removes what owners have in an authoritative record after their delegating records are gone. */
-export function planDepartures(authoritative: DnsRecordView, owners: readonly string[]): Write[] {
-  const { rootHost } = authoritative
-  if (owners.length === 0) return []
-  let plan = { endpoints: authoritative.endpointObjects, isChanged: false }
-  for (const owner of owners) {
-    const removal = { owner, group: '', cluster: '', rootHost, desired: [], previous: [] }
-    const next = planEndpoints(readSpecEndpoints(plan.endpoints), removal)
-    plan = { endpoints: next.endpoints, isChanged: next.isChanged || plan.isChanged }
-  }
+export function planDepartures(
+  authoritative: DnsRecordView,
+  owners: readonly string[],
+  timeMs: number,
+): Write[] {
+  return planLeave(
+    authoritative,
+    owners.map((owner) => ({ owner, previous: [] })),
+    timeMs,
+  )
+}
+
+function planLeave(
+  authoritative: DnsRecordView,
+  departures: readonly Departure[],
+  timeMs: number,
+): Write[] {
+  if (departures.length === 0) return []
+  const plan = planRemoval(authoritative, departures, { site: '', timeMs })
   return writeAuthoritative(authoritative, authoritative, plan)
 }
 
 function removeContribution(
   record: DnsRecordView,
   authoritative: DnsRecordView | undefined,
+  timeMs: number,
 ): Write[] {
   if (authoritative === undefined || findObstacle(record, authoritative) !== '') return []
-  const plan = planContribution(record, authoritative, {
-    endpoints: [],
-    cluster: '',
-    group: '',
-  })
-  return writeAuthoritative(record, authoritative, plan)
+  const { ownerId: owner, publishedEndpoints: previous } = record
+  return planLeave(authoritative, [{ owner, previous }], timeMs)
 }
 
 function planWait(

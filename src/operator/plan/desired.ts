@@ -1,5 +1,6 @@
 import { DERIVED_ENDPOINTS_MAX } from '../../dnsrecord/dns-record.ts'
 import { KDRNT } from '../../dnsrecord/local-zone.ts'
+import { SITES_ANNOTATION, type SiteFacts } from '../../dnsrecord/site-facts.ts'
 import { scanHost } from '../../dnsrecord/validate/names.ts'
 import type { ApiObject } from '../../kube/api.ts'
 import { endpointOctets, jsonOctets } from '../../peering/merge/endpoint-octets.ts'
@@ -9,6 +10,7 @@ import { type DesiredRecord, printRecord } from '../record/desired-record.ts'
 import { isSame } from '../record/fields.ts'
 import { LOCAL, MERGED, TYPE_LABEL, ZONE_LABEL } from '../record/labels.ts'
 import type { DnsRecordView } from '../record/record-view.ts'
+import { annotationsOf, composeSitesAnnotation } from '../record/sites-annotation.ts'
 import type { Publishing } from './decide.ts'
 
 /**
@@ -57,17 +59,33 @@ export function composeLocal(
   return findExcess(local, endpoints.length, 'the gateway-local form') || local
 }
 
+/** `merged-<name>`, and what of its annotation had no room; '' = all has. */
+export interface Merged {
+  readonly record: DesiredRecord
+  readonly note: string
+}
+
 /**
  * `merged-<name>`: the original record with the endpoints of all sites, which is served for the
- * host. Returns an error message if it would be too large.
+ * host. Returns an error message if it would be too large. `existing`: the present one.
  */
 export function composeMerged(
   { record, zone }: Publishing,
   endpoints: readonly ApiObject[],
-): DesiredRecord | string {
+  facts: SiteFacts<ApiObject>,
+  existing: DnsRecordView | undefined,
+): Merged | string {
   const spec = { ...record.spec, endpoints }
   const merged = composeDerived(record, { kind: MERGED, zone, spec })
-  return findExcess(merged, endpoints.length, 'the record of all sites') || merged
+  const excess = findExcess(merged, endpoints.length, 'the record of all sites')
+  if (excess !== '') return excess
+  const { text, note } = composeSitesAnnotation(facts, endpoints, identityOf, existing)
+  return { record: { ...merged, annotations: annotationsOf(text) }, note }
+}
+
+/** Endpoints of merged records are all printed alike. */
+function identityOf(endpoint: ApiObject): string {
+  return JSON.stringify(endpoint)
 }
 
 /** Why the API would reject the record for its size; '' = it would not. `what`: for the message. */
@@ -96,9 +114,10 @@ function composeDerived(
 /** True if applying `desired` would not change the record. */
 export function isInPlace(existing: DnsRecordView | undefined, desired: DesiredRecord): boolean {
   if (existing === undefined) return false
-  const { labels, owner, spec } = desired
+  const { labels, annotations = {}, owner, spec } = desired
   return (
     Object.entries(labels).every(([name, value]) => existing.label(name) === value) &&
+    existing.annotation(SITES_ANNOTATION) === (annotations[SITES_ANNOTATION] ?? '') &&
     (owner === undefined || existing.isOwnedBy(owner)) &&
     isSame(existing.spec, spec)
   )

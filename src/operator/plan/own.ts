@@ -13,6 +13,7 @@ import {
 import { groupDrain } from '../../health/drain/group-drains.ts'
 import { drainBySetting } from '../../health/drain/record-drain.ts'
 import { DRAINED_TYPES } from '../../health/drain/selector.ts'
+import { selectInService } from '../../health/in-service.ts'
 import type { ApiObject } from '../../kube/api.ts'
 import { findUnexportedFailover } from '../../peering/export-settings.ts'
 import type { PeerEndpoint } from '../../peering/peer-endpoint.ts'
@@ -31,6 +32,8 @@ export interface OwnHealth {
   readonly probes: readonly {
     readonly address: string
     readonly health: 'up' | 'down' | 'unknown'
+    /** Why it is down; missing or '' = not known. */
+    readonly reason?: string
   }[]
 }
 
@@ -41,6 +44,8 @@ export interface OwnHealth {
 export interface Own {
   readonly shared: readonly PeerEndpoint[]
   readonly local: readonly ApiObject[]
+  /** Takes them all out of service now; undefined = nothing does. */
+  readonly drain: EndpointDrain | undefined
   /**
    * Endpoints that can't be exported completely: they, or the name that exports them, are too long.
    */
@@ -94,7 +99,7 @@ export function composeOwn(publishing: Publishing, facts: OwnFacts): Own {
   const untilMs = content.settings?.drain?.untilMs
   const drainEndsMs = untilMs !== undefined && nowMs < untilMs ? untilMs : undefined
   const failoverFault = findUnexportedFailover(content)
-  return { shared, local, unexportable, failoverFault, drainEndsMs }
+  return { shared, local, drain, unexportable, failoverFault, drainEndsMs }
 }
 
 /** Returns the drain of a record whose cluster is passive, or which an annotation drains. */
@@ -128,28 +133,27 @@ function readExportedBy(local: DnsRecordView): readonly PeerEndpoint[] {
     .filter((endpoint) => typeof endpoint !== 'string')
 }
 
-/** The endpoints without targets that are down: peers of generation v1 do not evaluate health. */
-function dropDown(endpoints: readonly Endpoint[], down: readonly string[]): readonly Endpoint[] {
-  return selectWorking(endpoints, down).flatMap((rdata, i) =>
-    rdata.length === 0 ? [] : [{ ...endpoints[i]!, rdata }],
-  )
-}
-
 /**
- * The rdata of each endpoint that is not down. If all rdata of a name and type is down, all of it
- * is returned. If another endpoint of that name and type still has some, none is.
+ * The endpoints without targets that are down, as peers of generation v1 do not evaluate health. If all targets of a
+ * name and type are down, all of them are kept.
  */
-export function selectWorking(
-  endpoints: readonly Endpoint[],
-  down: readonly string[],
-): readonly (readonly Uint8Array[])[] {
-  if (down.length === 0) return endpoints.map(({ rdata }) => rdata)
+function dropDown(endpoints: readonly Endpoint[], down: readonly string[]): readonly Endpoint[] {
+  if (down.length === 0) return endpoints
   const isDown = findDownTargets(endpoints, down)
-  const left = endpoints.map(({ rdata }, i) => rdata.filter((_, index) => !isDown[i]!.has(index)))
-  const groupOf = ({ owner, type }: Endpoint): string => `${printLatin1(owner)} ${type}`
-  const working = new Set(endpoints.filter((_, i) => left[i]!.length > 0).map(groupOf))
-  return endpoints.map((endpoint, i) => {
-    const rdata = left[i]!
-    return rdata.length > 0 || working.has(groupOf(endpoint)) ? rdata : endpoint.rdata
-  })
+  const groups = new Map<string, number[]>()
+  for (const [i, { owner, type }] of endpoints.entries()) {
+    const key = `${printLatin1(owner)} ${type}`
+    groups.set(key, [...(groups.get(key) ?? []), i])
+  }
+  const working = [...endpoints]
+  for (const group of groups.values()) {
+    const left = selectInService(
+      group.map((i) => ({ count: endpoints[i]!.rdata.length, isOut: (t) => isDown[i]!.has(t) })),
+    )
+    for (const [at, i] of group.entries()) {
+      const { rdata } = endpoints[i]!
+      working[i] = { ...endpoints[i]!, rdata: left[at]!.map((t) => rdata[t]!) }
+    }
+  }
+  return working.filter(({ rdata }) => rdata.length > 0)
 }

@@ -1,3 +1,4 @@
+import type { SiteFacts } from '../../dnsrecord/site-facts.ts'
 import type { ApiObject } from '../../kube/api.ts'
 import { groupFields, isPassive, type Membership } from '../groups/membership.ts'
 import type { DesiredRecord } from '../record/desired-record.ts'
@@ -12,7 +13,15 @@ import {
 import { composeStatus, countWrites, type StatusFields } from '../status/status.ts'
 import type { Publishing } from './decide.ts'
 import { composeLocal, composeMerged, findObstacle, isInPlace } from './desired.ts'
-import { NO_CHANGE, type Plan, planHold, planRefuse, planRelease, planStatus } from './plan.ts'
+import {
+  joinNotes,
+  NO_CHANGE,
+  type Plan,
+  planHold,
+  planRefuse,
+  planRelease,
+  planStatus,
+} from './plan.ts'
 import type { Write } from './write.ts'
 
 /** The records that were derived from a record. */
@@ -25,6 +34,8 @@ export interface Derived {
 export interface Content {
   readonly local: readonly ApiObject[]
   readonly merged: readonly ApiObject[]
+  /** What each record of each site contributes to them. */
+  readonly facts: SiteFacts<ApiObject>
   /** For `status.peers`; undefined = the definition has no such field. */
   readonly peers: readonly ApiObject[] | undefined
   /** undefined = the health of the record is not probed. */
@@ -56,11 +67,11 @@ export function planPublish(
   const { record } = publishing
   const local = composeLocal(publishing, content.local)
   if (typeof local === 'string') return planRefuse(record, failedCondition(local), nowMs)
-  const merged = composeMerged(publishing, content.merged)
+  const merged = composeMerged(publishing, content.merged, content.facts, present.merged)
   if (typeof merged === 'string') return planRefuse(record, failedCondition(merged), nowMs)
   const foreign = [
     { desired: local, existing: present.local },
-    { desired: merged, existing: present.merged },
+    { desired: merged.record, existing: present.merged },
   ].find(({ desired, existing }) => desired && findObstacle(existing, desired) === 'foreign')
   if (foreign !== undefined) {
     const text = `DNSRecord ${foreign.existing?.name} exists and is not derived from this record; rename it`
@@ -68,10 +79,11 @@ export function planPublish(
   }
   const derived = [
     ...(local === undefined ? [] : planDerived(present.local, local)),
-    ...planDerived(present.merged, merged),
+    ...planDerived(present.merged, merged.record),
   ]
   const isChanged = derived.length > 0
-  const ready = decideReady(publishing, content, local === undefined)
+  const notes = joinNotes(content.note, merged.note, local === undefined ? NOT_EXPORTED : '')
+  const ready = decideReady(publishing, content, notes)
   const status = composePublishedStatus(publishing, content, { ready, isChanged, nowMs })
   return {
     writes: [...planHold(record), ...derived, ...planStatus(record, status)],
@@ -82,17 +94,11 @@ export function planPublish(
 
 function decideReady(
   { rootHost }: Publishing,
-  { merged, membership, note }: Content,
-  isUnexported: boolean,
+  { merged, membership }: Content,
+  notes: string,
 ): Condition {
   if (merged.length === 0) return failedCondition(`no endpoints discovered for ${rootHost}`)
-  const notes = joinNotes(note, isUnexported ? NOT_EXPORTED : '')
   return isPassive(membership) ? inactiveCondition(notes) : readyCondition(notes)
-}
-
-/** Joins notes for the Ready condition; '' notes are skipped. */
-export function joinNotes(...notes: readonly string[]): string {
-  return notes.filter((note) => note !== '').join('; ')
 }
 
 /**

@@ -1,3 +1,4 @@
+import { SITES_ANNOTATION } from '../../dnsrecord/site-facts.ts'
 import type { ApiObject } from '../../kube/api.ts'
 import { RECORD_FINALIZER } from '../record/labels.ts'
 import type { DnsRecordView } from '../record/record-view.ts'
@@ -15,9 +16,18 @@ export interface Plan {
 
 export const NO_CHANGE: Plan = { writes: [], ready: undefined, isChanged: false }
 
-/** Adds the finalizer if it is missing. */
-export function planHold(record: DnsRecordView): Write[] {
-  return record.isHeld ? [] : [{ kind: 'hold', record }]
+/** Joins notes for the Ready condition; '' notes are skipped. */
+export function joinNotes(...notes: readonly string[]): string {
+  return notes.filter((note) => note !== '').join('; ')
+}
+
+/**
+ * Adds the finalizer if it is missing. `report`: the annotation for other clusters, which is written with it; '' =
+ * none.
+ */
+export function planHold(record: DnsRecordView, report = ''): Write[] {
+  const isReported = report === '' || record.annotation(SITES_ANNOTATION) === report
+  return record.isHeld && isReported ? [] : [{ kind: 'hold', record, report }]
 }
 
 /** Writes the status if it differs. */

@@ -8,7 +8,12 @@ import type { DnsRecordView } from '../record/record-view.ts'
  */
 export type Write =
   /** Adds the finalizer: `record` must not be removed before everything derived from it. */
-  | { readonly kind: 'hold'; readonly record: DnsRecordView }
+  | {
+      readonly kind: 'hold'
+      readonly record: DnsRecordView
+      /** The annotation with what this operator found, for other clusters; '' = none. */
+      readonly report: string
+    }
   /** Removes the finalizer: `record` may be removed. */
   | { readonly kind: 'unhold'; readonly record: DnsRecordView }
   /** Gives up our ownership of the finalizer; it is kept if another manager owns it as well. */

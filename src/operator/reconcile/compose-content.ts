@@ -12,7 +12,9 @@ import type { KnownPeer } from '../peers/peer-state-store.ts'
 import type { Publishing } from '../plan/decide.ts'
 import { localHostOf, roomForOthers } from '../plan/desired.ts'
 import { composeOwn, type OwnHealth } from '../plan/own.ts'
-import { type Content, joinNotes } from '../plan/plan-publish.ts'
+import { joinNotes } from '../plan/plan.ts'
+import type { Content } from '../plan/plan-publish.ts'
+import { composeSiteParts } from '../plan/site-parts.ts'
 import { printSpecEndpoint } from '../record/endpoint-text.ts'
 import type { DnsRecordView } from '../record/record-view.ts'
 import {
@@ -98,9 +100,11 @@ export function composeContent(publishing: Publishing, inputs: ContentInputs): M
   const observed = settledObservations(site, peers, inputs.timeMs)
   const disputed = findHealthDisputes(ours, screened.siteStates, observed.settled)
   const isExportable = localHostOf(rootHost) !== undefined
+  const sources = { site, health, drain: own.drain, reported: merge.reported }
   const content = {
     local: own.local,
     merged: dropDown(merge.endpoints).map(printSpecEndpoint),
+    facts: { site, parts: composeSiteParts(publishing, sources) },
     peers:
       peersForm === 'none'
         ? undefined

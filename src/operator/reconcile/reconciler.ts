@@ -2,7 +2,7 @@ import type { Clock } from '../../base/clock.ts'
 import { thisMoment } from '../../base/moment.ts'
 import type { ClusterView } from '../cluster/cluster-view.ts'
 import { authoritativeKey } from '../delegation/authoritative-record.ts'
-import { composeContribution } from '../delegation/contribution.ts'
+import { composeOwnFacts, composeReport } from '../delegation/contribution.ts'
 import type { KeyedMutex } from '../delegation/keyed-mutex.ts'
 import type { Owners } from '../delegation/owner-index.ts'
 import { planAnnounce } from '../delegation/plan-announce.ts'
@@ -23,7 +23,7 @@ import { failedCondition, healthyCondition, rivalCondition } from '../status/con
 import { type PeersForm, scanPeers } from '../status/peer-status.ts'
 import { seedFromMerged } from '../status/seed-from-merged.ts'
 import { composeContent, NO_TROUBLES, type Troubles } from './compose-content.ts'
-import { type RequeueBounds, requeueAfterMs } from './requeue.ts'
+import { drainEndsInMs, type RequeueBounds, requeueAfterMs } from './requeue.ts'
 
 /** Receives the result of each reconcile. */
 export interface ReconcileListener {
@@ -159,7 +159,7 @@ export class Reconciler {
   }
 
   async #delegate(publishing: Publishing): Promise<number | undefined> {
-    const { view, clock, bounds, owners } = this.#parts
+    const { view, clock, bounds, owners, site } = this.#parts
     const { record } = publishing
     const rival = owners.rivalOf(record)
     if (rival !== '') {
@@ -170,23 +170,32 @@ export class Reconciler {
     const membership = this.#groups.membershipOf(record.key, this.#groups.ownGroup, publishing)
     if (membership === 'pending') return undefined
     const health = view.healthOf(record.key)
+    const report = composeReport(record, site, health)
+    const timeMs = clock.now()
     const delegation = {
       authoritative: this.#authoritativeOf(record),
       membership,
-      endpoints: composeContribution(publishing, health.down),
+      endpoints: record.endpoints,
+      facts: composeOwnFacts(publishing, site, health),
+      site,
+      report: report.text,
+      note: report.note,
       healthy: healthyCondition(health.probes),
       cluster: '',
     }
-    const plan = planDelegate(publishing, delegation, clock.now())
+    const plan = planDelegate(publishing, delegation, timeMs)
     const waitMs = this.#throttle.waitMs(record, plan, clock.monotonic())
     await this.#carryOut(record, waitMs > 0 ? { ...plan, writes: [] } : plan)
-    return requeueAfterMs(waitMs > 0 ? waitMs : undefined, bounds)
+    return requeueAfterMs(waitMs > 0 ? waitMs : drainEndsInMs(record, timeMs), bounds)
   }
 
   async #announce(record: DnsRecordView): Promise<void> {
-    const { view, clock } = this.#parts
-    const healthy = healthyCondition(view.healthOf(record.key).probes)
-    await this.#carryOut(record, planAnnounce(record, healthy, this.#groups.ownGroup, clock.now()))
+    const { view, clock, site } = this.#parts
+    const health = view.healthOf(record.key)
+    const report = composeReport(record, site, health).text
+    const about = { group: this.#groups.ownGroup, report }
+    const healthy = healthyCondition(health.probes)
+    await this.#carryOut(record, planAnnounce(record, healthy, about, clock.now()))
   }
 
   async #remove(record: DnsRecordView): Promise<number | undefined> {

@@ -1,3 +1,5 @@
+import type { DnsRecordView } from '../record/record-view.ts'
+
 /** Bounds of the time between two reconciles of a record without events. */
 export interface RequeueBounds {
   readonly minMs: number
@@ -18,4 +20,12 @@ export function requeueAfterMs(
 ): number {
   const wantedMs = changesInMs === undefined ? maxMs : changesInMs + AFTER_MS
   return Math.min(Math.max(wantedMs, minMs), maxMs)
+}
+
+/** Time until the drain ends that the annotations of a record ask for; undefined = it does not, or has ended. */
+export function drainEndsInMs({ resource }: DnsRecordView, timeMs: number): number | undefined {
+  const drain = resource.kind === 'record' ? resource.record.settings?.drain : undefined
+  return drain?.untilMs === undefined || drain.untilMs <= timeMs
+    ? undefined
+    : drain.untilMs - timeMs
 }

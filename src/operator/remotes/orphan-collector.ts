@@ -5,9 +5,9 @@ import type { Informer } from '../../kube/informer.ts'
 import type { Logger } from '../../telemetry/log.ts'
 import { NotLeadingError } from '../cluster/api-writer.ts'
 import type { ClusterView } from '../cluster/cluster-view.ts'
-import { readOwners } from '../delegation/endpoint-states.ts'
 import type { KeyedMutex } from '../delegation/keyed-mutex.ts'
 import { planDepartures } from '../delegation/plan-finalize.ts'
+import { readOwners } from '../delegation/whole.ts'
 import type { Writer } from '../plan/write.ts'
 import { roleOf } from '../record/record-view.ts'
 
@@ -119,22 +119,20 @@ export class OrphanCollector {
   }
 
   async #removeOwnedEndpoints(key: string, left: ReadonlySet<string>): Promise<void> {
-    const { view, writer, log } = this.#parts
+    const { view, writer, log, clock } = this.#parts
     const record = view.record(key)
     if (record?.role !== 'authoritative') return
-    const owners = [...readOwners(record)].filter(([, note]) => left.has(note.cluster))
+    const owners = readOwners(record).filter(({ cluster }) => left.has(cluster))
     if (owners.length === 0) return
-    const clusters = [...new Set(owners.map(([, note]) => note.cluster))].join(', ')
+    const clusters = [...new Set(owners.map(({ cluster }) => cluster))].join(', ')
     log.info(`dnsrecords ${key}: removing endpoints of cluster ${clusters}: it has no Secret`)
-    const ids = owners.map(([owner]) => owner)
-    for (const write of planDepartures(record, ids)) await writer.write(write)
+    const ids = owners.map(({ id }) => id)
+    for (const write of planDepartures(record, ids, clock.now())) await writer.write(write)
   }
 
   /** Short ids of the clusters that own endpoints of the record `key`. */
   #clustersOf(key: string): Iterable<string> {
     const record = this.#parts.view.record(key)
-    return record === undefined
-      ? []
-      : [...readOwners(record).values()].map(({ cluster }) => cluster)
+    return record === undefined ? [] : readOwners(record).map(({ cluster }) => cluster)
   }
 }

@@ -4,7 +4,8 @@ import type { Random } from '../../base/random.ts'
 import type { ResourceRegistry } from '../../base/resource-registry.ts'
 import type { Timers } from '../../base/timers.ts'
 import { API_VERSION } from '../../dnsrecord/dns-record.ts'
-import type { ApiClient, ApiObject } from '../../kube/api.ts'
+import { SITES_ANNOTATION } from '../../dnsrecord/site-facts.ts'
+import { type ApiClient, type ApiObject, textOf } from '../../kube/api.ts'
 import { Informer } from '../../kube/informer.ts'
 import { isNotFound, Objects } from '../../kube/objects.ts'
 import { WorkQueue, type WorkResult } from '../../kube/work-queue.ts'
@@ -20,7 +21,7 @@ import type { OwnerIndex } from '../delegation/owner-index.ts'
 import { SourceIndex } from '../delegation/source-index.ts'
 import { GroupSet } from '../groups/group-set.ts'
 import type { Writer } from '../plan/write.ts'
-import { type RequeueBounds, requeueAfterMs } from '../reconcile/requeue.ts'
+import { drainEndsInMs, type RequeueBounds, requeueAfterMs } from '../reconcile/requeue.ts'
 import { metadataOf } from '../record/fields.ts'
 import { DnsRecordView, roleOf } from '../record/record-view.ts'
 import { RECORDS } from '../record/resources.ts'
@@ -57,6 +58,8 @@ export interface RemoteClusterParts {
   readonly bounds: RequeueBounds
   /** UID of the local cluster. */
   readonly ownUid: string
+  /** The name of the local cluster among its peers. */
+  readonly site: string
   readonly mayWrite: () => boolean
   /** Claims the id for this cluster; returns why it can't have the id; '' = it can. */
   readonly claim: (id: string) => string
@@ -182,14 +185,14 @@ export class RemoteCluster {
   }
 
   #createReconciler(cluster: string): RemoteReconciler {
-    const { local, writer, mutex, owners, ownUid } = this.#parts
+    const { local, writer, mutex, owners, ownUid, site } = this.#parts
     const remote = {
       record: (key: string) => viewOf(this.#cache.get(key)),
       sourcesOf: (key: string) => this.#sources.of(key),
     }
     const writeStatus = this.#writeStatus.bind(this)
     const { clock } = this.#means
-    const here = { view: local, writer, mutex, owners, clock, ownUid }
+    const here = { view: local, writer, mutex, owners, clock, ownUid, site }
     return new RemoteReconciler({ ...here, remote, writeStatus, cluster, groups: this.#groups })
   }
 
@@ -228,8 +231,8 @@ export class RemoteCluster {
       recordInformer.subscribe({
         onAdd: (key, object) => this.#reconsider(key, object),
         onUpdate: (key, object, before) => {
-          const isChanged = metadataOf(object).generation !== metadataOf(before).generation
-          if (isChanged) this.#reconsider(key, object)
+          const isEdited = metadataOf(object).generation !== metadataOf(before).generation
+          if (isEdited || !hasSameFacts(object, before)) this.#reconsider(key, object)
         },
         onDelete: (key, object) => this.#reconsider(key, object),
         onReturn: () => this.#queue.retryFailed(),
@@ -262,7 +265,9 @@ export class RemoteCluster {
       throw error
     }
     this.#parts.onReconcile(key)
-    return { againMs: requeueAfterMs(undefined, this.#parts.bounds) }
+    const record = viewOf(this.#cache.get(key))
+    const endsInMs = record && drainEndsInMs(record, this.#means.clock.now())
+    return { againMs: requeueAfterMs(endsInMs, this.#parts.bounds) }
   }
 
   async #writeStatus(record: DnsRecordView, status: ApiObject): Promise<void> {
@@ -309,6 +314,12 @@ function trimRemote(record: ApiObject): ApiObject {
 
 function isOurs(object: ApiObject): boolean {
   return roleOf(object) === 'delegating'
+}
+
+/** True if both have the same facts of their owners. */
+function hasSameFacts(a: ApiObject, b: ApiObject): boolean {
+  const factsOf = (object: ApiObject) => textOf(metadataOf(object).annotations, SITES_ANNOTATION)
+  return factsOf(a) === factsOf(b)
 }
 
 function viewOf(object: ApiObject | undefined): DnsRecordView | undefined {

@@ -41,6 +41,8 @@ export interface RemoteClustersParts {
   /** The lookups of active groups. */
   readonly resources: ResourceRegistry
   readonly bounds: RequeueBounds
+  /** The name of this cluster among its peers. */
+  readonly site: string
   readonly settings: RemoteSettings
   readonly mayWrite: () => boolean
   readonly connect: (config: InlineKubeconfig) => Promise<ApiClient>

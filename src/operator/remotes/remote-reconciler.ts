@@ -2,12 +2,13 @@ import type { Clock } from '../../base/clock.ts'
 import { ApiError, type ApiObject, textOf } from '../../kube/api.ts'
 import type { ClusterView } from '../cluster/cluster-view.ts'
 import { authoritativeKey } from '../delegation/authoritative-record.ts'
-import { readOwners } from '../delegation/endpoint-states.ts'
+import { composeForeignFacts } from '../delegation/contribution.ts'
 import type { KeyedMutex } from '../delegation/keyed-mutex.ts'
 import type { Owners } from '../delegation/owner-index.ts'
 import { planDelegate } from '../delegation/plan-delegate.ts'
 import { planDepartures, planUndelegate } from '../delegation/plan-finalize.ts'
 import { isReadyForDelegation } from '../delegation/remote-statuses.ts'
+import { readOwners } from '../delegation/whole.ts'
 import { type GroupDirectory, NO_GROUPS } from '../groups/group-set.ts'
 import { decide } from '../plan/decide.ts'
 import { NO_CHANGE, type Plan, planRefuse } from '../plan/plan.ts'
@@ -41,6 +42,8 @@ export interface RemoteReconcilerParts {
   readonly ownUid: string
   /** Short id of the other cluster. */
   readonly cluster: string
+  /** The name of this cluster among its peers. */
+  readonly site: string
   readonly groups?: GroupDirectory
 }
 
@@ -86,11 +89,11 @@ export class RemoteReconciler {
 
   /** Removes what deleted records of the other cluster have left in an authoritative record. */
   async sweep(key: string): Promise<void> {
-    const { view, writer, mutex } = this.#parts
+    const { view, writer, mutex, clock } = this.#parts
     await mutex.take(key, async () => {
       const authoritative = view.record(key)
       if (authoritative?.role !== 'authoritative') return
-      const writes = planDepartures(authoritative, this.#departed(authoritative))
+      const writes = planDepartures(authoritative, this.#departed(authoritative), clock.now())
       for (const write of writes) await writer.write(write)
     })
   }
@@ -128,15 +131,17 @@ export class RemoteReconciler {
     group: string,
     nowMs: number,
   ): Plan {
-    const { view, cluster, groups = NO_GROUPS } = this.#parts
+    const { view, cluster, site, groups = NO_GROUPS } = this.#parts
     const { namespace, endpoints } = seen
     const action = decide(seen, view.secretsOf(namespace))
     switch (action.kind) {
       case 'delegate': {
         const membership = groups.membershipOf(seen.key, group, action.publishing)
         if (membership === 'pending') return NO_CHANGE
-        const delegation = { authoritative, endpoints, membership, healthy: undefined, cluster }
-        return planDelegate(action.publishing, delegation, nowMs)
+        const { facts, fault: note } = composeForeignFacts(action.publishing, cluster, site)
+        const [report, healthy] = [undefined, undefined]
+        const about = { authoritative, membership, healthy, cluster, site, report, note }
+        return planDelegate(action.publishing, { ...about, endpoints, facts }, nowMs)
       }
       case 'refuse':
         return planRefuse(seen, withNamespace(action.condition, namespace), nowMs)
@@ -183,9 +188,9 @@ export class RemoteReconciler {
       const record = remote.record(source)
       if (record !== undefined) present.add(record.ownerId)
     }
-    return [...readOwners(authoritative)]
-      .filter(([owner, note]) => note.cluster === cluster && !present.has(owner))
-      .map(([owner]) => owner)
+    return readOwners(authoritative)
+      .filter((owner) => owner.cluster === cluster && !present.has(owner.id))
+      .map(({ id }) => id)
   }
 }
 

@@ -1,3 +1,4 @@
+import { selectInService } from '../../health/in-service.ts'
 import type { EndpointHealth } from '../peer-endpoint.ts'
 import type { MergedEndpoint } from './merged-endpoint.ts'
 import { groupBy, setKey } from './part.ts'
@@ -38,6 +39,12 @@ function healthOf(endpoints: readonly MergedEndpoint[]): EndpointHealth {
 
 /** Returns the endpoints to serve: removes those that are down, unless that empties their set. */
 export function dropDown(endpoints: readonly MergedEndpoint[]): MergedEndpoint[] {
-  const working = new Set(endpoints.filter((e) => e.health !== 'down').map(setKey))
-  return endpoints.filter((e) => e.health !== 'down' || !working.has(setKey(e)))
+  const serving = new Set<MergedEndpoint>()
+  for (const members of groupBy(endpoints, setKey).values()) {
+    const left = selectInService(
+      members.map(({ health }) => ({ count: 1, isOut: () => health === 'down' })),
+    )
+    for (const [i, member] of members.entries()) if (left[i]!.length > 0) serving.add(member)
+  }
+  return endpoints.filter((endpoint) => serving.has(endpoint))
 }

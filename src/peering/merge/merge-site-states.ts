@@ -8,8 +8,8 @@ import { cutToFit, type LeftOut, OTHERS_OCTETS_MAX } from './cut-to-fit.ts'
 import { deriveHealth } from './health.ts'
 import { joinSiteStates } from './join-site-states.ts'
 import { compareMerged, type MergeConflict, type MergedEndpoint } from './merged-endpoint.ts'
-import { compareParts, groupBy, type Part, setKey } from './part.ts'
-import { settleSet } from './settle-set.ts'
+import { compareParts, groupBy, isOurs, type Part, setKey } from './part.ts'
+import { settleSet, withoutRepeated } from './settle-set.ts'
 
 /** Maximum of reported conflicts per host. */
 const CONFLICTS_MAX = 100
@@ -27,6 +27,8 @@ export interface OwnState {
 export interface Merge {
   /** In order; includes endpoints that are down (`dropDown`). */
   readonly endpoints: readonly MergedEndpoint[]
+  /** What the peers add, each endpoint as reported: without what is expired or does not fit. In order. */
+  readonly reported: readonly Part[]
   readonly conflicts: readonly MergeConflict[]
   /** Endpoints that did not fit; `conflicts` lists them too. */
   readonly leftOut: readonly LeftOut[]
@@ -66,13 +68,13 @@ export function mergeSiteStates(
   )
   const conflicts: MergeConflict[] = []
   const down = new Set(own.down ?? [])
-  const parts = [
-    ...ownParts,
-    ...fitting.parts.flatMap((part) => withoutDown(part, down, conflicts)),
-  ]
+  const parts = [...ownParts, ...fitting.parts]
   const hosts = new Set(parts.map((part) => part.endpoint.rootHost.replace(/^\*\./, '')))
   const chosen = chooseParts(parts, hosts)
-  const settled = settleCnames(chosen, conflicts)
+  const known = chosen.flatMap((part) => {
+    return isOurs(part) ? [part] : withoutDown(part, down, conflicts)
+  })
+  const settled = settleCnames(known, conflicts)
   const sets = [...groupBy(settled, (part) => setKey(part.endpoint)).values()]
   const merged = sets.flatMap((members) => settleSet(members, conflicts))
   const held = chosen.filter((part) => part.isExpired).map((part) => part.endpoint.site)
@@ -82,11 +84,21 @@ export function mergeSiteStates(
   const next = live.reduce((earliest, s) => Math.min(earliest, s.seenMs + expiryMs), Infinity)
   return {
     endpoints: deriveHealth(merged).sort(compareMerged),
+    reported: listReported(chosen),
     conflicts: [...fitting.leftOut.map(describeLeftOut), ...cutConflicts(conflicts)],
     leftOut: fitting.leftOut,
     heldSites: sortUnique(held),
     nextExpiryMs: next === Infinity ? undefined : next,
   }
+}
+
+/** What v1 peers report of targets that a v2 peer has, too, is left out. In order. */
+function listReported(parts: readonly Part[]): readonly Part[] {
+  const sets = [...groupBy(parts, (part) => setKey(part.endpoint)).values()]
+  return sets
+    .flatMap(withoutRepeated)
+    .filter((part) => !isOurs(part))
+    .sort(compareParts)
 }
 
 function partsOf({ endpoints, generation, exporter }: SiteState, isExpired: boolean): Part[] {

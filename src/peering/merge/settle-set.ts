@@ -49,7 +49,7 @@ export function settleSet(parts: readonly Part[], conflicts: MergeConflict[]): M
 }
 
 /** Returns the parts without targets of v1 peers that a v2 part also has. */
-function withoutRepeated(parts: readonly Part[]): Part[] {
+export function withoutRepeated(parts: readonly Part[]): Part[] {
   const whole = new Set<string>()
   for (const { generation, endpoint } of parts) {
     if (generation === 'v2') for (const target of endpoint.targets) whole.add(target)

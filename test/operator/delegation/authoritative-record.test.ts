@@ -29,7 +29,7 @@ t.test(
   'an authoritative record has no owner reference, and names a provider if the delegating record does',
   async (t) => {
     const facts = { namespace: 'n', rootHost: '*.foo.example.com', provider: 'dns', zone: '' }
-    t.strictSame(printRecord(composeAuthoritative(facts, [])), {
+    t.strictSame(printRecord(composeAuthoritative(facts, [], '')), {
       apiVersion: 'kuadrant.io/v1alpha1',
       kind: 'DNSRecord',
       metadata: {
@@ -39,7 +39,7 @@ t.test(
       },
       spec: { rootHost: 'foo.example.com', providerRef: { name: 'dns' }, endpoints: [] },
     })
-    t.strictSame(composeAuthoritative({ ...facts, provider: '' }, []).spec, {
+    t.strictSame(composeAuthoritative({ ...facts, provider: '' }, [], '').spec, {
       rootHost: 'foo.example.com',
       endpoints: [],
     })

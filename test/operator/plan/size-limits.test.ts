@@ -103,6 +103,7 @@ t.test(
     const content = {
       local: own.local,
       merged,
+      facts: { site: 'here', parts: [] },
       peers: [],
       membership: undefined,
       ...conditions,

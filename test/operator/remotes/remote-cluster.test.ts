@@ -78,6 +78,7 @@ class Stage {
       mutex: new KeyedMutex(),
       owners: new OwnerIndex(),
       resources: new ResourceRegistry(),
+      site: 'here',
       bounds: { minMs: 5000, maxMs: 900_000 },
       ownUid: 'uid of dublin',
       mayWrite: () => true,

@@ -71,6 +71,7 @@ class OperatorFixture {
       mutex: new KeyedMutex(),
       owners: new OwnerIndex(),
       resources: new ResourceRegistry(),
+      site: 'here',
       bounds: { minMs: 5000, maxMs: 60_000 },
       settings: { secretNamespace: 'system', secretLabel: 'x', leaveMs: 60_000 },
       mayWrite: () => true,

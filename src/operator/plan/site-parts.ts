@@ -1,0 +1,116 @@
+import { printSettings } from '../../dnsrecord/print-settings.ts'
+import { recordId } from '../../dnsrecord/record-source.ts'
+import type { RecordSettings } from '../../dnsrecord/settings.ts'
+import type { SitePart } from '../../dnsrecord/site-facts.ts'
+import type { EndpointDrain } from '../../health/drain/drain.ts'
+import type { ApiObject } from '../../kube/api.ts'
+import { groupBy, type Part } from '../../peering/merge/part.ts'
+import type { PeerEndpoint } from '../../peering/peer-endpoint.ts'
+import { downTargets, toPeerEndpoints } from '../../peering/to-peer-endpoint.ts'
+import { printSpecEndpoint } from '../record/endpoint-text.ts'
+import type { Publishing } from './decide.ts'
+import type { OwnHealth } from './own.ts'
+
+/** What this site has of a host, and what its peers report. */
+export interface PartSources {
+  readonly site: string
+  readonly health: OwnHealth
+  /** Takes the own record out of service; undefined = nothing does. */
+  readonly drain: EndpointDrain | undefined
+  readonly reported: readonly Part[]
+}
+
+/** What each record of each site contributes to the record of all sites: our own first, the others in order. */
+export function composeSiteParts(
+  publishing: Publishing,
+  { site, health, drain, reported }: PartSources,
+): SitePart<ApiObject>[] {
+  const { content } = publishing
+  const whole = { site, down: [], up: [], sinceSeconds: content.createdSeconds }
+  const own: SitePart<ApiObject> = {
+    ...ownPart(publishing, { site, health, drain }),
+    endpoints: toPeerEndpoints(content, whole).map(printSpecEndpoint),
+  }
+  return [own, ...composeReported(reported, health)]
+}
+
+/** The part of a record of this site, without its endpoints. */
+export function ownPart(
+  { record, content }: Pick<Publishing, 'record' | 'content'>,
+  { site, health, drain }: Omit<PartSources, 'reported'>,
+): Omit<SitePart<ApiObject>, 'endpoints'> {
+  return {
+    site,
+    id: recordId(record.key),
+    name: record.name,
+    createdSeconds: content.createdSeconds,
+    settings: printSettings(withDrain(content.settings, drain)),
+    down: downOf(health),
+  }
+}
+
+/** `drain`: in force; it may be that of a passive cluster. The server itself ends a drain at its time. */
+function withDrain(
+  settings: RecordSettings | undefined,
+  drain: EndpointDrain | undefined,
+): RecordSettings | undefined {
+  if (drain === undefined) return settings
+  const { reason, untilMs } = drain
+  return { ...settings, drain: untilMs === undefined ? { reason } : { reason, untilMs } }
+}
+
+/** The addresses that are down, with the reasons. */
+export function downOf({ down, probes }: OwnHealth): Record<string, string> {
+  const reasons = new Map(probes.map(({ address, reason = '' }) => [address, reason]))
+  return Object.fromEntries(down.map((address) => [address, reasons.get(address) ?? '']))
+}
+
+function composeReported(reported: readonly Part[], health: OwnHealth): SitePart<ApiObject>[] {
+  const isDown = knownDown(reported, health)
+  const names = new Set(reported.map(({ endpoint }) => endpoint.dnsName))
+  // The drain of an endpoint is among its settings, so endpoints of one record can differ in them.
+  const keyOf = ({ endpoint }: Part): string => {
+    const { site, recordId: id = '', createdSeconds = 0, settings } = endpoint
+    return JSON.stringify([site, createdSeconds, id, printSettings(settings)])
+  }
+  const groups = [...groupBy(reported, keyOf)].sort(([a], [b]) => (a < b ? -1 : 1))
+  return groups.map(([, members]) => {
+    const { site, recordId: id = '', createdSeconds = 0, settings } = members[0]!.endpoint
+    const endpoints = members.map(({ endpoint }) => endpoint)
+    // The server finds whether a name of the host is down from what it has there.
+    const targets = endpoints.flatMap((one) => one.targets).filter((one) => !names.has(one))
+    const down = [...new Set(targets)].filter(isDown)
+    return {
+      site,
+      id,
+      name: '',
+      createdSeconds,
+      settings: printSettings(settings),
+      endpoints: endpoints.map(printSpecEndpoint).sort(byText),
+      down: Object.fromEntries(down.map((address) => [address, ''])),
+    }
+  })
+}
+
+/**
+ * Whether an address is down by what all sites know: our own probes decide if they know it, else a site that finds it
+ * up.
+ */
+function knownDown(
+  reported: readonly Part[],
+  { down, up }: OwnHealth,
+): (target: string) => boolean {
+  const targetsOf = (health: PeerEndpoint['health']): string[] => {
+    return reported.flatMap(({ endpoint }) => (endpoint.health === health ? endpoint.targets : []))
+  }
+  const ours = new Set([...down, ...downTargets(down)])
+  const ups = new Set([...up, ...downTargets(up), ...targetsOf('up')])
+  const downs = new Set(targetsOf('down'))
+  return (target) => ours.has(target) || (downs.has(target) && !ups.has(target))
+}
+
+function byText(a: ApiObject, b: ApiObject): number {
+  const [textA, textB] = [JSON.stringify(a), JSON.stringify(b)]
+  if (textA === textB) return 0
+  return textA < textB ? -1 : 1
+}

@@ -1,0 +1,76 @@
+import {
+  printSiteFacts,
+  SITES_ANNOTATION,
+  type SiteFacts,
+  type SitePart,
+} from '../../dnsrecord/site-facts.ts'
+import type { ApiObject } from '../../kube/api.ts'
+import { mappingOf, metadataOf, textsOf } from './fields.ts'
+import type { DnsRecordView } from './record-view.ts'
+
+/** Octets of all annotations of an object together, which the API allows. */
+const ANNOTATIONS_OCTETS_MAX = 262_144
+const SHIFT_TARGET = /(?:^|\s)to=(\S+)/
+
+/** The annotation with the facts of all sites. */
+export interface SitesAnnotation {
+  /** '' = it has no room. */
+  readonly text: string
+  /** What had no room, for people; '' = nothing. */
+  readonly note: string
+}
+
+/**
+ * Composes the annotation for a record with these endpoints. If there is no room for all, inline endpoints that are
+ * down are left out; if that is not enough, everything. `existing`: the record whose other annotations are kept.
+ */
+export function composeSitesAnnotation(
+  facts: SiteFacts<ApiObject>,
+  specEndpoints: readonly ApiObject[],
+  identityOf: (endpoint: ApiObject) => string,
+  existing: DnsRecordView | undefined,
+): SitesAnnotation {
+  const room = roomOf(existing)
+  const print = ({ parts, site }: SiteFacts<ApiObject>): string => {
+    return printSiteFacts({ site, parts: parts.map(withFittingShift) }, specEndpoints, (one) => {
+      return identityOf(one)
+    })
+  }
+  const text = print(facts)
+  if (Buffer.byteLength(text) <= room) return { text, note: '' }
+  const present = new Set(specEndpoints.map(identityOf))
+  const parts = facts.parts.map((part) => {
+    const isKept = (one: ApiObject): boolean => present.has(identityOf(one)) || !isDown(one, part)
+    return { ...part, endpoints: part.endpoints.filter(isKept) }
+  })
+  const shorter = print({ ...facts, parts })
+  const what = `the annotation ${SITES_ANNOTATION} has no room for`
+  if (Buffer.byteLength(shorter) <= room) {
+    return { text: shorter, note: `${what} all endpoints that are down` }
+  }
+  return { text: '', note: `${what} health and settings of all sites, which are not served` }
+}
+
+/** The annotations of a record with these facts. */
+export function annotationsOf(text: string): Readonly<Record<string, string>> {
+  return text === '' ? {} : { [SITES_ANNOTATION]: text }
+}
+
+function roomOf(existing: DnsRecordView | undefined): number {
+  const annotations = existing && mappingOf(metadataOf(existing.object), 'annotations')
+  const others = Object.entries(annotations ?? {}).filter(([name]) => name !== SITES_ANNOTATION)
+  const octets = others.reduce((sum, pair) => sum + Buffer.byteLength(pair.join('')), 0)
+  return ANNOTATIONS_OCTETS_MAX - SITES_ANNOTATION.length - octets
+}
+
+function isDown(endpoint: ApiObject, { down }: SitePart<ApiObject>): boolean {
+  return textsOf(endpoint, 'targets').every((target) => Object.hasOwn(down, target.toLowerCase()))
+}
+
+/** A shift to an endpoint that the part does not have any more would be refused. */
+function withFittingShift(part: SitePart<ApiObject>): SitePart<ApiObject> {
+  const { shift = '', ...settings } = part.settings
+  const to = SHIFT_TARGET.exec(shift)?.[1]
+  const isFit = to === undefined || part.endpoints.some((one) => one.setIdentifier === to)
+  return isFit ? part : { ...part, settings }
+}
