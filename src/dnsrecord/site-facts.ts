@@ -40,7 +40,7 @@ export interface SitePart<E = FactEndpoint> {
   readonly name: string
   /** Creation time of the original record, in seconds since the epoch; 0 = not known. */
   readonly createdSeconds: number
-  /** Annotations of the original record that set something, by name without the prefix. */
+  /** Settings of the original record, as `printSettings` prints them. */
   readonly settings: Texts
   readonly endpoints: readonly E[]
   /** Addresses and host names that are down, with the reasons; '' = not known. */

@@ -1,7 +1,7 @@
-import { printSettings } from '../../dnsrecord/print-settings.ts'
 import { recordId } from '../../dnsrecord/record-source.ts'
 import type { RecordSettings } from '../../dnsrecord/settings.ts'
 import type { SitePart } from '../../dnsrecord/site-facts.ts'
+import { printSettings } from '../../dnsrecord/validate/settings.ts'
 import type { EndpointDrain } from '../../health/drain/drain.ts'
 import type { ApiObject } from '../../kube/api.ts'
 import { groupBy, type Part } from '../../peering/merge/part.ts'
@@ -25,11 +25,11 @@ export function composeSiteParts(
   publishing: Publishing,
   { site, health, drain, reported }: PartSources,
 ): SitePart<ApiObject>[] {
-  const { content } = publishing
-  const whole = { site, down: [], up: [], sinceSeconds: content.createdSeconds }
+  const { content, record } = publishing
+  const about = { site, key: record.key, sinceSeconds: content.createdSeconds }
   const own: SitePart<ApiObject> = {
     ...ownPart(publishing, { site, health, drain }),
-    endpoints: toPeerEndpoints(content, whole).map(printSpecEndpoint),
+    endpoints: toPeerEndpoints(content, { ...about, down: [], up: [] }).map(printSpecEndpoint),
   }
   return [own, ...composeReported(reported, health)]
 }
@@ -44,7 +44,7 @@ export function ownPart(
     id: recordId(record.key),
     name: record.name,
     createdSeconds: content.createdSeconds,
-    settings: printSettings(withDrain(content.settings, drain)),
+    settings: textsOf(withDrain(content.settings, drain)),
     down: downOf(health),
   }
 }
@@ -59,6 +59,10 @@ function withDrain(
   return { ...settings, drain: untilMs === undefined ? { reason } : { reason, untilMs } }
 }
 
+function textsOf(settings: RecordSettings | undefined): Record<string, string> {
+  return settings === undefined ? {} : Object.fromEntries(printSettings(settings))
+}
+
 /** The addresses that are down, with the reasons. */
 export function downOf({ down, probes }: OwnHealth): Record<string, string> {
   const reasons = new Map(probes.map(({ address, reason = '' }) => [address, reason]))
@@ -71,7 +75,7 @@ function composeReported(reported: readonly Part[], health: OwnHealth): SitePart
   // The drain of an endpoint is among its settings, so endpoints of one record can differ in them.
   const keyOf = ({ endpoint }: Part): string => {
     const { site, recordId: id = '', createdSeconds = 0, settings } = endpoint
-    return JSON.stringify([site, createdSeconds, id, printSettings(settings)])
+    return JSON.stringify([site, createdSeconds, id, textsOf(settings)])
   }
   const groups = [...groupBy(reported, keyOf)].sort(([a], [b]) => (a < b ? -1 : 1))
   return groups.map(([, members]) => {
@@ -85,7 +89,7 @@ function composeReported(reported: readonly Part[], health: OwnHealth): SitePart
       id,
       name: '',
       createdSeconds,
-      settings: printSettings(settings),
+      settings: textsOf(settings),
       endpoints: endpoints.map(printSpecEndpoint).sort(byText),
       down: Object.fromEntries(down.map((address) => [address, ''])),
     }
@@ -101,7 +105,11 @@ function knownDown(
   { down, up }: OwnHealth,
 ): (target: string) => boolean {
   const targetsOf = (health: PeerEndpoint['health']): string[] => {
-    return reported.flatMap(({ endpoint }) => (endpoint.health === health ? endpoint.targets : []))
+    return reported.flatMap(({ endpoint }) => {
+      // Drained endpoints are reported as down, too.
+      const isDrained = endpoint.settings?.drain !== undefined
+      return endpoint.health === health && !isDrained ? endpoint.targets : []
+    })
   }
   const ours = new Set([...down, ...downTargets(down)])
   const ups = new Set([...up, ...downTargets(up), ...targetsOf('up')])

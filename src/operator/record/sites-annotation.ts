@@ -10,7 +10,6 @@ import type { DnsRecordView } from './record-view.ts'
 
 /** Octets of all annotations of an object together, which the API allows. */
 const ANNOTATIONS_OCTETS_MAX = 262_144
-const SHIFT_TARGET = /(?:^|\s)to=(\S+)/
 
 /** The annotation with the facts of all sites. */
 export interface SitesAnnotation {
@@ -31,19 +30,14 @@ export function composeSitesAnnotation(
   existing: DnsRecordView | undefined,
 ): SitesAnnotation {
   const room = roomOf(existing)
-  const print = ({ parts, site }: SiteFacts<ApiObject>): string => {
-    return printSiteFacts({ site, parts: parts.map(withFittingShift) }, specEndpoints, (one) => {
-      return identityOf(one)
-    })
-  }
-  const text = print(facts)
+  const text = printSiteFacts(facts, specEndpoints, identityOf)
   if (Buffer.byteLength(text) <= room) return { text, note: '' }
   const present = new Set(specEndpoints.map(identityOf))
   const parts = facts.parts.map((part) => {
     const isKept = (one: ApiObject): boolean => present.has(identityOf(one)) || !isDown(one, part)
     return { ...part, endpoints: part.endpoints.filter(isKept) }
   })
-  const shorter = print({ ...facts, parts })
+  const shorter = printSiteFacts({ ...facts, parts }, specEndpoints, identityOf)
   const what = `the annotation ${SITES_ANNOTATION} has no room for`
   if (Buffer.byteLength(shorter) <= room) {
     return { text: shorter, note: `${what} all endpoints that are down` }
@@ -65,12 +59,4 @@ function roomOf(existing: DnsRecordView | undefined): number {
 
 function isDown(endpoint: ApiObject, { down }: SitePart<ApiObject>): boolean {
   return textsOf(endpoint, 'targets').every((target) => Object.hasOwn(down, target.toLowerCase()))
-}
-
-/** A shift to an endpoint that the part does not have any more would be refused. */
-function withFittingShift(part: SitePart<ApiObject>): SitePart<ApiObject> {
-  const { shift = '', ...settings } = part.settings
-  const to = SHIFT_TARGET.exec(shift)?.[1]
-  const isFit = to === undefined || part.endpoints.some((one) => one.setIdentifier === to)
-  return isFit ? part : { ...part, settings }
 }

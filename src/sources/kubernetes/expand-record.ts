@@ -4,7 +4,7 @@ import type { RecordOrigin } from '../../dnsrecord/record-source.ts'
 import type { RecordSettings } from '../../dnsrecord/settings.ts'
 import { SITES_ANNOTATION, type SitePart, scanSiteFacts } from '../../dnsrecord/site-facts.ts'
 import { validateResource } from '../../dnsrecord/validate/resource.ts'
-import { SETTING_PREFIX } from '../../dnsrecord/validate/settings.ts'
+import { scanSettingTexts } from '../../dnsrecord/validate/settings.ts'
 import { type ApiObject, isObject, textOf } from '../../kube/api.ts'
 
 /** One record to serve, and what is known of its addresses. */
@@ -71,22 +71,25 @@ export function expandRecord(
   return { records }
 }
 
-/** Validates the endpoints and settings of a part as if the object had only these. Returns what is wrong. */
+/** Validates the endpoints of a part as if the object had only these, and its settings. Returns what is wrong. */
 function validatePart(object: ApiObject, part: SitePart): DnsRecord | string {
-  const { settings, createdSeconds, endpoints } = part
+  const { createdSeconds, endpoints } = part
+  const faults: string[] = []
+  const settings = scanSettingTexts(
+    (key) => part.settings[key],
+    (key, problem) => faults.push(`${key} ${problem}`),
+  )
+  if (faults.length > 0) return faults[0]!
   const metadata = isObject(object.metadata) ? object.metadata : {}
   const spec = isObject(object.spec) ? object.spec : {}
-  const annotations = Object.fromEntries(
-    Object.entries(settings).map(([name, text]) => [`${SETTING_PREFIX}${name}`, text]),
-  )
   const created = createdSeconds === 0 ? '' : new Date(createdSeconds * 1000).toISOString()
   const resource = validateResource({
     apiVersion: API_VERSION,
     kind: 'DNSRecord',
-    metadata: { ...metadata, annotations, creationTimestamp: created },
+    metadata: { ...metadata, annotations: {}, creationTimestamp: created },
     spec: { ...spec, endpoints },
   })
-  if (resource.kind === 'record') return resource.record
+  if (resource.kind === 'record') return { ...resource.record, settings }
   return resource.kind === 'refused' ? resource.problem.message : 'is not a DNSRecord'
 }
 
