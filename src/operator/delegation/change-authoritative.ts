@@ -129,7 +129,9 @@ function settle(
   { site, timeMs }: PlanScene,
 ): AuthoritativePlan {
   const host = authoritativeHost(record.rootHost)
-  const parts = [...whole.parts].sort(compareParts)
+  const parts = whole.parts
+    .map((part) => ({ ...part, endpoints: part.endpoints.map(toPlainForm) }))
+    .sort(compareParts)
   const served = selectServed(whole.endpoints, parts, host, timeMs)
   const present = authoritative?.endpointObjects ?? []
   const isSame = isSameSet(served, present)
@@ -173,12 +175,23 @@ function compareParts(a: OwnedPart, b: OwnedPart): number {
   return one[differing]! < other[differing]! ? -1 : 1
 }
 
-/** What two endpoints have in common that are the same for clients. Labels are not part of it. */
+/** The same text for endpoints that are the same for clients. */
 function identityOf(object: ApiObject): string {
+  return JSON.stringify(toPlainForm(object))
+}
+
+/** An endpoint without labels and order of targets, which depend on the other owners. */
+function toPlainForm(object: ApiObject): ApiObject {
   const [endpoint] = readSpecEndpoints([object]) as [SpecEndpoint]
   const { dnsName, recordType, setIdentifier, targets, ttlSeconds, providerSpecific } = endpoint
-  const all = [dnsName, recordType, setIdentifier, sortTargets(targets), ttlSeconds]
-  return JSON.stringify([...all, providerSpecific])
+  return {
+    dnsName,
+    recordType,
+    targets: sortTargets(targets),
+    ...(ttlSeconds === 0 ? {} : { recordTTL: ttlSeconds }),
+    ...(setIdentifier === '' ? {} : { setIdentifier }),
+    ...(providerSpecific.length === 0 ? {} : { providerSpecific }),
+  }
 }
 
 /**
