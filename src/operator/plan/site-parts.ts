@@ -75,7 +75,8 @@ function composeReported(reported: readonly Part[], health: OwnHealth): SitePart
   // The drain of an endpoint is among its settings, so endpoints of one record can differ in them.
   const keyOf = ({ endpoint }: Part): string => {
     const { site, recordId: id = '', createdSeconds = 0, settings } = endpoint
-    return JSON.stringify([site, createdSeconds, id, textsOf(settings)])
+    const isDrained = settings?.drain !== undefined
+    return JSON.stringify([site, createdSeconds, id, isDrained, textsOf(settings)])
   }
   const groups = [...groupBy(reported, keyOf)].sort(([a], [b]) => (a < b ? -1 : 1))
   return groups.map(([, members]) => {
