@@ -15,7 +15,14 @@ import {
 import type { OwnerFacts } from './contribution.ts'
 import { sortTargets } from './endpoint-states.ts'
 import { type EndpointPlan, isSameSet, planEndpoints } from './plan-endpoints.ts'
-import { findRest, type OwnedPart, readOwnedParts, restoreWhole, selectServed } from './whole.ts'
+import {
+  findRest,
+  type OwnedPart,
+  readOwnedParts,
+  readWholeEndpoints,
+  restoreWhole,
+  selectServed,
+} from './whole.ts'
 
 /** What one delegating record wants in its authoritative record. */
 export interface DelegatedEndpoints {
@@ -132,7 +139,8 @@ function settle(
   const parts = whole.parts
     .map((part) => ({ ...part, endpoints: part.endpoints.map(toPlainForm) }))
     .sort(compareParts)
-  const served = selectServed(whole.endpoints, parts, host, timeMs)
+  const all = readWholeEndpoints(whole.endpoints)
+  const served = selectServed(all, parts, host, timeMs)
   const present = authoritative?.endpointObjects ?? []
   const isSame = isSameSet(served, present)
   const endpoints = isSame ? present : served
@@ -140,7 +148,7 @@ function settle(
   if (writer === '' || endpoints.length === 0) {
     return { endpoints, annotation: '', isChanged: !isSame, note: '' }
   }
-  const rest = findRest(whole.endpoints, parts)
+  const rest = findRest(all, parts)
   const unowned = {
     site: writer,
     id: recordId(authoritativeKey(record)),

@@ -18,7 +18,8 @@ export function readEndpointStates(
   previous: readonly SpecEndpoint[],
 ): Map<string, EndpointState> {
   const registry = current.filter(isRegistryNote)
-  const endpoints = byKey(current.filter((endpoint) => !isRegistryNote(endpoint)))
+  const noted = new Set(registry)
+  const endpoints = byKey(current.filter((endpoint) => !noted.has(endpoint)))
   const wanted = byKey(desired.filter((endpoint) => !isRegistryNote(endpoint)))
   const last = byKey(previous)
   const wildcards = new Set<string>()

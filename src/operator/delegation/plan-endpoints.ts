@@ -168,8 +168,10 @@ function hasSameContent(a: SpecEndpoint, b: SpecEndpoint): boolean {
 /** True if both have the same endpoints, in any order. */
 export function isSameSet(a: readonly ApiObject[], b: readonly ApiObject[]): boolean {
   if (a.length !== b.length) return false
-  const order = (list: readonly ApiObject[]) =>
-    [...list].sort((x, y) => (orderKey(x) < orderKey(y) ? -1 : 1))
+  const order = (list: readonly ApiObject[]) => {
+    const keyed = list.map((object) => ({ object, key: orderKey(object) }))
+    return keyed.sort((x, y) => (x.key < y.key ? -1 : 1)).map(({ object }) => object)
+  }
   return isSame(order(a), order(b))
 }
 

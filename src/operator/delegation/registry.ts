@@ -75,6 +75,17 @@ export function composeNote(endpoint: SpecEndpoint, note: RegistryNote): ApiObje
   }
 }
 
+/** What a TXT endpoint says, apart from the endpoint that it belongs to. */
+interface ScannedNote extends Omit<FoundNote, 'key' | 'owner'> {
+  readonly type: string
+  /** With `wildcard` in place of `*`. */
+  readonly name: string
+  readonly note: Note
+}
+
+/** Objects of the API do not change, and each reconcile reads the notes of all owners. */
+const scannedNotes = new WeakMap<ApiObject, ScannedNote | undefined>()
+
 /**
  * The notes that a TXT endpoint holds: one, or one for each owner in the old form. Empty if the
  * endpoint is not part of the registry. `wildcards`: names, with `wildcard` in place of the `*`,
@@ -82,26 +93,34 @@ export function composeNote(endpoint: SpecEndpoint, note: RegistryNote): ApiObje
  */
 export function scanNotes(endpoint: SpecEndpoint, wildcards: ReadonlySet<string>): FoundNote[] {
   if (endpoint.recordType !== 'TXT') return []
-  const parts = NAME.exec(endpoint.dnsName)
-  const values = scanValues(endpoint.targets)
-  if (parts === null || values === undefined) return []
+  const { object, setIdentifier } = endpoint
+  if (!scannedNotes.has(object)) scannedNotes.set(object, scanNote(endpoint))
+  const scanned = scannedNotes.get(object)
+  if (scanned === undefined) return []
+  const { type, name, ...facts } = scanned
+  const dnsName = wildcards.has(name) ? name.replace(/^wildcard/, '*') : name
+  const key = endpointKey({ dnsName, recordType: type, setIdentifier })
+  return facts.note.owners.map((owner) => ({ owner, key, ...facts }))
+}
+
+function scanNote({ dnsName, targets, object }: SpecEndpoint): ScannedNote | undefined {
+  const parts = NAME.exec(dnsName)
+  const values = scanValues(targets)
+  if (parts === null || values === undefined) return undefined
   const [, hash, type, name] = parts
-  const dnsName = wildcards.has(name!) ? name!.replace(/^wildcard/, '*') : name!
-  const { setIdentifier } = endpoint
-  const key = endpointKey({ dnsName, recordType: type!.toUpperCase(), setIdentifier })
   const owners = splitList(values.get('owner') ?? '')
   const ttl = values.get('ttl') ?? ''
-  const targets = values.get('targets')
-  const facts = {
-    key,
+  const noted = values.get('targets')
+  const mine = owners.filter((owner) => hash === undefined || shortHash(owner) === hash)
+  return {
+    type: type!.toUpperCase(),
+    name: name!,
     group: values.get('group') ?? '',
     cluster: values.get('cluster') ?? '',
-    targets: targets === undefined || owners.length > 1 ? undefined : splitList(targets),
+    targets: noted === undefined || owners.length > 1 ? undefined : splitList(noted),
     ttlSeconds: /^\d{1,10}$/.test(ttl) ? Number(ttl) : undefined,
+    note: { object, owners: mine },
   }
-  const mine = owners.filter((owner) => hash === undefined || shortHash(owner) === hash)
-  const note = { object: endpoint.object, owners: mine }
-  return mine.map((owner) => ({ owner, ...facts, note }))
 }
 
 /**

@@ -112,6 +112,16 @@ function restoreEndpoint(
   return composeEndpointState(endpoint, inOrder([...others, ...notes]), '')
 }
 
+/** All endpoints of an authoritative record with their notes, in two forms. */
+export interface WholeEndpoints {
+  readonly objects: readonly ApiObject[]
+  readonly states: ReadonlyMap<string, EndpointState>
+}
+
+export function readWholeEndpoints(objects: readonly ApiObject[]): WholeEndpoints {
+  return { objects, states: readEndpointStates(readSpecEndpoints(objects), [], []) }
+}
+
 /** Targets of an endpoint, and those that are out of service. */
 interface Member {
   readonly key: string
@@ -124,25 +134,25 @@ interface Member {
  * keeps everything. `parts`: of all owners.
  */
 export function selectServed(
-  whole: readonly ApiObject[],
+  whole: WholeEndpoints,
   parts: readonly OwnedPart[],
   rootHost: string,
   timeMs: number,
 ): readonly ApiObject[] {
   const members = parts.map((part) => membersOf(part, rootHost, timeMs))
-  if (members.every((one) => one === undefined)) return whole
-  const endpoints = readSpecEndpoints(whole)
-  const states = readEndpointStates(endpoints, [], [])
+  if (members.every((one) => one === undefined)) return whole.objects
+  const { states } = whole
   const all = parts.flatMap((part, i) => members[i] ?? allOf(part))
   const serving = servingTargets(states, all)
   return [...states].flatMap(([key, { current, notes }]) => {
-    const kept = current!.targets.filter((target) => serving.get(key)!.has(target))
+    const inService = serving.get(key)!
+    const kept = current!.targets.filter((target) => inService.has(target))
     if (kept.length === current!.targets.length) {
       return [current!.object, ...new Set([...notes.values()].map(({ note }) => note!.object))]
     }
     if (kept.length === 0) return []
     const left = [...notes.values()].flatMap((note): RegistryNote[] => {
-      const targets = note.targets?.filter((target) => kept.includes(target))
+      const targets = note.targets?.filter((target) => inService.has(target))
       return targets?.length === 0 ? [] : [{ ...note, targets }]
     })
     const endpoint = { ...current!, targets: kept }
@@ -165,7 +175,8 @@ function servingTargets(
   const groups = new Map<string, Member[]>()
   for (const [key, { current }] of states) {
     const { dnsName, recordType, targets } = current!
-    const present = (byKey.get(key) ?? []).map((member) => restrict(member, targets))
+    const known = new Set(targets)
+    const present = (byKey.get(key) ?? []).map((member) => restrict(member, known))
     const covered = new Set(present.flatMap((member) => member.targets))
     const rest = targets.filter((target) => !covered.has(target))
     const group = JSON.stringify([dnsName, recordType])
@@ -185,8 +196,8 @@ function servingTargets(
 }
 
 /** Another owner may decide what an endpoint is: only its targets count. */
-function restrict({ key, targets, isOut }: Member, present: readonly string[]): Member {
-  const indexes = [...targets.keys()].filter((i) => present.includes(targets[i]!))
+function restrict({ key, targets, isOut }: Member, present: ReadonlySet<string>): Member {
+  const indexes = [...targets.keys()].filter((i) => present.has(targets[i]!))
   return { key, targets: indexes.map((i) => targets[i]!), isOut: (i) => isOut(indexes[i]!) }
 }
 
@@ -225,7 +236,7 @@ function isDrained({ settings }: OwnedPart, timeMs: number): boolean {
 
 /** What no part has: endpoints without an owner, or of owners whose parts are not known. */
 export function findRest(
-  whole: readonly ApiObject[],
+  { states }: WholeEndpoints,
   parts: readonly OwnedPart[],
 ): readonly ApiObject[] {
   const covered = new Map<string, Set<string>>()
@@ -234,7 +245,6 @@ export function findRest(
     for (const target of targets) found.add(target)
     covered.set(key, found)
   }
-  const states = readEndpointStates(readSpecEndpoints(whole), [], [])
   return [...states].flatMap(([key, { current }]) => {
     const known = covered.get(key)
     if (known === undefined) return [current!.object]

@@ -196,6 +196,19 @@ t.test('endpoints without an owner are served beside the others', async (t) => {
   t.equal(server.targets(A), ONE)
 })
 
+t.test('an endpoint without an owner serves when those of all owners are down', async (t) => {
+  const fixture = new DelegationFixture()
+  fixture.delegate('one', [steered('one', ONE)])
+  await fixture.settle()
+  const before = fixture.field(AUTHORITATIVE, 'spec', 'endpoints') as readonly object[]
+  const endpoints = [steered('by-hand', '192.0.2.7'), ...(before as never[])]
+  fixture.cluster.edit(`a/${AUTHORITATIVE}`, { endpoints })
+  setDown(fixture, 'one', ONE)
+  await fixture.settle()
+  t.strictSame(fixture.served(), [`${HOST} A 192.0.2.7`])
+  t.equal(serverOf(fixture).targets(A), '192.0.2.7')
+})
+
 t.test('the annotation is written again when it is lost or broken', async (t) => {
   const table = [{}, { [SITES]: '{' }, { [SITES]: '{"v":2}' }]
   for (const annotations of table) {
