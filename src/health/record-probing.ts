@@ -312,6 +312,8 @@ export class RecordProbing {
     if (before.health === 'unknown' && after.health === 'up') return
     if (this.#changesLogged++ >= LOGGED_MAX) return
     if (after.health === 'up') log.info(`${at} is up`)
+    else if (after.health === 'unknown')
+      log.warning(`${at} is served, its health is unknown: ${after.reason}`)
     else log.warning(`${at} is down after ${after.failures} failures: ${after.reason}`)
   }
 }

@@ -411,3 +411,18 @@ t.test('at most 1000 addresses of peers are probed for one record', async (t) =>
 function leaves(...addresses: readonly string[]): Leaf[] {
   return addresses.map((address) => ({ address, probeAt: undefined }))
 }
+
+t.test('an address that cannot be probed any more becomes unknown', async (t) => {
+  let outcome: ProbeOutcome = { kind: 'unhealthy', httpStatus: 0, reason: 'connection refused' }
+  const { source, pass, downOf, lines } = stage(new TestSource(), { probe: async () => outcome })
+  source.put(recordOf('a', ['192.0.2.1'], { healthCheck: CHECK }))
+  await pass(30)
+  t.strictSame(downOf('a'), ['192.0.2.1'])
+  outcome = { kind: 'skipped', reason: 'its host name cannot be resolved: ESERVFAIL' }
+  await pass(30)
+  t.strictSame(downOf('a'), [])
+  t.match(lines, [
+    /^192.0.2.1 of default\/a is down after 2 failures: connection refused$/,
+    '192.0.2.1 of default/a is served, its health is unknown: its host name cannot be resolved: ESERVFAIL',
+  ])
+})

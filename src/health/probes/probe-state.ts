@@ -17,6 +17,8 @@ export interface ProbeState {
   readonly httpStatus: number
   /** Why the last attempt failed; '' = it succeeded, or no attempt was made. */
   readonly reason: string
+  /** Number of consecutive attempts that could not be made; missing = 0. It is not stored. */
+  readonly skips?: number
 }
 
 /** Upper bound of `failures` and `successes`. */
@@ -44,7 +46,8 @@ export function unknownState(nowMs: number): ProbeState {
  *
  * A failure resets the count of successes, and a success that of failures. As upstream, an address
  * is down after one failure more than the threshold, and one success is enough for a new address. A
- * skipped attempt changes nothing.
+ * skipped attempt changes nothing, but more of them in a row than `failureThreshold` make the health
+ * unknown: an old finding must not last forever.
  */
 export function nextState(
   state: ProbeState,
@@ -52,7 +55,7 @@ export function nextState(
   check: Pick<HealthCheck, 'failureThreshold' | 'successThreshold'>,
   nowMs: number,
 ): ProbeState {
-  if (outcome.kind === 'skipped') return { ...state, reason: outcome.reason }
+  if (outcome.kind === 'skipped') return skip(state, outcome.reason, check, nowMs)
   const isHealthy = outcome.kind === 'healthy'
   const failures = isHealthy ? 0 : Math.min(COUNT_MAX, state.failures + 1)
   const successes = isHealthy ? Math.min(COUNT_MAX, state.successes + 1) : 0
@@ -68,4 +71,15 @@ export function nextState(
     httpStatus: outcome.httpStatus,
     reason: isHealthy ? '' : outcome.reason,
   }
+}
+
+function skip(
+  state: ProbeState,
+  reason: string,
+  { failureThreshold }: Pick<HealthCheck, 'failureThreshold'>,
+  nowMs: number,
+): ProbeState {
+  const skips = Math.min(COUNT_MAX, (state.skips ?? 0) + 1)
+  if (skips <= failureThreshold) return { ...state, reason, skips }
+  return { ...unknownState(state.health === 'unknown' ? state.sinceMs : nowMs), reason, skips }
 }

@@ -6,11 +6,11 @@ import type { Probe, ProbeOutcome, Prober } from './probe.ts'
 import type { ProbePolicy } from './probe-policy.ts'
 import type { Resolve } from './resolve.ts'
 
-/** Reads the headers of a Secret, by name; undefined = the Secret is missing or cannot be read. */
+/** Reads the headers of a Secret, by name. A string says what is wrong with the Secret: `is missing`. */
 export type ReadHeaders = (
   namespace: string,
   secret: string,
-) => Promise<ReadonlyMap<string, string> | undefined>
+) => Promise<ReadonlyMap<string, string> | string>
 
 export interface ProberOptions {
   readonly policy: ProbePolicy
@@ -88,7 +88,7 @@ async function findHeaders(
   }
   if (readHeaders === undefined) return skipped('cannot be read here')
   const headers = await readHeaders(namespace, headersSecret)
-  if (headers === undefined) return skipped('cannot be read')
+  if (typeof headers === 'string') return skipped(headers)
   const taken = [...headers].filter(([name]) => !OWN_HEADERS.has(name.toLowerCase()))
   return taken.every(([name, value]) => isHeader(name, value))
     ? new Map(taken)

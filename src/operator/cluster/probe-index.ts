@@ -1,24 +1,23 @@
 import { API_VERSION } from '../../dnsrecord/dns-record.ts'
 import { validateResource } from '../../dnsrecord/validate/resource.ts'
-import type { ApiObject } from '../../kube/api.ts'
+import { type ApiObject, textOf } from '../../kube/api.ts'
 import type { Informer } from '../../kube/informer.ts'
 import type { OwnHealth } from '../plan/own.ts'
 import { mappingOf, metadataOf } from '../record/fields.ts'
-
-type Health = OwnHealth['probes'][number]
+import type { ProbedAddress } from '../status/conditions.ts'
 
 const NONE: OwnHealth = { down: [], up: [], probes: [] }
 
 /** Health of record addresses according to DNSHealthCheckProbes, whichever operator probes them. */
 export class ProbeIndex {
   /** By the key of the record, then by the key of the probe. */
-  readonly #pages = new Map<string, Map<string, Health>>()
+  readonly #pages = new Map<string, Map<string, ProbedAddress>>()
   /** Key of the record of each probe. */
   readonly #owners = new Map<string, string>()
   readonly #onChange: (recordKey: string) => void
 
   /** `onChange`: the health of a record has changed. */
-  constructor(informer: Informer, onChange: (recordKey: string) => void) {
+  constructor(informer: Pick<Informer, 'subscribe'>, onChange: (recordKey: string) => void) {
     this.#onChange = onChange
     informer.subscribe({
       onAdd: (key, object) => this.#put(key, object),
@@ -31,7 +30,7 @@ export class ProbeIndex {
     const page = this.#pages.get(recordKey)
     if (page === undefined) return NONE
     const probes = [...page.values()].sort((a, b) => (a.address < b.address ? -1 : 1))
-    const of = (health: Health['health']): string[] => [
+    const of = (health: ProbedAddress['health']): string[] => [
       ...new Set(probes.filter((one) => one.health === health).map(({ address }) => address)),
     ]
     return { down: of('down'), up: of('up'), probes }
@@ -46,14 +45,16 @@ export class ProbeIndex {
     }
     const { namespace, recordName, address, downReason } = resource.probe
     const owner = `${namespace}/${recordName}`
-    const health = readHealth(object)
+    const known = readHealth(object)
     if (this.#owners.get(key) !== owner) this.#remove(key)
-    const page = this.#pages.get(owner) ?? new Map<string, Health>()
+    const page = this.#pages.get(owner) ?? new Map<string, ProbedAddress>()
     const before = page.get(key)
-    page.set(key, { address, health, ...(health === 'down' ? { reason: downReason } : {}) })
+    const reason = known.health === 'down' ? { reason: downReason } : {}
+    page.set(key, { address, ...known, ...reason })
     this.#pages.set(owner, page)
     this.#owners.set(key, owner)
-    if (before?.health !== health || before.address !== address) this.#onChange(owner)
+    const isSame = before?.health === known.health && before.notProbed === known.notProbed
+    if (!isSame || before?.address !== address) this.#onChange(owner)
   }
 
   #remove(key: string): void {
@@ -67,10 +68,13 @@ export class ProbeIndex {
   }
 }
 
-function readHealth(probe: ApiObject): Health['health'] {
-  const { healthy } = mappingOf(probe, 'status')
-  if (typeof healthy !== 'boolean') return 'unknown'
-  return healthy ? 'up' : 'down'
+/** A reason without failures says why the last attempt was not made. */
+function readHealth(probe: ApiObject): Omit<ProbedAddress, 'address'> {
+  const status = mappingOf(probe, 'status')
+  const { healthy, consecutiveFailures = 0 } = status
+  const notProbed = consecutiveFailures === 0 ? textOf(status, 'reason') : ''
+  if (typeof healthy !== 'boolean') return { health: 'unknown', notProbed }
+  return { health: healthy ? 'up' : 'down', notProbed }
 }
 
 /** The part of a probe that is cached: everything except `managedFields`. */

@@ -26,7 +26,7 @@ export function planAnnounce(
     activeGroups: undefined,
     ...(ready.isTrue ? { endpoints: record.endpointObjects } : {}),
   }
-  const conditions = [ready, heldCondition(), ...(healthy === undefined ? [] : [healthy])]
+  const conditions = [ready, heldCondition(), healthy ?? ('Healthy' as const)]
   const status = composeStatus(record, conditions, changes, nowMs)
   return {
     writes: [...planHold(record, report), ...planStatus(record, status)],

@@ -66,7 +66,7 @@ export function planDelegate(publishing: Publishing, delegation: Delegation, now
     ready,
     ...(isOurs ? [heldCondition()] : []),
     ...(membership === undefined ? [] : [activeCondition(membership)]),
-    ...(healthy === undefined ? [] : [healthy]),
+    healthy ?? ('Healthy' as const),
   ]
   const hasAll = plan.conflicts.length === 0
   const changes: StatusFields = {

@@ -22,6 +22,7 @@ import { composePeerEndpoint, scanPeerEndpoint } from '../../peering/v2-codec.ts
 import { isPassive, type Membership } from '../groups/membership.ts'
 import { printLocalEndpoints } from '../record/endpoint-text.ts'
 import type { DnsRecordView } from '../record/record-view.ts'
+import type { ProbedAddress } from '../status/conditions.ts'
 import type { Publishing } from './decide.ts'
 
 /** Known health of a record's own addresses and host names. */
@@ -29,12 +30,7 @@ export interface OwnHealth {
   readonly down: readonly string[]
   readonly up: readonly string[]
   /** All addresses that are probed, for the condition. */
-  readonly probes: readonly {
-    readonly address: string
-    readonly health: 'up' | 'down' | 'unknown'
-    /** Why it is down; missing or '' = not known. */
-    readonly reason?: string
-  }[]
+  readonly probes: readonly ProbedAddress[]
 }
 
 /**

@@ -6,6 +6,7 @@ import type { DnsRecordView } from '../record/record-view.ts'
 import {
   activeCondition,
   type Condition,
+  type ConditionType,
   failedCondition,
   inactiveCondition,
   readyCondition,
@@ -152,7 +153,7 @@ function composePublishedStatus(
     ...groupFields(membership),
     ...(peers === undefined ? {} : { peers }),
   }
-  const conditions = healthy === undefined ? [ready] : [ready, healthy]
+  const conditions: (Condition | ConditionType)[] = [ready, healthy ?? 'Healthy']
   if (membership !== undefined) conditions.push(activeCondition(membership))
   // Both conditions are absent until they first report something.
   const isKnown = ({ type }: Condition): boolean => record.condition(type) !== undefined

@@ -14,7 +14,7 @@ const KEPT_MS = 60_000
 const KEPT_MAX = 1000
 const HEADERS_MAX = 100
 
-type Headers = ReadonlyMap<string, string> | undefined
+type Headers = Awaited<ReturnType<ReadHeaders>>
 
 /**
  * Reads Secrets of type Opaque with headers for probes: each key is the name of a header. Never
@@ -41,7 +41,9 @@ async function read(
 ): Promise<Headers> {
   try {
     const secret = await objects.get({ resource: SECRETS, namespace, name })
-    if (secret === undefined || !HEADER_TYPES.has(textOf(secret, 'type'))) return undefined
+    if (secret === undefined) return `is missing in namespace ${namespace}`
+    const type = textOf(secret, 'type')
+    if (!HEADER_TYPES.has(type)) return `has the type ${type}; only Opaque is allowed`
     const data = isObject(secret.data) ? secret.data : {}
     const entries = Object.entries(data).slice(0, HEADERS_MAX)
     return new Map(
@@ -50,7 +52,9 @@ async function read(
       }),
     )
   } catch (error) {
-    if (error instanceof ApiError) return undefined
-    throw error
+    if (!(error instanceof ApiError)) throw error
+    return error.status === 403
+      ? `may not be read: this operator needs the permission to get Secrets in namespace ${namespace}`
+      : `cannot be read: ${error.message}`
   }
 }

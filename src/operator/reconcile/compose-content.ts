@@ -17,13 +17,9 @@ import type { Content } from '../plan/plan-publish.ts'
 import { composeSiteParts } from '../plan/site-parts.ts'
 import { printSpecEndpoint } from '../record/endpoint-text.ts'
 import type { DnsRecordView } from '../record/record-view.ts'
-import {
-  acceptedCondition,
-  degradedCondition,
-  healthyCondition,
-  type PeerHearing,
-} from '../status/conditions.ts'
+import { acceptedCondition, degradedCondition, type PeerHearing } from '../status/conditions.ts'
 import { type PeersForm, printPeers } from '../status/peer-status.ts'
+import { recordHealth } from '../status/record-health.ts'
 
 /** How long a site must have found the same before its observation counts. The default of `hold-down`. */
 const SETTLED_MS = 60_000
@@ -109,7 +105,7 @@ export function composeContent(publishing: Publishing, inputs: ContentInputs): M
       peersForm === 'none'
         ? undefined
         : printPeers(addresses, peers, { form: peersForm, roomOctets }),
-    healthy: healthyCondition(health.probes),
+    healthy: recordHealth(record, health.probes),
     membership,
     accepted: acceptedCondition(disputes, conflicts.length > 0),
     degraded: degradedCondition(hearingOf(addresses, peers), disputed),

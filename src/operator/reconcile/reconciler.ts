@@ -19,8 +19,9 @@ import { type Derived, planHandOver, planPublish, planRemove } from '../plan/pla
 import type { Writer } from '../plan/write.ts'
 import { derivedName } from '../record/derived-name.ts'
 import type { DnsRecordView } from '../record/record-view.ts'
-import { failedCondition, healthyCondition, rivalCondition } from '../status/conditions.ts'
+import { failedCondition, rivalCondition } from '../status/conditions.ts'
 import { type PeersForm, scanPeers } from '../status/peer-status.ts'
+import { recordHealth } from '../status/record-health.ts'
 import { seedFromMerged } from '../status/seed-from-merged.ts'
 import { composeContent, NO_TROUBLES, type Troubles } from './compose-content.ts'
 import { drainEndsInMs, type RequeueBounds, requeueAfterMs } from './requeue.ts'
@@ -180,7 +181,7 @@ export class Reconciler {
       site,
       report: report.text,
       note: report.note,
-      healthy: healthyCondition(health.probes),
+      healthy: recordHealth(record, health.probes),
       cluster: '',
     }
     const plan = planDelegate(publishing, delegation, timeMs)
@@ -194,7 +195,7 @@ export class Reconciler {
     const health = view.healthOf(record.key)
     const report = composeReport(record, site, health).text
     const about = { group: this.#groups.ownGroup, report }
-    const healthy = healthyCondition(health.probes)
+    const healthy = recordHealth(record, health.probes)
     await this.#carryOut(record, planAnnounce(record, healthy, about, clock.now()))
   }
 

@@ -13,6 +13,8 @@ export const REASONS = {
   allHealthy: 'AllChecksPassed',
   someHealthy: 'SomeChecksPassed',
   noneHealthy: 'HealthChecksFailed',
+  notProbed: 'NotProbed',
+  probesDisabled: 'ProbesDisabled',
   activeGroup: 'MemberOfActiveGroup',
   notActiveGroup: 'NotMemberOfActiveGroup',
   inactiveGroup: 'MemberOfInactiveGroup',
@@ -38,6 +40,8 @@ export type ConditionType =
 export interface Condition {
   readonly type: ConditionType
   readonly isTrue: boolean
+  /** The status is Unknown, and `isTrue` is false; missing = it is not. */
+  readonly isUnknown?: true
   readonly reason: string
   readonly message: string
 }
@@ -174,23 +178,57 @@ export function degradedCondition(
   return { type, isTrue: false, reason: REASONS.heard, message }
 }
 
+/** The health of one address of a record, for its condition. */
+export interface ProbedAddress {
+  readonly address: string
+  readonly health: 'up' | 'down' | 'unknown'
+  /** Why the last attempt to probe it was not made; missing = it was made, or is not due yet. */
+  readonly notProbed?: string
+  /** Why it is down; missing or '' = not known. */
+  readonly reason?: string
+}
+
 /** The combined health of a record's own addresses; undefined = it has no probes. */
-export function healthyCondition(
-  probes: readonly { readonly address: string; readonly health: 'up' | 'down' | 'unknown' }[],
-): Condition | undefined {
+export function healthyCondition(probes: readonly ProbedAddress[]): Condition | undefined {
+  const type = 'Healthy'
   if (probes.length === 0) return undefined
-  const of = (health: string): string[] =>
-    probes.filter((probe) => probe.health === health).map((probe) => probe.address)
-  const listOf = (health: string): string => [...new Set(of(health))].sort().join(' ')
-  const [isSomeUp, down, unknown] = [of('up').length > 0, listOf('down'), listOf('unknown')]
-  if (down === '' && unknown === '') {
-    const message = 'All healthchecks succeeded'
-    return { type: 'Healthy', isTrue: true, reason: REASONS.allHealthy, message }
+  const ofHealth = (health: string): ProbedAddress[] =>
+    probes.filter((probe) => probe.health === health)
+  const isSomeUp = ofHealth('up').length > 0
+  const down = listAddresses(ofHealth('down'))
+  const served = listSkipped(ofHealth('unknown'))
+  if (down !== '') {
+    const note = served === '' ? '' : `; addresses that cannot be probed are served: ${served}`
+    const reason = isSomeUp ? REASONS.someHealthy : REASONS.noneHealthy
+    return { type, isTrue: false, reason, message: `Not healthy addresses: [${down}]${note}` }
   }
-  const creating = isSomeUp ? `Probes are creating: [${unknown}]` : 'Probes are creating'
-  const message = down === '' ? creating : `Not healthy addresses: [${down}]`
-  const reason = isSomeUp ? REASONS.someHealthy : REASONS.noneHealthy
-  return { type: 'Healthy', isTrue: false, reason, message }
+  if (served !== '') return unknownHealth(`Addresses that cannot be probed are served: ${served}`)
+  const unknown = listAddresses(ofHealth('unknown'))
+  if (unknown !== '') {
+    const message = isSomeUp ? `Probes are creating: [${unknown}]` : 'Probes are creating'
+    const reason = isSomeUp ? REASONS.someHealthy : REASONS.noneHealthy
+    return { type, isTrue: false, reason, message }
+  }
+  const late = listSkipped(probes)
+  const message = `All healthchecks succeeded${late === '' ? '' : `; last attempt not made: ${late}`}`
+  return { type, isTrue: true, reason: REASONS.allHealthy, message }
+}
+
+/** The health of some addresses is not known, so they are served. */
+export function unknownHealth(message: string, reason: string = REASONS.notProbed): Condition {
+  return { type: 'Healthy', isTrue: false, isUnknown: true, reason, message }
+}
+
+function listAddresses(probes: readonly ProbedAddress[]): string {
+  return [...new Set(probes.map(({ address }) => address))].sort().join(' ')
+}
+
+/** The addresses whose last attempt was not made, with the reasons; '' = none. */
+function listSkipped(probes: readonly ProbedAddress[]): string {
+  const lines = probes
+    .filter(({ notProbed = '' }) => notProbed !== '')
+    .map(({ address, notProbed }) => `${address}: ${notProbed}`)
+  return shorten([...new Set(lines)].sort())
 }
 
 /**
@@ -203,8 +241,8 @@ export function printConditions(
   observedGeneration: number,
   nowMs: number,
 ): readonly ApiObject[] {
-  return wanted.map(({ type, isTrue, reason, message }) => {
-    const status = isTrue ? 'True' : 'False'
+  return wanted.map(({ type, isTrue, isUnknown, reason, message }) => {
+    const status = isUnknown ? 'Unknown' : isTrue ? 'True' : 'False'
     const before = present.find((one) => one.type === type && one.status === status)
     const lastTransitionTime = textOf(before, 'lastTransitionTime') || printTime(nowMs)
     const clipped = clipMessage(message)

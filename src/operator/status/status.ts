@@ -1,7 +1,7 @@
 import type { ApiObject, JsonValue } from '../../kube/api.ts'
 import { isSame, itemsOf } from '../record/fields.ts'
 import type { DnsRecordView } from '../record/record-view.ts'
-import { type Condition, printConditions } from './conditions.ts'
+import { type Condition, type ConditionType, printConditions } from './conditions.ts'
 
 /** Fields of the status that the operator owns, in addition to the conditions. */
 const FIELDS = [
@@ -32,11 +32,12 @@ const CONDITION_TYPES: readonly (JsonValue | undefined)[] = [
 
 /**
  * Our complete desired part of a record's status. Fields that `changes` does not name are kept, and
- * so are conditions of types that `conditions` does not contain. Active exists only with a group.
+ * so are conditions of types that `conditions` does not contain. A type without a condition is
+ * removed. Active exists only with a group.
  */
 export function composeStatus(
   record: DnsRecordView,
-  conditions: readonly Condition[],
+  conditions: readonly (Condition | ConditionType)[],
   changes: StatusFields,
   nowMs: number,
 ): ApiObject {
@@ -47,12 +48,14 @@ export function composeStatus(
     const value = field in wanted ? wanted[field] : present[field]
     if (value !== undefined) status[field] = value
   }
-  const printed = printConditions(conditions, record.conditions, observedGeneration, nowMs)
+  const wantedConditions = conditions.filter((one) => typeof one !== 'string')
+  const named = conditions.map((one) => (typeof one === 'string' ? one : one.type))
+  const printed = printConditions(wantedConditions, record.conditions, observedGeneration, nowMs)
   const isKept = ({ type }: ApiObject): boolean => {
     return type !== 'Active' || status.group !== undefined
   }
   const kept = ownConditions(record)
-    .filter((one) => !conditions.some((c) => c.type === one.type))
+    .filter(({ type }) => !named.some((name) => name === type))
     .filter(isKept)
   status.conditions = [...printed, ...kept]
   return status

@@ -91,6 +91,23 @@ t.test('the health after a series of results', (t) => {
     },
     { name: 'what was skipped does not count', given: '-.-.', fall: 2, rise: 1, want: 'unknown' },
     { name: 'nor does it end a row', given: '-.-.-', fall: 2, rise: 1, want: 'down' },
+    {
+      name: 'as many skipped attempts as the threshold keep the finding',
+      given: '+...',
+      fall: 3,
+      rise: 1,
+      want: 'up',
+    },
+    { name: 'one more makes it unknown', given: '+....', fall: 3, rise: 1, want: 'unknown' },
+    { name: 'also if it was down', given: '--...', fall: 1, rise: 1, want: 'unknown' },
+    {
+      name: 'failures before do not count then',
+      given: '--..-',
+      fall: 1,
+      rise: 1,
+      want: 'unknown',
+    },
+    { name: 'an attempt between them ends the row', given: '+.+.', fall: 1, rise: 1, want: 'up' },
   ]
   for (const { name, given, fall, rise, want } of table) {
     t.equal(after(given, fall, rise).health, want, name)
@@ -114,6 +131,7 @@ t.test('since when, and why', (t) => {
     failures: 0,
   })
   t.match(after('+.', 1, 1), { health: 'up', sinceMs: 1000, reason: 'not probed' })
+  t.match(after('--...', 1, 1), { health: 'unknown', sinceMs: 4000, failures: 0, httpStatus: 0 })
   t.end()
 })
 
@@ -125,12 +143,15 @@ t.test('whatever comes, thresholds hold', async () => {
     for (let i = 1; i <= given.length; i++) {
       const seen = given.slice(0, i).join('')
       const { health } = after(seen, fall, rise)
-      const row = /(\+*|-*)$/.exec(seen.replaceAll('.', ''))![0]
+      const [forgotten = ''] = seen.match(new RegExp(`^.*\\.{${fall + 1}}`)) ?? []
+      const row = /(\+*|-*)$/.exec(seen.slice(forgotten.length).replaceAll('.', ''))![0]
       if (health === 'down' && before !== 'down' && !(row[0] === '-' && row.length > fall))
         return false
       if (health === 'up' && before === 'down' && !(row[0] === '+' && row.length >= rise))
         return false
-      if (health === 'unknown' && before !== 'unknown') return false
+      const isForgotten = forgotten.length === seen.length && seen !== ''
+      if (health === 'unknown' && before !== 'unknown' && !isForgotten) return false
+      if (isForgotten && health !== 'unknown') return false
       // And the other way round: what is due happens.
       if (row[0] === '-' && row.length > fall && health !== 'down') return false
       if (row[0] === '+' && row.length >= rise && health !== 'up') return false

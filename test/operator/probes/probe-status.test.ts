@@ -95,13 +95,17 @@ t.test('Secrets with headers', async (t) => {
   t.equal(reads, 1, 'it is kept for a while')
   found = undefined
   clock.monotonicMs += 60_001
-  t.equal(await read('team', 'token'), undefined)
+  t.equal(await read('team', 'token'), 'is missing in namespace team')
   for (const type of ['kubernetes.io/service-account-token', 'kuadrant.io/coredns']) {
     found = { type, data: { token: 'eA==' } }
-    t.equal(await read('team', type), undefined, `one of type ${type} is not reported`)
+    t.equal(await read('team', type), `has the type ${type}; only Opaque is allowed`)
   }
   found = { type: 'Opaque', data: { 'X-Key': 'eA==' } }
   t.strictSame(await read('team', 'opaque'), new Map([['X-Key', 'x']]))
   found = new ApiError(403, 'no')
-  t.equal(await read('team', 'other'), undefined)
+  const denied =
+    'may not be read: this operator needs the permission to get Secrets in namespace team'
+  t.equal(await read('team', 'other'), denied)
+  found = new ApiError(500, 'etcd is away')
+  t.equal(await read('team', 'third'), 'cannot be read: etcd is away')
 })

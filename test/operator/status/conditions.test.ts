@@ -93,6 +93,9 @@ t.test('health is what all probes say together', (t) => {
   const up = { address: '192.0.2.1', health: 'up' } as const
   const down = { address: '192.0.2.2', health: 'down' } as const
   const unknown = { address: '192.0.2.3', health: 'unknown' } as const
+  const notProbed = 'Secret token with headers is missing in namespace a'
+  const lost = { address: '192.0.2.4', health: 'up', notProbed } as const
+  const skipped = { address: '192.0.2.5', health: 'unknown', notProbed } as const
   const table = [
     { name: 'no probes, no condition', given: [], want: undefined },
     {
@@ -125,10 +128,50 @@ t.test('health is what all probes say together', (t) => {
       given: [unknown],
       want: ['HealthChecksFailed', 'Probes are creating', false],
     },
+    {
+      name: 'an address that cannot be probed',
+      given: [up, skipped, lost],
+      want: [
+        'NotProbed',
+        `Addresses that cannot be probed are served: 192.0.2.5: ${notProbed}`,
+        undefined,
+      ],
+    },
+    {
+      name: 'an address that could not be probed at the last attempt',
+      given: [up, lost],
+      want: [
+        'AllChecksPassed',
+        `All healthchecks succeeded; last attempt not made: 192.0.2.4: ${notProbed}`,
+        true,
+      ],
+    },
+    {
+      name: 'one that is down, and one that cannot be probed',
+      given: [down, skipped],
+      want: [
+        'HealthChecksFailed',
+        `Not healthy addresses: [192.0.2.2]; addresses that cannot be probed are served: 192.0.2.5: ${notProbed}`,
+        false,
+      ],
+    },
+    {
+      name: 'one that is not probed yet, and one that cannot be probed',
+      given: [unknown, skipped],
+      want: [
+        'NotProbed',
+        `Addresses that cannot be probed are served: 192.0.2.5: ${notProbed}`,
+        undefined,
+      ],
+    },
   ]
   for (const { name, given, want } of table) {
     const condition = healthyCondition(given)
-    const found = condition && [condition.reason, condition.message, condition.isTrue]
+    const found = condition && [
+      condition.reason,
+      condition.message,
+      condition.isUnknown ? undefined : condition.isTrue,
+    ]
     t.strictSame(found, want, name)
   }
   t.end()

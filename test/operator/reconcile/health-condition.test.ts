@@ -1,0 +1,58 @@
+import t from 'tap'
+import type { ApiObject } from '../../../src/kube/api.ts'
+import type { ProbedAddress } from '../../../src/operator/status/conditions.ts'
+import { dnsRecord, secret } from '../../support/operator-objects.ts'
+import { KEY, OperatorFixture } from './stage.ts'
+
+const CHECK = { protocol: 'HTTP', port: 80 }
+const NAMES = ['app', 'delegated']
+
+/** Status, reason and message of the condition Healthy. */
+function healthy(fixture: OperatorFixture, name = 'app'): readonly unknown[] | undefined {
+  const conditions = fixture.field(name, 'status', 'conditions') as readonly ApiObject[]
+  const found = conditions.find(({ type }) => type === 'Healthy')
+  return found && [found.status, found.reason, found.message]
+}
+
+function report(fixture: OperatorFixture, key: string, probes: readonly ProbedAddress[]): void {
+  const of = (health: string) =>
+    probes.filter((one) => one.health === health).map(({ address }) => address)
+  fixture.cluster.health.set(key, { down: of('down'), up: of('up'), probes })
+}
+
+t.test('Healthy is removed with the health check', async (t) => {
+  const fixture = new OperatorFixture()
+  fixture.cluster.put(dnsRecord({ spec: { healthCheck: CHECK } }))
+  const labels = { 'kuadrant.io/default-provider': 'true' }
+  fixture.cluster.put(secret('a', 'coredns', { ZONES: 'k.example.com' }, { labels }))
+  const delegating = { delegate: true, providerRef: undefined } as unknown as ApiObject
+  fixture.cluster.put(dnsRecord({ name: 'delegated', spec: { healthCheck: CHECK, ...delegating } }))
+  for (const name of NAMES) {
+    report(fixture, `a/${name}`, [{ address: '192.0.2.1', health: 'up' }])
+    await fixture.reconciler.reconcile(`a/${name}`)
+    t.strictSame(healthy(fixture, name), ['True', 'AllChecksPassed', 'All healthchecks succeeded'])
+    report(fixture, `a/${name}`, [])
+    await fixture.reconciler.reconcile(`a/${name}`)
+    t.equal(healthy(fixture, name), undefined, name)
+  }
+})
+
+t.test('an address that cannot be probed makes health unknown', async (t) => {
+  const fixture = new OperatorFixture()
+  fixture.cluster.put(dnsRecord({ spec: { healthCheck: CHECK } }))
+  const notProbed = 'Secret token with headers is missing in namespace a'
+  report(fixture, KEY, [{ address: '192.0.2.1', health: 'unknown', notProbed }])
+  await fixture.reconcile()
+  t.strictSame(healthy(fixture), [
+    'Unknown',
+    'NotProbed',
+    `Addresses that cannot be probed are served: 192.0.2.1: ${notProbed}`,
+  ])
+})
+
+t.test('a health check that a wildcard host cannot have is reported', async (t) => {
+  const fixture = new OperatorFixture()
+  fixture.cluster.put(dnsRecord({ spec: { rootHost: '*.k.example.com', healthCheck: CHECK } }))
+  await fixture.reconcile()
+  t.match(healthy(fixture), ['Unknown', 'NotProbed', /^The health check is not executed/])
+})
