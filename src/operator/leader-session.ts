@@ -54,7 +54,7 @@ export class LeaderSession {
   readonly #parts: LeaderSessionParts
   readonly #reconciler: Reconciler
   readonly #stopWatching: readonly (() => void)[]
-  readonly #probing: SessionProbing | undefined
+  readonly #probing: SessionProbing
   #peersForm: PeersForm = 'whole'
   /** Monotonic clock: when timers and sockets last had their turn. */
   #turnMs = 0
@@ -65,10 +65,10 @@ export class LeaderSession {
     this.#parts = parts
     const { probing, role } = settings
     const probingParts = { cluster, metrics, mayWrite, role }
-    this.#probing = probing === undefined ? undefined : new SessionProbing(probingParts, probing)
+    this.#probing = new SessionProbing(probingParts, probing)
     const onEvent = (key: string): void => {
       this.queue.add(key)
-      this.#probing?.reconsider(key)
+      this.#probing.reconsider(key)
     }
     const work = (key: string): Promise<WorkResult | undefined> => this.#work(key)
     const means = { clock, timers, random, log }
@@ -92,6 +92,7 @@ export class LeaderSession {
       expiryMs: settings.peerExpiryMs,
       peersForm: () => this.#peersForm,
       role,
+      isProbing: probing !== undefined,
       removalTimeoutMs: settings.removalTimeoutMs,
       mutex,
       owners,
@@ -131,7 +132,7 @@ export class LeaderSession {
   /** Starts nothing more; resolves once all running work has ended. */
   async close(): Promise<void> {
     for (const stop of this.#stopWatching) stop()
-    await Promise.all([this.queue.close(), this.remotes?.close(), this.#probing?.close()])
+    await Promise.all([this.queue.close(), this.remotes?.close(), this.#probing.close()])
     // Last: a running reconcile may still start to follow a peer, or to look up groups, which would
     // then never be released.
     this.peers.close()

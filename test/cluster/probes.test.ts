@@ -74,7 +74,7 @@ t.test('an operator probes what records ask for', needsCluster(), async (t) => {
   t.teardown(() => Promise.all([stop(one), stop(two)]))
   const directory = temporaryDirectory(t)
   const kubeconfig = await writeKubeconfig(cluster, 'sextant-operator', directory)
-  const startOperator = () =>
+  const startOperator = (...args: readonly string[]) =>
     RunningOperator.start(t, {
       kubeconfig,
       args: [
@@ -83,6 +83,7 @@ t.test('an operator probes what records ask for', needsCluster(), async (t) => {
         '--leader-elect',
         `--leader-elect-namespace=${SYSTEM}`,
         '--probe-allow=127.0.0.0/8',
+        ...args,
       ],
     })
   const kuadrant = `kuadrant {
@@ -112,8 +113,8 @@ t.test('an operator probes what records ask for', needsCluster(), async (t) => {
   const probes = async (): Promise<any[]> => (await cluster.must('GET', PROBES)).items
   const healthOf = async (name: string) =>
     (await probes()).find(({ metadata }) => metadata.name === name)?.status?.healthy
-  const condition = async (): Promise<string> => {
-    const { status } = await cluster.must('GET', cluster.records(NAMESPACE, 'app'))
+  const condition = async (name = 'app'): Promise<string> => {
+    const { status } = await cluster.must('GET', cluster.records(NAMESPACE, name))
     const found = status?.conditions?.find(({ type }: { type: string }) => type === 'Healthy')
     return `${found?.status} ${found?.reason}: ${found?.message}`
   }
@@ -309,6 +310,38 @@ t.test('an operator probes what records ask for', needsCluster(), async (t) => {
       'ours-127.0.0.3',
       'stray',
     ])
+  })
+
+  await t.test('without the Secret of its headers an address is not probed', async () => {
+    const additionalHeadersRef = { name: 'token' }
+    const healthCheck = { ...CHECK, port, additionalHeadersRef }
+    await cluster.must('PATCH', cluster.records(NAMESPACE, 'ours'), { spec: { healthCheck } })
+    const want =
+      'Unknown NotProbed: Addresses that cannot be probed are served: 127.0.0.3: Secret token with headers'
+    const isReported = async () => (await condition('ours')).startsWith(want)
+    await until(isReported, want, SEEN_MS)
+  })
+
+  await t.test('an operator that does not probe removes its results', async (t) => {
+    await cluster.must('POST', PROBES, {
+      apiVersion: 'kuadrant.io/v1alpha1',
+      kind: 'DNSHealthCheckProbe',
+      metadata: { name: 'mine', labels: { 'kuadrant.io/health-probes-owner': 'ours' } },
+      spec: { address: '127.0.0.3', port, protocol: 'HTTP', interval: '1s' },
+    })
+    await until(async () => (await healthOf('mine')) === true, 'the probe of a user', SEEN_MS)
+    await operator.stop()
+    operator = await startOperator('--enable-probes=false')
+    const isGone = async () => {
+      const names = (await probes()).map(({ metadata }) => metadata.name)
+      return names.sort().join() === 'mine,stray' && (await healthOf('mine')) === undefined
+    }
+    await until(isGone, 'the results to be removed', SEEN_MS)
+    const isDisabled = async () => (await condition('ours')).startsWith('Unknown ProbesDisabled')
+    await until(isDisabled, 'the condition', SEEN_MS)
+    const [mine] = (await probes()).filter(({ metadata }) => metadata.name === 'mine')
+    const managers = mine.metadata.managedFields.map(({ manager }: { manager: string }) => manager)
+    t.notOk(managers.includes('sextant-operator'), 'no field is ours')
   })
 
   await t.test('no right was missing', async (t) => {

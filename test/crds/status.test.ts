@@ -98,6 +98,7 @@ t.test('the schema has all that the operator writes into the status of a DNSReco
     expiryMs: 3_600_000,
     peersForm: () => 'whole',
     role: 'primary',
+    isProbing: true,
     removalTimeoutMs: 3_600_000,
     mutex: new KeyedMutex(),
     owners: { rivalOf: () => '' },

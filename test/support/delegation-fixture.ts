@@ -29,6 +29,7 @@ export class DelegationFixture {
       expiryMs: 1000,
       peersForm: () => 'whole',
       role: 'primary',
+      isProbing: true,
       removalTimeoutMs: 86_400_000,
       mutex: new KeyedMutex(),
       owners: { rivalOf: () => '' },

@@ -44,6 +44,7 @@ export class SimulatedSite {
       expiryMs: 1000,
       peersForm: () => 'whole',
       role,
+      isProbing: true,
       removalTimeoutMs: REMOVAL_TIMEOUT_MS,
       mutex: this.#turns,
       owners: this.owners,

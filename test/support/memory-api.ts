@@ -74,7 +74,7 @@ export class MemoryApi implements ApiClient {
     const refused = this.refuse({ method, path: url.pathname, body })
     if (refused !== undefined) return whole(refused, statusBody(refused, 'refused by the test'))
     const target = targetOf(url)
-    if (method !== 'GET') return this.#write(method, target, body)
+    if (method !== 'GET') return this.#write(method, target, body, sent?.contentType ?? '')
     if (url.searchParams.has('sendInitialEvents')) {
       return whole(422, statusBody(422, 'sendInitialEvents is forbidden', 'Invalid'))
     }
@@ -116,7 +116,7 @@ export class MemoryApi implements ApiClient {
     this.#watchers.clear()
   }
 
-  #write(method: ApiMethod, target: Target, body: ApiObject): ApiResponse {
+  #write(method: ApiMethod, target: Target, body: ApiObject, contentType: string): ApiResponse {
     const { plural, namespace, collection } = target
     const name = target.name || textOf(body.metadata, 'name')
     const key = pathKey({ ...target, name })
@@ -131,7 +131,12 @@ export class MemoryApi implements ApiClient {
       const made = { ...body, metadata: { ...asMapping(body.metadata), ...metadata } }
       return whole(201, this.#store(collection, made, 'ADDED'))
     }
-    if (known === undefined) return missing({ ...target, name })
+    const isApply = contentType.includes('apply-patch')
+    if (known === undefined) {
+      if (!isApply || target.isStatus) return missing({ ...target, name })
+      this.writes.push(note)
+      return whole(201, this.#store(collection, body, 'ADDED'))
+    }
     const wanted = asMapping(method === 'DELETE' ? body.preconditions : body.metadata)
     for (const field of ['uid', 'resourceVersion']) {
       const want = textOf(wanted, field)
@@ -145,6 +150,11 @@ export class MemoryApi implements ApiClient {
       return whole(200, { kind: 'Status', status: 'Success' })
     }
     const { resourceVersion: _, ...metadata } = wanted
+    // One manager applies the whole status of an object.
+    if (isApply && target.isStatus) {
+      const applied = { ...known, status: body.status ?? {} }
+      return whole(200, this.#store(collection, applied, 'MODIFIED'))
+    }
     const change = target.isStatus ? { status: body.status ?? {} } : { ...body, metadata }
     return whole(200, this.#store(collection, merge(known, change) as ApiObject, 'MODIFIED'))
   }

@@ -16,7 +16,7 @@ import { DnsRecordView } from '../record/record-view.ts'
 import { PROBES, RECORDS, SECRETS } from '../record/resources.ts'
 import type { ClusterView } from './cluster-view.ts'
 import { ObjectCache, trimObject } from './object-cache.ts'
-import { ProbeIndex, trimProbe } from './probe-index.ts'
+import { ProbeIndex } from './probe-index.ts'
 import { RecordNames } from './record-names.ts'
 
 export interface ClusterMeans {
@@ -52,7 +52,7 @@ export class Cluster implements ClusterView {
       new Informer({ ...means, resource, trim, labelSelector: '' })
     this.recordInformer = informer(RECORDS, trimObject)
     this.secretInformer = informer(SECRETS, trimSecret)
-    this.probeInformer = informer(PROBES, trimProbe)
+    this.probeInformer = informer(PROBES, trimObject)
     this.records = new ObjectCache(this.recordInformer, means.clock)
     this.#names.watch(this.recordInformer, (key) => {
       for (const listener of this.#nameListeners) listener(key)

@@ -3,7 +3,7 @@ import { validateResource } from '../../dnsrecord/validate/resource.ts'
 import { type ApiObject, textOf } from '../../kube/api.ts'
 import type { Informer } from '../../kube/informer.ts'
 import type { OwnHealth } from '../plan/own.ts'
-import { mappingOf, metadataOf } from '../record/fields.ts'
+import { mappingOf } from '../record/fields.ts'
 import type { ProbedAddress } from '../status/conditions.ts'
 
 const NONE: OwnHealth = { down: [], up: [], probes: [] }
@@ -75,10 +75,4 @@ function readHealth(probe: ApiObject): Omit<ProbedAddress, 'address'> {
   const notProbed = consecutiveFailures === 0 ? textOf(status, 'reason') : ''
   if (typeof healthy !== 'boolean') return { health: 'unknown', notProbed }
   return { health: healthy ? 'up' : 'down', notProbed }
-}
-
-/** The part of a probe that is cached: everything except `managedFields`. */
-export function trimProbe(probe: ApiObject): ApiObject {
-  const { managedFields: _, ...metadata } = metadataOf(probe)
-  return { ...probe, metadata }
 }

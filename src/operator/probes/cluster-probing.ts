@@ -10,7 +10,14 @@ import type { ObjectRef, Objects } from '../../kube/objects.ts'
 import { WorkQueue, type WorkResult } from '../../kube/work-queue.ts'
 import { FaultLog } from '../../telemetry/fault-log.ts'
 import type { Logger } from '../../telemetry/log.ts'
-import { finalizersOf, isDeleting, isSame, mappingOf, metadataOf } from '../record/fields.ts'
+import {
+  finalizersOf,
+  isDeleting,
+  isManaged,
+  isSame,
+  mappingOf,
+  metadataOf,
+} from '../record/fields.ts'
 import { DnsRecordView } from '../record/record-view.ts'
 import { PROBES } from '../record/resources.ts'
 import {
@@ -31,9 +38,10 @@ export interface ClusterProbingParts {
   readonly objects: Objects
   /** DNSRecords with their complete `spec`. */
   readonly records: Informer
-  /** DNSHealthCheckProbes, complete except for `managedFields`. */
+  /** DNSHealthCheckProbes, as `trimObject` returns them. */
   readonly probes: Informer
-  readonly probe: Prober
+  /** Undefined = probing is disabled: results of earlier probes are removed. */
+  readonly probe: Prober | undefined
   /**
    * True if this operator probes for a record. Secrets may change this; then `reconsider` must be
    * called.
@@ -86,7 +94,7 @@ export class ClusterProbing {
       clock,
       timers,
       random,
-      probe,
+      probe: probe ?? neverProbe,
       onResult: (result) => this.#note(result),
     })
     const work = (key: string): Promise<WorkResult | undefined> => this.#work(key)
@@ -137,6 +145,10 @@ export class ClusterProbing {
     await this.#queue.close()
   }
 
+  get #isDisabled(): boolean {
+    return this.#parts.probe === undefined
+  }
+
   #note(result: ProbeResult): void {
     this.#parts.onResult(result)
     this.#queue.add(`${PROBE_PREFIX}${result.probe.id}`)
@@ -160,6 +172,7 @@ export class ClusterProbing {
     this.#byRecord.set(recordKey, keys.add(key))
     const record = this.#recordAt(recordKey)
     if (record === undefined || !this.#parts.isOurs(record)) this.#runner.remove(key)
+    else if (this.#isDisabled) this.#queue.add(`${PROBE_PREFIX}${key}`)
     else this.#runner.put(probe, readState(object, this.#parts.clock.now()))
   }
 
@@ -198,6 +211,11 @@ export class ClusterProbing {
       for (const probe of present) if (isControlled(probe)) await this.#delete(probe)
       return
     }
+    if (this.#isDisabled) {
+      const stale = present.filter((probe) => isOurs(record) || isManaged(probe))
+      for (const probe of planProbes(record, [], stale).remove) await this.#delete(probe)
+      return
+    }
     if (!isOurs(record) && !record.isDeleting) return
     const asked = desiredProbes(record, allowsInsecureCertificates)
     const desired = withFreeNames(record, asked, (name) => probes.get(name))
@@ -230,6 +248,7 @@ export class ClusterProbing {
     const object = probes.get(key)
     if (object === undefined) return
     if (isDeleting(object)) return this.#releaseProbe(object)
+    if (this.#isDisabled) return this.#releaseStatus(object)
     const [probe, state] = [this.#runner.probeOf(key), this.#runner.stateOf(key)]
     if (probe === undefined || state === undefined) return
     const status = composeStatus(object, probe, state)
@@ -238,6 +257,12 @@ export class ClusterProbing {
     if (isSame(isStale ? written.status : mappingOf(object, 'status'), status)) return
     const after = await objects.applyStatus(refOf(object), statusOf(object, status))
     this.#written.set(key, { status, version: versionOf(after) })
+  }
+
+  /** Removes what this operator wrote into the status. Results of other programs are kept. */
+  async #releaseStatus(object: ApiObject): Promise<void> {
+    if (!isManaged(object) || mappingOf(object, 'status').healthy === undefined) return
+    await this.#parts.objects.applyStatus(refOf(object), statusOf(object, {}))
   }
 
   /** Removes the finalizer of a probe that is no longer run. */
@@ -251,6 +276,8 @@ export class ClusterProbing {
     })
   }
 }
+
+const neverProbe: Prober = async () => ({ kind: 'skipped', reason: 'probing is disabled' })
 
 /** Names of one record's conflicting probes that are reported. */
 const NAMES_MAX = 3

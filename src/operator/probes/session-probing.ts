@@ -29,16 +29,16 @@ export interface SessionProbingParts {
 
 /**
  * The probing of one leader session. It starts once the probes of the cluster are listed, and ends
- * with the session.
+ * with the session. Without settings it only removes the results of earlier probes.
  */
 export class SessionProbing {
   readonly #parts: SessionProbingParts
-  readonly #settings: ProbingSettings
+  readonly #settings: ProbingSettings | undefined
   #probing: ClusterProbing | undefined
   #stopMeasuring = (): void => {}
   #isClosed = false
 
-  constructor(parts: SessionProbingParts, settings: ProbingSettings) {
+  constructor(parts: SessionProbingParts, settings: ProbingSettings | undefined) {
     this.#parts = parts
     this.#settings = settings
     // Without the definition, or without permission to read it, this never happens.
@@ -61,21 +61,22 @@ export class SessionProbing {
   #begin(): void {
     if (this.#isClosed) return
     const { cluster, metrics, mayWrite } = this.#parts
-    const { allowsInsecureCertificates, allowed } = this.#settings
     const { objects, means } = cluster
     const { clock, timers, random, log } = means
     this.#probing = new ClusterProbing({
       objects,
       records: cluster.recordInformer,
       probes: cluster.probeInformer,
-      probe: createProber({
-        policy: new ProbePolicy(allowed),
-        resolve: systemResolve(),
-        readHeaders: headerSecrets(objects, clock),
-        timers,
-      }),
+      probe:
+        this.#settings &&
+        createProber({
+          policy: new ProbePolicy(this.#settings.allowed),
+          resolve: systemResolve(),
+          readHeaders: headerSecrets(objects, clock),
+          timers,
+        }),
       isOurs: (record) => this.#isOurs(record),
-      allowsInsecureCertificates,
+      allowsInsecureCertificates: this.#settings?.allowsInsecureCertificates ?? false,
       mayWrite,
       onResult: attemptCounter(metrics.registry, SOURCE),
       log,

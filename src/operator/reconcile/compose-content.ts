@@ -43,6 +43,8 @@ export const NO_TROUBLES: Troubles = { conflicts: [], leftOut: [], refused: [], 
 export interface ContentInputs {
   readonly site: string
   readonly health: OwnHealth
+  /** False = this operator executes no health checks. */
+  readonly isProbing: boolean
   /** Undefined = this cluster belongs to no group. */
   readonly membership: Membership | undefined
   /** The current `local-<name>`. */
@@ -105,7 +107,7 @@ export function composeContent(publishing: Publishing, inputs: ContentInputs): M
       peersForm === 'none'
         ? undefined
         : printPeers(addresses, peers, { form: peersForm, roomOctets }),
-    healthy: recordHealth(record, health.probes),
+    healthy: recordHealth(record, health.probes, inputs.isProbing),
     membership,
     accepted: acceptedCondition(disputes, conflicts.length > 0),
     degraded: degradedCondition(hearingOf(addresses, peers), disputed),

@@ -47,6 +47,8 @@ export interface ReconcilerParts {
   readonly expiryMs: number
   readonly peersForm: () => PeersForm
   readonly role: DelegationRole
+  /** False = this operator executes no health checks. */
+  readonly isProbing: boolean
   /** How long the deletion of a record waits for other clusters. */
   readonly removalTimeoutMs: number
   /** Shared by all writers of authoritative records; by key. */
@@ -128,7 +130,7 @@ export class Reconciler {
   }
 
   async #publish(publishing: Publishing): Promise<number | undefined> {
-    const { view, peers, clock, bounds, site, expiryMs, peersForm } = this.#parts
+    const { view, peers, clock, bounds, site, expiryMs, peersForm, isProbing } = this.#parts
     const { record, rootHost, provider } = publishing
     const { key } = record
     const derived = this.#derivedOf(record)
@@ -144,6 +146,7 @@ export class Reconciler {
     const { content, troubles, nextMs } = composeContent(publishing, {
       site,
       health: view.healthOf(key),
+      isProbing,
       membership,
       local: derived.local,
       addresses,
@@ -160,7 +163,7 @@ export class Reconciler {
   }
 
   async #delegate(publishing: Publishing): Promise<number | undefined> {
-    const { view, clock, bounds, owners, site } = this.#parts
+    const { view, clock, bounds, owners, site, isProbing } = this.#parts
     const { record } = publishing
     const rival = owners.rivalOf(record)
     if (rival !== '') {
@@ -181,7 +184,7 @@ export class Reconciler {
       site,
       report: report.text,
       note: report.note,
-      healthy: recordHealth(record, health.probes),
+      healthy: recordHealth(record, health.probes, isProbing),
       cluster: '',
     }
     const plan = planDelegate(publishing, delegation, timeMs)
@@ -191,11 +194,11 @@ export class Reconciler {
   }
 
   async #announce(record: DnsRecordView): Promise<void> {
-    const { view, clock, site } = this.#parts
+    const { view, clock, site, isProbing } = this.#parts
     const health = view.healthOf(record.key)
     const report = composeReport(record, site, health).text
     const about = { group: this.#groups.ownGroup, report }
-    const healthy = recordHealth(record, health.probes)
+    const healthy = recordHealth(record, health.probes, isProbing)
     await this.#carryOut(record, planAnnounce(record, healthy, about, clock.now()))
   }
 

@@ -56,3 +56,21 @@ t.test('a health check that a wildcard host cannot have is reported', async (t) 
   await fixture.reconcile()
   t.match(healthy(fixture), ['Unknown', 'NotProbed', /^The health check is not executed/])
 })
+
+t.test('without probing, health is unknown', async (t) => {
+  const fixture = new OperatorFixture()
+  fixture.isProbing = false
+  fixture.start()
+  fixture.cluster.put(dnsRecord({ spec: { healthCheck: CHECK } }))
+  await fixture.reconcile()
+  const disabled = ['Unknown', 'ProbesDisabled', /^Probes are disabled by --enable-probes=false/]
+  t.match(healthy(fixture), disabled)
+  report(fixture, KEY, [{ address: '192.0.2.1', health: 'down' }])
+  await fixture.reconcile()
+  const down = ['False', 'HealthChecksFailed', 'Not healthy addresses: [192.0.2.1]']
+  t.strictSame(healthy(fixture), down, 'another program reports it')
+  const plain = dnsRecord({ name: 'plain' })
+  fixture.cluster.put(plain)
+  await fixture.reconcile('a/plain')
+  t.equal(healthy(fixture, 'plain'), undefined, 'no health check')
+})

@@ -59,6 +59,7 @@ class OperatorFixture {
       expiryMs: 3_600_000,
       peersForm: () => 'whole',
       role: 'primary',
+      isProbing: true,
       removalTimeoutMs: 3_600_000,
       mutex: new KeyedMutex(),
       owners: { rivalOf: () => '' },

@@ -24,6 +24,8 @@ export class OperatorFixture {
   peersForm: PeersForm = 'whole'
   /** Changing it needs `start`. */
   groups: GroupDirectory | undefined
+  /** Changing it needs `start`. */
+  isProbing = true
   reconciler = this.start()
 
   constructor() {
@@ -50,6 +52,7 @@ export class OperatorFixture {
       expiryMs: 24 * HOUR_MS,
       peersForm: () => this.peersForm,
       role: 'primary',
+      isProbing: this.isProbing,
       removalTimeoutMs: 24 * HOUR_MS,
       mutex: new KeyedMutex(),
       owners: { rivalOf: () => '' },
