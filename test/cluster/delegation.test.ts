@@ -157,6 +157,29 @@ t.test('delegating records, against an API server', needsCluster(), async (t) =>
     await answers(`app.${ZONE}`, '192.0.2.1 192.0.2.2')
   })
 
+  await t.test('a record that is deleted without its finalizer leaves nothing', async (t) => {
+    const host = `gone.${ZONE}`
+    const tear = async (name: string) => {
+      const metadata = { finalizers: null }
+      await cluster.must('PATCH', cluster.records(NAMESPACE, name), { metadata })
+      await remove(name)
+    }
+    await create('stays', host, [address(host, '192.0.2.1')])
+    await create('torn', host, [address(host, '192.0.2.2')])
+    await answers(host, '192.0.2.1 192.0.2.2')
+    // The operator restores the finalizer, so it must not see the record between the two.
+    t.equal(await operator.stop(), 0)
+    await tear('torn')
+    operator = await start()
+    await answers(host, '192.0.2.1')
+    t.match(operator.output, /removing endpoints of owner \S+: its record is gone/)
+    t.equal(await operator.stop(), 0)
+    await tear('stays')
+    operator = await start()
+    await answers(host, '')
+    await wait('its authoritative record to go', async () => (await authoritative()).length === 1)
+  })
+
   await t.test('an operator that is started anew writes nothing', async (t) => {
     const versions = async (): Promise<string[]> =>
       (await list()).map(

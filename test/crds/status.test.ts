@@ -92,7 +92,7 @@ t.test('the schema has all that the operator writes into the status of a DNSReco
     writer: cluster,
     peers,
     clock,
-    listener: { reconciled: () => {}, forgot: () => {} },
+    listener: { reconciled: () => {}, departed: () => {}, forgot: () => {} },
     site: 'here',
     bounds: { minMs: 5000, maxMs: 900_000 },
     expiryMs: 3_600_000,
@@ -101,7 +101,7 @@ t.test('the schema has all that the operator writes into the status of a DNSReco
     isProbing: true,
     removalTimeoutMs: 3_600_000,
     mutex: new KeyedMutex(),
-    owners: { rivalOf: () => '' },
+    owners: { rivalOf: () => '', isPresent: () => true },
   })
   const look = async (name: string): Promise<void> => {
     await reconciler.reconcile('a/app')

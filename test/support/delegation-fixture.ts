@@ -1,7 +1,9 @@
 import { ApiError, type ApiObject } from '../../src/kube/api.ts'
+import { authoritativeKey } from '../../src/operator/delegation/authoritative-record.ts'
 import { KeyedMutex } from '../../src/operator/delegation/keyed-mutex.ts'
 import type { GroupDirectory } from '../../src/operator/groups/group-set.ts'
 import { Reconciler } from '../../src/operator/reconcile/reconciler.ts'
+import { DnsRecordView } from '../../src/operator/record/record-view.ts'
 import { ToyCluster, ToyPeers } from './operator-cluster.ts'
 import { at, dnsRecord, secret } from './operator-objects.ts'
 import { FakeClock } from './setup.ts'
@@ -14,6 +16,8 @@ export const HOST = 'k.example.com'
 export class DelegationFixture {
   readonly cluster: ToyCluster
   readonly clock = new FakeClock()
+  /** Authoritative records and owners whose endpoints were removed. */
+  readonly departed: string[] = []
   readonly #reconciler: Reconciler
 
   constructor(cluster = new ToyCluster(), groups?: GroupDirectory) {
@@ -23,7 +27,11 @@ export class DelegationFixture {
       writer: cluster,
       peers: new ToyPeers(),
       clock: this.clock,
-      listener: { reconciled: () => {}, forgot: () => {} },
+      listener: {
+        reconciled: () => {},
+        departed: (record, owners) => this.departed.push(`${record.name} ${owners.join()}`),
+        forgot: () => {},
+      },
       site: 'here',
       bounds: { minMs: 5000, maxMs: 900_000 },
       expiryMs: 1000,
@@ -32,7 +40,7 @@ export class DelegationFixture {
       isProbing: true,
       removalTimeoutMs: 86_400_000,
       mutex: new KeyedMutex(),
-      owners: { rivalOf: () => '' },
+      owners: { rivalOf: () => '', isPresent: (key, id) => isOwner(cluster, key, id) },
       ...(groups === undefined ? {} : { groups }),
     })
     this.putSecret(HOST)
@@ -98,6 +106,14 @@ export class DelegationFixture {
     const found = conditions.find((one) => one.type === type)
     return found === undefined ? '' : `${found.status} ${found.reason}: ${found.message}`
   }
+}
+
+/** True if a delegating record of `cluster` has that owner id. */
+export function isOwner({ records }: ToyCluster, authoritative: string, ownerId: string): boolean {
+  return [...records.values()]
+    .map((object) => new DnsRecordView(object))
+    .filter(({ role }) => role === 'delegating')
+    .some((record) => authoritativeKey(record) === authoritative && record.ownerId === ownerId)
 }
 
 export function address(dnsName: string, ...targets: readonly string[]): ApiObject {

@@ -8,7 +8,7 @@ import { Reconciler } from '../../src/operator/reconcile/reconciler.ts'
 import { mappingOf, metadataOf } from '../../src/operator/record/fields.ts'
 import { DnsRecordView, roleOf } from '../../src/operator/record/record-view.ts'
 import { RemoteReconciler } from '../../src/operator/remotes/remote-reconciler.ts'
-import { HOST } from './delegation-fixture.ts'
+import { HOST, isOwner } from './delegation-fixture.ts'
 import { ToyCluster, ToyPeers } from './operator-cluster.ts'
 import { at, dnsRecord, secret } from './operator-objects.ts'
 import { FakeClock } from './setup.ts'
@@ -38,7 +38,7 @@ export class SimulatedSite {
       writer: this.cluster,
       peers: new ToyPeers(),
       clock,
-      listener: { reconciled: () => {}, forgot: () => {} },
+      listener: { reconciled: () => {}, departed: () => {}, forgot: () => {} },
       site: name,
       bounds: { minMs: 5000, maxMs: 900_000 },
       expiryMs: 1000,
@@ -47,7 +47,11 @@ export class SimulatedSite {
       isProbing: true,
       removalTimeoutMs: REMOVAL_TIMEOUT_MS,
       mutex: this.#turns,
-      owners: this.owners,
+      owners: {
+        rivalOf: (record) => this.owners.rivalOf(record),
+        isPresent: (key, id) =>
+          [this, ...this.#remotes.keys()].some(({ cluster }) => isOwner(cluster, key, id)),
+      },
     })
     if (role === 'primary') this.putSecret(HOST)
   }

@@ -52,6 +52,7 @@ export function watchInputs(parts: TriggerParts): () => void {
     },
   })
   const endOwners = owners.onGone((key) => {
+    onEvent(key)
     for (const one of sources.of(key)) onEvent(one)
   })
   let isBeginning = true

@@ -14,6 +14,8 @@ interface Owner {
 export interface Owners {
   /** The older record that `record` must give way to, as text; '' = none. */
   rivalOf(record: DnsRecordView): string
+  /** True if a delegating record of some cluster has that owner id. */
+  isPresent(authoritativeKey: string, ownerId: string): boolean
 }
 
 /**
@@ -67,6 +69,10 @@ export class OwnerIndex implements Owners {
       if (other.uid !== uid && isOlder) return other.text
     }
     return ''
+  }
+
+  isPresent(authoritativeKey: string, ownerId: string): boolean {
+    return this.#owners.has(`${authoritativeKey} ${ownerId}`)
   }
 
   #add(record: DnsRecordView, text: string): void {

@@ -61,7 +61,7 @@ export function composeNote(endpoint: SpecEndpoint, note: RegistryNote): ApiObje
     ...(group === '' ? [] : [['group', group] as [string, string]]),
     ['owner', owner],
     ...(isReported ? [['targets', targets.join(LIST_SEPARATOR)] as [string, string]] : []),
-    ...(!ttlSeconds ? [] : [['ttl', String(ttlSeconds)] as [string, string]]),
+    ...(ttlSeconds === undefined ? [] : [['ttl', String(ttlSeconds)] as [string, string]]),
     ['version', VERSION],
   ]
   const text = [HERITAGE, ...values.map(([key, value]) => `${KEY_PREFIX}${key}=${value}`)]

@@ -18,6 +18,7 @@ import {
   type SpecEndpoint,
 } from '../record/spec-endpoint.ts'
 import { type EndpointState, readEndpointStates, sortTargets } from './endpoint-states.ts'
+import type { Owners } from './owner-index.ts'
 import {
   composeNote,
   isRegistryNote,
@@ -54,6 +55,22 @@ export function readOwners(record: DnsRecordView): readonly PartOwner[] {
     ...noted.map(({ owner: id, cluster, group }) => ({ id, cluster, group })),
   ]
   return [...new Map(owners.map((owner) => [owner.id, owner])).values()]
+}
+
+/**
+ * Owners of this cluster whose delegating records are gone, for example because a user removed the finalizer. Only what
+ * this operator wrote counts: a note of another program does not name its cluster.
+ */
+export function departedOwners(authoritative: DnsRecordView, owners: Owners): readonly string[] {
+  const notes = authoritative.endpoints.flatMap((endpoint) => scanNotes(endpoint, new Set()))
+  const ours = [
+    ...readOwnedParts(authoritative).map(({ owner }) => owner),
+    ...notes
+      .filter(({ ttlSeconds }) => ttlSeconds !== undefined)
+      .map(({ owner: id, cluster }) => ({ id, cluster })),
+  ].filter(({ cluster }) => cluster === '')
+  const ids = [...new Set(ours.map(({ id }) => id))]
+  return ids.filter((id) => !owners.isPresent(authoritative.key, id))
 }
 
 /**

@@ -259,10 +259,10 @@ export class ClusterProbing {
     this.#written.set(key, { status, version: versionOf(after) })
   }
 
-  /** Removes what this operator wrote into the status. Results of other programs are kept. */
+  /** Removes the result that this operator wrote. Results of other programs are kept. */
   async #releaseStatus(object: ApiObject): Promise<void> {
     if (!isManaged(object) || mappingOf(object, 'status').healthy === undefined) return
-    await this.#parts.objects.applyStatus(refOf(object), statusOf(object, {}))
+    await this.#parts.objects.applyStatus(refOf(object), statusOf(object, { reason: DISABLED }))
   }
 
   /** Removes the finalizer of a probe that is no longer run. */
@@ -277,7 +277,9 @@ export class ClusterProbing {
   }
 }
 
-const neverProbe: Prober = async () => ({ kind: 'skipped', reason: 'probing is disabled' })
+/** The reason in the status of a probe whose result was removed. */
+const DISABLED = 'the operator runs with --enable-probes=false'
+const neverProbe: Prober = async () => ({ kind: 'skipped', reason: DISABLED })
 
 /** Names of one record's conflicting probes that are reported. */
 const NAMES_MAX = 3

@@ -7,9 +7,10 @@ import type { KeyedMutex } from '../delegation/keyed-mutex.ts'
 import type { Owners } from '../delegation/owner-index.ts'
 import { planAnnounce } from '../delegation/plan-announce.ts'
 import { planDelegate } from '../delegation/plan-delegate.ts'
-import { planFinalize } from '../delegation/plan-finalize.ts'
+import { planDepartures, planFinalize } from '../delegation/plan-finalize.ts'
 import { planServe } from '../delegation/plan-serve.ts'
 import { StatusWriteThrottle } from '../delegation/status-write-throttle.ts'
+import { departedOwners } from '../delegation/whole.ts'
 import { type GroupDirectory, NO_GROUPS } from '../groups/group-set.ts'
 import { PeerStateStore } from '../peers/peer-state-store.ts'
 import type { PeerAnswer, PeerDirectory } from '../peers/peers.ts'
@@ -30,6 +31,8 @@ import { drainEndsInMs, type RequeueBounds, requeueAfterMs } from './requeue.ts'
 export interface ReconcileListener {
   /** A record of ours was reconciled. */
   reconciled(record: DnsRecordView, plan: Plan, troubles: Troubles): void
+  /** Endpoints of these owners are removed from the authoritative record: their records are gone. */
+  departed(authoritative: DnsRecordView, owners: readonly string[]): void
   /** A record was deleted, or is not ours. */
   forgot(key: string): void
 }
@@ -101,6 +104,7 @@ export class Reconciler {
   async #reconcile(key: string, record: DnsRecordView | undefined): Promise<number | undefined> {
     const { view, clock, role } = this.#parts
     if (record === undefined) return this.#forget(key)
+    if (await this.#sweep(record)) return this.#reconcile(key, view.record(key))
     const action = decide(record, view.secretsOf(record.namespace), role)
     switch (action.kind) {
       case 'ignore':
@@ -191,6 +195,17 @@ export class Reconciler {
     const waitMs = this.#throttle.waitMs(record, plan, clock.monotonic())
     await this.#carryOut(record, waitMs > 0 ? { ...plan, writes: [] } : plan)
     return requeueAfterMs(waitMs > 0 ? waitMs : drainEndsInMs(record, timeMs), bounds)
+  }
+
+  /** Removes endpoints from an authoritative record whose delegating records are gone; true = some. */
+  async #sweep(authoritative: DnsRecordView): Promise<boolean> {
+    const { role, owners, listener, writer } = this.#parts
+    if (authoritative.role !== 'authoritative' || role !== 'primary') return false
+    const departed = authoritative.isDeleting ? [] : departedOwners(authoritative, owners)
+    if (departed.length === 0) return false
+    listener.departed(authoritative, departed)
+    for (const write of planDepartures(authoritative, departed)) await writer.write(write)
+    return true
   }
 
   async #announce(record: DnsRecordView): Promise<void> {

@@ -52,6 +52,11 @@ export class Reporter implements ReconcileListener {
     this.#reportOnce(record, DISPUTED, disputed)
   }
 
+  departed({ key }: DnsRecordView, owners: readonly string[]): void {
+    const [verb, ids] = [owners.length === 1 ? 'record is' : 'records are', owners.join(', ')]
+    this.#log.info(`dnsrecords ${key}: removing endpoints of owner ${ids}: its ${verb} gone`)
+  }
+
   forgot(key: string): void {
     this.#metrics.dropRecord(key)
     for (const reason of [CONFLICT, REFUSED, DISPUTED]) this.#reported.delete(`${reason} ${key}`)

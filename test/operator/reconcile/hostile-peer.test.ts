@@ -62,7 +62,7 @@ class OperatorFixture {
       isProbing: true,
       removalTimeoutMs: 3_600_000,
       mutex: new KeyedMutex(),
-      owners: { rivalOf: () => '' },
+      owners: { rivalOf: () => '', isPresent: () => true },
     })
   }
 

@@ -45,6 +45,7 @@ export class OperatorFixture {
           this.plans.push(plan)
           this.conflicts.push(...conflicts.map(({ text }) => text))
         },
+        departed: () => {},
         forgot: (key) => this.forgotten.push(key),
       },
       site: 'here',
@@ -55,7 +56,7 @@ export class OperatorFixture {
       isProbing: this.isProbing,
       removalTimeoutMs: 24 * HOUR_MS,
       mutex: new KeyedMutex(),
-      owners: { rivalOf: () => '' },
+      owners: { rivalOf: () => '', isPresent: () => true },
       ...(this.groups === undefined ? {} : { groups: this.groups }),
     })
     return this.reconciler
