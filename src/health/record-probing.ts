@@ -11,6 +11,7 @@ import type { Logger } from '../telemetry/log.ts'
 import type { AddressHealth } from './address-health.ts'
 import { Findings } from './findings.ts'
 import { ObservedAddresses, type PeerObserver } from './observed-addresses.ts'
+import { findChange } from './probes/print-change.ts'
 import type { Probe, Prober } from './probes/probe.ts'
 import { type ProbeResult, ProbeRunner } from './probes/probe-runner.ts'
 import type { ProbeState } from './probes/probe-state.ts'
@@ -307,13 +308,11 @@ export class RecordProbing {
 
   #log({ probe, before, after }: ProbeResult): void {
     const { log } = this.#options
+    const change = findChange(before, after)
+    if (change === undefined || this.#changesLogged++ >= LOGGED_MAX) return
     const of = this.#observedIds.has(probe.id) ? 'of a peer, for' : 'of'
-    const at = `${probe.address} ${of} ${this.recordOf(probe.id)}`
-    if (before.health === 'unknown' && after.health === 'up') return
-    if (this.#changesLogged++ >= LOGGED_MAX) return
-    if (after.health === 'up') log.info(`${at} is up`)
-    else if (after.health === 'unknown')
-      log.warning(`${at} is served, its health is unknown: ${after.reason}`)
-    else log.warning(`${at} is down after ${after.failures} failures: ${after.reason}`)
+    const line = `${probe.address} ${of} ${this.recordOf(probe.id)} ${change.text}`
+    if (change.health === 'up') log.info(line)
+    else log.warning(line)
   }
 }

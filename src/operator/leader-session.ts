@@ -28,7 +28,8 @@ const WORKERS = 8
 /** How long reconciles may follow each other before timers and sockets get their turn. */
 const TURN_MS = 10
 /** The error for a server-side apply with fields that the installed definition lacks. */
-const UNKNOWN_FIELD = /status\.(peers|peers\[\d+\]\.relayed): field not declared in schema/
+const UNKNOWN_FIELD =
+  /status\.(peers|peers\[\d+\]\.relayed|served|down): field not declared in schema/g
 
 export interface LeaderSessionParts {
   readonly cluster: Cluster
@@ -56,6 +57,7 @@ export class LeaderSession {
   readonly #stopWatching: readonly (() => void)[]
   readonly #probing: SessionProbing
   #peersForm: PeersForm = 'whole'
+  #hasCounts = true
   /** Monotonic clock: when timers and sockets last had their turn. */
   #turnMs = 0
 
@@ -91,6 +93,7 @@ export class LeaderSession {
       bounds: settings,
       expiryMs: settings.peerExpiryMs,
       peersForm: () => this.#peersForm,
+      hasCounts: () => this.#hasCounts,
       role,
       isProbing: probing !== undefined,
       removalTimeoutMs: settings.removalTimeoutMs,
@@ -176,18 +179,30 @@ export class LeaderSession {
   }
 
   #isOldDefinition(error: ApiError): boolean {
-    const field = UNKNOWN_FIELD.exec(error.message)?.[1]
-    const form = field === 'peers' ? 'none' : 'unmarked'
-    if (field === undefined || form === this.#peersForm) return false
+    const fields = [...error.message.matchAll(UNKNOWN_FIELD)].map(([, field = '']) => field)
+    const lacksCounts = fields.some((field) => field === 'served' || field === 'down')
+    const ofPeers = fields.find((field) => field.startsWith('peers'))
+    const form = ofPeers === undefined ? this.#peersForm : ofPeers === 'peers' ? 'none' : 'unmarked'
+    const isNews = form !== this.#peersForm || (lacksCounts && this.#hasCounts)
+    if (form === 'none' && form !== this.#peersForm) {
+      this.#reportLack('peers: endpoints of silent peers are lost in a restart')
+    } else if (form !== this.#peersForm) {
+      this.#reportLack('peers[].relayed: after a restart, the nameservers of a site are guessed')
+    }
+    if (lacksCounts && this.#hasCounts) {
+      this.#reportLack(
+        'served: `kubectl get dnsrecords` does not show how many endpoints are served',
+      )
+    }
     this.#peersForm = form
-    const lack =
-      form === 'none'
-        ? 'status.peers: endpoints of silent peers are lost in a restart'
-        : 'status.peers[].relayed: after a restart, the nameservers of a site are guessed'
+    this.#hasCounts &&= !lacksCounts
+    return isNews
+  }
+
+  #reportLack(lack: string): void {
     this.#parts.cluster.means.log.warning(
-      `CustomResourceDefinition dnsrecords.kuadrant.io has no field ${lack}; install crds/dnsrecords.yaml`,
+      `CustomResourceDefinition dnsrecords.kuadrant.io has no field status.${lack}; install crds/dnsrecords.yaml`,
     )
-    return true
   }
 }
 

@@ -121,6 +121,8 @@ t.test('the fields of a DNSRecord', (t) => {
       'group: string',
       'activeGroups: string',
       // Ours, beside upstream's.
+      'served: string',
+      'down: string',
       'peers[].address: string',
       'peers[].state: string',
       'peers[].generation: string',
@@ -236,14 +238,18 @@ t.test('columns that kubectl shows', (t) => {
       ({ name, priority = 0 }: { name: string; priority?: number }) => `${name} ${priority}`,
     )
   t.strictSame(columns('dnsrecords'), [
+    'Host 0',
     'Ready 0',
+    'Served 0',
+    'Down 0',
+    'Age 0',
     'Healthy 2',
-    'Root Host 2',
     'Owner ID 2',
     'Zone Domain 2',
     'Zone ID 2',
   ])
-  t.strictSame(columns('dnshealthcheckprobes'), ['Healthy 0'])
+  const ofProbes = ['Address 0', 'Healthy 0', 'Failures 0', 'Reason 0', 'Age 0']
+  t.strictSame(columns('dnshealthcheckprobes'), ofProbes)
   t.end()
 })
 

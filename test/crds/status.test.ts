@@ -99,6 +99,7 @@ t.test('the schema has all that the operator writes into the status of a DNSReco
     peersForm: () => 'whole',
     role: 'primary',
     isProbing: true,
+    hasCounts: () => true,
     removalTimeoutMs: 3_600_000,
     mutex: new KeyedMutex(),
     owners: { rivalOf: () => '', isPresent: () => true },

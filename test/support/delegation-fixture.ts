@@ -38,6 +38,7 @@ export class DelegationFixture {
       peersForm: () => 'whole',
       role: 'primary',
       isProbing: true,
+      hasCounts: () => true,
       removalTimeoutMs: 86_400_000,
       mutex: new KeyedMutex(),
       owners: { rivalOf: () => '', isPresent: (key, id) => isOwner(cluster, key, id) },

@@ -45,6 +45,7 @@ export class SimulatedSite {
       peersForm: () => 'whole',
       role,
       isProbing: true,
+      hasCounts: () => true,
       removalTimeoutMs: REMOVAL_TIMEOUT_MS,
       mutex: this.#turns,
       owners: {

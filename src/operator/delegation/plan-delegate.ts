@@ -3,6 +3,7 @@ import { groupFields, isPassive, type Membership } from '../groups/membership.ts
 import type { Publishing } from '../plan/decide.ts'
 import { joinNotes, type Plan, planHold, planRefuse, planStatus } from '../plan/plan.ts'
 import type { DnsRecordView } from '../record/record-view.ts'
+import { readSpecEndpoints } from '../record/spec-endpoint.ts'
 import {
   activeCondition,
   type Condition,
@@ -11,6 +12,7 @@ import {
   inactiveCondition,
   readyCondition,
 } from '../status/conditions.ts'
+import { countTargets, type EndpointCounts, printCounts } from '../status/endpoint-counts.ts'
 import { composeStatus, countWrites, type StatusFields } from '../status/status.ts'
 import { authoritativeHost, authoritativeName } from './authoritative-record.ts'
 import {
@@ -36,6 +38,8 @@ export interface Delegation extends Omit<DelegatedEndpoints, 'group'> {
   readonly report: string | undefined
   /** Additional information for the Ready condition; '' = none. */
   readonly note: string
+  /** Of its own targets; `served` is counted here. Undefined = it is a record of another cluster, or the definition has no fields for it. */
+  readonly counts: Omit<EndpointCounts, 'served'> | undefined
 }
 
 /**
@@ -46,7 +50,7 @@ export interface Delegation extends Omit<DelegatedEndpoints, 'group'> {
  */
 export function planDelegate(publishing: Publishing, delegation: Delegation, nowMs: number): Plan {
   const { record, zone } = publishing
-  const { authoritative, membership, healthy, cluster, facts, site, report } = delegation
+  const { authoritative, membership, healthy, cluster, facts, site, report, counts } = delegation
   const yields = isPassive(membership) && hasActiveOwner(authoritative, record.ownerId, membership!)
   const endpoints = yields ? [] : delegation.endpoints
   const problem = findObstacle(record, authoritative)
@@ -69,6 +73,7 @@ export function planDelegate(publishing: Publishing, delegation: Delegation, now
     healthy ?? ('Healthy' as const),
   ]
   const hasAll = plan.conflicts.length === 0
+  const published = selectPublished(endpoints, plan.endpoints)
   const changes: StatusFields = {
     writeCounter: countWrites(record, isChanged),
     ownerID: record.ownerId,
@@ -76,7 +81,8 @@ export function planDelegate(publishing: Publishing, delegation: Delegation, now
     zoneID: name,
     zoneDomainName: authoritativeHost(record.rootHost),
     ...groupFields(membership),
-    ...(hasAll ? { endpoints: selectPublished(endpoints, plan.endpoints) } : {}),
+    ...(counts && hasAll ? printCounts({ ...counts, served: countTargets(readSpecEndpoints(published)) }) : {}),
+    ...(hasAll ? { endpoints: published } : {}),
   }
   const status = composeStatus(record, conditions, changes, nowMs)
   const hold = isOurs ? planHold(record, report) : []

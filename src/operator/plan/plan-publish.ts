@@ -11,6 +11,7 @@ import {
   inactiveCondition,
   readyCondition,
 } from '../status/conditions.ts'
+import { type EndpointCounts, printCounts } from '../status/endpoint-counts.ts'
 import { composeStatus, countWrites, type StatusFields } from '../status/status.ts'
 import type { Publishing } from './decide.ts'
 import { composeLocal, composeMerged, findObstacle, isInPlace } from './desired.ts'
@@ -49,6 +50,8 @@ export interface Content {
   readonly degraded: Condition
   /** Additional information in the Ready condition; '' = none. */
   readonly note: string
+  /** Undefined = the definition has no fields for it. */
+  readonly counts: EndpointCounts | undefined
 }
 
 const NOT_EXPORTED =
@@ -140,7 +143,7 @@ function deleteDerived(record: DnsRecordView, { local, merged }: Derived): Write
 
 function composePublishedStatus(
   { record, zone, provider }: Publishing,
-  { merged, peers, healthy, membership, accepted, degraded }: Content,
+  { merged, peers, healthy, membership, accepted, degraded, counts }: Content,
   { ready, isChanged, nowMs }: { ready: Condition; isChanged: boolean; nowMs: number },
 ): ApiObject {
   const changes: StatusFields = {
@@ -152,6 +155,7 @@ function composePublishedStatus(
     zoneDomainName: zone,
     ...groupFields(membership),
     ...(peers === undefined ? {} : { peers }),
+    ...(counts === undefined ? {} : printCounts(counts)),
   }
   const conditions: (Condition | ConditionType)[] = [ready, healthy ?? 'Healthy']
   if (membership !== undefined) conditions.push(activeCondition(membership))

@@ -1,15 +1,19 @@
 import type { Clock } from '../../base/clock.ts'
 import type { Random } from '../../base/random.ts'
 import type { Timers } from '../../base/timers.ts'
+import { findChange } from '../../health/probes/print-change.ts'
 import type { Prober } from '../../health/probes/probe.ts'
 import { type ProbeResult, ProbeRunner } from '../../health/probes/probe-runner.ts'
 import { type ApiObject, textOf } from '../../kube/api.ts'
+import type { EventRecorder } from '../../kube/event-recorder.ts'
 import type { Informer } from '../../kube/informer.ts'
 import { keyOf } from '../../kube/object-key.ts'
 import type { ObjectRef, Objects } from '../../kube/objects.ts'
+import { TokenBucket } from '../../kube/token-bucket.ts'
 import { WorkQueue, type WorkResult } from '../../kube/work-queue.ts'
 import { FaultLog } from '../../telemetry/fault-log.ts'
 import type { Logger } from '../../telemetry/log.ts'
+import { subjectOf } from '../record/event-subject.ts'
 import {
   finalizersOf,
   isDeleting,
@@ -33,6 +37,11 @@ import { composeStatus, readState, scanProbe, statusOf, versionOf } from './prob
 const RECORD_PREFIX = 'record '
 const PROBE_PREFIX = 'probe '
 const WORKERS = 8
+/** Log lines about addresses that go up or down: at once, and the time for one more. */
+const LINES_MAX = 100
+const LINE_EVERY_MS = 1000
+/** Reasons of the Events about addresses, by their new health. */
+const EVENT_REASONS = { up: 'AddressUp', down: 'AddressDown', unknown: 'AddressUnknown' } as const
 
 export interface ClusterProbingParts {
   readonly objects: Objects
@@ -51,6 +60,7 @@ export interface ClusterProbingParts {
   readonly allowsInsecureCertificates: boolean
   /** Must be called before each write. */
   readonly mayWrite: () => boolean
+  readonly events: Pick<EventRecorder, 'record'>
   /** Called after every probe, for metrics. */
   readonly onResult: (result: ProbeResult) => void
   readonly log: Logger
@@ -83,6 +93,9 @@ export class ClusterProbing {
   readonly #byRecord = new Map<string, Set<string>>()
   readonly #recordOf = new Map<string, string>()
   readonly #faults: FaultLog
+  readonly #lines: TokenBucket
+  /** Changes since the last log line that were not logged. */
+  #unlogged = 0
   readonly #unsubscribe: readonly (() => void)[]
 
   /** The informers must be synced. */
@@ -90,6 +103,7 @@ export class ClusterProbing {
     this.#parts = parts
     const { clock, timers, random, log, probe, records, probes } = parts
     this.#faults = new FaultLog(log, clock)
+    this.#lines = new TokenBucket(clock, LINES_MAX, LINE_EVERY_MS)
     this.#runner = new ProbeRunner({
       clock,
       timers,
@@ -152,6 +166,30 @@ export class ClusterProbing {
   #note(result: ProbeResult): void {
     this.#parts.onResult(result)
     this.#queue.add(`${PROBE_PREFIX}${result.probe.id}`)
+    this.#reportChange(result)
+  }
+
+  /** The log lines are bounded for all records together, and the recorder bounds the Events. */
+  #reportChange({ probe, before, after }: ProbeResult): void {
+    const { log, events } = this.#parts
+    const change = findChange(before, after)
+    if (change === undefined) return
+    const record = this.#recordAt(this.recordOf(probe.id))
+    const [reason, isUp] = [EVENT_REASONS[change.health], change.health === 'up']
+    const note = `${probe.address} ${change.text}`
+    if (record !== undefined) {
+      const type = isUp ? 'Normal' : 'Warning'
+      events.record(subjectOf(record), { type, reason, action: 'Probe', note })
+    }
+    if (!this.#lines.take()) {
+      this.#unlogged++
+      return
+    }
+    if (this.#unlogged > 0) log.warning(`and ${this.#unlogged} more addresses went up or down`)
+    this.#unlogged = 0
+    const line = `${probe.address} of ${this.recordOf(probe.id)} ${change.text}`
+    if (isUp) log.info(line)
+    else log.warning(line)
   }
 
   #putProbe(key: string, object: ApiObject): void {

@@ -78,6 +78,7 @@ export class SessionProbing {
       isOurs: (record) => this.#isOurs(record),
       allowsInsecureCertificates: this.#settings?.allowsInsecureCertificates ?? false,
       mayWrite,
+      events: cluster.events,
       onResult: attemptCounter(metrics.registry, SOURCE),
       log,
       clock,

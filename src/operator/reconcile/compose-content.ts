@@ -18,6 +18,7 @@ import { composeSiteParts } from '../plan/site-parts.ts'
 import { printSpecEndpoint } from '../record/endpoint-text.ts'
 import type { DnsRecordView } from '../record/record-view.ts'
 import { acceptedCondition, degradedCondition, type PeerHearing } from '../status/conditions.ts'
+import { countEndpoints, listOwnTargets } from '../status/endpoint-counts.ts'
 import { type PeersForm, printPeers } from '../status/peer-status.ts'
 import { recordHealth } from '../status/record-health.ts'
 
@@ -55,6 +56,8 @@ export interface ContentInputs {
   readonly peers: ReadonlyMap<string, KnownPeer>
   readonly names: OwnNames
   readonly peersForm: PeersForm
+  /** Whether the installed definition has the fields of `EndpointCounts`. */
+  readonly hasCounts: boolean
   /** How long the endpoints of a silent peer are kept. */
   readonly expiryMs: number
   /** Time of day. */
@@ -99,14 +102,18 @@ export function composeContent(publishing: Publishing, inputs: ContentInputs): M
   const disputed = findHealthDisputes(ours, screened.siteStates, observed.settled)
   const isExportable = localHostOf(rootHost) !== undefined
   const sources = { site, health, drain: own.drain, reported: merge.reported }
+  const served = dropDown(merge.endpoints)
+  const theirs = screened.siteStates.flatMap(({ endpoints }) => endpoints)
+  const reported = [...listOwnTargets(publishing, health.down), ...theirs]
   const content = {
     local: own.local,
-    merged: dropDown(merge.endpoints).map(printSpecEndpoint),
+    merged: served.map(printSpecEndpoint),
     facts: { site, parts: composeSiteParts(publishing, sources) },
     peers:
       peersForm === 'none'
         ? undefined
         : printPeers(addresses, peers, { form: peersForm, roomOctets }),
+    counts: inputs.hasCounts ? countEndpoints(reported, served) : undefined,
     healthy: recordHealth(record, health.probes, inputs.isProbing),
     membership,
     accepted: acceptedCondition(disputes, conflicts.length > 0),

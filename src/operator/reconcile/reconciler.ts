@@ -21,6 +21,7 @@ import type { Writer } from '../plan/write.ts'
 import { derivedName } from '../record/derived-name.ts'
 import type { DnsRecordView } from '../record/record-view.ts'
 import { failedCondition, rivalCondition } from '../status/conditions.ts'
+import { countTargets } from '../status/endpoint-counts.ts'
 import { type PeersForm, scanPeers } from '../status/peer-status.ts'
 import { recordHealth } from '../status/record-health.ts'
 import { seedFromMerged } from '../status/seed-from-merged.ts'
@@ -49,6 +50,8 @@ export interface ReconcilerParts {
   /** How long the endpoints of a silent peer are kept. */
   readonly expiryMs: number
   readonly peersForm: () => PeersForm
+  /** Whether the installed definition has the fields of `EndpointCounts`. */
+  readonly hasCounts: () => boolean
   readonly role: DelegationRole
   /** False = this operator executes no health checks. */
   readonly isProbing: boolean
@@ -134,7 +137,8 @@ export class Reconciler {
   }
 
   async #publish(publishing: Publishing): Promise<number | undefined> {
-    const { view, peers, clock, bounds, site, expiryMs, peersForm, isProbing } = this.#parts
+    const { view, peers, clock, bounds, site, expiryMs, isProbing } = this.#parts
+    const { peersForm, hasCounts } = this.#parts
     const { record, rootHost, provider } = publishing
     const { key } = record
     const derived = this.#derivedOf(record)
@@ -157,6 +161,7 @@ export class Reconciler {
       peers: this.#peerStates.read(key, addresses),
       names: view.namesBeside(key, provider.zones),
       peersForm: peersForm(),
+      hasCounts: hasCounts(),
       expiryMs,
       timeMs,
       nowMs,
@@ -167,7 +172,7 @@ export class Reconciler {
   }
 
   async #delegate(publishing: Publishing): Promise<number | undefined> {
-    const { view, clock, bounds, owners, site, isProbing } = this.#parts
+    const { view, clock, bounds, owners, site, isProbing, hasCounts } = this.#parts
     const { record } = publishing
     const rival = owners.rivalOf(record)
     if (rival !== '') {
@@ -180,6 +185,7 @@ export class Reconciler {
     const health = view.healthOf(record.key)
     const report = composeReport(record, site, health)
     const timeMs = clock.now()
+    const counts = { total: countTargets(record.endpoints), down: health.down }
     const delegation = {
       authoritative: this.#authoritativeOf(record),
       membership,
@@ -187,6 +193,7 @@ export class Reconciler {
       facts: composeOwnFacts(publishing, site, health),
       site,
       report: report.text,
+      counts: hasCounts() ? counts : undefined,
       note: report.note,
       healthy: recordHealth(record, health.probes, isProbing),
       cluster: '',

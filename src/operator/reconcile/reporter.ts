@@ -1,9 +1,8 @@
-import { API_VERSION } from '../../dnsrecord/dns-record.ts'
 import type { EventRecorder } from '../../kube/event-recorder.ts'
-import type { EventSubject } from '../../kube/event-series.ts'
 import type { Logger } from '../../telemetry/log.ts'
 import type { OperatorMetrics } from '../metrics.ts'
 import type { Plan } from '../plan/plan.ts'
+import { subjectOf } from '../record/event-subject.ts'
 import type { DnsRecordView } from '../record/record-view.ts'
 import { shortHash } from '../record/short-hash.ts'
 import { type Condition, REASONS } from '../status/conditions.ts'
@@ -87,8 +86,4 @@ export class Reporter implements ReconcileListener {
       this.#events.record(subjectOf(record), { type: 'Warning', reason, action: 'Merge', note })
     }
   }
-}
-
-function subjectOf({ namespace, name, uid }: DnsRecordView): EventSubject {
-  return { apiVersion: API_VERSION, kind: 'DNSRecord', namespace, name, uid }
 }

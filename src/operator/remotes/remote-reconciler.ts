@@ -139,8 +139,8 @@ export class RemoteReconciler {
         const membership = groups.membershipOf(seen.key, group, action.publishing)
         if (membership === 'pending') return NO_CHANGE
         const { facts, fault: note } = composeForeignFacts(action.publishing, cluster, site)
-        const [report, healthy] = [undefined, undefined]
-        const about = { authoritative, membership, healthy, cluster, site, report, note }
+        const unknown = { report: undefined, healthy: undefined, counts: undefined }
+        const about = { authoritative, membership, cluster, site, note, ...unknown }
         return planDelegate(action.publishing, { ...about, endpoints, facts }, nowMs)
       }
       case 'refuse':

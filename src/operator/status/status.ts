@@ -16,6 +16,8 @@ const FIELDS = [
   'peers',
   'group',
   'activeGroups',
+  'served',
+  'down',
 ] as const
 
 /** A field that is undefined is removed. */

@@ -107,6 +107,7 @@ t.test(
       peers: [],
       membership: undefined,
       ...conditions,
+      counts: undefined,
       note: '',
     }
     const plan = planPublish(publishing, { local: undefined, merged: undefined }, content, 0)

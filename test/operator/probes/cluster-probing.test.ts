@@ -60,6 +60,10 @@ class Stage {
       isOurs: (record) => this.isOurs(record),
       allowsInsecureCertificates: true,
       mayWrite: () => true,
+      events: {
+        record: ({ name }, { type, reason, note }) =>
+          this.events.push(`${type} ${reason} ${name}: ${note}`),
+      },
       onResult: () => {},
       ...means,
     })
@@ -124,4 +128,39 @@ t.test('probes of records of other operators are kept', async (t) => {
   await fixture.start(true)
   await fixture.pass(5)
   t.strictSame(fixture.probes, [['theirs', false]], 'the record became invalid')
+})
+
+t.test('an address that goes down, up and unknown is reported once each', async (t) => {
+  const fixture = stage(t)
+  fixture.api.put(RECORDS, dnsRecord({ spec: { healthCheck: CHECK } }))
+  await fixture.start()
+  await fixture.pass(15)
+  t.strictSame(fixture.events, [], 'a new address that is up')
+  for (const { outcome, event, line } of [
+    {
+      outcome: BAD,
+      event: 'Warning AddressDown app: 192.0.2.1 is down after 2 failures: status 503',
+      line: '192.0.2.1 of a/app is down after 2 failures: status 503',
+    },
+    {
+      outcome: GOOD,
+      event: 'Normal AddressUp app: 192.0.2.1 is up',
+      line: '192.0.2.1 of a/app is up',
+    },
+    {
+      outcome: { kind: 'skipped', reason: 'its host name cannot be resolved: ESERVFAIL' } as const,
+      event:
+        'Warning AddressUnknown app: 192.0.2.1 is served, its health is unknown: its host name cannot be resolved: ESERVFAIL',
+      line: '192.0.2.1 of a/app is served, its health is unknown: its host name cannot be resolved: ESERVFAIL',
+    },
+  ]) {
+    fixture.outcome = outcome
+    await fixture.pass(40)
+    t.strictSame(fixture.events.splice(0), [event])
+    t.ok(fixture.lines.splice(0).includes(line), line)
+    await fixture.close()
+    await fixture.start()
+    await fixture.pass(30)
+    t.strictSame(fixture.events.splice(0), [], 'a restart repeats nothing')
+  }
 })

@@ -74,3 +74,37 @@ t.test('without probing, health is unknown', async (t) => {
   await fixture.reconcile('a/plain')
   t.equal(healthy(fixture, 'plain'), undefined, 'no health check')
 })
+
+t.test('the status counts what is served, and names what is down', async (t) => {
+  const fixture = new OperatorFixture()
+  const labels = { 'kuadrant.io/default-provider': 'true' }
+  fixture.cluster.put(secret('a', 'coredns', { ZONES: 'k.example.com' }, { labels }))
+  const targets = ['192.0.2.1', '192.0.2.2', '192.0.2.3']
+  const endpoints = [{ dnsName: 'k.example.com', recordType: 'A', recordTTL: 60, targets }]
+  const delegating = { delegate: true, providerRef: undefined } as unknown as ApiObject
+  fixture.cluster.put(dnsRecord({ spec: { endpoints } }))
+  fixture.cluster.put(dnsRecord({ name: 'delegated', spec: { endpoints, ...delegating } }))
+  const counts = (name: string) => [
+    fixture.field(name, 'status', 'served'),
+    fixture.field(name, 'status', 'down'),
+  ]
+  for (const { down, want } of [
+    { down: [], want: ['3/3', undefined] },
+    { down: ['192.0.2.2'], want: ['2/3', '192.0.2.2'] },
+    { down: targets, want: ['3/3', '192.0.2.1 192.0.2.2 192.0.2.3'] },
+  ]) {
+    for (const name of NAMES) {
+      fixture.clock.pass(120_000)
+      const probes = down.map((address) => ({ address, health: 'down' as const }))
+      report(fixture, `a/${name}`, probes)
+      await fixture.reconciler.reconcile(`a/${name}`)
+      await fixture.reconciler.reconcile(`a/${name}`)
+      t.strictSame(counts(name), want, `${name} ${down}`)
+    }
+  }
+  fixture.hasCounts = false
+  const old = dnsRecord({ name: 'old' })
+  fixture.cluster.put(old)
+  await fixture.reconciler.reconcile('a/old')
+  t.strictSame(counts('old'), [undefined, undefined], 'with a definition without the fields')
+})

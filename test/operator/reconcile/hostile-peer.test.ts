@@ -60,6 +60,7 @@ class OperatorFixture {
       peersForm: () => 'whole',
       role: 'primary',
       isProbing: true,
+      hasCounts: () => true,
       removalTimeoutMs: 3_600_000,
       mutex: new KeyedMutex(),
       owners: { rivalOf: () => '', isPresent: () => true },

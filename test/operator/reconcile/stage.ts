@@ -26,6 +26,7 @@ export class OperatorFixture {
   groups: GroupDirectory | undefined
   /** Changing it needs `start`. */
   isProbing = true
+  hasCounts = true
   reconciler = this.start()
 
   constructor() {
@@ -54,6 +55,7 @@ export class OperatorFixture {
       peersForm: () => this.peersForm,
       role: 'primary',
       isProbing: this.isProbing,
+      hasCounts: () => this.hasCounts,
       removalTimeoutMs: 24 * HOUR_MS,
       mutex: new KeyedMutex(),
       owners: { rivalOf: () => '', isPresent: () => true },

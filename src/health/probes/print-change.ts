@@ -1,0 +1,18 @@
+import type { ProbeState } from './probe-state.ts'
+
+/** A change of the health of an address, as a line without its place. */
+export interface HealthChange {
+  readonly health: 'up' | 'down' | 'unknown'
+  /** `is down after 3 failures: status 503`. */
+  readonly text: string
+}
+
+/** Returns what changed with an attempt; undefined = nothing, or a new address is up. */
+export function findChange(before: ProbeState, after: ProbeState): HealthChange | undefined {
+  const { health, failures, reason } = after
+  if (before.health === health || (before.health === 'unknown' && health === 'up')) return undefined
+  if (health === 'up') return { health, text: 'is up' }
+  return health === 'down'
+    ? { health, text: `is down after ${failures} failures: ${reason}` }
+    : { health, text: `is served, its health is unknown: ${reason}` }
+}
