@@ -19,6 +19,8 @@ import { Reporter } from './reconcile/reporter.ts'
 import { RemoteClusters } from './remotes/remote-clusters.ts'
 import type { OperatorSettings } from './settings.ts'
 import type { PeersForm } from './status/peer-status.ts'
+import { askNameserver } from './zones/ask-zone.ts'
+import { ZoneWatch } from './zones/zone-watch.ts'
 
 /**
  * Records that are reconciled at once. Each reconcile waits for the API, but only if something has
@@ -50,6 +52,7 @@ export class LeaderSession {
   /** The lookups of active groups, of all records. */
   readonly #lookups = new ResourceRegistry()
   readonly #groups: GroupSet
+  readonly #zones: ZoneWatch
   /** undefined = no other cluster delegates to this one. */
   readonly remotes: RemoteClusters | undefined
   readonly #parts: LeaderSessionParts
@@ -78,6 +81,7 @@ export class LeaderSession {
     this.peers = createPeers(parts, onEvent)
     const resources = this.#lookups
     this.#groups = new GroupSet({ ownGroup: settings.group, resources, onEvent, timers, log })
+    this.#zones = createZones(parts, onEvent)
     const { objects, records: cache } = cluster
     const onWrite = metrics.countWrite.bind(metrics)
     const writer = new ApiWriter({ objects, cache, mayWrite, onWrite })
@@ -100,6 +104,7 @@ export class LeaderSession {
       mutex,
       owners,
       groups: this.#groups,
+      zones: this.#zones,
     })
     const { recordInformer: records, secretInformer: secrets } = cluster
     this.#stopWatching = [
@@ -127,6 +132,11 @@ export class LeaderSession {
     this.remotes.start()
   }
 
+  /** Zones that no nameserver serves, for the ready page. */
+  get zoneFaults(): readonly string[] {
+    return this.#zones.faults
+  }
+
   /** The active groups of the zones of all records. */
   get groups(): readonly GroupLookup[] {
     return this.#lookups.withPrefix(GroupLookup, '')
@@ -140,6 +150,7 @@ export class LeaderSession {
     // then never be released.
     this.peers.close()
     this.#groups.close()
+    this.#zones.close()
   }
 
   async #work(key: string): Promise<WorkResult | undefined> {
@@ -208,6 +219,14 @@ export class LeaderSession {
 
 function unsignedPeer(address: string): string {
   return `peer ${address} without TSIG: forged packets are accepted as its replies; set TSIG_NAME and TSIG_SECRET in the provider Secret`
+}
+
+function createZones(
+  { cluster: { means } }: LeaderSessionParts,
+  onEvent: (key: string) => void,
+): ZoneWatch {
+  const { clock, timers, log } = means
+  return new ZoneWatch({ ask: askNameserver, onEvent, clock, timers, log })
 }
 
 function createPeers(

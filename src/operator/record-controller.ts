@@ -55,7 +55,8 @@ export class RecordController implements Controller {
     const faults = (this.#session?.groups ?? [])
       .filter(({ fault }) => fault !== '')
       .map(({ zone, fault }) => `active groups of ${zone}: ${fault}`)
-    return [this.#cluster.reason, this.#session?.remotes?.note ?? '', ...faults]
+    const zones = this.#session?.zoneFaults ?? []
+    return [this.#cluster.reason, this.#session?.remotes?.note ?? '', ...faults, ...zones]
       .filter((text) => text !== '')
       .join('; ')
   }

@@ -4,6 +4,7 @@ import { SITES_ANNOTATION } from '../../src/dnsrecord/site-facts.ts'
 import { ApiError, type ApiObject, textOf } from '../../src/kube/api.ts'
 import { keyOf } from '../../src/kube/object-key.ts'
 import type { ClusterView } from '../../src/operator/cluster/cluster-view.ts'
+import { namesOf } from '../../src/operator/cluster/name-index.ts'
 import { RecordNames } from '../../src/operator/cluster/record-names.ts'
 import type { OperatorPeer, PeerAnswer, PeerDirectory } from '../../src/operator/peers/peers.ts'
 import type { OwnHealth } from '../../src/operator/plan/own.ts'
@@ -74,6 +75,12 @@ export class ToyCluster implements ClusterView, Writer {
     const names = new RecordNames()
     for (const [one, object] of this.records) names.add(one, object)
     return names.beside(key, zones)
+  }
+
+  recordsSharing(key: string, name: string): readonly DnsRecordView[] {
+    return [...this.records]
+      .filter(([other, object]) => other !== key && namesOf(object).includes(name))
+      .map(([, object]) => new DnsRecordView(object))
   }
 
   /** What was written since the last time. */

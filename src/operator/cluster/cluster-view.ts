@@ -12,4 +12,6 @@ export interface ClusterView {
   healthOf(key: string): OwnHealth
   /** Names of all other records. `zones`: apexes of the record's provider. */
   namesBeside(key: string, zones: readonly string[]): OwnNames
+  /** The other records with an endpoint of that name, except derived and delegating ones. */
+  recordsSharing(key: string, name: string): readonly DnsRecordView[]
 }

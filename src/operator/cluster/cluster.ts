@@ -15,6 +15,7 @@ import { FIELD_MANAGER } from '../record/fields.ts'
 import { DnsRecordView } from '../record/record-view.ts'
 import { PROBES, RECORDS, SECRETS } from '../record/resources.ts'
 import type { ClusterView } from './cluster-view.ts'
+import { NameIndex } from './name-index.ts'
 import { ObjectCache, trimObject } from './object-cache.ts'
 import { ProbeIndex } from './probe-index.ts'
 import { RecordNames } from './record-names.ts'
@@ -39,6 +40,7 @@ export class Cluster implements ClusterView {
   readonly secretInformer: Informer
   readonly probeInformer: Informer
   readonly #names = new RecordNames()
+  readonly #nameIndex = new NameIndex()
   readonly #secrets: SecretCache
   readonly #probes: ProbeIndex
   readonly #healthListeners = new Set<(key: string) => void>()
@@ -54,9 +56,11 @@ export class Cluster implements ClusterView {
     this.secretInformer = informer(SECRETS, trimSecret)
     this.probeInformer = informer(PROBES, trimObject)
     this.records = new ObjectCache(this.recordInformer, means.clock)
-    this.#names.watch(this.recordInformer, (key) => {
+    const notify = (key: string): void => {
       for (const listener of this.#nameListeners) listener(key)
-    })
+    }
+    this.#names.watch(this.recordInformer, notify)
+    this.#nameIndex.watch(this.recordInformer, notify)
     this.#secrets = new SecretCache(this.secretInformer)
     this.#probes = new ProbeIndex(this.probeInformer, (key) => {
       for (const listener of this.#healthListeners) listener(key)
@@ -108,9 +112,16 @@ export class Cluster implements ClusterView {
     return this.#names.beside(key, zones)
   }
 
+  recordsSharing(key: string, name: string): readonly DnsRecordView[] {
+    return [...this.#nameIndex.keysOf(name)]
+      .filter((other) => other !== key)
+      .map((other) => this.record(other))
+      .filter((record) => record !== undefined)
+  }
+
   /**
-   * Calls back with the key of each record when a record for a host below its own changes. The
-   * returned function unsubscribes.
+   * Calls back with the key of each record when a record for a host below its own changes, or one
+   * that shares a name with it. The returned function unsubscribes.
    */
   onNames(listener: (key: string) => void): () => void {
     this.#nameListeners.add(listener)

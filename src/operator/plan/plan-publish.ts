@@ -1,5 +1,6 @@
 import type { SiteFacts } from '../../dnsrecord/site-facts.ts'
 import type { ApiObject } from '../../kube/api.ts'
+import type { RecordConflicts } from '../conflicts/record-conflicts.ts'
 import { groupFields, isPassive, type Membership } from '../groups/membership.ts'
 import type { DesiredRecord } from '../record/desired-record.ts'
 import type { DnsRecordView } from '../record/record-view.ts'
@@ -12,6 +13,7 @@ import {
   readyCondition,
 } from '../status/conditions.ts'
 import { type EndpointCounts, printCounts } from '../status/endpoint-counts.ts'
+import { servedConditions } from '../status/served-conditions.ts'
 import { composeStatus, countWrites, type StatusFields } from '../status/status.ts'
 import type { Publishing } from './decide.ts'
 import { composeLocal, composeMerged, findObstacle, isInPlace } from './desired.ts'
@@ -50,6 +52,8 @@ export interface Content {
   readonly degraded: Condition
   /** Additional information in the Ready condition; '' = none. */
   readonly note: string
+  /** What other records of this cluster keep it from. */
+  readonly conflicts: RecordConflicts
   /** Undefined = the definition has no fields for it. */
   readonly counts: EndpointCounts | undefined
 }
@@ -98,10 +102,11 @@ export function planPublish(
 
 function decideReady(
   { rootHost }: Publishing,
-  { merged, membership }: Content,
+  { merged, membership, conflicts }: Content,
   notes: string,
 ): Condition {
   if (merged.length === 0) return failedCondition(`no endpoints discovered for ${rootHost}`)
+  if (conflicts.isWhole) return failedCondition(conflicts.texts.join('; '))
   return isPassive(membership) ? inactiveCondition(notes) : readyCondition(notes)
 }
 
@@ -143,12 +148,12 @@ function deleteDerived(record: DnsRecordView, { local, merged }: Derived): Write
 
 function composePublishedStatus(
   { record, zone, provider }: Publishing,
-  { merged, peers, healthy, membership, accepted, degraded, counts }: Content,
+  { merged, peers, healthy, membership, accepted, degraded, counts, conflicts }: Content,
   { ready, isChanged, nowMs }: { ready: Condition; isChanged: boolean; nowMs: number },
 ): ApiObject {
   const changes: StatusFields = {
     writeCounter: countWrites(record, isChanged),
-    endpoints: merged,
+    endpoints: merged.filter(conflicts.isServed),
     ownerID: record.ownerId,
     providerRef: { name: provider.secretName },
     zoneID: zone,
@@ -159,6 +164,7 @@ function composePublishedStatus(
   }
   const conditions: (Condition | ConditionType)[] = [ready, healthy ?? 'Healthy']
   if (membership !== undefined) conditions.push(activeCondition(membership))
+  conditions.push(...servedConditions(record, conflicts.texts))
   // Both conditions are absent until they first report something.
   const isKnown = ({ type }: Condition): boolean => record.condition(type) !== undefined
   if (isKnown(accepted) || !accepted.isTrue) conditions.push(accepted)

@@ -2,11 +2,12 @@ import type { LeftOut } from '../../peering/merge/cut-to-fit.ts'
 import { dropDown } from '../../peering/merge/health.ts'
 import { findHealthDisputes } from '../../peering/merge/health-disputes.ts'
 import { mergeSiteStates } from '../../peering/merge/merge-site-states.ts'
-import type { MergeConflict } from '../../peering/merge/merged-endpoint.ts'
+import type { MergeConflict, MergedEndpoint } from '../../peering/merge/merged-endpoint.ts'
 import { majorityOf } from '../../peering/quorum/decide.ts'
 import type { SiteObservation } from '../../peering/quorum/observation-codec.ts'
 import { printTargets, sortUnique } from '../../peering/to-peer-endpoint.ts'
 import { type OwnNames, screenSiteStates } from '../../peering/trust/screen-site-states.ts'
+import type { RecordConflicts } from '../conflicts/record-conflicts.ts'
 import type { Membership } from '../groups/membership.ts'
 import type { KnownPeer } from '../peers/peer-state-store.ts'
 import type { Publishing } from '../plan/decide.ts'
@@ -36,14 +37,28 @@ export interface Troubles {
   readonly refused: readonly string[]
   /** Addresses that some sites report as up and others as down; one line each. */
   readonly disputed: readonly string[]
+  /** What other records of this cluster keep it from; one line each. */
+  readonly records: readonly string[]
+  /** Why no nameserver serves its zone; '' = one does, or it is not known. */
+  readonly zoneFault: string
 }
 
-export const NO_TROUBLES: Troubles = { conflicts: [], leftOut: [], refused: [], disputed: [] }
+export const NO_TROUBLES: Troubles = {
+  conflicts: [],
+  leftOut: [],
+  refused: [],
+  disputed: [],
+  records: [],
+  zoneFault: '',
+}
 
 /** What the content of a record is composed of. */
 export interface ContentInputs {
   readonly site: string
   readonly health: OwnHealth
+  readonly conflicts: RecordConflicts
+  /** Why no nameserver serves the zone; '' = one does, or it is not known. */
+  readonly zoneFault: string
   /** False = this operator executes no health checks. */
   readonly isProbing: boolean
   /** Undefined = this cluster belongs to no group. */
@@ -76,6 +91,7 @@ export interface MergedContent {
 /** Merges the own endpoints of a record with those that its peers report. */
 export function composeContent(publishing: Publishing, inputs: ContentInputs): MergedContent {
   const { site, health, membership, local, addresses, peers, names, peersForm } = inputs
+  const { conflicts: records, zoneFault } = inputs
   const { record, rootHost, provider } = publishing
   const own = composeOwn(publishing, {
     site,
@@ -105,6 +121,7 @@ export function composeContent(publishing: Publishing, inputs: ContentInputs): M
   const served = dropDown(merge.endpoints)
   const theirs = screened.siteStates.flatMap(({ endpoints }) => endpoints)
   const reported = [...listOwnTargets(publishing, health.down), ...theirs]
+  const isServed = (one: MergedEndpoint): boolean => records.isServed(printSpecEndpoint(one))
   const content = {
     local: own.local,
     merged: served.map(printSpecEndpoint),
@@ -113,14 +130,16 @@ export function composeContent(publishing: Publishing, inputs: ContentInputs): M
       peersForm === 'none'
         ? undefined
         : printPeers(addresses, peers, { form: peersForm, roomOctets }),
-    counts: inputs.hasCounts ? countEndpoints(reported, served) : undefined,
+    counts: inputs.hasCounts ? countEndpoints(reported, served.filter(isServed)) : undefined,
     healthy: recordHealth(record, health.probes, inputs.isProbing),
     membership,
     accepted: acceptedCondition(disputes, conflicts.length > 0),
     degraded: degradedCondition(hearingOf(addresses, peers), disputed),
+    conflicts: records,
     note: joinNotes(
       noteSilence(addresses, peers),
       noteLeftOut(leftOut),
+      zoneFault,
       isExportable ? noteUnexportable(own.unexportable) : '',
       own.failoverFault,
     ),
@@ -132,7 +151,7 @@ export function composeContent(publishing: Publishing, inputs: ContentInputs): M
   )
   return {
     content,
-    troubles: { conflicts, leftOut, refused, disputed },
+    troubles: { conflicts, leftOut, refused, disputed, records: records.texts, zoneFault },
     nextMs: nextMs === Infinity ? undefined : nextMs,
   }
 }

@@ -1,6 +1,8 @@
 import type { Clock } from '../../base/clock.ts'
 import { thisMoment } from '../../base/moment.ts'
+import { textOf } from '../../kube/api.ts'
 import type { ClusterView } from '../cluster/cluster-view.ts'
+import { findConflicts, type RecordConflicts } from '../conflicts/record-conflicts.ts'
 import { authoritativeKey } from '../delegation/authoritative-record.ts'
 import { composeOwnFacts, composeReport } from '../delegation/contribution.ts'
 import type { KeyedMutex } from '../delegation/keyed-mutex.ts'
@@ -25,6 +27,7 @@ import { countTargets } from '../status/endpoint-counts.ts'
 import { type PeersForm, scanPeers } from '../status/peer-status.ts'
 import { recordHealth } from '../status/record-health.ts'
 import { seedFromMerged } from '../status/seed-from-merged.ts'
+import { NO_ZONES, readFault, type ZoneDirectory } from '../zones/zone-watch.ts'
 import { composeContent, NO_TROUBLES, type Troubles } from './compose-content.ts'
 import { drainEndsInMs, type RequeueBounds, requeueAfterMs } from './requeue.ts'
 
@@ -62,6 +65,8 @@ export interface ReconcilerParts {
   readonly owners: Owners
   /** Undefined = this cluster belongs to no group. */
   readonly groups?: GroupDirectory
+  /** Missing = nameservers are not asked for zones. */
+  readonly zones?: ZoneDirectory
 }
 
 /**
@@ -75,12 +80,14 @@ export interface ReconcilerParts {
 export class Reconciler {
   readonly #parts: ReconcilerParts
   readonly #groups: GroupDirectory
+  readonly #zones: ZoneDirectory
   readonly #peerStates = new PeerStateStore()
   readonly #throttle = new StatusWriteThrottle()
 
   constructor(parts: ReconcilerParts) {
     this.#parts = parts
     this.#groups = parts.groups ?? NO_GROUPS
+    this.#zones = parts.zones ?? NO_ZONES
   }
 
   /**
@@ -128,9 +135,7 @@ export class Reconciler {
         this.#leavePeers(key)
         return this.#delegate(action.publishing)
       case 'serve':
-        this.#leave(key)
-        await this.#carryOut(record, planServe(action.publishing, clock.now()))
-        return undefined
+        return this.#serve(action.publishing)
       case 'publish':
         return this.#publish(action.publishing)
     }
@@ -154,6 +159,8 @@ export class Reconciler {
     const { content, troubles, nextMs } = composeContent(publishing, {
       site,
       health: view.healthOf(key),
+      conflicts: this.#conflictsOf(publishing),
+      zoneFault: this.#zoneFaultOf(publishing),
       isProbing,
       membership,
       local: derived.local,
@@ -169,6 +176,32 @@ export class Reconciler {
     const plan = planPublish(publishing, derived, content, timeMs)
     await this.#carryOut(record, plan, troubles)
     return requeueAfterMs(nextMs === undefined ? undefined : nextMs - nowMs, bounds)
+  }
+
+  async #serve(publishing: Publishing): Promise<undefined> {
+    const { record } = publishing
+    this.#leavePeers(record.key)
+    this.#groups.forget(record.key)
+    const [conflicts, zoneFault] = [this.#conflictsOf(publishing), this.#zoneFaultOf(publishing)]
+    const plan = planServe(publishing, { conflicts, zoneFault }, this.#parts.clock.now())
+    await this.#carryOut(record, plan, { ...NO_TROUBLES, records: conflicts.texts, zoneFault })
+  }
+
+  #conflictsOf(publishing: Publishing): RecordConflicts {
+    const { view, role } = this.#parts
+    return findConflicts(publishing, (name) =>
+      view.recordsSharing(publishing.record.key, name).flatMap((other) => {
+        const action = decide(other, view.secretsOf(other.namespace), role)
+        const isServed = action.kind === 'publish' || action.kind === 'serve'
+        return isServed && action.publishing.zone === publishing.zone ? [action.publishing] : []
+      }),
+    )
+  }
+
+  /** Until the nameservers have been asked, what the record's condition says counts. */
+  #zoneFaultOf({ record, zone, provider }: Publishing): string {
+    const message = textOf(record.condition('Ready'), 'message')
+    return this.#zones.faultOf(record.key, zone, provider) ?? readFault(message)
   }
 
   async #delegate(publishing: Publishing): Promise<number | undefined> {
@@ -284,6 +317,7 @@ export class Reconciler {
   #leave(key: string): void {
     this.#leavePeers(key)
     this.#groups.forget(key)
+    this.#zones.forget(key)
   }
 
   #forget(key: string): undefined {

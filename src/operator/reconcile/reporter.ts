@@ -14,10 +14,13 @@ const TEXTS_MAX = 5
 const CONFLICT = 'EndpointConflict'
 const REFUSED = 'EndpointRefused'
 const DISPUTED = 'HealthDisputed'
+const RECORDS = 'RecordConflict'
+const ZONE = 'ZoneNotServed'
 /** What a log line says before the text. */
 const PREFIXES: ReadonlyMap<string, string> = new Map([
   [CONFLICT, 'conflict with another site: '],
   [DISPUTED, 'sites disagree about health: '],
+  [RECORDS, 'conflict with another record: '],
 ])
 
 /** Reports the results of reconciles in Events, metrics and the log. */
@@ -35,7 +38,7 @@ export class Reporter implements ReconcileListener {
   }
 
   reconciled(record: DnsRecordView, plan: Plan, troubles: Troubles): void {
-    const { conflicts, leftOut, refused, disputed } = troubles
+    const { conflicts, leftOut, refused, disputed, records, zoneFault } = troubles
     const { ready } = plan
     if (ready === undefined) return
     const { key } = record
@@ -49,6 +52,8 @@ export class Reporter implements ReconcileListener {
     this.#reportOnce(record, CONFLICT, texts)
     this.#reportOnce(record, REFUSED, refused)
     this.#reportOnce(record, DISPUTED, disputed)
+    this.#reportOnce(record, RECORDS, records)
+    this.#reportOnce(record, ZONE, zoneFault === '' ? [] : [zoneFault])
   }
 
   departed({ key }: DnsRecordView, owners: readonly string[]): void {
@@ -58,7 +63,8 @@ export class Reporter implements ReconcileListener {
 
   forgot(key: string): void {
     this.#metrics.dropRecord(key)
-    for (const reason of [CONFLICT, REFUSED, DISPUTED]) this.#reported.delete(`${reason} ${key}`)
+    for (const reason of [CONFLICT, REFUSED, DISPUTED, RECORDS, ZONE])
+      this.#reported.delete(`${reason} ${key}`)
   }
 
   /** Compares with the condition in the record's status, so that a restart repeats no report. */
@@ -82,7 +88,8 @@ export class Reporter implements ReconcileListener {
     if (reported === '') this.#reported.delete(key)
     else this.#reported.set(key, reported)
     for (const note of texts.slice(0, TEXTS_MAX)) {
-      this.#log.warning(`${record.key}: ${PREFIXES.get(reason) ?? ''}${note}`)
+      // One log line of the zone watch is enough for all records of the zone.
+      if (reason !== ZONE) this.#log.warning(`${record.key}: ${PREFIXES.get(reason) ?? ''}${note}`)
       this.#events.record(subjectOf(record), { type: 'Warning', reason, action: 'Merge', note })
     }
   }

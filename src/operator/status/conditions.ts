@@ -22,6 +22,7 @@ export const REASONS = {
   accepted: 'AllAccepted',
   conflict: 'EndpointConflict',
   refused: 'EndpointRefused',
+  recordConflict: 'RecordConflict',
   heard: 'AllHeard',
   silent: 'PeersSilent',
   isolated: 'SiteIsolated',
@@ -33,6 +34,7 @@ export type ConditionType =
   | 'Healthy'
   | 'Active'
   | 'ReadyForDelegation'
+  | 'EndpointsServed'
   | 'PeersAccepted'
   | 'PeersDegraded'
 
@@ -141,6 +143,16 @@ export function acceptedCondition(disputes: readonly string[], hasConflict: bool
   }
   const reason = hasConflict ? REASONS.conflict : REASONS.refused
   return { type, isTrue: false, reason, message: shorten(disputes) }
+}
+
+/** Whether other records of this cluster keep endpoints from being served. `texts`: one line each. */
+export function endpointsServedCondition(texts: readonly string[]): Condition {
+  const type = 'EndpointsServed'
+  if (texts.length > 0) {
+    return { type, isTrue: false, reason: REASONS.recordConflict, message: shorten(texts) }
+  }
+  const message = 'No other record is in conflict with this one'
+  return { type, isTrue: true, reason: REASONS.accepted, message }
 }
 
 /** What this site hears of the others. */

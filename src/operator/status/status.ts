@@ -28,6 +28,7 @@ const CONDITION_TYPES: readonly (JsonValue | undefined)[] = [
   'Healthy',
   'Active',
   'ReadyForDelegation',
+  'EndpointsServed',
   'PeersAccepted',
   'PeersDegraded',
 ]

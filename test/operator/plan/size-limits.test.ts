@@ -1,5 +1,6 @@
 import t from 'tap'
 import type { ApiObject } from '../../../src/kube/api.ts'
+import { NO_CONFLICTS } from '../../../src/operator/conflicts/record-conflicts.ts'
 import type { KnownPeer } from '../../../src/operator/peers/peer-state-store.ts'
 import { decide } from '../../../src/operator/plan/decide.ts'
 import { composeLocal, roomForOthers } from '../../../src/operator/plan/desired.ts'
@@ -107,6 +108,7 @@ t.test(
       peers: [],
       membership: undefined,
       ...conditions,
+      conflicts: NO_CONFLICTS,
       counts: undefined,
       note: '',
     }

@@ -1,0 +1,61 @@
+import type { ApiObject } from '../../kube/api.ts'
+import type { Informer } from '../../kube/informer.ts'
+import { DnsRecordView } from '../record/record-view.ts'
+
+/** The records that are served by name of their endpoints: those that no other record represents. */
+export class NameIndex {
+  readonly #keys = new Map<string, Set<string>>()
+
+  /**
+   * Indexes the records of an informer. When the endpoints of a record change, `onEvent` is called
+   * with the other records that share a name with it. The returned function unsubscribes.
+   */
+  watch(records: Pick<Informer, 'subscribe'>, onEvent: (key: string) => void): () => void {
+    return records.subscribe({
+      onAdd: (key, object) => this.#change(key, [], namesOf(object), onEvent),
+      onUpdate: (key, object, before) => {
+        const [after, earlier] = [namesOf(object), namesOf(before)]
+        const isSameSpec = generationOf(object) === generationOf(before)
+        if (!isSameSpec || after.length !== earlier.length)
+          this.#change(key, earlier, after, onEvent)
+      },
+      onDelete: (key, before) => this.#change(key, namesOf(before), [], onEvent),
+    })
+  }
+
+  /** Keys of the records with an endpoint of that name: lower case, without the final dot. */
+  keysOf(name: string): Iterable<string> {
+    return this.#keys.get(name) ?? []
+  }
+
+  #change(
+    key: string,
+    before: readonly string[],
+    after: readonly string[],
+    onEvent: (key: string) => void,
+  ): void {
+    const others = new Set([...before, ...after].flatMap((name) => [...this.keysOf(name)]))
+    for (const name of before) {
+      const keys = this.#keys.get(name)
+      keys?.delete(key)
+      if (keys?.size === 0) this.#keys.delete(name)
+    }
+    for (const name of after) {
+      const keys = this.#keys.get(name)
+      if (keys === undefined) this.#keys.set(name, new Set([key]))
+      else keys.add(key)
+    }
+    for (const other of others) if (other !== key) onEvent(other)
+  }
+}
+
+function generationOf(object: ApiObject): number {
+  return new DnsRecordView(object).generation
+}
+
+/** Names of a record's endpoints. Derived and delegating records are represented by others. */
+export function namesOf(object: ApiObject): readonly string[] {
+  const { role, isDeleting, endpoints } = new DnsRecordView(object)
+  if (role === 'derived' || role === 'delegating' || isDeleting) return []
+  return [...new Set(endpoints.map(({ dnsName }) => dnsName))]
+}
