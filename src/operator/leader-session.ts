@@ -57,6 +57,8 @@ export class LeaderSession {
   readonly remotes: RemoteClusters | undefined
   readonly #parts: LeaderSessionParts
   readonly #reconciler: Reconciler
+  readonly #reporter: Reporter
+  readonly #forgetOwners: () => void
   readonly #stopWatching: readonly (() => void)[]
   readonly #probing: SessionProbing
   #peersForm: PeersForm = 'whole'
@@ -87,12 +89,13 @@ export class LeaderSession {
     const writer = new ApiWriter({ objects, cache, mayWrite, onWrite })
     const mutex = new KeyedMutex()
     const owners = new OwnerIndex()
+    this.#reporter = new Reporter(cluster.events, metrics, log)
     this.#reconciler = new Reconciler({
       view: cluster,
       writer,
       peers: this.peers,
       clock,
-      listener: new Reporter(cluster.events, metrics, log),
+      listener: this.#reporter,
       site,
       bounds: settings,
       expiryMs: settings.peerExpiryMs,
@@ -107,8 +110,8 @@ export class LeaderSession {
       zones: this.#zones,
     })
     const { recordInformer: records, secretInformer: secrets } = cluster
+    this.#forgetOwners = owners.watch(records, '')
     this.#stopWatching = [
-      owners.watch(records, ''),
       watchInputs({ records, secrets, cache, owners, onEvent }),
       cluster.onHealth(onEvent),
       cluster.onNames(onEvent),
@@ -132,9 +135,9 @@ export class LeaderSession {
     this.remotes.start()
   }
 
-  /** Zones that no nameserver serves, for the ready page. */
-  get zoneFaults(): readonly string[] {
-    return this.#zones.faults
+  /** Zones that no nameserver serves, and faults of other sites, for the ready page. */
+  get faults(): readonly string[] {
+    return [...this.#zones.faults, ...this.#reporter.siteFaults]
   }
 
   /** The active groups of the zones of all records. */
@@ -146,6 +149,8 @@ export class LeaderSession {
   async close(): Promise<void> {
     for (const stop of this.#stopWatching) stop()
     await Promise.all([this.queue.close(), this.remotes?.close(), this.#probing.close()])
+    // Not earlier: to a running reconcile, the owners of all endpoints would be gone.
+    this.#forgetOwners()
     // Last: a running reconcile may still start to follow a peer, or to look up groups, which would
     // then never be released.
     this.peers.close()

@@ -55,8 +55,8 @@ export class RecordController implements Controller {
     const faults = (this.#session?.groups ?? [])
       .filter(({ fault }) => fault !== '')
       .map(({ zone, fault }) => `active groups of ${zone}: ${fault}`)
-    const zones = this.#session?.zoneFaults ?? []
-    return [this.#cluster.reason, this.#session?.remotes?.note ?? '', ...faults, ...zones]
+    const others = this.#session?.faults ?? []
+    return [this.#cluster.reason, this.#session?.remotes?.note ?? '', ...faults, ...others]
       .filter((text) => text !== '')
       .join('; ')
   }

@@ -247,7 +247,7 @@ export function peerEndpoint(parts: Partial<PeerEndpoint>): PeerEndpoint {
     isDefault: false,
     targets: ['192.0.2.2'],
     health: 'unknown',
-    sinceSeconds: 1_790_000_000,
+    sinceSeconds: 1_690_000_000,
     ...parts,
   }
 }

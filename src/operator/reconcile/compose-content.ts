@@ -18,10 +18,16 @@ import type { Content } from '../plan/plan-publish.ts'
 import { composeSiteParts } from '../plan/site-parts.ts'
 import { printSpecEndpoint } from '../record/endpoint-text.ts'
 import type { DnsRecordView } from '../record/record-view.ts'
-import { acceptedCondition, degradedCondition, type PeerHearing } from '../status/conditions.ts'
+import {
+  acceptedCondition,
+  degradedCondition,
+  type PeerHearing,
+  type SiteFaultTexts,
+} from '../status/conditions.ts'
 import { countEndpoints, listOwnTargets } from '../status/endpoint-counts.ts'
 import { type PeersForm, printPeers } from '../status/peer-status.ts'
 import { recordHealth } from '../status/record-health.ts'
+import { findClockFaults, type NameFaults } from './site-faults.ts'
 
 /** How long a site must have found the same before its observation counts. The default of `hold-down`. */
 const SETTLED_MS = 60_000
@@ -41,6 +47,8 @@ export interface Troubles {
   readonly records: readonly string[]
   /** Why no nameserver serves its zone; '' = one does, or it is not known. */
   readonly zoneFault: string
+  /** Other sites with the name of ours, and sites with another clock. */
+  readonly sites: SiteFaultTexts
 }
 
 export const NO_TROUBLES: Troubles = {
@@ -50,6 +58,7 @@ export const NO_TROUBLES: Troubles = {
   disputed: [],
   records: [],
   zoneFault: '',
+  sites: { names: [], clocks: [] },
 }
 
 /** What the content of a record is composed of. */
@@ -59,6 +68,7 @@ export interface ContentInputs {
   readonly conflicts: RecordConflicts
   /** Why no nameserver serves the zone; '' = one does, or it is not known. */
   readonly zoneFault: string
+  readonly nameFaults: NameFaults
   /** False = this operator executes no health checks. */
   readonly isProbing: boolean
   /** Undefined = this cluster belongs to no group. */
@@ -122,6 +132,8 @@ export function composeContent(publishing: Publishing, inputs: ContentInputs): M
   const theirs = screened.siteStates.flatMap(({ endpoints }) => endpoints)
   const reported = [...listOwnTargets(publishing, health.down), ...theirs]
   const isServed = (one: MergedEndpoint): boolean => records.isServed(printSpecEndpoint(one))
+  const clockFaults = findClockFaults(peers, site, inputs.timeMs)
+  const sites = { names: inputs.nameFaults.names, clocks: clockFaults.clocks }
   const content = {
     local: own.local,
     merged: served.map(printSpecEndpoint),
@@ -134,7 +146,7 @@ export function composeContent(publishing: Publishing, inputs: ContentInputs): M
     healthy: recordHealth(record, health.probes, inputs.isProbing),
     membership,
     accepted: acceptedCondition(disputes, conflicts.length > 0),
-    degraded: degradedCondition(hearingOf(addresses, peers), disputed),
+    degraded: degradedCondition(hearingOf(addresses, peers), disputed, sites),
     conflicts: records,
     note: joinNotes(
       noteSilence(addresses, peers),
@@ -147,11 +159,12 @@ export function composeContent(publishing: Publishing, inputs: ContentInputs): M
   const drainLeftMs = (own.drainEndsMs ?? Infinity) - inputs.timeMs
   const nextMs = Math.min(
     merge.nextExpiryMs ?? Infinity,
-    inputs.nowMs + Math.min(observed.nextMs, drainLeftMs),
+    inputs.nameFaults.nextMs,
+    inputs.nowMs + Math.min(observed.nextMs, clockFaults.nextMs, drainLeftMs),
   )
   return {
     content,
-    troubles: { conflicts, leftOut, refused, disputed, records: records.texts, zoneFault },
+    troubles: { conflicts, leftOut, refused, disputed, records: records.texts, zoneFault, sites },
     nextMs: nextMs === Infinity ? undefined : nextMs,
   }
 }

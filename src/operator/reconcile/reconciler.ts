@@ -30,6 +30,7 @@ import { seedFromMerged } from '../status/seed-from-merged.ts'
 import { NO_ZONES, readFault, type ZoneDirectory } from '../zones/zone-watch.ts'
 import { composeContent, NO_TROUBLES, type Troubles } from './compose-content.ts'
 import { drainEndsInMs, type RequeueBounds, requeueAfterMs } from './requeue.ts'
+import { SiteNames } from './site-faults.ts'
 
 /** Receives the result of each reconcile. */
 export interface ReconcileListener {
@@ -82,10 +83,12 @@ export class Reconciler {
   readonly #groups: GroupDirectory
   readonly #zones: ZoneDirectory
   readonly #peerStates = new PeerStateStore()
+  readonly #siteNames: SiteNames
   readonly #throttle = new StatusWriteThrottle()
 
   constructor(parts: ReconcilerParts) {
     this.#parts = parts
+    this.#siteNames = new SiteNames(parts.site, parts.clock)
     this.#groups = parts.groups ?? NO_GROUPS
     this.#zones = parts.zones ?? NO_ZONES
   }
@@ -161,6 +164,7 @@ export class Reconciler {
       health: view.healthOf(key),
       conflicts: this.#conflictsOf(publishing),
       zoneFault: this.#zoneFaultOf(publishing),
+      nameFaults: this.#siteNames.check(publishing, followed, view),
       isProbing,
       membership,
       local: derived.local,
@@ -311,6 +315,7 @@ export class Reconciler {
    */
   #leavePeers(key: string): void {
     this.#peerStates.forget(key)
+    this.#siteNames.forget(key)
     this.#parts.peers.forget(key)
   }
 

@@ -16,6 +16,11 @@ const REFUSED = 'EndpointRefused'
 const DISPUTED = 'HealthDisputed'
 const RECORDS = 'RecordConflict'
 const ZONE = 'ZoneNotServed'
+const SITE_NAME = 'SiteNameConflict'
+const CLOCK = 'ClockAhead'
+const REASONS_ONCE = [CONFLICT, REFUSED, DISPUTED, RECORDS, ZONE, SITE_NAME, CLOCK]
+/** Reasons whose lines are the same for many records: each line is logged once. */
+const SHARED: ReadonlySet<string> = new Set([SITE_NAME, CLOCK])
 /** What a log line says before the text. */
 const PREFIXES: ReadonlyMap<string, string> = new Map([
   [CONFLICT, 'conflict with another site: '],
@@ -30,6 +35,8 @@ export class Reporter implements ReconcileListener {
   readonly #log: Logger
   /** By reason and record: hash of the last report. */
   readonly #reported = new Map<string, string>()
+  /** Lines that several records have, and the reason and key of each of these. */
+  readonly #shared = new Map<string, Set<string>>()
 
   constructor(events: Pick<EventRecorder, 'record'>, metrics: OperatorMetrics, log: Logger) {
     this.#events = events
@@ -38,7 +45,7 @@ export class Reporter implements ReconcileListener {
   }
 
   reconciled(record: DnsRecordView, plan: Plan, troubles: Troubles): void {
-    const { conflicts, leftOut, refused, disputed, records, zoneFault } = troubles
+    const { conflicts, leftOut, refused, disputed, records, zoneFault, sites } = troubles
     const { ready } = plan
     if (ready === undefined) return
     const { key } = record
@@ -54,6 +61,8 @@ export class Reporter implements ReconcileListener {
     this.#reportOnce(record, DISPUTED, disputed)
     this.#reportOnce(record, RECORDS, records)
     this.#reportOnce(record, ZONE, zoneFault === '' ? [] : [zoneFault])
+    this.#reportOnce(record, SITE_NAME, sites.names)
+    this.#reportOnce(record, CLOCK, sites.clocks)
   }
 
   departed({ key }: DnsRecordView, owners: readonly string[]): void {
@@ -63,8 +72,8 @@ export class Reporter implements ReconcileListener {
 
   forgot(key: string): void {
     this.#metrics.dropRecord(key)
-    for (const reason of [CONFLICT, REFUSED, DISPUTED, RECORDS, ZONE])
-      this.#reported.delete(`${reason} ${key}`)
+    for (const reason of SHARED) this.#shareTexts(key, reason, [])
+    for (const reason of REASONS_ONCE) this.#reported.delete(`${reason} ${key}`)
   }
 
   /** Compares with the condition in the record's status, so that a restart repeats no report. */
@@ -80,6 +89,25 @@ export class Reporter implements ReconcileListener {
     })
   }
 
+  /** Faults of sites that some record sees, for the ready page and metrics. */
+  get siteFaults(): readonly string[] {
+    return [...this.#shared.keys()].sort()
+  }
+
+  /** Logs each line once, however many records have it. */
+  #shareTexts(recordKey: string, reason: string, texts: readonly string[]): void {
+    const id = `${reason} ${recordKey}`
+    for (const [text, ids] of this.#shared) {
+      if (!texts.includes(text)) ids.delete(id)
+      if (ids.size === 0) this.#shared.delete(text)
+    }
+    for (const text of texts) {
+      const ids = this.#shared.get(text)
+      if (ids === undefined) this.#log.warning(text)
+      this.#shared.set(text, (ids ?? new Set()).add(id))
+    }
+  }
+
   /** Reports each set of lines once, until it changes. */
   #reportOnce(record: DnsRecordView, reason: string, texts: readonly string[]): void {
     const key = `${reason} ${record.key}`
@@ -87,9 +115,12 @@ export class Reporter implements ReconcileListener {
     if (reported === (this.#reported.get(key) ?? '')) return
     if (reported === '') this.#reported.delete(key)
     else this.#reported.set(key, reported)
+    const isShared = SHARED.has(reason)
+    if (isShared) this.#shareTexts(record.key, reason, texts)
     for (const note of texts.slice(0, TEXTS_MAX)) {
       // One log line of the zone watch is enough for all records of the zone.
-      if (reason !== ZONE) this.#log.warning(`${record.key}: ${PREFIXES.get(reason) ?? ''}${note}`)
+      if (reason !== ZONE && !isShared)
+        this.#log.warning(`${record.key}: ${PREFIXES.get(reason) ?? ''}${note}`)
       this.#events.record(subjectOf(record), { type: 'Warning', reason, action: 'Merge', note })
     }
   }

@@ -27,6 +27,8 @@ export const REASONS = {
   silent: 'PeersSilent',
   isolated: 'SiteIsolated',
   disputed: 'HealthDisputed',
+  siteNameConflict: 'SiteNameConflict',
+  clockAhead: 'ClockAhead',
 } as const
 
 export type ConditionType =
@@ -155,6 +157,12 @@ export function endpointsServedCondition(texts: readonly string[]): Condition {
   return { type, isTrue: true, reason: REASONS.accepted, message }
 }
 
+/** What is wrong with the names and the clocks of sites; one line each. */
+export interface SiteFaultTexts {
+  readonly names: readonly string[]
+  readonly clocks: readonly string[]
+}
+
 /** What this site hears of the others. */
 export interface PeerHearing {
   /** Addresses of silent nameservers. */
@@ -167,13 +175,18 @@ export interface PeerHearing {
 
 /**
  * Whether data of other sites is missing or contradictory. `disputed`: addresses whose health
- * differs between sites, one line each.
+ * differs between sites, one line each. `faults`: of site names and clocks, one line each.
  */
 export function degradedCondition(
   { silent, nameservers, isIsolated }: PeerHearing,
   disputed: readonly string[],
+  faults: SiteFaultTexts = { names: [], clocks: [] },
 ): Condition {
   const type = 'PeersDegraded'
+  if (faults.names.length > 0) {
+    const message = shorten(faults.names)
+    return { type, isTrue: true, reason: REASONS.siteNameConflict, message }
+  }
   const verb = silent.length === 1 ? 'is' : 'are'
   const list = silent.join(', ')
   const silence = `${silent.length} of ${nameservers} nameservers ${verb} silent: ${list}`
@@ -182,6 +195,10 @@ export function degradedCondition(
     return { type, isTrue: true, reason: REASONS.isolated, message }
   }
   if (silent.length > 0) return { type, isTrue: true, reason: REASONS.silent, message: silence }
+  if (faults.clocks.length > 0) {
+    const message = shorten(faults.clocks)
+    return { type, isTrue: true, reason: REASONS.clockAhead, message }
+  }
   if (disputed.length > 0) {
     const message = shorten(disputed)
     return { type, isTrue: true, reason: REASONS.disputed, message }

@@ -1,0 +1,116 @@
+import type { Clock } from '../../base/clock.ts'
+import {
+  aheadMs,
+  CLOCK_AHEAD_MS,
+  endpointsOfSite,
+  findForeignExports,
+  printClockAhead,
+  printSiteConflict,
+  SITE_CONFLICT_MS,
+} from '../../peering/foreign-exports.ts'
+import type { PeerEndpoint } from '../../peering/peer-endpoint.ts'
+import { toPeerEndpoints } from '../../peering/to-peer-endpoint.ts'
+import type { ClusterView } from '../cluster/cluster-view.ts'
+import type { KnownPeer } from '../peers/peer-state-store.ts'
+import type { OperatorPeer } from '../peers/peers.ts'
+import type { Publishing } from '../plan/decide.ts'
+import { REASONS } from '../status/conditions.ts'
+
+/** Peers with the name of our site, as seen from one record. */
+export interface NameFaults {
+  /** One line each, the same for all records. */
+  readonly names: readonly string[]
+  /** Monotonic time at which age alone changes the faults; Infinity = never. */
+  readonly nextMs: number
+}
+
+/**
+ * Finds other sites with the name of ours. A peer with that name must report what our records have;
+ * if it reports something else for SITE_CONFLICT_MS, it is not our nameserver.
+ */
+export class SiteNames {
+  readonly #site: string
+  readonly #clock: Clock
+  /** By record key and address: monotonic time since which the peer reports something else. */
+  readonly #sinceMs = new Map<string, Map<string, number>>()
+
+  constructor(site: string, clock: Clock) {
+    this.#site = site
+    this.#clock = clock
+  }
+
+  check(
+    publishing: Publishing,
+    followed: readonly OperatorPeer[],
+    view: Pick<ClusterView, 'recordsSharing'>,
+  ): NameFaults {
+    const { record, rootHost } = publishing
+    const before = this.#sinceMs.get(record.key)
+    const since = new Map<string, number>()
+    const nowMs = this.#clock.monotonic()
+    // What an earlier leader reported need not be confirmed for as long again.
+    const wasReported = record.condition('PeersDegraded')?.reason === REASONS.siteNameConflict
+    const firstMs = before === undefined && wasReported ? Number.NEGATIVE_INFINITY : nowMs
+    let nextMs = Number.POSITIVE_INFINITY
+    const names: string[] = []
+    for (const peer of followed) {
+      const { address } = peer
+      const answer = peer.answerFor(rootHost)
+      const states = answer.kind === 'pending' ? [] : (answer.state?.siteStates ?? [])
+      const reported = endpointsOfSite(states, this.#site)
+      if (reported.length === 0) continue
+      const ours = this.#exportsOf(publishing, reported, view)
+      if (findForeignExports(ours, reported).length === 0) continue
+      const sinceMs = before?.get(address) ?? firstMs
+      since.set(address, sinceMs)
+      if (nowMs - sinceMs >= SITE_CONFLICT_MS) {
+        names.push(printSiteConflict(address, this.#site, '--site'))
+      } else nextMs = Math.min(nextMs, sinceMs + SITE_CONFLICT_MS)
+    }
+    this.#sinceMs.set(record.key, since)
+    return { names, nextMs }
+  }
+
+  forget(key: string): void {
+    this.#sinceMs.delete(key)
+  }
+
+  /** What our nameserver may report: the endpoints of the record, and of others with the same names. */
+  #exportsOf(
+    { record, content }: Publishing,
+    reported: readonly PeerEndpoint[],
+    view: Pick<ClusterView, 'recordsSharing'>,
+  ): readonly PeerEndpoint[] {
+    const names = [...new Set(reported.map(({ dnsName }) => dnsName))]
+    const sharing = names.flatMap((name) => view.recordsSharing(record.key, name))
+    const others = [...new Set(sharing)].flatMap(({ resource }) =>
+      resource.kind === 'record' ? [resource.record] : [],
+    )
+    const facts = { site: this.#site, down: [], up: [], sinceSeconds: 0 }
+    return [content, ...others].flatMap((one) => toPeerEndpoints(one, facts))
+  }
+}
+
+/** Finds sites that are heard and date their data in our future. */
+export function findClockFaults(
+  peers: ReadonlyMap<string, KnownPeer>,
+  site: string,
+  timeMs: number,
+): { readonly clocks: readonly string[]; readonly nextMs: number } {
+  const bySite = new Map<string, number>()
+  for (const { state, reason } of peers.values()) {
+    if (reason !== '' || state === undefined) continue
+    for (const { site: of, endpoints, isOwn } of state.siteStates) {
+      if (!isOwn || of === site) continue
+      bySite.set(of, Math.max(bySite.get(of) ?? 0, aheadMs(endpoints, timeMs)))
+    }
+    for (const one of state.observations ?? []) {
+      bySite.set(one.site, Math.max(bySite.get(one.site) ?? 0, aheadMs([one], timeMs)))
+    }
+  }
+  const ahead = [...bySite].filter(([, ms]) => ms > CLOCK_AHEAD_MS)
+  return {
+    clocks: ahead.map(([of]) => printClockAhead(of)).sort(),
+    nextMs: ahead.reduce((least, [, ms]) => Math.min(least, ms - CLOCK_AHEAD_MS), Infinity),
+  }
+}

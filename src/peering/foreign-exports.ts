@@ -1,0 +1,57 @@
+import type { PeerEndpoint, SiteState } from './peer-endpoint.ts'
+
+/** How long a peer may report other endpoints of our site: our own nameserver follows us in a few seconds. */
+export const SITE_CONFLICT_MS = 30_000
+/** A time of another site that is further ahead of our clock is reported. */
+export const CLOCK_AHEAD_MS = 10_000
+
+/**
+ * Returns the endpoints that a peer reports under the name of our site and that none of our records
+ * has: another site has the same name. `ours`: all endpoints of our records with this host. A
+ * nameserver of our own leaves out targets that are down, and learns of a new TTL later.
+ */
+export function findForeignExports(
+  ours: readonly PeerEndpoint[],
+  reported: readonly PeerEndpoint[],
+): readonly PeerEndpoint[] {
+  const known = new Map<string, Set<string>>()
+  for (const one of ours) {
+    const targets = known.get(identify(one)) ?? new Set()
+    for (const target of one.targets) targets.add(target)
+    known.set(identify(one), targets)
+  }
+  return reported.filter((one) => {
+    const targets = known.get(identify(one))
+    return one.targets.some((target) => !targets?.has(target))
+  })
+}
+
+/** What is wrong with a peer that reports other endpoints under the name of our site. */
+export function printSiteConflict(peer: string, site: string, setting: string): string {
+  return `peer ${peer} reports other endpoints under the name of this site, ${site}: give each site a name of its own with ${setting}; if it is a nameserver of this site, it does not follow our records`
+}
+
+/** The time of a site state that is furthest in our future, in milliseconds from now; 0 = none is. */
+export function aheadMs(times: Iterable<{ readonly sinceSeconds: number }>, nowMs: number): number {
+  let most = 0
+  for (const { sinceSeconds } of times) most = Math.max(most, sinceSeconds * 1000 - nowMs)
+  return most
+}
+
+export function printClockAhead(site: string): string {
+  return `site ${site} dates changes in our future: its clock is ahead, or ours is behind; synchronise the clocks`
+}
+
+/** The endpoints of that site, of all states. */
+export function endpointsOfSite(
+  states: readonly SiteState[],
+  site: string,
+): readonly PeerEndpoint[] {
+  return states.filter((state) => state.site === site).flatMap(({ endpoints }) => endpoints)
+}
+
+function identify(endpoint: PeerEndpoint): string {
+  const { rootHost, dnsName, recordType, setIdentifier, weight, geoCodes, isDefault } = endpoint
+  const steering = [weight ?? -1, [...geoCodes].sort(), isDefault, endpoint.location ?? '']
+  return JSON.stringify([rootHost, dnsName, recordType, setIdentifier, ...steering])
+}

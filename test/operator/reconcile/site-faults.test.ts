@@ -1,0 +1,76 @@
+import t from 'tap'
+import { thisMoment } from '../../../src/base/moment.ts'
+import type { ApiObject } from '../../../src/kube/api.ts'
+import { dnsRecord } from '../../support/operator-objects.ts'
+import { EAST, KEY, OperatorFixture } from './stage.ts'
+
+function degraded(fixture: OperatorFixture): string {
+  const conditions = fixture.field('app', 'status', 'conditions') as readonly ApiObject[]
+  const found = conditions.find(({ type }) => type === 'PeersDegraded')
+  return found === undefined ? '' : `${found.status} ${found.reason}: ${found.message}`
+}
+
+const CONFLICT = `True SiteNameConflict: peer ${EAST} reports other endpoints under the name of this site, here: give each site a name of its own with --site; if it is a nameserver of this site, it does not follow our records`
+
+t.test('a peer with the name of our site', async (t) => {
+  const [ours, theirs] = [['192.0.2.1'], ['192.0.2.9']]
+  for (const { name, said, want } of [
+    { name: 'our own nameserver', said: ours, want: '' },
+    { name: 'our own nameserver, which leaves out what is down', said: [], want: '' },
+    { name: 'another cluster', said: theirs, want: CONFLICT },
+    { name: 'another cluster that also has ours', said: [...ours, ...theirs], want: CONFLICT },
+  ]) {
+    const fixture = new OperatorFixture()
+    fixture.cluster.put(dnsRecord())
+    fixture.say(EAST, 'here', said)
+    const againMs = await fixture.reconciler.reconcile(KEY)
+    t.equal(degraded(fixture), '', `${name}: it may be late`)
+    if (want !== '') t.equal(againMs, 30_001, `${name}: it is checked again`)
+    fixture.clock.pass(30_001)
+    fixture.say(EAST, 'here', said)
+    await fixture.reconcile()
+    t.equal(degraded(fixture), want, name)
+    t.strictSame(fixture.served(), [ours], `${name}: nothing of it is served`)
+    fixture.start()
+    t.strictSame(await fixture.reconcile(), [], `${name}: a restart changes nothing`)
+    fixture.say(EAST, 'here', ours)
+    await fixture.reconcile()
+    t.match(degraded(fixture), want === '' ? /^$/ : /^False AllHeard/, `${name}: it is over`)
+  }
+})
+
+t.test('our nameserver reports the endpoints of all records of a host', async (t) => {
+  const fixture = new OperatorFixture()
+  fixture.cluster.put(dnsRecord())
+  const endpoints = [{ dnsName: 'k.example.com', recordType: 'A', targets: ['192.0.2.2'] }]
+  fixture.cluster.put(dnsRecord({ name: 'second', spec: { endpoints } }))
+  for (let i = 0; i < 2; i++) {
+    fixture.say(EAST, 'here', ['192.0.2.1', '192.0.2.2'])
+    await fixture.reconciler.reconcile(KEY)
+    fixture.clock.pass(30_001)
+  }
+  t.equal(degraded(fixture), '')
+})
+
+t.test('a site whose clock is ahead', async (t) => {
+  const fixture = new OperatorFixture()
+  fixture.cluster.put(dnsRecord())
+  const nowSeconds = Math.floor(fixture.clock.now() / 1000)
+  const say = (aheadSeconds: number): void => {
+    const sinceSeconds = nowSeconds + aheadSeconds
+    const endpoints = [{ targets: ['192.0.2.2'], sinceSeconds }]
+    fixture.peers.say(EAST, 'east', endpoints, thisMoment(fixture.clock))
+  }
+  say(5)
+  await fixture.reconcile()
+  t.equal(degraded(fixture), '', 'a small difference')
+  say(3600)
+  await fixture.reconcile()
+  const ahead =
+    'True ClockAhead: site east dates changes in our future: its clock is ahead, or ours is behind; synchronise the clocks'
+  t.equal(degraded(fixture), ahead)
+  t.strictSame(fixture.served(), [['192.0.2.1', '192.0.2.2']], 'its endpoints are served')
+  fixture.clock.pass(3600_000)
+  await fixture.reconcile()
+  t.match(degraded(fixture), /^False AllHeard/)
+})
