@@ -140,6 +140,10 @@ export class LeaderSession {
     return [...this.#zones.faults, ...this.#reporter.siteFaults]
   }
 
+  get siteFaultCount(): number {
+    return this.#reporter.siteFaults.length
+  }
+
   /** The active groups of the zones of all records. */
   get groups(): readonly GroupLookup[] {
     return this.#lookups.withPrefix(GroupLookup, '')

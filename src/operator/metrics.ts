@@ -22,6 +22,8 @@ export interface PublishFacts {
   readonly peers: readonly PeerStatus[]
   readonly queue: Readonly<WorkQueueCounts> & { readonly depth: number; readonly running: number }
   readonly remotes: readonly RemoteStatus[]
+  /** Number of faults of other sites: names and clocks. */
+  readonly siteFaults: number
   /** The active groups of the zones of all records. */
   readonly groups: readonly GroupStatus[]
 }
@@ -200,6 +202,7 @@ export class OperatorMetrics implements RemoteMetrics {
       'Delegating records of another cluster.',
       ['cluster'],
     )
+    const siteFaults = gauge('site_faults', 'Sites with our name or another clock.')
     const showGroups = this.#groupGauges(ownGroup)
     const clusterUp = gauge('cluster_up', '1 while another cluster is followed, else 0.', [
       'cluster',
@@ -210,6 +213,7 @@ export class OperatorMetrics implements RemoteMetrics {
       running.set(facts.queue.running)
       reconciles.set(facts.queue.runs)
       failures.set(facts.queue.failures)
+      siteFaults.set(facts.siteFaults)
       // Peers appear and disappear with the Secrets.
       for (const one of [up, age, serial, endpoints, attempts, refused, info]) one.reset()
       clusters.set(facts.remotes.filter(({ isFollowed }) => isFollowed).length)

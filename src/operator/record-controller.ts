@@ -123,6 +123,7 @@ export class RecordController implements Controller {
           ? NO_WORK
           : { ...queue.counts, depth: queue.depth, running: queue.runningCount },
       remotes: this.#session?.remotes?.statuses() ?? [],
+      siteFaults: this.#session?.siteFaultCount ?? 0,
       groups: this.#session?.groups ?? [],
     }
   }

@@ -1,6 +1,7 @@
 import { printLatin1 } from '../base/latin1.ts'
 import { RRType } from '../dns/iana/index.ts'
 import { lowerName, printName } from '../dns/name/name.ts'
+import { ENDPOINTS_MAX } from '../dnsrecord/dns-record.ts'
 import { OBSERVED_LABEL, V2_LABEL } from '../dnsrecord/kdrnt.ts'
 import { KDRNT } from '../dnsrecord/local-zone.ts'
 import { type ReceivedStep, TransferFault } from '../xfr/in/transfer-reader.ts'
@@ -133,13 +134,14 @@ export class PeerZone {
     const exported = [...(this.#exported.get(host) ?? [])].filter((text) => !isObservation(text))
     const records = exported.map((text) => Buffer.from(text, 'latin1'))
     const [exporter, site] = [this.#exporter, this.#ownSite]
-    const { siteStates, problems } = readV2Host(records, {
+    const { siteStates, problems: refused } = readV2Host(records, {
       host,
       seenMs,
       nowSeconds,
       exporter: exporter,
       ownSite: site,
     })
+    const problems = [...refused, ...this.#findOdd(host)]
     if (site === '') return { siteStates: siteStates, problems }
     const about = {
       site,
@@ -153,6 +155,13 @@ export class PeerZone {
       .filter((rootHost) => !siteStates.some((s) => s.site === site && s.rootHost === rootHost))
       .map((rootHost) => ({ ...about, rootHost }))
     return { siteStates: [...siteStates, ...nothing], problems }
+  }
+
+  /** Observations of unknown form decide nothing. */
+  #findOdd(host: string): string[] {
+    const of = [...(this.#exported.get(host) ?? [])].filter(isObservation)
+    const odd = Math.min(of.length, ENDPOINTS_MAX) - this.observationsOf(host).length
+    return odd > 0 ? [`${host}: ${odd} health reports of unknown form are ignored`] : []
   }
 
   /** Returns what the peer observed of addresses of other sites. `host`: without `*.`. */

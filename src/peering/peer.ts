@@ -75,6 +75,8 @@ export class PeerFollower {
   #transferMs = Number.NEGATIVE_INFINITY
   #hostFaultMs = Number.NEGATIVE_INFINITY
   #error = ''
+  /** The last site that it was a nameserver of; '' = none yet. */
+  #site = ''
   /** Error of host queries while SOA queries succeed. */
   #hostError = ''
   #failures = 0
@@ -201,6 +203,7 @@ export class PeerFollower {
     this.#lastSeenTimeMs = writeMoment(seenMs, this.#options.clock)
     this.#zoneSeenMs = zoneSeenMs
     this.#zone.recall(zone, ownSite)
+    this.#site = this.#zone.ownSite
     for (const [rootHost, siteStates] of hosts) this.#hosts.recall(rootHost, siteStates)
   }
 
@@ -417,6 +420,17 @@ export class PeerFollower {
     }
     if (hasOthers) this.#zone.noteOthers()
     this.#serial = received.serial
+    this.#noteSite()
+  }
+
+  #noteSite(): void {
+    const [before, site] = [this.#site, this.#zone.ownSite]
+    if (site === '') return
+    this.#site = site
+    if (before === '' || before === site) return
+    this.#options.log.warning(
+      `peer ${this.#address}: its site was ${before} and is now ${site}: endpoints of ${before} are removed`,
+    )
   }
 
   #takeFault(fault: TransferFault, serial: number): void {

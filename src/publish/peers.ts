@@ -18,6 +18,7 @@ import { PeerFollower } from '../peering/peer.ts'
 import type { PeerAddress } from '../peering/peer-address.ts'
 import { bareHost, type PeerStatus, wasHeard } from '../peering/peer-status.ts'
 import { HealthQuorum, QuorumMemory, type QuorumStatus } from '../peering/quorum/health-quorum.ts'
+import { SiteWatch } from '../peering/site-watch.ts'
 import type { PeerDisputes } from '../peering/trouble-log.ts'
 import type { FollowedSource } from '../sources/source.ts'
 import type { Logger } from '../telemetry/log.ts'
@@ -58,6 +59,7 @@ export class PublisherPeers {
   #peerCache: PeerCache | undefined
   #merged: MergedSource | undefined
   #quorum: HealthQuorum | undefined
+  #siteWatch: SiteWatch | undefined
 
   constructor(options: PublishOptions, parts: PublisherPeersParts) {
     this.#options = options
@@ -119,6 +121,10 @@ export class PublisherPeers {
       log,
     })
     this.#merged = merged
+    const watch = { site, own, peers: this.#followers, clock, timers: systemTimers, log }
+    const siteWatch = new SiteWatch(watch)
+    this.#siteWatch = siteWatch
+    this.#stops.add(() => siteWatch.close())
     this.#stops.add(() => merged.close())
     await merged.ready()
     return { records: merged, health: merged.health }
@@ -194,7 +200,9 @@ export class PublisherPeers {
     if (conflicts > 0)
       notes.push(`${conflicts} conflicts with other sites: our data is served, see the log`)
     if (this.#quorum !== undefined) notes.push(printQuorum(this.#quorum.status))
-    return [...notes, this.#peerCache?.note() ?? ''].filter((note) => note !== '').join('; ')
+    return [...notes, this.#siteWatch?.note() ?? '', this.#peerCache?.note() ?? '']
+      .filter((note) => note !== '')
+      .join('; ')
   }
 
   close(): void {

@@ -33,7 +33,7 @@ t.test('a nameserver that is asked under two keys is two peers, that come and go
     statusOf('two.example.', { endpoints: 5 }),
   ]
   const clock = new FakeClock()
-  metrics.collectFrom(() => ({ peers, queue: QUEUE, remotes: [], groups: [] }), clock)
+  metrics.collectFrom(() => ({ peers, queue: QUEUE, remotes: [], siteFaults: 0, groups: [] }), clock)
   const series = async (name: string): Promise<string[]> => {
     const text = await metrics.registry.print()
     return text
@@ -66,7 +66,7 @@ t.test('the worst lookup of a zone counts, and an unknown group is active', asyn
     lookup('d.example.', ['g2']),
     lookup('d.example.', ['g1']),
   ]
-  const read = () => ({ peers: [], queue: QUEUE, remotes: [], groups })
+  const read = () => ({ peers: [], queue: QUEUE, remotes: [], siteFaults: 0, groups })
   metrics.collectFrom(read, new FakeClock(), 'g1')
   const series = async (): Promise<string[]> => {
     const lines = (await metrics.registry.print()).split('\n')

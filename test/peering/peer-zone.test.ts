@@ -230,3 +230,18 @@ t.test('observations are kept beside the endpoints, and count for nothing else',
   t.strictSame(zone.observationsOf(HOST), [])
   t.equal(zone.count, 1)
 })
+
+t.test('health reports of unknown form decide nothing, and are refused', async (t) => {
+  const observed = (text: string) => record(`o2.${HOST}.kdrnt.`, 'TXT', text)
+  const zone = new PeerZone('p:53')
+  const records = [
+    observed('o=1 site=east a=192.0.2.9 health=down since=5'),
+    observed('o=1 site=east a=192.0.2.9 health=half since=5'),
+    observed('o=2 site=east a=192.0.2.9 health=down since=5'),
+  ]
+  runWhole(zone.replace(zoneOf([peerRecord(endpoint()), ...records]), new Set()))
+  t.equal(zone.observationsOf(HOST).length, 1)
+  t.strictSame(zone.read(HOST, 5).problems, [
+    `${HOST}: 2 health reports of unknown form are ignored`,
+  ])
+})

@@ -326,3 +326,18 @@ t.test('the bounds hold for TTLs of both ends', async (t) => {
   await pass(2)
   await until(() => count() > first, 'the host to be asked for')
 })
+
+t.test('a peer that changes the name of its site', async (t) => {
+  const zone = new ExportedZone(1, [peerRecord(endpoint())])
+  const { follower, pass, lines } = await setUp(t, zone)
+  zone.put(2, [peerRecord(endpoint({ site: 'west', targets: ['192.0.2.2'] }))])
+  await pass(1)
+  const states = follower.siteStatesOf(HOST).filter(({ endpoints }) => endpoints.length > 0)
+  t.strictSame(
+    states.map(({ site }) => site),
+    ['west'],
+    'the endpoints of the old name are removed',
+  )
+  const renamed = lines.filter((line) => line.includes('its site was east and is now west'))
+  t.equal(renamed.length, 1)
+})

@@ -4,14 +4,14 @@ import { type ApiObject, textOf } from '../../kube/api.ts'
 import type { Informer } from '../../kube/informer.ts'
 import type { OwnHealth } from '../plan/own.ts'
 import { mappingOf } from '../record/fields.ts'
-import type { ProbedAddress } from '../status/conditions.ts'
+import type { AddressProbe } from '../status/conditions.ts'
 
 const NONE: OwnHealth = { down: [], up: [], probes: [] }
 
 /** Health of record addresses according to DNSHealthCheckProbes, whichever operator probes them. */
 export class ProbeIndex {
   /** By the key of the record, then by the key of the probe. */
-  readonly #pages = new Map<string, Map<string, ProbedAddress>>()
+  readonly #pages = new Map<string, Map<string, AddressProbe>>()
   /** Key of the record of each probe. */
   readonly #owners = new Map<string, string>()
   readonly #onChange: (recordKey: string) => void
@@ -30,7 +30,7 @@ export class ProbeIndex {
     const page = this.#pages.get(recordKey)
     if (page === undefined) return NONE
     const probes = [...page.values()].sort((a, b) => (a.address < b.address ? -1 : 1))
-    const of = (health: ProbedAddress['health']): string[] => [
+    const of = (health: AddressProbe['health']): string[] => [
       ...new Set(probes.filter((one) => one.health === health).map(({ address }) => address)),
     ]
     return { down: of('down'), up: of('up'), probes }
@@ -47,7 +47,7 @@ export class ProbeIndex {
     const owner = `${namespace}/${recordName}`
     const known = readHealth(object)
     if (this.#owners.get(key) !== owner) this.#remove(key)
-    const page = this.#pages.get(owner) ?? new Map<string, ProbedAddress>()
+    const page = this.#pages.get(owner) ?? new Map<string, AddressProbe>()
     const before = page.get(key)
     const reason = known.health === 'down' ? { reason: downReason } : {}
     page.set(key, { address, ...known, ...reason })
@@ -69,7 +69,7 @@ export class ProbeIndex {
 }
 
 /** A reason without failures says why the last attempt was not made. */
-function readHealth(probe: ApiObject): Omit<ProbedAddress, 'address'> {
+function readHealth(probe: ApiObject): Omit<AddressProbe, 'address'> {
   const status = mappingOf(probe, 'status')
   const { healthy, consecutiveFailures = 0 } = status
   const notProbed = consecutiveFailures === 0 ? textOf(status, 'reason') : ''

@@ -12,7 +12,7 @@ import {
   inactiveCondition,
   readyCondition,
 } from '../status/conditions.ts'
-import { countTargets, type EndpointCounts, printCounts } from '../status/endpoint-counts.ts'
+import { countTargets, type TargetCounts, printCounts } from '../status/endpoint-counts.ts'
 import { composeStatus, countWrites, type StatusFields } from '../status/status.ts'
 import { authoritativeHost, authoritativeName } from './authoritative-record.ts'
 import {
@@ -38,8 +38,11 @@ export interface Delegation extends Omit<DelegatedEndpoints, 'group'> {
   readonly report: string | undefined
   /** Additional information for the Ready condition; '' = none. */
   readonly note: string
-  /** Of its own targets; `served` is counted here. Undefined = it is a record of another cluster, or the definition has no fields for it. */
-  readonly counts: Omit<EndpointCounts, 'served'> | undefined
+  /**
+   * Of its own targets; `served` is counted here. Undefined = it is a record of another cluster, or the definition has
+   * no fields for it.
+   */
+  readonly counts: Omit<TargetCounts, 'served'> | undefined
 }
 
 /**

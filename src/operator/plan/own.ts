@@ -22,7 +22,7 @@ import { composePeerEndpoint, scanPeerEndpoint } from '../../peering/v2-codec.ts
 import { isPassive, type Membership } from '../groups/membership.ts'
 import { printLocalEndpoints } from '../record/endpoint-text.ts'
 import type { DnsRecordView } from '../record/record-view.ts'
-import type { ProbedAddress } from '../status/conditions.ts'
+import type { AddressProbe } from '../status/conditions.ts'
 import type { Publishing } from './decide.ts'
 
 /** Known health of a record's own addresses and host names. */
@@ -30,7 +30,7 @@ export interface OwnHealth {
   readonly down: readonly string[]
   readonly up: readonly string[]
   /** All addresses that are probed, for the condition. */
-  readonly probes: readonly ProbedAddress[]
+  readonly probes: readonly AddressProbe[]
 }
 
 /**

@@ -12,7 +12,7 @@ import {
   inactiveCondition,
   readyCondition,
 } from '../status/conditions.ts'
-import { type EndpointCounts, printCounts } from '../status/endpoint-counts.ts'
+import { printCounts, type TargetCounts } from '../status/endpoint-counts.ts'
 import { servedConditions } from '../status/served-conditions.ts'
 import { composeStatus, countWrites, type StatusFields } from '../status/status.ts'
 import type { Publishing } from './decide.ts'
@@ -55,7 +55,7 @@ export interface Content {
   /** What other records of this cluster keep it from. */
   readonly conflicts: RecordConflicts
   /** Undefined = the definition has no fields for it. */
-  readonly counts: EndpointCounts | undefined
+  readonly counts: TargetCounts | undefined
 }
 
 const NOT_EXPORTED =

@@ -81,7 +81,7 @@ export interface ContentInputs {
   readonly peers: ReadonlyMap<string, KnownPeer>
   readonly names: OwnNames
   readonly peersForm: PeersForm
-  /** Whether the installed definition has the fields of `EndpointCounts`. */
+  /** Whether the installed definition has the fields of `TargetCounts`. */
   readonly hasCounts: boolean
   /** How long the endpoints of a silent peer are kept. */
   readonly expiryMs: number

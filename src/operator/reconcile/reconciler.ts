@@ -27,7 +27,7 @@ import { countTargets } from '../status/endpoint-counts.ts'
 import { type PeersForm, scanPeers } from '../status/peer-status.ts'
 import { recordHealth } from '../status/record-health.ts'
 import { seedFromMerged } from '../status/seed-from-merged.ts'
-import { NO_ZONES, readFault, type ZoneDirectory } from '../zones/zone-watch.ts'
+import { NO_ZONES, readFault, type ServedZones } from '../zones/zone-watch.ts'
 import { composeContent, NO_TROUBLES, type Troubles } from './compose-content.ts'
 import { drainEndsInMs, type RequeueBounds, requeueAfterMs } from './requeue.ts'
 import { SiteNames } from './site-faults.ts'
@@ -54,7 +54,7 @@ export interface ReconcilerParts {
   /** How long the endpoints of a silent peer are kept. */
   readonly expiryMs: number
   readonly peersForm: () => PeersForm
-  /** Whether the installed definition has the fields of `EndpointCounts`. */
+  /** Whether the installed definition has the fields of `TargetCounts`. */
   readonly hasCounts: () => boolean
   readonly role: DelegationRole
   /** False = this operator executes no health checks. */
@@ -67,7 +67,7 @@ export interface ReconcilerParts {
   /** Undefined = this cluster belongs to no group. */
   readonly groups?: GroupDirectory
   /** Missing = nameservers are not asked for zones. */
-  readonly zones?: ZoneDirectory
+  readonly zones?: ServedZones
 }
 
 /**
@@ -81,7 +81,7 @@ export interface ReconcilerParts {
 export class Reconciler {
   readonly #parts: ReconcilerParts
   readonly #groups: GroupDirectory
-  readonly #zones: ZoneDirectory
+  readonly #zones: ServedZones
   readonly #peerStates = new PeerStateStore()
   readonly #siteNames: SiteNames
   readonly #throttle = new StatusWriteThrottle()

@@ -208,7 +208,7 @@ export function degradedCondition(
 }
 
 /** The health of one address of a record, for its condition. */
-export interface ProbedAddress {
+export interface AddressProbe {
   readonly address: string
   readonly health: 'up' | 'down' | 'unknown'
   /** Why the last attempt to probe it was not made; missing = it was made, or is not due yet. */
@@ -218,10 +218,10 @@ export interface ProbedAddress {
 }
 
 /** The combined health of a record's own addresses; undefined = it has no probes. */
-export function healthyCondition(probes: readonly ProbedAddress[]): Condition | undefined {
+export function healthyCondition(probes: readonly AddressProbe[]): Condition | undefined {
   const type = 'Healthy'
   if (probes.length === 0) return undefined
-  const ofHealth = (health: string): ProbedAddress[] =>
+  const ofHealth = (health: string): AddressProbe[] =>
     probes.filter((probe) => probe.health === health)
   const isSomeUp = ofHealth('up').length > 0
   const down = listAddresses(ofHealth('down'))
@@ -248,12 +248,12 @@ export function unknownHealth(message: string, reason: string = REASONS.notProbe
   return { type: 'Healthy', isTrue: false, isUnknown: true, reason, message }
 }
 
-function listAddresses(probes: readonly ProbedAddress[]): string {
+function listAddresses(probes: readonly AddressProbe[]): string {
   return [...new Set(probes.map(({ address }) => address))].sort().join(' ')
 }
 
 /** The addresses whose last attempt was not made, with the reasons; '' = none. */
-function listSkipped(probes: readonly ProbedAddress[]): string {
+function listSkipped(probes: readonly AddressProbe[]): string {
   const lines = probes
     .filter(({ notProbed = '' }) => notProbed !== '')
     .map(({ address, notProbed }) => `${address}: ${notProbed}`)

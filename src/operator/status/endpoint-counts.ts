@@ -7,7 +7,7 @@ import type { StatusFields } from './status.ts'
 const NAMED_MAX = 5
 
 /** How many targets of a record are served. */
-export interface EndpointCounts {
+export interface TargetCounts {
   readonly served: number
   /** All targets that are known, in service or not. */
   readonly total: number
@@ -26,11 +26,14 @@ interface WithHealth extends Targets {
   readonly health: EndpointHealth
 }
 
-/** Counts the targets that are `served` of all that sites have `reported`. A target that two sites report counts once. */
+/**
+ * Counts the targets that are `served` of all that sites have `reported`. A target that two sites
+ * report counts once.
+ */
 export function countEndpoints(
   reported: readonly WithHealth[],
   served: readonly WithHealth[],
-): EndpointCounts {
+): TargetCounts {
   const working = identify(served.filter(({ health }) => health !== 'down'))
   const down = reported.filter(({ health }) => health === 'down')
   const isWorking = ({ dnsName, recordType }: Targets, target: string): boolean =>
@@ -60,7 +63,7 @@ export function countTargets(endpoints: readonly Targets[]): number {
 }
 
 /** The fields for the columns of `kubectl get`: `served: 3/4`, and `down` while some target is. */
-export function printCounts({ served, total, down }: EndpointCounts): StatusFields {
+export function printCounts({ served, total, down }: TargetCounts): StatusFields {
   const names = [...new Set(down)].sort()
   const more = names.length > NAMED_MAX ? ` and ${names.length - NAMED_MAX} more` : ''
   const shown = names.length === 0 ? undefined : names.slice(0, NAMED_MAX).join(' ') + more

@@ -1,8 +1,8 @@
 import type { DnsRecordView } from '../record/record-view.ts'
 import {
+  type AddressProbe,
   type Condition,
   healthyCondition,
-  type ProbedAddress,
   REASONS,
   unknownHealth,
 } from './conditions.ts'
@@ -16,7 +16,7 @@ const DISABLED =
 /** The condition Healthy of a record; undefined = the record has no health check and no probes. */
 export function recordHealth(
   { resource, spec }: DnsRecordView,
-  probes: readonly ProbedAddress[],
+  probes: readonly AddressProbe[],
   isProbing: boolean,
 ): Condition | undefined {
   const isWanted = spec.healthCheck !== undefined || probes.length > 0

@@ -21,7 +21,7 @@ const RUNNING_MAX = 8
 const FAULT = 'no nameserver of its Secret serves the zone'
 
 /** Whether nameservers serve the zones of records. */
-export interface ZoneDirectory {
+export interface ServedZones {
   /**
    * Why the nameservers do not serve the zone of the record `key`; '' = one of them does, or some
    * do not answer; undefined = not known yet. The record is reconciled when the result changes.
@@ -31,7 +31,7 @@ export interface ZoneDirectory {
   forget(key: string): void
 }
 
-export const NO_ZONES: ZoneDirectory = { faultOf: () => '', forget: () => {} }
+export const NO_ZONES: ServedZones = { faultOf: () => '', forget: () => {} }
 
 export interface ZoneWatchParts {
   readonly ask: (nameserver: Nameserver, zone: string, signal: AbortSignal) => Promise<ZoneAnswer>
@@ -57,7 +57,7 @@ interface Entry {
  * rate. A zone is not served if all nameservers answer and none of them is authoritative, twice in
  * a row. Records are still published: the nameserver may get the zone later.
  */
-export class ZoneWatch implements ZoneDirectory {
+export class ZoneWatch implements ServedZones {
   readonly #parts: ZoneWatchParts
   readonly #entries = new Map<string, Entry>()
   readonly #byRecord = new Map<string, string>()
@@ -122,33 +122,39 @@ export class ZoneWatch implements ZoneDirectory {
   }
 
   async #ask(entry: Entry): Promise<void> {
-    const { ask, clock } = this.#parts
-    const { zone, nameservers } = entry
-    const { signal } = this.#abort
     entry.isRunning = true
     this.#running++
-    const refusals: string[] = []
-    let isServed = false
-    for (const [i, nameserver] of nameservers.entries()) {
-      // The bucket limits the rate of zones; it pays for their further nameservers where it can.
-      if (i > 0) this.#queries.take()
-      const answer = await ask(nameserver, zone, signal)
-      isServed = answer === 'served'
-      if (isServed || signal.aborted) break
-      if (typeof answer === 'object')
-        refusals.push(`${printHostPort(nameserver)} (${answer.refusal})`)
-    }
+    const refusals = await this.#findRefusals(entry)
     this.#running--
     entry.isRunning = false
-    if (signal.aborted) return
+    if (this.#abort.signal.aborted) return
+    const { nameservers, isSuspect, fault = '' } = entry
+    const isServed = refusals === 'served'
     const isRefused = !isServed && refusals.length === nameservers.length
-    const isConfirmed = isRefused && (entry.isSuspect || (entry.fault ?? '') !== '')
-    entry.dueMs = clock.monotonic() + pauseMs(isServed, isRefused && !isConfirmed)
+    const isConfirmed = isRefused && (isSuspect || fault !== '')
+    const pauseMs = isServed ? SERVED_MS : isRefused && !isConfirmed ? CONFIRM_MS : UNSERVED_MS
+    entry.dueMs = this.#parts.clock.monotonic() + pauseMs
     entry.isSuspect = isRefused
     if (isRefused && !isConfirmed) return
     // Silence proves nothing: what was found before counts.
-    const known = isServed ? '' : (entry.fault ?? '')
-    this.#settle(entry, isConfirmed ? printFault(zone, refusals) : known)
+    if (isRefused) this.#settle(entry, printFault(entry.zone, refusals))
+    else this.#settle(entry, isServed ? '' : fault)
+  }
+
+  /** What the nameservers that answer say; `served`: one of them serves the zone. */
+  async #findRefusals({ zone, nameservers }: Entry): Promise<readonly string[] | 'served'> {
+    const { signal } = this.#abort
+    const refusals: string[] = []
+    for (const [i, nameserver] of nameservers.entries()) {
+      // The bucket limits the rate of zones; it pays for their further nameservers where it can.
+      if (i > 0) this.#queries.take()
+      const answer = await this.#parts.ask(nameserver, zone, signal)
+      if (answer === 'served') return answer
+      if (signal.aborted) break
+      if (typeof answer === 'object')
+        refusals.push(`${printHostPort(nameserver)} (${answer.refusal})`)
+    }
+    return refusals
   }
 
   #settle(entry: Entry, fault: string): void {
@@ -169,9 +175,4 @@ export function readFault(message: string): string {
 
 function printFault(zone: string, refusals: readonly string[]): string {
   return `${FAULT} ${zone}: ${refusals.join(', ')}: add the zone to their Corefiles, or remove it from ZONES`
-}
-
-function pauseMs(isServed: boolean, isSuspect: boolean): number {
-  if (isSuspect) return CONFIRM_MS
-  return isServed ? SERVED_MS : UNSERVED_MS
 }

@@ -1,6 +1,6 @@
 import t from 'tap'
 import type { ApiObject } from '../../../src/kube/api.ts'
-import type { ProbedAddress } from '../../../src/operator/status/conditions.ts'
+import type { AddressProbe } from '../../../src/operator/status/conditions.ts'
 import { dnsRecord, secret } from '../../support/operator-objects.ts'
 import { KEY, OperatorFixture } from './stage.ts'
 
@@ -14,7 +14,7 @@ function healthy(fixture: OperatorFixture, name = 'app'): readonly unknown[] | u
   return found && [found.status, found.reason, found.message]
 }
 
-function report(fixture: OperatorFixture, key: string, probes: readonly ProbedAddress[]): void {
+function report(fixture: OperatorFixture, key: string, probes: readonly AddressProbe[]): void {
   const of = (health: string) =>
     probes.filter((one) => one.health === health).map(({ address }) => address)
   fixture.cluster.health.set(key, { down: of('down'), up: of('up'), probes })

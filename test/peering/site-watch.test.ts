@@ -1,0 +1,94 @@
+import t from 'tap'
+import { thisMoment } from '../../src/base/moment.ts'
+import type { PeerEndpoint } from '../../src/peering/peer-endpoint.ts'
+import { SiteWatch } from '../../src/peering/site-watch.ts'
+import { recordOf } from '../health/stage.ts'
+import { endpoint } from '../support/exported-zone.ts'
+import { recordLog } from '../support/recorded-log.ts'
+import { FakeClock, FakeTimers } from '../support/setup.ts'
+
+const HOST = 'a.k.test'
+const CONFLICT =
+  /^peer 192.0.2.53:53 reports other endpoints under the name of this site, east: give each site a name of its own with `site`/
+
+const isOf = (host: string) => (one: PeerEndpoint) => one.rootHost === host
+
+function stage() {
+  const [clock, timers] = [new FakeClock(), new FakeTimers()]
+  const { lines, log } = recordLog()
+  let said: readonly PeerEndpoint[] = []
+  let site = 'east'
+  let announce = (_: ReadonlySet<string>): void => {}
+  const records = [recordOf('a', ['192.0.2.1']), recordOf('b', ['192.0.2.7'])]
+  const watch = new SiteWatch({
+    site: 'east',
+    own: { records: () => records },
+    peers: [
+      {
+        address: '192.0.2.53:53',
+        ownSite: 'west',
+        hosts: () => new Set([HOST]),
+        subscribe: (listener) => {
+          announce = listener
+          return () => {}
+        },
+        siteStatesOf: (host) => {
+          const { seenMs } = thisMoment(clock)
+          const about = { exporter: 'p', isOwn: true, seenMs, generation: 'v2' } as const
+          return [{ ...about, site, rootHost: host, endpoints: said.filter(isOf(host)) }]
+        },
+      },
+    ],
+    clock,
+    timers,
+    log,
+  })
+  const say = (
+    host: string,
+    targets: readonly string[],
+    more: Partial<PeerEndpoint> = {},
+  ): void => {
+    site = more.site ?? 'east'
+    said = targets.map((target) => {
+      const about = { site, rootHost: host, dnsName: host, setIdentifier: target }
+      return endpoint({ ...about, sinceSeconds: 5, targets: [target], ...more })
+    })
+    announce(new Set([host]))
+  }
+  const pass = async (seconds: number): Promise<void> => {
+    clock.pass(seconds * 1000)
+    await timers.advance(seconds * 1000)
+  }
+  return { watch, say, pass, lines, clock }
+}
+
+t.test('a peer that has the name of this site', async (t) => {
+  for (const { name, host, targets, isConflict } of [
+    { name: 'another nameserver of the site', host: HOST, targets: ['192.0.2.1'] },
+    { name: 'another site', host: HOST, targets: ['192.0.2.9'], isConflict: true },
+    { name: 'hosts of another block', host: 'other.k.test', targets: ['192.0.2.9'] },
+  ]) {
+    const { watch, say, pass, lines } = stage()
+    say(host, targets)
+    for (let i = 0; i < 5; i++) await pass(5)
+    t.equal(watch.note(), '', `${name}: it may be late`)
+    for (let i = 0; i < 5; i++) await pass(5)
+    t.match(watch.note(), isConflict ? CONFLICT : /^$/, name)
+    t.equal(lines.length, isConflict ? 1 : 0, name)
+    say(host, ['192.0.2.1'])
+    await pass(5)
+    t.equal(watch.note(), '', `${name}: it is over`)
+    watch.close()
+  }
+})
+
+t.test('a site whose clock is ahead is logged once', async (t) => {
+  const { say, pass, lines, clock } = stage()
+  const nowSeconds = Math.floor(clock.now() / 1000)
+  for (const sinceSeconds of [nowSeconds + 5, nowSeconds + 3600, nowSeconds + 3601]) {
+    say(HOST, ['192.0.2.9'], { site: 'west', sinceSeconds })
+    await pass(5)
+  }
+  t.match(lines, [/site west dates changes in our future/])
+  t.equal(lines.length, 1)
+})
