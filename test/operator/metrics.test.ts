@@ -33,7 +33,10 @@ t.test('a nameserver that is asked under two keys is two peers, that come and go
     statusOf('two.example.', { endpoints: 5 }),
   ]
   const clock = new FakeClock()
-  metrics.collectFrom(() => ({ peers, queue: QUEUE, remotes: [], siteFaults: 0, groups: [] }), clock)
+  metrics.collectFrom(
+    () => ({ peers, queue: QUEUE, remotes: [], siteFaults: 0, groups: [] }),
+    clock,
+  )
   const series = async (name: string): Promise<string[]> => {
     const text = await metrics.registry.print()
     return text
