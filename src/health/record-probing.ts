@@ -11,7 +11,7 @@ import type { Logger } from '../telemetry/log.ts'
 import type { AddressHealth } from './address-health.ts'
 import { Findings } from './findings.ts'
 import { ObservedAddresses, type PeerObserver } from './observed-addresses.ts'
-import { findChange } from './probes/print-change.ts'
+import { findChange, logChange } from './probes/print-change.ts'
 import type { Probe, Prober } from './probes/probe.ts'
 import { type ProbeResult, ProbeRunner } from './probes/probe-runner.ts'
 import type { ProbeState } from './probes/probe-state.ts'
@@ -308,11 +308,8 @@ export class RecordProbing {
 
   #log({ probe, before, after }: ProbeResult): void {
     const { log } = this.#options
-    const change = findChange(before, after)
-    if (change === undefined || this.#changesLogged++ >= LOGGED_MAX) return
+    if (findChange(before, after) === undefined || this.#changesLogged++ >= LOGGED_MAX) return
     const of = this.#observedIds.has(probe.id) ? 'of a peer, for' : 'of'
-    const line = `${probe.address} ${of} ${this.recordOf(probe.id)} ${change.text}`
-    if (change.health === 'up') log.info(line)
-    else log.warning(line)
+    logChange(log, `${probe.address} ${of} ${this.recordOf(probe.id)}`, after)
   }
 }

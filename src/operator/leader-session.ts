@@ -205,13 +205,15 @@ export class LeaderSession {
     const form = ofPeers === undefined ? this.#peersForm : ofPeers === 'peers' ? 'none' : 'unmarked'
     const isNews = form !== this.#peersForm || (lacksCounts && this.#hasCounts)
     if (form === 'none' && form !== this.#peersForm) {
-      this.#reportLack('peers: endpoints of silent peers are lost in a restart')
+      this.#reportLack('status.peers: endpoints of silent peers are lost in a restart')
     } else if (form !== this.#peersForm) {
-      this.#reportLack('peers[].relayed: after a restart, the nameservers of a site are guessed')
+      this.#reportLack(
+        'status.peers[].relayed: after a restart, the nameservers of a site are guessed',
+      )
     }
     if (lacksCounts && this.#hasCounts) {
       this.#reportLack(
-        'served: `kubectl get dnsrecords` does not show how many endpoints are served',
+        'status.served: `kubectl get dnsrecords` does not show how many endpoints are served',
       )
     }
     this.#peersForm = form
@@ -221,7 +223,7 @@ export class LeaderSession {
 
   #reportLack(lack: string): void {
     this.#parts.cluster.means.log.warning(
-      `CustomResourceDefinition dnsrecords.kuadrant.io has no field status.${lack}; install crds/dnsrecords.yaml`,
+      `CustomResourceDefinition dnsrecords.kuadrant.io has no field ${lack}; install crds/dnsrecords.yaml`,
     )
   }
 }

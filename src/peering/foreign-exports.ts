@@ -28,7 +28,12 @@ export function findForeignExports(
 
 /** What is wrong with a peer that reports other endpoints under the name of our site. */
 export function printSiteConflict(peer: string, site: string, setting: string): string {
-  return `peer ${peer} reports other endpoints under the name of this site, ${site}: give each site a name of its own with ${setting}; if it is a nameserver of this site, it does not follow our records`
+  return `peer ${peer} reports other endpoints under the name of this site, ${site}: ${fixSiteName(setting)}`
+}
+
+/** `setting`: where the name of a site is set. */
+export function fixSiteName(setting: string): string {
+  return `give each site a name of its own with ${setting}; if it is a nameserver of this site, it does not follow our records`
 }
 
 /** The time of a site state that is furthest in our future, in milliseconds from now; 0 = none is. */
@@ -38,8 +43,10 @@ export function aheadMs(times: Iterable<{ readonly sinceSeconds: number }>, nowM
   return most
 }
 
+export const CLOCK_FIX = 'its clock is ahead, or ours is behind; synchronise the clocks'
+
 export function printClockAhead(site: string): string {
-  return `site ${site} dates changes in our future: its clock is ahead, or ours is behind; synchronise the clocks`
+  return `site ${site} dates changes in our future: ${CLOCK_FIX}`
 }
 
 /** The endpoints of that site, of all states. */

@@ -6,9 +6,10 @@ import type { Logger } from '../telemetry/log.ts'
 import {
   aheadMs,
   CLOCK_AHEAD_MS,
+  CLOCK_FIX,
   endpointsOfSite,
   findForeignExports,
-  printClockAhead,
+  fixSiteName,
   printSiteConflict,
   SITE_CONFLICT_MS,
 } from './foreign-exports.ts'
@@ -108,11 +109,14 @@ export class SiteWatch {
     }
     const isLate = [...sinceMs.values()].some((since) => nowMs - since >= SITE_CONFLICT_MS)
     const conflict = isLate ? printSiteConflict(peer.address, site, '`site`') : ''
-    if (conflict !== '' && watch.conflict === '') log.warning(conflict)
+    if (conflict !== '' && watch.conflict === '')
+      log.warning(
+        `peer ${peer.address} reports other endpoints under the name of this site, ${site}: ${fixSiteName('`site`')}`,
+      )
     watch.conflict = conflict
     if (most > CLOCK_AHEAD_MS && !watch.isAhead) {
       watch.isAhead = true
-      log.warning(printClockAhead(peer.ownSite))
+      log.warning(`site ${peer.ownSite} dates changes in our future: ${CLOCK_FIX}`)
     }
   }
 

@@ -1,3 +1,4 @@
+import type { Logger } from '../../telemetry/log.ts'
 import type { ProbeState } from './probe-state.ts'
 
 /** A change of the health of an address, as a line without its place. */
@@ -15,4 +16,11 @@ export function findChange(before: ProbeState, after: ProbeState): HealthChange 
   return health === 'down'
     ? { health, text: `is down after ${failures} failures: ${reason}` }
     : { health, text: `is served, its health is unknown: ${reason}` }
+}
+
+/** Logs a change. `at`: the address and its record. */
+export function logChange(log: Logger, at: string, { health, failures, reason }: ProbeState): void {
+  if (health === 'up') log.info(`${at} is up`)
+  else if (health === 'down') log.warning(`${at} is down after ${failures} failures: ${reason}`)
+  else log.warning(`${at} is served, its health is unknown: ${reason}`)
 }

@@ -1,7 +1,7 @@
 import type { Clock } from '../../base/clock.ts'
 import type { Random } from '../../base/random.ts'
 import type { Timers } from '../../base/timers.ts'
-import { findChange } from '../../health/probes/print-change.ts'
+import { findChange, logChange } from '../../health/probes/print-change.ts'
 import type { Prober } from '../../health/probes/probe.ts'
 import { type ProbeResult, ProbeRunner } from '../../health/probes/probe-runner.ts'
 import { type ApiObject, textOf } from '../../kube/api.ts'
@@ -187,9 +187,7 @@ export class ClusterProbing {
     }
     if (this.#unlogged > 0) log.warning(`and ${this.#unlogged} more addresses went up or down`)
     this.#unlogged = 0
-    const line = `${probe.address} of ${this.recordOf(probe.id)} ${change.text}`
-    if (isUp) log.info(line)
-    else log.warning(line)
+    logChange(log, `${probe.address} of ${this.recordOf(probe.id)}`, after)
   }
 
   #putProbe(key: string, object: ApiObject): void {

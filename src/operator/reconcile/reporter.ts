@@ -66,8 +66,8 @@ export class Reporter implements ReconcileListener {
   }
 
   departed({ key }: DnsRecordView, owners: readonly string[]): void {
-    const [verb, ids] = [owners.length === 1 ? 'record is' : 'records are', owners.join(', ')]
-    this.#log.info(`dnsrecords ${key}: removing endpoints of owner ${ids}: its ${verb} gone`)
+    const ids = owners.join(', ')
+    this.#log.info(`dnsrecords ${key}: removing endpoints of owner ${ids}: its record is gone`)
   }
 
   forgot(key: string): void {

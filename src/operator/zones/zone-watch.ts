@@ -137,7 +137,7 @@ export class ZoneWatch implements ServedZones {
     entry.isSuspect = isRefused
     if (isRefused && !isConfirmed) return
     // Silence proves nothing: what was found before counts.
-    if (isRefused) this.#settle(entry, printFault(entry.zone, refusals))
+    if (isRefused) this.#settle(entry, `${FAULT} ${entry.zone}: ${printReasons(refusals)}`)
     else this.#settle(entry, isServed ? '' : fault)
   }
 
@@ -162,7 +162,9 @@ export class ZoneWatch implements ServedZones {
     const before = entry.fault
     entry.fault = fault
     if (before === fault) return
-    if (fault !== '') log.warning(fault)
+    const reasons = fault.slice(`${FAULT} ${entry.zone}: `.length)
+    if (fault !== '')
+      log.warning(`no nameserver of its Secret serves the zone ${entry.zone}: ${reasons}`)
     else if (before !== undefined) log.info(`zone ${entry.zone}: a nameserver serves it again`)
     for (const key of entry.keys) onEvent(key)
   }
@@ -173,6 +175,6 @@ export function readFault(message: string): string {
   return message.split('; ').find((part) => part.startsWith(FAULT)) ?? ''
 }
 
-function printFault(zone: string, refusals: readonly string[]): string {
-  return `${FAULT} ${zone}: ${refusals.join(', ')}: add the zone to their Corefiles, or remove it from ZONES`
+function printReasons(refusals: readonly string[]): string {
+  return `${refusals.join(', ')}: add the zone to their Corefiles, or remove it from ZONES`
 }
