@@ -127,9 +127,9 @@ export class SiteWatch {
     const wanted = name === undefined ? '' : lowerNameKey(name)
     const facts = { site, down: [], up: [], sinceSeconds: 0 }
     const found: PeerEndpoint[] = []
-    for (const { packed } of own.records()) {
+    for (const { key, packed } of own.records()) {
       if (unpackPlace(packed).rootHostKey === wanted)
-        found.push(...toPeerEndpoints(unpackRecord(packed), facts))
+        found.push(...toPeerEndpoints(unpackRecord(packed), { ...facts, key }))
     }
     return found
   }

@@ -6,11 +6,11 @@ import type { ApiObject } from '../../kube/api.ts'
 import { textOf } from '../../kube/api.ts'
 import {
   buildOwnerSets,
-  type Conflict,
   type Contribution,
   DEFAULT_KEY,
   type Drop,
 } from '../../publish/owner-sets.ts'
+import type { Conflict } from '../../publish/record-conflicts.ts'
 import type { Publishing } from '../plan/decide.ts'
 import { normalizeName } from '../record/spec-endpoint.ts'
 
@@ -48,7 +48,8 @@ export function findConflicts(
     const isApex = name === zone
     const rivals = sharing(name)
     if (rivals.length === 0 && !isApex) continue
-    const named = [publishing, ...rivals].flatMap((one) => contributionsOf(one, id))
+    const ordered = [publishing, ...rivals].sort(byAge)
+    const named = ordered.flatMap((one) => contributionsOf(one, id))
     const needsNs = isApex && !named.some(({ endpoint }) => endpoint.type === RRType.NS)
     const all = needsNs ? [...named, defaultNs(owner)] : named
     const conflicts: Conflict[] = []
@@ -75,17 +76,25 @@ export function findConflicts(
 }
 
 function contributionsOf({ record, content }: Publishing, name: string): Contribution[] {
-  const { createdSeconds, settings } = content
+  const { key } = record
+  const about = { key, place: key, site: '', down: UP, settings: content.settings }
   return content.endpoints
     .filter(({ owner }) => nameKey(owner) === name)
-    .map((endpoint) => ({ key: record.key, createdSeconds, endpoint, down: UP, settings }))
+    .map((endpoint) => ({ ...about, endpoint }))
+}
+
+/** The order in which a nameserver takes the records of a name: the oldest first, then by key. */
+function byAge(one: Publishing, other: Publishing): number {
+  const [a, b] = [one, other].map(({ content }) => content.createdSeconds || Infinity)
+  if (a !== b) return a! < b! ? -1 : 1
+  return one.record.key < other.record.key ? -1 : 1
 }
 
 /** The apex of a zone always has NS records. */
 function defaultNs(owner: Uint8Array): Contribution {
   const common = { owner, type: RRType.NS, ttlSeconds: 0, rdata: [owner], setIdentifier: '' }
   const endpoint = { ...common, weight: undefined, codes: [], isDefault: false }
-  return { key: DEFAULT_KEY, createdSeconds: 0, endpoint, down: UP }
+  return { key: DEFAULT_KEY, place: DEFAULT_KEY, site: '', endpoint, down: UP }
 }
 
 /** Names both records, both values and the fix; '' = the endpoint is served, or health decides. */

@@ -12,7 +12,7 @@ import {
   inactiveCondition,
   readyCondition,
 } from '../status/conditions.ts'
-import { countTargets, type TargetCounts, printCounts } from '../status/endpoint-counts.ts'
+import { countTargets, printCounts, type TargetCounts } from '../status/endpoint-counts.ts'
 import { composeStatus, countWrites, type StatusFields } from '../status/status.ts'
 import { authoritativeHost, authoritativeName } from './authoritative-record.ts'
 import {
@@ -84,7 +84,9 @@ export function planDelegate(publishing: Publishing, delegation: Delegation, now
     zoneID: name,
     zoneDomainName: authoritativeHost(record.rootHost),
     ...groupFields(membership),
-    ...(counts && hasAll ? printCounts({ ...counts, served: countTargets(readSpecEndpoints(published)) }) : {}),
+    ...(counts && hasAll
+      ? printCounts({ ...counts, served: countTargets(readSpecEndpoints(published)) })
+      : {}),
     ...(hasAll ? { endpoints: published } : {}),
   }
   const status = composeStatus(record, conditions, changes, nowMs)

@@ -6,7 +6,7 @@ import type { EndpointDrain } from '../../health/drain/drain.ts'
 import type { ApiObject } from '../../kube/api.ts'
 import { groupBy, type Part } from '../../peering/merge/part.ts'
 import type { PeerEndpoint } from '../../peering/peer-endpoint.ts'
-import { downTargets, toPeerEndpoints } from '../../peering/to-peer-endpoint.ts'
+import { printTargets, toPeerEndpoints } from '../../peering/to-peer-endpoint.ts'
 import { printSpecEndpoint } from '../record/endpoint-text.ts'
 import type { Publishing } from './decide.ts'
 import type { OwnHealth } from './own.ts'
@@ -112,8 +112,8 @@ function knownDown(
       return endpoint.health === health && !isDrained ? endpoint.targets : []
     })
   }
-  const ours = new Set([...down, ...downTargets(down)])
-  const ups = new Set([...up, ...downTargets(up), ...targetsOf('up')])
+  const ours = new Set([...down, ...printTargets(down)])
+  const ups = new Set([...up, ...printTargets(up), ...targetsOf('up')])
   const downs = new Set(targetsOf('down'))
   return (target) => ours.has(target) || (downs.has(target) && !ups.has(target))
 }

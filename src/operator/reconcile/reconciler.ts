@@ -243,12 +243,13 @@ export class Reconciler {
 
   /** Removes endpoints from an authoritative record whose delegating records are gone; true = some. */
   async #sweep(authoritative: DnsRecordView): Promise<boolean> {
-    const { role, owners, listener, writer } = this.#parts
+    const { role, owners, listener, writer, clock } = this.#parts
     if (authoritative.role !== 'authoritative' || role !== 'primary') return false
     const departed = authoritative.isDeleting ? [] : departedOwners(authoritative, owners)
     if (departed.length === 0) return false
     listener.departed(authoritative, departed)
-    for (const write of planDepartures(authoritative, departed)) await writer.write(write)
+    for (const write of planDepartures(authoritative, departed, clock.now()))
+      await writer.write(write)
     return true
   }
 

@@ -83,11 +83,13 @@ export class SiteNames {
   ): readonly PeerEndpoint[] {
     const names = [...new Set(reported.map(({ dnsName }) => dnsName))]
     const sharing = names.flatMap((name) => view.recordsSharing(record.key, name))
-    const others = [...new Set(sharing)].flatMap(({ resource }) =>
-      resource.kind === 'record' ? [resource.record] : [],
+    const others = [...new Set(sharing)].flatMap(({ key, resource }) =>
+      resource.kind === 'record' ? [{ key, content: resource.record }] : [],
     )
     const facts = { site: this.#site, down: [], up: [], sinceSeconds: 0 }
-    return [content, ...others].flatMap((one) => toPeerEndpoints(one, facts))
+    return [{ key: record.key, content }, ...others].flatMap(({ key, content: one }) => {
+      return toPeerEndpoints(one, { ...facts, key })
+    })
   }
 }
 

@@ -50,7 +50,7 @@ export function listOwnTargets(
   { content }: Pick<Publishing, 'content'>,
   down: readonly string[],
 ): readonly WithHealth[] {
-  const all = toPeerEndpoints(content, { site: '', down: [], up: [], sinceSeconds: 0 })
+  const all = toPeerEndpoints(content, { site: '', key: '', down: [], up: [], sinceSeconds: 0 })
   return all.flatMap((one) => {
     const targets = one.targets.filter((target) => down.includes(target))
     return [one, { ...one, targets, health: 'down' as const }]
