@@ -89,7 +89,8 @@ function printPart(
   refer: (endpoint: FactEndpoint) => FactEndpoint | number,
 ): object {
   const reasons = Object.entries(down).map(([address, reason]) => {
-    return [address, reason.slice(0, REASON_CHARACTERS_MAX)]
+    // By code points: the API replaces half a surrogate pair.
+    return [address, [...reason].slice(0, REASON_CHARACTERS_MAX).join('')]
   })
   return withoutEmpty({
     site,
@@ -143,12 +144,10 @@ export function scanSiteFacts(
 }
 
 function scanPart(part: Mapping, specEndpoints: readonly FactEndpoint[]): SitePart | string {
-  const { site, id = '', name = '', created = 0, settings = {}, endpoints = [], down = {} } = part
-  const { owner, cluster = '', group = '' } = part
+  const { site, created = 0, settings = {}, endpoints = [], down = {} } = part
   if (!isSite(site)) return `invalid site ${printShort(site)}`
-  if (!isText(id) || !isText(name)) return 'id and name must be strings'
-  if (!isText(cluster) || !isText(group)) return 'cluster and group must be strings'
-  if (owner !== undefined && !isText(owner)) return 'owner must be a string'
+  const names = scanNames(part)
+  if (typeof names === 'string') return names
   if (!isSeconds(created))
     return `created must be seconds since the epoch, not ${printShort(created)}`
   if (!isTexts(settings)) return 'settings must be strings by name'
@@ -160,9 +159,18 @@ function scanPart(part: Mapping, specEndpoints: readonly FactEndpoint[]): SitePa
     if (!isMapping(endpoint)) return `spec.endpoints has no endpoint ${printShort(one)}`
     found.push(endpoint)
   }
-  const about = { site, id, name, createdSeconds: created, settings, down }
-  const known = owner === undefined ? {} : { owner: { id: owner, cluster, group } }
-  return { ...about, endpoints: found, ...known }
+  return { site, ...names, createdSeconds: created, settings, down, endpoints: found }
+}
+
+/** Reads what identifies a part at its site, and in the registry. */
+function scanNames(part: Mapping): Pick<SitePart, 'id' | 'name' | 'owner'> | string {
+  const { id = '', name = '', owner, cluster = '', group = '' } = part
+  if (!isText(id) || !isText(name)) return 'id and name must be strings'
+  if (!isText(cluster) || !isText(group)) return 'cluster and group must be strings'
+  if (owner === undefined) return { id, name }
+  return isText(owner)
+    ? { id, name, owner: { id: owner, cluster, group } }
+    : 'owner must be a string'
 }
 
 /** Returns a digest of endpoints that does not depend on the order of fields. */

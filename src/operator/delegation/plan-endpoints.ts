@@ -84,7 +84,9 @@ export function planEndpoints(
   }
 }
 
-/** What our owner has at an endpoint: what it wants, or what it got before if it can't have that; undefined = nothing. */
+/**
+ * What our owner has at an endpoint: what it wants, or what it got before if it can't have that. Undefined = nothing.
+ */
 function contributionOf(
   { current, notes, desired }: EndpointState,
   owner: string,
