@@ -118,7 +118,7 @@ export function warnOfConflicts(
   warn: Warn,
 ): void {
   zone.apply(records.map((after): RecordChange => ({ before: undefined, after })))
-  for (const conflict of zone.conflicts()) {
+  for (const conflict of zone.conflicts.all()) {
     warn(new InputError(places.endpoint(conflict), conflict.text))
   }
 }

@@ -22,20 +22,17 @@ export function mergeEqual(
   if (members.length === 1) return members
   const identifiers = new Set(members.map((member) => member.endpoint.setIdentifier))
   if (identifiers.size === members.length) return members
+  const contents = members.map(({ endpoint }) => contentKey(endpoint))
+  const chosen = chooseContents(members, contents)
   const kept = new Map<string, Contribution>()
-  const bySetIdentifier = new Map<string, { first: Contribution; content: string }>()
-  for (const member of members) {
-    const content = contentKey(member.endpoint)
-    const { setIdentifier } = member.endpoint
-    if (setIdentifier !== '') {
-      const name = JSON.stringify([setIdentifier, member.site])
-      const namesake = bySetIdentifier.get(name)
-      if (namesake === undefined) bySetIdentifier.set(name, { first: member, content })
-      else if (namesake.content !== content) {
-        conflicts.push(conflictAt(member, describe(label(), namesake.first, member)))
-        report?.dropped(member, { kind: 'contradicted', by: namesake.first.place })
-        continue
-      }
+  for (const [i, member] of members.entries()) {
+    const content = contents[i]!
+    const namesake = chosen.get(nameOf(member))
+    if (namesake !== undefined && contents[namesake] !== content) {
+      const first = members[namesake]!
+      conflicts.push(conflictAt(member, describe(label(), first, member)))
+      report?.dropped(member, { kind: 'contradicted', by: first.place })
+      continue
     }
     const equal = kept.get(content)
     if (equal === undefined) kept.set(content, member)
@@ -45,6 +42,30 @@ export function mergeEqual(
     }
   }
   return [...kept.values()]
+}
+
+/**
+ * Returns the index of the endpoint that is served for each set identifier of a site: that of its first
+ * record. Inside one record, the content decides, because other sites do not know the order there.
+ */
+function chooseContents(
+  members: readonly Contribution[],
+  contents: readonly string[],
+): ReadonlyMap<string, number> {
+  const chosen = new Map<string, number>()
+  for (const [i, member] of members.entries()) {
+    const name = nameOf(member)
+    if (name === '') continue
+    const known = chosen.get(name)
+    const isInside = known !== undefined && members[known]!.key === member.key && member.site !== ''
+    if (known === undefined || (isInside && contents[i]! < contents[known]!)) chosen.set(name, i)
+  }
+  return chosen
+}
+
+/** Returns the set identifier with the site; '' = there is no identifier. */
+function nameOf({ endpoint: { setIdentifier }, site }: Contribution): string {
+  return setIdentifier === '' ? '' : JSON.stringify([setIdentifier, site])
 }
 
 /**

@@ -1,4 +1,3 @@
-import { printName } from '../dns/name/name.ts'
 import type { Endpoint } from '../dnsrecord/dns-record.ts'
 import { type GeoCode, scanGeoCode } from '../geo/code.ts'
 import type { Candidate } from '../steering/candidate.ts'
@@ -90,22 +89,18 @@ function resolveLists(lines: readonly FailoverLine[], members: readonly Member[]
 }
 
 /**
- * Describes the entries that no endpoint of an owner has, of any type; undefined = there are none. A
- * record may have lists for some of its names only: other names are those without geo codes where
- * no line has an effect.
+ * Lists the entries that no endpoint of an owner has, of any type; '' = there are none. A record may have
+ * lists for some of its names only: other names are those without geo codes where no line has an effect.
  */
 export function describeUnknown(
-  owner: Uint8Array,
   lines: readonly FailoverLine[],
   endpoints: readonly Endpoint[],
-): string | undefined {
+): string {
   const names = namesOf(endpoints)
   const isLocated = [...names.codes].some((code) => code !== DEFAULT)
   const checked = lines.filter((line) => isLocated || hasEffect(line, names))
   const unknown = checked.flatMap(({ entries }) => entries.filter((name) => !isKnown(name, names)))
-  if (unknown.length === 0) return undefined
-  const list = [...new Set(unknown)].map((name) => JSON.stringify(name)).join(', ')
-  return `${printName(owner)}: failover names ${list}, which no endpoint has`
+  return [...new Set(unknown)].map((name) => JSON.stringify(name)).join(', ')
 }
 
 /** What the entries of a list can name. */

@@ -94,7 +94,7 @@ export function measure(
     for (const zone of zones.zones) {
       const at = { source: name, zone: zone.text }
       records.set({ ...at, state: 'served' }, zone.records.recordCount)
-      conflicts.set(at, zone.records.conflictCount)
+      conflicts.set(at, zone.records.conflicts.count)
       const { out } = zone.records
       ignored.set(at, countOf(OPEN, out.allDown))
       outGauges.set(at, out)

@@ -196,9 +196,11 @@ function noteUnknown(
 ): void {
   if (failover === undefined) return
   const endpoints = contributions.map(({ endpoint }) => endpoint)
-  const text = describeUnknown(owner, failover, endpoints)
+  const unknown = describeUnknown(failover, endpoints)
   const having = contributions.find(({ settings }) => settings?.failover !== undefined)
-  if (text !== undefined && having !== undefined) conflicts.push(conflictAt(having, text))
+  if (unknown === '' || having === undefined) return
+  const text = `${printName(owner)}: failover names ${unknown}, which no endpoint has; correct the annotation (${having.place})`
+  conflicts.push({ ...conflictAt(having, text), isProvisional: true })
 }
 
 function buildSet(

@@ -12,7 +12,7 @@ import { PeerCache } from '../peering/cache/peer-cache.ts'
 import { EXPIRY_DEFAULT_MS } from '../peering/expiry.ts'
 import type { TargetHealth } from '../peering/host-merge.ts'
 import type { LocalExporter } from '../peering/local-exporter.ts'
-import { hostOfSiteKey } from '../peering/merged-keys.ts'
+import { hostOfSiteKey, rootHostOf } from '../peering/merged-keys.ts'
 import { MergedSource } from '../peering/merged-source.ts'
 import { PeerFollower } from '../peering/peer.ts'
 import type { PeerAddress } from '../peering/peer-address.ts'
@@ -146,6 +146,15 @@ export class PublisherPeers {
       return [{ peer: status.address, site, ageSeconds }]
     })
     return { site, peers }
+  }
+
+  /** True if every peer has answered for the host of a record, and all that was reported is served. */
+  isComplete(recordKey: string): boolean {
+    const merged = this.#merged
+    const record = merged?.find(recordKey)
+    if (merged === undefined || record === undefined || merged.isChanging) return false
+    const rootHost = rootHostOf(record)
+    return this.#followers.every((follower) => follower.hasAnsweredFor(rootHost))
   }
 
   /** As of `MergedSource`. */

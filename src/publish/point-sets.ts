@@ -13,7 +13,7 @@ export function settlePoints(
   if (!members.some(({ endpoint }) => isLocated(endpoint))) return undefined
   const endpoints = members.map(({ endpoint }) => endpoint)
   const unlocated = findUnlocated(endpoints)
-  const odd = members.find(({ endpoint }) => endpoint === unlocated)
+  const odd = members.find(({ endpoint }) => unlocated.has(endpoint))
   if (odd !== undefined) {
     const text = `${label()}: an endpoint (${odd.place}) has no location, but others have: it gets no clients whose coordinates are known; add a location`
     conflicts.push(conflictAt(odd, text))
@@ -40,16 +40,16 @@ function pointSetsOf(endpoints: readonly Endpoint[]): readonly PointSet[] {
 }
 
 /**
- * Returns an endpoint without a location that shares a rung of the ladder with located ones; undefined
- * = none. A default endpoint may be without one: it is for clients whose coordinates are unknown.
+ * Returns the endpoints without a location that share a rung of the ladder with located ones. A default
+ * endpoint may be without one: it is for clients whose coordinates are unknown.
  */
-function findUnlocated(endpoints: readonly Endpoint[]): Endpoint | undefined {
+function findUnlocated(endpoints: readonly Endpoint[]): ReadonlySet<Endpoint> {
+  const found = new Set<Endpoint>()
   for (const rung of rungsOf(endpoints)) {
     if (!rung.some(isLocated)) continue
-    const odd = rung.find((endpoint) => !isLocated(endpoint) && !endpoint.isDefault)
-    if (odd !== undefined) return odd
+    for (const one of rung) if (!isLocated(one) && !one.isDefault) found.add(one)
   }
-  return undefined
+  return found
 }
 
 /** Groups endpoints by geo code; one group has those that can serve clients without a matching code. */

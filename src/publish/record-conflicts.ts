@@ -8,6 +8,8 @@ export interface Conflict {
   /** Owner and type of that record's endpoint. */
   readonly owner: Uint8Array
   readonly type: number
+  /** True = endpoints of other records or sites may end it. */
+  readonly isProvisional?: boolean
 }
 
 /** A conflict that the record of the contribution is reported for. */

@@ -85,6 +85,11 @@ export class RecordPipeline {
     return this.#peers?.unreadyReason() ?? ''
   }
 
+  /** As in `PublisherPeers`; true without peers. */
+  isComplete(recordKey: string): boolean {
+    return this.#peers?.isComplete(recordKey) ?? true
+  }
+
   /** The state of the peers. */
   get peers(): readonly PeerStatus[] {
     return this.#peers?.statuses ?? []

@@ -13,6 +13,7 @@ import { ContentDigest } from './content-digest.ts'
 import { DecodedRecord, isDerived, type RecordForm, type ServedState } from './decoded-record.ts'
 import { EndpointTally } from './endpoint-tally.ts'
 import { OutSets, type OutSetsOptions } from './out-sets.ts'
+import { OwnerConflicts, type OwnerConflictsOptions } from './owner-conflicts.ts'
 import { HOLDERS_MAX, OwnerHolders } from './owner-holders.ts'
 import {
   type BuildReport,
@@ -54,8 +55,10 @@ export interface RecordZoneOptions extends RecordForm {
   readonly defaultNs: Endpoint
   readonly sink: RRsetSink
   readonly health: ServedView
-  /** Called with each new conflict between records. */
-  readonly onConflict: (text: string) => void
+  /** As in `OwnerConflictsOptions`. */
+  readonly onConflict: OwnerConflictsOptions['onConflict']
+  /** As in `OwnerConflictsOptions`; missing = all endpoints are known. */
+  readonly isComplete?: OwnerConflictsOptions['isComplete'] | undefined
   /** Settings for records without their own; undefined = the defaults. */
   readonly settings?: ZoneSettings | undefined
   /** As in `OutSetsOptions`. */
@@ -92,7 +95,7 @@ export class RecordZone {
   /** The health with which each record is served, by key; missing = UNKNOWN. */
   readonly #healths = new Map<string, ServedHealth>()
   readonly #fixedByOwner = new Map<string, Contribution[]>()
-  readonly #conflicts = new Map<string, readonly Conflict[]>()
+  readonly #conflicts: OwnerConflicts
   readonly #out: OutSets
   readonly #digest = new ContentDigest()
   readonly #apexKey: string
@@ -104,6 +107,8 @@ export class RecordZone {
   constructor(options: RecordZoneOptions) {
     this.#options = options
     this.#holders = new OwnerHolders(options.site ?? '')
+    const { onConflict, isComplete = () => true } = options
+    this.#conflicts = new OwnerConflicts({ onConflict, isComplete })
     this.#out = new OutSets({ onOut: options.onOut })
     this.#apexKey = lowerNameKey(options.apex)
     const owners = new Map([[this.#apexKey, options.apex]])
@@ -126,13 +131,9 @@ export class RecordZone {
     return this.#rrsetCount
   }
 
-  /** Number of owners with conflicts between records. */
-  get conflictCount(): number {
-    return this.#conflicts.size
-  }
-
-  conflicts(): Conflict[] {
-    return [...this.#conflicts.values()].flat()
+  /** The conflicts between records. */
+  get conflicts(): Pick<OwnerConflicts, 'count' | 'all' | 'recheck'> {
+    return this.#conflicts
   }
 
   /** What is out of service. */
@@ -252,7 +253,7 @@ export class RecordZone {
       const sets = buildOwnerSets(owner, contributions, options, conflicts)
       this.#declare(owner, [], sets)
       for (const set of sets) if (isServed(set)) this.#put({ key, owner, actor }, set, undefined)
-      this.#noteConflicts(key, conflicts)
+      this.#conflicts.note(key, conflicts)
       this.#noteOut(key, owner, sets)
     }
     return true
@@ -338,7 +339,7 @@ export class RecordZone {
       this.#options.sink.remove(owner, type)
       this.#options.onChange?.({ ...changed, type, before: old, after: undefined })
     }
-    this.#noteConflicts(key, conflicts)
+    this.#conflicts.note(key, conflicts)
     this.#noteOut(key, owner, desired)
   }
 
@@ -448,17 +449,6 @@ export class RecordZone {
         return type === RRType.CNAME && rdata.some((target) => lowerNameKey(target) === key)
       })
     })
-  }
-
-  #noteConflicts(key: string, conflicts: readonly Conflict[]): void {
-    const known = this.#conflicts.get(key)
-    if (conflicts.length === 0) {
-      if (known !== undefined) this.#conflicts.delete(key)
-      return
-    }
-    this.#conflicts.set(key, conflicts)
-    const exported = new Set(known?.map((conflict) => conflict.text))
-    for (const { text } of conflicts) if (!exported.has(text)) this.#options.onConflict(text)
   }
 }
 

@@ -5,7 +5,7 @@ import { type Conflict, conflictAt, contrast } from './record-conflicts.ts'
 
 /**
  * Returns the contributions without CNAME, or only those, because a name has either a CNAME or other
- * types (RFC 1034 section 3.6.2): the first one decides. `ordered`: at least one.
+ * types (RFC 1034 section 3.6.2). The first record decides. `ordered`: at least one.
  */
 export function settleCnames(
   owner: Uint8Array,
@@ -15,9 +15,9 @@ export function settleCnames(
 ): readonly Contribution[] {
   const cname = ordered.find(isCname)
   if (cname === undefined) return ordered
-  const other = ordered.find((c) => !isCname(c))
+  const other = findOther(ordered)
   if (other === undefined && !isApex) return ordered
-  const keepsCname = !isApex && isCname(ordered[0]!)
+  const keepsCname = !isApex && isCname(ordered[0]!) && !isInsideOne(cname, other!)
   const yielding = keepsCname ? other! : cname
   const text = `${printName(owner)}: ${describe(cname, other)}: the CNAME is ${keepsCname ? '' : 'not '}served`
   const isRecord = other !== undefined && other.key !== DEFAULT_KEY
@@ -27,6 +27,22 @@ export function settleCnames(
     report?.dropped(c, { kind: 'cname', by: (keepsCname ? cname : (other ?? c)).place })
     return false
   })
+}
+
+/** Returns the first record's endpoint of another type; of several types there, the lowest. */
+function findOther(ordered: readonly Contribution[]): Contribution | undefined {
+  let found: Contribution | undefined
+  for (const one of ordered) {
+    if (isCname(one)) continue
+    const isLower = found?.key === one.key && one.endpoint.type < found.endpoint.type
+    if (found === undefined || isLower) found = one
+  }
+  return found
+}
+
+/** True if a record of a site has both: other sites do not know their order. The other types are served then. */
+function isInsideOne(cname: Contribution, other: Contribution): boolean {
+  return cname.key === other.key && cname.site !== ''
 }
 
 /** `other`: undefined = the CNAME is at the apex, and nothing else is. */

@@ -20,17 +20,21 @@ export function settleTtl(
   const floor = members.some((member) => member.site !== site) ? SITES_TTL_MIN_SECONDS : 0
   const ttlOf = ({ endpoint }: Contribution): number => Math.max(endpoint.ttlSeconds, floor)
   let lowest = first
-  for (const member of members) if (ttlOf(member) < ttlOf(lowest)) lowest = member
+  let highest = first
+  for (const member of members) {
+    if (ttlOf(member) < ttlOf(lowest)) lowest = member
+    if (ttlOf(member) > ttlOf(highest)) highest = member
+  }
   const seconds = ttlOf(lowest)
-  const odd = members.find((member) => ttlOf(member) !== seconds)
-  if (odd !== undefined) {
-    const [one, other] = lowest === first ? [lowest, odd] : [odd, lowest]
+  if (lowest !== highest) {
+    const isFirst = lowest.key !== highest.key && members.indexOf(lowest) < members.indexOf(highest)
+    const [one, other] = isFirst ? [lowest, highest] : [highest, lowest]
     const ttls = contrast([`TTL ${ttlOf(one)}`, one], [`${ttlOf(other)}`, other])
     const text = `${label()}: ${ttls}: ${seconds} is served; set the same TTL for both`
     conflicts.push(conflictAt(other, text))
   }
-  const low = members.find(({ endpoint }) => endpoint.ttlSeconds < floor)
-  if (low !== undefined) {
+  const low = members.reduce((a, b) => (b.endpoint.ttlSeconds < a.endpoint.ttlSeconds ? b : a))
+  if (low.endpoint.ttlSeconds < floor) {
     const text = `${label()}: TTL ${low.endpoint.ttlSeconds} (${low.place}) counts as ${floor}, the lowest for endpoints of several sites; set a TTL of at least ${floor}`
     conflicts.push(conflictAt(low, text))
   }

@@ -18,7 +18,10 @@ import { SOA_TTL_SECONDS, scanMailbox } from './soa.ts'
 export function createRecordZone(
   apex: Uint8Array,
   options: PublishOptions,
-  parts: Pick<RecordZoneOptions, 'sink' | 'health' | 'onConflict' | 'onOut' | 'onChange'> & {
+  parts: Pick<
+    RecordZoneOptions,
+    'sink' | 'health' | 'onConflict' | 'isComplete' | 'onOut' | 'onChange'
+  > & {
     readonly exporter?: LocalExporter | undefined
   },
 ): RecordZone {

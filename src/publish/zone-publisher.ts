@@ -281,7 +281,8 @@ export class ZonePublisher {
       find: () => this.#parts.resources.find(EventLog, ''),
     })
     const parts = { versions, exporter, place, clock, timers: systemTimers, log }
-    const more = { ...parts, events, onCommit, counters: this.#openCounters() }
+    const isComplete = (key: string): boolean => this.#records.isComplete(key)
+    const more = { ...parts, events, onCommit, isComplete, counters: this.#openCounters() }
     const zones = new PublishedZones(this.#zoneOptions, { ...open, health, ...more })
     const { source: owned } = this.#records
     this.#stopFollowing = await zones.follow(records, owned!.ownership)

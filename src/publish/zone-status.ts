@@ -47,7 +47,7 @@ export function statusOfZones(
       ...{ zone: text, directive: 'kuadrant', source, serial },
       records: records.recordCount,
       rrsets: records.rrsetCount,
-      conflicts: records.conflictCount,
+      conflicts: records.conflicts.count,
       allDown: out.allDown.slice(0, NAMED_MAX).map(({ set, allDown }) => {
         return `${set}: ${printAllDown(allDown)}`
       }),

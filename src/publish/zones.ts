@@ -42,6 +42,8 @@ const LOGGED_MAX = 20
 const NAMED_MAX = 3
 /** Interval of the checks whether the source can be trusted again. */
 const TRUST_MS = 1000
+/** Interval of the checks whether peers have reported all endpoints. */
+const RECHECK_MS = 1000
 
 export interface PublishedZonesParts {
   readonly image: ZoneImage
@@ -61,6 +63,8 @@ export interface PublishedZonesParts {
   readonly log: Logger
   /** Logs what changes answers. */
   readonly events: AnswerEvents
+  /** False: peers may have further endpoints of the record's host. Missing = there are no peers. */
+  readonly isComplete?: ((recordKey: string) => boolean) | undefined
   /** Undefined = endpoints are not counted. */
   readonly counters?: EndpointCounters | undefined
   /** Receives the duration of each commit that changed something. */
@@ -172,6 +176,8 @@ export class PublishedZones {
     this.#publish(startMs)
     const stopDropping = this.#leftovers.count === 0 ? () => {} : this.#dropLater(source)
     this.#resume()
+    this.#recheckConflicts()
+    const stopChecking = this.#parts.timers.every(RECHECK_MS, () => this.#recheckConflicts())
     this.#logContent(startMs)
     return () => {
       this.#isStopped = true
@@ -179,7 +185,19 @@ export class PublishedZones {
       stopHealth()
       stopWatching()
       stopDropping()
+      stopChecking()
     }
+  }
+
+  /** Changes follow, or have not been applied. */
+  get #isChanging(): boolean {
+    return this.#waiting !== undefined || this.#source?.isChanging === true
+  }
+
+  #recheckConflicts(): void {
+    if (this.#isChanging) return
+    this.#logged = 0
+    for (const { records } of this.#zones) records.conflicts.recheck()
   }
 
   /**
@@ -376,7 +394,7 @@ export class PublishedZones {
   }
 
   #createZone(apex: Uint8Array): Zone {
-    const { image, log, exporter, health, events } = this.#parts
+    const { image, log, exporter, health, events, isComplete = () => true } = this.#parts
     const id = image.findZone(apex) ?? image.addZone(apex)
     const text = printName(apex)
     const mname = primaryOf(apex, this.#options)
@@ -388,6 +406,7 @@ export class PublishedZones {
         const rest = (): void => log.warning('and more conflicts of records')
         this.#logSome(() => log.warning(conflict), rest)
       },
+      isComplete: (recordKey) => !this.#isChanging && isComplete(recordKey),
       onOut: (down, isOver) => {
         // In the gateway-local form, health is data for peers.
         if (isLocalZone(apex)) return

@@ -101,6 +101,23 @@ t.test('a v1 peer is merged too', async (t) => {
   await until(async () => (await west.ask(EUROPE)) === WEST, 'it to go')
 })
 
+t.test('an entry of a failover list is missing only if no site has it', async (t) => {
+  const lists =
+    'metadata: {name: app, annotations: {sextant.io/failover: "GEO-EU: GEO-NA, nobody"},'
+  const files = {
+    'zones/app.yaml': gateway('GEO-EU', EAST).replace('metadata: {name: app,', lists),
+  }
+  const pair = await pairOf({ east: { files } })
+  const east = await Site.start(t, pair.east)
+  await until(async () => (await east.ask(EUROPE)) === EAST, 'its own endpoint')
+  const reported = () => /failover names .*/.exec(east.output)?.[0] ?? ''
+  const west = await Site.start(t, pair.west)
+  await until(async () => (await east.ask(AMERICA)) === WEST, 'the other site')
+  await until(async () => reported() !== '', 'the entry that is missing')
+  t.match(reported(), /^failover names "nobody", which no endpoint has/)
+  await west.kill()
+})
+
 const KEYS = (secret: string): string => {
   return `key "sites.example." { algorithm hmac-sha256; secret "${secret}"; };\n`
 }

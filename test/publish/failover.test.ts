@@ -179,7 +179,7 @@ t.test('what a list names in vain is a conflict', async (t) => {
   ]
   records.apply(added({ endpoints, annotations }))
   t.strictSame(conflicts, [
-    'x.k.example.com.: failover names "GEO-NA", "spare", "other", which no endpoint has',
+    'x.k.example.com.: failover names "GEO-NA", "spare", "other", which no endpoint has; correct the annotation (n/app)',
   ])
 })
 

@@ -7,8 +7,8 @@ import type { RecordZone } from '../../src/publish/record-zone.ts'
 import { APEX, added, record, zone } from './record-zone-stage.ts'
 
 function texts(zone: RecordZone): string[] {
-  return zone
-    .conflicts()
+  return zone.conflicts
+    .all()
     .map((conflict) => conflict.text)
     .sort()
 }

@@ -110,7 +110,9 @@ class Served implements RRsetSink {
 }
 
 export function zone(
-  options: Partial<Pick<RecordZoneOptions, 'apex' | 'isLocalForm' | 'settings' | 'site'>> = {},
+  options: Partial<
+    Pick<RecordZoneOptions, 'apex' | 'isLocalForm' | 'settings' | 'site' | 'isComplete'>
+  > = {},
   health = new TestHealth(),
   onChange?: (change: SetChange) => void,
 ) {
@@ -128,6 +130,7 @@ export function zone(
     health,
     settings: options.settings,
     site: options.site,
+    isComplete: options.isComplete,
     onConflict: (text) => conflicts.push(text),
     onChange,
     onOut: ({ set }, isOver) => ignored.push(`${set} ${!isOver}`),

@@ -97,9 +97,9 @@ t.test('records that disagree are settled by rule, in any order of arrival', (t)
       records.apply(added(...order))
       for (const [key, want] of Object.entries(sets)) t.strictSame(sink.targets(key), want, name)
       if (ttl !== undefined) t.equal(sink.sets.get(`${X} A`)?.ttlSeconds, ttl, name)
-      if (warning === undefined) t.strictSame(records.conflicts(), [], name)
+      if (warning === undefined) t.strictSame(records.conflicts.all(), [], name)
       else t.match(conflicts[conflicts.length - 1], warning, name)
-      t.equal(records.conflictCount, warning === undefined ? 0 : 1, name)
+      t.equal(records.conflicts.count, warning === undefined ? 0 : 1, name)
     }
   }
   t.end()
@@ -122,11 +122,11 @@ t.test('the first 1 024 records of a name count, in any order of arrival and rem
     t.strictSame(conflicts, [
       'x.k.example.com.: more than 1024 records have endpoints at that name; only the first 1024 are served',
     ])
-    t.equal(records.conflicts()[0]?.key, 'n/r1024')
+    t.equal(records.conflicts.all()[0]?.key, 'n/r1024')
     t.equal(records.recordCount, all.length)
     records.apply(all.slice(0, 40).map((before) => ({ before, after: undefined })))
     t.equal(sink.targets(`${X} A`)?.length, HOLDERS_MAX)
-    t.equal(records.conflictCount, 0)
+    t.equal(records.conflicts.count, 0)
     records.apply(all.slice(40).map((before) => ({ before, after: undefined })))
     t.strictSame(sink.targets(`${X} A`), undefined)
   }

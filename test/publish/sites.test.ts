@@ -147,7 +147,7 @@ t.test('sites that have the records of all serve the same, and report the same',
         const place = (site: string, record: string): string => {
           return site === viewer ? `n/${record}` : `${site}: record of ${HOST}`
         }
-        const texts = served.records.conflicts().map(({ text }) => text)
+        const texts = served.records.conflicts.all().map(({ text }) => text)
         t.strictSame(texts, conflicts?.(place) ?? [], at)
       }
     }

@@ -130,8 +130,9 @@ function viewersOf({ places }: World): readonly string[] {
 /** What the site `viewer` serves. */
 function seenBy(viewer: string, world: World, givens: readonly Given[]) {
   const records = givens.map(({ site, ...given }) => {
-    const own = record(given)
-    return site === viewer ? own : record({ ...given, site: site! })
+    if (site === viewer) return record(given)
+    // The order inside a record of another site is not known.
+    return record({ ...given, site: site!, endpoints: [...given.endpoints].sort() })
   })
   return serve(world, records, viewer)
 }
@@ -230,13 +231,10 @@ t.test('endpoints give the same answers in one record and spread over sites', as
     const one = inOne(given)
     const want = distribution(one)
     const givens = spread(given)
-    const digests = new Set<string>()
     for (const viewer of viewersOf(given)) {
       const served = seenBy(viewer, given, givens)
       assert.deepEqual(distribution(served), want, `as ${viewer} has them`)
-      digests.add(served.records.digest)
     }
-    assert.equal(digests.size, 1, 'the sites serve the same, in the same order')
     for (const { allDown, candidates } of one.sink.sets.values()) {
       if (allDown !== undefined) seen.down++
       if (candidates.some(({ weight }) => weight !== undefined)) seen.drawn++
@@ -283,50 +281,42 @@ function alike(text: string, viewer: string): string {
     .replaceAll(/n\/r\d/g, at)
 }
 
-t.test(
-  'a conflict is decided and reported alike at every site, whatever the health is',
-  async (t) => {
-    const kinds = new Map<string, number>()
-    const world = fc.record({
-      sketches: sketches(['A', 'AAAA', 'CNAME', 'A'], [1, 5, 30]),
-      places,
-      settings: fc.array(fc.constantFrom(...SETTINGS), { minLength: 5, maxLength: 5 }),
-      ids: fc.array(fc.constantFrom('eu', 'us', 'as'), { minLength: 7, maxLength: 7 }),
+t.test('sites decide and report conflicts alike, whatever the health is', async (t) => {
+  const kinds = new Map<string, number>()
+  const world = fc.record({
+    sketches: sketches(['A', 'AAAA', 'CNAME', 'A'], [1, 5, 30]),
+    places,
+    settings: fc.array(fc.constantFrom(...SETTINGS), { minLength: 5, maxLength: 5 }),
+    ids: fc.array(fc.constantFrom('eu', 'us', 'as'), { minLength: 7, maxLength: 7 }),
+  })
+  const property = fc.property(world, ({ settings, ids, ...rest }) => {
+    const sketches = rest.sketches.map((one) => {
+      // A site that is alone with the endpoints of a type may have any TTL.
+      return sitesOf(one.type, rest).size === 1 ? { ...one, ttl: 60 } : one
     })
-    const property = fc.property(world, ({ settings, ids, ...rest }) => {
-      const sketches = rest.sketches.map((one) => {
-        // A site that is alone with the endpoints of a type may have any TTL.
-        return sitesOf(one.type, rest).size === 1 ? { ...one, ttl: 60 } : one
-      })
-      const given: World = { ...rest, sketches, annotations: {}, drained: [] }
-      const givens = spread(
-        given,
-        (i) => ids[i],
-        (r) => settings[r],
-      )
-      const healthy = { ...given, sketches: sketches.map((one) => ({ ...one, states: [] })) }
-      const digests = new Set<string>()
-      const texts = new Set<string>()
-      for (const viewer of viewersOf(given)) {
-        const served = seenBy(viewer, given, givens)
-        const reported = served.records.conflicts().map(({ text }) => text)
-        digests.add(served.records.digest)
-        texts.add(reported.map((text) => alike(text, viewer)).join('\n'))
-        const up = seenBy(viewer, healthy, givens).records.conflicts()
-        t.strictSame(
-          up.map(({ text }) => text),
-          reported,
-          'health makes no conflict',
-        )
-        for (const text of reported) {
-          const kind = /TTL|CNAME|sticky|all-down|set identifier|location|failover/.exec(text)![0]
-          kinds.set(kind, (kinds.get(kind) ?? 0) + 1)
-        }
+    const given: World = { ...rest, sketches, annotations: {}, drained: [] }
+    const idOf = (i: number) => ids[i]
+    const givens = spread(given, idOf, (r) => settings[r])
+    const healthy = { ...given, sketches: sketches.map((one) => ({ ...one, states: [] })) }
+    const answers: ReturnType<typeof distribution>[] = []
+    const texts = new Set<string>()
+    for (const viewer of viewersOf(given)) {
+      const served = seenBy(viewer, given, givens)
+      const reported = served.records.conflicts.all().map(({ text }) => text)
+      answers.push(distribution(served))
+      const alikeTexts = reported.map((text) => alike(text, viewer))
+      texts.add(alikeTexts.sort().join('\n'))
+      const up = seenBy(viewer, healthy, givens).records.conflicts.all()
+      const want = up.map(({ text }) => text)
+      assert.deepEqual(reported, want, 'health makes no conflict')
+      for (const text of reported) {
+        const kind = /TTL|CNAME|sticky|all-down|set identifier|location|failover/.exec(text)![0]
+        kinds.set(kind, (kinds.get(kind) ?? 0) + 1)
       }
-      if (digests.size > 1) throw new Error('sites serve different sets')
-      if (texts.size > 1) throw new Error([...texts].join('\n or\n'))
-    })
-    fc.assert(property, { numRuns: 500, seed: 28 })
-    t.equal(kinds.size, 7, [...kinds.keys()].join())
-  },
-)
+    }
+    for (const answer of answers) assert.deepEqual(answer, answers[0], 'sites serve the same')
+    assert.equal(texts.size, 1, [...texts].join('\n or\n'))
+  })
+  fc.assert(property, { numRuns: 500, seed: 28 })
+  t.equal(kinds.size, 7, [...kinds.keys()].join())
+})

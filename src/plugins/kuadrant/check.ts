@@ -99,7 +99,9 @@ function warnOfRecords(
   for (const apex of options.zones) {
     mailboxOf(apex, options, (text) => warn(new InputError(options.rnamePosition, text)))
     const zone = { apex, key: nameKey(apex) }
-    const quiet = { onConflict: () => {}, onOut: () => {} }
+    // A peer may have further endpoints.
+    const isComplete = (): boolean => options.peering.peers.length === 0
+    const quiet = { onConflict: () => {}, isComplete, onOut: () => {} }
     const content = createRecordZone(apex, options, { sink: NO_SINK, health, ...quiet })
     const own = records.filter((record) => belongs(record, zone, options, ownership))
     warnOfConflicts(content, own, places, warn)
