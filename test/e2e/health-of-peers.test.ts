@@ -101,7 +101,7 @@ t.test('for an address of both sites, each site uses its own probe result', asyn
   west.write('zones/one.yaml', finding('pair', ONE, true))
   await answers(west, PAIR, [ONE, TWO])
   await east.prints(
-    /conflict with another site: pair\.k\.example\.com A: west reports another health/,
+    /sites disagree about 192\.0\.2\.21 of pair\.k\.example\.com: east \(home\) down/,
   )
   await answers(east, PAIR, [TWO])
   west.write('zones/one.yaml', finding('pair', ONE, false))

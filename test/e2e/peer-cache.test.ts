@@ -10,7 +10,7 @@ const EAST = '192.0.2.1'
 const WEST = '198.51.100.1'
 const MORE = `more.${ZONE}`
 /** The shortest that the directive allows. */
-const EXPIRE_MS = 1000
+const SILENT_MS = 1000
 
 const PEER_CACHE = 'peer-cache peers\n'
 
@@ -34,7 +34,7 @@ async function startPair(t: Test, lines: string) {
 t.test(
   'a server that starts while its peer is dead serves the endpoints of that peer',
   async (t) => {
-    const { east, west, file, page } = await startPair(t, 'expire 1h')
+    const { east, west, file, page } = await startPair(t, 'silent-site keep 1h')
     t.equal(statSync(file).mode & 0o777, 0o600)
     t.match(await page('metrics'), /sextant_peer_cache_failing\{file="[^"]*peers"\} 0/)
     await east.kill()
@@ -48,10 +48,10 @@ t.test(
     west.reload()
     await west.prints(/Reloading complete/)
     t.equal(await west.ask(EUROPE), EAST, 'over a reload as well')
-    await until(() => performance.now() - killedMs > EXPIRE_MS, 'the peer to be silent for so long')
+    await until(() => performance.now() - killedMs > SILENT_MS, 'the peer to be silent for so long')
     for (const start of ['first', 'second']) {
       await west.kill()
-      await west.restart({ lines: `${PEER_CACHE}expire ${EXPIRE_MS}ms` })
+      await west.restart({ lines: `${PEER_CACHE}silent-site remove ${SILENT_MS}ms` })
       t.equal(await west.ask(EUROPE), WEST, `a restart makes nothing younger: the ${start}`)
       t.equal(await west.ask(EUROPE, MORE), EAST, 'a host of the east alone is not emptied')
     }

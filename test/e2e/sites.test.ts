@@ -15,7 +15,7 @@ const EDIT_MS_MAX = 2000
 
 t.test('two sites serve what both have, follow each other, and outlive each other', async (t) => {
   const readyPort = await freePort()
-  const pair = await pairOf({ west: { readyPort, lines: 'expire 1h' } })
+  const pair = await pairOf({ west: { readyPort, lines: 'silent-site keep 1h' } })
   const east = await Site.start(t, pair.east)
   const west = await Site.start(t, pair.west)
   const sites = [east, west]
@@ -69,7 +69,10 @@ const DRAWS = 900
 t.test('weights of both sites count, and so does silence in the end', async (t) => {
   const east = { 'zones/app.yaml': gateway('GEO-EU', EAST, { weight: 300, isDefault: true }) }
   const west = { 'zones/app.yaml': gateway('GEO-EU', WEST, { weight: 100, isDefault: true }) }
-  const pair = await pairOf({ east: { files: east }, west: { files: west, lines: 'expire 5s' } })
+  const pair = await pairOf({
+    east: { files: east },
+    west: { files: west, lines: 'silent-site remove 5s' },
+  })
   const first = await Site.start(t, pair.east)
   const second = await Site.start(t, pair.west)
   for (const site of [first, second]) {
@@ -81,9 +84,9 @@ t.test('weights of both sites count, and so does silence in the end', async (t) 
   await first.kill()
   const killedMs = performance.now()
   const drawn = async () => [...(await second.draws(EUROPE, 30)).keys()].join()
-  await until(async () => (await drawn()) === WEST, 'its word to expire')
+  await until(async () => (await drawn()) === WEST, 'the silence to remove its address')
   const keptMs = Math.round(performance.now() - killedMs)
-  t.ok(keptMs > 2000, `its word is kept for ${keptMs} ms`)
+  t.ok(keptMs > 2000, `its address is kept for ${keptMs} ms`)
 })
 
 t.test('a v1 peer is merged too', async (t) => {
