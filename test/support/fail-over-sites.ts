@@ -1,0 +1,213 @@
+import { join } from 'node:path'
+import type { Test } from 'tap'
+import { HostNetwork, type HostProcess, type NetworkHost } from './host-network.ts'
+import { layFiles, root } from './server.ts'
+import { temporaryDirectory } from './temporary-directory.ts'
+import { until } from './until.ts'
+
+const SERVE = [process.execPath, join(root, 'dist/main.js'), 'serve']
+const GATEWAY = join(root, 'test/support/fail-over-gateway.mjs')
+const GATEWAY_PORT = 8080
+export const DNS_PORT = 1053
+export const ZONE = 'k.example.com'
+/** The health check of each record: the shortest bounds that a site may promise. */
+const INTERVAL_S = 1
+const FAILURES = 1
+const SUCCESSES = 1
+/** Seconds after which the answers have no failed address, and after which they have a recovered one. */
+export const DOWN_S = (FAILURES + 2) * INTERVAL_S + 10
+export const UP_S = (SUCCESSES + 1) * INTERVAL_S + 10
+
+/** `v1`: exports only what Kuadrant's servers of 2025 did, and has no peers. */
+export type Generation = 'v2' | 'v1'
+
+export interface FailOverOptions {
+  /** Of each site. */
+  readonly generations: readonly Generation[]
+  /** Names of the record, without the zone. */
+  readonly names: readonly string[]
+  readonly ttlSeconds: number
+}
+
+export const serverOf = (site: number): string => `10.9.0.${site + 1}`
+export const gatewayOf = (site: number): string => `10.9.1.${site + 1}`
+
+/**
+ * A site on a host of its own: a nameserver and a gateway, each a process. Its record has the address of its gateway, and
+ * a health check.
+ */
+export class FailOverSite {
+  readonly number: number
+  readonly generation: Generation
+  readonly #host: NetworkHost
+  readonly #directory: string
+  #server: HostProcess | undefined
+  #gateway: HostProcess | undefined
+  #printed = ''
+
+  constructor(number: number, directory: string, host: NetworkHost, generation: Generation) {
+    this.number = number
+    this.#directory = directory
+    this.#host = host
+    this.generation = generation
+  }
+
+  get isUp(): boolean {
+    return this.#server !== undefined
+  }
+
+  get output(): string {
+    return this.#printed + (this.#server?.output() ?? '')
+  }
+
+  startServer(): void {
+    this.#server ??= this.#host.start(SERVE, { cwd: this.#directory })
+  }
+
+  async killServer(): Promise<void> {
+    const server = this.#server
+    this.#server = undefined
+    await server?.end('SIGKILL')
+    this.#printed += server?.output() ?? ''
+  }
+
+  async startGateway(): Promise<void> {
+    const command = [process.execPath, GATEWAY, gatewayOf(this.number), String(GATEWAY_PORT)]
+    const gateway = this.#host.start(command)
+    this.#gateway = gateway
+    await until(() => /ready/.test(gateway.output()), 'a gateway')
+  }
+
+  async killGateway(): Promise<void> {
+    await this.#gateway?.end('SIGKILL')
+    this.#gateway = undefined
+  }
+
+  /** Drops all packets to and from the other sites' hosts. */
+  async cut(others: readonly number[]): Promise<void> {
+    const list = `{ ${others.flatMap((site) => [serverOf(site), gatewayOf(site)]).join(', ')} }`
+    await this.#filter(
+      `chain in { type filter hook input priority 0; ip saddr ${list} drop; }`,
+      `chain out { type filter hook output priority 0; ip daddr ${list} drop; }`,
+    )
+  }
+
+  /** Drops what another site asks: its queries and its probes. It still gets its answers. */
+  async refuse(other: number): Promise<void> {
+    const from = `ip saddr ${serverOf(other)}`
+    await this.#filter(
+      `chain in { type filter hook input priority 0; ${from} udp dport ${DNS_PORT} drop; ${from} tcp dport { ${DNS_PORT}, ${GATEWAY_PORT} } drop; }`,
+    )
+  }
+
+  /** Drops what others send to the gateway. */
+  async hideGateway(): Promise<void> {
+    await this.#filter(
+      `chain in { type filter hook input priority 0; iifname eth0 tcp dport ${GATEWAY_PORT} drop; }`,
+    )
+  }
+
+  async heal(): Promise<void> {
+    await this.#host.run('nft', 'flush ruleset')
+  }
+
+  async #filter(...chains: readonly string[]): Promise<void> {
+    const printed = await this.#host.run('nft', `table inet cut {\n${chains.join('\n')}\n}`)
+    if (printed !== '') throw new Error(printed)
+  }
+}
+
+/** Sites on one switch, and a host whose clients reach the nameserver of each site in any fault. */
+export class FailOverSites {
+  readonly sites: readonly FailOverSite[]
+  readonly clients: NetworkHost
+
+  private constructor(sites: readonly FailOverSite[], clients: NetworkHost) {
+    this.sites = sites
+    this.clients = clients
+  }
+
+  /** Resolves when all sites give the addresses of all. The sites end with the test. */
+  static async start(t: Test, options: FailOverOptions): Promise<FailOverSites> {
+    const directory = temporaryDirectory(t)
+    const network = await HostNetwork.create(t)
+    const sites: FailOverSite[] = []
+    for (const [number, generation] of options.generations.entries()) {
+      const cwd = join(directory, `site${number}`)
+      layFiles(cwd, {
+        Corefile: corefileOf(number, options.generations),
+        'zones/app.yaml': recordOf(number, options),
+      })
+      const addresses = [`${serverOf(number)}/16`, `${gatewayOf(number)}/16`]
+      const host = await network.addHost(`site${number}`, addresses)
+      sites.push(new FailOverSite(number, cwd, host, generation))
+    }
+    const clients = await network.addHost('clients', ['10.9.9.1/16'])
+    const started = new FailOverSites(sites, clients)
+    for (const site of sites) {
+      await site.startGateway()
+      site.startServer()
+    }
+    const all = sites.map(({ number }) => gatewayOf(number)).join()
+    const [name = ''] = options.names
+    for (const { number, generation } of sites) {
+      if (generation === 'v1') continue
+      const isSo = async (): Promise<boolean> =>
+        (await started.answer(number, name))?.join() === all
+      await until(isSo, `${all} at site${number}`, 120_000).catch((error: Error) => {
+        throw new Error(`${error.message}\n${started.output}`)
+      })
+    }
+    return started
+  }
+
+  get output(): string {
+    return this.sites.map((site) => `site${site.number}:\n${site.output}`).join('\n')
+  }
+
+  /** Returns the addresses of one answer of a site, sorted; undefined if it does not answer. */
+  async answer(site: number, name: string): Promise<readonly string[] | undefined> {
+    const at = [`@${serverOf(site)}`, '-p', String(DNS_PORT)]
+    const query = [...at, `${name}.${ZONE}`, 'A', '+short', '+time=2', '+tries=2']
+    const lines = (await this.clients.run('dig', ...query)).split('\n')
+    if (lines.some((line) => line.startsWith(';;'))) return undefined
+    return lines.filter((line) => /^10\./.test(line)).sort()
+  }
+}
+
+function corefileOf(number: number, generations: readonly Generation[]): string {
+  const isOld = generations[number] === 'v1'
+  const others = [...generations.keys()].filter((other) => other !== number)
+  const peers = others.map((other) => `${serverOf(other)}:${DNS_PORT}`).join(' ')
+  const site = `site site${number}`
+  return `kdrnt:${DNS_PORT} {
+    ${isOld ? '' : 'transfer {\n        to *\n    }'}
+    kuadrant {
+        manifests zones
+        ${isOld ? '' : site}
+    }
+}
+${ZONE}:${DNS_PORT} {
+    kuadrant {
+        manifests zones
+        ${isOld ? '' : `${site}\n        peer ${peers}`}
+    }
+}
+`
+}
+
+function recordOf(number: number, { names, ttlSeconds }: FailOverOptions): string {
+  const [rootName = ''] = names
+  const endpoints = names.map((name) => {
+    return `  - {dnsName: ${name}.${ZONE}, recordType: A, recordTTL: ${ttlSeconds}, targets: [${gatewayOf(number)}]}\n`
+  })
+  const check = `{protocol: HTTP, port: ${GATEWAY_PORT}, path: /, interval: ${INTERVAL_S}s, failureThreshold: ${FAILURES}}`
+  return `apiVersion: kuadrant.io/v1alpha1
+kind: DNSRecord
+metadata: {name: app}
+spec:
+  rootHost: ${rootName}.${ZONE}
+  healthCheck: ${check}
+  endpoints:
+${endpoints.join('')}`
+}
