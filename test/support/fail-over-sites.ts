@@ -107,6 +107,11 @@ export class FailOverSite {
     )
   }
 
+  /** The host is gone from the network: nothing of it answers, and nothing refuses. */
+  async disconnect(): Promise<void> {
+    await this.#host.disconnect()
+  }
+
   async heal(): Promise<void> {
     await this.#host.run('nft', 'flush ruleset')
   }
