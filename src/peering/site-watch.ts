@@ -28,7 +28,7 @@ export type WatchedPeer = Pick<
 
 export interface SiteWatchParts {
   readonly site: string
-  readonly own: { records(): Iterable<{ readonly packed: PackedRecord }> }
+  readonly own: { records(): Iterable<{ readonly key: string; readonly packed: PackedRecord }> }
   readonly peers: readonly WatchedPeer[]
   readonly clock: Clock
   readonly timers: Timers
