@@ -1,12 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
-import { printDuration } from '../base/duration.ts'
+import { scanDuration } from '../base/duration.ts'
 import { type HostPort, printHostPort } from '../dns/host-port.ts'
 import { printAddress, scanAddress } from '../dns/text/address.ts'
 import { GROUP_CHARACTERS_MAX, isGroup } from '../health/drain/active-groups.ts'
 import type { DelegationRole } from '../operator/plan/decide.ts'
 import type { OperatorSettings } from '../operator/settings.ts'
 import { EXPIRY_DEFAULT_MS } from '../peering/expiry.ts'
+import { scanSilentSite } from '../peering/silent-sites.ts'
 import { isSite } from '../peering/site-name.ts'
 import { scanFlags } from './args.ts'
 import { CONTROLLERS, EGRESS_FLAGS, type EgressArgs, readEgressArgs } from './egress-args.ts'
@@ -47,6 +48,9 @@ export interface OperatorArgs {
 /** Namespace in which Kuadrant's operator keeps cluster Secrets. */
 const CLUSTER_SECRET_NAMESPACE = 'dns-operator-system'
 const NOTIFY_ADDRESSES_MAX = 8
+/** As in the Corefile. */
+const QUORUM_MAX = 65
+const HOLD_DOWN_MS_MAX = 3_600_000
 /** `[prefix/]name`. */
 const LABEL = /^([a-z0-9.-]{1,253}\/)?[A-Za-z0-9]([\w.-]{0,61}[A-Za-z0-9])?$/
 
@@ -73,9 +77,9 @@ const FLAGS: readonly Flag[] = [
     help: 'name of this site, different at each peer; default: a hash of the UID of namespace kube-system',
   },
   {
-    name: 'peer-expiry',
-    value: printDuration(EXPIRY_DEFAULT_MS),
-    help: 'how long to serve the endpoints of a peer that does not answer',
+    name: 'silent-site',
+    value: `keep ${EXPIRY_DEFAULT_MS / 3_600_000}h`,
+    help: '"keep DURATION" or "remove DURATION": when addresses of a silent site that no health check finds up are down',
   },
   {
     name: 'min-requeue-time',
@@ -151,6 +155,22 @@ const FLAGS: readonly Flag[] = [
     help: 'run the health checks of records',
   },
   {
+    name: 'probe-peers',
+    value: 'true',
+    isBoolean: true,
+    help: 'also probe the addresses of peers, so that a dead site loses its traffic',
+  },
+  {
+    name: 'quorum',
+    value: '0',
+    help: 'number of sites that must find an address of a peer down; 0: by the number of sites',
+  },
+  {
+    name: 'hold-down',
+    value: '0s',
+    help: 'how long sites must have found an address of a peer down before it is taken out',
+  },
+  {
     name: 'insecure-health-checks',
     value: 'true',
     isBoolean: true,
@@ -201,7 +221,7 @@ export function scanOperatorArgs(
   }
 }
 
-/** The environment variable of a flag: `PEER_EXPIRY` for `--peer-expiry`. */
+/** The environment variable of a flag: `SILENT_SITE` for `--silent-site`. */
 function nameInEnvironment(name: string): string {
   return name.toUpperCase().replaceAll('-', '_')
 }
@@ -231,7 +251,10 @@ function collect(values: ReadonlyMap<string, string>, env: NodeJS.ProcessEnv): O
       minMs,
       maxMs,
       site,
-      peerExpiryMs: duration('peer-expiry', get),
+      silentMs: silentMs(get('silent-site')),
+      probesPeers: boolean('probe-peers', get),
+      quorum: quorum(get('quorum')),
+      holdDownMs: holdDownMs(get('hold-down')),
       probing: probing(get),
       notifyAllowed: networks('notify-allow', get),
       leaseNamespace: boolean('leader-elect', get) ? namespace : undefined,
@@ -254,6 +277,24 @@ function controllers(get: Get): ReadonlySet<string> {
   const areKnown = [...names].every((name) => CONTROLLERS.some((known) => known === name))
   if (areKnown && names.size > 0) return names
   throw new BadValue('controllers', get('controllers'), `a comma list of ${CONTROLLERS.join(', ')}`)
+}
+
+function silentMs(text: string): number {
+  const ms = scanSilentSite(text.trim().split(/\s+/))
+  if (typeof ms === 'number') return ms
+  throw new BadValue('silent-site', text, '"keep DURATION" or "remove DURATION", from 1s to 8760h')
+}
+
+function quorum(text: string): number {
+  const sites = /^\d{1,2}$/.test(text) ? Number(text) : -1
+  if (sites >= 0 && sites <= QUORUM_MAX) return sites
+  throw new BadValue('quorum', text, `from 1 to ${QUORUM_MAX} sites, or 0`)
+}
+
+function holdDownMs(text: string): number {
+  const ms = scanDuration(text)
+  if (ms === 0 || (ms !== undefined && ms >= 1000 && ms <= HOLD_DOWN_MS_MAX)) return ms
+  throw new BadValue('hold-down', text, 'from 1s to 1h, or 0s')
 }
 
 function role(text: string): DelegationRole {

@@ -12,6 +12,7 @@ import { KeyedMutex } from './delegation/keyed-mutex.ts'
 import { OwnerIndex } from './delegation/owner-index.ts'
 import { GroupSet } from './groups/group-set.ts'
 import type { OperatorMetrics } from './metrics.ts'
+import { PeerHealth } from './peers/peer-health.ts'
 import { PeerSet } from './peers/peer-set.ts'
 import { SessionProbing } from './probes/session-probing.ts'
 import { Reconciler } from './reconcile/reconciler.ts'
@@ -61,6 +62,7 @@ export class LeaderSession {
   readonly #forgetOwners: () => void
   readonly #stopWatching: readonly (() => void)[]
   readonly #probing: SessionProbing
+  readonly #peerHealth: PeerHealth
   #peersForm: PeersForm = 'whole'
   #hasCounts = true
   /** Monotonic clock: when timers and sockets last had their turn. */
@@ -71,12 +73,20 @@ export class LeaderSession {
     const { clock, timers, random, log } = cluster.means
     this.#parts = parts
     const { probing, role } = settings
-    const probingParts = { cluster, metrics, mayWrite, role }
+    const onFinding = (key: string): void => {
+      this.queue.add(key)
+    }
+    const probingParts = { cluster, metrics, mayWrite, role, onFinding }
     this.#probing = new SessionProbing(probingParts, probing)
     const onEvent = (key: string): void => {
       this.queue.add(key)
       this.#probing.reconsider(key)
     }
+    const { quorum, holdDownMs, silentMs } = settings
+    this.#peerHealth = new PeerHealth({
+      ...{ site, quorum, holdDownMs, silentMs, clock, timers, log, onEvent: onFinding },
+      probing: settings.probesPeers ? this.#probing.ofPeers : undefined,
+    })
     const work = (key: string): Promise<WorkResult | undefined> => this.#work(key)
     const means = { clock, timers, random, log }
     this.queue = new WorkQueue({ what: 'dnsrecords', work, workers: WORKERS, ...means })
@@ -98,7 +108,8 @@ export class LeaderSession {
       listener: this.#reporter,
       site,
       bounds: settings,
-      expiryMs: settings.peerExpiryMs,
+      silentMs: settings.silentMs,
+      peerHealth: this.#peerHealth,
       peersForm: () => this.#peersForm,
       hasCounts: () => this.#hasCounts,
       role,
@@ -157,6 +168,7 @@ export class LeaderSession {
     this.#forgetOwners()
     // Last: a running reconcile may still start to follow a peer, or to look up groups, which would
     // then never be released.
+    this.#peerHealth.close()
     this.peers.close()
     this.#groups.close()
     this.#zones.close()
@@ -248,7 +260,7 @@ function createPeers(
   const means = { clock, timers, log, random: () => random.next32() / 2 ** 32 }
   return new PeerSet({
     onEvent,
-    expiryMs: settings.peerExpiryMs,
+    expiryMs: settings.silentMs,
     clock,
     timers,
     follow: (peer, key) => {

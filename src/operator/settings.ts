@@ -19,7 +19,14 @@ export interface OperatorSettings extends RequeueBounds, LeaseSettings {
    * kube-system.
    */
   readonly site: string
-  readonly peerExpiryMs: number
+  /** How long a silent site keeps its addresses that no check finds up. */
+  readonly silentMs: number
+  /** Whether addresses that peers report are probed; only with `probing`. */
+  readonly probesPeers: boolean
+  /** Sites that must find an address of a peer down; 0 = a majority of those that are heard and know. */
+  readonly quorum: number
+  /** How long they must have found it down; 0 = at once. */
+  readonly holdDownMs: number
   /** Undefined = no address is probed. */
   readonly probing?: ProbingSettings | undefined
   /** Kuadrant's group of this cluster; '' = none. */

@@ -16,6 +16,7 @@ import { setKey } from './merge/part.ts'
 import type { PeerEndpoint, SiteState } from './peer-endpoint.ts'
 import type { AddressDecision, HealthQuorum, QuorumHost } from './quorum/health-quorum.ts'
 import { RecordSet } from './record-set.ts'
+import { findSilentSites } from './silent-sites.ts'
 import { buildSiteRecords, type SiteRecord } from './site-records.ts'
 import { printTargets } from './to-peer-endpoint.ts'
 import type { HostTroubles } from './troubles.ts'
@@ -109,12 +110,7 @@ export class HostMerge {
     ]
     const others = built.records.map(({ record }) => record)
     const nowMs = clock.monotonic()
-    const silent = new Map(
-      siteStates
-        .filter(({ seenMs }) => nowMs - seenMs >= expiryMs)
-        .map(({ site }) => [site, `its site ${site} is silent for longer than silent-site allows`]),
-    )
-    for (const { site, seenMs } of siteStates) if (nowMs - seenMs < expiryMs) silent.delete(site)
+    const silent = findSilentSites(siteStates, nowMs, expiryMs)
     return {
       given: RecordSet.of([...host.own, ...others]),
       findings: findingsOf(built.records, settled.decisions, silent),

@@ -17,7 +17,10 @@ t.test('without flags the operator works alone, in the cluster that it runs in',
       minMs: 5000,
       maxMs: HOUR_MS / 4,
       site: '',
-      peerExpiryMs: 24 * HOUR_MS,
+      silentMs: 24 * HOUR_MS,
+      probesPeers: true,
+      quorum: 0,
+      holdDownMs: 0,
       leaseNamespace: undefined,
     },
   })
@@ -31,7 +34,10 @@ t.test('flags are taken as Go takes them, and the environment goes before', (t) 
     'main',
     '--watch-namespaces=a, b,',
     '--site=east',
-    '--peer-expiry=90m',
+    '--silent-site=remove 90m',
+    '--probe-peers=false',
+    '--quorum=3',
+    '--hold-down=1m',
     '--leader-elect',
     '--metrics-bind-address=0',
     '--health-probe-bind-address=[::1]:9',
@@ -47,7 +53,10 @@ t.test('flags are taken as Go takes them, and the environment goes before', (t) 
     probeAddress: '[::1]:9',
     settings: {
       site: 'east',
-      peerExpiryMs: 1.5 * HOUR_MS,
+      silentMs: 1.5 * HOUR_MS,
+      probesPeers: false,
+      quorum: 3,
+      holdDownMs: 60_000,
       leaseNamespace: 'dns',
       identity: /^pod-1_/,
     },
@@ -130,10 +139,12 @@ t.test('invalid values are refused', (t) => {
     { given: ['--site'], want: /flag needs an argument: -site/ },
     { given: ['--site=a b'], want: /invalid value "a b" for --site: must be 1 to 63 of letters/ },
     {
-      given: ['--peer-expiry=soon'],
-      want: /invalid value "soon" for --peer-expiry: must be a duration/,
+      given: ['--silent-site=24h'],
+      want: /invalid value "24h" for --silent-site: must be "keep DURATION" or "remove DURATION"/,
     },
-    { given: ['--peer-expiry=0'], want: /must be a duration/ },
+    { given: ['--silent-site=remove 0s'], want: /from 1s to 8760h/ },
+    { given: ['--quorum=66'], want: /--quorum: must be from 1 to 65 sites, or 0/ },
+    { given: ['--hold-down=2h'], want: /--hold-down: must be from 1s to 1h, or 0s/ },
     { given: ['--min-requeue-time=1h'], want: /must be at most --max-requeue-time/ },
     { given: ['--metrics-bind-address=8080'], want: /must be HOST:PORT, :PORT or 0/ },
     { given: ['--metrics-bind-address=:99999'], want: /must be HOST:PORT, :PORT or 0/ },
@@ -180,7 +191,7 @@ t.test('the help and the page of the operator have the same flags', (t) => {
   t.strictSame(onPage.toSorted(), inHelp.toSorted())
   t.match(
     lines.join('\n'),
-    /--peer-expiry +how long to serve the endpoints of a peer that does not answer; default 24h0m0s/,
+    /--silent-site +"keep DURATION" or "remove DURATION": .*; default keep 24h/,
   )
   t.end()
 })

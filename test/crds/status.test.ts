@@ -15,7 +15,7 @@ import { Reconciler } from '../../src/operator/reconcile/reconciler.ts'
 import { DnsRecordView } from '../../src/operator/record/record-view.ts'
 import { readCrd } from '../support/cluster.ts'
 import { AUTHORITATIVE, address, DelegationFixture, HOST } from '../support/delegation-fixture.ts'
-import { ToyCluster, ToyPeers } from '../support/operator-cluster.ts'
+import { peerHealthOf, ToyCluster, ToyPeers } from '../support/operator-cluster.ts'
 import { at, dnsRecord, secret } from '../support/operator-objects.ts'
 import { misfitsOf, pathsOf, type Schema, watched, writtenPaths } from '../support/schema.ts'
 import { FakeClock } from '../support/setup.ts'
@@ -95,7 +95,8 @@ t.test('the schema has all that the operator writes into the status of a DNSReco
     listener: { reconciled: () => {}, departed: () => {}, forgot: () => {} },
     site: 'here',
     bounds: { minMs: 5000, maxMs: 900_000 },
-    expiryMs: 3_600_000,
+    silentMs: 3_600_000,
+    peerHealth: peerHealthOf('here', clock),
     peersForm: () => 'whole',
     role: 'primary',
     isProbing: true,

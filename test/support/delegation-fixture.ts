@@ -4,7 +4,7 @@ import { KeyedMutex } from '../../src/operator/delegation/keyed-mutex.ts'
 import type { GroupDirectory } from '../../src/operator/groups/group-set.ts'
 import { Reconciler } from '../../src/operator/reconcile/reconciler.ts'
 import { DnsRecordView } from '../../src/operator/record/record-view.ts'
-import { ToyCluster, ToyPeers } from './operator-cluster.ts'
+import { peerHealthOf, ToyCluster, ToyPeers } from './operator-cluster.ts'
 import { at, dnsRecord, secret } from './operator-objects.ts'
 import { FakeClock } from './setup.ts'
 
@@ -34,7 +34,8 @@ export class DelegationFixture {
       },
       site: 'here',
       bounds: { minMs: 5000, maxMs: 900_000 },
-      expiryMs: 1000,
+      silentMs: 1000,
+      peerHealth: peerHealthOf('here', this.clock),
       peersForm: () => 'whole',
       role: 'primary',
       isProbing: true,

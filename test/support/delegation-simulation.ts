@@ -9,7 +9,7 @@ import { mappingOf, metadataOf } from '../../src/operator/record/fields.ts'
 import { DnsRecordView, roleOf } from '../../src/operator/record/record-view.ts'
 import { RemoteReconciler } from '../../src/operator/remotes/remote-reconciler.ts'
 import { HOST, isOwner } from './delegation-fixture.ts'
-import { ToyCluster, ToyPeers } from './operator-cluster.ts'
+import { peerHealthOf, ToyCluster, ToyPeers } from './operator-cluster.ts'
 import { at, dnsRecord, secret } from './operator-objects.ts'
 import { FakeClock } from './setup.ts'
 
@@ -41,7 +41,8 @@ export class SimulatedSite {
       listener: { reconciled: () => {}, departed: () => {}, forgot: () => {} },
       site: name,
       bounds: { minMs: 5000, maxMs: 900_000 },
-      expiryMs: 1000,
+      silentMs: 1000,
+      peerHealth: peerHealthOf(name, clock),
       peersForm: () => 'whole',
       role,
       isProbing: true,

@@ -217,7 +217,7 @@ export async function startMultiCluster(t: Test): Promise<MultiCluster> {
   const [edge, ...sites] = await Promise.all([startEdge(network, directory), ...starting])
   for (const [i, site] of sites.entries()) {
     await site.serve((kubeconfig) => corefileOf(page, kubeconfig))
-    await site.operate('--peer-expiry', `${EXPIRY_MS / 1000}s`)
+    await site.operate('--silent-site', `remove ${EXPIRY_MS / 1000}s`)
     for (const secret of [SECRET, OLD_SECRET]) {
       await site.cluster.must('POST', `/api/v1/namespaces/${CHOSEN}/secrets`, secret)
     }

@@ -6,7 +6,13 @@ import { keyOf } from '../../src/kube/object-key.ts'
 import type { ClusterView } from '../../src/operator/cluster/cluster-view.ts'
 import { namesOf } from '../../src/operator/cluster/name-index.ts'
 import { RecordNames } from '../../src/operator/cluster/record-names.ts'
-import type { OperatorPeer, PeerAnswer, PeerDirectory } from '../../src/operator/peers/peers.ts'
+import { PeerHealth, type PeerHealthParts } from '../../src/operator/peers/peer-health.ts'
+import type {
+  OperatorPeer,
+  PeerAnswer,
+  PeerDirectory,
+  PeerState,
+} from '../../src/operator/peers/peers.ts'
 import type { OwnHealth } from '../../src/operator/plan/own.ts'
 import type { Write, Writer } from '../../src/operator/plan/write.ts'
 import type { ProviderSecrets } from '../../src/operator/provider/provider-choice.ts'
@@ -26,7 +32,9 @@ import { annotationsOf } from '../../src/operator/record/sites-annotation.ts'
 import type { PeerEndpoint } from '../../src/peering/peer-endpoint.ts'
 import type { SiteObservation } from '../../src/peering/quorum/observation-codec.ts'
 import type { OwnNames } from '../../src/peering/trust/screen-site-states.ts'
+import { createLogger } from '../../src/telemetry/log.ts'
 import { at, MANAGED } from './operator-objects.ts'
+import { FakeTimers } from './setup.ts'
 
 const HEALTHY: OwnHealth = { down: [], up: [], probes: [] }
 
@@ -193,7 +201,33 @@ export class ToyPeers implements PeerDirectory {
     this.wanted.set(key, rootHost)
     return nameservers.map((nameserver) => {
       const address = printHostPort(nameserver)
-      return { address, answerFor: () => this.answers.get(address) ?? { kind: 'pending' } }
+      const answerOf = (): PeerAnswer => this.answers.get(address) ?? { kind: 'pending' }
+      const stateOf = (): PeerState | undefined => {
+        const answer = answerOf()
+        return answer.kind === 'pending' ? undefined : answer.state
+      }
+      return {
+        id: address,
+        address,
+        answerFor: answerOf,
+        // A peer that answers has just been heard.
+        get lastAnswerMs() {
+          const never = Number.NEGATIVE_INFINITY
+          return answerOf().kind === 'answered'
+            ? Number.MAX_SAFE_INTEGER
+            : (stateOf()?.seenMs ?? never)
+        },
+        get ownSite() {
+          const state = stateOf()
+          return state?.generation === 'v1'
+            ? ''
+            : (state?.siteStates.find((s) => s.isOwn)?.site ?? '')
+        },
+        get observationCount() {
+          return stateOf()?.observations?.length ?? 0
+        },
+        observationsOf: () => stateOf()?.observations ?? [],
+      }
     })
   }
 
@@ -231,6 +265,25 @@ export class ToyPeers implements PeerDirectory {
     const state = before === undefined || before.kind === 'pending' ? undefined : before.state
     this.answers.set(address, { kind: 'silent', reason, state })
   }
+}
+
+/** Decides about addresses of peers by default settings, and probes nothing. */
+export function peerHealthOf(
+  site: string,
+  clock: PeerHealthParts['clock'],
+  more: Partial<PeerHealthParts> = {},
+): PeerHealth {
+  return new PeerHealth({
+    ...{ site, clock, probing: undefined, quorum: 0, holdDownMs: 0, silentMs: 24 * 3_600_000 },
+    onEvent: () => {},
+    timers: new FakeTimers(),
+    log: createLogger(
+      '',
+      () => {},
+      () => false,
+    ),
+    ...more,
+  })
 }
 
 /** An endpoint that another site exports. */

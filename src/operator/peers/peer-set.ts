@@ -5,6 +5,7 @@ import type { TsigKey } from '../../dns/tsig/key.ts'
 import { TokenBucket } from '../../kube/token-bucket.ts'
 import { NOTIFY_GAP_MS, type PeerFollower } from '../../peering/peer.ts'
 import { joinStatuses, type PeerStatus, wasHeard } from '../../peering/peer-status.ts'
+import type { SiteObservation } from '../../peering/quorum/observation-codec.ts'
 import type { NotifySource } from '../notify/notify-receiver.ts'
 import type { HastenOutcome } from '../notify/outcome.ts'
 import { keyIdOf } from '../provider/key-id.ts'
@@ -33,7 +34,9 @@ export type PeerFollowerView = Pick<
   | 'subscribe'
   | 'siteStatesOf'
   | 'observationsOf'
+  | 'observationCount'
   | 'ownSite'
+  | 'lastAnswerMs'
   | 'problemsOf'
   | 'hasAnsweredFor'
   | 'generation'
@@ -170,6 +173,22 @@ class FollowedPeer implements OperatorPeer {
 
   get status(): PeerStatus {
     return this.#follower.status
+  }
+
+  get lastAnswerMs(): number {
+    return this.#follower.lastAnswerMs
+  }
+
+  get ownSite(): string {
+    return this.#follower.ownSite
+  }
+
+  get observationCount(): number {
+    return this.#follower.observationCount
+  }
+
+  observationsOf(host: string): readonly SiteObservation[] {
+    return this.#follower.observationsOf(host)
   }
 
   answerFor(rootHost: string): PeerAnswer {

@@ -1,5 +1,6 @@
 import type { Moment } from '../../base/moment.ts'
 import type { Generation, SiteState } from '../../peering/peer-endpoint.ts'
+import type { QuorumPeer } from '../../peering/quorum/heard-sites.ts'
 import type { SiteObservation } from '../../peering/quorum/observation-codec.ts'
 import type { Provider } from '../provider/provider-secret.ts'
 
@@ -28,7 +29,9 @@ export type PeerAnswer =
   | { readonly kind: 'silent'; readonly reason: string; readonly state: PeerState | undefined }
 
 /** A nameserver of a peer, through which other sites are followed. */
-export interface OperatorPeer {
+export interface OperatorPeer extends QuorumPeer {
+  /** Different for each nameserver and key. */
+  readonly id: string
   /** `192.0.2.1:53`, `[2001:db8::1]:53`, `ns1.example.org:53`. */
   readonly address: string
   /** The report on `rootHost`, a host as in `SiteState`, as far as it is known here. */

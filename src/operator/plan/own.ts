@@ -3,6 +3,7 @@ import { RRType } from '../../dns/iana/types.ts'
 import type { Endpoint } from '../../dnsrecord/dns-record.ts'
 import { deriveLocalEndpoints, isExportable, V2_LABEL } from '../../dnsrecord/kdrnt.ts'
 import { scanTarget } from '../../dnsrecord/validate/target.ts'
+import type { HealthObservation } from '../../health/address-health.ts'
 import { findDownTargets } from '../../health/down-targets.ts'
 import {
   type EndpointDrain,
@@ -17,6 +18,7 @@ import { selectInService } from '../../health/in-service.ts'
 import type { ApiObject } from '../../kube/api.ts'
 import { findUnexportedFailover } from '../../peering/export-settings.ts'
 import type { PeerEndpoint } from '../../peering/peer-endpoint.ts'
+import { composeObservation } from '../../peering/quorum/observation-codec.ts'
 import { carrySince, toPeerEndpoints } from '../../peering/to-peer-endpoint.ts'
 import { composePeerEndpoint, scanPeerEndpoint } from '../../peering/v2-codec.ts'
 import { isPassive, type Membership } from '../groups/membership.ts'
@@ -34,12 +36,12 @@ export interface OwnHealth {
 }
 
 /**
- * What a site exports of one of its records: `shared` with health and time, `local` as in
- * `local-<name>`.
+ * What a site exports of one of its records: `shared` with health and time.
  */
 export interface Own {
   readonly shared: readonly PeerEndpoint[]
-  readonly local: readonly ApiObject[]
+  /** Returns `local-<name>` with what this site observed of addresses of peers. */
+  readonly composeLocal: (observed: readonly HealthObservation[]) => readonly ApiObject[]
   /** Takes them all out of service now; undefined = nothing does. */
   readonly drain: EndpointDrain | undefined
   /**
@@ -90,12 +92,17 @@ export function composeOwn(publishing: Publishing, facts: OwnFacts): Own {
     ? content.endpoints.filter(({ type }) => !DRAINED_TYPES.has(type))
     : dropDown(content.endpoints, down)
   const working = { ...content, endpoints }
-  const local = printLocalEndpoints(deriveLocalEndpoints(working, rdata))
+  const composeLocal = (observed: readonly HealthObservation[]): readonly ApiObject[] => {
+    const observations = observed
+      .map((one) => composeObservation({ ...one, site }))
+      .filter((one) => one !== undefined)
+    return printLocalEndpoints(deriveLocalEndpoints(working, rdata, observations))
+  }
   const unexportable = shared.length - (isExportable(content.rootHost) ? rdata.length : 0)
   const untilMs = content.settings?.drain?.untilMs
   const drainEndsMs = untilMs !== undefined && nowMs < untilMs ? untilMs : undefined
   const failoverFault = findUnexportedFailover(content)
-  return { shared, local, drain, unexportable, failoverFault, drainEndsMs }
+  return { shared, composeLocal, drain, unexportable, failoverFault, drainEndsMs }
 }
 
 /** Returns the drain of a record whose cluster is passive, or which an annotation drains. */

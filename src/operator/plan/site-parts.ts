@@ -5,7 +5,6 @@ import { printSettings } from '../../dnsrecord/validate/settings.ts'
 import type { EndpointDrain } from '../../health/drain/drain.ts'
 import type { ApiObject } from '../../kube/api.ts'
 import { groupBy, type Part } from '../../peering/merge/part.ts'
-import type { PeerEndpoint } from '../../peering/peer-endpoint.ts'
 import { printTargets, toPeerEndpoints } from '../../peering/to-peer-endpoint.ts'
 import { printSpecEndpoint } from '../record/endpoint-text.ts'
 import type { Publishing } from './decide.ts'
@@ -18,12 +17,14 @@ export interface PartSources {
   /** Takes the own record out of service; undefined = nothing does. */
   readonly drain: EndpointDrain | undefined
   readonly reported: readonly Part[]
+  /** Why addresses of peers are down. */
+  readonly down: ReadonlyMap<string, string>
 }
 
 /** What each record of each site contributes to the record of all sites: our own first, the others in order. */
 export function composeSiteParts(
   publishing: Publishing,
-  { site, health, drain, reported }: PartSources,
+  { site, health, drain, reported, down }: PartSources,
 ): SitePart<ApiObject>[] {
   const { content, record } = publishing
   const about = { site, key: record.key, sinceSeconds: content.createdSeconds }
@@ -31,13 +32,13 @@ export function composeSiteParts(
     ...ownPart(publishing, { site, health, drain }),
     endpoints: toPeerEndpoints(content, { ...about, down: [], up: [] }).map(printSpecEndpoint),
   }
-  return [own, ...composeReported(reported, health)]
+  return [own, ...composeReported(reported, joinDown(down, health))]
 }
 
 /** The part of a record of this site, without its endpoints. */
 export function ownPart(
   { record, content }: Pick<Publishing, 'record' | 'content'>,
-  { site, health, drain }: Omit<PartSources, 'reported'>,
+  { site, health, drain }: Omit<PartSources, 'reported' | 'down'>,
 ): Omit<SitePart<ApiObject>, 'endpoints'> {
   return {
     site,
@@ -69,8 +70,10 @@ export function downOf({ down, probes }: OwnHealth): Record<string, string> {
   return Object.fromEntries(down.map((address) => [address, reasons.get(address) ?? '']))
 }
 
-function composeReported(reported: readonly Part[], health: OwnHealth): SitePart<ApiObject>[] {
-  const isDown = knownDown(reported, health)
+function composeReported(
+  reported: readonly Part[],
+  reasons: ReadonlyMap<string, string>,
+): SitePart<ApiObject>[] {
   const names = new Set(reported.map(({ endpoint }) => endpoint.dnsName))
   // The drain of an endpoint is among its settings, so endpoints of one record can differ in them.
   const keyOf = ({ endpoint }: Part): string => {
@@ -84,7 +87,7 @@ function composeReported(reported: readonly Part[], health: OwnHealth): SitePart
     const endpoints = members.map(({ endpoint }) => endpoint)
     // The server finds whether a name of the host is down from what it has there.
     const targets = endpoints.flatMap((one) => one.targets).filter((one) => !names.has(one))
-    const down = [...new Set(targets)].filter(isDown)
+    const down = [...new Set(targets)].filter((address) => reasons.has(address))
     return {
       site,
       id,
@@ -92,30 +95,18 @@ function composeReported(reported: readonly Part[], health: OwnHealth): SitePart
       createdSeconds,
       settings: textsOf(settings),
       endpoints: endpoints.map(printSpecEndpoint).sort(byText),
-      down: Object.fromEntries(down.map((address) => [address, ''])),
+      down: Object.fromEntries(down.map((address) => [address, reasons.get(address) ?? ''])),
     }
   })
 }
 
-/**
- * Whether an address is down by what all sites know: our own probes decide if they know it, else a site that finds it
- * up.
- */
-function knownDown(
-  reported: readonly Part[],
-  { down, up }: OwnHealth,
-): (target: string) => boolean {
-  const targetsOf = (health: PeerEndpoint['health']): string[] => {
-    return reported.flatMap(({ endpoint }) => {
-      // Drained endpoints are reported as down, too.
-      const isDrained = endpoint.settings?.drain !== undefined
-      return endpoint.health === health && !isDrained ? endpoint.targets : []
-    })
-  }
-  const ours = new Set([...down, ...printTargets(down)])
-  const ups = new Set([...up, ...printTargets(up), ...targetsOf('up')])
-  const downs = new Set(targetsOf('down'))
-  return (target) => ours.has(target) || (downs.has(target) && !ups.has(target))
+/** Our own probes decide whether an address of ours is down, also if a peer has it, too. */
+function joinDown(
+  reasons: ReadonlyMap<string, string>,
+  { down }: OwnHealth,
+): ReadonlyMap<string, string> {
+  const ours = printTargets(down).map((address) => [address, ''] as const)
+  return new Map([...ours, ...reasons])
 }
 
 function byText(a: ApiObject, b: ApiObject): number {

@@ -1,5 +1,6 @@
 import type { Cidr } from '../../dns/text/address.ts'
 import { attemptCounter, measureProbing } from '../../health/probes/metrics.ts'
+import type { Prober } from '../../health/probes/probe.ts'
 import { ProbePolicy } from '../../health/probes/probe-policy.ts'
 import { createProber } from '../../health/probes/prober.ts'
 import { systemResolve } from '../../health/probes/resolve.ts'
@@ -9,6 +10,7 @@ import { type DelegationRole, decide } from '../plan/decide.ts'
 import type { DnsRecordView } from '../record/record-view.ts'
 import { ClusterProbing } from './cluster-probing.ts'
 import { headerSecrets } from './header-secrets.ts'
+import { PeerProbing } from './peer-probing.ts'
 
 /** Label value in metrics for the source of the records, as in the server. */
 const SOURCE = 'kubernetes'
@@ -25,6 +27,8 @@ export interface SessionProbingParts {
   readonly metrics: OperatorMetrics
   readonly mayWrite: () => boolean
   readonly role: DelegationRole
+  /** A finding about an address of a peer has changed, for the record `namespace/name`. */
+  readonly onFinding: (recordKey: string) => void
 }
 
 /**
@@ -34,6 +38,9 @@ export interface SessionProbingParts {
 export class SessionProbing {
   readonly #parts: SessionProbingParts
   readonly #settings: ProbingSettings | undefined
+  /** Probes addresses of peers. It needs no DNSHealthCheckProbes. Undefined = nothing is probed. */
+  readonly ofPeers: PeerProbing | undefined
+  readonly #probe: Prober | undefined
   #probing: ClusterProbing | undefined
   #stopMeasuring = (): void => {}
   #isClosed = false
@@ -41,6 +48,22 @@ export class SessionProbing {
   constructor(parts: SessionProbingParts, settings: ProbingSettings | undefined) {
     this.#parts = parts
     this.#settings = settings
+    if (settings !== undefined) {
+      const { objects, means } = parts.cluster
+      const { clock, timers, random } = means
+      const { allowed, allowsInsecureCertificates } = settings
+      this.#probe = createProber({
+        policy: new ProbePolicy(allowed),
+        resolve: systemResolve(),
+        readHeaders: headerSecrets(objects, clock),
+        timers,
+      })
+      this.ofPeers = new PeerProbing({
+        ...{ probe: this.#probe, allowsInsecureCertificates, clock, timers, random },
+        onChange: parts.onFinding,
+        onResult: attemptCounter(parts.metrics.registry, SOURCE),
+      })
+    }
     // Without the definition, or without permission to read it, this never happens.
     void parts.cluster.probeInformer.synced().then(() => this.#begin())
   }
@@ -55,6 +78,7 @@ export class SessionProbing {
   async close(): Promise<void> {
     this.#isClosed = true
     this.#stopMeasuring()
+    this.ofPeers?.close()
     await this.#probing?.close()
   }
 
@@ -67,14 +91,7 @@ export class SessionProbing {
       objects,
       records: cluster.recordInformer,
       probes: cluster.probeInformer,
-      probe:
-        this.#settings &&
-        createProber({
-          policy: new ProbePolicy(this.#settings.allowed),
-          resolve: systemResolve(),
-          readHeaders: headerSecrets(objects, clock),
-          timers,
-        }),
+      probe: this.#probe,
       isOurs: (record) => this.#isOurs(record),
       allowsInsecureCertificates: this.#settings?.allowsInsecureCertificates ?? false,
       mayWrite,

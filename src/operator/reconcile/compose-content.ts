@@ -1,14 +1,19 @@
+import type { HealthObservation } from '../../health/address-health.ts'
+import { chooseSiteStates } from '../../peering/merge/choose-site-states.ts'
 import type { LeftOut } from '../../peering/merge/cut-to-fit.ts'
 import { dropDown } from '../../peering/merge/health.ts'
 import { findHealthDisputes } from '../../peering/merge/health-disputes.ts'
+import { joinSiteStates } from '../../peering/merge/join-site-states.ts'
 import { mergeSiteStates } from '../../peering/merge/merge-site-states.ts'
 import type { MergeConflict, MergedEndpoint } from '../../peering/merge/merged-endpoint.ts'
+import type { PeerEndpoint, SiteState } from '../../peering/peer-endpoint.ts'
 import { majorityOf } from '../../peering/quorum/decide.ts'
 import type { SiteObservation } from '../../peering/quorum/observation-codec.ts'
 import { printTargets, sortUnique } from '../../peering/to-peer-endpoint.ts'
 import { type OwnNames, screenSiteStates } from '../../peering/trust/screen-site-states.ts'
 import type { RecordConflicts } from '../conflicts/record-conflicts.ts'
 import type { Membership } from '../groups/membership.ts'
+import type { HealthFacts, PeerDecisions } from '../peers/peer-health.ts'
 import type { KnownPeer } from '../peers/peer-state-store.ts'
 import type { Publishing } from '../plan/decide.ts'
 import { localHostOf, roomForOthers } from '../plan/desired.ts'
@@ -83,8 +88,12 @@ export interface ContentInputs {
   readonly peersForm: PeersForm
   /** Whether the installed definition has the fields of `TargetCounts`. */
   readonly hasCounts: boolean
-  /** How long the endpoints of a silent peer are kept. */
-  readonly expiryMs: number
+  /** How long a silent site keeps its addresses that no check finds up. */
+  readonly silentMs: number
+  /** Decides about the addresses that sites other than ours report. */
+  readonly decideHealth: (
+    facts: Pick<HealthFacts, 'own' | 'siteStates'>,
+  ) => Pick<PeerDecisions, 'down' | 'observed' | 'nextMs'>
   /** Time of day. */
   readonly timeMs: number
   /** Monotonic time. */
@@ -116,18 +125,24 @@ export function composeContent(publishing: Publishing, inputs: ContentInputs): M
   )
   const roomOctets = roomForOthers(record, own.shared)
   const down = printTargets(health.down)
-  const ours = { site, endpoints: own.shared, roomOctets, down }
-  const merge = mergeSiteStates(ours, screened.siteStates, inputs.nowMs, inputs.expiryMs)
+  const joined = joinSiteStates(screened.siteStates).filter((one) => one.site !== site)
+  const siteStates = chooseSiteStates(joined, inputs.silentMs)
+  const decided = inputs.decideHealth({ own: own.shared, siteStates })
+  const foreignDown = new Set(decided.down.keys())
+  const ours = { site, endpoints: own.shared, roomOctets, down, foreignDown }
+  const known = siteStates.map((one) => withDecisions(one, foreignDown))
+  const merge = mergeSiteStates(ours, known, inputs.nowMs, Number.POSITIVE_INFINITY)
   const { conflicts, leftOut } = merge
   const refused = [
     ...listRefused(peers),
     ...screened.refused.map(({ peer, text }) => `peer ${peer}: refused: ${text}`),
   ]
   const disputes = [...conflicts.map(({ text }) => text), ...refused]
-  const observed = settledObservations(site, peers, inputs.timeMs)
+  const observed = settledObservations(site, peers, decided.observed, inputs.timeMs)
   const disputed = findHealthDisputes(ours, screened.siteStates, observed.settled)
   const isExportable = localHostOf(rootHost) !== undefined
-  const sources = { site, health, drain: own.drain, reported: merge.reported }
+  const about = { site, health, drain: own.drain }
+  const sources = { ...about, reported: merge.reported, down: decided.down }
   const served = dropDown(merge.endpoints)
   const theirs = screened.siteStates.flatMap(({ endpoints }) => endpoints)
   const reported = [...listOwnTargets(publishing, health.down), ...theirs]
@@ -135,7 +150,7 @@ export function composeContent(publishing: Publishing, inputs: ContentInputs): M
   const clockFaults = findClockFaults(peers, site, inputs.timeMs)
   const sites = { names: inputs.nameFaults.names, clocks: clockFaults.clocks }
   const content = {
-    local: own.local,
+    local: own.composeLocal(decided.observed),
     merged: served.map(printSpecEndpoint),
     facts: { site, parts: composeSiteParts(publishing, sources) },
     peers:
@@ -158,7 +173,7 @@ export function composeContent(publishing: Publishing, inputs: ContentInputs): M
   }
   const drainLeftMs = (own.drainEndsMs ?? Infinity) - inputs.timeMs
   const nextMs = Math.min(
-    merge.nextExpiryMs ?? Infinity,
+    decided.nextMs ?? Infinity,
     inputs.nameFaults.nextMs,
     inputs.nowMs + Math.min(observed.nextMs, clockFaults.nextMs, drainLeftMs),
   )
@@ -170,23 +185,41 @@ export function composeContent(publishing: Publishing, inputs: ContentInputs): M
 }
 
 /**
- * Returns what sites that answer observed, if they found the same for SETTLED_MS. Else the probes of several sites that
+ * Returns what this site and those that answer observed, if they found the same for SETTLED_MS. Else the probes of several sites that
  * find a change one after the other would be a dispute. `nextMs`: until more observations count.
  */
 function settledObservations(
   site: string,
   peers: ReadonlyMap<string, KnownPeer>,
+  ours: readonly HealthObservation[],
   timeMs: number,
 ): { readonly settled: readonly SiteObservation[]; readonly nextMs: number } {
   const heard = [...peers.values()].filter(({ reason }) => reason === '')
   const all = heard.flatMap(({ state }) => state?.observations ?? [])
-  const theirs = all.filter((one) => one.site !== site)
+  const theirs = [
+    ...all.filter((one) => one.site !== site),
+    ...ours.map((one) => ({ ...one, site: 'this site' })),
+  ]
   const leftMs = (one: SiteObservation): number => one.sinceSeconds * 1000 + SETTLED_MS - timeMs
   const coming = theirs.map(leftMs).filter((ms) => ms > 0)
   return {
     settled: theirs.filter((one) => leftMs(one) <= 0),
     nextMs: coming.reduce((least, ms) => Math.min(least, ms), Infinity),
   }
+}
+
+/**
+ * Sets the health of endpoints by what was decided. The merge itself takes single addresses out. An endpoint that its
+ * site drains is reported as down, and stays down.
+ */
+function withDecisions(siteState: SiteState, down: ReadonlySet<string>): SiteState {
+  const endpoints = siteState.endpoints.map((endpoint): PeerEndpoint => {
+    const { health, targets, settings } = endpoint
+    if (settings?.drain !== undefined) return endpoint
+    if (targets.every((target) => down.has(target))) return { ...endpoint, health: 'down' }
+    return health === 'down' ? { ...endpoint, health: 'unknown' } : endpoint
+  })
+  return { ...siteState, endpoints }
 }
 
 /** A nameserver whose site is not known counts as a site of its own. */

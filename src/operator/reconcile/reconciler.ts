@@ -14,6 +14,7 @@ import { planServe } from '../delegation/plan-serve.ts'
 import { StatusWriteThrottle } from '../delegation/status-write-throttle.ts'
 import { departedOwners } from '../delegation/whole.ts'
 import { type GroupDirectory, NO_GROUPS } from '../groups/group-set.ts'
+import type { PeerHealth } from '../peers/peer-health.ts'
 import { PeerStateStore } from '../peers/peer-state-store.ts'
 import type { PeerAnswer, PeerDirectory } from '../peers/peers.ts'
 import { type DelegationRole, decide, type Publishing } from '../plan/decide.ts'
@@ -51,8 +52,10 @@ export interface ReconcilerParts {
   /** The name of this cluster among its peers. */
   readonly site: string
   readonly bounds: RequeueBounds
-  /** How long the endpoints of a silent peer are kept. */
-  readonly expiryMs: number
+  /** How long a silent site keeps its addresses that no check finds up. */
+  readonly silentMs: number
+  /** Decides about the health of the addresses that peers report. */
+  readonly peerHealth: Pick<PeerHealth, 'settle' | 'forget'>
   readonly peersForm: () => PeersForm
   /** Whether the installed definition has the fields of `TargetCounts`. */
   readonly hasCounts: () => boolean
@@ -145,8 +148,8 @@ export class Reconciler {
   }
 
   async #publish(publishing: Publishing): Promise<number | undefined> {
-    const { view, peers, clock, bounds, site, expiryMs, isProbing } = this.#parts
-    const { peersForm, hasCounts } = this.#parts
+    const { view, peers, clock, bounds, site, silentMs, isProbing } = this.#parts
+    const { peersForm, hasCounts, peerHealth } = this.#parts
     const { record, rootHost, provider } = publishing
     const { key } = record
     const derived = this.#derivedOf(record)
@@ -158,10 +161,11 @@ export class Reconciler {
     for (const peer of followed) {
       this.#peerStates.note(key, peer.address, withoutSite(peer.answerFor(rootHost), site))
     }
+    const health = view.healthOf(key)
     const [nowMs, timeMs] = [clock.monotonic(), clock.now()]
     const { content, troubles, nextMs } = composeContent(publishing, {
       site,
-      health: view.healthOf(key),
+      health,
       conflicts: this.#conflictsOf(publishing),
       zoneFault: this.#zoneFaultOf(publishing),
       nameFaults: this.#siteNames.check(publishing, followed, view),
@@ -173,7 +177,10 @@ export class Reconciler {
       names: view.namesBeside(key, provider.zones),
       peersForm: peersForm(),
       hasCounts: hasCounts(),
-      expiryMs,
+      silentMs,
+      decideHealth: (facts) => {
+        return peerHealth.settle({ publishing, followed, health, ...derived, ...facts })
+      },
       timeMs,
       nowMs,
     })
@@ -317,6 +324,7 @@ export class Reconciler {
   #leavePeers(key: string): void {
     this.#peerStates.forget(key)
     this.#siteNames.forget(key)
+    this.#parts.peerHealth.forget(key)
     this.#parts.peers.forget(key)
   }
 

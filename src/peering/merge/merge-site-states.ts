@@ -22,6 +22,8 @@ export interface OwnState {
   readonly roomOctets?: number
   /** Targets of our own that our probes found down; includes those of `endpoints` with health `down`. */
   readonly down?: readonly string[]
+  /** Addresses of peers that are out of service. */
+  readonly foreignDown?: ReadonlySet<string>
 }
 
 export interface Merge {
@@ -72,7 +74,7 @@ export function mergeSiteStates(
   const hosts = new Set(parts.map((part) => part.endpoint.rootHost.replace(/^\*\./, '')))
   const chosen = chooseParts(parts, hosts)
   const known = chosen.flatMap((part) => {
-    return isOurs(part) ? [part] : withoutDown(part, down, conflicts)
+    return isOurs(part) ? [part] : withoutDown(part, down, own.foreignDown, conflicts)
   })
   const settled = settleCnames(known, conflicts)
   const sets = [...groupBy(settled, (part) => setKey(part.endpoint)).values()]
@@ -106,14 +108,21 @@ function partsOf({ endpoints, generation, exporter }: SiteState, isExpired: bool
 }
 
 /** Our own probes decide whether an address of ours is up, also if a peer advertises the same address. */
-function withoutDown(part: Part, down: ReadonlySet<string>, conflicts: MergeConflict[]): Part[] {
+function withoutDown(
+  part: Part,
+  down: ReadonlySet<string>,
+  foreignDown: ReadonlySet<string> | undefined,
+  conflicts: MergeConflict[],
+): Part[] {
   const { endpoint } = part
   if (endpoint.health === 'down') return [part]
-  const targets = endpoint.targets.filter((target) => !down.has(target))
+  const isLeft = (target: string): boolean => !down.has(target) && foreignDown?.has(target) !== true
+  const targets = endpoint.targets.filter(isLeft)
   if (targets.length === endpoint.targets.length) return [part]
   const { site } = endpoint
   const text = `${setKey(endpoint)}: ${site} reports another health of one of our targets: ours is used`
-  if (!conflicts.some((known) => known.text === text)) conflicts.push({ site, text })
+  const isOurTarget = endpoint.targets.some((target) => down.has(target))
+  if (isOurTarget && !conflicts.some((known) => known.text === text)) conflicts.push({ site, text })
   if (targets.length > 0) return [{ ...part, endpoint: { ...endpoint, targets } }]
   return [{ ...part, endpoint: { ...endpoint, health: 'down' } }]
 }

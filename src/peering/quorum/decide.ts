@@ -41,9 +41,10 @@ export type HealthOutcome = 'up' | 'down' | 'unknown'
  * - `this site`: with two sites, our own finding.
  * - `sites`: the majority, or the number that is set.
  * - `before`: too few sites are heard, so the last decision is kept.
+ * - `start`: the process started a short time ago, so the decision before is kept. `keepDown` sets it.
  * - `nothing`: no site that is heard knows.
  */
-export type DecidedBy = 'home' | 'this site' | 'sites' | 'before' | 'nothing'
+export type DecidedBy = 'home' | 'this site' | 'sites' | 'before' | 'start' | 'nothing'
 
 export interface HealthDecision {
   readonly outcome: HealthOutcome

@@ -91,6 +91,8 @@ function reasonOf(
       const verb = outcome === 'up' ? 'reaches' : 'does not reach'
       return { text: `${outcome}: this site ${verb} it` }
     }
+    case 'start':
+      return { text: 'down: it was down before this process started' }
     case 'before':
       return { text: printIsolated(outcome, context) }
     default:

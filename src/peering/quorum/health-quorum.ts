@@ -22,6 +22,7 @@ import {
 } from './explain-decision.ts'
 import { findForeign } from './foreign-addresses.ts'
 import { HeardSites, type HeardSitesParts } from './heard-sites.ts'
+import { type EarlierDecisions, keepDown } from './keep-down.ts'
 import { findProbed } from './probed-addresses.ts'
 
 /** Changes that are logged one by one between two checks. */
@@ -57,6 +58,10 @@ export interface HealthQuorumParts extends Omit<HeardSitesParts, 'startMs' | 'cl
 export interface QuorumHost {
   /** Without `*.`. */
   readonly host: string
+  /** Identifies the host, or one record of it if records are settled one by one; missing = `host`. */
+  readonly id?: string
+  /** Missing = none. */
+  readonly earlier?: EarlierDecisions | undefined
   /** Endpoints of our own records. */
   readonly own: readonly PeerEndpoint[]
   /** What our own probes found of addresses of our own records. */
@@ -72,7 +77,7 @@ export interface QuorumHost {
 type Exporter = Pick<SiteState, 'exporter' | 'seenMs'>
 
 /** What was decided about one address, and why. */
-export interface AddressDecision extends Pick<HealthDecision, 'outcome'> {
+export interface AddressDecision extends Pick<HealthDecision, 'outcome' | 'by'> {
   /** `2 of 3 sites (berlin, paris) find it down since …`. */
   readonly reason: string
 }
@@ -145,14 +150,14 @@ export class HealthQuorum {
 
   /** Decides about the addresses of a host, and requests the probes that this needs. */
   settle(facts: QuorumHost): Settled {
-    const { host, observed, ownFindings } = facts
+    const { host, id = host, observed, ownFindings } = facts
     const { memory, clock } = this.#parts
     const foreign = findForeign(facts)
     const decided = this.#decide(facts, foreign)
     const ours = new Set([...ownFindings.keys(), ...facts.own.flatMap(({ targets }) => targets)])
     this.#watch(facts, findProbed(new Map([...foreign].filter(([address]) => !ours.has(address)))))
-    const wasDown = memory.down.get(host) ?? NONE
-    const wasDisputed = this.#disputed.get(host) ?? NONE
+    const wasDown = memory.down.get(id) ?? NONE
+    const wasDisputed = this.#disputed.get(id) ?? NONE
     const down = new Set<string>()
     const disputed = new Set<string>()
     const decisions = new Map<string, AddressDecision>()
@@ -164,12 +169,13 @@ export class HealthQuorum {
       const { outcome, by, isDisputed } = decision
       nextMs = Math.min(nextMs, decision.nextMs ?? nextMs)
       const reason = outcome === 'down' ? explainDecision(one, context).reason : ''
-      decisions.set(address, { outcome, reason: reason.replace(/^down: /, '') })
+      decisions.set(address, { outcome, by, reason: reason.replace(/^down: /, '') })
       // What its own site reports down is no decision of other sites.
       const isTakenOut = outcome === 'down' && by !== 'home'
       if (isTakenOut) down.add(address)
       if (isDisputed) disputed.add(address)
-      const isDown = { before: wasDown.has(address), after: isTakenOut }
+      const isBack = outcome !== 'down'
+      const isDown = { before: wasDown.has(address) && (isTakenOut || isBack), after: isTakenOut }
       const isInDispute = { before: wasDisputed.has(address), after: isDisputed }
       if (isDown.before === isDown.after && isInDispute.before === isInDispute.after) continue
       const said = printStatements(statements)
@@ -178,10 +184,10 @@ export class HealthQuorum {
       }
       this.#report(`${address} of ${host}`, isDown, isInDispute, said)
     }
-    note(memory.down, host, down)
-    note(this.#disputed, host, disputed)
-    this.#count(this.#noted, host, decided.filter(isNoted).length)
-    this.#count(this.#observed, host, observed.length)
+    note(memory.down, id, down)
+    note(this.#disputed, id, disputed)
+    this.#count(this.#noted, id, decided.filter(isNoted).length)
+    this.#count(this.#observed, id, observed.length)
     const isDue = nextMs !== Number.POSITIVE_INFINITY
     return {
       decisions,
@@ -221,16 +227,16 @@ export class HealthQuorum {
     return this.#sites.members([...this.#observed.values()].reduce((sum, count) => sum + count, 0))
   }
 
-  /** Forgets a host without endpoints of peers. */
-  forget(host: string): void {
-    const key = this.#checkedKeys.get(host)
+  /** Forgets a host without endpoints of peers. `id`: as in QuorumHost. */
+  forget(id: string): void {
+    const key = this.#checkedKeys.get(id)
     if (key !== undefined) this.#parts.observer?.watch(key, [])
-    this.#checkedKeys.delete(host)
-    this.#parts.memory.down.delete(host)
-    this.#disputed.delete(host)
-    this.#noted.delete(host)
-    this.#crowded.delete(host)
-    this.#observed.delete(host)
+    this.#checkedKeys.delete(id)
+    this.#parts.memory.down.delete(id)
+    this.#disputed.delete(id)
+    this.#noted.delete(id)
+    this.#crowded.delete(id)
+    this.#observed.delete(id)
   }
 
   /** Withdraws the requests for probes. */
@@ -239,9 +245,9 @@ export class HealthQuorum {
   }
 
   #decide(facts: QuorumHost, foreign = findForeign(facts)): DecidedAddress[] {
-    const { host, ownFindings } = facts
-    const { site } = this.#parts
-    const wasDown = this.#parts.memory.down.get(host) ?? NONE
+    const { host, id = host, ownFindings, earlier } = facts
+    const { site, clock, memory } = this.#parts
+    const wasDown = memory.down.get(id) ?? NONE
     const observers = this.#observersOf(facts)
     const rules = this.#rules
     const decided = [...foreign].map(([address, endpoints]) => {
@@ -249,15 +255,17 @@ export class HealthQuorum {
       const own = ownFindings.get(address)
       if (own !== undefined) home.push({ site, health: own, ageMs: DISPUTE_MS, silentMs: 0 })
       const statements = { home, observers: observers.get(address) ?? [] }
-      const decision = decide(statements, wasDown.has(address), rules)
+      const decided = decide(statements, wasDown.has(address), rules)
+      const known = { address, statements, decision: decided }
+      const decision = keepDown(known, earlier, site, clock.monotonic())
       return { host, address, statements, decision }
     })
     return isAllOut(facts, decided) ? decided.map((one) => keepReached(one, rules)) : decided
   }
 
-  #count(counts: Map<string, number>, host: string, count: number): void {
-    if (count === 0) counts.delete(host)
-    else counts.set(host, count)
+  #count(counts: Map<string, number>, id: string, count: number): void {
+    if (count === 0) counts.delete(id)
+    else counts.set(id, count)
   }
 
   get #rules(): QuorumRules {
@@ -270,20 +278,20 @@ export class HealthQuorum {
     return { ...this.#rules, heard: this.#sites.heard, nowMs: this.#parts.clock.now() }
   }
 
-  #watch({ host, checkedKey }: QuorumHost, leaves: readonly Leaf[]): void {
+  #watch({ host, id = host, checkedKey }: QuorumHost, leaves: readonly Leaf[]): void {
     const { observer, log } = this.#parts
     if (observer === undefined) return
-    const before = this.#checkedKeys.get(host) ?? ''
+    const before = this.#checkedKeys.get(id) ?? ''
     if (before !== checkedKey && before !== '') observer.watch(before, [])
-    if (checkedKey === '') this.#checkedKeys.delete(host)
+    if (checkedKey === '') this.#checkedKeys.delete(id)
     else {
-      this.#checkedKeys.set(host, checkedKey)
+      this.#checkedKeys.set(id, checkedKey)
       observer.watch(checkedKey, leaves)
     }
     const unprobed = leaves.length - RECORD_ADDRESSES_MAX
-    if (unprobed <= 0) this.#crowded.delete(host)
-    else if (!this.#crowded.has(host)) {
-      this.#crowded.add(host)
+    if (unprobed <= 0) this.#crowded.delete(id)
+    else if (!this.#crowded.has(id)) {
+      this.#crowded.add(id)
       log.warning(
         `${host}: ${leaves.length} addresses of peers, ${RECORD_ADDRESSES_MAX} are probed`,
       )

@@ -9,7 +9,7 @@ import type { SiteObservation } from './observation-codec.ts'
  * Maximum silence of a site whose findings count. A poll every second, of which one may fail, and short enough that
  * the findings of a dead site end within the time that the other sites have to notice its death.
  */
-const HEARD_MS = 8000
+export const HEARD_MS = 8000
 
 /** A peer as the quorum sees it. */
 export interface QuorumPeer {

@@ -21,6 +21,7 @@ import { checkHealth, scanHealthProperty, scanNetworks } from './health-options.
 import { scanNamespaces } from './namespaces.ts'
 import {
   type PeeringDraft,
+  readSilentSite,
   scanGroup,
   scanHoldDown,
   scanKeyPlace,
@@ -28,7 +29,6 @@ import {
   scanPeers,
   scanProbePeers,
   scanQuorum,
-  scanSilentSite,
   scanSite,
 } from './peering-options.ts'
 import { type SettingsDraft, scanAllDown, scanSticky } from './steering-options.ts'
@@ -200,7 +200,7 @@ const PROPERTIES: ReadonlyMap<string, ScanProperty> = new Map(
       peering.peerCache = scanPeerCache(d, block)
     },
     'silent-site'(d, { peering }) {
-      peering.expiryMs = scanSilentSite(d)
+      peering.expiryMs = readSilentSite(d)
     },
     'all-down'(d, { settings }) {
       settings.allDown = scanAllDown(d, settings)

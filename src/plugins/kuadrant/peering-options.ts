@@ -6,6 +6,7 @@ import { printHostPort, splitHostPort } from '../../dns/host-port.ts'
 import { scanName } from '../../dns/name/name.ts'
 import { GROUP_CHARACTERS_MAX, isGroup } from '../../health/drain/active-groups.ts'
 import { scanPeerAddress } from '../../peering/peer-address.ts'
+import { scanSilentSite } from '../../peering/silent-sites.ts'
 import { isSite } from '../../peering/site-name.ts'
 import { type PeerRule, scanPeerRule } from '../../peering/trust/peer-rule.ts'
 import type { BlockConfig } from '../../plugin/directive.ts'
@@ -18,8 +19,6 @@ import type {
 
 /** Maximum of peers of one block. A larger number would be a mistake. */
 const PEERS_MAX = 64
-const EXPIRY_MS_MIN = 1000
-const EXPIRY_MS_MAX = 365 * 24 * 3600 * 1000
 
 const HOLD_DOWN_MS_MIN = 1000
 const HOLD_DOWN_MS_MAX = 3600 * 1000
@@ -105,16 +104,10 @@ export function scanPeerCache(d: Dispenser, block: BlockConfig): PeerCacheFile {
 }
 
 /** Reads `silent-site keep|remove DURATION`. */
-export function scanSilentSite(d: Dispenser): number {
-  const [what, text = '', ...more] = d.remainingArgs(1)
-  if (more.length > 0 || text === '' || (what !== 'keep' && what !== 'remove')) {
-    throw d.error('silent-site needs `keep DURATION` or `remove DURATION`, such as keep 24h')
-  }
-  const expiryMs = scanDuration(text)
-  if (expiryMs === undefined || expiryMs < EXPIRY_MS_MIN || expiryMs > EXPIRY_MS_MAX) {
-    throw d.error(`silent-site ${what} must be from 1s to 8760h, got ${text}`)
-  }
-  return expiryMs
+export function readSilentSite(d: Dispenser): number {
+  const silentMs = scanSilentSite(d.remainingArgs(1))
+  if (typeof silentMs === 'string') throw d.error(silentMs)
+  return silentMs
 }
 
 /** Reads `probe-peers [off]`. */

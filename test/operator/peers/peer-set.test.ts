@@ -74,6 +74,12 @@ class ToyFollower implements PeerFollowerView {
   }
 
   ownSite = ''
+  readonly observationCount = 0
+
+  get lastAnswerMs(): number {
+    return this.lastSeenMs
+  }
+
   readonly observations: SiteObservation[] = []
 
   observationsOf(): readonly SiteObservation[] {

@@ -95,14 +95,14 @@ t.test(
     })
     const own = composeOwn(publishing, OWN)
     t.equal(own.unexportable, 1)
-    t.equal(composeLocal(publishing, own.local), undefined)
+    t.equal(composeLocal(publishing, own.composeLocal([])), undefined)
     const merged = [{ dnsName: host, recordType: 'A', targets: ['192.0.2.1'] }]
     const accepted = acceptedCondition([], false)
     const hearing = { silent: [], nameservers: 1, isIsolated: false }
     const degraded = degradedCondition(hearing, [])
     const conditions = { healthy: undefined, accepted, degraded }
     const content = {
-      local: own.local,
+      local: own.composeLocal([]),
       merged,
       facts: { site: 'here', parts: [] },
       peers: [],
@@ -127,6 +127,6 @@ t.test(
 t.test('an object that the API would refuse is reported before it is written', async (t) => {
   const publishing = publishingOf({ endpoints: endpointsOf('k.example.com', 240, 3000) })
   const own = composeOwn(publishing, OWN)
-  const local = composeLocal(publishing, own.local)
+  const local = composeLocal(publishing, own.composeLocal([]))
   t.match(local, /gateway-local form has \d+ octets, at most 1300000 are allowed; split/)
 })

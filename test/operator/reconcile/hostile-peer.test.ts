@@ -9,7 +9,7 @@ import { Reporter } from '../../../src/operator/reconcile/reporter.ts'
 import type { PeerEndpoint } from '../../../src/peering/peer-endpoint.ts'
 import { createLogger } from '../../../src/telemetry/log.ts'
 import { MetricsRegistry } from '../../../src/telemetry/metrics.ts'
-import { peerEndpoint, ToyCluster, ToyPeers } from '../../support/operator-cluster.ts'
+import { peerEndpoint, peerHealthOf, ToyCluster, ToyPeers } from '../../support/operator-cluster.ts'
 import { at, dnsRecord, secret } from '../../support/operator-objects.ts'
 import { FakeClock } from '../../support/setup.ts'
 
@@ -56,7 +56,8 @@ class OperatorFixture {
       listener: new Reporter(events, new OperatorMetrics(this.registry), log),
       site: 'ours',
       bounds: { minMs: 5000, maxMs: 900_000 },
-      expiryMs: 3_600_000,
+      silentMs: 3_600_000,
+      peerHealth: peerHealthOf('ours', this.clock, { silentMs: 3_600_000 }),
       peersForm: () => 'whole',
       role: 'primary',
       isProbing: true,

@@ -5,7 +5,7 @@ import type { GroupDirectory } from '../../../src/operator/groups/group-set.ts'
 import type { Plan } from '../../../src/operator/plan/plan.ts'
 import { Reconciler } from '../../../src/operator/reconcile/reconciler.ts'
 import type { PeersForm } from '../../../src/operator/status/peer-status.ts'
-import { ToyCluster, ToyPeers } from '../../support/operator-cluster.ts'
+import { peerHealthOf, ToyCluster, ToyPeers } from '../../support/operator-cluster.ts'
 import { at, secret } from '../../support/operator-objects.ts'
 import { FakeClock } from '../../support/setup.ts'
 
@@ -51,7 +51,8 @@ export class OperatorFixture {
       },
       site: 'here',
       bounds: { minMs: 5000, maxMs: 900_000 },
-      expiryMs: 24 * HOUR_MS,
+      silentMs: 24 * HOUR_MS,
+      peerHealth: peerHealthOf('here', this.clock),
       peersForm: () => this.peersForm,
       role: 'primary',
       isProbing: this.isProbing,

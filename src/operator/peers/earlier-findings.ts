@@ -1,0 +1,34 @@
+import { RRType } from '../../dns/iana/types.ts'
+import { OBSERVED_LABEL } from '../../dnsrecord/kdrnt.ts'
+import { SITES_ANNOTATION, scanSiteFacts } from '../../dnsrecord/site-facts.ts'
+import { scanTarget } from '../../dnsrecord/validate/target.ts'
+import { readObservations, type SiteObservation } from '../../peering/quorum/observation-codec.ts'
+import type { DnsRecordView } from '../record/record-view.ts'
+
+/** Returns what this site observed of addresses of peers, according to its `local-<name>`. */
+export function readObserved(
+  local: DnsRecordView | undefined,
+  site: string,
+): readonly SiteObservation[] {
+  const endpoints = local?.endpoints ?? []
+  const rdatas = endpoints
+    .filter(({ recordType, dnsName }) => {
+      return recordType === 'TXT' && dnsName.startsWith(`${OBSERVED_LABEL}.`)
+    })
+    .map(({ targets }) => {
+      const strings = targets.map((text) => scanTarget(RRType.TXT, text))
+      const octets = strings.filter((one) => typeof one !== 'string')
+      return Buffer.concat(octets).toString('latin1')
+    })
+  return readObservations(rdatas).filter((one) => one.site === site)
+}
+
+/** Returns the addresses of other sites that `merged-<name>` has as down. */
+export function readDown(merged: DnsRecordView | undefined, site: string): ReadonlySet<string> {
+  const text = merged?.annotation(SITES_ANNOTATION) ?? ''
+  const facts =
+    merged === undefined || text === '' ? '' : scanSiteFacts(text, merged.endpointObjects)
+  if (typeof facts === 'string') return new Set()
+  const others = facts.parts.filter((part) => part.site !== site)
+  return new Set(others.flatMap(({ down }) => Object.keys(down)))
+}
