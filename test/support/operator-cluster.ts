@@ -29,7 +29,7 @@ import {
 import { RECORD_FINALIZER } from '../../src/operator/record/labels.ts'
 import { DnsRecordView } from '../../src/operator/record/record-view.ts'
 import { annotationsOf } from '../../src/operator/record/sites-annotation.ts'
-import type { PeerEndpoint } from '../../src/peering/peer-endpoint.ts'
+import type { Generation, PeerEndpoint } from '../../src/peering/peer-endpoint.ts'
 import type { SiteObservation } from '../../src/peering/quorum/observation-codec.ts'
 import type { OwnNames } from '../../src/peering/trust/screen-site-states.ts'
 import { createLogger } from '../../src/telemetry/log.ts'
@@ -196,9 +196,12 @@ function annotate(present: ApiObject | undefined, ours: ApiObject): ApiObject {
 export class ToyPeers implements PeerDirectory {
   readonly answers = new Map<string, PeerAnswer>()
   readonly wanted = new Map<string, string>()
+  /** When peers were last heard, if it is not known from their answers. Monotonic milliseconds. */
+  readonly heardMs = new Map<string, number>()
 
   peersFor(key: string, rootHost: string, { nameservers }: Provider): readonly OperatorPeer[] {
     this.wanted.set(key, rootHost)
+    const { heardMs } = this
     return nameservers.map((nameserver) => {
       const address = printHostPort(nameserver)
       const answerOf = (): PeerAnswer => this.answers.get(address) ?? { kind: 'pending' }
@@ -212,10 +215,9 @@ export class ToyPeers implements PeerDirectory {
         answerFor: answerOf,
         // A peer that answers has just been heard.
         get lastAnswerMs() {
-          const never = Number.NEGATIVE_INFINITY
-          return answerOf().kind === 'answered'
-            ? Number.MAX_SAFE_INTEGER
-            : (stateOf()?.seenMs ?? never)
+          const isHeard = answerOf().kind === 'answered'
+          const lastMs = isHeard ? Number.MAX_SAFE_INTEGER : stateOf()?.seenMs
+          return heardMs.get(address) ?? lastMs ?? Number.NEGATIVE_INFINITY
         },
         get ownSite() {
           const state = stateOf()
@@ -242,13 +244,14 @@ export class ToyPeers implements PeerDirectory {
     endpoints: readonly Partial<PeerEndpoint>[],
     moment: Moment,
     isOwn = true,
+    generation: Generation = 'v2',
   ): void {
     const rootHost = endpoints[0]?.rootHost ?? 'k.example.com'
     const whole = endpoints.map((endpoint) => peerEndpoint({ site, rootHost, ...endpoint }))
     const from = { site, exporter: address, isOwn, rootHost }
-    const about = { seenMs: moment.seenMs, generation: 'v2' as const }
+    const about = { seenMs: moment.seenMs, generation }
     const share = { ...from, ...about, endpoints: whole }
-    const said = { siteStates: [share], generation: 'v2' as const, serial: 7, problems: [] }
+    const said = { siteStates: [share], generation, serial: 7, problems: [] }
     const state = { ...moment, ...said }
     this.answers.set(address, { kind: 'answered', state })
   }

@@ -124,7 +124,7 @@ function drainAll({ endpoints }: Publishing['content'], drain: EndpointDrain): R
 }
 
 /** Endpoints that a `local-<name>` exports, with health and time. */
-function readExportedBy(local: DnsRecordView): readonly PeerEndpoint[] {
+export function readExportedBy(local: DnsRecordView): readonly PeerEndpoint[] {
   return local.endpoints
     .filter(({ recordType, dnsName }) => {
       return recordType === 'TXT' && dnsName.startsWith(`${V2_LABEL}.`)

@@ -1,89 +1,11 @@
 import t from 'tap'
-import {
-  addressOf,
-  boundsOf,
-  type CheckTimes,
-  type SimulatedSite,
-  SimulatedSites,
-} from './simulated-sites.ts'
+import { PARTITIONS, type PartitionRow } from './partition-rows.ts'
+import { addressOf, boundsOf, type CheckTimes, SimulatedSites } from './simulated-sites.ts'
 
 const TIMES: CheckTimes = { probeS: 5, failures: 3, successes: 2 }
 const { downS, upS } = boundsOf(TIMES)
 
-/** The partition table of docs/explanation/health.md: what the clients of each site get. `last`: the site with the fault. */
-interface Row {
-  readonly fault: string
-  readonly begin: (network: SimulatedSites, last: number) => void
-  readonly end: (network: SimulatedSites, last: number) => void
-  /** Sites whose addresses are served, by site that answers; missing = the site answers as before. */
-  readonly two: Readonly<Record<number, readonly number[]>>
-  readonly three: Readonly<Record<number, readonly number[]>>
-}
-
-const stop = (site: SimulatedSite): void => {
-  site.isUp = false
-}
-const ROWS: readonly Row[] = [
-  {
-    fault: 'the DNS of a site dies',
-    begin: ({ sites }, last) => stop(sites[last]!),
-    end: ({ sites }, last) => sites[last]!.start(true),
-    two: {},
-    three: {},
-  },
-  {
-    fault: 'the application of a site dies',
-    begin: ({ sites }, last) => (sites[last]!.isGatewayUp = false),
-    end: ({ sites }, last) => (sites[last]!.isGatewayUp = true),
-    two: { 0: [0], 1: [0] },
-    three: { 0: [0, 1], 1: [0, 1], 2: [0, 1] },
-  },
-  {
-    fault: 'both die',
-    begin: ({ sites }, last) => {
-      stop(sites[last]!)
-      sites[last]!.isGatewayUp = false
-    },
-    end: ({ sites }, last) => {
-      sites[last]!.isGatewayUp = true
-      sites[last]!.start(false)
-    },
-    two: { 0: [0] },
-    three: { 0: [0, 1], 1: [0, 1] },
-  },
-  {
-    fault: 'the link between two sites breaks',
-    begin: (network, last) => network.setPair(0, last, false),
-    end: (network) => network.heal(),
-    two: { 0: [0], 1: [1] },
-    three: {},
-  },
-  {
-    fault: 'one direction of it breaks',
-    begin: (network, last) => network.setLink(0, last, false),
-    end: (network) => network.heal(),
-    two: { 0: [0] },
-    three: {},
-  },
-  {
-    fault: 'a site is cut from all others',
-    begin: (network, last) => network.setSite(last, false),
-    end: (network) => network.heal(),
-    two: { 0: [0], 1: [1] },
-    three: { 0: [0, 1], 1: [0, 1], 2: [2] },
-  },
-  {
-    fault: 'the gateway of a site is out of reach of all others, which hear the site',
-    begin: (network, last) => {
-      for (const from of network.numbers) network.setLink(from, last, false, 'probes')
-    },
-    end: (network) => network.heal(),
-    two: { 0: [0] },
-    three: { 0: [0, 1], 1: [0, 1] },
-  },
-]
-
-for (const { fault, begin, end, ...wanted } of ROWS) {
+for (const { fault, begin, end, ...wanted } of PARTITIONS) {
   for (const count of [2, 3] as const) {
     for (const peers of ['v2', 'v1'] as const) {
       t.test(`${count} sites, ${peers}: ${fault}`, async (t) => {
@@ -92,7 +14,7 @@ for (const { fault, begin, end, ...wanted } of ROWS) {
         const network = new SimulatedSites({ seed: 1, generations, times: TIMES })
         const all = network.numbers.map(addressOf)
         /** Returns a site with other answers than wanted; '' = none. */
-        const differs = (want: Row['two']): string => {
+        const differs = (want: PartitionRow['two']): string => {
           for (const { number, name, isUp, answers } of network.sites) {
             // A v1 peer is another program.
             if (!isUp || (peers === 'v1' && number === last)) continue
@@ -101,7 +23,7 @@ for (const { fault, begin, end, ...wanted } of ROWS) {
           }
           return ''
         }
-        const check = (want: Row['two'], what: string, seconds = 0): void => {
+        const check = (want: PartitionRow['two'], what: string, seconds = 0): void => {
           let found = differs(want)
           network.run(seconds, () => (found ||= differs(want)))
           t.equal(found, '', `${what}\n${network.log.join('\n')}`)

@@ -20,6 +20,7 @@ import type { OwnerSet } from '../../../src/publish/owner-sets.ts'
 import type { ZoneSettings } from '../../../src/publish/owner-settings.ts'
 import { RecordZone } from '../../../src/publish/record-zone.ts'
 import { createLogger, type Logger } from '../../../src/telemetry/log.ts'
+import { SimulatedNetwork } from './simulated-network.ts'
 
 export const HOST = 'app.k.example.com'
 const APEX = scanName('k.example.com.')!
@@ -41,7 +42,7 @@ export function boundsOf({ probeS, failures, successes }: CheckTimes) {
 }
 
 /** Health of one address as the probes of one site find it. */
-class ProbedAddress {
+export class ProbedAddress {
   health: 'up' | 'down' | 'unknown' = 'unknown'
   sinceS = 0
   #failures = 0
@@ -360,7 +361,7 @@ export interface SimulatedSitesParts {
 }
 
 /** Sites on a network whose links can be cut, with a clock of their own. Equal seeds run equally. */
-export class SimulatedSites {
+export class SimulatedSites extends SimulatedNetwork {
   readonly random: Random
   readonly numbers: readonly number[]
   readonly generations: readonly Generation[]
@@ -370,11 +371,8 @@ export class SimulatedSites {
   readonly sites: readonly SimulatedSite[]
   readonly log: string[] = []
   nowS = 0
-  /** Queries and probes from one site to another, `FROM TO`, that fail. */
-  readonly #cutQueries = new Set<string>()
-  readonly #cutProbes = new Set<string>()
-
   constructor({ seed, generations, times, weight, settings, skewsS = [] }: SimulatedSitesParts) {
+    super()
     this.random = new Random(seed)
     this.generations = generations
     this.times = times
@@ -393,48 +391,6 @@ export class SimulatedSites {
       for (const site of this.sites) if (site.isUp) site.step()
       check()
     }
-  }
-
-  hears(from: number, to: number): boolean {
-    return this.sites[to]!.isUp && !this.#cutQueries.has(`${from} ${to}`)
-  }
-
-  reaches(from: number, to: number): boolean {
-    return this.sites[to]!.isGatewayUp && !this.#cutProbes.has(`${from} ${to}`)
-  }
-
-  /** Cuts or restores what `from` sends to `to`. */
-  setLink(
-    from: number,
-    to: number,
-    isUp: boolean,
-    of: 'both' | 'queries' | 'probes' = 'both',
-  ): void {
-    const link = `${from} ${to}`
-    for (const [kind, cut] of [
-      ['queries', this.#cutQueries] as const,
-      ['probes', this.#cutProbes] as const,
-    ]) {
-      if (of !== 'both' && of !== kind) continue
-      if (isUp || from === to) cut.delete(link)
-      else cut.add(link)
-    }
-  }
-
-  /** Cuts both directions between two sites, or restores them. */
-  setPair(one: number, other: number, isUp: boolean): void {
-    this.setLink(one, other, isUp)
-    this.setLink(other, one, isUp)
-  }
-
-  /** Cuts all links of a site, or restores them. */
-  setSite(number: number, isUp: boolean): void {
-    for (const other of this.numbers) this.setPair(number, other, isUp)
-  }
-
-  heal(): void {
-    this.#cutQueries.clear()
-    this.#cutProbes.clear()
   }
 }
 
