@@ -90,16 +90,18 @@ export class SimulatedCluster {
       writer: this.cluster,
       peers: this.#peers,
       clock,
-      listener: { reconciled: () => {}, forgot: () => {} },
+      listener: { reconciled: () => {}, departed: () => {}, forgot: () => {} },
       site: this.name,
       bounds: { minMs: 5000, maxMs: 900_000 },
       silentMs,
       peerHealth: this.#health,
       peersForm: () => 'whole',
+      hasCounts: () => true,
+      isProbing: true,
       role: 'primary',
       removalTimeoutMs: EXPIRY_MS,
       mutex: new KeyedMutex(),
-      owners: { rivalOf: () => '' },
+      owners: { rivalOf: () => '', isPresent: () => true },
     })
     this.#isDirty = true
   }
