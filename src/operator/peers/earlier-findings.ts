@@ -23,12 +23,15 @@ export function readObserved(
   return readObservations(rdatas).filter((one) => one.site === site)
 }
 
-/** Returns the addresses of other sites that `merged-<name>` has as down. */
-export function readDown(merged: DnsRecordView | undefined, site: string): ReadonlySet<string> {
+/** Returns the addresses of other sites that `merged-<name>` has as down, with the reasons. */
+export function readDown(
+  merged: DnsRecordView | undefined,
+  site: string,
+): ReadonlyMap<string, string> {
   const text = merged?.annotation(SITES_ANNOTATION) ?? ''
   const facts =
     merged === undefined || text === '' ? '' : scanSiteFacts(text, merged.endpointObjects)
-  if (typeof facts === 'string') return new Set()
+  if (typeof facts === 'string') return new Map()
   const others = facts.parts.filter((part) => part.site !== site)
-  return new Set(others.flatMap(({ down }) => Object.keys(down)))
+  return new Map(others.flatMap(({ down }) => Object.entries(down)))
 }

@@ -24,7 +24,7 @@ const CHECK_MS = 1000
 const FIRST_POLL_MS = 2000
 /** Time after which our own probes know an address, in addition to the intervals. */
 const PROBED_MS = 10_000
-/** Reasons in records. They change only with the decision, because each change is a write. */
+/** Reasons in records. An address keeps its first one while it is down, because each change is a write. */
 const REASONS: Readonly<Record<DecidedBy, string>> = {
   home: 'its site reports it',
   'this site': 'this site does not reach it',
@@ -88,6 +88,8 @@ interface Known {
   readonly earlier: EarlierDecisions
   /** As of the last `settle`. */
   publishing: Publishing
+  /** Addresses that are down, with the reasons. */
+  down: ReadonlyMap<string, string>
 }
 
 /** Decides about the health of the addresses that peers report, as a plain server does: see HealthQuorum. */
@@ -108,7 +110,8 @@ export class PeerHealth {
     const { clock, probing } = this.#parts
     const { record, rootHost, content } = publishing
     const { key } = record
-    const { group, earlier } = this.#open(facts)
+    const known = this.#open(facts)
+    const { group, earlier } = known
     const nowMs = clock.monotonic()
     if (nowMs >= earlier.heardMs) probing?.recall(key, [])
     const settled = group.quorum.settle({
@@ -128,11 +131,8 @@ export class PeerHealth {
       isRecalling ? earlier.heardMs : Infinity,
       ...this.#silencesAfter(siteStates, nowMs),
     )
-    return {
-      down: this.#downOf(facts, settled, nowMs),
-      observed,
-      nextMs: nextMs === Infinity ? undefined : nextMs,
-    }
+    known.down = this.#downOf(facts, settled, known.down, nowMs)
+    return { down: known.down, observed, nextMs: nextMs === Infinity ? undefined : nextMs }
   }
 
   /** Stops the probes for a record, and forgets what was decided. */
@@ -150,15 +150,16 @@ export class PeerHealth {
   #downOf(
     { own, siteStates }: HealthFacts,
     { decisions }: Settled,
+    before: ReadonlyMap<string, string>,
     nowMs: number,
   ): ReadonlyMap<string, string> {
     const silent = findSilentSites(siteStates, nowMs, this.#parts.silentMs)
     const down = new Map<string, string>()
     for (const [address, endpoints] of findForeign({ own, siteStates })) {
       const { outcome, by } = decisions.get(address) ?? { outcome: 'unknown', by: 'nothing' }
-      if (outcome === 'down') down.set(address, REASONS[by])
+      if (outcome === 'down') down.set(address, before.get(address) ?? REASONS[by])
       else if (outcome !== 'up' && endpoints.every(({ site }) => silent.has(site)))
-        down.set(address, SILENT)
+        down.set(address, before.get(address) ?? SILENT)
     }
     return down
   }
@@ -183,8 +184,9 @@ export class PeerHealth {
     probing?.recall(key, observed ?? [])
     const group = this.#groups.get(id) ?? this.#openGroup(id, followed)
     group.keys.add(key)
-    if (down.size > 0) group.memory.down.set(key, down)
-    const opened = { group, publishing, earlier: this.#earlierOf(publishing, down) }
+    const addresses = new Set(down.keys())
+    if (down.size > 0) group.memory.down.set(key, addresses)
+    const opened = { group, publishing, down, earlier: this.#earlierOf(publishing, addresses) }
     this.#known.set(key, opened)
     return opened
   }

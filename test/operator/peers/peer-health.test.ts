@@ -83,6 +83,21 @@ t.test('an operator that starts again changes nothing', async (t) => {
   }
 })
 
+t.test('an operator that starts again believes the majority as before', async (t) => {
+  const generations = ['v2', 'v2', 'v2', 'v2'] as const
+  const network = new SimulatedClusters({ generations, times: TIMES })
+  await network.run(BEGIN_S)
+  network.sites[3]!.isUp = false
+  for (const from of [1, 2]) network.setLink(from, 3, false, 'probes')
+  await network.run(downS)
+  const want = { 0: [0, 1, 2], 1: [0, 1, 2], 2: [0, 1, 2] }
+  t.equal(differs(network, want), '', 'only one of three reaches it')
+  network.sites[0]!.start()
+  let found = ''
+  await network.run(60, () => (found ||= differs(network, want)))
+  t.equal(found, '', 'although this one starts again')
+})
+
 t.test('without a health check, silent-site decides', async (t) => {
   for (const silentMs of [60_000, 24 * 3_600_000]) {
     const generations = ['v2', 'v2'] as const

@@ -17,6 +17,8 @@ import { FakeClock, FakeTimers } from '../../support/setup.ts'
 
 const KEY = 'a/app'
 const HOST = 'k.example.com'
+/** From the start of an operator to its first query. */
+const FIRST_QUERY_S = 3
 const EXPIRY_MS = 24 * 3_600_000
 
 /** A cluster with an application, a nameserver and an operator, whose probes and queries the network decides. */
@@ -36,6 +38,7 @@ export class SimulatedCluster {
   #reconciler: Reconciler | undefined
   #isDirty = true
   #dueMs = 0
+  #startSecond = 0
 
   constructor(number: number, network: SimulatedClusters) {
     this.number = number
@@ -60,6 +63,7 @@ export class SimulatedCluster {
     this.#timers = new FakeTimers()
     this.isUp = true
     this.isOperatorUp = true
+    this.#startSecond = this.#network.second
     const { clock, silentMs, log } = this.#network
     const timers = this.#timers
     const onChange = (): void => {
@@ -111,7 +115,7 @@ export class SimulatedCluster {
     const { clock, times, numbers, second } = this.#network
     if ((second + this.number) % times.probeS === 0 && this.#network.isChecked) this.#probeOwn()
     if (!this.isOperatorUp) return
-    for (const other of numbers) this.#poll(other)
+    if (second >= this.#startSecond + FIRST_QUERY_S) for (const other of numbers) this.#poll(other)
     await this.#timers.advance(1000)
     if (!this.#isDirty && clock.monotonic() < this.#dueMs) return
     this.#isDirty = false
