@@ -230,10 +230,10 @@ export class EndpointCounters {
     const { source } = this.#options
     // The candidates of an endpoint share its array of indexes.
     const names = new Map<readonly number[], string>()
-    for (const { endpoint, candidates, site } of endpoints) {
+    for (const { endpoint, candidates, site = '' } of endpoints) {
       const [first] = candidates
       const name = nameOf(endpoint)
-      const unique = site === undefined ? name : `${name}@${site}`
+      const unique = site === '' ? name : `${name}@${site}`
       if (first !== undefined) names.set(first.rdataIndexes, unique)
     }
     const at = { source, zone, owner: printName(owner), type: printType(type) }

@@ -7,11 +7,7 @@ export const HOLDERS_MAX = 1024
 /** The records with endpoints at one owner: nearly always one, else a list in order. */
 type Holders = StoredRecord | StoredRecord[]
 
-/**
- * The records with endpoints at each owner, in the order in which they decide: older records first, then
- * by site, then by `recordId`. So all sites order the records of all sites alike. Without a site, the
- * key takes the place of the id.
- */
+/** The records with endpoints at each owner, in order (`compareRecords`). */
 export class OwnerHolders {
   /** The site of records without `origin`; '' = it has no name. */
   readonly #site: string
@@ -68,32 +64,51 @@ export class OwnerHolders {
 
   /** Index of the first record that sorts after `record`. */
   #placeOf(record: StoredRecord, list: readonly StoredRecord[]): number {
+    const rank = rankOf(record, this.#site)
     let low = 0
     let high = list.length
     while (low < high) {
       const middle = (low + high) >>> 1
-      if (this.#compare(list[middle]!, record) > 0) high = middle
+      if (compareRecords(rankOf(list[middle]!, this.#site), rank) > 0) high = middle
       else low = middle + 1
     }
     return low
   }
-
-  #compare(a: StoredRecord, b: StoredRecord): number {
-    // An unknown age is the youngest.
-    const ageA = packedCreatedSeconds(a.packed) || Number.POSITIVE_INFINITY
-    const ageB = packedCreatedSeconds(b.packed) || Number.POSITIVE_INFINITY
-    if (ageA !== ageB) return ageA < ageB ? -1 : 1
-    const site = a.origin?.site ?? this.#site
-    const bySite = compareTexts(site, b.origin?.site ?? this.#site)
-    if (bySite !== 0) return bySite
-    const byId = site === '' ? 0 : compareTexts(idOf(a), idOf(b))
-    return byId === 0 ? compareTexts(a.key, b.key) : byId
-  }
 }
 
-/** Other sites order our records by their ids. */
-function idOf({ key, origin }: StoredRecord): string {
-  return origin === undefined ? recordId(key) : origin.id
+/** What decides the place of a record among those with endpoints at one owner. */
+export interface RecordRank {
+  /** `namespace/name`. */
+  readonly key: string
+  /** 0 = unknown, which is the youngest. */
+  readonly createdSeconds: number
+  /** The site that it is from; '' = ours, without a name. */
+  readonly site: string
+  /** As in `RecordOrigin`; undefined = `recordId` of the key. */
+  readonly id: string | undefined
+}
+
+/**
+ * Orders records as their endpoints decide: older ones first, then by site, then by id. So all sites order the
+ * records of all sites alike. Without a site, the key takes the place of the id.
+ */
+export function compareRecords(a: RecordRank, b: RecordRank): number {
+  const ageA = a.createdSeconds || Number.POSITIVE_INFINITY
+  const ageB = b.createdSeconds || Number.POSITIVE_INFINITY
+  if (ageA !== ageB) return ageA < ageB ? -1 : 1
+  if (a.site !== b.site) return a.site < b.site ? -1 : 1
+  const byId = a.site === '' ? 0 : compareTexts(idOf(a), idOf(b))
+  return byId === 0 ? compareTexts(a.key, b.key) : byId
+}
+
+/** `site`: of records without `origin`. */
+function rankOf({ key, packed, origin }: StoredRecord, site: string): RecordRank {
+  const createdSeconds = packedCreatedSeconds(packed)
+  return { key, createdSeconds, site: origin?.site ?? site, id: origin?.id }
+}
+
+function idOf({ key, id }: RecordRank): string {
+  return id ?? recordId(key)
 }
 
 function compareTexts(a: string, b: string): number {

@@ -176,6 +176,14 @@ const two = (name: string, more = '', rest: Partial<Given> = {}): Given => {
 }
 const count = (all: readonly string[], one: string): number => all.filter((o) => o === one).length
 
+t.test('endpoints of several sites with one identifier have a series each', async (t) => {
+  const [process, x] = [new Process(), 'x.k.example.com A']
+  const east = { name: 'x', site: 'east', endpoints: [`${x} 192.0.2.1 id=a weight=3`] }
+  await new Counted(process).put(east, { ...two('x', ' weight=1'), name: 'y' })
+  const shares = { 'x.k.example.com. A a@east': 0.6, 'x.k.example.com. A a': 0.2 }
+  t.strictSame(await process.series(SHARE), { ...shares, 'x.k.example.com. A b': 0.2 })
+})
+
 t.test('what is counted, by the kind of the set', async (t) => {
   const process = new Process()
   const zone = new Counted(process)
