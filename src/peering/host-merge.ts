@@ -2,12 +2,14 @@ import type { Clock } from '../base/clock.ts'
 import { printType } from '../dns/iana/types.ts'
 import { DERIVED_ENDPOINTS_MAX } from '../dnsrecord/dns-record.ts'
 import { KDRNT } from '../dnsrecord/local-zone.ts'
-import { type RecordContent, unpackRecord } from '../dnsrecord/pack.ts'
+import { type RecordContent, unpackRecord, unpackSettings } from '../dnsrecord/pack.ts'
 import { printHost, printTarget } from '../dnsrecord/print-endpoint.ts'
-import type { StoredRecord } from '../dnsrecord/record-source.ts'
-import type { AddressHealth, Finding } from '../health/address-health.ts'
+import { recordId, type StoredRecord } from '../dnsrecord/record-source.ts'
+import { type AddressHealth, type Finding, UNKNOWN_HEALTH } from '../health/address-health.ts'
 import { findDownTargets } from '../health/down-targets.ts'
 import type { QuorumAddress } from '../telemetry/status.ts'
+import type { HostOfSites } from './deaths/if-site-dies.ts'
+import { oldestAllDown } from './deaths/oldest-all-down.ts'
 import type { LocalExporter } from './local-exporter.ts'
 import { chooseSiteStates } from './merge/choose-site-states.ts'
 import { cutToFit, type LeftOut, OTHERS_OCTETS_MAX } from './merge/cut-to-fit.ts'
@@ -18,7 +20,7 @@ import type { AddressDecision, HealthQuorum, QuorumHost } from './quorum/health-
 import { RecordSet } from './record-set.ts'
 import { findSilentSites } from './silent-sites.ts'
 import { buildSiteRecords, type SiteRecord } from './site-records.ts'
-import { printTargets } from './to-peer-endpoint.ts'
+import { printTargets, toPeerEndpoints } from './to-peer-endpoint.ts'
 import type { HostTroubles } from './troubles.ts'
 import type { OwnHosts } from './trust/own-hosts.ts'
 import type { PeerRule } from './trust/peer-rule.ts'
@@ -146,6 +148,28 @@ export class HostMerge {
     return found
   }
 
+  /** Returns the endpoints that all sites have of a host, whatever their health, and the health check of our record. */
+  sitesOf(host: HostRecords, states: readonly SiteState[]): HostOfSites {
+    const { site } = this.#parts
+    const gathered = this.#gather(host.own, states)
+    const { mine } = gathered
+    const own = mine.flatMap(({ content }) => {
+      return toPeerEndpoints(content, { site, ...UNKNOWN_HEALTH, sinceSeconds: 0 })
+    })
+    const others = chooseEndpoints(gathered).endpoints
+    const checked = checkedOf(mine)[0]
+    const settings = mine.map(({ record, content: { createdSeconds } }) => {
+      const id = recordId(record.key)
+      return { createdSeconds, site, recordId: id, settings: unpackSettings(record.packed) }
+    })
+    return {
+      host: host.text,
+      endpoints: [...own, ...others],
+      check: checked?.content.healthCheck,
+      allDown: oldestAllDown([...settings, ...others]),
+    }
+  }
+
   #ownDown({ record, content }: OwnRecord, site: string): TargetHealth[] {
     const { down } = this.#parts.health.healthOf(record.key)
     const downTargets = findDownTargets(content.endpoints, down)
@@ -194,8 +218,7 @@ export class HostMerge {
 
   #quorumHost(host: string, { own, ownFindings, mine, siteStates }: Gathered): QuorumHost {
     const { health } = this.#parts
-    const checked = mine.filter(({ content }) => content.healthCheck !== undefined)
-    const keys = checked.map(({ record }) => record.key).sort()
+    const keys = checkedOf(mine).map(({ record }) => record.key)
     return {
       host,
       own,
@@ -205,6 +228,12 @@ export class HostMerge {
       siteStates,
     }
   }
+}
+
+/** Returns our records with a health check, by key: that of the first one holds for addresses of peers. */
+function checkedOf(mine: readonly OwnRecord[]): OwnRecord[] {
+  const checked = mine.filter(({ content }) => content.healthCheck !== undefined)
+  return checked.sort((a, b) => (a.record.key < b.record.key ? -1 : 1))
 }
 
 export const hasEndpoints = ({ endpoints }: SiteState): boolean => endpoints.length > 0

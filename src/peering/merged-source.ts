@@ -10,6 +10,7 @@ import { Findings } from '../health/findings.ts'
 import { type Guarded, guarding } from '../telemetry/guard.ts'
 import type { Logger } from '../telemetry/log.ts'
 import type { QuorumAddress } from '../telemetry/status.ts'
+import type { HostOfSites } from './deaths/if-site-dies.ts'
 import {
   HostMerge,
   type HostOutcome,
@@ -183,6 +184,16 @@ export class MergedSource implements RecordSource {
       const host = this.#hosts.get(keyOfHost(text))
       return host === undefined ? [] : this.#merge.explainHealth(host, this.#statesFor(text))
     })
+  }
+
+  /** Yields each host in one of the zones, as of `HostMerge`. */
+  *hostsOfSites(): Iterable<HostOfSites> {
+    const zones = new Set(this.#parts.zones)
+    for (const host of this.#hosts.values()) {
+      const names = [host.text, ...namesAbove(host.text), '']
+      const isServed = zones.size === 0 || names.some((name) => zones.has(name))
+      if (isServed && !isFull(host)) yield this.#merge.sitesOf(host, this.#statesFor(host.text))
+    }
   }
 
   get recordCount(): number {
