@@ -17,6 +17,8 @@ interface Findings {
   readonly warnings: InputError[]
   /** What was read, one line each. */
   readonly read: string[]
+  /** What will happen in an event, one line each. */
+  readonly foreseen: string[]
 }
 
 /**
@@ -31,7 +33,7 @@ export async function check(argv: readonly string[], output: Output): Promise<nu
     output.printError(args)
     return 1
   }
-  const findings: Findings = { faults: [], warnings: [], read: [] }
+  const findings: Findings = { faults: [], warnings: [], read: [], foreseen: [] }
   if (args.conf !== undefined || args.manifests === undefined) {
     await checkCorefile(args, output, findings)
   }
@@ -40,8 +42,11 @@ export async function check(argv: readonly string[], output: Output): Promise<nu
   const isFaulty = faultLines.length > 0
   const warnings = findings.warnings.filter((one) => !isFaulty || !isOfAbsent(one))
   const warningLines = linesOf(warnings)
-  if (!isFaulty)
-    for (const line of new Set(findings.read)) output.print(`read ${escapeControls(line)}`)
+  if (!isFaulty) {
+    const read = findings.read.map((line) => `read ${line}`)
+    const lines = new Set([...read, ...findings.foreseen])
+    for (const line of lines) output.print(escapeControls(line))
+  }
   for (const line of warningLines) output.printError(`[WARNING] ${line}`)
   for (const line of faultLines) output.printError(line)
   const count = warningLines.length
@@ -86,7 +91,7 @@ async function checkDirectory(
 async function checkCorefile(
   { conf, dnsPort, offline }: CheckArgs,
   output: Output,
-  { faults, warnings, read }: Findings,
+  { faults, warnings, read, foreseen }: Findings,
 ): Promise<void> {
   try {
     const source = chooseCorefile(conf, dnsPort)
@@ -106,6 +111,7 @@ async function checkCorefile(
     const found = await instance.check({
       warn: (warning) => void warnings.push(warning),
       read: (what) => void read.push(what),
+      foresee: (line) => void foreseen.push(line),
       isOffline: offline,
     })
     faults.push(...found)

@@ -252,6 +252,12 @@ export function checkStateFile<T>(path: string, kind: StateKind<T>): string {
   return checkDirectoryOf(path)
 }
 
+/** Returns the data of a file; undefined = it does not exist, or can't be used. */
+export function readStateFile<T>(path: string, kind: StateKind<T>): T | undefined {
+  const found = readState(path, kind)
+  return found === undefined || isRefused(found) ? undefined : found
+}
+
 /** Returns why a file cannot be created; '' = its directory exists. */
 export function checkDirectoryOf(path: string): string {
   const directory = statSync(dirname(path), { throwIfNoEntry: false })

@@ -128,6 +128,8 @@ export interface CheckReport {
   warn(warning: InputError): void
   /** Reports what was read, as one line: `zones/db.example.org: zone example.org., 12 records`. */
   read(what: string): void
+  /** Reports what will happen in an event, as one line: `if berlin dies: …`. */
+  foresee(line: string): void
   /** True: send nothing to other machines, and do not require files that exist only on the server. */
   readonly isOffline: boolean
 }

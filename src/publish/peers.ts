@@ -24,10 +24,12 @@ import type { FollowedSource } from '../sources/source.ts'
 import type { Logger } from '../telemetry/log.ts'
 import type { MetricsRegistry } from '../telemetry/metrics.ts'
 import type { QuorumReport } from '../telemetry/status.ts'
+import type { OwnDeathRules } from './death-rules.ts'
 import type { PeerOrigin, PeersOrigin } from './explainable.ts'
 import type { PublishOptions } from './options.ts'
 import { findUnsigned, type PeerKey, readPeerKey } from './peer-key.ts'
 import { measureDisputes, measurePeerCache, measurePeers, measureQuorum } from './peer-metrics.ts'
+import { DeathMemory, SiteDeathLog } from './site-deaths.ts'
 import { nameOf } from './source-place.ts'
 import { isAllowed, serversOf } from './zone-content.ts'
 
@@ -189,6 +191,28 @@ export class PublisherPeers {
     }
   }
 
+  /** Logs what happens when each site dies: now, when another site is first heard, and what changed after a reload. */
+  reportDeaths(rules: OwnDeathRules): void {
+    const { resources, clock, log } = this.#parts
+    const merged = this.#merged!
+    const { item, release } = resources.acquire(DeathMemory, this.#memoryKey, () => {
+      return new DeathMemory()
+    })
+    const deaths = new SiteDeathLog({
+      peers: this.#followers,
+      hosts: () => merged.hostsOfSites(),
+      ready: async () => {
+        await this.firstAnswers()
+        await merged.ready()
+      },
+      rules: () => ({ ...rules, sites: this.#quorum!.status.sites }),
+      memory: item,
+      clock,
+      log,
+    })
+    this.#stops.add(release, () => deaths.close())
+  }
+
   /** Handles a NOTIFY from that address. */
   notify(host: string): void {
     for (const follower of this.#followers) if (follower.isAt(host)) follower.notify()
@@ -219,12 +243,13 @@ export class PublisherPeers {
   }
 
   #openQuorum(probing: RecordProbing | undefined): HealthQuorum {
-    const { source, site, zones, peering } = this.#options
+    const { site, zones, peering } = this.#options
     const { probePeers } = peering
     const { resources, clock, log, metrics } = this.#parts
     const names = zones.map((zone) => printName(zone))
-    const key = JSON.stringify([nameOf(source), site, names])
-    const { item, release } = resources.acquire(QuorumMemory, key, () => new QuorumMemory(clock))
+    const { item, release } = resources.acquire(QuorumMemory, this.#memoryKey, () => {
+      return new QuorumMemory(clock)
+    })
     const quorum = new HealthQuorum({
       site,
       peers: this.#followers,
@@ -239,6 +264,12 @@ export class PublisherPeers {
     this.#stops.add(release, () => quorum.close())
     this.#stops.add(measureQuorum(metrics, names.join(' '), () => quorum.status))
     return quorum
+  }
+
+  /** Identifies the block over reloads. */
+  get #memoryKey(): string {
+    const { source, site, zones } = this.#options
+    return JSON.stringify([nameOf(source), site, zones.map((zone) => printName(zone))])
   }
 
   /** All publishers share the follower of a peer, and its data outlives a reload. */

@@ -19,6 +19,7 @@ import {
   openShifts,
   openSlowStart,
 } from './block-health.ts'
+import { deathRulesOf } from './death-rules.ts'
 import type { DownReasons } from './down-reason.ts'
 import type { ExplainableParts } from './explainable.ts'
 import { NO_HEALTH } from './health-options.ts'
@@ -190,6 +191,7 @@ export class RecordPipeline {
     if (this.#peers !== undefined) {
       if (waitsForPeers) await this.#peers.firstAnswers()
       given = await this.#peers.merge(source, exporter!, this.#health.probing)
+      this.#peers.reportDeaths(deathRulesOf(this.#options, group.options))
     }
     const { records } = given
     const file = sourceFileOf('drainFile', place, group.options)

@@ -199,6 +199,7 @@ export class SetUp implements SetupContext {
     const report = {
       warn: (warning: InputError) => void warnings.push(warning),
       read: () => {},
+      foresee: () => {},
       isOffline: false,
     }
     const found = await Promise.all(this.checks.map((hook) => hook(report)))

@@ -67,6 +67,8 @@ export interface SiteDeath {
   readonly host: string
   /** `2 of 3 addresses are removed within 40 s`. */
   readonly text: string
+  /** Changes only if the reasons or times do, and not with the number of addresses. */
+  readonly cause: string
   /**
    * - `setting`: addresses with a health check are kept, because of a setting.
    * - `unchecked`: addresses are kept, because no check covers them.
@@ -244,7 +246,9 @@ function describe(
   if (isEmpty) parts.push(`then the answer is empty: ${ALONE}, and all-down is closed`)
   const kinds = new Set([...fates.values()].map(({ kind }) => kind))
   const kind = KINDS.find((one) => kinds.has(one))!
-  return { site, host: host.host, text: parts.join('; '), kind }
+  const times = host.check === undefined ? '' : removalMs(host.check, rules)
+  const cause = `${[...groups.keys()].sort().join('; ')} ${times} ${isEmpty}`
+  return { site, host: host.host, text: parts.join('; '), cause, kind }
 }
 
 function printFate(

@@ -35,6 +35,7 @@ import { openApi } from '../../sources/kubernetes/acquire.ts'
 import { ZoneOwnership } from '../../sources/zone-ownership.ts'
 import { findLostCommands } from './check-commands.ts'
 import { findUnmatched } from './check-coverage.ts'
+import { foreseeDeaths } from './check-deaths.ts'
 import { checkDrains } from './check-drains.ts'
 import { findLostFallbacks } from './check-fallbacks.ts'
 import type { KuadrantOptions } from './options.ts'
@@ -49,7 +50,7 @@ import type { KuadrantOptions } from './options.ts'
 export async function checkBlock(
   options: KuadrantOptions,
   all: readonly KuadrantOptions[],
-  { warn, read, isOffline }: CheckReport,
+  { warn, read, foresee, isOffline }: CheckReport,
   coverage: BlockConfig['geoCoverage'],
 ): Promise<readonly InputError[]> {
   const { zones } = options
@@ -68,6 +69,10 @@ export async function checkBlock(
   const { key } = options.peering
   const keyFaults = key === undefined ? [] : checkKey(key, warn)
   const drainFaults = await checkDrains(options, all, found, warn)
+  const served = found.records.filter((record) => {
+    return zones.some((apex) => belongs(record, { apex, key: nameKey(apex) }, options, ownership))
+  })
+  await foreseeDeaths(options, all, { ...found, records: served }, { warn, foresee })
   return [...found.faults, ...keyFaults, ...drainFaults]
 }
 

@@ -8,7 +8,7 @@ const KINDS: readonly SiteDeath['kind'][] = ['fine', 'alone', 'slow', 'unchecked
 
 t.test('lines are in order of urgency', async (t) => {
   const list = new DeathList()
-  for (const kind of KINDS) list.add({ site: 'paris', host: kind, text: 'x', kind })
+  for (const kind of KINDS) list.add({ site: 'paris', host: kind, text: 'x', cause: '', kind })
   t.strictSame(
     list.lines().map(({ text, isWarning }) => `${text}${isWarning ? ' !' : ''}`),
     ['setting: x !', 'unchecked: x', 'slow: x', 'fine: x', 'alone: x'],
@@ -18,7 +18,8 @@ t.test('lines are in order of urgency', async (t) => {
 t.test('hosts of one site alone are summarised', async (t) => {
   const texts = (count: number): readonly string[] => {
     const list = new DeathList()
-    for (let i = 0; i < count; i++) list.add({ site: 'a', host: `h${i}`, text: 'x', kind: 'alone' })
+    for (let i = 0; i < count; i++)
+      list.add({ site: 'a', host: `h${i}`, text: 'x', cause: '', kind: 'alone' })
     return list.lines().map(({ text }) => text)
   }
   t.strictSame(texts(3), ['h0: x', 'h1: x', 'h2: x'])
@@ -29,7 +30,8 @@ t.test('hosts of one site alone are summarised', async (t) => {
 
 t.test('a list is bounded', async (t) => {
   const list = new DeathList()
-  for (let i = 0; i < 1005; i++) list.add({ site: 'a', host: `h${i}`, text: 'x', kind: 'fine' })
+  for (let i = 0; i < 1005; i++)
+    list.add({ site: 'a', host: `h${i}`, text: 'x', cause: '', kind: 'fine' })
   t.equal(list.lines().length, 1000)
   t.equal(list.more, 5)
 })

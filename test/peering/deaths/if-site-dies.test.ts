@@ -290,3 +290,13 @@ t.test('more addresses than are probed', async (t) => {
     /^1000 of 1002 addresses are removed within 40 s; 198\.51\.\S+ is kept for 24 h: only 1000 are probed$/,
   )
 })
+
+t.test('the cause is the same for another number of addresses', async (t) => {
+  const causeOf = (endpoints: readonly Site[], check: HostOfSites['check']) => {
+    return ifSiteDies({ host: HOST, endpoints, check, allDown: undefined }, RULES)[0]!.cause
+  }
+  const fewer = [at('berlin', '192.0.2.10'), PARIS]
+  t.equal(causeOf(BOTH, CHECK), causeOf(fewer, CHECK))
+  t.not(causeOf(BOTH, CHECK), causeOf(BOTH, KUADRANT))
+  t.not(causeOf(BOTH, CHECK), causeOf(BOTH, undefined))
+})
