@@ -16,6 +16,7 @@ import { PeerHealth } from './peers/peer-health.ts'
 import { PeerSet } from './peers/peer-set.ts'
 import { SessionProbing } from './probes/session-probing.ts'
 import { Reconciler } from './reconcile/reconciler.ts'
+import { operatorDeathRules, RecordDeaths } from './reconcile/record-deaths.ts'
 import { Reporter } from './reconcile/reporter.ts'
 import { RemoteClusters } from './remotes/remote-clusters.ts'
 import type { OperatorSettings } from './settings.ts'
@@ -106,6 +107,7 @@ export class LeaderSession {
       peers: this.peers,
       clock,
       listener: this.#reporter,
+      deaths: new RecordDeaths({ site, rules: operatorDeathRules(settings), clock, log }),
       site,
       bounds: settings,
       silentMs: settings.silentMs,

@@ -2,9 +2,9 @@ import type { Clock } from '../base/clock.ts'
 import { printType } from '../dns/iana/types.ts'
 import { DERIVED_ENDPOINTS_MAX } from '../dnsrecord/dns-record.ts'
 import { KDRNT } from '../dnsrecord/local-zone.ts'
-import { type RecordContent, unpackRecord, unpackSettings } from '../dnsrecord/pack.ts'
+import { type RecordContent, unpackRecord } from '../dnsrecord/pack.ts'
 import { printHost, printTarget } from '../dnsrecord/print-endpoint.ts'
-import { recordId, type StoredRecord } from '../dnsrecord/record-source.ts'
+import type { StoredRecord } from '../dnsrecord/record-source.ts'
 import { type AddressHealth, type Finding, UNKNOWN_HEALTH } from '../health/address-health.ts'
 import { findDownTargets } from '../health/down-targets.ts'
 import type { QuorumAddress } from '../telemetry/status.ts'
@@ -153,20 +153,16 @@ export class HostMerge {
     const { site } = this.#parts
     const gathered = this.#gather(host.own, states)
     const { mine } = gathered
-    const own = mine.flatMap(({ content }) => {
-      return toPeerEndpoints(content, { site, ...UNKNOWN_HEALTH, sinceSeconds: 0 })
+    const own = mine.flatMap(({ record: { key }, content }) => {
+      return toPeerEndpoints(content, { key, site, ...UNKNOWN_HEALTH, sinceSeconds: 0 })
     })
     const others = chooseEndpoints(gathered).endpoints
     const checked = checkedOf(mine)[0]
-    const settings = mine.map(({ record, content: { createdSeconds } }) => {
-      const id = recordId(record.key)
-      return { createdSeconds, site, recordId: id, settings: unpackSettings(record.packed) }
-    })
     return {
       host: host.text,
       endpoints: [...own, ...others],
       check: checked?.content.healthCheck,
-      allDown: oldestAllDown([...settings, ...others]),
+      allDown: oldestAllDown([...own, ...others]),
     }
   }
 

@@ -32,6 +32,7 @@ import {
 import { countEndpoints, listOwnTargets } from '../status/endpoint-counts.ts'
 import { type PeersForm, printPeers } from '../status/peer-status.ts'
 import { recordHealth } from '../status/record-health.ts'
+import { siteAt } from './record-deaths.ts'
 import { findClockFaults, type NameFaults } from './site-faults.ts'
 
 /** How long a site must have found the same before its observation counts. The default of `hold-down`. */
@@ -103,6 +104,8 @@ export interface ContentInputs {
 export interface MergedContent {
   readonly content: Content
   readonly troubles: Troubles
+  /** What peers report, after the checks of what they may report. */
+  readonly siteStates: readonly SiteState[]
   /** Monotonic time at which age alone changes the content; undefined = never. */
   readonly nextMs: number | undefined
 }
@@ -180,6 +183,7 @@ export function composeContent(publishing: Publishing, inputs: ContentInputs): M
   return {
     content,
     troubles: { conflicts, leftOut, refused, disputed, records: records.texts, zoneFault, sites },
+    siteStates: screened.siteStates,
     nextMs: nextMs === Infinity ? undefined : nextMs,
   }
 }
@@ -231,8 +235,8 @@ function hearingOf(
   const heard = new Set<string>()
   const silent: string[] = []
   for (const address of addresses) {
-    const { state, reason = '' } = peers.get(address) ?? {}
-    const site = state?.siteStates.find(({ isOwn }) => isOwn)?.site ?? address
+    const { reason = '' } = peers.get(address) ?? {}
+    const site = siteAt(address, peers)
     sites.add(site)
     if (reason === '') heard.add(site)
     else silent.push(address)

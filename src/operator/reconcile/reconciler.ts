@@ -30,6 +30,7 @@ import { recordHealth } from '../status/record-health.ts'
 import { seedFromMerged } from '../status/seed-from-merged.ts'
 import { NO_ZONES, readFault, type ServedZones } from '../zones/zone-watch.ts'
 import { composeContent, NO_TROUBLES, type Troubles } from './compose-content.ts'
+import type { RecordDeaths } from './record-deaths.ts'
 import { drainEndsInMs, type RequeueBounds, requeueAfterMs } from './requeue.ts'
 import { SiteNames } from './site-faults.ts'
 
@@ -49,6 +50,8 @@ export interface ReconcilerParts {
   readonly peers: PeerDirectory
   readonly clock: Clock
   readonly listener: ReconcileListener
+  /** Undefined = what happens when a site dies is not logged. */
+  readonly deaths?: RecordDeaths | undefined
   /** The name of this cluster among its peers. */
   readonly site: string
   readonly bounds: RequeueBounds
@@ -163,7 +166,8 @@ export class Reconciler {
     }
     const health = view.healthOf(key)
     const [nowMs, timeMs] = [clock.monotonic(), clock.now()]
-    const { content, troubles, nextMs } = composeContent(publishing, {
+    const known = this.#peerStates.read(key, addresses)
+    const { content, troubles, siteStates, nextMs } = composeContent(publishing, {
       site,
       health,
       conflicts: this.#conflictsOf(publishing),
@@ -173,7 +177,7 @@ export class Reconciler {
       membership,
       local: derived.local,
       addresses,
-      peers: this.#peerStates.read(key, addresses),
+      peers: known,
       names: view.namesBeside(key, provider.zones),
       peersForm: peersForm(),
       hasCounts: hasCounts(),
@@ -186,6 +190,7 @@ export class Reconciler {
     })
     const plan = planPublish(publishing, derived, content, timeMs)
     await this.#carryOut(record, plan, troubles)
+    this.#parts.deaths?.note(publishing, { addresses, peers: known, siteStates })
     return requeueAfterMs(nextMs === undefined ? undefined : nextMs - nowMs, bounds)
   }
 
@@ -338,6 +343,7 @@ export class Reconciler {
     this.#leave(key)
     this.#throttle.forget(key)
     this.#parts.listener.forgot(key)
+    this.#parts.deaths?.forget(key)
     return undefined
   }
 }

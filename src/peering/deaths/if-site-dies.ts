@@ -79,16 +79,17 @@ export interface SiteDeath {
   readonly kind: 'setting' | 'unchecked' | 'slow' | 'alone' | 'fine'
 }
 
-/** What happens to one address. `keptMs`: undefined = it is removed in time; Infinity = it is kept as long as possible. */
+/** What happens to one address. */
 interface Fate {
+  /** Undefined = checks remove it; Infinity = it is kept while no other address is there. */
   readonly keptMs: number | undefined
   readonly reason: string
   readonly kind: SiteDeath['kind']
 }
 
 /**
- * Returns what happens to a host when each of its sites dies: for another site, at our own one; for our own site, at the
- * others if they have the same settings and health check. A site whose addresses other sites have too is left out.
+ * Returns what happens to a host when each of its sites dies. For another site: in our answers. For our own site: in
+ * those of other sites that have the same settings and health check. A site without addresses of its own is left out.
  */
 export function ifSiteDies(host: HostOfSites, rules: DeathRules): readonly SiteDeath[] {
   const addressed = host.endpoints.filter(({ recordType }) => isAddressType(recordType))

@@ -4,6 +4,7 @@ import { KeyedMutex } from '../../../src/operator/delegation/keyed-mutex.ts'
 import type { GroupDirectory } from '../../../src/operator/groups/group-set.ts'
 import type { Plan } from '../../../src/operator/plan/plan.ts'
 import { Reconciler } from '../../../src/operator/reconcile/reconciler.ts'
+import type { RecordDeaths } from '../../../src/operator/reconcile/record-deaths.ts'
 import type { PeersForm } from '../../../src/operator/status/peer-status.ts'
 import { peerHealthOf, ToyCluster, ToyPeers } from '../../support/operator-cluster.ts'
 import { at, secret } from '../../support/operator-objects.ts'
@@ -27,6 +28,7 @@ export class OperatorFixture {
   /** Changing it needs `start`. */
   isProbing = true
   hasCounts = true
+  deaths: RecordDeaths | undefined
   reconciler = this.start()
 
   constructor() {
@@ -49,6 +51,7 @@ export class OperatorFixture {
         departed: () => {},
         forgot: (key) => this.forgotten.push(key),
       },
+      deaths: this.deaths,
       site: 'here',
       bounds: { minMs: 5000, maxMs: 900_000 },
       silentMs: 24 * HOUR_MS,

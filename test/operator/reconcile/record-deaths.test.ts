@@ -1,0 +1,70 @@
+import t from 'tap'
+import type { ApiObject } from '../../../src/kube/api.ts'
+import { operatorDeathRules, RecordDeaths } from '../../../src/operator/reconcile/record-deaths.ts'
+import { dnsRecord } from '../../support/operator-objects.ts'
+import { recordLog } from '../../support/recorded-log.ts'
+import { EAST, HOUR_MS, KEY, OperatorFixture } from './stage.ts'
+
+const PROBING = { allowsInsecureCertificates: false, allowed: [] }
+const CHECK = { protocol: 'HTTP', port: 80, interval: '10s', failureThreshold: 3 }
+
+function stage(isProbing = true) {
+  const fixture = new OperatorFixture()
+  const { log, lines } = recordLog()
+  const rules = operatorDeathRules({
+    probing: isProbing ? PROBING : undefined,
+    peerExpiryMs: 24 * HOUR_MS,
+  })
+  fixture.deaths = new RecordDeaths({ site: 'here', rules, clock: fixture.clock, log })
+  fixture.start()
+  const put = (spec: ApiObject, name = 'app') => fixture.cluster.put(dnsRecord({ name, spec }))
+  const logged = async (key = KEY): Promise<readonly string[]> => {
+    await fixture.reconciler.reconcile(key)
+    return lines.splice(0)
+  }
+  return { fixture, put, logged }
+}
+
+t.test('each record is logged once a peer was heard, and when the reasons change', async (t) => {
+  const { fixture, put, logged } = stage()
+  put({ healthCheck: CHECK })
+  t.strictSame(await logged(), [], 'no peer was heard')
+  fixture.say(EAST, 'east', ['192.0.2.2'])
+  const removed = (site: string, of = 2): string =>
+    `[INFO] if ${site} dies: ${KEY}: k.example.com: 1 of ${of} addresses is removed within 60 s`
+  t.strictSame(await logged(), [removed('east'), removed('here')])
+  t.strictSame(await logged(), [])
+  fixture.say(EAST, 'east', ['192.0.2.2', '192.0.2.3'])
+  t.strictSame(await logged(), [], 'only the number of addresses changed')
+  put({})
+  t.strictSame(await logged(), [
+    `[INFO] if east dies: ${KEY}: k.example.com: 2 of 3 addresses are kept for 24 h: no health check`,
+    `[INFO] if here dies: ${KEY}: k.example.com: 192.0.2.1 is kept for 24 h: no health check`,
+  ])
+})
+
+t.test('traffic that a flag keeps is a warning', async (t) => {
+  const { fixture, put, logged } = stage(false)
+  put({ healthCheck: CHECK })
+  fixture.say(EAST, 'east', ['192.0.2.2'])
+  t.match(await logged(), [
+    /^\[WARNING\] if east dies: .*: 192\.0\.2\.2 is kept for 24 h: enable-probes is false$/,
+    /^\[WARNING\] if here dies: .*: 192\.0\.2\.1 is kept for 24 h: enable-probes is false$/,
+  ])
+})
+
+t.test('the number of lines is bounded', async (t) => {
+  const { fixture, put, logged } = stage()
+  fixture.say(EAST, 'east', ['192.0.2.2'])
+  let count = 0
+  for (let i = 0; i < 15; i++) {
+    put({ healthCheck: CHECK }, `r${i}`)
+    count += (await logged(`a/r${i}`)).length
+  }
+  t.equal(count, 20)
+  fixture.clock.pass(60_000)
+  put({ healthCheck: CHECK }, 'last')
+  const lines = await logged('a/last')
+  t.equal(lines[0], '[INFO] and 10 more lines about the death of sites')
+  t.equal(lines.length, 3)
+})
