@@ -21,17 +21,20 @@ const PERIOD_MS = 60_000
 /** What the settings of the operator decide about the death of sites. */
 export type OperatorDeathRules = Omit<DeathRules, 'site' | 'sites' | 'knowsOthers'>
 
-export function operatorDeathRules(
-  settings: Pick<
-    OperatorSettings,
-    'probing' | 'probesPeers' | 'silentMs' | 'quorum' | 'holdDownMs'
-  >,
-): OperatorDeathRules {
-  const { probing, probesPeers, silentMs, quorum, holdDownMs } = settings
-  const unprobed = probesPeers ? '' : 'probe-peers is false'
+export function operatorDeathRules({
+  probing,
+  probesPeers,
+  silentMs,
+  quorum,
+  holdDownMs,
+}: Pick<
+  OperatorSettings,
+  'probing' | 'probesPeers' | 'silentMs' | 'quorum' | 'holdDownMs'
+>): OperatorDeathRules {
+  const flag = probing === undefined ? 'enable-probes' : 'probe-peers'
   return {
     silentMs,
-    unprobed: probing === undefined ? 'enable-probes is false' : unprobed,
+    unprobed: probing === undefined || !probesPeers ? `${flag} is false` : '',
     quorum,
     holdDownMs,
     policy: new ProbePolicy(probing?.allowed ?? []),

@@ -8,12 +8,15 @@ import { EAST, HOUR_MS, KEY, OperatorFixture } from './stage.ts'
 const PROBING = { allowsInsecureCertificates: false, allowed: [] }
 const CHECK = { protocol: 'HTTP', port: 80, interval: '10s', failureThreshold: 3 }
 
-function stage(isProbing = true) {
+function stage(isProbing = true, probesPeers = true) {
   const fixture = new OperatorFixture()
   const { log, lines } = recordLog()
   const rules = operatorDeathRules({
     probing: isProbing ? PROBING : undefined,
-    peerExpiryMs: 24 * HOUR_MS,
+    probesPeers,
+    silentMs: 24 * HOUR_MS,
+    quorum: 0,
+    holdDownMs: 0,
   })
   fixture.deaths = new RecordDeaths({ site: 'here', rules, clock: fixture.clock, log })
   fixture.start()
@@ -43,15 +46,19 @@ t.test('each record is logged once a peer was heard, and when the reasons change
   ])
 })
 
-t.test('traffic that a flag keeps is a warning', async (t) => {
-  const { fixture, put, logged } = stage(false)
-  put({ healthCheck: CHECK })
-  fixture.say(EAST, 'east', ['192.0.2.2'])
-  t.match(await logged(), [
-    /^\[WARNING\] if east dies: .*: 192\.0\.2\.2 is kept for 24 h: enable-probes is false$/,
-    /^\[WARNING\] if here dies: .*: 192\.0\.2\.1 is kept for 24 h: enable-probes is false$/,
-  ])
-})
+for (const [flag, ...flags] of [
+  ['enable-probes', false, true],
+  ['probe-peers', true, false],
+] as const) {
+  t.test(`traffic that a flag keeps is a warning: ${flag}`, async (t) => {
+    const { fixture, put, logged } = stage(...flags)
+    put({ healthCheck: CHECK })
+    fixture.say(EAST, 'east', ['192.0.2.2'])
+    const kept = (site: string, address: string): string =>
+      `[WARNING] if ${site} dies: ${KEY}: k.example.com: ${address} is kept for 24 h: ${flag} is false`
+    t.strictSame(await logged(), [kept('east', '192.0.2.2'), kept('here', '192.0.2.1')])
+  })
+}
 
 t.test('the number of lines is bounded', async (t) => {
   const { fixture, put, logged } = stage()
