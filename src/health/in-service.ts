@@ -10,9 +10,9 @@ export interface Servable {
  * Decides which targets of the endpoints of one name and type are in service: those that are not out. If all are out,
  * all of them are, because an answer that may not work is better than none. Returns their indexes by endpoint.
  *
- * For what other programs serve. RRset building decides the same if the all-down policy is `open`; its other policies, and
- * the explanations, need more than the indexes (`src/publish/owner-sets.ts`). test/operator/delegation/facts.test.ts
- * requires that both are equal.
+ * For what other programs serve. RRset building decides the same if the all-down policy is `open`; its other policies,
+ * and the explanations, need more than the indexes (`src/publish/owner-sets.ts`).
+ * test/operator/delegation/facts.test.ts requires that both are equal.
  */
 export function selectInService(members: readonly Servable[]): number[][] {
   const select = (accepts: (member: Servable, index: number) => boolean): number[][] => {

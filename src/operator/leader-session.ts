@@ -18,7 +18,7 @@ import { SessionProbing } from './probes/session-probing.ts'
 import { Reconciler } from './reconcile/reconciler.ts'
 import { operatorDeathRules, RecordDeaths } from './reconcile/record-deaths.ts'
 import { Reporter } from './reconcile/reporter.ts'
-import { RemoteClusters } from './remotes/remote-clusters.ts'
+import { RemoteClusters, type RemoteClustersParts } from './remotes/remote-clusters.ts'
 import type { OperatorSettings } from './settings.ts'
 import type { PeersForm } from './status/peer-status.ts'
 import { askNameserver } from './zones/ask-zone.ts'
@@ -83,11 +83,7 @@ export class LeaderSession {
       this.queue.add(key)
       this.#probing.reconsider(key)
     }
-    const { quorum, holdDownMs, silentMs } = settings
-    this.#peerHealth = new PeerHealth({
-      ...{ site, quorum, holdDownMs, silentMs, clock, timers, log, onEvent: onFinding },
-      probing: settings.probesPeers ? this.#probing.ofPeers : undefined,
-    })
+    this.#peerHealth = createPeerHealth(parts, this.#probing, onFinding)
     const work = (key: string): Promise<WorkResult | undefined> => this.#work(key)
     const means = { clock, timers, random, log }
     this.queue = new WorkQueue({ what: 'dnsrecords', work, workers: WORKERS, ...means })
@@ -132,19 +128,7 @@ export class LeaderSession {
     ]
     this.queue.start()
     if (role === 'secondary') return
-    this.remotes = new RemoteClusters({
-      local: cluster,
-      writer,
-      mutex,
-      owners,
-      resources,
-      bounds: settings,
-      site,
-      settings: settings.remotes,
-      mayWrite,
-      connect: createInlineClient,
-      metrics,
-    })
+    this.remotes = createRemotes(parts, { writer, mutex, owners, resources })
     this.remotes.start()
   }
 
@@ -252,6 +236,27 @@ function createZones(
 ): ZoneWatch {
   const { clock, timers, log } = means
   return new ZoneWatch({ ask: askNameserver, onEvent, clock, timers, log })
+}
+
+function createPeerHealth(
+  { cluster, settings, site }: LeaderSessionParts,
+  probing: SessionProbing,
+  onEvent: (key: string) => void,
+): PeerHealth {
+  const { clock, timers, log } = cluster.means
+  const { quorum, holdDownMs, silentMs, probesPeers } = settings
+  return new PeerHealth({
+    ...{ site, quorum, holdDownMs, silentMs, clock, timers, log, onEvent },
+    probing: probesPeers ? probing.ofPeers : undefined,
+  })
+}
+
+function createRemotes(
+  { cluster: local, settings, site, metrics, mayWrite }: LeaderSessionParts,
+  shared: Pick<RemoteClustersParts, 'writer' | 'mutex' | 'owners' | 'resources'>,
+): RemoteClusters {
+  const means = { local, site, metrics, mayWrite, connect: createInlineClient }
+  return new RemoteClusters({ ...means, ...shared, bounds: settings, settings: settings.remotes })
 }
 
 function createPeers(

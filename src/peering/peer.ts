@@ -18,6 +18,7 @@ import { bareHost, type PeerStatus } from './peer-status.ts'
 import { PeerZone } from './peer-zone.ts'
 import type { SiteObservation } from './quorum/observation-codec.ts'
 import { Refusals } from './refusals.ts'
+import { SiteChange } from './site-change.ts'
 
 /** Interval of SOA queries to a peer, and the longest interval while it does not answer. */
 const POLL_MS = 1000
@@ -75,8 +76,7 @@ export class PeerFollower {
   #transferMs = Number.NEGATIVE_INFINITY
   #hostFaultMs = Number.NEGATIVE_INFINITY
   #error = ''
-  /** The last site that it was a nameserver of; '' = none yet. */
-  #site = ''
+  readonly #siteChange: SiteChange
   /** Error of host queries while SOA queries succeed. */
   #hostError = ''
   #failures = 0
@@ -90,6 +90,7 @@ export class PeerFollower {
     this.#servers = new PeerServers(peer, clock)
     this.#zone = new PeerZone(this.#address)
     this.#refusals = new Refusals({ peer: this.#address, log, clock })
+    this.#siteChange = new SiteChange(this.#address, log)
     this.#guarded = guarding(log, `Polling peer ${this.#address}`)
     this.#refresher = new ZoneRefresher({
       clock,
@@ -203,7 +204,7 @@ export class PeerFollower {
     this.#lastSeenTimeMs = writeMoment(seenMs, this.#options.clock)
     this.#zoneSeenMs = zoneSeenMs
     this.#zone.recall(zone, ownSite)
-    this.#site = this.#zone.ownSite
+    this.#siteChange.note(this.#zone.ownSite)
     for (const [rootHost, siteStates] of hosts) this.#hosts.recall(rootHost, siteStates)
   }
 
@@ -420,17 +421,7 @@ export class PeerFollower {
     }
     if (hasOthers) this.#zone.noteOthers()
     this.#serial = received.serial
-    this.#noteSite()
-  }
-
-  #noteSite(): void {
-    const [before, site] = [this.#site, this.#zone.ownSite]
-    if (site === '') return
-    this.#site = site
-    if (before === '' || before === site) return
-    this.#options.log.warning(
-      `peer ${this.#address}: its site was ${before} and is now ${site}: endpoints of ${before} are removed`,
-    )
+    this.#siteChange.note(this.#zone.ownSite)
   }
 
   #takeFault(fault: TransferFault, serial: number): void {
@@ -464,13 +455,9 @@ export class PeerFollower {
     const { key, sourceFor, clock } = this.#options
     if (server === undefined) return { kind: 'failed', reason: 'its name has no address' }
     const source = sourceFor?.(server.host) ?? ''
-    return askHostAt(server, this.#address, rootHost, {
-      key,
-      source,
-      signal: this.#refresher.signal,
-      nowMs: () => clock.monotonic(),
-      nowSeconds: () => clock.now() / 1000,
-    })
+    const times = { nowMs: () => clock.monotonic(), nowSeconds: () => clock.now() / 1000 }
+    const about = { key, source, signal: this.#refresher.signal, ...times }
+    return askHostAt(server, this.#address, rootHost, about)
   }
 
   #noteAnswer(fault: string): void {

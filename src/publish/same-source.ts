@@ -55,7 +55,7 @@ export function readsNamespacesOf(source: SourcePlace, all: readonly PublishOpti
   return ofSource(source, all).some(({ health }) => health?.readsNamespaces === true)
 }
 
-/** Returns the ConfigMap whose drains apply to the records of a source; undefined = none. One of the options is enough. */
+/** Returns the ConfigMap whose drains apply to the records of a source; undefined = none. */
 export function drainsPlaceOf(
   source: SourcePlace,
   all: readonly PublishOptions[],

@@ -29,7 +29,7 @@ import {
   type PeerHearing,
   type SiteFaultTexts,
 } from '../status/conditions.ts'
-import { countEndpoints, listOwnTargets } from '../status/endpoint-counts.ts'
+import { countEndpoints, listOwnTargets, type TargetCounts } from '../status/endpoint-counts.ts'
 import { type PeersForm, printPeers } from '../status/peer-status.ts'
 import { recordHealth } from '../status/record-health.ts'
 import { siteAt } from './record-deaths.ts'
@@ -135,7 +135,7 @@ export function composeContent(publishing: Publishing, inputs: ContentInputs): M
   const ours = { site, endpoints: own.shared, roomOctets, down, foreignDown }
   const known = siteStates.map((one) => withDecisions(one, foreignDown))
   const merge = mergeSiteStates(ours, known, inputs.nowMs, Number.POSITIVE_INFINITY)
-  const { conflicts, leftOut } = merge
+  const { conflicts, leftOut, reported } = merge
   const refused = [
     ...listRefused(peers),
     ...screened.refused.map(({ peer, text }) => `peer ${peer}: refused: ${text}`),
@@ -144,12 +144,8 @@ export function composeContent(publishing: Publishing, inputs: ContentInputs): M
   const observed = settledObservations(site, peers, decided.observed, inputs.timeMs)
   const disputed = findHealthDisputes(ours, screened.siteStates, observed.settled)
   const isExportable = localHostOf(rootHost) !== undefined
-  const about = { site, health, drain: own.drain }
-  const sources = { ...about, reported: merge.reported, down: decided.down }
+  const sources = { site, health, drain: own.drain, reported, down: decided.down }
   const served = dropDown(merge.endpoints)
-  const theirs = screened.siteStates.flatMap(({ endpoints }) => endpoints)
-  const reported = [...listOwnTargets(publishing, health.down), ...theirs]
-  const isServed = (one: MergedEndpoint): boolean => records.isServed(printSpecEndpoint(one))
   const clockFaults = findClockFaults(peers, site, inputs.timeMs)
   const sites = { names: inputs.nameFaults.names, clocks: clockFaults.clocks }
   const content = {
@@ -160,7 +156,7 @@ export function composeContent(publishing: Publishing, inputs: ContentInputs): M
       peersForm === 'none'
         ? undefined
         : printPeers(addresses, peers, { form: peersForm, roomOctets }),
-    counts: inputs.hasCounts ? countEndpoints(reported, served.filter(isServed)) : undefined,
+    counts: composeCounts(publishing, inputs, screened.siteStates, served),
     healthy: recordHealth(record, health.probes, inputs.isProbing),
     membership,
     accepted: acceptedCondition(disputes, conflicts.length > 0),
@@ -175,11 +171,9 @@ export function composeContent(publishing: Publishing, inputs: ContentInputs): M
     ),
   }
   const drainLeftMs = (own.drainEndsMs ?? Infinity) - inputs.timeMs
-  const nextMs = Math.min(
-    decided.nextMs ?? Infinity,
-    inputs.nameFaults.nextMs,
-    inputs.nowMs + Math.min(observed.nextMs, clockFaults.nextMs, drainLeftMs),
-  )
+  const leftMs = Math.min(observed.nextMs, clockFaults.nextMs, drainLeftMs)
+  const atMs = Math.min(inputs.nameFaults.nextMs, inputs.nowMs + leftMs)
+  const nextMs = Math.min(decided.nextMs ?? Infinity, atMs)
   return {
     content,
     troubles: { conflicts, leftOut, refused, disputed, records: records.texts, zoneFault, sites },
@@ -188,9 +182,23 @@ export function composeContent(publishing: Publishing, inputs: ContentInputs): M
   }
 }
 
+/** Undefined = the installed definition has no fields for it. */
+function composeCounts(
+  publishing: Publishing,
+  { health, conflicts, hasCounts }: Pick<ContentInputs, 'health' | 'conflicts' | 'hasCounts'>,
+  siteStates: readonly SiteState[],
+  served: readonly MergedEndpoint[],
+): TargetCounts | undefined {
+  if (!hasCounts) return undefined
+  const theirs = siteStates.flatMap(({ endpoints }) => endpoints)
+  const reported = [...listOwnTargets(publishing, health.down), ...theirs]
+  const isServed = (one: MergedEndpoint): boolean => conflicts.isServed(printSpecEndpoint(one))
+  return countEndpoints(reported, served.filter(isServed))
+}
+
 /**
- * Returns what this site and those that answer observed, if they found the same for SETTLED_MS. Else the probes of several sites that
- * find a change one after the other would be a dispute. `nextMs`: until more observations count.
+ * Returns what this site and those that answer observed, if they found the same for SETTLED_MS. Else the probes of
+ * several sites that find a change one after the other would be a dispute. `nextMs`: until more observations count.
  */
 function settledObservations(
   site: string,

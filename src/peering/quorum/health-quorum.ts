@@ -174,15 +174,11 @@ export class HealthQuorum {
       const isTakenOut = outcome === 'down' && by !== 'home'
       if (isTakenOut) down.add(address)
       if (isDisputed) disputed.add(address)
-      const isBack = outcome !== 'down'
-      const isDown = { before: wasDown.has(address) && (isTakenOut || isBack), after: isTakenOut }
+      const isKnownDown = wasDown.has(address) && (isTakenOut || outcome !== 'down')
+      const isDown = { before: isKnownDown, after: isTakenOut }
       const isInDispute = { before: wasDisputed.has(address), after: isDisputed }
-      if (isDown.before === isDown.after && isInDispute.before === isInDispute.after) continue
-      const said = printStatements(statements)
-      if (isDown.before !== isDown.after) {
-        changes.push(`${address} ${isDown.after ? 'is taken out' : 'is served again'}: ${said}`)
-      }
-      this.#report(`${address} of ${host}`, isDown, isInDispute, said)
+      const change = this.#report(`${address} of ${host}`, isDown, isInDispute, statements)
+      if (change !== '') changes.push(`${address} ${change}`)
     }
     note(memory.down, id, down)
     note(this.#disputed, id, disputed)
@@ -354,7 +350,16 @@ export class HealthQuorum {
     return a.ageMs < b.ageMs
   }
 
-  #report(name: string, isDown: Change, isDisputed: Change, said: string): void {
+  /** Logs what changed. Returns what happens to the address, as text; '' = nothing. */
+  #report(name: string, isDown: Change, isDisputed: Change, statements: Statements): string {
+    if (isDown.before === isDown.after && isDisputed.before === isDisputed.after) return ''
+    const said = printStatements(statements)
+    const outcome = isDown.after ? 'is taken out' : 'is served again'
+    this.#log(name, isDown, isDisputed, said)
+    return isDown.before === isDown.after ? '' : `${outcome}: ${said}`
+  }
+
+  #log(name: string, isDown: Change, isDisputed: Change, said: string): void {
     const { log } = this.#parts
     if (this.#logged++ >= LOGGED_MAX) return
     if (isDown.after && !isDown.before) log.warning(`${name} is taken out: ${said}`)

@@ -40,21 +40,29 @@ export function scanHealthProperty(
       const path = resolve(block.root, d.onlyArg())
       return { ...options, drainFile: { path, position: d.position() } }
     }
-    case 'namespace-drains':
-      d.remainingArgs(0, 0)
-      return { ...options, readsNamespaces: true }
-    case 'cluster-drains': {
-      if (options.drainsPlace !== undefined) throw d.error('cluster-drains appears twice')
-      return { ...options, drainsPlace: scanConfigMap(d) }
-    }
     case 'shift': {
       if (options.shiftFile !== undefined) throw d.error('shift appears twice')
       const path = resolve(block.root, d.onlyArg())
       return { ...options, shiftFile: { path, position: d.position() } }
     }
     default:
-      return undefined
+      return scanClusterProperty(d, property, options)
   }
+}
+
+/** Reads the properties that need a cluster. Returns undefined for another property. */
+function scanClusterProperty(
+  d: Dispenser,
+  property: string,
+  options: HealthOptions,
+): HealthOptions | undefined {
+  if (property === 'namespace-drains') {
+    d.remainingArgs(0, 0)
+    return { ...options, readsNamespaces: true }
+  }
+  if (property !== 'cluster-drains') return undefined
+  if (options.drainsPlace !== undefined) throw d.error('cluster-drains appears twice')
+  return { ...options, drainsPlace: scanConfigMap(d) }
 }
 
 /** Throws InputError if the block's health options do not fit its source. */
