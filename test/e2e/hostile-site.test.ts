@@ -40,7 +40,10 @@ const evil = (rootHost: string, more: Partial<PeerEndpoint>): PeerEndpoint => {
 const alias = { recordType: 'CNAME', targets: ['evil.example'] }
 const ns = { recordType: 'NS', targets: ['ns.evil.example'] }
 
-/** Each of them would take something of ours. Weights and codes count as those of our own endpoints, so they are not here. */
+/**
+ * Each of them would take something of ours. Not here: weights, codes, set identifiers and CNAMEs beside a CNAME, which count
+ * as in one record.
+ */
 const ATTACKS: readonly PeerEndpoint[] = [
   evil('app', { targets: ['192.0.2.1'], health: 'down' }),
   evil('app', { ttlSeconds: 0 }),
@@ -49,8 +52,6 @@ const ATTACKS: readonly PeerEndpoint[] = [
   evil('app', { recordType: 'HTTPS', targets: ['0 evil.example.'] }),
   evil('app', { dnsName: `_acme-challenge.app.${ZONE}`, recordType: 'TXT', targets: ['token'] }),
   evil('alias', { targets: [EVIL] }),
-  evil('alias', { ...alias, setIdentifier: 'a' }),
-  evil('set', { setIdentifier: 'x', weight: 10 }),
   evil('www.any', {}),
   evil('*.any', { dnsName: `www.any.${ZONE}` }),
   evil('in.deep', alias),
@@ -124,7 +125,7 @@ t.test('a hostile peer takes nothing from a site (v2)', async (t) => {
   t.match(metrics, /sextant_kuadrant_conflicts\{source="[^"]*",zone="k\.example\.com\."\} [1-9]/)
   t.match(metrics, /sextant_peer_denied\{zones="k\.example\.com\.",peer="127\.0\.0\.1:\d+"\} 1\d/)
   await site.prints(
-    /app\.k\.example\.com\.: CNAME .*app\.k\.example\.com@0evil.* beside A.*: the CNAME is not served/,
+    /app\.k\.example\.com\.: CNAME \(0evil: .*\) beside A \(zz\/app\): the CNAME is not served/,
   )
   await site.prints(/peer 127\.0\.0\.1:\d+: refused: "k\.example\.com" NS: peers may not delegate/)
 })
@@ -152,9 +153,6 @@ function oldAnswers(query: Message): readonly ResourceRecord[] {
   if (type === RRType.TXT && text === `w.set.${ZONE}.kdrnt.`) {
     return [record(text, 'TXT', `"1,set.${ZONE}.kdrnt"`)]
   }
-  if (type === RRType.TXT && text === `w.app.${ZONE}.kdrnt.`) {
-    return [record(text, 'TXT', `"1000000,app.${ZONE}.kdrnt"`)]
-  }
   return []
 }
 
@@ -171,7 +169,6 @@ t.test('a hostile peer takes nothing from a site (v1)', async (t) => {
   const app = async () => answers(site, 'app', 'A')
   await until(async () => (await app()).includes(EVIL), 'the peer')
   t.equal(await app(), `A 60 192.0.2.1, A 60 ${EVIL}`)
-  await site.prints(/weights of 127\.0\.0\.1:\d+ are ignored/)
   await site.prints(/refused: "www\.any\.k\.example\.com" CNAME: our wildcard answers/)
   const draws = await site.draws('127.0.50.0/24', 60, `set.${ZONE}`)
   t.ok(draws.size <= 2 && (draws.get('192.0.2.3') ?? 0) > 20, 'weights count beside weights')
