@@ -243,7 +243,7 @@ function chooseEndpoints({ own, siteStates }: Gathered): {
   readonly leftOut: readonly LeftOut[]
 } {
   const parts = siteStates.flatMap(({ endpoints, generation, exporter }) => {
-    return endpoints.map((endpoint) => ({ endpoint, generation, exporter, isExpired: false }))
+    return endpoints.map((endpoint) => ({ endpoint, generation, exporter }))
   })
   const room = Math.max(0, DERIVED_ENDPOINTS_MAX - own.length)
   const fitting = cutToFit(parts, { endpoints: room, octets: OTHERS_OCTETS_MAX })

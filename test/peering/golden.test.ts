@@ -57,7 +57,7 @@ function askNew(site: string, host: string, endpoints: readonly EndpointObject[]
 const WITHOUT_ENDPOINTS = { site: 'm', endpoints: [] }
 
 function merged(shares: readonly SiteState[]): EndpointObject[] {
-  const merge = mergeSiteStates(WITHOUT_ENDPOINTS, shares, 0)
+  const merge = mergeSiteStates(WITHOUT_ENDPOINTS, shares)
   t.strictSame(merge.conflicts, [])
   return merge.endpoints.map(printSteered)
 }
@@ -166,7 +166,7 @@ t.test('a v1 server among them adds what it has and spoils nothing', async (t) =
 
 t.test('a merge is a record that validation takes, endpoint by endpoint', async (t) => {
   const shares = CLUSTERS.map((gateway) => askNew(gateway.cluster, host, layout(gateway)))
-  const { endpoints } = mergeSiteStates(WITHOUT_ENDPOINTS, shares, 0)
+  const { endpoints } = mergeSiteStates(WITHOUT_ENDPOINTS, shares)
   const facts = { namespace: 'n', name: 'merged-r', zoneLabel: 'k.example.com', createdSeconds: 5 }
   const bad = { ...endpoints[0]!, targets: ['192.0.2.256'], sites: ['us1'] }
   const { record, refused } = buildMergedRecord([...endpoints, bad], facts, host)

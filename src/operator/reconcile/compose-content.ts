@@ -134,7 +134,7 @@ export function composeContent(publishing: Publishing, inputs: ContentInputs): M
   const foreignDown = new Set(decided.down.keys())
   const ours = { site, endpoints: own.shared, roomOctets, down, foreignDown }
   const known = siteStates.map((one) => withDecisions(one, foreignDown))
-  const merge = mergeSiteStates(ours, known, inputs.nowMs, Number.POSITIVE_INFINITY)
+  const merge = mergeSiteStates(ours, known, inputs.silentMs)
   const { conflicts, leftOut, reported } = merge
   const refused = [
     ...listRefused(peers),

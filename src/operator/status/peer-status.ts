@@ -93,7 +93,7 @@ function cutToRoom(
   octets: number,
 ): ReadonlyMap<SiteState, SiteState> {
   const parts = siteStates.flatMap(({ endpoints, generation, exporter }) =>
-    endpoints.map((endpoint) => ({ endpoint, generation, exporter, isExpired: false })),
+    endpoints.map((endpoint) => ({ endpoint, generation, exporter })),
   )
   const fitting = cutToFit(parts, { endpoints: parts.length, octets }, recordOctets)
   if (fitting.leftOut.length === 0) return new Map()

@@ -2,13 +2,12 @@ import { DERIVED_ENDPOINTS_MAX } from '../../dnsrecord/dns-record.ts'
 import { EXPIRY_DEFAULT_MS } from '../expiry.ts'
 import type { PeerEndpoint, SiteState } from '../peer-endpoint.ts'
 import { sortUnique } from '../to-peer-endpoint.ts'
-import { chooseParts } from './choose-parts.ts'
 import { chooseSiteStates } from './choose-site-states.ts'
 import { cutToFit, type LeftOut, OTHERS_OCTETS_MAX } from './cut-to-fit.ts'
 import { deriveHealth } from './health.ts'
 import { joinSiteStates } from './join-site-states.ts'
 import { compareMerged, type MergeConflict, type MergedEndpoint } from './merged-endpoint.ts'
-import { compareParts, groupBy, isOurs, type Part, setKey } from './part.ts'
+import { compareInService, compareParts, groupBy, isOurs, type Part, setKey } from './part.ts'
 import { settleSet, withoutRepeated } from './settle-set.ts'
 
 /** Maximum of reported conflicts per host. */
@@ -34,63 +33,44 @@ export interface Merge {
   readonly conflicts: readonly MergeConflict[]
   /** Endpoints that did not fit; `conflicts` lists them too. */
   readonly leftOut: readonly LeftOut[]
-  /** Sites that are expired but still have endpoints in the merge. */
-  readonly heldSites: readonly string[]
-  /** When silence alone will change the merge next, by the same clock; undefined = never. */
-  readonly nextExpiryMs: number | undefined
 }
 
 /**
  * Returns the endpoints of one host as this site serves them: its own, unchanged, and those that
- * the peers add. The result depends on our own endpoints, on the set of site states in any order,
- * and on the time. Time only makes silent sites expire. Sites without a conflict get the same
- * result. See docs/explanation/peers.md for the rules.
+ * the peers add. The result depends on our own endpoints, and on the set of site states in any
+ * order. Sites without a conflict get the same result. See docs/explanation/peers.md for the rules.
  *
  * `own`: states of our own site from peers are ignored. `siteStates`: all of one host. If one
  * exporter has several states of a site, the newest counts; `chooseSiteStates` chooses between
- * exporters. `nowMs`: from the same clock as `seenMs`.
+ * exporters, by `silentMs`.
  */
 export function mergeSiteStates(
   own: OwnState,
   siteStates: readonly SiteState[],
-  nowMs: number,
-  expiryMs: number = EXPIRY_DEFAULT_MS,
+  silentMs: number = EXPIRY_DEFAULT_MS,
 ): Merge {
   const exported = joinSiteStates(siteStates).filter((siteState) => siteState.site !== own.site)
-  const others = chooseSiteStates(exported, expiryMs)
-  const isExpired = (siteState: SiteState): boolean => nowMs - siteState.seenMs >= expiryMs
-  const about = { generation: 'v2', exporter: '', isExpired: false } as const
+  const others = chooseSiteStates(exported, silentMs)
+  const about = { generation: 'v2', exporter: '' } as const
   const ownParts = own.endpoints.map((endpoint) => ({ endpoint, ...about }))
-  const fitting = cutToFit(
-    others.flatMap((siteState) => partsOf(siteState, isExpired(siteState))),
-    {
-      endpoints: Math.max(0, DERIVED_ENDPOINTS_MAX - ownParts.length),
-      octets: own.roomOctets ?? OTHERS_OCTETS_MAX,
-    },
-  )
+  const fitting = cutToFit(others.flatMap(partsOf), {
+    endpoints: Math.max(0, DERIVED_ENDPOINTS_MAX - ownParts.length),
+    octets: own.roomOctets ?? OTHERS_OCTETS_MAX,
+  })
   const conflicts: MergeConflict[] = []
   const down = new Set(own.down ?? [])
   const parts = [...ownParts, ...fitting.parts]
-  const hosts = new Set(parts.map((part) => part.endpoint.rootHost.replace(/^\*\./, '')))
-  const chosen = chooseParts(parts, hosts)
-  const known = chosen.flatMap((part) => {
+  const known = parts.flatMap((part) => {
     return isOurs(part) ? [part] : withoutDown(part, down, own.foreignDown, conflicts)
   })
   const settled = settleCnames(known, conflicts)
   const sets = [...groupBy(settled, (part) => setKey(part.endpoint)).values()]
   const merged = sets.flatMap((members) => settleSet(members, conflicts))
-  const held = chosen.filter((part) => part.isExpired).map((part) => part.endpoint.site)
-  const live = exported.filter(
-    (siteState) => siteState.endpoints.length > 0 && !isExpired(siteState),
-  )
-  const next = live.reduce((earliest, s) => Math.min(earliest, s.seenMs + expiryMs), Infinity)
   return {
     endpoints: deriveHealth(merged).sort(compareMerged),
-    reported: listReported(chosen),
+    reported: listReported(parts),
     conflicts: [...fitting.leftOut.map(describeLeftOut), ...cutConflicts(conflicts)],
     leftOut: fitting.leftOut,
-    heldSites: sortUnique(held),
-    nextExpiryMs: next === Infinity ? undefined : next,
   }
 }
 
@@ -103,8 +83,8 @@ function listReported(parts: readonly Part[]): readonly Part[] {
     .sort(compareParts)
 }
 
-function partsOf({ endpoints, generation, exporter }: SiteState, isExpired: boolean): Part[] {
-  return endpoints.map((endpoint) => ({ endpoint, generation, exporter: exporter, isExpired }))
+function partsOf({ endpoints, generation, exporter }: SiteState): Part[] {
+  return endpoints.map((endpoint) => ({ endpoint, generation, exporter }))
 }
 
 /** Our own probes decide whether an address of ours is up, also if a peer advertises the same address. */
@@ -151,7 +131,7 @@ function settleCnames(parts: readonly Part[], conflicts: MergeConflict[]): Part[
     const isCname = (part: Part): boolean => part.endpoint.recordType === 'CNAME'
     const count = members.filter(isCname).length
     if (count === 0 || count === members.length) return members
-    const [first] = [...members].sort(compareParts)
+    const [first] = [...members].sort(compareInService)
     const kept = members.filter((part) => isCname(part) === isCname(first!))
     const yielding = members.filter((part) => isCname(part) !== isCname(first!))
     for (const site of sortUnique(yielding.map((part) => part.endpoint.site))) {

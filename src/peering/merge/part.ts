@@ -6,8 +6,6 @@ export interface Part {
   readonly generation: Generation
   /** Address of the peer that reported it; '' = our own. */
   readonly exporter: string
-  /** Its site was silent for longer than the expiry time. */
-  readonly isExpired: boolean
 }
 
 /** True for a part that no peer reported: it is this site's own. */
@@ -35,8 +33,8 @@ export function groupBy<T>(items: readonly T[], keyOf: (item: T) => string): Map
 }
 
 /**
- * The order of precedence of parts that contradict each other: our own first, then v2 before v1, then by
- * site, then by content. For parts of peers it is the same at every site.
+ * The order of precedence of parts: our own first, then v2 before v1, then by site, then by content. For parts of peers
+ * it is the same at every site.
  */
 export function compareParts(a: Part, b: Part): number {
   if (isOurs(a) !== isOurs(b)) return isOurs(a) ? -1 : 1
@@ -45,6 +43,13 @@ export function compareParts(a: Part, b: Part): number {
   const [textA, textB] = [textOf(a.endpoint), textOf(b.endpoint)]
   if (textA === textB) return 0
   return textA < textB ? -1 : 1
+}
+
+/** The order for parts that contradict each other: a peer's that is down takes nothing from others. */
+export function compareInService(a: Part, b: Part): number {
+  const isLast = (part: Part): boolean => part.endpoint.health === 'down' && !isOurs(part)
+  if (isLast(a) !== isLast(b)) return isLast(a) ? 1 : -1
+  return compareParts(a, b)
 }
 
 /**

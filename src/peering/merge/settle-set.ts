@@ -11,7 +11,7 @@ import {
   type MergeConflict,
   type MergedEndpoint,
 } from './merged-endpoint.ts'
-import { compareParts, isOurs, type Part, setKey } from './part.ts'
+import { compareInService, isOurs, type Part, setKey } from './part.ts'
 import { settleTtl } from './settle-ttl.ts'
 
 /** A merged endpoint while its set is assembled. */
@@ -28,16 +28,16 @@ interface Kept {
  * - An endpoint of a v1 peer is left out if a v2 site has the same target.
  * - Equal endpoints are one. Endpoints with neither set identifier nor weight nor geo code are
  *   united.
- * - If a set identifier has different contents, ours is kept, else the first (`compareParts`). A
+ * - If a set identifier has different contents, ours is kept, else the first (`compareInService`). A
  *   later default with geo codes keeps its codes, but is not the default. An endpoint of a v1 peer
  *   gets another identifier, since v1 has no identifiers.
  */
 export function settleSet(parts: readonly Part[], conflicts: MergeConflict[]): MergedEndpoint[] {
   const label = setKey(parts[0]!.endpoint)
-  const sorted = withoutRepeated([...parts].sort(compareParts))
+  const sorted = withoutRepeated([...parts].sort(compareInService))
   const ttlSeconds = settleTtl(sorted, label, conflicts)
   const hasOurs = sorted.some(isOurs)
-  const ordered = hasOurs ? [...fitToOurs(sorted, label, conflicts)].sort(compareParts) : sorted
+  const ordered = hasOurs ? [...fitToOurs(sorted, label, conflicts)].sort(compareInService) : sorted
   const isUnited = ({ endpoint }: Part): boolean => isPlain(endpoint) && !isAlias(endpoint)
   const kept = new Map<string, Kept>()
   for (const part of ordered) if (!isUnited(part)) keep(part, kept, conflicts)

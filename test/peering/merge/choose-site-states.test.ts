@@ -12,8 +12,8 @@ const HOUR_MS = 3_600_000
 const YIELD_MS = 20_000
 
 /** Targets that are served of all this. */
-function served(siteStates: readonly SiteState[], nowMs = 0): readonly string[] {
-  const merge = mergeSiteStates({ site: 'm', endpoints: [] }, siteStates, nowMs, 24 * HOUR_MS)
+function served(siteStates: readonly SiteState[]): readonly string[] {
+  const merge = mergeSiteStates({ site: 'm', endpoints: [] }, siteStates, 24 * HOUR_MS)
   return merge.endpoints.flatMap(({ targets }) => targets).sort()
 }
 

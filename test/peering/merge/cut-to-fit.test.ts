@@ -27,7 +27,7 @@ const parts: fc.Arbitrary<readonly Part[]> = fc.array(
     .map(({ exporter, site, generation, text, health, sinceSeconds }) => {
       const about = { site, health, sinceSeconds, recordType: 'TXT', targets: [text] }
       const endpoint = { ...shared(), ...about }
-      return { endpoint, generation, exporter, isExpired: false }
+      return { endpoint, generation, exporter }
     }),
   { maxLength: 40 },
 )
@@ -106,11 +106,10 @@ t.test('our own endpoints stay, and a loud peer takes nothing from a quiet one',
   const loud = Array.from({ length: 16 }, (_, i) =>
     share(`loud${i}`, many(`loud${i}`, 500, 200), { exporter: 'loud:53', isOwn: false }),
   )
-  const merge = mergeSiteStates(
-    { site: 'm', endpoints: own, roomOctets: 200_000 },
-    [...loud, quiet],
-    0,
-  )
+  const merge = mergeSiteStates({ site: 'm', endpoints: own, roomOctets: 200_000 }, [
+    ...loud,
+    quiet,
+  ])
   const count = (site: string) => merge.endpoints.filter((e) => e.sites.includes(site)).length
   t.equal(count('m'), 50)
   t.equal(count('quiet'), 100)
@@ -118,20 +117,17 @@ t.test('our own endpoints stay, and a loud peer takes nothing from a quiet one',
   t.ok(merge.leftOut.every(({ exporter }) => exporter === 'loud:53'))
   t.equal(merge.leftOut.length, 16)
   t.match(merge.conflicts[0]?.text, /^loud0, exported by loud:53: too many endpoints/)
-  const again = mergeSiteStates(
-    { site: 'm', endpoints: own, roomOctets: 200_000 },
-    [quiet, ...[...loud].reverse()],
-    0,
-  )
+  const again = mergeSiteStates({ site: 'm', endpoints: own, roomOctets: 200_000 }, [
+    quiet,
+    ...[...loud].reverse(),
+  ])
   t.strictSame(again, merge)
 })
 
 t.test('without room no endpoint of others is accepted, and all are reported', async (t) => {
-  const merge = mergeSiteStates(
-    { site: 'm', endpoints: [shared({ site: 'm' })], roomOctets: 0 },
-    [share('a', [{}])],
-    0,
-  )
+  const merge = mergeSiteStates({ site: 'm', endpoints: [shared({ site: 'm' })], roomOctets: 0 }, [
+    share('a', [{}]),
+  ])
   t.strictSame(
     merge.endpoints.flatMap((e) => e.sites),
     ['m'],

@@ -47,7 +47,7 @@ function mergeAt(
   reported: readonly SiteState[],
 ): Merge {
   const endpoints = own.map((one) => ({ ...one, site }))
-  return mergeSiteStates({ site, endpoints }, reported, 0)
+  return mergeSiteStates({ site, endpoints }, reported)
 }
 
 const setOf = (e: Pick<MergedEndpoint, 'dnsName' | 'recordType'>) => `${e.dnsName} ${e.recordType}`
@@ -372,7 +372,7 @@ t.test('a set that a peer fills keeps ours', async (t) => {
 t.test('an address that our probes found down is not brought back by a peer', async (t) => {
   const own = [shared({ targets: ['192.0.2.2'], site: 'm' })]
   const reported = [share('b', [{ targets: ['192.0.2.1', '192.0.2.3'], health: 'up' }])]
-  const merged = mergeSiteStates({ site: 'm', endpoints: own, down: ['192.0.2.1'] }, reported, 0)
+  const merged = mergeSiteStates({ site: 'm', endpoints: own, down: ['192.0.2.1'] }, reported)
   t.strictSame(lines(merged), ['k.example.com A 60 192.0.2.2,192.0.2.3'])
   t.match(merged.conflicts, [{ site: 'b', text: /another health of one of our targets/ }])
   t.ok(own.every(isPlain))
