@@ -168,14 +168,14 @@ export class HealthQuorum {
       const { address, statements, decision } = one
       const { outcome, by, isDisputed } = decision
       nextMs = Math.min(nextMs, decision.nextMs ?? nextMs)
-      const reason = outcome === 'down' ? explainDecision(one, context).reason : ''
-      decisions.set(address, { outcome, by, reason: reason.replace(/^down: /, '') })
+      decisions.set(address, { outcome, by, reason: reasonOf(one, context) })
       // What its own site reports down is no decision of other sites.
       const isTakenOut = outcome === 'down' && by !== 'home'
       if (isTakenOut) down.add(address)
       if (isDisputed) disputed.add(address)
-      const isKnownDown = wasDown.has(address) && (isTakenOut || outcome !== 'down')
-      const isDown = { before: isKnownDown, after: isTakenOut }
+      // If its own site reports it down meanwhile, it is not served again.
+      const isReported = outcome === 'down' && !isTakenOut
+      const isDown = { before: wasDown.has(address) && !isReported, after: isTakenOut }
       const isInDispute = { before: wasDisputed.has(address), after: isDisputed }
       const change = this.#report(`${address} of ${host}`, isDown, isInDispute, statements)
       if (change !== '') changes.push(`${address} ${change}`)
@@ -384,6 +384,12 @@ function keepReached(one: DecidedAddress, { site }: QuorumRules): DecidedAddress
   const isReached = statements.observers.some((s) => s.site === site && s.health === 'up')
   if (decision.by !== 'sites' || !isReached) return one
   return { ...one, decision: { ...decision, outcome: 'up', by: 'this site' } }
+}
+
+/** Returns why an address is down; '' = it is not. */
+function reasonOf(one: DecidedAddress, context: DecisionContext): string {
+  if (one.decision.outcome !== 'down') return ''
+  return explainDecision(one, context).reason.replace(/^down: /, '')
 }
 
 interface Change {
