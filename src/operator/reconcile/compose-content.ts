@@ -156,7 +156,7 @@ export function composeContent(publishing: Publishing, inputs: ContentInputs): M
       peersForm === 'none'
         ? undefined
         : printPeers(addresses, peers, { form: peersForm, roomOctets }),
-    counts: composeCounts(publishing, inputs, screened.siteStates, served),
+    counts: composeCounts(publishing, inputs, [known, foreignDown], served),
     healthy: recordHealth(record, health.probes, inputs.isProbing),
     membership,
     accepted: acceptedCondition(disputes, conflicts.length > 0),
@@ -186,11 +186,16 @@ export function composeContent(publishing: Publishing, inputs: ContentInputs): M
 function composeCounts(
   publishing: Publishing,
   { health, conflicts, hasCounts }: Pick<ContentInputs, 'health' | 'conflicts' | 'hasCounts'>,
-  siteStates: readonly SiteState[],
+  [siteStates, down]: readonly [known: readonly SiteState[], down: ReadonlySet<string>],
   served: readonly MergedEndpoint[],
 ): TargetCounts | undefined {
   if (!hasCounts) return undefined
-  const theirs = siteStates.flatMap(({ endpoints }) => endpoints)
+  const theirs = siteStates.flatMap(({ endpoints }) => {
+    return endpoints.flatMap((one) => {
+      const targets = one.targets.filter((target) => down.has(target))
+      return [one, { ...one, targets, health: 'down' as const }]
+    })
+  })
   const reported = [...listOwnTargets(publishing, health.down), ...theirs]
   const isServed = (one: MergedEndpoint): boolean => conflicts.isServed(printSpecEndpoint(one))
   return countEndpoints(reported, served.filter(isServed))

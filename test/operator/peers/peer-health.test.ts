@@ -61,6 +61,8 @@ t.test('an operator that starts again changes nothing', async (t) => {
     const left = network.numbers.filter((number) => number !== 1)
     const want = Object.fromEntries(left.map((number) => [number, left]))
     t.equal(differs(network, want), '', 'the dead cluster is out')
+    const { served, down } = network.sites[0]!.status
+    t.strictSame([served, down], [`${count - 1}/${count}`, addressOf(1)], 'the status has it')
     for (const number of left) {
       const { cluster } = network.sites[number]!
       cluster.takeWrites()

@@ -183,6 +183,10 @@ export class SimulatedCluster {
     return { site, generation, endpoints: [endpoint], observations: [] }
   }
 
+  get status(): ApiObject {
+    return at(this.cluster.stored(KEY), 'status') as ApiObject
+  }
+
   /** Addresses that a Sextant server serves, and those in `spec.endpoints`, which other programs read. */
   get answers(): { readonly ours: readonly string[]; readonly others: readonly string[] } {
     const merged = this.cluster.record('a/merged-app')
