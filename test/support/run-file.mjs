@@ -20,4 +20,5 @@ export async function run(path) {
 /** Runs the teardowns of all files; called after the last one. */
 export async function end() {
   for (const teardown of teardowns.reverse()) await teardown()
+  t.comment('all files ended')
 }
