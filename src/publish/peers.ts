@@ -320,17 +320,14 @@ function printSilence(
 ): string {
   if (!wasHeard(lastSeenMs)) return `peer ${address} has never answered: ${error}`
   const seconds = Math.round((nowMs - lastSeenMs) / 1000)
-  return `peer ${address} silent for ${seconds} s, ${endpoints} endpoints of it are served: ${error}`
+  return `peer ${address} silent for ${seconds} s, it last reported ${endpoints} endpoints: ${error}`
 }
 
 /** Prints what the ready page shows about agreement on health; '' = nothing. */
-function printQuorum({ isIsolated, heard, sites, quorum, down, disputed }: QuorumStatus): string {
+function printQuorum({ isIsolated, heard, sites, down, disputed }: QuorumStatus): string {
   const notes: string[] = []
-  if (isIsolated)
-    notes.push(
-      `isolated: ${heard} of ${sites} sites heard, ${quorum} needed to decide about health`,
-    )
-  if (down > 0) notes.push(`${down} addresses of silent sites are taken out by a quorum of sites`)
+  if (isIsolated) notes.push(`isolated: ${heard} of ${sites} sites heard`)
+  if (down > 0) notes.push(`${down} addresses of other sites are down`)
   if (disputed > 0) notes.push(`sites disagree about the health of ${disputed} addresses`)
   return notes.join('; ')
 }

@@ -44,7 +44,7 @@ t.test(
     t.equal(await west.ask(EUROPE), EAST, 'from the first answer on')
     t.equal(await west.ask(EUROPE, MORE), EAST)
     await until(async () => /silent for/.test(await page('ready')), 'the ready page')
-    t.match(await page('ready'), /^OK\n.*8 endpoints of it are served/)
+    t.match(await page('ready'), /^OK\n.*it last reported 8 endpoints/)
     west.reload()
     await west.prints(/Reloading complete/)
     t.equal(await west.ask(EUROPE), EAST, 'over a reload as well')

@@ -105,7 +105,7 @@ export class PageRun {
 
   /** Puts this run's ports into a text of the page. */
   fit(text: string): string {
-    return text.replace(/(:|-p )(\d{4})\b/g, (all, before: string, port: string) => {
+    return text.replace(/(: ?|-p )(\d{4})\b/g, (all, before: string, port: string) => {
       const fitting = this.#ports.get(port)
       return fitting === undefined ? all : before + fitting
     })
