@@ -17,11 +17,13 @@ export const CHAIN_MAX = 8
  * two cases. It is the host name of a down address, or it is a name of the same record whose
  * targets are all down. So a cluster whose gateways are all down is removed at every level above.
  * `also`: targets that are out for another reason, by endpoint and index; they count as down.
+ * `isElsewhere`: true if other records have working targets at a name, by `nameKey`.
  */
 export function findDownTargets(
   endpoints: readonly Endpoint[],
   downAddresses: readonly string[],
   also: readonly Indexes[] = [],
+  isElsewhere: (owner: string) => boolean = () => false,
 ): readonly ReadonlySet<number>[] {
   if (downAddresses.length === 0 && also.length === 0) return endpoints.map(() => NONE)
   const addresses = new Set<string>()
@@ -35,7 +37,7 @@ export function findDownTargets(
   let down = endpoints.map((endpoint, i) => downIn(endpoint, addresses, names, also[i]))
   for (let step = 0; step < CHAIN_MAX; step++) {
     const before = names.size
-    for (const name of ownersDown(endpoints, down)) names.add(name)
+    for (const name of ownersDown(endpoints, down)) if (!isElsewhere(name)) names.add(name)
     if (names.size === before) break
     down = endpoints.map((endpoint, i) => downIn(endpoint, addresses, names, also[i]))
   }

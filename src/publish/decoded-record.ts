@@ -7,7 +7,11 @@ import type { StoredRecord } from '../dnsrecord/record-source.ts'
 import { lowerNameKey } from '../dnsrecord/validate/names.ts'
 import type { RecordHealth, RecordState } from '../health/address-health.ts'
 import { NO_DRAINS, type RecordDrains } from '../health/drain/drain.ts'
-import { findOutTargets } from '../health/drain/drained-targets.ts'
+import {
+  findOutTargets,
+  type NamesElsewhere,
+  type OutTargets,
+} from '../health/drain/drained-targets.ts'
 import type { ShiftState } from '../health/shift/shift.ts'
 import { findSlowStartUnits, type SlowStartUnits } from '../health/slow-start-units.ts'
 import type { Contribution } from './owner-sets.ts'
@@ -28,6 +32,8 @@ export interface OwnerGroup {
 export interface RecordForm {
   /** The site of records without `origin`; missing = they have none. */
   readonly site?: string | undefined
+  /** Returns what other records have at names of a record; missing = nothing. */
+  readonly elsewhere?: ((record: StoredRecord) => NamesElsewhere) | undefined
   /** True: every record that is not in gateway-local form is converted to it. */
   readonly isLocalForm: boolean
   /** Exports the complete endpoints in the local form; undefined = they are not exported. */
@@ -94,7 +100,7 @@ export class DecodedRecord {
     // In the gateway-local form, health and drains are data for peers.
     const drains = form.isLocalForm ? NO_DRAINS : state.drains
     const isAllUp = derives || (health.down.length === 0 && drains === NO_DRAINS)
-    const out = isAllUp ? undefined : findOutTargets(endpoints, health.down, drains)
+    const out = isAllUp ? undefined : findOut(endpoints, state, form)
     const { key } = record
     const { site, place } = originOf(record, content, form)
     const units =
@@ -156,6 +162,16 @@ export class DecodedRecord {
 /** True for a record that has no gateway-local form of its own, because each site exports its own records only. */
 function isOfOthers({ origin }: StoredRecord, { isAggregate }: RecordContent): boolean {
   return isAggregate || origin !== undefined
+}
+
+function findOut(
+  endpoints: readonly Endpoint[],
+  { record, health, drains }: ServedState,
+  { isLocalForm, elsewhere }: RecordForm,
+): OutTargets {
+  // In the gateway-local form, drains are data for peers.
+  if (isLocalForm) return findOutTargets(endpoints, health.down, NO_DRAINS)
+  return findOutTargets(endpoints, health.down, drains, elsewhere?.(record))
 }
 
 function originOf(

@@ -12,6 +12,7 @@ import type { SetChange } from './answer-events.ts'
 import { ContentDigest } from './content-digest.ts'
 import { DecodedRecord, isDerived, type RecordForm, type ServedState } from './decoded-record.ts'
 import { EndpointTally } from './endpoint-tally.ts'
+import { findDependents, namesElsewhere, type ServedRecords } from './names-elsewhere.ts'
 import { OutSets, type OutSetsOptions } from './out-sets.ts'
 import { OwnerConflicts, type OwnerConflictsOptions } from './owner-conflicts.ts'
 import { HOLDERS_MAX, OwnerHolders } from './owner-holders.ts'
@@ -91,6 +92,8 @@ const BATCH_MAX = 32
  */
 export class RecordZone {
   readonly #options: RecordZoneOptions
+  readonly #form: RecordForm
+  readonly #records: ServedRecords
   readonly #holders: OwnerHolders
   /** The health with which each record is served, by key; missing = UNKNOWN. */
   readonly #healths = new Map<string, ServedHealth>()
@@ -107,6 +110,13 @@ export class RecordZone {
   constructor(options: RecordZoneOptions) {
     this.#options = options
     this.#holders = new OwnerHolders(options.site ?? '')
+    this.#records = {
+      holders: this.#holders,
+      isImpaired: ({ key }) => this.#healths.has(key),
+      stateOf: (record) => this.#servedState(record),
+      form: options,
+    }
+    this.#form = { ...options, elsewhere: (record) => namesElsewhere(record, this.#records) }
     const { onConflict, isComplete = () => true } = options
     this.#conflicts = new OwnerConflicts({ onConflict, isComplete })
     this.#out = new OutSets({ onOut: options.onOut })
@@ -150,7 +160,7 @@ export class RecordZone {
 
   /** The endpoints of a record of this zone that have targets out of service, or are in slow start. */
   impaired(record: StoredRecord): Contribution[] {
-    const { groups } = new DecodedRecord(this.#servedState(record), this.#options)
+    const { groups } = new DecodedRecord(this.#servedState(record), this.#form)
     return groups
       .flatMap(({ contributions }) => contributions)
       .filter(({ down, drained, units = SLOW_START_UNITS }) => {
@@ -205,14 +215,7 @@ export class RecordZone {
     const differences = new Map(
       others.map((change) => [change, this.#compare(change, served, next)]),
     )
-    const owners = new Map<string, ChangedOwner>()
-    for (const change of others) {
-      const { before, after } = change
-      const actor = this.#actorOf(change)
-      const old = before === undefined ? [] : this.#decode(before, served).groups
-      const now = after === undefined ? [] : this.#decodeNext(after, next, before).groups
-      for (const { key, owner } of [...old, ...now]) owners.set(key, { key, owner, actor })
-    }
+    const { owners, dependents } = this.#findOwners(others, served, next)
     const current = new Map<string, OwnerSet[]>()
     for (const [key, { owner }] of owners) current.set(key, this.#sets(key, owner, served, []))
     for (const [change, difference] of differences) this.#index(change, served, next, difference)
@@ -222,10 +225,43 @@ export class RecordZone {
         after === undefined ? UNKNOWN : this.#nextState(after),
       )
     }
-    for (const [record, decoded] of next) served.set(record, decoded)
+    // What is out of service in these records depends on what the others have from now on.
+    for (const record of dependents) served.delete(record)
+    for (const [record, decoded] of next) {
+      const isAlone = this.#options.isLocalForm || !this.#healths.has(record.key)
+      if (isAlone) served.set(record, decoded)
+      else served.delete(record)
+    }
     for (const changed of owners.values()) {
       this.#replan(changed, current.get(changed.key)!, served)
     }
+  }
+
+  /**
+   * Returns the owners whose RRsets the changes may change, and further records whose targets may be out of service
+   * from now on, or no longer.
+   */
+  #findOwners(
+    changes: readonly RecordChange[],
+    served: Decoded,
+    next: Decoded,
+  ): { owners: Map<string, ChangedOwner>; dependents: Iterable<StoredRecord> } {
+    const owners = new Map<string, ChangedOwner>()
+    for (const change of changes) {
+      const { before, after } = change
+      const actor = this.#actorOf(change)
+      const old = before === undefined ? [] : this.#decode(before, served).groups
+      const now = after === undefined ? [] : this.#decodeNext(after, next, before).groups
+      for (const { key, owner } of [...old, ...now]) owners.set(key, { key, owner, actor })
+    }
+    const dependents = findDependents(owners.keys(), changes, this.#records)
+    for (const [record, by] of dependents) {
+      const { actor } = owners.get(by)!
+      for (const { key, owner } of this.#decode(record, served).groups) {
+        if (!owners.has(key)) owners.set(key, { key, owner, actor })
+      }
+    }
+    return { owners, dependents: dependents.keys() }
   }
 
   /**
@@ -236,7 +272,7 @@ export class RecordZone {
   #addAlone({ before, after }: RecordChange, next: Decoded): boolean {
     if (before !== undefined || after === undefined) return false
     const state = this.#nextState(after)
-    const record = new DecodedRecord(state, this.#options)
+    const record = new DecodedRecord(state, this.#form)
     for (const { key } of record.groups) {
       if (!this.#holders.has(key) && !this.#fixedByOwner.has(key) && key !== this.#apexKey) continue
       next.set(after, record)
@@ -394,7 +430,7 @@ export class RecordZone {
   #contributions(key: string, record: StoredRecord, decoded: Decoded): readonly Contribution[] {
     const known = this.#decode(record, decoded)
     const isCovered = known.covers(key)
-    const all = isCovered ? known : new DecodedRecord(this.#servedState(record), this.#options)
+    const all = isCovered ? known : new DecodedRecord(this.#servedState(record), this.#form)
     return all.find(key)?.contributions ?? []
   }
 
@@ -402,7 +438,7 @@ export class RecordZone {
   #decode(record: StoredRecord, decoded: Decoded): DecodedRecord {
     const known = decoded.get(record)
     if (known !== undefined) return known
-    const fresh = new DecodedRecord(this.#servedState(record), this.#options)
+    const fresh = new DecodedRecord(this.#servedState(record), this.#form)
     decoded.set(record, fresh)
     return fresh
   }
@@ -416,7 +452,7 @@ export class RecordZone {
     const known = next.get(record)
     if (known !== undefined) return known
     const earlier = before === undefined ? undefined : this.#servedState(before)
-    const fresh = new DecodedRecord(this.#nextState(record), this.#options, earlier)
+    const fresh = new DecodedRecord(this.#nextState(record), this.#form, earlier)
     next.set(record, fresh)
     return fresh
   }

@@ -107,7 +107,7 @@ function contradiction({ steps, answer }: Explanation): string {
 }
 
 /** What decided a choice, and how many of the answers have such a choice at least. */
-const LEAST = { drawn: 500, sticky: 300, weight: 500, distance: 300, nearer: 100, list: 100 }
+const LEAST = { drawn: 500, sticky: 300, weight: 500, distance: 300, nearer: 50, list: 100 }
 type Reason = keyof typeof LEAST
 
 function reasonsOf({ steps }: Explanation): Set<Reason> {

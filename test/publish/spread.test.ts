@@ -1,14 +1,9 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
-import { printType } from '../../src/dns/iana/types.ts'
-import { scanName } from '../../src/dns/name/name.ts'
-import { printRdata } from '../../src/dns/rdata/index.ts'
 import type { StoredRecord } from '../../src/dnsrecord/record-source.ts'
-import { type DownSet, printOut } from '../../src/publish/all-down.ts'
-import type { OwnerSet } from '../../src/publish/owner-sets.ts'
-import { sortIntoTiers } from '../../src/steering/tiers.ts'
 import { TestHealth } from '../support/test-health.ts'
+import { distribution } from './distribution.ts'
 import { type Given, record, zone } from './record-zone-stage.ts'
 
 /*
@@ -137,44 +132,6 @@ function seenBy(viewer: string, world: World, givens: readonly Given[]) {
   return serve(world, records, viewer)
 }
 
-/** Everything that decides the answers, for each class of clients, in an order that means nothing. */
-function distribution({ records }: Pick<ReturnType<typeof zone>, 'records'>) {
-  const { out } = records
-  const all = records.explain(scanName(`${OWNER}.`)!, { dropped() {}, kept() {} })
-  const sets = all.map((set) => [printType(set.type), printSet(set)] as const)
-  return {
-    sets: new Map(sets.sort(([a], [b]) => (a < b ? -1 : 1))),
-    out: [...out.allDown, ...out.exhausted].map(printDown).sort(),
-    drained: out.drainedCount,
-  }
-}
-
-function printDown({ set, lists, allDown }: DownSet): string {
-  return `${set} ${printOut({ set, lists: lists && [...lists].sort(), allDown })}`
-}
-
-function printSet(set: OwnerSet) {
-  const { type, ttlSeconds, rdata, candidates, sticky, failover, pointSets } = set
-  const texts = rdata.map((one) => printRdata(type, one))
-  const isEmpty = candidates.length === 0
-  const { keys, tiers } = isEmpty
-    ? { keys: [], tiers: [] }
-    : sortIntoTiers(candidates, type, failover)
-  return {
-    ttlSeconds,
-    sticky,
-    points: pointSets?.map((points) => points.map(({ text }) => text).join(' ')).sort(),
-    tiers: tiers.map((tier, i) => {
-      const outcomes = tier.map(({ weight, rdataIndexes, seed }) => {
-        const targets = rdataIndexes.map((index) => texts[index]!).sort()
-        // The one outcome of a tier needs no seed.
-        return `${weight} ${tier.length === 1 ? '' : seed?.join('.')}: ${targets.join(' ')}`
-      })
-      return [keys[i]?.text ?? '', ...outcomes.sort()]
-    }),
-  }
-}
-
 const some = <T>(arbitrary: fc.Arbitrary<T>) => fc.option(arbitrary, { nil: undefined })
 
 function sketches(types: readonly string[], ttls: readonly number[]): fc.Arbitrary<Sketch[]> {
@@ -229,11 +186,11 @@ t.test('endpoints give the same answers in one record and spread over sites', as
   })
   const property = fc.property(world, (given) => {
     const one = inOne(given)
-    const want = distribution(one)
+    const want = distribution(one.records, OWNER)
     const givens = spread(given)
     for (const viewer of viewersOf(given)) {
       const served = seenBy(viewer, given, givens)
-      assert.deepEqual(distribution(served), want, `as ${viewer} has them`)
+      assert.deepEqual(distribution(served.records, OWNER), want, `as ${viewer} has them`)
     }
     for (const { allDown, candidates } of one.sink.sets.values()) {
       if (allDown !== undefined) seen.down++
@@ -255,7 +212,7 @@ t.test('two sites with a default endpoint each share the default clients 80 to 2
   for (const viewer of [...SITES.slice(0, 2), OUTSIDE]) {
     const served = seenBy(viewer, world, givens)
     const tier = ['20 undefined: 192.0.2.1', '80 undefined: 192.0.2.2']
-    t.strictSame(distribution(served).sets.get('A')?.tiers, [
+    t.strictSame(distribution(served.records, OWNER).sets.get('A')?.tiers, [
       ['US', ...tier],
       ['', ...tier],
     ])
@@ -303,7 +260,7 @@ t.test('sites decide and report conflicts alike, whatever the health is', async 
     for (const viewer of viewersOf(given)) {
       const served = seenBy(viewer, given, givens)
       const reported = served.records.conflicts.all().map(({ text }) => text)
-      answers.push(distribution(served))
+      answers.push(distribution(served.records, OWNER))
       const alikeTexts = reported.map((text) => alike(text, viewer))
       texts.add(alikeTexts.sort().join('\n'))
       const up = seenBy(viewer, healthy, givens).records.conflicts.all()
