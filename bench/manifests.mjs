@@ -11,6 +11,7 @@ import { systemClock } from '../dist/base/clock.js'
 import { Random } from '../dist/base/random.js'
 import { systemTimers } from '../dist/base/timers.js'
 import { scanName } from '../dist/dns/name/name.js'
+import { AnswerEvents } from '../dist/publish/answer-events.js'
 import { OfferedVersions } from '../dist/publish/offered-versions.js'
 import { SerialIndex } from '../dist/publish/serials/serial-index.js'
 import { PublishedZones } from '../dist/publish/zones.js'
@@ -116,6 +117,7 @@ const zones = new PublishedZones(options, {
   serials: new SerialIndex(),
   serialFile: undefined,
   versions: new OfferedVersions(image, offered, offered.source()),
+  events: new AnswerEvents({ source: '', others: undefined, find: () => undefined }),
   place: 'bench',
   onCommit,
   ...parts,
