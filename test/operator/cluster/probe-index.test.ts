@@ -49,7 +49,11 @@ t.test('the health of an address, and why it is not probed', (t) => {
     },
     {
       status: { healthy: false, consecutiveFailures: 3, reason: 'status 503' },
-      want: { health: 'down', notProbed: '' },
+      want: {
+        health: 'down',
+        notProbed: '',
+        reason: 'DNSHealthCheckProbe a/p reports it as unhealthy after 3 failures: status 503',
+      },
       isNews: true,
     },
   ]) {
