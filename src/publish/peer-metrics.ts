@@ -88,7 +88,7 @@ export function measureQuorum(
   const labels = ['zones']
   const isolated = metrics.gauge(
     'sextant_peer_isolated',
-    '1 while this site hears too few sites to decide about the health of addresses of peers.',
+    '1 while this site hears less than a majority of the sites.',
     labels,
   )
   const heard = metrics.gauge(
@@ -98,7 +98,7 @@ export function measureQuorum(
   )
   const down = metrics.gauge(
     'sextant_peer_addresses_down',
-    'Addresses of silent sites that a quorum of sites finds down.',
+    'Addresses of other sites that are taken out although their own sites do not report them down.',
     labels,
   )
   const disputed = metrics.gauge(

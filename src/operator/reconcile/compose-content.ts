@@ -35,7 +35,7 @@ import { recordHealth } from '../status/record-health.ts'
 import { siteAt } from './record-deaths.ts'
 import { findClockFaults, type NameFaults } from './site-faults.ts'
 
-/** How long a site must have found the same before its observation counts. The default of `hold-down`. */
+/** How long a site must have found the same before its observation counts as part of a dispute. */
 const SETTLED_MS = 60_000
 
 /** Endpoints of several sites that are not served, with the reasons. */
