@@ -25,6 +25,11 @@ export class ObjectCache {
   readonly #informer: Informer
   readonly #clock: Clock
   readonly #written = new Map<string, Written>()
+  /**
+   * Objects whose deletion the informer reported, by UID, and until when. The response to a write
+   * from before the deletion may arrive after it; the object would then seem to exist.
+   */
+  readonly #deleted = new Map<string, number>()
 
   constructor(informer: Informer, clock: Clock) {
     this.#informer = informer
@@ -45,6 +50,7 @@ export class ObjectCache {
 
   /** Stores the API's response `object`. */
   noteWritten(object: ApiObject): void {
+    if (this.#deleted.has(uidOf(object))) return
     this.#note(keyOf(object), {
       object: trimObject(object),
       uid: uidOf(object),
@@ -82,6 +88,12 @@ export class ObjectCache {
   }
 
   #drop(key: string, uid: string): void {
+    const nowMs = this.#clock.monotonic()
+    for (const [other, untilMs] of this.#deleted) {
+      if (untilMs > nowMs) break
+      this.#deleted.delete(other)
+    }
+    this.#deleted.set(uid, nowMs + WRITTEN_MS)
     if (this.#written.get(key)?.uid === uid) this.#written.delete(key)
   }
 }

@@ -82,6 +82,17 @@ t.test('an object that we created is forgotten when the informer reports its del
   t.end()
 })
 
+t.test('an object that the informer reported as deleted before the API responded is gone', (t) => {
+  const { cache, put, remove } = setUp()
+  put(version('9'))
+  remove()
+  cache.noteWritten(version('10'))
+  t.equal(cache.get(KEY), undefined)
+  cache.noteWritten(version('12', 'two'))
+  t.equal(versionOf(cache.get(KEY)), '12', 'a new object of its name is another one')
+  t.end()
+})
+
 t.test('an object that the informer had before the API responded is not stored', (t) => {
   const { cache, put } = setUp()
   cache.noteDeleted(version('9'))
