@@ -1,5 +1,6 @@
 import { packedCreatedSeconds } from '../dnsrecord/pack.ts'
-import { recordId, type StoredRecord } from '../dnsrecord/record-source.ts'
+import { compareRecords, type RecordRank } from '../dnsrecord/record-order.ts'
+import type { StoredRecord } from '../dnsrecord/record-source.ts'
 
 /** Maximum number of records per owner whose endpoints are read. */
 export const HOLDERS_MAX = 1024
@@ -76,42 +77,8 @@ export class OwnerHolders {
   }
 }
 
-/** What decides the place of a record among those with endpoints at one owner. */
-export interface RecordRank {
-  /** `namespace/name`. */
-  readonly key: string
-  /** 0 = unknown, which is the youngest. */
-  readonly createdSeconds: number
-  /** The site that it is from; '' = ours, without a name. */
-  readonly site: string
-  /** As in `RecordOrigin`; undefined = `recordId` of the key. */
-  readonly id: string | undefined
-}
-
-/**
- * Orders records as their endpoints decide: older ones first, then by site, then by id. So all sites order the
- * records of all sites alike. Without a site, the key takes the place of the id.
- */
-export function compareRecords(a: RecordRank, b: RecordRank): number {
-  const ageA = a.createdSeconds || Number.POSITIVE_INFINITY
-  const ageB = b.createdSeconds || Number.POSITIVE_INFINITY
-  if (ageA !== ageB) return ageA < ageB ? -1 : 1
-  if (a.site !== b.site) return a.site < b.site ? -1 : 1
-  const byId = a.site === '' ? 0 : compareTexts(idOf(a), idOf(b))
-  return byId === 0 ? compareTexts(a.key, b.key) : byId
-}
-
 /** `site`: of records without `origin`. */
 function rankOf({ key, packed, origin }: StoredRecord, site: string): RecordRank {
   const createdSeconds = packedCreatedSeconds(packed)
   return { key, createdSeconds, site: origin?.site ?? site, id: origin?.id }
-}
-
-function idOf({ key, id }: RecordRank): string {
-  return id ?? recordId(key)
-}
-
-function compareTexts(a: string, b: string): number {
-  if (a === b) return 0
-  return a < b ? -1 : 1
 }

@@ -2,6 +2,7 @@ import { printType, RRType } from '../../dns/iana/types.ts'
 import { nameKey } from '../../dns/name/name.ts'
 import type { Endpoint } from '../../dnsrecord/dns-record.ts'
 import { printHost, printTarget } from '../../dnsrecord/print-endpoint.ts'
+import { compareRecords, type RecordRank } from '../../dnsrecord/record-order.ts'
 import type { ApiObject } from '../../kube/api.ts'
 import { textOf } from '../../kube/api.ts'
 import {
@@ -32,11 +33,12 @@ export const NO_CONFLICTS: RecordConflicts = { texts: [], isWhole: false, isServ
 
 /**
  * Finds what the nameservers do not serve of a record because other records of the zone have the
- * same names. The code that builds their RRsets decides. `sharing`: the other records of the zone
- * with an endpoint of that name.
+ * same names. The code that builds their RRsets decides. `site`: our own. `sharing`: the other records
+ * of the zone with an endpoint of that name.
  */
 export function findConflicts(
   publishing: Publishing,
+  site: string,
   sharing: (name: string) => readonly Publishing[],
 ): RecordConflicts {
   const { record, content, zone } = publishing
@@ -48,10 +50,12 @@ export function findConflicts(
     const isApex = name === zone
     const rivals = sharing(name)
     if (rivals.length === 0 && !isApex) continue
-    const ordered = [publishing, ...rivals].sort(byAge)
-    const named = ordered.flatMap((one) => contributionsOf(one, id))
+    const ordered = [publishing, ...rivals].sort((a, b) => {
+      return compareRecords(rankOf(a, site), rankOf(b, site))
+    })
+    const named = ordered.flatMap((one) => contributionsOf(one, id, site))
     const needsNs = isApex && !named.some(({ endpoint }) => endpoint.type === RRType.NS)
-    const all = needsNs ? [...named, defaultNs(owner)] : named
+    const all = needsNs ? [...named, defaultNs(owner, site)] : named
     const conflicts: Conflict[] = []
     const report = {
       dropped: (dropped: Contribution, drop: Drop) => {
@@ -61,7 +65,7 @@ export function findConflicts(
       },
       kept: () => {},
     }
-    buildOwnerSets(owner, all, { isApex, report }, conflicts)
+    buildOwnerSets(owner, all, { isApex, site, report }, conflicts)
     const isOther = ({ key, type }: Conflict): boolean =>
       key === record.key && ![...lost.keys()].some((one) => one.type === type)
     others.push(...conflicts.filter(isOther).map(({ text }) => text))
@@ -75,26 +79,28 @@ export function findConflicts(
   }
 }
 
-function contributionsOf({ record, content }: Publishing, name: string): Contribution[] {
+function contributionsOf(
+  { record, content }: Publishing,
+  name: string,
+  site: string,
+): Contribution[] {
   const { key } = record
-  const about = { key, place: key, site: '', down: UP, settings: content.settings }
+  const about = { key, place: key, site, down: UP, settings: content.settings }
   return content.endpoints
     .filter(({ owner }) => nameKey(owner) === name)
     .map((endpoint) => ({ ...about, endpoint }))
 }
 
-/** The order in which a nameserver takes the records of a name: the oldest first, then by key. */
-function byAge(one: Publishing, other: Publishing): number {
-  const [a, b] = [one, other].map(({ content }) => content.createdSeconds || Infinity)
-  if (a !== b) return a! < b! ? -1 : 1
-  return one.record.key < other.record.key ? -1 : 1
+/** A nameserver ranks each part of a merged record like the record that it comes from. */
+function rankOf({ record, content }: Publishing, site: string): RecordRank {
+  return { key: record.key, createdSeconds: content.createdSeconds, site, id: undefined }
 }
 
 /** The apex of a zone always has NS records. */
-function defaultNs(owner: Uint8Array): Contribution {
+function defaultNs(owner: Uint8Array, site: string): Contribution {
   const common = { owner, type: RRType.NS, ttlSeconds: 0, rdata: [owner], setIdentifier: '' }
   const endpoint = { ...common, weight: undefined, codes: [], isDefault: false }
-  return { key: DEFAULT_KEY, place: DEFAULT_KEY, site: '', endpoint, down: UP }
+  return { key: DEFAULT_KEY, place: DEFAULT_KEY, site, endpoint, down: UP }
 }
 
 /** Names both records, both values and the fix; '' = the endpoint is served, or health decides. */

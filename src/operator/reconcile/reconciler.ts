@@ -204,8 +204,8 @@ export class Reconciler {
   }
 
   #conflictsOf(publishing: Publishing): RecordConflicts {
-    const { view, role } = this.#parts
-    return findConflicts(publishing, (name) =>
+    const { view, role, site } = this.#parts
+    return findConflicts(publishing, site, (name) =>
       view.recordsSharing(publishing.record.key, name).flatMap((other) => {
         const action = decide(other, view.secretsOf(other.namespace), role)
         const isServed = action.kind === 'publish' || action.kind === 'serve'

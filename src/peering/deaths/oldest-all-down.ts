@@ -1,3 +1,4 @@
+import { compareRecords, type RecordRank } from '../../dnsrecord/record-order.ts'
 import type { AllDownPolicy } from '../../steering/rules.ts'
 import type { PeerEndpoint } from '../peer-endpoint.ts'
 
@@ -7,17 +8,11 @@ type Holder = Pick<PeerEndpoint, 'site' | 'createdSeconds' | 'recordId' | 'setti
 /** Returns the `all-down` of the oldest record that has one; undefined = none has. */
 export function oldestAllDown(holders: readonly Holder[]): AllDownPolicy | undefined {
   const having = holders.filter(({ settings }) => settings?.allDown !== undefined)
-  const [oldest] = having.sort(compareAge)
+  const [oldest] = having.sort((a, b) => compareRecords(rankOf(a), rankOf(b)))
   return oldest?.settings?.allDown
 }
 
-/** An unknown age counts as youngest. */
-function compareAge(a: Holder, b: Holder): number {
-  const [ageA, ageB] = [a, b].map(({ createdSeconds }) => createdSeconds || Infinity)
-  if (ageA !== ageB) return ageA! < ageB! ? -1 : 1
-  return compare(a.site, b.site) || compare(a.recordId ?? '', b.recordId ?? '')
-}
-
-function compare(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0
+/** Without an id, the key is not known either. */
+function rankOf({ site, createdSeconds = 0, recordId: id = '' }: Holder): RecordRank {
+  return { key: '', createdSeconds, site, id }
 }
