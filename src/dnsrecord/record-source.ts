@@ -39,6 +39,10 @@ export function isForeign({ origin, original }: StoredRecord): boolean {
   return origin !== undefined && original === undefined
 }
 
+export function isSameOrigin(a: RecordOrigin | undefined, b: RecordOrigin | undefined): boolean {
+  return a === b || (a?.site === b?.site && a?.id === b?.id)
+}
+
 const RECORD_ID_CHARACTERS = 8
 
 /**

@@ -1,8 +1,7 @@
-import { isDeepStrictEqual } from 'node:util'
 import type { DnsRecord, Endpoint } from '../dnsrecord/dns-record.ts'
 import { packRecord } from '../dnsrecord/pack.ts'
 import { printSteered } from '../dnsrecord/print-endpoint.ts'
-import { StoredRecord } from '../dnsrecord/record-source.ts'
+import { isSameOrigin, type RecordOrigin, StoredRecord } from '../dnsrecord/record-source.ts'
 import { validateEndpoint } from '../dnsrecord/validate/dns-record.ts'
 import { scanHost } from '../dnsrecord/validate/names.ts'
 import { groupBy } from './merge/part.ts'
@@ -85,14 +84,10 @@ function compose(
   }
 }
 
-function reuse(
-  record: DnsRecord,
-  origin: { readonly site: string; readonly id: string },
-  known: RecordSet,
-): StoredRecord {
+function reuse(record: DnsRecord, origin: RecordOrigin, known: RecordSet): StoredRecord {
   const key = `${MERGED_NAMESPACE}/${record.name}`
   const packed = packRecord(record)
   const before = known.get(key)
-  const isSame = before?.packed === packed && isDeepStrictEqual(before.origin, origin)
+  const isSame = before?.packed === packed && isSameOrigin(before.origin, origin)
   return isSame ? before : new StoredRecord(key, packed, origin)
 }

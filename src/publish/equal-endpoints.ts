@@ -5,8 +5,6 @@ import type { BuildReport, Contribution } from './owner-sets.ts'
 import { type Conflict, conflictAt, contrast } from './record-conflicts.ts'
 import { equalRdata, isDrained, isTargetOut } from './target-indexes.ts'
 
-/** Characters of a value in a message. */
-const VALUE_MAX = 100
 const NONE: ReadonlySet<string> = new Set()
 
 /**
@@ -93,7 +91,7 @@ export function findNamesakes(
 function describe(label: string, first: Contribution, other: Contribution): string {
   const [what, one, second] = difference(first.endpoint, other.endpoint)
   const id = JSON.stringify(first.endpoint.setIdentifier)
-  const values = contrast([`${what} ${shorten(one)}`, first], [shorten(second), other])
+  const values = contrast([`${what} ${one}`, first], [second, other])
   return `${label}: set identifier ${id} with ${values}: the first is served; give each endpoint its own identifier`
 }
 
@@ -123,10 +121,6 @@ function printTargets({ type, rdata }: Endpoint): string {
 function printCodes({ codes, isDefault }: Endpoint): string {
   const texts = codes.map(({ text }) => text).sort()
   return [...texts, ...(isDefault ? ['*'] : [])].join(', ') || 'none'
-}
-
-function shorten(text: string): string {
-  return text.length <= VALUE_MAX ? text : `${text.slice(0, VALUE_MAX)}…`
 }
 
 function contentKey(endpoint: Endpoint): string {

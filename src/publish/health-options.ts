@@ -1,5 +1,6 @@
 import type { Position } from '../base/errors.ts'
 import type { Cidr } from '../dns/text/address.ts'
+import type { ConfigMapPlace } from '../sources/kubernetes/cluster-drains.ts'
 
 /** How the health of addresses is found and applied. */
 export interface HealthOptions {
@@ -18,7 +19,7 @@ export interface HealthOptions {
   /** Annotations of Namespaces drain their records. Missing = false. */
   readonly readsNamespaces?: boolean | undefined
   /** ConfigMap of drains for all servers of the cluster; undefined = none. */
-  readonly drainsPlace?: { readonly namespace: string; readonly name: string } | undefined
+  readonly drainsPlace?: ConfigMapPlace | undefined
   /** File that keeps shifts over a restart; undefined = they are not kept. */
   readonly shiftFile?: KeptFile | undefined
 }

@@ -1,5 +1,6 @@
 import { printName } from '../dns/name/name.ts'
 import type { RecordSettings } from '../dnsrecord/settings.ts'
+import { printSettings } from '../dnsrecord/validate/settings.ts'
 import type { ShiftState } from '../health/shift/shift.ts'
 import { type AllDownPolicy, OPEN, type StickyPrefix } from '../steering/rules.ts'
 import type { Contribution } from './owner-sets.ts'
@@ -21,35 +22,6 @@ export interface OwnerSettings extends ZoneSettings, Pick<RecordSettings, 'failo
 }
 
 type SettledName = Exclude<keyof RecordSettings, 'drain'>
-/** Characters of a setting in a message. */
-const VALUE_MAX = 100
-
-/** The settings that a record can make for an owner, as its annotations have them. */
-const SETTINGS: {
-  readonly [K in SettledName]: {
-    readonly name: string
-    readonly print: (value: NonNullable<RecordSettings[K]>) => string
-  }
-} = {
-  allDown: { name: 'all-down', print: (policy) => JSON.stringify(policy) },
-  sticky: {
-    name: 'sticky',
-    print: (prefix) => (prefix === 'off' ? '"false"' : `"${prefix.ipv4Bits} ${prefix.ipv6Bits}"`),
-  },
-  failover: {
-    name: 'failover',
-    print: (lines) => {
-      return JSON.stringify(
-        lines.map(({ code, entries }) => `${code}: ${entries.join(', ')}`).join('; '),
-      )
-    },
-  },
-  shift: {
-    name: 'shift',
-    print: ({ to, steps, bakeMs }) =>
-      `"to=${to} steps=${steps.map((step) => `${step}%`).join(',')} bake=${bakeMs / 1000}s"`,
-  },
-}
 
 /**
  * Returns the settings of an owner: each is that of the first record that has it, else the zone's.
@@ -85,15 +57,13 @@ function settle<K extends SettledName>(
   const text = JSON.stringify(value)
   const odd = having.find(({ settings }) => JSON.stringify(settings![setting]) !== text)
   if (odd !== undefined) {
-    const { name, print } = SETTINGS[setting]
-    const printOf = ({ settings }: Contribution): string => shorten(print(settings![setting]!))
-    const values = contrast([printOf(first), first], [printOf(odd), odd])
+    const printed = [first, odd].map(({ settings }) => {
+      return printSettings({ [setting]: settings![setting] })[0]!
+    })
+    const [[name, one], [, other]] = printed as [[string, string], [string, string]]
+    const values = contrast([JSON.stringify(one), first], [JSON.stringify(other), odd])
     const message = `${printName(owner)}: ${name} ${values}: the first applies; set the same in both`
     conflicts.push(conflictAt(odd, message))
   }
   return value
-}
-
-function shorten(text: string): string {
-  return text.length <= VALUE_MAX ? text : `${text.slice(0, VALUE_MAX)}…`
 }

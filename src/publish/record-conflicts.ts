@@ -1,5 +1,8 @@
 import type { Contribution } from './owner-sets.ts'
 
+/** Characters of a value in a message. */
+const VALUE_MAX = 100
+
 /** A conflict between endpoints, and how it was resolved. */
 export interface Conflict {
   readonly text: string
@@ -19,12 +22,17 @@ export function conflictAt({ key, endpoint }: Contribution, text: string): Confl
 
 /** Prints two values that exclude each other, and the records that have them. */
 export function contrast(
-  [one, a]: readonly [value: string, of: Contribution],
-  [other, b]: readonly [value: string, of: Contribution],
+  [first, a]: readonly [value: string, of: Contribution],
+  [second, b]: readonly [value: string, of: Contribution],
   joint = 'and',
 ): string {
+  const [one, other] = [shorten(first), shorten(second)]
   if (a.key === b.key) return `${one} ${joint} ${other} (both in ${a.place})`
   // Sites do not learn the names of each other's records.
   if (a.place === b.place) return `${one} ${joint} ${other} (${a.place}, and another one)`
   return `${one} (${a.place}) ${joint} ${other} (${b.place})`
+}
+
+function shorten(text: string): string {
+  return text.length <= VALUE_MAX ? text : `${text.slice(0, VALUE_MAX)}…`
 }

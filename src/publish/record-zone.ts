@@ -3,7 +3,7 @@ import { printName } from '../dns/name/name.ts'
 import type { Endpoint } from '../dnsrecord/dns-record.ts'
 import { firstOwnerKey, unpackPlace, unpackRecord } from '../dnsrecord/pack.ts'
 import { comparePacked, type PackedDifference } from '../dnsrecord/packed-difference.ts'
-import type { RecordChange, RecordOrigin, StoredRecord } from '../dnsrecord/record-source.ts'
+import { isSameOrigin, type RecordChange, type StoredRecord } from '../dnsrecord/record-source.ts'
 import { lowerNameKey } from '../dnsrecord/validate/names.ts'
 import { NO_DRAINS } from '../health/drain/drain.ts'
 import { SLOW_START_UNITS } from '../health/slow-start-units.ts'
@@ -490,8 +490,4 @@ export class RecordZone {
 
 function isServed({ rdata }: OwnerSet): boolean {
   return rdata.length > 0
-}
-
-function isSameOrigin(a: RecordOrigin | undefined, b: RecordOrigin | undefined): boolean {
-  return a === b || (a?.site === b?.site && a?.id === b?.id)
 }

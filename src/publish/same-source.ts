@@ -60,10 +60,8 @@ export function drainsPlaceOf(
   source: SourcePlace,
   all: readonly PublishOptions[],
 ): HealthOptions['drainsPlace'] {
-  for (const { health } of ofSource(source, all)) {
-    if (health?.drainsPlace !== undefined) return health.drainsPlace
-  }
-  return undefined
+  const having = ofSource(source, all).find(({ health }) => health?.drainsPlace !== undefined)
+  return having?.health?.drainsPlace
 }
 
 /** Returns the options that read the same source. */

@@ -172,7 +172,7 @@ t.test('of records with different shifts the oldest one counts', async (t) => {
     of('b', 2, '2026-01-01T00:00:00Z'),
   )
   t.strictSame(conflicts, [
-    `${X}.: shift "to=b steps=20% bake=60s" (n/b) and "to=a steps=10% bake=60s" (n/a): the first applies; set the same in both`,
+    `${X}.: shift "to=b steps=20% bake=1m0s" (n/b) and "to=a steps=10% bake=1m0s" (n/a): the first applies; set the same in both`,
   ])
   t.equal(sink.sets.get(`${X}. A`)?.shift?.to, 'b')
 })

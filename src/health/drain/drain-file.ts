@@ -7,11 +7,13 @@ import { stampOf } from '../../persist/next-file.ts'
 import { type Guarded, guarding } from '../../telemetry/guard.ts'
 import type { Logger } from '../../telemetry/log.ts'
 import { type EndpointDrain, isActive } from './drain.ts'
-import { type DrainFeed, DrainSchedule, type DrainsChange } from './drain-schedule.ts'
+import {
+  DRAIN_CHECK_MS,
+  type DrainFeed,
+  DrainSchedule,
+  type DrainsChange,
+} from './drain-schedule.ts'
 import { DRAIN_FILE_OCTETS_MAX, type DrainText, scanDrains } from './drain-text.ts'
-
-/** Interval of the checks for a changed file, and for drains that end. */
-export const DRAIN_CHECK_MS = 200
 
 export interface DrainFileOptions {
   /** Absolute path. */

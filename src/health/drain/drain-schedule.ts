@@ -1,6 +1,11 @@
 import type { Clock } from '../../base/clock.ts'
+import type { Timers } from '../../base/timers.ts'
+import { guarding } from '../../telemetry/guard.ts'
 import type { Logger } from '../../telemetry/log.ts'
 import { type EndpointDrain, isActive, isSameDrain, printDrain } from './drain.ts'
+
+/** Interval of the checks for drains that end. */
+export const DRAIN_CHECK_MS = 200
 
 /** The drains that began and ended. */
 export interface DrainsChange {
@@ -58,6 +63,12 @@ export class DrainSchedule {
       if (!replaced) log.info(`drain ends: ${printDrain(drain)}`)
     }
     for (const listener of this.#listeners) listener({ begun, ended })
+  }
+
+  /** Checks from now on. `what`: for the log, if a check fails. Returns the function that ends this. */
+  start(timers: Timers, what: string): () => void {
+    const guarded = guarding(this.#parts.log, what)
+    return timers.every(DRAIN_CHECK_MS, () => void guarded(() => this.check()))
   }
 
   subscribe(listener: (change: DrainsChange) => void): () => void {

@@ -16,8 +16,7 @@ import {
   printDrain,
   type RecordDrains,
 } from './drain.ts'
-import { DRAIN_CHECK_MS } from './drain-file.ts'
-import type { DrainFeed, DrainsChange } from './drain-schedule.ts'
+import { DRAIN_CHECK_MS, type DrainFeed, type DrainsChange } from './drain-schedule.ts'
 import { drainOfRecord } from './record-drain.ts'
 
 export interface DrainedHealthOptions {

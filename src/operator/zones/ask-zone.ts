@@ -16,7 +16,7 @@ export type ZoneAnswer = 'served' | 'silent' | { readonly refusal: string }
 /**
  * Asks a nameserver for the SOA of a zone, as any client does: unsigned. Never rejects.
  */
-export async function askZone(
+async function askZone(
   server: HostPort,
   zone: Uint8Array,
   signal: AbortSignal,

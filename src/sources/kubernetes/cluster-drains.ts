@@ -1,7 +1,6 @@
 import type { Clock } from '../../base/clock.ts'
 import type { Timers } from '../../base/timers.ts'
 import type { EndpointDrain } from '../../health/drain/drain.ts'
-import { DRAIN_CHECK_MS } from '../../health/drain/drain-file.ts'
 import {
   type DrainFeed,
   DrainSchedule,
@@ -11,11 +10,10 @@ import { scanDrains } from '../../health/drain/drain-text.ts'
 import { type ApiObject, textOf } from '../../kube/api.ts'
 import type { ListWatchSink } from '../../kube/list-watch.ts'
 import type { WatchEvent } from '../../kube/watch-event.ts'
-import { guarding } from '../../telemetry/guard.ts'
 import type { Logger } from '../../telemetry/log.ts'
 
 /** Key of the ConfigMap whose value has the form of a drain file. */
-export const DRAINS_KEY = 'drains'
+const DRAINS_KEY = 'drains'
 
 /** A ConfigMap with drains. */
 export interface ConfigMapPlace {
@@ -45,13 +43,11 @@ export class ClusterDrains implements DrainFeed, ListWatchSink {
   #isListed = false
 
   constructor(options: ClusterDrainsOptions) {
-    const { place, log, timers } = options
+    const { place, timers } = options
     this.#options = options
     this.#label = `ConfigMap ${place.namespace}/${place.name}`
     this.#schedule = new DrainSchedule(options)
-    const guarded = guarding(log, `Following the drains of ${this.#label}`)
-    const check = (): void => void guarded(() => this.#schedule.check())
-    this.#stop = timers.every(DRAIN_CHECK_MS, check)
+    this.#stop = this.#schedule.start(timers, `Following the drains of ${this.#label}`)
   }
 
   get drains(): readonly EndpointDrain[] {

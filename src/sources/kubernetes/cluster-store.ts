@@ -1,6 +1,6 @@
 import { InputError } from '../../base/errors.ts'
 import { API_VERSION, type FieldProblem, recordKey } from '../../dnsrecord/dns-record.ts'
-import { type RecordChange, StoredRecord } from '../../dnsrecord/record-source.ts'
+import { isSameOrigin, type RecordChange, StoredRecord } from '../../dnsrecord/record-source.ts'
 import { SITES_ANNOTATION } from '../../dnsrecord/site-facts.ts'
 import { findIgnored } from '../../dnsrecord/validate/ignored.ts'
 import { validateResource } from '../../dnsrecord/validate/resource.ts'
@@ -206,8 +206,8 @@ export class ClusterStore {
 function isServedAs(before: StoredRecord | undefined, wanted: ExpandedRecord | undefined): boolean {
   if (before === undefined || wanted === undefined) return before === wanted
   const { packed, origin, original } = before
-  const isSameOrigin = origin?.site === wanted.origin?.site && origin?.id === wanted.origin?.id
-  return packed === wanted.packed && isSameOrigin && original === wanted.original
+  const isSame = packed === wanted.packed && original === wanted.original
+  return isSame && isSameOrigin(origin, wanted.origin)
 }
 
 /** Prints a path, such as `spec.endpoints[0].targets[1]`. */

@@ -4,7 +4,6 @@ import type { Timers } from '../../base/timers.ts'
 import { RefusedError } from '../../dnsrecord/validate/fields.ts'
 import { scanNamespaceDrain } from '../../dnsrecord/validate/settings.ts'
 import type { EndpointDrain } from '../../health/drain/drain.ts'
-import { DRAIN_CHECK_MS } from '../../health/drain/drain-file.ts'
 import {
   type DrainFeed,
   DrainSchedule,
@@ -14,7 +13,6 @@ import { scanDrainSelector } from '../../health/drain/selector.ts'
 import { type ApiObject, isObject, textOf } from '../../kube/api.ts'
 import type { ListWatchSink } from '../../kube/list-watch.ts'
 import type { WatchEvent } from '../../kube/watch-event.ts'
-import { type Guarded, guarding } from '../../telemetry/guard.ts'
 import type { Logger } from '../../telemetry/log.ts'
 import { printPath } from './cluster-store.ts'
 
@@ -36,7 +34,6 @@ export interface NamespaceDrainsOptions {
 export class NamespaceDrains implements DrainFeed, ListWatchSink {
   readonly #options: NamespaceDrainsOptions
   readonly #schedule: DrainSchedule
-  readonly #guarded: Guarded
   readonly #stop: () => void
   /** By namespace; undefined = its Namespace asks for none. */
   #drains = new Map<string, EndpointDrain>()
@@ -47,9 +44,7 @@ export class NamespaceDrains implements DrainFeed, ListWatchSink {
   constructor(options: NamespaceDrainsOptions) {
     this.#options = options
     this.#schedule = new DrainSchedule(options)
-    this.#guarded = guarding(options.log, 'Following the annotations of Namespaces')
-    const check = (): void => void this.#guarded(() => this.#schedule.check())
-    this.#stop = options.timers.every(DRAIN_CHECK_MS, check)
+    this.#stop = this.#schedule.start(options.timers, 'Following the annotations of Namespaces')
   }
 
   get drains(): readonly EndpointDrain[] {

@@ -1,7 +1,8 @@
 import { appendFileSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { DRAIN_CHECK_MS, DrainFile } from '../../../src/health/drain/drain-file.ts'
+import { DrainFile } from '../../../src/health/drain/drain-file.ts'
+import { DRAIN_CHECK_MS } from '../../../src/health/drain/drain-schedule.ts'
 import { createLogger } from '../../../src/telemetry/log.ts'
 import { FakeClock, FakeTimers } from '../../support/setup.ts'
 

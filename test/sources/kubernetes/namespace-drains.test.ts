@@ -1,6 +1,6 @@
 import t, { type Test } from 'tap'
 import { Random } from '../../../src/base/random.ts'
-import { DRAIN_CHECK_MS } from '../../../src/health/drain/drain-file.ts'
+import { DRAIN_CHECK_MS } from '../../../src/health/drain/drain-schedule.ts'
 import { DrainedHealth } from '../../../src/health/drain/drained-health.ts'
 import { KubernetesSource } from '../../../src/sources/kubernetes/kubernetes-source.ts'
 import { ApiDouble, type Asked, listBody, statusBody, turns } from '../../support/api-double.ts'
