@@ -7,18 +7,17 @@ import { scanHealthCheck } from '../../src/dnsrecord/validate/health-check.ts'
 import { validateResource } from '../../src/dnsrecord/validate/resource.ts'
 import { COUNT_MAX, type ProbeState, unknownState } from '../../src/health/probes/probe-state.ts'
 import type { ApiObject } from '../../src/kube/api.ts'
-import { KeyedMutex } from '../../src/operator/delegation/keyed-mutex.ts'
 import type { Write } from '../../src/operator/plan/write.ts'
 import { desiredProbes } from '../../src/operator/probes/desired-probes.ts'
 import { composeStatus, readState, scanProbe } from '../../src/operator/probes/probe-status.ts'
-import { Reconciler } from '../../src/operator/reconcile/reconciler.ts'
 import { DnsRecordView } from '../../src/operator/record/record-view.ts'
 import { readCrd } from '../support/cluster.ts'
 import { AUTHORITATIVE, address, DelegationFixture, HOST } from '../support/delegation-fixture.ts'
-import { peerHealthOf, ToyCluster, ToyPeers } from '../support/operator-cluster.ts'
+import { ToyCluster, ToyPeers } from '../support/operator-cluster.ts'
 import { at, dnsRecord, secret } from '../support/operator-objects.ts'
 import { misfitsOf, pathsOf, type Schema, watched, writtenPaths } from '../support/schema.ts'
 import { FakeClock } from '../support/setup.ts'
+import { toyReconciler } from '../support/toy-reconciler.ts'
 
 function schemaOf(plural: string, part: 'spec' | 'status'): Schema {
   return readCrd(plural).spec.versions[0].schema.openAPIV3Schema.properties[part]
@@ -87,24 +86,7 @@ t.test('the schema has all that the operator writes into the status of a DNSReco
   const addresses = ['192.0.2.53:53', '192.0.2.54:53', '192.0.2.55:53']
   const data = { ZONES: HOST, NAMESERVERS: addresses.join() }
   cluster.put(secret('a', 'coredns', data))
-  const reconciler = new Reconciler({
-    view: cluster,
-    writer: cluster,
-    peers,
-    clock,
-    listener: { reconciled: () => {}, departed: () => {}, forgot: () => {} },
-    site: 'here',
-    bounds: { minMs: 5000, maxMs: 900_000 },
-    silentMs: 3_600_000,
-    peerHealth: peerHealthOf('here', clock),
-    peersForm: () => 'whole',
-    role: 'primary',
-    isProbing: true,
-    hasCounts: () => true,
-    removalTimeoutMs: 3_600_000,
-    mutex: new KeyedMutex(),
-    owners: { rivalOf: () => '', isPresent: () => true },
-  })
+  const reconciler = toyReconciler(cluster, clock, { peers })
   const look = async (name: string): Promise<void> => {
     await reconciler.reconcile('a/app')
     check(name, cluster.stored('a/app'))

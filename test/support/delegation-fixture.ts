@@ -1,12 +1,12 @@
 import { ApiError, type ApiObject } from '../../src/kube/api.ts'
 import { authoritativeKey } from '../../src/operator/delegation/authoritative-record.ts'
-import { KeyedMutex } from '../../src/operator/delegation/keyed-mutex.ts'
 import type { GroupDirectory } from '../../src/operator/groups/group-set.ts'
-import { Reconciler } from '../../src/operator/reconcile/reconciler.ts'
+import type { Reconciler } from '../../src/operator/reconcile/reconciler.ts'
 import { DnsRecordView } from '../../src/operator/record/record-view.ts'
-import { peerHealthOf, ToyCluster, ToyPeers } from './operator-cluster.ts'
+import { ToyCluster } from './operator-cluster.ts'
 import { at, dnsRecord, secret } from './operator-objects.ts'
 import { FakeClock } from './setup.ts'
+import { toyReconciler } from './toy-reconciler.ts'
 
 /** The name of the authoritative record of HOST. */
 export const AUTHORITATIVE = 'authoritative-record-282f7a1y'
@@ -22,26 +22,12 @@ export class DelegationFixture {
 
   constructor(cluster = new ToyCluster(), groups?: GroupDirectory) {
     this.cluster = cluster
-    this.#reconciler = new Reconciler({
-      view: cluster,
-      writer: cluster,
-      peers: new ToyPeers(),
-      clock: this.clock,
+    this.#reconciler = toyReconciler(cluster, this.clock, {
       listener: {
         reconciled: () => {},
         departed: (record, owners) => this.departed.push(`${record.name} ${owners.join()}`),
         forgot: () => {},
       },
-      site: 'here',
-      bounds: { minMs: 5000, maxMs: 900_000 },
-      silentMs: 1000,
-      peerHealth: peerHealthOf('here', this.clock),
-      peersForm: () => 'whole',
-      role: 'primary',
-      isProbing: true,
-      hasCounts: () => true,
-      removalTimeoutMs: 86_400_000,
-      mutex: new KeyedMutex(),
       owners: { rivalOf: () => '', isPresent: (key, id) => isOwner(cluster, key, id) },
       ...(groups === undefined ? {} : { groups }),
     })

@@ -4,14 +4,15 @@ import { KeyedMutex } from '../../src/operator/delegation/keyed-mutex.ts'
 import { OwnerIndex } from '../../src/operator/delegation/owner-index.ts'
 import { SourceIndex } from '../../src/operator/delegation/source-index.ts'
 import type { DelegationRole } from '../../src/operator/plan/decide.ts'
-import { Reconciler } from '../../src/operator/reconcile/reconciler.ts'
+import type { Reconciler } from '../../src/operator/reconcile/reconciler.ts'
 import { mappingOf, metadataOf } from '../../src/operator/record/fields.ts'
 import { DnsRecordView, roleOf } from '../../src/operator/record/record-view.ts'
 import { RemoteReconciler } from '../../src/operator/remotes/remote-reconciler.ts'
 import { HOST, isOwner } from './delegation-fixture.ts'
-import { peerHealthOf, ToyCluster, ToyPeers } from './operator-cluster.ts'
+import { ToyCluster } from './operator-cluster.ts'
 import { at, dnsRecord, secret } from './operator-objects.ts'
 import { FakeClock } from './setup.ts'
+import { toyReconciler } from './toy-reconciler.ts'
 
 const ROUNDS_MAX = 20
 export const REMOVAL_TIMEOUT_MS = 3_600_000
@@ -33,22 +34,8 @@ export class SimulatedSite {
     this.name = name
     this.role = role
     this.#clock = clock
-    this.#reconciler = new Reconciler({
-      view: this.cluster,
-      writer: this.cluster,
-      peers: new ToyPeers(),
-      clock,
-      listener: { reconciled: () => {}, departed: () => {}, forgot: () => {} },
-      site: name,
-      bounds: { minMs: 5000, maxMs: 900_000 },
-      silentMs: 1000,
-      peerHealth: peerHealthOf(name, clock),
-      peersForm: () => 'whole',
-      role,
-      isProbing: true,
-      hasCounts: () => true,
-      removalTimeoutMs: REMOVAL_TIMEOUT_MS,
-      mutex: this.#turns,
+    this.#reconciler = toyReconciler(this.cluster, clock, {
+      ...{ site: name, role, removalTimeoutMs: REMOVAL_TIMEOUT_MS, mutex: this.#turns },
       owners: {
         rivalOf: (record) => this.owners.rivalOf(record),
         isPresent: (key, id) =>

@@ -1,12 +1,11 @@
 import { Random } from '../../../src/base/random.ts'
 import { SITES_ANNOTATION, scanSiteFacts } from '../../../src/dnsrecord/site-facts.ts'
 import type { ApiObject } from '../../../src/kube/api.ts'
-import { KeyedMutex } from '../../../src/operator/delegation/keyed-mutex.ts'
 import { readObserved } from '../../../src/operator/peers/earlier-findings.ts'
 import type { PeerHealth } from '../../../src/operator/peers/peer-health.ts'
 import { readExportedBy } from '../../../src/operator/plan/own.ts'
 import { PeerProbing } from '../../../src/operator/probes/peer-probing.ts'
-import { Reconciler } from '../../../src/operator/reconcile/reconciler.ts'
+import type { Reconciler } from '../../../src/operator/reconcile/reconciler.ts'
 import type { Generation } from '../../../src/peering/peer-endpoint.ts'
 import { createLogger } from '../../../src/telemetry/log.ts'
 import { SimulatedNetwork } from '../../peering/quorum/simulated-network.ts'
@@ -14,6 +13,7 @@ import { type CheckTimes, ProbedAddress } from '../../peering/quorum/simulated-s
 import { peerEndpoint, peerHealthOf, ToyCluster, ToyPeers } from '../../support/operator-cluster.ts'
 import { at, dnsRecord, secret } from '../../support/operator-objects.ts'
 import { FakeClock, FakeTimers } from '../../support/setup.ts'
+import { toyReconciler } from '../../support/toy-reconciler.ts'
 
 const KEY = 'a/app'
 const HOST = 'k.example.com'
@@ -89,23 +89,8 @@ export class SimulatedCluster {
     this.#health = peerHealthOf(this.name, clock, {
       ...{ probing, timers, silentMs, log: print, onEvent: onChange },
     })
-    this.#reconciler = new Reconciler({
-      view: this.cluster,
-      writer: this.cluster,
-      peers: this.#peers,
-      clock,
-      listener: { reconciled: () => {}, departed: () => {}, forgot: () => {} },
-      site: this.name,
-      bounds: { minMs: 5000, maxMs: 900_000 },
-      silentMs,
-      peerHealth: this.#health,
-      peersForm: () => 'whole',
-      hasCounts: () => true,
-      isProbing: true,
-      role: 'primary',
-      removalTimeoutMs: EXPIRY_MS,
-      mutex: new KeyedMutex(),
-      owners: { rivalOf: () => '', isPresent: () => true },
+    this.#reconciler = toyReconciler(this.cluster, clock, {
+      ...{ site: this.name, peers: this.#peers, silentMs, peerHealth: this.#health },
     })
     this.#isDirty = true
   }

@@ -2,16 +2,16 @@ import t from 'tap'
 import { thisMoment } from '../../../src/base/moment.ts'
 import type { ApiObject } from '../../../src/kube/api.ts'
 import { RecordNames } from '../../../src/operator/cluster/record-names.ts'
-import { KeyedMutex } from '../../../src/operator/delegation/keyed-mutex.ts'
 import { OperatorMetrics } from '../../../src/operator/metrics.ts'
-import { Reconciler } from '../../../src/operator/reconcile/reconciler.ts'
+import type { Reconciler } from '../../../src/operator/reconcile/reconciler.ts'
 import { Reporter } from '../../../src/operator/reconcile/reporter.ts'
 import type { PeerEndpoint } from '../../../src/peering/peer-endpoint.ts'
 import { createLogger } from '../../../src/telemetry/log.ts'
 import { MetricsRegistry } from '../../../src/telemetry/metrics.ts'
-import { peerEndpoint, peerHealthOf, ToyCluster, ToyPeers } from '../../support/operator-cluster.ts'
+import { peerEndpoint, ToyCluster, ToyPeers } from '../../support/operator-cluster.ts'
 import { at, dnsRecord, secret } from '../../support/operator-objects.ts'
 import { FakeClock } from '../../support/setup.ts'
+import { toyReconciler } from '../../support/toy-reconciler.ts'
 
 const PEER = '192.0.2.53:53'
 const ZONE = 'k.example.com'
@@ -48,23 +48,10 @@ class OperatorFixture {
       record: (_: unknown, { reason, note }: { reason: string; note: string }) =>
         this.notes.push(`${reason}: ${note}`),
     }
-    this.#reconciler = new Reconciler({
-      view: this.cluster,
-      writer: this.cluster,
+    this.#reconciler = toyReconciler(this.cluster, this.clock, {
       peers: this.peers,
-      clock: this.clock,
       listener: new Reporter(events, new OperatorMetrics(this.registry), log),
       site: 'ours',
-      bounds: { minMs: 5000, maxMs: 900_000 },
-      silentMs: 3_600_000,
-      peerHealth: peerHealthOf('ours', this.clock, { silentMs: 3_600_000 }),
-      peersForm: () => 'whole',
-      role: 'primary',
-      isProbing: true,
-      hasCounts: () => true,
-      removalTimeoutMs: 3_600_000,
-      mutex: new KeyedMutex(),
-      owners: { rivalOf: () => '', isPresent: () => true },
     })
   }
 

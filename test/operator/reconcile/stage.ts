@@ -1,14 +1,14 @@
 import { thisMoment } from '../../../src/base/moment.ts'
 import type { ApiObject } from '../../../src/kube/api.ts'
-import { KeyedMutex } from '../../../src/operator/delegation/keyed-mutex.ts'
 import type { GroupDirectory } from '../../../src/operator/groups/group-set.ts'
 import type { Plan } from '../../../src/operator/plan/plan.ts'
-import { Reconciler } from '../../../src/operator/reconcile/reconciler.ts'
+import type { Reconciler } from '../../../src/operator/reconcile/reconciler.ts'
 import type { RecordDeaths } from '../../../src/operator/reconcile/record-deaths.ts'
 import type { PeersForm } from '../../../src/operator/status/peer-status.ts'
-import { peerHealthOf, ToyCluster, ToyPeers } from '../../support/operator-cluster.ts'
+import { ToyCluster, ToyPeers } from '../../support/operator-cluster.ts'
 import { at, secret } from '../../support/operator-objects.ts'
 import { FakeClock } from '../../support/setup.ts'
+import { toyReconciler } from '../../support/toy-reconciler.ts'
 
 export const HOUR_MS = 3_600_000
 export const EAST = '192.0.2.53:53'
@@ -38,11 +38,8 @@ export class OperatorFixture {
 
   /** An operator, as after a restart. */
   start(): Reconciler {
-    this.reconciler = new Reconciler({
-      view: this.cluster,
-      writer: this.cluster,
+    this.reconciler = toyReconciler(this.cluster, this.clock, {
       peers: this.peers,
-      clock: this.clock,
       listener: {
         reconciled: (_record, plan, { conflicts }) => {
           this.plans.push(plan)
@@ -52,17 +49,9 @@ export class OperatorFixture {
         forgot: (key) => this.forgotten.push(key),
       },
       deaths: this.deaths,
-      site: 'here',
-      bounds: { minMs: 5000, maxMs: 900_000 },
-      silentMs: 24 * HOUR_MS,
-      peerHealth: peerHealthOf('here', this.clock),
       peersForm: () => this.peersForm,
-      role: 'primary',
       isProbing: this.isProbing,
       hasCounts: () => this.hasCounts,
-      removalTimeoutMs: 24 * HOUR_MS,
-      mutex: new KeyedMutex(),
-      owners: { rivalOf: () => '', isPresent: () => true },
       ...(this.groups === undefined ? {} : { groups: this.groups }),
     })
     return this.reconciler
