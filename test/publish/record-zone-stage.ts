@@ -4,6 +4,7 @@ import { printRdata } from '../../src/dns/rdata/index.ts'
 import { packRecord } from '../../src/dnsrecord/pack.ts'
 import { type RecordChange, recordId, StoredRecord } from '../../src/dnsrecord/record-source.ts'
 import { validateResource } from '../../src/dnsrecord/validate/resource.ts'
+import type { ApiObject } from '../../src/kube/api.ts'
 import type { SetChange } from '../../src/publish/answer-events.ts'
 import type { OwnerSet } from '../../src/publish/owner-sets.ts'
 import { printSet } from '../../src/publish/plan.ts'
@@ -12,7 +13,6 @@ import {
   type RecordZoneOptions,
   type RRsetSink,
 } from '../../src/publish/record-zone.ts'
-import type { YamlValue } from '../../src/yaml/scan-block-yaml.ts'
 import { TestHealth } from '../support/test-health.ts'
 
 export const APEX = scanName('k.example.com.')!
@@ -29,7 +29,8 @@ export interface Given {
   readonly endpoints: readonly string[]
 }
 
-function endpointOf(text: string): YamlValue {
+/** Returns an endpoint as `spec.endpoints` has it; `text` as in `Given`. */
+export function endpointOf(text: string): ApiObject {
   const [dnsName, recordType, targets, ...pairs] = text.split(' ')
   const options = new Map(pairs.map((p) => p.split('=') as [string, string]))
   const properties = [

@@ -1,0 +1,197 @@
+import { thisMoment } from '../../src/base/moment.ts'
+import type { ApiObject } from '../../src/kube/api.ts'
+import { keyOf } from '../../src/kube/object-key.ts'
+import type { Reconciler } from '../../src/operator/reconcile/reconciler.ts'
+import { roleOf } from '../../src/operator/record/record-view.ts'
+import type { SiteState } from '../../src/peering/peer-endpoint.ts'
+import { endpointOf } from '../publish/record-zone-stage.ts'
+import { isOwner } from '../support/delegation-fixture.ts'
+import { ToyCluster, ToyPeers } from '../support/operator-cluster.ts'
+import { at, secret } from '../support/operator-objects.ts'
+import { FakeClock } from '../support/setup.ts'
+import { toyReconciler } from '../support/toy-reconciler.ts'
+import { type Given, HOST, type Nameserver, serve } from './nameserver.ts'
+
+/** A DNSRecord of the host. */
+export interface Sketch {
+  /** As in `Given` of record-zone-stage.ts. */
+  readonly endpoints: readonly string[]
+  readonly annotations?: { readonly [key: string]: string }
+  /** Addresses that checks of its site found down, and up. */
+  readonly down?: readonly string[]
+  readonly up?: readonly string[]
+}
+
+/** Records of one host, where the setting or state of a row is, and beside it. */
+export interface Case {
+  /** `app` at the site `there`, with what the row is about. It is the older one. */
+  readonly there: Sketch
+  /** `other` at the site `here`. */
+  readonly here: Sketch
+  /** Lines of the drain file, or of the ConfigMap of drains, at the site `there`. */
+  readonly drains?: readonly string[]
+  /** Annotations of the Namespace at the site `there`. */
+  readonly namespace?: { readonly [key: string]: string }
+}
+
+/** What clients get, and all that somebody can read about it. */
+export interface Outcome {
+  /** Of each site: the RRsets, as its nameserver serves them. */
+  readonly served: ReadonlyMap<string, string>
+  readonly messages: readonly string[]
+}
+
+const RESOURCE = { apiVersion: 'kuadrant.io/v1alpha1', kind: 'DNSRecord' }
+const PEER = '192.0.2.53:53'
+const ROUNDS = 3
+
+function recordOf(
+  name: string,
+  { endpoints, annotations = {} }: Sketch,
+  spec: ApiObject,
+): ApiObject {
+  const creationTimestamp = name === 'app' ? '2023-01-01T00:00:00Z' : '2023-01-02T00:00:00Z'
+  const metadata = { name, namespace: 'a', uid: `uid-of-${name}`, generation: 1, annotations }
+  return {
+    ...RESOURCE,
+    metadata: { ...metadata, creationTimestamp, resourceVersion: '10' },
+    spec: { rootHost: HOST, endpoints: endpoints.map(endpointOf), ...spec },
+  }
+}
+
+type Records = readonly (readonly [name: string, sketch: Sketch])[]
+
+/** The records of one site that has all of them, and of the two sites of which each has one. */
+function together({ there, here }: Case): Records {
+  return [
+    ['app', there],
+    ['other', here],
+  ]
+}
+
+/** What nameservers of the site `there` read beside its records. */
+function drainsOf({ drains, namespace }: Case): Pick<Given, 'drains' | 'namespace'> {
+  const object = namespace && { metadata: { name: 'a', annotations: namespace } }
+  return { drains: drains ?? [], namespace: object }
+}
+
+/** A nameserver with files. */
+function plainOf(site: string, records: Records, more: Partial<Given>): Promise<Nameserver> {
+  const find = (which: 'down' | 'up') => {
+    return new Map(records.map(([name, sketch]) => [`a/${name}`, sketch[which] ?? []]))
+  }
+  const objects = records.map(([name, sketch]) => recordOf(name, sketch, {}))
+  return serve({ site, isInCluster: false, objects, down: find('down'), up: find('up'), ...more })
+}
+
+/** A cluster with an operator, and a nameserver that serves what the operator derived. */
+class Cluster {
+  readonly #site: string
+  readonly #cluster = new ToyCluster()
+  readonly #peers = new ToyPeers()
+  readonly #clock = new FakeClock()
+  readonly #reconciler: Reconciler
+  readonly #more: Partial<Given>
+
+  constructor(site: string, records: Records, isDelegating: boolean, more: Partial<Given>) {
+    this.#site = site
+    this.#more = more
+    this.#reconciler = toyReconciler(this.#cluster, this.#clock, {
+      site,
+      peers: this.#peers,
+      owners: { rivalOf: () => '', isPresent: (key, id) => isOwner(this.#cluster, key, id) },
+    })
+    const labels = { 'kuadrant.io/default-provider': 'true' }
+    const data = { ZONES: 'k.example.com', NAMESERVERS: isDelegating ? '' : PEER }
+    this.#cluster.put(secret('a', 'coredns', data, { labels }))
+    for (const [name, sketch] of records) {
+      this.#cluster.put(recordOf(name, sketch, isDelegating ? { delegate: true } : {}))
+      const { down = [], up = [] } = sketch
+      const probes = [
+        ...down.map((address) => ({ address, health: 'down' as const, reason: 'HTTP 503' })),
+      ]
+      this.#cluster.health.set(`a/${name}`, { down, up, probes })
+    }
+  }
+
+  /** Takes what a peer reports. */
+  hear(state: SiteState): void {
+    const moment = thisMoment(this.#clock)
+    const said = { siteStates: [state], generation: state.generation, serial: 7, problems: [] }
+    this.#peers.answers.set(PEER, { kind: 'answered', state: { ...moment, ...said } })
+  }
+
+  async settle(): Promise<void> {
+    for (let i = 0; i < ROUNDS; i++) {
+      for (const key of [...this.#cluster.records.keys()].sort())
+        await this.#reconciler.reconcile(key)
+    }
+  }
+
+  async serve(): Promise<Nameserver> {
+    const objects = [...this.#cluster.records.values()]
+    const own = { site: this.#site, isInCluster: true, objects, ...this.#more }
+    const { messages, ...found } = await serve(own)
+    return { ...found, messages: [...messages, ...this.#conditions()] }
+  }
+
+  #conditions(): string[] {
+    return [...this.#cluster.records.values()].flatMap((object) => {
+      if (roleOf(object) === 'authoritative') return []
+      const conditions = (at(object, 'status', 'conditions') ?? []) as readonly ApiObject[]
+      return conditions.map(({ type, status, reason, message }) => {
+        return `condition: ${keyOf(object)} ${type}=${status} ${reason}: ${message}`
+      })
+    })
+  }
+}
+
+async function oneCluster(row: Case, isDelegating: boolean): Promise<Outcome> {
+  const cluster = new Cluster('there', together(row), isDelegating, drainsOf(row))
+  await cluster.settle()
+  return outcomeOf({ there: await cluster.serve() })
+}
+
+async function twoClusters(row: Case): Promise<Outcome> {
+  const there = new Cluster('there', [['app', row.there]], false, drainsOf(row))
+  const here = new Cluster('here', [['other', row.here]], false, {})
+  for (let i = 0; i < ROUNDS; i++) {
+    for (const [one, other] of [
+      [there, here],
+      [here, there],
+    ] as const) {
+      await one.settle()
+      other.hear((await one.serve()).exported('v2'))
+    }
+  }
+  return outcomeOf({ there: await there.serve(), here: await here.serve() })
+}
+
+async function twoServers(row: Case, generation: 'v2' | 'v1'): Promise<Outcome> {
+  const records = { there: [['app', row.there]], here: [['other', row.here]] } as const
+  const there = await plainOf('there', records.there, drainsOf(row))
+  const here = await plainOf('here', records.here, {})
+  const heard = (server: Nameserver) => ({ peer: [server.exported(generation)] })
+  return outcomeOf({
+    there: await plainOf('there', records.there, { ...drainsOf(row), ...heard(here) }),
+    here: await plainOf('here', records.here, heard(there)),
+  })
+}
+
+function outcomeOf(servers: { readonly [site: string]: Nameserver }): Outcome {
+  const entries = Object.entries(servers)
+  return {
+    served: new Map(entries.map(([site, { served }]) => [site, served.join('; ')])),
+    messages: entries.flatMap(([site, { messages }]) => messages.map((one) => `${site}: ${one}`)),
+  }
+}
+
+/** The ways in which records are published, with what a case comes to there. */
+export const COLUMNS = {
+  plain: async (row) => outcomeOf({ there: await plainOf('there', together(row), drainsOf(row)) }),
+  'own cluster': (row) => oneCluster(row, false),
+  delegating: (row) => oneCluster(row, true),
+  'second cluster': twoClusters,
+  'v2 peer': (row) => twoServers(row, 'v2'),
+  'v1 peer': (row) => twoServers(row, 'v1'),
+} as const satisfies { readonly [name: string]: (row: Case) => Promise<Outcome> }

@@ -1,0 +1,317 @@
+import { printType, RRType } from '../../src/dns/iana/types.ts'
+import { scanName } from '../../src/dns/name/name.ts'
+import { printRdata } from '../../src/dns/rdata/index.ts'
+import type { Endpoint } from '../../src/dnsrecord/dns-record.ts'
+import { printHost } from '../../src/dnsrecord/print-endpoint.ts'
+import type { RecordSource, StoredRecord } from '../../src/dnsrecord/record-source.ts'
+import { AddressHealth, type HealthTable } from '../../src/health/address-health.ts'
+import { type DrainFeed, DrainSchedule } from '../../src/health/drain/drain-schedule.ts'
+import { scanDrains } from '../../src/health/drain/drain-text.ts'
+import { DrainedHealth } from '../../src/health/drain/drained-health.ts'
+import { Shifts } from '../../src/health/shift/shifts.ts'
+import type { ApiObject } from '../../src/kube/api.ts'
+import { labelOf } from '../../src/operator/record/fields.ts'
+import { LocalExporter } from '../../src/peering/local-exporter.ts'
+import { MergedSource } from '../../src/peering/merged-source.ts'
+import { metadataNames } from '../../src/peering/old-metadata.ts'
+import { PeerFollower } from '../../src/peering/peer.ts'
+import type { Generation, SiteState } from '../../src/peering/peer-endpoint.ts'
+import { HealthQuorum, QuorumMemory } from '../../src/peering/quorum/health-quorum.ts'
+import { readOldAnswers } from '../../src/peering/read-v1.ts'
+import { readV2Host } from '../../src/peering/read-v2.ts'
+import type { OwnerSet } from '../../src/publish/owner-sets.ts'
+import { RecordZone } from '../../src/publish/record-zone.ts'
+import { sitesOfEndpoints } from '../../src/publish/sites-of-endpoints.ts'
+import { ClusterStore } from '../../src/sources/kubernetes/cluster-store.ts'
+import { NamespaceDrains } from '../../src/sources/kubernetes/namespace-drains.ts'
+import { sortIntoTiers } from '../../src/steering/tiers.ts'
+import { recordLog } from '../support/recorded-log.ts'
+import { FakeClock, FakeTimers } from '../support/setup.ts'
+
+export const HOST = 'app.k.example.com'
+const ZONE_LABEL = 'kuadrant.io/coredns-zone-name'
+const CLOCK = new FakeClock()
+
+/** What a nameserver reads, and with which properties. */
+export interface Given {
+  readonly site: string
+  /** True: it serves the objects that the operator derived. */
+  readonly isInCluster: boolean
+  readonly objects: readonly ApiObject[]
+  /** Addresses that a probe found down and up, by key of the record. */
+  readonly down?: ReadonlyMap<string, readonly string[]>
+  readonly up?: ReadonlyMap<string, readonly string[]>
+  /** Lines of a drain file, or of a ConfigMap of drains. */
+  readonly drains?: readonly string[]
+  /** The Namespace `a`; the server has `namespace-drains`. */
+  readonly namespace?: ApiObject | undefined
+  /** What a peer reports of the host; undefined = the server has no peers. */
+  readonly peer?: readonly SiteState[]
+}
+
+/** What a nameserver serves of a host, and all that it says about it. */
+export interface Nameserver {
+  /** One line for each RRset of the host. */
+  readonly served: readonly string[]
+  readonly messages: readonly string[]
+  /** What another site reads of the host in its zone kdrnt. */
+  readonly exported: (generation: Generation) => SiteState
+}
+
+/** Builds the zones of a nameserver from all that it reads: with the code of the server, without its sockets. */
+export async function serve(given: Given): Promise<Nameserver> {
+  const { site, peer } = given
+  const { lines, log } = recordLog()
+  const own = new OwnRecords(given)
+  const health = own.health
+  const exporter = new LocalExporter(site, CLOCK)
+  const parts = { clock: CLOCK, timers: new FakeTimers(), log }
+  const merged = peer && merge(own, site, exporter, peer, parts)
+  await merged?.ready()
+  const feeds = feedsOf(given, parts)
+  const drained = new DrainedHealth({
+    ...{ source: merged ?? own, health: merged?.health ?? health, file: undefined, feeds, site },
+    sitesOf: (record) => sitesOfEndpoints(record, record.origin?.site ?? site),
+    ...parts,
+  })
+  await drained.ready
+  const shifts = new Shifts({ source: merged ?? own, health: drained, ...parts })
+  const zone = new Zone('k.example.com.', shifts, site, lines)
+  zone.fill([...(merged ?? own).records()].filter((one) => own.isInZone(one, 'k.example.com')))
+  const kdrnt = new Zone('kdrnt.', drained, site, lines, exporter)
+  kdrnt.fill([...own.records()].filter((one) => own.isInZone(one, 'kdrnt')))
+  merged?.close()
+  return {
+    served: zone.print(),
+    messages: [...own.messages, ...lines.map((line) => `log: ${line}`)],
+    exported: (generation) => (generation === 'v2' ? kdrnt.readV2() : kdrnt.readV1()),
+  }
+}
+
+/** The records of files or of a cluster. */
+class OwnRecords implements RecordSource {
+  readonly health = new AddressHealth()
+  readonly messages: string[] = []
+  readonly #store = new ClusterStore(this.health)
+  readonly #isInCluster: boolean
+  readonly #zones = new Map<string, string>()
+
+  constructor({ objects, isInCluster, down = new Map(), up = new Map() }: Given) {
+    this.#isInCluster = isInCluster
+    for (const object of objects) {
+      const zone = labelOf(object, ZONE_LABEL)
+      // Of a cluster, a nameserver reads the objects with this label.
+      if (isInCluster && zone === '') continue
+      const { key, refusal } = this.#store.put('dnsrecords', object)
+      if (refusal !== undefined) this.messages.push(`log: ${refusal.message}`)
+      this.#zones.set(key, zone)
+    }
+    this.#store.settle()
+    for (const [health, found] of [
+      ['down', down],
+      ['up', up],
+    ] as const) {
+      for (const [recordKey, addresses] of found) {
+        for (const address of addresses) this.health.add({ recordKey, address, health })
+      }
+    }
+  }
+
+  get recordCount(): number {
+    return this.#store.recordCount
+  }
+
+  /** True for a record of a file, or if the object from which the record was made names the zone. */
+  isInZone({ key }: StoredRecord, zone: string): boolean {
+    return !this.#isInCluster || this.#zones.get(key.replace(/[@~].*/, '')) === zone
+  }
+
+  records(): Iterable<StoredRecord> {
+    return this.#store.records()
+  }
+
+  find(key: string): StoredRecord | undefined {
+    return this.#store.find(key)
+  }
+
+  problems(): [] {
+    return []
+  }
+
+  unreadyReason(): string {
+    return ''
+  }
+
+  subscribe(): () => void {
+    return () => {}
+  }
+}
+
+type Parts = Pick<ConstructorParameters<typeof MergedSource>[0], 'clock' | 'timers' | 'log'>
+
+/** A peer with these endpoints. */
+class ToyPeer extends PeerFollower {
+  readonly #states: readonly SiteState[]
+
+  constructor(states: readonly SiteState[], parts: Parts) {
+    super({ peer: { host: '127.0.0.1', port: 53 }, ...parts, random: () => 0 })
+    this.#states = states
+  }
+
+  override get lastSeenMs(): number {
+    return CLOCK.monotonic()
+  }
+  override get lastAnswerMs(): number {
+    return CLOCK.monotonic()
+  }
+  override hosts(): ReadonlySet<string> {
+    return new Set([HOST])
+  }
+  override siteStatesOf(): readonly SiteState[] {
+    return this.#states
+  }
+}
+
+function merge(
+  own: OwnRecords,
+  site: string,
+  exporter: LocalExporter,
+  states: readonly SiteState[],
+  parts: Parts,
+): MergedSource {
+  const peers = [new ToyPeer(states, parts)]
+  const quorum = new HealthQuorum({
+    ...{
+      site,
+      peers,
+      quorum: 0,
+      holdDownMs: 0,
+      memory: new QuorumMemory(CLOCK),
+      observer: undefined,
+    },
+    ...parts,
+  })
+  return new MergedSource({
+    ...{ own, health: own.health, allows: () => true, site, exporter, peers, quorum },
+    ...{ expiryMs: 60_000, ...parts },
+  })
+}
+
+function feedsOf({ drains = [], namespace }: Given, parts: Parts): DrainFeed[] {
+  const { drains: scanned, faults } = scanDrains(drains.join('\n'), 'drains')
+  if (faults[0] !== undefined) throw faults[0]
+  const schedule = new DrainSchedule(parts)
+  schedule.set(scanned.map(({ drain }) => drain))
+  schedule.check()
+  const subscribe: DrainFeed['subscribe'] = (listener) => schedule.subscribe(listener)
+  const lines: DrainFeed = { drains: schedule.active, fault: '', subscribe }
+  const namespaces = new NamespaceDrains({ namespaces: [], ...parts })
+  if (namespace !== undefined) namespaces.put([namespace])
+  return [lines, namespaces]
+}
+
+const NS: Endpoint = {
+  ...{ owner: scanName('.')!, type: RRType.NS, ttlSeconds: 60, setIdentifier: '' },
+  ...{ weight: undefined, codes: [], isDefault: false, rdata: [scanName('ns1.k.example.com.')!] },
+}
+
+/** A zone and its RRsets. */
+class Zone {
+  readonly #sets = new Map<string, OwnerSet>()
+  readonly #records: RecordZone
+  #isFilled = false
+
+  constructor(
+    apexText: string,
+    health: HealthTable,
+    site: string,
+    lines: string[],
+    exporter?: LocalExporter,
+  ) {
+    const apex = scanName(apexText)!
+    const keyOf = (owner: Uint8Array, type: number) => `${printHost(owner)} ${printType(type)}`
+    this.#records = new RecordZone({
+      ...{ apex, health, site, fixed: [], isLocalForm: exporter !== undefined },
+      defaultNs: { ...NS, owner: apex },
+      sink: {
+        put: (owner, set) => void this.#sets.set(keyOf(owner, set.type), set),
+        remove: (owner, type) => void this.#sets.delete(keyOf(owner, type)),
+        declare: () => {},
+      },
+      onConflict: (text) => lines.push(text),
+      isComplete: () => this.#isFilled,
+      onOut: () => {},
+      ...(exporter && { exportV2: (...args) => exporter.composeRdata(...args) }),
+    })
+  }
+
+  fill(records: readonly StoredRecord[]): void {
+    this.#records.apply(records.map((after) => ({ before: undefined, after })))
+    this.#isFilled = true
+    this.#records.conflicts.recheck()
+  }
+
+  /** One line for each RRset except the NS of the apex; `app` stands for the host. */
+  print(): string[] {
+    const sets = [...this.#sets].filter(([, { type }]) => type !== RRType.NS)
+    return sets.map(([key, set]) => `${key.replace(HOST, 'app')} ${printSet(set)}`).sort()
+  }
+
+  readV2(): SiteState {
+    const rdata = this.#rdata(`v2.${HOST}.kdrnt TXT`)
+    const { siteStates } = readV2Host(rdata, {
+      host: HOST,
+      seenMs: CLOCK.monotonic(),
+      exporter: PEER,
+    })
+    return siteStates[0] ?? { ...NOTHING, generation: 'v2' }
+  }
+
+  readV1(): SiteState {
+    const records = [...this.#sets.values()].flatMap(({ endpoints, ttlSeconds, type }) => {
+      return endpoints.flatMap(({ endpoint: { owner, rdata } }) => {
+        return rdata.map((one) => ({ owner, type, ttlSeconds, rdata: one }))
+      })
+    })
+    const metadata = (prefix: 'w' | 'g') => {
+      return metadataNames(prefix, HOST).flatMap((name) => this.#rdata(`${name} TXT`))
+    }
+    const answers = { records, weights: metadata('w'), geos: metadata('g') }
+    const place = { peer: PEER, rootHost: HOST, seenMs: CLOCK.monotonic() }
+    return readOldAnswers(answers, place).siteState
+  }
+
+  #rdata(key: string): readonly Uint8Array[] {
+    return this.#sets.get(key)?.rdata ?? []
+  }
+}
+
+const PEER = '192.0.2.53:53'
+const NOTHING = {
+  ...{ site: 'there', exporter: PEER, isOwn: true, rootHost: HOST, endpoints: [] },
+  seenMs: CLOCK.monotonic(),
+}
+
+/** Everything that decides the answers, for each class of clients. */
+function printSet(set: OwnerSet): string {
+  const { type, ttlSeconds, rdata, candidates, sticky, failover, pointSets, endpoints } = set
+  if (candidates.length === 0) return 'nothing'
+  const { keys, tiers } = sortIntoTiers(candidates, type, failover)
+  const classes = tiers.map((tier, i) => {
+    const outcomes = tier.map(({ weight, rdataIndexes }) => {
+      const targets = rdataIndexes.map((index) => printRdata(type, rdata[index]!)).sort()
+      return tier.length === 1 ? targets.join('+') : `${targets.join('+')} (${weight})`
+    })
+    return `${keys[i]?.text ?? '*'}: ${outcomes.sort().join(' ')}`
+  })
+  const ids = endpoints.filter(({ candidates }) => candidates.length > 0)
+  const named = ids.map(({ endpoint }) => endpoint.setIdentifier).filter((id) => id !== '')
+  const points = pointSets?.flatMap((one) => one.map(({ text }) => text)).sort()
+  return [
+    `ttl=${ttlSeconds}`,
+    ...(named.length === 0 ? [] : [`ids=${[...new Set(named)].sort()}`]),
+    ...(sticky === undefined ? [] : [`sticky=${sticky.ipv4Bits}/${sticky.ipv6Bits}`]),
+    ...(points === undefined ? [] : [`points=${points.join('|')}`]),
+    ...classes,
+  ].join(' ')
+}
