@@ -109,8 +109,7 @@ export class MergedSource implements RecordSource {
     const { own, health, peers, timers, log, zones = [], servers = [] } = parts
     this.#parts = parts
     this.health = new JoinedHealth(health, this.#health)
-    const recordsOf = (host: string) => this.#hosts.get(keyOfHost(host))?.own ?? RecordSet.EMPTY
-    this.#ownHosts = new OwnHosts({ zones, servers, recordsOf })
+    this.#ownHosts = new OwnHosts({ zones, servers, recordsOf: (host) => this.recordsOf(host) })
     this.#merge = new HostMerge({ ...parts, ownHosts: this.#ownHosts })
     this.#troubles = new TroubleLog(log)
     this.#guarded = guarding(log, 'Merging the endpoints of peers')
@@ -151,6 +150,11 @@ export class MergedSource implements RecordSource {
     const own = this.#parts.own.find(key)
     const hostKey = own === undefined ? siteHostKeyOf(key) : hostKeyOf(own)
     return this.#hosts.get(hostKey)?.given.get(key)
+  }
+
+  /** Returns our own records of a host and of its wildcard. */
+  recordsOf(host: string): RecordSet {
+    return this.#hosts.get(keyOfHost(host))?.own ?? RecordSet.EMPTY
   }
 
   /**

@@ -1,7 +1,6 @@
 import type { Clock } from '../base/clock.ts'
 import type { Timers } from '../base/timers.ts'
-import { type PackedRecord, unpackPlace, unpackRecord } from '../dnsrecord/pack.ts'
-import { lowerNameKey, scanHost } from '../dnsrecord/validate/names.ts'
+import { unpackRecord } from '../dnsrecord/pack.ts'
 import type { Logger } from '../telemetry/log.ts'
 import {
   aheadMs,
@@ -13,6 +12,7 @@ import {
   printSiteConflict,
   SITE_CONFLICT_MS,
 } from './foreign-exports.ts'
+import type { MergedSource } from './merged-source.ts'
 import type { PeerFollower } from './peer.ts'
 import type { PeerEndpoint } from './peer-endpoint.ts'
 import { toPeerEndpoints } from './to-peer-endpoint.ts'
@@ -28,7 +28,7 @@ export type WatchedPeer = Pick<
 
 export interface SiteWatchParts {
   readonly site: string
-  readonly own: { records(): Iterable<{ readonly key: string; readonly packed: PackedRecord }> }
+  readonly own: Pick<MergedSource, 'recordsOf'>
   readonly peers: readonly WatchedPeer[]
   readonly clock: Clock
   readonly timers: Timers
@@ -123,14 +123,9 @@ export class SiteWatch {
   /** All endpoints of our own records of the host and its wildcard. */
   #exportsOf(host: string): readonly PeerEndpoint[] {
     const { site, own } = this.#parts
-    const name = scanHost(host)
-    const wanted = name === undefined ? '' : lowerNameKey(name)
     const facts = { site, down: [], up: [], sinceSeconds: 0 }
-    const found: PeerEndpoint[] = []
-    for (const { key, packed } of own.records()) {
-      if (unpackPlace(packed).rootHostKey === wanted)
-        found.push(...toPeerEndpoints(unpackRecord(packed), { ...facts, key }))
-    }
-    return found
+    return [...own.recordsOf(host)].flatMap(({ key, packed }) => {
+      return toPeerEndpoints(unpackRecord(packed), { ...facts, key })
+    })
   }
 }

@@ -123,7 +123,7 @@ export class PublisherPeers {
       log,
     })
     this.#merged = merged
-    const watch = { site, own, peers: this.#followers, clock, timers: systemTimers, log }
+    const watch = { site, own: merged, peers: this.#followers, clock, timers: systemTimers, log }
     const siteWatch = new SiteWatch(watch)
     this.#siteWatch = siteWatch
     this.#stops.add(() => siteWatch.close())

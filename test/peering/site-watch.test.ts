@@ -1,6 +1,8 @@
 import t from 'tap'
 import { thisMoment } from '../../src/base/moment.ts'
+import { rootHostOf } from '../../src/peering/merged-keys.ts'
 import type { PeerEndpoint } from '../../src/peering/peer-endpoint.ts'
+import { RecordSet } from '../../src/peering/record-set.ts'
 import { SiteWatch } from '../../src/peering/site-watch.ts'
 import { recordOf } from '../health/stage.ts'
 import { endpoint } from '../support/exported-zone.ts'
@@ -22,7 +24,9 @@ function stage() {
   const records = [recordOf('a', ['192.0.2.1']), recordOf('b', ['192.0.2.7'])]
   const watch = new SiteWatch({
     site: 'east',
-    own: { records: () => records },
+    own: {
+      recordsOf: (host) => RecordSet.of(records.filter((one) => rootHostOf(one) === host)),
+    },
     peers: [
       {
         address: '192.0.2.53:53',
