@@ -1,10 +1,12 @@
 // Claims: what merging takes: hosts whose endpoints three other sites have as well, as an operator merges them.
 //   npm run build && node bench/merge.mjs [hosts] [rounds]
 
+import { chooseOthers } from '../dist/peering/merge/choose-site-states.js'
 import { mergeSiteStates } from '../dist/peering/merge/merge-site-states.js'
 
 const [hosts = 1000, rounds = 21] = process.argv.slice(2).map(Number)
 const SITES = 3
+const SILENT_MS = 24 * 3600 * 1000
 const NOW_MS = 1_790_000_000_000
 
 const endpoint = (site, rootHost, dnsName, recordType, target, more = {}) => ({
@@ -48,9 +50,11 @@ for (const [name, make] of [
   const work = Array.from({ length: hosts }, (_, i) => {
     const host = `app-${i}.k.example.com`
     return {
-      own: { site: 'here', endpoints: make('here', host, 0) },
-      shares: Array.from({ length: SITES }, (_, n) => ({
+      own: { endpoints: make('here', host, 0) },
+      reported: Array.from({ length: SITES }, (_, n) => ({
         site: `site-${n}`,
+        exporter: `site-${n}`,
+        isOwn: true,
         rootHost: host,
         endpoints: make(`site-${n}`, host, n + 1),
         seenMs: NOW_MS,
@@ -62,7 +66,9 @@ for (const [name, make] of [
   const times = Array.from({ length: rounds }, () => {
     const { user, system } = process.cpuUsage()
     merged = 0
-    for (const { own, shares } of work) merged += mergeSiteStates(own, shares).endpoints.length
+    for (const { own, reported } of work) {
+      merged += mergeSiteStates(own, chooseOthers('here', reported, SILENT_MS)).endpoints.length
+    }
     const spent = process.cpuUsage({ user, system })
     return (spent.user + spent.system) / 1000
   }).sort((a, b) => a - b)

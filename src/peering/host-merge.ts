@@ -11,9 +11,8 @@ import type { QuorumAddress } from '../telemetry/status.ts'
 import type { HostOfSites } from './deaths/if-site-dies.ts'
 import { oldestAllDown } from './deaths/oldest-all-down.ts'
 import type { LocalExporter } from './local-exporter.ts'
-import { chooseSiteStates } from './merge/choose-site-states.ts'
+import { chooseOthers } from './merge/choose-site-states.ts'
 import { cutToFit, type LeftOut, OTHERS_OCTETS_MAX } from './merge/cut-to-fit.ts'
-import { joinSiteStates } from './merge/join-site-states.ts'
 import { setKey } from './merge/part.ts'
 import type { PeerEndpoint, SiteState } from './peer-endpoint.ts'
 import type { AddressDecision, HealthQuorum, QuorumHost } from './quorum/health-quorum.ts'
@@ -197,8 +196,7 @@ export class HostMerge {
       mine.map(({ record }) => record),
     )
     const { siteStates, refused } = screenSiteStates(states, { names, own, rulesOf })
-    const chosen = joinSiteStates(siteStates).filter((siteState) => siteState.site !== site)
-    const others = chooseSiteStates(chosen, this.#parts.expiryMs)
+    const others = chooseOthers(site, siteStates, this.#parts.expiryMs)
     return { mine, own, ownFindings: this.#findingsOfOurs(mine), siteStates: others, refused }
   }
 

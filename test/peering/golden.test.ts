@@ -3,7 +3,6 @@ import { RRType } from '../../src/dns/iana/types.ts'
 import { printName } from '../../src/dns/name/name.ts'
 import { deriveLocalEndpoints } from '../../src/dnsrecord/kdrnt.ts'
 import { type EndpointObject, printSteered } from '../../src/dnsrecord/print-endpoint.ts'
-import { mergeSiteStates } from '../../src/peering/merge/merge-site-states.ts'
 import { buildMergedRecord } from '../../src/peering/merged-form.ts'
 import { metadataNames } from '../../src/peering/old-metadata.ts'
 import type { SiteState } from '../../src/peering/peer-endpoint.ts'
@@ -13,6 +12,7 @@ import { toPeerEndpoints } from '../../src/peering/to-peer-endpoint.ts'
 import { composePeerEndpoint } from '../../src/peering/v2-codec.ts'
 import { printEndpoint } from '../support/print-endpoint.ts'
 import { dnsRecord, type Gateway, layout } from './records.ts'
+import { mergeReported } from './samples.ts'
 
 /** What a v1 peer with that record answers when it is asked for the host. */
 function askOld(peer: string, host: string, endpoints: readonly EndpointObject[]): SiteState {
@@ -54,10 +54,8 @@ function askNew(site: string, host: string, endpoints: readonly EndpointObject[]
   return shares[0]!
 }
 
-const WITHOUT_ENDPOINTS = { site: 'm', endpoints: [] }
-
 function merged(shares: readonly SiteState[]): EndpointObject[] {
-  const merge = mergeSiteStates(WITHOUT_ENDPOINTS, shares)
+  const merge = mergeReported({ endpoints: [] }, shares)
   t.strictSame(merge.conflicts, [])
   return merge.endpoints.map(printSteered)
 }
@@ -166,7 +164,7 @@ t.test('a v1 server among them adds what it has and spoils nothing', async (t) =
 
 t.test('a merge is a record that validation takes, endpoint by endpoint', async (t) => {
   const shares = CLUSTERS.map((gateway) => askNew(gateway.cluster, host, layout(gateway)))
-  const { endpoints } = mergeSiteStates(WITHOUT_ENDPOINTS, shares)
+  const { endpoints } = mergeReported({ endpoints: [] }, shares)
   const facts = { namespace: 'n', name: 'merged-r', zoneLabel: 'k.example.com', createdSeconds: 5 }
   const bad = { ...endpoints[0]!, targets: ['192.0.2.256'], sites: ['us1'] }
   const { record, refused } = buildMergedRecord([...endpoints, bad], facts, host)

@@ -1,9 +1,8 @@
 import type { HealthObservation } from '../../health/address-health.ts'
-import { chooseSiteStates } from '../../peering/merge/choose-site-states.ts'
+import { chooseOthers } from '../../peering/merge/choose-site-states.ts'
 import type { LeftOut } from '../../peering/merge/cut-to-fit.ts'
 import { dropDown } from '../../peering/merge/health.ts'
 import { findHealthDisputes } from '../../peering/merge/health-disputes.ts'
-import { joinSiteStates } from '../../peering/merge/join-site-states.ts'
 import { mergeSiteStates } from '../../peering/merge/merge-site-states.ts'
 import type { MergeConflict, MergedEndpoint } from '../../peering/merge/merged-endpoint.ts'
 import type { PeerEndpoint, SiteState } from '../../peering/peer-endpoint.ts'
@@ -128,13 +127,12 @@ export function composeContent(publishing: Publishing, inputs: ContentInputs): M
   )
   const roomOctets = roomForOthers(record, own.shared)
   const down = printTargets(health.down)
-  const joined = joinSiteStates(screened.siteStates).filter((one) => one.site !== site)
-  const siteStates = chooseSiteStates(joined, inputs.silentMs)
+  const siteStates = chooseOthers(site, screened.siteStates, inputs.silentMs)
   const decided = inputs.decideHealth({ own: own.shared, siteStates })
   const foreignDown = new Set(decided.down.keys())
-  const ours = { site, endpoints: own.shared, roomOctets, down, foreignDown }
+  const ours = { endpoints: own.shared, roomOctets, down, foreignDown }
   const known = siteStates.map((one) => withDecisions(one, foreignDown))
-  const merge = mergeSiteStates(ours, known, inputs.silentMs)
+  const merge = mergeSiteStates(ours, known)
   const { conflicts, leftOut, reported } = merge
   const refused = [
     ...listRefused(peers),

@@ -1,4 +1,5 @@
 import type { PeerEndpoint, SiteState } from '../peer-endpoint.ts'
+import { joinSiteStates } from './join-site-states.ts'
 import { groupBy } from './part.ts'
 
 /**
@@ -12,26 +13,26 @@ export function yieldMsOf(expiryMs: number): number {
 }
 
 /**
- * Reduces what several peers report of one site and host to one state per site. The result depends
- * only on the set, not on the current time, so that silence alone never brings back old data.
+ * Returns one state for each site except ours, and host, from what peers report. The result depends only on the set of
+ * states, not on the current time, so that silence alone never brings back old data.
  *
+ * - If one peer reports several states of a site, the newest counts.
  * - If any peer is authoritative for the site, only those peers count; otherwise every peer that
  *   reports it counts.
  * - Of these, a silent peer does not count beside one that is heard.
  * - Of each endpoint, the version that changed last is used. An endpoint that only some peers
  *   report is kept: it may be new at them or removed at the others, and no peer may withdraw what
  *   another one reports.
- *
- * `siteStates`: joined.
  */
-export function chooseSiteStates(
+export function chooseOthers(
+  ownSite: string,
   siteStates: readonly SiteState[],
-  expiryMs: number,
+  silentMs: number,
 ): readonly SiteState[] {
-  const groups = groupBy(siteStates, ({ site, rootHost }) => `${site} ${rootHost}`)
-  if (groups.size === siteStates.length) return siteStates
+  const others = joinSiteStates(siteStates).filter(({ site }) => site !== ownSite)
+  const groups = groupBy(others, ({ site, rootHost }) => `${site} ${rootHost}`)
   return [...groups.values()].map((group) =>
-    group.length === 1 ? group[0]! : settle(group, yieldMsOf(expiryMs)),
+    group.length === 1 ? group[0]! : settle(group, yieldMsOf(silentMs)),
   )
 }
 

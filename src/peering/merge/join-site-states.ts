@@ -6,12 +6,9 @@ import type { SiteState } from '../peer-endpoint.ts'
  * order. Therefore it is commutative, associative and idempotent: neither order nor repetition
  * matters. In order of site, host and exporter.
  */
-export function joinSiteStates(
-  a: readonly SiteState[],
-  b: readonly SiteState[] = [],
-): readonly SiteState[] {
+export function joinSiteStates(siteStates: readonly SiteState[]): readonly SiteState[] {
   const newest = new Map<string, SiteState>()
-  for (const siteState of [...a, ...b]) {
+  for (const siteState of siteStates) {
     const key = JSON.stringify([siteState.site, siteState.rootHost, siteState.exporter])
     const known = newest.get(key)
     if (known === undefined || isNewer(siteState, known)) newest.set(key, siteState)

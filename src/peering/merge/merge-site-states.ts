@@ -1,11 +1,8 @@
 import { DERIVED_ENDPOINTS_MAX } from '../../dnsrecord/dns-record.ts'
-import { EXPIRY_DEFAULT_MS } from '../expiry.ts'
 import type { PeerEndpoint, SiteState } from '../peer-endpoint.ts'
 import { sortUnique } from '../to-peer-endpoint.ts'
-import { chooseSiteStates } from './choose-site-states.ts'
 import { cutToFit, type LeftOut, OTHERS_OCTETS_MAX } from './cut-to-fit.ts'
 import { deriveHealth } from './health.ts'
-import { joinSiteStates } from './join-site-states.ts'
 import { compareMerged, type MergeConflict, type MergedEndpoint } from './merged-endpoint.ts'
 import { compareInService, compareParts, groupBy, isOurs, type Part, setKey } from './part.ts'
 import { settleSet, withoutRepeated } from './settle-set.ts'
@@ -15,7 +12,6 @@ const CONFLICTS_MAX = 100
 
 /** This site's own endpoints of a host. They are current, so they never expire. */
 export interface OwnState {
-  readonly site: string
   readonly endpoints: readonly PeerEndpoint[]
   /** Octets of JSON for the endpoints of others; absent = four megabytes. */
   readonly roomOctets?: number
@@ -40,17 +36,9 @@ export interface Merge {
  * the peers add. The result depends on our own endpoints, and on the set of site states in any
  * order. Sites without a conflict get the same result. See docs/explanation/peers.md for the rules.
  *
- * `own`: states of our own site from peers are ignored. `siteStates`: all of one host. If one
- * exporter has several states of a site, the newest counts; `chooseSiteStates` chooses between
- * exporters, by `silentMs`.
+ * `others`: all of one host, as `chooseOthers` returns them.
  */
-export function mergeSiteStates(
-  own: OwnState,
-  siteStates: readonly SiteState[],
-  silentMs: number = EXPIRY_DEFAULT_MS,
-): Merge {
-  const exported = joinSiteStates(siteStates).filter((siteState) => siteState.site !== own.site)
-  const others = chooseSiteStates(exported, silentMs)
+export function mergeSiteStates(own: OwnState, others: readonly SiteState[]): Merge {
   const about = { generation: 'v2', exporter: '' } as const
   const ownParts = own.endpoints.map((endpoint) => ({ endpoint, ...about }))
   const fitting = cutToFit(others.flatMap(partsOf), {

@@ -1,10 +1,8 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { chooseSiteStates } from '../../../src/peering/merge/choose-site-states.ts'
-import { joinSiteStates } from '../../../src/peering/merge/join-site-states.ts'
-import { mergeSiteStates } from '../../../src/peering/merge/merge-site-states.ts'
+import { chooseOthers } from '../../../src/peering/merge/choose-site-states.ts'
 import type { PeerEndpoint, SiteState } from '../../../src/peering/peer-endpoint.ts'
-import { HOST, share, shares } from '../samples.ts'
+import { HOST, mergeReported, share, shares } from '../samples.ts'
 
 const RUNS = { seed: 4, numRuns: 200 }
 const HOUR_MS = 3_600_000
@@ -13,9 +11,12 @@ const YIELD_MS = 20_000
 
 /** Targets that are served of all this. */
 function served(siteStates: readonly SiteState[]): readonly string[] {
-  const merge = mergeSiteStates({ site: 'm', endpoints: [] }, siteStates, 24 * HOUR_MS)
+  const merge = mergeReported({ endpoints: [] }, siteStates, 24 * HOUR_MS)
   return merge.endpoints.flatMap(({ targets }) => targets).sort()
 }
+
+/** Chooses at a site that reports nothing itself. */
+const choose = (reported: readonly SiteState[]) => chooseOthers('m', reported, HOUR_MS)
 
 /** What a nameserver of the site itself says. */
 const own = (site: string, exporter: string, endpoints: readonly Partial<PeerEndpoint>[]) =>
@@ -108,10 +109,10 @@ t.test(
 
 t.test('one state is chosen for each site and host, in any order', async (t) => {
   const property = fc.property(shares, (given) => {
-    const chosen = chooseSiteStates(joinSiteStates(given), HOUR_MS)
+    const chosen = choose(given)
     const keys = chosen.map(({ site, rootHost }) => `${site} ${rootHost}`)
     t.equal(new Set(keys).size, keys.length)
-    t.strictSame(chooseSiteStates(joinSiteStates([...given].reverse()), HOUR_MS), chosen)
+    t.strictSame(choose([...given].reverse()), chosen)
     // It is chosen from the given states.
     const reported = new Set(
       given.flatMap(({ endpoints }) => endpoints.map((e) => JSON.stringify(e))),
@@ -136,13 +137,13 @@ t.test('no peer that is heard takes anything from another one that is', async (t
   const property = fc.property(shares, shares, (given, more) => {
     // A peer of its own, heard at the same time.
     const others = more.map((one) => ({ ...one, exporter: `x${one.exporter}`, isOwn: false }))
-    const before = setsOf(chooseSiteStates(joinSiteStates(given), HOUR_MS))
-    const after = setsOf(chooseSiteStates(joinSiteStates(given, others), HOUR_MS))
+    const before = setsOf(choose(given))
+    const after = setsOf(choose([...given, ...others]))
     for (const set of before) t.ok(after.has(set), set)
     const rivals = more.map((one) => ({ ...one, exporter: `x${one.exporter}` }))
-    const own = joinSiteStates(given).filter(({ isOwn }) => isOwn)
-    const beside = setsOf(chooseSiteStates(joinSiteStates(own, rivals), HOUR_MS))
-    for (const set of setsOf(chooseSiteStates(own, HOUR_MS))) t.ok(beside.has(set), set)
+    const own = given.filter(({ isOwn }) => isOwn)
+    const beside = setsOf(choose([...own, ...rivals]))
+    for (const set of setsOf(choose(own))) t.ok(beside.has(set), set)
   })
   fc.assert(property, RUNS)
 })

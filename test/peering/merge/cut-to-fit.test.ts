@@ -7,10 +7,9 @@ import {
   endpointOctetsAtMost,
   jsonOctets,
 } from '../../../src/peering/merge/endpoint-octets.ts'
-import { mergeSiteStates } from '../../../src/peering/merge/merge-site-states.ts'
 import type { Part } from '../../../src/peering/merge/part.ts'
 import type { PeerEndpoint } from '../../../src/peering/peer-endpoint.ts'
-import { HOST, share, shared } from '../samples.ts'
+import { HOST, mergeReported, share, shared } from '../samples.ts'
 
 const RUNS = { seed: 4, numRuns: 300 }
 
@@ -106,10 +105,7 @@ t.test('our own endpoints stay, and a loud peer takes nothing from a quiet one',
   const loud = Array.from({ length: 16 }, (_, i) =>
     share(`loud${i}`, many(`loud${i}`, 500, 200), { exporter: 'loud:53', isOwn: false }),
   )
-  const merge = mergeSiteStates({ site: 'm', endpoints: own, roomOctets: 200_000 }, [
-    ...loud,
-    quiet,
-  ])
+  const merge = mergeReported({ endpoints: own, roomOctets: 200_000 }, [...loud, quiet])
   const count = (site: string) => merge.endpoints.filter((e) => e.sites.includes(site)).length
   t.equal(count('m'), 50)
   t.equal(count('quiet'), 100)
@@ -117,7 +113,7 @@ t.test('our own endpoints stay, and a loud peer takes nothing from a quiet one',
   t.ok(merge.leftOut.every(({ exporter }) => exporter === 'loud:53'))
   t.equal(merge.leftOut.length, 16)
   t.match(merge.conflicts[0]?.text, /^loud0, exported by loud:53: too many endpoints/)
-  const again = mergeSiteStates({ site: 'm', endpoints: own, roomOctets: 200_000 }, [
+  const again = mergeReported({ endpoints: own, roomOctets: 200_000 }, [
     quiet,
     ...[...loud].reverse(),
   ])
@@ -125,7 +121,7 @@ t.test('our own endpoints stay, and a loud peer takes nothing from a quiet one',
 })
 
 t.test('without room no endpoint of others is accepted, and all are reported', async (t) => {
-  const merge = mergeSiteStates({ site: 'm', endpoints: [shared({ site: 'm' })], roomOctets: 0 }, [
+  const merge = mergeReported({ endpoints: [shared({ site: 'm' })], roomOctets: 0 }, [
     share('a', [{}]),
   ])
   t.strictSame(

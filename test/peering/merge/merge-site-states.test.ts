@@ -2,10 +2,10 @@ import fc from 'fast-check'
 import t from 'tap'
 import { dropDown } from '../../../src/peering/merge/health.ts'
 import { joinSiteStates } from '../../../src/peering/merge/join-site-states.ts'
-import { type Merge, mergeSiteStates } from '../../../src/peering/merge/merge-site-states.ts'
+import type { Merge } from '../../../src/peering/merge/merge-site-states.ts'
 import type { MergedEndpoint } from '../../../src/peering/merge/merged-endpoint.ts'
 import type { PeerEndpoint, SiteState } from '../../../src/peering/peer-endpoint.ts'
-import { endpoints, HOST, share, shared, shares } from '../samples.ts'
+import { endpoints, HOST, mergeReported, share, shared, shares } from '../samples.ts'
 
 const RUNS = { seed: 4, numRuns: 300 }
 const SILENT_MS = 10
@@ -15,7 +15,7 @@ function merge(
   { own = [] }: { own?: readonly Partial<PeerEndpoint>[] } = {},
 ): Merge {
   const endpoints = own.map((e) => shared({ ...e, site: 'm' }))
-  return mergeSiteStates({ site: 'm', endpoints }, given, SILENT_MS)
+  return mergeReported({ endpoints }, given, SILENT_MS)
 }
 
 /** `name TYPE ttl targets [set] [w=] [geo] [default] [down]`, what is usual left out. */
@@ -32,12 +32,14 @@ function print(e: MergedEndpoint): string {
 const lines = (merged: Merge): string[] => merged.endpoints.map(print)
 const texts = (merged: Merge): string[] => merged.conflicts.map((c) => c.text)
 
+const join = (...sets: readonly (readonly SiteState[])[]) => joinSiteStates(sets.flat())
+
 t.test('joining sets of shares is commutative, associative and idempotent', async (t) => {
   const property = fc.property(shares, shares, shares, (a, b, c) => {
-    t.strictSame(joinSiteStates(a, b), joinSiteStates(b, a))
-    t.strictSame(joinSiteStates(joinSiteStates(a, b), c), joinSiteStates(a, joinSiteStates(b, c)))
-    t.strictSame(joinSiteStates(joinSiteStates(a, b), a), joinSiteStates(a, b))
-    t.strictSame(joinSiteStates(a, a), joinSiteStates(a))
+    t.strictSame(join(a, b), join(b, a))
+    t.strictSame(join(join(a, b), c), join(a, join(b, c)))
+    t.strictSame(join(join(a, b), a), join(a, b))
+    t.strictSame(join(a, a), join(a))
   })
   fc.assert(property, { ...RUNS, numRuns: 100 })
 })
@@ -47,7 +49,7 @@ t.test('a merge does not depend on order, repetition, or older news', async (t) 
     const want = merge([...a, ...b])
     t.strictSame(merge([...b, ...a]), want)
     t.strictSame(merge([...a, ...b, ...a]), want)
-    t.strictSame(merge(joinSiteStates(a, b)), want)
+    t.strictSame(merge(join(a, b)), want)
   })
   fc.assert(property, { ...RUNS, numRuns: 100 })
 })

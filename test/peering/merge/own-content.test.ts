@@ -1,10 +1,10 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { dropDown } from '../../../src/peering/merge/health.ts'
-import { type Merge, mergeSiteStates } from '../../../src/peering/merge/merge-site-states.ts'
+import type { Merge } from '../../../src/peering/merge/merge-site-states.ts'
 import type { MergedEndpoint } from '../../../src/peering/merge/merged-endpoint.ts'
 import type { PeerEndpoint, SiteState } from '../../../src/peering/peer-endpoint.ts'
-import { endpoints, HOST, share, shared, shares } from '../samples.ts'
+import { endpoints, HOST, mergeReported, share, shared, shares } from '../samples.ts'
 
 const EVEN_TARGETS_MAX = 16
 
@@ -47,7 +47,7 @@ function mergeAt(
   reported: readonly SiteState[],
 ): Merge {
   const endpoints = own.map((one) => ({ ...one, site }))
-  return mergeSiteStates({ site, endpoints }, reported)
+  return mergeReported({ site, endpoints }, reported)
 }
 
 const setOf = (e: Pick<MergedEndpoint, 'dnsName' | 'recordType'>) => `${e.dnsName} ${e.recordType}`
@@ -372,7 +372,7 @@ t.test('a set that a peer fills keeps ours', async (t) => {
 t.test('an address that our probes found down is not brought back by a peer', async (t) => {
   const own = [shared({ targets: ['192.0.2.2'], site: 'm' })]
   const reported = [share('b', [{ targets: ['192.0.2.1', '192.0.2.3'], health: 'up' }])]
-  const merged = mergeSiteStates({ site: 'm', endpoints: own, down: ['192.0.2.1'] }, reported)
+  const merged = mergeReported({ endpoints: own, down: ['192.0.2.1'] }, reported)
   t.strictSame(lines(merged), ['k.example.com A 60 192.0.2.2,192.0.2.3'])
   t.match(merged.conflicts, [{ site: 'b', text: /another health of one of our targets/ }])
   t.ok(own.every(isPlain))
