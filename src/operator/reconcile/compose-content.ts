@@ -91,9 +91,7 @@ export interface ContentInputs {
   /** How long a silent site keeps its addresses that no check finds up. */
   readonly silentMs: number
   /** Decides about the addresses that sites other than ours report. */
-  readonly decideHealth: (
-    facts: Pick<HealthFacts, 'own' | 'siteStates'>,
-  ) => Pick<PeerDecisions, 'down' | 'observed' | 'nextMs'>
+  readonly decideHealth: (facts: Pick<HealthFacts, 'own' | 'siteStates'>) => PeerDecisions
   /** Time of day. */
   readonly timeMs: number
   /** Monotonic time. */
