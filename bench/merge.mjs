@@ -1,8 +1,13 @@
 // Claims: what merging takes: hosts whose endpoints three other sites have as well, as an operator merges them.
 //   npm run build && node bench/merge.mjs [hosts] [rounds]
 
+import { printSteered } from '../dist/dnsrecord/print-endpoint.js'
+import { validateResource } from '../dist/dnsrecord/validate/resource.js'
+import { composeServed } from '../dist/operator/plan/served-endpoints.js'
+import { chooseEndpoints } from '../dist/peering/merge/choose-endpoints.js'
 import { chooseOthers } from '../dist/peering/merge/choose-site-states.js'
-import { mergeSiteStates } from '../dist/peering/merge/merge-site-states.js'
+import { RecordSet } from '../dist/peering/record-set.js'
+import { buildSiteRecords } from '../dist/peering/site-records.js'
 
 const [hosts = 1000, rounds = 21] = process.argv.slice(2).map(Number)
 const SITES = 3
@@ -43,6 +48,17 @@ function layout(site, host, n) {
   ]
 }
 
+const STATE = { site: 'here', down: [], foreignDown: [], drain: undefined, timeMs: NOW_MS }
+
+function contentOf(rootHost, endpoints) {
+  return validateResource({
+    apiVersion: 'kuadrant.io/v1alpha1',
+    kind: 'DNSRecord',
+    metadata: { name: 'app', namespace: 'n' },
+    spec: { rootHost, endpoints: endpoints.map(printSteered) },
+  }).record
+}
+
 for (const [name, make] of [
   ['one address each', single],
   ['a gateway of four endpoints each', layout],
@@ -50,7 +66,10 @@ for (const [name, make] of [
   const work = Array.from({ length: hosts }, (_, i) => {
     const host = `app-${i}.k.example.com`
     return {
-      own: { endpoints: make('here', host, 0) },
+      rootHost: host,
+      record: { key: `n/${host}` },
+      own: make('here', host, 0),
+      content: contentOf(host, make('here', host, 0)),
       reported: Array.from({ length: SITES }, (_, n) => ({
         site: `site-${n}`,
         exporter: `site-${n}`,
@@ -66,8 +85,10 @@ for (const [name, make] of [
   const times = Array.from({ length: rounds }, () => {
     const { user, system } = process.cpuUsage()
     merged = 0
-    for (const { own, reported } of work) {
-      merged += mergeSiteStates(own, chooseOthers('here', reported, SILENT_MS)).endpoints.length
+    for (const { own, reported, ...record } of work) {
+      const { endpoints } = chooseEndpoints(own, chooseOthers('here', reported, SILENT_MS))
+      const { records: foreign } = buildSiteRecords(record.rootHost, endpoints, '', RecordSet.EMPTY)
+      merged += composeServed(record, { ...STATE, foreign }).length
     }
     const spent = process.cpuUsage({ user, system })
     return (spent.user + spent.system) / 1000

@@ -1,6 +1,5 @@
 import type { Clock } from '../base/clock.ts'
 import { printType } from '../dns/iana/types.ts'
-import { DERIVED_ENDPOINTS_MAX } from '../dnsrecord/dns-record.ts'
 import { KDRNT } from '../dnsrecord/local-zone.ts'
 import { type RecordContent, unpackRecord } from '../dnsrecord/pack.ts'
 import { printHost, printTarget } from '../dnsrecord/print-endpoint.ts'
@@ -11,9 +10,9 @@ import type { QuorumAddress } from '../telemetry/status.ts'
 import type { HostOfSites } from './deaths/if-site-dies.ts'
 import { oldestAllDown } from './deaths/oldest-all-down.ts'
 import type { LocalExporter } from './local-exporter.ts'
+import { chooseEndpoints } from './merge/choose-endpoints.ts'
 import { chooseOthers } from './merge/choose-site-states.ts'
-import { cutToFit, type LeftOut, OTHERS_OCTETS_MAX } from './merge/cut-to-fit.ts'
-import { setKey } from './merge/part.ts'
+import { describeLeftOut } from './merge/cut-to-fit.ts'
 import type { PeerEndpoint, SiteState } from './peer-endpoint.ts'
 import type { AddressDecision, HealthQuorum, QuorumHost } from './quorum/health-quorum.ts'
 import { RecordSet } from './record-set.ts'
@@ -102,7 +101,7 @@ export class HostMerge {
       return { given: host.own, findings: new Map(), troubles, dueMs: undefined, changes: '' }
     }
     const settled = quorum.settle(this.#quorumHost(host.text, gathered))
-    const { endpoints, leftOut } = chooseEndpoints(gathered)
+    const { endpoints, leftOut } = chooseEndpoints(gathered.own, gathered.siteStates)
     const zoneLabel = mine.find(({ content }) => content.zoneLabel !== '')?.content.zoneLabel ?? ''
     const built = buildSiteRecords(host.text, endpoints, zoneLabel, host.given)
     const conflicts = [
@@ -155,7 +154,7 @@ export class HostMerge {
     const own = mine.flatMap(({ record: { key }, content }) => {
       return toPeerEndpoints(content, { key, site, ...UNKNOWN_HEALTH, sinceSeconds: 0 })
     })
-    const others = chooseEndpoints(gathered).endpoints
+    const others = chooseEndpoints(gathered.own, gathered.siteStates).endpoints
     const checked = checkedOf(mine)[0]
     return {
       host: host.text,
@@ -231,39 +230,6 @@ function checkedOf(mine: readonly OwnRecord[]): OwnRecord[] {
 }
 
 export const hasEndpoints = ({ endpoints }: SiteState): boolean => endpoints.length > 0
-
-/**
- * Returns the endpoints of other sites that are served: as many as there is room for, and none of a v1 peer whose
- * target a v2 site or we have too, because v1 has lost a part of it.
- */
-function chooseEndpoints({ own, siteStates }: Gathered): {
-  readonly endpoints: readonly PeerEndpoint[]
-  readonly leftOut: readonly LeftOut[]
-} {
-  const parts = siteStates.flatMap(({ endpoints, generation, exporter }) => {
-    return endpoints.map((endpoint) => ({ endpoint, generation, exporter }))
-  })
-  const room = Math.max(0, DERIVED_ENDPOINTS_MAX - own.length)
-  const fitting = cutToFit(parts, { endpoints: room, octets: OTHERS_OCTETS_MAX })
-  const whole = new Set<string>()
-  const note = (endpoint: PeerEndpoint): void => {
-    for (const target of endpoint.targets) whole.add(`${setKey(endpoint)} ${target}`)
-  }
-  own.forEach(note)
-  for (const { endpoint, generation } of fitting.parts) if (generation === 'v2') note(endpoint)
-  const endpoints = fitting.parts.flatMap(({ endpoint, generation }): PeerEndpoint[] => {
-    if (generation === 'v2') return [endpoint]
-    const targets = endpoint.targets.filter((one) => !whole.has(`${setKey(endpoint)} ${one}`))
-    return targets.length === 0 ? [] : [{ ...endpoint, targets }]
-  })
-  return { endpoints, leftOut: fitting.leftOut }
-}
-
-/** Describes what did not fit, in a text that does not change while the same site is affected. */
-function describeLeftOut({ site, exporter }: LeftOut): string {
-  const by = exporter === site ? '' : `, exported by ${exporter}`
-  return `${site}${by}: too many endpoints beside those of the other sites; the rest is not served`
-}
 
 /** `silent`: why addresses of a site that no check finds up are down, by site. */
 function findingsOf(

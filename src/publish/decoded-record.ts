@@ -176,10 +176,17 @@ function findOut(
 
 function originOf(
   { key, origin }: StoredRecord,
-  { rootHost, isWildcardHost }: RecordContent,
+  content: RecordContent,
   { site = '' }: RecordForm,
 ): Pick<Contribution, 'site' | 'place'> {
   if (origin === undefined) return { site, place: key }
-  const host = `${isWildcardHost ? '*.' : ''}${printHost(rootHost)}`
-  return { site: origin.site, place: `${origin.site}: record of ${host}` }
+  return { site: origin.site, place: printPlace(origin.site, content) }
+}
+
+/** What messages name a record of another site: sites do not learn the names of each other's records. */
+export function printPlace(
+  site: string,
+  { rootHost, isWildcardHost }: Pick<RecordContent, 'rootHost' | 'isWildcardHost'>,
+): string {
+  return `${site}: record of ${isWildcardHost ? '*.' : ''}${printHost(rootHost)}`
 }

@@ -3,13 +3,6 @@ import { printSteering } from '../../src/dnsrecord/print-endpoint.ts'
 import { recordId } from '../../src/dnsrecord/record-source.ts'
 import type { RecordSettings } from '../../src/dnsrecord/settings.ts'
 import { validateEndpoint } from '../../src/dnsrecord/validate/dns-record.ts'
-import { EXPIRY_DEFAULT_MS } from '../../src/peering/expiry.ts'
-import { chooseOthers } from '../../src/peering/merge/choose-site-states.ts'
-import {
-  type Merge,
-  mergeSiteStates,
-  type OwnState,
-} from '../../src/peering/merge/merge-site-states.ts'
 import type { PeerEndpoint, SiteState } from '../../src/peering/peer-endpoint.ts'
 import type { RecordFields } from '../../src/peering/record-texts.ts'
 import { toPeerEndpoint } from '../../src/peering/to-peer-endpoint.ts'
@@ -65,15 +58,6 @@ export function share(
     generation: 'v2',
     ...given,
   }
-}
-
-/** What a site serves, `m` by default, beside what peers report. */
-export function mergeReported(
-  { site = 'm', ...own }: OwnState & { readonly site?: string },
-  reported: readonly SiteState[],
-  silentMs: number = EXPIRY_DEFAULT_MS,
-): Merge {
-  return mergeSiteStates(own, chooseOthers(site, reported, silentMs))
 }
 
 const names = fc.constantFrom(

@@ -1,9 +1,10 @@
 import { assert } from '../../base/assert.ts'
+import type { Endpoint } from '../../dnsrecord/dns-record.ts'
 import { unpackSettings } from '../../dnsrecord/pack.ts'
 import type { StoredRecord } from '../../dnsrecord/record-source.ts'
 import type { DrainSetting } from '../../dnsrecord/settings.ts'
-import type { EndpointDrain } from './drain.ts'
-import { scanDrainSelector } from './selector.ts'
+import type { EndpointDrain, RecordDrains } from './drain.ts'
+import { DRAINED_TYPES, scanDrainSelector } from './selector.ts'
 
 /** The author of an annotation is not known. */
 const ACTOR = 'annotation'
@@ -30,4 +31,12 @@ export function drainBySetting(
   const selector = scanDrainSelector(terms)
   assert(typeof selector !== 'string', 'a key and a site are valid terms')
   return { selector, reason, actor: ACTOR, createdMs: undefined, untilMs }
+}
+
+/** Drains all endpoints of a record. */
+export function drainAll(endpoints: readonly Endpoint[], drain: EndpointDrain): RecordDrains {
+  const marks = endpoints.map(({ type, rdata }) => {
+    return new Map(DRAINED_TYPES.has(type) ? rdata.map((_, index) => [index, drain]) : [])
+  })
+  return { endpoints: marks }
 }

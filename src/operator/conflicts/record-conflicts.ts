@@ -1,10 +1,13 @@
 import { printType, RRType } from '../../dns/iana/types.ts'
 import { nameKey } from '../../dns/name/name.ts'
-import type { Endpoint } from '../../dnsrecord/dns-record.ts'
+import type { DnsRecord, Endpoint } from '../../dnsrecord/dns-record.ts'
+import { unpackRecord } from '../../dnsrecord/pack.ts'
 import { printHost, printTarget } from '../../dnsrecord/print-endpoint.ts'
 import { compareRecords, type RecordRank } from '../../dnsrecord/record-order.ts'
+import type { StoredRecord } from '../../dnsrecord/record-source.ts'
 import type { ApiObject } from '../../kube/api.ts'
 import { textOf } from '../../kube/api.ts'
+import { printPlace } from '../../publish/decoded-record.ts'
 import {
   buildOwnerSets,
   type Contribution,
@@ -19,81 +22,141 @@ import { normalizeName } from '../record/spec-endpoint.ts'
 const VALUES_MAX = 3
 const UP: ReadonlySet<number> = new Set()
 
-/** What other records of this cluster keep a record from. */
+/** What other records keep a record from. */
 export interface RecordConflicts {
-  /** One line each; empty = there is no conflict. */
+  /** Conflicts with records of this cluster, one line each; empty = there is none. */
   readonly texts: readonly string[]
+  /** Conflicts with records of other sites, one line each, as a nameserver logs them. */
+  readonly ofSites: readonly string[]
   /** No endpoint of the record is served. */
   readonly isWhole: boolean
   /** False for an endpoint, in the form of `spec.endpoints`, that is not served. */
   readonly isServed: (endpoint: ApiObject) => boolean
 }
 
-export const NO_CONFLICTS: RecordConflicts = { texts: [], isWhole: false, isServed: () => true }
+export const NO_CONFLICTS: RecordConflicts = {
+  texts: [],
+  ofSites: [],
+  isWhole: false,
+  isServed: () => true,
+}
+
+/** Whose endpoints share a name. */
+export interface Sharing {
+  /** Our own site. */
+  readonly site: string
+  /** Returns the other records of the zone in this cluster with an endpoint of that name. */
+  readonly rivals: (name: string) => readonly Publishing[]
+  /** Records of other sites. */
+  readonly foreign: readonly StoredRecord[]
+}
+
+/** A record with endpoints at names of the zone. */
+interface Holder extends RecordRank {
+  /** As in `Contribution`. */
+  readonly place: string
+  readonly content: Pick<DnsRecord, 'endpoints' | 'settings'>
+}
 
 /**
- * Finds what the nameservers do not serve of a record because other records of the zone have the
- * same names. The code that builds their RRsets decides. `site`: our own. `sharing`: the other records
- * of the zone with an endpoint of that name.
+ * Finds what the nameservers do not serve of a record, and what else is in dispute, because other records of the
+ * zone have the same names. The code that builds their RRsets decides.
  */
-export function findConflicts(
-  publishing: Publishing,
-  site: string,
-  sharing: (name: string) => readonly Publishing[],
-): RecordConflicts {
-  const { record, content, zone } = publishing
-  const lost = new Map<Endpoint, string>()
+export function findConflicts(publishing: Publishing, sharing: Sharing): RecordConflicts {
+  const { content, zone } = publishing
+  const { site, rivals } = sharing
+  const own = holderOf(publishing, site)
+  const foreign = sharing.foreign.map(foreignHolder)
+  const [lost, elsewhere] = [new Map<Endpoint, string>(), new Set<Endpoint>()]
   const others: string[] = []
-  const names = new Map(content.endpoints.map(({ owner }) => [nameKey(owner), owner]))
-  for (const [id, owner] of names) {
-    const name = printHost(owner)
-    const isApex = name === zone
-    const rivals = sharing(name)
-    if (rivals.length === 0 && !isApex) continue
-    const ordered = [publishing, ...rivals].sort((a, b) => {
-      return compareRecords(rankOf(a, site), rankOf(b, site))
-    })
-    const named = ordered.flatMap((one) => contributionsOf(one, id, site))
-    const needsNs = isApex && !named.some(({ endpoint }) => endpoint.type === RRType.NS)
-    const all = needsNs ? [...named, defaultNs(owner, site)] : named
-    const conflicts: Conflict[] = []
-    const report = {
-      dropped: (dropped: Contribution, drop: Drop) => {
-        if (dropped.key !== record.key) return
-        const text = printDrop(dropped, drop, all)
-        if (text !== '') lost.set(dropped.endpoint, text)
-      },
-      kept: () => {},
-    }
-    buildOwnerSets(owner, all, { isApex, site, report }, conflicts)
+  const ofSites: string[] = []
+  for (const [id, owner] of namesOf([own, ...foreign])) {
+    const isApex = printHost(owner) === zone
+    const theirs = foreign.filter(({ content }) => hasName(content, id))
+    const ours = rivals(printHost(owner)).map((one) => holderOf(one, site))
+    const about = { id, owner, isApex, site, own: own.key }
+    const here =
+      ours.length === 0 && !isApex ? undefined : contend({ ...about, holders: [own, ...ours] })
+    for (const [endpoint, text] of here?.lost ?? []) lost.set(endpoint, text)
     const isOther = ({ key, type }: Conflict): boolean =>
-      key === record.key && ![...lost.keys()].some((one) => one.type === type)
-    others.push(...conflicts.filter(isOther).map(({ text }) => text))
+      key === own.key && ![...(here?.lost.keys() ?? [])].some((one) => one.type === type)
+    others.push(...(here?.conflicts ?? []).filter(isOther).map(({ text }) => text))
+    if (theirs.length === 0) continue
+    const all = contend({ ...about, holders: [own, ...ours, ...theirs] })
+    for (const endpoint of all.lost.keys()) elsewhere.add(endpoint)
+    const known = new Set(here?.conflicts.map(({ text }) => text))
+    ofSites.push(...all.conflicts.map(({ text }) => text).filter((text) => !known.has(text)))
   }
-  if (lost.size === 0 && others.length === 0) return NO_CONFLICTS
-  const identities = new Set([...lost.keys()].map(identify))
+  if (lost.size === 0 && others.length === 0 && ofSites.length === 0) return NO_CONFLICTS
+  const missing = new Set([...lost.keys(), ...elsewhere])
+  const identities = new Set([...missing].map(identify))
   return {
     texts: [...new Set([...lost.values(), ...others])],
-    isWhole: lost.size === content.endpoints.length,
+    ofSites: [...new Set(ofSites)],
+    isWhole: missing.size === content.endpoints.length,
     isServed: (endpoint) => !identities.has(identifyObject(endpoint)),
   }
 }
 
-function contributionsOf(
-  { record, content }: Publishing,
-  name: string,
-  site: string,
-): Contribution[] {
-  const { key } = record
-  const about = { key, place: key, site, down: UP, settings: content.settings }
+interface Contest {
+  readonly holders: readonly Holder[]
+  /** `nameKey` of the owner. */
+  readonly id: string
+  readonly owner: Uint8Array
+  readonly isApex: boolean
+  readonly site: string
+  /** Key of the record whose losses count. */
+  readonly own: string
+}
+
+/** Builds the RRsets of one name. `lost`: what is not served of our own record, and why. */
+function contend({ holders, id, owner, isApex, site, own }: Contest) {
+  const named = [...holders].sort(compareRecords).flatMap((one) => contributionsOf(one, id))
+  const needsNs = isApex && !named.some(({ endpoint }) => endpoint.type === RRType.NS)
+  const all = needsNs ? [...named, defaultNs(owner, site)] : named
+  const lost = new Map<Endpoint, string>()
+  const conflicts: Conflict[] = []
+  const report = {
+    dropped: (dropped: Contribution, drop: Drop) => {
+      if (dropped.key !== own) return
+      const text = printDrop(dropped, drop, all)
+      if (text !== '') lost.set(dropped.endpoint, text)
+    },
+    kept: () => {},
+  }
+  buildOwnerSets(owner, all, { isApex, site, report }, conflicts)
+  // Endpoints that are not known here may end the others.
+  return { lost, conflicts: conflicts.filter(({ isProvisional }) => isProvisional !== true) }
+}
+
+/** Returns the owners of all endpoints, by `nameKey`. */
+function namesOf(holders: readonly Holder[]): ReadonlyMap<string, Uint8Array> {
+  const all = holders.flatMap(({ content }) => content.endpoints)
+  return new Map(all.map(({ owner }) => [nameKey(owner), owner]))
+}
+
+function hasName({ endpoints }: Holder['content'], id: string): boolean {
+  return endpoints.some(({ owner }) => nameKey(owner) === id)
+}
+
+function contributionsOf({ key, place, site, content }: Holder, id: string): Contribution[] {
+  const about = { key, place, site, down: UP, settings: content.settings }
   return content.endpoints
-    .filter(({ owner }) => nameKey(owner) === name)
+    .filter(({ owner }) => nameKey(owner) === id)
     .map((endpoint) => ({ ...about, endpoint }))
 }
 
 /** A nameserver ranks each part of a merged record like the record that it comes from. */
-function rankOf({ record, content }: Publishing, site: string): RecordRank {
-  return { key: record.key, createdSeconds: content.createdSeconds, site, id: undefined }
+function holderOf({ record, content }: Publishing, site: string): Holder {
+  const { key } = record
+  return { key, place: key, createdSeconds: content.createdSeconds, site, id: undefined, content }
+}
+
+function foreignHolder({ key, packed, origin }: StoredRecord): Holder {
+  const content = unpackRecord(packed)
+  const { site = '', id } = origin ?? {}
+  const place = printPlace(site, content)
+  return { key, place, createdSeconds: content.createdSeconds, site, id, content }
 }
 
 /** The apex of a zone always has NS records. */
@@ -113,11 +176,11 @@ function printDrop(
   if (drop.kind === 'cut') return `${at}: the name has too many endpoints; remove some of them`
   if (drop.kind !== 'cname' && drop.kind !== 'contradicted') return ''
   const isRival = (one: Contribution): boolean =>
-    one.key === drop.by && one.endpoint !== endpoint && isInWay(endpoint, one.endpoint, drop.kind)
+    one.place === drop.by && one.endpoint !== endpoint && isInWay(endpoint, one.endpoint, drop.kind)
   const rival = all.find(isRival)
   if (rival === undefined || rival.key === DEFAULT_KEY)
     return `${at}: a CNAME cannot be beside the SOA of the zone; use A or AAAA`
-  const where = `${rival.key}, which comes first, has ${show(rival.endpoint)}`
+  const where = `${rival.place}, which comes first, has ${show(rival.endpoint)}`
   return drop.kind === 'cname'
     ? `${at}: ${where}, and a CNAME must be alone; delete one of the two`
     : `${at}: ${where} with the same set identifier ${JSON.stringify(endpoint.setIdentifier)}; change one of the two`

@@ -5,14 +5,9 @@ import { deriveLocalEndpoints, isExportable, V2_LABEL } from '../../dnsrecord/kd
 import { scanTarget } from '../../dnsrecord/validate/target.ts'
 import type { HealthObservation } from '../../health/address-health.ts'
 import { findDownTargets } from '../../health/down-targets.ts'
-import {
-  type EndpointDrain,
-  isActive,
-  NO_DRAINS,
-  type RecordDrains,
-} from '../../health/drain/drain.ts'
+import { type EndpointDrain, isActive, NO_DRAINS } from '../../health/drain/drain.ts'
 import { groupDrain } from '../../health/drain/group-drains.ts'
-import { drainBySetting } from '../../health/drain/record-drain.ts'
+import { drainAll, drainBySetting } from '../../health/drain/record-drain.ts'
 import { DRAINED_TYPES } from '../../health/drain/selector.ts'
 import { selectInService } from '../../health/in-service.ts'
 import type { ApiObject } from '../../kube/api.ts'
@@ -80,7 +75,7 @@ export function composeOwn(publishing: Publishing, facts: OwnFacts): Own {
     key: record.key,
     down,
     up,
-    drains: drain === undefined ? NO_DRAINS : drainAll(content, drain),
+    drains: drain === undefined ? NO_DRAINS : drainAll(content.endpoints, drain),
     sinceSeconds: content.createdSeconds,
   })
   const earlier = before === undefined ? undefined : readExportedBy(before)
@@ -114,13 +109,6 @@ function findDrain(
   const setting = content.settings?.drain
   const drain = setting && drainBySetting(record.key, setting, site)
   return drain !== undefined && isActive(drain, nowMs) ? drain : undefined
-}
-
-function drainAll({ endpoints }: Publishing['content'], drain: EndpointDrain): RecordDrains {
-  const marks = endpoints.map(({ type, rdata }) => {
-    return new Map(DRAINED_TYPES.has(type) ? rdata.map((_, index) => [index, drain]) : [])
-  })
-  return { endpoints: marks }
 }
 
 /** Endpoints that a `local-<name>` exports, with health and time. */

@@ -106,7 +106,8 @@ function decideReady(
   notes: string,
 ): Condition {
   if (merged.length === 0) return failedCondition(`no endpoints discovered for ${rootHost}`)
-  if (conflicts.isWhole) return failedCondition(conflicts.texts.join('; '))
+  const { isWhole, texts, ofSites } = conflicts
+  if (isWhole) return failedCondition([...texts, ...ofSites].join('; '))
   return isPassive(membership) ? inactiveCondition(notes) : readyCondition(notes)
 }
 

@@ -4,7 +4,8 @@ import type { SitePart } from '../../dnsrecord/site-facts.ts'
 import { printSettings } from '../../dnsrecord/validate/settings.ts'
 import type { EndpointDrain } from '../../health/drain/drain.ts'
 import type { ApiObject } from '../../kube/api.ts'
-import { groupBy, type Part } from '../../peering/merge/part.ts'
+import { groupBy } from '../../peering/merge/part.ts'
+import type { PeerEndpoint } from '../../peering/peer-endpoint.ts'
 import { printTargets, toPeerEndpoints } from '../../peering/to-peer-endpoint.ts'
 import { printSpecEndpoint } from '../record/endpoint-text.ts'
 import type { Publishing } from './decide.ts'
@@ -16,7 +17,7 @@ export interface PartSources {
   readonly health: OwnHealth
   /** Takes the own record out of service; undefined = nothing does. */
   readonly drain: EndpointDrain | undefined
-  readonly reported: readonly Part[]
+  readonly reported: readonly PeerEndpoint[]
   /** Why addresses of peers are down. */
   readonly down: ReadonlyMap<string, string>
 }
@@ -71,20 +72,19 @@ export function downOf({ down, probes }: OwnHealth): Record<string, string> {
 }
 
 function composeReported(
-  reported: readonly Part[],
+  reported: readonly PeerEndpoint[],
   reasons: ReadonlyMap<string, string>,
 ): SitePart<ApiObject>[] {
-  const names = new Set(reported.map(({ endpoint }) => endpoint.dnsName))
+  const names = new Set(reported.map(({ dnsName }) => dnsName))
   // The drain of an endpoint is among its settings, so endpoints of one record can differ in them.
-  const keyOf = ({ endpoint }: Part): string => {
+  const keyOf = (endpoint: PeerEndpoint): string => {
     const { site, recordId: id = '', createdSeconds = 0, settings } = endpoint
     const isDrained = settings?.drain !== undefined
     return JSON.stringify([site, createdSeconds, id, isDrained, textsOf(settings)])
   }
   const groups = [...groupBy(reported, keyOf)].sort(([a], [b]) => (a < b ? -1 : 1))
-  return groups.map(([, members]) => {
-    const { site, recordId: id = '', createdSeconds = 0, settings } = members[0]!.endpoint
-    const endpoints = members.map(({ endpoint }) => endpoint)
+  return groups.map(([, endpoints]) => {
+    const { site, recordId: id = '', createdSeconds = 0, settings } = endpoints[0]!
     // The server finds whether a name of the host is down from what it has there.
     const targets = endpoints.flatMap((one) => one.targets).filter((one) => !names.has(one))
     const down = [...new Set(targets)].filter((address) => reasons.has(address))

@@ -1,13 +1,15 @@
+import type { StoredRecord } from '../../dnsrecord/record-source.ts'
 import type { HealthObservation } from '../../health/address-health.ts'
+import { chooseEndpoints } from '../../peering/merge/choose-endpoints.ts'
 import { chooseOthers } from '../../peering/merge/choose-site-states.ts'
-import type { LeftOut } from '../../peering/merge/cut-to-fit.ts'
-import { dropDown } from '../../peering/merge/health.ts'
+import { describeLeftOut, type LeftOut } from '../../peering/merge/cut-to-fit.ts'
 import { findHealthDisputes } from '../../peering/merge/health-disputes.ts'
-import { mergeSiteStates } from '../../peering/merge/merge-site-states.ts'
-import type { MergeConflict, MergedEndpoint } from '../../peering/merge/merged-endpoint.ts'
 import type { PeerEndpoint, SiteState } from '../../peering/peer-endpoint.ts'
+import { bareHost } from '../../peering/peer-status.ts'
 import { majorityOf } from '../../peering/quorum/decide.ts'
 import type { SiteObservation } from '../../peering/quorum/observation-codec.ts'
+import { RecordSet } from '../../peering/record-set.ts'
+import { buildSiteRecords } from '../../peering/site-records.ts'
 import { printTargets, sortUnique } from '../../peering/to-peer-endpoint.ts'
 import { type OwnNames, screenSiteStates } from '../../peering/trust/screen-site-states.ts'
 import type { RecordConflicts } from '../conflicts/record-conflicts.ts'
@@ -19,6 +21,7 @@ import { localHostOf, roomForOthers } from '../plan/desired.ts'
 import { composeOwn, type OwnHealth } from '../plan/own.ts'
 import { joinNotes } from '../plan/plan.ts'
 import type { Content } from '../plan/plan-publish.ts'
+import { composeServed } from '../plan/served-endpoints.ts'
 import { composeSiteParts } from '../plan/site-parts.ts'
 import { printSpecEndpoint } from '../record/endpoint-text.ts'
 import type { DnsRecordView } from '../record/record-view.ts'
@@ -37,9 +40,9 @@ import { findClockFaults, type NameFaults } from './site-faults.ts'
 /** How long a site must have found the same before its observation counts as part of a dispute. */
 const SETTLED_MS = 60_000
 
-/** Endpoints of several sites that are not served, with the reasons. */
+/** What of several sites is not served, or in dispute, with the reasons; one line each. */
 export interface Troubles {
-  readonly conflicts: readonly MergeConflict[]
+  readonly conflicts: readonly string[]
   /** Endpoints that do not fit; `conflicts` lists them too. */
   readonly leftOut: readonly LeftOut[]
   /**
@@ -70,7 +73,8 @@ export const NO_TROUBLES: Troubles = {
 export interface ContentInputs {
   readonly site: string
   readonly health: OwnHealth
-  readonly conflicts: RecordConflicts
+  /** Finds the conflicts of the record with others of this cluster, and with these of other sites. */
+  readonly conflictsWith: (foreign: readonly StoredRecord[]) => RecordConflicts
   /** Why no nameserver serves the zone; '' = one does, or it is not known. */
   readonly zoneFault: string
   readonly nameFaults: NameFaults
@@ -110,7 +114,7 @@ export interface MergedContent {
 /** Merges the own endpoints of a record with those that its peers report. */
 export function composeContent(publishing: Publishing, inputs: ContentInputs): MergedContent {
   const { site, health, membership, local, addresses, peers, names, peersForm } = inputs
-  const { conflicts: records, zoneFault } = inputs
+  const { zoneFault } = inputs
   const { record, rootHost, provider } = publishing
   const own = composeOwn(publishing, {
     site,
@@ -126,22 +130,25 @@ export function composeContent(publishing: Publishing, inputs: ContentInputs): M
   const roomOctets = roomForOthers(record, own.shared)
   const down = printTargets(health.down)
   const siteStates = chooseOthers(site, screened.siteStates, inputs.silentMs)
+  const { endpoints: reported, leftOut } = chooseEndpoints(own.shared, siteStates, roomOctets)
+  const { records: foreign } = buildSiteRecords(bareHost(rootHost), reported, '', RecordSet.EMPTY)
+  const found = inputs.conflictsWith(foreign.map((one) => one.record))
+  const conflicts = [...found.ofSites, ...leftOut.map(describeLeftOut)]
   const decided = inputs.decideHealth({ own: own.shared, siteStates })
-  const foreignDown = new Set(decided.down.keys())
-  const ours = { endpoints: own.shared, roomOctets, down, foreignDown }
-  const known = siteStates.map((one) => withDecisions(one, foreignDown))
-  const merge = mergeSiteStates(ours, known)
-  const { conflicts, leftOut, reported } = merge
+  const foreignDown = [...decided.down.keys(), ...down]
+  const served = composeServed(publishing, {
+    ...{ site, foreign, down: health.down, foreignDown, drain: own.drain, timeMs: inputs.timeMs },
+  })
   const refused = [
     ...listRefused(peers),
     ...screened.refused.map(({ peer, text }) => `peer ${peer}: refused: ${text}`),
   ]
-  const disputes = [...conflicts.map(({ text }) => text), ...refused]
+  const disputes = [...conflicts, ...refused]
   const observed = settledObservations(site, peers, decided.observed, inputs.timeMs)
+  const ours = { endpoints: own.shared, down }
   const disputed = findHealthDisputes(ours, screened.siteStates, observed.settled)
   const isExportable = localHostOf(rootHost) !== undefined
   const sources = { site, health, drain: own.drain, reported, down: decided.down }
-  const served = dropDown(merge.endpoints)
   const clockFaults = findClockFaults(peers, site, inputs.timeMs)
   const sites = { names: inputs.nameFaults.names, clocks: clockFaults.clocks }
   const content = {
@@ -152,12 +159,14 @@ export function composeContent(publishing: Publishing, inputs: ContentInputs): M
       peersForm === 'none'
         ? undefined
         : printPeers(addresses, peers, { form: peersForm, roomOctets }),
-    counts: composeCounts(publishing, inputs, [known, foreignDown], served),
+    counts: inputs.hasCounts
+      ? composeCounts(publishing, { health, conflicts: found }, [reported, decided.down], served)
+      : undefined,
     healthy: recordHealth(record, health.probes, inputs.isProbing),
     membership,
     accepted: acceptedCondition(disputes, conflicts.length > 0),
     degraded: degradedCondition(hearingOf(addresses, peers), disputed, sites),
-    conflicts: records,
+    conflicts: found,
     note: joinNotes(
       noteSilence(addresses, peers),
       noteLeftOut(leftOut),
@@ -172,29 +181,30 @@ export function composeContent(publishing: Publishing, inputs: ContentInputs): M
   const nextMs = Math.min(decided.nextMs ?? Infinity, atMs)
   return {
     content,
-    troubles: { conflicts, leftOut, refused, disputed, records: records.texts, zoneFault, sites },
+    troubles: { conflicts, leftOut, refused, disputed, records: found.texts, zoneFault, sites },
     siteStates: screened.siteStates,
     nextMs: nextMs === Infinity ? undefined : nextMs,
   }
 }
 
-/** Undefined = the installed definition has no fields for it. */
 function composeCounts(
   publishing: Publishing,
-  { health, conflicts, hasCounts }: Pick<ContentInputs, 'health' | 'conflicts' | 'hasCounts'>,
-  [siteStates, down]: readonly [known: readonly SiteState[], down: ReadonlySet<string>],
-  served: readonly MergedEndpoint[],
-): TargetCounts | undefined {
-  if (!hasCounts) return undefined
-  const theirs = siteStates.flatMap(({ endpoints }) => {
-    return endpoints.flatMap((one) => {
-      const targets = one.targets.filter((target) => down.has(target))
-      return [one, { ...one, targets, health: 'down' as const }]
-    })
+  { health, conflicts }: Pick<ContentInputs, 'health'> & Pick<Content, 'conflicts'>,
+  [reported, down]: readonly [readonly PeerEndpoint[], ReadonlyMap<string, string>],
+  served: readonly PeerEndpoint[],
+): TargetCounts {
+  const theirs = reported.flatMap((one) => {
+    const targets = one.targets.filter((target) => down.has(target))
+    return [
+      { ...one, health: 'unknown' as const },
+      { ...one, targets, health: 'down' as const },
+    ]
   })
-  const reported = [...listOwnTargets(publishing, health.down), ...theirs]
-  const isServed = (one: MergedEndpoint): boolean => conflicts.isServed(printSpecEndpoint(one))
-  return countEndpoints(reported, served.filter(isServed))
+  const isServed = (one: PeerEndpoint): boolean => conflicts.isServed(printSpecEndpoint(one))
+  return countEndpoints(
+    [...listOwnTargets(publishing, health.down), ...theirs],
+    served.filter(isServed),
+  )
 }
 
 /**
@@ -219,20 +229,6 @@ function settledObservations(
     settled: theirs.filter((one) => leftMs(one) <= 0),
     nextMs: coming.reduce((least, ms) => Math.min(least, ms), Infinity),
   }
-}
-
-/**
- * Sets the health of endpoints by what was decided. The merge itself takes single addresses out. An endpoint that its
- * site drains is reported as down, and stays down.
- */
-function withDecisions(siteState: SiteState, down: ReadonlySet<string>): SiteState {
-  const endpoints = siteState.endpoints.map((endpoint): PeerEndpoint => {
-    const { health, targets, settings } = endpoint
-    if (settings?.drain !== undefined) return endpoint
-    if (targets.every((target) => down.has(target))) return { ...endpoint, health: 'down' }
-    return health === 'down' ? { ...endpoint, health: 'unknown' } : endpoint
-  })
-  return { ...siteState, endpoints }
 }
 
 /** A nameserver whose site is not known counts as a site of its own. */

@@ -1,5 +1,6 @@
 import type { Clock } from '../../base/clock.ts'
 import { thisMoment } from '../../base/moment.ts'
+import type { StoredRecord } from '../../dnsrecord/record-source.ts'
 import { textOf } from '../../kube/api.ts'
 import type { ClusterView } from '../cluster/cluster-view.ts'
 import { findConflicts, type RecordConflicts } from '../conflicts/record-conflicts.ts'
@@ -33,6 +34,8 @@ import { composeContent, NO_TROUBLES, type Troubles } from './compose-content.ts
 import type { RecordDeaths } from './record-deaths.ts'
 import { drainEndsInMs, type RequeueBounds, requeueAfterMs } from './requeue.ts'
 import { SiteNames } from './site-faults.ts'
+
+const NO_RECORDS: readonly StoredRecord[] = []
 
 /** Receives the result of each reconcile. */
 export interface ReconcileListener {
@@ -170,7 +173,7 @@ export class Reconciler {
     const { content, troubles, siteStates, nextMs } = composeContent(publishing, {
       site,
       health,
-      conflicts: this.#conflictsOf(publishing),
+      conflictsWith: (foreign) => this.#conflictsOf(publishing, foreign),
       zoneFault: this.#zoneFaultOf(publishing),
       nameFaults: this.#siteNames.check(publishing, followed, view),
       isProbing,
@@ -203,15 +206,18 @@ export class Reconciler {
     await this.#carryOut(record, plan, { ...NO_TROUBLES, records: conflicts.texts, zoneFault })
   }
 
-  #conflictsOf(publishing: Publishing): RecordConflicts {
+  #conflictsOf(
+    publishing: Publishing,
+    foreign: readonly StoredRecord[] = NO_RECORDS,
+  ): RecordConflicts {
     const { view, role, site } = this.#parts
-    return findConflicts(publishing, site, (name) =>
+    const rivals = (name: string): readonly Publishing[] =>
       view.recordsSharing(publishing.record.key, name).flatMap((other) => {
         const action = decide(other, view.secretsOf(other.namespace), role)
         const isServed = action.kind === 'publish' || action.kind === 'serve'
         return isServed && action.publishing.zone === publishing.zone ? [action.publishing] : []
-      }),
-    )
+      })
+    return findConflicts(publishing, { site, rivals, foreign })
   }
 
   /** Until the nameservers have been asked, what the record's condition says counts. */

@@ -11,6 +11,12 @@ export interface LeftOut {
   readonly endpoints: number
 }
 
+/** Describes what did not fit, in a text that does not change while the same site is affected. */
+export function describeLeftOut({ site, exporter }: LeftOut): string {
+  const by = exporter === site ? '' : `, exported by ${exporter}`
+  return `${site}${by}: too many endpoints beside those of the other sites; the rest is not served`
+}
+
 export interface Fitting {
   readonly parts: readonly Part[]
   /** In order of site and exporter. */

@@ -1,16 +1,11 @@
 import type { Generation, PeerEndpoint } from '../peer-endpoint.ts'
 
-/** An endpoint as input of a merge. */
+/** An endpoint that a peer reported. */
 export interface Part {
   readonly endpoint: PeerEndpoint
   readonly generation: Generation
-  /** Address of the peer that reported it; '' = our own. */
+  /** Address of the peer. */
   readonly exporter: string
-}
-
-/** True for a part that no peer reported: it is this site's own. */
-export function isOurs({ exporter }: Part): boolean {
-  return exporter === ''
 }
 
 /** Separates name and type in a key: neither contains blanks. */
@@ -32,24 +27,13 @@ export function groupBy<T>(items: readonly T[], keyOf: (item: T) => string): Map
   return groups
 }
 
-/**
- * The order of precedence of parts: our own first, then v2 before v1, then by site, then by content. For parts of peers
- * it is the same at every site.
- */
+/** The order of precedence of parts: v2 before v1, then by site, then by content. It is the same at every site. */
 export function compareParts(a: Part, b: Part): number {
-  if (isOurs(a) !== isOurs(b)) return isOurs(a) ? -1 : 1
   if (a.generation !== b.generation) return a.generation === 'v2' ? -1 : 1
   if (a.endpoint.site !== b.endpoint.site) return a.endpoint.site < b.endpoint.site ? -1 : 1
   const [textA, textB] = [textOf(a.endpoint), textOf(b.endpoint)]
   if (textA === textB) return 0
   return textA < textB ? -1 : 1
-}
-
-/** The order for parts that contradict each other: a peer's that is down takes nothing from others. */
-export function compareInService(a: Part, b: Part): number {
-  const isLast = (part: Part): boolean => part.endpoint.health === 'down' && !isOurs(part)
-  if (isLast(a) !== isLast(b)) return isLast(a) ? 1 : -1
-  return compareParts(a, b)
 }
 
 /**

@@ -263,15 +263,21 @@ t.test('our own endpoints are ignored if our own nameserver reports them', async
   t.strictSame(fixture.served(), [['192.0.2.1']])
 })
 
-t.test('a conflict of sites is reported, and ours is served', async (t) => {
+t.test('a conflict of sites is reported, and the oldest record decides', async (t) => {
   const fixture = new OperatorFixture()
-  const providerSpecific = [{ name: 'weight', value: '10' }]
-  const setIdentifier = 'one'
-  const given = { dnsName: 'k.example.com', recordType: 'A', setIdentifier, providerSpecific }
-  fixture.cluster.put(dnsRecord({ spec: { endpoints: [{ ...given, targets: ['192.0.2.1'] }] } }))
-  const theirs = { setIdentifier, weight: 10, targets: ['192.0.2.2'] }
+  const at = { dnsName: 'www.k.example.com', recordTTL: 60 }
+  const own = { ...at, recordType: 'CNAME', targets: ['lb.example.net'] }
+  fixture.cluster.put(dnsRecord({ spec: { endpoints: [own] } }))
+  const theirs = { dnsName: at.dnsName, createdSeconds: 1 }
   fixture.peers.say(EAST, 'east', [theirs], thisMoment(fixture.clock))
   await fixture.reconcile()
-  t.strictSame(fixture.served(), [['192.0.2.1']])
-  t.match(fixture.conflicts[0], /k\.example\.com A: .*one/)
+  t.strictSame(fixture.served(), [['192.0.2.2']])
+  const text =
+    'www.k.example.com.: CNAME (a/app) beside A (east: record of k.example.com): the CNAME is not served; delete one of them'
+  t.strictSame([...new Set(fixture.conflicts)], [text])
+  t.strictSame(fixture.ready().slice(0, 2), ['False', 'ProviderError'], 'nothing of it is served')
+  t.match(fixture.ready()[2], text)
+  t.strictSame(fixture.field('app', 'status', 'endpoints'), [
+    { dnsName: at.dnsName, recordType: 'A', recordTTL: 60, targets: ['192.0.2.2'] },
+  ])
 })

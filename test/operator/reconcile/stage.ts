@@ -43,7 +43,7 @@ export class OperatorFixture {
       listener: {
         reconciled: (_record, plan, { conflicts }) => {
           this.plans.push(plan)
-          this.conflicts.push(...conflicts.map(({ text }) => text))
+          this.conflicts.push(...conflicts)
         },
         departed: () => {},
         forgot: (key) => this.forgotten.push(key),

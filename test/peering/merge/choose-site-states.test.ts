@@ -2,17 +2,17 @@ import fc from 'fast-check'
 import t from 'tap'
 import { chooseOthers } from '../../../src/peering/merge/choose-site-states.ts'
 import type { PeerEndpoint, SiteState } from '../../../src/peering/peer-endpoint.ts'
-import { HOST, mergeReported, share, shares } from '../samples.ts'
+import { HOST, share, shares } from '../samples.ts'
 
 const RUNS = { seed: 4, numRuns: 200 }
 const HOUR_MS = 3_600_000
 /** After which of two nameservers the silent one has no say. */
 const YIELD_MS = 20_000
 
-/** Targets that are served of all this. */
+/** Targets that are chosen of all this. */
 function served(siteStates: readonly SiteState[]): readonly string[] {
-  const merge = mergeReported({ endpoints: [] }, siteStates, 24 * HOUR_MS)
-  return merge.endpoints.flatMap(({ targets }) => targets).sort()
+  const chosen = chooseOthers('m', siteStates, 24 * HOUR_MS)
+  return chosen.flatMap(({ endpoints }) => endpoints.flatMap(({ targets }) => targets)).sort()
 }
 
 /** Chooses at a site that reports nothing itself. */

@@ -1,15 +1,18 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { printSteered } from '../../../src/dnsrecord/print-endpoint.ts'
-import { cutToFit } from '../../../src/peering/merge/cut-to-fit.ts'
+import { EXPIRY_DEFAULT_MS } from '../../../src/peering/expiry.ts'
+import { chooseEndpoints } from '../../../src/peering/merge/choose-endpoints.ts'
+import { chooseOthers } from '../../../src/peering/merge/choose-site-states.ts'
+import { cutToFit, describeLeftOut } from '../../../src/peering/merge/cut-to-fit.ts'
 import {
   endpointOctets,
   endpointOctetsAtMost,
   jsonOctets,
 } from '../../../src/peering/merge/endpoint-octets.ts'
 import type { Part } from '../../../src/peering/merge/part.ts'
-import type { PeerEndpoint } from '../../../src/peering/peer-endpoint.ts'
-import { HOST, mergeReported, share, shared } from '../samples.ts'
+import type { PeerEndpoint, SiteState } from '../../../src/peering/peer-endpoint.ts'
+import { HOST, share, shared } from '../samples.ts'
 
 const RUNS = { seed: 4, numRuns: 300 }
 
@@ -98,35 +101,28 @@ function many(site: string, count: number, characters: number) {
   }))
 }
 
-t.test('our own endpoints stay, and a loud peer takes nothing from a quiet one', async (t) => {
+t.test('a loud peer takes no room from a quiet one', async (t) => {
   const own = many('m', 50, 100).map((one) => shared({ ...one, dnsName: `own-${one.dnsName}` }))
   const quiet = share('quiet', many('quiet', 100, 100), { exporter: 'quiet:53' })
   // One peer under many names has no more than one name would have.
   const loud = Array.from({ length: 16 }, (_, i) =>
     share(`loud${i}`, many(`loud${i}`, 500, 200), { exporter: 'loud:53', isOwn: false }),
   )
-  const merge = mergeReported({ endpoints: own, roomOctets: 200_000 }, [...loud, quiet])
-  const count = (site: string) => merge.endpoints.filter((e) => e.sites.includes(site)).length
-  t.equal(count('m'), 50)
+  const choose = (reported: readonly SiteState[]) => {
+    return chooseEndpoints(own, chooseOthers('m', reported, EXPIRY_DEFAULT_MS), 200_000)
+  }
+  const chosen = choose([...loud, quiet])
+  const count = (site: string) => chosen.endpoints.filter((e) => e.site === site).length
   t.equal(count('quiet'), 100)
   t.ok(count('loud0') > 0)
-  t.ok(merge.leftOut.every(({ exporter }) => exporter === 'loud:53'))
-  t.equal(merge.leftOut.length, 16)
-  t.match(merge.conflicts[0]?.text, /^loud0, exported by loud:53: too many endpoints/)
-  const again = mergeReported({ endpoints: own, roomOctets: 200_000 }, [
-    quiet,
-    ...[...loud].reverse(),
-  ])
-  t.strictSame(again, merge)
+  t.ok(chosen.leftOut.every(({ exporter }) => exporter === 'loud:53'))
+  t.equal(chosen.leftOut.length, 16)
+  t.match(describeLeftOut(chosen.leftOut[0]!), /^loud0, exported by loud:53: too many endpoints/)
+  t.strictSame(choose([quiet, ...[...loud].reverse()]), chosen)
 })
 
 t.test('without room no endpoint of others is accepted, and all are reported', async (t) => {
-  const merge = mergeReported({ endpoints: [shared({ site: 'm' })], roomOctets: 0 }, [
-    share('a', [{}]),
-  ])
-  t.strictSame(
-    merge.endpoints.flatMap((e) => e.sites),
-    ['m'],
-  )
-  t.strictSame(merge.leftOut, [{ site: 'a', exporter: 'a', endpoints: 1 }])
+  const chosen = chooseEndpoints([shared({ site: 'm' })], [share('a', [{}])], 0)
+  t.strictSame(chosen.endpoints, [])
+  t.strictSame(chosen.leftOut, [{ site: 'a', exporter: 'a', endpoints: 1 }])
 })

@@ -1,18 +1,23 @@
 import t from 'tap'
-import { RRType } from '../../src/dns/iana/types.ts'
-import { printName } from '../../src/dns/name/name.ts'
-import { deriveLocalEndpoints } from '../../src/dnsrecord/kdrnt.ts'
-import { type EndpointObject, printSteered } from '../../src/dnsrecord/print-endpoint.ts'
-import { buildMergedRecord } from '../../src/peering/merged-form.ts'
-import { metadataNames } from '../../src/peering/old-metadata.ts'
-import type { SiteState } from '../../src/peering/peer-endpoint.ts'
-import { readOldAnswers } from '../../src/peering/read-v1.ts'
-import { readV2Host } from '../../src/peering/read-v2.ts'
-import { toPeerEndpoints } from '../../src/peering/to-peer-endpoint.ts'
-import { composePeerEndpoint } from '../../src/peering/v2-codec.ts'
-import { printEndpoint } from '../support/print-endpoint.ts'
-import { dnsRecord, type Gateway, layout } from './records.ts'
-import { mergeReported } from './samples.ts'
+import { RRType } from '../../../src/dns/iana/types.ts'
+import { printName } from '../../../src/dns/name/name.ts'
+import { deriveLocalEndpoints } from '../../../src/dnsrecord/kdrnt.ts'
+import { type EndpointObject, printSteered } from '../../../src/dnsrecord/print-endpoint.ts'
+import { composeServed } from '../../../src/operator/plan/served-endpoints.ts'
+import { EXPIRY_DEFAULT_MS } from '../../../src/peering/expiry.ts'
+import { chooseEndpoints } from '../../../src/peering/merge/choose-endpoints.ts'
+import { chooseOthers } from '../../../src/peering/merge/choose-site-states.ts'
+import { metadataNames } from '../../../src/peering/old-metadata.ts'
+import type { SiteState } from '../../../src/peering/peer-endpoint.ts'
+import { bareHost } from '../../../src/peering/peer-status.ts'
+import { readOldAnswers } from '../../../src/peering/read-v1.ts'
+import { readV2Host } from '../../../src/peering/read-v2.ts'
+import { RecordSet } from '../../../src/peering/record-set.ts'
+import { buildSiteRecords } from '../../../src/peering/site-records.ts'
+import { toPeerEndpoints } from '../../../src/peering/to-peer-endpoint.ts'
+import { composePeerEndpoint } from '../../../src/peering/v2-codec.ts'
+import { dnsRecord, type Gateway, layout } from '../../peering/records.ts'
+import { printEndpoint } from '../../support/print-endpoint.ts'
 
 /** What a v1 peer with that record answers when it is asked for the host. */
 function askOld(peer: string, host: string, endpoints: readonly EndpointObject[]): SiteState {
@@ -54,10 +59,22 @@ function askNew(site: string, host: string, endpoints: readonly EndpointObject[]
   return shares[0]!
 }
 
-function merged(shares: readonly SiteState[]): EndpointObject[] {
-  const merge = mergeReported({ endpoints: [] }, shares)
-  t.strictSame(merge.conflicts, [])
-  return merge.endpoints.map(printSteered)
+/** What an operator without endpoints of its own lists for other programs. */
+function merged(states: readonly SiteState[]): EndpointObject[] {
+  const { endpoints, leftOut } = chooseEndpoints([], chooseOthers('m', states, EXPIRY_DEFAULT_MS))
+  const { rootHost } = states[0]!
+  const { records, refused } = buildSiteRecords(bareHost(rootHost), endpoints, '', RecordSet.EMPTY)
+  t.strictSame([...leftOut, ...refused], [])
+  const content = { ...dnsRecord({ rootHost, endpoints: layout(EU) }), endpoints: [] }
+  const host = {
+    site: 'm',
+    foreign: records,
+    down: [],
+    foreignDown: [],
+    drain: undefined,
+    timeMs: 0,
+  }
+  return composeServed({ record: { key: 'n/r' }, content, rootHost }, host).map(printSteered)
 }
 
 const host = 'k.example.com'
@@ -163,15 +180,9 @@ t.test('a v1 server among them adds what it has and spoils nothing', async (t) =
 })
 
 t.test('a merge is a record that validation takes, endpoint by endpoint', async (t) => {
-  const shares = CLUSTERS.map((gateway) => askNew(gateway.cluster, host, layout(gateway)))
-  const { endpoints } = mergeReported({ endpoints: [] }, shares)
-  const facts = { namespace: 'n', name: 'merged-r', zoneLabel: 'k.example.com', createdSeconds: 5 }
-  const bad = { ...endpoints[0]!, targets: ['192.0.2.256'], sites: ['us1'] }
-  const { record, refused } = buildMergedRecord([...endpoints, bad], facts, host)
-  t.strictSame(record.endpoints.map(printEndpoint), whole(CLUSTERS))
-  t.match(record, { ...facts, isAggregate: true, isWildcardHost: false })
-  t.match(refused, [{ sites: ['us1'], reason: /"192.0.2.256" is not an IPv4 address/ }])
+  const states = CLUSTERS.map((gateway) => askNew(gateway.cluster, host, layout(gateway)))
   const labels = { 'kuadrant.io/type': 'merged', 'kuadrant.io/coredns-zone-name': 'k.example.com' }
-  const resource = dnsRecord({ rootHost: host, endpoints: endpoints.map(printSteered), labels })
-  t.strictSame(resource.endpoints, record.endpoints)
+  const record = dnsRecord({ rootHost: host, endpoints: merged(states), labels })
+  t.strictSame(record.endpoints.map(printEndpoint), whole(CLUSTERS))
+  t.equal(record.isAggregate, true)
 })

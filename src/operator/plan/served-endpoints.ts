@@ -1,0 +1,164 @@
+import { RRType } from '../../dns/iana/types.ts'
+import { nameKey, scanName } from '../../dns/name/name.ts'
+import { type Endpoint, TARGETS_MAX } from '../../dnsrecord/dns-record.ts'
+import { packRecord, type RecordContent, unpackRecord } from '../../dnsrecord/pack.ts'
+import { type RecordOrigin, recordId, StoredRecord } from '../../dnsrecord/record-source.ts'
+import { UNKNOWN_HEALTH } from '../../health/address-health.ts'
+import { type EndpointDrain, isActive, NO_DRAINS } from '../../health/drain/drain.ts'
+import { drainAll, drainBySetting } from '../../health/drain/record-drain.ts'
+import { NO_SLOW_STARTS } from '../../health/slow-start-units.ts'
+import type { PeerEndpoint } from '../../peering/peer-endpoint.ts'
+import type { SiteRecord } from '../../peering/site-records.ts'
+import { sortUnique, toPeerEndpoint } from '../../peering/to-peer-endpoint.ts'
+import type { Member } from '../../publish/failover-lists.ts'
+import type { OwnerSet } from '../../publish/owner-sets.ts'
+import { RecordZone } from '../../publish/record-zone.ts'
+import type { Publishing } from './decide.ts'
+
+const ROOT = scanName('.')!
+/** A zone has an NS. That of the root is beside no record. */
+const ROOT_NS: Endpoint = {
+  ...{ owner: ROOT, type: RRType.NS, ttlSeconds: 0, setIdentifier: '', weight: undefined },
+  ...{ codes: [], isDefault: false, rdata: [ROOT] },
+}
+
+/** What other sites have of a host, and what of all sites is out of service. */
+export interface HostState {
+  readonly site: string
+  readonly foreign: readonly SiteRecord[]
+  /** Addresses of our own record that are down. */
+  readonly down: readonly string[]
+  /** Addresses of records of other sites that are down. */
+  readonly foreignDown: readonly string[]
+  /** Takes our own record out of service; undefined = nothing does. */
+  readonly drain: EndpointDrain | undefined
+  readonly timeMs: number
+}
+
+/** Our own record. */
+export interface Served extends Pick<Publishing, 'content' | 'rootHost'> {
+  readonly record: Pick<Publishing['record'], 'key'>
+}
+
+/** A record without its settings, and what is out of service of it. */
+interface HostRecord {
+  readonly record: StoredRecord
+  readonly endpoints: readonly Endpoint[]
+  readonly down: readonly string[]
+  readonly drain: EndpointDrain | undefined
+}
+
+/**
+ * Returns the endpoints of a host that are in service, of all sites, for programs that read neither health nor
+ * settings. The code that builds the RRsets of a nameserver decides: a target that is out of service is left out, unless
+ * none of its name and type would be left. Then all of them are listed, with the health `down`.
+ */
+export function composeServed(
+  { record, content, rootHost }: Served,
+  host: HostState,
+): PeerEndpoint[] {
+  const { site, down, drain } = host
+  const own = recordOf(record.key, content, { site, id: recordId(record.key) })
+  const records = [{ ...own, down, drain }, ...host.foreign.map((one) => foreignOf(one, host))]
+  const facts = { site, rootHost }
+  return buildSets(records, site)
+    .flatMap((set) => listEndpoints(set, facts))
+    .sort(compare)
+}
+
+function recordOf(
+  key: string,
+  content: RecordContent,
+  origin: RecordOrigin,
+): Pick<HostRecord, 'record' | 'endpoints'> {
+  const packed = packRecord({ ...content, namespace: '', name: '', settings: undefined })
+  return { record: new StoredRecord(key, packed, origin), endpoints: content.endpoints }
+}
+
+function foreignOf({ record, endpoints }: SiteRecord, host: HostState): HostRecord {
+  const { key, packed, origin } = record
+  const setting = endpoints[0]!.settings?.drain
+  const drain = setting && drainBySetting(key, setting, '')
+  return {
+    ...recordOf(key, unpackRecord(packed), origin!),
+    down: host.foreignDown,
+    drain: drain !== undefined && isActive(drain, host.timeMs) ? drain : undefined,
+  }
+}
+
+function buildSets(records: readonly HostRecord[], site: string): OwnerSet[] {
+  const byKey = new Map(records.map((one) => [one.record.key, one]))
+  const sets = new Map<string, OwnerSet>()
+  const keyOf = (owner: Uint8Array, type: number): string => `${nameKey(owner)} ${type}`
+  const zone = new RecordZone({
+    ...{ apex: ROOT, isLocalForm: false, site, fixed: [], defaultNs: ROOT_NS },
+    sink: {
+      put: (owner, set) => void sets.set(keyOf(owner, set.type), set),
+      remove: (owner, type) => void sets.delete(keyOf(owner, type)),
+      declare: () => {},
+    },
+    health: {
+      healthOf: (key) => ({ ...UNKNOWN_HEALTH, down: byKey.get(key)!.down }),
+      slowStartOf: () => NO_SLOW_STARTS,
+      drainsOf: ({ key }) => {
+        const { endpoints, drain } = byKey.get(key)!
+        return drain === undefined ? NO_DRAINS : drainAll(endpoints, drain)
+      },
+    },
+    onConflict: () => {},
+    onOut: () => {},
+  })
+  zone.apply(records.map(({ record }) => ({ before: undefined, after: record })))
+  return [...sets.values()]
+}
+
+type Facts = Pick<PeerEndpoint, 'site' | 'rootHost'>
+
+/** Each set identifier once; what has nothing to distinguish it is one endpoint. */
+function listEndpoints({ type, rdata, ttlSeconds, endpoints, allDown }: OwnerSet, facts: Facts) {
+  const health = allDown === undefined ? 'unknown' : 'down'
+  const print = ({ endpoint, candidates }: Member, setIdentifier: string): PeerEndpoint => {
+    const indexes = new Set(candidates.flatMap(({ rdataIndexes }) => rdataIndexes))
+    const targets = [...indexes].map((index) => rdata[index]!)
+    const served = { ...endpoint, setIdentifier, ttlSeconds, rdata: targets }
+    return toPeerEndpoint(served, { ...facts, health, sinceSeconds: 0 })
+  }
+  const members = endpoints.filter((one) => one.candidates.length > 0 && one.endpoint !== ROOT_NS)
+  const isUnited = ({ endpoint }: Member): boolean => type !== RRType.CNAME && isPlain(endpoint)
+  const taken = new Set<string>()
+  const named = members
+    .filter((one) => !isUnited(one))
+    .map((one) => {
+      const { setIdentifier } = one.endpoint
+      const id = taken.has(setIdentifier) ? `${setIdentifier}-${one.site}` : setIdentifier
+      if (id !== '') taken.add(id)
+      return print(one, id)
+    })
+  const plain = members.filter(isUnited).map((one) => print(one, ''))
+  const targets = sortUnique(plain.flatMap((one) => one.targets))
+  const chunks = Math.ceil(targets.length / TARGETS_MAX)
+  const united = Array.from({ length: chunks }, (_, i): PeerEndpoint => {
+    return { ...plain[0]!, targets: targets.slice(i * TARGETS_MAX, (i + 1) * TARGETS_MAX) }
+  })
+  return [...united, ...named]
+}
+
+/** True for an endpoint that has nothing to distinguish it from others of its name and type. */
+function isPlain({ setIdentifier, weight, codes, isDefault, point }: Endpoint): boolean {
+  const isBare = setIdentifier === '' && weight === undefined && point === undefined
+  return isBare && codes.length === 0 && !isDefault
+}
+
+function compare(a: PeerEndpoint, b: PeerEndpoint): number {
+  const [keyA, keyB] = [orderOf(a), orderOf(b)]
+  if (keyA === keyB) return 0
+  return keyA < keyB ? -1 : 1
+}
+
+function orderOf(endpoint: PeerEndpoint): string {
+  const { dnsName, recordType, setIdentifier, targets } = endpoint
+  const steering = [
+    ...[endpoint.weight ?? -1, endpoint.geoCodes, endpoint.isDefault, endpoint.location ?? ''],
+  ]
+  return JSON.stringify([dnsName, recordType, setIdentifier, targets, steering])
+}

@@ -1,0 +1,32 @@
+import { DERIVED_ENDPOINTS_MAX } from '../../dnsrecord/dns-record.ts'
+import type { PeerEndpoint, SiteState } from '../peer-endpoint.ts'
+import { cutToFit, type LeftOut, OTHERS_OCTETS_MAX } from './cut-to-fit.ts'
+import { setKey } from './part.ts'
+
+/**
+ * Returns the endpoints of other sites that are used: as many as there is room for beside `own`, and none of a v1 peer
+ * whose target a v2 site or we have too, because v1 has lost a part of it. `siteStates`: as chosen by `chooseOthers`.
+ */
+export function chooseEndpoints(
+  own: readonly PeerEndpoint[],
+  siteStates: readonly SiteState[],
+  roomOctets: number = OTHERS_OCTETS_MAX,
+): { readonly endpoints: readonly PeerEndpoint[]; readonly leftOut: readonly LeftOut[] } {
+  const parts = siteStates.flatMap(({ endpoints, generation, exporter }) => {
+    return endpoints.map((endpoint) => ({ endpoint, generation, exporter }))
+  })
+  const room = Math.max(0, DERIVED_ENDPOINTS_MAX - own.length)
+  const fitting = cutToFit(parts, { endpoints: room, octets: roomOctets })
+  const whole = new Set<string>()
+  const note = (endpoint: PeerEndpoint): void => {
+    for (const target of endpoint.targets) whole.add(`${setKey(endpoint)} ${target}`)
+  }
+  own.forEach(note)
+  for (const { endpoint, generation } of fitting.parts) if (generation === 'v2') note(endpoint)
+  const endpoints = fitting.parts.flatMap(({ endpoint, generation }): PeerEndpoint[] => {
+    if (generation === 'v2') return [endpoint]
+    const targets = endpoint.targets.filter((one) => !whole.has(`${setKey(endpoint)} ${one}`))
+    return targets.length === 0 ? [] : [{ ...endpoint, targets }]
+  })
+  return { endpoints, leftOut: fitting.leftOut }
+}
