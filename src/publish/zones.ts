@@ -195,7 +195,8 @@ export class PublishedZones {
   }
 
   #recheckConflicts(): void {
-    if (this.#isChanging) return
+    // Conflicts of a batch in progress may end before it is published.
+    if (this.#isChanging || this.#changedMs !== undefined) return
     this.#logged = 0
     for (const { records } of this.#zones) records.conflicts.recheck()
   }

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { systemClock } from '../../src/base/clock.ts'
 import { Random } from '../../src/base/random.ts'
-import { systemTimers } from '../../src/base/timers.ts'
+import { systemTimers, type Timers } from '../../src/base/timers.ts'
 import { RRType } from '../../src/dns/iana/types.ts'
 import { Section } from '../../src/dns/message/response.ts'
 import { packRecord } from '../../src/dnsrecord/pack.ts'
@@ -25,6 +25,7 @@ import { createLogger } from '../../src/telemetry/log.ts'
 import { ZoneVersions } from '../../src/xfr/zone-versions.ts'
 import { ZoneImage } from '../../src/zone/image/writer.ts'
 import { ZoneAnswerer } from '../../src/zone/lookup/answer.ts'
+import { FakeTimers } from '../support/setup.ts'
 import { transaction } from '../support/transaction.ts'
 import { until } from '../support/until.ts'
 import { linesOf } from '../support/zone-lines.ts'
@@ -33,8 +34,8 @@ import { wire } from '../support/zone-names.ts'
 const NETS = [scanNet('127.0.0.0/8', 'US') as Net, scanNet('127.0.0.0/16', 'NET-HOME') as Net]
 const POSITION = { file: 'Corefile', line: 1, column: 1 }
 
-/** Clients of `code` get 192.0.2.`last`, all others 192.0.2.1. */
-function record(code: string, last: number): StoredRecord {
+/** Clients of `code` get 192.0.2.`last` with that TTL, all others 192.0.2.1. */
+function record(code: string, last: number, ttlSeconds = 60): StoredRecord {
   const shared = { owner: wire('a.z.example.'), type: RRType.A, ttlSeconds: 60, weight: undefined }
   const endpoint = (n: number, codes: readonly string[]) => ({
     ...shared,
@@ -51,13 +52,13 @@ function record(code: string, last: number): StoredRecord {
     isAggregate: false,
     isWildcardHost: false,
     createdSeconds: 0,
-    endpoints: [endpoint(1, []), endpoint(last, [code])],
+    endpoints: [endpoint(1, []), { ...endpoint(last, [code]), ttlSeconds }],
   })
   return { key: 'default/a', packed }
 }
 
 /** Zones over a source and over classes that wait for the test. */
-async function stage(health: HealthView = new AddressHealth()) {
+async function stage(health: HealthView = new AddressHealth(), timers: Timers = systemTimers) {
   const pending: (() => void)[] = []
   const lines: string[] = []
   const locator: Locator = {
@@ -101,7 +102,7 @@ async function stage(health: HealthView = new AddressHealth()) {
       (line) => lines.push(line),
       () => false,
     ),
-    timers: systemTimers,
+    timers,
     onCommit: () => {},
   })
   const claims = new ZoneOwnership()
@@ -202,4 +203,21 @@ t.test('a change of health that arrives in parts is published as one', async (t)
   health.isChanging = false
   health.publish()
   await until(() => ask() === '192.0.2.1', 'the whole change')
+})
+
+t.test('of the conflicts of one batch the first are logged, however long it lasts', async (t) => {
+  const health = new PartialHealth()
+  const timers = new FakeTimers()
+  const { put, build, lines } = await stage(health, timers)
+  put(record('US', 2))
+  await build()
+  health.isChanging = true
+  for (let ttlSeconds = 100; ttlSeconds < 150; ttlSeconds++) {
+    put(record('US', 2, ttlSeconds))
+    if (ttlSeconds % 10 === 0) await timers.advance(1000)
+  }
+  const conflicts = lines.filter((line) => line.includes(' A: TTL '))
+  t.equal(conflicts.length, 20)
+  t.equal(lines.filter((line) => line.includes('and more conflicts')).length, 1)
+  health.isChanging = false
 })
