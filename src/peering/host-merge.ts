@@ -97,15 +97,15 @@ export class HostMerge {
     const { mine, siteStates, refused } = gathered
     if (!siteStates.some(hasEndpoints)) {
       quorum.forget(host.text)
-      const troubles = { conflicts: [], refused }
+      const troubles = { unserved: [], refused }
       return { given: host.own, findings: new Map(), troubles, dueMs: undefined, changes: '' }
     }
     const settled = quorum.settle(this.#quorumHost(host.text, gathered))
     const { endpoints, leftOut } = chooseEndpoints(gathered.own, gathered.siteStates)
     const zoneLabel = mine.find(({ content }) => content.zoneLabel !== '')?.content.zoneLabel ?? ''
     const built = buildSiteRecords(host.text, endpoints, zoneLabel, host.given)
-    const conflicts = [
-      ...leftOut.map(describeLeftOut),
+    const unserved = [
+      ...leftOut.map((one) => describeLeftOut(host.text, one)),
       ...built.refused.map(({ site, reason }) => `${host.text} of ${site}: ${reason}`),
     ]
     const others = built.records.map(({ record }) => record)
@@ -114,7 +114,7 @@ export class HostMerge {
     return {
       given: RecordSet.of([...host.own, ...others]),
       findings: findingsOf(built.records, settled.decisions, silent),
-      troubles: { conflicts, refused },
+      troubles: { unserved, refused },
       dueMs: settled.dueMs,
       changes: settled.changes,
     }

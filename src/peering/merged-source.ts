@@ -425,11 +425,8 @@ export class MergedSource implements RecordSource {
 }
 
 function noRoom({ text }: Host): HostTroubles {
-  const limit = `more than ${DERIVED_ENDPOINTS_MAX} records of the host here`
-  return {
-    conflicts: [`${text}: ${limit}, endpoints of peers are not served; split the host`],
-    refused: [],
-  }
+  const limit = `this site has more than ${DERIVED_ENDPOINTS_MAX} records of the host`
+  return { unserved: [`${text}: ${limit}; split the host`], refused: [] }
 }
 
 /**

@@ -1,14 +1,14 @@
 import type { Logger } from '../telemetry/log.ts'
 import { type HostTroubles, NO_TROUBLES, textsOf } from './troubles.ts'
 
-/** Troubles that are logged one by one per interval, and conflicts that are stored per host. */
+/** Troubles that are logged one by one per interval, and those of `unserved` that are stored per host. */
 const LOGGED_MAX = 20
-const CONFLICTS_MAX = 100
+const UNSERVED_MAX = 100
 
 /** Counts of what peers report and this site does not serve. */
 export interface PeerDisputes {
-  /** Disagreements with other sites that are settled here. */
-  readonly conflicts: number
+  /** Lines about endpoints that are invalid, or for which a host has no room. */
+  readonly unserved: number
   /** Endpoints that were refused because the peer may not report them, by its address. */
   readonly refused: ReadonlyMap<string, number>
 }
@@ -25,19 +25,19 @@ export class TroubleLog {
   }
 
   get disputes(): PeerDisputes {
-    let conflicts = 0
+    let unserved = 0
     const refused = new Map<string, number>()
     for (const troubles of this.#troubles.values()) {
-      conflicts += troubles.conflicts.length
+      unserved += troubles.unserved.length
       for (const { peer } of troubles.refused) refused.set(peer, (refused.get(peer) ?? 0) + 1)
     }
-    return { conflicts, refused }
+    return { unserved, refused }
   }
 
   /** Replaces the troubles of a host. */
-  note(host: string, { conflicts, refused }: HostTroubles): void {
+  note(host: string, { unserved, refused }: HostTroubles): void {
     const known = new Set(textsOf(this.#troubles.get(host) ?? NO_TROUBLES))
-    const troubles = { conflicts: conflicts.slice(0, CONFLICTS_MAX), refused }
+    const troubles = { unserved: unserved.slice(0, UNSERVED_MAX), refused }
     const texts = textsOf(troubles)
     if (texts.length === 0) this.#troubles.delete(host)
     else this.#troubles.set(host, troubles)
@@ -50,7 +50,8 @@ export class TroubleLog {
   /** Logs how many lines the interval left out. */
   endInterval(): void {
     const unlogged = this.#logged - LOGGED_MAX
-    if (unlogged > 0) this.#log.warning(`and ${unlogged} more disagreements of sites`)
+    if (unlogged > 0)
+      this.#log.warning(`and ${unlogged} more problems with endpoints of other sites`)
     this.#logged = 0
   }
 }

@@ -48,15 +48,15 @@ export function measurePeers(
   }
 }
 
-/** Exports refusals and conflicts of the peers of some zones, until the returned function is called. */
+/** Exports what peers of some zones report and is not served, until the returned function is called. */
 export function measureDisputes(
   metrics: MetricsRegistry,
   zones: string,
   disputes: () => PeerDisputes,
 ): () => void {
-  const conflicts = metrics.gauge(
+  const unserved = metrics.gauge(
     'sextant_peer_conflicts',
-    'Conflicts with other sites; our own data is served.',
+    'Problems that keep endpoints of other sites from being served: an invalid endpoint, or a host without room.',
     ['zones'],
   )
   const denied = metrics.gauge(
@@ -67,14 +67,14 @@ export function measureDisputes(
   let shown: ReadonlySet<string> = new Set()
   const stop = metrics.onCollect(() => {
     const now = disputes()
-    conflicts.set({ zones }, now.conflicts)
+    unserved.set({ zones }, now.unserved)
     for (const peer of shown) if (!now.refused.has(peer)) denied.remove({ zones, peer })
     for (const [peer, count] of now.refused) denied.set({ zones, peer }, count)
     shown = new Set(now.refused.keys())
   })
   return () => {
     stop()
-    conflicts.remove({ zones })
+    unserved.remove({ zones })
     for (const peer of shown) denied.remove({ zones, peer })
   }
 }

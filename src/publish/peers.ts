@@ -229,9 +229,10 @@ export class PublisherPeers {
       return error !== '' && nowMs - lastSeenMs >= SILENCE_MS
     })
     const notes = silent.map((status) => printSilence(status, nowMs))
-    const { conflicts } = this.#disputes
-    if (conflicts > 0)
-      notes.push(`${conflicts} conflicts with other sites: our data is served, see the log`)
+    const { unserved } = this.#disputes
+    if (unserved > 0) {
+      notes.push(`endpoints of other sites are not served: ${unserved} problems, see the log`)
+    }
     if (this.#quorum !== undefined) notes.push(printQuorum(this.#quorum.status))
     return [...notes, this.#siteWatch?.note() ?? '', this.#peerCache?.note() ?? '']
       .filter((note) => note !== '')
@@ -305,7 +306,7 @@ export class PublisherPeers {
   }
 
   get #disputes(): PeerDisputes {
-    return this.#merged?.disputes ?? { conflicts: 0, refused: new Map() }
+    return this.#merged?.disputes ?? { unserved: 0, refused: new Map() }
   }
 
   /** The state of each peer. */

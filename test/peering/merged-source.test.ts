@@ -374,7 +374,7 @@ t.test('a peer all of whose endpoints are refused does not fill the log', async 
   }
   await pass(1000)
   t.equal(lines.filter((line) => line.includes(' NS: ')).length, 20)
-  t.match(lines.join('\n'), /and 80 more disagreements/)
+  t.match(lines.join('\n'), /and 80 more problems with endpoints of other sites/)
 })
 
 t.test('a clock that is set neither ends the data of a peer nor keeps it', async (t) => {
@@ -487,6 +487,35 @@ t.test(
   },
 )
 
+t.test('endpoints of another site that are not served are counted and logged', async (t) => {
+  const valid = endpoint({ rootHost: APP, dnsName: APP, targets: ['198.51.100.1'] })
+  const many = Array.from({ length: 8000 }, (_, i) => ({ ...valid, dnsName: `n${i}.${APP}` }))
+  for (const { name, reported, served, want } of [
+    {
+      name: 'invalid',
+      reported: [{ ...valid, targets: ['198.51.100.256'] }, valid],
+      served: 1,
+      want: /^\[WARNING\] .*not served: app\.k\.example\.com of east: .*"198\.51\.100\.256" is not an IPv4/,
+    },
+    {
+      name: 'no room',
+      reported: many,
+      served: 7999,
+      want: /not served: app\.k\.example\.com of east: more than fit beside those of the other sites/,
+    },
+  ]) {
+    const { source, peer, lines } = await setUp(t)
+    peer.endpointsOf.set(APP, reported)
+    peer.again(APP)
+    const { endpoints } = unpackRecord(source.find(THEIRS)!.packed)
+    t.equal(endpoints.length, served, name)
+    t.equal(source.disputes.unserved, 1, name)
+    t.match(lines, [want], name)
+    peer.say(APP)
+    t.equal(source.disputes.unserved, 0, name)
+  }
+})
+
 /** So many that anything quadratic takes minutes; all else takes seconds. */
 const MANY = 40_000
 
@@ -508,7 +537,7 @@ t.test('40 000 records of one host are read and changed in time', async (t) => {
   t.same(changes, [], 'there is no room for endpoints of a peer')
   t.match(
     lines.join('\n'),
-    /app\.k\.example\.com: more than 8000 records of the host here, endpoints of peers are not served/,
+    /not served: app\.k\.example\.com: this site has more than 8000 records of the host; split/,
   )
   for (let i = 0; i < 200; i++) peer.say(`s${i}.${APP}`, '198.51.100.1')
   await source.ready()

@@ -133,7 +133,7 @@ export function composeContent(publishing: Publishing, inputs: ContentInputs): M
   const { endpoints: reported, leftOut } = chooseEndpoints(own.shared, siteStates, roomOctets)
   const { records: foreign } = buildSiteRecords(bareHost(rootHost), reported, '', RecordSet.EMPTY)
   const found = inputs.conflictsWith(foreign.map((one) => one.record))
-  const conflicts = [...found.ofSites, ...leftOut.map(describeLeftOut)]
+  const conflicts = [...found.ofSites, ...leftOut.map((one) => describeLeftOut(rootHost, one))]
   const decided = inputs.decideHealth({ own: own.shared, siteStates })
   const foreignDown = [...decided.down.keys(), ...down]
   const served = composeServed(publishing, {

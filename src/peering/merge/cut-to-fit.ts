@@ -12,9 +12,9 @@ export interface LeftOut {
 }
 
 /** Describes what did not fit, in a text that does not change while the same site is affected. */
-export function describeLeftOut({ site, exporter }: LeftOut): string {
+export function describeLeftOut(host: string, { site, exporter }: LeftOut): string {
   const by = exporter === site ? '' : `, exported by ${exporter}`
-  return `${site}${by}: too many endpoints beside those of the other sites; the rest is not served`
+  return `${host} of ${site}${by}: more than fit beside those of the other sites; split the host`
 }
 
 export interface Fitting {
