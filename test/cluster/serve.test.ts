@@ -1,129 +1,21 @@
-import { Resolver } from 'node:dns/promises'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import t, { type Test } from 'tap'
+import t from 'tap'
 import { applyAll } from '../support/apply.ts'
 import { CLUSTER_TEST_MS, Cluster } from '../support/cluster.ts'
 import { needsCluster } from '../support/cluster-binary.ts'
-import { getText } from '../support/get-text.ts'
 import { composeManifests } from '../support/kustomize.ts'
 import { needsMounts, Pod } from '../support/pod-account.ts'
-import { freePort, type RunningServer, type ServerOptions, startServer } from '../support/server.ts'
+import {
+  endpointsOf,
+  HEALED_MS,
+  record,
+  SEEN_MS,
+  ServedCluster,
+  ZONE,
+} from '../support/served-cluster.ts'
 import { temporaryDirectory } from '../support/temporary-directory.ts'
 import { until } from '../support/until.ts'
-
-const ZONE = 'k.example.com'
-/** From a change in the API to the answer, on a machine on which other tests run too. */
-const SEEN_MS = 120_000
-/** The longest wait between two attempts, and the time to succeed. */
-const HEALED_MS = 180_000
-
-function record(name: string, address: string, more: object = {}): object {
-  const host = `${name}.${ZONE}`
-  return {
-    apiVersion: 'kuadrant.io/v1alpha1',
-    kind: 'DNSRecord',
-    metadata: { name, labels: { 'kuadrant.io/coredns-zone-name': ZONE }, ...more },
-    spec: {
-      rootHost: host,
-      endpoints: [{ dnsName: host, recordType: 'A', recordTTL: 60, targets: [address] }],
-    },
-  }
-}
-
-const endpointsOf = (name: string, address: string) => ({
-  spec: {
-    endpoints: [{ dnsName: `${name}.${ZONE}`, recordType: 'A', recordTTL: 60, targets: [address] }],
-  },
-})
-
-/** What the resolver makes of an rcode. */
-const RCODES = new Map([
-  ['ENOTFOUND', 'NXDOMAIN'],
-  ['ESERVFAIL', 'SERVFAIL'],
-])
-
-/** A server over the cluster, with its ready page and its metrics. */
-class Site {
-  readonly server: RunningServer
-  readonly #http: number
-  readonly #metrics: number
-  readonly #resolver = new Resolver({ timeout: 2000, tries: 3 })
-
-  private constructor(server: RunningServer, http: number, metrics: number) {
-    this.server = server
-    this.#resolver.setServers([`127.0.0.1:${server.port}`])
-    this.#http = http
-    this.#metrics = metrics
-  }
-
-  static async start(
-    t: Test,
-    kubeconfig: string,
-    {
-      properties = '',
-      ...how
-    }: { properties?: string } & Pick<ServerOptions, 'env' | 'wrapper'> = {},
-  ): Promise<Site> {
-    const [http, metrics] = [await freePort(), await freePort()]
-    const corefile = `${ZONE}:{PORT} {
-    bind 127.0.0.1
-    kuadrant {
-        ${kubeconfig === '' ? '' : `kubeconfig ${kubeconfig}`}
-        ${properties}
-    }
-    ready 127.0.0.1:${http}
-    prometheus 127.0.0.1:${metrics}
-}
-`
-    const beside = { port: await freePort(), directory: temporaryDirectory(t) }
-    const server = await startServer(t, { corefile, beside, ...how })
-    return new Site(server, http, metrics)
-  }
-
-  /** Addresses of a name below the zone, in order; or the rcode. */
-  async ask(name: string): Promise<string> {
-    try {
-      return (await this.#resolver.resolve4(`${name}.${ZONE}`)).sort().join(' ')
-    } catch (error) {
-      if (!(error instanceof Error) || !('code' in error)) throw error
-      return RCODES.get(String(error.code)) ?? String(error.code)
-    }
-  }
-
-  async sees(name: string, want: string, timeoutMs = SEEN_MS): Promise<void> {
-    let got = ''
-    const isSo = async () => (got = await this.ask(name)) === want
-    await until(isSo, `${name} to be ${want}`, timeoutMs).catch((error: Error) => {
-      throw new Error(`${error.message}, it is ${got}:\n${this.server.output()}`)
-    })
-  }
-
-  ready(): Promise<{ readonly status: number; readonly text: string }> {
-    return getText(`http://127.0.0.1:${this.#http}/ready`)
-  }
-
-  /** Waits until the ready page says that; all of it. */
-  async says(want: RegExp): Promise<{ readonly status: number; readonly text: string }> {
-    let page = await this.ready()
-    const isSo = async () => want.test((page = await this.ready()).text)
-    await until(isSo, `the ready page to say ${want}`, HEALED_MS).catch((error: Error) => {
-      throw new Error(`${error.message}, it says ${page.text}:\n${this.server.output()}`)
-    })
-    return page
-  }
-
-  async isReady(): Promise<void> {
-    await this.says(/^OK$/)
-  }
-
-  /** The value of a series whose labels contain `label`. */
-  async metric(name: string, label = ''): Promise<number | undefined> {
-    const { text } = await getText(`http://127.0.0.1:${this.#metrics}/metrics`)
-    const line = text.split('\n').find((l) => l.startsWith(`${name}{`) && l.includes(label))
-    return line === undefined ? undefined : Number(line.slice(line.lastIndexOf(' ') + 1))
-  }
-}
 
 t.setTimeout(CLUSTER_TEST_MS)
 
@@ -134,7 +26,7 @@ t.test('records of a cluster are served, and followed', needsCluster(), async (t
   await cluster.createNamespace('other')
   const team = cluster.records('team')
   await cluster.must('POST', team, record('first', '192.0.2.1'))
-  const site = await Site.start(t, cluster.kubeconfig('admin'))
+  const site = await ServedCluster.start(t, cluster.kubeconfig('admin'))
   await site.isReady()
 
   await t.test(
@@ -249,7 +141,7 @@ t.test('records of a cluster are served, and followed', needsCluster(), async (t
     await cluster.must('POST', team, record('both', '192.0.2.50'))
     await cluster.must('POST', cluster.records('spare'), record('both', '192.0.2.51'))
     const properties = 'namespace-drains'
-    const follower = await Site.start(t, cluster.kubeconfig('admin'), { properties })
+    const follower = await ServedCluster.start(t, cluster.kubeconfig('admin'), { properties })
     await follower.isReady()
     t.equal(await follower.ask('both'), '192.0.2.50 192.0.2.51')
     const annotate = async (annotations: object, want: string): Promise<void> => {
@@ -262,13 +154,13 @@ t.test('records of a cluster are served, and followed', needsCluster(), async (t
     const drain = 'record:team/* by annotation of Namespace team: racks move'
     t.match((await follower.ready()).text, `OK\nkuadrant: drained: ${drain}`)
     t.equal(await site.ask('both'), '192.0.2.50 192.0.2.51', 'only where it is wanted')
-    const late = await Site.start(t, cluster.kubeconfig('admin'), { properties })
+    const late = await ServedCluster.start(t, cluster.kubeconfig('admin'), { properties })
     await late.says(/^OK/)
     t.equal(await late.ask('both'), '192.0.2.51', 'the first answer of a new server')
     await annotate({ 'sextant.io/drain': null }, '192.0.2.50 192.0.2.51')
 
     await cluster.grant('viewer')
-    const bare = await Site.start(t, cluster.kubeconfig('viewer'), { properties })
+    const bare = await ServedCluster.start(t, cluster.kubeconfig('viewer'), { properties })
     const { status } = await bare.says(/needs get, list and watch of namespaces$/)
     t.equal(status, 200)
     t.match(bare.server.output(), /\[WARNING\].* namespaces: 403 .*; retrying/)
@@ -308,8 +200,8 @@ t.test('records of a cluster are served, and followed', needsCluster(), async (t
       roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name: 'drains' },
       subjects: [{ kind: 'User', name: 'viewer' }],
     })
-    const one = await Site.start(t, cluster.kubeconfig('viewer'), { properties })
-    const other = await Site.start(t, cluster.kubeconfig('viewer'), { properties })
+    const one = await ServedCluster.start(t, cluster.kubeconfig('viewer'), { properties })
+    const other = await ServedCluster.start(t, cluster.kubeconfig('viewer'), { properties })
     const both = '192.0.2.50 192.0.2.51'
     const sees = async (want: string): Promise<void> => {
       for (const server of [one, other]) await server.sees('both', want)
@@ -330,7 +222,7 @@ t.test('records of a cluster are served, and followed', needsCluster(), async (t
     await cluster.must('POST', cluster.records('other'), record('elsewhere', '192.0.2.20'))
     await site.sees('elsewhere', '192.0.2.20')
     const env = { WATCH_NAMESPACES: 'team, absent' }
-    const narrow = await Site.start(t, cluster.kubeconfig('admin'), { env })
+    const narrow = await ServedCluster.start(t, cluster.kubeconfig('admin'), { env })
     await narrow.isReady()
     t.equal(await narrow.ask('first'), '192.0.2.1')
     t.equal(await narrow.ask('elsewhere'), 'NXDOMAIN')
@@ -384,7 +276,7 @@ t.test(
   needsCluster(),
   async (t) => {
     const cluster = await Cluster.start(t)
-    const site = await Site.start(t, cluster.kubeconfig('viewer'))
+    const site = await ServedCluster.start(t, cluster.kubeconfig('viewer'))
     const first = await site.says(
       /kuadrant: records are not read yet: dnsrecords in all namespaces: 403 .*needs get, list and watch/s,
     )
@@ -433,7 +325,7 @@ users: [{name: pod, user: {tokenFile: token}}]
 contexts: [{name: main, context: {cluster: here, user: pod}}]
 `,
       )
-      const pod = await Site.start(t, kubeconfig)
+      const pod = await ServedCluster.start(t, kubeconfig)
       await pod.says(/401 Unauthorized/)
       writeFileSync(tokenFile, await token('outside'))
       await pod.sees('first', '192.0.2.1', HEALED_MS)
@@ -446,7 +338,7 @@ contexts: [{name: main, context: {cluster: here, user: pod}}]
         const directory = join(temporaryDirectory(t), 'serviceaccount')
         const pod = new Pod(cluster, directory, await token('before'))
         const { env, wrapper } = pod
-        const site = await Site.start(t, '', { env, wrapper })
+        const site = await ServedCluster.start(t, '', { env, wrapper })
         await site.isReady()
         t.equal(await site.ask('first'), '192.0.2.1')
         pod.rotate(await token('after'))
@@ -493,12 +385,12 @@ t.test('a snapshot is served while the cluster can not be asked', needsCluster()
   const snapshot = join(temporaryDirectory(t), 'snapshot')
   const properties = `snapshot ${snapshot}`
   const kubeconfig = cluster.kubeconfig('admin')
-  const before = await Site.start(t, kubeconfig, { properties })
+  const before = await ServedCluster.start(t, kubeconfig, { properties })
   await before.isReady()
   before.server.process.kill('SIGTERM')
   await before.server.exited()
   await cluster.killServer()
-  const after = await Site.start(t, kubeconfig, { properties })
+  const after = await ServedCluster.start(t, kubeconfig, { properties })
   t.equal(await after.ask('first'), '192.0.2.1')
   await after.says(/zones are as of .*ECONNREFUSED/)
   await cluster.startServer()
