@@ -11,6 +11,7 @@ import { AddressHealth } from '../health/address-health.ts'
 import { findDownTargets } from '../health/down-targets.ts'
 import { ManifestSource } from '../sources/manifests/manifest-source.ts'
 import { probePlaceKey } from '../sources/manifests/manifest-store.ts'
+import { SILENT_LOG } from '../telemetry/log.ts'
 import { RecordPlaces } from './locate.ts'
 import { RecordZone, type RRsetSink } from './record-zone.ts'
 
@@ -40,7 +41,7 @@ export async function readManifests(directory: string): Promise<CheckedManifests
   }
   const source = new ManifestSource({
     directory,
-    log: { debug() {}, info() {}, warning, error() {} },
+    log: { ...SILENT_LOG, warning },
     clock: systemClock,
     timers: systemTimers,
     onIgnored: (ignored) => warnings.push(ignored),

@@ -12,6 +12,9 @@ export interface Logger {
   error(text: string): void
 }
 
+/** A logger that writes nothing. */
+export const SILENT_LOG: Logger = { debug() {}, info() {}, warning() {}, error() {} }
+
 /**
  * Makes the logger of one origin. `origin`: `plugin/NAME`, or '' for the server itself. `debugOn`
  * is called per line, since the `debug` directive may be set up after the logger.

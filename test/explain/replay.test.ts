@@ -15,6 +15,7 @@ import { Instance } from '../../src/server/instance.ts'
 import { Server } from '../../src/server/server.ts'
 import { DataChannel } from '../../src/server/thread-channel.ts'
 import { GeoWeightSteerer } from '../../src/steering/steerer.ts'
+import { SILENT_LOG } from '../../src/telemetry/log.ts'
 import { NO_HOOKS } from '../support/setup.ts'
 import { ASKED, CLIENTS, loadWorld, TYPES } from './worlds.ts'
 
@@ -33,7 +34,7 @@ function wireServer(instance: Instance, random: Random): Server {
     ...plan!,
     clock: instance.parts.clock,
     random,
-    log: { debug() {}, info() {}, warning() {}, error() {} },
+    log: SILENT_LOG,
     counters: new ServerCounts(),
   })
 }

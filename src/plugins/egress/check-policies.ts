@@ -3,6 +3,7 @@ import { InputError } from '../../base/errors.ts'
 import { systemTimers } from '../../base/timers.ts'
 import { PolicyFiles } from '../../node/sources/policy-files.ts'
 import type { CheckReport } from '../../plugin/directive.ts'
+import { SILENT_LOG } from '../../telemetry/log.ts'
 import { NO_METRICS } from '../../telemetry/metrics.ts'
 import type { EgressConfig } from './options.ts'
 
@@ -14,7 +15,7 @@ export async function checkPolicies(
   const files = new PolicyFiles({
     path,
     dialect,
-    log: { debug() {}, info() {}, warning() {}, error() {} },
+    log: SILENT_LOG,
     clock: systemClock,
     timers: systemTimers,
     metrics: NO_METRICS,

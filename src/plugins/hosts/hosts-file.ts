@@ -2,7 +2,7 @@ import type { Clock } from '../../base/clock.ts'
 import { InputError } from '../../base/errors.ts'
 import { runInSlices } from '../../base/slices.ts'
 import { statIfAny } from '../../base/stat.ts'
-import type { Logger } from '../../telemetry/log.ts'
+import { type Logger, SILENT_LOG } from '../../telemetry/log.ts'
 import {
   copyToSharedMemory,
   type RecordsInSharedMemory,
@@ -58,7 +58,7 @@ export class HostsFile {
 
   /** Loads once, and reports to `warn` what a start would log. Returns whether the file was read. */
   async check(warn: (text: string) => void): Promise<boolean> {
-    const log: Logger = { debug() {}, info() {}, warning: warn, error: warn }
+    const log: Logger = { ...SILENT_LOG, warning: warn, error: warn }
     const file = new HostsFile({ ...this.#options, log, onLoad() {} })
     await file.load()
     return file.#stamp !== ''

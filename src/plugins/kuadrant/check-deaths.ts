@@ -29,11 +29,11 @@ import { deathRulesOf } from '../../publish/death-rules.ts'
 import type { PublishOptions } from '../../publish/options.ts'
 import { readPeerKey } from '../../publish/peer-key.ts'
 import { serversOf } from '../../publish/zone-content.ts'
+import { SILENT_LOG } from '../../telemetry/log.ts'
 
 /** Lines, and warnings, of one block. */
 const LISTED_MAX = 20
 
-const SILENT = { debug() {}, info() {}, warning() {}, error() {} }
 /** Nothing runs later, so that nothing is sent. */
 const NO_TIMERS: Timers = { every: () => () => {}, after: () => () => {} }
 
@@ -115,7 +115,7 @@ async function mergeOffline(
   const { site, peering, zones } = options
   const peers = recallPeers(options)
   const clock = systemClock
-  const means = { clock, timers: NO_TIMERS, log: SILENT }
+  const means = { clock, timers: NO_TIMERS, log: SILENT_LOG }
   const quorum = new HealthQuorum({
     site,
     peers,
@@ -152,7 +152,7 @@ function recallPeers({ site, peering }: PublishOptions): readonly PeerFollower[]
   const isReadable = peerCache !== undefined && (place === undefined || key !== undefined)
   const kind = cachedPeers(site, systemClock)
   const cached = isReadable ? readStateFile(peerCache.path, kind) : undefined
-  const means = { clock: systemClock, timers: NO_TIMERS, log: SILENT, random: () => 0 }
+  const means = { clock: systemClock, timers: NO_TIMERS, log: SILENT_LOG, random: () => 0 }
   return peers.map((peer) => {
     const follower = new PeerFollower({ peer, key, ...means })
     const known = cached?.get(follower.identity)

@@ -14,13 +14,12 @@ import { ResourceRegistry } from '../../../src/base/resource-registry.ts'
 import { systemTimers, type Timers } from '../../../src/base/timers.ts'
 import { acquireManifests } from '../../../src/sources/manifests/acquire-manifests.ts'
 import { ManifestSource } from '../../../src/sources/manifests/manifest-source.ts'
+import { SILENT_LOG } from '../../../src/telemetry/log.ts'
 import { backdate } from '../../support/backdate.ts'
 import { recordManifest } from '../../support/manifest.ts'
 import { FakeClock } from '../../support/setup.ts'
 import { until } from '../../support/until.ts'
 import { open } from './stage.ts'
-
-const silent = { debug() {}, info() {}, warning() {}, error() {} }
 
 /** Timers that go off when the test says so. */
 class HeldTimers implements Timers {
@@ -96,7 +95,7 @@ t.test(
 
 t.test('all blocks over one directory share one source, and the last one closes it', async (t) => {
   const directory = t.testdir({ 'a.yaml': recordManifest('a', '192.0.2.1') })
-  const options = { directory, log: silent, clock: systemClock, timers: systemTimers }
+  const options = { directory, log: SILENT_LOG, clock: systemClock, timers: systemTimers }
   backdate(directory)
   const resources = new ResourceRegistry()
   const first = await acquireManifests(options, resources)
