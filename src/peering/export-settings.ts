@@ -29,7 +29,7 @@ export function exportSettings(record: Settable, drain?: DrainSetting): RecordSe
   return Object.keys(settings).length === 0 ? undefined : settings
 }
 
-/** Returns why the failover list of a record is not exported; '' = it is, or there is none. */
+/** Returns why the failover list of a record is not exported; '' = the list is exported, or the record has no list. */
 export function findUnexportedFailover({ endpoints, settings }: Settable): string {
   const { failover } = settings ?? {}
   if (failover === undefined) return ''
@@ -40,8 +40,9 @@ export function findUnexportedFailover({ endpoints, settings }: Settable): strin
 }
 
 /**
- * Returns the drain of an endpoint of which all targets are out; undefined = it is out because it failed. If several
- * drains take it out, the reason of the first counts, and the end of the last.
+ * Returns the drain that takes an endpoint out of service. All targets of the endpoint are out of service. Undefined =
+ * they are out because they failed. If an endpoint has several drains, the first gives the reason, and the last to end
+ * gives the end.
  */
 export function exportDrain(
   { down, drained }: OutTargets,

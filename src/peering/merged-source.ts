@@ -97,7 +97,7 @@ export class MergedSource implements RecordSource {
   /** Hosts that peers have endpoints of, and hosts by the names above them. */
   readonly #peered = new Set<string>()
   readonly #peeredIndex = new HostIndex()
-  /** Hosts of which our own records changed while peers have hosts below them. */
+  /** Hosts whose own records changed while peers have hosts below them. */
   readonly #screenBelow = new Set<string>()
   /** By host: when data expires that a reachable peer did not confirm. Monotonic milliseconds. */
   readonly #dueMs = new Map<string, number>()

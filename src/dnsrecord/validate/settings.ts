@@ -268,8 +268,8 @@ function scanFailoverLine(line: string): FailoverLine {
 }
 
 /**
- * Lines are separated by `;`. If an entry contains this character, they are separated by line breaks, of which there is
- * then at least one. No line has blanks, so the text is not longer than the annotation.
+ * Prints the lines with `;` between them. If an entry contains `;`, each line ends with a line break instead, so that
+ * `splitFailover` can tell both forms apart. Lines have no blanks, so the text is at most as long as the annotation.
  */
 function printFailover(lines: readonly FailoverLine[]): string {
   const texts = lines.map(({ code, entries }) => `${code}:${entries.join()}`)

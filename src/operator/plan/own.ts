@@ -37,13 +37,13 @@ export interface Own {
   readonly shared: readonly PeerEndpoint[]
   /** Returns `local-<name>` with what this site observed of addresses of peers. */
   readonly composeLocal: (observed: readonly HealthObservation[]) => readonly ApiObject[]
-  /** Takes them all out of service now; undefined = nothing does. */
+  /** The drain that takes all endpoints out of service now; undefined = they are not drained. */
   readonly drain: EndpointDrain | undefined
   /**
    * Endpoints that can't be exported completely: they, or the name that exports them, are too long.
    */
   readonly unexportable: number
-  /** Why the failover list is not exported; '' = it is, or there is none. */
+  /** Why the failover list is not exported; '' = the list is exported, or the record has no list. */
   readonly failoverFault: string
   /** Unix time in milliseconds at which the drain by an annotation ends; undefined = none ends. */
   readonly drainEndsMs: number | undefined

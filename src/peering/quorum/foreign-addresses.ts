@@ -2,7 +2,7 @@ import type { PeerEndpoint, SiteState } from '../peer-endpoint.ts'
 
 const ADDRESS_TYPES: ReadonlySet<string> = new Set(['A', 'AAAA', 'CNAME'])
 
-/** An endpoint of a peer with the address, who reported it, and when. */
+/** An endpoint that has the address, the peer that reported it, and the time of the report. */
 export type ForeignEndpoint = PeerEndpoint & Pick<SiteState, 'exporter' | 'seenMs'>
 
 /**

@@ -6,8 +6,8 @@ import { majorityOf } from './decide.ts'
 import type { SiteObservation } from './observation-codec.ts'
 
 /**
- * Maximum silence of a site whose findings count. A poll every second, of which one may fail, and short enough that
- * the findings of a dead site end within the time that the other sites have to notice its death.
+ * Maximum silence of a site whose findings count. Peers are polled every second, so a site still counts after one
+ * failed poll. The findings of a dead site end within the time that the other sites have to notice its death.
  */
 export const HEARD_MS = 8000
 
