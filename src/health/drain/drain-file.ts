@@ -4,15 +4,9 @@ import { InputError } from '../../base/errors.ts'
 import { isSystemError } from '../../base/system-error.ts'
 import type { Timers } from '../../base/timers.ts'
 import { stampOf } from '../../persist/next-file.ts'
-import { type Guarded, guarding } from '../../telemetry/guard.ts'
 import type { Logger } from '../../telemetry/log.ts'
-import { type EndpointDrain, isActive } from './drain.ts'
-import {
-  DRAIN_CHECK_MS,
-  type DrainFeed,
-  DrainSchedule,
-  type DrainsChange,
-} from './drain-schedule.ts'
+import { isActive } from './drain.ts'
+import { ScheduledDrains } from './drain-schedule.ts'
 import { DRAIN_FILE_OCTETS_MAX, type DrainText, scanDrains } from './drain-text.ts'
 
 export interface DrainFileOptions {
@@ -27,59 +21,41 @@ export interface DrainFileOptions {
  * Follows a drain file. A missing file has no drains. An invalid file is logged with its lines, and
  * the last valid state is kept; at the start, the valid lines are used.
  */
-export class DrainFile implements DrainFeed {
+export class DrainFile extends ScheduledDrains {
   readonly #options: DrainFileOptions
-  readonly #schedule: DrainSchedule
-  readonly #guarded: Guarded
-  readonly #stop: () => void
   /** Version of the file that was read last, and at the last check. */
   #readStamp = ''
   #seenStamp = ''
   #fault = ''
 
   constructor(options: DrainFileOptions) {
-    const { timers, log, path } = options
+    super(options)
+    const { timers, path } = options
     this.#options = options
-    this.#schedule = new DrainSchedule(options)
-    this.#guarded = guarding(log, `Following the drain file ${path}`)
     this.#readStamp = this.#seenStamp = this.#stampNow()
     const found = this.#read()
-    this.#schedule.set(found.drains.map(({ drain }) => drain))
+    this.set(found.drains.map(({ drain }) => drain))
     this.#report(found.faults, 'these lines are not used')
-    this.#schedule.check()
-    this.#stop = timers.every(DRAIN_CHECK_MS, () => void this.#guarded(() => this.#check()))
+    super.check()
+    this.checkAlways(timers, `Following the drain file ${path}`)
   }
 
   get path(): string {
     return this.#options.path
   }
 
-  /** The drains that have not ended, in the order of the file. */
-  get drains(): readonly EndpointDrain[] {
-    return this.#schedule.active
-  }
-
   get fault(): string {
     return this.#fault
   }
 
-  subscribe(listener: (change: DrainsChange) => void): () => void {
-    return this.#schedule.subscribe(listener)
-  }
-
-  close(): void {
-    this.#stop()
-    this.#schedule.close()
-  }
-
-  #check(): void {
+  protected override check(): void {
     const stamp = this.#stampNow()
     // A file that replaced another one is complete. Any other one may still be written, or its
     // editor may be between removing and creating it.
     const isComplete = stamp === this.#seenStamp || isAnother(stamp, this.#seenStamp)
     this.#seenStamp = stamp
     if (isComplete && stamp !== this.#readStamp) this.#load(stamp)
-    this.#schedule.check()
+    super.check()
   }
 
   #load(stamp: string): void {
@@ -90,7 +66,7 @@ export class DrainFile implements DrainFeed {
     this.#report(found.faults, 'the last valid state is kept')
     if (found.faults.length > 0) return
     if (wasFaulty) log.info(`drain file ${path} is valid again`)
-    this.#schedule.set(found.drains.map(({ drain }) => drain))
+    this.set(found.drains.map(({ drain }) => drain))
   }
 
   #report(faults: readonly InputError[], effect: string): void {

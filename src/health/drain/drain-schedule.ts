@@ -24,32 +24,34 @@ export interface DrainFeed {
 }
 
 /**
- * A list of drains. A drain is in force until it ends. Each check compares its end with the wall clock,
+ * Drains of one source. A drain is in force until it ends. Each check compares its end with the wall clock,
  * so that a change of the clock loses nothing.
  */
-export class DrainSchedule {
+export abstract class ScheduledDrains implements DrainFeed {
+  abstract readonly fault: string
   readonly #parts: { readonly clock: Clock; readonly log: Logger }
   readonly #listeners = new Set<(change: DrainsChange) => void>()
   /** With drains that have ended. */
   #all: readonly EndpointDrain[] = []
   #active: readonly EndpointDrain[] = []
+  #stop = (): void => {}
 
   constructor(parts: { readonly clock: Clock; readonly log: Logger }) {
     this.#parts = parts
   }
 
-  /** The drains that have not ended, in their order. */
-  get active(): readonly EndpointDrain[] {
+  /** The drains that have not ended, in the order of the source. */
+  get drains(): readonly EndpointDrain[] {
     return this.#active
   }
 
-  /** Replaces the list; the next check applies it. */
-  set(drains: readonly EndpointDrain[]): void {
+  /** Replaces the drains; the next check applies it. */
+  protected set(drains: readonly EndpointDrain[]): void {
     this.#all = drains.map((drain) => this.#all.find((known) => isSameDrain(known, drain)) ?? drain)
   }
 
   /** Ends drains whose time has come, and begins new ones. */
-  check(): void {
+  protected check(): void {
     const { clock, log } = this.#parts
     const nowMs = clock.now()
     const active = this.#all.filter((drain) => isActive(drain, nowMs))
@@ -65,10 +67,10 @@ export class DrainSchedule {
     for (const listener of this.#listeners) listener({ begun, ended })
   }
 
-  /** Checks from now on. `what`: for the log, if a check fails. Returns the function that ends this. */
-  start(timers: Timers, what: string): () => void {
+  /** Checks from now on. `what`: for the log, if a check fails. */
+  protected checkAlways(timers: Timers, what: string): void {
     const guarded = guarding(this.#parts.log, what)
-    return timers.every(DRAIN_CHECK_MS, () => void guarded(() => this.check()))
+    this.#stop = timers.every(DRAIN_CHECK_MS, () => void guarded(() => this.check()))
   }
 
   subscribe(listener: (change: DrainsChange) => void): () => void {
@@ -77,6 +79,7 @@ export class DrainSchedule {
   }
 
   close(): void {
+    this.#stop()
     this.#listeners.clear()
   }
 }

@@ -6,7 +6,7 @@ import { type Guarded, guarding } from '../../telemetry/guard.ts'
 import type { Logger } from '../../telemetry/log.ts'
 import { ACTIVE_GROUPS_LABEL } from './active-groups.ts'
 import type { EndpointDrain } from './drain.ts'
-import { type DrainFeed, DrainSchedule, type DrainsChange } from './drain-schedule.ts'
+import { ScheduledDrains } from './drain-schedule.ts'
 import type { GroupLookup } from './group-lookup.ts'
 import { scanDrainSelector } from './selector.ts'
 
@@ -24,26 +24,21 @@ export interface GroupDrainsOptions {
  * Drains the endpoints of our site in each zone whose active groups do not include our group, as
  * Kuadrant does for active/passive sites. Until the active groups are known, the group is active.
  */
-export class GroupDrains implements DrainFeed {
+export class GroupDrains extends ScheduledDrains {
   readonly #options: GroupDrainsOptions
   readonly #lookups: readonly GroupLookup[]
-  readonly #schedule: DrainSchedule
   readonly #guarded: Guarded
   readonly #unsubscribes: readonly (() => void)[]
 
   constructor(options: GroupDrainsOptions) {
+    super(options)
     const { lookups, log } = options
     this.#options = options
     this.#lookups = lookups.map(({ item }) => item)
-    this.#schedule = new DrainSchedule(options)
     this.#guarded = guarding(log, 'Applying the active groups')
     const apply = (): void => void this.#guarded(() => this.#apply())
     this.#unsubscribes = this.#lookups.map((lookup) => lookup.subscribe(apply))
     this.#apply()
-  }
-
-  get drains(): readonly EndpointDrain[] {
-    return this.#schedule.active
   }
 
   get fault(): string {
@@ -64,21 +59,17 @@ export class GroupDrains implements DrainFeed {
     await Promise.all(this.#lookups.map((lookup) => lookup.start()))
   }
 
-  subscribe(listener: (change: DrainsChange) => void): () => void {
-    return this.#schedule.subscribe(listener)
-  }
-
-  close(): void {
+  override close(): void {
     for (const unsubscribe of this.#unsubscribes) unsubscribe()
     for (const { release } of this.#options.lookups) release()
-    this.#schedule.close()
+    super.close()
   }
 
   #apply(): void {
     const { group, site } = this.#options
     const passive = this.#lookups.filter(({ groups }) => groups?.includes(group) === false)
-    this.#schedule.set(passive.map(({ zone }) => groupDrain(group, site, zone)))
-    this.#schedule.check()
+    this.set(passive.map(({ zone }) => groupDrain(group, site, zone)))
+    this.check()
   }
 }
 

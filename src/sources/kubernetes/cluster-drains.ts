@@ -1,11 +1,6 @@
 import type { Clock } from '../../base/clock.ts'
 import type { Timers } from '../../base/timers.ts'
-import type { EndpointDrain } from '../../health/drain/drain.ts'
-import {
-  type DrainFeed,
-  DrainSchedule,
-  type DrainsChange,
-} from '../../health/drain/drain-schedule.ts'
+import { ScheduledDrains } from '../../health/drain/drain-schedule.ts'
 import { scanDrains } from '../../health/drain/drain-text.ts'
 import { type ApiObject, textOf } from '../../kube/api.ts'
 import type { ListWatchSink } from '../../kube/list-watch.ts'
@@ -32,10 +27,8 @@ export interface ClusterDrainsOptions {
  * The drains in a ConfigMap, which all servers of a cluster follow. A missing ConfigMap has no drains. If its text is
  * invalid, the last valid one is kept; at the start, the valid lines are used.
  */
-export class ClusterDrains implements DrainFeed, ListWatchSink {
+export class ClusterDrains extends ScheduledDrains implements ListWatchSink {
   readonly #options: ClusterDrainsOptions
-  readonly #schedule: DrainSchedule
-  readonly #stop: () => void
   readonly #label: string
   /** Undefined = nothing was read yet. */
   #text: string | undefined
@@ -43,28 +36,15 @@ export class ClusterDrains implements DrainFeed, ListWatchSink {
   #isListed = false
 
   constructor(options: ClusterDrainsOptions) {
+    super(options)
     const { place, timers } = options
     this.#options = options
     this.#label = `ConfigMap ${place.namespace}/${place.name}`
-    this.#schedule = new DrainSchedule(options)
-    this.#stop = this.#schedule.start(timers, `Following the drains of ${this.#label}`)
-  }
-
-  get drains(): readonly EndpointDrain[] {
-    return this.#schedule.active
+    this.checkAlways(timers, `Following the drains of ${this.#label}`)
   }
 
   get fault(): string {
     return this.#fault
-  }
-
-  subscribe(listener: (change: DrainsChange) => void): () => void {
-    return this.#schedule.subscribe(listener)
-  }
-
-  close(): void {
-    this.#stop()
-    this.#schedule.close()
   }
 
   beginList(): void {
@@ -106,7 +86,7 @@ export class ClusterDrains implements DrainFeed, ListWatchSink {
       log.error(`${this.#fault}; ${effect}`)
       if (!isFirst) return
     } else if (wasFaulty) log.info(`the drains of ${this.#label} are valid again`)
-    this.#schedule.set(drains.map(({ drain }) => drain))
-    this.#schedule.check()
+    this.set(drains.map(({ drain }) => drain))
+    this.check()
   }
 }

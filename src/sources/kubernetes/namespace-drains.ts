@@ -4,11 +4,7 @@ import type { Timers } from '../../base/timers.ts'
 import { RefusedError } from '../../dnsrecord/validate/fields.ts'
 import { scanNamespaceDrain } from '../../dnsrecord/validate/settings.ts'
 import type { EndpointDrain } from '../../health/drain/drain.ts'
-import {
-  type DrainFeed,
-  DrainSchedule,
-  type DrainsChange,
-} from '../../health/drain/drain-schedule.ts'
+import { ScheduledDrains } from '../../health/drain/drain-schedule.ts'
 import { scanDrainSelector } from '../../health/drain/selector.ts'
 import { type ApiObject, isObject, textOf } from '../../kube/api.ts'
 import type { ListWatchSink } from '../../kube/list-watch.ts'
@@ -31,10 +27,8 @@ export interface NamespaceDrainsOptions {
  * The drains that annotations of Namespaces ask for: each is of all endpoints of the records in the
  * namespace. The last valid annotations of a Namespace count.
  */
-export class NamespaceDrains implements DrainFeed, ListWatchSink {
+export class NamespaceDrains extends ScheduledDrains implements ListWatchSink {
   readonly #options: NamespaceDrainsOptions
-  readonly #schedule: DrainSchedule
-  readonly #stop: () => void
   /** By namespace; undefined = its Namespace asks for none. */
   #drains = new Map<string, EndpointDrain>()
   /** Why the annotations of a Namespace are invalid, by namespace. */
@@ -42,28 +36,15 @@ export class NamespaceDrains implements DrainFeed, ListWatchSink {
   #listed = new Set<string>()
 
   constructor(options: NamespaceDrainsOptions) {
+    super(options)
     this.#options = options
-    this.#schedule = new DrainSchedule(options)
-    this.#stop = this.#schedule.start(options.timers, 'Following the annotations of Namespaces')
-  }
-
-  get drains(): readonly EndpointDrain[] {
-    return this.#schedule.active
+    this.checkAlways(options.timers, 'Following the annotations of Namespaces')
   }
 
   get fault(): string {
     const faults = [...this.#faults].map(([name, fault]) => `Namespace ${name}: ${fault}`)
     const more = faults.length > FAULTS_MAX ? [`and ${faults.length - FAULTS_MAX} more`] : []
     return [...faults.slice(0, FAULTS_MAX), ...more].join('; ')
-  }
-
-  subscribe(listener: (change: DrainsChange) => void): () => void {
-    return this.#schedule.subscribe(listener)
-  }
-
-  close(): void {
-    this.#stop()
-    this.#schedule.close()
   }
 
   beginList(): void {
@@ -116,8 +97,8 @@ export class NamespaceDrains implements DrainFeed, ListWatchSink {
   }
 
   #apply(): void {
-    this.#schedule.set([...this.#drains.values()])
-    this.#schedule.check()
+    this.set([...this.#drains.values()])
+    this.check()
   }
 }
 
