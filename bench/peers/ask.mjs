@@ -1,11 +1,11 @@
 // Asks a server single questions, to see that it answers what the others answer before it is timed.
 import { createSocket } from 'node:dgram'
+import { addressesOf } from '../../test/support/reply-addresses.mjs'
 import { CLIENTS, ENDPOINTS, GEO_NAME, PLAIN_ZONE, plainAddress, simpleName } from './content.mjs'
 
 const ASKS = 200
 /** Over 200 asks a share strays by 0.03 (one sigma); five of them are no accident. */
 const TOLERANCE = 0.17
-const HEADER = 12
 
 /** Resolves with the addresses of one answer's A records, or undefined after a while. */
 export async function ask(port, name, subnet, waitMs = 2000) {
@@ -14,7 +14,7 @@ export async function ask(port, name, subnet, waitMs = 2000) {
     return await new Promise((resolve, reject) => {
       setTimeout(() => resolve(undefined), waitMs).unref()
       socket.once('error', reject)
-      socket.once('message', (reply) => resolve(addresses(reply)))
+      socket.once('message', (reply) => resolve(addressesOf(reply).sort()))
       socket.connect(port, '127.0.0.1', () => socket.send(query(name, subnet)))
     })
   } finally {
@@ -76,23 +76,4 @@ function query(name, subnet) {
   const opt = subnet ? [0, 0, 41, 4, 208, 0, 0, 0, 0, 0, option.length, ...option] : []
   const header = [0x12, 0x34, 0, 0, 0, 1, 0, 0, 0, 0, 0, subnet ? 1 : 0]
   return Uint8Array.from([...header, ...labels, 0, 0, 1, 0, 1, ...opt])
-}
-
-/** Addresses of the answer section. */
-function addresses(reply) {
-  const found = []
-  let at = skipName(reply, HEADER) + 4
-  for (let i = reply.readUInt16BE(6); i > 0; i--) {
-    at = skipName(reply, at)
-    const octets = reply.readUInt16BE(at + 8)
-    if (reply.readUInt16BE(at) === 1) found.push(reply.subarray(at + 10, at + 14).join('.'))
-    at += 10 + octets
-  }
-  return found.sort()
-}
-
-function skipName(reply, start) {
-  let at = start
-  while (reply[at] !== 0 && reply[at] < 0xc0) at += reply[at] + 1
-  return at + (reply[at] === 0 ? 1 : 2)
 }

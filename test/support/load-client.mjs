@@ -6,12 +6,12 @@
  */
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
+import { addressesOf } from './reply-addresses.mjs'
 
 /** As of a stub resolver, which would then ask another resolver (resolv.conf). */
 const TIMEOUT_MS = 5000
 const TICK_MS = 10
 const FAILURES_MAX = 10
-const HEADER_OCTETS = 12
 
 const [list, ...servers] = process.argv.slice(2)
 const questions = list.split(',').map((name) => {
@@ -63,7 +63,7 @@ class Load {
     const isAsked = this.#waiting.delete(reply.readUInt16BE(0))
     if (!isAsked) return
     const rcode = reply[3] & 15
-    const found = addresses(reply)
+    const found = addressesOf(reply)
     if (rcode !== 0 || found.length === 0) this.#fail(`rcode ${rcode}, ${found.length} addresses`)
     for (const address of found) this.result.lastMs[address] = Date.now()
   }
@@ -82,24 +82,6 @@ class Load {
     if (result.failed++ < FAILURES_MAX)
       result.failures.push(`${new Date().toISOString()} ${reason}`)
   }
-}
-
-function addresses(reply) {
-  const found = []
-  let at = skipName(reply, HEADER_OCTETS) + 4
-  for (let i = reply.readUInt16BE(6); i > 0; i--) {
-    at = skipName(reply, at)
-    const octets = reply.readUInt16BE(at + 8)
-    if (reply.readUInt16BE(at) === 1) found.push(reply.subarray(at + 10, at + 14).join('.'))
-    at += 10 + octets
-  }
-  return found
-}
-
-function skipName(reply, start) {
-  let at = start
-  while (reply[at] !== 0 && reply[at] < 0xc0) at += reply[at] + 1
-  return at + (reply[at] === 0 ? 1 : 2)
 }
 
 const loads = servers.map((server) => new Load(server))

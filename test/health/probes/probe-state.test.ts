@@ -41,75 +41,27 @@ t.test('a clock that is set back leaves no time in the future', async (t) => {
 })
 
 t.test('the health after a series of results', (t) => {
-  const table: readonly {
-    name: string
-    given: string
-    fall: number
-    rise: number
-    want: ProbeHealth
-  }[] = [
-    {
-      name: 'the health of an address that was not probed is unknown',
-      given: '',
-      fall: 1,
-      rise: 1,
-      want: 'unknown',
-    },
-    {
-      name: 'as many failures as the threshold are not enough',
-      given: '---',
-      fall: 3,
-      rise: 1,
-      want: 'unknown',
-    },
-    { name: 'one more is', given: '----', fall: 3, rise: 1, want: 'down' },
-    {
-      name: 'the first success is enough, whatever the rise',
-      given: '+',
-      fall: 1,
-      rise: 5,
-      want: 'up',
-    },
-    {
-      name: 'what is up stays up for as many failures',
-      given: '+---',
-      fall: 3,
-      rise: 1,
-      want: 'up',
-    },
-    { name: 'and goes down with one more', given: '+----', fall: 3, rise: 1, want: 'down' },
-    { name: 'a success ends the row of failures', given: '+---+---', fall: 3, rise: 1, want: 'up' },
-    { name: 'one success heals', given: '----+', fall: 3, rise: 1, want: 'up' },
-    { name: 'with a rise of three, two do not', given: '--++', fall: 1, rise: 3, want: 'down' },
-    { name: 'three do', given: '--+++', fall: 1, rise: 3, want: 'up' },
-    {
-      name: 'a failure ends the row of successes',
-      given: '--++-++',
-      fall: 1,
-      rise: 3,
-      want: 'down',
-    },
-    { name: 'what was skipped does not count', given: '-.-.', fall: 2, rise: 1, want: 'unknown' },
-    { name: 'nor does it end a row', given: '-.-.-', fall: 2, rise: 1, want: 'down' },
-    {
-      name: 'as many skipped attempts as the threshold keep the finding',
-      given: '+...',
-      fall: 3,
-      rise: 1,
-      want: 'up',
-    },
-    { name: 'one more makes it unknown', given: '+....', fall: 3, rise: 1, want: 'unknown' },
-    { name: 'also if it was down', given: '--...', fall: 1, rise: 1, want: 'unknown' },
-    {
-      name: 'failures before do not count then',
-      given: '--..-',
-      fall: 1,
-      rise: 1,
-      want: 'unknown',
-    },
-    { name: 'an attempt between them ends the row', given: '+.+.', fall: 1, rise: 1, want: 'up' },
+  const table: readonly (readonly [string, number, number, ProbeHealth, string])[] = [
+    ['', 1, 1, 'unknown', 'the health of an address that was not probed is unknown'],
+    ['---', 3, 1, 'unknown', 'as many failures as the threshold are not enough'],
+    ['----', 3, 1, 'down', 'one more is'],
+    ['+', 1, 5, 'up', 'the first success is enough, whatever the rise'],
+    ['+---', 3, 1, 'up', 'what is up stays up for as many failures'],
+    ['+----', 3, 1, 'down', 'and goes down with one more'],
+    ['+---+---', 3, 1, 'up', 'a success ends the row of failures'],
+    ['----+', 3, 1, 'up', 'one success heals'],
+    ['--++', 1, 3, 'down', 'with a rise of three, two do not'],
+    ['--+++', 1, 3, 'up', 'three do'],
+    ['--++-++', 1, 3, 'down', 'a failure ends the row of successes'],
+    ['-.-.', 2, 1, 'unknown', 'what was skipped does not count'],
+    ['-.-.-', 2, 1, 'down', 'nor does it end a row'],
+    ['+...', 3, 1, 'up', 'as many skipped attempts as the threshold keep the finding'],
+    ['+....', 3, 1, 'unknown', 'one more makes it unknown'],
+    ['--...', 1, 1, 'unknown', 'also if it was down'],
+    ['--..-', 1, 1, 'unknown', 'failures before do not count then'],
+    ['+.+.', 1, 1, 'up', 'an attempt between them ends the row'],
   ]
-  for (const { name, given, fall, rise, want } of table) {
+  for (const [given, fall, rise, want, name] of table) {
     t.equal(after(given, fall, rise).health, want, name)
   }
   t.end()
