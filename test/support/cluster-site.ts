@@ -48,7 +48,7 @@ export class ClusterSite {
     const cluster = await Cluster.start(t)
     await deploy(cluster)
     const site = new ClusterSite(cluster, host, address, temporaryDirectory(t))
-    await site.#tunnel(t)
+    await leadToApi(t, cluster, host, site.directory)
     return site
   }
 
@@ -88,32 +88,37 @@ export class ClusterSite {
   probes(name = ''): string {
     return this.cluster.records(CHOSEN, name, 'dnshealthcheckprobes')
   }
+}
 
-  /** Leads the host's 127.0.0.1 to the API server, whose network is that of the test. */
-  async #tunnel(t: Test): Promise<void> {
-    const port = Number(new URL(this.cluster.url).port)
-    const path = join(this.directory, 'api.socket')
-    const sockets = new Set<Socket>()
-    const farEnd = createServer((far) => {
-      const api = connect(port, '127.0.0.1')
-      far.pipe(api).pipe(far)
-      const end = (): void => {
-        for (const socket of [far, api]) {
-          socket.destroy()
-          sockets.delete(socket)
-        }
-      }
+/** Leads the host's 127.0.0.1 to the API server, whose network is that of the test. `directory`: for a socket. */
+export async function leadToApi(
+  t: Test,
+  cluster: Cluster,
+  host: NetworkHost,
+  directory: string,
+): Promise<void> {
+  const port = Number(new URL(cluster.url).port)
+  const path = join(directory, 'api.socket')
+  const sockets = new Set<Socket>()
+  const farEnd = createServer((far) => {
+    const api = connect(port, '127.0.0.1')
+    far.pipe(api).pipe(far)
+    const end = (): void => {
       for (const socket of [far, api]) {
-        sockets.add(socket)
-        socket.on('error', end).on('close', end)
+        socket.destroy()
+        sockets.delete(socket)
       }
-    })
-    t.teardown(() => {
-      farEnd.close()
-      for (const socket of sockets) socket.destroy()
-    })
-    await new Promise<void>((done) => farEnd.listen(path, done))
-    const nearEnd = this.host.start([process.execPath, '-e', NEAR_END, String(port), path])
-    await until(() => nearEnd.output().includes('listening'), 'the tunnel', START_MS_MAX)
-  }
+    }
+    for (const socket of [far, api]) {
+      sockets.add(socket)
+      socket.on('error', end).on('close', end)
+    }
+  })
+  t.teardown(() => {
+    farEnd.close()
+    for (const socket of sockets) socket.destroy()
+  })
+  await new Promise<void>((done) => farEnd.listen(path, done))
+  const nearEnd = host.start([process.execPath, '-e', NEAR_END, String(port), path])
+  await until(() => nearEnd.output().includes('listening'), 'the tunnel', START_MS_MAX)
 }

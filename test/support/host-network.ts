@@ -94,12 +94,17 @@ export class NetworkHost {
     this.#name = name
   }
 
+  /** The name of its namespace in the system. */
+  get name(): string {
+    return this.#network.nameOf(this.#name)
+  }
+
   /** Starts a program on this host. */
   start(
     command: readonly string[],
     { cwd, env = {} }: { cwd?: string; env?: Readonly<Record<string, string>> } = {},
   ): HostProcess {
-    const words = ['netns', 'exec', this.#network.nameOf(this.#name), ...command]
+    const words = ['netns', 'exec', this.name, ...command]
     const child = spawn('ip', words, {
       ...(cwd === undefined ? {} : { cwd }),
       env: { ...process.env, ...env },
@@ -122,7 +127,7 @@ export class NetworkHost {
 
   /** Runs a program on this host to its end; returns its output. */
   async run(...command: readonly string[]): Promise<string> {
-    const words = ['netns', 'exec', this.#network.nameOf(this.#name), ...command]
+    const words = ['netns', 'exec', this.name, ...command]
     const { stdout, stderr } = await run('ip', words, RUN_MS_MAX)
     return stdout + stderr
   }

@@ -36,13 +36,23 @@ export class PageShell {
     })
   }
 
-  /** Runs the page at `page`, relative to the repository. `directory`: where its commands run; it is empty. */
-  static async run(t: Test, page: string, directory: string): Promise<void> {
+  /**
+   * Runs the page at `page`, relative to the repository. `directory`: where its commands run. `programs`: the commands that
+   * programs of this name stand for, besides `sextant`.
+   */
+  static async run(
+    t: Test,
+    page: string,
+    directory: string,
+    programs: Readonly<Record<string, string>> = {},
+  ): Promise<void> {
     const tools = join(directory, '.bin')
     mkdirSync(tools)
-    const program = `exec '${process.execPath}' '${join(root, 'dist/main.js')}' "$@"`
-    writeFileSync(join(tools, 'sextant'), `#!/bin/sh\n${program}\n`)
-    chmodSync(join(tools, 'sextant'), 0o755)
+    const sextant = `'${process.execPath}' '${join(root, 'dist/main.js')}'`
+    for (const [name, command] of Object.entries({ sextant, ...programs })) {
+      writeFileSync(join(tools, name), `#!/bin/sh\nexec ${command} "$@"\n`)
+      chmodSync(join(tools, name), 0o755)
+    }
     const shell = new PageShell(t, directory, `${tools}:${process.env.PATH}`)
     for (const { language, file, text } of scanFences(readFileSync(join(root, page), 'utf8'))) {
       if (file !== '') writeFileSync(join(directory, file), text)

@@ -35,7 +35,7 @@ export interface RunningPod {
 
 /** Ample, for a machine on which other tests run too. */
 const START_MS_MAX = 300_000
-const STATE = '/var/lib/sextant'
+export const STATE = '/var/lib/sextant'
 
 /**
  * What a kubelet would do: a mount namespace in which all is read-only but the volume, the service account's token
@@ -129,7 +129,7 @@ export async function startPod(
 }
 
 /** A ConfigMap volume with a Corefile. A kubelet replaces all of its files at once, by renaming one symbolic link. */
-class ConfigVolume {
+export class ConfigVolume {
   readonly file: string
   readonly #folder: string
   #writes = 0
@@ -163,7 +163,7 @@ async function layAccount(
 }
 
 /** The variables of a container, where they come from the manifests themselves. */
-function environmentOf(
+export function environmentOf(
   manifests: readonly Manifest[],
   namespace: string,
   container: Manifest['spec'],
