@@ -26,11 +26,6 @@ export function findForeignExports(
   })
 }
 
-/** What is wrong with a peer that reports other endpoints under the name of our site. */
-export function printSiteConflict(peer: string, site: string, setting: string): string {
-  return `peer ${peer} reports other endpoints under the name of this site, ${site}: ${fixSiteName(setting)}`
-}
-
 /** `setting`: where the name of a site is set. */
 export function fixSiteName(setting: string): string {
   return `give each site a name of its own with ${setting}; if it is a nameserver of this site, it does not follow our records`

@@ -115,7 +115,7 @@ export class PeerFollower {
     return {
       address: this.#address,
       keyName: this.#keyName,
-      site: (isOld ? this.#hosts.sites : this.#zone.sites).join(),
+      site: this.sites.join(),
       generation: this.#generation,
       lastSeenMs: this.#lastSeenMs,
       lastSeenTimeMs: this.#lastSeenTimeMs,
@@ -128,7 +128,6 @@ export class PeerFollower {
     }
   }
 
-  /** As in `status`, which costs more because it counts. */
   get generation(): Generation | '' {
     return this.#generation
   }
@@ -162,12 +161,15 @@ export class PeerFollower {
     return this.#generation === 'v1' ? '' : this.#zone.ownSite
   }
 
-  /** As in `status`. */
+  /** The sites that it reports; the first sixteen of many. */
+  get sites(): readonly string[] {
+    return this.#generation === 'v1' ? this.#hosts.sites : this.#zone.sites
+  }
+
   get isUp(): boolean {
     return this.#hasAnswered && this.#error === '' && this.#hostError === ''
   }
 
-  /** Identity of the followed peer. */
   get identity(): string {
     return identityOf({ address: this.#address, keyName: this.#keyName })
   }
@@ -191,12 +193,11 @@ export class PeerFollower {
     return this.#answered
   }
 
-  /** Resolves when the current poll ends. */
   settled(): Promise<void> {
     return this.#refresher.settled()
   }
 
-  /** Loads data from another process or follower. Call it before `start`. */
+  /** Call it before `start`. */
   recall({ generation, seenMs, zoneSeenMs, serial, ownSite, zone, hosts }: CachedPeer): void {
     this.#generation = generation
     this.#recalledSerial = serial
@@ -237,7 +238,6 @@ export class PeerFollower {
     this.#listeners.clear()
   }
 
-  /** Handles a NOTIFY from the peer. */
   notify(): void {
     this.#refresher.notify()
   }
@@ -256,7 +256,7 @@ export class PeerFollower {
     this.#hosts.forget(rootHost)
   }
 
-  /** Calls the listener with the hosts whose data changed. Returns the unsubscribe function. */
+  /** Returns the unsubscribe function. */
   subscribe(listener: Listener): () => void {
     this.#listeners.add(listener)
     return () => this.#listeners.delete(listener)

@@ -2,28 +2,26 @@ import type { Clock } from '../base/clock.ts'
 import type { Timers } from '../base/timers.ts'
 import { unpackRecord } from '../dnsrecord/pack.ts'
 import type { Logger } from '../telemetry/log.ts'
-import {
-  aheadMs,
-  CLOCK_AHEAD_MS,
-  CLOCK_FIX,
-  endpointsOfSite,
-  findForeignExports,
-  fixSiteName,
-  printSiteConflict,
-  SITE_CONFLICT_MS,
-} from './foreign-exports.ts'
+import { aheadMs, CLOCK_AHEAD_MS, printClockAhead, SITE_CONFLICT_MS } from './foreign-exports.ts'
 import type { MergedSource } from './merged-source.ts'
+import {
+  findNameFaults,
+  findRelay,
+  lastingSince,
+  type NamedPeer,
+  type NameFault,
+} from './name-faults.ts'
 import type { PeerFollower } from './peer.ts'
 import type { PeerEndpoint } from './peer-endpoint.ts'
 import { toPeerEndpoints } from './to-peer-endpoint.ts'
 
-/** Interval of the checks of hosts that changed, or in which a peer reports other endpoints of our site. */
+/** Interval of the checks of hosts that changed, or whose endpoints of a peer show a fault. */
 const CHECK_MS = 5000
 
 /** The part of a PeerFollower that is used here. */
 export type WatchedPeer = Pick<
   PeerFollower,
-  'address' | 'subscribe' | 'siteStatesOf' | 'hosts' | 'ownSite'
+  'address' | 'subscribe' | 'siteStatesOf' | 'hosts' | 'ownSite' | 'sites'
 >
 
 export interface SiteWatchParts {
@@ -35,18 +33,19 @@ export interface SiteWatchParts {
   readonly log: Logger
 }
 
-/** What a peer reports under the name of our site, and its clock. */
+/** The names of sites that a peer uses, and its clock. */
 interface Watch {
   readonly peer: WatchedPeer
   /** Hosts to check. */
   readonly changed: Set<string>
-  /** Monotonic time since which it reports other endpoints, by host. */
-  readonly sinceMs: Map<string, number>
-  conflict: string
+  /** Monotonic time since which faults last: by host, '' = the whole zone, and by their id. */
+  readonly sinceMs: Map<string, ReadonlyMap<string, number>>
+  /** Texts of the faults that last. */
+  faults: ReadonlySet<string>
   isAhead: boolean
 }
 
-/** Finds peers of a plain server that have the name of its site, and peers with another clock. */
+/** Finds peers of a plain server that use the name of another site, and peers with another clock. */
 export class SiteWatch {
   readonly #parts: SiteWatchParts
   readonly #watches: readonly Watch[]
@@ -58,7 +57,7 @@ export class SiteWatch {
       peer,
       changed: new Set(peer.hosts()),
       sinceMs: new Map(),
-      conflict: '',
+      faults: new Set(),
       isAhead: false,
     }))
     this.#stops = [
@@ -73,51 +72,64 @@ export class SiteWatch {
 
   /** For the ready page; '' = nothing. */
   note(): string {
-    return this.#watches
-      .map(({ conflict }) => conflict)
-      .filter((text) => text !== '')
-      .join('; ')
+    return [...this.#faults].sort().join('; ')
   }
 
   close(): void {
     for (const stop of this.#stops) stop()
   }
 
+  get #faults(): ReadonlySet<string> {
+    return new Set(this.#watches.flatMap(({ faults }) => [...faults]))
+  }
+
   #check(): void {
+    const before = this.#faults
     for (const watch of this.#watches) {
       const hosts = new Set([...watch.changed, ...watch.sinceMs.keys()])
       watch.changed.clear()
-      if (hosts.size > 0) this.#checkPeer(watch, hosts)
+      hosts.delete('')
+      this.#checkPeer(watch, hosts)
     }
+    for (const text of this.#faults) if (!before.has(text)) this.#parts.log.warning(text)
   }
 
   #checkPeer(watch: Watch, hosts: ReadonlySet<string>): void {
     const { site, clock, log } = this.#parts
     const { peer, sinceMs } = watch
     const nowMs = clock.monotonic()
+    const lasting = new Set<string>()
+    const note = (host: string, faults: readonly NameFault[]): void => {
+      const since = lastingSince(faults, sinceMs.get(host), nowMs)
+      if (since.size === 0) sinceMs.delete(host)
+      else sinceMs.set(host, since)
+      for (const { id, text } of faults) {
+        if (nowMs - since.get(id)! >= SITE_CONFLICT_MS) lasting.add(text)
+      }
+    }
+    note('', findRelay(peer))
     let most = 0
     for (const host of hosts) {
-      const states = peer.siteStatesOf(host)
-      const reported = endpointsOfSite(states, site)
-      const ours = reported.length === 0 ? [] : this.#exportsOf(host)
-      // Another block of the server may have the records of a host that this one lacks.
-      const isForeign = ours.length > 0 && findForeignExports(ours, reported).length > 0
-      if (!isForeign) sinceMs.delete(host)
-      else if (!sinceMs.has(host)) sinceMs.set(host, nowMs)
-      const own = states.filter((state) => state.isOwn && state.site !== site)
+      const named = namedAt(peer, host)
+      note(host, this.#faultsAt(host, named))
+      const own = named.states.filter((state) => state.isOwn && state.site !== site)
       for (const { endpoints } of own) most = Math.max(most, aheadMs(endpoints, clock.now()))
     }
-    const isLate = [...sinceMs.values()].some((since) => nowMs - since >= SITE_CONFLICT_MS)
-    const conflict = isLate ? printSiteConflict(peer.address, site, '`site`') : ''
-    if (conflict !== '' && watch.conflict === '')
-      log.warning(
-        `peer ${peer.address} reports other endpoints under the name of this site, ${site}: ${fixSiteName('`site`')}`,
-      )
-    watch.conflict = conflict
+    watch.faults = lasting
     if (most > CLOCK_AHEAD_MS && !watch.isAhead) {
       watch.isAhead = true
-      log.warning(`site ${peer.ownSite} dates changes in our future: ${CLOCK_FIX}`)
+      log.warning(printClockAhead(peer.ownSite))
     }
+  }
+
+  #faultsAt(host: string, named: NamedPeer): readonly NameFault[] {
+    const { site, peers } = this.#parts
+    const twins = peers.filter(({ address, ownSite }) => {
+      return ownSite !== '' && ownSite === named.ownSite && address !== named.address
+    })
+    const others = twins.map((peer) => namedAt(peer, host))
+    const ours = (): readonly PeerEndpoint[] => this.#exportsOf(host)
+    return findNameFaults(named, { site, setting: '`site`', ours, others })
   }
 
   /** All endpoints of our own records of the host and its wildcard. */
@@ -128,4 +140,9 @@ export class SiteWatch {
       return toPeerEndpoints(unpackRecord(packed), { ...facts, key })
     })
   }
+}
+
+function namedAt(peer: WatchedPeer, host: string): NamedPeer {
+  const { address, ownSite, sites } = peer
+  return { address, ownSite, sites, states: peer.siteStatesOf(host) }
 }

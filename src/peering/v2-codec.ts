@@ -139,8 +139,8 @@ export function scanPeerEndpoint(
   }
   const checked = validateEndpoint(object, rootHost)
   if ('problem' in checked) return checked.problem.message
-  const health = scanHealth(get('health'))
   const report = (text: string): void => onProblem(`site ${site}: ${text}`)
+  const health = scanHealth(values.get('health') ?? 'unknown', report)
   for (const [key, fault] of faults) report(`${key} is ignored: ${fault}`)
   const ofRecord = scanRecordTexts((key) => values.get(key), { nowSeconds, onProblem: report })
   return toPeerEndpoint(checked.endpoint, { site, rootHost, health, sinceSeconds, ...ofRecord })
@@ -226,9 +226,11 @@ function scanNumber(text: string): number | undefined {
   return /^\d{1,12}$/.test(text) ? Number(text) : undefined
 }
 
-/** An unknown value, as from a later version, counts as `unknown`. */
-function scanHealth(text: string): EndpointHealth {
-  return text === 'up' || text === 'down' ? text : 'unknown'
+/** An unknown value, as from a later version, counts as `unknown`, and is reported. */
+function scanHealth(text: string, report: (text: string) => void): EndpointHealth {
+  if (text === 'up' || text === 'down' || text === 'unknown') return text
+  report(`health ${quote(text)} is ignored: must be up, down or unknown`)
+  return 'unknown'
 }
 
 function property(name: string, value: string | undefined): { name: string; value: string }[] {

@@ -31,6 +31,7 @@ function stage() {
       {
         address: '192.0.2.53:53',
         ownSite: 'west',
+        sites: ['west'],
         hosts: () => new Set([HOST]),
         subscribe: (listener) => {
           announce = listener

@@ -225,6 +225,9 @@ export class ToyPeers implements PeerDirectory {
             ? ''
             : (state?.siteStates.find((s) => s.isOwn)?.site ?? '')
         },
+        get sites() {
+          return [...new Set((stateOf()?.siteStates ?? []).map(({ site }) => site))]
+        },
         get observationCount() {
           return stateOf()?.observations?.length ?? 0
         },

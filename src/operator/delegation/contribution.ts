@@ -1,6 +1,7 @@
 import { recordId } from '../../dnsrecord/record-source.ts'
 import { SITES_ANNOTATION, scanSiteFacts } from '../../dnsrecord/site-facts.ts'
 import type { ApiObject } from '../../kube/api.ts'
+import { printTargets, toPeerEndpoints } from '../../peering/to-peer-endpoint.ts'
 import type { Publishing } from '../plan/decide.ts'
 import type { OwnHealth } from '../plan/own.ts'
 import { downOf, ownPart } from '../plan/site-parts.ts'
@@ -8,6 +9,9 @@ import type { DnsRecordView } from '../record/record-view.ts'
 import { composeSitesAnnotation, type SitesAnnotation } from '../record/sites-annotation.ts'
 import { endpointKey, readSpecEndpoints, type SpecEndpoint } from '../record/spec-endpoint.ts'
 import type { OwnedPart } from './whole.ts'
+
+/** Addresses that a message lists. */
+const NAMED_MAX = 5
 
 /** What a delegating record contributes, apart from its endpoints and its owner. */
 export type OwnerFacts = Omit<OwnedPart, 'endpoints' | 'owner'>
@@ -39,9 +43,27 @@ export function composeForeignFacts(
     const fault = text === '' ? '' : `annotation ${SITES_ANNOTATION} of its operator ${found}`
     return { facts: { ...own, name: '' }, fault }
   }
-  const site = found.site === ownSite ? cluster : found.site
-  const down = found.parts[0]?.down ?? {}
-  return { facts: { ...own, name: '', site, down }, fault: '' }
+  const isOurs = found.site === ownSite
+  const { down, strays } = splitDown(publishing, found.parts[0]?.down ?? {})
+  const fault = isOurs
+    ? `its operator has the site ${ownSite}, which is that of this cluster; give each cluster its own --site`
+    : strays.length > 0
+      ? `its operator reports health of addresses that the record lacks: ${strays.slice(0, NAMED_MAX).join(', ')}`
+      : ''
+  return { facts: { ...own, name: '', site: isOurs ? cluster : found.site, down }, fault }
+}
+
+/** Separates the addresses of a record from others. */
+function splitDown(
+  { record, content }: Publishing,
+  reported: Readonly<Record<string, string>>,
+): { readonly down: Record<string, string>; readonly strays: readonly string[] } {
+  const about = { site: '', key: record.key, down: [], up: [], sinceSeconds: 0 }
+  const known = new Set(toPeerEndpoints(content, about).flatMap(({ targets }) => targets))
+  const isKnown = ([address]: [string, string]): boolean => known.has(printTargets([address])[0]!)
+  const all = Object.entries(reported)
+  const strays = all.filter((one) => !isKnown(one)).map(([address]) => address)
+  return { down: Object.fromEntries(all.filter(isKnown)), strays }
 }
 
 /** The annotation with which an operator reports to other clusters what it found of a delegating record. */

@@ -36,6 +36,7 @@ export type PeerFollowerView = Pick<
   | 'observationsOf'
   | 'observationCount'
   | 'ownSite'
+  | 'sites'
   | 'lastAnswerMs'
   | 'problemsOf'
   | 'hasAnsweredFor'
@@ -181,6 +182,10 @@ class FollowedPeer implements OperatorPeer {
 
   get ownSite(): string {
     return this.#follower.ownSite
+  }
+
+  get sites(): readonly string[] {
+    return this.#follower.sites
   }
 
   get observationCount(): number {

@@ -3,35 +3,39 @@ import {
   aheadMs,
   CLOCK_AHEAD_MS,
   endpointsOfSite,
-  findForeignExports,
   printClockAhead,
-  printSiteConflict,
   SITE_CONFLICT_MS,
 } from '../../peering/foreign-exports.ts'
+import {
+  findNameFaults,
+  findRelay,
+  lastingSince,
+  type NamedPeer,
+} from '../../peering/name-faults.ts'
 import type { PeerEndpoint } from '../../peering/peer-endpoint.ts'
-import { toPeerEndpoints } from '../../peering/to-peer-endpoint.ts'
+import { sortUnique, toPeerEndpoints } from '../../peering/to-peer-endpoint.ts'
 import type { ClusterView } from '../cluster/cluster-view.ts'
 import type { KnownPeer } from '../peers/peer-state-store.ts'
 import type { OperatorPeer } from '../peers/peers.ts'
 import type { Publishing } from '../plan/decide.ts'
 import { REASONS } from '../status/conditions.ts'
 
-/** Peers with the name of our site, as seen from one record. */
+/** Faults in the names of sites that peers use, as seen from one record. */
 export interface NameFaults {
-  /** One line each, the same for all records. */
+  /** One line each. */
   readonly names: readonly string[]
   /** Monotonic time at which age alone changes the faults; Infinity = never. */
   readonly nextMs: number
 }
 
 /**
- * Finds other sites with the name of ours. A peer with that name must report what our records have;
+ * Finds peers that use the name of another site. A peer with the name of ours must report what our records have;
  * if it reports something else for SITE_CONFLICT_MS, it is not our nameserver.
  */
 export class SiteNames {
   readonly #site: string
   readonly #clock: Clock
-  /** By record key and address: monotonic time since which the peer reports something else. */
+  /** By record key: monotonic time since which each fault lasts. */
   readonly #sinceMs = new Map<string, Map<string, number>>()
 
   constructor(site: string, clock: Clock) {
@@ -46,29 +50,26 @@ export class SiteNames {
   ): NameFaults {
     const { record, rootHost } = publishing
     const before = this.#sinceMs.get(record.key)
-    const since = new Map<string, number>()
     const nowMs = this.#clock.monotonic()
     // What an earlier leader reported need not be confirmed for as long again.
     const wasReported = record.condition('PeersDegraded')?.reason === REASONS.siteNameConflict
     const firstMs = before === undefined && wasReported ? Number.NEGATIVE_INFINITY : nowMs
-    let nextMs = Number.POSITIVE_INFINITY
-    const names: string[] = []
-    for (const peer of followed) {
-      const { address } = peer
-      const answer = peer.answerFor(rootHost)
-      const states = answer.kind === 'pending' ? [] : (answer.state?.siteStates ?? [])
-      const reported = endpointsOfSite(states, this.#site)
-      if (reported.length === 0) continue
-      const ours = this.#exportsOf(publishing, reported, view)
-      if (findForeignExports(ours, reported).length === 0) continue
-      const sinceMs = before?.get(address) ?? firstMs
-      since.set(address, sinceMs)
-      if (nowMs - sinceMs >= SITE_CONFLICT_MS) {
-        names.push(printSiteConflict(address, this.#site, '--site'))
-      } else nextMs = Math.min(nextMs, sinceMs + SITE_CONFLICT_MS)
-    }
+    const peers = followed.map((peer) => namedAt(peer, rootHost))
+    const faults = peers.flatMap((peer) => {
+      const reported = endpointsOfSite(peer.states, this.#site)
+      const ours = (): readonly PeerEndpoint[] => this.#exportsOf(publishing, reported, view)
+      const context = { site: this.#site, setting: '--site', ours, others: peers }
+      return [...findRelay(peer), ...findNameFaults(peer, context)]
+    })
+    const since = lastingSince(faults, before, firstMs)
     this.#sinceMs.set(record.key, since)
-    return { names, nextMs }
+    const isLasting = (ms: number): boolean => nowMs - ms >= SITE_CONFLICT_MS
+    const coming = [...since.values()].filter((ms) => !isLasting(ms))
+    const names = faults.filter(({ id }) => isLasting(since.get(id)!)).map(({ text }) => text)
+    return {
+      names: sortUnique(names),
+      nextMs: coming.reduce((least, ms) => Math.min(least, ms + SITE_CONFLICT_MS), Infinity),
+    }
   }
 
   forget(key: string): void {
@@ -91,6 +92,13 @@ export class SiteNames {
       return toPeerEndpoints(one, { ...facts, key })
     })
   }
+}
+
+function namedAt(peer: OperatorPeer, rootHost: string): NamedPeer {
+  const { address, ownSite, sites } = peer
+  const answer = peer.answerFor(rootHost)
+  const states = answer.kind === 'pending' ? [] : (answer.state?.siteStates ?? [])
+  return { address, ownSite, sites, states }
 }
 
 /** Finds sites that are heard and date their data in our future. */

@@ -180,6 +180,12 @@ export class HealthQuorum {
       const change = this.#report(`${address} of ${host}`, isDown, isInDispute, statements)
       if (change !== '') changes.push(`${address} ${change}`)
     }
+    for (const { address, statements, decision } of this.#decideOurs(facts, foreign)) {
+      const isDisputed = { before: wasDisputed.has(address), after: decision.isDisputed }
+      nextMs = Math.min(nextMs, decision.nextMs ?? nextMs)
+      if (isDisputed.after) disputed.add(address)
+      this.#report(`${address} of ${host}`, { before: false, after: false }, isDisputed, statements)
+    }
     note(memory.down, id, down)
     note(this.#disputed, id, disputed)
     this.#count(this.#noted, id, decided.filter(isNoted).length)
@@ -257,6 +263,22 @@ export class HealthQuorum {
       return { host, address, statements, decision }
     })
     return isAllOut(facts, decided) ? decided.map((one) => keepReached(one, rules)) : decided
+  }
+
+  /** Finds reports about our own addresses. Our checks decide about these, so a report can only be in dispute. */
+  #decideOurs(facts: QuorumHost, foreign: ReadonlyMap<string, unknown>): DecidedAddress[] {
+    const { host, own, ownFindings } = facts
+    const { site } = this.#parts
+    const ours = new Set(own.flatMap(({ targets }) => targets))
+    const about = [...this.#observersOf(facts)].filter(([address]) => {
+      return ours.has(address) && !foreign.has(address) && ownFindings.get(address) !== 'down'
+    })
+    return about.map(([address, observers]) => {
+      // Without checks of our own, the address is served like one that is up.
+      const home = [{ site, health: 'up', ageMs: 0, silentMs: 0 } as const]
+      const statements = { home, observers }
+      return { host, address, statements, decision: decide(statements, false, this.#rules) }
+    })
   }
 
   #count(counts: Map<string, number>, id: string, count: number): void {

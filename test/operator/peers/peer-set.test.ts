@@ -24,6 +24,7 @@ class ToyFollower implements PeerFollowerView {
   lastSeenTimeMs = 0
   serial: number | undefined
   error = ''
+  readonly sites = []
   isClosed = false
   /** As often as it is wanted: the follower counts that. */
   readonly wanted: string[] = []

@@ -1,0 +1,81 @@
+import { endpointsOfSite, findForeignExports, fixSiteName } from './foreign-exports.ts'
+import type { PeerEndpoint, SiteState } from './peer-endpoint.ts'
+
+/** A peer, and what it reports of one host. */
+export interface NamedPeer {
+  readonly address: string
+  /** The site that it is a nameserver of; '' = several sites, or not known. */
+  readonly ownSite: string
+  /** The sites that its zone names. */
+  readonly sites: readonly string[]
+  readonly states: readonly SiteState[]
+}
+
+/** A name of a site that two sites have, or that a peer should not use. */
+export interface NameFault {
+  /** Stays the same while the fault lasts. */
+  readonly id: string
+  readonly text: string
+}
+
+export interface NameContext {
+  /** Our own site. */
+  readonly site: string
+  /** Where the name of our site is set. */
+  readonly setting: string
+  /** Endpoints of our records of the host. Empty = another block of the server may have them. */
+  readonly ours: () => readonly PeerEndpoint[]
+  /** Other peers, at least those of the same site. */
+  readonly others: readonly NamedPeer[]
+}
+
+/**
+ * Returns what is wrong with the names of sites that a peer uses for one host. A nameserver may be late, so only a
+ * fault that lasts for SITE_CONFLICT_MS counts.
+ */
+export function findNameFaults(peer: NamedPeer, context: NameContext): readonly NameFault[] {
+  const { site, setting, others } = context
+  const faults: NameFault[] = []
+  const reported = endpointsOfSite(peer.states, site)
+  const ours = reported.length > 0 ? context.ours() : []
+  if (ours.length > 0 && findForeignExports(ours, reported).length > 0) {
+    const text = printSiteConflict(peer.address, site, setting)
+    faults.push({ id: `${peer.address} ours`, text })
+  }
+  if (peer.ownSite === '' || peer.ownSite === site) return faults
+  for (const other of others) {
+    if (other.address === peer.address || other.ownSite !== peer.ownSite) continue
+    if (!isOtherSite(peer, other)) continue
+    const [first, second] = [peer.address, other.address].sort()
+    const text = `peers ${first} and ${second} report different endpoints under the name of one site, ${peer.ownSite}: give each site a name of its own; if both are nameservers of this site, one of them does not follow its records`
+    faults.push({ id: `${first} ${second}`, text })
+  }
+  return faults
+}
+
+/** A peer whose zone names several sites is not known to be a nameserver of any of them. */
+export function findRelay({ address, sites }: Pick<NamedPeer, 'address' | 'sites'>): NameFault[] {
+  if (sites.length <= 1) return []
+  const text = `peer ${address} reports endpoints of several sites, ${sites.join(', ')}: it counts as a relay, so its health reports are ignored; if it is a nameserver of one site, give this site one name`
+  return [{ id: `${address} relay`, text }]
+}
+
+/** What is wrong with a peer that reports other endpoints under the name of our site. */
+function printSiteConflict(peer: string, site: string, setting: string): string {
+  return `peer ${peer} reports other endpoints under the name of this site, ${site}: ${fixSiteName(setting)}`
+}
+
+/** A nameserver of one site may lack addresses that it finds down, but not both of two nameservers. */
+function isOtherSite(a: NamedPeer, b: NamedPeer): boolean {
+  const [ofA, ofB] = [a, b].map(({ states, ownSite }) => endpointsOfSite(states, ownSite))
+  return findForeignExports(ofA!, ofB!).length > 0 && findForeignExports(ofB!, ofA!).length > 0
+}
+
+/** Returns the monotonic time since which each of the faults lasts, by id. `before`: of the last check. */
+export function lastingSince(
+  faults: readonly NameFault[],
+  before: ReadonlyMap<string, number> | undefined,
+  nowMs: number,
+): Map<string, number> {
+  return new Map(faults.map(({ id }) => [id, before?.get(id) ?? nowMs]))
+}
