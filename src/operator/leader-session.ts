@@ -119,9 +119,11 @@ export class LeaderSession {
       zones: this.#zones,
     })
     const { recordInformer: records, secretInformer: secrets } = cluster
+    const onNames = cluster.onNames.bind(cluster)
+    const watched = { records, secrets, cache, onNames }
     this.#forgetOwners = owners.watch(records, '')
     this.#stopWatching = [
-      watchInputs({ records, secrets, cache, owners, onEvent }),
+      watchInputs({ ...watched, owners, onEvent }),
       cluster.onHealth(onEvent),
       cluster.onNames(onEvent),
       records.subscribe({ onReturn: () => this.queue.retryFailed() }),

@@ -13,6 +13,8 @@ export interface TriggerParts {
   readonly secrets: Informer
   readonly cache: ObjectCache
   readonly owners: Pick<OwnerIndex, 'onGone'>
+  /** Calls back with a record when another one that shares a name with it changes; missing = never. */
+  readonly onNames?: (listener: (key: string) => void) => () => void
   /** The record is to be reconciled. */
   readonly onEvent: (key: string) => void
 }
@@ -23,7 +25,7 @@ export interface TriggerParts {
  * unsubscribes.
  */
 export function watchInputs(parts: TriggerParts): () => void {
-  const { records, secrets, cache, owners, onEvent } = parts
+  const { records, secrets, cache, owners, onNames = () => () => {}, onEvent } = parts
   const sources = new SourceIndex()
   const notify = (record: DnsRecordView): void => {
     for (const key of record.role === 'derived' ? ownersOf(record) : [record.key]) onEvent(key)
@@ -55,6 +57,10 @@ export function watchInputs(parts: TriggerParts): () => void {
     onEvent(key)
     for (const one of sources.of(key)) onEvent(one)
   })
+  // What another record keeps an authoritative record from is news to its sources.
+  const endNames = onNames((key) => {
+    for (const one of sources.of(key)) onEvent(one)
+  })
   let isBeginning = true
   const notifyUsers = (secret: ApiObject): void => {
     if (!isBeginning) for (const key of usersOf(secret, records)) onEvent(key)
@@ -73,6 +79,7 @@ export function watchInputs(parts: TriggerParts): () => void {
     endRecords()
     endSecrets()
     endOwners()
+    endNames()
   }
 }
 

@@ -1,10 +1,11 @@
 import { printType, RRType } from '../../dns/iana/types.ts'
 import { nameKey } from '../../dns/name/name.ts'
-import type { DnsRecord, Endpoint } from '../../dnsrecord/dns-record.ts'
-import { unpackRecord } from '../../dnsrecord/pack.ts'
+import type { Endpoint } from '../../dnsrecord/dns-record.ts'
+import { unpackRecord, unpackSettings } from '../../dnsrecord/pack.ts'
 import { printHost, printTarget } from '../../dnsrecord/print-endpoint.ts'
 import { compareRecords, type RecordRank } from '../../dnsrecord/record-order.ts'
-import type { StoredRecord } from '../../dnsrecord/record-source.ts'
+import { recordId, type StoredRecord } from '../../dnsrecord/record-source.ts'
+import type { RecordSettings } from '../../dnsrecord/settings.ts'
 import type { ApiObject } from '../../kube/api.ts'
 import { textOf } from '../../kube/api.ts'
 import { printPlace } from '../../publish/decoded-record.ts'
@@ -15,6 +16,7 @@ import {
   type Drop,
 } from '../../publish/owner-sets.ts'
 import type { Conflict } from '../../publish/record-conflicts.ts'
+import { expandRecord } from '../../sources/kubernetes/expand-record.ts'
 import type { Publishing } from '../plan/decide.ts'
 import { normalizeName } from '../record/spec-endpoint.ts'
 
@@ -41,84 +43,112 @@ export const NO_CONFLICTS: RecordConflicts = {
   isServed: () => true,
 }
 
-/** Whose endpoints share a name. */
-export interface Sharing {
-  /** Our own site. */
-  readonly site: string
-  /** Returns the other records of the zone in this cluster with an endpoint of that name. */
-  readonly rivals: (name: string) => readonly Publishing[]
-  /** Records of other sites. */
-  readonly foreign: readonly StoredRecord[]
+/** A record as nameservers rank it: a whole one, or what one record contributes to an authoritative record. */
+interface Member extends RecordRank {
+  /** Names it in messages. */
+  readonly place: string
+  readonly endpoints: readonly Endpoint[]
+  readonly settings: RecordSettings | undefined
 }
 
-/** A record with endpoints at names of the zone. */
-interface Holder extends RecordRank {
-  /** As in `Contribution`. */
-  readonly place: string
-  readonly content: Pick<DnsRecord, 'endpoints' | 'settings'>
+/** Where to find the other records. */
+export interface ConflictScope {
+  /** Our own site. */
+  readonly site: string
+  /** The other records of the zone with an endpoint of that name. */
+  readonly sharing: (name: string) => readonly Publishing[]
+  /**
+   * A delegating record whose conflicts are wanted: that part of the authoritative record. `site`: of its cluster.
+   * Missing = those of the whole record.
+   */
+  readonly part?: { readonly key: string; readonly site: string } | undefined
+  /** Records of other sites; missing = none are known. */
+  readonly foreign?: readonly StoredRecord[] | undefined
 }
 
 /**
- * Finds what the nameservers do not serve of a record, and what else is in dispute, because other records of the
- * zone have the same names. The code that builds their RRsets decides.
+ * Finds what the nameservers do not serve of a record, and what else is in dispute, because other records of the zone
+ * have the same names. The code that builds their RRsets decides.
  */
-export function findConflicts(publishing: Publishing, sharing: Sharing): RecordConflicts {
-  const { content, zone } = publishing
-  const { site, rivals } = sharing
-  const own = holderOf(publishing, site)
-  const foreign = sharing.foreign.map(foreignHolder)
-  const [lost, elsewhere] = [new Map<Endpoint, string>(), new Set<Endpoint>()]
-  const others: string[] = []
-  const ofSites: string[] = []
-  for (const [id, owner] of namesOf([own, ...foreign])) {
-    const isApex = printHost(owner) === zone
-    const theirs = foreign.filter(({ content }) => hasName(content, id))
-    const ours = rivals(printHost(owner)).map((one) => holderOf(one, site))
-    const about = { id, owner, isApex, site, own: own.key }
-    const here =
-      ours.length === 0 && !isApex ? undefined : contend({ ...about, holders: [own, ...ours] })
-    for (const [endpoint, text] of here?.lost ?? []) lost.set(endpoint, text)
+export function findConflicts(
+  publishing: Publishing,
+  { site, sharing, part, foreign = [] }: ConflictScope,
+): RecordConflicts {
+  const isPart = ({ id, site: of }: RecordRank): boolean =>
+    part === undefined || (id === recordId(part.key) && of === part.site)
+  const members = membersOf(publishing, site)
+  const own = members.filter(isPart)
+  const subjects = new Set(own.map(({ key }) => key))
+  const theirs = foreign.map(foreignMember)
+  const endpoints = own.flatMap((one) => one.endpoints)
+  const lost = new Map<Endpoint, string>()
+  const lostToSites = new Set<Endpoint>()
+  const [texts, ofSites] = [new Set<string>(), new Set<string>()]
+  const expanded = new Map<Publishing, readonly Member[]>()
+  for (const [id, owner] of namesOf([...own, ...theirs])) {
+    const isApex = printHost(owner) === publishing.zone
+    const rivals = sharing(printHost(owner)).flatMap((one) => {
+      const known = expanded.get(one) ?? membersOf(one, site)
+      expanded.set(one, known)
+      return known
+    })
+    const about = { id, owner, isApex, site, subjects }
+    const isAlone = rivals.length === 0 && members.length === own.length && !isApex
+    const here = isAlone ? NO_CONTEST : contend([...members, ...rivals], about)
+    for (const [endpoint, text] of here.lost) lost.set(endpoint, text)
     const isOther = ({ key, type }: Conflict): boolean =>
-      key === own.key && ![...(here?.lost.keys() ?? [])].some((one) => one.type === type)
-    others.push(...(here?.conflicts ?? []).filter(isOther).map(({ text }) => text))
-    if (theirs.length === 0) continue
-    const all = contend({ ...about, holders: [own, ...ours, ...theirs] })
-    for (const endpoint of all.lost.keys()) elsewhere.add(endpoint)
-    const known = new Set(here?.conflicts.map(({ text }) => text))
-    ofSites.push(...all.conflicts.map(({ text }) => text).filter((text) => !known.has(text)))
+      subjects.has(key) && ![...here.lost.keys()].some((one) => one.type === type)
+    for (const { text } of here.conflicts.filter(isOther)) texts.add(text)
+    if (!theirs.some((one) => hasName(one, id))) continue
+    const all = contend([...members, ...rivals, ...theirs], about)
+    for (const endpoint of all.lost.keys()) lostToSites.add(endpoint)
+    for (const { text } of all.conflicts) ofSites.add(text)
+    for (const { text } of here.conflicts) ofSites.delete(text)
   }
-  if (lost.size === 0 && others.length === 0 && ofSites.length === 0) return NO_CONFLICTS
-  const missing = new Set([...lost.keys(), ...elsewhere])
-  const identities = new Set([...missing].map(identify))
+  const missing = new Set([...lost.keys(), ...lostToSites])
+  if (missing.size + texts.size + ofSites.size === 0) return NO_CONFLICTS
+  // What one part loses, another one may have, too.
+  const kept = new Set(endpoints.filter((one) => !missing.has(one)).map(identify))
+  const identities = new Set([...missing].map(identify).filter((one) => !kept.has(one)))
   return {
-    texts: [...new Set([...lost.values(), ...others])],
-    ofSites: [...new Set(ofSites)],
-    isWhole: missing.size === content.endpoints.length,
+    texts: [...new Set([...lost.values(), ...texts])],
+    ofSites: [...ofSites],
+    isWhole: missing.size === endpoints.length,
     isServed: (endpoint) => !identities.has(identifyObject(endpoint)),
   }
 }
 
 interface Contest {
-  readonly holders: readonly Holder[]
   /** `nameKey` of the owner. */
   readonly id: string
   readonly owner: Uint8Array
   readonly isApex: boolean
   readonly site: string
-  /** Key of the record whose losses count. */
-  readonly own: string
+  /** Keys of the members whose losses count. */
+  readonly subjects: ReadonlySet<string>
 }
 
-/** Builds the RRsets of one name. `lost`: what is not served of our own record, and why. */
-function contend({ holders, id, owner, isApex, site, own }: Contest) {
-  const named = [...holders].sort(compareRecords).flatMap((one) => contributionsOf(one, id))
+interface ContestOutcome {
+  /** What is not served, and why. */
+  readonly lost: ReadonlyMap<Endpoint, string>
+  readonly conflicts: readonly Conflict[]
+}
+
+const NO_CONTEST: ContestOutcome = { lost: new Map(), conflicts: [] }
+
+/** Builds the RRsets of one name. */
+function contend(
+  members: readonly Member[],
+  { id, owner, isApex, site, subjects }: Contest,
+): ContestOutcome {
+  const named = [...members].sort(compareRecords).flatMap((one) => contributionsOf(one, id))
   const needsNs = isApex && !named.some(({ endpoint }) => endpoint.type === RRType.NS)
   const all = needsNs ? [...named, defaultNs(owner, site)] : named
   const lost = new Map<Endpoint, string>()
   const conflicts: Conflict[] = []
   const report = {
     dropped: (dropped: Contribution, drop: Drop) => {
-      if (dropped.key !== own) return
+      if (!subjects.has(dropped.key)) return
       const text = printDrop(dropped, drop, all)
       if (text !== '') lost.set(dropped.endpoint, text)
     },
@@ -130,33 +160,45 @@ function contend({ holders, id, owner, isApex, site, own }: Contest) {
 }
 
 /** Returns the owners of all endpoints, by `nameKey`. */
-function namesOf(holders: readonly Holder[]): ReadonlyMap<string, Uint8Array> {
-  const all = holders.flatMap(({ content }) => content.endpoints)
+function namesOf(members: readonly Member[]): ReadonlyMap<string, Uint8Array> {
+  const all = members.flatMap(({ endpoints }) => endpoints)
   return new Map(all.map(({ owner }) => [nameKey(owner), owner]))
 }
 
-function hasName({ endpoints }: Holder['content'], id: string): boolean {
+function hasName({ endpoints }: Member, id: string): boolean {
   return endpoints.some(({ owner }) => nameKey(owner) === id)
 }
 
-function contributionsOf({ key, place, site, content }: Holder, id: string): Contribution[] {
-  const about = { key, place, site, down: UP, settings: content.settings }
-  return content.endpoints
-    .filter(({ owner }) => nameKey(owner) === id)
-    .map((endpoint) => ({ ...about, endpoint }))
-}
-
-/** A nameserver ranks each part of a merged record like the record that it comes from. */
-function holderOf({ record, content }: Publishing, site: string): Holder {
-  const { key } = record
-  return { key, place: key, createdSeconds: content.createdSeconds, site, id: undefined, content }
-}
-
-function foreignHolder({ key, packed, origin }: StoredRecord): Holder {
+function foreignMember({ key, packed, origin }: StoredRecord): Member {
   const content = unpackRecord(packed)
+  const { createdSeconds, endpoints, settings } = content
   const { site = '', id } = origin ?? {}
   const place = printPlace(site, content)
-  return { key, place, createdSeconds: content.createdSeconds, site, id, content }
+  return { key, place, createdSeconds, site, id, endpoints, settings }
+}
+
+function contributionsOf(member: Member, name: string): Contribution[] {
+  const { key, place, site, settings } = member
+  return member.endpoints
+    .filter(({ owner }) => nameKey(owner) === name)
+    .map((endpoint) => ({ key, place, site, down: UP, settings, endpoint }))
+}
+
+/** A nameserver ranks each part of an authoritative record like the record that it comes from. */
+function membersOf({ record, content }: Publishing, site: string): readonly Member[] {
+  const { key } = record
+  const { createdSeconds, endpoints, settings } = content
+  if (record.role !== 'authoritative') {
+    const rank = { key, createdSeconds, site, id: undefined }
+    return [{ ...rank, place: key, endpoints, settings }]
+  }
+  return expandRecord(record.object, content).records.map((one) => {
+    const { createdSeconds, endpoints } = unpackRecord(one.packed)
+    const { site: of = site, id } = one.origin ?? {}
+    const place = of === site ? (one.original ?? key) : printPlace(of, content)
+    const rank = { key: one.key, createdSeconds, site: of, id }
+    return { ...rank, place, endpoints, settings: unpackSettings(one.packed) }
+  })
 }
 
 /** The apex of a zone always has NS records. */
@@ -168,11 +210,11 @@ function defaultNs(owner: Uint8Array, site: string): Contribution {
 
 /** Names both records, both values and the fix; '' = the endpoint is served, or health decides. */
 function printDrop(
-  { key, endpoint }: Contribution,
+  { place, endpoint }: Contribution,
   drop: Drop,
   all: readonly Contribution[],
 ): string {
-  const at = `${printHost(endpoint.owner)} ${show(endpoint)} of ${key} is not served`
+  const at = `${printHost(endpoint.owner)} ${show(endpoint)} of ${place} is not served`
   if (drop.kind === 'cut') return `${at}: the name has too many endpoints; remove some of them`
   if (drop.kind !== 'cname' && drop.kind !== 'contradicted') return ''
   const isRival = (one: Contribution): boolean =>

@@ -1,4 +1,5 @@
 import { DERIVED_ENDPOINTS_MAX } from '../../dnsrecord/dns-record.ts'
+import type { RecordConflicts } from '../conflicts/record-conflicts.ts'
 import { groupFields, isPassive, type Membership } from '../groups/membership.ts'
 import type { Publishing } from '../plan/decide.ts'
 import { joinNotes, type Plan, planHold, planRefuse, planStatus } from '../plan/plan.ts'
@@ -13,6 +14,7 @@ import {
   readyCondition,
 } from '../status/conditions.ts'
 import { countTargets, printCounts, type TargetCounts } from '../status/endpoint-counts.ts'
+import { servedConditions } from '../status/served-conditions.ts'
 import { composeStatus, countWrites, type StatusFields } from '../status/status.ts'
 import { authoritativeHost, authoritativeName } from './authoritative-record.ts'
 import {
@@ -36,6 +38,8 @@ export interface Delegation extends Omit<DelegatedEndpoints, 'group'> {
   readonly site: string
   /** What other clusters read on a record of this cluster; undefined = it is one of another cluster. */
   readonly report: string | undefined
+  /** What other records keep the authoritative record from serving of this one. */
+  readonly conflicts: RecordConflicts
   /** Additional information for the Ready condition; '' = none. */
   readonly note: string
   /**
@@ -74,9 +78,11 @@ export function planDelegate(publishing: Publishing, delegation: Delegation, now
     ...(isOurs ? [heldCondition()] : []),
     ...(membership === undefined ? [] : [activeCondition(membership)]),
     healthy ?? ('Healthy' as const),
+    ...servedConditions(record, delegation.conflicts.texts),
   ]
   const hasAll = plan.conflicts.length === 0
-  const published = selectPublished(endpoints, plan.endpoints)
+  const { isServed } = delegation.conflicts
+  const published = selectPublished(endpoints, plan.endpoints).filter(isServed)
   const changes: StatusFields = {
     writeCounter: countWrites(record, isChanged),
     ownerID: record.ownerId,
@@ -97,12 +103,12 @@ export function planDelegate(publishing: Publishing, delegation: Delegation, now
 function decideReady(
   { rootHost }: Publishing,
   plan: ContributionPlan,
-  { endpoints, membership, note }: Delegation,
+  { endpoints, membership, conflicts, note }: Delegation,
 ): Condition {
-  const { conflicts } = plan
   const notes = joinNotes(plan.note, note)
-  if (conflicts.length > 0) return failedCondition(conflicts.join('; '))
+  if (plan.conflicts.length > 0) return failedCondition(plan.conflicts.join('; '))
   if (endpoints.length === 0) return failedCondition(`no endpoints discovered for ${rootHost}`)
+  if (conflicts.isWhole) return failedCondition(conflicts.texts.join('; '))
   return isPassive(membership) ? inactiveCondition(notes) : readyCondition(notes)
 }
 

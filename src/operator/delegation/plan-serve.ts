@@ -1,19 +1,26 @@
 import { SITES_ANNOTATION } from '../../dnsrecord/site-facts.ts'
+import { printTargets } from '../../peering/to-peer-endpoint.ts'
 import type { RecordConflicts } from '../conflicts/record-conflicts.ts'
 import type { Publishing } from '../plan/decide.ts'
 import { type Plan, planStatus } from '../plan/plan.ts'
 import type { Write } from '../plan/write.ts'
 import { annotationsOf } from '../record/sites-annotation.ts'
+import { readSpecEndpoints, type SpecEndpoint } from '../record/spec-endpoint.ts'
 import { failedCondition, readyCondition } from '../status/conditions.ts'
+import { countEndpoints, printCounts, type TargetCounts } from '../status/endpoint-counts.ts'
 import { servedConditions } from '../status/served-conditions.ts'
-import { composeStatus, countWrites } from '../status/status.ts'
+import { composeStatus, countWrites, type StatusFields } from '../status/status.ts'
 import { authoritativeLabels } from './authoritative-record.ts'
+import { isRegistryNote } from './registry.ts'
+import { readOwnedParts } from './whole.ts'
 
-/** What keeps nameservers from serving a record. */
-export interface Obstacles {
+/** What keeps nameservers from serving a record, and what its status can have. */
+export interface ServeFacts {
   readonly conflicts: RecordConflicts
   /** '' = none. */
   readonly zoneFault: string
+  /** Whether the installed definition has the fields of `TargetCounts`. */
+  readonly hasCounts: boolean
 }
 
 /**
@@ -21,10 +28,11 @@ export interface Obstacles {
  * write its endpoints.
  */
 export function planServe(
-  { record, zone, provider }: Publishing,
-  { conflicts, zoneFault }: Obstacles,
+  publishing: Publishing,
+  { conflicts, zoneFault, hasCounts }: ServeFacts,
   nowMs: number,
 ): Plan {
+  const { record, zone, provider } = publishing
   const { namespace, name, rootHost, spec } = record
   const labels = authoritativeLabels({ rootHost, zone })
   const isServed = Object.entries(labels).every(([label, value]) => record.label(label) === value)
@@ -35,15 +43,44 @@ export function planServe(
   const ready = conflicts.isWhole
     ? failedCondition(conflicts.texts.join('; '))
     : readyCondition(zoneFault)
-  const changes = {
+  const changes: StatusFields = {
     writeCounter: countWrites(record, !isServed),
     endpoints: record.endpointObjects.filter(conflicts.isServed),
     ownerID: record.ownerId,
     providerRef: { name: provider.secretName },
     zoneID: zone,
     zoneDomainName: zone,
+    ...(hasCounts ? printCounts(countParts(publishing, conflicts)) : {}),
   }
   const conditions = [ready, ...servedConditions(record, conflicts.texts)]
   const status = composeStatus(record, conditions, changes, nowMs)
   return { writes: [...relabel, ...planStatus(record, status)], ready, isChanged: !isServed }
+}
+
+/** Counts the targets that its owners contribute. A target is down if all owners that have it report that. */
+function countParts({ record }: Publishing, { isServed }: RecordConflicts): TargetCounts {
+  const known = new Set<string>()
+  const working = new Set<string>()
+  const reported: SpecEndpoint[] = []
+  for (const { endpoints, down } of readOwnedParts(record)) {
+    const isDown = new Set(printTargets(Object.keys(down)))
+    for (const endpoint of readSpecEndpoints(endpoints)) {
+      reported.push(endpoint)
+      for (const target of printTargets(endpoint.targets)) {
+        known.add(target)
+        if (!isDown.has(target)) working.add(target)
+      }
+    }
+  }
+  const split = (endpoint: SpecEndpoint) => {
+    const targets = printTargets(endpoint.targets)
+    const down = targets.filter((target) => known.has(target) && !working.has(target))
+    const rest = targets.filter((target) => !down.includes(target))
+    return [
+      { ...endpoint, targets: rest, health: 'unknown' as const },
+      { ...endpoint, targets: down, health: 'down' as const },
+    ]
+  }
+  const served = record.endpoints.filter((one) => !isRegistryNote(one) && isServed(one.object))
+  return countEndpoints(reported.flatMap(split), served.flatMap(split))
 }

@@ -1,6 +1,7 @@
 import { type ApiObject, isObject, textOf } from '../../kube/api.ts'
 import { itemsOf, textsOf } from '../record/fields.ts'
 import type { DnsRecordView } from '../record/record-view.ts'
+import { endpointKey, readSpecEndpoints, type SpecEndpoint } from '../record/spec-endpoint.ts'
 import {
   awaitingCondition,
   type Condition,
@@ -23,6 +24,8 @@ interface RemoteStatus {
   readonly ready: ApiObject | undefined
   readonly observedGeneration: number
   readonly owners: readonly string[]
+  /** Endpoints of the record that the cluster serves. */
+  readonly endpoints: readonly SpecEndpoint[]
 }
 
 /**
@@ -40,10 +43,25 @@ export function isReadyForDelegation(record: DnsRecordView): boolean {
 export function decideRemotes(record: DnsRecordView): {
   ready: Condition
   owners: readonly string[]
+  /** The endpoints with the targets that all of these clusters serve. */
+  served: readonly SpecEndpoint[]
 } {
   const statuses = readStatuses(record)
   const owners = [...new Set(statuses.flatMap((one) => one.owners))].sort()
-  return { ready: decideReady(record, statuses), owners }
+  const served =
+    statuses.length === 0
+      ? []
+      : record.endpoints.map((endpoint) => {
+          const key = endpointKey(endpoint)
+          const isServed = (target: string): boolean =>
+            statuses.every(({ endpoints }) => {
+              return endpoints.some(
+                (one) => endpointKey(one) === key && one.targets.includes(target),
+              )
+            })
+          return { ...endpoint, targets: endpoint.targets.filter(isServed) }
+        })
+  return { ready: decideReady(record, statuses), owners, served }
 }
 
 /** Whether a record that is being deleted may be removed, with regard to other clusters. */
@@ -88,6 +106,7 @@ function readStatuses(record: DnsRecordView): RemoteStatus[] {
         ready: itemsOf(status, 'conditions').find(({ type }) => type === 'Ready'),
         observedGeneration: typeof observedGeneration === 'number' ? observedGeneration : 0,
         owners: textsOf(status, 'domainOwners'),
+        endpoints: readSpecEndpoints(itemsOf(status, 'endpoints')),
       }
     })
 }

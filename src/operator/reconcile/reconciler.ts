@@ -1,9 +1,8 @@
 import type { Clock } from '../../base/clock.ts'
 import { thisMoment } from '../../base/moment.ts'
-import type { StoredRecord } from '../../dnsrecord/record-source.ts'
 import { textOf } from '../../kube/api.ts'
 import type { ClusterView } from '../cluster/cluster-view.ts'
-import { findConflicts, type RecordConflicts } from '../conflicts/record-conflicts.ts'
+import { findConflictsOf, findPartConflicts } from '../conflicts/find-in-cluster.ts'
 import { authoritativeKey } from '../delegation/authoritative-record.ts'
 import { composeOwnFacts, composeReport } from '../delegation/contribution.ts'
 import type { KeyedMutex } from '../delegation/keyed-mutex.ts'
@@ -34,8 +33,6 @@ import { composeContent, NO_TROUBLES, type Troubles } from './compose-content.ts
 import type { RecordDeaths } from './record-deaths.ts'
 import { drainEndsInMs, type RequeueBounds, requeueAfterMs } from './requeue.ts'
 import { SiteNames } from './site-faults.ts'
-
-const NO_RECORDS: readonly StoredRecord[] = []
 
 /** Receives the result of each reconcile. */
 export interface ReconcileListener {
@@ -173,7 +170,7 @@ export class Reconciler {
     const { content, troubles, siteStates, nextMs } = composeContent(publishing, {
       site,
       health,
-      conflictsWith: (foreign) => this.#conflictsOf(publishing, foreign),
+      conflictsWith: (foreign) => findConflictsOf(publishing, this.#parts, foreign),
       zoneFault: this.#zoneFaultOf(publishing),
       nameFaults: this.#siteNames.check(publishing, followed, view),
       isProbing,
@@ -201,23 +198,12 @@ export class Reconciler {
     const { record } = publishing
     this.#leavePeers(record.key)
     this.#groups.forget(record.key)
-    const [conflicts, zoneFault] = [this.#conflictsOf(publishing), this.#zoneFaultOf(publishing)]
-    const plan = planServe(publishing, { conflicts, zoneFault }, this.#parts.clock.now())
+    const { clock, hasCounts } = this.#parts
+    const conflicts = findConflictsOf(publishing, this.#parts)
+    const zoneFault = this.#zoneFaultOf(publishing)
+    const facts = { conflicts, zoneFault, hasCounts: hasCounts() }
+    const plan = planServe(publishing, facts, clock.now())
     await this.#carryOut(record, plan, { ...NO_TROUBLES, records: conflicts.texts, zoneFault })
-  }
-
-  #conflictsOf(
-    publishing: Publishing,
-    foreign: readonly StoredRecord[] = NO_RECORDS,
-  ): RecordConflicts {
-    const { view, role, site } = this.#parts
-    const rivals = (name: string): readonly Publishing[] =>
-      view.recordsSharing(publishing.record.key, name).flatMap((other) => {
-        const action = decide(other, view.secretsOf(other.namespace), role)
-        const isServed = action.kind === 'publish' || action.kind === 'serve'
-        return isServed && action.publishing.zone === publishing.zone ? [action.publishing] : []
-      })
-    return findConflicts(publishing, { site, rivals, foreign })
   }
 
   /** Until the nameservers have been asked, what the record's condition says counts. */
@@ -240,6 +226,7 @@ export class Reconciler {
     const health = view.healthOf(record.key)
     const report = composeReport(record, site, health)
     const timeMs = clock.now()
+    const conflicts = findPartConflicts(record, site, this.#parts)
     const counts = { total: countTargets(record.endpoints), down: health.down }
     const delegation = {
       authoritative: this.#authoritativeOf(record),
@@ -248,6 +235,7 @@ export class Reconciler {
       facts: composeOwnFacts(publishing, site, health),
       site,
       report: report.text,
+      conflicts,
       counts: hasCounts() ? counts : undefined,
       note: report.note,
       healthy: recordHealth(record, health.probes, isProbing),
@@ -255,7 +243,8 @@ export class Reconciler {
     }
     const plan = planDelegate(publishing, delegation, timeMs)
     const waitMs = this.#throttle.waitMs(record, plan, clock.monotonic())
-    await this.#carryOut(record, waitMs > 0 ? { ...plan, writes: [] } : plan)
+    const troubles = { ...NO_TROUBLES, records: conflicts.texts }
+    await this.#carryOut(record, waitMs > 0 ? { ...plan, writes: [] } : plan, troubles)
     return requeueAfterMs(waitMs > 0 ? waitMs : drainEndsInMs(record, timeMs), bounds)
   }
 
@@ -272,10 +261,11 @@ export class Reconciler {
   }
 
   async #announce(record: DnsRecordView): Promise<void> {
-    const { view, clock, site, isProbing } = this.#parts
+    const { view, clock, site, isProbing, hasCounts } = this.#parts
     const health = view.healthOf(record.key)
     const report = composeReport(record, site, health).text
-    const about = { group: this.#groups.ownGroup, report }
+    const counts = hasCounts() ? { down: health.down } : undefined
+    const about = { group: this.#groups.ownGroup, report, counts }
     const healthy = recordHealth(record, health.probes, isProbing)
     await this.#carryOut(record, planAnnounce(record, healthy, about, clock.now()))
   }

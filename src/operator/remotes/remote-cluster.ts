@@ -221,6 +221,9 @@ export class RemoteCluster {
         },
         onReturn: () => this.#queue.retryFailed(),
       }),
+      local.onNames((key) => {
+        for (const source of this.#sources.of(key)) this.#queue.add(source)
+      }),
       watchInputs({
         records: this.#informer,
         secrets: secretInformer,

@@ -1,6 +1,7 @@
 import type { Clock } from '../../base/clock.ts'
 import { ApiError, type ApiObject, textOf } from '../../kube/api.ts'
 import type { ClusterView } from '../cluster/cluster-view.ts'
+import { findPartConflicts } from '../conflicts/find-in-cluster.ts'
 import { authoritativeKey } from '../delegation/authoritative-record.ts'
 import { composeForeignFacts } from '../delegation/contribution.ts'
 import type { KeyedMutex } from '../delegation/keyed-mutex.ts'
@@ -140,7 +141,8 @@ export class RemoteReconciler {
         if (membership === 'pending') return NO_CHANGE
         const { facts, fault: note } = composeForeignFacts(action.publishing, cluster, site)
         const unknown = { report: undefined, healthy: undefined, counts: undefined }
-        const about = { authoritative, membership, cluster, site, note, ...unknown }
+        const conflicts = findPartConflicts(seen, facts.site, { view, site, role: 'primary' })
+        const about = { authoritative, membership, cluster, site, note, conflicts, ...unknown }
         return planDelegate(action.publishing, { ...about, endpoints, facts }, nowMs)
       }
       case 'refuse':

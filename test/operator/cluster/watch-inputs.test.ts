@@ -14,6 +14,7 @@ import {
   statusBody,
   turns,
 } from '../../support/api-double.ts'
+import { AUTHORITATIVE } from '../../support/delegation-fixture.ts'
 import { dnsRecord } from '../../support/operator-objects.ts'
 import { FakeClock, FakeTimers } from '../../support/setup.ts'
 
@@ -25,6 +26,8 @@ class Stage {
   readonly timers = new FakeTimers()
   readonly keys: string[] = []
   readonly cache: ObjectCache
+  /** Reports that a record which shares a name with this one changed. */
+  share: (key: string) => void = () => {}
   readonly #records: Informer
   readonly #secrets: Informer
 
@@ -51,6 +54,10 @@ class Stage {
       secrets: this.#secrets,
       cache: this.cache,
       owners: { onGone: () => () => {} },
+      onNames: (listener) => {
+        this.share = listener
+        return () => {}
+      },
       onEvent: (key) => this.keys.push(key),
     })
   }
@@ -137,3 +144,21 @@ t.test('a new session also gets what was written before', async (t) => {
   stage.watch()
   t.strictSame(await stage.heard(), ['a/app'])
 })
+
+t.test(
+  'a delegating record is reconciled if its authoritative record may be in conflict',
+  async (t) => {
+    const stage = new Stage(t)
+    const object = dnsRecord()
+    const { providerRef: _, ...spec } = object.spec as ApiObject
+    const delegating = { ...object, spec: { ...spec, delegate: true } }
+    ;(await stage.asked()).reply(200, listBody('10', [delegating]))
+    ;(await stage.asked()).stream()
+    stage.watch()
+    await stage.heard()
+    stage.share(`a/${AUTHORITATIVE}`)
+    t.strictSame(await stage.heard(), ['a/app'])
+    stage.share('a/other')
+    t.strictSame(await stage.heard(), [])
+  },
+)

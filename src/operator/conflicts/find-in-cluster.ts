@@ -1,0 +1,63 @@
+import type { StoredRecord } from '../../dnsrecord/record-source.ts'
+import type { ClusterView } from '../cluster/cluster-view.ts'
+import { authoritativeKey } from '../delegation/authoritative-record.ts'
+import { type DelegationRole, decide, type Publishing } from '../plan/decide.ts'
+import type { DnsRecordView } from '../record/record-view.ts'
+import {
+  type ConflictScope,
+  findConflicts,
+  NO_CONFLICTS,
+  type RecordConflicts,
+} from './record-conflicts.ts'
+
+/** The records of a cluster, as one operator sees them. */
+export interface ConflictView {
+  readonly view: Pick<ClusterView, 'record' | 'recordsSharing' | 'secretsOf'>
+  readonly role: DelegationRole
+  /** The name of this cluster among its peers. */
+  readonly site: string
+}
+
+/** What other records keep a published or authoritative record from. `foreign`: records of other sites. */
+export function findConflictsOf(
+  publishing: Publishing,
+  scene: ConflictView,
+  foreign?: readonly StoredRecord[],
+): RecordConflicts {
+  return find(publishing, scene, { foreign })
+}
+
+/**
+ * What keeps a delegating record from being served, although it is a part of an authoritative record. `site`: of the
+ * cluster that has the delegating record.
+ */
+export function findPartConflicts(
+  record: DnsRecordView,
+  site: string,
+  scene: ConflictView,
+): RecordConflicts {
+  const authoritative = scene.view.record(authoritativeKey(record))
+  if (authoritative === undefined) return NO_CONFLICTS
+  const action = decideIn(authoritative, scene)
+  if (action.kind !== 'serve') return NO_CONFLICTS
+  return find(action.publishing, scene, { part: { key: record.key, site } })
+}
+
+function find(
+  publishing: Publishing,
+  scene: ConflictView,
+  more: Pick<ConflictScope, 'part' | 'foreign'>,
+): RecordConflicts {
+  const { view, site } = scene
+  const sharing = (name: string): readonly Publishing[] =>
+    view.recordsSharing(publishing.record.key, name).flatMap((other) => {
+      const action = decideIn(other, scene)
+      const isServed = action.kind === 'publish' || action.kind === 'serve'
+      return isServed && action.publishing.zone === publishing.zone ? [action.publishing] : []
+    })
+  return findConflicts(publishing, { site, sharing, ...more })
+}
+
+function decideIn(record: DnsRecordView, { view, role }: ConflictView): ReturnType<typeof decide> {
+  return decide(record, view.secretsOf(record.namespace), role)
+}
