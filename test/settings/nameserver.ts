@@ -5,8 +5,7 @@ import type { Endpoint } from '../../src/dnsrecord/dns-record.ts'
 import { printHost } from '../../src/dnsrecord/print-endpoint.ts'
 import type { RecordSource, StoredRecord } from '../../src/dnsrecord/record-source.ts'
 import { AddressHealth, type HealthTable } from '../../src/health/address-health.ts'
-import { type DrainFeed, DrainSchedule } from '../../src/health/drain/drain-schedule.ts'
-import { scanDrains } from '../../src/health/drain/drain-text.ts'
+import type { DrainFeed } from '../../src/health/drain/drain-schedule.ts'
 import { DrainedHealth } from '../../src/health/drain/drained-health.ts'
 import { Shifts } from '../../src/health/shift/shifts.ts'
 import type { ApiObject } from '../../src/kube/api.ts'
@@ -22,6 +21,7 @@ import { readV2Host } from '../../src/peering/read-v2.ts'
 import type { OwnerSet } from '../../src/publish/owner-sets.ts'
 import { RecordZone } from '../../src/publish/record-zone.ts'
 import { sitesOfEndpoints } from '../../src/publish/sites-of-endpoints.ts'
+import { ClusterDrains } from '../../src/sources/kubernetes/cluster-drains.ts'
 import { ClusterStore } from '../../src/sources/kubernetes/cluster-store.ts'
 import { NamespaceDrains } from '../../src/sources/kubernetes/namespace-drains.ts'
 import { sortIntoTiers } from '../../src/steering/tiers.ts'
@@ -197,17 +197,17 @@ function merge(
   })
 }
 
+/** The drains of a ConfigMap and of a Namespace. */
 function feedsOf({ drains = [], namespace }: Given, parts: Parts): DrainFeed[] {
-  const { drains: scanned, faults } = scanDrains(drains.join('\n'), 'drains')
-  if (faults[0] !== undefined) throw faults[0]
-  const schedule = new DrainSchedule(parts)
-  schedule.set(scanned.map(({ drain }) => drain))
-  schedule.check()
-  const subscribe: DrainFeed['subscribe'] = (listener) => schedule.subscribe(listener)
-  const lines: DrainFeed = { drains: schedule.active, fault: '', subscribe }
+  const place = { namespace: 'sextant-system', name: 'drains' }
+  const cluster = new ClusterDrains({ place, ...parts })
+  cluster.beginList()
+  cluster.put([{ metadata: place, data: { drains: drains.join('\n') } }])
+  cluster.endList()
+  if (cluster.fault !== '') throw new Error(cluster.fault)
   const namespaces = new NamespaceDrains({ namespaces: [], ...parts })
   if (namespace !== undefined) namespaces.put([namespace])
-  return [lines, namespaces]
+  return [cluster, namespaces]
 }
 
 const NS: Endpoint = {

@@ -49,7 +49,7 @@ export interface AuthoritativePlan {
 /** An authoritative record after one owner has contributed to it. */
 export interface ContributionPlan
   extends AuthoritativePlan,
-    Pick<EndpointPlan, 'conflicts' | 'owners'> {
+    Pick<EndpointPlan, 'conflicts' | 'disputes' | 'owners'> {
   /** Number of endpoints with registry notes, also of those that are out of service. */
   readonly count: number
 }
@@ -90,9 +90,9 @@ export function planContribution(
   const part: OwnedPart = { ...facts, endpoints: contributed, owner }
   const others = present.parts.filter((one) => one.owner.id !== ownerId)
   const parts = contributed.length === 0 ? others : [...others, part]
-  const { conflicts, owners } = plan
+  const { conflicts, disputes, owners } = plan
   const settled = settle(record, authoritative, { endpoints: plan.endpoints, parts }, scene)
-  return { ...settled, conflicts, owners, count: plan.endpoints.length }
+  return { ...settled, conflicts, disputes, owners, count: plan.endpoints.length }
 }
 
 /** An owner that is removed, and what it had when it last succeeded; empty = not known. */

@@ -105,7 +105,7 @@ function decideReady(
   plan: ContributionPlan,
   { endpoints, membership, conflicts, note }: Delegation,
 ): Condition {
-  const notes = joinNotes(plan.note, note)
+  const notes = joinNotes(...plan.disputes, plan.note, note)
   if (plan.conflicts.length > 0) return failedCondition(plan.conflicts.join('; '))
   if (endpoints.length === 0) return failedCondition(`no endpoints discovered for ${rootHost}`)
   if (conflicts.isWhole) return failedCondition(conflicts.texts.join('; '))

@@ -27,6 +27,8 @@ export interface EndpointPlan {
   readonly isChanged: boolean
   /** What the owner can't have, and why; one line each. */
   readonly conflicts: readonly string[]
+  /** What programs that read `spec.endpoints` alone get otherwise than the owner wants; one line each. */
+  readonly disputes: readonly string[]
   /** All owners of the host itself, sorted: `status.domainOwners`. */
   readonly owners: readonly string[]
   /** What the owner contributes: what it wants without what it can't have. */
@@ -57,6 +59,7 @@ export function planEndpoints(
     endpointStates: [...endpointStates.values()],
   }
   const conflicts: string[] = []
+  const disputes: string[] = []
   const endpoints: ApiObject[] = []
   const owners: string[] = []
   const contributed: SpecEndpoint[] = []
@@ -66,7 +69,7 @@ export function planEndpoints(
     if (conflict !== '') conflicts.push(conflict)
     const given = contributionOf(endpointState, owner, conflict === '')
     if (given !== undefined) contributed.push(given)
-    const settled = settleEndpoint(endpointState, wanted, conflict === '', conflicts)
+    const settled = settleEndpoint(endpointState, wanted, conflict === '', disputes)
     if (settled === undefined) continue
     const { endpoint, notes } = settled
     endpoints.push(...composeEndpointState(endpoint, notes, owner))
@@ -79,6 +82,7 @@ export function planEndpoints(
     endpoints: isChanged ? endpoints : present,
     isChanged,
     conflicts,
+    disputes,
     owners: sortTargets(owners),
     contributed,
   }
@@ -108,7 +112,7 @@ function settleEndpoint(
   endpointState: EndpointState,
   wanted: DesiredEndpoints,
   isFree: boolean,
-  conflicts: string[],
+  disputes: string[],
 ): Settled | undefined {
   const { current, notes, desired } = endpointState
   // An endpoint that our owner can't have is not changed, and keeps our note.
@@ -118,22 +122,22 @@ function settleEndpoint(
   const known = others.map((note) => withTargets(note, endpointState, others))
   if (desired === undefined) {
     if (others.length === 0 || current === undefined) return undefined
-    return { endpoint: unite(current, current, known, conflicts), notes: others }
+    return { endpoint: unite(current, current, known, disputes), notes: others }
   }
   const ours = noteOf(desired, wanted)
   const all = inOrder([...known, ours])
   if (current === undefined || others.length === 0) {
-    return { endpoint: unite(desired, current ?? desired, all, conflicts), notes: all }
+    return { endpoint: unite(desired, current ?? desired, all, disputes), notes: all }
   }
   const [{ owner: first }] = all as [RegistryNote]
   const base = first === wanted.owner ? desired : current
   if (base === current && isSteered(desired) && !hasSameContent(desired, current)) {
     const name = `'${show(desired.dnsName)}' with set identifier '${show(desired.setIdentifier)}'`
-    conflicts.push(`owner conflict, endpoint ${name} has the values of owner '${show(first)}'`)
+    disputes.push(`for other programs, endpoint ${name} has the values of owner '${show(first)}'`)
   }
   // Targets that are only inferred for other owners are not written: another operator may maintain
   // their notes.
-  return { endpoint: unite(base, current, all, conflicts), notes: inOrder([...others, ours]) }
+  return { endpoint: unite(base, current, all, disputes), notes: inOrder([...others, ours]) }
 }
 
 function noteOf(desired: SpecEndpoint, { owner, group, cluster }: DesiredEndpoints): RegistryNote {

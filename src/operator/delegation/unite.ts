@@ -11,12 +11,12 @@ export function inOrder(notes: Iterable<RegistryNote>): RegistryNote[] {
   return [...notes].sort((a, b) => (a.owner < b.owner ? -1 : 1))
 }
 
-/** `base` with the combined targets and TTL of all notes. */
+/** `base` with the combined targets and TTL of all notes. `disputes`: as in `EndpointPlan`. */
 export function unite(
   base: SpecEndpoint,
   current: SpecEndpoint,
   notes: readonly RegistryNote[],
-  conflicts: string[],
+  disputes: string[],
 ): SpecEndpoint {
   const object = current.object
   const ttls = notes.map((note) => note.ttlSeconds ?? 0).filter((ttl) => ttl > 0)
@@ -26,8 +26,8 @@ export function unite(
   if (base.recordType !== CNAME || targets.length < 2)
     return { ...base, object, targets, ttlSeconds }
   const [first] = targets
-  conflicts.push(
-    `owner conflict, endpoint '${show(base.dnsName)}' has the CNAMEs of several owners: '${show(first!)}' is served`,
+  disputes.push(
+    `for other programs, endpoint '${show(base.dnsName)}' has the first CNAME of several owners: '${show(first!)}'`,
   )
   return { ...base, object, targets: [first!], ttlSeconds }
 }
