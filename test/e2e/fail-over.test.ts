@@ -7,13 +7,11 @@ import {
   UP_S,
 } from '../support/fail-over-sites.ts'
 import { needs, needsRoot } from '../support/peer.ts'
+import { type Served, settle } from '../support/settle.ts'
 
 /** Beyond the bounds: three networks and other tests share the processors, and a site needs seconds to start then. */
 const BUSY_S = 15
 const NAME = 'app'
-
-/** What the sites serve, by site: numbers of the sites whose addresses it gives; missing = those of all, all the time. */
-type Served = Readonly<Record<number, readonly number[]>>
 
 /** A row of the partition table in docs/explanation/health.md. `last`: the site with the fault. */
 interface Row {
@@ -86,49 +84,20 @@ const ROWS: readonly Row[] = [
   },
 ]
 
-/**
- * Waits until each live v2 site gives what it should, at most `limitS`. Sites that should not change are asked for
- * `watchS`. Returns what was wrong, '' = nothing, and the seconds that the last change took.
- */
-async function settle(of: FailOverSites, want: Served, limitS: number, watchS: number) {
-  const all = of.sites.map(({ number }) => gatewayOf(number))
-  const startMs = performance.now()
-  const secondsSince = (): number => (performance.now() - startMs) / 1000
-  const waiting = new Set(Object.keys(want).map(Number))
-  const asked = of.sites.filter(({ generation, isUp }) => generation === 'v2' && isUp)
-  const isWatched = watchS > 0 && asked.some(({ number }) => want[number] === undefined)
-  const state = { wrong: '', tookS: 0 }
-  while (waiting.size > 0 || (isWatched && secondsSince() < watchS)) {
-    for (const { number } of asked) {
-      const wanted = want[number]?.map(gatewayOf) ?? all
-      const got = await of.answer(number, NAME)
-      const isSo = got?.join() === wanted.join()
-      if (got?.length === 0) return { ...state, wrong: `site${number} gives no address` }
-      if (isSo && waiting.delete(number)) state.tookS = secondsSince()
-      if (isSo || waiting.has(number)) continue
-      return {
-        ...state,
-        wrong: `site${number} gives ${got}, not ${wanted}, after ${secondsSince()} s`,
-      }
-    }
-    if (waiting.size === 0 || secondsSince() <= limitS) continue
-    return {
-      ...state,
-      wrong: `sites ${[...waiting]}: waited ${limitS} s in vain for ${JSON.stringify(want)}`,
-    }
-  }
-  return state
-}
-
 async function runRow(t: Test, of: FailOverSites, { begin, end, ...row }: Row): Promise<void> {
   const last = of.sites.length - 1
   const generations = of.sites.map(({ generation }) => generation)
   const about = `${of.sites.length} sites, ${generations[last]}: ${row.fault}`
+  const addresses = of.sites.map(({ number }) => gatewayOf(number))
   const live = (want: Served): Served => {
     return Object.fromEntries(Object.entries(want).filter(([i]) => generations[Number(i)] === 'v2'))
   }
   const check = async (want: Served, boundS: number, watchS: number, what: string) => {
-    const { wrong, tookS } = await settle(of, live(want), boundS + BUSY_S, watchS)
+    const asked = of.sites
+      .filter((site) => site.generation === 'v2' && site.isUp)
+      .map(({ number }) => ({ number, answer: () => of.answer(number, NAME) }))
+    const limitS = boundS + BUSY_S
+    const { wrong, tookS } = await settle(asked, live(want), { addresses, limitS, watchS })
     t.equal(wrong, '', `${about}, ${what}${wrong === '' ? '' : `\n${of.output}`}`)
     t.comment(`${about}, ${what}: ${tookS.toFixed(1)} s of ${boundS}`)
   }

@@ -54,11 +54,11 @@ export class RunningOperator {
     const operator = new RunningOperator(await freePort(), await freePort(), args)
     t.teardown(() => operator.kill())
     if (options.mustStart === false) return operator
-    const isReady = async () => operator.#isOver || (await operator.ready()).status === 200
+    const isReady = async () => operator.isOver || (await operator.ready()).status === 200
     await until(isReady, 'the operator', START_MS_MAX).catch((error: Error) => {
       throw new Error(`${error.message}:\n${operator.output}`)
     })
-    if (operator.#isOver) throw new Error(`the operator did not start:\n${operator.output}`)
+    if (operator.isOver) throw new Error(`the operator did not start:\n${operator.output}`)
     return operator
   }
 
@@ -75,7 +75,8 @@ export class RunningOperator {
     )
   }
 
-  get #isOver(): boolean {
+  /** True if its process has ended. */
+  get isOver(): boolean {
     return this.#child.exitCode !== null || this.#child.signalCode !== null
   }
 
