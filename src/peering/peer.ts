@@ -35,6 +35,10 @@ const REST_MS_MAX = 15_000
 /** Minimum time between two log lines about hosts that can't be queried. */
 const HOST_FAULT_MS = 10_000
 
+/** What endpoints lose in generation v1, between this peer and us in both directions. */
+export const V1_LACKS =
+  'v1 has no set identifiers, locations, annotations, drains or health, and geo codes only of CNAMEs that are named after them'
+
 /** Receives the changed hosts, without their `*.`. */
 type Listener = (hosts: ReadonlySet<string>) => void
 
@@ -443,11 +447,13 @@ export class PeerFollower {
     this.#generation = generation
     const { log } = this.#options
     const { endpoints, serial } = this.status
-    if (generation === 'v1') log.info(`peer ${this.#address} is queried for each host: ${reason}`)
-    else
-      log.info(
-        `peer ${this.#address} is followed by zone transfer: ${endpoints} endpoints, serial ${serial}`,
-      )
+    if (generation === 'v1') {
+      log.info(`peer ${this.#address} is queried for each host: ${reason}; ${V1_LACKS}`)
+      return
+    }
+    log.info(
+      `peer ${this.#address} is followed by zone transfer: ${endpoints} endpoints, serial ${serial}`,
+    )
   }
 
   async #askHost(rootHost: string): ReturnType<typeof askHostAt> {

@@ -1,14 +1,16 @@
 import { thisMoment } from '../../src/base/moment.ts'
 import type { ApiObject } from '../../src/kube/api.ts'
-import { keyOf } from '../../src/kube/object-key.ts'
+import { keyOf as keyOfObject } from '../../src/kube/object-key.ts'
 import type { Reconciler } from '../../src/operator/reconcile/reconciler.ts'
 import { roleOf } from '../../src/operator/record/record-view.ts'
+import { V1_LACKS } from '../../src/peering/peer.ts'
 import type { SiteState } from '../../src/peering/peer-endpoint.ts'
+import { kuadrant } from '../../src/plugins/kuadrant/setup.ts'
 import { endpointOf } from '../publish/record-zone-stage.ts'
 import { isOwner } from '../support/delegation-fixture.ts'
 import { ToyCluster, ToyPeers } from '../support/operator-cluster.ts'
 import { at, secret } from '../support/operator-objects.ts'
-import { FakeClock } from '../support/setup.ts'
+import { FakeClock, SetUp } from '../support/setup.ts'
 import { toyReconciler } from '../support/toy-reconciler.ts'
 import { type Given, HOST, type Nameserver, serve } from './nameserver.ts'
 
@@ -20,6 +22,8 @@ export interface Sketch {
   /** Addresses that checks of its site found down, and up. */
   readonly down?: readonly string[]
   readonly up?: readonly string[]
+  /** Of the record; missing = `a`. */
+  readonly namespace?: string
 }
 
 /** Records of one host, where the setting or state of a row is, and beside it. */
@@ -30,7 +34,7 @@ export interface Case {
   readonly here: Sketch
   /** Lines of the drain file, or of the ConfigMap of drains, at the site `there`. */
   readonly drains?: readonly string[]
-  /** Annotations of the Namespace at the site `there`. */
+  /** Annotations of the Namespace `a` at the site `there`. */
   readonly namespace?: { readonly [key: string]: string }
 }
 
@@ -45,13 +49,10 @@ const RESOURCE = { apiVersion: 'kuadrant.io/v1alpha1', kind: 'DNSRecord' }
 const PEER = '192.0.2.53:53'
 const ROUNDS = 3
 
-function recordOf(
-  name: string,
-  { endpoints, annotations = {} }: Sketch,
-  spec: ApiObject,
-): ApiObject {
+function recordOf(name: string, sketch: Sketch, spec: ApiObject): ApiObject {
+  const { endpoints, annotations = {}, namespace = 'a' } = sketch
   const creationTimestamp = name === 'app' ? '2023-01-01T00:00:00Z' : '2023-01-02T00:00:00Z'
-  const metadata = { name, namespace: 'a', uid: `uid-of-${name}`, generation: 1, annotations }
+  const metadata = { name, namespace, uid: `uid-of-${name}`, generation: 1, annotations }
   return {
     ...RESOURCE,
     metadata: { ...metadata, creationTimestamp, resourceVersion: '10' },
@@ -76,12 +77,33 @@ function drainsOf({ drains, namespace }: Case): Pick<Given, 'drains' | 'namespac
 }
 
 /** A nameserver with files. */
-function plainOf(site: string, records: Records, more: Partial<Given>): Promise<Nameserver> {
+async function plainOf(
+  site: string,
+  records: Records,
+  { namespace, ...more }: Partial<Given>,
+): Promise<Nameserver> {
   const find = (which: 'down' | 'up') => {
-    return new Map(records.map(([name, sketch]) => [`a/${name}`, sketch[which] ?? []]))
+    return new Map(records.map(([name, sketch]) => [keyOf(name, sketch), sketch[which] ?? []]))
   }
   const objects = records.map(([name, sketch]) => recordOf(name, sketch, {}))
-  return serve({ site, isInCluster: false, objects, down: find('down'), up: find('up'), ...more })
+  const facts = { down: find('down'), up: find('up'), ...more }
+  const found = await serve({ site, isInCluster: false, objects, ...facts })
+  const refusal = namespace && refusalOf('kuadrant {\n manifests zones\n namespace-drains\n}')
+  return refusal === undefined ? found : { ...found, messages: [...found.messages, refusal] }
+}
+
+/** What a server says of a Corefile with this directive. */
+function refusalOf(directive: string): string | undefined {
+  try {
+    new SetUp(kuadrant, directive)
+    return undefined
+  } catch (error) {
+    return `Corefile: ${(error as Error).message}`
+  }
+}
+
+function keyOf(name: string, { namespace = 'a' }: Sketch): string {
+  return `${namespace}/${name}`
 }
 
 /** A cluster with an operator, and a nameserver that serves what the operator derived. */
@@ -103,14 +125,16 @@ class Cluster {
     })
     const labels = { 'kuadrant.io/default-provider': 'true' }
     const data = { ZONES: 'k.example.com', NAMESERVERS: isDelegating ? '' : PEER }
-    this.#cluster.put(secret('a', 'coredns', data, { labels }))
+    for (const namespace of ['a', 'b']) {
+      this.#cluster.put(secret(namespace, 'coredns', data, { labels }))
+    }
     for (const [name, sketch] of records) {
       this.#cluster.put(recordOf(name, sketch, isDelegating ? { delegate: true } : {}))
       const { down = [], up = [] } = sketch
       const probes = [
         ...down.map((address) => ({ address, health: 'down' as const, reason: 'HTTP 503' })),
       ]
-      this.#cluster.health.set(`a/${name}`, { down, up, probes })
+      this.#cluster.health.set(keyOf(name, sketch), { down, up, probes })
     }
   }
 
@@ -140,7 +164,7 @@ class Cluster {
       if (roleOf(object) === 'authoritative') return []
       const conditions = (at(object, 'status', 'conditions') ?? []) as readonly ApiObject[]
       return conditions.map(({ type, status, reason, message }) => {
-        return `condition: ${keyOf(object)} ${type}=${status} ${reason}: ${message}`
+        return `condition: ${keyOfObject(object)} ${type}=${status} ${reason}: ${message}`
       })
     })
   }
@@ -172,10 +196,13 @@ async function twoServers(row: Case, generation: 'v2' | 'v1'): Promise<Outcome> 
   const there = await plainOf('there', records.there, drainsOf(row))
   const here = await plainOf('here', records.here, {})
   const heard = (server: Nameserver) => ({ peer: [server.exported(generation)] })
-  return outcomeOf({
+  const { served, messages } = outcomeOf({
     there: await plainOf('there', records.there, { ...drainsOf(row), ...heard(here) }),
     here: await plainOf('here', records.here, heard(there)),
   })
+  // PeerFollower logs it, which its test shows.
+  const note = generation === 'v1' ? [`there: log: ${V1_LACKS}`] : []
+  return { served, messages: [...messages, ...note] }
 }
 
 function outcomeOf(servers: { readonly [site: string]: Nameserver }): Outcome {
@@ -195,3 +222,5 @@ export const COLUMNS = {
   'v2 peer': (row) => twoServers(row, 'v2'),
   'v1 peer': (row) => twoServers(row, 'v1'),
 } as const satisfies { readonly [name: string]: (row: Case) => Promise<Outcome> }
+
+export type ColumnName = keyof typeof COLUMNS

@@ -22,13 +22,9 @@ const KNOWN_ANNOTATIONS: ReadonlySet<string> = new Set([
   'sextant.io/let-go',
   SITES_ANNOTATION,
 ])
-const PROPERTIES: readonly string[] = [
-  'weight',
-  'geo-code',
-  'default',
-  'location',
-  ...PROBE_PROPERTIES,
-]
+/** Properties that decide which clients get an endpoint. */
+export const STEERING_PROPERTIES: readonly string[] = ['weight', 'geo-code', 'default', 'location']
+const PROPERTIES: readonly string[] = [...STEERING_PROPERTIES, ...PROBE_PROPERTIES]
 
 /**
  * Finds fields and properties of a DNSRecord's endpoints, and annotations of ours, that this server

@@ -1,0 +1,91 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { STEERING_PROPERTIES } from '../../src/dnsrecord/validate/ignored.ts'
+import { SETTING_KEYS } from '../../src/dnsrecord/validate/settings.ts'
+import { root } from '../support/server.ts'
+import { COLUMNS, type ColumnName, type Outcome } from './columns.ts'
+import { NOTHING, ROWS, type Row } from './rows.ts'
+
+const PAGE = 'docs/reference/settings.md'
+/** Set = the tables of the page are written, not compared. */
+const WRITES = process.env.SEXTANT_WRITE_PAGE !== undefined
+
+const HEADINGS: { readonly [group in Row['group']]: string } = {
+  endpoint: 'field or property of an endpoint',
+  annotation: 'annotation `sextant.io/…`',
+  health: 'health of an address',
+  drain: 'drain by',
+  conflict: 'conflict of two records',
+}
+
+const NAMES = Object.keys(COLUMNS) as ColumnName[]
+/** Messages about records that contradict each other. */
+const CONFLICT = /(EndpointConflict|RecordConflict): |: the first (is served|applies); /
+
+/** `log`, `Corefile`, or the type of a condition. */
+function sourceOf(message: string): string {
+  const [, kind = '', type = ''] = /^\w+: (\w+): (?:\S+ (\w+)=)?/.exec(message)!
+  return kind === 'condition' ? `\`${type}\`` : kind
+}
+
+/** Where the messages are that say this; '' = nowhere. */
+function sourcesOf({ messages }: Outcome, says: RegExp): string {
+  const found = messages.filter((message) => says.test(message)).map(sourceOf)
+  return [...new Set(found)].sort().join(', ')
+}
+
+/** What a cell says. Fails if something else is served than the row wants, without a visible reason. */
+function judge(t: Test, row: Row, name: ColumnName, outcome: Outcome): string {
+  const at = `${row.name}, ${name}`
+  const { served = {}, says = row.says } = row.but?.[name] ?? {}
+  const wanted = outcome.served.size === 1 ? (row.alone ?? row.want) : row.want
+  for (const [site, text] of outcome.served) {
+    const want = served[site as 'there' | 'here'] ?? wanted
+    t.equal(text, want, `${at}: served at ${site}`)
+  }
+  const disputed = outcome.messages.filter((message) => CONFLICT.test(message))
+  for (const message of disputed) t.match(message, row.says ?? /^$/, `${at}: no false conflict`)
+  if (says === undefined) return 'works'
+  if (says === NOTHING) return 'no conflict'
+  const sources = sourcesOf(outcome, says)
+  t.not(sources, '', `${at}: ${says} is in\n${outcome.messages.join('\n')}`)
+  const isDifferent = [...outcome.served.values()].some((text) => text !== wanted)
+  t.ok(isDifferent || row.says !== undefined, `${at}: a reason, and yet it works`)
+  return row.says === undefined || (isDifferent && says !== row.says) ? `no: ${sources}` : sources
+}
+
+/** The rows of one group as a table. */
+function print(rows: readonly (readonly string[])[], heading: string): string {
+  const head = [heading, ...NAMES]
+  const lines = [head, head.map(() => '---'), ...rows].map((cells) => `| ${cells.join(' | ')} |`)
+  return lines.join('\n').replaceAll('| --- |', '|---|').replaceAll(' --- |', '---|')
+}
+
+t.test(
+  'each setting and state works in each column, or a visible reason says why not',
+  async (t) => {
+    const tables: string[] = []
+    for (const [group, heading] of Object.entries(HEADINGS)) {
+      const rows: string[][] = []
+      for (const row of ROWS.filter((one) => one.group === group)) {
+        const cells: string[] = []
+        for (const name of NAMES) cells.push(judge(t, row, name, await COLUMNS[name](row)))
+        rows.push([row.name, ...cells])
+      }
+      tables.push(print(rows, heading))
+    }
+    const path = join(root, PAGE)
+    const page = readFileSync(path, 'utf8')
+    let at = 0
+    const printed = page.replaceAll(/^\|[\s\S]*?(?=\n(?!\|))/gm, () => tables[at++] ?? '')
+    if (WRITES) writeFileSync(path, printed)
+    else t.equal(page, printed, `${PAGE} has these tables; SEXTANT_WRITE_PAGE=1 writes them`)
+    t.equal(at, tables.length, 'one table for each group')
+  },
+)
+
+t.test('there is a row for each setting of a record', async (t) => {
+  const names = ROWS.map(({ name }) => name).join()
+  for (const name of [...STEERING_PROPERTIES, ...SETTING_KEYS]) t.match(names, `\`${name}\``)
+})
