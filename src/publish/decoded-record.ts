@@ -1,6 +1,7 @@
+import { concatNames } from '../dns/name/name.ts'
 import type { Endpoint } from '../dnsrecord/dns-record.ts'
 import { deriveLocalEndpoints } from '../dnsrecord/kdrnt.ts'
-import { KDRNT } from '../dnsrecord/local-zone.ts'
+import { KDRNT, KDRNT_ZONE } from '../dnsrecord/local-zone.ts'
 import { type RecordContent, unpackRecord } from '../dnsrecord/pack.ts'
 import { printHost } from '../dnsrecord/print-endpoint.ts'
 import type { StoredRecord } from '../dnsrecord/record-source.ts'
@@ -12,6 +13,11 @@ import {
   type NamesElsewhere,
   type OutTargets,
 } from '../health/drain/drained-targets.ts'
+import {
+  groupKey,
+  type InServiceEndpoints,
+  selectEndpoints,
+} from '../health/drain/in-service-endpoints.ts'
 import type { ShiftState } from '../health/shift/shift.ts'
 import { findSlowStartUnits, type SlowStartUnits } from '../health/slow-start-units.ts'
 import type { Contribution } from './owner-sets.ts'
@@ -88,31 +94,29 @@ export class DecodedRecord {
     before?: RecordState,
     owners?: ReadonlySet<string>,
   ) {
-    const { exportV2, exportObserved } = form
-    const { record, health, slowStart } = state
+    const { record, slowStart } = state
     const content = unpackRecord(record.packed, owners)
     this.#owners = owners
     const derives = isDerived(content.zoneLabel, form)
     if (derives && isOfOthers(record, content)) return
+    const local = derives ? selectLocal(content, state) : undefined
+    const served = local === undefined ? content : { ...content, endpoints: local.endpoints }
     const endpoints = derives
-      ? deriveLocalEndpoints(content, exportV2?.(state, content, before), exportObserved?.(health))
+      ? deriveLocalEndpoints(served, ...exportedOf(state, content, form, before))
       : content.endpoints
-    // In the gateway-local form, health and drains are data for peers.
-    const drains = form.isLocalForm ? NO_DRAINS : state.drains
-    const isAllUp = derives || (health.down.length === 0 && drains === NO_DRAINS)
-    const out = isAllUp ? undefined : findOut(endpoints, state, form)
+    const out = derives ? undefined : findOut(endpoints, state, form)
     const { key } = record
     const { site, place } = originOf(record, content, form)
     const units =
       derives || slowStart.length === 0
         ? undefined
         : findSlowStartUnits(endpoints, slowStart, out?.out)
-    // In the gateway-local form, health and what follows from it are data for peers.
+    // In the gateway-local form, settings are data for peers.
     const settings = derives ? undefined : content.settings
     const shift = form.isLocalForm ? undefined : state.shift
     for (let i = 0; i < endpoints.length; i++) {
       const endpoint = endpoints[i]!
-      const down = out?.down[i] ?? NOTHING_DOWN
+      const down = local === undefined ? (out?.down[i] ?? NOTHING_DOWN) : keptOf(endpoint, local)
       const drained = out?.drained?.[i]
       const own = units?.[i]
       this.#add({ key, place, site, endpoint, down, drained, units: own, settings, shift })
@@ -159,19 +163,57 @@ export class DecodedRecord {
   }
 }
 
+/**
+ * Peers of generation v1 do not evaluate health, so they get what is in service. The complete endpoints have health and
+ * drains as data. Returns undefined if all is in service. The names of `kept` are those of the local form.
+ */
+function selectLocal(
+  { endpoints }: RecordContent,
+  { health, drains }: ServedState,
+): InServiceEndpoints | undefined {
+  if (health.down.length === 0 && drains === NO_DRAINS) return undefined
+  const { out } = findOutTargets(endpoints, health.down, drains)
+  const working = selectEndpoints(endpoints, out)
+  const kept = new Set<string>()
+  for (const { owner, type } of working.endpoints) {
+    const local = concatNames(owner, KDRNT_ZONE)
+    const isKept = local !== undefined && working.kept.has(groupKey({ owner, type }))
+    if (isKept) kept.add(groupKey({ owner: local, type }))
+  }
+  return { endpoints: working.endpoints, kept }
+}
+
+/** The data for peers that evaluate it: complete endpoints, and observations. */
+function exportedOf(
+  state: ServedState,
+  content: RecordContent,
+  { exportV2, exportObserved }: RecordForm,
+  before: RecordState | undefined,
+): [exported: readonly Uint8Array[], observed: readonly Uint8Array[]] {
+  return [exportV2?.(state, content, before) ?? [], exportObserved?.(state.health) ?? []]
+}
+
+/** Targets that are kept although they are out of service: those of other records are served before them. */
+function keptOf(endpoint: Endpoint, { kept }: InServiceEndpoints): ReadonlySet<number> {
+  return kept.has(groupKey(endpoint)) ? new Set(endpoint.rdata.keys()) : NOTHING_DOWN
+}
+
 /** True for a record that has no gateway-local form of its own, because each site exports its own records only. */
 function isOfOthers({ origin }: StoredRecord, { isAggregate }: RecordContent): boolean {
   return isAggregate || origin !== undefined
 }
 
+/** Returns undefined if all targets are in service. */
 function findOut(
   endpoints: readonly Endpoint[],
-  { record, health, drains }: ServedState,
+  { record, health, drains: all }: ServedState,
   { isLocalForm, elsewhere }: RecordForm,
-): OutTargets {
-  // In the gateway-local form, drains are data for peers.
-  if (isLocalForm) return findOutTargets(endpoints, health.down, NO_DRAINS)
-  return findOutTargets(endpoints, health.down, drains, elsewhere?.(record))
+): OutTargets | undefined {
+  // An operator has applied drains to what it wrote in gateway-local form.
+  const drains = isLocalForm ? NO_DRAINS : all
+  if (health.down.length === 0 && drains === NO_DRAINS) return undefined
+  const others = isLocalForm ? undefined : elsewhere?.(record)
+  return findOutTargets(endpoints, health.down, drains, others)
 }
 
 function originOf(

@@ -160,6 +160,7 @@ export class RecordZone {
 
   /** The endpoints of a record of this zone that have targets out of service, or are in slow start. */
   impaired(record: StoredRecord): Contribution[] {
+    if (this.#options.isLocalForm) return []
     const { groups } = new DecodedRecord(this.#servedState(record), this.#form)
     return groups
       .flatMap(({ contributions }) => contributions)
@@ -475,6 +476,8 @@ export class RecordZone {
   }
 
   #noteOut(key: string, owner: Uint8Array, sets: readonly OwnerSet[]): void {
+    // The zone of the record itself reports it.
+    if (this.#options.isLocalForm) return
     this.#out.note(key, owner, sets, () => !this.#isBehindCname(key))
   }
 

@@ -6,6 +6,7 @@ import { isLocalZone } from '../dnsrecord/local-zone.ts'
 import type { StoredRecord } from '../dnsrecord/record-source.ts'
 import type { LocalExporter } from '../peering/local-exporter.ts'
 import type { ZoneOwnership } from '../sources/zone-ownership.ts'
+import { OPEN } from '../steering/rules.ts'
 import type { PublishOptions, ZoneNameserver } from './options.ts'
 import { NO_SETTINGS } from './owner-settings.ts'
 import { RecordZone, type RecordZoneOptions } from './record-zone.ts'
@@ -33,14 +34,15 @@ export function createRecordZone(
           exportV2: (...args) => exporter.composeRdata(...args),
           exportObserved: (found) => exporter.composeObservations(found),
         }
+  const isLocal = isLocalZone(apex)
   return new RecordZone({
     apex,
-    isLocalForm: isLocalZone(apex),
+    isLocalForm: isLocal,
     site: options.site,
     ...exports,
     fixed: options.nameservers.flatMap((server) => composeNameserver(server, apex)),
     defaultNs: endpointOf(apex, RRType.NS, [defaultServer(apex)]),
-    settings: { ...NO_SETTINGS, ...options.settings },
+    settings: { ...NO_SETTINGS, ...options.settings, ...(isLocal ? { allDown: OPEN } : {}) },
     ...callbacks,
   })
 }

@@ -1,4 +1,5 @@
 import t from 'tap'
+import { scanName } from '../../src/dns/name/name.ts'
 import type { StoredRecord } from '../../src/dnsrecord/record-source.ts'
 import { record, zone } from './record-zone-stage.ts'
 
@@ -148,15 +149,80 @@ t.test('an edited record is drained as it is now', async (t) => {
   t.equal(sink.targets('x.k.example.com. A'), undefined)
 })
 
-t.test(
-  'the gateway-local form serves drained endpoints, as it does those that are down',
-  async (t) => {
-    const { records, sink, health } = zone({ isLocalForm: true })
-    health.drains = ['address:192.0.2.1']
-    const after = record({
-      endpoints: ['x.k.example.com A 192.0.2.1', 'y.k.example.com A 192.0.2.2'],
-    })
-    records.apply([{ before: undefined, after }])
-    t.strictSame(sink.targets('x.k.example.com.kdrnt. A'), ['192.0.2.1'])
-  },
-)
+t.test('the gateway-local form has what is in service, unless nothing is', async (t) => {
+  const x = 'x.k.example.com'
+  const www = 'www.k.example.com'
+  for (const { name, endpoints, second = [], down = [], drains = [], want } of [
+    { name: 'all is in service', endpoints: [`${x} A 192.0.2.1`], want: ['192.0.2.1'] },
+    {
+      name: 'a target is down, another one drained',
+      endpoints: [`${x} A 192.0.2.1,192.0.2.2 id=a`, `${x} A 192.0.2.3 id=b`],
+      down: ['192.0.2.1'],
+      drains: ['id:b'],
+      want: ['192.0.2.2'],
+    },
+    {
+      name: 'all are',
+      endpoints: [`${x} A 192.0.2.1,192.0.2.2 id=a`, `${x} A 192.0.2.3 id=b`],
+      down: ['192.0.2.1', '192.0.2.2'],
+      drains: ['id:b'],
+      want: ['192.0.2.1', '192.0.2.2', '192.0.2.3'],
+    },
+    {
+      name: 'another record has one that works',
+      endpoints: [`${x} A 192.0.2.1`],
+      second: [`${x} A 192.0.2.4`],
+      drains: ['address:192.0.2.1'],
+      want: ['192.0.2.4'],
+    },
+    {
+      name: 'another record has none',
+      endpoints: [`${x} A 192.0.2.1`],
+      second: [`${x} A 192.0.2.4`],
+      down: ['192.0.2.1'],
+      drains: ['address:192.0.2.4'],
+      want: ['192.0.2.1', '192.0.2.4'],
+    },
+    {
+      name: 'what a CNAME leads to is drained',
+      endpoints: [
+        `${x} CNAME ${www} id=a weight=1`,
+        `${x} CNAME b.test id=b weight=2`,
+        `${www} A 192.0.2.1`,
+      ],
+      drains: ['address:192.0.2.1'],
+      want: ['b.test.kdrnt.'],
+    },
+  ] as readonly LocalCase[]) {
+    const { records, sink, health } = zone({ apex: scanName('kdrnt.')!, isLocalForm: true })
+    const all = [
+      record({ endpoints }),
+      ...(second.length > 0 ? [record({ name: 'b', endpoints: second })] : []),
+    ]
+    for (const after of all) records.apply([{ before: undefined, after }])
+    health.put(all[0]!.key, down)
+    health.drains = drains
+    records.apply(all.map((one) => ({ before: one, after: one })))
+    const found = sink.targets(`${x}.kdrnt. A`) ?? sink.targets(`${x}.kdrnt. CNAME`)
+    t.strictSame([...found!].sort(), want, name)
+    const weights = sink.targets('w.k.example.com.kdrnt. TXT')
+    if (name.includes('CNAME')) t.strictSame(weights, [`"2,${x}.kdrnt"`], 'also in the metadata')
+    t.equal(records.out.allDown.length, 0, `${name}: the zone of the record reports it`)
+    health.put(all[0]!.key, [])
+    health.drains = []
+    records.apply(all.map((one) => ({ before: one, after: one })))
+    const { records: fresh, sink: anew } = zone({ apex: scanName('kdrnt.')!, isLocalForm: true })
+    fresh.apply(all.map((after) => ({ before: undefined, after })))
+    t.equal(records.digest, fresh.digest, `${name}: it is over`)
+    t.strictSame([...sink.sets.keys()].sort(), [...anew.sets.keys()].sort(), name)
+  }
+})
+
+interface LocalCase {
+  readonly name: string
+  readonly endpoints: readonly string[]
+  readonly second?: readonly string[]
+  readonly down?: readonly string[]
+  readonly drains?: readonly string[]
+  readonly want: readonly string[]
+}

@@ -7,6 +7,9 @@ import { type EndpointDrain, isActive, isSameDrain, printDrain } from './drain.t
 /** Interval of the checks for drains that end. */
 export const DRAIN_CHECK_MS = 200
 
+/** The operator exports only drains by annotations of records. */
+export const CLUSTER_ONLY = 'other sites do not learn of it'
+
 /** The drains that began and ended. */
 export interface DrainsChange {
   readonly begun: readonly EndpointDrain[]
@@ -23,20 +26,27 @@ export interface DrainFeed {
   subscribe(listener: (change: DrainsChange) => void): () => void
 }
 
+export interface DrainScheduleParts {
+  readonly clock: Clock
+  readonly log: Logger
+  /** What the log says of each drain that begins; missing = nothing more. */
+  readonly note?: string
+}
+
 /**
  * Drains of one source. A drain is in force until it ends. Each check compares its end with the wall clock,
  * so that a change of the clock loses nothing.
  */
 export abstract class ScheduledDrains implements DrainFeed {
   abstract readonly fault: string
-  readonly #parts: { readonly clock: Clock; readonly log: Logger }
+  readonly #parts: DrainScheduleParts
   readonly #listeners = new Set<(change: DrainsChange) => void>()
   /** With drains that have ended. */
   #all: readonly EndpointDrain[] = []
   #active: readonly EndpointDrain[] = []
   #stop = (): void => {}
 
-  constructor(parts: { readonly clock: Clock; readonly log: Logger }) {
+  constructor(parts: DrainScheduleParts) {
     this.#parts = parts
   }
 
@@ -52,14 +62,15 @@ export abstract class ScheduledDrains implements DrainFeed {
 
   /** Ends drains whose time has come, and begins new ones. */
   protected check(): void {
-    const { clock, log } = this.#parts
+    const { clock, log, note } = this.#parts
+    const more = note === undefined ? '' : `; ${note}`
     const nowMs = clock.now()
     const active = this.#all.filter((drain) => isActive(drain, nowMs))
     const begun = active.filter((drain) => !this.#active.includes(drain))
     const ended = this.#active.filter((drain) => !active.includes(drain))
     this.#active = active
     if (begun.length === 0 && ended.length === 0) return
-    for (const drain of begun) log.info(`drain begins: ${printDrain(drain)}`)
+    for (const drain of begun) log.info(`drain begins: ${printDrain(drain)}${more}`)
     for (const drain of ended) {
       const replaced = begun.some(({ selector }) => selector.text === drain.selector.text)
       if (!replaced) log.info(`drain ends: ${printDrain(drain)}`)

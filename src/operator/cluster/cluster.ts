@@ -64,6 +64,9 @@ export class Cluster implements ClusterView {
     this.#secrets = new SecretCache(this.secretInformer)
     this.#probes = new ProbeIndex(this.probeInformer, (key) => {
       for (const listener of this.#healthListeners) listener(key)
+      const object = this.records.get(key)
+      for (const other of object === undefined ? [] : this.#nameIndex.sharing(key, object))
+        notify(other)
     })
   }
 
@@ -121,7 +124,7 @@ export class Cluster implements ClusterView {
 
   /**
    * Calls back with the key of each record when a record for a host below its own changes, or one
-   * that shares a name with it. The returned function unsubscribes.
+   * that shares a name with it, or the health of such a record. The returned function unsubscribes.
    */
   onNames(listener: (key: string) => void): () => void {
     this.#nameListeners.add(listener)

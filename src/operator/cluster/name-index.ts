@@ -1,5 +1,6 @@
 import type { ApiObject } from '../../kube/api.ts'
 import type { Informer } from '../../kube/informer.ts'
+import { isSame, metadataOf } from '../record/fields.ts'
 import { DnsRecordView } from '../record/record-view.ts'
 
 /** The records that are served by name of their endpoints: those that no other record represents. */
@@ -7,7 +8,7 @@ export class NameIndex {
   readonly #keys = new Map<string, Set<string>>()
 
   /**
-   * Indexes the records of an informer. When the endpoints of a record change, `onEvent` is called
+   * Indexes the records of an informer. When the endpoints or annotations of a record change, `onEvent` is called
    * with the other records that share a name with it. The returned function unsubscribes.
    */
   watch(records: Pick<Informer, 'subscribe'>, onEvent: (key: string) => void): () => void {
@@ -15,12 +16,18 @@ export class NameIndex {
       onAdd: (key, object) => this.#change(key, [], namesOf(object), onEvent),
       onUpdate: (key, object, before) => {
         const [after, earlier] = [namesOf(object), namesOf(before)]
-        const isSameSpec = generationOf(object) === generationOf(before)
-        if (!isSameSpec || after.length !== earlier.length)
+        if (isChanged(object, before) || after.length !== earlier.length)
           this.#change(key, earlier, after, onEvent)
       },
       onDelete: (key, before) => this.#change(key, namesOf(before), [], onEvent),
     })
+  }
+
+  /** Keys of the other records that share a name with a record. */
+  sharing(key: string, object: ApiObject): ReadonlySet<string> {
+    const keys = new Set(namesOf(object).flatMap((name) => [...this.keysOf(name)]))
+    keys.delete(key)
+    return keys
   }
 
   /** Keys of the records with an endpoint of that name: lower case, without the final dot. */
@@ -49,8 +56,10 @@ export class NameIndex {
   }
 }
 
-function generationOf(object: ApiObject): number {
-  return new DnsRecordView(object).generation
+/** Annotations drain a record, and describe the parts of an authoritative one. */
+function isChanged(object: ApiObject, before: ApiObject): boolean {
+  const [now, old] = [metadataOf(object), metadataOf(before)]
+  return now.generation !== old.generation || !isSame(now.annotations, old.annotations)
 }
 
 /** Names of a record's endpoints. Derived and delegating records are represented by others. */

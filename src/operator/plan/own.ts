@@ -1,15 +1,14 @@
-import { printLatin1 } from '../../base/latin1.ts'
 import { RRType } from '../../dns/iana/types.ts'
-import type { Endpoint } from '../../dnsrecord/dns-record.ts'
+import type { DnsRecord, Endpoint } from '../../dnsrecord/dns-record.ts'
 import { deriveLocalEndpoints, isExportable, V2_LABEL } from '../../dnsrecord/kdrnt.ts'
 import { scanTarget } from '../../dnsrecord/validate/target.ts'
 import type { HealthObservation } from '../../health/address-health.ts'
-import { findDownTargets } from '../../health/down-targets.ts'
 import { type EndpointDrain, isActive, NO_DRAINS } from '../../health/drain/drain.ts'
+import { findOutTargets } from '../../health/drain/drained-targets.ts'
 import { groupDrain } from '../../health/drain/group-drains.ts'
+import { selectEndpoints } from '../../health/drain/in-service-endpoints.ts'
 import { drainAll, drainBySetting } from '../../health/drain/record-drain.ts'
 import { DRAINED_TYPES } from '../../health/drain/selector.ts'
-import { selectInService } from '../../health/in-service.ts'
 import type { ApiObject } from '../../kube/api.ts'
 import { findUnexportedFailover } from '../../peering/export-settings.ts'
 import type { PeerEndpoint } from '../../peering/peer-endpoint.ts'
@@ -54,6 +53,8 @@ interface OwnFacts {
   /** Undefined = this cluster belongs to no group. */
   readonly membership: Membership | undefined
   readonly health: OwnHealth
+  /** True if another record of this cluster has a target in service at the name and type of an endpoint. */
+  readonly isElsewhere: (endpoint: Endpoint) => boolean
   /** The current `local-<name>`, which holds the time of each endpoint's last change. */
   readonly before: DnsRecordView | undefined
   readonly nowMs: number
@@ -70,12 +71,13 @@ export function composeOwn(publishing: Publishing, facts: OwnFacts): Own {
   const { site, health, before, nowMs, membership } = facts
   const { down, up } = health
   const drain = findDrain(publishing, facts)
+  const drains = drain === undefined ? NO_DRAINS : drainAll(content.endpoints, drain)
   const reported = toPeerEndpoints(content, {
     site,
     key: record.key,
     down,
     up,
-    drains: drain === undefined ? NO_DRAINS : drainAll(content.endpoints, drain),
+    drains,
     sinceSeconds: content.createdSeconds,
   })
   const earlier = before === undefined ? undefined : readExportedBy(before)
@@ -83,9 +85,11 @@ export function composeOwn(publishing: Publishing, facts: OwnFacts): Own {
   const shared =
     earlier === undefined ? reported : carrySince(earlier, reported, Math.floor(nowMs / 1000))
   const rdata = shared.map(composePeerEndpoint).filter((one) => one !== undefined)
+  const { out } = findOutTargets(content.endpoints, down, drains)
+  // Peers of generation v1 evaluate neither health nor drains.
   const endpoints = isPassive(membership)
     ? content.endpoints.filter(({ type }) => !DRAINED_TYPES.has(type))
-    : dropDown(content.endpoints, down)
+    : selectEndpoints(content.endpoints, out, facts.isElsewhere).endpoints
   const working = { ...content, endpoints }
   const composeLocal = (observed: readonly HealthObservation[]): readonly ApiObject[] => {
     const observations = observed
@@ -106,9 +110,29 @@ function findDrain(
   { site, membership, nowMs }: OwnFacts,
 ): EndpointDrain | undefined {
   if (isPassive(membership)) return groupDrain(membership!.group, site, zone)
-  const setting = content.settings?.drain
-  const drain = setting && drainBySetting(record.key, setting, site)
+  return findAnnotated(record.key, content, { site, nowMs })
+}
+
+/** Returns the drain that an annotation of the record asks for and that is in force. */
+function findAnnotated(
+  key: string,
+  { settings }: Pick<DnsRecord, 'settings'>,
+  { site, nowMs }: { readonly site: string; readonly nowMs: number },
+): EndpointDrain | undefined {
+  const drain = settings?.drain && drainBySetting(key, settings.drain, site)
   return drain !== undefined && isActive(drain, nowMs) ? drain : undefined
+}
+
+/** Returns the endpoints of a record that have targets in service, with these targets. */
+export function findInService(
+  key: string,
+  content: DnsRecord,
+  facts: { readonly health: OwnHealth; readonly site: string; readonly nowMs: number },
+): readonly Endpoint[] {
+  const drain = findAnnotated(key, content, facts)
+  const drains = drain === undefined ? NO_DRAINS : drainAll(content.endpoints, drain)
+  const { out } = findOutTargets(content.endpoints, facts.health.down, drains)
+  return content.endpoints.filter(({ rdata }, i) => out[i]!.size < rdata.length)
 }
 
 /** Endpoints that a `local-<name>` exports, with health and time. */
@@ -122,29 +146,4 @@ export function readExportedBy(local: DnsRecordView): readonly PeerEndpoint[] {
       return scanPeerEndpoint(Buffer.concat(strings.filter((one) => typeof one !== 'string')))
     })
     .filter((endpoint) => typeof endpoint !== 'string')
-}
-
-/**
- * The endpoints without targets that are down, as peers of generation v1 do not evaluate health. If all targets of a
- * name and type are down, all of them are kept.
- */
-function dropDown(endpoints: readonly Endpoint[], down: readonly string[]): readonly Endpoint[] {
-  if (down.length === 0) return endpoints
-  const isDown = findDownTargets(endpoints, down)
-  const groups = new Map<string, number[]>()
-  for (const [i, { owner, type }] of endpoints.entries()) {
-    const key = `${printLatin1(owner)} ${type}`
-    groups.set(key, [...(groups.get(key) ?? []), i])
-  }
-  const working = [...endpoints]
-  for (const group of groups.values()) {
-    const left = selectInService(
-      group.map((i) => ({ count: endpoints[i]!.rdata.length, isOut: (t) => isDown[i]!.has(t) })),
-    )
-    for (const [at, i] of group.entries()) {
-      const { rdata } = endpoints[i]!
-      working[i] = { ...endpoints[i]!, rdata: left[at]!.map((t) => rdata[t]!) }
-    }
-  }
-  return working.filter(({ rdata }) => rdata.length > 0)
 }

@@ -21,6 +21,7 @@ import { localHostOf, roomForOthers } from '../plan/desired.ts'
 import { composeOwn, type OwnHealth } from '../plan/own.ts'
 import { joinNotes } from '../plan/plan.ts'
 import type { Content } from '../plan/plan-publish.ts'
+import type { ServedElsewhere } from '../plan/served-elsewhere.ts'
 import { composeServed } from '../plan/served-endpoints.ts'
 import { composeSiteParts } from '../plan/site-parts.ts'
 import { printSpecEndpoint } from '../record/endpoint-text.ts'
@@ -78,6 +79,8 @@ export interface ContentInputs {
   /** Why no nameserver serves the zone; '' = one does, or it is not known. */
   readonly zoneFault: string
   readonly nameFaults: NameFaults
+  /** What other records of this cluster have. */
+  readonly elsewhere: ServedElsewhere
   /** False = this operator executes no health checks. */
   readonly isProbing: boolean
   /** Undefined = this cluster belongs to no group. */
@@ -116,13 +119,8 @@ export function composeContent(publishing: Publishing, inputs: ContentInputs): M
   const { site, health, membership, local, addresses, peers, names, peersForm } = inputs
   const { zoneFault } = inputs
   const { record, rootHost, provider } = publishing
-  const own = composeOwn(publishing, {
-    site,
-    health,
-    membership,
-    before: local,
-    nowMs: inputs.timeMs,
-  })
+  const context = { isElsewhere: inputs.elsewhere.has, before: local, nowMs: inputs.timeMs }
+  const own = composeOwn(publishing, { site, health, membership, ...context })
   const screened = screenSiteStates(
     [...peers.values()].flatMap(({ state }) => state?.siteStates ?? []),
     { names, own: own.shared, rulesOf: () => provider.rules },
@@ -175,8 +173,8 @@ export function composeContent(publishing: Publishing, inputs: ContentInputs): M
       own.failoverFault,
     ),
   }
-  const drainLeftMs = (own.drainEndsMs ?? Infinity) - inputs.timeMs
-  const leftMs = Math.min(observed.nextMs, clockFaults.nextMs, drainLeftMs)
+  const drainEndsMs = Math.min(own.drainEndsMs ?? Infinity, inputs.elsewhere.drainEndsMs())
+  const leftMs = Math.min(observed.nextMs, clockFaults.nextMs, drainEndsMs - inputs.timeMs)
   const atMs = Math.min(inputs.nameFaults.nextMs, inputs.nowMs + leftMs)
   const nextMs = Math.min(decided.nextMs ?? Infinity, atMs)
   return {

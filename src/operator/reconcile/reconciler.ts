@@ -20,6 +20,7 @@ import type { PeerAnswer, PeerDirectory } from '../peers/peers.ts'
 import { type DelegationRole, decide, type Publishing } from '../plan/decide.ts'
 import { type Plan, planRefuse } from '../plan/plan.ts'
 import { type Derived, planHandOver, planPublish, planRemove } from '../plan/plan-publish.ts'
+import { servedElsewhere } from '../plan/served-elsewhere.ts'
 import type { Writer } from '../plan/write.ts'
 import { derivedName } from '../record/derived-name.ts'
 import type { DnsRecordView } from '../record/record-view.ts'
@@ -173,6 +174,7 @@ export class Reconciler {
       conflictsWith: (foreign) => findConflictsOf(publishing, this.#parts, foreign),
       zoneFault: this.#zoneFaultOf(publishing),
       nameFaults: this.#siteNames.check(publishing, followed, view),
+      elsewhere: servedElsewhere(publishing, view, { site, nowMs: timeMs }),
       isProbing,
       membership,
       local: derived.local,

@@ -1,6 +1,6 @@
 import type { Clock } from '../../base/clock.ts'
 import type { Timers } from '../../base/timers.ts'
-import { ScheduledDrains } from '../../health/drain/drain-schedule.ts'
+import { CLUSTER_ONLY, ScheduledDrains } from '../../health/drain/drain-schedule.ts'
 import { scanDrains } from '../../health/drain/drain-text.ts'
 import { type ApiObject, textOf } from '../../kube/api.ts'
 import type { ListWatchSink } from '../../kube/list-watch.ts'
@@ -36,7 +36,7 @@ export class ClusterDrains extends ScheduledDrains implements ListWatchSink {
   #isListed = false
 
   constructor(options: ClusterDrainsOptions) {
-    super(options)
+    super({ ...options, note: CLUSTER_ONLY })
     const { place, timers } = options
     this.#options = options
     this.#label = `ConfigMap ${place.namespace}/${place.name}`

@@ -4,7 +4,7 @@ import type { Timers } from '../../base/timers.ts'
 import { RefusedError } from '../../dnsrecord/validate/fields.ts'
 import { scanNamespaceDrain } from '../../dnsrecord/validate/settings.ts'
 import type { EndpointDrain } from '../../health/drain/drain.ts'
-import { ScheduledDrains } from '../../health/drain/drain-schedule.ts'
+import { CLUSTER_ONLY, ScheduledDrains } from '../../health/drain/drain-schedule.ts'
 import { scanDrainSelector } from '../../health/drain/selector.ts'
 import { type ApiObject, isObject, textOf } from '../../kube/api.ts'
 import type { ListWatchSink } from '../../kube/list-watch.ts'
@@ -36,7 +36,7 @@ export class NamespaceDrains extends ScheduledDrains implements ListWatchSink {
   #listed = new Set<string>()
 
   constructor(options: NamespaceDrainsOptions) {
-    super(options)
+    super({ ...options, note: CLUSTER_ONLY })
     this.#options = options
     this.checkAlways(options.timers, 'Following the annotations of Namespaces')
   }

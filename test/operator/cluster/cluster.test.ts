@@ -2,7 +2,7 @@ import t from 'tap'
 import { Random } from '../../../src/base/random.ts'
 import { Cluster } from '../../../src/operator/cluster/cluster.ts'
 import { createLogger } from '../../../src/telemetry/log.ts'
-import { ApiDouble, listBody, statusBody, turns } from '../../support/api-double.ts'
+import { ApiDouble, listBody, type Stream, statusBody, turns } from '../../support/api-double.ts'
 import { eventRecorder } from '../../support/event-recorder.ts'
 import { dnsRecord } from '../../support/operator-objects.ts'
 import { FakeClock, FakeTimers } from '../../support/setup.ts'
@@ -82,3 +82,52 @@ for (const { name, probes, want } of [
     t.strictSame(isSynced ? down : undefined, want)
   })
 }
+
+t.test('records that share a name hear of health and annotations of each other', async (t) => {
+  const api = new ApiDouble()
+  const timers = new FakeTimers()
+  const log = createLogger(
+    '',
+    () => {},
+    () => false,
+  )
+  const means = { api, log, clock: new FakeClock(), timers, random: new Random(1), namespaces: [] }
+  const cluster = new Cluster(means, eventRecorder(means))
+  t.teardown(() => cluster.close())
+  const lists: Record<string, object[]> = {
+    dnsrecords: [dnsRecord(), dnsRecord({ name: 'b' })],
+    secrets: [],
+    dnshealthcheckprobes: [PROBE],
+  }
+  const streams = new Map<string, Stream>()
+  const answer = async (): Promise<void> => {
+    for (let i = 0; i < 5; i++) {
+      await turns()
+      for (const asked of api.asked.splice(0)) {
+        const kind = asked.path.split('/').at(-1)!
+        if (asked.isWatch) streams.set(kind, asked.stream())
+        else asked.reply(200, listBody('9', lists[kind]!))
+      }
+      await timers.advance(1000)
+    }
+  }
+  cluster.start()
+  await answer()
+  await cluster.synced()
+  const keys: string[] = []
+  cluster.onNames((key) => keys.push(key))
+  const news = async (): Promise<string[]> => {
+    await answer()
+    return [...new Set(keys.splice(0))]
+  }
+  const metadata = { resourceVersion: '11' }
+  streams.get('dnshealthcheckprobes')!.event('MODIFIED', {
+    ...{ ...PROBE, metadata: { ...PROBE.metadata, ...metadata } },
+    status: { healthy: true },
+  })
+  t.strictSame(await news(), ['a/b'], 'an address of a/app is up')
+  const annotations = { 'sextant.io/drain': '' }
+  const drained = dnsRecord({ metadata: { ...metadata, annotations } })
+  streams.get('dnsrecords')!.event('MODIFIED', drained)
+  t.strictSame(await news(), ['a/b'], 'a/app is drained')
+})

@@ -97,3 +97,62 @@ t.test('a failover list that is too long to be exported is reported', async (t) 
   t.match(message, /its failover list is not exported to other sites: 900 endpoints/)
   t.notMatch(fixture.exported().join(), /failover/)
 })
+
+t.test('peers of generation v1 get what is in service, unless nothing is', async (t) => {
+  const [ONE, TWO, THREE] = ['192.0.2.1', '192.0.2.2', '192.0.2.3'] as const
+  const drain = { 'sextant.io/drain': '' }
+  const until = { ...drain, 'sextant.io/drain-until': '2026-11-24T18:00:00Z' }
+  const a = (...targets: readonly string[]): ApiObject => ({
+    endpoints: [{ dnsName: HOST, recordType: 'A', recordTTL: 60, targets }],
+  })
+  for (const { name, first = {}, second = {}, down = [[], []], want } of [
+    { name: 'all is in service', want: [[ONE, TWO], [THREE]] },
+    { name: 'one address is down', down: [[ONE], []], want: [[TWO], [THREE]] },
+    { name: 'the first is drained', first: drain, want: [[], [THREE]] },
+    { name: 'its addresses are down', down: [[ONE, TWO], []], want: [[], [THREE]] },
+    { name: 'both are drained', first: drain, second: drain, want: [[ONE, TWO], [THREE]] },
+    {
+      name: 'one is drained, the other down',
+      first: drain,
+      down: [[], [THREE]],
+      want: [[ONE, TWO], [THREE]],
+    },
+    {
+      name: 'the drain of the other ends',
+      first: drain,
+      second: until,
+      want: [[ONE, TWO], [THREE]],
+    },
+  ] as readonly V1Case[]) {
+    const fixture = new OperatorFixture()
+    fixture.clock.nowMs = Date.parse('2026-11-24T17:59:00Z')
+    fixture.cluster.put(dnsRecord({ metadata: { annotations: first }, spec: a(ONE, TWO) }))
+    fixture.cluster.put(dnsRecord({ name: 'b', metadata: { annotations: second }, spec: a(THREE) }))
+    for (const [i, key] of ['a/app', 'a/b'].entries()) {
+      fixture.cluster.health.set(key, { down: down[i]!, up: [], probes: [] })
+    }
+    const exportedV1 = async (): Promise<readonly string[][]> => {
+      await fixture.reconcile('a/app')
+      await fixture.reconcile('a/b')
+      return ['local-app', 'local-b'].map((local) => {
+        const endpoints = fixture.field(local, 'spec', 'endpoints') as readonly ApiObject[]
+        return endpoints.flatMap((one) => (one.recordType === 'A' ? (one.targets as string[]) : []))
+      })
+    }
+    t.strictSame(await exportedV1(), want, name)
+    if (second !== until) continue
+    const [againMs] = [await fixture.reconciler.reconcile(KEY)]
+    t.equal(againMs, 60_001, `${name}: it is checked again`)
+    fixture.clock.pass(60_001)
+    t.strictSame(await exportedV1(), [[], [THREE]], `${name}: it is over`)
+  }
+})
+
+interface V1Case {
+  readonly name: string
+  readonly first?: ApiObject
+  readonly second?: ApiObject
+  /** Of both records. */
+  readonly down?: readonly string[][]
+  readonly want: readonly string[][]
+}

@@ -52,7 +52,14 @@ function pageOf(site: string, exporter: string, count: number): KnownPeer {
   }
 }
 
-const OWN = { site: 'e', health: HEALTHY, membership: undefined, before: undefined, nowMs: 0 }
+const OWN = {
+  site: 'e',
+  health: HEALTHY,
+  membership: undefined,
+  isElsewhere: () => false,
+  before: undefined,
+  nowMs: 0,
+}
 
 t.test('our own endpoints come before those of peers', async (t) => {
   const small = publishingOf({})

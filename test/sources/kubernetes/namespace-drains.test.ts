@@ -1,6 +1,6 @@
 import t, { type Test } from 'tap'
 import { Random } from '../../../src/base/random.ts'
-import { DRAIN_CHECK_MS } from '../../../src/health/drain/drain-schedule.ts'
+import { CLUSTER_ONLY, DRAIN_CHECK_MS } from '../../../src/health/drain/drain-schedule.ts'
 import { DrainedHealth } from '../../../src/health/drain/drained-health.ts'
 import { KubernetesSource } from '../../../src/sources/kubernetes/kubernetes-source.ts'
 import { ApiDouble, type Asked, listBody, statusBody, turns } from '../../support/api-double.ts'
@@ -112,7 +112,7 @@ t.test('the annotations of a Namespace drain its records', async (t) => {
   const team = 'record:team/* by annotation of Namespace team: racks move'
   const team2 = 'record:team2/* by annotation of Namespace team2'
   const said = lines.filter((line) => line.includes('drain ')).map((line) => line.slice(7))
-  const begins = [`drain begins: ${team}`, `drain begins: ${team2}`]
+  const begins = [team, team2].map((one) => `drain begins: ${one}; ${CLUSTER_ONLY}`)
   t.strictSame(said, [...begins, `drain ends: ${team}`, `drain ends: ${team2}`])
 })
 

@@ -1,0 +1,42 @@
+import type { Endpoint } from '../../dnsrecord/dns-record.ts'
+import { printHost } from '../../dnsrecord/print-endpoint.ts'
+import { groupKey } from '../../health/drain/in-service-endpoints.ts'
+import type { ClusterView } from '../cluster/cluster-view.ts'
+import { decide, type Publishing } from './decide.ts'
+import { findInService } from './own.ts'
+
+/** What other records have in service that this cluster exports. */
+export interface ServedElsewhere {
+  /** True if one has a target in service at the name and type of the endpoint. */
+  readonly has: (endpoint: Endpoint) => boolean
+  /** Unix time in milliseconds at which a drain of these records ends; Infinity = none ends. */
+  readonly drainEndsMs: () => number
+}
+
+/** Finds what other records have in service when it is first asked for. */
+export function servedElsewhere(
+  { record }: Pick<Publishing, 'record'>,
+  view: Pick<ClusterView, 'recordsSharing' | 'secretsOf' | 'healthOf'>,
+  { site, nowMs }: { readonly site: string; readonly nowMs: number },
+): ServedElsewhere {
+  let endsMs = Number.POSITIVE_INFINITY
+  const known = new Map<string, ReadonlySet<string>>()
+  const groupsOf = (key: string, find: () => readonly Endpoint[]): ReadonlySet<string> => {
+    const groups = known.get(key) ?? new Set(find().map(groupKey))
+    known.set(key, groups)
+    return groups
+  }
+  const has = (endpoint: Endpoint): boolean => {
+    return view.recordsSharing(record.key, printHost(endpoint.owner)).some((other) => {
+      const action = decide(other, view.secretsOf(other.namespace))
+      if (action.kind !== 'publish') return false
+      const { content } = action.publishing
+      const untilMs = content.settings?.drain?.untilMs ?? Infinity
+      if (untilMs > nowMs) endsMs = Math.min(endsMs, untilMs)
+      const facts = { health: view.healthOf(other.key), site, nowMs }
+      const groups = groupsOf(other.key, () => findInService(other.key, content, facts))
+      return groups.has(groupKey(endpoint))
+    })
+  }
+  return { has, drainEndsMs: () => endsMs }
+}
