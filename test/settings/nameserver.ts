@@ -294,7 +294,7 @@ const NOTHING = {
 
 /** Everything that decides the answers, for each class of clients. */
 function printSet(set: OwnerSet): string {
-  const { type, ttlSeconds, rdata, candidates, sticky, failover, pointSets, endpoints } = set
+  const { type, ttlSeconds, rdata, candidates, sticky, failover, pointSets } = set
   if (candidates.length === 0) return 'nothing'
   const { keys, tiers } = sortIntoTiers(candidates, type, failover)
   const classes = tiers.map((tier, i) => {
@@ -304,12 +304,9 @@ function printSet(set: OwnerSet): string {
     })
     return `${keys[i]?.text ?? '*'}: ${outcomes.sort().join(' ')}`
   })
-  const ids = endpoints.filter(({ candidates }) => candidates.length > 0)
-  const named = ids.map(({ endpoint }) => endpoint.setIdentifier).filter((id) => id !== '')
   const points = pointSets?.flatMap((one) => one.map(({ text }) => text)).sort()
   return [
     `ttl=${ttlSeconds}`,
-    ...(named.length === 0 ? [] : [`ids=${[...new Set(named)].sort()}`]),
     ...(sticky === undefined ? [] : [`sticky=${sticky.ipv4Bits}/${sticky.ipv6Bits}`]),
     ...(points === undefined ? [] : [`points=${points.join('|')}`]),
     ...classes,

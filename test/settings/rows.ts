@@ -42,10 +42,18 @@ const HEAVY = sketch(`${A} ${TWO} id=two weight=80`)
 const EUROPE = sketch(`${A} ${ONE} id=one geo=GEO-EU`)
 const AMERICA = sketch(`${A} ${TWO} id=two geo=GEO-NA`)
 
+const CNAME_EUROPE: Sketch = {
+  endpoints: [`${HOST} CNAME geo-eu.${HOST} id=one geo=GEO-EU`, `geo-eu.${A} ${ONE}`],
+}
+const CNAME_AMERICA: Sketch = {
+  endpoints: [`${HOST} CNAME geo-na.${HOST} id=two geo=GEO-NA`, `geo-na.${A} ${TWO}`],
+}
+const BELOW = `geo-eu.app A ttl=60 *: ${ONE}; geo-na.app A ttl=60 *: ${TWO}`
+
 const BOTH = `app A ttl=60 *: ${ONE}+${TWO}`
-const SHARED = `app A ttl=60 ids=one,two *: ${ONE} (20) ${TWO} (80)`
-const BY_CODE = `app A ttl=60 ids=one,two GEO-EU: ${ONE} GEO-NA: ${TWO} *: ${ONE}+${TWO}`
-const ONLY_AMERICA = `app A ttl=60 ids=two GEO-NA: ${TWO} *: ${TWO}`
+const SHARED = `app A ttl=60 *: ${ONE} (20) ${TWO} (80)`
+const BY_CODE = `app A ttl=60 GEO-EU: ${ONE} GEO-NA: ${TWO} *: ${ONE}+${TWO}`
+const ONLY_AMERICA = `app A ttl=60 GEO-NA: ${TWO} *: ${TWO}`
 
 /** By v1, each site knows the set identifiers, annotations and codes of its own records only. */
 const V1 = /v1 has no set identifiers, locations, annotations, drains or health/
@@ -53,35 +61,40 @@ const FROM_V1 = (there: string, here: string): Exceptions => {
   return { 'v1 peer': { served: { there, here }, says: V1 } }
 }
 const V1_CODES = FROM_V1(
-  `app A ttl=60 ids=one GEO-EU: ${ONE} *: ${ONE}+${TWO}`,
-  `app A ttl=60 ids=two GEO-NA: ${TWO} *: ${ONE}+${TWO}`,
-)
-const V1_SHARED = FROM_V1(
-  `app A ttl=60 ids=one *: ${ONE} (20) ${TWO} (80)`,
-  `app A ttl=60 ids=two *: ${ONE} (20) ${TWO} (80)`,
+  `app A ttl=60 GEO-EU: ${ONE} *: ${ONE}+${TWO}`,
+  `app A ttl=60 GEO-NA: ${TWO} *: ${ONE}+${TWO}`,
 )
 
+/** A site never leaves out its last endpoints of a name by v1. The other one may find itself that they are down. */
+const V1_LAST = FROM_V1(`app A ttl=60 *: ${TWO}`, BOTH)
+
 const ENDPOINTS: readonly Omit<Row, 'group'>[] = [
-  { name: '`weight`', there: sketch(LIGHT), here: HEAVY, want: SHARED, but: V1_SHARED },
-  { name: '`geo-code`', there: EUROPE, here: AMERICA, want: BY_CODE, but: V1_CODES },
+  { name: '`weight`', there: sketch(LIGHT), here: HEAVY, want: SHARED },
+  { name: '`geo-code` of an address', there: EUROPE, here: AMERICA, want: BY_CODE, but: V1_CODES },
+  {
+    name: '`geo-code` of a CNAME to `CODE.…`',
+    there: CNAME_EUROPE,
+    here: CNAME_AMERICA,
+    want: `app CNAME ttl=60 GEO-EU: geo-eu.${HOST}. GEO-NA: geo-na.${HOST}. *: geo-eu.${HOST}. (1) geo-na.${HOST}. (1); ${BELOW}`,
+  },
   {
     name: '`default`',
     there: sketch(`${A} ${ONE} id=one geo=GEO-EU default=true`),
     here: AMERICA,
-    want: `app A ttl=60 ids=one,two GEO-EU: ${ONE} GEO-NA: ${TWO} *: ${ONE}`,
+    want: `app A ttl=60 GEO-EU: ${ONE} GEO-NA: ${TWO} *: ${ONE}`,
     but: FROM_V1(
-      `app A ttl=60 ids=one GEO-EU: ${ONE} *: ${ONE}`,
-      `app A ttl=60 ids=two GEO-NA: ${TWO} *: ${ONE}+${TWO}`,
+      `app A ttl=60 GEO-EU: ${ONE} *: ${ONE}`,
+      `app A ttl=60 GEO-NA: ${TWO} *: ${ONE}+${TWO}`,
     ),
   },
   {
     name: '`location`',
     there: sketch(`${A} ${ONE} id=one location=52.52+13.40`),
     here: sketch(`${A} ${TWO} id=two location=48.86+2.35`),
-    want: `app A ttl=60 ids=one,two points=48.86,2.35|52.52,13.40 @48.86,2.35: ${TWO} @52.52,13.40: ${ONE} *: ${ONE}+${TWO}`,
+    want: `app A ttl=60 points=48.86,2.35|52.52,13.40 @48.86,2.35: ${TWO} @52.52,13.40: ${ONE} *: ${ONE}+${TWO}`,
     but: FROM_V1(
-      `app A ttl=60 ids=one points=52.52,13.40 @52.52,13.40: ${ONE} *: ${ONE}+${TWO}`,
-      `app A ttl=60 ids=two points=48.86,2.35 @48.86,2.35: ${TWO} *: ${ONE}+${TWO}`,
+      `app A ttl=60 points=52.52,13.40 @52.52,13.40: ${ONE} *: ${ONE}+${TWO}`,
+      `app A ttl=60 points=48.86,2.35 @48.86,2.35: ${TWO} *: ${ONE}+${TWO}`,
     ),
   },
   {
@@ -94,8 +107,8 @@ const ENDPOINTS: readonly Omit<Row, 'group'>[] = [
     name: '`setIdentifier`',
     there: sketch(`${A} ${ONE} id=one weight=1`),
     here: sketch(`${A} ${ONE} id=two weight=1`),
-    want: `app A ttl=60 ids=one,two *: ${ONE} (1) ${ONE} (1)`,
-    but: FROM_V1(`app A ttl=60 ids=one *: ${ONE}`, `app A ttl=60 ids=two *: ${ONE}`),
+    want: `app A ttl=60 *: ${ONE} (1) ${ONE} (1)`,
+    but: FROM_V1(`app A ttl=60 *: ${ONE}`, `app A ttl=60 *: ${ONE}`),
   },
 ]
 
@@ -113,28 +126,28 @@ const ANNOTATIONS: readonly Omit<Row, 'group'>[] = [
     here: HEAVY,
     want: SHARED.replace(' *', ' sticky=16/48 *'),
     but: FROM_V1(
-      `app A ttl=60 ids=one sticky=16/48 *: ${ONE} (20) ${TWO} (80)`,
-      `app A ttl=60 ids=two *: ${ONE} (20) ${TWO} (80)`,
+      `app A ttl=60 sticky=16/48 *: ${ONE} (20) ${TWO} (80)`,
+      `app A ttl=60 *: ${ONE} (20) ${TWO} (80)`,
     ),
   },
   {
     name: '`failover`',
     there: { ...EUROPE, ...set('failover', 'GEO-EU: GEO-NA'), down: [ONE] },
     here: { endpoints: [...AMERICA.endpoints, `${A} ${THREE} id=three geo=*`] },
-    want: `app A ttl=60 ids=three,two GEO-EU: ${TWO} GEO-NA: ${TWO} *: ${THREE}`,
+    want: `app A ttl=60 GEO-EU: ${TWO} GEO-NA: ${TWO} *: ${THREE}`,
     but: FROM_V1(
       `app A ttl=60 GEO-EU: ${TWO}+${THREE} *: ${TWO}+${THREE}`,
-      `app A ttl=60 ids=three,two GEO-NA: ${TWO} *: ${THREE}`,
+      `app A ttl=60 GEO-NA: ${TWO} *: ${THREE}`,
     ),
   },
   {
     name: '`shift`',
     there: sketch(LIGHT, set('shift', 'to=one steps=10%,100% bake=1h')),
     here: HEAVY,
-    want: `app A ttl=60 ids=one,two *: ${ONE} (100000) ${TWO} (900000)`,
+    want: `app A ttl=60 *: ${ONE} (100000) ${TWO} (900000)`,
     but: FROM_V1(
-      `app A ttl=60 ids=one *: ${ONE} (100000) ${TWO} (900000)`,
-      `app A ttl=60 ids=two *: ${ONE} (20) ${TWO} (80)`,
+      `app A ttl=60 *: ${ONE} (100000) ${TWO} (900000)`,
+      `app A ttl=60 *: ${ONE} (20) ${TWO} (80)`,
     ),
   },
   {
@@ -142,6 +155,7 @@ const ANNOTATIONS: readonly Omit<Row, 'group'>[] = [
     there: { ...PLAIN_ONE, ...set('drain', 'racks move') },
     here: PLAIN_TWO,
     want: `app A ttl=60 *: ${TWO}`,
+    but: V1_LAST,
   },
   {
     name: '`drain-until`, over',
@@ -158,10 +172,17 @@ const HEALTH: readonly Omit<Row, 'group'>[] = [
   { name: 'up', there: { ...PLAIN_ONE, up: [ONE] }, here: PLAIN_TWO, want: BOTH },
   { name: 'not known', there: PLAIN_ONE, here: PLAIN_TWO, want: BOTH },
   {
-    name: 'down',
+    name: 'one of several is down',
+    there: { endpoints: [`${A} ${ONE},${THREE}`], down: [ONE] },
+    here: PLAIN_TWO,
+    want: `app A ttl=60 *: ${TWO}+${THREE}`,
+  },
+  {
+    name: 'all of one site are down',
     there: { ...PLAIN_ONE, down: [ONE] },
     here: PLAIN_TWO,
     want: `app A ttl=60 *: ${TWO}`,
+    but: V1_LAST,
   },
   {
     name: 'all are down',
@@ -172,12 +193,13 @@ const HEALTH: readonly Omit<Row, 'group'>[] = [
   },
   {
     name: 'all that a CNAME leads to is down',
-    there: {
-      endpoints: [`${HOST} CNAME geo-eu.${HOST} id=one geo=GEO-EU`, `geo-eu.${A} ${ONE}`],
-      down: [ONE],
-    },
-    here: { endpoints: [`${HOST} CNAME geo-na.${HOST} id=two geo=GEO-NA`, `geo-na.${A} ${TWO}`] },
-    want: `app CNAME ttl=60 ids=two GEO-NA: geo-na.${HOST}. *: geo-na.${HOST}.; geo-eu.app A ttl=60 *: ${ONE}; geo-na.app A ttl=60 *: ${TWO}`,
+    there: { ...CNAME_EUROPE, down: [ONE] },
+    here: CNAME_AMERICA,
+    want: `app CNAME ttl=60 GEO-NA: geo-na.${HOST}. *: geo-na.${HOST}.; ${BELOW}`,
+    but: FROM_V1(
+      `app CNAME ttl=60 GEO-NA: geo-na.${HOST}. *: geo-na.${HOST}.; ${BELOW}`,
+      `app CNAME ttl=60 GEO-EU: geo-eu.${HOST}. GEO-NA: geo-na.${HOST}. *: geo-eu.${HOST}. (1) geo-na.${HOST}. (1); ${BELOW}`,
+    ),
   },
 ]
 
@@ -196,8 +218,14 @@ const HERE_ONLY = (there: string): Exceptions => ({
 })
 
 const DRAINS: readonly Omit<Row, 'group'>[] = [
-  ...['id:one', `address:${ONE}`, 'geo:GEO-EU', 'site:there', 'record:a/app'].map((selector) => ({
-    name: `\`${selector.replace(ONE, 'ADDRESS')}\``,
+  ...[
+    ['id:ID', 'id:one'],
+    ['address:ADDRESS', `address:${ONE}`],
+    ['geo:CODE', 'geo:GEO-EU'],
+    ['site:SITE', 'site:there'],
+    ['record:NAMESPACE/NAME', 'record:a/app'],
+  ].map(([name, selector = '']) => ({
+    name: `\`${name}\``,
     there: EUROPE,
     here: AMERICA,
     drains: [selector],
@@ -206,7 +234,7 @@ const DRAINS: readonly Omit<Row, 'group'>[] = [
     ...(selector === 'site:there' ? { alone: BY_CODE } : {}),
     but: {
       ...HERE_ONLY(ONLY_AMERICA),
-      ...FROM_V1(`app A ttl=60 *: ${TWO}`, ONLY_AMERICA),
+      ...FROM_V1(`app A ttl=60 *: ${TWO}`, `app A ttl=60 GEO-NA: ${TWO} *: ${ONE}+${TWO}`),
     },
   })),
   {
@@ -217,7 +245,7 @@ const DRAINS: readonly Omit<Row, 'group'>[] = [
     want: `b.app A ttl=60 *: ${TWO}`,
     but: {
       'second cluster': {
-        served: { here: `app A ttl=60 ids=one GEO-EU: ${ONE} *: ${ONE}; b.app A ttl=60 *: ${TWO}` },
+        served: { here: `app A ttl=60 GEO-EU: ${ONE} *: ${ONE}; b.app A ttl=60 *: ${TWO}` },
         says: HERE_ONLY_SAYS,
       },
       ...FROM_V1(`b.app A ttl=60 *: ${TWO}`, `app A ttl=60 *: ${ONE}; b.app A ttl=60 *: ${TWO}`),
@@ -239,8 +267,8 @@ const DRAINS: readonly Omit<Row, 'group'>[] = [
 /** Sites do not share set identifiers: this is no conflict. */
 const TWO_SITES: Refusal = {
   served: {
-    there: `app A ttl=60 ids=x *: ${ONE}+${TWO}`,
-    here: `app A ttl=60 ids=x *: ${ONE}+${TWO}`,
+    there: `app A ttl=60 *: ${ONE}+${TWO}`,
+    here: `app A ttl=60 *: ${ONE}+${TWO}`,
   },
   says: NOTHING,
 }
@@ -266,7 +294,7 @@ const CONFLICTS: readonly Omit<Row, 'group'>[] = [
     name: 'one set identifier at one site',
     there: sketch(`${A} ${ONE} id=x`),
     here: sketch(`${A} ${TWO} id=x`),
-    want: `app A ttl=60 ids=x *: ${ONE}`,
+    want: `app A ttl=60 *: ${ONE}`,
     says: /set identifier "x".*(give each endpoint its own identifier|change one of the two)/,
     but: {
       'second cluster': TWO_SITES,
@@ -287,10 +315,21 @@ const CONFLICTS: readonly Omit<Row, 'group'>[] = [
     want: SHARED.replace(' *', `${there} *`),
     says: new RegExp(`${name} .* and .*: the first applies; set the same in both`),
     but: FROM_V1(
-      `app A ttl=60 ids=one${there} *: ${ONE} (20) ${TWO} (80)`,
-      `app A ttl=60 ids=two${here} *: ${ONE} (20) ${TWO} (80)`,
+      `app A ttl=60${there} *: ${ONE} (20) ${TWO} (80)`,
+      `app A ttl=60${here} *: ${ONE} (20) ${TWO} (80)`,
     ),
   })),
+  {
+    name: 'different `shift`',
+    there: sketch(LIGHT, set('shift', 'to=one steps=10% bake=1h')),
+    here: { ...HEAVY, ...set('shift', 'to=two steps=10% bake=1h') },
+    want: `app A ttl=60 *: ${ONE} (100000) ${TWO} (900000)`,
+    says: /shift .* and .*: the first applies; set the same in both/,
+    but: FROM_V1(
+      `app A ttl=60 *: ${ONE} (100000) ${TWO} (900000)`,
+      `app A ttl=60 *: ${ONE} (900000) ${TWO} (100000)`,
+    ),
+  },
 ]
 
 const grouped = (group: Row['group'], rows: readonly Omit<Row, 'group'>[]): Row[] => {
