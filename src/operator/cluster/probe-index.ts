@@ -49,12 +49,13 @@ export class ProbeIndex {
     if (this.#owners.get(key) !== owner) this.#remove(key)
     const page = this.#pages.get(owner) ?? new Map<string, AddressProbe>()
     const before = page.get(key)
-    const reason = known.health === 'down' ? { reason: downReason } : {}
-    page.set(key, { address, ...known, ...reason })
+    const isSame = before?.health === known.health && before.address === address
+    // An address keeps its first reason while it is down, because each change is a write.
+    const reason = isSame && before.reason ? before.reason : downReason
+    page.set(key, { address, ...known, ...(known.health === 'down' ? { reason } : {}) })
     this.#pages.set(owner, page)
     this.#owners.set(key, owner)
-    const isSame = before?.health === known.health && before.notProbed === known.notProbed
-    if (!isSame || before?.address !== address) this.#onChange(owner)
+    if (!isSame || before.notProbed !== known.notProbed) this.#onChange(owner)
   }
 
   #remove(key: string): void {

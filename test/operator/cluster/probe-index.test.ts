@@ -56,6 +56,26 @@ t.test('the health of an address, and why it is not probed', (t) => {
       },
       isNews: true,
     },
+    {
+      // The first reason is kept: each change would be a write.
+      status: { healthy: false, consecutiveFailures: 4, reason: 'timeout' },
+      want: {
+        health: 'down',
+        notProbed: '',
+        reason: 'DNSHealthCheckProbe a/p reports it as unhealthy after 3 failures: status 503',
+      },
+      isNews: false,
+    },
+    { status: { healthy: true }, want: { health: 'up', notProbed: '' }, isNews: true },
+    {
+      status: { healthy: false, consecutiveFailures: 3, reason: 'timeout' },
+      want: {
+        health: 'down',
+        notProbed: '',
+        reason: 'DNSHealthCheckProbe a/p reports it as unhealthy after 3 failures: timeout',
+      },
+      isNews: true,
+    },
   ]) {
     changed.length = 0
     listener!.onUpdate?.('a/p', probe(status), {}, false)
