@@ -1,6 +1,11 @@
 import { endpointsOfSite, findForeignExports, fixSiteName } from './foreign-exports.ts'
 import type { PeerEndpoint, SiteState } from './peer-endpoint.ts'
 
+const NAMES_FIX =
+  'give each site a name of its own; if both are nameservers of this site, one of them does not follow its records'
+const RELAY_FIX =
+  'it counts as a relay, so its health reports are ignored; if it is a nameserver of one site, give this site one name'
+
 /** A peer, and what it reports of one host. */
 export interface NamedPeer {
   readonly address: string
@@ -47,7 +52,7 @@ export function findNameFaults(peer: NamedPeer, context: NameContext): readonly 
     if (other.address === peer.address || other.ownSite !== peer.ownSite) continue
     if (!isOtherSite(peer, other)) continue
     const [first, second] = [peer.address, other.address].sort()
-    const text = `peers ${first} and ${second} report different endpoints under the name of one site, ${peer.ownSite}: give each site a name of its own; if both are nameservers of this site, one of them does not follow its records`
+    const text = /* warning */ `peers ${first} and ${second} report different endpoints under the name of one site, ${peer.ownSite}: ${NAMES_FIX}`
     faults.push({ id: `${first} ${second}`, text })
   }
   return faults
@@ -56,13 +61,13 @@ export function findNameFaults(peer: NamedPeer, context: NameContext): readonly 
 /** A peer whose zone names several sites is not known to be a nameserver of any of them. */
 export function findRelay({ address, sites }: Pick<NamedPeer, 'address' | 'sites'>): NameFault[] {
   if (sites.length <= 1) return []
-  const text = `peer ${address} reports endpoints of several sites, ${sites.join(', ')}: it counts as a relay, so its health reports are ignored; if it is a nameserver of one site, give this site one name`
+  const text = /* warning */ `peer ${address} reports endpoints of several sites, ${sites.join(', ')}: ${RELAY_FIX}`
   return [{ id: `${address} relay`, text }]
 }
 
 /** What is wrong with a peer that reports other endpoints under the name of our site. */
 function printSiteConflict(peer: string, site: string, setting: string): string {
-  return `peer ${peer} reports other endpoints under the name of this site, ${site}: ${fixSiteName(setting)}`
+  return /* warning */ `peer ${peer} reports other endpoints under the name of this site, ${site}: ${fixSiteName(setting)}`
 }
 
 /** A nameserver of one site may lack addresses that it finds down, but not both of two nameservers. */

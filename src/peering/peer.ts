@@ -17,6 +17,7 @@ import { PeerServers } from './peer-servers.ts'
 import { bareHost, type PeerStatus } from './peer-status.ts'
 import { PeerZone } from './peer-zone.ts'
 import type { SiteObservation } from './quorum/observation-codec.ts'
+import { V1_LACKS } from './read-v1.ts'
 import { Refusals } from './refusals.ts'
 import { SiteChange } from './site-change.ts'
 
@@ -35,18 +36,13 @@ const REST_MS_MAX = 15_000
 /** Minimum time between two log lines about hosts that can't be queried. */
 const HOST_FAULT_MS = 10_000
 
-/** What endpoints lose in generation v1, between this peer and us in both directions. */
-export const V1_LACKS =
-  'v1 has no set identifiers, locations, annotations, drains or health, and geo codes only of CNAMEs that are named after them'
-
 /** Receives the changed hosts, without their `*.`. */
 type Listener = (hosts: ReadonlySet<string>) => void
 
 /**
- * Follows one peer. It queries the SOA of the peer's zone kdrnt every second, and at once on a
- * NOTIFY. If the serial is new, it transfers the zone (v2). If the peer refuses transfers or
- * exports no whole endpoints, it queries each wanted host instead (v1). With a key, v1 is not used:
- * the peer must allow the transfer.
+ * Follows one peer. It queries the SOA of the peer's zone kdrnt every second, and at once on a NOTIFY. If the serial is
+ * new, it transfers the zone (v2). If the peer refuses transfers or exports no whole endpoints, it queries each wanted
+ * host instead (v1). With a key, v1 is not used: the peer must allow the transfer.
  *
  *     SOA ─▶ same serial: confirmed
  *         ─▶ new ─▶ IXFR or AXFR ─▶ v2
@@ -445,15 +441,13 @@ export class PeerFollower {
   #enter(generation: Generation, reason: string): void {
     if (this.#generation === generation) return
     this.#generation = generation
-    const { log } = this.#options
-    const { endpoints, serial } = this.status
-    if (generation === 'v1') {
-      log.info(`peer ${this.#address} is queried for each host: ${reason}; ${V1_LACKS}`)
-      return
-    }
-    log.info(
-      `peer ${this.#address} is followed by zone transfer: ${endpoints} endpoints, serial ${serial}`,
-    )
+    const { address, endpoints, serial } = this.status
+    if (generation === 'v1')
+      this.#options.log.info(`peer ${address} is queried for each host: ${reason}; ${V1_LACKS}`)
+    else
+      this.#options.log.info(
+        `peer ${address} is followed by zone transfer: ${endpoints} endpoints, serial ${serial}`,
+      )
   }
 
   async #askHost(rootHost: string): ReturnType<typeof askHostAt> {

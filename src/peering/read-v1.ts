@@ -17,6 +17,10 @@ import type { PeerEndpoint, SiteState } from './peer-endpoint.ts'
 import { cutProblems } from './read-v2.ts'
 import { sortUnique, toPeerEndpoint } from './to-peer-endpoint.ts'
 
+/** What endpoints lose between a v1 peer and this site, in both directions. */
+export const V1_LACKS =
+  'v1 has no set identifiers, locations, annotations, drains or health, and geo codes only of CNAMEs that are named after them'
+
 /** A record from a peer's answer: names as uncompressed wire form, in any case. */
 export interface PeerRecord {
   readonly owner: Uint8Array

@@ -2,7 +2,9 @@ import { readdirSync, readFileSync } from 'node:fs'
 import t from 'tap'
 
 const PAGE = 'docs/reference/log-lines.md'
-const CALL = /\blog(?:ger)?\??\.(info|warning|error)\(\s*(`(?:[^`\\]|\\.)*`|'(?:[^'\\]|\\.)*')/gi
+/** Calls of a logger. A text that is built elsewhere has its level in a comment before it. */
+const CALL =
+  /(?:\blog(?:ger)?\??\.(info|warning|error)\(|\/\* (info|warning|error) \*\/)\s*(`(?:[^`\\]|\\.)*`|'(?:[^'\\]|\\.)*')/gi
 
 /** The text of a literal of the source, with `…` for parts that vary. */
 function textOf(literal: string): string {
@@ -27,9 +29,10 @@ const hasText = (text: string): boolean => /[a-z]{2}/i.test(text)
 const inSource = new Map<string, string>()
 for (const file of readdirSync('src', { recursive: true, encoding: 'utf8' })) {
   if (!file.endsWith('.ts')) continue
-  for (const [, level, literal] of readFileSync(`src/${file}`, 'utf8').matchAll(CALL)) {
+  for (const [, called, noted, literal] of readFileSync(`src/${file}`, 'utf8').matchAll(CALL)) {
     const text = textOf(literal!)
-    if (hasText(text)) inSource.set(`${level!.toLowerCase()} ${text}`, file)
+    const level = (called ?? noted)!.toLowerCase()
+    if (hasText(text)) inSource.set(`${level} ${text}`, file)
   }
 }
 

@@ -3,8 +3,9 @@ import { RRType } from '../../src/dns/iana/index.ts'
 import { scanName } from '../../src/dns/name/name.ts'
 import { HMAC_SHA256 } from '../../src/dns/tsig/algorithm.ts'
 import { createTsigKey } from '../../src/dns/tsig/key.ts'
-import { PeerFollower, V1_LACKS } from '../../src/peering/peer.ts'
+import { PeerFollower } from '../../src/peering/peer.ts'
 import type { PeerFollowerOptions } from '../../src/peering/peer-options.ts'
+import { V1_LACKS } from '../../src/peering/read-v1.ts'
 import { ExportedZone, endpoint, peerRecord, record } from '../support/exported-zone.ts'
 import { recordLog } from '../support/recorded-log.ts'
 import { ScriptedServer } from '../support/scripted-server.ts'
@@ -178,10 +179,7 @@ t.test('a peer that refuses its zone is asked for each host that is wanted', asy
   await until(() => targets().length > 0, 'the host')
   t.strictSame(targets().sort(), OLD_TARGETS)
   t.match(follower.status, { generation: 'v1', site: `127.0.0.1:${server.port}`, endpoints: 8 })
-  t.match(
-    lines.join('\n'),
-    `is queried for each host: its zone has no complete endpoints; ${V1_LACKS}`,
-  )
+  t.match(lines.join('\n'), `is queried for each host: the primary answered REFUSED; ${V1_LACKS}`)
   t.strictSame(changed, [HOST])
   const geo = follower.siteStatesOf(HOST)[0]!.endpoints.find((e) => e.geoCodes[0] === 'GEO-NA')
   t.match(geo, { isDefault: true, targets: [`geo-na.klb.${HOST}`] })

@@ -3,8 +3,8 @@ import type { ApiObject } from '../../src/kube/api.ts'
 import { keyOf as keyOfObject } from '../../src/kube/object-key.ts'
 import type { Reconciler } from '../../src/operator/reconcile/reconciler.ts'
 import { roleOf } from '../../src/operator/record/record-view.ts'
-import { V1_LACKS } from '../../src/peering/peer.ts'
 import type { SiteState } from '../../src/peering/peer-endpoint.ts'
+import { V1_LACKS } from '../../src/peering/read-v1.ts'
 import { kuadrant } from '../../src/plugins/kuadrant/setup.ts'
 import { endpointOf } from '../publish/record-zone-stage.ts'
 import { isOwner } from '../support/delegation-fixture.ts'
@@ -38,7 +38,7 @@ export interface Case {
   readonly namespace?: { readonly [key: string]: string }
 }
 
-/** What clients get, and all that somebody can read about it. */
+/** What clients get, and all messages about it. */
 export interface Outcome {
   /** Of each site: the RRsets, as its nameserver serves them. */
   readonly served: ReadonlyMap<string, string>

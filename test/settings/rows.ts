@@ -7,7 +7,7 @@ export const NOTHING = /^$/
 export interface Refusal {
   /** What the sites serve, by site; missing = as everywhere. */
   readonly served?: { readonly there?: string; readonly here?: string }
-  /** What somebody reads about it. */
+  /** The message about it. */
   readonly says: RegExp
 }
 

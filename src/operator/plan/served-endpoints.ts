@@ -50,8 +50,8 @@ interface HostRecord {
 
 /**
  * Returns the endpoints of a host that are in service, of all sites, for programs that read neither health nor
- * settings. The code that builds the RRsets of a nameserver decides: a target that is out of service is left out, unless
- * none of its name and type would be left. Then all of them are listed, with the health `down`.
+ * settings. The code that builds the RRsets of a nameserver decides. A target that is out of service is left out,
+ * unless none of its name and type would be left. Then all of them are listed, with the health `down`.
  */
 export function composeServed(
   { record, content, rootHost }: Served,
