@@ -1,3 +1,4 @@
+import type { Timers } from '../../base/timers.ts'
 import { LineBudget } from '../../telemetry/line-budget.ts'
 import type { Logger } from '../../telemetry/log.ts'
 
@@ -16,6 +17,7 @@ export class Concurrency {
   readonly #budget = new LineBudget(1, LINE_PERIOD_MS)
   readonly #perClient = new Map<string, number>()
   #total = 0
+  #whenIdle: () => void = () => {}
 
   constructor(limits: ConcurrencyLimits, log: Logger) {
     this.#limits = limits
@@ -38,6 +40,19 @@ export class Concurrency {
     if (own > 1) this.#perClient.set(client, own - 1)
     else this.#perClient.delete(client)
     this.#total--
+    if (this.#total === 0) this.#whenIdle()
+  }
+
+  /** Resolves once no query is in progress, at the latest after `limitMs`. */
+  idle(timers: Timers, limitMs: number): Promise<void> {
+    if (this.#total === 0) return Promise.resolve()
+    return new Promise((resolve) => {
+      const cancel = timers.after(limitMs, resolve)
+      this.#whenIdle = () => {
+        cancel()
+        resolve()
+      }
+    })
   }
 
   #refuse(nowMs: number, limit: string): false {

@@ -11,6 +11,9 @@ import type { NodeService } from './node-service.ts'
 import { scanConfig } from './options.ts'
 import { ReplyTimes } from './reply-times.ts'
 
+/** Longest wait of an instance that ends for its queries in progress. */
+const LAST_QUERIES_MS = 5000
+
 /** `egress { … }`: enforces egress policies by name for the Pods of this node. */
 export const egress: Directive = { name: 'egress', setup }
 
@@ -65,8 +68,10 @@ function setup(c: SetupContext): void {
     source.gate = agent
     publish()
   })
-  c.onShutdown(() => {
+  c.onShutdown(async () => {
     isOver = true
+    // After a reload, the old agent must still allow what these queries lead to.
+    await concurrency.idle(c.timers, LAST_QUERIES_MS)
     for (const stop of stops.toReversed()) stop()
   })
   exportCounts(c, slots, times)
