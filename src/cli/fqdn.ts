@@ -1,5 +1,4 @@
 import { createInterface } from 'node:readline/promises'
-import { printJsonText } from '../base/json-text.ts'
 import type { ListedName } from '../node/api/names-api.ts'
 import { escapeControls } from '../telemetry/log.ts'
 import { type FqdnArgs, scanFqdnArgs } from './fqdn-args.ts'
@@ -48,7 +47,7 @@ async function printList(args: FqdnArgs, ask: Ask, output: Output): Promise<void
   const reply = await ask('GET', `/fqdn/cache${id}${queryOf(filters)}`)
   // Nothing that matches is a result, not a fault.
   const names = reply.status === 404 ? [] : readNames(accepted(reply))
-  if (args.isJson) output.print(printJsonText(names))
+  if (args.isJson) printJson(output, names)
   else for (const line of tableOf(names)) output.print(escapeControls(line))
 }
 

@@ -226,6 +226,20 @@ t.test('replies that are no result', async (t) => {
   t.match(await runHere(path, [...LIST, '-o', 'json']), { code: 0, printed: ['[]'] })
 })
 
+t.test('a long list is whole JSON', async (t) => {
+  const time = '2026-11-28T14:00:00Z'
+  const rows = Array.from({ length: 4000 }, (_, i): ListedName => {
+    const times = { 'lookup-time': time, 'expiration-time': time }
+    const of = { 'endpoint-id': 'shop/web/u0', source: 'lookup' as const }
+    return { fqdn: `n${i}.example.com.`, ips: ['192.0.2.1'], ttl: 60, ...times, ...of }
+  })
+  const text = JSON.stringify(rows)
+  const path = await serveOther(t, (socket) => socket.once('data', () => socket.end(reply(text))))
+  const args = ['fqdn', ...LIST, '-o', 'json', '--socket', path]
+  const { stdout } = await runSextant(t.testdir(), args)
+  t.strictSame(JSON.parse(stdout), rows)
+})
+
 t.test('a server that never ends its reply', async (t) => {
   const silent = await serveOther(t, () => {})
   const slow = await serveOther(t, (socket) => {
