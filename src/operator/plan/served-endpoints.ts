@@ -1,6 +1,10 @@
 import { RRType } from '../../dns/iana/types.ts'
 import { nameKey, scanName } from '../../dns/name/name.ts'
-import { type Endpoint, TARGETS_MAX } from '../../dnsrecord/dns-record.ts'
+import {
+  type Endpoint,
+  SET_IDENTIFIER_CHARACTERS_MAX,
+  TARGETS_MAX,
+} from '../../dnsrecord/dns-record.ts'
 import { packRecord, type RecordContent, unpackRecord } from '../../dnsrecord/pack.ts'
 import { type RecordOrigin, recordId, StoredRecord } from '../../dnsrecord/record-source.ts'
 import { UNKNOWN_HEALTH } from '../../health/address-health.ts'
@@ -129,8 +133,7 @@ function listEndpoints({ type, rdata, ttlSeconds, endpoints, allDown }: OwnerSet
   const named = members
     .filter((one) => !isUnited(one))
     .map((one) => {
-      const { setIdentifier } = one.endpoint
-      const id = taken.has(setIdentifier) ? `${setIdentifier}-${one.site}` : setIdentifier
+      const id = distinguish(one, taken)
       if (id !== '') taken.add(id)
       return print(one, id)
     })
@@ -141,6 +144,17 @@ function listEndpoints({ type, rdata, ttlSeconds, endpoints, allDown }: OwnerSet
     return { ...plain[0]!, targets: targets.slice(i * TARGETS_MAX, (i + 1) * TARGETS_MAX) }
   })
   return [...united, ...named]
+}
+
+/** The set identifier of an endpoint, or a similar one if another site has this one too. */
+function distinguish({ endpoint, site = '' }: Member, taken: ReadonlySet<string>): string {
+  const { setIdentifier } = endpoint
+  let id = setIdentifier
+  for (let count = 1; taken.has(id); count++) {
+    const suffix = count === 1 ? `-${site}` : `-${site}-${count}`
+    id = setIdentifier.slice(0, SET_IDENTIFIER_CHARACTERS_MAX - suffix.length) + suffix
+  }
+  return id
 }
 
 /** True for an endpoint that has nothing to distinguish it from others of its name and type. */
@@ -157,8 +171,7 @@ function compare(a: PeerEndpoint, b: PeerEndpoint): number {
 
 function orderOf(endpoint: PeerEndpoint): string {
   const { dnsName, recordType, setIdentifier, targets } = endpoint
-  const steering = [
-    ...[endpoint.weight ?? -1, endpoint.geoCodes, endpoint.isDefault, endpoint.location ?? ''],
-  ]
+  const { weight = -1, geoCodes, isDefault, location = '' } = endpoint
+  const steering = [weight, geoCodes, isDefault, location]
   return JSON.stringify([dnsName, recordType, setIdentifier, targets, steering])
 }
