@@ -13,6 +13,7 @@ import type { LocalExporter } from './local-exporter.ts'
 import { chooseEndpoints } from './merge/choose-endpoints.ts'
 import { chooseOthers } from './merge/choose-site-states.ts'
 import { describeLeftOut } from './merge/cut-to-fit.ts'
+import { withoutDrains } from './merge/without-drains.ts'
 import type { PeerEndpoint, SiteState } from './peer-endpoint.ts'
 import type { AddressDecision, HealthQuorum, QuorumHost } from './quorum/health-quorum.ts'
 import { RecordSet } from './record-set.ts'
@@ -218,7 +219,7 @@ export class HostMerge {
       ownFindings,
       checkedKey: keys[0] ?? '',
       observed: keys.flatMap((key) => health.healthOf(key).observed ?? []),
-      siteStates,
+      siteStates: siteStates.map(withoutDrains),
     }
   }
 }

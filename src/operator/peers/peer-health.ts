@@ -2,6 +2,7 @@ import type { Clock } from '../../base/clock.ts'
 import type { Timers } from '../../base/timers.ts'
 import type { HealthObservation } from '../../health/address-health.ts'
 import type { Leaf } from '../../health/record-probes.ts'
+import { withoutDrains } from '../../peering/merge/without-drains.ts'
 import type { PeerEndpoint, SiteState } from '../../peering/peer-endpoint.ts'
 import type { DecidedBy } from '../../peering/quorum/decide.ts'
 import { findForeign } from '../../peering/quorum/foreign-addresses.ts'
@@ -240,15 +241,4 @@ function findingsOf({ down, up }: OwnHealth): ReadonlyMap<string, 'up' | 'down'>
   for (const address of printTargets(down)) found.set(address, 'down')
   for (const address of printTargets(up)) found.set(address, 'up')
   return found
-}
-
-/** A site that drains its endpoints reports them as down, for older readers. That is no finding. */
-function withoutDrains(siteState: SiteState): SiteState {
-  const { endpoints } = siteState
-  const isDrained = (one: PeerEndpoint): boolean => one.settings?.drain !== undefined
-  if (!endpoints.some(isDrained)) return siteState
-  const known = endpoints.map((one) =>
-    isDrained(one) ? { ...one, health: 'unknown' as const } : one,
-  )
-  return { ...siteState, endpoints: known }
 }

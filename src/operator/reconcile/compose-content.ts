@@ -4,6 +4,7 @@ import { chooseEndpoints } from '../../peering/merge/choose-endpoints.ts'
 import { chooseOthers } from '../../peering/merge/choose-site-states.ts'
 import { describeLeftOut, type LeftOut } from '../../peering/merge/cut-to-fit.ts'
 import { findHealthDisputes } from '../../peering/merge/health-disputes.ts'
+import { withoutDrains } from '../../peering/merge/without-drains.ts'
 import type { PeerEndpoint, SiteState } from '../../peering/peer-endpoint.ts'
 import { bareHost } from '../../peering/peer-status.ts'
 import { majorityOf } from '../../peering/quorum/decide.ts'
@@ -144,7 +145,11 @@ export function composeContent(publishing: Publishing, inputs: ContentInputs): M
   const disputes = [...conflicts, ...refused]
   const observed = settledObservations(site, peers, decided.observed, inputs.timeMs)
   const ours = { endpoints: own.shared, down }
-  const disputed = findHealthDisputes(ours, screened.siteStates, observed.settled)
+  const disputed = findHealthDisputes(
+    ours,
+    screened.siteStates.map(withoutDrains),
+    observed.settled,
+  )
   const isExportable = localHostOf(rootHost) !== undefined
   const sources = { site, health, drain: own.drain, reported, down: decided.down }
   const clockFaults = findClockFaults(peers, site, inputs.timeMs)

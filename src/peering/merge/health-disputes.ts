@@ -3,7 +3,8 @@ import type { SiteObservation } from '../quorum/observation-codec.ts'
 import { sortUnique } from '../to-peer-endpoint.ts'
 
 /**
- * Returns one line for each address that some sites report as up and others as down, in order.
+ * Returns one line for each address that some sites report as up and others as down, or that only some of the sites
+ * that have it report as down; in order.
  * `own`: endpoints of this site; `down`: its addresses that are down, which `own` may lack.
  * `observations`: of addresses by other sites than their own; they alone make no dispute.
  */
@@ -22,18 +23,30 @@ export function findHealthDisputes(
   for (const { health, targets } of own.endpoints) {
     if (health === 'up') for (const target of targets) note(target, 'up', 'this site')
   }
+  const unknown = new Map<string, string[]>()
   for (const { endpoints } of siteStates) {
     for (const { health, targets, site } of endpoints) {
-      if (health !== 'unknown') for (const target of targets) note(target, health, site)
+      for (const target of targets) {
+        if (health === 'unknown') unknown.set(target, [...(unknown.get(target) ?? []), site])
+        else note(target, health, site)
+      }
     }
   }
+  const lines = [...sites].flatMap(([target, { up, down }]) => {
+    const others = (unknown.get(target) ?? []).filter((site) => !down.includes(site))
+    const isShared = up.length === 0 && down.length > 0 && others.length > 0
+    return isShared ? [`${target}: not known at ${list(others)}, down at ${list(down)}`] : []
+  })
   for (const { address, health, site } of observations) {
     if (sites.has(address)) note(address, health, site)
   }
-  const disputed = [...sites].filter(([, { up, down }]) => up.length > 0 && down.length > 0)
-  const listOf = (of: readonly string[]): string => sortUnique(of).join(' and ')
-  const lines = disputed.map(([target, { up, down }]) => {
-    return `${target}: up at ${listOf(up)}, down at ${listOf(down)}`
-  })
+  for (const [target, { up, down }] of sites) {
+    if (up.length === 0 || down.length === 0) continue
+    lines.push(`${target}: up at ${list(up)}, down at ${list(down)}`)
+  }
   return lines.sort()
+}
+
+function list(sites: readonly string[]): string {
+  return sortUnique(sites).join(' and ')
 }

@@ -71,7 +71,8 @@ export interface Votes {
  * Decides about the health of one address. Each site decides for itself, so the result depends only on the
  * statements, except that a site which hears fewer sites than the number that is set keeps `wasDown`.
  *
- * 1. A site that is heard and reports its own address down is believed.
+ * 1. A site that is heard and reports its own address down is believed, unless another site that has the address, too,
+ *    does not: any site may name any address.
  * 2. With two sites, our own finding decides: a site that hears no other one serves the clients that reach it. If we
  *    do not know, the other site's report counts.
  * 3. With more sites, the address is down if more than half of the sites that are heard and know find it down. Our own
@@ -86,7 +87,10 @@ export function decide(
   const votes = votesOf(statements, rules)
   const { holdDownMs } = rules
   const isLasting = ({ ageMs }: Statement): boolean => ageMs >= DISPUTE_MS
-  const isDisputed = votes.up.length > 0 && votes.down.some(isLasting)
+  const homes = healthOfHomes(statements.home)
+  const isOfHome = ({ site }: Statement): boolean => homes.has(site)
+  const isShared = !areDown(homes) && votes.down.filter(isLasting).some(isOfHome)
+  const isDisputed = isShared || (votes.up.length > 0 && votes.down.some(isLasting))
   const limits = votes.up.length > 0 ? [holdDownMs, DISPUTE_MS] : [holdDownMs]
   const coming = votes.down.flatMap(({ ageMs }) => limits.map((limit) => limit - ageMs))
   const nextMs = coming.reduce((least, ms) => (ms > 0 && ms < least ? ms : least), Infinity)
@@ -104,11 +108,11 @@ function outcomeOf(
   rules: QuorumRules,
 ): Pick<HealthDecision, 'outcome' | 'by'> {
   const { site, sites, quorum, isIsolated } = rules
-  const homes = new Set(home.map((one) => one.site))
+  const homes = healthOfHomes(home)
   const ofHome = (list: readonly Statement[]): readonly Statement[] => {
     return list.filter((one) => homes.has(one.site))
   }
-  if (ofHome(votes.down).length > 0 && ofHome(votes.up).length === 0) {
+  if (ofHome(votes.down).length > 0 && areDown(homes)) {
     return { outcome: 'down', by: 'home' }
   }
   const counted = votes.down.filter(({ ageMs }) => ageMs >= rules.holdDownMs)
@@ -128,9 +132,25 @@ function outcomeOf(
 
 /** An address whose site reported it down and then became silent is not served again because of this silence. */
 function lastReport(home: readonly Statement[]): Pick<HealthDecision, 'outcome' | 'by'> {
-  const known = home.filter(({ health }) => health !== 'unknown')
-  const isDown = known.length > 0 && known.every(({ health }) => health === 'down')
+  const isDown = areDown(healthOfHomes(home))
   return isDown ? { outcome: 'down', by: 'home' } : { outcome: 'unknown', by: 'nothing' }
+}
+
+/** What each site that has the address last reported of it. A site with several endpoints of it finds it up if one is. */
+function healthOfHomes(home: readonly Statement[]): ReadonlyMap<string, EndpointHealth> {
+  const homes = new Map<string, EndpointHealth>()
+  for (const { site, health } of home) homes.set(site, joinHealth(homes.get(site), health))
+  return homes
+}
+
+function joinHealth(known: EndpointHealth = 'unknown', more: EndpointHealth): EndpointHealth {
+  if (known === 'up' || more === 'up') return 'up'
+  return known === 'unknown' ? more : known
+}
+
+/** True if all sites that have the address report it down. */
+function areDown(homes: ReadonlyMap<string, EndpointHealth>): boolean {
+  return homes.size > 0 && [...homes.values()].every((health) => health === 'down')
 }
 
 /** Returns how many sites must find the address down; at least one. */

@@ -236,6 +236,16 @@ const ROWS: readonly Row[] = [
       /sites disagree about (health: )?192\.0\.2\.1.*down|192\.0\.2\.1: up at this site, down/,
   },
   {
+    name: 'a peer has the address of another site and reports it down',
+    zones: () => [
+      [exported('east', EAST, { health: 'unknown' })],
+      [exported('west', WEST), exported('west', EAST, { health: 'down', setIdentifier: 'x' })],
+    ],
+    served: [OURS, EAST, WEST],
+    reason:
+      /sites disagree about (health: )?192\.0\.2\.2.*down|192\.0\.2\.2: not known at east, down at west/,
+  },
+  {
     name: 'a peer reports health under the name of another site',
     zones: (now) => [[good, observation('west', OURS, 'down', now)]],
     served: [OURS, EAST],

@@ -30,7 +30,7 @@ const SILENT = { silentMs: 8000 }
 
 interface Case {
   readonly name: string
-  readonly home: Statement
+  readonly home: Statement | readonly Statement[]
   readonly observers: readonly Statement[]
   readonly want: string
   readonly wasDown?: boolean
@@ -43,6 +43,24 @@ const CASES: readonly Case[] = [
     home: say('c', 'down', NEW),
     observers: [say('a', 'up'), say('b', 'up')],
     want: 'down by home in 60000',
+  },
+  {
+    name: 'another site that has the address, too, is not believed alone',
+    home: [say('c', 'unknown'), say('d', 'down')],
+    observers: [say('a', 'up')],
+    want: 'up by sites disputed',
+  },
+  {
+    name: 'nor is it if the first one is silent',
+    home: [say('c', 'up', SILENT), say('d', 'down')],
+    observers: [],
+    want: 'unknown by sites disputed',
+  },
+  {
+    name: 'if all that have the address report it down, they are believed',
+    home: [say('c', 'down'), say('d', 'down')],
+    observers: [say('a', 'up')],
+    want: 'down by home disputed',
   },
   {
     name: 'two sites: our own failure decides, although the other site finds the address up',
@@ -168,7 +186,7 @@ const CASES: readonly Case[] = [
 
 for (const { name, home, observers, want, wasDown = false, rules = {} } of CASES) {
   t.test(name, async (t) => {
-    const decision = decide({ home: [home], observers }, wasDown, { ...RULES, ...rules })
+    const decision = decide({ home: [home].flat(), observers }, wasDown, { ...RULES, ...rules })
     const { outcome, by, isDisputed, nextMs } = decision
     const due = nextMs === undefined ? '' : ` in ${nextMs}`
     t.equal(`${outcome} by ${by}${isDisputed ? ' disputed' : ''}${due}`, want)
