@@ -1,4 +1,5 @@
 import t, { type Test } from 'tap'
+import { ROWS, type Row } from '../support/fail-over-rows.ts'
 import {
   DOWN_S,
   FailOverSites,
@@ -12,77 +13,6 @@ import { type Served, settle } from '../support/settle.ts'
 /** Beyond the bounds: three networks and other tests share the processors, and a site needs seconds to start then. */
 const BUSY_S = 15
 const NAME = 'app'
-
-/** A row of the partition table in docs/explanation/health.md. `last`: the site with the fault. */
-interface Row {
-  readonly fault: string
-  readonly begin: (of: FailOverSites, last: number) => Promise<void>
-  readonly end: (of: FailOverSites, last: number) => Promise<void>
-  readonly two: Served
-  readonly three: Served
-}
-
-const heal = ({ sites }: FailOverSites, last: number): Promise<void> => sites[last]!.heal()
-
-const ROWS: readonly Row[] = [
-  {
-    fault: 'the DNS of a site dies',
-    begin: ({ sites }, last) => sites[last]!.killServer(),
-    end: async ({ sites }, last) => sites[last]!.startServer(),
-    two: {},
-    three: {},
-  },
-  {
-    fault: 'the application of a site dies',
-    begin: ({ sites }, last) => sites[last]!.killGateway(),
-    end: ({ sites }, last) => sites[last]!.startGateway(),
-    two: { 0: [0], 1: [0] },
-    three: { 0: [0, 1], 1: [0, 1], 2: [0, 1] },
-  },
-  {
-    fault: 'both die',
-    begin: async ({ sites }, last) => {
-      await sites[last]!.killServer()
-      await sites[last]!.killGateway()
-    },
-    end: async ({ sites }, last) => {
-      await sites[last]!.startGateway()
-      sites[last]!.startServer()
-    },
-    two: { 0: [0] },
-    three: { 0: [0, 1], 1: [0, 1] },
-  },
-  {
-    fault: 'the link between two sites breaks',
-    begin: ({ sites }, last) => sites[last]!.cut([0]),
-    end: heal,
-    two: { 0: [0], 1: [1] },
-    three: {},
-  },
-  {
-    fault: 'one direction of it breaks',
-    begin: ({ sites }, last) => sites[last]!.refuse(0),
-    end: heal,
-    two: { 0: [0] },
-    three: {},
-  },
-  {
-    fault: 'a site is cut from all others',
-    begin: ({ sites }, last) => {
-      return sites[last]!.cut(sites.slice(0, last).map(({ number }) => number))
-    },
-    end: heal,
-    two: { 0: [0], 1: [1] },
-    three: { 0: [0, 1], 1: [0, 1], 2: [2] },
-  },
-  {
-    fault: 'no other site reaches the gateway of a site',
-    begin: ({ sites }, last) => sites[last]!.hideGateway(),
-    end: heal,
-    two: { 0: [0] },
-    three: { 0: [0, 1], 1: [0, 1] },
-  },
-]
 
 async function runRow(t: Test, of: FailOverSites, { begin, end, ...row }: Row): Promise<void> {
   const last = of.sites.length - 1

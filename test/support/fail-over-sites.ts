@@ -108,8 +108,12 @@ export class FailOverSite {
   }
 
   /** The host is gone from the network: nothing of it answers, and nothing refuses. */
-  async disconnect(): Promise<void> {
-    await this.#host.disconnect()
+  disconnect(): Promise<void> {
+    return this.#host.disconnect()
+  }
+
+  reconnect(): Promise<void> {
+    return this.#host.reconnect()
   }
 
   async heal(): Promise<void> {
@@ -127,9 +131,13 @@ export class FailOverSites {
   readonly sites: readonly FailOverSite[]
   readonly clients: NetworkHost
 
-  private constructor(sites: readonly FailOverSite[], clients: NetworkHost) {
+  /** The first one of the record. */
+  readonly #name: string
+
+  private constructor(sites: readonly FailOverSite[], clients: NetworkHost, name: string) {
     this.sites = sites
     this.clients = clients
+    this.#name = name
   }
 
   /** Resolves when all sites give the addresses of all. The sites end with the test. */
@@ -148,22 +156,26 @@ export class FailOverSites {
       sites.push(new FailOverSite(number, cwd, host, generation))
     }
     const clients = await network.addHost('clients', ['10.9.9.1/16'])
-    const started = new FailOverSites(sites, clients)
+    const started = new FailOverSites(sites, clients, options.names[0]!)
     for (const site of sites) {
       await site.startGateway()
       site.startServer()
     }
-    const all = sites.map(({ number }) => gatewayOf(number)).join()
-    const [name = ''] = options.names
-    for (const { number, generation } of sites) {
+    await started.untilWhole()
+    return started
+  }
+
+  /** Resolves when each v2 site gives the addresses of all. */
+  async untilWhole(): Promise<void> {
+    const all = this.sites.map(({ number }) => gatewayOf(number)).join()
+    for (const { number, generation } of this.sites) {
       if (generation === 'v1') continue
       const isSo = async (): Promise<boolean> =>
-        (await started.answer(number, name))?.join() === all
+        (await this.answer(number, this.#name))?.join() === all
       await until(isSo, `${all} at site${number}`, 120_000).catch((error: Error) => {
-        throw new Error(`${error.message}\n${started.output}`)
+        throw new Error(`${error.message}\n${this.output}`)
       })
     }
-    return started
   }
 
   get output(): string {

@@ -1,15 +1,17 @@
 /*
  * Asks servers for A records at a constant rate: `load-client.mjs NAMES SERVER...`, NAMES separated by commas, SERVER as
- * `address:port:queries-per-second`. At SIGTERM it stops, waits for the last answers, and prints a JSON object per SERVER:
- * queries sent, `failures` as text, and when each address was last given (milliseconds since the epoch). A query without
- * an answer after TIMEOUT_MS has failed, and so has an answer without an address.
+ * `address:port:queries-per-second:attempts`. At SIGTERM it stops, waits for the last answers, and prints a JSON object
+ * per SERVER: queries sent, how many it `repeated`, `failures` as text, and when each address was last given (milliseconds
+ * since the epoch). With two attempts it repeats a query after REPEAT_MS. A query without an answer after TIMEOUT_MS has
+ * failed, and so has an answer without an address.
  */
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
 import { addressesOf } from './reply-addresses.mjs'
 
-/** As of a stub resolver, which would then ask another resolver (resolv.conf). */
+/** As a stub resolver: musl has this time for two attempts. */
 const TIMEOUT_MS = 5000
+const REPEAT_MS = TIMEOUT_MS / 2
 const TICK_MS = 10
 const FAILURES_MAX = 10
 
@@ -20,17 +22,19 @@ const questions = list.split(',').map((name) => {
 })
 
 class Load {
-  /** By id: when it was sent. */
+  /** By id: its packet, and when it was sent first. */
   #waiting = new Map()
   #socket = createSocket({ type: 'udp4', recvBufferSize: 1 << 20 })
   #nextId = 0
   #perSecond
+  #attempts
   #startMs = Date.now()
-  result = { sent: 0, failed: 0, failures: [], lastMs: {} }
+  result = { sent: 0, repeated: 0, failed: 0, failures: [], lastMs: {} }
 
   constructor(server) {
-    const [address, port, perSecond] = server.split(':')
+    const [address, port, perSecond, attempts] = server.split(':')
     this.#perSecond = Number(perSecond)
+    this.#attempts = Number(attempts)
     this.#socket.on('message', (reply) => this.#read(reply))
     this.#socket.on('error', (error) => this.#fail(error.message))
     this.#socket.connect(Number(port), address)
@@ -54,8 +58,9 @@ class Load {
       const id = this.#nextId++ & 0xffff
       const header = [id >> 8, id & 255, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0]
       const question = questions[this.result.sent++ % questions.length]
-      this.#waiting.set(id, Date.now())
-      this.#socket.send(Buffer.concat([Buffer.from(header), question]))
+      const packet = Buffer.concat([Buffer.from(header), question])
+      this.#waiting.set(id, { packet, sentMs: Date.now(), attempts: 1 })
+      this.#socket.send(packet)
     }
   }
 
@@ -69,11 +74,18 @@ class Load {
   }
 
   #expire() {
-    const sinceMs = Date.now() - TIMEOUT_MS
-    for (const [id, sentMs] of this.#waiting) {
-      if (sentMs > sinceMs) break
-      this.#waiting.delete(id)
-      this.#fail('timeout')
+    const nowMs = Date.now()
+    for (const [id, query] of this.#waiting) {
+      const waitedMs = nowMs - query.sentMs
+      if (waitedMs < REPEAT_MS) break
+      if (waitedMs >= TIMEOUT_MS) {
+        this.#waiting.delete(id)
+        this.#fail('timeout')
+      } else if (query.attempts < this.#attempts) {
+        query.attempts++
+        this.result.repeated++
+        this.#socket.send(query.packet)
+      }
     }
   }
 
