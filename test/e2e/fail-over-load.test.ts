@@ -108,8 +108,8 @@ function askedOf(of: FailOverSites, row: Row): readonly Asked[] {
       what: 'Unbound',
       address: `127.0.0.1:${RESOLVER_PORT}`,
       perS: RESOLVED_PER_S,
-      // While Unbound 1.17.1 still retries a dead nameserver, answers take up to 2.1 s (p99 1.2 s). It drops replies that are
-      // late by more than its `discard-timeout`, 1.9 s: 2 of 12021. A client that repeats its query gets all of them.
+      // While Unbound 1.17.1 still retries a dead nameserver, answers take up to 2.1 s (p99 1.2 s). It drops replies that
+      // are older than its `discard-timeout`, 1.9 s: 2 of 12021. A client that repeats its query gets all of them.
       attempts: 2,
       limitS: DOWN_S + TTL_S,
       served: all.filter((site) => direct.every(({ served }) => served.includes(site))),
