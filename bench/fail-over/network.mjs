@@ -48,11 +48,16 @@ export class SiteNetwork {
   #printed = []
   /** By site: when it last gave each address, its last answer, and since when it gives that. */
   #seen = new Map()
+  #kind
 
-  static async start(directory, sites) {
+  /** `kind`: of each site, v2, or v1 for one that has no peers and exports only v1. */
+  static async start(directory, kind) {
     const network = new SiteNetwork()
     network.#directory = directory
-    network.numbers = [...Array(sites).keys()]
+    network.#kind = kind
+    network.numbers = [...kind.keys()]
+    /** Sites that give the addresses of all. */
+    network.merging = network.numbers.filter((site) => kind[site] === 'v2')
     addSpace(network.#space('hub'))
     run('-n', network.#space('hub'), 'link', 'add', 'br0', 'type', 'bridge', 'forward_delay', '0')
     run('-n', network.#space('hub'), 'link', 'set', 'br0', 'up')
@@ -92,6 +97,11 @@ export class SiteNetwork {
   /** When it last gave the address of a site; 0 = never. */
   lastMs(site, other) {
     return this.#seen.get(site)?.lastMs.get(other) ?? 0
+  }
+
+  /** When it last gave fewer addresses than those of all; 0 = never. */
+  lackedMs(site) {
+    return this.#seen.get(site)?.lackedMs ?? 0
   }
 
   startServer(site) {
@@ -161,7 +171,7 @@ export class SiteNetwork {
   #layFiles(site) {
     const directory = join(this.#directory, String(site))
     mkdirSync(join(directory, 'zones'), { recursive: true })
-    writeFileSync(join(directory, 'Corefile'), corefileOf(site, this.numbers))
+    writeFileSync(join(directory, 'Corefile'), corefileOf(site, this.#kind))
     writeFileSync(join(directory, 'zones/app.yaml'), recordOf(site))
   }
 
@@ -186,6 +196,7 @@ export class SiteNetwork {
     const isSame = seen.text === text && atMs - seen.atMs < 1000
     Object.assign(seen, { atMs, text, firstMs: isSame ? seen.firstMs : atMs })
     for (const address of addresses) seen.lastMs.set(siteOf(address), atMs)
+    if (addresses.length < this.numbers.length) seen.lackedMs = atMs
     if (before === undefined) this.#seen.set(site, seen)
   }
 }
@@ -196,23 +207,22 @@ async function end(child) {
   await exit
 }
 
-function corefileOf(site, numbers) {
-  const others = numbers.filter((other) => other !== site)
+function corefileOf(site, kind) {
+  const isOld = kind[site] === 'v1'
+  const others = [...kind.keys()].filter((other) => other !== site)
   const peers = others.map((other) => `${serverOf(other)}:${DNS_PORT}`).join(' ')
+  const name = `site site${site}`
   return `kdrnt:${DNS_PORT} {
-    transfer {
-        to *
-    }
+    ${isOld ? '' : 'transfer {\n        to *\n    }'}
     kuadrant {
         manifests zones
-        site site${site}
+        ${isOld ? '' : name}
     }
 }
 ${ZONE}:${DNS_PORT} {
     kuadrant {
         manifests zones
-        site site${site}
-        peer ${peers}
+        ${isOld ? '' : `${name}\n        peer ${peers}`}
     }
 }
 `
