@@ -48,7 +48,7 @@ function layout(site, host, n) {
   ]
 }
 
-const STATE = { site: 'here', down: [], foreignDown: [], drain: undefined, timeMs: NOW_MS }
+const STATE = { site: 'here', down: [], foreignDown: new Set(), drain: undefined, timeMs: NOW_MS }
 
 function contentOf(rootHost, endpoints) {
   return validateResource({

@@ -35,13 +35,22 @@ export function findDownTargets(
     if (host !== undefined) names.add(nameKey(host))
   }
   let down = endpoints.map((endpoint, i) => downIn(endpoint, addresses, names, also[i]))
+  const asked = aliasesOf(endpoints)
   for (let step = 0; step < CHAIN_MAX; step++) {
     const before = names.size
-    for (const name of ownersDown(endpoints, down)) if (!isElsewhere(name)) names.add(name)
+    for (const name of ownersDown(endpoints, down)) {
+      if (asked.has(name) && !isElsewhere(name)) names.add(name)
+    }
     if (names.size === before) break
     down = endpoints.map((endpoint, i) => downIn(endpoint, addresses, names, also[i]))
   }
   return down
+}
+
+/** The names that CNAMEs lead to, by `nameKey`. */
+function aliasesOf(endpoints: readonly Endpoint[]): ReadonlySet<string> {
+  const aliases = endpoints.filter(({ type }) => type === RRType.CNAME)
+  return new Set(aliases.flatMap(({ rdata }) => rdata.map((target) => nameKey(target))))
 }
 
 function downIn(

@@ -12,7 +12,7 @@ import type { SetChange } from './answer-events.ts'
 import { ContentDigest } from './content-digest.ts'
 import { DecodedRecord, isDerived, type RecordForm, type ServedState } from './decoded-record.ts'
 import { EndpointTally } from './endpoint-tally.ts'
-import { findDependents, namesElsewhere, type ServedRecords } from './names-elsewhere.ts'
+import { findDependents, namesElsewhere, ServedRecords } from './names-elsewhere.ts'
 import { OutSets, type OutSetsOptions } from './out-sets.ts'
 import { OwnerConflicts, type OwnerConflictsOptions } from './owner-conflicts.ts'
 import { HOLDERS_MAX, OwnerHolders } from './owner-holders.ts'
@@ -110,12 +110,7 @@ export class RecordZone {
   constructor(options: RecordZoneOptions) {
     this.#options = options
     this.#holders = new OwnerHolders(options.site ?? '')
-    this.#records = {
-      holders: this.#holders,
-      isImpaired: ({ key }) => this.#healths.has(key),
-      stateOf: (record) => this.#servedState(record),
-      form: options,
-    }
+    this.#records = new ServedRecords(this.#holders, this.#healths, options)
     this.#form = { ...options, elsewhere: (record) => namesElsewhere(record, this.#records) }
     const { onConflict, isComplete = () => true } = options
     this.#conflicts = new OwnerConflicts({ onConflict, isComplete })
@@ -200,6 +195,7 @@ export class RecordZone {
     for (let at = 0; at < effective.length; at += BATCH_MAX) {
       this.#applyBatch(effective.slice(at, at + BATCH_MAX))
     }
+    this.#records.release()
   }
 
   /** False: neither the record nor its health changed. */

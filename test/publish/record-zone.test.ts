@@ -1,6 +1,7 @@
 import t from 'tap'
 import type { StoredRecord } from '../../src/dnsrecord/record-source.ts'
 import { HOLDERS_MAX } from '../../src/publish/owner-holders.ts'
+import { TestHealth } from '../support/test-health.ts'
 import { added, type Given, record, zone } from './record-zone-stage.ts'
 
 t.test('a new zone has its default NS, which goes where a record has one', (t) => {
@@ -256,4 +257,23 @@ t.test('an equal record changes nothing', (t) => {
   records.apply([{ before, after: { ...before } }])
   t.strictSame([records.digest, sink.changes], [digest, changes])
   t.end()
+})
+
+t.test('a thousand records of one name go down and up within the time of a test', async (t) => {
+  const health = new TestHealth()
+  const { records, sink } = zone({}, health)
+  const names = Array.from({ length: 1000 }, (_, i) => `r${i}`)
+  const targets = names.map((_, i) => `10.0.${i >> 8}.${i & 255}`)
+  const givens = names.map((name, i) => {
+    const cname = 'x.k.example.com CNAME y.k.example.com id=one'
+    return { name, endpoints: i === 0 ? [cname] : [`y.k.example.com A ${targets[i]}`] }
+  })
+  const changes = added(...givens)
+  const again = changes.map(({ after }) => ({ before: after, after }))
+  for (const [i, name] of names.entries()) health.put(`n/${name}`, [targets[i]!])
+  records.apply(changes)
+  t.equal(sink.targets('y.k.example.com. A')?.length, 999, 'all are down')
+  health.put('n/r7', [])
+  records.apply(again)
+  t.strictSame(sink.targets('y.k.example.com. A'), ['10.0.0.7'])
 })

@@ -33,7 +33,7 @@ export interface HostState {
   /** Addresses of our own record that are down. */
   readonly down: readonly string[]
   /** Addresses of records of other sites that are down. */
-  readonly foreignDown: readonly string[]
+  readonly foreignDown: ReadonlySet<string>
   /** Takes our own record out of service; undefined = nothing does. */
   readonly drain: EndpointDrain | undefined
   readonly timeMs: number
@@ -85,7 +85,7 @@ function foreignOf({ record, endpoints }: SiteRecord, host: HostState): HostReco
   const drain = setting && drainBySetting(key, setting, '')
   return {
     ...recordOf(key, unpackRecord(packed), origin!),
-    down: host.foreignDown,
+    down: endpoints.flatMap(({ targets }) => targets.filter((one) => host.foreignDown.has(one))),
     drain: drain !== undefined && isActive(drain, host.timeMs) ? drain : undefined,
   }
 }

@@ -134,7 +134,7 @@ export function composeContent(publishing: Publishing, inputs: ContentInputs): M
   const found = inputs.conflictsWith(foreign.map((one) => one.record))
   const conflicts = [...found.ofSites, ...leftOut.map((one) => describeLeftOut(rootHost, one))]
   const decided = inputs.decideHealth({ own: own.shared, siteStates })
-  const foreignDown = [...decided.down.keys(), ...down]
+  const foreignDown = new Set([...decided.down.keys(), ...down])
   const served = composeServed(publishing, {
     ...{ site, foreign, down: health.down, foreignDown, drain: own.drain, timeMs: inputs.timeMs },
   })

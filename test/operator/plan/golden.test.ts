@@ -70,7 +70,7 @@ function merged(states: readonly SiteState[]): EndpointObject[] {
     site: 'm',
     foreign: records,
     down: [],
-    foreignDown: [],
+    foreignDown: new Set<string>(),
     drain: undefined,
     timeMs: 0,
   }

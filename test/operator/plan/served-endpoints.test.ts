@@ -24,7 +24,8 @@ function served({ own, theirs, down = [], foreignDown = [] }: Given): string[] {
   const { records: foreign } = buildSiteRecords(HOST, reported, '', RecordSet.EMPTY)
   const endpoints = own.map((one) => ({ ...A, ...one }))
   const content = dnsRecord({ rootHost: HOST, endpoints, created: '2026-01-01T00:00:00Z' })
-  const state = { site: 'here', foreign, down, foreignDown, drain: undefined, timeMs: 1000 }
+  const out = { down, foreignDown: new Set(foreignDown), drain: undefined }
+  const state = { site: 'here', foreign, ...out, timeMs: 1000 }
   const found = composeServed({ record: { key: 'n/r' }, content, rootHost: HOST }, state)
   return found.map(({ setIdentifier, targets, ttlSeconds, health }) => {
     const id = setIdentifier.replace(/x{9,}/, (text) => `x*${text.length}`)
