@@ -8,6 +8,7 @@ import { recordId, type StoredRecord } from '../../dnsrecord/record-source.ts'
 import type { RecordSettings } from '../../dnsrecord/settings.ts'
 import type { ApiObject } from '../../kube/api.ts'
 import { textOf } from '../../kube/api.ts'
+import { groupBy } from '../../peering/merge/part.ts'
 import { printPlace } from '../../publish/decoded-record.ts'
 import {
   buildOwnerSets,
@@ -48,6 +49,8 @@ interface Member extends RecordRank {
   /** Names it in messages. */
   readonly place: string
   readonly endpoints: readonly Endpoint[]
+  /** By `nameKey` of the owner. */
+  readonly byName: ReadonlyMap<string, readonly Endpoint[]>
   readonly settings: RecordSettings | undefined
 }
 
@@ -99,7 +102,7 @@ export function findConflicts(
     const isOther = ({ key, type }: Conflict): boolean =>
       subjects.has(key) && ![...here.lost.keys()].some((one) => one.type === type)
     for (const { text } of here.conflicts.filter(isOther)) texts.add(text)
-    if (!theirs.some((one) => hasName(one, id))) continue
+    if (!theirs.some((one) => one.byName.has(id))) continue
     const all = contend([...members, ...rivals, ...theirs], about)
     for (const endpoint of all.lost.keys()) lostToSites.add(endpoint)
     for (const { text } of all.conflicts) ofSites.add(text)
@@ -161,12 +164,8 @@ function contend(
 
 /** Returns the owners of all endpoints, by `nameKey`. */
 function namesOf(members: readonly Member[]): ReadonlyMap<string, Uint8Array> {
-  const all = members.flatMap(({ endpoints }) => endpoints)
-  return new Map(all.map(({ owner }) => [nameKey(owner), owner]))
-}
-
-function hasName({ endpoints }: Member, id: string): boolean {
-  return endpoints.some(({ owner }) => nameKey(owner) === id)
+  const all = members.flatMap(({ byName }) => [...byName])
+  return new Map(all.map(([id, [first]]) => [id, first!.owner]))
 }
 
 function foreignMember({ key, packed, origin }: StoredRecord): Member {
@@ -174,14 +173,17 @@ function foreignMember({ key, packed, origin }: StoredRecord): Member {
   const { createdSeconds, endpoints, settings } = content
   const { site = '', id } = origin ?? {}
   const place = printPlace(site, content)
-  return { key, place, createdSeconds, site, id, endpoints, settings }
+  return { key, place, createdSeconds, site, id, ...byNameOf(endpoints), settings }
 }
 
 function contributionsOf(member: Member, name: string): Contribution[] {
-  const { key, place, site, settings } = member
-  return member.endpoints
-    .filter(({ owner }) => nameKey(owner) === name)
-    .map((endpoint) => ({ key, place, site, down: UP, settings, endpoint }))
+  const { key, place, site, settings, byName } = member
+  const about = { key, place, site, down: UP, settings }
+  return (byName.get(name) ?? []).map((endpoint) => ({ ...about, endpoint }))
+}
+
+function byNameOf(endpoints: readonly Endpoint[]): Pick<Member, 'endpoints' | 'byName'> {
+  return { endpoints, byName: groupBy(endpoints, ({ owner }) => nameKey(owner)) }
 }
 
 /** A nameserver ranks each part of an authoritative record like the record that it comes from. */
@@ -190,14 +192,14 @@ function membersOf({ record, content }: Publishing, site: string): readonly Memb
   const { createdSeconds, endpoints, settings } = content
   if (record.role !== 'authoritative') {
     const rank = { key, createdSeconds, site, id: undefined }
-    return [{ ...rank, place: key, endpoints, settings }]
+    return [{ ...rank, place: key, ...byNameOf(endpoints), settings }]
   }
   return expandRecord(record.object, content).records.map((one) => {
     const { createdSeconds, endpoints } = unpackRecord(one.packed)
     const { site: of = site, id } = one.origin ?? {}
     const place = of === site ? (one.original ?? key) : printPlace(of, content)
     const rank = { key: one.key, createdSeconds, site: of, id }
-    return { ...rank, place, endpoints, settings: unpackSettings(one.packed) }
+    return { ...rank, place, ...byNameOf(endpoints), settings: unpackSettings(one.packed) }
   })
 }
 

@@ -118,7 +118,7 @@ function buildSets(records: readonly HostRecord[], site: string): OwnerSet[] {
 
 type Facts = Pick<PeerEndpoint, 'site' | 'rootHost'>
 
-/** Each set identifier once; what has nothing to distinguish it is one endpoint. */
+/** Each set identifier once, ours unchanged; what has nothing to distinguish it is one endpoint. */
 function listEndpoints({ type, rdata, ttlSeconds, endpoints, allDown }: OwnerSet, facts: Facts) {
   const health = allDown === undefined ? 'unknown' : 'down'
   const print = ({ endpoint, candidates }: Member, setIdentifier: string): PeerEndpoint => {
@@ -130,31 +130,32 @@ function listEndpoints({ type, rdata, ttlSeconds, endpoints, allDown }: OwnerSet
   const members = endpoints.filter((one) => one.candidates.length > 0 && one.endpoint !== ROOT_NS)
   const isUnited = ({ endpoint }: Member): boolean => type !== RRType.CNAME && isPlain(endpoint)
   const taken = new Set<string>()
-  const named = members
-    .filter((one) => !isUnited(one))
-    .map((one) => {
-      const id = distinguish(one, taken)
-      if (id !== '') taken.add(id)
-      return print(one, id)
-    })
+  const isTheirs = ({ site = facts.site }: Member): boolean => site !== facts.site
+  const named = members.filter((one) => !isUnited(one))
+  const ordered = [...named.filter((one) => !isTheirs(one)), ...named.filter(isTheirs)]
+  const distinct = ordered.map((one) => {
+    const id = isTheirs(one) ? distinguish(one, taken) : one.endpoint.setIdentifier
+    taken.add(id)
+    return print(one, id)
+  })
   const plain = members.filter(isUnited).map((one) => print(one, ''))
   const targets = sortUnique(plain.flatMap((one) => one.targets))
   const chunks = Math.ceil(targets.length / TARGETS_MAX)
   const united = Array.from({ length: chunks }, (_, i): PeerEndpoint => {
     return { ...plain[0]!, targets: targets.slice(i * TARGETS_MAX, (i + 1) * TARGETS_MAX) }
   })
-  return [...united, ...named]
+  return [...united, ...distinct]
 }
 
-/** The set identifier of an endpoint, or a similar one if another site has this one too. */
-function distinguish({ endpoint, site = '' }: Member, taken: ReadonlySet<string>): string {
+/** An identifier for an endpoint of a site, if another site has an endpoint with its set identifier, too. */
+function distinguish({ endpoint, site }: Member, taken: ReadonlySet<string>): string {
   const { setIdentifier } = endpoint
-  let id = setIdentifier
-  for (let count = 1; taken.has(id); count++) {
-    const suffix = count === 1 ? `-${site}` : `-${site}-${count}`
-    id = setIdentifier.slice(0, SET_IDENTIFIER_CHARACTERS_MAX - suffix.length) + suffix
+  const own = setIdentifier === '' ? site! : `-${site}`
+  for (let count = 1; ; count++) {
+    const suffix = count === 1 ? own : `${own}-${count}`
+    const id = setIdentifier.slice(0, SET_IDENTIFIER_CHARACTERS_MAX - suffix.length) + suffix
+    if (!taken.has(id)) return id
   }
-  return id
 }
 
 /** True for an endpoint that has nothing to distinguish it from others of its name and type. */
