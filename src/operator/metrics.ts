@@ -74,7 +74,7 @@ export class OperatorMetrics implements RemoteMetrics {
     )
     this.#conflicts = registry.gauge(
       'sextant_operator_endpoint_conflicts',
-      'Conflicts with other sites on a record; our own endpoints are served.',
+      'Contradictions with records of other sites, and endpoints of other sites without room.',
       ['dns_record_name', 'dns_record_namespace'],
     )
     this.#refused = registry.gauge(
@@ -202,7 +202,7 @@ export class OperatorMetrics implements RemoteMetrics {
       'Delegating records of another cluster.',
       ['cluster'],
     )
-    const siteFaults = gauge('site_faults', 'Sites with our name or another clock.')
+    const siteFaults = gauge('site_faults', 'Faults in the names and clocks of sites.')
     const showGroups = this.#groupGauges(ownGroup)
     const clusterUp = gauge('cluster_up', '1 while another cluster is followed, else 0.', [
       'cluster',

@@ -53,8 +53,8 @@ export interface PeerSetParts {
   /** A peer has new data for that record, or has become silent or live. */
   readonly onEvent: (key: string) => void
   /**
-   * How long the endpoints of a silent peer are kept. The peer is reported as silent before they
-   * expire, and as live again afterwards.
+   * How long the endpoints of a silent peer are kept. The peer is reported as silent before this
+   * time is over, and as live again afterwards.
    */
   readonly expiryMs: number
   readonly clock: Clock

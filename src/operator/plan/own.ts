@@ -63,8 +63,8 @@ interface OwnFacts {
 /**
  * Our own endpoints of a record. The exported form keeps the time of each endpoint's last change,
  * so neither a reconcile nor a restart changes it. Endpoints of a passive cluster, and those that an
- * annotation drains, are down, so that they are served only where no other site has any. Peers of
- * generation v1 get none of a passive cluster.
+ * annotation drains, are down, so they are served only if no other record or site has one in service.
+ * v1 peers get none of a passive cluster.
  */
 export function composeOwn(publishing: Publishing, facts: OwnFacts): Own {
   const { content, record } = publishing
