@@ -118,7 +118,7 @@ async function show(berlin: DemoSite, boston: DemoSite, output: Output): Promise
   )
   say(`  192.0.2.2, after ${Math.round(performance.now() - startMs)} ms`)
   say(
-    '\nThe server in berlin is killed. The record has no health check, so boston keeps its endpoints. A query from Europe returns:',
+    '\nThe server in berlin is killed. The record has no health check, so boston continues to serve the endpoints of berlin. A query from Europe returns:',
   )
   await berlin.kill()
   await until(

@@ -28,7 +28,7 @@ export function findForeignExports(
 
 /** `setting`: where the name of a site is set. */
 export function fixSiteName(setting: string): string {
-  return `give each site a name of its own with ${setting}; if it is a nameserver of this site, it does not follow our records`
+  return `give each site a name of its own with ${setting}; if the peer is our own nameserver, check that it serves our current records`
 }
 
 /** The time of a site state that is furthest in our future, in milliseconds from now; 0 = none is. */

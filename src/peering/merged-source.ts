@@ -426,7 +426,7 @@ export class MergedSource implements RecordSource {
 
 function noRoom({ text }: Host): HostTroubles {
   const limit = `this site has more than ${DERIVED_ENDPOINTS_MAX} records of the host`
-  return { unserved: [`${text}: ${limit}; split the host`], refused: [] }
+  return { unserved: [`${text}: ${limit}; divide the endpoints among several hosts`], refused: [] }
 }
 
 /**

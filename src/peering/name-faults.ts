@@ -2,7 +2,7 @@ import { endpointsOfSite, findForeignExports, fixSiteName } from './foreign-expo
 import type { PeerEndpoint, SiteState } from './peer-endpoint.ts'
 
 const NAMES_FIX =
-  'give each site a name of its own; if both are nameservers of this site, one of them does not follow its records'
+  'give each site a name of its own; if both are nameservers of one site, check that both serve its current records'
 const RELAY_FIX =
   'it counts as a relay, so its health reports are ignored; if it is a nameserver of one site, give this site one name'
 

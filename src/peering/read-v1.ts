@@ -19,7 +19,7 @@ import { sortUnique, toPeerEndpoint } from './to-peer-endpoint.ts'
 
 /** What endpoints lose between a v1 peer and this site, in both directions. */
 export const V1_LACKS =
-  'v1 has no set identifiers, locations, annotations, drains or health, and geo codes only of CNAMEs that are named after them'
+  'v1 does not carry set identifiers, defaults, locations, annotations, drains and health; it carries geo codes only of CNAMEs whose target begins with the code'
 
 /** A record from a peer's answer: names as uncompressed wire form, in any case. */
 export interface PeerRecord {

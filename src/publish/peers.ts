@@ -231,7 +231,7 @@ export class PublisherPeers {
     const notes = silent.map((status) => printSilence(status, nowMs))
     const { unserved } = this.#disputes
     if (unserved > 0) {
-      notes.push(`endpoints of other sites are not served: ${unserved} problems, see the log`)
+      notes.push(`problems with endpoints of other sites: ${unserved}, see the log`)
     }
     if (this.#quorum !== undefined) notes.push(printQuorum(this.#quorum.status))
     return [...notes, this.#siteWatch?.note() ?? '', this.#peerCache?.note() ?? '']

@@ -292,7 +292,7 @@ t.test('endpoints of another site that are not served are counted and logged', a
       name: 'no room',
       reported: many,
       served: 7999,
-      want: /not served: app\.k\.example\.com of east: more than fit beside those of the other sites/,
+      want: /not served: app\.k\.example\.com of east: no room for some endpoints of the host; divide them among several hosts/,
     },
   ]) {
     const { source, peer, lines } = await setUp(t)

@@ -56,7 +56,7 @@ const BY_CODE = `app A ttl=60 GEO-EU: ${ONE} GEO-NA: ${TWO} *: ${ONE}+${TWO}`
 const ONLY_AMERICA = `app A ttl=60 GEO-NA: ${TWO} *: ${TWO}`
 
 /** By v1, each site knows the set identifiers, annotations and codes of its own records only. */
-const V1 = /v1 has no set identifiers, locations, annotations, drains or health/
+const V1 = /v1 does not carry set identifiers, defaults, locations, annotations, drains and health/
 const FROM_V1 = (there: string, here: string): Exceptions => {
   return { 'v1 peer': { served: { there, here }, says: V1 } }
 }
@@ -203,7 +203,7 @@ const HEALTH: readonly Omit<Row, 'group'>[] = [
   },
 ]
 
-const HERE_ONLY_SAYS = /drain begins: .*other sites do not learn of it/
+const HERE_ONLY_SAYS = /drain begins: .*not exported to other sites/
 const NOT_IN_FILES: Refusal = {
   served: { there: BOTH, here: BOTH },
   says: /Corefile: .*namespace-drains needs a cluster/,

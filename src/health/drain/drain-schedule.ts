@@ -8,7 +8,7 @@ import { type EndpointDrain, isActive, isSameDrain, printDrain } from './drain.t
 export const DRAIN_CHECK_MS = 200
 
 /** The operator exports only drains by annotations of records. */
-export const CLUSTER_ONLY = 'other sites do not learn of it'
+export const CLUSTER_ONLY = 'not exported to other sites'
 
 /** The drains that began and ended. */
 export interface DrainsChange {

@@ -224,7 +224,7 @@ function printDrop(
   const rival = all.find(isRival)
   if (rival === undefined || rival.key === DEFAULT_KEY)
     return `${at}: a CNAME cannot be beside the SOA of the zone; use A or AAAA`
-  const where = `${rival.place}, which comes first, has ${show(rival.endpoint)}`
+  const where = `${rival.place}, which takes precedence, has ${show(rival.endpoint)}`
   return drop.kind === 'cname'
     ? `${at}: ${where}, and a CNAME must be alone; delete one of the two`
     : `${at}: ${where} with the same set identifier ${JSON.stringify(endpoint.setIdentifier)}; change one of the two`

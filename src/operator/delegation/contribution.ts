@@ -46,9 +46,9 @@ export function composeForeignFacts(
   const isOurs = found.site === ownSite
   const { down, strays } = splitDown(publishing, found.parts[0]?.down ?? {})
   const fault = isOurs
-    ? `its operator has the site ${ownSite}, which is that of this cluster; give each cluster its own --site`
+    ? `its operator uses the site name ${ownSite}, the name of this cluster; give each cluster its own --site`
     : strays.length > 0
-      ? `its operator reports health of addresses that the record lacks: ${strays.slice(0, NAMED_MAX).join(', ')}`
+      ? `its operator reports health of addresses that the record lacks: ${strays.slice(0, NAMED_MAX).join(', ')}; these reports are ignored`
       : ''
   return { facts: { ...own, name: '', site: isOurs ? cluster : found.site, down }, fault }
 }

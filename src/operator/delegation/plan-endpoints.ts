@@ -133,7 +133,9 @@ function settleEndpoint(
   const base = first === wanted.owner ? desired : current
   if (base === current && isSteered(desired) && !hasSameContent(desired, current)) {
     const name = `'${show(desired.dnsName)}' with set identifier '${show(desired.setIdentifier)}'`
-    disputes.push(`for other programs, endpoint ${name} has the values of owner '${show(first)}'`)
+    disputes.push(
+      `in spec.endpoints, endpoint ${name} has the values of owner '${show(first)}'; give each owner its own set identifier`,
+    )
   }
   // Targets that are only inferred for other owners are not written: another operator may maintain
   // their notes.

@@ -27,7 +27,7 @@ export function unite(
     return { ...base, object, targets, ttlSeconds }
   const [first] = targets
   disputes.push(
-    `for other programs, endpoint '${show(base.dnsName)}' has the first CNAME of several owners: '${show(first!)}'`,
+    `in spec.endpoints, '${show(base.dnsName)}' has the CNAME of one owner only: '${show(first!)}'; keep one CNAME`,
   )
   return { ...base, object, targets: [first!], ttlSeconds }
 }

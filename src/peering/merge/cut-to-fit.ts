@@ -14,7 +14,7 @@ export interface LeftOut {
 /** Describes what did not fit, in a text that does not change while the same site is affected. */
 export function describeLeftOut(host: string, { site, exporter }: LeftOut): string {
   const by = exporter === site ? '' : `, exported by ${exporter}`
-  return `${host} of ${site}${by}: more than fit beside those of the other sites; split the host`
+  return `${host} of ${site}${by}: no room for some endpoints of the host; divide them among several hosts`
 }
 
 export interface Fitting {

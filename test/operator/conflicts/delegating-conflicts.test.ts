@@ -10,8 +10,8 @@ const A = address(WWW, '192.0.2.1')
 const API = address(`api.${HOST}`, '192.0.2.3')
 const CNAME = { dnsName: WWW, recordType: 'CNAME', recordTTL: 60, targets: ['lb.example.net'] }
 const READY = /^True ProviderSuccess/
-const LOST = `${WWW} CNAME lb.example.net of a/app is not served: a/plain, which comes first, has A 192.0.2.1, and a CNAME must be alone; delete one of the two`
-const YIELDED = `${WWW} A 192.0.2.1 of a/plain is not served: a/app, which comes first, has CNAME lb.example.net, and a CNAME must be alone; delete one of the two`
+const LOST = `${WWW} CNAME lb.example.net of a/app is not served: a/plain, which takes precedence, has A 192.0.2.1, and a CNAME must be alone; delete one of the two`
+const YIELDED = `${WWW} A 192.0.2.1 of a/plain is not served: a/app, which takes precedence, has CNAME lb.example.net, and a CNAME must be alone; delete one of the two`
 const FAILED = 'False ProviderError: The DNS provider failed to ensure the record: '
 
 /** Gives a record its age: seconds after the others. */

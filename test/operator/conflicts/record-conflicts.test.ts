@@ -9,8 +9,8 @@ const WWW = `www.${HOST}`
 const CNAME = { dnsName: WWW, recordType: 'CNAME', recordTTL: 60, targets: ['lb.example.net'] }
 const A = { dnsName: WWW, recordType: 'A', recordTTL: 60, targets: ['192.0.2.1'] }
 const API = { dnsName: `api.${HOST}`, recordType: 'A', recordTTL: 60, targets: ['192.0.2.3'] }
-const CNAME_LOSES = `${WWW} CNAME lb.example.net of a/second is not served: a/first, which comes first, has A 192.0.2.1, and a CNAME must be alone; delete one of the two`
-const FIRST_LOSES = `${WWW} CNAME lb.example.net of a/first is not served: a/second, which comes first, has A 192.0.2.1, and a CNAME must be alone; delete one of the two`
+const CNAME_LOSES = `${WWW} CNAME lb.example.net of a/second is not served: a/first, which takes precedence, has A 192.0.2.1, and a CNAME must be alone; delete one of the two`
+const FIRST_LOSES = `${WWW} CNAME lb.example.net of a/first is not served: a/second, which takes precedence, has A 192.0.2.1, and a CNAME must be alone; delete one of the two`
 const READY = 'True ProviderSuccess: Provider ensured the dns record'
 const FAILED = 'False ProviderError: The DNS provider failed to ensure the record: '
 
@@ -67,7 +67,7 @@ t.test(
         name: 'the CNAME is older',
         first: { endpoints: [CNAME] },
         second: { endpoints: [A], second: 1 },
-        ready: `${FAILED}${WWW} A 192.0.2.1 of a/second is not served: a/first, which comes first, has CNAME lb.example.net, and a CNAME must be alone; delete one of the two`,
+        ready: `${FAILED}${WWW} A 192.0.2.1 of a/second is not served: a/first, which takes precedence, has CNAME lb.example.net, and a CNAME must be alone; delete one of the two`,
         served: [],
         texts: /^False RecordConflict: /,
       },
@@ -144,7 +144,7 @@ t.test('one set identifier with two contents', async (t) => {
   await settle(fixture)
   t.match(
     condition(fixture, 'second', 'EndpointsServed'),
-    `${WWW} A 192.0.2.2 of a/second is not served: a/first, which comes first, has A 192.0.2.1 with the same set identifier "one"; change one of the two`,
+    `${WWW} A 192.0.2.2 of a/second is not served: a/first, which takes precedence, has A 192.0.2.1 with the same set identifier "one"; change one of the two`,
   )
   t.strictSame(published(fixture, 'second'), [`api.${HOST} A`])
 })

@@ -279,13 +279,13 @@ t.test('a report that is not valid, or of another site, decides nothing', async 
       name: 'an address of another record',
       text: `{"v":1,"site":"x","of":"4f53cda18c2baa0c","parts":[{"site":"x","down":{"${ONE}":""}}]}`,
       want: TWO,
-      note: /its operator reports health of addresses that the record lacks: 192\.0\.2\.1$/,
+      note: /its operator reports health of addresses that the record lacks: 192\.0\.2\.1; these reports are ignored$/,
     },
     {
       name: 'the name of this site',
       text: `{"v":1,"site":"first","of":"4f53cda18c2baa0c"}`,
       want: TWO,
-      note: /its operator has the site first, which is that of this cluster; give each cluster/,
+      note: /its operator uses the site name first, the name of this cluster; give each cluster/,
     },
   ]
   for (const { name, text, want, note } of table) {

@@ -191,7 +191,8 @@ const CASES: readonly Case[] = [
     before: [[O1, 'foo CNAME v2.example.net']],
     write: [O2, 'foo CNAME v1.example.net'],
     want: [`foo CNAME v1.example.net of ${O1}&&${O2}`],
-    conflict: /^for other programs, .* has the first CNAME of several owners: 'v1.example.net'$/,
+    conflict:
+      /^in spec.endpoints, .* has the CNAME of one owner only: 'v1.example.net'; keep one CNAME$/,
   },
   {
     name: 'the CNAME of the owner that stays comes back',
@@ -243,7 +244,7 @@ const CASES: readonly Case[] = [
     write: [O2, 'foo A 1.1.1.1 id=x weight=2'],
     want: [`foo A 1.1.1.1 id=x weight=1 of ${O1}&&${O2}`],
     conflict:
-      /endpoint 'foo.example.com' with set identifier 'x' has the values of owner 'owner111'/,
+      /endpoint 'foo.example.com' with set identifier 'x' has the values of owner 'owner111'; give each owner/,
   },
   {
     name: 'and has it also when it comes later',

@@ -10,7 +10,7 @@ function degraded(fixture: OperatorFixture): string {
   return found === undefined ? '' : `${found.status} ${found.reason}: ${found.message}`
 }
 
-const CONFLICT = `True SiteNameConflict: peer ${EAST} reports other endpoints under the name of this site, here: give each site a name of its own with --site; if it is a nameserver of this site, it does not follow our records`
+const CONFLICT = `True SiteNameConflict: peer ${EAST} reports other endpoints under the name of this site, here: give each site a name of its own with --site; if the peer is our own nameserver, check that it serves our current records`
 
 t.test('a peer with the name of our site', async (t) => {
   const [ours, theirs] = [['192.0.2.1'], ['192.0.2.9']]
