@@ -13,7 +13,7 @@ export type EndpointHealth = 'up' | 'down' | 'unknown'
 export interface PeerEndpoint {
   /**
    * The site that owns it. For a cluster, its id. For a plain server, the site name in its
-   * Corefile. For a peer of generation v1, which cannot name its site, its address, `host:port`.
+   * Corefile. For a v1 peer, which cannot name its site, its address, `host:port`.
    */
   readonly site: string
   /** Host of the record that contains the endpoint. */

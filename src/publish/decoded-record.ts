@@ -164,7 +164,7 @@ export class DecodedRecord {
 }
 
 /**
- * Peers of generation v1 do not evaluate health, so they get what is in service. The complete endpoints have health and
+ * v1 peers do not evaluate health, so they get what is in service. The complete endpoints have health and
  * drains as data. Returns undefined if all is in service. The names of `kept` are those of the local form.
  */
 function selectLocal(

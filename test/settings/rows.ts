@@ -158,7 +158,7 @@ const ANNOTATIONS: readonly Omit<Row, 'group'>[] = [
     but: V1_LAST,
   },
   {
-    name: '`drain-until`, over',
+    name: '`drain-until` in the past',
     there: {
       ...PLAIN_ONE,
       annotations: { 'sextant.io/drain': '', 'sextant.io/drain-until': '2020-01-01T00:00:00Z' },
@@ -170,7 +170,7 @@ const ANNOTATIONS: readonly Omit<Row, 'group'>[] = [
 
 const HEALTH: readonly Omit<Row, 'group'>[] = [
   { name: 'up', there: { ...PLAIN_ONE, up: [ONE] }, here: PLAIN_TWO, want: BOTH },
-  { name: 'not known', there: PLAIN_ONE, here: PLAIN_TWO, want: BOTH },
+  { name: 'unknown', there: PLAIN_ONE, here: PLAIN_TWO, want: BOTH },
   {
     name: 'one of several is down',
     there: { endpoints: [`${A} ${ONE},${THREE}`], down: [ONE] },
@@ -192,7 +192,7 @@ const HEALTH: readonly Omit<Row, 'group'>[] = [
     but: FROM_V1(`app A ttl=60 *: ${TWO}`, `app A ttl=60 *: ${ONE}`),
   },
   {
-    name: 'all that a CNAME leads to is down',
+    name: 'all addresses that a CNAME leads to are down',
     there: { ...CNAME_EUROPE, down: [ONE] },
     here: CNAME_AMERICA,
     want: `app CNAME ttl=60 GEO-NA: geo-na.${HOST}. *: geo-na.${HOST}.; ${BELOW}`,

@@ -86,7 +86,7 @@ export function composeOwn(publishing: Publishing, facts: OwnFacts): Own {
     earlier === undefined ? reported : carrySince(earlier, reported, Math.floor(nowMs / 1000))
   const rdata = shared.map(composePeerEndpoint).filter((one) => one !== undefined)
   const { out } = findOutTargets(content.endpoints, down, drains)
-  // Peers of generation v1 evaluate neither health nor drains.
+  // v1 peers evaluate neither health nor drains.
   const endpoints = isPassive(membership)
     ? content.endpoints.filter(({ type }) => !DRAINED_TYPES.has(type))
     : selectEndpoints(content.endpoints, out, facts.isElsewhere).endpoints

@@ -140,8 +140,7 @@ function printExported(endpoint: PeerEndpoint, generation: Generation): ApiObjec
   const { health, sinceSeconds } = endpoint
   const steering = itemsOf(printed, 'providerSpecific')
   const report: ApiObject[] = health === 'unknown' ? [] : [{ name: 'health', value: health }]
-  // A peer of generation v1 does not report when an endpoint changed: its time would be that of the
-  // query.
+  // A v1 peer does not report when an endpoint changed: its time would be that of the query.
   if (generation === 'v2') report.push({ name: 'since', value: String(sinceSeconds) })
   report.push(...printRecordProperties(endpoint))
   const providerSpecific = [...steering, ...report]

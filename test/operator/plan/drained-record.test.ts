@@ -98,7 +98,7 @@ t.test('a failover list that is too long to be exported is reported', async (t) 
   t.notMatch(fixture.exported().join(), /failover/)
 })
 
-t.test('peers of generation v1 get what is in service, unless nothing is', async (t) => {
+t.test('v1 peers get what is in service, unless nothing is', async (t) => {
   const [ONE, TWO, THREE] = ['192.0.2.1', '192.0.2.2', '192.0.2.3'] as const
   const drain = { 'sextant.io/drain': '' }
   const until = { ...drain, 'sextant.io/drain-until': '2026-11-24T18:00:00Z' }
