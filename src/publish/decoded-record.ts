@@ -225,7 +225,7 @@ function originOf(
   return { site: origin.site, place: printPlace(origin.site, content) }
 }
 
-/** What messages name a record of another site: sites do not learn the names of each other's records. */
+/** The name of a record of another site in messages. Sites do not export record names. */
 export function printPlace(
   site: string,
   { rootHost, isWildcardHost }: Pick<RecordContent, 'rootHost' | 'isWildcardHost'>,

@@ -36,7 +36,7 @@ function sourcesOf({ messages }: Outcome, says: RegExp): string {
 }
 
 /** What a cell says. Fails if something else is served than the row wants, without a visible reason. */
-function judge(t: Test, row: Row, name: ColumnName, outcome: Outcome): string {
+function decideCell(t: Test, row: Row, name: ColumnName, outcome: Outcome): string {
   const at = `${row.name}, ${name}`
   const { served = {}, says = row.says } = row.but?.[name] ?? {}
   const wanted = outcome.served.size === 1 ? (row.alone ?? row.want) : row.want
@@ -70,7 +70,7 @@ t.test(
       const rows: string[][] = []
       for (const row of ROWS.filter((one) => one.group === group)) {
         const cells: string[] = []
-        for (const name of NAMES) cells.push(judge(t, row, name, await COLUMNS[name](row)))
+        for (const name of NAMES) cells.push(decideCell(t, row, name, await COLUMNS[name](row)))
         rows.push([row.name, ...cells])
       }
       tables.push(print(rows, heading))

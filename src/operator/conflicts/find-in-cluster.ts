@@ -18,7 +18,10 @@ export interface ConflictView {
   readonly site: string
 }
 
-/** What other records keep a published or authoritative record from. `foreign`: records of other sites. */
+/**
+ * Returns the endpoints of a published or authoritative record that are not served because of other records, and why.
+ * `foreign`: records of other sites.
+ */
 export function findConflictsOf(
   publishing: Publishing,
   scene: ConflictView,
@@ -28,8 +31,8 @@ export function findConflictsOf(
 }
 
 /**
- * What keeps a delegating record from being served, although it is a part of an authoritative record. `site`: of the
- * cluster that has the delegating record.
+ * Returns the endpoints of a delegating record, a part of an authoritative record, that are not served because of other
+ * records, and why. `site`: of the cluster that has the delegating record.
  */
 export function findPartConflicts(
   record: DnsRecordView,

@@ -25,7 +25,7 @@ import { normalizeName } from '../record/spec-endpoint.ts'
 const VALUES_MAX = 3
 const UP: ReadonlySet<number> = new Set()
 
-/** What other records keep a record from. */
+/** Endpoints of a record that are not served because of other records, and why. */
 export interface RecordConflicts {
   /** Conflicts with records of this cluster, one line each; empty = there is none. */
   readonly texts: readonly string[]
@@ -110,7 +110,7 @@ export function findConflicts(
   }
   const missing = new Set([...lost.keys(), ...lostToSites])
   if (missing.size + texts.size + ofSites.size === 0) return NO_CONFLICTS
-  // What one part loses, another one may have, too.
+  // Another part may have the same endpoint.
   const kept = new Set(endpoints.filter((one) => !missing.has(one)).map(identify))
   const identities = new Set([...missing].map(identify).filter((one) => !kept.has(one)))
   return {
@@ -158,7 +158,7 @@ function contend(
     kept: () => {},
   }
   buildOwnerSets(owner, all, { isApex, site, report }, conflicts)
-  // Endpoints that are not known here may end the others.
+  // Provisional conflicts are left out: endpoints that are not known here may resolve them.
   return { lost, conflicts: conflicts.filter(({ isProvisional }) => isProvisional !== true) }
 }
 

@@ -38,7 +38,7 @@ export interface Delegation extends Omit<DelegatedEndpoints, 'group'> {
   readonly site: string
   /** What other clusters read on a record of this cluster; undefined = it is one of another cluster. */
   readonly report: string | undefined
-  /** What other records keep the authoritative record from serving of this one. */
+  /** Endpoints that are not served because of other records, and why. */
   readonly conflicts: RecordConflicts
   /** Additional information for the Ready condition; '' = none. */
   readonly note: string

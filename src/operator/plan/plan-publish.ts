@@ -52,7 +52,7 @@ export interface Content {
   readonly degraded: Condition
   /** Additional information in the Ready condition; '' = none. */
   readonly note: string
-  /** What other records of this cluster keep it from. */
+  /** Endpoints that are not served because of other records, and why. */
   readonly conflicts: RecordConflicts
   /** Undefined = the definition has no fields for it. */
   readonly counts: TargetCounts | undefined

@@ -20,21 +20,20 @@ import { RecordZone } from '../../publish/record-zone.ts'
 import type { Publishing } from './decide.ts'
 
 const ROOT = scanName('.')!
-/** A zone has an NS. That of the root is beside no record. */
+/** A zone needs an NS. No record has the name of the root, so this NS is in conflict with none. */
 const ROOT_NS: Endpoint = {
   ...{ owner: ROOT, type: RRType.NS, ttlSeconds: 0, setIdentifier: '', weight: undefined },
   ...{ codes: [], isDefault: false, rdata: [ROOT] },
 }
 
-/** What other sites have of a host, and what of all sites is out of service. */
+/** The records of other sites for a host, and the addresses of all sites that are out of service. */
 export interface HostState {
   readonly site: string
   readonly foreign: readonly SiteRecord[]
   /** Addresses of our own record that are down. */
   readonly down: readonly string[]
   /** Addresses of records of other sites that are down. */
-  readonly foreignDown: ReadonlySet<string>
-  /** Takes our own record out of service; undefined = nothing does. */
+/** Lists each set identifier once, ours unchanged. Endpoints without any distinguishing value become one. */
   readonly drain: EndpointDrain | undefined
   readonly timeMs: number
 }
@@ -44,7 +43,7 @@ export interface Served extends Pick<Publishing, 'content' | 'rootHost'> {
   readonly record: Pick<Publishing['record'], 'key'>
 }
 
-/** A record without its settings, and what is out of service of it. */
+/** A record without its settings, and its targets that are out of service. */
 interface HostRecord {
   readonly record: StoredRecord
   readonly endpoints: readonly Endpoint[]
@@ -118,7 +117,7 @@ function buildSets(records: readonly HostRecord[], site: string): OwnerSet[] {
 
 type Facts = Pick<PeerEndpoint, 'site' | 'rootHost'>
 
-/** Each set identifier once, ours unchanged; what has nothing to distinguish it is one endpoint. */
+/** Lists each set identifier once, ours unchanged. Endpoints without any distinguishing value become one. */
 function listEndpoints({ type, rdata, ttlSeconds, endpoints, allDown }: OwnerSet, facts: Facts) {
   const health = allDown === undefined ? 'unknown' : 'down'
   const print = ({ endpoint, candidates }: Member, setIdentifier: string): PeerEndpoint => {

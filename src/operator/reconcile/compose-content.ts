@@ -53,7 +53,7 @@ export interface Troubles {
   readonly refused: readonly string[]
   /** Addresses that some sites report as up and others as down; one line each. */
   readonly disputed: readonly string[]
-  /** What other records of this cluster keep it from; one line each. */
+  /** Conflicts with other records of this cluster, one line each. */
   readonly records: readonly string[]
   /** Why no nameserver serves its zone; '' = one does, or it is not known. */
   readonly zoneFault: string

@@ -11,9 +11,7 @@ import { type CachedPeer, identityOf } from './cached-peer.ts'
 const OCTETS_MAX = 256 * 1024 * 1024
 /** Room for the lines of the file itself and its checksum, in addition to what peers reported. */
 const SPARE_OCTETS = 1024 * 1024
-/**
- * A v1 peer has no site name that others could use; reading its endpoints restores the peer's address as the site.
- */
+/** A v1 peer has no site name that others could use; reading its endpoints restores the peer's address as the site. */
 const NO_SITE = 'x'
 const NEVER = '-'
 const OWN = 'own'

@@ -4,8 +4,8 @@ import { cutToFit, type LeftOut, OTHERS_OCTETS_MAX } from './cut-to-fit.ts'
 import { setKey } from './part.ts'
 
 /**
- * Returns the endpoints of other sites that are used: as many as there is room for beside `own`, and none of a v1 peer
- * whose target a v2 site or we have too, because v1 has lost a part of it. `siteStates`: as chosen by `chooseOthers`.
+ * Returns the endpoints of other sites to serve, within the size limits. Of a v1 peer, it drops targets that a v2 site
+ * or this site also has, because v1 lacks a part of their data. `siteStates`: as chosen by `chooseOthers`.
  */
 export function chooseEndpoints(
   own: readonly PeerEndpoint[],

@@ -165,7 +165,7 @@ const ATTACKS: readonly {
 ]
 
 for (const { name, own: mine = own(), peer, want, reason } of ATTACKS) {
-  t.test(`${name}: ours is served, and the record reports what peers may not`, async (t) => {
+  t.test(`${name}: our endpoints are unchanged, and the record reports refusals`, async (t) => {
     const fixture = new OperatorFixture([mine])
     t.strictSame((await fixture.served()).length, 1)
     t.equal(fixture.condition('PeersAccepted'), undefined, 'nothing to say')
