@@ -328,7 +328,7 @@ t.test('40 000 records of one host are read and changed in time', async (t) => {
   t.same(changes, [], 'there is no room for endpoints of a peer')
   t.match(
     lines.join('\n'),
-    /not served: app\.k\.example\.com: this site has more than 8000 records of the host; split/,
+    /not served: app\.k\.example\.com: this site has more than 8000 records of the host; divide the endpoints/,
   )
   for (let i = 0; i < 200; i++) peer.say(`s${i}.${APP}`, '198.51.100.1')
   await source.ready()

@@ -136,7 +136,7 @@ function lastReport(home: readonly Statement[]): Pick<HealthDecision, 'outcome' 
   return isDown ? { outcome: 'down', by: 'home' } : { outcome: 'unknown', by: 'nothing' }
 }
 
-/** What each site that has the address last reported of it. A site with several endpoints of it finds it up if one is. */
+/** The last report of each site that has the address. A site with several endpoints of it finds it up if one is. */
 function healthOfHomes(home: readonly Statement[]): ReadonlyMap<string, EndpointHealth> {
   const homes = new Map<string, EndpointHealth>()
   for (const { site, health } of home) homes.set(site, joinHealth(homes.get(site), health))
