@@ -33,7 +33,8 @@ export interface HostState {
   /** Addresses of our own record that are down. */
   readonly down: readonly string[]
   /** Addresses of records of other sites that are down. */
-/** Lists each set identifier once, ours unchanged. Endpoints without any distinguishing value become one. */
+  readonly foreignDown: ReadonlySet<string>
+  /** The drain of our own record; undefined = it is not drained. */
   readonly drain: EndpointDrain | undefined
   readonly timeMs: number
 }

@@ -126,11 +126,9 @@ export function composeContent(publishing: Publishing, inputs: ContentInputs): M
     [...peers.values()].flatMap(({ state }) => state?.siteStates ?? []),
     { names, own: own.shared, rulesOf: () => provider.rules },
   )
-  const roomOctets = roomForOthers(record, own.shared)
   const down = printTargets(health.down)
-  const siteStates = chooseOthers(site, screened.siteStates, inputs.silentMs)
-  const { endpoints: reported, leftOut } = chooseEndpoints(own.shared, siteStates, roomOctets)
-  const { records: foreign } = buildSiteRecords(bareHost(rootHost), reported, '', RecordSet.EMPTY)
+  const others = chooseForeign(publishing, own.shared, screened.siteStates, inputs)
+  const { roomOctets, siteStates, reported, leftOut, foreign } = others
   const found = inputs.conflictsWith(foreign.map((one) => one.record))
   const conflicts = [...found.ofSites, ...leftOut.map((one) => describeLeftOut(rootHost, one))]
   const decided = inputs.decideHealth({ own: own.shared, siteStates })
@@ -150,7 +148,6 @@ export function composeContent(publishing: Publishing, inputs: ContentInputs): M
     screened.siteStates.map(withoutDrains),
     observed.settled,
   )
-  const isExportable = localHostOf(rootHost) !== undefined
   const sources = { site, health, drain: own.drain, reported, down: decided.down }
   const clockFaults = findClockFaults(peers, site, inputs.timeMs)
   const sites = { names: inputs.nameFaults.names, clocks: clockFaults.clocks }
@@ -174,7 +171,7 @@ export function composeContent(publishing: Publishing, inputs: ContentInputs): M
       noteSilence(addresses, peers),
       noteLeftOut(leftOut),
       zoneFault,
-      isExportable ? noteUnexportable(own.unexportable) : '',
+      localHostOf(rootHost) === undefined ? '' : noteUnexportable(own.unexportable),
       own.failoverFault,
     ),
   }
@@ -188,6 +185,20 @@ export function composeContent(publishing: Publishing, inputs: ContentInputs): M
     siteStates: screened.siteStates,
     nextMs: nextMs === Infinity ? undefined : nextMs,
   }
+}
+
+/** What is used of other sites: states, endpoints and records; and what has no room. */
+function chooseForeign(
+  { record, rootHost }: Publishing,
+  own: readonly PeerEndpoint[],
+  known: readonly SiteState[],
+  { site, silentMs }: Pick<ContentInputs, 'site' | 'silentMs'>,
+) {
+  const roomOctets = roomForOthers(record, own)
+  const siteStates = chooseOthers(site, known, silentMs)
+  const { endpoints: reported, leftOut } = chooseEndpoints(own, siteStates, roomOctets)
+  const built = buildSiteRecords(bareHost(rootHost), reported, '', RecordSet.EMPTY)
+  return { roomOctets, siteStates, reported, leftOut, foreign: built.records }
 }
 
 function composeCounts(
