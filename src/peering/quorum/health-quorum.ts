@@ -23,6 +23,7 @@ import {
 import { findForeign } from './foreign-addresses.ts'
 import { HeardSites, type HeardSitesParts } from './heard-sites.ts'
 import { type EarlierDecisions, keepDown } from './keep-down.ts'
+import { findLastTargets } from './last-targets.ts'
 import { findProbed } from './probed-addresses.ts'
 
 /** Changes that are logged one by one between two checks. */
@@ -62,7 +63,7 @@ export interface QuorumHost {
   readonly id?: string
   /** Missing = none. */
   readonly earlier?: EarlierDecisions | undefined
-  /** Endpoints of our own records. */
+  /** Endpoints of our own records; drained ones are down. */
   readonly own: readonly PeerEndpoint[]
   /** What our own probes found of addresses of our own records. */
   readonly ownFindings: ReadonlyMap<string, 'up' | 'down'>
@@ -246,7 +247,7 @@ export class HealthQuorum {
     this.#parts.observer?.close()
   }
 
-  #decide(facts: QuorumHost, foreign = findForeign(facts)): DecidedAddress[] {
+  #decide(facts: QuorumHost, foreign = findForeign(facts)): readonly DecidedAddress[] {
     const { host, id = host, ownFindings, earlier } = facts
     const { site, clock, memory } = this.#parts
     const wasDown = memory.down.get(id) ?? NONE
@@ -262,7 +263,7 @@ export class HealthQuorum {
       const decision = keepDown(known, earlier, site, clock.monotonic())
       return { host, address, statements, decision }
     })
-    return isAllOut(facts, decided) ? decided.map((one) => keepReached(one, rules)) : decided
+    return keepReached(facts, decided, site)
   }
 
   /** Finds reports about our own addresses. Our checks decide about these, so a report can only be in dispute. */
@@ -392,20 +393,24 @@ export class HealthQuorum {
   }
 }
 
-/** True if no address of a host is left, ours included. */
-function isAllOut({ own, ownFindings }: QuorumHost, decided: readonly DecidedAddress[]): boolean {
-  const addresses = own.filter(({ recordType }) => recordType === 'A' || recordType === 'AAAA')
-  const isOut = (target: string): boolean => ownFindings.get(target) === 'down'
-  if (!addresses.every(({ targets }) => targets.every(isOut))) return false
-  return decided.every(({ decision }) => decision.outcome === 'down')
-}
-
-/** Without any other address, clients get one that this site reaches, although other sites do not. */
-function keepReached(one: DecidedAddress, { site }: QuorumRules): DecidedAddress {
-  const { statements, decision } = one
-  const isReached = statements.observers.some((s) => s.site === site && s.health === 'up')
-  if (decision.by !== 'sites' || !isReached) return one
-  return { ...one, decision: { ...decision, outcome: 'up', by: 'this site' } }
+/** Where clients would get nothing else, they get what this site reaches, although other sites do not. */
+function keepReached(
+  facts: QuorumHost,
+  decided: readonly DecidedAddress[],
+  site: string,
+): readonly DecidedAddress[] {
+  const isReached = ({ statements, decision }: DecidedAddress): boolean => {
+    const ours = statements.observers.find((one) => one.site === site)
+    return decision.by === 'sites' && decision.outcome === 'down' && ours?.health === 'up'
+  }
+  if (!decided.some(isReached)) return decided
+  const down = decided.filter(({ decision }) => decision.outcome === 'down')
+  const downTargets = new Set(down.map(({ address }) => address))
+  const last = findLastTargets(facts, (target) => downTargets.has(target))
+  return decided.map((one) => {
+    if (!last.has(one.address) || !isReached(one)) return one
+    return { ...one, decision: { ...one.decision, outcome: 'up', by: 'this site' } }
+  })
 }
 
 /** Returns why an address is down; '' = it is not. */
