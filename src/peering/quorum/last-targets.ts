@@ -16,9 +16,9 @@ interface NamedSet {
 }
 
 /**
- * Returns the targets of each name and type that has no other ones: all are down or drained, and clients get there. They
- * get to the host, to names that are no CNAME target of the host, and to the names to which a CNAME leads them. A CNAME
- * whose name has nothing else is left out, so that they do not get there. `isDown`: of an address of other sites.
+ * Returns the targets of each name and type that clients reach and of which all targets are down or drained. Clients
+ * reach the host, names that are no CNAME target of the host, and the names to which a CNAME leads them. A CNAME whose
+ * name has nothing else is left out, so it leads no clients there. `isDown`: of an address of other sites.
  */
 export function findLastTargets(
   facts: HostEndpoints,
