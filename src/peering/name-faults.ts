@@ -62,7 +62,7 @@ export function findNameFaults(peer: NamedPeer, context: NameContext): readonly 
 export function findRelay({ address, sites }: Pick<NamedPeer, 'address' | 'sites'>): NameFault[] {
   if (sites.length <= 1) return []
   const text = /* warning */ `peer ${address} reports endpoints of several sites, ${sites.join(', ')}: ${RELAY_FIX}`
-  return [{ id: `${address} relay`, text }]
+  return [{ id: `${address} relay ${sites.join()}`, text }]
 }
 
 /** What is wrong with a peer that reports other endpoints under the name of our site. */

@@ -20,6 +20,7 @@ function stage() {
   const { lines, log } = recordLog()
   let said: readonly PeerEndpoint[] = []
   let site = 'east'
+  let sites: readonly string[] = ['west']
   let announce = (_: ReadonlySet<string>): void => {}
   const records = [recordOf('a', ['192.0.2.1']), recordOf('b', ['192.0.2.7'])]
   const watch = new SiteWatch({
@@ -31,7 +32,9 @@ function stage() {
       {
         address: '192.0.2.53:53',
         ownSite: 'west',
-        sites: ['west'],
+        get sites() {
+          return sites
+        },
         hosts: () => new Set([HOST]),
         subscribe: (listener) => {
           announce = listener
@@ -64,7 +67,10 @@ function stage() {
     clock.pass(seconds * 1000)
     await timers.advance(seconds * 1000)
   }
-  return { watch, say, pass, lines, clock }
+  const name = (...names: readonly string[]): void => {
+    sites = names
+  }
+  return { watch, say, name, pass, lines, clock }
 }
 
 t.test('a peer that has the name of this site', async (t) => {
@@ -95,5 +101,17 @@ t.test('a site whose clock is ahead is logged once', async (t) => {
     await pass(5)
   }
   t.match(lines, [/site west dates changes in our future/])
+  t.equal(lines.length, 1)
+})
+
+t.test('sites that change all the time are not logged each time', async (t) => {
+  const { name, pass, watch, lines } = stage()
+  for (let i = 0; i < 100; i++) {
+    name('west', `s${i}`)
+    await pass(5)
+  }
+  t.strictSame(lines, [])
+  for (let i = 0; i < 10; i++) await pass(5)
+  t.match(watch.note(), /reports endpoints of several sites, west, s99/)
   t.equal(lines.length, 1)
 })

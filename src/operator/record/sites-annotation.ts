@@ -21,7 +21,8 @@ export interface SitesAnnotation {
 
 /**
  * Composes the annotation for a record with these endpoints. If there is no room for all, inline endpoints that are
- * down are left out; if that is not enough, everything. `existing`: the record whose other annotations are kept.
+ * down are left out. If that is not enough, so are settings of other sites, those of the site with the most first; then
+ * everything. `existing`: the record whose other annotations are kept.
  */
 export function composeSitesAnnotation(
   facts: SiteFacts<ApiObject>,
@@ -42,7 +43,31 @@ export function composeSitesAnnotation(
   if (Buffer.byteLength(shorter) <= room) {
     return { text: shorter, note: `${what} all endpoints that are down` }
   }
+  const without = new Set<string>()
+  for (const site of sitesBySettings(facts)) {
+    without.add(site)
+    const reduced = parts.map((part) => (without.has(part.site) ? withDrainOnly(part) : part))
+    const text = printSiteFacts({ ...facts, parts: reduced }, specEndpoints, identityOf)
+    if (Buffer.byteLength(text) <= room) {
+      return { text, note: `${what} the settings of ${[...without].join(', ')}` }
+    }
+  }
   return { text: '', note: `${what} health and settings of all sites, which are not served` }
+}
+
+/** The other sites, those with the longest settings first. */
+function sitesBySettings({ site, parts }: SiteFacts<ApiObject>): string[] {
+  const octets = new Map<string, number>()
+  for (const { site: of, settings } of parts) {
+    if (of !== site) octets.set(of, (octets.get(of) ?? 0) + JSON.stringify(settings).length)
+  }
+  return [...octets].sort(([, a], [, b]) => b - a).map(([one]) => one)
+}
+
+/** What a site drains stays out of service. */
+function withDrainOnly(part: SitePart<ApiObject>): SitePart<ApiObject> {
+  const kept = Object.entries(part.settings).filter(([key]) => key.startsWith('drain'))
+  return { ...part, settings: Object.fromEntries(kept) }
 }
 
 /** The annotations of a record with these facts. */

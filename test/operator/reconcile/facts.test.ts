@@ -206,14 +206,15 @@ t.test('what has no room is left out, and Ready says so', async (t) => {
     {
       count: 300,
       settings: 100,
-      note: '; the annotation SITES has no room for health and settings',
+      note: '; the annotation SITES has no room for the settings of east',
     },
   ]
   for (const { count, note, settings = 0 } of table) {
     const addresses = Array.from({ length: count }, (_, i) => `192.0.${3 + (i >> 8)}.${i & 255}`)
     const id = 'x'.repeat(1000)
     const dead = addresses.map((address) => endpoint(address, { setIdentifier: id + address }))
-    const stage = Stage.with([endpoint(OURS, { setIdentifier: 'ours' }), ...dead])
+    const own = [endpoint(OURS, { setIdentifier: 'ours' }), ...dead]
+    const stage = Stage.with(own, { 'sextant.io/sticky': '16 48' })
     stage.setDown('app', ...addresses)
     const lists = Array.from({ length: settings }, (_, i) => {
       const entries = Array.from({ length: 64 }, (_, at) => 'x'.repeat(50) + at)
@@ -227,6 +228,8 @@ t.test('what has no room is left out, and Ready says so', async (t) => {
     t.equal(message.slice(0, want.length), want)
     if (note === '') t.equal(message, want)
     t.ok(server.targets(A)?.startsWith(OURS), 'what is up is served')
+    const sticky = { ipv4Bits: 16, ipv6Bits: 48 }
+    t.strictSame(server.sets.get(A)?.sticky, sticky, 'our own setting is in force')
     t.strictSame(server.refusals, [])
     t.ok(stage.facts().length <= 262_144)
     t.strictSame(await stage.reconcile(), [])
