@@ -1,8 +1,10 @@
 import type { Clock } from '../base/clock.ts'
 import type { Timers } from '../base/timers.ts'
 import { unpackRecord } from '../dnsrecord/pack.ts'
+import type { RecordChange } from '../dnsrecord/record-source.ts'
 import type { Logger } from '../telemetry/log.ts'
 import { aheadMs, CLOCK_AHEAD_MS, printClockAhead, SITE_CONFLICT_MS } from './foreign-exports.ts'
+import { rootHostOf } from './merged-keys.ts'
 import type { MergedSource } from './merged-source.ts'
 import {
   findNameFaults,
@@ -13,6 +15,7 @@ import {
 } from './name-faults.ts'
 import type { PeerFollower } from './peer.ts'
 import type { PeerEndpoint } from './peer-endpoint.ts'
+import { bareHost } from './peer-status.ts'
 import { toPeerEndpoints } from './to-peer-endpoint.ts'
 
 /** Interval of the checks of hosts that changed, or whose endpoints of a peer show a fault. */
@@ -26,7 +29,7 @@ export type WatchedPeer = Pick<
 
 export interface SiteWatchParts {
   readonly site: string
-  readonly own: Pick<MergedSource, 'recordsOf'>
+  readonly own: Pick<MergedSource, 'recordsOf' | 'subscribe'>
   readonly peers: readonly WatchedPeer[]
   readonly clock: Clock
   readonly timers: Timers
@@ -62,6 +65,7 @@ export class SiteWatch {
     }))
     this.#stops = [
       parts.timers.every(CHECK_MS, () => this.#check()),
+      parts.own.subscribe((changes) => this.#takeOwn(changes)),
       ...this.#watches.map(({ peer, changed }) =>
         peer.subscribe((hosts) => {
           for (const host of hosts) changed.add(host)
@@ -81,6 +85,15 @@ export class SiteWatch {
 
   get #faults(): ReadonlySet<string> {
     return new Set(this.#watches.flatMap(({ faults }) => [...faults]))
+  }
+
+  #takeOwn(changes: readonly RecordChange[]): void {
+    for (const { before, after } of changes) {
+      const record = (after ?? before)!
+      if (record.origin !== undefined) continue
+      const host = bareHost(rootHostOf(record))
+      for (const { changed } of this.#watches) changed.add(host)
+    }
   }
 
   #check(): void {

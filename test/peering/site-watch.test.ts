@@ -1,5 +1,6 @@
 import t from 'tap'
 import { thisMoment } from '../../src/base/moment.ts'
+import type { RecordChange } from '../../src/dnsrecord/record-source.ts'
 import { rootHostOf } from '../../src/peering/merged-keys.ts'
 import type { PeerEndpoint } from '../../src/peering/peer-endpoint.ts'
 import { RecordSet } from '../../src/peering/record-set.ts'
@@ -22,10 +23,15 @@ function stage() {
   let site = 'east'
   let sites: readonly string[] = ['west']
   let announce = (_: ReadonlySet<string>): void => {}
+  let announceOwn = (_: readonly RecordChange[]): void => {}
   const records = [recordOf('a', ['192.0.2.1']), recordOf('b', ['192.0.2.7'])]
   const watch = new SiteWatch({
     site: 'east',
     own: {
+      subscribe: (listener) => {
+        announceOwn = listener
+        return () => {}
+      },
       recordsOf: (host) => RecordSet.of(records.filter((one) => rootHostOf(one) === host)),
     },
     peers: [
@@ -63,6 +69,14 @@ function stage() {
     })
     announce(new Set([host]))
   }
+  /** Replaces our record `a`. No targets: it is removed. */
+  const put = (...targets: readonly string[]): void => {
+    const before = records.find((one) => rootHostOf(one) === HOST)
+    const after = targets.length === 0 ? undefined : recordOf('a', targets)
+    if (before !== undefined) records.splice(records.indexOf(before), 1)
+    if (after !== undefined) records.push(after)
+    if (before !== after) announceOwn([{ before, after }])
+  }
   const pass = async (seconds: number): Promise<void> => {
     clock.pass(seconds * 1000)
     await timers.advance(seconds * 1000)
@@ -70,7 +84,7 @@ function stage() {
   const name = (...names: readonly string[]): void => {
     sites = names
   }
-  return { watch, say, name, pass, lines, clock }
+  return { watch, say, name, put, pass, lines, clock }
 }
 
 t.test('a peer that has the name of this site', async (t) => {
@@ -91,6 +105,25 @@ t.test('a peer that has the name of this site', async (t) => {
     t.equal(watch.note(), '', `${name}: it is over`)
     watch.close()
   }
+})
+
+t.test('a peer with the name of this site is found when our records change', async (t) => {
+  const { watch, say, put, pass } = stage()
+  put()
+  say(HOST, ['192.0.2.9'])
+  await pass(25)
+  for (const { name, targets, isConflict } of [
+    { name: 'no record of the host', targets: [] },
+    { name: 'a record with other addresses', targets: ['192.0.2.1'], isConflict: true },
+    { name: 'a record with the same address', targets: ['192.0.2.9'] },
+    { name: 'again one with other addresses', targets: ['192.0.2.2'], isConflict: true },
+    { name: 'no record any longer', targets: [] },
+  ]) {
+    put(...targets)
+    for (let i = 0; i < 10; i++) await pass(5)
+    t.match(watch.note(), isConflict ? CONFLICT : /^$/, name)
+  }
+  watch.close()
 })
 
 t.test('a site whose clock is ahead is logged once', async (t) => {
