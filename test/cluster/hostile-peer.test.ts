@@ -157,7 +157,7 @@ t.test('megabytes of a peer stop nothing of ours', needsCluster(), async (t) => 
       const { items } = await cluster.must('GET', path)
       return items.some(
         ({ reason, note }: { reason: string; note: string }) =>
-          reason === 'EndpointConflict' && /^loud.* too many endpoints/.test(note),
+          reason === 'EndpointConflict' && / of loud.*: no room for some endpoints/.test(note),
       )
     }, 'an Event')
     const place = 'dns_record_name="app",dns_record_namespace="a"'
