@@ -117,7 +117,10 @@ t.test('a loud peer takes no room from a quiet one', async (t) => {
   t.ok(count('loud0') > 0)
   t.ok(chosen.leftOut.every(({ exporter }) => exporter === 'loud:53'))
   t.equal(chosen.leftOut.length, 16)
-  t.match(describeLeftOut(HOST, chosen.leftOut[0]!), /of loud0, exported by loud:53: no room for some endpoints/)
+  t.match(
+    describeLeftOut(HOST, chosen.leftOut[0]!),
+    /of loud0, exported by loud:53: no room for some endpoints/,
+  )
   t.strictSame(choose([quiet, ...[...loud].reverse()]), chosen)
 })
 
