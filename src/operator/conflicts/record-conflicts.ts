@@ -27,7 +27,7 @@ const UP: ReadonlySet<number> = new Set()
 
 /** Endpoints of a record that are not served because of other records, and why. */
 export interface RecordConflicts {
-  /** Conflicts with records of this cluster, one line each; empty = there is none. */
+  /** One line for each conflict with a record of this cluster. */
   readonly texts: readonly string[]
   /** Conflicts with records of other sites, one line each, as a nameserver logs them. */
   readonly ofSites: readonly string[]

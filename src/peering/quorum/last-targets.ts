@@ -16,9 +16,9 @@ interface NamedSet {
 }
 
 /**
- * Returns the targets of each name and type that clients reach and of which all targets are down or drained. Clients
- * reach the host, names that are no CNAME target of the host, and the names to which a CNAME leads them. A CNAME whose
- * name has nothing else is left out, so it leads no clients there. `isDown`: of an address of other sites.
+ * Finds each name and type that clients reach and whose targets are all down or drained. Returns these targets. Clients
+ * reach the host, names that are no CNAME target of the host, and names to which a CNAME leads. If a name has only such
+ * targets, the CNAMEs to it are left out and lead no clients there. `isDown`: of an address of other sites.
  */
 export function findLastTargets(
   facts: HostEndpoints,
