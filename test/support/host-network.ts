@@ -58,11 +58,10 @@ export class HostNetwork {
     const peer = ['peer', 'name', name, 'netns', hub]
     await ip('-n', own, 'link', 'add', 'eth0', 'type', 'veth', ...peer)
     await ip('-n', hub, 'link', 'set', name, 'master', 'br0', 'up')
-    for (const address of addresses) {
-      // Otherwise an IPv6 address is not usable for a second, while another host may claim it.
-      const flags = address.includes(':') ? ['nodad'] : []
-      await ip('-n', own, 'address', 'add', address, 'dev', 'eth0', ...flags)
-    }
+    // Otherwise IPv6 addresses, also the link-local one, are not usable for up to 2 seconds, while another host may claim them:
+    // packets wait for the solicitation of their next hop.
+    await ip('netns', 'exec', own, 'sysctl', '-qw', 'net.ipv6.conf.eth0.accept_dad=0')
+    for (const address of addresses) await ip('-n', own, 'address', 'add', address, 'dev', 'eth0')
     await ip('-n', own, 'link', 'set', 'eth0', 'up')
     for (const route of routes) await ip('-n', own, 'route', 'add', route, 'dev', 'eth0')
     return new NetworkHost(this, name)
