@@ -6,6 +6,7 @@ import { printHost, printTarget } from '../dnsrecord/print-endpoint.ts'
 import type { StoredRecord } from '../dnsrecord/record-source.ts'
 import { type AddressHealth, type Finding, UNKNOWN_HEALTH } from '../health/address-health.ts'
 import { findDownTargets } from '../health/down-targets.ts'
+import { NO_DRAINS, type RecordDrains } from '../health/drain/drain.ts'
 import type { QuorumAddress } from '../telemetry/status.ts'
 import type { HostOfSites } from './deaths/if-site-dies.ts'
 import { oldestAllDown } from './deaths/oldest-all-down.ts'
@@ -29,6 +30,8 @@ export interface HostMergeParts {
   readonly site: string
   /** Health of the addresses of our own records. */
   readonly health: AddressHealth
+  /** The drains of our own records. */
+  readonly drainsOf: (record: StoredRecord) => RecordDrains
   readonly exporter: LocalExporter
   readonly ownHosts: OwnHosts
   /** What a peer may report in addition to what every peer may. `address`: as in its status. */
@@ -181,16 +184,14 @@ export class HostMerge {
   }
 
   #gather(records: RecordSet, states: readonly SiteState[]): Gathered {
-    const { exporter, health, ownHosts, rulesOf = () => [], site } = this.#parts
+    const { ownHosts, rulesOf = () => [], site } = this.#parts
     const mine: OwnRecord[] = []
     for (const record of records) {
       const content = unpackRecord(record.packed)
       // Aggregates that an operator assembled are not exported by a site.
       if (!content.isAggregate && content.zoneLabel !== KDRNT) mine.push({ record, content })
     }
-    const own = mine.flatMap(({ record, content }) =>
-      exporter.endpointsOf({ record, health: health.healthOf(record.key) }, content, undefined),
-    )
+    const own = this.#exported(mine, () => NO_DRAINS)
     const names = ownHosts.beside(
       records,
       mine.map(({ record }) => record),
@@ -198,6 +199,14 @@ export class HostMerge {
     const { siteStates, refused } = screenSiteStates(states, { names, own, rulesOf })
     const others = chooseOthers(site, siteStates, this.#parts.expiryMs)
     return { mine, own, ownFindings: this.#findingsOfOurs(mine), siteStates: others, refused }
+  }
+
+  #exported(mine: readonly OwnRecord[], drainsOf: HostMergeParts['drainsOf']): PeerEndpoint[] {
+    const { exporter, health } = this.#parts
+    return mine.flatMap(({ record, content }) => {
+      const state = { record, health: health.healthOf(record.key), drains: drainsOf(record) }
+      return exporter.endpointsOf(state, content, undefined)
+    })
   }
 
   #findingsOfOurs(mine: readonly OwnRecord[]): ReadonlyMap<string, 'up' | 'down'> {
@@ -211,11 +220,12 @@ export class HostMerge {
   }
 
   #quorumHost(host: string, { own, ownFindings, mine, siteStates }: Gathered): QuorumHost {
-    const { health } = this.#parts
+    const { health, drainsOf } = this.#parts
+    const isDrained = mine.some(({ record }) => drainsOf(record) !== NO_DRAINS)
     const keys = checkedOf(mine).map(({ record }) => record.key)
     return {
       host,
-      own,
+      own: isDrained ? this.#exported(mine, drainsOf) : own,
       ownFindings,
       checkedKey: keys[0] ?? '',
       observed: keys.flatMap((key) => health.healthOf(key).observed ?? []),

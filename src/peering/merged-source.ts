@@ -6,6 +6,7 @@ import { DERIVED_ENDPOINTS_MAX } from '../dnsrecord/dns-record.ts'
 import { printHost } from '../dnsrecord/print-endpoint.ts'
 import type { RecordChange, RecordSource, StoredRecord } from '../dnsrecord/record-source.ts'
 import { AddressHealth, type Finding, type HealthTable } from '../health/address-health.ts'
+import { isSameDrains, NO_DRAINS, type RecordDrains } from '../health/drain/drain.ts'
 import { Findings } from '../health/findings.ts'
 import { type Guarded, guarding } from '../telemetry/guard.ts'
 import type { Logger } from '../telemetry/log.ts'
@@ -94,6 +95,10 @@ export class MergedSource implements RecordSource {
   readonly #findings = new Findings(this.#health)
   /** The health of all records. */
   readonly health: HealthTable
+  /** The drains of all records; undefined = none is known yet. */
+  #drains: Pick<HealthTable, 'drainsOf'> | undefined
+  /** The drains with which the host of a record was merged; missing = none. */
+  readonly #merged = new WeakMap<StoredRecord, RecordDrains>()
   /** Hosts that peers have endpoints of, and hosts by the names above them. */
   readonly #peered = new Set<string>()
   readonly #peeredIndex = new HostIndex()
@@ -110,7 +115,8 @@ export class MergedSource implements RecordSource {
     this.#parts = parts
     this.health = new JoinedHealth(health, this.#health)
     this.#ownHosts = new OwnHosts({ zones, servers, recordsOf: (host) => this.recordsOf(host) })
-    this.#merge = new HostMerge({ ...parts, ownHosts: this.#ownHosts })
+    const drainsOf = (record: StoredRecord): RecordDrains => this.#drainsOf(record)
+    this.#merge = new HostMerge({ ...parts, ownHosts: this.#ownHosts, drainsOf })
     this.#troubles = new TroubleLog(log)
     this.#guarded = guarding(log, 'Merging the endpoints of peers')
     this.#stops.push(own.subscribe((changes) => this.#takeOwn(changes)))
@@ -125,6 +131,13 @@ export class MergedSource implements RecordSource {
       for (const host of peer.hosts()) this.#dirty.add(host)
     }
     this.#stops.push(timers.every(EXPIRY_CHECK_MS, () => this.#checkSilence()))
+  }
+
+  /** Merges hosts again when drains of our own records change, from now on. */
+  followDrains(drains: HealthTable): void {
+    this.#drains = drains
+    this.#stops.push(drains.subscribe((keys) => this.#takeDrains(keys)))
+    this.#takeDrains(drains.recordKeys)
   }
 
   /** Resolves once all data of peers so far is merged. Call it before the first read. */
@@ -235,8 +248,30 @@ export class MergedSource implements RecordSource {
     this.#work()
   }
 
+  /** Merges the hosts again of those records whose drains are not as when they were merged. */
+  #takeDrains(keys: Iterable<string>): void {
+    const changed = [...keys].filter((key) => {
+      const record = this.#parts.own.find(key)
+      if (record === undefined) return false
+      const before = this.#merged.get(record) ?? NO_DRAINS
+      return !isSameDrains(before, this.#drainsOf(record))
+    })
+    this.#takeHealth(changed)
+  }
+
+  #noteDrains(records: RecordSet): void {
+    for (const record of records) {
+      const drains = this.#drainsOf(record)
+      if (drains !== NO_DRAINS || this.#merged.has(record)) this.#merged.set(record, drains)
+    }
+  }
+
+  #drainsOf(record: StoredRecord): RecordDrains {
+    return this.#drains?.drainsOf(record) ?? NO_DRAINS
+  }
+
   /** Merges the hosts of these records again, if peers have endpoints of them. */
-  #takeHealth(keys: ReadonlySet<string>): void {
+  #takeHealth(keys: Iterable<string>): void {
     const { own } = this.#parts
     for (const key of keys) {
       const record = own.find(key)
@@ -391,6 +426,7 @@ export class MergedSource implements RecordSource {
       this.#troubles.note(host.text, isPeered ? noRoom(host) : NO_TROUBLES)
       return { given: host.own, findings: NO_FINDINGS }
     }
+    this.#noteDrains(host.own)
     const merged = this.#merge.merge(host, others)
     if (merged.changes !== '') host.changes = merged.changes
     this.#noteDue(host.text, Math.min(dueMs, merged.dueMs ?? dueMs))

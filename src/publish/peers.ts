@@ -132,6 +132,11 @@ export class PublisherPeers {
     return { records: merged, health: merged.health }
   }
 
+  /** As of `MergedSource`. */
+  followDrains(drains: HealthTable): void {
+    this.#merged?.followDrains(drains)
+  }
+
   /**
    * Returns who reports the endpoints of a record of another site; undefined = the record is our own.
    */

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { PARTITIONS, type PartitionRow } from '../../peering/quorum/partition-rows.ts'
-import { boundsOf, type CheckTimes } from '../../peering/quorum/simulated-sites.ts'
+import { boundsOf, type CheckTimes } from '../../peering/quorum/simulated-probes.ts'
 import { addressOf, SimulatedClusters } from './simulated-clusters.ts'
 
 const TIMES: CheckTimes = { probeS: 5, failures: 3, successes: 2 }

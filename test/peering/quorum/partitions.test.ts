@@ -1,6 +1,8 @@
 import t from 'tap'
 import { PARTITIONS, type PartitionRow } from './partition-rows.ts'
-import { addressOf, boundsOf, type CheckTimes, SimulatedSites } from './simulated-sites.ts'
+import { addressOf, type Family } from './simulated-addresses.ts'
+import { boundsOf, type CheckTimes } from './simulated-probes.ts'
+import { SimulatedSites } from './simulated-sites.ts'
 
 const TIMES: CheckTimes = { probeS: 5, failures: 3, successes: 2 }
 const { downS, upS } = boundsOf(TIMES)
@@ -69,5 +71,45 @@ for (const [what, skewS] of [
     const left = network.numbers.slice(0, 2).map(addressOf)
     for (const site of network.sites.slice(0, 2)) t.strictSame(site.answers, left, site.name)
     t.match(network.log.join(), /its clock is 3\d+ s ahead of ours/, 'the later clock is logged')
+  })
+}
+
+// Of the IPv4 addresses, only that of site 1 works elsewhere. Only site 0 reaches it.
+for (const { what, families, isDrained = false, isDeaf = false, wanted } of [
+  { what: 'its own works', families: [4], wanted: [0] },
+  { what: 'its own is down', families: [4], isDeaf: true, wanted: [1] },
+  { what: 'its own is drained', families: [4], isDrained: true, wanted: [1] },
+  { what: 'it has IPv6 only', families: [6], wanted: [1] },
+  { what: 'its IPv4 is down, its IPv6 is not', families: [4, 6], isDeaf: true, wanted: [1] },
+  { what: 'its IPv4 is drained, its IPv6 is not', families: [4, 6], isDrained: true, wanted: [1] },
+] as readonly {
+  readonly what: string
+  /** Of site 0. */
+  readonly families: readonly Family[]
+  readonly isDrained?: boolean
+  readonly isDeaf?: boolean
+  readonly wanted: readonly number[]
+}[]) {
+  t.test(`what one site alone reaches: ${what}`, async (t) => {
+    const generations = ['v2', 'v2', 'v2', 'v2', 'v2'] as const
+    const rest: readonly Family[][] = [[4], [4], [4], [4]]
+    const how = { seed: 1, generations, times: TIMES, families: [families, ...rest] }
+    const network = new SimulatedSites(how)
+    const [site] = network.sites
+    network.run(60)
+    for (const other of [2, 3, 4]) {
+      network.deaf.add(other)
+      network.setLink(other, 1, false, 'probes')
+    }
+    if (isDeaf) network.deaf.add(0)
+    network.run(downS)
+    const own = [addressOf(families.includes(4) && !isDeaf ? 0 : 1)]
+    t.strictSame(site!.answers, own, 'before the drain')
+    site!.drain(0, isDrained)
+    t.strictSame(site!.answers, wanted.map(addressOf), 'at once')
+    network.run(60)
+    t.strictSame(site!.answers, wanted.map(addressOf), 'and later')
+    site!.drain(0, false)
+    t.strictSame(site!.answers, own, 'after the drain')
   })
 }

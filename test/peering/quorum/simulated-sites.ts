@@ -2,13 +2,19 @@ import { Random } from '../../../src/base/random.ts'
 import type { Timers } from '../../../src/base/timers.ts'
 import { RRType } from '../../../src/dns/iana/types.ts'
 import { printName, scanName } from '../../../src/dns/name/name.ts'
-import { printAddress } from '../../../src/dns/text/address.ts'
+import { printAddress, scanAddress } from '../../../src/dns/text/address.ts'
 import type { DnsRecord } from '../../../src/dnsrecord/dns-record.ts'
 import { HEALTH_CHECK_DEFAULTS } from '../../../src/dnsrecord/health-check.ts'
-import { packRecord } from '../../../src/dnsrecord/pack.ts'
+import { packRecord, unpackRecord } from '../../../src/dnsrecord/pack.ts'
 import { type RecordSource, StoredRecord } from '../../../src/dnsrecord/record-source.ts'
 import { scanHost } from '../../../src/dnsrecord/validate/names.ts'
-import { AddressHealth, type Finding } from '../../../src/health/address-health.ts'
+import {
+  AddressHealth,
+  type Finding,
+  type HealthTable,
+} from '../../../src/health/address-health.ts'
+import { NO_DRAINS } from '../../../src/health/drain/drain.ts'
+import { DrainedHealth } from '../../../src/health/drain/drained-health.ts'
 import { Findings } from '../../../src/health/findings.ts'
 import { LocalExporter } from '../../../src/peering/local-exporter.ts'
 import { MergedSource } from '../../../src/peering/merged-source.ts'
@@ -16,11 +22,15 @@ import { PeerFollower } from '../../../src/peering/peer.ts'
 import type { Generation, PeerEndpoint, SiteState } from '../../../src/peering/peer-endpoint.ts'
 import { HealthQuorum, QuorumMemory } from '../../../src/peering/quorum/health-quorum.ts'
 import type { SiteObservation } from '../../../src/peering/quorum/observation-codec.ts'
+import { toPeerEndpoints } from '../../../src/peering/to-peer-endpoint.ts'
 import type { OwnerSet } from '../../../src/publish/owner-sets.ts'
 import type { ZoneSettings } from '../../../src/publish/owner-settings.ts'
 import { RecordZone } from '../../../src/publish/record-zone.ts'
 import { createLogger, type Logger } from '../../../src/telemetry/log.ts'
+import { addressOf, type Family, idOf, siteOf } from './simulated-addresses.ts'
+import { SimulatedDrains } from './simulated-drains.ts'
 import { SimulatedNetwork } from './simulated-network.ts'
+import { type CheckTimes, ProbedAddress } from './simulated-probes.ts'
 
 export const HOST = 'app.k.example.com'
 const APEX = scanName('k.example.com.')!
@@ -28,41 +38,17 @@ const RECORD = 'default/app'
 /** Longest pause between two polls of a silent peer, in seconds. */
 const POLL_S_MAX = 5
 const EPOCH_S = 1_790_000_000
-
-export interface CheckTimes {
-  /** Seconds between two probes. */
-  readonly probeS: number
-  readonly failures: number
-  readonly successes: number
-}
-
-/** From a fault to the last answer with a dead address, and from a recovery to the first one with it again. */
-export function boundsOf({ probeS, failures, successes }: CheckTimes) {
-  return { downS: (failures + 2) * probeS + 10, upS: (successes + 1) * probeS + 10 }
-}
-
-/** Health of one address as the probes of one site find it. */
-export class ProbedAddress {
-  health: 'up' | 'down' | 'unknown' = 'unknown'
-  sinceS = 0
-  #failures = 0
-  #successes = 0
-
-  note(isReached: boolean, nowS: number, { failures, successes }: CheckTimes): void {
-    this.#failures = isReached ? 0 : this.#failures + 1
-    this.#successes = isReached ? this.#successes + 1 : 0
-    const isUp = isReached && (this.health !== 'down' || this.#successes >= successes)
-    const next = isUp ? 'up' : this.#failures > failures ? 'down' : this.health
-    if (next === this.health) return
-    this.health = next
-    this.sinceS = nowS
-  }
-}
+const IDLE: Timers = { after: () => () => {}, every: () => () => {} }
 
 /** What a poll of a peer received. */
 interface Received {
-  readonly endpoint: PeerEndpoint
+  readonly endpoints: readonly PeerEndpoint[]
   readonly observations: readonly SiteObservation[]
+}
+
+interface Sent {
+  readonly received: Received
+  readonly atS: number
 }
 
 /** A peer as one site follows it. */
@@ -74,13 +60,14 @@ class SimulatedPeer extends PeerFollower {
   heardMs = Number.NEGATIVE_INFINITY
   pollS = 0
   failures = 0
+  /** An answer on its way, and when it comes. */
+  answer: Sent | undefined
   #notify: (hosts: ReadonlySet<string>) => void = () => {}
 
   constructor(number: number, network: SimulatedSites, log: Logger) {
-    const timers: Timers = { after: () => () => {}, every: () => () => {} }
     const clock = { monotonic: () => network.nowS * 1000, now: () => 0 }
     const peer = { host: nameOf(number), port: 53 }
-    super({ peer, clock, timers, log, random: () => 0 })
+    super({ peer, clock, timers: IDLE, log, random: () => 0 })
     this.number = number
     this.#network = network
     this.#generation = network.generations[number]!
@@ -104,9 +91,9 @@ class SimulatedPeer extends PeerFollower {
   }
   override siteStatesOf(host: string): readonly SiteState[] {
     if (this.received === undefined || host !== HOST) return []
-    const { endpoint } = this.received
-    const about = { site: endpoint.site, exporter: this.address, isOwn: true, rootHost: HOST }
-    return [{ ...about, endpoints: [endpoint], seenMs: this.heardMs, generation: this.#generation }]
+    const { endpoints } = this.received
+    const about = { site: endpoints[0]!.site, exporter: this.address, isOwn: true, rootHost: HOST }
+    return [{ ...about, endpoints, seenMs: this.heardMs, generation: this.#generation }]
   }
   override observationsOf(): readonly SiteObservation[] {
     return this.received?.observations ?? []
@@ -120,9 +107,11 @@ class SimulatedPeer extends PeerFollower {
   }
 }
 
-/** A site: its nameserver, and one gateway whose address is `192.0.2.N`. */
+/** A site: its nameserver, and one gateway with an address `192.0.2.N`, `2001:db8::N` or both. */
 export class SimulatedSite {
   readonly number: number
+  /** Of its addresses: see `addressOf`. */
+  readonly ids: readonly number[]
   readonly #network: SimulatedSites
   /** Difference between the wall clock of this site and the true time. */
   readonly #skewS: number
@@ -131,15 +120,22 @@ export class SimulatedSite {
   #peers: readonly SimulatedPeer[] = []
   #findings: Findings | undefined
   #health = new AddressHealth()
+  readonly #drains = new SimulatedDrains()
+  #drained: DrainedHealth | undefined
+  #own!: StoredRecord
+  #exported: Sent | undefined
   #source: MergedSource | undefined
   #check: () => void = () => {}
   quorum!: HealthQuorum
+  /** Of type A, and of type AAAA. */
   answers: readonly string[] = []
+  answers6: readonly string[] = []
   isUp = true
   isGatewayUp = true
 
   constructor(number: number, skewS: number, network: SimulatedSites) {
     this.number = number
+    this.ids = (network.families[number] ?? [4]).map((family) => idOf(number, family))
     this.#skewS = skewS
     this.#network = network
   }
@@ -148,9 +144,36 @@ export class SimulatedSite {
     return nameOf(this.number)
   }
 
-  /** What the probes of this site find of the address of a site; '' = it does not probe the address. */
-  foundOf(number: number): string {
-    return this.#probed.get(number)?.health ?? ''
+  /** What the probes of this site find of an address; '' = it does not probe the address. */
+  foundOf(id: number): string {
+    return this.#probed.get(id)?.health ?? ''
+  }
+
+  /** Addresses that this site serves because it reaches them, although most sites find them down. */
+  get kept(): readonly string[] {
+    if (this.#network.numbers.length === 2) return []
+    const noted = this.#source!.inspect(100)
+    return noted.flatMap((one) => (one.reason.startsWith('up: this site') ? one.address : []))
+  }
+
+  /** Drains an address of this site, or ends this. */
+  drain(id: number, isDrained: boolean): void {
+    this.#drains.set(`address:${addressOf(id)} site:${this.name}`, isDrained)
+  }
+
+  /** True if an address is drained, as far as this site knows. */
+  isDrained(id: number): boolean {
+    return this.#find(id)?.settings?.drain !== undefined
+  }
+
+  /** True if this site has an address, or received it from a peer. */
+  knows(id: number): boolean {
+    return this.#find(id) !== undefined
+  }
+
+  #find(id: number): PeerEndpoint | undefined {
+    const heard = this.#peers.flatMap(({ received }) => received?.endpoints ?? [])
+    return [...this.#endpoints(), ...heard].find(({ targets }) => targets.includes(addressOf(id)))
   }
 
   heard(number: number): boolean {
@@ -166,6 +189,7 @@ export class SimulatedSite {
       (text) => void network.log.push(`${network.nowS} s ${text}`),
       () => false,
     )
+    this.#drained?.close()
     this.#source?.close()
     this.#watched = []
     this.isUp = true
@@ -187,7 +211,8 @@ export class SimulatedSite {
     }
     this.#health = new AddressHealth()
     this.#findings = new Findings(this.#health)
-    const own = sourceOf(new StoredRecord(RECORD, packRecord(recordOf(this.number, network))))
+    this.#own = new StoredRecord(RECORD, packRecord(recordOf(this, network)))
+    const own = sourceOf(this.#own)
     this.quorum = new HealthQuorum({
       site: this.name,
       peers: this.#peers,
@@ -196,7 +221,9 @@ export class SimulatedSite {
       memory: new QuorumMemory(clock),
       observer: {
         watch: (_key, leaves) => {
-          this.#watched = leaves.map(({ address }) => Number(address.split('.')[3]) - 1)
+          const ids = network.sites.flatMap((one) => one.ids)
+          const addresses = leaves.map(({ address }) => address)
+          this.#watched = ids.filter((id) => addresses.includes(addressOf(id)))
         },
         close: () => {},
       },
@@ -226,17 +253,25 @@ export class SimulatedSite {
     this.#source = source
     this.#writeFindings()
     void source.ready()
-    this.#serve(source)
+    const feeds = [this.#drains]
+    const sitesOf = (): string[][] => this.ids.map(() => [this.name])
+    const drains = { source, health: source.health, file: undefined, feeds, site: this.name }
+    this.#drained = new DrainedHealth({ ...drains, sitesOf, clock, timers: IDLE, log })
+    source.followDrains(this.#drained)
+    this.#serve(source, this.#drained)
   }
 
   /** Builds the RRsets of the records, as a server does. */
-  #serve(source: MergedSource): void {
-    const take = (set: OwnerSet | undefined): void => {
-      this.answers = (set?.rdata ?? []).map((rdata) => printAddress(rdata, 1)).sort()
+  #serve(source: MergedSource, health: HealthTable): void {
+    const take = (type: number, set: OwnerSet | undefined): void => {
+      const addresses = (family: 1 | 2): string[] => {
+        return (set?.rdata ?? []).map((rdata) => printAddress(rdata, family)).sort()
+      }
+      if (type === RRType.A) this.answers = addresses(1)
+      if (type === RRType.AAAA) this.answers6 = addresses(2)
     }
-    const isHost = (owner: Uint8Array, type: number): boolean => {
-      return type === RRType.A && printName(owner) === `${HOST}.`
-    }
+    const isHost = (owner: Uint8Array): boolean => printName(owner) === `${HOST}.`
+    for (const type of [RRType.A, RRType.AAAA]) take(type, undefined)
     const common = { type: RRType.NS, ttlSeconds: 60, setIdentifier: '', weight: undefined }
     const zone = new RecordZone({
       apex: APEX,
@@ -244,18 +279,18 @@ export class SimulatedSite {
       fixed: [],
       defaultNs: { owner: APEX, ...common, codes: [], isDefault: false, rdata: [APEX] },
       sink: {
-        put: (owner, set) => isHost(owner, set.type) && take(set),
-        remove: (owner, type) => isHost(owner, type) && take(undefined),
+        put: (owner, set) => isHost(owner) && take(set.type, set),
+        remove: (owner, type) => isHost(owner) && take(type, undefined),
         declare: () => {},
       },
-      health: source.health,
+      health,
       settings: this.#network.settings,
       onConflict: (text) => void this.#network.log.push(`${this.name} ${text}`),
       onOut: () => {},
     })
     zone.apply([...source.records()].map((after) => ({ before: undefined, after })))
     source.subscribe((changes) => zone.apply(changes))
-    source.health.subscribe((keys) => {
+    health.subscribe((keys) => {
       for (const key of keys) {
         const record = source.find(key)
         if (record !== undefined) zone.apply([{ before: record, after: record }])
@@ -267,7 +302,7 @@ export class SimulatedSite {
   step(): void {
     const { nowS, times } = this.#network
     for (const peer of this.#peers) if (nowS >= peer.pollS) this.#poll(peer)
-    for (const other of [this.number, ...this.#watched]) {
+    for (const other of [...this.ids, ...this.#watched]) {
       if ((nowS + 3 * other + this.number) % times.probeS !== 0) continue
       const probed = this.#probed.get(other) ?? new ProbedAddress()
       this.#probed.set(other, probed)
@@ -278,14 +313,14 @@ export class SimulatedSite {
   }
 
   #writeFindings(): void {
-    for (const number of this.#network.numbers) {
-      const { health = 'unknown', sinceS = 0 } = this.#probed.get(number) ?? {}
-      const observed = number === this.number ? undefined : EPOCH_S + this.#skewS + sinceS
+    for (const id of this.#network.sites.flatMap(({ ids }) => ids)) {
+      const { health = 'unknown', sinceS = 0 } = this.#probed.get(id) ?? {}
+      const observed = this.ids.includes(id) ? undefined : EPOCH_S + this.#skewS + sinceS
       const known: Finding | undefined =
         health === 'unknown'
           ? undefined
-          : { recordKey: RECORD, address: addressOf(number), health, observedSeconds: observed }
-      this.#findings!.set(String(number), known)
+          : { recordKey: RECORD, address: addressOf(id), health, observedSeconds: observed }
+      this.#findings!.set(String(id), known)
     }
     this.#health.publish()
   }
@@ -293,36 +328,64 @@ export class SimulatedSite {
   #poll(peer: SimulatedPeer): void {
     const network = this.#network
     if (!network.hears(this.number, peer.number)) {
+      peer.answer = undefined
       peer.pollS = network.nowS + Math.min(POLL_S_MAX, 2 ** ++peer.failures)
       return
     }
+    const atS = network.nowS + (network.lateS[peer.number] ?? 0)
+    peer.answer ??= { received: network.sites[peer.number]!.exported, atS }
+    peer.pollS = peer.answer.atS
+    if (peer.pollS > network.nowS) return
+    const { received } = peer.answer
+    peer.answer = undefined
     peer.failures = 0
     peer.pollS = network.nowS + 1
-    peer.receive(network.sites[peer.number]!.exported())
+    peer.receive(received)
   }
 
-  /** What the site exports. A site of generation v1 has neither a name nor health. */
-  exported(): Received {
-    const network = this.#network
-    const isOld = network.generations[this.number] === 'v1'
-    const own = this.#probed.get(this.number)
-    const site = isOld ? `${this.name}:53` : this.name
-    const health = isOld ? 'unknown' : (own?.health ?? 'unknown')
-    const sinceSeconds = isOld ? 0 : EPOCH_S + this.#skewS + (own?.sinceS ?? 0)
-    const { weight } = network
-    const setIdentifier = isOld || weight === undefined ? '' : this.name
-    const common = { rootHost: HOST, dnsName: HOST, recordType: 'A', ttlSeconds: 60 }
-    const endpoint: PeerEndpoint = {
-      ...{ site, ...common, setIdentifier, weight, geoCodes: [], isDefault: false },
-      ...{ targets: [addressOf(this.number)], health, sinceSeconds },
+  /** What the site exports at this second. */
+  get exported(): Received {
+    const { nowS } = this.#network
+    if (this.#exported?.atS !== nowS) this.#exported = { received: this.#export(), atS: nowS }
+    return this.#exported.received
+  }
+
+  /** A site of generation v1 has neither a name nor health. */
+  #export(): Received {
+    const isOld = this.#network.generations[this.number] === 'v1'
+    const endpoints = this.#endpoints()
+    if (isOld) {
+      const plain = { site: `${this.name}:53`, health: 'unknown', sinceSeconds: 0 } as const
+      const old = endpoints.map((one) => ({
+        ...one,
+        ...plain,
+        setIdentifier: '',
+        settings: undefined,
+      }))
+      return { endpoints: old, observations: [] }
     }
-    const others = isOld ? [] : [...this.#probed].filter(([number]) => number !== this.number)
-    const observations = others.flatMap(([number, { health, sinceS }]): SiteObservation[] => {
+    const others = [...this.#probed].filter(([id]) => !this.ids.includes(id))
+    const observations = others.flatMap(([id, { health, sinceS }]): SiteObservation[] => {
       if (health === 'unknown') return []
       const sinceSeconds = EPOCH_S + this.#skewS + sinceS
-      return [{ site: this.name, address: addressOf(number), health, sinceSeconds }]
+      return [{ site: this.name, address: addressOf(id), health, sinceSeconds }]
     })
-    return { endpoint, observations }
+    return { endpoints, observations }
+  }
+
+  /** Our own endpoints, with health and drains. */
+  #endpoints(): readonly PeerEndpoint[] {
+    const found = (health: string): string[] => {
+      return this.ids.filter((id) => this.foundOf(id) === health).map(addressOf)
+    }
+    const drains = this.#drained?.drainsOf(this.#own) ?? NO_DRAINS
+    const about = { site: this.name, key: RECORD, down: found('down'), up: found('up') }
+    const content = unpackRecord(this.#own.packed)
+    const endpoints = toPeerEndpoints(content, { ...about, drains, sinceSeconds: 0 })
+    return endpoints.map((one, i) => {
+      const { sinceS = 0 } = this.#probed.get(this.ids[i]!) ?? {}
+      return { ...one, sinceSeconds: EPOCH_S + this.#skewS + sinceS }
+    })
   }
 }
 
@@ -337,15 +400,17 @@ function sourceOf(record: StoredRecord): RecordSource {
   }
 }
 
-function recordOf(number: number, { weight }: SimulatedSites): DnsRecord {
+function recordOf({ number, ids }: SimulatedSite, { weight }: SimulatedSites): DnsRecord {
   const owner = scanHost(HOST)!
   const setIdentifier = weight === undefined ? '' : nameOf(number)
-  const rdata = [Uint8Array.of(192, 0, 2, number + 1)]
-  const steering = { setIdentifier, weight, codes: [], isDefault: false }
+  const common = { owner, ttlSeconds: 60, setIdentifier, weight, codes: [], isDefault: false }
   return {
     ...{ namespace: 'default', name: 'app', zoneLabel: '', rootHost: owner },
     ...{ isWildcardHost: false, isAggregate: false, createdSeconds: 0 },
-    endpoints: [{ owner, type: RRType.A, ttlSeconds: 60, ...steering, rdata }],
+    endpoints: ids.map((id) => {
+      const { bytes, family } = scanAddress(addressOf(id))!
+      return { ...common, type: family === 1 ? RRType.A : RRType.AAAA, rdata: [bytes] }
+    }),
     healthCheck: HEALTH_CHECK_DEFAULTS,
   }
 }
@@ -358,6 +423,10 @@ export interface SimulatedSitesParts {
   readonly weight?: number | undefined
   readonly settings?: ZoneSettings | undefined
   readonly skewsS?: readonly number[]
+  /** Address families of the gateway of each site; missing = `[4]`. */
+  readonly families?: readonly (readonly Family[])[]
+  /** How long each site takes to answer its peers; missing = less than a second. */
+  readonly lateS?: readonly number[]
 }
 
 /** Sites on a network whose links can be cut, with a clock of their own. Equal seeds run equally. */
@@ -368,11 +437,18 @@ export class SimulatedSites extends SimulatedNetwork {
   readonly times: CheckTimes
   readonly weight: number | undefined
   readonly settings: ZoneSettings | undefined
+  readonly families: readonly (readonly Family[])[]
+  readonly lateS: readonly number[]
+  /** Single addresses that do not answer, although their gateway is up. */
+  readonly deaf = new Set<number>()
   readonly sites: readonly SimulatedSite[]
   readonly log: string[] = []
   nowS = 0
-  constructor({ seed, generations, times, weight, settings, skewsS = [] }: SimulatedSitesParts) {
+  constructor(parts: SimulatedSitesParts) {
     super()
+    const { seed, generations, times, weight, settings, skewsS = [] } = parts
+    this.families = parts.families ?? []
+    this.lateS = parts.lateS ?? []
     this.random = new Random(seed)
     this.generations = generations
     this.times = times
@@ -384,6 +460,21 @@ export class SimulatedSites extends SimulatedNetwork {
     for (const site of this.sites) site.start(false)
   }
 
+  /** True if an address works for clients near its site. */
+  isLive(id: number): boolean {
+    return this.sites[siteOf(id)]!.isGatewayUp && !this.deaf.has(id)
+  }
+
+  override heal(): void {
+    super.heal()
+    this.deaf.clear()
+  }
+
+  /** True if probes of a site reach an address. */
+  override reaches(from: number, id: number): boolean {
+    return !this.deaf.has(id) && super.reaches(from, siteOf(id))
+  }
+
   /** Runs so many seconds. `check`: called after each. */
   run(seconds: number, check: () => void = () => {}): void {
     for (let i = 0; i < seconds; i++) {
@@ -392,10 +483,6 @@ export class SimulatedSites extends SimulatedNetwork {
       check()
     }
   }
-}
-
-export function addressOf(number: number): string {
-  return `192.0.2.${number + 1}`
 }
 
 export function nameOf(number: number): string {
