@@ -1,7 +1,9 @@
 import t from 'tap'
 import { Random } from '../../../src/base/random.ts'
 import { CLOSED } from '../../../src/steering/rules.ts'
-import { addressOf, boundsOf, type SimulatedSite, SimulatedSites } from './simulated-sites.ts'
+import { addressOf, type Family, isIpv6, siteOf } from './simulated-addresses.ts'
+import { boundsOf } from './simulated-probes.ts'
+import { type SimulatedSite, SimulatedSites } from './simulated-sites.ts'
 
 /** Set QUORUM_SEEDS to try more schedules. */
 const SEEDS = Number(process.env.QUORUM_SEEDS ?? 30)
@@ -11,11 +13,13 @@ const ROUNDS = 8
 /** Breaks or mends something. */
 function disturb(network: SimulatedSites, random: Random): void {
   const { numbers, sites, generations } = network
+  const ids = sites.flatMap((one) => one.ids)
+  const id = ids[random.below(ids.length)]!
   const pick = (): number => random.below(numbers.length)
   const [one, other] = [pick(), pick()]
   const isUp = random.below(2) === 0
   const kinds = ['both', 'queries', 'probes'] as const
-  switch (random.below(9)) {
+  switch (random.below(13)) {
     case 0:
       network.setSite(one, isUp)
       return
@@ -36,6 +40,18 @@ function disturb(network: SimulatedSites, random: Random): void {
     case 7:
       sites[one]!.isGatewayUp = isUp
       return
+    case 8:
+    case 9:
+      if (isUp) network.deaf.delete(id)
+      else network.deaf.add(id)
+      return
+    case 10:
+      // A v1 peer is another program.
+      if (generations[siteOf(id)] === 'v2') sites[siteOf(id)]!.drain(id, !isUp)
+      return
+    case 11:
+      leaveOne(network, id, one)
+      return
     default:
       if (!isUp) sites[one]!.isUp = false
       else if (!sites[one]!.isUp || generations[one] === 'v2') {
@@ -44,58 +60,111 @@ function disturb(network: SimulatedSites, random: Random): void {
   }
 }
 
+/** Leaves one address of a type that works. Only its own site and one other reach it. */
+function leaveOne(network: SimulatedSites, id: number, observer: number): void {
+  const home = siteOf(id)
+  network.heal()
+  for (const other of network.sites.flatMap(({ ids }) => ids)) {
+    if (isIpv6(other) === isIpv6(id) && other !== id) network.deaf.add(other)
+  }
+  for (const number of network.numbers) network.setLink(number, home, number === observer, 'probes')
+}
+
 /** What the schedules showed. */
 interface Figures {
   answers: number
   /** Addresses that were left out at the end of a round. */
   leftOut: number
+  /** Addresses that a site served against most sites. */
+  kept: number
   /** Pairs of sites that were compared. */
   pairs: number
 }
 
+/** The answers of one type. */
+interface Answers {
+  /** Addresses that a site serves although most sites find them down. */
+  readonly kept: (site: SimulatedSite) => readonly string[]
+  /** Addresses of this type that sites have. */
+  readonly ids: readonly number[]
+  readonly of: (site: SimulatedSite) => readonly string[]
+}
+
+function answersOf({ sites }: SimulatedSites, family: Family): Answers {
+  const keptBy = new Map(sites.map((site) => [site, site.kept]))
+  const of = (site: SimulatedSite): readonly string[] => {
+    return family === 4 ? site.answers : site.answers6
+  }
+  const ids = sites.flatMap((one) => one.ids)
+  return {
+    ids: ids.filter((id) => isIpv6(id) === (family === 6)),
+    of,
+    kept: (site) => keptBy.get(site)!,
+  }
+}
+
 /** Returns why the answers of a site are wrong after a time without faults; '' = they are right. */
-function faultOf(network: SimulatedSites, site: SimulatedSite, isClosed: boolean): string {
-  const { sites, numbers } = network
-  const { number, answers } = site
-  if (answers.length === 0 && !isClosed) return 'failures alone emptied the answer'
-  const isServed = (of: number): boolean => answers.includes(addressOf(of))
-  const reached = numbers.filter((of) => {
-    return site.foundOf(of) === 'up' && network.reaches(number, of)
+function faultOf(
+  network: SimulatedSites,
+  site: SimulatedSite,
+  { ids, of, kept: keptOf }: Answers,
+  isClosed: boolean,
+): string {
+  const { sites } = network
+  const { number } = site
+  const answers = of(site)
+  const known = ids.filter((id) => site.knows(id))
+  if (answers.length === 0 && known.length > 0 && !isClosed)
+    return 'failures and drains emptied the answer'
+  const isServed = (id: number): boolean => answers.includes(addressOf(id))
+  const reached = known.filter((id) => {
+    return !site.isDrained(id) && site.foundOf(id) === 'up' && network.reaches(number, id)
   })
-  const dead = numbers.filter((of) => isServed(of) && !sites[of]!.isGatewayUp)
+  const dead = known.filter((id) => isServed(id) && !network.isLive(id))
   // With an endpoint that it reaches, a server gives no dead one.
   if (reached.length > 0 && dead.length > 0) return `serves the dead ${dead.map(addressOf)}`
+  // Where one is served against most sites, there is no other one. A drain takes it out in any case.
+  const kept = known.filter((id) => {
+    return isServed(id) && !site.isDrained(id) && keptOf(site).includes(addressOf(id))
+  })
+  if (kept.length > 0 && kept.length < answers.length)
+    return `serves ${kept.map(addressOf)} beside others`
   // An address that it and all sites that it hears reach is served, also that of a silent site.
   const heard = sites.filter((one) => one === site || (one.isUp && site.heard(one.number)))
-  const left = reached.find((of) => {
-    return !isServed(of) && heard.every((one) => network.reaches(one.number, of))
+  const left = reached.find((id) => {
+    return !isServed(id) && heard.every((one) => network.reaches(one.number, id))
   })
   return left === undefined ? '' : `leaves out ${addressOf(left)}, which all reach`
 }
 
 /** Returns about which address two sites that hear the same sites differ, although neither of them has it; '' = none. */
-function differenceOf(network: SimulatedSites, one: SimulatedSite, other: SimulatedSite): string {
+function differenceOf(
+  network: SimulatedSites,
+  one: SimulatedSite,
+  other: SimulatedSite,
+  { ids, of, kept }: Answers,
+): string {
   const hears = (site: SimulatedSite): string => {
     return network.numbers.filter((n) => n === site.number || site.heard(n)).join()
   }
   if (hears(one) !== hears(other)) return ''
   // A site that was restarted without stored data does not know the endpoints of a silent one.
-  const isForeign = (n: number): boolean => {
-    return (
-      n !== one.number && n !== other.number && one.foundOf(n) !== '' && other.foundOf(n) !== ''
-    )
+  const isForeign = (id: number): boolean => {
+    if (one.ids.includes(id) || other.ids.includes(id)) return false
+    if (one.isDrained(id) !== other.isDrained(id)) return false
+    return one.foundOf(id) !== '' && other.foundOf(id) !== ''
   }
-  const known = (site: SimulatedSite, n: number): boolean => {
-    return site.answers.includes(addressOf(n))
+  const serves = (site: SimulatedSite, id: number): boolean => {
+    return of(site).includes(addressOf(id))
   }
-  // Where all that a server knows is down, it serves all.
-  const isAllOut = [one, other].some(({ answers, number }) => {
-    return answers.every((address) => {
-      const of = network.numbers.find((n) => addressOf(n) === address)!
-      return of !== number && !network.sites[of]!.isGatewayUp
-    })
+  // Where all that a server knows is out, it serves what it reaches, or all. Then it serves one that is out.
+  const isAllOut = [one, other].some((site) => {
+    const served = ids.filter((id) => serves(site, id))
+    const isKept = (id: number): boolean => kept(site).includes(addressOf(id))
+    const isOut = (id: number): boolean => !network.isLive(id) || site.isDrained(id) || isKept(id)
+    return served.length === 0 || served.some(isOut)
   })
-  const found = network.numbers.find((n) => isForeign(n) && known(one, n) !== known(other, n))
+  const found = ids.find((id) => isForeign(id) && serves(one, id) !== serves(other, id))
   if (found === undefined || isAllOut) return ''
   return `${one.name} and ${other.name} differ about ${addressOf(found)}`
 }
@@ -115,7 +184,13 @@ function runSchedule(seed: number, figures: Figures): string {
   const isClosed = random.below(4) === 0
   const settings = { allDown: isClosed ? CLOSED : 'open', sticky: undefined }
   const weight = random.below(2) === 0 ? 100 : undefined
-  const network = new SimulatedSites({ seed, generations, times, weight, settings })
+  const shapes: readonly (readonly Family[])[] = [[4], [4], [4, 6], [6]]
+  const families = generations.map(
+    (one) => (one === 'v1' ? [4] : shapes[random.below(4)]!) as readonly Family[],
+  )
+  const lateS = generations.map(() => (random.below(4) === 0 ? 1 + random.below(3) : 0))
+  const how = { seed, generations, times, weight, settings, families, lateS }
+  const network = new SimulatedSites(how)
   const { downS, upS } = boundsOf(times)
   const ours = network.sites.filter(({ number }) => generations[number] === 'v2')
   let fault = ''
@@ -126,25 +201,29 @@ function runSchedule(seed: number, figures: Figures): string {
       network.run(random.below(2) === 0 ? random.below(5) : random.below(2 * downS))
     }
     network.run(Math.max(downS, upS))
+    const types = ([4, 6] as const).map((family) => answersOf(network, family))
     for (const site of ours.filter(({ isUp }) => isUp)) {
-      figures.answers++
-      const wrong = faultOf(network, site, isClosed)
-      if (wrong !== '') fault ||= `${site.name} ${wrong} at ${network.nowS} s`
-      if (site.answers.length < count) figures.leftOut++
-      for (const other of ours.filter((one) => one.isUp && one.number > site.number)) {
-        const difference = differenceOf(network, site, other)
-        if (difference !== '') fault ||= `${difference} at ${network.nowS} s`
-        figures.pairs++
+      for (const type of types) {
+        figures.answers++
+        const wrong = faultOf(network, site, type, isClosed)
+        if (wrong !== '') fault ||= `${site.name} ${wrong} at ${network.nowS} s`
+        if (type.of(site).length < type.ids.length) figures.leftOut++
+        figures.kept += type.kept(site).length
+        for (const other of ours.filter((one) => one.isUp && one.number > site.number)) {
+          const difference = differenceOf(network, site, other, type)
+          if (difference !== '') fault ||= `${difference} at ${network.nowS} s`
+          figures.pairs++
+        }
       }
     }
     if (fault !== '') break
   }
-  const setting = JSON.stringify({ times, generations, isClosed, weight })
+  const setting = JSON.stringify({ times, generations, isClosed, weight, families, lateS })
   return fault === '' ? '' : `seed ${seed}: ${fault}\n${setting}\n${network.log.join('\n')}`
 }
 
 t.test('random sites, partitions, deaths and restarts', async (t) => {
-  const figures: Figures = { answers: 0, leftOut: 0, pairs: 0 }
+  const figures: Figures = { answers: 0, leftOut: 0, kept: 0, pairs: 0 }
   const faults: string[] = []
   for (let seed = 1; seed <= SEEDS; seed++) {
     const fault = runSchedule(seed, figures)
@@ -152,9 +231,9 @@ t.test('random sites, partitions, deaths and restarts', async (t) => {
     if (fault !== '') console.error(fault)
   }
   t.equal(faults.length, 0, faults[0] ?? 'no fault')
-  const { answers, leftOut, pairs } = figures
+  const { answers, leftOut, kept, pairs } = figures
   t.comment(
-    `${SEEDS} schedules, ${answers} answers, ${leftOut} with an address less, ${pairs} pairs`,
+    `${SEEDS} schedules, ${answers} answers, ${leftOut} with an address less, ${kept} kept, ${pairs} pairs`,
   )
-  t.ok(leftOut > 0 && leftOut < answers && pairs > 0)
+  t.ok(leftOut > 0 && leftOut < answers && kept > 0 && pairs > 0)
 })
