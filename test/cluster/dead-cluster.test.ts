@@ -2,6 +2,11 @@ import t, { type Test } from 'tap'
 import { CLUSTER_TEST_MS } from '../support/cluster.ts'
 import { needsCluster } from '../support/cluster-binary.ts'
 import {
+  CLUSTER_ROWS,
+  type ClusterRow,
+  WHOLE_SITE_DIES,
+} from '../support/fail-over-cluster-rows.ts'
+import {
   DOWN_S,
   type FailOverCluster,
   startFailOverClusters,
@@ -17,76 +22,21 @@ const START_S = 120
 
 type Sites = readonly FailOverCluster[]
 
-/** A row of the partition table in docs/explanation/health.md, between real clusters. `last`: the site with the fault. */
-interface Row {
-  readonly fault: string
-  readonly begin: (last: FailOverCluster) => Promise<unknown>
-  readonly end: (last: FailOverCluster) => Promise<unknown>
-  readonly two: Served
-  readonly three: Served
-  /** What else holds during the fault. */
-  readonly also?: (t: Test, sites: Sites) => Promise<void>
-  /** Only clusters have the part that fails. */
-  readonly isOfCluster?: boolean
+/** What else holds while the whole site is dead. */
+async function checkDeadSite(t: Test, sites: Sites): Promise<void> {
+  const [first] = sites as [FailOverCluster]
+  const left = sites.slice(0, -1).map(({ address }) => address)
+  t.match(first.output, /127\.0\.0\.\d of app\.k\.example\.com is taken out: /)
+  const targets = await first.mergedTargets()
+  t.strictSame([...targets].sort(), left, 'other programs get only what works')
+  await first.killOperator()
+  await first.startOperator()
+  t.strictSame(await first.answer(), left, 'a new operator changes nothing')
+  // Not later: an API server that starts refuses everything until it has read its roles.
+  for (const site of sites) t.notMatch(site.output, LACKED, 'no right was missing')
 }
 
-const ROWS: readonly Row[] = [
-  {
-    fault: 'the DNS of a site dies',
-    begin: (last) => last.killServer(),
-    end: (last) => last.startServer(),
-    two: {},
-    three: {},
-  },
-  {
-    fault: 'the application of a site dies',
-    begin: (last) => last.stopApplication(),
-    end: (last) => last.startApplication(),
-    two: { 0: [0], 1: [0] },
-    three: { 0: [0, 1], 1: [0, 1], 2: [0, 1] },
-  },
-  {
-    fault: 'the whole site dies',
-    begin: (last) => Promise.all([last.killServer(), last.stopApplication(), last.killOperator()]),
-    end: (last) => last.start(),
-    two: { 0: [0] },
-    three: { 0: [0, 1], 1: [0, 1] },
-    also: async (t, sites) => {
-      const [first] = sites as [FailOverCluster]
-      const left = sites.slice(0, -1).map(({ address }) => address)
-      t.match(first.output, /127\.0\.0\.\d of app\.k\.example\.com is taken out: /)
-      const targets = await first.mergedTargets()
-      t.strictSame([...targets].sort(), left, 'other programs get only what works')
-      await first.killOperator()
-      await first.startOperator()
-      t.strictSame(await first.answer(), left, 'a new operator changes nothing')
-      // Not later: an API server that starts refuses everything until it has read its roles.
-      for (const site of sites) t.notMatch(site.output, LACKED, 'no right was missing')
-    },
-  },
-  {
-    fault: 'the API server of a site dies',
-    begin: (last) => last.cluster!.killServer(),
-    end: async (last) => {
-      await last.cluster!.startServer()
-      // As Kubernetes does: an operator that cannot renew its lease ends.
-      await last.startOperator()
-    },
-    two: {},
-    three: {},
-    isOfCluster: true,
-  },
-  {
-    fault: 'the operator of a site dies',
-    begin: (last) => last.killOperator(),
-    end: (last) => last.startOperator(),
-    two: {},
-    three: {},
-    isOfCluster: true,
-  },
-]
-
-async function runRow(t: Test, sites: Sites, { begin, end, also, ...row }: Row): Promise<void> {
+async function runRow(t: Test, sites: Sites, row: ClusterRow): Promise<void> {
   const last = sites.at(-1)!
   const about = `${sites.length} sites, ${last.generation}: ${row.fault}`
   const check = async (want: Served, boundS: number, watchS: number, what: string) => {
@@ -105,10 +55,10 @@ async function runRow(t: Test, sites: Sites, { begin, end, also, ...row }: Row):
   }
   const all = Object.fromEntries(sites.map(({ number }) => [number, sites.map((s) => s.number)]))
   await check(all, START_S, 0, 'before')
-  await begin(last)
+  await row.begin(last)
   await check(sites.length === 2 ? row.two : row.three, DOWN_S, DOWN_S, 'fault')
-  await also?.(t, sites)
-  await end(last)
+  if (row === WHOLE_SITE_DIES) await checkDeadSite(t, sites)
+  await row.end(last)
   await check(all, UP_S, 0, 'recovery')
 }
 
@@ -124,6 +74,6 @@ for (const generations of [
     const isOld = sites.at(-1)!.generation === 'v1'
     for (const site of sites) await site.observes()
     t.equal((await sites[0]!.probes()).length, 1, 'the addresses of peers need no objects')
-    for (const row of ROWS) if (!(isOld && row.isOfCluster)) await runRow(t, sites, row)
+    for (const row of CLUSTER_ROWS) if (!(isOld && row.isOfCluster)) await runRow(t, sites, row)
   })
 }

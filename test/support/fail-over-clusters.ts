@@ -119,7 +119,6 @@ export class FailOverCluster {
         '--leader-elect',
         `--leader-elect-namespace=${SYSTEM}`,
         '--probe-allow=127.0.0.0/8',
-        '--silent-site=remove 5s',
       ],
     })
     await this.#operator.prints(/lease \S+: ours/)

@@ -16,9 +16,12 @@ export interface SettleOptions {
   readonly watchS: number
 }
 
+/** A site has settled if all its answers were right for so long. A late report of another site can change it once more. */
+const QUIET_S = 1
+
 /**
- * Waits until each asked site gives what it should, at most `limitS`. Returns what was wrong, '' = nothing, and the seconds
- * that the last change took.
+ * Waits until each asked site gives what it should, and nothing else from then on, at most `limitS`. Returns what was wrong,
+ * '' = nothing, and the seconds that the last change took.
  */
 export async function settle(
   asked: readonly AskedSite[],
@@ -27,27 +30,31 @@ export async function settle(
 ): Promise<{ readonly wrong: string; readonly tookS: number }> {
   const startMs = performance.now()
   const secondsSince = (): number => (performance.now() - startMs) / 1000
-  const waiting = new Set(Object.keys(want).map(Number))
-  const isWatched = watchS > 0 && asked.some(({ number }) => want[number] === undefined)
-  const state = { wrong: '', tookS: 0 }
-  while (waiting.size > 0 || (isWatched && secondsSince() < watchS)) {
+  /** Seconds at which a site began to give what it should; missing = it does not. */
+  const since = new Map<number, number>()
+  const changing = asked.filter(({ number }) => want[number] !== undefined)
+  const isWatched = watchS > 0 && changing.length < asked.length
+  const tookS = (): number => Math.max(0, ...since.values())
+  const isSettled = (): boolean => {
+    const isQuiet = changing.length === 0 || secondsSince() - tookS() >= QUIET_S
+    return since.size === changing.length && isQuiet && !(isWatched && secondsSince() < watchS)
+  }
+  while (!isSettled()) {
     for (const site of asked) {
       const { number } = site
       const wanted = want[number]?.map((one) => addresses[one]) ?? addresses
       const got = await site.answer()
-      const isSo = got?.join() === wanted.join()
-      if (got?.length === 0) return { ...state, wrong: `site${number} gives no address` }
-      if (isSo && waiting.delete(number)) state.tookS = secondsSince()
-      if (isSo || waiting.has(number)) continue
       const found = `site${number} gives ${got}, not ${wanted}, after ${secondsSince()} s`
-      return { ...state, wrong: found }
-    }
-    if (waiting.size === 0 || secondsSince() <= limitS) continue
-    const sites = [...waiting]
-    return {
-      ...state,
-      wrong: `sites ${sites}: waited ${limitS} s in vain for ${JSON.stringify(want)}`,
+      if (got?.length === 0) return { wrong: `site${number} gives no address`, tookS: tookS() }
+      if (got?.join() !== wanted.join()) {
+        since.delete(number)
+        if (want[number] === undefined || secondsSince() > limitS)
+          return { wrong: found, tookS: tookS() }
+      } else if (want[number] !== undefined && !since.has(number)) {
+        since.set(number, secondsSince())
+      }
     }
   }
-  return state
+  const wrong = tookS() > limitS ? `the last change took ${tookS()} s` : ''
+  return { wrong, tookS: tookS() }
 }
