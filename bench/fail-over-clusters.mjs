@@ -65,6 +65,11 @@ function quantiles(values) {
 }
 
 const [found, teardowns] = [new Map(), []]
+async function stop() {
+  for (const end of teardowns.reverse()) await end()
+  process.exit()
+}
+for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, stop)
 console.log(`load average ${loadAverage()}`)
 await Promise.all(KINDS.map((kind) => runKind(kind, teardowns, found)))
 console.log(`load average ${loadAverage()}`)
@@ -80,5 +85,4 @@ for (const [key, of] of found) {
   const up = quantiles(of.map(({ upS }) => upS))
   console.log(`${key.padEnd(45)} ${down.padStart(12)}   ${up}   ${of.length} trials`)
 }
-for (const end of teardowns.reverse()) await end()
-process.exit()
+await stop()

@@ -1,3 +1,5 @@
+import { setTimeout as delay } from 'node:timers/promises'
+
 /** What the sites serve, by site: numbers of the sites whose addresses it gives; missing = those of all, all the time. */
 export type Served = Readonly<Record<number, readonly number[]>>
 
@@ -18,6 +20,8 @@ export interface SettleOptions {
 
 /** A site has settled if all its answers were right for so long. A late report of another site can change it once more. */
 const QUIET_S = 1
+/** Asking without a pause takes the CPU time that the sites need. */
+const PAUSE_MS = 10
 
 /**
  * Waits until each asked site gives what it should, and nothing else from then on, at most `limitS`. Returns what was wrong,
@@ -40,6 +44,7 @@ export async function settle(
     return since.size === changing.length && isQuiet && !(isWatched && secondsSince() < watchS)
   }
   while (!isSettled()) {
+    await delay(PAUSE_MS)
     for (const site of asked) {
       const { number } = site
       const wanted = want[number]?.map((one) => addresses[one]) ?? addresses
