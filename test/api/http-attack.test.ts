@@ -4,6 +4,8 @@ import t, { type Test } from 'tap'
 import { openHttp } from '../../src/api/http.ts'
 import { until } from '../support/until.ts'
 
+// Long: it attacks a server for tens of seconds.
+
 const PLACES = 256
 const PLACES_PER_CLIENT = 16
 

@@ -1,84 +1,33 @@
-import { spawnSync } from 'node:child_process'
+import { chmodSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
 import {
-  chmodSync,
-  cpSync,
-  mkdirSync,
-  readFileSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs'
-import { dirname, join, resolve } from 'node:path'
-import { fileURLToPath } from 'node:url'
-import t, { type Test } from 'tap'
-import { temporaryDirectory } from '../support/temporary-directory.ts'
+  FAILS,
+  HANGS,
+  KILLED,
+  logOf,
+  makeTree,
+  type Outcome,
+  OWN,
+  once,
+  PASSES,
+  root,
+  SKIPS,
+  spawn,
+  THROWS,
+  type Tree,
+} from './tree.ts'
 
 // Own process: it starts many others, one after the other.
+// Long: it runs groups of tests one after the other.
 
-const root = resolve(dirname(fileURLToPath(import.meta.url)), '../..')
-
-/** What `npm test` needs. */
-const COPIED = ['.taprc', 'package.json', 'test/run.mjs'].concat(
-  ['javascript', 'run-file', 'test-process', 'typescript-hooks'].map(
-    (f) => `test/support/${f}.mjs`,
-  ),
-)
-
-/** The start of each test file. `isFirst` is false when the file runs again. */
-const START = `import t from 'tap'
-import { appendFileSync, readFileSync } from 'node:fs'
-const name = import.meta.url.replace(/.*\\/test\\//, '')
-const isFirst = !readFileSync('log', 'utf8').includes(name)
-appendFileSync('log', \`\${process.env.VERSION ?? ''}\${name} \`)
-`
-const OWN = '// Own process: the case needs one.\n'
-
-const PASSES = "t.test('passes', async (t) => { t.ok(true); t.ok(true) })"
-const FAILS = "t.test('adds', async (t) => { t.equal(1, 2, 'one and one'); t.ok(true) })"
-const SKIPS = "t.test('skips', { skip: 'no dig' }, async () => {})"
-const THROWS = "t.test('throws', async () => { setTimeout(() => { throw new Error('late') }) })"
-const KILLED = "t.test('dies', async (t) => { t.ok(true); process.kill(process.pid, 'SIGKILL') })"
-const HANGS = "t.test('hangs', () => new Promise(() => setInterval(() => {}, 1000)))"
-
-function once(code: string): string {
-  return `if (isFirst) ${code}\nelse ${PASSES}`
-}
-
-type Tree = { readonly path: string; readonly bin: string }
 type Run = Tree & { readonly folder: string; readonly status: number }
-type Outcome = { readonly status: number | null; readonly stdout: string; readonly stderr: string }
-
-function spawn(cwd: string, args: readonly string[]): Outcome {
-  // Without the variables of the tap that runs this file.
-  const env = { PATH: process.env.PATH, HOME: process.env.HOME }
-  return spawnSync(process.execPath, args, { cwd, env, encoding: 'utf8' })
-}
-
-/** Makes a source tree that has only the given test files. */
-function makeTree(t: Test, files: Readonly<Record<string, string>>): Tree {
-  const path = temporaryDirectory(t)
-  for (const file of COPIED) cpSync(join(root, file), join(path, file))
-  symlinkSync(join(root, 'node_modules'), join(path, 'node_modules'))
-  mkdirSync(join(path, 'src'))
-  writeFileSync(join(path, 'log'), '')
-  for (const [file, code] of Object.entries(files)) {
-    mkdirSync(dirname(join(path, 'test', file)), { recursive: true })
-    writeFileSync(join(path, 'test', file), START + code)
-  }
-  return { path, bin: dirname(process.execPath) }
-}
-
 /** Runs all tests of a tree, as `.ci/run` does. */
 function runTests(tree: Tree, name: string, ...options: readonly string[]): Run {
   const folder = join(tree.path, name)
   const outputs = [`--output-file=${folder}/report`, `--output-dir=${folder}/files`]
   const args = ['test/run.mjs', '--reporter=silent', ...outputs, ...options]
   return { ...tree, folder, status: spawn(tree.path, args).status ?? 1 }
-}
-
-/** The test files that have run, in their order. */
-function logOf({ path }: Tree): string {
-  return readFileSync(join(path, 'log'), 'utf8')
 }
 
 function decide(...runs: readonly Run[]): Outcome {
@@ -218,4 +167,21 @@ t.test('a run without a complete report fails', async (t) => {
   rmSync(run.folder, { recursive: true })
   for (const runs of [[], [run]])
     t.match(decide(...runs), { status: 1, stdout: '0 passed, 1 failed\n' })
+})
+
+t.test('on a machine with only Node.js tests may be skipped, but not fail', async (t) => {
+  const tree = makeTree(t, {
+    ...{ 'x/a.test.ts': PASSES, 'x/b.test.ts': SKIPS, 'e2e/d.test.ts': once(FAILS) },
+    'e2e/path.test.ts': "t.notOk(process.env.CI)\nt.match(process.env.PATH, 'no-tools')",
+  })
+  const run = runTests(tree, 'bare')
+  // In the repeat, tap needs Node.js and nothing else.
+  const bin = join(tree.path, 'no-tools')
+  mkdirSync(bin)
+  for (const [name, path] of [
+    ['node', process.execPath],
+    ['env', '/usr/bin/env'],
+  ] as const)
+    symlinkSync(path, join(bin, name))
+  t.match(decide({ ...run, bin }), { stdout: /^flaky: test\/e2e\/d.test.ts$/m })
 })

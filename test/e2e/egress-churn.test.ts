@@ -6,6 +6,8 @@ import { needs, needsRoot } from '../support/peer.ts'
 import { root } from '../support/server.ts'
 import { until } from '../support/until.ts'
 
+// Long: it edits policies for tens of seconds.
+
 /*
  * A name with 5 000 addresses, as object stores have: each answer has eight of them, with a TTL of 5 s. CONTRIBUTING.md has the
  * seconds for a release.

@@ -203,6 +203,8 @@ t.test('a slow kernel', NEEDS, async (t) => {
     `#!${process.execPath}
 import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
+
+// Long: it waits for TTLs, and restarts its program many times.
 const child = spawn('${real}', process.argv.slice(2), { stdio: ['pipe', 'inherit', 'inherit'] })
 const pass = (data) => existsSync('${blocked}') || child.stdin.write(data)
 process.stdin.on('data', (data) => setTimeout(pass, 50, data))

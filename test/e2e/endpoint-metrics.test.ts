@@ -6,6 +6,7 @@ import { printRdata } from '../../src/dns/rdata/index.ts'
 import { UdpClient } from '../support/client.ts'
 import { askEach } from '../support/dig.ts'
 import { getText } from '../support/get-text.ts'
+import { needs } from '../support/peer.ts'
 import { freePort, startServer } from '../support/server.ts'
 import { until } from '../support/until.ts'
 
@@ -87,84 +88,88 @@ function samples(t: Test, page: string, metric: string): Map<string, number> {
   return found
 }
 
-t.test('the counters are those of the answers, over reloads and restarts', async (t) => {
-  const metrics = await freePort()
-  const options = {
-    corefile: corefile('{PORT}', metrics),
-    files: { 'records/app.json': manifest(APP) },
-  }
-  const server = await startServer(t, options)
-  const clients = await Promise.all(
-    Array.from({ length: CLIENTS }, () => UdpClient.connect(server.port)),
-  )
-  t.teardown(() => {
-    for (const client of clients) client.close()
-  })
-  const got = new Map<string, number>()
-  const note = (subnet: string, target: string): void => {
-    const key = `${APP}. ${target} "${subnet === '' ? '*' : 'IE'}" ${subnet === '' ? '*' : 'IE'}`
-    got.set(key, (got.get(key) ?? 0) + 1)
-  }
-  const ask = async (client: UdpClient, subnet: string): Promise<void> => {
-    const question = { name: APP, type: 'A', ...(subnet === '' ? {} : { subnet }) }
-    // A repetition would be counted as well.
-    const message = parseMessage(await client.ask(question, 1, 60_000))
-    for (const { type, rdata } of message!.answer) note(subnet, printRdata(type, rdata))
-  }
-  const askAll = async (): Promise<void> => {
-    for (let i = 0; i < ASKS; i++) {
-      const subnet = i % 5 === 0 ? '' : '198.51.100.0/24'
-      await Promise.all(clients.map((client) => ask(client, subnet)))
+t.test(
+  'the counters are those of the answers, over reloads and restarts',
+  needs('dig'),
+  async (t) => {
+    const metrics = await freePort()
+    const options = {
+      corefile: corefile('{PORT}', metrics),
+      files: { 'records/app.json': manifest(APP) },
     }
-    // TCP is answered by another thread.
-    const replies = await askEach(
-      server.port,
-      ['+tcp'],
-      [
-        [APP, 'A'],
-        [APP, 'A'],
-      ],
+    const server = await startServer(t, options)
+    const clients = await Promise.all(
+      Array.from({ length: CLIENTS }, () => UdpClient.connect(server.port)),
     )
-    for (const { answer } of replies) note('', answer[0]!.split(' ').at(-1)!)
-  }
-  const read = async (metric = 'answers_total'): Promise<Map<string, number>> => {
-    const { text } = await getText(`http://127.0.0.1:${metrics}/metrics`)
-    return samples(t, text, `sextant_kuadrant_endpoint_${metric}`)
-  }
-  const isAsAnswered = async (what: string): Promise<void> => {
-    const { other = 0, ...counted } = Object.fromEntries(await read())
-    t.strictSame(counted, Object.fromEntries(got), what)
-    t.equal(other, 0)
-  }
-  await askAll()
-  await isAsAnswered('after a start')
-  t.strictSame(
-    new Set((await read('share')).values()),
-    new Set([0.75, 0.25, 1]),
-    'the configured shares',
-  )
+    t.teardown(() => {
+      for (const client of clients) client.close()
+    })
+    const got = new Map<string, number>()
+    const note = (subnet: string, target: string): void => {
+      const key = `${APP}. ${target} "${subnet === '' ? '*' : 'IE'}" ${subnet === '' ? '*' : 'IE'}`
+      got.set(key, (got.get(key) ?? 0) + 1)
+    }
+    const ask = async (client: UdpClient, subnet: string): Promise<void> => {
+      const question = { name: APP, type: 'A', ...(subnet === '' ? {} : { subnet }) }
+      // A repetition would be counted as well.
+      const message = parseMessage(await client.ask(question, 1, 60_000))
+      for (const { type, rdata } of message!.answer) note(subnet, printRdata(type, rdata))
+    }
+    const askAll = async (): Promise<void> => {
+      for (let i = 0; i < ASKS; i++) {
+        const subnet = i % 5 === 0 ? '' : '198.51.100.0/24'
+        await Promise.all(clients.map((client) => ask(client, subnet)))
+      }
+      // TCP is answered by another thread.
+      const replies = await askEach(
+        server.port,
+        ['+tcp'],
+        [
+          [APP, 'A'],
+          [APP, 'A'],
+        ],
+      )
+      for (const { answer } of replies) note('', answer[0]!.split(' ').at(-1)!)
+    }
+    const read = async (metric = 'answers_total'): Promise<Map<string, number>> => {
+      const { text } = await getText(`http://127.0.0.1:${metrics}/metrics`)
+      return samples(t, text, `sextant_kuadrant_endpoint_${metric}`)
+    }
+    const isAsAnswered = async (what: string): Promise<void> => {
+      const { other = 0, ...counted } = Object.fromEntries(await read())
+      t.strictSame(counted, Object.fromEntries(got), what)
+      t.equal(other, 0)
+    }
+    await askAll()
+    await isAsAnswered('after a start')
+    t.strictSame(
+      new Set((await read('share')).values()),
+      new Set([0.75, 0.25, 1]),
+      'the configured shares',
+    )
 
-  // A server explains its answers shortly after its start.
-  await until(async () => {
-    const [explained] = await askEach(server.port, ['+tcp'], [[`_explain.${APP}`, 'TXT']])
-    return /192\.0\.2\./.test(explained!.text)
-  }, 'an explanation')
-  await isAsAnswered('an explanation does not count')
+    // A server explains its answers shortly after its start.
+    await until(async () => {
+      const [explained] = await askEach(server.port, ['+tcp'], [[`_explain.${APP}`, 'TXT']])
+      return /192\.0\.2\./.test(explained!.text)
+    }, 'an explanation')
+    await isAsAnswered('an explanation does not count')
 
-  writeFileSync(join(server.directory, 'Corefile'), corefile(server.port, metrics, '100'))
-  server.process.kill('SIGUSR1')
-  await server.prints(/Reloading complete/)
-  await askAll()
-  await isAsAnswered('after a reload')
+    writeFileSync(join(server.directory, 'Corefile'), corefile(server.port, metrics, '100'))
+    server.process.kill('SIGUSR1')
+    await server.prints(/Reloading complete/)
+    await askAll()
+    await isAsAnswered('after a reload')
 
-  server.process.kill('SIGTERM')
-  await server.exited()
-  got.clear()
-  const next = await startServer(t, {
-    corefile: corefile(server.port, metrics),
-    beside: server,
-  })
-  await next.prints(/zone k\.example\.com\.: 1 record,/)
-  await askAll()
-  await isAsAnswered('after a restart with a snapshot')
-})
+    server.process.kill('SIGTERM')
+    await server.exited()
+    got.clear()
+    const next = await startServer(t, {
+      corefile: corefile(server.port, metrics),
+      beside: server,
+    })
+    await next.prints(/zone k\.example\.com\.: 1 record,/)
+    await askAll()
+    await isAsAnswered('after a restart with a snapshot')
+  },
+)

@@ -1,5 +1,6 @@
 import t from 'tap'
 import { ask } from '../support/dig.ts'
+import { needs } from '../support/peer.ts'
 import { freePort, runSextant, startServer } from '../support/server.ts'
 import { until } from '../support/until.ts'
 
@@ -36,7 +37,7 @@ for (const { lifetime, name, text } of [
     text: /^stored answer: \d+ s old, valid for 1 s: expired, and sent while the server asks for a new one/m,
   },
 ]) {
-  t.test(`an explanation has the stored answer: ${name}`, async (t) => {
+  t.test(`an explanation has the stored answer: ${name}`, needs('dig'), async (t) => {
     const admin = await freePort()
     const configuration = corefile(admin, await freePort()).replace('LIFETIME', lifetime)
     const server = await startServer(t, { corefile: configuration })

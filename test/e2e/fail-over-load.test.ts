@@ -17,6 +17,8 @@ import { root } from '../support/server.ts'
 import { temporaryDirectory } from '../support/temporary-directory.ts'
 import { until } from '../support/until.ts'
 
+// Long: it waits until sites are down and up again.
+
 const TTL_S = 2
 const RESOLVER_PORT = 5300
 const RESOLVED_PER_S = 500

@@ -10,6 +10,8 @@ import {
 import { needs, needsRoot } from '../support/peer.ts'
 import { type Served, settle } from '../support/settle.ts'
 
+// Long: it waits until sites are down and up again.
+
 /** Beyond the bounds: three networks and other tests share the processors, and a site needs seconds to start then. */
 const BUSY_S = 15
 const NAME = 'app'

@@ -3,6 +3,8 @@ import { createServer } from 'node:net'
 import t from 'tap'
 import { freePort, runSextant, startServer } from '../support/server.ts'
 
+// Long: it starts many servers.
+
 const RECORD = (change: (text: string) => string) => ({
   'records/app.yaml': change(`apiVersion: kuadrant.io/v1alpha1
 kind: DNSRecord

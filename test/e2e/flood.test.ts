@@ -10,6 +10,8 @@ import type { FloodData } from '../support/flood-worker.ts'
 import { freePort, putFile, type RunningServer, startServer } from '../support/server.ts'
 import { until } from '../support/until.ts'
 
+// Long: it floods a server for tens of seconds.
+
 /** `SEXTANT_FLOOD_SECONDS=60` for the long run. */
 const SECONDS = Number(process.env.SEXTANT_FLOOD_SECONDS ?? 5)
 /** Longest wait for an answer over TCP or HTTP meanwhile, on a machine that does other things too. */

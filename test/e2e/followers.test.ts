@@ -17,6 +17,8 @@ import { freePort, type RunningServer, startServer } from '../support/server.ts'
 import { temporaryDirectory } from '../support/temporary-directory.ts'
 import { until } from '../support/until.ts'
 
+// Long: it starts many servers.
+
 const ZONE = 'z.example'
 const PEERS: readonly PeerName[] = ['named', 'knotd', 'nsd']
 /** Edits of the zone that others follow through; 1000 where the environment says so. */

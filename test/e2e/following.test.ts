@@ -15,6 +15,8 @@ import { needs, run } from '../support/peer.ts'
 import { freePort, startServer } from '../support/server.ts'
 import { until } from '../support/until.ts'
 
+// Long: it starts many servers.
+
 // Each edit waits for most of a second.
 t.jobs = 6
 

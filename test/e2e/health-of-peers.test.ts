@@ -2,6 +2,8 @@ import t, { type Test } from 'tap'
 import { EUROPE, pairOf, Site, ZONE } from '../support/sites.ts'
 import { until } from '../support/until.ts'
 
+// Long: it waits until sites are down and up again.
+
 /** From a probe result at one site to the answers of the other, on a machine on which other tests run too. */
 const SEEN_MS = 120_000
 /** Of two addresses that are drawn alike one stays away from so many answers once in a million times. */

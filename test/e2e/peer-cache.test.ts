@@ -6,6 +6,8 @@ import { freePort } from '../support/server.ts'
 import { AMERICA, EUROPE, gateway, pairOf, Site, ZONE } from '../support/sites.ts'
 import { until } from '../support/until.ts'
 
+// Long: it starts many servers.
+
 const EAST = '192.0.2.1'
 const WEST = '198.51.100.1'
 const MORE = `more.${ZONE}`

@@ -8,6 +8,8 @@ import { freePort, startServer } from '../support/server.ts'
 import { SpoofingClient } from '../support/spoofing-client.ts'
 import { readMessage, wireQuery } from '../support/wire.ts'
 
+// Long: it floods a server for tens of seconds.
+
 t.setTimeout(600_000)
 
 const TXT_OCTETS = 1100

@@ -16,6 +16,8 @@ import { needs, run } from '../support/peer.ts'
 import { freePort, type RunningServer, startServer } from '../support/server.ts'
 import { until } from '../support/until.ts'
 
+// Long: it starts many servers.
+
 /*
  * Knot signs a zone, and we follow it by IXFR while its names change: every chain that the differences make must be the
  * one that Knot answers from, and delv must validate it.

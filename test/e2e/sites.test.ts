@@ -8,6 +8,8 @@ import { freePort } from '../support/server.ts'
 import { AMERICA, APP, ELSEWHERE, EUROPE, gateway, pairOf, Site, ZONE } from '../support/sites.ts'
 import { until } from '../support/until.ts'
 
+// Long: it waits until sites are down and up again.
+
 const EAST = '192.0.2.1'
 const WEST = '198.51.100.1'
 /** How soon an edit at one site has to be answered at the other, unless the machine is at something else just then. */

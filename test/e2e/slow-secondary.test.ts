@@ -5,6 +5,8 @@ import { needs, needsRoot } from '../support/peer.ts'
 import { startServer } from '../support/server.ts'
 import { until } from '../support/until.ts'
 
+// Long: it waits for timeouts.
+
 /*
  * A secondary that reads 64 KiB/s. With a send buffer of 1 MiB, the kernel has no room for more than `write` at a time:
  * Linux reports room once a third of the buffer is free. The reader prints how many octets came when it has them all.

@@ -6,6 +6,8 @@ import { layFiles, root } from '../support/server.ts'
 import { temporaryDirectory } from '../support/temporary-directory.ts'
 import { until } from '../support/until.ts'
 
+// Long: it waits until sites are down and up again.
+
 const SERVE = [process.execPath, join(root, 'dist/main.js'), 'serve']
 const PORT = 1053
 const ADMIN_PORT = 9154

@@ -10,6 +10,8 @@ import { TcpTalk } from '../support/tcp-talk.ts'
 import { until } from '../support/until.ts'
 import { wireQuery } from '../support/wire.ts'
 
+// Long: it starts many servers.
+
 const FILES = {
   'records/a.json': JSON.stringify({
     apiVersion: 'kuadrant.io/v1alpha1',

@@ -6,6 +6,8 @@ import { type RunningServer, startServer } from '../support/server.ts'
 import { ATTACKS, type AttackPlan, type Kind, type Outcome } from '../support/tcp-attack.ts'
 import { until } from '../support/until.ts'
 
+// Long: it attacks a server for tens of seconds.
+
 /*
  * Many clients, most of them hostile, ask one server over TCP. What an attack does is bounded in number, not by what the
  * machine can: it wants 2 200 connections, which are more than there are places.

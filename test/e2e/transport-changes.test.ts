@@ -8,6 +8,8 @@ import { SpreadClient } from '../support/transcript.ts'
 import { until } from '../support/until.ts'
 import { type QuerySpec, readMessage, wireQuery } from '../support/wire.ts'
 
+// Long: it starts many servers.
+
 /*
  * What changes while the server runs reaches every data thread, and the one thread of node:dgram, soon:
  * sixteen clients ask all the time, and each answer is the old one or the new one, never the old one

@@ -8,6 +8,8 @@ import { SpoofingClient } from '../support/spoofing-client.ts'
 import { until } from '../support/until.ts'
 import { wireQuery } from '../support/wire.ts'
 
+// Long: it floods a server for tens of seconds.
+
 t.setTimeout(300_000)
 
 const QUERIES = 20_000

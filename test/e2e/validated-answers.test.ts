@@ -12,6 +12,8 @@ import { freePort, startServer } from '../support/server.ts'
 import { type SignedZone, type SigningOptions, signZone } from '../support/signed-zone.ts'
 import { until } from '../support/until.ts'
 
+// Long: it starts many servers.
+
 /*
  * Every kind of answer of a signed zone, validated by delv and by Unbound: parent, signed child and unsigned child are
  * ours. Then by delv once more with the parent followed by `secondary`: after the AXFR, and after an IXFR.

@@ -4,6 +4,8 @@ import { putFile } from '../support/server.ts'
 import { until } from '../support/until.ts'
 import { CLIENT, corefile, SERVER, SERVER6, XdpPlace } from './xdp-place.ts'
 
+// Long: it starts many servers.
+
 /*
  * AF_XDP end to end: the server, the client and their interfaces are network namespaces with veth. The kernel's counters of
  * UDP show whether a query went through a socket.

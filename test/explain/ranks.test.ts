@@ -9,6 +9,8 @@ import type { ExplainedEndpoint, ExplainedStep } from '../../src/explain/explana
 import { printExplanation } from '../../src/explain/print.ts'
 import { ASKED, loadText, loadWorld } from './worlds.ts'
 
+// Long: thousands of random zones.
+
 /** Worlds whose zone is sticky: see `ZONES`. */
 const WORLDS = [1, 5, 9, 13, 17]
 const QUERIES = 400

@@ -19,6 +19,8 @@ import { SILENT_LOG } from '../../src/telemetry/log.ts'
 import { NO_HOOKS } from '../support/setup.ts'
 import { ASKED, CLIENTS, loadWorld, TYPES } from './worlds.ts'
 
+// Long: thousands of random zones.
+
 const WORLDS = 12
 const QUERIES = 850
 

@@ -14,6 +14,7 @@ import { FakeClock, FakeTimers } from '../support/setup.ts'
 import { until } from '../support/until.ts'
 
 // Own process: it measures the memory of the process.
+// Long: it attacks servers for tens of seconds.
 
 const HOST = 'app.k.example.com'
 const MIB = 1024 * 1024

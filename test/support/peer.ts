@@ -19,6 +19,10 @@ const PACKAGES: Readonly<Record<string, string>> = {
   'ovsdb-server': 'openvswitch-common',
   'ovn-northd': 'ovn-central',
   nft: 'nftables',
+  ip: 'iproute2',
+  sysctl: 'procps',
+  setpriv: 'util-linux',
+  unshare: 'util-linux',
 }
 
 export function isInstalled(tool: string): boolean {

@@ -5,6 +5,8 @@ import { frame, TcpClient } from './client.ts'
 import { Echo, until, Wish } from './echo.ts'
 import { message, start } from './tcp-fixture.ts'
 
+// Long: it opens thousands of connections.
+
 t.test('waits end', async (t) => {
   const table: {
     name: string

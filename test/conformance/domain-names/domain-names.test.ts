@@ -7,6 +7,8 @@ import { needs, needsRoot } from '../../support/peer.ts'
 import { root } from '../../support/server.ts'
 import { until } from '../../support/until.ts'
 
+// Long: it starts a server for each case.
+
 /*
  * The conformance cases of NPEP-133 are data: README.md describes them. This file runs them on the node agent, with a
  * network namespace for each Pod.

@@ -13,6 +13,8 @@ import { needs, needsRoot } from '../../support/peer.ts'
 import { until } from '../../support/until.ts'
 import { POD, routedPod, WORLD } from '../nft/routed-pod.ts'
 
+// Long: it waits for timeouts of the kernel.
+
 const pod = (rules: Parameters<typeof clientOf>[2], id = 'a', address = '10.1.0.1') =>
   clientOf(id, address, rules)
 const NAME = [{ names: '*.example.com' }]

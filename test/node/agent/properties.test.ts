@@ -8,6 +8,8 @@ import { answerTo, clientOf, rulesOf } from '../../support/egress-client.ts'
 import { nameOf } from '../../support/egress-rules.ts'
 import { EgressStage, flowOf } from '../../support/egress-stage.ts'
 
+// Long: thousands of random sequences.
+
 const MIN_TTL_MS = 5000
 const RULE_SETS = [
   [],

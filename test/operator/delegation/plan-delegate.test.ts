@@ -8,6 +8,8 @@ import {
 } from '../../support/delegation-fixture.ts'
 import { dnsRecord } from '../../support/operator-objects.ts'
 
+// Long: many simulated clusters.
+
 const READY = 'True ProviderSuccess: Provider ensured the dns record'
 
 t.test('a record is held, put into the authoritative one, and reported', async (t) => {

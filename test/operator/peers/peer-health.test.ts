@@ -3,6 +3,8 @@ import { PARTITIONS, type PartitionRow } from '../../peering/quorum/partition-ro
 import { boundsOf, type CheckTimes } from '../../peering/quorum/simulated-probes.ts'
 import { addressOf, SimulatedClusters } from './simulated-clusters.ts'
 
+// Long: many simulated clusters.
+
 const TIMES: CheckTimes = { probeS: 5, failures: 3, successes: 2 }
 const { downS, upS } = boundsOf(TIMES)
 const BEGIN_S = 40

@@ -4,6 +4,8 @@ import { addressOf, type Family } from './simulated-addresses.ts'
 import { boundsOf, type CheckTimes } from './simulated-probes.ts'
 import { SimulatedSites } from './simulated-sites.ts'
 
+// Long: hours of simulated time for each row.
+
 const TIMES: CheckTimes = { probeS: 5, failures: 3, successes: 2 }
 const { downS, upS } = boundsOf(TIMES)
 

@@ -5,6 +5,8 @@ import { addressOf, type Family, isIpv6, siteOf } from './simulated-addresses.ts
 import { boundsOf } from './simulated-probes.ts'
 import { type SimulatedSite, SimulatedSites } from './simulated-sites.ts'
 
+// Long: hours of simulated time for each schedule.
+
 /** Set QUORUM_SEEDS to try more schedules. */
 const SEEDS = Number(process.env.QUORUM_SEEDS ?? 30)
 /** Faults in a row, and then a time without faults, in each schedule. */

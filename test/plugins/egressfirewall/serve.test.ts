@@ -10,6 +10,8 @@ import { ObjectApi, serveObjectApi } from '../../support/object-api.ts'
 import { ScriptedServer } from '../../support/scripted-server.ts'
 import { until } from '../../support/until.ts'
 
+// Long: it starts many servers.
+
 const RESOLVERS = 'dnsnameresolvers'
 const { A, AAAA, CNAME, NS } = RRType
 const RCODE_MASK = 15

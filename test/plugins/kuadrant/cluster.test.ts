@@ -11,6 +11,8 @@ import { temporaryDirectory } from '../../support/temporary-directory.ts'
 import { transaction } from '../../support/transaction.ts'
 import { until } from '../../support/until.ts'
 
+// Long: it starts many servers.
+
 const ZONE = 'k.example.com.'
 
 function record(name: string, last: number): object {

@@ -16,6 +16,8 @@ import { SetUp, setupError } from '../../support/setup.ts'
 import { transaction } from '../../support/transaction.ts'
 import { until } from '../../support/until.ts'
 
+// Long: it starts many servers.
+
 const ZONE = 'k.example.com.'
 
 const manifest = (name: string, last: number) => recordManifest(name, `192.0.2.${last}`)

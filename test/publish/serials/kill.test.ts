@@ -10,6 +10,8 @@ import { isSerialAfter } from '../../../src/publish/soa.ts'
 import { FakeClock, FakeTimers } from '../../support/setup.ts'
 import { until } from '../../support/until.ts'
 
+// Long: it starts and kills many processes.
+
 const KILLS = 12
 
 /**

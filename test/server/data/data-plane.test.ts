@@ -19,6 +19,8 @@ import { feeds, Gate, LINES, TOY_NAMES, TOYS, waiting } from '../../support/toy-
 import { until } from '../../support/until.ts'
 import { type Client, TcpClient, udpClient } from '../../transport/client.ts'
 
+// Long: it starts a server with threads for each case.
+
 const IN_FLIGHT_MAX = 1024
 
 // Threads start slowly on a machine that is busy.

@@ -7,6 +7,8 @@ import { until } from '../../support/until.ts'
 import { DIRECTIVES } from './refusing-toys.ts'
 import { toys } from './toys.ts'
 
+// Long: it starts a server with threads for each case.
+
 /** Each end of a thread costs a second, because threads that end at once are not restarted earlier. */
 const ENDS = 4
 const CLIENTS = 8

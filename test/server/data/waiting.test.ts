@@ -5,6 +5,8 @@ import { A, AAAA, ask, CHAOS, EDNS, TXT, unusualQueries } from '../../support/qu
 import { countsOf, SpreadClient, sameSoon } from '../../support/transcript.ts'
 import { serve } from './stage.ts'
 
+// Long: it starts a server with threads for each case.
+
 const ZONE = `$TTL 60
 @ IN SOA a b 1 2 3 4 5
 @ IN NS a

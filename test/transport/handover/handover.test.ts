@@ -8,6 +8,8 @@ import { loadLibc } from '../../../src/transport/udp/batch/libc.ts'
 import { frame, TcpClient } from '../client.ts'
 import { Echo, until, Wish } from '../echo.ts'
 
+// Long: it starts many processes.
+
 const libc = loadLibc()
 const MARK = Buffer.of(Wish.Mark, 0)
 const ECHO = Buffer.of(Wish.Echo, 0)

@@ -7,6 +7,8 @@ import { Random } from '../../../src/base/random.ts'
 import { readSnapshot, restoreSnapshot } from '../../../src/zone/snapshot/read.ts'
 import { until } from '../../support/until.ts'
 
+// Long: it starts and kills many processes.
+
 const KILLS = 25
 /** More where most of them come too late to cut something short. */
 const KILLS_MAX = 200

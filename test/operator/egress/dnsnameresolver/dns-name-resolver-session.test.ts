@@ -6,6 +6,8 @@ import {
 } from '../../../../src/operator/egress/resources.ts'
 import { NAMESPACE, Site } from './site.ts'
 
+// Long: thousands of random sequences.
+
 const WWW = 'www.example.com.'
 const WILD = '*.example.com.'
 const EVENTS = { group: 'events.k8s.io', version: 'v1', plural: 'events' }
