@@ -8,6 +8,15 @@ const LONG = '// Long: the case needs one.\n'
 const SKIPS = `t.test('asks', { skip: 'not installed: dig (Debian: bind9-dnsutils)' }, async () => {})
 t.test('mounts', { skip: 'only root can' }, async () => {})`
 
+t.test('programs that a test starts print no colors, also on a terminal', async (t) => {
+  const prints = "execFileSync(process.execPath, ['-e', 'console.log(1)'], { encoding: 'utf8' })"
+  const tree = makeTree(t, {
+    'x/a.test.ts': `import { execFileSync } from 'node:child_process'\nt.equal(${prints}, '1\\n')`,
+  })
+  const { stdout } = runNpmTest(tree)
+  t.match(stdout, /^1 passed, 0 failed, 0 skipped$/m)
+})
+
 for (const { name, args, ran, want, status } of [
   {
     name: 'the long files are left out, and named',

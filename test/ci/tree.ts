@@ -46,8 +46,8 @@ export type Outcome = {
 }
 
 export function spawn(cwd: string, args: readonly string[]): Outcome {
-  // Without the variables of the tap that runs this file.
-  const env = { PATH: process.env.PATH, HOME: process.env.HOME }
+  // Without the variables of the tap that runs this file; with what a tap on a terminal sets.
+  const env = { PATH: process.env.PATH, HOME: process.env.HOME, FORCE_COLOR: '1' }
   return spawnSync(process.execPath, args, { cwd, env, encoding: 'utf8' })
 }
 

@@ -5,6 +5,9 @@ import processOnSpawn from 'process-on-spawn'
 
 register('./typescript-hooks.mjs', import.meta.url)
 
+// On a terminal tap sets it, and the programs that a test starts would print colors.
+delete process.env.FORCE_COLOR
+
 // Before Node 22 tap takes back what .taprc says, and threads would load its hook, and with it a compiler each.
 if (isMainThread) {
   const { t } = await import('tap')
