@@ -13,7 +13,8 @@ import { ManifestSource } from '../sources/manifests/manifest-source.ts'
 import { probePlaceKey } from '../sources/manifests/manifest-store.ts'
 import { SILENT_LOG } from '../telemetry/log.ts'
 import { RecordPlaces } from './locate.ts'
-import { RecordZone, type RRsetSink } from './record-zone.ts'
+import { RecordZone } from './record-zone.ts'
+import type { RRsetSink } from './record-zone-options.ts'
 
 /** Receives the warnings of `sextant check`: data that may be served in an unintended way. */
 export type Warn = (warning: InputError) => void

@@ -3,7 +3,7 @@ import type { ZoneId } from '../zone/image/types.ts'
 import type { ZoneImage } from '../zone/image/writer.ts'
 import type { EndpointCounters } from './endpoint-counters.ts'
 import type { OwnerSet } from './owner-sets.ts'
-import type { RRsetSink } from './record-zone.ts'
+import type { RRsetSink } from './record-zone-options.ts'
 
 /** What the sink writes to. */
 export type RRsetStore = Pick<ZoneImage, 'putRRset' | 'removeRRset' | 'declareName'>

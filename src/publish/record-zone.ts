@@ -8,13 +8,12 @@ import { lowerNameKey } from '../dnsrecord/validate/names.ts'
 import { NO_DRAINS } from '../health/drain/drain.ts'
 import { SLOW_START_UNITS } from '../health/slow-start-units.ts'
 import type { EventActor } from '../telemetry/event-log.ts'
-import type { SetChange } from './answer-events.ts'
 import { ContentDigest } from './content-digest.ts'
 import { DecodedRecord, isDerived, type RecordForm, type ServedState } from './decoded-record.ts'
 import { EndpointTally } from './endpoint-tally.ts'
 import { findDependents, namesElsewhere, ServedRecords } from './names-elsewhere.ts'
-import { OutSets, type OutSetsOptions } from './out-sets.ts'
-import { OwnerConflicts, type OwnerConflictsOptions } from './owner-conflicts.ts'
+import { OutSets } from './out-sets.ts'
+import { OwnerConflicts } from './owner-conflicts.ts'
 import { HOLDERS_MAX, OwnerHolders } from './owner-holders.ts'
 import {
   type BuildReport,
@@ -23,50 +22,18 @@ import {
   DEFAULT_KEY,
   type OwnerSet,
 } from './owner-sets.ts'
-import type { ZoneSettings } from './owner-settings.ts'
 import { plan } from './plan.ts'
 import type { Conflict } from './record-conflicts.ts'
+import type { RecordZoneOptions } from './record-zone-options.ts'
 import {
   actorOf,
   isPlain,
   isSameServedHealth,
   readHealth,
   type ServedHealth,
-  type ServedView,
   UNKNOWN,
   withRecord,
 } from './served-health.ts'
-
-/** Receives the changes of a zone. */
-export interface RRsetSink {
-  put(owner: Uint8Array, set: OwnerSet): void
-  /** The RRset, which was put before, is as it was for clients; set identifiers may differ. */
-  rename?(owner: Uint8Array, set: OwnerSet): void
-  remove(owner: Uint8Array, type: number): void
-  /** Makes a name exist even without RRsets, so that its answers are NODATA, or ends that. */
-  declare(owner: Uint8Array, isDeclared: boolean): void
-}
-
-export interface RecordZoneOptions extends RecordForm {
-  /** Lower-case wire form. */
-  readonly apex: Uint8Array
-  /** Endpoints that the Corefile adds to the zone: NS of the apex and their addresses. */
-  readonly fixed: readonly Endpoint[]
-  /** The apex NS to serve if neither the Corefile nor a record has one. */
-  readonly defaultNs: Endpoint
-  readonly sink: RRsetSink
-  readonly health: ServedView
-  /** As in `OwnerConflictsOptions`. */
-  readonly onConflict: OwnerConflictsOptions['onConflict']
-  /** As in `OwnerConflictsOptions`; missing = all endpoints are known. */
-  readonly isComplete?: OwnerConflictsOptions['isComplete'] | undefined
-  /** Settings for records without their own; undefined = the defaults. */
-  readonly settings?: ZoneSettings | undefined
-  /** As in `OutSetsOptions`. */
-  readonly onOut: OutSetsOptions['onOut']
-  /** Called with each change of an RRset. */
-  readonly onChange?: ((change: SetChange) => void) | undefined
-}
 
 type Decoded = Map<StoredRecord, DecodedRecord>
 

@@ -9,7 +9,8 @@ import type { ZoneOwnership } from '../sources/zone-ownership.ts'
 import { OPEN } from '../steering/rules.ts'
 import type { PublishOptions, ZoneNameserver } from './options.ts'
 import { NO_SETTINGS } from './owner-settings.ts'
-import { RecordZone, type RecordZoneOptions } from './record-zone.ts'
+import { RecordZone } from './record-zone.ts'
+import type { RecordZoneOptions } from './record-zone-options.ts'
 import { SOA_TTL_SECONDS, scanMailbox } from './soa.ts'
 
 /**

@@ -8,11 +8,8 @@ import type { ApiObject } from '../../src/kube/api.ts'
 import type { SetChange } from '../../src/publish/answer-events.ts'
 import type { OwnerSet } from '../../src/publish/owner-sets.ts'
 import { printSet } from '../../src/publish/plan.ts'
-import {
-  RecordZone,
-  type RecordZoneOptions,
-  type RRsetSink,
-} from '../../src/publish/record-zone.ts'
+import { RecordZone } from '../../src/publish/record-zone.ts'
+import type { RecordZoneOptions, RRsetSink } from '../../src/publish/record-zone-options.ts'
 import { TestHealth } from '../support/test-health.ts'
 
 export const APEX = scanName('k.example.com.')!
