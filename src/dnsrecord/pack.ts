@@ -1,4 +1,5 @@
 import { assert } from '../base/assert.ts'
+import { RRType } from '../dns/iana/types.ts'
 import { type GeoCode, scanGeoCode } from '../geo/code.ts'
 import { scanPoint } from '../geo/point.ts'
 import type { DnsRecord, Endpoint } from './dns-record.ts'
@@ -201,8 +202,45 @@ export function ownerKeyAt(packed: PackedRecord, start: number): string {
   return packed.slice(start + 1, endOfText8(packed, start))
 }
 
+/** The names of a packed record, as `lowerNameKey`. */
+export interface PackedNames {
+  /** Of each endpoint. */
+  readonly owners: readonly string[]
+  /** Of each CNAME: its target, and the index of its owner. */
+  readonly cnames: readonly (readonly [target: string, index: number])[]
+}
+
+/** Reads the owners and the targets of CNAMEs, without the rest of the record. */
+export function unpackNames(packed: PackedRecord): PackedNames {
+  const owners: string[] = []
+  const cnames: [string, number][] = []
+  const countAt = countOffset(packed)
+  let at = countAt + 2
+  for (let left = u16At(packed, countAt); left > 0; left--) {
+    const index = owners.push(ownerKeyAt(packed, at)) - 1
+    const typeAt = endOfText8(packed, at)
+    const isCname = u16At(packed, typeAt) === RRType.CNAME
+    at = rdataOffset(packed, typeAt)
+    let count = u16At(packed, at)
+    for (at += 2; count > 0; count--) {
+      const end = at + 2 + u16At(packed, at)
+      if (isCname) cnames.push([packed.slice(at + 2, end), index])
+      at = end
+    }
+  }
+  return { owners, cnames }
+}
+
 function endOfEndpoint(packed: PackedRecord, start: number): number {
-  const typeAt = endOfText8(packed, start)
+  let at = rdataOffset(packed, endOfText8(packed, start))
+  const targets = u16At(packed, at)
+  at += 2
+  for (let i = 0; i < targets; i++) at += 2 + u16At(packed, at)
+  return at
+}
+
+/** Offset of the rdata count of an endpoint. */
+function rdataOffset(packed: PackedRecord, typeAt: number): number {
   const flagsAt = typeAt + 6
   const flags = packed.charCodeAt(flagsAt)
   let identifierAt = flagsAt + ((flags & FLAG_WEIGHT) === 0 ? 1 : 5)
@@ -211,9 +249,6 @@ function endOfEndpoint(packed: PackedRecord, start: number): number {
   let at = identifierAt + 2 + u16At(packed, identifierAt)
   const codes = packed.charCodeAt(at++)
   for (let i = 0; i < codes; i++) at = endOfText8(packed, at)
-  const targets = u16At(packed, at)
-  at += 2
-  for (let i = 0; i < targets; i++) at += 2 + u16At(packed, at)
   return at
 }
 

@@ -8,7 +8,7 @@ import { scanHost } from '../dnsrecord/validate/names.ts'
 type Indexes = Pick<ReadonlyMap<number, unknown>, 'keys'>
 
 const NONE: ReadonlySet<number> = new Set()
-/** Maximum length of a CNAME chain inside one record. */
+/** Maximum length of a CNAME chain. */
 export const CHAIN_MAX = 8
 
 /**
@@ -17,13 +17,13 @@ export const CHAIN_MAX = 8
  * two cases. It is the host name of a down address, or it is a name of the same record whose
  * targets are all down. So a cluster whose gateways are all down is removed at every level above.
  * `also`: targets that are out for another reason, by endpoint and index; they count as down.
- * `isElsewhere`: true if other records have working targets at a name, by `nameKey`.
+ * `chainMax`: maximum length of the chains; 0 = what a CNAME leads to does not count.
  */
 export function findDownTargets(
   endpoints: readonly Endpoint[],
   downAddresses: readonly string[],
   also: readonly Indexes[] = [],
-  isElsewhere: (owner: string) => boolean = () => false,
+  chainMax = CHAIN_MAX,
 ): readonly ReadonlySet<number>[] {
   if (downAddresses.length === 0 && also.length === 0) return endpoints.map(() => NONE)
   const addresses = new Set<string>()
@@ -35,22 +35,13 @@ export function findDownTargets(
     if (host !== undefined) names.add(nameKey(host))
   }
   let down = endpoints.map((endpoint, i) => downIn(endpoint, addresses, names, also[i]))
-  const asked = aliasesOf(endpoints)
-  for (let step = 0; step < CHAIN_MAX; step++) {
+  for (let step = 0; step < chainMax; step++) {
     const before = names.size
-    for (const name of ownersDown(endpoints, down)) {
-      if (asked.has(name) && !isElsewhere(name)) names.add(name)
-    }
+    for (const name of ownersDown(endpoints, down)) names.add(name)
     if (names.size === before) break
     down = endpoints.map((endpoint, i) => downIn(endpoint, addresses, names, also[i]))
   }
   return down
-}
-
-/** The names that CNAMEs lead to, by `nameKey`. */
-function aliasesOf(endpoints: readonly Endpoint[]): ReadonlySet<string> {
-  const aliases = endpoints.filter(({ type }) => type === RRType.CNAME)
-  return new Set(aliases.flatMap(({ rdata }) => rdata.map((target) => nameKey(target))))
 }
 
 function downIn(

@@ -7,12 +7,9 @@ import { printHost } from '../dnsrecord/print-endpoint.ts'
 import type { StoredRecord } from '../dnsrecord/record-source.ts'
 import { lowerNameKey } from '../dnsrecord/validate/names.ts'
 import type { RecordHealth, RecordState } from '../health/address-health.ts'
+import { CHAIN_MAX } from '../health/down-targets.ts'
 import { NO_DRAINS, type RecordDrains } from '../health/drain/drain.ts'
-import {
-  findOutTargets,
-  type NamesElsewhere,
-  type OutTargets,
-} from '../health/drain/drained-targets.ts'
+import { findOutTargets, type OutTargets } from '../health/drain/drained-targets.ts'
 import {
   groupKey,
   type InServiceEndpoints,
@@ -38,8 +35,6 @@ export interface OwnerGroup {
 export interface RecordForm {
   /** The site of records without `origin`; missing = they have none. */
   readonly site?: string | undefined
-  /** Returns what other records have at names of a record; missing = nothing. */
-  readonly elsewhere?: ((record: StoredRecord) => NamesElsewhere) | undefined
   /** True: every record that is not in gateway-local form is converted to it. */
   readonly isLocalForm: boolean
   /** Exports the complete endpoints in the local form; undefined = they are not exported. */
@@ -77,7 +72,7 @@ type GrowingGroup = OwnerGroup & { readonly contributions: Contribution[] }
 
 /**
  * The endpoints of one record as a zone serves them, by owner. A record may have as many owners as
- * endpoints.
+ * endpoints. What a CNAME leads to depends on all records of the zone: only in the gateway-local form, it counts here.
  */
 export class DecodedRecord {
   readonly #groups: GrowingGroup[] = []
@@ -206,14 +201,13 @@ function isOfOthers({ origin }: StoredRecord, { isAggregate }: RecordContent): b
 /** Returns undefined if all targets are in service. */
 function findOut(
   endpoints: readonly Endpoint[],
-  { record, health, drains: all }: ServedState,
-  { isLocalForm, elsewhere }: RecordForm,
+  { health, drains: all }: ServedState,
+  { isLocalForm }: RecordForm,
 ): OutTargets | undefined {
   // An operator has applied drains to what it wrote in gateway-local form.
   const drains = isLocalForm ? NO_DRAINS : all
   if (health.down.length === 0 && drains === NO_DRAINS) return undefined
-  const others = isLocalForm ? undefined : elsewhere?.(record)
-  return findOutTargets(endpoints, health.down, drains, others)
+  return findOutTargets(endpoints, health.down, drains, isLocalForm ? CHAIN_MAX : 0)
 }
 
 function originOf(

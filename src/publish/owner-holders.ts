@@ -1,4 +1,4 @@
-import { packedCreatedSeconds } from '../dnsrecord/pack.ts'
+import { firstOwnerKey, packedCreatedSeconds } from '../dnsrecord/pack.ts'
 import { compareRecords, type RecordRank } from '../dnsrecord/record-order.ts'
 import type { StoredRecord } from '../dnsrecord/record-source.ts'
 
@@ -28,6 +28,15 @@ export class OwnerHolders {
     const held = this.#byOwner.get(key)
     if (held === undefined) return []
     return Array.isArray(held) ? held : [held]
+  }
+
+  /** Returns all records, for a zone that serves them as they are. */
+  *records(): Generator<StoredRecord> {
+    for (const [key, held] of this.#byOwner) {
+      for (const record of Array.isArray(held) ? held : [held]) {
+        if (firstOwnerKey(record.packed) === key) yield record
+      }
+    }
   }
 
   add(key: string, record: StoredRecord): void {

@@ -9,9 +9,9 @@ import { NO_DRAINS } from '../health/drain/drain.ts'
 import { SLOW_START_UNITS } from '../health/slow-start-units.ts'
 import type { EventActor } from '../telemetry/event-log.ts'
 import { ContentDigest } from './content-digest.ts'
-import { DecodedRecord, isDerived, type RecordForm, type ServedState } from './decoded-record.ts'
+import { DeadNames } from './dead-names.ts'
+import { DecodedRecord, isDerived, type OwnerGroup, type ServedState } from './decoded-record.ts'
 import { EndpointTally } from './endpoint-tally.ts'
-import { findDependents, namesElsewhere, ServedRecords } from './names-elsewhere.ts'
 import { OutSets } from './out-sets.ts'
 import { OwnerConflicts } from './owner-conflicts.ts'
 import { HOLDERS_MAX, OwnerHolders } from './owner-holders.ts'
@@ -51,6 +51,8 @@ const NOTHING_DOWN: ReadonlySet<number> = new Set()
 const CONFIGURED_ACTOR: EventActor = { kind: 'reload', name: 'the Corefile' }
 /** Maximum number of records whose old and new sets are in memory at a time. */
 const BATCH_MAX = 32
+/** Maximum number of decoded records in memory while dead names are found. */
+const DECODED_MAX = 2 * HOLDERS_MAX
 
 /**
  * One zone built from records and their health. It indexes the records of each owner, and turns
@@ -59,9 +61,8 @@ const BATCH_MAX = 32
  */
 export class RecordZone {
   readonly #options: RecordZoneOptions
-  readonly #form: RecordForm
-  readonly #records: ServedRecords
   readonly #holders: OwnerHolders
+  readonly #dead: DeadNames
   /** The health with which each record is served, by key; missing = UNKNOWN. */
   readonly #healths = new Map<string, ServedHealth>()
   readonly #fixedByOwner = new Map<string, Contribution[]>()
@@ -77,8 +78,15 @@ export class RecordZone {
   constructor(options: RecordZoneOptions) {
     this.#options = options
     this.#holders = new OwnerHolders(options.site ?? '')
-    this.#records = new ServedRecords(this.#holders, this.#healths, options)
-    this.#form = { ...options, elsewhere: (record) => namesElsewhere(record, this.#records) }
+    this.#dead = new DeadNames({
+      apex: options.apex,
+      holders: this.#holders,
+      isImpaired: ({ key }) => this.#healths.has(key),
+      isConfigured: (name) => {
+        const fixed = this.#fixedByOwner.get(name) ?? []
+        return fixed.some(({ endpoint }) => endpoint.type !== RRType.NS)
+      },
+    })
     const { onConflict, isComplete = () => true } = options
     this.#conflicts = new OwnerConflicts({ onConflict, isComplete })
     this.#out = new OutSets({ onOut: options.onOut })
@@ -113,19 +121,22 @@ export class RecordZone {
     return this.#out
   }
 
-  /** Keys of the records with addresses that are down, drained or in slow start. */
+  /** Keys of the records with targets that are down, drained or in slow start. */
   *impairedKeys(): Generator<string> {
+    const keys = this.#dead.aliasKeys()
+    yield* keys
     for (const [key, { health, slowStart, drains }] of this.#healths) {
-      if (health.down.length + slowStart.length > 0 || drains !== NO_DRAINS) yield key
+      const isImpaired = health.down.length + slowStart.length > 0 || drains !== NO_DRAINS
+      if (isImpaired && !keys.has(key)) yield key
     }
   }
 
   /** The endpoints of a record of this zone that have targets out of service, or are in slow start. */
   impaired(record: StoredRecord): Contribution[] {
     if (this.#options.isLocalForm) return []
-    const { groups } = new DecodedRecord(this.#servedState(record), this.#form)
+    const { groups } = new DecodedRecord(this.#servedState(record), this.#options)
     return groups
-      .flatMap(({ contributions }) => contributions)
+      .flatMap(({ contributions }) => this.#dead.resolve(contributions))
       .filter(({ down, drained, units = SLOW_START_UNITS }) => {
         return down.size > 0 || (drained?.size ?? 0) > 0 || units < SLOW_START_UNITS
       })
@@ -162,7 +173,6 @@ export class RecordZone {
     for (let at = 0; at < effective.length; at += BATCH_MAX) {
       this.#applyBatch(effective.slice(at, at + BATCH_MAX))
     }
-    this.#records.release()
   }
 
   /** False: neither the record nor its health changed. */
@@ -179,7 +189,7 @@ export class RecordZone {
     const differences = new Map(
       others.map((change) => [change, this.#compare(change, served, next)]),
     )
-    const { owners, dependents } = this.#findOwners(others, served, next)
+    const owners = this.#findOwners(others, served, next)
     const current = new Map<string, OwnerSet[]>()
     for (const [key, { owner }] of owners) current.set(key, this.#sets(key, owner, served, []))
     for (const [change, difference] of differences) this.#index(change, served, next, difference)
@@ -189,27 +199,20 @@ export class RecordZone {
         after === undefined ? UNKNOWN : this.#nextState(after),
       )
     }
-    // What is out of service in these records depends on what the others have from now on.
-    for (const record of dependents) served.delete(record)
-    for (const [record, decoded] of next) {
-      const isAlone = this.#options.isLocalForm || !this.#healths.has(record.key)
-      if (isAlone) served.set(record, decoded)
-      else served.delete(record)
-    }
-    for (const changed of owners.values()) {
-      this.#replan(changed, current.get(changed.key)!, served)
-    }
+    for (const [record, decoded] of next) served.set(record, decoded)
+    this.#settle(owners, served, () => {
+      for (const changed of owners.values()) {
+        this.#replan(changed, current.get(changed.key)!, served)
+      }
+    })
   }
 
-  /**
-   * Returns the owners whose RRsets the changes may change, and further records whose targets may be out of service
-   * from now on, or no longer.
-   */
+  /** Returns the owners whose endpoints the changes may change. */
   #findOwners(
     changes: readonly RecordChange[],
     served: Decoded,
     next: Decoded,
-  ): { owners: Map<string, ChangedOwner>; dependents: Iterable<StoredRecord> } {
+  ): Map<string, ChangedOwner> {
     const owners = new Map<string, ChangedOwner>()
     for (const change of changes) {
       const { before, after } = change
@@ -218,14 +221,34 @@ export class RecordZone {
       const now = after === undefined ? [] : this.#decodeNext(after, next, before).groups
       for (const { key, owner } of [...old, ...now]) owners.set(key, { key, owner, actor })
     }
-    const dependents = findDependents(owners.keys(), changes, this.#records)
-    for (const [record, by] of dependents) {
-      const { actor } = owners.get(by)!
-      for (const { key, owner } of this.#decode(record, served).groups) {
-        if (!owners.has(key)) owners.set(key, { key, owner, actor })
-      }
+    return owners
+  }
+
+  /**
+   * Builds the RRsets of `owners`, whose endpoints have changed, with `build`, and those of the CNAMEs that lead to
+   * nothing but failed endpoints from now on, or no longer.
+   */
+  #settle(owners: ReadonlyMap<string, ChangedOwner>, decoded: Decoded, build: () => void): void {
+    const { isLocalForm } = this.#options
+    const isClean = isLocalForm || (this.#healths.size === 0 && this.#dead.isEmpty)
+    const affected = this.#dead.settle(isClean ? [] : owners.values(), (key, record) => {
+      if (decoded.size > DECODED_MAX) decoded.clear()
+      if (decoded.get(record)?.covers(key) === false) decoded.delete(record)
+      return this.#contributions(key, record, decoded)
+    })
+    build()
+    const others = [...affected].filter(([key]) => !owners.has(key))
+    for (let at = 0; at < others.length; at += BATCH_MAX) {
+      const known: Decoded = new Map()
+      const batch = others.slice(at, at + BATCH_MAX).map(([key, actor]) => {
+        return { key, owner: Uint8Array.from(Buffer.from(key, 'latin1')), actor }
+      })
+      const before = this.#dead.asServed(() => {
+        return batch.map(({ key, owner }) => this.#sets(key, owner, known, []))
+      })
+      for (const [i, changed] of batch.entries()) this.#replan(changed, before[i]!, known)
     }
-    return { owners, dependents: dependents.keys() }
+    this.#dead.commit()
   }
 
   /**
@@ -236,7 +259,7 @@ export class RecordZone {
   #addAlone({ before, after }: RecordChange, next: Decoded): boolean {
     if (before !== undefined || after === undefined) return false
     const state = this.#nextState(after)
-    const record = new DecodedRecord(state, this.#form)
+    const record = new DecodedRecord(state, this.#options)
     for (const { key } of record.groups) {
       if (!this.#holders.has(key) && !this.#fixedByOwner.has(key) && key !== this.#apexKey) continue
       next.set(after, record)
@@ -245,18 +268,33 @@ export class RecordZone {
     if (record.groups.length > 0) this.#recordCount++
     this.#noteHealth(after.key, state)
     const actor: EventActor = { kind: 'record', name: after.key }
-    for (const { key, owner, contributions } of record.groups) {
-      this.#holders.add(key, after)
+    for (const { key } of record.groups) this.#holders.add(key, after)
+    if (!this.#dead.note(undefined, after) && !this.#healths.has(after.key)) {
+      this.#buildAlone(record.groups, actor)
+      return true
+    }
+    const owners = new Map(record.groups.map(({ key, owner }) => [key, { key, owner, actor }]))
+    this.#settle(owners, new Map([[after, record]]), () => {
+      const resolved = record.groups.map((group) => {
+        return { ...group, contributions: this.#dead.resolve(group.contributions) }
+      })
+      this.#buildAlone(resolved, actor)
+    })
+    return true
+  }
+
+  /** `groups`: of owners without any other data. */
+  #buildAlone(groups: readonly OwnerGroup[], actor: EventActor): void {
+    const { settings, site } = this.#options
+    const options = { isApex: false, site, settings }
+    for (const { key, owner, contributions } of groups) {
       const conflicts: Conflict[] = []
-      const { settings, site } = this.#options
-      const options = { isApex: false, site, settings }
       const sets = buildOwnerSets(owner, contributions, options, conflicts)
       this.#declare(owner, [], sets)
       for (const set of sets) if (isServed(set)) this.#put({ key, owner, actor }, set, undefined)
       this.#conflicts.note(key, conflicts)
       this.#noteOut(key, owner, sets)
     }
-    return true
   }
 
   /**
@@ -383,7 +421,8 @@ export class RecordZone {
       contributions.splice(fixed.length, 0, ns)
     }
     const { settings, site } = this.#options
-    return buildOwnerSets(owner, contributions, { isApex, site, settings, report }, conflicts)
+    const resolved = this.#dead.resolve(contributions)
+    return buildOwnerSets(owner, resolved, { isApex, site, settings, report }, conflicts)
   }
 
   /** The Corefile comes before all records. `key`: CONFIGURED_KEY or DEFAULT_KEY. */
@@ -394,7 +433,7 @@ export class RecordZone {
   #contributions(key: string, record: StoredRecord, decoded: Decoded): readonly Contribution[] {
     const known = this.#decode(record, decoded)
     const isCovered = known.covers(key)
-    const all = isCovered ? known : new DecodedRecord(this.#servedState(record), this.#form)
+    const all = isCovered ? known : new DecodedRecord(this.#servedState(record), this.#options)
     return all.find(key)?.contributions ?? []
   }
 
@@ -402,7 +441,7 @@ export class RecordZone {
   #decode(record: StoredRecord, decoded: Decoded): DecodedRecord {
     const known = decoded.get(record)
     if (known !== undefined) return known
-    const fresh = new DecodedRecord(this.#servedState(record), this.#form)
+    const fresh = new DecodedRecord(this.#servedState(record), this.#options)
     decoded.set(record, fresh)
     return fresh
   }
@@ -416,7 +455,7 @@ export class RecordZone {
     const known = next.get(record)
     if (known !== undefined) return known
     const earlier = before === undefined ? undefined : this.#servedState(before)
-    const fresh = new DecodedRecord(this.#nextState(record), this.#form, earlier)
+    const fresh = new DecodedRecord(this.#nextState(record), this.#options, earlier)
     next.set(record, fresh)
     return fresh
   }
@@ -431,6 +470,7 @@ export class RecordZone {
     const now = after === undefined ? [] : this.#decodeNext(after, next, before).groups
     for (const { key } of old) this.#holders.drop(key, before!)
     for (const { key } of now) this.#holders.add(key, after!)
+    if (before !== after) this.#dead.note(before, after)
     if (difference === undefined) {
       this.#recordCount += Number(now.length > 0) - Number(old.length > 0)
       return

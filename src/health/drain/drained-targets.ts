@@ -14,40 +14,27 @@ export interface OutTargets {
   readonly out: readonly ReadonlySet<number>[]
 }
 
-/** What other records have at a name. `owner`: its `nameKey`. */
-export interface NamesElsewhere {
-  /** True if they have a target there that is not down. */
-  readonly isUp: (owner: string) => boolean
-  /** True if they have a target there that is neither down nor drained. */
-  readonly isServing: (owner: string) => boolean
-  /** Returns a drain of their targets there; undefined = none. */
-  readonly drainOf: (owner: string) => EndpointDrain | undefined
-}
-
 /**
  * Returns the targets of each endpoint of a record that are down or drained. A CNAME whose target
- * is a name of the record with nothing but such targets is out as well, as in `findDownTargets`, unless
- * other records have other targets there.
+ * is a name of the record with nothing but such targets is out as well. `chainMax`: as in `findDownTargets`.
  */
 export function findOutTargets(
   endpoints: readonly Endpoint[],
   downAddresses: readonly string[],
   drains: RecordDrains,
-  elsewhere?: NamesElsewhere,
+  chainMax = CHAIN_MAX,
 ): OutTargets {
-  const down = findDownTargets(endpoints, downAddresses, [], elsewhere?.isUp)
-  if (drains === NO_DRAINS && elsewhere === undefined)
-    return { down, drained: undefined, out: down }
+  const down = findDownTargets(endpoints, downAddresses, [], chainMax)
+  if (drains === NO_DRAINS) return { down, drained: undefined, out: down }
   const marks = drains.endpoints
-  const out = findDownTargets(endpoints, downAddresses, marks, elsewhere?.isServing)
+  const out = findDownTargets(endpoints, downAddresses, marks, chainMax)
   const drained = out.map((indexes, i) => {
     const targets = new Map<number, EndpointDrain>()
     for (const index of indexes) {
       const drain = marks[i]?.get(index)
       if (drain !== undefined) targets.set(index, drain)
       else if (!down[i]!.has(index)) {
-        const from = { endpoints, marks, elsewhere }
-        const behind = drainBehind(endpoints[i]!.rdata[index]!, from, CHAIN_MAX)
+        const behind = drainBehind(endpoints[i]!.rdata[index]!, endpoints, marks, chainMax)
         if (behind !== undefined) targets.set(index, behind)
       }
     }
@@ -56,20 +43,14 @@ export function findOutTargets(
   return { down, drained, out }
 }
 
-interface DrainedEndpoints {
-  readonly endpoints: readonly Endpoint[]
-  readonly marks: RecordDrains['endpoints']
-  readonly elsewhere: NamesElsewhere | undefined
-}
-
 /** Returns the first drain of the endpoints that a CNAME leads to. */
 function drainBehind(
   target: Uint8Array,
-  from: DrainedEndpoints,
+  endpoints: readonly Endpoint[],
+  marks: RecordDrains['endpoints'],
   stepsLeft: number,
 ): EndpointDrain | undefined {
   if (stepsLeft === 0) return undefined
-  const { endpoints, marks, elsewhere } = from
   const owner = nameKey(target)
   const behind = [...endpoints.keys()].filter((i) => nameKey(endpoints[i]!.owner) === owner)
   for (const i of behind) {
@@ -79,8 +60,8 @@ function drainBehind(
   for (const i of behind) {
     const { type, rdata } = endpoints[i]!
     if (type !== RRType.CNAME) continue
-    const drain = drainBehind(rdata[0]!, from, stepsLeft - 1)
+    const drain = drainBehind(rdata[0]!, endpoints, marks, stepsLeft - 1)
     if (drain !== undefined) return drain
   }
-  return elsewhere?.drainOf(owner)
+  return undefined
 }

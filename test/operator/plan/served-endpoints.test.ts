@@ -1,5 +1,6 @@
 import t from 'tap'
 import { SET_IDENTIFIER_CHARACTERS_MAX, TARGETS_MAX } from '../../../src/dnsrecord/dns-record.ts'
+import type { EndpointObject } from '../../../src/dnsrecord/print-endpoint.ts'
 import { composeServed } from '../../../src/operator/plan/served-endpoints.ts'
 import type { PeerEndpoint } from '../../../src/peering/peer-endpoint.ts'
 import { RecordSet } from '../../../src/peering/record-set.ts'
@@ -9,10 +10,11 @@ import { peerEndpoint } from '../../support/operator-cluster.ts'
 
 const HOST = 'k.example.com'
 const A = { dnsName: HOST, recordType: 'A', recordTTL: 60 }
+const WEIGHTED = { providerSpecific: [{ name: 'weight', value: '1' }] }
 const LONG = 'x'.repeat(SET_IDENTIFIER_CHARACTERS_MAX)
 
 interface Given {
-  readonly own: readonly { readonly targets: readonly string[]; readonly setIdentifier?: string }[]
+  readonly own: readonly (Pick<EndpointObject, 'targets'> & Partial<EndpointObject>)[]
   readonly theirs: readonly Partial<PeerEndpoint>[]
   readonly down?: readonly string[]
   readonly foreignDown?: readonly string[]
@@ -84,6 +86,19 @@ t.test('the endpoints of all sites, for programs that know no health', async (t)
         'x-east: 192.0.2.3 60 unknown',
         'x-east-2: 192.0.2.2 60 unknown',
       ],
+    },
+    {
+      name: 'a CNAME to a name where nothing of another site works is left out',
+      own: [
+        { recordType: 'CNAME', targets: [`a.${HOST}`], setIdentifier: 'a', ...WEIGHTED },
+        { recordType: 'CNAME', targets: [`b.${HOST}`], setIdentifier: 'b', ...WEIGHTED },
+      ],
+      theirs: [
+        { dnsName: `a.${HOST}`, targets: one },
+        { dnsName: `b.${HOST}`, targets: two },
+      ],
+      foreignDown: one,
+      want: [': 192.0.2.1 60 down', ': 192.0.2.2 60 unknown', `b: b.${HOST} 60 unknown`],
     },
     {
       name: 'and is not too long then',

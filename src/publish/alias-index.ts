@@ -1,0 +1,77 @@
+import { printLatin1 } from '../base/latin1.ts'
+import { unpackNames } from '../dnsrecord/pack.ts'
+import type { StoredRecord } from '../dnsrecord/record-source.ts'
+
+/** Up to this many owners are compared one by one, because a set costs more. */
+const LINEAR_MAX = 8
+
+/**
+ * The records of a zone with CNAMEs to a name of the zone which the record itself does not have, by that name. Names
+ * are `lowerNameKey`. Loading a zone with many such records must not cost more: they are sorted in by the next use.
+ */
+export class AliasIndex {
+  readonly #apexKey: string
+  /** Nearly always one record per name. */
+  readonly #byTarget = new Map<string, StoredRecord | Set<StoredRecord>>()
+  /** Records that are not in the map yet. */
+  #added: StoredRecord[]
+
+  /** `apex`: lower-case wire form. */
+  constructor(apex: Uint8Array, records: Iterable<StoredRecord>) {
+    this.#apexKey = printLatin1(apex)
+    this.#added = [...records]
+  }
+
+  /** Returns the records with CNAMEs to a name. */
+  of(name: string): Iterable<StoredRecord> {
+    this.#sortIn()
+    const records = this.#byTarget.get(name)
+    if (records === undefined) return []
+    return records instanceof Set ? records : [records]
+  }
+
+  add(record: StoredRecord): void {
+    this.#added.push(record)
+  }
+
+  drop(record: StoredRecord): void {
+    this.#sortIn()
+    for (const target of this.targetsOf(record)) {
+      const records = this.#byTarget.get(target)
+      if (records instanceof Set) records.delete(record)
+      if (records === record || (records instanceof Set && records.size === 0)) {
+        this.#byTarget.delete(target)
+      }
+    }
+  }
+
+  /** Returns the names because of which the index has a record. May repeat. */
+  targetsOf({ packed }: StoredRecord): readonly string[] {
+    const { owners, cnames } = unpackNames(packed)
+    const known = owners.length > LINEAR_MAX ? new Set(owners) : undefined
+    const targets: string[] = []
+    for (const [target] of cnames) {
+      const isOwn = known === undefined ? owners.includes(target) : known.has(target)
+      if (!isOwn && target.endsWith(this.#apexKey)) targets.push(target)
+    }
+    return targets
+  }
+
+  #sortIn(): void {
+    for (const record of this.#added) {
+      for (const target of this.targetsOf(record)) {
+        const records = this.#byTarget.get(target)
+        if (records === undefined) this.#byTarget.set(target, record)
+        else if (records instanceof Set) records.add(record)
+        else this.#byTarget.set(target, new Set([records, record]))
+      }
+    }
+    this.#added = []
+  }
+}
+
+/** Returns the owners of the CNAMEs of a record that lead to a name. */
+export function aliasesTo(name: string, { packed }: StoredRecord): string[] {
+  const { owners, cnames } = unpackNames(packed)
+  return cnames.flatMap(([target, index]) => (target === name ? [owners[index]!] : []))
+}
