@@ -1,7 +1,7 @@
 import { printLatin1 } from '../../base/latin1.ts'
 import { printType, RRType } from '../../dns/iana/types.ts'
 import { printRdata } from '../../dns/rdata/index.ts'
-import type { Endpoint } from '../../dnsrecord/dns-record.ts'
+import { type Endpoint, TARGETS_MAX } from '../../dnsrecord/dns-record.ts'
 import {
   type EndpointText,
   printHost,
@@ -41,14 +41,14 @@ function printLocal(endpoint: Endpoint, targets: readonly string[]): ApiObject {
 
 /**
  * Returns one target per string of TXT rdata, or one target with all strings if one of them needs
- * escapes.
+ * escapes or an endpoint may not have so many targets.
  */
 function printStrings(rdata: Uint8Array): string[] {
   const strings: string[] = []
   for (let at = 0; at < rdata.length; at += 1 + rdata[at]!) {
     strings.push(printLatin1(rdata.subarray(at + 1, at + 1 + rdata[at]!)))
   }
-  return strings.every((text) => PLAIN_STRING.test(text))
+  return strings.length <= TARGETS_MAX && strings.every((text) => PLAIN_STRING.test(text))
     ? strings
     : [printRdata(RRType.TXT, rdata)]
 }

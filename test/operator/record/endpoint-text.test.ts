@@ -22,6 +22,9 @@ t.test('a local form that is written into a record is served as it was derived',
   const exported = ['v=2', '"quoted"', 'é'].map((text) => {
     return composeStrings([Buffer.from('v=2'), Buffer.from(text), new Uint8Array(0)]) as Uint8Array
   })
+  // An endpoint may have 256 targets, and a TXT record more strings.
+  const strings = Array.from({ length: 300 }, (_, i) => Buffer.from(`target=198.51.100.${i % 256}`))
+  exported.push(composeStrings(strings) as Uint8Array)
   const derived = deriveLocalEndpoints(dnsRecord({ rootHost: HOST, endpoints }), exported)
   const printed = printLocalEndpoints(derived)
   const labels = { 'kuadrant.io/type': 'local', 'kuadrant.io/coredns-zone-name': 'kdrnt' }
