@@ -96,7 +96,10 @@ function describe(label: string, first: Contribution, other: Contribution): stri
 }
 
 /** Returns the first property in which two endpoints differ, and both values. */
-function difference(a: Endpoint, b: Endpoint): readonly [what: string, one: string, other: string] {
+export function difference(
+  a: Endpoint,
+  b: Endpoint,
+): readonly [what: string, one: string, other: string] {
   for (const [what, print] of PROPERTIES) {
     const [one, other] = [print(a), print(b)]
     if (one !== other) return [what, one, other]
@@ -123,7 +126,8 @@ function printCodes({ codes, isDefault }: Endpoint): string {
   return [...texts, ...(isDefault ? ['*'] : [])].join(', ') || 'none'
 }
 
-function contentKey(endpoint: Endpoint): string {
+/** Everything that distinguishes an endpoint from the others of its name and type. */
+export function contentKey(endpoint: Endpoint): string {
   const rdata = endpoint.rdata.map((r) => Buffer.from(r).toString('latin1')).sort()
   const codes = endpoint.codes.map((code) => code.text).sort()
   const { setIdentifier, weight, isDefault, point } = endpoint

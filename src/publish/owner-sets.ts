@@ -10,7 +10,7 @@ import { CANDIDATES_MAX, type Candidate, type CandidateShift } from '../steering
 import type { Failover } from '../steering/failover.ts'
 import { type AllDownPolicy, OPEN, type StickyPrefix } from '../steering/rules.ts'
 import { type StickySeed, stickySeed } from '../steering/sticky.ts'
-import { findNamesakes, mergeEqual } from './equal-endpoints.ts'
+import { contentKey, findNamesakes, mergeEqual } from './equal-endpoints.ts'
 import { describeUnknown, type Member, settleFailover } from './failover-lists.ts'
 import { buildLastResort, dropOf, settleAllDown } from './last-resort.ts'
 import {
@@ -211,9 +211,11 @@ function buildSet(
 ): OwnerSet {
   const unique = cutToFit(distinct)
   if (unique.length < distinct.length) {
-    const text = `${label()}: more than ${unique.length} endpoints (${distinct.length}); only the first ${unique.length} are served`
-    conflicts.push(conflictAt(distinct[unique.length]!, text))
-    for (const cut of distinct.slice(unique.length)) report?.dropped(cut, { kind: 'cut' })
+    const kept = new Set(unique)
+    const cut = distinct.filter((member) => !kept.has(member))
+    const text = `${label()}: its ${distinct.length} endpoints have more than ${CANDIDATES_MAX} targets or geo codes: ${unique.length} endpoints are served; remove some`
+    conflicts.push(conflictAt(cut[0]!, text))
+    for (const member of cut) report?.dropped(member, { kind: 'cut' })
   }
   const ttlSeconds = settleTtl(all, site, label, conflicts)
   const pointSets = settlePoints(unique, label, conflicts)
@@ -333,14 +335,31 @@ function weightsOf(members: readonly Contribution[]): readonly (number | undefin
   return scaleWeights(weights, units)
 }
 
-/** Returns the first members whose candidates and targets fit into a set. */
+/**
+ * Returns the members whose candidates and targets fit into a set, in order. The first records have precedence. Inside
+ * one record, the content decides, because other sites do not know the order there.
+ */
 function cutToFit(members: readonly Contribution[]): readonly Contribution[] {
+  if (countFitting(members) === members.length) return members
+  const keys = [...new Set(members.map(({ key }) => key))]
+  const ranks = new Map(keys.map((key, rank) => [key, rank]))
+  const ranked = members.map((member) => {
+    return { member, rank: ranks.get(member.key)!, content: contentKey(member.endpoint) }
+  })
+  ranked.sort((a, b) => a.rank - b.rank || (a.content < b.content ? -1 : 1))
+  const ordered = ranked.map(({ member }) => member)
+  const kept = new Set(ordered.slice(0, countFitting(ordered)))
+  return members.filter((member) => kept.has(member))
+}
+
+/** Returns how many of the first members fit into a set. */
+function countFitting(members: readonly Contribution[]): number {
   let candidates = 0
   let targets = 0
   for (const [i, { endpoint }] of members.entries()) {
     candidates += endpoint.codes.length + 1
     targets += endpoint.rdata.length
-    if (candidates > CANDIDATES_MAX || targets > CANDIDATES_MAX) return members.slice(0, i)
+    if (candidates > CANDIDATES_MAX || targets > CANDIDATES_MAX) return i
   }
-  return members
+  return members.length
 }

@@ -10,6 +10,7 @@ import type { ApiObject } from '../../kube/api.ts'
 import { textOf } from '../../kube/api.ts'
 import { groupBy } from '../../peering/merge/part.ts'
 import { printPlace } from '../../publish/decoded-record.ts'
+import { difference } from '../../publish/equal-endpoints.ts'
 import {
   buildOwnerSets,
   type Contribution,
@@ -224,10 +225,12 @@ function printDrop(
   const rival = all.find(isRival)
   if (rival === undefined || rival.key === DEFAULT_KEY)
     return `${at}: a CNAME cannot be beside the SOA of the zone; use A or AAAA`
-  const where = `${rival.place}, which takes precedence, has ${show(rival.endpoint)}`
-  return drop.kind === 'cname'
-    ? `${at}: ${where}, and a CNAME must be alone; delete one of the two`
-    : `${at}: ${where} with the same set identifier ${JSON.stringify(endpoint.setIdentifier)}; change one of the two`
+  const where = `${at}: ${rival.place}, which takes precedence, has`
+  if (drop.kind === 'cname')
+    return `${where} ${show(rival.endpoint)}, and a CNAME must be alone; delete one of the two`
+  const [what, theirs, ours] = difference(rival.endpoint, endpoint)
+  const value = what === 'targets' ? show(rival.endpoint) : `${what} ${theirs}, not ${ours},`
+  return `${where} ${value} with the same set identifier ${JSON.stringify(endpoint.setIdentifier)}; change one of the two`
 }
 
 function isInWay(endpoint: Endpoint, other: Endpoint, kind: 'cname' | 'contradicted'): boolean {

@@ -132,19 +132,28 @@ t.test('a CNAME at the apex of the zone is not served', async (t) => {
 })
 
 t.test('one set identifier with two contents', async (t) => {
-  const fixture = new OperatorFixture()
-  const weighted = (target: string): ApiObject => ({
+  const weighted = (target: string, location: string): ApiObject => ({
     ...A,
     targets: [target],
     setIdentifier: 'one',
-    providerSpecific: [{ name: 'weight', value: '7' }],
+    providerSpecific: [
+      { name: 'weight', value: '7' },
+      { name: 'location', value: location },
+    ],
   })
-  record(fixture, { endpoints: [weighted('192.0.2.1')] })
-  record(fixture, { endpoints: [weighted('192.0.2.2'), API], second: 1, name: 'second' })
-  await settle(fixture)
-  t.match(
-    condition(fixture, 'second', 'EndpointsServed'),
-    `${WWW} A 192.0.2.2 of a/second is not served: a/first, which takes precedence, has A 192.0.2.1 with the same set identifier "one"; change one of the two`,
-  )
-  t.strictSame(published(fixture, 'second'), [`api.${HOST} A`])
+  const here = '52.52,13.40'
+  for (const { target, location, says } of [
+    { target: '192.0.2.2', location: here, says: 'A 192.0.2.1' },
+    { target: '192.0.2.1', location: '1,2', says: `location ${here}, not 1.00,2.00,` },
+  ]) {
+    const fixture = new OperatorFixture()
+    record(fixture, { endpoints: [weighted('192.0.2.1', here)] })
+    record(fixture, { endpoints: [weighted(target, location), API], second: 1, name: 'second' })
+    await settle(fixture)
+    t.match(
+      condition(fixture, 'second', 'EndpointsServed'),
+      `${WWW} A ${target} of a/second is not served: a/first, which takes precedence, has ${says} with the same set identifier "one"; change one of the two`,
+    )
+    t.strictSame(published(fixture, 'second'), [`api.${HOST} A`])
+  }
 })
