@@ -19,7 +19,7 @@ import { sortUnique, toPeerEndpoint } from './to-peer-endpoint.ts'
 
 /** What endpoints lose between a v1 peer and this site, in both directions. */
 export const V1_LACKS =
-  'v1 does not carry set identifiers, defaults, locations, annotations, drains and health; it carries geo codes only of CNAMEs whose target begins with the code'
+  'v1 does not carry set identifiers, defaults, locations, annotations, drains, health and where it is probed; it carries geo codes only of CNAMEs whose target begins with the code'
 
 /** A record from a peer's answer: names as uncompressed wire form, in any case. */
 export interface PeerRecord {
@@ -72,6 +72,10 @@ export function readOldAnswers(
   const { peer: site, rootHost, seenMs } = place
   const metadata = readOldMetadata(answers.weights, answers.geos)
   const problems = metadata.problems.map((problem) => `${rootHost}: ${problem}`)
+  const { length } = answers.records
+  if (length > ENDPOINTS_MAX) {
+    problems.push(`${rootHost}: ${length} records, only ${ENDPOINTS_MAX} are accepted`)
+  }
   const endpoints: PeerEndpoint[] = []
   for (const found of gather(answers.records.slice(0, ENDPOINTS_MAX))) {
     const steering = steer(found, metadata)

@@ -219,3 +219,11 @@ t.test('names and rdata that no record may have are passed over or refused', asy
   t.strictSame(share.endpoints, [])
   t.strictSame(problems, ['k.example.com: dnsName "a\\u0007b.k.example.com" is not a domain name'])
 })
+
+t.test('records above the limit are reported', (t) => {
+  const records = Array.from({ length: 1002 }, (_, i) => `n${i}.k.example.com.kdrnt 60 A 192.0.2.1`)
+  const { siteState, problems } = read(answers({ records }))
+  t.equal(siteState.endpoints.length, 1000)
+  t.strictSame(problems, ['k.example.com: 1002 records, only 1000 are accepted'])
+  t.end()
+})
