@@ -22,7 +22,7 @@ export interface Given {
   readonly rootHost?: string
   readonly labels?: { readonly [key: string]: string }
   readonly annotations?: { readonly [key: string]: string }
-  /** `owner TYPE target[,target] [key=value…]`; ttl, id, weight, geo, default, location. */
+  /** `owner TYPE target[,target] [key=value…]`; ttl, id, weight, geo, default, location, health-port, health-address. */
   readonly endpoints: readonly string[]
 }
 
@@ -35,6 +35,8 @@ export function endpointOf(text: string): ApiObject {
     ['geo', 'geo-code'],
     ['default', 'default'],
     ['location', 'location'],
+    ['health-port', 'health-port'],
+    ['health-address', 'health-address'],
   ] as const
   return {
     dnsName: dnsName!,

@@ -2,17 +2,19 @@ import { thisMoment } from '../../src/base/moment.ts'
 import type { ApiObject } from '../../src/kube/api.ts'
 import { keyOf as keyOfObject } from '../../src/kube/object-key.ts'
 import type { Reconciler } from '../../src/operator/reconcile/reconciler.ts'
+import { operatorDeathRules, RecordDeaths } from '../../src/operator/reconcile/record-deaths.ts'
 import { roleOf } from '../../src/operator/record/record-view.ts'
-import type { SiteState } from '../../src/peering/peer-endpoint.ts'
 import { V1_LACKS } from '../../src/peering/read-v1.ts'
 import { kuadrant } from '../../src/plugins/kuadrant/setup.ts'
 import { endpointOf } from '../publish/record-zone-stage.ts'
 import { isOwner } from '../support/delegation-fixture.ts'
-import { ToyCluster, ToyPeers } from '../support/operator-cluster.ts'
+import { peerHealthOf, ToyCluster, ToyPeers } from '../support/operator-cluster.ts'
 import { at, secret } from '../support/operator-objects.ts'
+import { recordLog } from '../support/recorded-log.ts'
 import { FakeClock, SetUp } from '../support/setup.ts'
 import { toyReconciler } from '../support/toy-reconciler.ts'
-import { type Given, HOST, type Nameserver, serve } from './nameserver.ts'
+import { type Exported, type Given, HOST, type Nameserver, serve } from './nameserver.ts'
+import { ProbePlaces } from './probe-places.ts'
 
 /** A DNSRecord of the host. */
 export interface Sketch {
@@ -36,6 +38,10 @@ export interface Case {
   readonly drains?: readonly string[]
   /** Annotations of the Namespace `a` at the site `there`. */
   readonly namespace?: { readonly [key: string]: string }
+  /** Group of the site `there`, which is not active. */
+  readonly passiveGroup?: string
+  /** Both records have a health check. */
+  readonly isChecked?: boolean
 }
 
 /** What clients get, and all messages about it. */
@@ -48,6 +54,7 @@ export interface Outcome {
 const RESOURCE = { apiVersion: 'kuadrant.io/v1alpha1', kind: 'DNSRecord' }
 const PEER = '192.0.2.53:53'
 const ROUNDS = 3
+const DAY_MS = 24 * 3_600_000
 
 function recordOf(name: string, sketch: Sketch, spec: ApiObject): ApiObject {
   const { endpoints, annotations = {}, namespace = 'a' } = sketch
@@ -60,6 +67,8 @@ function recordOf(name: string, sketch: Sketch, spec: ApiObject): ApiObject {
   }
 }
 
+const CHECKED: ApiObject = { healthCheck: { protocol: 'HTTP', port: 8080 } }
+
 type Records = readonly (readonly [name: string, sketch: Sketch])[]
 
 /** The records of one site that has all of them, and of the two sites of which each has one. */
@@ -70,22 +79,28 @@ function together({ there, here }: Case): Records {
   ]
 }
 
-/** What nameservers of the site `there` read beside its records. */
-function drainsOf({ drains, namespace }: Case): Pick<Given, 'drains' | 'namespace'> {
+/** What a site has beside its records. */
+interface More extends Partial<Given> {
+  readonly isChecked: boolean
+}
+
+/** What the site `there` has beside its records. */
+function moreOf({ drains, namespace, passiveGroup: group, isChecked = false }: Case): More {
   const object = namespace && { metadata: { name: 'a', annotations: namespace } }
-  return { drains: drains ?? [], namespace: object }
+  return { drains: drains ?? [], namespace: object, group, isChecked }
 }
 
 /** A nameserver with files. */
 async function plainOf(
   site: string,
   records: Records,
-  { namespace, ...more }: Partial<Given>,
+  { namespace, isChecked, ...more }: More,
 ): Promise<Nameserver> {
   const find = (which: 'down' | 'up') => {
     return new Map(records.map(([name, sketch]) => [keyOf(name, sketch), sketch[which] ?? []]))
   }
-  const objects = records.map(([name, sketch]) => recordOf(name, sketch, {}))
+  const spec = isChecked ? CHECKED : {}
+  const objects = records.map(([name, sketch]) => recordOf(name, sketch, spec))
   const facts = { down: find('down'), up: find('up'), ...more }
   const found = await serve({ site, isInCluster: false, objects, ...facts })
   const refusal = namespace && refusalOf('kuadrant {\n manifests zones\n namespace-drains\n}')
@@ -114,13 +129,29 @@ class Cluster {
   readonly #clock = new FakeClock()
   readonly #reconciler: Reconciler
   readonly #more: Partial<Given>
+  readonly #probed = new ProbePlaces()
+  readonly #log = recordLog()
 
-  constructor(site: string, records: Records, isDelegating: boolean, more: Partial<Given>) {
+  constructor(site: string, records: Records, isDelegating: boolean, all: More) {
+    const { group = '', isChecked, ...more } = all
     this.#site = site
     this.#more = more
-    this.#reconciler = toyReconciler(this.#cluster, this.#clock, {
+    const clock = this.#clock
+    const { log } = this.#log
+    const probing = this.#probed.probing()
+    const settings = {
+      probing: { allowed: [], allowsInsecureCertificates: true },
+      probesPeers: true,
+      silentMs: DAY_MS,
+    }
+    const rules = operatorDeathRules({ ...settings, quorum: 0, holdDownMs: 0 })
+    const membership = group === '' ? undefined : { group, active: ['another'] }
+    this.#reconciler = toyReconciler(this.#cluster, clock, {
       site,
       peers: this.#peers,
+      peerHealth: peerHealthOf(site, clock, { probing }),
+      deaths: new RecordDeaths({ site, rules, clock, log }),
+      groups: { ownGroup: group, membershipOf: () => membership, forget: () => {} },
       owners: { rivalOf: () => '', isPresent: (key, id) => isOwner(this.#cluster, key, id) },
     })
     const labels = { 'kuadrant.io/default-provider': 'true' }
@@ -129,7 +160,10 @@ class Cluster {
       this.#cluster.put(secret(namespace, 'coredns', data, { labels }))
     }
     for (const [name, sketch] of records) {
-      this.#cluster.put(recordOf(name, sketch, isDelegating ? { delegate: true } : {}))
+      const spec = { ...(isDelegating ? { delegate: true } : {}), ...(isChecked ? CHECKED : {}) }
+      const record = recordOf(name, sketch, spec)
+      this.#cluster.put(record)
+      this.#probed.addDesired(record)
       const { down = [], up = [] } = sketch
       const probes = [
         ...down.map((address) => ({ address, health: 'down' as const, reason: 'HTTP 503' })),
@@ -139,9 +173,9 @@ class Cluster {
   }
 
   /** Takes what a peer reports. */
-  hear(state: SiteState): void {
+  hear({ state, problems }: Exported): void {
     const moment = thisMoment(this.#clock)
-    const said = { siteStates: [state], generation: state.generation, serial: 7, problems: [] }
+    const said = { siteStates: [state], generation: state.generation, serial: 7, problems }
     this.#peers.answers.set(PEER, { kind: 'answered', state: { ...moment, ...said } })
   }
 
@@ -156,7 +190,9 @@ class Cluster {
     const objects = [...this.#cluster.records.values()]
     const own = { site: this.#site, isInCluster: true, objects, ...this.#more }
     const { messages, ...found } = await serve(own)
-    return { ...found, messages: [...messages, ...this.#conditions()] }
+    const lines = this.#log.lines.map((line) => `log: ${line}`)
+    const probed = this.#probed.print()
+    return { ...found, probed, messages: [...messages, ...lines, ...this.#conditions()] }
   }
 
   #conditions(): string[] {
@@ -171,14 +207,15 @@ class Cluster {
 }
 
 async function oneCluster(row: Case, isDelegating: boolean): Promise<Outcome> {
-  const cluster = new Cluster('there', together(row), isDelegating, drainsOf(row))
+  const cluster = new Cluster('there', together(row), isDelegating, moreOf(row))
   await cluster.settle()
   return outcomeOf({ there: await cluster.serve() })
 }
 
 async function twoClusters(row: Case): Promise<Outcome> {
-  const there = new Cluster('there', [['app', row.there]], false, drainsOf(row))
-  const here = new Cluster('here', [['other', row.here]], false, {})
+  const there = new Cluster('there', [['app', row.there]], false, moreOf(row))
+  const { isChecked = false } = row
+  const here = new Cluster('here', [['other', row.here]], false, { isChecked })
   for (let i = 0; i < ROUNDS; i++) {
     for (const [one, other] of [
       [there, here],
@@ -193,29 +230,37 @@ async function twoClusters(row: Case): Promise<Outcome> {
 
 async function twoServers(row: Case, generation: 'v2' | 'v1'): Promise<Outcome> {
   const records = { there: [['app', row.there]], here: [['other', row.here]] } as const
-  const there = await plainOf('there', records.there, drainsOf(row))
-  const here = await plainOf('here', records.here, {})
-  const heard = (server: Nameserver) => ({ peer: [server.exported(generation)] })
+  const { isChecked = false } = row
+  const there = await plainOf('there', records.there, moreOf(row))
+  const here = await plainOf('here', records.here, { isChecked })
+  const [fromThere, fromHere] = [there.exported(generation), here.exported(generation)]
   const { served, messages } = outcomeOf({
-    there: await plainOf('there', records.there, { ...drainsOf(row), ...heard(here) }),
-    here: await plainOf('here', records.here, heard(there)),
+    there: await plainOf('there', records.there, { ...moreOf(row), peer: [fromHere.state] }),
+    here: await plainOf('here', records.here, { isChecked, peer: [fromThere.state] }),
   })
-  // PeerFollower logs it, which its test shows.
-  const note = generation === 'v1' ? [`there: log: ${V1_LACKS}`] : []
-  return { served, messages: [...messages, ...note] }
+  // PeerFollower logs these, which its test shows.
+  const lacks = generation === 'v1' ? [V1_LACKS] : []
+  const notes = [...lacks, ...fromHere.problems].map((text) => `there: log: ${text}`)
+  const more = fromThere.problems.map((text) => `here: log: ${text}`)
+  return { served, messages: [...messages, ...notes, ...more] }
 }
 
 function outcomeOf(servers: { readonly [site: string]: Nameserver }): Outcome {
   const entries = Object.entries(servers)
   return {
-    served: new Map(entries.map(([site, { served }]) => [site, served.join('; ')])),
+    served: new Map(entries.map(([site, one]) => [site, printServed(one)])),
     messages: entries.flatMap(([site, { messages }]) => messages.map((one) => `${site}: ${one}`)),
   }
 }
 
+function printServed({ served, probed }: Nameserver): string {
+  const probes = probed.length === 0 ? [] : [`probes ${probed.join(', ')}`]
+  return [...served, ...probes].join('; ')
+}
+
 /** The ways in which records are published, with what a case comes to there. */
 export const COLUMNS = {
-  plain: async (row) => outcomeOf({ there: await plainOf('there', together(row), drainsOf(row)) }),
+  plain: async (row) => outcomeOf({ there: await plainOf('there', together(row), moreOf(row)) }),
   'own cluster': (row) => oneCluster(row, false),
   delegating: (row) => oneCluster(row, true),
   'second cluster': twoClusters,

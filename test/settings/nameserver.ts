@@ -7,9 +7,15 @@ import type { RecordSource, StoredRecord } from '../../src/dnsrecord/record-sour
 import { AddressHealth, type HealthTable } from '../../src/health/address-health.ts'
 import type { DrainFeed } from '../../src/health/drain/drain-schedule.ts'
 import { DrainedHealth } from '../../src/health/drain/drained-health.ts'
+import { GroupDrains } from '../../src/health/drain/group-drains.ts'
+import { GroupLookup } from '../../src/health/drain/group-lookup.ts'
+import type { PeerObserver } from '../../src/health/observed-addresses.ts'
+import { ProbePolicy } from '../../src/health/probes/probe-policy.ts'
 import { Shifts } from '../../src/health/shift/shifts.ts'
 import type { ApiObject } from '../../src/kube/api.ts'
 import { labelOf } from '../../src/operator/record/fields.ts'
+import { DeathList } from '../../src/peering/deaths/death-list.ts'
+import { ifSiteDies } from '../../src/peering/deaths/if-site-dies.ts'
 import { LocalExporter } from '../../src/peering/local-exporter.ts'
 import { MergedSource } from '../../src/peering/merged-source.ts'
 import { metadataNames } from '../../src/peering/old-metadata.ts'
@@ -24,9 +30,11 @@ import { sitesOfEndpoints } from '../../src/publish/sites-of-endpoints.ts'
 import { ClusterDrains } from '../../src/sources/kubernetes/cluster-drains.ts'
 import { ClusterStore } from '../../src/sources/kubernetes/cluster-store.ts'
 import { NamespaceDrains } from '../../src/sources/kubernetes/namespace-drains.ts'
+import { OPEN } from '../../src/steering/rules.ts'
 import { sortIntoTiers } from '../../src/steering/tiers.ts'
 import { recordLog } from '../support/recorded-log.ts'
 import { FakeClock, FakeTimers } from '../support/setup.ts'
+import { ProbePlaces } from './probe-places.ts'
 
 export const HOST = 'app.k.example.com'
 const ZONE_LABEL = 'kuadrant.io/coredns-zone-name'
@@ -45,17 +53,27 @@ export interface Given {
   readonly drains?: readonly string[]
   /** The Namespace `a`; the server has `namespace-drains`. */
   readonly namespace?: ApiObject | undefined
+  /** Group of the server. Another one is active. */
+  readonly group?: string | undefined
   /** What a peer reports of the host; undefined = the server has no peers. */
   readonly peer?: readonly SiteState[]
+}
+
+/** What another site accepts, and why it does not accept the rest. */
+export interface Exported {
+  readonly state: SiteState
+  readonly problems: readonly string[]
 }
 
 /** What a nameserver serves of a host, and all that it says about it. */
 export interface Nameserver {
   /** One line for each RRset of the host. */
   readonly served: readonly string[]
+  /** Where a server without a cluster probes each address, if records have health checks. */
+  readonly probed: readonly string[]
   readonly messages: readonly string[]
   /** What another site reads of the host in its zone kdrnt. */
-  readonly exported: (generation: Generation) => SiteState
+  readonly exported: (generation: Generation) => Exported
 }
 
 /** Builds the zones of a nameserver from all that it reads: with the code of the server, without its sockets. */
@@ -66,7 +84,10 @@ export async function serve(given: Given): Promise<Nameserver> {
   const health = own.health
   const exporter = new LocalExporter(site, CLOCK)
   const parts = { clock: CLOCK, timers: new FakeTimers(), log }
-  const merged = peer && merge(own, site, exporter, peer, parts)
+  const probed = new ProbePlaces()
+  if (!given.isInCluster) probed.addOwn(own)
+  const observer = probed.observe(own)
+  const merged = peer && merge(own, site, peer, { exporter, observer, ...parts })
   await merged?.ready()
   const feeds = feedsOf(given, parts)
   const drained = new DrainedHealth({
@@ -80,10 +101,12 @@ export async function serve(given: Given): Promise<Nameserver> {
   zone.fill([...(merged ?? own).records()].filter((one) => own.isInZone(one, 'k.example.com')))
   const kdrnt = new Zone('kdrnt.', drained, site, lines, exporter)
   kdrnt.fill([...own.records()].filter((one) => own.isInZone(one, 'kdrnt')))
+  const deaths = merged === undefined ? [] : printDeaths(merged, site)
   merged?.close()
   return {
     served: zone.print(),
-    messages: [...own.messages, ...lines.map((line) => `log: ${line}`)],
+    probed: probed.print(),
+    messages: [...own.messages, ...[...lines, ...deaths].map((line) => `log: ${line}`)],
     exported: (generation) => (generation === 'v2' ? kdrnt.readV2() : kdrnt.readV1()),
   }
 }
@@ -172,12 +195,29 @@ class ToyPeer extends PeerFollower {
   }
 }
 
+/** What a server logs about the death of sites. */
+function printDeaths(merged: MergedSource, site: string): string[] {
+  const sites = { site, sites: 2, knowsOthers: true }
+  const waits = { silentMs: 24 * 3_600_000, quorum: 0, holdDownMs: 0 }
+  const rest = { unprobed: '', policy: new ProbePolicy([]), commands: new Set<string>() }
+  const rules = { ...sites, ...waits, ...rest, allDown: OPEN }
+  const list = new DeathList()
+  for (const host of merged.hostsOfSites()) {
+    for (const death of ifSiteDies(host, rules)) list.add(death)
+  }
+  return list.lines().map((line) => `if ${line.site} dies: ${line.text}`)
+}
+
+interface MergeParts extends Parts {
+  readonly exporter: LocalExporter
+  readonly observer: PeerObserver
+}
+
 function merge(
   own: OwnRecords,
   site: string,
-  exporter: LocalExporter,
   states: readonly SiteState[],
-  parts: Parts,
+  { exporter, observer, ...parts }: MergeParts,
 ): MergedSource {
   const peers = [new ToyPeer(states, parts)]
   const quorum = new HealthQuorum({
@@ -187,7 +227,7 @@ function merge(
       quorum: 0,
       holdDownMs: 0,
       memory: new QuorumMemory(CLOCK),
-      observer: undefined,
+      observer,
     },
     ...parts,
   })
@@ -197,8 +237,8 @@ function merge(
   })
 }
 
-/** The drains of a ConfigMap and of a Namespace. */
-function feedsOf({ drains = [], namespace }: Given, parts: Parts): DrainFeed[] {
+/** The drains of a ConfigMap, of a Namespace and of a group. */
+function feedsOf({ site, drains = [], namespace, group }: Given, parts: Parts): DrainFeed[] {
   const place = { namespace: 'sextant-system', name: 'drains' }
   const cluster = new ClusterDrains({ place, ...parts })
   cluster.beginList()
@@ -207,7 +247,11 @@ function feedsOf({ drains = [], namespace }: Given, parts: Parts): DrainFeed[] {
   if (cluster.fault !== '') throw new Error(cluster.fault)
   const namespaces = new NamespaceDrains({ namespaces: [], ...parts })
   if (namespace !== undefined) namespaces.put([namespace])
-  return [cluster, namespaces]
+  if (group === undefined) return [cluster, namespaces]
+  const lookup = new GroupLookup({ zone: scanName('k.example.com.')!, servers: () => [], ...parts })
+  lookup.recall(['another'])
+  const lookups = [{ item: lookup, release: () => {} }]
+  return [cluster, namespaces, new GroupDrains({ group, site, lookups, ...parts })]
 }
 
 const NS: Endpoint = {
@@ -257,17 +301,14 @@ class Zone {
     return sets.map(([key, set]) => `${key.replace(HOST, 'app')} ${printSet(set)}`).sort()
   }
 
-  readV2(): SiteState {
+  readV2(): Exported {
     const rdata = this.#rdata(`v2.${HOST}.kdrnt TXT`)
-    const { siteStates } = readV2Host(rdata, {
-      host: HOST,
-      seenMs: CLOCK.monotonic(),
-      exporter: PEER,
-    })
-    return siteStates[0] ?? { ...NOTHING, generation: 'v2' }
+    const place = { host: HOST, seenMs: CLOCK.monotonic(), exporter: PEER }
+    const { siteStates, problems } = readV2Host(rdata, place)
+    return { state: siteStates[0] ?? { ...NOTHING, generation: 'v2' }, problems }
   }
 
-  readV1(): SiteState {
+  readV1(): Exported {
     const records = [...this.#sets.values()].flatMap(({ endpoints, ttlSeconds, type }) => {
       return endpoints.flatMap(({ endpoint: { owner, rdata } }) => {
         return rdata.map((one) => ({ owner, type, ttlSeconds, rdata: one }))
@@ -278,7 +319,8 @@ class Zone {
     }
     const answers = { records, weights: metadata('w'), geos: metadata('g') }
     const place = { peer: PEER, rootHost: HOST, seenMs: CLOCK.monotonic() }
-    return readOldAnswers(answers, place).siteState
+    const { siteState: state, problems } = readOldAnswers(answers, place)
+    return { state, problems }
   }
 
   #rdata(key: string): readonly Uint8Array[] {

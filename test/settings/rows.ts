@@ -35,6 +35,21 @@ const sketch = (endpoint: string, more: Partial<Sketch> = {}): Sketch => {
 }
 const set = (name: string, value: string) => ({ annotations: { [`sextant.io/${name}`]: value } })
 
+/** Nine endpoints with 256 addresses each. */
+const many = (network: number) => ({
+  endpoints: Array.from({ length: 9 }, (_, i) => {
+    const targets = Array.from({ length: 256 }, (_, k) => `10.${network}.${i}.${k}`)
+    return `${A} ${targets.join()} id=${network}-${9 - i}`
+  }),
+})
+const byIdentifier = (a: string, b: string): number => (identifierOf(a) < identifierOf(b) ? -1 : 1)
+const identifierOf = (endpoint: string): string => endpoint.split(' id=')[1]!
+/** The set of all targets. */
+const printMany = (...endpoints: readonly string[][]): string => {
+  const targets = endpoints.flat().flatMap((text) => text.split(' ')[2]!.split(','))
+  return `app A ttl=60 *: ${targets.sort().join('+')}`
+}
+
 const PLAIN_ONE = sketch(`${A} ${ONE}`)
 const PLAIN_TWO = sketch(`${A} ${TWO}`)
 const LIGHT = `${A} ${ONE} id=one weight=20`
@@ -56,7 +71,8 @@ const BY_CODE = `app A ttl=60 GEO-EU: ${ONE} GEO-NA: ${TWO} *: ${ONE}+${TWO}`
 const ONLY_AMERICA = `app A ttl=60 GEO-NA: ${TWO} *: ${TWO}`
 
 /** By v1, each site knows the set identifiers, annotations and codes of its own records only. */
-const V1 = /v1 does not carry set identifiers, defaults, locations, annotations, drains and health/
+const V1 =
+  /v1 does not carry set identifiers, defaults, locations, annotations, drains, health and where it is probed/
 const FROM_V1 = (there: string, here: string): Exceptions => {
   return { 'v1 peer': { served: { there, here }, says: V1 } }
 }
@@ -109,6 +125,40 @@ const ENDPOINTS: readonly Omit<Row, 'group'>[] = [
     here: sketch(`${A} ${ONE} id=two weight=1`),
     want: `app A ttl=60 *: ${ONE} (1) ${ONE} (1)`,
     but: FROM_V1(`app A ttl=60 *: ${ONE}`, `app A ttl=60 *: ${ONE}`),
+  },
+]
+
+/** With health checks, each site probes the addresses of all. */
+const probes = (place: string) => `${BOTH}; probes ${ONE} at ${place}, ${TWO} at ${TWO}:8080`
+const PROBED_AS_USUAL: Exceptions = {
+  'v1 peer': { served: { here: probes(`${ONE}:8080`) }, says: V1 },
+}
+const ONLY_THERE: Refusal = {
+  served: { here: `${BOTH}; probes ${TWO} at ${TWO}:8080` },
+  says: /only its own site can probe its health-address/,
+}
+
+const PROBES: readonly Omit<Row, 'group'>[] = [
+  ...(
+    [
+      ['`health-port`', 'health-port=9000', `${ONE}:9000`],
+      ['`health-address`', 'health-address=198.51.100.1', '198.51.100.1:8080'],
+    ] as const
+  ).map(([name, property, place]) => ({
+    name,
+    there: sketch(`${A} ${ONE} ${property}`),
+    here: PLAIN_TWO,
+    isChecked: true,
+    want: probes(place),
+    but: PROBED_AS_USUAL,
+  })),
+  {
+    name: '`health-address` in a private network',
+    there: sketch(`${A} ${ONE} health-address=10.0.0.1`),
+    here: PLAIN_TWO,
+    isChecked: true,
+    want: probes('10.0.0.1:8080'),
+    but: { 'second cluster': ONLY_THERE, 'v2 peer': ONLY_THERE, ...PROBED_AS_USUAL },
   },
 ]
 
@@ -252,6 +302,16 @@ const DRAINS: readonly Omit<Row, 'group'>[] = [
     },
   },
   {
+    name: '`group` that is not active',
+    there: PLAIN_ONE,
+    here: PLAIN_TWO,
+    passiveGroup: 'g1',
+    want: `app A ttl=60 *: ${TWO}`,
+    // All endpoints of the group are drained, so all are served.
+    alone: BOTH,
+    but: V1_LAST,
+  },
+  {
     name: '`namespace-drains`',
     there: PLAIN_ONE,
     here: { ...PLAIN_TWO, namespace: 'b' },
@@ -272,6 +332,12 @@ const TWO_SITES: Refusal = {
   },
   says: NOTHING,
 }
+
+/** Two endpoints at different places. */
+const TWO_PLACES = `app A ttl=60 points=48.86,2.35|52.52,13.40 @48.86,2.35: ${ONE} @52.52,13.40: ${ONE} *: ${ONE}`
+const ONE_PLACE = `app A ttl=60 points= *: ${ONE}`
+const MANY_ENDPOINTS = /a record may have up to 1000 endpoints/
+const NO_CONFLICT: Refusal = { says: NOTHING }
 
 const CONFLICTS: readonly Omit<Row, 'group'>[] = [
   {
@@ -320,6 +386,57 @@ const CONFLICTS: readonly Omit<Row, 'group'>[] = [
     ),
   })),
   {
+    name: 'one set identifier at one site, different `location`',
+    there: sketch(`${A} ${ONE} id=x location=52.52+13.40`),
+    here: sketch(`${A} ${ONE} id=x location=48.86+2.35`),
+    want: TWO_PLACES,
+    alone: ONE_PLACE,
+    says: /set identifier "x"|location 52.52,13.40, not 48.86,2.35, with the same set identifier/,
+    but: {
+      'second cluster': NO_CONFLICT,
+      'v2 peer': NO_CONFLICT,
+      ...FROM_V1(ONE_PLACE, ONE_PLACE),
+    },
+  },
+  {
+    name: '`location` of one of the two only',
+    there: sketch(`${A} ${ONE} location=52.52+13.40`),
+    here: PLAIN_TWO,
+    want: `app A ttl=60 points=52.52,13.40 @52.52,13.40: ${ONE} *: ${ONE}+${TWO}`,
+    says: /an endpoint .* has no location, but others have: .*; add a location/,
+    but: { 'v1 peer': { served: { here: BOTH }, says: /has no location, but others have/ } },
+  },
+  {
+    name: 'a `failover` entry that no endpoint has',
+    there: { ...EUROPE, ...set('failover', 'GEO-EU: nowhere, GEO-NA') },
+    here: AMERICA,
+    want: BY_CODE,
+    says: /failover names "nowhere".*which no endpoint has; correct the annotation/,
+    but: V1_CODES,
+  },
+  {
+    name: 'a record with more than 1000 endpoints',
+    there: { endpoints: Array.from({ length: 1001 }, (_, i) => `${A} ${ONE} id=${i}`) },
+    here: PLAIN_TWO,
+    want: `app A ttl=60 *: ${TWO}`,
+    says: MANY_ENDPOINTS,
+    // The operator publishes no host whose record is invalid.
+    but: { 'second cluster': { served: { there: '' }, says: MANY_ENDPOINTS } },
+  },
+  {
+    name: 'more than 4096 targets at one name',
+    there: many(1),
+    here: many(2),
+    want: printMany(many(1).endpoints, many(2).endpoints.sort(byIdentifier).slice(0, 7)),
+    says: /its 18 endpoints have more than 4096 targets or geo codes: 16 endpoints are served|the name has too many endpoints/,
+    but: {
+      'v1 peer': {
+        served: { there: printMany(many(1).endpoints), here: printMany(many(2).endpoints) },
+        says: /an endpoint may have up to 256 targets/,
+      },
+    },
+  },
+  {
     name: 'different `shift`',
     there: sketch(LIGHT, set('shift', 'to=one steps=10% bake=1h')),
     here: { ...HEAVY, ...set('shift', 'to=two steps=10% bake=1h') },
@@ -337,7 +454,7 @@ const grouped = (group: Row['group'], rows: readonly Omit<Row, 'group'>[]): Row[
 }
 
 export const ROWS: readonly Row[] = [
-  ...grouped('endpoint', ENDPOINTS),
+  ...grouped('endpoint', [...ENDPOINTS, ...PROBES]),
   ...grouped('annotation', ANNOTATIONS),
   ...grouped('health', HEALTH),
   ...grouped('drain', DRAINS),

@@ -2,6 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { STEERING_PROPERTIES } from '../../src/dnsrecord/validate/ignored.ts'
+import { PROBE_PROPERTIES } from '../../src/dnsrecord/validate/probe-properties.ts'
 import { SETTING_KEYS } from '../../src/dnsrecord/validate/settings.ts'
 import { root } from '../support/server.ts'
 import { COLUMNS, type ColumnName, type Outcome } from './columns.ts'
@@ -88,5 +89,6 @@ t.test(
 
 t.test('there is a row for each setting of a record', async (t) => {
   const names = ROWS.map(({ name }) => name).join()
-  for (const name of [...STEERING_PROPERTIES, ...SETTING_KEYS]) t.match(names, `\`${name}\``)
+  const settings = [...STEERING_PROPERTIES, ...PROBE_PROPERTIES, ...SETTING_KEYS]
+  for (const name of settings) t.match(names, `\`${name}\``)
 })
