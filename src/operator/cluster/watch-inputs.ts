@@ -6,6 +6,7 @@ import { SourceIndex } from '../delegation/source-index.ts'
 import { isDefaultProvider } from '../provider/secret-cache.ts'
 import { isSame, metadataOf } from '../record/fields.ts'
 import { DnsRecordView } from '../record/record-view.ts'
+import { unservedZoneOf } from '../zones/zone-state.ts'
 import type { ObjectCache } from './object-cache.ts'
 
 export interface TriggerParts {
@@ -102,7 +103,7 @@ const METADATA = [
 
 /**
  * A record's status is ignored: this operator writes it, or it does not concern us. The reports
- * between clusters in it, and the group, are the exception.
+ * between clusters in it, the group, and a zone that no nameserver serves are the exception.
  */
 function isChanged(record: DnsRecordView, before: DnsRecordView): boolean {
   const [metadata, metadataBefore] = [metadataOf(record.object), metadataOf(before.object)]
@@ -110,6 +111,7 @@ function isChanged(record: DnsRecordView, before: DnsRecordView): boolean {
     METADATA.some((name) => !isSame(metadata[name], metadataBefore[name])) ||
     isReadyForDelegation(record) !== isReadyForDelegation(before) ||
     !isSame(record.status.group, before.status.group) ||
+    unservedZoneOf(record) !== unservedZoneOf(before) ||
     !isSame(record.status.remoteRecordStatuses, before.status.remoteRecordStatuses)
   )
 }

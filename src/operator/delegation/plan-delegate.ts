@@ -10,12 +10,12 @@ import {
   type Condition,
   failedCondition,
   heldCondition,
-  inactiveCondition,
-  readyCondition,
+  publishedCondition,
 } from '../status/conditions.ts'
 import { countTargets, printCounts, type TargetCounts } from '../status/endpoint-counts.ts'
 import { servedConditions } from '../status/served-conditions.ts'
 import { composeStatus, countWrites, type StatusFields } from '../status/status.ts'
+import { unservedZoneOf } from '../zones/zone-state.ts'
 import { authoritativeHost, authoritativeName } from './authoritative-record.ts'
 import {
   type ContributionPlan,
@@ -103,13 +103,14 @@ export function planDelegate(publishing: Publishing, delegation: Delegation, now
 function decideReady(
   { rootHost }: Publishing,
   plan: ContributionPlan,
-  { endpoints, membership, conflicts, note }: Delegation,
+  { authoritative, endpoints, membership, conflicts, note }: Delegation,
 ): Condition {
   const notes = joinNotes(...plan.disputes, plan.note, note)
   if (plan.conflicts.length > 0) return failedCondition(plan.conflicts.join('; '))
   if (endpoints.length === 0) return failedCondition(`no endpoints discovered for ${rootHost}`)
   if (conflicts.isWhole) return failedCondition(conflicts.texts.join('; '))
-  return isPassive(membership) ? inactiveCondition(notes) : readyCondition(notes)
+  const zoneFault = authoritative === undefined ? '' : unservedZoneOf(authoritative)
+  return publishedCondition({ isPassive: isPassive(membership), zoneFault }, notes)
 }
 
 /** True if another owner belongs to an active group, or to none. */

@@ -6,10 +6,11 @@ import { type Plan, planStatus } from '../plan/plan.ts'
 import type { Write } from '../plan/write.ts'
 import { annotationsOf } from '../record/sites-annotation.ts'
 import { readSpecEndpoints, type SpecEndpoint } from '../record/spec-endpoint.ts'
-import { failedCondition, readyCondition } from '../status/conditions.ts'
+import { failedCondition, publishedCondition } from '../status/conditions.ts'
 import { countEndpoints, printCounts, type TargetCounts } from '../status/endpoint-counts.ts'
 import { servedConditions } from '../status/served-conditions.ts'
 import { composeStatus, countWrites, type StatusFields } from '../status/status.ts'
+import type { ZoneState } from '../zones/zone-state.ts'
 import { authoritativeLabels } from './authoritative-record.ts'
 import { isRegistryNote } from './registry.ts'
 import { readOwnedParts } from './whole.ts'
@@ -17,8 +18,7 @@ import { readOwnedParts } from './whole.ts'
 /** What keeps nameservers from serving a record, and what its status can have. */
 export interface ServeFacts {
   readonly conflicts: RecordConflicts
-  /** '' = none. */
-  readonly zoneFault: string
+  readonly zone: ZoneState
   /** Whether the installed definition has the fields of `TargetCounts`. */
   readonly hasCounts: boolean
 }
@@ -29,7 +29,7 @@ export interface ServeFacts {
  */
 export function planServe(
   publishing: Publishing,
-  { conflicts, zoneFault, hasCounts }: ServeFacts,
+  { conflicts, zone: known, hasCounts }: ServeFacts,
   nowMs: number,
 ): Plan {
   const { record, zone, provider } = publishing
@@ -42,7 +42,7 @@ export function planServe(
   const relabel: Write[] = isServed ? [] : [{ kind: 'put', record: desired, over: record }]
   const ready = conflicts.isWhole
     ? failedCondition(conflicts.texts.join('; '))
-    : readyCondition(zoneFault)
+    : publishedCondition({ isPassive: false, zoneFault: known.fault }, known.note)
   const changes: StatusFields = {
     writeCounter: countWrites(record, !isServed),
     endpoints: record.endpointObjects.filter(conflicts.isServed),

@@ -9,8 +9,7 @@ import {
   type Condition,
   type ConditionType,
   failedCondition,
-  inactiveCondition,
-  readyCondition,
+  publishedCondition,
 } from '../status/conditions.ts'
 import { printCounts, type TargetCounts } from '../status/endpoint-counts.ts'
 import { servedConditions } from '../status/served-conditions.ts'
@@ -50,6 +49,8 @@ export interface Content {
   readonly accepted: Condition
   /** Whether data of other sites is missing or contradictory. */
   readonly degraded: Condition
+  /** Why no nameserver serves the zone; '' = one does, or it is not known. */
+  readonly zoneFault: string
   /** Additional information in the Ready condition; '' = none. */
   readonly note: string
   /** Endpoints that are not served because of other records, and why. */
@@ -102,13 +103,13 @@ export function planPublish(
 
 function decideReady(
   { rootHost }: Publishing,
-  { merged, membership, conflicts }: Content,
+  { merged, membership, conflicts, zoneFault }: Content,
   notes: string,
 ): Condition {
   if (merged.length === 0) return failedCondition(`no endpoints discovered for ${rootHost}`)
   const { isWhole, texts, ofSites } = conflicts
   if (isWhole) return failedCondition([...texts, ...ofSites].join('; '))
-  return isPassive(membership) ? inactiveCondition(notes) : readyCondition(notes)
+  return publishedCondition({ isPassive: isPassive(membership), zoneFault }, notes)
 }
 
 /**

@@ -36,6 +36,7 @@ import {
 import { countEndpoints, listOwnTargets, type TargetCounts } from '../status/endpoint-counts.ts'
 import { type PeersForm, printPeers } from '../status/peer-status.ts'
 import { recordHealth } from '../status/record-health.ts'
+import type { ZoneState } from '../zones/zone-state.ts'
 import { siteAt } from './record-deaths.ts'
 import { findClockFaults, type NameFaults } from './site-faults.ts'
 
@@ -55,8 +56,6 @@ export interface Troubles {
   readonly disputed: readonly string[]
   /** Conflicts with other records of this cluster, one line each. */
   readonly records: readonly string[]
-  /** Why no nameserver serves its zone; '' = one does, or it is not known. */
-  readonly zoneFault: string
   /** Other sites with the name of ours, and sites with another clock. */
   readonly sites: SiteFaultTexts
 }
@@ -67,7 +66,6 @@ export const NO_TROUBLES: Troubles = {
   refused: [],
   disputed: [],
   records: [],
-  zoneFault: '',
   sites: { names: [], clocks: [] },
 }
 
@@ -77,8 +75,8 @@ export interface ContentInputs {
   readonly health: OwnHealth
   /** Finds the conflicts of the record with others of this cluster, and with these of other sites. */
   readonly conflictsWith: (foreign: readonly StoredRecord[]) => RecordConflicts
-  /** Why no nameserver serves the zone; '' = one does, or it is not known. */
-  readonly zoneFault: string
+  /** Whether a nameserver serves the zone. */
+  readonly zone: ZoneState
   readonly nameFaults: NameFaults
   /** What other records of this cluster have. */
   readonly elsewhere: ServedElsewhere
@@ -118,7 +116,6 @@ export interface MergedContent {
 /** Merges the own endpoints of a record with those that its peers report. */
 export function composeContent(publishing: Publishing, inputs: ContentInputs): MergedContent {
   const { site, health, membership, local, addresses, peers, names, peersForm } = inputs
-  const { zoneFault } = inputs
   const { record, rootHost, provider } = publishing
   const context = { isElsewhere: inputs.elsewhere.has, before: local, nowMs: inputs.timeMs }
   const own = composeOwn(publishing, { site, health, membership, ...context })
@@ -167,10 +164,11 @@ export function composeContent(publishing: Publishing, inputs: ContentInputs): M
     accepted: acceptedCondition(disputes, conflicts.length > 0),
     degraded: degradedCondition(hearingOf(addresses, peers), disputed, sites),
     conflicts: found,
+    zoneFault: inputs.zone.fault,
     note: joinNotes(
       noteSilence(addresses, peers),
       noteLeftOut(leftOut),
-      zoneFault,
+      inputs.zone.note,
       localHostOf(rootHost) === undefined ? '' : noteUnexportable(own.unexportable),
       own.failoverFault,
     ),
@@ -181,7 +179,7 @@ export function composeContent(publishing: Publishing, inputs: ContentInputs): M
   const nextMs = Math.min(decided.nextMs ?? Infinity, atMs)
   return {
     content,
-    troubles: { conflicts, leftOut, refused, disputed, records: found.texts, zoneFault, sites },
+    troubles: { conflicts, leftOut, refused, disputed, records: found.texts, sites },
     siteStates: screened.siteStates,
     nextMs: nextMs === Infinity ? undefined : nextMs,
   }

@@ -1,6 +1,5 @@
 import type { Clock } from '../../base/clock.ts'
 import { thisMoment } from '../../base/moment.ts'
-import { textOf } from '../../kube/api.ts'
 import type { ClusterView } from '../cluster/cluster-view.ts'
 import { findConflictsOf, findPartConflicts } from '../conflicts/find-in-cluster.ts'
 import { authoritativeKey } from '../delegation/authoritative-record.ts'
@@ -29,7 +28,7 @@ import { countTargets } from '../status/endpoint-counts.ts'
 import { type PeersForm, scanPeers } from '../status/peer-status.ts'
 import { recordHealth } from '../status/record-health.ts'
 import { seedFromMerged } from '../status/seed-from-merged.ts'
-import { NO_ZONES, readFault, type ServedZones } from '../zones/zone-watch.ts'
+import { NO_ZONES, type ServedZones } from '../zones/zone-watch.ts'
 import { composeContent, NO_TROUBLES, type Troubles } from './compose-content.ts'
 import type { RecordDeaths } from './record-deaths.ts'
 import { drainEndsInMs, type RequeueBounds, requeueAfterMs } from './requeue.ts'
@@ -172,7 +171,7 @@ export class Reconciler {
       site,
       health,
       conflictsWith: (foreign) => findConflictsOf(publishing, this.#parts, foreign),
-      zoneFault: this.#zoneFaultOf(publishing),
+      zone: this.#zones.stateOf(publishing),
       nameFaults: this.#siteNames.check(publishing, followed, view),
       elsewhere: servedElsewhere(publishing, view, { site, nowMs: timeMs }),
       isProbing,
@@ -202,16 +201,10 @@ export class Reconciler {
     this.#groups.forget(record.key)
     const { clock, hasCounts } = this.#parts
     const conflicts = findConflictsOf(publishing, this.#parts)
-    const zoneFault = this.#zoneFaultOf(publishing)
-    const facts = { conflicts, zoneFault, hasCounts: hasCounts() }
+    const zone = this.#zones.stateOf(publishing)
+    const facts = { conflicts, zone, hasCounts: hasCounts() }
     const plan = planServe(publishing, facts, clock.now())
-    await this.#carryOut(record, plan, { ...NO_TROUBLES, records: conflicts.texts, zoneFault })
-  }
-
-  /** Until the nameservers have been asked, what the record's condition says counts. */
-  #zoneFaultOf({ record, zone, provider }: Publishing): string {
-    const message = textOf(record.condition('Ready'), 'message')
-    return this.#zones.faultOf(record.key, zone, provider) ?? readFault(message)
+    await this.#carryOut(record, plan, { ...NO_TROUBLES, records: conflicts.texts })
   }
 
   async #delegate(publishing: Publishing): Promise<number | undefined> {

@@ -15,10 +15,9 @@ const CONFLICT = 'EndpointConflict'
 const REFUSED = 'EndpointRefused'
 const DISPUTED = 'HealthDisputed'
 const RECORDS = 'RecordConflict'
-const ZONE = 'ZoneNotServed'
 const SITE_NAME = 'SiteNameConflict'
 const CLOCK = 'ClockAhead'
-const REASONS_ONCE = [CONFLICT, REFUSED, DISPUTED, RECORDS, ZONE, SITE_NAME, CLOCK]
+const REASONS_ONCE = [CONFLICT, REFUSED, DISPUTED, RECORDS, SITE_NAME, CLOCK]
 /** Reasons whose lines are the same for many records: each line is logged once. */
 const SHARED: ReadonlySet<string> = new Set([SITE_NAME, CLOCK])
 /** What a log line says before the text. */
@@ -45,7 +44,7 @@ export class Reporter implements ReconcileListener {
   }
 
   reconciled(record: DnsRecordView, plan: Plan, troubles: Troubles): void {
-    const { conflicts, leftOut, refused, disputed, records, zoneFault, sites } = troubles
+    const { conflicts, leftOut, refused, disputed, records, sites } = troubles
     const { ready } = plan
     if (ready === undefined) return
     const { key } = record
@@ -59,7 +58,6 @@ export class Reporter implements ReconcileListener {
     this.#reportOnce(record, REFUSED, refused)
     this.#reportOnce(record, DISPUTED, disputed)
     this.#reportOnce(record, RECORDS, records)
-    this.#reportOnce(record, ZONE, zoneFault === '' ? [] : [zoneFault])
     this.#reportOnce(record, SITE_NAME, sites.names)
     this.#reportOnce(record, CLOCK, sites.clocks)
   }
@@ -117,9 +115,7 @@ export class Reporter implements ReconcileListener {
     const isShared = SHARED.has(reason)
     if (isShared) this.#shareTexts(record.key, reason, texts)
     for (const note of texts.slice(0, TEXTS_MAX)) {
-      // One log line of the zone watch is enough for all records of the zone.
-      if (reason !== ZONE && !isShared)
-        this.#log.warning(`${record.key}: ${PREFIXES.get(reason) ?? ''}${note}`)
+      if (!isShared) this.#log.warning(`${record.key}: ${PREFIXES.get(reason) ?? ''}${note}`)
       this.#events.record(subjectOf(record), { type: 'Warning', reason, action: 'Merge', note })
     }
   }

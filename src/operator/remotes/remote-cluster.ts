@@ -26,6 +26,7 @@ import { metadataOf } from '../record/fields.ts'
 import { DnsRecordView, roleOf } from '../record/record-view.ts'
 import { RECORDS } from '../record/resources.ts'
 import { shortHash } from '../record/short-hash.ts'
+import { unservedZoneOf } from '../zones/zone-state.ts'
 import { RemoteReconciler } from './remote-reconciler.ts'
 
 /** The fault of a cluster that has not answered yet. */
@@ -322,7 +323,8 @@ function isOurs(object: ApiObject): boolean {
 /** True if both have the same facts of their owners. */
 function hasSameFacts(a: ApiObject, b: ApiObject): boolean {
   const factsOf = (object: ApiObject) => textOf(metadataOf(object).annotations, SITES_ANNOTATION)
-  return factsOf(a) === factsOf(b)
+  const zoneOf = (object: ApiObject) => unservedZoneOf(new DnsRecordView(object))
+  return factsOf(a) === factsOf(b) && zoneOf(a) === zoneOf(b)
 }
 
 function viewOf(object: ApiObject | undefined): DnsRecordView | undefined {

@@ -28,6 +28,7 @@ export const REASONS = {
   isolated: 'SiteIsolated',
   disputed: 'HealthDisputed',
   siteNameConflict: 'SiteNameConflict',
+  zoneNotServed: 'ZoneNotServed',
   clockAhead: 'ClockAhead',
 } as const
 
@@ -62,6 +63,21 @@ const REASON = /^[A-Za-z]([A-Za-z0-9_,:]{0,1022}[A-Za-z0-9_])?$/
 export function readyCondition(note = ''): Condition {
   const message = `Provider ensured the dns record${note === '' ? '' : `; ${note}`}`
   return { type: 'Ready', isTrue: true, reason: REASONS.ready, message }
+}
+
+/** Of a published record. `zoneFault`: why no nameserver serves its zone; '' = one does, or it is not known. */
+export function publishedCondition(
+  { isPassive, zoneFault }: { readonly isPassive: boolean; readonly zoneFault: string },
+  note: string,
+): Condition {
+  if (!isPassive)
+    return zoneFault === '' ? readyCondition(note) : unservedCondition(zoneFault, note)
+  return inactiveCondition([zoneFault, note].filter((text) => text !== '').join('; '))
+}
+
+function unservedCondition(fault: string, note = ''): Condition {
+  const message = `Published, but ${fault}${note === '' ? '' : `; ${note}`}`
+  return notReady(REASONS.zoneNotServed, message)
 }
 
 /** The record is complete, but its cluster belongs to a group that is not active. */

@@ -1,61 +1,91 @@
 import type { Clock } from '../../base/clock.ts'
 import type { Timers } from '../../base/timers.ts'
 import { printHostPort } from '../../dns/host-port.ts'
+import type { TsigKey } from '../../dns/tsig/key.ts'
 import { TokenBucket } from '../../kube/token-bucket.ts'
 import type { Logger } from '../../telemetry/log.ts'
+import type { Publishing } from '../plan/decide.ts'
 import type { Nameserver } from '../provider/nameserver.ts'
 import type { Provider } from '../provider/provider-secret.ts'
 import type { ZoneAnswer } from './ask-zone.ts'
+import {
+  NO_ZONE_FAULT,
+  printZoneFault,
+  printZoneNote,
+  recallZone,
+  type ZoneState,
+} from './zone-state.ts'
 
 const CHECK_MS = 1000
 /** Time between two checks of a zone: one that is served, one that is not, and before a first report. */
 const SERVED_MS = 5 * 60_000
 const UNSERVED_MS = 60_000
 const CONFIRM_MS = 10_000
+/** Checks in a row that must find the same before it is reported. */
+const CHECKS_MIN = 3
 /** Queries: at once, and the time for one more. */
 const QUERIES_MAX = 20
 const QUERY_EVERY_MS = 100
 /** Zones that are asked for at once. */
 const RUNNING_MAX = 8
-/** How each fault begins. */
-const FAULT = 'no nameserver of its Secret serves the zone'
 
 /** Whether nameservers serve the zones of records. */
 export interface ServedZones {
   /**
-   * Why the nameservers do not serve the zone of the record `key`; '' = one of them does, or some
-   * do not answer; undefined = not known yet. The record is reconciled when the result changes.
+   * What is known of the zone of a record. Until the nameservers have been asked, that is what its Ready condition says.
+   * The record is reconciled when the result changes.
    */
-  faultOf(key: string, zone: string, provider: Provider): string | undefined
+  stateOf(publishing: Pick<Publishing, 'record' | 'zone' | 'provider'>): ZoneState
   /** The record needs no zone any more. */
   forget(key: string): void
 }
 
-export const NO_ZONES: ServedZones = { faultOf: () => '', forget: () => {} }
+export const NO_ZONES: ServedZones = { stateOf: () => NO_ZONE_FAULT, forget: () => {} }
+
+interface AskOptions {
+  readonly key: TsigKey | undefined
+  readonly signal: AbortSignal
+}
 
 export interface ZoneWatchParts {
-  readonly ask: (nameserver: Nameserver, zone: string, signal: AbortSignal) => Promise<ZoneAnswer>
+  readonly ask: (nameserver: Nameserver, zone: string, options: AskOptions) => Promise<ZoneAnswer>
   readonly onEvent: (key: string) => void
   readonly clock: Clock
   readonly timers: Timers
   readonly log: Logger
 }
 
+/**
+ * What a check found. `refused`: no nameserver that answers serves the zone. `exchange`: some only serve kdrnt, so other
+ * nameservers may serve the zone. `silent`: none answers, or the one that served the zone does not.
+ */
+type Finding = 'served' | 'refused' | 'exchange' | 'silent'
+
 interface Entry {
   readonly zone: string
-  readonly nameservers: readonly Nameserver[]
+  readonly provider: Pick<Provider, 'nameservers' | 'tsigKey'>
+  /** Identifies the nameservers. */
+  readonly group: string
   readonly keys: Set<string>
-  fault: string | undefined
-  /** The last answers were refusals, which are reported if they repeat. */
-  isSuspect: boolean
+  /** What an earlier leader found. */
+  readonly recalled: ZoneState
+  state: ZoneState | undefined
+  /** As reported; undefined = nothing yet. */
+  finding: Finding | undefined
+  /** What the last checks found, and how many of them. */
+  last: { readonly finding: Finding; readonly count: number } | undefined
+  /** The nameserver that served the zone when it last answered; '' = none. */
+  servedBy: string
   dueMs: number
   isRunning: boolean
 }
 
+type Answers = ReadonlyMap<string, ZoneAnswer>
+
 /**
- * Asks the nameservers of each provider for the SOA of the zones that records use, at a bounded
- * rate. A zone is not served if all nameservers answer and none of them is authoritative, twice in
- * a row. Records are still published: the nameserver may get the zone later.
+ * Asks the nameservers of each provider for the SOA of the zones that records use, at a bounded rate. A zone is not
+ * served if none of those that answer is authoritative, three times in a row. Records are still published: a nameserver
+ * may get the zone later.
  */
 export class ZoneWatch implements ServedZones {
   readonly #parts: ZoneWatchParts
@@ -72,21 +102,23 @@ export class ZoneWatch implements ServedZones {
     this.#stop = parts.timers.every(CHECK_MS, () => this.#check())
   }
 
-  faultOf(key: string, zone: string, { nameservers }: Provider): string | undefined {
+  stateOf({ record, zone, provider }: Parameters<ServedZones['stateOf']>[0]): ZoneState {
+    const { key } = record
+    const { nameservers } = provider
     if (nameservers.length === 0) {
       this.forget(key)
-      return ''
+      return NO_ZONE_FAULT
     }
-    const id = `${zone} ${nameservers.map(printHostPort).join(' ')}`
+    const group = nameservers.map(printHostPort).join(' ')
+    const id = `${zone} ${group}`
     if (this.#byRecord.get(key) !== id) this.forget(key)
     this.#byRecord.set(key, id)
+    const recalled = recallZone(record, zone)
     const known = this.#entries.get(id)
-    const dueMs = this.#parts.clock.monotonic()
-    const rest = { fault: undefined, isSuspect: false, dueMs, isRunning: false }
-    const entry = known ?? { zone, nameservers, keys: new Set<string>(), ...rest }
+    const entry = known ?? this.#newEntry({ zone, provider, group, recalled })
     this.#entries.set(id, entry)
     entry.keys.add(key)
-    return entry.fault
+    return entry.state ?? recalled
   }
 
   forget(key: string): void {
@@ -101,7 +133,7 @@ export class ZoneWatch implements ServedZones {
   /** The zones that no nameserver serves, for the ready page. */
   get faults(): readonly string[] {
     return [...this.#entries.values()]
-      .map(({ fault = '' }) => fault)
+      .map(({ state }) => state?.fault ?? '')
       .filter((fault) => fault !== '')
   }
 
@@ -110,6 +142,12 @@ export class ZoneWatch implements ServedZones {
     this.#abort.abort()
     this.#entries.clear()
     this.#byRecord.clear()
+  }
+
+  #newEntry(about: Pick<Entry, 'zone' | 'provider' | 'group' | 'recalled'>): Entry {
+    const dueMs = this.#parts.clock.monotonic()
+    const found = { state: undefined, finding: undefined, last: undefined, servedBy: '' }
+    return { ...about, ...found, keys: new Set<string>(), dueMs, isRunning: false }
   }
 
   #check(): void {
@@ -124,57 +162,90 @@ export class ZoneWatch implements ServedZones {
   async #ask(entry: Entry): Promise<void> {
     entry.isRunning = true
     this.#running++
-    const refusals = await this.#findRefusals(entry)
+    const answers = await this.#askAll(entry)
     this.#running--
     entry.isRunning = false
     if (this.#abort.signal.aborted) return
-    const { nameservers, isSuspect, fault = '' } = entry
-    const isServed = refusals === 'served'
-    const isRefused = !isServed && refusals.length === nameservers.length
-    const isConfirmed = isRefused && (isSuspect || fault !== '')
-    const pauseMs = isServed ? SERVED_MS : isRefused && !isConfirmed ? CONFIRM_MS : UNSERVED_MS
+    const finding = this.#find(entry, answers)
+    const count = entry.last?.finding === finding ? entry.last.count + 1 : 1
+    entry.last = { finding, count }
+    const isSure = finding === 'served' || finding === entry.finding || count >= CHECKS_MIN
+    const pauseMs = finding === 'served' ? SERVED_MS : isSure ? UNSERVED_MS : CONFIRM_MS
     entry.dueMs = this.#parts.clock.monotonic() + pauseMs
-    entry.isSuspect = isRefused
-    if (isRefused && !isConfirmed) return
-    // Silence proves nothing: what was found before counts.
-    if (isRefused) this.#settle(entry, `${FAULT} ${entry.zone}: ${printReasons(refusals)}`)
-    else this.#settle(entry, isServed ? '' : fault)
+    if (!isSure) return
+    entry.finding = finding
+    this.#settle(entry, stateAfter(entry, finding, answers))
   }
 
-  /** What the nameservers that answer say; `served`: one of them serves the zone. */
-  async #findRefusals({ zone, nameservers }: Entry): Promise<readonly string[] | 'served'> {
+  /** Asks one nameserver after the other, until one serves the zone. */
+  async #askAll({ zone, provider }: Entry): Promise<Answers> {
+    const { nameservers, tsigKey: key } = provider
     const { signal } = this.#abort
-    const refusals: string[] = []
+    const answers = new Map<string, ZoneAnswer>()
     for (const [i, nameserver] of nameservers.entries()) {
       // The bucket limits the rate of zones; it pays for their further nameservers where it can.
       if (i > 0) this.#queries.take()
-      const answer = await this.#parts.ask(nameserver, zone, signal)
-      if (answer === 'served') return answer
+      const answer = await this.#parts.ask(nameserver, zone, { key, signal })
       if (signal.aborted) break
-      if (typeof answer === 'object')
-        refusals.push(`${printHostPort(nameserver)} (${answer.refusal})`)
+      answers.set(printHostPort(nameserver), answer)
+      if (answer === 'served') break
     }
-    return refusals
+    return answers
   }
 
-  #settle(entry: Entry, fault: string): void {
+  #find(entry: Entry, answers: Answers): Finding {
+    const server = [...answers].find(([, answer]) => answer === 'served')
+    if (server !== undefined) {
+      entry.servedBy = server[0]
+      return 'served'
+    }
+    if (entry.servedBy !== '' && answers.get(entry.servedBy) === 'silent') return 'silent'
+    entry.servedBy = ''
+    const refusals = [...answers.values()].filter((answer) => typeof answer === 'object')
+    if (refusals.length === 0) return 'silent'
+    const isExchange = refusals.some(({ hasRecords }) => hasRecords) && !this.#serveAny(entry)
+    return isExchange ? 'exchange' : 'refused'
+  }
+
+  /** True if these nameservers serve another zone, which exchanges do not. */
+  #serveAny({ group }: Entry): boolean {
+    return [...this.#entries.values()].some((one) => one.group === group && one.servedBy !== '')
+  }
+
+  #settle(entry: Entry, state: ZoneState): void {
     const { log, onEvent } = this.#parts
-    const before = entry.fault
-    entry.fault = fault
-    if (before === fault) return
-    const reasons = fault.slice(`${FAULT} ${entry.zone}: `.length)
-    if (fault !== '')
-      log.warning(`no nameserver of its Secret serves the zone ${entry.zone}: ${reasons}`)
-    else if (before !== undefined) log.info(`zone ${entry.zone}: a nameserver serves it again`)
+    const before = entry.state ?? entry.recalled
+    // What the first check finds is news to records that recall something else.
+    const isKnown = entry.state !== undefined
+    entry.state = state
+    const { fault, note } = state
+    if (isKnown && before.fault === fault && before.note === note) return
+    if (fault !== before.fault && fault !== '') log.warning(fault)
+    if (note !== before.note && note !== '') log.info(note)
+    if (fault === '' && note === '' && before.fault !== '')
+      log.info(`zone ${entry.zone}: a nameserver serves it again`)
     for (const key of entry.keys) onEvent(key)
   }
 }
 
-/** The fault of the zone that the message of a condition contains; '' = none. */
-export function readFault(message: string): string {
-  return message.split('; ').find((part) => part.startsWith(FAULT)) ?? ''
+/** Silence proves nothing: what was found before counts. */
+function stateAfter(
+  { zone, state, recalled }: Entry,
+  finding: Finding,
+  answers: Answers,
+): ZoneState {
+  if (finding === 'served') return NO_ZONE_FAULT
+  const isExchange = finding === 'exchange'
+  const texts = [...answers].map(([address, answer]) => `${address} (${print(answer, isExchange)})`)
+  const list = texts.join(', ')
+  if (finding !== 'refused') {
+    const fault = isExchange ? '' : (state ?? recalled).fault
+    return { fault, note: printZoneNote(zone, list) }
+  }
+  return { fault: printZoneFault(zone, list), note: '' }
 }
 
-function printReasons(refusals: readonly string[]): string {
-  return `${refusals.join(', ')}: add the zone to their Corefiles, or remove it from ZONES`
+function print(answer: ZoneAnswer, isExchange: boolean): string {
+  if (typeof answer === 'string') return 'no answer'
+  return answer.hasRecords && isExchange ? `${answer.refusal}, only kdrnt` : answer.refusal
 }

@@ -5,6 +5,7 @@ import { Informer } from '../../../src/kube/informer.ts'
 import { ObjectCache } from '../../../src/operator/cluster/object-cache.ts'
 import { watchInputs } from '../../../src/operator/cluster/watch-inputs.ts'
 import { RECORDS } from '../../../src/operator/record/resources.ts'
+import { printZoneFault } from '../../../src/operator/zones/zone-state.ts'
 import { createLogger } from '../../../src/telemetry/log.ts'
 import {
   ApiDouble,
@@ -146,19 +147,32 @@ t.test('a new session also gets what was written before', async (t) => {
 })
 
 t.test(
-  'a delegating record is reconciled if its authoritative record may be in conflict',
+  'a delegating record is reconciled if its authoritative record may be in conflict, or its zone is not served',
   async (t) => {
     const stage = new Stage(t)
     const object = dnsRecord()
     const { providerRef: _, ...spec } = object.spec as ApiObject
     const delegating = { ...object, spec: { ...spec, delegate: true } }
-    ;(await stage.asked()).reply(200, listBody('10', [delegating]))
-    ;(await stage.asked()).stream()
+    const authoritative = (resourceVersion: string, status: ApiObject) => {
+      const labels = { 'kuadrant.io/authoritative-record': 'true' }
+      const metadata = { name: AUTHORITATIVE, namespace: 'a', labels, resourceVersion }
+      return { ...object, metadata, status }
+    }
+    const ready = (reason: string, message: string) => ({
+      conditions: [{ type: 'Ready', status: 'False', reason, message }],
+    })
+    ;(await stage.asked()).reply(200, listBody('10', [delegating, authoritative('9', {})]))
+    const watch = (await stage.asked()).stream()
     stage.watch()
     await stage.heard()
     stage.share(`a/${AUTHORITATIVE}`)
     t.strictSame(await stage.heard(), ['a/app'])
     stage.share('a/other')
     t.strictSame(await stage.heard(), [])
+    watch.event('MODIFIED', authoritative('20', ready('ProviderError', 'x')))
+    t.strictSame(await stage.heard(), [])
+    const fault = printZoneFault('k.example.com', '192.0.2.53:53 (REFUSED)')
+    watch.event('MODIFIED', authoritative('21', ready('ZoneNotServed', fault)))
+    t.strictSame(await stage.heard(), [`a/${AUTHORITATIVE}`, 'a/app'])
   },
 )

@@ -118,6 +118,7 @@ t.test(
       conflicts: NO_CONFLICTS,
       counts: undefined,
       note: '',
+      zoneFault: '',
     }
     const plan = planPublish(publishing, { local: undefined, merged: undefined }, content, 0)
     t.strictSame(

@@ -1,7 +1,9 @@
 import t from 'tap'
 import type { Provider } from '../../../src/operator/provider/provider-secret.ts'
+import { DnsRecordView } from '../../../src/operator/record/record-view.ts'
 import type { ZoneAnswer } from '../../../src/operator/zones/ask-zone.ts'
-import { readFault, ZoneWatch } from '../../../src/operator/zones/zone-watch.ts'
+import type { ZoneState } from '../../../src/operator/zones/zone-state.ts'
+import { ZoneWatch } from '../../../src/operator/zones/zone-watch.ts'
 import { turns } from '../../support/api-double.ts'
 import { FakeClock, FakeTimers } from '../../support/setup.ts'
 
@@ -17,12 +19,14 @@ function stage() {
   const [clock, timers] = [new FakeClock(), new FakeTimers()]
   const [lines, events]: [string[], string[]] = [[], []]
   const answers: Record<string, ZoneAnswer> = {}
+  /** By zone, in place of `answers`. */
+  const answersOf: Record<string, Record<string, ZoneAnswer>> = {}
   let asked = 0
   const note = (text: string): number => lines.push(text)
   const watch = new ZoneWatch({
-    ask: async ({ host }) => {
+    ask: async ({ host }, zone) => {
       asked++
-      return answers[host] ?? 'served'
+      return (answersOf[zone] ?? answers)[host] ?? 'served'
     },
     onEvent: (key) => events.push(key),
     clock,
@@ -36,7 +40,11 @@ function stage() {
     tsigKey: undefined,
     rules: [],
   }
-  const fault = (zone = 'k.example', key = 'a/app') => watch.faultOf(key, zone, provider)
+  const state = (zone = 'k.example', name = 'app', message = '', used = provider) => {
+    const status = { conditions: [{ type: 'Ready', message }] }
+    const record = new DnsRecordView({ metadata: { namespace: 'a', name }, status })
+    return watch.stateOf({ record, zone, provider: used })
+  }
   const pass = async (seconds: number): Promise<void> => {
     for (let i = 0; i < seconds; i++) {
       clock.pass(1000)
@@ -44,60 +52,108 @@ function stage() {
       await turns()
     }
   }
-  return { watch, provider, fault, pass, answers, lines, events, count: () => asked }
+  return { watch, provider, state, pass, answers, answersOf, lines, events, count: () => asked }
 }
 
-t.test('a zone that none of its nameservers serves', async (t) => {
-  for (const { name, answers, want } of [
+const UNKNOWN = 'not known whether a nameserver serves the zone k.example: '
+const SILENT_NOTE = `${UNKNOWN}192.0.2.53:53 (no answer), 192.0.2.54:53 (no answer)`
+const EXCHANGES_NOTE = `${UNKNOWN}192.0.2.53:53 (REFUSED, only kdrnt), 192.0.2.54:53 (REFUSED, only kdrnt)`
+const HALF = FAULT.replace('(no SOA)', '(no answer)')
+const BOTH: ZoneState = { fault: FAULT, note: '' }
+const SERVED: ZoneState = { fault: '', note: '' }
+const EXCHANGE = { refusal: 'REFUSED', hasRecords: true }
+
+t.test('what is known of a zone', async (t) => {
+  for (const { name, first, second, want, log } of [
+    { name: 'all refuse', first: REFUSED, second: { refusal: 'no SOA' }, want: BOTH, log: [FAULT] },
+    { name: 'one serves it', first: REFUSED, second: 'served', want: SERVED, log: [] },
     {
-      name: 'all refuse',
-      answers: { '192.0.2.53': REFUSED, '192.0.2.54': { refusal: 'no SOA' } },
-      want: FAULT,
+      name: 'one refuses, and the other has never answered',
+      first: REFUSED,
+      second: 'silent',
+      want: { fault: HALF, note: '' },
+      log: [HALF],
     },
-    { name: 'one serves it', answers: { '192.0.2.53': REFUSED }, want: '' },
     {
-      name: 'one is silent, so nothing is known',
-      answers: { '192.0.2.53': REFUSED, '192.0.2.54': 'silent' },
-      want: '',
+      name: 'none answers',
+      first: 'silent',
+      second: 'silent',
+      want: { fault: '', note: SILENT_NOTE },
+      log: [SILENT_NOTE],
+    },
+    {
+      name: 'exchanges serve only kdrnt',
+      first: EXCHANGE,
+      second: EXCHANGE,
+      want: { fault: '', note: EXCHANGES_NOTE },
+      log: [EXCHANGES_NOTE],
+    },
+    {
+      name: 'one exchange, and one that refuses',
+      first: EXCHANGE,
+      second: REFUSED,
+      want: { fault: '', note: EXCHANGES_NOTE.replace(/(.*), only kdrnt/, '$1') },
+      log: [EXCHANGES_NOTE.replace(/(.*), only kdrnt/, '$1')],
     },
   ] as const) {
-    const { fault, pass, answers: said, lines, events } = stage()
-    Object.assign(said, answers)
-    t.equal(fault(), undefined, name)
-    await pass(20)
-    t.equal(fault(), want, name)
-    t.strictSame(lines, want === '' ? [] : [FAULT], name)
+    const { state, pass, answers: said, lines, events } = stage()
+    Object.assign(said, { '192.0.2.53': first, '192.0.2.54': second })
+    t.strictSame(state(), SERVED, name)
+    await pass(30)
+    t.strictSame(state(), want, name)
+    t.strictSame(lines, log, name)
     t.strictSame(events, ['a/app'], name)
     await pass(3600)
     t.strictSame(events.splice(0), ['a/app'], `${name}: no event because time passes`)
     said['192.0.2.53'] = 'silent'
-    await pass(120)
-    t.equal(fault(), want, `${name}: silence changes nothing`)
+    said['192.0.2.54'] = 'silent'
+    await pass(600)
+    const { fault } = want
+    t.strictSame(state(), { fault, note: SILENT_NOTE }, `${name}: silence keeps the fault`)
     said['192.0.2.53'] = 'served'
     await pass(360)
-    t.equal(fault(), '', name)
-    t.strictSame(
-      lines.slice(1),
-      want === '' ? [] : ['zone k.example: a nameserver serves it again'],
-    )
+    t.strictSame(state(), SERVED, name)
+    const isBack = lines.includes('zone k.example: a nameserver serves it again')
+    t.equal(isBack, fault !== '', name)
   }
 })
 
-t.test('one refusal is not believed', async (t) => {
-  const { fault, pass, answers, lines } = stage()
-  answers['192.0.2.53'] = REFUSED
-  answers['192.0.2.54'] = REFUSED
-  fault()
-  await pass(3)
-  answers['192.0.2.54'] = 'served'
-  await pass(30)
-  t.equal(fault(), '')
-  t.strictSame(lines, [])
+t.test(
+  'two refusals are not believed, nor those of others while the server restarts',
+  async (t) => {
+    const { state, pass, answers, lines } = stage()
+    answers['192.0.2.53'] = REFUSED
+    answers['192.0.2.54'] = REFUSED
+    state()
+    await pass(15)
+    answers['192.0.2.54'] = 'served'
+    await pass(30)
+    t.strictSame(state(), SERVED)
+    t.strictSame(lines, [])
+    answers['192.0.2.54'] = 'silent'
+    await pass(600)
+    const note = `${UNKNOWN}192.0.2.53:53 (REFUSED), 192.0.2.54:53 (no answer)`
+    t.strictSame(state(), { fault: '', note }, 'the only one that served it is silent')
+    answers['192.0.2.54'] = REFUSED
+    await pass(120)
+    t.match(state().fault, 'REFUSED', 'it answers, and does not serve the zone')
+  },
+)
+
+t.test('nameservers that serve another zone of the Secret are no exchanges', async (t) => {
+  const { state, pass, answersOf } = stage()
+  answersOf['k.example'] = { '192.0.2.53': EXCHANGE, '192.0.2.54': EXCHANGE }
+  answersOf['k2.example'] = { '192.0.2.53': 'served' }
+  state('k.example', 'app')
+  state('k2.example', 'other')
+  await pass(200)
+  t.match(state('k.example', 'app').fault, '192.0.2.53:53 (REFUSED), 192.0.2.54:53 (REFUSED)')
+  t.strictSame(state('k2.example', 'other'), SERVED)
 })
 
 t.test('the rate is bounded, whatever the number of zones', async (t) => {
-  const { fault, pass, count, watch } = stage()
-  for (let i = 0; i < 1000; i++) fault(`z${i}.example`, `a/app-${i}`)
+  const { state, pass, count, watch } = stage()
+  for (let i = 0; i < 1000; i++) state(`z${i}.example`, `app-${i}`)
   await pass(10)
   t.ok(count() <= 120, `${count()} queries`)
   await pass(290)
@@ -110,14 +166,28 @@ t.test('the rate is bounded, whatever the number of zones', async (t) => {
 })
 
 t.test('a provider without nameservers is not asked', async (t) => {
-  const { watch, provider, pass, count } = stage()
-  t.equal(watch.faultOf('a/app', 'k.example', { ...provider, nameservers: [] }), '')
+  const { state, provider, pass, count } = stage()
+  t.strictSame(state('k.example', 'app', '', { ...provider, nameservers: [] }), SERVED)
   await pass(60)
   t.equal(count(), 0)
 })
 
-t.test('the fault is read back from a condition', (t) => {
-  t.equal(readFault(`Provider ensured the dns record; ${FAULT}; another note`), FAULT)
-  t.equal(readFault('Provider ensured the dns record'), '')
-  t.end()
+t.test('what an earlier leader found counts until the nameservers answer', async (t) => {
+  for (const [message, want] of [
+    [`Published, but ${FAULT}; ${SILENT_NOTE}; another note`, { fault: FAULT, note: SILENT_NOTE }],
+    [`Provider ensured the dns record; ${EXCHANGES_NOTE}`, { fault: '', note: EXCHANGES_NOTE }],
+    [`Published, but ${FAULT.replace('k.example', 'example')}`, SERVED],
+    ['Provider ensured the dns record', SERVED],
+  ] as const) {
+    const { state, pass, answers } = stage()
+    answers['192.0.2.53'] = 'silent'
+    answers['192.0.2.54'] = 'silent'
+    const current = () => state('k.example', 'app', message)
+    t.strictSame(current(), want)
+    await pass(60)
+    t.strictSame(current(), { fault: want.fault, note: SILENT_NOTE })
+    answers['192.0.2.53'] = 'served'
+    await pass(60)
+    t.strictSame(current(), SERVED)
+  }
 })
