@@ -111,18 +111,22 @@ class SharedDrainedHealth extends DrainedHealth {
 
 /**
  * Returns the health of a source's records with the drains of a file (`path`; '' = none), of other
- * feeds and of annotations. All callers with the same file share its reader, and those with the
+ * feeds and of annotations. `fileNote`: what the log says of each drain of the file. All callers with the same file share
+ * its reader, and those with the
  * same source, file and feeds share the result.
  */
 export function acquireDrainedHealth(
-  options: Omit<DrainedHealthOptions, 'file'>,
+  {
+    fileNote: note,
+    ...options
+  }: Omit<DrainedHealthOptions, 'file'> & { readonly fileNote?: string | undefined },
   path: string,
   resources: ResourceRegistry,
 ): ResourceLease<DrainedHealth> {
   const parts = [options.source, ...(options.feeds ?? [])]
   const key = `${parts.map((part) => numberOf(part, resources)).join(' ')}\n${path}`
   return resources.acquire(SharedDrainedHealth, key, () => {
-    const open = (): DrainFile => new DrainFile({ ...options, path })
+    const open = (): DrainFile => new DrainFile({ ...options, path, note })
     const file = path === '' ? undefined : resources.acquire(DrainFile, path, open)
     return new SharedDrainedHealth({ ...options, file: file?.item }, () => file?.release())
   })

@@ -11,7 +11,7 @@ import type { HealthTable, HealthView } from '../health/address-health.ts'
 import { acquireGroupLookup, readSystemServers } from '../health/drain/acquire-groups.ts'
 import type { EndpointDrain } from '../health/drain/drain.ts'
 import { DrainIndex } from '../health/drain/drain-index.ts'
-import type { DrainFeed } from '../health/drain/drain-schedule.ts'
+import { CLUSTER_ONLY, type DrainFeed } from '../health/drain/drain-schedule.ts'
 import { GroupDrains } from '../health/drain/group-drains.ts'
 import { ProbePolicy } from '../health/probes/probe-policy.ts'
 import { createProber } from '../health/probes/prober.ts'
@@ -89,14 +89,17 @@ export async function openDrains(
   drains: {
     readonly file: KeptFile | undefined
     readonly feeds: readonly DrainFeed[]
+    readonly isInCluster: boolean
     readonly site: string
     readonly sitesOf: (record: StoredRecord) => readonly (readonly string[])[]
   },
   { resources, name, stops, log, clock }: BlockHealthParts,
 ): Promise<OpenedDrains> {
-  const { file, feeds, site, sitesOf } = drains
+  const { file, feeds, isInCluster, site, sitesOf } = drains
   const path = file?.path ?? ''
-  const options = { source, health, feeds, site, sitesOf, clock, timers: systemTimers, log }
+  const fileNote = isInCluster ? CLUSTER_ONLY : undefined
+  const means = { clock, timers: systemTimers, log }
+  const options = { source, health, feeds, fileNote, site, sitesOf, ...means }
   const { item, release } = acquireDrainedHealth(options, path, resources)
   const index = resources.acquire(DrainIndex, '', () => new DrainIndex())
   const unfiled = (): readonly EndpointDrain[] => item.unfiled

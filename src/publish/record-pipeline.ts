@@ -201,7 +201,9 @@ export class RecordPipeline {
     }
     const groupDrains = await openGroupDrains(records, groupOf(place, group.options), site, parts)
     const feeds = [...this.#clusterDrains, groupDrains].filter((feed) => feed !== undefined)
-    const drained = await openDrains(records, given.health, { file, feeds, site, sitesOf }, parts)
+    const isInCluster = place.kind === 'kubernetes'
+    const drains = { file, feeds, isInCluster, site, sitesOf }
+    const drained = await openDrains(records, given.health, drains, parts)
     this.#peers?.followDrains(drained.health)
     // In the gateway-local form, no traffic is chosen.
     const isLocal = this.#options.zones.every(isLocalZone)

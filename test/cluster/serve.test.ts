@@ -200,7 +200,10 @@ t.test('records of a cluster are served, and followed', needsCluster(), async (t
       roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name: 'drains' },
       subjects: [{ kind: 'User', name: 'viewer' }],
     })
-    const one = await ServedCluster.start(t, cluster.kubeconfig('viewer'), { properties })
+    const file = join(t.testdir({ drains: 'id:none\n' }), 'drains')
+    const withFile = { properties: `${properties}\n drain ${file}` }
+    const one = await ServedCluster.start(t, cluster.kubeconfig('viewer'), withFile)
+    t.match(one.server.output(), 'drain begins: id:none; not exported to other sites')
     const other = await ServedCluster.start(t, cluster.kubeconfig('viewer'), { properties })
     const both = '192.0.2.50 192.0.2.51'
     const sees = async (want: string): Promise<void> => {

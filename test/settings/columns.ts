@@ -36,6 +36,8 @@ export interface Case {
   readonly here: Sketch
   /** Lines of the drain file, or of the ConfigMap of drains, at the site `there`. */
   readonly drains?: readonly string[]
+  /** Lines of a drain file there, also of a server in a cluster. */
+  readonly drainFile?: readonly string[]
   /** Annotations of the Namespace `a` at the site `there`. */
   readonly namespace?: { readonly [key: string]: string }
   /** Group of the site `there`, which is not active. */
@@ -85,9 +87,12 @@ interface More extends Partial<Given> {
 }
 
 /** What the site `there` has beside its records. */
-function moreOf({ drains, namespace, passiveGroup: group, isChecked = false }: Case): More {
+function moreOf(row: Case, isInCluster: boolean): More {
+  const { drains = [], drainFile, namespace, passiveGroup: group, isChecked = false } = row
   const object = namespace && { metadata: { name: 'a', annotations: namespace } }
-  return { drains: drains ?? [], namespace: object, group, isChecked }
+  const files = { drains: [], drainFile: drainFile ?? drains }
+  const ofCluster = { drains, drainFile: drainFile ?? [] }
+  return { ...(isInCluster ? ofCluster : files), namespace: object, group, isChecked }
 }
 
 /** A nameserver with files. */
@@ -207,13 +212,13 @@ class Cluster {
 }
 
 async function oneCluster(row: Case, isDelegating: boolean): Promise<Outcome> {
-  const cluster = new Cluster('there', together(row), isDelegating, moreOf(row))
+  const cluster = new Cluster('there', together(row), isDelegating, moreOf(row, true))
   await cluster.settle()
   return outcomeOf({ there: await cluster.serve() })
 }
 
 async function twoClusters(row: Case): Promise<Outcome> {
-  const there = new Cluster('there', [['app', row.there]], false, moreOf(row))
+  const there = new Cluster('there', [['app', row.there]], false, moreOf(row, true))
   const { isChecked = false } = row
   const here = new Cluster('here', [['other', row.here]], false, { isChecked })
   for (let i = 0; i < ROUNDS; i++) {
@@ -231,11 +236,11 @@ async function twoClusters(row: Case): Promise<Outcome> {
 async function twoServers(row: Case, generation: 'v2' | 'v1'): Promise<Outcome> {
   const records = { there: [['app', row.there]], here: [['other', row.here]] } as const
   const { isChecked = false } = row
-  const there = await plainOf('there', records.there, moreOf(row))
+  const there = await plainOf('there', records.there, moreOf(row, false))
   const here = await plainOf('here', records.here, { isChecked })
   const [fromThere, fromHere] = [there.exported(generation), here.exported(generation)]
   const { served, messages } = outcomeOf({
-    there: await plainOf('there', records.there, { ...moreOf(row), peer: [fromHere.state] }),
+    there: await plainOf('there', records.there, { ...moreOf(row, false), peer: [fromHere.state] }),
     here: await plainOf('here', records.here, { isChecked, peer: [fromThere.state] }),
   })
   // PeerFollower logs these, which its test shows.
@@ -260,7 +265,8 @@ function printServed({ served, probed }: Nameserver): string {
 
 /** The ways in which records are published, with what a case comes to there. */
 export const COLUMNS = {
-  plain: async (row) => outcomeOf({ there: await plainOf('there', together(row), moreOf(row)) }),
+  plain: async (row) =>
+    outcomeOf({ there: await plainOf('there', together(row), moreOf(row, false)) }),
   'own cluster': (row) => oneCluster(row, false),
   delegating: (row) => oneCluster(row, true),
   'second cluster': twoClusters,

@@ -1,3 +1,6 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { printType, RRType } from '../../src/dns/iana/types.ts'
 import { scanName } from '../../src/dns/name/name.ts'
 import { printRdata } from '../../src/dns/rdata/index.ts'
@@ -5,7 +8,8 @@ import type { Endpoint } from '../../src/dnsrecord/dns-record.ts'
 import { printHost } from '../../src/dnsrecord/print-endpoint.ts'
 import type { RecordSource, StoredRecord } from '../../src/dnsrecord/record-source.ts'
 import { AddressHealth, type HealthTable } from '../../src/health/address-health.ts'
-import type { DrainFeed } from '../../src/health/drain/drain-schedule.ts'
+import { DrainFile } from '../../src/health/drain/drain-file.ts'
+import { CLUSTER_ONLY, type DrainFeed } from '../../src/health/drain/drain-schedule.ts'
 import { DrainedHealth } from '../../src/health/drain/drained-health.ts'
 import { GroupDrains } from '../../src/health/drain/group-drains.ts'
 import { GroupLookup } from '../../src/health/drain/group-lookup.ts'
@@ -49,8 +53,10 @@ export interface Given {
   /** Addresses that a probe found down and up, by key of the record. */
   readonly down?: ReadonlyMap<string, readonly string[]>
   readonly up?: ReadonlyMap<string, readonly string[]>
-  /** Lines of a drain file, or of a ConfigMap of drains. */
+  /** Lines of a ConfigMap of drains. */
   readonly drains?: readonly string[]
+  /** Lines of a drain file. */
+  readonly drainFile?: readonly string[]
   /** The Namespace `a`; the server has `namespace-drains`. */
   readonly namespace?: ApiObject | undefined
   /** Group of the server. Another one is active. */
@@ -90,11 +96,13 @@ export async function serve(given: Given): Promise<Nameserver> {
   const merged = peer && merge(own, site, peer, { exporter, observer, ...parts })
   await merged?.ready()
   const feeds = feedsOf(given, parts)
+  const file = drainFileOf(given, parts)
   const drained = new DrainedHealth({
-    ...{ source: merged ?? own, health: merged?.health ?? health, file: undefined, feeds, site },
+    ...{ source: merged ?? own, health: merged?.health ?? health, file, feeds, site },
     sitesOf: (record) => sitesOfEndpoints(record, record.origin?.site ?? site),
     ...parts,
   })
+  file?.close()
   await drained.ready
   const shifts = new Shifts({ source: merged ?? own, health: drained, ...parts })
   const zone = new Zone('k.example.com.', shifts, site, lines)
@@ -206,6 +214,17 @@ function printDeaths(merged: MergedSource, site: string): string[] {
     for (const death of ifSiteDies(host, rules)) list.add(death)
   }
   return list.lines().map((line) => `if ${line.site} dies: ${line.text}`)
+}
+
+/** The drains of a file, as `drain FILE` reads it. */
+function drainFileOf({ drainFile = [], isInCluster }: Given, parts: Parts): DrainFile | undefined {
+  if (drainFile.length === 0) return undefined
+  const folder = mkdtempSync(join(tmpdir(), 'sextant-drains-'))
+  const path = join(folder, 'drains')
+  writeFileSync(path, drainFile.join('\n'))
+  const file = new DrainFile({ path, note: isInCluster ? CLUSTER_ONLY : undefined, ...parts })
+  rmSync(folder, { recursive: true })
+  return file
 }
 
 interface MergeParts extends Parts {

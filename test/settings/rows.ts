@@ -254,6 +254,8 @@ const HEALTH: readonly Omit<Row, 'group'>[] = [
 ]
 
 const HERE_ONLY_SAYS = /drain begins: .*not exported to other sites/
+const THERE_ONLY =
+  /drain address:192.0.2.2 selects endpoints of site .*: they are drained at this server only/
 const NOT_IN_FILES: Refusal = {
   served: { there: BOTH, here: BOTH },
   says: /Corefile: .*namespace-drains needs a cluster/,
@@ -299,6 +301,29 @@ const DRAINS: readonly Omit<Row, 'group'>[] = [
         says: HERE_ONLY_SAYS,
       },
       ...FROM_V1(`b.app A ttl=60 *: ${TWO}`, `app A ttl=60 *: ${ONE}; b.app A ttl=60 *: ${TWO}`),
+    },
+  },
+  {
+    name: '`drain FILE`',
+    there: EUROPE,
+    here: AMERICA,
+    drainFile: ['id:one'],
+    want: ONLY_AMERICA,
+    but: {
+      ...HERE_ONLY(ONLY_AMERICA),
+      ...FROM_V1(`app A ttl=60 *: ${TWO}`, `app A ttl=60 GEO-NA: ${TWO} *: ${ONE}+${TWO}`),
+    },
+  },
+  {
+    name: '`drain FILE` at another site',
+    there: PLAIN_ONE,
+    here: PLAIN_TWO,
+    drainFile: [`address:${TWO}`],
+    want: `app A ttl=60 *: ${ONE}`,
+    but: {
+      'second cluster': { served: { here: BOTH }, says: THERE_ONLY },
+      'v2 peer': { served: { here: BOTH }, says: THERE_ONLY },
+      'v1 peer': { served: { here: BOTH }, says: THERE_ONLY },
     },
   },
   {

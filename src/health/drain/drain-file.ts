@@ -1,20 +1,16 @@
 import { readFileSync, statSync } from 'node:fs'
-import type { Clock } from '../../base/clock.ts'
 import { InputError } from '../../base/errors.ts'
 import { isSystemError } from '../../base/system-error.ts'
 import type { Timers } from '../../base/timers.ts'
 import { stampOf } from '../../persist/next-file.ts'
-import type { Logger } from '../../telemetry/log.ts'
 import { isActive } from './drain.ts'
-import { ScheduledDrains } from './drain-schedule.ts'
+import { type DrainScheduleParts, ScheduledDrains } from './drain-schedule.ts'
 import { DRAIN_FILE_OCTETS_MAX, type DrainText, scanDrains } from './drain-text.ts'
 
-export interface DrainFileOptions {
+export interface DrainFileOptions extends DrainScheduleParts {
   /** Absolute path. */
   readonly path: string
-  readonly clock: Clock
   readonly timers: Timers
-  readonly log: Logger
 }
 
 /**

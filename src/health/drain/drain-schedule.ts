@@ -30,7 +30,7 @@ export interface DrainScheduleParts {
   readonly clock: Clock
   readonly log: Logger
   /** What the log says of each drain that begins; missing = nothing more. */
-  readonly note?: string
+  readonly note?: string | undefined
 }
 
 /**

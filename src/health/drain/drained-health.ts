@@ -65,6 +65,8 @@ export class DrainedHealth implements HealthTable {
   readonly #marked = new Map<string, Marked>()
   /** Drains by annotations that are in force, by key of the record. */
   readonly #annotated = new Map<string, EndpointDrain>()
+  /** Drains of the file that select endpoints of other sites, which was logged. */
+  readonly #foreign = new WeakSet<EndpointDrain>()
   /** Records whose annotations name the end of a drain, by key. */
   readonly #ending = new Map<string, StoredRecord>()
   #stopChecking: (() => void) | undefined
@@ -188,6 +190,7 @@ export class DrainedHealth implements HealthTable {
     const was = this.#marked.get(record.key)
     const drains = this.#find(record)
     if (was?.record === record && isSameDrains(was.drains, drains)) return false
+    this.#noteForeign(record, drains)
     if (drains !== NO_DRAINS) this.#marked.set(record.key, { record, drains })
     else if (!this.#marked.delete(record.key)) return false
     return true
@@ -272,6 +275,19 @@ export class DrainedHealth implements HealthTable {
     else if (known !== undefined) log.info(`drain ends: ${printDrain(known)}`)
     if (drain === undefined) this.#annotated.delete(key)
     else this.#annotated.set(key, drain)
+  }
+
+  /** Logs once that a drain of the file selects endpoints of another site, which does not learn of it. */
+  #noteForeign({ origin }: StoredRecord, { endpoints }: RecordDrains): void {
+    const { file, site, log } = this.#options
+    if (origin === undefined || origin.site === site) return
+    for (const drain of endpoints.flatMap((targets) => [...targets.values()])) {
+      if (this.#foreign.has(drain) || !file?.drains.includes(drain)) continue
+      this.#foreign.add(drain)
+      log.warning(
+        `drain ${drain.selector.text} selects endpoints of site ${origin.site}: they are drained at this server only`,
+      )
+    }
   }
 
   /** Ends drains by annotations whose time has come, for as long as there are any that end. */

@@ -2,8 +2,9 @@ import { appendFileSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'no
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { DrainFile } from '../../../src/health/drain/drain-file.ts'
-import { DRAIN_CHECK_MS } from '../../../src/health/drain/drain-schedule.ts'
+import { CLUSTER_ONLY, DRAIN_CHECK_MS } from '../../../src/health/drain/drain-schedule.ts'
 import { createLogger } from '../../../src/telemetry/log.ts'
+import { recordLog } from '../../support/recorded-log.ts'
 import { FakeClock, FakeTimers } from '../../support/setup.ts'
 
 const HOUR_MS = 3_600_000
@@ -131,4 +132,16 @@ t.test('an ended drain in the file does nothing', async (t) => {
   const { drains, lines } = stage(t, 'site:a until=2020-01-01T00:00:00Z\n')
   t.strictSame(drains(), [])
   t.strictSame(lines, [])
+})
+
+t.test('the log says of each drain what other sites learn of it', (t) => {
+  const path = join(t.testdir({ drains: 'site:a\n' }), 'drains')
+  const { lines, log } = recordLog()
+  const file = new DrainFile({
+    ...{ path, log, note: CLUSTER_ONLY },
+    ...{ clock: new FakeClock(), timers: new FakeTimers() },
+  })
+  file.close()
+  t.strictSame(lines, ['[INFO] drain begins: site:a; not exported to other sites'])
+  t.end()
 })
