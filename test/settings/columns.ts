@@ -6,6 +6,7 @@ import { operatorDeathRules, RecordDeaths } from '../../src/operator/reconcile/r
 import { roleOf } from '../../src/operator/record/record-view.ts'
 import { V1_LACKS } from '../../src/peering/read-v1.ts'
 import { kuadrant } from '../../src/plugins/kuadrant/setup.ts'
+import type { AllDownPolicy } from '../../src/steering/rules.ts'
 import { endpointOf } from '../publish/record-zone-stage.ts'
 import { isOwner } from '../support/delegation-fixture.ts'
 import { peerHealthOf, ToyCluster, ToyPeers } from '../support/operator-cluster.ts'
@@ -44,6 +45,8 @@ export interface Case {
   readonly passiveGroup?: string
   /** Both records have a health check. */
   readonly isChecked?: boolean
+  /** The property `all-down` of all servers. */
+  readonly allDown?: AllDownPolicy
 }
 
 /** What clients get, and all messages about it. */
@@ -86,13 +89,18 @@ interface More extends Partial<Given> {
   readonly isChecked: boolean
 }
 
+/** What both sites have beside their records. */
+function commonOf({ isChecked = false, allDown }: Case): More {
+  return { isChecked, ...(allDown === undefined ? {} : { allDown }) }
+}
+
 /** What the site `there` has beside its records. */
 function moreOf(row: Case, isInCluster: boolean): More {
-  const { drains = [], drainFile, namespace, passiveGroup: group, isChecked = false } = row
+  const { drains = [], drainFile, namespace, passiveGroup: group } = row
   const object = namespace && { metadata: { name: 'a', annotations: namespace } }
   const files = { drains: [], drainFile: drainFile ?? drains }
   const ofCluster = { drains, drainFile: drainFile ?? [] }
-  return { ...(isInCluster ? ofCluster : files), namespace: object, group, isChecked }
+  return { ...(isInCluster ? ofCluster : files), namespace: object, group, ...commonOf(row) }
 }
 
 /** A nameserver with files. */
@@ -219,8 +227,7 @@ async function oneCluster(row: Case, isDelegating: boolean): Promise<Outcome> {
 
 async function twoClusters(row: Case): Promise<Outcome> {
   const there = new Cluster('there', [['app', row.there]], false, moreOf(row, true))
-  const { isChecked = false } = row
-  const here = new Cluster('here', [['other', row.here]], false, { isChecked })
+  const here = new Cluster('here', [['other', row.here]], false, commonOf(row))
   for (let i = 0; i < ROUNDS; i++) {
     for (const [one, other] of [
       [there, here],
@@ -235,13 +242,12 @@ async function twoClusters(row: Case): Promise<Outcome> {
 
 async function twoServers(row: Case, generation: 'v2' | 'v1'): Promise<Outcome> {
   const records = { there: [['app', row.there]], here: [['other', row.here]] } as const
-  const { isChecked = false } = row
   const there = await plainOf('there', records.there, moreOf(row, false))
-  const here = await plainOf('here', records.here, { isChecked })
+  const here = await plainOf('here', records.here, commonOf(row))
   const [fromThere, fromHere] = [there.exported(generation), here.exported(generation)]
   const { served, messages } = outcomeOf({
     there: await plainOf('there', records.there, { ...moreOf(row, false), peer: [fromHere.state] }),
-    here: await plainOf('here', records.here, { isChecked, peer: [fromThere.state] }),
+    here: await plainOf('here', records.here, { ...commonOf(row), peer: [fromThere.state] }),
   })
   // PeerFollower logs these, which its test shows.
   const lacks = generation === 'v1' ? [V1_LACKS] : []

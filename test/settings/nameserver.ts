@@ -34,7 +34,7 @@ import { sitesOfEndpoints } from '../../src/publish/sites-of-endpoints.ts'
 import { ClusterDrains } from '../../src/sources/kubernetes/cluster-drains.ts'
 import { ClusterStore } from '../../src/sources/kubernetes/cluster-store.ts'
 import { NamespaceDrains } from '../../src/sources/kubernetes/namespace-drains.ts'
-import { OPEN } from '../../src/steering/rules.ts'
+import { type AllDownPolicy, OPEN } from '../../src/steering/rules.ts'
 import { sortIntoTiers } from '../../src/steering/tiers.ts'
 import { recordLog } from '../support/recorded-log.ts'
 import { FakeClock, FakeTimers } from '../support/setup.ts'
@@ -59,6 +59,8 @@ export interface Given {
   readonly drainFile?: readonly string[]
   /** The Namespace `a`; the server has `namespace-drains`. */
   readonly namespace?: ApiObject | undefined
+  /** The property `all-down` of the block of the zone; missing = `open`. */
+  readonly allDown?: AllDownPolicy
   /** Group of the server. Another one is active. */
   readonly group?: string | undefined
   /** What a peer reports of the host; undefined = the server has no peers. */
@@ -84,7 +86,7 @@ export interface Nameserver {
 
 /** Builds the zones of a nameserver from all that it reads: with the code of the server, without its sockets. */
 export async function serve(given: Given): Promise<Nameserver> {
-  const { site, peer } = given
+  const { site, peer, allDown = OPEN } = given
   const { lines, log } = recordLog()
   const own = new OwnRecords(given)
   const health = own.health
@@ -105,9 +107,9 @@ export async function serve(given: Given): Promise<Nameserver> {
   file?.close()
   await drained.ready
   const shifts = new Shifts({ source: merged ?? own, health: drained, ...parts })
-  const zone = new Zone('k.example.com.', shifts, site, lines)
+  const zone = new Zone('k.example.com.', shifts, { site, lines, allDown })
   zone.fill([...(merged ?? own).records()].filter((one) => own.isInZone(one, 'k.example.com')))
-  const kdrnt = new Zone('kdrnt.', drained, site, lines, exporter)
+  const kdrnt = new Zone('kdrnt.', drained, { site, lines, allDown: OPEN, exporter })
   kdrnt.fill([...own.records()].filter((one) => own.isInZone(one, 'kdrnt')))
   const deaths = merged === undefined ? [] : printDeaths(merged, site)
   merged?.close()
@@ -278,24 +280,28 @@ const NS: Endpoint = {
   ...{ weight: undefined, codes: [], isDefault: false, rdata: [scanName('ns1.k.example.com.')!] },
 }
 
+interface ZoneParts {
+  readonly site: string
+  readonly lines: string[]
+  readonly allDown: AllDownPolicy
+  /** Of the zone kdrnt. */
+  readonly exporter?: LocalExporter
+}
+
 /** A zone and its RRsets. */
 class Zone {
   readonly #sets = new Map<string, OwnerSet>()
   readonly #records: RecordZone
   #isFilled = false
 
-  constructor(
-    apexText: string,
-    health: HealthTable,
-    site: string,
-    lines: string[],
-    exporter?: LocalExporter,
-  ) {
+  constructor(apexText: string, health: HealthTable, parts: ZoneParts) {
+    const { site, lines, allDown, exporter } = parts
     const apex = scanName(apexText)!
     const keyOf = (owner: Uint8Array, type: number) => `${printHost(owner)} ${printType(type)}`
     this.#records = new RecordZone({
       ...{ apex, health, site, fixed: [], isLocalForm: exporter !== undefined },
       defaultNs: { ...NS, owner: apex },
+      settings: { allDown, sticky: undefined },
       sink: {
         put: (owner, set) => void this.#sets.set(keyOf(owner, set.type), set),
         remove: (owner, type) => void this.#sets.delete(keyOf(owner, type)),

@@ -242,6 +242,22 @@ const HEALTH: readonly Omit<Row, 'group'>[] = [
     but: FROM_V1(`app A ttl=60 *: ${TWO}`, `app A ttl=60 *: ${ONE}`),
   },
   {
+    name: 'all are down, with `all-down closed` in the Corefiles',
+    there: { ...PLAIN_ONE, down: [ONE] },
+    here: { ...PLAIN_TWO, down: [TWO] },
+    allDown: 'closed',
+    want: '',
+    but: FROM_V1(`app A ttl=60 *: ${TWO}`, `app A ttl=60 *: ${ONE}`),
+  },
+  {
+    name: 'all are down, with `all-down two` in the Corefiles',
+    there: { endpoints: [`${A} ${ONE} id=one`], down: [ONE] },
+    here: { endpoints: [`${A} ${TWO} id=two`], down: [TWO] },
+    allDown: 'two',
+    want: `app A ttl=60 *: ${TWO}`,
+    but: FROM_V1(`app A ttl=60 *: ${TWO}`, `app A ttl=60 *: ${ONE}`),
+  },
+  {
     name: 'all addresses that a CNAME leads to are down',
     there: { ...CNAME_EUROPE, down: [ONE] },
     here: CNAME_AMERICA,
