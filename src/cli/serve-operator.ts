@@ -9,7 +9,7 @@ import { HttpsClient } from '../kube/https-client.ts'
 import { loadKubeConfig, warningOf } from '../kube/kubeconfig.ts'
 import { Operator } from '../operator/operator.ts'
 import { RecordController } from '../operator/record-controller.ts'
-import type { Logger } from '../telemetry/log.ts'
+import { escapeControls, type Logger } from '../telemetry/log.ts'
 import { MetricsRegistry } from '../telemetry/metrics.ts'
 import { createEgressControllers } from './egress-controllers.ts'
 import { releaseMemoryAfterStart } from './memory-release.ts'
@@ -107,8 +107,9 @@ async function listen(
     {
       path: '/readyz',
       run: () => {
-        const reason = operator.unreadyReason()
-        return reason === '' ? plain(200, `ok\n${operator.note()}`.trim()) : plain(503, reason)
+        const reason = escapeControls(operator.unreadyReason())
+        const note = escapeControls(operator.note())
+        return reason === '' ? plain(200, `ok\n${note}`.trim()) : plain(503, reason)
       },
     },
   ]

@@ -1,3 +1,4 @@
+import { escapeControls } from '../telemetry/log.ts'
 import type { ApiObject } from './api.ts'
 import { microTime } from './micro-time.ts'
 
@@ -59,7 +60,7 @@ export function beginSeries(
       ...happening,
       reason: clipOctets(happening.reason, WORD_OCTETS_MAX),
       action: clipOctets(happening.action, WORD_OCTETS_MAX),
-      note: clipOctets(happening.note, NOTE_OCTETS_MAX),
+      note: clipOctets(escapeControls(happening.note), NOTE_OCTETS_MAX),
     },
     namespace: subject.namespace === '' ? 'default' : subject.namespace,
     name: `${stem}.${(nowMs * 1000 + (sequence % 1000)).toString(16)}`,

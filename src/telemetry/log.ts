@@ -4,7 +4,7 @@ export type LogLevel = 'DEBUG' | 'INFO' | 'WARNING' | 'ERROR' | 'FATAL'
 /** The destination of finished lines, without their newline. */
 export type LogSink = (line: string) => void
 
-/** Writes lines of one origin. Control characters in the text are escaped: a client can't forge lines. */
+/** Writes lines of one origin. Control and format characters in the text are escaped: a client can't forge lines. */
 export interface Logger {
   debug(text: string): void
   info(text: string): void
@@ -35,13 +35,14 @@ export function createLogger(origin: string, sink: LogSink, debugOn: () => boole
 }
 
 /**
- * Replaces C0 controls, DEL and C1 controls by `\xNN`, so that one event is always one line. Replaces the separators
- * U+2028 and U+2029 and the bidirectional controls, which reorder a line on a terminal, by `\uNNNN`.
+ * Replaces controls by `\xNN`, so that one event is always one line. Replaces the separators U+2028 and U+2029, and format
+ * characters, by `\uNNNN` or `\u{N}`: bidirectional ones reorder a line on a terminal, and zero-width ones are invisible.
  */
 export function escapeControls(text: string): string {
-  return text.replace(/[\p{Cc}\u2028\u2029\p{Bidi_Control}]/gu, (c) => {
-    const code = c.charCodeAt(0)
+  return text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (c) => {
+    const code = c.codePointAt(0)!
     const hex = code.toString(16)
-    return code < 0x100 ? `\\x${hex.padStart(2, '0')}` : `\\u${hex.padStart(4, '0')}`
+    if (code < 0x100) return `\\x${hex.padStart(2, '0')}`
+    return code < 0x10000 ? `\\u${hex.padStart(4, '0')}` : `\\u{${hex}}`
   })
 }

@@ -147,6 +147,13 @@ t.test('different reports are different Events', async (t) => {
   t.equal(names.size, table.length, 'no two have one name')
 })
 
+t.test('the text of a peer cannot reorder or hide a note', async (t) => {
+  const stage = new Stage(t)
+  stage.recorder.record(SUBJECT, { ...HAPPENING, note: 'a\u202eb\u200bc\nd' })
+  const [asked] = await stage.written()
+  t.equal(asked?.body.note, 'a\\u202eb\\u200bc\\x0ad')
+})
+
 t.test('texts are cut to what the API takes', async (t) => {
   const stage = new Stage(t)
   const name = `${'n'.repeat(219)}-.${'n'.repeat(30)}`

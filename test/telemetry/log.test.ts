@@ -1,24 +1,17 @@
 import t from 'tap'
 import { createLogger, escapeControls } from '../../src/telemetry/log.ts'
 
-/** C0, DEL and C1, the line and paragraph separators, the bidirectional controls. */
-const CONTROLS = [
-  [0x00, 0x1f],
-  [0x7f, 0x9f],
-  [0x2028, 0x2029],
-  [0x61c, 0x61c],
-  [0x200e, 0x200f],
-  [0x202a, 0x202e],
-  [0x2066, 0x2069],
-] as const
+/** Controls, the line and paragraph separators, and format characters: zero-width and bidirectional ones. */
+const CONTROLS = /^[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]$/u
 
 t.test('no text forges a line, commands a terminal or reorders what is read', (t) => {
-  for (let code = 0; code < 0x10000; code++) {
+  for (let code = 0; code < 0x110000; code++) {
     if (code >= 0xd800 && code < 0xe000) continue
-    const text = String.fromCharCode(code)
-    const isControl = CONTROLS.some(([first, last]) => code >= first && code <= last)
+    const text = String.fromCodePoint(code)
+    const isControl = CONTROLS.test(text)
     const hex = code.toString(16)
-    const want = code < 0x100 ? `\\x${hex.padStart(2, '0')}` : `\\u${hex.padStart(4, '0')}`
+    const long = code < 0x10000 ? `\\u${hex.padStart(4, '0')}` : `\\u{${hex}}`
+    const want = code < 0x100 ? `\\x${hex.padStart(2, '0')}` : long
     const got = escapeControls(`a${text}b`)
     if (got !== `a${isControl ? want : text}b`) t.fail(`U+${hex}: ${encodeURI(got)}`)
   }
@@ -28,7 +21,7 @@ t.test('no text forges a line, commands a terminal or reorders what is read', (t
     (line) => lines.push(line),
     () => true,
   )
-  log.error('a\n[INFO] b\u202ec')
-  t.strictSame(lines, ['[ERROR] plugin/x: a\\x0a[INFO] b\\u202ec'])
+  log.error('a\n[INFO] b\u202ec\u200bd\u2066')
+  t.strictSame(lines, ['[ERROR] plugin/x: a\\x0a[INFO] b\\u202ec\\u200bd\\u2066'])
   t.end()
 })

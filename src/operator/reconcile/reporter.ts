@@ -5,7 +5,7 @@ import type { Plan } from '../plan/plan.ts'
 import { subjectOf } from '../record/event-subject.ts'
 import type { DnsRecordView } from '../record/record-view.ts'
 import { shortHash } from '../record/short-hash.ts'
-import { type Condition, REASONS } from '../status/conditions.ts'
+import { type Condition, printMessage, REASONS } from '../status/conditions.ts'
 import type { Troubles } from './compose-content.ts'
 import type { ReconcileListener } from './reconciler.ts'
 
@@ -77,7 +77,7 @@ export class Reporter implements ReconcileListener {
   #reportReady(record: DnsRecordView, ready: Condition): void {
     const before = record.condition('Ready')
     const isSame = before?.reason === ready.reason
-    if (isSame && (ready.isTrue || before?.message === ready.message)) return
+    if (isSame && (ready.isTrue || before?.message === printMessage(ready.message))) return
     this.#events.record(subjectOf(record), {
       type: ready.isTrue || ready.reason === REASONS.inactiveGroup ? 'Normal' : 'Warning',
       reason: ready.reason,

@@ -1,4 +1,5 @@
 import { type ApiObject, textOf } from '../../kube/api.ts'
+import { escapeControls } from '../../telemetry/log.ts'
 import { isPassive, type Membership } from '../groups/membership.ts'
 
 /** Reasons of Kuadrant's operator, so that clients that wait for one of them still find it. */
@@ -290,8 +291,8 @@ export function printConditions(
     const status = isUnknown ? 'Unknown' : isTrue ? 'True' : 'False'
     const before = present.find((one) => one.type === type && one.status === status)
     const lastTransitionTime = textOf(before, 'lastTransitionTime') || printTime(nowMs)
-    const clipped = clipMessage(message)
-    return { type, status, reason, message: clipped, observedGeneration, lastTransitionTime }
+    const printed = printMessage(message)
+    return { type, status, reason, message: printed, observedGeneration, lastTransitionTime }
   })
 }
 
@@ -307,10 +308,12 @@ function shorten(lines: readonly string[]): string {
   return shown.join('; ')
 }
 
-function clipMessage(message: string): string {
-  return message.length <= MESSAGE_CHARACTERS_MAX
-    ? message
-    : `${message.slice(0, MESSAGE_CHARACTERS_MAX - 1)}…`
+/** A message as the API stores it: on one line and clipped, because it may have the text of a peer. */
+export function printMessage(message: string): string {
+  const text = escapeControls(message)
+  return text.length <= MESSAGE_CHARACTERS_MAX
+    ? text
+    : `${text.slice(0, MESSAGE_CHARACTERS_MAX - 1)}…`
 }
 
 function notReady(reason: string, message: string): Condition {

@@ -325,3 +325,34 @@ t.test('a site whose probes contradict the site of an address', async (t) => {
   await fixture.served()
   t.match(fixture.condition('PeersDegraded'), { reason: 'SiteIsolated' })
 })
+
+t.test('no message has the control and format characters of a set identifier', async (t) => {
+  const id = 'x\u202ey\u2066z\u200b'
+  const odd = /[\p{Cc}\p{Cf}]/u
+  const fixture = new OperatorFixture([own()])
+  const ours = { setIdentifier: id, ...weight('1') }
+  const two = dnsRecord({ spec: { rootHost: HOST, endpoints: [{ ...own(), ...ours }] } })
+  for (const [name, target] of [
+    ['one', '192.0.2.1'],
+    ['two', '192.0.2.2'],
+  ] as const) {
+    const endpoints = [{ ...own(), ...ours, targets: [target] }]
+    const metadata = { ...(two.metadata as ApiObject), name, uid: name }
+    fixture.cluster.put({ ...two, metadata, spec: { ...(two.spec as ApiObject), endpoints } })
+  }
+  fixture.say([
+    { setIdentifier: id, targets: ['198.51.100.1'] },
+    { setIdentifier: id, targets: ['198.51.100.2'] },
+  ])
+  for (const key of ['a/app', 'a/one', 'a/two', 'a/two']) await fixture.served(key)
+  const conditions = ['app', 'one', 'two'].flatMap((name) => {
+    return at(fixture.cluster.stored(`a/${name}`), 'status', 'conditions') as ApiObject[]
+  })
+  const messages = conditions.map(({ message }) => String(message))
+  const escaped = 'x\\u202ey\\u2066z\\u200b'
+  for (const text of [...messages, ...fixture.lines]) t.notMatch(text, odd)
+  t.ok(messages.some((text) => text.includes(escaped)))
+  t.ok(fixture.lines.some((text) => text.includes(escaped)))
+  const failed = fixture.notes.filter((text) => text.startsWith('ProviderError'))
+  t.equal(failed.length, 1, 'the same message is no news')
+})

@@ -83,6 +83,13 @@ t.test('the time of a transition changes with the status, and with nothing else'
   t.end()
 })
 
+t.test('the text of a peer cannot reorder or hide a message', (t) => {
+  const text = 'set identifier "a\u202eb\u2066c\u200bd\ne"'
+  const [condition] = printConditions([failedCondition(text)], [], 1, NOW_MS)
+  t.match(condition?.message, 'set identifier "a\\u202eb\\u2066c\\u200bd\\x0ae"')
+  t.end()
+})
+
 t.test('a message that is too long is cut', (t) => {
   const [condition] = printConditions([failedCondition('x'.repeat(9000))], [], 1, NOW_MS)
   t.equal(String(condition?.message).length, 2000)
