@@ -1,5 +1,5 @@
-/** DEL, C1 controls, line separators and bidirectional controls: JSON may contain them, a terminal obeys them. */
-const CONTROLS = /[\u007f-\u009f\u2028\u2029\p{Bidi_Control}]/gu
+/** DEL, C1 controls, line separators and format characters: JSON may contain them, a terminal obeys or hides them. */
+const CONTROLS = /[\u007f-\u009f\u2028\u2029\p{Cf}]/gu
 
 /** Reads a text as JSON; undefined = it is not JSON. */
 export function scanJsonText(text: string): unknown {
@@ -14,6 +14,11 @@ export function scanJsonText(text: string): unknown {
 /** Prints a value as JSON without characters that control a terminal. `indent`: spaces per level; 0 = one line. */
 export function printJsonText(value: unknown, indent = 0): string {
   return JSON.stringify(value, undefined, indent).replace(CONTROLS, (c) => {
-    return `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`
+    // Those above U+FFFF have two units.
+    return c.split('').map(printUnit).join('')
   })
+}
+
+function printUnit(unit: string): string {
+  return `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`
 }

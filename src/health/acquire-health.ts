@@ -111,9 +111,8 @@ class SharedDrainedHealth extends DrainedHealth {
 
 /**
  * Returns the health of a source's records with the drains of a file (`path`; '' = none), of other
- * feeds and of annotations. `fileNote`: what the log says of each drain of the file. All callers with the same file share
- * its reader, and those with the
- * same source, file and feeds share the result.
+ * feeds and of annotations. `fileNote`: what the log says of each drain of the file. All callers with the same file
+ * share its reader, and those with the same source, file and feeds share the result.
  */
 export function acquireDrainedHealth(
   {

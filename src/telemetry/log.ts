@@ -35,8 +35,8 @@ export function createLogger(origin: string, sink: LogSink, debugOn: () => boole
 }
 
 /**
- * Replaces controls by `\xNN`, so that one event is always one line. Replaces the separators U+2028 and U+2029, and format
- * characters, by `\uNNNN` or `\u{N}`: bidirectional ones reorder a line on a terminal, and zero-width ones are invisible.
+ * Replaces controls by `\xNN`, so that one event is always one line. Replaces line separators and format characters by
+ * `\uNNNN` or `\u{N}`: bidirectional ones reorder a line on a terminal, and zero-width ones are invisible.
  */
 export function escapeControls(text: string): string {
   return text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (c) => {

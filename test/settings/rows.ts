@@ -1,4 +1,6 @@
 import type { Case, ColumnName, Sketch } from './columns.ts'
+import { byIdentifier, many, printMany } from './many-targets.ts'
+import { HOST } from './nameserver.ts'
 
 /** In place of a conflict of other columns, there is none. */
 export const NOTHING = /^$/
@@ -27,28 +29,12 @@ export interface Row extends Case {
 }
 
 const [ONE, TWO, THREE] = ['192.0.2.1', '192.0.2.2', '192.0.2.3']
-const HOST = 'app.k.example.com'
 const A = `${HOST} A`
 
 const sketch = (endpoint: string, more: Partial<Sketch> = {}): Sketch => {
   return { endpoints: [endpoint], ...more }
 }
 const set = (name: string, value: string) => ({ annotations: { [`sextant.io/${name}`]: value } })
-
-/** Nine endpoints with 256 addresses each. */
-const many = (network: number) => ({
-  endpoints: Array.from({ length: 9 }, (_, i) => {
-    const targets = Array.from({ length: 256 }, (_, k) => `10.${network}.${i}.${k}`)
-    return `${A} ${targets.join()} id=${network}-${9 - i}`
-  }),
-})
-const byIdentifier = (a: string, b: string): number => (identifierOf(a) < identifierOf(b) ? -1 : 1)
-const identifierOf = (endpoint: string): string => endpoint.split(' id=')[1]!
-/** The set of all targets. */
-const printMany = (...endpoints: readonly string[][]): string => {
-  const targets = endpoints.flat().flatMap((text) => text.split(' ')[2]!.split(','))
-  return `app A ttl=60 *: ${targets.sort().join('+')}`
-}
 
 const PLAIN_ONE = sketch(`${A} ${ONE}`)
 const PLAIN_TWO = sketch(`${A} ${TWO}`)

@@ -1,7 +1,7 @@
 import { printJsonText } from '../../base/json-text.ts'
 
 /** Text that needs no quotes. */
-const PLAIN = /^[^\s"#\\\p{Cc}\p{Cs}\p{Bidi_Control}]+$/u
+const PLAIN = /^[^\s"#\\\p{Cc}\p{Cs}\p{Cf}]+$/u
 /** A word: characters and strings in double quotes, as in JSON. */
 const WORD = /(?:[^\s"]|"(?:[^"\\]|\\.)*")+/uy
 const SPACE = /\s*/uy

@@ -32,8 +32,8 @@ const RUNNING_MAX = 8
 /** Whether nameservers serve the zones of records. */
 export interface ServedZones {
   /**
-   * What is known of the zone of a record. Until the nameservers have been asked, that is what its Ready condition says.
-   * The record is reconciled when the result changes.
+   * What is known of the zone of a record. Until the nameservers have been asked, that is what its Ready condition
+   * says. The record is reconciled when the result changes.
    */
   stateOf(publishing: Pick<Publishing, 'record' | 'zone' | 'provider'>): ZoneState
   /** The record needs no zone any more. */
@@ -56,8 +56,8 @@ export interface ZoneWatchParts {
 }
 
 /**
- * What a check found. `refused`: no nameserver that answers serves the zone. `exchange`: some only serve kdrnt, so other
- * nameservers may serve the zone. `silent`: none answers, or the one that served the zone does not.
+ * What a check found. `refused`: no nameserver that answers serves the zone. `exchange`: some only serve kdrnt, so
+ * other nameservers may serve the zone. `silent`: none answers, or the one that served the zone does not.
  */
 type Finding = 'served' | 'refused' | 'exchange' | 'silent'
 

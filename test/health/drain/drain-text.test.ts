@@ -89,12 +89,12 @@ t.test('text that is no UTF-8, and control characters, are escaped', async (t) =
   const drain = {
     selector,
     reason: '\x1b[31m\x9b31m',
-    actor: 'a\u202eb',
+    actor: 'a\u202e\u200b\u{e0001}b',
     createdMs: undefined,
     untilMs: undefined,
   }
   const line = printDrainLine(drain)
-  t.equal(line, 'id:"\\ud800" by="a\\u202eb" reason="\\u001b[31m\\u009b31m"')
+  t.equal(line, 'id:"\\ud800" by="a\\u202e\\u200b\\udb40\\udc01b" reason="\\u001b[31m\\u009b31m"')
   t.equal(scanDrains(line, 'drains').drains[0]?.drain.selector.id, selector.id)
 })
 
