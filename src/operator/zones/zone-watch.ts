@@ -220,10 +220,15 @@ export class ZoneWatch implements ServedZones {
     entry.state = state
     const { fault, note } = state
     if (isKnown && before.fault === fault && before.note === note) return
-    if (fault !== before.fault && fault !== '') log.warning(fault)
-    if (note !== before.note && note !== '') log.info(note)
+    const { zone } = entry
+    const reasonsOf = (text: string): string =>
+      text.slice(text.indexOf(`${zone}: `) + zone.length + 2)
+    if (fault !== before.fault && fault !== '')
+      log.warning(`no nameserver of its Secret serves the zone ${zone}: ${reasonsOf(fault)}`)
+    if (note !== before.note && note !== '')
+      log.info(`not known whether a nameserver serves the zone ${zone}: ${reasonsOf(note)}`)
     if (fault === '' && note === '' && before.fault !== '')
-      log.info(`zone ${entry.zone}: a nameserver serves it again`)
+      log.info(`zone ${zone}: a nameserver serves it again`)
     for (const key of entry.keys) onEvent(key)
   }
 }
