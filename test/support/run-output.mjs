@@ -33,7 +33,7 @@ export class Progress {
   #print(isTerminal) {
     const files = join(this.#folder, 'files')
     const paths = existsSync(files) ? readdirSync(files, { recursive: true }) : []
-    const started = paths.filter((path) => path.endsWith('.tap'))
+    const started = paths.filter((path) => /\.test\.\w+\.tap$/.test(path))
     const latest = started
       .map((path) => [path, statSync(join(files, path)).mtimeMs])
       .sort(([, a], [, b]) => b - a)[0]?.[0]
