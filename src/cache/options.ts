@@ -75,6 +75,16 @@ function draftWith(zones: ZoneSet, ttl: number | undefined): CacheDraft {
   }
 }
 
+const PROPERTIES = [
+  'success',
+  'denial',
+  'prefetch',
+  'serve_stale',
+  'servfail',
+  'disable',
+  'keepttl',
+]
+
 function scanProperty(d: Dispenser, draft: CacheDraft): void {
   const name = d.value()
   const args = d.remainingArgs()
@@ -105,7 +115,7 @@ function scanProperty(d: Dispenser, draft: CacheDraft): void {
       draft.keepsTtl = true
       return
     default:
-      throw d.error(`unknown property '${name}'`)
+      throw d.unknownProperty(name, PROPERTIES)
   }
 }
 

@@ -1,3 +1,5 @@
+import { didYouMean } from '../base/nearest.ts'
+
 /** The arguments of `sextant serve`. The flags are CoreDNS's. */
 export interface ServeArgs {
   /** Path of the Corefile, or `stdin`; undefined = ./Corefile if there is one. */
@@ -111,8 +113,10 @@ export function scanFlags(
       if (value === undefined) return `flag needs an argument: -${name}`
       // `-p` and `-dns.port` are one flag; the last one given counts.
       values.set(name === 'p' ? 'dns.port' : name, value)
-    } else if (!booleans.includes(name)) return `flag provided but not defined: -${name}`
-    else if (FALSE.test(inline ?? 'true')) set.delete(name)
+    } else if (!booleans.includes(name)) {
+      const hint = didYouMean(name, [...booleans, ...withValue])
+      return `flag provided but not defined: -${name}${hint}`
+    } else if (FALSE.test(inline ?? 'true')) set.delete(name)
     else if (TRUE.test(inline ?? 'true')) set.add(name)
     else return `invalid boolean value ${JSON.stringify(inline)} for -${name}: parse error`
   }

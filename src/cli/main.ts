@@ -1,3 +1,4 @@
+import { didYouMean } from '../base/nearest.ts'
 import { type Output, processOutput } from './output.ts'
 
 const USAGE = `Sextant is an authoritative DNS server. It chooses answers by client location and weight.
@@ -134,33 +135,13 @@ const EXIT_USAGE = 1
 
 function refuseCommand(word: string, { printError }: Output): number {
   const hint =
-    word === 'version' ? '; to print the version, run `sextant -version`' : nearestHint(word)
+    word === 'version'
+      ? '; to print the version, run `sextant -version`'
+      : didYouMean(word, COMMANDS)
   printError(
     `${JSON.stringify(word)} is not a command: the commands are ${COMMANDS.join(', ')}${hint}`,
   )
   return EXIT_USAGE
-}
-
-/** `; did you mean check?`, if a command differs in at most two letters, and less in a short word. */
-function nearestHint(word: string): string {
-  const [nearest] = COMMANDS.map((command) => ({ command, edits: editsBetween(word, command) }))
-    .filter(({ edits }) => edits <= Math.min(2, word.length - 2))
-    .sort((a, b) => a.edits - b.edits)
-  return nearest === undefined ? '' : `; did you mean ${nearest.command}?`
-}
-
-/** Levenshtein distance. */
-function editsBetween(a: string, b: string): number {
-  let row = Array.from({ length: b.length + 1 }, (_, i) => i)
-  for (let i = 1; i <= a.length; i++) {
-    const next = [i]
-    for (let k = 1; k <= b.length; k++) {
-      const replaced = row[k - 1]! + (a[i - 1] === b[k - 1] ? 0 : 1)
-      next.push(Math.min(replaced, row[k]! + 1, next[k - 1]! + 1))
-    }
-    row = next
-  }
-  return row[b.length]!
 }
 
 /** True for a request for help as the first argument, or as the first one of a command. */

@@ -1,3 +1,4 @@
+import { didYouMean } from '../base/nearest.ts'
 import { RRClass, RRType, scanClass, scanType } from '../dns/iana/index.ts'
 import { scanName } from '../dns/name/name.ts'
 import { scanBase64 } from '../dns/rdata/binary.ts'
@@ -177,7 +178,7 @@ function scanWords(words: readonly string[], draft: Draft): string | undefined {
     const rrclass = scanClass(word)
     if (type !== undefined) draft.type = type
     else if (rrclass !== undefined) draft.rrclass = rrclass
-    else return `unknown type: ${JSON.stringify(word)}`
+    else return `unknown type: ${JSON.stringify(word)}${didYouMean(word, Object.keys(RRType))}`
   }
   return undefined
 }

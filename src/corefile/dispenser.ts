@@ -1,4 +1,5 @@
 import { InputError, InputErrors, type Position } from '../base/errors.ts'
+import { didYouMean } from '../base/nearest.ts'
 import { continuesLine, startsLine, type Token } from './token.ts'
 
 export type { Token }
@@ -83,7 +84,7 @@ export class Dispenser {
 
   /** Rejects a block after the current line, for directives that accept none. */
   noBlock(): void {
-    if (this.nextBlock()) throw this.error(`unknown property '${this.value()}'`)
+    if (this.nextBlock()) throw this.unknownProperty(this.value(), [])
   }
 
   /**
@@ -176,6 +177,11 @@ export class Dispenser {
   error(message: string): InputError {
     const { file, line } = this.position()
     return new InputError(this.position(), `${file}:${line} - Error during parsing: ${message}`)
+  }
+
+  /** Error for a property that is none of `known`, ready to throw. */
+  unknownProperty(name: string, known: Iterable<string>): InputError {
+    return this.error(`unknown property '${name}'${didYouMean(name, known)}`)
   }
 
   /** `FILE:LINE - Syntax error: Unexpected token 'X', expecting 'Y'`, ready to throw. */

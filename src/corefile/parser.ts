@@ -1,4 +1,5 @@
 import { InputError, type Position } from '../base/errors.ts'
+import { didYouMean } from '../base/nearest.ts'
 import { type Environment, substitute } from './environment.ts'
 import { Importer } from './importer.ts'
 import { scanTokens } from './lexer.ts'
@@ -192,7 +193,7 @@ class Parser {
   #directiveTokens(name: string): Token[] {
     const names = this.#options.directiveNames
     if (names !== undefined && !names.includes(name)) {
-      const error = this.#source.error(`Unknown directive '${name}'`)
+      const error = this.#source.error(`Unknown directive '${name}'${didYouMean(name, names)}`)
       if (this.#options.onUnknown === undefined) throw error
       this.#options.onUnknown(nameUnset(error, this.unset))
       return []

@@ -1,5 +1,6 @@
 import { type Cidr, scanCidr } from '../dns/text/address.ts'
 import { type GeoCode, scanGeoCode } from './code.ts'
+import { geoCodeHint } from './code-hint.ts'
 import { continentOf } from './countries.ts'
 import type { Location } from './location.ts'
 import { type Point, scanPoint } from './point.ts'
@@ -46,7 +47,7 @@ function scanValue(text: string): Omit<Net, 'cidr'> | string {
   }
   const code = scanGeoCode(text)
   if (code !== undefined && code.rung !== 'default') return { codes: [code], point: undefined }
-  return `invalid geo code '${text}': use a country (IE), a subdivision (US-CA), a continent (GEO-EU), an ASN (AS64500) or a label of your own (NET-OFFICE); or coordinates (52.52,13.40)`
+  return `invalid geo code '${text}': use a country (IE), a subdivision (US-CA), a continent (GEO-EU), an ASN (AS64500) or a label of your own (NET-OFFICE); or coordinates (52.52,13.40)${geoCodeHint(text)}`
 }
 
 /** Joins what two lines set for one prefix; returns the end of an error message as a string. */

@@ -181,5 +181,5 @@ t.test('a Corefile without a drain file, and one with faults', async (t) => {
   const faulty = stage(t, {}, COREFILE.replace('site dublin', 'sites dublin'))
   const got = await faulty.run(runDrain, 'site:a')
   t.equal(got.code, 1)
-  t.match(got.errors, [/^Corefile:5: .*Unknown property 'sites'/])
+  t.match(got.errors, [/^Corefile:5: .*unknown property 'sites'/])
 })

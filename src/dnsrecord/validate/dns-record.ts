@@ -1,3 +1,4 @@
+import { didYouMean } from '../../base/nearest.ts'
 import { RRType } from '../../dns/iana/types.ts'
 import { isSubdomain } from '../../dns/name/name.ts'
 import type { YamlValue } from '../../yaml/scan-block-yaml.ts'
@@ -211,7 +212,7 @@ function scanEndpoint(endpoint: Mapping, place: FieldPlace, scope: Scope): Endpo
   const type = RECORD_TYPES.get(typeText)
   if (type === undefined) {
     const types = [...RECORD_TYPES.keys()].join(' ')
-    const message = `endpoint ${dnsName}: recordType ${quote(typeText)} must be one of ${types}`
+    const message = `endpoint ${dnsName}: recordType ${quote(typeText)} must be one of ${types}${didYouMean(typeText, RECORD_TYPES.keys())}`
     throw new RefusedError(place.at('recordType'), message)
   }
   const setIdentifier = scanSetIdentifier(endpoint, place)

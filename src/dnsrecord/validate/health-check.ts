@@ -1,4 +1,5 @@
 import { scanDuration } from '../../base/duration.ts'
+import { didYouMean } from '../../base/nearest.ts'
 import { Rcode } from '../../dns/iana/index.ts'
 import { scanType } from '../../dns/iana/types.ts'
 import { scanAddress } from '../../dns/text/address.ts'
@@ -78,7 +79,7 @@ function scanProtocol(spec: Mapping, place: FieldPlace): ProbeProtocol {
   const text = stringField(spec, 'protocol', place) || HEALTH_CHECK_DEFAULTS.protocol
   const protocol = PROBE_PROTOCOLS.find((known) => known === text)
   if (protocol !== undefined) return protocol
-  const message = `protocol must be one of ${PROBE_PROTOCOLS.join(' ')}, got ${quote(text)}`
+  const message = `protocol must be one of ${PROBE_PROTOCOLS.join(' ')}, got ${quote(text)}${didYouMean(text, PROBE_PROTOCOLS)}`
   throw new RefusedError(place.at('protocol'), message)
 }
 
@@ -201,7 +202,7 @@ function scanExpectedRcode(spec: Mapping, place: FieldPlace): Pick<DnsPart, 'exp
   if (text === '') return {}
   const expectedRcode = new Map<string, number>(Object.entries(Rcode)).get(text)
   if (expectedRcode !== undefined && expectedRcode <= RCODE_MAX) return { expectedRcode }
-  const message = `expectedRcode must be a code such as NOERROR or NXDOMAIN, got ${quote(text)}`
+  const message = `expectedRcode must be a code such as NOERROR or NXDOMAIN, got ${quote(text)}${didYouMean(text, Object.keys(Rcode))}`
   throw new RefusedError(place.at('expectedRcode'), message)
 }
 

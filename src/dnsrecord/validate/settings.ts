@@ -1,6 +1,7 @@
 import { printDuration, scanDuration } from '../../base/duration.ts'
 import { scanTime } from '../../base/rfc3339.ts'
 import { scanGeoCode } from '../../geo/code.ts'
+import { geoCodeHint } from '../../geo/code-hint.ts'
 import {
   type AllDownPolicy,
   CLOSED,
@@ -251,7 +252,9 @@ function scanFailoverLine(line: string): FailoverLine {
   const key = line.slice(0, colon).trim()
   const code = scanGeoCode(key)
   if (code === undefined)
-    throw new SettingError(`line ${quote(line)}: ${quote(key)} is not a geo code`)
+    throw new SettingError(
+      `line ${quote(line)}: ${quote(key)} is not a geo code${geoCodeHint(key)}`,
+    )
   const entries: string[] = []
   for (const part of line.slice(colon + 1).split(',')) {
     const entry = part.trim()

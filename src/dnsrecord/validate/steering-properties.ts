@@ -1,4 +1,5 @@
 import { type GeoCode, scanGeoCode } from '../../geo/code.ts'
+import { geoCodeHint } from '../../geo/code-hint.ts'
 import { type Point, scanPoint } from '../../geo/point.ts'
 import { WEIGHT_MAX } from '../../steering/candidate.ts'
 import type { YamlValue } from '../../yaml/scan-block-yaml.ts'
@@ -93,6 +94,7 @@ function addCodes(codes: GeoCode[], list: string, place: FieldPlace): void {
 }
 
 function printCodeProblem(text: string): string {
-  if (text.toUpperCase().startsWith('GEO-')) return `unexpected continent code. ${quote(text)}`
-  return `unexpected geo code. Prefix with GEO- for continents or use ISO_3166 Alpha 2 supported code for countries, got ${quote(text)}`
+  if (text.toUpperCase().startsWith('GEO-'))
+    return `unexpected continent code. ${quote(text)}${geoCodeHint(text)}`
+  return `unexpected geo code. Prefix with GEO- for continents or use ISO_3166 Alpha 2 supported code for countries, got ${quote(text)}${geoCodeHint(text)}`
 }

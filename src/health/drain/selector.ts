@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { printLatin1 } from '../../base/latin1.ts'
+import { didYouMean } from '../../base/nearest.ts'
 import { RRType } from '../../dns/iana/types.ts'
 import {
   type Address,
@@ -15,6 +16,8 @@ import type { RecordContent } from '../../dnsrecord/pack.ts'
 import { printHost } from '../../dnsrecord/print-endpoint.ts'
 import { isForeign, type StoredRecord } from '../../dnsrecord/record-source.ts'
 import { lowerNameKey, scanHost } from '../../dnsrecord/validate/names.ts'
+import { scanGeoCode } from '../../geo/code.ts'
+import { geoCodeHint } from '../../geo/code-hint.ts'
 import { printTerm } from './quoted-words.ts'
 import { StarPattern } from './star-pattern.ts'
 
@@ -116,12 +119,14 @@ export function scanDrainSelector(words: readonly string[]): DrainSelector | str
     const scan = TERMS.get(key)
     if (scan === undefined) {
       const known = [...TERMS.keys()].join(', ')
-      return `${JSON.stringify(word)} is not a selector: the selectors are ${known}; ${EXAMPLE}`
+      const hint = didYouMean(key, TERMS.keys())
+      return `${JSON.stringify(word)} is not a selector: the selectors are ${known}; ${EXAMPLE}${hint}`
     }
     if (terms.has(key)) return `${key} appears twice; a drain selects what all its terms select`
     const value = normalize(key, word.slice(colon + 1))
     const term = value === '' || value.length > VALUE_CHARACTERS_MAX ? undefined : scan(value)
-    if (term === undefined) return `${JSON.stringify(word)}: the value is not valid for ${key}`
+    if (term === undefined)
+      return `${JSON.stringify(word)}: the value is not valid for ${key}${key === 'geo' ? geoCodeHint(value) : ''}`
     terms.set(key, { ...term, text: printTerm(key, ':', value) })
   }
   return new DrainSelector([...terms.values()].sort((a, b) => (a.text < b.text ? -1 : 1)))
@@ -213,7 +218,9 @@ function printPlace(type: number, rdata: Uint8Array): string {
  * An endpoint with the code. A default endpoint may only repeat such an endpoint, as DNSPolicy
  * writes it; then it is selected too, because it leads to the same place.
  */
-function scanGeo(value: string): Omit<Term, 'text'> {
+function scanGeo(value: string): Omit<Term, 'text'> | undefined {
+  const isPattern = value.includes('*') || value.toLowerCase() === GEO_DEFAULT
+  if (!isPattern && scanGeoCode(value) === undefined) return undefined
   const glob = new StarPattern(value.toLowerCase())
   const hasCode = ({ codes, isDefault }: Endpoint): boolean => {
     if (codes.length === 0) return isDefault && glob.matches(GEO_DEFAULT)

@@ -80,7 +80,7 @@ function scanProperty(d: Dispenser, options: DraftOptions, root: string): void {
       options.events = scanEvents(d, root)
       return
     default:
-      throw d.error(`unknown property '${property}'`)
+      throw d.unknownProperty(property, ['token', 'tls', 'host', 'events'])
   }
 }
 

@@ -74,7 +74,7 @@ function scanConfig(c: SetupContext) {
       else if (d.value() === 'fallthrough') fallthrough = scanFallthrough(d)
       // CoreDNS accepts it for compatibility with old Corefiles. CNAMEs always use an internal lookup.
       else if (d.value() === 'upstream') d.remainingArgs()
-      else throw d.error(`unknown property '${d.value()}'`)
+      else throw d.unknownProperty(d.value(), ['directory', 'reload', 'fallthrough', 'upstream'])
     })
     if (directory === '') throw d.error('missing directory; add `directory DIR` to the block')
   }

@@ -64,7 +64,7 @@ function scanOptions(c: SetupContext): Options {
       position: d.position(),
     }
     d.eachProperty(() => {
-      throw d.error(`unknown property '${d.value()}'`)
+      throw d.unknownProperty(d.value(), [])
     })
   }
   return options!

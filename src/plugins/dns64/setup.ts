@@ -46,7 +46,7 @@ function scanOptions(d: Dispenser) {
           options.allowsIPv4 = true
           return
         default:
-          throw d.error(`unknown property '${d.value()}'`)
+          throw d.unknownProperty(d.value(), ['prefix', 'translate_all', 'allow_ipv4'])
       }
     })
   }

@@ -240,7 +240,7 @@ const PROPERTIES: Readonly<Record<string, Scan>> = {
 function scanProperty(d: Dispenser, draft: Draft, block: BlockConfig): void {
   const property = d.value()
   const scan = Object.hasOwn(PROPERTIES, property) ? PROPERTIES[property] : undefined
-  if (scan === undefined) throw d.error(`unknown property '${property}'`)
+  if (scan === undefined) throw d.unknownProperty(property, Object.keys(PROPERTIES))
   scan(d, draft, block)
 }
 

@@ -58,6 +58,18 @@ export function scanOptions(
   return options
 }
 
+const PROPERTIES = [
+  'namespaces',
+  'minTTL',
+  'failureThreshold',
+  'kubeconfig',
+  'endpoint',
+  'gate',
+  'cluster',
+  'allow',
+  'startup_timeout',
+]
+
 function scanProperty(d: Dispenser, options: EgressFirewallOptions, block: BlockConfig): void {
   const property = d.value()
   switch (property) {
@@ -93,7 +105,7 @@ function scanProperty(d: Dispenser, options: EgressFirewallOptions, block: Block
       options.startupMs = scanMs(d)
       return
     default:
-      throw d.error(`unknown property '${property}'`)
+      throw d.unknownProperty(property, PROPERTIES)
   }
 }
 

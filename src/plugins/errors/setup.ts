@@ -1,5 +1,6 @@
 import { nextOnce } from '../../arguments/once.ts'
 import { printDuration, scanDuration } from '../../base/duration.ts'
+import { didYouMean } from '../../base/nearest.ts'
 import type { Dispenser } from '../../corefile/dispenser.ts'
 import type { Directive, SetupContext } from '../../plugin/directive.ts'
 import type { Transaction } from '../../plugin/transaction.ts'
@@ -13,6 +14,7 @@ const PATTERN_LENGTH_MAX = 10_000
 const LINES_MAX = 100
 const LINES_PERIOD_MS = 10_000
 const LEVELS = ['warning', 'error', 'info', 'debug'] as const
+const FIELDS = ['consolidate', 'stacktrace']
 type Level = (typeof LEVELS)[number]
 
 /** `errors { stacktrace | consolidate DUR REGEXP [LEVEL] [show_first] }`: logs errors. */
@@ -27,7 +29,8 @@ function setup(c: SetupContext): void {
     d.eachProperty(() => {
       if (d.value() === 'consolidate') consolidations.push(scanConsolidation(c, d))
       // Stacks of exceptions are always logged, so the option has no effect.
-      else if (d.value() !== 'stacktrace') throw d.error(`Unknown field ${d.value()}`)
+      else if (d.value() !== 'stacktrace')
+        throw d.error(`Unknown field ${d.value()}${didYouMean(d.value(), FIELDS)}`)
       else if (d.nextArg()) throw d.argError()
     })
   }
@@ -95,7 +98,9 @@ function scanOptions(d: Dispenser, args: string[]): { level: Level; showFirst: b
   if (levels.length > 1) throw d.argError()
   const level = LEVELS.find((known) => known === (levels[0] ?? 'error'))
   if (level === undefined) {
-    throw d.error(`unknown log level argument in consolidate: ${levels[0]}`)
+    throw d.error(
+      `unknown log level argument in consolidate: ${levels[0]}${didYouMean(levels[0]!, LEVELS)}`,
+    )
   }
   return { level, showFirst }
 }

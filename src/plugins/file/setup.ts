@@ -127,7 +127,8 @@ function scanConfig(c: SetupContext): FileConfig {
       else if (d.value() === 'fallthrough') fallthrough = scanFallthrough(d)
       // CoreDNS accepts it for compatibility with old Corefiles. CNAMEs always use an internal lookup.
       else if (d.value() === 'upstream') d.remainingArgs()
-      else throw d.error(`unknown property '${d.value()}'`)
+      else
+        throw d.unknownProperty(d.value(), ['reload', 'reload_by_mtime', 'fallthrough', 'upstream'])
     })
     for (const zone of origins) {
       const others = zones.filter((other) => !equalNames(other.zone, zone))

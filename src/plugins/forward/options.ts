@@ -4,6 +4,7 @@ import { scanEndpoint } from '../../arguments/endpoint.ts'
 import { scanZoneArgs } from '../../arguments/zones.ts'
 import { scanDuration } from '../../base/duration.ts'
 import type { Position } from '../../base/errors.ts'
+import { didYouMean } from '../../base/nearest.ts'
 import type { Dispenser } from '../../corefile/dispenser.ts'
 import { addressOfHost, type HostPort, splitHostPort } from '../../dns/host-port.ts'
 import { Rcode } from '../../dns/iana/index.ts'
@@ -182,7 +183,8 @@ const PROPERTIES: Readonly<
   policy: (d, draft) => {
     const name = d.onlyArg()
     const create = POLICIES.get(name)
-    if (create === undefined) throw d.error(`unknown policy '${name}'`)
+    if (create === undefined)
+      throw d.error(`unknown policy '${name}'${didYouMean(name, POLICIES.keys())}`)
     draft.select = create()
   },
   tls: (d, draft, { root }) => {
@@ -203,7 +205,7 @@ function scanProperty(d: Dispenser, draft: Draft, block: BlockConfig): void {
     throw d.error(`property '${name}' is not supported by this version of Sextant`)
   }
   const scan = Object.hasOwn(PROPERTIES, name) ? PROPERTIES[name] : undefined
-  if (scan === undefined) throw d.error(`unknown property '${name}'`)
+  if (scan === undefined) throw d.unknownProperty(name, Object.keys(PROPERTIES))
   scan(d, draft, block)
 }
 
@@ -226,7 +228,9 @@ function scanHealthCheck(d: Dispenser, draft: Draft): void {
         break
       }
       default:
-        throw d.error(`health_check: unknown option ${options[i]}`)
+        throw d.error(
+          `health_check: unknown option ${options[i]}${didYouMean(options[i]!, ['no_rec', 'domain'])}`,
+        )
     }
   }
 }

@@ -1,5 +1,6 @@
 import { resolve } from 'node:path'
 import { InputError, type Position } from '../../base/errors.ts'
+import { didYouMean } from '../../base/nearest.ts'
 import type { Dispenser } from '../../corefile/dispenser.ts'
 import { verifyEntries } from '../../geo/classes/verify.ts'
 import { GEOIP_LABELS } from '../../geo/fields.ts'
@@ -149,7 +150,7 @@ function scanProperty(d: Dispenser, options: GeoipOptions): void {
     if (args.length < 2) throw d.argError()
     addNet(d, options.nets, args as [string, ...string[]])
   } else {
-    throw d.error(`unknown property "${property}"`)
+    throw d.error(`unknown property "${property}"${didYouMean(property, ['edns-subnet', 'net'])}`)
   }
 }
 

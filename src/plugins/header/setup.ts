@@ -1,3 +1,4 @@
+import { didYouMean } from '../../base/nearest.ts'
 import type { Dispenser } from '../../corefile/dispenser.ts'
 import type { Directive } from '../../plugin/directive.ts'
 import { FLAGS, type FlagMask, Header, keepAll, withFlag } from './header.ts'
@@ -39,7 +40,8 @@ function scanRule(d: Dispenser, masks: { query: FlagMask; response: FlagMask }):
   for (const arg of args) {
     const flag = FLAGS.get(arg.toLowerCase())
     if (flag === undefined) {
-      throw d.error(`setting up rule: unknown/unsupported flag=${arg.toLowerCase()}`)
+      const hint = didYouMean(arg, FLAGS.keys())
+      throw d.error(`setting up rule: unknown/unsupported flag=${arg.toLowerCase()}${hint}`)
     }
     masks[side] = withFlag(masks[side], flag, action === 'set')
   }

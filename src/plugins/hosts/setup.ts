@@ -119,6 +119,8 @@ function scanConfig(c: SetupContext): HostsConfig {
   return config
 }
 
+const PROPERTIES = ['fallthrough', 'fallthrough_unsupported', 'no_reverse', 'ttl', 'reload']
+
 function scanProperty(d: Dispenser, config: HostsConfig): void {
   switch (d.value()) {
     case 'fallthrough':
@@ -139,7 +141,7 @@ function scanProperty(d: Dispenser, config: HostsConfig): void {
       return
     default:
       // After `fallthrough`, CoreDNS accepts no more lines of hosts.
-      if (config.fallthrough !== NO_FALLTHROUGH) throw d.error(`unknown property '${d.value()}'`)
+      if (config.fallthrough !== NO_FALLTHROUGH) throw d.unknownProperty(d.value(), PROPERTIES)
       config.inline.push([d.value(), ...d.remainingArgs()].join(' '))
   }
 }

@@ -54,7 +54,7 @@ function scanProperty(d: Dispenser, options: ExternalOptions): void {
       options.fallthrough = scanFallthrough(d)
       return
     default:
-      throw d.error(`unknown property '${property}'`)
+      throw d.unknownProperty(property, ['ttl', 'apex', 'headless', 'fallthrough'])
   }
 }
 

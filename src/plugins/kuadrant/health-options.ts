@@ -10,6 +10,18 @@ import type { BlockConfig } from '../../plugin/directive.ts'
 import type { HealthOptions } from '../../publish/health-options.ts'
 import type { SourcePlace } from '../../publish/source-place.ts'
 
+/** The properties that `scanHealthProperty` reads. */
+export const HEALTH_PROPERTIES = [
+  'probe',
+  'probe-allow',
+  'probe-exec',
+  'slow-start',
+  'drain',
+  'shift',
+  'namespace-drains',
+  'cluster-drains',
+] as const
+
 /**
  * Reads `probe [FILE|off]`, `probe-allow CIDR...`, `probe-exec NAME COMMAND...`, `slow-start DURATION [FILE]`, `drain
  * FILE`, `namespace-drains`, `cluster-drains NS/NAME` or `shift FILE`. Returns undefined for another property. Throws

@@ -17,7 +17,12 @@ import {
   type ZoneNameserver,
 } from '../../publish/options.ts'
 import type { SourcePlace } from '../../publish/source-place.ts'
-import { checkHealth, scanHealthProperty, scanNetworks } from './health-options.ts'
+import {
+  checkHealth,
+  HEALTH_PROPERTIES,
+  scanHealthProperty,
+  scanNetworks,
+} from './health-options.ts'
 import { scanNamespaces } from './namespaces.ts'
 import {
   type PeeringDraft,
@@ -230,6 +235,10 @@ const PROPERTIES: ReadonlyMap<string, ScanProperty> = new Map(
   }),
 )
 
+const KNOWN_PROPERTIES: readonly string[] = [...PROPERTIES.keys(), ...HEALTH_PROPERTIES].filter(
+  (name) => !name.startsWith('pass-notify'),
+)
+
 function scanProperty(d: Dispenser, draft: DraftOptions, block: BlockConfig): void {
   const property = currentName(d, draft)
   const scan = PROPERTIES.get(property)
@@ -238,7 +247,7 @@ function scanProperty(d: Dispenser, draft: DraftOptions, block: BlockConfig): vo
     return
   }
   const health = scanHealthProperty(d, property, draft.health ?? NO_HEALTH, block)
-  if (health === undefined) throw d.error(`Unknown property '${property}'`)
+  if (health === undefined) throw d.unknownProperty(property, KNOWN_PROPERTIES)
   draft.health = health
 }
 

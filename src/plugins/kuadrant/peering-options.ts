@@ -81,7 +81,7 @@ export function scanPeers(d: Dispenser, draft: PeeringDraft): void {
 
 function scanRule(d: Dispenser): PeerRule {
   const property = d.value()
-  if (property !== 'allow') throw d.error(`Unknown property '${property}'`)
+  if (property !== 'allow') throw d.unknownProperty(property, ['allow'])
   const rule = scanPeerRule(d.remainingArgs())
   if (typeof rule === 'string') throw d.error(rule)
   return rule

@@ -4,6 +4,7 @@ import { type Fallthrough, NO_FALLTHROUGH, scanFallthrough } from '../../argumen
 import { nextOnce } from '../../arguments/once.ts'
 import { scanDuration } from '../../base/duration.ts'
 import type { Position } from '../../base/errors.ts'
+import { didYouMean } from '../../base/nearest.ts'
 import type { Dispenser } from '../../corefile/dispenser.ts'
 import type { EndpointFiles } from '../../kube/open-endpoint.ts'
 import type { BlockConfig } from '../../plugin/directive.ts'
@@ -76,6 +77,22 @@ export function scanOptions(d: Dispenser, block: BlockConfig): KubernetesOptions
   return options
 }
 
+const KNOWN_PROPERTIES = [
+  'kubeconfig',
+  'endpoint',
+  'tls',
+  'namespaces',
+  'namespace_labels',
+  'labels',
+  'noendpoints',
+  'ignore',
+  'fallthrough',
+  'pods',
+  'endpoint_pod_names',
+  'ttl',
+  'startup_timeout',
+]
+
 function scanProperty(d: Dispenser, options: KubernetesOptions, block: BlockConfig): void {
   const property = d.value()
   if (scanPlace(d, options, block) || scanSelection(d, options)) return
@@ -103,7 +120,7 @@ function scanProperty(d: Dispenser, options: KubernetesOptions, block: BlockConf
       }
       const advice = UNSUPPORTED.get(property)
       if (advice !== undefined) throw d.error(`${property} is not supported: ${advice}`)
-      throw d.error(`unknown property '${property}'`)
+      throw d.unknownProperty(property, KNOWN_PROPERTIES)
     }
   }
 }
@@ -161,7 +178,10 @@ function scanSelection(d: Dispenser, options: KubernetesOptions): boolean {
 function scanPods(d: Dispenser): PodMode {
   const mode = d.onlyArg()
   if (isPodMode(mode)) return mode
-  throw d.error(`wrong value for pods: ${mode},  must be one of: disabled, verified, insecure`)
+  const hint = didYouMean(mode, ['disabled', 'verified', 'insecure'])
+  throw d.error(
+    `wrong value for pods: ${mode},  must be one of: disabled, verified, insecure${hint}`,
+  )
 }
 
 function isPodMode(mode: string): mode is PodMode {

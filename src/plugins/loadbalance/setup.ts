@@ -1,6 +1,7 @@
 import { resolve } from 'node:path'
 import { scanDuration } from '../../base/duration.ts'
 import { InputError, type Position } from '../../base/errors.ts'
+import { didYouMean } from '../../base/nearest.ts'
 import type { Dispenser } from '../../corefile/dispenser.ts'
 import { scanCidr } from '../../dns/text/address.ts'
 import { AddressSet } from '../../dns/text/address-set.ts'
@@ -62,7 +63,9 @@ function setup(c: SetupContext): void {
 
 function scanPolicy(d: Dispenser, policy: Policy): void {
   const [name = 'round_robin', ...args] = d.remainingArgs()
-  if (name !== 'round_robin' && name !== 'weighted') throw d.error(`unknown policy: ${name}`)
+  if (name !== 'round_robin' && name !== 'weighted') {
+    throw d.error(`unknown policy: ${name}${didYouMean(name, ['round_robin', 'weighted'])}`)
+  }
   if (name === 'round_robin' && args.length > 0) {
     throw d.error('unknown property for round_robin')
   }
@@ -75,7 +78,7 @@ function scanPolicy(d: Dispenser, policy: Policy): void {
   d.eachProperty(() => {
     if (d.value() === 'prefer') scanPrefer(d, policy)
     else if (d.value() === 'reload' && policy.file !== '') policy.reloadMs = scanReload(d)
-    else throw d.error(`unknown property '${d.value()}'`)
+    else throw d.unknownProperty(d.value(), ['prefer', 'reload'])
   })
 }
 

@@ -15,7 +15,8 @@ export const local: Directive = {
     while (d.next()) {
       d.noArgs()
       d.eachProperty(() => {
-        if (d.value() !== 'localhost_prefix') throw d.error(`unknown property '${d.value()}'`)
+        if (d.value() !== 'localhost_prefix')
+          throw d.unknownProperty(d.value(), ['localhost_prefix'])
         answersPrefix = scanSwitch(d)
       })
     }

@@ -1,4 +1,5 @@
 import { scanZoneArgs } from '../../arguments/zones.ts'
+import { didYouMean } from '../../base/nearest.ts'
 import type { Dispenser } from '../../corefile/dispenser.ts'
 import { isSubdomain } from '../../dns/name/name.ts'
 import type { Directive, SetupContext } from '../../plugin/directive.ts'
@@ -99,7 +100,7 @@ function scanClasses(d: Dispenser): ReadonlySet<LogClass> | undefined {
     const args = d.remainingArgs(1)
     for (const arg of args) {
       const known = CLASSES.find((name) => name === arg)
-      if (known === undefined) throw d.error(`invalid Class: ${arg}`)
+      if (known === undefined) throw d.error(`invalid Class: ${arg}${didYouMean(arg, CLASSES)}`)
       classes.add(known)
     }
   })

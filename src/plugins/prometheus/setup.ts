@@ -1,5 +1,6 @@
 import { scanHostPort } from '../../arguments/host-port.ts'
 import { nextOnce } from '../../arguments/once.ts'
+import { didYouMean } from '../../base/nearest.ts'
 import { collectWhileServing } from '../../plugin/collect.ts'
 import type { Directive, SetupContext } from '../../plugin/directive.ts'
 import type { Handler } from '../../plugin/handler.ts'
@@ -50,7 +51,8 @@ function scanOptions(c: SetupContext): { address: string; runtime: boolean } {
       if (d.value() === 'tls') {
         throw d.error('tls for metrics is not supported by this version of Sextant')
       }
-      if (d.value() !== 'runtime_metrics') throw d.error(`unknown option: ${d.value()}`)
+      if (d.value() !== 'runtime_metrics')
+        throw d.error(`unknown option: ${d.value()}${didYouMean(d.value(), ['runtime_metrics'])}`)
       if (d.nextArg()) throw d.argError()
       runtime = true
     })

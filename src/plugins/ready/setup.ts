@@ -44,7 +44,7 @@ function scanOptions(d: Dispenser): { address: string; continuously: boolean } {
     const args = d.remainingArgs(0, 1)
     if (args[0] !== undefined) address = scanHostPort(d, args[0])
     d.eachProperty(() => {
-      if (d.value() !== 'monitor') throw d.error(`unknown property '${d.value()}'`)
+      if (d.value() !== 'monitor') throw d.unknownProperty(d.value(), ['monitor'])
       const monitor = d.onlyArg()
       if (monitor !== 'until-ready' && monitor !== 'continuously') {
         throw d.error(`monitor type '${monitor}' not supported`)

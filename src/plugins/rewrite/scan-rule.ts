@@ -1,4 +1,5 @@
 import { scanPattern } from '../../arguments/pattern.ts'
+import { didYouMean } from '../../base/nearest.ts'
 import type { Dispenser } from '../../corefile/dispenser.ts'
 import { Rcode, scanClass, scanType } from '../../dns/iana/index.ts'
 import {
@@ -30,6 +31,8 @@ const RCODE_MAX = 23
 const BADSIG = 16
 const OPTION_ACTIONS: readonly string[] = ['set', 'append', 'replace', 'unset']
 
+const RULE_TYPES = ['name', 'type', 'class', 'ttl', 'rcode', 'cname', 'edns0']
+
 /** Reads one rule. Throws InputError. */
 export function scanRule(d: Dispenser, args: readonly string[]): OrderedRule {
   const [first] = args
@@ -60,7 +63,7 @@ function scanField(d: Dispenser, field: string, args: readonly string[]): Rewrit
     case 'answer':
       throw d.error('response rewrites must begin with a name rule')
     default:
-      throw d.error(`invalid rule type ${JSON.stringify(field)}`)
+      throw d.error(`invalid rule type ${JSON.stringify(field)}${didYouMean(field, RULE_TYPES)}`)
   }
 }
 

@@ -35,6 +35,18 @@ const ALLOWANCES: ReadonlyMap<string, Category> = new Map([
   ['requests-per-second', Category.Request],
 ])
 
+const PROPERTIES: readonly string[] = [
+  ...ALLOWANCES.keys(),
+  'window',
+  'ipv4-prefix-length',
+  'ipv6-prefix-length',
+  'slip-ratio',
+  'amplified-octets-per-second',
+  'max-table-size',
+  'report-only',
+  'exempt',
+]
+
 interface RrlDraft {
   zones: ZoneSet | undefined
   windowSeconds: number
@@ -148,7 +160,7 @@ function scanProperty(d: Dispenser, draft: RrlDraft): void {
       draft.exempt.push(...scanNetworks(d))
       return
     default:
-      throw d.error(`unknown property '${property}'`)
+      throw d.unknownProperty(property, PROPERTIES)
   }
 }
 

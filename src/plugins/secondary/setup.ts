@@ -115,7 +115,7 @@ function scanConfig(
       else if (d.value() === 'fallthrough') fallthrough = scanFallthrough(d)
       else if (d.value() === 'catalog') {
         throw d.error('catalog zones are not supported by this version of Sextant')
-      } else throw d.error(`unknown property '${d.value()}'`)
+      } else throw d.unknownProperty(d.value(), ['transfer', 'source', 'key', 'fallthrough'])
     })
     if (primaries.length === 0) throw d.error('missing primary; write `transfer from ADDR...`')
     for (const zone of zones) {

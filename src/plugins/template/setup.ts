@@ -30,6 +30,13 @@ const SECTIONS: ReadonlyMap<string, Section> = new Map<string, Section>([
   ['authority', Section.Authority],
   ['additional', Section.Additional],
 ])
+const PROPERTIES: readonly string[] = [
+  ...SECTIONS.keys(),
+  'fallthrough',
+  'match',
+  'rcode',
+  'ederror',
+]
 /** By Section. */
 const SECTION_NAMES = ['answer', 'authority', 'additional'] as const
 const EDE_CODE_MAX = 0xffff
@@ -131,7 +138,7 @@ function scanProperty(c: SetupContext, draft: Draft, references: (() => void)[])
     case 'expr':
       throw d.error(`'${property}' is not supported; use groups of the regular expression`)
     default:
-      throw d.error(`unknown property '${property}'`)
+      throw d.unknownProperty(property, PROPERTIES)
   }
 }
 

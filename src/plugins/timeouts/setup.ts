@@ -1,10 +1,13 @@
 import { printDuration, scanDuration } from '../../base/duration.ts'
+import { didYouMean } from '../../base/nearest.ts'
 import type { Dispenser } from '../../corefile/dispenser.ts'
 import type { BlockConfig, Directive } from '../../plugin/directive.ts'
 
 const TIMEOUT_MIN_MS = 1000
 const TIMEOUT_MAX_MS = 24 * 3_600_000
 const QUERIES_MAX = 2 ** 31 - 1
+
+const OPTIONS = ['read', 'write', 'idle', 'maxtcpqueries']
 
 /** `timeouts { read DUR | write DUR | idle DUR | maxtcpqueries N }`: limits of TCP connections. */
 export const timeouts: Directive = {
@@ -23,7 +26,7 @@ function scanBlock(d: Dispenser, timeouts: BlockConfig['timeouts']): void {
     else if (option === 'write') timeouts.writeMs = scanTimeout(d)
     else if (option === 'idle') timeouts.idleMs = scanTimeout(d)
     else if (option === 'maxtcpqueries') timeouts.maxTcpQueries = scanQueries(d)
-    else throw d.error(`unknown option: '${option}'`)
+    else throw d.error(`unknown option: '${option}'${didYouMean(option, OPTIONS)}`)
     options++
   })
   if (options === 0) throw d.error('timeouts block with no timeouts specified')

@@ -94,7 +94,7 @@ function scanRule(
     if (d.value() === 'to') scanTo(d, networks, targets)
     else if (d.value() === 'source') source = scanSource(d, source)
     else if (d.value() === 'key') keyName = scanKeyName(d)
-    else throw d.error(`unknown property '${d.value()}'`)
+    else throw d.unknownProperty(d.value(), ['to', 'source', 'key'])
   })
   if (networks.length === 0)
     throw d.error("'to' is required; name the hosts that may transfer: `to ADDR...`")

@@ -129,7 +129,7 @@ function scanProperty(c: SetupContext, config: TsigConfig): void {
   } else if (property === 'require_opcode') {
     config.opcodes = scanRequired(d, args, 'opcode', scanOpcode)
   } else {
-    throw d.error(`unknown property '${property}'`)
+    throw d.unknownProperty(property, ['secret', 'secrets', 'require', 'require_opcode'])
   }
 }
 

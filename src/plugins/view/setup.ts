@@ -29,7 +29,7 @@ export const view: Directive = {
 
 function scanProperty(c: SetupContext, count: number): ViewTerm {
   const d = c.dispenser
-  if (d.value() !== 'expr') throw d.error(`unknown property '${d.value()}'`)
+  if (d.value() !== 'expr') throw d.unknownProperty(d.value(), ['expr'])
   const args = d.remainingArgs(1)
   if (count === EXPRESSIONS_MAX) throw d.error(`a view has at most ${EXPRESSIONS_MAX} expressions`)
   const term = compile(d, args, c)

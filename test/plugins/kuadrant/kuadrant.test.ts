@@ -118,7 +118,7 @@ t.test('blocks that the directive refuses, and why', (t) => {
     {
       name: 'an unknown property',
       given: 'kuadrant {\n foo bar\n}',
-      want: /Unknown property 'foo'/,
+      want: /unknown property 'foo'/,
     },
     {
       name: 'the relay of NOTIFYs, which was removed',
