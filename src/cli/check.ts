@@ -7,7 +7,7 @@ import { describe } from '../server/supervisor.ts'
 import { printLine } from '../telemetry/lines.ts'
 import { escapeControls } from '../telemetry/log.ts'
 import { type CheckArgs, scanCheckArgs } from './args.ts'
-import { chooseCorefile } from './corefile.ts'
+import { chooseCorefile, STDIN } from './corefile.ts'
 import { composeInstance } from './offline.ts'
 import type { Output } from './output.ts'
 
@@ -101,7 +101,8 @@ async function checkCorefile(
       warn: (message) => warnings.push(new InputError(undefined, message)),
       onUnknown: (error) => faults.push(error),
     })
-    read.push(describeBlocks(source, blocks))
+    if (isBuiltIn(source)) foreseen.push(printBuiltIn(dnsPort))
+    else read.push(describeBlocks(source, blocks))
     const { instance, errors } = await composeInstance(blocks, view, dnsPort, {
       lines: output.lines,
       sink: (line) => printLine(output.lines, line),
@@ -119,6 +120,15 @@ async function checkCorefile(
     if (!(error instanceof InputError)) throw error
     faults.push(error)
   }
+}
+
+/** True if no file and no standard input has a Corefile. */
+function isBuiltIn(source: CorefileSource): boolean {
+  return source.kind === 'text' && source.name !== STDIN
+}
+
+function printBuiltIn(dnsPort: number): string {
+  return `no Corefile in this directory: checked the built-in one, .:${dnsPort} { whoami log }; name yours with -conf FILE`
 }
 
 /** `Corefile: 2 server blocks: example.org, .:53`. */

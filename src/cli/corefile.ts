@@ -4,6 +4,8 @@ import { FILE_OCTETS_MAX } from '../corefile/importer.ts'
 import { type CorefileSource, defaultCorefile, limitCorefile } from '../server/corefile-source.ts'
 
 const CONF_DEFAULT = 'Corefile'
+/** Name of a Corefile that is read from standard input. */
+export const STDIN = '/dev/stdin'
 
 /**
  * The Corefile that `-conf` names: a path, or `stdin`. Without `-conf`, ./Corefile, or the built-in
@@ -11,7 +13,7 @@ const CONF_DEFAULT = 'Corefile'
  */
 export function chooseCorefile(conf: string | undefined, dnsPort: number): CorefileSource {
   if (conf === 'stdin' && !process.stdin.isTTY) {
-    const name = '/dev/stdin'
+    const name = STDIN
     return { kind: 'text', name, text: limitCorefile(name, readAtMost(0, FILE_OCTETS_MAX)) }
   }
   if (conf !== undefined && conf !== 'stdin') return { kind: 'file', path: conf }

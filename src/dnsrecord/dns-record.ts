@@ -102,12 +102,20 @@ export interface FieldProblem {
   readonly message: string
 }
 
+/** A resource of another kind, or one that is being deleted: ignored. */
+export interface OtherResource {
+  readonly kind: 'other'
+  /** Its kind; '' = it is being deleted, or the document is empty. */
+  readonly name: string
+  /** Set if the resource was probably meant to be one of our kinds. */
+  readonly problem?: FieldProblem
+}
+
 /** Result of reading one resource of a manifest. */
 export type Resource =
   | { readonly kind: 'record'; readonly record: DnsRecord }
   | { readonly kind: 'probe'; readonly probe: HealthProbe }
-  /** A resource of another kind, or one that is being deleted: ignored. */
-  | { readonly kind: 'other' }
+  | OtherResource
   /**
    * `key`: `namespace/name`, for a probe with its kind in front; '' if the resource has no
    * identity.

@@ -24,7 +24,7 @@ export interface CheckedManifests {
   readonly records: readonly StoredRecord[]
   /** All faults, by file and line. */
   readonly faults: readonly InputError[]
-  /** Ignored fields, and files that are not read. */
+  /** Ignored properties, objects that may be of our kinds, and files that are not read. */
   readonly warnings: readonly InputError[]
   readonly places: RecordPlaces
   /** Summary of the data read: `3 DNSRecords in 2 files`. */
@@ -37,6 +37,7 @@ export const NO_SINK: RRsetSink = { put() {}, remove() {}, declare() {} }
 /** Reads a directory once, without a watch. Throws InputError if it cannot be listed. */
 export async function readManifests(directory: string): Promise<CheckedManifests> {
   const warnings: InputError[] = []
+  const unknown: InputError[] = []
   const warning = (text: string): void => {
     warnings.push(new InputError(undefined, text))
   }
@@ -45,7 +46,7 @@ export async function readManifests(directory: string): Promise<CheckedManifests
     log: { ...SILENT_LOG, warning },
     clock: systemClock,
     timers: systemTimers,
-    onIgnored: (ignored) => warnings.push(ignored),
+    onIgnored: (ignored, { isUnknownField }) => (isUnknownField ? unknown : warnings).push(ignored),
   })
   await source.load()
   source.close()
@@ -55,11 +56,16 @@ export async function readManifests(directory: string): Promise<CheckedManifests
   if (problems.length === 0) warnings.push(...findLostProbes(source, places))
   return {
     records: [...source.records()],
-    faults: problems,
+    faults: [...problems, ...unknown],
     warnings,
     places,
-    summary: `${plural(source.recordCount, 'DNSRecord')} in ${plural(source.fileCount, 'file')}`,
+    summary: summarize(source),
   }
+}
+
+function summarize({ recordCount, fileCount, others }: ManifestSource): string {
+  const read = `${plural(recordCount, 'DNSRecord')} in ${plural(fileCount, 'file')}`
+  return others.count === 0 ? read : `${read}; ${others.print()}`
 }
 
 /** Finds probes without effect, because they name no record, or no target of their record. */
@@ -108,21 +114,27 @@ export async function checkManifests(
     onConflict: () => {},
     onOut: () => {},
   })
-  warnOfConflicts(zone, read.records, read.places, warn)
-  return read.faults
+  return [...read.faults, ...findConflicts(zone, read.records, read.places, warn)]
 }
 
-/** Puts `records` into an empty `zone` and reports conflicts between them, with their places. */
-export function warnOfConflicts(
+/**
+ * Puts `records` into an empty `zone`. Returns the conflicts between them that keep endpoints from being served, with
+ * their places; `warn` receives the others.
+ */
+export function findConflicts(
   zone: RecordZone,
   records: readonly StoredRecord[],
   places: RecordPlaces,
   warn: Warn,
-): void {
+): InputError[] {
+  const faults: InputError[] = []
   zone.apply(records.map((after): RecordChange => ({ before: undefined, after })))
   for (const conflict of zone.conflicts.all()) {
-    warn(new InputError(places.endpoint(conflict), conflict.text))
+    const found = new InputError(places.endpoint(conflict), conflict.text)
+    if (conflict.isFault === true) faults.push(found)
+    else warn(found)
   }
+  return faults
 }
 
 const ROOT_NS: Endpoint = {

@@ -28,7 +28,7 @@ export function mergeEqual(
     const namesake = chosen.get(nameOf(member))
     if (namesake !== undefined && contents[namesake] !== content) {
       const first = members[namesake]!
-      conflicts.push(conflictAt(member, describe(label(), first, member)))
+      conflicts.push({ ...conflictAt(member, describe(label(), first, member)), isFault: true })
       report?.dropped(member, { kind: 'contradicted', by: first.place })
       continue
     }
@@ -92,7 +92,7 @@ function describe(label: string, first: Contribution, other: Contribution): stri
   const [what, one, second] = difference(first.endpoint, other.endpoint)
   const id = JSON.stringify(first.endpoint.setIdentifier)
   const values = contrast([`${what} ${one}`, first], [second, other])
-  return `${label}: set identifier ${id} with ${values}: the first is served; give each endpoint its own identifier`
+  return `${label}: set identifier ${id} with ${values}: the first is served, because an identifier names one endpoint; give each endpoint its own identifier`
 }
 
 /** Returns the first property in which two endpoints differ, and both values. */

@@ -13,6 +13,8 @@ export interface Conflict {
   readonly type: number
   /** True = endpoints of other records or sites may end it. */
   readonly isProvisional?: boolean
+  /** True = an endpoint is not served because of it: an error for `sextant check`. */
+  readonly isFault?: boolean
 }
 
 /** A conflict that the record of the contribution is reported for. */

@@ -19,9 +19,10 @@ export function settleCnames(
   if (other === undefined && !isApex) return ordered
   const keepsCname = !isApex && isCname(ordered[0]!) && !isInsideOne(cname, other!)
   const yielding = keepsCname ? other! : cname
-  const text = `${printName(owner)}: ${describe(cname, other)}: the CNAME is ${keepsCname ? '' : 'not '}served`
+  const text = `${printName(owner)}: ${describe(cname, other)}: the CNAME is ${keepsCname ? '' : 'not '}served, because a CNAME must be alone`
   const isRecord = other !== undefined && other.key !== DEFAULT_KEY
-  conflicts.push(conflictAt(yielding, `${text}; delete ${isRecord ? 'one of them' : 'it'}`))
+  const fix = `delete ${isRecord ? 'one of them' : 'it'}`
+  conflicts.push({ ...conflictAt(yielding, `${text}; ${fix}`), isFault: true })
   return ordered.filter((c) => {
     if (isCname(c) === keepsCname) return true
     report?.dropped(c, { kind: 'cname', by: (keepsCname ? cname : (other ?? c)).place })

@@ -55,12 +55,17 @@ export class YamlProblem {
  * text the complete parser.
  */
 export function parseOneDocument(text: string): YamlValue | YamlProblem {
-  // Both line breaks have the same meaning, also in scalars (YAML 1.2.2 section 5.4).
-  const plain = text.includes('\r\n') ? text.replaceAll('\r\n', '\n') : text
-  const fast = scanBlockYaml(plain) ?? scanJson(plain)
+  const fast = scanPlainDocument(text)
   if (fast !== undefined) return fast
   const values = parseDocuments(text)
   return values instanceof YamlProblem ? values : (values[0] ?? null)
+}
+
+/** Returns the value of a text of one document by the fast scanners; undefined = they do not understand it. */
+export function scanPlainDocument(text: string): YamlValue | undefined {
+  // Both line breaks have the same meaning, also in scalars (YAML 1.2.2 section 5.4).
+  const plain = text.includes('\r\n') ? text.replaceAll('\r\n', '\n') : text
+  return scanBlockYaml(plain) ?? scanJson(plain)
 }
 
 /** Returns the values of all documents of a text, by the YAML 1.2 core schema. */
@@ -90,20 +95,35 @@ export function parseDocuments(text: string): readonly YamlValue[] | YamlProblem
 
 /**
  * Returns the line, from 1, of the value at `path` in document `index` of `text`, or of its nearest
- * existing parent. Slow: only for error messages.
+ * existing parent. `isKey`: the line of its key. Slow: only for error messages.
  */
-export function findLine(text: string, index: number, path: readonly (string | number)[]): number {
+export function findLine(
+  text: string,
+  index: number,
+  path: readonly (string | number)[],
+  isKey = false,
+): number {
   const parsed = parseBounded(text)
   if (parsed instanceof YamlProblem) return 1
   const { documents, lines } = parsed
   const document = documents[index]
   if (document === undefined) return 1
+  const key = isKey ? findKey(document, path) : undefined
+  if (key !== undefined) return Math.max(1, lines.linePos(key).line)
   for (let length = path.length; length >= 0; length--) {
     const node = document.getIn(path.slice(0, length), true)
     const offset = isNode(node) ? node.range?.[0] : undefined
     if (offset !== undefined) return Math.max(1, lines.linePos(offset).line)
   }
   return 1
+}
+
+/** Offset of the key at `path`. */
+function findKey(document: Document, path: readonly (string | number)[]): number | undefined {
+  const parent = document.getIn(path.slice(0, -1), true)
+  if (!isMap(parent)) return undefined
+  const pair = parent.items.find(({ key }) => isScalar(key) && key.value === path.at(-1))
+  return isNode(pair?.key) ? pair.key.range?.[0] : undefined
 }
 
 interface Parsed {

@@ -1,6 +1,11 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { findIgnored } from '../../src/dnsrecord/validate/ignored.ts'
+import {
+  type KnownFields,
+  PROBE_STATUS_FIELDS,
+  SPEC_FIELDS,
+} from '../../src/dnsrecord/validate/known-fields.ts'
 import { validateResource } from '../../src/dnsrecord/validate/resource.ts'
 import type { YamlValue } from '../../src/yaml/scan-block-yaml.ts'
 import { readCrd } from '../support/cluster.ts'
@@ -172,6 +177,31 @@ t.test('the fields of a DNSHealthCheckProbe', (t) => {
   )
   t.end()
 })
+
+/** The paths of `known`, in the form of `fieldsOf` without types. */
+function pathsOfKnown(known: KnownFields, path = ''): string[] {
+  return Object.entries(known).flatMap(([name, below]) => {
+    const own = path === '' ? name : `${path}.${name}`
+    return below === undefined ? [own] : pathsOfKnown(below, own)
+  })
+}
+
+t.test(
+  'manifests may have the fields that the API server accepts, and the name of a command',
+  (t) => {
+    for (const plural of PLURALS) {
+      const kind: keyof typeof SPEC_FIELDS = readCrd(plural).spec.names.kind
+      const paths = fieldsOf(schemaOf(plural, 'spec')).map((field) => {
+        return field.replace(/(?:\[\]|\{\})?: .*$/, '').replaceAll('[]', '')
+      })
+      const known = pathsOfKnown(SPEC_FIELDS[kind]).filter((path) => !/(?:^|\.)command$/.test(path))
+      t.strictSame(known.sort(), paths.sort(), kind)
+    }
+    const status = Object.keys(schemaOf('dnshealthcheckprobes', 'status').properties)
+    t.strictSame([...PROBE_STATUS_FIELDS].sort(), status.sort())
+    t.end()
+  },
+)
 
 t.test('required fields, defaults and limits', (t) => {
   const record = schemaOf('dnsrecords', 'spec')

@@ -113,7 +113,7 @@ t.test('endpoints at other locations are not equal', async (t) => {
   t.equal(set!.candidates.length, 1)
   t.equal(
     conflicts[0]?.text,
-    `app.k.example.com. A: set identifier "same" with location ${B} (n/r0) and ${P} (n/r1): the first is served; give each endpoint its own identifier`,
+    `app.k.example.com. A: set identifier "same" with location ${B} (n/r0) and ${P} (n/r1): the first is served, because an identifier names one endpoint; give each endpoint its own identifier`,
   )
 })
 

@@ -16,7 +16,7 @@ t.test('a CNAME at the apex has to go for the default NS, which is not of the Co
   const { records, conflicts } = zone()
   records.apply(added({ name: 'c', endpoints: ['k.example.com CNAME x.example.org'] }))
   t.strictSame(conflicts, [
-    'k.example.com.: CNAME (n/c) beside the SOA and the default NS: the CNAME is not served; delete it',
+    'k.example.com.: CNAME (n/c) beside the SOA and the default NS: the CNAME is not served, because a CNAME must be alone; delete it',
   ])
   t.end()
 })
@@ -40,7 +40,8 @@ const CONFLICTS: readonly Conflict[] = [
       { name: 'a', endpoints: ['x.k.example.com CNAME y.k.example.com'] },
     ],
     sets: { [`${X} CNAME`]: ['y.k.example.com.'], [`${X} A`]: undefined },
-    warning: /CNAME \(n\/a\) beside A \(n\/b\): the CNAME is served; delete one of them$/,
+    warning:
+      /CNAME \(n\/a\) beside A \(n\/b\): the CNAME is served, because a CNAME must be alone; delete one of them$/,
   },
   {
     name: 'an older record comes first whatever its name',
@@ -53,7 +54,8 @@ const CONFLICTS: readonly Conflict[] = [
       { name: 'b', created: '2026-01-01T00:00:00Z', endpoints: ['x.k.example.com A 192.0.2.1'] },
     ],
     sets: { [`${X} A`]: ['192.0.2.1'], [`${X} CNAME`]: undefined },
-    warning: /CNAME \(n\/a\) beside A \(n\/b\): the CNAME is not served; delete one of them$/,
+    warning:
+      /CNAME \(n\/a\) beside A \(n\/b\): the CNAME is not served, because a CNAME must be alone; delete one of them$/,
   },
   {
     name: 'a CNAME at the apex is not served',
@@ -79,7 +81,7 @@ const CONFLICTS: readonly Conflict[] = [
     ],
     sets: { [`${X} A`]: ['192.0.2.1'] },
     warning:
-      /set identifier "eu" with targets 192.0.2.1 \(n\/a\) and 192.0.2.2 \(n\/b\): the first is served; give each/,
+      /set identifier "eu" with targets 192.0.2.1 \(n\/a\) and 192.0.2.2 \(n\/b\): the first is served, because an identifier names one endpoint; give each/,
   },
   {
     name: 'equal endpoints of two records are one, without a warning',

@@ -62,7 +62,7 @@ const CASES: readonly Case[] = [
       const both = at.startsWith('a:') ? ` and 192.0.2.1 (${at}, and another one)` : ''
       const values = both === '' ? ` (n/s) and 192.0.2.1 (n/r)` : both
       return [
-        `${X}: set identifier "eu" with targets 192.0.2.2${values}: the first is served; give each endpoint its own identifier`,
+        `${X}: set identifier "eu" with targets 192.0.2.2${values}: the first is served, because an identifier names one endpoint; give each endpoint its own identifier`,
       ]
     },
   },
@@ -114,7 +114,7 @@ const CASES: readonly Case[] = [
     ],
     want: [': 192.0.2.2'],
     conflicts: (place) => [
-      `x.k.example.com.: CNAME (${place('b', 'r')}) beside A (${place('a', 's')}): the CNAME is not served; delete one of them`,
+      `x.k.example.com.: CNAME (${place('b', 'r')}) beside A (${place('a', 's')}): the CNAME is not served, because a CNAME must be alone; delete one of them`,
     ],
   },
   {
@@ -130,7 +130,9 @@ const CASES: readonly Case[] = [
       const values = one.startsWith('a:')
         ? `CNAME beside A (${one}, and another one)`
         : 'CNAME (n/r) beside A (n/s)'
-      return [`x.k.example.com.: ${values}: the CNAME is not served; delete one of them`]
+      return [
+        `x.k.example.com.: ${values}: the CNAME is not served, because a CNAME must be alone; delete one of them`,
+      ]
     },
   },
 ]

@@ -1,21 +1,14 @@
+import { didYouMean } from '../../base/nearest.ts'
 import type { YamlValue } from '../../yaml/scan-block-yaml.ts'
 import type { FieldProblem } from '../dns-record.ts'
 import { SITES_ANNOTATION } from '../site-facts.ts'
 import { isDerivedRecord } from './dns-record.ts'
 import { isMapping, quote } from './fields.ts'
 import { PROBE_PROPERTIES } from './probe-properties.ts'
+import { findKind } from './resource.ts'
 import { SETTING_NAMES, SETTING_PREFIX } from './settings.ts'
+import { findUnknownFields } from './unknown-fields.ts'
 
-/** Fields of an external-dns endpoint. */
-const ENDPOINT_FIELDS: ReadonlySet<string> = new Set([
-  'dnsName',
-  'labels',
-  'providerSpecific',
-  'recordTTL',
-  'recordType',
-  'setIdentifier',
-  'targets',
-])
 /** The settings, and what operators read and write. */
 const KNOWN_ANNOTATIONS: ReadonlySet<string> = new Set([
   ...SETTING_NAMES,
@@ -26,14 +19,30 @@ const KNOWN_ANNOTATIONS: ReadonlySet<string> = new Set([
 export const STEERING_PROPERTIES: readonly string[] = ['weight', 'geo-code', 'default', 'location']
 const PROPERTIES: readonly string[] = [...STEERING_PROPERTIES, ...PROBE_PROPERTIES]
 
+/** A part of a resource that this server does not read. */
+export interface IgnoredPart extends FieldProblem {
+  /** True for a field that the kind does not have. Other parts may be for other programs. */
+  readonly isUnknownField: boolean
+}
+
 /**
- * Finds fields and properties of a DNSRecord's endpoints, and annotations of ours, that this server
- * does not read. Other providers may read them, so that is no fault, but it may be a mistake.
- * `record`: a valid one.
+ * Finds what this server does not read in a DNSRecord or DNSHealthCheckProbe: unknown fields, properties of endpoints,
+ * and annotations of ours. `resource`: also one that is refused.
  */
-export function findIgnored(record: YamlValue): FieldProblem[] {
-  if (!isMapping(record)) return []
-  const { metadata, spec } = record
+export function findIgnored(resource: YamlValue): IgnoredPart[] {
+  if (!isMapping(resource)) return []
+  const kind = findKind(resource.kind) ?? 'DNSRecord'
+  const unknown = findUnknownFields(resource, kind)
+  const others = kind === 'DNSRecord' ? findUnread(resource) : []
+  if (unknown.length + others.length === 0) return []
+  return [
+    ...unknown.map((problem) => ({ ...problem, isUnknownField: true })),
+    ...others.map((problem) => ({ ...problem, isUnknownField: false })),
+  ]
+}
+
+/** Other providers may read these, so they are no fault, but they may be a mistake. */
+function findUnread({ metadata, spec }: { readonly [key: string]: YamlValue }): FieldProblem[] {
   const found = isMapping(metadata) ? findInAnnotations(metadata.annotations) : []
   if (!isMapping(spec) || !Array.isArray(spec.endpoints)) return found
   const isProbed = isMapping(spec.healthCheck) || isDerived(metadata)
@@ -53,7 +62,7 @@ function findInAnnotations(annotations: YamlValue | undefined): FieldProblem[] {
   return Object.keys(annotations)
     .filter((name) => name.startsWith(SETTING_PREFIX) && !KNOWN_ANNOTATIONS.has(name))
     .map((name) => {
-      const message = `annotation ${quote(name)} is unknown and is ignored; the known ones are ${SETTING_NAMES.join(', ')}`
+      const message = `annotation ${quote(name)} is unknown and is ignored; the known ones are ${SETTING_NAMES.join(', ')}${didYouMean(name, SETTING_NAMES)}`
       return { path: ['metadata', 'annotations', name], message }
     })
 }
@@ -64,11 +73,6 @@ function findInEndpoint(
   isProbed: boolean,
 ): FieldProblem[] {
   const found: FieldProblem[] = []
-  for (const field of Object.keys(endpoint)) {
-    if (ENDPOINT_FIELDS.has(field)) continue
-    const message = `${quote(field)} is not a field of an endpoint and is ignored`
-    found.push({ path: [...path, field], message })
-  }
   const { providerSpecific } = endpoint
   if (!Array.isArray(providerSpecific)) return found
   const seen = new Set<string>()
@@ -87,7 +91,7 @@ function findInEndpoint(
 /** Returns why a property has no effect; '' = it has. `seen`: names of the properties before it. */
 function ignoredReason(name: string, value: string, seen: Set<string>): string {
   if (!PROPERTIES.includes(name)) {
-    return `property ${quote(name)} is unknown and is ignored; the known ones are ${PROPERTIES.join(', ')}`
+    return `property ${quote(name)} is unknown and is ignored; the known ones are ${PROPERTIES.join(', ')}${didYouMean(name, PROPERTIES)}`
   }
   if (name === 'default' && value !== 'true' && value !== 'false') {
     return `property default must be true or false: ${quote(value)} is ignored`

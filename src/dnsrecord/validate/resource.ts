@@ -1,9 +1,11 @@
+import { nearestName } from '../../base/nearest.ts'
 import { scanAddress } from '../../dns/text/address.ts'
 import type { YamlValue } from '../../yaml/scan-block-yaml.ts'
 import {
   API_GROUP,
   API_VERSION,
   type HealthProbe,
+  type OtherResource,
   type Resource,
   recordKey,
 } from '../dns-record.ts'
@@ -34,7 +36,8 @@ const DEFAULT_NAMESPACE = 'default'
 /** RFC 1123 names, as in Kubernetes. */
 const RESOURCE_NAME = /^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/
 const NAMESPACE_NAME = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/
-const OTHER: Resource = { kind: 'other' }
+const OTHER: OtherResource = { kind: 'other', name: '' }
+const NO_KIND = 'no kind'
 
 /**
  * Reads one resource of a manifest. Ignores other kinds, empty documents, and resources with a
@@ -49,7 +52,7 @@ export function validateResource(value: YamlValue): Resource {
   }
   const { kind, apiVersion = null } = value
   const ours = findKind(kind)
-  if (ours === undefined || isOfAnotherGroup(apiVersion)) return OTHER
+  if (ours === undefined || isOfAnotherGroup(apiVersion)) return otherResource(value)
   let key = ''
   try {
     const identity = scanIdentity(value)
@@ -79,9 +82,36 @@ export function validateResource(value: YamlValue): Resource {
  * Returns the kind that is meant. A kind in other letter case is refused; otherwise it would be
  * ignored silently.
  */
-function findKind(kind: YamlValue | undefined): (typeof KINDS)[number] | undefined {
+export function findKind(kind: YamlValue | undefined): (typeof KINDS)[number] | undefined {
   if (typeof kind !== 'string') return undefined
   return KINDS.find((ours) => ours === kind || ours.toLowerCase() === kind.toLowerCase())
+}
+
+/** True for a kind that is not read, does not resemble one that is, and is no list. */
+export function isOtherKind(kind: string): boolean {
+  return findKind(kind) === undefined && !isList({ kind }) && nearestName(kind, KINDS) === undefined
+}
+
+function otherResource(resource: Mapping): OtherResource {
+  const { kind, apiVersion, items } = resource
+  const name = typeof kind === 'string' ? kind : NO_KIND
+  const version = typeof apiVersion === 'string' ? apiVersion : ''
+  const isOfOurs = !isOfAnotherGroup(version)
+  if (!isOfOurs) {
+    const [group = ''] = version.split('/')
+    const isNear = findKind(kind) !== undefined && nearestName(group, [API_GROUP]) !== undefined
+    return isNear ? nearly(name, 'apiVersion', version, API_VERSION) : { kind: 'other', name }
+  }
+  const nearest = nearestName(name, Array.isArray(items) ? [...KINDS, 'List'] : KINDS)
+  if (nearest !== undefined) return nearly(name, 'kind', name, nearest)
+  if (name !== NO_KIND || version === '') return { kind: 'other', name }
+  const message = `the kind is missing, and the object is ignored; add kind: ${KINDS[0]}`
+  return { kind: 'other', name, problem: { path: ['apiVersion'], message } }
+}
+
+function nearly(name: string, field: string, value: string, nearest: string): OtherResource {
+  const message = `the object is ignored: ${field} ${quote(value)} is unknown; did you mean ${nearest}?`
+  return { kind: 'other', name, problem: { path: [field], message } }
 }
 
 /**
@@ -89,7 +119,7 @@ function findKind(kind: YamlValue | undefined): (typeof KINDS)[number] | undefin
  * refused.
  */
 function isOfAnotherGroup(apiVersion: YamlValue): boolean {
-  if (typeof apiVersion !== 'string') return false
+  if (typeof apiVersion !== 'string' || apiVersion === '') return false
   return apiVersion !== API_GROUP && !apiVersion.startsWith(`${API_GROUP}/`)
 }
 

@@ -225,7 +225,9 @@ function printDrop(
   const rival = all.find(isRival)
   if (rival === undefined || rival.key === DEFAULT_KEY)
     return `${at}: a CNAME cannot be beside the SOA of the zone; use A or AAAA`
-  const where = `${at}: ${rival.place}, which takes precedence, has`
+  const holder =
+    rival.place === place ? 'the same record' : `${rival.place}, which takes precedence,`
+  const where = `${at}: ${holder} has`
   if (drop.kind === 'cname')
     return `${where} ${show(rival.endpoint)}, and a CNAME must be alone; delete one of the two`
   const [what, theirs, ours] = difference(rival.endpoint, endpoint)

@@ -13,10 +13,10 @@ import { checkStateFile, type StateKind } from '../../persist/state-file.ts'
 import type { BlockConfig, CheckReport } from '../../plugin/directive.ts'
 import {
   type CheckedManifests,
+  findConflicts,
   NO_SINK,
   readManifests,
   type Warn,
-  warnOfConflicts,
 } from '../../publish/check-manifests.ts'
 import { NO_HEALTH } from '../../publish/health-options.ts'
 import { RecordPlaces } from '../../publish/locate.ts'
@@ -63,7 +63,7 @@ export async function checkBlock(
   warnOfSnapshot(options, all, warn)
   for (const warning of findLostAddresses(options)) warn(warning)
   const site = siteOf(options, all)
-  warnOfRecords({ ...options, site }, ownership, found, coverage, warn)
+  const conflicts = checkRecords({ ...options, site }, ownership, found, coverage, warn)
   const unsigned = findUnsigned(options.peering)
   if (unsigned !== undefined) warn(unsigned)
   const { key } = options.peering
@@ -73,7 +73,7 @@ export async function checkBlock(
     return zones.some((apex) => belongs(record, { apex, key: nameKey(apex) }, options, ownership))
   })
   await foreseeDeaths(options, all, { ...found, records: served }, { warn, foresee })
-  return [...found.faults, ...keyFaults, ...drainFaults]
+  return [...found.faults, ...conflicts, ...keyFaults, ...drainFaults]
 }
 
 function warnOfStateFiles(options: KuadrantOptions, warn: Warn): void {
@@ -91,14 +91,18 @@ function warnOfStateFiles(options: KuadrantOptions, warn: Warn): void {
   warnOf(peerCache?.path, cachedPeers(site, systemClock), peerCache?.position)
 }
 
-/** Warns of conflicts, useless geo codes and useless locations in each zone, and of records that no zone accepts. */
-function warnOfRecords(
+/**
+ * Returns the conflicts that are faults. Warns of other conflicts, useless geo codes and useless locations in each zone,
+ * and of records that no zone accepts.
+ */
+function checkRecords(
   options: KuadrantOptions,
   ownership: ZoneOwnership,
   { records, places }: CheckedManifests,
   coverage: BlockConfig['geoCoverage'],
   warn: Warn,
-): void {
+): InputError[] {
+  const faults: InputError[] = []
   // Health does not affect conflicts.
   const health = new AddressHealth()
   for (const apex of options.zones) {
@@ -109,7 +113,7 @@ function warnOfRecords(
     const quiet = { onConflict: () => {}, isComplete, onOut: () => {} }
     const content = createRecordZone(apex, options, { sink: NO_SINK, health, ...quiet })
     const own = records.filter((record) => belongs(record, zone, options, ownership))
-    warnOfConflicts(content, own, places, warn)
+    faults.push(...findConflicts(content, own, places, warn))
     // In the gateway-local form, codes and locations are data for peers and need not match clients.
     if (isLocalZone(apex)) continue
     for (const warning of findUnmatched(own, coverage, places)) warn(warning)
@@ -125,6 +129,7 @@ function warnOfRecords(
     const at = places.record(key) ?? options.position
     warn(new InputError(at, `no zone is served for DNSRecord ${key}: it is ignored`))
   }
+  return faults
 }
 
 /** Reads the manifests. For a cluster, checks only its configuration and reads no records. */

@@ -5,18 +5,26 @@ import type { FieldProblem, HealthProbe, Resource } from '../../dnsrecord/dns-re
 import { packRecord } from '../../dnsrecord/pack.ts'
 import { isMapping } from '../../dnsrecord/validate/fields.ts'
 import { findFurtherFaults } from '../../dnsrecord/validate/further-faults.ts'
-import { findIgnored } from '../../dnsrecord/validate/ignored.ts'
-import { isList, itemsOf, validateResource } from '../../dnsrecord/validate/resource.ts'
+import { findIgnored, type IgnoredPart } from '../../dnsrecord/validate/ignored.ts'
+import {
+  isList,
+  isOtherKind,
+  itemsOf,
+  validateResource,
+} from '../../dnsrecord/validate/resource.ts'
 import {
   findLine,
   parseDocuments,
   parseOneDocument,
+  scanPlainDocument,
   YamlProblem,
 } from '../../yaml/parse-document.ts'
 import type { YamlValue } from '../../yaml/scan-block-yaml.ts'
 import { findDeepBracket } from '../../yaml/scan-json.ts'
 import type { DocumentRange } from '../../yaml/split-documents.ts'
+import { topLevelKind } from '../../yaml/top-level-kind.ts'
 import { type HeldDocument, HeldRecord, type ManifestFile, manifestError } from './manifest-file.ts'
+import { probePlaceKey } from './manifest-store.ts'
 
 /** Maximum number of faults per file that are kept with their places; the others are counted. */
 const FAULTS_MAX = 1000
@@ -27,15 +35,18 @@ const FAULTS_MAX = 1000
 const JSON_DEPTH_MAX = 512
 /** Documents of the file's last state that are indexed per step. */
 const RUN = 1024
+/** Longest name of an object of another kind in a message. */
+const NAME_CHARACTERS_MAX = 253
 const NEWLINE = 0x0a
 const NO_RECORDS: readonly HeldRecord[] = []
 const NO_PROBES: readonly HealthProbe[] = []
 
-/** The ignored fields of one valid record. */
-export interface IgnoredFields {
+/** The ignored parts of one object. */
+export interface IgnoredParts {
+  /** Identifies the object in the directory. */
   readonly key: string
-  /** Empty = no field is ignored. */
-  readonly problems: readonly FieldProblem[]
+  /** Empty = nothing is ignored. */
+  readonly problems: readonly IgnoredPart[]
   /** Returns one of the problems with its place. Slow. */
   readonly locate: (problem: FieldProblem) => InputError
 }
@@ -47,7 +58,9 @@ export interface ReadingOptions {
   readonly similar?: ManifestFile | undefined
   /** Returns the record of that key in `previous`. */
   readonly findPrevious: (key: string) => HeldRecord | undefined
-  readonly onIgnored: ((fields: IgnoredFields) => void) | undefined
+  readonly onIgnored: ((parts: IgnoredParts) => void) | undefined
+  /** Called with the kind of each object of another kind that is read. */
+  readonly onOther?: ((kind: string) => void) | undefined
   /** True: all faults of a refused record are reported, not only the first. */
   readonly isThorough: boolean
   /** Undefined = the end of the path decides. */
@@ -70,7 +83,8 @@ interface OpenList {
 }
 
 type Path = readonly (string | number)[]
-type LineOf = (path: Path) => number
+/** `isKey`: the line of the key, not of its value. */
+type LineOf = (path: Path, isKey?: boolean) => number
 
 /** One pass over one file; receives its documents one by one. */
 export class FileReading {
@@ -147,8 +161,8 @@ export class FileReading {
     }
     const isInList = range.part === 'item'
     const items = isInList && !this.#isJson && Array.isArray(value) ? value : itemsOf(value)
-    const lineOf = (path: Path): number =>
-      range.line + findLine(octets.toString('utf8', start, end), 0, path) - 1
+    const lineOf: LineOf = (path, isKey) =>
+      range.line + findLine(octets.toString('utf8', start, end), 0, path, isKey) - 1
     this.#hold(value, items, range, lineOf)
   }
 
@@ -163,7 +177,7 @@ export class FileReading {
     }
     for (const [index, value] of values.entries()) {
       const range = { line: 1, digestA: 0, digestB: 0 }
-      this.#hold(value, itemsOf(value), range, (path) => findLine(text, index, path))
+      this.#hold(value, itemsOf(value), range, (path, isKey) => findLine(text, index, path, isKey))
     }
   }
 
@@ -199,7 +213,13 @@ export class FileReading {
       ? octets.toString('latin1', start, end)
       : this.#decode(octets.subarray(start, end), line)
     if (text === undefined) return undefined
-    return this.#isJson ? parseJson(text) : parseOneDocument(text)
+    if (this.#isJson) return parseJson(text)
+    const plain = scanPlainDocument(text)
+    if (plain !== undefined) return plain
+    const kind = topLevelKind(text)
+    if (kind === '' || !isOtherKind(kind)) return parseOneDocument(text)
+    this.#options.onOther?.(kind)
+    return null
   }
 
   /** `head`: the text before the items. */
@@ -300,9 +320,10 @@ export class FileReading {
     for (const [index, item] of items.entries()) {
       const resource = validateResource(item)
       const prefix = item === value ? [] : Array.isArray(value) ? [index] : ['items', index]
-      const lineAt: LineOf = (path) => lineOf([...prefix, ...path])
+      const lineAt: LineOf = (path, isKey) => lineOf([...prefix, ...path], isKey)
+      this.#noteIgnored(resource, item, lineAt)
       if (resource.kind === 'probe') probes.push(resource.probe)
-      else if (resource.kind === 'record') records.push(this.#holdRecord(resource, item, lineAt))
+      else if (resource.kind === 'record') records.push(this.#holdRecord(resource))
       else if (resource.kind === 'refused') {
         if (resource.key === '') isNamed = false
         const refused = this.#holdRefused(resource, at.line, lineAt)
@@ -330,17 +351,27 @@ export class FileReading {
     }
   }
 
-  #holdRecord(
-    { record }: Resource & { kind: 'record' },
-    item: YamlValue,
-    lineOf: LineOf,
-  ): HeldRecord {
-    const key = joinLatin1(record.namespace, record.name)
-    this.#options.onIgnored?.({
+  #noteIgnored(resource: Resource, item: YamlValue, lineOf: LineOf): void {
+    const { onIgnored, onOther } = this.#options
+    let problems: readonly IgnoredPart[] = []
+    if (resource.kind !== 'other') problems = findIgnored(item)
+    else if (resource.name === '') return
+    else if (resource.problem === undefined) {
+      onOther?.(resource.name)
+      return
+    } else problems = [{ ...resource.problem, isUnknownField: false }]
+    const key = keyOf(resource, item) || this.#path
+    onIgnored?.({
       key,
-      problems: findIgnored(item),
-      locate: ({ path, message }) => manifestError(this.#path, lineOf(path), `${key}: ${message}`),
+      problems,
+      locate: ({ path, message }) => {
+        return manifestError(this.#path, lineOf(path, true), `${key}: ${message}`)
+      },
     })
+  }
+
+  #holdRecord({ record }: Resource & { kind: 'record' }): HeldRecord {
+    const key = joinLatin1(record.namespace, record.name)
     return new HeldRecord(key, packRecord(record), this.#path)
   }
 
@@ -392,6 +423,18 @@ export class FileReading {
     const nothing = { digestA: 0, digestB: 0, records: NO_RECORDS, probes: NO_PROBES }
     this.#push({ line, ...nothing }, line)
   }
+}
+
+/** `namespace/name`, unless it is a record with the kind in front; '' = the object has no name. */
+function keyOf(resource: Resource, item: YamlValue): string {
+  if (resource.kind === 'record') {
+    return joinLatin1(resource.record.namespace, resource.record.name)
+  }
+  if (resource.kind === 'probe') return probePlaceKey(resource.probe)
+  if (resource.kind === 'refused') return resource.key
+  const { metadata } = isMapping(item) ? item : {}
+  const name = isMapping(metadata) ? metadata.name : undefined
+  return typeof name === 'string' ? `${resource.name} ${name.slice(0, NAME_CHARACTERS_MAX)}` : ''
 }
 
 function hasDigest({ digestA, digestB }: DocumentRange): boolean {

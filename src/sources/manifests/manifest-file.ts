@@ -57,3 +57,12 @@ export function directoryError(directory: string, cause: Error): InputError {
 export function manifestError(path: string, line: number, message: string): InputError {
   return new InputError({ file: path, line }, message)
 }
+
+/**
+ * Returns an error for a bug of this program that a file triggered. The other files are still read.
+ */
+export function unforeseen(path: string, error: unknown): InputError {
+  const reason = error instanceof Error ? error.message : String(error)
+  const message = `this file cannot be read because of a fault of the server: ${reason}`
+  return new InputError({ file: path, line: 1 }, message, error)
+}

@@ -7,15 +7,17 @@ import { isSystemError } from '../../base/system-error.ts'
 import type { Timers } from '../../base/timers.ts'
 import type { HealthProbe } from '../../dnsrecord/dns-record.ts'
 import type { ProbeSource, RecordChange, StoredRecord } from '../../dnsrecord/record-source.ts'
+import type { IgnoredPart } from '../../dnsrecord/validate/ignored.ts'
 import { AddressHealth } from '../../health/address-health.ts'
 import { type Guarded, guarding } from '../../telemetry/guard.ts'
 import type { Logger } from '../../telemetry/log.ts'
 import { IgnoredLog } from '../ignored-log.ts'
 import type { FollowedSource } from '../source.ts'
 import { listManifests, type ManifestStamp, stampManifest } from './directory.ts'
-import type { IgnoredFields } from './file-reading.ts'
-import { directoryError, type ManifestFile } from './manifest-file.ts'
+import type { IgnoredParts } from './file-reading.ts'
+import { directoryError, type ManifestFile, unforeseen } from './manifest-file.ts'
 import { type HeldPlace, ManifestStore } from './manifest-store.ts'
+import { OtherKinds } from './other-kinds.ts'
 import { readManifestFile } from './read-file.ts'
 import { DirectoryWatch, type Disturbance } from './watch.ts'
 
@@ -40,9 +42,9 @@ export interface ManifestSourceOptions {
   readonly clock: Clock
   readonly timers: Timers
   /**
-   * For `sextant check`: receives every ignored field. If set, all faults of a record are reported.
+   * For `sextant check`: receives every ignored part. If set, all faults of a record are reported.
    */
-  readonly onIgnored?: (warning: InputError) => void
+  readonly onIgnored?: (warning: InputError, part: IgnoredPart) => void
 }
 
 /** The DNSRecords of a directory of manifests, kept up to date with the files. */
@@ -62,6 +64,8 @@ export class ManifestSource implements FollowedSource, ProbeSource {
   /** Delays after which missing and empty files are checked again. */
   readonly #rechecksMs = new Set<number>()
   readonly #ignored = new IgnoredLog()
+  /** Objects of other kinds that were read so far. */
+  readonly others = new OtherKinds()
   /** The last logged message about the directory itself. */
   #loggedOfDirectory = ''
   #hadProblems = false
@@ -197,6 +201,7 @@ export class ManifestSource implements FollowedSource, ProbeSource {
     const refused = this.refusedCount === 0 ? '' : `, ${this.refusedCount} refused`
     const found = `${plural(this.recordCount, 'record')}${refused} from ${plural(this.fileCount, 'file')}`
     log.info(`read ${found} in ${directory} in ${seconds} s`)
+    if (this.others.count > 0) log.info(`${directory}: ${this.others.print()}`)
     this.#logProblems()
   }
 
@@ -417,7 +422,8 @@ export class ManifestSource implements FollowedSource, ProbeSource {
         previous,
         findPrevious: (key) => this.#store.findIn(path, key),
         pause: () => this.#pause(),
-        onIgnored: (fields) => this.#noteIgnored(fields),
+        onIgnored: (parts) => this.#noteIgnored(parts),
+        onOther: (kind) => this.others.add(kind),
         isThorough: this.#options.onIgnored !== undefined,
       })
     } catch (error) {
@@ -440,10 +446,10 @@ export class ManifestSource implements FollowedSource, ProbeSource {
     }
   }
 
-  #noteIgnored({ key, problems, locate }: IgnoredFields): void {
+  #noteIgnored({ key, problems, locate }: IgnoredParts): void {
     const { onIgnored } = this.#options
     if (onIgnored === undefined) this.#ignored.note(key, problems, (p) => locate(p).print())
-    else for (const problem of problems) onIgnored(locate(problem))
+    else for (const problem of problems) onIgnored(locate(problem), problem)
   }
 
   #pause(): Promise<void> | undefined {
@@ -479,15 +485,6 @@ export class ManifestSource implements FollowedSource, ProbeSource {
     this.#warned.add(text)
     this.#options.log.warning(text)
   }
-}
-
-/**
- * Returns an error for a bug of this program that a file triggered. The other files are still read.
- */
-function unforeseen(path: string, error: unknown): InputError {
-  const reason = error instanceof Error ? error.message : String(error)
-  const message = `this file cannot be read because of a fault of the server: ${reason}`
-  return new InputError({ file: path, line: 1 }, message, error)
 }
 
 /** Resolves after due timers and I/O have run. */

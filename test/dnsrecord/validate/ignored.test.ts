@@ -56,7 +56,9 @@ const TABLE: readonly { name: string; given: YamlValue; want: readonly string[] 
   {
     name: 'a field of another spelling',
     given: record({ recordTtl: 1 }),
-    want: ['spec.endpoints.0.recordTtl: "recordTtl" is not a field of an endpoint and is ignored'],
+    want: [
+      'spec.endpoints.0.recordTtl: "recordTtl" is not a field of an endpoint and is ignored; did you mean recordTTL?',
+    ],
   },
   {
     name: "another provider's property",
@@ -85,7 +87,53 @@ const TABLE: readonly { name: string; given: YamlValue; want: readonly string[] 
       },
     },
     want: [
-      `metadata.annotations.sextant.io/all_down: annotation "sextant.io/all_down" is unknown and is ignored; the known ones are ${SETTING_NAMES.join(', ')}`,
+      `metadata.annotations.sextant.io/all_down: annotation "sextant.io/all_down" is unknown and is ignored; the known ones are ${SETTING_NAMES.join(', ')}; did you mean sextant.io/all-down?`,
+    ],
+  },
+  {
+    name: 'fields of every part of a record',
+    given: {
+      kind: 'DNSRecord',
+      endpoints: [],
+      metadata: { label: {}, fieldOfNewerVersions: 1, managedFields: [{ x: 1 }], uid: 'u' },
+      spec: {
+        endpoint: [],
+        healthcheck: {},
+        rootHosts: 'x',
+        providerRef: { nam: 'a' },
+        healthCheck: { failureTreshold: 1, intervall: '1m', additionalHeadersRef: { nam: 'x' } },
+        endpoints: [
+          { ttl: 1, labels: { any: 'x' }, providerSpecific: [{ name: 'weight', valu: 1 }] },
+        ],
+      },
+      status: { conditions: [], healty: true },
+    },
+    want: [
+      'endpoints: "endpoints" is not a field of DNSRecord and is ignored; did you mean spec.endpoints?',
+      'metadata.label: "label" is not a field of metadata and is ignored; did you mean labels?',
+      'spec.endpoint: "endpoint" is not a field of spec and is ignored; did you mean endpoints?',
+      'spec.healthcheck: "healthcheck" is not a field of spec and is ignored; did you mean healthCheck?',
+      'spec.rootHosts: "rootHosts" is not a field of spec and is ignored; did you mean rootHost?',
+      'spec.providerRef.nam: "nam" is not a field of spec.providerRef and is ignored; did you mean name?',
+      'spec.healthCheck.failureTreshold: "failureTreshold" is not a field of spec.healthCheck and is ignored; did you mean failureThreshold?',
+      'spec.healthCheck.intervall: "intervall" is not a field of spec.healthCheck and is ignored; did you mean interval?',
+      'spec.healthCheck.additionalHeadersRef.nam: "nam" is not a field of spec.healthCheck.additionalHeadersRef and is ignored; did you mean name?',
+      'spec.endpoints.0.ttl: "ttl" is not a field of an endpoint and is ignored; did you mean recordTTL?',
+      'spec.endpoints.0.providerSpecific.0.valu: "valu" is not a field of a property and is ignored; did you mean value?',
+    ],
+  },
+  {
+    name: 'fields of a probe',
+    given: {
+      kind: 'DNSHealthCheckProbe',
+      metadata: { annotations: { 'sextant.io/x': '' } },
+      spec: { adress: 'x', rootHost: 'x' },
+      status: { healty: false, ofNewerVersions: 1 },
+    },
+    want: [
+      'spec.adress: "adress" is not a field of spec and is ignored; did you mean address?',
+      'spec.rootHost: "rootHost" is not a field of spec and is ignored',
+      'status.healty: "healty" is not a field of status and is ignored; did you mean healthy?',
     ],
   },
   { name: 'what is no record', given: [null, 'x'], want: [] },

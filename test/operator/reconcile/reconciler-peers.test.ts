@@ -273,7 +273,7 @@ t.test('a conflict of sites is reported, and the oldest record decides', async (
   await fixture.reconcile()
   t.strictSame(fixture.served(), [['192.0.2.2']])
   const text =
-    'www.k.example.com.: CNAME (a/app) beside A (east: record of k.example.com): the CNAME is not served; delete one of them'
+    'www.k.example.com.: CNAME (a/app) beside A (east: record of k.example.com): the CNAME is not served, because a CNAME must be alone; delete one of them'
   t.strictSame([...new Set(fixture.conflicts)], [text])
   t.strictSame(fixture.ready().slice(0, 2), ['False', 'ProviderError'], 'nothing of it is served')
   t.match(fixture.ready()[2], text)

@@ -314,7 +314,7 @@ t.test(
     t.equal(ignored().length, 1)
     t.match(
       ignored()[0],
-      /team\/a: spec\.endpoints\[0\]\.recordTtl: .* is ignored; the same in 1 more records$/,
+      /team\/a: spec\.endpoints\[0\]\.recordTtl: .* is ignored; did you mean recordTTL\?; the same in 1 more records$/,
     )
     records.event('MODIFIED', typo('a', '192.0.2.3'))
     await stage.heard()

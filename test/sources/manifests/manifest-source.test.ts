@@ -340,7 +340,7 @@ t.test(
     t.equal(ignored().length, 1)
     t.match(
       ignored()[0],
-      /a\.yaml:10: default\/a: "recordTtl" is not a field of an endpoint and is ignored; the same in 1 more records$/,
+      /a\.yaml:10: default\/a: "recordTtl" is not a field of an endpoint and is ignored; did you mean recordTTL\?; the same in 1 more records$/,
     )
     writeFileSync(join(directory, 'a.yaml'), typo('a', '192.0.2.3') + typo('b', '192.0.2.2'))
     await becomes('a', '192.0.2.3')
