@@ -12,6 +12,7 @@ import { findDownTargets } from '../health/down-targets.ts'
 import { ManifestSource } from '../sources/manifests/manifest-source.ts'
 import { probePlaceKey } from '../sources/manifests/manifest-store.ts'
 import { SILENT_LOG } from '../telemetry/log.ts'
+import { findAliasLoops } from './alias-loops.ts'
 import { RecordPlaces } from './locate.ts'
 import { RecordZone } from './record-zone.ts'
 import type { RRsetSink } from './record-zone-options.ts'
@@ -114,7 +115,8 @@ export async function checkManifests(
     onConflict: () => {},
     onOut: () => {},
   })
-  return [...read.faults, ...findConflicts(zone, read.records, read.places, warn)]
+  const loops = findAliasLoops(read.records, read.places)
+  return [...read.faults, ...findConflicts(zone, read.records, read.places, warn), ...loops]
 }
 
 /**

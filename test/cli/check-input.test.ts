@@ -129,6 +129,66 @@ t.test('objects of other kinds are counted, whatever YAML they use', async (t) =
   t.equal(faulty.code, 1, 'a record must be valid YAML')
 })
 
+/** The owners and CNAME targets of a record, below k.example.com. */
+const LOOPS: readonly {
+  name: string
+  aliases: readonly (readonly [string, string])[]
+  way?: string
+}[] = [
+  {
+    name: 'none',
+    aliases: [
+      ['a', 'b'],
+      ['b', 'c'],
+      ['d', 'c'],
+    ],
+  },
+  { name: 'a name that leads to itself', aliases: [['a', 'a']], way: 'a to a' },
+  {
+    name: 'two names',
+    aliases: [
+      ['a', 'b'],
+      ['b', 'a'],
+    ],
+    way: 'a to b to a',
+  },
+  {
+    name: 'behind a chain',
+    aliases: [
+      ['x', 'a'],
+      ['a', 'b'],
+      ['b', 'a'],
+    ],
+    way: 'a to b to a',
+  },
+  { name: 'a wildcard that its own target matches', aliases: [['*.w', 'x.w']], way: '*.w to x.w' },
+  {
+    name: 'a wildcard whose target exists',
+    aliases: [
+      ['*.w', 'x.w'],
+      ['x.w', 'y'],
+    ],
+  },
+]
+
+t.test('CNAMEs that lead in a circle are an error', async (t) => {
+  for (const { name, aliases, way } of LOOPS) {
+    const endpoints = aliases.map(
+      ([owner, target]) =>
+        `  - dnsName: "${owner}.k.example.com"\n    recordType: CNAME\n    targets: [${target}.k.example.com]\n`,
+    )
+    const head = 'apiVersion: kuadrant.io/v1alpha1\nkind: DNSRecord\nmetadata:\n  name: a\n'
+    const text = `${head}spec:\n  rootHost: k.example.com\n  endpoints:\n${endpoints.join('')}`
+    const { code, errors } = await run(t, { 'a.yaml': text })
+    t.equal(code, way === undefined ? 0 : 1, name)
+    const full = way?.replaceAll(/\S+(?<!to)(?= |$)/g, '$&.k.example.com.')
+    const want =
+      full === undefined ? [] : [`default/a: the CNAMEs lead in a circle, from ${full}: `]
+    t.equal(errors.length, want.length, name)
+    for (const [i, line] of want.entries()) t.ok(errors[i]?.includes(line), `${errors[i]}: ${line}`)
+  }
+})
+
 t.test('without a Corefile, the text says what is checked', async (t) => {
   const directory = t.testdir({ none: {} })
   mkdirSync(join(directory, 'empty'))

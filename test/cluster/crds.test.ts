@@ -64,7 +64,7 @@ const CREATED: readonly Row[] = [
   },
   { name: 'one failure', given: check({ failureThreshold: 1 }) },
   { name: 'a path of three characters', given: check({ path: '/ab' }) },
-  { name: 'a path of two characters', given: check({ path: '/a' }), want: /path.*should match/ },
+  { name: 'a path of two characters', given: check({ path: '/a' }) },
   { name: 'a query as the path', given: check({ path: '?ready=1' }) },
   {
     name: 'headers without a name',
@@ -121,7 +121,8 @@ const CREATED: readonly Row[] = [
     given: check({ failureThreshold: 0 }),
     want: /Failure threshold must be greater than 0/,
   },
-  { name: 'the path /', given: check({ path: '/' }), want: /path.*should match/ },
+  { name: 'the path /', given: check({ path: '/' }) },
+  { name: 'a path with a space', given: check({ path: '/a b' }), want: /path.*should match/ },
   { name: 'a path without a slash', given: check({ path: 'healthz' }), want: /path.*should match/ },
   {
     name: 'a fractional TTL',
@@ -321,7 +322,8 @@ t.test(
           given: { failureThreshold: 0 },
           want: /Failure threshold must be greater than 0/,
         },
-        { name: 'the path /', given: { path: '/' }, want: /path.*should match/ },
+        { name: 'the path /', given: { path: '/' } },
+        { name: 'a path without a slash', given: { path: 'x' }, want: /path.*should match/ },
         {
           name: 'headers without a name',
           given: { additionalHeadersRef: {} },

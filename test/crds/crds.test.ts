@@ -1,5 +1,8 @@
 import fc from 'fast-check'
 import t from 'tap'
+import { PATH_CHARACTERS_MAX } from '../../src/dnsrecord/health-check.ts'
+import { SPEC } from '../../src/dnsrecord/validate/fields.ts'
+import { scanHealthCheck } from '../../src/dnsrecord/validate/health-check.ts'
 import { findIgnored } from '../../src/dnsrecord/validate/ignored.ts'
 import {
   type KnownFields,
@@ -178,6 +181,39 @@ t.test('the fields of a DNSHealthCheckProbe', (t) => {
   t.end()
 })
 
+t.test('the API server and manifests accept the same paths', (t) => {
+  const { pattern } = schemaOf('dnshealthcheckprobes', 'spec').properties.path
+  const texts = [
+    '/',
+    '/a',
+    '?',
+    '?ready=1',
+    '/a%20b',
+    '/healthz',
+    '/a/',
+    'x',
+    '/a b',
+    ' /',
+    '/\n',
+    '/é',
+  ]
+  const accepts = (path: string): boolean => {
+    try {
+      scanHealthCheck({ path }, SPEC)
+      return true
+    } catch {
+      return false
+    }
+  }
+  for (const text of texts) t.equal(new RegExp(pattern, 'u').test(text), accepts(text), text)
+  fc.assert(
+    fc.property(fc.string({ minLength: 1 }), (text) => {
+      return new RegExp(pattern, 'u').test(text) === accepts(text)
+    }),
+  )
+  t.end()
+})
+
 /** The paths of `known`, in the form of `fieldsOf` without types. */
 function pathsOfKnown(known: KnownFields, path = ''): string[] {
   return Object.entries(known).flatMap(([name, below]) => {
@@ -237,7 +273,9 @@ t.test('required fields, defaults and limits', (t) => {
   })
   const probe = schemaOf('dnshealthcheckprobes', 'spec')
   t.equal(JSON.stringify(probe).includes('"default"'), false, 'a probe has no defaults')
-  t.equal(probe.properties.path.pattern, healthCheck.properties.path.pattern)
+  const { path } = healthCheck.properties
+  t.strictSame(probe.properties.path, path)
+  t.equal(path.maxLength, PATH_CHARACTERS_MAX)
   t.end()
 })
 

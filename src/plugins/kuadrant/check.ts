@@ -11,6 +11,7 @@ import { SLOW_START_STATE } from '../../health/slow-start-text.ts'
 import { cachedPeers } from '../../peering/cache/peer-cache-text.ts'
 import { checkStateFile, type StateKind } from '../../persist/state-file.ts'
 import type { BlockConfig, CheckReport } from '../../plugin/directive.ts'
+import { findAliasLoops } from '../../publish/alias-loops.ts'
 import {
   type CheckedManifests,
   findConflicts,
@@ -92,7 +93,7 @@ function warnOfStateFiles(options: KuadrantOptions, warn: Warn): void {
 }
 
 /**
- * Returns the conflicts that are faults. Warns of other conflicts, useless geo codes and useless locations in each zone,
+ * Returns the conflicts that are faults, and CNAMEs that lead in a circle. Warns of other conflicts, useless geo codes and useless locations in each zone,
  * and of records that no zone accepts.
  */
 function checkRecords(
@@ -102,7 +103,7 @@ function checkRecords(
   coverage: BlockConfig['geoCoverage'],
   warn: Warn,
 ): InputError[] {
-  const faults: InputError[] = []
+  const faults = findAliasLoops(records, places)
   // Health does not affect conflicts.
   const health = new AddressHealth()
   for (const apex of options.zones) {
