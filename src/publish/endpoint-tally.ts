@@ -6,6 +6,8 @@ export class EndpointTally {
   served = 0
   /** Those of weight 0, unless traffic is shifted to them. */
   standby = 0
+  /** Number of candidates by geo code. */
+  readonly codes = new Map<string, number>()
 
   add(set: OwnerSet): void {
     this.#count(set, 1)
@@ -18,12 +20,19 @@ export class EndpointTally {
 
   #count({ candidates }: OwnerSet, step: 1 | -1): void {
     let last: readonly number[] | undefined
-    for (const { rdataIndexes, weight, shift } of candidates) {
+    for (const { code, rdataIndexes, weight, shift } of candidates) {
+      if (code !== undefined) this.#countCode(code.text, step)
       // An endpoint has one candidate per geo code, one after the other. They share the array.
       if (rdataIndexes === last) continue
       last = rdataIndexes
       this.served += step
       if (weight === 0 && shift?.isTarget !== true) this.standby += step
     }
+  }
+
+  #countCode(code: string, step: 1 | -1): void {
+    const count = (this.codes.get(code) ?? 0) + step
+    if (count > 0) this.codes.set(code, count)
+    else this.codes.delete(code)
   }
 }

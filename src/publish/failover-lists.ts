@@ -1,4 +1,12 @@
 import type { Endpoint } from '../dnsrecord/dns-record.ts'
+import {
+  codeIn,
+  DEFAULT,
+  hasEffect,
+  isKnown,
+  type Names,
+  namesOf,
+} from '../dnsrecord/failover-names.ts'
 import { type GeoCode, scanGeoCode } from '../geo/code.ts'
 import type { Candidate } from '../steering/candidate.ts'
 import {
@@ -23,9 +31,6 @@ export interface Member {
   /** Its site, if other sites have another endpoint with its set identifier; undefined = they have not. */
   readonly site?: string | undefined
 }
-
-/** Code of the default endpoints, and of the line for all codes without their own. */
-const DEFAULT = '*'
 
 /**
  * Returns the failover lists of a set. `endpoints`: `built`, with candidates for fallback endpoints that
@@ -101,37 +106,6 @@ export function describeUnknown(
   const checked = lines.filter((line) => isLocated || hasEffect(line, names))
   const unknown = checked.flatMap(({ entries }) => entries.filter((name) => !isKnown(name, names)))
   return [...new Set(unknown)].map((name) => JSON.stringify(name)).join(', ')
-}
-
-/** What the entries of a list can name. */
-interface Names {
-  /** Geo codes, and DEFAULT if there is an endpoint for clients that no code matches. */
-  readonly codes: ReadonlySet<string>
-  readonly identifiers: ReadonlySet<string>
-  readonly hasDefault: boolean
-}
-
-function namesOf(endpoints: readonly Endpoint[]): Names {
-  const codes = new Set(endpoints.flatMap((endpoint) => endpoint.codes.map(({ text }) => text)))
-  const hasDefault = codes.has(DEFAULT) || endpoints.some(({ isDefault }) => isDefault)
-  if (hasDefault || endpoints.some((endpoint) => endpoint.codes.length === 0)) codes.add(DEFAULT)
-  const identifiers = new Set(endpoints.map(({ setIdentifier }) => setIdentifier))
-  return { codes, identifiers, hasDefault }
-}
-
-function hasEffect({ code, entries }: FailoverLine, names: Names): boolean {
-  const isOfEndpoint = code !== DEFAULT && names.codes.has(code)
-  return isOfEndpoint || entries.some((name) => isKnown(name, names))
-}
-
-function isKnown(name: string, names: Names): boolean {
-  return codeIn(name, names) !== undefined || names.identifiers.has(name)
-}
-
-/** Returns the code that an entry means; undefined = the entry is a set identifier. */
-function codeIn(name: string, { codes }: Names): string | undefined {
-  const code = scanGeoCode(name)?.text
-  return code !== undefined && codes.has(code) ? code : undefined
 }
 
 function codeOf(text: string): GeoCode {

@@ -26,6 +26,7 @@ import type { LoadedSnapshot } from './snapshot/load.ts'
 import { faultAt } from './source-fault.ts'
 import { nameOf } from './source-place.ts'
 import type { OpenZones, ThreadedZones } from './threaded-zones.ts'
+import { UnmatchedCodes } from './unmatched-codes.ts'
 import { findLostAddresses } from './zone-content.ts'
 import { ZoneSnapshot } from './zone-snapshot.ts'
 import { reportPeer, statusOfZones } from './zone-status.ts'
@@ -78,6 +79,7 @@ export class ZonePublisher {
   readonly #records: RecordPipeline
   readonly #snapshot: ZoneSnapshot | undefined
   #zones: PublishedZones | undefined
+  #unmatched: UnmatchedCodes | undefined
   #stopFollowing = (): void => {}
 
   constructor(options: PublishOptions, parts: ZonePublisherParts) {
@@ -133,7 +135,8 @@ export class ZonePublisher {
     const note = this.#servesSnapshot
       ? this.#snapshot?.noteServed(this.#records.unreadReason)
       : this.#records.note()
-    return [note, this.#zones?.note(), this.#snapshot?.note()].filter((note) => note).join('; ')
+    const notes = [note, this.#zones?.note(), this.#unmatched?.note(), this.#snapshot?.note()]
+    return notes.filter((note) => note).join('; ')
   }
 
   /** What the status of the server shows about the zones, their peers and the snapshot. */
@@ -291,10 +294,18 @@ export class ZonePublisher {
       return
     }
     this.#zones = zones
+    this.#reportCodes(open, zones)
     threads.serve(open)
     this.#explain(open, zones)
     this.#stops.add(measure(metrics, nameOf(this.#options.source), owned!, zones))
     this.#snapshot?.keep(zones, open, this.#shape)
+  }
+
+  #reportCodes({ table }: OpenZones, zones: PublishedZones): void {
+    const { log, locator } = this.#parts
+    const hasLocator = locator !== undefined
+    this.#unmatched = new UnmatchedCodes({ table, codes: () => zones.codes, log, hasLocator })
+    this.#stops.add(this.#unmatched.close)
   }
 
   #openCounters(): EndpointCounters | undefined {

@@ -141,6 +141,12 @@ export class PublishedZones {
     return noteAllDown(sets, NAMED_MAX)
   }
 
+  /** The geo codes of the endpoints that are served. In the gateway-local form they are data for peers. */
+  get codes(): ReadonlySet<string> {
+    const zones = this.#zones.filter(({ apex }) => !isLocalZone(apex))
+    return new Set(zones.flatMap(({ records }) => [...records.tally.codes.keys()]))
+  }
+
   /** For a snapshot. */
   get facts(): ZoneFacts[] {
     return this.#zones.map((zone) => {

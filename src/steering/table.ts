@@ -55,6 +55,9 @@ export class SteeringTable {
   #reported: SteeringSnapshot | undefined
   /** The last argument of `onWarning`; undefined = distances can be used. */
   #warning: string | undefined
+  /** Codes of the trie in use that match no client. */
+  #unmatched: ReadonlySet<string> = new Set()
+  readonly #builtListeners = new Set<() => void>()
   #closed = false
 
   constructor(options: SteeringOptions) {
@@ -217,6 +220,17 @@ export class SteeringTable {
     return this.#policies.snapshot.trie
   }
 
+  /** True if no client can have the code, as far as the trie in use knows; without `geoip`, always. */
+  isUnmatched(code: string): boolean {
+    return this.#options.locator === undefined || this.#unmatched.has(code)
+  }
+
+  /** Calls `listener` after each rebuild. Returns a function that ends this. */
+  onBuilt(listener: () => void): () => void {
+    this.#builtListeners.add(listener)
+    return () => this.#builtListeners.delete(listener)
+  }
+
   /** The classes, and the tier of each policy and class: for commands that compare configurations. */
   get snapshot(): SteeringSnapshot {
     return this.#policies.snapshot
@@ -255,6 +269,10 @@ export class SteeringTable {
     this.#policies.adopt(trie)
     this.#warn(distanceProblem(trie))
     this.#builtCount = count
+    const matched = new Set(trie.codesOf.flat().map(({ text }) => text))
+    const codes = this.#policies.codes.map(({ text }) => text)
+    this.#unmatched = new Set(codes.filter((code) => !matched.has(code)))
+    for (const listener of this.#builtListeners) listener()
   }
 
   #warn(warning: string | undefined): void {

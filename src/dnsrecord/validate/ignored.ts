@@ -1,6 +1,7 @@
 import { didYouMean } from '../../base/nearest.ts'
 import type { YamlValue } from '../../yaml/scan-block-yaml.ts'
-import type { FieldProblem } from '../dns-record.ts'
+import type { DnsRecord, FieldProblem } from '../dns-record.ts'
+import { findIdleLists } from '../failover-names.ts'
 import { SITES_ANNOTATION } from '../site-facts.ts'
 import { isDerivedRecord } from './dns-record.ts'
 import { isMapping, quote } from './fields.ts'
@@ -27,13 +28,14 @@ export interface IgnoredPart extends FieldProblem {
 
 /**
  * Finds what this server does not read in a DNSRecord or DNSHealthCheckProbe: unknown fields, properties of endpoints,
- * and annotations of ours. `resource`: also one that is refused.
+ * and annotations of ours. `resource`: also one that is refused. `record`: undefined = it is refused.
  */
-export function findIgnored(resource: YamlValue): IgnoredPart[] {
+export function findIgnored(resource: YamlValue, record?: DnsRecord): IgnoredPart[] {
   if (!isMapping(resource)) return []
   const kind = findKind(resource.kind) ?? 'DNSRecord'
   const unknown = findUnknownFields(resource, kind)
   const others = kind === 'DNSRecord' ? findUnread(resource) : []
+  if (record !== undefined) others.push(...findIdleLists(record))
   if (unknown.length + others.length === 0) return []
   return [
     ...unknown.map((problem) => ({ ...problem, isUnknownField: true })),

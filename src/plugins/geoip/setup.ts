@@ -14,6 +14,7 @@ import { readsAny } from '../../plugin/metadata.ts'
 import { EventLog } from '../../telemetry/event-log.ts'
 import { warnOfAge } from './age.ts'
 import { ClientFromSubnet, hasSubnet } from './geoip.ts'
+import { GeoipMetrics } from './metrics.ts'
 
 /** Most database files of one block. */
 const FILES_MAX = 8
@@ -47,6 +48,7 @@ function setup(c: SetupContext, runJob: JobRunner): void {
   })
   const paths = files.length === 0 ? [bundledDatabasePath()] : files.map((file) => file.path)
   let run = runJob
+  const metrics = new GeoipMetrics(c.metrics)
   const images = c.broadcast<readonly DatabaseImage[]>((value) => locator.follow(value))
   const parts: MmdbLocatorOptions = {
     timers: c.timers,
@@ -60,7 +62,10 @@ function setup(c: SetupContext, runJob: JobRunner): void {
         const actor = { kind: 'database', name: path } as const
         c.resources.find(EventLog, '')?.add({ actor, text: 'a new version is used' })
         if (locator.images.length > 0) images.publish(locator.images)
-      } else c.log.error(`Keeping ${printOld(path, fault)}`)
+        return
+      }
+      metrics.noteFailure(path, fault)
+      c.log.error(`Keeping ${printOld(path, fault)}`)
     },
     onLoad: (path, builtSeconds) => {
       const warning = warnOfAge(path, builtSeconds, c.clock.now())
@@ -73,14 +78,7 @@ function setup(c: SetupContext, runJob: JobRunner): void {
     () => '',
     () => locator.faults.map(({ path, fault }) => printOld(path, fault)).join('; '),
   )
-  c.onStatus(() => {
-    return {
-      databases: locator.files.map(({ path, builtSeconds, fault }) => {
-        const built = builtSeconds === 0 ? '' : new Date(builtSeconds * 1000).toISOString()
-        return { file: path, built, fault: fault?.message ?? '' }
-      }),
-    }
-  })
+  c.onStatus(() => ({ databases: locator.files.map(statusOf) }))
   c.block.locator = locator
   c.block.geoCoverage = () => locator.coverage()
   c.block.locatesSubnet = options.ednsSubnet
@@ -101,7 +99,14 @@ function setup(c: SetupContext, runJob: JobRunner): void {
     }
     await openOrFault(locator, readsEntries, database === undefined ? files : [])
   })
+  c.onStartup(() => metrics.start(() => locator.files))
+  c.onShutdown(() => metrics.stop())
   c.onShutdown(() => locator.close())
+}
+
+function statusOf({ path, builtSeconds, fault }: MmdbLocator['files'][number]) {
+  const built = builtSeconds === 0 ? '' : new Date(builtSeconds * 1000).toISOString()
+  return { file: path, built, fault: fault?.message ?? '' }
 }
 
 /** Opens a locator. Rejects with an InputError at the line that names the invalid file. */

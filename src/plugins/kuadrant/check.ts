@@ -93,8 +93,8 @@ function warnOfStateFiles(options: KuadrantOptions, warn: Warn): void {
 }
 
 /**
- * Returns the conflicts that are faults, and CNAMEs that lead in a circle. Warns of other conflicts, useless geo codes and useless locations in each zone,
- * and of records that no zone accepts.
+ * Returns the conflicts that are faults, and CNAMEs that lead in a circle. Warns of other conflicts, useless geo codes
+ * and useless locations in each zone, and of records that no zone accepts.
  */
 function checkRecords(
   options: KuadrantOptions,

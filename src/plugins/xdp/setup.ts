@@ -39,7 +39,7 @@ function scanXdp(d: Dispenser): XdpSettings[] {
         mode = scanMode(d)
         return
       default:
-        throw d.unknownProperty(d.value(), ['queues', 'mode'])
+        throw d.error(`unknown property ${JSON.stringify(d.value())}; use queues or mode`)
     }
   })
   return names.map((interfaceName) => ({ interfaceName, queues, mode }))

@@ -77,7 +77,8 @@ export class ClusterStore {
         const { records, fault } = expandRecord(object, resource.record)
         this.#replace(key, records)
         const refusal = this.#noteFault(key, fault)
-        this.#ignored.note(key, findIgnored(object as YamlValue), ({ path, message }) => {
+        const ignored = findIgnored(object as YamlValue, resource.record)
+        this.#ignored.note(key, ignored, ({ path, message }) => {
           return `${key}: ${printPath(path)}: ${message}`
         })
         return refusal === undefined ? { key } : { key, refusal }

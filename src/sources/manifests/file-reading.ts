@@ -354,7 +354,8 @@ export class FileReading {
   #noteIgnored(resource: Resource, item: YamlValue, lineOf: LineOf): void {
     const { onIgnored, onOther } = this.#options
     let problems: readonly IgnoredPart[] = []
-    if (resource.kind !== 'other') problems = findIgnored(item)
+    if (resource.kind === 'record') problems = findIgnored(item, resource.record)
+    else if (resource.kind !== 'other') problems = findIgnored(item)
     else if (resource.name === '') return
     else if (resource.problem === undefined) {
       onOther?.(resource.name)

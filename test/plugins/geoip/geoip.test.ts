@@ -141,7 +141,8 @@ t.test('a missing database stops the start and fails the check, with its place',
 
 t.test('a database that can no longer be used is on the ready page until it can', async (t) => {
   const file = join(t.testdir(), 'city.mmdb')
-  const good = composeMmdb({ networks: { '81.2.69.0/24': cityEntry('GB', 'EU') } })
+  const networks = { '81.2.69.0/24': cityEntry('GB', 'EU') }
+  const good = composeMmdb({ networks, builtSeconds: 1_700_000_000 })
   writeFileSync(file, good)
   const { mtime } = statSync(file)
   const timers = new FakeTimers()
@@ -156,9 +157,15 @@ t.test('a database that can no longer be used is on the ready page until it can'
       return want.test(note())
     }, `the note to be like ${want}`)
   t.equal(note(), '')
+  const metric = (name: string) => setUp.metric(`sextant_geoip_${name}{file="${file}"}`)
+  const BUILT = 'database_build_timestamp_seconds'
+  t.equal(await metric(BUILT), 1_700_000_000)
+  t.equal(await metric('reload_failures_total'), 0)
   writeFileSync(file, 'no database')
   await becomes(/^the old version of .*city\.mmdb: .* is not a MaxMind DB/)
   t.equal(ready!.check(), '', 'queries are answered as before')
+  t.equal(await metric('reload_failures_total'), 1)
+  t.equal(await metric(BUILT), 1_700_000_000, 'that of the version in use')
   writeFileSync(file, good)
   utimesSync(file, mtime, mtime)
   await becomes(/^$/)

@@ -1,0 +1,43 @@
+import t from 'tap'
+import { findIdleLists } from '../../src/dnsrecord/failover-names.ts'
+import { validateResource } from '../../src/dnsrecord/validate/resource.ts'
+
+/** Endpoints as `OWNER CODE`, or `OWNER` without a code. */
+const TABLE: readonly {
+  name: string
+  failover: string
+  endpoints: readonly string[]
+  want: string
+}[] = [
+  { name: 'a list of two codes', failover: 'IE: FR', endpoints: ['a IE', 'a FR'], want: '' },
+  { name: 'only the code is there', failover: 'IE: FR', endpoints: ['a IE'], want: '' },
+  { name: 'only the entry is there', failover: 'IE: FR', endpoints: ['a FR'], want: '' },
+  { name: 'a set identifier', failover: 'IE: id0', endpoints: ['a'], want: '' },
+  { name: 'another name has the codes', failover: 'IE: FR', endpoints: ['a', 'b IE'], want: '' },
+  { name: 'no codes', failover: 'IE: FR', endpoints: ['a'], want: 'IE' },
+  { name: 'other codes', failover: 'IE: FR\nGEO-EU: ES', endpoints: ['a US'], want: 'IE, GEO-EU' },
+  { name: 'one of two lists', failover: 'IE: FR\nUS: CA', endpoints: ['a IE'], want: 'US' },
+]
+
+t.test('failover lists without an effect', (t) => {
+  for (const { name, failover, endpoints, want } of TABLE) {
+    const given = endpoints.map((text, i) => {
+      const [owner, code] = text.split(' ')
+      const providerSpecific = code === undefined ? [] : [{ name: 'geo-code', value: code }]
+      const dnsName = `${owner}.k.example.com`
+      const rest = { recordType: 'A', targets: [`192.0.2.${i + 1}`], setIdentifier: `id${i}` }
+      return { dnsName, ...rest, providerSpecific }
+    })
+    const resource = validateResource({
+      apiVersion: 'kuadrant.io/v1alpha1',
+      kind: 'DNSRecord',
+      metadata: { name: 'a', annotations: { 'sextant.io/failover': failover } },
+      spec: { rootHost: 'k.example.com', endpoints: given },
+    })
+    if (resource.kind !== 'record') return t.fail(JSON.stringify(resource))
+    const found = findIdleLists(resource.record).map(({ message }) => message)
+    const [, codes = ''] = /has no effect for (.*?): /.exec(found[0] ?? '') ?? []
+    t.equal(codes, want, name)
+  }
+  t.end()
+})
