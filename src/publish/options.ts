@@ -21,6 +21,8 @@ export interface PublishOptions {
   /** E-mail address as written; '' = none. */
   readonly rname: string
   readonly nameservers: readonly ZoneNameserver[]
+  /** Addresses of the default name server; missing = they are unknown. */
+  readonly ownAddresses?: readonly Address[] | undefined
   /** Undefined = all. */
   readonly allowedNamespaces: ReadonlySet<string> | undefined
   /** The name that other sites know this site by; '' = not set. */

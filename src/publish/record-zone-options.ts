@@ -24,6 +24,8 @@ export interface RecordZoneOptions extends RecordForm {
   readonly fixed: readonly Endpoint[]
   /** The apex NS to serve if neither the Corefile nor a record has one. */
   readonly defaultNs: Endpoint
+  /** Addresses of the default name server, to serve if no record has an address or a CNAME there. */
+  readonly defaultAddresses?: readonly Endpoint[] | undefined
   readonly sink: RRsetSink
   readonly health: ServedView
   /** As in `OwnerConflictsOptions`. */

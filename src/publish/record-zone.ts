@@ -1,16 +1,18 @@
 import { RRType } from '../dns/iana/types.ts'
 import { printName } from '../dns/name/name.ts'
 import type { Endpoint } from '../dnsrecord/dns-record.ts'
-import { firstOwnerKey, unpackPlace, unpackRecord } from '../dnsrecord/pack.ts'
+import { firstOwnerKey, unpackPlace } from '../dnsrecord/pack.ts'
 import { comparePacked, type PackedDifference } from '../dnsrecord/packed-difference.ts'
 import { isSameOrigin, type RecordChange, type StoredRecord } from '../dnsrecord/record-source.ts'
 import { lowerNameKey } from '../dnsrecord/validate/names.ts'
 import { NO_DRAINS } from '../health/drain/drain.ts'
 import { SLOW_START_UNITS } from '../health/slow-start-units.ts'
 import type { EventActor } from '../telemetry/event-log.ts'
+import { aliasesTo } from './alias-index.ts'
 import { ContentDigest } from './content-digest.ts'
 import { DeadNames } from './dead-names.ts'
 import { DecodedRecord, isDerived, type OwnerGroup, type ServedState } from './decoded-record.ts'
+import { defaultsAt } from './default-server.ts'
 import { EndpointTally } from './endpoint-tally.ts'
 import { OutSets } from './out-sets.ts'
 import { OwnerConflicts } from './owner-conflicts.ts'
@@ -70,6 +72,7 @@ export class RecordZone {
   readonly #out: OutSets
   readonly #digest = new ContentDigest()
   readonly #apexKey: string
+  readonly #ownKeys: ReadonlySet<string>
   /** Of the endpoints in all RRsets. */
   readonly tally = new EndpointTally()
   #recordCount = 0
@@ -98,6 +101,8 @@ export class RecordZone {
       const contribution = this.#configured(CONFIGURED_KEY, endpoint)
       this.#fixedByOwner.set(key, [...(this.#fixedByOwner.get(key) ?? []), contribution])
     }
+    for (const { owner } of options.defaultAddresses ?? []) owners.set(lowerNameKey(owner), owner)
+    this.#ownKeys = new Set(owners.keys())
     const actor = CONFIGURED_ACTOR
     for (const [key, owner] of owners) this.#replan({ key, owner, actor }, [])
   }
@@ -261,7 +266,7 @@ export class RecordZone {
     const state = this.#nextState(after)
     const record = new DecodedRecord(state, this.#options)
     for (const { key } of record.groups) {
-      if (!this.#holders.has(key) && !this.#fixedByOwner.has(key) && key !== this.#apexKey) continue
+      if (!this.#holders.has(key) && !this.#ownKeys.has(key)) continue
       next.set(after, record)
       return false
     }
@@ -416,9 +421,10 @@ export class RecordZone {
       conflicts.push({ text, key: leftOut.key, owner, type: leftOut.endpoint.type })
     }
     const isApex = key === this.#apexKey
-    if (isApex && !contributions.some((c) => c.endpoint.type === RRType.NS)) {
-      const ns = this.#configured(DEFAULT_KEY, this.#options.defaultNs)
-      contributions.splice(fixed.length, 0, ns)
+    if (this.#ownKeys.has(key)) {
+      const defaults = defaultsAt(owner, isApex, contributions, this.#options)
+      const added = defaults.map((one) => this.#configured(DEFAULT_KEY, one))
+      contributions.splice(fixed.length, 0, ...added)
     }
     const { settings, site } = this.#options
     const resolved = this.#dead.resolve(contributions)
@@ -486,11 +492,7 @@ export class RecordZone {
 
   /** True if a CNAME of a record with this owner leads to it: in a fail-over, no client gets there. */
   #isBehindCname(key: string): boolean {
-    return this.#holders.of(key).some(({ packed }) => {
-      return unpackRecord(packed).endpoints.some(({ type, rdata }) => {
-        return type === RRType.CNAME && rdata.some((target) => lowerNameKey(target) === key)
-      })
-    })
+    return this.#holders.of(key).some((record) => aliasesTo(key, record).length > 0)
   }
 }
 

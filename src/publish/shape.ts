@@ -11,7 +11,9 @@ import { ofSource, siteOf } from './same-source.ts'
  * of other zones. `all`: the options of all publishers, since their zones share the records.
  */
 export function digestOfShape(options: PublishOptions, all: readonly PublishOptions[]): string {
-  const { zones, source, rname, nameservers, allowedNamespaces, peering, settings } = options
+  const { zones, source, rname, nameservers, ownAddresses = [] } = options
+  const { allowedNamespaces, peering, settings } = options
+  const own = nameservers.length > 0 ? [] : ownAddresses
   const claimed = ofSource(source, all).flatMap((other) => other.zones)
   const shape = [
     zones.map((zone) => printName(zone)).sort(),
@@ -25,6 +27,8 @@ export function digestOfShape(options: PublishOptions, all: readonly PublishOpti
     siteOf(options, all),
     peering.peers.map(printHostPort).sort(),
     ...printSettings(settings),
+    // Nothing for no addresses, so that snapshots from before them remain valid.
+    ...own.map(({ bytes }) => Buffer.from(bytes).toString('hex')),
   ]
   return createHash('sha256').update(JSON.stringify(shape)).digest('hex')
 }

@@ -43,6 +43,7 @@ export function createRecordZone(
     ...exports,
     fixed: options.nameservers.flatMap((server) => composeNameserver(server, apex)),
     defaultNs: endpointOf(apex, RRType.NS, [defaultServer(apex)]),
+    defaultAddresses: isLocal ? [] : composeDefaultAddresses(apex, options),
     settings: { ...NO_SETTINGS, ...options.settings, ...(isLocal ? { allDown: OPEN } : {}) },
     ...callbacks,
   })
@@ -114,6 +115,17 @@ export function serversOf(
 
 function defaultServer(apex: Uint8Array): Uint8Array {
   return concatNames(scanName('ns1.')!, apex) ?? apex
+}
+
+/** Without configured name servers, the default one has the addresses that the block listens on. */
+function composeDefaultAddresses(
+  apex: Uint8Array,
+  { nameservers, ownAddresses = [] }: PublishOptions,
+): Endpoint[] {
+  if (nameservers.length > 0) return []
+  return ownAddresses.map(({ family, bytes }) => {
+    return endpointOf(defaultServer(apex), family === 1 ? RRType.A : RRType.AAAA, [bytes])
+  })
 }
 
 /** Returns the NS record of a configured name server, and its glue if its name is in the zone. */

@@ -2,12 +2,14 @@ import { InputError } from '../base/errors.ts'
 import { Stops } from '../base/stops.ts'
 import { systemTimers } from '../base/timers.ts'
 import { printName } from '../dns/name/name.ts'
+import { isLocalZone } from '../dnsrecord/local-zone.ts'
 import type { Locator } from '../geo/locator.ts'
 import { hostOfSiteKey } from '../peering/merged-keys.ts'
 import { EventLog } from '../telemetry/event-log.ts'
 import { type StatusPart, zoneWithoutRecords } from '../telemetry/status.ts'
 import type { VersionSource, ZoneVersions } from '../xfr/zone-versions.ts'
 import { AnswerEvents } from './answer-events.ts'
+import { findLameServers } from './default-server.ts'
 import { EndpointCounters, type ThreadCounts } from './endpoint-counters.ts'
 import { ExplainableIndex, explainableZones } from './explainable.ts'
 import { commitHistogram, measure, measureSnapshot } from './metrics.ts'
@@ -295,6 +297,7 @@ export class ZonePublisher {
     }
     this.#zones = zones
     this.#reportCodes(open, zones)
+    this.#reportLameServers(zones)
     threads.serve(open)
     this.#explain(open, zones)
     this.#stops.add(measure(metrics, nameOf(this.#options.source), owned!, zones))
@@ -306,6 +309,13 @@ export class ZonePublisher {
     const hasLocator = locator !== undefined
     this.#unmatched = new UnmatchedCodes({ table, codes: () => zones.codes, log, hasLocator })
     this.#stops.add(this.#unmatched.close)
+  }
+
+  #reportLameServers({ zones }: PublishedZones): void {
+    const apexes = zones.map(({ apex }) => apex)
+    for (const { apex, records } of zones.filter((zone) => !isLocalZone(zone.apex))) {
+      for (const lame of findLameServers(apex, records, apexes)) this.#parts.log.warning(lame)
+    }
   }
 
   #openCounters(): EndpointCounters | undefined {

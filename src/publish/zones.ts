@@ -124,7 +124,7 @@ export class PublishedZones {
   }
 
   /** For metrics, explanations and the status. */
-  get zones(): readonly Pick<Zone, 'key' | 'text' | 'records' | 'serial'>[] {
+  get zones(): readonly Pick<Zone, 'apex' | 'key' | 'text' | 'records' | 'serial'>[] {
     return this.#zones
   }
 

@@ -81,8 +81,8 @@ t.test('a bad property of kuadrant does not hide bad manifests', async (t) => {
   const elsewhere = dnsRecord('a', endpoint('x', 'A', '192.0.2.1'))
   const files = {
     Corefile:
-      `example.com {\n kuadrant {\n  bogus\n  manifests ${t.testdirName}/zones\n  rname a b\n }\n}\n` +
-      `example.org {\n kuadrant {\n  manifests ${t.testdirName}/zones\n }\n}\n` +
+      `example.com {\n kuadrant {\n  bogus\n  manifests ${t.testdirName}/zones\n  rname a b\n  nameserver ns.example.net\n }\n}\n` +
+      `example.org {\n kuadrant {\n  manifests ${t.testdirName}/zones\n  nameserver ns.example.net\n }\n}\n` +
       'example.net {\n kuadrant {\n  manifests\n }\n}\n',
     zones: { 'bad.yaml': nameless, 'good.yaml': elsewhere },
   } as unknown as Record<string, string>
@@ -91,7 +91,7 @@ t.test('a bad property of kuadrant does not hide bad manifests', async (t) => {
   t.match(got.errors, [
     /^plugin\/kuadrant: Corefile:3 - .*unknown property 'bogus'/,
     /^plugin\/kuadrant: Corefile:5 - .*Wrong argument count/,
-    /^plugin\/kuadrant: Corefile:15 - .*Wrong argument count/,
+    /^plugin\/kuadrant: Corefile:17 - .*Wrong argument count/,
     /^zones\/bad\.yaml:\d+: metadata\.name is required/,
   ])
   t.equal(got.errors.length, 4, got.errors.join('\n'))
@@ -164,7 +164,7 @@ const DISAGREEING =
 
 t.test('records that disagree or say things in vain are reported with their places', async (t) => {
   const files = {
-    Corefile: `k.example.com {\n kuadrant {\n  manifests ${t.testdirName}/zones\n }\n}\n`,
+    Corefile: `k.example.com {\n kuadrant {\n  manifests ${t.testdirName}/zones\n  nameserver ns.example.net\n }\n}\n`,
     zones: { 'a.yaml': DISAGREEING },
   } as unknown as Record<string, string>
   const want = [
@@ -190,7 +190,7 @@ t.test('records that disagree or say things in vain are reported with their plac
 t.test('records of no zone, and a mailbox that is none, are warnings', async (t) => {
   const zones = { 'a.yaml': `\n\n${dnsRecord('a', endpoint('x', 'A', '192.0.2.1'))}` }
   const block = (zone: string, more = '') =>
-    `${zone} {\n kuadrant {\n  manifests ${t.testdirName}/zones\n${more} }\n}\n`
+    `${zone} {\n kuadrant {\n  manifests ${t.testdirName}/zones\n${more}  nameserver ns.example.net\n }\n}\n`
   const files = { Corefile: block('example.org', '  rname nobody\n'), zones } as unknown as Record<
     string,
     string

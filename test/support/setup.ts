@@ -35,6 +35,8 @@ import { lineBufferTo } from './line-buffer.ts'
 type Hook = () => void | Promise<void>
 
 export interface SetUpOptions {
+  /** Addresses of `bind`. */
+  readonly listenHosts?: readonly string[]
   readonly above?: readonly string[]
   readonly channel?: ThreadChannel
   readonly timers?: Timers
@@ -105,6 +107,7 @@ export class SetUp implements SetupContext {
       channel = new ControlChannel(),
       timers = new FakeTimers(),
       random = () => 0,
+      listenHosts = [],
     }: SetUpOptions = {},
   ) {
     this.timers = timers
@@ -113,6 +116,7 @@ export class SetUp implements SetupContext {
     this.#name = directive.name
     this.dispenser = new Dispenser(scanTokens(corefile, 'Corefile'))
     this.block = blockConfig(zones)
+    this.block.listenHosts.push(...listenHosts)
     this.block.directives.push(...above, directive.name)
     this.log = createLogger(
       `plugin/${directive.name}`,

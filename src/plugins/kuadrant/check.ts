@@ -19,6 +19,7 @@ import {
   readManifests,
   type Warn,
 } from '../../publish/check-manifests.ts'
+import { findLameServers } from '../../publish/default-server.ts'
 import { NO_HEALTH } from '../../publish/health-options.ts'
 import { RecordPlaces } from '../../publish/locate.ts'
 import { checkKey, findUnsigned } from '../../publish/peer-key.ts'
@@ -104,6 +105,7 @@ function checkRecords(
   warn: Warn,
 ): InputError[] {
   const faults = findAliasLoops(records, places)
+  const { source } = options
   // Health does not affect conflicts.
   const health = new AddressHealth()
   for (const apex of options.zones) {
@@ -117,6 +119,9 @@ function checkRecords(
     faults.push(...findConflicts(content, own, places, warn))
     // In the gateway-local form, codes and locations are data for peers and need not match clients.
     if (isLocalZone(apex)) continue
+    // The records of a cluster are not read.
+    const lame = source.kind === 'manifests' ? findLameServers(apex, content, options.zones) : []
+    for (const text of lame) warn(new InputError(options.position, text))
     for (const warning of findUnmatched(own, coverage, places)) warn(warning)
   }
   for (const warning of findLostCommands(records, options.health ?? NO_HEALTH, places))

@@ -9,6 +9,7 @@ import { lowerName, ROOT_NAME, scanName } from '../../dns/name/name.ts'
 import { type Cidr, scanAddress } from '../../dns/text/address.ts'
 import { isLocalZone } from '../../dnsrecord/local-zone.ts'
 import type { BlockConfig } from '../../plugin/directive.ts'
+import { reachableAddresses } from '../../publish/default-server.ts'
 import { NO_HEALTH } from '../../publish/health-options.ts'
 import {
   NO_PEERING,
@@ -100,6 +101,7 @@ export function draftOptions(
     rname: '',
     rnamePosition: d.position(),
     nameservers: [],
+    ownAddresses: undefined,
     allowedNamespaces: undefined,
     fallthrough: NO_FALLTHROUGH,
     explainFor: [],
@@ -131,6 +133,7 @@ export function scanOptions(
   for (let i = 0; nextOnce(d, i); i++) {
     draft.position = d.position()
     draft.zones = scanZoneArgsOrBlock(d, d.remainingArgs(), block)
+    draft.ownAddresses = reachableAddresses(block.listenHosts)
     d.eachProperty(() => scanProperty(d, draft, block))
     checkPeering(d, draft)
   }

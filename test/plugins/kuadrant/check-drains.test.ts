@@ -4,8 +4,9 @@ import { check } from '../../../src/cli/check.ts'
 import { recordManifest } from '../../support/manifest.ts'
 import { recordOutput } from '../../support/recorded-output.ts'
 
-const BLOCK = 'k.example.com {\n kuadrant {\n  manifests {DIR}/a\n  drain {DIR}/drains\n }\n}\n'
-const BESIDE = `${BLOCK}l.example.com {\n kuadrant {\n  manifests {DIR}/b\n  drain {DIR}/drains\n }\n}\n`
+const BLOCK =
+  'k.example.com {\n kuadrant {\n  manifests {DIR}/a\n  drain {DIR}/drains\n  nameserver ns.example.net\n }\n}\n'
+const BESIDE = `${BLOCK}l.example.com {\n kuadrant {\n  manifests {DIR}/b\n  drain {DIR}/drains\n  nameserver ns.example.net\n }\n}\n`
 
 async function run(
   t: Test,
