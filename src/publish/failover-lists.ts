@@ -1,3 +1,4 @@
+import { nearestName } from '../base/nearest.ts'
 import type { Endpoint } from '../dnsrecord/dns-record.ts'
 import {
   codeIn,
@@ -105,7 +106,15 @@ export function describeUnknown(
   const isLocated = [...names.codes].some((code) => code !== DEFAULT)
   const checked = lines.filter((line) => isLocated || hasEffect(line, names))
   const unknown = checked.flatMap(({ entries }) => entries.filter((name) => !isKnown(name, names)))
-  return [...new Set(unknown)].map((name) => JSON.stringify(name)).join(', ')
+  const known = [...names.codes, ...names.identifiers]
+  return [...new Set(unknown)].map((name) => suggest(name, known)).join(', ')
+}
+
+/** All geo codes resemble each other. */
+function suggest(name: string, known: readonly string[]): string {
+  const nearest = scanGeoCode(name) === undefined ? nearestName(name, known) : undefined
+  const quoted = JSON.stringify(name)
+  return nearest === undefined ? quoted : `${quoted} (did you mean ${nearest}?)`
 }
 
 function codeOf(text: string): GeoCode {

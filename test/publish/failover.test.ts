@@ -183,6 +183,16 @@ t.test('what a list names in vain is a conflict', async (t) => {
   ])
 })
 
+t.test('an entry that is misspelt is reported with the one that is meant', async (t) => {
+  const { records, conflicts } = zone()
+  const annotations = { 'sextant.io/failover': 'GEO-EU: berlni, GEOEU' }
+  const endpoints = ['x.k.example.com A 192.0.2.1 geo=GEO-EU id=berlin']
+  records.apply(added({ endpoints, annotations }))
+  t.match(conflicts, [
+    /failover names "berlni" \(did you mean berlin\?\), "GEOEU" \(did you mean GEO-EU\?\), which/,
+  ])
+})
+
 t.test('an edit of the list alone reaches the answers', async (t) => {
   const endpoints = [
     'x.k.example.com A 192.0.2.1 geo=GEO-EU id=eu',

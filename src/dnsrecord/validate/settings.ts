@@ -1,4 +1,5 @@
 import { printDuration, scanDuration } from '../../base/duration.ts'
+import { didYouMean } from '../../base/nearest.ts'
 import { scanTime } from '../../base/rfc3339.ts'
 import { scanGeoCode } from '../../geo/code.ts'
 import { geoCodeHint } from '../../geo/code-hint.ts'
@@ -58,9 +59,11 @@ export function scanSettings(
 ): RecordSettings | undefined {
   if (field(metadata, 'annotations') === undefined) return undefined
   return readSettings(annotationsOf(metadata), (to) => {
-    if (endpoints.some(({ setIdentifier }) => setIdentifier === to && to !== '')) return
+    const known = new Set(endpoints.map(({ setIdentifier }) => setIdentifier))
+    if (to !== '' && known.has(to)) return
+    const hint = didYouMean(to, known)
     throw new SettingError(
-      `shifts to ${quote(to)}, but no endpoint of the record has that setIdentifier`,
+      `shifts to ${quote(to)}, but no endpoint of the record has that setIdentifier${hint}`,
     )
   })
 }

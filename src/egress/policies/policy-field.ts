@@ -1,3 +1,4 @@
+import { didYouMean } from '../../base/nearest.ts'
 import { isObject, type JsonValue } from '../../kube/api.ts'
 
 /** A fault of an object of a policy language, and the field that has it. */
@@ -105,7 +106,9 @@ export class PolicyField {
       return false
     }
     const others = this.names().filter((name) => !known.includes(name))
-    for (const name of others) this.at(name).report('unknown or unsupported field')
+    for (const name of others) {
+      this.at(name).report(`unknown or unsupported field${didYouMean(name, known)}`)
+    }
     return others.length === 0
   }
 

@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import { readFileSync, statSync } from 'node:fs'
 import { InputError, InputErrors } from '../../base/errors.ts'
+import { didYouMean } from '../../base/nearest.ts'
 import { isSystemError } from '../../base/system-error.ts'
 import { itemsOf } from '../../dnsrecord/validate/resource.ts'
 import type { FieldPath } from '../../egress/policies/policy-field.ts'
@@ -212,5 +213,6 @@ function cureOf(word: string): string {
   const known = POLICY_KINDS.filter(({ kind }) => kind === word)
   if (known.length > 0) return `write apiVersion ${known.map(apiVersionOf).join(' or ')}`
   const kinds = new Set(POLICY_KINDS.map(({ kind }) => kind))
-  return `these are: Pod, Namespace, ${[...kinds].join(', ')}`
+  const all = ['Pod', 'Namespace', ...kinds]
+  return `these are: ${all.join(', ')}${didYouMean(word, all)}`
 }

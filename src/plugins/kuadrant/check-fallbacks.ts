@@ -1,4 +1,5 @@
 import { InputError } from '../../base/errors.ts'
+import { didYouMean } from '../../base/nearest.ts'
 import { unpackPlace, unpackRecord, unpackSettings } from '../../dnsrecord/pack.ts'
 import type { StoredRecord } from '../../dnsrecord/record-source.ts'
 import type { RecordPlaces } from '../../publish/locate.ts'
@@ -23,7 +24,8 @@ export function* findLostFallbacks(
   for (const { key, id, host } of naming) {
     if (known.get(host)!.has(id)) continue
     const what = `DNSRecord ${key}: sextant.io/all-down names ${JSON.stringify(id)}`
-    const message = `${what}, but no endpoint of the host has that setIdentifier; open applies`
+    const hint = didYouMean(id, [OPEN, CLOSED, ...known.get(host)!])
+    const message = `${what}, but no endpoint of the host has that setIdentifier; open applies${hint}`
     yield new InputError(places.record(key), message)
   }
 }

@@ -181,6 +181,12 @@ const CASES: readonly Case[] = [
     problem: 'spec.egress[0].action: must be Accept, Deny or Pass, not "Allow"',
   },
   {
+    name: 'a misspelt field of a rule',
+    spec: cnp(to('Accept', { networks: ['192.0.2.1/32'] }, { protocol: [] })),
+    want: [],
+    problem: 'spec.egress[0].protocol: unknown or unsupported field; did you mean protocols?',
+  },
+  {
     name: 'an unknown field of a rule',
     spec: cnp(to('Accept', { networks: ['192.0.2.1/32'] }, { when: 'night' })),
     want: [],
