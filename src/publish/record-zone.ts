@@ -103,8 +103,7 @@ export class RecordZone {
     }
     for (const { owner } of options.defaultAddresses ?? []) owners.set(lowerNameKey(owner), owner)
     this.#ownKeys = new Set(owners.keys())
-    const actor = CONFIGURED_ACTOR
-    for (const [key, owner] of owners) this.#replan({ key, owner, actor }, [])
+    for (const [key, owner] of owners) this.#replan({ key, owner, actor: CONFIGURED_ACTOR }, [])
   }
 
   /** Number of records in the zone. */
