@@ -75,3 +75,8 @@ export function aliasesTo(name: string, { packed }: StoredRecord): string[] {
   const { owners, cnames } = unpackNames(packed)
   return cnames.flatMap(([target, index]) => (target === name ? [owners[index]!] : []))
 }
+
+/** True if a CNAME of one of the records leads to their owner `key`: in a fail-over, no client gets there. */
+export function isBehindCname(key: string, records: readonly StoredRecord[]): boolean {
+  return records.some((record) => aliasesTo(key, record).length > 0)
+}

@@ -8,7 +8,7 @@ import { lowerNameKey } from '../dnsrecord/validate/names.ts'
 import { NO_DRAINS } from '../health/drain/drain.ts'
 import { SLOW_START_UNITS } from '../health/slow-start-units.ts'
 import type { EventActor } from '../telemetry/event-log.ts'
-import { aliasesTo } from './alias-index.ts'
+import { isBehindCname } from './alias-index.ts'
 import { ContentDigest } from './content-digest.ts'
 import { DeadNames } from './dead-names.ts'
 import { DecodedRecord, isDerived, type OwnerGroup, type ServedState } from './decoded-record.ts'
@@ -486,12 +486,7 @@ export class RecordZone {
   #noteOut(key: string, owner: Uint8Array, sets: readonly OwnerSet[]): void {
     // The zone of the record itself reports it.
     if (this.#options.isLocalForm) return
-    this.#out.note(key, owner, sets, () => !this.#isBehindCname(key))
-  }
-
-  /** True if a CNAME of a record with this owner leads to it: in a fail-over, no client gets there. */
-  #isBehindCname(key: string): boolean {
-    return this.#holders.of(key).some((record) => aliasesTo(key, record).length > 0)
+    this.#out.note(key, owner, sets, () => !isBehindCname(key, this.#holders.of(key)))
   }
 }
 
