@@ -241,6 +241,7 @@ export class MergedSource implements RecordSource {
   #takeOwn(changes: readonly RecordChange[]): void {
     const { allows } = this.#parts
     for (const { before, after } of changes) {
+      if (before !== undefined && after !== undefined) this.#noteMove(before, after)
       // Add first: a host without records, even for a moment, is dropped and must be queried again.
       if (after !== undefined && allows(after)) this.#addOwn(after)
       if (before !== undefined && allows(before)) this.#removeOwn(before)
@@ -248,7 +249,16 @@ export class MergedSource implements RecordSource {
     this.#work()
   }
 
-  /** Merges the hosts again of those records whose drains are not as when they were merged. */
+  /** A record that moves to another host leaves the old one first: listeners know one record of each key. */
+  #noteMove(before: StoredRecord, after: StoredRecord): void {
+    const [from, to] = [hostKeyOf(before), hostKeyOf(after)]
+    if (from === to) return
+    this.#dirty.delete(this.#hosts.get(to)?.text ?? '')
+    const text = this.#hosts.get(from)?.text
+    if (text !== undefined) this.#dirty.add(text)
+  }
+
+  /** Merges hosts again if the drains of their records have changed since the last merge. */
   #takeDrains(keys: Iterable<string>): void {
     const changed = [...keys].filter((key) => {
       const record = this.#parts.own.find(key)
@@ -374,22 +384,28 @@ export class MergedSource implements RecordSource {
   #settleSlice(): void {
     const { clock } = this.#parts
     const endMs = clock.monotonic() + SLICE_MS
-    const changes: RecordChange[] = []
+    const changes = new Map<string, RecordChange>()
     for (const text of this.#dirty) {
       this.#dirty.delete(text)
       this.#settle(text, changes)
       if (clock.monotonic() >= endMs) break
     }
-    if (changes.length > 0) for (const listener of this.#listeners) listener(changes)
+    const all = [...changes.values()]
+    if (all.length > 0) for (const listener of this.#listeners) listener(all)
     this.#health.publish()
   }
 
-  #settle(text: string, changes: RecordChange[]): void {
+  /** Adds the changes of a host, by key of the record: one that moves between hosts is one change. */
+  #settle(text: string, changes: Map<string, RecordChange>): void {
     const key = keyOfHost(text)
     if (key === '') return
     const host = this.#hosts.get(key) ?? { text, own: new RecordSet(), given: RecordSet.EMPTY }
     const { given, findings } = this.#give(host)
-    for (const change of differences(host.given, given)) changes.push(change)
+    for (const change of differences(host.given, given)) {
+      const { key } = (change.before ?? change.after)!
+      const { before, after } = changes.get(key) ?? change
+      changes.set(key, { before: change.before ?? before, after: change.after ?? after })
+    }
     host.given = given
     this.#note(host, findings)
     if (given.size === 0 && host.own.size === 0) this.#hosts.delete(key)

@@ -25,6 +25,20 @@ t.test('without a peer that has the host our own records stay as they are', asyn
   t.equal(peer.wanted.size, 0)
 })
 
+t.test('a record that moves to another host is one change', async (t) => {
+  const { own, changes } = await setUp(t)
+  const other = 'other.k.example.com'
+  own.put('a/own', APP, '192.0.2.2')
+  own.put('a/rival', other, '192.0.2.3')
+  const [one, rival] = [own.find('a/own'), own.find('a/rival')]
+  changes.length = 0
+  own.put('a/own', other, '192.0.2.2')
+  t.strictSame(changes, [{ before: one, after: own.find('a/own') }])
+  changes.length = 0
+  own.put('a/rival', APP, '192.0.2.3')
+  t.strictSame(changes, [{ before: rival, after: own.find('a/rival') }])
+})
+
 t.test('the records of a peer are served beside ours, and only they change', async (t) => {
   const { own, peer, source, serves, changes } = await setUp(t)
   own.put('a/more', 'more.k.example.com', '192.0.2.9')
