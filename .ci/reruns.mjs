@@ -100,7 +100,9 @@ function decide(runs) {
   const processes = runs.flatMap((run) => [...run.processes.values()])
   const passes = sum(processes, 'passed')
   const failures = sum(processes, 'failed') + sum(processes, 'skipped')
-  isGreen &&= passes > 0 && failures === 0
+  // A run without any passed test has tested nothing.
+  const isEmpty = ({ processes }) => sum(processes.values(), 'passed') === 0
+  isGreen &&= passes > 0 && failures === 0 && !runs.some(isEmpty)
   console.log(`${passes} passed, ${isGreen ? 0 : Math.max(failures, 1)} failed`)
   return isGreen
 }

@@ -14,7 +14,7 @@ export function scanJsonText(text: string): unknown {
 /** Prints a value as JSON without characters that control a terminal. `indent`: spaces per level; 0 = one line. */
 export function printJsonText(value: unknown, indent = 0): string {
   return JSON.stringify(value, undefined, indent).replace(CONTROLS, (c) => {
-    // Those above U+FFFF have two units.
+    // A character above U+FFFF has two UTF-16 units.
     return c.split('').map(printUnit).join('')
   })
 }

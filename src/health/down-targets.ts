@@ -44,15 +44,20 @@ export function findDownTargets(
   return down
 }
 
+/** True if clients of a CNAME follow it to this type. What else is at its target counts neither way. */
+export function isFollowed(type: number): boolean {
+  return type === RRType.A || type === RRType.AAAA || type === RRType.CNAME
+}
+
 function downIn(
   endpoint: Endpoint,
   addresses: ReadonlySet<string>,
   names: ReadonlySet<string>,
   also: Indexes | undefined,
 ): ReadonlySet<number> {
-  const isAddress = endpoint.type === RRType.A || endpoint.type === RRType.AAAA
+  const isAddress = endpoint.type !== RRType.CNAME
   const down = new Set<number>(also?.keys())
-  if (!isAddress && endpoint.type !== RRType.CNAME) return down.size === 0 ? NONE : down
+  if (!isFollowed(endpoint.type)) return down.size === 0 ? NONE : down
   for (const [index, rdata] of endpoint.rdata.entries()) {
     const key = Buffer.from(rdata).toString('latin1')
     if (isAddress ? addresses.has(key) : names.has(key)) down.add(index)
@@ -60,13 +65,14 @@ function downIn(
   return down
 }
 
-/** Owners whose targets are all down. */
+/** Owners whose addresses and CNAMEs are all down. */
 function ownersDown(
   endpoints: readonly Endpoint[],
   down: readonly ReadonlySet<number>[],
 ): Iterable<string> {
   const isDown = new Map<string, boolean>()
   for (const [i, endpoint] of endpoints.entries()) {
+    if (!isFollowed(endpoint.type)) continue
     const owner = nameKey(endpoint.owner)
     const all = down[i]!.size === endpoint.rdata.length
     isDown.set(owner, (isDown.get(owner) ?? true) && all)

@@ -6,8 +6,8 @@ import type { StoredRecord } from '../dnsrecord/record-source.ts'
 const LINEAR_MAX = 8
 
 /**
- * The records of a zone with CNAMEs to a name of the zone which the record itself does not have, by that name. Names
- * are `lowerNameKey`. Loading a zone with many such records must not cost more: they are sorted in by the next use.
+ * For each name of a zone: the records that have a CNAME to it, but not the name itself. Names are `lowerNameKey`. New
+ * records are sorted in at the next lookup, so that filling a zone costs no more.
  */
 export class AliasIndex {
   readonly #apexKey: string
@@ -45,7 +45,7 @@ export class AliasIndex {
     }
   }
 
-  /** Returns the names because of which the index has a record. May repeat. */
+  /** Returns the names under which the index lists a record. May repeat. */
   targetsOf({ packed }: StoredRecord): readonly string[] {
     const { owners, cnames } = unpackNames(packed)
     const known = owners.length > LINEAR_MAX ? new Set(owners) : undefined

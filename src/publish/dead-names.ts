@@ -1,7 +1,7 @@
 import { RRType } from '../dns/iana/types.ts'
 import type { StoredRecord } from '../dnsrecord/record-source.ts'
 import { lowerNameKey } from '../dnsrecord/validate/names.ts'
-import { CHAIN_MAX } from '../health/down-targets.ts'
+import { CHAIN_MAX, isFollowed } from '../health/down-targets.ts'
 import { type EndpointDrain, isSameDrain } from '../health/drain/drain.ts'
 import type { EventActor } from '../telemetry/event-log.ts'
 import { AliasIndex, aliasesTo } from './alias-index.ts'
@@ -9,8 +9,8 @@ import { HOLDERS_MAX, type OwnerHolders } from './owner-holders.ts'
 import type { Contribution } from './owner-sets.ts'
 
 /**
- * A name whose targets are all down or drained, whatever records they are from. Steps are the length of the longest
- * chain to an address, and at most CHAIN_MAX: a name in a loop of CNAMEs is not dead.
+ * A name whose addresses and CNAMEs are all down or drained, whatever records they are from. Steps: the length of the
+ * longest chain to an address. If it is more than CHAIN_MAX, as in a loop of CNAMEs, the name is not dead.
  */
 interface DeadName {
   /** Infinity = not all its targets are down. */
@@ -36,7 +36,7 @@ export interface DeadNamesOptions {
   readonly isConfigured: (name: string) => boolean
 }
 
-/** Returns what a record of the zone itself has at a name, whatever its CNAMEs lead to. */
+/** Returns the endpoints of a record at a name. What its CNAMEs lead to does not count. */
 type Read = (name: string, record: StoredRecord) => readonly Contribution[]
 
 /** An owner whose endpoints changed, and why. */
@@ -47,8 +47,8 @@ interface Changed {
 }
 
 /**
- * The names of a zone where nothing works. CNAMEs to them are out of service. A zone without a dead name has nothing
- * here. The first one builds the index of CNAMEs, which is kept.
+ * The names of a zone where nothing works. CNAMEs to them are out of service. While no name is dead, this stores
+ * nothing. The first dead name builds the index of CNAMEs, which then stays.
  */
 export class DeadNames {
   readonly #options: DeadNamesOptions
@@ -87,7 +87,7 @@ export class DeadNames {
     const affected = new Map<string, EventActor>()
     const queue = new Map<string, EventActor>()
     for (const { key, actor } of changed) queue.set(key, actor)
-    // In a loop of dead CNAMEs that leads nowhere any more, the steps grow up to CHAIN_MAX.
+    // This ends: in a loop, the steps grow until they pass CHAIN_MAX.
     for (const [name, actor] of queue) {
       queue.delete(name)
       const now = this.#find(name, read)
@@ -109,7 +109,7 @@ export class DeadNames {
     return built
   }
 
-  /** The RRsets of all CNAMEs that `settle` found have been built. */
+  /** Call it when the RRsets of all owners that `settle` returned are built. */
   commit(): void {
     for (const [name, state] of this.#changed) {
       if (state === undefined) this.#served.delete(name)
@@ -160,6 +160,7 @@ export class DeadNames {
     for (let i = 0; i < all.length && i < HOLDERS_MAX; i++) {
       if (this.isEmpty && !isImpaired(all[i]!)) return undefined
       for (const one of read(name, all[i]!)) {
+        if (!isFollowed(one.endpoint.type)) continue
         for (const index of one.endpoint.rdata.keys()) {
           const target = this.#targetOf(one, index)
           if (target.outSteps > CHAIN_MAX) return undefined
@@ -174,7 +175,7 @@ export class DeadNames {
     return { downSteps: downSteps > CHAIN_MAX ? Infinity : downSteps, outSteps, drain }
   }
 
-  /** Returns the state of a target, as if its name had no other; Infinity = it works. */
+  /** Returns the state of a target, as if it were the only one of its name; Infinity = it works. */
   #targetOf({ endpoint, down, drained }: Contribution, index: number): DeadName {
     const isCname = endpoint.type === RRType.CNAME
     const behind = isCname ? this.#get(lowerNameKey(endpoint.rdata[index]!)) : undefined

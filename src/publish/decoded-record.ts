@@ -72,7 +72,7 @@ type GrowingGroup = OwnerGroup & { readonly contributions: Contribution[] }
 
 /**
  * The endpoints of one record as a zone serves them, by owner. A record may have as many owners as
- * endpoints. What a CNAME leads to depends on all records of the zone: only in the gateway-local form, it counts here.
+ * endpoints. What a CNAME leads to is decided in `DeadNames`; only for the gateway-local form it is decided here.
  */
 export class DecodedRecord {
   readonly #groups: GrowingGroup[] = []

@@ -229,8 +229,8 @@ export class RecordZone {
   }
 
   /**
-   * Builds the RRsets of `owners`, whose endpoints have changed, with `build`, and those of the CNAMEs that lead to
-   * nothing but failed endpoints from now on, or no longer.
+   * Builds the RRsets of `owners`, whose endpoints have changed, with `build`. Then builds those of the CNAMEs whose
+   * target name has died or recovered.
    */
   #settle(owners: ReadonlyMap<string, ChangedOwner>, decoded: Decoded, build: () => void): void {
     const { isLocalForm } = this.#options

@@ -45,6 +45,24 @@ t.test('a CNAME works while a target of another record does', async (t) => {
   t.ok(sink.sets.has(key))
 })
 
+for (const together of [true, false]) {
+  t.test(`a TXT beside dead addresses does not keep a CNAME: one record ${together}`, async (t) => {
+    const { records, sink, health } = zone({ settings: { allDown: 'closed', sticky: undefined } })
+    const alias = `${X} CNAME ${NAMES[0]}`
+    const target = [`${NAMES[0]} A 192.0.2.1`, `${NAMES[0]} TXT "owner"`]
+    const given = together
+      ? [{ name: 'b', endpoints: [alias, ...target] }]
+      : [
+          { name: 'a', endpoints: [alias] },
+          { name: 'b', endpoints: target },
+        ]
+    health.put('n/b', ['192.0.2.1'])
+    records.apply(added(...given))
+    t.notOk(sink.sets.has(`${X}. CNAME`))
+    t.ok(sink.sets.has(`${NAMES[0]}. TXT`))
+  })
+}
+
 interface Alias {
   readonly isInside: boolean
   readonly to: number

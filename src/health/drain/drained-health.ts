@@ -65,7 +65,7 @@ export class DrainedHealth implements HealthTable {
   readonly #marked = new Map<string, Marked>()
   /** Drains by annotations that are in force, by key of the record. */
   readonly #annotated = new Map<string, EndpointDrain>()
-  /** Drains of the file that select endpoints of other sites, which was logged. */
+  /** Drains of the file for which the log says that they select endpoints of other sites. */
   readonly #foreign = new WeakSet<EndpointDrain>()
   /** Records whose annotations name the end of a drain, by key. */
   readonly #ending = new Map<string, StoredRecord>()

@@ -41,7 +41,7 @@ function printLocal(endpoint: Endpoint, targets: readonly string[]): ApiObject {
 
 /**
  * Returns one target per string of TXT rdata, or one target with all strings if one of them needs
- * escapes or an endpoint may not have so many targets.
+ * escapes, or if there are more than an endpoint may have.
  */
 function printStrings(rdata: Uint8Array): string[] {
   const strings: string[] = []
