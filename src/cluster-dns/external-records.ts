@@ -6,6 +6,9 @@ import { unpackService } from './packed.ts'
 import { RRsetCollector, sortedOnce } from './rrset-collector.ts'
 import { NO_RECORDS, type ServiceRecords, type ServiceState } from './service-records.ts'
 
+/** With the final dot (RFC 1035 section 2.3.4). */
+const HOSTNAME_CHARACTERS_MAX = 254
+
 export interface ExternalRecordOptions {
   /** Lower-case wire form. */
   readonly zone: Uint8Array
@@ -70,7 +73,8 @@ function externalsOf(texts: readonly string[]): {
 /** Returns undefined for a text that is no host name, such as an address that is invalid. */
 function scanHostname(text: string): Uint8Array | undefined {
   // The last label of a host name is not a number (RFC 3696 section 2).
-  if (!/^(?:[\w-]+\.)*\w*[a-z][\w-]*\.?$/i.test(text)) return undefined
+  if (text.length > HOSTNAME_CHARACTERS_MAX || !/^(?:[\w-]+\.)*\w*[a-z][\w-]*\.?$/i.test(text))
+    return undefined
   const name = scanName(text.endsWith('.') ? text : `${text}.`)
   return name === undefined ? undefined : lowerName(name)
 }

@@ -58,7 +58,7 @@ const BOOLEANS = new Map([
 ])
 /** Text that the core schema may read as a number or not-a-number. Matches little else. */
 const NUMBER_LIKE =
-  /^[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?$|^0x|^0o|^[-+]?\.(?:inf|nan)$/i
+  /^[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?$|^0x|^0o|^[-+]?\.(?:inf|nan)$/i
 
 /**
  * Returns the value of one YAML document, or undefined if this scanner does not understand all of

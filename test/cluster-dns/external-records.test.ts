@@ -89,6 +89,7 @@ const rows: readonly Row[] = [
     ingress: [
       { ip: '192.0.2.1' },
       { hostname: `${'a'.repeat(64)}.net` },
+      { hostname: `${'a'.repeat(500_000)}!` },
       { hostname: 'a b.net' },
       { hostname: 'a\\.b.net' },
       {},

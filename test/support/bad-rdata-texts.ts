@@ -112,6 +112,7 @@ const texts: Readonly<
     ['1 a. key3=x', /key3/, 'plain octets that are no port'],
     ['1 a. dohpath=/dns-query', /dohpath/, 'a template without the variable'],
     ['1 a. dohpath=\\255{?dns}', /dohpath/, 'a template that is not UTF-8'],
+    [`1 a. dohpath=/{${'dns-'.repeat(15_000)}`, /dohpath/, 'a long expression without an end'],
   ],
   TYPE65280: [
     ['abc', /no text form/, 'an unknown type in a form of its own'],

@@ -264,3 +264,8 @@ t.test('never differs from the complete parser on random block documents', (t) =
   )
   t.end()
 })
+
+t.test('a long scalar that is nearly a number takes linear time', async (t) => {
+  const digits = '1'.repeat(1_000_000)
+  t.strictSame(scanBlockYaml(`a: ${digits}x`), { a: `${digits}x` })
+})

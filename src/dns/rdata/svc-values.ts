@@ -169,7 +169,12 @@ const dohpath: SvcValue = {
     const text = Buffer.from(value)
     const template = text.toString('utf8')
     const isUtf8 = Buffer.compare(Buffer.from(template, 'utf8'), text) === 0
-    return isUtf8 && template.startsWith('/') && /\{[^{}]*\bdns\b[^{}]*\}/.test(template)
+    if (!isUtf8 || !template.startsWith('/')) return false
+    // One expression of many could match only by backtracking, in quadratic time.
+    for (const [expression] of template.matchAll(/\{[^{}]*\}/g)) {
+      if (/\bdns\b/.test(expression)) return true
+    }
+    return false
   },
   print: printQuotedValue,
   scan: (text) => text,
