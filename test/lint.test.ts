@@ -82,6 +82,37 @@ t.test('functions are simple and have few parameters', async (t) => {
   t.strictSame(found, [])
 })
 
+/** Files that build a regular expression at run time, and why its search is short. */
+const BUILT_EXPRESSIONS = new Map([
+  [
+    'dns/rdata/groups.ts',
+    'from constants; a text has one way to match, and all counts are bounded',
+  ],
+])
+
+/** True for `new RegExp(...)` and `RegExp(...)`. A literal is neither. */
+function buildsExpression(source: ts.SourceFile): boolean {
+  let found = false
+  const visit = (node: ts.Node): void => {
+    const isCall = ts.isNewExpression(node) || ts.isCallExpression(node)
+    if (isCall && node.expression.getText(source) === 'RegExp') found = true
+    ts.forEachChild(node, visit)
+  }
+  visit(source)
+  return found
+}
+
+t.test('a pattern of a user is searched in linear time, by LinearRegExp', async (t) => {
+  t.ok(buildsExpression(parse('const a = new RegExp(text)')))
+  t.ok(buildsExpression(parse('function f() { return RegExp(text, flags) }')))
+  t.notOk(buildsExpression(parse('const a: RegExp = /a/; new LinearRegExp(a.source)')))
+  const names = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' })
+  const found = names
+    .filter((name) => name.endsWith('.ts'))
+    .filter((file) => buildsExpression(parse(readFileSync(join(root, 'src', file), 'utf8'))))
+  t.strictSame(found, [...BUILT_EXPRESSIONS.keys()])
+})
+
 /** True if a value of this type may be a promise. */
 function mayBePromise(type: ts.Type): boolean {
   return type.isUnion() ? type.types.some(mayBePromise) : type.symbol?.name === 'Promise'

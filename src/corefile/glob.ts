@@ -1,5 +1,6 @@
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
+import { LinearRegExp } from '../base/re2/linear-regexp.ts'
 import { statIfAny } from '../base/stat.ts'
 
 /**
@@ -20,9 +21,9 @@ export function glob(pattern: string): string[] {
   return found.sort()
 }
 
-function partPattern(part: string): RegExp {
+function partPattern(part: string): LinearRegExp {
   const escaped = part.replace(/[.+^${}()|[\]\\]/g, '\\$&')
-  return new RegExp(`^${escaped.replaceAll('*', '[^]*').replaceAll('?', '[^]')}$`)
+  return new LinearRegExp(`(?s)^${escaped.replaceAll('*', '.*').replaceAll('?', '.')}$`)
 }
 
 function exists(path: string): boolean {

@@ -22,11 +22,14 @@ export class LinearRegExp {
   /** Operands: targets, the slot, or the index of a set or assertion. */
   readonly #first: number[] = []
   readonly #second: number[] = []
-  readonly #sets: Ranges[] = []
+  readonly #sets: CharacterSet[] = []
+  readonly #setOf = new Map<Ranges, number>()
   readonly #slots: Int32Array
   readonly #stack: number[] = []
   /** A bit for each (instruction, position) that the search visited. */
   #visited = new Int32Array(64)
+  /** What a match that starts behind the first character begins with. Undefined: with anything. */
+  readonly #firsts: CharacterSet | undefined
 
   /** Throws PatternError if the pattern is invalid or uses something that is not supported. */
   constructor(source: string) {
@@ -39,6 +42,7 @@ export class LinearRegExp {
     this.#slots = new Int32Array(groupNames.length * 2)
     this.#compile(body)
     this.#emit(Op.Match)
+    this.#firsts = this.#findFirsts()
   }
 
   test(text: string): boolean {
@@ -59,7 +63,12 @@ export class LinearRegExp {
     const words = ((this.#ops.length * (text.length + 1)) >> 5) + 1
     if (words > this.#visited.length) this.#visited = new Int32Array(words)
     else this.#visited.fill(0, 0, words)
-    for (let start = 0; start <= text.length; start++) if (this.#matchAt(text, start)) return true
+    if (this.#matchAt(text, 0)) return true
+    const firsts = this.#firsts
+    for (let start = 1; start <= text.length; start++) {
+      if (firsts !== undefined && !firsts.has(text.charCodeAt(start))) continue
+      if (this.#matchAt(text, start)) return true
+    }
     return false
   }
 
@@ -95,7 +104,7 @@ export class LinearRegExp {
       const first = this.#first[pc]!
       switch (this.#ops[pc]!) {
         case Op.Character:
-          if (at >= text.length || !isIn(this.#sets[first]!, text.charCodeAt(at))) return false
+          if (at >= text.length || !this.#sets[first]!.has(text.charCodeAt(at))) return false
           at++
           pc++
           break
@@ -129,10 +138,36 @@ export class LinearRegExp {
     return this.#ops.push(op) - 1
   }
 
+  /** A repetition compiles its body several times, with the same sets. */
+  #indexOfSet(ranges: Ranges): number {
+    const known = this.#setOf.get(ranges)
+    if (known !== undefined) return known
+    const index = this.#sets.push(new CharacterSet(ranges)) - 1
+    this.#setOf.set(ranges, index)
+    return index
+  }
+
+  #findFirsts(): CharacterSet | undefined {
+    const ranges: (readonly [number, number])[] = []
+    const seen = new Set<number>()
+    const open = [0]
+    for (let pc = open.pop(); pc !== undefined; pc = open.pop()) {
+      if (seen.has(pc)) continue
+      seen.add(pc)
+      const op = this.#ops[pc]!
+      if (op === Op.Match) return undefined
+      if (op === Op.Character) ranges.push(...this.#sets[this.#first[pc]!]!.ranges)
+      else if (op === Op.Jump) open.push(this.#first[pc]!)
+      else if (op === Op.Split) open.push(this.#first[pc]!, this.#second[pc]!)
+      else if (op === Op.Save || this.#first[pc] !== Assertion.TextStart) open.push(pc + 1)
+    }
+    return new CharacterSet(ranges)
+  }
+
   #compile(node: Node): void {
     switch (node.kind) {
       case 'character':
-        this.#emit(Op.Character, this.#sets.push(node.ranges) - 1)
+        this.#emit(Op.Character, this.#indexOfSet(node.ranges))
         return
       case 'assertion':
         this.#emit(Op.Assert, node.assertion)
@@ -195,9 +230,22 @@ export class LinearRegExp {
   }
 }
 
-function isIn(ranges: Ranges, unit: number): boolean {
-  for (const [first, last] of ranges) if (unit >= first && unit <= last) return true
-  return false
+class CharacterSet {
+  readonly ranges: Ranges
+  /** By ASCII character: 1 = contained. */
+  readonly #ascii = new Uint8Array(0x80)
+
+  constructor(ranges: Ranges) {
+    this.ranges = ranges
+    for (const [first, last] of ranges) this.#ascii.fill(1, first, last + 1)
+  }
+
+  /** `unit`: NaN, behind the end of a text, is in no set. */
+  has(unit: number): boolean {
+    if (unit < 0x80) return this.#ascii[unit] === 1
+    for (const [first, last] of this.ranges) if (unit >= first && unit <= last) return true
+    return false
+  }
 }
 
 function holds(assertion: Assertion, text: string, at: number): boolean {

@@ -1,6 +1,7 @@
 import { resolve } from 'node:path'
 import { NO_FALLTHROUGH, scanFallthrough } from '../../arguments/fallthrough.ts'
 import { nextOnce } from '../../arguments/once.ts'
+import { scanPattern } from '../../arguments/pattern.ts'
 import { scanZoneArgsOrBlock } from '../../arguments/zones.ts'
 import { checkZoneFile } from '../../authority/file-zone.ts'
 import { FileZones } from '../../authority/file-zones.ts'
@@ -69,7 +70,7 @@ function scanConfig(c: SetupContext) {
         if (!d.nextArg()) throw d.argError()
         directory = resolve(c.block.root, d.value())
         position = d.position()
-        pattern = scanPattern(d)
+        pattern = scanFilePattern(d)
       } else if (d.value() === 'reload') reloadMs = scanReload(d)
       else if (d.value() === 'fallthrough') fallthrough = scanFallthrough(d)
       // CoreDNS accepts it for compatibility with old Corefiles. CNAMEs always use an internal lookup.
@@ -81,12 +82,12 @@ function scanConfig(c: SetupContext) {
   return { origins, directory, position, pattern, reloadMs, fallthrough }
 }
 
-function scanPattern(d: Dispenser): FilePattern {
+function scanFilePattern(d: Dispenser): FilePattern {
   if (!d.nextArg()) return DEFAULT_PATTERN
-  const regexp = d.value()
+  const regexp = scanPattern(d, d.value())
+  if (regexp.groupNames.length < 2) throw d.error('Need at least one sub expression')
   if (!d.nextArg()) throw d.argError()
-  const pattern = FilePattern.scan(regexp, d.value())
-  if (typeof pattern === 'string') throw d.error(pattern)
+  const pattern = new FilePattern(regexp, d.value())
   if (d.nextArg()) throw d.argError()
   return pattern
 }

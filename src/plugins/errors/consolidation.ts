@@ -1,7 +1,8 @@
+import type { LinearRegExp } from '../../base/re2/linear-regexp.ts'
 import type { Timers } from '../../base/timers.ts'
 
 export interface ConsolidationOptions {
-  readonly pattern: RegExp
+  readonly pattern: LinearRegExp
   /** As the operator wrote it. */
   readonly patternText: string
   readonly periodMs: number
@@ -11,9 +12,6 @@ export interface ConsolidationOptions {
   readonly showFirst: boolean
   readonly timers: Timers
 }
-
-/** Longest text for a backtracking pattern, because clients can influence texts. */
-const TEXT_LENGTH_MAX = 512
 
 /**
  * Counts errors that match a pattern, and writes one line about them a period after the first:
@@ -32,7 +30,7 @@ export class Consolidation {
   /** Accepts an error. Returns false if it doesn't match, or after `stop`. `line`: as logged. */
   take(text: string, line: string): boolean {
     const { pattern, showFirst, periodMs, timers, write } = this.#options
-    if (this.#stopped || !pattern.test(text.slice(0, TEXT_LENGTH_MAX))) return false
+    if (this.#stopped || !pattern.test(text)) return false
     this.#count++
     if (this.#count > 1) return true
     if (showFirst) write(line)

@@ -1,4 +1,5 @@
 import { nextOnce } from '../../arguments/once.ts'
+import { scanPattern } from '../../arguments/pattern.ts'
 import { printDuration, scanDuration } from '../../base/duration.ts'
 import { didYouMean } from '../../base/nearest.ts'
 import type { Dispenser } from '../../corefile/dispenser.ts'
@@ -9,7 +10,6 @@ import { Consolidation } from './consolidation.ts'
 import { ErrorLog } from './error-log.ts'
 import { Errors } from './errors.ts'
 
-const PATTERN_LENGTH_MAX = 10_000
 /** Most errors that a thread reports per period. */
 const LINES_MAX = 100
 const LINES_PERIOD_MS = 10_000
@@ -103,17 +103,4 @@ function scanOptions(d: Dispenser, args: string[]): { level: Level; showFirst: b
     )
   }
   return { level, showFirst }
-}
-
-/** Compiles a pattern. Flags that Go's syntax has at its start, `(?i)`, become flags here. */
-function scanPattern(d: Dispenser, text: string): RegExp {
-  if (text.length > PATTERN_LENGTH_MAX) {
-    throw d.error(`regexp has ${text.length} characters; use at most ${PATTERN_LENGTH_MAX}`)
-  }
-  const flags = /^\(\?([ims]+)\)/.exec(text)
-  try {
-    return new RegExp(text.slice(flags?.[0].length ?? 0), [...new Set(flags?.[1])].join(''))
-  } catch (error) {
-    throw d.error(`error parsing regexp: ${error instanceof Error ? error.message : text}`)
-  }
 }

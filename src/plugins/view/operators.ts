@@ -1,5 +1,6 @@
+import { LinearRegExp } from '../../base/re2/linear-regexp.ts'
+import { PatternError } from '../../base/re2/syntax.ts'
 import { ExpressionError, type Lexeme } from './lexer.ts'
-import { repeatsRepetition } from './pattern.ts'
 import { EvaluationError, equalValues, type Value, type ValueType, type ViewTerm } from './term.ts'
 
 /** Precedence of operators: expr-lang's numbers. */
@@ -152,17 +153,11 @@ function matchTerm(operator: Lexeme, left: ViewTerm, right: ViewTerm): ViewTerm 
   return { type: 'boolean', evaluate: (tx) => pattern.test(a(tx) as string) }
 }
 
-/** Go's patterns are like ours except for flags, which Go writes as a group at the start. */
-function compilePattern(operator: Lexeme, source: string): RegExp {
-  const flags = /^\(\?([ims]+)\)/.exec(source)
-  if (repeatsRepetition(source)) {
-    const cure = 'write it without nested repetitions'
-    throw new ExpressionError(operator.column, `pattern may take exponential time: ${cure}`)
-  }
+function compilePattern(operator: Lexeme, source: string): LinearRegExp {
   try {
-    return new RegExp(source.slice(flags?.[0].length ?? 0), [...new Set(flags?.[1])].join(''))
+    return new LinearRegExp(source)
   } catch (error) {
-    if (!(error instanceof SyntaxError)) throw error
+    if (!(error instanceof PatternError)) throw error
     throw new ExpressionError(operator.column, `invalid pattern: ${error.message}`)
   }
 }

@@ -52,6 +52,24 @@ t.test('patterns that take a backtracking search practically forever', async (t)
   }
 })
 
+t.test('where a match can start', async (t) => {
+  const table = [
+    { pattern: 'b', text: 'aab', want: ['b'] },
+    { pattern: '^b', text: 'ab', want: undefined },
+    { pattern: '(?m)^b', text: 'a\nb', want: ['b'] },
+    { pattern: '^a|b', text: 'cb', want: ['b'] },
+    { pattern: '(?:^|c)b', text: 'acb', want: ['cb'] },
+    { pattern: '(x?)b', text: 'aab', want: ['b', ''] },
+    { pattern: '(x*)$', text: 'aa', want: ['', ''] },
+    { pattern: '\\bb', text: 'a b', want: ['b'] },
+    { pattern: '[^a]', text: 'aa\u00e9', want: ['\u00e9'] },
+    { pattern: '\u00e9', text: 'aa\u00e9', want: ['\u00e9'] },
+  ]
+  for (const { pattern, text, want } of table) {
+    t.strictSame(new LinearRegExp(pattern).exec(text), want, pattern)
+  }
+})
+
 t.test('what is rejected', async (t) => {
   const table = [
     { given: '(?=a)', want: 'invalid or unsupported Perl syntax: (?=' },

@@ -3,6 +3,7 @@
 import { mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Test, test } from 'tap'
+import { LinearRegExp } from '../../../src/base/re2/linear-regexp.ts'
 import { FilePattern } from '../../../src/plugins/auto/file-pattern.ts'
 import { auto } from '../../../src/plugins/auto/setup.ts'
 import { backdate } from '../../support/backdate.ts'
@@ -157,14 +158,15 @@ const patterns: { name: string; given: [string, string, string]; want: string | 
   { name: 'a group that took no part', given: ['db(x)?(.*)', '{1}{2}', 'db.a'], want: '.a' },
   { name: 'anywhere in the name', given: ['db\\.(.*)', '{1}', 'old-db.a'], want: 'a' },
   { name: 'no match', given: ['db\\.(.*)', '{1}', 'zone.a'], want: undefined },
-  { name: 'an absurdly long name', given: ['(.*)', '{1}', 'a'.repeat(256)], want: undefined },
+  { name: 'a named group', given: ['db\\.(?P<zone>.*)', '{zone}', 'db.a'], want: 'a' },
+  { name: 'backtracking', given: ['(a|a)*b', '{1}', 'a'.repeat(255)], want: undefined },
 ]
 
 for (const { name, given, want } of patterns) {
   test(`auto: file pattern: ${name}`, async (t) => {
     const [regexp, template, fileName] = given
-    const pattern = FilePattern.scan(regexp, template)
-    t.equal(typeof pattern === 'string' ? pattern : pattern.origin(fileName), want)
+    const pattern = new FilePattern(new LinearRegExp(regexp), template)
+    t.equal(pattern.origin(fileName), want)
   })
 }
 
@@ -173,7 +175,11 @@ const bad: { name: string; given: string; want: RegExp }[] = [
   { name: 'an empty directory', given: 'auto {\n directory\n}', want: /Wrong argument count/ },
   { name: 'no template', given: 'auto {\n directory d (x)\n}', want: /Wrong argument count/ },
   { name: 'no group', given: 'auto {\n directory d x {1}\n}', want: /at least one sub expression/ },
-  { name: 'a bad regexp', given: 'auto {\n directory d (x {1}\n}', want: /error parsing regexp/ },
+  {
+    name: 'a bad regexp',
+    given: 'auto {\n directory d (x {1}\n}',
+    want: /invalid regular expression/,
+  },
   { name: 'too much', given: 'auto {\n directory d (x) {1} 60\n}', want: /Wrong argument count/ },
   { name: 'a bad reload', given: 'auto {\n directory d\n reload x\n}', want: /invalid duration/ },
   { name: 'an unknown property', given: 'auto {\n x\n}', want: /unknown property 'x'/ },

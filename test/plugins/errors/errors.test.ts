@@ -50,6 +50,14 @@ t.test('errors that match are counted for a while', async (t) => {
   t.match(setUp.lines.at(-1), "1 errors like 'timeout$' occurred in last 30s")
 })
 
+t.test('a pattern that takes a backtracking search practically forever', async (t) => {
+  const { setUp, timers, fail } = harness('errors {\n consolidate 30s (a|a)*b$ info\n}')
+  await fail('a'.repeat(500))
+  await fail(`${'a'.repeat(1000)}b`)
+  await timers.advance(30_000)
+  t.match(setUp.lines.at(-1), "[INFO] plugin/errors: 1 errors like '(a|a)*b$'")
+})
+
 t.test('a flood of errors is few lines, and their number', async (t) => {
   const { setUp, timers, fail } = harness('errors')
   await setUp.start()
@@ -110,7 +118,7 @@ t.test('bad lines', async (t) => {
     },
     { given: 'errors {\n consolidate abc .*\n}', want: 'time: invalid duration "abc"' },
     { given: 'errors {\n consolidate 1 .*\n}', want: 'time: invalid duration "1"' },
-    { given: 'errors {\n consolidate 1m ())\n}', want: 'error parsing regexp:' },
+    { given: 'errors {\n consolidate 1m ())\n}', want: 'invalid regular expression' },
     { given: 'errors {\n consolidate 1m .* info error\n}', want: 'Wrong argument count' },
   ]
   for (const { given, want } of table) t.match(setupError(errors, given), want, given)
