@@ -1,4 +1,4 @@
-import type { Peer } from './peer-address.ts'
+import type { Peer } from '../base/places.ts'
 
 /** Longest time for which all connections together are served before other work gets the event loop. */
 const TURN_MS = 2

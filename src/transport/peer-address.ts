@@ -1,3 +1,5 @@
+import { type Peer, peerOf } from '../base/places.ts'
+
 const IPV4 = 1
 const IPV6 = 2
 
@@ -23,29 +25,10 @@ export function parsePeerAddress(text: string, out: Uint8Array): 1 | 2 {
   return IPV4
 }
 
-/**
- * The other end of a connection, as keys for limits: equal keys likely belong to one client, or to
- * one network.
- */
-export interface Peer {
-  /** An IPv4 address, or the /64 of an IPv6 address: a host with one address of a /64 has all of them. */
-  readonly client: string
-  /**
-   * An IPv4 /24, or an IPv6 /48: the size that a site gets (RFC 6177), and that one owner can get
-   * at low cost.
-   */
-  readonly network: string
-}
-
 const scratch = new Uint8Array(16)
-const IPV4_OCTETS = { client: 4, network: 3 }
-const IPV6_OCTETS = { client: 8, network: 6 }
-
-export function peerOf(text: string): Peer {
-  const isIPv4 = parsePeerAddress(text, scratch) === IPV4
-  const octets = isIPv4 ? IPV4_OCTETS : IPV6_OCTETS
-  const client = Buffer.from(scratch.subarray(0, octets.client)).toString('hex')
-  return { client, network: client.slice(0, octets.network * 2) }
+/** `text`: as for `parsePeerAddress`. */
+export function peerOfText(text: string): Peer {
+  return peerOf(scratch, parsePeerAddress(text, scratch) === IPV4)
 }
 
 function readDotted(text: string, start: number, out: Uint8Array, at: number): void {

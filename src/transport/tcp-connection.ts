@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net'
+import type { Holder, Peer } from '../base/places.ts'
 import { Protocol } from '../dns/message/query.ts'
 import type { ReplyStream } from '../dns/message/reply-stream.ts'
 import type { EventLoopBudget } from './event-loop-budget.ts'
@@ -9,8 +10,7 @@ import {
   type HandedState,
   type Handover,
 } from './handover/handover.ts'
-import { type Peer, parsePeerAddress } from './peer-address.ts'
-import type { Holder } from './places.ts'
+import { parsePeerAddress } from './peer-address.ts'
 import type { TcpCounters } from './tcp-counters.ts'
 
 /** Bounds on the resources that one peer, and all peers together, can use. */

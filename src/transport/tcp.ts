@@ -2,13 +2,13 @@ import { once } from 'node:events'
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import { acceptQueued } from '../base/accept-queued.ts'
+import { type Peer, Places } from '../base/places.ts'
 import { EventLoopBudget } from './event-loop-budget.ts'
 import type { Listener, QueryHandler } from './exchange.ts'
 import type { HandedState, Handover } from './handover/handover.ts'
 import type { ReusePortBinder } from './handover/reuse-port-binder.ts'
 import { openHost } from './open-host.ts'
-import { type Peer, peerOf } from './peer-address.ts'
-import { Places } from './places.ts'
+import { peerOfText } from './peer-address.ts'
 import { NEWCOMER, TcpConnection, type TcpHost, type TcpLimits } from './tcp-connection.ts'
 import { createTcpCounters, type TcpCounters } from './tcp-counters.ts'
 
@@ -250,7 +250,7 @@ class TcpServer implements TcpListener, TcpHost {
   #accept(socket: Socket, state?: HandedState): void {
     // A connection that the peer has already reset has no address any more.
     const address = socket.remoteAddress
-    const peer = address === undefined ? undefined : peerOf(address)
+    const peer = address === undefined ? undefined : peerOfText(address)
     if (peer === undefined || !this.#hasRoom(peer)) {
       this.counters.refused++
       socket.on('error', () => {})

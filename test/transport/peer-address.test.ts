@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { parsePeerAddress, peerOf } from '../../src/transport/peer-address.ts'
+import { parsePeerAddress, peerOfText } from '../../src/transport/peer-address.ts'
 
 t.test('addresses as Node prints them', async (t) => {
   const zeros = (n: number): number[] => new Array(n).fill(0)
@@ -59,7 +59,7 @@ t.test('clients and networks of addresses', async (t) => {
     { name: 'a /64 that begins like an address', given: ['c000:201::', '192.0.2.1'], same: 'none' },
   ]
   for (const { name, given, same } of table) {
-    const [one, other] = given.map(peerOf)
+    const [one, other] = given.map(peerOfText)
     t.equal(one?.client === other?.client, same === 'client', `${name}: client`)
     t.equal(one?.network === other?.network, same !== 'none', `${name}: network`)
   }

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { type Holder, Places } from '../../src/transport/places.ts'
+import { type Holder, Places } from '../../src/base/places.ts'
 
 class Held implements Holder {
   readonly network: string
