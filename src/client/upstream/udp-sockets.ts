@@ -26,10 +26,12 @@ const IDLE_MIN = 16
 const IDLE_MAX = 256
 
 /**
- * Packets that are not the reply, after which a query is given up: a forger guesses its id. 64 of 65536
- * ids are one chance in a thousand.
+ * Packets that are not the reply, after which a question is given up: a forger guesses its id. They count for
+ * all queries of one name, type and class together, because a reply to any of them can end in a cache.
  */
-const STRAYS_MAX = 64
+const STRAYS_MAX = 3
+/** How long they count after the last query of the question. */
+const STRAYS_MS = 10_000
 export const UNDER_ATTACK = 'too many packets that are not the reply'
 
 /** Counts of queries over kept and over new sockets or connections. */
@@ -38,8 +40,38 @@ export class ReuseCounts {
   misses = 0
 }
 
+/** A name, type and class that is in flight. Those with the same hash count together. */
+class AskedName {
+  readonly hash: number
+  /** Packets that were not the reply. */
+  strays = 0
+  /** The sockets of its queries; few, because equal questions are asked once. */
+  readonly waiting: UdpSocket[] = []
+  stopExpiry: (() => void) | undefined
+
+  constructor(hash: number) {
+    this.hash = hash
+  }
+
+  get isAttacked(): boolean {
+    return this.strays >= STRAYS_MAX
+  }
+
+  remove(socket: UdpSocket): void {
+    const at = this.waiting.indexOf(socket)
+    if (at !== -1) this.waiting.splice(at, 1)
+  }
+
+  addStray(): void {
+    this.strays++
+    if (!this.isAttacked) return
+    for (const socket of [...this.waiting]) socket.fail(UNDER_ATTACK)
+  }
+}
+
 interface Waiting {
   readonly query: UpstreamQuery
+  readonly asked: AskedName
   readonly finish: (outcome: Outcome) => void
 }
 
@@ -51,8 +83,6 @@ class UdpSocket {
   readonly #socket: Socket
   #isConnected = false
   #waiting: Waiting | undefined
-  /** Packets that are not the reply, while the current query waits. */
-  #strays = 0
 
   constructor({ host, port }: HostPort, openedMs: number) {
     this.openedMs = openedMs
@@ -64,7 +94,7 @@ class UdpSocket {
     })
     this.#socket = socket
     // A connected socket gets an error if no process listens on the server's port.
-    socket.on('error', (error) => this.#fail(socketFailure(error)))
+    socket.on('error', (error) => this.fail(socketFailure(error)))
     socket.on('message', (octets) => this.#receive(octets))
     socket.once('connect', () => {
       this.#isConnected = true
@@ -74,17 +104,18 @@ class UdpSocket {
   }
 
   /** Sends a query. Only one at a time. */
-  ask(query: UpstreamQuery, finish: (outcome: Outcome) => void): void {
+  ask(query: UpstreamQuery, asked: AskedName, finish: (outcome: Outcome) => void): void {
     this.uses++
-    this.#strays = 0
-    this.#waiting = { query, finish }
+    this.#waiting = { query, asked, finish }
+    asked.waiting.push(this)
     if (this.#isConnected) this.#send()
   }
 
   /** Returns why the query has no reply, and stops waiting for it. */
   giveUp(): string {
+    const strays = this.#waiting?.asked.strays ?? 0
+    this.#waiting?.asked.remove(this)
     this.#waiting = undefined
-    const strays = this.#strays
     return strays === 0 ? TIMED_OUT : `${TIMED_OUT}; ${strays} packets were not the reply`
   }
 
@@ -97,7 +128,7 @@ class UdpSocket {
   #send(): void {
     if (this.#waiting === undefined) return
     this.#socket.send(this.#waiting.query.octets, (error) => {
-      if (error !== null) this.#fail(socketFailure(error))
+      if (error !== null) this.fail(socketFailure(error))
     })
   }
 
@@ -105,10 +136,11 @@ class UdpSocket {
     const waiting = this.#waiting
     if (waiting === undefined) return
     if (isReplyTo(octets, waiting.query)) this.#finish(readReply(octets))
-    else if (++this.#strays === STRAYS_MAX) this.#fail(UNDER_ATTACK)
+    else waiting.asked.addStray()
   }
 
-  #fail(failure: string): void {
+  /** Ends the query, and the socket. */
+  fail(failure: string): void {
     this.close()
     this.#finish({ failure })
   }
@@ -116,6 +148,7 @@ class UdpSocket {
   #finish(outcome: Outcome): void {
     const waiting = this.#waiting
     this.#waiting = undefined
+    waiting?.asked.remove(this)
     waiting?.finish(outcome)
   }
 }
@@ -132,6 +165,7 @@ export class UdpSockets {
   readonly #timers: Timers
   readonly #expireMs: number
   readonly #idle: UdpSocket[] = []
+  readonly #asked = new Map<number, AskedName>()
   #isClosed = false
   #stopSweep: (() => void) | undefined
 
@@ -143,21 +177,45 @@ export class UdpSockets {
     this.#expireMs = expireMs
   }
 
-  /** Never rejects. */
+  /** Never rejects. Fails at once with UNDER_ATTACK while a forger guesses the ids of this question. */
   ask(question: UpstreamQuestion, timeoutMs: number): Promise<Outcome> {
+    const asked = this.#askedName(question)
+    if (asked.isAttacked) return Promise.resolve({ failure: UNDER_ATTACK })
     return new Promise((resolve) => {
       const socket = this.#take()
+      const end = (outcome: Outcome): void => {
+        this.#release(asked)
+        resolve(outcome)
+      }
       const stopTimer = this.#timers.after(timeoutMs, () => {
         const failure = socket.giveUp()
         // The reply may still come, and a forged one too.
         socket.close()
-        resolve({ failure })
+        end({ failure })
       })
-      socket.ask(composeQuery(question, notUsed), (outcome) => {
+      socket.ask(composeQuery(question, notUsed), asked, (outcome) => {
         stopTimer()
         this.#give(socket)
-        resolve(outcome)
+        end(outcome)
       })
+    })
+  }
+
+  #askedName({ hash }: UpstreamQuestion): AskedName {
+    let asked = this.#asked.get(hash)
+    if (asked === undefined) this.#asked.set(hash, (asked = new AskedName(hash)))
+    return asked
+  }
+
+  #release(asked: AskedName): void {
+    if (asked.waiting.length > 0) return
+    if (asked.strays === 0 || this.#isClosed) {
+      this.#asked.delete(asked.hash)
+      return
+    }
+    asked.stopExpiry ??= this.#timers.after(STRAYS_MS, () => {
+      asked.stopExpiry = undefined
+      if (asked.waiting.length === 0) this.#asked.delete(asked.hash)
     })
   }
 
@@ -166,6 +224,7 @@ export class UdpSockets {
     this.#isClosed = true
     this.#stopSweep?.()
     for (const socket of this.#idle.splice(0)) socket.close()
+    for (const asked of this.#asked.values()) asked.stopExpiry?.()
   }
 
   #take(): UdpSocket {

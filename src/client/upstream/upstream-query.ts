@@ -27,6 +27,8 @@ export interface UpstreamQuestion {
   readonly name: Uint8Array
   readonly type: number
   readonly rrclass: number
+  /** Hash of name, type and class. */
+  readonly hash: number
   /** RD, AD and CD: bits of `HeaderFlag`. */
   readonly flags: number
   readonly dnssecOk: boolean

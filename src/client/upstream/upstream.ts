@@ -40,6 +40,8 @@ export interface UpstreamSettings {
   readonly forceTcp: boolean
 }
 
+/** Health checks of all names count as one question. */
+const CHECK_HASH = 0
 /** Longest wait for the reply to a health check. */
 const CHECK_TIMEOUT_MS = 1000
 
@@ -131,6 +133,7 @@ export class Upstream {
       name,
       type: RRType.NS,
       rrclass: RRClass.IN,
+      hash: CHECK_HASH,
       flags: recursionDesired ? HeaderFlag.RD : 0,
       dnssecOk: false,
       subnet: undefined,

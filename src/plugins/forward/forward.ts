@@ -1,4 +1,6 @@
 import type { Clock } from '../../base/clock.ts'
+import type { Random } from '../../base/random.ts'
+import type { Timers } from '../../base/timers.ts'
 import type { Outcome, UpstreamQuestion } from '../../client/upstream/upstream-query.ts'
 import { Rcode, RRType } from '../../dns/iana/index.ts'
 import type { Message } from '../../dns/message/message.ts'
@@ -6,8 +8,10 @@ import { Protocol, type Query } from '../../dns/message/query.ts'
 import type { Handler } from '../../plugin/handler.ts'
 import type { Transaction } from '../../plugin/transaction.ts'
 import type { ZoneSet } from '../../zone/lookup/zone-set.ts'
+import { type Flight, Flights, hashQuestion } from './flights.ts'
 import { refusal, subnetOption, writeReply } from './reply.ts'
 import type { Select } from './select.ts'
+import { EVICTED, type Slots, TOO_LATE, type Waited, Waiter } from './slots.ts'
 
 /** Longest time for one query, over all upstreams. */
 const TOTAL_MS = 5000
@@ -29,7 +33,7 @@ export interface ForwardOptions {
   readonly forceTcp: boolean
   readonly preferUdp: boolean
   readonly readTimeoutMs: number
-  /** Maximum number of queries in flight; 0 = no limit. */
+  /** Maximum number of queries that wait; 0 = one limit for every `forward` without one. */
   readonly maxConcurrent: number
   /** Maximum number of attempts for one query; 0 = two for each upstream. */
   readonly maxConnectAttempts: number
@@ -55,8 +59,10 @@ export interface ForwardParts {
   readonly upstreams: readonly ForwardUpstream[]
   readonly select: Select
   readonly clock: Clock
+  readonly timers: Timers
+  readonly slots: Slots
   readonly counts: ForwardCounts
-  /** Called with the upstream that a query is sent to. */
+  /** Called with the upstream that a query was sent to last. */
   readonly onAsk: (tx: Transaction, upstream: ForwardUpstream) => void
 }
 
@@ -66,7 +72,7 @@ export class Forward implements Handler {
   readonly #next: Handler
   readonly #options: ForwardOptions
   readonly #parts: ForwardParts
-  #inFlight = 0
+  readonly #flights = new Flights()
 
   constructor(next: Handler, options: ForwardOptions, parts: ForwardParts) {
     this.#next = next
@@ -81,13 +87,15 @@ export class Forward implements Handler {
       response.error = 'zone transfers are not forwarded'
       return Rcode.REFUSED
     }
-    const { maxConcurrent } = this.#options
-    if (maxConcurrent > 0 && this.#inFlight >= maxConcurrent) {
-      this.#parts.counts.maxConcurrentRejects++
-      response.error = `concurrent queries exceeded maximum ${maxConcurrent}`
-      return Rcode.REFUSED
-    }
-    return this.#forward(tx)
+    const waiter = new Waiter(tx.startedMs)
+    if (!this.#parts.slots.enter(waiter, query)) return this.#refuse(tx)
+    return this.#forward(tx, waiter)
+  }
+
+  #refuse({ response }: Transaction): number {
+    this.#parts.counts.maxConcurrentRejects++
+    response.error = `concurrent queries exceeded maximum ${this.#parts.slots.max}`
+    return Rcode.REFUSED
   }
 
   #accepts(query: Query): boolean {
@@ -98,21 +106,53 @@ export class Forward implements Handler {
     return isApex || except.zones.length === 0 || except.match(query) === -1
   }
 
-  async #forward(tx: Transaction): Promise<number> {
-    this.#inFlight++
+  async #forward(tx: Transaction, waiter: Waiter): Promise<number> {
+    const flight = this.#board(tx)
+    flight.add(waiter)
+    const stop = tx.deadlineMs < flight.deadlineMs ? this.#endAt(tx.deadlineMs, waiter) : undefined
+    let reply: Waited
     try {
-      const reply = await this.#askAny(tx)
-      if (typeof reply === 'string') {
-        tx.response.error = reply
-        return Rcode.SERVFAIL
-      }
-      // Only another `forward` has a chance to know better.
-      if (this.#next.name === this.name && this.#passesOn(reply)) return await this.#next.serve(tx)
-      tx.response.answeredBy = this.name
-      return writeReply(tx, reply)
+      reply = await waiter.ended
     } finally {
-      this.#inFlight--
+      stop?.()
+      waiter.free()
+      this.#parts.slots.leave(waiter)
     }
+    if (flight.upstream !== undefined) this.#parts.onAsk(tx, flight.upstream)
+    if (reply === EVICTED) return this.#refuse(tx)
+    if (typeof reply === 'string') {
+      tx.response.error = reply
+      return Rcode.SERVFAIL
+    }
+    // Only another `forward` has a chance to know better.
+    if (this.#next.name === this.name && this.#passesOn(reply)) return await this.#next.serve(tx)
+    tx.response.answeredBy = this.name
+    return writeReply(tx, reply)
+  }
+
+  /** Returns the flight of an equal question, or begins one. */
+  #board(tx: Transaction): Flight {
+    const question = this.#question(tx.query)
+    const known = this.#flights.find(question)
+    if (known !== undefined) return known
+    const flight = this.#flights.add(question, this.#parts.clock.monotonic() + TOTAL_MS)
+    this.#askAny(flight, tx.random, this.#usesTcp(tx.query)).then(
+      (result) => {
+        this.#flights.remove(flight)
+        flight.land(result)
+      },
+      (error) => {
+        this.#flights.remove(flight)
+        flight.fail(error)
+      },
+    )
+    return flight
+  }
+
+  #endAt(deadlineMs: number, waiter: Waiter): () => void {
+    const { clock, timers } = this.#parts
+    const leftMs = Math.max(0, deadlineMs - clock.monotonic())
+    return timers.after(leftMs, () => waiter.end(TOO_LATE))
   }
 
   #passesOn({ rcode, answer }: Message): boolean {
@@ -121,15 +161,13 @@ export class Forward implements Handler {
     return nextOnNodata && rcode === Rcode.NOERROR && answer.length === 0
   }
 
-  /** Returns a reply, or why no upstream gave one. */
-  async #askAny(tx: Transaction): Promise<Message | string> {
+  /** Returns a reply, or why no upstream gave one. `flight`: ends early if no query waits for it any more. */
+  async #askAny(flight: Flight, random: Random, overTcp: boolean): Promise<Message | string> {
     const { maxConnectAttempts, failoverRcodes } = this.#options
     const { clock, counts } = this.#parts
-    const order = this.#order(tx)
+    const { question, deadlineMs } = flight
+    const order = this.#order(random)
     if (order.length === 0) return 'no healthy proxies'
-    const question = this.#question(tx.query)
-    const overTcp = this.#usesTcp(tx.query)
-    const deadlineMs = Math.min(clock.monotonic() + TOTAL_MS, tx.deadlineMs)
     const attempts = maxConnectAttempts || 2 * order.length
     let failure = ''
     let last: Message | undefined
@@ -138,9 +176,9 @@ export class Forward implements Handler {
       if (last !== undefined && i >= order.length) break
       const startMs = clock.monotonic()
       const timeoutMs = Math.min(this.#options.readTimeoutMs, deadlineMs - startMs)
-      if (timeoutMs <= 0) break
+      if (timeoutMs <= 0 || (i > 0 && flight.isAbandoned)) break
       const upstream = order[i % order.length]!
-      this.#parts.onAsk(tx, upstream)
+      flight.upstream = upstream
       const outcome = await upstream.ask(question, overTcp, timeoutMs)
       failure = 'failure' in outcome ? outcome.failure : refusal(outcome.message, question)
       if ('failure' in outcome || failure !== '') {
@@ -153,19 +191,19 @@ export class Forward implements Handler {
       if (!failoverRcodes.has(message.rcode)) return message
       last = message
     }
-    return last ?? (failure || 'no upstream replied in time')
+    return last ?? (failure || TOO_LATE)
   }
 
   /** The upstreams to ask, first to last; none = all are down. */
-  #order(tx: Transaction): readonly ForwardUpstream[] {
+  #order(random: Random): readonly ForwardUpstream[] {
     const { upstreams, select, counts } = this.#parts
-    const order = select(upstreams, tx.random)
+    const order = select(upstreams, random)
     if (!order.some(({ isDown }) => isDown)) return order
     const healthy = order.filter(({ isDown }) => !isDown)
     if (healthy.length > 0) return healthy
     counts.healthcheckBroken++
     if (this.#options.failsFast) return []
-    return [upstreams[tx.random.below(upstreams.length)]!]
+    return [upstreams[random.below(upstreams.length)]!]
   }
 
   #usesTcp({ protocol }: Query): boolean {
@@ -178,6 +216,7 @@ export class Forward implements Handler {
       name: query.qname.slice(0, query.qnameOctets),
       type: query.qtype,
       rrclass: query.qclass,
+      hash: hashQuestion(query.suffixHash[0]!, query.qtype, query.qclass),
       flags: query.flags & PASSED_FLAGS,
       dnssecOk: query.dnssecOk,
       subnet: subnetOption(query),

@@ -7,7 +7,10 @@ import type { Transaction } from '../../plugin/transaction.ts'
 import { Forward, type ForwardUpstream } from './forward.ts'
 import { ForwardMetrics } from './metrics.ts'
 import { type ForwardConfig, scanForwards } from './options.ts'
+import { Slots } from './slots.ts'
 
+/** Fewer than the queries that an address has in progress: so a client cannot use up those either. */
+const SLOTS_DEFAULT = 1000
 const UPSTREAM_LABEL = 'forward/upstream'
 
 /** `forward FROM TO... { … }`: forwards queries to other servers. */
@@ -31,7 +34,10 @@ function setUp(
 ): void {
   const upstreams: Upstream[] = []
   const counts = new ForwardMetrics()
-  const parts = { upstreams, select: config.select, clock: c.clock, counts, onAsk }
+  const { select, maxConcurrent } = config
+  const { clock, timers } = c
+  const slots = acquireSlots(c, maxConcurrent)
+  const parts = { upstreams, select, clock, timers, slots, counts, onAsk }
   c.addHandler((next) => new Forward(next, config, parts), { waits: true, answers: true })
   collectWhileServing(c, () => counts.collect(c.metrics, upstreams))
   c.onCheck(async ({ isOffline }) => {
@@ -55,6 +61,14 @@ function setUp(
   c.onShutdown(() => {
     for (const upstream of upstreams) upstream.close()
   })
+}
+
+/** `max`: 0 = the slots that every `forward` without a limit shares. */
+function acquireSlots(c: SetupContext, max: number): Slots {
+  if (max > 0) return new Slots(max)
+  const { item, release } = c.resources.acquire(Slots, '', () => new Slots(SLOTS_DEFAULT))
+  c.onShutdown(release)
+  return item
 }
 
 /** The upstream that a query was sent to last. Transactions are used again for other queries. */

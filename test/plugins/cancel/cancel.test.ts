@@ -55,6 +55,6 @@ t.test('forward gives up at the deadline: SERVFAIL', async (t) => {
   c.clock.pass(300)
   await timers.advance(300)
   t.equal(await status, Rcode.SERVFAIL)
-  t.match(tx.response.error, /timed out/)
+  t.equal(tx.response.error, 'no upstream replied in time')
   t.equal(upstream.asked.length, 1)
 })

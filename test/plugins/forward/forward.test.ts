@@ -227,19 +227,22 @@ t.test('packets that are not the reply are ignored', async (t) => {
     t,
     [
       ({ query, send }) => {
-        for (const make of wrong) send(make(query))
+        send(wrong[first.asked.length - 1]!(query))
         send(replyTo(query))
       },
     ],
     'max_fails 0',
   )
-  t.strictSame((await show(handler, transaction(WWW))).answer, [ADDRESS])
-  first.answer = ({ query, send }) => {
-    for (const make of wrong) send(make(query))
+  for (const [i] of wrong.entries()) {
+    const shown = await show(handler, transaction({ name: `w${i}.example.org.` }))
+    t.strictSame(shown.answer, [`w${i}.example.org. 60 IN A c0000201`])
   }
+  t.equal(first.asked.filter(({ isTcp }) => isTcp).length, 0)
+  first.asked.length = 0
+  first.answer = ({ query, send }) => send(wrong[0]!(query))
   const tx = transaction(WWW)
   const status = handler.serve(tx)
-  for (const attempts of [2, 3]) {
+  for (const attempts of [1, 2]) {
     await until(() => first.asked.length === attempts, 'an attempt')
     await timers.advance(2000)
   }
@@ -433,7 +436,8 @@ t.test('next and next_on_nodata: the next forward answers', async (t) => {
 
 t.test('max_concurrent: REFUSED', async (t) => {
   const { c, handler, first } = await forwarding(t, [() => {}], 'max_concurrent 2')
-  const waiting = [handler.serve(transaction(WWW)), handler.serve(transaction(WWW))]
+  const other = { ...WWW, name: 'w.example.org.' }
+  const waiting = [handler.serve(transaction(WWW)), handler.serve(transaction(other))]
   const tx = transaction(WWW)
   t.equal(handler.serve(tx), Rcode.REFUSED)
   t.equal(tx.response.error, 'concurrent queries exceeded maximum 2')

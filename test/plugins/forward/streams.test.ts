@@ -21,6 +21,8 @@ import { until } from '../../support/until.ts'
 const ADDRESS = 'www.example.org. 60 IN A c0000201'
 const plainly: Answer = ({ query, send }) => send(replyTo(query))
 const www = () => transaction({ name: 'www.example.org.', tcp: true })
+/** Another question each time, because equal ones share a query. */
+const numbered = (_: unknown, i: number) => transaction({ name: `n${i}.example.org.`, tcp: true })
 
 async function started(t: Test, to: string, properties: string) {
   const timers = new FakeTimers()
@@ -62,7 +64,7 @@ t.test('queries share a connection, and replies may come in any order', async (t
 
 t.test('many queries at once use several connections', async (t) => {
   const { handler, upstream } = await overTcp(t, plainly)
-  const replies = Array.from({ length: 40 }, () => handler.serve(www()))
+  const replies = Array.from({ length: 40 }, numbered).map((tx) => handler.serve(tx))
   for (const status of await Promise.all(replies)) t.equal(status, Rcode.NOERROR)
   t.equal(upstream.connections, 3)
 })
@@ -91,9 +93,9 @@ t.test('max_age and max_idle_conns', async (t) => {
   t.equal(aged.upstream.connections, 2)
 
   const few = await overTcp(t, plainly, 'max_idle_conns 1')
-  await Promise.all(Array.from({ length: 40 }, () => few.handler.serve(www())))
+  await Promise.all(Array.from({ length: 40 }, numbered).map((tx) => few.handler.serve(tx)))
   t.equal(few.upstream.connections, 3)
-  await Promise.all(Array.from({ length: 40 }, () => few.handler.serve(www())))
+  await Promise.all(Array.from({ length: 40 }, numbered).map((tx) => few.handler.serve(tx)))
   t.equal(few.upstream.connections, 5, 'one of three was kept')
 })
 
@@ -223,7 +225,7 @@ t.test('DNS over TLS', async (t) => {
     t.match(tx.response.error, want, `${to} ${properties}`)
     t.equal(upstream.asked.length, want === '' ? 1 : 0, 'no query reaches another server')
     if (want !== '') continue
-    await Promise.all([handler.serve(www()), handler.serve(www())])
+    await Promise.all([1, 2].map((i) => handler.serve(numbered(undefined, i))))
     t.equal(upstream.asked.length, 3)
   }
 })

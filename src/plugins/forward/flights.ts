@@ -1,0 +1,89 @@
+import type { UpstreamQuestion } from '../../client/upstream/upstream-query.ts'
+import type { Message } from '../../dns/message/message.ts'
+import { mixHash } from '../../dns/name/hash.ts'
+import type { ForwardUpstream } from './forward.ts'
+import type { Waiter } from './slots.ts'
+
+/** A question that the upstreams are being asked, and all queries that wait for its reply. */
+export class Flight {
+  readonly question: UpstreamQuestion
+  readonly deadlineMs: number
+  /** The upstream asked last. */
+  upstream: ForwardUpstream | undefined
+  /** Another flight with the same hash. */
+  next: Flight | undefined
+  readonly #waiters: Waiter[] = []
+
+  constructor(question: UpstreamQuestion, deadlineMs: number, next: Flight | undefined) {
+    this.question = question
+    this.deadlineMs = deadlineMs
+    this.next = next
+  }
+
+  /** True if no query waits any more. */
+  get isAbandoned(): boolean {
+    return this.#waiters.every((waiter) => waiter.hasEnded)
+  }
+
+  add(waiter: Waiter): void {
+    this.#waiters.push(waiter)
+  }
+
+  /** `result`: a reply, or why no upstream gave one. */
+  land(result: Message | string): void {
+    for (const waiter of this.#waiters.splice(0)) waiter.end(result)
+  }
+
+  fail(error: unknown): void {
+    for (const waiter of this.#waiters.splice(0)) waiter.fail(error)
+  }
+}
+
+/**
+ * The questions in flight. Equal queries share one query to the upstream: each further one would give a forger
+ * another id to guess (RFC 5452 section 5).
+ */
+export class Flights {
+  readonly #byHash = new Map<number, Flight>()
+
+  find(question: UpstreamQuestion): Flight | undefined {
+    let flight = this.#byHash.get(question.hash)
+    while (flight !== undefined && !isSame(flight.question, question)) flight = flight.next
+    return flight
+  }
+
+  add(question: UpstreamQuestion, deadlineMs: number): Flight {
+    const flight = new Flight(question, deadlineMs, this.#byHash.get(question.hash))
+    this.#byHash.set(question.hash, flight)
+    return flight
+  }
+
+  remove(flight: Flight): void {
+    const { hash } = flight.question
+    let before = this.#byHash.get(hash)
+    if (before !== flight) {
+      while (before!.next !== flight) before = before!.next
+      before!.next = flight.next
+    } else if (flight.next === undefined) this.#byHash.delete(hash)
+    else this.#byHash.set(hash, flight.next)
+  }
+}
+
+/** True if two questions send the same. */
+function isSame(a: UpstreamQuestion, b: UpstreamQuestion): boolean {
+  if (a.type !== b.type || a.rrclass !== b.rrclass || a.flags !== b.flags) return false
+  if (a.dnssecOk !== b.dnssecOk || !isEqual(a.name, b.name)) return false
+  if (a.subnet === undefined || b.subnet === undefined) return a.subnet === b.subnet
+  return isEqual(a.subnet, b.subnet)
+}
+
+function isEqual(a: Uint8Array, b: Uint8Array): boolean {
+  if (a.length !== b.length) return false
+  for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) return false
+  return true
+}
+
+/** Hash of a name, type and class. `nameHash`: of the name. */
+export function hashQuestion(nameHash: number, type: number, rrclass: number): number {
+  return mixHash(nameHash ^ Math.imul((type << 16) | rrclass, 0x9e3779b1)) | 0
+}

@@ -1,0 +1,165 @@
+import t, { type Test } from 'tap'
+import { Rcode, RRType } from '../../../src/dns/iana/index.ts'
+import { HeaderFlag } from '../../../src/dns/message/message.ts'
+import { forward } from '../../../src/plugins/forward/setup.ts'
+import {
+  type Answer,
+  addressRecord,
+  replyTo,
+  ScriptedServer,
+} from '../../support/scripted-server.ts'
+import { FakeTimers, SetUp } from '../../support/setup.ts'
+import { answering, type Question, show, transaction } from '../../support/transaction.ts'
+import { until } from '../../support/until.ts'
+
+const WWW: Question = { name: 'www.example.org.', recursionDesired: true }
+const ADDRESS = 'www.example.org. 60 IN A c0000201'
+const silently: Answer = () => {}
+
+async function forwarding(t: Test, answer: Answer, properties = '') {
+  const upstream = await ScriptedServer.openRaw(t, answer)
+  const timers = new FakeTimers()
+  const corefile = `forward . ${upstream.address} {\nmax_fails 0\n${properties}\n}`
+  const c = new SetUp(forward, corefile, undefined, { timers })
+  await c.start()
+  t.teardown(() => c.stop())
+  return { timers, upstream, handler: c.handler(answering(() => Rcode.REFUSED)) }
+}
+
+/** A query with a client subnet of 24 bits: 198.51.`octet`.0. */
+function subnetQuery(octet: number) {
+  const tx = transaction({ ...WWW, payloadOctets: 1232 })
+  Object.assign(tx.query, { hasEcs: true, ecsFamily: 1, ecsSourceBits: 24 })
+  tx.query.ecsAddress.set([198, 51, octet])
+  return tx
+}
+
+t.test('equal questions in flight are one query to the upstream', async (t) => {
+  const { handler, upstream } = await forwarding(t, silently)
+  const checking = transaction(WWW)
+  checking.query.flags |= HeaderFlag.CD
+  const kinds = [
+    () => transaction(WWW),
+    () => transaction({ ...WWW, type: RRType.AAAA }),
+    () => transaction({ ...WWW, dnssecOk: true, payloadOctets: 1232 }),
+    () => transaction({ ...WWW, name: 'w.example.org.' }),
+    () => checking,
+    () => subnetQuery(1),
+    () => subnetQuery(2),
+  ]
+  const shown = kinds.flatMap((make) => {
+    return Array.from({ length: make() === checking ? 1 : 30 }, (_, i) => {
+      const tx = make()
+      tx.query.id = i
+      return show(handler, tx)
+    })
+  })
+  await until(() => upstream.asked.length >= kinds.length, 'the queries')
+  t.equal(upstream.asked.length, kinds.length)
+  for (const { query, send } of upstream.asked) send(replyTo(query))
+  const answers = await Promise.all(shown)
+  t.ok(answers.every(({ status, answer }) => status === 'NOERROR' && answer.length === 1))
+  t.strictSame(answers[0]?.answer, [ADDRESS])
+  upstream.answer = ({ query, send }) => send(replyTo(query))
+  t.strictSame((await show(handler, transaction(WWW))).answer, [ADDRESS])
+  t.equal(upstream.asked.length, kinds.length + 1, 'a later question is asked again')
+})
+
+t.test(
+  'wrong replies count per question: after three of them, all its queries use TCP',
+  async (t) => {
+    const { handler, upstream } = await forwarding(t, ({ query, isTcp, send }) => {
+      if (isTcp) send(replyTo(query))
+      else
+        send(replyTo({ ...query, id: query.id ^ 1 }, { answer: [addressRecord(query, '1.1.1.1')] }))
+    })
+    const shown = [1, 2, 3].map((octet) => show(handler, subnetQuery(octet)))
+    for (const { answer } of await Promise.all(shown)) t.strictSame(answer, [ADDRESS])
+    const count = (isTcp: boolean) => upstream.asked.filter((one) => one.isTcp === isTcp).length
+    t.strictSame([count(false), count(true)], [3, 3])
+    t.strictSame((await show(handler, subnetQuery(4))).answer, [ADDRESS])
+    t.strictSame([count(false), count(true)], [3, 4], 'for a while also later queries')
+    upstream.answer = ({ query, send }) => send(replyTo(query))
+    await show(handler, transaction({ ...WWW, name: 'w.example.org.' }))
+    t.strictSame([count(false), count(true)], [4, 4], 'another question is not concerned')
+  },
+)
+
+t.test('wrong replies are forgotten after a while', async (t) => {
+  const { handler, timers, upstream } = await forwarding(t, ({ query, isTcp, send }) => {
+    for (let i = 1; i <= 3; i++) send(replyTo({ ...query, id: query.id ^ (isTcp ? 0 : i) }))
+  })
+  await show(handler, transaction(WWW))
+  upstream.answer = ({ query, send }) => send(replyTo(query))
+  await timers.advance(10_000)
+  await show(handler, transaction(WWW))
+  t.strictSame(
+    upstream.asked.map(({ isTcp }) => isTcp),
+    [false, true, false],
+  )
+})
+
+t.test('each of equal queries has its own deadline', async (t) => {
+  const { handler, timers, upstream } = await forwarding(t, silently)
+  const patient = show(handler, transaction(WWW))
+  const hasty = transaction(WWW)
+  hasty.deadlineMs = 100
+  const status = handler.serve(hasty)
+  await until(() => upstream.asked.length === 1, 'the query')
+  await timers.advance(100)
+  t.equal(await status, Rcode.SERVFAIL)
+  t.equal(hasty.response.error, 'no upstream replied in time')
+  for (const { query, send } of upstream.asked) send(replyTo(query))
+  t.strictSame((await patient).answer, [ADDRESS])
+})
+
+/** Serves a query and returns its status, `waits` while it has none. */
+function serving(handler: { serve: (tx: ReturnType<typeof transaction>) => unknown }) {
+  const open = new Map<string, string>()
+  let startedMs = 0
+  return {
+    open,
+    send: (from: string): void => {
+      const name = `n${startedMs}.example.org.`
+      open.set(from, 'waits')
+      const end = (status: unknown): void => void open.set(from, status === 0 ? 'ok' : `${status}`)
+      const status = handler.serve(transaction({ ...WWW, name, from, startedMs: startedMs++ }))
+      if (status instanceof Promise) void status.then(end)
+      else end(status)
+    },
+  }
+}
+
+t.test('a client with many slots loses one to a client with few', async (t) => {
+  const { handler, upstream } = await forwarding(t, silently, 'max_concurrent 4')
+  const { open, send } = serving(handler)
+  for (const last of [1, 2, 3, 4]) send(`192.0.2.${last}`)
+  send('192.0.2.5')
+  t.equal(open.get('192.0.2.5'), '5', 'a new client of the network that has all')
+  send('198.51.100.1')
+  await until(() => open.get('192.0.2.1') === '5', 'the oldest query of the network to end')
+  send('2001:db8::1')
+  await until(() => open.get('192.0.2.2') === '5', 'the next one to end')
+  send('192.0.2.6')
+  t.equal(open.get('192.0.2.6'), '5')
+  await until(() => upstream.asked.length === 6, 'the queries')
+  for (const { query, send } of upstream.asked) send(replyTo(query))
+  await until(() => [...open.values()].every((status) => status !== 'waits'), 'the replies')
+  t.strictSame(Object.fromEntries(open), {
+    ...{ '192.0.2.1': '5', '192.0.2.2': '5', '192.0.2.3': 'ok', '192.0.2.4': 'ok' },
+    ...{ '192.0.2.5': '5', '192.0.2.6': '5', '198.51.100.1': 'ok', '2001:db8::1': 'ok' },
+  })
+})
+
+t.test('without max_concurrent, a client cannot keep the others from the upstream', async (t) => {
+  const { handler, upstream } = await forwarding(t, silently)
+  const flood = Array.from({ length: 1000 }, () => handler.serve(transaction(WWW)))
+  const refused = handler.serve(transaction(WWW))
+  t.equal(refused, Rcode.REFUSED)
+  const other = show(handler, transaction({ ...WWW, name: 'w.example.org.', from: '192.0.2.1' }))
+  await until(() => upstream.asked.length === 2, 'the queries')
+  for (const { query, send } of upstream.asked) send(replyTo(query))
+  t.equal((await other).status, 'NOERROR')
+  const ended = await Promise.all(flood)
+  t.equal(ended.filter((status) => status === Rcode.REFUSED).length, 1)
+})
