@@ -6,6 +6,7 @@ import { Opcode, Rcode, RRClass, RRType } from '../dns/iana/index.ts'
 import { composeMessage, parseMessage, type ResourceRecord } from '../dns/message/message.ts'
 import type { TsigKey } from '../dns/tsig/key.ts'
 import { RequestSigner } from '../dns/tsig/request-signer.ts'
+import type { TransferBudget } from '../xfr/in/transfer-budget.ts'
 import {
   type Received,
   TransferFault,
@@ -38,6 +39,8 @@ export interface Fetch {
   readonly totalMs?: number
   readonly octetsMax?: number
   readonly signal?: AbortSignal
+  /** Default: that of the process. */
+  readonly budget?: TransferBudget
   /** Selects the records that are kept; absent = all. */
   readonly filter?: TransferFilter
 }
@@ -65,7 +68,7 @@ async function fetchOnce(fetch: Fetch): Promise<Received> {
   const id = randomInt(0x10000)
   const origin = `transfer from ${primary.host}:${primary.port}`
   const serial = soa === undefined ? undefined : fetch.serial
-  const reader = new TransferReader({ zone, id, serial, origin }, fetch.filter)
+  const reader = new TransferReader({ zone, id, serial, origin }, fetch.filter, fetch.budget)
   const plain = composeQuery(zone, id, soa)
   const seconds = (): number => Math.floor(clock.now() / 1000)
   const signer = key === undefined ? undefined : new RequestSigner(key)
@@ -83,7 +86,11 @@ async function fetchOnce(fetch: Fetch): Promise<Received> {
   }
   const { idleMs = IDLE_MS, totalMs = TOTAL_MS, octetsMax = TRANSFER_OCTETS_MAX } = fetch
   const limits = { idleMs, totalMs, octetsMax }
-  await askPrimary({ primary, source, query, take, timers, signal, ...limits })
+  try {
+    await askPrimary({ primary, source, query, take, timers, signal, ...limits })
+  } finally {
+    reader.close()
+  }
   return received!
 }
 

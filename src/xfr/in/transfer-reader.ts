@@ -4,6 +4,7 @@ import { equalNames, isSubdomain, lowerName, printName } from '../../dns/name/na
 import { isSerialAfter } from '../../dns/serial.ts'
 import { OWNER_RECORDS_MAX, ZoneRecords } from '../../zone/zonefile/records.ts'
 import { ScannedRecord } from '../../zone/zonefile/sink.ts'
+import { type Holding, type TransferBudget, transferBudget } from './transfer-budget.ts'
 
 /** `rcode` of a fault that does not show what the primary has. */
 export const UNREACHED = -2
@@ -62,6 +63,10 @@ const SOA_OCTETS_MIN = 22
 const STEP_RECORDS_MAX = 500_000
 const STEP_OCTETS_MAX = 64 * 1024 * 1024
 
+/** Memory of a record of a whole zone, beside its name and data, and of one of a difference: an object. */
+const RECORD_OCTETS = 128
+const STEP_RECORD_OCTETS = 400
+
 /** Which records of a transfer are kept, in addition to its SOAs, and how many. */
 export interface TransferFilter {
   readonly keeps: (record: ResourceRecord) => boolean
@@ -111,10 +116,25 @@ export class TransferReader {
   /** Octets of owners and data in the differences. */
   #stepOctets = 0
   #received: Received | undefined
+  readonly #budget: TransferBudget
+  readonly #holding: Holding
+  #isCut = false
 
-  constructor(question: TransferQuestion, filter: TransferFilter = ALL) {
+  /** The caller must call `close`. */
+  constructor(
+    question: TransferQuestion,
+    filter: TransferFilter = ALL,
+    budget: TransferBudget = transferBudget,
+  ) {
     this.#question = question
     this.#filter = filter
+    this.#budget = budget
+    this.#holding = budget.open(() => this.#cut())
+  }
+
+  /** The transfer has ended: what it holds does not count any more. */
+  close(): void {
+    this.#budget.close(this.#holding)
   }
 
   /**
@@ -124,6 +144,7 @@ export class TransferReader {
   take(message: Message): Received | undefined {
     this.#checkMessage(message)
     for (const record of message.answer) {
+      this.#checkBudget()
       if (this.#received !== undefined) throw new TransferFault('records follow the last SOA')
       this.#take(record)
     }
@@ -132,6 +153,21 @@ export class TransferReader {
       this.#received = { kind: 'current', serial: this.#serial }
     }
     return this.#received
+  }
+
+  /** Another transfer may have caused it. */
+  #checkBudget(): void {
+    if (!this.#isCut) return
+    const megabytes = Math.floor(this.#budget.octetsMax / 2 ** 20)
+    throw new TransferFault(
+      `this is the largest of the transfers, which hold more than ${megabytes} MiB together; give the process more memory`,
+    )
+  }
+
+  #cut(): void {
+    this.#isCut = true
+    this.#whole = undefined
+    this.#steps.length = 0
   }
 
   #isOld(): boolean {
@@ -198,6 +234,8 @@ export class TransferReader {
       throw new TransferFault('too many differences')
     }
     if (!isKept) return
+    this.#budget.add(this.#holding, record.owner.length + record.rdata.length + STEP_RECORD_OCTETS)
+    this.#checkBudget()
     if (!isSoa) {
       if (this.#isAdding) step!.added.push(record)
       else step!.removed.push(record)
@@ -253,7 +291,11 @@ export class TransferReader {
     scanned.rdataOctets = rdata.length
     scanned.file = this.#question.origin
     scanned.line = this.#count
-    if (records.add(scanned)) return
+    if (records.add(scanned)) {
+      this.#budget.add(this.#holding, owner.length + rdata.length + RECORD_OCTETS)
+      this.#checkBudget()
+      return
+    }
     const { crowded } = records
     throw new TransferFault(
       crowded
