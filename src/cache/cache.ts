@@ -358,6 +358,8 @@ export class Cache implements Handler {
   #storeFailure(tx: Transaction, status: number): void {
     const { success, denial } = this.#source.stores!
     const { servfailSeconds } = this.#options
+    // An upstream may refuse to hide the client (ECS /0). The clients without ECS share its key.
+    if (tx.query.hasEcs && tx.query.ecsSourceBits === 0) return
     // A good answer that may still be used stale is worth more.
     if (servfailSeconds === 0 || this.#isUsable(tx)) return
     success.remove(tx)

@@ -36,6 +36,14 @@ t.test('how long answers are kept', async (t) => {
     { name: 'NXDOMAIN above the maximum', fill: denial(Rcode.NXDOMAIN, 9000, 9000), kept: 1800 },
     { name: 'SERVFAIL', fill: failure, kept: 5 },
     { name: 'SERVFAIL, not wanted', fill: failure, options: { servfailSeconds: 0 }, kept: 0 },
+    {
+      name: 'SERVFAIL to a client that hides its subnet',
+      fill: (tx) => {
+        Object.assign(tx.query, { hasEcs: true, ecsFamily: 1, ecsSourceBits: 0 })
+        return failure(tx)
+      },
+      kept: 0,
+    },
     { name: 'REFUSED', fill: () => Rcode.REFUSED, kept: 0 },
     {
       name: 'no positive answers of the zone',

@@ -51,7 +51,9 @@ export function writeReply(tx: Transaction, message: Message): number {
   if (rcode === Rcode.NXDOMAIN) response.imputedLabel = deniedLabel(message, tx.query)
   // A view may have read the client's address as well.
   const scopeBits = optionOf(message, OptionCode.ECS)?.[3] ?? 0
-  response.scopeBits = Math.max(response.scopeBits, scopeBits)
+  // An address has no more bits (RFC 7871 section 6).
+  const bitsMax = tx.query.ecsFamily === 2 ? 128 : 32
+  response.scopeBits = Math.max(response.scopeBits, Math.min(scopeBits, bitsMax))
   const extended = optionOf(message, OptionCode.EDE)
   if (extended !== undefined && extended.length >= 2) {
     response.edeCode = (extended[0]! << 8) | extended[1]!

@@ -100,6 +100,10 @@ t.test('the scope of the client subnet is passed on; another subnet is not', asy
   t.equal(tx.response.scopeBits, 17)
   t.equal(tx.response.edeCode, 3)
   t.equal(Buffer.from(tx.response.edeText).toString(), 'ok')
+  first.answer = ecs([0, 1, 24, 200, 198, 51, 100])
+  const excessive = asked()
+  t.equal(await handler.serve(excessive), Rcode.NOERROR)
+  t.equal(excessive.response.scopeBits, 32, 'no more than an address has')
   first.answer = other
   const refused = asked()
   t.equal(await handler.serve(refused), Rcode.SERVFAIL)
