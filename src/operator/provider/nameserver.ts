@@ -1,5 +1,5 @@
 import { DNS_PORT } from '../../dns/host-port.ts'
-import { printAddress, scanAddress } from '../../dns/text/address.ts'
+import { type Address, printAddress, scanAddress } from '../../dns/text/address.ts'
 import { scanHost } from '../../dnsrecord/validate/names.ts'
 
 /** Address of a peer's nameserver. */
@@ -23,12 +23,23 @@ export function scanNameserver(text: string): Nameserver | string {
   }
   const address = scanAddress(host)
   if (address !== undefined) {
+    if (isLinkLocal(address)) {
+      return `nameserver ${JSON.stringify(text)} is a link-local address; use one that is reachable from other networks`
+    }
     return { host: printAddress(address.bytes, address.family), port: number }
   }
   if (host === '' || /^[\d.]+$/.test(host) || host.includes(':') || !isHostName(host)) {
     return `expected an IPAddress or host name as nameserver address but got ${JSON.stringify(text)}`
   }
   return { host: host.toLowerCase().replace(/\.$/, ''), port: number }
+}
+
+/** 169.254.0.0/16 and fe80::/10: for example the metadata services of clouds. Also as IPv4-mapped addresses. */
+function isLinkLocal({ bytes, family }: Address): boolean {
+  if (family === 1) return bytes[0] === 169 && bytes[1] === 254
+  if (bytes[0] === 0xfe && (bytes[1]! & 0xc0) === 0x80) return true
+  const isMapped = bytes.subarray(0, 10).every((octet) => octet === 0) && bytes[10] === 0xff
+  return isMapped && bytes[11] === 0xff && bytes[12] === 169 && bytes[13] === 254
 }
 
 function split(text: string): { readonly host: string; readonly port: string | undefined } {

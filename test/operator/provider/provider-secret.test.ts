@@ -96,6 +96,22 @@ t.test('an error names the invalid value, and never a secret', (t) => {
     },
     ...[
       {
+        word: '169.254.169.254',
+        want: 'nameserver "169.254.169.254" is a link-local address; use one that is reachable from other networks',
+      },
+      {
+        word: '[fe80::1]:53',
+        want: 'nameserver "[fe80::1]:53" is a link-local address; use one that is reachable from other networks',
+      },
+      {
+        word: 'febf::1',
+        want: 'nameserver "febf::1" is a link-local address; use one that is reachable from other networks',
+      },
+      {
+        word: '::ffff:169.254.0.1',
+        want: 'nameserver "::ffff:169.254.0.1" is a link-local address; use one that is reachable from other networks',
+      },
+      {
         word: '1.2.3:53',
         want: 'expected an IPAddress or host name as nameserver address but got "1.2.3:53"',
       },
