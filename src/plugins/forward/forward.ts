@@ -164,8 +164,8 @@ export class Forward implements Handler {
   /** Returns a reply, or why no upstream gave one. `flight`: ends early if no query waits for it any more. */
   async #askAny(flight: Flight, random: Random, overTcp: boolean): Promise<Message | string> {
     const { maxConnectAttempts, failoverRcodes } = this.#options
-    const { clock, counts } = this.#parts
-    const { question, deadlineMs } = flight
+    const { clock } = this.#parts
+    const { deadlineMs } = flight
     const order = this.#order(random)
     if (order.length === 0) return 'no healthy proxies'
     const attempts = maxConnectAttempts || 2 * order.length
@@ -174,24 +174,40 @@ export class Forward implements Handler {
     for (let i = 0; i < attempts; i++) {
       // A reply is better than none, so the last one with a rcode of `failover` is kept.
       if (last !== undefined && i >= order.length) break
-      const startMs = clock.monotonic()
-      const timeoutMs = Math.min(this.#options.readTimeoutMs, deadlineMs - startMs)
+      const timeoutMs = Math.min(this.#options.readTimeoutMs, deadlineMs - clock.monotonic())
       if (timeoutMs <= 0 || (i > 0 && flight.isAbandoned)) break
-      const upstream = order[i % order.length]!
-      flight.upstream = upstream
-      const outcome = await upstream.ask(question, overTcp, timeoutMs)
-      failure = 'failure' in outcome ? outcome.failure : refusal(outcome.message, question)
-      if ('failure' in outcome || failure !== '') {
-        failure = `${upstream.address}: ${failure}`
-        if ('failure' in outcome) upstream.check()
+      const reply = await this.#askOne(flight, order[i % order.length]!, overTcp, timeoutMs)
+      if (typeof reply === 'string') {
+        failure = reply
         continue
       }
-      const { message } = outcome
-      counts.reply(upstream, message.rcode, clock.monotonic() - startMs)
-      if (!failoverRcodes.has(message.rcode)) return message
-      last = message
+      if (!failoverRcodes.has(reply.rcode)) return reply
+      last = reply
     }
     return last ?? (failure || TOO_LATE)
+  }
+
+  /** Returns a reply that may be passed on, or why there is none. */
+  async #askOne(
+    flight: Flight,
+    upstream: ForwardUpstream,
+    overTcp: boolean,
+    timeoutMs: number,
+  ): Promise<Message | string> {
+    const { clock, counts } = this.#parts
+    const { question } = flight
+    const startMs = clock.monotonic()
+    flight.upstream = upstream
+    const outcome = await upstream.ask(question, overTcp, timeoutMs)
+    if ('failure' in outcome) {
+      upstream.check()
+      return `${upstream.address}: ${outcome.failure}`
+    }
+    const { message } = outcome
+    const reason = refusal(message, question)
+    if (reason !== '') return `${upstream.address}: ${reason}`
+    counts.reply(upstream, message.rcode, clock.monotonic() - startMs)
+    return message
   }
 
   /** The upstreams to ask, first to last; none = all are down. */
