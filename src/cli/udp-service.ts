@@ -50,13 +50,13 @@ export class UdpService {
   /** Throws an InputError if the environment or the command line forces a way that is not available. */
   choose(): void {
     if (this.#chosen !== undefined) return
-    const { takesOver } = this.#parts
+    const { takesOver, log } = this.#parts
     const { kind, description } = chooseUdp(process.env.SEXTANT_UDP)
     this.#chosen = { kind, description }
     if (kind === 'batch') {
       const grouping = chooseGrouping(process.env.SEXTANT_GSO)
       this.#chosen = { kind, description: description + grouping.description }
-      this.reusePortBinder = new ReusePortBinder(loadLibc(), takesOver)
+      this.reusePortBinder = new ReusePortBinder(loadLibc(), takesOver, (text) => log.warning(text))
       this.plane = this.#createPlane(grouping.groups)
     } else if (takesOver) {
       const reason = `-takeover requires batched UDP, but UDP is ${description}`

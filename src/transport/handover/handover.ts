@@ -36,6 +36,15 @@ const MESSAGE_OCTETS_MAX = 1 << 18
 
 const { EMSGSIZE, EPIPE, ECONNRESET, ENOTCONN } = constants.errno
 
+type Warn = (message: string) => void
+
+/** Any local user can connect to an abstract name, so also fill its queue, or take it first. */
+function lossOf(address: string): string {
+  const cause = 'its socket for the hand-over is full, or has another user'
+  const fix = 'see `ss -xp` for sextant/tcp, and end the processes of other users that have it'
+  return `TCP connections of ${address} are not handed over, the old process will end them: ${cause}; ${fix}`
+}
+
 /**
  * Moves the open connections of a TCP address from the process that ends to the process that takes over. The
  * connections stay open, so no query can be lost. (A FIN would lose a query that crosses it.)
@@ -61,7 +70,7 @@ export class Handover {
   #timer: NodeJS.Timeout | undefined
 
   /** `takesOver`: another process may have the address. */
-  constructor(libc: Libc, address: string, takesOver: boolean, adopt: Adopt) {
+  constructor(libc: Libc, address: string, takesOver: boolean, adopt: Adopt, warn: Warn) {
     this.#libc = libc
     this.#name = `sextant/tcp/${address}`
     this.#adopt = adopt
@@ -69,6 +78,7 @@ export class Handover {
     if (this.#listener !== undefined || !takesOver) return
     this.#predecessor = DescriptorSocket.connect(libc, this.#name)
     if (this.#predecessor !== undefined) this.#poll(WAIT_MS)
+    else warn(lossOf(address))
   }
 
   /** Returns true if another process takes over: `send` works from now on. */

@@ -28,12 +28,14 @@ const SCRATCH_OCTETS = 64
 export class ReusePortBinder {
   readonly #libc: Libc
   readonly #takesOver: boolean
+  readonly #warn: (message: string) => void
   readonly #scratch: Uint8Array = new Uint8Array(SCRATCH_OCTETS)
   readonly #base: number
 
   /** `takesOver`: another process, which is about to end, has the addresses. */
-  constructor(libc: Libc, takesOver: boolean) {
+  constructor(libc: Libc, takesOver: boolean, warn: (message: string) => void) {
     this.#libc = libc
+    this.#warn = warn
     this.#takesOver = takesOver
     this.#base = libc.addressOf(this.#scratch)
   }
@@ -95,7 +97,7 @@ export class ReusePortBinder {
    * earlier one.
    */
   createHandover(host: string, port: number, adopt: Adopt): Handover {
-    return new Handover(this.#libc, `${host}#${port}`, this.#takesOver, adopt)
+    return new Handover(this.#libc, `${host}#${port}`, this.#takesOver, adopt, this.#warn)
   }
 
   #set(fd: number, level: number, name: number, value: number): void {

@@ -31,7 +31,7 @@ async function listen(
     host: '127.0.0.1',
     port,
     handler: echo,
-    reusePortBinder: new ReusePortBinder(libc, mark > 1),
+    reusePortBinder: new ReusePortBinder(libc, mark > 1, () => {}),
     limits: { messageOctetsMin: 1, readMs: 60_000, idleMs: 60_000, drainMs: 60_000, ...limits },
   })
   t.teardown(() => listener.close())
@@ -213,7 +213,7 @@ t.test('a process that does not receive holds its predecessor up for a while onl
 t.test('a process that is killed leaves its name to the next', async (t) => {
   const [address, name] = ['test 1', 'sextant/tcp/test 1']
   const killed = DescriptorSocket.listen(libc, name)
-  const next = new Handover(libc, address, true, () => {})
+  const next = new Handover(libc, address, true, () => {}, t.fail)
   t.teardown(() => next.close())
   t.equal(DescriptorSocket.listen(libc, name), undefined, 'the name is in use')
   for (const channel of killed!.accept()) channel.close()
@@ -225,15 +225,44 @@ t.test('a process that is killed leaves its name to the next', async (t) => {
   })
 })
 
+t.test('a full queue of the name is logged', async (t) => {
+  const warnings: string[] = []
+  const begin = (takesOver: boolean): Handover =>
+    new Handover(
+      libc,
+      '127.0.0.1#1',
+      takesOver,
+      () => {},
+      (text) => void warnings.push(text),
+    )
+  const old = begin(false)
+  const flood: DescriptorSocket[] = []
+  for (;;) {
+    const socket = DescriptorSocket.connect(libc, 'sextant/tcp/127.0.0.1#1')
+    if (socket === undefined) break
+    flood.push(socket)
+  }
+  t.strictSame(warnings, [])
+  const next = begin(true)
+  t.match(warnings, [/^TCP connections of 127\.0\.0\.1#1 are not handed over/])
+  for (const one of [...flood, old, next]) one.close()
+})
+
 t.test('a message that is no hand-over is ignored, and its descriptor closed', async (t) => {
   const [address, name] = ['test 2', 'sextant/tcp/test 2']
   const listener = DescriptorSocket.listen(libc, name)!
   t.teardown(() => listener.close())
   const adopted: number[] = []
-  const next = new Handover(libc, address, true, (socket, { queries }) => {
-    adopted.push(queries)
-    socket.destroy()
-  })
+  const next = new Handover(
+    libc,
+    address,
+    true,
+    (socket, { queries }) => {
+      adopted.push(queries)
+      socket.destroy()
+    },
+    t.fail,
+  )
   t.teardown(() => next.close())
   const [channel] = listener.accept()
   const file = libc.eventfd(0, 0)
