@@ -1,6 +1,9 @@
 import { totalmem } from 'node:os'
 
-/** The part of the memory that all incoming transfers may hold. The arrays of records double, so they may take twice that. */
+/**
+ * The part of the memory that all incoming transfers may hold. The arrays of records double, so they may take
+ * twice that.
+ */
 const MEMORY_SHARE = 1 / 5
 
 /** A transfer that holds records. */
