@@ -35,7 +35,10 @@ export interface Asked {
   readonly signal?: AbortSignal | undefined
 }
 
-/** The result of a query. `overTcp`: the last attempt was over TCP. */
+/**
+ * The result of a query. `overTcp`: the last attempt was over TCP. `unverified`: the last reply whose signature is
+ * missing or wrong; it may be forged.
+ */
 export type Answered =
   | {
       readonly kind: 'reply'
@@ -43,7 +46,12 @@ export type Answered =
       readonly octets: Uint8Array
       readonly overTcp: boolean
     }
-  | { readonly kind: 'failed'; readonly reason: string; readonly overTcp: boolean }
+  | {
+      readonly kind: 'failed'
+      readonly reason: string
+      readonly overTcp: boolean
+      readonly unverified?: Message | undefined
+    }
 
 /** Returns a plain question with EDNS, as servers send to each other. */
 export function questionOf(name: Uint8Array, type: number): Omit<Message, 'id'> {
@@ -79,6 +87,7 @@ async function exchange(asked: Asked, overTcp: boolean): Promise<Answered> {
   const signer = key === undefined ? undefined : new RequestSigner(key)
   const octets = signer === undefined ? plain : signer.sign(plain, nowSeconds())
   let found: Message | undefined
+  let unverified: Message | undefined
   let fault = ''
   const isReply = (reply: Uint8Array): boolean => {
     const message = replyTo(query, reply)
@@ -89,6 +98,7 @@ async function exchange(asked: Asked, overTcp: boolean): Promise<Answered> {
       // That may be forged.
       const says = message.rcode === Rcode.NOERROR ? '' : `, rcode ${printRcode(message.rcode)}`
       fault = `${wrong}${says}`
+      unverified = message
       return false
     }
     found = message
@@ -97,7 +107,8 @@ async function exchange(asked: Asked, overTcp: boolean): Promise<Answered> {
   const result: ExchangeResult = overTcp
     ? await exchangeTcp(octets, asked, isReply)
     : await exchangeUdp(octets, asked, tries, isReply)
-  if ('failure' in result) return { kind: 'failed', reason: fault || result.failure, overTcp }
+  if ('failure' in result)
+    return { kind: 'failed', reason: fault || result.failure, overTcp, unverified }
   return { kind: 'reply', message: found!, octets: result, overTcp }
 }
 
