@@ -76,8 +76,11 @@ export function publishedCondition(
   return inactiveCondition([zoneFault, note].filter((text) => text !== '').join('; '))
 }
 
+/** How the message of a record whose zone is not served begins. */
+export const UNSERVED_START = 'Published, but '
+
 function unservedCondition(fault: string, note = ''): Condition {
-  const message = `Published, but ${fault}${note === '' ? '' : `; ${note}`}`
+  const message = `${UNSERVED_START}${fault}${note === '' ? '' : `; ${note}`}`
   return notReady(REASONS.zoneNotServed, message)
 }
 

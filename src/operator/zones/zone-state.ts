@@ -1,6 +1,6 @@
 import { textOf } from '../../kube/api.ts'
 import type { DnsRecordView } from '../record/record-view.ts'
-import { REASONS } from '../status/conditions.ts'
+import { REASONS, UNSERVED_START } from '../status/conditions.ts'
 
 /** How each fault and each note begins. */
 const FAULT = 'no nameserver of its Secret serves the zone'
@@ -27,23 +27,25 @@ export function printZoneNote(zone: string, answers: string): string {
 
 /** What the Ready condition of a record says of its zone. */
 export function recallZone(record: DnsRecordView, zone: string): ZoneState {
-  const message = textOf(record.condition('Ready'), 'message')
+  const fault = unservedZoneOf(record)
+  const ready = record.condition('Ready')
+  const notes = hasZoneNote(textOf(ready, 'reason')) ? textOf(ready, 'message').split('; ') : []
   return {
-    fault: findPart(message, `${FAULT} ${zone}: `),
-    note: findPart(message, `${NOTE} ${zone}: `),
+    fault: fault.startsWith(`${FAULT} ${zone}: `) ? fault : '',
+    note: notes.find((text) => text.startsWith(`${NOTE} ${zone}: `)) ?? '',
   }
+}
+
+/** The messages of other reasons may quote texts of other servers. */
+function hasZoneNote(reason: string): boolean {
+  const { ready, zoneNotServed, inactiveGroup } = REASONS
+  return reason === ready || reason === zoneNotServed || reason === inactiveGroup
 }
 
 /** Why no nameserver serves the zone of a record, as its Ready condition says; '' = it says nothing of this. */
 export function unservedZoneOf(record: DnsRecordView): string {
   const ready = record.condition('Ready')
-  return textOf(ready, 'reason') === REASONS.zoneNotServed
-    ? findPart(textOf(ready, 'message'), FAULT)
-    : ''
-}
-
-/** Returns the part of a message that begins so; '' = none. */
-function findPart(message: string, start: string): string {
-  const part = message.split('; ').find((one) => one.includes(start)) ?? ''
-  return part.slice(Math.max(0, part.indexOf(start)))
+  if (textOf(ready, 'reason') !== REASONS.zoneNotServed) return ''
+  const [first = ''] = textOf(ready, 'message').split('; ', 1)
+  return first.startsWith(UNSERVED_START + FAULT) ? first.slice(UNSERVED_START.length) : ''
 }

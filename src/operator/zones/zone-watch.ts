@@ -5,6 +5,7 @@ import type { TsigKey } from '../../dns/tsig/key.ts'
 import { TokenBucket } from '../../kube/token-bucket.ts'
 import type { Logger } from '../../telemetry/log.ts'
 import type { Publishing } from '../plan/decide.ts'
+import { keyIdOf } from '../provider/key-id.ts'
 import type { Nameserver } from '../provider/nameserver.ts'
 import type { Provider } from '../provider/provider-secret.ts'
 import type { ZoneAnswer } from './ask-zone.ts'
@@ -61,15 +62,17 @@ export interface ZoneWatchParts {
  */
 type Finding = 'served' | 'refused' | 'exchange' | 'silent'
 
+/** What checks found. Without a fault: nothing is proved yet, so what each record recalls counts. */
+type Found = Pick<ZoneState, 'note'> & Partial<ZoneState>
+
 interface Entry {
   readonly zone: string
   readonly provider: Pick<Provider, 'nameservers' | 'tsigKey'>
   /** Identifies the nameservers. */
   readonly group: string
-  readonly keys: Set<string>
-  /** What an earlier leader found. */
-  readonly recalled: ZoneState
-  state: ZoneState | undefined
+  /** The records, with what their Ready conditions said when they came. */
+  readonly records: Map<string, ZoneState>
+  state: Found | undefined
   /** As reported; undefined = nothing yet. */
   finding: Finding | undefined
   /** What the last checks found, and how many of them. */
@@ -84,8 +87,8 @@ type Answers = ReadonlyMap<string, ZoneAnswer>
 
 /**
  * Asks the nameservers of each provider for the SOA of the zones that records use, at a bounded rate. A zone is not
- * served if none of those that answer is authoritative, three times in a row. Records are still published: a nameserver
- * may get the zone later.
+ * served if in three checks in a row no nameserver that answers is authoritative. Records are still published: a
+ * nameserver may get the zone later.
  */
 export class ZoneWatch implements ServedZones {
   readonly #parts: ZoneWatchParts
@@ -104,21 +107,20 @@ export class ZoneWatch implements ServedZones {
 
   stateOf({ record, zone, provider }: Parameters<ServedZones['stateOf']>[0]): ZoneState {
     const { key } = record
-    const { nameservers } = provider
+    const { nameservers, tsigKey } = provider
     if (nameservers.length === 0) {
       this.forget(key)
       return NO_ZONE_FAULT
     }
     const group = nameservers.map(printHostPort).join(' ')
-    const id = `${zone} ${group}`
+    const id = `${zone} ${group} ${tsigKey === undefined ? '' : keyIdOf(tsigKey)}`
     if (this.#byRecord.get(key) !== id) this.forget(key)
     this.#byRecord.set(key, id)
-    const recalled = recallZone(record, zone)
-    const known = this.#entries.get(id)
-    const entry = known ?? this.#newEntry({ zone, provider, group, recalled })
+    const entry = this.#entries.get(id) ?? this.#newEntry({ zone, provider, group })
     this.#entries.set(id, entry)
-    entry.keys.add(key)
-    return entry.state ?? recalled
+    const recalled = entry.records.get(key) ?? recallZone(record, zone)
+    entry.records.set(key, recalled)
+    return { ...recalled, ...entry.state }
   }
 
   forget(key: string): void {
@@ -126,15 +128,14 @@ export class ZoneWatch implements ServedZones {
     if (id === undefined) return
     this.#byRecord.delete(key)
     const entry = this.#entries.get(id)
-    entry?.keys.delete(key)
-    if (entry?.keys.size === 0) this.#entries.delete(id)
+    entry?.records.delete(key)
+    if (entry?.records.size === 0) this.#entries.delete(id)
   }
 
   /** The zones that no nameserver serves, for the ready page. */
   get faults(): readonly string[] {
-    return [...this.#entries.values()]
-      .map(({ state }) => state?.fault ?? '')
-      .filter((fault) => fault !== '')
+    const faults = [...this.#entries.values()].map(faultOf)
+    return [...new Set(faults)].filter((fault) => fault !== '')
   }
 
   close(): void {
@@ -144,10 +145,10 @@ export class ZoneWatch implements ServedZones {
     this.#byRecord.clear()
   }
 
-  #newEntry(about: Pick<Entry, 'zone' | 'provider' | 'group' | 'recalled'>): Entry {
+  #newEntry(about: Pick<Entry, 'zone' | 'provider' | 'group'>): Entry {
     const dueMs = this.#parts.clock.monotonic()
     const found = { state: undefined, finding: undefined, last: undefined, servedBy: '' }
-    return { ...about, ...found, keys: new Set<string>(), dueMs, isRunning: false }
+    return { ...about, ...found, records: new Map<string, ZoneState>(), dueMs, isRunning: false }
   }
 
   #check(): void {
@@ -172,7 +173,8 @@ export class ZoneWatch implements ServedZones {
     const isSure = finding === 'served' || finding === entry.finding || count >= CHECKS_MIN
     const pauseMs = finding === 'served' ? SERVED_MS : isSure ? UNSERVED_MS : CONFIRM_MS
     entry.dueMs = this.#parts.clock.monotonic() + pauseMs
-    if (!isSure) return
+    // Other rcodes are no news: they may change with each check.
+    if (!isSure || finding === entry.finding) return
     entry.finding = finding
     this.#settle(entry, stateAfter(entry, finding, answers))
   }
@@ -212,42 +214,39 @@ export class ZoneWatch implements ServedZones {
     return [...this.#entries.values()].some((one) => one.group === group && one.servedBy !== '')
   }
 
-  #settle(entry: Entry, state: ZoneState): void {
+  #settle(entry: Entry, state: Found): void {
     const { log, onEvent } = this.#parts
-    const before = entry.state ?? entry.recalled
-    // What the first check finds is news to records that recall something else.
-    const isKnown = entry.state !== undefined
+    const { zone, finding } = entry
+    const before = faultOf(entry)
     entry.state = state
-    const { fault, note } = state
-    if (isKnown && before.fault === fault && before.note === note) return
-    const { zone } = entry
+    const { fault = before, note } = state
     const reasonsOf = (text: string): string =>
       text.slice(text.indexOf(`${zone}: `) + zone.length + 2)
-    if (fault !== before.fault && fault !== '')
+    if (fault !== before && fault !== '')
       log.warning(`no nameserver of its Secret serves the zone ${zone}: ${reasonsOf(fault)}`)
-    if (note !== before.note && note !== '')
+    if (note !== '')
       log.info(`not known whether a nameserver serves the zone ${zone}: ${reasonsOf(note)}`)
-    if (fault === '' && note === '' && before.fault !== '')
+    if (finding === 'served' && before !== '')
       log.info(`zone ${zone}: a nameserver serves it again`)
-    for (const key of entry.keys) onEvent(key)
+    for (const key of entry.records.keys()) onEvent(key)
   }
 }
 
-/** Silence proves nothing: what was found before counts. */
-function stateAfter(
-  { zone, state, recalled }: Entry,
-  finding: Finding,
-  answers: Answers,
-): ZoneState {
+/** Why no nameserver serves the zone, as the last check or else some record says; '' = it is not known. */
+function faultOf({ state, records }: Entry): string {
+  if (state?.fault !== undefined) return state.fault
+  return [...records.values()].find(({ fault }) => fault !== '')?.fault ?? ''
+}
+
+/** Silence and exchanges prove nothing: what was found before counts. */
+function stateAfter({ zone, state }: Entry, finding: Finding, answers: Answers): Found {
   if (finding === 'served') return NO_ZONE_FAULT
   const isExchange = finding === 'exchange'
   const texts = [...answers].map(([address, answer]) => `${address} (${print(answer, isExchange)})`)
   const list = texts.join(', ')
-  if (finding !== 'refused') {
-    const fault = isExchange ? '' : (state ?? recalled).fault
-    return { fault, note: printZoneNote(zone, list) }
-  }
-  return { fault: printZoneFault(zone, list), note: '' }
+  if (finding === 'refused') return { fault: printZoneFault(zone, list), note: '' }
+  const note = printZoneNote(zone, list)
+  return state?.fault === undefined ? { note } : { fault: state.fault, note }
 }
 
 function print(answer: ZoneAnswer, isExchange: boolean): string {

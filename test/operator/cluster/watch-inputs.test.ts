@@ -171,7 +171,7 @@ t.test(
     t.strictSame(await stage.heard(), [])
     watch.event('MODIFIED', authoritative('20', ready('ProviderError', 'x')))
     t.strictSame(await stage.heard(), [])
-    const fault = printZoneFault('k.example.com', '192.0.2.53:53 (REFUSED)')
+    const fault = `Published, but ${printZoneFault('k.example.com', '192.0.2.53:53 (REFUSED)')}`
     watch.event('MODIFIED', authoritative('21', ready('ZoneNotServed', fault)))
     t.strictSame(await stage.heard(), [`a/${AUTHORITATIVE}`, 'a/app'])
   },

@@ -1,4 +1,7 @@
 import t from 'tap'
+import { scanName } from '../../../src/dns/name/name.ts'
+import { HMAC_SHA256 } from '../../../src/dns/tsig/algorithm.ts'
+import { createTsigKey, type TsigKey } from '../../../src/dns/tsig/key.ts'
 import type { Provider } from '../../../src/operator/provider/provider-secret.ts'
 import { DnsRecordView } from '../../../src/operator/record/record-view.ts'
 import type { ZoneAnswer } from '../../../src/operator/zones/ask-zone.ts'
@@ -21,11 +24,13 @@ function stage() {
   const answers: Record<string, ZoneAnswer> = {}
   /** By zone, in place of `answers`. */
   const answersOf: Record<string, Record<string, ZoneAnswer>> = {}
+  const keys = new Set<TsigKey | undefined>()
   let asked = 0
   const note = (text: string): number => lines.push(text)
   const watch = new ZoneWatch({
-    ask: async ({ host }, zone) => {
+    ask: async ({ host }, zone, { key }) => {
       asked++
+      keys.add(key)
       return (answersOf[zone] ?? answers)[host] ?? 'served'
     },
     onEvent: (key) => events.push(key),
@@ -40,8 +45,9 @@ function stage() {
     tsigKey: undefined,
     rules: [],
   }
-  const state = (zone = 'k.example', name = 'app', message = '', used = provider) => {
-    const status = { conditions: [{ type: 'Ready', message }] }
+  const state = (zone = 'k.example', name = 'app', message = '', used = provider, ready = {}) => {
+    const reason = message.startsWith('Published') ? 'ZoneNotServed' : 'ProviderSuccess'
+    const status = { conditions: [{ type: 'Ready', reason, message, ...ready }] }
     const record = new DnsRecordView({ metadata: { namespace: 'a', name }, status })
     return watch.stateOf({ record, zone, provider: used })
   }
@@ -52,7 +58,18 @@ function stage() {
       await turns()
     }
   }
-  return { watch, provider, state, pass, answers, answersOf, lines, events, count: () => asked }
+  return {
+    watch,
+    provider,
+    state,
+    pass,
+    answers,
+    answersOf,
+    lines,
+    events,
+    keys,
+    count: () => asked,
+  }
 }
 
 const UNKNOWN = 'not known whether a nameserver serves the zone k.example: '
@@ -190,4 +207,73 @@ t.test('what an earlier leader found counts until the nameservers answer', async
     await pass(60)
     t.strictSame(current(), SERVED)
   }
+})
+
+t.test('each record recalls its own state, from where our text is in its message', async (t) => {
+  for (const { reason, message, want } of [
+    { reason: 'ZoneNotServed', message: `Published, but ${FAULT}`, want: FAULT },
+    { reason: 'ProviderSuccess', message: `Published, but ${FAULT}`, want: '' },
+    { reason: 'ProviderError', message: `The DNS provider failed: x; ${FAULT}`, want: '' },
+    { reason: 'ZoneNotServed', message: `Published, but x; ${FAULT}`, want: '' },
+    { reason: 'ZoneNotServed', message: `Published, but x ${FAULT}`, want: '' },
+  ]) {
+    const { state, provider, pass, answers, watch } = stage()
+    Object.assign(answers, { '192.0.2.53': 'silent', '192.0.2.54': 'silent' })
+    const first = () => state('k.example', 'app', message, provider, { reason })
+    const second = () => state('k.example', 'other')
+    t.strictSame([first().fault, second().fault], [want, ''], `${reason}: ${message}`)
+    await pass(60)
+    t.strictSame(
+      [first(), second()],
+      [want, ''].map((fault) => ({ fault, note: SILENT_NOTE })),
+    )
+    t.strictSame(watch.faults, want === '' ? [] : [want])
+  }
+  const { state, provider } = stage()
+  const foreign = { reason: 'ProviderError' }
+  t.strictSame(state('k.example', 'app', `x; ${SILENT_NOTE}`, provider, foreign), SERVED)
+  t.strictSame(state('k.example', 'other', `x; y ${SILENT_NOTE}`), SERVED)
+})
+
+t.test('a new key is used, and each Secret has its own', async (t) => {
+  const { state, provider, pass, keys } = stage()
+  const [one, other] = [1, 2].map((octet) => ({
+    ...provider,
+    tsigKey: createTsigKey(scanName('key.')!, HMAC_SHA256, Uint8Array.of(octet)),
+  })) as [Provider, Provider]
+  state('k.example', 'app', '', one)
+  state('k.example', 'other', '', other)
+  await pass(10)
+  t.strictSame([...keys], [one.tsigKey, other.tsigKey], 'two Secrets')
+  keys.clear()
+  state('k.example', 'app', '', other)
+  await pass(600)
+  t.strictSame([...keys], [other.tsigKey], 'the key was replaced')
+})
+
+t.test('other rcodes are no news', async (t) => {
+  const { state, pass, answers, lines, events } = stage()
+  Object.assign(answers, { '192.0.2.53': REFUSED, '192.0.2.54': { refusal: 'no SOA' } })
+  state()
+  await pass(60)
+  for (const refusal of ['NXDOMAIN', 'REFUSED', 'NOTAUTH']) {
+    answers['192.0.2.53'] = { refusal }
+    await pass(120)
+    t.strictSame(state(), BOTH, refusal)
+  }
+  t.strictSame([lines, events], [[FAULT], ['a/app']])
+})
+
+t.test('an exchange keeps the fault that was found before', async (t) => {
+  const { state, pass, answersOf, watch } = stage()
+  answersOf['k.example'] = { '192.0.2.53': EXCHANGE, '192.0.2.54': EXCHANGE }
+  answersOf['k2.example'] = { '192.0.2.53': 'served' }
+  state('k.example', 'app')
+  state('k2.example', 'other')
+  await pass(200)
+  const { fault } = state('k.example', 'app')
+  t.match(fault, 'REFUSED')
+  watch.forget('a/other')
+  await pass(600)
+  t.strictSame(state('k.example', 'app'), { fault, note: EXCHANGES_NOTE })
 })
