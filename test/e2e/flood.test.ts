@@ -118,6 +118,7 @@ t.test(`random octets over UDP for ${SECONDS} s`, async (t) => {
       prometheus 127.0.0.1:${metrics}
       kuadrant {
         manifests records
+        nameserver ns1.z.example. 192.0.2.53
       }
     }\n`,
     files: { 'records/a.json': record('192.0.2.1') },

@@ -16,6 +16,8 @@ import { until } from './until.ts'
 const START_MS_MAX = 300_000
 /** How often a program is started that ends as it starts. */
 const STARTS_MAX = 5
+/** HTTP status. */
+const TOO_MANY = 429
 /** Of a whole file of tests, whose API servers take ten seconds each where nothing else runs; to be given to `t.setTimeout`. */
 export const CLUSTER_TEST_MS = 1_200_000
 
@@ -202,14 +204,22 @@ contexts:
     })
   }
 
-  /** As `call`, but what is refused is an error. */
+  /**
+   * As `call`, but what is refused is an error. Asks again while the server says that there are too many requests, as it
+   * does before it has the storage of a new definition.
+   */
   async must(
     method: string,
     path: string,
     body?: unknown,
     accept = 'application/json',
   ): Promise<ApiReply['body']> {
-    const reply = await this.call(method, path, body, { accept })
+    let reply = await this.call(method, path, body, { accept })
+    const isAccepted = async (): Promise<boolean> => {
+      if (reply.status === TOO_MANY) reply = await this.call(method, path, body, { accept })
+      return reply.status !== TOO_MANY
+    }
+    await until(isAccepted, `${method} ${path}`)
     if (reply.status >= 300) throw new Error(`${method} ${path}: ${JSON.stringify(reply.body)}`)
     return reply.body
   }
