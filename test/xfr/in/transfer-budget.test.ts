@@ -122,5 +122,6 @@ t.test('four zones without an end at a time', async (t) => {
     if (one.status === 'rejected') t.match(one.reason.message, /largest of the transfers/)
   }
   t.equal(budget.octets, 0)
-  t.ok(most - before < 4 * 48 * MIB, `${Math.round((most - before) / MIB)} MiB`)
+  // With what is not collected yet, of both sides. Without the budget it would be some GiB.
+  t.ok(most - before < 8 * 48 * MIB, `${Math.round((most - before) / MIB)} MiB`)
 })
