@@ -179,7 +179,7 @@ export class Dispenser {
     return new InputError(this.position(), `${file}:${line} - Error during parsing: ${message}`)
   }
 
-  /** Error for a property that is none of `known`, ready to throw. */
+  /** Error for a property that is not in `known`, ready to throw. */
   unknownProperty(name: string, known: Iterable<string>): InputError {
     return this.error(`unknown property '${name}'${didYouMean(name, known)}`)
   }

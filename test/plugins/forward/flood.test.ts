@@ -1,29 +1,17 @@
 import t, { type Test } from 'tap'
 import { Rcode, RRType } from '../../../src/dns/iana/index.ts'
 import { HeaderFlag } from '../../../src/dns/message/message.ts'
-import { forward } from '../../../src/plugins/forward/setup.ts'
-import {
-  type Answer,
-  addressRecord,
-  replyTo,
-  ScriptedServer,
-} from '../../support/scripted-server.ts'
-import { FakeTimers, SetUp } from '../../support/setup.ts'
-import { answering, type Question, show, transaction } from '../../support/transaction.ts'
+import { type Answer, addressRecord, replyTo } from '../../support/scripted-server.ts'
+import { show, transaction } from '../../support/transaction.ts'
 import { until } from '../../support/until.ts'
+import { ADDRESS, forwarding, WWW } from './stage.ts'
 
-const WWW: Question = { name: 'www.example.org.', recursionDesired: true }
-const ADDRESS = 'www.example.org. 60 IN A c0000201'
 const silently: Answer = () => {}
 
-async function forwarding(t: Test, answer: Answer, properties = '') {
-  const upstream = await ScriptedServer.openRaw(t, answer)
-  const timers = new FakeTimers()
-  const corefile = `forward . ${upstream.address} {\nmax_fails 0\n${properties}\n}`
-  const c = new SetUp(forward, corefile, undefined, { timers })
-  await c.start()
-  t.teardown(() => c.stop())
-  return { timers, upstream, handler: c.handler(answering(() => Rcode.REFUSED)) }
+/** `forward` to one upstream that answers so. */
+async function forwardingTo(t: Test, answer: Answer, properties = '') {
+  const { first: upstream, ...parts } = await forwarding(t, [answer], `max_fails 0\n${properties}`)
+  return { ...parts, upstream }
 }
 
 /** A query with a client subnet of 24 bits: 198.51.`octet`.0. */
@@ -35,7 +23,7 @@ function subnetQuery(octet: number) {
 }
 
 t.test('equal questions in flight are one query to the upstream', async (t) => {
-  const { handler, upstream } = await forwarding(t, silently)
+  const { handler, upstream } = await forwardingTo(t, silently)
   const checking = transaction(WWW)
   checking.query.flags |= HeaderFlag.CD
   const kinds = [
@@ -68,7 +56,7 @@ t.test('equal questions in flight are one query to the upstream', async (t) => {
 t.test(
   'wrong replies count per question: after three of them, all its queries use TCP',
   async (t) => {
-    const { handler, upstream } = await forwarding(t, ({ query, isTcp, send }) => {
+    const { handler, upstream } = await forwardingTo(t, ({ query, isTcp, send }) => {
       if (isTcp) send(replyTo(query))
       else
         send(replyTo({ ...query, id: query.id ^ 1 }, { answer: [addressRecord(query, '1.1.1.1')] }))
@@ -86,7 +74,7 @@ t.test(
 )
 
 t.test('wrong replies are forgotten after a while', async (t) => {
-  const { handler, timers, upstream } = await forwarding(t, ({ query, isTcp, send }) => {
+  const { handler, timers, upstream } = await forwardingTo(t, ({ query, isTcp, send }) => {
     for (let i = 1; i <= 3; i++) send(replyTo({ ...query, id: query.id ^ (isTcp ? 0 : i) }))
   })
   await show(handler, transaction(WWW))
@@ -100,7 +88,7 @@ t.test('wrong replies are forgotten after a while', async (t) => {
 })
 
 t.test('each of equal queries has its own deadline', async (t) => {
-  const { handler, timers, upstream } = await forwarding(t, silently)
+  const { handler, timers, upstream } = await forwardingTo(t, silently)
   const patient = show(handler, transaction(WWW))
   const hasty = transaction(WWW)
   hasty.deadlineMs = 100
@@ -131,7 +119,7 @@ function serving(handler: { serve: (tx: ReturnType<typeof transaction>) => unkno
 }
 
 t.test('a client with many slots loses one to a client with few', async (t) => {
-  const { handler, upstream } = await forwarding(t, silently, 'max_concurrent 4')
+  const { handler, upstream } = await forwardingTo(t, silently, 'max_concurrent 4')
   const { open, send } = serving(handler)
   for (const last of [1, 2, 3, 4]) send(`192.0.2.${last}`)
   send('192.0.2.5')
@@ -152,7 +140,7 @@ t.test('a client with many slots loses one to a client with few', async (t) => {
 })
 
 t.test('without max_concurrent, a client cannot keep the others from the upstream', async (t) => {
-  const { handler, upstream } = await forwarding(t, silently)
+  const { handler, upstream } = await forwardingTo(t, silently)
   const flood = Array.from({ length: 1000 }, () => handler.serve(transaction(WWW)))
   const refused = handler.serve(transaction(WWW))
   t.equal(refused, Rcode.REFUSED)

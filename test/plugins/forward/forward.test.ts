@@ -1,44 +1,19 @@
 import { createSocket } from 'node:dgram'
-import t, { type Test } from 'tap'
+import t from 'tap'
 import { Rcode, RRClass, RRType } from '../../../src/dns/iana/index.ts'
 import { HeaderFlag, type Message } from '../../../src/dns/message/message.ts'
 import { printName, scanName } from '../../../src/dns/name/name.ts'
-import { forward } from '../../../src/plugins/forward/setup.ts'
 import {
   type Answer,
   addressRecord,
   replyTo,
   ScriptedServer,
 } from '../../support/scripted-server.ts'
-import { FakeTimers, SetUp } from '../../support/setup.ts'
-import { answering, type Question, show, transaction } from '../../support/transaction.ts'
+import { show, transaction } from '../../support/transaction.ts'
 import { until } from '../../support/until.ts'
+import { ADDRESS, forwarding, started, WWW } from './stage.ts'
 
-const WWW: Question = { name: 'www.example.org.', recursionDesired: true }
-const ADDRESS = 'www.example.org. 60 IN A c0000201'
-const REFUSING = answering(() => Rcode.REFUSED)
 const plainly: Answer = ({ query, send }) => send(replyTo(query))
-
-async function started(t: Test, corefile: string) {
-  const timers = new FakeTimers()
-  const c = new SetUp(forward, corefile, undefined, { timers })
-  await c.start()
-  t.teardown(async () => {
-    await c.stop()
-    // Checks of health that still wait end too.
-    await timers.advance(1000)
-  })
-  return { c, timers, handler: c.handler(REFUSING) }
-}
-
-/** `forward . ADDRESS... { properties }` to upstreams that answer so. */
-async function forwarding(t: Test, answers: readonly Answer[], properties = '') {
-  const upstreams: ScriptedServer[] = []
-  for (const answer of answers) upstreams.push(await ScriptedServer.openRaw(t, answer))
-  const to = upstreams.map(({ address }) => address).join(' ')
-  const parts = await started(t, `forward . ${to} {\npolicy sequential\n${properties}\n}`)
-  return { ...parts, upstreams, first: upstreams[0]! }
-}
 
 t.test('a query is passed on in substance, and so is its reply', async (t) => {
   const { handler, first } = await forwarding(t, [

@@ -1,37 +1,21 @@
-import t, { type Test } from 'tap'
+import t from 'tap'
 import { Rcode, RRType } from '../../../src/dns/iana/index.ts'
 import { HeaderFlag } from '../../../src/dns/message/message.ts'
 import { printName } from '../../../src/dns/name/name.ts'
-import { forward } from '../../../src/plugins/forward/setup.ts'
-import { type Answer, type Asked, replyTo, ScriptedServer } from '../../support/scripted-server.ts'
-import { FakeTimers, SetUp } from '../../support/setup.ts'
-import { answering, transaction } from '../../support/transaction.ts'
+import {
+  type Answer,
+  type Asked,
+  replyTo,
+  type ScriptedServer,
+} from '../../support/scripted-server.ts'
+import { transaction } from '../../support/transaction.ts'
 import { until } from '../../support/until.ts'
+import { forwarding } from './stage.ts'
 
 const plainly: Answer = ({ query, send }) => send(replyTo(query))
 const silent: Answer = () => {}
 const www = () => transaction({ name: 'www.example.org.' })
 const isCheck = ({ query }: Asked) => query.question!.type === RRType.NS
-
-async function forwarding(t: Test, answers: readonly Answer[], properties = '') {
-  const upstreams: ScriptedServer[] = []
-  for (const answer of answers) upstreams.push(await ScriptedServer.openRaw(t, answer))
-  const to = upstreams.map(({ address }) => address).join(' ')
-  const timers = new FakeTimers()
-  const c = new SetUp(
-    forward,
-    `forward . ${to} {\npolicy sequential\n${properties}\n}`,
-    undefined,
-    { timers },
-  )
-  await c.start()
-  t.teardown(async () => {
-    await c.stop()
-    await timers.advance(1000)
-  })
-  const handler = c.handler(answering(() => Rcode.REFUSED))
-  return { c, timers, handler, upstreams, first: upstreams[0]! }
-}
 
 type Parts = Awaited<ReturnType<typeof forwarding>>
 
