@@ -197,12 +197,14 @@ export class SetUp implements SetupContext {
     return this.reloads
   }
 
-  /** Runs the validations: `faults` and `warnings` as `sextant check` would print them. */
-  async check(): Promise<{ faults: string[]; warnings: string[] }> {
+  /** Runs the validations: `faults` and `warnings` as `sextant check` would print them; `read` gets what was read. */
+  async check(
+    read: (what: string) => void = () => {},
+  ): Promise<{ faults: string[]; warnings: string[] }> {
     const warnings: InputError[] = []
     const report = {
       warn: (warning: InputError) => void warnings.push(warning),
-      read: () => {},
+      read,
       foresee: () => {},
       isOffline: false,
     }

@@ -12,7 +12,7 @@ import { type JobRunner, runJobInline, runJobInThread } from '../../geo/worker/r
 import type { Directive, SetupContext } from '../../plugin/directive.ts'
 import { readsAny } from '../../plugin/metadata.ts'
 import { EventLog } from '../../telemetry/event-log.ts'
-import { warnOfAge } from './age.ts'
+import { printAge, warnOfAge } from './age.ts'
 import { ClientFromSubnet, hasSubnet } from './geoip.ts'
 import { GeoipMetrics } from './metrics.ts'
 
@@ -37,11 +37,7 @@ export function geoipWith(runJob: JobRunner): Directive {
 function setup(c: SetupContext, runJob: JobRunner): void {
   const options: GeoipOptions = { files: [], nets: [], ednsSubnet: false }
   // Before the scan, so that an invalid property does not hide an invalid file.
-  c.onCheck(({ read }) =>
-    options.files.flatMap(({ path, position }) =>
-      checkFile(resolve(c.block.root, path), position, read),
-    ),
-  )
+  c.onCheck(({ read }) => checkDatabases(c, options, { read, nowMs: c.clock.now() }))
   scanOptions(c.dispenser, options)
   const files = options.files.map(({ path, position }) => {
     return { path: resolve(c.block.root, path), position }
@@ -194,11 +190,35 @@ function provideMetadata(c: SetupContext, locator: () => MmdbLocator, ednsSubnet
   }
 }
 
-function checkFile(path: string, position: Position, read: (what: string) => void): InputError[] {
+/** Of `check`. */
+interface Reading {
+  /** Prints what was read. */
+  readonly read: (what: string) => void
+  readonly nowMs: number
+}
+
+function printRead(path: string, database: Database, { read, nowMs }: Reading): void {
+  read(`${path}: ${database.type}${printAge(database.builtSeconds, nowMs)}`)
+}
+
+function checkDatabases(c: SetupContext, options: GeoipOptions, reading: Reading): InputError[] {
+  if (options.files.length === 0) readBundled(reading)
+  return options.files.flatMap(({ path, position }) =>
+    checkFile(resolve(c.block.root, path), position, reading),
+  )
+}
+
+/** Every entry of the bundled database was verified by our tests. */
+function readBundled(reading: Reading): void {
+  const path = bundledDatabasePath()
+  printRead(path, new Database(loadFileSync(path).image), reading)
+}
+
+function checkFile(path: string, position: Position, reading: Reading): InputError[] {
   try {
     const database = new Database(loadFileSync(path).image)
     verifyEntries(database)
-    read(`${path}: ${database.type}`)
+    printRead(path, database, reading)
     return []
   } catch (error) {
     if (!(error instanceof InputError)) throw error

@@ -17,6 +17,7 @@ import { FakeTimers, SetUp, setupError } from '../../support/setup.ts'
 import { answering, transaction } from '../../support/transaction.ts'
 import { until } from '../../support/until.ts'
 
+const DAY_MS = 86_400_000
 const quiet = () => geoipWith(runJobInline)
 
 function setSubnet(query: Query, address: string, bits: number): void {
@@ -172,7 +173,6 @@ t.test('a database that can no longer be used is on the ready page until it can'
 })
 
 t.test('each version of an old database is reported once, by one of its blocks', async (t) => {
-  const DAY_MS = 86_400_000
   const file = join(t.testdir(), 'city.mmdb')
   const builtSeconds = 1_700_000_000
   // In one step, so that no poll meets half a file.
@@ -217,13 +217,31 @@ t.test('each version of an old database is reported once, by one of its blocks',
   t.equal(await reloads(3), 2, 'a version without a time')
 })
 
-t.test('the warning about the bundled database says how to update it', async (t) => {
+t.test('the bundled database may be one year old', async (t) => {
   const path = bundledDatabasePath()
+  const { builtSeconds } = new Database(loadFileSync(path).image)
+  const warnAfter = (days: number) =>
+    warnOfAge(path, builtSeconds, builtSeconds * 1000 + days * DAY_MS)
+  t.equal(warnAfter(365), '', 'a user cannot replace it by itself')
   t.match(
-    warnOfAge(path, 1_700_000_000, 1_710_000_000_000),
-    /^old location database: .*, built 115 days ago \(limit 90\): update Sextant, or name a newer /,
+    warnAfter(366),
+    /^old location database: .*, built 366 days ago \(limit 365\): update Sextant, or name a newer /,
   )
-  t.match(new Database(loadFileSync(path).image).builtSeconds, Number)
+})
+
+t.test('check prints the age of each database', async (t) => {
+  const file = join(t.testdir(), 'city.mmdb')
+  const networks = { '81.2.69.0/24': cityEntry('GB', 'EU') }
+  writeFileSync(file, composeMmdb({ networks, builtSeconds: 1_700_000_000 }))
+  for (const line of ['geoip', `geoip ${file}`]) {
+    const setUp = new SetUp(geoip, line)
+    const path = line === 'geoip' ? bundledDatabasePath() : file
+    const { type, builtSeconds } = new Database(loadFileSync(path).image)
+    setUp.clock.nowMs = builtSeconds * 1000 + 100 * DAY_MS
+    const read: string[] = []
+    t.strictSame(await setUp.check((what) => read.push(what)), { faults: [], warnings: [] })
+    t.strictSame(read, [`${path}: ${type}, built 100 days ago`])
+  }
 })
 
 t.test('databases are found from root, and give their labels', async (t) => {
