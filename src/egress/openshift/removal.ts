@@ -45,6 +45,8 @@ export interface LookupState {
   readonly ends: ReadonlyMap<string, number>
   /** Consecutive lookups whose replies were all errors. Silence does not count. */
   readonly failures: number
+  /** Consecutive lookups before which the status still lacked an address of an earlier answer. */
+  readonly unseen: number
 }
 
 /** The state of a name before its first lookup. */
@@ -54,6 +56,7 @@ export const NEVER_ASKED: LookupState = {
   silentMs: { 1: Number.POSITIVE_INFINITY, 2: Number.POSITIVE_INFINITY },
   ends: new Map(),
   failures: 0,
+  unseen: 0,
 }
 
 /** The state of an invalid name: no lookup will say whether its addresses are dead. */
@@ -62,12 +65,14 @@ export const NOT_ASKED: LookupState = {
   silentMs: { 1: Number.NEGATIVE_INFINITY, 2: Number.NEGATIVE_INFINITY },
 }
 
-/** The state after a lookup. `offsetMs`: wall clock minus monotonic clock. */
+/**
+ * The state after a lookup. `addresses`: of the name in all objects; `offsetMs`: wall clock minus monotonic clock.
+ */
 export function noteLookup(
   state: LookupState,
   found: readonly Observation[],
-  nowMs: number,
-  offsetMs: number,
+  addresses: Iterable<StatusAddress>,
+  { nowMs, offsetMs }: { readonly nowMs: number; readonly offsetMs: number },
 ): LookupState {
   const answeredMs = { ...state.answeredMs }
   const askedMs = Math.min(nowMs, ...found.map(({ atMs }) => offsetMs + atMs))
@@ -91,7 +96,20 @@ export function noteLookup(
     2: silenceOf(2, state, found, askedMs),
   }
   const failures = isAnswered ? 0 : state.failures + (isRefused ? 1 : 0)
-  return { askedMs, answeredMs, silentMs, ends, failures }
+  const unseen = lacksAnswer(addresses, state) ? state.unseen + 1 : 0
+  return { askedMs, answeredMs, silentMs, ends, failures, unseen }
+}
+
+/** True if the status lacks an address of an answer whose TTL had not ended at the last lookup. */
+function lacksAnswer(addresses: Iterable<StatusAddress>, { ends, askedMs }: LookupState): boolean {
+  const shown = new Set([...addresses].map(({ ip }) => canonical(ip)))
+  return [...ends].some(([address, endMs]) => endMs > askedMs && !shown.has(address))
+}
+
+/** The text that `LookupState.ends` has; an invalid address as written. */
+function canonical(ip: string): string {
+  const address = scanAddress(ip)
+  return address === undefined ? ip : printAddress(address.bytes, address.family)
 }
 
 function silenceOf(
@@ -171,18 +189,20 @@ function endOf(
   { ip, endMs }: StatusAddress,
   { ends }: LookupState,
 ): { readonly endMs: number; readonly family: AddressFamily } {
-  const address = scanAddress(ip)
-  const text = address === undefined ? ip : printAddress(address.bytes, address.family)
-  return { endMs: Math.max(endMs, ends.get(text) ?? 0), family: address?.family ?? 1 }
+  const family = scanAddress(ip)?.family ?? 1
+  return { endMs: Math.max(endMs, ends.get(canonical(ip)) ?? 0), family }
 }
 
 /**
  * Returns when a name is looked up: at the earliest end of a TTL that no lookup has followed, within
  * the bounds. Undefined = the name has no such TTL: its next lookup depends on the last one.
  * `addresses`: the addresses of the name in all objects.
+ *
+ * A server that does not know the object yet answers, but writes nothing. So while the status lacks an address of the
+ * last answer, the name is looked up again, after a wait that doubles.
  */
 export function lookupDue(
-  addresses: Iterable<StatusAddress>,
+  addresses: readonly StatusAddress[],
   state: LookupState,
   startMs: number,
 ): number | undefined {
@@ -190,6 +210,9 @@ export function lookupDue(
   for (const address of addresses) {
     const { endMs } = endOf(address, state)
     if (endMs > state.askedMs) firstMs = Math.min(firstMs, endMs)
+  }
+  if (lacksAnswer(addresses, state)) {
+    firstMs = Math.min(firstMs, state.askedMs + LOOKUP_MS_MIN * 2 ** state.unseen - AFTER_TTL_MS)
   }
   if (firstMs === Number.POSITIVE_INFINITY) return undefined
   const lastMs = Math.max(state.askedMs, startMs)

@@ -41,7 +41,10 @@ const answer = (atMs: number, ip: string, ttlSeconds: number): Observation => {
   return { ...base(atMs, family), kind: 'answer', facts: [fact] }
 }
 const after = (...rounds: readonly (readonly Observation[])[]): LookupState =>
-  rounds.reduce((state, found) => noteLookup(state, found, NOW, OFFSET), NEVER_ASKED as LookupState)
+  rounds.reduce(
+    (state, found) => noteLookup(state, found, [], { nowMs: NOW, offsetMs: OFFSET }),
+    NEVER_ASKED as LookupState,
+  )
 /** Both families were answered just now, without addresses. */
 const ANSWERED = after([nodata(NOW, 1), nodata(NOW, 2)])
 
@@ -192,4 +195,21 @@ t.test('a lookup is due when a TTL ends that none has followed', async (t) => {
   t.equal(due(asked(10), address('192.0.2.1', 86_400, 10)), 1790, 'at most 30 min after it')
   const renewed = after([answer(NOW, '192.0.2.1', 60)])
   t.equal(due(renewed, address('192.0.2.1', 10, 60)), 61, 'our own answer counts')
+})
+
+t.test('a lookup whose answer the status lacks is repeated, each time later', async (t) => {
+  const due = (state: LookupState, ...addresses: readonly { ip: string; endMs: number }[]) =>
+    (lookupDue(addresses, state, NOW - 100_000)! - NOW) / 1000
+  const found = [answer(NOW, '192.0.2.1', 86_400), answer(NOW, '2001:db8::1', 86_400)]
+  const rounds = (count: number) => after(...Array.from({ length: count }, () => found))
+  t.strictSame(
+    [1, 2, 3, 4, 9, 10, 11].map((count) => due(rounds(count))),
+    [5, 10, 20, 40, 1280, 1800, 1800],
+    'at most 30 min after the last one',
+  )
+  const shown = [address('192.0.2.1', 86_400, 0), address('2001:DB8:0::1', 86_400, 0)]
+  t.equal(due(rounds(1), shown[0]!), 5, 'one of two addresses')
+  t.equal(due(rounds(1), ...shown), 1800, 'the status has both')
+  const seen = noteLookup(rounds(3), found, shown, { nowMs: NOW, offsetMs: OFFSET })
+  t.equal(due(seen), 5, 'the wait starts anew')
 })

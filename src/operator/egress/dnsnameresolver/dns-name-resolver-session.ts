@@ -230,7 +230,9 @@ export class DnsNameResolverSession implements ControllerSession {
     if (tracked === undefined) return
     const { clock } = this.#means
     const nowMs = clock.now()
-    tracked.state = noteLookup(tracked.state, found, nowMs, nowMs - clock.monotonic())
+    const times = { nowMs, offsetMs: nowMs - clock.monotonic() }
+    const addresses = [...tracked.objects.values()].flat()
+    tracked.state = noteLookup(tracked.state, found, addresses, times)
     this.#schedule(tracked)
     for (const key of tracked.objects.keys()) this.#queue.add(key)
   }

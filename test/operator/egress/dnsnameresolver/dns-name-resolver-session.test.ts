@@ -34,6 +34,28 @@ t.test('a new name is looked up at once, and again when its TTL ends', async (t)
   t.equal(await site.metric('removed_total{what="addresses"}'), 0)
 })
 
+t.test('a server that learns of the object after the first lookup gets another', async (t) => {
+  const site = new Site(t)
+  site.zones.set(WWW, { ips: ['192.0.2.1'], ttl: 3600 })
+  site.writesStatus = false
+  site.resolver('www', WWW)
+  site.start()
+  await site.pass(2000)
+  t.equal(site.asked.length, 2)
+  site.writesStatus = true
+  await site.pass(4000)
+  t.strictSame(site.status('www'), [`${WWW}: 192.0.2.1`])
+  await site.pass(20 * 60_000, 1000)
+  t.equal(site.asked.length, 4, 'the status has it: no more lookups')
+  site.writesStatus = false
+  site.resolver('www', WWW)
+  await site.pass(600_000, 1000)
+  t.ok(
+    site.asked.length < 4 + 2 * 10,
+    `a server without the directive: ${site.asked.length - 4} in 10 min`,
+  )
+})
+
 t.test('an address that is in no answer any more is removed 5 s after its TTL', async (t) => {
   const site = new Site(t)
   site.zones.set(WWW, { ips: ['192.0.2.1'], ttl: 20 })
