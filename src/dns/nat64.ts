@@ -34,3 +34,10 @@ export function embeddedIPv4(prefix: Cidr, address: Uint8Array): Uint8Array {
   }
   return octets
 }
+
+/** True if `address` contains an IPv4 address by `prefix`: it is in the prefix, and bits 64 to 71 are zero. */
+export function isInPrefix(prefix: Cidr, address: Uint8Array): boolean {
+  const prefixOctets = prefix.bits / 8
+  for (let i = 0; i < prefixOctets; i++) if (address[i] !== prefix.bytes[i]) return false
+  return address[ZERO_OCTET] === 0
+}

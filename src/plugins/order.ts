@@ -39,6 +39,7 @@ export const DIRECTIVE_NAMES: readonly string[] = [
   'egress',
   'local',
   'dns64',
+  'siit',
   'any',
   'chaos',
   'loadbalance',
@@ -56,6 +57,7 @@ export const DIRECTIVE_NAMES: readonly string[] = [
   'minimal',
   'template',
   'transfer',
+  'dynupdate',
   'hosts',
   'kuadrant',
   'route53',
@@ -107,6 +109,7 @@ const LOADERS: Readonly<Record<string, () => Promise<Directive>>> = {
   egress: async () => (await import('./egress/setup.ts')).egress,
   local: async () => (await import('./local/setup.ts')).local,
   dns64: async () => (await import('./dns64/setup.ts')).dns64,
+  siit: async () => (await import('./siit/setup.ts')).siit,
   any: async () => (await import('./any/setup.ts')).any,
   chaos: async () => (await import('./chaos/setup.ts')).chaos,
   loadbalance: async () => (await import('./loadbalance/setup.ts')).loadbalance,
@@ -129,7 +132,9 @@ const LOADERS: Readonly<Record<string, () => Promise<Directive>>> = {
   secondary: async () => (await import('./secondary/setup.ts')).secondary,
   loop: async () => (await import('./loop/setup.ts')).loop,
   forward: async () => (await import('./forward/setup.ts')).forward,
+  erratic: async () => (await import('./erratic/setup.ts')).erratic,
   whoami: async () => (await import('./whoami/setup.ts')).whoami,
+  on: async () => (await import('./on/setup.ts')).on,
   view: async () => (await import('./view/setup.ts')).view,
 }
 

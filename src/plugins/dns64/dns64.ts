@@ -6,11 +6,10 @@ import { embedIPv4 } from '../../dns/nat64.ts'
 import type { Cidr } from '../../dns/text/address.ts'
 import type { CounterSlots } from '../../plugin/counter-slots.ts'
 import { DROP, type Handler } from '../../plugin/handler.ts'
+import { synthesisTtlSecondsMax } from '../../plugin/soa-ttl.ts'
 import { isUnwritten } from '../../plugin/status.ts'
 import type { Transaction } from '../../plugin/transaction.ts'
 
-/** Most seconds of a synthesized record if the AAAA reply has no SOA (RFC 6147 section 5.1.7). */
-const TTL_SECONDS_MAX = 600
 const IPV4 = 1
 const IPV4_OCTETS = 4
 const IPV6_OCTETS = 16
@@ -64,7 +63,7 @@ export class Dns64 implements Handler {
     // The name does not exist, so it has no A records either (RFC 6147 section 5.1.2).
     if (response.rcode === Rcode.NXDOMAIN) return status
     if (!this.#options.translatesAll && hasAddress(response)) return status
-    const ttlSecondsMax = soaTtlSeconds(response)
+    const ttlSecondsMax = synthesisTtlSecondsMax(response)
     response.startOver()
     tx.chainDepth = chainDepth
     query.qtype = RRType.A
@@ -97,14 +96,6 @@ function hasAddress(response: Response): boolean {
     if (response.section[i] === Section.Answer && response.type[i] === RRType.AAAA) return true
   }
   return false
-}
-
-function soaTtlSeconds(response: Response): number {
-  for (let i = 0; i < response.count; i++) {
-    const isSoa = response.section[i] === Section.Authority && response.type[i] === RRType.SOA
-    if (isSoa) return response.ttlSeconds[i]!
-  }
-  return TTL_SECONDS_MAX
 }
 
 /** Replaces the A records of the answer. Their signatures are not valid for AAAA records. */

@@ -1,14 +1,13 @@
 import type { Dispenser } from '../../corefile/dispenser.ts'
-import { type Cidr, scanCidr } from '../../dns/text/address.ts'
+import { scanCidr } from '../../dns/text/address.ts'
 import { collectWhileServing } from '../../plugin/collect.ts'
 import type { CounterSlots } from '../../plugin/counter-slots.ts'
 import type { Directive, SetupContext } from '../../plugin/directive.ts'
+import { scanTranslationPrefix as scanPrefix } from '../../plugin/translation-prefix.ts'
 import { Dns64 } from './dns64.ts'
 
 /** The well-known prefix (RFC 6052 section 2.1). */
 const PREFIX_DEFAULT = scanCidr('64:ff9b::/96')!
-/** The lengths that RFC 6052 section 2.2 defines. */
-const PREFIX_BITS: readonly number[] = [32, 40, 48, 56, 64, 96]
 
 /** `dns64 [PREFIX] { … }`: AAAA records from A records, for networks with NAT64. */
 export const dns64: Directive = {
@@ -51,14 +50,6 @@ function scanOptions(d: Dispenser) {
     })
   }
   return options
-}
-
-function scanPrefix(d: Dispenser, text: string): Cidr {
-  const prefix = scanCidr(text)
-  if (prefix === undefined) throw d.error(`invalid CIDR address: ${text}`)
-  if (prefix.family !== 2) throw d.error(`prefix ${text} is not an IPv6 network`)
-  if (PREFIX_BITS.includes(prefix.bits)) return prefix
-  throw d.error(`invalid prefix length of ${text}; expect ${PREFIX_BITS.join(', ')}`)
 }
 
 function exportCount(c: SetupContext, slots: CounterSlots): void {
