@@ -48,7 +48,8 @@ export class Instance {
     parts: SetupParts,
   ): { instance: Instance; errors: readonly InputError[] } {
     const setup = setupBlocks(blocks, corefile, parts)
-    const { plans, errors } = planListeners(setup.blocks)
+    const { plans, errors, warnings } = planListeners(setup.blocks)
+    setup.registrations.warnings.push(...warnings)
     const configs = setup.blocks.map(({ config }) => config)
     const instance = new Instance(
       { plans, configs },

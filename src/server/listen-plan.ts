@@ -36,26 +36,41 @@ type PlanDraft = ListenPlan & { blocks: RoutedBlock[]; sockets: number; xdp: Xdp
 
 /**
  * Groups the keys of all blocks by the address they listen on. Returns the plans, and an error for
- * each key that can't be served.
+ * each key that can't be served. Warns of each view that can't serve a query, because a block
+ * without a view has the same key and is tried first.
  */
 export function planListeners(blocks: readonly LoadedBlock[]): {
   plans: ListenPlan[]
   errors: InputError[]
+  warnings: InputError[]
 } {
   const overlaps = new OverlapCheck()
   const plans = new Map<string, PlanDraft>()
   const errors: InputError[] = []
+  const warnings: InputError[] = []
   for (const block of blocks) {
     block.config.keys.forEach((key, i) => {
       const position = block.keyPositions[i]!
       for (const host of listenHosts(block.config)) {
         const fault = refuse(key, host, block, overlaps)
-        if (fault === undefined) addToPlan(plans, block, key, host, position)
-        else errors.push(new InputError(position, fault))
+        if (fault !== undefined) {
+          errors.push(new InputError(position, fault))
+          continue
+        }
+        const isReached = addToPlan(plans, block, key, host, position)
+        if (!isReached) warnings.push(shadowed(block.config, printKey(key, host), position))
       }
     })
   }
-  return { plans: [...plans.values()], errors }
+  return { plans: [...plans.values()], errors, warnings }
+}
+
+function shadowed({ viewName }: BlockConfig, key: string, position: Position): InputError {
+  const reason = 'an earlier block of this zone has no view and serves all queries'
+  return new InputError(
+    position,
+    `view ${viewName} serves no query of ${key}: ${reason}; move this block before that block`,
+  )
 }
 
 function listenHosts(config: BlockConfig): readonly string[] {
@@ -74,13 +89,14 @@ function refuse(
   return overlaps.check(key, host, block.config.filters.length > 0)
 }
 
+/** Returns false if an earlier block of the plan serves all queries of the zone. */
 function addToPlan(
   plans: Map<string, PlanDraft>,
   block: LoadedBlock,
   key: BlockKey,
   host: string,
   position: Position,
-): void {
+): boolean {
   const { config, chain, sources } = block
   const address = `${key.scheme}://${host.includes(':') ? `[${host}]` : host}:${key.port}`
   const plan = plans.get(address) ?? {
@@ -99,6 +115,9 @@ function addToPlan(
     const isKnown = plan.xdp.some((one) => one.interfaceName === settings.interfaceName)
     if (!isKnown) plan.xdp.push(settings)
   }
+  const isReached = !plan.blocks.some(
+    ({ zoneText, filters }) => zoneText === key.zoneText && filters.length === 0,
+  )
   plan.blocks.push({
     zone: key.zone,
     zoneText: key.zoneText,
@@ -112,4 +131,5 @@ function addToPlan(
     acceptsChaos: config.directives.includes('chaos'),
     takesNotify: config.takesNotify,
   })
+  return isReached
 }

@@ -12,12 +12,14 @@ export class OverlapCheck {
   /**
    * Returns why `key` can't be served on `host` ('' = every address), or undefined if it can.
    * `filtered`: a view decides whether the block serves a query, so other blocks may have the same
-   * key.
+   * key, before and after it.
    */
   check(key: BlockKey, host: string, filtered: boolean): string | undefined {
     const unbound = printKey(key, '')
     const bound = printKey(key, host)
-    if (this.#served.has(bound)) return `cannot serve ${bound} - it is already defined`
+    if (this.#served.has(bound)) {
+      return filtered ? undefined : `cannot serve ${bound} - it is already defined`
+    }
     const other = this.#overlap(unbound, host)
     if (other !== undefined) {
       return `cannot serve ${bound} - zone overlap listener capacity with ${other}`

@@ -39,6 +39,18 @@ t.test('every fault is reported, in order of place', async (t) => {
   )
 })
 
+t.test('a view that serves no query is a warning', async (t) => {
+  const view = " view v {\n  expr type() == 'A'\n }\n"
+  const block = (directives: string): string => `a {\n${directives} whoami\n}\n`
+  const inFront = await run(t, { Corefile: block(view) + block('') })
+  t.strictSame([inFront.code, inFront.errors], [0, []])
+  const behind = await run(t, { Corefile: block('') + block(view) })
+  t.equal(behind.code, 0)
+  t.match(behind.errors, [
+    /Corefile:4: view v serves no query of dns:\/\/a\.:53: .*no view.*move this/,
+  ])
+})
+
 t.test('a fault of syntax ends the reading', async (t) => {
   const got = await run(t, { Corefile: 'a {\n nobody\n}\n.:53 { whoami }\n' })
   t.equal(got.code, 1)

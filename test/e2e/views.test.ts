@@ -60,3 +60,34 @@ t.test('an answer that a view chose by place carries its scope', async (t) => {
     t.equal(`${address} scope ${reply.options.get(8)?.[3]}`, want, name)
   }
 })
+
+t.test(
+  'blocks are tried in the order of the Corefile, also behind one without a view',
+  async (t) => {
+    const block = (address: string, view: string): string => `example.org:{PORT} {
+    bind 127.0.0.1
+    ${view}
+    hosts {
+        ${address} example.org
+    }
+}
+`
+    const table = [
+      { name: 'a view first', views: ["view a {\n expr type() == 'A'\n}", ''], want: '192.0.2.1' },
+      { name: 'a view last', views: ['', "view a {\n expr type() == 'A'\n}"], want: '192.0.2.1' },
+      {
+        name: 'between two views',
+        views: ["view a {\n expr type() == 'MX'\n}", '', "view b {\n expr type() == 'A'\n}"],
+        want: '192.0.2.2',
+      },
+    ]
+    for (const { name, views, want } of table) {
+      const corefile = views.map((view, i) => block(`192.0.2.${i + 1}`, view)).join('')
+      const server = await startServer(t, { corefile })
+      const client = await UdpClient.connect(server.port)
+      t.teardown(() => client.close())
+      const reply = readMessage(await client.ask({ name: 'example.org', type: 'A' }))
+      t.equal(reply.answer.map(({ rdata }) => rdata.join('.')).join(), want, name)
+    }
+  },
+)

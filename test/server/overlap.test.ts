@@ -60,10 +60,24 @@ const tables: readonly { name: string; steps: readonly Step[] }[] = [
     ],
   },
   {
-    name: 'a block with a view behind one without is never reached',
+    name: 'blocks with a view share a key with one without, behind it',
     steps: [
       [key('.'), '', undefined],
-      [key('.'), '', 'cannot serve dns://.:53 - it is already defined', true],
+      [key('.'), '', undefined, true],
+      [key('.'), '', undefined, true],
+      [key('.'), '', 'cannot serve dns://.:53 - it is already defined'],
+    ],
+  },
+  {
+    name: 'a bound view overlaps an unbound block without one',
+    steps: [
+      [key('.'), '', undefined],
+      [
+        key('.'),
+        '127.0.0.1',
+        'cannot serve dns://.:53 on 127.0.0.1 - zone overlap listener capacity with dns://.:53',
+        true,
+      ],
     ],
   },
 ]
