@@ -1,7 +1,7 @@
 import { copyOctets } from '../base/octets.ts'
 import { Rcode, RRType } from '../dns/iana/index.ts'
 import { isProof, type Response, Section } from '../dns/message/response.ts'
-import { LOWER } from '../dns/name/lower.ts'
+import { equalNamesAt, nameOctetsAt } from '../dns/name/name-at.ts'
 import { CHAIN_DEPTH_MAX, type Transaction } from '../plugin/transaction.ts'
 import { AnswerStatus, type ZoneAnswerer } from '../zone/lookup/answer.ts'
 import type { ZoneDirectory } from '../zone/lookup/zone-directory.ts'
@@ -118,18 +118,9 @@ function hasCname(response: Response, count: number, from: Response, i: number):
   const offset = from.ownerOffset[i]!
   for (let k = 0; k < count; k++) {
     if (response.type[k] !== RRType.CNAME || response.section[k] !== Section.Answer) continue
-    if (isSameName(response.ownerBytes[k]!, response.ownerOffset[k]!, owner, offset)) return true
+    if (equalNamesAt(response.ownerBytes[k]!, response.ownerOffset[k]!, owner, offset)) return true
   }
   return false
-}
-
-/** True if two uncompressed wire names differ in case at most. */
-function isSameName(a: Uint8Array, aOffset: number, b: Uint8Array, bOffset: number): boolean {
-  const octets = nameOctets(b, bOffset)
-  for (let i = 0; i < octets; i++) {
-    if (LOWER[a[aOffset + i]!] !== LOWER[b[bOffset + i]!]) return false
-  }
-  return true
 }
 
 /**
@@ -139,7 +130,7 @@ function isSameName(a: Uint8Array, aOffset: number, b: Uint8Array, bOffset: numb
 function copyRecord(tx: Transaction, from: Response, i: number, used: number): number {
   const owner = from.ownerBytes[i]!
   const ownerStart = from.ownerOffset[i]!
-  const ownerOctets = nameOctets(owner, ownerStart)
+  const ownerOctets = nameOctetsAt(owner, ownerStart)
   const rdataOctets = from.rdataOctets[i]!
   const at = reserve(tx, used, ownerOctets + rdataOctets)
   const bytes = tx.chasedOctets
@@ -169,10 +160,4 @@ function reserve(tx: Transaction, used: number, octets: number): number {
   const wanted = Math.max(CHASED_OCTETS_START, tx.chasedOctets.length * 2, octets)
   tx.chasedOctets = new Uint8Array(wanted)
   return 0
-}
-
-function nameOctets(bytes: Uint8Array, offset: number): number {
-  let at = offset
-  while (bytes[at] !== 0) at += bytes[at]! + 1
-  return at + 1 - offset
 }

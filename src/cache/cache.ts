@@ -1,13 +1,14 @@
 import { Opcode, Rcode, RRClass, RRType } from '../dns/iana/index.ts'
 import type { Query } from '../dns/message/query.ts'
-import { type Response, Section } from '../dns/message/response.ts'
+import type { Response } from '../dns/message/response.ts'
 import type { AddressSet } from '../dns/text/address-set.ts'
 import type { CounterSlots } from '../plugin/counter-slots.ts'
 import type { Handler } from '../plugin/handler.ts'
-import { isUnwritten, ResponseKind, responseKind } from '../plugin/status.ts'
+import { isUnwritten, ResponseKind } from '../plugin/status.ts'
 import type { Transaction } from '../plugin/transaction.ts'
 import type { ZoneSet } from '../zone/lookup/zone-set.ts'
 import type { CacheStore } from './cache-store.ts'
+import { cacheableKind, leastTtl, signedSeconds } from './cacheable.ts'
 import { EntryField, EntryFlag, readRecords } from './entry.ts'
 
 /** Types from here to 255 are not types of records (RFC 6895 section 3.1). */
@@ -19,8 +20,6 @@ const FLAG_AD = 0x0020
 const FLAG_RD = 0x0100
 /** Maximum of answers that are being refreshed: each may wait for an upstream. */
 const REFRESHES_MAX = 256
-/** Minimum of octets of SOA rdata. */
-const SOA_OCTETS_MIN = 22
 
 /** Counters of a cache, by server, zone and view. */
 export const CacheCount = {
@@ -78,6 +77,8 @@ export interface CacheSource {
   readonly stores: CacheStores | undefined
   /** The early clients. */
   readonly early: AddressSet
+  /** Milliseconds since the Unix epoch. */
+  readonly now: () => number
 }
 
 /**
@@ -179,7 +180,7 @@ export class Cache implements Handler {
 
   /** Answers with the entry in `tx.chasedOctets`. @hot */
   #answer(tx: Transaction, store: CacheStore, leftSeconds: number): number {
-    const { query, response } = tx
+    const { response } = tx
     const entry = tx.chasedOctets
     const { denial, late } = this.#source.stores!
     const { ttlMinSeconds, ttlMaxSeconds } =
@@ -191,7 +192,7 @@ export class Cache implements Handler {
     else if (this.#options.keepsTtl) readRecords(tx, entry, -extra, 0, TTL_MAX)
     else readRecords(tx, entry, age - extra, ttlMin, ttlMaxSeconds)
     readHeader(tx)
-    if (!query.dnssecOk && (query.flags & FLAG_AD) === 0) response.authenticData = false
+    hideAuthenticity(tx)
     response.answeredBy = this.name
     // NOERROR: a cached SERVFAIL is a written reply too.
     return Rcode.NOERROR
@@ -267,12 +268,15 @@ export class Cache implements Handler {
     if (tx.server.isHandingOver) return status
     this.#count(tx, CacheCount.Requests)
     this.#count(tx, CacheCount.Misses)
-    return typeof status === 'number' ? status : this.#storeLater(tx, status)
+    if (typeof status !== 'number') return this.#storeLater(tx, status)
+    hideAuthenticity(tx)
+    return status
   }
 
   async #storeLater(tx: Transaction, asked: Promise<number>): Promise<number> {
     const status = await asked
     this.#store(tx, status)
+    hideAuthenticity(tx)
     return status
   }
 
@@ -310,27 +314,27 @@ export class Cache implements Handler {
       return
     }
     if (rcode === Rcode.SERVFAIL) this.#storeFailure(tx, status)
-    else this.#storeReply(tx, responseKind(tx, status))
+    else this.#storeReply(tx, status)
   }
 
-  #storeReply(tx: Transaction, kind: ResponseKind): void {
-    if (kind === ResponseKind.Error) return
+  #storeReply(tx: Transaction, status: number): void {
     const { success, denial } = this.#source.stores!
     const { query, response } = tx
     response.expand(query)
+    const kind = cacheableKind(tx, status)
+    const { earlySeconds, keepsTtl } = this.#options
+    const signed = signedSeconds(query, response, this.#source.now()) - earlySeconds
+    if (kind === ResponseKind.Error || signed <= 0) return
     const isSuccess = kind === ResponseKind.Answer || kind === ResponseKind.Delegation
     const options = isSuccess ? this.#options.success : this.#options.denial
     const isDisabled = options.disabled !== undefined && options.disabled.match(query) !== -1
     if (isDisabled) this.#forget(tx)
-    const lifetime = Math.min(
-      options.ttlMaxSeconds,
-      Math.max(options.ttlMinSeconds, leastTtl(response)),
-    )
+    const ttl = Math.max(options.ttlMinSeconds, leastTtl(response))
+    const lifetime = Math.min(options.ttlMaxSeconds, ttl, signed)
     if (isDisabled || lifetime <= 0) return
     if (isSuccess) denial.remove(tx)
     else success.remove(tx)
     this.#put(tx, isSuccess ? success : denial, lifetime)
-    const { earlySeconds, keepsTtl } = this.#options
     this.#storeLate(tx, isSuccess ? lifetime + earlySeconds : 0)
     const extra = isSuccess && !this.#isEarly(query) ? earlySeconds : 0
     sendTtlsAsCached(response, keepsTtl ? ANY_TTL : options, extra)
@@ -419,6 +423,11 @@ function readHeader({ chasedOctets: entry, response }: Transaction): void {
   response.rcode = entry[EntryField.Rcode]!
 }
 
+/** Clears AD for a client that asked for neither DO nor AD (RFC 6840 section 5.8). */
+function hideAuthenticity({ query, response }: Transaction): void {
+  if (!query.dnssecOk && (query.flags & FLAG_AD) === 0) response.authenticData = false
+}
+
 /** Makes the TTLs those that the cache sends from now on, so that clients keep no answer longer than it does. */
 function sendTtlsAsCached(
   response: Response,
@@ -429,21 +438,4 @@ function sendTtlsAsCached(
     const ttl = Math.min(ttlMaxSeconds, Math.max(ttlMinSeconds, response.ttlSeconds[i]!))
     response.ttlSeconds[i] = ttl + extraSeconds
   }
-}
-
-/** The lowest TTL of the records, and the last number of a SOA in the authority section (RFC 2308 section 5). */
-function leastTtl(response: Response): number {
-  let least = response.count === 0 ? 0 : 0xffff_ffff
-  for (let i = 0; i < response.count; i++) {
-    least = Math.min(least, response.ttlSeconds[i]!)
-    const octets = response.rdataOctets[i]!
-    if (response.type[i] !== RRType.SOA || response.section[i] !== Section.Authority) continue
-    if (octets < SOA_OCTETS_MIN) continue
-    const rdata = response.rdataBytes[i]!
-    const at = response.rdataOffset[i]! + octets - 4
-    const minimum =
-      (rdata[at]! << 24) | (rdata[at + 1]! << 16) | (rdata[at + 2]! << 8) | rdata[at + 3]!
-    least = Math.min(least, minimum >>> 0)
-  }
-  return least
 }

@@ -3,6 +3,7 @@ import type { Query } from '../dns/message/query.ts'
 import type { Response, Section } from '../dns/message/response.ts'
 import { mixHash } from '../dns/name/hash.ts'
 import { LOWER } from '../dns/name/lower.ts'
+import { nameOctetsAt } from '../dns/name/name-at.ts'
 import type { Transaction } from '../plugin/transaction.ts'
 
 /*
@@ -116,7 +117,7 @@ export function writeRecords(
   for (let i = 0; i < response.count; i++) {
     const owner = response.ownerBytes[i]!
     const ownerAt = response.ownerOffset[i]!
-    const ownerOctets = isQname(query, owner, ownerAt) ? 0 : nameOctets(owner, ownerAt)
+    const ownerOctets = isQname(query, owner, ownerAt) ? 0 : nameOctetsAt(owner, ownerAt)
     const rdataOctets = response.rdataOctets[i]!
     if (at + RECORD_HEADER_OCTETS + ownerOctets + rdataOctets > entry.length) return 0
     view.setUint8(at, response.section[i]!)
@@ -180,10 +181,4 @@ function isQname({ qname, qnameOctets }: Query, owner: Uint8Array, at: number): 
   if (owner === qname && at === 0) return true
   for (let i = 0; i < qnameOctets; i++) if (LOWER[owner[at + i]!] !== qname[i]) return false
   return true
-}
-
-function nameOctets(name: Uint8Array, at: number): number {
-  let end = at
-  while (name[end] !== 0) end += name[end]! + 1
-  return end + 1 - at
 }

@@ -20,6 +20,7 @@ interface SharedCaches {
 interface ThreadState {
   stores: CacheStores | undefined
   early: AddressSet
+  readonly now: () => number
 }
 
 /**
@@ -32,7 +33,11 @@ export function startCache(
   options: CacheDraft,
 ): (early: readonly Cidr[]) => void {
   const slots = c.counters()
-  const state: ThreadState = { stores: undefined, early: new AddressSet([]) }
+  const state: ThreadState = {
+    stores: undefined,
+    early: new AddressSet([]),
+    now: () => c.clock.now(),
+  }
   const sharedMs = sharedClock(c.clock)
   const success = entriesOf(options)
   const denial = options.denial.entries

@@ -20,6 +20,8 @@ import {
 import { wire } from '../support/zone-names.ts'
 
 const ENTRIES = 1024
+/** The Unix time at the start of a test. */
+const START_SECONDS = 1_800_000_000
 export const KIND = { ttlMaxSeconds: 3600, ttlMinSeconds: 5, disabled: undefined }
 const OPTIONS: CacheOptions = {
   zones: new ZoneSet([wire('.')]),
@@ -66,6 +68,7 @@ export const failure: Fill = () => Rcode.SERVFAIL
 /** A cache over a chain that waits and answers with `fills`, one after the other; the last one stays. */
 export function start(options: Partial<CacheOptions>, ...fills: Fill[]) {
   const all = { ...OPTIONS, ...options }
+  let atSeconds = 0
   const buffers = [createCacheBuffer(ENTRIES), createCacheBuffer(ENTRIES)] as const
   const storesFor = (isWriter: boolean): CacheSource => {
     const [positive, negative] = buffers.map((buffer) => {
@@ -79,7 +82,7 @@ export function start(options: Partial<CacheOptions>, ...fills: Fill[]) {
       denial: negative!(Variant.Only),
       sharedMs: (ms: number) => ms,
     }
-    return { stores, early: new AddressSet([EARLY]) }
+    return { stores, early: new AddressSet([EARLY]), now: () => (START_SECONDS + atSeconds) * 1000 }
   }
   let asked = 0
   const below: Handler = {
@@ -115,8 +118,10 @@ export function start(options: Partial<CacheOptions>, ...fills: Fill[]) {
       })
       return sum
     },
-    ask: async (seconds: number, over: Partial<Question> = {}) =>
-      show(cache, transaction({ ...QUESTION, ...over, startedMs: seconds * 1000 }, server)),
+    ask: async (seconds: number, over: Partial<Question> = {}) => {
+      atSeconds = seconds
+      return show(cache, transaction({ ...QUESTION, ...over, startedMs: seconds * 1000 }, server))
+    },
     setBusy: () => {
       canHandOver = false
     },

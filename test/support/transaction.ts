@@ -20,6 +20,8 @@ export interface Question {
   readonly to?: string
   readonly tcp?: boolean
   readonly recursionDesired?: boolean
+  /** The bit AD. */
+  readonly authenticData?: boolean
   readonly dnssecOk?: boolean
   /** EDNS payload size; absent = no EDNS. */
   readonly payloadOctets?: number
@@ -64,6 +66,7 @@ function fillQuery(query: Query, question: Question): void {
   const name = lowerName(written)
   query.id = 4660
   query.flags = question.recursionDesired === true ? 0x0100 : 0
+  if (question.authenticData === true) query.flags |= 0x0020
   query.qtype = question.type ?? RRType.A
   query.qclass = question.class ?? RRClass.IN
   query.qname.set(name)
@@ -121,7 +124,7 @@ function address(text: string) {
 export interface Shown {
   /** `NOERROR`, …, or `DROP`; with `(sent: RCODE)` where the response says otherwise. */
   readonly status: string
-  /** `aa`, `ra`, `rd`, `tc`, as set. */
+  /** `aa`, `ad`, `tc`, `rd`, `ra`, as set. */
   readonly flags: string
   /** `owner ttl class type hex-rdata` per record. */
   readonly answer: readonly string[]
@@ -135,6 +138,7 @@ export async function show(handler: Handler, tx: Transaction): Promise<Shown> {
   const response = tx.response
   const flags = [
     response.authoritative ? 'aa' : '',
+    response.authenticData ? 'ad' : '',
     response.truncated ? 'tc' : '',
     response.recursionDesired ? 'rd' : '',
     response.recursionAvailable ? 'ra' : '',
