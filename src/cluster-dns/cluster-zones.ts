@@ -116,7 +116,7 @@ export class ClusterZones {
   }
 
   #fillApex(zone: ClusterZone): void {
-    const ns = this.#nameserverOf(this.#primary)
+    const ns = this.#nameserverOf(zone)
     this.#put(zone, { owner: zone.apex, type: RRType.NS, rdata: [ns] })
     if (zone.isReverse) return
     const { branches, hasVersion } = this.#options.scheme
@@ -210,7 +210,7 @@ export class ClusterZones {
   #putSoa(zone: ClusterZone): void {
     const { clock, ttlSeconds, soaTtlSeconds, scheme } = this.#options
     zone.serial = Math.max(zone.serial + 1, Math.floor(clock.now() / 1000)) >>> 0
-    const mname = this.#nameserverOf(this.#primary)
+    const mname = this.#nameserverOf(zone)
     const rname = childOf(zone.apex, scheme.mailbox)
     const rdata = new Uint8Array(mname.length + rname.length + 20)
     rdata.set(mname)
@@ -222,8 +222,9 @@ export class ClusterZones {
     this.#put(zone, { owner: zone.apex, type: RRType.SOA, rdata: [rdata] }, soaTtlSeconds)
   }
 
-  #nameserverOf({ apex }: ClusterZone): Uint8Array {
-    return childOf(apex, this.#options.scheme.nameserver)
+  /** A reverse zone has no names of its own for it. */
+  #nameserverOf({ apex, isReverse }: ClusterZone): Uint8Array {
+    return childOf(isReverse ? this.#primary.apex : apex, this.#options.scheme.nameserver)
   }
 
   #declare(zone: ClusterZone, relative: string, exists: boolean): void {

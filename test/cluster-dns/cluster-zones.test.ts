@@ -28,10 +28,11 @@ class Site {
     own: readonly string[] = ['192.0.2.53'],
     served: readonly string[] = [],
     scheme: NameScheme = INTERNAL,
+    zones: readonly string[] = ['cluster.local.', 'in-addr.arpa.', '10.in-addr.arpa.'],
   ) {
     this.store = new ObjectStore(new Set(served))
     this.zones = new ClusterZones({
-      zones: ['cluster.local.', 'in-addr.arpa.', '10.in-addr.arpa.'].map((text) => scanName(text)!),
+      zones: zones.map((text) => scanName(text)!),
       ttlSeconds: 5,
       soaTtlSeconds: 5,
       scheme,
@@ -226,6 +227,32 @@ t.test('the name server is the Service that leads here, or else this address', a
   site.commit()
   t.strictSame(read(), ['10.1.0.53'])
 })
+
+t.test(
+  'each zone names a name server of its own, reverse zones that of the first one',
+  async (t) => {
+    const table = [
+      { scheme: INTERNAL, server: 'ns.dns', mailbox: 'hostmaster' },
+      { scheme: EXTERNAL, server: 'ns1.n1', mailbox: 'hostmaster.n1' },
+    ]
+    for (const { scheme, server, mailbox } of table) {
+      const site = new Site(['10.1.0.53'], [], scheme, [
+        '10.in-addr.arpa.',
+        'a.example.',
+        'b.example.',
+      ])
+      site.commit()
+      for (const zone of ['a.example.', 'b.example.']) {
+        const ns = `${server}.${zone}`
+        t.strictSame(site.read(zone, RRType.NS), [ns])
+        t.equal(site.read(zone, RRType.SOA)[0]!.indexOf(`${ns} ${mailbox}.${zone} `), 0, zone)
+        t.strictSame(site.read(ns), ['10.1.0.53'])
+      }
+      t.strictSame(site.read('10.in-addr.arpa.', RRType.NS), [`${server}.a.example.`])
+      t.equal(site.read('10.in-addr.arpa.', RRType.SOA)[0]!.indexOf(`${server}.a.example. `), 0)
+    }
+  },
+)
 
 for (const scheme of [INTERNAL, EXTERNAL]) {
   t.test(`random changes end at the content of a fresh start: ${scheme.nameserver}`, async (t) => {
