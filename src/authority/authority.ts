@@ -19,7 +19,8 @@ const CHASED_OCTETS_START = 4096
  *
  *     target's answer           our reply
  *     records                   appended, NOERROR
- *     NXDOMAIN, NODATA          appended with its SOA and proofs, same rcode (RFC 6604 section 3)
+ *     NXDOMAIN, NODATA          appended with its SOA and proofs, same rcode (RFC 6604 section 3);
+ *                               without SOA: the SOA of our zone, as CoreDNS does
  *     referral                  appended with its NS, DS, proofs and glue, NOERROR
  *     CNAME that we have        ends here: a loop is shown once
  *     SERVFAIL                  SERVFAIL with the CNAMEs found so far
@@ -29,7 +30,7 @@ const CHASED_OCTETS_START = 4096
  * Returns what a handler returns: the rcode, with `tx.response` filled in; or NOT_OURS with an
  * untouched response. For a SERVFAIL with CNAMEs it returns NOERROR and sets `tx.response.rcode`,
  * because the server clears the sections after a returned SERVFAIL. Returns a Promise only if the
- * target's chain waits. `answerer` is not used after the call has returned, not even by a Promise.
+ * target's chain waits. It then uses only `addZoneSoa` of `answerer`.
  */
 export function answerFromImage(
   tx: Transaction,
@@ -46,16 +47,17 @@ export function answerFromImage(
   const { chainEnd } = answerer
   const asked = tx.server.lookupInternally(tx, answerer.chaseTarget, tx.query.qtype)
   return asked instanceof Promise
-    ? finishChaseLater(tx, asked, chainEnd)
-    : finishChase(tx, asked, chainEnd)
+    ? finishChaseLater(tx, answerer, asked, chainEnd)
+    : finishChase(tx, answerer, asked, chainEnd)
 }
 
 function finishChaseLater(
   tx: Transaction,
+  answerer: ZoneAnswerer,
   asked: Promise<Transaction | undefined>,
   chainEnd: number,
 ): Promise<number> {
-  return asked.then((target) => finishChase(tx, target, chainEnd))
+  return asked.then((target) => finishChase(tx, answerer, target, chainEnd))
 }
 
 /** Removes an answer from the response, so that the next plugin starts with an empty one. */
@@ -66,11 +68,20 @@ export function withdrawAnswer(response: Response): void {
   response.truncated = false
 }
 
-function finishChase(tx: Transaction, target: Transaction | undefined, chainEnd: number): number {
+function finishChase(
+  tx: Transaction,
+  answerer: ZoneAnswerer,
+  target: Transaction | undefined,
+  chainEnd: number,
+): number {
   if (target === undefined) return tx.response.rcode
   const rcode = target.response.rcode
-  if (rcode === Rcode.NOERROR || rcode === Rcode.NXDOMAIN)
+  if (rcode === Rcode.NOERROR || rcode === Rcode.NXDOMAIN) {
+    const lacksSoa = isDenialWithoutSoa(target.response)
+    if (lacksSoa) tx.response.count = chainEnd
     mergeAnswer(tx, target.response, chainEnd)
+    if (lacksSoa) answerer.addZoneSoa(tx.query, tx.response)
+  }
   tx.server.release(target)
   if (rcode === Rcode.SERVFAIL) return keepChain(tx)
   if (rcode === Rcode.NXDOMAIN) tx.response.rcode = rcode
@@ -110,6 +121,16 @@ function hasSoa(response: Response): boolean {
     if (response.section[i] === Section.Authority && response.type[i] === RRType.SOA) return true
   }
   return false
+}
+
+/** True for NXDOMAIN and NODATA without SOA, as `template` makes them. */
+function isDenialWithoutSoa(from: Response): boolean {
+  if (hasSoa(from)) return false
+  if (from.rcode === Rcode.NXDOMAIN) return true
+  // A referral, or the answer of another server, which is sent as a whole.
+  if (!from.authoritative && from.count > 0) return false
+  for (let i = 0; i < from.count; i++) if (from.section[i] === Section.Answer) return false
+  return true
 }
 
 /** True if one of the first `count` records is a CNAME with the owner of record `i` of `from`. */

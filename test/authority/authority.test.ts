@@ -108,6 +108,36 @@ test('authority: a target without the type makes the answer NODATA with its SOA'
   t.equal(shown.authority.length, 1)
 })
 
+test('authority: a negative answer without SOA gets that of the zone of the CNAME', async (t) => {
+  const addNs = (tx: Transaction): void => {
+    const ns = wire('ns.example.net.')
+    tx.response.add(Section.Authority, wire('net.'), 0, RRType.NS, RRClass.IN, 7, ns, 0, ns.length)
+  }
+  const table: { name: string; fill: (tx: Transaction) => void; rcode: number }[] = [
+    { name: 'NXDOMAIN', fill: () => {}, rcode: Rcode.NXDOMAIN },
+    { name: 'NXDOMAIN with NS', fill: addNs, rcode: Rcode.NXDOMAIN },
+    { name: 'NODATA', fill: () => {}, rcode: Rcode.NOERROR },
+    { name: 'NODATA with NS', fill: addNs, rcode: Rcode.NOERROR },
+  ]
+  for (const apexNsInAuthority of [false, true]) {
+    const answerer = new ZoneAnswerer(imageOfText(ZONE).reader(), undefined, { apexNsInAuthority })
+    const handler = { name: 'test', serve: (tx: Transaction) => answerFromImage(tx, answerer) }
+    for (const { name, fill, rcode } of table) {
+      for (const late of [false, true]) {
+        const { view } = server((tx) => {
+          tx.response.authoritative = true
+          tx.response.rcode = rcode
+          fill(tx)
+        }, late)
+        const shown = await show(handler, transaction({ name: 'out.example.org.' }, view))
+        t.equal(shown.status, rcode === Rcode.NXDOMAIN ? 'NXDOMAIN' : 'NOERROR', name)
+        t.same(shown.answer, [CNAME])
+        t.match(shown.authority, [/^example\.org\. 5 IN SOA/], name)
+      }
+    }
+  }
+})
+
 test('authority: a target that fails makes SERVFAIL, and the CNAME is kept', async (t) => {
   const { view } = server((tx) => {
     tx.response.rcode = Rcode.SERVFAIL

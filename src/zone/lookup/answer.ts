@@ -431,6 +431,18 @@ export class ZoneAnswerer {
     this.#addSigned(query, response, Section.Authority, query.qname, at, body, ns)
   }
 
+  /**
+   * Adds the SOA of the qname's zone. For a negative answer whose CNAMEs end in another zone, after
+   * `answer` and any later one.
+   */
+  addZoneSoa(query: Query, response: Response): void {
+    this.reader.refresh()
+    this.#name = query
+    this.#owner = query.qname
+    this.#ownerOffset = 0
+    if (this.#enterZone(query)) this.#addSoa(query, response)
+  }
+
   /** Adds the zone's SOA with the TTL for negative caching (RFC 2308 section 3). */
   #addSoa(query: Query, response: Response): void {
     const reader = this.reader
