@@ -43,8 +43,10 @@ export function scanCacheOptions(
   let draft: CacheDraft | undefined
   for (let uses = 0; nextOnce(d, uses); uses++) {
     const args = d.remainingArgs()
-    const ttl = args[0] !== undefined && /^[0-9]+$/.test(args[0]) ? Number(args[0]) : undefined
-    if (ttl === 0) throw d.error('cache TTL can not be zero or negative: 0')
+    const ttl = args[0] !== undefined && /^[+-]?[0-9]+$/.test(args[0]) ? Number(args[0]) : undefined
+    if (ttl !== undefined && ttl <= 0) {
+      throw d.error(`cache TTL can not be zero or negative: ${ttl}`)
+    }
     const zones = scanZoneArgsOrBlock(d, ttl === undefined ? args : args.slice(1), block)
     const fresh = draftWith(new ZoneSet(zones), ttl)
     draft = fresh

@@ -106,7 +106,7 @@ export class NodeService {
     feed.start()
     const cancel = timers.after(startupMs, markSynced)
     // Timers do not keep the process alive, and at a start nothing else does.
-    const alive = setInterval(() => {}, startupMs + 1)
+    const alive = setInterval(() => {}, startupMs)
     await synced
     clearInterval(alive)
     cancel()

@@ -2,6 +2,7 @@ import { resolve } from 'node:path'
 import { nextOnce } from '../../arguments/once.ts'
 import { scanDuration } from '../../base/duration.ts'
 import type { Position } from '../../base/errors.ts'
+import { DELAY_MAX_MS } from '../../base/timers.ts'
 import type { Dispenser } from '../../corefile/dispenser.ts'
 import { Rcode } from '../../dns/iana/index.ts'
 import { type Cidr, scanAddress, scanCidr } from '../../dns/text/address.ts'
@@ -233,7 +234,7 @@ const PROPERTIES: Readonly<Record<string, Scan>> = {
     draft.countsEndpoints = true
   },
   startup_timeout: (d, draft) => {
-    draft.startupMs = scanMs(d, 0, Number.MAX_SAFE_INTEGER)
+    draft.startupMs = Math.min(scanMs(d, 0, Number.MAX_SAFE_INTEGER), DELAY_MAX_MS)
   },
 }
 

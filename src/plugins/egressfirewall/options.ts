@@ -2,6 +2,7 @@ import { resolve } from 'node:path'
 import { nextOnce } from '../../arguments/once.ts'
 import { scanDuration } from '../../base/duration.ts'
 import type { Position } from '../../base/errors.ts'
+import { DELAY_MAX_MS } from '../../base/timers.ts'
 import type { Dispenser } from '../../corefile/dispenser.ts'
 import { type Cidr, scanCidr } from '../../dns/text/address.ts'
 import { DEFAULT_LIMITS, type UpdateLimits } from '../../egress/openshift/resolved-names.ts'
@@ -102,7 +103,7 @@ function scanProperty(d: Dispenser, options: EgressFirewallOptions, block: Block
       options.allowed = [...options.allowed, ...scanNetworks(d)]
       return
     case 'startup_timeout':
-      options.startupMs = scanMs(d)
+      options.startupMs = Math.min(scanMs(d), DELAY_MAX_MS)
       return
     default:
       throw d.unknownProperty(property, PROPERTIES)

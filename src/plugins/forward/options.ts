@@ -2,7 +2,7 @@ import { isIP, isIPv6 } from 'node:net'
 import { resolve } from 'node:path'
 import { scanEndpoint } from '../../arguments/endpoint.ts'
 import { scanZoneArgs } from '../../arguments/zones.ts'
-import { scanDuration } from '../../base/duration.ts'
+import { printDuration, scanDuration } from '../../base/duration.ts'
 import type { Position } from '../../base/errors.ts'
 import { didYouMean } from '../../base/nearest.ts'
 import type { Dispenser } from '../../corefile/dispenser.ts'
@@ -65,6 +65,11 @@ function scanForward(d: Dispenser, block: BlockConfig): ForwardConfig {
     ...defaults(),
   }
   d.eachProperty(() => scanProperty(d, draft, block))
+  const { expireMs, maxAgeMs } = draft
+  if (maxAgeMs > 0 && maxAgeMs < expireMs) {
+    const [age, expire] = [printDuration(maxAgeMs), printDuration(expireMs)]
+    throw d.error(`max_age (${age}) must not be less than expire (${expire})`)
+  }
   const namesServer = draft.to.some((one) => one.kind === 'server' && (one.tlsName ?? '') !== '')
   if (draft.tlsServerName !== '' && namesServer) {
     throw d.error('tls_servername cannot be used with a server name in TO')

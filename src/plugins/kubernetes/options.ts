@@ -5,7 +5,9 @@ import { nextOnce } from '../../arguments/once.ts'
 import { scanDuration } from '../../base/duration.ts'
 import type { Position } from '../../base/errors.ts'
 import { didYouMean } from '../../base/nearest.ts'
+import { DELAY_MAX_MS } from '../../base/timers.ts'
 import type { Dispenser } from '../../corefile/dispenser.ts'
+import { labelSelectorFault } from '../../kube/label-selector.ts'
 import type { EndpointFiles } from '../../kube/open-endpoint.ts'
 import type { BlockConfig } from '../../plugin/directive.ts'
 import type { ClusterPlace } from '../../sources/kubernetes/cluster-access.ts'
@@ -156,10 +158,10 @@ function scanSelection(d: Dispenser, options: KubernetesOptions): boolean {
       options.namespaces = [...new Set([...options.namespaces, ...d.remainingArgs(1)])]
       return true
     case 'namespace_labels':
-      options.namespaceLabels = d.remainingArgs(1, 1000).join(' ')
+      options.namespaceLabels = scanSelector(d)
       return true
     case 'labels':
-      options.labels = d.remainingArgs(1, 1000).join(' ')
+      options.labels = scanSelector(d)
       return true
     case 'noendpoints':
       d.noArgs()
@@ -173,6 +175,14 @@ function scanSelection(d: Dispenser, options: KubernetesOptions): boolean {
     default:
       return false
   }
+}
+
+function scanSelector(d: Dispenser): string {
+  const property = d.value()
+  const text = d.remainingArgs(1, 1000).join(' ')
+  const fault = labelSelectorFault(text)
+  if (fault === '') return text
+  throw d.error(`${property}: unable to parse label selector value: '${text}': ${fault}`)
 }
 
 function scanPods(d: Dispenser): PodMode {
@@ -191,6 +201,6 @@ function isPodMode(mode: string): mode is PodMode {
 function scanStartup(d: Dispenser): number {
   const text = d.onlyArg()
   const startupMs = scanDuration(text)
-  if (startupMs !== undefined && startupMs >= 0) return startupMs
+  if (startupMs !== undefined && startupMs >= 0) return Math.min(startupMs, DELAY_MAX_MS)
   throw d.error(`failed to parse startup_timeout: ${text}; write it as 5s`)
 }

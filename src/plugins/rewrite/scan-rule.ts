@@ -183,12 +183,11 @@ function scanTtlRule(d: Dispenser, args: readonly string[]): ReplyRule {
 
 /** `30`, `30-300`, `30-`, `-300`. */
 function scanTtlRange(text: string): [min: number, max: number] | undefined {
-  const found = /^(\d{1,10})?(-)?(\d{1,10})?$/.exec(text)
-  if (found === null) return undefined
-  const [, minText, dash, maxText] = found
-  if (minText === undefined && maxText === undefined) return undefined
-  const min = Number(minText ?? 0)
-  const max = dash === undefined ? min : Number(maxText ?? TTL_SECONDS_MAX)
+  const [minText = '', maxText = minText, ...more] = text.split('-')
+  const isNumbers = [minText, maxText].every((part) => /^\d{0,10}$/.test(part))
+  if (!isNumbers || more.length > 0 || minText + maxText === '') return undefined
+  const min = Number(minText)
+  const max = maxText === '' ? TTL_SECONDS_MAX : Number(maxText)
   return min <= max && max <= 0xffff_ffff ? [min, max] : undefined
 }
 

@@ -16,6 +16,7 @@ t.test('valid configurations', async (t) => {
   for (const text of good) t.equal(new SetUp(cache, text).factories.length, 1, text)
   const bad: [string, RegExp][] = [
     ['cache 0', /Corefile:1 .*TTL can not be zero/],
+    ['cache -1', /TTL can not be zero or negative: -1/],
     ['cache {\n success\n}', /Corefile:2 .*Wrong argument count/],
     ['cache {\n success many\n}', /Corefile:2 .*not a number: "many"/],
     ['cache {\n success 99999999\n}', /Corefile:2 .*more than 4194304 entries/],

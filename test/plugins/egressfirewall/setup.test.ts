@@ -38,6 +38,8 @@ t.test('options', async (t) => {
     },
     { corefile: block('gate 50ms'), want: { mode: { kind: 'gate', deadlineMs: 50 } } },
     { corefile: block('startup_timeout 1m'), want: { startupMs: 60_000 } },
+    // Node.js would run a timer of 2 ** 31 ms at once.
+    { corefile: block('startup_timeout 9999h'), want: { startupMs: 2 ** 31 - 1 } },
     { corefile: block('kubeconfig /k c'), want: { kubeconfig: '/k', context: 'c' } },
     {
       corefile: block('endpoint http://127.0.0.1:8001'),

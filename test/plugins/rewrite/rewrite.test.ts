@@ -444,6 +444,7 @@ t.test('rules', async (t) => {
     ['ttl a.com', 'too few \\(1\\) arguments for a ttl rule'],
     ['ttl a.com x', "invalid TTL 'x' for a ttl rule"],
     ['ttl a.com -', "invalid TTL '-' for a ttl rule"],
+    ['ttl a.com 12345678901234567890', "invalid TTL '12345678901234567890' for a ttl rule"],
     ['ttl a.com 30-20', "invalid TTL '30-20' for a ttl rule"],
     ['ttl a.com 4294967296', 'invalid TTL'],
     ['ttl fuzzy a.com 30', 'ttl rule supports only exact'],
