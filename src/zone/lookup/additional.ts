@@ -8,12 +8,14 @@ import type { RRsetAdder } from './rrset-adder.ts'
 
 /** Maximum of targets whose addresses one response carries. Bounds the cost of a set with thousands of targets. */
 const TARGETS_MAX = 32
+const NAME_OCTETS_MAX = 255
 
 /**
  * Adds addresses, from all zones of the image, of the names that records of a response point to:
  * glue of referrals, and targets of NS, MX, SRV, SVCB and HTTPS (RFC 1034 section 4.3.2 step 6, RFC
- * 2782, RFC 9460 section 4.1). Adds no address that comes from a wildcard or through a CNAME: the
- * client queries for it.
+ * 2782, RFC 9460 section 4.1). For SVCB and HTTPS in AliasMode, also adds the records of the same
+ * type at the target, and what these lead to. Adds no record that comes from a wildcard or through
+ * a CNAME: the client queries for it.
  */
 export class AdditionalSection {
   readonly #reader: ZoneReader
@@ -22,6 +24,9 @@ export class AdditionalSection {
   readonly #target = new NameBuffer()
   /** Unfinished hashes of the targets that were looked up for this response. */
   readonly #seen = new Int32Array(TARGETS_MAX)
+  #seenCount = 0
+  /** Of the records that the targets are for. */
+  #owner = 0
 
   constructor(reader: ZoneReader, finder: NameFinder, adder: RRsetAdder) {
     this.#reader = reader
@@ -29,41 +34,69 @@ export class AdditionalSection {
     this.#adder = adder
   }
 
-  /** Adds the addresses for the response's records `first`..`end`-1. @hot */
+  /** Adds the records for the response's records `first`..`end`-1, of one owner and type. @hot */
   add(query: Query, response: Response, first: number, end: number): void {
-    let seen = 0
-    for (let i = first; i < end && seen < TARGETS_MAX; i++) {
-      const skip = targetOffset(response.type[i]!)
-      if (skip < 0) return
-      let bytes = response.rdataBytes[i]!
-      let at = response.rdataOffset[i]! + skip
-      const rdataEnd = response.rdataOffset[i]! + response.rdataOctets[i]!
-      if (!this.#target.set(bytes, at, rdataEnd)) continue
-      if (this.#target.labelCount === 0) {
-        if (!isServiceMode(response, i)) continue
-        // The target `.` of a service is the owner itself (RFC 9460 section 2.5.2).
-        bytes = response.ownerBytes[i]!
-        at = response.ownerOffset[i]!
-        if (!this.#target.set(bytes, at, at + 255)) continue
-      }
-      const hash = this.#target.suffixHash[0]!
-      if (this.#isSeen(hash, seen)) continue
-      this.#seen[seen++] = hash
-      this.#addAddresses(query, response, bytes, at)
+    const type = response.type[first]!
+    const skip = targetOffset(type)
+    if (skip < 0 || first === end) return
+    this.#seenCount = 0
+    if (isService(type)) {
+      this.#setTarget(response.ownerBytes[first]!, response.ownerOffset[first]!, NAME_OCTETS_MAX)
+      this.#owner = this.#target.suffixHash[0]!
+    }
+    const added = response.count
+    for (let i = first; i < end; i++) this.#addFor(query, response, i, skip)
+    if (!isService(type)) return
+    // The services of targets have targets too.
+    for (let i = added; i < response.count; i++) {
+      if (response.type[i] === type) this.#addFor(query, response, i, skip)
     }
   }
 
-  #isSeen(hash: number, count: number): boolean {
-    for (let i = 0; i < count; i++) if (this.#seen[i] === hash) return true
+  #setTarget(bytes: Uint8Array, offset: number, octetsMax: number): boolean {
+    return this.#target.set(bytes, offset, offset + octetsMax)
+  }
+
+  /** Adds the records for record `i`, whose rdata has a name after `skip` octets. */
+  #addFor(query: Query, response: Response, i: number, skip: number): void {
+    let bytes = response.rdataBytes[i]!
+    let at = response.rdataOffset[i]! + skip
+    if (!this.#setTarget(bytes, at, response.rdataOctets[i]! - skip)) return
+    const isAlias = isAliasMode(response, i)
+    if (this.#target.labelCount === 0) {
+      if (!isService(response.type[i]!) || isAlias) return
+      // The target `.` of a service is the owner itself (RFC 9460 section 2.5.2).
+      bytes = response.ownerBytes[i]!
+      at = response.ownerOffset[i]!
+      if (!this.#setTarget(bytes, at, NAME_OCTETS_MAX)) return
+    }
+    const hash = this.#target.suffixHash[0]!
+    if (this.#seenCount === TARGETS_MAX || this.#isSeen(hash)) return
+    this.#seen[this.#seenCount++] = hash
+    const service = isAlias && hash !== this.#owner ? response.type[i]! : 0
+    this.#addTarget(query, response, bytes, at, service)
+  }
+
+  #isSeen(hash: number): boolean {
+    for (let i = 0; i < this.#seenCount; i++) if (this.#seen[i] === hash) return true
     return false
   }
 
-  #addAddresses(query: Query, response: Response, owner: Uint8Array, ownerOffset: number): void {
+  /** Adds the addresses of the target, and before them its records of type `service`; 0 = none. */
+  #addTarget(
+    query: Query,
+    response: Response,
+    owner: Uint8Array,
+    ownerOffset: number,
+    service: number,
+  ): void {
     const reader = this.#reader
     const zone = reader.matchZone(this.#target, 0)
     if (zone === 0) return
     const body = this.#finder.findTarget(zone, this.#target, reader.zoneLabel)
     if (body === 0) return
+    const services = service === 0 ? 0 : reader.findRRset(body, service)
+    if (services !== 0) this.#addSet(query, response, owner, ownerOffset, body, services)
     const a = reader.findRRset(body, RRType.A)
     const aaaa = reader.findRRset(body, RRType.AAAA)
     if (a !== 0) this.#addSet(query, response, owner, ownerOffset, body, a)
@@ -104,10 +137,14 @@ function targetOffset(type: number): number {
   }
 }
 
-function isServiceMode(response: Response, i: number): boolean {
-  const type = response.type[i]
-  if (type !== RRType.SVCB && type !== RRType.HTTPS) return false
+function isService(type: number): boolean {
+  return type === RRType.SVCB || type === RRType.HTTPS
+}
+
+/** True for a service whose priority is 0: another name has its records (RFC 9460 section 2.4.2). */
+function isAliasMode(response: Response, i: number): boolean {
+  if (!isService(response.type[i]!)) return false
   const bytes = response.rdataBytes[i]!
   const at = response.rdataOffset[i]!
-  return (bytes[at]! | bytes[at + 1]!) !== 0
+  return (bytes[at]! | bytes[at + 1]!) === 0
 }

@@ -21,6 +21,18 @@ export const ZONES = [
   'mail.example.org. 300 HTTPS 1 .',
   'alias.example.org. 300 HTTPS 0 .',
   'alias.example.org. 300 A 192.0.2.26',
+  // Aliases of services, RFC 9460 section 2.4.2.
+  'svc1.example.org. 300 HTTPS 0 svc2.example.org.',
+  'svc2.example.org. 300 HTTPS 0 pool.example.com.',
+  'svc2.example.org. 300 SVCB 1 mail.example.org.',
+  'svc2.example.org. 300 A 192.0.2.27',
+  'pool.example.com. 300 HTTPS 1 mail.example.org.',
+  'pool.example.com. 300 HTTPS 2 .',
+  'pool.example.com. 300 A 198.51.100.27',
+  'service.example.org. 300 HTTPS 1 svc2.example.org.',
+  'ring1.example.org. 300 SVCB 0 ring2.example.org.',
+  'ring2.example.org. 300 SVCB 0 ring1.example.org.',
+  'towild.example.org. 300 HTTPS 0 x.wild.example.org.',
   'null.example.org. 300 MX 0 .',
   'a.ent.example.org. 300 A 192.0.2.1',
   // Wildcards, as in RFC 4592 section 2.2.1.

@@ -93,6 +93,46 @@ const cases: readonly Case[] = [
     want: [['alias.example.org. 300 HTTPS 0 .'], [], []],
   },
   {
+    name: 'an alias of a service brings the service of its target, and what that leads to',
+    given: 'svc1.example.org. HTTPS',
+    want: [
+      ['svc1.example.org. 300 HTTPS 0 svc2.example.org.'],
+      [],
+      [
+        'svc2.example.org. 300 HTTPS 0 pool.example.com.',
+        'svc2.example.org. 300 A 192.0.2.27',
+        'pool.example.com. 300 HTTPS 1 mail.example.org.',
+        'pool.example.com. 300 HTTPS 2 .',
+        'pool.example.com. 300 A 198.51.100.27',
+        'mail.example.org. 300 A 192.0.2.25',
+        'mail.example.org. 300 AAAA 32 1',
+      ],
+    ],
+  },
+  {
+    name: 'the target of a service is not an alias: clients ask only for its addresses',
+    given: 'service.example.org. HTTPS',
+    want: [
+      ['service.example.org. 300 HTTPS 1 svc2.example.org.'],
+      [],
+      ['svc2.example.org. 300 A 192.0.2.27'],
+    ],
+  },
+  {
+    name: 'a loop of aliases of services ends',
+    given: 'ring1.example.org. SVCB',
+    want: [
+      ['ring1.example.org. 300 SVCB 0 ring2.example.org.'],
+      [],
+      ['ring2.example.org. 300 SVCB 0 ring1.example.org.'],
+    ],
+  },
+  {
+    name: 'an alias to a name that a wildcard matches brings nothing',
+    given: 'towild.example.org. HTTPS',
+    want: [['towild.example.org. 300 HTTPS 0 x.wild.example.org.'], [], []],
+  },
+  {
     name: 'a null MX brings nothing',
     given: 'null.example.org. MX',
     want: [['null.example.org. 300 MX 0 .'], [], []],
