@@ -284,3 +284,20 @@ t.test('--offline asks no cluster', async (t) => {
   t.equal((await run(t, files)).code, 1)
   t.match(await run(t, files, ['--offline']), { code: 0 })
 })
+
+t.test('names outside of the zone of a zone file', async (t) => {
+  const files = {
+    Corefile: 'example.org {\n file {DIR}/db\n}\n',
+    db: '@ 60 SOA ns.example.net. h 1 2 3 4 5\n@ 60 NS ns.example.net.\nns.example.net. A 192.0.2.1\n',
+  }
+  const warning = /^\[WARNING\] db:3: ignored 1 record of names outside of zone example\.org\., /
+  for (const { args, code, last } of [
+    { args: [], code: 0, last: 'no errors found, 1 warning' },
+    { args: ['--strict'], code: 1, last: warning },
+  ]) {
+    const got = await run(t, files, args)
+    t.equal(got.code, code)
+    t.ok(got.printed.some((line) => warning.test(line)))
+    t.match(got.printed.at(-1), last)
+  }
+})

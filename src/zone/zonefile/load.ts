@@ -79,8 +79,12 @@ export function* loadZoneText(
   if (sink.records.full) scanner.errors.push(tooLarge(source.file))
   if (sink.crowded !== undefined) scanner.errors.push(sink.crowded)
   if (scanner.errors.length > 0) return { kind: 'failed', errors: scanner.errors, files }
-  const { errors, warnings } = yield* checkZone(sink.records, apex, source.file)
-  if (errors.length > 0) return { kind: 'failed', errors, files }
+  const ignored = scanner.warnings
+  const found = yield* checkZone(sink.records, apex, source.file)
+  // The file of another zone has no SOA: the ignored names tell which zone it is.
+  if (found.errors.length > 0)
+    return { kind: 'failed', errors: [...found.errors, ...ignored], files }
+  const warnings = [...ignored, ...found.warnings]
   const signatures = yield* checkSignatures(sink.records, apex, options.nowSeconds)
   if (signatures.warning !== undefined) warnings.push(signatures.warning)
   const { records, serial } = sink

@@ -1,10 +1,11 @@
 import { dirname, resolve } from 'node:path'
 import { InputError } from '../../base/errors.ts'
 import { RRClass } from '../../dns/iana/index.ts'
-import { lowerName, printName } from '../../dns/name/name.ts'
+import { lowerName } from '../../dns/name/name.ts'
 import { isDataType, scanClassField, scanTypeField } from './field-types.ts'
 import { expandTemplate, type GenerateRange, scanRange } from './generate.ts'
 import { Entry, ZoneLexer } from './lexer.ts'
+import { OutsideNames } from './outside-names.ts'
 import { endsWithZone, lowerOctets, scanNameOctets } from './owner.ts'
 import { RdataScanner } from './rdata.ts'
 import { ScannedRecord, type ZoneSink } from './sink.ts'
@@ -84,6 +85,7 @@ export class ZoneScanner {
   readonly #sink: ZoneSink
   readonly #record = new ScannedRecord()
   readonly #rdata = new RdataScanner()
+  readonly #outside = new OutsideNames()
   readonly #recordsMax: number
   readonly #errorsMax: number
   #octetsLeft: number
@@ -114,6 +116,11 @@ export class ZoneScanner {
     this.#generatedLeft = this.#generatedMax
     this.#expandedOctetsLeft = this.#expandedOctetsMax
     this.#errorsMax = limits.errorsMax ?? ERRORS_MAX
+  }
+
+  /** Records that are ignored because their names are outside of the zone: one warning per file. */
+  get warnings(): InputError[] {
+    return this.#outside.warnings(this.#zone)
   }
 
   /** Scans `source`; yields every few hundred entries so that the caller can do other work. */
@@ -210,7 +217,10 @@ export class ZoneScanner {
 
   #hand(frame: Frame): void {
     const record = this.#record
-    if (!this.#ownerInZone) throw this.#outOfZone(frame)
+    if (!this.#ownerInZone) {
+      this.#outside.count(record, frame.file, frame.lexer.line)
+      return
+    }
     if (this.recordCount >= this.#recordsMax) {
       this.#stopped = true
       const message = `more than ${this.#recordsMax} records; split the zone`
@@ -220,12 +230,6 @@ export class ZoneScanner {
     record.line = frame.lexer.line
     this.recordCount++
     if (!this.#sink.add(record)) this.#stopped = true
-  }
-
-  #outOfZone(frame: Frame): Fault {
-    const owner = printName(this.#record.owner)
-    const message = `name ${owner} is outside of zone ${printName(this.#zone)}; move it to its own zone's file`
-    return new Fault(message, frame.lexer.line)
   }
 
   #readOwner(frame: Frame, field: number): void {

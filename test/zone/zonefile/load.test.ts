@@ -116,6 +116,38 @@ const mended: { name: string; given: string; warnings: RegExp[]; lines: string[]
     ],
   },
   {
+    name: 'a name outside of the zone, and the next record of that name, are ignored with a warning',
+    given: `${APEX}www.example.net. 60 A 192.0.2.1\n 60 A 192.0.2.2\na 60 A 192.0.2.3\n`,
+    warnings: [
+      /^db\.test:3: ignored 2 records of names outside of zone example\.org\., the first is www\.example\.net\.; move them/,
+    ],
+    lines: ['a.example.org. 60 IN A 192.0.2.3'],
+  },
+  {
+    name: 'a name that only ends like the zone is outside of it',
+    given: `${APEX}notexample.org. 60 A 192.0.2.1\norg. 60 A 192.0.2.1\n. 60 A 192.0.2.1\n`,
+    warnings: [/^db\.test:3: ignored 3 records .*, the first is notexample\.org\./],
+    lines: [],
+  },
+  {
+    name: 'a relative name under an origin outside of the zone is outside of it',
+    given: `${APEX}$ORIGIN example.net.\nwww 60 A 192.0.2.1\nwww.example.org. 60 A 192.0.2.2\n`,
+    warnings: [/^db\.test:4: ignored 1 record .*, the first is www\.example\.net\.; move it/],
+    lines: ['www.example.org. 60 IN A 192.0.2.2'],
+  },
+  {
+    name: '$GENERATE outside of the zone is counted, not reported for each step',
+    given: `${APEX}$GENERATE 1-9 a$.example.net. 60 A 192.0.2.$\n@ 60 TXT x\n`,
+    warnings: [/^db\.test:3: ignored 9 records/],
+    lines: ['example.org. 60 IN TXT "x"'],
+  },
+  {
+    name: 'an SOA outside of the zone is not the SOA of the zone',
+    given: `example.net. 60 SOA ns host 9 2 3 4 5\n${APEX}`,
+    warnings: [/^db\.test:1: ignored 1 record/],
+    lines: [],
+  },
+  {
     name: 'records of one owner may stand apart',
     given: `${APEX}a 60 A 192.0.2.1\nb 60 A 192.0.2.9\na 60 A 192.0.2.2\n`,
     warnings: [],
@@ -192,6 +224,38 @@ test('load: files that include each other', async (t) => {
   t.notOk(haveChanged(load.files))
   writeFileSync(join(dir, 'parts/inner'), 'changed A 192.0.2.5\n')
   t.ok(haveChanged(load.files), 'an included file counts')
+})
+
+test('load: names outside of the zone have one warning per file', async (t) => {
+  const dir = t.testdir({
+    main: `${APEX}a.net. 1 A 192.0.2.1\n$INCLUDE sub\nb.net. 1 A 192.0.2.1\n$INCLUDE sub\n`,
+    sub: 'a 1 A 192.0.2.2\nc.net. 1 A 192.0.2.1\n',
+  })
+  const load = runWhole(loadZone(join(dir, 'main'), wire('example.org.')))
+  if (load.kind !== 'loaded') throw new Error(String(load.kind))
+  const places = load.warnings.map(({ position }) => position)
+  t.same(places.slice(0, 2), [
+    { file: join(dir, 'main'), line: 3 },
+    { file: join(dir, 'sub'), line: 2 },
+  ])
+  t.match(load.warnings[0]?.message, /ignored 2 records .* first is a\.net\./)
+  t.match(load.warnings[1]?.message, /ignored 2 records .* first is c\.net\./)
+})
+
+test('load: a file of another zone is refused, and the errors say which names it has', async (t) => {
+  const load = loadText('example.net. 60 SOA ns host 7 2 3 4 5\nexample.net. 60 NS ns\n')
+  const errors = load.kind === 'failed' ? load.errors : []
+  t.match(errors, [
+    /has no SOA record for origin example\.org\./,
+    /ignored 2 records of names outside of zone example\.org\., the first is example\.net\./,
+  ])
+})
+
+test('load: a fault in a record outside of the zone is a fault', async (t) => {
+  const load = loadText(`${APEX}a.net. 60 A 192.0.2.256\n`)
+  t.match(load.kind === 'failed' ? load.errors : [], [
+    /expected an IPv4 address, found "192\.0\.2\.256"/,
+  ])
 })
 
 test('load: a fault in an included file names that file and its line', async (t) => {
