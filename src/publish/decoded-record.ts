@@ -2,6 +2,7 @@ import { concatNames } from '../dns/name/name.ts'
 import type { Endpoint } from '../dnsrecord/dns-record.ts'
 import { deriveLocalEndpoints } from '../dnsrecord/kdrnt.ts'
 import { KDRNT, KDRNT_ZONE } from '../dnsrecord/local-zone.ts'
+import { hasNamesOutside } from '../dnsrecord/names-outside.ts'
 import { type RecordContent, unpackRecord } from '../dnsrecord/pack.ts'
 import { printHost } from '../dnsrecord/print-endpoint.ts'
 import type { StoredRecord } from '../dnsrecord/record-source.ts'
@@ -93,7 +94,7 @@ export class DecodedRecord {
     const content = unpackRecord(record.packed, owners)
     this.#owners = owners
     const derives = isDerived(content.zoneLabel, form)
-    if (derives && isOfOthers(record, content)) return
+    if (derives && isUnexported(record, content)) return
     const local = derives ? selectLocal(content, state) : undefined
     const served = local === undefined ? content : { ...content, endpoints: local.endpoints }
     const endpoints = derives
@@ -193,9 +194,12 @@ function keptOf(endpoint: Endpoint, { kept }: InServiceEndpoints): ReadonlySet<n
   return kept.has(groupKey(endpoint)) ? new Set(endpoint.rdata.keys()) : NOTHING_DOWN
 }
 
-/** True for a record that has no gateway-local form of its own, because each site exports its own records only. */
-function isOfOthers({ origin }: StoredRecord, { isAggregate }: RecordContent): boolean {
-  return isAggregate || origin !== undefined
+/**
+ * True for a record that has no gateway-local form of its own: each site exports its own records only, and peers accept
+ * only names below the root host.
+ */
+function isUnexported({ origin }: StoredRecord, content: RecordContent): boolean {
+  return content.isAggregate || origin !== undefined || hasNamesOutside(content)
 }
 
 /** Returns undefined if all targets are in service. */

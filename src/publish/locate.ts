@@ -4,7 +4,7 @@ import { printType } from '../dns/iana/types.ts'
 import { recordKey } from '../dnsrecord/dns-record.ts'
 import { isMapping } from '../dnsrecord/validate/fields.ts'
 import { lowerNameKey, scanHost } from '../dnsrecord/validate/names.ts'
-import { itemsOf, validateResource } from '../dnsrecord/validate/resource.ts'
+import { itemsOf, SERVED, validateResource } from '../dnsrecord/validate/resource.ts'
 import { scanGeoCode } from '../geo/code.ts'
 import type { HeldPlace } from '../sources/manifests/manifest-store.ts'
 import { findLine, parseDocuments, YamlProblem } from '../yaml/parse-document.ts'
@@ -198,7 +198,7 @@ function hasGeoCode(property: YamlValue, code: string): boolean {
 }
 
 function keyOf(value: YamlValue): string | undefined {
-  const resource = validateResource(value)
+  const resource = validateResource(value, SERVED)
   if (resource.kind !== 'record') return undefined
   return recordKey(resource.record.namespace, resource.record.name)
 }

@@ -1,5 +1,5 @@
 import { printType } from '../dns/iana/types.ts'
-import { printName } from '../dns/name/name.ts'
+import { isSubdomain, printName } from '../dns/name/name.ts'
 import type { Endpoint } from '../dnsrecord/dns-record.ts'
 import type { RecordSettings } from '../dnsrecord/settings.ts'
 import type { PointSet } from '../geo/classes/point-orders.ts'
@@ -13,6 +13,7 @@ import { type StickySeed, stickySeed } from '../steering/sticky.ts'
 import { contentKey, findNamesakes, mergeEqual } from './equal-endpoints.ts'
 import { describeUnknown, type Member, settleFailover } from './failover-lists.ts'
 import { buildLastResort, dropOf, settleAllDown } from './last-resort.ts'
+import { findOutsideConflicts } from './names-outside.ts'
 import {
   NO_SETTINGS,
   type OwnerSettings,
@@ -118,6 +119,8 @@ export interface OwnerSet {
 
 export interface BuildOptions {
   readonly isApex: boolean
+  /** The zone, lower-case wire form; undefined = the owner is in it. */
+  readonly apex?: Uint8Array | undefined
   /** Our own site; missing = it has no name. */
   readonly site?: string | undefined
   /** Settings for records without their own; undefined = the defaults. */
@@ -161,7 +164,11 @@ export function buildOwnerSets(
   conflicts: Conflict[],
 ): OwnerSet[] {
   if (contributions.length === 0) return []
-  const { site = '', report } = options
+  const { apex, site = '', report } = options
+  if (apex !== undefined && !isSubdomain(owner, apex)) {
+    conflicts.push(...findOutsideConflicts(owner, contributions, apex))
+    return []
+  }
   const allowed = settleCnames(owner, contributions, options, conflicts)
   const settings = settleSettings(owner, allowed, options.settings ?? NO_SETTINGS, conflicts)
   noteUnknown(owner, allowed, settings, conflicts)

@@ -289,8 +289,8 @@ export class RecordZone {
 
   /** `groups`: of owners without any other data. */
   #buildAlone(groups: readonly OwnerGroup[], actor: EventActor): void {
-    const { settings, site } = this.#options
-    const options = { isApex: false, site, settings }
+    const { apex, settings, site } = this.#options
+    const options = { isApex: false, apex, site, settings }
     for (const { key, owner, contributions } of groups) {
       const conflicts: Conflict[] = []
       const sets = buildOwnerSets(owner, contributions, options, conflicts)
@@ -425,9 +425,9 @@ export class RecordZone {
       const added = defaults.map((one) => this.#configured(DEFAULT_KEY, one))
       contributions.splice(fixed.length, 0, ...added)
     }
-    const { settings, site } = this.#options
+    const { apex, settings, site } = this.#options
     const resolved = this.#dead.resolve(contributions)
-    return buildOwnerSets(owner, resolved, { isApex, site, settings, report }, conflicts)
+    return buildOwnerSets(owner, resolved, { isApex, apex, site, settings, report }, conflicts)
   }
 
   /** The Corefile comes before all records. `key`: CONFIGURED_KEY or DEFAULT_KEY. */

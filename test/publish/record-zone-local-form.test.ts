@@ -59,6 +59,19 @@ t.test('the default is a flag of the code that it repeats, else a code of its ow
   t.end()
 })
 
+t.test('a record with names outside of its root host has no gateway-local form', (t) => {
+  const { records, sink } = zone({ apex: scanName('kdrnt.')!, isLocalForm: true })
+  const inside = 'h.k.example.com A 192.0.2.1'
+  const rootHost = 'h.k.example.com'
+  const changes = added({ rootHost, endpoints: [inside, 'x.k.example.com A 192.0.2.2'] })
+  records.apply(changes)
+  t.equal(sink.sets.size, 1, 'only the NS')
+  const [corrected] = added({ rootHost, endpoints: [inside] })
+  records.apply([{ before: changes[0]!.after, after: corrected!.after }])
+  t.strictSame(sink.targets('h.k.example.com.kdrnt. A'), ['192.0.2.1'])
+  t.end()
+})
+
 t.test('name servers have no gateway-local form, which would delegate the metadata away', (t) => {
   const { records, sink } = zone({ apex: scanName('kdrnt.')!, isLocalForm: true })
   records.apply(

@@ -3,7 +3,7 @@ import { printName, scanName } from '../../src/dns/name/name.ts'
 import { printRdata } from '../../src/dns/rdata/index.ts'
 import { packRecord } from '../../src/dnsrecord/pack.ts'
 import { type RecordChange, recordId, StoredRecord } from '../../src/dnsrecord/record-source.ts'
-import { validateResource } from '../../src/dnsrecord/validate/resource.ts'
+import { SERVED, validateResource } from '../../src/dnsrecord/validate/resource.ts'
 import type { ApiObject } from '../../src/kube/api.ts'
 import type { SetChange } from '../../src/publish/answer-events.ts'
 import type { OwnerSet } from '../../src/publish/owner-sets.ts'
@@ -51,21 +51,24 @@ export function endpointOf(text: string): ApiObject {
 }
 
 export function record(given: Given): StoredRecord {
-  const got = validateResource({
-    apiVersion: 'kuadrant.io/v1alpha1',
-    kind: 'DNSRecord',
-    metadata: {
-      name: given.name ?? 'app',
-      namespace: 'n',
-      labels: given.labels ?? {},
-      annotations: given.annotations ?? {},
-      ...(given.created === undefined ? {} : { creationTimestamp: given.created }),
+  const got = validateResource(
+    {
+      apiVersion: 'kuadrant.io/v1alpha1',
+      kind: 'DNSRecord',
+      metadata: {
+        name: given.name ?? 'app',
+        namespace: 'n',
+        labels: given.labels ?? {},
+        annotations: given.annotations ?? {},
+        ...(given.created === undefined ? {} : { creationTimestamp: given.created }),
+      },
+      spec: {
+        rootHost: given.rootHost ?? 'k.example.com',
+        endpoints: given.endpoints.map(endpointOf),
+      },
     },
-    spec: {
-      rootHost: given.rootHost ?? 'k.example.com',
-      endpoints: given.endpoints.map(endpointOf),
-    },
-  })
+    SERVED,
+  )
   if (got.kind !== 'record') throw new Error(JSON.stringify(got))
   const key = `n/${got.record.name}`
   const { site } = given

@@ -250,6 +250,41 @@ t.test('a record with many owners, by turns, has each endpoint at its own', (t) 
   t.end()
 })
 
+t.test('endpoints outside of the root host are served in the zone only', (t) => {
+  const { records, sink, conflicts } = zone()
+  const rootHost = 'app.k.example.com'
+  const outside = ['b.example.net A 192.0.2.3', 'badk.example.com A 192.0.2.4']
+  const [change] = added({
+    rootHost,
+    endpoints: [outside[0]!, 'app.k.example.com A 192.0.2.1', 'x.k.example.com A 192.0.2.2'],
+  })
+  records.apply([change!])
+  t.strictSame([...sink.sets.keys()].sort(), [
+    'app.k.example.com. A',
+    'k.example.com. NS',
+    'x.k.example.com. A',
+  ])
+  t.strictSame(conflicts, [
+    'b.example.net. is outside of zone k.example.com.: the endpoint of n/app is not served; move it to a record of its zone',
+  ])
+  t.ok(records.conflicts.all()[0]?.isFault)
+  t.ok(records.has(change!.after!))
+  const [edited] = added({ rootHost, endpoints: [...outside, 'x.k.example.com A 192.0.2.2'] })
+  records.apply([{ before: change!.after, after: edited!.after }])
+  t.strictSame([...sink.sets.keys()].sort(), ['k.example.com. NS', 'x.k.example.com. A'])
+  t.equal(records.conflicts.count, 2)
+  const [other] = added({ name: 'b', rootHost, endpoints: [outside[0]!] })
+  records.apply([other!])
+  t.equal(records.conflicts.all().length, 3, 'one for each record')
+  records.apply([
+    { before: edited!.after, after: undefined },
+    { before: other!.after, after: undefined },
+  ])
+  t.strictSame([...sink.sets.keys()], ['k.example.com. NS'])
+  t.strictSame([records.conflicts.count, records.recordCount], [0, 0])
+  t.end()
+})
+
 t.test('an equal record changes nothing', (t) => {
   const { records, sink } = zone()
   const before = record({ endpoints: ['x.k.example.com A 192.0.2.1'] })

@@ -67,9 +67,18 @@ interface Scope {
    * owners.
    */
   readonly isAuthoritative: boolean
+  readonly allowsNamesOutside: boolean
 }
 
-const ORDINARY = { isLocalForm: false, isAuthoritative: false }
+export interface ValidateOptions {
+  /**
+   * True: endpoints may be outside of the root host. Kuadrant's operator refuses such a record, and its server serves
+   * them in their zone.
+   */
+  readonly allowsNamesOutside?: boolean
+}
+
+const ORDINARY = { isLocalForm: false, isAuthoritative: false, allowsNamesOutside: false }
 
 /** True if the labels mark a record that contains the endpoints of several owners. */
 export function isAuthoritativeLabel(labels: Mapping): boolean {
@@ -90,6 +99,7 @@ function isAggregateLabel(labels: Mapping): boolean {
 export function validateDnsRecord(
   resource: Mapping,
   identity: { readonly namespace: string; readonly name: string },
+  { allowsNamesOutside = false }: ValidateOptions = {},
 ): DnsRecord {
   const metadata = mappingField(resource, 'metadata', RESOURCE)
   const labels = mappingField(metadata, 'labels', METADATA)
@@ -100,7 +110,7 @@ export function validateDnsRecord(
   checkZoneLabel(zoneLabel, rootHost)
   const isLocalForm = zoneLabel === KDRNT
   const isAuthoritative = isAuthoritativeLabel(labels)
-  const scope: Scope = { rootHost, rootHostText, isLocalForm, isAuthoritative }
+  const scope: Scope = { rootHost, rootHostText, isLocalForm, isAuthoritative, allowsNamesOutside }
   const isAggregate = isAggregateLabel(labels)
   const endpointsMax = isLocalForm || isAggregate ? DERIVED_ENDPOINTS_MAX : ENDPOINTS_MAX
   const endpoints = scanEndpoints(spec, scope, endpointsMax)
@@ -236,6 +246,7 @@ function scanOwner(text: string, place: FieldPlace, scope: Scope): Uint8Array {
   const owner = scanHost(text)
   if (owner === undefined)
     throw new RefusedError(place.at('dnsName'), `dnsName ${quote(text)} is not a domain name`)
+  if (scope.allowsNamesOutside && !scope.isLocalForm) return owner
   // Compares whole labels: a text suffix would accept badk.example.com in k.example.com.
   const bound = scope.isLocalForm ? scanHost(KDRNT)! : scope.rootHost
   if (!isSubdomain(owner, bound)) {

@@ -3,7 +3,7 @@ import type { FieldProblem } from '../dns-record.ts'
 import { isAuthoritativeLabel } from './dns-record.ts'
 import { isMapping } from './fields.ts'
 import { isRegistryText } from './registry-text.ts'
-import { validateResource } from './resource.ts'
+import { SERVED, validateResource } from './resource.ts'
 
 type Mapping = { readonly [key: string]: YamlValue }
 
@@ -54,21 +54,19 @@ function checkParts(resource: Mapping, add: (problem: FieldProblem | undefined) 
       })
       add({ path, message: found.message })
     }
-    // With an invalid root host, every name would appear to be outside of it.
-    if (problem === undefined) check(endpoint)
-    if (isMapping(endpoint)) checkFields(endpoint, String(rootHost), problem === undefined, check)
+    check(endpoint)
+    if (isMapping(endpoint)) checkFields(endpoint, String(rootHost), check)
   }
 }
 
 function checkFields(
   endpoint: Mapping,
   rootHost: string,
-  withName: boolean,
   check: (part: YamlValue, targetIndex?: number) => void,
 ): void {
   const sound = { dnsName: rootHost, recordType: 'A', targets: ['192.0.2.1'] }
   for (const field of ENDPOINT_FIELDS) {
-    if (!(field in endpoint) || (field === 'dnsName' && !withName)) continue
+    if (!(field in endpoint)) continue
     check({ ...sound, [field]: endpoint[field]! })
   }
   const { recordType, targets } = endpoint
@@ -85,6 +83,6 @@ function hasLocalZone(labels: Mapping): boolean {
 }
 
 function problemOf(resource: Mapping): FieldProblem | undefined {
-  const found = validateResource(resource)
+  const found = validateResource(resource, SERVED)
   return found.kind === 'refused' ? found.problem : undefined
 }

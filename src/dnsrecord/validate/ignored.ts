@@ -1,10 +1,13 @@
 import { didYouMean } from '../../base/nearest.ts'
+import { isSubdomain } from '../../dns/name/name.ts'
 import type { YamlValue } from '../../yaml/scan-block-yaml.ts'
 import type { DnsRecord, FieldProblem } from '../dns-record.ts'
 import { findIdleLists } from '../failover-names.ts'
+import { hasNamesOutside } from '../names-outside.ts'
 import { SITES_ANNOTATION } from '../site-facts.ts'
 import { isDerivedRecord } from './dns-record.ts'
 import { isMapping, quote } from './fields.ts'
+import { scanHost } from './names.ts'
 import { PROBE_PROPERTIES } from './probe-properties.ts'
 import { findKind } from './resource.ts'
 import { SETTING_NAMES, SETTING_PREFIX } from './settings.ts'
@@ -35,12 +38,33 @@ export function findIgnored(resource: YamlValue, record?: DnsRecord): IgnoredPar
   const kind = findKind(resource.kind) ?? 'DNSRecord'
   const unknown = findUnknownFields(resource, kind)
   const others = kind === 'DNSRecord' ? findUnread(resource) : []
-  if (record !== undefined) others.push(...findIdleLists(record))
+  if (record !== undefined) {
+    if (hasNamesOutside(record)) others.push(...findNamesOutside(resource, record))
+    others.push(...findIdleLists(record))
+  }
   if (unknown.length + others.length === 0) return []
   return [
     ...unknown.map((problem) => ({ ...problem, isUnknownField: true })),
     ...others.map((problem) => ({ ...problem, isUnknownField: false })),
   ]
+}
+
+/** Each name is reported once, at its first endpoint. */
+function findNamesOutside(
+  { spec }: { readonly [key: string]: YamlValue },
+  { rootHost }: DnsRecord,
+): FieldProblem[] {
+  if (!isMapping(spec) || !Array.isArray(spec.endpoints)) return []
+  const found = new Map<string, FieldProblem>()
+  for (const [index, endpoint] of spec.endpoints.entries()) {
+    if (!isMapping(endpoint) || typeof endpoint.dnsName !== 'string') continue
+    const { dnsName } = endpoint
+    const owner = scanHost(dnsName)
+    if (owner === undefined || isSubdomain(owner, rootHost) || found.has(dnsName)) continue
+    const message = `${dnsName} is outside of the rootHost ${spec.rootHost}: it is served, but operators refuse the record, and other sites do not get it`
+    found.set(dnsName, { path: ['spec', 'endpoints', index, 'dnsName'], message })
+  }
+  return [...found.values()]
 }
 
 /** Other providers may read these, so they are no fault, but they may be a mistake. */

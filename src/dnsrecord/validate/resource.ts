@@ -9,7 +9,7 @@ import {
   type Resource,
   recordKey,
 } from '../dns-record.ts'
-import { validateDnsRecord } from './dns-record.ts'
+import { type ValidateOptions, validateDnsRecord } from './dns-record.ts'
 import {
   field,
   isMapping,
@@ -30,6 +30,9 @@ import { printUnhealthy } from './probe-status.ts'
 
 type Mapping = { readonly [key: string]: YamlValue }
 
+/** What a server serves. */
+export const SERVED: ValidateOptions = { allowsNamesOutside: true }
+
 const PROBE_OWNER_LABEL = 'kuadrant.io/health-probes-owner'
 const KINDS = ['DNSRecord', 'DNSHealthCheckProbe'] as const
 const DEFAULT_NAMESPACE = 'default'
@@ -43,7 +46,7 @@ const NO_KIND = 'no kind'
  * Reads one resource of a manifest. Ignores other kinds, empty documents, and resources with a
  * deletionTimestamp, whose owner wants them removed. Never throws on bad input.
  */
-export function validateResource(value: YamlValue): Resource {
+export function validateResource(value: YamlValue, options: ValidateOptions = {}): Resource {
   if (value === null) return OTHER
   if (!isMapping(value)) {
     const what = Array.isArray(value) ? 'a list' : 'a single value'
@@ -70,7 +73,7 @@ export function validateResource(value: YamlValue): Resource {
     }
     const metadata = mappingField(value, 'metadata', RESOURCE)
     if (field(metadata, 'deletionTimestamp') !== undefined) return OTHER
-    if (isRecord) return { kind: 'record', record: validateDnsRecord(value, identity) }
+    if (isRecord) return { kind: 'record', record: validateDnsRecord(value, identity, options) }
     return { kind: 'probe', probe: validateProbe(value, identity) }
   } catch (error) {
     if (!(error instanceof RefusedError)) throw error

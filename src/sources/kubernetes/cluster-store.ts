@@ -3,7 +3,7 @@ import { API_VERSION, type FieldProblem, recordKey } from '../../dnsrecord/dns-r
 import { isSameOrigin, type RecordChange, StoredRecord } from '../../dnsrecord/record-source.ts'
 import { SITES_ANNOTATION } from '../../dnsrecord/site-facts.ts'
 import { findIgnored } from '../../dnsrecord/validate/ignored.ts'
-import { validateResource } from '../../dnsrecord/validate/resource.ts'
+import { SERVED, validateResource } from '../../dnsrecord/validate/resource.ts'
 import type { AddressHealth } from '../../health/address-health.ts'
 import { Findings } from '../../health/findings.ts'
 import type { ApiObject } from '../../kube/api.ts'
@@ -70,7 +70,8 @@ export class ClusterStore {
    */
   put(plural: Plural, object: ApiObject): { readonly key: string; readonly refusal?: InputError } {
     // Items of a list may omit these fields.
-    const resource = validateResource({ ...object, apiVersion: API_VERSION, kind: KINDS[plural] })
+    const typed = { ...object, apiVersion: API_VERSION, kind: KINDS[plural] }
+    const resource = validateResource(typed, SERVED)
     switch (resource.kind) {
       case 'record': {
         const key = recordKey(resource.record.namespace, resource.record.name)

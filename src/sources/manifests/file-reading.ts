@@ -10,6 +10,7 @@ import {
   isList,
   isOtherKind,
   itemsOf,
+  SERVED,
   validateResource,
 } from '../../dnsrecord/validate/resource.ts'
 import {
@@ -318,7 +319,7 @@ export class FileReading {
     const probes: HealthProbe[] = []
     let isNamed = true
     for (const [index, item] of items.entries()) {
-      const resource = validateResource(item)
+      const resource = validateResource(item, SERVED)
       const prefix = item === value ? [] : Array.isArray(value) ? [index] : ['items', index]
       const lineAt: LineOf = (path, isKey) => lineOf([...prefix, ...path], isKey)
       this.#noteIgnored(resource, item, lineAt)

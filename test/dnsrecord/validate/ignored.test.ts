@@ -1,5 +1,6 @@
 import t from 'tap'
 import { findIgnored } from '../../../src/dnsrecord/validate/ignored.ts'
+import { SERVED, validateResource } from '../../../src/dnsrecord/validate/resource.ts'
 import { SETTING_NAMES } from '../../../src/dnsrecord/validate/settings.ts'
 import type { YamlValue } from '../../../src/yaml/scan-block-yaml.ts'
 
@@ -144,4 +145,40 @@ t.test('fields of a record that have no effect', async (t) => {
     const got = findIgnored(given).map(({ path, message }) => `${path.join('.')}: ${message}`)
     t.strictSame(got, want, name)
   }
+})
+
+t.test('endpoints outside of the root host', async (t) => {
+  const names = [
+    'k.example.com',
+    'X.example.com',
+    'y.k.example.com',
+    'x.example.com',
+    'badk.example.com',
+  ]
+  const of = (labels: { readonly [key: string]: string }, rootHost: string): string[] => {
+    const resource = {
+      apiVersion: 'kuadrant.io/v1alpha1',
+      kind: 'DNSRecord',
+      metadata: { name: 'a', labels },
+      spec: {
+        rootHost,
+        endpoints: names.map((dnsName) => ({ dnsName, recordType: 'A', targets: ['192.0.2.1'] })),
+      },
+    }
+    const strict = validateResource(resource)
+    const served = validateResource(resource, SERVED)
+    if (served.kind !== 'record') return ['refused']
+    t.equal(strict.kind, 'refused')
+    return findIgnored(resource, served.record).map(({ path, message }) => {
+      return `${path.join('.')}: ${message}`
+    })
+  }
+  for (const rootHost of ['k.example.com', '*.K.example.com']) {
+    t.match(of({}, rootHost), [
+      /^spec\.endpoints\.1\.dnsName: X\.example\.com is outside of the rootHost .*: it is served, but/,
+      /^spec\.endpoints\.3\.dnsName: x\.example\.com is outside/,
+      /^spec\.endpoints\.4\.dnsName: badk\.example\.com is outside/,
+    ])
+  }
+  t.strictSame(of({ 'kuadrant.io/coredns-zone-name': 'kdrnt' }, 'k.example.com.kdrnt'), ['refused'])
 })
