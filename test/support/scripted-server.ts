@@ -20,8 +20,9 @@ export interface Asked {
   readonly query: Message
   readonly octets: Uint8Array
   readonly isTcp: boolean
-  /** The sender's port. */
+  /** The sender's port and address. */
   readonly from: number
+  readonly fromHost: string
   /** Sends octets to the sender: over TCP with their length before them. */
   readonly send: (octets: Uint8Array) => void
   /** The TCP connection. */
@@ -78,7 +79,7 @@ export class ScriptedServer {
     const udp = createSocket('udp4')
     udp.on('message', (octets, { port, address }) => {
       const send = (reply: Uint8Array): void => udp.send(reply, port, address)
-      this.#take({ octets, isTcp: false, from: port, send, socket: undefined })
+      this.#take({ octets, isTcp: false, from: port, fromHost: address, send, socket: undefined })
     })
     udp.bind(this.port, this.host)
     const tcp = createServer((socket) => this.serve(socket)).listen(this.port, this.host)
@@ -111,7 +112,8 @@ export class ScriptedServer {
         const end = 2 + pending.readUInt16BE(0)
         const octets = pending.subarray(2, end)
         pending = pending.subarray(end)
-        this.#take({ octets, isTcp: true, from: socket.remotePort ?? 0, send, socket })
+        const { remotePort = 0, remoteAddress = '' } = socket
+        this.#take({ octets, isTcp: true, from: remotePort, fromHost: remoteAddress, send, socket })
       }
     })
   }

@@ -84,7 +84,8 @@ class UdpSocket {
   #isConnected = false
   #waiting: Waiting | undefined
 
-  constructor({ host, port }: HostPort, openedMs: number) {
+  /** `source`: address to send from; '' = the system chooses. */
+  constructor({ host, port }: HostPort, source: string, openedMs: number) {
     this.openedMs = openedMs
     const family = isIPv6(host) ? 6 : 4
     const socket = createSocket({
@@ -100,6 +101,7 @@ class UdpSocket {
       this.#isConnected = true
       this.#send()
     })
+    if (source !== '') socket.bind({ address: source, exclusive: true })
     socket.connect(port, host)
   }
 
@@ -153,6 +155,16 @@ class UdpSocket {
   }
 }
 
+export interface UdpSocketsParts {
+  readonly server: HostPort
+  /** Address to send from; '' = the system chooses. */
+  readonly source: string
+  readonly clock: Clock
+  readonly timers: Timers
+  /** A socket is closed when it is that old, once it is idle. */
+  readonly expireMs: number
+}
+
 /**
  * Sends queries to one server over UDP, each with a random id, from one of many random source ports
  * that change after a limited number of queries. A port carries one query at a time, and none after
@@ -161,6 +173,7 @@ class UdpSocket {
 export class UdpSockets {
   readonly counts = new ReuseCounts()
   readonly #server: HostPort
+  readonly #source: string
   readonly #clock: Clock
   readonly #timers: Timers
   readonly #expireMs: number
@@ -169,9 +182,9 @@ export class UdpSockets {
   #isClosed = false
   #stopSweep: (() => void) | undefined
 
-  /** `expireMs`: a socket is closed when it is that old, once it is idle. */
-  constructor(server: HostPort, clock: Clock, timers: Timers, expireMs: number) {
+  constructor({ server, source, clock, timers, expireMs }: UdpSocketsParts) {
     this.#server = server
+    this.#source = source
     this.#clock = clock
     this.#timers = timers
     this.#expireMs = expireMs
@@ -242,7 +255,7 @@ export class UdpSockets {
       return socket
     }
     this.counts.misses++
-    return new UdpSocket(this.#server, this.#clock.monotonic())
+    return new UdpSocket(this.#server, this.#source, this.#clock.monotonic())
   }
 
   #isUsable(socket: UdpSocket): boolean {

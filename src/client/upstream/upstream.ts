@@ -32,6 +32,8 @@ export interface HealthCheckSettings {
 
 export interface UpstreamSettings {
   readonly server: HostPort
+  /** Address to send from, of the server's family; '' = the system chooses. */
+  readonly source: string
   /** Undefined = UDP and TCP. */
   readonly tls: TlsSettings | undefined
   readonly limits: StreamLimits
@@ -66,15 +68,16 @@ export class Upstream {
   #stopCheck: (() => void) | undefined
 
   constructor(settings: UpstreamSettings, clock: Clock, timers: Timers) {
-    const { server, tls, limits, health, forceTcp } = settings
+    const { server, source, tls, limits, health, forceTcp } = settings
     this.address = printHostPort(server)
     this.isTls = tls !== undefined
     this.#clock = clock
     this.#timers = timers
     this.#health = health
     this.#forceTcp = forceTcp
-    this.udp = new UdpSockets(server, clock, timers, limits.expireMs)
-    const open = tls === undefined ? openTcp(server) : openTls(server, tls)
+    this.udp = new UdpSockets({ server, source, clock, timers, expireMs: limits.expireMs })
+    const ends = source === '' ? server : { ...server, localAddress: source }
+    const open = tls === undefined ? openTcp(ends) : openTls(ends, tls)
     this.streams = new StreamConnections(open, clock, timers, limits)
   }
 
@@ -159,19 +162,24 @@ function rejectsEdns(message: { readonly rcode: number; readonly edns: unknown }
   return edns === undefined && (rcode === Rcode.FORMERR || rcode === Rcode.NOTIMP)
 }
 
-function openTcp(server: HostPort): OpenStream {
+/** The two ends of a connection. */
+interface Ends extends HostPort {
+  /** Undefined = the system chooses. */
+  readonly localAddress?: string
+}
+
+function openTcp(ends: Ends): OpenStream {
   return (ready) => {
-    const socket = connect(server)
+    const socket = connect(ends)
     socket.once('connect', ready)
     return socket
   }
 }
 
-function openTls({ host, port }: HostPort, { serverName, ca, cert, key }: TlsSettings): OpenStream {
+function openTls(ends: Ends, { serverName, ca, cert, key }: TlsSettings): OpenStream {
   let session: Buffer | undefined
   const options: ConnectionOptions = {
-    host,
-    port,
+    ...ends,
     ...(serverName === '' ? {} : { servername: serverName }),
     ...(ca === undefined ? {} : { ca }),
     ...(cert === undefined ? {} : { cert, key }),

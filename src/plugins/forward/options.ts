@@ -17,6 +17,7 @@ import { POLICIES, type Select } from './select.ts'
 /** Maximum number of upstreams. */
 export const UPSTREAMS_MAX = 15
 const TLS_PORT = 853
+const HOST_NAME = /^[\w-]+(?:\.[\w-]+)*\.?$/
 const EXPIRE_MS_DEFAULT = 10_000
 const READ_TIMEOUT_MS_DEFAULT = 2000
 const CHECK_INTERVAL_MS_DEFAULT = 500
@@ -25,8 +26,25 @@ const FAILS_MAX_DEFAULT = 2
 /** One TO. */
 export type Destination =
   | { readonly kind: 'server'; readonly server: HostPort; readonly tlsName: string | undefined }
-  /** A file in the form of resolv.conf; `text`: as in the Corefile. */
-  | { readonly kind: 'file'; readonly path: string; readonly text: string }
+  | HostDestination
+  /**
+   * A file in the form of resolv.conf; `text`: as in the Corefile. `host`: what is meant if the file is missing;
+   * undefined = the text is no host name.
+   */
+  | {
+      readonly kind: 'file'
+      readonly path: string
+      readonly text: string
+      readonly host: HostDestination | undefined
+    }
+
+/** A TO whose addresses are looked up at the start. */
+export interface HostDestination {
+  readonly kind: 'host'
+  /** `host`: a name without its final dot. */
+  readonly server: HostPort
+  readonly tlsName: string | undefined
+}
 
 /** One `forward`, as in the Corefile. */
 export interface ForwardConfig extends ForwardOptions {
@@ -44,6 +62,10 @@ export interface ForwardConfig extends ForwardOptions {
   /** Paths of the arguments of `tls`. */
   readonly tlsFiles: readonly string[]
   readonly tlsServerName: string
+  /** Servers that look up the host names of `to`; empty = those of the system. */
+  readonly resolvers: readonly HostPort[]
+  /** Address to send from; '' = the system chooses. */
+  readonly source: string
 }
 
 type Draft = { -readonly [Key in keyof ForwardConfig]: ForwardConfig[Key] }
@@ -105,27 +127,51 @@ function defaults(): Omit<Draft, 'position' | 'from' | 'to'> {
     checkName: ROOT_NAME,
     tlsFiles: [],
     tlsServerName: '',
+    resolvers: [],
+    source: '',
   }
 }
 
-/** Reads `[dns://|tls://]ADDRESS[%NAME][:PORT]` or the path of a file. */
+/** Reads `[dns://|tls://]HOST[%NAME][:PORT]`, where HOST is an address or a name, or the path of a file. */
 function scanDestination(d: Dispenser, text: string, { root }: BlockConfig): Destination {
   const [, scheme = 'dns', rest = ''] = /^(?:([a-z0-9]+):\/\/)?(.*)$/is.exec(text) ?? []
-  if (scheme !== 'dns' && scheme !== 'tls') {
+  if (scheme === 'tls') return scanTlsServer(d, rest)
+  if (scheme !== 'dns') {
     throw d.error(`'${scheme}' is not supported as a destination protocol in forward: ${text}`)
   }
-  const [, host, name, port] = /^([^%]*)%([^:]+)(?::(\d+))?$/.exec(rest) ?? []
-  const isNamed = scheme === 'tls' && host !== undefined && isIP(host) !== 0
-  const address = isNamed ? withPort(host, port) : rest
-  if (isIP(addressOfHost(splitHostPort(address)?.host ?? '')) === 0) {
-    if (scheme === 'tls') throw d.error(`not an IP address: ${JSON.stringify(rest)}`)
-    return { kind: 'file', path: resolve(root, rest), text: rest }
-  }
-  const server = scanEndpoint(d, address)
-  if (scheme === 'dns') return { kind: 'server', server, tlsName: undefined }
+  const found = scanServer(d, rest, undefined)
+  if (found?.kind === 'server') return found
+  return { kind: 'file', path: resolve(root, rest), text: rest, host: found }
+}
+
+/** Reads `HOST[%NAME][:PORT]`. */
+function scanTlsServer(d: Dispenser, text: string): Destination {
+  const [, host = '', name = '', port] = /^([^%]*)%([^:]+)(?::(\d+))?$/.exec(text) ?? []
+  const isNamed = isIP(host) !== 0 || isHostName(host)
+  const address = isNamed ? withPort(host, port) : text
+  const found = scanServer(d, address, isNamed ? name : '')
+  if (found === undefined) throw d.error(`not an IP address or host name: ${JSON.stringify(text)}`)
   const hasPort = /^(\[.*\]|[^:]*):\d+$/.test(address)
-  const tlsName = isNamed ? name! : ''
-  return { kind: 'server', server: hasPort ? server : { ...server, port: TLS_PORT }, tlsName }
+  return hasPort ? found : { ...found, server: { ...found.server, port: TLS_PORT } }
+}
+
+/** Reads `HOST[:PORT]`; undefined = it is neither an address nor a name. */
+function scanServer(
+  d: Dispenser,
+  text: string,
+  tlsName: string | undefined,
+): Exclude<Destination, { kind: 'file' }> | undefined {
+  const split = splitHostPort(text)
+  if (isIP(addressOfHost(split?.host ?? '')) !== 0) {
+    return { kind: 'server', server: scanEndpoint(d, text), tlsName }
+  }
+  if (split === undefined || !isHostName(split.host)) return undefined
+  return { kind: 'host', server: { ...split, host: split.host.replace(/\.$/, '') }, tlsName }
+}
+
+/** True for a name that can have an address. One that ends in a number is a mistyped address. */
+function isHostName(text: string): boolean {
+  return HOST_NAME.test(text) && !/(^|\.)\d+\.?$/.test(text) && scanName(text) !== undefined
 }
 
 function withPort(host: string, port: string | undefined): string {
@@ -198,11 +244,23 @@ const PROPERTIES: Readonly<
   tls_servername: (d, draft) => {
     draft.tlsServerName = d.onlyArg()
   },
+  resolver: (d, draft) => {
+    const servers = d.remainingArgs(1).map((text) => scanEndpoint(d, text))
+    // Node.js would drop the zone.
+    const zoned = servers.find(({ host }) => host.includes('%'))
+    if (zoned !== undefined) throw d.error(`resolver: ${zoned.host} may not have a zone`)
+    draft.resolvers = [...draft.resolvers, ...servers]
+  },
+  source_address: (d, draft) => {
+    const text = d.onlyArg()
+    if (isIP(text) === 0) throw d.error(`invalid IP address: ${text}`)
+    draft.source = text
+  },
   health_check: scanHealthCheck,
 }
 
 /** Properties of CoreDNS that this version does not have. */
-const UNSUPPORTED: readonly string[] = ['doh_method', 'resolver', 'source_address']
+const UNSUPPORTED: readonly string[] = ['doh_method']
 
 function scanProperty(d: Dispenser, draft: Draft, block: BlockConfig): void {
   const name = d.value()

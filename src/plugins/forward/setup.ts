@@ -44,7 +44,7 @@ function setUp(
     if (isOffline) return []
     const { findUpstreams } = await import('./destinations.ts')
     try {
-      findUpstreams(config)
+      await findUpstreams(config)
       return []
     } catch (error) {
       if (!(error instanceof InputError)) throw error
@@ -54,7 +54,7 @@ function setUp(
   c.onStartup(async () => {
     const { findUpstreams } = await import('./destinations.ts')
     const { Upstream } = await import('../../client/upstream/upstream.ts')
-    for (const settings of findUpstreams(config)) {
+    for (const settings of await findUpstreams(config)) {
       upstreams.push(new Upstream(settings, c.clock, c.timers))
     }
   })

@@ -22,6 +22,10 @@ t.test('valid blocks', async (t) => {
     withProperty('max_fails 0\nmax_connect_attempts 3\nmax_concurrent 1000'),
     ...['random', 'round_robin', 'sequential'].map((name) => withProperty(`policy ${name}`)),
     withProperty('health_check 1s'),
+    'forward . dns.example dns.example:5353 dns://a.example. tls://b.example%c.example:8853',
+    'forward . tls://b.example {\ntls_servername c.example\n}',
+    withProperty('resolver 192.0.2.1 [2001:db8::1]:5353\nresolver 192.0.2.2'),
+    withProperty('source_address 192.0.2.9'),
     withProperty('health_check 1s no_rec domain example.org'),
     withProperty('next NXDOMAIN servfail\nfailover SERVFAIL REFUSED\nfailover NOTIMP'),
     withProperty('tls\ntls_servername dns.example.net\nfailfast_all_unhealthy_upstreams'),
@@ -46,7 +50,14 @@ t.test('invalid blocks', async (t) => {
       'forward . https://192.0.2.1',
       "1 - Error during parsing: 'https' is not supported as a destination protocol in forward: https://192.0.2.1",
     ],
-    ['forward . tls://dns.example', '1 - Error during parsing: not an IP address: "dns.example"'],
+    [
+      'forward . tls://192.0.2.256',
+      '1 - Error during parsing: not an IP address or host name: "192.0.2.256"',
+    ],
+    [
+      'forward . tls://a..b:853',
+      '1 - Error during parsing: not an IP address or host name: "a..b:853"',
+    ],
     [
       'forward . tls://192.0.2.1%a.example {\ntls_servername b.example\n}',
       '3 - Error during parsing: tls_servername cannot be used with a server name in TO',
@@ -54,8 +65,17 @@ t.test('invalid blocks', async (t) => {
     [withProperty('nonsense'), "2 - Error during parsing: unknown property 'nonsense'"],
     [withProperty('constructor'), "2 - Error during parsing: unknown property 'constructor'"],
     [
-      withProperty('resolver 192.0.2.1'),
-      "2 - Error during parsing: property 'resolver' is not supported",
+      withProperty('doh_method GET'),
+      "2 - Error during parsing: property 'doh_method' is not supported",
+    ],
+    [withProperty('resolver'), '2 - Error during parsing: Wrong argument count'],
+    [withProperty('resolver dns.example'), '2 - Error during parsing: not an IP address'],
+    [withProperty('resolver fe80::1%eth0'), '2 - Error during parsing: resolver: fe80::1%eth0 may'],
+    [withProperty('source_address'), '2 - Error during parsing: Wrong argument count'],
+    [withProperty('source_address x'), '2 - Error during parsing: invalid IP address: x'],
+    [
+      withProperty('source_address 127.0.0.1 ::1'),
+      '2 - Error during parsing: Wrong argument count',
     ],
     [withProperty('except'), '2 - Error during parsing: Wrong argument count'],
     [withProperty('force_tcp yes'), '2 - Error during parsing: Wrong argument count'],
@@ -100,8 +120,14 @@ t.test('files are read at the start, and checked by `check`', async (t) => {
     { corefile: `forward . ${path('good')}`, want: '' },
     { corefile: `forward . ${path('empty')}`, want: `no nameservers found in ${path('empty')}` },
     { corefile: `forward . ${path('many')}`, want: 'more than 15 TOs configured: 16' },
-    { corefile: 'forward . 192.0.2.1:99999', want: 'not an IP address or file: "192.0.2.1:99999"' },
-    { corefile: 'forward . nowhere.example', want: 'not an IP address or file: "nowhere.example"' },
+    ...['192.0.2.1:99999', 'a27.0.0.1', 'none/resolv.conf', '"a b"'].map((text) => ({
+      corefile: `forward . ${text}`,
+      want: `not an IP address, host name or file: "${text.replaceAll('"', '')}"`,
+    })),
+    {
+      corefile: 'forward . 192.0.2.1 [2001:db8::1]:53 {\nsource_address 192.0.2.9\n}',
+      want: 'source_address 192.0.2.9 cannot reach [2001:db8::1]:53: write an address of the same family',
+    },
     {
       corefile: `forward . tls://192.0.2.1 {\ntls ${path('none.pem')}\n}`,
       want: `tls: ENOENT: no such file or directory, open '${path('none.pem')}'`,
