@@ -59,7 +59,11 @@ export function processOutput(isServer: boolean): ProcessOutput {
   return {
     lines,
     print: (line) => printLine(lines, line),
-    printError: (line) => process.stderr.write(`${escapeControls(line)}\n`),
+    printError: (line) => {
+      // A terminal shows both streams: the lines that were printed before come first.
+      lines.flush()
+      process.stderr.write(`${escapeControls(line)}\n`)
+    },
     flush: () => lines.flush(),
     written: () => new Promise((resolve) => stdout.write('', () => resolve())),
   }

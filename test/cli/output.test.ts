@@ -17,6 +17,23 @@ t.test('JSON of any length is printed whole', (t) => {
   t.end()
 })
 
+t.test('errors and lines are on a terminal in the order in which they were printed', async (t) => {
+  const url = new URL('../../src/cli/output.ts', import.meta.url).href
+  const text = `
+    const { processOutput } = await import('${url}')
+    const output = processOutput(false)
+    output.print('first')
+    output.printError('second')
+    output.print('third')
+    output.printError('fourth')`
+  const args = ['--import=./test/support/test-process.mjs', '--input-type=module', '-e', text]
+  const shell = ['-c', 'exec "$@" 2>&1', 'sh', process.execPath, ...args]
+  const child = spawn('sh', shell, { stdio: ['ignore', 'pipe', 'inherit'] })
+  const printed: Buffer[] = []
+  for await (const chunk of child.stdout) printed.push(chunk)
+  t.equal(Buffer.concat(printed).toString(), 'first\nsecond\nthird\nfourth\n')
+})
+
 t.test('a command ends only once a slow reader has all of its output', async (t) => {
   const url = new URL('../../src/cli/output.ts', import.meta.url).href
   const text = `
