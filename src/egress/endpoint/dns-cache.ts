@@ -87,9 +87,14 @@ export class DnsCache {
   }
 
   add(answer: Answer): CacheChange {
+    return this.put(this.dated(answer))
+  }
+
+  /** The answer with its end. */
+  dated(answer: Answer): CachedAnswer {
     const { minTtlSeconds } = this.#limits
     const endMs = answer.lookupMs + Math.max(answer.ttlSeconds, minTtlSeconds) * 1000
-    return this.put({ ...answer, endMs })
+    return { ...answer, endMs }
   }
 
   /** Adds an answer of another cache, or of an earlier process. */
@@ -153,13 +158,15 @@ export class DnsCache {
 
   /** The answers that still have addresses, each with these addresses. */
   *answers(): Generator<CachedAnswer> {
-    const left = new Map<CachedAnswer, string[]>()
-    for (const { address, answer } of this.#ends.keys()) {
-      const addresses = left.get(answer)
-      if (addresses === undefined) left.set(answer, [address])
-      else addresses.push(address)
-    }
-    for (const [answer, addresses] of left) yield { ...answer, addresses: addresses.sort() }
+    yield* answersIn(this.#ends.keys())
+  }
+
+  /** Removes a name. Returns its answers, each with the addresses that it still had. */
+  take(name: string): readonly CachedAnswer[] {
+    const pairs = [...(this.#byName.get(name)?.values() ?? [])]
+    const answers = [...answersIn(pairs)]
+    for (const pair of pairs) this.#remove(pair, pair.answer.endMs)
+    return answers
   }
 
   /**
@@ -221,6 +228,16 @@ export class DnsCache {
     removeEntry(this.#byAddress, address, name)
     return { name, address, endMs: Math.max(nowMs, answer.endMs), ttlEndMs: answer.endMs }
   }
+}
+
+function* answersIn(pairs: Iterable<Pair>): Generator<CachedAnswer> {
+  const left = new Map<CachedAnswer, string[]>()
+  for (const { address, answer } of pairs) {
+    const addresses = left.get(answer)
+    if (addresses === undefined) left.set(answer, [address])
+    else addresses.push(address)
+  }
+  for (const [answer, addresses] of left) yield { ...answer, addresses: addresses.sort() }
 }
 
 /** Orders pairs by their end; those with the same end by address, so that the order is always the same. */

@@ -4,6 +4,8 @@ import type { ZombieLimits } from '../../egress/endpoint/zombies.ts'
 export interface AgentLimits extends CacheLimits, ZombieLimits {
   /** Addresses of all names of one client. An address of two names counts twice. */
   readonly addressesPerClient: number
+  /** Addresses of names of one client that no rule selects: they are kept for a change of the rules. */
+  readonly unselectedAddresses: number
   /** Addresses of all names of all clients. */
   readonly addresses: number
   /** Addresses that one client may learn at once, if it learned none before. */
@@ -21,6 +23,7 @@ export const AGENT_LIMITS_DEFAULT: AgentLimits = {
   minTtlSeconds: 5,
   addressesPerName: 1000,
   addressesPerClient: 50_000,
+  unselectedAddresses: 1000,
   addresses: 1_000_000,
   newAddresses: 20_000,
   newAddressesPerSecond: 1000,

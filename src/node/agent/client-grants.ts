@@ -57,12 +57,15 @@ export class NameReader {
  * of the addresses concerned:
  *
  *     answer ─▶ cache ── end of the TTL ─▶ zombies       allowances of an address: its rules × its names
+ *       └─▶ unselected: names that no rule selects, until a change of the rules does
  */
 export class ClientGrants {
   client: Client
   profile: RuleProfile
   readonly cache: DnsCache
   readonly zombies: Zombies
+  /** Answers with names that no rule selects. They take no room in `cache`. */
+  readonly #unselected: DnsCache
   /** Addresses that the total of all clients has of this one. */
   counted = 0
   readonly #limits: AgentLimits
@@ -93,12 +96,24 @@ export class ClientGrants {
     this.#onEviction = parts.onEviction
     this.#isDenied = parts.isDenied
     this.cache = new DnsCache(parts.limits)
+    this.#unselected = new DnsCache(parts.limits)
     this.zombies = new Zombies(parts.limits)
   }
 
   /** Addresses that names allow. */
   get grantCount(): number {
     return this.#granted.size
+  }
+
+  /** Addresses of all names. */
+  get size(): number {
+    return this.cache.size + this.#unselected.size
+  }
+
+  /** All answers, also those with names that no rule selects. */
+  *answers(): Generator<CachedAnswer> {
+    yield* this.cache.answers()
+    yield* this.#unselected.answers()
   }
 
   /** What names allow for an address; empty = nothing. */
@@ -114,6 +129,10 @@ export class ClientGrants {
   /** Adds an answer. Returns the waits for all its addresses that are not in force yet. */
   learn(answer: Answer, nowMs: number): readonly EnforcerWait[] {
     const { name, addresses } = answer
+    if (this.#rulesOf(name).length === 0) {
+      this.#setAside(this.cache.dated(answer))
+      return []
+    }
     if (!this.#takeNew(answer, nowMs)) return [TOO_MANY]
     this.#makeRoom(answer, nowMs)
     const { added, extended } = this.cache.add(answer)
@@ -138,9 +157,7 @@ export class ClientGrants {
     const note = (address: string): void => void this.#granted.set(address, [])
     for (const answer of answers) {
       answer.addresses.forEach(note)
-      const left = this.#withoutDenied(answer)
-      this.#makeRoom(left, nowMs)
-      this.cache.put(left)
+      this.#put(this.#withoutDenied(answer), nowMs)
     }
     for (const zombie of zombies) {
       note(zombie.address)
@@ -158,9 +175,7 @@ export class ClientGrants {
       const answer = this.#withoutDenied(found)
       const size = this.cache.size + answer.addresses.length
       if (answer.endMs < nowMs || size > this.#limits.addressesPerClient) continue
-      this.#makeRoom(answer, nowMs)
-      const { added, extended } = this.cache.put(answer)
-      if (added.length > 0 || extended.length > 0) isChanged = true
+      if (this.#put(answer, nowMs)) isChanged = true
     }
     if (isChanged) this.#changes++
     return isChanged
@@ -187,6 +202,7 @@ export class ClientGrants {
   *refreshAll(nowMs: number): Generator<void, readonly EnforcerWait[]> {
     const waits: EnforcerWait[] = []
     const changes = this.#changes
+    yield* this.#sortNames(nowMs)
     for (const address of this.#known()) {
       const wait = this.#refresh(address, nowMs)
       if (wait !== undefined) waits.push(wait)
@@ -210,13 +226,14 @@ export class ClientGrants {
     return this.profile.compiled.accepts(connection, places)
   }
 
-  /** Removes the address that ends first. */
+  /** Removes the oldest name that no rule selects, otherwise the address that ends first. */
   evict(nowMs: number): void {
-    this.#drop(this.cache.evict(nowMs), nowMs)
+    if (!this.#dropUnselected()) this.#drop(this.cache.evict(nowMs), nowMs)
   }
 
   /** Makes zombies of what has ended, or removes it. Returns how many addresses of names. It may pause. */
   *retire(nowMs: number): Generator<void, number> {
+    this.#unselected.collect(nowMs)
     const removals = this.cache.collect(nowMs)
     for (const removal of removals) {
       this.#retire(removal)
@@ -245,14 +262,55 @@ export class ClientGrants {
   /** Forgets names at once. Returns the addresses that some of them had. */
   forget(isMeant: (name: string) => boolean, nowMs: number): ReadonlySet<string> {
     const touched = new Set<string>()
-    for (const { address } of this.cache.expire(Number.POSITIVE_INFINITY, isMeant))
-      touched.add(address)
+    for (const cache of [this.cache, this.#unselected]) {
+      const removals = cache.expire(Number.POSITIVE_INFINITY, isMeant)
+      for (const { address } of removals) touched.add(address)
+    }
     for (const { address, names } of [...this.zombies.all()]) {
       if (names.some(isMeant)) touched.add(address)
     }
     this.zombies.expire(Number.POSITIVE_INFINITY, isMeant)
     for (const address of touched) void this.#refresh(address, nowMs)
     return touched
+  }
+
+  /** Adds an answer of an earlier time. Returns true if it changes what names allow. */
+  #put(answer: CachedAnswer, nowMs: number): boolean {
+    if (this.#rulesOf(answer.name).length === 0) {
+      this.#setAside(answer)
+      return false
+    }
+    this.#makeRoom(answer, nowMs)
+    const { added, extended } = this.cache.put(answer)
+    return added.length > 0 || extended.length > 0
+  }
+
+  /** Keeps an answer whose name no rule selects. The names that came first make room for it. */
+  #setAside(answer: CachedAnswer): void {
+    const most = this.#limits.unselectedAddresses
+    this.#unselected.put({ ...answer, addresses: answer.addresses.slice(0, most) })
+    while (this.#unselected.size > most) this.#dropUnselected()
+  }
+
+  /** Forgets the oldest name that no rule selects; false = there is none. */
+  #dropUnselected(): boolean {
+    for (const name of this.#unselected.names()) return this.#unselected.take(name).length > 0
+    return false
+  }
+
+  /** Moves names that a change of the rules selects, or no longer selects. It may pause. */
+  *#sortNames(nowMs: number): Generator<void> {
+    const [selected, others] = [[...this.cache.names()], [...this.#unselected.names()]]
+    for (const name of selected) {
+      if (this.#rulesOf(name).length > 0) continue
+      for (const answer of this.cache.take(name)) this.#setAside(answer)
+      yield
+    }
+    for (const name of others) {
+      if (this.#rulesOf(name).length === 0) continue
+      for (const answer of this.#unselected.take(name)) this.#put(answer, nowMs)
+      yield
+    }
   }
 
   #withoutDenied(answer: CachedAnswer): CachedAnswer {

@@ -398,8 +398,9 @@ export class EgressAgent implements EgressGate {
   }
 
   *#snapshot(): Generator<ClientState> {
-    for (const { client, cache, zombies } of this.#clients.values()) {
-      yield { client, answers: cache.answers(), zombies: zombies.all() }
+    for (const grants of this.#clients.values()) {
+      const { client, zombies } = grants
+      yield { client, answers: grants.answers(), zombies: zombies.all() }
     }
   }
 
@@ -412,15 +413,15 @@ export class EgressAgent implements EgressGate {
   }
 
   #countOf(grants: ClientGrants): void {
-    this.#addresses += grants.cache.size - grants.counted
-    grants.counted = grants.cache.size
+    this.#addresses += grants.size - grants.counted
+    grants.counted = grants.size
   }
 
   /** The client with the most addresses: it is the one to lose some at the limit of all. */
   #largest(): ClientGrants {
     let largest: ClientGrants | undefined
     for (const grants of this.#clients.values()) {
-      if (largest === undefined || grants.cache.size > largest.cache.size) largest = grants
+      if (largest === undefined || grants.size > largest.size) largest = grants
     }
     assert(largest !== undefined, 'a client has the addresses')
     return largest

@@ -40,7 +40,7 @@ export interface PolicyNames {
 /** What one client learned. */
 interface LearnedNames {
   readonly client: Client
-  readonly cache: { answers(): Iterable<CachedAnswer> }
+  answers(): Iterable<CachedAnswer>
   readonly zombies: { all(): Iterable<Zombie> }
 }
 
@@ -123,10 +123,11 @@ export class NamesApi {
     const { names, clock } = this.#parts
     const offsetMs = clock.now() - clock.monotonic()
     const print = (ms: number): string => new Date(ms + offsetMs).toISOString()
-    for (const { client, cache, zombies } of names.states()) {
+    for (const grants of names.states()) {
+      const { client, zombies } = grants
       const { id } = client
       if (wanted !== '' && id !== wanted && !id.startsWith(`${wanted}/`)) continue
-      for (const { name, addresses, lookupMs, ttlSeconds, endMs } of cache.answers()) {
+      for (const { name, addresses, lookupMs, ttlSeconds, endMs } of grants.answers()) {
         yield {
           fqdn: name,
           ips: addresses,

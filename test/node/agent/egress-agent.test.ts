@@ -184,6 +184,25 @@ t.test('a change of the rules applies to what is known', async (t) => {
   t.equal(agent.profileCount, 1)
 })
 
+t.test('names that no rule selects take no room of those that one selects', async (t) => {
+  const stage = new EgressStage({ limits: { unselectedAddresses: 100 } })
+  const { agent, enforcer } = stage
+  const client = pod('a', WEB)
+  await agent.setClients([client])
+  agent.learn(client, answerTo('www.example.com.', '192.0.2.1', 60))
+  for (let i = 0; i < 3000; i++) {
+    agent.learn(client, answerTo(`n${i}.example.org.`, '192.0.2.1', 3600))
+    agent.learn(client, answerTo(`n${i}.example.net.`, `198.18.${i >> 8}.${i & 255}`, 3600))
+  }
+  t.strictSame(enforcer.inForce(), ['10.1.0.1 192.0.2.1 tcp 443-443'])
+  t.equal(agent.counts.evictions, 0)
+  await agent.setClients([pod('a', [{ names: '*.example.net' }])])
+  t.ok(enforcer.isAllowed('10.1.0.1', '198.18.11.183'), 'the last ones are kept')
+  t.notOk(enforcer.isAllowed('10.1.0.1', '192.0.2.1', 'tcp 443-443'))
+  await agent.setClients([client])
+  t.strictSame(enforcer.inForce(), ['10.1.0.1 192.0.2.1 tcp 443-443'], 'not forgotten')
+})
+
 t.test('a client begins without what another had at its address', async (t) => {
   const stage = new EgressStage()
   const { agent, enforcer } = stage

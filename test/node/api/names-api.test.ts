@@ -57,11 +57,15 @@ function place() {
       ['*.one.example', 'openshift'],
       ['*', 'cilium-1.19'],
     ]),
-  ].map((one) => ({
-    client: one,
-    cache: new DnsCache({ minTtlSeconds: 0, addressesPerName: 100 }),
-    zombies: new Zombies({ most: 10, perName: 10, idleGraceMs: 0, keepMs: 60_000 }),
-  }))
+  ].map((one) => {
+    const cache = new DnsCache({ minTtlSeconds: 0, addressesPerName: 100 })
+    return {
+      client: one,
+      cache,
+      answers: () => cache.answers(),
+      zombies: new Zombies({ most: 10, perName: 10, idleGraceMs: 0, keepMs: 60_000 }),
+    }
+  })
   const [web, db] = [learned[0]!, learned[1]!]
   const add = (to: typeof web, name: string, ttlSeconds: number, ...addresses: string[]) =>
     to.cache.add({ name, addresses, ttlSeconds, lookupMs: 10_000 })
