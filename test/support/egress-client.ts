@@ -75,17 +75,20 @@ export function answerTo(name: string, addresses: string, ttlSeconds = 60): Obse
     atMs: 0,
     server: '',
     kind: 'answer',
-    facts: texts.map((address) => ({
-      family,
-      address,
-      firstSeenMs: 0,
-      lastSeenMs: 0,
-      ttlSeconds,
-      chainTtlSeconds: ttlSeconds,
-      server: '',
-      chain: [],
-      endMs: ttlSeconds * 1000,
-      chainEndMs: ttlSeconds * 1000,
-    })),
+    // Each may have a TTL of its own, as 192.0.2.1/20.
+    facts: texts
+      .map((text) => text.split('/'))
+      .map(([address = '', own]) => ({
+        family,
+        address,
+        firstSeenMs: 0,
+        lastSeenMs: 0,
+        ttlSeconds: own === undefined ? ttlSeconds : Number(own),
+        chainTtlSeconds: ttlSeconds,
+        server: '',
+        chain: [],
+        endMs: ttlSeconds * 1000,
+        chainEndMs: ttlSeconds * 1000,
+      })),
   }
 }

@@ -15,13 +15,16 @@ export function flowOf(text: string): Flow {
   const [target = destination, targetPort = port] = behind
   const protocol = Number(number)
   const [asked, translated] = [Number(port), Number(targetPort)]
-  return { protocol, source, destination, port: asked, target, targetPort: translated }
+  const ports = { port: asked, target, targetPort: translated }
+  return { protocol, source, destination, ...ports, isOpen: true }
 }
 
 /** Connections that the test opens and closes. */
 export class TestConnections implements Connections {
   /** As `flowOf` reads them. */
   readonly open = new Set<string>()
+  /** Connections that have ended, and that a dump still shows. */
+  readonly ended = new Set<string>()
   readonly cuts: string[] = []
   dumps = 0
   /** Why dumps are incomplete; '' = they are complete. */
@@ -31,6 +34,7 @@ export class TestConnections implements Connections {
   async dump(onFlow: OnFlow): Promise<string> {
     this.dumps++
     for (const text of this.open) onFlow(flowOf(text))
+    for (const text of this.ended) onFlow({ ...flowOf(text), isOpen: false })
     return this.fault
   }
 

@@ -5,8 +5,6 @@ import { svcHints } from '../../dns/rdata/svc-hints.ts'
 import { type AddressFamily, printAddress } from '../../dns/text/address.ts'
 import type { AddressFact } from './facts.ts'
 
-/** Longest CNAME chain that is followed. Resolvers give up after 8 to 16. */
-const CHAIN_MAX = 16
 /** Longest TTL that counts, in seconds: a week, as in RFC 8767 section 4. */
 export const TTL_SECONDS_MAX: number = 7 * 24 * 3600
 /** Larger values count as 0 (RFC 2181 section 8). */
@@ -126,7 +124,7 @@ interface Chain {
   readonly ttlSeconds: number
 }
 
-/** Returns undefined if the chain is a loop, or too long. */
+/** Returns undefined if the chain is a loop. */
 function followChain(name: Uint8Array, answer: readonly ResourceRecord[]): Chain | undefined {
   const aliases = new Map<string, ResourceRecord>()
   for (const record of answer) {
@@ -140,7 +138,8 @@ function followChain(name: Uint8Array, answer: readonly ResourceRecord[]): Chain
   for (;;) {
     const alias = aliases.get(nameKey(end))
     if (alias === undefined) return { end, targets, ttlSeconds }
-    if (targets.length === CHAIN_MAX) return undefined
+    // Without a loop, each record is used once at most.
+    if (targets.length === aliases.size) return undefined
     end = alias.rdata
     targets.push(printName(lowerName(end)))
     ttlSeconds = Math.min(ttlSeconds, ttlOf(alias.ttlSeconds))

@@ -10,6 +10,8 @@ export interface Flow {
   /** Where the packets go, once destination NAT has changed the destination. */
   readonly target: string
   readonly targetPort: number
+  /** False: both sides have ended it, and the kernel remembers it for late packets. */
+  readonly isOpen: boolean
 }
 
 export type OnFlow = (flow: Flow) => void
@@ -24,7 +26,7 @@ export interface CutResult {
 /** The connections that the kernel tracks. */
 export interface Connections {
   /**
-   * Reports all open connections. Resolves with '' if these were all, otherwise with the reason why
+   * Reports all connections, also those that have just ended. Resolves with '' if these were all, otherwise with the reason why
    * some may be missing.
    */
   dump(onFlow: OnFlow): Promise<string>

@@ -21,6 +21,7 @@ import { ClientTable } from './client-table.ts'
 import { ConnectionCutter } from './connection-cutter.ts'
 import type { Connections } from './connections.ts'
 import { type AgentCounts, type Decision, EMPTY_COUNTS } from './decision.ts'
+import { FormerClients } from './former-clients.ts'
 import { type RuleProfile, RuleProfiles } from './rule-profiles.ts'
 
 const COLLECT_MS = 60_000
@@ -62,6 +63,7 @@ export class EgressAgent implements EgressGate {
   readonly #guarded: Guarded
   readonly #file: StateFile<readonly ClientState[]> | undefined
   readonly #cutter: ConnectionCutter | undefined
+  readonly #former = new FormerClients()
   #clients = new Map<string, ClientGrants>()
   #byAddress = new Map<string, ClientGrants>()
   #table = new ClientTable([])
@@ -166,15 +168,13 @@ export class EgressAgent implements EgressGate {
     const { clock, limits } = this.#parts
     const nowMs = clock.monotonic()
     const name = printName(observed.name)
-    const found = new Set<string>()
+    const ttls = new Map<string, number>()
     const denied: string[] = []
-    let ttlSeconds = Number.POSITIVE_INFINITY
-    for (const { address, chainTtlSeconds } of observed.facts) {
+    for (const { address, ttlSeconds } of observed.facts) {
       if (this.#isDenied(address)) denied.push(address)
-      else found.add(address)
-      ttlSeconds = Math.min(ttlSeconds, chainTtlSeconds)
+      else ttls.set(address, Math.max(ttlSeconds, ttls.get(address) ?? 0))
     }
-    const addresses = [...found]
+    const addresses = [...ttls.keys()]
     this.counts.answers++
     this.counts.denied += denied.length
     while (this.#addresses > limits.addresses - addresses.length && this.#addresses > 0) {
@@ -184,8 +184,11 @@ export class EgressAgent implements EgressGate {
     }
     // All answers of a second end at the same time: most of them change nothing.
     const lookupMs = Math.ceil(nowMs / SECOND_MS) * SECOND_MS
-    const answer = { name, addresses, ttlSeconds, lookupMs }
-    const waits = addresses.length === 0 ? [] : grants.learn(answer, nowMs)
+    const waits: EnforcerWait[] = []
+    for (const [ttlSeconds, own] of byTtl(ttls)) {
+      const answer = { name, addresses: own, ttlSeconds, lookupMs }
+      waits.push(...grants.learn(answer, nowMs))
+    }
     this.#count(grants)
     const decide = this.#decider(grants, { name, addresses, denied })
     if (waits.length > 0) return this.#gate(waits, decide)
@@ -275,7 +278,7 @@ export class EgressAgent implements EgressGate {
     for (const client of unique) {
       const profile = this.#profiles.of(client.rules)
       const known = before.get(client.id)
-      const grants = known ?? this.#create(client, profile)
+      const grants = known ?? this.#recreate(client, profile)
       next.set(client.id, grants)
       if (known === undefined) added.push(grants)
       else if (known.update(client, profile)) changed.push(known)
@@ -283,6 +286,7 @@ export class EgressAgent implements EgressGate {
     for (const [id, grants] of before) {
       if (next.has(id)) continue
       this.#addresses -= grants.counted
+      this.#former.note(grants)
       grants.close()
     }
     this.#clients = next
@@ -291,11 +295,13 @@ export class EgressAgent implements EgressGate {
       for (const address of grants.client.addresses) this.#byAddress.set(address, grants)
     }
     this.#table = new ClientTable(unique)
+    const isKnown = added.filter((grants) => grants.size > 0 || grants.zombies.size > 0)
+    for (const grants of isKnown) this.#countOf(grants)
     this.#profiles.keep(new Set([...next.values()].map(({ profile }) => profile)))
     const enforced = this.#parts.enforcer.setClients(unique, isComplete)
     this.#file?.noteChange()
     for (const listener of this.#listeners) listener()
-    const applied = firstFault([enforced, this.#refreshAll(changed)])
+    const applied = firstFault([enforced, this.#refreshAll([...changed, ...isKnown])])
     const isNew = this.#knowsClients ? added : []
     void applied.then(() => this.#cutter?.add([...changed, ...isNew]))
     return applied
@@ -310,6 +316,15 @@ export class EgressAgent implements EgressGate {
     const isDenied = (address: string): boolean => this.#isDenied(address)
     const parts = { ...this.#parts, names: this.#names, onEviction, isDenied }
     return new ClientGrants(client, profile, parts)
+  }
+
+  /** A client that was one before has what it learned then. */
+  #recreate(client: Client, profile: RuleProfile): ClientGrants {
+    const grants = this.#create(client, profile)
+    const learned = this.#former.take(client.id)
+    if (learned === undefined) return grants
+    grants.restore(learned.answers, learned.zombies, this.#parts.clock.monotonic())
+    return grants
   }
 
   #createCutter(): ConnectionCutter | undefined {
@@ -338,6 +353,7 @@ export class EgressAgent implements EgressGate {
   }
 
   *#retireAll(): Generator<void, void> {
+    this.#former.collect(this.#parts.clock.monotonic())
     for (const grants of [...this.#clients.values()]) {
       this.counts.removals += yield* grants.retire(this.#parts.clock.monotonic())
       this.#count(grants)
@@ -437,9 +453,9 @@ export class EgressAgent implements EgressGate {
     const hasZombies = [...this.#clients.values()].some(({ zombies }) => zombies.size > 0)
     if (connections === undefined || !hasZombies) return
     const startMs = clock.monotonic()
-    const fault = await connections.dump(({ source, destination }) =>
-      this.#markAlive(source, destination, startMs),
-    )
+    const fault = await connections.dump(({ source, destination, isOpen }) => {
+      if (isOpen) this.#markAlive(source, destination, startMs)
+    })
     if (fault !== '' && this.#dumpFault === '') log.warning(`connections cannot be read: ${fault}`)
     if (fault === '' && this.#dumpFault !== '') log.info('connections can be read again')
     this.#dumpFault = fault
@@ -450,6 +466,17 @@ export class EgressAgent implements EgressGate {
     this.counts.dumps++
     for (const { zombies } of this.#clients.values()) zombies.noteDump(startMs)
   }
+}
+
+/** Groups the addresses of an answer by their TTL. */
+function byTtl(ttls: ReadonlyMap<string, number>): ReadonlyMap<number, readonly string[]> {
+  const groups = new Map<number, string[]>()
+  for (const [address, ttlSeconds] of ttls) {
+    const group = groups.get(ttlSeconds)
+    if (group === undefined) groups.set(ttlSeconds, [address])
+    else group.push(address)
+  }
+  return groups
 }
 
 /** An address that two clients claim belongs to the later one: an address of a Pod that is gone is used again. */

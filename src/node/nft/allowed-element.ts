@@ -65,7 +65,9 @@ export function scanElement(listed: string): ListedElement | undefined {
     text += ` . ${number} . ${parts[3]}`
   }
   const expires = / expires (\S+)/.exec(listed)?.[1]
-  return { pair, text, expiresMs: expires === undefined ? Infinity : scanTime(expires) }
+  // nft does not print the last millisecond.
+  const restMs = at < 0 ? Infinity : 0
+  return { pair, text, expiresMs: expires === undefined ? restMs : scanTime(expires) }
 }
 
 /** Returns an address that nft printed. It prints some otherwise than RFC 5952, such as `::192.0.2.1`. */

@@ -32,7 +32,9 @@ export function writeElements(
       continue
     }
     const seconds = Math.max(1, Math.ceil((endMs + SLACK_MS - nowMs) / 1000))
-    put(added, set, `${text} timeout ${seconds}s`)
+    // Without an expiration, the kernel ignores an element with the timeout that it has already.
+    const expiration = isEmpty || !isRefresh ? '' : ` expires ${seconds}s`
+    put(added, set, `${text} timeout ${seconds}s${expiration}`)
     written.set(element, nowMs + seconds * 1000)
   }
   const statements: string[] = []

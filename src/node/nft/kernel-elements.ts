@@ -39,6 +39,8 @@ export async function applyListing(store: ElementStore, listed: ListedKernel): P
       if (++count % SLICE === 0) await new Promise((resolve) => setImmediate(resolve))
       const parsed = scanElement(text)
       if (parsed === undefined || listed.isTouched(set, parsed.text)) continue
+      // The transaction in progress may be in the listing already.
+      if (store.get(set, parsed.text)?.writingMs !== undefined) continue
       if (!noteListed(store, set, parsed, listed)) differences++
       const element = store.get(set, parsed.text)
       if (element !== undefined) seen.add(element)

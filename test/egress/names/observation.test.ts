@@ -92,6 +92,16 @@ t.test('only addresses that the chain of the question leads to are learned', asy
       want: 'CNAME loop',
     },
     {
+      name: 'a chain of 17 steps',
+      message: reply([
+        ...Array.from({ length: 17 }, (_, i) => {
+          return rr(i === 0 ? 'www.example.' : `n${i}.`, 9, 'CNAME', `n${i + 1}.`)
+        }),
+        rr('n17.', 9, 'A', '192.0.2.1'),
+      ]),
+      want: [`192.0.2.1 9 9 ${Array.from({ length: 17 }, (_, i) => `n${i + 1}.`).join(' ')}`],
+    },
+    {
       name: 'other type',
       message: reply([rr('www.example.', 9, 'AAAA', '2001:db8::1')]),
       want: 'nodata',

@@ -5,7 +5,7 @@ import { scanAddress } from '../../../src/dns/text/address.ts'
 import type { Observation } from '../../../src/egress/names/observation.ts'
 import type { Client } from '../../../src/node/client.ts'
 import { answerTo, clientOf, portsOf, rulesOf, selectorsOf } from '../../support/egress-client.ts'
-import { EgressStage } from '../../support/egress-stage.ts'
+import { EgressStage, flowOf } from '../../support/egress-stage.ts'
 
 const WEB = [{ names: '*.example.com', ports: 'tcp 443' }]
 const CILIUM = [{ names: '*.example.com', lasts: 'connections' }] as const
@@ -286,6 +286,43 @@ t.test('the end of the TTL', async (t) => {
   t.equal(agent.counts.removals, 2)
 })
 
+t.test('each address of an answer has its own TTL', async (t) => {
+  const stage = new EgressStage()
+  const { agent, enforcer } = stage
+  const client = pod('a', WEB)
+  await agent.setClients([client])
+  agent.learn(client, answerTo('a.example.com.', '192.0.2.1/20 192.0.2.2/300 192.0.2.1/10', 5))
+  await stage.pass(20_000)
+  t.equal(enforcer.inForce().length, 2, 'also if a CNAME has a lower one')
+  await stage.pass(1)
+  t.strictSame(enforcer.inForce(), ['10.1.0.1 192.0.2.2 tcp 443-443'])
+  await stage.pass(280_000)
+  t.equal(enforcer.size, 0)
+})
+
+t.test('a policy that is deleted and made again finds what the client knows', async (t) => {
+  const stage = new EgressStage()
+  const { agent, enforcer, connections } = stage
+  const client = pod('a', CILIUM)
+  await agent.setClients([client])
+  agent.learn(client, answerTo('a.example.com.', '192.0.2.1', 60))
+  agent.learn(client, answerTo('b.example.com.', '192.0.2.2', 600))
+  agent.learn(client, answerTo('b.example.net.', '192.0.2.3', 600))
+  connections.open.add('10.1.0.1 192.0.2.1')
+  await stage.pass(120_000)
+  await agent.setClients([pod('b', CILIUM)])
+  t.equal(enforcer.size, 0)
+  await stage.pass(60_000)
+  await agent.setClients([pod('a', CILIUM, '10.1.0.9')])
+  t.strictSame(enforcer.inForce(), ['10.1.0.9 192.0.2.1 any', '10.1.0.9 192.0.2.2 any'])
+  await agent.setClients([pod('a', [{ names: 'b.example.net' }])])
+  t.strictSame(enforcer.inForce(), ['10.1.0.1 192.0.2.3 any'], 'or another policy')
+  await agent.setClients([])
+  await stage.pass(500_000)
+  await agent.setClients([client])
+  t.equal(enforcer.size, 0, 'after the end of the TTL')
+})
+
 t.test('an address of two names, and a name of two selectors', async (t) => {
   const stage = new EgressStage()
   const { agent, enforcer } = stage
@@ -356,6 +393,29 @@ t.test('above the limit, addresses without connections go first', async (t) => {
     if (!enforcer.isAllowed('10.1.0.1', '192.0.2.0')) t.fail(`after ${second} s`)
   }
   t.ok(agent.counts.zombieEvictions > 400)
+})
+
+t.test('connections that have ended do not take the place of open ones', async (t) => {
+  const stage = new EgressStage({ limits: { perName: 100 } })
+  const { agent, enforcer, connections } = stage
+  const client = pod('a', CILIUM)
+  await agent.setClients([client])
+  const open = Array.from({ length: 10 }, (_, i) => `192.0.2.${i}`)
+  agent.learn(client, answerTo('a.example.com.', open.join(' '), 5))
+  for (const address of open) connections.open.add(`10.1.0.1 ${address}`)
+  const short: string[] = []
+  for (let second = 0; second < 600; second++) {
+    const address = `198.18.${second >> 8}.${second & 255}`
+    agent.learn(client, answerTo('a.example.com.', address, 5))
+    connections.onNew(flowOf(`10.1.0.1 ${address}`))
+    // For two minutes, the kernel remembers it.
+    short.push(`10.1.0.1 ${address}`)
+    connections.ended.add(short.at(-1)!)
+    if (short.length > 120) connections.ended.delete(short.shift()!)
+    await stage.pass(1000)
+  }
+  const allowed = open.filter((address) => enforcer.isAllowed('10.1.0.1', address))
+  t.strictSame(allowed, open)
 })
 
 t.test(

@@ -6,6 +6,7 @@ import { systemTimers } from '../../../src/base/timers.ts'
 import type { Flow } from '../../../src/node/agent/connections.ts'
 import { Conntrack } from '../../../src/node/conntrack/conntrack.ts'
 import { createLogger } from '../../../src/telemetry/log.ts'
+import { flowOf } from '../../support/egress-stage.ts'
 import { HostNetwork } from '../../support/host-network.ts'
 import { needs, needsRoot, run } from '../../support/peer.ts'
 import { FakeTimers } from '../../support/setup.ts'
@@ -118,8 +119,8 @@ t.test('dumps that are not complete', async (t) => {
   }
   const { conntrack: missing } = conntrack(t, ['/nonexistent/conntrack'])
   t.match(await dump(missing), { fault: /ENOENT/, found: [] })
-  const flow = { protocol: 6, source: '10.1.0.1', destination: '192.0.2.1', port: 1 }
-  const cut = missing.cut({ ...flow, target: '192.0.2.1', targetPort: 1 })
+  const flow = flowOf('10.1.0.1 192.0.2.1 6 1')
+  const cut = missing.cut(flow)
   t.match(await cut, { count: 0, fault: /ENOENT/ })
 })
 

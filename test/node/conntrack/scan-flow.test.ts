@@ -28,7 +28,15 @@ t.test('both directions of a connection', async (t) => {
     ['unknown  2 599 src=10.1.0.1 dst=192.0.2.1', '2 10.1.0.1 192.0.2.1 0 192.0.2.1 0'],
     [
       'ipv6     10 tcp      6 5 CLOSE src=2001:db8::1 dst=::ffff:192.0.2.1 sport=1 dport=2',
-      '6 2001:db8::1 ::ffff:192.0.2.1 2 ::ffff:192.0.2.1 2',
+      '6 2001:db8::1 ::ffff:192.0.2.1 2 ::ffff:192.0.2.1 2 ended',
+    ],
+    [
+      'tcp      6 119 TIME_WAIT src=10.1.0.1 dst=192.0.2.1 sport=4 dport=443 src=192.0.2.1 dst=10.1.0.1 sport=443 dport=4 [ASSURED]',
+      '6 10.1.0.1 192.0.2.1 443 192.0.2.1 443 ended',
+    ],
+    [
+      'tcp      6 59 CLOSE_WAIT src=10.1.0.1 dst=192.0.2.1 sport=4 dport=443 src=192.0.2.1 dst=10.1.0.1 sport=443 dport=4',
+      '6 10.1.0.1 192.0.2.1 443 192.0.2.1 443',
     ],
     ['tcp 6 5 dst=192.0.2.1 sport=1', ''],
     ['tcp 6 5 src=10.1.0.1 sport=1', ''],
@@ -40,6 +48,7 @@ t.test('both directions of a connection', async (t) => {
     const flow = scanFlow(line!)
     const { protocol, source, destination, port, target, targetPort } = flow ?? {}
     const parts = [protocol, source, destination, port, target, targetPort]
+    if (flow?.isOpen === false) parts.push('ended')
     t.equal(flow === undefined ? '' : parts.join(' '), want, line ?? '')
   }
 })

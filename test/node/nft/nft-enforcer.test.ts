@@ -79,6 +79,27 @@ t.test('timeouts follow the ends', isPossible, async (t) => {
   t.match(await place.nft('list', 'set', 'inet', TABLE, 'any4'), /timeout 30d/)
 })
 
+t.test('an equal timeout begins again', isPossible, async (t) => {
+  const place = await Place.create(t)
+  const { enforcer, timers } = place.enforcer(t)
+  void enforcer.setClients([client(1)])
+  const left = async () => {
+    const listing = await place.nft('list', 'set', 'inet', TABLE, 'any4')
+    const [, seconds = '0'] = /expires (\d+)s/.exec(listing) ?? []
+    return Number(seconds)
+  }
+  const allow = () => {
+    const endMs = systemClock.monotonic() + 10_000
+    return enforcer.allow(pair(1, 1), [{ ports: undefined, endMs }])
+  }
+  await allow()
+  await until(async () => (await left()) < 9, 'time has passed')
+  void allow()
+  await timers.advance(1000)
+  await enforcer.allow(pair(1, 2), allowed('tcp 1'))
+  t.ok((await left()) >= 10)
+})
+
 t.test('a change of a client removes what it was allowed', isPossible, async (t) => {
   const place = await Place.create(t)
   const { enforcer } = place.enforcer(t)
