@@ -1,7 +1,9 @@
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { RRClass, RRType } from '../../src/dns/iana/index.ts'
+import { Rcode, RRClass, RRType } from '../../src/dns/iana/index.ts'
 import { type Message, parseMessage, type ResourceRecord } from '../../src/dns/message/message.ts'
 import { printName, scanName } from '../../src/dns/name/name.ts'
 import { printAddress, scanAddress } from '../../src/dns/text/address.ts'
@@ -175,4 +177,21 @@ t.test('rebinding: a name resolves to addresses that are never allowed', async (
   t.equal((await ask('dns64.example.com', 'AAAA')).length, bad.A.length + 1)
   await server.prints(/to 64:ff9b::c612:1,/)
   t.strictSame([...allowed()], ['198.18.0.1', '2001:db8:1::1', '64:ff9b::c612:1'])
+})
+
+t.test('names that the search path led to', async (t) => {
+  const [address, other] = ['198.18.0.1', '198.18.0.2']
+  const upstream = await ScriptedServer.openRaw(t, ({ query, send }) => {
+    const name = nameOf(query)
+    const isName = name.split('.').length === 4 && name.endsWith('example.com.')
+    const answer = isName ? [record(name, name === 'www.example.com.' ? address : other)] : []
+    send(replyTo(query, { rcode: isName ? Rcode.NOERROR : Rcode.NXDOMAIN, answer }))
+  })
+  const path = join(t.testdir({}), 'resolv.conf')
+  writeFileSync(path, 'search a.svc.cluster.local svc.cluster.local example.com\n')
+  const { server, ask } = await start(t, upstream, `autopath ${path}`)
+  t.strictSame(await ask('www.example.com.a.svc.cluster.local'), [address], 'without a suffix')
+  await server.prints(new RegExp(`allow 127.0.0.1 to ${address},`))
+  t.strictSame(await ask('other.a.svc.cluster.local'), [other], 'with another suffix')
+  await server.prints(new RegExp(`allow 127.0.0.1 to ${other},`))
 })

@@ -95,6 +95,8 @@ export class Response {
    * closest encloser of a wildcard, or a DNAME's owner.
    */
   imputedLabel = 0
+  /** True if the first answer is a CNAME record that leads to another name of the client's search path. */
+  isSearched = false
   /** Name of the plugin that answered, for metrics; '' = the server itself. */
   answeredBy = ''
   /** Error message for the `errors` plugin; '' = no error. */
@@ -115,6 +117,7 @@ export class Response {
     this.authoritative = false
     this.authenticData = false
     this.truncated = false
+    this.isSearched = false
     this.edeCode = -1
     this.error = ''
   }
@@ -139,6 +142,7 @@ export class Response {
     this.synthesizedOctets = 0
     this.scopeBits = 0
     this.isSteered = false
+    this.isSearched = false
     this.nsid = null
     this.edeCode = -1
     this.edeText = NO_BYTES

@@ -1,6 +1,6 @@
 import { printRcode, Rcode, RRClass, RRType } from '../../dns/iana/index.ts'
 import type { Message, ResourceRecord } from '../../dns/message/message.ts'
-import { equalNames, lowerName, nameKey, printName } from '../../dns/name/name.ts'
+import { equalNames, lowerName, nameKey, printName, scanName } from '../../dns/name/name.ts'
 import { svcHints } from '../../dns/rdata/svc-hints.ts'
 import { type AddressFamily, printAddress } from '../../dns/text/address.ts'
 import type { AddressFact } from './facts.ts'
@@ -96,6 +96,25 @@ export function observeHints(
     const facts = own.map(({ address, ttlSeconds }) => factOf(address, ttlSeconds, chain, base))
     return facts.length === 0 ? [] : [{ ...base, kind: 'answer', facts }]
   })
+}
+
+/**
+ * Returns the same addresses as those of the name that the client's user wrote, if the question has a suffix of the
+ * search path behind it; otherwise undefined. The first CNAME record shows it:
+ *
+ *     www.example.org.default.svc.cluster.local. CNAME www.example.org.
+ *
+ * `isSearched`: this record leads to another name of the search path, whatever it is.
+ */
+export function observeSearched(
+  observed: Observation,
+  isSearched: boolean,
+): Observation | undefined {
+  const target = observed.kind === 'answer' ? observed.facts[0]?.chain[0] : undefined
+  const name = target === undefined ? undefined : scanName(target)
+  if (target === undefined || name === undefined || name.length === 1) return undefined
+  const isWritten = printName(observed.name).startsWith(target)
+  return isWritten || isSearched ? { ...observed, name } : undefined
 }
 
 function recordsAt(

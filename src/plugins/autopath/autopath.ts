@@ -153,6 +153,7 @@ function addAlias({ query, response }: Transaction, original: Uint8Array): void 
   response.rdataBytes[0] = owner
   response.rdataOffset[0] = 0
   response.rdataOctets[0] = owner.length
+  response.isSearched = true
   // It has no signature.
   response.authenticData = false
 }

@@ -1,8 +1,14 @@
 import type { Clock } from '../../base/clock.ts'
 import { EdeCode, Opcode, Rcode, RRType } from '../../dns/iana/index.ts'
 import { fittingAnswers, replyLimit, uncompressedOctets } from '../../dns/message/compose.ts'
-import { Protocol } from '../../dns/message/query.ts'
-import { type Observation, observeHints, observeReply } from '../../egress/names/observation.ts'
+import { Protocol, type Query } from '../../dns/message/query.ts'
+import { NameBuffer } from '../../dns/name/hashed-name.ts'
+import {
+  type Observation,
+  observeHints,
+  observeReply,
+  observeSearched,
+} from '../../egress/names/observation.ts'
 import { type GateResult, waitForAll } from '../../egress/sinks/sink.ts'
 import type { Client } from '../../node/client.ts'
 import type { EgressGate } from '../../node/egress-gate.ts'
@@ -63,6 +69,7 @@ export class Egress implements Handler {
   readonly only: Concern
   readonly #next: Handler
   readonly #parts: EgressParts
+  readonly #name = new NameBuffer()
 
   constructor(next: Handler, parts: EgressParts) {
     this.#next = next
@@ -114,8 +121,7 @@ export class Egress implements Handler {
   #decide(tx: Transaction, asked: Asked): number | Promise<number> {
     const { clock, times } = this.#parts
     const { client, gate, startMs } = asked
-    const protocol = tx.query.protocol === Protocol.Tcp ? 'tcp' : 'udp'
-    const isAllowed = gate.mayAsk(client, protocol, tx.query)
+    const isAllowed = gate.mayAsk(client, protocolOf(tx.query), tx.query)
     const checkedMs = clock.monotonic()
     const error = isAllowed ? 'allow' : 'denied'
     times.observe(error, 'policyCheckTime', checkedMs - startMs)
@@ -154,10 +160,26 @@ export class Egress implements Handler {
       times.observe('allow', 'totalTime', answeredMs - asked.startMs)
       return status
     }
-    const wait = waitForAll(observed.map((one) => asked.gate.learn(client, one)))
+    const all = [...observed, ...this.#searched(tx, observed, asked)]
+    const wait = waitForAll(all.map((one) => asked.gate.learn(client, one)))
     const learned = { ...asked, client, answeredMs }
     if (wait === undefined) return this.#finish(tx, status, learned, 'acknowledged')
     return wait.then((result) => this.#finish(tx, status, learned, result))
+  }
+
+  /** What the client would have got if it had not used its search path, as far as it may ask for that name. */
+  #searched(
+    { query, response }: Transaction,
+    observed: readonly Observation[],
+    { client, gate }: Asked,
+  ): readonly Observation[] {
+    return observed.flatMap((one) => {
+      const searched = observeSearched(one, response.isSearched)
+      if (searched === undefined) return []
+      const { name } = searched
+      const isName = this.#name.set(name, 0, name.length)
+      return isName && gate.mayAsk(client, protocolOf(query), this.#name) ? [searched] : []
+    })
   }
 
   #finish(
@@ -179,6 +201,10 @@ export class Egress implements Handler {
     tx.response.error = `egress: addresses for ${client.id} are not in force: ${result}`
     return Rcode.SERVFAIL
   }
+}
+
+function protocolOf({ protocol }: Query): 'udp' | 'tcp' {
+  return protocol === Protocol.Tcp ? 'tcp' : 'udp'
 }
 
 function clientOf({ query }: Transaction, gate: EgressGate): Client | undefined {

@@ -222,6 +222,41 @@ t.test('what is learned', async (t) => {
   }
 })
 
+t.test('a name that the search path led to counts as asked', async (t) => {
+  const asked = 'www.example.com.default.svc.cluster.local.'
+  const table = [
+    { to: 'www.example.com.', want: ['www.example.com.'] },
+    { to: 'www.example.com.', denied: 'www.example.com.', want: [] },
+    { to: 'www.', want: ['www.'] },
+    { to: 'ww.', want: [] },
+    { to: 'other.example.', want: [] },
+    { to: 'www.example.com.svc.cluster.local.', want: [] },
+    { to: 'www.corp.example.', isSearched: true, want: ['www.corp.example.'] },
+    // Only the first step.
+    { via: 'x.example.', to: 'www.example.com.', isSearched: true, want: ['x.example.'] },
+    { via: 'x.example.', to: 'www.example.com.', want: [] },
+  ]
+  for (const { via, to, denied = '', isSearched = false, want } of table) {
+    const below = answering((tx) => {
+      const alias = (owner: string, target: string) =>
+        add(tx, owner, RRType.CNAME, 60, scanName(target)!)
+      alias(asked, via ?? to)
+      if (via !== undefined) alias(via, to)
+      tx.response.isSearched = isSearched
+      return address(tx, '192.0.2.1', 60, to)
+    })
+    const { gate, ask } = place({ below })
+    gate.denied.add(denied)
+    await ask({ name: asked })
+    const names = [asked, ...want]
+    t.strictSame(
+      gate.learned,
+      names.map((name) => `a/web ${name} 192.0.2.1/60`),
+      `${via ?? ''} ${to} ${isSearched}`,
+    )
+  }
+})
+
 t.test('only what fits into the reply is learned', async (t) => {
   const all = Array.from({ length: 100 }, (_, i) => `192.0.2.${i}`)
   const fill = (tx: Transaction) => {
