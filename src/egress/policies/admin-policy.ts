@@ -21,13 +21,14 @@ import {
 } from './peers.ts'
 import {
   closePolicy,
-  hasEffect,
+  isMeant,
   type Policy,
   type PolicyIdentity,
   type PolicySubject,
   type ScannedPolicies,
 } from './policy.ts'
 import { PolicyField, type PolicyProblem, quoteValue } from './policy-field.ts'
+import { namedDnsPort, type QueryRule, queryRuleOf } from './query-rules.ts'
 
 /** Bounds of the API definitions. */
 const NAMES_MAX = 25
@@ -111,16 +112,18 @@ function scanWith(
   const spec = PolicyField.root(origin, object, problems).at('spec')
   const { isValid, ...place } = placeOf(spec)
   const subject = scanSubject(spec.at('subject'))
+  const queries: QueryRule[] = []
   const policy: Policy = {
     key,
     ...place,
     subject: subject ?? subjectOf(EVERYTHING, EVERYTHING),
-    rules: scanRuleList(spec.at('egress'), origin, (rule) => scanRule(rule, form, origin)),
+    rules: scanRuleList(spec.at('egress'), origin, (rule) => scanRule(rule, form, origin, queries)),
     isolates: false,
     dns: undefined,
+    queries,
   }
   const isWhole = isValid && subject !== undefined
-  return { policies: [isWhole ? policy : closePolicy(policy)].filter(hasEffect), problems }
+  return { policies: [isWhole ? policy : closePolicy(policy)].filter(isMeant), problems }
 }
 
 function subjectOf(namespaces: LabelSelector, pods: LabelSelector): PolicySubject {
@@ -146,7 +149,13 @@ function scanSubject(field: PolicyField): PolicySubject | undefined {
   return subjectOf(namespaces, pods)
 }
 
-function scanRule(rule: PolicyField, form: AdminForm, origin: string): EgressRule | undefined {
+/** Adds to `queries` what the rule says about DNS queries. */
+function scanRule(
+  rule: PolicyField,
+  form: AdminForm,
+  origin: string,
+  queries: QueryRule[],
+): EgressRule | undefined {
   const isKnown = rule.hasOnly(['name', 'action', 'to', form.ports])
   const action = scanAction(rule.at('action'), form)
   const to = rule.at('to')
@@ -157,6 +166,12 @@ function scanRule(rule: PolicyField, form: AdminForm, origin: string): EgressRul
   if (action !== 'accept' && peers.isNamed) {
     to.report(`domainNames can only be accepted: the rule denies all addresses`)
   }
+  const queryPorts = scanPortList(rule.at(form.ports).silent(), (port) => {
+    const name = port.at('namedPort').value ?? port.at('destinationNamedPort').value
+    return name === undefined ? form.scanPort(port) : namedDnsPort(name)
+  })
+  const query = queryRuleOf({ action, peers: items, ports: queryPorts })
+  if (query !== undefined) queries.push(query)
   // Ports of Pods alone may have names.
   if (isEmpty(peers)) return undefined
   const ports = scanPortList(rule.at(form.ports), form.scanPort)

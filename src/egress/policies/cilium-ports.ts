@@ -6,6 +6,7 @@ import { type DnsScope, scanFqdnSelector } from './cilium-destination.ts'
 import { ALL_PORTS, allPortsOf, joinPorts, type Ports, UNKNOWN_PORTS } from './peers.ts'
 import type { CiliumDialect } from './policy.ts'
 import { type PolicyField, quoteValue } from './policy-field.ts'
+import { DNS_PROTOCOLS } from './query-rules.ts'
 
 const DNS_PORT = 53
 const PORT_MAX = 65535
@@ -68,8 +69,6 @@ export function deniedProtocols({ ranges, isUnknown }: Ports): readonly PortProt
     return ranges.some((range) => range.protocol === protocol && hasDnsPort(range))
   })
 }
-
-const DNS_PROTOCOLS = ['udp', 'tcp'] as const
 
 /** Removes port 53 of some protocols from the rules. `rules`: undefined = every name is allowed. */
 export function withoutDenied(

@@ -1,6 +1,8 @@
+import type { PortProtocol } from '../rules/port-range.ts'
 import type { ClientRules, DnsRule, EgressRule, RuleTier, TierList } from '../rules/rule.ts'
 import { withoutDenied } from './cilium-ports.ts'
 import type { Policy } from './policy.ts'
+import { DNS_PROTOCOLS, queryActionOf } from './query-rules.ts'
 
 /** Orders policies as they decide. Policies of one stage and priority are in the order of their keys. */
 export function comparePolicies(a: Policy, b: Policy): number {
@@ -44,5 +46,27 @@ function compileDns(policies: readonly Policy[]): readonly DnsRule[] | undefined
   const isIsolated = policies.some(({ isolates, dns }) => isolates && dns !== undefined)
   const permissions = policies.flatMap(({ dns }) => dns ?? [])
   const allowed = isIsolated ? permissions.flatMap((one) => one.allowed) : undefined
-  return withoutDenied(allowed, new Set(permissions.flatMap(({ denied }) => denied)))
+  const denied = new Set(permissions.flatMap((one) => one.denied))
+  for (const protocol of DNS_PROTOCOLS) {
+    if (isDenied(policies, protocol, isIsolated)) denied.add(protocol)
+  }
+  return withoutDenied(allowed, denied)
+}
+
+/** True if an administrator denies queries. `isDecided`: the policies between `admin` and `baseline` decide. */
+function isDenied(
+  policies: readonly Policy[],
+  protocol: PortProtocol,
+  isDecided: boolean,
+): boolean {
+  const actionIn = (stage: Policy['stage']): EgressRule['action'] | undefined => {
+    const own = policies.filter((policy) => policy.stage === stage)
+    return queryActionOf(
+      own.flatMap(({ queries = [] }) => queries),
+      protocol,
+    )
+  }
+  const action = actionIn('admin') ?? 'pass'
+  if (action !== 'pass' || isDecided) return action === 'deny'
+  return actionIn('baseline') === 'deny'
 }

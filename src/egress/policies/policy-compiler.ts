@@ -6,6 +6,7 @@ import type { LabelMap } from './label-selector.ts'
 import { namespaceLabels, type Pod, readPod } from './pod.ts'
 import {
   DEFAULT_POLICY_OPTIONS,
+  hasEffect,
   type Policy,
   type PolicyOptions,
   type ScannedPolicies,
@@ -240,7 +241,8 @@ export class PolicyCompiler {
     // The same Pod may be held in another workload.
     if (!isHeld && this.#pods.get(podKey(id))?.pod.id === id) return false
     const addresses = isHeld ? pod.addresses.filter((one) => this.#holderOf(one) === grouped) : []
-    if (addresses.length === 0 || workload.policies.size === 0) return this.#clients.delete(id)
+    const isSelected = [...workload.policies].some(hasEffect)
+    if (addresses.length === 0 || !isSelected) return this.#clients.delete(id)
     const rules = (workload.rules ??= this.#rulesOf(workload))
     if (known?.rules === rules && isSameList(known.addresses, addresses)) return false
     this.#clients.set(id, { id, addresses, rules })

@@ -2,6 +2,7 @@ import type { PortProtocol } from '../rules/port-range.ts'
 import type { DnsRule, EgressRule } from '../rules/rule.ts'
 import type { LabelSelector } from './label-selector.ts'
 import type { PolicyProblem } from './policy-field.ts'
+import type { QueryRule } from './query-rules.ts'
 
 /** The Pods that a policy is for. */
 export interface PolicySubject {
@@ -38,6 +39,8 @@ export interface Policy {
   readonly isolates: boolean
   /** Undefined = the language says nothing about queries. */
   readonly dns: DnsPermission | undefined
+  /** In `admin` and `baseline`: what rules for port 53 say about queries, in order. */
+  readonly queries?: readonly QueryRule[]
 }
 
 /** Which object policies are from. */
@@ -67,8 +70,14 @@ export interface PolicyOptions {
 export const DEFAULT_POLICY_OPTIONS: PolicyOptions = { dialect: 'cilium-1.19' }
 
 /** True if the policy does more than select Pods. */
-export function hasEffect({ rules, isolates, dns }: Policy): boolean {
-  return rules.length > 0 || isolates || (dns !== undefined && dns.denied.length > 0)
+export function hasEffect({ rules, isolates, dns, queries = [] }: Policy): boolean {
+  const deniesQueries = queries.some(({ action }) => action === 'deny')
+  return rules.length > 0 || isolates || deniesQueries || (dns?.denied.length ?? 0) > 0
+}
+
+/** True if the policy says anything. One that only accepts queries selects no Pod, but decides before others that do. */
+export function isMeant(policy: Policy): boolean {
+  return hasEffect(policy) || (policy.queries?.length ?? 0) > 0
 }
 
 /**
@@ -77,9 +86,10 @@ export function hasEffect({ rules, isolates, dns }: Policy): boolean {
  * go that it is for.
  */
 export function closePolicy(policy: Policy): Policy {
-  const { rules, dns } = policy
+  const { rules, dns, queries = [] } = policy
   return {
     ...policy,
+    queries: queries.filter(({ action }) => action === 'deny'),
     rules: rules.filter(({ action }) => action === 'deny'),
     dns: dns === undefined ? undefined : { ...dns, allowed: [] },
   }

@@ -106,6 +106,76 @@ t.test('patterns of both dialects', async (t) => {
   }
 })
 
+t.test('rules of administrators for port 53', async (t) => {
+  const spec = { tier: 'Admin', priority: 5, subject: { namespaces: {} } }
+  const type = 'policy.networking.k8s.io/v1alpha2 ClusterNetworkPolicy'
+  const dns = (numbers: object = { number: 53 }) => [
+    { udp: { destinationPort: numbers } },
+    { tcp: { destinationPort: numbers } },
+  ]
+  const [all, cluster, names] = [
+    { networks: ['0.0.0.0/0', '::/0'] },
+    { namespaces: { matchLabels: { 'kubernetes.io/metadata.name': 'kube-system' } } },
+    { domainNames: ['*.example'] },
+  ]
+  const pods = { pods: { namespaceSelector: {}, podSelector: { matchLabels: { app: 'dns' } } } }
+  const rule = (action: string, to: object, protocols?: readonly object[]) => {
+    return { action, to: [to], ...(protocols === undefined ? {} : { protocols }) }
+  }
+  const deny = rule('Deny', all, dns())
+  const table: readonly [string, readonly object[], boolean][] = [
+    ['port 53', [deny], false],
+    ['a range with it', [rule('Deny', all, dns({ range: { start: 1, end: 99 } }))], false],
+    ['another port', [rule('Deny', all, dns({ number: 853 }))], true],
+    ['port 53 of the cluster', [rule('Deny', cluster, dns())], false],
+    ['port 53 of Pods', [rule('Deny', pods, dns())], false],
+    [
+      'port 53 of a part of the networks',
+      [rule('Deny', { networks: ['8.8.8.0/24'] }, dns())],
+      true,
+    ],
+    ['TCP alone', [rule('Deny', all, dns().slice(1))], true],
+    ['all ports', [rule('Deny', all)], true],
+    ['accepted before', [rule('Accept', cluster, dns()), deny], true],
+    ['accepted before, by Pod', [rule('Accept', pods, dns()), deny], true],
+    ['accepted before, on all ports', [rule('Accept', cluster), deny], true],
+    ['another Pod accepted before', [rule('Accept', pods), deny], false],
+    ['passed before', [rule('Pass', cluster, dns()), deny], true],
+    ['accepted behind', [deny, rule('Accept', cluster, dns())], false],
+    ['a name accepted before', [rule('Accept', names, dns()), deny], false],
+    ['a named port', [rule('Deny', cluster, [{ destinationNamedPort: 'dns' }])], false],
+    ['another named port', [rule('Deny', cluster, [{ destinationNamedPort: 'http' }])], true],
+    ['an unknown port', [rule('Deny', all, [{ icmp: {} }])], false],
+  ]
+  const ask = (objects: readonly ReturnType<typeof object>[], protocol: 'udp' | 'tcp' = 'udp') => {
+    return mayAsk(compileOne(objects).client?.rules, protocol, 53, 'a.example.')
+  }
+  for (const [what, egress, may] of table) {
+    t.equal(ask([object(type, { ...spec, egress })]), may, what)
+  }
+  const tcp = object(type, { ...spec, egress: [rule('Deny', all, dns().slice(1))] })
+  t.equal(ask([tcp], 'tcp'), false)
+  const denial = object(type, { ...spec, egress: [deny] }, { name: 'denial' })
+  const acceptance = (priority: number, tier: string, action = 'Accept') => {
+    const egress = [rule(action, cluster, dns())]
+    return object(type, { ...spec, tier, priority, egress }, { name: 'other' })
+  }
+  t.equal(ask([denial, acceptance(1, 'Admin')]), true, 'of a policy before')
+  t.equal(ask([denial, acceptance(9, 'Admin')]), false, 'of a policy behind')
+  t.equal(ask([denial, acceptance(1, 'Baseline')]), false, 'of a tier behind')
+  t.equal(compileOne([acceptance(1, 'Admin')]).client, undefined, 'it restricts nothing')
+  const baseline = object(type, { ...spec, tier: 'Baseline', egress: [deny] })
+  t.equal(ask([baseline]), false)
+  const cilium = object(CNP, { endpointSelector: {}, egress: [rule53()] })
+  t.equal(ask([baseline, cilium]), true, "a policy of Cilium's decides before")
+  t.equal(ask([denial, cilium]), false)
+  t.equal(ask([acceptance(1, 'Admin', 'Pass'), denial, baseline]), false)
+})
+
+function rule53() {
+  return rule(53, 'ANY', ['*'])
+}
+
 t.test('policies of other languages restrict no question', async (t) => {
   const spec = { tier: 'Admin', priority: 1, subject: { namespaces: {} } }
   const egress = [{ action: 'Deny', to: [{ networks: ['0.0.0.0/0'] }] }]
