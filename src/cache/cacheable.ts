@@ -12,6 +12,9 @@ const RRSIG_OCTETS_MIN = 18
 const RRSIG_EXPIRATION = 8
 const RRSIG_INCEPTION = 12
 
+/** Longest chain of CNAMEs; resolvers follow 11 to 16. */
+const CHAIN_MAX = 64
+
 /** What an answer section has for a question. */
 const Outcome = {
   /** Data of the name, or of the name that its CNAMEs lead to. */
@@ -68,8 +71,8 @@ function outcomeOf(query: Query, response: Response): Outcome {
   const { qtype } = query
   let name = query.qname
   let nameAt = 0
-  // A chain that is longer than the section is a loop.
-  for (let steps = 0; steps <= response.count; steps++) {
+  // A longer chain is a loop, or as good as one. The bound also limits the work for a reply with many CNAMEs.
+  for (let steps = 0; steps <= CHAIN_MAX; steps++) {
     const alias = findAt(response, RRType.CNAME, name, nameAt)
     if (isAmbiguous(response, alias)) return Outcome.Broken
     if (qtype === RRType.CNAME || alias === -1) {

@@ -14,6 +14,8 @@ export interface TemplateData {
   readonly match: readonly string[]
   /** Names of the groups; '' = no name. */
   readonly groupNames: readonly string[]
+  /** Values of the variables, as they are printed. */
+  readonly variables: ReadonlyMap<string, string>
   metadata(label: string): string
 }
 
@@ -38,6 +40,7 @@ export interface TemplateReferences {
   /** Numbers of `index .Match`. */
   readonly matches: Set<number>
   readonly labels: Set<string>
+  readonly variables: Set<string>
 }
 
 /** What Go prints for a missing entry of a map. */
@@ -69,6 +72,7 @@ export class GoTemplate {
     groups: new Set(),
     matches: new Set(),
     labels: new Set(),
+    variables: new Set(),
   }
   readonly #parts: (string | Expression)[] = []
 
@@ -147,7 +151,18 @@ export class GoTemplate {
     if (known !== undefined) return known
     const group = /^\.Group\.(\w+)$/.exec(path)?.[1]
     if (group !== undefined) return this.#group(group)
-    const supported = [...FIELDS.keys(), '.Group.NAME', '.Meta "LABEL"', 'index .Match N']
+    const variable = /^\.Var\.(\w+)$/.exec(path)?.[1]
+    if (variable !== undefined) {
+      this.references.variables.add(variable)
+      return ({ variables }) => variables.get(variable) ?? NO_VALUE
+    }
+    const supported = [
+      ...FIELDS.keys(),
+      '.Group.NAME',
+      '.Var.NAME',
+      '.Meta "LABEL"',
+      'index .Match N',
+    ]
     throw new TemplateError(`${path} is not supported; supported are ${supported.join(', ')}`)
   }
 

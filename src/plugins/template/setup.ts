@@ -10,9 +10,12 @@ import { printName } from '../../dns/name/name.ts'
 import { collectWhileServing } from '../../plugin/collect.ts'
 import type { CounterSlots } from '../../plugin/counter-slots.ts'
 import type { Directive, SetupContext } from '../../plugin/directive.ts'
+import { compileWords } from '../../plugin/expression/compile-words.ts'
+import { isFunction } from '../../plugin/expression/functions.ts'
 import { findMetadata } from '../../plugin/metadata.ts'
 import type { Transaction } from '../../plugin/transaction.ts'
 import { ZoneSet } from '../../zone/lookup/zone-set.ts'
+import { Conditions } from './conditions.ts'
 import { GoTemplate, groupNumber, TemplateError } from './go-template.ts'
 import { scanRecord } from './record-text.ts'
 import {
@@ -34,9 +37,19 @@ const PROPERTIES: readonly string[] = [
   ...SECTIONS.keys(),
   'fallthrough',
   'match',
+  'var',
+  'expr',
   'rcode',
   'ederror',
 ]
+/** Words of expr-lang that cannot be names of variables, and its functions that Sextant lacks. */
+const RESERVED: ReadonlySet<string> = new Set(
+  `and or not in matches contains startsWith endsWith let if else true false nil all none any one filter map count sum
+  find findIndex findLast findLastIndex groupBy sortBy reduce len abs ceil floor round int float string trim trimPrefix
+  trimSuffix upper lower split splitAfter repeat join indexOf lastIndexOf hasPrefix hasSuffix max min mean median toJSON
+  fromJSON toBase64 fromBase64 now duration date timezone first last get take keys values toPairs fromPairs reverse uniq
+  concat flatten sort bitand bitor bitxor bitnand bitshl bitshr bitushr bitnot`.split(/\s+/),
+)
 /** By Section. */
 const SECTION_NAMES = ['answer', 'authority', 'additional'] as const
 const EDE_CODE_MAX = 0xffff
@@ -45,6 +58,7 @@ const EDE_CODE_MAX = 0xffff
 interface Draft {
   readonly patterns: LinearRegExp[]
   readonly records: RecordTemplate[]
+  readonly conditions: Conditions
   rcode: number
   edeCode: number
   edeText: string
@@ -84,6 +98,7 @@ function scanTemplate(c: SetupContext, counterStart: number): ReplyTemplate {
   const draft: Draft = {
     patterns: [],
     records: [],
+    conditions: new Conditions(),
     rcode: Rcode.NOERROR,
     edeCode: -1,
     edeText: '',
@@ -135,11 +150,37 @@ function scanProperty(c: SetupContext, draft: Draft, references: (() => void)[])
       // CoreDNS ignores this option of older versions.
       return
     case 'var':
+      defineVariable(c, draft.conditions, args)
+      return
     case 'expr':
-      throw d.error(`'${property}' is not supported; use groups of the regular expression`)
+      if (args.length === 0) throw d.argError()
+      requireCondition(c, draft.conditions, args)
+      return
     default:
       throw d.unknownProperty(property, PROPERTIES)
   }
+}
+
+/** `var NAME EXPRESSION` */
+function defineVariable(c: SetupContext, conditions: Conditions, args: readonly string[]): void {
+  const d = c.dispenser
+  const [name = '', ...words] = args
+  if (words.length === 0) throw d.argError()
+  if (!/^[A-Za-z_]\w*$/.test(name)) throw d.error(`invalid variable name ${JSON.stringify(name)}`)
+  if (isFunction(name) || RESERVED.has(name) || conditions.variables.has(name)) {
+    throw d.error(`variable name ${JSON.stringify(name)} is reserved, or used twice`)
+  }
+  conditions.define(name, compileWords(c, words, conditions))
+}
+
+/** `expr EXPRESSION` */
+function requireCondition(c: SetupContext, conditions: Conditions, args: readonly string[]): void {
+  const d = c.dispenser
+  const term = compileWords(c, args, conditions)
+  if (term.type !== 'boolean') {
+    c.warn(`expression is a ${term.type}, not true or false: no query matches`, d.position())
+  }
+  conditions.require(term)
 }
 
 function rcodeOf(d: Dispenser, args: readonly string[]): number {
@@ -172,9 +213,9 @@ function scanRecordTemplate(
   if (!text.isConstant) {
     const position = d.position()
     references.push(() => {
-      const missing = findMissing(text, draft.patterns)
+      const missing = findMissing(text, draft)
       if (missing === '') return
-      const message = `no regular expression of the template has ${missing}: ${source}`
+      const message = `the template has ${missing}: ${source}`
       const place = `${position.file}:${position.line} - Error during parsing`
       throw new InputError(position, `${place}: ${message}`)
     })
@@ -195,15 +236,20 @@ function compile(d: Dispenser, source: string): GoTemplate {
   }
 }
 
-/** Returns a group that the text refers to and that no pattern has, for an error; '' = none. */
-function findMissing({ references }: GoTemplate, patterns: readonly LinearRegExp[]): string {
+/** Returns what the text refers to and the template lacks, for an error; '' = nothing. */
+function findMissing({ references }: GoTemplate, { patterns, conditions }: Draft): string {
+  for (const name of references.variables) {
+    if (!conditions.variables.has(name)) return `no var ${name}`
+  }
   const most = Math.max(1, ...patterns.map(({ groupNames }) => groupNames.length))
   for (const name of references.groups) {
     const isNamed = patterns.some(({ groupNames }) => groupNames.includes(name))
     const number = groupNumber(name)
-    if (!isNamed && (number === -1 || number >= most)) return `a group ${name}`
+    if (!isNamed && (number === -1 || number >= most))
+      return `no regular expression with a group ${name}`
   }
-  for (const number of references.matches) if (number >= most) return `a group ${number}`
+  for (const number of references.matches)
+    if (number >= most) return `no regular expression with a group ${number}`
   return ''
 }
 

@@ -10,6 +10,7 @@ import type { Handler } from '../../plugin/handler.ts'
 import { isUnwritten } from '../../plugin/status.ts'
 import type { Transaction } from '../../plugin/transaction.ts'
 import { countLabels, type ZoneSet } from '../../zone/lookup/zone-set.ts'
+import { type Conditions, Verdict } from './conditions.ts'
 import { type GoTemplate, RenderFault, type TemplateData } from './go-template.ts'
 import { scanRecord, type TextRecord } from './record-text.ts'
 
@@ -37,6 +38,7 @@ export interface ReplyTemplate {
   readonly qtype: number
   /** None = every name matches. */
   readonly patterns: readonly LinearRegExp[]
+  readonly conditions: Conditions
   /** In the order of the sections of a message. */
   readonly records: readonly RecordTemplate[]
   readonly rcode: number
@@ -83,7 +85,9 @@ export class Template implements Handler {
       if (!fits(template.qtype, query.qtype, RRType.ANY)) continue
       if (name === '') name = printName(query.qname)
       const found = match(template.patterns, name)
-      if (found !== undefined) {
+      const verdict = found === undefined ? Verdict.False : check(tx, template, found)
+      if (verdict === Verdict.Failed) return Rcode.SERVFAIL
+      if (found !== undefined && verdict === Verdict.True) {
         const counter = template.counterStart + zone * countersOf(template)
         const data = this.#data(tx, template, zone, name, found)
         const status = this.#answer(tx, template, zone, data, counter)
@@ -114,7 +118,8 @@ export class Template implements Handler {
       remote: printAddress(peerAddress, peerFamily as AddressFamily),
       regex: pattern?.source ?? '.*',
       match: groups,
-      groupNames: pattern?.groupNames ?? [''],
+      groupNames: pattern?.groupNames ?? NO_NAMES,
+      variables: template.conditions.printed(),
       metadata: (label) => this.#metadata(tx, label),
     }
   }
@@ -190,6 +195,17 @@ export class Template implements Handler {
   #count(tx: Transaction, counter: number): void {
     if (!tx.server.isHandingOver) this.#slots.of(tx)[counter]! += 1
   }
+}
+
+/** Groups of a template without a regular expression: the whole name. */
+const NO_NAMES: readonly string[] = ['']
+
+function check(
+  tx: Transaction,
+  { conditions }: ReplyTemplate,
+  { groups, pattern }: Found,
+): Verdict {
+  return conditions.check(tx, groups, pattern?.groupNames ?? NO_NAMES)
 }
 
 /** True if a template for `own` concerns a query for `asked`. */

@@ -362,17 +362,36 @@ t.test('lines of the Corefile', async (t) => {
       'ANY A {\n match ^(?P<a>x)\n answer "{{ .Name }} A {{ .Grup.a }}"\n}',
       '3 .*.Grup.a is not supported',
     ],
-    ['ANY A {\n answer "{{ .Name }} A {{ .Group.b }}"\n match ^(?P<a>x)\n}', '2 .*has a group b'],
-    ['ANY A {\n answer "{{ .Name }} A {{ index .Match 2 }}"\n match ^(?P<a>x)\n}', 'has a group 2'],
-    ['ANY A {\n answer "{{ .Name }} A {{ .Group.1 }}"\n}', 'has a group 1'],
+    [
+      'ANY A {\n answer "{{ .Name }} A {{ .Group.b }}"\n match ^(?P<a>x)\n}',
+      '2 .*no regular expression with a group b',
+    ],
+    [
+      'ANY A {\n answer "{{ .Name }} A {{ index .Match 2 }}"\n match ^(?P<a>x)\n}',
+      'with a group 2',
+    ],
+    ['ANY A {\n answer "{{ .Name }} A {{ .Group.1 }}"\n}', 'with a group 1'],
     ['ANY A {\n answer "a.example. A nonsense"\n}', '2 .*is not a record: '],
     ['ANY A {\n answer "a. A 192.0.2.1\nb. A 192.0.2.2"\n}', 'more than one record'],
     ['ANY A {\n match [bad\n}', '2 .*invalid regular expression'],
     [`ANY A {\n match ${'a'.repeat(10_001)}\n}`, 'too long'],
     ['ANY A {\n ederror invalid "x"\n}', 'error parsing extended DNS error code invalid'],
     ['ANY A {\n ederror too many arguments\n}', 'Wrong argument count'],
-    ['ANY A {\n var a 1\n}', "2 .*'var' is not supported"],
-    ['ANY A {\n expr 1\n}', "2 .*'expr' is not supported"],
+    ['ANY A {\n var a\n}', '2 .*Wrong argument count'],
+    ['ANY A {\n expr\n}', '2 .*Wrong argument count'],
+    ['ANY A {\n var 1a 1\n}', '2 .*invalid variable name "1a"'],
+    ['ANY A {\n var a-b 1\n}', '2 .*invalid variable name "a-b"'],
+    ...['name', 'group', 'len', 'true', 'let'].map((name): [string, string] => {
+      return [`ANY A {\n var ${name} 1\n}`, `2 .*variable name "${name}" is reserved`]
+    }),
+    ['ANY A {\n var a 1\n var a 2\n}', '3 .*variable name "a" is .*used twice'],
+    ['ANY A {\n var a 1 +\n}', '2 .*invalid expression: .*unexpected end'],
+    ['ANY A {\n var a b + 1\n var b 1\n}', '2 .*unknown name b'],
+    ["ANY A {\n var a 1\n expr a + 'x'\n}", '3 .*invalid expression'],
+    ['ANY A {\n expr undefined == 1\n}', '2 .*unknown name undefined'],
+    ['ANY A {\n expr group(true)\n}', '2 .*must be a string or a number'],
+    ['ANY A {\n expr replace(name(), 1, 2)\n}', '2 .*must be strings'],
+    ['ANY A {\n answer "{{ .Name }} A {{ .Var.b }}"\n var a 1\n}', '2 .*has no var b'],
   ]
   for (const [given, want] of rejected) {
     t.match(
@@ -380,5 +399,73 @@ t.test('lines of the Corefile', async (t) => {
       new RegExp(`^Corefile:.*${want}`, 's'),
       given,
     )
+  }
+})
+
+t.test('variables and conditions', async (t) => {
+  const IP = 'match ^(?P<ip>[0-9]+(-[0-9]+){3})[.](?P<id>[a-z2-7]+)[.]example[.]com[.]$'
+  const VAR = "var ip replace(group('ip'), '-', '.')"
+  const ANSWER = 'answer "{{ .Name }} 60 IN A {{ .Var.ip }}"'
+  const PRIVATE = "expr incidr(ip, '10.0.0.0/8')"
+  const TXT = (value: string): string => `answer "{{ .Name }} 60 IN TXT {{ .Var.${value} }}"`
+  const table: { given: string[]; ask: string; status?: number; want?: string[] }[] = [
+    {
+      given: [IP, VAR, PRIVATE, ANSWER],
+      ask: '10-1-2-3.abc.example.com.',
+      want: ['10-1-2-3.abc.example.com. 60 1 A 10.1.2.3'],
+    },
+    { given: [IP, VAR, PRIVATE, ANSWER], ask: '192-0-2-1.abc.example.com.', status: PASSED },
+    // Not an address: the condition has no value, and nothing falls through.
+    {
+      given: [IP, VAR, PRIVATE, ANSWER],
+      ask: '10-1-2-333.abc.example.com.',
+      status: Rcode.SERVFAIL,
+    },
+    {
+      given: [
+        'match ^(a)(?P<n>b)',
+        "var x group(0) + group(1) + group('n') + group('z') + group(9)",
+        TXT('x'),
+      ],
+      ask: 'ab.',
+      want: ['ab. 60 1 TXT "abab"'],
+    },
+    { given: ['var a 1', 'var b a + 1', TXT('b')], ask: 'a.', want: ['a. 60 1 TXT "2"'] },
+    { given: ["var b name() == 'a.'", TXT('b')], ask: 'a.', want: ['a. 60 1 TXT "true"'] },
+    {
+      given: ["var b replace(name(), '', '-')", TXT('b')],
+      ask: 'a.',
+      want: ['a. 60 1 TXT "-a-.-"'],
+    },
+    { given: ["var b replace('$&', '&', '$&')", TXT('b')], ask: 'a.', want: ['a. 60 1 TXT "$$&"'] },
+    {
+      given: ["expr name() == 'b.'", "expr name() == 'a.'", TXT('b')].slice(0, 2),
+      ask: 'a.',
+      status: PASSED,
+    },
+    { given: ['expr 1'], ask: 'a.', status: PASSED },
+    // Nested calls cannot make huge texts.
+    {
+      given: [
+        `var a replace(name(), '', '${'x'.repeat(2000)}')`,
+        "var b replace(a, 'x', a)",
+        TXT('b'),
+      ],
+      ask: 'abcdefgh.',
+      status: Rcode.SERVFAIL,
+    },
+  ]
+  for (const { given, ask, status = Rcode.NOERROR, want = [] } of table) {
+    for (const order of [
+      given,
+      given
+        .filter((line) => !line.startsWith('match'))
+        .concat(given.filter((line) => line.startsWith('match'))),
+    ]) {
+      const handler = new SetUp(template, fall(...order)).handler(next)
+      const tx = transaction({ name: ask })
+      t.equal(await handler.serve(tx), status, order.join('; '))
+      if (status === Rcode.NOERROR) t.strictSame(printed(tx), want, order.join('; '))
+    }
   }
 })

@@ -1,4 +1,4 @@
-import type { BlockConfig } from '../../plugin/directive.ts'
+import type { BlockConfig } from '../directive.ts'
 import { callTerm } from './functions.ts'
 import { ExpressionError, type Lexeme, scanLexemes } from './lexer.ts'
 import {
@@ -8,7 +8,7 @@ import {
   UNARY_PRECEDENCE,
   unaryTerm,
 } from './operators.ts'
-import { constantTerm, type ViewTerm } from './term.ts'
+import { constantTerm, type Scope, type Term } from './term.ts'
 
 /** Longest expression, in characters. */
 const EXPRESSION_LENGTH_MAX = 8192
@@ -16,40 +16,41 @@ const EXPRESSION_LENGTH_MAX = 8192
 const DEPTH_MAX = 64
 
 /**
- * Compiles an expression of `view`: the part of the language of CoreDNS's view (expr-lang) that
- * needs no objects. Throws ExpressionError.
+ * Compiles an expression: the part of the language of CoreDNS's `view` and `template` (expr-lang) that needs no
+ * objects. Throws ExpressionError.
  *
  *     expression   binary [ `?` expression `:` expression ]
  *     binary       unary { operator binary }                 by precedence
  *     unary        ( `not` `!` `-` `+` ) unary | primary
  *     primary      literal | `[` list `]` | `(` expression `)` | name `(` list `)`
  */
-export function compileExpression(source: string, block: BlockConfig): ViewTerm {
+export function compileExpression(source: string, block: BlockConfig, scope?: Scope): Term {
   if (source.length > EXPRESSION_LENGTH_MAX) {
     throw new ExpressionError(1, `an expression has at most ${EXPRESSION_LENGTH_MAX} characters`)
   }
-  const parser = new Parser(scanLexemes(source), block)
-  return parser.parseWhole()
+  return new Parser(scanLexemes(source), block, scope).parseWhole()
 }
 
 class Parser {
   readonly #lexemes: readonly Lexeme[]
   readonly #block: BlockConfig
+  readonly #scope: Scope | undefined
   #cursor = 0
   #depth = 0
 
-  constructor(lexemes: readonly Lexeme[], block: BlockConfig) {
+  constructor(lexemes: readonly Lexeme[], block: BlockConfig, scope: Scope | undefined) {
     this.#lexemes = lexemes
     this.#block = block
+    this.#scope = scope
   }
 
-  parseWhole(): ViewTerm {
+  parseWhole(): Term {
     const term = this.#parseExpression()
     if (this.#current.kind !== 'end') throw this.#unexpected()
     return term
   }
 
-  #parseExpression(): ViewTerm {
+  #parseExpression(): Term {
     const condition = this.#parseBinary(0)
     const question = this.#current
     if (!this.#accept('?')) return condition
@@ -71,7 +72,7 @@ class Parser {
   }
 
   /** A term and every operator after it that binds at least as tightly as `precedence`. */
-  #parseBinary(precedence: number): ViewTerm {
+  #parseBinary(precedence: number): Term {
     this.#descend()
     let left = this.#parseUnary()
     for (;;) {
@@ -94,14 +95,14 @@ class Parser {
     return left
   }
 
-  #parseUnary(): ViewTerm {
+  #parseUnary(): Term {
     const operator = this.#current
     const precedence = UNARY_PRECEDENCE.get(operator.text)
     if (precedence === undefined || !this.#accept(operator.text)) return this.#parsePrimary()
     return unaryTerm(operator, this.#parseBinary(precedence))
   }
 
-  #parsePrimary(): ViewTerm {
+  #parsePrimary(): Term {
     const lexeme = this.#current
     this.#cursor++
     if (lexeme.kind === 'text') return constantTerm('string', lexeme.text)
@@ -117,17 +118,19 @@ class Parser {
     throw this.#unexpected()
   }
 
-  #parseName(name: Lexeme): ViewTerm {
+  #parseName(name: Lexeme): Term {
     if (name.text === 'true') return constantTerm('boolean', true)
     if (name.text === 'false') return constantTerm('boolean', false)
     if (name.text === 'nil') return constantTerm('nil', null)
-    if (!this.#accept('(')) {
-      throw new ExpressionError(name.column, `unknown name ${name.text}: a function needs ( )`)
+    if (this.#accept('(')) {
+      return callTerm(name, this.#parseList(')'), this.#block, this.#scope)
     }
-    return callTerm(name, this.#parseList(')'), this.#block)
+    const variable = this.#scope?.variables.get(name.text)
+    if (variable !== undefined) return variable
+    throw new ExpressionError(name.column, `unknown name ${name.text}: a function needs ( )`)
   }
 
-  #parseArray(): ViewTerm {
+  #parseArray(): Term {
     const items = this.#parseList(']')
     const constants = items.map((item) => item.constant)
     if (constants.every((constant) => constant !== undefined)) {
@@ -137,8 +140,8 @@ class Parser {
   }
 
   /** Expressions between commas, and the closing mark. A comma may precede the closing mark. */
-  #parseList(close: string): ViewTerm[] {
-    const items: ViewTerm[] = []
+  #parseList(close: string): Term[] {
+    const items: Term[] = []
     while (!this.#accept(close)) {
       if (items.length > 0) {
         this.#expect(',')
@@ -182,7 +185,7 @@ class Parser {
   }
 }
 
-function scanNumber(lexeme: Lexeme): ViewTerm {
+function scanNumber(lexeme: Lexeme): Term {
   const value = Number(lexeme.text.replaceAll('_', ''))
   if (!Number.isFinite(value)) throw new ExpressionError(lexeme.column, 'number out of range')
   return constantTerm('number', value)

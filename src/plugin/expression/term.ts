@@ -1,4 +1,4 @@
-import type { Transaction } from '../../plugin/transaction.ts'
+import type { Transaction } from '../transaction.ts'
 
 /** The values of expressions. */
 export type Value = number | string | boolean | null | readonly Value[]
@@ -9,7 +9,7 @@ export type ValueType = 'number' | 'string' | 'boolean' | 'nil' | 'array'
  * A compiled part of an expression. Its type is known at load, so types need no check per query.
  * `evaluate` throws EvaluationError if it has no value.
  */
-export interface ViewTerm {
+export interface Term {
   readonly type: ValueType
   readonly evaluate: (tx: Transaction) => Value
   /** Its value, if that is the same for every query. */
@@ -18,7 +18,7 @@ export interface ViewTerm {
   readonly call?: string
 }
 
-/** No value for this query: an invalid address, a remainder of zero. The view doesn't match. */
+/** No value for this query: an invalid address, a remainder of zero. */
 export class EvaluationError extends Error {
   constructor(message: string) {
     super(message)
@@ -26,7 +26,7 @@ export class EvaluationError extends Error {
   }
 }
 
-export function constantTerm(type: ValueType, value: Value): ViewTerm {
+export function constantTerm(type: ValueType, value: Value): Term {
   return { type, evaluate: () => value, constant: value }
 }
 
@@ -34,4 +34,12 @@ export function equalValues(a: Value, b: Value): boolean {
   if (a === b) return true
   if (!Array.isArray(a) || !Array.isArray(b) || a.length !== b.length) return false
   return a.every((item, i) => equalValues(item, b[i]))
+}
+
+/** Names that an expression may use beside the functions about the query. */
+export interface Scope {
+  /** Variables, by name. */
+  readonly variables: ReadonlyMap<string, Term>
+  /** Returns a group of the regular expression that matched, by name or number; '' = it has none. */
+  readonly group: (key: string | number) => string
 }

@@ -1,7 +1,7 @@
 import { LinearRegExp } from '../../base/re2/linear-regexp.ts'
 import { PatternError } from '../../base/re2/syntax.ts'
 import { ExpressionError, type Lexeme } from './lexer.ts'
-import { EvaluationError, equalValues, type Value, type ValueType, type ViewTerm } from './term.ts'
+import { EvaluationError, equalValues, type Term, type Value, type ValueType } from './term.ts'
 
 /** Precedence of operators: expr-lang's numbers. */
 export const BINARY_PRECEDENCE: ReadonlyMap<string, number> = new Map([
@@ -58,7 +58,7 @@ const ON_TEXTS: Readonly<Record<string, Texts>> = {
 
 const ARITHMETIC: ReadonlySet<string> = new Set(['+', '-', '*', '/', '%'])
 
-type BinaryTerm = (operator: Lexeme, left: ViewTerm, right: ViewTerm) => ViewTerm
+type BinaryTerm = (operator: Lexeme, left: Term, right: Term) => Term
 
 /** Operators that do not compute with two values of one type. */
 const BINARY_TERMS: ReadonlyMap<string, BinaryTerm> = new Map([
@@ -73,26 +73,26 @@ const BINARY_TERMS: ReadonlyMap<string, BinaryTerm> = new Map([
 ])
 
 /** `left operator right`. Throws ExpressionError if the types don't fit. */
-export function binaryTerm(operator: Lexeme, left: ViewTerm, right: ViewTerm): ViewTerm {
+export function binaryTerm(operator: Lexeme, left: Term, right: Term): Term {
   const compose = BINARY_TERMS.get(operator.text) ?? computedTerm
   return compose(operator, left, right)
 }
 
-function orTerm(operator: Lexeme, left: ViewTerm, right: ViewTerm): ViewTerm {
+function orTerm(operator: Lexeme, left: Term, right: Term): Term {
   requireTypes(operator, left, right, 'boolean')
   const a = left.evaluate
   const b = right.evaluate
   return { type: 'boolean', evaluate: (tx) => a(tx) === true || b(tx) === true }
 }
 
-function andTerm(operator: Lexeme, left: ViewTerm, right: ViewTerm): ViewTerm {
+function andTerm(operator: Lexeme, left: Term, right: Term): Term {
   requireTypes(operator, left, right, 'boolean')
   const a = left.evaluate
   const b = right.evaluate
   return { type: 'boolean', evaluate: (tx) => a(tx) === true && b(tx) === true }
 }
 
-function computedTerm(operator: Lexeme, left: ViewTerm, right: ViewTerm): ViewTerm {
+function computedTerm(operator: Lexeme, left: Term, right: Term): Term {
   const op = operator.text
   const a = left.evaluate
   const b = right.evaluate
@@ -109,7 +109,7 @@ function computedTerm(operator: Lexeme, left: ViewTerm, right: ViewTerm): ViewTe
   throw mismatch(operator, left, right)
 }
 
-export function unaryTerm(operator: Lexeme, operand: ViewTerm): ViewTerm {
+export function unaryTerm(operator: Lexeme, operand: Term): Term {
   const evaluate = operand.evaluate
   if (operator.text === '!' || operator.text === 'not') {
     if (operand.type !== 'boolean') throw wrongOperand(operator, operand.type)
@@ -120,7 +120,7 @@ export function unaryTerm(operator: Lexeme, operand: ViewTerm): ViewTerm {
   return { type: 'number', evaluate: (tx) => -(evaluate(tx) as number) }
 }
 
-function equalityTerm(operator: Lexeme, left: ViewTerm, right: ViewTerm): ViewTerm {
+function equalityTerm(operator: Lexeme, left: Term, right: Term): Term {
   const comparable = left.type === right.type || left.type === 'nil' || right.type === 'nil'
   if (!comparable) throw mismatch(operator, left, right)
   const wanted = operator.text === '=='
@@ -129,7 +129,7 @@ function equalityTerm(operator: Lexeme, left: ViewTerm, right: ViewTerm): ViewTe
   return { type: 'boolean', evaluate: (tx) => equalValues(a(tx), b(tx)) === wanted }
 }
 
-function membershipTerm(operator: Lexeme, left: ViewTerm, right: ViewTerm): ViewTerm {
+function membershipTerm(operator: Lexeme, left: Term, right: Term): Term {
   if (right.type !== 'array') throw mismatch(operator, left, right)
   const a = left.evaluate
   const b = right.evaluate
@@ -143,7 +143,7 @@ function membershipTerm(operator: Lexeme, left: ViewTerm, right: ViewTerm): View
 }
 
 /** The pattern is compiled at load, so it must be constant. */
-function matchTerm(operator: Lexeme, left: ViewTerm, right: ViewTerm): ViewTerm {
+function matchTerm(operator: Lexeme, left: Term, right: Term): Term {
   requireTypes(operator, left, right, 'string')
   if (typeof right.constant !== 'string') {
     throw new ExpressionError(operator.column, 'the pattern of matches must be a literal')
@@ -162,11 +162,11 @@ function compilePattern(operator: Lexeme, source: string): LinearRegExp {
   }
 }
 
-function requireTypes(operator: Lexeme, left: ViewTerm, right: ViewTerm, type: ValueType): void {
+function requireTypes(operator: Lexeme, left: Term, right: Term, type: ValueType): void {
   if (left.type !== type || right.type !== type) throw mismatch(operator, left, right)
 }
 
-function mismatch(operator: Lexeme, left: ViewTerm, right: ViewTerm): ExpressionError {
+function mismatch(operator: Lexeme, left: Term, right: Term): ExpressionError {
   const types = `mismatched types ${left.type} and ${right.type}`
   return new ExpressionError(operator.column, `invalid operation: ${operator.text} (${types})`)
 }

@@ -11,17 +11,19 @@ import {
   scanCidr,
 } from '../../dns/text/address.ts'
 import { isWithin } from '../../geo/special-prefixes.ts'
-import type { BlockConfig } from '../../plugin/directive.ts'
-import { ANY_LABEL, findMetadata } from '../../plugin/metadata.ts'
-import type { Transaction } from '../../plugin/transaction.ts'
+import type { BlockConfig } from '../directive.ts'
+import { ANY_LABEL, findMetadata } from '../metadata.ts'
+import type { Transaction } from '../transaction.ts'
 import { ExpressionError, type Lexeme } from './lexer.ts'
-import { EvaluationError, type Value, type ValueType, type ViewTerm } from './term.ts'
+import { EvaluationError, type Scope, type Term, type Value, type ValueType } from './term.ts'
 
 interface QueryFunction {
   readonly type: ValueType
   readonly read: (query: Query) => Value
 }
 
+/** Bound of the length of a text with replacements, in characters: nested calls could make it huge. */
+const REPLACED_LENGTH_MAX = 1 << 20
 const UDP_PAYLOAD_MIN_OCTETS = 512
 const TCP_PAYLOAD_OCTETS = 65_535
 
@@ -45,8 +47,23 @@ const QUERY_FUNCTIONS: ReadonlyMap<string, QueryFunction> = new Map<string, Quer
   ['type', { type: 'string', read: (query) => printType(query.qtype) }],
 ])
 
+/** True if an expression of any scope may call the function. */
+export function isFunction(name: string): boolean {
+  return ['incidr', 'metadata', 'replace', 'group'].includes(name) || QUERY_FUNCTIONS.has(name)
+}
+
 /** A call of the function `name`. Throws ExpressionError for an unknown function or invalid arguments. */
-export function callTerm(name: Lexeme, args: readonly ViewTerm[], block: BlockConfig): ViewTerm {
+export function callTerm(
+  name: Lexeme,
+  args: readonly Term[],
+  block: BlockConfig,
+  scope: Scope | undefined,
+): Term {
+  if (name.text === 'group' && scope !== undefined) return groupTerm(name, args, scope)
+  if (name.text === 'replace') {
+    requireArguments(name, args, 3)
+    return replaceTerm(args)
+  }
   if (name.text === 'incidr') {
     requireArguments(name, args, 2)
     return incidrTerm(name, args[0]!, args[1]!)
@@ -61,17 +78,44 @@ export function callTerm(name: Lexeme, args: readonly ViewTerm[], block: BlockCo
   return { type: known.type, evaluate: (tx) => known.read(tx.query), call: name.text }
 }
 
-function requireArguments(name: Lexeme, args: readonly ViewTerm[], count: number): void {
-  if (args.length !== count) {
-    const what = args.length < count ? 'not enough' : 'too many'
-    throw new ExpressionError(name.column, `${what} arguments to call ${name.text}`)
-  }
+function requireCount(name: Lexeme, args: readonly Term[], count: number): void {
+  if (args.length === count) return
+  const what = args.length < count ? 'not enough' : 'too many'
+  throw new ExpressionError(name.column, `${what} arguments to call ${name.text}`)
+}
+
+function requireArguments(name: Lexeme, args: readonly Term[], count: number): void {
+  requireCount(name, args, count)
   if (args.some((arg) => arg.type !== 'string')) {
     throw new ExpressionError(name.column, `the arguments of ${name.text} must be strings`)
   }
 }
 
-function metadataTerm(label: ViewTerm, block: BlockConfig): ViewTerm {
+function groupTerm(name: Lexeme, args: readonly Term[], { group }: Scope): Term {
+  requireCount(name, args, 1)
+  const [key] = args
+  if (key?.type !== 'string' && key?.type !== 'number') {
+    throw new ExpressionError(name.column, 'the argument of group must be a string or a number')
+  }
+  return { type: 'string', evaluate: (tx) => group(key.evaluate(tx) as string | number) }
+}
+
+/** `replace(text, old, new)`: all occurrences. */
+function replaceTerm([text, old, replacement]: readonly Term[]): Term {
+  return {
+    type: 'string',
+    evaluate: (tx) => {
+      const from = text!.evaluate(tx) as string
+      const to = replacement!.evaluate(tx) as string
+      if ((from.length + 1) * (to.length + 1) > REPLACED_LENGTH_MAX) {
+        throw new EvaluationError('the result of replace may be too long')
+      }
+      return from.replaceAll(old!.evaluate(tx) as string, () => to)
+    },
+  }
+}
+
+function metadataTerm(label: Term, block: BlockConfig): Term {
   block.metadataRead.add(typeof label.constant === 'string' ? label.constant : ANY_LABEL)
   return {
     type: 'string',
@@ -98,7 +142,7 @@ function narrowScope({ query, response }: Transaction): void {
  * `incidr(ip, cidr)`. A literal network is read at load, and an address of the query is read in
  * place. So the usual `incidr(client_ip(), '192.0.2.0/24')` makes no text per query.
  */
-function incidrTerm(name: Lexeme, ip: ViewTerm, cidr: ViewTerm): ViewTerm {
+function incidrTerm(name: Lexeme, ip: Term, cidr: Term): Term {
   if (typeof cidr.constant !== 'string') {
     const contains = (address: string, network: string) =>
       containsAddress(scanNetwork(network), scanHost(address))
