@@ -27,14 +27,16 @@ export interface InternalNames {
   readonly pods: 'disabled' | 'insecure' | 'verified'
 }
 
+const INTERNAL_NAMESERVER = 'ns.dns'
+
 /** The names inside of a cluster, as the Kubernetes DNS specification defines them. */
 export function internalScheme({ podNames, ignoresEmpty, pods }: InternalNames): NameScheme {
   return {
-    nameserver: 'ns.dns',
+    nameserver: INTERNAL_NAMESERVER,
     mailbox: 'hostmaster',
     hasVersion: true,
     hasPods: pods === 'verified',
-    branches: ['svc', 'pod'],
+    branches: ['svc', 'pod', INTERNAL_NAMESERVER],
     namesOf: (namespace) => {
       return pods === 'disabled' ? [`${namespace}.svc`] : [`${namespace}.svc`, `${namespace}.pod`]
     },

@@ -1,4 +1,5 @@
 import { printType, RRType } from '../dns/iana/types.ts'
+import { ALIASES_MAX } from '../dns/message/direct-answer.ts'
 import { printName } from '../dns/name/name.ts'
 import { lowerNameKey } from '../dnsrecord/validate/names.ts'
 import type { ClassCell } from '../geo/classes/class-cells.ts'
@@ -46,7 +47,6 @@ export interface TierChange {
   readonly after: string
 }
 
-const CHAIN_DEPTH_MAX = 8
 const ALL_CLIENTS = 'all clients'
 const OTHER_CLIENTS = 'other clients'
 
@@ -83,7 +83,7 @@ export class NameComparison {
    * any type. So a loop of CNAMEs ends.
    */
   readonly #reached = Array.from(
-    { length: CHAIN_DEPTH_MAX + 1 },
+    { length: ALIASES_MAX + 1 },
     () => new Map<string, CellSet | undefined>(),
   )
 
@@ -112,7 +112,7 @@ export class NameComparison {
     for (const type of types) {
       const [old, next] = [before?.sets.get(type), after?.sets.get(type)]
       const own = this.#compare(old, next)
-      const clients = type === RRType.CNAME ? this.#reach(key, CHAIN_DEPTH_MAX) : own
+      const clients = type === RRType.CNAME ? this.#reach(key, ALIASES_MAX) : own
       if (clients === undefined && this.#isAlike(old, next)) continue
       changes.push(this.#change(key, type, { old, next, own, clients }))
     }
@@ -249,7 +249,7 @@ export class NameComparison {
     for (const set of sets)
       for (const target of set?.rdata ?? []) targets.set(lowerNameKey(target), target)
     return [...targets]
-      .filter(([target]) => this.#reach(target, CHAIN_DEPTH_MAX - 1) !== undefined)
+      .filter(([target]) => this.#reach(target, ALIASES_MAX - 1) !== undefined)
       .map(([, target]) => printName(target))
   }
 

@@ -1,4 +1,5 @@
 import { RRType } from '../dns/iana/types.ts'
+import { ALIASES_MAX } from '../dns/message/direct-answer.ts'
 import { nameKey } from '../dns/name/name.ts'
 import { scanAddress } from '../dns/text/address.ts'
 import type { Endpoint } from '../dnsrecord/dns-record.ts'
@@ -9,7 +10,7 @@ type Indexes = Pick<ReadonlyMap<number, unknown>, 'keys'>
 
 const NONE: ReadonlySet<number> = new Set()
 /** Maximum length of a CNAME chain. */
-export const CHAIN_MAX = 8
+export const CHAIN_MAX = ALIASES_MAX
 
 /**
  * Returns which targets of each endpoint of one record are down, in the order of `endpoints`.

@@ -1,4 +1,5 @@
 import { RRType } from '../dns/iana/types.ts'
+import { ALIASES_MAX } from '../dns/message/direct-answer.ts'
 import { nameKey } from '../dns/name/name.ts'
 import { scanAddress } from '../dns/text/address.ts'
 import type { Endpoint } from '../dnsrecord/dns-record.ts'
@@ -7,8 +8,6 @@ import { WEIGHT_DEFAULT, WEIGHT_MAX } from '../steering/candidate.ts'
 
 /** The full weight during slow start; an address that has just recovered has weight 1. */
 export const SLOW_START_UNITS = 20
-/** Maximum length of a CNAME chain inside one record. */
-const CHAIN_MAX = 8
 
 /** An address, or host name, that was down and has not reached its full weight yet. */
 export interface SlowStartUnits {
@@ -40,7 +39,7 @@ export function findSlowStartUnits(
   }
   let names: ReadonlyMap<string, number> = hosts
   let units = endpoints.map((endpoint, i) => unitsOf(endpoint, down?.[i], addresses, names))
-  for (let step = 0; step < CHAIN_MAX; step++) {
+  for (let step = 0; step < ALIASES_MAX; step++) {
     names = new Map([...hosts, ...unitsOfOwners(endpoints, units)])
     const next = endpoints.map((endpoint, i) => unitsOf(endpoint, down?.[i], addresses, names))
     if (next.every((value, i) => value === units[i])) break

@@ -1,4 +1,5 @@
 import type { Random } from '../base/random.ts'
+import { ALIASES_MAX } from '../dns/message/direct-answer.ts'
 import { Query } from '../dns/message/query.ts'
 import type { ReplyStream } from '../dns/message/reply-stream.ts'
 import { Response } from '../dns/message/response.ts'
@@ -45,7 +46,7 @@ export interface ServerView {
 }
 
 /** Most steps of a CNAME chain, inside and across zones. */
-export const CHAIN_DEPTH_MAX = 8
+export const CHAIN_DEPTH_MAX = ALIASES_MAX
 
 const NO_BYTES = new Uint8Array(0)
 

@@ -7,12 +7,14 @@ import {
   type NameScheme,
 } from '../../src/cluster-dns/name-scheme.ts'
 import { type ObjectKind, ObjectStore } from '../../src/cluster-dns/object-store.ts'
-import { printType, RRType } from '../../src/dns/iana/index.ts'
+import { printType, Rcode, RRType } from '../../src/dns/iana/index.ts'
 import { nameKey, printName, scanName } from '../../src/dns/name/name.ts'
 import { printRdata } from '../../src/dns/rdata/index.ts'
 import { scanAddress } from '../../src/dns/text/address.ts'
 import type { ApiObject } from '../../src/kube/api.ts'
+import { AnswerStatus, ZoneAnswerer } from '../../src/zone/lookup/answer.ts'
 import { FakeClock } from '../support/setup.ts'
+import { transaction } from '../support/transaction.ts'
 import { listRRsets, readRRset } from '../support/zone-contents.ts'
 
 const INTERNAL = internalScheme({ podNames: false, ignoresEmpty: false, pods: 'verified' })
@@ -226,6 +228,18 @@ t.test('the name server is the Service that leads here, or else this address', a
   site.remove('services', 'kube-system', 'headless').remove('services', 'kube-system', 'kube-dns')
   site.commit()
   t.strictSame(read(), ['10.1.0.53'])
+})
+
+t.test('the name server exists although it has no address', async (t) => {
+  for (const scheme of [INTERNAL, EXTERNAL]) {
+    const site = new Site([], [], scheme)
+    site.commit()
+    const answerer = new ZoneAnswerer(site.zones.image.reader())
+    const tx = transaction({ name: `${scheme.nameserver}.cluster.local.` })
+    t.equal(answerer.answer(tx.query, tx.response), AnswerStatus.Answered)
+    t.equal(tx.response.rcode, Rcode.NOERROR, scheme.nameserver)
+    t.equal(tx.response.type[0], RRType.SOA)
+  }
 })
 
 t.test(

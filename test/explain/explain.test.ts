@@ -57,7 +57,7 @@ function manifest(
 const alias = (name: string, target: string): EndpointText => {
   return { name, type: 'CNAME', target: `${target}.k.example.com` }
 }
-const LONG = Array.from({ length: 12 }, (_, i) => alias(`long${i}`, `long${i + 1}`))
+const LONG = Array.from({ length: 20 }, (_, i) => alias(`long${i}`, `long${i + 1}`))
 const TWO = [
   { name: 'one', id: 'a', target: '192.0.2.1' },
   { name: 'one', id: 'b', target: '192.0.2.2' },
@@ -101,11 +101,7 @@ t.test('each line of an explanation is true', async (t) => {
     ['loop.', 5, /^end: loop\.k\.example\.com\. has CNAME records$/m],
     ['loop.', 1, /^end: the chain is a loop: it leads back to loop\.k\.example\.com\.$/m],
     ['out.', 1, /^end: the chain leads to www\.example\.org\., which no zone of this server has;/m],
-    [
-      'long0.',
-      1,
-      /^end: the chain leads to long\d+\.k\..*; the server follows at most \d+ CNAMEs/m,
-    ],
+    ['long0.', 1, /^end: the chain leads to long\d+\.k\..*; the server follows at most 16 CNAMEs/m],
     ['', 6, /TTL: 60 s: TTL of the RRset in its zone$/m],
     ['', 2, /^ {2}\* endpoint 1: ns1\.k\.example\.com\.; default of the server$/m, /nobody/],
     ['ttl.', 1, /TTL: 30 s: the lowest TTL of all .*, that of quick of n\/ttl$/m],

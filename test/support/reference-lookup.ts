@@ -29,7 +29,7 @@ export interface ReferenceAnswer {
   target: string
 }
 
-const CHAIN_MAX = 8
+const CHAIN_MAX = 16
 
 export function lookUpSlowly(
   zones: readonly ReferenceZone[],

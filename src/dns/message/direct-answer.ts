@@ -5,8 +5,8 @@ import { NameBuffer } from '../name/hashed-name.ts'
 import type { Query } from './query.ts'
 import { type Response, Section } from './response.ts'
 
-/** Most CNAMEs of a direct answer, as of any chain. */
-export const ALIASES_MAX = 8
+/** Most CNAMEs that are followed for one question, inside and across zones. */
+export const ALIASES_MAX = 16
 
 /** Initial capacity of the set. */
 const SET_COUNT_START = 16

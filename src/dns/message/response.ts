@@ -1,7 +1,7 @@
 import * as opcodes from '../iana/opcodes.ts'
 import { RRType } from '../iana/types.ts'
 import type { ReplySigner } from '../tsig/reply-signer.ts'
-import { DirectAnswer } from './direct-answer.ts'
+import { ALIASES_MAX, DirectAnswer } from './direct-answer.ts'
 import type { Query } from './query.ts'
 
 // Bound in this module: V8 folds its constants, but looks up and checks an import at every use.
@@ -20,8 +20,7 @@ const RESPONSE_RR_START = 64
 /** UDP payload size that fits all common paths without fragmentation (DNS flag day 2020). */
 export const PAYLOAD_OCTETS_DEFAULT = 1232
 
-/** Octets for synthesized names: sixteen of maximum length. */
-const SYNTHESIZED_OCTETS_MAX = 4096
+const NAME_OCTETS_MAX = 255
 
 const NO_BYTES = new Uint8Array(0)
 
@@ -66,7 +65,7 @@ export class Response {
    * Names that no other buffer contains, such as targets of CNAMEs made from a DNAME. They live as
    * long as the records that point to them. In use: 0..synthesizedOctets-1.
    */
-  readonly synthesized: Uint8Array = new Uint8Array(SYNTHESIZED_OCTETS_MAX)
+  readonly synthesized: Uint8Array = new Uint8Array((ALIASES_MAX + 1) * NAME_OCTETS_MAX)
   synthesizedOctets = 0
 
   /** ECS scope to echo if the query carried ECS: 0..128 bits (RFC 7871 section 7.2.1). */

@@ -1,6 +1,7 @@
 import { ask, questionOf } from '../../client/ask.ts'
 import { type HostPort, printHostPort } from '../../dns/host-port.ts'
 import { printRcode, Rcode, RRType } from '../../dns/iana/index.ts'
+import { ALIASES_MAX } from '../../dns/message/direct-answer.ts'
 import { HeaderFlag, type ResourceRecord } from '../../dns/message/message.ts'
 import { lowerName, nameKey } from '../../dns/name/name.ts'
 import type { TsigKey } from '../../dns/tsig/key.ts'
@@ -9,8 +10,6 @@ import { scanActiveGroups } from './active-groups.ts'
 /** Of one server: attempts over UDP, the wait for each reply, and for the exchange over TCP. */
 const TRIES = 2
 const TIMEOUT_MS = 1500
-/** Longest chain of aliases from the name to the TXT record. */
-const CHAIN_MAX = 8
 
 /** A server that may know the TXT record. */
 export interface GroupServer extends HostPort {
@@ -71,7 +70,7 @@ export function readGroups(
 /** Returns the TXT records of the name, also behind aliases. Those of other names do not count. */
 function textsOf(name: Uint8Array, answer: readonly ResourceRecord[]): readonly Uint8Array[] {
   let key = keyOf(name)
-  for (let step = 0; step < CHAIN_MAX; step++) {
+  for (let step = 0; step <= ALIASES_MAX; step++) {
     const own = answer.filter(({ owner }) => keyOf(owner) === key)
     const texts = own.filter(({ type }) => type === RRType.TXT)
     const alias = own.find(({ type }) => type === RRType.CNAME)

@@ -95,7 +95,7 @@ export class ZoneAnswerer {
   readonly #denial: DenialProofs
   readonly #apexNsInAuthority: boolean
   /** Targets of a chain, for lookups and loop detection; entry i: the target after i+1 CNAMEs. */
-  readonly #targets: readonly NameBuffer[]
+  readonly #targets: NameBuffer[] = []
   readonly #substitute = new NameBuffer()
 
   // The name of the current step, and the place of its records' owner.
@@ -123,7 +123,6 @@ export class ZoneAnswerer {
     this.direct = this.#apexNsInAuthority
       ? undefined
       : new DirectAnswers(reader, this.#finder, steerer)
-    this.#targets = Array.from({ length: CHAIN_MAX }, () => new NameBuffer())
   }
 
   /**
@@ -211,7 +210,7 @@ export class ZoneAnswerer {
     this.chainSteps = aliasCount - 1
     for (let i = 0; i < this.chainSteps; i++) {
       const { qname, qnameOctets } = targets[i]!
-      this.#targets[i]!.set(qname, 0, qnameOctets)
+      this.#targetOf(i).set(qname, 0, qnameOctets)
     }
     return Step.Follow
   }
@@ -394,7 +393,7 @@ export class ZoneAnswerer {
     const i = this.#alias
     const rdata = response.rdataBytes[i]!
     const start = response.rdataOffset[i]!
-    const target = this.#targets[this.chainSteps]!
+    const target = this.#targetOf(this.chainSteps)
     if (!target.set(rdata, start, start + response.rdataOctets[i]!)) return false
     if (equalHashedNames(target, query)) return false
     for (let k = 0; k < this.chainSteps; k++) {
@@ -405,6 +404,12 @@ export class ZoneAnswerer {
     this.#owner = rdata
     this.#ownerOffset = start
     return true
+  }
+
+  /** Most zones have no long chains: the buffers are made when a chain first needs them. */
+  #targetOf(step: number): NameBuffer {
+    if (step === this.#targets.length) this.#targets.push(new NameBuffer())
+    return this.#targets[step]!
   }
 
   #chaseOutside(query: Query, response: Response): AnswerStatus {

@@ -3,8 +3,12 @@ import { NAME_ROOM_OCTETS } from '../../dns/message/query.ts'
 import { type HashedName, NameBuffer } from '../../dns/name/hashed-name.ts'
 import type { ZoneReader } from '../image/reader.ts'
 
-/** Entries per step of a chain; a power of two. */
+/** Entries of each of the first steps of a chain; a power of two. */
 const ENTRIES = 32
+/** Few chains have more steps. Each of these has few entries; a power of two. */
+const STEPS_FULL = 8
+const ENTRIES_LATE = 2
+const ENTRIES_ALL = STEPS_FULL * ENTRIES + (ALIASES_MAX - STEPS_FULL) * ENTRIES_LATE
 const NO_BYTES = new Uint8Array(0)
 
 /**
@@ -15,11 +19,11 @@ const NO_BYTES = new Uint8Array(0)
 export class TargetCache {
   readonly #names: NameBuffer[] = []
   /** By entry: the place of its name in `#bytes`; 0 = empty. */
-  readonly #places = new Uint32Array(ALIASES_MAX * ENTRIES)
+  readonly #places = new Uint32Array(ENTRIES_ALL)
   #bytes: Uint8Array = NO_BYTES
 
   constructor() {
-    for (let i = 0; i < ALIASES_MAX * ENTRIES; i++) this.#names.push(new NameBuffer())
+    for (let i = 0; i < ENTRIES_ALL; i++) this.#names.push(new NameBuffer())
   }
 
   /**
@@ -31,7 +35,7 @@ export class TargetCache {
       this.#bytes = reader.bytes
       this.#places.fill(0)
     }
-    const entry = step * ENTRIES + ((place >> 2) & (ENTRIES - 1))
+    const entry = entryOf(step, place >> 2)
     const name = this.#names[entry]!
     if (this.#places[entry] === place) return name
     this.#places[entry] = 0
@@ -40,4 +44,10 @@ export class TargetCache {
     this.#places[entry] = place
     return name
   }
+}
+
+function entryOf(step: number, hash: number): number {
+  if (step < STEPS_FULL) return step * ENTRIES + (hash & (ENTRIES - 1))
+  const late = (step - STEPS_FULL) * ENTRIES_LATE
+  return STEPS_FULL * ENTRIES + late + (hash & (ENTRIES_LATE - 1))
 }

@@ -59,13 +59,18 @@ export const ZONES = [
   'loop1.example.org. 300 CNAME loop2.example.org.',
   'loop2.example.org. 300 CNAME loop1.example.org.',
   'self.example.org. 300 CNAME self.example.org.',
-  ...Array.from({ length: 9 }, (_, i) => `c${i}.example.org. 300 CNAME c${i + 1}.example.org.`),
-  'c9.example.org. 300 A 192.0.2.11',
+  ...Array.from({ length: 17 }, (_, i) => `c${i}.example.org. 300 CNAME c${i + 1}.example.org.`),
+  'c17.example.org. 300 A 192.0.2.11',
   // DNAMEs.
   'old.example.org. 120 DNAME new.example.org.',
   'old.example.org. 300 A 192.0.2.12',
   'hidden.old.example.org. 300 A 192.0.2.13',
   'www.new.example.org. 300 A 192.0.2.14',
+  // Names of maximum length at each step.
+  ...Array.from(
+    { length: 18 },
+    (_, i) => `d${10 + i}.example.org. 300 DNAME d${11 + i}.example.org.`,
+  ),
   `long.example.org. 300 DNAME ${`${'x'.repeat(60)}.`.repeat(3)}example.org.`,
   'example.com. 30 SOA 90',
   'example.com. 300 NS ns1.example.org.',

@@ -14,6 +14,9 @@ import {
   ZONES,
 } from './answer-stage.ts'
 
+/** With `dNN.example.org.` a name of 255 octets. */
+const LONG = `${`${'x'.repeat(63)}.`.repeat(3)}${'y'.repeat(45)}.`
+
 const SOA_COM = 'example.com. 30 SOA 90'
 
 const CHILD_NS = [
@@ -343,26 +346,39 @@ const cases: readonly Case[] = [
     want: [['self.example.org. 300 CNAME self.example.org.'], [], []],
   },
   {
-    name: 'a chain of eight CNAMEs is followed to its end',
+    name: 'a chain of sixteen CNAMEs is followed to its end',
     given: 'c1.example.org. A',
     want: [
       [
         ...Array.from(
-          { length: 8 },
+          { length: 16 },
           (_, i) => `c${i + 1}.example.org. 300 CNAME c${i + 2}.example.org.`,
         ),
-        'c9.example.org. 300 A 192.0.2.11',
+        'c17.example.org. 300 A 192.0.2.11',
       ],
       [],
       [],
     ],
   },
   {
-    name: 'the ninth CNAME is given, but not followed',
+    name: 'the seventeenth CNAME is given, but not followed',
     given: 'c0.example.org. A',
     status: ChainTooLong,
     want: [
-      Array.from({ length: 9 }, (_, i) => `c${i}.example.org. 300 CNAME c${i + 1}.example.org.`),
+      Array.from({ length: 17 }, (_, i) => `c${i}.example.org. 300 CNAME c${i + 1}.example.org.`),
+      [],
+      [],
+    ],
+  },
+  {
+    name: 'a chain of DNAMEs has room for names of maximum length',
+    given: `${LONG}d10.example.org. A`,
+    status: ChainTooLong,
+    want: [
+      Array.from({ length: 17 }, (_, i) => [
+        `d${10 + i}.example.org. 300 DNAME d${11 + i}.example.org.`,
+        `${LONG}d${10 + i}.example.org. 300 CNAME ${LONG}d${11 + i}.example.org.`,
+      ]).flat(),
       [],
       [],
     ],
@@ -426,10 +442,10 @@ t.test('answers by RFC 1034 section 4.3.2', async (t) => {
 t.test('steps that were taken before count', async (t) => {
   const answerer = new ZoneAnswerer(imageOf(ZONES).reader())
   const response = new Response()
-  const query = question('c6.example.org.', 1)
-  t.equal(answerer.answer(query, response, 5), Answered)
+  const query = question('c14.example.org.', 1)
+  t.equal(answerer.answer(query, response, 13), Answered)
   response.reset(query)
-  t.equal(answerer.answer(query, response, 6), ChainTooLong)
+  t.equal(answerer.answer(query, response, 14), ChainTooLong)
   t.equal(answerer.chainSteps, 2)
 })
 
