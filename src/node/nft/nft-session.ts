@@ -12,6 +12,8 @@ const MARK_OUTPUT = 'datatype ipv4_addr ('
 /** Text of an error that callers get. nft repeats the transaction, which may be long. */
 const FAULT_LENGTH = 300
 const OUTPUT_MAX = 2 ** 30 - 1
+/** nft reads and writes a history of its commands in this folder: in none, because it would grow without limit. */
+const NO_HOME = '/dev/null'
 
 export interface NftSessionOptions {
   /** The program and its first arguments; `['nft']` unless a test needs another. */
@@ -35,11 +37,14 @@ export class NftSession {
   readonly #ended: Promise<void>
   #output = ''
   #fault = ''
+  /** Commands that it has got. nft gets slower with each of them. */
+  commands = 0
 
   constructor({ command, onEnd }: NftSessionOptions) {
     // One stream for output and errors, so that they stay in order.
     const args = ['-c', 'exec "$@" -i 2>&1', 'sh', ...command]
-    const child = spawn('sh', args, { stdio: ['pipe', 'pipe', 'inherit'] })
+    const env = { ...process.env, HOME: NO_HOME }
+    const child = spawn('sh', args, { stdio: ['pipe', 'pipe', 'inherit'], env })
     this.#process = child
     child.stdout.setEncoding('utf8')
     child.stdout.on('data', (text: string) => this.#read(text))
@@ -105,6 +110,7 @@ export class NftSession {
         reject(new NftEndError(this.#fault))
         return
       }
+      this.commands++
       this.#jobs.push({ finish: resolve, fail: (reason) => reject(new NftEndError(reason)) })
       this.#process.stdin.write(`${line}\n${MARK}\n`)
     })

@@ -24,6 +24,8 @@ export interface NftProgramsOptions {
 
 /** A transaction of more characters gets a process of its own: a session reads 3 µs for each. */
 const SESSION_CHARACTERS = 8192
+/** A session takes so many commands: after 40 000, each would take seven times as long as at first. */
+const SESSION_COMMANDS = 1000
 /** A process that takes longer is ended. */
 const COMMIT_MS = 60_000
 /** The kernel interrupts a listing of many elements at each transaction, so it may never end. */
@@ -41,6 +43,8 @@ const GLANCED = [
 export class NftPrograms implements Nft {
   readonly #options: NftProgramsOptions
   #session: NftSession | undefined
+  /** Takes the place of the session once it has started. */
+  #successor: NftSession | undefined
 
   constructor(options: NftProgramsOptions) {
     this.#options = options
@@ -88,20 +92,43 @@ export class NftPrograms implements Nft {
   }
 
   async close(): Promise<void> {
-    await this.#session?.close()
+    await Promise.all([this.#session?.close(), this.#successor?.close()])
   }
 
   #open(): NftSession {
-    if (this.#session !== undefined) return this.#session
+    this.#session ??= this.#start()
+    if (this.#session.commands >= SESSION_COMMANDS) this.#replace(this.#session)
+    return this.#session
+  }
+
+  /** Starts the next session, and uses it as soon as it replies: no transaction waits for the start. */
+  #replace(old: NftSession): void {
+    if (this.#successor !== undefined) return
+    const next = this.#start()
+    this.#successor = next
+    const settle = (isReady: boolean): void => {
+      this.#successor = undefined
+      if (!isReady) return
+      if (this.#session !== old) return void next.close()
+      this.#session = next
+      void old.close()
+    }
+    next.list('').then(
+      () => settle(true),
+      () => settle(false),
+    )
+  }
+
+  #start(): NftSession {
     const { command, onEnd } = this.#options
     const session = new NftSession({
       command,
       onEnd: (reason) => {
-        if (this.#session === session) this.#session = undefined
+        if (this.#session !== session) return
+        this.#session = undefined
         onEnd(reason)
       },
     })
-    this.#session = session
     return session
   }
 }
