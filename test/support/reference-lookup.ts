@@ -1,3 +1,4 @@
+import { Rcode } from '../../src/dns/iana/rcodes.ts'
 import { RRType } from '../../src/dns/iana/types.ts'
 
 /*
@@ -55,7 +56,9 @@ export function lookUpSlowly(
     }
     const next = answerOne(zones, zone, name, qtype, out, visited.length === 1)
     if (next === undefined) return out
-    if (visited.length > CHAIN_MAX || visited.includes(next)) return { ...out, status: 'too-long' }
+    if (visited.length > CHAIN_MAX) return { ...out, status: 'too-long' }
+    if (next === name) return { ...out, status: 'too-long', rcode: Rcode.SERVFAIL }
+    if (visited.includes(next)) return { ...out, status: 'too-long' }
     visited.push(next)
     name = next
   }

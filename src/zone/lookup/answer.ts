@@ -388,13 +388,17 @@ export class ZoneAnswerer {
     )
   }
 
-  /** Moves to the target of the current step's CNAME; returns false if the chain already visited it. */
+  /**
+   * Moves to the target of the current step's CNAME; returns false if the chain already visited it. A CNAME that names
+   * itself is SERVFAIL, as in BIND and CoreDNS.
+   */
   #follow(query: Query, response: Response): boolean {
     const i = this.#alias
     const rdata = response.rdataBytes[i]!
     const start = response.rdataOffset[i]!
     const target = this.#targetOf(this.chainSteps)
     if (!target.set(rdata, start, start + response.rdataOctets[i]!)) return false
+    if (equalHashedNames(target, this.#name)) response.rcode = Rcode.SERVFAIL
     if (equalHashedNames(target, query)) return false
     for (let k = 0; k < this.chainSteps; k++) {
       if (equalHashedNames(target, this.#targets[k]!)) return false
