@@ -4,6 +4,9 @@ import type { StoredRecord } from '../dnsrecord/record-source.ts'
 
 /** Up to this many owners are compared one by one, because a set costs more. */
 const LINEAR_MAX = 8
+/** Maximum number of records and CNAMEs that an `AliasReader` holds. */
+const READ_MAX = 100_000
+const NONE: readonly string[] = []
 
 /**
  * For each name of a zone: the records that have a CNAME to it, but not the name itself. Names are `lowerNameKey`. New
@@ -70,13 +73,37 @@ export class AliasIndex {
   }
 }
 
-/** Returns the owners of the CNAMEs of a record that lead to a name. */
-export function aliasesTo(name: string, { packed }: StoredRecord): string[] {
-  const { owners, cnames } = unpackNames(packed)
-  return cnames.flatMap(([target, index]) => (target === name ? [owners[index]!] : []))
-}
+/**
+ * Finds the owners of CNAMEs that lead to a name. It unpacks each record once until `forget`, because a name that dies
+ * may be one of a thousand of a record.
+ */
+export class AliasReader {
+  readonly #known = new Map<StoredRecord, ReadonlyMap<string, readonly string[]>>()
+  #size = 0
 
-/** True if a CNAME of one of the records leads to their owner `key`: in a fail-over, no client gets there. */
-export function isBehindCname(key: string, records: readonly StoredRecord[]): boolean {
-  return records.some((record) => aliasesTo(key, record).length > 0)
+  /** Returns the owners of the CNAMEs of a record that lead to a name. */
+  ownersTo(name: string, record: StoredRecord): readonly string[] {
+    return this.#read(record).get(name) ?? NONE
+  }
+
+  forget(): void {
+    this.#known.clear()
+    this.#size = 0
+  }
+
+  #read(record: StoredRecord): ReadonlyMap<string, readonly string[]> {
+    const known = this.#known.get(record)
+    if (known !== undefined) return known
+    const { owners, cnames } = unpackNames(record.packed)
+    const byTarget = new Map<string, string[]>()
+    for (const [target, index] of cnames) {
+      const others = byTarget.get(target)
+      if (others === undefined) byTarget.set(target, [owners[index]!])
+      else others.push(owners[index]!)
+    }
+    this.#size += 1 + cnames.length
+    if (this.#size > READ_MAX) this.forget()
+    this.#known.set(record, byTarget)
+    return byTarget
+  }
 }

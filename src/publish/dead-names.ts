@@ -4,7 +4,7 @@ import { lowerNameKey } from '../dnsrecord/validate/names.ts'
 import { CHAIN_MAX, isFollowed } from '../health/down-targets.ts'
 import { type EndpointDrain, isSameDrain } from '../health/drain/drain.ts'
 import type { EventActor } from '../telemetry/event-log.ts'
-import { AliasIndex, aliasesTo } from './alias-index.ts'
+import { AliasIndex, AliasReader } from './alias-index.ts'
 import { HOLDERS_MAX, type OwnerHolders } from './owner-holders.ts'
 import type { Contribution } from './owner-sets.ts'
 
@@ -57,6 +57,7 @@ export class DeadNames {
   readonly #changed = new Map<string, DeadName | undefined>()
   #showsServed = false
   #aliases: AliasIndex | undefined
+  readonly #reader = new AliasReader()
 
   constructor(options: DeadNamesOptions) {
     this.#options = options
@@ -83,12 +84,13 @@ export class DeadNames {
    * Finds the names that died or recovered because endpoints of `changed` did. Returns the owners of the CNAMEs to such
    * names, with the actor of the change.
    */
-  settle(changed: Iterable<Changed>, read: Read): Map<string, EventActor> {
+  *settle(changed: Iterable<Changed>, read: Read): Generator<void, Map<string, EventActor>> {
     const affected = new Map<string, EventActor>()
     const queue = new Map<string, EventActor>()
     for (const { key, actor } of changed) queue.set(key, actor)
     // This ends: in a loop, the steps grow until they pass CHAIN_MAX.
     for (const [name, actor] of queue) {
+      yield
       queue.delete(name)
       const now = this.#find(name, read)
       if (isSame(now, this.#get(name))) continue
@@ -116,6 +118,13 @@ export class DeadNames {
       else this.#served.set(name, state)
     }
     this.#changed.clear()
+    this.#reader.forget()
+  }
+
+  /** True if a CNAME of a record that has `name` leads to it: in a fail-over, no client gets there. */
+  isBehindCname(name: string): boolean {
+    const holders = this.#options.holders.of(name)
+    return holders.some((record) => this.#reader.ownersTo(name, record).length > 0)
   }
 
   /** Returns the keys of the records with CNAMEs to dead names that only others have. */
@@ -190,8 +199,10 @@ export class DeadNames {
   *#leadingTo(name: string): Generator<string> {
     const { apex, holders } = this.#options
     this.#aliases ??= new AliasIndex(apex, holders.records())
-    for (const record of this.#aliases.of(name)) yield* aliasesTo(name, record)
-    for (const record of holders.of(name)) yield* aliasesTo(name, record)
+    for (const record of this.#aliases.of(name)) {
+      yield* this.#reader.ownersTo(name, record)
+    }
+    for (const record of holders.of(name)) yield* this.#reader.ownersTo(name, record)
   }
 }
 

@@ -76,6 +76,7 @@ type GrowingGroup = OwnerGroup & { readonly contributions: Contribution[] }
  * endpoints. What a CNAME leads to is decided in `DeadNames`; only for the gateway-local form it is decided here.
  */
 export class DecodedRecord {
+  readonly state: ServedState
   readonly #groups: GrowingGroup[] = []
   readonly #owners: ReadonlySet<string> | undefined
   #byKey: Map<string, GrowingGroup> | undefined
@@ -92,6 +93,7 @@ export class DecodedRecord {
   ) {
     const { record, slowStart } = state
     const content = unpackRecord(record.packed, owners)
+    this.state = state
     this.#owners = owners
     const derives = isDerived(content.zoneLabel, form)
     if (derives && isUnexported(record, content)) return

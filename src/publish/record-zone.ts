@@ -1,3 +1,4 @@
+import { runWhole } from '../base/slices.ts'
 import { RRType } from '../dns/iana/types.ts'
 import { printName } from '../dns/name/name.ts'
 import type { Endpoint } from '../dnsrecord/dns-record.ts'
@@ -5,10 +6,8 @@ import { firstOwnerKey, unpackPlace } from '../dnsrecord/pack.ts'
 import { comparePacked, type PackedDifference } from '../dnsrecord/packed-difference.ts'
 import { isSameOrigin, type RecordChange, type StoredRecord } from '../dnsrecord/record-source.ts'
 import { lowerNameKey } from '../dnsrecord/validate/names.ts'
-import { NO_DRAINS } from '../health/drain/drain.ts'
 import { SLOW_START_UNITS } from '../health/slow-start-units.ts'
 import type { EventActor } from '../telemetry/event-log.ts'
-import { isBehindCname } from './alias-index.ts'
 import { ContentDigest } from './content-digest.ts'
 import { DeadNames } from './dead-names.ts'
 import { DecodedRecord, isDerived, type OwnerGroup, type ServedState } from './decoded-record.ts'
@@ -27,15 +26,7 @@ import {
 import { plan } from './plan.ts'
 import type { Conflict } from './record-conflicts.ts'
 import type { RecordZoneOptions } from './record-zone-options.ts'
-import {
-  actorOf,
-  isPlain,
-  isSameServedHealth,
-  readHealth,
-  type ServedHealth,
-  UNKNOWN,
-  withRecord,
-} from './served-health.ts'
+import { isPlain, ServedHealths } from './served-health.ts'
 
 type Decoded = Map<StoredRecord, DecodedRecord>
 
@@ -51,9 +42,10 @@ interface ChangedOwner {
 export const CONFIGURED_KEY = 'the Corefile'
 const NOTHING_DOWN: ReadonlySet<number> = new Set()
 const CONFIGURED_ACTOR: EventActor = { kind: 'reload', name: 'the Corefile' }
-/** Maximum number of records whose old and new sets are in memory at a time. */
+/** Maximum number of changed records whose old and new sets are in memory at a time. */
 const BATCH_MAX = 32
-/** Maximum number of decoded records in memory while dead names are found. */
+const DONE: Iterable<void> = []
+/** Maximum number of decoded records in memory while names die or recover. */
 const DECODED_MAX = 2 * HOLDERS_MAX
 
 /**
@@ -65,8 +57,7 @@ export class RecordZone {
   readonly #options: RecordZoneOptions
   readonly #holders: OwnerHolders
   readonly #dead: DeadNames
-  /** The health with which each record is served, by key; missing = UNKNOWN. */
-  readonly #healths = new Map<string, ServedHealth>()
+  readonly #healths: ServedHealths
   readonly #fixedByOwner = new Map<string, Contribution[]>()
   readonly #conflicts: OwnerConflicts
   readonly #out: OutSets
@@ -81,6 +72,7 @@ export class RecordZone {
   constructor(options: RecordZoneOptions) {
     this.#options = options
     this.#holders = new OwnerHolders(options.site ?? '')
+    this.#healths = new ServedHealths(options.health)
     this.#dead = new DeadNames({
       apex: options.apex,
       holders: this.#holders,
@@ -129,16 +121,13 @@ export class RecordZone {
   *impairedKeys(): Generator<string> {
     const keys = this.#dead.aliasKeys()
     yield* keys
-    for (const [key, { health, slowStart, drains }] of this.#healths) {
-      const isImpaired = health.down.length + slowStart.length > 0 || drains !== NO_DRAINS
-      if (isImpaired && !keys.has(key)) yield key
-    }
+    for (const key of this.#healths.impairedKeys()) if (!keys.has(key)) yield key
   }
 
   /** The endpoints of a record of this zone that have targets out of service, or are in slow start. */
   impaired(record: StoredRecord): Contribution[] {
     if (this.#options.isLocalForm) return []
-    const { groups } = new DecodedRecord(this.#servedState(record), this.#options)
+    const { groups } = new DecodedRecord(this.#healths.servedState(record), this.#options)
     return groups
       .flatMap(({ contributions }) => this.#dead.resolve(contributions))
       .filter(({ down, drained, units = SLOW_START_UNITS }) => {
@@ -161,69 +150,83 @@ export class RecordZone {
 
   /** True if the zone contains this object. */
   has(record: StoredRecord): boolean {
-    const { packed } = record
-    const key = isDerived(unpackPlace(packed).zoneLabel, this.#options)
+    const key = this.#isDerived(record)
       ? this.#decode(record, new Map()).groups[0]?.key
-      : firstOwnerKey(packed)
+      : firstOwnerKey(record.packed)
     return key !== undefined && this.#holders.of(key).includes(record)
+  }
+
+  /** As `applyInSteps`, at once. */
+  apply(changes: readonly RecordChange[]): void {
+    runWhole(this.applyInSteps(changes))
   }
 
   /**
    * Applies changes to records of this zone, and their current health. `before` and `after` are set
-   * only if they belong to it.
+   * only if they belong to it. At each `yield` the caller may do other work, but must not apply other changes to this
+   * zone.
    */
-  apply(changes: readonly RecordChange[]): void {
-    const effective = changes.filter((change) => this.#isEffective(change))
+  *applyInSteps(changes: readonly RecordChange[]): Generator<void> {
+    const effective = changes.filter((change) => this.#healths.isEffective(change))
     for (let at = 0; at < effective.length; at += BATCH_MAX) {
-      this.#applyBatch(effective.slice(at, at + BATCH_MAX))
+      yield* this.#applyBatch(effective.slice(at, at + BATCH_MAX))
     }
   }
 
-  /** False: neither the record nor its health changed. */
-  #isEffective({ before, after }: RecordChange): boolean {
-    if (before !== after || before === undefined) return true
-    return !isSameServedHealth(this.#servedState(before), this.#nextState(before))
-  }
-
-  #applyBatch(changes: readonly RecordChange[]): void {
+  *#applyBatch(changes: readonly RecordChange[]): Generator<void> {
     // A record whose health alone changed is in both maps: as it is served, and as it will be.
     const served: Decoded = new Map()
     const next: Decoded = new Map()
-    const others = changes.filter((change) => !this.#addAlone(change, next))
+    const others: RecordChange[] = []
+    for (const change of changes) {
+      const steps = this.#addAlone(change, next)
+      if (steps === undefined) others.push(change)
+      else if (steps !== DONE) yield* steps
+      yield
+    }
     const differences = new Map(
       others.map((change) => [change, this.#compare(change, served, next)]),
     )
-    const owners = this.#findOwners(others, served, next)
+    const owners = yield* this.#findOwners(others, served, next)
     const current = new Map<string, OwnerSet[]>()
-    for (const [key, { owner }] of owners) current.set(key, this.#sets(key, owner, served, []))
+    for (const [key, { owner }] of owners) {
+      current.set(key, this.#sets(key, owner, served, []))
+      yield
+    }
     for (const [change, difference] of differences) this.#index(change, served, next, difference)
     for (const { before, after } of others) {
-      this.#noteHealth(
-        (after ?? before)!.key,
-        after === undefined ? UNKNOWN : this.#nextState(after),
-      )
+      // The health may have changed since the record was decoded; then this record follows again.
+      this.#healths.note((after ?? before)!.key, after && next.get(after)!.state)
     }
     for (const [record, decoded] of next) served.set(record, decoded)
-    this.#settle(owners, served, () => {
-      for (const changed of owners.values()) {
-        this.#replan(changed, current.get(changed.key)!, served)
-      }
-    })
+    yield* this.#settle(owners, served, this.#replanAll(owners, current, served))
+  }
+
+  *#replanAll(
+    owners: ReadonlyMap<string, ChangedOwner>,
+    current: ReadonlyMap<string, readonly OwnerSet[]>,
+    decoded: Decoded,
+  ): Generator<void> {
+    for (const changed of owners.values()) {
+      this.#replan(changed, current.get(changed.key)!, decoded)
+      yield
+    }
   }
 
   /** Returns the owners whose endpoints the changes may change. */
-  #findOwners(
+  *#findOwners(
     changes: readonly RecordChange[],
     served: Decoded,
     next: Decoded,
-  ): Map<string, ChangedOwner> {
+  ): Generator<void, Map<string, ChangedOwner>> {
     const owners = new Map<string, ChangedOwner>()
     for (const change of changes) {
       const { before, after } = change
-      const actor = this.#actorOf(change)
+      const actor = this.#healths.actorOf(change)
       const old = before === undefined ? [] : this.#decode(before, served).groups
       const now = after === undefined ? [] : this.#decodeNext(after, next, before).groups
       for (const { key, owner } of [...old, ...now]) owners.set(key, { key, owner, actor })
+      yield
     }
     return owners
   }
@@ -232,59 +235,65 @@ export class RecordZone {
    * Builds the RRsets of `owners`, whose endpoints have changed, with `build`. Then builds those of the CNAMEs whose
    * target name has died or recovered.
    */
-  #settle(owners: ReadonlyMap<string, ChangedOwner>, decoded: Decoded, build: () => void): void {
+  *#settle(
+    owners: ReadonlyMap<string, ChangedOwner>,
+    decoded: Decoded,
+    build: Iterable<void>,
+  ): Generator<void> {
     const { isLocalForm } = this.#options
-    const isClean = isLocalForm || (this.#healths.size === 0 && this.#dead.isEmpty)
-    const affected = this.#dead.settle(isClean ? [] : owners.values(), (key, record) => {
+    const isClean = isLocalForm || (this.#healths.isEmpty && this.#dead.isEmpty)
+    const affected = yield* this.#dead.settle(isClean ? [] : owners.values(), (key, record) => {
       if (decoded.size > DECODED_MAX) decoded.clear()
       if (decoded.get(record)?.covers(key) === false) decoded.delete(record)
       return this.#contributions(key, record, decoded)
     })
-    build()
-    const others = [...affected].filter(([key]) => !owners.has(key))
-    for (let at = 0; at < others.length; at += BATCH_MAX) {
-      const known: Decoded = new Map()
-      const batch = others.slice(at, at + BATCH_MAX).map(([key, actor]) => {
-        return { key, owner: Uint8Array.from(Buffer.from(key, 'latin1')), actor }
-      })
-      const before = this.#dead.asServed(() => {
-        return batch.map(({ key, owner }) => this.#sets(key, owner, known, []))
-      })
-      for (const [i, changed] of batch.entries()) this.#replan(changed, before[i]!, known)
+    yield* build
+    // Most owners that follow each other are of the same records.
+    const known: Decoded = new Map()
+    for (const [key, actor] of affected) {
+      if (owners.has(key)) continue
+      if (known.size > DECODED_MAX) known.clear()
+      const owner = Uint8Array.from(Buffer.from(key, 'latin1'))
+      const before = this.#dead.asServed(() => this.#sets(key, owner, known, []))
+      this.#replan({ key, owner, actor }, before, known)
+      yield
     }
     this.#dead.commit()
   }
 
   /**
    * Adds a new record whose owners all have no data yet. Most records are of that kind while a zone
-   * is filled, and they need no comparison. Returns false for any other change, after storing the
-   * decoded new record in `next`.
+   * is filled, and they need no comparison. Returns the steps that are left; undefined for any other change, after
+   * storing the decoded new record in `next`.
    */
-  #addAlone({ before, after }: RecordChange, next: Decoded): boolean {
-    if (before !== undefined || after === undefined) return false
-    const state = this.#nextState(after)
+  #addAlone({ before, after }: RecordChange, next: Decoded): Iterable<void> | undefined {
+    if (before !== undefined || after === undefined) return undefined
+    const state = this.#healths.nextState(after)
     const record = new DecodedRecord(state, this.#options)
     for (const { key } of record.groups) {
       if (!this.#holders.has(key) && !this.#ownKeys.has(key)) continue
       next.set(after, record)
-      return false
+      return undefined
     }
     if (record.groups.length > 0) this.#recordCount++
-    this.#noteHealth(after.key, state)
+    this.#healths.note(after.key, state)
     const actor: EventActor = { kind: 'record', name: after.key }
     for (const { key } of record.groups) this.#holders.add(key, after)
     if (!this.#dead.note(undefined, after) && !this.#healths.has(after.key)) {
       this.#buildAlone(record.groups, actor)
-      return true
+      return DONE
     }
     const owners = new Map(record.groups.map(({ key, owner }) => [key, { key, owner, actor }]))
-    this.#settle(owners, new Map([[after, record]]), () => {
-      const resolved = record.groups.map((group) => {
-        return { ...group, contributions: this.#dead.resolve(group.contributions) }
-      })
-      this.#buildAlone(resolved, actor)
-    })
-    return true
+    const decoded = new Map([[after, record]])
+    return this.#settle(owners, decoded, this.#buildResolved(record.groups, actor))
+  }
+
+  *#buildResolved(groups: readonly OwnerGroup[], actor: EventActor): Generator<void> {
+    for (const { key, owner, contributions } of groups) {
+      const resolved = this.#dead.resolve(contributions)
+      this.#buildAlone([{ key, owner, contributions: resolved }], actor)
+      yield
+    }
   }
 
   /** `groups`: of owners without any other data. */
@@ -312,7 +321,7 @@ export class RecordZone {
   ): PackedDifference | undefined {
     if (before === undefined || after === undefined || before === after) return undefined
     if (!isSameOrigin(before.origin, after.origin)) return undefined
-    const [old, now] = [this.#servedState(before), this.#nextState(after)]
+    const [old, now] = [this.#healths.servedState(before), this.#healths.nextState(after)]
     if (!this.#isServedAsIs(old) || !this.#isServedAsIs(now)) return undefined
     const difference = comparePacked(before.packed, after.packed)
     if (difference === undefined) return undefined
@@ -324,32 +333,11 @@ export class RecordZone {
 
   /** True if the data of each owner does not depend on other owners. */
   #isServedAsIs(state: ServedState): boolean {
-    const { zoneLabel } = unpackPlace(state.record.packed)
-    return isPlain(state) && !isDerived(zoneLabel, this.#options)
+    return isPlain(state) && !this.#isDerived(state.record)
   }
 
-  #servedState(record: StoredRecord): ServedState {
-    return withRecord(record, this.#healths.get(record.key) ?? UNKNOWN)
-  }
-
-  #nextState(record: StoredRecord): ServedState {
-    return withRecord(record, readHealth(record, this.#options.health))
-  }
-
-  /** Notes with which health a record is served from now on. */
-  #noteHealth(key: string, { health, slowStart, drains, shift }: ServedHealth): void {
-    const served = { health, slowStart, drains, shift }
-    if (isSameServedHealth(served, UNKNOWN)) this.#healths.delete(key)
-    else this.#healths.set(key, served)
-  }
-
-  /** What caused a change, for the log of events. */
-  #actorOf({ before, after }: RecordChange): EventActor {
-    const { key } = (after ?? before)!
-    if (before === undefined || after === undefined || before !== after) {
-      return { kind: 'record', name: key }
-    }
-    return actorOf(key, this.#servedState(after), this.#nextState(after))
+  #isDerived({ packed }: StoredRecord): boolean {
+    return isDerived(unpackPlace(packed).zoneLabel, this.#options)
   }
 
   #replan(changed: ChangedOwner, current: readonly OwnerSet[], decoded: Decoded = new Map()): void {
@@ -438,7 +426,9 @@ export class RecordZone {
   #contributions(key: string, record: StoredRecord, decoded: Decoded): readonly Contribution[] {
     const known = this.#decode(record, decoded)
     const isCovered = known.covers(key)
-    const all = isCovered ? known : new DecodedRecord(this.#servedState(record), this.#options)
+    const all = isCovered
+      ? known
+      : new DecodedRecord(this.#healths.servedState(record), this.#options)
     return all.find(key)?.contributions ?? []
   }
 
@@ -446,7 +436,7 @@ export class RecordZone {
   #decode(record: StoredRecord, decoded: Decoded): DecodedRecord {
     const known = decoded.get(record)
     if (known !== undefined) return known
-    const fresh = new DecodedRecord(this.#servedState(record), this.#options)
+    const fresh = new DecodedRecord(this.#healths.servedState(record), this.#options)
     decoded.set(record, fresh)
     return fresh
   }
@@ -459,8 +449,8 @@ export class RecordZone {
   ): DecodedRecord {
     const known = next.get(record)
     if (known !== undefined) return known
-    const earlier = before === undefined ? undefined : this.#servedState(before)
-    const fresh = new DecodedRecord(this.#nextState(record), this.#options, earlier)
+    const earlier = before === undefined ? undefined : this.#healths.servedState(before)
+    const fresh = new DecodedRecord(this.#healths.nextState(record), this.#options, earlier)
     next.set(record, fresh)
     return fresh
   }
@@ -471,6 +461,7 @@ export class RecordZone {
     next: Decoded,
     difference: PackedDifference | undefined,
   ): void {
+    if (before === after && before !== undefined && !this.#isDerived(before)) return
     const old = before === undefined ? [] : this.#decode(before, served).groups
     const now = after === undefined ? [] : this.#decodeNext(after, next, before).groups
     for (const { key } of old) this.#holders.drop(key, before!)
@@ -486,7 +477,7 @@ export class RecordZone {
   #noteOut(key: string, owner: Uint8Array, sets: readonly OwnerSet[]): void {
     // The zone of the record itself reports it.
     if (this.#options.isLocalForm) return
-    this.#out.note(key, owner, sets, () => !isBehindCname(key, this.#holders.of(key)))
+    this.#out.note(key, owner, sets, () => !this.#dead.isBehindCname(key))
   }
 }
 

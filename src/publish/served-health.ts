@@ -1,4 +1,4 @@
-import type { StoredRecord } from '../dnsrecord/record-source.ts'
+import type { RecordChange, StoredRecord } from '../dnsrecord/record-source.ts'
 import { type HealthView, isSameHealth, UNKNOWN_HEALTH } from '../health/address-health.ts'
 import { isSameDrains, NO_DRAINS, type RecordDrains } from '../health/drain/drain.ts'
 import { isSameSlowStart, NO_SLOW_STARTS } from '../health/slow-start-units.ts'
@@ -9,7 +9,7 @@ import type { ServedState } from './decoded-record.ts'
 export type ServedHealth = Omit<ServedState, 'record'>
 
 /** That of a record that no probe reports on, without drains, slow starts and shift. */
-export const UNKNOWN: ServedHealth = {
+const UNKNOWN: ServedHealth = {
   health: UNKNOWN_HEALTH,
   slowStart: NO_SLOW_STARTS,
   drains: NO_DRAINS,
@@ -18,17 +18,74 @@ export const UNKNOWN: ServedHealth = {
 
 export type ServedView = Pick<HealthView, 'healthOf' | 'slowStartOf' | 'drainsOf' | 'shiftOf'>
 
-/** Returns the current health of a record. */
-export function readHealth(record: StoredRecord, view: ServedView): ServedHealth {
-  return {
-    health: view.healthOf(record.key),
-    slowStart: view.slowStartOf(record),
-    drains: view.drainsOf(record),
-    shift: view.shiftOf?.(record),
+/** The health with which the records of a zone are served, beside the current one. */
+export class ServedHealths {
+  readonly #view: ServedView
+  /** By key of the record; missing = UNKNOWN. */
+  readonly #served = new Map<string, ServedHealth>()
+
+  constructor(view: ServedView) {
+    this.#view = view
+  }
+
+  /** True if no record of the zone has a health that matters. */
+  get isEmpty(): boolean {
+    return this.#served.size === 0
+  }
+
+  /** True if targets of the record may be down or drained. */
+  has(key: string): boolean {
+    return this.#served.has(key)
+  }
+
+  /** Keys of the records with targets that are down, drained or in slow start. */
+  *impairedKeys(): Generator<string> {
+    for (const [key, { health, slowStart, drains }] of this.#served) {
+      if (health.down.length + slowStart.length > 0 || drains !== NO_DRAINS) yield key
+    }
+  }
+
+  /** The state in which the record is served. */
+  servedState(record: StoredRecord): ServedState {
+    return withRecord(record, this.#served.get(record.key) ?? UNKNOWN)
+  }
+
+  /** The current state of the record. */
+  nextState(record: StoredRecord): ServedState {
+    const { key } = record
+    const view = this.#view
+    const health = view.healthOf(key)
+    const [slowStart, drains] = [view.slowStartOf(record), view.drainsOf(record)]
+    return { record, health, slowStart, drains, shift: view.shiftOf?.(record) }
+  }
+
+  /** Notes the state in which a record is served from now on; undefined = it is removed. */
+  note(key: string, state: ServedState | undefined): void {
+    if (state === undefined || isSameServedHealth(state, UNKNOWN)) {
+      this.#served.delete(key)
+      return
+    }
+    const { health, slowStart, drains, shift } = state
+    this.#served.set(key, { health, slowStart, drains, shift })
+  }
+
+  /** False: neither the record nor its health changed. */
+  isEffective({ before, after }: RecordChange): boolean {
+    if (before !== after || before === undefined) return true
+    return !isSameServedHealth(this.servedState(before), this.nextState(before))
+  }
+
+  /** What caused a change, for the log of events. */
+  actorOf({ before, after }: RecordChange): EventActor {
+    const { key } = (after ?? before)!
+    if (before === undefined || after === undefined || before !== after) {
+      return { kind: 'record', name: key }
+    }
+    return actorOf(key, this.servedState(after), this.nextState(after))
   }
 }
 
-export function withRecord(record: StoredRecord, served: ServedHealth): ServedState {
+function withRecord(record: StoredRecord, served: ServedHealth): ServedState {
   // Fields are listed by name, because properties after a spread cost a microsecond.
   const { health, slowStart, drains, shift } = served
   return { record, health, slowStart, drains, shift }
@@ -40,13 +97,13 @@ export function isPlain({ health, slowStart, drains, shift }: ServedHealth): boo
   return isWhole && slowStart.length === 0 && shift === undefined
 }
 
-export function isSameServedHealth(a: ServedHealth, b: ServedHealth): boolean {
+function isSameServedHealth(a: ServedHealth, b: ServedHealth): boolean {
   const isSame = isSameHealth(a.health, b.health) && isSameDrains(a.drains, b.drains)
   return isSame && a.shift === b.shift && isSameSlowStart(a.slowStart, b.slowStart)
 }
 
 /** Returns what caused a change of the health of the record `key`, for the log of events. */
-export function actorOf(key: string, before: ServedHealth, after: ServedHealth): EventActor {
+function actorOf(key: string, before: ServedHealth, after: ServedHealth): EventActor {
   if (!isSameHealth(before.health, after.health)) return { kind: 'probe', name: key }
   if (!isSameDrains(before.drains, after.drains)) {
     return { kind: 'drain', name: drainerOf(after.drains) || drainerOf(before.drains) || key }

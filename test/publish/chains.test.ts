@@ -333,3 +333,77 @@ t.test('a chain over several records counts up to its sixteenth name', async (t)
     records.apply([again])
   }
 })
+
+interface Names {
+  readonly name: string
+  readonly records: readonly Given[]
+  /** Number of the first records whose address goes down. */
+  readonly down: number
+}
+
+const COUNT = 200
+const range = (of: (i: number) => string): string[] =>
+  Array.from({ length: COUNT }, (_, i) => of(i))
+const COSTLY: readonly Names[] = [
+  {
+    name: 'one record with many names',
+    records: [{ name: 'r0', endpoints: range((i) => `h${i}.k.example.com A 192.0.2.1`) }],
+    down: 1,
+  },
+  {
+    name: 'many names that several records have',
+    records: [0, 1, 2].map((r) => {
+      return { name: `r${r}`, endpoints: range((i) => `h${i}.k.example.com A 192.0.2.1 id=${r}`) }
+    }),
+    down: 3,
+  },
+  {
+    name: 'many CNAMEs of a record to names of another',
+    records: [
+      { name: 'r0', endpoints: range((i) => `h${i}.k.example.com A 192.0.2.1`) },
+      { name: 'r1', endpoints: range((i) => `c${i}.k.example.com CNAME h${i}.k.example.com`) },
+    ],
+    down: 1,
+  },
+  {
+    name: 'many CNAMEs to names of the record',
+    records: [
+      {
+        name: 'r0',
+        endpoints: range((i) => {
+          return i % 2 === 0
+            ? `h${i}.k.example.com A 192.0.2.1`
+            : `h${i}.k.example.com CNAME h${i - 1}.k.example.com`
+        }),
+      },
+    ],
+    down: 1,
+  },
+]
+
+for (const { name, records: givens, down } of COSTLY) {
+  t.test(`names that die or recover cost few reads of their records: ${name}`, async (t) => {
+    const { records, sink, health } = zone({ settings: { allDown: 'closed', sticky: undefined } })
+    const stored = givens.map(record)
+    let reads = 0
+    for (const one of stored) {
+      const { packed } = one
+      const get = () => {
+        reads++
+        return packed
+      }
+      Object.defineProperty(one, 'packed', { get })
+    }
+    records.apply(stored.map((after) => ({ before: undefined, after })))
+    const { size } = sink.sets
+    const changed = stored.slice(0, down)
+    for (const [round, addresses] of [['192.0.2.1'], [], ['192.0.2.1'], []].entries()) {
+      for (const { key } of changed) health.put(key, addresses)
+      reads = 0
+      records.apply(changed.map((one) => ({ before: one, after: one })))
+      t.equal(sink.sets.size, addresses.length === 0 ? size : 1, 'the NS is left')
+      // The first dead name builds the index of CNAMEs.
+      if (round > 0) t.ok(reads <= 12 * stored.length, `${reads} reads of ${stored.length} records`)
+    }
+  })
+}
