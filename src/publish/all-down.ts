@@ -1,4 +1,5 @@
 import { CLOSED, OPEN } from '../steering/rules.ts'
+import type { Logger } from '../telemetry/log.ts'
 import type { AllDown } from './owner-sets.ts'
 
 /** A name and type whose endpoints are all down or drained, or those of some of its failover lists. */
@@ -59,6 +60,18 @@ function printExhausted(allDown: AllDown): string {
   if (policy !== OPEN) return printAllDown(allDown)
   const why = missing === undefined ? '' : `, because ${printMissing(missing)}`
   return `any endpoint in service serves${why}`
+}
+
+/** Logs that a set got out of service or its state changed; `isOver`: that it is back. */
+export function logOut(log: Logger, { set, lists, allDown }: DownSet, isOver: boolean): void {
+  if (lists !== undefined) {
+    if (!isOver) log.warning(`${set}: failover ${printLists(lists, allDown)}`)
+    else log.info(`${set}: failover lists have an endpoint in service again, or all are gone`)
+  } else if (!isOver) {
+    log.warning(`${set}: all endpoints are down or drained; ${printAllDown(allDown)}`)
+  } else if (allDown.policy === OPEN) {
+    log.info(`${set}: health and drains are not ignored any more`)
+  } else log.info(`${set}: an endpoint is in service again, or all are gone`)
 }
 
 /** Prints such sets for the ready page; '' = none. Names up to `namedMax` of each kind. */

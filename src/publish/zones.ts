@@ -1,5 +1,6 @@
 import type { Clock } from '../base/clock.ts'
 import { plural } from '../base/plural.ts'
+import { runInSlices } from '../base/slices.ts'
 import type { Timers } from '../base/timers.ts'
 import { RRType } from '../dns/iana/types.ts'
 import { isSubdomain, nameKey, printName } from '../dns/name/name.ts'
@@ -8,14 +9,13 @@ import type { RecordChange, RecordSource, StoredRecord } from '../dnsrecord/reco
 import type { HealthView } from '../health/address-health.ts'
 import type { LocalExporter } from '../peering/local-exporter.ts'
 import type { ZoneOwnership } from '../sources/zone-ownership.ts'
-import { OPEN } from '../steering/rules.ts'
 import type { SteeringTable } from '../steering/table.ts'
 import { type Guarded, guarding } from '../telemetry/guard.ts'
 import type { Logger } from '../telemetry/log.ts'
 import { DECLARED_NAME } from '../zone/image/replacement.ts'
 import type { ZoneId } from '../zone/image/types.ts'
 import type { ZoneImage } from '../zone/image/writer.ts'
-import { type DownSet, noteAllDown, printAllDown, printLists } from './all-down.ts'
+import { logOut, noteAllDown } from './all-down.ts'
 import type { AnswerEvents } from './answer-events.ts'
 import type { EndpointCounters } from './endpoint-counters.ts'
 import { ImageSink } from './image-sink.ts'
@@ -32,11 +32,10 @@ import { belongs, createRecordZone, mailboxOf, primaryOf } from './zone-content.
 
 /** A batch that takes longer than this is published in parts. */
 const HOLD_MS = 5000
-/**
- * Records that are applied before queries get their turn, while a zone is filled or many records
- * change at once.
- */
+/** Records whose zones are found at a time. */
 const SLICE_RECORDS = 500
+/** Changes with up to this many steps are made at once: they take a few milliseconds. */
+const STEPS_MAX = 200
 /** Maximum of conflicts and changes of health that are logged one by one in a row. */
 const LOGGED_MAX = 20
 /** Maximum of names and types that the ready page lists. */
@@ -174,7 +173,7 @@ export class PublishedZones {
       void this.#guarded(() => this.#takeHealth(keys))
     })
     const stopWatching = ownership.onChange((zone) => this.#moveRecords(zone))
-    await this.#fill([...source.records()])
+    await runInSlices(this.#fill([...source.records()]), this.#parts.clock)
     this.#leftovers.collect()
     this.#dropLeftovers(source)
     this.#putSerials()
@@ -232,11 +231,10 @@ export class PublishedZones {
     return stop
   }
 
-  async #fill(records: readonly StoredRecord[]): Promise<void> {
+  *#fill(records: readonly StoredRecord[]): Generator<void> {
     for (let at = 0; at < records.length; at += SLICE_RECORDS) {
       const slice = records.slice(at, at + SLICE_RECORDS)
-      this.#apply(slice.map((after) => ({ before: undefined, after })))
-      await new Promise((resolve) => setImmediate(resolve))
+      yield* this.#apply(slice.map((after) => ({ before: undefined, after })))
     }
   }
 
@@ -245,14 +243,11 @@ export class PublishedZones {
       for (const change of changes) mergeChange(this.#waiting, change)
       return
     }
-    if (changes.length > SLICE_RECORDS) {
-      void this.#guarded(() => this.#takeMany(changes))
-      return
-    }
     if (this.#changedMs === undefined) this.#logged = 0
     this.#changedMs ??= this.#parts.clock.monotonic()
-    this.#apply(changes)
-    this.#commitWhole()
+    const steps = this.#apply(changes)
+    if (changes.length <= SLICE_RECORDS && ends(steps)) this.#commitWhole()
+    else void this.#guarded(() => this.#takeRest(steps))
   }
 
   /** Builds the RRsets of records again whose health changed. */
@@ -284,40 +279,41 @@ export class PublishedZones {
     })
   }
 
-  /** Applies many changes in slices, so that queries get their turn. Changes that arrive meanwhile wait. */
-  async #takeMany(changes: readonly RecordChange[]): Promise<void> {
-    const startMs = this.#parts.clock.monotonic()
-    this.#logged = 0
+  /** Applies changes in slices, so that queries get their turn. Changes that arrive meanwhile wait. */
+  async #takeRest(steps: Generator<void>): Promise<void> {
     this.#waiting = new Map()
     try {
-      for (let at = 0; at < changes.length; at += SLICE_RECORDS) {
-        this.#apply(changes.slice(at, at + SLICE_RECORDS))
-        await new Promise((resolve) => setImmediate(resolve))
-        if (this.#isStopped) return
-      }
-    } catch (error) {
+      await runInSlices(this.#untilStopped(steps), this.#parts.clock)
+    } finally {
       this.#resume()
-      throw error
     }
-    this.#changedMs = undefined
-    this.#putSerials()
-    await this.#publishOnce(this.#parts.table.built() ?? Promise.resolve(), startMs)
   }
 
-  #apply(changes: readonly RecordChange[]): void {
-    const ownership = this.#ownership!
-    for (const zone of this.#zones) {
-      const mine: RecordChange[] = []
-      for (const change of changes) {
-        const isOld = change.before !== undefined && zone.records.has(change.before)
-        const isNew =
-          change.after !== undefined && belongs(change.after, zone, this.#options, ownership)
-        const before = isOld ? change.before : undefined
-        const after = isNew ? change.after : undefined
-        if (before !== undefined || after !== undefined) mine.push({ before, after })
-      }
-      zone.records.apply(mine)
+  *#apply(changes: readonly RecordChange[]): Generator<void> {
+    for (let at = 0; at < changes.length; at += SLICE_RECORDS) {
+      const slice = changes.slice(at, at + SLICE_RECORDS)
+      for (const zone of this.#zones) yield* zone.records.applyInSteps(this.#changesOf(zone, slice))
+      yield
     }
+  }
+
+  /** Another instance may write to the image once this one is stopped. */
+  *#untilStopped(steps: Generator<void>): Generator<void> {
+    while (!this.#isStopped && steps.next().done !== true) yield
+  }
+
+  /** Returns the changes of records that the zone has or gets. */
+  #changesOf(zone: Zone, changes: readonly RecordChange[]): RecordChange[] {
+    const mine: RecordChange[] = []
+    for (const change of changes) {
+      const isOld = change.before !== undefined && zone.records.has(change.before)
+      const isNew =
+        change.after !== undefined && belongs(change.after, zone, this.#options, this.#ownership!)
+      const before = isOld ? change.before : undefined
+      const after = isNew ? change.after : undefined
+      if (before !== undefined || after !== undefined) mine.push({ before, after })
+    }
+    return mine
   }
 
   /** Another publisher started or stopped serving `changed`, so records below it may now belong to other zones. */
@@ -358,13 +354,14 @@ export class PublishedZones {
     this.#resume()
   }
 
-  /** Applies the changes that waited; these may have to wait again. */
+  /** Publishes what is applied, then applies the changes that waited; these may have to wait again. */
   #resume(): void {
+    if (this.#isStopped) return
     const waiting = [...(this.#waiting?.values() ?? [])]
     this.#waiting = undefined
+    this.#commitWhole()
     if (waiting.length > 0) this.#take(waiting)
     if (this.#mustMove && this.#waiting === undefined) this.#moveAll()
-    this.#commitWhole()
   }
 
   #publish(startMs: number): void {
@@ -474,15 +471,10 @@ export class PublishedZones {
   }
 }
 
-function logOut(log: Logger, { set, lists, allDown }: DownSet, isOver: boolean): void {
-  if (lists !== undefined) {
-    if (!isOver) log.warning(`${set}: failover ${printLists(lists, allDown)}`)
-    else log.info(`${set}: failover lists have an endpoint in service again, or all are gone`)
-  } else if (!isOver) {
-    log.warning(`${set}: all endpoints are down or drained; ${printAllDown(allDown)}`)
-  } else if (allDown.policy === OPEN) {
-    log.info(`${set}: health and drains are not ignored any more`)
-  } else log.info(`${set}: an endpoint is in service again, or all are gone`)
+/** Makes up to STEPS_MAX steps. True if none is left. */
+function ends(steps: Generator<void>): boolean {
+  for (let i = 0; i < STEPS_MAX; i++) if (steps.next().done === true) return true
+  return false
 }
 
 /** Merges changes of one record: `before` of the first one, `after` of the last one. */

@@ -15,7 +15,7 @@ import { type Net, scanNet } from '../../src/geo/net.ts'
 import { AddressHealth, type HealthView } from '../../src/health/address-health.ts'
 import { AnswerEvents } from '../../src/publish/answer-events.ts'
 import { OfferedVersions } from '../../src/publish/offered-versions.ts'
-import { NO_PEERING } from '../../src/publish/options.ts'
+import { NO_PEERING, type PublishOptions } from '../../src/publish/options.ts'
 import { SerialIndex } from '../../src/publish/serials/serial-index.ts'
 import { PublishedZones } from '../../src/publish/zones.ts'
 import { ZoneOwnership } from '../../src/sources/zone-ownership.ts'
@@ -57,8 +57,34 @@ function record(code: string, last: number, ttlSeconds = 60): StoredRecord {
   return { key: 'default/a', packed }
 }
 
+const COUNT = 2000
+const aliasName = (i: number): string => `c${i}.z.example.`
+
+/** One record with many CNAMEs to a.z.example. */
+function aliases(): StoredRecord {
+  const shared = { type: RRType.CNAME, ttlSeconds: 60, setIdentifier: '', weight: undefined }
+  const packed = packRecord({
+    namespace: 'default',
+    name: 'b',
+    zoneLabel: '',
+    rootHost: wire('z.example.'),
+    isAggregate: false,
+    isWildcardHost: false,
+    createdSeconds: 0,
+    endpoints: Array.from({ length: COUNT }, (_, i) => {
+      const steering = { codes: [], isDefault: false, rdata: [wire('a.z.example.')] }
+      return { ...shared, ...steering, owner: wire(aliasName(i)) }
+    }),
+  })
+  return { key: 'default/b', packed }
+}
+
 /** Zones over a source and over classes that wait for the test. */
-async function stage(health: HealthView = new AddressHealth(), timers: Timers = systemTimers) {
+async function stage(
+  health: HealthView = new AddressHealth(),
+  timers: Timers = systemTimers,
+  settings?: PublishOptions['settings'],
+) {
   const pending: (() => void)[] = []
   const lines: string[] = []
   const locator: Locator = {
@@ -84,6 +110,7 @@ async function stage(health: HealthView = new AddressHealth(), timers: Timers = 
     allowedNamespaces: undefined,
     site: '',
     peering: NO_PEERING,
+    settings,
   }
   const log = new EventLog(systemClock)
   const offered = new ZoneVersions()
@@ -108,11 +135,11 @@ async function stage(health: HealthView = new AddressHealth(), timers: Timers = 
   const claims = new ZoneOwnership()
   claims.claim(options.zones)
   let notify: (changes: readonly RecordChange[]) => void = () => {}
-  let current: StoredRecord | undefined
+  const current = new Map<string, StoredRecord>()
   await zones.follow(
     {
-      records: () => (current === undefined ? [] : [current]),
-      find: () => current,
+      records: () => current.values(),
+      find: (key) => current.get(key),
       recordCount: 1,
       problems: () => [],
       unreadyReason: () => '',
@@ -124,14 +151,16 @@ async function stage(health: HealthView = new AddressHealth(), timers: Timers = 
     claims,
   )
   const put = (after: StoredRecord | undefined): void => {
-    const before = current
-    current = after
+    const key = after?.key ?? 'default/a'
+    const before = current.get(key)
+    if (after === undefined) current.delete(key)
+    else current.set(key, after)
     notify([{ before, after }])
   }
-  const ask = (): string => {
-    const tx = transaction({ name: 'a.z.example.' })
+  const ask = (name = 'a.z.example.'): string => {
+    const tx = transaction({ name })
     answerer.answer(tx.query, tx.response)
-    return linesOf(tx.response, Section.Answer)[0]?.split(' ').at(-1) ?? 'none'
+    return linesOf(tx.response, Section.Answer).at(-1)?.split(' ').at(-1) ?? 'none'
   }
   /** Lets the classes that are being built be done; resolves once that has had its effect. */
   const build = async (): Promise<void> => {
@@ -178,6 +207,33 @@ t.test('a zone that another block takes meanwhile takes its records along', asyn
   t.equal(ask(), 'none')
   release()
   t.equal(ask(), '192.0.2.2')
+})
+
+t.test('queries get their turn while many names die, and all die at once', async (t) => {
+  const health = new AddressHealth()
+  const { put, ask, build } = await stage(health, systemTimers, {
+    allDown: 'closed',
+    sticky: undefined,
+  })
+  put(record('US', 2))
+  await build()
+  put(aliases())
+  const [first, last] = [aliasName(0), aliasName(COUNT - 1)]
+  const targets = ['192.0.2.1', '192.0.2.2']
+  await until(() => targets.includes(ask(last)), 'the CNAMEs')
+  for (const address of targets) {
+    health.add({ recordKey: 'default/a', address, health: 'down' })
+  }
+  health.publish()
+  t.not(ask(first), 'none', 'this takes more than one turn')
+  // This waits for the others.
+  put(record('US', 3))
+  for (; ask(first) !== 'none'; await new Promise((resolve) => setImmediate(resolve))) {
+    t.not(ask(last), 'none')
+  }
+  t.equal(ask(last), 'none')
+  await until(() => ask(first) === '192.0.2.3', 'the last change')
+  t.equal(ask(last), '192.0.2.3')
 })
 
 /** A health table whose change arrives in parts. */
