@@ -47,6 +47,8 @@ export interface Case {
   readonly isChecked?: boolean
   /** The property `all-down` of all servers. */
   readonly allDown?: AllDownPolicy
+  /** Addresses that have just recovered. All servers have `slow-start`. */
+  readonly slowStarts?: readonly string[]
 }
 
 /** What clients get, and all messages about it. */
@@ -90,8 +92,8 @@ interface More extends Partial<Given> {
 }
 
 /** What both sites have beside their records. */
-function commonOf({ isChecked = false, allDown }: Case): More {
-  return { isChecked, ...(allDown === undefined ? {} : { allDown }) }
+function commonOf({ isChecked = false, allDown, slowStarts = [] }: Case): More {
+  return { isChecked, slowStarts, ...(allDown === undefined ? {} : { allDown }) }
 }
 
 /** What the site `there` has beside its records. */

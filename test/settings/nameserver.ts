@@ -2,12 +2,12 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { printType, RRType } from '../../src/dns/iana/types.ts'
-import { scanName } from '../../src/dns/name/name.ts'
+import { nameKey, scanName } from '../../src/dns/name/name.ts'
 import { printRdata } from '../../src/dns/rdata/index.ts'
 import type { Endpoint } from '../../src/dnsrecord/dns-record.ts'
 import { printHost } from '../../src/dnsrecord/print-endpoint.ts'
 import type { RecordSource, StoredRecord } from '../../src/dnsrecord/record-source.ts'
-import { AddressHealth, type HealthTable } from '../../src/health/address-health.ts'
+import { AddressHealth, type HealthView } from '../../src/health/address-health.ts'
 import { DrainFile } from '../../src/health/drain/drain-file.ts'
 import { CLUSTER_ONLY, type DrainFeed } from '../../src/health/drain/drain-schedule.ts'
 import { DrainedHealth } from '../../src/health/drain/drained-health.ts'
@@ -16,6 +16,7 @@ import { GroupLookup } from '../../src/health/drain/group-lookup.ts'
 import type { PeerObserver } from '../../src/health/observed-addresses.ts'
 import { ProbePolicy } from '../../src/health/probes/probe-policy.ts'
 import { Shifts } from '../../src/health/shift/shifts.ts'
+import { type HostSlowStart, SlowStart } from '../../src/health/slow-start.ts'
 import type { ApiObject } from '../../src/kube/api.ts'
 import { labelOf } from '../../src/operator/record/fields.ts'
 import { DeathList } from '../../src/peering/deaths/death-list.ts'
@@ -61,6 +62,8 @@ export interface Given {
   readonly namespace?: ApiObject | undefined
   /** The property `all-down` of the block of the zone; missing = `open`. */
   readonly allDown?: AllDownPolicy
+  /** Addresses that have just recovered; the server has `slow-start`. */
+  readonly slowStarts?: readonly string[]
   /** Group of the server. Another one is active. */
   readonly group?: string | undefined
   /** What a peer reports of the host; undefined = the server has no peers. */
@@ -107,7 +110,12 @@ export async function serve(given: Given): Promise<Nameserver> {
   file?.close()
   await drained.ready
   const shifts = new Shifts({ source: merged ?? own, health: drained, ...parts })
-  const zone = new Zone('k.example.com.', shifts, { site, lines, allDown })
+  const slowStart = new SlowStart({
+    ...{ source: merged ?? own, health: shifts, durationMs: 60_000, known: knownOf(given) },
+    ...parts,
+  })
+  await slowStart.ready
+  const zone = new Zone('k.example.com.', slowStart, { site, lines, allDown })
   zone.fill([...(merged ?? own).records()].filter((one) => own.isInZone(one, 'k.example.com')))
   const kdrnt = new Zone('kdrnt.', drained, { site, lines, allDown: OPEN, exporter })
   kdrnt.fill([...own.records()].filter((one) => own.isInZone(one, 'kdrnt')))
@@ -119,6 +127,11 @@ export async function serve(given: Given): Promise<Nameserver> {
     messages: [...own.messages, ...[...lines, ...deaths].map((line) => `log: ${line}`)],
     exported: (generation) => (generation === 'v2' ? kdrnt.readV2() : kdrnt.readV1()),
   }
+}
+
+function knownOf({ slowStarts = [] }: Given): HostSlowStart[] {
+  const sinceMs = new Map(slowStarts.map((address) => [address, CLOCK.monotonic()]))
+  return [{ key: '', hostKey: nameKey(scanName(`${HOST}.`)!), sinceMs }]
 }
 
 /** The records of files or of a cluster. */
@@ -294,7 +307,7 @@ class Zone {
   readonly #records: RecordZone
   #isFilled = false
 
-  constructor(apexText: string, health: HealthTable, parts: ZoneParts) {
+  constructor(apexText: string, health: HealthView, parts: ZoneParts) {
     const { site, lines, allDown, exporter } = parts
     const apex = scanName(apexText)!
     const keyOf = (owner: Uint8Array, type: number) => `${printHost(owner)} ${printType(type)}`

@@ -6,7 +6,8 @@ import { PROBE_PROPERTIES } from '../../src/dnsrecord/validate/probe-properties.
 import { SETTING_KEYS } from '../../src/dnsrecord/validate/settings.ts'
 import { root } from '../support/server.ts'
 import { COLUMNS, type ColumnName, type Outcome } from './columns.ts'
-import { NOTHING, ROWS, type Row } from './rows.ts'
+import { ROWS, type Row } from './rows.ts'
+import { NOTHING } from './sketches.ts'
 
 const PAGE = 'docs/reference/settings.md'
 /** Set = the tables of the page are written, not compared. */
@@ -27,13 +28,15 @@ const CONFLICT = /(EndpointConflict|RecordConflict): |: the first (is served|app
 /** `log`, `Corefile`, or the type of a condition. */
 function sourceOf(message: string): string {
   const [, kind = '', type = ''] = /^\w+: (\w+): (?:\S+ (\w+)=)?/.exec(message)!
-  return kind === 'condition' ? `\`${type}\`` : kind
+  return kind === 'condition' ? type : kind
 }
 
 /** Where the messages are that say this; '' = nowhere. */
-function sourcesOf({ messages }: Outcome, says: RegExp): string {
-  const found = messages.filter((message) => says.test(message)).map(sourceOf)
-  return [...new Set(found)].sort().join(', ')
+function sourcesOf({ messages }: Outcome, says: (source: string) => RegExp | undefined): string {
+  const found = messages.filter((message) => says(sourceOf(message))?.test(message)).map(sourceOf)
+  const print = (source: string): string =>
+    /^[A-Z]/.test(source) && source !== 'Corefile' ? `\`${source}\`` : source
+  return [...new Set(found)].map(print).sort().join(', ')
 }
 
 /** What a cell says. Fails if something else is served than the row wants, without a visible reason. */
@@ -45,11 +48,16 @@ function decideCell(t: Test, row: Row, name: ColumnName, outcome: Outcome): stri
     const want = served[site as 'there' | 'here'] ?? wanted
     t.equal(text, want, `${at}: served at ${site}`)
   }
+  const words = row.words?.[name]
   const disputed = outcome.messages.filter((message) => CONFLICT.test(message))
-  for (const message of disputed) t.match(message, row.says ?? /^$/, `${at}: no false conflict`)
+  for (const message of disputed) {
+    const right = (words === undefined ? row.says : words[sourceOf(message)]) ?? NOTHING
+    t.match(message, right, `${at}: no false conflict`)
+  }
   if (says === undefined) return 'works'
   if (says === NOTHING) return 'no conflict'
-  const sources = sourcesOf(outcome, says)
+  const sources = sourcesOf(outcome, (source) => (words === undefined ? says : words[source]))
+  if (words !== undefined) t.equal(sources.split(', ').length, Object.keys(words).length, at)
   t.not(sources, '', `${at}: ${says} is in\n${outcome.messages.join('\n')}`)
   const isDifferent = [...outcome.served.values()].some((text) => text !== wanted)
   t.ok(isDifferent || row.says !== undefined, `${at}: a reason, and yet it works`)
