@@ -79,8 +79,20 @@ export function readFqdnSettings(get: Get): FqdnSettings {
   }
 }
 
+/** The values of zap's flags that have no effect here: a wrong one is refused as by zap. */
+const ZAP_CHOICES: Readonly<Record<string, readonly string[]>> = {
+  'zap-encoder': ['json', 'console'],
+  'zap-stacktrace-level': ['debug', 'info', 'error', 'panic'],
+  'zap-time-encoding': ['epoch', 'millis', 'nano', 'nanos', 'iso8601', 'rfc3339', 'rfc3339nano'],
+}
+
 /** The level of `--log-level` that zap's flags stand for; '' = they are not given. Throws BadValue. */
 export function zapLevel(get: Get): string {
+  for (const [name, choices] of Object.entries(ZAP_CHOICES)) {
+    const value = get(name)
+    const isKnown = value === '' || choices.includes(value.toLowerCase())
+    if (!isKnown) throw new BadValue(name, value, `one of ${choices.join(', ')}`)
+  }
   const level = get('zap-log-level')
   if (level === '') return boolean('zap-devel', get) ? 'debug' : ''
   if (/^[1-9]\d{0,8}$/.test(level)) return 'debug'

@@ -43,6 +43,8 @@ interface AdminForm {
   /** How the API calls the action that accepts. */
   readonly accept: 'Allow' | 'Accept'
   readonly mayPass: boolean
+  /** False in the tier Baseline. */
+  readonly mayName: boolean
   readonly ports: 'ports' | 'protocols'
   readonly scanPort: (field: PolicyField) => Ports
 }
@@ -54,6 +56,7 @@ const PORT_KEYS = { portNumber: 'port', portRange: 'start' } as const
 const V1ALPHA1: AdminForm = {
   accept: 'Allow',
   mayPass: true,
+  mayName: true,
   ports: 'ports',
   scanPort: scanNumberedPort,
 }
@@ -61,6 +64,7 @@ const V1ALPHA1: AdminForm = {
 const V1ALPHA2: AdminForm = {
   accept: 'Accept',
   mayPass: true,
+  mayName: true,
   ports: 'protocols',
   scanPort: scanProtocolPort,
 }
@@ -103,7 +107,7 @@ export function scanClusterNetworkPolicy(
 }
 
 function scanWith(
-  form: AdminForm,
+  ofKind: AdminForm,
   object: ApiObject,
   { key, origin }: PolicyIdentity,
   placeOf: (spec: PolicyField) => Place,
@@ -111,6 +115,7 @@ function scanWith(
   const problems: PolicyProblem[] = []
   const spec = PolicyField.root(origin, object, problems).at('spec')
   const { isValid, ...place } = placeOf(spec)
+  const form = { ...ofKind, mayName: place.stage !== 'baseline' }
   const subject = scanSubject(spec.at('subject'))
   const queries: QueryRule[] = []
   const policy: Policy = {
@@ -162,7 +167,10 @@ function scanRule(
   const items = to.items()
   if (items.length === 0) to.report('must have at least one item')
   const isOpen = !isKnown || items.length === 0
-  const peers = joinPeers([isOpen ? UNKNOWN_PEERS : NO_PEERS, ...items.map(scanPeer)])
+  const peers = joinPeers([
+    isOpen ? UNKNOWN_PEERS : NO_PEERS,
+    ...items.map((item) => scanPeer(item, form)),
+  ])
   if (action !== 'accept' && peers.isNamed) {
     to.report(`domainNames can only be accepted: the rule denies all addresses`)
   }
@@ -188,7 +196,7 @@ function scanAction(field: PolicyField, { accept, mayPass }: AdminForm): EgressR
   return 'deny'
 }
 
-function scanPeer(field: PolicyField): Peers {
+function scanPeer(field: PolicyField, { mayName }: AdminForm): Peers {
   const names = field.names()
   switch (names.length === 1 ? names[0] : undefined) {
     case 'namespaces':
@@ -199,6 +207,10 @@ function scanPeer(field: PolicyField): Peers {
     case 'networks':
       return scanPeerList(field.at('networks'), (item) => scanNetwork(item))
     case 'domainNames': {
+      if (!mayName) {
+        field.at('domainNames').report('only policies of the tier Admin may have names')
+        return UNKNOWN_PEERS
+      }
       const peers = scanPeerList(field.at('domainNames'), scanDomainName)
       return { ...peers, isNamed: true }
     }

@@ -82,7 +82,8 @@ function scanName(field: PolicyField): Selector | undefined {
 function scanPort(field: PolicyField): Ports {
   const isKnown = field.hasOnly(['protocol', 'port', 'endPort'])
   const given = field.at('protocol')
-  const protocol = given.isPresent ? scanProtocol(given) : 'tcp'
+  // delta10 reads an empty one as a missing one.
+  const protocol = given.isPresent && given.value !== '' ? scanProtocol(given) : 'tcp'
   const port = field.at('port')
   if (typeof port.value === 'string') {
     port.report(`named port ${quoteValue(port.value)} is not supported: write its number`)

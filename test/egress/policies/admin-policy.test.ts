@@ -205,6 +205,25 @@ const CASES: readonly Case[] = [
     problem: 'spec.egress[0].to[0].domainNames: must have 1 to 25 items',
   },
   {
+    name: 'a baseline has no names',
+    type: BANP,
+    spec: {
+      subject: everyone,
+      egress: [
+        to('Allow', { domainNames: ['a.example'] }),
+        to('Allow', { networks: ['192.0.2.1/32'] }),
+      ],
+    },
+    want: ['accept 192.0.2.1/32 *'],
+    problem: 'spec.egress[0].to[0].domainNames: only policies of the tier Admin may have names',
+  },
+  {
+    name: 'nor has the tier',
+    spec: { ...cnp(to('Accept', { domainNames: ['a.example'] })), tier: 'Baseline' },
+    want: [],
+    problem: 'spec.egress[0].to[0].domainNames: only policies of the tier Admin may have names',
+  },
+  {
     name: 'a baseline cannot pass',
     type: BANP,
     spec: { subject: everyone, egress: [to('Pass', { networks: ['192.0.2.1/32'] })] },

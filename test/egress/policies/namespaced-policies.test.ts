@@ -162,6 +162,11 @@ const POLICIES: readonly {
   { name: 'only the type', spec: { policyTypes: ['Egress'] }, want: ['deny others'] },
   { name: 'another type', spec: { policyTypes: ['Ingress'], egress: [fqdn('a.b')] }, want: [] },
   {
+    name: 'an empty protocol is TCP',
+    spec: { egress: [{ ...fqdn('a.example'), ports: [{ port: 443, protocol: '' }] }] },
+    want: ['accept a.example tcp:443 ttl', 'deny others'],
+  },
+  {
     name: 'a protocol without a port',
     spec: { egress: [{ ...fqdn('a.example'), ports: [{ protocol: 'UDP' }] }] },
     want: ['accept a.example udp:0-65535 ttl', 'deny others'],
