@@ -68,6 +68,8 @@ export class FileZone {
   serial = -1
   /** The data of the version in force for other threads; undefined = no version was loaded yet. */
   shared: VersionMemory | undefined
+  /** Why the last version of the file is not in force; empty = it is. */
+  faults: readonly InputError[] = []
   /** Report on the version in force. */
   signatures: SignatureReport | undefined
   readonly #options: FileZoneOptions
@@ -90,10 +92,8 @@ export class FileZone {
   async load(): Promise<readonly InputError[]> {
     const load = await this.#read({})
     this.#files = load.files
-    if (load.kind === 'unreadable') return [missingOr(load.error)]
-    if (load.kind === 'failed') return load.errors
-    if (load.kind === 'unchanged') return []
-    return this.#putInForce(load)
+    this.faults = await this.#settle(load)
+    return this.faults
   }
 
   /**
@@ -131,8 +131,15 @@ export class FileZone {
     }
   }
 
+  async #settle(load: ZoneLoad): Promise<readonly InputError[]> {
+    if (load.kind === 'unreadable') return [missingOr(load.error)]
+    if (load.kind === 'failed') return load.errors
+    return load.kind === 'unchanged' ? [] : this.#putInForce(load)
+  }
+
   async #take(load: ZoneLoad): Promise<void> {
     const { log } = this.#options
+    this.faults = await this.#settle(load)
     const zone = JSON.stringify(this.zoneText)
     const file = JSON.stringify(this.path)
     switch (load.kind) {
@@ -147,13 +154,11 @@ export class FileZone {
       case 'failed':
         this.#logErrors(load.errors)
         return
-      default: {
-        const errors = await this.#putInForce(load)
-        if (errors.length > 0) this.#logErrors(errors)
+      default:
+        if (this.faults.length > 0) this.#logErrors(this.faults)
         else if (!this.#stopped) {
           log.info(`Successfully reloaded zone ${zone} in ${file} with ${load.serial} SOA serial`)
         }
-      }
     }
   }
 

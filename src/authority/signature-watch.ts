@@ -4,6 +4,7 @@ import type { Timers } from '../base/timers.ts'
 import { guarding } from '../telemetry/guard.ts'
 import type { Logger } from '../telemetry/log.ts'
 import type { Gauge, MetricsRegistry } from '../telemetry/metrics.ts'
+import type { ProblemGroup, ProblemText } from '../telemetry/problems.ts'
 import { versionRecords } from '../xfr/journal/version-records.ts'
 import { VersionView } from '../xfr/journal/version-view.ts'
 import { ZoneReader } from '../zone/image/reader.ts'
@@ -89,6 +90,21 @@ export class SignatureWatch {
     this.#schedule()
   }
 
+  /** Zones whose signatures are invalid, have expired, or expire soon. `of`: the directive and its server block. */
+  problemGroup(of: string): ProblemGroup {
+    const problems = this.#zones.flatMap((zone) => this.#problemOf(zone) ?? [])
+    return { kind: 'signature', of, count: problems.length, problems }
+  }
+
+  #problemOf({ zoneText, shared, signatures }: WatchedZone): ProblemText | undefined {
+    if (shared === undefined) return undefined
+    const watched = this.#watched.get(zoneText)
+    const warning = signatures?.warning?.print() ?? watched?.warning ?? ''
+    const expiry = signatures?.expiry ?? watched?.expiry
+    const reason = warning || (expiry && this.#printExpiry(zoneText, expiry)) || ''
+    return reason === '' ? undefined : { place: '', object: `zone ${zoneText}`, reason }
+  }
+
   /** A server without signed zones needs no timer. */
   #schedule(): void {
     const isNeeded = this.#zones.some(needsWatch)
@@ -167,14 +183,19 @@ export class SignatureWatch {
   #warnOfExpiry(zoneText: string, watched: Watched, nowMs: number): void {
     const { expiry, warnedMs } = watched
     if (expiry === undefined || nowMs - warnedMs < WARNING_MS) return
-    const left = expiry.seconds - this.#nowSeconds()
-    if (left >= SOON_SECONDS) return
+    const text = this.#printExpiry(zoneText, expiry)
+    if (text === '') return
     watched.warnedMs = nowMs
+    this.#log.warning(text)
+  }
+
+  /** Returns '' if the signatures are valid for long enough. */
+  #printExpiry(zoneText: string, { seconds, rrset }: SignatureExpiry): string {
+    const left = seconds - this.#nowSeconds()
+    if (left >= SOON_SECONDS) return ''
     const event = left < 0 ? 'signatures have expired' : 'signatures expire soon'
-    const when = new Date(expiry.seconds * 1000).toISOString()
-    this.#log.warning(
-      `${event}: zone ${zoneText}, first ${expiry.rrset} at ${when}; sign the zone again`,
-    )
+    const when = new Date(seconds * 1000).toISOString()
+    return /* warning */ `${event}: zone ${zoneText}, first ${rrset} at ${when}; sign the zone again`
   }
 
   #measure(): void {

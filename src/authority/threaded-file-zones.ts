@@ -1,4 +1,5 @@
 import type { Broadcast } from '../base/broadcast.ts'
+import { placeOf } from '../plugin/block-place.ts'
 import type { SetupContext } from '../plugin/directive.ts'
 import { EventLog } from '../telemetry/event-log.ts'
 import { type ZoneStatus, zoneWithoutRecords } from '../telemetry/status.ts'
@@ -70,6 +71,7 @@ export class ThreadedFileZones {
     c.onStatus(() => ({ zones: this.#owned.map((zone) => statusOf(zone, directive)) }))
     const watch = new SignatureWatch(c)
     this.#watch = watch
+    c.onProblems(() => [watch.problemGroup(`${directive} ${placeOf(c.block)}`)])
     c.onStartup(() => watch.start(c.timers))
     c.onShutdown(() => watch.stop())
     this.nsInAuthority = !c.block.directives.includes('minimal')

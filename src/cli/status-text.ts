@@ -1,3 +1,4 @@
+import { countUnlisted } from '../telemetry/problems.ts'
 import type { QuorumAddress, QuorumReport, ServerStatus } from '../telemetry/status.ts'
 import { align } from './align.ts'
 
@@ -11,6 +12,7 @@ const DAY_SECONDS = 86_400
 export function printStatus(status: ServerStatus): string[] {
   return [
     ...printServer(status),
+    ...printProblems(status),
     ...printTable('ZONE SERIAL RECORDS RRSETS SERVED STANDBY SLOW DOWN DRAINED CONFLICTS SOURCE', [
       ...status.zones.map(({ zone, serial, records, rrsets, conflicts, endpoints, ...from }) => {
         const {
@@ -62,7 +64,6 @@ export function printStatus(status: ServerStatus): string[] {
 
 function printServer(status: ServerStatus): string[] {
   const { version, pid, threads, corefile, started, now, notReady, notes } = status
-  const drops = Object.entries(status.drops).map(([kind, count]) => `${kind} ${count}`)
   const lines: Row[] = [
     [
       'server',
@@ -71,10 +72,27 @@ function printServer(status: ServerStatus): string[] {
     ['Corefile', `${corefile.path || 'built in'}, loaded ${corefile.loaded}`],
     ['ready', notReady.length === 0 ? 'yes' : 'no'],
     ...notReady.map(({ plugin, text }): Row => ['', `${plugin}: ${text}`]),
+    ...printCounts('problems', status.problemCounts ?? {}),
     ...notes.map(({ plugin, text }): Row => ['note', `${plugin}: ${text}`]),
-    ...(drops.length === 0 ? [] : [['dropped', drops.join(', ')]]),
+    ...printCounts('dropped', status.drops),
   ]
   return align(lines)
+}
+
+function printCounts(heading: string, counts: Readonly<Record<string, number>>): Row[] {
+  const texts = Object.entries(counts).map(([kind, count]) => `${kind} ${count}`)
+  return texts.length === 0 ? [] : [[heading, texts.join(', ')]]
+}
+
+/** Servers of earlier versions report no problems. */
+function printProblems({ problems = [], problemCounts = {} }: Partial<ServerStatus>): string[] {
+  const counts = Object.entries(problemCounts)
+  return [
+    ...printTable('PROBLEM PLACE REASON', [
+      ...problems.map(({ kind, place, reason }): Row => [kind, place, reason]),
+    ]),
+    ...countUnlisted<string>(problems, counts).map(([kind, n]) => `and ${n} more: ${kind}`),
+  ]
 }
 
 function printQuorum(report: QuorumReport): string[] {

@@ -229,6 +229,11 @@ export class MergedSource implements RecordSource {
     return this.#parts.own.unreadyReason()
   }
 
+  /** What is wrong with endpoints of other sites, with their hosts. */
+  get troubles(): Iterable<{ readonly host: string; readonly text: string }> {
+    return this.#troubles.texts()
+  }
+
   get disputes(): PeerDisputes {
     return this.#troubles.disputes
   }

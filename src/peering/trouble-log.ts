@@ -34,6 +34,13 @@ export class TroubleLog {
     return { unserved, refused }
   }
 
+  /** The troubles, with their hosts. */
+  *texts(): Generator<{ readonly host: string; readonly text: string }> {
+    for (const [host, troubles] of this.#troubles) {
+      for (const text of textsOf(troubles)) yield { host, text }
+    }
+  }
+
   /** Replaces the troubles of a host. */
   note(host: string, { unserved, refused }: HostTroubles): void {
     const known = new Set(textsOf(this.#troubles.get(host) ?? NO_TROUBLES))

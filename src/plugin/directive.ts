@@ -19,6 +19,7 @@ import type { LineWriter } from '../telemetry/lines.ts'
 import type { Logger } from '../telemetry/log.ts'
 import type { MetricsRegistry } from '../telemetry/metrics.ts'
 import type { OctetChannel } from '../telemetry/octet-channel.ts'
+import type { ProblemGroup, ProblemReport } from '../telemetry/problems.ts'
 import type { StatusPart } from '../telemetry/status.ts'
 import type { ZoneVersions } from '../xfr/zone-versions.ts'
 import type { AdminSite } from './admin.ts'
@@ -296,6 +297,14 @@ export interface SetupContext {
   onStatus(report: () => StatusPart): void
   /** All reports of `onStatus` of the instance; complete once setups ran. */
   readonly statusReports: readonly (() => StatusPart)[]
+  /**
+   * Reports what is wrong now, with its place: for the ready page, the status and a metric. `groups` runs at each
+   * request for one of these, and must not throw. `ready` shows no other reason of a plugin that was ready and reports
+   * problems.
+   */
+  onProblems(groups: () => readonly ProblemGroup[]): void
+  /** All reports of `onProblems` of the instance; complete once setups ran. */
+  readonly problemReports: readonly ProblemReport[]
   /** Serves the admin API from start-up to shutdown. Sites with equal settings are one. */
   admin(site: AdminSite): void
   /** Serves GET `path` on `address` (`:8080`, `127.0.0.1:8080`) from start-up to shutdown. */

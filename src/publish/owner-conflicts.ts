@@ -1,3 +1,5 @@
+import { plural } from '../base/plural.ts'
+import type { ProblemText } from '../telemetry/problems.ts'
 import type { Conflict } from './record-conflicts.ts'
 
 export interface OwnerConflictsOptions {
@@ -25,6 +27,15 @@ export class OwnerConflicts {
   /** Number of owners with conflicts. */
   get count(): number {
     return this.#reported.size
+  }
+
+  /** One problem for each owner with conflicts. `placeOf`: returns where a record is. */
+  *problems(placeOf: (recordKey: string) => string): Generator<ProblemText> {
+    for (const [first, ...others] of this.#reported.values()) {
+      const { text, key } = first!
+      const more = others.length === 0 ? '' : ` (and ${plural(others.length, 'more conflict')})`
+      yield { place: placeOf(key), object: key, reason: `${text}${more}` }
+    }
   }
 
   all(): Conflict[] {

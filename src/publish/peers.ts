@@ -23,20 +23,20 @@ import type { PeerDisputes } from '../peering/trouble-log.ts'
 import type { FollowedSource } from '../sources/source.ts'
 import type { Logger } from '../telemetry/log.ts'
 import type { MetricsRegistry } from '../telemetry/metrics.ts'
+import type { ProblemGroup } from '../telemetry/problems.ts'
 import type { QuorumReport } from '../telemetry/status.ts'
 import type { OwnDeathRules } from './death-rules.ts'
 import type { PeerOrigin, PeersOrigin } from './explainable.ts'
 import type { PublishOptions } from './options.ts'
 import { findUnsigned, type PeerKey, readPeerKey } from './peer-key.ts'
 import { measureDisputes, measurePeerCache, measurePeers, measureQuorum } from './peer-metrics.ts'
+import { groupsOfPeers } from './peer-problems.ts'
 import { DeathMemory, SiteDeathLog } from './site-deaths.ts'
 import { nameOf } from './source-place.ts'
 import { isAllowed, serversOf } from './zone-content.ts'
 
 /** Maximum wait for the first answers of peers. */
 const FIRST_ANSWERS_MS = 3000
-/** Silence after which the ready page mentions a peer. */
-const SILENCE_MS = 5000
 /** Addresses that a status lists one by one. */
 const LISTED_MAX = 1000
 
@@ -227,17 +227,14 @@ export class PublisherPeers {
     return this.#hasHeard ? '' : 'peers have not answered yet'
   }
 
-  /** Lists the silent peers for the ready page; '' = none. */
+  /** What is wrong with the peers, and with what they report. `of`: name of the source. */
+  problemGroups(of: string): ProblemGroup[] {
+    return groupsOfPeers(of, this.statuses, this.#merged, this.#parts.clock.monotonic())
+  }
+
+  /** Text for the ready page; '' = nothing. */
   note(): string {
-    const nowMs = this.#parts.clock.monotonic()
-    const silent = this.statuses.filter(({ lastSeenMs, error }) => {
-      return error !== '' && nowMs - lastSeenMs >= SILENCE_MS
-    })
-    const notes = silent.map((status) => printSilence(status, nowMs))
-    const { unserved } = this.#disputes
-    if (unserved > 0) {
-      notes.push(`problems with endpoints of other sites: ${unserved}, see the log`)
-    }
+    const notes: string[] = []
     if (this.#quorum !== undefined) notes.push(printQuorum(this.#quorum.status))
     return [...notes, this.#siteWatch?.note() ?? '', this.#peerCache?.note() ?? '']
       .filter((note) => note !== '')
@@ -318,15 +315,6 @@ export class PublisherPeers {
   get statuses(): PeerStatus[] {
     return this.#followers.map((follower) => follower.status)
   }
-}
-
-function printSilence(
-  { address, lastSeenMs, error, endpoints }: PeerStatus,
-  nowMs: number,
-): string {
-  if (!wasHeard(lastSeenMs)) return `peer ${address} has never answered: ${error}`
-  const seconds = Math.round((nowMs - lastSeenMs) / 1000)
-  return `peer ${address} silent for ${seconds} s, it last reported ${endpoints} endpoints: ${error}`
 }
 
 /** Prints what the ready page shows about agreement on health; '' = nothing. */

@@ -10,6 +10,7 @@ import type { PeerStatus } from '../peering/peer-status.ts'
 import { UnexportableRecords } from '../peering/unexportable.ts'
 import { ManifestSource } from '../sources/manifests/manifest-source.ts'
 import type { OwnedSource } from '../sources/owned-source.ts'
+import type { ProblemGroup } from '../telemetry/problems.ts'
 import type { QuorumReport, ShiftReport } from '../telemetry/status.ts'
 import {
   NO_HEALTH_NOTES,
@@ -116,6 +117,13 @@ export class RecordPipeline {
     const { source } = this.#source ?? {}
     const notes = [source?.note(), this.#health.note(), this.#noteOverrides(), this.#peers?.note()]
     return notes.filter((note) => note).join('; ')
+  }
+
+  /** What is wrong with the records and the peers. */
+  problemGroups(): ProblemGroup[] {
+    const name = nameOf(this.#options.source)
+    const ofSource = this.#source?.problemGroups(name) ?? []
+    return [...ofSource, ...(this.#peers?.problemGroups(name) ?? [])]
   }
 
   /** Where endpoints of the records come from, and why their addresses are down. */

@@ -108,7 +108,7 @@ export class RecordZone {
   }
 
   /** The conflicts between records. */
-  get conflicts(): Pick<OwnerConflicts, 'count' | 'all' | 'recheck'> {
+  get conflicts(): Pick<OwnerConflicts, 'count' | 'all' | 'problems' | 'recheck'> {
     return this.#conflicts
   }
 

@@ -1,5 +1,6 @@
 import type { SteeringTable } from '../steering/table.ts'
 import type { Logger } from '../telemetry/log.ts'
+import { oneProblem, type ProblemGroup } from '../telemetry/problems.ts'
 
 /** Codes that a line lists. */
 const LISTED_MAX = 20
@@ -40,10 +41,12 @@ export class UnmatchedCodes {
     } else if (found.length === 0 && before.size > 0) log.info('all geo codes match clients again')
   }
 
-  /** For the ready page; '' = all codes match clients of the databases, or there are none. */
-  note(): string {
-    const found = this.#parts.hasLocator ? this.#find() : []
-    return found.length === 0 ? '' : `geo codes that match no client: ${this.#print(found)}`
+  /** `of`: the server block. */
+  problemGroups(of: string): ProblemGroup[] {
+    const found = this.#find()
+    if (found.length === 0) return []
+    const reason = `geo codes that match no client: ${this.#print(found)}`
+    return [oneProblem('geo-code', of, { place: '', object: of, reason })]
   }
 
   #find(): string[] {

@@ -6,6 +6,7 @@ import { isLocalZone } from '../dnsrecord/local-zone.ts'
 import type { Locator } from '../geo/locator.ts'
 import { hostOfSiteKey } from '../peering/merged-keys.ts'
 import { EventLog } from '../telemetry/event-log.ts'
+import type { ProblemGroup } from '../telemetry/problems.ts'
 import { type StatusPart, zoneWithoutRecords } from '../telemetry/status.ts'
 import type { VersionSource, ZoneVersions } from '../xfr/zone-versions.ts'
 import { AnswerEvents } from './answer-events.ts'
@@ -137,8 +138,23 @@ export class ZonePublisher {
     const note = this.#servesSnapshot
       ? this.#snapshot?.noteServed(this.#records.unreadReason)
       : this.#records.note()
-    const notes = [note, this.#zones?.note(), this.#unmatched?.note(), this.#snapshot?.note()]
+    const notes = [note, this.#zones?.note(), this.#snapshot?.note()]
     return notes.filter((note) => note).join('; ')
+  }
+
+  /** What is wrong with the records, their zones and the peers. */
+  problemGroups(): ProblemGroup[] {
+    const { place } = this.#parts
+    const zones = this.#zones?.zones ?? []
+    const owned = this.#records.source
+    const placeOf = (key: string): string => owned?.source.printPlace(key) ?? ''
+    const conflicts = zones.map(({ text, records }): ProblemGroup => {
+      const { count } = records.conflicts
+      const problems = records.conflicts.problems(placeOf)
+      return { kind: 'conflict', of: `${place} ${text}`, count, problems }
+    })
+    const codes = this.#unmatched?.problemGroups(place) ?? []
+    return [...this.#records.problemGroups(), ...conflicts, ...codes]
   }
 
   /** What the status of the server shows about the zones, their peers and the snapshot. */

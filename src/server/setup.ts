@@ -25,6 +25,7 @@ import type { AnswerSource, HandlerFactory } from '../plugin/handler.ts'
 import type { LineWriter } from '../telemetry/lines.ts'
 import { createLogger, type LogSink } from '../telemetry/log.ts'
 import type { MetricsRegistry } from '../telemetry/metrics.ts'
+import type { ProblemReport } from '../telemetry/problems.ts'
 import type { StatusPart } from '../telemetry/status.ts'
 import { ZoneVersions } from '../xfr/zone-versions.ts'
 import { besideNotify, collectingSource, handingOver, linkChain } from './chain.ts'
@@ -83,6 +84,7 @@ export interface Registrations {
   readonly http: HttpRoute[]
   readonly admin: AdminSite[]
   readonly status: (() => StatusPart)[]
+  readonly problems: ProblemReport[]
   readonly linked: Hook<() => void>[]
   /** Objects that blocks share: see `SetupContext.perCorefile`. */
   readonly perCorefile: ResourceRegistry
@@ -135,6 +137,7 @@ export function setupBlocks(
     http: [],
     admin: [],
     status: [],
+    problems: [],
     linked: [],
     perCorefile: new ResourceRegistry(),
     openExplainer: undefined,
@@ -307,6 +310,8 @@ function createContext(
     onReady: (check, note) => registrations.readiness.push({ name, check, note }),
     onStatus: (report) => registrations.status.push(report),
     statusReports: registrations.status,
+    onProblems: (groups) => registrations.problems.push({ plugin: name, groups }),
+    problemReports: registrations.problems,
     admin: (site) => registrations.admin.push(site),
     http: (address, path, run) => registrations.http.push({ address, path, ...hook(run) }),
     requestReload: parts.requestReload,

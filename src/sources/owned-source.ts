@@ -4,6 +4,7 @@ import { runInSlices } from '../base/slices.ts'
 import type { Timers } from '../base/timers.ts'
 import { guarding } from '../telemetry/guard.ts'
 import type { Logger } from '../telemetry/log.ts'
+import type { ProblemGroup, ProblemText } from '../telemetry/problems.ts'
 import type { FollowedSource } from './source.ts'
 import { ZoneOwnership } from './zone-ownership.ts'
 
@@ -44,6 +45,25 @@ export class OwnedSource {
    */
   get unownedCount(): number {
     return this.#unowned.size
+  }
+
+  /** What is wrong with the records. `of`: name of the source. */
+  problemGroups(of: string): ProblemGroup[] {
+    const problems = this.#listUnowned()
+    const unowned = {
+      kind: 'ignored-record',
+      of: `${of} zones`,
+      count: this.unownedCount,
+      problems,
+    } as const
+    return [...this.source.problemGroups(of), unowned]
+  }
+
+  *#listUnowned(): Generator<ProblemText> {
+    for (const key of this.#unowned) {
+      const reason = `no zone is served for DNSRecord ${key}: it is ignored`
+      yield { place: this.source.printPlace(key), object: key, reason }
+    }
   }
 
   /** Starts the source, at the first call. Rejects with the error of that start. */

@@ -1,5 +1,6 @@
 import type { RecordSource } from '../dnsrecord/record-source.ts'
 import type { AddressHealth } from '../health/address-health.ts'
+import type { ProblemGroup } from '../telemetry/problems.ts'
 
 /** A source that follows changes of its files or cluster. */
 export interface FollowedSource extends RecordSource {
@@ -18,6 +19,10 @@ export interface FollowedSource extends RecordSource {
    * Resolves once all data was read for the first time; if that never happens, it never resolves.
    */
   synced(): Promise<void>
+  /** What is wrong with the records. `of`: name of the source. */
+  problemGroups(of: string): readonly ProblemGroup[]
+  /** Where a served record comes from: `file:line`, or `kubernetes`. */
+  printPlace(key: string): string
   /** Remark on the age of the records; '' = they are current. For the ready page. */
   note(): string
   close(): void

@@ -1,3 +1,5 @@
+import type { Problem } from './problems.ts'
+
 /** How many endpoints of a zone are in each state. */
 export interface EndpointCounts {
   /** Endpoints that answers contain, including those whose health is ignored. */
@@ -178,6 +180,10 @@ export interface ServerStatus extends Required<StatusPart> {
   readonly notReady: readonly PluginNote[]
   /** Remarks of plugins that are ready. */
   readonly notes: readonly PluginNote[]
+  /** What is wrong, the worst first; a bounded number of each kind. */
+  readonly problems: readonly Problem[]
+  /** Number of all problems, by kind; zeros are left out. */
+  readonly problemCounts: Readonly<Record<string, number>>
   /** Number of shifts that a bound left out of `shifts`. */
   readonly shiftsOmitted: number
   /** What the process dropped because a limit was reached, by kind; zeros are left out. */

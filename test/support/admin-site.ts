@@ -14,6 +14,16 @@ export const STATUS: ServerStatus = {
   corefile: { path: 'Corefile', loaded: '2026-01-01T00:00:01.000Z' },
   notReady: [{ plugin: 'kuadrant', text: 'records are not loaded yet' }],
   notes: [],
+  problems: [
+    {
+      kind: 'refused-record',
+      plugin: 'kuadrant',
+      place: 'records/app.yaml:3',
+      object: 'default/app',
+      reason: 'default/app is refused: unknown geo code "XX"',
+    },
+  ],
+  problemCounts: { 'refused-record': 3 },
   zones: [
     {
       zone: 'example.org.',

@@ -28,6 +28,11 @@ import {
 import { createLogger } from '../../src/telemetry/log.ts'
 import { MetricsRegistry } from '../../src/telemetry/metrics.ts'
 import type { OctetChannel } from '../../src/telemetry/octet-channel.ts'
+import {
+  collectProblems,
+  type ProblemGroup,
+  type ProblemReport,
+} from '../../src/telemetry/problems.ts'
 import type { StatusPart } from '../../src/telemetry/status.ts'
 import { ZoneVersions } from '../../src/xfr/zone-versions.ts'
 import { lineBufferTo } from './line-buffer.ts'
@@ -72,6 +77,7 @@ export class SetUp implements SetupContext {
   readonly endpoints = new Map<string, () => HttpReply | Promise<HttpReply>>()
   readonly readiness: ReadinessCheck[] = []
   readonly statusReports: (() => StatusPart)[] = []
+  readonly problemReports: ProblemReport[] = []
   readonly adminSites: AdminSite[] = []
   readonly corefile = {
     path: 'Corefile',
@@ -184,6 +190,10 @@ export class SetUp implements SetupContext {
     this.statusReports.push(report)
   }
 
+  onProblems(groups: () => readonly ProblemGroup[]): void {
+    this.problemReports.push({ plugin: this.#name, groups })
+  }
+
   admin(site: AdminSite): void {
     this.adminSites.push(site)
   }
@@ -195,6 +205,13 @@ export class SetUp implements SetupContext {
   async requestReload(reason: string): Promise<string> {
     this.reloadReasons.push(reason)
     return this.reloads
+  }
+
+  /** What is wrong, as the ready page has it: the reasons, joined. */
+  problemText(): string {
+    return collectProblems(this.problemReports)
+      .listed.map(({ reason }) => reason)
+      .join('\n')
   }
 
   /** Runs the validations: `faults` and `warnings` as `sextant check` would print them; `read` gets what was read. */

@@ -1,5 +1,6 @@
 import { SHIFT_OUTCOMES } from '../../health/shift/shift.ts'
 import { EVENT_KINDS } from '../../telemetry/event-log.ts'
+import { PROBLEM_KINDS } from '../../telemetry/problems.ts'
 import { EXPLANATION } from './explanation-schema.ts'
 import { COUNT, FLAG, list, nullable, object, type Schema, TEXT, TIME } from './schema.ts'
 
@@ -24,6 +25,13 @@ export const SCHEMAS: Readonly<Record<string, Schema>> = {
     title: TEXT,
     status: { type: 'integer' },
     detail: TEXT,
+  }),
+  ServerProblem: object({
+    kind: { type: 'string', enum: [...PROBLEM_KINDS] },
+    plugin: { type: 'string', description: 'the directive that reports it' },
+    place: { type: 'string', description: 'file and line, address of a peer, or `kubernetes`' },
+    object: { type: 'string', description: 'what has the problem' },
+    reason: { type: 'string', description: 'what is wrong, what is served, and the fix' },
   }),
   Zone: object({
     zone: TEXT,
@@ -111,6 +119,12 @@ export const SCHEMAS: Readonly<Record<string, Schema>> = {
     corefile: object({ path: TEXT, loaded: TIME }),
     notReady: list(PLUGIN_NOTE),
     notes: list(PLUGIN_NOTE),
+    problems: { ...list(REF('ServerProblem')), description: 'what is wrong, the worst first' },
+    problemCounts: {
+      type: 'object',
+      additionalProperties: COUNT,
+      description: 'number of all problems, by kind',
+    },
     zones: list(REF('Zone')),
     endpoints: { ...list(REF('Endpoint')), description: 'those that are not served in full' },
     endpointsOmitted: COUNT,

@@ -27,6 +27,8 @@ const PROPERTIES: readonly string[] = [...STEERING_PROPERTIES, ...PROBE_PROPERTI
 export interface IgnoredPart extends FieldProblem {
   /** True for a field that the kind does not have. Other parts may be for other programs. */
   readonly isUnknownField: boolean
+  /** What the ready page and the metrics count it as. */
+  readonly kind: 'ignored-record' | 'failover-list' | 'ignored-part'
 }
 
 /**
@@ -38,14 +40,15 @@ export function findIgnored(resource: YamlValue, record?: DnsRecord): IgnoredPar
   const kind = findKind(resource.kind) ?? 'DNSRecord'
   const unknown = findUnknownFields(resource, kind)
   const others = kind === 'DNSRecord' ? findUnread(resource) : []
-  if (record !== undefined) {
-    if (hasNamesOutside(record)) others.push(...findNamesOutside(resource, record))
-    others.push(...findIdleLists(record))
+  if (record !== undefined && hasNamesOutside(record)) {
+    others.push(...findNamesOutside(resource, record))
   }
-  if (unknown.length + others.length === 0) return []
+  const idle = record === undefined ? [] : findIdleLists(record)
+  if (unknown.length + others.length + idle.length === 0) return []
   return [
-    ...unknown.map((problem) => ({ ...problem, isUnknownField: true })),
-    ...others.map((problem) => ({ ...problem, isUnknownField: false })),
+    ...unknown.map((problem) => ignoredPart(problem, 'ignored-part', true)),
+    ...others.map((problem) => ignoredPart(problem, 'ignored-part')),
+    ...idle.map((problem) => ignoredPart(problem, 'failover-list')),
   ]
 }
 
@@ -65,6 +68,14 @@ function findNamesOutside(
     found.set(dnsName, { path: ['spec', 'endpoints', index, 'dnsName'], message })
   }
   return [...found.values()]
+}
+
+export function ignoredPart(
+  { path, message }: FieldProblem,
+  kind: IgnoredPart['kind'],
+  isUnknownField = false,
+): IgnoredPart {
+  return { path, message, kind, isUnknownField }
 }
 
 /** Other providers may read these, so they are no fault, but they may be a mistake. */

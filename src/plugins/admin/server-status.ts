@@ -1,5 +1,6 @@
 import { VERSION } from '../../base/version.ts'
 import type { Losses, SetupContext } from '../../plugin/directive.ts'
+import { collectProblems } from '../../telemetry/problems.ts'
 import type { PluginNote, ServerStatus, StatusPart } from '../../telemetry/status.ts'
 
 /** When the process was started, in milliseconds since the epoch. */
@@ -9,7 +10,7 @@ const SHIFTS_MAX = 1000
 
 /** Returns the status of the server. `loadedMs`: when the Corefile was loaded. */
 export function composeStatus(c: SetupContext, loadedMs: number): ServerStatus {
-  const { serverCounters, corefile, clock, readiness, statusReports } = c
+  const { serverCounters, corefile, clock, readiness, statusReports, problemReports } = c
   const parts = statusReports.map((report) => report())
   const notReady: PluginNote[] = []
   const notes: PluginNote[] = []
@@ -19,6 +20,7 @@ export function composeStatus(c: SetupContext, loadedMs: number): ServerStatus {
     const text = note?.() ?? ''
     if (text !== '') notes.push({ plugin: name, text })
   }
+  const problems = collectProblems(problemReports)
   return {
     version: VERSION,
     pid: process.pid,
@@ -28,6 +30,8 @@ export function composeStatus(c: SetupContext, loadedMs: number): ServerStatus {
     corefile: { path: corefile.path, loaded: printTime(loadedMs) },
     notReady,
     notes,
+    problems: problems.listed,
+    problemCounts: Object.fromEntries(problems.counts),
     ...join(parts),
     drops: dropsOf(serverCounters.losses),
   }

@@ -5,6 +5,7 @@ import { checkDirectoryOf } from '../../persist/state-file.ts'
 import type { AnswerExplainer } from '../../plugin/answer-explainer.ts'
 import type { Directive, SetupContext } from '../../plugin/directive.ts'
 import { EventLog } from '../../telemetry/event-log.ts'
+import { oneProblem } from '../../telemetry/problems.ts'
 import { CertificateFiles } from './certificate.ts'
 import { Drains } from './drains.ts'
 import { EventFile } from './event-file.ts'
@@ -81,6 +82,12 @@ function serve(
       if (!(error instanceof InputError)) throw error
       return [new InputError(position, error.message, error)]
     }
+  })
+  c.onProblems(() => {
+    const reason = token?.fault ?? ''
+    if (reason === '') return []
+    const problem = { place: options.token, object: `admin ${address}`, reason }
+    return [oneProblem('admin-token', address, problem)]
   })
   c.onStartup(() => {
     check()

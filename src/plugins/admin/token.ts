@@ -23,8 +23,9 @@ export class TokenFile {
     this.#file = new WatchedFiles([path])
   }
 
-  /** Why the file has no valid token; '' = it has one. As of the last `check` or `accepts`. */
+  /** Why the file has no valid token; '' = it has one. */
   get fault(): string {
+    this.#catchUp()
     return this.#fault
   }
 

@@ -1,8 +1,10 @@
 import { FileZone } from '../../authority/file-zone.ts'
 import type { ThreadedFileZones } from '../../authority/threaded-file-zones.ts'
+import { groupOfZoneFiles } from '../../authority/zone-file-problems.ts'
 import type { Clock } from '../../base/clock.ts'
 import { nameKey } from '../../dns/name/name.ts'
 import type { Logger } from '../../telemetry/log.ts'
+import type { ProblemGroup } from '../../telemetry/problems.ts'
 import type { FilePattern } from './file-pattern.ts'
 import { findZoneFiles } from './walk.ts'
 
@@ -22,6 +24,8 @@ export class Auto {
    * files change.
    */
   #zones = new Map<string, FileZone>()
+  /** What the last walk warned of. */
+  #warnings: readonly string[] = []
   #busy = false
   #stopped = false
 
@@ -41,6 +45,16 @@ export class Auto {
     }
   }
 
+  /** What is wrong with the directory and its files. `of`: the directive and its server block. */
+  problemGroups(of: string): ProblemGroup[] {
+    const place = this.#options.directory
+    const problems = this.#warnings.map((reason) => ({ place, object: place, reason }))
+    return [
+      groupOfZoneFiles(this.#zones.values(), of),
+      { kind: 'zone-file', of: `${of} walk`, count: problems.length, problems },
+    ]
+  }
+
   stop(): void {
     this.#stopped = true
     for (const zone of this.#zones.values()) zone.stop()
@@ -48,7 +62,12 @@ export class Auto {
 
   async #walk(): Promise<void> {
     const { directory, log, pattern } = this.#options
-    const found = findZoneFiles(directory, pattern, (text) => log.warning(text))
+    const warnings: string[] = []
+    const found = findZoneFiles(directory, pattern, (text) => {
+      log.warning(text)
+      warnings.push(text)
+    })
+    this.#warnings = warnings
     // If the directory can't be read, its zones are kept.
     if (found === undefined) return
     const vanished = new Set(this.#zones.keys())

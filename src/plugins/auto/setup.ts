@@ -9,6 +9,7 @@ import { ThreadedFileZones } from '../../authority/threaded-file-zones.ts'
 import { scanDuration } from '../../base/duration.ts'
 import { InputError } from '../../base/errors.ts'
 import type { Dispenser } from '../../corefile/dispenser.ts'
+import { placeOf } from '../../plugin/block-place.ts'
 import type { Directive, SetupContext } from '../../plugin/directive.ts'
 import { guarding } from '../../telemetry/guard.ts'
 import { ZoneSet } from '../../zone/lookup/zone-set.ts'
@@ -38,6 +39,7 @@ export const auto: Directive = {
       return (found ?? []).flatMap(({ path, zone }) => checkZoneFile(path, zone, report))
     })
     const zones = new Auto(served, { directory, pattern, clock: c.clock, log: c.log })
+    c.onProblems(() => zones.problemGroups(`auto ${placeOf(c.block)}`))
     c.onOffline(async ({ answers }) => {
       if (answers) await zones.walk()
     })

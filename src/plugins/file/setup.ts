@@ -4,10 +4,12 @@ import { scanZoneArgsOrBlock } from '../../arguments/zones.ts'
 import { checkZoneFile, FileZone, MissingFileError } from '../../authority/file-zone.ts'
 import { FileZones } from '../../authority/file-zones.ts'
 import { ThreadedFileZones } from '../../authority/threaded-file-zones.ts'
+import { groupOfZoneFiles } from '../../authority/zone-file-problems.ts'
 import { printDuration, scanDuration } from '../../base/duration.ts'
 import { InputError, type Position } from '../../base/errors.ts'
 import type { Dispenser } from '../../corefile/dispenser.ts'
 import { equalNames, printName } from '../../dns/name/name.ts'
+import { placeOf } from '../../plugin/block-place.ts'
 import type { CheckReport, Directive, SetupContext } from '../../plugin/directive.ts'
 import { guarding } from '../../telemetry/guard.ts'
 
@@ -44,6 +46,8 @@ export const file: Directive = {
       fallthrough: config.fallthrough,
     }
     c.addHandler((next) => new FileZones(next, options), { answers: true })
+    const of = `file ${placeOf(c.block)}`
+    c.onProblems(() => [groupOfZoneFiles(zones, of)])
     c.onCheck((report) => config.zones.flatMap((zone) => checkZone(zone, report)))
     const stops: (() => void)[] = []
     c.onOffline(async ({ answers }) => {

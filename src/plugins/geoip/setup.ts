@@ -12,6 +12,7 @@ import { type JobRunner, runJobInline, runJobInThread } from '../../geo/worker/r
 import type { Directive, SetupContext } from '../../plugin/directive.ts'
 import { readsAny } from '../../plugin/metadata.ts'
 import { EventLog } from '../../telemetry/event-log.ts'
+import { oneProblem, type ProblemGroup } from '../../telemetry/problems.ts'
 import { printAge, warnOfAge } from './age.ts'
 import { ClientFromSubnet, hasSubnet } from './geoip.ts'
 import { GeoipMetrics } from './metrics.ts'
@@ -69,11 +70,8 @@ function setup(c: SetupContext, runJob: JobRunner): void {
     },
   }
   let locator = new MmdbLocator(parts)
-  // Queries are still answered with the last valid database: report ready, with a note.
-  c.onReady(
-    () => '',
-    () => locator.faults.map(({ path, fault }) => printOld(path, fault)).join('; '),
-  )
+  // Queries are still answered with the last valid database.
+  c.onProblems(() => locator.faults.map(({ path, fault }) => problemOfFile(path, fault)))
   c.onStatus(() => ({ databases: locator.files.map(statusOf) }))
   c.block.locator = locator
   c.block.geoCoverage = () => locator.coverage()
@@ -127,6 +125,12 @@ function tooManyToReplace(files: GeoipOptions['files']): InputError {
 
 function printOld(path: string, fault: Error): string {
   return `the old version of ${path}: ${fault.message}`
+}
+
+/** Blocks with one file share its fault. */
+function problemOfFile(path: string, fault: Error): ProblemGroup {
+  const reason = `keeping ${printOld(path, fault)}`
+  return oneProblem('geo-database', path, { place: path, object: path, reason })
 }
 
 function scanOptions(d: Dispenser, options: GeoipOptions): void {

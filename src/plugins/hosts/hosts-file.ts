@@ -64,6 +64,12 @@ export class HostsFile {
     return file.#stamp !== ''
   }
 
+  /** Why the file can't be read; '' = it can. */
+  get fault(): string {
+    const { path } = this.#options
+    return statIfAny(path) === undefined ? `file does not exist: ${path}` : this.#lastFault
+  }
+
   /** Reads the file again if it changed. After the file was deleted, its last entries are kept. */
   async reload(): Promise<void> {
     const { path } = this.#options

@@ -8,6 +8,7 @@ import { plural } from '../../base/plural.ts'
 import type { Dispenser } from '../../corefile/dispenser.ts'
 import type { Directive, SetupContext } from '../../plugin/directive.ts'
 import { guarding } from '../../telemetry/guard.ts'
+import { oneProblem } from '../../telemetry/problems.ts'
 import { ZoneSet } from '../../zone/lookup/zone-set.ts'
 import type { RecordsInSharedMemory } from '../../zone/zonefile/records-in-shared-memory.ts'
 import { Hosts } from './hosts.ts'
@@ -59,6 +60,13 @@ export const hosts: Directive = {
       const records = source.records?.type.length ?? 0
       if (isRead) read(`${path}: ${plural(records, 'record')}, with the lines of the Corefile`)
       return []
+    })
+    c.onProblems(() => {
+      const { path } = config
+      const { fault } = file
+      if (fault === '') return []
+      const reason = `${fault}; the last valid entries are served`
+      return [oneProblem('hosts-file', path, { place: path, object: path, reason })]
     })
     c.onOffline(async ({ answers }) => {
       if (answers) await file.load()

@@ -50,6 +50,7 @@ export function prepareService(
     () => publisher?.unreadyReason() ?? 'records are not loaded yet',
     () => publisher?.note() ?? '',
   )
+  c.onProblems(() => publisher?.problemGroups() ?? [])
   c.onStatus(() => publisher?.status() ?? {})
   c.onStartup(async () => (await load()).start())
   c.onOffline(async ({ records, addBlock }) => {

@@ -5,6 +5,7 @@ import { collectWhileServing } from '../../plugin/collect.ts'
 import type { Directive, SetupContext } from '../../plugin/directive.ts'
 import type { Handler } from '../../plugin/handler.ts'
 import { DnsMetrics } from './metrics.ts'
+import { exportProblems } from './problem-metrics.ts'
 import { RuntimeMetrics, showProcess } from './process-metrics.ts'
 import { Prometheus } from './prometheus.ts'
 
@@ -30,6 +31,7 @@ export const prometheus: Directive = {
       metrics.showEnabled(c.block, true)
       showProcess(c.metrics)
     })
+    exportProblems(c)
     // The next instance exports its own plugins at the next scrape.
     c.onShutdown(() => metrics.showEnabled(c.block, false))
     if (runtime) exportRuntime(c)

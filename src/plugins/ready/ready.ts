@@ -1,4 +1,5 @@
 import type { ReadinessCheck } from '../../plugin/directive.ts'
+import { countUnlisted, type Problems } from '../../telemetry/problems.ts'
 
 /** A plugin that is not ready. */
 export interface Unready {
@@ -32,13 +33,15 @@ export class Readiness {
 
   /**
    * Notes to show while all plugins are ready, by name: plugins that count as ready although they
-   * are not ready now, and notes of the plugins themselves.
+   * are not ready now, and notes of the plugins themselves. `explained`: plugins whose problems are
+   * shown beside the notes.
    */
-  notes(): Unready[] {
+  notes(explained: ReadonlySet<string>): Unready[] {
     const notes: Unready[] = []
     for (const check of this.#checks) {
       const { name, note } = check
-      const reasons = [this.#done.has(check) ? check.check() : '', note?.() ?? '']
+      const isLost = this.#done.has(check) && !explained.has(name)
+      const reasons = [isLost ? check.check() : '', note?.() ?? '']
       for (const reason of reasons) if (reason !== '') notes.push({ name, reason })
     }
     return notes.sort(byName)
@@ -55,9 +58,18 @@ export function printUnready(unready: readonly Unready[]): string {
   return [names, ...printReasons(unready)].join('\n')
 }
 
-/** `OK`, followed by a line for each reason. */
-export function printReady(notes: readonly Unready[]): string {
-  return ['OK', ...printReasons(notes)].join('\n')
+/** `OK`, followed by a line for each note and problem. */
+export function printReady(notes: readonly Unready[], problems: readonly string[]): string {
+  return ['OK', ...printReasons(notes), ...problems].join('\n')
+}
+
+/** A line for each problem, and one for those of a kind that are not listed. */
+export function printProblems({ listed, counts }: Problems): string[] {
+  const lines = listed.map(({ plugin, place, reason }) => {
+    return [plugin, reason.includes(place) ? '' : place, reason].filter(Boolean).join(': ')
+  })
+  const more = countUnlisted(listed, counts).map(([kind, count]) => `and ${count} more: ${kind}`)
+  return [...lines, ...more]
 }
 
 /** Each line once: blocks over one source have the same reasons. */

@@ -1,9 +1,10 @@
 import { scanHostPort } from '../../arguments/host-port.ts'
 import { nextOnce } from '../../arguments/once.ts'
 import type { Dispenser } from '../../corefile/dispenser.ts'
-import type { Directive, HttpReply } from '../../plugin/directive.ts'
+import type { Directive, HttpReply, SetupContext } from '../../plugin/directive.ts'
 import { escapeControls } from '../../telemetry/log.ts'
-import { printReady, printUnready, Readiness } from './ready.ts'
+import { collectProblems } from '../../telemetry/problems.ts'
+import { printProblems, printReady, printUnready, Readiness } from './ready.ts'
 
 const DEFAULT_ADDRESS = ':8181'
 
@@ -20,12 +21,19 @@ export const ready: Directive = {
     c.http(address, '/ready', () => {
       if (closing) return reply(503, 'Shutting down')
       const unready = readiness.unready()
-      if (unready.length === 0) return reply(200, printReady(readiness.notes().map(escapeReason)))
+      if (unready.length === 0) return reply(200, printPage(c, readiness))
       const names = [...new Set(unready.map(({ name }) => name))].join(',')
       c.log.info(`Plugins not ready: "${names}"`)
       return reply(503, printUnready(unready.map(escapeReason)))
     })
   },
+}
+
+function printPage({ problemReports }: SetupContext, readiness: Readiness): string {
+  const problems = collectProblems(problemReports)
+  const explained = new Set(problems.listed.map(({ plugin }) => plugin))
+  const notes = readiness.notes(explained).map(escapeReason)
+  return printReady(notes, printProblems(problems).map(escapeControls))
 }
 
 function reply(status: number, body: string): HttpReply {

@@ -2,6 +2,7 @@ import { printDuration, scanDuration } from '../../base/duration.ts'
 import type { Dispenser } from '../../corefile/dispenser.ts'
 import { collectWhileServing } from '../../plugin/collect.ts'
 import type { Directive, SetupContext } from '../../plugin/directive.ts'
+import { oneProblem, type ProblemGroup } from '../../telemetry/problems.ts'
 import { CorefileWatch } from './watch.ts'
 
 const INTERVAL_DEFAULT_MS = 30_000
@@ -46,8 +47,15 @@ function setup(c: SetupContext): void {
     reload: () => reloadOnce(c),
     countFailure: () => failed.inc(),
   })
+  c.onProblems(() => problemsOf(watch, c.corefile.path))
   c.onStartup(() => watch.start())
   c.onShutdown(() => watch.stop())
+}
+
+function problemsOf({ fault }: CorefileWatch, path: string): ProblemGroup[] {
+  if (fault === '') return []
+  const reason = `the Corefile that was loaded before is in use: ${fault}`
+  return [oneProblem('corefile', path, { place: path, object: path, reason })]
 }
 
 async function reloadOnce(c: SetupContext): Promise<string> {

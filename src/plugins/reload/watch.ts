@@ -21,12 +21,18 @@ export class CorefileWatch {
   readonly #options: WatchOptions
   #seenDigest: string
   #lastFault = ''
+  #reloadFault = ''
   #busy = false
   #stop = (): void => {}
 
   constructor(options: WatchOptions) {
     this.#options = options
     this.#seenDigest = options.loadedDigest
+  }
+
+  /** Why the present Corefile is not in use; '' = it is, or it was not checked yet. */
+  get fault(): string {
+    return this.#lastFault || this.#reloadFault
   }
 
   start(): void {
@@ -49,6 +55,7 @@ export class CorefileWatch {
     const fault = await this.#options.reload().finally(() => {
       this.#busy = false
     })
+    this.#reloadFault = fault
     if (fault === '') return
     this.#options.countFailure()
     this.#options.log.error(`Corefile changed but reload failed: ${fault}`)

@@ -132,6 +132,11 @@ export class SecondaryZone implements OwnedZone {
     this.#refresher.start()
   }
 
+  /** Why it can't be transferred; '' = it can. */
+  get fault(): string {
+    return this.#lastFault === '' ? '' : this.#printFault(this.#lastFault)
+  }
+
   get isStopped(): boolean {
     return this.#refresher.signal.aborted
   }
@@ -252,8 +257,12 @@ export class SecondaryZone implements OwnedZone {
   #logFault(fault: string): void {
     if (fault === this.#lastFault) return
     this.#lastFault = fault
+    this.#options.log.warning(this.#printFault(fault))
+  }
+
+  #printFault(fault: string): string {
     const keeps = this.serial === -1 ? 'no version to serve yet' : `still serving ${this.serial}`
-    this.#options.log.warning(`zone ${this.zoneText} cannot be transferred (${keeps}): ${fault}`)
+    return /* warning */ `zone ${this.zoneText} cannot be transferred (${keeps}): ${fault}`
   }
 
   async #askOne(primary: HostPort): Promise<void> {

@@ -11,6 +11,7 @@ import { equalNames, printName } from '../../dns/name/name.ts'
 import { AddressSet } from '../../dns/text/address-set.ts'
 import { placeOf } from '../../plugin/block-place.ts'
 import type { BlockConfig, Directive, SetupContext } from '../../plugin/directive.ts'
+import type { ProblemGroup } from '../../telemetry/problems.ts'
 import { Secondary, scanNotice } from './secondary.ts'
 import { SecondaryZone } from './secondary-zone.ts'
 import { TransferSlots } from './transfer-slots.ts'
@@ -73,6 +74,7 @@ function setup(c: SetupContext): void {
       return missingKey(keyName, block, (text) => new InputError(position, text))
     })
   }
+  c.onProblems(() => [groupOf(zones, placeOf(block))])
   c.onCheck(findFaults)
   c.onOffline(() => {
     for (const zone of zones) zone.isElsewhere = true
@@ -87,6 +89,13 @@ function setup(c: SetupContext): void {
   c.onShutdown(() => {
     for (const zone of zones) zone.stop()
   })
+}
+
+function groupOf(zones: readonly SecondaryZone[], of: string): ProblemGroup {
+  const problems = zones
+    .filter(({ fault }) => fault !== '')
+    .map(({ zoneText, fault }) => ({ place: '', object: `zone ${zoneText}`, reason: fault }))
+  return { kind: 'secondary-zone', of, count: problems.length, problems }
 }
 
 function createCounters(metrics: SetupContext['metrics']) {

@@ -8,7 +8,9 @@ import type { AddressHealth } from '../../health/address-health.ts'
 import { Findings } from '../../health/findings.ts'
 import type { ApiObject } from '../../kube/api.ts'
 import type { Logger } from '../../telemetry/log.ts'
+import type { ProblemGroup, ProblemText } from '../../telemetry/problems.ts'
 import type { YamlValue } from '../../yaml/scan-block-yaml.ts'
+import { IgnoredIndex } from '../ignored-index.ts'
 import { IgnoredLog } from '../ignored-log.ts'
 import { type ExpandedRecord, expandRecord } from './expand-record.ts'
 
@@ -18,6 +20,9 @@ const KINDS = {
   dnshealthcheckprobes: 'DNSHealthCheckProbe',
 } as const
 export type Plural = keyof typeof KINDS
+
+/** What problems name as the place of an object. */
+export const CLUSTER_PLACE = 'kubernetes'
 
 const NO_RECORDS: readonly ExpandedRecord[] = []
 
@@ -38,6 +43,7 @@ export class ClusterStore {
   /** New content of records since the last `settle`; undefined = removed. */
   #pending = new Map<string, ExpandedRecord | undefined>()
   readonly #ignored = new IgnoredLog()
+  readonly #ignoredParts = new IgnoredIndex<string>()
 
   constructor(health: AddressHealth) {
     this.#findings = new Findings(health)
@@ -64,6 +70,19 @@ export class ClusterStore {
     return [...this.#refused].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, error]) => error)
   }
 
+  /** What is wrong with the records. `of`: name of the source. */
+  problemGroups(of: string): ProblemGroup[] {
+    const problems = this.#listRefused()
+    const refused = { kind: 'refused-record', of, count: this.#refused.size, problems } as const
+    return [refused, ...this.#ignoredParts.groups(of)]
+  }
+
+  *#listRefused(): Generator<ProblemText> {
+    for (const [object, { message }] of this.#refused) {
+      yield { place: CLUSTER_PLACE, object, reason: message }
+    }
+  }
+
   /**
    * Applies the current state of an object. Returns its key, or '' if it has no identity.
    * `refusal`: why it is refused, if that is new.
@@ -79,6 +98,8 @@ export class ClusterStore {
         this.#replace(key, records)
         const refusal = this.#noteFault(key, fault)
         const ignored = findIgnored(object as YamlValue, resource.record)
+        const objects = ignored.length === 0 ? [] : [{ key, parts: ignored }]
+        this.#ignoredParts.set(key, objects, () => CLUSTER_PLACE)
         this.#ignored.note(key, ignored, ({ path, message }) => {
           return `${key}: ${printPath(path)}: ${message}`
         })
@@ -96,6 +117,8 @@ export class ClusterStore {
       case 'refused': {
         const refusal = this.#refuse(resource.key, resource.problem)
         const key = resource.key.replace(`${KINDS[plural]} `, '')
+        // They belong to the version before.
+        if (plural === 'dnsrecords') this.#ignoredParts.set(key, [], () => CLUSTER_PLACE)
         return refusal === undefined ? { key } : { key, refusal }
       }
       case 'other':
@@ -119,6 +142,7 @@ export class ClusterStore {
     if (plural === 'dnsrecords') {
       this.#refused.delete(key)
       this.#ignored.forget(key)
+      this.#ignoredParts.set(key, [], () => CLUSTER_PLACE)
       this.#replace(key, NO_RECORDS)
     } else {
       this.#refused.delete(`${KINDS[plural]} ${key}`)

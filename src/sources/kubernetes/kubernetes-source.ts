@@ -10,9 +10,10 @@ import type { ApiClient } from '../../kube/api.ts'
 import { ListWatch, type ListWatchSink } from '../../kube/list-watch.ts'
 import { guarding } from '../../telemetry/guard.ts'
 import type { Logger } from '../../telemetry/log.ts'
+import type { ProblemGroup } from '../../telemetry/problems.ts'
 import type { FollowedSource } from '../source.ts'
 import { ClusterDrains, type ConfigMapPlace } from './cluster-drains.ts'
-import { ClusterStore, type Plural } from './cluster-store.ts'
+import { CLUSTER_PLACE, ClusterStore, type Plural } from './cluster-store.ts'
 import { CollectionSink } from './collection-sink.ts'
 import { NamespaceDrains } from './namespace-drains.ts'
 
@@ -114,6 +115,14 @@ export class KubernetesSource implements FollowedSource {
 
   problems(): readonly InputError[] {
     return this.#store.problems()
+  }
+
+  problemGroups(of: string): ProblemGroup[] {
+    return this.#store.problemGroups(of)
+  }
+
+  printPlace(): string {
+    return CLUSTER_PLACE
   }
 
   unreadyReason(): string {

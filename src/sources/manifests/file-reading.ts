@@ -5,7 +5,7 @@ import type { FieldProblem, HealthProbe, Resource } from '../../dnsrecord/dns-re
 import { packRecord } from '../../dnsrecord/pack.ts'
 import { isMapping } from '../../dnsrecord/validate/fields.ts'
 import { findFurtherFaults } from '../../dnsrecord/validate/further-faults.ts'
-import { findIgnored, type IgnoredPart } from '../../dnsrecord/validate/ignored.ts'
+import { findIgnored, type IgnoredPart, ignoredPart } from '../../dnsrecord/validate/ignored.ts'
 import {
   isList,
   isOtherKind,
@@ -24,6 +24,7 @@ import type { YamlValue } from '../../yaml/scan-block-yaml.ts'
 import { findDeepBracket } from '../../yaml/scan-json.ts'
 import type { DocumentRange } from '../../yaml/split-documents.ts'
 import { topLevelKind } from '../../yaml/top-level-kind.ts'
+import type { IgnoredObject } from '../ignored-index.ts'
 import { type HeldDocument, HeldRecord, type ManifestFile, manifestError } from './manifest-file.ts'
 import { probePlaceKey } from './manifest-store.ts'
 
@@ -41,6 +42,7 @@ const NAME_CHARACTERS_MAX = 253
 const NEWLINE = 0x0a
 const NO_RECORDS: readonly HeldRecord[] = []
 const NO_PROBES: readonly HealthProbe[] = []
+const NOTHING_IGNORED: readonly IgnoredObject[] = []
 
 /** The ignored parts of one object. */
 export interface IgnoredParts {
@@ -317,12 +319,13 @@ export class FileReading {
   ): void {
     const records: HeldRecord[] = []
     const probes: HealthProbe[] = []
+    const ignored: IgnoredObject[] = []
     let isNamed = true
     for (const [index, item] of items.entries()) {
       const resource = validateResource(item, SERVED)
       const prefix = item === value ? [] : Array.isArray(value) ? [index] : ['items', index]
       const lineAt: LineOf = (path, isKey) => lineOf([...prefix, ...path], isKey)
-      this.#noteIgnored(resource, item, lineAt)
+      ignored.push(...this.#noteIgnored(resource, item, lineAt))
       if (resource.kind === 'probe') probes.push(resource.probe)
       else if (resource.kind === 'record') records.push(this.#holdRecord(resource))
       else if (resource.kind === 'refused') {
@@ -339,6 +342,7 @@ export class FileReading {
       digestB: isNamed ? at.digestB : 0,
       records: records.length === 0 ? NO_RECORDS : records,
       probes: probes.length === 0 ? NO_PROBES : probes,
+      ignored: ignored.length === 0 ? NOTHING_IGNORED : ignored,
     }
     this.#push(document, at.line)
   }
@@ -352,16 +356,16 @@ export class FileReading {
     }
   }
 
-  #noteIgnored(resource: Resource, item: YamlValue, lineOf: LineOf): void {
+  #noteIgnored(resource: Resource, item: YamlValue, lineOf: LineOf): readonly IgnoredObject[] {
     const { onIgnored, onOther } = this.#options
     let problems: readonly IgnoredPart[] = []
     if (resource.kind === 'record') problems = findIgnored(item, resource.record)
     else if (resource.kind !== 'other') problems = findIgnored(item)
-    else if (resource.name === '') return
+    else if (resource.name === '') return NOTHING_IGNORED
     else if (resource.problem === undefined) {
       onOther?.(resource.name)
-      return
-    } else problems = [{ ...resource.problem, isUnknownField: false }]
+      return NOTHING_IGNORED
+    } else problems = [ignoredPart(resource.problem, 'ignored-record')]
     const key = keyOf(resource, item) || this.#path
     onIgnored?.({
       key,
@@ -370,6 +374,7 @@ export class FileReading {
         return manifestError(this.#path, lineOf(path, true), `${key}: ${message}`)
       },
     })
+    return problems.length === 0 ? NOTHING_IGNORED : [{ key, parts: problems }]
   }
 
   #holdRecord({ record }: Resource & { kind: 'record' }): HeldRecord {
@@ -422,8 +427,8 @@ export class FileReading {
   #refuseFile(line: number, message: string): void {
     this.#reportFile(line, message)
     // Keeps the indexes of `#documents` equal to those of the ranges.
-    const nothing = { digestA: 0, digestB: 0, records: NO_RECORDS, probes: NO_PROBES }
-    this.#push({ line, ...nothing }, line)
+    const nothing = { records: NO_RECORDS, probes: NO_PROBES, ignored: NOTHING_IGNORED }
+    this.#push({ line, digestA: 0, digestB: 0, ...nothing }, line)
   }
 }
 

@@ -1,4 +1,5 @@
 import type { InputError } from '../../base/errors.ts'
+import { type ProblemGroup, type ProblemText, problemOf } from '../../telemetry/problems.ts'
 import type { HeldRecord, ManifestFile } from './manifest-file.ts'
 
 /** A new fault: a refused record, a fault of a file, or the key of a duplicate record. */
@@ -53,6 +54,31 @@ export class ManifestFaults {
     let first: string | undefined
     for (const path of this.#files.keys()) if (first === undefined || path < first) first = path
     return first === undefined ? undefined : this.#files.get(first)![0]
+  }
+
+  /** `of`: name of the source. */
+  groups(of: string): ProblemGroup[] {
+    const files = this.#listFiles()
+    const count = this.#fileFaultCount
+    return [
+      { kind: 'manifest', of, count, problems: files },
+      { kind: 'refused-record', of, count: this.#refused.size, problems: this.#listRefused() },
+      { kind: 'duplicate-record', of, count: this.#disputed.size, problems: this.#listDisputed() },
+    ]
+  }
+
+  *#listFiles(): Generator<ProblemText> {
+    for (const [path, errors] of this.#files) {
+      for (const error of errors) yield problemOf(error, `file ${path}`)
+    }
+  }
+
+  *#listRefused(): Generator<ProblemText> {
+    for (const { key, problem } of this.#refused) yield problemOf(problem!, key)
+  }
+
+  *#listDisputed(): Generator<ProblemText> {
+    for (const key of this.#disputed) yield problemOf(this.#printDispute(key), key)
   }
 
   isDisputed(key: string): boolean {

@@ -1,6 +1,7 @@
 import { InputError } from '../../base/errors.ts'
 import type { HealthProbe } from '../../dnsrecord/dns-record.ts'
 import type { PackedRecord } from '../../dnsrecord/pack.ts'
+import type { IgnoredObject } from '../ignored-index.ts'
 
 /** A record in one document of one file. */
 export class HeldRecord {
@@ -34,6 +35,8 @@ export interface HeldDocument {
   readonly digestB: number
   readonly records: readonly HeldRecord[]
   readonly probes: readonly HealthProbe[]
+  /** What nothing reads in its objects; mostly empty. */
+  readonly ignored: readonly IgnoredObject[]
 }
 
 /** The content of one file; replaced as a whole when the file is read again. */

@@ -11,11 +11,12 @@ import type { IgnoredPart } from '../../dnsrecord/validate/ignored.ts'
 import { AddressHealth } from '../../health/address-health.ts'
 import { type Guarded, guarding } from '../../telemetry/guard.ts'
 import type { Logger } from '../../telemetry/log.ts'
-import { IgnoredLog } from '../ignored-log.ts'
+import { oneProblem, type ProblemGroup, problemOf } from '../../telemetry/problems.ts'
 import type { FollowedSource } from '../source.ts'
 import { listManifests, type ManifestStamp, stampManifest } from './directory.ts'
 import type { IgnoredParts } from './file-reading.ts'
 import { directoryError, type ManifestFile, unforeseen } from './manifest-file.ts'
+import { ManifestLog } from './manifest-log.ts'
 import { type HeldPlace, ManifestStore } from './manifest-store.ts'
 import { OtherKinds } from './other-kinds.ts'
 import { readManifestFile } from './read-file.ts'
@@ -32,8 +33,6 @@ const GRACE_MS_MAX = 5000
 const PROGRESS_MS = 1000
 /** Longest run before queries are answered. */
 const SLICE_MS = 5
-/** Maximum number of problems per batch that are logged one by one. */
-const LOGGED_MAX = 20
 
 export interface ManifestSourceOptions {
   /** The path as the operator wrote it, relative or absolute. Messages use it to name files. */
@@ -63,12 +62,9 @@ export class ManifestSource implements FollowedSource, ProbeSource {
   #readMs = Number.NEGATIVE_INFINITY
   /** Delays after which missing and empty files are checked again. */
   readonly #rechecksMs = new Set<number>()
-  readonly #ignored = new IgnoredLog()
+  readonly #lines: ManifestLog
   /** Objects of other kinds that were read so far. */
   readonly others = new OtherKinds()
-  /** The last logged message about the directory itself. */
-  #loggedOfDirectory = ''
-  #hadProblems = false
   readonly #guarded: Guarded
   /** Pending work on changed files. Never rejects. */
   #work: Promise<void> = Promise.resolve()
@@ -94,10 +90,11 @@ export class ManifestSource implements FollowedSource, ProbeSource {
 
   constructor(options: ManifestSourceOptions) {
     this.#options = options
+    this.#lines = new ManifestLog(options)
     this.#guarded = guarding(options.log, `Checking for changes in ${options.directory}`)
     this.#watch = new DirectoryWatch(options.clock, options.timers, {
       onDisturbance: (disturbance) => this.#checkSoon(disturbance),
-      onFailure: (reason) => this.#warnOnce(reason),
+      onFailure: (reason) => this.#lines.warnOnce(reason),
       isAnother: (path, watchedMs) => this.#isAnother(path, watchedMs),
     })
   }
@@ -135,6 +132,19 @@ export class ManifestSource implements FollowedSource, ProbeSource {
   problems(): InputError[] {
     const problems = this.#store.faults.all()
     return this.#directoryError === undefined ? problems : [this.#directoryError, ...problems]
+  }
+
+  problemGroups(of: string): ProblemGroup[] {
+    const groups = this.#store.problemGroups(of)
+    const error = this.#directoryError
+    if (error === undefined) return groups
+    const problem = problemOf(error, this.#options.directory)
+    return [oneProblem('manifest', `${of} itself`, problem), ...groups]
+  }
+
+  printPlace(key: string): string {
+    const { file, line } = this.#store.placeOf(key) ?? {}
+    return file === undefined ? '' : `${file}:${line}`
   }
 
   /**
@@ -223,6 +233,7 @@ export class ManifestSource implements FollowedSource, ProbeSource {
   close(): void {
     this.#isClosed = true
     this.#watch.close()
+    this.#lines.close()
     this.#stopPolling()
     this.#listeners.clear()
     this.#probeListeners.clear()
@@ -238,7 +249,7 @@ export class ManifestSource implements FollowedSource, ProbeSource {
     const { directory } = this.#options
     try {
       const listing = await listManifests(directory, nextTurn)
-      for (const warning of listing.warnings) this.#warnOnce(warning)
+      for (const warning of listing.warnings) this.#lines.warnOnce(warning)
       this.#directoryError = undefined
       return listing
     } catch (error) {
@@ -288,9 +299,7 @@ export class ManifestSource implements FollowedSource, ProbeSource {
       for (const listener of this.#listeners) void this.#guarded(() => listener(changes))
     }
     void this.#guarded(() => this.health.publish())
-    for (const { before, after } of changes) {
-      if (before !== undefined && after === undefined) this.#ignored.forget(before.key)
-    }
+    if (this.isChanging) this.#lines.noteChanges(changes)
   }
 
   /**
@@ -361,6 +370,7 @@ export class ManifestSource implements FollowedSource, ProbeSource {
     const isEmptied = file.octets === 0 && (this.#store.file(file.path)?.documents.length ?? 0) > 0
     if (isEmptied && !this.#isOver(file.path, EMPTY_GRACE_MS)) return
     this.#suspect.delete(file.path)
+    this.#lines.noteFile(file.path)
     await this.#read(file)
     this.#readMs = this.#options.clock.monotonic()
   }
@@ -385,6 +395,7 @@ export class ManifestSource implements FollowedSource, ProbeSource {
     if (this.#store.file(path) === undefined || !this.#isOver(path, GONE_GRACE_MS)) return
     this.#suspect.delete(path)
     this.#stamps.delete(path)
+    this.#lines.noteFile(path)
     await this.#replace(path, undefined)
   }
 
@@ -446,9 +457,10 @@ export class ManifestSource implements FollowedSource, ProbeSource {
     }
   }
 
-  #noteIgnored({ key, problems, locate }: IgnoredParts): void {
+  #noteIgnored(parts: IgnoredParts): void {
     const { onIgnored } = this.#options
-    if (onIgnored === undefined) this.#ignored.note(key, problems, (p) => locate(p).print())
+    const { problems, locate } = parts
+    if (onIgnored === undefined) this.#lines.noteIgnored(parts)
     else for (const problem of problems) onIgnored(locate(problem), problem)
   }
 
@@ -460,30 +472,11 @@ export class ManifestSource implements FollowedSource, ProbeSource {
     })
   }
 
-  /** Logs new problems, and that earlier problems are fixed. */
+  /** Logs what changed, and what is wrong. */
   #logProblems(): void {
-    const { log } = this.#options
-    const { faults } = this.#store
     // A renamed file exists twice for a moment. The old path is checked again soon.
     if (this.#suspect.size > 0) return
-    this.#ignored.flush(log)
-    const ofDirectory = this.#directoryError?.print() ?? ''
-    if (ofDirectory !== this.#loggedOfDirectory && ofDirectory !== '') log.error(ofDirectory)
-    this.#loggedOfDirectory = ofDirectory
-    const { texts, more } = faults.takeNew(LOGGED_MAX)
-    for (const text of texts) log.error(text)
-    if (more > 0) log.error(`and ${more} more problems`)
-    const hasProblems = faults.count > 0 || ofDirectory !== ''
-    if (this.#hadProblems && !hasProblems) log.info('all manifests are valid again')
-    this.#hadProblems = hasProblems
-  }
-
-  readonly #warned = new Set<string>()
-
-  #warnOnce(text: string): void {
-    if (this.#warned.has(text) || this.#warned.size >= LOGGED_MAX) return
-    this.#warned.add(text)
-    this.#options.log.warning(text)
+    this.#lines.flush(this.#directoryError?.print() ?? '', this.#store.faults)
   }
 }
 

@@ -2,6 +2,8 @@ import type { InputError } from '../../base/errors.ts'
 import { type HealthProbe, recordKey } from '../../dnsrecord/dns-record.ts'
 import { type RecordChange, StoredRecord } from '../../dnsrecord/record-source.ts'
 import type { AddressHealth, Finding } from '../../health/address-health.ts'
+import type { ProblemGroup } from '../../telemetry/problems.ts'
+import { IgnoredIndex } from '../ignored-index.ts'
 import { ManifestFaults } from './manifest-faults.ts'
 import { type HeldDocument, HeldRecord, type ManifestFile, manifestError } from './manifest-file.ts'
 
@@ -39,6 +41,7 @@ export class ManifestStore {
   /** The served record of each key. */
   readonly #served = new Map<string, StoredRecord>()
   readonly #health: AddressHealth
+  readonly #ignored = new IgnoredIndex<HeldDocument>()
   readonly #faults = new ManifestFaults((key) => this.#printDispute(key))
   /** Number of steps done: the cost of replacing a file, for tests. */
   steps = 0
@@ -61,6 +64,11 @@ export class ManifestStore {
   /** The faults of files and records. */
   get faults(): ManifestFaults {
     return this.#faults
+  }
+
+  /** What is wrong with the files. `of`: name of the source. */
+  problemGroups(of: string): ProblemGroup[] {
+    return [...this.#faults.groups(of), ...this.#ignored.groups(of)]
   }
 
   file(path: string): ManifestFile | undefined {
@@ -143,8 +151,8 @@ export class ManifestStore {
     }
     if (file === undefined) this.#files.delete(path)
     else this.#files.set(path, file)
-    yield* this.#count(removed, -1, touched)
-    yield* this.#count(added, 1, touched)
+    yield* this.#count(removed, -1, touched, path)
+    yield* this.#count(added, 1, touched, path)
     this.#faults.endReplace()
     yield* this.#settle(touched)
   }
@@ -154,8 +162,11 @@ export class ManifestStore {
     documents: Iterable<HeldDocument>,
     step: 1 | -1,
     touched: Touched,
+    path: string,
   ): Generator<readonly RecordChange[], void> {
     for (const document of documents) {
+      const { ignored } = document
+      this.#ignored.set(document, step === 1 ? ignored : [], () => `${path}:${document.line}`)
       this.#countProbes(document, step, touched)
       for (const held of document.records) {
         if (step === 1) this.#addClaim(held)

@@ -89,7 +89,12 @@ t.test('the status joins the reports of plugins', async (t) => {
     { name: 'kuadrant', check: () => 'records are not loaded yet' },
     { name: 'geoip', check: () => '', note: () => 'the old version' },
   )
+  const problem = { place: 'a.yaml:1', object: 'ns/a', reason: 'bad' }
+  const groups = () => [{ kind: 'manifest', of: 'a', count: 3, problems: [problem] } as const]
+  setUp.problemReports.push({ plugin: 'kuadrant', groups }, { plugin: 'kuadrant', groups })
   t.match(site?.status(), {
+    problems: [{ ...problem, kind: 'manifest', plugin: 'kuadrant' }],
+    problemCounts: { manifest: 3 },
     threads: 1,
     corefile: { path: 'Corefile' },
     databases: [database],

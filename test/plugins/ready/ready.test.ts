@@ -65,6 +65,31 @@ t.test('two blocks over one source give one line', async (t) => {
   t.strictSame((await setUp.get(ENDPOINT)).body, 'OK\nkuadrant: old')
 })
 
+t.test('problems are below the notes, in place of what makes their plugin not ready', async (t) => {
+  const setUp = new SetUp(ready, 'ready')
+  let reason = ''
+  let count = 0
+  setUp.readiness.push(
+    { name: 'kuadrant', check: () => reason, note: () => 'answers are old' },
+    { name: 'file', check: () => '' },
+  )
+  const problem = { place: 'a.yaml:1', object: 'ns/a', reason: 'bad\nweight' }
+  const groups = () => [{ kind: 'manifest', of: 'a', count, problems: [problem] } as const]
+  setUp.problemReports.push({ plugin: 'kuadrant', groups })
+  t.strictSame((await setUp.get(ENDPOINT)).body, 'OK\nkuadrant: answers are old')
+  reason = 'a.yaml:1: bad weight and 2 more'
+  count = 3
+  t.match(await setUp.get(ENDPOINT), {
+    status: 200,
+    body: [
+      'OK',
+      'kuadrant: answers are old',
+      'kuadrant: a.yaml:1: bad\\x0aweight',
+      'and 2 more: manifest',
+    ].join('\n'),
+  })
+})
+
 t.test('monitored continuously', async (t) => {
   const setUp = new SetUp(ready, 'ready 127.0.0.1:99 {\n monitor continuously\n}')
   let reason = ''

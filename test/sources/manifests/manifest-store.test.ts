@@ -10,7 +10,14 @@ function fileOf(path: string, keys: readonly string[], content = 'x'): ManifestF
   const documents = keys.map((key, index) => {
     const record = new HeldRecord(key, content, path)
     record.document = index
-    return { line: index + 1, digestA: index, digestB: 0, records: [record], probes: [] }
+    return {
+      line: index + 1,
+      digestA: index,
+      digestB: 0,
+      records: [record],
+      probes: [],
+      ignored: [],
+    }
   })
   return { path, documents, errors: [] }
 }

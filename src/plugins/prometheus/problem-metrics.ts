@@ -1,0 +1,24 @@
+import { collectWhileServing } from '../../plugin/collect.ts'
+import type { SetupContext } from '../../plugin/directive.ts'
+import { collectProblems, PROBLEM_KINDS } from '../../telemetry/problems.ts'
+
+/** The server blocks with metrics: one of them exports what concerns the whole server. */
+class MeasuredBlocks {
+  isExported = false
+}
+
+/** Exports the number of problems by kind. Every kind has a series, so that an alert needs no `absent`. */
+export function exportProblems(c: SetupContext): void {
+  const blocks = c.perCorefile(MeasuredBlocks)
+  if (blocks.isExported) return
+  blocks.isExported = true
+  const gauge = c.metrics.gauge(
+    'sextant_problems',
+    'What is wrong now, by kind; the ready page and the status have the places.',
+    ['kind'],
+  )
+  collectWhileServing(c, () => {
+    const { counts } = collectProblems(c.problemReports)
+    for (const kind of PROBLEM_KINDS) gauge.set({ kind }, counts.get(kind) ?? 0)
+  })
+}
