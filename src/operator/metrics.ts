@@ -181,7 +181,7 @@ export class OperatorMetrics implements RemoteMetrics {
       'reconcile_failures',
       'Failed reconciles since this operator became leader.',
     )
-    const labels = ['peer', 'key']
+    const labels = ['peer', 'key', 'site']
     const up = gauge('peer_up', '1 while a peer answers, else 0.', labels)
     const age = gauge('peer_age_seconds', 'Time since the last answer of a peer.', labels)
     const serial = gauge('peer_serial', 'SOA serial of the zone kdrnt of a peer.', labels)
@@ -192,7 +192,7 @@ export class OperatorMetrics implements RemoteMetrics {
       'Invalid items that a peer reports; the log has a line for each.',
       labels,
     )
-    const info = gauge('peer_info', 'Always 1.', [...labels, 'site', 'generation'])
+    const info = gauge('peer_info', 'Always 1.', [...labels, 'generation'])
     const clusters = this.registry.gauge(
       'dns_provider_active_multi_cluster_count',
       'Other clusters that the operator follows.',
@@ -232,7 +232,7 @@ export class OperatorMetrics implements RemoteMetrics {
         endpoints.set(peer, status.endpoints)
         attempts.set(peer, status.failures)
         refused.set(peer, status.refused)
-        info.set({ ...peer, site: status.site, generation: status.generation }, 1)
+        info.set({ ...peer, generation: status.generation }, 1)
       }
     })
   }

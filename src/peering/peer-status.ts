@@ -42,15 +42,28 @@ export interface PeerLabels extends Record<string, string> {
   readonly peer: string
 }
 
+/** Sites that the label of a peer names: a peer may report any number. */
+const SITES_MAX = 5
+
 /**
  * Returns the metric labels of a peer. Two peers at one address with different keys have different
- * labels. Without a key, the label `key` is absent.
+ * labels. Without a key, the label `key` is absent. Until the peer reports a site, `site` is absent.
  */
 export function labelsOf({
   address,
   keyName,
-}: Pick<PeerStatus, 'address' | 'keyName'>): PeerLabels {
-  return keyName === '' ? { peer: address } : { peer: address, key: keyName }
+  site,
+}: Pick<PeerStatus, 'address' | 'keyName' | 'site'>): PeerLabels {
+  return {
+    peer: address,
+    ...(keyName === '' ? {} : { key: keyName }),
+    ...(site === '' ? {} : { site: printSites(site) }),
+  }
+}
+
+function printSites(joined: string): string {
+  const sites = joined.split(',', SITES_MAX + 1)
+  return sites.length <= SITES_MAX ? joined : `${sites.slice(0, SITES_MAX).join()},…`
 }
 
 /**

@@ -1,6 +1,6 @@
 import type { Clock } from '../base/clock.ts'
 import type { PeerCache } from '../peering/cache/peer-cache.ts'
-import { labelsOf, type PeerStatus } from '../peering/peer-status.ts'
+import { labelsOf, type PeerLabels, type PeerStatus } from '../peering/peer-status.ts'
 import type { QuorumStatus } from '../peering/quorum/health-quorum.ts'
 import type { PeerDisputes } from '../peering/trouble-log.ts'
 import type { MetricsRegistry } from '../telemetry/metrics.ts'
@@ -10,7 +10,7 @@ export function measurePeers(
   metrics: MetricsRegistry,
   peers: () => readonly PeerStatus[],
 ): () => void {
-  const labels = ['peer', 'key']
+  const labels = ['peer', 'key', 'site']
   const name = 'sextant_peer'
   const up = metrics.gauge(`${name}_up`, '1 while the peer answers.', labels)
   const seen = metrics.gauge(
@@ -31,7 +31,16 @@ export function measurePeers(
     labels,
   )
   const gauges = [up, seen, serial, endpoints, failures, refused]
+  // The sites of a peer may change.
+  let shown = new Map<string, PeerLabels>()
   const stop = metrics.onCollect(() => {
+    const before = shown
+    shown = new Map(
+      peers()
+        .map(labelsOf)
+        .map((at) => [JSON.stringify(at), at]),
+    )
+    for (const [id, at] of before) if (!shown.has(id)) for (const gauge of gauges) gauge.remove(at)
     for (const status of peers()) {
       const at = labelsOf(status)
       up.set(at, status.isUp ? 1 : 0)
@@ -44,7 +53,7 @@ export function measurePeers(
   })
   return () => {
     stop()
-    for (const status of peers()) for (const gauge of gauges) gauge.remove(labelsOf(status))
+    for (const at of shown.values()) for (const gauge of gauges) gauge.remove(at)
   }
 }
 
@@ -53,6 +62,7 @@ export function measureDisputes(
   metrics: MetricsRegistry,
   zones: string,
   disputes: () => PeerDisputes,
+  peers: () => readonly PeerStatus[],
 ): () => void {
   const unserved = metrics.gauge(
     'sextant_peer_conflicts',
@@ -62,20 +72,25 @@ export function measureDisputes(
   const denied = metrics.gauge(
     'sextant_peer_denied',
     'Endpoints that the peer may not report; the log names them.',
-    ['zones', 'peer'],
+    ['zones', 'peer', 'site'],
   )
-  let shown: ReadonlySet<string> = new Set()
+  let shown: readonly PeerLabels[] = []
   const stop = metrics.onCollect(() => {
     const now = disputes()
     unserved.set({ zones }, now.unserved)
-    for (const peer of shown) if (!now.refused.has(peer)) denied.remove({ zones, peer })
-    for (const [peer, count] of now.refused) denied.set({ zones, peer }, count)
-    shown = new Set(now.refused.keys())
+    for (const at of shown) denied.remove({ zones, ...at })
+    const sites = new Map(peers().map(({ address, site }) => [address, site]))
+    const counts = [...now.refused].map(([peer, count]) => {
+      const at = labelsOf({ address: peer, keyName: '', site: sites.get(peer) ?? '' })
+      return { at, count }
+    })
+    for (const { at, count } of counts) denied.set({ zones, ...at }, count)
+    shown = counts.map(({ at }) => at)
   })
   return () => {
     stop()
     unserved.remove({ zones })
-    for (const peer of shown) denied.remove({ zones, peer })
+    for (const at of shown) denied.remove({ zones, ...at })
   }
 }
 

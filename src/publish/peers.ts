@@ -79,7 +79,8 @@ export class PublisherPeers {
     this.#followers = peers.map((peer) => this.#follow(peer, signing))
     this.#stops.add(measurePeers(metrics, () => this.statuses))
     const zones = this.#options.zones.map((zone) => printName(zone)).join(' ')
-    this.#stops.add(measureDisputes(metrics, zones, () => this.#disputes))
+    const disputes = (): PeerDisputes => this.#disputes
+    this.#stops.add(measureDisputes(metrics, zones, disputes, () => this.statuses))
     // Data of all peers is known, from before a reload or from the file, so no caller has to wait.
     this.#hasHeard = this.#followers.every(({ lastSeenMs }) => wasHeard(lastSeenMs))
     void this.firstAnswers()

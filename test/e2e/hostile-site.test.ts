@@ -123,7 +123,10 @@ t.test('a hostile peer takes nothing from a site (v2)', async (t) => {
   await until(async () => /^OK/.test(await page('ready')), 'the server to be ready')
   const metrics = await page('metrics')
   t.match(metrics, /sextant_kuadrant_conflicts\{source="[^"]*",zone="k\.example\.com\."\} [1-9]/)
-  t.match(metrics, /sextant_peer_denied\{zones="k\.example\.com\.",peer="127\.0\.0\.1:\d+"\} 1\d/)
+  t.match(
+    metrics,
+    /sextant_peer_denied\{zones="k\.example\.com\.",peer="127\.0\.0\.1:\d+",site="[^"]+"\} 1\d/,
+  )
   await site.prints(
     /app\.k\.example\.com\.: CNAME \(0evil: .*\) beside A \(zz\/app\): the CNAME is not served/,
   )

@@ -29,8 +29,8 @@ t.test('two sites serve what both have, follow each other, and outlive each othe
   await west.prints(/peer 127\.0\.1\.1:\d+ is followed by zone transfer: 4 endpoints/)
   const page = async (path: string) => (await getText(`http://127.0.0.1:${readyPort}/${path}`)).text
   await until(async () => /^OK/.test(await page('ready')), 'the server to be ready')
-  t.match(await page('metrics'), /sextant_peer_endpoints\{peer="127\.0\.1\.1:\d+"\} 4/)
-  t.match(await page('metrics'), /sextant_peer_up\{peer="127\.0\.1\.1:\d+"\} 1/)
+  t.match(await page('metrics'), /sextant_peer_endpoints\{peer="127\.0\.1\.1:\d+",site="east"\} 4/)
+  t.match(await page('metrics'), /sextant_peer_up\{peer="127\.0\.1\.1:\d+",site="east"\} 1/)
 
   const elapsed: number[] = []
   for (let i = 2; i <= 6; i++) {

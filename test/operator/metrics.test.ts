@@ -45,12 +45,12 @@ t.test('a nameserver that is asked under two keys is two peers, that come and go
       .map((line) => line.slice(line.indexOf('{')))
   }
   const [at, one, two] = ['', ',key="one.example."', ',key="two.example."'].map(
-    (key) => `{peer="192.0.2.53:53"${key}`,
+    (key) => `{peer="192.0.2.53:53"${key},site="east"`,
   )
   t.strictSame(await series('up'), [`${at}} 1`, `${one}} 0`, `${two}} 1`])
   t.strictSame(await series('endpoints'), [`${at}} 3`, `${one}} 3`, `${two}} 5`])
   t.strictSame(await series('serial'), [`${at}} 7`, `${two}} 7`])
-  const about = 'site="east",generation="v2"} 1'
+  const about = 'generation="v2"} 1'
   t.strictSame(await series('info'), [`${at},${about}`, `${one},${about}`, `${two},${about}`])
   peers = [statusOf('two.example.')]
   t.strictSame(await series('up'), [`${two}} 1`])

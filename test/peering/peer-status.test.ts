@@ -26,8 +26,13 @@ const silent = {
 }
 
 t.test('peers are distinguished by address, and by key if they have one', async (t) => {
-  t.strictSame(labelsOf(STATUS), { peer: '192.0.2.53:53' })
-  t.strictSame(labelsOf(keyed), { peer: '192.0.2.53:53', key: 'key.example.' })
+  const site = 'eu'
+  const peer = '192.0.2.53:53'
+  t.strictSame(labelsOf({ ...STATUS, site: '' }), { peer })
+  t.strictSame(labelsOf({ ...STATUS, site }), { peer, site })
+  t.strictSame(labelsOf({ ...keyed, site }), { peer, key: 'key.example.', site })
+  const many = Array.from({ length: 1000 }, (_, i) => `s${i}`).join()
+  t.strictSame(labelsOf({ ...STATUS, site: many }), { peer, site: 's0,s1,s2,s3,s4,…' })
 })
 
 t.test('statuses that look alike are one, and what is amiss with any is there', async (t) => {

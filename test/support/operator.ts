@@ -92,8 +92,11 @@ export class RunningOperator {
   /** The value of a series: its name with all of its labels. */
   async metric(series: string): Promise<number | undefined> {
     const { text } = await getText(`http://127.0.0.1:${this.#metrics}/metrics`)
-    const line = text.split('\n').find((one) => one.startsWith(`${series} `))
-    return line === undefined ? undefined : Number(line.slice(series.length + 1))
+    const start = series.endsWith('}') ? series.slice(0, -1) : series
+    const starts = (one: string): boolean =>
+      one.startsWith(start) && /^[ },]/.test(one.slice(start.length))
+    const line = text.split('\n').find(starts)
+    return line === undefined ? undefined : Number(line.slice(line.lastIndexOf(' ') + 1))
   }
 
   /**

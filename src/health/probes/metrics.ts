@@ -2,9 +2,10 @@ import type { MetricsRegistry } from '../../telemetry/metrics.ts'
 import type { ProbeResult, ProbeRunner } from './probe-runner.ts'
 import { HEALTHS, type ProbeHealth } from './probe-state.ts'
 
+const OUTCOMES: readonly ProbeResult['outcome']['kind'][] = ['healthy', 'unhealthy', 'skipped']
 const BUCKETS_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
-/** Maximum number of addresses that have a series of their own while they are down. */
-const DOWN_MAX = 1000
+/** Maximum number of addresses that have a series of their own. Those that are down come first. */
+const SERIES_MAX = 10_000
 
 /** Probes that the metrics describe. */
 export interface MeasuredProbes {
@@ -30,6 +31,7 @@ export function attemptCounter(
     BUCKETS_SECONDS,
     ['source'],
   )
+  for (const outcome of OUTCOMES) attempts.inc({ source, outcome }, 0)
   return ({ outcome, seconds: taken }) => {
     attempts.inc({ source, outcome: outcome.kind })
     if (outcome.kind !== 'skipped') seconds.observe({ source }, taken)
@@ -55,7 +57,7 @@ export function measureProbing(
     'state',
   ])
   const labels = ['source', 'record', 'address']
-  const down = metrics.gauge('sextant_probe_down', '1 for an address that is down.', labels)
+  const down = metrics.gauge('sextant_probe_down', '1 for an address that is down, else 0.', labels)
   const overdue = metrics.gauge(
     'sextant_probe_overdue_seconds',
     'Delay of the probe attempt that is most overdue.',
@@ -73,16 +75,21 @@ export function measureProbing(
   const stop = metrics.onCollect(() => {
     clear()
     const counts = new Map<ProbeHealth, number>(HEALTHS.map((health) => [health, 0]))
+    const others: Labels[] = []
     for (const { probe, state } of probing.runner.states()) {
       counts.set(state.health, counts.get(state.health)! + 1)
       const record = probing.recordOf(probe.id)
       const [namespace = '', name = ''] = record.split('/')
       activeShown.push(labelsOf(namespace, name, probe.hostname))
       active.inc(activeShown.at(-1)!, 1)
-      if (state.health !== 'down' || downShown.length >= DOWN_MAX) continue
-      downShown.push({ source, record, address: probe.address })
-      down.set(downShown.at(-1)!, 1)
+      const isDown = state.health === 'down'
+      const list = isDown ? downShown : others
+      if (list.length < SERIES_MAX) list.push({ source, record, address: probe.address })
     }
+    // Two probes of a record may have one address: that of the one that is down is set last.
+    const downCount = downShown.length
+    downShown.push(...others.slice(0, SERIES_MAX - downCount))
+    for (const [i, at] of [...downShown.entries()].reverse()) down.set(at, i < downCount ? 1 : 0)
     for (const [state, count] of counts) byState.set({ source, state }, count)
     overdue.set({ source }, probing.runner.overdueMs / 1000)
   })
