@@ -26,6 +26,7 @@ import type { ServedElsewhere } from '../plan/served-elsewhere.ts'
 import { composeServed } from '../plan/served-endpoints.ts'
 import { composeSiteParts } from '../plan/site-parts.ts'
 import { printSpecEndpoint } from '../record/endpoint-text.ts'
+import { listIgnored, noteIgnored } from '../record/ignored-parts.ts'
 import type { DnsRecordView } from '../record/record-view.ts'
 import {
   acceptedCondition,
@@ -56,6 +57,8 @@ export interface Troubles {
   readonly disputed: readonly string[]
   /** Conflicts with other records of this cluster, one line each. */
   readonly records: readonly string[]
+  /** Parts of the record that nothing reads, one line each. */
+  readonly ignored: readonly string[]
   /** Other sites with the name of ours, and sites with another clock. */
   readonly sites: SiteFaultTexts
 }
@@ -66,6 +69,7 @@ export const NO_TROUBLES: Troubles = {
   refused: [],
   disputed: [],
   records: [],
+  ignored: [],
   sites: { names: [], clocks: [] },
 }
 
@@ -138,6 +142,7 @@ export function composeContent(publishing: Publishing, inputs: ContentInputs): M
     ...screened.refused.map(({ peer, text }) => `peer ${peer}: refused: ${text}`),
   ]
   const disputes = [...conflicts, ...refused]
+  const ignored = listIgnored(record, publishing.content)
   const observed = settledObservations(site, peers, decided.observed, inputs.timeMs)
   const ours = { endpoints: own.shared, down }
   const disputed = findHealthDisputes(
@@ -171,6 +176,7 @@ export function composeContent(publishing: Publishing, inputs: ContentInputs): M
       inputs.zone.note,
       localHostOf(rootHost) === undefined ? '' : noteUnexportable(own.unexportable),
       own.failoverFault,
+      noteIgnored(ignored),
     ),
   }
   const drainEndsMs = Math.min(own.drainEndsMs ?? Infinity, inputs.elsewhere.drainEndsMs())
@@ -179,7 +185,7 @@ export function composeContent(publishing: Publishing, inputs: ContentInputs): M
   const nextMs = Math.min(decided.nextMs ?? Infinity, atMs)
   return {
     content,
-    troubles: { conflicts, leftOut, refused, disputed, records: found.texts, sites },
+    troubles: { conflicts, leftOut, refused, disputed, records: found.texts, ignored, sites },
     siteStates: screened.siteStates,
     nextMs: nextMs === Infinity ? undefined : nextMs,
   }

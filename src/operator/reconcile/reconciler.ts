@@ -17,11 +17,12 @@ import type { PeerHealth } from '../peers/peer-health.ts'
 import { PeerStateStore } from '../peers/peer-state-store.ts'
 import type { PeerAnswer, PeerDirectory } from '../peers/peers.ts'
 import { type DelegationRole, decide, type Publishing } from '../plan/decide.ts'
-import { type Plan, planRefuse } from '../plan/plan.ts'
+import { joinNotes, type Plan, planRefuse } from '../plan/plan.ts'
 import { type Derived, planHandOver, planPublish, planRemove } from '../plan/plan-publish.ts'
 import { servedElsewhere } from '../plan/served-elsewhere.ts'
 import type { Writer } from '../plan/write.ts'
 import { derivedName } from '../record/derived-name.ts'
+import { listIgnored, noteIgnored } from '../record/ignored-parts.ts'
 import type { DnsRecordView } from '../record/record-view.ts'
 import { failedCondition, rivalCondition } from '../status/conditions.ts'
 import { countTargets } from '../status/endpoint-counts.ts'
@@ -223,6 +224,7 @@ export class Reconciler {
     const timeMs = clock.now()
     const conflicts = findPartConflicts(record, site, this.#parts)
     const counts = { total: countTargets(record.endpoints), down: health.down }
+    const ignored = listIgnored(record, publishing.content)
     const delegation = {
       authoritative: this.#authoritativeOf(record),
       membership,
@@ -232,13 +234,13 @@ export class Reconciler {
       report: report.text,
       conflicts,
       counts: hasCounts() ? counts : undefined,
-      note: report.note,
+      note: joinNotes(report.note, noteIgnored(ignored)),
       healthy: recordHealth(record, health.probes, isProbing),
       cluster: '',
     }
     const plan = planDelegate(publishing, delegation, timeMs)
     const waitMs = this.#throttle.waitMs(record, plan, clock.monotonic())
-    const troubles = { ...NO_TROUBLES, records: conflicts.texts }
+    const troubles = { ...NO_TROUBLES, records: conflicts.texts, ignored }
     await this.#carryOut(record, waitMs > 0 ? { ...plan, writes: [] } : plan, troubles)
     return requeueAfterMs(waitMs > 0 ? waitMs : drainEndsInMs(record, timeMs), bounds)
   }

@@ -17,7 +17,8 @@ const DISPUTED = 'HealthDisputed'
 const RECORDS = 'RecordConflict'
 const SITE_NAME = 'SiteNameConflict'
 const CLOCK = 'ClockAhead'
-const REASONS_ONCE = [CONFLICT, REFUSED, DISPUTED, RECORDS, SITE_NAME, CLOCK]
+const IGNORED = 'PartIgnored'
+const REASONS_ONCE = [CONFLICT, REFUSED, DISPUTED, RECORDS, IGNORED, SITE_NAME, CLOCK]
 /** Reasons whose lines are the same for many records: each line is logged once. */
 const SHARED: ReadonlySet<string> = new Set([SITE_NAME, CLOCK])
 /** What a log line says before the text. */
@@ -44,7 +45,7 @@ export class Reporter implements ReconcileListener {
   }
 
   reconciled(record: DnsRecordView, plan: Plan, troubles: Troubles): void {
-    const { conflicts, leftOut, refused, disputed, records, sites } = troubles
+    const { conflicts, leftOut, refused, disputed, records, ignored, sites } = troubles
     const { ready } = plan
     if (ready === undefined) return
     const { key } = record
@@ -58,6 +59,7 @@ export class Reporter implements ReconcileListener {
     this.#reportOnce(record, REFUSED, refused)
     this.#reportOnce(record, DISPUTED, disputed)
     this.#reportOnce(record, RECORDS, records)
+    this.#reportOnce(record, IGNORED, ignored)
     this.#reportOnce(record, SITE_NAME, sites.names)
     this.#reportOnce(record, CLOCK, sites.clocks)
   }
