@@ -29,7 +29,7 @@ import { wasHeard } from './peer-status.ts'
 import type { HealthQuorum } from './quorum/health-quorum.ts'
 import { differences, RecordSet } from './record-set.ts'
 import { type Silence, silenceAfter } from './silence.ts'
-import { type PeerDisputes, TroubleLog } from './trouble-log.ts'
+import { TroubleLog } from './trouble-log.ts'
 import { type HostTroubles, NO_TROUBLES } from './troubles.ts'
 import { HostIndex, namesAbove } from './trust/host-index.ts'
 import { OwnHosts } from './trust/own-hosts.ts'
@@ -229,13 +229,8 @@ export class MergedSource implements RecordSource {
     return this.#parts.own.unreadyReason()
   }
 
-  /** What is wrong with endpoints of other sites, with their hosts. */
-  get troubles(): Iterable<{ readonly host: string; readonly text: string }> {
-    return this.#troubles.texts()
-  }
-
-  get disputes(): PeerDisputes {
-    return this.#troubles.disputes
+  get troubles(): Pick<TroubleLog, 'disputes' | 'texts'> {
+    return this.#troubles
   }
 
   subscribe(listener: (changes: readonly RecordChange[]) => void): () => void {

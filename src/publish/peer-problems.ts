@@ -1,6 +1,8 @@
-import type { MergedSource } from '../peering/merged-source.ts'
 import { type PeerStatus, wasHeard } from '../peering/peer-status.ts'
+import type { TroubleLog } from '../peering/trouble-log.ts'
 import type { ProblemGroup, ProblemText } from '../telemetry/problems.ts'
+
+type Troubles = Pick<TroubleLog, 'disputes' | 'texts'>
 
 /** How long a peer must be silent: it may only have restarted. */
 const SILENCE_MS = 5000
@@ -12,7 +14,7 @@ const SILENCE_MS = 5000
 export function groupsOfPeers(
   of: string,
   statuses: readonly PeerStatus[],
-  merged: Pick<MergedSource, 'disputes' | 'troubles'> | undefined,
+  troubles: Troubles | undefined,
   nowMs: number,
 ): ProblemGroup[] {
   const silent = statuses
@@ -29,21 +31,19 @@ export function groupsOfPeers(
   return [
     { kind: 'silent-peer', of: byPeer, count: silent.length, problems: silent },
     { kind: 'peer-endpoint', of: byPeer, count: invalid.length, problems: invalid },
-    { kind: 'peer-endpoint', of, ...listTroubles(merged) },
+    { kind: 'peer-endpoint', of, ...listTroubles(troubles) },
   ]
 }
 
-function listTroubles(
-  merged: Pick<MergedSource, 'disputes' | 'troubles'> | undefined,
-): Pick<ProblemGroup, 'count' | 'problems'> {
-  if (merged === undefined) return { count: 0, problems: [] }
-  const { unserved, refused } = merged.disputes
+function listTroubles(troubles: Troubles | undefined): Pick<ProblemGroup, 'count' | 'problems'> {
+  if (troubles === undefined) return { count: 0, problems: [] }
+  const { unserved, refused } = troubles.disputes
   const count = [...refused.values()].reduce((sum, ofPeer) => sum + ofPeer, unserved)
-  return { count, problems: textsOf(merged.troubles) }
+  return { count, problems: textsOf(troubles) }
 }
 
-function* textsOf(troubles: MergedSource['troubles']): Generator<ProblemText> {
-  for (const { host, text } of troubles) yield { place: '', object: host, reason: text }
+function* textsOf(troubles: Troubles): Generator<ProblemText> {
+  for (const { host, text } of troubles.texts()) yield { place: '', object: host, reason: text }
 }
 
 function problemOfPeer({ address }: PeerStatus, reason: string): ProblemText {

@@ -230,7 +230,7 @@ export class PublisherPeers {
 
   /** What is wrong with the peers, and with what they report. `of`: name of the source. */
   problemGroups(of: string): ProblemGroup[] {
-    return groupsOfPeers(of, this.statuses, this.#merged, this.#parts.clock.monotonic())
+    return groupsOfPeers(of, this.statuses, this.#merged?.troubles, this.#parts.clock.monotonic())
   }
 
   /** Text for the ready page; '' = nothing. */
@@ -309,7 +309,7 @@ export class PublisherPeers {
   }
 
   get #disputes(): PeerDisputes {
-    return this.#merged?.disputes ?? { unserved: 0, refused: new Map() }
+    return this.#merged?.troubles.disputes ?? { unserved: 0, refused: new Map() }
   }
 
   /** The state of each peer. */

@@ -20,7 +20,10 @@ export class IgnoredIndex<Holder> {
   readonly #holders = new Map<Holder, Held>()
   readonly #counts = new Map<IgnoredPart['kind'], number>()
 
-  /** Replaces the objects of a holder; empty = it is gone, or nothing in it is ignored. `place`: returns where it is now. */
+  /**
+   * Replaces the objects of a holder; empty = it is gone, or nothing in it is ignored. `place`: returns where it is
+   * now.
+   */
   set(holder: Holder, objects: readonly IgnoredObject[], place: () => string): void {
     if (objects.length === 0 && this.#holders.size === 0) return
     this.#count(this.#holders.get(holder)?.objects ?? [], -1)

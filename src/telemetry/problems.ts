@@ -56,7 +56,7 @@ export interface ProblemReport {
   readonly groups: () => readonly ProblemGroup[]
 }
 
-export interface Problem extends ProblemText {
+export interface ServerProblem extends ProblemText {
   readonly kind: ProblemKind
   readonly plugin: string
 }
@@ -64,14 +64,14 @@ export interface Problem extends ProblemText {
 /** The problems of a server. */
 export interface Problems {
   /** Up to LISTED_MAX of each kind, in the order of PROBLEM_KINDS. */
-  readonly listed: readonly Problem[]
+  readonly listed: readonly ServerProblem[]
   /** All of them, by kind; only kinds that exist. */
   readonly counts: ReadonlyMap<ProblemKind, number>
 }
 
 /** Collects the problems of all directives. */
 export function collectProblems(reports: readonly ProblemReport[]): Problems {
-  const listed = new Map<ProblemKind, Problem[]>()
+  const listed = new Map<ProblemKind, ServerProblem[]>()
   const counts = new Map<ProblemKind, number>()
   const seen = new Set<string>()
   for (const { plugin, groups } of reports) {

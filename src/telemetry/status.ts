@@ -1,4 +1,4 @@
-import type { Problem } from './problems.ts'
+import type { ServerProblem } from './problems.ts'
 
 /** How many endpoints of a zone are in each state. */
 export interface EndpointCounts {
@@ -181,7 +181,7 @@ export interface ServerStatus extends Required<StatusPart> {
   /** Remarks of plugins that are ready. */
   readonly notes: readonly PluginNote[]
   /** What is wrong, the worst first; a bounded number of each kind. */
-  readonly problems: readonly Problem[]
+  readonly problems: readonly ServerProblem[]
   /** Number of all problems, by kind; zeros are left out. */
   readonly problemCounts: Readonly<Record<string, number>>
   /** Number of shifts that a bound left out of `shifts`. */

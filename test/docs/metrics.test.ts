@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { PROBLEM_KINDS } from '../../src/telemetry/problems.ts'
 import { root } from '../support/server.ts'
 
 const PAGE = 'docs/reference/metrics.md'
@@ -58,4 +59,14 @@ t.test('the page lists the metrics that the code registers, and no others', asyn
     const isWritten = [...beginnings].includes(name)
     t.ok(whole.has(name) || isWritten || isMade, `${name} is in src`)
   }
+})
+
+t.test('the page of the admin API has each kind of problem, in order', async (t) => {
+  const page = readFileSync(join(root, 'docs/reference/admin-api.md'), 'utf8')
+  const table = page.slice(
+    page.indexOf('| kind | meaning |'),
+    page.indexOf('A zone has these members'),
+  )
+  const kinds = [...table.matchAll(/^\| `([a-z-]+)` \|/gm)].map(([, kind]) => kind)
+  t.strictSame(kinds, [...PROBLEM_KINDS])
 })

@@ -221,7 +221,7 @@ t.test(
     own.put('a/in', `in.${above}`, '192.0.2.9')
     t.strictSame(serves(), ['a/in 192.0.2.9', ours, theirs[1]])
     t.match(lines.join('\n'), /refused: "deep\.k\.example\.com" A: our hosts are below that name/)
-    t.strictSame([...source.disputes.refused], [['east', 1]])
+    t.strictSame([...source.troubles.disputes.refused], [['east', 1]])
     own.put('a/own', APP, '192.0.2.1', [], below)
     await pass(1000)
     t.strictSame(serves(), ['a/in 192.0.2.9', ours])
@@ -233,7 +233,7 @@ t.test(
     own.put('a/own', APP, '192.0.2.1')
     await pass(1000)
     t.strictSame(serves(), [ours, ...theirs])
-    t.strictSame([...source.disputes.refused], [])
+    t.strictSame([...source.troubles.disputes.refused], [])
   },
 )
 
@@ -314,10 +314,10 @@ t.test('endpoints of another site that are not served are counted and logged', a
     peer.again(APP)
     const { endpoints } = unpackRecord(source.find(THEIRS)!.packed)
     t.equal(endpoints.length, served, name)
-    t.equal(source.disputes.unserved, 1, name)
+    t.equal(source.troubles.disputes.unserved, 1, name)
     t.match(lines, [want], name)
     peer.say(APP)
-    t.equal(source.disputes.unserved, 0, name)
+    t.equal(source.troubles.disputes.unserved, 0, name)
   }
 })
 

@@ -12,7 +12,11 @@ import type { SiteObservation } from '../../peering/quorum/observation-codec.ts'
 import { RecordSet } from '../../peering/record-set.ts'
 import { buildSiteRecords } from '../../peering/site-records.ts'
 import { printTargets, sortUnique } from '../../peering/to-peer-endpoint.ts'
-import { type OwnNames, screenSiteStates } from '../../peering/trust/screen-site-states.ts'
+import {
+  type OwnNames,
+  type Refused,
+  screenSiteStates,
+} from '../../peering/trust/screen-site-states.ts'
 import type { RecordConflicts } from '../conflicts/record-conflicts.ts'
 import type { Membership } from '../groups/membership.ts'
 import type { HealthFacts, PeerDecisions } from '../peers/peer-health.ts'
@@ -137,10 +141,7 @@ export function composeContent(publishing: Publishing, inputs: ContentInputs): M
   const served = composeServed(publishing, {
     ...{ site, foreign, down: health.down, foreignDown, drain: own.drain, timeMs: inputs.timeMs },
   })
-  const refused = [
-    ...listRefused(peers),
-    ...screened.refused.map(({ peer, text }) => `peer ${peer}: refused: ${text}`),
-  ]
+  const refused = listRefused(peers, screened.refused)
   const disputes = [...conflicts, ...refused]
   const ignored = listIgnored(record, publishing.content)
   const observed = settledObservations(site, peers, decided.observed, inputs.timeMs)
@@ -288,8 +289,9 @@ function noteUnexportable(count: number): string {
   return `${count} endpoints are not exported in full to other sites: they or the host are too long`
 }
 
-function listRefused(peers: ReadonlyMap<string, KnownPeer>): string[] {
-  return [...peers].flatMap(([address, { state }]) =>
+function listRefused(peers: ReadonlyMap<string, KnownPeer>, refused: readonly Refused[]): string[] {
+  const invalid = [...peers].flatMap(([address, { state }]) =>
     (state?.problems ?? []).map((problem) => `peer ${address}: ${problem}`),
   )
+  return [...invalid, ...refused.map(({ peer, text }) => `peer ${peer}: refused: ${text}`)]
 }

@@ -5,7 +5,7 @@ import { checkDirectoryOf } from '../../persist/state-file.ts'
 import type { AnswerExplainer } from '../../plugin/answer-explainer.ts'
 import type { Directive, SetupContext } from '../../plugin/directive.ts'
 import { EventLog } from '../../telemetry/event-log.ts'
-import { oneProblem } from '../../telemetry/problems.ts'
+import { oneProblem, type ProblemGroup } from '../../telemetry/problems.ts'
 import { CertificateFiles } from './certificate.ts'
 import { Drains } from './drains.ts'
 import { EventFile } from './event-file.ts'
@@ -83,12 +83,7 @@ function serve(
       return [new InputError(position, error.message, error)]
     }
   })
-  c.onProblems(() => {
-    const reason = token?.fault ?? ''
-    if (reason === '') return []
-    const problem = { place: options.token, object: `admin ${address}`, reason }
-    return [oneProblem('admin-token', address, problem)]
-  })
+  c.onProblems(() => problemsOf(options, token?.fault ?? ''))
   c.onStartup(() => {
     check()
     isFirst = c.resources.find(EventLog, '') === undefined
@@ -112,6 +107,13 @@ function serve(
     file?.release()
     await written
   })
+}
+
+/** `fault`: of the token. */
+function problemsOf({ address, token }: AdminOptions, fault: string): ProblemGroup[] {
+  if (fault === '') return []
+  const problem = { place: token, object: `admin ${address}`, reason: fault }
+  return [oneProblem('admin-token', address, problem)]
 }
 
 async function openExplainer(c: SetupContext): Promise<AnswerExplainer | undefined> {
