@@ -18,6 +18,7 @@ const KINDS: readonly IgnoredPart['kind'][] = ['ignored-record', 'failover-list'
 /** What nothing reads in the objects of a source: kept while the objects have it. `Holder`: what has these objects. */
 export class IgnoredIndex<Holder> {
   readonly #holders = new Map<Holder, Held>()
+  readonly #byKind = new Map(KINDS.map((kind) => [kind, new Set<Held>()]))
   readonly #counts = new Map<IgnoredPart['kind'], number>()
 
   /**
@@ -26,10 +27,17 @@ export class IgnoredIndex<Holder> {
    */
   set(holder: Holder, objects: readonly IgnoredObject[], place: () => string): void {
     if (objects.length === 0 && this.#holders.size === 0) return
-    this.#count(this.#holders.get(holder)?.objects ?? [], -1)
+    const before = this.#holders.get(holder)
+    if (before !== undefined) {
+      this.#count(before.objects, -1)
+      for (const held of this.#byKind.values()) held.delete(before)
+    }
+    this.#holders.delete(holder)
+    if (objects.length === 0) return
+    const held = { objects, place }
+    this.#holders.set(holder, held)
     this.#count(objects, 1)
-    if (objects.length === 0) this.#holders.delete(holder)
-    else this.#holders.set(holder, { objects, place })
+    for (const { parts } of objects) for (const { kind } of parts) this.#byKind.get(kind)!.add(held)
   }
 
   /** `of`: name of the source. */
@@ -40,7 +48,7 @@ export class IgnoredIndex<Holder> {
   }
 
   *#list(kind: IgnoredPart['kind']): Generator<ProblemText> {
-    for (const { objects, place } of this.#holders.values()) {
+    for (const { objects, place } of this.#byKind.get(kind)!) {
       for (const { key, parts } of objects) {
         for (const part of parts) {
           if (part.kind !== kind) continue
