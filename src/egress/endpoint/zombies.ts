@@ -130,6 +130,15 @@ export class Zombies {
     this.#dumps++
   }
 
+  /** Removes the zombie that was added first, and returns its address. Undefined = there is none. */
+  evict(): string | undefined {
+    for (const address of this.#entries.keys()) {
+      this.#entries.delete(address)
+      return address
+    }
+    return undefined
+  }
+
   /** Forgets these addresses of a name, because a new answer has them. */
   forget(name: string, addresses: Iterable<string>): void {
     for (const address of addresses) this.#strip(address, (one) => one === name)

@@ -75,7 +75,7 @@ export function hasEffect({ rules, isolates, dns, queries = [] }: Policy): boole
   return rules.length > 0 || isolates || deniesQueries || (dns?.denied.length ?? 0) > 0
 }
 
-/** True if the policy says anything. One that only accepts queries selects no Pod, but decides before others that do. */
+/** True if the policy says anything. One that only accepts queries makes no client, but decides before others. */
 export function isMeant(policy: Policy): boolean {
   return hasEffect(policy) || (policy.queries?.length ?? 0) > 0
 }

@@ -18,6 +18,9 @@ import type { RuleProfile } from './rule-profiles.ts'
 
 /** Names of one address. More would make each decision about it slow. */
 const NAMES_PER_ADDRESS = 256
+/** Zombies above their limit that start a collection: each reads all of them. */
+const ZOMBIES_EXCESS = 1.1
+const SPARE_ZOMBIES = 100
 /** Maximum of removed names whose rules are kept. */
 const OLD_MATCHES_MAX = 1000
 
@@ -105,9 +108,9 @@ export class ClientGrants {
     return this.#granted.size
   }
 
-  /** Addresses of all names. */
+  /** Addresses of all names, and zombies. */
   get size(): number {
-    return this.cache.size + this.#unselected.size
+    return this.cache.size + this.#unselected.size + this.zombies.size
   }
 
   /** All answers, also those with names that no rule selects. */
@@ -226,9 +229,18 @@ export class ClientGrants {
     return this.profile.compiled.accepts(connection, places)
   }
 
-  /** Removes the oldest name that no rule selects, otherwise the address that ends first. */
+  /**
+   * Removes what matters least: the oldest name that no rule selects, otherwise the oldest zombie, otherwise the
+   * address that ends first.
+   */
   evict(nowMs: number): void {
-    if (!this.#dropUnselected()) this.#drop(this.cache.evict(nowMs), nowMs)
+    if (this.#dropUnselected()) return
+    const zombie = this.zombies.evict()
+    if (zombie === undefined) this.#drop(this.cache.evict(nowMs), nowMs, false)
+    else {
+      this.#onEviction()
+      void this.#refresh(zombie, nowMs)
+    }
   }
 
   /** Makes zombies of what has ended, or removes it. Returns how many addresses of names. It may pause. */
@@ -356,15 +368,16 @@ export class ClientGrants {
       this.#drop(this.cache.evictName(address, NAMES_PER_ADDRESS - 1, nowMs), nowMs)
     }
     const most = this.#limits.addressesPerClient - added.length
-    while (this.cache.size > Math.max(0, most)) this.evict(nowMs)
-    // So that a client with many names has no more zombies until the next collection.
-    if (this.zombies.size > 2 * this.#limits.most) runWhole(this.collectZombies(nowMs))
+    while (this.cache.size > Math.max(0, most)) this.#drop(this.cache.evict(nowMs), nowMs)
+    // So that a client with many names has few more zombies until the next collection.
+    if (this.zombies.size > ZOMBIES_EXCESS * this.#limits.most + SPARE_ZOMBIES)
+      runWhole(this.collectZombies(nowMs))
   }
 
-  #drop(removal: EndedAddress | undefined, nowMs: number): void {
+  #drop(removal: EndedAddress | undefined, nowMs: number, mayLive = true): void {
     if (removal === undefined) return
     this.#onEviction()
-    this.#retire(removal)
+    if (mayLive) this.#retire(removal)
     void this.#refresh(removal.address, nowMs)
   }
 

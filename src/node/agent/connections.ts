@@ -26,8 +26,8 @@ export interface CutResult {
 /** The connections that the kernel tracks. */
 export interface Connections {
   /**
-   * Reports all connections, also those that have just ended. Resolves with '' if these were all, otherwise with the reason why
-   * some may be missing.
+   * Reports all connections, also those that have just ended. Resolves with '' if these were all, otherwise with the
+   * reason why some may be missing.
    */
   dump(onFlow: OnFlow): Promise<string>
   /** Reports new connections until `close`. Some may be missing. */

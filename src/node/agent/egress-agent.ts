@@ -122,7 +122,7 @@ export class EgressAgent implements EgressGate {
     this.#parts.connections?.close()
   }
 
-  /** Notes a prefix of NAT64: names may not allow IPv4 addresses through it that they may not allow at all. */
+  /** Names may not allow IPv4 addresses through this prefix of NAT64 that they may not allow at all. */
   addNat64(prefix: Cidr): void {
     this.#parts.rules.addNat64(prefix)
   }
@@ -186,8 +186,7 @@ export class EgressAgent implements EgressGate {
     const lookupMs = Math.ceil(nowMs / SECOND_MS) * SECOND_MS
     const waits: EnforcerWait[] = []
     for (const [ttlSeconds, own] of byTtl(ttls)) {
-      const answer = { name, addresses: own, ttlSeconds, lookupMs }
-      waits.push(...grants.learn(answer, nowMs))
+      waits.push(...grants.learn({ name, addresses: own, ttlSeconds, lookupMs }, nowMs))
     }
     this.#count(grants)
     const decide = this.#decider(grants, { name, addresses, denied })
@@ -295,7 +294,7 @@ export class EgressAgent implements EgressGate {
       for (const address of grants.client.addresses) this.#byAddress.set(address, grants)
     }
     this.#table = new ClientTable(unique)
-    const isKnown = added.filter((grants) => grants.size > 0 || grants.zombies.size > 0)
+    const isKnown = added.filter(({ size }) => size > 0)
     for (const grants of isKnown) this.#countOf(grants)
     this.#profiles.keep(new Set([...next.values()].map(({ profile }) => profile)))
     const enforced = this.#parts.enforcer.setClients(unique, isComplete)

@@ -7,7 +7,7 @@ import { digestOf } from './profile.ts'
 export interface EgressTableOptions {
   /** Name of the table, of the family `inet`. */
   readonly table: string
-  /** Elements that each set of addresses can have. */
+  /** Elements that all sets of addresses can have together. */
   readonly elementsMax: number
   /** Networks of Pods, Services and nodes: connections to them are left to others. */
   readonly clusterNetworks: readonly Cidr[]
@@ -26,7 +26,7 @@ export interface EgressTableOptions {
  * A chain without rules, whose name is the form of the table. Change its number with the types of sets and the hooks
  * of chains: a table of another form is made again.
  */
-export const FORM_CHAIN = 'form_1'
+export const FORM_CHAIN = 'form_2'
 
 /** How the name of the chain begins that identifies the options of the table. */
 export const OPTIONS_PREFIX = 'options_'

@@ -54,8 +54,9 @@ export function isInForce(element: Element, nowMs: number): boolean {
   return kernelMs >= neededMs && writingMs >= neededMs && kernelMs < UNKNOWN
 }
 
-/** Each client may have a tenth of a set, or this number if it is larger: so one client does not fill it for all. */
+/** Each client may have a third of the elements, or this number if it is larger: so one does not take those of all. */
 const OWN_ELEMENTS_MIN = 1000
+const OWN_SHARE = 3
 
 /**
  * The elements that are wanted, and what the kernel has of them. It is declarative: `allow` replaces
@@ -66,14 +67,13 @@ export class ElementStore {
   readonly #elements = new Map<string, Element>()
   /** By the addresses of the client and of the destination. */
   readonly #pairs = new Map<string, Map<string, Set<Element>>>()
-  readonly #sizes = new Map<AllowSetName, number>()
-  /** The same for each client, by set and client. */
+  /** Elements of each client. */
   readonly #ownSizes = new Map<string, number>()
   /** Elements whose copy in the kernel differs. */
   readonly changed = new Set<Element>()
   /** Those of them that replies wait for, and elements in flight. */
   readonly urgent = new Set<Element>()
-  /** Elements that were refused because their set was full. */
+  /** Elements that were refused at a limit. */
   refused = 0
 
   constructor(elementsMax: number) {
@@ -121,7 +121,7 @@ export class ElementStore {
       const element = this.#put(set, pair, printElement(pair, ports))
       if (element === undefined) {
         this.refused++
-        fault = this.#refusalOf(set, pair.client)
+        fault = this.#refusalOf(pair.client)
         full.add(set)
         continue
       }
@@ -246,11 +246,9 @@ export class ElementStore {
     const key = keyOf(set, text)
     if (this.#elements.get(key) !== element) return
     this.#elements.delete(key)
-    this.#sizes.set(set, this.#sizes.get(set)! - 1)
-    const ownKey = keyOf(set, pair.client)
-    const own = this.#ownSizes.get(ownKey)! - 1
-    if (own === 0) this.#ownSizes.delete(ownKey)
-    else this.#ownSizes.set(ownKey, own)
+    const own = this.#ownSizes.get(pair.client)! - 1
+    if (own === 0) this.#ownSizes.delete(pair.client)
+    else this.#ownSizes.set(pair.client, own)
     const addresses = this.#pairs.get(pair.client)!
     const elements = addresses.get(pair.address)!
     elements.delete(element)
@@ -259,11 +257,11 @@ export class ElementStore {
   }
 
   /** Why a set can't have one more element of a client; '' = it can. */
-  #refusalOf(set: AllowSetName, client: string): string {
-    if ((this.#sizes.get(set) ?? 0) >= this.#elementsMax) return `set ${set} is full`
-    const own = this.#ownSizes.get(keyOf(set, client)) ?? 0
-    const isFull = own >= Math.max(OWN_ELEMENTS_MIN, this.#elementsMax / 10)
-    return isFull ? `${client} has too many elements in set ${set}` : ''
+  #refusalOf(client: string): string {
+    if (this.#elements.size >= this.#elementsMax) return 'the sets are full'
+    const own = this.#ownSizes.get(client) ?? 0
+    const isFull = own >= Math.max(OWN_ELEMENTS_MIN, this.#elementsMax / OWN_SHARE)
+    return isFull ? `${client} has too many elements` : ''
   }
 
   /** Returns the element. Adds it if it is missing, or returns undefined if the set is full. */
@@ -271,10 +269,8 @@ export class ElementStore {
     const key = keyOf(set, text)
     const known = this.#elements.get(key)
     if (known !== undefined) return known
-    if (this.#refusalOf(set, pair.client) !== '') return undefined
-    const ownKey = keyOf(set, pair.client)
-    this.#sizes.set(set, (this.#sizes.get(set) ?? 0) + 1)
-    this.#ownSizes.set(ownKey, (this.#ownSizes.get(ownKey) ?? 0) + 1)
+    if (this.#refusalOf(pair.client) !== '') return undefined
+    this.#ownSizes.set(pair.client, (this.#ownSizes.get(pair.client) ?? 0) + 1)
     const none = { endMs: NEVER, neededMs: NEVER, kernelMs: NEVER, writingMs: undefined }
     const element: Element = { set, pair, text, origin: 'foreign', ...none }
     this.#elements.set(key, element)

@@ -11,7 +11,8 @@ const MARK = 'describe ipv4_addr'
 const MARK_OUTPUT = 'datatype ipv4_addr ('
 /** Text of an error that callers get. nft repeats the transaction, which may be long. */
 const FAULT_LENGTH = 300
-const OUTPUT_MAX = 2 ** 30 - 1
+/** More than the elements that an agent may have. */
+const OUTPUT_MAX = 256 * 1024 * 1024
 /** nft reads and writes a history of its commands in this folder: in none, because it would grow without limit. */
 const NO_HOME = '/dev/null'
 

@@ -23,8 +23,8 @@ import { type ClientFeed, NodeService } from './node-service.ts'
 import type { EgressConfig } from './options.ts'
 import { CONNTRACK, NFT, probePrograms } from './probe.ts'
 
-/** Elements of each set of addresses in the kernel. */
-const ELEMENTS_MAX = 1_000_000
+/** Elements of all sets of addresses in the kernel. `nft` takes 1.4 kB for each to list them. */
+const ELEMENTS_MAX = 100_000
 
 /**
  * Returns the agent that all users with the same options share. Throws InputError if the configuration

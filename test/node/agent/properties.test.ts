@@ -253,6 +253,25 @@ t.test('limits', async (t) => {
   t.equal(enforcer.inForce().filter((text) => text.includes('198.51.100')).length, 10)
   t.match(stage.lines, [/addresses removed at a limit: \d+ in a minute/])
 
+  const churned = new EgressStage({ limits: { addresses: 120, most: 1000 } })
+  const lasting = clients.map(({ id, addresses }) => {
+    return clientOf(id, addresses[0]!, [{ names: '*.example.com', lasts: 'connections' }])
+  })
+  await churned.agent.setClients(lasting)
+  for (let i = 0; i < 600; i++) {
+    for (const one of lasting) {
+      const address = `198.18.${i >> 8}.${i & 255}`
+      churned.agent.learn(one, answerTo(`n${i}.example.com.`, address, 5))
+      churned.agent.learn(one, answerTo(`n${i}.example.net.`, address, 500))
+      t.ok(churned.enforcer.isAllowed(one.addresses[0]!, address), 'what came last is allowed')
+    }
+    if (i % 100 === 0) await churned.pass(20_000)
+    const all = [...churned.agent.states()].map(({ size }) => size)
+    t.ok(Math.max(...all) <= 60)
+    t.ok(all.reduce((sum, size) => sum + size) <= 120, 'also zombies and names without a rule')
+  }
+  t.ok(churned.enforcer.size <= 120)
+
   const shared = new EgressStage()
   const [client] = clients
   await shared.agent.setClients([client!])

@@ -116,14 +116,14 @@ t.test('a change of a client removes what it was allowed', isPossible, async (t)
   t.equal(enforcer.size, 0)
 })
 
-t.test('a full set', isPossible, async (t) => {
+t.test('full sets', isPossible, async (t) => {
   const place = await Place.create(t)
   const { enforcer } = place.enforcer(t, 3)
   await enforcer.setClients([client(1)])
   for (const address of [1, 2, 3]) t.equal(await enforcer.allow(pair(1, address), allowed()), '')
-  t.equal(await enforcer.allow(pair(1, 4), allowed()), 'set any4 is full')
-  t.equal(await enforcer.allow(pair(1, 4), allowed('tcp 80')), '', 'another set')
-  t.equal(enforcer.refused, 1)
+  t.equal(await enforcer.allow(pair(1, 4), allowed()), 'the sets are full')
+  t.equal(await enforcer.allow(pair(1, 4), allowed('tcp 80')), 'the sets are full', 'any of them')
+  t.equal(enforcer.refused, 2)
   await enforcer.allow(pair(1, 1), [])
   t.equal(await enforcer.allow(pair(1, 4), allowed()), '')
   t.equal((await place.elements()).length, 3)
