@@ -113,6 +113,16 @@ export class ClientGrants {
     return this.cache.size + this.#unselected.size + this.zombies.size
   }
 
+  /** Also names that no rule selects. */
+  get nameCount(): number {
+    return this.cache.nameCount + this.#unselected.nameCount
+  }
+
+  /** Addresses of these names; one of names of both sorts counts twice. */
+  get addressCount(): number {
+    return this.cache.addressCount + this.#unselected.addressCount
+  }
+
   /** All answers, also those with names that no rule selects. */
   *answers(): Generator<CachedAnswer> {
     yield* this.cache.answers()

@@ -78,11 +78,12 @@ export function exportNode(metrics: MetricsRegistry, parts: NodeMetricsParts): (
     )
     gauge('sextant_egress_rule_sets', 'Sets of rules that differ.', agent.profileCount)
     const sums = new Map<string, Sums>()
-    for (const { client, cache, zombies, grantCount } of agent.states()) {
+    for (const grants of agent.states()) {
+      const { client, zombies, nameCount, addressCount, grantCount } = grants
       const endpoint = countsEndpoints ? client.id : ''
       const sum = sums.get(endpoint) ?? { names: 0, ips: 0, zombies: 0, grants: 0 }
-      sum.names += cache.nameCount
-      sum.ips += cache.addressCount
+      sum.names += nameCount
+      sum.ips += addressCount
       sum.zombies += zombies.size
       sum.grants += grantCount
       sums.set(endpoint, sum)
