@@ -3,6 +3,7 @@ import { hostname } from 'node:os'
 import { scanDuration } from '../base/duration.ts'
 import { type HostPort, printHostPort } from '../dns/host-port.ts'
 import { printAddress, scanAddress } from '../dns/text/address.ts'
+import { type HostShare, scanShare } from '../dnsrecord/host-owners.ts'
 import { GROUP_CHARACTERS_MAX, isGroup } from '../health/drain/active-groups.ts'
 import type { DelegationRole } from '../operator/plan/decide.ts'
 import type { OperatorSettings } from '../operator/settings.ts'
@@ -108,6 +109,11 @@ const FLAGS: readonly Flag[] = [
     help: 'primary or secondary; other clusters publish the delegating records of a secondary',
   },
   {
+    name: 'share-hosts',
+    value: '',
+    help: 'comma list of "HOST NAMESPACE...": namespaces whose records may have HOST and the names below it, whichever namespace had it first',
+  },
+  {
     name: 'cluster-secret-namespace',
     value: '',
     help: 'namespace of the Secrets with kubeconfigs of other clusters; default: $POD_NAMESPACE, else dns-operator-system',
@@ -179,7 +185,7 @@ const FLAGS: readonly Flag[] = [
   {
     name: 'probe-allow',
     value: '',
-    help: 'comma list of networks that may be probed although they are refused by default, for example loopback',
+    help: 'comma list of networks that may be probed although they are refused by default: private networks, loopback',
   },
   { name: 'log-level', value: 'info', help: `least severe level to log: ${LEVELS.join(', ')}` },
   ...EGRESS_FLAGS,
@@ -260,6 +266,7 @@ function collect(values: ReadonlyMap<string, string>, env: NodeJS.ProcessEnv): O
       leaseNamespace: boolean('leader-elect', get) ? namespace : undefined,
       group: group(get('group')),
       role: role(get('delegation-role')),
+      shares: shares(get('share-hosts')),
       removalTimeoutMs: duration('remote-removal-timeout', get),
       remotes: {
         secretNamespace:
@@ -300,6 +307,14 @@ function holdDownMs(text: string): number {
 function role(text: string): DelegationRole {
   if (text === 'primary' || text === 'secondary') return text
   throw new BadValue('delegation-role', text, 'primary or secondary')
+}
+
+function shares(text: string): readonly HostShare[] {
+  return wordsOf(text).map((item) => {
+    const share = scanShare(item.split(/\s+/))
+    if (typeof share !== 'string') return share
+    throw new BadValue('share-hosts', item, `"HOST NAMESPACE..."; ${share}`)
+  })
 }
 
 function group(text: string): string {

@@ -155,6 +155,14 @@ export function metadataHosts(host: string, isWild: boolean): string[] {
   return [host, `${WILDCARD_WORD}.${host}`, `${WILDCARD_WORD}${host}`]
 }
 
+/** True if metadata of `host` is at a name. Both: without a final dot, `*.` and `.kdrnt`. */
+export function isMetadataName(name: string, host: string): boolean {
+  const [label = ''] = name.split('.', 1)
+  const rest = name.slice(label.length + 1)
+  if (label === V2_LABEL || label === OBSERVED_LABEL) return rest === host
+  return (label === 'w' || label === 'g') && metadataHosts(host, true).includes(rest)
+}
+
 function composeMetadata(prefix: string, host: string, rdata: readonly Uint8Array[]): Endpoint[] {
   const owner = scanName(`${prefix}.${host}${KDRNT}.`)
   if (owner === undefined || rdata.length === 0) return []

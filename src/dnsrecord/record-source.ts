@@ -25,12 +25,21 @@ export class StoredRecord {
    * record of this site.
    */
   readonly original?: string | undefined
+  /** Creation of the object that holds it, in seconds since the epoch; undefined = that of the record itself. */
+  readonly heldSinceSeconds?: number | undefined
 
-  constructor(key: string, packed: PackedRecord, origin?: RecordOrigin, original?: string) {
+  constructor(
+    key: string,
+    packed: PackedRecord,
+    origin?: RecordOrigin,
+    original?: string,
+    heldSinceSeconds?: number,
+  ) {
     this.key = key
     this.packed = packed
     this.origin = origin
     this.original = original
+    this.heldSinceSeconds = heldSinceSeconds
   }
 }
 

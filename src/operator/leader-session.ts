@@ -111,6 +111,7 @@ export class LeaderSession {
       peersForm: () => this.#peersForm,
       hasCounts: () => this.#hasCounts,
       role,
+      shares: settings.shares,
       isProbing: probing !== undefined,
       removalTimeoutMs: settings.removalTimeoutMs,
       mutex,

@@ -52,6 +52,7 @@ export class OperatorMetrics implements RemoteMetrics {
   readonly #conflicts
   readonly #refused
   readonly #disputed
+  readonly #notOwned
   /** Labels of each record whose metrics are set, by key. */
   readonly #labels = new Map<string, RecordLabels>()
 
@@ -87,6 +88,11 @@ export class OperatorMetrics implements RemoteMetrics {
       'Addresses of a record that some sites report as up and others as down.',
       ['dns_record_name', 'dns_record_namespace'],
     )
+    this.#notOwned = registry.gauge(
+      'sextant_operator_hosts_not_owned',
+      'Hosts of other namespaces that a record has and that are not published.',
+      ['dns_record_name', 'dns_record_namespace'],
+    )
     this.#writes = registry.counter('sextant_operator_writes_total', 'Writes to the API by kind.', [
       'kind',
     ])
@@ -116,9 +122,8 @@ export class OperatorMetrics implements RemoteMetrics {
     this.#ready.remove(labels)
     const { dns_record_name, dns_record_namespace } = labels
     this.#recordWrites.remove({ dns_record_name, dns_record_namespace })
-    for (const gauge of [this.#leftOut, this.#conflicts, this.#refused, this.#disputed]) {
-      gauge.remove({ dns_record_name, dns_record_namespace })
-    }
+    const gauges = [this.#leftOut, this.#conflicts, this.#refused, this.#disputed, this.#notOwned]
+    for (const gauge of gauges) gauge.remove({ dns_record_name, dns_record_namespace })
   }
 
   /** `count`: 0 = all endpoints fit. */
@@ -139,6 +144,12 @@ export class OperatorMetrics implements RemoteMetrics {
       if (count > 0) gauge.set(labels, count)
       else gauge.remove(labels)
     }
+  }
+
+  /** 0 = none: the metric is not exported. */
+  setNotOwned(key: string, count: number): void {
+    if (count > 0) this.#notOwned.set(placeOf(key), count)
+    else this.#notOwned.remove(placeOf(key))
   }
 
   countWrite(kind: Write['kind']): void {

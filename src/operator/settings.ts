@@ -1,4 +1,5 @@
 import type { Cidr } from '../dns/text/address.ts'
+import type { HostShare } from '../dnsrecord/host-owners.ts'
 import type { DelegationRole } from './plan/decide.ts'
 import type { ProbingSettings } from './probes/session-probing.ts'
 import type { RequeueBounds } from './reconcile/requeue.ts'
@@ -32,6 +33,8 @@ export interface OperatorSettings extends RequeueBounds, LeaseSettings {
   /** Kuadrant's group of this cluster; '' = none. */
   readonly group: string
   readonly role: DelegationRole
+  /** Namespaces that may have hosts of others. */
+  readonly shares: readonly HostShare[]
   /** How long the deletion of a delegating record waits for other clusters. */
   readonly removalTimeoutMs: number
   /** Networks from which unsigned NOTIFYs are accepted for all peers; undefined = none. */

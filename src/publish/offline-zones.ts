@@ -11,11 +11,12 @@ import type { ManifestReading } from '../sources/manifests/read-once.ts'
 import { ZoneOwnership } from '../sources/zone-ownership.ts'
 import type { KeptFile } from './health-options.ts'
 import { ImageSink } from './image-sink.ts'
+import { judgeRecords } from './judge-records.ts'
 import type { OfflineRecords } from './offline-records.ts'
 import type { PublishOptions } from './options.ts'
 import type { RecordZone } from './record-zone.ts'
 import type { RRsetSink } from './record-zone-options.ts'
-import { ofSource, siteOf, sourceFileOf } from './same-source.ts'
+import { ofSource, sharesOf, siteOf, sourceFileOf } from './same-source.ts'
 import { sitesOfEndpoints } from './sites-of-endpoints.ts'
 import { composeSoa, SOA_TTL_SECONDS } from './soa.ts'
 import type { OpenZones } from './threaded-zones.ts'
@@ -66,16 +67,18 @@ export class OfflineZones {
 
   /** Returns the records that the zone `apex` of the block serves. */
   async recordsOf(apex: Uint8Array): Promise<StoredRecord[]> {
-    const { store } = await this.read()
-    return [...store.records()].filter(this.#membership(apex))
-  }
-
-  /** Returns a function that finds out if the zone `apex` has a record. */
-  #membership(apex: Uint8Array): (record: StoredRecord) => boolean {
     const ownership = new ZoneOwnership()
     for (const { zones } of ofSource(this.options.source, this.#all())) ownership.claim(zones)
     const zone = { apex, key: nameKey(apex) }
-    return (record) => belongs(record, zone, this.options, ownership)
+    const { records } = await this.#judge(ownership)
+    return records.filter((record) => belongs(record, zone, this.options, ownership))
+  }
+
+  /** Returns the records of the source without names of other namespaces. */
+  async #judge(ownership: ZoneOwnership): Promise<{ readonly records: readonly StoredRecord[] }> {
+    const { store } = await this.read()
+    const shares = sharesOf(this.options.source, this.#all())
+    return judgeRecords(store.records(), { ...this.options, ownership, shares })
   }
 
   /** Builds the RRsets of one zone, without its SOA, into `sink`. Returns the zone. */
@@ -98,22 +101,17 @@ export class OfflineZones {
    * `records`: as `before.fill` returned it.
    */
   async edit(apex: Uint8Array, records: RecordZone, before: OfflineZones): Promise<void> {
-    const [old, next] = [(await before.read()).store, (await this.read()).store]
-    const isOwn = this.#membership(apex)
-    const own = (record: StoredRecord | undefined): StoredRecord | undefined => {
-      return record !== undefined && isOwn(record) ? record : undefined
+    const byKey = (all: readonly StoredRecord[]): ReadonlyMap<string, StoredRecord> => {
+      return new Map(all.map((record) => [record.key, record]))
     }
+    const [old, next] = [byKey(await before.recordsOf(apex)), byKey(await this.recordsOf(apex))]
     const changes: RecordChange[] = []
-    const add = (one: StoredRecord | undefined, other: StoredRecord | undefined): void => {
-      const change = { before: own(one), after: own(other) }
-      if (change.before !== undefined || change.after !== undefined) changes.push(change)
+    for (const [key, after] of next) {
+      const known = old.get(key)
+      if (known?.packed !== after.packed) changes.push({ before: known, after })
     }
-    for (const record of next.records()) {
-      const known = old.find(record.key)
-      if (known?.packed !== record.packed) add(known, record)
-    }
-    for (const record of old.records()) {
-      if (next.find(record.key) === undefined) add(record, undefined)
+    for (const [key, known] of old) {
+      if (!next.has(key)) changes.push({ before: known, after: undefined })
     }
     records.apply(changes)
   }

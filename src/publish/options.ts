@@ -1,6 +1,7 @@
 import type { Position } from '../base/errors.ts'
 import type { HostPort } from '../dns/host-port.ts'
 import type { Address } from '../dns/text/address.ts'
+import type { HostShare } from '../dnsrecord/host-owners.ts'
 import { EXPIRY_DEFAULT_MS } from '../peering/expiry.ts'
 import type { PeerAddress } from '../peering/peer-address.ts'
 import type { PeerRule } from '../peering/trust/peer-rule.ts'
@@ -25,6 +26,8 @@ export interface PublishOptions {
   readonly ownAddresses?: readonly Address[] | undefined
   /** Undefined = all. */
   readonly allowedNamespaces: ReadonlySet<string> | undefined
+  /** Namespaces that may have hosts of others; missing = none. */
+  readonly shares?: readonly HostShare[] | undefined
   /** The name that other sites know this site by; '' = not set. */
   readonly site: string
   /** Undefined = the site is always active. */

@@ -6,7 +6,7 @@ import { printHostPort } from '../dns/host-port.ts'
 import { printName } from '../dns/name/name.ts'
 import { printHost } from '../dnsrecord/print-endpoint.ts'
 import type { RecordSource } from '../dnsrecord/record-source.ts'
-import type { HealthTable } from '../health/address-health.ts'
+import type { AddressHealth, HealthTable } from '../health/address-health.ts'
 import type { RecordProbing } from '../health/record-probing.ts'
 import { PeerCache } from '../peering/cache/peer-cache.ts'
 import { EXPIRY_DEFAULT_MS } from '../peering/expiry.ts'
@@ -20,7 +20,6 @@ import { bareHost, type PeerStatus, wasHeard } from '../peering/peer-status.ts'
 import { HealthQuorum, QuorumMemory, type QuorumStatus } from '../peering/quorum/health-quorum.ts'
 import { SiteWatch } from '../peering/site-watch.ts'
 import type { PeerDisputes } from '../peering/trouble-log.ts'
-import type { FollowedSource } from '../sources/source.ts'
 import type { Logger } from '../telemetry/log.ts'
 import type { MetricsRegistry } from '../telemetry/metrics.ts'
 import type { ProblemGroup } from '../telemetry/problems.ts'
@@ -100,7 +99,8 @@ export class PublisherPeers {
 
   /** Returns our own records merged with those of the peers. */
   async merge(
-    own: FollowedSource,
+    own: RecordSource,
+    health: AddressHealth,
     exporter: LocalExporter,
     probing: RecordProbing | undefined,
   ): Promise<{ readonly records: RecordSource; readonly health: HealthTable }> {
@@ -112,7 +112,7 @@ export class PublisherPeers {
       servers: zones.flatMap((apex) => serversOf(apex, this.#options)).map(printHost),
       rulesOf: (address) => peering.rules.get(address) ?? [],
       own,
-      health: own.health,
+      health,
       allows: (record) => isAllowed(record, this.#options),
       site,
       exporter,

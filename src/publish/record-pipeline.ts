@@ -8,8 +8,11 @@ import type { DrainFeed } from '../health/drain/drain-schedule.ts'
 import { LocalExporter } from '../peering/local-exporter.ts'
 import type { PeerStatus } from '../peering/peer-status.ts'
 import { UnexportableRecords } from '../peering/unexportable.ts'
+import { printRefused } from '../sources/host-judge.ts'
+import { JudgedSource } from '../sources/judged-source.ts'
 import { ManifestSource } from '../sources/manifests/manifest-source.ts'
 import type { OwnedSource } from '../sources/owned-source.ts'
+import { FaultLog } from '../telemetry/fault-log.ts'
 import type { ProblemGroup } from '../telemetry/problems.ts'
 import type { QuorumReport, ShiftReport } from '../telemetry/status.ts'
 import {
@@ -34,6 +37,7 @@ import {
   groupOf,
   probingOf,
   readsNamespacesOf,
+  sharesOf,
   siteOf,
   sourceFileOf,
 } from './same-source.ts'
@@ -59,6 +63,8 @@ export class RecordPipeline {
   readonly #options: PublishOptions
   readonly #parts: RecordPipelineParts
   #source: OwnedSource | undefined
+  /** The source without names of other namespaces. */
+  #judged: JudgedSource | undefined
   /** Undefined = there are no peers, or they are not started. */
   #peers: PublisherPeers | undefined
   #health = NO_HEALTH_NOTES
@@ -123,7 +129,17 @@ export class RecordPipeline {
   problemGroups(): ProblemGroup[] {
     const name = nameOf(this.#options.source)
     const ofSource = this.#source?.problemGroups(name) ?? []
-    return [...ofSource, ...(this.#peers?.problemGroups(name) ?? [])]
+    const refused = this.#judged?.refused ?? []
+    const { source } = this.#source ?? {}
+    const problems = refused.map((one) => {
+      return {
+        place: source?.printPlace(one.key) ?? '',
+        object: one.key,
+        reason: printRefused(one),
+      }
+    })
+    const foreign = { kind: 'foreign-name', of: name, count: problems.length, problems } as const
+    return [...ofSource, foreign, ...(this.#peers?.problemGroups(name) ?? [])]
   }
 
   /** Where endpoints of the records come from, and why their addresses are down. */
@@ -191,14 +207,16 @@ export class RecordPipeline {
     const { source: place, health = NO_HEALTH } = this.#options
     const parts = { resources, name: nameOf(place), stops, log, clock, metrics }
     const { source } = this.#source!
+    this.#judged ??= this.#openJudged()
+    const judged = this.#judged
     this.#health = openHealth(source, probingOf(place, group.options), parts)
     let given: { records: RecordSource; health: HealthTable } = {
-      records: source,
+      records: judged,
       health: source.health,
     }
     if (this.#peers !== undefined) {
       if (waitsForPeers) await this.#peers.firstAnswers()
-      given = await this.#peers.merge(source, exporter!, this.#health.probing)
+      given = await this.#peers.merge(judged, source.health, exporter!, this.#health.probing)
       this.#peers.reportDeaths(deathRulesOf(this.#options, group.options))
     }
     const { records } = given
@@ -245,6 +263,29 @@ export class RecordPipeline {
       stops.add(unexportable.release)
     }
     return exporter.item
+  }
+
+  /** Returns the records without names of other namespaces: one for all blocks with the same rules. */
+  #openJudged(): JudgedSource {
+    const { group, resources, stops, log, clock } = this.#parts
+    const { source: place, allowedNamespaces: allowed } = this.#options
+    const shares = sharesOf(place, group.options)
+    const rules = shares.map(({ host, namespaces }) => [host, namespaces && [...namespaces].sort()])
+    const source = this.#source!
+    const key = JSON.stringify([source.id, allowed && [...allowed].sort(), rules])
+    const judged = resources.acquire(JudgedSource, key, () => {
+      const faults = new FaultLog(log, clock)
+      return new JudgedSource(source, {
+        isServed: (record) => isAllowed(record, { allowedNamespaces: allowed }),
+        shares,
+        onRefused: (record, text) => {
+          if (text === '') faults.clear(record)
+          else faults.report(record, text)
+        },
+      })
+    })
+    stops.add(judged.release)
+    return judged.item
   }
 
   async #followCluster(): Promise<void> {

@@ -1,3 +1,4 @@
+import { type HostShare, ROOT_KEY } from '../dnsrecord/host-owners.ts'
 import { isLocalZone } from '../dnsrecord/local-zone.ts'
 import { type HealthOptions, type KeptFile, NO_HEALTH } from './health-options.ts'
 import type { GroupOptions, PublishOptions } from './options.ts'
@@ -62,6 +63,16 @@ export function drainsPlaceOf(
 ): HealthOptions['drainsPlace'] {
   const having = ofSource(source, all).find(({ health }) => health?.drainsPlace !== undefined)
   return having?.health?.drainsPlace
+}
+
+/**
+ * Returns which namespaces may have hosts of others. One of the options with a share is enough for all. Namespaces
+ * that one of them allows by name may share all hosts.
+ */
+export function sharesOf(source: SourcePlace, all: readonly PublishOptions[]): HostShare[] {
+  return ofSource(source, all).flatMap(({ allowedNamespaces: namespaces, shares = [] }) => {
+    return namespaces === undefined ? shares : [...shares, { host: ROOT_KEY, namespaces }]
+  })
 }
 
 /** Returns the options that read the same source. */

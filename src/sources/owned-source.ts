@@ -13,6 +13,8 @@ const CLAIMS_SETTLE_MS = 1000
 /** Maximum number of records named in one warning. */
 const NAMED_MAX = 5
 
+let nextId = 0
+
 export interface OwnedSourceParts {
   readonly log: Logger
   readonly timers: Timers
@@ -23,6 +25,8 @@ export interface OwnedSourceParts {
  * or cluster read it once, and so do the old and the new instance at a reload.
  */
 export class OwnedSource {
+  /** Different from that of every other source of the process, also of one with the same place. */
+  readonly id = nextId++
   readonly source: FollowedSource
   readonly ownership: ZoneOwnership = new ZoneOwnership()
   readonly #parts: OwnedSourceParts

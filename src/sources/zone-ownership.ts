@@ -39,7 +39,12 @@ export class ZoneOwnership {
       }
       return this.#counts.has(this.#lastKey) ? this.#lastKey : ''
     }
-    for (let key = rootHostKey; ; key = key.slice(1 + key.charCodeAt(0))) {
+    return this.zoneKeyOfHost(rootHostKey)
+  }
+
+  /** Returns the longest zone of a host; '' = none. Both are `lowerNameKey`s. */
+  zoneKeyOfHost(host: string): string {
+    for (let key = host; ; key = key.slice(1 + key.charCodeAt(0))) {
       // A root host under kdrnt without the label is an ordinary name that no zone serves.
       if (this.#counts.has(key) && key !== KDRNT_KEY) return key
       if (key.charCodeAt(0) === 0) return ''

@@ -11,6 +11,7 @@ export const PROBLEM_KINDS = [
   'refused-record',
   'ignored-record',
   'duplicate-record',
+  'foreign-name',
   'conflict',
   'failover-list',
   'ignored-part',

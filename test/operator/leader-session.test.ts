@@ -41,6 +41,7 @@ t.test('an ended leader session follows no peer, whatever reconcile was running'
       group: '',
       identity: 'one',
       role: 'secondary',
+      shares: [],
       minMs: 5000,
       maxMs: 60_000,
       silentMs: 3_600_000,

@@ -91,6 +91,23 @@ export class ToyCluster implements ClusterView, Writer {
       .map(([, object]) => new DnsRecordView(object))
   }
 
+  claimantsAt(name: string): readonly DnsRecordView[] {
+    return this.#claimants((one) => one === name)
+  }
+
+  claimantsBelow(name: string): readonly DnsRecordView[] {
+    return this.#claimants((one) => one.endsWith(`.${name}`))
+  }
+
+  #claimants(isMeant: (name: string) => boolean): readonly DnsRecordView[] {
+    return [...this.records.values()]
+      .map((object) => new DnsRecordView(object))
+      .filter(({ role, rootHost, endpoints }) => {
+        const names = [rootHost, ...endpoints.map(({ dnsName }) => dnsName)]
+        return role !== 'derived' && names.some((one) => isMeant(one.replace(/^\*\./, '')))
+      })
+  }
+
   /** What was written since the last time. */
   takeWrites(): string[] {
     return this.writes.splice(0)

@@ -14,4 +14,8 @@ export interface ClusterView {
   namesBeside(key: string, zones: readonly string[]): OwnNames
   /** The other records with an endpoint of that name, except derived and delegating ones. */
   recordsSharing(key: string, name: string): readonly DnsRecordView[]
+  /** The records that may claim a name: lower case, without the final dot and `*.`. Derived ones are left out. */
+  claimantsAt(name: string): readonly DnsRecordView[]
+  /** Those that may claim names below it. */
+  claimantsBelow(name: string): readonly DnsRecordView[]
 }

@@ -122,8 +122,22 @@ export class Cluster implements ClusterView {
       .filter((record) => record !== undefined)
   }
 
+  claimantsAt(name: string): readonly DnsRecordView[] {
+    const named = [name, `*.${name}`].flatMap((one) => [...this.#nameIndex.keysOf(one)])
+    return this.#recordsOf([...named, ...this.#names.keysAt(name)])
+  }
+
+  claimantsBelow(name: string): readonly DnsRecordView[] {
+    return this.#recordsOf([...this.#nameIndex.keysBelow(name), ...this.#names.keysBelow(name)])
+  }
+
+  #recordsOf(keys: readonly string[]): readonly DnsRecordView[] {
+    return [...new Set(keys)].map((key) => this.record(key)).filter((one) => one !== undefined)
+  }
+
   /**
-   * Calls back with the key of each record when a record for a host below its own changes, or one
+   * Calls back with the key of each record when a record for a host below its own changes,
+   * or one of another namespace above it, or one
    * that shares a name with it, or the health of such a record. The returned function unsubscribes.
    */
   onNames(listener: (key: string) => void): () => void {

@@ -35,6 +35,11 @@ export class NameIndex {
     return this.#keys.get(name) ?? []
   }
 
+  /** Keys of the records with endpoints below a name. */
+  *keysBelow(name: string): Generator<string> {
+    for (const [other, keys] of this.#keys) if (other.endsWith(`.${name}`)) yield* keys
+  }
+
   #change(
     key: string,
     before: readonly string[],

@@ -19,7 +19,8 @@ export class RecordNames {
 
   /**
    * Indexes the records of an informer. When a record changes, `onEvent` is called with the other
-   * records of its host and of hosts above it. The returned function unsubscribes.
+   * records of its host and of hosts above it, and with those of other namespaces below it. The returned
+   * function unsubscribes.
    */
   watch(records: Pick<Informer, 'subscribe'>, onEvent: (key: string) => void): () => void {
     return records.subscribe({
@@ -89,8 +90,23 @@ export class RecordNames {
     }
   }
 
+  /** Keys of the records of a host. */
+  keysAt(host: string): Iterable<string> {
+    return this.#hosts.get(host)?.keys() ?? []
+  }
+
+  /** Keys of the records of hosts below a name. */
+  *keysBelow(name: string): Generator<string> {
+    if (!this.#index.hasBelow(name)) return
+    for (const [host, records] of this.#hosts) if (host.endsWith(`.${name}`)) yield* records.keys()
+  }
+
   #report(changed: string, object: ApiObject, onEvent: (key: string) => void): void {
     const host = hostOf(object)
+    if (host === '') return
+    // A host belongs to one namespace with the names below it.
+    const [namespace] = changed.split('/', 1)
+    for (const key of this.keysBelow(host)) if (!key.startsWith(`${namespace}/`)) onEvent(key)
     for (const name of [host, ...namesAbove(host)]) {
       for (const key of this.#hosts.get(name)?.keys() ?? []) if (key !== changed) onEvent(key)
     }

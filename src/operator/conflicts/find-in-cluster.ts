@@ -1,8 +1,10 @@
+import type { HostShare } from '../../dnsrecord/host-owners.ts'
 import type { StoredRecord } from '../../dnsrecord/record-source.ts'
 import type { ClusterView } from '../cluster/cluster-view.ts'
 import { authoritativeKey } from '../delegation/authoritative-record.ts'
 import { type DelegationRole, decide, type Publishing } from '../plan/decide.ts'
 import type { DnsRecordView } from '../record/record-view.ts'
+import { withoutForeignNames } from './host-rights.ts'
 import {
   type ConflictScope,
   findConflicts,
@@ -12,10 +14,15 @@ import {
 
 /** The records of a cluster, as one operator sees them. */
 export interface ConflictView {
-  readonly view: Pick<ClusterView, 'record' | 'recordsSharing' | 'secretsOf'>
+  readonly view: Pick<
+    ClusterView,
+    'record' | 'recordsSharing' | 'secretsOf' | 'claimantsAt' | 'claimantsBelow'
+  >
   readonly role: DelegationRole
   /** The name of this cluster among its peers. */
   readonly site: string
+  /** Namespaces that may have hosts of others; missing = none. */
+  readonly shares?: readonly HostShare[]
 }
 
 /**
@@ -51,12 +58,13 @@ function find(
   scene: ConflictView,
   more: Pick<ConflictScope, 'part' | 'foreign'>,
 ): RecordConflicts {
-  const { view, site } = scene
+  const { view, site, role, shares = [] } = scene
   const sharing = (name: string): readonly Publishing[] =>
     view.recordsSharing(publishing.record.key, name).flatMap((other) => {
       const action = decideIn(other, scene)
       const isServed = action.kind === 'publish' || action.kind === 'serve'
-      return isServed && action.publishing.zone === publishing.zone ? [action.publishing] : []
+      if (!isServed || action.publishing.zone !== publishing.zone) return []
+      return [withoutForeignNames(action.publishing, { view, role, shares }).publishing]
     })
   return findConflicts(publishing, { site, sharing, ...more })
 }

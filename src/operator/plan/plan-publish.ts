@@ -134,6 +134,21 @@ export function planHandOver(record: DnsRecordView, present: Derived): Plan {
   return { writes, ready: undefined, isChanged: true }
 }
 
+/** Deletes everything that was derived from a record whose names belong to other namespaces. `texts`: why. */
+export function planDisown(
+  record: DnsRecordView,
+  present: Derived,
+  texts: readonly string[],
+  nowMs: number,
+): Plan {
+  const removals = deleteDerived(record, present)
+  const ready = failedCondition(texts.join('; '))
+  const conditions = [ready, ...servedConditions(record, texts)]
+  const status = composeStatus(record, conditions, { endpoints: [] }, nowMs)
+  const writes = [...removals, ...planStatus(record, status)]
+  return { writes, ready, isChanged: removals.length > 0 }
+}
+
 function planDerived(existing: DnsRecordView | undefined, desired: DesiredRecord): Write[] {
   if (isInPlace(existing, desired)) return []
   const apply: Write = { kind: 'apply', record: desired }

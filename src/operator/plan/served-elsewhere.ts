@@ -1,7 +1,9 @@
 import type { Endpoint } from '../../dnsrecord/dns-record.ts'
+import type { HostShare } from '../../dnsrecord/host-owners.ts'
 import { printHost } from '../../dnsrecord/print-endpoint.ts'
 import { groupKey } from '../../health/drain/in-service-endpoints.ts'
 import type { ClusterView } from '../cluster/cluster-view.ts'
+import { withoutForeignNames } from '../conflicts/host-rights.ts'
 import { decide, type Publishing } from './decide.ts'
 import { findInService } from './own.ts'
 
@@ -13,11 +15,21 @@ export interface ServedElsewhere {
   readonly drainEndsMs: () => number
 }
 
+interface ElsewhereParts {
+  readonly view: Pick<
+    ClusterView,
+    'recordsSharing' | 'secretsOf' | 'healthOf' | 'claimantsAt' | 'claimantsBelow'
+  >
+  readonly site: string
+  /** Namespaces that may have hosts of others; missing = none. */
+  readonly shares?: readonly HostShare[]
+}
+
 /** Finds what other records have in service when it is first asked for. */
 export function servedElsewhere(
   { record }: Pick<Publishing, 'record'>,
-  view: Pick<ClusterView, 'recordsSharing' | 'secretsOf' | 'healthOf'>,
-  { site, nowMs }: { readonly site: string; readonly nowMs: number },
+  { view, site, shares = [] }: ElsewhereParts,
+  nowMs: number,
 ): ServedElsewhere {
   let endsMs = Number.POSITIVE_INFINITY
   const known = new Map<string, ReadonlySet<string>>()
@@ -30,7 +42,8 @@ export function servedElsewhere(
     return view.recordsSharing(record.key, printHost(endpoint.owner)).some((other) => {
       const action = decide(other, view.secretsOf(other.namespace))
       if (action.kind !== 'publish') return false
-      const { content } = action.publishing
+      const rules = { view, role: 'primary', shares } as const
+      const { content } = withoutForeignNames(action.publishing, rules).publishing
       const untilMs = content.settings?.drain?.untilMs ?? Infinity
       if (untilMs > nowMs) endsMs = Math.min(endsMs, untilMs)
       const facts = { health: view.healthOf(other.key), site, nowMs }

@@ -63,6 +63,8 @@ export interface Troubles {
   readonly records: readonly string[]
   /** Parts of the record that nothing reads, one line each. */
   readonly ignored: readonly string[]
+  /** Names that belong to other namespaces, one line each. */
+  readonly notOwned: readonly string[]
   /** Other sites with the name of ours, and sites with another clock. */
   readonly sites: SiteFaultTexts
 }
@@ -74,6 +76,7 @@ export const NO_TROUBLES: Troubles = {
   disputed: [],
   records: [],
   ignored: [],
+  notOwned: [],
   sites: { names: [], clocks: [] },
 }
 
@@ -83,6 +86,8 @@ export interface ContentInputs {
   readonly health: OwnHealth
   /** Finds the conflicts of the record with others of this cluster, and with these of other sites. */
   readonly conflictsWith: (foreign: readonly StoredRecord[]) => RecordConflicts
+  /** Names that were left out of the record because they belong to other namespaces, one line each. */
+  readonly notOwned: readonly string[]
   /** Whether a nameserver serves the zone. */
   readonly zone: ZoneState
   readonly nameFaults: NameFaults
@@ -114,7 +119,7 @@ export interface ContentInputs {
 
 export interface MergedContent {
   readonly content: Content
-  readonly troubles: Troubles
+  readonly troubles: Omit<Troubles, 'notOwned'>
   /** What peers report, after the checks of what they may report. */
   readonly siteStates: readonly SiteState[]
   /** Monotonic time at which age alone changes the content; undefined = never. */
@@ -169,7 +174,7 @@ export function composeContent(publishing: Publishing, inputs: ContentInputs): M
     membership,
     accepted: acceptedCondition(disputes, conflicts.length > 0),
     degraded: degradedCondition(hearingOf(addresses, peers), disputed, sites),
-    conflicts: found,
+    conflicts: { ...found, texts: [...inputs.notOwned, ...found.texts] },
     zoneFault: inputs.zone.fault,
     note: joinNotes(
       noteSilence(addresses, peers),

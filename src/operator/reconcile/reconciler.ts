@@ -1,7 +1,9 @@
 import type { Clock } from '../../base/clock.ts'
 import { thisMoment } from '../../base/moment.ts'
+import { describeRefused, type HostShare } from '../../dnsrecord/host-owners.ts'
 import type { ClusterView } from '../cluster/cluster-view.ts'
 import { findConflictsOf, findPartConflicts } from '../conflicts/find-in-cluster.ts'
+import { withoutForeignNames } from '../conflicts/host-rights.ts'
 import { authoritativeKey } from '../delegation/authoritative-record.ts'
 import { composeOwnFacts, composeReport } from '../delegation/contribution.ts'
 import type { KeyedMutex } from '../delegation/keyed-mutex.ts'
@@ -18,7 +20,13 @@ import { PeerStateStore } from '../peers/peer-state-store.ts'
 import type { PeerAnswer, PeerDirectory } from '../peers/peers.ts'
 import { type DelegationRole, decide, type Publishing } from '../plan/decide.ts'
 import { joinNotes, type Plan, planRefuse } from '../plan/plan.ts'
-import { type Derived, planHandOver, planPublish, planRemove } from '../plan/plan-publish.ts'
+import {
+  type Derived,
+  planDisown,
+  planHandOver,
+  planPublish,
+  planRemove,
+} from '../plan/plan-publish.ts'
 import { servedElsewhere } from '../plan/served-elsewhere.ts'
 import type { Writer } from '../plan/write.ts'
 import { derivedName } from '../record/derived-name.ts'
@@ -64,6 +72,8 @@ export interface ReconcilerParts {
   /** Whether the installed definition has the fields of `TargetCounts`. */
   readonly hasCounts: () => boolean
   readonly role: DelegationRole
+  /** Namespaces that may have hosts of others; missing = none. */
+  readonly shares?: readonly HostShare[]
   /** False = this operator executes no health checks. */
   readonly isProbing: boolean
   /** How long the deletion of a record waits for other clusters. */
@@ -146,12 +156,35 @@ export class Reconciler {
         return this.#delegate(action.publishing)
       case 'serve':
         return this.#serve(action.publishing)
-      case 'publish':
-        return this.#publish(action.publishing)
+      case 'publish': {
+        const { publishing, texts } = this.#withoutForeign(action.publishing)
+        if (texts.length > 0 && publishing.content.endpoints.length === 0)
+          return this.#disown(record, texts)
+        return this.#publish(publishing, texts)
+      }
     }
   }
 
-  async #publish(publishing: Publishing): Promise<number | undefined> {
+  /** Leaves out the names of other namespaces. `texts`: which ones, and why. */
+  #withoutForeign(whole: Publishing): {
+    readonly publishing: Publishing
+    readonly texts: readonly string[]
+  } {
+    const { view, role, shares = [] } = this.#parts
+    const { publishing, refused } = withoutForeignNames(whole, { view, role, shares })
+    const { namespace } = whole.content
+    const allow = (host: string): string => `--share-hosts "${host} ${namespace}" to the operator`
+    return { publishing, texts: describeRefused(refused, namespace, allow) }
+  }
+
+  /** All names of the record belong to other namespaces: removes what was published of it. */
+  async #disown(record: DnsRecordView, notOwned: readonly string[]): Promise<undefined> {
+    this.#leave(record.key)
+    const plan = planDisown(record, this.#derivedOf(record), notOwned, this.#parts.clock.now())
+    await this.#carryOut(record, plan, { ...NO_TROUBLES, notOwned })
+  }
+
+  async #publish(publishing: Publishing, notOwned: readonly string[]): Promise<number | undefined> {
     const { view, peers, clock, bounds, site, silentMs, isProbing } = this.#parts
     const { peersForm, hasCounts, peerHealth } = this.#parts
     const { record, rootHost, provider } = publishing
@@ -172,9 +205,10 @@ export class Reconciler {
       site,
       health,
       conflictsWith: (foreign) => findConflictsOf(publishing, this.#parts, foreign),
+      notOwned,
       zone: this.#zones.stateOf(publishing),
       nameFaults: this.#siteNames.check(publishing, followed, view),
-      elsewhere: servedElsewhere(publishing, view, { site, nowMs: timeMs }),
+      elsewhere: servedElsewhere(publishing, this.#parts, timeMs),
       isProbing,
       membership,
       local: derived.local,
@@ -191,21 +225,24 @@ export class Reconciler {
       nowMs,
     })
     const plan = planPublish(publishing, derived, content, timeMs)
-    await this.#carryOut(record, plan, troubles)
+    await this.#carryOut(record, plan, { ...troubles, notOwned })
     this.#parts.deaths?.note(publishing, { addresses, peers: known, siteStates })
     return requeueAfterMs(nextMs === undefined ? undefined : nextMs - nowMs, bounds)
   }
 
-  async #serve(publishing: Publishing): Promise<undefined> {
-    const { record } = publishing
+  async #serve(whole: Publishing): Promise<undefined> {
+    const { publishing, texts: notOwned } = this.#withoutForeign(whole)
+    const { record } = whole
     this.#leavePeers(record.key)
     this.#groups.forget(record.key)
     const { clock, hasCounts } = this.#parts
-    const conflicts = findConflictsOf(publishing, this.#parts)
+    const found = findConflictsOf(publishing, this.#parts)
+    const isWhole = found.isWhole || publishing.content.endpoints.length === 0
+    const conflicts = { ...found, isWhole, texts: [...notOwned, ...found.texts] }
     const zone = this.#zones.stateOf(publishing)
     const facts = { conflicts, zone, hasCounts: hasCounts() }
-    const plan = planServe(publishing, facts, clock.now())
-    await this.#carryOut(record, plan, { ...NO_TROUBLES, records: conflicts.texts })
+    const plan = planServe(whole, facts, clock.now())
+    await this.#carryOut(record, plan, { ...NO_TROUBLES, notOwned, records: found.texts })
   }
 
   async #delegate(publishing: Publishing): Promise<number | undefined> {
@@ -216,6 +253,12 @@ export class Reconciler {
       const condition = rivalCondition(record.ownerId, rival)
       await this.#carryOut(record, planRefuse(record, condition, clock.now()))
       return requeueAfterMs(undefined, bounds)
+    }
+    const { texts: notOwned } = this.#withoutForeign(publishing)
+    if (notOwned.length > 0) {
+      const plan = planRefuse(record, failedCondition(notOwned.join('; ')), clock.now())
+      await this.#carryOut(record, plan, { ...NO_TROUBLES, notOwned })
+      return undefined
     }
     const membership = this.#groups.membershipOf(record.key, this.#groups.ownGroup, publishing)
     if (membership === 'pending') return undefined

@@ -15,10 +15,11 @@ const CONFLICT = 'EndpointConflict'
 const REFUSED = 'EndpointRefused'
 const DISPUTED = 'HealthDisputed'
 const RECORDS = 'RecordConflict'
+const NOT_OWNED = 'HostNotOwned'
 const SITE_NAME = 'SiteNameConflict'
 const CLOCK = 'ClockAhead'
 const IGNORED = 'PartIgnored'
-const REASONS_ONCE = [CONFLICT, REFUSED, DISPUTED, RECORDS, IGNORED, SITE_NAME, CLOCK]
+const REASONS_ONCE = [CONFLICT, REFUSED, DISPUTED, RECORDS, NOT_OWNED, IGNORED, SITE_NAME, CLOCK]
 /** Reasons whose lines are the same for many records: each line is logged once. */
 const SHARED: ReadonlySet<string> = new Set([SITE_NAME, CLOCK])
 /** What a log line says before the text. */
@@ -45,7 +46,7 @@ export class Reporter implements ReconcileListener {
   }
 
   reconciled(record: DnsRecordView, plan: Plan, troubles: Troubles): void {
-    const { conflicts, leftOut, refused, disputed, records, ignored, sites } = troubles
+    const { conflicts, leftOut, refused, disputed, records, ignored, notOwned, sites } = troubles
     const { ready } = plan
     if (ready === undefined) return
     const { key } = record
@@ -53,6 +54,7 @@ export class Reporter implements ReconcileListener {
     const missing = leftOut.reduce((sum, { endpoints }) => sum + endpoints, 0)
     this.#metrics.setLeftOut(key, missing)
     this.#metrics.setDisputes(key, conflicts.length, refused.length, disputed.length)
+    this.#metrics.setNotOwned(key, notOwned.length)
     if (plan.isChanged) this.#metrics.countChange(key)
     this.#reportReady(record, ready)
     this.#reportOnce(record, CONFLICT, conflicts)
@@ -60,6 +62,7 @@ export class Reporter implements ReconcileListener {
     this.#reportOnce(record, DISPUTED, disputed)
     this.#reportOnce(record, RECORDS, records)
     this.#reportOnce(record, IGNORED, ignored)
+    this.#reportOnce(record, NOT_OWNED, notOwned)
     this.#reportOnce(record, SITE_NAME, sites.names)
     this.#reportOnce(record, CLOCK, sites.clocks)
   }

@@ -7,6 +7,7 @@ import type { Position } from '../../base/errors.ts'
 import type { Dispenser } from '../../corefile/dispenser.ts'
 import { lowerName, ROOT_NAME, scanName } from '../../dns/name/name.ts'
 import { type Cidr, scanAddress } from '../../dns/text/address.ts'
+import { scanShare } from '../../dnsrecord/host-owners.ts'
 import { isLocalZone } from '../../dnsrecord/local-zone.ts'
 import type { BlockConfig } from '../../plugin/directive.ts'
 import { reachableAddresses } from '../../publish/default-server.ts'
@@ -103,6 +104,7 @@ export function draftOptions(
     nameservers: [],
     ownAddresses: undefined,
     allowedNamespaces: undefined,
+    shares: [],
     fallthrough: NO_FALLTHROUGH,
     explainFor: [],
     site: '',
@@ -117,7 +119,8 @@ export function draftOptions(
 
 /**
  * Reads `kuadrant [ZONES...] { kubeconfig FILE [CONTEXT] | rname EMAIL | manifests DIR | serials
- * FILE | snapshot FILE [INTERVAL] | nameserver NAME ADDR... | allow-namespaces NS... | probe [FILE]
+ * FILE | snapshot FILE [INTERVAL] | nameserver NAME ADDR... | allow-namespaces NS...
+ * | share-hosts HOST NS... | probe [FILE]
  * | probe-allow CIDR... | probe-exec NAME COMMAND... | slow-start DURATION | drain FILE | namespace-drains
  * | cluster-drains NAMESPACE/NAME
  * | shift FILE | explain CIDR... | fallthrough [ZONES...] | site NAME
@@ -187,6 +190,11 @@ const PROPERTIES: ReadonlyMap<string, ScanProperty> = new Map(
     'allow-namespaces'(d, draft) {
       const names = d.remainingArgs(1)
       draft.allowedNamespaces = new Set([...(draft.allowedNamespaces ?? []), ...names])
+    },
+    'share-hosts'(d, draft) {
+      const share = scanShare(d.remainingArgs(1))
+      if (typeof share === 'string') throw d.error(`share-hosts: ${share}`)
+      draft.shares = [...(draft.shares ?? []), share]
     },
     site(d, draft) {
       if (draft.site !== '') throw d.error('site appears twice')

@@ -175,7 +175,7 @@ export class ClusterStore {
     for (const [key, wanted] of this.#pending) {
       const before = this.#served.get(key)
       if (isServedAs(before, wanted)) continue
-      const after = wanted && new StoredRecord(key, wanted.packed, wanted.origin, wanted.original)
+      const after = wanted && storedOf(wanted)
       if (after === undefined) this.#served.delete(key)
       else this.#served.set(key, after)
       changes.push({ before, after })
@@ -228,12 +228,17 @@ export class ClusterStore {
   }
 }
 
+function storedOf(one: ExpandedRecord): StoredRecord {
+  return new StoredRecord(one.key, one.packed, one.origin, one.original, one.heldSinceSeconds)
+}
+
 /** True if a record is already served in that form; undefined = it is not served. */
 function isServedAs(before: StoredRecord | undefined, wanted: ExpandedRecord | undefined): boolean {
   if (before === undefined || wanted === undefined) return before === wanted
-  const { packed, origin, original } = before
+  const { packed, origin, original, heldSinceSeconds } = before
   const isSame = packed === wanted.packed && original === wanted.original
-  return isSame && isSameOrigin(origin, wanted.origin)
+  const isSameObject = heldSinceSeconds === wanted.heldSinceSeconds
+  return isSame && isSameObject && isSameOrigin(origin, wanted.origin)
 }
 
 /** Prints a path, such as `spec.endpoints[0].targets[1]`. */

@@ -14,6 +14,8 @@ export interface ExpandedRecord {
   readonly origin: RecordOrigin | undefined
   /** Key of the record of this site that it was derived from; undefined = none is known. */
   readonly original: string | undefined
+  /** As in `StoredRecord`. */
+  readonly heldSinceSeconds: number | undefined
   /** Addresses and host names that are down, with the reasons. */
   readonly down: Readonly<Record<string, string>>
 }
@@ -38,6 +40,7 @@ export function expandRecord(
     packed: packRecord(record),
     origin: undefined,
     original: undefined,
+    heldSinceSeconds: undefined,
     down: {},
   }
   const { annotations } = isObject(object.metadata) ? object.metadata : {}
@@ -65,6 +68,7 @@ export function expandRecord(
       packed: packRecord({ ...content, settings: joinSettings(record.settings, content.settings) }),
       origin: { site, id },
       original: isOwn ? (name === '' ? key : recordKey(record.namespace, name)) : undefined,
+      heldSinceSeconds: record.createdSeconds,
       down,
     })
   }

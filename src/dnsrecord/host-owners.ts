@@ -1,0 +1,199 @@
+import { ROOT_NAME } from '../dns/name/name.ts'
+import { printHost } from './print-endpoint.ts'
+import { lowerNameKey, scanHost, withoutWildcard } from './validate/names.ts'
+
+/** Names are `lowerNameKey`s: the octets of the lower-case wire form. */
+
+/** A namespace that has a name, and since when. */
+export interface HostClaim {
+  readonly namespace: string
+  /** Creation of the object in seconds since the epoch; 0 = unknown, which is the youngest. */
+  readonly createdSeconds: number
+}
+
+/** The name that decides about a name at or below it, and the claim that owns it. */
+export interface HostOwner {
+  readonly host: string
+  readonly claim: HostClaim
+}
+
+/** Namespaces that may have a host and the names below it, whichever namespace owns them. */
+export interface HostShare {
+  /** ROOT_KEY = all hosts. */
+  readonly host: string
+  /** Undefined = all namespaces. */
+  readonly namespaces: ReadonlySet<string> | undefined
+}
+
+/** A name that a record has and that is not served. Names are without the final dot. */
+export interface RefusedName {
+  readonly name: string
+  /** The host to share, so that the name is served. */
+  readonly host: string
+  /** The namespace that has the host; '' = none, but the name is one that only an operator may write. */
+  readonly owner: string
+  /** True: the namespace has names below the host. */
+  readonly isBelow?: boolean
+}
+
+/** The claims of names. */
+export interface ClaimTree {
+  /** The claims of exactly that name. */
+  at(name: string): Iterable<HostClaim>
+  below(name: string): Iterable<HostClaim>
+}
+
+/** A name of a record. */
+export interface JudgedName {
+  readonly name: string
+  readonly apex: string
+  readonly namespace: string
+  /** It has NS records, which take the names below it. */
+  readonly isDelegation: boolean
+}
+
+/** Names that a message lists. */
+const NAMES_MAX = 3
+
+export const ROOT_KEY = '\0'
+const WILDCARD = '\u0001*'
+
+/** RFC 1123 section 2.1, as the Kubernetes API requires. */
+const NAMESPACE = /^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?$/
+
+/** Reads a host (`.` = all) and namespaces (`*` = all). Returns a string that says what is wrong if it is invalid. */
+export function scanShare(words: readonly string[]): HostShare | string {
+  const [host = '', ...namespaces] = words
+  const name = host === '.' ? ROOT_NAME : scanHost(host)
+  if (name === undefined) return `${JSON.stringify(host)} is not a domain name`
+  if (namespaces.length === 0) return `${host} needs the namespaces that may have it, or *`
+  const bad = namespaces.find((one) => !NAMESPACE.test(one) && one !== '*')
+  if (bad !== undefined) return `${JSON.stringify(bad)} is not a namespace`
+  const isAll = namespaces.includes('*')
+  // A wildcard is below its parent.
+  const key = lowerNameKey(withoutWildcard(name))
+  return { host: key, namespaces: isAll ? undefined : new Set(namespaces) }
+}
+
+/** Returns the name above `name`, which must not be the root. */
+export function keyAbove(name: string): string {
+  return name.slice(1 + name.charCodeAt(0))
+}
+
+/** Orders claims: the first one owns. Older ones come first, then the names of namespaces decide. */
+export function compareClaims(a: HostClaim, b: HostClaim): number {
+  const [ageA, ageB] = [ageOf(a), ageOf(b)]
+  if (ageA !== ageB) return ageA < ageB ? -1 : 1
+  if (a.namespace === b.namespace) return 0
+  return a.namespace < b.namespace ? -1 : 1
+}
+
+function ageOf({ createdSeconds }: HostClaim): number {
+  return createdSeconds === 0 ? Number.POSITIVE_INFINITY : createdSeconds
+}
+
+/**
+ * Returns the names that a record claims in the zone `apex`: its root host, which Kubernetes never lets it change.
+ * A record with the apex as root host claims the names of its endpoints instead, so that no namespace gets all names
+ * of the zone. A wildcard stands for its parent, except directly below the apex.
+ */
+export function claimedNames(rootHost: string, owners: Iterable<string>, apex: string): string[] {
+  if (rootHost !== apex) return [rootHost]
+  const names = new Set<string>()
+  for (const owner of owners) {
+    const above = owner.startsWith(WILDCARD) ? owner.slice(WILDCARD.length) : apex
+    names.add(above === apex ? owner : above)
+  }
+  return [...names]
+}
+
+/**
+ * Returns the owner of `name` in the zone `apex`: that of the longest claimed name at or above it. A claim counts
+ * only if the name belonged to its namespace, or to no other one, when it was made. So the result depends on the set
+ * of claims alone. The apex, and a wildcard directly below it, own no names below themselves, except those that
+ * begin with `_` at the apex. Undefined = the name
+ * is free. `claimsAt`: the claims of exactly that name.
+ */
+export function findOwner(
+  name: string,
+  apex: string,
+  claimsAt: (name: string) => Iterable<HostClaim>,
+): HostOwner | undefined {
+  const path = [name]
+  while (path[0] !== apex && path[0] !== ROOT_KEY) path.unshift(keyAbove(path[0]!))
+  // The apex decides only about itself, and names such as `_acme-challenge` that speak for it.
+  if (path.length > 1 && path[1]![1] !== '_') path.shift()
+  const owners: HostOwner[] = []
+  for (const host of path) {
+    const isValid = (claim: HostClaim): boolean => {
+      const before = owners.findLast((one) => compareClaims(one.claim, claim) < 0)
+      return before === undefined || before.claim.namespace === claim.namespace
+    }
+    const claim = [...claimsAt(host)].sort(compareClaims).find(isValid)
+    if (claim !== undefined) owners.push({ host, claim })
+  }
+  return owners.at(-1)
+}
+
+/** Returns which other namespace keeps a name from being served, and the host to share; undefined = it is served. */
+export function refuseName(
+  { name, apex, namespace, isDelegation }: JudgedName,
+  claims: ClaimTree,
+  shares: readonly HostShare[],
+): RefusedName | undefined {
+  const found = findOwner(name, apex, (at) => claims.at(at))
+  if (found === undefined || isShared(name, namespace, shares)) return undefined
+  const { host, claim } = found
+  const about = { name: printKey(name), host: printKey(host) }
+  if (claim.namespace !== namespace) return { ...about, owner: claim.namespace }
+  if (!isDelegation) return undefined
+  for (const one of claims.below(name)) {
+    const isOlder = one.namespace !== namespace && compareClaims(one, claim) < 0
+    if (isOlder) return { ...about, host: about.name, owner: one.namespace, isBelow: true }
+  }
+  return undefined
+}
+
+/** Prints a name without its final dot. */
+export function printKey(name: string): string {
+  return printHost(Uint8Array.from(Buffer.from(name, 'latin1')))
+}
+
+/** True if a share allows the namespace to have the name. */
+export function isShared(name: string, namespace: string, shares: readonly HostShare[]): boolean {
+  return shares.some(({ host, namespaces }) => {
+    return namespaces?.has(namespace) !== false && isAtOrBelow(name, host)
+  })
+}
+
+/** True if `name` is `host` or below it. */
+export function isAtOrBelow(name: string, host: string): boolean {
+  if (host === ROOT_KEY) return true
+  // A suffix of octets may begin inside a label.
+  for (let key = name; key.length >= host.length && key !== ROOT_KEY; key = keyAbove(key)) {
+    if (key === host) return true
+  }
+  return false
+}
+
+/**
+ * Says which names of a record of `namespace` are not served, and why: one text for each host. `allow`: returns the
+ * setting that shares a host.
+ */
+export function describeRefused(
+  refused: readonly RefusedName[],
+  namespace: string,
+  allow: (host: string) => string,
+): string[] {
+  const hosts = new Set(refused.map(({ host }) => host))
+  return [...hosts].map((host) => {
+    const ofHost = refused.filter((one) => one.host === host)
+    const { owner, isBelow } = ofHost[0]!
+    const names = ofHost.slice(0, NAMES_MAX).map(({ name }) => name)
+    const more = ofHost.length > NAMES_MAX ? ` and ${ofHost.length - NAMES_MAX} more` : ''
+    const what = `${names.join(', ')}${more}: not served`
+    return owner === ''
+      ? `${what}: no record of namespace ${namespace} has the host ${host}, and only the operator writes records of the zone kdrnt`
+      : `${what}: namespace ${owner} had ${isBelow ? `names below ${host}` : host} first; to serve it, add ${allow(host)}`
+  })
+}

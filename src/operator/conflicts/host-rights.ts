@@ -1,0 +1,93 @@
+import { RRType } from '../../dns/iana/types.ts'
+import {
+  type ClaimTree,
+  claimedNames,
+  type HostClaim,
+  type HostShare,
+  printKey,
+  type RefusedName,
+  refuseName,
+} from '../../dnsrecord/host-owners.ts'
+import { lowerNameKey, scanHost } from '../../dnsrecord/validate/names.ts'
+import type { ClusterView } from '../cluster/cluster-view.ts'
+import { type DelegationRole, decide, type Publishing } from '../plan/decide.ts'
+import type { DnsRecordView } from '../record/record-view.ts'
+
+export interface HostRightsParts {
+  readonly view: Pick<ClusterView, 'claimantsAt' | 'claimantsBelow' | 'secretsOf'>
+  readonly role: DelegationRole
+  /** Namespaces that may have hosts of others. */
+  readonly shares: readonly HostShare[]
+}
+
+/** A record without the names of other namespaces. */
+export interface OwnedNames {
+  readonly publishing: Publishing
+  /** What was left out. */
+  readonly refused: readonly RefusedName[]
+}
+
+/** Finds which names of a record belong to other namespaces, as nameservers do. */
+export function withoutForeignNames(publishing: Publishing, parts: HostRightsParts): OwnedNames {
+  const { content } = publishing
+  const { namespace } = content
+  const apex = lowerNameKey(scanHost(publishing.zone)!)
+  const claims = claimsOf(publishing.zone, apex, parts)
+  const refused = new Map<string, RefusedName>()
+  const endpoints = content.endpoints.filter(({ owner, type }) => {
+    const name = lowerNameKey(owner)
+    const judged = { name, apex, namespace, isDelegation: type === RRType.NS }
+    const found = refuseName(judged, claims, parts.shares)
+    if (found !== undefined) refused.set(found.name, found)
+    return found === undefined
+  })
+  if (refused.size === 0) return { publishing, refused: [] }
+  return {
+    publishing: { ...publishing, content: { ...content, endpoints } },
+    refused: [...refused.values()],
+  }
+}
+
+/** The claims of the records that are published in a zone. */
+function claimsOf(zone: string, apex: string, parts: HostRightsParts): ClaimTree {
+  const known = new Map<string, readonly HostClaim[]>()
+  const { view } = parts
+  const claimsIn = (
+    records: readonly DnsRecordView[],
+    isMeant: (name: string) => boolean,
+  ): HostClaim[] => {
+    return records.flatMap((record) => claimOf(record, zone, apex, parts, isMeant) ?? [])
+  }
+  return {
+    at(name) {
+      const claims =
+        known.get(name) ?? claimsIn(view.claimantsAt(bare(name)), (one) => one === name)
+      known.set(name, claims)
+      return claims
+    },
+    below: (name) => claimsIn(view.claimantsBelow(printKey(name)), (one) => one !== name),
+  }
+}
+
+function claimOf(
+  record: DnsRecordView,
+  zone: string,
+  apex: string,
+  { view, role }: HostRightsParts,
+  isMeant: (name: string) => boolean,
+): HostClaim | undefined {
+  const action = decide(record, view.secretsOf(record.namespace), role)
+  if (action.kind !== 'publish' && action.kind !== 'serve' && action.kind !== 'delegate')
+    return undefined
+  const { content, zone: of } = action.publishing
+  if (of !== zone) return undefined
+  const owners = content.endpoints.map(({ owner }) => lowerNameKey(owner))
+  const claimed = claimedNames(lowerNameKey(content.rootHost), owners, apex)
+  if (!claimed.some(isMeant)) return undefined
+  return { namespace: record.namespace, createdSeconds: content.createdSeconds }
+}
+
+/** Prints a name without `*.`. */
+function bare(name: string): string {
+  return printKey(name).replace(/^\*\./, '')
+}

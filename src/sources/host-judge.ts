@@ -1,0 +1,325 @@
+import { RRType } from '../dns/iana/types.ts'
+import type { Endpoint } from '../dnsrecord/dns-record.ts'
+import {
+  claimedNames,
+  compareClaims,
+  describeRefused,
+  findOwner,
+  type HostClaim,
+  type HostShare,
+  isAtOrBelow,
+  printKey,
+  type RefusedName,
+  ROOT_KEY,
+  refuseName,
+} from '../dnsrecord/host-owners.ts'
+import { isMetadataName } from '../dnsrecord/kdrnt.ts'
+import { KDRNT } from '../dnsrecord/local-zone.ts'
+import {
+  packedCreatedSeconds,
+  packRecord,
+  unpackNames,
+  unpackPlace,
+  unpackRecord,
+} from '../dnsrecord/pack.ts'
+import { printHost } from '../dnsrecord/print-endpoint.ts'
+import { type RecordChange, StoredRecord } from '../dnsrecord/record-source.ts'
+import { lowerNameKey, scanHost } from '../dnsrecord/validate/names.ts'
+import { HostClaims, type HostMember } from './host-claims.ts'
+import type { ZoneOwnership } from './zone-ownership.ts'
+
+/** A record with names of other namespaces. */
+export interface RefusedNames {
+  /** `namespace/name`. */
+  readonly key: string
+  readonly names: readonly RefusedName[]
+}
+
+export interface HostJudgeOptions {
+  readonly ownership: Pick<ZoneOwnership, 'zoneKeyOf' | 'zoneKeyOfHost'>
+  /** All records, with the changes that are being applied. */
+  readonly records: () => Iterable<StoredRecord>
+  readonly find: (key: string) => StoredRecord | undefined
+  /** False: the record claims nothing, and is not judged. */
+  readonly isServed: (record: StoredRecord) => boolean
+  readonly shares: readonly HostShare[]
+  /** Receives what is refused of a record; undefined = nothing any more. */
+  readonly onRefused?: (key: string, refused: RefusedNames | undefined) => void
+}
+
+interface Judged {
+  readonly original: StoredRecord
+  /** The record without the refused names; undefined = no name is left. */
+  readonly record: StoredRecord | undefined
+  readonly refused: RefusedNames
+}
+
+interface Names {
+  readonly apex: string
+  /** What the record claims; empty for a record of the zone kdrnt. */
+  readonly claimed: readonly string[]
+  readonly isLocal: boolean
+  readonly host: string
+}
+
+const KDRNT_KEY = lowerNameKey(scanHost(KDRNT)!)
+
+/**
+ * Leaves the names out of records that belong to other namespaces (`findOwner`). While all records are of one
+ * namespace, this stores nothing and changes nothing.
+ */
+export class HostJudge {
+  readonly #options: HostJudgeOptions
+  /** Number of records by namespace. */
+  readonly #namespaces = new Map<string, number>()
+  /** Undefined = all records are of one namespace. */
+  #claims: HostClaims | undefined
+  /** Records with names of other namespaces, by key. */
+  readonly #judged = new Map<string, Judged>()
+
+  constructor(options: HostJudgeOptions) {
+    this.#options = options
+  }
+
+  /** The records with names that are not served. */
+  get refused(): readonly RefusedNames[] {
+    return [...this.#judged.values()].map(({ refused }) => refused)
+  }
+
+  /** Returns what is served of a record that was applied; undefined = nothing. */
+  servedOf(record: StoredRecord): StoredRecord | undefined {
+    const judged = this.#judged.get(record.key)
+    return judged === undefined ? record : judged.record
+  }
+
+  /** Reads all records, before the first change. */
+  load(): void {
+    for (const record of this.#options.records()) this.#count(record, 1)
+    if (this.#namespaces.size < 2) return
+    this.#build()
+    for (const record of this.#options.records()) this.#judge(record)
+  }
+
+  /** Returns the changes of what is served. They may concern further records. */
+  apply(changes: readonly RecordChange[]): readonly RecordChange[] {
+    for (const { before, after } of changes) {
+      if (before !== undefined) this.#count(before, -1)
+      if (after !== undefined) this.#count(after, 1)
+    }
+    const isJudging = this.#namespaces.size > 1
+    if (!isJudging && this.#claims === undefined) return changes
+    const listed = new Map<string, RecordChange>()
+    for (const change of changes) {
+      const key = (change.after ?? change.before)!.key
+      listed.set(key, { before: (listed.get(key) ?? change).before, after: change.after })
+    }
+    const others = isJudging ? this.#index(changes) : this.#end()
+    const settled = [...listed].flatMap(([key, change]) => this.#settle(key, change))
+    for (const key of others) {
+      const record = listed.has(key) ? undefined : this.#options.find(key)
+      if (record === undefined) continue
+      const [change] = this.#settle(key, { before: record, after: record })
+      if (change !== undefined && change.before !== change.after) settled.push(change)
+    }
+    return settled
+  }
+
+  /** Returns the change of what is served of one record; empty = nothing is served of it. */
+  #settle(key: string, change: RecordChange): RecordChange[] {
+    const judged = this.#judged.get(key)
+    const before = judged === undefined ? change.before : judged.record
+    if (change.after === undefined) this.#clear(key)
+    const after = change.after && this.#judge(change.after)
+    return before === undefined && after === undefined ? [] : [{ before, after }]
+  }
+
+  /** All records are of one namespace again. Returns the keys of those that were refused. */
+  #end(): ReadonlySet<string> {
+    this.#claims = undefined
+    return new Set(this.#judged.keys())
+  }
+
+  /** Returns the changes after zones were added or removed. */
+  rejudge(): readonly RecordChange[] {
+    if (this.#claims === undefined) return []
+    this.#claims = undefined
+    return this.apply([])
+  }
+
+  #count(record: StoredRecord, step: number): void {
+    if (!this.#options.isServed(record)) return
+    const namespace = namespaceOf(record)
+    const count = (this.#namespaces.get(namespace) ?? 0) + step
+    if (count > 0) this.#namespaces.set(namespace, count)
+    else this.#namespaces.delete(namespace)
+  }
+
+  /** Indexes all records. Returns their keys. */
+  #build(): ReadonlySet<string> {
+    this.#claims = new HostClaims()
+    const keys = new Set<string>()
+    for (const record of this.#options.records()) {
+      keys.add(record.key)
+      this.#place(record, (name, member) => this.#claims!.add(name, member))
+    }
+    return keys
+  }
+
+  /** Returns the keys of the records whose names may have another owner now. */
+  #index(changes: readonly RecordChange[]): ReadonlySet<string> {
+    if (this.#claims === undefined) return this.#build()
+    const touched = new Map<string, Set<string>>()
+    const keys = new Set<string>()
+    const note = (name: string, { namespace }: HostMember): void => {
+      touched.set(name, (touched.get(name) ?? new Set()).add(namespace))
+    }
+    for (const { before, after } of changes) {
+      if (before === after) continue
+      const old = new Map<string, HostMember>()
+      if (before !== undefined) this.#place(before, (name, member) => old.set(name, member))
+      if (after !== undefined) {
+        this.#place(after, (name, member) => {
+          const known = old.get(name)
+          old.delete(name)
+          if (known !== undefined && compareClaims(known, member) === 0) return
+          this.#claims!.add(name, member)
+          note(name, member)
+        })
+      }
+      for (const [name, member] of old) {
+        this.#claims!.remove(name, member.key)
+        note(name, member)
+      }
+    }
+    for (const [name, namespaces] of touched) {
+      const around = [...this.#claims!.around(name)]
+      for (const { namespace } of around) namespaces.add(namespace)
+      if (namespaces.size > 1) for (const { key } of around) keys.add(key)
+    }
+    return keys
+  }
+
+  #place(record: StoredRecord, put: (name: string, member: HostMember) => void): void {
+    if (!this.#options.isServed(record)) return
+    const { claimed, isLocal, host } = this.#namesOf(record)
+    const claim = { ...claimOf(record), key: record.key }
+    if (isLocal) put(host, { ...claim, isClaim: false })
+    for (const name of claimed) put(name, { ...claim, isClaim: true })
+  }
+
+  #namesOf({ packed }: StoredRecord): Names {
+    const { ownership } = this.#options
+    const { zoneLabel, rootHostKey } = unpackPlace(packed)
+    if (zoneLabel === KDRNT) {
+      const host = withoutKdrnt(rootHostKey) ?? ROOT_KEY
+      return { apex: ownership.zoneKeyOfHost(host) || ROOT_KEY, claimed: [], isLocal: true, host }
+    }
+    // A zone of another server may have the host, too.
+    const label = zoneLabel === '' ? ROOT_KEY : lowerNameKey(scanHost(zoneLabel)!)
+    const apex = ownership.zoneKeyOf(packed) || label
+    const isAtApex = rootHostKey === apex
+    const claimed = claimedNames(rootHostKey, isAtApex ? unpackNames(packed).owners : [], apex)
+    return { apex, claimed, isLocal: false, host: rootHostKey }
+  }
+
+  /** Returns what is served of a record; undefined = nothing. */
+  #judge(record: StoredRecord): StoredRecord | undefined {
+    const { key } = record
+    const known = this.#judged.get(key)
+    this.#clear(key)
+    if (this.#claims === undefined || !this.#options.isServed(record)) return record
+    const names = this.#namesOf(record)
+    if (this.#isAlone(record, names)) return record
+    const content = unpackRecord(record.packed)
+    const refused = new Map<string, RefusedName>()
+    const kept = content.endpoints.filter((endpoint) => {
+      const found = this.#refuse(endpoint, record, names)
+      if (found !== undefined) refused.set(found.name, found)
+      return found === undefined
+    })
+    if (refused.size === 0) return record
+    const served = kept.length === 0 ? undefined : withEndpoints(record, kept, known)
+    const all = { key, names: [...refused.values()] }
+    this.#judged.set(key, { original: record, record: served, refused: all })
+    this.#options.onRefused?.(key, all)
+    return served
+  }
+
+  #clear(key: string): void {
+    if (this.#judged.delete(key)) this.#options.onRefused?.(key, undefined)
+  }
+
+  /** True if no other namespace has a name at, below or above those of the record. */
+  #isAlone(record: StoredRecord, { claimed, isLocal }: Names): boolean {
+    // Endpoints of the local form may have any name of its zone.
+    if (isLocal) return false
+    const namespace = namespaceOf(record)
+    return claimed.every((name) => {
+      for (const member of this.#claims!.around(name)) {
+        if (member.namespace !== namespace) return false
+      }
+      return true
+    })
+  }
+
+  #refuse(
+    { owner, type }: Endpoint,
+    record: StoredRecord,
+    { apex, isLocal, host }: Names,
+  ): RefusedName | undefined {
+    const key = lowerNameKey(owner)
+    const name = isLocal ? nameInHost(key, type, host) : key
+    // The operator writes the local form beside a record of the same namespace.
+    const isForged =
+      name === undefined ||
+      (isLocal && findOwner(name, apex, (at) => this.#claims!.at(at)) === undefined)
+    if (isForged) return { name: printHost(owner), host: printKey(host), owner: '' }
+    const namespace = namespaceOf(record)
+    const judged = { name, apex, namespace, isDelegation: type === RRType.NS }
+    const refused = refuseName(judged, this.#claims!, this.#options.shares)
+    return refused && { ...refused, name: printHost(owner) }
+  }
+}
+
+/** Returns a record with fewer endpoints. `known`: the same object is returned again if it has the same content. */
+function withEndpoints(
+  record: StoredRecord,
+  endpoints: readonly Endpoint[],
+  known: Judged | undefined,
+): StoredRecord {
+  const { key, packed: whole, origin, original, heldSinceSeconds } = record
+  const packed = packRecord({ ...unpackRecord(whole), namespace: '', name: '', endpoints })
+  const isSame = known?.original === record && known.record?.packed === packed
+  if (isSame) return known.record
+  return new StoredRecord(key, packed, origin, original, heldSinceSeconds)
+}
+
+/** Says what is not served of a record, why, and what allows it. */
+export function printRefused({ key, names }: RefusedNames): string {
+  const [namespace = ''] = key.split('/', 1)
+  const allow = (host: string): string => `\`share-hosts ${host} ${namespace}\` in kuadrant`
+  return `DNSRecord ${key}: ${describeRefused(names, namespace, allow).join('; ')}`
+}
+
+function namespaceOf({ key }: StoredRecord): string {
+  return key.slice(0, key.indexOf('/'))
+}
+
+/** The age of the object counts: an author can write any age into the annotation of an operator. */
+function claimOf(record: StoredRecord): HostClaim {
+  const createdSeconds = record.heldSinceSeconds ?? packedCreatedSeconds(record.packed)
+  return { namespace: namespaceOf(record), createdSeconds }
+}
+
+/** Returns a name without its last label; undefined = the name is not in the zone kdrnt. */
+function withoutKdrnt(name: string): string | undefined {
+  return isAtOrBelow(name, KDRNT_KEY) ? name.slice(0, -KDRNT_KEY.length) + ROOT_KEY : undefined
+}
+
+/** Returns the name that an endpoint in the zone kdrnt stands for; undefined = it is not of the host. */
+function nameInHost(owner: string, type: number, host: string): string | undefined {
+  const name = withoutKdrnt(owner)
+  if (name === undefined || host === ROOT_KEY) return undefined
+  if (type === RRType.TXT && isMetadataName(printKey(name), printKey(host))) return host
+  return isAtOrBelow(name, host) ? name : undefined
+}

@@ -1,0 +1,89 @@
+import type { InputError } from '../base/errors.ts'
+import type { HostShare } from '../dnsrecord/host-owners.ts'
+import type { RecordChange, RecordSource, StoredRecord } from '../dnsrecord/record-source.ts'
+import { HostJudge, printRefused, type RefusedNames } from './host-judge.ts'
+import type { OwnedSource } from './owned-source.ts'
+
+export interface JudgedSourceOptions {
+  /** False: the record claims nothing, and is not judged. */
+  readonly isServed: (record: StoredRecord) => boolean
+  readonly shares: readonly HostShare[]
+  /** Receives why names of a record are not served; '' = all of them are served again. */
+  readonly onRefused: (key: string, text: string) => void
+}
+
+/** The records of a source without the names that belong to other namespaces. */
+export class JudgedSource implements RecordSource {
+  readonly #source: RecordSource
+  readonly #judge: HostJudge
+  readonly #listeners = new Set<(changes: readonly RecordChange[]) => void>()
+  readonly #stops: readonly (() => void)[]
+
+  /** `source`: has been read. */
+  constructor({ source, ownership }: OwnedSource, options: JudgedSourceOptions) {
+    this.#source = source
+    this.#judge = new HostJudge({
+      ownership,
+      records: () => source.records(),
+      find: (key) => source.find(key),
+      isServed: options.isServed,
+      shares: options.shares,
+      onRefused: (key, refused) => {
+        options.onRefused(key, refused === undefined ? '' : printRefused(refused))
+      },
+    })
+    this.#judge.load()
+    this.#stops = [
+      source.subscribe((changes) => this.#publish(this.#judge.apply(changes))),
+      ownership.onChange(() => this.#publish(this.#judge.rejudge())),
+    ]
+  }
+
+  get recordCount(): number {
+    return this.#source.recordCount
+  }
+
+  get isChanging(): boolean {
+    return this.#source.isChanging === true
+  }
+
+  /** The records with names that are not served. */
+  get refused(): readonly RefusedNames[] {
+    return this.#judge.refused
+  }
+
+  *records(): Generator<StoredRecord> {
+    for (const record of this.#source.records()) {
+      const served = this.#judge.servedOf(record)
+      if (served !== undefined) yield served
+    }
+  }
+
+  find(key: string): StoredRecord | undefined {
+    const record = this.#source.find(key)
+    return record && this.#judge.servedOf(record)
+  }
+
+  problems(): readonly InputError[] {
+    return this.#source.problems()
+  }
+
+  unreadyReason(): string {
+    return this.#source.unreadyReason()
+  }
+
+  subscribe(listener: (changes: readonly RecordChange[]) => void): () => void {
+    this.#listeners.add(listener)
+    return () => this.#listeners.delete(listener)
+  }
+
+  close(): void {
+    for (const stop of this.#stops) stop()
+    this.#listeners.clear()
+  }
+
+  #publish(changes: readonly RecordChange[]): void {
+    if (changes.length === 0) return
+    for (const listener of this.#listeners) listener(changes)
+  }
+}

@@ -1,0 +1,415 @@
+import fc from 'fast-check'
+import t from 'tap'
+import { scanName } from '../../src/dns/name/name.ts'
+import { type HostShare, ROOT_KEY } from '../../src/dnsrecord/host-owners.ts'
+import { packRecord, unpackRecord } from '../../src/dnsrecord/pack.ts'
+import { printHost, printTarget } from '../../src/dnsrecord/print-endpoint.ts'
+import { type RecordChange, StoredRecord } from '../../src/dnsrecord/record-source.ts'
+import { lowerNameKey } from '../../src/dnsrecord/validate/names.ts'
+import { validateResource } from '../../src/dnsrecord/validate/resource.ts'
+import { HostJudge, printRefused } from '../../src/sources/host-judge.ts'
+import { ZoneOwnership } from '../../src/sources/zone-ownership.ts'
+
+interface Given {
+  readonly namespace: string
+  readonly name?: string
+  readonly host: string
+  /** Missing = unknown. */
+  readonly created?: number | undefined
+  /** Names with an address; `NS name` = a delegation. Missing = the host. */
+  readonly names?: readonly string[]
+  readonly zone?: string
+}
+
+const zoned = (name: string): string =>
+  name === '@' ? 'k.example.com' : /kdrnt$/.test(name) ? name : `${name}.k.example.com`
+
+function record({
+  namespace,
+  name = 'r',
+  host,
+  created,
+  names = [host],
+  zone,
+}: Given): StoredRecord {
+  const endpoints = names.map((text) => {
+    const isTxt = text.startsWith('TXT ')
+    const isNs = text.startsWith('NS ')
+    const dnsName = zoned(text.replace(/^(NS|TXT) /, ''))
+    if (isTxt) return { dnsName, recordType: 'TXT', targets: ['"x"'] }
+    return isNs
+      ? { dnsName, recordType: 'NS', targets: ['ns.evil.example'] }
+      : { dnsName, recordType: 'A', targets: ['192.0.2.1'] }
+  })
+  const time = created === undefined ? undefined : new Date(created * 1000).toISOString()
+  const got = validateResource({
+    apiVersion: 'kuadrant.io/v1alpha1',
+    kind: 'DNSRecord',
+    metadata: {
+      ...{ namespace, name, ...(time === undefined ? {} : { creationTimestamp: time }) },
+      labels: zone === undefined ? {} : { 'kuadrant.io/coredns-zone-name': zone },
+    },
+    spec: { rootHost: zoned(host), endpoints },
+  })
+  if (got.kind !== 'record') throw new Error(JSON.stringify(got))
+  return new StoredRecord(`${namespace}/${name}`, packRecord(got.record))
+}
+
+/** A judge, and the records that a zone has after its changes. */
+class Stage {
+  readonly #records = new Map<string, StoredRecord>()
+  readonly #served = new Map<string, StoredRecord>()
+  readonly judge: HostJudge
+
+  constructor(shares: readonly HostShare[] = []) {
+    const ownership = new ZoneOwnership()
+    ownership.claim([scanName('k.example.com.')!, scanName('kdrnt.')!])
+    this.judge = new HostJudge({
+      ownership,
+      records: () => this.#records.values(),
+      find: (key) => this.#records.get(key),
+      isServed: () => true,
+      shares,
+    })
+  }
+
+  put(...records: readonly StoredRecord[]): this {
+    return this.#apply(records.map((after) => ({ before: this.#records.get(after.key), after })))
+  }
+
+  remove(key: string): this {
+    return this.#apply([{ before: this.#records.get(key)!, after: undefined }])
+  }
+
+  #apply(changes: readonly RecordChange[]): this {
+    for (const { before, after } of changes) {
+      if (after === undefined) this.#records.delete(before!.key)
+      else this.#records.set(after.key, after)
+    }
+    for (const { before, after } of this.judge.apply(changes)) {
+      const { key } = (before ?? after)!
+      if (this.#served.get(key) !== before) throw new Error(`${key}: another object was served`)
+      if (after === undefined) this.#served.delete(key)
+      else this.#served.set(key, after)
+    }
+    return this
+  }
+
+  /** `namespace/name: name TYPE, …` of each served record. */
+  get served(): string[] {
+    for (const record of this.#records.values()) {
+      if (this.judge.servedOf(record) !== this.#served.get(record.key)) throw new Error(record.key)
+    }
+    return [...this.#served.values()].map(print).sort()
+  }
+}
+
+function print({ key, packed }: StoredRecord): string {
+  const names = unpackRecord(packed).endpoints.map(({ owner, type, rdata }) => {
+    const isNs = printTarget(type, rdata[0]!).includes('evil')
+    return `${isNs ? 'NS ' : ''}${printHost(owner).replace(/\.?k\.example\.com$/, '') || '@'}`
+  })
+  return `${key}: ${names.join(' ')}`
+}
+
+const gw = { namespace: 'gw', created: 100 }
+const evil = { namespace: 'evil', created: 200 }
+
+/** `served`: of the record `evil/r`; missing = nothing. */
+const CASES: readonly {
+  readonly what: string
+  readonly records: readonly Given[]
+  readonly served?: string
+}[] = [
+  {
+    what: 'a host of another namespace',
+    records: [
+      { ...gw, host: 'app' },
+      { ...evil, host: 'app' },
+    ],
+  },
+  {
+    what: 'a name below it',
+    records: [
+      { ...gw, host: 'app' },
+      { ...evil, host: '_acme-challenge.app' },
+    ],
+  },
+  {
+    what: 'a name of it in a record of a host above',
+    records: [
+      { ...gw, host: 'app.shop' },
+      { ...evil, host: 'shop', names: ['shop', 'app.shop'] },
+    ],
+    served: 'shop',
+  },
+  {
+    what: 'a delegation above it',
+    records: [
+      { ...gw, host: 'app.shop' },
+      { ...evil, host: 'shop', names: ['NS shop'] },
+    ],
+  },
+  {
+    what: 'a delegation of the zone',
+    records: [
+      { ...gw, host: 'app' },
+      { ...evil, host: '@', names: ['NS @', '@'] },
+    ],
+    served: '@',
+  },
+  {
+    what: 'a name of it in a record of the zone',
+    records: [
+      { ...gw, host: 'app' },
+      { ...evil, host: '@', names: ['app', 'free'] },
+    ],
+    served: 'free',
+  },
+  {
+    what: 'a name below its wildcard',
+    records: [
+      { ...gw, host: '*.app', names: ['*.app'] },
+      { ...evil, host: 'x.app' },
+    ],
+  },
+  {
+    what: 'the wildcard below it',
+    records: [
+      { ...gw, host: 'app' },
+      { ...evil, host: '*.app', names: ['*.app'] },
+    ],
+  },
+  {
+    what: 'an older record with the zone as host takes nothing but its names',
+    records: [
+      { ...gw, host: '@', names: ['@', '*', 'www'] },
+      { ...evil, host: 'app' },
+    ],
+    served: 'app',
+  },
+  {
+    what: 'an older record with the zone as host keeps its names',
+    records: [
+      { ...gw, host: '@', names: ['www'] },
+      { ...evil, host: 'x.www' },
+    ],
+  },
+  {
+    what: 'a name that speaks for the apex',
+    records: [
+      { ...gw, host: '@' },
+      { ...evil, host: '_acme-challenge' },
+    ],
+  },
+  {
+    what: 'a host that it had first',
+    records: [
+      { ...gw, host: 'app' },
+      { ...evil, host: 'app', created: 50 },
+    ],
+    served: 'app',
+  },
+  {
+    what: 'a name below a younger host',
+    records: [
+      { ...gw, host: 'shop' },
+      { ...evil, host: 'app.shop', created: 50 },
+    ],
+    served: 'app.shop',
+  },
+  {
+    what: 'records of one second: the first namespace has it',
+    records: [
+      { ...gw, host: 'app' },
+      { ...evil, host: 'app', created: 100 },
+    ],
+    served: 'app',
+  },
+  {
+    what: 'without a time, the first namespace has it',
+    records: [
+      { namespace: 'gw', host: 'app' },
+      { namespace: 'evil', host: 'app' },
+    ],
+    served: 'app',
+  },
+  {
+    what: 'without a time it is the younger one',
+    records: [
+      { ...gw, host: 'app' },
+      { namespace: 'evil', host: 'app' },
+    ],
+  },
+  {
+    what: 'v2 metadata of a host of another namespace',
+    records: [
+      { ...gw, host: 'app' },
+      {
+        ...evil,
+        zone: 'kdrnt',
+        host: 'app.k.example.com.kdrnt',
+        names: ['TXT v2.app.k.example.com.kdrnt'],
+      },
+    ],
+  },
+  {
+    what: 'v2 metadata beside another root host',
+    records: [
+      { ...gw, host: 'app' },
+      { ...evil, name: 'own', host: 'own' },
+      {
+        ...evil,
+        zone: 'kdrnt',
+        host: 'own.k.example.com.kdrnt',
+        names: ['TXT v2.app.k.example.com.kdrnt'],
+      },
+    ],
+  },
+  {
+    what: 'metadata that no operator wrote',
+    records: [
+      { ...gw, host: 'app' },
+      {
+        ...evil,
+        zone: 'kdrnt',
+        host: 'new.k.example.com.kdrnt',
+        names: ['TXT v2.new.k.example.com.kdrnt'],
+      },
+    ],
+  },
+  {
+    what: 'the local form of its own record',
+    records: [
+      { ...gw, host: 'app' },
+      { ...evil, name: 'own', host: '*.own', names: ['*.own'] },
+      {
+        ...{ ...evil, zone: 'kdrnt', host: 'own.k.example.com.kdrnt' },
+        names: [
+          'own.k.example.com.kdrnt',
+          'TXT v2.own.k.example.com.kdrnt',
+          'TXT w.wildcard.own.k.example.com.kdrnt',
+          'TXT w.wildcardown.k.example.com.kdrnt',
+        ],
+      },
+    ],
+    served:
+      'own.k.example.com.kdrnt v2.own.k.example.com.kdrnt w.wildcard.own.k.example.com.kdrnt w.wildcardown.k.example.com.kdrnt',
+  },
+]
+
+for (const { what, records, served } of CASES) {
+  t.test(what, async (t) => {
+    const all = records.map(record)
+    const together = new Stage().put(...all)
+    const expected = served === undefined ? [] : [`evil/r: ${served}`]
+    t.same(
+      together.served.filter((line) => line.startsWith('evil/r:')),
+      expected,
+    )
+    const one = new Stage()
+    for (const each of all.toReversed()) one.put(each)
+    t.same(one.served, together.served, 'in another order')
+  })
+}
+
+t.test('records of one namespace are not judged', async (t) => {
+  const stage = new Stage().put(
+    record({ ...gw, host: 'app' }),
+    record({ ...gw, name: 'b', created: 3, host: '@', names: ['NS @', 'app', 'x.app'] }),
+  )
+  t.same(stage.served, ['gw/b: NS @ app x.app', 'gw/r: app'])
+})
+
+t.test('the refusal names the line that allows the host, and the line does', async (t) => {
+  const records = [record({ ...gw, host: 'app' }), record({ ...evil, host: 'x.app' })]
+  const [refused] = new Stage().put(...records).judge.refused
+  t.equal(
+    printRefused(refused!),
+    'DNSRecord evil/r: x.app.k.example.com: not served: namespace gw had app.k.example.com first; to serve it, add `share-hosts app.k.example.com evil` in kuadrant',
+  )
+  const app = lowerNameKey(scanName('app.k.example.com.')!)
+  const share = (host: string, namespaces?: readonly string[]): HostShare => {
+    return { host, namespaces: namespaces && new Set(namespaces) }
+  }
+  for (const shares of [[share(app, ['evil'])], [share(app)], [share(ROOT_KEY, ['evil'])]]) {
+    t.same(new Stage(shares).put(...records).served, ['evil/r: x.app', 'gw/r: app'])
+  }
+  t.same(new Stage([share(app, ['other'])]).put(...records).served, ['gw/r: app'])
+})
+
+t.test('an author cannot write the age that counts', async (t) => {
+  const forged = record({ ...evil, name: 'merged-app', created: 1, host: 'app' })
+  const held = new StoredRecord(forged.key, forged.packed, { site: 'x', id: '' }, undefined, 200)
+  t.same(new Stage().put(record({ ...gw, host: 'app' }), held).served, ['gw/r: app'])
+})
+
+const HOSTS = ['@', 'a', 'b.a', 'c.b.a', '*.a', 'd', '*']
+const given = fc.record({
+  namespace: fc.constantFrom('n1', 'n2', 'n3'),
+  name: fc.constantFrom('r', 's'),
+  created: fc.constantFrom(undefined, 1, 2, 3),
+  host: fc.constantFrom(...HOSTS),
+  extra: fc.subarray(['a', 'b.a', 'NS a', 'NS @', 'd', 'x.d', '*.a', '*']),
+})
+const arbitraryRecord = given.map(({ extra, host, ...rest }) => {
+  const base = host.replace(/^\*\.?/, '') || '@'
+  const inside = extra.filter((text) => {
+    const name = text.replace('NS ', '')
+    return base === '@' || name === base || name.endsWith(`.${base}`)
+  })
+  return record({ ...rest, host, names: [...new Set([host, ...inside])] })
+})
+type Step = { readonly put: readonly StoredRecord[] } | { readonly remove: number }
+const steps = fc.array<Step>(
+  fc.oneof(
+    fc.record({ put: fc.array(arbitraryRecord, { minLength: 1, maxLength: 3 }) }),
+    fc.record({ remove: fc.nat(5) }),
+  ),
+  { maxLength: 14 },
+)
+
+t.test('any order of changes gives the same names', async () => {
+  fc.assert(
+    fc.property(steps, fc.infiniteStream(fc.nat()), (all, order) => {
+      const stage = new Stage()
+      const present = new Map<string, StoredRecord>()
+      for (const step of all) {
+        if ('put' in step) {
+          const unique = new Map(step.put.map((one) => [one.key, one]))
+          for (const one of unique.values()) present.set(one.key, one)
+          stage.put(...unique.values())
+        } else if (present.size > 0) {
+          const key = [...present.keys()][step.remove % present.size]!
+          present.delete(key)
+          stage.remove(key)
+        }
+        const shuffled = [...present.values()]
+          .map((one) => ({ one, at: order.next().value as number }))
+          .sort((a, b) => a.at - b.at)
+        const other = new Stage()
+        for (const { one } of shuffled) other.put(one)
+        const [is, wanted] = [stage.served.join('; '), other.served.join('; ')]
+        if (is !== wanted) throw new Error(`${is}\nnot ${wanted}`)
+      }
+    }),
+    { numRuns: 300 },
+  )
+})
+
+t.test('a name has one namespace', async () => {
+  fc.assert(
+    fc.property(fc.uniqueArray(arbitraryRecord, { selector: ({ key }) => key }), (all) => {
+      const owners = new Map<string, string>()
+      for (const line of new Stage().put(...all).served) {
+        const [key = '', names = ''] = line.split(': ')
+        const [namespace = ''] = key.split('/')
+        for (const name of names.replaceAll('NS ', '').split(' ')) {
+          if ((owners.get(name) ?? namespace) !== namespace) throw new Error(`${name}: ${line}`)
+          owners.set(name, namespace)
+        }
+      }
+    }),
+    { numRuns: 500 },
+  )
+})
