@@ -10,7 +10,11 @@ export interface HealthChange {
 
 /** Returns what changed with an attempt; undefined = nothing, or a new address is up. */
 export function findChange(before: ProbeState, after: ProbeState): HealthChange | undefined {
-  const { health, failures, reason } = after
+  const { health, failures, reason, skips } = after
+  // An address that was never probed is served like one that works.
+  const isNews = skips === 1 && reason !== before.reason
+  const isLeftOut = health === 'unknown' && before.health === health && isNews
+  if (isLeftOut) return { health, text: `is served, its health is unknown: ${reason}` }
   if (before.health === health || (before.health === 'unknown' && health === 'up')) return undefined
   if (health === 'up') return { health, text: 'is up' }
   return health === 'down'

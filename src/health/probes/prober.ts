@@ -1,15 +1,20 @@
 import { validateHeaderName, validateHeaderValue } from 'node:http'
 import { isIP } from 'node:net'
 import type { Timers } from '../../base/timers.ts'
+import type { HealthCheck } from '../../dnsrecord/health-check.ts'
 import { attempt } from './attempt.ts'
 import type { Probe, ProbeOutcome, Prober } from './probe.ts'
 import type { ProbePolicy } from './probe-policy.ts'
 import type { Resolve } from './resolve.ts'
 
-/** Reads the headers of a Secret, by name. A string says what is wrong with the Secret: `is missing`. */
+/**
+ * Reads the headers of a Secret, by name. `isEncrypted`: how they will be sent. A string says what is wrong with the
+ * Secret: `is missing`.
+ */
 export type ReadHeaders = (
   namespace: string,
   secret: string,
+  isEncrypted: boolean,
 ) => Promise<ReadonlyMap<string, string> | string>
 
 export interface ProberOptions {
@@ -23,6 +28,7 @@ export interface ProberOptions {
 }
 
 const NO_HEADERS: ReadonlyMap<string, string> = new Map()
+const ENCRYPTED: ReadonlySet<HealthCheck['protocol']> = new Set(['HTTPS', 'GRPCS'])
 /** Headers that a Secret must not set, because they would change or break the request itself. */
 const OWN_HEADERS: ReadonlySet<string> = new Set([
   'connection',
@@ -87,7 +93,7 @@ async function findHeaders(
     return { kind: 'skipped', reason: `Secret ${headersSecret} with headers ${why}` }
   }
   if (readHeaders === undefined) return skipped('cannot be read here')
-  const headers = await readHeaders(namespace, headersSecret)
+  const headers = await readHeaders(namespace, headersSecret, ENCRYPTED.has(check.protocol))
   if (typeof headers === 'string') return skipped(headers)
   const taken = [...headers].filter(([name]) => !OWN_HEADERS.has(name.toLowerCase()))
   return taken.every(([name, value]) => isHeader(name, value))

@@ -21,9 +21,10 @@ import {
 } from '../../publish/check-manifests.ts'
 import { findLameServers } from '../../publish/default-server.ts'
 import { NO_HEALTH } from '../../publish/health-options.ts'
+import { judgeRecords } from '../../publish/judge-records.ts'
 import { RecordPlaces } from '../../publish/locate.ts'
 import { checkKey, findUnsigned } from '../../publish/peer-key.ts'
-import { ofSource, siteOf } from '../../publish/same-source.ts'
+import { ofSource, sharesOf, siteOf } from '../../publish/same-source.ts'
 import { SERIALS } from '../../publish/serials/serial-text.ts'
 import { digestOfShape } from '../../publish/shape.ts'
 import { loadSnapshot } from '../../publish/snapshot/load.ts'
@@ -33,6 +34,7 @@ import {
   findLostAddresses,
   mailboxOf,
 } from '../../publish/zone-content.ts'
+import { printRefused } from '../../sources/host-judge.ts'
 import { openApi } from '../../sources/kubernetes/acquire.ts'
 import { ZoneOwnership } from '../../sources/zone-ownership.ts'
 import { findLostCommands } from './check-commands.ts'
@@ -40,6 +42,7 @@ import { findUnmatched } from './check-coverage.ts'
 import { foreseeDeaths } from './check-deaths.ts'
 import { checkDrains } from './check-drains.ts'
 import { findLostFallbacks } from './check-fallbacks.ts'
+import { findRefusedProbes } from './check-probes.ts'
 import type { KuadrantOptions } from './options.ts'
 
 /**
@@ -65,13 +68,19 @@ export async function checkBlock(
   warnOfSnapshot(options, all, warn)
   for (const warning of findLostAddresses(options)) warn(warning)
   const site = siteOf(options, all)
-  const conflicts = checkRecords({ ...options, site }, ownership, found, coverage, warn)
+  const rules = { ...options, ownership, shares: sharesOf(options.source, all) }
+  const { records, refused } = judgeRecords(found.records, rules)
+  const judged = { ...found, records }
+  const conflicts = [
+    ...refused.map((one) => new InputError(found.places.record(one.key), printRefused(one))),
+    ...checkRecords({ ...options, site }, ownership, judged, coverage, warn),
+  ]
   const unsigned = findUnsigned(options.peering)
   if (unsigned !== undefined) warn(unsigned)
   const { key } = options.peering
   const keyFaults = key === undefined ? [] : checkKey(key, warn)
-  const drainFaults = await checkDrains(options, all, found, warn)
-  const served = found.records.filter((record) => {
+  const drainFaults = await checkDrains(options, all, judged, warn)
+  const served = records.filter((record) => {
     return zones.some((apex) => belongs(record, { apex, key: nameKey(apex) }, options, ownership))
   })
   await foreseeDeaths(options, all, { ...found, records: served }, { warn, foresee })
@@ -125,6 +134,8 @@ function checkRecords(
     for (const warning of findUnmatched(own, coverage, places)) warn(warning)
   }
   for (const warning of findLostCommands(records, options.health ?? NO_HEALTH, places))
+    warn(warning)
+  for (const warning of findRefusedProbes(records, options.health ?? NO_HEALTH, places))
     warn(warning)
   // A peer may have the endpoint.
   if (options.peering.peers.length === 0) {

@@ -199,8 +199,8 @@ t.test('headers of a Secret', async (t) => {
   const port = await listen(t, server)
   const given = { port, headersSecret: 'token' }
   const withHeaders = (headers: Readonly<Record<string, string>> | undefined) => {
-    const readHeaders = async (namespace: string, secret: string) => {
-      t.equal(`${namespace}/${secret}`, 'n/token')
+    const readHeaders = async (namespace: string, secret: string, isEncrypted: boolean) => {
+      t.equal(`${namespace}/${secret} ${isEncrypted}`, 'n/token false')
       return headers === undefined ? 'is missing' : new Map(Object.entries(headers))
     }
     return ask(given, { readHeaders })

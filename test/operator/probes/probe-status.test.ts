@@ -81,7 +81,9 @@ t.test('a status is written and read back as it was', (t) => {
 t.test('Secrets with headers', async (t) => {
   const clock = new FakeClock()
   let reads = 0
+  const metadata = { labels: { 'sextant.io/health-check-headers': 'true' } }
   let found: ApiObject | undefined | ApiError = {
+    metadata,
     data: { Authorization: Buffer.from('Bearer x\n').toString('base64') },
   }
   const get = async (): Promise<ApiObject | undefined> => {
@@ -90,22 +92,32 @@ t.test('Secrets with headers', async (t) => {
     return found
   }
   const read = headerSecrets({ get }, clock)
-  t.strictSame(await read('team', 'token'), new Map([['Authorization', 'Bearer x']]))
-  await read('team', 'token')
+  t.strictSame(await read('team', 'token', true), new Map([['Authorization', 'Bearer x']]))
+  await read('team', 'token', true)
   t.equal(reads, 1, 'it is kept for a while')
+  t.match(await read('team', 'token', false), /^is sent over HTTPS or GRPCS only; set its label/)
   found = undefined
   clock.monotonicMs += 60_001
-  t.equal(await read('team', 'token'), 'is missing in namespace team')
+  t.equal(await read('team', 'token', true), 'is missing in namespace team')
   for (const type of ['kubernetes.io/service-account-token', 'kuadrant.io/coredns']) {
-    found = { type, data: { token: 'eA==' } }
-    t.equal(await read('team', type), `has the type ${type}; only Opaque is allowed`)
+    found = { type, metadata, data: { token: 'eA==' } }
+    t.equal(await read('team', type, true), `has the type ${type}; only Opaque is allowed`)
   }
-  found = { type: 'Opaque', data: { 'X-Key': 'eA==' } }
-  t.strictSame(await read('team', 'opaque'), new Map([['X-Key', 'x']]))
+  for (const labels of [{}, { 'sextant.io/health-check-headers': 'false' }]) {
+    found = { type: 'Opaque', metadata: { labels }, data: { password: 'eA==' } }
+    t.equal(
+      await read('team', `not opted in ${JSON.stringify(labels)}`, true),
+      'has not opted in; set its label sextant.io/health-check-headers: "true"',
+    )
+  }
+  const plain = { labels: { 'sextant.io/health-check-headers': 'plain' } }
+  found = { type: 'Opaque', metadata: plain, data: { 'X-Key': 'eA==' } }
+  t.strictSame(await read('team', 'opaque', true), new Map([['X-Key', 'x']]))
+  t.strictSame(await read('team', 'opaque', false), new Map([['X-Key', 'x']]))
   found = new ApiError(403, 'no')
   const denied =
     'may not be read: this operator needs the permission to get Secrets in namespace team'
-  t.equal(await read('team', 'other'), denied)
+  t.equal(await read('team', 'other', true), denied)
   found = new ApiError(500, 'etcd is away')
-  t.equal(await read('team', 'third'), 'cannot be read: etcd is away')
+  t.equal(await read('team', 'third', true), 'cannot be read: etcd is away')
 })
