@@ -88,6 +88,8 @@ export interface BlockConfig {
   readonly filters: ((tx: Transaction) => boolean)[]
   /** Set by `rrl`. */
   limiter: ReplyLimiter | undefined
+  /** Set by `acl`: clients that no rule allows get no answer. */
+  limitsClients: boolean
   viewName: string
   /** Set by `geoip`: finds the location of clients. */
   locator: Locator | undefined

@@ -12,6 +12,7 @@ import {
   type SetupParts,
   setupBlocks,
 } from './setup.ts'
+import { describeUnlimited } from './unlimited-blocks.ts'
 
 /**
  * One Corefile, set up: its chains, its listen addresses, and the hooks of its directives. Holds no
@@ -115,6 +116,8 @@ export class Instance {
   async check(report: CheckReport): Promise<InputError[]> {
     const conflicts = findHttpConflicts(this.#registrations, this.plans)
     for (const warning of conflicts.warnings) report.warn(warning)
+    const unlimited = describeUnlimited(this.configs)
+    if (unlimited !== '') report.foresee(unlimited)
     const errors = [...conflicts.faults]
     for (const hook of this.#registrations.check) {
       const charge = (error: InputError): InputError => {

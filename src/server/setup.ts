@@ -203,6 +203,7 @@ function draftBlock(source: ServerBlock, dnsPort: number, errors: InputError[]):
     },
     filters: [],
     limiter: undefined,
+    limitsClients: false,
     viewName: '',
     locator: undefined,
     geoCoverage: undefined,

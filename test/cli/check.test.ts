@@ -8,7 +8,9 @@ async function run(t: Test, files: Record<string, string>, args: readonly string
   const { output, printed, errors } = recordOutput(directory)
   const here = args.map((arg) => arg.replace('{DIR}', directory))
   const code = await check(['-conf', join(directory, 'Corefile'), ...here], output)
-  return { code, printed, errors }
+  // test/server/unlimited-blocks.test.ts has this line.
+  const rest = printed.filter((line) => !line.endsWith('know the clients'))
+  return { code, printed: rest, errors }
 }
 
 t.test('a good Corefile has no errors', async (t) => {

@@ -332,6 +332,7 @@ export function blockConfig(zones: readonly string[]): BlockConfig {
     timeouts: { readMs: 3000, writeMs: 5000, idleMs: 10_000, maxTcpQueries: -1 },
     filters: [],
     limiter: undefined,
+    limitsClients: false,
     viewName: '',
     locator: undefined,
     geoCoverage: undefined,

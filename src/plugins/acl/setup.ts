@@ -23,6 +23,7 @@ export const acl: Directive = {
   setup(c) {
     const rules: AclRule[] = []
     while (c.dispenser.next()) rules.push(scanRule(c, c.dispenser))
+    c.block.limitsClients ||= rules.some(({ policies }) => policies.some(isForOthers))
     const slots = c.counters()
     const link = (next: Handler): Handler => {
       const handler = new Acl(next, rules, slots)
@@ -31,6 +32,11 @@ export const acl: Directive = {
     }
     c.addHandler(link, { seesNotify: true })
   },
+}
+
+/** True for a policy that keeps all clients from an answer, of those that no policy before it allowed. */
+function isForOthers({ action, qtypes, sources }: AclPolicy): boolean {
+  return action !== AclAction.Allow && qtypes === undefined && sources === undefined
 }
 
 function scanRule(c: SetupContext, d: Dispenser): AclRule {
@@ -51,6 +57,8 @@ function scanPolicy(d: Dispenser): AclPolicy {
   for (const { keyword, values } of scanSections(d)) {
     if (keyword === 'type') qtypes = scanQtypes(d, values, qtypes ?? new QtypeSet())
     else networks = [...(networks ?? []), ...values.flatMap((value) => scanNetworks(d, value))]
+    // All addresses need no set.
+    if (networks?.includes(ALL_ADDRESSES[0]!)) networks = undefined
   }
   return { action, qtypes, sources: networks === undefined ? undefined : new AddressSet(networks) }
 }
