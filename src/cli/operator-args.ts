@@ -155,6 +155,11 @@ const FLAGS: readonly Flag[] = [
     help: 'comma list of networks of our own nameservers: an unsigned NOTIFY from them makes the operator poll all peers',
   },
   {
+    name: 'nameserver-allow',
+    value: '',
+    help: 'comma list of networks that nameservers of provider Secrets may have although they are loopback or link-local',
+  },
+  {
     name: 'enable-probes',
     value: 'true',
     isBoolean: true,
@@ -263,6 +268,7 @@ function collect(values: ReadonlyMap<string, string>, env: NodeJS.ProcessEnv): O
       holdDownMs: holdDownMs(get('hold-down')),
       probing: probing(get),
       notifyAllowed: networks('notify-allow', get),
+      nameserversAllowed: networks('nameserver-allow', get),
       leaseNamespace: boolean('leader-elect', get) ? namespace : undefined,
       group: group(get('group')),
       role: role(get('delegation-role')),

@@ -32,7 +32,8 @@ export class RecordController implements Controller {
   constructor(means: ControllerMeans, settings: OperatorSettings) {
     this.#means = means
     this.#settings = settings
-    this.#cluster = new Cluster(means, means.events)
+    const { nameserversAllowed } = settings
+    this.#cluster = new Cluster({ ...means, nameserversAllowed }, means.events)
     this.#metrics = new OperatorMetrics(means.registry)
     this.#metrics.collectFrom(() => this.#facts(), means.clock, settings.group)
     const { clock, random, log } = means

@@ -37,6 +37,8 @@ export interface OperatorSettings extends RequeueBounds, LeaseSettings {
   readonly shares: readonly HostShare[]
   /** How long the deletion of a delegating record waits for other clusters. */
   readonly removalTimeoutMs: number
+  /** Networks of nameservers that are refused otherwise; undefined = none. */
+  readonly nameserversAllowed?: readonly Cidr[] | undefined
   /** Networks from which unsigned NOTIFYs are accepted for all peers; undefined = none. */
   readonly notifyAllowed?: readonly Cidr[] | undefined
   /**

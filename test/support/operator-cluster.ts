@@ -1,5 +1,6 @@
 import type { Moment } from '../../src/base/moment.ts'
 import { printHostPort } from '../../src/dns/host-port.ts'
+import { scanCidr } from '../../src/dns/text/address.ts'
 import { SITES_ANNOTATION } from '../../src/dnsrecord/site-facts.ts'
 import { ApiError, type ApiObject, textOf } from '../../src/kube/api.ts'
 import { keyOf } from '../../src/kube/object-key.ts'
@@ -65,6 +66,7 @@ export class ToyCluster implements ClusterView, Writer {
 
   secretsOf(namespace: string): ProviderSecrets {
     return {
+      allowed: [scanCidr('127.0.0.0/8')!, scanCidr('::1/128')!],
       find: (name) => this.secrets.get(`${namespace}/${name}`),
       defaults: () =>
         [...this.secrets.values()].filter(

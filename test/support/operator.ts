@@ -34,6 +34,7 @@ export class RunningOperator {
     const addresses = [
       `--metrics-bind-address=127.0.0.1:${metrics}`,
       `--health-probe-bind-address=127.0.0.1:${probes}`,
+      '--nameserver-allow=127.0.0.0/8',
     ]
     this.#child = spawn(process.execPath, [MAIN, 'operator', ...addresses, ...args], {
       stdio: ['ignore', 'pipe', 'pipe'],

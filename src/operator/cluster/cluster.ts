@@ -1,6 +1,7 @@
 import type { Clock } from '../../base/clock.ts'
 import type { Random } from '../../base/random.ts'
 import type { Timers } from '../../base/timers.ts'
+import type { Cidr } from '../../dns/text/address.ts'
 import type { ApiClient, ApiObject } from '../../kube/api.ts'
 import type { EventRecorder } from '../../kube/event-recorder.ts'
 import { Informer } from '../../kube/informer.ts'
@@ -28,6 +29,8 @@ export interface ClusterMeans {
   readonly clock: Clock
   readonly timers: Timers
   readonly random: Random
+  /** Networks of nameservers that are refused otherwise; missing = none. */
+  readonly nameserversAllowed?: readonly Cidr[] | undefined
 }
 
 /** The cluster that the operator runs for: its cached state, and the clients that change it. */
@@ -61,7 +64,7 @@ export class Cluster implements ClusterView {
     }
     this.#names.watch(this.recordInformer, notify)
     this.#nameIndex.watch(this.recordInformer, notify)
-    this.#secrets = new SecretCache(this.secretInformer)
+    this.#secrets = new SecretCache(this.secretInformer, means.nameserversAllowed)
     this.#probes = new ProbeIndex(this.probeInformer, (key) => {
       for (const listener of this.#healthListeners) listener(key)
       const object = this.records.get(key)

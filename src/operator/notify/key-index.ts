@@ -1,4 +1,5 @@
 import { nameKey } from '../../dns/name/name.ts'
+import { ALL_ADDRESSES } from '../../dns/text/address-set.ts'
 import { type TsigKey, TsigKeyring } from '../../dns/tsig/key.ts'
 import { type ApiObject, textOf } from '../../kube/api.ts'
 import type { Informer } from '../../kube/informer.ts'
@@ -41,7 +42,7 @@ export class KeyIndex {
 
   #note(secret: string, object: ApiObject): void {
     const isOurs = textOf(object, 'type') === COREDNS_SECRET_TYPE
-    const provider = isOurs ? readProvider(object) : ''
+    const provider = isOurs ? readProvider(object, ALL_ADDRESSES) : ''
     const key = typeof provider === 'string' ? undefined : provider.tsigKey
     if (key === undefined) this.#keys.delete(secret)
     else this.#keys.set(secret, providerKeyOf(key))

@@ -1,3 +1,4 @@
+import type { Cidr } from '../../dns/text/address.ts'
 import { type ApiObject, textOf } from '../../kube/api.ts'
 import { DEFAULT_PROVIDER_LABEL } from '../record/labels.ts'
 import { COREDNS_SECRET_TYPE, type Provider, readProvider } from './provider-secret.ts'
@@ -18,26 +19,30 @@ export interface ProviderSecrets {
   find(name: string): ApiObject | undefined
   /** The Secrets with the label of default providers. */
   defaults(): readonly ApiObject[]
+  /** Networks of nameservers that are refused otherwise; missing = none. */
+  readonly allowed?: readonly Cidr[] | undefined
 }
 
 /** The provider with that name; '' = the default provider of the namespace. */
 export function chooseProvider(name: string, secrets: ProviderSecrets): ProviderChoice {
   if (name !== '') {
     const secret = secrets.find(name)
-    return secret === undefined ? missing(`Secret ${JSON.stringify(name)} not found`) : read(secret)
+    return secret === undefined
+      ? missing(`Secret ${JSON.stringify(name)} not found`)
+      : read(secret, secrets)
   }
   const defaults = secrets.defaults()
   if (defaults.length > 1) {
     return missing('Multiple default providers secrets found. Only one expected')
   }
   const [secret] = defaults
-  if (secret !== undefined) return read(secret)
+  if (secret !== undefined) return read(secret, secrets)
   return missing(`No default provider secret labeled ${DEFAULT_PROVIDER_LABEL} was found`)
 }
 
-function read(secret: ApiObject): ProviderChoice {
+function read(secret: ApiObject, { allowed }: ProviderSecrets): ProviderChoice {
   if (textOf(secret, 'type') !== COREDNS_SECRET_TYPE) return { kind: 'other' }
-  const provider = readProvider(secret)
+  const provider = readProvider(secret, allowed)
   if (typeof provider !== 'string') return { kind: 'ours', provider }
   const name = textOf(secret.metadata, 'name')
   return { kind: 'fault', message: `Secret ${JSON.stringify(name)}: ${provider}`, isMissing: false }

@@ -1,5 +1,6 @@
 import { printHostPort } from '../../dns/host-port.ts'
 import { scanName } from '../../dns/name/name.ts'
+import type { Cidr } from '../../dns/text/address.ts'
 import { ALGORITHM_NAMES, HMAC_SHA256, scanAlgorithm } from '../../dns/tsig/algorithm.ts'
 import { createTsigKey, type TsigKey } from '../../dns/tsig/key.ts'
 import { KDRNT } from '../../dnsrecord/local-zone.ts'
@@ -36,12 +37,12 @@ export interface Provider {
 /**
  * Reads the keys of a provider Secret: `ZONES`, `NAMESERVERS`, `PEERS_ALLOW`, and `TSIG_NAME`,
  * `TSIG_ALGORITHM` and `TSIG_SECRET`. Returns an error message if a value is invalid; it never
- * contains a secret.
+ * contains a secret. `allowed`: networks of nameservers that are refused otherwise.
  */
-export function readProvider(secret: ApiObject): Provider | string {
+export function readProvider(secret: ApiObject, allowed: readonly Cidr[] = []): Provider | string {
   const zones = readZones(secretText(secret, 'ZONES'))
   if (typeof zones === 'string') return zones
-  const nameservers = readNameservers(secretText(secret, 'NAMESERVERS'))
+  const nameservers = readNameservers(secretText(secret, 'NAMESERVERS'), allowed)
   if (typeof nameservers === 'string') return nameservers
   const tsigKey = readTsigKey(secret)
   if (typeof tsigKey === 'string') return tsigKey
@@ -69,14 +70,14 @@ function readZones(text: string): readonly string[] | string {
   return zones
 }
 
-function readNameservers(text: string): readonly Nameserver[] | string {
+function readNameservers(text: string, allowed: readonly Cidr[]): readonly Nameserver[] | string {
   const items = splitList(text)
   if (items.length > NAMESERVERS_MAX) {
     return `NAMESERVERS has ${items.length} servers, at most ${NAMESERVERS_MAX} are allowed`
   }
   const nameservers = new Map<string, Nameserver>()
   for (const item of items) {
-    const nameserver = scanNameserver(item)
+    const nameserver = scanNameserver(item, allowed)
     if (typeof nameserver === 'string') return `NAMESERVERS: ${nameserver}`
     nameservers.set(printHostPort(nameserver), nameserver)
   }

@@ -1,3 +1,4 @@
+import type { Cidr } from '../../dns/text/address.ts'
 import { type ApiObject, textOf } from '../../kube/api.ts'
 import type { Informer } from '../../kube/informer.ts'
 import { labelOf, mappingOf, metadataOf } from '../record/fields.ts'
@@ -11,11 +12,14 @@ const KEYS = ['ZONES', 'NAMESERVERS', 'PEERS_ALLOW', 'TSIG_NAME', 'TSIG_ALGORITH
 /** The Secrets of the cluster that may be providers. */
 export class SecretCache {
   readonly #informer: Informer
+  readonly #allowed: readonly Cidr[] | undefined
   /** Keys of default providers by namespace. */
   readonly #defaults = new Map<string, Set<string>>()
 
-  constructor(informer: Informer) {
+  /** `allowed`: as in `ProviderSecrets`. */
+  constructor(informer: Informer, allowed?: readonly Cidr[]) {
     this.#informer = informer
+    this.#allowed = allowed
     informer.subscribe({
       onAdd: (key, object) => this.#note(key, object),
       onUpdate: (key, object) => this.#note(key, object),
@@ -25,6 +29,7 @@ export class SecretCache {
 
   of(namespace: string): ProviderSecrets {
     return {
+      allowed: this.#allowed,
       find: (name) => this.#informer.get(`${namespace}/${name}`),
       defaults: () =>
         [...(this.#defaults.get(namespace) ?? [])]

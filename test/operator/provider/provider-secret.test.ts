@@ -1,5 +1,6 @@
 import t from 'tap'
 import { printHostPort } from '../../../src/dns/host-port.ts'
+import { scanCidr } from '../../../src/dns/text/address.ts'
 import { readProvider } from '../../../src/operator/provider/provider-secret.ts'
 import { secret } from '../../support/operator-objects.ts'
 
@@ -68,7 +69,7 @@ t.test('a good Secret says zones, nameservers and key', (t) => {
     },
   ]
   for (const { name, given, want } of table) {
-    const provider = readProvider(secret('a', 'p', given))
+    const provider = readProvider(secret('a', 'p', given), [scanCidr('::1/128')!])
     if (typeof provider === 'string') {
       t.fail(`${name}: ${provider}`)
       continue
@@ -97,19 +98,19 @@ t.test('an error names the invalid value, and never a secret', (t) => {
     ...[
       {
         word: '169.254.169.254',
-        want: 'nameserver "169.254.169.254" is a link-local address; use one that is reachable from other networks',
+        want: 'nameserver "169.254.169.254" is a link-local address; use one that is reachable from other networks, or allow it with --nameserver-allow',
       },
       {
         word: '[fe80::1]:53',
-        want: 'nameserver "[fe80::1]:53" is a link-local address; use one that is reachable from other networks',
+        want: 'nameserver "[fe80::1]:53" is a link-local address; use one that is reachable from other networks, or allow it with --nameserver-allow',
       },
       {
         word: 'febf::1',
-        want: 'nameserver "febf::1" is a link-local address; use one that is reachable from other networks',
+        want: 'nameserver "febf::1" is a link-local address; use one that is reachable from other networks, or allow it with --nameserver-allow',
       },
       {
         word: '::ffff:169.254.0.1',
-        want: 'nameserver "::ffff:169.254.0.1" is a link-local address; use one that is reachable from other networks',
+        want: 'nameserver "::ffff:169.254.0.1" is a link-local address; use one that is reachable from other networks, or allow it with --nameserver-allow',
       },
       {
         word: '1.2.3:53',
@@ -145,6 +146,17 @@ t.test('an error names the invalid value, and never a secret', (t) => {
         word: '[::1]:65536',
         want: 'port number expected at end of nameserver but got "[::1]:65536"',
       },
+      ...[
+        ['127.0.0.1:53', 'a loopback address'],
+        ['127.9.9.9', 'a loopback address'],
+        ['::1', 'a loopback address'],
+        ['::ffff:127.0.0.1', 'a loopback address'],
+        ['0.0.0.0', 'an address of this host'],
+        ['::', 'an address of this host'],
+      ].map(([word, what]) => ({
+        word: word!,
+        want: `nameserver "${word}" is ${what}; use one that is reachable from other networks, or allow it with --nameserver-allow`,
+      })),
     ].map(({ word, want }) => ({
       given: { ZONES: 'a.example', NAMESERVERS: `192.0.2.1, ${word}` },
       want: `NAMESERVERS: ${want}`,
