@@ -30,6 +30,7 @@ const PAGES = [
   'how-to/shift-traffic.md',
   'how-to/migrate-from-coredns.md',
   'how-to/migrate-from-gdnsd.md',
+  'how-to/migrate-from-powerdns-lua.md',
   'how-to/troubleshoot.md',
   'how-to/what-if.md',
 ]
