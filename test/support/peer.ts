@@ -23,6 +23,7 @@ const PACKAGES: Readonly<Record<string, string>> = {
   sysctl: 'procps',
   setpriv: 'util-linux',
   unshare: 'util-linux',
+  'systemd-analyze': 'systemd',
 }
 
 export function isInstalled(tool: string): boolean {
