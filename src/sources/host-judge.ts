@@ -58,6 +58,8 @@ interface Names {
   readonly apex: string
   /** What the record claims; empty for a record of the zone kdrnt. */
   readonly claimed: readonly string[]
+  /** Its names that are not at or below the root host. They are no claims: an old record may get them at any time. */
+  readonly outside: readonly string[]
   readonly isLocal: boolean
   readonly host: string
 }
@@ -181,7 +183,8 @@ export class HostJudge {
         this.#place(after, (name, member) => {
           const known = old.get(name)
           old.delete(name)
-          if (known !== undefined && compareClaims(known, member) === 0) return
+          const isSame = known !== undefined && compareClaims(known, member) === 0
+          if (isSame && known.isClaim === member.isClaim) return
           this.#claims!.add(name, member)
           note(name, member)
         })
@@ -201,9 +204,10 @@ export class HostJudge {
 
   #place(record: StoredRecord, put: (name: string, member: HostMember) => void): void {
     if (!this.#options.isServed(record)) return
-    const { claimed, isLocal, host } = this.#namesOf(record)
+    const { claimed, outside, isLocal, host } = this.#namesOf(record)
     const claim = { ...claimOf(record), key: record.key }
     if (isLocal) put(host, { ...claim, isClaim: false })
+    for (const name of outside) put(name, { ...claim, isClaim: false })
     for (const name of claimed) put(name, { ...claim, isClaim: true })
   }
 
@@ -212,14 +216,22 @@ export class HostJudge {
     const { zoneLabel, rootHostKey } = unpackPlace(packed)
     if (zoneLabel === KDRNT) {
       const host = withoutKdrnt(rootHostKey) ?? ROOT_KEY
-      return { apex: ownership.zoneKeyOfHost(host) || ROOT_KEY, claimed: [], isLocal: true, host }
+      return {
+        apex: ownership.zoneKeyOfHost(host) || ROOT_KEY,
+        claimed: [],
+        outside: [],
+        isLocal: true,
+        host,
+      }
     }
     // A zone of another server may have the host, too.
     const label = zoneLabel === '' ? ROOT_KEY : lowerNameKey(scanHost(zoneLabel)!)
     const apex = ownership.zoneKeyOf(packed) || label
     const isAtApex = rootHostKey === apex
-    const claimed = claimedNames(rootHostKey, isAtApex ? unpackNames(packed).owners : [], apex)
-    return { apex, claimed, isLocal: false, host: rootHostKey }
+    const { owners } = unpackNames(packed)
+    const claimed = claimedNames(rootHostKey, isAtApex ? owners : [], apex)
+    const outside = owners.filter((owner) => !isAtOrBelow(owner, rootHostKey))
+    return { apex, claimed, outside, isLocal: false, host: rootHostKey }
   }
 
   /** Returns what is served of a record; undefined = nothing. */
@@ -250,9 +262,9 @@ export class HostJudge {
   }
 
   /** True if no other namespace has a name at, below or above those of the record. */
-  #isAlone(record: StoredRecord, { claimed, isLocal }: Names): boolean {
+  #isAlone(record: StoredRecord, { claimed, outside, isLocal }: Names): boolean {
     // Endpoints of the local form may have any name of its zone.
-    if (isLocal) return false
+    if (isLocal || outside.length > 0) return false
     const namespace = namespaceOf(record)
     return claimed.every((name) => {
       for (const member of this.#claims!.around(name)) {

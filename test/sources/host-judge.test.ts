@@ -6,7 +6,7 @@ import { packRecord, unpackRecord } from '../../src/dnsrecord/pack.ts'
 import { printHost, printTarget } from '../../src/dnsrecord/print-endpoint.ts'
 import { type RecordChange, StoredRecord } from '../../src/dnsrecord/record-source.ts'
 import { lowerNameKey } from '../../src/dnsrecord/validate/names.ts'
-import { validateResource } from '../../src/dnsrecord/validate/resource.ts'
+import { SERVED, validateResource } from '../../src/dnsrecord/validate/resource.ts'
 import { HostJudge, printRefused } from '../../src/sources/host-judge.ts'
 import { ZoneOwnership } from '../../src/sources/zone-ownership.ts'
 
@@ -42,15 +42,18 @@ function record({
       : { dnsName, recordType: 'A', targets: ['192.0.2.1'] }
   })
   const time = created === undefined ? undefined : new Date(created * 1000).toISOString()
-  const got = validateResource({
-    apiVersion: 'kuadrant.io/v1alpha1',
-    kind: 'DNSRecord',
-    metadata: {
-      ...{ namespace, name, ...(time === undefined ? {} : { creationTimestamp: time }) },
-      labels: zone === undefined ? {} : { 'kuadrant.io/coredns-zone-name': zone },
+  const got = validateResource(
+    {
+      apiVersion: 'kuadrant.io/v1alpha1',
+      kind: 'DNSRecord',
+      metadata: {
+        ...{ namespace, name, ...(time === undefined ? {} : { creationTimestamp: time }) },
+        labels: zone === undefined ? {} : { 'kuadrant.io/coredns-zone-name': zone },
+      },
+      spec: { rootHost: zoned(host), endpoints },
     },
-    spec: { rootHost: zoned(host), endpoints },
-  })
+    SERVED,
+  )
   if (got.kind !== 'record') throw new Error(JSON.stringify(got))
   return new StoredRecord(`${namespace}/${name}`, packRecord(got.record))
 }
@@ -413,3 +416,32 @@ t.test('a name has one namespace', async () => {
     { numRuns: 500 },
   )
 })
+
+t.test(
+  'a name outside of the root host of a record belongs to the namespace that claims it',
+  (t) => {
+    const app = record({ namespace: 'a', host: 'app', created: 2 })
+    const thief = (names: readonly string[]): StoredRecord => {
+      return record({ namespace: 'b', host: 'own', created: 1, names })
+    }
+    const outside = ['own', 'app', 'www.app', 'free']
+    const want = ['a/r: app', 'b/r: own free']
+    t.strictSame(new Stage().put(app, thief(outside)).served, want, 'together')
+    t.strictSame(new Stage().put(app).put(thief(outside)).served, want, 'after the claim')
+    const stage = new Stage().put(thief(outside)).put(app)
+    t.strictSame(
+      stage.served,
+      want,
+      'before the claim: an older record may get such names at any time',
+    )
+    stage.put(thief(['own'])).put(thief(outside))
+    t.strictSame(stage.served, want, 'by an edit')
+    t.strictSame(stage.remove('a/r').served, ['b/r: own app www.app free'])
+    // In manifests, a root host can change.
+    stage.put(record({ namespace: 'b', host: 'app', created: 1, names: outside })).put(app)
+    t.strictSame(stage.served, ['b/r: own app www.app free'])
+    stage.put(thief(outside))
+    t.strictSame(stage.served, want)
+    t.end()
+  },
+)
