@@ -28,6 +28,7 @@ const DEFAULTS: Readonly<Record<string, string>> = {
   listen: ':10053',
   cluster: '',
   allow: '',
+  closed: '',
   dialect: '',
   'deny-rcode': '',
   'on-timeout': '',
@@ -49,6 +50,7 @@ export const NODE_USAGE = `sextant node enforces egress policies by name for the
       --cluster CIDR,...        networks of Pods, Services and nodes, which are left to the CNI; required.
                                 Only these networks and this node may use the server
       --allow CIDR,...          networks whose addresses may be allowed although they are special or in --cluster
+      --closed CIDR,...         networks of Pods: one that the agent does not know yet connects only to --cluster
       --upstream SERVER,...     servers that answer, or a file such as resolv.conf; default /etc/resolv.conf
       --listen [HOST]:PORT      where DNS queries of clients are redirected to; default :10053
       --dialect DIALECT         how patterns of Cilium are read: cilium-1.16 or cilium-1.19, the default
@@ -117,6 +119,7 @@ function composeCorefile(
     ...line('kubeconfig', value('kubeconfig')),
     isSet('dry-run') ? 'dry_run' : 'nftables',
     `cluster ${list('cluster')}`,
+    ...line('closed', list('closed')),
     ...line('allow', list('allow')),
     ...line('dialect', value('dialect')),
     ...line('deny_rcode', value('deny-rcode')),

@@ -7,6 +7,7 @@ t.test('the Corefile of sextant node', async (t) => {
     '--node-name',
     'a',
     '--cluster=10.0.0.0/8,fd00::/8',
+    '--closed=10.1.0.0/16,fd01::/16',
     '--upstream',
     '192.0.2.1',
   ])
@@ -22,6 +23,7 @@ t.test('the Corefile of sextant node', async (t) => {
         kubernetes a
         nftables
         cluster 10.0.0.0/8 fd00::/8
+        closed 10.1.0.0/16 fd01::/16
         state /var/lib/sextant/node.state
         api /run/sextant/node.sock
     }

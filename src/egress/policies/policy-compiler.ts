@@ -1,6 +1,6 @@
 import type { ApiObject } from '../../kube/api.ts'
 import { keyOf } from '../../kube/object-key.ts'
-import type { ClientRules } from '../rules/rule.ts'
+import { type ClientRules, OPEN_RULES } from '../rules/rule.ts'
 import { comparePolicies, compileRules } from './compile-rules.ts'
 import type { LabelMap } from './label-selector.ts'
 import { namespaceLabels, type Pod, readPod } from './pod.ts'
@@ -242,8 +242,9 @@ export class PolicyCompiler {
     if (!isHeld && this.#pods.get(podKey(id))?.pod.id === id) return false
     const addresses = isHeld ? pod.addresses.filter((one) => this.#holderOf(one) === grouped) : []
     const isSelected = [...workload.policies].some(hasEffect)
-    if (addresses.length === 0 || !isSelected) return this.#clients.delete(id)
-    const rules = (workload.rules ??= this.#rulesOf(workload))
+    const isClient = isSelected || this.#options.everyPod === true
+    if (addresses.length === 0 || !isClient) return this.#clients.delete(id)
+    const rules = isSelected ? (workload.rules ??= this.#rulesOf(workload)) : OPEN_RULES
     if (known?.rules === rules && isSameList(known.addresses, addresses)) return false
     this.#clients.set(id, { id, addresses, rules })
     return true

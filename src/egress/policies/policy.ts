@@ -65,6 +65,8 @@ export type CiliumDialect = 'cilium-1.16' | 'cilium-1.19'
 
 export interface PolicyOptions {
   readonly dialect: CiliumDialect
+  /** True: Pods that no policy selects are clients too, with `OPEN_RULES`. */
+  readonly everyPod?: boolean
 }
 
 export const DEFAULT_POLICY_OPTIONS: PolicyOptions = { dialect: 'cilium-1.19' }

@@ -56,3 +56,10 @@ export interface ClientRules {
   /** Undefined = every name may be asked for. An empty list = none. */
   readonly dns: readonly DnsRule[] | undefined
 }
+
+/** Those of a client that no policy restricts. */
+export const OPEN_RULES: ClientRules = { lists: [], dns: undefined }
+
+export function isOpen({ lists, dns }: ClientRules): boolean {
+  return lists.length === 0 && dns === undefined
+}

@@ -1,4 +1,4 @@
-import type { ClientRules } from '../../egress/rules/rule.ts'
+import { type ClientRules, isOpen } from '../../egress/rules/rule.ts'
 import type { Client } from '../client.ts'
 import { canonicalAddress } from './allowed-element.ts'
 import { type Chain, fillChains, removeChains } from './chain.ts'
@@ -25,6 +25,14 @@ interface Compiled {
 
 /** For clients whose rules are not known yet, if their chains are lost: only what sets have is allowed. */
 const CLOSED = profileOf([[{ rules: [], otherwise: 'deny' }]])
+
+/** For clients that no policy restricts: they are only known, and their DNS queries are not redirected. */
+const OPEN: Profile = openProfile()
+
+function openProfile(): Profile {
+  const name = `${PROFILE_PREFIX}open`
+  return { name, chains: [{ name, base: '', rules: ['accept'] }] }
+}
 
 /** How the rules of a client have changed. */
 export type ClientChange =
@@ -126,7 +134,8 @@ export class ClientProfiles {
     const wanted = this.#entries()
     const { elements } = listing
     const selected = [elements.get('clients4') ?? [], elements.get('clients6') ?? []].flat()
-    if (wanted.size !== inKernel.size || wanted.size !== selected.length) return false
+    const restricted = [...wanted.values()].filter(({ profile }) => profile !== OPEN.name)
+    if (wanted.size !== inKernel.size || restricted.length !== selected.length) return false
     return [...wanted].every(([address, { profile }]) => inKernel.get(address)?.profile === profile)
   }
 
@@ -155,15 +164,15 @@ export class ClientProfiles {
       )
       const own = [...entries].filter(([address]) => address.includes(':') === (version === 6))
       if (own.length === 0) continue
-      const addresses = own.map(([address]) => address)
+      const restricted = own.filter(([, { profile }]) => profile !== OPEN.name)
+      const addresses = restricted.map(([address]) => address)
       const jumps = own.map(([address, { profile, comment }]) => {
         const note = comment === '' ? '' : ` comment "${comment}"`
         return `${address}${note} : goto ${profile}`
       })
-      statements.push(
-        `add element inet ${table} clients${version} { ${addresses.join(', ')} }`,
-        `add element inet ${table} profiles${version} { ${jumps.join(', ')} }`,
-      )
+      statements.push(`add element inet ${table} profiles${version} { ${jumps.join(', ')} }`)
+      if (addresses.length === 0) continue
+      statements.push(`add element inet ${table} clients${version} { ${addresses.join(', ')} }`)
     }
     const chains = new Set(wanted.map(({ name }) => name))
     const removed: string[] = []
@@ -192,7 +201,8 @@ export class ClientProfiles {
   #compile(rules: ClientRules): Compiled {
     const known = this.#compiled.get(rules)
     if (known !== undefined) return known
-    const compiled = { profile: profileOf(rules.lists), digest: rulesDigest(rules.lists) }
+    const profile = isOpen(rules) ? OPEN : profileOf(rules.lists)
+    const compiled = { profile, digest: rulesDigest(rules.lists) }
     this.#compiled.set(rules, compiled)
     return compiled
   }

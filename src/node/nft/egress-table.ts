@@ -13,6 +13,8 @@ export interface EgressTableOptions {
   readonly clusterNetworks: readonly Cidr[]
   /** The port of this host where DNS queries of clients go to, whatever server they ask. */
   readonly dnsPort: number
+  /** Networks of Pods: one whose address is unknown may only connect to `clusterNetworks`. */
+  readonly closedNetworks?: readonly Cidr[]
   /**
    * Addresses of this host where DNS queries of clients go to, at most one of each family. Of a family without
    * one, they go to the address of the interface that they come from; if it has none, they are lost.
@@ -77,6 +79,25 @@ const LATE_SEGMENTS = VERSIONS.map(([ip, version]) => {
   return `${ip} daddr @clients${version} tcp flags & syn == 0 ct state new ${DROP}`
 })
 
+/** For Pods whose address is not in a map of profiles. */
+const UNKNOWN_CHAIN = 'unknown'
+const UNKNOWN_RULES = [
+  'ct state established,related accept',
+  ...VERSIONS.map(([ip, version]) => `${ip} daddr @cluster${version} accept`),
+  DROP,
+]
+
+function unknownJumps({ closedNetworks = [] }: EgressTableOptions): readonly string[] {
+  return VERSIONS.flatMap(([ip, version]) => {
+    const peers = closedNetworks.map((network) => ({ network, except: [] }))
+    const spans = printPeers(peers, version === 4 ? 1 : 2)
+    if (spans === 'all') return [`meta nfproto ipv${version} jump ${UNKNOWN_CHAIN}`]
+    if (spans.length === 0) return []
+    const set = spans.length === 1 ? spans[0]! : `{ ${spans.join(', ')} }`
+    return [`${ip} saddr ${set} jump ${UNKNOWN_CHAIN}`]
+  })
+}
+
 /** The chains that do not depend on clients. */
 export function tableChains(options: EgressTableOptions): readonly Chain[] {
   const client = [
@@ -100,6 +121,7 @@ export function tableChains(options: EgressTableOptions): readonly Chain[] {
       base: 'type filter hook forward priority -10; policy accept;',
       rules: [
         ...VERSIONS.map(([ip, version]) => `${ip} saddr vmap @profiles${version}`),
+        ...unknownJumps(options),
         ...(options.cutsConnections ? LATE_SEGMENTS : []),
       ],
     },
@@ -112,6 +134,7 @@ export function tableChains(options: EgressTableOptions): readonly Chain[] {
       }),
     },
     { name: CLIENT_CHAIN, base: '', rules: client },
+    { name: UNKNOWN_CHAIN, base: '', rules: UNKNOWN_RULES },
     { name: FORM_CHAIN, base: '', rules: [] },
     { name: optionsChain(options), base: '', rules: [] },
   ]
@@ -121,7 +144,8 @@ export function tableChains(options: EgressTableOptions): readonly Chain[] {
  * The name of a chain without rules that shows whose options the table has. So a process notices a table that one with
  * other options has written beside it, during a reload or an upgrade.
  */
-export function optionsChain({ clusterNetworks, ...options }: EgressTableOptions): string {
+export function optionsChain(parts: EgressTableOptions): string {
+  const { clusterNetworks, closedNetworks = [], ...options } = parts
   const { dnsPort, dnsAddresses, elementsMax, cutsConnections } = options
   const values = [
     dnsPort,
@@ -129,6 +153,7 @@ export function optionsChain({ clusterNetworks, ...options }: EgressTableOptions
     elementsMax,
     cutsConnections,
     clusterNetworks.map(printCidr),
+    closedNetworks.map(printCidr),
   ]
   return `${OPTIONS_PREFIX}${digestOf(JSON.stringify(values))}`
 }

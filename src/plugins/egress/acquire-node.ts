@@ -37,7 +37,8 @@ export async function acquireNode(
   const { log, clock, metrics, timers, resources } = c
   const { dialect, policies: path } = config
   const random = new Random(Math.trunc(c.random() * 2 ** 32))
-  const parts = { log, clock, metrics, timers, random, dialect }
+  const everyPod = config.closed.length > 0
+  const parts = { log, clock, metrics, timers, random, dialect, everyPod }
   const options = agentOptions(config)
   const dnsAddresses = await dnsAddressesOf(config)
   const node = nodeOf(config)
@@ -151,6 +152,7 @@ function makeEnforcer(
     table,
     elementsMax: ELEMENTS_MAX,
     clusterNetworks: config.cluster,
+    closedNetworks: config.closed,
     dnsPort,
     dnsAddresses,
     cutsConnections,

@@ -5,7 +5,9 @@ import type { EgressConfig } from './options.ts'
 export function agentOptions(config: EgressConfig): object {
   const { position, denyRcode, onTimeout, concurrency, startupMs, ...options } = config
   const node = nodeOf(config)
-  return { ...options, node, cluster: printed(config.cluster), allowed: printed(config.allowed) }
+  const { cluster, closed, allowed } = config
+  const networks = { cluster: printed(cluster), closed: printed(closed), allowed: printed(allowed) }
+  return { ...options, node, ...networks }
 }
 
 /** The name of this node; '' = unknown. Undefined = without Kubernetes. */

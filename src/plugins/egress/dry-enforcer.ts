@@ -1,4 +1,5 @@
 import type { PortRange } from '../../egress/rules/port-range.ts'
+import { isOpen } from '../../egress/rules/rule.ts'
 import type { Client } from '../../node/client.ts'
 import type { AddressPair, Allowance, Enforcer } from '../../node/enforcer.ts'
 import { LineBudget } from '../../telemetry/line-budget.ts'
@@ -22,7 +23,8 @@ export class DryEnforcer implements Enforcer {
 
   setClients(clients: readonly Client[]): Promise<string> {
     const before = this.#clients
-    this.#clients = new Map(clients.map((client) => [client.id, client]))
+    const restricted = clients.filter(({ rules }) => !isOpen(rules))
+    this.#clients = new Map(restricted.map((client) => [client.id, client]))
     for (const [id, { addresses, rules }] of this.#clients) {
       if (before.get(id)?.rules !== rules) this.#print(`${id}: enforce (${addresses.join(' ')})`)
     }

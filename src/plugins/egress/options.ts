@@ -48,6 +48,8 @@ export interface EgressConfig extends EgressOptions, ClusterPlace {
   dnsAddresses: readonly string[]
   /** Networks of the cluster, which are left to others. */
   cluster: readonly Cidr[]
+  /** Networks of Pods in which an unknown one may only connect to `cluster`. */
+  closed: readonly Cidr[]
   /** Networks whose addresses may be allowed although they are special or in the cluster. */
   allowed: readonly Cidr[]
   dialect: PatternDialect
@@ -118,6 +120,7 @@ function defaults(position: Position, block: BlockConfig): Draft {
     port: block.keys[0]?.port ?? 0,
     dnsAddresses: boundAddresses(block),
     cluster: [],
+    closed: [],
     allowed: [],
     dialect: 'cilium-1.19',
     denyRcode: Rcode.REFUSED,
@@ -180,6 +183,9 @@ const PROPERTIES: Readonly<Record<string, Scan>> = {
   },
   cluster: (d, draft) => {
     draft.cluster = [...draft.cluster, ...scanNetworks(d)]
+  },
+  closed: (d, draft) => {
+    draft.closed = [...draft.closed, ...scanNetworks(d)]
   },
   allow: (d, draft) => {
     draft.allowed = [...draft.allowed, ...scanNetworks(d)]

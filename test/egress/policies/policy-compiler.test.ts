@@ -6,6 +6,7 @@ import {
   type SelectedPod,
 } from '../../../src/egress/policies/policy-compiler.ts'
 import { NAMESPACES, PODS } from '../../../src/egress/policies/policy-kinds.ts'
+import { OPEN_RULES } from '../../../src/egress/rules/rule.ts'
 import type { ApiObject } from '../../../src/kube/api.ts'
 import { kindOf, object, type PodParts, pod } from './compiled.ts'
 
@@ -234,4 +235,26 @@ t.test('property: the order of objects and of changes does not matter', async (t
     },
   )
   fc.assert(run, { numRuns: 200 })
+})
+
+t.test('Pods that no policy selects are clients if it is asked for', async (t) => {
+  const policy = object('cilium.io/v2 CiliumNetworkPolicy', {
+    endpointSelector: { matchLabels: { app: 'web' } },
+    egress: [{}],
+  })
+  const compiler = new PolicyCompiler({ dialect: 'cilium-1.19', everyPod: true })
+  for (const one of [
+    pod(),
+    pod({ name: 'other', uid: 'u2', ip: '10.0.0.2', labels: {} }),
+    pod({ name: 'host', uid: 'u3', ip: '10.0.0.3', hostNetwork: true }),
+  ]) {
+    compiler.put(kindOf(one), one)
+  }
+  const open = () =>
+    compiler.compile().clients.map(({ id, rules }) => `${id} ${rules === OPEN_RULES}`)
+  t.strictSame(open(), ['a/other/u2 true', 'a/web/u1 true'])
+  const key = compiler.put(kindOf(policy), policy)
+  t.strictSame(open(), ['a/other/u2 true', 'a/web/u1 false'])
+  compiler.remove(kindOf(policy), key)
+  t.strictSame(open(), ['a/other/u2 true', 'a/web/u1 true'])
 })

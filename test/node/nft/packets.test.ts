@@ -1,11 +1,11 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { systemClock } from '../../../src/base/clock.ts'
-import { scanAddress } from '../../../src/dns/text/address.ts'
+import { scanAddress, scanCidr } from '../../../src/dns/text/address.ts'
 import { CompiledRules } from '../../../src/egress/rules/compiled-rules.ts'
 import type { AddressName, Connection } from '../../../src/egress/rules/connection.ts'
 import { decisionOf } from '../../../src/egress/rules/decide.ts'
-import type { EgressRule, TierList } from '../../../src/egress/rules/rule.ts'
+import { type EgressRule, OPEN_RULES, type TierList } from '../../../src/egress/rules/rule.ts'
 import { matched, nameOf, rule } from '../../support/egress-rules.ts'
 import { needs, needsRoot } from '../../support/peer.ts'
 import { POD, routedPod, TCP_PORTS, UDP_PORTS, WORLD } from './routed-pod.ts'
@@ -98,7 +98,7 @@ t.test('packets pass as the rules say', isPossible, async (t) => {
   }
   for (const lists of fc.sample(someLists, { seed: 5, numRuns: RULE_LISTS })) await passes(lists)
   t.ok(opened > 0 && opened < RULE_LISTS * targets.length, `${opened} connections`)
-  await passes([])
+  await passes([[{ rules: [], otherwise: 'pass' }]])
   const [target] = targets
   t.equal(await pod.connect({ ...target!, port: 853 }, DROPPED_MS), 'dropped', 'DNS over TLS')
   await enforcer.setClients([])
@@ -118,4 +118,34 @@ t.test('an open connection outlives what allowed it', isPossible, async (t) => {
   await enforcer.allow(pair, [])
   t.equal(await pod.connect(target, DROPPED_MS), 'dropped')
   t.equal(await pod.echo('one'), 'open')
+})
+
+t.test('a Pod that is not known yet reaches only the cluster', isPossible, async (t) => {
+  const closedNetworks = ['10.1.0.0/24', '10.2.0.0/16', 'fd01::/64'].map((text) => scanCidr(text)!)
+  const clusterNetworks = [scanCidr('198.19.0.0/16')!]
+  const { enforcer, pod, node } = await routedPod(t, { closedNetworks, clusterNetworks })
+  const reach = async (isOpen: boolean) => {
+    const waitMs = isOpen ? ALLOWED_MS : DROPPED_MS
+    const results = [WORLD[0]!, WORLD[3]!].map((address) =>
+      pod.connect({ address, port: 443 }, waitMs),
+    )
+    return (await Promise.all(results)).join(' ')
+  }
+  await enforcer.setClients([])
+  t.equal(await reach(false), 'dropped dropped')
+  t.equal(await pod.connect({ address: WORLD[2]!, port: 443 }, ALLOWED_MS), 'open', 'the cluster')
+  await enforcer.setClients([{ id: 'a/b/c', addresses: POD, rules: OPEN_RULES }])
+  t.equal(await reach(true), 'open open', 'no policy selects it')
+  t.equal(await pod.connect({ address: WORLD[0]!, port: 853 }, ALLOWED_MS), 'open')
+  const clients = await node.run('nft', 'list', 'set', 'inet', 'egress', 'clients4')
+  t.notMatch(clients, '10.1.0.1', 'and its queries are not redirected')
+  await enforcer.glance()
+  await enforcer.check()
+  t.equal(enforcer.counts.repaired, 0)
+  t.equal(await pod.open('one', { address: WORLD[0]!, port: 443 }), 'open')
+  await enforcer.setClients([])
+  t.equal(await reach(false), 'dropped dropped', 'its address may be of another Pod soon')
+  t.equal(await pod.echo('one'), 'open')
+  await enforcer.close()
+  t.equal(await reach(false), 'dropped dropped', 'also without the agent')
 })

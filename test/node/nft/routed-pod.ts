@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process'
 import { join } from 'node:path'
 import type { Test } from 'tap'
 import { systemClock } from '../../../src/base/clock.ts'
+import type { Cidr } from '../../../src/dns/text/address.ts'
 import { startNftEnforcer } from '../../../src/node/nft/start-enforcer.ts'
 import { EgressPod } from '../../support/egress-node.ts'
 import { HostNetwork } from '../../support/host-network.ts'
@@ -18,7 +19,14 @@ export const TCP_PORTS = [80, 443]
 export const UDP_PORTS = [80, 5000]
 
 /** A Pod, a node that routes, and the Internet; the enforcer of the node, with real time. */
-export async function routedPod(t: Test, { cutsConnections = false } = {}) {
+export async function routedPod(
+  t: Test,
+  {
+    cutsConnections = false,
+    clusterNetworks = [] as readonly Cidr[],
+    closedNetworks = [] as readonly Cidr[],
+  } = {},
+) {
   const net = await HostNetwork.create(t)
   const pod = await net.addHost('pod', ['10.1.0.1/24', 'fd01::1/64'])
   const own = ['10.1.0.254/24', 'fd01::fe/64', '192.0.2.1/24', '2001:db8::1/64']
@@ -49,7 +57,8 @@ export async function routedPod(t: Test, { cutsConnections = false } = {}) {
   const enforcer = startNftEnforcer({
     table: 'egress',
     elementsMax: 1000,
-    clusterNetworks: [],
+    clusterNetworks,
+    closedNetworks,
     dnsPort: 5300,
     dnsAddresses: [],
     cutsConnections,
