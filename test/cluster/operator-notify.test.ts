@@ -129,6 +129,8 @@ t.test('NOTIFYs have the operator ask its peers at once', needsCluster(), async 
       '--site=west',
       `--notify-bind-address=127.0.0.1:${port}`,
       `--notify-allow=${ALLOWED}/32`,
+      // Both namespaces have the same host.
+      `--share-hosts=. ${SIGNED_NAMESPACE}`,
     ],
   })
   await cluster.must('POST', cluster.records(NAMESPACE), recordOf('192.0.2.250'))
