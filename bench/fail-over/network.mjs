@@ -222,7 +222,7 @@ function corefileOf(site, kind) {
 ${ZONE}:${DNS_PORT} {
     kuadrant {
         manifests zones
-        ${isOld ? '' : `${name}\n        peer ${peers}`}
+        ${isOld ? '' : `${name}\n        peer ${peers}\n        probe-allow 10.9.0.0/16`}
     }
 }
 `

@@ -40,6 +40,8 @@ export function answerFromImage(
   const { zones } = tx.server
   const status = answerer.answer(tx.query, tx.response, tx.chainDepth, zones, others)
   if (status === AnswerStatus.NotInZone) return NOT_OURS
+  // The CNAMEs are sent, also with SERVFAIL.
+  if (status === AnswerStatus.ChainTooLong) return Rcode.NOERROR
   if (status !== AnswerStatus.ChaseOutside) return tx.response.rcode
   // The internal lookup counts as one step. Steps inside our zones count too.
   tx.chainDepth += Math.max(0, answerer.chainSteps - 1)

@@ -1,6 +1,5 @@
-import { ROOT_NAME } from '../dns/name/name.ts'
+import { type HostShare, ROOT_KEY } from './host-share.ts'
 import { printHost } from './print-endpoint.ts'
-import { lowerNameKey, scanHost, withoutWildcard } from './validate/names.ts'
 
 /** Names are `lowerNameKey`s: the octets of the lower-case wire form. */
 
@@ -15,14 +14,6 @@ export interface HostClaim {
 export interface HostOwner {
   readonly host: string
   readonly claim: HostClaim
-}
-
-/** Namespaces that may have a host and the names below it, whichever namespace owns them. */
-export interface HostShare {
-  /** ROOT_KEY = all hosts. */
-  readonly host: string
-  /** Undefined = all namespaces. */
-  readonly namespaces: ReadonlySet<string> | undefined
 }
 
 /** A name that a record has and that is not served. Names are without the final dot. */
@@ -55,25 +46,7 @@ export interface JudgedName {
 /** Names that a message lists. */
 const NAMES_MAX = 3
 
-export const ROOT_KEY = '\0'
 const WILDCARD = '\u0001*'
-
-/** RFC 1123 section 2.1, as the Kubernetes API requires. */
-const NAMESPACE = /^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?$/
-
-/** Reads a host (`.` = all) and namespaces (`*` = all). Returns a string that says what is wrong if it is invalid. */
-export function scanShare(words: readonly string[]): HostShare | string {
-  const [host = '', ...namespaces] = words
-  const name = host === '.' ? ROOT_NAME : scanHost(host)
-  if (name === undefined) return `${JSON.stringify(host)} is not a domain name`
-  if (namespaces.length === 0) return `${host} needs the namespaces that may have it, or *`
-  const bad = namespaces.find((one) => !NAMESPACE.test(one) && one !== '*')
-  if (bad !== undefined) return `${JSON.stringify(bad)} is not a namespace`
-  const isAll = namespaces.includes('*')
-  // A wildcard is below its parent.
-  const key = lowerNameKey(withoutWildcard(name))
-  return { host: key, namespaces: isAll ? undefined : new Set(namespaces) }
-}
 
 /** Returns the name above `name`, which must not be the root. */
 export function keyAbove(name: string): string {

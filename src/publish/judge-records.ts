@@ -1,4 +1,4 @@
-import type { HostShare } from '../dnsrecord/host-owners.ts'
+import type { HostShare } from '../dnsrecord/host-share.ts'
 import type { StoredRecord } from '../dnsrecord/record-source.ts'
 import { HostJudge, type RefusedNames } from '../sources/host-judge.ts'
 import type { ZoneOwnership } from '../sources/zone-ownership.ts'

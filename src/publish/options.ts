@@ -1,7 +1,7 @@
 import type { Position } from '../base/errors.ts'
 import type { HostPort } from '../dns/host-port.ts'
 import type { Address } from '../dns/text/address.ts'
-import type { HostShare } from '../dnsrecord/host-owners.ts'
+import type { HostShare } from '../dnsrecord/host-share.ts'
 import { EXPIRY_DEFAULT_MS } from '../peering/expiry.ts'
 import type { PeerAddress } from '../peering/peer-address.ts'
 import type { PeerRule } from '../peering/trust/peer-rule.ts'

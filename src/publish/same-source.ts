@@ -1,4 +1,4 @@
-import { type HostShare, ROOT_KEY } from '../dnsrecord/host-owners.ts'
+import { type HostShare, ROOT_KEY } from '../dnsrecord/host-share.ts'
 import { isLocalZone } from '../dnsrecord/local-zone.ts'
 import { type HealthOptions, type KeptFile, NO_HEALTH } from './health-options.ts'
 import type { GroupOptions, PublishOptions } from './options.ts'

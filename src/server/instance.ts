@@ -12,7 +12,6 @@ import {
   type SetupParts,
   setupBlocks,
 } from './setup.ts'
-import { describeUnlimited } from './unlimited-blocks.ts'
 
 /**
  * One Corefile, set up: its chains, its listen addresses, and the hooks of its directives. Holds no
@@ -116,6 +115,8 @@ export class Instance {
   async check(report: CheckReport): Promise<InputError[]> {
     const conflicts = findHttpConflicts(this.#registrations, this.plans)
     for (const warning of conflicts.warnings) report.warn(warning)
+    // Only `check` needs it.
+    const { describeUnlimited } = await import('./unlimited-blocks.ts')
     const unlimited = describeUnlimited(this.configs)
     if (unlimited !== '') report.foresee(unlimited)
     const errors = [...conflicts.faults]

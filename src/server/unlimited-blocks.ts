@@ -6,6 +6,8 @@ import type { BlockConfig } from '../plugin/directive.ts'
 const AMPLIFICATION = 26
 /** Blocks that the line names. */
 const NAMED_MAX = 5
+/** Their replies have at most two addresses, and they reply to every query of their block. */
+const SMALL: readonly string[] = ['whoami', 'erratic']
 /** Without an exception: refuses the networks that only nearby clients reach. */
 const NEARBY = new ProbePolicy()
 
@@ -13,7 +15,8 @@ const NEARBY = new ProbePolicy()
 export function describeUnlimited(blocks: readonly BlockConfig[]): string {
   const open = blocks.filter((block) => {
     const isLimited = block.limiter !== undefined || block.limitsClients
-    return !isLimited && block.directives.length > 0 && isPublic(block)
+    const isSmall = SMALL.some((name) => block.directives.includes(name))
+    return !isLimited && !isSmall && block.directives.length > 0 && isPublic(block)
   })
   const keys = [
     ...new Set(

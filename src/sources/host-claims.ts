@@ -1,4 +1,5 @@
-import { type ClaimTree, type HostClaim, keyAbove, ROOT_KEY } from '../dnsrecord/host-owners.ts'
+import { type ClaimTree, type HostClaim, keyAbove } from '../dnsrecord/host-owners.ts'
+import { ROOT_KEY } from '../dnsrecord/host-share.ts'
 
 /** A record at a name. */
 export interface HostMember extends HostClaim {

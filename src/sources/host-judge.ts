@@ -6,13 +6,12 @@ import {
   describeRefused,
   findOwner,
   type HostClaim,
-  type HostShare,
   isAtOrBelow,
   printKey,
   type RefusedName,
-  ROOT_KEY,
   refuseName,
 } from '../dnsrecord/host-owners.ts'
+import { type HostShare, ROOT_KEY } from '../dnsrecord/host-share.ts'
 import { isMetadataName } from '../dnsrecord/kdrnt.ts'
 import { KDRNT } from '../dnsrecord/local-zone.ts'
 import {

@@ -1,5 +1,5 @@
 import type { InputError } from '../base/errors.ts'
-import type { HostShare } from '../dnsrecord/host-owners.ts'
+import type { HostShare } from '../dnsrecord/host-share.ts'
 import type { RecordChange, RecordSource, StoredRecord } from '../dnsrecord/record-source.ts'
 import { HostJudge, printRefused, type RefusedNames } from './host-judge.ts'
 import type { OwnedSource } from './owned-source.ts'

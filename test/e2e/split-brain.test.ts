@@ -43,6 +43,7 @@ k.example.com:${PORT} {
         site ${name}
         peer ${peers.join(' ')}
         probe probes
+        probe-allow 10.9.0.0/16
         hold-down ${HOLD_DOWN_S}s
     }
 }

@@ -1,4 +1,5 @@
 import { thisMoment } from '../../src/base/moment.ts'
+import { ROOT_KEY } from '../../src/dnsrecord/host-share.ts'
 import type { ApiObject } from '../../src/kube/api.ts'
 import { keyOf as keyOfObject } from '../../src/kube/object-key.ts'
 import type { Reconciler } from '../../src/operator/reconcile/reconciler.ts'
@@ -166,6 +167,8 @@ class Cluster {
       peers: this.#peers,
       peerHealth: peerHealthOf(site, clock, { probing }),
       deaths: new RecordDeaths({ site, rules, clock, log }),
+      // One row has records of two namespaces.
+      shares: [{ host: ROOT_KEY, namespaces: undefined }],
       groups: { ownGroup: group, membershipOf: () => membership, forget: () => {} },
       owners: { rivalOf: () => '', isPresent: (key, id) => isOwner(this.#cluster, key, id) },
     })

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { scanName } from '../../src/dns/name/name.ts'
-import { type HostShare, ROOT_KEY } from '../../src/dnsrecord/host-owners.ts'
+import { type HostShare, ROOT_KEY } from '../../src/dnsrecord/host-share.ts'
 import { packRecord, unpackRecord } from '../../src/dnsrecord/pack.ts'
 import { printHost, printTarget } from '../../src/dnsrecord/print-endpoint.ts'
 import { type RecordChange, StoredRecord } from '../../src/dnsrecord/record-source.ts'

@@ -207,7 +207,7 @@ function corefileOf(number: number, generations: readonly Generation[]): string 
 ${ZONE}:${DNS_PORT} {
     kuadrant {
         manifests zones
-        ${isOld ? '' : `${site}\n        peer ${peers}`}
+        ${isOld ? '' : `${site}\n        peer ${peers}\n        probe-allow 10.9.0.0/16`}
     }
 }
 `

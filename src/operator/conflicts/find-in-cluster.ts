@@ -1,4 +1,4 @@
-import type { HostShare } from '../../dnsrecord/host-owners.ts'
+import type { HostShare } from '../../dnsrecord/host-share.ts'
 import type { StoredRecord } from '../../dnsrecord/record-source.ts'
 import type { ClusterView } from '../cluster/cluster-view.ts'
 import { authoritativeKey } from '../delegation/authoritative-record.ts'

@@ -3,11 +3,11 @@ import {
   type ClaimTree,
   claimedNames,
   type HostClaim,
-  type HostShare,
   printKey,
   type RefusedName,
   refuseName,
 } from '../../dnsrecord/host-owners.ts'
+import type { HostShare } from '../../dnsrecord/host-share.ts'
 import { lowerNameKey, scanHost } from '../../dnsrecord/validate/names.ts'
 import type { ClusterView } from '../cluster/cluster-view.ts'
 import { type DelegationRole, decide, type Publishing } from '../plan/decide.ts'

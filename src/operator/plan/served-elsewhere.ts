@@ -1,5 +1,5 @@
 import type { Endpoint } from '../../dnsrecord/dns-record.ts'
-import type { HostShare } from '../../dnsrecord/host-owners.ts'
+import type { HostShare } from '../../dnsrecord/host-share.ts'
 import { printHost } from '../../dnsrecord/print-endpoint.ts'
 import { groupKey } from '../../health/drain/in-service-endpoints.ts'
 import type { ClusterView } from '../cluster/cluster-view.ts'

@@ -1,6 +1,7 @@
 import type { Clock } from '../../base/clock.ts'
 import { thisMoment } from '../../base/moment.ts'
-import { describeRefused, type HostShare } from '../../dnsrecord/host-owners.ts'
+import { describeRefused } from '../../dnsrecord/host-owners.ts'
+import type { HostShare } from '../../dnsrecord/host-share.ts'
 import type { ClusterView } from '../cluster/cluster-view.ts'
 import { findConflictsOf, findPartConflicts } from '../conflicts/find-in-cluster.ts'
 import { withoutForeignNames } from '../conflicts/host-rights.ts'

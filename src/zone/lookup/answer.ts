@@ -7,6 +7,7 @@ import type { Query } from '../../dns/message/query.ts'
 import type { Response } from '../../dns/message/response.ts'
 import * as responses from '../../dns/message/response.ts'
 import { equalHashedNames, type HashedName, NameBuffer } from '../../dns/name/hashed-name.ts'
+import { equalNamesAt } from '../../dns/name/name-at.ts'
 import * as layout from '../image/layout.ts'
 import type { ZoneReader } from '../image/reader.ts'
 import { AdditionalSection } from './additional.ts'
@@ -398,16 +399,24 @@ export class ZoneAnswerer {
     const start = response.rdataOffset[i]!
     const target = this.#targetOf(this.chainSteps)
     if (!target.set(rdata, start, start + response.rdataOctets[i]!)) return false
-    if (equalHashedNames(target, this.#name)) response.rcode = Rcode.SERVFAIL
-    if (equalHashedNames(target, query)) return false
-    for (let k = 0; k < this.chainSteps; k++) {
-      if (equalHashedNames(target, this.#targets[k]!)) return false
+    if (this.#isVisited(target, query)) {
+      const isOwn = equalNamesAt(response.ownerBytes[i]!, response.ownerOffset[i]!, rdata, start)
+      if (isOwn) response.rcode = Rcode.SERVFAIL
+      return false
     }
     this.chainSteps++
     this.#name = target
     this.#owner = rdata
     this.#ownerOffset = start
     return true
+  }
+
+  #isVisited(target: HashedName, query: Query): boolean {
+    if (equalHashedNames(target, query)) return true
+    for (let k = 0; k < this.chainSteps; k++) {
+      if (equalHashedNames(target, this.#targets[k]!)) return true
+    }
+    return false
   }
 
   /** Most zones have no long chains: the buffers are made when a chain first needs them. */

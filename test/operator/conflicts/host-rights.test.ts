@@ -1,5 +1,5 @@
 import t from 'tap'
-import { scanShare } from '../../../src/dnsrecord/host-owners.ts'
+import { scanShare } from '../../../src/dnsrecord/host-share.ts'
 import type { ApiObject } from '../../../src/kube/api.ts'
 import { OperatorMetrics } from '../../../src/operator/metrics.ts'
 import { Reporter } from '../../../src/operator/reconcile/reporter.ts'

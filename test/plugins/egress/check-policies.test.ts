@@ -27,6 +27,7 @@ async function checkWith(
   const directory = t.testdir({
     ...(policies === undefined ? {} : { policies }),
     Corefile: `.:1053 {
+    bind 127.0.0.1
     root ${t.testdirName}
     egress {
         policies policies
