@@ -65,6 +65,7 @@ export class ServedCluster {
     bind 127.0.0.1
     kuadrant {
         ${kubeconfig === '' ? '' : `kubeconfig ${kubeconfig}`}
+        share-hosts . *
         ${properties}
     }
     ready 127.0.0.1:${http}
