@@ -114,15 +114,19 @@ export function refuseName(
   claims: ClaimTree,
   shares: readonly HostShare[],
 ): RefusedName | undefined {
+  if (isShared(name, namespace, shares)) return undefined
   const found = findOwner(name, apex, (at) => claims.at(at))
-  if (found === undefined || isShared(name, namespace, shares)) return undefined
-  const { host, claim } = found
-  const about = { name: printKey(name), host: printKey(host) }
-  if (claim.namespace !== namespace) return { ...about, owner: claim.namespace }
+  if (found !== undefined && found.claim.namespace !== namespace) {
+    return { name: printKey(name), host: printKey(found.host), owner: found.claim.namespace }
+  }
   if (!isDelegation) return undefined
   for (const one of claims.below(name)) {
-    const isOlder = one.namespace !== namespace && compareClaims(one, claim) < 0
-    if (isOlder) return { ...about, host: about.name, owner: one.namespace, isBelow: true }
+    if (one.namespace === namespace) continue
+    // A name without an owner has no age: a delegation of it may come at any time.
+    const isOlder = found === undefined || compareClaims(one, found.claim) < 0
+    if (!isOlder) continue
+    const host = printKey(name)
+    return { name: host, host, owner: one.namespace, isBelow: true }
   }
   return undefined
 }

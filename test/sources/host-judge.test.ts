@@ -154,6 +154,30 @@ const CASES: readonly {
     ],
   },
   {
+    what: 'a delegation above it, outside of the own host',
+    records: [
+      { ...gw, host: 'app.shop' },
+      { ...evil, created: 50, host: 'x', names: ['x', 'NS shop'] },
+    ],
+    served: 'x',
+  },
+  {
+    what: 'a delegation of the zone, outside of the own host',
+    records: [
+      { ...gw, host: 'app.shop' },
+      { ...evil, created: 50, host: 'x', names: ['x', 'NS @'] },
+    ],
+    served: 'x',
+  },
+  {
+    what: 'a delegation of a free name, outside of the own host',
+    records: [
+      { ...gw, host: 'app.shop' },
+      { ...evil, host: 'x', names: ['x', 'NS free'] },
+    ],
+    served: 'x NS free',
+  },
+  {
     what: 'a delegation of the zone',
     records: [
       { ...gw, host: 'app' },
