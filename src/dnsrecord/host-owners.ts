@@ -29,8 +29,8 @@ export interface RefusedName {
 
 /** The claims of names. */
 export interface ClaimTree {
-  /** The claims of exactly that name. */
-  at(name: string): Iterable<HostClaim>
+  /** As `findOwner`. */
+  ownerOf(name: string, apex: string): HostOwner | undefined
   below(name: string): Iterable<HostClaim>
 }
 
@@ -115,7 +115,7 @@ export function refuseName(
   shares: readonly HostShare[],
 ): RefusedName | undefined {
   if (isShared(name, namespace, shares)) return undefined
-  const found = findOwner(name, apex, (at) => claims.at(at))
+  const found = claims.ownerOf(name, apex)
   if (found !== undefined && found.claim.namespace !== namespace) {
     return { name: printKey(name), host: printKey(found.host), owner: found.claim.namespace }
   }

@@ -1,11 +1,13 @@
 import { RRType } from '../dns/iana/types.ts'
 import type { Endpoint } from '../dnsrecord/dns-record.ts'
 import {
+  type ClaimTree,
   claimedNames,
   compareClaims,
   describeRefused,
   findOwner,
   type HostClaim,
+  type HostOwner,
   isAtOrBelow,
   printKey,
   type RefusedName,
@@ -75,6 +77,8 @@ export class HostJudge {
   readonly #namespaces = new Map<string, number>()
   /** Undefined = all records are of one namespace. */
   #claims: HostClaims | undefined
+  /** What was found in `#claims`, by apex and name, during one call. */
+  readonly #owners = new Map<string, Map<string, HostOwner | undefined>>()
   /** Records with names of other namespaces, by key. */
   readonly #judged = new Map<string, Judged>()
 
@@ -99,6 +103,7 @@ export class HostJudge {
     if (this.#namespaces.size < 2) return
     this.#build()
     for (const record of this.#options.records()) this.#judge(record)
+    this.#owners.clear()
   }
 
   /** Returns the changes of what is served. They may concern further records. */
@@ -109,6 +114,7 @@ export class HostJudge {
     }
     const isJudging = this.#namespaces.size > 1
     if (!isJudging && this.#claims === undefined) return changes
+    this.#owners.clear()
     const listed = new Map<string, RecordChange>()
     for (const change of changes) {
       const key = (change.after ?? change.before)!.key
@@ -122,6 +128,7 @@ export class HostJudge {
       const [change] = this.#settle(key, { before: record, after: record })
       if (change !== undefined && change.before !== change.after) settled.push(change)
     }
+    this.#owners.clear()
     return settled
   }
 
@@ -265,12 +272,17 @@ export class HostJudge {
     // Endpoints of the local form may have any name of its zone.
     if (isLocal || outside.length > 0) return false
     const namespace = namespaceOf(record)
-    return claimed.every((name) => {
-      for (const member of this.#claims!.around(name)) {
-        if (member.namespace !== namespace) return false
-      }
-      return true
-    })
+    return !claimed.some((name) => this.#claims!.hasOthers(name, namespace))
+  }
+
+  /** Many records may have one name: each name is decided once for all of them. */
+  #ownerOf(name: string, apex: string): HostOwner | undefined {
+    const owners = this.#owners.get(apex) ?? new Map<string, HostOwner | undefined>()
+    this.#owners.set(apex, owners)
+    if (owners.has(name)) return owners.get(name)
+    const owner = findOwner(name, apex, (at) => this.#claims!.at(at))
+    owners.set(name, owner)
+    return owner
   }
 
   #refuse(
@@ -281,13 +293,15 @@ export class HostJudge {
     const key = lowerNameKey(owner)
     const name = isLocal ? nameInHost(key, type, host) : key
     // The operator writes the local form beside a record of the same namespace.
-    const isForged =
-      name === undefined ||
-      (isLocal && findOwner(name, apex, (at) => this.#claims!.at(at)) === undefined)
+    const isForged = name === undefined || (isLocal && this.#ownerOf(name, apex) === undefined)
     if (isForged) return { name: printHost(owner), host: printKey(host), owner: '' }
     const namespace = namespaceOf(record)
     const judged = { name, apex, namespace, isDelegation: type === RRType.NS }
-    const refused = refuseName(judged, this.#claims!, this.#options.shares)
+    const claims: ClaimTree = {
+      ownerOf: (at, zone) => this.#ownerOf(at, zone),
+      below: (at) => this.#claims!.below(at),
+    }
+    const refused = refuseName(judged, claims, this.#options.shares)
     return refused && { ...refused, name: printHost(owner) }
   }
 }

@@ -7,6 +7,7 @@ import { printHost, printTarget } from '../../src/dnsrecord/print-endpoint.ts'
 import { type RecordChange, StoredRecord } from '../../src/dnsrecord/record-source.ts'
 import { lowerNameKey } from '../../src/dnsrecord/validate/names.ts'
 import { SERVED, validateResource } from '../../src/dnsrecord/validate/resource.ts'
+import { HostClaims } from '../../src/sources/host-claims.ts'
 import { HostJudge, printRefused } from '../../src/sources/host-judge.ts'
 import { ZoneOwnership } from '../../src/sources/zone-ownership.ts'
 
@@ -469,3 +470,22 @@ t.test(
     t.end()
   },
 )
+
+t.test('a name is decided once for all of its records', async (t) => {
+  const stage = new Stage().put(record({ ...gw, host: 'app' }))
+  const { at } = HostClaims.prototype
+  let reads = 0
+  HostClaims.prototype.at = function (name) {
+    reads++
+    return at.call(this, name)
+  }
+  t.teardown(() => {
+    HostClaims.prototype.at = at
+  })
+  for (let i = 0; i < 50; i++) {
+    reads = 0
+    stage.put(record({ ...evil, name: `r${i}`, host: 'app' }))
+    t.ok(reads < 5, `${reads} reads`)
+  }
+  t.same(stage.served, ['gw/r: app'])
+})

@@ -2,6 +2,7 @@ import { RRType } from '../../dns/iana/types.ts'
 import {
   type ClaimTree,
   claimedNames,
+  findOwner,
   type HostClaim,
   printKey,
   type RefusedName,
@@ -58,13 +59,13 @@ function claimsOf(zone: string, apex: string, parts: HostRightsParts): ClaimTree
   ): HostClaim[] => {
     return records.flatMap((record) => claimOf(record, zone, apex, parts, isMeant) ?? [])
   }
+  const claimsAt = (name: string): readonly HostClaim[] => {
+    const claims = known.get(name) ?? claimsIn(view.claimantsAt(bare(name)), (one) => one === name)
+    known.set(name, claims)
+    return claims
+  }
   return {
-    at(name) {
-      const claims =
-        known.get(name) ?? claimsIn(view.claimantsAt(bare(name)), (one) => one === name)
-      known.set(name, claims)
-      return claims
-    },
+    ownerOf: (name) => findOwner(name, apex, claimsAt),
     below: (name) => claimsIn(view.claimantsBelow(printKey(name)), (one) => one !== name),
   }
 }
