@@ -3,6 +3,7 @@ import type { HostShare } from '../dnsrecord/host-share.ts'
 import type { RecordChange, RecordSource, StoredRecord } from '../dnsrecord/record-source.ts'
 import { HostJudge, printRefused, type RefusedNames } from './host-judge.ts'
 import type { OwnedSource } from './owned-source.ts'
+import type { ZoneOwnership } from './zone-ownership.ts'
 
 export interface JudgedSourceOptions {
   /** False: the record claims nothing, and is not judged. */
@@ -18,6 +19,8 @@ export class JudgedSource implements RecordSource {
   readonly #judge: HostJudge
   readonly #listeners = new Set<(changes: readonly RecordChange[]) => void>()
   readonly #stops: readonly (() => void)[]
+  /** Changes of zones that the judge knows. */
+  #zoneChanges: number
 
   /** `source`: has been read. */
   constructor({ source, ownership }: OwnedSource, options: JudgedSourceOptions) {
@@ -35,8 +38,9 @@ export class JudgedSource implements RecordSource {
     this.#judge.load()
     this.#stops = [
       source.subscribe((changes) => this.#publish(this.#judge.apply(changes))),
-      ownership.onChange(() => this.#publish(this.#judge.rejudge())),
+      ownership.onChange(() => this.#noteZones(ownership)),
     ]
+    this.#zoneChanges = ownership.changes
   }
 
   get recordCount(): number {
@@ -80,6 +84,13 @@ export class JudgedSource implements RecordSource {
   close(): void {
     for (const stop of this.#stops) stop()
     this.#listeners.clear()
+  }
+
+  /** Judges all records again, once for all zones that a Corefile adds. */
+  #noteZones({ changes }: ZoneOwnership): void {
+    if (changes === this.#zoneChanges) return
+    this.#zoneChanges = changes
+    this.#publish(this.#judge.rejudge())
   }
 
   #publish(changes: readonly RecordChange[]): void {

@@ -9,6 +9,8 @@ import { lowerNameKey, scanHost } from '../dnsrecord/validate/names.ts'
 export class ZoneOwnership {
   readonly #counts = new Map<string, number>()
   readonly #listeners = new Set<(zone: Uint8Array) => void>()
+  /** How many times zones were added or removed: listeners get each zone of one time alone. */
+  changes = 0
   /** Cache of the last label and its key, because most records have the same label. */
   #lastLabel = ''
   #lastKey = ''
@@ -60,6 +62,7 @@ export class ZoneOwnership {
       else this.#counts.delete(key)
       if (count === 0 || (count === 1 && step === 1)) changed.push(zone)
     }
+    this.changes++
     for (const zone of changed) for (const listener of this.#listeners) listener(zone)
   }
 }
