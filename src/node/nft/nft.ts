@@ -78,12 +78,12 @@ export class NftPrograms implements Nft {
 
   async glance(): Promise<TableListing | undefined> {
     const { table } = this.#options
-    const session = this.#open()
-    const chains = scanListing(await session.list('list chains inet'), table)
+    // Another session may take the place of one between two commands.
+    const chains = scanListing(await this.#open().list('list chains inet'), table)
     if (chains === undefined) return undefined
     const elements = new Map<string, readonly string[]>()
     for (const what of GLANCED) {
-      const text = await session
+      const text = await this.#open()
         .list(`list ${what.replace('NAME', `inet ${table}`)}`)
         .catch(missing)
       for (const [name, list] of scanListing(text, table)?.elements ?? []) elements.set(name, list)

@@ -24,6 +24,8 @@ function script(t: Test) {
   case "$line" in
   describe*) echo 'datatype ipv4_addr (x)' ;;
   end) exit 3 ;;
+  'list map'*) sleep 0.05 ;;
+  'list chains'*) echo 'table inet x {'; echo '}' ;;
   esac
 done`
   writeFileSync(path, `#!/bin/sh\necho "$HOME" >>${starts}\n${loop}\n`)
@@ -49,6 +51,15 @@ t.test('a session is replaced before it gets slow', async (t) => {
   t.match(await nft.commit(['end']), /nft ended with exit code 3/)
   await commit()
   t.strictSame(new Set(homes()), new Set(['/dev/null']), 'without a history')
+})
+
+t.test('a session that is replaced during a glance', async (t) => {
+  const { path, homes } = script(t)
+  const { nft, ends } = programs(t, [path])
+  for (let i = 0; i < 1000; i++) await nft.commit(['add'])
+  for (let i = 0; i < 5; i++) t.same((await nft.glance())?.elements, new Map())
+  t.equal(homes().length, 2)
+  t.strictSame(ends, [])
 })
 
 t.test('nft writes no history', { ...needsRoot(), ...needs('nft') }, async (t) => {
