@@ -8,6 +8,8 @@ export interface HostClaim {
   readonly namespace: string
   /** Creation of the object in seconds since the epoch; 0 = unknown, which is the youngest. */
   readonly createdSeconds: number
+  /** True: an endpoint of a record for the apex has the name. It may have got it at any time. */
+  readonly isEditable?: boolean
 }
 
 /** The name that decides about a name at or below it, and the claim that owns it. */
@@ -61,6 +63,16 @@ export function compareClaims(a: HostClaim, b: HostClaim): number {
   return a.namespace < b.namespace ? -1 : 1
 }
 
+/** Returns a claim of a record, as that of one of its `claimedNames`. */
+export function claimOfName(
+  claim: HostClaim,
+  name: string,
+  rootHost: string,
+  apex: string,
+): HostClaim {
+  return rootHost === apex && name !== apex ? { ...claim, isEditable: true } : claim
+}
+
 function ageOf({ createdSeconds }: HostClaim): number {
   return createdSeconds === 0 ? Number.POSITIVE_INFINITY : createdSeconds
 }
@@ -83,9 +95,9 @@ export function claimedNames(rootHost: string, owners: Iterable<string>, apex: s
 /**
  * Returns the owner of `name` in the zone `apex`: that of the longest claimed name at or above it. A claim counts
  * only if the name belonged to its namespace, or to no other one, when it was made. So the result depends on the set
- * of claims alone. The apex, and a wildcard directly below it, own no names below themselves, except those that
- * begin with `_` at the apex. Undefined = the name
- * is free. `claimsAt`: the claims of exactly that name.
+ * of claims alone. A claim that is editable has the age of its record only if its namespace owns the apex; else it is
+ * the youngest, because an author could give an old record a new name. The apex, and a wildcard directly below it, own no names below themselves, except those that
+ * begin with `_` at the apex. Undefined = the name is free. `claimsAt`: the claims of exactly that name.
  */
 export function findOwner(
   name: string,
@@ -96,13 +108,18 @@ export function findOwner(
   while (path[0] !== apex && path[0] !== ROOT_KEY) path.unshift(keyAbove(path[0]!))
   // The apex decides only about itself, and names such as `_acme-challenge` that speak for it.
   if (path.length > 1 && path[1]![1] !== '_') path.shift()
+  const ownerOfApex = [...claimsAt(apex)].sort(compareClaims)[0]?.namespace
+  const aged = (claim: HostClaim): HostClaim => {
+    const isKnown = claim.isEditable !== true || claim.namespace === ownerOfApex
+    return isKnown ? claim : { ...claim, createdSeconds: 0 }
+  }
   const owners: HostOwner[] = []
   for (const host of path) {
     const isValid = (claim: HostClaim): boolean => {
       const before = owners.findLast((one) => compareClaims(one.claim, claim) < 0)
       return before === undefined || before.claim.namespace === claim.namespace
     }
-    const claim = [...claimsAt(host)].sort(compareClaims).find(isValid)
+    const claim = Array.from(claimsAt(host), aged).sort(compareClaims).find(isValid)
     if (claim !== undefined) owners.push({ host, claim })
   }
   return owners.at(-1)

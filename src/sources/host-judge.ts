@@ -3,6 +3,7 @@ import type { Endpoint } from '../dnsrecord/dns-record.ts'
 import {
   type ClaimTree,
   claimedNames,
+  claimOfName,
   compareClaims,
   describeRefused,
   findOwner,
@@ -189,8 +190,7 @@ export class HostJudge {
         this.#place(after, (name, member) => {
           const known = old.get(name)
           old.delete(name)
-          const isSame = known !== undefined && compareClaims(known, member) === 0
-          if (isSame && known.isClaim === member.isClaim) return
+          if (known !== undefined && isSameMember(known, member)) return
           this.#claims!.add(name, member)
           note(name, member)
         })
@@ -210,11 +210,13 @@ export class HostJudge {
 
   #place(record: StoredRecord, put: (name: string, member: HostMember) => void): void {
     if (!this.#options.isServed(record)) return
-    const { claimed, outside, isLocal, host } = this.#namesOf(record)
+    const { apex, claimed, outside, isLocal, host } = this.#namesOf(record)
     const claim = { ...claimOf(record), key: record.key }
     if (isLocal) put(host, { ...claim, isClaim: false })
     for (const name of outside) put(name, { ...claim, isClaim: false })
-    for (const name of claimed) put(name, { ...claim, isClaim: true })
+    for (const name of claimed) {
+      put(name, { ...claim, ...claimOfName(claim, name, host, apex), isClaim: true })
+    }
   }
 
   #namesOf({ packed }: StoredRecord): Names {
@@ -304,6 +306,11 @@ export class HostJudge {
     const refused = refuseName(judged, claims, this.#options.shares)
     return refused && { ...refused, name: printHost(owner) }
   }
+}
+
+function isSameMember(a: HostMember, b: HostMember): boolean {
+  if (a.isClaim !== b.isClaim || a.isEditable !== b.isEditable) return false
+  return compareClaims(a, b) === 0
 }
 
 /** Returns a record with fewer endpoints. `known`: the same object is returned again if it has the same content. */

@@ -217,11 +217,28 @@ const CASES: readonly {
     served: 'app',
   },
   {
-    what: 'an older record with the zone as host keeps its names',
+    what: 'an older record of the owner of the apex keeps its names',
     records: [
-      { ...gw, host: '@', names: ['www'] },
+      { ...gw, host: '@', names: ['@', 'www'] },
       { ...evil, host: 'x.www' },
     ],
+  },
+  {
+    what: 'an old record with the zone as host that gets a host of another namespace',
+    records: [
+      { ...gw, host: 'app' },
+      { ...evil, created: 50, host: '@', names: ['app', 'free'] },
+    ],
+    served: 'free',
+  },
+  {
+    what: 'the same, where another namespace owns the apex',
+    records: [
+      { ...gw, host: 'app' },
+      { namespace: 'edge', created: 10, host: '@' },
+      { ...evil, created: 50, host: '@', names: ['app', 'free', '@'] },
+    ],
+    served: 'free',
   },
   {
     what: 'a name that speaks for the apex',

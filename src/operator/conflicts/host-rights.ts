@@ -2,6 +2,7 @@ import { RRType } from '../../dns/iana/types.ts'
 import {
   type ClaimTree,
   claimedNames,
+  claimOfName,
   findOwner,
   type HostClaim,
   printKey,
@@ -83,9 +84,11 @@ function claimOf(
   const { content, zone: of } = action.publishing
   if (of !== zone) return undefined
   const owners = content.endpoints.map(({ owner }) => lowerNameKey(owner))
-  const claimed = claimedNames(lowerNameKey(content.rootHost), owners, apex)
-  if (!claimed.some(isMeant)) return undefined
-  return { namespace: record.namespace, createdSeconds: content.createdSeconds }
+  const rootHost = lowerNameKey(content.rootHost)
+  const name = claimedNames(rootHost, owners, apex).find(isMeant)
+  if (name === undefined) return undefined
+  const claim = { namespace: record.namespace, createdSeconds: content.createdSeconds }
+  return claimOfName(claim, name, rootHost, apex)
 }
 
 /** Prints a name without `*.`. */
