@@ -283,9 +283,10 @@ export class RecordProbing {
   #note(result: ProbeResult): void {
     this.#options.onResult(result)
     const { probe, before, after } = result
+    // Also if the health stays unknown: an address that is not probed is in no other place.
+    this.#log(result)
     if (before.health === after.health && before.sinceMs === after.sinceMs) return
     this.#file?.noteChange()
-    if (before.health !== after.health) this.#log(result)
     this.#changed.add(probe.id)
     this.#publishSoon()
   }
@@ -308,7 +309,10 @@ export class RecordProbing {
 
   #log({ probe, before, after }: ProbeResult): void {
     const { log } = this.#options
-    if (findChange(before, after) === undefined || this.#changesLogged++ >= LOGGED_MAX) return
+    if (findChange(before, after) === undefined) return
+    // Ends the count of lines.
+    this.#publishSoon()
+    if (this.#changesLogged++ >= LOGGED_MAX) return
     const of = this.#observedIds.has(probe.id) ? 'of a peer, for' : 'of'
     logChange(log, `${probe.address} ${of} ${this.recordOf(probe.id)}`, after)
   }

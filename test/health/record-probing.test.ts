@@ -412,6 +412,20 @@ function leaves(...addresses: readonly string[]): Leaf[] {
   return addresses.map((address) => ({ address, probeAt: undefined }))
 }
 
+t.test('an address that is never probed is logged once', async (t) => {
+  let reason = '10.0.0.1 is in a private network'
+  const { source, pass, lines } = stage(undefined, {
+    probe: async () => ({ kind: 'skipped', reason }),
+  })
+  source.put(recordOf('a', ['192.0.2.1'], { healthCheck: CHECK }))
+  await pass(60)
+  const line = '192.0.2.1 of default/a is served, its health is unknown: '
+  t.strictSame(lines, [`${line}${reason}`])
+  reason = 'another'
+  await pass(60)
+  t.equal(lines.length, 1, 'an address that stays unknown is no news')
+})
+
 t.test('an address that cannot be probed any more becomes unknown', async (t) => {
   let outcome: ProbeOutcome = { kind: 'unhealthy', httpStatus: 0, reason: 'connection refused' }
   const { source, pass, downOf, lines } = stage(new TestSource(), { probe: async () => outcome })
