@@ -96,8 +96,9 @@ export function claimedNames(rootHost: string, owners: Iterable<string>, apex: s
  * Returns the owner of `name` in the zone `apex`: that of the longest claimed name at or above it. A claim counts
  * only if the name belonged to its namespace, or to no other one, when it was made. So the result depends on the set
  * of claims alone. A claim that is editable has the age of its record only if its namespace owns the apex; else it is
- * the youngest, because an author could give an old record a new name. The apex, and a wildcard directly below it, own no names below themselves, except those that
- * begin with `_` at the apex. Undefined = the name is free. `claimsAt`: the claims of exactly that name.
+ * the youngest, because an author could give an old record a new name. The apex, and a wildcard directly below it, own
+ * no names below themselves, except those that begin with `_` at the apex. Undefined = the name is free. `claimsAt`:
+ * the claims of exactly that name.
  */
 export function findOwner(
   name: string,
