@@ -1,13 +1,16 @@
 import { lookup } from 'node:dns/promises'
 import { type HostPort, splitHostPort } from '../dns/host-port.ts'
-import { printAddress, scanAddress } from '../dns/text/address.ts'
+import { type Cidr, printAddress, scanAddress } from '../dns/text/address.ts'
 import { scanHost } from '../dnsrecord/validate/names.ts'
+import { findLocal } from './local-address.ts'
 
 /** The configured address of a peer. */
 export interface PeerAddress {
   /** A host name in lower case without its final dot, or an IP address in its canonical form. */
   readonly host: string
   readonly port: number
+  /** Networks of this host or link that the host name may lead to; undefined = all. */
+  readonly localAllowed?: readonly Cidr[]
 }
 
 const HOST_NAME = /^[\w-]+(?:\.[\w-]+)*\.?$/
@@ -40,10 +43,15 @@ async function resolveBySystem(host: string): Promise<readonly string[]> {
 
 /** Returns the current addresses of the peer. `resolve` looks up a host name; empty = the host is unknown. */
 export async function resolvePeer(
-  { host, port }: PeerAddress,
+  { host, port, localAllowed }: PeerAddress,
   resolve: Resolve = resolveBySystem,
 ): Promise<HostPort[]> {
   if (scanAddress(host) !== undefined) return [{ host, port }]
-  const found = await resolve(host).catch(() => [])
+  const isMeant = (text: string): boolean => {
+    const address = scanAddress(text)
+    if (address === undefined || localAllowed === undefined) return true
+    return findLocal(address, localAllowed) === undefined
+  }
+  const found = (await resolve(host).catch(() => [])).filter(isMeant)
   return found.slice(0, ADDRESSES_MAX).map((address) => ({ host: address, port }))
 }

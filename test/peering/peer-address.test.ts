@@ -1,4 +1,5 @@
 import t from 'tap'
+import { type Cidr, scanCidr } from '../../src/dns/text/address.ts'
 import { resolvePeer, scanPeerAddress } from '../../src/peering/peer-address.ts'
 
 const GOOD = [
@@ -38,4 +39,26 @@ t.test('an address needs no resolver, and a host name goes to the resolver', asy
     { host: '2001:db8::1', port: 5 },
   ])
   t.strictSame(await resolvePeer({ host: 'nobody.invalid', port: 5 }, known), [])
+})
+
+t.test('a host name of a Secret does not lead to this host or link', async (t) => {
+  const local = [
+    ...['127.0.0.1', '::1', '::', '0.0.0.0', '169.254.169.254', 'fe80::1', '::ffff:127.0.0.1'],
+    ...['64:ff9b::127.0.0.1', '2002:7f00:1::', '::127.0.0.1', '64:ff9b::a9fe:a9fe'],
+  ]
+  const others = ['192.0.2.1', '10.0.0.1', '2001:db8::1', '64:ff9b::c000:201', '2002:c000:201::']
+  const peer = { host: 'ns1.example.org', port: 5 }
+  const hostsOf = async (localAllowed?: readonly Cidr[]): Promise<string[]> => {
+    const resolve = async () => [...local, ...others]
+    const found = await resolvePeer(
+      localAllowed === undefined ? peer : { ...peer, localAllowed },
+      resolve,
+    )
+    return found.map(({ host }) => host)
+  }
+  t.strictSame(await hostsOf([]), others)
+  t.strictSame(await hostsOf(), [...local, ...others], 'the administrator may name any')
+  const allowed = await hostsOf([scanCidr('127.0.0.0/8')!])
+  t.ok(allowed.includes('127.0.0.1') && allowed.includes('::ffff:127.0.0.1'))
+  t.notOk(allowed.includes('169.254.169.254'))
 })
