@@ -31,7 +31,7 @@ t.test('a query is passed on in substance, and so is its reply', async (t) => {
   tx.query.ecsSourceBits = 20
   tx.query.ecsAddress.set([198, 51, 96])
   const shown = await show(handler, tx)
-  t.match(shown, { status: 'NOERROR', flags: 'aa rd ra', answer: [ADDRESS] })
+  t.match(shown, { status: 'NOERROR', flags: 'aa ad rd ra', answer: [ADDRESS] })
   t.equal(shown.authority.length + shown.additional.length, 2)
   t.equal(tx.response.authenticData, true)
   t.equal(tx.response.answeredBy, 'forward')

@@ -83,7 +83,7 @@ t.test('an idle connection is closed after `expire`', async (t) => {
 })
 
 t.test('max_age and max_idle_conns', async (t) => {
-  const aged = await overTcp(t, plainly, 'max_age 30s\nexpire 1h')
+  const aged = await overTcp(t, plainly, 'max_age 30s\nexpire 30s')
   await aged.handler.serve(www())
   aged.c.clock.pass(29_000)
   await aged.handler.serve(www())

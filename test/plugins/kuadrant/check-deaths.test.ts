@@ -67,7 +67,7 @@ async function run(t: Test, { records, cached, lines = '', site = 'berlin' }: Gi
   const directory = t.testdir({ zones: files })
   const file = cached === undefined ? '' : 'peer-cache peers\n'
   const block = `manifests zones\nsite ${site}\npeer 192.0.2.53\n${file}${lines}`
-  const corefile = `k.example.com {\nroot ${directory}\nkuadrant {\n${block}\nnameserver ns.example.net\n}\n}\n`
+  const corefile = `k.example.com {\nbind 127.0.0.1\nroot ${directory}\nkuadrant {\n${block}\nnameserver ns.example.net\n}\n}\n`
   writeFileSync(join(directory, 'Corefile'), corefile)
   if (cached !== undefined) writeFileSync(join(directory, 'peers'), cacheOf(cached))
   const { output, printed, errors } = recordOutput(directory)
