@@ -189,7 +189,7 @@ t.test('a signed question without a reply is asked over TCP', async (t) => {
       return replyOf(query)
     },
   )
-  const answer = await ask({ ...asked(server), timeoutMs: 200, tries: 1, key })
+  const answer = await ask({ ...asked(server), timeoutMs: 1500, tries: 1, key })
   t.match(answer, { kind: 'failed', overTcp: true, reason: /signature/ })
   t.equal(byTcp, 1)
   const plain = await ask({ ...asked(server), timeoutMs: 30, tries: 1 })
