@@ -12,8 +12,8 @@ const PORT_MAX = 65_535
 /**
  * Reads `HOST` or `HOST:PORT`. The host is a name, an IPv4 address or an IPv6 address, which needs
  * brackets if a port follows. Returns an error message for any other text, and for an address of this host or link
- * that is not in `allowed`: authors of Secrets must not reach services of the operator itself. A host name must not lead
- * to one either (`resolvePeer`).
+ * that is not in `allowed`: authors of Secrets must not reach services of the operator itself. A host name must not
+ * lead to one either (`resolvePeer`).
  */
 export function scanNameserver(text: string, allowed: readonly Cidr[]): Nameserver | string {
   const { host, port } = split(text)
