@@ -6,7 +6,7 @@ const PREFIX_BITS: readonly number[] = [32, 40, 48, 56, 64, 96]
 /** Bits 64 to 71, which are zero in all addresses of a translator. */
 const ZERO_OCTET = 8
 
-/** Reads an IPv6 network whose addresses contain IPv4 addresses (RFC 6052). Throws InputError if it is none. */
+/** Reads an IPv6 network whose addresses contain IPv4 addresses (RFC 6052). Throws InputError for any other text. */
 export function scanTranslationPrefix(d: Dispenser, text: string): Cidr {
   const prefix = scanCidr(text)
   if (prefix === undefined) throw d.error(`invalid CIDR address: ${text}`)

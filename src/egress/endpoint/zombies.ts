@@ -130,7 +130,7 @@ export class Zombies {
     this.#dumps++
   }
 
-  /** Removes the zombie that was added first, and returns its address. Undefined = there is none. */
+  /** Removes the zombie that was added first. Returns its address, or undefined if no zombie is left. */
   evict(): string | undefined {
     for (const address of this.#entries.keys()) {
       this.#entries.delete(address)

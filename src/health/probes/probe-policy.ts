@@ -82,7 +82,7 @@ export class ProbePolicy {
     return found === undefined ? '' : `${text} is not probed: ${found.what}`
   }
 
-  /** Returns the network because of which an IP address is not probed; undefined = it may be probed. */
+  /** Returns the refused network that contains an IP address. Undefined: the address may be probed. */
   findRefused(text: string): RefusedNetwork | undefined {
     const address = scanAddress(text)
     if (address === undefined || this.#allows(address.bytes)) return undefined

@@ -314,7 +314,7 @@ export class ClientGrants {
     while (this.#unselected.size > most) this.#dropUnselected()
   }
 
-  /** Forgets the oldest name that no rule selects; false = there is none. */
+  /** Removes the oldest name that no rule selects. Returns false if no name is left to remove. */
   #dropUnselected(): boolean {
     for (const name of this.#unselected.names()) return this.#unselected.take(name).length > 0
     return false

@@ -1,8 +1,7 @@
 import type { Dispenser } from '../../corefile/dispenser.ts'
 import { scanCidr } from '../../dns/text/address.ts'
-import { collectWhileServing } from '../../plugin/collect.ts'
-import type { CounterSlots } from '../../plugin/counter-slots.ts'
-import type { Directive, SetupContext } from '../../plugin/directive.ts'
+import type { Directive } from '../../plugin/directive.ts'
+import { exportTranslated } from '../../plugin/translated-count.ts'
 import { scanTranslationPrefix as scanPrefix } from '../../plugin/translation-prefix.ts'
 import { Dns64 } from './dns64.ts'
 
@@ -18,7 +17,7 @@ export const dns64: Directive = {
     const slots = c.counters()
     c.addHandler((next) => {
       const handler = new Dns64(next, options, slots)
-      exportCount(c, slots)
+      exportTranslated(c, slots, 'dns64')
       return handler
     })
   },
@@ -50,18 +49,4 @@ function scanOptions(d: Dispenser) {
     })
   }
   return options
-}
-
-function exportCount(c: SetupContext, slots: CounterSlots): void {
-  const counter = c.metrics.counter(
-    'coredns_dns64_requests_translated_total',
-    'Counter of DNS requests translated by dns64.',
-    ['server'],
-  )
-  collectWhileServing(c, () =>
-    slots.forEach((counts, { server }) => {
-      const count = counts.take(0)
-      if (count > 0) counter.inc({ server }, count)
-    }),
-  )
 }

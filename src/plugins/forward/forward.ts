@@ -187,7 +187,7 @@ export class Forward implements Handler {
     return last ?? (failure || TOO_LATE)
   }
 
-  /** Returns a reply that clients can get, or the reason why there is none. */
+  /** Returns a reply for the client, or the reason why no upstream gave one. */
   async #askOne(
     flight: Flight,
     upstream: ForwardUpstream,

@@ -1,9 +1,8 @@
 import type { Dispenser } from '../../corefile/dispenser.ts'
 import { embeddedIPv4, isInPrefix } from '../../dns/nat64.ts'
 import { type Cidr, scanAddress, scanCidr } from '../../dns/text/address.ts'
-import { collectWhileServing } from '../../plugin/collect.ts'
-import type { CounterSlots } from '../../plugin/counter-slots.ts'
-import type { Directive, SetupContext } from '../../plugin/directive.ts'
+import type { Directive } from '../../plugin/directive.ts'
+import { exportTranslated } from '../../plugin/translated-count.ts'
 import { scanTranslationPrefix } from '../../plugin/translation-prefix.ts'
 import { type IPv4Of, Siit } from './siit.ts'
 
@@ -25,7 +24,7 @@ export const siit: Directive = {
     const slots = c.counters()
     c.addHandler((next) => {
       const handler = new Siit(next, ipv4Of, slots)
-      exportCount(c, slots)
+      exportTranslated(c, slots, 'siit')
       return handler
     })
   },
@@ -65,18 +64,4 @@ function translator({ prefix, mappings }: SiitOptions): IPv4Of {
 
 function keyOf(from: Uint8Array, offset: number): string {
   return Buffer.from(from.subarray(offset, offset + IPV6_OCTETS)).toString('hex')
-}
-
-function exportCount(c: SetupContext, slots: CounterSlots): void {
-  const counter = c.metrics.counter(
-    'coredns_siit_requests_translated_total',
-    'Counter of DNS requests translated by siit.',
-    ['server'],
-  )
-  collectWhileServing(c, () =>
-    slots.forEach((counts, { server }) => {
-      const count = counts.take(0)
-      if (count > 0) counter.inc({ server }, count)
-    }),
-  )
 }
