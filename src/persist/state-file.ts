@@ -82,7 +82,7 @@ export class StateFile<T> {
     return this.#schedule.fault
   }
 
-  /** Monotonic clock of the last write; -Infinity = not written yet. */
+  /** Monotonic clock at the start of the last write; -Infinity = not written yet. */
   get writtenMs(): number {
     return this.#schedule.writtenMs
   }

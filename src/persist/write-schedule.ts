@@ -39,7 +39,7 @@ export class WriteSchedule {
   #cancelTimer: (() => void) | undefined
   /** Why the last write failed; '' = it succeeded. */
   fault = ''
-  /** Monotonic clock of the last write; -Infinity = not written yet. */
+  /** Monotonic clock at the start of the last write, so the age of its content; -Infinity = not written yet. */
   writtenMs = Number.NEGATIVE_INFINITY
 
   constructor(options: WriteScheduleOptions) {
@@ -70,14 +70,14 @@ export class WriteSchedule {
     return this.#isDirty || this.#isWriting
   }
 
-  /** Notes the result of a write that the caller made itself: why it failed, or ''. */
-  note(fault: string): void {
-    const { log, subject, clock } = this.#options
+  /** Notes the result of a write: why it failed, or ''. `startMs`: absent = the write just ran. */
+  note(fault: string, startMs = this.#options.clock.monotonic()): void {
+    const { log, subject } = this.#options
     const wasFailing = this.fault !== ''
     this.fault = fault
     if (fault === '') {
       if (wasFailing) log.info(`${subject} can be written again`)
-      this.writtenMs = clock.monotonic()
+      this.writtenMs = startMs
       return
     }
     if (!wasFailing) log.error(`${subject} cannot be written: ${fault}`)
@@ -115,7 +115,7 @@ export class WriteSchedule {
     if (fault !== undefined) {
       this.#endedMs = this.#options.clock.monotonic()
       this.#restMs = REST_FACTOR * (this.#endedMs - startMs)
-      this.note(fault)
+      this.note(fault, startMs)
     }
     if (fault === undefined || this.#isDirty) this.noteChange()
   }

@@ -246,7 +246,7 @@ t.test('what is wrong is where people look, until it is mended', async (t) => {
     await t.test(`${kind}: ${file}`, async (t) => {
       const printed = server.output().length
       put(file, content)
-      await until(async () => (await statusOf()).problems.length > 0, 'the problem', 20_000)
+      await until(async () => (await statusOf()).problems.length > 0, 'the problem')
       const status = await statusOf()
       t.match(status.problems, [{ kind, place, reason }])
       t.strictSame([status.problems.length, status.problemCounts], [1, { [kind]: 1 }])
@@ -270,7 +270,7 @@ t.test('what is wrong is where people look, until it is mended', async (t) => {
         t.strictSame(text.match(/(?!\n)[\p{Cc}\p{Cf}]/gu), null, 'no control characters')
       }
       put(file, own.get(file))
-      await until(async () => (await page(ready, '/ready')) === 'OK', 'the end', 20_000)
+      await until(async () => (await page(ready, '/ready')) === 'OK', 'the end')
       t.match(await statusOf(), { problems: [], problemCounts: {} })
       t.equal(await countOf(kind), 0)
     })

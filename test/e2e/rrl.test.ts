@@ -146,7 +146,7 @@ for (const [transport, sources] of [
     const page = await fetchPage(metrics)
     t.match(page, /^coredns_rrl_responses_exceeded_total\{.*category="amplified"\} [1-9]/m)
     t.match(page, /^coredns_panics_total 0$/m)
-    t.match(server.output(), 'plugin/rrl: limited: all clients: amplified octets')
+    await server.prints(/plugin\/rrl: limited: all clients: amplified octets/)
   })
 
   t.test(`${transport}: one address`, async (t) => {

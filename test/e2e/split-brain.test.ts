@@ -196,7 +196,10 @@ t.test(
       SEEN_MS,
     )
     await answers(t, [rome], [addressOf('rome')])
-    t.match(berlin.process.output(), /10\.9\.0\.3 of app\.k\.example\.com is taken out: /)
+    await until(
+      () => berlin.prints(/10\.9\.0\.3 of app\.k\.example\.com is taken out: /),
+      'the line',
+    )
     await reports(t, berlin)
     t.match(await rome.ask('status'), /rome {2,}isolated/)
     await rome.host.reconnect()

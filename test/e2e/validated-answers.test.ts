@@ -273,8 +273,7 @@ async function followThroughChange(
   const changed = await signZone(join(directory, 'parent'), { ...options, text })
   writeFileSync(join(nsd.directory, 'zone'), changed.text)
   nsd.signal('SIGHUP')
-  await server.prints(/transferred .*serial 2|cannot be transferred/)
   // NSD sends the whole zone where the differences are larger.
-  t.match(server.output(), /transferred \([AI]XFR\).*serial 2/)
+  await server.prints(/transferred \([AI]XFR\).*serial 2/)
   await validateWithDelv(t, server.port, directory, changed, QUESTIONS_AFTER, isOptOut)
 }

@@ -15,6 +15,8 @@ export const root = resolve(dirname(fileURLToPath(import.meta.url)), '../..')
 const MAIN = join(root, 'dist/main.js')
 /** Ample, for a machine on which other tests run too. */
 const START_MS_MAX = 120_000
+/** The end of the output that explains a failure, in characters. */
+const PRINTED_MAX = 4000
 
 /** A running `sextant serve`, a process of its own, gone when the test ends. */
 export interface RunningServer {
@@ -89,10 +91,14 @@ export async function startServer(t: Test, options: ServerOptions): Promise<Runn
     await exit
   })
   const output = () => printed
-  const prints = (what: RegExp) =>
-    until(() => what.test(printed) || isOver, String(what), START_MS_MAX).then(() => {
-      if (!what.test(printed)) throw new Error(`the server ended without ${what}:\n${printed}`)
+  const prints = async (what: RegExp): Promise<void> => {
+    const isDone = () => what.test(printed) || isOver
+    // What it printed instead explains a failure on a machine that nobody can look at.
+    await until(isDone, String(what), START_MS_MAX).catch((error: Error) => {
+      throw new Error(`${error.message}; it printed:\n${printed.slice(-PRINTED_MAX)}`)
     })
+    if (!what.test(printed)) throw new Error(`the server ended without ${what}:\n${printed}`)
+  }
   if (options.mustStart !== false) await prints(/^Sextant-/m)
   return { port, directory, process: child, output, prints, exited: () => exit }
 }
