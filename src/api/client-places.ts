@@ -1,4 +1,5 @@
 import { isIPv6 } from 'node:net'
+import type { Peer } from '../base/places.ts'
 import { exactAddress } from './node-addresses.ts'
 
 /** Most connections of clients without a reserved place. */
@@ -17,13 +18,16 @@ const REGULAR_MS = 5 * 60_000
 const RATE_PER_CLIENT = 32
 const RATE = 128
 /**
- * Connections per second above RATE that are the first of their client, and as many that are the first of their
+ * Connections per second above RATE that are the first of their client, and that are among the first of their
  * network.
  */
 const RATE_FIRST = 32
+const RATE_NETWORKS = 256
+/** That many are the first of their network: enough for a client that asks several times a second. */
+const FIRST_OF_NETWORK = 8
 
 /** One connection. */
-export interface ClientPlace {
+export interface ClientPlace extends Peer {
   /** True if it does not use a place that clients without a reservation share. */
   isReserved: boolean
   readonly client: string
@@ -48,8 +52,8 @@ export class ClientPlaces {
   /** New connections since `#rateMs`, by client, and those of them without a reserved place. */
   readonly #arrivals = new Map<string, number>()
   #sharedArrivals = 0
-  /** Networks of `#arrivals`, and connections of the two quotas of RATE_FIRST. */
-  readonly #networks = new Set<string>()
+  /** Arrivals by network, and connections of the two quotas above RATE. */
+  readonly #networks = new Map<string, number>()
   #firstOfClients = 0
   #firstOfNetworks = 0
   #rateMs = 0
@@ -71,7 +75,7 @@ export class ClientPlaces {
     const own = this.#clients.get(client)
     if (own !== undefined && own.size >= PLACES_PER_CLIENT) this.#evict(own)
     else if (!isReserved && this.#shared >= PLACES) this.#evict(this.#largest())
-    const place = { isReserved, client, end }
+    const place = { isReserved, client, network: networkOf(client), end }
     // `own` is deleted if its last place was evicted.
     const places = this.#clients.get(client) ?? new Set()
     this.#clients.set(client, places.add(place))
@@ -96,12 +100,13 @@ export class ClientPlaces {
   /** False if the quotas of this second are used up. A flood from few networks leaves room for a probe from another. */
   #takeArrival(client: string, isFirst: boolean): boolean {
     const network = networkOf(client)
-    const isFirstOfNetwork = !this.#networks.has(network)
+    const before = this.#networks.get(network) ?? 0
     if (this.#sharedArrivals < RATE) this.#sharedArrivals++
     else if (isFirst && this.#firstOfClients < RATE_FIRST) this.#firstOfClients++
-    else if (isFirstOfNetwork && this.#firstOfNetworks < RATE_FIRST) this.#firstOfNetworks++
+    else if (before < FIRST_OF_NETWORK && this.#firstOfNetworks < RATE_NETWORKS)
+      this.#firstOfNetworks++
     else return false
-    this.#networks.add(network)
+    this.#networks.set(network, before + 1)
     return true
   }
 

@@ -9,7 +9,8 @@ import {
 import { createServer as createTlsServer } from 'node:https'
 import { isIP, type Socket } from 'node:net'
 import type { SecureContextOptions } from 'node:tls'
-import { acceptQueued } from '../base/accept-queued.ts'
+import { acceptMore, acceptQueued } from '../base/accept-queued.ts'
+import { EventLoopBudget, noteAccepted } from '../base/event-loop-budget.ts'
 import type { TlsTexts } from '../plugin/admin.ts'
 import { type ClientPlace, ClientPlaces } from './client-places.ts'
 import { nodeAddresses } from './node-addresses.ts'
@@ -30,6 +31,8 @@ export interface SharedPorts {
   /** Returns the socket. Throws the system's error. */
   bind(host: string, port: number): number
   claim(fd: number): void
+  /** Returns the next connection that waits; -1 = none. */
+  accept(fd: number): number
 }
 
 /** Returns the options of a TLS server: a client can't make it repeat handshakes on one connection. */
@@ -68,10 +71,11 @@ export class HttpServer {
   readonly #places = new ClientPlaces(nodeAddresses())
   /** By `connectionOf`: with TLS, a request has another socket object than its connection. */
   readonly #clients = new Map<string, Client>()
-  /** Requests of clients that are not regular: one is answered per turn of the event loop. */
-  readonly #waiting: (() => void)[] = []
+  /** Turns of clients that are not regular. */
+  readonly #turns = new EventLoopBudget()
   #isClosing = false
   #closing: Promise<void> | undefined = undefined
+  #whenEmpty: (() => void) | undefined = undefined
 
   /** Throws the error of the TLS library if `tls` is invalid. */
   constructor(options: HttpServerOptions) {
@@ -114,7 +118,10 @@ export class HttpServer {
     })
     // A failure to accept, such as too many open files, must not end the process.
     server.on('error', () => {})
-    if (fd !== undefined) shared?.claim(fd)
+    if (fd !== undefined && shared !== undefined) {
+      shared.claim(fd)
+      acceptMore(server, () => shared.accept(fd))
+    }
     const bound = server.address()
     return typeof bound === 'object' && bound !== null ? bound.port : port
   }
@@ -132,15 +139,19 @@ export class HttpServer {
     await acceptQueued(this.server, BACKLOG)
     const closed = new Promise<void>((resolve) => this.server.close(() => resolve()))
     this.#isClosing = true
+    // Node.js does not know of the connections of `acceptMore`.
+    const left = new Promise<void>((resolve) => (this.#whenEmpty = resolve))
+    if (this.#clients.size === 0) this.#whenEmpty?.()
     for (const { socket, isBusy, hasAsked } of this.#clients.values()) {
       if (isBusy) continue
       if (hasAsked) socket.destroy()
       else socket.setTimeout(HEADERS_MS_MAX, () => socket.destroy())
     }
-    return closed
+    await Promise.all([closed, left])
   }
 
   #connected(socket: Socket): void {
+    noteAccepted()
     const end = (): void => void socket.destroy()
     const place = this.#places.admit(socket.remoteAddress ?? '', performance.now(), end)
     if (place === undefined) {
@@ -153,6 +164,7 @@ export class HttpServer {
     socket.once('close', () => {
       if (this.#clients.get(id) === client) this.#clients.delete(id)
       this.#places.leave(place)
+      if (this.#clients.size === 0) this.#whenEmpty?.()
     })
   }
 
@@ -173,17 +185,10 @@ export class HttpServer {
       if (this.#isClosing) socket.destroy()
     })
     response.once('finish', () => this.#places.noteServed(client.place, performance.now()))
-    if (this.#places.isRegular(client.place.client)) this.#answer(request, response)
-    else this.#queue(() => this.#answer(request, response))
-  }
-
-  #queue(answer: () => void): void {
-    if (this.#waiting.push(answer) === 1) setImmediate(this.#next)
-  }
-
-  readonly #next = (): void => {
-    this.#waiting.shift()?.()
-    if (this.#waiting.length > 0) setImmediate(this.#next)
+    const { place } = client
+    const isRegular = this.#places.isRegular(place.client)
+    if (isRegular || !this.#turns.isOver()) this.#answer(request, response)
+    else this.#turns.wait(place, () => this.#answer(request, response))
   }
 
   #answer(request: IncomingMessage, response: ServerResponse): void {

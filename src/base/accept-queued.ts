@@ -1,5 +1,31 @@
-import type { Server } from 'node:net'
+import { type Server, Socket } from 'node:net'
 import { setImmediate as nextTurn } from 'node:timers/promises'
+
+/** Most connections, and longest time, that `acceptMore` adds to the one of the event loop. */
+const MORE_MAX = 64
+const MORE_MS_MAX = 1
+
+/**
+ * The event loop accepts one connection in each of its turns, so a flood of them, or much other
+ * work, would keep the others in the queue. From now on, `server` accepts several in a turn.
+ * `accept`: returns the descriptor of a connection that waits, -1 = none.
+ */
+export function acceptMore(server: Server, accept: () => number): void {
+  let isAccepting = false
+  server.on('connection', () => {
+    if (isAccepting) return
+    isAccepting = true
+    const endMs = performance.now() + MORE_MS_MAX
+    for (let i = 0; i < MORE_MAX && performance.now() < endMs; i++) {
+      const fd = accept()
+      if (fd === -1) break
+      const socket = new Socket({ fd, readable: true, writable: true, allowHalfOpen: true })
+      socket.setNoDelay(true)
+      server.emit('connection', socket)
+    }
+    isAccepting = false
+  })
+}
 
 /**
  * Waits until `server` has accepted the connections that wait, at most `backlog` of them: closing the server would

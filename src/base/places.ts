@@ -75,13 +75,16 @@ export class Places<H extends Holder> {
     return true
   }
 
-  /** The holder to end: of the client with the most places in the network with the most. Undefined without holders. */
-  worst(nowMs: number): H | undefined {
-    const networks = largest(this.#networks.values())
+  /**
+   * The holder to end: of the client with the most places in the network with the most. Undefined without holders.
+   * `few`: so many places, and fewer, count as equal.
+   */
+  worst(nowMs: number, few = 1): H | undefined {
+    const networks = largest(this.#networks.values(), few)
     const clients: ReadonlySet<H>[] = []
     for (const network of networks)
       for (const holders of network.clients.values()) clients.push(holders)
-    return firstToEnd(largest(clients), nowMs)
+    return firstToEnd(largest(clients, few), nowMs)
   }
 
   /** The holder of the client to end. */
@@ -97,12 +100,12 @@ interface Network<H> {
   readonly clients: Map<string, Set<H>>
 }
 
-/** All items of the largest size. */
-function largest<T extends { readonly size: number }>(items: Iterable<T>): T[] {
+/** All items of the largest size. Sizes up to `few` count as equal. */
+function largest<T extends { readonly size: number }>(items: Iterable<T>, few: number): T[] {
   const found: T[] = []
   let most = 0
   for (const item of items) {
-    const { size } = item
+    const size = Math.max(item.size, few)
     if (size < most) continue
     if (size > most) found.length = 0
     most = size

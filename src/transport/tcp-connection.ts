@@ -1,8 +1,8 @@
 import type { Socket } from 'node:net'
+import type { EventLoopBudget } from '../base/event-loop-budget.ts'
 import type { Holder, Peer } from '../base/places.ts'
 import { Protocol } from '../dns/message/query.ts'
 import type { ReplyStream } from '../dns/message/reply-stream.ts'
-import type { EventLoopBudget } from './event-loop-budget.ts'
 import { type Exchange, type QueryHandler, STREAMED } from './exchange.ts'
 import {
   descriptorOf,

@@ -1,9 +1,9 @@
 import { once } from 'node:events'
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
-import { acceptQueued } from '../base/accept-queued.ts'
+import { acceptMore, acceptQueued } from '../base/accept-queued.ts'
+import { EventLoopBudget, noteAccepted } from '../base/event-loop-budget.ts'
 import { type Peer, Places } from '../base/places.ts'
-import { EventLoopBudget } from './event-loop-budget.ts'
 import type { Listener, QueryHandler } from './exchange.ts'
 import type { HandedState, Handover } from './handover/handover.ts'
 import type { ReusePortBinder } from './handover/reuse-port-binder.ts'
@@ -64,6 +64,9 @@ const SWEEP_MS_MAX = 1000
  */
 const BACKLOG = 4096
 
+/** Part of all connections that is few for one client. */
+const FEW = 1 / 40
+
 /** Interval of attempts to hand over a connection. */
 const HAND_OVER_CHECK_MS = 1
 /** While closing: how often connections are checked, and how long they may take to end after a reply. */
@@ -90,6 +93,7 @@ async function open(options: TcpOptions, host: string): Promise<TcpListener> {
     server.listen({ fd }, BACKLOG)
     await once(server, 'listening')
     reusePortBinder.claim(fd)
+    acceptMore(server, () => reusePortBinder.accept(fd))
   }
   return new TcpServer(server, options)
 }
@@ -122,7 +126,7 @@ class TcpServer implements TcpListener, TcpHost {
     const { address, port } = server.address() as AddressInfo
     this.port = port
     server.on('connection', (socket) => {
-      this.turns.onAccept()
+      noteAccepted()
       this.#accept(socket)
     })
     server.on('error', () => {
@@ -278,12 +282,22 @@ class TcpServer implements TcpListener, TcpHost {
     places.enter(newcomer, peer)
     let first: TcpConnection | typeof newcomer | undefined
     if (places.countOf(peer) > connectionsPerAddressMax) first = places.worstOf(peer, nowMs)
-    else if (places.size > connectionsMax) first = places.worst(nowMs)
+    else if (places.size > connectionsMax) first = this.#worst(nowMs, connectionsMax)
     places.leave(newcomer)
     if (first === undefined) return true
     if (!(first instanceof TcpConnection)) return false
     this.#evict(first)
     return true
+  }
+
+  /**
+   * If no client has many connections, an idle or clogged one ends first: under load, the clients of a resolver have
+   * several that wait for their turn, more than each of many attackers.
+   */
+  #worst(nowMs: number, connectionsMax: number): TcpConnection | typeof newcomer | undefined {
+    const useless = this.#places.worst(nowMs, connectionsMax * FEW)
+    if (useless !== undefined && useless.precedence(nowMs) < NEWCOMER) return useless
+    return this.#places.worst(nowMs)
   }
 
   beginStreams(connection: TcpConnection, peer: Peer): void {

@@ -26,6 +26,7 @@ const step = fc.record({
   client: fc.nat(2),
   rank: fc.nat(9),
   which: fc.nat(99),
+  few: fc.integer({ min: 1, max: 4 }),
 })
 
 t.test('counts are those of what is open, whatever was opened, closed and evicted', async () => {
@@ -38,7 +39,7 @@ t.test('counts are those of what is open, whatever was opened, closed and evicte
       open.splice(open.indexOf(held), 1)
       if (!places.leave(held)) throw new Error('it had no place')
     }
-    for (const { act, network, client, rank, which } of steps) {
+    for (const { act, network, client, rank, which, few } of steps) {
       const held = new Held(network, client, rank)
       const one = open[which % Math.max(1, open.length)]
       if (act === 'open') {
@@ -55,9 +56,13 @@ t.test('counts are those of what is open, whatever was opened, closed and evicte
         if (first?.rank !== rivals.map(({ rank }) => rank).sort()[0]) return false
         end(first)
       } else if (act === 'evict') {
-        const first = places.worst(0)
-        const inNetwork = (a: Held) => count(open, (b) => b.network === a.network)
-        const inClient = (a: Held) => count(open, same(a))
+        const first = places.worst(0, few)
+        const inNetwork = (a: Held) =>
+          Math.max(
+            few,
+            count(open, (b) => b.network === a.network),
+          )
+        const inClient = (a: Held) => Math.max(few, count(open, same(a)))
         const networks = open.filter((a) => inNetwork(a) === Math.max(...open.map(inNetwork)))
         const clients = networks.filter((a) => inClient(a) === Math.max(...networks.map(inClient)))
         if (first?.rank !== clients.map(({ rank }) => rank).sort()[0]) return false

@@ -93,7 +93,7 @@ export async function startServer(t: Test, options: ServerOptions): Promise<Runn
   const output = () => printed
   const prints = async (what: RegExp): Promise<void> => {
     const isDone = () => what.test(printed) || isOver
-    // What it printed instead explains a failure on a machine that nobody can look at.
+    // What it printed instead explains a failure on a machine that cannot be looked at.
     await until(isDone, String(what), START_MS_MAX).catch((error: Error) => {
       throw new Error(`${error.message}; it printed:\n${printed.slice(-PRINTED_MAX)}`)
     })

@@ -1,5 +1,7 @@
 import type { Socket } from 'node:net'
 import type { Clock } from '../../base/clock.ts'
+import { EventLoopBudget } from '../../base/event-loop-budget.ts'
+import type { Peer } from '../../base/places.ts'
 import type { Timers } from '../../base/timers.ts'
 import { ReuseCounts } from './udp-sockets.ts'
 import {
@@ -21,6 +23,13 @@ const LENGTH_OCTETS = 2
 const HEADER_OCTETS = 12
 const EMPTY = Buffer.alloc(0)
 const CLOSED = 'the server closed the connection'
+
+/**
+ * Turns of the connections to all servers: a long reply takes a tenth of a millisecond or more to parse and to send
+ * on, and many may arrive at once.
+ */
+const turns = new EventLoopBudget()
+let servers = 0
 
 /** When kept connections are closed. */
 export interface StreamLimits {
@@ -51,12 +60,24 @@ class StreamConnection {
   readonly #socket: Socket
   readonly #waiting = new Map<number, Waiting>()
   readonly #onIdle: (connection: StreamConnection) => void
+  readonly #peer: Peer
   #isReady = false
+  /** True until our next turn. */
+  #isHeld = false
+  #hasEnded = false
+  /** Why the connection ends after our next turn; '' = it does not. */
+  #failure = ''
   #received: Buffer = EMPTY
   #strays = 0
 
-  constructor(open: OpenStream, openedMs: number, onIdle: (connection: StreamConnection) => void) {
+  constructor(
+    open: OpenStream,
+    peer: Peer,
+    openedMs: number,
+    onIdle: (connection: StreamConnection) => void,
+  ) {
     this.openedMs = openedMs
+    this.#peer = peer
     this.#onIdle = onIdle
     const socket = open(() => {
       this.#isReady = true
@@ -65,9 +86,9 @@ class StreamConnection {
     this.#socket = socket
     socket.setNoDelay(true)
     socket.on('data', (chunk: Buffer) => this.#receive(chunk))
-    socket.on('error', (error) => this.#end(socketFailure(error)))
-    socket.on('end', () => this.#end(CLOSED))
-    socket.on('close', () => this.#end(CLOSED))
+    socket.on('error', (error) => this.#endAfterTurn(socketFailure(error)))
+    socket.on('end', () => this.#endAfterTurn(CLOSED))
+    socket.on('close', () => this.#endAfterTurn(CLOSED))
   }
 
   get inFlight(): number {
@@ -101,7 +122,14 @@ class StreamConnection {
   }
 
   #receive(chunk: Buffer): void {
-    const received = this.#received.length === 0 ? chunk : Buffer.concat([this.#received, chunk])
+    this.#received = this.#received.length === 0 ? chunk : Buffer.concat([this.#received, chunk])
+    // Data that was on its way when the connection began to wait.
+    if (!this.#isHeld) this.#read()
+  }
+
+  /** Accepts the messages that are whole. If other work has its turn, the others wait, and nothing more is read. */
+  #read(): void {
+    const received = this.#received
     let at = 0
     while (received.length - at >= LENGTH_OCTETS) {
       const start = at + LENGTH_OCTETS
@@ -111,11 +139,32 @@ class StreamConnection {
         return
       }
       if (end > received.length) break
+      if (turns.isOver()) {
+        this.#isHeld = true
+        this.#socket.pause()
+        turns.wait(this.#peer, this.#goOn)
+        break
+      }
       this.#accept(received.subarray(start, end))
-      if (this.#socket.destroyed) return
+      if (this.#hasEnded) return
       at = end
     }
     this.#received = at === received.length ? EMPTY : received.subarray(at)
+  }
+
+  readonly #goOn = (): void => {
+    this.#isHeld = false
+    if (this.#hasEnded) return
+    this.#socket.resume()
+    this.#read()
+    if (this.#failure !== '' && !this.#isHeld) this.#end(this.#failure)
+  }
+
+  /** The server has ended the connection. Replies that wait for their turn are accepted first. */
+  #endAfterTurn(failure: string): void {
+    this.isUsable = false
+    if (!this.#isHeld) this.#end(failure)
+    else if (this.#failure === '') this.#failure = failure
   }
 
   #accept(octets: Uint8Array): void {
@@ -135,6 +184,7 @@ class StreamConnection {
 
   #end(failure: string): void {
     this.isUsable = false
+    this.#hasEnded = true
     this.stopExpiry?.()
     this.#socket.destroy()
     this.#received = EMPTY
@@ -151,6 +201,7 @@ export class StreamConnections {
   readonly #clock: Clock
   readonly #timers: Timers
   readonly #limits: StreamLimits
+  readonly #peer: Peer
   #connections: StreamConnection[] = []
   #isClosed = false
 
@@ -159,6 +210,8 @@ export class StreamConnections {
     this.#clock = clock
     this.#timers = timers
     this.#limits = limits
+    const server = String(servers++)
+    this.#peer = { network: server, client: server }
   }
 
   /** Never rejects. A server may close a kept connection at any time: then a new one is opened. */
@@ -174,7 +227,8 @@ export class StreamConnections {
     this.counts.misses++
     const leftMs = deadlineMs - this.#clock.monotonic()
     if (leftMs <= 0) return { failure: TIMED_OUT }
-    const opened = new StreamConnection(this.#open, this.#clock.monotonic(), (connection) =>
+    const nowMs = this.#clock.monotonic()
+    const opened = new StreamConnection(this.#open, this.#peer, nowMs, (connection) =>
       this.#keep(connection),
     )
     this.#connections.push(opened)

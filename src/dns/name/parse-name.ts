@@ -1,5 +1,8 @@
 import { NAME_OCTETS_MAX } from './name.ts'
 
+/** Kept, so that parsing allocates nothing but the name. */
+const read = new Uint8Array(NAME_OCTETS_MAX)
+
 /** A name read from a packet. */
 export interface ParsedName {
   /** Uncompressed wire form, case kept. */
@@ -21,7 +24,6 @@ export function parseName(
   offset: number,
   limit: number,
 ): ParsedName | undefined {
-  const name = new Uint8Array(NAME_OCTETS_MAX)
   let octets = 0
   let at = offset
   let runStart = offset
@@ -41,12 +43,10 @@ export function parseName(
     }
     const next = at + 1 + length
     if (length > 63 || next > runLimit || octets + 1 + length > NAME_OCTETS_MAX) return undefined
-    name.set(packet.subarray(at, next), octets)
-    octets += 1 + length
-    at = next
+    while (at < next) read[octets++] = packet[at++]!
     if (length === 0) {
       const isCompressed = end >= 0
-      return { name: name.slice(0, octets), end: isCompressed ? end : at, isCompressed }
+      return { name: read.slice(0, octets), end: isCompressed ? end : at, isCompressed }
     }
   }
   return undefined

@@ -76,8 +76,9 @@ export function printRdata(type: number, rdata: Uint8Array): string {
 }
 
 /**
- * Returns the rdata of `octets` octets at `offset` of a packet, uncompressed; undefined if it is
- * malformed. Names may be compressed in the types for which RFC 3597 section 4 allows it.
+ * Returns the rdata of `octets` octets at `offset` of a packet, uncompressed, possibly as a view of
+ * the packet; undefined if it is malformed. Names may be compressed in the types for which RFC 3597
+ * section 4 allows it.
  */
 export function parseRdata(
   type: number,
@@ -88,10 +89,13 @@ export function parseRdata(
   const end = offset + octets
   if (octets > RDATA_OCTETS_MAX || end > packet.length) return undefined
   const layout = layoutOf(type)
-  if (layout === undefined) return packet.slice(offset, end)
+  if (layout === undefined) return packet.subarray(offset, end)
   const input = new OctetReader(packet, offset, end)
-  const output = new OctetWriter()
-  for (const part of layout.parts) if (!part.parse(input, output)) return undefined
-  const isWhole = input.remaining === 0 && output.length <= RDATA_OCTETS_MAX
-  return isWhole ? output.octets() : undefined
+  scratch.cutTo(0)
+  for (const part of layout.parts) if (!part.parse(input, scratch)) return undefined
+  const isWhole = input.remaining === 0 && scratch.length <= RDATA_OCTETS_MAX
+  return isWhole ? scratch.octetsOf(packet, offset) : undefined
 }
+
+/** Kept, so that parsing a record allocates nothing but its rdata. */
+const scratch = new OctetWriter()

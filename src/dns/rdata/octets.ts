@@ -1,7 +1,9 @@
+/** Node.js allocates longer arrays outside the heap, which takes several times as long. */
+const HEAP_OCTETS_MAX = 64
+
 /** Collects octets in network order; grows as needed. */
 export class OctetWriter {
-  // Node.js allocates longer arrays outside the heap, which takes several times as long.
-  #bytes = new Uint8Array(64)
+  #bytes = new Uint8Array(HEAP_OCTETS_MAX)
   #length = 0
 
   get length(): number {
@@ -45,6 +47,14 @@ export class OctetWriter {
     return this.#bytes.slice(0, this.#length)
   }
 
+  /** Returns the written octets: a view of `source` if they are many and equal to those at `at`, else a copy. */
+  octetsOf(source: Uint8Array, at: number): Uint8Array {
+    const length = this.#length
+    if (length <= HEAP_OCTETS_MAX || at + length > source.length) return this.octets()
+    for (let i = 0; i < length; i++) if (this.#bytes[i] !== source[at + i]) return this.octets()
+    return source.subarray(at, at + length)
+  }
+
   #reserve(count: number): void {
     const needed = this.#length + count
     if (needed <= this.#bytes.length) return
@@ -83,10 +93,14 @@ export class OctetReader {
 
   /** Returns the next `octets` (1, 2 or 4) as an unsigned integer; -1 if `take` fails. */
   uint(octets: 1 | 2 | 4): number {
-    const taken = this.take(octets)
-    if (taken === undefined) return -1
+    const start = this.at
+    if (octets > this.end - start) {
+      this.at = this.end
+      return -1
+    }
+    this.at = start + octets
     let value = 0
-    for (const octet of taken) value = value * 256 + octet
+    for (let i = start; i < this.at; i++) value = value * 256 + this.bytes[i]!
     return value
   }
 

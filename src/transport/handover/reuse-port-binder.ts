@@ -92,6 +92,11 @@ export class ReusePortBinder {
     this.#libc.setsockopt(fd, SOL_SOCKET, SO_ATTACH_REUSEPORT_CBPF, at, 16)
   }
 
+  /** Returns the next connection that waits at a listening socket; -1 = none. The caller owns it. */
+  accept(fd: number): number {
+    return this.#libc.accept4(fd, 0, 0, SOCK_NONBLOCK | SOCK_CLOEXEC)
+  }
+
   /**
    * Returns the handover that moves connections to a later process, and accepts them from an
    * earlier one.

@@ -69,6 +69,22 @@ t.test('many queries at once use several connections', async (t) => {
   t.equal(upstream.connections, 3)
 })
 
+t.test('replies that wait for their turn are not lost when the server ends', async (t) => {
+  const waiting: Asked[] = []
+  const { handler } = await overTcp(t, (received) => void waiting.push(received))
+  const count = 60
+  const replies = Array.from({ length: count }, numbered).map((tx) => show(handler, tx))
+  await until(() => waiting.length === count, 'the queries')
+  for (const { query, send } of waiting) {
+    const records = Array.from({ length: 200 }, (_, i) => {
+      return addressRecord(query, `192.0.${i >> 8}.${i & 255}`)
+    })
+    send(replyTo(query, { answer: records }))
+  }
+  for (const socket of new Set(waiting.map(({ socket }) => socket))) socket!.end()
+  for (const { answer } of await Promise.all(replies)) t.equal(answer.length, 200)
+})
+
 t.test('an idle connection is closed after `expire`', async (t) => {
   const { handler, timers, upstream } = await overTcp(t, plainly, 'expire 10s')
   await handler.serve(www())

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import t from 'tap'
-import { EventLoopBudget } from '../../src/transport/event-loop-budget.ts'
+import { EventLoopBudget, noteAccepted } from '../../src/base/event-loop-budget.ts'
 
 /** Uses the turn up. */
 function spend(turns: EventLoopBudget): void {
@@ -30,9 +30,10 @@ async function order(names: readonly string[], count: number): Promise<string[]>
     const [network = '', client = ''] = name.split('.')
     const peer = { network, client: `${network}.${client}` }
     const run = (): void => {
+      if (ran.length >= count) return
       ran.push(name)
       spend(turns)
-      if (ran.length < count) turns.wait(peer, run)
+      turns.wait(peer, run)
     }
     turns.wait(peer, run)
   }
@@ -53,6 +54,51 @@ t.test('turns are those of networks, then of clients, then of connections', asyn
     ...['a.1.0', 'b.1.1', 'a.2.1', 'b.1.1'],
     ...['a.1.1', 'b.1.1', 'a.2.1', 'b.1.1'],
   ])
+})
+
+t.test('networks with little to do come before those with much, most of the time', async (t) => {
+  const turns = new EventLoopBudget()
+  const ran: string[] = []
+  const wait = (name: string, run: () => void): void => {
+    turns.wait({ network: name, client: name }, () => {
+      ran.push(name)
+      run()
+    })
+  }
+  let isOver = false
+  const busy = (name: string): void => {
+    wait(name, () => {
+      spend(turns)
+      if (!isOver) busy(name)
+    })
+  }
+  spend(turns)
+  for (let i = 0; i < 100; i++) busy(`busy-${i}`)
+  while (ran.length < 150) await nextTurn()
+  const before = ran.length
+  for (let i = 0; i < 12; i++) wait(`new-${i}`, () => spend(turns))
+  while (!ran.includes('new-11')) await nextTurn()
+  isOver = true
+  const until = ran.indexOf('new-11')
+  const later = ran.slice(before, until).map((name) => name.split('-')[0])
+  const others = later.filter((name) => name === 'busy').length
+  t.ok(others >= 2 && others <= 5, `${others} of the busy ones ran among 12 new ones`)
+})
+
+t.test('queries that cost little share a slice of their network', async (t) => {
+  const turns = new EventLoopBudget()
+  const ran: string[] = []
+  const wait = (name: string, run: () => void): void => {
+    turns.wait({ network: name, client: name }, () => {
+      ran.push(name)
+      run()
+    })
+  }
+  spend(turns)
+  for (let i = 0; i < 5; i++) wait('a', () => {})
+  wait('b', () => spend(turns))
+  while (!ran.includes('b')) await nextTurn()
+  t.strictSame(ran.slice(0, 6), [...Array(5).fill('a'), 'b'])
 })
 
 t.test('several that wait have parts of one turn', async (t) => {
@@ -84,7 +130,7 @@ t.test('accepting has as much time as the turn before, and no more', async (t) =
   }
   run()
   while (waits.length < 20) {
-    turns.onAccept()
+    noteAccepted()
     await nextTurn()
   }
   waits.sort((a, b) => a - b)

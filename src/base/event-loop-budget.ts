@@ -1,0 +1,148 @@
+import type { Peer } from './places.ts'
+
+/** Longest time for which all connections together are served before other work gets the event loop. */
+const TURN_MS = 2
+/** Slices of networks that need only one, for each slice of another. */
+const FRESH_SLICES_MAX = 4
+/** Longest time for which one connection is served while others wait. */
+const SLICE_MS = 0.25
+
+type Run = () => void
+
+/** Connections that the listeners of this thread have accepted. */
+let accepted = 0
+
+/** A listener has accepted a connection. */
+export function noteAccepted(): void {
+  accepted++
+}
+
+/**
+ * Distributes the event loop among the connections of a listener, or to other servers, and between
+ * them and the rest of the thread. A kernel that accepts replies at once calls back in the same turn of the loop. So a
+ * connection with thousands of queries in its buffer could delay all others:
+ *
+ *     turn: serve, serve, … 2 ms ─▶ isOver ─▶ wait(…) ─▶ UDP, timers, accept, … ─▶ next turn
+ *
+ * The event loop accepts one connection in each of its turns (libuv 1.45 and later). At one
+ * connection per 2 ms, a flood of them would keep others in the queue for many seconds. So
+ * accepting, by whatever listener, gets as much time as the turn before took:
+ *
+ *     turn: serve, … 2 ms ─▶ accept ─▶ accept ─▶ … 2 ms, or until the queue is empty ─▶ next turn
+ *
+ * Networks take turns, and so do the clients of a network, and the connections of a client. A
+ * client with a hundred connections gets no more time than a client with one. Networks that wait
+ * for their first slice come first, most of the time: a client with few queries does not wait for
+ * all that have many.
+ */
+export class EventLoopBudget {
+  /** End of the current turn; 0 = no turn has begun. */
+  #endMs = 0
+  /** Time at which the current connection has to wait again, if others wait. */
+  #sliceEndMs = 0
+  /** `accepted` at the turn before. If it has risen since, more connections may be queued. */
+  #acceptedBefore = 0
+  /** Before this time, turns of the event loop that accept a connection serve no query. */
+  #acceptEndMs = 0
+  /** Networks that wait for their first turn, and for a later one. */
+  readonly #fresh = new Map<string, Clients>()
+  readonly #others = new Map<string, Clients>()
+  /** Slices of fresh ones since the last of another. */
+  #freshSlices = 0
+  /** The network whose turn it is; '' = none. */
+  #network = ''
+  #clients = new Clients()
+  readonly #next = (): void => this.#goOn()
+
+  /** Asked before each query: true = no more in this turn of the loop; `wait` for the next. */
+  isOver(): boolean {
+    const nowMs = performance.now()
+    if (this.#endMs !== 0) return nowMs >= this.#sliceEndMs
+    this.#endMs = nowMs + TURN_MS
+    this.#sliceEndMs = this.#endMs
+    setImmediate(this.#next)
+    return false
+  }
+
+  /** Calls `run` when it is the turn of the peer again. Call it only after `isOver` has returned true. */
+  wait({ network, client }: Peer, run: Run): void {
+    let clients = network === this.#network ? this.#clients : this.#others.get(network)
+    clients ??= this.#fresh.get(network)
+    if (clients === undefined) this.#fresh.set(network, (clients = new Clients()))
+    clients.push(client, run)
+  }
+
+  get #isEmpty(): boolean {
+    return this.#fresh.size === 0 && this.#others.size === 0
+  }
+
+  #goOn(): void {
+    if (!this.#isEmpty && this.#isAccepting()) {
+      setImmediate(this.#next)
+      return
+    }
+    const startMs = performance.now()
+    this.#endMs = 0
+    while (!this.#isEmpty && !this.#isTurnOver()) {
+      this.#takeNetwork()
+      this.#sliceEndMs = this.#isEmpty
+        ? this.#endMs
+        : Math.min(performance.now() + SLICE_MS, this.#endMs)
+      // Queries that cost little share a slice, so that many of them do not wait for as many turns.
+      do this.#clients.take()()
+      while (!this.#clients.isEmpty && performance.now() < this.#sliceEndMs)
+      if (!this.#clients.isEmpty) this.#others.set(this.#network, this.#clients)
+    }
+    this.#network = ''
+    this.#sliceEndMs = this.#endMs
+    const nowMs = performance.now()
+    this.#acceptEndMs = nowMs + (nowMs - startMs)
+  }
+
+  /** True if the next turn of the event loop is for accepting connections only. */
+  #isAccepting(): boolean {
+    const hasAccepted = accepted !== this.#acceptedBefore
+    this.#acceptedBefore = accepted
+    return hasAccepted && performance.now() < this.#acceptEndMs
+  }
+
+  #isTurnOver(): boolean {
+    this.#sliceEndMs = this.#endMs
+    return this.isOver()
+  }
+
+  #takeNetwork(): void {
+    const mayBeFresh = this.#fresh.size > 0 && this.#freshSlices < FRESH_SLICES_MAX
+    const isFresh = mayBeFresh || this.#others.size === 0
+    this.#freshSlices = isFresh ? this.#freshSlices + 1 : 0
+    const networks = isFresh ? this.#fresh : this.#others
+    const [[network, clients]] = networks as unknown as [[string, Clients]]
+    networks.delete(network)
+    this.#network = network
+    this.#clients = clients
+  }
+}
+
+/** Those of one network that wait, by client; the first of each is next. */
+class Clients {
+  readonly #runs = new Map<string, Run[]>()
+
+  get isEmpty(): boolean {
+    return this.#runs.size === 0
+  }
+
+  push(client: string, run: Run): void {
+    const runs = this.#runs.get(client)
+    if (runs === undefined) this.#runs.set(client, [run])
+    else runs.push(run)
+  }
+
+  /** Removes and returns the next run, and puts its client last. */
+  take(): Run {
+    const [[client, runs]] = this.#runs as unknown as [[string, Run[]]]
+    const run = runs.shift()!
+    this.#runs.delete(client)
+    if (runs.length > 0) this.#runs.set(client, runs)
+    return run
+  }
+}
