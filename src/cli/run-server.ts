@@ -48,6 +48,8 @@ async function run(
       : chooseCorefile(conf, dnsPort)
   const supervisor = new Supervisor(source, composeParts(args.dnsPort, output.lines, args))
   handleSignals(supervisor, log, end)
+  // A container that was killed had the same process id. Probes must not find its file.
+  if (args.pidfile !== undefined) removePidfile(args.pidfile)
   await supervisor.start()
   if (args.pidfile !== undefined) writePidfile(args.pidfile, log)
   releaseMemoryAfterStart(log)
@@ -59,7 +61,7 @@ async function run(
 
 const PIDFILE_TEXT = `${process.pid}\n`
 
-/** Removes the pidfile, unless the process that took over has written its own. */
+/** Removes the pidfile, unless it has the id of another process, such as one that took over. */
 function removePidfile(path: string): void {
   try {
     if (readFileSync(path, 'utf8') === PIDFILE_TEXT) rmSync(path)

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { Test } from 'tap'
 import { HostNetwork, type NetworkHost } from './host-network.ts'
-import { putFile, type RunningServer, root, startServer } from './server.ts'
+import { putFile, type RunningServer, root, type ServerOptions, startServer } from './server.ts'
 import { temporaryDirectory } from './temporary-directory.ts'
 import { until } from './until.ts'
 
@@ -179,7 +179,10 @@ export class EgressNode {
    * Starts the program on the node; a second one beside it (`-takeover`) shares its port, table and
    * state. Replies wait for nftables as long as they may: on a busy machine, 100 ms can be too short.
    */
-  startAgent(args: readonly string[] = []): Promise<RunningServer> {
+  startAgent(
+    args: readonly string[] = [],
+    own: Pick<ServerOptions, 'env' | 'mustStart'> = {},
+  ): Promise<RunningServer> {
     const { properties = '', chain = `forward . ${UPSTREAM}`, env = {} } = this.#options
     return startServer(this.#t, {
       corefile: `.:${DNS_PORT} {
@@ -198,7 +201,8 @@ export class EgressNode {
 `,
       args: ['-pidfile', 'pid', ...args],
       beside: { port: DNS_PORT, directory: this.directory },
-      env,
+      ...own,
+      env: { ...env, ...own.env },
       wrapper: ['ip', 'netns', 'exec', this.network.nameOf('node')],
     })
   }

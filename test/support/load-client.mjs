@@ -24,7 +24,7 @@ const questions = list.split(',').map((name) => {
 class Load {
   /** By id: its packet, and when it was sent first. */
   #waiting = new Map()
-  #socket = createSocket({ type: 'udp4', recvBufferSize: 1 << 20 })
+  #socket
   #nextId = 0
   #perSecond
   #attempts
@@ -32,7 +32,9 @@ class Load {
   result = { sent: 0, repeated: 0, failed: 0, failures: [], lastMs: {} }
 
   constructor(server) {
-    const [address, port, perSecond, attempts] = server.split(':')
+    const [, address, port, perSecond, attempts] = /^(.+):(\d+):(\d+):(\d+)$/.exec(server)
+    const type = address.includes(':') ? 'udp6' : 'udp4'
+    this.#socket = createSocket({ type, recvBufferSize: 1 << 20 })
     this.#perSecond = Number(perSecond)
     this.#attempts = Number(attempts)
     this.#socket.on('message', (reply) => this.#read(reply))

@@ -1,0 +1,174 @@
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { EgressNode, UPSTREAM } from '../support/egress-node.ts'
+import { NetworkHost } from '../support/host-network.ts'
+import { composeManifests, type Manifest, manifestOf } from '../support/kustomize.ts'
+import { needs, needsRoot, run } from '../support/peer.ts'
+import { type RunningServer, root, startServer } from '../support/server.ts'
+import { until } from '../support/until.ts'
+
+// Long: it starts many servers.
+
+/* The rollout of the DaemonSet of the node agent: what the kubelet sees, and what clients lose. */
+
+t.setTimeout(600_000)
+
+const { template } = manifestOf(composeManifests('deploy/node'), 'DaemonSet', 'sextant-node').spec
+const [container] = template.spec.containers
+const MOUNT = '/run/sextant-pod'
+const SERVERS = [UPSTREAM, '2001:db8::10']
+/** Sockets per server: the kernel chooses a process for each. */
+const SOCKETS = 8
+const PER_SECOND = 50
+const ROLLOUTS = 3
+const START_MS_MAX = 120_000
+
+/** A Pod of the DaemonSet: its process, and its startup probe. */
+class AgentPod {
+  readonly process: RunningServer
+  readonly #fit: (word: string) => string
+
+  private constructor(process: RunningServer, fit: (word: string) => string) {
+    this.process = process
+    this.#fit = fit
+  }
+
+  /** `args` and `env`: beside those of the manifest. */
+  static async start(
+    node: EgressNode,
+    args: readonly string[] = [],
+    env: Readonly<Record<string, string>> = {},
+  ): Promise<AgentPod> {
+    const volume = mkdtempSync(join(node.directory, 'pod-'))
+    const fit = (word: string) => word.replace(MOUNT, volume)
+    const own = container.args.slice(1).map(fit)
+    const process = await node.startAgent([...own, ...args], { env, mustStart: false })
+    return new AgentPod(process, fit)
+  }
+
+  async isStarted(): Promise<boolean> {
+    const [program, ...args] = container.startupProbe.exec.command.map(this.#fit)
+    return (await run(program, args)).code === 0
+  }
+
+  get hasEnded(): boolean {
+    return this.process.process.exitCode !== null
+  }
+}
+
+t.test('the volume of the startup probe belongs to one Pod', (t) => {
+  const { name } = container.volumeMounts.find((one: Manifest['spec']) => one.mountPath === MOUNT)
+  const volume = template.spec.volumes.find((one: Manifest['spec']) => one.name === name)
+  t.strictSame(volume, { name, emptyDir: {} })
+  t.end()
+})
+
+const OBJECTS = `apiVersion: v1
+kind: Pod
+metadata: { name: app, namespace: a, labels: { app: app } }
+status: { podIPs: [{ ip: 10.1.0.2 }, { ip: "fd01::2" }] }
+---
+apiVersion: cilium.io/v2
+kind: CiliumNetworkPolicy
+metadata: { name: app, namespace: a }
+spec:
+  endpointSelector: { matchLabels: { app: app } }
+  egress:
+    - toEndpoints: [{ matchLabels: { k8s-app: kube-dns } }]
+      toPorts: [{ ports: [{ port: "53", protocol: ANY }], rules: { dns: [{ matchPattern: "*" }] } }]
+    - toFQDNs: [{ matchPattern: "*.example.com" }]
+`
+const NAMES = Array.from({ length: 100 }, (_, i) => `n${i}`)
+const ZONE = `$TTL 300
+@ SOA ns hostmaster 1 3600 600 86400 60
+@ NS ns
+ns A ${UPSTREAM}
+${NAMES.map((name, i) => `${name} 1 A 198.18.2.${i + 1}`).join('\n')}
+`
+
+t.test(
+  `no query is lost in ${ROLLOUTS} rollouts, and in two of a version that does not start`,
+  { ...needsRoot(), ...needs('ip', 'nft', 'conntrack', 'dig') },
+  async (t) => {
+    const node = await EgressNode.start(t, {
+      objects: OBJECTS,
+      podAddresses: { app: ['10.1.0.2', 'fd01::2'] },
+      zones: { 'example.com.': ZONE },
+      mustStart: false,
+    })
+    let running = await AgentPod.start(node)
+    await until(() => running.isStarted(), 'the first agent', START_MS_MAX)
+    const load = new NetworkHost(node.network, 'app').start([
+      process.execPath,
+      join(root, 'test/support/load-client.mjs'),
+      NAMES.map((name) => `${name}.example.com`).join(),
+      ...SERVERS.flatMap((server) => Array(SOCKETS).fill(`${server}:53:${PER_SECOND}:1`)),
+    ])
+    await until(() => load.output().includes('ready'), 'the clients')
+
+    for (let i = 0; i < ROLLOUTS; i++) {
+      const next = await AgentPod.start(node)
+      await until(() => next.isStarted(), 'the new agent', START_MS_MAX)
+      t.match(next.process.output(), /^Sextant-/m)
+      running.process.process.kill('SIGTERM')
+      t.equal(await running.process.exited(), 0)
+      t.notOk(await running.isStarted(), 'an agent that ended')
+      running = next
+    }
+
+    const tools = join(node.directory, 'tools')
+    mkdirSync(tools)
+    writeFileSync(join(tools, 'nft'), '#!/bin/sh\nexec sleep 3600\n')
+    chmodSync(join(tools, 'nft'), 0o755)
+    const hangs = await AgentPod.start(node, [], { PATH: `${tools}:${process.env.PATH}` })
+    const ends = await AgentPod.start(node, ['-no-such-flag'])
+    for (const bad of [hangs, ends]) {
+      const isOver = async () => {
+        t.notOk(await bad.isStarted(), 'a version that does not start')
+        return bad.hasEnded
+      }
+      await until(isOver, 'the end', START_MS_MAX)
+      t.equal(await bad.process.exited(), 1)
+    }
+    t.notOk(running.hasEnded)
+
+    await load.end('SIGTERM')
+    const results: { sent: number; failed: number; failures: string[] }[] = JSON.parse(
+      load.output().split('\n')[1]!,
+    )
+    const sent = results.reduce((sum, one) => sum + one.sent, 0)
+    t.comment(`${sent} queries`)
+    t.equal(results.length, SERVERS.length * SOCKETS)
+    for (const { sent, failed, failures } of results) {
+      t.ok(sent > 0)
+      t.equal(failed, 0, failures.join(', '))
+    }
+  },
+)
+
+t.test('the file of a container that was killed is gone before the server starts', async (t) => {
+  // The new container has the process id of the old one.
+  const server = await startServer(t, {
+    corefile: `.:{PORT} {
+    bind 127.0.0.1
+    egress {
+        kubernetes node
+        endpoint http://127.0.0.1:1
+        dry_run
+        cluster 10.0.0.0/8
+        api off
+        startup_timeout 1h
+    }
+    whoami
+}
+`,
+    args: ['-pidfile', 'pid'],
+    wrapper: ['sh', '-c', 'echo $$ > pid; touch written; exec "$@"', 'sh'],
+    mustStart: false,
+  })
+  const has = (file: string) => existsSync(join(server.directory, file))
+  await until(() => has('written') && !has('pid'), 'the removal', START_MS_MAX)
+  t.equal(server.process.exitCode, null)
+  t.notMatch(server.output(), /^Sextant-/m)
+})
