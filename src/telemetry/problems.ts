@@ -6,6 +6,7 @@ import type { InputError } from '../base/errors.ts'
  */
 export const PROBLEM_KINDS = [
   'corefile',
+  'bypass',
   'zone-file',
   'manifest',
   'refused-record',

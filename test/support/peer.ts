@@ -16,6 +16,8 @@ const PACKAGES: Readonly<Record<string, string>> = {
   'dnssec-keygen': 'bind9-utils',
   'dnssec-signzone': 'bind9-utils',
   conntrack: 'conntrack',
+  'iptables-nft': 'iptables',
+  'iptables-legacy': 'iptables',
   'ovsdb-server': 'openvswitch-common',
   'ovn-northd': 'ovn-central',
   nft: 'nftables',

@@ -6,6 +6,7 @@ import type { ApiClient } from '../../kube/api.ts'
 import { AGENT_LIMITS_DEFAULT } from '../../node/agent/agent-limits.ts'
 import { EgressAgent } from '../../node/agent/egress-agent.ts'
 import type { AnswerNames } from '../../node/api/socket-server.ts'
+import { BypassWatch } from '../../node/bypass/bypass-watch.ts'
 import { Conntrack } from '../../node/conntrack/conntrack.ts'
 import type { Enforcer } from '../../node/enforcer.ts'
 import { findNodeAddress } from '../../node/nft/node-address.ts'
@@ -111,6 +112,12 @@ function build(
     feed,
     openApi: config.api === '' ? undefined : (answer) => openApi(c, config.api, answer),
     probe: () => probePrograms(probes, config.position),
+    bypasses: new BypassWatch({
+      command: NFT_COMMAND,
+      hasAnswered: () => agent.counts.answers > 0,
+      timers,
+      log,
+    }),
     clock,
     timers,
     log,
@@ -123,6 +130,7 @@ function build(
 }
 
 const CONNTRACK_COMMAND = ['conntrack']
+const NFT_COMMAND = ['nft']
 
 async function openApi(
   { resources, log }: SetupContext,
@@ -148,7 +156,7 @@ function makeEnforcer(
     return { enforcer: new DryEnforcer(log, () => clock.monotonic()), numbers: undefined }
   }
   const enforcer = startNftEnforcer({
-    command: ['nft'],
+    command: NFT_COMMAND,
     table,
     elementsMax: ELEMENTS_MAX,
     clusterNetworks: config.cluster,

@@ -3,8 +3,10 @@ import type { Timers } from '../../base/timers.ts'
 import type { EgressAgent } from '../../node/agent/egress-agent.ts'
 import { NamesApi } from '../../node/api/names-api.ts'
 import type { AnswerNames } from '../../node/api/socket-server.ts'
+import type { Bypass } from '../../node/bypass/bypass-watch.ts'
 import type { Client } from '../../node/client.ts'
 import type { Logger } from '../../telemetry/log.ts'
+import { oneProblem, type ProblemGroup } from '../../telemetry/problems.ts'
 import type { PatternDialect } from './options.ts'
 
 /** The clients of this node and their rules, from Kubernetes or from files. */
@@ -22,6 +24,12 @@ export interface NodeServiceParts {
   readonly feed: ClientFeed
   /** Finds out whether this process can enforce anything. Throws an InputError. */
   readonly probe: () => Promise<void>
+  /** What hides packets of clients. */
+  readonly bypasses: {
+    readonly start: () => Promise<void>
+    readonly found: readonly Bypass[]
+    readonly close: () => void
+  }
   readonly dialect: PatternDialect
   /** Opens the API. Resolves to what ends it; undefined = there is none. */
   readonly openApi: ((answer: AnswerNames) => Promise<() => void>) | undefined
@@ -63,6 +71,13 @@ export class NodeService {
     return reasons.filter((reason) => reason !== '').join('; ')
   }
 
+  /** What hides packets of clients from this node, with its fix. */
+  problems(): readonly ProblemGroup[] {
+    return this.#parts.bypasses.found.map(({ object, reason }) => {
+      return oneProblem('bypass', object, { place: '', object, reason })
+    })
+  }
+
   /** Enforces what an earlier process knew, then what the sources have. The first call counts. */
   start(): Promise<void> {
     this.#started ??= this.#start()
@@ -75,8 +90,9 @@ export class NodeService {
   }
 
   close(): void {
-    const { agent, feed, close } = this.#parts
+    const { agent, feed, bypasses, close } = this.#parts
     this.#isClosed = true
+    bypasses.close()
     feed.close()
     this.#closeApi()
     agent.close()
@@ -84,9 +100,10 @@ export class NodeService {
   }
 
   async #start(): Promise<void> {
-    const { probe, agent, feed, startupMs, timers, log } = this.#parts
+    const { probe, agent, feed, bypasses, startupMs, timers, log } = this.#parts
     await probe()
     if (this.#isClosed) return
+    void bypasses.start()
     this.#noteFault(await agent.restore())
     if (this.#isClosed) return
     agent.start()

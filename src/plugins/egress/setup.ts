@@ -45,6 +45,7 @@ function setup(c: SetupContext): void {
     () => '',
     () => lease?.item.reason ?? '',
   )
+  c.onProblems(() => lease?.item.problems() ?? [])
   const stops: (() => void)[] = []
   let isOver = false
   c.onStartup(async () => {

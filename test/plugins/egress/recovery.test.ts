@@ -39,6 +39,7 @@ t.test(
         startupMs: 5000,
       },
       probe: async () => {},
+      bypasses: { start: async () => {}, found: [], close: () => {} },
       close: () => {},
     })
     t.teardown(() => service.close())
