@@ -1,4 +1,6 @@
+import { NAME_KINDS } from '../egress/openshift/name-kinds.ts'
 import type { DnsNameResolverSettings } from '../operator/egress/dnsnameresolver/dns-name-resolver-session.ts'
+import type { EgressFirewallSettings } from '../operator/egress/egressfirewall/egress-firewall-session.ts'
 import type { FqdnSettings } from '../operator/egress/fqdnnetworkpolicy/settings.ts'
 import type { OvnSettings } from '../operator/egress/ovn/ovn-settings.ts'
 import { BadValue, type Flag, type Get } from './flag-values.ts'
@@ -15,7 +17,7 @@ export const CONTROLLERS = [
 ] as const
 
 /** Settings of the controllers for egress policies. */
-export interface EgressArgs extends DnsNameResolverSettings {
+export interface EgressArgs extends DnsNameResolverSettings, EgressFirewallSettings {
   readonly ovn: OvnSettings
   readonly fqdn: FqdnSettings
 }
@@ -25,7 +27,12 @@ export const EGRESS_FLAGS: readonly Flag[] = [
   {
     name: 'egress-namespace',
     value: 'ovn-kubernetes',
-    help: 'namespace of the DNSNameResolvers; OpenShift: openshift-ovn-kubernetes',
+    help: 'namespace of the objects for DNS names; OpenShift: openshift-ovn-kubernetes',
+  },
+  {
+    name: 'egress-kind',
+    value: NAME_KINDS[0].kind,
+    help: 'kind of the objects for DNS names; EgressFirewallDNSName is the first design of DNSNameResolver',
   },
   {
     name: 'cluster-cidr',
@@ -50,10 +57,16 @@ export function readEgressArgs(get: Get): EgressArgs {
   if (!NAMESPACE.test(namespace)) {
     throw new BadValue('egress-namespace', namespace, 'the name of a namespace')
   }
+  const text = get('egress-kind')
+  const nameKind = NAME_KINDS.find(({ kind }) => kind === text)
+  if (nameKind === undefined) {
+    throw new BadValue('egress-kind', text, NAME_KINDS.map(({ kind }) => kind).join(' or '))
+  }
   return {
     namespace,
+    nameKind,
     service: readDnsService(get),
-    ovn: readOvnArgs(get, namespace),
+    ovn: readOvnArgs(get, { namespace, nameKind }),
     fqdn: readFqdnSettings(get),
   }
 }

@@ -40,7 +40,10 @@ const FAMILIES: ReadonlyMap<string, AddressFamily> = new Map([
 const OWNER = /^[A-Za-z0-9][-A-Za-z0-9._]{0,62}$/
 
 /** Reads the values of OVN_FLAGS. Throws BadValue. */
-export function readOvnArgs(get: Get, namespace: string): OvnSettings {
+export function readOvnArgs(
+  get: Get,
+  { namespace, nameKind }: Pick<OvnSettings, 'namespace' | 'nameKind'>,
+): OvnSettings {
   const remotes = scanRemotes(get('ovn-nb').replaceAll(' ', ''))
   if (remotes === undefined) {
     const want = 'a comma list of tcp:HOST:PORT, ssl:HOST:PORT and unix:PATH'
@@ -52,6 +55,7 @@ export function readOvnArgs(get: Get, namespace: string): OvnSettings {
   }
   return {
     namespace,
+    nameKind,
     remotes,
     tls: remotes.some(({ kind }) => kind === 'ssl') ? tlsFiles(get) : undefined,
     owner,

@@ -175,6 +175,7 @@ t.test('invalid values are refused', (t) => {
     { given: ['--ovn-nb='], want: /must be a comma list of tcp:HOST:PORT/ },
     { given: ['--ovn-nb=ssl:a:1'], want: /for --ovn-nb-ca: must be a file, because --ovn-nb has/ },
     { given: ['--ovn-owner=a:b'], want: /invalid value "a:b" for --ovn-owner/ },
+    { given: ['--egress-kind=Pod'], want: /must be DNSNameResolver or EgressFirewallDNSName/ },
     { given: ['--ovn-families='], want: /must be ipv4, ipv6 or both/ },
     { given: ['--ovn-families=ipv4,constructor'], want: /must be ipv4, ipv6 or both/ },
     { given: ['--cluster-cidr=10.0.0.0'], want: /for --cluster-cidr: must be a comma list of net/ },

@@ -63,10 +63,10 @@ t.test('controllers for egress with the real API server', needsCluster(), async 
   const rights = composeManifests('deploy/egress-firewall').map(forViewer)
   await applyAll(cluster, rights)
 
-  const start = (controllers: string) =>
+  const start = (controllers: string, ...more: readonly string[]) =>
     RunningOperator.start(t, {
       kubeconfig: cluster.kubeconfig('viewer'),
-      args: [`--controllers=${controllers}`],
+      args: [`--controllers=${controllers}`, ...more],
     })
   const resolvers = async (): Promise<readonly string[]> => {
     const { items } = await cluster.must('GET', RESOLVERS)
@@ -196,5 +196,27 @@ t.test('controllers for egress with the real API server', needsCluster(), async 
     await has(`${DNS_NAMES}/www`, [{ dnsName: WWW, ips: ['192.0.2.2'], lastLookupTime, ttl: 30 }])
     t.notMatch(next.output, LACKED)
     t.equal(await next.stop(), 0)
+  })
+  await t.test('egressfirewall: the first design of the objects', needsHost(), async (t) => {
+    const before = await resolvers()
+    const operator = await start('egressfirewall', '--egress-kind=EgressFirewallDNSName')
+    const names = async (): Promise<string> => {
+      const { items } = await cluster.must('GET', DNS_NAMES)
+      return items
+        .map(({ metadata, spec }: Manifest) => `${metadata.name} ${spec.name}`)
+        .sort()
+        .join()
+    }
+    const have = async (...want: readonly string[]) =>
+      until(async () => (await names()) === [...want].sort().join(), want.join(), SEEN_MS)
+    await putFirewall('a', 'www.example.com', '*.example.net')
+    await have(`www ${WWW}`, made('*.example.net.'))
+    await cluster.must('DELETE', `${DNS_NAMES}/www`)
+    await have(made(WWW), made('*.example.net.'))
+    await putFirewall('a')
+    await have(made(WWW))
+    t.strictSame(await resolvers(), before, 'the other kind stays as it is')
+    t.notMatch(operator.output, LACKED)
+    t.equal(await operator.stop(), 0)
   })
 })

@@ -2,6 +2,7 @@ import type { Rcode } from '../../dns/iana/rcodes.ts'
 import { type ApiObject, isObject, type JsonValue, textOf } from '../../kube/api.ts'
 import { printTime, scanTime } from './lookup-time.ts'
 import type { NameApi } from './name-api.ts'
+import { DNS_NAME_RESOLVERS } from './name-kinds.ts'
 import {
   type Degraded,
   type ResolvedAddress,
@@ -45,7 +46,7 @@ const MESSAGES: ReadonlyMap<string, string> = new Map(
 
 /** DNSNameResolver, `network.openshift.io/v1alpha1`: each address has its own TTL. */
 export const DNS_NAME_RESOLVER: NameApi<ResolvedName> = {
-  resource: { group: 'network.openshift.io', version: 'v1alpha1', plural: 'dnsnameresolvers' },
+  resource: DNS_NAME_RESOLVERS,
   accepts: (dnsName) => dnsName.length <= NAME_LENGTH_MAX && NAME.test(dnsName),
   scan: (value) => (Array.isArray(value) ? value.flatMap(scanName) : []),
   print: (names) => names.map(printName),

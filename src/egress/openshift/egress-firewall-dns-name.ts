@@ -2,6 +2,7 @@ import { Rcode } from '../../dns/iana/rcodes.ts'
 import { isObject, type JsonValue, textOf } from '../../kube/api.ts'
 import { printTime, SAME_LOOKUP_MS, scanTime } from './lookup-time.ts'
 import type { NameApi } from './name-api.ts'
+import { EGRESS_FIREWALL_DNS_NAMES } from './name-kinds.ts'
 import type { Lookup, UpdateLimits } from './resolved-names.ts'
 
 /** The definition's rule for names. */
@@ -22,7 +23,7 @@ export interface DnsNameEntry {
 
 /** EgressFirewallDNSName, `dns.openshift.io/v1alpha1`: the first design of DNSNameResolver. */
 export const EGRESS_FIREWALL_DNS_NAME: NameApi<DnsNameEntry> = {
-  resource: { group: 'dns.openshift.io', version: 'v1alpha1', plural: 'egressfirewalldnsnames' },
+  resource: EGRESS_FIREWALL_DNS_NAMES,
   accepts: (dnsName) => NAME.test(dnsName),
   scan: (value) => (Array.isArray(value) ? joined(value.flatMap(scanEntry)) : []),
   print: (entries) => {

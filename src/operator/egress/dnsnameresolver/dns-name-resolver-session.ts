@@ -23,7 +23,7 @@ import type { ControllerMeans, ControllerSession } from '../../controller.ts'
 import { isDeleting } from '../../record/fields.ts'
 import { endWork } from '../end-work.ts'
 import { dnsNameOf, invalidName, subjectOf } from '../name-objects.ts'
-import { DNS_NAME_RESOLVERS, EGRESS_FIREWALL_DNS_NAMES } from '../resources.ts'
+import { EGRESS_FIREWALL_DNS_NAMES, NAME_KINDS } from '../resources.ts'
 import { serversOf, trimSlice } from './dns-servers.ts'
 import { readStatusNames, withoutRemoved } from './status-names.ts'
 import { type TrackedName, TrackedNames } from './tracked-names.ts'
@@ -33,10 +33,6 @@ const ENDPOINT_SLICES: ApiResource = {
   version: 'v1',
   plural: 'endpointslices',
 }
-const KINDS = [
-  { resource: DNS_NAME_RESOLVERS, kind: 'DNSNameResolver' },
-  { resource: EGRESS_FIREWALL_DNS_NAMES, kind: 'EgressFirewallDNSName' },
-] as const
 const WORKERS = 8
 /** More than the default: names whose upstream is slow must not delay the others past their TTL. */
 const LOOKUPS = 64
@@ -103,7 +99,7 @@ export class DnsNameResolverSession implements ControllerSession {
     this.#client = new Objects(means)
     this.#faults = new FaultLog(means.log, means.clock)
     this.#startMs = means.clock.now()
-    this.#kinds = KINDS.map(({ resource, kind }) => ({
+    this.#kinds = NAME_KINDS.map(({ resource, kind }) => ({
       resource,
       kind,
       informer: this.#informer(resource, settings.namespace, ''),
@@ -146,7 +142,7 @@ export class DnsNameResolverSession implements ControllerSession {
     const reasons = this.#kinds
       .map(({ informer }) => informer)
       .filter(({ reason }) => reason !== '')
-    const isOneMissing = reasons.length < KINDS.length && reasons.every(isMissing)
+    const isOneMissing = reasons.length < NAME_KINDS.length && reasons.every(isMissing)
     return isOneMissing ? '' : (reasons[0]?.reason ?? '')
   }
 

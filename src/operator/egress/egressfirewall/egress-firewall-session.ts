@@ -9,7 +9,7 @@ import type { ControllerMeans, ControllerSession } from '../../controller.ts'
 import { itemsOf, mappingOf, metadataOf } from '../../record/fields.ts'
 import { endWork } from '../end-work.ts'
 import { chooseObject, dnsNameOf, NameObjects, subjectOf } from '../name-objects.ts'
-import { DNS_NAME_RESOLVERS, EGRESS_FIREWALLS } from '../resources.ts'
+import { EGRESS_FIREWALLS, type NameKind } from '../resources.ts'
 import { NameReferences } from './name-references.ts'
 
 const WORKERS = 4
@@ -17,8 +17,10 @@ const WORKERS = 4
 const NAMES_MAX = 10
 
 export interface EgressFirewallSettings {
-  /** Namespace of the DNSNameResolvers. */
+  /** Namespace of the objects. */
   readonly namespace: string
+  /** What the objects are: DNSNameResolvers, unless the cluster has their first design. */
+  readonly nameKind: NameKind
 }
 
 /** Counts the writes that were done. */
@@ -65,7 +67,7 @@ export class EgressFirewallSession implements ControllerSession {
     })
     this.#resolvers = new Informer({
       ...means,
-      resource: DNS_NAME_RESOLVERS,
+      resource: settings.nameKind.resource,
       namespaces: [settings.namespace],
       labelSelector: '',
       trim: trimResolver,
@@ -201,38 +203,40 @@ export class EgressFirewallSession implements ControllerSession {
 
   /** Returns the object that has the name already. */
   async #createAs(name: string, dnsName: string): Promise<ApiObject | undefined> {
-    const { namespace } = this.#settings
+    const { namespace, nameKind } = this.#settings
+    const { kind, resource } = nameKind
     if (!this.#means.mayWrite()) return undefined
-    const { group, version } = DNS_NAME_RESOLVERS
+    const { group, version } = resource
     try {
-      await this.#client.create(DNS_NAME_RESOLVERS, namespace, {
+      await this.#client.create(resource, namespace, {
         apiVersion: `${group}/${version}`,
-        kind: 'DNSNameResolver',
+        kind,
         metadata: { namespace, name },
         spec: { name: dnsName },
       })
     } catch (error) {
       if (!isAlreadyThere(error)) throw error
-      const ref = { resource: DNS_NAME_RESOLVERS, namespace, name }
+      const ref = { resource, namespace, name }
       const found = await this.#client.get(ref)
       if (found === undefined) throw error
       return found
     }
     this.#count('create')
     this.#chosen.set(dnsName, name)
-    this.#means.log.info(`egressfirewall: created DNSNameResolver ${namespace}/${name}: ${dnsName}`)
+    this.#means.log.info(`egressfirewall: created ${kind} ${namespace}/${name}: ${dnsName}`)
     return undefined
   }
 
   async #delete(object: ApiObject): Promise<void> {
     if (!this.#means.mayWrite()) return
-    const { namespace } = this.#settings
+    const { namespace, nameKind } = this.#settings
+    const { kind, resource } = nameKind
     const [name, uid] = [textOf(object.metadata, 'name'), textOf(object.metadata, 'uid')]
-    const ref = { resource: DNS_NAME_RESOLVERS, namespace, name }
+    const ref = { resource, namespace, name }
     if (!(await this.#client.delete(ref, { uid }))) return
     this.#count('delete')
     const dnsName = dnsNameOf(object)
-    this.#means.log.info(`egressfirewall: deleted DNSNameResolver ${namespace}/${name}: ${dnsName}`)
+    this.#means.log.info(`egressfirewall: deleted ${kind} ${namespace}/${name}: ${dnsName}`)
   }
 }
 

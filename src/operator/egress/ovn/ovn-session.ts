@@ -14,9 +14,9 @@ import { OvsdbClient } from '../../../ovsdb/client.ts'
 import { OvsdbError } from '../../../ovsdb/connection.ts'
 import { FaultLog } from '../../../telemetry/fault-log.ts'
 import type { ControllerMeans, ControllerSession } from '../../controller.ts'
-import { itemsOf, mappingOf, metadataOf } from '../../record/fields.ts'
+import { itemsOf, mappingOf, metadataOf, textsOf } from '../../record/fields.ts'
 import { chooseObject, dnsNameOf, invalidName, NameObjects, subjectOf } from '../name-objects.ts'
-import { DNS_NAME_RESOLVERS } from '../resources.ts'
+import type { NameKind } from '../resources.ts'
 import type { OvnMetrics } from './ovn-metrics.ts'
 import type { OvnSettings } from './ovn-settings.ts'
 
@@ -34,6 +34,7 @@ const DATABASE = 'OVN_Northbound'
 export class OvnSession implements ControllerSession {
   readonly #means: ControllerMeans
   readonly #metrics: OvnMetrics
+  readonly #nameKind: NameKind
   readonly #rules: AddressRules
   readonly #objects = new NameObjects()
   /** Name of the object that each DNS name has. */
@@ -58,13 +59,14 @@ export class OvnSession implements ControllerSession {
     const { owner, families, namespace } = settings
     this.#means = means
     this.#metrics = metrics
+    this.#nameKind = settings.nameKind
     this.#rules = new AddressRules(settings.clusterNetworks, settings.allowedNetworks)
     this.#faults = new FaultLog(means.log, means.clock)
     // Any number of denied addresses must not hide a fault.
     this.#omissions = new FaultLog(means.log, means.clock)
     this.#informer = new Informer({
       ...means,
-      resource: DNS_NAME_RESOLVERS,
+      resource: settings.nameKind.resource,
       namespaces: [namespace],
       labelSelector: '',
       trim: trimResolver,
@@ -215,12 +217,13 @@ export class OvnSession implements ControllerSession {
 
   #reportOmission(thing: string, object: ApiObject, happening: Happening): void {
     if (!this.#means.mayWrite()) return
-    const line = `ovn: DNSNameResolver ${keyOf(object)}: ${happening.note}`
+    const line = `ovn: ${this.#nameKind.kind} ${keyOf(object)}: ${happening.note}`
     if (this.#omissions.report(thing, line)) this.#record(object, happening)
   }
 
   #record(object: ApiObject, happening: Happening): void {
-    this.#means.events.record(subjectOf(DNS_NAME_RESOLVERS, 'DNSNameResolver', object), happening)
+    const { resource, kind } = this.#nameKind
+    this.#means.events.record(subjectOf(resource, kind, object), happening)
   }
 
   async #apply(update: SinkUpdate): Promise<string> {
@@ -275,7 +278,11 @@ export class OvnSession implements ControllerSession {
 function publishedNames(object: ApiObject) {
   return itemsOf(mappingOf(object, 'status'), 'resolvedNames').map((name) => ({
     dnsName: textOf(name, 'dnsName'),
-    ips: itemsOf(name, 'resolvedAddresses').map((address) => textOf(address, 'ip')),
+    ips: [
+      ...itemsOf(name, 'resolvedAddresses').map((address) => textOf(address, 'ip')),
+      // Of an EgressFirewallDNSName.
+      ...textsOf(name, 'ips'),
+    ],
   }))
 }
 

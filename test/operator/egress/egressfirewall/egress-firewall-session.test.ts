@@ -5,7 +5,12 @@ import { resolverObjectName } from '../../../../src/egress/openshift/object-name
 import { type ApiObject, textOf } from '../../../../src/kube/api.ts'
 import type { Controller } from '../../../../src/operator/controller.ts'
 import { createEgressFirewallController } from '../../../../src/operator/egress/egressfirewall/egress-firewall-controller.ts'
-import { DNS_NAME_RESOLVERS, EGRESS_FIREWALLS } from '../../../../src/operator/egress/resources.ts'
+import {
+  DNS_NAME_RESOLVERS,
+  EGRESS_FIREWALLS,
+  NAME_KINDS,
+  type NameKind,
+} from '../../../../src/operator/egress/resources.ts'
 import { createLogger } from '../../../../src/telemetry/log.ts'
 import { MetricsRegistry } from '../../../../src/telemetry/metrics.ts'
 import { turns } from '../../../support/api-double.ts'
@@ -31,7 +36,10 @@ class Bench {
   )
   readonly #controllers: Controller[] = []
 
-  constructor(t: Test) {
+  readonly nameKind: NameKind
+
+  constructor(t: Test, nameKind: NameKind = NAME_KINDS[0]) {
+    this.nameKind = nameKind
     t.teardown(async () => {
       for (const controller of this.#controllers) await controller.end()
     })
@@ -53,7 +61,7 @@ class Bench {
         registry: this.registry,
         mayWrite: () => this.mayWrite,
       },
-      { namespace: NAMESPACE },
+      { namespace: NAMESPACE, nameKind: this.nameKind },
     )
     this.#controllers.push(controller)
     controller.begin()
@@ -66,7 +74,7 @@ class Bench {
   }
 
   resolver(name: string, dnsName: string): void {
-    this.api.put(DNS_NAME_RESOLVERS, {
+    this.api.put(this.nameKind.resource, {
       metadata: { namespace: NAMESPACE, name },
       spec: { name: dnsName },
     })
@@ -84,7 +92,7 @@ class Bench {
 
   /** `object dnsName` of the objects that there are. */
   get resolvers(): readonly string[] {
-    return [...this.api.all(DNS_NAME_RESOLVERS).values()].map(textOfResolver).sort()
+    return [...this.api.all(this.nameKind.resource).values()].map(textOfResolver).sort()
   }
 }
 
@@ -141,7 +149,7 @@ const LIFECYCLE: {
     name: 'an object that a user deletes is created again',
     before: (bench) => bench.firewall('a', 'www.example.com'),
     change: (bench) => {
-      bench.api.drop(DNS_NAME_RESOLVERS, `${NAMESPACE}/${resolverObjectName(WWW)}`)
+      bench.api.drop(bench.nameKind.resource, `${NAMESPACE}/${resolverObjectName(WWW)}`)
     },
     want: [made(WWW)],
   },
@@ -168,19 +176,28 @@ const LIFECYCLE: {
   },
 ]
 
-t.test('the lifecycle of objects', async (t) => {
-  for (const { name, before, change, want } of LIFECYCLE) {
-    await t.test(name, async (t) => {
-      const bench = new Bench(t)
-      before(bench)
-      bench.start()
-      await bench.settle()
-      change?.(bench)
-      await bench.settle()
-      t.strictSame(bench.resolvers, [...want].sort())
-    })
-  }
-})
+for (const nameKind of NAME_KINDS) {
+  t.test(`the lifecycle of objects: ${nameKind.kind}`, async (t) => {
+    for (const { name, before, change, want } of LIFECYCLE) {
+      await t.test(name, async (t) => {
+        const bench = new Bench(t, nameKind)
+        before(bench)
+        bench.start()
+        await bench.settle()
+        change?.(bench)
+        await bench.settle()
+        t.strictSame(bench.resolvers, [...want].sort())
+        const { group, version } = nameKind.resource
+        for (const { kind, apiVersion } of bench.api.all(nameKind.resource).values()) {
+          t.match([kind, apiVersion], [kind && nameKind.kind, apiVersion && `${group}/${version}`])
+        }
+        for (const other of NAME_KINDS) {
+          if (other !== nameKind) t.equal(bench.api.all(other.resource).size, 0)
+        }
+      })
+    }
+  })
+}
 
 t.test('an adopted object stays although an older-looking one comes', async (t) => {
   const bench = new Bench(t)

@@ -6,6 +6,7 @@ import { Rcode, RRClass, RRType } from '../../../../src/dns/iana/index.ts'
 import { scanAddress } from '../../../../src/dns/text/address.ts'
 import { monitoredRows } from '../../../../src/egress/ovn/address-set-row.ts'
 import { createOvnController } from '../../../../src/operator/egress/ovn/ovn-controller.ts'
+import { NAME_KINDS } from '../../../../src/operator/egress/resources.ts'
 import { OvsdbClient } from '../../../../src/ovsdb/client.ts'
 import type { OvsdbRow } from '../../../../src/ovsdb/datum.ts'
 import { scanRemotes } from '../../../../src/ovsdb/remote.ts'
@@ -73,7 +74,14 @@ async function place(t: Test, properties: string) {
       mayWrite: () => true,
     },
     {
-      ...{ namespace: NAMESPACE, remotes, tls: undefined, owner: OWNER, families: [1] },
+      ...{
+        namespace: NAMESPACE,
+        nameKind: NAME_KINDS[0],
+        remotes,
+        tls: undefined,
+        owner: OWNER,
+        families: [1],
+      },
       clusterNetworks: [],
       allowedNetworks: [],
     },

@@ -7,7 +7,7 @@ import { addressSetRow, insertRow } from '../../../../src/egress/ovn/address-set
 import { textOf } from '../../../../src/kube/api.ts'
 import type { Controller } from '../../../../src/operator/controller.ts'
 import { createOvnController } from '../../../../src/operator/egress/ovn/ovn-controller.ts'
-import { DNS_NAME_RESOLVERS } from '../../../../src/operator/egress/resources.ts'
+import { NAME_KINDS, type NameKind } from '../../../../src/operator/egress/resources.ts'
 import { scanRemotes } from '../../../../src/ovsdb/remote.ts'
 import { createLogger } from '../../../../src/telemetry/log.ts'
 import { MetricsRegistry } from '../../../../src/telemetry/metrics.ts'
@@ -31,8 +31,11 @@ class Bench {
   mayWrite = true
   controller: Controller
 
-  private constructor(server: NorthboundServer) {
+  readonly nameKind: NameKind
+
+  private constructor(server: NorthboundServer, nameKind: NameKind) {
     this.server = server
+    this.nameKind = nameKind
     const means = {
       api: this.api,
       namespaces: [],
@@ -51,6 +54,7 @@ class Bench {
       { ...means, events: eventRecorder(means), registry, mayWrite },
       {
         namespace: NAMESPACE,
+        nameKind,
         remotes: scanRemotes(server.remote)!,
         tls: undefined,
         owner: 'sextant',
@@ -61,26 +65,28 @@ class Bench {
     )
   }
 
-  static async start(t: Test): Promise<Bench> {
-    const bench = new Bench(await NorthboundServer.start(t))
+  static async start(t: Test, nameKind = NAME_KINDS[0]): Promise<Bench> {
+    const bench = new Bench(await NorthboundServer.start(t), nameKind)
     t.teardown(() => bench.controller.end())
     return bench
   }
 
-  /** Writes a DNSNameResolver whose status has these addresses of names. */
+  /** Writes an object whose status has these addresses of names. */
   put(
     name: string,
     dnsName: string,
     status: Readonly<Record<string, readonly string[]>> = {},
   ): void {
     const resolvedNames = Object.entries(status).map(([dnsName, ips]) => {
-      const resolvedAddresses = ips.map((ip) => {
-        return { ip, ttlSeconds: 5, lastLookupTime: '2020-01-01T00:00:00Z' }
-      })
+      const lastLookupTime = '2020-01-01T00:00:00Z'
+      if (this.nameKind.kind === 'EgressFirewallDNSName') {
+        return { dnsName, ips, ttl: 5, lastLookupTime }
+      }
+      const resolvedAddresses = ips.map((ip) => ({ ip, ttlSeconds: 5, lastLookupTime }))
       return { dnsName, resolvedAddresses }
     })
     const metadata = { namespace: NAMESPACE, name }
-    this.api.put(DNS_NAME_RESOLVERS, {
+    this.api.put(this.nameKind.resource, {
       metadata,
       spec: { name: dnsName },
       status: { resolvedNames },
@@ -88,7 +94,7 @@ class Bench {
   }
 
   drop(name: string): void {
-    this.api.drop(DNS_NAME_RESOLVERS, `${NAMESPACE}/${name}`)
+    this.api.drop(this.nameKind.resource, `${NAMESPACE}/${name}`)
   }
 
   /** `NAME FAMILY: ADDRESSES` of each row. */
@@ -127,34 +133,43 @@ class Bench {
   }
 }
 
-t.test('address sets have the union of the names of their objects', NEEDS, async (t) => {
-  const bench = await Bench.start(t)
-  bench.put('dns-1', '*.example.com.', {
-    '*.example.com.': ['192.0.2.1'],
-    'a.example.com.': ['192.0.2.1', '192.0.2.2', '2001:db8::1'],
-  })
-  bench.controller.begin()
-  await bench.hasRows('*.example.com. v4: 192.0.2.1 192.0.2.2', '*.example.com. v6: 2001:db8::1')
-  bench.put('dns-2', WWW)
-  await bench.hasRows(
-    ...['*.example.com. v4: 192.0.2.1 192.0.2.2', '*.example.com. v6: 2001:db8::1'],
-    ...[`${WWW} v4: `, `${WWW} v6: `],
+for (const nameKind of NAME_KINDS) {
+  t.test(
+    `address sets have the union of the names of their objects: ${nameKind.kind}`,
+    NEEDS,
+    async (t) => {
+      const bench = await Bench.start(t, nameKind)
+      bench.put('dns-1', '*.example.com.', {
+        '*.example.com.': ['192.0.2.1'],
+        'a.example.com.': ['192.0.2.1', '192.0.2.2', '2001:db8::1'],
+      })
+      bench.controller.begin()
+      await bench.hasRows(
+        '*.example.com. v4: 192.0.2.1 192.0.2.2',
+        '*.example.com. v6: 2001:db8::1',
+      )
+      bench.put('dns-2', WWW)
+      await bench.hasRows(
+        ...['*.example.com. v4: 192.0.2.1 192.0.2.2', '*.example.com. v6: 2001:db8::1'],
+        ...[`${WWW} v4: `, `${WWW} v6: `],
+      )
+      bench.put('dns-1', '*.example.com.', { 'b.example.com.': ['192.0.2.9'] })
+      await bench.hasRows(
+        ...['*.example.com. v4: 192.0.2.9', '*.example.com. v6: '],
+        ...[`${WWW} v4: `, `${WWW} v6: `],
+      )
+      bench.drop('dns-1')
+      await bench.hasRows(`${WWW} v4: `, `${WWW} v6: `)
+      t.equal(bench.controller.reason, '')
+      t.equal(await bench.metric('sextant_ovn_connected'), 1)
+      t.equal(await bench.metric('sextant_ovn_address_sets'), 2)
+      t.equal(await bench.metric('sextant_ovn_pending_names'), 0)
+      t.equal(await bench.metric('sextant_ovn_repairs_total'), 0)
+      t.ok((await bench.metric('sextant_ovn_commit_seconds_count')) >= 3)
+      t.equal(await bench.metric('sextant_ovn_transactions_total{result="failed"}'), 0)
+    },
   )
-  bench.put('dns-1', '*.example.com.', { 'b.example.com.': ['192.0.2.9'] })
-  await bench.hasRows(
-    ...['*.example.com. v4: 192.0.2.9', '*.example.com. v6: '],
-    ...[`${WWW} v4: `, `${WWW} v6: `],
-  )
-  bench.drop('dns-1')
-  await bench.hasRows(`${WWW} v4: `, `${WWW} v6: `)
-  t.equal(bench.controller.reason, '')
-  t.equal(await bench.metric('sextant_ovn_connected'), 1)
-  t.equal(await bench.metric('sextant_ovn_address_sets'), 2)
-  t.equal(await bench.metric('sextant_ovn_pending_names'), 0)
-  t.equal(await bench.metric('sextant_ovn_repairs_total'), 0)
-  t.ok((await bench.metric('sextant_ovn_commit_seconds_count')) >= 3)
-  t.equal(await bench.metric('sextant_ovn_transactions_total{result="failed"}'), 0)
-})
+}
 
 t.test('denied addresses are left out, counted and reported, unless allowed', NEEDS, async (t) => {
   const bench = await Bench.start(t)
