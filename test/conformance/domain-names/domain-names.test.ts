@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { parseAllDocuments, stringify } from 'yaml'
@@ -6,6 +6,7 @@ import { ALLOWED_MS, DROPPED_MS, EgressNode, type Protocol } from '../../support
 import { needs, needsRoot } from '../../support/peer.ts'
 import { root } from '../../support/server.ts'
 import { until } from '../../support/until.ts'
+import { type CaseResult, composeReport } from './report.ts'
 
 // Long: it starts a server for each case.
 
@@ -54,6 +55,9 @@ const CASES = readdirSync(join(HERE, 'cases')).map((file) => {
 
 /** The rcodes of c-ares have other names. */
 const RCODES: Readonly<Record<string, string>> = { ENOTFOUND: 'NXDOMAIN', ENODATA: 'NOERROR' }
+
+/** A file for the report; undefined = none. */
+const REPORT = process.env.SEXTANT_CONFORMANCE_REPORT
 
 t.setTimeout(600_000)
 
@@ -119,8 +123,12 @@ t.test(
       else present.delete(object)
       node.putObjects(yaml())
     }
-    for (const { file, test } of CASES) {
+    const results: CaseResult[] = []
+    for (const { file, test, objects } of CASES) {
+      // A step that cannot be done ends the case.
+      let passed = false
       await t.test(`${file}: ${test.title}`, async (t) => {
+        let failures = 0
         for (const step of test.steps) {
           if (step.apply !== undefined || step.delete !== undefined) {
             change(step)
@@ -133,9 +141,15 @@ t.test(
           }
           if (step.within === undefined) await isAsExpected()
           else await until(isAsExpected, JSON.stringify(step), step.within * 1000).catch(() => {})
-          t.strictSame(found, step.expect, JSON.stringify(step))
+          if (!t.strictSame(found, step.expect, JSON.stringify(step))) failures++
         }
+        passed = failures === 0
       })
+      results.push({ file, passed, kinds: objects.map(({ kind }) => kind) })
+    }
+    if (REPORT !== undefined) {
+      const of = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
+      writeFileSync(REPORT, composeReport(results, of, new Date()))
     }
     t.comment(node.agent.output())
   },
