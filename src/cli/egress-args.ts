@@ -14,6 +14,7 @@ export const CONTROLLERS = [
   'egressfirewall',
   'ovn',
   'fqdnnetworkpolicy',
+  'policystatus',
 ] as const
 
 /** Settings of the controllers for egress policies. */

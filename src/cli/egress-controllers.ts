@@ -3,6 +3,7 @@ import { createDnsNameResolverController } from '../operator/egress/dnsnameresol
 import { createEgressFirewallController } from '../operator/egress/egressfirewall/egress-firewall-controller.ts'
 import { FqdnSession } from '../operator/egress/fqdnnetworkpolicy/session.ts'
 import { createOvnController } from '../operator/egress/ovn/ovn-controller.ts'
+import { PolicyStatusSession } from '../operator/egress/policystatus/policy-status-session.ts'
 import type { EgressArgs } from './egress-args.ts'
 
 /** Makes the controllers for egress policies that are switched on. */
@@ -25,6 +26,9 @@ export function createEgressControllers(
   if (names.has('ovn')) controllers.push(createOvnController(means, args.ovn))
   if (names.has('fqdnnetworkpolicy')) {
     controllers.push(new SessionController(() => new FqdnSession(means, args.fqdn)))
+  }
+  if (names.has('policystatus')) {
+    controllers.push(new SessionController(() => new PolicyStatusSession(means)))
   }
   return controllers
 }

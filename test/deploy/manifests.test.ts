@@ -26,6 +26,7 @@ const OPTIONS = [
   'namespace-drains',
   'fqdn-network-policy',
   'node',
+  'policy-status',
 ]
 const FOLDERS = [...OVERLAYS, SITE, ...OPTIONS.map((name) => `deploy/${name}`)]
 

@@ -38,6 +38,7 @@ function definitionOf({ kind, resource, isNamespaced }: PolicyKind): object {
           name: version,
           served: true,
           storage: true,
+          subresources: { status: {} },
           schema: {
             openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true },
           },

@@ -43,8 +43,8 @@ export type ConditionType =
   | 'PeersDegraded'
 
 /** A desired condition. */
-export interface Condition {
-  readonly type: ConditionType
+export interface Condition<Type = ConditionType> {
+  readonly type: Type
   readonly isTrue: boolean
   /** The status is Unknown, and `isTrue` is false; missing = it is not. */
   readonly isUnknown?: true
@@ -285,7 +285,7 @@ function listSkipped(probes: readonly AddressProbe[]): string {
  * its transition time.
  */
 export function printConditions(
-  wanted: readonly Condition[],
+  wanted: readonly Condition<string>[],
   present: readonly ApiObject[],
   observedGeneration: number,
   nowMs: number,

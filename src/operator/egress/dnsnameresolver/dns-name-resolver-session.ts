@@ -22,6 +22,7 @@ import { FaultLog } from '../../../telemetry/fault-log.ts'
 import type { ControllerMeans, ControllerSession } from '../../controller.ts'
 import { isDeleting } from '../../record/fields.ts'
 import { endWork } from '../end-work.ts'
+import { reasonOfKinds } from '../missing-kinds.ts'
 import { dnsNameOf, invalidName, subjectOf } from '../name-objects.ts'
 import { EGRESS_FIREWALL_DNS_NAMES, NAME_KINDS } from '../resources.ts'
 import { serversOf, trimSlice } from './dns-servers.ts'
@@ -40,7 +41,6 @@ const LOOKUPS = 64
 const SERVERS_MS = 30_000
 /** Until then, the watch reports what was written. */
 const WRITTEN_MS = 1000
-const NOT_FOUND = 404
 
 export interface DnsNameResolverSettings {
   /** Namespace of the objects. */
@@ -138,12 +138,7 @@ export class DnsNameResolverSession implements ControllerSession {
     if (this.#slices.isSynced && this.#servers.length === 0) {
       return `Service ${namespace}/${name} has no ready endpoint with a UDP port`
     }
-    // Of the two definitions, most clusters have one.
-    const reasons = this.#kinds
-      .map(({ informer }) => informer)
-      .filter(({ reason }) => reason !== '')
-    const isOneMissing = reasons.length < NAME_KINDS.length && reasons.every(isMissing)
-    return isOneMissing ? '' : (reasons[0]?.reason ?? '')
+    return reasonOfKinds(this.#kinds.map(({ informer }) => informer))
   }
 
   /** For metrics; 0 = the session has ended. */
@@ -338,9 +333,4 @@ export class DnsNameResolverSession implements ControllerSession {
     this.#means.log.warning(`dnsnameresolver ${subject.namespace}/${subject.name}: ${note}`)
     this.#means.events.record(subject, { type: 'Warning', reason, action: 'RemoveDead', note })
   }
-}
-
-/** True if the cluster lacks the definition. */
-function isMissing({ watches }: Informer): boolean {
-  return watches.every(({ failureStatus }) => failureStatus === NOT_FOUND)
 }
