@@ -4,7 +4,7 @@ import { plural } from '../base/plural.ts'
 import { systemTimers } from '../base/timers.ts'
 import { RRType } from '../dns/iana/types.ts'
 import { ROOT_NAME } from '../dns/name/name.ts'
-import { type Endpoint, recordKey } from '../dnsrecord/dns-record.ts'
+import { type Endpoint, type HealthProbe, recordKey } from '../dnsrecord/dns-record.ts'
 import { unpackRecord } from '../dnsrecord/pack.ts'
 import type { RecordChange, StoredRecord } from '../dnsrecord/record-source.ts'
 import { AddressHealth } from '../health/address-health.ts'
@@ -23,6 +23,7 @@ export type Warn = (warning: InputError) => void
 /** The current manifests of a directory. */
 export interface CheckedManifests {
   readonly records: readonly StoredRecord[]
+  readonly probes: readonly HealthProbe[]
   /** All faults, by file and line. */
   readonly faults: readonly InputError[]
   /** Ignored properties, objects that may be of our kinds, and files that are not read. */
@@ -57,6 +58,7 @@ export async function readManifests(directory: string): Promise<CheckedManifests
   if (problems.length === 0) warnings.push(...findLostProbes(source, places))
   return {
     records: [...source.records()],
+    probes: [...source.probes()],
     faults: [...problems, ...unknown],
     warnings,
     places,

@@ -99,6 +99,11 @@ export class RecordPlaces {
     return this.#property(key, (property) => hasGeoCode(property, code))
   }
 
+  /** Place of the record's health check, or of a field of it. */
+  healthCheck(key: string, ...field: readonly string[]): Position | undefined {
+    return this.#locate(key, () => ['spec', 'healthCheck', ...field], true)
+  }
+
   /** Place of the record's first location, or of the record's name. */
   location(key: string): Position | undefined {
     return this.#property(key, (property) => isMapping(property) && property.name === 'location')
@@ -120,6 +125,7 @@ export class RecordPlaces {
   #locate(
     key: string,
     find: (record: { readonly [key: string]: YamlValue }) => readonly (string | number)[],
+    isKey = false,
   ): Position | undefined {
     const place = this.#places.get(key)
     if (place === undefined) return undefined
@@ -134,7 +140,8 @@ export class RecordPlaces {
     if (item === -1) return { file, line: place.line }
     const prefix = items[item] === value ? [] : isItem ? [item] : ['items', item]
     const path = find(items[item] as { readonly [key: string]: YamlValue })
-    return { file, line: text.line + findLine(text.text, text.index, [...prefix, ...path]) - 1 }
+    const line = findLine(text.text, text.index, [...prefix, ...path], isKey)
+    return { file, line: text.line + line - 1 }
   }
 
   #parse(place: HeldPlace): ParsedText | undefined {

@@ -1,11 +1,16 @@
 import { isIP } from 'node:net'
 import { InputError } from '../../base/errors.ts'
+import { recordKey } from '../../dnsrecord/dns-record.ts'
 import { isChecked, unpackRecord } from '../../dnsrecord/pack.ts'
 import type { StoredRecord } from '../../dnsrecord/record-source.ts'
 import { ProbePolicy } from '../../health/probes/probe-policy.ts'
 import { findLeaves } from '../../health/record-probes.ts'
+import type { CheckedManifests } from '../../publish/check-manifests.ts'
 import type { HealthOptions } from '../../publish/health-options.ts'
 import type { RecordPlaces } from '../../publish/locate.ts'
+import { probingOf } from '../../publish/same-source.ts'
+import { probePlaceKey } from '../../sources/manifests/manifest-store.ts'
+import type { KuadrantOptions } from './options.ts'
 
 /** Addresses that a warning lists. */
 const LISTED_MAX = 5
@@ -31,5 +36,39 @@ export function* findRefusedProbes(
     const networks = [...new Set(refused.map(({ text }) => text))].join(' ')
     const text = `DNSRecord ${key}: addresses that are not probed are always served: ${shown.join(', ')}${more}; to probe them, add \`probe-allow ${networks}\``
     yield new InputError(places.record(key), text)
+  }
+}
+
+/**
+ * Finds health checks of manifests that no server does: no block with these manifests probes, or the check needs a
+ * Secret. `all`: the blocks of the Corefile. `probe off` is a decision of the administrator, and causes no warning.
+ */
+export function* findIdleChecks(
+  { source }: Pick<KuadrantOptions, 'source'>,
+  all: readonly KuadrantOptions[],
+  { records, probes, places }: Pick<CheckedManifests, 'records' | 'probes' | 'places'>,
+): Iterable<InputError> {
+  const { probe } = probingOf(source, all)
+  if (probe === 'off') return
+  const why = 'no server block with these manifests probes; add `probe` to one'
+  const reported = new Set<string>()
+  for (const one of probes) {
+    if (one.check === undefined) reported.add(recordKey(one.namespace, one.recordName))
+    else if (probe === undefined) {
+      const text = `DNSHealthCheckProbe ${recordKey(one.namespace, one.name)}: it has no effect: it has no status, and ${why}`
+      yield new InputError(places.record(probePlaceKey(one)), text)
+    }
+  }
+  for (const { key, packed } of records) {
+    if (!isChecked(packed) || reported.has(key)) continue
+    const { endpoints, healthCheck } = unpackRecord(packed)
+    if (findLeaves(endpoints).length === 0) continue
+    if (probe === undefined) {
+      const text = `DNSRecord ${key}: healthCheck has no effect, all addresses are always served: ${why}`
+      yield new InputError(places.healthCheck(key), text)
+    } else if (healthCheck!.headersSecret !== '') {
+      const text = `DNSRecord ${key}: its addresses are not probed, all are always served: this server reads no Secret; remove additionalHeadersRef`
+      yield new InputError(places.healthCheck(key, 'additionalHeadersRef'), text)
+    }
   }
 }

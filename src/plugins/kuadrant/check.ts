@@ -42,7 +42,7 @@ import { findUnmatched } from './check-coverage.ts'
 import { foreseeDeaths } from './check-deaths.ts'
 import { checkDrains } from './check-drains.ts'
 import { findLostFallbacks } from './check-fallbacks.ts'
-import { findRefusedProbes } from './check-probes.ts'
+import { findIdleChecks, findRefusedProbes } from './check-probes.ts'
 import type { KuadrantOptions } from './options.ts'
 
 /**
@@ -79,6 +79,7 @@ export async function checkBlock(
   if (unsigned !== undefined) warn(unsigned)
   const { key } = options.peering
   const keyFaults = key === undefined ? [] : checkKey(key, warn)
+  for (const warning of findIdleChecks(options, all, judged)) warn(warning)
   const drainFaults = await checkDrains(options, all, judged, warn)
   const served = records.filter((record) => {
     return zones.some((apex) => belongs(record, { apex, key: nameKey(apex) }, options, ownership))
@@ -161,7 +162,8 @@ async function readSource(
   const { warning } = isOffline ? { warning: '' } : await openApi(source)
   const warnings = warning === '' ? [] : [new InputError(position, warning)]
   const summary = `the cluster${isOffline ? '' : ' (only its configuration)'}: not read`
-  return { records: [], faults: [], warnings, places: new RecordPlaces(new Map()), summary }
+  const places = new RecordPlaces(new Map())
+  return { records: [], probes: [], faults: [], warnings, places, summary }
 }
 
 function warnOfSnapshot(
