@@ -48,7 +48,7 @@ export async function readManifests(directory: string): Promise<CheckedManifests
     log: { ...SILENT_LOG, warning },
     clock: systemClock,
     timers: systemTimers,
-    onIgnored: (ignored, { isUnknownField }) => (isUnknownField ? unknown : warnings).push(ignored),
+    onIgnored: (ignored, { isUnknown }) => (isUnknown ? unknown : warnings).push(ignored),
   })
   await source.load()
   source.close()

@@ -27,6 +27,14 @@ spec: {address: 192.0.2.1}
 status: {healthy: true}
 `
 const CHECK = `  healthCheck:\n    path: /\n    interval: 1m\n    failureThreshold: 3\n`
+/** Of an endpoint; the last ones are for other programs. */
+const PROPERTIES = `
+    providerSpecific:
+    - {name: weight, value: "1"}
+    - {name: geo-code, value: IE}
+    - {name: aws/evaluate-target-health, value: "true"}
+    - {name: aws/weight, value: "1"}
+`
 
 /** Each changes `was` of a valid manifest to `is`. */
 const TYPOS: readonly (readonly [was: string, is: string, line: RegExp])[] = [
@@ -60,12 +68,29 @@ const TYPOS: readonly (readonly [was: string, is: string, line: RegExp])[] = [
   ['kind: DNSHealthCheckProbe', 'kind: DNSHealthCheckProb', /did you mean DNSHealthCheckProbe\?$/],
   ['recordType: A', 'recordType: a', /did you mean A\?$/],
   ['recordType: A', 'recordType: CNMAE', /did you mean CNAME\?$/],
+  ['name: weight', 'name: wieght', /^a\.yaml:20: default\/a: property "wieght" .*mean weight\?$/],
+  ['name: geo-code', 'name: geoCode', /property "geoCode" .*did you mean geo-code\?$/],
+  ['name: weight', 'name: sextant.io/weight', /property "sextant\.io\/weight" is unknown/],
+  ['name: weight', 'name: priority', /^\[WARNING\] .*property "priority" is unknown/],
+  [
+    'sextant.io/drain:',
+    'sextant.io/drian:',
+    /^a\.yaml:6: default\/a: annotation "sextant\.io\/drian" .*mean sextant\.io\/drain\?$/,
+  ],
+  ['sextant.io/drain:', 'sextnat.io/drain:', /^a\.yaml:6: .*did you mean sextant\.io\/drain\?$/],
+  ['annotations:', 'labels:', /^a\.yaml:6: .*label "sextant\.io\/drain" is ignored; write it as/],
+  ['sextant.io/drain:', 'sextant.io/maintenance:', /^a\.yaml:6: .*is unknown and is ignored/],
 ]
 
 t.test(
   'a misspelt field or kind is reported with its place and the nearest known name',
   async (t) => {
-    const valid = RECORD.replace('  endpoints:', `${CHECK}  endpoints:`) + PROBE
+    const valid =
+      RECORD.replace('  endpoints:', `${CHECK}  endpoints:`)
+        .replace('metadata:\n', 'metadata:\n  annotations:\n    sextant.io/drain: work\n')
+        .trimEnd() +
+      PROPERTIES +
+      PROBE
     t.match(await run(t, { 'a.yaml': valid }), { code: 0, errors: [] })
     for (const [was, is, line] of TYPOS) {
       t.ok(valid.includes(was), was)

@@ -183,10 +183,10 @@ t.test('records that disagree or say things in vain are reported with their plac
   } as unknown as Record<string, string>
   const want = [
     /^\[WARNING\] zones\/a\.yaml:37: y\.k\.example\.com\. A: TTL 60 \(default\/a\) and 7 \(default\/c\)/,
-    /^\[WARNING\] zones\/a\.yaml:\d+: default\/e: property "geo_code" is unknown .*did you mean geo-code\?$/,
     /^zones\/a\.yaml:26: x\.k\.example\.com\.: CNAME \(default\/b\) beside A \(default\/a\): .* a CNAME must be alone; delete one of them$/,
     /^zones\/a\.yaml:53: w\.k\.example\.com\. A: set identifier "s" with targets .* \(both in default\/d\): .*give each endpoint its own identifier$/,
     /^zones\/a\.yaml:\d+: default\/d: "recordTtl" is not a field of an endpoint/,
+    /^zones\/a\.yaml:\d+: default\/e: property "geo_code" is unknown .*did you mean geo-code\?$/,
   ]
   const got = await run(t, files)
   t.equal(got.code, 1)

@@ -14,7 +14,7 @@ t.test('the groups have what the holders have, whatever was there before', async
       const model = new Map<number, readonly IgnoredPart['kind'][]>()
       for (const { holder, kinds } of changes) {
         const parts = kinds.map((one) => {
-          return { path: [], message: one, kind: one, isUnknownField: false }
+          return { path: [], message: one, kind: one, isUnknown: false }
         })
         const objects = parts.length === 0 ? [] : [{ key: `ns/${holder}`, parts }]
         index.set(holder, objects, () => `${holder}.yaml:1`)

@@ -1,4 +1,4 @@
-import { didYouMean } from '../../base/nearest.ts'
+import { didYouMean, nearestName } from '../../base/nearest.ts'
 import { isSubdomain } from '../../dns/name/name.ts'
 import type { YamlValue } from '../../yaml/scan-block-yaml.ts'
 import type { DnsRecord, FieldProblem } from '../dns-record.ts'
@@ -23,10 +23,15 @@ const KNOWN_ANNOTATIONS: ReadonlySet<string> = new Set([
 export const STEERING_PROPERTIES: readonly string[] = ['weight', 'geo-code', 'default', 'location']
 const PROPERTIES: readonly string[] = [...STEERING_PROPERTIES, ...PROBE_PROPERTIES]
 
+type Mapping = { readonly [key: string]: YamlValue }
+
 /** A part of a resource that this server does not read. */
 export interface IgnoredPart extends FieldProblem {
-  /** True for a field that the kind does not have. Other parts may be for other programs. */
-  readonly isUnknownField: boolean
+  /**
+   * True for a field that the kind does not have, an unknown name with our prefix, and a property that is nearly one of
+   * ours. Other parts may be for other programs.
+   */
+  readonly isUnknown: boolean
   /** What the ready page and the metrics count it as. */
   readonly kind: 'ignored-record' | 'failover-list' | 'ignored-part'
 }
@@ -39,7 +44,8 @@ export function findIgnored(resource: YamlValue, record?: DnsRecord): IgnoredPar
   if (!isMapping(resource)) return []
   const kind = findKind(resource.kind) ?? 'DNSRecord'
   const unknown = findUnknownFields(resource, kind)
-  const others = kind === 'DNSRecord' ? findUnread(resource) : []
+  const others: FieldProblem[] = []
+  if (kind === 'DNSRecord') findUnread(resource, unknown, others)
   if (record !== undefined && hasNamesOutside(record)) {
     others.push(...findNamesOutside(resource, record))
   }
@@ -53,10 +59,7 @@ export function findIgnored(resource: YamlValue, record?: DnsRecord): IgnoredPar
 }
 
 /** Each name is reported once, at its first endpoint. */
-function findNamesOutside(
-  { spec }: { readonly [key: string]: YamlValue },
-  { rootHost }: DnsRecord,
-): FieldProblem[] {
+function findNamesOutside({ spec }: Mapping, { rootHost }: DnsRecord): FieldProblem[] {
   if (!isMapping(spec) || !Array.isArray(spec.endpoints)) return []
   const found = new Map<string, FieldProblem>()
   for (const [index, endpoint] of spec.endpoints.entries()) {
@@ -73,63 +76,92 @@ function findNamesOutside(
 export function ignoredPart(
   { path, message }: FieldProblem,
   kind: IgnoredPart['kind'],
-  isUnknownField = false,
+  isUnknown = false,
 ): IgnoredPart {
-  return { path, message, kind, isUnknownField }
+  return { path, message, kind, isUnknown }
 }
 
-/** Other providers may read these, so they are no fault, but they may be a mistake. */
-function findUnread({ metadata, spec }: { readonly [key: string]: YamlValue }): FieldProblem[] {
-  const found = isMapping(metadata) ? findInAnnotations(metadata.annotations) : []
-  if (!isMapping(spec) || !Array.isArray(spec.endpoints)) return found
+/**
+ * Finds annotations and properties that have no effect. `unknown` receives those that no program reads, `others` those
+ * that are probably a mistake.
+ */
+function findUnread(
+  { metadata, spec }: Mapping,
+  unknown: FieldProblem[],
+  others: FieldProblem[],
+): void {
+  if (isMapping(metadata)) unknown.push(...findInMetadata(metadata))
+  if (!isMapping(spec) || !Array.isArray(spec.endpoints)) return
   const isProbed = isMapping(spec.healthCheck) || isDerived(metadata)
   for (const [index, endpoint] of spec.endpoints.entries()) {
     if (!isMapping(endpoint)) continue
-    found.push(...findInEndpoint(endpoint, ['spec', 'endpoints', index], isProbed))
+    const { providerSpecific } = endpoint
+    if (!Array.isArray(providerSpecific)) continue
+    const path = ['spec', 'endpoints', index, 'providerSpecific']
+    findInProperties(providerSpecific, path, isProbed, unknown, others)
   }
-  return found
 }
 
 function isDerived(metadata: YamlValue | undefined): boolean {
   return isMapping(metadata) && isMapping(metadata.labels) && isDerivedRecord(metadata.labels)
 }
 
-function findInAnnotations(annotations: YamlValue | undefined): FieldProblem[] {
-  if (!isMapping(annotations)) return []
-  return Object.keys(annotations)
-    .filter((name) => name.startsWith(SETTING_PREFIX) && !KNOWN_ANNOTATIONS.has(name))
-    .map((name) => {
+/** Returns annotations with our prefix, or nearly with it, that no program reads, and settings that are labels. */
+function findInMetadata({ annotations, labels }: Mapping): FieldProblem[] {
+  const unknown = isMapping(annotations) ? Object.keys(annotations).filter(isUnknownSetting) : []
+  const moved = isMapping(labels) ? SETTING_NAMES.filter((name) => name in labels) : []
+  return [
+    ...unknown.map((name) => {
       const message = `annotation ${quote(name)} is unknown and is ignored; the known ones are ${SETTING_NAMES.join(', ')}${didYouMean(name, SETTING_NAMES)}`
       return { path: ['metadata', 'annotations', name], message }
-    })
+    }),
+    ...moved.map((name) => {
+      const message = `label ${quote(name)} is ignored; write it as an annotation`
+      return { path: ['metadata', 'labels', name], message }
+    }),
+  ]
 }
 
-function findInEndpoint(
-  endpoint: { readonly [key: string]: YamlValue },
+function isUnknownSetting(name: string): boolean {
+  if (KNOWN_ANNOTATIONS.has(name)) return false
+  if (name.startsWith(SETTING_PREFIX)) return true
+  return name.includes('/') && nearestName(name, SETTING_NAMES) !== undefined
+}
+
+function findInProperties(
+  properties: readonly YamlValue[],
   path: readonly (string | number)[],
   isProbed: boolean,
-): FieldProblem[] {
-  const found: FieldProblem[] = []
-  const { providerSpecific } = endpoint
-  if (!Array.isArray(providerSpecific)) return found
+  unknown: FieldProblem[],
+  others: FieldProblem[],
+): void {
   const seen = new Set<string>()
-  for (const [index, property] of providerSpecific.entries()) {
+  for (const [index, property] of properties.entries()) {
     if (!isMapping(property)) continue
     const name = String(property.name)
+    const at = [...path, index]
+    if (!PROPERTIES.includes(name)) {
+      if (isOfAnotherProvider(name)) continue
+      const isOurs = name.startsWith(SETTING_PREFIX) || nearestName(name, PROPERTIES) !== undefined
+      const message = `property ${quote(name)} is unknown and is ignored; the known ones are ${PROPERTIES.join(', ')}${didYouMean(name, PROPERTIES)}`
+      ;(isOurs ? unknown : others).push({ path: at, message })
+      continue
+    }
     const message =
       !isProbed && PROBE_PROPERTIES.includes(name)
         ? `property ${name} has no effect here: the record has no healthCheck`
         : ignoredReason(name, String(property.value ?? ''), seen)
-    if (message !== '') found.push({ path: [...path, 'providerSpecific', index], message })
+    if (message !== '') others.push({ path: at, message })
   }
-  return found
 }
 
-/** Returns why a property has no effect; '' = it has. `seen`: names of the properties before it. */
+/** As external-dns names the properties of providers: `aws/weight`. */
+function isOfAnotherProvider(name: string): boolean {
+  return name.includes('/') && !name.startsWith(SETTING_PREFIX)
+}
+
+/** Returns why a known property has no effect; '' = it has. `seen`: names of the properties before it. */
 function ignoredReason(name: string, value: string, seen: Set<string>): string {
-  if (!PROPERTIES.includes(name)) {
-    return `property ${quote(name)} is unknown and is ignored; the known ones are ${PROPERTIES.join(', ')}${didYouMean(name, PROPERTIES)}`
-  }
   if (name === 'default' && value !== 'true' && value !== 'false') {
     return `property default must be true or false: ${quote(value)} is ignored`
   }

@@ -62,10 +62,15 @@ const TABLE: readonly { name: string; given: YamlValue; want: readonly string[] 
     ],
   },
   {
-    name: "another provider's property",
-    given: properties(['aws/weight', '1']),
+    name: "other providers' properties",
+    given: properties(['aws/weight', '1'], ['x.example/default', 'true']),
+    want: [],
+  },
+  {
+    name: 'a property that nothing reads',
+    given: properties(['priority', '1']),
     want: [
-      'spec.endpoints.0.providerSpecific.0: property "aws/weight" is unknown and is ignored; the known ones are weight, geo-code, default, location, health-port, health-address',
+      'spec.endpoints.0.providerSpecific.0: property "priority" is unknown and is ignored; the known ones are weight, geo-code, default, location, health-port, health-address',
     ],
   },
   {
