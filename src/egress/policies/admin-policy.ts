@@ -40,6 +40,8 @@ const DOMAIN_NAME =
 const NAME_LENGTH_MAX = 255
 
 interface AdminForm {
+  /** The fields of `spec` that say where the policy is in the order. */
+  readonly place: readonly string[]
   /** How the API calls the action that accepts. */
   readonly accept: 'Allow' | 'Accept'
   readonly mayPass: boolean
@@ -51,9 +53,10 @@ interface AdminForm {
 
 type Place = Pick<Policy, 'stage' | 'priority'> & { readonly isValid: boolean }
 
-const PORT_KEYS = { portNumber: 'port', portRange: 'start' } as const
+const PEERS = ['namespaces', 'pods', 'nodes', 'networks', 'domainNames']
 
 const V1ALPHA1: AdminForm = {
+  place: ['priority'],
   accept: 'Allow',
   mayPass: true,
   mayName: true,
@@ -62,6 +65,7 @@ const V1ALPHA1: AdminForm = {
 }
 
 const V1ALPHA2: AdminForm = {
+  place: ['tier', 'priority'],
   accept: 'Accept',
   mayPass: true,
   mayName: true,
@@ -85,7 +89,7 @@ export function scanBaselineAdminNetworkPolicy(
   object: ApiObject,
   identity: PolicyIdentity,
 ): ScannedPolicies {
-  const form = { ...V1ALPHA1, mayPass: false }
+  const form = { ...V1ALPHA1, place: [], mayPass: false }
   return scanWith(form, object, identity, () => {
     return { stage: 'baseline', priority: PRIORITY_MAX + 1, isValid: true }
   })
@@ -114,6 +118,7 @@ function scanWith(
 ): ScannedPolicies {
   const problems: PolicyProblem[] = []
   const spec = PolicyField.root(origin, object, problems).at('spec')
+  if (spec.isPresent) spec.hasOnly([...ofKind.place, 'subject', 'egress', 'ingress'])
   const { isValid, ...place } = placeOf(spec)
   const form = { ...ofKind, mayName: place.stage !== 'baseline' }
   const subject = scanSubject(spec.at('subject'))
@@ -136,6 +141,7 @@ function subjectOf(namespaces: LabelSelector, pods: LabelSelector): PolicySubjec
 }
 
 function scanSubject(field: PolicyField): PolicySubject | undefined {
+  if (field.isPresent && !field.hasOnly(['namespaces', 'pods'])) return undefined
   const names = field.names()
   const known = names.length === 1 ? names[0] : undefined
   if (known === 'namespaces') {
@@ -197,6 +203,7 @@ function scanAction(field: PolicyField, { accept, mayPass }: AdminForm): EgressR
 }
 
 function scanPeer(field: PolicyField, { mayName }: AdminForm): Peers {
+  if (!field.hasOnly(PEERS)) return UNKNOWN_PEERS
   const names = field.names()
   switch (names.length === 1 ? names[0] : undefined) {
     case 'namespaces':
@@ -240,6 +247,7 @@ function scanDomainName(field: PolicyField): Peers {
 
 /** A port of v1alpha1. */
 function scanNumberedPort(field: PolicyField): Ports {
+  if (!field.hasOnly(['portNumber', 'portRange', 'namedPort'])) return UNKNOWN_PORTS
   const names = field.names()
   const known = names.length === 1 ? names[0] : undefined
   if (known === 'namedPort') return refuseName(field.at(known))
@@ -248,14 +256,17 @@ function scanNumberedPort(field: PolicyField): Ports {
     return UNKNOWN_PORTS
   }
   const port = field.at(known)
+  const isNumber = known === 'portNumber'
+  if (!port.hasOnly(['protocol', ...(isNumber ? ['port'] : ['start', 'end'])])) return UNKNOWN_PORTS
   const given = port.at('protocol')
   const protocol = given.isPresent ? scanProtocol(given) : 'tcp'
-  const first = port.at(PORT_KEYS[known])
-  return scanPortNumbers(protocol, first, known === 'portRange' ? port.at('end') : first)
+  const first = port.at(isNumber ? 'port' : 'start')
+  return scanPortNumbers(protocol, first, isNumber ? first : port.at('end'))
 }
 
 /** A protocol of v1alpha2. */
 function scanProtocolPort(field: PolicyField): Ports {
+  if (!field.hasOnly(['tcp', 'udp', 'sctp', 'destinationNamedPort'])) return UNKNOWN_PORTS
   const names = field.names()
   const known = names.length === 1 ? names[0] : undefined
   if (known === 'destinationNamedPort') return refuseName(field.at(known))
@@ -271,6 +282,7 @@ function scanProtocolPort(field: PolicyField): Ports {
   const range = port.at('range')
   if (!range.isPresent) return scanPortNumbers(known, port.at('number'))
   if (!port.at('number').isPresent) {
+    if (!range.hasOnly(['start', 'end'])) return UNKNOWN_PORTS
     return scanPortNumbers(known, range.at('start'), range.at('end'))
   }
   port.report('must have one of number and range')

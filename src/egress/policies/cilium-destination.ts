@@ -162,7 +162,7 @@ function scanEntity(item: PolicyField, isDenied: boolean): CiliumDestination {
 }
 
 function scanNetworkSet(item: PolicyField): Peers {
-  if (!item.hasOnly(['cidr', 'except'])) return UNKNOWN_PEERS
+  if (!item.hasOnly(['cidr', 'except'], ['cidrGroupRef', 'cidrGroupSelector'])) return UNKNOWN_PEERS
   const network = scanNetworkText(item.at('cidr'))
   const except = item
     .at('except')

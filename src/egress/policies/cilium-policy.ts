@@ -35,6 +35,7 @@ const DENY_FIELDS = [
   'toPorts',
 ]
 const RULE_FIELDS = [...DENY_FIELDS, 'toFQDNs', 'authentication']
+const UNSUPPORTED_FIELDS = ['icmps', 'toRequires']
 
 /**
  * Reads a CiliumNetworkPolicy or CiliumClusterwideNetworkPolicy (cilium.io/v2). Denials decide before
@@ -80,7 +81,9 @@ class SpecScanner {
     const [denials, rules] = lists.map((list) => list.items())
     for (const rule of denials!) this.#deny(rule)
     for (const rule of rules!) this.#accept(rule)
-    const given = spec.at('enableDefaultDeny').at('egress')
+    const defaults = spec.at('enableDefaultDeny')
+    if (defaults.isPresent) defaults.hasOnly(['egress', 'ingress'])
+    const given = defaults.at('egress')
     const isOff = given.value === false
     if (given.isPresent && typeof given.value !== 'boolean') given.report('must be true or false')
     const isUsed = lists.some(({ value }) => value !== undefined && !isEmptyList(value))
@@ -116,7 +119,7 @@ class SpecScanner {
   }
 
   #accept(rule: PolicyField): void {
-    const isKnown = rule.hasOnly(RULE_FIELDS)
+    const isKnown = rule.hasOnly(RULE_FIELDS, UNSUPPORTED_FIELDS)
     const mode = rule.at('authentication').at('mode')
     const isPlain = !rule.at('authentication').isPresent || mode.value === 'disabled'
     if (!isPlain) mode.report('authentication is not supported')
@@ -135,7 +138,7 @@ class SpecScanner {
   }
 
   #deny(rule: PolicyField): void {
-    const isKnown = rule.hasOnly(DENY_FIELDS)
+    const isKnown = rule.hasOnly(DENY_FIELDS, UNSUPPORTED_FIELDS)
     const { peers, dns } = isKnown ? this.#destinations.scan(rule, true) : UNKNOWN_DESTINATION
     const toPorts = isEmpty(peers) ? rule.at('toPorts').silent() : rule.at('toPorts')
     const ports = connectionPorts(scanToPorts(toPorts, this.#options.dialect))

@@ -104,10 +104,13 @@ function hasDnsPort({ first, last }: PortRange): boolean {
   return first <= DNS_PORT && DNS_PORT <= last
 }
 
+/** Fields of a PortRule that are not supported. */
+const OTHER_FIELDS = ['listener', 'originatingTLS', 'serverNames', 'terminatingTLS']
+
 function scanPortRule(field: PolicyField, dialect: CiliumDialect): CiliumPorts {
   const rules = field.at('rules')
-  const isKnown = field.hasOnly(['ports', 'rules'])
-  const isDns = !rules.isPresent || rules.hasOnly(['dns'])
+  const isKnown = field.hasOnly(['ports', 'rules'], OTHER_FIELDS)
+  const isDns = !rules.isPresent || rules.hasOnly(['dns'], ['http', 'kafka', 'l7', 'l7proto'])
   if (!isKnown || !isDns) return { ports: UNKNOWN_PORTS, names: [] }
   const names = scanDnsRules(rules.at('dns'), dialect)
   const items = field.at('ports').items()

@@ -32,7 +32,9 @@ export function scanEgressFirewall(object: ApiObject, identity: PolicyIdentity):
       .report(`ignored: the name must be ${quoteValue(NAME)}`)
     return { policies: [], problems }
   }
-  const rules = scanRuleList(root.at('spec').at('egress'), identity.origin, scanRule)
+  const spec = root.at('spec')
+  if (spec.isPresent) spec.hasOnly(['egress'])
+  const rules = scanRuleList(spec.at('egress'), identity.origin, scanRule)
   const policy: Policy = {
     key: identity.key,
     stage: 'firewall',
@@ -67,6 +69,7 @@ function scanRule(rule: PolicyField, origin: string): EgressRule | undefined {
 }
 
 function scanDestination(to: PolicyField): Peers {
+  if (!to.hasOnly(['cidrSelector', 'dnsName', 'nodeSelector'])) return UNKNOWN_PEERS
   const [field, ...others] = to.names()
   if (others.length === 0) {
     switch (field) {

@@ -33,6 +33,7 @@ export function scanFqdnNetworkPolicy(
 ): ScannedPolicies {
   const problems: PolicyProblem[] = []
   const spec = PolicyField.root(origin, object, problems).at('spec')
+  if (spec.isPresent) spec.hasOnly(['podSelector', 'policyTypes', 'egress', 'ingress'])
   const pods = scanLabelSelector(spec.at('podSelector'))
   // The types do not depend on which of the APIs it is.
   const { policyTypes } = networkPolicySpec(readPolicy(FQDN_APIS[0]!, object).spec, () => [])

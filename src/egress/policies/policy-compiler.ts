@@ -11,8 +11,15 @@ import {
   type PolicyOptions,
   type ScannedPolicies,
 } from './policy.ts'
-import { type PolicyProblem, printFieldPath } from './policy-field.ts'
-import { contentOf, identityOf, NAMESPACES, PODS, type PolicyKind } from './policy-kinds.ts'
+import { PolicyField, type PolicyProblem, printFieldPath } from './policy-field.ts'
+import {
+  contentOf,
+  identityOf,
+  NAMESPACES,
+  OBJECT_FIELDS,
+  PODS,
+  type PolicyKind,
+} from './policy-kinds.ts'
 import { type GroupedPod, Workload } from './workload.ts'
 
 /** A Pod that some policy selects, as a client of the node agent. */
@@ -191,8 +198,12 @@ export class PolicyCompiler {
   #putPolicies(kind: PolicyKind, key: string, object: ApiObject): void {
     const content = contentOf(object)
     if (this.#of(kind).get(key)?.content === content) return
-    const scanned = kind.scan?.(object, identityOf(kind, object), this.#options)
-    if (scanned !== undefined) this.#hold(kind, key, { ...scanned, content })
+    const identity = identityOf(kind, object)
+    const scanned = kind.scan?.(object, identity, this.#options)
+    if (scanned === undefined) return
+    const problems = [...scanned.problems]
+    PolicyField.root(identity.origin, object, problems).hasOnly(OBJECT_FIELDS)
+    this.#hold(kind, key, { ...scanned, problems, content })
   }
 
   /** Replaces the policies of an object. */

@@ -7,6 +7,8 @@ export interface PolicyProblem {
   readonly object: string
   readonly path: FieldPath
   readonly message: string
+  /** The API does not have the field. */
+  readonly isUnknown?: true
 }
 
 export type FieldPath = readonly (string | number)[]
@@ -32,13 +34,13 @@ export class PolicyField {
   readonly value: JsonValue | undefined
   readonly #parent: PolicyField | undefined
   readonly #step: string | number
-  readonly #report: (path: FieldPath, message: string) => void
+  readonly #report: (problem: Omit<PolicyProblem, 'object'>) => void
 
   private constructor(
     value: JsonValue | undefined,
     step: string | number,
     parent: PolicyField | undefined,
-    report: (path: FieldPath, message: string) => void,
+    report: (problem: Omit<PolicyProblem, 'object'>) => void,
   ) {
     this.value = value ?? undefined
     this.#step = step
@@ -48,8 +50,8 @@ export class PolicyField {
 
   /** The object as a whole. `problems` receives what is reported. */
   static root(object: string, value: JsonValue, problems: PolicyProblem[]): PolicyField {
-    return new PolicyField(value, '', undefined, (path, message) => {
-      problems.push({ object, path, message })
+    return new PolicyField(value, '', undefined, (problem) => {
+      problems.push({ object, ...problem })
     })
   }
 
@@ -99,15 +101,23 @@ export class PolicyField {
     return undefined
   }
 
-  /** False if this is no mapping, or has a field that is not in `known`, which is reported. */
-  hasOnly(known: readonly string[]): boolean {
+  /**
+   * False if this is no mapping, or has a field that is not in `known`, which is reported. `unsupported`: the other
+   * fields of the API.
+   */
+  hasOnly(known: readonly string[], unsupported: readonly string[] = []): boolean {
     if (!isObject(this.value)) {
       this.report('must be a mapping')
       return false
     }
     const others = this.names().filter((name) => !known.includes(name))
     for (const name of others) {
-      this.at(name).report(`unknown or unsupported field${didYouMean(name, known)}`)
+      const field = this.at(name)
+      if (unsupported.includes(name)) field.report('unsupported field')
+      else {
+        const message = `unknown field${didYouMean(name, known)}`
+        field.#report({ path: field.path, message, isUnknown: true })
+      }
     }
     return others.length === 0
   }
@@ -118,7 +128,7 @@ export class PolicyField {
   }
 
   report(message: string): void {
-    this.#report(this.path, message)
+    this.#report({ path: this.path, message })
   }
 
   #child(value: JsonValue | undefined, step: string | number): PolicyField {

@@ -85,6 +85,13 @@ export const POLICY_KINDS: readonly PolicyKind[] = [
   })),
 ]
 
+/** The fields of every object of these kinds. */
+export const OBJECT_FIELDS: readonly string[] = [
+  ...['apiVersion', 'kind', 'metadata', 'spec', 'status'],
+  // Of Cilium's policies.
+  'specs',
+]
+
 const ALL_KINDS: readonly PolicyKind[] = [PODS, NAMESPACES, ...POLICY_KINDS]
 
 /** Returns the kind that an object names in `apiVersion` and `kind`, or undefined if it is unknown. */
@@ -105,9 +112,11 @@ export function identityOf(kind: PolicyKind, { metadata }: ApiObject): PolicyIde
   return { namespace, name, origin, key: `${kind.kind}.${kind.resource.group} ${place}` }
 }
 
-/** What of an object its policies depend on, as text. */
-export function contentOf({ spec, specs }: ApiObject): string {
-  return JSON.stringify([spec ?? null, specs ?? null])
+/** What of an object its policies and their problems depend on, as text. */
+export function contentOf(object: ApiObject): string {
+  const { spec = null, specs = null } = object
+  const others = Object.keys(object).filter((name) => !OBJECT_FIELDS.includes(name))
+  return JSON.stringify([spec, specs, ...others])
 }
 
 /** Labels of `metadata`; those of another type than string are left out. */

@@ -144,8 +144,9 @@ export class PolicyFeed {
   }
 
   #list(problems: readonly PolicyProblem[]): readonly ListedProblem[] {
-    const listed = problems.map(({ object, path, message }) => {
-      return { object, field: printFieldPath(path), message, place: this.#placeOf(object, path) }
+    const listed = problems.map(({ path, ...problem }) => {
+      const place = this.#placeOf(problem.object, path)
+      return { ...problem, field: printFieldPath(path), place }
     })
     return [...this.#others, ...listed]
   }

@@ -30,7 +30,7 @@ export interface PolicyFilesOptions extends PolicyFeedOptions {
 export interface ReadPolicies {
   /** `3 objects in 2 files, 1 client`. */
   readonly summary: string
-  /** Without these files, or the folder, the source is not synced. */
+  /** Files that cannot be read, without which the source is not synced; and unknown fields. */
   readonly faults: readonly InputError[]
   /** Files and objects that are ignored, and parts of policies without the effect that they say. */
   readonly warnings: readonly InputError[]
@@ -105,17 +105,19 @@ export class PolicyFiles implements PolicySource {
     const files = [...this.#files.values()]
     const empty = [...this.#files].filter(([, file]) => file.stamp === '')
     const isListed = this.#listError === ''
+    const ofObjects = this.problems.filter(({ object }) => object !== '')
     const skipped = isListed ? this.#warnings : []
     return {
       summary: `${this.#objects.size} objects in ${files.length} files, ${clients} clients`,
       faults: [
         ...(isListed ? [] : [new InputError(undefined, this.#listError)]),
         ...files.flatMap(({ errors }) => errors),
+        ...ofObjects.filter(({ isUnknown }) => isUnknown).map(asError),
       ],
       warnings: [
         ...skipped.map((text) => new InputError(undefined, text)),
-        ...this.problems.filter(({ object }) => object !== '').map(warningOf),
-        ...empty.map(([file]) => warningOf(emptyFile(file))),
+        ...ofObjects.filter(({ isUnknown }) => !isUnknown).map(asError),
+        ...empty.map(([file]) => asError(emptyFile(file))),
       ],
     }
   }
@@ -300,7 +302,7 @@ function problemOf(message: string): ListedProblem {
   return { object: '', field: '', message, place: '' }
 }
 
-function warningOf(problem: ListedProblem): InputError {
+function asError(problem: ListedProblem): InputError {
   const [, file, line] = /^(.*):(\d+)$/.exec(problem.place) ?? []
   const position = file === undefined ? undefined : { file, line: Number(line) }
   return new InputError(position, printProblem({ ...problem, place: '' }))

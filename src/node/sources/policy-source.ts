@@ -9,6 +9,8 @@ export interface ListedProblem {
   readonly message: string
   /** `FILE:LINE`; '' = the object is not from a file. */
   readonly place: string
+  /** The API does not have the field: `sextant check` refuses it. */
+  readonly isUnknown?: true
 }
 
 /** `problems`: of all policies, not only the new ones. */

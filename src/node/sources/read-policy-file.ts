@@ -159,7 +159,7 @@ class PolicyFileReading {
 
   #readObject(object: JsonValue, place: Place, prefix: FieldPath): void {
     const lineOf = (path: FieldPath): number =>
-      place.line + findLine(place.text, place.index, [...prefix, ...path]) - 1
+      place.line + findLine(place.text, place.index, [...prefix, ...path], true) - 1
     const placeOf = (path: FieldPath): string => `${this.#path}:${lineOf(path)}`
     const word = textOf(object, 'kind')
     const name = isObject(object) ? textOf(object.metadata, 'name') : ''

@@ -100,7 +100,7 @@ const CASES: readonly Case[] = [
     name: 'an unknown peer is not accepted, with the rest of its rule',
     spec: cnp({ action: 'Accept', to: [{ networks: ['192.0.2.1/32'] }, { planets: {} }] }),
     want: [],
-    problem: 'spec.egress[0].to[1]: must have one of namespaces, pods, nodes, networks',
+    problem: 'spec.egress[0].to[1].planets: unknown field',
   },
   {
     name: 'a peer without a field',
@@ -118,13 +118,13 @@ const CASES: readonly Case[] = [
     name: 'an unknown peer is denied',
     spec: cnp(to('Deny', { planets: {} }, { protocols: [tcp(25)] })),
     want: [`deny ${ALL} tcp:25`],
-    problem: 'spec.egress[0].to[0]: must have one of',
+    problem: 'spec.egress[0].to[0].planets: unknown field',
   },
   {
     name: 'an unknown peer is not passed',
     spec: cnp(to('Pass', { planets: {} })),
     want: [`deny ${ALL} *`],
-    problem: 'spec.egress[0].to[0]: must have one of',
+    problem: 'spec.egress[0].to[0].planets: unknown field',
   },
   {
     name: 'no peers',
@@ -157,7 +157,7 @@ const CASES: readonly Case[] = [
     name: 'an unknown port is not passed',
     spec: cnp(to('Pass', { networks: ['192.0.2.1/32'] }, { protocols: [{ icmp: {} }] })),
     want: ['deny 192.0.2.1/32 *'],
-    problem: 'spec.egress[0].protocols[0]: must have one of tcp, udp and sctp',
+    problem: 'spec.egress[0].protocols[0].icmp: unknown field',
   },
   {
     name: 'a range that ends before it starts',
@@ -184,13 +184,13 @@ const CASES: readonly Case[] = [
     name: 'a misspelt field of a rule',
     spec: cnp(to('Accept', { networks: ['192.0.2.1/32'] }, { protocol: [] })),
     want: [],
-    problem: 'spec.egress[0].protocol: unknown or unsupported field; did you mean protocols?',
+    problem: 'spec.egress[0].protocol: unknown field; did you mean protocols?',
   },
   {
     name: 'an unknown field of a rule',
     spec: cnp(to('Accept', { networks: ['192.0.2.1/32'] }, { when: 'night' })),
     want: [],
-    problem: 'spec.egress[0].when: unknown or unsupported field',
+    problem: 'spec.egress[0].when: unknown field',
   },
   {
     name: 'a network without a length',

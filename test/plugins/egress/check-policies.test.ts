@@ -97,3 +97,103 @@ t.test('a folder that is missing', async (t) => {
   t.match(errors, [/^Corefile:\d+: plugin\/egress: policies: policies: cannot be read: ENOENT/])
   t.equal(errors.length, 1)
 })
+
+const FIREWALL = `apiVersion: k8s.ovn.org/v1
+kind: EgressFirewall
+metadata: { name: default, namespace: a }
+spec:
+  egress:
+    - { type: Allow, to: { dnsName: a.example }, ports: [{ port: 443, protocol: TCP }] }
+`
+const FQDN = `apiVersion: networking.delta10.nl/v1alpha4
+kind: FQDNNetworkPolicy
+metadata: { name: web, namespace: a }
+spec:
+  podSelector: { matchLabels: { app: web } }
+  policyTypes: [Egress]
+  egress:
+    - { to: [{ fqdns: [a.example] }], ports: [{ port: 443, endPort: 444, protocol: TCP }] }
+`
+const ADMIN = `apiVersion: policy.networking.k8s.io/v1alpha1
+kind: AdminNetworkPolicy
+metadata: { name: web }
+spec:
+  priority: 1
+  subject: { namespaces: {} }
+  egress:
+    - { name: a, action: Allow, to: [{ domainNames: [a.example] }], ports: [{ portRange: { start: 1, end: 2 } }] }
+`
+const CLUSTER = `apiVersion: policy.networking.k8s.io/v1alpha2
+kind: ClusterNetworkPolicy
+metadata: { name: web }
+spec:
+  tier: Admin
+  priority: 1
+  subject: { pods: { namespaceSelector: {}, podSelector: {} } }
+  egress:
+    - { action: Accept, to: [{ networks: [::/0] }], protocols: [{ tcp: { destinationPort: { range: { start: 1, end: 2 } } } }] }
+`
+const CILIUM = `${policy('web')}      toPorts: [{ ports: [{ port: "443", protocol: TCP }] }]
+  enableDefaultDeny: { egress: true }
+`
+
+/** Each misspells a field of a valid policy. */
+const TYPOS: readonly (readonly [text: string, was: string, is: string])[] = [
+  [FIREWALL, 'spec', 'sepc'],
+  [FIREWALL, 'egress', 'egres'],
+  [FIREWALL, 'type', 'tpye'],
+  [FIREWALL, 'dnsName', 'dnsname'],
+  [FIREWALL, 'port', 'prot'],
+  [FQDN, 'podSelector', 'podselector'],
+  [FQDN, 'policyTypes', 'policyType'],
+  [FQDN, 'egress', 'egres'],
+  [FQDN, 'fqdns', 'fqdn'],
+  [FQDN, 'endPort', 'endport'],
+  [ADMIN, 'priority', 'priorty'],
+  [ADMIN, 'subject', 'subjects'],
+  [ADMIN, 'namespaces', 'namespace'],
+  [ADMIN, 'action', 'actoin'],
+  [ADMIN, 'domainNames', 'domainName'],
+  [ADMIN, 'portRange', 'portrange'],
+  [ADMIN, 'end', 'ende'],
+  [CLUSTER, 'tier', 'teir'],
+  [CLUSTER, 'podSelector', 'podSelecter'],
+  [CLUSTER, 'networks', 'network'],
+  [CLUSTER, 'tcp', 'tcpp'],
+  [CLUSTER, 'destinationPort', 'destinationport'],
+  [CLUSTER, 'range', 'rang'],
+  [CLUSTER, 'end', 'ende'],
+  [CILIUM, 'endpointSelector', 'endpointSelecter'],
+  [CILIUM, 'enableDefaultDeny', 'enableDefaultDenny'],
+  [CILIUM, '{ egress', '{ egres'],
+  [CILIUM, 'toFQDNs', 'toFQDNS'],
+  [CILIUM, 'toPorts', 'toPort'],
+  [CILIUM, 'matchName', 'matchNames'],
+  [CILIUM, 'protocol', 'protocl'],
+]
+
+t.test('a misspelt field is an error, with the nearest name', async (t) => {
+  const valid = { 'pods.yaml': POD, 'a.yaml': FIREWALL, 'b.yaml': FQDN, 'c.yaml': ADMIN }
+  const folder = { ...valid, 'd.yaml': CLUSTER, 'e.yaml': CILIUM }
+  t.strictSame((await checkWith(t, folder, ['--strict'])).errors, [])
+  for (const [text, was, is] of TYPOS) {
+    const at = text.search(new RegExp(`${was}:`))
+    t.ok(at >= 0, was)
+    const file = text.slice(0, at) + is + text.slice(at + was.length)
+    const { code, errors } = await checkWith(t, { 'pods.yaml': POD, 'a.yaml': file })
+    const line = text.slice(0, at).split('\n').length
+    const [from, to] = [is.replace('{ ', ''), was.replace('{ ', '')]
+    const own = new RegExp(
+      `^policies/a\\.yaml:${line}: \\w+ \\S+: \\S*${from}: unknown field; .* ${to}\\?$`,
+    )
+    t.equal(errors.filter((error) => own.test(error)).length, 1, `${is}: ${errors.join('\n')}`)
+    t.equal(code, 1, is)
+  }
+})
+
+t.test('a field of the API that is not supported is a warning', async (t) => {
+  const folder = { 'pods.yaml': POD, 'a.yaml': policy('web', 'icmps: []') }
+  const { code, errors } = await checkWith(t, folder)
+  t.equal(code, 0)
+  t.match(errors, [/^\[WARNING\] policies\/a\.yaml:8: .*icmps: unsupported field$/])
+})
