@@ -9,6 +9,7 @@ import { unpackRecord } from '../dnsrecord/pack.ts'
 import type { RecordChange, StoredRecord } from '../dnsrecord/record-source.ts'
 import { AddressHealth } from '../health/address-health.ts'
 import { findDownTargets } from '../health/down-targets.ts'
+import { noManifests } from '../sources/manifests/directory.ts'
 import { ManifestSource } from '../sources/manifests/manifest-source.ts'
 import { probePlaceKey } from '../sources/manifests/manifest-store.ts'
 import { SILENT_LOG } from '../telemetry/log.ts'
@@ -54,6 +55,7 @@ export async function readManifests(directory: string): Promise<CheckedManifests
   source.close()
   const places = new RecordPlaces(source.places())
   const problems = source.problems()
+  if (source.fileCount === 0) warning(noManifests(directory))
   // A probe may name a record that is refused. The record's own fault is enough then.
   if (problems.length === 0) warnings.push(...findLostProbes(source, places))
   return {

@@ -154,6 +154,25 @@ t.test('objects of other kinds are counted, whatever YAML they use', async (t) =
   t.equal(faulty.code, 1, 'a record must be valid YAML')
 })
 
+t.test('a directory without manifests, and files whose names end otherwise', async (t) => {
+  const ending = 'not read: the name of a manifest ends with .yaml, .yml or .json'
+  const none = '[WARNING] DIR: no file is a manifest: these end with .yaml, .yml or .json'
+  const cases: readonly (readonly [files: Record<string, string>, errors: readonly string[]])[] = [
+    [{}, [none]],
+    [{ 'README.md': '' }, [none]],
+    [{ 'a.yml.txt': RECORD }, [none, `[WARNING] a.yml.txt: ${ending}`]],
+    [{ 'a.yaml': RECORD, 'b.YAML': RECORD }, [`[WARNING] b.YAML: ${ending}`]],
+    [{ 'a.yaml': RECORD, 'b.Json.TXT': RECORD }, [`[WARNING] b.Json.TXT: ${ending}`]],
+    [{ 'a.yaml': RECORD, 'b.yaml.bak': '', 'b.txt': '', '.b.YAML': '', 'c.yaml~': '' }, []],
+  ]
+  for (const [files, want] of cases) {
+    const { code, errors } = await run(t, files)
+    const found = errors.map((line) => line.replace(/\/\S*(?=: no file)/, 'DIR'))
+    t.strictSame({ code, errors: found.sort() }, { code: 0, errors: [...want].sort() })
+    t.equal((await run(t, files, ['--strict'])).code, want.length === 0 ? 0 : 1)
+  }
+})
+
 /** The owners and CNAME targets of a record, below k.example.com. */
 const LOOPS: readonly {
   name: string

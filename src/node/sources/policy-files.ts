@@ -3,7 +3,11 @@ import { dirname } from 'node:path'
 import { InputError } from '../../base/errors.ts'
 import { isSystemError } from '../../base/system-error.ts'
 import type { Timers } from '../../base/timers.ts'
-import { listManifests, type ManifestStamp } from '../../sources/manifests/directory.ts'
+import {
+  listManifests,
+  type ManifestStamp,
+  noManifests,
+} from '../../sources/manifests/directory.ts'
 import { DirectoryWatch } from '../../sources/manifests/watch.ts'
 import { type Guarded, guarding } from '../../telemetry/guard.ts'
 import { PolicyFeed, type PolicyFeedOptions } from './policy-feed.ts'
@@ -106,7 +110,8 @@ export class PolicyFiles implements PolicySource {
     const empty = [...this.#files].filter(([, file]) => file.stamp === '')
     const isListed = this.#listError === ''
     const ofObjects = this.problems.filter(({ object }) => object !== '')
-    const skipped = isListed ? this.#warnings : []
+    const none = files.length === 0 ? [noManifests(this.#options.path)] : []
+    const skipped = isListed ? [...none, ...this.#warnings] : []
     return {
       summary: `${this.#objects.size} objects in ${files.length} files, ${clients} clients`,
       faults: [

@@ -18,6 +18,8 @@ const DIRECTORIES_MAX = 1000
 const SLICE = 256
 /** Files that are sorted between two pauses. */
 const SORTED_MAX = 4096
+/** Of names of manifests, for messages. */
+const ENDINGS = '.yaml, .yml or .json'
 
 /** The metadata of a manifest file in the file system. */
 export interface ManifestStamp {
@@ -60,6 +62,8 @@ export async function listManifests(root: string, pause: () => Promise<void>): P
         const depth = relative(root, path).split(sep).length
         if (depth <= DEPTH_MAX && directories.length < DIRECTORIES_MAX) directories.push(path)
         else warnings.push(`${path}: not read, there are too many directories above or beside it`)
+      } else if (isNearlyManifest(entry.name)) {
+        warnings.push(`${path}: not read: the name of a manifest ends with ${ENDINGS}`)
       } else if (isManifest(entry.name)) {
         // Only links need their path resolved, which takes longer than reading the metadata.
         const stamp = entry.isFile() ? stampFile(path) : stampManifest(path, base, warnings)
@@ -112,6 +116,16 @@ async function mergeRuns(
     if (merged.length % SORTED_MAX === 0) await pause()
   }
   return merged
+}
+
+/** Case matters, as for kubectl. Editors of some systems add the ending of a text. */
+function isNearlyManifest(name: string): boolean {
+  return !isManifest(name) && /\.(?:ya?ml|json)(?:\.txt)?$/i.test(name)
+}
+
+/** Returns the warning for a directory that has no manifest. */
+export function noManifests(directory: string): string {
+  return `${directory}: no file is a manifest: these end with ${ENDINGS}`
 }
 
 export function isManifest(name: string): boolean {

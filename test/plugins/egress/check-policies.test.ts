@@ -91,6 +91,14 @@ t.test('parts of policies without their effect are warnings', async (t) => {
   t.equal((await checkWith(t, folder, ['--strict'])).code, 1)
 })
 
+t.test('a folder without files of policies', async (t) => {
+  const { code, errors } = await checkWith(t, { 'a.YAML': policy('web') })
+  t.equal(code, 0)
+  const ending = /^\[WARNING\] policies\/a\.YAML: not read: the name of a manifest ends with \.yaml/
+  t.match(errors.sort(), [ending, /^\[WARNING\] policies: no file is a manifest/])
+  t.equal(errors.length, 2)
+})
+
 t.test('a folder that is missing', async (t) => {
   const { code, errors } = await checkWith(t, undefined)
   t.equal(code, 1)
