@@ -5,12 +5,17 @@ import type { ProblemGroup, ProblemText } from '../telemetry/problems.ts'
 export interface IgnoredObject {
   /** `namespace/name` of a record, or another name of the object. */
   readonly key: string
-  readonly parts: readonly IgnoredPart[]
+  readonly parts: readonly PlacedPart[]
+}
+
+export interface PlacedPart extends IgnoredPart {
+  /** Lines before it in its document; missing = it was not searched. */
+  readonly lineOffset?: number
 }
 
 interface Held {
   readonly objects: readonly IgnoredObject[]
-  readonly place: () => string
+  readonly place: (lineOffset: number) => string
 }
 
 const KINDS: readonly IgnoredPart['kind'][] = ['ignored-record', 'failover-list', 'ignored-part']
@@ -22,10 +27,10 @@ export class IgnoredIndex<Holder> {
   readonly #counts = new Map<IgnoredPart['kind'], number>()
 
   /**
-   * Replaces the objects of a holder; empty = it is gone, or nothing in it is ignored. `place`: returns where it is
-   * now.
+   * Replaces the objects of a holder; empty = it is gone, or nothing in it is ignored. `place`: returns where a line of
+   * it is now.
    */
-  set(holder: Holder, objects: readonly IgnoredObject[], place: () => string): void {
+  set(holder: Holder, objects: readonly IgnoredObject[], place: Held['place']): void {
     if (objects.length === 0 && this.#holders.size === 0) return
     const before = this.#holders.get(holder)
     if (before !== undefined) {
@@ -52,7 +57,8 @@ export class IgnoredIndex<Holder> {
       for (const { key, parts } of objects) {
         for (const part of parts) {
           if (part.kind !== kind) continue
-          yield { place: place(), object: key, reason: `${key}: ${part.message}` }
+          const reason = `${key}: ${part.message}`
+          yield { place: place(part.lineOffset ?? 0), object: key, reason }
         }
       }
     }

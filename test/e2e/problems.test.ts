@@ -81,14 +81,14 @@ const TABLE: readonly Row[] = [
     kind: 'ignored-record',
     file: 'records/app2.yaml',
     content: record('app2').replace('DNSRecord', 'DNSRecrod'),
-    place: /records\/app2\.yaml:1$/,
+    place: /records\/app2\.yaml:3$/,
     reason: /did you mean DNSRecord/,
   },
   {
     kind: 'ignored-part',
     file: 'records/app.yaml',
     content: record('app', { spec: '  helthCheck: {}\n' }),
-    place: /records\/app\.yaml:1$/,
+    place: /records\/app\.yaml:9$/,
     reason: /^team\/app: "helthCheck" is not a field/,
   },
   {
@@ -97,7 +97,7 @@ const TABLE: readonly Row[] = [
     content: record('app', {
       metadata: '  annotations:\n    sextant.io/failover: "GEO-EU: GEO-NA"\n',
     }),
-    place: /records\/app\.yaml:1$/,
+    place: /records\/app\.yaml:8$/,
     reason: /^team\/app: sextant\.io\/failover has no effect for GEO-EU/,
   },
   {

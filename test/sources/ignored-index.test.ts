@@ -14,15 +14,15 @@ t.test('the groups have what the holders have, whatever was there before', async
       const model = new Map<number, readonly IgnoredPart['kind'][]>()
       for (const { holder, kinds } of changes) {
         const parts = kinds.map((one) => {
-          return { path: [], message: one, kind: one, isUnknown: false }
+          return { path: [], message: one, kind: one, isUnknown: false, lineOffset: 2 }
         })
         const objects = parts.length === 0 ? [] : [{ key: `ns/${holder}`, parts }]
-        index.set(holder, objects, () => `${holder}.yaml:1`)
+        index.set(holder, objects, (offset) => `${holder}.yaml:${1 + offset}`)
         model.set(holder, kinds)
       }
       for (const { kind, of, count, problems } of index.groups('src')) {
         const want = [...model].flatMap(([holder, kinds]) => {
-          const text = `${holder}.yaml:1 ns/${holder} ns/${holder}: ${kind}`
+          const text = `${holder}.yaml:3 ns/${holder} ns/${holder}: ${kind}`
           return kinds.filter((one) => one === kind).map(() => text)
         })
         const got = [...problems].map((one) => `${one.place} ${one.object} ${one.reason}`)

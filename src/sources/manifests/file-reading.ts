@@ -21,20 +21,15 @@ import {
   YamlProblem,
 } from '../../yaml/parse-document.ts'
 import type { YamlValue } from '../../yaml/scan-block-yaml.ts'
-import { findDeepBracket } from '../../yaml/scan-json.ts'
 import type { DocumentRange } from '../../yaml/split-documents.ts'
 import { topLevelKind } from '../../yaml/top-level-kind.ts'
 import type { IgnoredObject } from '../ignored-index.ts'
 import { type HeldDocument, HeldRecord, type ManifestFile, manifestError } from './manifest-file.ts'
 import { probePlaceKey } from './manifest-store.ts'
+import { countLines, parseJson } from './parse-json.ts'
 
 /** Maximum number of faults per file that are kept with their places; the others are counted. */
 const FAULTS_MAX = 1000
-/**
- * Deeper JSON is refused. No resource nests so deep, and a megabyte of brackets takes 0.2 seconds
- * to parse.
- */
-const JSON_DEPTH_MAX = 512
 /** Documents of the file's last state that are indexed per step. */
 const RUN = 1024
 /** Longest name of an object of another kind in a message. */
@@ -62,6 +57,8 @@ export interface ReadingOptions {
   /** Returns the record of that key in `previous`. */
   readonly findPrevious: (key: string) => HeldRecord | undefined
   readonly onIgnored: ((parts: IgnoredParts) => void) | undefined
+  /** Returns true if the line of one more ignored part is searched, which is slow. */
+  readonly takesLine?: () => boolean
   /** Called with the kind of each object of another kind that is read. */
   readonly onOther?: ((kind: string) => void) | undefined
   /** True: all faults of a refused record are reported, not only the first. */
@@ -325,7 +322,7 @@ export class FileReading {
       const resource = validateResource(item, SERVED)
       const prefix = item === value ? [] : Array.isArray(value) ? [index] : ['items', index]
       const lineAt: LineOf = (path, isKey) => lineOf([...prefix, ...path], isKey)
-      ignored.push(...this.#noteIgnored(resource, item, lineAt))
+      ignored.push(...this.#noteIgnored(resource, item, lineAt, at.line))
       if (resource.kind === 'probe') probes.push(resource.probe)
       else if (resource.kind === 'record') records.push(this.#holdRecord(resource))
       else if (resource.kind === 'refused') {
@@ -356,8 +353,13 @@ export class FileReading {
     }
   }
 
-  #noteIgnored(resource: Resource, item: YamlValue, lineOf: LineOf): readonly IgnoredObject[] {
-    const { onIgnored, onOther } = this.#options
+  #noteIgnored(
+    resource: Resource,
+    item: YamlValue,
+    lineOf: LineOf,
+    line: number,
+  ): readonly IgnoredObject[] {
+    const { onIgnored, onOther, takesLine } = this.#options
     let problems: readonly IgnoredPart[] = []
     if (resource.kind === 'record') problems = findIgnored(item, resource.record)
     else if (resource.kind !== 'other') problems = findIgnored(item)
@@ -374,7 +376,12 @@ export class FileReading {
         return manifestError(this.#path, lineOf(path, true), `${key}: ${message}`)
       },
     })
-    return problems.length === 0 ? NOTHING_IGNORED : [{ key, parts: problems }]
+    const parts = problems.map((problem) => {
+      return takesLine?.() === true
+        ? { ...problem, lineOffset: lineOf(problem.path, true) - line }
+        : problem
+    })
+    return parts.length === 0 ? NOTHING_IGNORED : [{ key, parts }]
   }
 
   #holdRecord({ record }: Resource & { kind: 'record' }): HeldRecord {
@@ -451,37 +458,6 @@ function hasDigest({ digestA, digestB }: DocumentRange): boolean {
 function isSame(known: HeldDocument | undefined, range: DocumentRange): boolean {
   if (known === undefined || !hasDigest(range)) return false
   return known.digestA === range.digestA && known.digestB === range.digestB
-}
-
-function parseJson(text: string): YamlValue | YamlProblem {
-  const deepAt = findDeepBracket(text, JSON_DEPTH_MAX)
-  if (deepAt !== -1)
-    return new YamlProblem('nested too deep', countLines(text.slice(0, deepAt)) + 1)
-  try {
-    return JSON.parse(text) as YamlValue
-  } catch (error) {
-    if (!(error instanceof SyntaxError)) throw error
-    // V8 quotes part of the text after a comma.
-    const reason = error.message.replace(/, "[\s\S]*$/, ' in JSON')
-    return new YamlProblem(reason, lineOfSyntaxError(error, text))
-  }
-}
-
-/**
- * Returns the line of the offset in V8's message. Without an offset, returns the line at which the
- * YAML parser fails, because JSON is a subset of YAML.
- */
-function lineOfSyntaxError(error: SyntaxError, text: string): number {
-  const position = /at position (\d+)/.exec(error.message)?.[1]
-  if (position !== undefined) return text.slice(0, Number(position)).split('\n').length
-  const values = parseDocuments(text)
-  return values instanceof YamlProblem ? values.line : 1
-}
-
-function countLines(text: string): number {
-  let count = 0
-  for (let at = text.indexOf('\n'); at !== -1; at = text.indexOf('\n', at + 1)) count++
-  return count
 }
 
 /** Number of lines before the first one that is not UTF-8. No character spans two lines. */

@@ -11,7 +11,7 @@ import type { IgnoredPart } from '../../dnsrecord/validate/ignored.ts'
 import { AddressHealth } from '../../health/address-health.ts'
 import { type Guarded, guarding } from '../../telemetry/guard.ts'
 import type { Logger } from '../../telemetry/log.ts'
-import { oneProblem, type ProblemGroup, problemOf } from '../../telemetry/problems.ts'
+import { LISTED_MAX, oneProblem, type ProblemGroup, problemOf } from '../../telemetry/problems.ts'
 import type { FollowedSource } from '../source.ts'
 import { listManifests, type ManifestStamp, stampManifest } from './directory.ts'
 import type { IgnoredParts } from './file-reading.ts'
@@ -31,6 +31,8 @@ const EMPTY_GRACE_MS = 500
 /** Upper bound of both grace periods while other files are written. */
 const GRACE_MS_MAX = 5000
 const PROGRESS_MS = 1000
+/** Ignored parts per batch of files whose lines are searched: the problems that are listed, of each kind. */
+const PLACED_MAX = 3 * LISTED_MAX
 /** Longest run before queries are answered. */
 const SLICE_MS = 5
 
@@ -63,6 +65,8 @@ export class ManifestSource implements FollowedSource, ProbeSource {
   /** Delays after which missing and empty files are checked again. */
   readonly #rechecksMs = new Set<number>()
   readonly #lines: ManifestLog
+  /** How many lines of ignored parts may be searched in this batch of files. */
+  #linesLeft = PLACED_MAX
   /** Objects of other kinds that were read so far. */
   readonly others = new OtherKinds()
   readonly #guarded: Guarded
@@ -434,6 +438,7 @@ export class ManifestSource implements FollowedSource, ProbeSource {
         findPrevious: (key) => this.#store.findIn(path, key),
         pause: () => this.#pause(),
         onIgnored: (parts) => this.#noteIgnored(parts),
+        takesLine: () => this.#linesLeft-- > 0,
         onOther: (kind) => this.others.add(kind),
         isThorough: this.#options.onIgnored !== undefined,
       })
@@ -476,6 +481,7 @@ export class ManifestSource implements FollowedSource, ProbeSource {
   #logProblems(): void {
     // A renamed file exists twice for a moment. The old path is checked again soon.
     if (this.#suspect.size > 0) return
+    this.#linesLeft = PLACED_MAX
     this.#lines.flush(this.#directoryError?.print() ?? '', this.#store.faults)
   }
 }

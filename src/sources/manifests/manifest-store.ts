@@ -166,7 +166,8 @@ export class ManifestStore {
   ): Generator<readonly RecordChange[], void> {
     for (const document of documents) {
       const { ignored } = document
-      this.#ignored.set(document, step === 1 ? ignored : [], () => `${path}:${document.line}`)
+      const placeOf = (lineOffset: number): string => `${path}:${document.line + lineOffset}`
+      this.#ignored.set(document, step === 1 ? ignored : [], placeOf)
       this.#countProbes(document, step, touched)
       for (const held of document.records) {
         if (step === 1) this.#addClaim(held)

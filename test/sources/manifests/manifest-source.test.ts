@@ -404,3 +404,31 @@ t.test('bounds of files have clear errors, and the others are served', async (t)
   t.strictSame(one('pipe.yaml'), [], 'not a regular file')
   t.equal(source.refusedCount, 1100)
 })
+
+t.test('the place of an ignored part is its line, also after its document moved', async (t) => {
+  const typo = recordManifest('a', '192.0.2.1').replace('targets:', 'targetz: []\n    targets:')
+  const line = typo.split('\n').findIndex((text) => text.includes('targetz')) + 1
+  const json = JSON.stringify({ kind: 'DNSRecordList', items: [{ kind: 'DNSRecrod' }] }, null, 1)
+  const directory = t.testdir({
+    'a.yaml': typo + typo.replace('name: a', 'name: b'),
+    'c.json': json,
+  })
+  const { source } = await open(t, directory)
+  const places = () =>
+    source
+      .problemGroups('here')
+      .flatMap(({ problems }) =>
+        [...problems].map(({ place }) => place.slice(directory.length + 1)),
+      )
+      .sort()
+  const second = typo.split('\n').length - 1 + line
+  t.strictSame(places(), [`a.yaml:${line}`, `a.yaml:${second}`, 'c.json:5'])
+  writeFileSync(join(directory, 'a.yaml'), `# one\n# two\n${typo}`)
+  await until(() => source.find('default/b') === undefined, 'b to be gone')
+  t.strictSame(places(), [`a.yaml:${line + 2}`, 'c.json:5'])
+  const many = Array.from({ length: 300 }, (_, i) => typo.replace('name: a', `name: m${i}`))
+  writeFileSync(join(directory, 'a.yaml'), many.join(''))
+  await until(() => source.find('default/m299') !== undefined, 'many')
+  t.equal(places().length, 301)
+  t.ok(places().filter((place) => place === 'a.yaml:1').length === 0, 'the listed ones have lines')
+})
