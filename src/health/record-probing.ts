@@ -150,6 +150,14 @@ export class RecordProbing {
     return ''
   }
 
+  /** Addresses that are served because their last attempts could not be made, with the reason. */
+  *unprobed(): Iterable<{ readonly probe: Probe; readonly key: string; readonly reason: string }> {
+    for (const { probe, state } of this.#runner.states()) {
+      const { health, skips = 0, reason } = state
+      if (health === 'unknown' && skips > 0) yield { probe, key: this.recordOf(probe.id), reason }
+    }
+  }
+
   close(): void {
     this.#isClosed = true
     for (const unsubscribe of this.#unsubscribe) unsubscribe()

@@ -22,6 +22,7 @@ import { ManifestSource } from '../sources/manifests/manifest-source.ts'
 import type { FollowedSource } from '../sources/source.ts'
 import type { Logger } from '../telemetry/log.ts'
 import type { MetricsRegistry } from '../telemetry/metrics.ts'
+import type { ProblemGroup, ProblemText } from '../telemetry/problems.ts'
 import type { ShiftReport } from '../telemetry/status.ts'
 import { type HealthOptions, type KeptFile, printProbing } from './health-options.ts'
 import type { GroupOptions } from './options.ts'
@@ -47,12 +48,14 @@ export interface HealthNotes {
   note(): string
   /** See `RecordProbing.downReason`. */
   downReason(recordKey: string, address: string): string
+  problemGroups(): ProblemGroup[]
 }
 
 export const NO_HEALTH_NOTES: HealthNotes = {
   probing: undefined,
   note: () => '',
   downReason: () => '',
+  problemGroups: () => [],
 }
 
 /** Probes the records of a source if `probe` is set. */
@@ -69,7 +72,29 @@ export function openHealth(
     probing,
     note: () => printNote(probing),
     downReason: (recordKey, address) => probing.downReason(recordKey, address),
+    problemGroups: () => [groupUnprobed(probing, source, how, parts.name)],
   }
+}
+
+/** `of`: name of the source. */
+function groupUnprobed(
+  probing: RecordProbing,
+  source: ManifestSource,
+  { allowed }: HealthOptions,
+  of: string,
+): ProblemGroup {
+  const unprobed = [...probing.unprobed()]
+  const policy = new ProbePolicy(allowed.map(({ cidr }) => cidr))
+  function* list(): Iterable<ProblemText> {
+    for (const { probe, key, reason } of unprobed) {
+      const { address, testAddress = address } = probe
+      const network = policy.findRefused(testAddress)
+      const fix = network === undefined ? '' : `; \`probe-allow ${network.text}\` allows it`
+      const text = `${key}: ${address} is always served: ${reason}${fix}`
+      yield { place: source.printPlace(key), object: key, reason: text }
+    }
+  }
+  return { kind: 'unprobed-address', of, count: unprobed.length, problems: list() }
 }
 
 /** Drains that apply to records. */
@@ -77,6 +102,7 @@ export interface OpenedDrains {
   readonly health: HealthTable
   /** Text of the ready page; '' = nothing. */
   readonly note: () => string
+  readonly problemGroups: () => ProblemGroup[]
 }
 
 /**
@@ -106,7 +132,8 @@ export async function openDrains(
   const remove = index.item.add({ path, source: name, records: source, sitesOf, unfiled })
   stops.add(remove, index.release, release)
   await item.ready
-  return { health: item, note: () => item.note(NAMED_MAX) }
+  const problemGroups = (): ProblemGroup[] => item.problemGroups()
+  return { health: item, note: () => item.note(NAMED_MAX), problemGroups }
 }
 
 /** Shifts of the traffic of records. */

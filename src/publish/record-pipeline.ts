@@ -71,6 +71,7 @@ export class RecordPipeline {
   /** Drains that a cluster has; empty = none, or the source was not read yet. */
   #clusterDrains: readonly DrainFeed[] = []
   #noteOverrides = (): string => ''
+  #listDrainProblems = (): ProblemGroup[] => []
   #reportShifts = (): readonly ShiftReport[] => []
 
   constructor(options: PublishOptions, parts: RecordPipelineParts) {
@@ -139,7 +140,9 @@ export class RecordPipeline {
       }
     })
     const foreign = { kind: 'foreign-name', of: name, count: problems.length, problems } as const
-    return [...ofSource, foreign, ...(this.#peers?.problemGroups(name) ?? [])]
+    const ofPeers = this.#peers?.problemGroups(name) ?? []
+    const ofHealth = [...this.#health.problemGroups(), ...this.#listDrainProblems()]
+    return [...ofSource, foreign, ...ofPeers, ...ofHealth]
   }
 
   /** Where endpoints of the records come from, and why their addresses are down. */
@@ -235,6 +238,7 @@ export class RecordPipeline {
     const isLocal = this.#options.zones.every(isLocalZone)
     const shiftFile = sourceFileOf('shiftFile', place, group.options)
     const shifted = isLocal ? undefined : openShifts(records, drained.health, shiftFile, parts)
+    this.#listDrainProblems = drained.problemGroups
     this.#noteOverrides = () => [drained.note(), shifted?.note()].filter((note) => note).join('; ')
     if (shifted !== undefined) this.#reportShifts = shifted.reports
     const table = shifted?.health ?? drained.health

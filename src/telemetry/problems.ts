@@ -16,6 +16,8 @@ export const PROBLEM_KINDS = [
   'conflict',
   'failover-list',
   'ignored-part',
+  'drain',
+  'unprobed-address',
   'geo-database',
   'geo-code',
   'signature',

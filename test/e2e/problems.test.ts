@@ -37,6 +37,7 @@ const FILES = {
   'db.file': zoneFile(1),
   'auto/db.in.auto.example': zoneFile(1),
   hosts: '192.0.2.7 a.hosts.example\n',
+  drains: '',
 }
 
 interface Row {
@@ -122,6 +123,24 @@ const TABLE: readonly Row[] = [
     reason: /^one\.k\.example\.com\. A: .*192\.0\.2\.2/,
   },
   {
+    kind: 'drain',
+    file: 'drains',
+    content: 'site:dublin\nsites:berlin\n',
+    place: /\/drains:2$/,
+    reason:
+      /^drain file .*drains: "sites:berlin" is not a selector.*; the last valid state is kept$/,
+    log: /drain file .*drains:2: "sites:berlin" is not a selector/,
+  },
+  {
+    kind: 'unprobed-address',
+    file: 'records/app.yaml',
+    content: record('app', { spec: '  healthCheck: {path: /}\n' }).replace('192.0.2.1', '10.0.0.1'),
+    place: /records\/app\.yaml:1$/,
+    reason:
+      /^team\/app: 10\.0\.0\.1 is always served: 10\.0\.0\.1 is not probed: a private network; `probe-allow 10\.0\.0\.0\/8` allows it$/,
+    log: /10\.0\.0\.1 of team\/app is served, its health is unknown/,
+  },
+  {
     kind: 'geo-code',
     file: 'records/as.yaml',
     content: record('as', { code: 'AS64500' }),
@@ -189,6 +208,8 @@ const corefile = (admin: number, ready: number, metrics: number): string => `k.e
     }
     kuadrant {
         manifests records
+        probe
+        drain drains
     }
 }
 file.example:{PORT} {

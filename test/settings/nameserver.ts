@@ -278,7 +278,7 @@ function feedsOf({ site, drains = [], namespace, group }: Given, parts: Parts): 
   cluster.beginList()
   cluster.put([{ metadata: place, data: { drains: drains.join('\n') } }])
   cluster.endList()
-  if (cluster.fault !== '') throw new Error(cluster.fault)
+  for (const { reason } of cluster.problems) throw new Error(reason)
   const namespaces = new NamespaceDrains({ namespaces: [], ...parts })
   if (namespace !== undefined) namespaces.put([namespace])
   if (group === undefined) return [cluster, namespaces]

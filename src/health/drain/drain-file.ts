@@ -3,6 +3,7 @@ import { InputError } from '../../base/errors.ts'
 import { isSystemError } from '../../base/system-error.ts'
 import type { Timers } from '../../base/timers.ts'
 import { stampOf } from '../../persist/next-file.ts'
+import { type ProblemText, problemOf } from '../../telemetry/problems.ts'
 import { isActive } from './drain.ts'
 import { type DrainScheduleParts, ScheduledDrains } from './drain-schedule.ts'
 import { DRAIN_FILE_OCTETS_MAX, type DrainText, scanDrains } from './drain-text.ts'
@@ -22,7 +23,7 @@ export class DrainFile extends ScheduledDrains {
   /** Version of the file that was read last, and at the last check. */
   #readStamp = ''
   #seenStamp = ''
-  #fault = ''
+  #problems: readonly ProblemText[] = []
 
   constructor(options: DrainFileOptions) {
     super(options)
@@ -40,8 +41,8 @@ export class DrainFile extends ScheduledDrains {
     return this.#options.path
   }
 
-  get fault(): string {
-    return this.#fault
+  get problems(): readonly ProblemText[] {
+    return this.#problems
   }
 
   protected override check(): void {
@@ -58,7 +59,7 @@ export class DrainFile extends ScheduledDrains {
     const { log, path } = this.#options
     this.#readStamp = stamp
     const found = this.#read()
-    const wasFaulty = this.#fault !== ''
+    const wasFaulty = this.#problems.length > 0
     this.#report(found.faults, 'the last valid state is kept')
     if (found.faults.length > 0) return
     if (wasFaulty) log.info(`drain file ${path} is valid again`)
@@ -69,7 +70,10 @@ export class DrainFile extends ScheduledDrains {
     const { log, path } = this.#options
     const [first, ...others] = faults
     const more = others.length === 0 ? '' : `, and ${others.length} more faults`
-    this.#fault = first === undefined ? '' : `drain file: ${first.print()}${more}`
+    this.#problems = faults.map((fault) => {
+      const reason = `drain file ${path}: ${fault.message}; ${effect}`
+      return { ...problemOf(fault, path), reason }
+    })
     if (first !== undefined) log.error(`drain file ${path}: ${first.print()}${more}; ${effect}`)
   }
 
@@ -119,5 +123,5 @@ export function readDrainFile(path: string): DrainText {
 }
 
 function failed(file: string, reason: string): DrainText {
-  return { drains: [], faults: [new InputError({ file, line: 1 }, `drain file: ${reason}`)] }
+  return { drains: [], faults: [new InputError({ file, line: 1 }, reason)] }
 }

@@ -2,6 +2,7 @@ import type { Clock } from '../../base/clock.ts'
 import type { Timers } from '../../base/timers.ts'
 import { guarding } from '../../telemetry/guard.ts'
 import type { Logger } from '../../telemetry/log.ts'
+import type { ProblemText } from '../../telemetry/problems.ts'
 import { type EndpointDrain, isActive, isSameDrain, printDrain } from './drain.ts'
 
 /** Interval of the checks for drains that end. */
@@ -20,8 +21,8 @@ export interface DrainsChange {
 export interface DrainFeed {
   /** Those that are in force. Equal drains are the same object. */
   readonly drains: readonly EndpointDrain[]
-  /** What is wrong with their source; '' = nothing. For the ready page. */
-  readonly fault: string
+  /** What is wrong with their source. */
+  readonly problems: readonly ProblemText[]
   /** Calls `listener` after drains began or ended; returns the function that unsubscribes it. */
   subscribe(listener: (change: DrainsChange) => void): () => void
 }
@@ -38,7 +39,7 @@ export interface DrainScheduleParts {
  * so that a change of the clock loses nothing.
  */
 export abstract class ScheduledDrains implements DrainFeed {
-  abstract readonly fault: string
+  abstract readonly problems: readonly ProblemText[]
   readonly #parts: DrainScheduleParts
   readonly #listeners = new Set<(change: DrainsChange) => void>()
   /** With drains that have ended. */

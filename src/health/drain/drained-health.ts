@@ -5,6 +5,7 @@ import { unpackRecord, unpackSettings } from '../../dnsrecord/pack.ts'
 import type { RecordChange, RecordSource, StoredRecord } from '../../dnsrecord/record-source.ts'
 import { type Guarded, guarding } from '../../telemetry/guard.ts'
 import type { Logger } from '../../telemetry/log.ts'
+import { oneProblem, type ProblemGroup } from '../../telemetry/problems.ts'
 import type { HealthTable, RecordHealth } from '../address-health.ts'
 import type { SlowStartUnits } from '../slow-start-units.ts'
 import {
@@ -101,9 +102,14 @@ export class DrainedHealth implements HealthTable {
     const drains = [...this.#fedDrains, ...this.#annotated.values()]
     const more = drains.length > max ? ` and ${drains.length - max} more` : ''
     const texts = drains.slice(0, max).map(printDrain)
-    const drained = texts.length === 0 ? '' : `drained: ${texts.join(', ')}${more}`
-    const faults = this.#feeds.map(({ fault }) => fault)
-    return [drained, ...faults].filter((text) => text !== '').join('; ')
+    return texts.length === 0 ? '' : `drained: ${texts.join(', ')}${more}`
+  }
+
+  /** What is wrong with the sources of drains. Blocks may share these. */
+  problemGroups(): ProblemGroup[] {
+    return this.#feeds.flatMap(({ problems }) => {
+      return problems.map((one) => oneProblem('drain', `${one.object} ${one.place}`, one))
+    })
   }
 
   /** The drains in force that are not in the drain file. */

@@ -4,6 +4,7 @@ import type { ResourceLease } from '../../base/resource-registry.ts'
 import type { RecordSource } from '../../dnsrecord/record-source.ts'
 import { type Guarded, guarding } from '../../telemetry/guard.ts'
 import type { Logger } from '../../telemetry/log.ts'
+import type { ProblemText } from '../../telemetry/problems.ts'
 import { ACTIVE_GROUPS_LABEL } from './active-groups.ts'
 import type { EndpointDrain } from './drain.ts'
 import { ScheduledDrains } from './drain-schedule.ts'
@@ -41,9 +42,11 @@ export class GroupDrains extends ScheduledDrains {
     this.#apply()
   }
 
-  get fault(): string {
-    const faults = this.#lookups.filter(({ fault }) => fault !== '')
-    return faults.map(({ zone, fault }) => `active groups of ${zone}: ${fault}`).join('; ')
+  get problems(): readonly ProblemText[] {
+    const faulty = this.#lookups.filter(({ fault }) => fault !== '')
+    return faulty.map(({ zone, fault }) => {
+      return { place: '', object: `zone ${zone}`, reason: `active groups of ${zone}: ${fault}` }
+    })
   }
 
   /** The TXT record may be one of these records. The returned function ends this. */

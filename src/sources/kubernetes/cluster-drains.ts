@@ -6,6 +6,7 @@ import { type ApiObject, textOf } from '../../kube/api.ts'
 import type { ListWatchSink } from '../../kube/list-watch.ts'
 import type { WatchEvent } from '../../kube/watch-event.ts'
 import type { Logger } from '../../telemetry/log.ts'
+import { type ProblemText, problemOf } from '../../telemetry/problems.ts'
 
 /** Key of the ConfigMap whose value has the form of a drain file. */
 const DRAINS_KEY = 'drains'
@@ -32,7 +33,7 @@ export class ClusterDrains extends ScheduledDrains implements ListWatchSink {
   readonly #label: string
   /** Undefined = nothing was read yet. */
   #text: string | undefined
-  #fault = ''
+  #problems: readonly ProblemText[] = []
   #isListed = false
 
   constructor(options: ClusterDrainsOptions) {
@@ -43,8 +44,8 @@ export class ClusterDrains extends ScheduledDrains implements ListWatchSink {
     this.checkAlways(timers, `Following the drains of ${this.#label}`)
   }
 
-  get fault(): string {
-    return this.#fault
+  get problems(): readonly ProblemText[] {
+    return this.#problems
   }
 
   beginList(): void {
@@ -79,11 +80,14 @@ export class ClusterDrains extends ScheduledDrains implements ListWatchSink {
     const { drains, faults } = scanDrains(text, `${this.#label}: ${DRAINS_KEY}`)
     const [first, ...others] = faults
     const more = others.length === 0 ? '' : `, and ${others.length} more faults`
-    const wasFaulty = this.#fault !== ''
-    this.#fault = first === undefined ? '' : `${first.print()}${more}`
+    const wasFaulty = this.#problems.length > 0
+    const effect = isFirst ? 'these lines are not used' : 'the last valid state is kept'
+    this.#problems = faults.map((fault) => {
+      const reason = `${this.#label}: ${fault.message}; ${effect}`
+      return { ...problemOf(fault, this.#label), reason }
+    })
     if (first !== undefined) {
-      const effect = isFirst ? 'these lines are not used' : 'the last valid state is kept'
-      log.error(`${this.#fault}; ${effect}`)
+      log.error(`${first.print()}${more}; ${effect}`)
       if (!isFirst) return
     } else if (wasFaulty) log.info(`the drains of ${this.#label} are valid again`)
     this.set(drains.map(({ drain }) => drain))

@@ -10,10 +10,8 @@ import { type ApiObject, isObject, textOf } from '../../kube/api.ts'
 import type { ListWatchSink } from '../../kube/list-watch.ts'
 import type { WatchEvent } from '../../kube/watch-event.ts'
 import type { Logger } from '../../telemetry/log.ts'
-import { printPath } from './cluster-store.ts'
-
-/** Maximum number of Namespaces on the ready page. */
-const FAULTS_MAX = 3
+import type { ProblemText } from '../../telemetry/problems.ts'
+import { CLUSTER_PLACE, printPath } from './cluster-store.ts'
 
 export interface NamespaceDrainsOptions {
   /** Empty = all namespaces. */
@@ -41,10 +39,11 @@ export class NamespaceDrains extends ScheduledDrains implements ListWatchSink {
     this.checkAlways(options.timers, 'Following the annotations of Namespaces')
   }
 
-  get fault(): string {
-    const faults = [...this.#faults].map(([name, fault]) => `Namespace ${name}: ${fault}`)
-    const more = faults.length > FAULTS_MAX ? [`and ${faults.length - FAULTS_MAX} more`] : []
-    return [...faults.slice(0, FAULTS_MAX), ...more].join('; ')
+  get problems(): readonly ProblemText[] {
+    return [...this.#faults].map(([name, fault]) => {
+      const object = `Namespace ${name}`
+      return { place: CLUSTER_PLACE, object, reason: `${object}: ${fault}` }
+    })
   }
 
   beginList(): void {

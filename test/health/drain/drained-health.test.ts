@@ -81,7 +81,11 @@ t.test('only records with selected endpoints change', async (t) => {
   t.strictSame(batches.splice(0), ['default/c'])
   await put('host:c.k.test\nhost:b.k.test\nnonsense')
   t.strictSame(batches.splice(0), [], 'an invalid file changes nothing')
-  t.match(drained.note(1), /^drained: address:.* and 1 more; drain file: .*drains:3: "nonsense"/)
+  t.match(drained.note(1), /^drained: address:.* and 1 more$/)
+  const place = `${path}:3`
+  t.match(drained.problemGroups(), [
+    { kind: 'drain', count: 1, problems: [{ place, object: path }] },
+  ])
 })
 
 t.test('a drain costs nothing for records that another drain selects', async (t) => {

@@ -135,12 +135,13 @@ t.test('a site whose group is not active is drained', async (t) => {
     await timers.advance(60_000)
     await until(() => lines.length > seen, 'the fault')
     t.ok(isPassive(), 'the last known groups count')
-    t.match(drains.fault, /^active groups of k\.test\.: .*; the last known groups count$/)
+    const reason = /^active groups of k\.test\.: .*; the last known groups count$/
+    t.match(drains.problems, [{ place: '', object: 'zone k.test.', reason }])
   }
   Object.assign(state, { text: 'version=1;groups=g2', rcode: Rcode.NOERROR })
   await timers.advance(15_000)
   await until(() => !isPassive(), 'the end of the drain')
-  t.equal(drains.fault, '')
+  t.strictSame(drains.problems, [])
   t.match(lines.at(-1), /^drain ends: site:paris zone:k\.test by /)
 })
 

@@ -5,7 +5,7 @@ import { scanDrains } from '../../../src/health/drain/drain-text.ts'
 /** Drains that a person begins and ends at one site. */
 export class SimulatedDrains implements DrainFeed {
   drains: readonly EndpointDrain[] = []
-  readonly fault = ''
+  readonly problems = []
   readonly #listeners = new Set<(change: DrainsChange) => void>()
 
   subscribe(listener: (change: DrainsChange) => void): () => void {

@@ -50,7 +50,7 @@ t.test('a site with an unknown state is active', async (t) => {
   t.teardown(() => setUp.stop())
   const want =
     /^active groups of k\.example\.com\.: 127\.0\.0\.1:\d+: .*; the group counts as active$/
-  await until(() => want.test(setUp.readiness[0]!.note?.() ?? ''), 'the fault')
+  await until(() => want.test(setUp.problemText()), 'the fault')
 })
 
 t.test('blocks with other records of the zone share the lookup', async (t) => {

@@ -152,7 +152,10 @@ t.test('invalid annotations leave the last valid state', async (t) => {
     new RegExp(`Namespace team: ${place}; its last valid drain is kept$`),
   ])
   t.equal(warnings.length, 2, 'each is logged once')
-  t.match(health.note(3), /^drained: .*; Namespace new: .*; Namespace team: /)
+  t.match(health.problemGroups(), [
+    { kind: 'drain', problems: [{ place: 'kubernetes', reason: /^Namespace new: / }] },
+    { kind: 'drain', problems: [{ object: 'Namespace team', reason: /^Namespace team: / }] },
+  ])
   stream.event('MODIFIED', space('team', { 'sextant.io/drain-until': '2030-01-01T00:00:00Z' }))
   await heard()
   t.match(lines.at(-1), /has no effect without sextant\.io\/drain; its last valid drain is kept$/)
@@ -161,6 +164,7 @@ t.test('invalid annotations leave the last valid state', async (t) => {
   await heard()
   t.equal(followed(), '')
   t.equal(health.note(3), '')
+  t.strictSame(health.problemGroups(), [])
 })
 
 t.test('without the right to read Namespaces, records are served', async (t) => {
