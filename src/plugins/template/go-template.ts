@@ -101,6 +101,11 @@ export class GoTemplate {
     return this.#parts.every((part) => typeof part === 'string')
   }
 
+  /** The text with `action` in place of each action. */
+  outline(action: string): string {
+    return this.#parts.map((part) => (typeof part === 'string' ? part : action)).join('')
+  }
+
   render(data: TemplateData): string | RenderFault {
     let text = ''
     for (const part of this.#parts) {

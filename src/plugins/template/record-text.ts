@@ -38,10 +38,15 @@ function scanFields(text: string): readonly RdataField[] | string {
   return lexer.next() === Entry.End ? fields : 'the text has more than one record'
 }
 
-function recordOf(fields: readonly RdataField[]): TextRecord | string {
-  const owner = scanName(fields[0]!.text)
-  if (owner === undefined) return `${quote(fields[0])} is not a domain name`
-  let at = 1
+/** TTL and class in front of the type, and the index of the type. */
+interface Header {
+  readonly at: number
+  readonly ttlSeconds: number | undefined
+  readonly rrclass: number | undefined
+}
+
+function scanHeader(fields: readonly Pick<RdataField, 'text'>[], first: number): Header {
+  let at = first
   let ttlSeconds: number | undefined
   let rrclass: number | undefined
   for (;;) {
@@ -51,11 +56,17 @@ function recordOf(fields: readonly RdataField[]): TextRecord | string {
     const named = rrclass === undefined ? scanClass(word) : undefined
     if (ttl !== undefined) ttlSeconds = ttl
     else if (named !== undefined) rrclass = named
-    else break
+    else return { at, ttlSeconds, rrclass }
     at++
   }
+}
+
+function recordOf(fields: readonly RdataField[]): TextRecord | string {
+  const owner = scanName(fields[0]!.text)
+  if (owner === undefined) return `${quote(fields[0])} is not a domain name`
+  const { at, ttlSeconds, rrclass } = scanHeader(fields, 1)
   const type = scanType(fields[at]?.text ?? '')
-  if (type === undefined) return `${quote(fields[at])} is not a TTL, a class or a record type`
+  if (type === undefined) return notType(fields[at])
   const rdata = scanRdata(type, fields.slice(at + 1), ROOT_NAME)
   if (rdata instanceof RdataError) return rdata.message
   return {
@@ -67,6 +78,28 @@ function recordOf(fields: readonly RdataField[]): TextRecord | string {
   }
 }
 
-function quote(field: RdataField | undefined): string {
+/** Stands for the text of an action, which has no white space. */
+export const ACTION = '\0'
+
+/** Returns why a text is no record, whatever its actions print; '' = it may be one. */
+export function findLastingFault(text: string): string {
+  const [, owner = '', rest = ''] = /^\s*(\S+)\s*(.*)$/s.exec(text) ?? []
+  if (!rest.includes(ACTION)) {
+    const record = scanRecord(`${owner.includes(ACTION) ? 'a.' : owner} ${rest}`)
+    return typeof record === 'string' ? record : ''
+  }
+  // The last word may continue in the action.
+  const known = rest.slice(0, rest.indexOf(ACTION)).match(/^.*\s/s)?.[0] ?? ''
+  if (/[();"]/.test(known)) return ''
+  const words = (known.match(/\S+/g) ?? []).map((text) => ({ text }))
+  const type = words[scanHeader(words, 0).at]
+  return type === undefined || scanType(type.text) !== undefined ? '' : notType(type)
+}
+
+function notType(field: Pick<RdataField, 'text'> | undefined): string {
+  return `${quote(field)} is not a TTL, a class or a record type`
+}
+
+function quote(field: Pick<RdataField, 'text'> | undefined): string {
   return field === undefined ? 'the end of the text' : JSON.stringify(field.text)
 }

@@ -17,7 +17,7 @@ import type { Transaction } from '../../plugin/transaction.ts'
 import { ZoneSet } from '../../zone/lookup/zone-set.ts'
 import { Conditions } from './conditions.ts'
 import { GoTemplate, groupNumber, TemplateError } from './go-template.ts'
-import { scanRecord } from './record-text.ts'
+import { ACTION, findLastingFault, scanRecord } from './record-text.ts'
 import {
   countersOf,
   RECORD_COUNTERS,
@@ -212,9 +212,15 @@ function scanRecordTemplate(
   for (const label of text.references.labels) c.block.metadataRead.add(label)
   if (!text.isConstant) {
     const position = d.position()
+    // What metadata and variables print may have several fields.
+    const { labels, variables } = text.references
+    const fault = labels.size + variables.size > 0 ? '' : findLastingFault(text.outline(ACTION))
     references.push(() => {
       const missing = findMissing(text, draft)
-      if (missing === '') return
+      if (missing === '') {
+        if (fault !== '') c.warn(`no query makes this a record: ${source}: ${fault}`, position)
+        return
+      }
       const message = `the template has ${missing}: ${source}`
       const place = `${position.file}:${position.line} - Error during parsing`
       throw new InputError(position, `${place}: ${message}`)

@@ -402,6 +402,41 @@ t.test('lines of the Corefile', async (t) => {
   }
 })
 
+t.test('a record that no query makes valid is a warning, with its line', async (t) => {
+  const table: readonly (readonly [record: string, want: string | undefined])[] = [
+    ['{{ .Name }} 60 IN A 192.0.2.256', 'expected an IPv4 address, found "192.0.2.256"'],
+    ['x.{{ .Zone }} A 2001:db8::1', 'expected an IPv4 address, found "2001:db8::1"'],
+    ['{{ .Name }} 60 IN A', 'A'],
+    ['{{ .Name }} 60 IN MX mail.example.', 'MX'],
+    ['{{ .Name }} 60 IN', 'the end of the text is not a TTL, a class or a record type'],
+    ['{{ .Name }}', 'the end of the text'],
+    ['{{ .Name }} 60 IN AA {{ .Group.a }}', '"AA" is not a TTL, a class or a record type'],
+    ['{{ .Name }} 60s IM A {{ .Group.a }}', '"IM" is not a TTL'],
+    ['{{ .Name }} IN 1 2 A {{ .Group.a }}', '"2" is not a TTL'],
+    ['{{ .Name }} 60 IN A 192.0.2.1', undefined],
+    ['{{ .Name }} TXT a b', undefined],
+    ['{{ .Name }} IN 60 A {{ .Group.a }}', undefined],
+    ['{{ .Name }} 60 IN A 192.0.2.256{{ .Group.a }}', undefined],
+    ['{{ .Name }} {{ .Group.a }} IN A 192.0.2.256', undefined],
+    ['{{ .Name }} 60 {{ .Class }} {{ .Type }} 192.0.2.1', undefined],
+    ['{{ .Name }} 60 A{{ .Group.a }} ::1', undefined],
+    ['{{ .Name }} ( 60 IN A {{ .Group.a }} )', undefined],
+    ['{{ .Var.v }}', undefined],
+    ['{{ .Var.v }} x', undefined],
+    ['{{ .Meta `m` }} x', undefined],
+  ]
+  for (const [record, want] of table) {
+    const text = `template ANY ANY {\n match (?P<a>x)\n var v 'x'\n answer "${record}"\n}`
+    const { warnings } = new SetUp(template, text)
+    if (want === undefined) t.strictSame(warnings, [], record)
+    else {
+      t.equal(warnings.length, 1, record)
+      t.match(warnings[0], /^4: no query makes this a record: /, record)
+      t.ok(warnings[0]!.includes(want), `${record}: ${warnings[0]}`)
+    }
+  }
+})
+
 t.test('variables and conditions', async (t) => {
   const IP = 'match ^(?P<ip>[0-9]+(-[0-9]+){3})[.](?P<id>[a-z2-7]+)[.]example[.]com[.]$'
   const VAR = "var ip replace(group('ip'), '-', '.')"
