@@ -3,6 +3,7 @@ import { dirname, join, relative, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import ts from 'typescript'
+import { isAmbiguous } from './support/ambiguous-pattern.ts'
 
 /*
  * What Biome does not check: cyclomatic complexity, the number of parameters, and promises that
@@ -111,6 +112,46 @@ t.test('a pattern of a user is searched in linear time, by LinearRegExp', async 
     .filter((name) => name.endsWith('.ts'))
     .filter((file) => buildsExpression(parse(readFileSync(join(root, 'src', file), 'utf8'))))
   t.strictSame(found, [...BUILT_EXPRESSIONS.keys()])
+})
+
+/** Ambiguous literals, and why their search is short. */
+const AMBIGUOUS_LITERALS = new Map([
+  ['dnsrecord/validate/dns-record.ts', 'the pattern of the definition, for at most 255 characters'],
+])
+
+function findLiterals(source: ts.SourceFile): string[] {
+  const found: string[] = []
+  const visit = (node: ts.Node): void => {
+    if (ts.isRegularExpressionLiteral(node)) found.push(node.getText(source))
+    ts.forEachChild(node, visit)
+  }
+  visit(source)
+  return found.map((text) => text.slice(1, text.lastIndexOf('/')))
+}
+
+t.test('a literal matches a text in one way, so that a search never tries many', async (t) => {
+  for (const [pattern, want] of [
+    ['^(?:[a-z0-9]|[a-f0-9])+x$', true],
+    ['(a*)*b', true],
+    ['(?:a+b?)+c', true],
+    ['\\d+\\.?\\d*s', true],
+    ['.*-.*-x', true],
+    ['\\w*[a-z][\\w-]*$', true],
+    ['(?:[\\w-]+\\.)*[\\w-]+$', false],
+    ['\\d+(?:\\.\\d*)?s', false],
+    ['(?:[a-z]([-a-z]{0,61}[a-z])?\\.){2,}', false],
+    ['"(?:[^"\\\\]|\\\\.)*"', false],
+  ] as const) {
+    t.equal(isAmbiguous(pattern), want, pattern)
+  }
+  const names = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' })
+  const found = names
+    .filter((name) => name.endsWith('.ts'))
+    .filter((file) => {
+      const source = parse(readFileSync(join(root, 'src', file), 'utf8'))
+      return findLiterals(source).some((pattern) => isAmbiguous(pattern))
+    })
+  t.strictSame(found, [...AMBIGUOUS_LITERALS.keys()])
 })
 
 /** True if a value of this type may be a promise. */

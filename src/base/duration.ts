@@ -24,7 +24,7 @@ export function scanDuration(text: string): number | undefined {
   if (body === '0') return 0
   // 64 characters are enough for every real duration, and bound the work.
   if (body === '' || body.length > 64) return undefined
-  const part = /(\d+\.?\d*|\.\d+)(ns|us|\u00b5s|\u03bcs|ms|s|m|h)/y
+  const part = /(\d+(?:\.\d*)?|\.\d+)(ns|us|\u00b5s|\u03bcs|ms|s|m|h)/y
   let total = 0
   while (part.lastIndex < body.length) {
     const found = part.exec(body)

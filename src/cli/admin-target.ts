@@ -83,7 +83,7 @@ export function findAdmin({ server, conf, tokenFile, ca }: AdminArgs): AdminTarg
 /** `HOST`, `HOST:PORT` or a URL. HTTP without TLS is the default only for this machine. */
 function originOf(server: string): string {
   const isUrl = /^https?:\/\//.test(server)
-  const isIPv6 = !isUrl && /^[0-9a-f:.]*:[0-9a-f:.]*:[0-9a-f:.]*$/i.test(server)
+  const isIPv6 = !isUrl && /^[0-9a-f.]*:[0-9a-f.]*:[0-9a-f:.]*$/i.test(server)
   const place = isIPv6 ? `[${server}]` : server
   const isLocal = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])(:\d+)?$/.test(place)
   const text = isUrl ? server : `${isLocal ? 'http' : 'https'}://${place}`

@@ -73,7 +73,7 @@ function externalsOf(texts: readonly string[]): {
 /** Returns undefined for a text that is no host name, such as an address that is invalid. */
 function scanHostname(text: string): Uint8Array | undefined {
   // The last label of a host name is not a number (RFC 3696 section 2).
-  if (text.length > HOSTNAME_CHARACTERS_MAX || !/^(?:[\w-]+\.)*\w*[a-z][\w-]*\.?$/i.test(text))
+  if (text.length > HOSTNAME_CHARACTERS_MAX || !/^(?:[\w-]+\.)*[\d_]*[a-z][\w-]*\.?$/i.test(text))
     return undefined
   const name = scanName(text.endsWith('.') ? text : `${text}.`)
   return name === undefined ? undefined : lowerName(name)

@@ -1,6 +1,6 @@
 /** First line with content of a block mapping, or of an item of a list that is one. */
 const FIRST_LINE =
-  /^(?:---[ \t]*(?:#.*)?\n|[ \t]*(?:#.*)?\r?\n)*(- +)?["']?[A-Za-z][\w.-]*["']?:(?:\s|$)/
+  /^(?:---[ \t]*(?:#.*)?\n|[ \t]*(?:#[^\r\n]*)?\r?\n)*(- +)?["']?[A-Za-z][\w.-]*["']?:(?:\s|$)/
 const KIND = /^kind:[ \t]+(["']?)([A-Za-z]\w*)\1[ \t]*(?:#.*)?\r?$/
 
 /**

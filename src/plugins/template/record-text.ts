@@ -83,7 +83,9 @@ export const ACTION = '\0'
 
 /** Returns why a text is no record, whatever its actions print; '' = it may be one. */
 export function findLastingFault(text: string): string {
-  const [, owner = '', rest = ''] = /^\s*(\S+)\s*(.*)$/s.exec(text) ?? []
+  const trimmed = text.trim()
+  const [owner = ''] = /^\S*/.exec(trimmed) ?? []
+  const rest = trimmed.slice(owner.length)
   if (!rest.includes(ACTION)) {
     const record = scanRecord(`${owner.includes(ACTION) ? 'a.' : owner} ${rest}`)
     return typeof record === 'string' ? record : ''
