@@ -70,6 +70,12 @@ function printSiteConflict(peer: string, site: string, setting: string): string 
   return /* warning */ `peer ${peer} reports other endpoints under the name of this site, ${site}: ${fixSiteName(setting)}`
 }
 
+/** The fault of a peer that has the name of our site, and none of our hosts. */
+export function disjointFault({ address }: Pick<NamedPeer, 'address'>, site: string): NameFault {
+  const text = /* warning */ `peer ${address} reports no host of ours under the name of this site, ${site}: ${fixSiteName('`site`')}`
+  return { id: `${address} disjoint`, text }
+}
+
 /** A nameserver of one site may lack addresses that it finds down, but not both of two nameservers. */
 function isOtherSite(a: NamedPeer, b: NamedPeer): boolean {
   const [ofA, ofB] = [a, b].map(({ states, ownSite }) => endpointsOfSite(states, ownSite))

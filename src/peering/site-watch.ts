@@ -7,6 +7,7 @@ import { aheadMs, CLOCK_AHEAD_MS, printClockAhead, SITE_CONFLICT_MS } from './fo
 import { rootHostOf } from './merged-keys.ts'
 import type { MergedSource } from './merged-source.ts'
 import {
+  disjointFault,
   findNameFaults,
   findRelay,
   lastingSince,
@@ -30,6 +31,8 @@ export type WatchedPeer = Pick<
 export interface SiteWatchParts {
   readonly site: string
   readonly own: Pick<MergedSource, 'recordsOf' | 'subscribe'>
+  /** True if `own` has records, and no other block of this server has further ones of the site. */
+  readonly isWhole: () => boolean
   readonly peers: readonly WatchedPeer[]
   readonly clock: Clock
   readonly timers: Timers
@@ -120,7 +123,7 @@ export class SiteWatch {
         if (nowMs - since.get(id)! >= SITE_CONFLICT_MS) lasting.add(text)
       }
     }
-    note('', findRelay(peer))
+    note('', [...findRelay(peer), ...this.#findDisjoint(peer)])
     let most = 0
     for (const host of hosts) {
       const named = namedAt(peer, host)
@@ -133,6 +136,15 @@ export class SiteWatch {
       watch.isAhead = true
       log.warning(printClockAhead(peer.ownSite))
     }
+  }
+
+  /** A nameserver of our site has at least some of our hosts. */
+  #findDisjoint(peer: WatchedPeer): readonly NameFault[] {
+    const { site, own, isWhole } = this.#parts
+    if (peer.ownSite !== site || !isWhole()) return []
+    const hosts = [...peer.hosts()]
+    const isShared = hosts.length === 0 || hosts.some((host) => own.recordsOf(host).size > 0)
+    return isShared ? [] : [disjointFault(peer, site)]
   }
 
   #faultsAt(host: string, named: NamedPeer): readonly NameFault[] {

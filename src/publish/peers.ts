@@ -5,7 +5,7 @@ import { systemTimers } from '../base/timers.ts'
 import { printHostPort } from '../dns/host-port.ts'
 import { printName } from '../dns/name/name.ts'
 import { printHost } from '../dnsrecord/print-endpoint.ts'
-import type { RecordSource } from '../dnsrecord/record-source.ts'
+import type { RecordSource, StoredRecord } from '../dnsrecord/record-source.ts'
 import type { AddressHealth, HealthTable } from '../health/address-health.ts'
 import type { RecordProbing } from '../health/record-probing.ts'
 import { PeerCache } from '../peering/cache/peer-cache.ts'
@@ -97,9 +97,13 @@ export class PublisherPeers {
     this.#hasHeard = true
   }
 
-  /** Returns our own records merged with those of the peers. */
+  /**
+   * Returns our own records merged with those of the peers. `isOnly`: no other block of the Corefile has records from
+   * elsewhere.
+   */
   async merge(
     own: RecordSource,
+    isOnly: boolean,
     health: AddressHealth,
     exporter: LocalExporter,
     probing: RecordProbing | undefined,
@@ -124,8 +128,15 @@ export class PublisherPeers {
       log,
     })
     this.#merged = merged
-    const watch = { site, own: merged, peers: this.#followers, clock, timers: systemTimers, log }
-    const siteWatch = new SiteWatch(watch)
+    const siteWatch = new SiteWatch({
+      site,
+      own: merged,
+      isWhole: () => isOnly && hasAny(own, (record) => isAllowed(record, this.#options)),
+      peers: this.#followers,
+      clock,
+      timers: systemTimers,
+      log,
+    })
     this.#siteWatch = siteWatch
     this.#stops.add(() => siteWatch.close())
     this.#stops.add(() => merged.close())
@@ -325,4 +336,9 @@ function printQuorum({ isIsolated, heard, sites, down, disputed }: QuorumStatus)
   if (down > 0) notes.push(`${down} addresses of other sites are down`)
   if (disputed > 0) notes.push(`sites disagree about the health of ${disputed} addresses`)
   return notes.join('; ')
+}
+
+function hasAny(source: RecordSource, isWanted: (record: StoredRecord) => boolean): boolean {
+  for (const record of source.records()) if (isWanted(record)) return true
+  return false
 }

@@ -35,6 +35,7 @@ import type { PublisherGroup } from './publisher-group.ts'
 import {
   drainsPlaceOf,
   groupOf,
+  ofSource,
   probingOf,
   readsNamespacesOf,
   sharesOf,
@@ -219,7 +220,9 @@ export class RecordPipeline {
     }
     if (this.#peers !== undefined) {
       if (waitsForPeers) await this.#peers.firstAnswers()
-      given = await this.#peers.merge(judged, source.health, exporter!, this.#health.probing)
+      const isOnly = ofSource(place, group.options).length === group.options.length
+      const { probing } = this.#health
+      given = await this.#peers.merge(judged, isOnly, source.health, exporter!, probing)
       this.#peers.reportDeaths(deathRulesOf(this.#options, group.options))
     }
     const { records } = given

@@ -16,7 +16,7 @@ const CONFLICT =
 
 const isOf = (host: string) => (one: PeerEndpoint) => one.rootHost === host
 
-function stage() {
+function stage({ ownSite = 'west', isWhole = true } = {}) {
   const [clock, timers] = [new FakeClock(), new FakeTimers()]
   const { lines, log } = recordLog()
   let said: readonly PeerEndpoint[] = []
@@ -27,6 +27,7 @@ function stage() {
   const records = [recordOf('a', ['192.0.2.1']), recordOf('b', ['192.0.2.7'])]
   const watch = new SiteWatch({
     site: 'east',
+    isWhole: () => isWhole,
     own: {
       subscribe: (listener) => {
         announceOwn = listener
@@ -37,11 +38,11 @@ function stage() {
     peers: [
       {
         address: '192.0.2.53:53',
-        ownSite: 'west',
+        ownSite,
         get sites() {
           return sites
         },
-        hosts: () => new Set([HOST]),
+        hosts: () => new Set(said.length === 0 ? [HOST] : said.map(({ rootHost }) => rootHost)),
         subscribe: (listener) => {
           announce = listener
           return () => {}
@@ -124,6 +125,29 @@ t.test('a peer with the name of this site is found when our records change', asy
     t.match(watch.note(), isConflict ? CONFLICT : /^$/, name)
   }
   watch.close()
+})
+
+t.test('a peer that has the name of this site, and none of its hosts', async (t) => {
+  const DISJOINT =
+    /^peer 192.0.2.53:53 reports no host of ours under the name of this site, east: give each site a name of its own with `site`/
+  for (const { name, host = 'other.k.test', isConflict = false, ...given } of [
+    { name: 'another site', isConflict: true },
+    { name: 'a nameserver of the site', host: HOST },
+    { name: 'another name', ownSite: 'west' },
+    { name: 'another block has other records, or we have none', isWhole: false },
+  ]) {
+    const { watch, say, pass, lines } = stage({ ownSite: 'east', ...given })
+    say(host, ['192.0.2.1'])
+    for (let i = 0; i < 5; i++) await pass(5)
+    t.equal(watch.note(), '', `${name}: it may be late`)
+    for (let i = 0; i < 5; i++) await pass(5)
+    t.match(watch.note(), isConflict ? DISJOINT : /^$/, name)
+    t.equal(lines.length, isConflict ? 1 : 0, name)
+    say(HOST, ['192.0.2.1'])
+    await pass(5)
+    t.equal(watch.note(), '', `${name}: it is over`)
+    watch.close()
+  }
 })
 
 t.test('a site whose clock is ahead is logged once', async (t) => {

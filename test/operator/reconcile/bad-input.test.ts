@@ -80,7 +80,7 @@ async function openPlain(t: Test, { clock, timers, servers, lines, log, follow }
   const exporter = new LocalExporter(SITE, clock)
   const merging = { allows: () => true, expiryMs: RETENTION_MS, exporter, quorum }
   const source = new MergedSource({ ...about, own, health, ...merging })
-  const watch = new SiteWatch({ ...about, own: source })
+  const watch = new SiteWatch({ ...about, own: source, isWhole: () => false })
   for (const peer of peers) peer.start()
   t.teardown(() => {
     for (const one of [source, watch, ...peers]) one.close()
