@@ -3,6 +3,7 @@ import { isSubdomain } from '../../dns/name/name.ts'
 import type { YamlValue } from '../../yaml/scan-block-yaml.ts'
 import type { DnsRecord, FieldProblem } from '../dns-record.ts'
 import { findIdleLists } from '../failover-names.ts'
+import { HEALTH_CHECK_DEFAULTS } from '../health-check.ts'
 import { hasNamesOutside } from '../names-outside.ts'
 import { SITES_ANNOTATION } from '../site-facts.ts'
 import { isDerivedRecord } from './dns-record.ts'
@@ -49,6 +50,7 @@ export function findIgnored(resource: YamlValue, record?: DnsRecord): IgnoredPar
   if (record !== undefined && hasNamesOutside(record)) {
     others.push(...findNamesOutside(resource, record))
   }
+  if (record?.isWildcardHost === true) others.push(...findIdleCheck(resource, record))
   const idle = record === undefined ? [] : findIdleLists(record)
   if (unknown.length + others.length + idle.length === 0) return []
   return [
@@ -56,6 +58,18 @@ export function findIgnored(resource: YamlValue, record?: DnsRecord): IgnoredPar
     ...others.map((problem) => ignoredPart(problem, 'ignored-part')),
     ...idle.map((problem) => ignoredPart(problem, 'failover-list')),
   ]
+}
+
+/** Finds a health check that would send the host name, which a wildcard is not. */
+function findIdleCheck(
+  { spec, metadata }: Mapping,
+  { healthCheck }: Pick<DnsRecord, 'healthCheck'>,
+): FieldProblem[] {
+  if (!isMapping(spec) || !isMapping(spec.healthCheck)) return []
+  if (healthCheck !== undefined || isDerived(metadata)) return []
+  const protocol = spec.healthCheck.protocol ?? HEALTH_CHECK_DEFAULTS.protocol
+  const message = `healthCheck has no effect: rootHost ${spec.rootHost} is a wildcard, so ${protocol} has no host name to send; use TCP or DNS, or a DNSHealthCheckProbe with a hostname`
+  return [{ path: ['spec', 'healthCheck'], message }]
 }
 
 /** Each name is reported once, at its first endpoint. */

@@ -152,6 +152,28 @@ t.test('fields of a record that have no effect', async (t) => {
   }
 })
 
+t.test('a health check of a wildcard host', async (t) => {
+  const of = (rootHost: string, protocol: string, labels = {}): string[] => {
+    const resource = {
+      apiVersion: 'kuadrant.io/v1alpha1',
+      kind: 'DNSRecord',
+      metadata: { name: 'a', labels },
+      spec: { rootHost, endpoints: [], healthCheck: { protocol, port: 443 } },
+    }
+    const served = validateResource(resource, SERVED)
+    if (served.kind !== 'record') return [served.kind]
+    return findIgnored(resource, served.record).map(({ path, message }) => {
+      return `${path.join('.')}: ${message}`
+    })
+  }
+  t.strictSame(of('*.k.example.com', 'HTTPS'), [
+    'spec.healthCheck: healthCheck has no effect: rootHost *.k.example.com is a wildcard, so HTTPS has no host name to send; use TCP or DNS, or a DNSHealthCheckProbe with a hostname',
+  ])
+  t.strictSame(of('*.k.example.com', 'TCP'), [])
+  t.strictSame(of('k.example.com', 'HTTPS'), [])
+  t.strictSame(of('*.k.example.com', 'HTTPS', { 'kuadrant.io/type': 'merged' }), [])
+})
+
 t.test('endpoints outside of the root host', async (t) => {
   const names = [
     'k.example.com',
