@@ -128,7 +128,7 @@ function addToPlan(
     viewName: config.viewName,
     bufsizeOctets: config.bufsizeOctets,
     debug: config.debug,
-    acceptsChaos: config.directives.includes('chaos'),
+    acceptsChaos: config.directives.some((name) => name === 'chaos' || name === 'template'),
     takesNotify: config.takesNotify,
   })
   return isReached

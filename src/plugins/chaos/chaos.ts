@@ -18,11 +18,13 @@ export interface ChaosOptions {
   readonly version: string
   readonly host: string
   readonly authors: readonly string[]
+  /** The status for other queries of class CH: PASS if a directive below answers this class. */
+  readonly otherwise: number
 }
 
 /**
- * Answers CH TXT for the names above, and passes class IN on. Refuses other queries of class CH:
- * the plugins below serve IN, and their answers would have the wrong class.
+ * Answers CH TXT for the names above, and passes class IN on. Refuses other queries of class CH,
+ * because most plugins below serve IN, and their answers would have the wrong class.
  */
 export class Chaos extends Link {
   readonly name = 'chaos'
@@ -30,6 +32,7 @@ export class Chaos extends Link {
   /** By index of the name: its TXT rdata. `authors.bind` has one per author. */
   readonly #rdata: readonly (readonly Uint8Array[])[]
   readonly #order: Uint8Array
+  readonly #otherwise: number
 
   constructor(next: Handler, options: ChaosOptions) {
     const version = [composeText(options.version)]
@@ -37,6 +40,7 @@ export class Chaos extends Link {
     const authors = options.authors.map(composeText)
     super(next, Trait.OtherClass, 0)
     this.#names = new ZoneSet(NAMES.map(composeName))
+    this.#otherwise = options.otherwise
     this.#rdata = [version, version, host, host, authors]
     this.#order = Uint8Array.from(authors.keys())
   }
@@ -44,9 +48,9 @@ export class Chaos extends Link {
   override before(tx: Transaction): number {
     const { query } = tx
     if (query.qclass === RRClass.IN) return PASS
-    if (query.qclass !== RRClass.CH || query.qtype !== RRType.TXT) return Rcode.REFUSED
+    if (query.qclass !== RRClass.CH || query.qtype !== RRType.TXT) return this.#otherwise
     const index = query.labelCount === LABELS ? this.#names.match(query) : -1
-    if (index === -1) return Rcode.REFUSED
+    if (index === -1) return this.#otherwise
     const rdata = this.#rdata[index]!
     if (rdata.length === 1) addText(tx, rdata[0]!)
     else this.#addShuffled(tx, rdata)

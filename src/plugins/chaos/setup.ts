@@ -1,6 +1,9 @@
 import { hostname } from 'node:os'
 import { PROGRAM, VERSION } from '../../base/version.ts'
+import { Rcode } from '../../dns/iana/index.ts'
 import type { Directive } from '../../plugin/directive.ts'
+import type { Handler } from '../../plugin/handler.ts'
+import { PASS } from '../../plugin/link.ts'
 import { Chaos } from './chaos.ts'
 
 const DEFAULT_AUTHORS = ['The Sextant authors']
@@ -23,6 +26,10 @@ export const chaos: Directive = {
       c.dispenser.noBlock()
     }
     const host = hostname() || 'localhost'
-    c.addHandler((next) => new Chaos(next, { version, host, authors }), { answers: true })
+    const make = (next: Handler): Chaos => {
+      const otherwise = c.block.directives.includes('template') ? PASS : Rcode.REFUSED
+      return new Chaos(next, { version, host, authors, otherwise })
+    }
+    c.addHandler(make, { answers: true })
   },
 }

@@ -97,6 +97,8 @@ export class Template implements Handler {
       }
       if (!template.fallthrough.through(query)) return Rcode.SERVFAIL
     }
+    // The plugins below serve IN, and their answers would have the wrong class.
+    if (query.qclass !== RRClass.IN) return Rcode.REFUSED
     return this.#next.serve(tx)
   }
 
