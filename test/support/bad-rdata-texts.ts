@@ -45,7 +45,6 @@ const texts: Readonly<
   DS: [
     ['1 8 2 abc', /digest/, 'half an octet'],
     ['1 8 2 xx', /digest/, 'letters that are no digits'],
-    [`1 8 2 ${'ab'.repeat(31)}`, /32 octets, not 31/, 'a digest too short'],
     [`1 RSASHA3 2 ${'ab'.repeat(32)}`, /algorithm/, 'an unknown algorithm'],
   ],
   DNSKEY: [

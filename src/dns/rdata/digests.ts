@@ -5,9 +5,18 @@ const ZONE_DIGEST_OCTETS: Readonly<Record<number, number>> = { 1: 48, 2: 64 }
 /** RFC 8976 section 2.2.4. */
 const ZONE_DIGEST_OCTETS_MIN = 12
 
-/** DS: key tag u16 | algorithm u8 | digest type u8 | digest. */
-export function checkDelegationDigest(rdata: Uint8Array): string | undefined {
-  return checkLength('type', rdata[3]!, rdata.length - 4, DELEGATION_DIGEST_OCTETS)
+/**
+ * Returns what is wrong with the length of the digest of a DS. Such a DS is served, as by Knot DNS
+ * and NSD, because its length may be right for a later definition of the type.
+ *
+ *     DS: key tag u16 | algorithm u8 | digest type u8 | digest
+ */
+export function delegationDigestFault(
+  octets: Uint8Array,
+  offset: number,
+  rdataOctets: number,
+): string | undefined {
+  return checkLength('type', octets[offset + 3]!, rdataOctets - 4, DELEGATION_DIGEST_OCTETS)
 }
 
 /** ZONEMD: serial u32 | scheme u8 | hash algorithm u8 | digest. */

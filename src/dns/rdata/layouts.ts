@@ -2,7 +2,7 @@ import { RRType } from '../iana/index.ts'
 import { addressPrefixes, checkAddressPrefixes } from './address-prefixes.ts'
 import { ipv4, ipv6 } from './addresses.ts'
 import { base64ToEnd, hashedOwner, hexToEnd, optionalBase64, salt } from './binary.ts'
-import { checkDelegationDigest, checkZoneDigest } from './digests.ts'
+import { checkZoneDigest } from './digests.ts'
 import { amtRelay, checkAmtRelay, checkIpsecKey, ipsecGateway } from './gateway.ts'
 import { eui48, eui64, locator64 } from './groups.ts'
 import {
@@ -129,11 +129,12 @@ define([RRType.URI], [u16('a priority'), u16('a weight'), textToEnd('a URI', 1)]
 define([RRType.LOC], [location], checkLocation)
 
 // DNSSEC: RFC 4034, 5155, 7344, 8976, 2535 (KEY SIG NXT), 4431 (DLV), 7477 (CSYNC), 9859 (DSYNC)
-define(
-  [RRType.DS, RRType.CDS, RRType.DLV, RRType.TA],
-  [u16('a key tag'), algorithm, u8('a digest type'), hexToEnd('a digest')],
-  checkDelegationDigest,
-)
+define([RRType.DS, RRType.CDS, RRType.DLV, RRType.TA], [
+  u16('a key tag'),
+  algorithm,
+  u8('a digest type'),
+  hexToEnd('a digest'),
+])
 define([RRType.DNSKEY, RRType.CDNSKEY, RRType.RKEY], [
   u16('flags'),
   u8('a protocol'),

@@ -2,6 +2,7 @@ import { InputError, type Position } from '../../base/errors.ts'
 import { nsec3Excess } from '../../dns/dnssec/nsec3.ts'
 import { printType, RRType } from '../../dns/iana/index.ts'
 import { printName } from '../../dns/name/name.ts'
+import { delegationDigestFault } from '../../dns/rdata/digests.ts'
 import { NodeRecords } from './node-records.ts'
 import type { ZoneRecords } from './records.ts'
 
@@ -28,6 +29,7 @@ export interface ZoneFindings {
  *     equal records                                   all but the first dropped (RFC 2181 section 5)
  *     TTLs that differ in one RRset                   the lowest for all (RFC 2181 section 5.2)
  *     no NS at the apex                               warning
+ *     a DS or CDS whose digest has a wrong length     warning
  *
  * Dropped records get type 0. `apex`: lower-case wire form. `file`: the place of errors that
  * concern the whole zone.
@@ -154,6 +156,15 @@ class ZoneChecker {
       this.#error(this.#position(record), message)
     }
     if (type === RRType.NSEC3 || type === RRType.NSEC3PARAM) this.#checkIterations(record)
+    if (type === RRType.DS || type === RRType.CDS) this.#checkDigest(record)
+  }
+
+  #checkDigest(record: number): void {
+    const { octets, rdataOffset, rdataOctets, type } = this.#records
+    const fault = delegationDigestFault(octets, rdataOffset[record]!, rdataOctets[record]!)
+    if (fault === undefined) return
+    const message = `${printType(type[record]!)} of ${this.#owner()}: ${fault}; BIND rejects replies that contain it; copy the record again`
+    this.#warn(this.#position(record), message)
   }
 
   #checkIterations(record: number): void {

@@ -148,6 +148,19 @@ const mended: { name: string; given: string; warnings: RegExp[]; lines: string[]
     lines: [],
   },
   {
+    name: 'a digest of a wrong length is served',
+    given: `${APEX}a 60 DS 1 8 2 abcd\nb 60 DS 1 8 9 abcd\n@ 60 CDS 1 8 1 ab\n`,
+    warnings: [
+      /^db\.test:5: CDS of example\.org\.: a digest of type 1 has 20 octets, not 1; BIND rejects replies that contain it; copy/,
+      /^db\.test:3: DS of a\.example\.org\.: a digest of type 2 has 32 octets, not 2;/,
+    ],
+    lines: [
+      'a.example.org. 60 IN DS 1 8 2 ABCD',
+      'b.example.org. 60 IN DS 1 8 9 ABCD',
+      'example.org. 60 IN CDS 1 8 1 AB',
+    ],
+  },
+  {
     name: 'records of one owner may stand apart',
     given: `${APEX}a 60 A 192.0.2.1\nb 60 A 192.0.2.9\na 60 A 192.0.2.2\n`,
     warnings: [],
