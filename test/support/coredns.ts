@@ -1,24 +1,37 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { writeFileSync } from 'node:fs'
-import { join } from 'node:path'
 import type { Test } from 'tap'
 import { ask } from './dig.ts'
 import { freePort } from './free-port.ts'
 import { getText } from './get-text.ts'
+import { layFiles } from './server.ts'
 import { temporaryDirectory } from './temporary-directory.ts'
 import { until } from './until.ts'
+
+/** What CoreDNS needs beside its block of all zones. */
+interface CorednsOptions {
+  /** Other server blocks; `{PORT}` stands for the port. */
+  readonly blocks?: string
+  /** Files beside the Corefile: path to content. */
+  readonly files?: Readonly<Record<string, string>>
+}
 
 /**
  * Starts CoreDNS with one block of all zones on 127.0.0.1, and waits until it is ready; it ends with
  * the test. Returns its port.
  */
-export async function startCoredns(t: Test, directives: string): Promise<number> {
+export async function startCoredns(
+  t: Test,
+  directives: string,
+  { blocks = '', files = {} }: CorednsOptions = {},
+): Promise<number> {
   const [port, http] = [await freePort(), await freePort()]
   const directory = temporaryDirectory(t)
   const ready = `bind 127.0.0.1\nready 127.0.0.1:${http}`
-  writeFileSync(join(directory, 'Corefile'), `.:${port} {\n${ready}\n${directives}\n}\n`)
-  const child = spawn('coredns', ['-conf', join(directory, 'Corefile')], {
+  const Corefile = `.:${port} {\n${ready}\n${directives}\n}\n${blocks.replaceAll('{PORT}', String(port))}`
+  layFiles(directory, { ...files, Corefile })
+  const child = spawn('coredns', ['-conf', 'Corefile'], {
+    cwd: directory,
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   let printed = ''
