@@ -16,6 +16,14 @@ interface Oracle {
     readonly coredns: 'accept' | 'reject'
     readonly corefiles: readonly string[]
   }[]
+  /** Zone files, with the servers that load them: CoreDNS, BIND 9.18, Knot DNS 3.2 and NSD 4.6. */
+  readonly zones: readonly {
+    readonly what: string
+    readonly zone: string
+    readonly acceptedBy: readonly string[]
+    /** Where Sextant does the opposite of CoreDNS. */
+    readonly why?: string
+  }[]
 }
 
 const path = join(root, 'test/corefile/coredns-syntax.json')
@@ -48,3 +56,13 @@ for (const { why, coredns, corefiles } of oracle.different) {
     t.strictSame(await acceptedOf(t, corefiles), coredns === 'reject' ? corefiles : [])
   })
 }
+
+t.test('zone files that CoreDNS loads are loaded, and others are rejected', async (t) => {
+  t.testdir({ 'inc.zone': 'q A 192.0.2.1\n' })
+  const corefile = `z.example {\nroot ${t.testdirName}\nfile db\n}\n`
+  for (const { what, zone, acceptedBy, why } of oracle.zones) {
+    writeFileSync(join(t.testdirName, 'db'), zone)
+    const want = acceptedBy.includes('coredns') === (why === undefined)
+    t.equal(await isAccepted(t, corefile), want, why === undefined ? what : `${what}: ${why}`)
+  }
+})
