@@ -108,7 +108,7 @@ export function findOwner(
   const path = [name]
   while (path[0] !== apex && path[0] !== ROOT_KEY) path.unshift(keyAbove(path[0]!))
   // The apex decides only about itself, and names such as `_acme-challenge` that speak for it.
-  if (path.length > 1 && path[1]![1] !== '_') path.shift()
+  if (path.length > 1 && !speaksForApex(path[1]!)) path.shift()
   const ownerOfApex = [...claimsAt(apex)].sort(compareClaims)[0]?.namespace
   const aged = (claim: HostClaim): HostClaim => {
     const isKnown = claim.isEditable !== true || claim.namespace === ownerOfApex
@@ -124,6 +124,11 @@ export function findOwner(
     if (claim !== undefined) owners.push({ host, claim })
   }
   return owners.at(-1)
+}
+
+/** True if the owner of the apex owns a name directly below it, such as `_acme-challenge`. */
+export function speaksForApex(name: string): boolean {
+  return name[1] === '_'
 }
 
 /** Returns which other namespace keeps a name from being served, and the host to share; undefined = it is served. */

@@ -285,6 +285,7 @@ export class RecordPipeline {
       return new JudgedSource(source, {
         isServed: (record) => isAllowed(record, { allowedNamespaces: allowed }),
         shares,
+        log,
         onRefused: (record, text) => {
           if (text === '') faults.clear(record)
           else faults.report(record, text)

@@ -4,111 +4,159 @@ import { ROOT_KEY } from '../dnsrecord/host-share.ts'
 /** A record at a name. */
 export interface HostMember extends HostClaim {
   readonly key: string
+  /** The zone of the record. */
+  readonly apex: string
   /** False: its endpoints are at the name, but it does not claim the name. */
   readonly isClaim: boolean
 }
 
+/** Number of members by namespace. */
+type Counts = Map<string, number>
+
 interface Place {
   readonly members: Map<string, HostMember>
-  /** Number of members by namespace. */
-  readonly namespaces: Map<string, number>
-  /** Names one label longer with members at or below them. */
-  readonly below: Set<string>
+  readonly namespaces: Counts
+  /** Names one label longer with members at or below them; undefined = none yet. */
+  below: Set<string> | undefined
+  /** Of the members below the name, not at it; undefined = none yet. */
+  namespacesBelow: Counts | undefined
 }
 
 const NO_MEMBERS: ReadonlyMap<string, HostMember> = new Map()
+const NO_COUNTS: Counts = new Map()
 
 /** The tree of names that records claim. Names are `lowerNameKey`s. */
 export class HostClaims {
   readonly #places = new Map<string, Place>()
+  /** Number of members by their zone. */
+  readonly #apexes: Counts = new Map()
+  /** Number of editable claims by name. */
+  readonly #editable: Counts = new Map()
 
   add(name: string, member: HostMember): void {
+    this.remove(name, member.key)
     const { members, namespaces } = this.#placeOf(name)
-    const before = members.get(member.key)
     members.set(member.key, member)
-    if (before === undefined) countOne(namespaces, member, 1)
+    countOne(namespaces, member.namespace, 1)
+    this.#count(name, member, 1)
   }
 
   /** `key`: of the record. */
   remove(name: string, key: string): void {
     let [at, place] = [name, this.#places.get(name)]
     const member = place?.members.get(key)
-    if (member !== undefined) countOne(place!.namespaces, member, -1)
-    place?.members.delete(key)
-    while (place !== undefined && place.members.size === 0 && place.below.size === 0) {
+    if (place === undefined || member === undefined) return
+    place.members.delete(key)
+    countOne(place.namespaces, member.namespace, -1)
+    this.#count(name, member, -1)
+    while (place !== undefined && place.members.size === 0 && !place.below?.size) {
       this.#places.delete(at)
       if (at === ROOT_KEY) return
       const above = keyAbove(at)
       place = this.#places.get(above)
-      place?.below.delete(at)
+      place?.below?.delete(at)
       at = above
     }
   }
 
   *at(name: string): Generator<HostClaim> {
-    for (const member of this.#membersAt(name)) if (member.isClaim) yield member
+    for (const member of this.membersAt(name)) if (member.isClaim) yield member
   }
 
   *below(name: string): Generator<HostClaim> {
     for (const member of this.#membersBelow(name)) if (member.isClaim) yield member
   }
 
-  #membersAt(name: string): Iterable<HostMember> {
+  membersAt(name: string): Iterable<HostMember> {
     return (this.#places.get(name)?.members ?? NO_MEMBERS).values()
   }
 
-  *#membersBelow(name: string): Generator<HostMember> {
-    for (const below of this.#places.get(name)?.below ?? []) {
-      yield* this.#membersAt(below)
-      yield* this.#membersBelow(below)
-    }
+  /** The members at a name and below it. */
+  *membersFrom(name: string): Generator<HostMember> {
+    yield* this.membersAt(name)
+    yield* this.#membersBelow(name)
   }
 
-  /** The members that share a path with `name`: at it, below it and above it. */
-  *around(name: string): Generator<HostMember> {
-    yield* this.#membersAt(name)
-    yield* this.#membersBelow(name)
-    for (let at = name; at !== ROOT_KEY; ) {
-      at = keyAbove(at)
-      yield* this.#membersAt(at)
-    }
+  *#membersBelow(name: string): Generator<HostMember> {
+    for (const below of this.namesBelow(name)) yield* this.membersFrom(below)
+  }
+
+  /** The members above a name, not at it. */
+  *membersAbove(name: string): Generator<HostMember> {
+    for (const at of keysAbove(name)) yield* this.membersAt(at)
+  }
+
+  /** The names one label longer with members at or below them. */
+  namesBelow(name: string): Iterable<string> {
+    return this.#places.get(name)?.below ?? []
+  }
+
+  /** The zones of members, if they are at `name` or above it. */
+  *apexesOf(name: string): Generator<string> {
+    if (this.#apexes.has(name)) yield name
+    for (const at of keysAbove(name)) if (this.#apexes.has(at)) yield at
+  }
+
+  /** The names with an editable claim. */
+  get editableNames(): Iterable<string> {
+    return this.#editable.keys()
+  }
+
+  /** True if members of two namespaces are at, below or above a name. */
+  isContested(name: string): boolean {
+    const first = this.#countsAround(name).find(({ size }) => size > 0)
+    return first !== undefined && this.hasOthers(name, [...first.keys()][0]!)
   }
 
   /** True if a namespace other than that one has members at, below or above a name. */
   hasOthers(name: string, namespace: string): boolean {
-    if (this.#hasOthersFrom(name, namespace)) return true
-    for (let at = name; at !== ROOT_KEY; ) {
-      at = keyAbove(at)
-      if (this.#hasOthersAt(at, namespace)) return true
-    }
-    return false
+    return this.#countsAround(name).some((counts) => {
+      return counts.size > 1 || (counts.size === 1 && !counts.has(namespace))
+    })
   }
 
-  #hasOthersFrom(name: string, namespace: string): boolean {
-    if (this.#hasOthersAt(name, namespace)) return true
-    for (const below of this.#places.get(name)?.below ?? []) {
-      if (this.#hasOthersFrom(below, namespace)) return true
-    }
-    return false
+  #countsAround(name: string): Counts[] {
+    const place = this.#places.get(name)
+    const around = [place?.namespaces ?? NO_COUNTS, place?.namespacesBelow ?? NO_COUNTS]
+    for (const at of keysAbove(name)) around.push(this.#places.get(at)?.namespaces ?? NO_COUNTS)
+    return around
   }
 
-  #hasOthersAt(name: string, namespace: string): boolean {
-    const { size = 0 } = this.#places.get(name)?.namespaces ?? {}
-    return size > 1 || (size === 1 && !this.#places.get(name)!.namespaces.has(namespace))
+  #count(name: string, { namespace, apex, isEditable }: HostMember, step: 1 | -1): void {
+    countOne(this.#apexes, apex, step)
+    if (isEditable === true) countOne(this.#editable, name, step)
+    for (const at of keysAbove(name)) {
+      const place = this.#places.get(at)!
+      place.namespacesBelow ??= new Map()
+      countOne(place.namespacesBelow, namespace, step)
+    }
   }
 
   #placeOf(name: string): Place {
     const known = this.#places.get(name)
     if (known !== undefined) return known
-    const place: Place = { members: new Map(), namespaces: new Map(), below: new Set() }
+    const place: Place = {
+      ...{ members: new Map(), namespaces: new Map() },
+      ...{ below: undefined, namespacesBelow: undefined },
+    }
     this.#places.set(name, place)
-    if (name !== ROOT_KEY) this.#placeOf(keyAbove(name)).below.add(name)
+    if (name === ROOT_KEY) return place
+    const above = this.#placeOf(keyAbove(name))
+    above.below ??= new Set()
+    above.below.add(name)
     return place
   }
 }
 
-function countOne(namespaces: Map<string, number>, { namespace }: HostMember, step: 1 | -1): void {
-  const count = (namespaces.get(namespace) ?? 0) + step
-  if (count === 0) namespaces.delete(namespace)
-  else namespaces.set(namespace, count)
+function countOne(counts: Counts, key: string, step: 1 | -1): void {
+  const count = (counts.get(key) ?? 0) + step
+  if (count === 0) counts.delete(key)
+  else counts.set(key, count)
+}
+
+function* keysAbove(name: string): Generator<string> {
+  for (let at = name; at !== ROOT_KEY; ) {
+    at = keyAbove(at)
+    yield at
+  }
 }

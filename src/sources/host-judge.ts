@@ -27,6 +27,7 @@ import {
 import { printHost } from '../dnsrecord/print-endpoint.ts'
 import { type RecordChange, StoredRecord } from '../dnsrecord/record-source.ts'
 import { lowerNameKey, scanHost } from '../dnsrecord/validate/names.ts'
+import { ClaimEdits } from './claim-edits.ts'
 import { HostClaims, type HostMember } from './host-claims.ts'
 import type { ZoneOwnership } from './zone-ownership.ts'
 
@@ -66,6 +67,18 @@ interface Names {
   readonly host: string
 }
 
+/** The index while it is read. */
+interface Building {
+  readonly claims: HostClaims
+  /** The namespace that had all records before; undefined = there was no record. */
+  readonly alone: string | undefined
+  /** Records of `alone` that are in the index. */
+  readonly placed: Map<string, StoredRecord>
+  /** Keys of changed records of other namespaces. They are not served before they are judged. */
+  readonly held: Set<string>
+  isStarted: boolean
+}
+
 const KDRNT_KEY = lowerNameKey(scanHost(KDRNT)!)
 
 /**
@@ -78,6 +91,7 @@ export class HostJudge {
   readonly #namespaces = new Map<string, number>()
   /** Undefined = all records are of one namespace. */
   #claims: HostClaims | undefined
+  #building: Building | undefined
   /** What was found in `#claims`, by apex and name, during one call. */
   readonly #owners = new Map<string, Map<string, HostOwner | undefined>>()
   /** Records with names of other namespaces, by key. */
@@ -94,6 +108,7 @@ export class HostJudge {
 
   /** Returns what is served of a record that was applied; undefined = nothing. */
   servedOf(record: StoredRecord): StoredRecord | undefined {
+    if (this.#building?.held.has(record.key) === true) return undefined
     const judged = this.#judged.get(record.key)
     return judged === undefined ? record : judged.record
   }
@@ -107,21 +122,101 @@ export class HostJudge {
     this.#owners.clear()
   }
 
-  /** Returns the changes of what is served. They may concern further records. */
+  /** Returns the changes of what is served. They may concern further records. The caller runs `build` after it. */
   apply(changes: readonly RecordChange[]): readonly RecordChange[] {
+    const [alone] = this.#namespaces.keys()
     for (const { before, after } of changes) {
       if (before !== undefined) this.#count(before, -1)
       if (after !== undefined) this.#count(after, 1)
     }
-    const isJudging = this.#namespaces.size > 1
-    if (!isJudging && this.#claims === undefined) return changes
+    if (this.#namespaces.size < 2)
+      return this.#building ? this.#unhold(changes) : this.#end(changes)
+    if (this.#claims !== undefined) return this.#judgeAll(changes, this.#index(changes))
+    this.#building ??= startBuilding(alone)
+    return this.#hold(changes, this.#building)
+  }
+
+  /**
+   * Work that indexes all records, with a pause after each one; undefined = nothing is to be done. Records of a second
+   * namespace are held meanwhile. `publish` receives what is served of them at the end.
+   */
+  build(publish: (changes: readonly RecordChange[]) => void): Generator<void, void> | undefined {
+    const building = this.#building
+    if (building === undefined || building.isStarted) return undefined
+    building.isStarted = true
+    return this.#runBuild(building, publish)
+  }
+
+  *#runBuild(
+    building: Building,
+    publish: (changes: readonly RecordChange[]) => void,
+  ): Generator<void, void> {
+    const { alone, placed, held } = building
+    for (const { key } of this.#options.records()) {
+      if (this.#building !== building) return
+      const isOther = namespaceOf({ key }) !== alone || placed.has(key)
+      const record = isOther ? undefined : this.#options.find(key)
+      if (record !== undefined) this.#replace(record.key, record, building)
+      yield
+    }
+    if (this.#building !== building) return
+    this.#building = undefined
+    this.#claims = building.claims
+    const changes = this.#changesOf(held)
+    publish(this.#judgeAll(changes, this.#index(changes)))
+    // A local form without a record of its host is forged, which is not noticed while there is one namespace.
+    for (const { key, packed } of placed.values()) {
+      if (unpackPlace(packed).zoneLabel === KDRNT) publish(this.#judgeAll([], [key]))
+      yield
+    }
+  }
+
+  /** Puts a record into an index that is read. Undefined = the record was removed. */
+  #replace(key: string, after: StoredRecord | undefined, { claims, placed }: Building): void {
+    const before = placed.get(key)
+    if (before !== undefined) this.#place(before, (name) => claims.remove(name, key))
+    placed.delete(key)
+    if (after === undefined) return
+    this.#place(after, (name, member) => claims.add(name, member))
+    placed.set(key, after)
+  }
+
+  /** Returns the changes of the namespace that had all records, and of records that are not judged. */
+  #hold(changes: readonly RecordChange[], building: Building): readonly RecordChange[] {
+    return changes.filter(({ before, after }) => {
+      const record = (after ?? before)!
+      const isServed = this.#options.isServed(record)
+      const isHeld = isServed && namespaceOf(record) !== building.alone
+      if (isHeld) building.held.add(record.key)
+      else if (isServed) this.#replace(record.key, after, building)
+      return !isHeld
+    })
+  }
+
+  /** One namespace is left before the index is complete. */
+  #unhold(changes: readonly RecordChange[]): readonly RecordChange[] {
+    const { held } = this.#building!
+    this.#building = undefined
+    const passed = changes.filter(({ before, after }) => !held.has((after ?? before)!.key))
+    return [...passed, ...this.#changesOf(held)]
+  }
+
+  /** The records with these keys, as new ones. */
+  #changesOf(keys: ReadonlySet<string>): RecordChange[] {
+    return [...keys].flatMap((key) => {
+      const after = this.#options.find(key)
+      return after === undefined ? [] : [{ before: undefined, after }]
+    })
+  }
+
+  /** `others`: keys of further records to judge. */
+  #judgeAll(changes: readonly RecordChange[], others: Iterable<string>): readonly RecordChange[] {
     this.#owners.clear()
     const listed = new Map<string, RecordChange>()
     for (const change of changes) {
       const key = (change.after ?? change.before)!.key
       listed.set(key, { before: (listed.get(key) ?? change).before, after: change.after })
     }
-    const others = isJudging ? this.#index(changes) : this.#end()
     const settled = [...listed].flatMap(([key, change]) => this.#settle(key, change))
     for (const key of others) {
       const record = listed.has(key) ? undefined : this.#options.find(key)
@@ -142,17 +237,20 @@ export class HostJudge {
     return before === undefined && after === undefined ? [] : [{ before, after }]
   }
 
-  /** All records are of one namespace again. Returns the keys of those that were refused. */
-  #end(): ReadonlySet<string> {
+  /** All records are of one namespace: those that were refused are served again. */
+  #end(changes: readonly RecordChange[]): readonly RecordChange[] {
+    if (this.#claims === undefined) return changes
     this.#claims = undefined
-    return new Set(this.#judged.keys())
+    return this.#judgeAll(changes, [...this.#judged.keys()])
   }
 
-  /** Returns the changes after zones were added or removed. */
+  /** Returns the changes after zones were added or removed. The caller runs `build` after it. */
   rejudge(): readonly RecordChange[] {
-    if (this.#claims === undefined) return []
-    this.#claims = undefined
-    return this.apply([])
+    if (this.#building !== undefined) {
+      const { alone, held } = this.#building
+      this.#building = { ...startBuilding(alone), held }
+    }
+    return this.#claims === undefined ? [] : this.#judgeAll([], this.#build())
   }
 
   #count(record: StoredRecord, step: number): void {
@@ -174,16 +272,12 @@ export class HostJudge {
     return keys
   }
 
-  /** Returns the keys of the records whose names may have another owner now. */
+  /** Applies changes to the index. Returns the keys of the records whose names may have another owner now. */
   #index(changes: readonly RecordChange[]): ReadonlySet<string> {
-    if (this.#claims === undefined) return this.#build()
-    const touched = new Map<string, Set<string>>()
-    const keys = new Set<string>()
-    const note = (name: string, { namespace }: HostMember): void => {
-      touched.set(name, (touched.get(name) ?? new Set()).add(namespace))
-    }
+    const edits = new ClaimEdits(this.#claims!)
     for (const { before, after } of changes) {
       if (before === after) continue
+      const { key } = (after ?? before)!
       const old = new Map<string, HostMember>()
       if (before !== undefined) this.#place(before, (name, member) => old.set(name, member))
       if (after !== undefined) {
@@ -191,27 +285,18 @@ export class HostJudge {
           const known = old.get(name)
           old.delete(name)
           if (known !== undefined && isSameMember(known, member)) return
-          this.#claims!.add(name, member)
-          note(name, member)
+          edits.put(name, { key, before: known, after: member })
         })
       }
-      for (const [name, member] of old) {
-        this.#claims!.remove(name, member.key)
-        note(name, member)
-      }
+      for (const [name, known] of old) edits.put(name, { key, before: known, after: undefined })
     }
-    for (const [name, namespaces] of touched) {
-      const around = [...this.#claims!.around(name)]
-      for (const { namespace } of around) namespaces.add(namespace)
-      if (namespaces.size > 1) for (const { key } of around) keys.add(key)
-    }
-    return keys
+    return edits.apply()
   }
 
   #place(record: StoredRecord, put: (name: string, member: HostMember) => void): void {
     if (!this.#options.isServed(record)) return
     const { apex, claimed, outside, isLocal, host } = this.#namesOf(record)
-    const claim = { ...claimOf(record), key: record.key }
+    const claim = { ...claimOf(record), key: record.key, apex }
     if (isLocal) put(host, { ...claim, isClaim: false })
     for (const name of outside) put(name, { ...claim, isClaim: false })
     for (const name of claimed) {
@@ -308,8 +393,13 @@ export class HostJudge {
   }
 }
 
+function startBuilding(alone: string | undefined): Building {
+  const held = new Set<string>()
+  return { claims: new HostClaims(), alone, placed: new Map(), held, isStarted: false }
+}
+
 function isSameMember(a: HostMember, b: HostMember): boolean {
-  if (a.isClaim !== b.isClaim || a.isEditable !== b.isEditable) return false
+  if (a.isClaim !== b.isClaim || a.isEditable !== b.isEditable || a.apex !== b.apex) return false
   return compareClaims(a, b) === 0
 }
 
@@ -333,7 +423,7 @@ export function printRefused({ key, names }: RefusedNames): string {
   return `DNSRecord ${key}: ${describeRefused(names, namespace, allow).join('; ')}`
 }
 
-function namespaceOf({ key }: StoredRecord): string {
+function namespaceOf({ key }: Pick<StoredRecord, 'key'>): string {
   return key.slice(0, key.indexOf('/'))
 }
 

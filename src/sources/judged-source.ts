@@ -1,6 +1,10 @@
+import { systemClock } from '../base/clock.ts'
 import type { InputError } from '../base/errors.ts'
+import { runInSlices } from '../base/slices.ts'
 import type { HostShare } from '../dnsrecord/host-share.ts'
 import type { RecordChange, RecordSource, StoredRecord } from '../dnsrecord/record-source.ts'
+import { type Guarded, guarding } from '../telemetry/guard.ts'
+import type { Logger } from '../telemetry/log.ts'
 import { HostJudge, printRefused, type RefusedNames } from './host-judge.ts'
 import type { OwnedSource } from './owned-source.ts'
 import type { ZoneOwnership } from './zone-ownership.ts'
@@ -9,6 +13,7 @@ export interface JudgedSourceOptions {
   /** False: the record claims nothing, and is not judged. */
   readonly isServed: (record: StoredRecord) => boolean
   readonly shares: readonly HostShare[]
+  readonly log: Logger
   /** Receives why names of a record are not served; '' = all of them are served again. */
   readonly onRefused: (key: string, text: string) => void
 }
@@ -21,10 +26,13 @@ export class JudgedSource implements RecordSource {
   readonly #stops: readonly (() => void)[]
   /** Changes of zones that the judge knows. */
   #zoneChanges: number
+  #isClosed = false
+  readonly #guarded: Guarded
 
   /** `source`: has been read. */
   constructor({ source, ownership }: OwnedSource, options: JudgedSourceOptions) {
     this.#source = source
+    this.#guarded = guarding(options.log, 'Reading which namespaces have hosts')
     this.#judge = new HostJudge({
       ownership,
       records: () => source.records(),
@@ -37,7 +45,10 @@ export class JudgedSource implements RecordSource {
     })
     this.#judge.load()
     this.#stops = [
-      source.subscribe((changes) => this.#publish(this.#judge.apply(changes))),
+      source.subscribe((changes) => {
+        this.#publish(this.#judge.apply(changes))
+        this.#build()
+      }),
       ownership.onChange(() => this.#noteZones(ownership)),
     ]
     this.#zoneChanges = ownership.changes
@@ -82,6 +93,7 @@ export class JudgedSource implements RecordSource {
   }
 
   close(): void {
+    this.#isClosed = true
     for (const stop of this.#stops) stop()
     this.#listeners.clear()
   }
@@ -91,6 +103,20 @@ export class JudgedSource implements RecordSource {
     if (changes === this.#zoneChanges) return
     this.#zoneChanges = changes
     this.#publish(this.#judge.rejudge())
+    this.#build()
+  }
+
+  #build(): void {
+    const work = this.#judge.build((changes) => this.#publish(changes))
+    if (work === undefined) return
+    void this.#guarded(() => runInSlices(this.#untilClosed(work), systemClock))
+  }
+
+  *#untilClosed(work: Generator<void, void>): Generator<void, void> {
+    for (const pause of work) {
+      if (this.#isClosed) return
+      yield pause
+    }
   }
 
   #publish(changes: readonly RecordChange[]): void {

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { scanName } from '../../src/dns/name/name.ts'
+import { ROOT_KEY } from '../../src/dnsrecord/host-share.ts'
 import { lowerNameKey } from '../../src/dnsrecord/validate/names.ts'
 import { HostClaims } from '../../src/sources/host-claims.ts'
 
@@ -21,12 +22,21 @@ t.test('others at a name are found in any order', async (t) => {
       async (steps, own, at) => {
         const claims = new HostClaims()
         for (const { name, namespace, key, isGone } of steps) {
-          const one = { namespace, key: `${namespace}/${key}`, createdSeconds: 1, isClaim: true }
+          const one = {
+            namespace,
+            key: `${namespace}/${key}`,
+            createdSeconds: 1,
+            isClaim: true,
+            apex: ROOT_KEY,
+          }
           if (isGone) claims.remove(names[name]!, one.key)
           else claims.add(names[name]!, one)
         }
-        const others = [...claims.around(names[at]!)].some(({ namespace }) => namespace !== own)
+        const around = [...claims.membersFrom(names[at]!), ...claims.membersAbove(names[at]!)]
+        const others = around.some(({ namespace }) => namespace !== own)
         t.equal(claims.hasOthers(names[at]!, own), others)
+        const isContested = new Set(around.map(({ namespace }) => namespace)).size > 1
+        t.equal(claims.isContested(names[at]!), isContested)
       },
     ),
   )

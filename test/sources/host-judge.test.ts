@@ -1,120 +1,10 @@
-import fc from 'fast-check'
 import t from 'tap'
 import { scanName } from '../../src/dns/name/name.ts'
 import { type HostShare, ROOT_KEY } from '../../src/dnsrecord/host-share.ts'
-import { packRecord, unpackRecord } from '../../src/dnsrecord/pack.ts'
-import { printHost, printTarget } from '../../src/dnsrecord/print-endpoint.ts'
-import { type RecordChange, StoredRecord } from '../../src/dnsrecord/record-source.ts'
+import { StoredRecord } from '../../src/dnsrecord/record-source.ts'
 import { lowerNameKey } from '../../src/dnsrecord/validate/names.ts'
-import { SERVED, validateResource } from '../../src/dnsrecord/validate/resource.ts'
-import { HostClaims } from '../../src/sources/host-claims.ts'
-import { HostJudge, printRefused } from '../../src/sources/host-judge.ts'
-import { ZoneOwnership } from '../../src/sources/zone-ownership.ts'
-
-interface Given {
-  readonly namespace: string
-  readonly name?: string
-  readonly host: string
-  /** Missing = unknown. */
-  readonly created?: number | undefined
-  /** Names with an address; `NS name` = a delegation. Missing = the host. */
-  readonly names?: readonly string[]
-  readonly zone?: string
-}
-
-const zoned = (name: string): string =>
-  name === '@' ? 'k.example.com' : /kdrnt$/.test(name) ? name : `${name}.k.example.com`
-
-function record({
-  namespace,
-  name = 'r',
-  host,
-  created,
-  names = [host],
-  zone,
-}: Given): StoredRecord {
-  const endpoints = names.map((text) => {
-    const isTxt = text.startsWith('TXT ')
-    const isNs = text.startsWith('NS ')
-    const dnsName = zoned(text.replace(/^(NS|TXT) /, ''))
-    if (isTxt) return { dnsName, recordType: 'TXT', targets: ['"x"'] }
-    return isNs
-      ? { dnsName, recordType: 'NS', targets: ['ns.evil.example'] }
-      : { dnsName, recordType: 'A', targets: ['192.0.2.1'] }
-  })
-  const time = created === undefined ? undefined : new Date(created * 1000).toISOString()
-  const got = validateResource(
-    {
-      apiVersion: 'kuadrant.io/v1alpha1',
-      kind: 'DNSRecord',
-      metadata: {
-        ...{ namespace, name, ...(time === undefined ? {} : { creationTimestamp: time }) },
-        labels: zone === undefined ? {} : { 'kuadrant.io/coredns-zone-name': zone },
-      },
-      spec: { rootHost: zoned(host), endpoints },
-    },
-    SERVED,
-  )
-  if (got.kind !== 'record') throw new Error(JSON.stringify(got))
-  return new StoredRecord(`${namespace}/${name}`, packRecord(got.record))
-}
-
-/** A judge, and the records that a zone has after its changes. */
-class Stage {
-  readonly #records = new Map<string, StoredRecord>()
-  readonly #served = new Map<string, StoredRecord>()
-  readonly judge: HostJudge
-
-  constructor(shares: readonly HostShare[] = []) {
-    const ownership = new ZoneOwnership()
-    ownership.claim([scanName('k.example.com.')!, scanName('kdrnt.')!])
-    this.judge = new HostJudge({
-      ownership,
-      records: () => this.#records.values(),
-      find: (key) => this.#records.get(key),
-      isServed: () => true,
-      shares,
-    })
-  }
-
-  put(...records: readonly StoredRecord[]): this {
-    return this.#apply(records.map((after) => ({ before: this.#records.get(after.key), after })))
-  }
-
-  remove(key: string): this {
-    return this.#apply([{ before: this.#records.get(key)!, after: undefined }])
-  }
-
-  #apply(changes: readonly RecordChange[]): this {
-    for (const { before, after } of changes) {
-      if (after === undefined) this.#records.delete(before!.key)
-      else this.#records.set(after.key, after)
-    }
-    for (const { before, after } of this.judge.apply(changes)) {
-      const { key } = (before ?? after)!
-      if (this.#served.get(key) !== before) throw new Error(`${key}: another object was served`)
-      if (after === undefined) this.#served.delete(key)
-      else this.#served.set(key, after)
-    }
-    return this
-  }
-
-  /** `namespace/name: name TYPE, …` of each served record. */
-  get served(): string[] {
-    for (const record of this.#records.values()) {
-      if (this.judge.servedOf(record) !== this.#served.get(record.key)) throw new Error(record.key)
-    }
-    return [...this.#served.values()].map(print).sort()
-  }
-}
-
-function print({ key, packed }: StoredRecord): string {
-  const names = unpackRecord(packed).endpoints.map(({ owner, type, rdata }) => {
-    const isNs = printTarget(type, rdata[0]!).includes('evil')
-    return `${isNs ? 'NS ' : ''}${printHost(owner).replace(/\.?k\.example\.com$/, '') || '@'}`
-  })
-  return `${key}: ${names.join(' ')}`
-}
+import { printRefused } from '../../src/sources/host-judge.ts'
+import { type Given, record, Stage } from '../support/judged-records.ts'
 
 const gw = { namespace: 'gw', created: 100 }
 const evil = { namespace: 'evil', created: 200 }
@@ -368,7 +258,7 @@ t.test('records of one namespace are not judged', async (t) => {
 
 t.test('the refusal names the line that allows the host, and the line does', async (t) => {
   const records = [record({ ...gw, host: 'app' }), record({ ...evil, host: 'x.app' })]
-  const [refused] = new Stage().put(...records).judge.refused
+  const [refused] = new Stage().put(...records).refused
   t.equal(
     printRefused(refused!),
     'DNSRecord evil/r: x.app.k.example.com: not served: namespace gw had app.k.example.com first; to serve it, add `share-hosts app.k.example.com evil` in kuadrant',
@@ -387,76 +277,6 @@ t.test('an author cannot write the age that counts', async (t) => {
   const forged = record({ ...evil, name: 'merged-app', created: 1, host: 'app' })
   const held = new StoredRecord(forged.key, forged.packed, { site: 'x', id: '' }, undefined, 200)
   t.same(new Stage().put(record({ ...gw, host: 'app' }), held).served, ['gw/r: app'])
-})
-
-const HOSTS = ['@', 'a', 'b.a', 'c.b.a', '*.a', 'd', '*']
-const given = fc.record({
-  namespace: fc.constantFrom('n1', 'n2', 'n3'),
-  name: fc.constantFrom('r', 's'),
-  created: fc.constantFrom(undefined, 1, 2, 3),
-  host: fc.constantFrom(...HOSTS),
-  extra: fc.subarray(['a', 'b.a', 'NS a', 'NS @', 'd', 'x.d', '*.a', '*']),
-})
-const arbitraryRecord = given.map(({ extra, host, ...rest }) => {
-  const base = host.replace(/^\*\.?/, '') || '@'
-  const inside = extra.filter((text) => {
-    const name = text.replace('NS ', '')
-    return base === '@' || name === base || name.endsWith(`.${base}`)
-  })
-  return record({ ...rest, host, names: [...new Set([host, ...inside])] })
-})
-type Step = { readonly put: readonly StoredRecord[] } | { readonly remove: number }
-const steps = fc.array<Step>(
-  fc.oneof(
-    fc.record({ put: fc.array(arbitraryRecord, { minLength: 1, maxLength: 3 }) }),
-    fc.record({ remove: fc.nat(5) }),
-  ),
-  { maxLength: 14 },
-)
-
-t.test('any order of changes gives the same names', async () => {
-  fc.assert(
-    fc.property(steps, fc.infiniteStream(fc.nat()), (all, order) => {
-      const stage = new Stage()
-      const present = new Map<string, StoredRecord>()
-      for (const step of all) {
-        if ('put' in step) {
-          const unique = new Map(step.put.map((one) => [one.key, one]))
-          for (const one of unique.values()) present.set(one.key, one)
-          stage.put(...unique.values())
-        } else if (present.size > 0) {
-          const key = [...present.keys()][step.remove % present.size]!
-          present.delete(key)
-          stage.remove(key)
-        }
-        const shuffled = [...present.values()]
-          .map((one) => ({ one, at: order.next().value as number }))
-          .sort((a, b) => a.at - b.at)
-        const other = new Stage()
-        for (const { one } of shuffled) other.put(one)
-        const [is, wanted] = [stage.served.join('; '), other.served.join('; ')]
-        if (is !== wanted) throw new Error(`${is}\nnot ${wanted}`)
-      }
-    }),
-    { numRuns: 300 },
-  )
-})
-
-t.test('a name has one namespace', async () => {
-  fc.assert(
-    fc.property(fc.uniqueArray(arbitraryRecord, { selector: ({ key }) => key }), (all) => {
-      const owners = new Map<string, string>()
-      for (const line of new Stage().put(...all).served) {
-        const [key = '', names = ''] = line.split(': ')
-        const [namespace = ''] = key.split('/')
-        for (const name of names.replaceAll('NS ', '').split(' ')) {
-          if ((owners.get(name) ?? namespace) !== namespace) throw new Error(`${name}: ${line}`)
-          owners.set(name, namespace)
-        }
-      }
-    }),
-    { numRuns: 500 },
-  )
 })
 
 t.test(
@@ -487,22 +307,3 @@ t.test(
     t.end()
   },
 )
-
-t.test('a name is decided once for all of its records', async (t) => {
-  const stage = new Stage().put(record({ ...gw, host: 'app' }))
-  const { at } = HostClaims.prototype
-  let reads = 0
-  HostClaims.prototype.at = function (name) {
-    reads++
-    return at.call(this, name)
-  }
-  t.teardown(() => {
-    HostClaims.prototype.at = at
-  })
-  for (let i = 0; i < 50; i++) {
-    reads = 0
-    stage.put(record({ ...evil, name: `r${i}`, host: 'app' }))
-    t.ok(reads < 5, `${reads} reads`)
-  }
-  t.same(stage.served, ['gw/r: app'])
-})

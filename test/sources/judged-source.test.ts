@@ -1,27 +1,36 @@
 import t from 'tap'
 import { scanName } from '../../src/dns/name/name.ts'
 import { packRecord } from '../../src/dnsrecord/pack.ts'
-import { StoredRecord } from '../../src/dnsrecord/record-source.ts'
+import { type RecordChange, StoredRecord } from '../../src/dnsrecord/record-source.ts'
 import { SERVED, validateResource } from '../../src/dnsrecord/validate/resource.ts'
 import { JudgedSource } from '../../src/sources/judged-source.ts'
 import type { OwnedSource } from '../../src/sources/owned-source.ts'
 import { ZoneOwnership } from '../../src/sources/zone-ownership.ts'
+import { createLogger } from '../../src/telemetry/log.ts'
+import { until } from '../support/until.ts'
 
+const SILENT = (): void => {}
 const HOST = 'app.k.example.com'
 
-function record(namespace: string): StoredRecord {
+function record(namespace: string, name = 'r'): StoredRecord {
   const endpoints = [{ dnsName: HOST, recordType: 'A', targets: ['192.0.2.1'] }]
   const got = validateResource(
     {
       apiVersion: 'kuadrant.io/v1alpha1',
       kind: 'DNSRecord',
-      metadata: { namespace, name: 'r' },
+      metadata: { namespace, name },
       spec: { rootHost: HOST, endpoints },
     },
     SERVED,
   )
   if (got.kind !== 'record') throw new Error(JSON.stringify(got))
-  return new StoredRecord(`${namespace}/r`, packRecord(got.record))
+  return new StoredRecord(`${namespace}/${name}`, packRecord(got.record))
+}
+
+function open(owned: unknown): JudgedSource {
+  const log = createLogger('', SILENT, () => false)
+  const common = { isServed: () => true, shares: [], log, onRefused: () => {} }
+  return new JudgedSource(owned as OwnedSource, common)
 }
 
 t.test('zones that are added together are judged once', async (t) => {
@@ -36,11 +45,7 @@ t.test('zones that are added together are judged once', async (t) => {
     subscribe: () => () => {},
   }
   const ownership = new ZoneOwnership()
-  const judged = new JudgedSource({ source, ownership } as unknown as OwnedSource, {
-    isServed: () => true,
-    shares: [],
-    onRefused: () => {},
-  })
+  const judged = open({ source, ownership })
   t.teardown(() => judged.close())
   t.same(
     [...judged.records()].map(({ key }) => key),
@@ -54,4 +59,40 @@ t.test('zones that are added together are judged once', async (t) => {
   t.equal(reads, 2)
   ownership.claim(zones)()
   t.equal(reads, 4)
+})
+
+t.test('the first record of a second namespace lets other work run', async (t) => {
+  const all = new Map<string, StoredRecord>()
+  const own = record('b')
+  for (let i = 0; i < 20_000; i++) {
+    const one = new StoredRecord(`b/${i}`, own.packed)
+    all.set(one.key, one)
+  }
+  let emit: (changes: readonly RecordChange[]) => void = () => {}
+  const source = {
+    records: () => all.values(),
+    find: (key: string) => all.get(key),
+    subscribe: (listener: typeof emit) => {
+      emit = listener
+      return () => {}
+    },
+  }
+  const judged = open({ source, ownership: new ZoneOwnership() })
+  t.teardown(() => judged.close())
+  const got: string[] = []
+  judged.subscribe((changes) => {
+    for (const { before, after } of changes) got.push(`${before?.key} ${after?.key}`)
+  })
+  const put = (after: StoredRecord): void => {
+    all.set(after.key, after)
+    emit([{ before: undefined, after }])
+  }
+  put(record('a'))
+  t.same(got, [], 'the index is being read')
+  t.equal(judged.find('a/r'), undefined)
+  put(record('b', 'new'))
+  await until(() => got.length > 20_000, 'all records to be judged')
+  t.equal(got[0], 'undefined b/new', 'records of the first namespace are not held')
+  t.equal(judged.find('a/r')?.key, 'a/r')
+  t.equal(judged.find('b/1'), undefined, 'the older name of a namespace decides')
 })
