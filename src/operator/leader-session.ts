@@ -258,8 +258,9 @@ function createRemotes(
   { cluster: local, settings, site, metrics, mayWrite }: LeaderSessionParts,
   shared: Pick<RemoteClustersParts, 'writer' | 'mutex' | 'owners' | 'resources'>,
 ): RemoteClusters {
+  const { remotes, shares } = settings
   const means = { local, site, metrics, mayWrite, connect: createInlineClient }
-  return new RemoteClusters({ ...means, ...shared, bounds: settings, settings: settings.remotes })
+  return new RemoteClusters({ ...means, ...shared, shares, bounds: settings, settings: remotes })
 }
 
 function createPeers(

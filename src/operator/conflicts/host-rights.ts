@@ -3,6 +3,7 @@ import {
   type ClaimTree,
   claimedNames,
   claimOfName,
+  describeRefused,
   findOwner,
   type HostClaim,
   printKey,
@@ -48,6 +49,12 @@ export function withoutForeignNames(publishing: Publishing, parts: HostRightsPar
     publishing: { ...publishing, content: { ...content, endpoints } },
     refused: [...refused.values()],
   }
+}
+
+/** Says which names of a record of `namespace` are not served, and what allows them. */
+export function describeNotOwned(refused: readonly RefusedName[], namespace: string): string[] {
+  const allow = (host: string): string => `--share-hosts "${host} ${namespace}" to the operator`
+  return describeRefused(refused, namespace, allow)
 }
 
 /** The claims of the records that are published in a zone. */

@@ -1,10 +1,9 @@
 import type { Clock } from '../../base/clock.ts'
 import { thisMoment } from '../../base/moment.ts'
-import { describeRefused } from '../../dnsrecord/host-owners.ts'
 import type { HostShare } from '../../dnsrecord/host-share.ts'
 import type { ClusterView } from '../cluster/cluster-view.ts'
 import { findConflictsOf, findPartConflicts } from '../conflicts/find-in-cluster.ts'
-import { withoutForeignNames } from '../conflicts/host-rights.ts'
+import { describeNotOwned, withoutForeignNames } from '../conflicts/host-rights.ts'
 import { authoritativeKey } from '../delegation/authoritative-record.ts'
 import { composeOwnFacts, composeReport } from '../delegation/contribution.ts'
 import type { KeyedMutex } from '../delegation/keyed-mutex.ts'
@@ -173,9 +172,7 @@ export class Reconciler {
   } {
     const { view, role, shares = [] } = this.#parts
     const { publishing, refused } = withoutForeignNames(whole, { view, role, shares })
-    const { namespace } = whole.content
-    const allow = (host: string): string => `--share-hosts "${host} ${namespace}" to the operator`
-    return { publishing, texts: describeRefused(refused, namespace, allow) }
+    return { publishing, texts: describeNotOwned(refused, whole.content.namespace) }
   }
 
   /** All names of the record belong to other namespaces: removes what was published of it. */

@@ -4,6 +4,7 @@ import type { Random } from '../../base/random.ts'
 import type { ResourceRegistry } from '../../base/resource-registry.ts'
 import type { Timers } from '../../base/timers.ts'
 import { API_VERSION } from '../../dnsrecord/dns-record.ts'
+import type { HostShare } from '../../dnsrecord/host-share.ts'
 import { SITES_ANNOTATION } from '../../dnsrecord/site-facts.ts'
 import { type ApiClient, type ApiObject, textOf } from '../../kube/api.ts'
 import { Informer } from '../../kube/informer.ts'
@@ -57,6 +58,8 @@ export interface RemoteClusterParts {
   /** The lookups of active groups. */
   readonly resources: ResourceRegistry
   readonly bounds: RequeueBounds
+  /** Namespaces that may have hosts of others. */
+  readonly shares: readonly HostShare[]
   /** UID of the local cluster. */
   readonly ownUid: string
   /** The name of the local cluster among its peers. */
@@ -186,14 +189,14 @@ export class RemoteCluster {
   }
 
   #createReconciler(cluster: string): RemoteReconciler {
-    const { local, writer, mutex, owners, ownUid, site } = this.#parts
+    const { local, writer, mutex, owners, ownUid, site, shares } = this.#parts
     const remote = {
       record: (key: string) => viewOf(this.#cache.get(key)),
       sourcesOf: (key: string) => this.#sources.of(key),
     }
     const writeStatus = this.#writeStatus.bind(this)
     const { clock } = this.#means
-    const here = { view: local, writer, mutex, owners, clock, ownUid, site }
+    const here = { view: local, writer, mutex, owners, clock, ownUid, site, shares }
     return new RemoteReconciler({ ...here, remote, writeStatus, cluster, groups: this.#groups })
   }
 

@@ -1,5 +1,6 @@
 import { Backoff } from '../../base/backoff.ts'
 import type { ResourceRegistry } from '../../base/resource-registry.ts'
+import type { HostShare } from '../../dnsrecord/host-share.ts'
 import { type ApiClient, type ApiObject, textOf } from '../../kube/api.ts'
 import { Informer } from '../../kube/informer.ts'
 import { type InlineKubeconfig, scanInlineKubeconfig } from '../../kube/inline-kubeconfig.ts'
@@ -41,6 +42,8 @@ export interface RemoteClustersParts {
   /** The lookups of active groups. */
   readonly resources: ResourceRegistry
   readonly bounds: RequeueBounds
+  /** Namespaces that may have hosts of others. */
+  readonly shares: readonly HostShare[]
   /** The name of this cluster among its peers. */
   readonly site: string
   readonly settings: RemoteSettings

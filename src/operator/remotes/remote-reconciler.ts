@@ -1,7 +1,9 @@
 import type { Clock } from '../../base/clock.ts'
+import type { HostShare } from '../../dnsrecord/host-share.ts'
 import { ApiError, type ApiObject, textOf } from '../../kube/api.ts'
 import type { ClusterView } from '../cluster/cluster-view.ts'
 import { findPartConflicts } from '../conflicts/find-in-cluster.ts'
+import { describeNotOwned, withoutForeignNames } from '../conflicts/host-rights.ts'
 import { authoritativeKey } from '../delegation/authoritative-record.ts'
 import { composeForeignFacts } from '../delegation/contribution.ts'
 import type { KeyedMutex } from '../delegation/keyed-mutex.ts'
@@ -46,6 +48,8 @@ export interface RemoteReconcilerParts {
   /** The name of this cluster among its peers. */
   readonly site: string
   readonly groups?: GroupDirectory
+  /** Namespaces that may have hosts of others; missing = none. */
+  readonly shares?: readonly HostShare[]
 }
 
 /** The status to write to a record of the other cluster. */
@@ -132,16 +136,23 @@ export class RemoteReconciler {
     group: string,
     nowMs: number,
   ): Plan {
-    const { view, cluster, site, groups = NO_GROUPS } = this.#parts
+    const { view, cluster, site, groups = NO_GROUPS, shares = [] } = this.#parts
+    const scene = { view, site, role: 'primary', shares } as const
     const { namespace, endpoints } = seen
     const action = decide(seen, view.secretsOf(namespace))
     switch (action.kind) {
       case 'delegate': {
+        // A namespace of the other cluster has the rights of its namesake here.
+        const { refused } = withoutForeignNames(action.publishing, scene)
+        if (refused.length > 0) {
+          const condition = failedCondition(describeNotOwned(refused, namespace).join('; '))
+          return planRefuse(seen, condition, nowMs)
+        }
         const membership = groups.membershipOf(seen.key, group, action.publishing)
         if (membership === 'pending') return NO_CHANGE
         const { facts, fault: note } = composeForeignFacts(action.publishing, cluster, site)
         const unknown = { report: undefined, healthy: undefined, counts: undefined }
-        const conflicts = findPartConflicts(seen, facts.site, { view, site, role: 'primary' })
+        const conflicts = findPartConflicts(seen, facts.site, scene)
         const about = { authoritative, membership, cluster, site, note, conflicts, ...unknown }
         return planDelegate(action.publishing, { ...about, endpoints, facts }, nowMs)
       }

@@ -80,6 +80,7 @@ class Stage {
       resources: new ResourceRegistry(),
       site: 'here',
       bounds: { minMs: 5000, maxMs: 900_000 },
+      shares: [],
       ownUid: 'uid of dublin',
       mayWrite: () => true,
       claim: (id) => {

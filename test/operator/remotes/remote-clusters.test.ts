@@ -73,6 +73,7 @@ class OperatorFixture {
       resources: new ResourceRegistry(),
       site: 'here',
       bounds: { minMs: 5000, maxMs: 60_000 },
+      shares: [],
       settings: { secretNamespace: 'system', secretLabel: 'x', leaveMs: 60_000 },
       mayWrite: () => true,
       connect: ({ server }) => this.#connect(server),

@@ -7,7 +7,7 @@ import {
   REMOVAL_TIMEOUT_MS,
   type SimulatedSite,
 } from '../../support/delegation-simulation.ts'
-import { secret } from '../../support/operator-objects.ts'
+import { dnsRecord, secret } from '../../support/operator-objects.ts'
 
 const READY = 'True ProviderSuccess: Provider ensured the dns record'
 const DELETED_MS = Date.parse('2026-02-01T00:00:00Z')
@@ -127,6 +127,34 @@ t.test('an obstacle is in the status of the record, until its cause is gone', as
     t.equal(boston.ready('app'), READY, name)
     t.strictSame(dublin.served(), [`${HOST} A ${after}`], name)
   }
+})
+
+t.test('a namespace of another cluster does not get the host of a namespace here', async (t) => {
+  const simulation = new DelegationSimulation()
+  const dublin = simulation.add('dublin')
+  const boston = simulation.add('boston', 'secondary')
+  const endpoints = [address(HOST, '192.0.2.9')]
+  const labels = { 'kuadrant.io/default-provider': 'true' }
+  const metadata = { creationTimestamp: '2020-01-01T00:00:00Z' }
+  const gw = dnsRecord({
+    namespace: 'gw',
+    uid: 'gw',
+    metadata,
+    spec: { rootHost: HOST, endpoints },
+  })
+  dublin.cluster.put(gw)
+  dublin.cluster.put(secret('gw', 'coredns', { ZONES: HOST }, { labels }))
+  boston.delegate('app', [address(HOST, '192.0.2.1')])
+  await simulation.settle()
+  t.equal(
+    boston.ready('app', dublin),
+    `False ProviderError: The DNS provider failed to ensure the record: ${HOST}: not served: namespace gw had ${HOST} first; to serve it, add --share-hosts "${HOST} a" to the operator`,
+  )
+  t.strictSame(dublin.served(), [])
+  dublin.cluster.records.delete('gw/app')
+  await simulation.settle()
+  t.equal(boston.ready('app', dublin), READY, 'once the host is free')
+  t.strictSame(dublin.served(), [`${HOST} A 192.0.2.1`])
 })
 
 t.test('a passing failure is retried, and not reported', async (t) => {
