@@ -33,7 +33,8 @@ export interface RefusedName {
 export interface ClaimTree {
   /** As `findOwner`. */
   ownerOf(name: string, apex: string): HostOwner | undefined
-  below(name: string): Iterable<HostClaim>
+  /** The claims below a name. Those of the namespace `except` may be left out. */
+  below(name: string, except: string): Iterable<HostClaim>
 }
 
 /** A name of a record. */
@@ -143,7 +144,7 @@ export function refuseName(
     return { name: printKey(name), host: printKey(found.host), owner: found.claim.namespace }
   }
   if (!isDelegation) return undefined
-  for (const one of claims.below(name)) {
+  for (const one of claims.below(name, namespace)) {
     if (one.namespace === namespace) continue
     // A name without an owner has no age: a delegation of it may come at any time.
     const isOlder = found === undefined || compareClaims(one, found.claim) < 0

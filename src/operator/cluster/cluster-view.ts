@@ -17,5 +17,5 @@ export interface ClusterView {
   /** The records that may claim a name: lower case, without the final dot and `*.`. Derived ones are left out. */
   claimantsAt(name: string): readonly DnsRecordView[]
   /** Those that may claim names below it. */
-  claimantsBelow(name: string): readonly DnsRecordView[]
+  claimantsBelow(name: string): Iterable<DnsRecordView>
 }

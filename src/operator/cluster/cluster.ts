@@ -127,15 +127,21 @@ export class Cluster implements ClusterView {
 
   claimantsAt(name: string): readonly DnsRecordView[] {
     const named = [name, `*.${name}`].flatMap((one) => [...this.#nameIndex.keysOf(one)])
-    return this.#recordsOf([...named, ...this.#names.keysAt(name)])
+    return [...this.#recordsOf(new Set([...named, ...this.#names.keysAt(name)]))]
   }
 
-  claimantsBelow(name: string): readonly DnsRecordView[] {
-    return this.#recordsOf([...this.#nameIndex.keysBelow(name), ...this.#names.keysBelow(name)])
+  *claimantsBelow(name: string): Generator<DnsRecordView> {
+    const named = new Set(this.#nameIndex.keysBelow(name))
+    yield* this.#recordsOf(named)
+    for (const key of this.#names.keysBelow(name))
+      if (!named.has(key)) yield* this.#recordsOf([key])
   }
 
-  #recordsOf(keys: readonly string[]): readonly DnsRecordView[] {
-    return [...new Set(keys)].map((key) => this.record(key)).filter((one) => one !== undefined)
+  *#recordsOf(keys: Iterable<string>): Generator<DnsRecordView> {
+    for (const key of keys) {
+      const record = this.record(key)
+      if (record !== undefined) yield record
+    }
   }
 
   /**

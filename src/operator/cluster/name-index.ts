@@ -2,10 +2,12 @@ import type { ApiObject } from '../../kube/api.ts'
 import type { Informer } from '../../kube/informer.ts'
 import { isSame, metadataOf } from '../record/fields.ts'
 import { DnsRecordView } from '../record/record-view.ts'
+import { NameTree } from './name-tree.ts'
 
 /** The records that are served by name of their endpoints: those that no other record represents. */
 export class NameIndex {
   readonly #keys = new Map<string, Set<string>>()
+  readonly #tree = new NameTree()
 
   /**
    * Indexes the records of an informer. When the endpoints or annotations of a record change, `onEvent` is called
@@ -37,7 +39,7 @@ export class NameIndex {
 
   /** Keys of the records with endpoints below a name. */
   *keysBelow(name: string): Generator<string> {
-    for (const [other, keys] of this.#keys) if (other.endsWith(`.${name}`)) yield* keys
+    for (const other of this.#tree.below(name)) yield* this.keysOf(other)
   }
 
   #change(
@@ -50,12 +52,18 @@ export class NameIndex {
     for (const name of before) {
       const keys = this.#keys.get(name)
       keys?.delete(key)
-      if (keys?.size === 0) this.#keys.delete(name)
+      if (keys?.size !== 0) continue
+      this.#keys.delete(name)
+      this.#tree.remove(name)
     }
     for (const name of after) {
       const keys = this.#keys.get(name)
-      if (keys === undefined) this.#keys.set(name, new Set([key]))
-      else keys.add(key)
+      if (keys !== undefined) {
+        keys.add(key)
+        continue
+      }
+      this.#keys.set(name, new Set([key]))
+      this.#tree.add(name)
     }
     for (const other of others) if (other !== key) onEvent(other)
   }

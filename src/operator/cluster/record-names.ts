@@ -1,11 +1,12 @@
 import type { ApiObject } from '../../kube/api.ts'
 import type { Informer } from '../../kube/informer.ts'
 import { bareHost } from '../../peering/peer-status.ts'
-import { HostIndex, namesAbove } from '../../peering/trust/host-index.ts'
+import { namesAbove } from '../../peering/trust/host-index.ts'
 import { NameCounts, NO_NAMES } from '../../peering/trust/name-counts.ts'
 import type { OwnNames } from '../../peering/trust/screen-site-states.ts'
 import { DnsRecordView } from '../record/record-view.ts'
 import { normalizeName } from '../record/spec-endpoint.ts'
+import { NameTree } from './name-tree.ts'
 
 /**
  * The names of all records in the cluster: a peer's report on one record must not affect another.
@@ -13,7 +14,7 @@ import { normalizeName } from '../record/spec-endpoint.ts'
 export class RecordNames {
   /** By root host without `*.`: records by key. */
   readonly #hosts = new Map<string, Map<string, ApiObject>>()
-  readonly #index = new HostIndex()
+  readonly #index = new NameTree()
   /** By host, over all of its records. Only hosts that were queried are cached. */
   readonly #counts = new Map<string, NameCounts>()
 
@@ -97,8 +98,7 @@ export class RecordNames {
 
   /** Keys of the records of hosts below a name. */
   *keysBelow(name: string): Generator<string> {
-    if (!this.#index.hasBelow(name)) return
-    for (const [host, records] of this.#hosts) if (host.endsWith(`.${name}`)) yield* records.keys()
+    for (const host of this.#index.below(name)) yield* this.keysAt(host)
   }
 
   #report(changed: string, object: ApiObject, onEvent: (key: string) => void): void {

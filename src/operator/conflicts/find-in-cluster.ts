@@ -4,7 +4,7 @@ import type { ClusterView } from '../cluster/cluster-view.ts'
 import { authoritativeKey } from '../delegation/authoritative-record.ts'
 import { type DelegationRole, decide, type Publishing } from '../plan/decide.ts'
 import type { DnsRecordView } from '../record/record-view.ts'
-import { withoutForeignNames } from './host-rights.ts'
+import { claimsIn, withoutForeignNames } from './host-rights.ts'
 import {
   type ConflictScope,
   findConflicts,
@@ -59,12 +59,14 @@ function find(
   more: Pick<ConflictScope, 'part' | 'foreign'>,
 ): RecordConflicts {
   const { view, site, role, shares = [] } = scene
+  const rights = { view, role, shares }
+  const claims = claimsIn(publishing.zone, rights)
   const sharing = (name: string): readonly Publishing[] =>
     view.recordsSharing(publishing.record.key, name).flatMap((other) => {
       const action = decideIn(other, scene)
       const isServed = action.kind === 'publish' || action.kind === 'serve'
       if (!isServed || action.publishing.zone !== publishing.zone) return []
-      return [withoutForeignNames(action.publishing, { view, role, shares }).publishing]
+      return [withoutForeignNames(action.publishing, rights, claims).publishing]
     })
   return findConflicts(publishing, { site, sharing, ...more })
 }

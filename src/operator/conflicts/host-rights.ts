@@ -6,14 +6,18 @@ import {
   describeRefused,
   findOwner,
   type HostClaim,
+  type HostOwner,
+  isAtOrBelow,
   printKey,
   type RefusedName,
   refuseName,
 } from '../../dnsrecord/host-owners.ts'
 import type { HostShare } from '../../dnsrecord/host-share.ts'
 import { lowerNameKey, scanHost } from '../../dnsrecord/validate/names.ts'
+import type { ApiObject } from '../../kube/api.ts'
 import type { ClusterView } from '../cluster/cluster-view.ts'
-import { type DelegationRole, decide, type Publishing } from '../plan/decide.ts'
+import { type Action, type DelegationRole, decide, type Publishing } from '../plan/decide.ts'
+import { findProviderSecret, type ProviderSecrets } from '../provider/provider-choice.ts'
 import type { DnsRecordView } from '../record/record-view.ts'
 
 export interface HostRightsParts {
@@ -30,12 +34,18 @@ export interface OwnedNames {
   readonly refused: readonly RefusedName[]
 }
 
-/** Finds which names of a record belong to other namespaces, as nameservers do. */
-export function withoutForeignNames(publishing: Publishing, parts: HostRightsParts): OwnedNames {
+/**
+ * Finds which names of a record belong to other namespaces, as nameservers do. `claims`: of the zone of the record, for
+ * a caller with several records of it.
+ */
+export function withoutForeignNames(
+  publishing: Publishing,
+  parts: HostRightsParts,
+  claims = claimsIn(publishing.zone, parts),
+): OwnedNames {
   const { content } = publishing
   const { namespace } = content
   const apex = lowerNameKey(scanHost(publishing.zone)!)
-  const claims = claimsOf(publishing.zone, apex, parts)
   const refused = new Map<string, RefusedName>()
   const endpoints = content.endpoints.filter(({ owner, type }) => {
     const name = lowerNameKey(owner)
@@ -57,45 +67,78 @@ export function describeNotOwned(refused: readonly RefusedName[], namespace: str
   return describeRefused(refused, namespace, allow)
 }
 
-/** The claims of the records that are published in a zone. */
-function claimsOf(zone: string, apex: string, parts: HostRightsParts): ClaimTree {
-  const known = new Map<string, readonly HostClaim[]>()
-  const { view } = parts
-  const claimsIn = (
-    records: readonly DnsRecordView[],
-    isMeant: (name: string) => boolean,
-  ): HostClaim[] => {
-    return records.flatMap((record) => claimOf(record, zone, apex, parts, isMeant) ?? [])
+/** Returns the claims of the records that are published in a zone. It reads each name once. */
+export function claimsIn(zone: string, { view, role }: HostRightsParts): ClaimTree {
+  const apex = lowerNameKey(scanHost(zone)!)
+  const claims = new Map<string, readonly HostClaim[]>()
+  const owners = new Map<string, HostOwner | undefined>()
+  const claimOf = (record: DnsRecordView, isMeant: (name: string) => boolean): HostClaim[] => {
+    const claimed = readClaimed(record, view.secretsOf(record.namespace), role)
+    const name = claimed?.zone === zone ? claimed.names.find(isMeant) : undefined
+    return name === undefined ? [] : [claimOfName(claimed!.claim, name, claimed!.rootHost, apex)]
   }
   const claimsAt = (name: string): readonly HostClaim[] => {
-    const claims = known.get(name) ?? claimsIn(view.claimantsAt(bare(name)), (one) => one === name)
-    known.set(name, claims)
-    return claims
+    const found =
+      claims.get(name) ??
+      view.claimantsAt(bare(name)).flatMap((record) => claimOf(record, (one) => one === name))
+    claims.set(name, found)
+    return found
   }
   return {
-    ownerOf: (name) => findOwner(name, apex, claimsAt),
-    below: (name) => claimsIn(view.claimantsBelow(printKey(name)), (one) => one !== name),
+    ownerOf: (name) => {
+      if (!owners.has(name)) owners.set(name, findOwner(name, apex, claimsAt))
+      return owners.get(name)
+    },
+    *below(name, except) {
+      const isBelow = (one: string): boolean => one !== name && isAtOrBelow(one, name)
+      for (const record of view.claimantsBelow(printKey(name))) {
+        if (record.namespace !== except) yield* claimOf(record, isBelow)
+      }
+    },
   }
 }
 
-function claimOf(
+/** What a record claims in its zone. */
+interface Claimed {
+  readonly zone: string
+  readonly rootHost: string
+  readonly names: readonly string[]
+  readonly claim: HostClaim
+}
+
+/** The decision about a record, and what else it depends on. */
+interface Known {
+  readonly secret: ApiObject | string
+  readonly role: DelegationRole
+  /** Undefined = it claims nothing. */
+  readonly claimed: Claimed | undefined
+}
+
+/** By object of the record. A change of the record is another object. */
+const KNOWN = new WeakMap<ApiObject, Known>()
+
+/** Decides once about each record until it changes, its Secret or the role. Undefined = it claims nothing. */
+function readClaimed(
   record: DnsRecordView,
-  zone: string,
-  apex: string,
-  { view, role }: HostRightsParts,
-  isMeant: (name: string) => boolean,
-): HostClaim | undefined {
-  const action = decide(record, view.secretsOf(record.namespace), role)
+  secrets: ProviderSecrets,
+  role: DelegationRole,
+): Claimed | undefined {
+  const secret = findProviderSecret(record.providerName, secrets)
+  const known = KNOWN.get(record.object)
+  if (known?.secret === secret && known.role === role) return known.claimed
+  const claimed = claimedOf(record, decide(record, secrets, role))
+  KNOWN.set(record.object, { secret, role, claimed })
+  return claimed
+}
+
+function claimedOf({ namespace }: DnsRecordView, action: Action): Claimed | undefined {
   if (action.kind !== 'publish' && action.kind !== 'serve' && action.kind !== 'delegate')
     return undefined
-  const { content, zone: of } = action.publishing
-  if (of !== zone) return undefined
+  const { content, zone } = action.publishing
   const owners = content.endpoints.map(({ owner }) => lowerNameKey(owner))
   const rootHost = lowerNameKey(content.rootHost)
-  const name = claimedNames(rootHost, owners, apex).find(isMeant)
-  if (name === undefined) return undefined
-  const claim = { namespace: record.namespace, createdSeconds: content.createdSeconds }
-  return claimOfName(claim, name, rootHost, apex)
+  const names = claimedNames(rootHost, owners, lowerNameKey(scanHost(zone)!))
+  return { zone, rootHost, names, claim: { namespace, createdSeconds: content.createdSeconds } }
 }
 
 /** Prints a name without `*.`. */

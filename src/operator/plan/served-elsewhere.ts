@@ -1,9 +1,11 @@
-import type { Endpoint } from '../../dnsrecord/dns-record.ts'
+import type { DnsRecord, Endpoint } from '../../dnsrecord/dns-record.ts'
+import type { ClaimTree } from '../../dnsrecord/host-owners.ts'
 import type { HostShare } from '../../dnsrecord/host-share.ts'
 import { printHost } from '../../dnsrecord/print-endpoint.ts'
 import { groupKey } from '../../health/drain/in-service-endpoints.ts'
 import type { ClusterView } from '../cluster/cluster-view.ts'
-import { withoutForeignNames } from '../conflicts/host-rights.ts'
+import { claimsIn, withoutForeignNames } from '../conflicts/host-rights.ts'
+import type { DnsRecordView } from '../record/record-view.ts'
 import { decide, type Publishing } from './decide.ts'
 import { findInService } from './own.ts'
 
@@ -33,6 +35,22 @@ export function servedElsewhere(
 ): ServedElsewhere {
   let endsMs = Number.POSITIVE_INFINITY
   const known = new Map<string, ReadonlySet<string>>()
+  const rules = { view, role: 'primary', shares } as const
+  const claims = new Map<string, ClaimTree>()
+  const contents = new Map<string, DnsRecord | undefined>()
+  const contentOf = (other: DnsRecordView): DnsRecord | undefined => {
+    if (contents.has(other.key)) return contents.get(other.key)
+    const action = decide(other, view.secretsOf(other.namespace))
+    let content: DnsRecord | undefined
+    if (action.kind === 'publish') {
+      const { publishing } = action
+      const ofZone = claims.get(publishing.zone) ?? claimsIn(publishing.zone, rules)
+      claims.set(publishing.zone, ofZone)
+      content = withoutForeignNames(publishing, rules, ofZone).publishing.content
+    }
+    contents.set(other.key, content)
+    return content
+  }
   const groupsOf = (key: string, find: () => readonly Endpoint[]): ReadonlySet<string> => {
     const groups = known.get(key) ?? new Set(find().map(groupKey))
     known.set(key, groups)
@@ -40,10 +58,8 @@ export function servedElsewhere(
   }
   const has = (endpoint: Endpoint): boolean => {
     return view.recordsSharing(record.key, printHost(endpoint.owner)).some((other) => {
-      const action = decide(other, view.secretsOf(other.namespace))
-      if (action.kind !== 'publish') return false
-      const rules = { view, role: 'primary', shares } as const
-      const { content } = withoutForeignNames(action.publishing, rules).publishing
+      const content = contentOf(other)
+      if (content === undefined) return false
       const untilMs = content.settings?.drain?.untilMs ?? Infinity
       if (untilMs > nowMs) endsMs = Math.min(endsMs, untilMs)
       const facts = { health: view.healthOf(other.key), site, nowMs }

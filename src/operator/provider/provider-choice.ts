@@ -25,19 +25,18 @@ export interface ProviderSecrets {
 
 /** The provider with that name; '' = the default provider of the namespace. */
 export function chooseProvider(name: string, secrets: ProviderSecrets): ProviderChoice {
-  if (name !== '') {
-    const secret = secrets.find(name)
-    return secret === undefined
-      ? missing(`Secret ${JSON.stringify(name)} not found`)
-      : read(secret, secrets)
-  }
-  const defaults = secrets.defaults()
-  if (defaults.length > 1) {
-    return missing('Multiple default providers secrets found. Only one expected')
-  }
-  const [secret] = defaults
-  if (secret !== undefined) return read(secret, secrets)
-  return missing(`No default provider secret labeled ${DEFAULT_PROVIDER_LABEL} was found`)
+  const secret = findProviderSecret(name, secrets)
+  return typeof secret === 'string'
+    ? { kind: 'fault', message: secret, isMissing: true }
+    : read(secret, secrets)
+}
+
+/** Returns the Secret of `chooseProvider`, or why there is no single one. */
+export function findProviderSecret(name: string, secrets: ProviderSecrets): ApiObject | string {
+  if (name !== '') return secrets.find(name) ?? `Secret ${JSON.stringify(name)} not found`
+  const [secret, second] = secrets.defaults()
+  if (second !== undefined) return 'Multiple default providers secrets found. Only one expected'
+  return secret ?? `No default provider secret labeled ${DEFAULT_PROVIDER_LABEL} was found`
 }
 
 function read(secret: ApiObject, { allowed }: ProviderSecrets): ProviderChoice {
@@ -46,8 +45,4 @@ function read(secret: ApiObject, { allowed }: ProviderSecrets): ProviderChoice {
   if (typeof provider !== 'string') return { kind: 'ours', provider }
   const name = textOf(secret.metadata, 'name')
   return { kind: 'fault', message: `Secret ${JSON.stringify(name)}: ${provider}`, isMissing: false }
-}
-
-function missing(message: string): ProviderChoice {
-  return { kind: 'fault', message, isMissing: true }
 }

@@ -1,8 +1,12 @@
 import t from 'tap'
 import { scanShare } from '../../../src/dnsrecord/host-share.ts'
 import type { ApiObject } from '../../../src/kube/api.ts'
+import { findConflictsOf } from '../../../src/operator/conflicts/find-in-cluster.ts'
+import { withoutForeignNames } from '../../../src/operator/conflicts/host-rights.ts'
 import { OperatorMetrics } from '../../../src/operator/metrics.ts'
+import { decide } from '../../../src/operator/plan/decide.ts'
 import { Reporter } from '../../../src/operator/reconcile/reporter.ts'
+import { DnsRecordView } from '../../../src/operator/record/record-view.ts'
 import { MetricsRegistry } from '../../../src/telemetry/metrics.ts'
 import { ToyCluster } from '../../support/operator-cluster.ts'
 import { at, dnsRecord, secret } from '../../support/operator-objects.ts'
@@ -145,4 +149,60 @@ t.test('a record of another provider has no hosts', async (t) => {
   cluster.put(secret('other', 'coredns', { ZONES: 'example.net' }, { type: 'kuadrant.io/aws' }))
   await settle()
   t.same(names('evil/merged-app'), [APP])
+})
+
+t.test('each record is decided once until it or its Secret changes', async (t) => {
+  const { cluster, put } = stage([])
+  const endpoints = [A(APP)]
+  for (let i = 0; i < 30; i++) put({ namespace: `n${i}`, second: 1, rootHost: APP, endpoints })
+  const { get } = Object.getOwnPropertyDescriptor(DnsRecordView.prototype, 'resource')!
+  let decisions = 0
+  Object.defineProperty(DnsRecordView.prototype, 'resource', {
+    configurable: true,
+    get(this: DnsRecordView) {
+      decisions++
+      return get!.call(this)
+    },
+  })
+  t.teardown(() => {
+    Object.defineProperty(DnsRecordView.prototype, 'resource', { configurable: true, get: get! })
+  })
+  const scene = { view: cluster, role: 'primary', site: 'x', shares: [] } as const
+  const judge = (key: string): number => {
+    const record = cluster.record(key)!
+    const action = decide(record, cluster.secretsOf(record.namespace))
+    if (action.kind !== 'publish') throw new Error(action.kind)
+    decisions = 0
+    const { refused } = withoutForeignNames(action.publishing, scene)
+    t.equal(refused.length, key === 'n0/app' ? 0 : 1)
+    return decisions
+  }
+  t.equal(judge('n0/app'), 30)
+  t.equal(judge('n1/app'), 0)
+  put({ namespace: 'n5', second: 2, rootHost: APP, endpoints })
+  t.equal(judge('n0/app'), 1, 'the record and its Secret are other objects')
+  cluster.put(secret('n6', 'coredns', { ZONES: 'example.net', NAMESERVERS: '192.0.2.53' }))
+  t.equal(judge('n0/app'), 1)
+})
+
+t.test('the conflicts of a host read its claims once', async (t) => {
+  const { cluster } = stage([])
+  const RECORDS = 30
+  cluster.put(secret('a', 'coredns', { ZONES: ZONE, NAMESERVERS: '192.0.2.53' }))
+  for (let i = 0; i < RECORDS; i++) {
+    const endpoints = [{ ...A(APP), setIdentifier: `s${i}` }]
+    cluster.put(
+      dnsRecord({ namespace: 'a', name: `r${i}`, uid: `${i}`, spec: { rootHost: APP, endpoints } }),
+    )
+  }
+  let reads = 0
+  const claimantsAt = cluster.claimantsAt.bind(cluster)
+  cluster.claimantsAt = (name) => {
+    reads++
+    return claimantsAt(name)
+  }
+  const action = decide(cluster.record('a/r0')!, cluster.secretsOf('a'))
+  if (action.kind !== 'publish') throw new Error(action.kind)
+  findConflictsOf(action.publishing, { view: cluster, role: 'primary', site: 'x' })
+  t.equal(reads, 2, 'the host and the apex')
 })
