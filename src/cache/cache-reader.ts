@@ -20,6 +20,7 @@ export class CacheReader {
   slot = 0
   storedMs = 0
   lifetimeSeconds = 0
+  signedSeconds = 0
 
   constructor(memory: CacheMemory) {
     this.#memory = memory
@@ -60,6 +61,7 @@ export class CacheReader {
     }
     this.storedMs = view.getFloat64(at + EntryField.StoredMs, true)
     this.lifetimeSeconds = view.getUint32(at + EntryField.LifetimeSeconds, true)
+    this.signedSeconds = view.getUint32(at + EntryField.SignedSeconds, true)
     // The store orders the reads above before the one below.
     Atomics.store(words, FENCE, 0)
     return ((Atomics.load(words, RESERVED) - place) | 0) <= memory.ringUnits

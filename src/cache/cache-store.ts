@@ -17,6 +17,8 @@ import {
 /** Prefix lengths of both families: bits 0..32 of IPv4, then 0..128 of IPv6. */
 const IPV6_LENGTHS_START = 40
 const LENGTHS_OCTETS = 24
+/** Above each validity period. */
+const UNSIGNED_SECONDS = 0xffff_ffff
 
 /**
  * Answers of one kind, by question, DO, CD and client subnet. An answer that is valid for one prefix (RFC 7871
@@ -67,6 +69,11 @@ export class CacheStore {
   /** Of the entry found last. */
   get lifetimeSeconds(): number {
     return this.#reader.lifetimeSeconds
+  }
+
+  /** For how long the signatures of the entry found last were valid when it was stored. */
+  get signedSeconds(): number {
+    return this.#reader.signedSeconds
   }
 
   /** How long the entry found last is still valid; 0 or less = it has expired. `nowMs`: shared. */
@@ -125,10 +132,14 @@ export class CacheStore {
     return true
   }
 
-  /** Stores the response as the answer to the query. Does nothing if it is too long. */
+  /**
+   * Stores the response as the answer to the query. Does nothing if it is too long. `signedSeconds`: for how long its
+   * signatures are valid.
+   */
   put(
     tx: Transaction,
     lifetimeSeconds: number,
+    signedSeconds: number = UNSIGNED_SECONDS,
     storedMs: number = this.#sharedMs(tx.startedMs),
   ): void {
     const { query, response } = tx
@@ -151,6 +162,7 @@ export class CacheStore {
         (response.recursionAvailable ? EntryFlag.RecursionAvailable : 0),
     )
     view.setUint16(EntryField.Records, response.count, true)
+    view.setUint32(EntryField.SignedSeconds, Math.min(signedSeconds, UNSIGNED_SECONDS), true)
     view.setUint16(EntryField.ScopeBits, scope, true)
     this.#writer?.put(this.#key, entry, end)
   }

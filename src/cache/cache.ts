@@ -173,7 +173,7 @@ export class Cache implements Handler {
     const lifetimeSeconds = success.lifetimeSeconds + this.#options.earlySeconds
     readRecords(tx, tx.chasedOctets, 0, 0, TTL_MAX)
     readHeader(tx)
-    late.put(tx, lifetimeSeconds, success.storedMs)
+    late.put(tx, lifetimeSeconds, success.signedSeconds, success.storedMs)
     tx.response.clear()
     return late.find(tx) ? late : undefined
   }
@@ -224,11 +224,15 @@ export class Cache implements Handler {
     return denial.has(query) && denial.leftSeconds(nowMs) > 0
   }
 
-  /** How long an expired entry of a store is used. */
+  /**
+   * How long the expired entry found last is used: not longer than its signatures are valid. A validator would refuse
+   * it, although a server below may answer (RFC 8767 section 10).
+   */
   #staleSecondsOf(store: CacheStore): number {
     const { staleSeconds, earlySeconds } = this.#options
     const isLate = store === this.#source.stores!.late
-    return isLate ? Math.max(0, staleSeconds - earlySeconds) : staleSeconds
+    const maxSeconds = isLate ? Math.max(0, staleSeconds - earlySeconds) : staleSeconds
+    return Math.min(maxSeconds, store.signedSeconds - store.lifetimeSeconds)
   }
 
   /** Has an expired entry: answers with it, or asks below. */
@@ -323,7 +327,8 @@ export class Cache implements Handler {
     response.expand(query)
     const kind = cacheableKind(tx, status)
     const { earlySeconds, keepsTtl } = this.#options
-    const signed = signedSeconds(query, response, this.#source.now()) - earlySeconds
+    const validSeconds = signedSeconds(query, response, this.#source.now())
+    const signed = validSeconds - earlySeconds
     if (kind === ResponseKind.Error || signed <= 0) return
     const isSuccess = kind === ResponseKind.Answer || kind === ResponseKind.Delegation
     const options = isSuccess ? this.#options.success : this.#options.denial
@@ -334,15 +339,15 @@ export class Cache implements Handler {
     if (isDisabled || lifetime <= 0) return
     if (isSuccess) denial.remove(tx)
     else success.remove(tx)
-    this.#put(tx, isSuccess ? success : denial, lifetime)
-    this.#storeLate(tx, isSuccess ? lifetime + earlySeconds : 0)
+    this.#put(tx, isSuccess ? success : denial, lifetime, validSeconds)
+    this.#storeLate(tx, isSuccess ? lifetime + earlySeconds : 0, validSeconds)
     const extra = isSuccess && !this.#isEarly(query) ? earlySeconds : 0
     sendTtlsAsCached(response, keepsTtl ? ANY_TTL : options, extra)
   }
 
-  #put(tx: Transaction, store: CacheStore, lifetimeSeconds: number): void {
+  #put(tx: Transaction, store: CacheStore, lifetimeSeconds: number, validSeconds?: number): void {
     const evictions = store.evictions
-    store.put(tx, lifetimeSeconds)
+    store.put(tx, lifetimeSeconds, validSeconds)
     const counter =
       store === this.#source.stores!.denial
         ? CacheCount.DenialEvictions
@@ -351,11 +356,11 @@ export class Cache implements Handler {
   }
 
   /** Stores the response for all but early clients, unless they have a valid answer; lifetime 0: only removes. */
-  #storeLate(tx: Transaction, lifetimeSeconds: number): void {
+  #storeLate(tx: Transaction, lifetimeSeconds: number, validSeconds?: number): void {
     const { late, sharedMs } = this.#source.stores!
     if (late === undefined) return
     if (late.has(tx.query) && late.leftSeconds(sharedMs(tx.startedMs)) > 0) return
-    if (lifetimeSeconds > 0) this.#put(tx, late, lifetimeSeconds)
+    if (lifetimeSeconds > 0) this.#put(tx, late, lifetimeSeconds, validSeconds)
     else late.remove(tx)
   }
 

@@ -10,7 +10,7 @@ import type { Transaction } from '../plugin/transaction.ts'
  * An entry, numbers little-endian; its length is a multiple of 8:
  *
  *     0 octets │ 4 hash │ 8 stored, ms (64 bits, float) │ 16 lifetime, s │ 20 rcode, flags, octets of the key │
- *     24 records, scope │ 28 key │ record │ record │ …
+ *     24 records, scope │ 28 signatures valid, s │ 32 key │ record │ record │ …
  *
  *     key:    qname, type (2), form (1), and for form Scoped: family, bits, prefix
  *     record: section, type, class, TTL, octets of owner and rdata, owner, rdata; 0 octets of owner = the qname
@@ -25,8 +25,9 @@ export const EntryField = {
   KeyOctets: 22,
   Records: 24,
   ScopeBits: 26,
+  SignedSeconds: 28,
 } as const
-export const ENTRY_HEADER_OCTETS = 28
+export const ENTRY_HEADER_OCTETS = 32
 const RECORD_HEADER_OCTETS = 13
 
 /** Flags of an entry. */

@@ -3,7 +3,7 @@ import { Rcode, RRType } from '../../src/dns/iana/index.ts'
 import { Section } from '../../src/dns/message/response.ts'
 import type { Question } from '../support/transaction.ts'
 import { wire } from '../support/zone-names.ts'
-import { type Fill, QUESTION, start } from './fixture.ts'
+import { codeOf, type Fill, failure, QUESTION, start } from './fixture.ts'
 
 /** A record of a reply; the TTL is 60. */
 interface Given {
@@ -223,4 +223,20 @@ t.test('AD is for clients that ask for it: RFC 6840 section 5.8', async (t) => {
   await ask(0)
   t.equal((await ask(1, { authenticData: true })).flags, 'ad rd', 'what is stored keeps AD')
   t.equal(asked(), 1)
+})
+
+t.test('an expired answer is used while its signatures are valid', async (t) => {
+  const signed = reply([a('www.example.'), rrsig(-100, 100)], Rcode.NOERROR)
+  for (const verifiesStale of [false, true]) {
+    const { ask, asked } = start({ staleSeconds: 3600, verifiesStale }, signed, signed, failure)
+    const dnssecOk = { dnssecOk: true, payloadOctets: 1232 }
+    await ask(0)
+    await ask(0, dnssecOk)
+    t.match((await ask(80, dnssecOk)).answer[0], / 0 /)
+    t.equal(codeOf(await ask(120, dnssecOk)), 'SERVFAIL')
+    const requests = asked()
+    t.equal(codeOf(await ask(121, dnssecOk)), 'SERVFAIL')
+    t.equal(asked(), requests, 'the failure is cached')
+    t.match((await ask(122)).answer[0], / 0 /, 'a client without DO gets no signature to validate')
+  }
 })
