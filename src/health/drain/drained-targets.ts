@@ -28,14 +28,16 @@ export function findOutTargets(
   if (drains === NO_DRAINS) return { down, drained: undefined, out: down }
   const marks = drains.endpoints
   const out = findDownTargets(endpoints, downAddresses, marks, chainMax)
+  let behind: ReadonlyMap<string, EndpointDrain> | undefined
   const drained = out.map((indexes, i) => {
     const targets = new Map<number, EndpointDrain>()
     for (const index of indexes) {
       const drain = marks[i]?.get(index)
       if (drain !== undefined) targets.set(index, drain)
       else if (!down[i]!.has(index)) {
-        const behind = drainBehind(endpoints[i]!.rdata[index]!, endpoints, marks, chainMax)
-        if (behind !== undefined) targets.set(index, behind)
+        behind ??= findDrainsBehind(endpoints, marks, chainMax)
+        const found = behind.get(nameKey(endpoints[i]!.rdata[index]!))
+        if (found !== undefined) targets.set(index, found)
       }
     }
     return targets
@@ -43,25 +45,30 @@ export function findOutTargets(
   return { down, drained, out }
 }
 
-/** Returns the first drain of the endpoints that a CNAME leads to. */
-function drainBehind(
-  target: Uint8Array,
+/**
+ * Returns by name (`nameKey`) the first drain that a CNAME to the name leads to. The nearest one counts. `chainMax`:
+ * as in `findDownTargets`.
+ */
+function findDrainsBehind(
   endpoints: readonly Endpoint[],
   marks: RecordDrains['endpoints'],
-  stepsLeft: number,
-): EndpointDrain | undefined {
-  if (stepsLeft === 0) return undefined
-  const owner = nameKey(target)
-  const behind = [...endpoints.keys()].filter((i) => nameKey(endpoints[i]!.owner) === owner)
-  for (const i of behind) {
+  chainMax: number,
+): ReadonlyMap<string, EndpointDrain> {
+  const drains = new Map<string, EndpointDrain>()
+  const aliases: { readonly owner: string; readonly targets: readonly string[] }[] = []
+  for (const [i, { owner, type, rdata }] of endpoints.entries()) {
+    const name = nameKey(owner)
     const [drain] = marks[i]?.values() ?? []
-    if (drain !== undefined) return drain
+    if (drain !== undefined && !drains.has(name)) drains.set(name, drain)
+    if (type === RRType.CNAME) aliases.push({ owner: name, targets: rdata.map(nameKey) })
   }
-  for (const i of behind) {
-    const { type, rdata } = endpoints[i]!
-    if (type !== RRType.CNAME) continue
-    const drain = drainBehind(rdata[0]!, endpoints, marks, stepsLeft - 1)
-    if (drain !== undefined) return drain
+  for (let step = 1; step < chainMax; step++) {
+    const found = aliases.flatMap(({ owner, targets }): [string, EndpointDrain][] => {
+      const target = targets.find((one) => drains.has(one))
+      return target === undefined || drains.has(owner) ? [] : [[owner, drains.get(target)!]]
+    })
+    if (found.length === 0) break
+    for (const [owner, drain] of found) if (!drains.has(owner)) drains.set(owner, drain)
   }
-  return undefined
+  return chainMax === 0 ? new Map() : drains
 }
