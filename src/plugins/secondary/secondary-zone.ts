@@ -304,6 +304,7 @@ export class SecondaryZone implements OwnedZone {
     else await this.#advance(received)
     const kind = received.kind === 'whole' ? 'AXFR' : 'IXFR'
     onTransfer(kind)
+    for (const warning of received.warnings) log.warning(warning.print())
     log.info(`zone ${this.zoneText} transferred (${kind}) ${from}: serial ${serial}`)
   }
 

@@ -1,7 +1,9 @@
+import type { InputError } from '../../base/errors.ts'
 import { Opcode, printRcode, printType, RRClass, RRType } from '../../dns/iana/index.ts'
 import { HeaderFlag, type Message, type ResourceRecord } from '../../dns/message/message.ts'
 import { equalNames, isSubdomain, lowerName, printName } from '../../dns/name/name.ts'
 import { isSerialAfter } from '../../dns/serial.ts'
+import { OutsideNames } from '../../zone/zonefile/outside-names.ts'
 import { OWNER_RECORDS_MAX, ZoneRecords } from '../../zone/zonefile/records.ts'
 import { ScannedRecord } from '../../zone/zonefile/sink.ts'
 import { type Holding, type TransferBudget, transferBudget } from './transfer-budget.ts'
@@ -33,12 +35,18 @@ export interface ReceivedStep {
 export type Received =
   /** The primary has nothing newer than our version; `serial` is the primary's. */
   | { readonly kind: 'current'; readonly serial: number }
-  | { readonly kind: 'whole'; readonly records: ZoneRecords; readonly serial: number }
+  | {
+      readonly kind: 'whole'
+      readonly records: ZoneRecords
+      readonly serial: number
+      readonly warnings: readonly InputError[]
+    }
   | {
       readonly kind: 'steps'
       readonly steps: readonly ReceivedStep[]
       readonly serial: number
       readonly soa: ResourceRecord
+      readonly warnings: readonly InputError[]
     }
 
 export interface TransferQuestion {
@@ -106,12 +114,15 @@ export class TransferReader {
   readonly #scanned = new ScannedRecord()
   #soa: ResourceRecord | undefined
   #serial = 0
-  /** Records so far, including the first SOA. */
+  /** Records of names in the zone so far, including the first SOA. */
   #count = 0
+  /** Records so far. */
+  #seen = 0
   /** Octets of their names and data. */
   #octets = 0
   #whole: ZoneRecords | undefined
   readonly #steps: Step[] = []
+  readonly #outside = new OutsideNames()
   #isAdding = false
   /** Octets of owners and data in the differences. */
   #stepOctets = 0
@@ -191,19 +202,26 @@ export class TransferReader {
   #take(record: ResourceRecord): void {
     this.#checkRecord(record)
     const isSoa = record.type === RRType.SOA
-    this.#count++
+    this.#seen++
     this.#octets += record.owner.length + record.rdata.length
     const { seenRecordsMax, seenOctetsMax } = this.#filter
-    if (this.#count > seenRecordsMax)
+    if (this.#seen > seenRecordsMax)
       throw new TransferFault(`the transfer has more than ${seenRecordsMax} records`)
     if (this.#octets > seenOctetsMax)
       throw new TransferFault(`the transfer has more than ${seenOctetsMax} octets`)
+    const isOutside = !isSubdomain(record.owner, this.#question.zone)
     if (this.#soa === undefined) {
-      if (!isSoa) throw new TransferFault('the first record is not the SOA')
+      if (!isSoa || isOutside) throw new TransferFault('the first record is not the SOA')
       this.#soa = record
+      this.#count = 1
       this.#serial = soaSerial(record)
       return
     }
+    if (isOutside) {
+      this.#outside.count(record.owner, this.#question.origin, this.#seen)
+      return
+    }
+    this.#count++
     if (this.#count === 2) this.#choose(record)
     if (this.#whole === undefined) this.#takeStep(record, isSoa)
     else if (isSoa) this.#endWhole(this.#whole, record)
@@ -223,14 +241,18 @@ export class TransferReader {
   #endWhole(records: ZoneRecords, soa: ResourceRecord): void {
     if (soaSerial(soa) !== this.#serial)
       throw new TransferFault('the transfer ends with another SOA')
-    this.#received = { kind: 'whole', records, serial: this.#serial }
+    this.#received = { kind: 'whole', records, serial: this.#serial, warnings: this.#warnings() }
+  }
+
+  #warnings(): InputError[] {
+    return this.#outside.warnings(this.#question.zone, (them) => `remove ${them} at the primary`)
   }
 
   #takeStep(record: ResourceRecord, isSoa: boolean): void {
     const step = this.#steps.at(-1)
     const isKept = isSoa || this.#filter.keeps(record)
     if (isKept) this.#stepOctets += record.owner.length + record.rdata.length
-    if (this.#count > this.#filter.stepRecordsMax || this.#stepOctets > STEP_OCTETS_MAX) {
+    if (this.#seen > this.#filter.stepRecordsMax || this.#stepOctets > STEP_OCTETS_MAX) {
       throw new TransferFault('too many differences')
     }
     if (!isKept) return
@@ -251,7 +273,8 @@ export class TransferReader {
     if (serial !== reached) throw new TransferFault('the differences are not consecutive')
     this.#isAdding = false
     if (step !== undefined && serial === this.#serial) {
-      this.#received = { kind: 'steps', steps: this.#steps, serial, soa: this.#soa! }
+      const warnings = this.#warnings()
+      this.#received = { kind: 'steps', steps: this.#steps, serial, soa: this.#soa!, warnings }
       return
     }
     this.#steps.push({ removed: [], added: [], fromSerial: serial, toSerial: serial })
@@ -262,10 +285,7 @@ export class TransferReader {
     if (rrclass !== RRClass.IN) throw new TransferFault('a record is not of class IN')
     const isMeta = type === 0 || (type >= 128 && type <= 255)
     if (isMeta) throw new TransferFault(`type ${printType(type)} is not allowed in a zone`)
-    if (!isSubdomain(owner, zone)) {
-      throw new TransferFault(`${printName(owner)} is outside of the zone`)
-    }
-    if (type !== RRType.SOA) return
+    if (type !== RRType.SOA || !isSubdomain(owner, zone)) return
     if (owner.length !== zone.length) throw new TransferFault('a SOA is not at the apex')
     if (rdata.length < SOA_OCTETS_MIN) throw new TransferFault('a SOA is malformed')
   }
@@ -290,7 +310,7 @@ export class TransferReader {
     scanned.rdata = rdata
     scanned.rdataOctets = rdata.length
     scanned.file = this.#question.origin
-    scanned.line = this.#count
+    scanned.line = this.#seen
     if (records.add(scanned)) {
       this.#budget.add(this.#holding, owner.length + rdata.length + RECORD_OCTETS)
       this.#checkBudget()

@@ -120,7 +120,10 @@ export class ZoneScanner {
 
   /** Records that are ignored because their names are outside of the zone: one warning per file. */
   get warnings(): InputError[] {
-    return this.#outside.warnings(this.#zone)
+    return this.#outside.warnings(
+      this.#zone,
+      (them) => `move ${them} to the file of the right zone`,
+    )
   }
 
   /** Scans `source`; yields every few hundred entries so that the caller can do other work. */
@@ -218,7 +221,7 @@ export class ZoneScanner {
   #hand(frame: Frame): void {
     const record = this.#record
     if (!this.#ownerInZone) {
-      this.#outside.count(record, frame.file, frame.lexer.line)
+      this.#outside.count(record.owner, frame.file, frame.lexer.line)
       return
     }
     if (this.recordCount >= this.#recordsMax) {

@@ -42,6 +42,10 @@ const soa = (serial: number): ResourceRecord => rr(`@ SOA ns host ${serial} 2 3 
 const A = rr('www A 192.0.2.1')
 const B = rr('www A 192.0.2.2')
 
+const OTHER = rr('www.other. A 192.0.2.1')
+const OTHER_SOA = rr('other. SOA ns host 1 2 3 4 5')
+const OUTSIDE = `records of names outside of zone ${APEX}, the first is www.other.`
+
 function message(answer: readonly ResourceRecord[], change: Partial<Message> = {}): Message {
   return {
     id: ID,
@@ -75,12 +79,14 @@ function show(received: Received | string | undefined): string {
   if (received === undefined) return 'more'
   if (typeof received === 'string') return `fault: ${received}`
   if (received.kind === 'current') return `current ${received.serial}`
-  if (received.kind === 'whole') return `whole ${received.serial}: ${received.records.recordCount}`
+  const notes = received.warnings.map(({ message }) => `; ${message}`).join('')
+  const { serial } = received
+  if (received.kind === 'whole') return `whole ${serial}: ${received.records.recordCount}${notes}`
   const steps = received.steps.map((step) => {
     const counts = `-${step.removed.length}+${step.added.length}`
     return `${step.fromSerial}>${step.toSerial}${counts}`
   })
-  return `steps ${received.serial}: ${steps.join(' ')}`
+  return `steps ${serial}: ${steps.join(' ')}${notes}`
 }
 
 const TABLE: { name: string; serial?: number; given: ResourceRecord[]; want: string }[] = [
@@ -135,9 +141,20 @@ const TABLE: { name: string; serial?: number; given: ResourceRecord[]; want: str
     want: 'fault: the transfer ends with another SOA',
   },
   {
-    name: 'a name outside of the zone',
-    given: [soa(2), rr('www.other. A 192.0.2.1')],
-    want: 'fault: www.other. is outside of the zone',
+    name: 'names outside of the zone',
+    given: [soa(2), OTHER, A, OTHER_SOA, rr('z.other. NS ns'), B, soa(2)],
+    want: `whole 2: 3; ignored 3 ${OUTSIDE}; remove them at the primary`,
+  },
+  {
+    name: 'names outside of the zone in a difference',
+    serial: 1,
+    given: [soa(2), soa(1), A, OTHER, soa(2), B, OTHER_SOA, soa(2)],
+    want: `steps 2: 1>2-1+1; ignored 2 ${OUTSIDE}; remove them at the primary`,
+  },
+  {
+    name: 'a SOA outside of the zone is not the first one',
+    given: [OTHER_SOA, soa(2)],
+    want: 'fault: the first record is not the SOA',
   },
   {
     name: 'a SOA below the apex',
