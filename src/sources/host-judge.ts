@@ -10,6 +10,7 @@ import {
   type HostClaim,
   type HostOwner,
   isAtOrBelow,
+  keyAbove,
   printKey,
   type RefusedName,
   refuseName,
@@ -61,7 +62,10 @@ interface Names {
   readonly apex: string
   /** What the record claims; empty for a record of the zone kdrnt. */
   readonly claimed: readonly string[]
-  /** Its names that are not at or below the root host. They are no claims: an old record may get them at any time. */
+  /**
+   * Its names that are not at or below the root host. They are no claims: an old record may get them at any time. Of a
+   * record of the zone kdrnt: see `besideHost`.
+   */
   readonly outside: readonly string[]
   readonly isLocal: boolean
   readonly host: string
@@ -312,7 +316,7 @@ export class HostJudge {
       return {
         apex: ownership.zoneKeyOfHost(host) || ROOT_KEY,
         claimed: [],
-        outside: [],
+        outside: unpackNames(packed).owners.flatMap((owner) => besideHost(owner, host) ?? []),
         isLocal: true,
         host,
       }
@@ -382,13 +386,15 @@ export class HostJudge {
     // The operator writes the local form beside a record of the same namespace.
     const isForged = name === undefined || (isLocal && this.#ownerOf(name, apex) === undefined)
     if (isForged) return { name: printHost(owner), host: printKey(host), owner: '' }
-    const namespace = namespaceOf(record)
-    const judged = { name, apex, namespace, isDelegation: type === RRType.NS }
+    const judged = { apex, namespace: namespaceOf(record), isDelegation: type === RRType.NS }
     const claims: ClaimTree = {
       ownerOf: (at, zone) => this.#ownerOf(at, zone),
       below: (at) => this.#claims!.below(at),
     }
-    const refused = refuseName(judged, claims, this.#options.shares)
+    const beside = isLocal && type === RRType.TXT ? besideHost(key, host) : undefined
+    const { shares } = this.#options
+    let refused = refuseName({ ...judged, name }, claims, shares)
+    if (beside !== undefined) refused ??= refuseName({ ...judged, name: beside }, claims, shares)
     return refused && { ...refused, name: printHost(owner) }
   }
 }
@@ -444,4 +450,17 @@ function nameInHost(owner: string, type: number, host: string): string | undefin
   if (name === undefined || host === ROOT_KEY) return undefined
   if (type === RRType.TXT && isMetadataName(printKey(name), printKey(host))) return host
   return isAtOrBelow(name, host) ? name : undefined
+}
+
+/**
+ * Returns the name beside the host at which v1 peers read metadata of its wildcard (`wildcardapp` for `*.app`), which
+ * may be a host of another namespace; undefined = the owner is not of such metadata.
+ */
+function besideHost(owner: string, host: string): string | undefined {
+  const name = withoutKdrnt(owner)
+  // Most names of a record are no metadata, and printing a name is expensive.
+  if (name === undefined || name.charCodeAt(0) !== 1) return undefined
+  if (!isMetadataName(printKey(name), printKey(host))) return undefined
+  const place = keyAbove(name)
+  return isAtOrBelow(place, host) ? undefined : place
 }

@@ -158,6 +158,19 @@ t.test('a local form is refused once its record is gone', async (t) => {
   t.same(stage.remove('evil/own').served, ['gw/r: app'])
 })
 
+t.test('metadata of a wildcard is refused once another namespace has the host there', async (t) => {
+  const metadata = 'w.wildcardown.k.example.com.kdrnt'
+  const host = 'own.k.example.com.kdrnt'
+  const stage = new Stage().put(
+    record({ ...gw, host: 'app' }),
+    record({ ...evil, name: 'own', host: '*.own', names: ['*.own'] }),
+    record({ ...evil, zone: 'kdrnt', host, names: [`TXT ${metadata}`] }),
+  )
+  t.same(stage.served, ['evil/own: *.own', `evil/r: ${metadata}`, 'gw/r: app'])
+  stage.put(record({ ...gw, name: 'beside', host: 'wildcardown' }))
+  t.same(stage.served, ['evil/own: *.own', 'gw/beside: wildcardown', 'gw/r: app'])
+})
+
 t.test('records of the first namespace are served while the index is read', async (t) => {
   const stage = new Stage().put(
     ...Array.from({ length: 9 }, (_, i) => record({ ...gw, name: `r${i}`, host: `h${i}` })),

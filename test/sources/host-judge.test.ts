@@ -231,6 +231,22 @@ const CASES: readonly {
     served:
       'own.k.example.com.kdrnt v2.own.k.example.com.kdrnt w.wildcard.own.k.example.com.kdrnt w.wildcardown.k.example.com.kdrnt',
   },
+  {
+    what: 'v1 metadata of its own wildcard at a host of another namespace',
+    records: [
+      { ...gw, host: 'wildcardown' },
+      { ...evil, name: 'own', host: '*.own', names: ['*.own'] },
+      {
+        ...{ ...evil, zone: 'kdrnt', host: 'own.k.example.com.kdrnt' },
+        names: [
+          'TXT w.own.k.example.com.kdrnt',
+          'TXT w.wildcard.own.k.example.com.kdrnt',
+          'TXT w.wildcardown.k.example.com.kdrnt',
+        ],
+      },
+    ],
+    served: 'w.own.k.example.com.kdrnt w.wildcard.own.k.example.com.kdrnt',
+  },
 ]
 
 for (const { what, records, served } of CASES) {
