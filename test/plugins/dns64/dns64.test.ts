@@ -2,61 +2,11 @@ import t from 'tap'
 import { Rcode, RRClass, RRType } from '../../../src/dns/iana/index.ts'
 import { Section } from '../../../src/dns/message/response.ts'
 import { scanName } from '../../../src/dns/name/name.ts'
-import { printAddress, scanAddress, scanCidr } from '../../../src/dns/text/address.ts'
-import type { Handler } from '../../../src/plugin/handler.ts'
-import type { Transaction } from '../../../src/plugin/transaction.ts'
+import { scanCidr } from '../../../src/dns/text/address.ts'
 import { dns64 } from '../../../src/plugins/dns64/setup.ts'
 import { SetUp, setupError } from '../../support/setup.ts'
 import { answering, show, transaction } from '../../support/transaction.ts'
-
-interface Below {
-  readonly status?: number
-  readonly rcode?: number
-  readonly truncated?: boolean
-  /** `ADDRESS TTL` of answer records. */
-  readonly addresses?: readonly string[]
-  /** TTL of a SOA in the authority section. */
-  readonly soa?: number
-}
-
-const SOA = Buffer.from('00000000000000000000000000000000000000000000', 'hex')
-
-function fill(tx: Transaction, below: Below): number {
-  const { query, response } = tx
-  for (const text of below.addresses ?? []) {
-    const [address = '', ttl = '60'] = text.split(' ')
-    const { family, bytes } = scanAddress(address)!
-    const type = family === 1 ? RRType.A : RRType.AAAA
-    const octets = bytes.length
-    response.add(Section.Answer, query.qname, 0, type, RRClass.IN, Number(ttl), bytes, 0, octets)
-  }
-  if (below.soa !== undefined) {
-    const zone = scanName('example.com.')!
-    const at = SOA.length
-    response.add(Section.Authority, zone, 0, RRType.SOA, RRClass.IN, below.soa, SOA, 0, at)
-  }
-  response.truncated = below.truncated === true
-  response.rcode = below.rcode ?? Rcode.NOERROR
-  return below.status ?? response.rcode
-}
-
-function chain(aaaa: Below, a: Below | undefined, late = false): Handler {
-  return answering((tx) => {
-    if (tx.query.qtype === RRType.AAAA) return fill(tx, aaaa)
-    if (a === undefined) throw new Error('A is not expected')
-    return fill(tx, a)
-  }, late)
-}
-
-function printed(tx: Transaction): string[] {
-  const { response } = tx
-  return Array.from({ length: response.count }, (_, i) => {
-    if (response.type[i] === RRType.SOA) return `SOA ${response.ttlSeconds[i]}`
-    const at = response.rdataOffset[i]!
-    const rdata = response.rdataBytes[i]!.subarray(at, at + response.rdataOctets[i]!)
-    return `${printAddress(rdata, rdata.length === 4 ? 1 : 2)} ${response.ttlSeconds[i]}`
-  })
-}
+import { type Below, chainOf, printReply } from '../../support/translated-replies.ts'
 
 const ADDRESSES = ['192.0.2.42 60', '192.0.2.43 5000']
 
@@ -128,10 +78,12 @@ const TABLE: readonly {
 for (const late of [false, true]) {
   t.test(`replies, ${late ? 'late' : 'at once'}`, async (t) => {
     for (const { name, aaaa, a, options = '', want, status = 'NOERROR', flags = '' } of TABLE) {
-      const handler = new SetUp(dns64, `dns64 ${options}`).handler(chain(aaaa, a, late))
+      const handler = new SetUp(dns64, `dns64 ${options}`).handler(
+        chainOf(RRType.AAAA, aaaa, a, late),
+      )
       const tx = transaction({ name: 'example.com.', type: RRType.AAAA, from: '::1' })
       const shown = await show(handler, tx)
-      t.strictSame(printed(tx), want, name)
+      t.strictSame(printReply(tx), want, name)
       t.match(shown.status, status.split(' ')[0], name)
       if (status.includes('sent: SERVFAIL')) t.equal(shown.status, status, name)
       t.equal(shown.flags, flags, name)
@@ -152,12 +104,12 @@ t.test('queries that are not translated', async (t) => {
   ]
   for (const { options = '', want, checkingDisabled, ...question } of table) {
     const setUp = new SetUp(dns64, `dns64 ${options}`)
-    const handler = setUp.handler(chain({}, { addresses: ['192.0.2.1 60'] }))
+    const handler = setUp.handler(chainOf(RRType.AAAA, {}, { addresses: ['192.0.2.1 60'] }))
     const tx = transaction({ name: 'example.com.', ...question })
     if (checkingDisabled === true) tx.query.flags |= 0x0010
     await setUp.start()
     await handler.serve(tx)
-    const made = printed(tx).filter((line) => line === '64:ff9b::c000:201 60').length
+    const made = printReply(tx).filter((line) => line === '64:ff9b::c000:201 60').length
     t.equal(made, want, JSON.stringify(question))
     const series = 'coredns_dns64_requests_translated_total{server="dns://:53"}'
     t.equal((await setUp.metric(series)) ?? 0, want)

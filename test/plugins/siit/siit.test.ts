@@ -3,49 +3,10 @@ import { Rcode, RRClass, RRType } from '../../../src/dns/iana/index.ts'
 import { Section } from '../../../src/dns/message/response.ts'
 import { scanName } from '../../../src/dns/name/name.ts'
 import { scanAddress } from '../../../src/dns/text/address.ts'
-import type { Handler } from '../../../src/plugin/handler.ts'
-import type { Transaction } from '../../../src/plugin/transaction.ts'
 import { siit } from '../../../src/plugins/siit/setup.ts'
 import { SetUp, setupError } from '../../support/setup.ts'
 import { answering, show, transaction } from '../../support/transaction.ts'
-
-interface Below {
-  readonly status?: number
-  readonly rcode?: number
-  readonly truncated?: boolean
-  /** `ADDRESS TTL` of answer records. */
-  readonly addresses?: readonly string[]
-  /** TTL of a SOA in the authority section. */
-  readonly soa?: number
-}
-
-const SOA = new Uint8Array(22)
-const ZONE = scanName('example.com.')!
-
-function fill({ query, response }: Transaction, below: Below): number {
-  for (const text of below.addresses ?? []) {
-    const [address = '', ttl] = text.split(' ')
-    const { family, bytes } = scanAddress(address)!
-    const type = family === 1 ? RRType.A : RRType.AAAA
-    const { length } = bytes
-    response.add(Section.Answer, query.qname, 0, type, RRClass.IN, Number(ttl), bytes, 0, length)
-  }
-  if (below.soa !== undefined) {
-    const { length } = SOA
-    response.add(Section.Authority, ZONE, 0, RRType.SOA, RRClass.IN, below.soa, SOA, 0, length)
-  }
-  response.truncated = below.truncated === true
-  response.rcode = below.rcode ?? Rcode.NOERROR
-  return below.status ?? response.rcode
-}
-
-function chain(a: Below, aaaa: Below | undefined, late: boolean): Handler {
-  return answering((tx) => {
-    if (tx.query.qtype === RRType.A) return fill(tx, a)
-    if (aaaa === undefined) throw new Error('AAAA is not expected')
-    return fill(tx, aaaa)
-  }, late)
-}
+import { type Below, chainOf, printReply } from '../../support/translated-replies.ts'
 
 const NODATA: Below = { soa: 300 }
 const TABLE: readonly {
@@ -120,21 +81,12 @@ for (const late of [false, true]) {
       const { name, options, a = NODATA, aaaa, want, status = 'NOERROR', flags = '' } = row
       const setUp = new SetUp(siit, options === undefined ? 'siit' : `siit {\n ${options}\n}`)
       const tx = transaction({ name: 'example.com.', type: RRType.A })
-      const shown = await show(setUp.handler(chain(a, aaaa, late)), tx)
-      t.strictSame(printed(tx), want, name)
+      const shown = await show(setUp.handler(chainOf(RRType.A, a, aaaa, late)), tx)
+      t.strictSame(printReply(tx), want, name)
       t.equal(shown.status, status, name)
       t.equal(shown.flags, flags, name)
       t.equal(tx.query.qtype, RRType.A, `${name}: the query is restored`)
     }
-  })
-}
-
-function printed({ response }: Transaction): string[] {
-  return Array.from({ length: response.count }, (_, i) => {
-    const ttl = response.ttlSeconds[i]
-    if (response.type[i] === RRType.SOA) return `SOA ${ttl}`
-    const at = response.rdataOffset[i]!
-    return `${response.rdataBytes[i]!.subarray(at, at + response.rdataOctets[i]!).join('.')} ${ttl}`
   })
 }
 
@@ -149,12 +101,12 @@ t.test('which queries are translated, and counted', async (t) => {
   for (const { want, checkingDisabled, ...question } of table) {
     const setUp = new SetUp(siit, 'siit')
     const aaaa = { addresses: ['64:ff9b::c000:201 60'] }
-    const handler = setUp.handler(chain(NODATA, aaaa, false))
+    const handler = setUp.handler(chainOf(RRType.A, NODATA, aaaa))
     const tx = transaction({ name: 'example.com.', ...question })
     if (checkingDisabled === true) tx.query.flags |= 0x0010
     await setUp.start()
     await handler.serve(tx)
-    t.equal(printed(tx).includes('192.0.2.1 60'), want === 1, JSON.stringify(question))
+    t.equal(printReply(tx).includes('192.0.2.1 60'), want === 1, JSON.stringify(question))
     const series = 'coredns_siit_requests_translated_total{server="dns://:53"}'
     t.equal((await setUp.metric(series)) ?? 0, want)
     await setUp.stop()
