@@ -23,7 +23,6 @@ interface Place {
 }
 
 const NO_MEMBERS: ReadonlyMap<string, HostMember> = new Map()
-const NO_COUNTS: Counts = new Map()
 
 /** The tree of names that records claim. Names are `lowerNameKey`s. */
 export class HostClaims {
@@ -34,7 +33,7 @@ export class HostClaims {
   readonly #editable: Counts = new Map()
 
   add(name: string, member: HostMember): void {
-    this.remove(name, member.key)
+    if (this.#places.get(name)?.members.has(member.key)) this.remove(name, member.key)
     const { members, namespaces } = this.#placeOf(name)
     members.set(member.key, member)
     countOne(namespaces, member.namespace, 1)
@@ -102,30 +101,45 @@ export class HostClaims {
     return this.#editable.keys()
   }
 
+  /** The members at `name` and below it that have members of another namespace at, below or above their names. */
+  *contestedMembers(name: string = ROOT_KEY): Generator<HostMember> {
+    if (!this.isContested(name)) return
+    yield* this.membersAt(name)
+    for (const below of this.namesBelow(name)) yield* this.contestedMembers(below)
+  }
+
   /** True if members of two namespaces are at, below or above a name. */
   isContested(name: string): boolean {
-    const first = this.#countsAround(name).find(({ size }) => size > 0)
-    return first !== undefined && this.hasOthers(name, [...first.keys()][0]!)
+    let first: string | undefined
+    const isOther = (counts: Counts): boolean => {
+      first ??= counts.keys().next().value
+      return hasOthers(counts, first)
+    }
+    return this.#someAround(name, isOther)
   }
 
   /** True if a namespace other than that one has members at, below or above a name. */
   hasOthers(name: string, namespace: string): boolean {
-    return this.#countsAround(name).some((counts) => {
-      return counts.size > 1 || (counts.size === 1 && !counts.has(namespace))
-    })
+    return this.#someAround(name, (counts) => hasOthers(counts, namespace))
   }
 
-  #countsAround(name: string): Counts[] {
+  #someAround(name: string, isMeant: (counts: Counts) => boolean): boolean {
     const place = this.#places.get(name)
-    const around = [place?.namespaces ?? NO_COUNTS, place?.namespacesBelow ?? NO_COUNTS]
-    for (const at of keysAbove(name)) around.push(this.#places.get(at)?.namespaces ?? NO_COUNTS)
-    return around
+    if (place !== undefined && isMeant(place.namespaces)) return true
+    if (place?.namespacesBelow !== undefined && isMeant(place.namespacesBelow)) return true
+    for (let at = name; at !== ROOT_KEY; ) {
+      at = keyAbove(at)
+      const above = this.#places.get(at)
+      if (above !== undefined && isMeant(above.namespaces)) return true
+    }
+    return false
   }
 
   #count(name: string, { namespace, apex, isEditable }: HostMember, step: 1 | -1): void {
     countOne(this.#apexes, apex, step)
     if (isEditable === true) countOne(this.#editable, name, step)
-    for (const at of keysAbove(name)) {
+    for (let at = name; at !== ROOT_KEY; ) {
+      at = keyAbove(at)
       const place = this.#places.get(at)!
       place.namespacesBelow ??= new Map()
       countOne(place.namespacesBelow, namespace, step)
@@ -152,6 +166,11 @@ function countOne(counts: Counts, key: string, step: 1 | -1): void {
   const count = (counts.get(key) ?? 0) + step
   if (count === 0) counts.delete(key)
   else counts.set(key, count)
+}
+
+/** `namespace`: undefined = of no member. */
+function hasOthers(counts: Counts, namespace: string | undefined): boolean {
+  return counts.size > 1 || (counts.size === 1 && !counts.has(namespace!))
 }
 
 function* keysAbove(name: string): Generator<string> {

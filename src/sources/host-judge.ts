@@ -121,8 +121,7 @@ export class HostJudge {
   load(): void {
     for (const record of this.#options.records()) this.#count(record, 1)
     if (this.#namespaces.size < 2) return
-    this.#build()
-    for (const record of this.#options.records()) this.#judge(record)
+    for (const key of this.#build()) this.#judge(this.#options.find(key)!)
     this.#owners.clear()
   }
 
@@ -254,7 +253,9 @@ export class HostJudge {
       const { alone, held } = this.#building
       this.#building = { ...startBuilding(alone), held }
     }
-    return this.#claims === undefined ? [] : this.#judgeAll([], this.#build())
+    if (this.#claims === undefined) return []
+    const refused = [...this.#judged.keys()]
+    return this.#judgeAll([], new Set([...refused, ...this.#build()]))
   }
 
   #count(record: StoredRecord, step: number): void {
@@ -265,14 +266,18 @@ export class HostJudge {
     else this.#namespaces.delete(namespace)
   }
 
-  /** Indexes all records. Returns their keys. */
+  /** Indexes all records. Returns the keys of those that may have names of other namespaces. */
   #build(): ReadonlySet<string> {
-    this.#claims = new HostClaims()
+    const claims = new HostClaims()
+    this.#claims = claims
     const keys = new Set<string>()
     for (const record of this.#options.records()) {
-      keys.add(record.key)
-      this.#place(record, (name, member) => this.#claims!.add(name, member))
+      this.#place(record, (name, member) => {
+        claims.add(name, member)
+        if (!member.isClaim) keys.add(member.key)
+      })
     }
+    for (const { key } of claims.contestedMembers()) keys.add(key)
     return keys
   }
 

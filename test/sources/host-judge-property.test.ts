@@ -58,6 +58,8 @@ t.test('any order of changes gives the same names', async () => {
         }
         const [is, wanted] = [stage.served.join('; '), other.served.join('; ')]
         if (is !== wanted) throw new Error(`${is}\nnot ${wanted}`)
+        const loaded = Stage.load(present.values(), zones).served.join('; ')
+        if (loaded !== wanted) throw new Error(`at the start ${loaded}\nnot ${wanted}`)
       }
     }),
     { numRuns: 300 },

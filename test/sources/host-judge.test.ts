@@ -261,6 +261,7 @@ for (const { what, records, served } of CASES) {
     const one = new Stage()
     for (const each of all.toReversed()) one.put(each)
     t.same(one.served, together.served, 'in another order')
+    t.same(Stage.load(all, []).served, together.served, 'at the start')
   })
 }
 

@@ -84,6 +84,18 @@ export class Stage {
     })
   }
 
+  /** Records that are present at the start. */
+  static load(records: Iterable<StoredRecord>, zones: readonly string[]): Stage {
+    const stage = new Stage([], zones)
+    for (const record of records) stage.#records.set(record.key, record)
+    stage.#judge.load()
+    for (const record of stage.#records.values()) {
+      const served = stage.#judge.servedOf(record)
+      if (served !== undefined) stage.#served.set(record.key, served)
+    }
+    return stage
+  }
+
   /** Goes on with the index that is being read. `served` completes it. */
   readIndex(steps: number): this {
     for (let left = steps; left > 0 && this.#work?.next().done === false; left--);
