@@ -26,7 +26,8 @@ export function describeUnlimited(blocks: readonly BlockConfig[]): string {
   if (keys.length === 0) return ''
   const more = keys.length > NAMED_MAX ? ` and ${keys.length - NAMED_MAX} more` : ''
   const named = `${keys.slice(0, NAMED_MAX).join(', ')}${more}`
-  return `if an attacker forges the address of a victim: ${named} send the victim up to ${AMPLIFICATION} times the octets of each query; add rrl, or acl if you know the clients`
+  const verb = keys.length === 1 ? 'sends' : 'send'
+  return `if an attacker forges the address of a victim: ${named} ${verb} the victim up to ${AMPLIFICATION} times the octets of each query; add rrl, or acl if you know the clients`
 }
 
 /** True if the block listens on an address that clients of other networks may reach. */

@@ -66,7 +66,7 @@ for (const { name, corefile, open } of CASES) {
     // It is no warning, so that -strict accepts it.
     t.equal(await check(['-conf', `${directory}/Corefile`, '-strict'], output), 0)
     const found = printed.filter((line) =>
-      /example\.org\.:53 send the victim .* add rrl/.test(line),
+      /example\.org\.:53 sends? the victim .* add rrl/.test(line),
     )
     t.equal(found.length, open ? 1 : 0, printed.join('\n'))
   })

@@ -86,6 +86,8 @@ export class ZoneScanner {
   readonly #record = new ScannedRecord()
   readonly #rdata = new RdataScanner()
   readonly #outside = new OutsideNames()
+  /** The first TTL of more than 31 bits, by file. */
+  readonly #longTtls = new Map<string, InputError>()
   readonly #recordsMax: number
   readonly #errorsMax: number
   #octetsLeft: number
@@ -118,12 +120,13 @@ export class ZoneScanner {
     this.#errorsMax = limits.errorsMax ?? ERRORS_MAX
   }
 
-  /** Records that are ignored because their names are outside of the zone: one warning per file. */
+  /** TTLs of more than 31 bits, and records that are ignored because their names are outside of the zone: one per file. */
   get warnings(): InputError[] {
-    return this.#outside.warnings(
+    const outside = this.#outside.warnings(
       this.#zone,
       (them) => `move ${them} to the file of the right zone`,
     )
+    return [...this.#longTtls.values(), ...outside]
   }
 
   /** Scans `source`; yields every few hundred entries so that the caller can do other work. */
@@ -196,7 +199,8 @@ export class ZoneScanner {
     let ttl = -1
     let hasClass = false
     for (; field < lexer.count; field++) {
-      if (ttl === -1 && isDigit(lexer.input[lexer.start[field]!]!)) ttl = readTtl(frame, field)
+      if (ttl === -1 && isDigit(lexer.input[lexer.start[field]!]!))
+        ttl = this.#readTtl(frame, field)
       else if (!hasClass && readClass(frame, field)) hasClass = true
       else break
     }
@@ -270,7 +274,7 @@ export class ZoneScanner {
 
   #readDefaultTtl(frame: Frame): void {
     if (frame.lexer.count !== 2) throw usage(frame, '$TTL SECONDS')
-    this.#defaultTtl = readTtl(frame, 1)
+    this.#defaultTtl = this.#readTtl(frame, 1)
   }
 
   #openInclude(frame: Frame): Frame {
@@ -394,25 +398,33 @@ export class ZoneScanner {
     this.#keep(new InputError({ file: frame.file, line }, message))
   }
 
+  /** A TTL of more than 31 bits counts as 0 (RFC 2181 section 8). */
+  #readTtl(frame: Frame, field: number): number {
+    const { lexer, file } = frame
+    const ttl = scanTtl(lexer.input, lexer.start[field]!, lexer.end[field]!)
+    const how = 'write seconds up to 2147483647, or 1h30m'
+    if (ttl === -1) throw new Fault(`${quote(frame, field)} is not a TTL; ${how}`, lexer.line)
+    if (ttl <= TTL_SECONDS_MAX) return ttl
+    if (!this.#longTtls.has(file)) {
+      const message = `TTL ${ttl} has more than 31 bits: it counts as 0 (RFC 2181 section 8); ${how}`
+      this.#longTtls.set(file, new InputError({ file, line: lexer.line }, message))
+    }
+    return 0
+  }
+
   #keep(error: InputError): void {
     this.errors.push(error)
     if (this.errors.length >= this.#errorsMax) this.#stopped = true
   }
 }
 
+/** Maximum TTL (RFC 2181 section 8). */
+const TTL_SECONDS_MAX = 0x7fffffff
 const DOLLAR = 0x24
 const DOT = 0x2e
 
 function isDigit(octet: number): boolean {
   return octet >= 0x30 && octet <= 0x39
-}
-
-function readTtl(frame: Frame, field: number): number {
-  const { lexer } = frame
-  const ttl = scanTtl(lexer.input, lexer.start[field]!, lexer.end[field]!)
-  if (ttl !== -1) return ttl
-  const message = `${quote(frame, field)} is not a TTL; write seconds up to 2147483647, or 1h30m`
-  throw new Fault(message, lexer.line)
 }
 
 /** Returns true if the field is class IN, false if it is not a class. */

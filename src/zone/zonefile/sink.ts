@@ -7,7 +7,7 @@ export class ScannedRecord {
   /** 1..255; 0 before the first owner. */
   ownerOctets = 0
   type = 0
-  /** 0..TTL_SECONDS_MAX. */
+  /** 0..2^31 - 1. */
   ttlSeconds = 0
   /** Uncompressed wire rdata in 0..rdataOctets-1. */
   rdata: Uint8Array = new Uint8Array(0)

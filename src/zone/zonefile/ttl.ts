@@ -1,5 +1,5 @@
-/** Maximum TTL (RFC 2181 section 8). */
-const TTL_SECONDS_MAX = 0x7fffffff
+/** Maximum of a field of 32 bits. */
+const SECONDS_MAX = 0xffffffff
 
 /** Returns the seconds of a unit letter in any case; 0 = not a unit. */
 function unitSeconds(octet: number): number {
@@ -21,7 +21,7 @@ function unitSeconds(octet: number): number {
 
 /**
  * Parses the TTL in `input[start..end)`: seconds, or numbers with units that add up, as in `1h30m`.
- * Returns 0..TTL_SECONDS_MAX, or -1 if it is invalid or too large.
+ * Returns -1 if it is invalid, or has more than 32 bits.
  */
 export function scanTtl(input: Uint8Array, start: number, end: number): number {
   if (start >= end) return -1
@@ -40,8 +40,8 @@ export function scanTtl(input: Uint8Array, start: number, end: number): number {
       number = 0
       digits = 0
     }
-    if (number > TTL_SECONDS_MAX || total > TTL_SECONDS_MAX) return -1
+    if (number > SECONDS_MAX || total > SECONDS_MAX) return -1
   }
   total += number
-  return total <= TTL_SECONDS_MAX ? total : -1
+  return total <= SECONDS_MAX ? total : -1
 }

@@ -116,6 +116,16 @@ const mended: { name: string; given: string; warnings: RegExp[]; lines: string[]
     ],
   },
   {
+    name: 'TTLs of more than 31 bits count as 0, with one warning',
+    given: `${APEX}a 2147483648 A 192.0.2.1\n$TTL 4294967295\nb A 192.0.2.2\nc 2147483647 A 192.0.2.3\n`,
+    warnings: [/^db\.test:3: TTL 2147483648 has more than 31 bits: it counts as 0/],
+    lines: [
+      'a.example.org. 0 IN A 192.0.2.1',
+      'b.example.org. 0 IN A 192.0.2.2',
+      'c.example.org. 2147483647 IN A 192.0.2.3',
+    ],
+  },
+  {
     name: 'a name outside of the zone, and the next record of that name, are ignored with a warning',
     given: `${APEX}www.example.net. 60 A 192.0.2.1\n 60 A 192.0.2.2\na 60 A 192.0.2.3\n`,
     warnings: [

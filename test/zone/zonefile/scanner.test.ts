@@ -210,8 +210,8 @@ const bad: { name: string; given: string; line: number; want: RegExp }[] = [
   { name: 'class CH', given: 'a 1 CH TXT x', line: 1, want: /class "CH" is not served; use IN/ },
   { name: 'class by number', given: 'a CLASS3 TXT x', line: 1, want: /class "CLASS3" is not/ },
   {
-    name: 'a TTL beyond 31 bits',
-    given: 'a 2147483648 A 192.0.2.1',
+    name: 'a TTL beyond 32 bits',
+    given: 'a 4294967296 A 192.0.2.1',
     line: 1,
     want: /is not a TTL/,
   },
