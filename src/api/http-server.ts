@@ -142,12 +142,13 @@ export class HttpServer {
     // Node.js does not know of the connections of `acceptMore`.
     const left = new Promise<void>((resolve) => (this.#whenEmpty = resolve))
     if (this.#clients.size === 0) this.#whenEmpty?.()
-    for (const { socket, isBusy, hasAsked } of this.#clients.values()) {
-      if (isBusy) continue
-      if (hasAsked) socket.destroy()
-      else socket.setTimeout(HEADERS_MS_MAX, () => socket.destroy())
-    }
+    for (const client of this.#clients.values()) if (client.hasAsked) endIdle(client)
+    // A server that closes checks the times of headers no more, and a header may arrive octet by octet.
+    const late = setTimeout(() => {
+      for (const client of this.#clients.values()) endIdle(client)
+    }, HEADERS_MS_MAX)
     await Promise.all([closed, left])
+    clearTimeout(late)
   }
 
   #connected(socket: Socket): void {
@@ -194,6 +195,11 @@ export class HttpServer {
   #answer(request: IncomingMessage, response: ServerResponse): void {
     if (!request.socket.destroyed) this.#options.answer(request, response)
   }
+}
+
+/** A reply that is being sent has its own deadline. */
+function endIdle({ socket, isBusy }: Client): void {
+  if (!isBusy) socket.destroy()
 }
 
 /** Identifies an open connection of a server. */

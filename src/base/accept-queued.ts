@@ -12,6 +12,8 @@ const MORE_MS_MAX = 1
  */
 export function acceptMore(server: Server, accept: () => number): void {
   let isAccepting = false
+  // A server with TLS must end a connection that the client ends during the handshake.
+  const { allowHalfOpen } = server as Server & { readonly allowHalfOpen: boolean }
   server.on('connection', () => {
     if (isAccepting) return
     isAccepting = true
@@ -19,7 +21,7 @@ export function acceptMore(server: Server, accept: () => number): void {
     for (let i = 0; i < MORE_MAX && performance.now() < endMs; i++) {
       const fd = accept()
       if (fd === -1) break
-      const socket = new Socket({ fd, readable: true, writable: true, allowHalfOpen: true })
+      const socket = new Socket({ fd, readable: true, writable: true, allowHalfOpen })
       socket.setNoDelay(true)
       server.emit('connection', socket)
     }

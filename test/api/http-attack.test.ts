@@ -125,3 +125,19 @@ t.test('a close waits for no client that does not ask', async (t) => {
   await listener.close()
   await closed
 })
+
+t.test('a close waits for no client whose header arrives octet by octet', async (t) => {
+  const { port, listener } = await open(t)
+  const socket = connect({ host: '127.0.0.1', port })
+  await new Promise((resolve) => socket.once('connect', resolve))
+  const drip = setInterval(() => socket.write('x'), 500)
+  t.teardown(() => clearInterval(drip))
+  // It is reset.
+  socket.on('error', () => {})
+  socket.write('GET /health HTTP/1.1\r\nX-A: ')
+  t.equal(await probe(port, '127.0.0.1'), '200', 'the connection before was accepted')
+  let isClosed = false
+  void listener.close().then(() => (isClosed = true))
+  await until(() => isClosed, 'the listener closes')
+  t.pass('it closes')
+})
