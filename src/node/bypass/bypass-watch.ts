@@ -55,6 +55,8 @@ export class BypassWatch {
   readonly #read: (path: string) => Promise<string>
   #found: readonly Bypass[] = []
   #logged = new Map<string, Bypass>()
+  /** False: nft may be missing. */
+  #hasListed = false
   #isChecking = false
   #isClosed = false
   #cancel: () => void = () => {}
@@ -107,16 +109,24 @@ export class BypassWatch {
 
   async #untracked(): Promise<readonly Bypass[]> {
     const listing = await this.#list('list chains')
-    // Without nft, or an nft without JSON, a dry run shows interfaces only.
-    if (listing === undefined) return []
+    if (listing === undefined) {
+      if (this.#hasListed) throw new Error('nft has failed')
+      // Without nft, or an nft without JSON, a dry run shows interfaces only.
+      return []
+    }
+    this.#hasListed = true
     const found: Bypass[] = []
     const queue = [...chainsBeforeTracking(listing)]
     const seen = new Set(queue.map(keyOf))
     for (let at = 0; at < queue.length && at < CHAINS_MAX; at++) {
       const { table, chain } = queue[at]!
       const rules = await this.#list(`list chain ${table} ${chain}`)
-      // The chain was removed meanwhile.
-      if (rules === undefined) continue
+      // The chain was removed meanwhile, which the next check shows, or nft has failed.
+      if (rules === undefined) {
+        const object = objectOfChain(queue[at]!)
+        found.push(...this.#found.filter((one) => one.object === object))
+        continue
+      }
       const { servers, jumps } = untrackedDnsOf(rules)
       if (servers.length > 0) found.push(untrackedOf(queue[at]!, servers))
       for (const jump of jumps) {
@@ -170,8 +180,12 @@ function keyOf({ table, chain }: ChainName): string {
   return `${table} ${chain}`
 }
 
-function untrackedOf({ table, chain }: ChainName, servers: readonly string[]): Bypass {
-  const object = `table ${table}, chain ${chain}`
+function objectOfChain({ table, chain }: ChainName): string {
+  return `table ${table}, chain ${chain}`
+}
+
+function untrackedOf(chain: ChainName, servers: readonly string[]): Bypass {
+  const object = objectOfChain(chain)
   return { object, isCertain: true, reason: `${object}: ${hiddenBy('rules', servers)}` }
 }
 

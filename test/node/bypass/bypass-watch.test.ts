@@ -210,3 +210,38 @@ t.test('without nft, or without /proc, nothing is found', async (t) => {
   }
   t.strictSame(lines, [])
 })
+
+/** An nft that fails for one of its commands; '' = none. Its only chain exempts all DNS queries. */
+const failingNft = (failing: string): readonly string[] => {
+  const chain =
+    '{"chain": {"family": "ip", "table": "raw", "name": "PRE", "hook": "prerouting", "prio": -300}}'
+  const rule = '{"rule": {"expr": [{"notrack": null}]}}'
+  const script = `
+    [ "$*" = "${failing}" ] && exit 1
+    [ "$*" = "-j list chains" ] && echo '{"nftables": [${chain}]}' || echo '{"nftables": [${rule}]}'`
+  return ['sh', '-c', script, 'nft']
+}
+
+t.test('a failure of nft hides nothing that was found before', async (t) => {
+  const lines: string[] = []
+  const log = createLogger(
+    '',
+    (line) => lines.push(line),
+    () => true,
+  )
+  const command = [...failingNft('')]
+  const watch = new BypassWatch({
+    command,
+    read: async () => '    lo: 0 0\n',
+    hasAnswered: () => true,
+    timers: new FakeTimers(),
+    log,
+  })
+  t.teardown(() => watch.close())
+  for (const failing of ['', '-j list chains', '-j list chain ip raw PRE']) {
+    command.splice(0, command.length, ...failingNft(failing))
+    await watch.check()
+    t.match(watch.found, [{ object: 'table ip raw, chain PRE' }], failing)
+  }
+  t.equal(lines.length, 1, 'it is logged once')
+})
