@@ -49,8 +49,8 @@ export class EventLoopBudget {
   readonly #others = new Map<string, Clients>()
   /** Slices of fresh ones since the last of another. */
   #freshSlices = 0
-  /** The network whose turn it is; '' = none. */
-  #network = ''
+  /** The network whose turn it is; undefined = none. */
+  #network: string | undefined = undefined
   #clients = new Clients()
   readonly #next = (): void => this.#goOn()
 
@@ -84,16 +84,16 @@ export class EventLoopBudget {
     const startMs = performance.now()
     this.#endMs = 0
     while (!this.#isEmpty && !this.#isTurnOver()) {
-      this.#takeNetwork()
+      const network = this.#takeNetwork()
       this.#sliceEndMs = this.#isEmpty
         ? this.#endMs
         : Math.min(performance.now() + SLICE_MS, this.#endMs)
       // Queries that cost little share a slice, so that many of them do not wait for as many turns.
       do this.#clients.take()()
       while (!this.#clients.isEmpty && performance.now() < this.#sliceEndMs)
-      if (!this.#clients.isEmpty) this.#others.set(this.#network, this.#clients)
+      if (!this.#clients.isEmpty) this.#others.set(network, this.#clients)
     }
-    this.#network = ''
+    this.#network = undefined
     this.#sliceEndMs = this.#endMs
     const nowMs = performance.now()
     this.#acceptEndMs = nowMs + (nowMs - startMs)
@@ -111,7 +111,7 @@ export class EventLoopBudget {
     return this.isOver()
   }
 
-  #takeNetwork(): void {
+  #takeNetwork(): string {
     const mayBeFresh = this.#fresh.size > 0 && this.#freshSlices < FRESH_SLICES_MAX
     const isFresh = mayBeFresh || this.#others.size === 0
     this.#freshSlices = isFresh ? this.#freshSlices + 1 : 0
@@ -120,6 +120,7 @@ export class EventLoopBudget {
     networks.delete(network)
     this.#network = network
     this.#clients = clients
+    return network
   }
 }
 

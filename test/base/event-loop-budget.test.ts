@@ -136,3 +136,12 @@ t.test('accepting has as much time as the turn before, and no more', async (t) =
   waits.sort((a, b) => a - b)
   t.ok(waits[0]! >= 1, `${waits} ms`)
 })
+
+t.test('a peer without an address has its turn, too', async (t) => {
+  const turns = new EventLoopBudget()
+  spend(turns)
+  let hasRun = false
+  turns.wait({ network: '', client: '' }, () => (hasRun = true))
+  for (let turn = 0; turn < 10 && !hasRun; turn++) await nextTurn()
+  t.ok(hasRun)
+})
