@@ -273,7 +273,8 @@ class TcpServer implements TcpListener, TcpHost {
   /**
    * True if there is room for one more connection of `peer`. If needed, ends another connection
    * (RFC 7766 section 6.2.3): one of the same client if that is at its limit, else one of the
-   * client with the most. A client with few keeps its places.
+   * client with the most. A client with few keeps its places, unless they are idle and all clients
+   * have few.
    */
   #hasRoom(peer: Peer): boolean {
     const { connectionsMax, connectionsPerAddressMax } = this.#limits

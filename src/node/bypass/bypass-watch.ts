@@ -57,6 +57,7 @@ export class BypassWatch {
   #logged = new Map<string, Bypass>()
   /** False: nft may be missing. */
   #hasListed = false
+  #checks = 0
   #isChecking = false
   #isClosed = false
   #cancel: () => void = () => {}
@@ -66,10 +67,10 @@ export class BypassWatch {
     this.#read = options.read ?? ((path) => readFile(path, 'utf8'))
   }
 
-  /** What was found last, and is still so. */
+  /** What was found last, and is still so. At the first check, no client can have an answer yet. */
   get found(): readonly Bypass[] {
-    const { hasAnswered } = this.#options
-    return this.#found.filter(({ isCertain }) => isCertain || !hasAnswered())
+    const isUnanswered = this.#checks > 1 && !this.#options.hasAnswered()
+    return this.#found.filter(({ isCertain }) => isCertain || isUnanswered)
   }
 
   /** Resolves after the first check. */
@@ -87,6 +88,7 @@ export class BypassWatch {
   async check(): Promise<void> {
     if (this.#isChecking || this.#isClosed) return
     this.#isChecking = true
+    this.#checks++
     try {
       const interfaces = await this.#interfaces()
       this.#found = [

@@ -180,6 +180,8 @@ t.test('interfaces of CNIs that send packets past nftables', NEEDS, async (t) =>
     const { host, watch, lines } = made
     await host.run('ip', 'link', 'add', name, 'type', 'veth')
     await watch.start()
+    t.strictSame(watch.found, [], 'no client has asked yet')
+    await watch.check()
     t.match(watch.found, [{ object: `interface ${name}`, isCertain: false, reason: fix }])
     t.match(lines, [
       new RegExp(`WARNING.*clients may bypass this server: interface ${name} exists`),
