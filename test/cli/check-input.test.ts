@@ -156,7 +156,8 @@ t.test('objects of other kinds are counted, whatever YAML they use', async (t) =
 
 t.test('a directory without manifests, and files whose names end otherwise', async (t) => {
   const ending = 'not read: the name of a manifest ends with .yaml, .yml or .json'
-  const none = '[WARNING] DIR: no file is a manifest: these end with .yaml, .yml or .json'
+  const none =
+    '[WARNING] DIR: no file is a manifest: the name of a manifest ends with .yaml, .yml or .json'
   const cases: readonly (readonly [files: Record<string, string>, errors: readonly string[]])[] = [
     [{}, [none]],
     [{ 'README.md': '' }, [none]],

@@ -18,7 +18,7 @@ const DIRECTORIES_MAX = 1000
 const SLICE = 256
 /** Files that are sorted between two pauses. */
 const SORTED_MAX = 4096
-/** Of names of manifests, for messages. */
+/** Endings of the names of manifests, for messages. */
 const ENDINGS = '.yaml, .yml or .json'
 
 /** The metadata of a manifest file in the file system. */
@@ -125,7 +125,7 @@ function isNearlyManifest(name: string): boolean {
 
 /** Returns the warning for a directory that has no manifest. */
 export function noManifests(directory: string): string {
-  return `${directory}: no file is a manifest: these end with ${ENDINGS}`
+  return `${directory}: no file is a manifest: the name of a manifest ends with ${ENDINGS}`
 }
 
 export function isManifest(name: string): boolean {
