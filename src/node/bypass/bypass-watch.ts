@@ -4,11 +4,11 @@ import type { Logger } from '../../telemetry/log.ts'
 import { runNft } from '../nft/nft-session.ts'
 import { type ChainName, chainsBeforeTracking, untrackedDnsOf } from './untracked-dns.ts'
 
-/** Why packets of clients pass by this server. */
+/** Why packets of clients bypass this server. */
 export interface Bypass {
   /** An interface, or a chain of nftables. */
   readonly object: string
-  /** False: they may pass by. */
+  /** False: they may bypass it. */
   readonly isCertain: boolean
   /** Names the object, and the fix. */
   readonly reason: string
@@ -19,7 +19,7 @@ export interface BypassWatchOptions {
   readonly command: readonly string[]
   /** Reads a file of /proc of the network namespace. */
   readonly read?: (path: string) => Promise<string>
-  /** True once a client has got an answer: its query was redirected, so nftables sees packets of Pods. */
+  /** True once a client has received an answer: its query was redirected, so nftables sees packets of Pods. */
   readonly hasAnswered: () => boolean
   readonly timers: Timers
   readonly log: Logger
@@ -27,9 +27,9 @@ export interface BypassWatchOptions {
 
 const CHECK_MS = 60_000
 const LIST_MS = 10_000
-/** Chains that are read at each check: those that others have before connection tracking are few. */
+/** Most chains that a check reads. Other programs have few chains before connection tracking. */
 const CHAINS_MAX = 64
-/** An interface of NodeLocal DNSCache, unless it has another name there. */
+/** The default name of the interface of NodeLocal DNSCache. */
 const NODE_LOCAL = 'nodelocaldns'
 const LEGACY_TABLES = ['/proc/net/ip_tables_names', '/proc/net/ip6_tables_names']
 
@@ -49,7 +49,7 @@ const OTHER_PATHS: ReadonlyMap<string, string> = new Map([
   ],
 ])
 
-/** Looks for what hides packets of clients from nftables and from this server, at the start and each minute. */
+/** Detects why packets of clients bypass nftables and this server. Checks at the start and each minute. */
 export class BypassWatch {
   readonly #options: BypassWatchOptions
   readonly #read: (path: string) => Promise<string>
@@ -67,7 +67,10 @@ export class BypassWatch {
     this.#read = options.read ?? ((path) => readFile(path, 'utf8'))
   }
 
-  /** What was found last, and is still so. At the first check, no client can have an answer yet. */
+  /**
+   * What the last check found, without what an answer to a client has disproved. At the first check, no client can have
+   * received an answer yet.
+   */
   get found(): readonly Bypass[] {
     const isUnanswered = this.#checks > 1 && !this.#options.hasAnswered()
     return this.#found.filter(({ isCertain }) => isCertain || isUnanswered)
@@ -97,7 +100,7 @@ export class BypassWatch {
         ...pathsOf(interfaces),
       ]
     } catch {
-      // What was found before stays until the next check.
+      // The findings of the check before are kept until the next one.
     } finally {
       this.#isChecking = false
     }
@@ -156,7 +159,7 @@ export class BypassWatch {
     ]
   }
 
-  /** Undefined if it fails. */
+  /** Returns the output of nft; undefined if nft fails. */
   async #list(command: string): Promise<string | undefined> {
     const args = ['-j', ...command.split(' ')]
     const run = await runNft({ ...this.#options, args, input: '', timeoutMs: LIST_MS })
@@ -203,7 +206,7 @@ function pathsOf(interfaces: ReadonlySet<string>): readonly Bypass[] {
     .filter(([name]) => interfaces.has(name))
     .map(([name, fix]) => {
       const object = `interface ${name}`
-      const reason = `${object} exists, and no client has got an answer from this server: ${fix}`
+      const reason = `${object} exists, and no client has received an answer from this server: ${fix}`
       return { object, isCertain: false, reason }
     })
 }

@@ -15,7 +15,7 @@ export interface UntrackedDns {
 type Json = Readonly<Record<string, unknown>>
 
 const DNS_PORT = 53
-/** The priority of connection tracking (NF_IP_PRI_CONNTRACK). It does not see what chains before it exempted. */
+/** The priority of connection tracking (NF_IP_PRI_CONNTRACK). It skips packets that a chain before it exempts. */
 const TRACKING = -200
 const FAMILIES = new Set<unknown>(['ip', 'ip6', 'inet'])
 const QUERY_PROTOCOLS = new Set<unknown>(['tcp', 'udp', 6, 17])
@@ -115,14 +115,14 @@ function printAddress(address: unknown): string {
 
 function objectsOf(listing: string, kind: string): readonly Json[] {
   const { nftables } = objectOf(JSON.parse(listing))
-  if (!Array.isArray(nftables)) throw new Error('not a listing of nft')
+  if (!Array.isArray(nftables)) throw new Error('the output is not a listing of nft')
   return nftables.flatMap((one) => {
     const object = objectOf(one)[kind]
     return object === undefined ? [] : [objectOf(object)]
   })
 }
 
-/** An empty object if it is none. */
+/** Returns `value`, or an empty object if it is no object. */
 function objectOf(value: unknown): Json {
   return typeof value === 'object' && value !== null ? (value as Json) : {}
 }

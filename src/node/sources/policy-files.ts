@@ -34,7 +34,7 @@ export interface PolicyFilesOptions extends PolicyFeedOptions {
 export interface ReadPolicies {
   /** `3 objects in 2 files, 1 client`. */
   readonly summary: string
-  /** Files that cannot be read, without which the source is not synced; and unknown fields. */
+  /** Unknown fields, and files that cannot be read. The source is not synced until it can read all files. */
   readonly faults: readonly InputError[]
   /** Files and objects that are ignored, and parts of policies without the effect that they say. */
   readonly warnings: readonly InputError[]

@@ -24,7 +24,7 @@ export interface NodeServiceParts {
   readonly feed: ClientFeed
   /** Finds out whether this process can enforce anything. Throws an InputError. */
   readonly probe: () => Promise<void>
-  /** What hides packets of clients. */
+  /** Why packets of clients bypass this server. */
   readonly bypasses: {
     readonly start: () => Promise<void>
     readonly found: readonly Bypass[]
@@ -71,7 +71,7 @@ export class NodeService {
     return reasons.filter((reason) => reason !== '').join('; ')
   }
 
-  /** What hides packets of clients from this node, with its fix. */
+  /** Why packets of clients bypass this server, with the fix. */
   problems(): readonly ProblemGroup[] {
     return this.#parts.bypasses.found.map(({ object, reason }) => {
       return oneProblem('bypass', object, { place: '', object, reason })

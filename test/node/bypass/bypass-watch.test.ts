@@ -16,7 +16,7 @@ interface Stage {
   readonly watch: BypassWatch
   readonly timers: FakeTimers
   readonly lines: string[]
-  /** A client has got an answer. */
+  /** A client has received an answer. */
   hasAnswered: boolean
 }
 
