@@ -23,7 +23,7 @@ const RATE = 128
  */
 const RATE_FIRST = 32
 const RATE_NETWORKS = 256
-/** That many are the first of their network: enough for a client that asks several times a second. */
+/** The connections of a network that count as its first: enough for a client that asks several times a second. */
 const FIRST_OF_NETWORK = 8
 
 /** One connection. */

@@ -1,13 +1,13 @@
 import { type Server, Socket } from 'node:net'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 
-/** Most connections, and longest time, that `acceptMore` adds to the one of the event loop. */
+/** Most connections that `acceptMore` accepts in one turn of the event loop, and the longest time for them. */
 const MORE_MAX = 64
 const MORE_MS_MAX = 1
 
 /**
- * The event loop accepts one connection in each of its turns, so a flood of them, or much other
- * work, would keep the others in the queue. From now on, `server` accepts several in a turn.
+ * Makes `server` accept several connections in each turn of the event loop. By itself, the event
+ * loop accepts one, so a connection would wait for long during a flood of others, or much other work.
  * `accept`: returns the descriptor of a connection that waits, -1 = none.
  */
 export function acceptMore(server: Server, accept: () => number): void {

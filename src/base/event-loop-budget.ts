@@ -2,7 +2,7 @@ import type { Peer } from './places.ts'
 
 /** Longest time for which all connections together are served before other work gets the event loop. */
 const TURN_MS = 2
-/** Slices of networks that need only one, for each slice of another. */
+/** Slices of networks that wait for their first one, for each slice of a network that had one already. */
 const FRESH_SLICES_MAX = 4
 /** Longest time for which one connection is served while others wait. */
 const SLICE_MS = 0.25
@@ -12,49 +12,49 @@ type Run = () => void
 /** Connections that the listeners of this thread have accepted. */
 let accepted = 0
 
-/** A listener has accepted a connection. */
+/** Counts a connection that a listener has accepted. */
 export function noteAccepted(): void {
   accepted++
 }
 
 /**
- * Distributes the event loop among the connections of a listener, or to other servers, and between
- * them and the rest of the thread. A kernel that accepts replies at once calls back in the same turn of the loop. So a
- * connection with thousands of queries in its buffer could delay all others:
+ * Divides the time of the event loop between connections and the other work of the thread. The connections are those
+ * of a listener, or those to upstream servers. If the kernel accepts a reply at once, Node.js calls back in the same
+ * turn of the loop. So a connection with thousands of queries in its buffer could delay all others:
  *
  *     turn: serve, serve, … 2 ms ─▶ isOver ─▶ wait(…) ─▶ UDP, timers, accept, … ─▶ next turn
  *
  * The event loop accepts one connection in each of its turns (libuv 1.45 and later). At one
- * connection per 2 ms, a flood of them would keep others in the queue for many seconds. So
- * accepting, by whatever listener, gets as much time as the turn before took:
+ * connection per 2 ms, a connection would wait in the queue for many seconds during a flood. So
+ * accepting, by all listeners together, gets as much time as the turn before took:
  *
  *     turn: serve, … 2 ms ─▶ accept ─▶ accept ─▶ … 2 ms, or until the queue is empty ─▶ next turn
  *
  * Networks take turns, and so do the clients of a network, and the connections of a client. A
- * client with a hundred connections gets no more time than a client with one. Networks that wait
- * for their first slice come first, most of the time: a client with few queries does not wait for
- * all that have many.
+ * client with a hundred connections gets no more time than a client with one. In four of five
+ * slices, networks that wait for their first slice are served before the others. So a client with
+ * few queries does not wait for all clients with many.
  */
 export class EventLoopBudget {
   /** End of the current turn; 0 = no turn has begun. */
   #endMs = 0
   /** Time at which the current connection has to wait again, if others wait. */
   #sliceEndMs = 0
-  /** `accepted` at the turn before. If it has risen since, more connections may be queued. */
+  /** `accepted` at the turn before. If it is higher now, more connections may be queued. */
   #acceptedBefore = 0
   /** Before this time, turns of the event loop that accept a connection serve no query. */
   #acceptEndMs = 0
-  /** Networks that wait for their first turn, and for a later one. */
+  /** Networks that wait for their first slice, and those that wait for a later one. */
   readonly #fresh = new Map<string, Clients>()
   readonly #others = new Map<string, Clients>()
-  /** Slices of fresh ones since the last of another. */
+  /** Slices of `#fresh` since the last one of `#others`. */
   #freshSlices = 0
   /** The network whose turn it is; undefined = none. */
   #network: string | undefined = undefined
   #clients = new Clients()
   readonly #next = (): void => this.#goOn()
 
-  /** Asked before each query: true = no more in this turn of the loop; `wait` for the next. */
+  /** Called before each query: true = serve no more in this turn of the loop, and call `wait`. */
   isOver(): boolean {
     const nowMs = performance.now()
     if (this.#endMs !== 0) return nowMs >= this.#sliceEndMs
@@ -124,7 +124,7 @@ export class EventLoopBudget {
   }
 }
 
-/** Those of one network that wait, by client; the first of each is next. */
+/** What waits in one network, by client. The first run of the first client is next. */
 class Clients {
   readonly #runs = new Map<string, Run[]>()
 

@@ -77,7 +77,7 @@ export class Places<H extends Holder> {
 
   /**
    * The holder to end: of the client with the most places in the network with the most. Undefined without holders.
-   * `few`: so many places, and fewer, count as equal.
+   * `few`: all numbers of places up to this one count as equal.
    */
   worst(nowMs: number, few = 1): H | undefined {
     const networks = largest(this.#networks.values(), few)

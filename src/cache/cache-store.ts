@@ -17,7 +17,7 @@ import {
 /** Prefix lengths of both families: bits 0..32 of IPv4, then 0..128 of IPv6. */
 const IPV6_LENGTHS_START = 40
 const LENGTHS_OCTETS = 24
-/** Above each validity period. */
+/** Stands for a response without signatures: longer than every validity period. */
 const UNSIGNED_SECONDS = 0xffff_ffff
 
 /**

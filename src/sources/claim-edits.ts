@@ -15,7 +15,7 @@ interface ClaimEdit {
   readonly after: HostMember | undefined
 }
 
-/** What decides about the names at, below and above a name. */
+/** What determines the owners of the names at, below and above a name. */
 interface Standing {
   readonly isContested: boolean
   /** The owner of the name by zone; undefined = not searched, because one namespace has the names around it. */
@@ -34,7 +34,7 @@ export class ClaimEdits {
   put(name: string, edit: ClaimEdit): void {
     const known = this.#byName.get(name)
     if (known !== undefined) known.push(edit)
-    // Only claims decide.
+    // A member that is no claim does not change the owner of a name.
     else if (edit.before?.isClaim || edit.after?.isClaim) this.#byName.set(name, [edit])
     else this.#applyOne(name, edit)
   }
@@ -73,11 +73,11 @@ export class ClaimEdits {
   *#affected(name: string, before: Standing): Generator<HostMember> {
     const claims = this.#claims
     if (!before.isContested && !claims.isContested(name)) {
-      // The local form of a host needs a record of the host.
+      // A record of the zone kdrnt is served only if its namespace has a record of the host.
       yield* claims.membersAt(name)
       return
     }
-    // They may have names at this one or below it, and a delegation takes the names below it.
+    // Their records may also have names at or below this one, and a delegation covers the names below it.
     yield* claims.membersAbove(name)
     for (const apex of claims.apexesOf(name)) {
       const [was, is] = [before.owners?.get(apex), this.#ownerOf(name, apex)]

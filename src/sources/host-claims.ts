@@ -18,7 +18,7 @@ interface Place {
   readonly namespaces: Counts
   /** Names one label longer with members at or below them; undefined = none yet. */
   below: Set<string> | undefined
-  /** Of the members below the name, not at it; undefined = none yet. */
+  /** Counts the members below the name, not at it; undefined = none yet. */
   namespacesBelow: Counts | undefined
 }
 
@@ -118,7 +118,7 @@ export class HostClaims {
     return this.#someAround(name, isOther)
   }
 
-  /** True if a namespace other than that one has members at, below or above a name. */
+  /** True if a namespace except `namespace` has members at, below or above a name. */
   hasOthers(name: string, namespace: string): boolean {
     return this.#someAround(name, (counts) => hasOthers(counts, namespace))
   }
@@ -168,7 +168,7 @@ function countOne(counts: Counts, key: string, step: 1 | -1): void {
   else counts.set(key, count)
 }
 
-/** `namespace`: undefined = of no member. */
+/** `namespace`: undefined = there is no member so far. */
 function hasOthers(counts: Counts, namespace: string | undefined): boolean {
   return counts.size > 1 || (counts.size === 1 && !counts.has(namespace!))
 }

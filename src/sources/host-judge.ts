@@ -63,15 +63,15 @@ interface Names {
   /** What the record claims; empty for a record of the zone kdrnt. */
   readonly claimed: readonly string[]
   /**
-   * Its names that are not at or below the root host. They are no claims: an old record may get them at any time. Of a
-   * record of the zone kdrnt: see `besideHost`.
+   * Names of the record that are not at or below its root host. They are no claims, because the author can add them to
+   * an old record at any time. For a record of the zone kdrnt, see `besideHost`.
    */
   readonly outside: readonly string[]
   readonly isLocal: boolean
   readonly host: string
 }
 
-/** The index while it is read. */
+/** The index while records are added to it. */
 interface Building {
   readonly claims: HostClaims
   /** The namespace that had all records before; undefined = there was no record. */
@@ -167,14 +167,14 @@ export class HostJudge {
     this.#claims = building.claims
     const changes = this.#changesOf(held)
     publish(this.#judgeAll(changes, this.#index(changes)))
-    // A local form without a record of its host is forged, which is not noticed while there is one namespace.
+    // A record of the zone kdrnt without a record of its host is forged. With one namespace, no check finds it.
     for (const { key, packed } of placed.values()) {
       if (unpackPlace(packed).zoneLabel === KDRNT) publish(this.#judgeAll([], [key]))
       yield
     }
   }
 
-  /** Puts a record into an index that is read. Undefined = the record was removed. */
+  /** Replaces a record in an index that is being built. `after`: undefined = the record was removed. */
   #replace(key: string, after: StoredRecord | undefined, { claims, placed }: Building): void {
     const before = placed.get(key)
     if (before !== undefined) this.#place(before, (name) => claims.remove(name, key))
@@ -196,7 +196,7 @@ export class HostJudge {
     })
   }
 
-  /** One namespace is left before the index is complete. */
+  /** Stops building the index, because all records are of one namespace again. */
   #unhold(changes: readonly RecordChange[]): readonly RecordChange[] {
     const { held } = this.#building!
     this.#building = undefined
@@ -458,8 +458,8 @@ function nameInHost(owner: string, type: number, host: string): string | undefin
 }
 
 /**
- * Returns the name beside the host at which v1 peers read metadata of its wildcard (`wildcardapp` for `*.app`), which
- * may be a host of another namespace; undefined = the owner is not of such metadata.
+ * If `owner` is metadata of a wildcard, returns the name beside the host at which v1 peers read it (`wildcardapp` for
+ * `*.app`). This name may be a host of another namespace. Undefined = other owners.
  */
 function besideHost(owner: string, host: string): string | undefined {
   const name = withoutKdrnt(owner)

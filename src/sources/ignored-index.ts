@@ -27,8 +27,8 @@ export class IgnoredIndex<Holder> {
   readonly #counts = new Map<IgnoredPart['kind'], number>()
 
   /**
-   * Replaces the objects of a holder; empty = it is gone, or nothing in it is ignored. `place`: returns where a line of
-   * it is now.
+   * Replaces the objects of a holder; empty = it was removed, or nothing in it is ignored. `place`: returns the
+   * current place of one of its lines.
    */
   set(holder: Holder, objects: readonly IgnoredObject[], place: Held['place']): void {
     if (objects.length === 0 && this.#holders.size === 0) return

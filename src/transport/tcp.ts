@@ -64,7 +64,7 @@ const SWEEP_MS_MAX = 1000
  */
 const BACKLOG = 4096
 
-/** Part of all connections that is few for one client. */
+/** A client with at most this part of all connections has few. */
 const FEW = 1 / 40
 
 /** Interval of attempts to hand over a connection. */
@@ -292,8 +292,8 @@ class TcpServer implements TcpListener, TcpHost {
   }
 
   /**
-   * If no client has many connections, an idle or clogged one ends first: under load, the clients of a resolver have
-   * several that wait for their turn, more than each of many attackers.
+   * If no client has many connections, an idle or clogged connection ends first. Under load, a resolver may have several
+   * connections that wait for their turn, which is more than each of many attackers has.
    */
   #worst(nowMs: number, connectionsMax: number): TcpConnection | typeof newcomer | undefined {
     const useless = this.#places.worst(nowMs, connectionsMax * FEW)

@@ -123,11 +123,11 @@ class StreamConnection {
 
   #receive(chunk: Buffer): void {
     this.#received = this.#received.length === 0 ? chunk : Buffer.concat([this.#received, chunk])
-    // Data that was on its way when the connection began to wait.
+    // While the connection waits for its turn, data that was already on its way is only stored.
     if (!this.#isHeld) this.#read()
   }
 
-  /** Accepts the messages that are whole. If other work has its turn, the others wait, and nothing more is read. */
+  /** Accepts the complete messages. When other work has its turn, the remaining ones wait, and the socket is paused. */
   #read(): void {
     const received = this.#received
     let at = 0

@@ -60,7 +60,7 @@ export function findIgnored(resource: YamlValue, record?: DnsRecord): IgnoredPar
   ]
 }
 
-/** Finds a health check that would send the host name, which a wildcard is not. */
+/** Finds a health check that sends the host name (HTTP, gRPC): a wildcard is no host name. */
 function findIdleCheck(
   { spec, metadata }: Mapping,
   { healthCheck }: Pick<DnsRecord, 'healthCheck'>,

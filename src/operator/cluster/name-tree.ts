@@ -1,4 +1,4 @@
-/** Names, each found from the names above it. They are lower case, without a final dot. */
+/** A set of names that finds those below a name. They are lower case, without a final dot. */
 export class NameTree {
   readonly #names = new Set<string>()
   /** By name: names one label longer that are in the tree, or have such names below them. */

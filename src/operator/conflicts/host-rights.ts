@@ -114,10 +114,10 @@ interface Known {
   readonly claimed: Claimed | undefined
 }
 
-/** By object of the record. A change of the record is another object. */
+/** By object of the record. A changed record is another object. */
 const KNOWN = new WeakMap<ApiObject, Known>()
 
-/** Decides once about each record until it changes, its Secret or the role. Undefined = it claims nothing. */
+/** Caches the result until the record, its Secret or the role changes. Undefined = the record claims nothing. */
 function readClaimed(
   record: DnsRecordView,
   secrets: ProviderSecrets,

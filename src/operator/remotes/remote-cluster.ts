@@ -58,7 +58,7 @@ export interface RemoteClusterParts {
   /** The lookups of active groups. */
   readonly resources: ResourceRegistry
   readonly bounds: RequeueBounds
-  /** Namespaces that may have hosts of others. */
+  /** Namespaces that may use hosts of other namespaces. */
   readonly shares: readonly HostShare[]
   /** UID of the local cluster. */
   readonly ownUid: string

@@ -42,7 +42,7 @@ export interface RemoteClustersParts {
   /** The lookups of active groups. */
   readonly resources: ResourceRegistry
   readonly bounds: RequeueBounds
-  /** Namespaces that may have hosts of others. */
+  /** Namespaces that may use hosts of other namespaces. */
   readonly shares: readonly HostShare[]
   /** The name of this cluster among its peers. */
   readonly site: string

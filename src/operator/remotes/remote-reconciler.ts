@@ -48,7 +48,7 @@ export interface RemoteReconcilerParts {
   /** The name of this cluster among its peers. */
   readonly site: string
   readonly groups?: GroupDirectory
-  /** Namespaces that may have hosts of others; missing = none. */
+  /** Namespaces that may use hosts of other namespaces; missing = none. */
   readonly shares?: readonly HostShare[]
 }
 
@@ -142,7 +142,7 @@ export class RemoteReconciler {
     const action = decide(seen, view.secretsOf(namespace))
     switch (action.kind) {
       case 'delegate': {
-        // A namespace of the other cluster has the rights of its namesake here.
+        // A namespace of the other cluster has the rights of the namespace with the same name here.
         const { refused } = withoutForeignNames(action.publishing, scene)
         if (refused.length > 0) {
           const condition = failedCondition(describeNotOwned(refused, namespace).join('; '))

@@ -40,7 +40,7 @@ export function* findRefusedProbes(
 }
 
 /**
- * Finds health checks of manifests that no server does: no block with these manifests probes, or the check needs a
+ * Finds health checks of manifests that no server performs: no block with these manifests probes, or the check needs a
  * Secret. `all`: the blocks of the Corefile. `probe off` is a decision of the administrator, and causes no warning.
  */
 export function* findIdleChecks(

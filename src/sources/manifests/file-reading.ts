@@ -57,7 +57,7 @@ export interface ReadingOptions {
   /** Returns the record of that key in `previous`. */
   readonly findPrevious: (key: string) => HeldRecord | undefined
   readonly onIgnored: ((parts: IgnoredParts) => void) | undefined
-  /** Returns true if the line of one more ignored part is searched, which is slow. */
+  /** Returns true if the line of one more ignored part may be searched, which is slow. */
   readonly takesLine?: () => boolean
   /** Called with the kind of each object of another kind that is read. */
   readonly onOther?: ((kind: string) => void) | undefined

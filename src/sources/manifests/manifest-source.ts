@@ -31,7 +31,7 @@ const EMPTY_GRACE_MS = 500
 /** Upper bound of both grace periods while other files are written. */
 const GRACE_MS_MAX = 5000
 const PROGRESS_MS = 1000
-/** Ignored parts per batch of files whose lines are searched: the problems that are listed, of each kind. */
+/** Most ignored parts per batch of files whose lines are searched: as many as are listed, of three kinds. */
 const PLACED_MAX = 3 * LISTED_MAX
 /** Longest run before queries are answered. */
 const SLICE_MS = 5

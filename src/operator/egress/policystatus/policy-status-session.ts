@@ -17,9 +17,9 @@ import { reasonOfKinds } from '../missing-kinds.ts'
 const KINDS = POLICY_KINDS.filter(({ resource }) => resource.group === 'policy.networking.k8s.io')
 const CONDITION = 'SextantAccepted'
 const WORKERS = 4
-/** Parts of a policy that a message lists. */
+/** Most parts of a policy that a message lists. */
 const LISTED_MAX = 10
-/** Fields of a condition whose change is worth a write. */
+/** The condition is written again if one of these fields changes. */
 const FIELDS = ['status', 'reason', 'message', 'observedGeneration'] as const
 
 interface Kind {
@@ -29,7 +29,7 @@ interface Kind {
 
 /**
  * Writes a condition into the status of each policy of the Network Policy API: whether the node agents can enforce
- * all of its egress rules. They all read it alike, so one program writes for all of them.
+ * all of its egress rules. All agents read a policy in the same way, so one program writes for all of them.
  */
 export class PolicyStatusSession implements ControllerSession {
   readonly #means: ControllerMeans
