@@ -292,8 +292,8 @@ class TcpServer implements TcpListener, TcpHost {
   }
 
   /**
-   * If no client has many connections, an idle or clogged connection ends first. Under load, a resolver may have several
-   * connections that wait for their turn, which is more than each of many attackers has.
+   * If no client has many connections, an idle or clogged connection ends first. Under load, a resolver may have
+   * several connections that wait for their turn, which is more than each of many attackers has.
    */
   #worst(nowMs: number, connectionsMax: number): TcpConnection | typeof newcomer | undefined {
     const useless = this.#places.worst(nowMs, connectionsMax * FEW)
