@@ -120,7 +120,7 @@ export class ZoneScanner {
     this.#errorsMax = limits.errorsMax ?? ERRORS_MAX
   }
 
-  /** TTLs of more than 31 bits, and records that are ignored because their names are outside of the zone: one per file. */
+  /** One warning per file for TTLs of more than 31 bits, and one for ignored records of names outside of the zone. */
   get warnings(): InputError[] {
     const outside = this.#outside.warnings(
       this.#zone,
