@@ -71,16 +71,17 @@ export function writeContent(names) {
   )
 }
 
-const EGRESS = `egress {
+const egress = (state) => `egress {
         policies ${directory}/objects.yaml
         nftables
         cluster 10.0.0.0/8
         api off
+        ${state === undefined ? '' : `state ${state}`}
     }`
 
-/** Starts a server. Resolves once it answers. */
-export async function startServer(way) {
-  const port = await freePort()
+/** Starts a server. Resolves once it answers. `state`: file for what it knows. */
+export async function startServer(way, { state, port: wanted } = {}) {
+  const port = wanted ?? (await freePort())
   const conf = join(directory, `Corefile.${way}`)
   write(
     conf,
@@ -88,7 +89,7 @@ export async function startServer(way) {
     bind 127.0.0.1
     errors
     multisocket 1
-    ${way === 'egress' ? EGRESS : ''}
+    ${way === 'egress' ? egress(state) : ''}
     file ${directory}/zone ${PLAIN_ZONE}
 }
 `,

@@ -22,7 +22,7 @@ const RATE = 128
  * network.
  */
 const RATE_FIRST = 32
-const RATE_NETWORKS = 256
+const RATE_NETWORKS = 1024
 /** The connections of a network that count as its first: enough for a client that asks several times a second. */
 const FIRST_OF_NETWORK = 8
 

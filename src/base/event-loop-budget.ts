@@ -2,8 +2,15 @@ import type { Peer } from './places.ts'
 
 /** Longest time for which all connections together are served before other work gets the event loop. */
 const TURN_MS = 2
-/** Slices of networks that wait for their first one, for each slice of a network that had one already. */
-const FRESH_SLICES_MAX = 4
+/** More of it for each network that waits, and the most in all. */
+const NETWORK_TURN_MS = 0.04
+const TURN_MS_MAX = 10
+/** Slices for the networks that used the fewest, for each slice for the one that waits longest. */
+const LIGHT_SLICES = 4
+/** How long slices count; half of them are forgotten after this time. */
+const HALF_LIFE_MS = 1000
+/** Networks whose slices are counted; above this, all are forgotten. */
+const NETWORKS_MAX = 65_536
 /** Longest time for which one connection is served while others wait. */
 const SLICE_MS = 0.25
 
@@ -31,9 +38,9 @@ export function noteAccepted(): void {
  *     turn: serve, … 2 ms ─▶ accept ─▶ accept ─▶ … 2 ms, or until the queue is empty ─▶ next turn
  *
  * Networks take turns, and so do the clients of a network, and the connections of a client. A
- * client with a hundred connections gets no more time than a client with one. In four of five
- * slices, networks that wait for their first slice are served before the others. So a client with
- * few queries does not wait for all clients with many.
+ * client with a hundred connections gets no more time than a client with one. Four of five slices
+ * are for the network that used the fewest in the last seconds. So a client with few queries does
+ * not wait for all clients with many.
  */
 export class EventLoopBudget {
   /** End of the current turn; 0 = no turn has begun. */
@@ -44,11 +51,13 @@ export class EventLoopBudget {
   #acceptedBefore = 0
   /** Before this time, turns of the event loop that accept a connection serve no query. */
   #acceptEndMs = 0
-  /** Networks that wait for their first slice, and those that wait for a later one. */
-  readonly #fresh = new Map<string, Clients>()
-  readonly #others = new Map<string, Clients>()
-  /** Slices of `#fresh` since the last one of `#others`. */
-  #freshSlices = 0
+  /** Networks that wait, the one that waits longest first. */
+  readonly #networks = new Map<string, Clients>()
+  /** Slices that each network used. */
+  readonly #used = new Map<string, number>()
+  #halvedMs = 0
+  /** Slices since the last one for the network that waits longest. */
+  #lightSlices = 0
   /** The network whose turn it is; undefined = none. */
   #network: string | undefined = undefined
   #clients = new Clients()
@@ -58,7 +67,8 @@ export class EventLoopBudget {
   isOver(): boolean {
     const nowMs = performance.now()
     if (this.#endMs !== 0) return nowMs >= this.#sliceEndMs
-    this.#endMs = nowMs + TURN_MS
+    const networks = this.#networks.size
+    this.#endMs = nowMs + Math.min(TURN_MS + networks * NETWORK_TURN_MS, TURN_MS_MAX)
     this.#sliceEndMs = this.#endMs
     setImmediate(this.#next)
     return false
@@ -66,14 +76,13 @@ export class EventLoopBudget {
 
   /** Calls `run` when it is the turn of the peer again. Call it only after `isOver` has returned true. */
   wait({ network, client }: Peer, run: Run): void {
-    let clients = network === this.#network ? this.#clients : this.#others.get(network)
-    clients ??= this.#fresh.get(network)
-    if (clients === undefined) this.#fresh.set(network, (clients = new Clients()))
+    let clients = network === this.#network ? this.#clients : this.#networks.get(network)
+    if (clients === undefined) this.#networks.set(network, (clients = new Clients()))
     clients.push(client, run)
   }
 
   get #isEmpty(): boolean {
-    return this.#fresh.size === 0 && this.#others.size === 0
+    return this.#networks.size === 0
   }
 
   #goOn(): void {
@@ -83,15 +92,16 @@ export class EventLoopBudget {
     }
     const startMs = performance.now()
     this.#endMs = 0
+    this.#forget(startMs)
     while (!this.#isEmpty && !this.#isTurnOver()) {
       const network = this.#takeNetwork()
-      this.#sliceEndMs = this.#isEmpty
-        ? this.#endMs
-        : Math.min(performance.now() + SLICE_MS, this.#endMs)
+      const sliceMs = performance.now()
+      this.#sliceEndMs = this.#isEmpty ? this.#endMs : Math.min(sliceMs + SLICE_MS, this.#endMs)
       // Queries that cost little share a slice, so that many of them do not wait for as many turns.
       do this.#clients.take()()
       while (!this.#clients.isEmpty && performance.now() < this.#sliceEndMs)
-      if (!this.#clients.isEmpty) this.#others.set(network, this.#clients)
+      if (performance.now() - sliceMs >= SLICE_MS / 2) this.#count(network)
+      if (!this.#clients.isEmpty) this.#networks.set(network, this.#clients)
     }
     this.#network = undefined
     this.#sliceEndMs = this.#endMs
@@ -112,15 +122,42 @@ export class EventLoopBudget {
   }
 
   #takeNetwork(): string {
-    const mayBeFresh = this.#fresh.size > 0 && this.#freshSlices < FRESH_SLICES_MAX
-    const isFresh = mayBeFresh || this.#others.size === 0
-    this.#freshSlices = isFresh ? this.#freshSlices + 1 : 0
-    const networks = isFresh ? this.#fresh : this.#others
-    const [[network, clients]] = networks as unknown as [[string, Clients]]
-    networks.delete(network)
+    const isLight = this.#lightSlices < LIGHT_SLICES
+    this.#lightSlices = isLight ? this.#lightSlices + 1 : 0
+    const [[oldest]] = this.#networks as unknown as [[string, Clients]]
+    const network = isLight ? this.#lightest(oldest) : oldest
     this.#network = network
-    this.#clients = clients
+    this.#clients = this.#networks.get(network)!
+    this.#networks.delete(network)
     return network
+  }
+
+  /** Returns the network that used the fewest slices; of several, the one that waits longest. */
+  #lightest(oldest: string): string {
+    let lightest = oldest
+    let least = Number.POSITIVE_INFINITY
+    for (const network of this.#networks.keys()) {
+      const used = this.#used.get(network) ?? 0
+      if (used >= least) continue
+      lightest = network
+      least = used
+      if (used === 0) break
+    }
+    return lightest
+  }
+
+  #count(network: string): void {
+    if (this.#used.size >= NETWORKS_MAX) this.#used.clear()
+    this.#used.set(network, (this.#used.get(network) ?? 0) + 1)
+  }
+
+  #forget(nowMs: number): void {
+    if (nowMs - this.#halvedMs < HALF_LIFE_MS) return
+    this.#halvedMs = nowMs
+    for (const [network, used] of this.#used) {
+      if (used > 1) this.#used.set(network, used >> 1)
+      else this.#used.delete(network)
+    }
   }
 }
 

