@@ -110,7 +110,7 @@ t.test(
     for (let i = 0; i < ROLLOUTS; i++) {
       const next = await AgentPod.start(node)
       await until(() => next.isStarted(), 'the new agent', START_MS_MAX)
-      t.match(next.process.output(), /^Sextant-/m)
+      await next.process.prints(/^Sextant-/m)
       running.process.process.kill('SIGTERM')
       t.equal(await running.process.exited(), 0)
       t.notOk(await running.isStarted(), 'an agent that ended')
