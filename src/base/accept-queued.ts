@@ -2,8 +2,8 @@ import { type Server, Socket } from 'node:net'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 
 /** Most connections that `acceptMore` accepts in one turn of the event loop, and the longest time for them. */
-const MORE_MAX = 256
-const MORE_MS_MAX = 4
+const MORE_MAX = 1024
+const MORE_MS_MAX = 10
 
 /**
  * Makes `server` accept several connections in each turn of the event loop. By itself, the event
