@@ -1,8 +1,7 @@
 import { type Server, Socket } from 'node:net'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 
-/** Most connections that `acceptMore` accepts in one turn of the event loop, and the longest time for them. */
-const MORE_MAX = 1024
+/** Longest time for which `acceptMore` accepts connections in one turn of the event loop. */
 const MORE_MS_MAX = 10
 
 /**
@@ -18,7 +17,7 @@ export function acceptMore(server: Server, accept: () => number): void {
     if (isAccepting) return
     isAccepting = true
     const endMs = performance.now() + MORE_MS_MAX
-    for (let i = 0; i < MORE_MAX && performance.now() < endMs; i++) {
+    while (performance.now() < endMs) {
       const fd = accept()
       if (fd === -1) break
       const socket = new Socket({ fd, readable: true, writable: true, allowHalfOpen })

@@ -56,15 +56,21 @@ t.test('turns are those of networks, then of clients, then of connections', asyn
   ])
 })
 
-t.test('networks with little to do come before those with much, most of the time', async (t) => {
-  const turns = new EventLoopBudget()
+/** `wait`: as that of the budget, for the only client of a network. `ran`: the networks that ran, in order. */
+function recordRuns(turns: EventLoopBudget) {
   const ran: string[] = []
-  const wait = (name: string, run: () => void): void => {
-    turns.wait({ network: name, client: name }, () => {
-      ran.push(name)
+  const wait = (network: string, run: () => void): void => {
+    turns.wait({ network, client: network }, () => {
+      ran.push(network)
       run()
     })
   }
+  return { ran, wait }
+}
+
+t.test('networks with little to do come before those with much, most of the time', async (t) => {
+  const turns = new EventLoopBudget()
+  const { ran, wait } = recordRuns(turns)
   let isOver = false
   const busy = (name: string): void => {
     wait(name, () => {
@@ -87,13 +93,7 @@ t.test('networks with little to do come before those with much, most of the time
 
 t.test('queries that cost little share a slice of their network', async (t) => {
   const turns = new EventLoopBudget()
-  const ran: string[] = []
-  const wait = (name: string, run: () => void): void => {
-    turns.wait({ network: name, client: name }, () => {
-      ran.push(name)
-      run()
-    })
-  }
+  const { ran, wait } = recordRuns(turns)
   spend(turns)
   for (let i = 0; i < 5; i++) wait('a', () => {})
   wait('b', () => spend(turns))

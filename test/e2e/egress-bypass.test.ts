@@ -1,26 +1,18 @@
 import t from 'tap'
-import { ALLOWED_MS, DROPPED_MS, EgressNode, UPSTREAM } from '../support/egress-node.ts'
+import {
+  ALLOWED_MS,
+  composePodAndPolicy,
+  DROPPED_MS,
+  EgressNode,
+  UPSTREAM,
+} from '../support/egress-node.ts'
 import { needs, needsRoot } from '../support/peer.ts'
 import { startServer } from '../support/server.ts'
 
 t.setTimeout(300_000)
 
 const NODE_LOCAL = '169.254.20.10'
-const OBJECTS = `apiVersion: v1
-kind: Pod
-metadata: { name: app, namespace: a, labels: { app: app } }
-status: { podIPs: [{ ip: 10.1.0.2 }] }
----
-apiVersion: cilium.io/v2
-kind: CiliumNetworkPolicy
-metadata: { name: app, namespace: a }
-spec:
-  endpointSelector: { matchLabels: { app: app } }
-  egress:
-    - toEndpoints: [{ matchLabels: { k8s-app: kube-dns } }]
-      toPorts: [{ ports: [{ port: "53", protocol: ANY }], rules: { dns: [{ matchPattern: "*" }] } }]
-    - toFQDNs: [{ matchPattern: "*.example.com" }]
-`
+const OBJECTS = composePodAndPolicy(['10.1.0.2'])
 const ZONE = `$TTL 300
 @ SOA ns hostmaster 1 3600 600 86400 60
 @ NS ns

@@ -1,7 +1,7 @@
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { EgressNode, UPSTREAM } from '../support/egress-node.ts'
+import { composePodAndPolicy, EgressNode, UPSTREAM } from '../support/egress-node.ts'
 import { NetworkHost } from '../support/host-network.ts'
 import { composeManifests, type Manifest, manifestOf } from '../support/kustomize.ts'
 import { needs, needsRoot, run } from '../support/peer.ts'
@@ -64,21 +64,7 @@ t.test('the volume of the startup probe belongs to one Pod', (t) => {
   t.end()
 })
 
-const OBJECTS = `apiVersion: v1
-kind: Pod
-metadata: { name: app, namespace: a, labels: { app: app } }
-status: { podIPs: [{ ip: 10.1.0.2 }, { ip: "fd01::2" }] }
----
-apiVersion: cilium.io/v2
-kind: CiliumNetworkPolicy
-metadata: { name: app, namespace: a }
-spec:
-  endpointSelector: { matchLabels: { app: app } }
-  egress:
-    - toEndpoints: [{ matchLabels: { k8s-app: kube-dns } }]
-      toPorts: [{ ports: [{ port: "53", protocol: ANY }], rules: { dns: [{ matchPattern: "*" }] } }]
-    - toFQDNs: [{ matchPattern: "*.example.com" }]
-`
+const OBJECTS = composePodAndPolicy(['10.1.0.2', 'fd01::2'])
 const NAMES = Array.from({ length: 100 }, (_, i) => `n${i}`)
 const ZONE = `$TTL 300
 @ SOA ns hostmaster 1 3600 600 86400 60

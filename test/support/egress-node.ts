@@ -10,6 +10,26 @@ import { until } from './until.ts'
 
 /** The server of the zones; also the only host of the Internet of the test. */
 export const UPSTREAM = '192.0.2.10'
+
+/** The Pod `app` with these addresses, and a policy of Cilium that allows it DNS and names of `example.com`. */
+export function composePodAndPolicy(addresses: readonly string[]): string {
+  const podIPs = addresses.map((ip) => `{ ip: "${ip}" }`).join(', ')
+  return `apiVersion: v1
+kind: Pod
+metadata: { name: app, namespace: a, labels: { app: app } }
+status: { podIPs: [${podIPs}] }
+---
+apiVersion: cilium.io/v2
+kind: CiliumNetworkPolicy
+metadata: { name: app, namespace: a }
+spec:
+  endpointSelector: { matchLabels: { app: app } }
+  egress:
+    - toEndpoints: [{ matchLabels: { k8s-app: kube-dns } }]
+      toPorts: [{ ports: [{ port: "53", protocol: ANY }], rules: { dns: [{ matchPattern: "*" }] } }]
+    - toFQDNs: [{ matchPattern: "*.example.com" }]
+`
+}
 /** Networks whose addresses all belong to that host. */
 const WORLD = ['198.18.0.0/15', '2001:db8:1::/64']
 /** Ports on which it echoes what it gets: by TCP on each address, by UDP on `UDP_ADDRESSES`. */

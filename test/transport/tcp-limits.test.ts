@@ -214,6 +214,32 @@ t.test('those that hold most make room, however busy they are', async (t) => {
   await listener.close()
 })
 
+t.test('where all clients have few connections, an idle one makes room', async (t) => {
+  // A fortieth of them is few: two.
+  const { listener, client, echo } = await start({ connectionsMax: 80, sparedMs: 0 })
+  const idle = [client]
+  for (let i = 1; i < 78; i++) {
+    idle.push(await TcpClient.connect(listener.port, '127.0.0.1', `127.1.${i}.1`))
+  }
+  const busy: TcpClient[] = []
+  for (let i = 0; i < 2; i++) {
+    busy.push(await TcpClient.connect(listener.port, '127.0.0.1', '127.2.0.1'))
+    busy[i]!.send(message(Wish.Wait))
+  }
+  await until('both wait for an answer', () => echo.inFlight === 2)
+  const late = await TcpClient.connect(listener.port, '127.0.0.1', '127.3.0.1')
+  late.send(message(Wish.Echo))
+  await until('the new one is answered', () => late.received.length === 1)
+  await until('an idle one is ended', () => idle.some(({ ended }) => ended))
+  echo.answerWaiting()
+  await until('those that waited have answers', () =>
+    busy.every((one) => one.received.length === 1),
+  )
+  t.equal(listener.counters.refused, 1)
+  await Promise.all([...idle, ...busy, late].map((one) => one.close()))
+  await listener.close()
+})
+
 t.test('evictions cost no client its places', async () => {
   const steps = fc.array(fc.record({ close: fc.boolean(), address: fc.nat(3), which: fc.nat(9) }), {
     minLength: 10,
