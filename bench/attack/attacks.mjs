@@ -6,6 +6,8 @@ import { framed, query, randomLabel } from './query.mjs'
 const SOCKETS = 20
 const BATCH = 20
 const NETWORKS = 200
+/** Octets of queries on a connection whose client reads nothing: more than the server reads before it stops. */
+const UNREAD_OCTETS = 1 << 18
 
 /** An address of a network of its own: a /24. */
 const attackerOf = (i, attack) =>
@@ -81,7 +83,9 @@ export const ATTACKS = {
       const many = Buffer.concat(
         Array.from({ length: 500 }, () => framed(query('h1.example.org', 255))),
       )
-      const write = () => socket.write(many) && setTimeout(write, 50)
+      // More would only wait in the attacker's own send buffer, which here counts as TCP memory of the server's host.
+      const isEnough = () => socket.bytesWritten > UNREAD_OCTETS
+      const write = () => !isEnough() && socket.write(many) && setTimeout(write, 50)
       socket.on('drain', write)
       write()
     })

@@ -181,10 +181,15 @@ export class TcpConnection implements Holder {
     this.#ask()
   }
 
+  /** Undefined once the connection is closed. */
+  get descriptor(): number | undefined {
+    return descriptorOf(this.#socket)
+  }
+
   /** Hands the connection over to another process. */
   handOver(handover: Handover): HandedOver {
     const socket = this.#socket
-    const fd = descriptorOf(socket)
+    const fd = this.descriptor
     if (fd === undefined || this.#finishing || this.#isGone()) return 'never'
     if (this.#inFlight > 0 || socket.writableLength > 0) return 'busy'
     // Octets that Node.js reads after the pause arrive as `data`.
@@ -241,7 +246,7 @@ export class TcpConnection implements Holder {
 
   /**
    * Resets the connection if the peer has left replies unread. After an ordinary close the kernel keeps the replies
-   * in its send buffer, up to 4 MiB (`tcp_wmem`), and tries to send them for minutes.
+   * in its send buffer, and tries to send them for minutes.
    */
   #cut(): void {
     if (this.#socket.writableLength > 0) this.#socket.resetAndDestroy()

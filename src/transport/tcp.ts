@@ -38,7 +38,7 @@ export interface TcpListener extends Listener {
 const TCP_LIMITS_DEFAULT: TcpLimits = {
   readMs: 3000,
   writeMs: 5000,
-  // Linux reports room once a third of a send buffer of up to 4 MiB is free: within 2 min at 12 KiB/s.
+  // Linux reports room once a third of the send buffer is free. Without FFI, the buffer may grow to 4 MiB: 12 KiB/s.
   streamWriteMs: 120_000,
   idleMs: 10_000,
   queriesMax: -1,
@@ -114,6 +114,7 @@ class TcpServer implements TcpListener, TcpHost {
   #handler: QueryHandler
   #closing: Promise<void> | undefined = undefined
   #whenEmpty: (() => void) | undefined = undefined
+  readonly #binder: ReusePortBinder | undefined
   readonly #handover: Handover | undefined
   #isMoving = false
   #isLeaving = false
@@ -134,7 +135,8 @@ class TcpServer implements TcpListener, TcpHost {
     })
     this.#sweeper = this.#startSweeper()
     const adopt = (socket: Socket, state: HandedState): void => this.#accept(socket, state)
-    this.#handover = options.reusePortBinder?.createHandover(address, port, adopt)
+    this.#binder = options.reusePortBinder
+    this.#handover = this.#binder?.createHandover(address, port, adopt)
   }
 
   get connections(): number {
@@ -302,6 +304,8 @@ class TcpServer implements TcpListener, TcpHost {
   }
 
   beginStreams(connection: TcpConnection, peer: Peer): void {
+    const fd = connection.descriptor
+    if (fd !== undefined) this.#binder?.growSendBuffer(fd)
     this.#streams.enter(connection, peer)
     if (this.#streams.size <= this.#limits.streamsMax) return
     const first = this.#streams.worst(performance.now())

@@ -9,11 +9,22 @@ const SOCK_NONBLOCK = 0x800
 const SOCK_CLOEXEC = 0x80000
 const SOL_SOCKET = 1
 const SO_REUSEADDR = 2
+const SO_SNDBUF = 7
+const SO_RCVBUF = 8
 const SO_REUSEPORT = 15
 const SO_ATTACH_REUSEPORT_CBPF = 51
 const IPPROTO_IPV6 = 41
 const IPV6_V6ONLY = 26
 const BPF_RET_K = 6
+
+/**
+ * Send and receive buffer of an accepted connection, in octets; the kernel allows twice as much, for its own overhead.
+ * By itself it lets a send buffer grow to 4 MiB (`tcp_wmem`), so that clients which read nothing could fill the memory
+ * of all TCP (`tcp_mem`), and that of a container.
+ */
+const BUFFER_OCTETS = 65_536
+/** Send buffer of a connection with a reply of many messages, up to `wmem_max`: 5 MB/s if a round trip takes 0.1 s. */
+const STREAM_BUFFER_OCTETS = 524_288
 
 /** Offsets of values in the scratch memory of a call. */
 const VALUE = 32
@@ -61,6 +72,9 @@ export class ReusePortBinder {
     try {
       this.#set(fd, SOL_SOCKET, SO_REUSEADDR, 1)
       if (domain === AF_INET6) this.#set(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0)
+      // Accepted connections inherit the sizes of their buffers.
+      this.#set(fd, SOL_SOCKET, SO_SNDBUF, BUFFER_OCTETS)
+      this.#set(fd, SOL_SOCKET, SO_RCVBUF, BUFFER_OCTETS)
       if (isShared) this.#set(fd, SOL_SOCKET, SO_REUSEPORT, 1)
       if (libc.bind(fd, this.#base, length) === -1) throw systemError('bind', libc.errno(), place)
       // Only now, so that binding the address of a server without takeover fails with "already in use".
@@ -95,6 +109,11 @@ export class ReusePortBinder {
   /** Returns the next connection that waits at a listening socket; -1 = none. The caller owns it. */
   accept(fd: number): number {
     return this.#libc.accept4(fd, 0, 0, SOCK_NONBLOCK | SOCK_CLOEXEC)
+  }
+
+  /** Makes room for the messages of a long reply in the send buffer of an accepted connection. */
+  growSendBuffer(fd: number): void {
+    this.#set(fd, SOL_SOCKET, SO_SNDBUF, STREAM_BUFFER_OCTETS)
   }
 
   /**
