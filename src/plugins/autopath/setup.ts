@@ -36,12 +36,19 @@ export const autopath: Directive = {
       return
     }
     const follow = (path: readonly Uint8Array[]): void => {
-      source.paths = new OnePath(path)
+      source.paths = path.length === 0 ? undefined : new OnePath(path)
     }
     const broadcast = c.broadcast<readonly Uint8Array[]>(follow)
-    c.onCheck(() => faultsOf(() => readSearchPath(options)))
+    const emptyPath = `${options.file} has no search domains, so autopath has no effect`
+    c.onCheck(({ warn }) => {
+      return faultsOf(() => {
+        if (readSearchPath(options).length > 0) return
+        warn(new InputError(options.position, `plugin/autopath: ${emptyPath}`))
+      })
+    })
     c.onStartup(() => {
       const path = readSearchPath(options)
+      if (path.length === 0) c.log.warning(emptyPath)
       follow(path)
       broadcast.publish(path)
     })
@@ -90,7 +97,7 @@ function useProvider(
   c.onStartup(check)
 }
 
-/** Reads the search path; names without a suffix come last. Throws InputError. */
+/** Reads the search path; names without a suffix come last. Empty = the file names no domain. Throws InputError. */
 function readSearchPath({ file, position }: Options): readonly Uint8Array[] {
   let text: string
   try {
@@ -104,8 +111,7 @@ function readSearchPath({ file, position }: Options): readonly Uint8Array[] {
     )
   }
   const path = scanResolvConf(text).search
-  if (path.length > 0) return [...path, Uint8Array.of(0)]
-  throw new InputError(position, `plugin/autopath: no search domains found in ${file}`)
+  return path.length === 0 ? [] : [...path, Uint8Array.of(0)]
 }
 
 function faultsOf(check: () => void): readonly InputError[] {

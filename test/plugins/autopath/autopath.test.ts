@@ -194,6 +194,17 @@ t.test('search paths of another directive', async (t) => {
   t.strictSame(idle.warnings, ['1: @kubernetes finds no search paths: it sleeps'])
 })
 
+t.test('a file without a search path has no effect, and causes a warning', async (t) => {
+  const { c } = await place(t, '# search a\nnameserver 192.0.2.1\n')
+  const { asked, handler } = chainOf({}, false)
+  await show(c.handler(handler), transaction({ name: `x.${NAME}` }))
+  t.strictSame(asked, [`x.${NAME}`])
+  t.match(c.lines, [/resolv.conf has no search domains, so autopath has no effect/])
+  const { faults, warnings } = await c.check()
+  t.strictSame(faults, [])
+  t.match(warnings, [/Corefile:1: plugin\/autopath: .*has no search domains/])
+})
+
 t.test('invalid options', async (t) => {
   const table: [string, RegExp][] = [
     ['autopath', /Corefile:1 .*no resolv-conf specified/],
@@ -203,12 +214,9 @@ t.test('invalid options', async (t) => {
     ['autopath @x\nautopath @y', /Corefile:2 .*only be used once/],
   ]
   for (const [text, want] of table) t.match(setupError(autopath, text), want, text)
-  const empty = join(t.testdir({}), 'empty')
-  writeFileSync(empty, '# search a\nnameserver 192.0.2.1\n')
   for (const [text, want] of [
     ['autopath @x', /no directive x with search paths in this server block/],
     ['autopath none', /failed to parse .*none: ENOENT/],
-    [`autopath ${empty}`, /no search domains found in /],
   ] as const) {
     const c = new SetUp(autopath, text)
     c.handler()
