@@ -1,8 +1,9 @@
-// Writes docs/reference/directives.md from the README of every directive. `node docs/generate.mjs --check` exits
-// with 1 if the page is out of date; a test runs that.
+// Writes docs/reference/directives.md from the README of every directive, and the rows of docs/reference/log-lines.md
+// from the log calls in src. `node docs/generate.mjs --check` exits with 1 if a page is out of date; a test runs that.
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { generateLogLines } from './log-lines.mjs'
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..')
 const page = join(root, 'docs/reference/directives.md')
@@ -62,15 +63,18 @@ const text = [
   ...directives.map(({ readme }) => `${demote(readme)}\n`),
 ].join('\n')
 
-if (process.argv.includes('--check')) {
+/** Writes a page, or with --check reports that it is out of date. */
+function deliver(file, text) {
   let current = ''
   try {
-    current = readFileSync(page, 'utf8')
+    current = readFileSync(file, 'utf8')
   } catch {}
-  if (current !== text) {
-    console.error('docs/reference/directives.md is out of date: run node docs/generate.mjs')
-    process.exit(1)
-  }
-} else {
-  writeFileSync(page, text)
+  if (current === text) return
+  if (!process.argv.includes('--check')) return writeFileSync(file, text)
+  console.error(`${relative(root, file)} is out of date: run node docs/generate.mjs`)
+  process.exitCode = 1
 }
+
+const logLines = join(root, 'docs/reference/log-lines.md')
+deliver(page, text)
+deliver(logLines, generateLogLines(join(root, 'src'), readFileSync(logLines, 'utf8')))

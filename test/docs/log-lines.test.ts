@@ -1,50 +1,28 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import t from 'tap'
+import { root } from '../support/server.ts'
 
-const PAGE = 'docs/reference/log-lines.md'
-/** Calls of a logger. A text that is built elsewhere has its level in a comment before it. */
-const CALL =
-  /(?:\blog(?:ger)?\??\.(info|warning|error)\(|\/\* (info|warning|error) \*\/)\s*(`(?:[^`\\]|\\.)*`|'(?:[^'\\]|\\.)*')/gi
-
-/** The text of a literal of the source, with `…` for parts that vary. */
-function textOf(literal: string): string {
-  const body = literal.slice(1, -1).replaceAll('\\`', '`')
-  let text = ''
-  let depth = 0
-  for (let i = 0; i < body.length; i++) {
-    if (depth === 0 && body.startsWith('${', i)) {
-      text += '…'
-      depth = 1
-      i++
-    } else if (depth === 0) text += body[i]
-    else if (body[i] === '{') depth++
-    else if (body[i] === '}') depth--
-  }
-  return text.replaceAll(/…+/g, '…')
+/** The part of docs/log-lines.mjs that this test uses. */
+interface Generator {
+  generateLogLines(src: string, page: string): string
+  logLines(src: string): ReadonlyMap<string, readonly string[]>
 }
 
-/** A line without what says nothing: `…: …` is any line. */
-const hasText = (text: string): boolean => /[a-z]{2}/i.test(text)
-
-const inSource = new Map<string, string>()
-for (const file of readdirSync('src', { recursive: true, encoding: 'utf8' })) {
-  if (!file.endsWith('.ts')) continue
-  for (const [, called, noted, literal] of readFileSync(`src/${file}`, 'utf8').matchAll(CALL)) {
-    const text = textOf(literal!)
-    const level = (called ?? noted)!.toLowerCase()
-    if (hasText(text)) inSource.set(`${level} ${text}`, file)
-  }
-}
-
-const ROW = /^\| (info|warning|error) \| (`{1,2})(.*?)\2 \| (.+) \|$/gm
-const onPage = [...readFileSync(PAGE, 'utf8').matchAll(ROW)]
-  .map(([, level, , text]) => ({ level: level!, text: text! }))
-  .filter(({ text }) => hasText(text))
-  .map(({ level, text }) => `${level} ${text}`)
+const src = join(root, 'src')
 
 t.test('the page has each line of the source, and no other', async (t) => {
-  t.ok(inSource.size > 90, 'the lines were found')
-  for (const [line, file] of inSource) t.ok(onPage.includes(line), `${file}: ${line}`)
-  for (const line of onPage) t.ok(inSource.has(line), `${PAGE}: ${line}`)
-  t.equal(new Set(onPage).size, onPage.length, 'no line twice')
+  const generator = (await import(join(root, 'docs/log-lines.mjs'))) as Generator
+  const { generateLogLines, logLines } = generator
+  const page = readFileSync(join(root, 'docs/reference/log-lines.md'), 'utf8')
+  t.equal(generateLogLines(src, page), page, 'if not: node docs/generate.mjs')
+  t.ok([...logLines(src).values()].flat().length > 90, 'the lines were found')
+  for (const [heading, lines] of logLines(src)) t.ok(lines.length > 0, heading)
+
+  const rows = page.split('\n').filter((line) => line.startsWith('| info | `…: running …`'))
+  t.equal(rows.length, 1)
+  const stale = page.replace(rows[0]!, '| info | `no such line` | note |')
+  t.equal(generateLogLines(src, stale), page, 'rows are added and removed')
+  const noted = page.replace(rows[0]!, '| info | `…: running …` | note |')
+  t.equal(generateLogLines(src, noted), noted, 'notes are kept')
 })
