@@ -32,7 +32,7 @@ interface Decided {
 
 /**
  * The lists of a client, prepared for answers: the rules of a name or of an address are found without
- * reading all rules. It decides as `decisionOf`.
+ * reading all rules. It decides as the first rule that matches, in each list.
  */
 export class CompiledRules {
   readonly #lists: readonly TierList[]
@@ -100,7 +100,7 @@ export class CompiledRules {
     return allowances
   }
 
-  /** Decides as `decisionOf`. `places`: the rules that select a name of the address, whatever its end. */
+  /** `places`: the rules that select a name of the address, whatever its end. */
   accepts({ address, protocol, port }: Connection, places: Iterable<number>): boolean {
     const ends = new Map<number, number>()
     for (const place of places) ends.set(place, NEVER)

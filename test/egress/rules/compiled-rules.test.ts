@@ -8,10 +8,10 @@ import {
   type Connection,
   includesPort,
 } from '../../../src/egress/rules/connection.ts'
-import { decisionOf } from '../../../src/egress/rules/decide.ts'
 import type { PortProtocol } from '../../../src/egress/rules/port-range.ts'
 import type { EgressRule, TierList } from '../../../src/egress/rules/rule.ts'
 import { selectsName } from '../../../src/egress/selectors/selects-name.ts'
+import { decisionOf } from '../../support/decide-connection.ts'
 import { matched, nameOf, type RuleTexts, rule, selectorOf } from '../../support/egress-rules.ts'
 
 function named(text: string, endMs: number, isZombie = false): AddressName {

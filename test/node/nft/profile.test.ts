@@ -2,10 +2,10 @@ import fc from 'fast-check'
 import t from 'tap'
 import { type Address, isInNetwork, scanAddress, scanCidr } from '../../../src/dns/text/address.ts'
 import type { Connection } from '../../../src/egress/rules/connection.ts'
-import { decisionOf } from '../../../src/egress/rules/decide.ts'
 import type { EgressRule, TierList } from '../../../src/egress/rules/rule.ts'
 import { printPeers } from '../../../src/node/nft/address-spans.ts'
 import { type Profile, profileOf, rulesDigest } from '../../../src/node/nft/profile.ts'
+import { decisionOf } from '../../support/decide-connection.ts'
 import { peerOf, rule } from '../../support/egress-rules.ts'
 
 /** What the chains of a profile do with a connection that the sets do not allow. */

@@ -1,7 +1,11 @@
-import { isInNetwork } from '../../dns/text/address.ts'
-import { selectsName } from '../selectors/selects-name.ts'
-import { type AddressName, type Connection, includesPort } from './connection.ts'
-import type { EgressRule, TierList } from './rule.ts'
+import { isInNetwork } from '../../src/dns/text/address.ts'
+import {
+  type AddressName,
+  type Connection,
+  includesPort,
+} from '../../src/egress/rules/connection.ts'
+import type { EgressRule, TierList } from '../../src/egress/rules/rule.ts'
+import { selectsName } from '../../src/egress/selectors/selects-name.ts'
 
 /**
  * Decides whether a client may open a connection. `names`: those of the address; all of them count,
