@@ -81,14 +81,10 @@ export function answerTo(name: string, addresses: string, ttlSeconds = 60): Obse
       .map(([address = '', own]) => ({
         family,
         address,
-        firstSeenMs: 0,
         lastSeenMs: 0,
         ttlSeconds: own === undefined ? ttlSeconds : Number(own),
-        chainTtlSeconds: ttlSeconds,
-        server: '',
         chain: [],
         endMs: ttlSeconds * 1000,
-        chainEndMs: ttlSeconds * 1000,
       })),
   }
 }

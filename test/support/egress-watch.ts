@@ -43,7 +43,7 @@ export class EgressWatch {
     this.#usedSinceMs = usedSinceMs
     for (const dnsName of names) {
       for (const family of FAMILIES) {
-        const { name } = addressSetRow(OWNER, dnsName, family, new Map())
+        const { name } = addressSetRow(OWNER, dnsName, family, [])
         this.#rowNames.set(name, `${dnsName} ${family}`)
       }
     }

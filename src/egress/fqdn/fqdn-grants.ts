@@ -1,10 +1,8 @@
 import { type AddressFamily, printAddress, scanCidr } from '../../dns/text/address.ts'
 import type { AddressRules, Denial } from '../names/address-rules.ts'
-import { type AddressFact, mergeAddress, NO_OUTCOME } from '../names/facts.ts'
-import { delta10Validity } from '../names/validity.ts'
+import { type AddressFact, mergeAddress } from '../names/facts.ts'
 import type { CachedName } from './fqdn-status.ts'
 
-const NO_OUTCOMES = { 1: NO_OUTCOME, 2: NO_OUTCOME }
 const HOST_BITS: Readonly<Record<AddressFamily, number>> = { 1: 32, 2: 128 }
 
 export interface GrantRules {
@@ -29,7 +27,6 @@ export function fqdnGrants(
   rules: GrantRules,
   nowMs: number,
 ): FqdnGrants {
-  const validity = delta10Validity(rules.expirationMs)
   const facts = new Map<string, AddressFact>()
   for (const fact of [...answered, ...restored]) {
     const known = facts.get(fact.address)
@@ -39,7 +36,7 @@ export function fqdnGrants(
   const denied = new Map<string, Denial>()
   for (const fact of facts.values()) {
     const { address, family } = fact
-    const endMs = validity(fact, NO_OUTCOMES)
+    const endMs = fact.lastSeenMs + rules.expirationMs
     if (endMs <= nowMs || (family === 2 && rules.skipsAaaa)) continue
     const denial = rules.addresses.denialOf(address)
     if (denial === undefined) untilMs.set(`${address}/${HOST_BITS[family]}`, endMs)
@@ -70,14 +67,10 @@ export function restoreFacts(
     facts.push({
       family: cidr.family,
       address: printAddress(cidr.bytes, cidr.family),
-      firstSeenMs: seenMs,
       lastSeenMs: seenMs,
       ttlSeconds: 0,
-      chainTtlSeconds: 0,
-      server: '',
       chain: [],
       endMs: seenMs,
-      chainEndMs: seenMs,
     })
   }
   return facts

@@ -140,7 +140,6 @@ interface Chain {
   /** The name that the chain ends at. */
   readonly end: Uint8Array
   readonly targets: readonly string[]
-  readonly ttlSeconds: number
 }
 
 /** Returns undefined if the chain is a loop. */
@@ -152,16 +151,14 @@ function followChain(name: Uint8Array, answer: readonly ResourceRecord[]): Chain
     if (!aliases.has(owner)) aliases.set(owner, record)
   }
   const targets: string[] = []
-  let ttlSeconds = TTL_SECONDS_MAX
   let end = name
   for (;;) {
     const alias = aliases.get(nameKey(end))
-    if (alias === undefined) return { end, targets, ttlSeconds }
+    if (alias === undefined) return { end, targets }
     // Without a loop, each record is used once at most.
     if (targets.length === aliases.size) return undefined
     end = alias.rdata
     targets.push(printName(lowerName(end)))
-    ttlSeconds = Math.min(ttlSeconds, ttlOf(alias.ttlSeconds))
   }
 }
 
@@ -169,24 +166,19 @@ function followChain(name: Uint8Array, answer: readonly ResourceRecord[]): Chain
 function factOf(
   octets: Uint8Array,
   wireSeconds: number,
-  { targets, ttlSeconds: leastSeconds }: Chain,
-  { atMs, server }: ObservedBase,
+  { targets }: Chain,
+  { atMs }: ObservedBase,
 ): AddressFact {
   const isMapped = octets.length === OCTETS[2] && isMappedAddress(octets)
   const family: AddressFamily = octets.length === OCTETS[1] || isMapped ? 1 : 2
   const ttlSeconds = ttlOf(wireSeconds)
-  const chainTtlSeconds = Math.min(ttlSeconds, leastSeconds)
   return {
     family,
     address: printAddress(isMapped ? octets.subarray(12) : octets, family),
-    firstSeenMs: atMs,
     lastSeenMs: atMs,
     ttlSeconds,
-    chainTtlSeconds,
-    server,
     chain: targets,
     endMs: atMs + ttlSeconds * 1000,
-    chainEndMs: atMs + chainTtlSeconds * 1000,
   }
 }
 

@@ -4,6 +4,9 @@
  */
 export const SAME_LOOKUP_MS = 5000
 
+/** Time from the end of the validity to the removal of an address by the DNSNameResolver controller. */
+export const REMOVAL_GRACE_MS = 5000
+
 /** Milliseconds since 1970; 0 = no time. */
 export function scanTime(text: string): number {
   const ms = Date.parse(text)

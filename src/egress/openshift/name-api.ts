@@ -1,5 +1,5 @@
 import type { ApiResource, JsonValue } from '../../kube/api.ts'
-import { REMOVAL_GRACE_MS } from '../names/validity.ts'
+import { REMOVAL_GRACE_MS } from './lookup-time.ts'
 import type { Lookup, UpdateLimits } from './resolved-names.ts'
 
 /**

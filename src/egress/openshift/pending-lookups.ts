@@ -1,5 +1,5 @@
 import { Rcode } from '../../dns/iana/rcodes.ts'
-import { REMOVAL_GRACE_MS } from '../names/validity.ts'
+import { REMOVAL_GRACE_MS } from './lookup-time.ts'
 import type { Lookup, UpdateLimits } from './resolved-names.ts'
 
 /** Names with lookups that are not written; at this limit, the oldest is dropped. */

@@ -1,6 +1,6 @@
 import { type AddressFamily, printAddress, scanAddress } from '../../dns/text/address.ts'
 import type { Observation } from '../names/observation.ts'
-import { REMOVAL_GRACE_MS } from '../names/validity.ts'
+import { REMOVAL_GRACE_MS } from './lookup-time.ts'
 import { DEFAULT_LIMITS } from './resolved-names.ts'
 
 const { minTtlSeconds, failureThreshold } = DEFAULT_LIMITS

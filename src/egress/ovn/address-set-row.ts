@@ -1,7 +1,6 @@
 import type { AddressFamily } from '../../dns/text/address.ts'
 import { printMap, printSet } from '../../ovsdb/datum.ts'
 import type { MonitoredTable } from '../../ovsdb/table-cache.ts'
-import type { GrantSet } from '../sinks/grants.ts'
 
 export const ADDRESS_SET = 'Address_Set'
 export const OWNER_TYPE = 'EgressFirewallDNS'
@@ -26,17 +25,16 @@ export interface AddressSetRow {
 /**
  * Returns the row for a DNS name as OVN-Kubernetes has it: the external_ids of its owner type
  * `EgressFirewallDNS`, and as name the FNV-1a hash of its primary id. `dnsName`: lower case, with the
- * final dot. `owner`: the controller that owns the row.
+ * final dot. `owner`: the controller that owns the row. `addresses`: of any family, sorted.
  */
 export function addressSetRow(
   owner: string,
   dnsName: string,
   family: AddressFamily,
-  grants: GrantSet,
+  addresses: readonly string[],
 ): AddressSetRow {
   const familyId = family === 1 ? 'v4' : 'v6'
   const primaryId = `${owner}:${OWNER_TYPE}:${dnsName}:${familyId}`
-  const own = [...grants.values()].filter((grant) => grant.family === family)
   return {
     name: hashedName(primaryId),
     externalIds: {
@@ -46,7 +44,7 @@ export function addressSetRow(
       [FAMILY_KEY]: familyId,
       [PRIMARY_KEY]: primaryId,
     },
-    addresses: own.map(({ address }) => address).sort(),
+    addresses: addresses.filter((address) => address.includes(':') === (family === 2)),
   }
 }
 

@@ -5,8 +5,7 @@ import type { OperationResult } from '../../ovsdb/client.ts'
 import { OvsdbError } from '../../ovsdb/connection.ts'
 import type { OvsdbRow } from '../../ovsdb/datum.ts'
 import type { Selector } from '../selectors/selector.ts'
-import type { GrantSet } from '../sinks/grants.ts'
-import type { Sink, SinkUpdate } from '../sinks/sink.ts'
+import type { SinkUpdate } from '../sinks/sink-feed.ts'
 import {
   type AddressSetRow,
   addReferences,
@@ -57,16 +56,14 @@ interface WantedRow {
 }
 
 /**
- * Publishes grants as address sets of OVN Northbound: one for each selector and address family,
+ * Publishes addresses as address sets of OVN Northbound: one for each selector and address family,
  * named by the text of the selector. An update is acknowledged when its transaction is committed.
  * No handle of a row is kept, so a row that another client deletes is made again.
  *
  * The set of a selector that is gone keeps its content while an ACL refers to it, and is deleted
  * later. The same holds for sets that an earlier process made.
  */
-export class AddressSetSink implements Sink {
-  readonly name = 'ovn'
-  readonly needsDetails = false
+export class AddressSetSink {
   readonly #parts: AddressSetSinkParts
   /** By name of the row. */
   readonly #wanted = new Map<string, WantedRow>()
@@ -95,13 +92,13 @@ export class AddressSetSink implements Sink {
     return this.#present.size
   }
 
-  async apply({ selector, grants, isGone }: SinkUpdate): Promise<string> {
+  async apply({ selector, addresses, isGone }: SinkUpdate): Promise<string> {
     if (this.#isClosed) return 'closed'
     if (isGone) {
       this.#release(selector)
       return ''
     }
-    const rows = this.#rowsOf(selector, grants)
+    const rows = this.#rowsOf(selector, addresses)
     for (const row of rows) this.#want(selector, row)
     this.#writing.add(selector.key)
     await this.#deletion
@@ -151,9 +148,9 @@ export class AddressSetSink implements Sink {
     for (const { cancelRepair } of this.#wanted.values()) cancelRepair?.()
   }
 
-  #rowsOf({ text }: Selector, grants: GrantSet): readonly AddressSetRow[] {
+  #rowsOf({ text }: Selector, addresses: readonly string[]): readonly AddressSetRow[] {
     const { owner, families } = this.#parts
-    return families.map((family) => addressSetRow(owner, text, family, grants))
+    return families.map((family) => addressSetRow(owner, text, family, addresses))
   }
 
   #want(selector: Selector, row: AddressSetRow): void {
@@ -164,7 +161,7 @@ export class AddressSetSink implements Sink {
   }
 
   #release(selector: Selector): void {
-    for (const { name } of this.#rowsOf(selector, new Map())) {
+    for (const { name } of this.#rowsOf(selector, [])) {
       this.#wanted.get(name)?.cancelRepair?.()
       this.#wanted.delete(name)
     }

@@ -1,6 +1,5 @@
-import { type AddressFamily, printAddress, scanAddress } from '../../dns/text/address.ts'
+import { printAddress, scanAddress } from '../../dns/text/address.ts'
 import type { AddressRules, Denial } from '../names/address-rules.ts'
-import type { Grant, GrantSet } from '../sinks/grants.ts'
 
 /** A name and its addresses as a policy object publishes them: it decides how long they are valid. */
 export interface PublishedName {
@@ -12,45 +11,30 @@ const MAPPED = '::ffff:'
 
 /** What is granted of an object. */
 export interface PublishedGrants {
-  readonly grants: GrantSet
+  /** In canonical form, sorted. */
+  readonly addresses: readonly string[]
   /** Addresses that a rule denies. */
   readonly denied: ReadonlyMap<string, Denial>
 }
 
 /**
  * Returns the union of the addresses of all names, without those that a rule denies and without
- * invalid ones. IPv4-mapped IPv6 addresses become IPv4 addresses. The grants never end.
+ * invalid ones. IPv4-mapped IPv6 addresses become IPv4 addresses.
  */
 export function grantsOfPublished(
   names: readonly PublishedName[],
   rules: AddressRules,
 ): PublishedGrants {
-  const found = new Map<string, Set<string>>()
+  const found = new Set<string>()
   const denied = new Map<string, Denial>()
-  for (const { dnsName, ips } of names) {
-    for (const ip of ips) {
-      const address = canonicalAddress(ip)
-      if (address === '') continue
-      const denial = rules.denialOf(address)
-      if (denial !== undefined) {
-        denied.set(address, denial)
-        continue
-      }
-      const known = found.get(address)
-      if (known === undefined) found.set(address, new Set([dnsName]))
-      else known.add(dnsName)
-    }
+  for (const ip of names.flatMap(({ ips }) => ips)) {
+    const address = canonicalAddress(ip)
+    if (address === '') continue
+    const denial = rules.denialOf(address)
+    if (denial === undefined) found.add(address)
+    else denied.set(address, denial)
   }
-  const addresses = [...found.keys()].sort()
-  const grants = new Map(
-    addresses.map((address) => {
-      const family: AddressFamily = address.includes(':') ? 2 : 1
-      const names = [...found.get(address)!].sort()
-      const grant: Grant = { family, address, untilMs: Number.POSITIVE_INFINITY, names }
-      return [address, grant]
-    }),
-  )
-  return { grants, denied }
+  return { addresses: [...found].sort(), denied }
 }
 
 /** Returns '' for an invalid address. */

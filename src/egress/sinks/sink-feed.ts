@@ -1,73 +1,54 @@
-import type { Clock } from '../../base/clock.ts'
 import type { Timers } from '../../base/timers.ts'
 import type { Selector } from '../selectors/selector.ts'
-import { diffGrants, type GrantChange, type GrantSet, NO_GRANTS } from './grants.ts'
-import type { GateResult, Sink, SinkMode } from './sink.ts'
 
 const RETRY_MS = 1000
 const RETRY_MS_MAX = 60_000
 
+/** What a sink has to make true for one selector. */
+export interface SinkUpdate {
+  readonly selector: Selector
+  /** The whole set, in canonical form, sorted. */
+  readonly addresses: readonly string[]
+  /** True: no policy has the selector any more; the set is empty. */
+  readonly isGone: boolean
+}
+
 export interface SinkFeedParts {
-  readonly sink: Sink
-  readonly mode: SinkMode
-  readonly clock: Clock
+  /**
+   * Applies an update. Resolves with '' once the update is in force, otherwise with the reason why
+   * it is not. Updates of one selector come one after the other, those of several selectors at the
+   * same time.
+   */
+  readonly apply: (update: SinkUpdate) => Promise<string>
   readonly timers: Timers
   /** Called when updates begin to fail, with the reason, and with '' when they succeed again. */
   readonly onFault: (fault: string) => void
 }
 
-/** Numbers since the start. */
-export interface SinkCounters {
-  applied: number
-  failed: number
-  /** Replies that waited. */
-  gated: number
-  /** Replies that left before the acknowledgement, because the deadline passed. */
-  timedOut: number
-  /** Replies whose update failed. */
-  refused: number
-  /** Time that replies waited. */
-  waitedMs: number
-}
-
-interface Waiter {
-  /** The addresses of these must be acknowledged. */
-  readonly grants: GrantSet
-  readonly finish: (result: GateResult) => void
-}
-
 interface SelectorState {
   readonly selector: Selector
-  wanted: GrantSet
-  /** What the sink acknowledged last, without what a failed update may have removed since. */
-  acknowledged: GrantSet
+  wanted: readonly string[]
+  /** What the sink acknowledged last; undefined = unknown, so it must get the whole set. */
+  acknowledged: readonly string[] | undefined
   isGone: boolean
-  /** The sink may have more than it acknowledged, and must get the whole set. */
-  isStale: boolean
+  /** The sink may have lost its set since the update in progress began. */
+  isLost: boolean
   isApplying: boolean
   failures: number
   cancelRetry: (() => void) | undefined
-  readonly waiters: Set<Waiter>
 }
 
 /**
- * Feeds one sink. Per selector, one update is in progress at a time; the sets that are wanted
- * meanwhile become one next update. A failed update is repeated, later each time, until it
- * succeeds: the sink always gets what is wanted in the end.
+ * Feeds a sink: a place that enforces or publishes the addresses of selectors, such as address sets.
+ * Per selector, one update is in progress at a time; the sets that are wanted meanwhile become one
+ * next update. A failed update is repeated, later each time, until it succeeds: the sink always gets
+ * what is wanted in the end.
  */
 export class SinkFeed {
   readonly #parts: SinkFeedParts
   readonly #states = new Map<string, SelectorState>()
   #fault = ''
   #isClosed = false
-  readonly counters: SinkCounters = {
-    applied: 0,
-    failed: 0,
-    gated: 0,
-    timedOut: 0,
-    refused: 0,
-    waitedMs: 0,
-  }
 
   constructor(parts: SinkFeedParts) {
     this.#parts = parts
@@ -76,60 +57,41 @@ export class SinkFeed {
   /** Number of selectors with an update that is not acknowledged. */
   get pending(): number {
     let count = 0
-    for (const state of this.#states.values()) if (this.#changeOf(state) !== undefined) count++
+    for (const state of this.#states.values()) if (!isInForce(state)) count++
     return count
   }
 
-  /**
-   * Sets what the sink must have for a selector. In mode `gate`, returns a wait for the
-   * acknowledgement of all its addresses, also of those that an earlier call added. Undefined = the
-   * reply need not wait.
-   */
-  set(selector: Selector, grants: GrantSet): Promise<GateResult> | undefined {
+  /** Sets what the sink must have for a selector: addresses in canonical form, sorted. */
+  set(selector: Selector, addresses: readonly string[]): void {
     const state = this.#stateOf(selector)
-    state.wanted = grants
+    state.wanted = addresses
     // The removal may be in progress: afterwards, the sink does not have the set any more.
-    if (state.isGone) state.isStale = true
+    if (state.isGone) lose(state)
     state.isGone = false
     this.#apply(state)
-    if (this.#parts.mode.kind === 'async' || this.#isClosed) return undefined
-    if (isInForce(state, grants)) return undefined
-    return this.#wait(state, grants, this.#parts.mode.deadlineMs)
   }
 
   /** Empties the set of a selector that no policy has any more, then forgets it. */
   remove(selector: Selector): void {
     const state = this.#states.get(selector.key)
     if (state === undefined) return
-    state.wanted = NO_GRANTS
+    state.wanted = []
     state.isGone = true
     this.#apply(state)
   }
 
-  /** Applies all sets again, because the sink may have lost them. */
-  resync(): void {
-    for (const state of this.#states.values()) this.#resync(state)
-  }
-
-  /** As `resync`, for one selector. */
-  resyncSelector({ key }: Selector): void {
+  /** Applies the set of a selector again, because the sink may have lost it. */
+  resync({ key }: Selector): void {
     const state = this.#states.get(key)
-    if (state !== undefined) this.#resync(state)
+    if (state === undefined) return
+    lose(state)
+    this.#apply(state)
   }
 
-  /** Starts no more updates, and releases all replies. */
+  /** Starts no more updates. */
   close(): void {
     this.#isClosed = true
-    for (const state of this.#states.values()) {
-      state.cancelRetry?.()
-      for (const waiter of [...state.waiters]) waiter.finish('timed out')
-    }
-  }
-
-  #resync(state: SelectorState): void {
-    state.isStale = true
-    state.acknowledged = NO_GRANTS
-    this.#apply(state)
+    for (const state of this.#states.values()) state.cancelRetry?.()
   }
 
   #stateOf(selector: Selector): SelectorState {
@@ -137,76 +99,51 @@ export class SinkFeed {
     if (known !== undefined) return known
     const state: SelectorState = {
       selector,
-      wanted: NO_GRANTS,
-      acknowledged: NO_GRANTS,
-      isGone: false,
+      wanted: [],
       // What an earlier process left in the sink is unknown.
-      isStale: true,
+      acknowledged: undefined,
+      isGone: false,
+      isLost: false,
       isApplying: false,
       failures: 0,
       cancelRetry: undefined,
-      waiters: new Set(),
     }
     this.#states.set(selector.key, state)
     return state
   }
 
-  /** Returns undefined if the sink has what is wanted. */
-  #changeOf(state: SelectorState): GrantChange | undefined {
-    const change = diffGrants(state.acknowledged, state.wanted)
-    const { added, changed, removed } = change
-    const hasChanged =
-      state.isStale ||
-      state.isGone ||
-      added.length + removed.length > 0 ||
-      (this.#parts.sink.needsDetails && changed.length > 0)
-    return hasChanged ? change : undefined
-  }
-
   #apply(state: SelectorState): void {
     if (state.isApplying || state.cancelRetry !== undefined || this.#isClosed) return
-    const change = this.#changeOf(state)
-    if (change !== undefined) void this.#send(state, change)
+    if (!isInForce(state)) void this.#send(state)
   }
 
-  async #send(state: SelectorState, change: GrantChange): Promise<void> {
-    const { selector, wanted, isStale, isGone } = state
-    const update = { ...change, selector, grants: wanted, isResync: isStale, isGone }
+  async #send(state: SelectorState): Promise<void> {
+    const { selector, wanted, isGone } = state
     state.isApplying = true
-    state.isStale = false
+    state.isLost = false
     let fault: string
     try {
-      fault = await this.#parts.sink.apply(update)
+      fault = await this.#parts.apply({ selector, addresses: wanted, isGone })
     } catch (error) {
       fault = String(error)
     }
     state.isApplying = false
     if (fault === '') this.#acknowledge(state, wanted)
-    else this.#fail(state, wanted, fault)
+    else this.#fail(state, fault)
   }
 
-  #acknowledge(state: SelectorState, grants: GrantSet): void {
-    this.counters.applied++
+  #acknowledge(state: SelectorState, addresses: readonly string[]): void {
     state.failures = 0
     this.#noteFault('')
     // If a resync came meanwhile, only the next update counts: it has the whole set.
-    if (!state.isStale) {
-      state.acknowledged = grants
-      for (const waiter of [...state.waiters]) {
-        if (isInForce(state, waiter.grants)) waiter.finish('acknowledged')
-      }
-    }
-    if (state.isGone && state.wanted === grants) this.#states.delete(state.selector.key)
+    if (!state.isLost) state.acknowledged = addresses
+    if (state.isGone && state.wanted === addresses) this.#states.delete(state.selector.key)
     else this.#apply(state)
   }
 
-  #fail(state: SelectorState, grants: GrantSet, fault: string): void {
-    this.counters.failed++
-    state.isStale = true
-    const left = [...state.acknowledged].filter(([address]) => grants.has(address))
-    state.acknowledged = new Map(left)
+  #fail(state: SelectorState, fault: string): void {
+    state.acknowledged = undefined
     this.#noteFault(fault)
-    for (const waiter of [...state.waiters]) waiter.finish('failed')
     if (this.#isClosed) return
     const waitMs = Math.min(RETRY_MS * 2 ** state.failures, RETRY_MS_MAX)
     state.failures++
@@ -221,29 +158,14 @@ export class SinkFeed {
     this.#fault = fault
     this.#parts.onFault(fault)
   }
-
-  #wait(state: SelectorState, grants: GrantSet, deadlineMs: number): Promise<GateResult> {
-    const { clock, timers } = this.#parts
-    const startMs = clock.monotonic()
-    this.counters.gated++
-    return new Promise((resolve) => {
-      const finish = (result: GateResult): void => {
-        cancel()
-        state.waiters.delete(waiter)
-        this.counters.waitedMs += clock.monotonic() - startMs
-        if (result === 'timed out') this.counters.timedOut++
-        if (result === 'failed') this.counters.refused++
-        resolve(result)
-      }
-      const waiter = { grants, finish }
-      const cancel = timers.after(deadlineMs, () => finish('timed out'))
-      state.waiters.add(waiter)
-    })
-  }
 }
 
-/** True if the sink has acknowledged all these addresses. */
-function isInForce({ acknowledged }: SelectorState, grants: GrantSet): boolean {
-  for (const address of grants.keys()) if (!acknowledged.has(address)) return false
-  return true
+function lose(state: SelectorState): void {
+  state.isLost = true
+  state.acknowledged = undefined
+}
+
+/** True if the sink has acknowledged what is wanted. */
+function isInForce({ acknowledged, wanted, isGone }: SelectorState): boolean {
+  return !isGone && acknowledged?.join() === wanted.join()
 }

@@ -47,7 +47,7 @@ t.test('a stored expiry is not extended', async (t) => {
 
 t.test('a new answer and the stored expiry: the later one counts', async (t) => {
   const [old] = restored({ '192.0.2.1/32': MINUTE })
-  const seen: AddressFact = { ...old!, lastSeenMs: NOW - MINUTE, server: '192.0.2.53:53' }
+  const seen: AddressFact = { ...old!, lastSeenMs: NOW - MINUTE }
   const { untilMs } = fqdnGrants([seen], [old!], rules, NOW)
   t.equal(untilMs.get('192.0.2.1/32'), NOW + 59 * MINUTE)
 })

@@ -35,9 +35,8 @@ const failed = (atMs: number, family: 1 | 2, isReply: boolean): Observation => (
 const answer = (atMs: number, ip: string, ttlSeconds: number): Observation => {
   const family = ip.includes(':') ? 2 : 1
   const lastSeenMs = atMs - OFFSET
-  const times = { firstSeenMs: lastSeenMs, lastSeenMs, ttlSeconds, chainTtlSeconds: ttlSeconds }
-  const ends = { endMs: lastSeenMs + ttlSeconds * 1000, chainEndMs: lastSeenMs + ttlSeconds * 1000 }
-  const fact = { family: family as 1 | 2, address: ip, server: '', chain: [], ...times, ...ends }
+  const times = { lastSeenMs, ttlSeconds, endMs: lastSeenMs + ttlSeconds * 1000 }
+  const fact = { family: family as 1 | 2, address: ip, chain: [], ...times }
   return { ...base(atMs, family), kind: 'answer', facts: [fact] }
 }
 const after = (...rounds: readonly (readonly Observation[])[]): LookupState =>

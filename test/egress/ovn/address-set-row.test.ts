@@ -17,7 +17,7 @@ function rulesWith(...networks: string[]): AddressRules {
 }
 
 t.test('a row has the name and the ids that OVN-Kubernetes gives it', async (t) => {
-  const row = addressSetRow(OWNER, 'www.example.com.', 1, new Map())
+  const row = addressSetRow(OWNER, 'www.example.com.', 1, [])
   t.strictSame(row, {
     // As Go's hash/fnv computes it from the id.
     name: 'a4029995183407368296',
@@ -30,8 +30,8 @@ t.test('a row has the name and the ids that OVN-Kubernetes gives it', async (t) 
     },
     addresses: [],
   })
-  t.not(addressSetRow(OWNER, 'www.example.com.', 2, new Map()).name, row.name)
-  t.not(addressSetRow('sextant', 'www.example.com.', 1, new Map()).name, row.name)
+  t.not(addressSetRow(OWNER, 'www.example.com.', 2, []).name, row.name)
+  t.not(addressSetRow('sextant', 'www.example.com.', 1, []).name, row.name)
 })
 
 t.test('rows have the addresses of their family, without those of the cluster', async (t) => {
@@ -49,9 +49,9 @@ t.test('rows have the addresses of their family, without those of the cluster', 
   ]
   for (const [what, families, ips, hasNetwork, expected] of table) {
     const rules = hasNetwork ? rulesWith('10.128.0.0/14') : rulesWith()
-    const { grants } = grantsOfPublished([{ dnsName: 'www.example.com.', ips }], rules)
+    const { addresses } = grantsOfPublished([{ dnsName: 'www.example.com.', ips }], rules)
     const rows = [...families].map((family) => {
-      return addressSetRow(OWNER, 'www.example.com.', family === '4' ? 1 : 2, grants)
+      return addressSetRow(OWNER, 'www.example.com.', family === '4' ? 1 : 2, addresses)
     })
     t.strictSame(
       rows.flatMap(({ addresses }) => addresses),
@@ -67,15 +67,8 @@ t.test('the grants of an object are the union of its names', async (t) => {
     { dnsName: 'a.example.com.', ips: ['192.0.2.1', 'no address', '', '169.254.169.254'] },
     { dnsName: 'b.example.com.', ips: ['64:ff9b::10.1.2.3', '2001:DB8::1', '224.0.0.1'] },
   ]
-  const { grants } = grantsOfPublished(names, rulesWith('10.0.0.0/8'))
-  t.strictSame(
-    [...grants.values()].map(({ address, family, names }) => [address, family, ...names]),
-    [
-      ['192.0.2.1', 1, '*.example.com.', 'a.example.com.'],
-      ['192.0.2.2', 1, '*.example.com.'],
-      ['2001:db8::1', 2, 'b.example.com.'],
-    ],
-  )
+  const { addresses } = grantsOfPublished(names, rulesWith('10.0.0.0/8'))
+  t.strictSame(addresses, ['192.0.2.1', '192.0.2.2', '2001:db8::1'])
 })
 
 t.test('finds address sets in matches', async (t) => {

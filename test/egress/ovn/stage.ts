@@ -62,14 +62,18 @@ export class AddressSetStage {
       timers,
       onLoss: (selector) => {
         this.losses++
-        this.feed.resyncSelector(selector)
+        this.feed.resync(selector)
       },
       onSweep: (fault) => {
         if (fault !== '') this.faults.push(fault)
       },
     })
     const onFault = (fault: string): void => void this.faults.push(fault)
-    this.feed = new SinkFeed({ sink: this.sink, mode: { kind: 'async' }, clock, timers, onFault })
+    this.feed = new SinkFeed({
+      apply: (update) => this.sink.apply(update),
+      timers,
+      onFault,
+    })
     t.teardown(() => {
       this.feed.close()
       this.sink.close()
@@ -83,7 +87,7 @@ export class AddressSetStage {
   }
 
   set(dnsName: string, ...ips: string[]): void {
-    this.feed.set(selectorOf(dnsName), grantsOfPublished([{ dnsName, ips }], RULES).grants)
+    this.feed.set(selectorOf(dnsName), grantsOfPublished([{ dnsName, ips }], RULES).addresses)
   }
 
   remove(dnsName: string): void {

@@ -167,7 +167,7 @@ t.test('what is learned', async (t) => {
       'a chain',
       RRType.A,
       (tx) => after(cname(tx), address(tx, '192.0.2.1', 60, 'web.example.net.')),
-      ['192.0.2.1/30'],
+      ['192.0.2.1/60'],
     ],
     ['a detached address', RRType.A, (tx) => address(tx, '192.0.2.1', 60, 'other.'), []],
     ['a mapped address', RRType.AAAA, (tx) => address(tx, '::ffff:10.0.0.1'), ['10.0.0.1/60']],
@@ -191,7 +191,7 @@ t.test('what is learned', async (t) => {
         add(tx, 'other.', RRType.HTTPS, 60, hints([4, [192, 0, 2, 9]]))
         return Rcode.NOERROR
       },
-      ['192.0.2.1/30 192.0.2.2/30', '2001:db8::1/30'],
+      ['192.0.2.1/60 192.0.2.2/60', '2001:db8::1/60'],
     ],
     [
       'SVCB hints',

@@ -51,7 +51,7 @@ export class FakeGate implements EgressGate {
 
   learn(client: Client, observed: Observation): Promise<GateResult> | undefined {
     const facts = observed.kind === 'answer' ? observed.facts : []
-    const texts = facts.map(({ address, chainTtlSeconds }) => `${address}/${chainTtlSeconds}`)
+    const texts = facts.map(({ address, ttlSeconds }) => `${address}/${ttlSeconds}`)
     this.learned.push([client.id, printName(observed.name), ...texts].join(' '))
     return this.wait()
   }

@@ -27,8 +27,6 @@ const TRIES = 2
 /** Interval at which expired addresses are dropped, and at which a silent server is tried again. */
 const COLLECT_MS = 10_000
 const NXDOMAIN = printRcode(Rcode.NXDOMAIN)
-/** Holder of all names in the name store: which policies use a name is known here. */
-const HOLDER = 'fqdn'
 
 export interface LookupParts {
   readonly servers: DnsServers
@@ -69,10 +67,7 @@ export class Lookups {
   readonly #entries = new Map<string, Entry>()
   /** The names of each policy, by key. */
   readonly #names = new Map<string, ReadonlySet<string>>()
-  readonly #store = new NameStore({
-    ...NAME_LIMITS_DEFAULT,
-    namesPerWildcard: Number.POSITIVE_INFINITY,
-  })
+  readonly #store = new NameStore(NAME_LIMITS_DEFAULT)
   readonly #resolver: Resolver
   /** Names with missing servers; the one that was resolved last is last. */
   readonly #partial = new Set<Entry>()
@@ -163,7 +158,7 @@ export class Lookups {
 
   /** The addresses that servers returned for a name. */
   factsOf(name: Uint8Array): Iterable<AddressFact> {
-    return this.#store.get(printName(name))?.addresses.values() ?? []
+    return this.#store.factsOf(printName(name))
   }
 
   isSettled(name: Uint8Array): boolean {
@@ -272,17 +267,18 @@ export class Lookups {
   #observe(observation: Observation): void {
     const entry = this.#entries.get(nameKey(observation.name))
     if (entry === undefined) return
-    const before = this.#store.get(entry.text)?.addresses
-    this.#store.observe(observation, [HOLDER])
+    const store = this.#store
     if (observation.kind === 'answer') {
       entry.fault = ''
-      if (observation.facts.some(({ address }) => before?.has(address) !== true)) this.#tell(entry)
+      const isNews = observation.facts.some(({ address }) => !store.has(entry.text, address))
+      store.observe(observation)
+      if (isNews) this.#tell(entry)
       return
     }
-    const hasAddress = before !== undefined && before.size > 0
+    store.observe(observation)
     const reason = observation.kind === 'failed' ? observation.reason : 'no addresses'
     // NODATA is normal for one of the families.
-    if (hasAddress || observation.kind === 'nodata' || reason === entry.fault) return
+    if (store.hasName(entry.text) || observation.kind === 'nodata' || reason === entry.fault) return
     entry.fault = reason
     for (const policy of entry.holders.keys()) {
       this.#parts.onFailure(policy, entry.text, reason)
@@ -300,7 +296,7 @@ export class Lookups {
     if (first !== undefined) this.#resolver.hasten(first.wire)
     if (!this.#hasReleased) return
     this.#hasReleased = false
-    this.#store.rehold((wire) => (this.#entries.has(nameKey(wire)) ? [HOLDER] : []))
+    this.#store.retain((wire) => this.#entries.has(nameKey(wire)))
   }
 }
 

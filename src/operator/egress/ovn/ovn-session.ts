@@ -3,8 +3,7 @@ import { monitoredRows } from '../../../egress/ovn/address-set-row.ts'
 import { type AddressSetDatabase, AddressSetSink } from '../../../egress/ovn/address-set-sink.ts'
 import { grantsOfPublished } from '../../../egress/ovn/published-grants.ts'
 import { scanSelector } from '../../../egress/selectors/scan-selector.ts'
-import type { SinkUpdate } from '../../../egress/sinks/sink.ts'
-import { SinkFeed } from '../../../egress/sinks/sink-feed.ts'
+import { SinkFeed, type SinkUpdate } from '../../../egress/sinks/sink-feed.ts'
 import { type ApiObject, textOf } from '../../../kube/api.ts'
 import type { Happening } from '../../../kube/event-series.ts'
 import { Informer } from '../../../kube/informer.ts'
@@ -87,18 +86,16 @@ export class OvnSession implements ControllerSession {
       families,
       onLoss: (selector) => {
         metrics.countRepair()
-        this.#feed.resyncSelector(selector)
+        this.#feed.resync(selector)
       },
       onSweep: (fault) => {
         if (fault !== '' && fault !== this.#sweepFault) means.log.warning(`ovn: sweep: ${fault}`)
         this.#sweepFault = fault
       },
     })
-    const { name, needsDetails } = this.#sink
     this.#feed = new SinkFeed({
       ...means,
-      sink: { name, needsDetails, apply: (update) => this.#apply(update) },
-      mode: { kind: 'async' },
+      apply: (update) => this.#apply(update),
       onFault: (fault) => {
         this.#feedFault = fault
       },
@@ -192,10 +189,10 @@ export class OvnSession implements ControllerSession {
       return
     }
     this.#chosen.set(dnsName, textOf(object.metadata, 'name'))
-    const { grants, denied } = grantsOfPublished(publishedNames(object), this.#rules)
+    const { addresses, denied } = grantsOfPublished(publishedNames(object), this.#rules)
     this.#forgetDenied(dnsName, denied)
     this.#reportDenied(object, dnsName, denied)
-    void this.#feed.set(selector, grants)
+    this.#feed.set(selector, addresses)
   }
 
   #forgetDenied(dnsName: string, next: ReadonlyMap<string, Denial>): void {

@@ -196,7 +196,7 @@ t.test('denied addresses are left out, counted and reported, unless allowed', NE
 
 t.test('any number of denied addresses does not hide a refused change', NEEDS, async (t) => {
   const bench = await Bench.start(t)
-  const row = addressSetRow('sextant', WWW, 1, new Map())
+  const row = addressSetRow('sextant', WWW, 1, [])
   await bench.server.transact(insertRow({ ...row, externalIds: {}, addresses: [] }))
   const loopback = Array.from({ length: 150 }, (_, i) => `127.0.0.${i}`)
   bench.put('dns-1', 'a.example.com.', { 'a.example.com.': loopback })
@@ -271,7 +271,7 @@ t.test('only the leader writes', NEEDS, async (t) => {
 
 t.test('a refused change is reported once, and repeated until it succeeds', NEEDS, async (t) => {
   const bench = await Bench.start(t)
-  const row = addressSetRow('sextant', WWW, 1, new Map())
+  const row = addressSetRow('sextant', WWW, 1, [])
   await bench.server.transact(insertRow({ ...row, externalIds: {}, addresses: ['203.0.113.1'] }))
   bench.put('dns-1', WWW, { [WWW]: ['192.0.2.1'] })
   bench.put('dns-2', 'fine.example.com.', { 'fine.example.com.': ['192.0.2.2'] })
