@@ -172,10 +172,7 @@ export class TcpConnection implements Holder {
     else this.#await()
   }
 
-  /**
-   * Stops reading queries, so that the connection can be handed over once those read are answered.
-   * False: reads again.
-   */
+  /** True: reads no queries, so that the connection can be handed over once those read are answered. */
   setMoving(isMoving: boolean): void {
     this.#isMoving = isMoving
     this.#ask()
