@@ -71,7 +71,9 @@ t.test('the image is pinned, and runs as an unprivileged user', (t) => {
     readFileSync(join(root, '.ci/node'), 'utf8'),
   )
   for (const { args } of stages.flat().filter(({ name }) => name === 'FROM')) {
-    t.equal(args[0], `node:${tested?.[1]}-bookworm-slim`)
+    const [tag, digest] = args[0]!.split('@')
+    t.equal(tag, `node:${tested?.[1]}-bookworm-slim`)
+    t.match(digest, /^sha256:[0-9a-f]{64}$/)
   }
   t.strictSame(
     image.filter(({ name }) => name === 'USER'),
