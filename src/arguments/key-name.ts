@@ -1,6 +1,7 @@
 import type { InputError } from '../base/errors.ts'
 import type { Dispenser } from '../corefile/dispenser.ts'
 import { printName, scanName } from '../dns/name/name.ts'
+import { TSIG_KEYS } from '../dns/tsig/key.ts'
 import type { BlockConfig } from '../plugin/directive.ts'
 
 /** Reads the one argument of `key`: the name of a key of `tsig`. */
@@ -14,9 +15,9 @@ export function scanKeyName(d: Dispenser): Uint8Array {
 /** Returns a fault if the block has no such key. Call it once `tsig` has started. */
 export function missingKey(
   keyName: Uint8Array | undefined,
-  { tsigKeys }: BlockConfig,
+  { shared }: BlockConfig,
   fault: (message: string) => InputError,
 ): InputError[] {
-  if (keyName === undefined || tsigKeys.find(keyName) !== undefined) return []
+  if (keyName === undefined || shared.acquire(TSIG_KEYS).find(keyName) !== undefined) return []
   return [fault(`no key ${printName(keyName)}; add it to the directive tsig of this block`)]
 }

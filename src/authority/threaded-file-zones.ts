@@ -4,6 +4,7 @@ import type { SetupContext } from '../plugin/directive.ts'
 import { EventLog } from '../telemetry/event-log.ts'
 import { type ZoneStatus, zoneWithoutRecords } from '../telemetry/status.ts'
 import type { SetKey, VersionSource } from '../xfr/zone-versions.ts'
+import { ZONE_VERSIONS } from '../xfr/zone-versions.ts'
 import { ZoneReader } from '../zone/image/reader.ts'
 import type { ZoneAnswerer } from '../zone/lookup/answer.ts'
 import type { SignatureReport } from '../zone/zonefile/check-signatures.ts'
@@ -75,7 +76,7 @@ export class ThreadedFileZones {
     c.onStartup(() => watch.start(c.timers))
     c.onShutdown(() => watch.stop())
     this.nsInAuthority = !c.block.directives.includes('minimal')
-    this.#versions = c.block.zoneVersions.source()
+    this.#versions = c.block.shared.acquire(ZONE_VERSIONS).source()
     this.#broadcast = c.broadcast<readonly PublishedZone[]>((zones) => this.#follow(zones))
   }
 

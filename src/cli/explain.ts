@@ -3,6 +3,7 @@ import { Explainer } from '../explain/explainer.ts'
 import type { Explanation } from '../explain/explanation.ts'
 import { printExplanation } from '../explain/print.ts'
 import { scanExplainQuestion } from '../explain/question.ts'
+import { LOCATOR } from '../geo/locator.ts'
 import type { OfflineBlock } from '../plugin/directive.ts'
 import { ExplainableIndex, explainableZones } from '../publish/explainable.ts'
 import type { Instance } from '../server/instance.ts'
@@ -119,7 +120,7 @@ export async function serveExplainable(
     explainableZones({
       handle: image.handle,
       table,
-      locator: block.locator,
+      locator: block.shared.find(LOCATOR),
       zone: (key) => {
         const records = filled.get(key)
         return records === undefined ? undefined : { records, serial: undefined }

@@ -9,6 +9,7 @@ import {
 import { bundledLocator } from '../geo/bundled-locator.ts'
 import { type Location, ladderOf, UNKNOWN_LOCATION } from '../geo/location.ts'
 import type { DatabaseEvidence, Locator } from '../geo/locator.ts'
+import { LOCATOR } from '../geo/locator.ts'
 import { type Net, printNetValues } from '../geo/net.ts'
 import { printCoordinates } from '../geo/point.ts'
 import type { OfflineBlock } from '../plugin/directive.ts'
@@ -116,12 +117,18 @@ async function locateInBlocks(args: GeoArgs, output: Output): Promise<GeoReport[
   try {
     const reports: GeoReport[] = []
     for (const block of server.instance.configs) {
-      const { locator, keys, locatesSubnet: sendsScope } = block
+      const { shared, keys } = block
+      const locator = shared.find(LOCATOR)
       if (locator === undefined) continue
       const zones = keys.map(({ zoneText, port }) => `${zoneText}:${port}`)
       const own = server.blocks.find((other) => other.block === block)
       const geoClass = own === undefined ? NO_RECORDS : await classify(own, args.address, output)
-      reports.push({ zones, ...placeOf(locator, args.address), geoClass, sendsScope })
+      reports.push({
+        zones,
+        ...placeOf(locator, args.address),
+        geoClass,
+        sendsScope: block.metadata.locatesSubnet,
+      })
     }
     if (reports.length === 0) throw new InputError(undefined, 'no server block has geoip')
     return reports

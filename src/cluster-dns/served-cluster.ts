@@ -1,4 +1,5 @@
 import type { ResourceLease } from '../base/resource-registry.ts'
+import { key } from '../base/shared-values.ts'
 import type { Address } from '../dns/text/address.ts'
 import type { ClusterWatch } from './cluster-watch.ts'
 
@@ -13,3 +14,6 @@ export interface ServedCluster {
   /** Returns the watch of the objects. Rejects with InputError if the configuration is invalid. */
   readonly acquire: () => Promise<ResourceLease<ClusterWatch>>
 }
+
+/** The cluster whose names a server block serves. */
+export const CLUSTER = key<ServedCluster>('served cluster')

@@ -1,3 +1,4 @@
+import { LOCATOR } from '../geo/locator.ts'
 import { ExplainableIndex } from '../publish/explainable.ts'
 import type { Instance } from '../server/instance.ts'
 import { Replay } from '../server/replay.ts'
@@ -31,8 +32,8 @@ export class Explainer {
   static async open(instance: Instance): Promise<Explainer> {
     const explainer = new Explainer(instance)
     try {
-      for (const { locator } of instance.configs) {
-        const end = await locator?.readEntries?.()
+      for (const { shared } of instance.configs) {
+        const end = await shared.find(LOCATOR)?.readEntries?.()
         if (end !== undefined) explainer.#stops.push(end)
       }
     } catch (error) {

@@ -4,6 +4,7 @@ import { bundledLocator } from '../geo/bundled-locator.ts'
 import type { ClassTrie } from '../geo/class-trie.ts'
 import { measureCells } from '../geo/classes/class-cells.ts'
 import type { Locator } from '../geo/locator.ts'
+import { LOCATOR } from '../geo/locator.ts'
 import { placeOf } from '../plugin/block-place.ts'
 import { type AddressShares, CellShares } from './cell-shares.ts'
 import { NameComparison, type NameDifference } from './compare-names.ts'
@@ -65,7 +66,7 @@ export async function compareBlocks(blocks: Configurations): Promise<WhatIf> {
 }
 
 function placed(block: ComparedBlock | undefined): PlacedLocator | undefined {
-  const locator = block?.block.locator
+  const locator = block?.block.shared.find(LOCATOR)
   return locator === undefined ? undefined : new PlacedLocator(locator)
 }
 

@@ -1,5 +1,7 @@
+import { key } from '../base/shared-values.ts'
 import type { AddressFamily } from '../dns/text/address.ts'
 import type { ClassTrie } from './class-trie.ts'
+import type { GeoCoverage } from './classes/coverage.ts'
 import type { PointSet } from './classes/point-orders.ts'
 import type { GeoCode } from './code.ts'
 import type { Location } from './location.ts'
@@ -51,3 +53,9 @@ export interface Locator {
   /** Calls `callback` after a changed database or net is loaded; returns a function that removes the callback. */
   onChange(callback: () => void): () => void
 }
+
+/** Finds the location of clients of a server block. */
+export const LOCATOR = key<Locator>('locator of clients')
+
+/** Returns what the locator knows of all addresses. Takes seconds; for `sextant check`. */
+export const GEO_COVERAGE = key<() => GeoCoverage>('coverage of the geo databases')

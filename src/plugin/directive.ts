@@ -2,14 +2,10 @@ import type { Broadcast } from '../base/broadcast.ts'
 import type { Clock } from '../base/clock.ts'
 import type { InputError, Position } from '../base/errors.ts'
 import type { ResourceRegistry } from '../base/resource-registry.ts'
+import type { SharedValues } from '../base/shared-values.ts'
 import type { Timers } from '../base/timers.ts'
-import type { ServedCluster } from '../cluster-dns/served-cluster.ts'
 import type { Dispenser } from '../corefile/dispenser.ts'
 import type { UnsetVariable } from '../corefile/parser.ts'
-import type { Cidr } from '../dns/text/address.ts'
-import type { TsigKeyring } from '../dns/tsig/key.ts'
-import type { GeoCoverage } from '../geo/classes/coverage.ts'
-import type { Locator } from '../geo/locator.ts'
 import type { OfflineRecords } from '../publish/offline-records.ts'
 import type { OfflineZones } from '../publish/offline-zones.ts'
 import type { RecordZone } from '../publish/record-zone.ts'
@@ -21,14 +17,11 @@ import type { MetricsRegistry } from '../telemetry/metrics.ts'
 import type { OctetChannel } from '../telemetry/octet-channel.ts'
 import type { ProblemGroup, ProblemReport } from '../telemetry/problems.ts'
 import type { StatusPart } from '../telemetry/status.ts'
-import type { ZoneVersions } from '../xfr/zone-versions.ts'
 import type { AdminSite } from './admin.ts'
 import type { AnswerExplainer } from './answer-explainer.ts'
 import type { CounterSlots } from './counter-slots.ts'
 import type { HandlerFactory } from './handler.ts'
-import type { MetadataProvider } from './metadata.ts'
-import type { ReplyLimiter } from './reply-limiter.ts'
-import type { SearchPaths } from './search-paths.ts'
+import type { Metadata } from './metadata.ts'
 import type { Transaction } from './transaction.ts'
 
 /** A directive of the Corefile: `plugins/<name>/setup.ts` exports one. */
@@ -59,16 +52,10 @@ export interface BlockKey {
   readonly port: number
 }
 
-/** How packets of one network interface bypass the sockets (`xdp`). */
-export interface XdpSettings {
-  readonly interfaceName: string
-  /** Receive queues to serve; 0 = all. */
-  readonly queues: number
-  readonly mode: 'auto' | 'native' | 'generic' | 'copy'
-}
-
-/** The settings that directives of one server block share with each other and with the server. */
+/** What directives of one server block share with each other and with the server. */
 export interface BlockConfig {
+  /** What only some of them know, by the keys of the folders that own the values. Complete once all setups ran. */
+  readonly shared: SharedValues
   readonly keys: readonly BlockKey[]
   /** Addresses from `bind`; empty = every address. */
   listenHosts: string[]
@@ -78,47 +65,14 @@ export interface BlockConfig {
   debug: boolean
   /** Sockets per address, each served by a data thread; set by `multisocket`, 0 = as many as CPUs. */
   sockets: number
-  /** Set by `xdp`: interfaces whose packets bypass the sockets, each once. */
-  readonly xdp: XdpSettings[]
   /** Most octets of a UDP reply, and the size we advertise; set by `bufsize`. */
   bufsizeOctets: number
   /** Set by `timeouts`, in milliseconds; maxTcpQueries -1 = no limit. */
   timeouts: { readMs: number; writeMs: number; idleMs: number; maxTcpQueries: number }
   /** Set by `view`: the block serves a query only if every filter returns true. */
   readonly filters: ((tx: Transaction) => boolean)[]
-  /** Set by `rrl`. */
-  limiter: ReplyLimiter | undefined
-  /** Set by `acl`: clients that no rule allows get no answer. */
-  limitsClients: boolean
   viewName: string
-  /** Set by `geoip`: finds the location of clients. */
-  locator: Locator | undefined
-  /** Set by `geoip`: what it knows of all addresses. Takes seconds; for `sextant check`. */
-  geoCoverage: (() => GeoCoverage) | undefined
-  /**
-   * Set by `geoip` with `edns-subnet`: the metadata `geoip/…` describes the client subnet, if there
-   * is one.
-   */
-  locatesSubnet: boolean
-  /** Set by `metadata`: labels are collected for this block. */
-  metadataEnabled: boolean
-  /** By label, e.g. `geoip/country/code`. Read through `findMetadata` once all setups ran. */
-  readonly metadata: Map<string, MetadataProvider>
-  /**
-   * Labels that directives of the block read; each directive adds its labels in its setup.
-   * Providers may load only the data that these labels need.
-   */
-  readonly metadataRead: Set<string>
-  /** Search paths of clients, by the directive that knows them; complete once all setups ran. */
-  readonly searchPaths: Map<string, SearchPaths>
-  /** Set by `kubernetes`: the cluster whose names the block serves. */
-  cluster: ServedCluster | undefined
-  /** Set by `dns64`: where clients reach IPv4 addresses. */
-  nat64Prefix: Cidr | undefined
-  /** Filled by `tsig` at its start: keys that verify requests, and that we may sign with. */
-  readonly tsigKeys: TsigKeyring
-  /** The versions in force of zones that directives own, for `transfer`. */
-  readonly zoneVersions: ZoneVersions
+  readonly metadata: Metadata
   /** Set by `secondary`: the chain accepts NOTIFYs. */
   takesNotify: boolean
   /** Names of the directives present, in chain order; complete before `onStartup` runs. */
@@ -324,8 +278,8 @@ export interface SetupContext {
   readonly corefile: CorefileView
   /** Resources that blocks share, and both instances of a reload. Acquire in `onStartup`, release in `onShutdown`. */
   readonly resources: ResourceRegistry
-  /** Returns the object of that class that the blocks of this Corefile share, in this thread. */
-  perCorefile<T extends object>(type: new () => T): T
+  /** What the blocks of this Corefile share, in this thread. */
+  readonly shared: SharedValues
 }
 
 /** Counts of packets that ended before any chain, since the process started. */

@@ -1,4 +1,3 @@
-import type { BlockConfig } from './directive.ts'
 import type { Transaction } from './transaction.ts'
 
 /**
@@ -7,23 +6,33 @@ import type { Transaction } from './transaction.ts'
  */
 export type MetadataProvider = (tx: Transaction) => string
 
-/**
- * Returns the provider of `label` (`geoip/country/code`) in a server block, or undefined if nothing
- * provides it or the block has no `metadata`. Call it while serving: providers register in every
- * setup, and `metadata` limits them to its zones after that.
- */
-export function findMetadata(block: BlockConfig, label: string): MetadataProvider | undefined {
-  return block.metadataEnabled ? block.metadata.get(label) : undefined
-}
-
-/**
- * True if a directive of the block reads one of these labels; complete once all setups ran. A label
- * that is known only at query time counts as any: see `BlockConfig.metadataRead`.
- */
-export function readsAny(block: BlockConfig, labels: readonly string[]): boolean {
-  const { metadataEnabled, metadataRead } = block
-  return metadataEnabled && [ANY_LABEL, ...labels].some((label) => metadataRead.has(label))
-}
-
-/** In `metadataRead`: a label that depends on the query. */
+/** In `Metadata.read`: a label that depends on the query. */
 export const ANY_LABEL = ''
+
+/** The metadata of the queries of one server block. */
+export class Metadata {
+  /** Set by `metadata`: labels are collected for this block. */
+  isEnabled = false
+  /** By label, e.g. `geoip/country/code`. Directives register in their setups. */
+  readonly providers = new Map<string, MetadataProvider>()
+  /** Labels that directives of the block read: each one adds its labels in its setup. */
+  readonly read = new Set<string>()
+  /** Set by `geoip` with `edns-subnet`: `geoip/…` describes the client subnet, if there is one. */
+  locatesSubnet = false
+
+  /**
+   * Returns the provider of `label`, or undefined if no directive provides it or the block has no
+   * `metadata`. Call it while serving: `metadata` limits the providers to its zones after all setups.
+   */
+  find(label: string): MetadataProvider | undefined {
+    return this.isEnabled ? this.providers.get(label) : undefined
+  }
+
+  /**
+   * True if a directive of the block reads one of these labels, or one that is known only at query time. Complete
+   * once all setups ran. Providers may load only the data that these labels need.
+   */
+  readsAny(labels: readonly string[]): boolean {
+    return this.isEnabled && [ANY_LABEL, ...labels].some((label) => this.read.has(label))
+  }
+}

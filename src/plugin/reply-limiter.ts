@@ -1,3 +1,4 @@
+import { key } from '../base/shared-values.ts'
 import type { HashedName } from '../dns/name/hashed-name.ts'
 import type { Transaction } from './transaction.ts'
 
@@ -24,3 +25,9 @@ export interface ReplyLimiter {
    */
   amplifies(tx: Transaction, name: HashedName, octets: number, nowMs: number): boolean
 }
+
+/** The limiter of a server block. */
+export const LIMITER = key<ReplyLimiter>('limiter of UDP replies')
+
+/** True: clients that no rule of the block allows get no answer. */
+export const LIMITS_CLIENTS = key<boolean>('limit to known clients')

@@ -1,3 +1,4 @@
+import { lazyKey } from '../base/shared-values.ts'
 import type { Transaction } from './transaction.ts'
 
 /** The search paths of clients (resolv.conf(5), `search`). */
@@ -10,3 +11,6 @@ export interface SearchPaths {
    */
   find(tx: Transaction): readonly Uint8Array[] | undefined
 }
+
+/** Search paths of the clients of a server block, by the directive that knows them. */
+export const SEARCH_PATHS = lazyKey('search paths', () => new Map<string, SearchPaths>())

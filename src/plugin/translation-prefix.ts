@@ -1,3 +1,4 @@
+import { key } from '../base/shared-values.ts'
 import type { Dispenser } from '../corefile/dispenser.ts'
 import { type Cidr, scanCidr } from '../dns/text/address.ts'
 
@@ -17,3 +18,6 @@ export function scanTranslationPrefix(d: Dispenser, text: string): Cidr {
   if (prefix.bytes[ZERO_OCTET] === 0) return prefix
   throw d.error(`invalid prefix ${text}: bits 64 to 71 are zero in RFC 6052`)
 }
+
+/** Where clients of a server block reach IPv4 addresses. */
+export const NAT64_PREFIX = key<Cidr>('prefix of NAT64')

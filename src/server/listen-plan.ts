@@ -1,6 +1,8 @@
 import { InputError, type Position } from '../base/errors.ts'
-import type { BlockConfig, BlockKey, XdpSettings } from '../plugin/directive.ts'
+import type { BlockConfig, BlockKey } from '../plugin/directive.ts'
 import type { AnswerSource, Handler } from '../plugin/handler.ts'
+import { LIMITER } from '../plugin/reply-limiter.ts'
+import { XDP, type XdpSettings } from '../transport/udp/xdp/settings.ts'
 import { OverlapCheck, printKey } from './overlap.ts'
 import type { RoutedBlock } from './routing.ts'
 
@@ -111,7 +113,7 @@ function addToPlan(
   }
   plans.set(address, plan)
   if (plan.sockets === 0) plan.sockets = config.sockets
-  for (const settings of config.xdp) {
+  for (const settings of config.shared.find(XDP) ?? []) {
     const isKnown = plan.xdp.some((one) => one.interfaceName === settings.interfaceName)
     if (!isKnown) plan.xdp.push(settings)
   }
@@ -124,7 +126,7 @@ function addToPlan(
     chain,
     sources,
     filters: config.filters,
-    limiter: config.limiter,
+    limiter: config.shared.find(LIMITER),
     viewName: config.viewName,
     bufsizeOctets: config.bufsizeOctets,
     debug: config.debug,

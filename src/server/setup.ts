@@ -1,12 +1,12 @@
 import type { Clock } from '../base/clock.ts'
 import { AbsentDirectiveWarning, InputError, InputErrors, type Position } from '../base/errors.ts'
-import { ResourceRegistry } from '../base/resource-registry.ts'
+import type { ResourceRegistry } from '../base/resource-registry.ts'
+import { SharedValues } from '../base/shared-values.ts'
 import type { Timers } from '../base/timers.ts'
 import { Dispenser } from '../corefile/dispenser.ts'
 import { scanKey } from '../corefile/key.ts'
 import { nameUnset, type ServerBlock } from '../corefile/parser.ts'
 import type { Token } from '../corefile/token.ts'
-import { TsigKeyring } from '../dns/tsig/key.ts'
 import type { AdminSite } from '../plugin/admin.ts'
 import type { AnswerExplainer } from '../plugin/answer-explainer.ts'
 import type {
@@ -22,12 +22,12 @@ import type {
   SetupContext,
 } from '../plugin/directive.ts'
 import type { AnswerSource, HandlerFactory } from '../plugin/handler.ts'
+import { Metadata } from '../plugin/metadata.ts'
 import type { LineWriter } from '../telemetry/lines.ts'
 import { createLogger, type LogSink } from '../telemetry/log.ts'
 import type { MetricsRegistry } from '../telemetry/metrics.ts'
 import type { ProblemReport } from '../telemetry/problems.ts'
 import type { StatusPart } from '../telemetry/status.ts'
-import { ZoneVersions } from '../xfr/zone-versions.ts'
 import { besideNotify, collectingSource, handingOver, linkChain } from './chain.ts'
 import type { Instance } from './instance.ts'
 import type { LoadedBlock } from './listen-plan.ts'
@@ -86,8 +86,8 @@ export interface Registrations {
   readonly status: (() => StatusPart)[]
   readonly problems: ProblemReport[]
   readonly linked: Hook<() => void>[]
-  /** Objects that blocks share: see `SetupContext.perCorefile`. */
-  readonly perCorefile: ResourceRegistry
+  /** See `SetupContext`. */
+  readonly shared: SharedValues
   /** Set by the instance; undefined = it explains nothing. */
   openExplainer: (() => Promise<AnswerExplainer>) | undefined
   /** Settings that work, but probably not as intended. */
@@ -139,7 +139,7 @@ export function setupBlocks(
     status: [],
     problems: [],
     linked: [],
-    perCorefile: new ResourceRegistry(),
+    shared: new SharedValues(),
     openExplainer: undefined,
     warnings: corefile.unset.map(({ variable, position }) => {
       return new InputError(position, `${variable} is not set; it is replaced by an empty text`)
@@ -193,7 +193,6 @@ function draftBlock(source: ServerBlock, dnsPort: number, errors: InputError[]):
     root: '.',
     debug: false,
     sockets: 0,
-    xdp: [],
     bufsizeOctets: BUFSIZE_OCTETS_DEFAULT,
     timeouts: {
       readMs: READ_MS_DEFAULT,
@@ -202,21 +201,10 @@ function draftBlock(source: ServerBlock, dnsPort: number, errors: InputError[]):
       maxTcpQueries: -1,
     },
     filters: [],
-    limiter: undefined,
-    limitsClients: false,
     viewName: '',
-    locator: undefined,
-    geoCoverage: undefined,
-    locatesSubnet: false,
-    metadataEnabled: false,
-    metadata: new Map(),
-    metadataRead: new Set(),
-    searchPaths: new Map(),
-    nat64Prefix: undefined,
-    cluster: undefined,
+    metadata: new Metadata(),
+    shared: new SharedValues(),
     directives: [],
-    tsigKeys: new TsigKeyring(),
-    zoneVersions: new ZoneVersions(),
     takesNotify: false,
   }
   return { source, config, keyPositions, links: [], answers: false }
@@ -318,6 +306,6 @@ function createContext(
     requestReload: parts.requestReload,
     openExplainer: async () => registrations.openExplainer?.(),
     resources: parts.resources,
-    perCorefile: (type) => registrations.perCorefile.acquire(type, '', () => new type()).item,
+    shared: registrations.shared,
   }
 }

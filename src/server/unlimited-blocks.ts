@@ -1,6 +1,7 @@
 import { scanAddress } from '../dns/text/address.ts'
 import { ProbePolicy } from '../health/probes/probe-policy.ts'
 import type { BlockConfig } from '../plugin/directive.ts'
+import { LIMITER, LIMITS_CLIENTS } from '../plugin/reply-limiter.ts'
 
 /** Reply octets per query octet, measured with DNSSEC. */
 const AMPLIFICATION = 26
@@ -14,7 +15,8 @@ const NEARBY = new ProbePolicy()
 /** Says which blocks reply to any client without a limit, and what an attacker makes of it; '' = none. */
 export function describeUnlimited(blocks: readonly BlockConfig[]): string {
   const open = blocks.filter((block) => {
-    const isLimited = block.limiter !== undefined || block.limitsClients
+    const { shared } = block
+    const isLimited = shared.find(LIMITER) !== undefined || shared.find(LIMITS_CLIENTS) === true
     const isSmall = SMALL.some((name) => block.directives.includes(name))
     return !isLimited && !isSmall && block.directives.length > 0 && isPublic(block)
   })

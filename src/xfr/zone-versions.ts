@@ -1,3 +1,4 @@
+import { lazyKey } from '../base/shared-values.ts'
 import { nameKey } from '../dns/name/name.ts'
 import type { ZoneVersion } from './journal/version-view.ts'
 
@@ -81,3 +82,6 @@ export class ZoneVersions {
     for (const listener of this.#listeners) listener(change)
   }
 }
+
+/** The versions in force of the zones that directives of a server block own. */
+export const ZONE_VERSIONS = lazyKey('zone versions', () => new ZoneVersions())

@@ -2,6 +2,7 @@ import { NO_FALLTHROUGH } from '../../src/arguments/fallthrough.ts'
 import { systemTimers } from '../../src/base/timers.ts'
 import { scanName } from '../../src/dns/name/name.ts'
 import type { RecordChange, RecordSource } from '../../src/dnsrecord/record-source.ts'
+import { LOCATOR } from '../../src/geo/locator.ts'
 import { AddressHealth } from '../../src/health/address-health.ts'
 import type { Directive } from '../../src/plugin/directive.ts'
 import { bind } from '../../src/plugins/bind/setup.ts'
@@ -15,6 +16,7 @@ import { ThreadedZones } from '../../src/publish/threaded-zones.ts'
 import { PublishedZones } from '../../src/publish/zones.ts'
 import { ZoneOwnership } from '../../src/sources/zone-ownership.ts'
 import type { SteeringTable } from '../../src/steering/table.ts'
+import { ZONE_VERSIONS } from '../../src/xfr/zone-versions.ts'
 import { ZoneImage } from '../../src/zone/image/writer.ts'
 import { ZONE } from './content.ts'
 
@@ -50,9 +52,13 @@ const stress: Directive = {
     const share = new ThreadedZones(c)
     c.addHandler((next) => new KuadrantHandler(next, share, NO_FALLTHROUGH))
     c.onStartup(async () => {
-      const { image, table } = share.open(c.block.locator, undefined, new ZoneImage(IMAGE_SIZES))
+      const { image, table } = share.open(
+        c.block.shared.find(LOCATOR),
+        undefined,
+        new ZoneImage(IMAGE_SIZES),
+      )
       share.serve({ image, table })
-      const offered = c.block.zoneVersions
+      const offered = c.block.shared.acquire(ZONE_VERSIONS)
       const zones = new PublishedZones(options, {
         image,
         table,

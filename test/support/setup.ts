@@ -1,11 +1,11 @@
 import type { Broadcast } from '../../src/base/broadcast.ts'
 import type { InputError, Position } from '../../src/base/errors.ts'
 import { ResourceRegistry } from '../../src/base/resource-registry.ts'
+import { SharedValues } from '../../src/base/shared-values.ts'
 import type { Timers } from '../../src/base/timers.ts'
 import { Dispenser } from '../../src/corefile/dispenser.ts'
 import { scanTokens } from '../../src/corefile/lexer.ts'
 import { lowerName, printName, scanName } from '../../src/dns/name/name.ts'
-import { TsigKeyring } from '../../src/dns/tsig/key.ts'
 import type { AdminSite } from '../../src/plugin/admin.ts'
 import { CHAIN_END } from '../../src/plugin/chain-end.ts'
 import type { CounterSlots } from '../../src/plugin/counter-slots.ts'
@@ -19,6 +19,7 @@ import type {
   SetupContext,
 } from '../../src/plugin/directive.ts'
 import type { Handler, HandlerFactory } from '../../src/plugin/handler.ts'
+import { Metadata } from '../../src/plugin/metadata.ts'
 import {
   ControlChannel,
   DataChannel,
@@ -34,7 +35,6 @@ import {
   type ProblemReport,
 } from '../../src/telemetry/problems.ts'
 import type { StatusPart } from '../../src/telemetry/status.ts'
-import { ZoneVersions } from '../../src/xfr/zone-versions.ts'
 import { lineBufferTo } from './line-buffer.ts'
 
 type Hook = () => void | Promise<void>
@@ -92,9 +92,7 @@ export class SetUp implements SetupContext {
   readonly reloadReasons: string[] = []
   readonly resources = processResources
   readonly openExplainer = async (): Promise<undefined> => undefined
-  readonly #perCorefile = new ResourceRegistry()
-  readonly perCorefile = <T extends object>(type: new () => T): T =>
-    this.#perCorefile.acquire(type, '', () => new type()).item
+  readonly shared = new SharedValues()
   readonly #name: string
   readonly channel: ThreadChannel
   #linked: (() => void)[] = []
@@ -327,25 +325,13 @@ export function blockConfig(zones: readonly string[]): BlockConfig {
     root: '.',
     debug: false,
     sockets: 0,
-    xdp: [],
     bufsizeOctets: 1232,
     timeouts: { readMs: 3000, writeMs: 5000, idleMs: 10_000, maxTcpQueries: -1 },
     filters: [],
-    limiter: undefined,
-    limitsClients: false,
     viewName: '',
-    locator: undefined,
-    geoCoverage: undefined,
-    locatesSubnet: false,
-    metadataEnabled: false,
-    metadata: new Map(),
-    metadataRead: new Set(),
-    searchPaths: new Map(),
-    nat64Prefix: undefined,
-    cluster: undefined,
+    metadata: new Metadata(),
+    shared: new SharedValues(),
     directives: [],
-    tsigKeys: new TsigKeyring(),
-    zoneVersions: new ZoneVersions(),
     takesNotify: false,
   }
 }

@@ -1,6 +1,5 @@
 import { Worker } from 'node:worker_threads'
 import { systemTimers } from '../../src/base/timers.ts'
-import type { XdpSettings } from '../../src/plugin/directive.ts'
 import { DataListener } from '../../src/server/data/data-listener.ts'
 import type { DataXdp, FromDataThread } from '../../src/server/data/messages.ts'
 import { ThreadHandle } from '../../src/server/data/thread-handle.ts'
@@ -11,6 +10,7 @@ import type { Listener } from '../../src/transport/exchange.ts'
 import { openHost } from '../../src/transport/open-host.ts'
 import { loadLibc } from '../../src/transport/udp/batch/libc.ts'
 import { loadXdpKernel } from '../../src/transport/udp/xdp/kernel.ts'
+import type { XdpSettings } from '../../src/transport/udp/xdp/settings.ts'
 import type { Echo } from './echo.ts'
 
 export interface EchoListenOptions {

@@ -6,6 +6,7 @@ import type { ServedCluster } from '../../cluster-dns/served-cluster.ts'
 import { printAddress } from '../../dns/text/address.ts'
 import type { SetupContext } from '../../plugin/directive.ts'
 import type { VersionSource } from '../../xfr/zone-versions.ts'
+import { ZONE_VERSIONS } from '../../xfr/zone-versions.ts'
 import type { ThreadedImage } from './threaded-image.ts'
 
 /** The names that a directive serves of a cluster. */
@@ -31,7 +32,7 @@ export function serveCluster(
   clusterOf: () => ServedCluster,
 ): void {
   // Call it here, in the order of the chain: if two directives have the same zone, the first one counts.
-  const versions = c.block.zoneVersions.source()
+  const versions = c.block.shared.acquire(ZONE_VERSIONS).source()
   const stops: (() => void)[] = []
   let followed: FollowedZones | undefined
   let isOver = false

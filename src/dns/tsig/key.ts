@@ -1,4 +1,5 @@
 import { createSecretKey, type KeyObject } from 'node:crypto'
+import { lazyKey } from '../../base/shared-values.ts'
 import { lowerName, nameKey, printName } from '../name/name.ts'
 import type { TsigAlgorithm } from './algorithm.ts'
 
@@ -42,3 +43,6 @@ export class TsigKeyring {
     return this.#keys.size
   }
 }
+
+/** Keys of a server block that verify requests, and that we may sign with. `tsig` fills it at its start. */
+export const TSIG_KEYS = lazyKey('TSIG keys', () => new TsigKeyring())

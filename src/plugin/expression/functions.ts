@@ -12,7 +12,7 @@ import {
 } from '../../dns/text/address.ts'
 import { isWithin } from '../../geo/special-prefixes.ts'
 import type { BlockConfig } from '../directive.ts'
-import { ANY_LABEL, findMetadata } from '../metadata.ts'
+import { ANY_LABEL } from '../metadata.ts'
 import type { Transaction } from '../transaction.ts'
 import { ExpressionError, type Lexeme } from './lexer.ts'
 import { EvaluationError, type Scope, type Term, type Value, type ValueType } from './term.ts'
@@ -116,14 +116,14 @@ function replaceTerm([text, old, replacement]: readonly Term[]): Term {
 }
 
 function metadataTerm(label: Term, block: BlockConfig): Term {
-  block.metadataRead.add(typeof label.constant === 'string' ? label.constant : ANY_LABEL)
+  block.metadata.read.add(typeof label.constant === 'string' ? label.constant : ANY_LABEL)
   return {
     type: 'string',
     evaluate: (tx) => {
       const name = label.evaluate(tx) as string
-      const provide = findMetadata(block, name)
+      const provide = block.metadata.find(name)
       if (provide === undefined) return ''
-      if (block.locatesSubnet && name.startsWith('geoip/')) narrowScope(tx)
+      if (block.metadata.locatesSubnet && name.startsWith('geoip/')) narrowScope(tx)
       return provide(tx)
     },
   }

@@ -7,6 +7,7 @@ import { AddressSet, ALL_ADDRESSES } from '../../dns/text/address-set.ts'
 import { collectWhileServing } from '../../plugin/collect.ts'
 import type { Directive, SetupContext } from '../../plugin/directive.ts'
 import type { Handler } from '../../plugin/handler.ts'
+import { LIMITS_CLIENTS } from '../../plugin/reply-limiter.ts'
 import { ZoneSet } from '../../zone/lookup/zone-set.ts'
 import { Acl, AclAction, type AclPolicy, type AclRule, QtypeSet } from './acl.ts'
 
@@ -23,7 +24,8 @@ export const acl: Directive = {
   setup(c) {
     const rules: AclRule[] = []
     while (c.dispenser.next()) rules.push(scanRule(c, c.dispenser))
-    c.block.limitsClients ||= rules.some(({ policies }) => policies.some(isForOthers))
+    const limitsClients = rules.some(({ policies }) => policies.some(isForOthers))
+    c.block.shared.provide(LIMITS_CLIENTS, limitsClients)
     const slots = c.counters()
     const link = (next: Handler): Handler => {
       const handler = new Acl(next, rules, slots)

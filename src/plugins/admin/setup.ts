@@ -1,5 +1,6 @@
 import { InputError, type Position } from '../../base/errors.ts'
 import type { ResourceLease } from '../../base/resource-registry.ts'
+import { lazyKey } from '../../base/shared-values.ts'
 import { DrainIndex } from '../../health/drain/drain-index.ts'
 import { checkDirectoryOf } from '../../persist/state-file.ts'
 import type { AnswerExplainer } from '../../plugin/answer-explainer.ts'
@@ -21,13 +22,15 @@ class AdminBlocks {
   isAnnounced = false
 }
 
+const ADMIN_BLOCKS = lazyKey('admin APIs', () => new AdminBlocks())
+
 /** `admin [ADDRESS] { token FILE | tls CERT KEY | host NAME... | events FILE [MIB] }`: the HTTP API of the server. */
 export const admin: Directive = {
   name: 'admin',
   setup(c) {
     const { dispenser } = c
     const { options, position } = scanAdmin(dispenser, c.block.root)
-    const blocks = c.perCorefile(AdminBlocks)
+    const blocks = c.shared.acquire(ADMIN_BLOCKS)
     const settings = JSON.stringify(options)
     const { address } = options
     if ((blocks.settings.get(address) ?? settings) !== settings) {

@@ -8,7 +8,7 @@ import { scanResolvConf } from '../../dns/resolv-conf.ts'
 import { collectWhileServing } from '../../plugin/collect.ts'
 import type { CounterSlots } from '../../plugin/counter-slots.ts'
 import type { Directive, SetupContext } from '../../plugin/directive.ts'
-import type { SearchPaths } from '../../plugin/search-paths.ts'
+import { SEARCH_PATHS, type SearchPaths } from '../../plugin/search-paths.ts'
 import { ZoneSet } from '../../zone/lookup/zone-set.ts'
 import { Autopath } from './autopath.ts'
 import { OnePath } from './one-path.ts'
@@ -84,7 +84,7 @@ function useProvider(
   source: { paths: SearchPaths | undefined },
 ): void {
   c.onLinked(() => {
-    source.paths = c.block.searchPaths.get(provider)
+    source.paths = c.block.shared.find(SEARCH_PATHS)?.get(provider)
     const reason = source.paths?.reason ?? ''
     if (reason !== '') c.warn(`@${provider} finds no search paths: ${reason}`, position)
   })

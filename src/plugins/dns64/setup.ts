@@ -2,7 +2,10 @@ import type { Dispenser } from '../../corefile/dispenser.ts'
 import { scanCidr } from '../../dns/text/address.ts'
 import type { Directive } from '../../plugin/directive.ts'
 import { exportTranslated } from '../../plugin/translated-count.ts'
-import { scanTranslationPrefix as scanPrefix } from '../../plugin/translation-prefix.ts'
+import {
+  NAT64_PREFIX,
+  scanTranslationPrefix as scanPrefix,
+} from '../../plugin/translation-prefix.ts'
 import { Dns64 } from './dns64.ts'
 
 /** The well-known prefix (RFC 6052 section 2.1). */
@@ -13,7 +16,7 @@ export const dns64: Directive = {
   name: 'dns64',
   setup(c) {
     const options = scanOptions(c.dispenser)
-    c.block.nat64Prefix = options.prefix
+    c.block.shared.provide(NAT64_PREFIX, options.prefix)
     const slots = c.counters()
     c.addHandler((next) => {
       const handler = new Dns64(next, options, slots)

@@ -1,4 +1,5 @@
 import { InputError, type Position } from '../../base/errors.ts'
+import { lazyKey } from '../../base/shared-values.ts'
 import type { EgressConfig } from './options.ts'
 
 /** What the agent depends on, besides the contents of the kubeconfig file. */
@@ -29,7 +30,7 @@ interface Owner {
  * What the agents of one Corefile write: tables, files and sockets. Blocks with the same options share one
  * agent; two agents with one table would undo each other's changes.
  */
-export class AgentOutputs {
+class AgentOutputs {
   readonly #owners = new Map<string, Owner>()
 
   /** Notes the agent of a block. Throws InputError if a block with other options has one of its outputs. */
@@ -54,3 +55,5 @@ function sharedOutput(output: string, position: Position, { file, line }: Positi
     `${output} is in use at ${file}:${line} with other options: ${fix}`,
   )
 }
+
+export const AGENT_OUTPUTS = lazyKey('outputs of egress agents', () => new AgentOutputs())

@@ -2,8 +2,9 @@ import type { ResourceLease } from '../../base/resource-registry.ts'
 import { scanAddress } from '../../dns/text/address.ts'
 import { AddressSet } from '../../dns/text/address-set.ts'
 import type { Directive, SetupContext } from '../../plugin/directive.ts'
+import { NAT64_PREFIX } from '../../plugin/translation-prefix.ts'
 import { faultsOfAccess } from '../../sources/kubernetes/cluster-access.ts'
-import { AgentOutputs } from './agent-options.ts'
+import { AGENT_OUTPUTS } from './agent-options.ts'
 import { Concurrency } from './concurrency.ts'
 import { type ClientSource, Egress } from './egress.ts'
 import { exportCounts } from './metrics.ts'
@@ -19,7 +20,7 @@ export const egress: Directive = { name: 'egress', setup }
 
 function setup(c: SetupContext): void {
   const config = scanConfig(c.dispenser, c.block)
-  c.perCorefile(AgentOutputs).add(config)
+  c.shared.acquire(AGENT_OUTPUTS).add(config)
   if (config.cluster.length === 0) {
     const what = 'cluster is not set: connections to Pods, Services and nodes are dropped'
     c.warn(`${what} unless a policy allows them; set it to their networks`, config.position)
@@ -58,7 +59,8 @@ function setup(c: SetupContext): void {
     }
     stops.push(lease.release)
     const { item: node } = lease
-    if (block.nat64Prefix !== undefined) node.agent.addNat64(block.nat64Prefix)
+    const nat64Prefix = block.shared.find(NAT64_PREFIX)
+    if (nat64Prefix !== undefined) node.agent.addNat64(nat64Prefix)
     await node.start()
     if (isOver) return
     const { agent } = node

@@ -2,7 +2,6 @@ import { InputError } from '../../base/errors.ts'
 import type { Upstream } from '../../client/upstream/upstream.ts'
 import { collectWhileServing } from '../../plugin/collect.ts'
 import type { Directive, SetupContext } from '../../plugin/directive.ts'
-import { readsAny } from '../../plugin/metadata.ts'
 import type { Transaction } from '../../plugin/transaction.ts'
 import { Forward, type ForwardUpstream } from './forward.ts'
 import { ForwardMetrics } from './metrics.ts'
@@ -18,10 +17,10 @@ export const forward: Directive = {
   name: 'forward',
   setup: (c) => {
     const asked = new AskedUpstreams()
-    c.block.metadata.set(UPSTREAM_LABEL, (tx) => asked.of(tx))
+    c.block.metadata.providers.set(UPSTREAM_LABEL, (tx) => asked.of(tx))
     for (const config of scanForwards(c.dispenser, c.block)) {
       setUp(c, config, (tx, upstream) => {
-        if (readsAny(c.block, [UPSTREAM_LABEL])) asked.set(tx, upstream)
+        if (c.block.metadata.readsAny([UPSTREAM_LABEL])) asked.set(tx, upstream)
       })
     }
   },

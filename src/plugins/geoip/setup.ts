@@ -4,13 +4,13 @@ import { didYouMean } from '../../base/nearest.ts'
 import type { Dispenser } from '../../corefile/dispenser.ts'
 import { verifyEntries } from '../../geo/classes/verify.ts'
 import { GEOIP_LABELS } from '../../geo/fields.ts'
+import { GEO_COVERAGE, LOCATOR } from '../../geo/locator.ts'
 import { Database, type DatabaseImage } from '../../geo/mmdb/database.ts'
 import { bundledDatabasePath, loadFileSync } from '../../geo/mmdb/load.ts'
 import { MmdbLocator, type MmdbLocatorOptions } from '../../geo/mmdb-locator.ts'
 import { joinNets, type Net, scanNet } from '../../geo/net.ts'
 import { type JobRunner, runJobInline, runJobInThread } from '../../geo/worker/run-job.ts'
 import type { Directive, SetupContext } from '../../plugin/directive.ts'
-import { readsAny } from '../../plugin/metadata.ts'
 import { EventLog } from '../../telemetry/event-log.ts'
 import { oneProblem, type ProblemGroup } from '../../telemetry/problems.ts'
 import { printAge, warnOfAge } from './age.ts'
@@ -73,14 +73,15 @@ function setup(c: SetupContext, runJob: JobRunner): void {
   // Queries are still answered with the last valid database.
   c.onProblems(() => locator.faults.map(({ path, fault }) => problemOfFile(path, fault)))
   c.onStatus(() => ({ databases: locator.files.map(statusOf) }))
-  c.block.locator = locator
-  c.block.geoCoverage = () => locator.coverage()
-  c.block.locatesSubnet = options.ednsSubnet
+  const { shared, metadata } = c.block
+  shared.provide(LOCATOR, locator)
+  shared.provide(GEO_COVERAGE, () => locator.coverage())
+  metadata.locatesSubnet = options.ednsSubnet
   provideMetadata(c, () => locator, options.ednsSubnet)
   // Without it the client is the peer, as the server set it: nothing to do per query.
   if (options.ednsSubnet) c.addHandler((next) => new ClientFromSubnet(next))
   c.onStartup(async () => {
-    const readsEntries = readsAny(c.block, GEOIP_LABELS)
+    const readsEntries = c.block.metadata.readsAny(GEOIP_LABELS)
     await openOrFault(locator, readsEntries, files)
     if (readsEntries) images.publish(locator.images)
   })
@@ -89,7 +90,7 @@ function setup(c: SetupContext, runJob: JobRunner): void {
     if (database !== undefined) {
       if (paths.length > 1) throw tooManyToReplace(files)
       locator = new MmdbLocator({ ...parts, paths: [database] })
-      c.block.locator = locator
+      shared.provide(LOCATOR, locator)
     }
     await openOrFault(locator, readsEntries, database === undefined ? files : [])
   })
@@ -186,7 +187,7 @@ function isSamePrefix(a: Net, b: Net): boolean {
  */
 function provideMetadata(c: SetupContext, locator: () => MmdbLocator, ednsSubnet: boolean): void {
   for (const label of GEOIP_LABELS) {
-    c.block.metadata.set(label, ({ query }) =>
+    c.block.metadata.providers.set(label, ({ query }) =>
       ednsSubnet && hasSubnet(query)
         ? locator().field(query.ecsAddress, query.ecsFamily, label)
         : locator().field(query.clientAddress, query.clientFamily, label),

@@ -2,7 +2,7 @@ import { ClusterHandler } from '../../authority/cluster/cluster-handler.ts'
 import { type ClusterNames, serveCluster } from '../../authority/cluster/serve-cluster.ts'
 import { ThreadedImage } from '../../authority/cluster/threaded-image.ts'
 import { InputError, type Position } from '../../base/errors.ts'
-import type { ServedCluster } from '../../cluster-dns/served-cluster.ts'
+import { CLUSTER, type ServedCluster } from '../../cluster-dns/served-cluster.ts'
 import type { Directive } from '../../plugin/directive.ts'
 import { type ExternalOptions, scanOptions } from './options.ts'
 
@@ -18,10 +18,12 @@ export const k8sExternal: Directive = {
       { answers: true },
     )
     // `kubernetes` is set up after this directive.
-    c.onCheck(() => (c.block.cluster === undefined ? [absenceOf(position)] : []))
+    const find = (): ServedCluster | undefined => c.block.shared.find(CLUSTER)
+    c.onCheck(() => (find() === undefined ? [absenceOf(position)] : []))
     const clusterOf = (): ServedCluster => {
-      if (c.block.cluster === undefined) throw absenceOf(position)
-      return c.block.cluster
+      const cluster = find()
+      if (cluster === undefined) throw absenceOf(position)
+      return cluster
     }
     serveCluster(c, image, namesOf(options), clusterOf)
   },

@@ -1,7 +1,9 @@
 import { ownAddress } from '../../arguments/endpoint.ts'
+import { LOCATOR } from '../../geo/locator.ts'
 import { placeOf } from '../../plugin/block-place.ts'
 import type { OfflineService, SetupContext } from '../../plugin/directive.ts'
 import type { ZonePublisher, ZonePublisherParts } from '../../publish/zone-publisher.ts'
+import { ZONE_VERSIONS } from '../../xfr/zone-versions.ts'
 import type { KuadrantOptions } from './options.ts'
 
 export type BlockParts = Pick<ZonePublisherParts, 'threads' | 'group' | 'counts'>
@@ -17,7 +19,7 @@ export function prepareService(
   { threads, group, counts }: BlockParts,
 ): void {
   const { block } = c
-  const { zoneVersions } = block
+  const zoneVersions = block.shared.acquire(ZONE_VERSIONS)
   let publisher: ZonePublisher | undefined
   let isOver = false
   // Call it here, in the order of the chain: if two directives have the same zone, the first one counts.
@@ -26,7 +28,8 @@ export function prepareService(
   const load = async (): Promise<ZonePublisher> => {
     const { ZonePublisher } = await import('../../publish/zone-publisher.ts')
     const { resources, log, clock, metrics } = c
-    const { locator, listenHosts } = block
+    const { listenHosts } = block
+    const locator = block.shared.find(LOCATOR)
     const sourceFor = (host: string): string => ownAddress(host, block)
     const data = { threads, counts, locator, zoneVersions, versions }
     const parts = { group, place: placeOf(block), ...data }
@@ -57,7 +60,7 @@ export function prepareService(
     const { OfflineZones } = await import('../../publish/offline-zones.ts')
     const zones = new OfflineZones(options, () => group.options, records)
     const serve = async (): Promise<OfflineService> => {
-      const open = threads.open(block.locator)
+      const open = threads.open(block.shared.find(LOCATOR))
       const filled = await zones.fillImage(open)
       threads.serve(open)
       return { ...open, zones: filled }

@@ -3,7 +3,6 @@ import { unpackRecord } from '../../dnsrecord/pack.ts'
 import type { StoredRecord } from '../../dnsrecord/record-source.ts'
 import type { GeoCoverage } from '../../geo/classes/coverage.ts'
 import type { GeoCode } from '../../geo/code.ts'
-import type { BlockConfig } from '../../plugin/directive.ts'
 import type { RecordPlaces } from '../../publish/locate.ts'
 
 const WHY: Readonly<Record<GeoCode['rung'], string>> = {
@@ -23,7 +22,7 @@ const NOTHING: GeoCoverage = { codes: new Set(), hasCoordinates: false }
  */
 export function findUnmatched(
   records: readonly StoredRecord[],
-  coverage: BlockConfig['geoCoverage'],
+  coverage: (() => GeoCoverage) | undefined,
   places: RecordPlaces,
 ): InputError[] {
   const codesOf = new Map<string, Map<string, GeoCode>>()
@@ -64,7 +63,7 @@ export function findUnmatched(
 }
 
 /** Returns undefined if a database can't be used; `geoip` reports that fault. */
-function readCoverage(coverage: BlockConfig['geoCoverage']): GeoCoverage | undefined {
+function readCoverage(coverage: (() => GeoCoverage) | undefined): GeoCoverage | undefined {
   try {
     return coverage?.() ?? NOTHING
   } catch (error) {

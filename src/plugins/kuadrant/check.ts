@@ -4,13 +4,14 @@ import { systemClock } from '../../base/clock.ts'
 import { InputError, type Position } from '../../base/errors.ts'
 import { nameKey, printName } from '../../dns/name/name.ts'
 import { isLocalZone } from '../../dnsrecord/local-zone.ts'
+import type { GeoCoverage } from '../../geo/classes/coverage.ts'
 import { AddressHealth } from '../../health/address-health.ts'
 import { PROBE_STATES } from '../../health/probes/state-text.ts'
 import { SHIFT_STATE } from '../../health/shift/shift-text.ts'
 import { SLOW_START_STATE } from '../../health/slow-start-text.ts'
 import { cachedPeers } from '../../peering/cache/peer-cache-text.ts'
 import { checkStateFile, type StateKind } from '../../persist/state-file.ts'
-import type { BlockConfig, CheckReport } from '../../plugin/directive.ts'
+import type { CheckReport } from '../../plugin/directive.ts'
 import { findAliasLoops } from '../../publish/alias-loops.ts'
 import {
   type CheckedManifests,
@@ -56,7 +57,7 @@ export async function checkBlock(
   options: KuadrantOptions,
   all: readonly KuadrantOptions[],
   { warn, read, foresee, isOffline }: CheckReport,
-  coverage: BlockConfig['geoCoverage'],
+  coverage: (() => GeoCoverage) | undefined,
 ): Promise<readonly InputError[]> {
   const { zones } = options
   const ownership = new ZoneOwnership()
@@ -111,7 +112,7 @@ function checkRecords(
   options: KuadrantOptions,
   ownership: ZoneOwnership,
   { records, places }: CheckedManifests,
-  coverage: BlockConfig['geoCoverage'],
+  coverage: (() => GeoCoverage) | undefined,
   warn: Warn,
 ): InputError[] {
   const faults = findAliasLoops(records, places)

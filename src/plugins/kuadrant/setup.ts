@@ -1,5 +1,6 @@
 import type { Cidr } from '../../dns/text/address.ts'
 import { isLocalZone } from '../../dnsrecord/local-zone.ts'
+import { GEO_COVERAGE } from '../../geo/locator.ts'
 import type { AnswerExplainer } from '../../plugin/answer-explainer.ts'
 import type { Directive, SetupContext } from '../../plugin/directive.ts'
 import type { Handler } from '../../plugin/handler.ts'
@@ -9,7 +10,7 @@ import { prepareService } from './block-service.ts'
 import { conflictWith } from './conflicts.ts'
 import { ExplainNames } from './explain-names.ts'
 import { KuadrantHandler } from './kuadrant.ts'
-import { KuadrantBlocks } from './kuadrant-blocks.ts'
+import { KUADRANT_BLOCKS } from './kuadrant-blocks.ts'
 import { draftOptions, scanOptions } from './options.ts'
 import { TakesNotify } from './takes-notify.ts'
 import { threadCounts } from './thread-counts.ts'
@@ -18,7 +19,7 @@ import { threadCounts } from './thread-counts.ts'
 export const kuadrant: Directive = {
   name: 'kuadrant',
   setup(c) {
-    const { drafts, group } = c.perCorefile(KuadrantBlocks)
+    const { drafts, group } = c.shared.acquire(KUADRANT_BLOCKS)
     const draft = draftOptions(c.dispenser)
     drafts.push(draft)
     // Registered before the scan, so that an invalid property does not hide faults of the manifests.
@@ -26,7 +27,9 @@ export const kuadrant: Directive = {
     c.onCheck(async (report) => {
       if (!isScanned && !draft.hasSource) return []
       const { checkBlock } = await import('./check.ts')
-      return checkBlock(draft, drafts, report, c.block.geoCoverage).catch(faultAt(draft.position))
+      return checkBlock(draft, drafts, report, c.block.shared.find(GEO_COVERAGE)).catch(
+        faultAt(draft.position),
+      )
     })
     const options = scanOptions(c.dispenser, c.block, draft)
     isScanned = true

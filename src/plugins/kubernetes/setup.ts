@@ -6,11 +6,12 @@ import { ThreadedImage } from '../../authority/cluster/threaded-image.ts'
 import { Random } from '../../base/random.ts'
 import { isSystemError } from '../../base/system-error.ts'
 import { systemTimers } from '../../base/timers.ts'
-import type { ServedCluster } from '../../cluster-dns/served-cluster.ts'
+import { CLUSTER, type ServedCluster } from '../../cluster-dns/served-cluster.ts'
 import { scanResolvConf } from '../../dns/resolv-conf.ts'
 import { type Address, scanAddress } from '../../dns/text/address.ts'
 import { isReverseZone } from '../../dns/text/reverse-name.ts'
 import type { BlockConfig, Directive, SetupContext } from '../../plugin/directive.ts'
+import { SEARCH_PATHS } from '../../plugin/search-paths.ts'
 import { acquireAt, faultsOfAccess } from '../../sources/kubernetes/cluster-access.ts'
 import { ZoneSet } from '../../zone/lookup/zone-set.ts'
 import { type KubernetesOptions, scanOptions } from './options.ts'
@@ -40,7 +41,7 @@ export const kubernetes: Directive = {
     offerSearchPaths(c, options, image)
     c.onCheck(async ({ isOffline }) => (isOffline ? [] : faultsOfAccess(options)))
     const cluster = servedCluster(c, options)
-    c.block.cluster = cluster
+    c.block.shared.provide(CLUSTER, cluster)
     serveCluster(c, image, namesOf(c, options), () => cluster)
   },
 }
@@ -53,7 +54,7 @@ function offerSearchPaths(
 ): void {
   if (!c.block.directives.includes('autopath')) return
   const paths = new PodSearchPaths(image, new ZoneSet(zones), pods === 'verified')
-  c.block.searchPaths.set('kubernetes', paths)
+  c.block.shared.acquire(SEARCH_PATHS).set('kubernetes', paths)
   const follow = (host: readonly Uint8Array[]): void => {
     paths.host = host
   }

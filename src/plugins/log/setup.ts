@@ -3,7 +3,6 @@ import { didYouMean } from '../../base/nearest.ts'
 import type { Dispenser } from '../../corefile/dispenser.ts'
 import { isSubdomain } from '../../dns/name/name.ts'
 import type { Directive, SetupContext } from '../../plugin/directive.ts'
-import { findMetadata } from '../../plugin/metadata.ts'
 import { ZoneSet } from '../../zone/lookup/zone-set.ts'
 import { EntrySender } from './entries/entry-sender.ts'
 import { printEntries } from './entries/print-entries.ts'
@@ -24,8 +23,8 @@ export const log: Directive = {
       rules.push(scanRule(c, earlier))
     }
     // Here the response's rcode is the status: handlers store what they return.
-    c.block.metadata.set('log/class', (tx) => classOf(tx, tx.response.rcode))
-    c.block.metadata.set('log/type', (tx) => typeOf(tx, tx.response.rcode))
+    c.block.metadata.providers.set('log/class', (tx) => classOf(tx, tx.response.rcode))
+    c.block.metadata.providers.set('log/type', (tx) => typeOf(tx, tx.response.rcode))
     const formats = rules.map(({ format }) => format)
     const printer = new EntryPrinter(formats, c.lineWriter)
     const toControl = c.octetsToControl((octets) => printEntries(octets, formats, c.lineWriter))
@@ -80,8 +79,8 @@ function warnOfName(c: SetupContext, arg: string, earlier: readonly Uint8Array[]
 
 /** Throws InputError if lines could exceed the available room, because any client could cause them. */
 function compileFormat(c: SetupContext, text: string): LineFormat {
-  const format = new LineFormat(text, (label) => findMetadata(c.block, label))
-  for (const label of format.labels) c.block.metadataRead.add(label)
+  const format = new LineFormat(text, (label) => c.block.metadata.find(label))
+  for (const label of format.labels) c.block.metadata.read.add(label)
   const { octetsMax } = format
   if (octetsMax <= LINE_OCTETS_MAX) return format
   const limits = `lines of up to ${octetsMax} octets, and ${LINE_OCTETS_MAX} are allowed`

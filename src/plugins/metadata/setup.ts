@@ -10,7 +10,7 @@ export const metadata: Directive = {
     d.next()
     const zones = scanZoneArgsOrBlock(d, d.remainingArgs(), c.block)
     if (d.nextBlock() || d.next()) throw d.argError()
-    c.block.metadataEnabled = true
-    c.onLinked(() => limitToZones(c.block.metadata, zones))
+    c.block.metadata.isEnabled = true
+    c.onLinked(() => limitToZones(c.block.metadata.providers, zones))
   },
 }

@@ -1,3 +1,4 @@
+import { lazyKey } from '../../base/shared-values.ts'
 import { collectWhileServing } from '../../plugin/collect.ts'
 import type { SetupContext } from '../../plugin/directive.ts'
 import { collectProblems, PROBLEM_KINDS } from '../../telemetry/problems.ts'
@@ -7,9 +8,11 @@ class MeasuredBlocks {
   isExported = false
 }
 
+const MEASURED_BLOCKS = lazyKey('server blocks with metrics', () => new MeasuredBlocks())
+
 /** Exports the number of problems by kind. Every kind has a series, so that an alert needs no `absent`. */
 export function exportProblems(c: SetupContext): void {
-  const blocks = c.perCorefile(MeasuredBlocks)
+  const blocks = c.shared.acquire(MEASURED_BLOCKS)
   if (blocks.isExported) return
   blocks.isExported = true
   const gauge = c.metrics.gauge(

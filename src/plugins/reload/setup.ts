@@ -1,4 +1,5 @@
 import { printDuration, scanDuration } from '../../base/duration.ts'
+import { lazyKey } from '../../base/shared-values.ts'
 import type { Dispenser } from '../../corefile/dispenser.ts'
 import { collectWhileServing } from '../../plugin/collect.ts'
 import type { Directive, SetupContext } from '../../plugin/directive.ts'
@@ -14,6 +15,8 @@ const JITTER_MIN_MS = 1000
 class ReloadState {
   isReloading = false
 }
+
+const RELOAD_STATE = lazyKey('state of reloads', () => new ReloadState())
 
 /** `reload [INTERVAL] [JITTER]`: applies the Corefile when it changes. */
 export const reload: Directive = { name: 'reload', setup }
@@ -59,7 +62,7 @@ function problemsOf({ fault }: CorefileWatch, path: string): ProblemGroup[] {
 }
 
 async function reloadOnce(c: SetupContext): Promise<string> {
-  const state = c.perCorefile(ReloadState)
+  const state = c.shared.acquire(RELOAD_STATE)
   if (state.isReloading) return ''
   state.isReloading = true
   try {

@@ -9,6 +9,7 @@ import { AddressSet } from '../../dns/text/address-set.ts'
 import { collectWhileServing } from '../../plugin/collect.ts'
 import type { CounterSlots } from '../../plugin/counter-slots.ts'
 import type { Directive, SetupContext } from '../../plugin/directive.ts'
+import { LIMITER } from '../../plugin/reply-limiter.ts'
 import { LineBudget } from '../../telemetry/line-budget.ts'
 import { ZoneSet } from '../../zone/lookup/zone-set.ts'
 import { CATEGORY_NAMES, Category, type RrlOptions } from './options.ts'
@@ -74,7 +75,7 @@ function setup(c: SetupContext): void {
     if (budget.take(c.clock.monotonic())) c.log.info(`${verb}: ${text}`)
   })
   const limiter = new Rrl(options, slots, new LimitReports(options, report))
-  c.block.limiter = limiter
+  c.block.shared.provide(LIMITER, limiter)
   const broadcast = c.broadcast<RrlMemory>((memory) => limiter.use(memory))
   c.onStartup(() => {
     const memory = {

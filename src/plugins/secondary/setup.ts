@@ -9,6 +9,7 @@ import type { Dispenser } from '../../corefile/dispenser.ts'
 import type { HostPort } from '../../dns/host-port.ts'
 import { equalNames, printName } from '../../dns/name/name.ts'
 import { AddressSet } from '../../dns/text/address-set.ts'
+import { TSIG_KEYS } from '../../dns/tsig/key.ts'
 import { placeOf } from '../../plugin/block-place.ts'
 import type { BlockConfig, Directive, SetupContext } from '../../plugin/directive.ts'
 import type { ProblemGroup } from '../../telemetry/problems.ts'
@@ -43,7 +44,8 @@ function setup(c: SetupContext): void {
       primaries,
       place: placeOf(block),
       sourceFor: (primary) => (source === '' ? ownAddress(primary.host, block) : source),
-      key: () => (keyName === undefined ? undefined : block.tsigKeys.find(keyName)),
+      key: () =>
+        keyName === undefined ? undefined : block.shared.acquire(TSIG_KEYS).find(keyName),
       nsInAuthority: served.nsInAuthority,
       clock,
       timers,

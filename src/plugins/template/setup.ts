@@ -12,7 +12,6 @@ import type { CounterSlots } from '../../plugin/counter-slots.ts'
 import type { Directive, SetupContext } from '../../plugin/directive.ts'
 import { compileWords } from '../../plugin/expression/compile-words.ts'
 import { isFunction } from '../../plugin/expression/functions.ts'
-import { findMetadata } from '../../plugin/metadata.ts'
 import type { Transaction } from '../../plugin/transaction.ts'
 import { ZoneSet } from '../../zone/lookup/zone-set.ts'
 import { Conditions } from './conditions.ts'
@@ -80,7 +79,7 @@ export const template: Directive = {
     slots.length = counters
     exportCounts(c, templates, slots)
     const metadata = (tx: Transaction, label: string): string => {
-      return findMetadata(c.block, label)?.(tx) ?? ''
+      return c.block.metadata.find(label)?.(tx) ?? ''
     }
     c.addHandler((next) => new Template(next, templates, slots, metadata), { answers: true })
   },
@@ -209,7 +208,7 @@ function scanRecordTemplate(
 ): RecordTemplate {
   const d = c.dispenser
   const text = compile(d, source)
-  for (const label of text.references.labels) c.block.metadataRead.add(label)
+  for (const label of text.references.labels) c.block.metadata.read.add(label)
   if (!text.isConstant) {
     const position = d.position()
     // What metadata and variables print may have several fields.

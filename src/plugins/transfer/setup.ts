@@ -6,8 +6,10 @@ import type { Dispenser } from '../../corefile/dispenser.ts'
 import { printName } from '../../dns/name/name.ts'
 import { type Cidr, printAddress, scanCidr } from '../../dns/text/address.ts'
 import { AddressSet, ALL_ADDRESSES } from '../../dns/text/address-set.ts'
+import { TSIG_KEYS } from '../../dns/tsig/key.ts'
 import type { BlockConfig, Directive } from '../../plugin/directive.ts'
 import type { ZoneVersion } from '../../xfr/journal/version-view.ts'
+import { ZONE_VERSIONS } from '../../xfr/zone-versions.ts'
 import { Histories } from './histories.ts'
 import { TransferMetrics } from './metrics.ts'
 import { Notifier } from './notifier.ts'
@@ -29,14 +31,21 @@ export const transfer: Directive = {
       if (isServing) notifyAll(notifier, rules, version, block)
     }
     const covers = (zone: Uint8Array): boolean => rules.ruleOf(zone) !== undefined
-    const histories = new Histories(block.zoneVersions, clock, covers, notify, log)
+    const histories = new Histories(block.shared.acquire(ZONE_VERSIONS), clock, covers, notify, log)
     const onEnd = (transfer: FinishedTransfer): void => {
       metrics.count(transfer)
       if (transfer.fault === '') log.info(printTransfer(transfer))
       else log.error(printTransfer(transfer))
     }
     const onRefused = (): void => metrics.countRefused()
-    const parts = { rules, versions: block.zoneVersions, histories, clock, onRefused, onEnd }
+    const parts = {
+      rules,
+      versions: block.shared.acquire(ZONE_VERSIONS),
+      histories,
+      clock,
+      onRefused,
+      onEnd,
+    }
     c.addHandler((next) => new Transfer(next, parts))
     const findFaults = () =>
       found.flatMap(({ rule, fault }) => missingKey(rule.keyName, block, fault))
@@ -64,7 +73,8 @@ function notifyAll(
 ): void {
   const rule = rules.ruleOf(version.zone)
   if (rule === undefined) return
-  const key = rule.keyName === undefined ? undefined : block.tsigKeys.find(rule.keyName)
+  const key =
+    rule.keyName === undefined ? undefined : block.shared.acquire(TSIG_KEYS).find(rule.keyName)
   for (const target of rule.targets) {
     const source = rule.source === '' ? ownAddress(target.host, block) : rule.source
     notifier.notify(version, { target, source, key })

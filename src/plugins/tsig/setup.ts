@@ -8,7 +8,7 @@ import { Opcode, scanType } from '../../dns/iana/index.ts'
 import { nameKey, printName, scanName } from '../../dns/name/name.ts'
 import { scanBase64 } from '../../dns/rdata/binary.ts'
 import { ALGORITHM_NAMES, HMAC_SHA256, scanAlgorithm } from '../../dns/tsig/algorithm.ts'
-import { createTsigKey, type TsigKey } from '../../dns/tsig/key.ts'
+import { createTsigKey, TSIG_KEYS, type TsigKey } from '../../dns/tsig/key.ts'
 import { type KeyConfig, readKeyFile } from '../../dns/tsig/key-file.ts'
 import { collectWhileServing } from '../../plugin/collect.ts'
 import type { CounterSlots } from '../../plugin/counter-slots.ts'
@@ -32,7 +32,7 @@ export const tsig: Directive = {
   name: 'tsig',
   setup(c) {
     const config = scanConfig(c)
-    const keyring = c.block.tsigKeys
+    const keyring = c.block.shared.acquire(TSIG_KEYS)
     const take = (keys: readonly KeyConfig[]): void => keyring.replace(keys.map(createKey))
     const broadcast = c.broadcast<readonly KeyConfig[]>(take)
     const { qtypes, opcodes } = config

@@ -18,7 +18,7 @@ export const view: Directive = {
       d.eachProperty(() => terms.push(scanProperty(c, terms.length)))
     }
     const name = c.block.viewName
-    c.block.metadata.set('view/name', () => name)
+    c.block.metadata.providers.set('view/name', () => name)
     c.block.filters.push((tx) => matchesAll(terms, tx))
   },
 }

@@ -1,5 +1,6 @@
 import type { Dispenser } from '../../corefile/dispenser.ts'
-import type { Directive, XdpSettings } from '../../plugin/directive.ts'
+import type { Directive } from '../../plugin/directive.ts'
+import { XDP, type XdpSettings } from '../../transport/udp/xdp/settings.ts'
 
 const QUEUES_MAX = 64
 /** IFNAMSIZ of the kernel, without the final zero. */
@@ -10,13 +11,14 @@ const MODES: readonly XdpSettings['mode'][] = ['auto', 'native', 'generic', 'cop
 export const xdp: Directive = {
   name: 'xdp',
   setup(c) {
-    const { block, dispenser: d } = c
+    const d = c.dispenser
+    const xdp = c.block.shared.acquire(XDP)
     while (d.next()) {
       for (const settings of scanXdp(d)) {
-        if (block.xdp.some((one) => one.interfaceName === settings.interfaceName)) {
+        if (xdp.some((one) => one.interfaceName === settings.interfaceName)) {
           throw d.error(`interface ${settings.interfaceName} is listed twice`)
         }
-        block.xdp.push(settings)
+        xdp.push(settings)
       }
     }
   },

@@ -5,6 +5,7 @@ import { Rcode, RRClass, RRType } from '../../../src/dns/iana/index.ts'
 import { Section } from '../../../src/dns/message/response.ts'
 import { printName } from '../../../src/dns/name/name.ts'
 import { DROP, type Handler } from '../../../src/plugin/handler.ts'
+import { SEARCH_PATHS } from '../../../src/plugin/search-paths.ts'
 import type { Transaction } from '../../../src/plugin/transaction.ts'
 import { autopath } from '../../../src/plugins/autopath/setup.ts'
 import { followerOf, SetUp, setupError } from '../../support/setup.ts'
@@ -181,7 +182,7 @@ t.test('an error below reaches the server with the client’s query', async (t) 
 t.test('search paths of another directive', async (t) => {
   const path = [wire(NAME), wire('.')]
   const c = new SetUp(autopath, 'autopath cluster.local @kubernetes')
-  c.block.searchPaths.set('kubernetes', { reason: '', find: () => path })
+  c.block.shared.acquire(SEARCH_PATHS).set('kubernetes', { reason: '', find: () => path })
   const below = chainOf({ 'a.b.': 0 }, false)
   const { answer } = await show(c.handler(below.handler), transaction({ name: `a.b.${NAME}` }))
   t.equal(answer.length, 2)
@@ -189,7 +190,9 @@ t.test('search paths of another directive', async (t) => {
   t.strictSame(c.warnings, [])
   t.strictSame((await c.check()).faults, [])
   const idle = new SetUp(autopath, 'autopath @kubernetes')
-  idle.block.searchPaths.set('kubernetes', { reason: 'it sleeps', find: () => undefined })
+  idle.block.shared
+    .acquire(SEARCH_PATHS)
+    .set('kubernetes', { reason: 'it sleeps', find: () => undefined })
   await idle.start()
   t.strictSame(idle.warnings, ['1: @kubernetes finds no search paths: it sleeps'])
 })

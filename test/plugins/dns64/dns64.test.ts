@@ -3,6 +3,7 @@ import { Rcode, RRClass, RRType } from '../../../src/dns/iana/index.ts'
 import { Section } from '../../../src/dns/message/response.ts'
 import { scanName } from '../../../src/dns/name/name.ts'
 import { scanCidr } from '../../../src/dns/text/address.ts'
+import { NAT64_PREFIX } from '../../../src/plugin/translation-prefix.ts'
 import { dns64 } from '../../../src/plugins/dns64/setup.ts'
 import { SetUp, setupError } from '../../support/setup.ts'
 import { answering, show, transaction } from '../../support/transaction.ts'
@@ -179,7 +180,7 @@ t.test('arguments', async (t) => {
 })
 
 t.test('the other directives of the block know the prefix', async (t) => {
-  t.equal(new SetUp(dns64, 'dns64').block.nat64Prefix?.bits, 96)
-  const { nat64Prefix } = new SetUp(dns64, 'dns64 2001:db8::/32').block
-  t.strictSame(nat64Prefix, scanCidr('2001:db8::/32'))
+  t.equal(new SetUp(dns64, 'dns64').block.shared.find(NAT64_PREFIX)?.bits, 96)
+  const { shared } = new SetUp(dns64, 'dns64 2001:db8::/32').block
+  t.strictSame(shared.find(NAT64_PREFIX), scanCidr('2001:db8::/32'))
 })

@@ -442,14 +442,14 @@ t.test('ids and ports are random, and a port is used for few queries', async (t)
 t.test('forward/upstream is the upstream of this query', async (t) => {
   const { c, handler, first } = await forwarding(t, [plainly])
   const { metadata } = c.block
-  c.block.metadataEnabled = true
-  c.block.metadataRead.add('forward/upstream')
+  c.block.metadata.isEnabled = true
+  c.block.metadata.read.add('forward/upstream')
   const tx = transaction({ ...WWW, startedMs: 5 })
-  t.equal(metadata.get('forward/upstream')!(tx), '')
+  t.equal(metadata.find('forward/upstream')!(tx), '')
   await handler.serve(tx)
-  t.equal(metadata.get('forward/upstream')!(tx), first.address)
+  t.equal(metadata.find('forward/upstream')!(tx), first.address)
   tx.startedMs = 6
-  t.equal(metadata.get('forward/upstream')!(tx), '', 'the transaction is used again')
+  t.equal(metadata.find('forward/upstream')!(tx), '', 'the transaction is used again')
 })
 
 t.test('metrics', async (t) => {

@@ -3,11 +3,11 @@ import { join } from 'node:path'
 import t from 'tap'
 import type { Query } from '../../../src/dns/message/query.ts'
 import { printAddress, scanAddress } from '../../../src/dns/text/address.ts'
+import { LOCATOR } from '../../../src/geo/locator.ts'
 import { Database } from '../../../src/geo/mmdb/database.ts'
 import { bundledDatabasePath, loadFileSync } from '../../../src/geo/mmdb/load.ts'
 import type { MmdbLocator } from '../../../src/geo/mmdb-locator.ts'
 import { runJobInline } from '../../../src/geo/worker/run-job.ts'
-import { findMetadata } from '../../../src/plugin/metadata.ts'
 import { warnOfAge } from '../../../src/plugins/geoip/age.ts'
 import { geoip, geoipWith } from '../../../src/plugins/geoip/setup.ts'
 import { log } from '../../../src/plugins/log/setup.ts'
@@ -251,21 +251,21 @@ t.test('databases are found from root, and give their labels', async (t) => {
   // `root` runs before geoip; the helper has no root directive, so the path is given whole.
   await t.rejects(setUp.start())
   const found = new SetUp(quiet(), `geoip ${join(dir, 'city.mmdb')} {\n edns-subnet\n}`)
-  found.block.metadataEnabled = true
-  found.block.metadataRead.add('geoip/city/name')
+  found.block.metadata.isEnabled = true
+  found.block.metadata.read.add('geoip/city/name')
   await found.start()
   t.teardown(() => found.stop())
   t.strictSame(await found.check(), { faults: [], warnings: [] })
   const tx = transaction({ name: 'a.example.org.', from: '198.51.100.7' })
-  const city = findMetadata(found.block, 'geoip/city/name')!
+  const city = found.block.metadata.find('geoip/city/name')!
   t.equal(city(tx), '', 'the peer is unknown')
   setSubnet(tx.query, '81.2.69.0', 24)
   t.equal(city(tx), 'City in GB', 'before the chain ran')
   const client = printAddress(tx.query.clientAddress, 1)
   t.equal(client, '198.51.100.7', 'and the client is left to the block that will serve')
-  t.equal(found.block.locatesSubnet, true)
-  found.block.metadataEnabled = false
-  t.equal(findMetadata(found.block, 'geoip/city/name'), undefined)
+  t.equal(found.block.metadata.locatesSubnet, true)
+  found.block.metadata.isEnabled = false
+  t.equal(found.block.metadata.find('geoip/city/name'), undefined)
 })
 
 t.test('the database stays in memory only where a directive reads its labels', async (t) => {
@@ -298,10 +298,10 @@ t.test('the database stays in memory only where a directive reads its labels', a
   for (const { name, directive, given, off, want } of table) {
     const reader = new SetUp(directive, given)
     const setUp = new SetUp(quiet(), `geoip ${file}`)
-    setUp.block.metadataEnabled = off !== true
-    for (const label of reader.block.metadataRead) setUp.block.metadataRead.add(label)
+    setUp.block.metadata.isEnabled = off !== true
+    for (const label of reader.block.metadata.read) setUp.block.metadata.read.add(label)
     await setUp.start()
-    t.equal((setUp.block.locator as MmdbLocator).images.length, want, name)
+    t.equal((setUp.block.shared.find(LOCATOR) as MmdbLocator).images.length, want, name)
     await setUp.stop()
   }
 })

@@ -1,9 +1,11 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { CLUSTER } from '../../../src/cluster-dns/served-cluster.ts'
 import { scanName } from '../../../src/dns/name/name.ts'
 import { k8sExternal } from '../../../src/plugins/k8s_external/setup.ts'
 import { kubernetes } from '../../../src/plugins/kubernetes/setup.ts'
+import { ZONE_VERSIONS } from '../../../src/xfr/zone-versions.ts'
 import { ApiServer } from '../../support/api-server.ts'
 import { askBlock as ask, NEXT } from '../../support/ask-block.ts'
 import { followerOf, SetUp, setupError } from '../../support/setup.ts'
@@ -68,7 +70,7 @@ async function place(t: Test): Promise<Place> {
     const cluster = new SetUp(kubernetes, corefile)
     external.block.listenHosts.push('127.0.0.1', '192.0.2.53')
     cluster.block.listenHosts.push('127.0.0.1', '192.0.2.53')
-    external.block.cluster = cluster.block.cluster
+    external.block.shared.provide(CLUSTER, cluster.block.shared.find(CLUSTER)!)
     t.teardown(async () => {
       await external.stop()
       await cluster.stop()
@@ -240,7 +242,10 @@ t.test('zones can be transferred', async (t) => {
   const { block } = await place(t)
   const { external } = block('example.com')
   await external.start()
-  t.equal(external.block.zoneVersions.find(scanName('example.com.')!)?.serial, 1_700_000_000)
+  t.equal(
+    external.block.shared.acquire(ZONE_VERSIONS).find(scanName('example.com.')!)?.serial,
+    1_700_000_000,
+  )
 })
 
 t.test('a block without kubernetes', async (t) => {
@@ -254,7 +259,7 @@ t.test('a block without kubernetes', async (t) => {
 t.test('a cluster without a usable configuration is a fault of kubernetes', async (t) => {
   const cluster = new SetUp(kubernetes, 'kubernetes cluster.local {\n kubeconfig none\n}')
   const external = new SetUp(k8sExternal, 'k8s_external example.com')
-  external.block.cluster = cluster.block.cluster
+  external.block.shared.provide(CLUSTER, cluster.block.shared.find(CLUSTER)!)
   t.strictSame((await external.check()).faults, [])
   const want = { name: 'InputError', message: /plugin\/kubernetes: .*none: cannot be read/ }
   await t.rejects(external.start(), want)

@@ -6,6 +6,7 @@ import { FlatClassTrie } from '../../../src/geo/class-trie.ts'
 import { buildClasses } from '../../../src/geo/classes/build-classes.ts'
 import { UNKNOWN_LOCATION } from '../../../src/geo/location.ts'
 import type { Locator } from '../../../src/geo/locator.ts'
+import { LOCATOR } from '../../../src/geo/locator.ts'
 import { type Net, scanNet } from '../../../src/geo/net.ts'
 import { kuadrant } from '../../../src/plugins/kuadrant/setup.ts'
 import { followerOf, SetUp } from '../../support/setup.ts'
@@ -65,7 +66,7 @@ function stage(t: Test) {
   const corefile = `kuadrant {\n manifests ${directory}\n}`
   const c = new SetUp(kuadrant, corefile, ['k.example.com.'])
   const locator = new SlowLocator()
-  c.block.locator = locator
+  c.block.shared.provide(LOCATOR, locator)
   t.teardown(() => c.stop())
   const follower = followerOf(c, kuadrant, corefile, ['k.example.com.'])
   const handlers = [c.handler(), follower.handler()]

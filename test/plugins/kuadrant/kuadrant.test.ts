@@ -6,7 +6,7 @@ import { printName } from '../../../src/dns/name/name.ts'
 import { printRdata } from '../../../src/dns/rdata/index.ts'
 import type { Handler } from '../../../src/plugin/handler.ts'
 import type { Transaction } from '../../../src/plugin/transaction.ts'
-import { KuadrantBlocks } from '../../../src/plugins/kuadrant/kuadrant-blocks.ts'
+import { KUADRANT_BLOCKS } from '../../../src/plugins/kuadrant/kuadrant-blocks.ts'
 import { scanNamespaces } from '../../../src/plugins/kuadrant/namespaces.ts'
 import { kuadrant } from '../../../src/plugins/kuadrant/setup.ts'
 import { isManifestSourceOpen } from '../../../src/sources/manifests/acquire-manifests.ts'
@@ -384,10 +384,10 @@ t.test('a block that is over before it began claims nothing any more', async (t)
     new SetUp(kuadrant, `kuadrant {\n manifests ${directory}\n}`, ['k.example.com.'])
   const before = prepared()
   await before.stop()
-  await before.perCorefile(KuadrantBlocks).group.assignZones()
+  await before.shared.acquire(KUADRANT_BLOCKS).group.assignZones()
   t.equal(isManifestSourceOpen(directory, processResources), false, 'asked after its end')
   const meanwhile = prepared()
-  const claimed = meanwhile.perCorefile(KuadrantBlocks).group.assignZones()
+  const claimed = meanwhile.shared.acquire(KUADRANT_BLOCKS).group.assignZones()
   await meanwhile.stop()
   await claimed
   t.equal(isManifestSourceOpen(directory, processResources), false, 'asked before its end')

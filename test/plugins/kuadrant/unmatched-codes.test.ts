@@ -5,6 +5,7 @@ import { FlatClassTrie } from '../../../src/geo/class-trie.ts'
 import { buildClasses } from '../../../src/geo/classes/build-classes.ts'
 import { UNKNOWN_LOCATION } from '../../../src/geo/location.ts'
 import type { Locator } from '../../../src/geo/locator.ts'
+import { LOCATOR } from '../../../src/geo/locator.ts'
 import { type Net, scanNet } from '../../../src/geo/net.ts'
 import { kuadrant } from '../../../src/plugins/kuadrant/setup.ts'
 import { SetUp } from '../../support/setup.ts'
@@ -65,7 +66,7 @@ async function stage(t: Test, locator: Locator | undefined, ...codes: readonly s
   const directory = t.testdir({ 'a.yaml': manifest(...codes) })
   const zones = ['k.example.com.']
   const c = new SetUp(kuadrant, `kuadrant {\n manifests ${directory}\n}`, zones)
-  c.block.locator = locator
+  if (locator !== undefined) c.block.shared.provide(LOCATOR, locator)
   t.teardown(() => c.stop())
   await c.start()
   const note = () => c.problemText()

@@ -4,6 +4,7 @@ import t, { type Test } from 'tap'
 import { RRClass, RRType } from '../../../src/dns/iana/index.ts'
 import { scanName } from '../../../src/dns/name/name.ts'
 import { kubernetes } from '../../../src/plugins/kubernetes/setup.ts'
+import { ZONE_VERSIONS } from '../../../src/xfr/zone-versions.ts'
 import { ApiServer } from '../../support/api-server.ts'
 import { askBlock as ask, NEXT } from '../../support/ask-block.ts'
 import { followerOf, SetUp, setupError } from '../../support/setup.ts'
@@ -266,7 +267,7 @@ t.test('zones can be transferred', async (t) => {
   const { block } = await place(t)
   const c = block()
   await c.start()
-  const version = c.block.zoneVersions.find(scanName('cluster.local.')!)
+  const version = c.block.shared.acquire(ZONE_VERSIONS).find(scanName('cluster.local.')!)
   t.equal(version?.serial, 1_700_000_000)
 })
 

@@ -129,8 +129,8 @@ t.test('the common format prints what its fields print one by one', async (t) =>
 
 t.test('metadata, where the block has it', async (t) => {
   const setUp = new SetUp(log, 'log . "{/a/b} {/log/class} {/log/type}"')
-  setUp.block.metadata.set('a/b', () => 'va\nlue')
-  setUp.block.metadataEnabled = true
+  setUp.block.metadata.providers.set('a/b', () => 'va\nlue')
+  setUp.block.metadata.isEnabled = true
   setUp.handler(reply(Rcode.NXDOMAIN, Authority, RRType.SOA)).serve(transaction(question))
   t.strictSame(setUp.lines, ['[INFO] va\\x0alue denial NXDOMAIN'])
 })

@@ -1,5 +1,4 @@
 import t from 'tap'
-import { findMetadata } from '../../../src/plugin/metadata.ts'
 import { EntryPrinter } from '../../../src/plugins/log/entry-printer.ts'
 import { LineFormat } from '../../../src/plugins/log/format.ts'
 import { Log } from '../../../src/plugins/log/log.ts'
@@ -20,11 +19,11 @@ t.test('labels are known inside the zones only', async (t) => {
   ]
   for (const { given, name, want } of table) {
     const setUp = new SetUp(metadata, given)
-    setUp.block.metadata.set('test/label', () => 'known')
+    setUp.block.metadata.providers.set('test/label', () => 'known')
     await setUp.start()
-    const provide = findMetadata(setUp.block, 'test/label')!
+    const provide = setUp.block.metadata.find('test/label')!
     t.equal(provide(transaction({ name })), want, `${name} by "${given}"`)
-    t.equal(findMetadata(setUp.block, 'test/other'), undefined)
+    t.equal(setUp.block.metadata.find('test/other'), undefined)
   }
 })
 
@@ -32,10 +31,10 @@ t.test('a label is computed when something reads it, and never else', async (t) 
   const setUp = new SetUp(metadata, 'metadata')
   const { block, clock } = setUp
   const calls = { read: 0, unread: 0 }
-  block.metadata.set('test/read', () => `value ${++calls.read}`)
-  block.metadata.set('test/unread', () => `value ${++calls.unread}`)
+  block.metadata.providers.set('test/read', () => `value ${++calls.read}`)
+  block.metadata.providers.set('test/unread', () => `value ${++calls.unread}`)
   await setUp.start()
-  const format = new LineFormat('{name} {/test/read}', (label) => findMetadata(block, label))
+  const format = new LineFormat('{name} {/test/read}', (label) => block.metadata.find(label))
   const lines: string[] = []
   const printer = new EntryPrinter([format], lineBufferTo(lines))
   const names = new ZoneSet([wire('logged.example.org.')])

@@ -14,9 +14,10 @@ import { parseQuery } from '../../../src/dns/message/parse-query.ts'
 import { scanName } from '../../../src/dns/name/name.ts'
 import { type RdataField, scanRdata, splitFields } from '../../../src/dns/rdata/index.ts'
 import { scanAlgorithm } from '../../../src/dns/tsig/algorithm.ts'
-import { createTsigKey } from '../../../src/dns/tsig/key.ts'
+import { createTsigKey, TSIG_KEYS } from '../../../src/dns/tsig/key.ts'
 import { SecondaryZone } from '../../../src/plugins/secondary/secondary-zone.ts'
 import { secondary } from '../../../src/plugins/secondary/setup.ts'
+import { ZONE_VERSIONS } from '../../../src/xfr/zone-versions.ts'
 import { recordLog } from '../../support/recorded-log.ts'
 import { FakeClock, FakeTimers, SetUp, setupError } from '../../support/setup.ts'
 import { show, transaction } from '../../support/transaction.ts'
@@ -121,7 +122,7 @@ t.test('the zone is served once it is there', async (t) => {
   await until(async () => (await serves()) === 'NOERROR c0000201', 'the zone')
   t.match(c.lines.join(), 'zone example.org. transferred (AXFR) from 127.0.0.1:')
   t.equal(await serves('none'), 'NXDOMAIN')
-  t.equal(c.block.zoneVersions.find(zone)?.serial, 1, 'others can have it')
+  t.equal(c.block.shared.acquire(ZONE_VERSIONS).find(zone)?.serial, 1, 'others can have it')
 })
 
 t.test('records of names outside of the zone are ignored', async (t) => {
@@ -194,7 +195,7 @@ t.test('a zone is refreshed by IXFR at the interval of its SOA', async (t) => {
   await pass(101)
   await until(async () => (await serves()) === 'NOERROR c0000202', 'the difference')
   t.equal(await serves('new'), 'NOERROR c0000203')
-  t.equal(c.block.zoneVersions.find(zone)?.serial, 2)
+  t.equal(c.block.shared.acquire(ZONE_VERSIONS).find(zone)?.serial, 2)
 })
 
 t.test('a signed zone that an IXFR breaks is warned of', async (t) => {
@@ -206,12 +207,15 @@ t.test('a signed zone that an IXFR breaks is warned of', async (t) => {
   const signed = [key, rr('@ NSEC @ NS SOA RRSIG NSEC DNSKEY'), ...signatures]
   primary.answer = () => [soa(1), rr('@ NS ns'), ...signed, soa(1)]
   await c.start()
-  await until(() => c.block.zoneVersions.find(zone)?.serial === 1, 'the zone')
+  await until(() => c.block.shared.acquire(ZONE_VERSIONS).find(zone)?.serial === 1, 'the zone')
   await pass(61)
   t.notMatch(c.lines.join(), /WARNING/)
   primary.answer = () => [soa(2), soa(1), soa(2), rr(WWW), soa(2)]
   await pass(40)
-  await until(() => c.block.zoneVersions.find(zone)?.serial === 2, 'the difference')
+  await until(
+    () => c.block.shared.acquire(ZONE_VERSIONS).find(zone)?.serial === 2,
+    'the difference',
+  )
   await pass(61)
   await until(() => /will not validate as served/.test(c.lines.join()), 'the check')
   t.match(
@@ -230,7 +234,7 @@ t.test('a zone that no primary confirms is served until it expires', async (t) =
   t.equal(await serves(), 'NOERROR c0000201')
   await pass(15)
   t.match(await serves(), 'SERVFAIL')
-  t.equal(c.block.zoneVersions.find(zone), undefined)
+  t.equal(c.block.shared.acquire(ZONE_VERSIONS).find(zone), undefined)
   t.match(c.lines.join(), 'zone example.org. 1 expired')
   primary.answer = () => whole(1, WWW)
   await pass(15)
@@ -374,7 +378,7 @@ t.test('with a key NOTIFYs must be signed, and so are we', async (t) => {
   const { primary, c } = await setUp(t, 'key k.example.')
   await t.rejects(c.startUp(), { message: /no key k\.example\./ })
   const key = createTsigKey(scanName('k.example.')!, scanAlgorithm('hmac-sha256')!, zone)
-  c.block.tsigKeys.replace([key])
+  c.block.shared.acquire(TSIG_KEYS).replace([key])
   primary.answer = () => whole(1, WWW)
   await c.start()
   await until(() => c.lines.join().includes('the reply is not signed'), 'the fault')

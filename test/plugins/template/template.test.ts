@@ -190,9 +190,9 @@ const TABLE: readonly Row[] = [
 t.test('replies', async (t) => {
   for (const { name, given, ask, status = 0, want = [], error = '', metadata } of TABLE) {
     const setUp = new SetUp(template, given)
-    setUp.block.metadataEnabled = metadata !== undefined
+    setUp.block.metadata.isEnabled = metadata !== undefined
     for (const [label, value] of Object.entries(metadata ?? {})) {
-      setUp.block.metadata.set(label, () => value)
+      setUp.block.metadata.providers.set(label, () => value)
     }
     const tx = transaction(ask)
     t.equal(await setUp.handler(next).serve(tx), status, name)

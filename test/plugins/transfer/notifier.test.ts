@@ -6,12 +6,13 @@ import { composeMessage, type Message, parseMessage } from '../../../src/dns/mes
 import { printName, scanName } from '../../../src/dns/name/name.ts'
 import { printRdata } from '../../../src/dns/rdata/index.ts'
 import { scanAlgorithm } from '../../../src/dns/tsig/algorithm.ts'
-import { createTsigKey, TsigKeyring } from '../../../src/dns/tsig/key.ts'
+import { createTsigKey, TSIG_KEYS, TsigKeyring } from '../../../src/dns/tsig/key.ts'
 import { findTsig } from '../../../src/dns/tsig/record.ts'
 import { verifyRequest } from '../../../src/dns/tsig/verify-request.ts'
 import { Notifier } from '../../../src/plugins/transfer/notifier.ts'
 import { transfer } from '../../../src/plugins/transfer/setup.ts'
 import { createLogger } from '../../../src/telemetry/log.ts'
+import { ZONE_VERSIONS } from '../../../src/xfr/zone-versions.ts'
 import { FakeClock, FakeTimers, SetUp } from '../../support/setup.ts'
 import { until } from '../../support/until.ts'
 import { imageOf } from '../../support/zone-version.ts'
@@ -75,8 +76,8 @@ async function setUp(t: Test, lines = '') {
   const timers = new FakeTimers()
   const corefile = `transfer {\nto 127.0.0.1:${listener.port}\n${lines}\n}`
   const c = new SetUp(transfer, corefile, undefined, { timers })
-  c.block.tsigKeys.replace([KEY])
-  const source = c.block.zoneVersions.source()
+  c.block.shared.acquire(TSIG_KEYS).replace([KEY])
+  const source = c.block.shared.acquire(ZONE_VERSIONS).source()
   t.teardown(() => c.stop())
   const put = (serial: number): void => {
     const text = `@ 60 SOA ns host ${serial} 2 3 4 5\n@ 60 NS ns\n`

@@ -5,9 +5,10 @@ import { Section } from '../../../src/dns/message/response.ts'
 import { printName, ROOT_NAME, scanName } from '../../../src/dns/name/name.ts'
 import { printRdata } from '../../../src/dns/rdata/index.ts'
 import { scanAlgorithm } from '../../../src/dns/tsig/algorithm.ts'
-import { createTsigKey } from '../../../src/dns/tsig/key.ts'
+import { createTsigKey, TSIG_KEYS } from '../../../src/dns/tsig/key.ts'
 import type { Transaction } from '../../../src/plugin/transaction.ts'
 import { transfer } from '../../../src/plugins/transfer/setup.ts'
+import { ZONE_VERSIONS } from '../../../src/xfr/zone-versions.ts'
 import { SetUp, setupError } from '../../support/setup.ts'
 import { answering, type Question, transaction } from '../../support/transaction.ts'
 import { until } from '../../support/until.ts'
@@ -44,7 +45,7 @@ const FILL = Array.from({ length: 50 }, (_, i) => `n${i} 60 A 192.0.2.${i}\n`).j
 async function started(t: Test, lines: string, args = '') {
   const c = new SetUp(transfer, `transfer ${args} {\n${lines}\n}`)
   t.teardown(() => c.stop())
-  const source = c.block.zoneVersions.source()
+  const source = c.block.shared.acquire(ZONE_VERSIONS).source()
   await c.start()
   const put = (serial: number, extra = '') => source.put(imageOf(text(serial, extra), APEX).version)
   return { c, source, put }
@@ -188,10 +189,13 @@ t.test('with a key only who has it', async (t) => {
   const c = new SetUp(transfer, 'transfer {\nto *\nkey k.example.\n}')
   await t.rejects(c.startUp(), { message: /no key k\.example\./ })
   const key = (name: string) => createTsigKey(scanName(name)!, scanAlgorithm('hmac-sha256')!, zone)
-  c.block.tsigKeys.replace([key('k.example.')])
+  c.block.shared.acquire(TSIG_KEYS).replace([key('k.example.')])
   await c.start()
   t.teardown(() => c.stop())
-  c.block.zoneVersions.source().put(imageOf(text(1), APEX).version)
+  c.block.shared
+    .acquire(ZONE_VERSIONS)
+    .source()
+    .put(imageOf(text(1), APEX).version)
   for (const [name, status] of [
     ['', 5],
     ['other.example.', 5],

@@ -11,8 +11,8 @@ const QUESTION: Question = {
 
 function matches(expression: string, question: Partial<Question> = {}): boolean {
   const setUp = new SetUp(view, `view test {\n expr ${expression}\n}`)
-  setUp.block.metadataEnabled = true
-  setUp.block.metadata.set('geoip/country/code', () => 'IE')
+  setUp.block.metadata.isEnabled = true
+  setUp.block.metadata.providers.set('geoip/country/code', () => 'IE')
   return setUp.block.filters[0]!(transaction({ ...QUESTION, ...question }))
 }
 
@@ -142,10 +142,10 @@ t.test('an answer that was chosen by the location of a client subnet has its sco
     want,
   } of table) {
     const setUp = new SetUp(view, `view test {\n expr ${expression}\n}`)
-    setUp.block.metadataEnabled = true
-    setUp.block.locatesSubnet = locatesSubnet
+    setUp.block.metadata.isEnabled = true
+    setUp.block.metadata.locatesSubnet = locatesSubnet
     for (const label of ['geoip/country/code', 'geoip/asn/number', 'log/class']) {
-      setUp.block.metadata.set(label, () => '')
+      setUp.block.metadata.providers.set(label, () => '')
     }
     const tx = transaction(QUESTION)
     tx.query.ecsFamily = 1
@@ -159,7 +159,7 @@ t.test('an answer that was chosen by the location of a client subnet has its sco
 t.test('a view has a name, and as many expressions as it needs', async (t) => {
   const both = new SetUp(view, "view v1 {\n expr proto() == 'udp'\n expr type() == 'A'\n}")
   t.equal(both.block.viewName, 'v1')
-  t.equal(both.block.metadata.get('view/name')!(transaction(QUESTION)), 'v1')
+  t.equal(both.block.metadata.providers.get('view/name')!(transaction(QUESTION)), 'v1')
   t.equal(both.block.filters[0]!(transaction(QUESTION)), false, 'one is false')
   t.equal(both.block.filters[0]!(transaction({ ...QUESTION, type: RRType.A })), true)
   const none = new SetUp(view, 'view v2')

@@ -1,5 +1,6 @@
 import t from 'tap'
 import { xdp } from '../../../src/plugins/xdp/setup.ts'
+import { XDP } from '../../../src/transport/udp/xdp/settings.ts'
 import { SetUp, setupError } from '../../support/setup.ts'
 
 const DEFAULT = { queues: 0, mode: 'auto' }
@@ -21,7 +22,7 @@ t.test('interfaces and how they are served', async (t) => {
     },
   ]
   for (const { given, want } of table) {
-    t.strictSame(new SetUp(xdp, given).block.xdp, want, given)
+    t.strictSame(new SetUp(xdp, given).block.shared.find(XDP), want, given)
   }
 })
 

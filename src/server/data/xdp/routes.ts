@@ -1,7 +1,7 @@
 import type { NetworkInterfaceInfo } from 'node:os'
-import type { XdpSettings } from '../../../plugin/directive.ts'
 import { parsePeerAddress } from '../../../transport/peer-address.ts'
 import { TARGETS_MAX } from '../../../transport/udp/xdp/program.ts'
+import type { XdpSettings } from '../../../transport/udp/xdp/settings.ts'
 import type { LaneTarget } from '../../../transport/udp/xdp/targets.ts'
 import type { ListenPlan } from '../../listen-plan.ts'
 import type { DataListener } from '../data-listener.ts'

@@ -1,0 +1,43 @@
+declare const type: unique symbol
+
+/** Identifies a value that parts of the program share without knowing each other. The folder that owns `T` declares it. */
+export interface Key<T> {
+  /** For people. */
+  readonly name: string
+  readonly [type]?: (value: T) => T
+}
+
+/** The key of a value that exists as soon as a part needs it. */
+export interface LazyKey<T> extends Key<T> {
+  readonly create: () => T
+}
+
+/** Returns a key that equals no other one. */
+export function key<T>(name: string): Key<T> {
+  return { name }
+}
+
+/** As `key`. `create`: makes the value for the first part that needs it. */
+export function lazyKey<T>(name: string, create: () => T): LazyKey<T> {
+  return { name, create }
+}
+
+/** Values by key. A new kind of value needs no change here. */
+export class SharedValues {
+  readonly #values = new Map<object, unknown>()
+
+  /** Replaces the value that was provided before. */
+  provide<T>(key: Key<T>, value: T): void {
+    this.#values.set(key, value)
+  }
+
+  /** Undefined if no part has provided a value. */
+  find<T>(key: Key<T>): T | undefined {
+    return this.#values.get(key) as T | undefined
+  }
+
+  acquire<T>(key: LazyKey<T>): T {
+    if (!this.#values.has(key)) this.provide(key, key.create())
+    return this.find(key)!
+  }
+}
