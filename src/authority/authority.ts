@@ -2,9 +2,9 @@ import { copyOctets } from '../base/octets.ts'
 import { Rcode, RRType } from '../dns/iana/index.ts'
 import { isProof, type Response, Section } from '../dns/message/response.ts'
 import { equalNamesAt, nameOctetsAt } from '../dns/name/name-at.ts'
+import type { ZoneDirectory } from '../dns/name/zone-directory.ts'
 import { CHAIN_DEPTH_MAX, type Transaction } from '../plugin/transaction.ts'
 import { AnswerStatus, type ZoneAnswerer } from '../zone/lookup/answer.ts'
-import type { ZoneDirectory } from '../zone/lookup/zone-directory.ts'
 
 /** Returned by `answerFromImage` if the image has no zone for the name; no rcode is negative. */
 export const NOT_OURS = -2

@@ -1,19 +1,19 @@
 declare const type: unique symbol
 
-/** Identifies a value that parts of the program share without knowing each other. The folder that owns `T` declares it. */
-export interface Key<T> {
+/** Identifies a value that parts of the program share unknown to each other. The folder that owns `T` declares it. */
+export interface SharedKey<T> {
   /** For people. */
   readonly name: string
   readonly [type]?: (value: T) => T
 }
 
 /** The key of a value that exists as soon as a part needs it. */
-export interface LazyKey<T> extends Key<T> {
+export interface LazyKey<T> extends SharedKey<T> {
   readonly create: () => T
 }
 
 /** Returns a key that equals no other one. */
-export function key<T>(name: string): Key<T> {
+export function key<T>(name: string): SharedKey<T> {
   return { name }
 }
 
@@ -27,12 +27,12 @@ export class SharedValues {
   readonly #values = new Map<object, unknown>()
 
   /** Replaces the value that was provided before. */
-  provide<T>(key: Key<T>, value: T): void {
+  provide<T>(key: SharedKey<T>, value: T): void {
     this.#values.set(key, value)
   }
 
   /** Undefined if no part has provided a value. */
-  find<T>(key: Key<T>): T | undefined {
+  find<T>(key: SharedKey<T>): T | undefined {
     return this.#values.get(key) as T | undefined
   }
 

@@ -1,11 +1,14 @@
 import { systemClock } from '../base/clock.ts'
 import { type InputError, InputErrors } from '../base/errors.ts'
 import { ResourceRegistry } from '../base/resource-registry.ts'
+import { SharedValues } from '../base/shared-values.ts'
 import { systemTimers } from '../base/timers.ts'
 import type { ServerBlock } from '../corefile/parser.ts'
 import type { ComparedBlock } from '../explain/served-names.ts'
-import type { CorefileView, OfflineBlock } from '../plugin/directive.ts'
+import type { CorefileView } from '../plugin/directive.ts'
 import { DIRECTIVE_NAMES, loadDirectives } from '../plugins/order.ts'
+import type { OfflineBlock } from '../publish/offline-block.ts'
+import { OFFLINE_PLACE } from '../publish/offline-block.ts'
 import { OfflineRecords, type RecordsPlace } from '../publish/offline-records.ts'
 import { type CorefileSource, loadCorefile } from '../server/corefile-source.ts'
 import { ServerTotals } from '../server/counters.ts'
@@ -104,6 +107,8 @@ export async function loadOffline(
   if (first !== undefined) throw new InputErrors(first, others)
   const blocks: OfflineBlock[] = []
   const records = new OfflineRecords(instead, similar?.records)
+  const shared = new SharedValues()
+  shared.provide(OFFLINE_PLACE, { records, blocks })
   const close = async (): Promise<void> => {
     await instance.shutDown()
   }
@@ -112,8 +117,7 @@ export async function loadOffline(
       database,
       readsEntries,
       answers,
-      records,
-      addBlock: (block) => blocks.push(block),
+      shared,
     })
   } catch (error) {
     await close()

@@ -1,5 +1,4 @@
-import type { SelectedCount } from '../health/drain/drain-index.ts'
-import type { DrainReport } from '../health/drain/drain-report.ts'
+import type { DrainReport, SelectedCount } from '../telemetry/drain-report.ts'
 
 /** A drain, and the path of its file; '' = an annotation. */
 export interface AdminDrain extends DrainReport {

@@ -6,11 +6,6 @@ import type { SharedValues } from '../base/shared-values.ts'
 import type { Timers } from '../base/timers.ts'
 import type { Dispenser } from '../corefile/dispenser.ts'
 import type { UnsetVariable } from '../corefile/parser.ts'
-import type { OfflineRecords } from '../publish/offline-records.ts'
-import type { OfflineZones } from '../publish/offline-zones.ts'
-import type { RecordZone } from '../publish/record-zone.ts'
-import type { OpenZones } from '../publish/threaded-zones.ts'
-import type { SteererFactory } from '../steering/steerer.ts'
 import type { LineWriter } from '../telemetry/lines.ts'
 import type { Logger } from '../telemetry/log.ts'
 import type { MetricsRegistry } from '../telemetry/metrics.ts'
@@ -104,25 +99,8 @@ export interface OfflineLoad {
   readonly readsEntries: boolean
   /** True: chains must answer queries as those of a server; else the zones of records are enough. */
   readonly answers: boolean
-  readonly records: OfflineRecords
-  addBlock(block: OfflineBlock): void
-}
-
-/** The zones of a `kuadrant` directive, for a command that serves nothing. */
-export interface OfflineBlock {
-  readonly block: BlockConfig
-  readonly zones: OfflineZones
-  /**
-   * Fills the zones, and makes the chain of the block answer from them, in this thread. Call it once.
-   * Rejects with an InputError if the records or the database can't be read.
-   */
-  serve(): Promise<OfflineService>
-}
-
-/** The zones of a block once they answer. */
-export interface OfflineService extends OpenZones {
-  /** By `nameKey` of the apex. */
-  readonly zones: ReadonlyMap<string, RecordZone>
+  /** What only some directives need. */
+  readonly shared: SharedValues
 }
 
 /** Reply of an HTTP endpoint. */
@@ -197,8 +175,6 @@ export interface SetupContext {
    * publishes, the first time before any query. The control thread never calls it.
    */
   broadcast<T>(follow: (value: T) => void): Broadcast<T>
-  /** Makes the steerers of this thread; undefined = they draw at random, unobserved. */
-  readonly steererOf?: SteererFactory | undefined
   /** Counters of a handler. Each thread has its own, and the control thread can read all of them. */
   counters(): CounterSlots
   /**

@@ -3,9 +3,9 @@ import { ALIASES_MAX } from '../dns/message/direct-answer.ts'
 import { Query } from '../dns/message/query.ts'
 import type { ReplyStream } from '../dns/message/reply-stream.ts'
 import { Response } from '../dns/message/response.ts'
+import type { ZoneDirectory } from '../dns/name/zone-directory.ts'
 import type { Cidr } from '../dns/text/address.ts'
 import type { TsigKey } from '../dns/tsig/key.ts'
-import type { ZoneDirectory } from '../zone/lookup/zone-directory.ts'
 
 /** The services of the server for handlers. */
 export interface ServerView {

@@ -1,13 +1,14 @@
 import type { Broadcast } from '../base/broadcast.ts'
 import { systemClock } from '../base/clock.ts'
 import { Random } from '../base/random.ts'
+import type { SharedValues } from '../base/shared-values.ts'
 import type { Locator } from '../geo/locator.ts'
 import {
   FollowedSteering,
   type SteeringSnapshotData,
   steeringSnapshotData,
 } from '../steering/snapshot-data.ts'
-import { GeoWeightSteerer, type SteererFactory } from '../steering/steerer.ts'
+import { GeoWeightSteerer, STEERER_FACTORY, type SteererFactory } from '../steering/steerer.ts'
 import { SteeringTable } from '../steering/table.ts'
 import type { Logger } from '../telemetry/log.ts'
 import { type ArenaHandle, ZoneReader } from '../zone/image/reader.ts'
@@ -25,8 +26,8 @@ export interface ThreadedZonesParts {
   readonly log: Logger
   /** Shares a value with the data threads, which call `follow` with it. */
   broadcast<T>(follow: (value: T) => void): Broadcast<T>
-  /** Makes the steerers of data threads; undefined = they draw at random. */
-  readonly steererOf?: SteererFactory | undefined
+  /** May have a `STEERER_FACTORY`. */
+  readonly shared: SharedValues
 }
 
 /** Returns the counters of this thread: see `GeoWeightSteerer`. */
@@ -58,7 +59,8 @@ export class ThreadedZones {
     this.#log = parts.log
     this.#counts = counts
     this.#steererOf =
-      parts.steererOf ?? ((snapshots) => new GeoWeightSteerer(snapshots, newRandom(), counts?.()))
+      parts.shared.find(STEERER_FACTORY) ??
+      ((snapshots) => new GeoWeightSteerer(snapshots, newRandom(), counts?.()))
     this.#steeringSnapshots = parts.broadcast<SteeringSnapshotData>((steeringSnapshot) =>
       this.#followed.follow(steeringSnapshot),
     )

@@ -2,9 +2,10 @@ import { RRClass } from '../dns/iana/classes.ts'
 import { RRType } from '../dns/iana/types.ts'
 import type { Query } from '../dns/message/query.ts'
 import type { Response } from '../dns/message/response.ts'
-import type { AnswerSource, Handler } from '../plugin/handler.ts'
+import type { Handler } from '../plugin/handler.ts'
 import { type Link, Trait } from '../plugin/link.ts'
 import type { Transaction } from '../plugin/transaction.ts'
+import type { AnswerSource } from '../zone/lookup/answer-source.ts'
 import type { RoutedBlock } from './routing.ts'
 
 /** A part of a chain that the server runs itself. */

@@ -1,6 +1,7 @@
 import { Opcode, Rcode } from '../dns/iana/index.ts'
 import { CHAIN_END } from '../plugin/chain-end.ts'
-import type { AnswerSource, Handler, HandlerFactory } from '../plugin/handler.ts'
+import type { Handler, HandlerFactory } from '../plugin/handler.ts'
+import type { AnswerSource } from '../zone/lookup/answer-source.ts'
 
 /** The chain of a block without a directive that answers: it refuses every query, as CoreDNS does. */
 const EMPTY_CHAIN: Handler = {

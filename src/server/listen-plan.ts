@@ -1,8 +1,9 @@
 import { InputError, type Position } from '../base/errors.ts'
 import type { BlockConfig, BlockKey } from '../plugin/directive.ts'
-import type { AnswerSource, Handler } from '../plugin/handler.ts'
+import type { Handler } from '../plugin/handler.ts'
 import { LIMITER } from '../plugin/reply-limiter.ts'
 import { XDP, type XdpSettings } from '../transport/udp/xdp/settings.ts'
+import type { AnswerSource } from '../zone/lookup/answer-source.ts'
 import { OverlapCheck, printKey } from './overlap.ts'
 import type { RoutedBlock } from './routing.ts'
 

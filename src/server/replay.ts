@@ -1,6 +1,7 @@
 import type { Clock } from '../base/clock.ts'
 import type { Random } from '../base/random.ts'
 import { ResourceRegistry } from '../base/resource-registry.ts'
+import { SharedValues } from '../base/shared-values.ts'
 import { systemTimers } from '../base/timers.ts'
 import { sharedClock } from '../cache/shared-clock.ts'
 import { type StoredAnswer, storedAnswer } from '../cache/stored-answer.ts'
@@ -8,7 +9,7 @@ import { compose } from '../dns/message/compose.ts'
 import type { Protocol, Query } from '../dns/message/query.ts'
 import type { AddressFamily } from '../dns/text/address.ts'
 import type { Transaction } from '../plugin/transaction.ts'
-import type { SteererFactory } from '../steering/steerer.ts'
+import { STEERER_FACTORY, type SteererFactory } from '../steering/steerer.ts'
 import type { LineWriter } from '../telemetry/lines.ts'
 import { createLogger } from '../telemetry/log.ts'
 import { NO_METRICS } from '../telemetry/metrics.ts'
@@ -95,15 +96,14 @@ export class Replay {
   /** `instance`: one of the control thread. */
   constructor(instance: Instance, parts: ReplayParts) {
     const { directives, directiveNames, dnsPort, clock, channel: control } = instance.parts
-    const channel = new DataChannel(
-      {
-        catchUp: () => {},
-        send: () => {},
-        octetsTo: () => ({ octets: NO_OCTETS, begin: () => -1, end: () => {} }),
-        announce: () => {},
-      },
-      parts.steererOf,
-    )
+    const channel = new DataChannel({
+      catchUp: () => {},
+      send: () => {},
+      octetsTo: () => ({ octets: NO_OCTETS, begin: () => -1, end: () => {} }),
+      announce: () => {},
+    })
+    const shared = new SharedValues()
+    shared.provide(STEERER_FACTORY, parts.steererOf)
     const { instance: copy, errors } = Instance.create(instance.blocks, instance.corefile, {
       directives,
       directiveNames,
@@ -118,6 +118,7 @@ export class Replay {
       requestReload: () => Promise.resolve('a replay reloads nothing'),
       resources: new ResourceRegistry(),
       channel,
+      shared,
     })
     if (errors[0] !== undefined) throw errors[0]
     this.#leave = control.join?.(channel) ?? (() => {})

@@ -2,10 +2,11 @@ import { RRClass } from '../dns/iana/classes.ts'
 import { RRType } from '../dns/iana/types.ts'
 import type { Query } from '../dns/message/query.ts'
 import type { HashedName } from '../dns/name/hashed-name.ts'
-import type { AnswerSource, Handler } from '../plugin/handler.ts'
+import type { ZoneDirectory } from '../dns/name/zone-directory.ts'
+import type { Handler } from '../plugin/handler.ts'
 import type { ReplyLimiter } from '../plugin/reply-limiter.ts'
 import type { Transaction } from '../plugin/transaction.ts'
-import type { ZoneDirectory } from '../zone/lookup/zone-directory.ts'
+import type { AnswerSource } from '../zone/lookup/answer-source.ts'
 import { countLabels, ZoneSet } from '../zone/lookup/zone-set.ts'
 
 /** One zone of one server block: a possible destination of a query. */

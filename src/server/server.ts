@@ -7,6 +7,7 @@ import { compose, composeAt, replyLimit } from '../dns/message/compose.ts'
 import { parsePacket, parseQuery } from '../dns/message/parse-query.ts'
 import { ParseStatus, Protocol } from '../dns/message/query.ts'
 import { PAYLOAD_OCTETS_DEFAULT } from '../dns/message/response.ts'
+import type { ZoneDirectory } from '../dns/name/zone-directory.ts'
 import { DROP } from '../plugin/handler.ts'
 import { PASS, Trait } from '../plugin/link.ts'
 import { LimitAction, type ReplyLimiter } from '../plugin/reply-limiter.ts'
@@ -15,7 +16,6 @@ import { CHAIN_DEPTH_MAX, type ServerView, type Transaction } from '../plugin/tr
 import { LineBudget } from '../telemetry/line-budget.ts'
 import type { Logger } from '../telemetry/log.ts'
 import { HAND_OVER, STREAMED } from '../transport/exchange.ts'
-import type { ZoneDirectory } from '../zone/lookup/zone-directory.ts'
 import {
   type ChainPlan,
   type PlannedBlock,

@@ -21,13 +21,14 @@ import type {
   ServerCounters,
   SetupContext,
 } from '../plugin/directive.ts'
-import type { AnswerSource, HandlerFactory } from '../plugin/handler.ts'
+import type { HandlerFactory } from '../plugin/handler.ts'
 import { Metadata } from '../plugin/metadata.ts'
 import type { LineWriter } from '../telemetry/lines.ts'
 import { createLogger, type LogSink } from '../telemetry/log.ts'
 import type { MetricsRegistry } from '../telemetry/metrics.ts'
 import type { ProblemReport } from '../telemetry/problems.ts'
 import type { StatusPart } from '../telemetry/status.ts'
+import type { AnswerSource } from '../zone/lookup/answer-source.ts'
 import { besideNotify, collectingSource, handingOver, linkChain } from './chain.ts'
 import type { Instance } from './instance.ts'
 import type { LoadedBlock } from './listen-plan.ts'
@@ -58,6 +59,8 @@ export interface SetupParts {
   readonly resources: ResourceRegistry
   /** One per instance. */
   readonly channel: ThreadChannel
+  /** Values that exist before the setups. */
+  readonly shared?: SharedValues
 }
 
 /** A function that a directive registered, and the directive that its faults are charged to. */
@@ -139,7 +142,7 @@ export function setupBlocks(
     status: [],
     problems: [],
     linked: [],
-    shared: new SharedValues(),
+    shared: parts.shared ?? new SharedValues(),
     openExplainer: undefined,
     warnings: corefile.unset.map(({ variable, position }) => {
       return new InputError(position, `${variable} is not set; it is replaced by an empty text`)
@@ -285,7 +288,6 @@ function createContext(
       registrations.warnings.push(chargeTo(name, new InputError(at, message)))
     },
     broadcast: (follow) => parts.channel.broadcast(follow),
-    steererOf: parts.channel.steererOf,
     toControl: (receive) => parts.channel.toControl(receive),
     octetsToControl: (receive) => parts.channel.octetsToControl(receive),
     counters: () => parts.channel.counters(),

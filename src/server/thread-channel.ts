@@ -1,6 +1,5 @@
 import type { Broadcast } from '../base/broadcast.ts'
 import { CounterSlots, type SlotLabels } from '../plugin/counter-slots.ts'
-import type { SteererFactory } from '../steering/steerer.ts'
 import type { OctetChannel } from '../telemetry/octet-channel.ts'
 
 /**
@@ -11,8 +10,6 @@ import type { OctetChannel } from '../telemetry/octet-channel.ts'
 export interface ThreadChannel {
   /** False in threads whose handlers must not wait. */
   readonly canWait: boolean
-  /** Makes the steerers of the thread; undefined = they draw at random, unobserved. */
-  readonly steererOf?: SteererFactory | undefined
   broadcast<T>(follow: (value: T) => void): Broadcast<T>
   toControl(receive: (text: string) => void): (text: string) => void
   octetsToControl(receive: (octets: Uint8Array) => void): OctetChannel | undefined
@@ -100,15 +97,13 @@ export interface DataChannelHooks {
 /** A data thread's end of the channel. */
 export class DataChannel implements ThreadChannel {
   readonly canWait = false
-  readonly steererOf: SteererFactory | undefined
   readonly #hooks: DataChannelHooks
   readonly #follows: ((value: unknown) => void)[] = []
   #toControlCount = 0
   #counterCount = 0
 
-  constructor(hooks: DataChannelHooks, steererOf?: SteererFactory) {
+  constructor(hooks: DataChannelHooks) {
     this.#hooks = hooks
-    this.steererOf = steererOf
   }
 
   broadcast<T>(follow: (value: T) => void): Broadcast<T> {

@@ -1,4 +1,5 @@
 import type { Random } from '../base/random.ts'
+import { key } from '../base/shared-values.ts'
 import type { Query } from '../dns/message/query.ts'
 import type { Response } from '../dns/message/response.ts'
 import type { Choice } from '../zone/image/types.ts'
@@ -115,3 +116,6 @@ function pickByPrefix(
   if (query.clientIsEcs && bits > response.scopeBits) response.scopeBits = bits
   return pickSticky(words, tier, count, query)
 }
+
+/** Makes the steerers of a thread, in place of those that draw at random, unobserved. */
+export const STEERER_FACTORY = key<SteererFactory>('maker of steerers')

@@ -1,6 +1,7 @@
 import t from 'tap'
 import { Random } from '../../src/base/random.ts'
 import { ResourceRegistry } from '../../src/base/resource-registry.ts'
+import { SharedValues } from '../../src/base/shared-values.ts'
 import { composeClientSubnet } from '../../src/dns/edns/client-subnet.ts'
 import { composeMessage } from '../../src/dns/message/message.ts'
 import { Protocol } from '../../src/dns/message/query.ts'
@@ -14,7 +15,7 @@ import { ServerCounts } from '../../src/server/counters.ts'
 import { Instance } from '../../src/server/instance.ts'
 import { Server } from '../../src/server/server.ts'
 import { DataChannel } from '../../src/server/thread-channel.ts'
-import { GeoWeightSteerer } from '../../src/steering/steerer.ts'
+import { GeoWeightSteerer, STEERER_FACTORY } from '../../src/steering/steerer.ts'
 import { SILENT_LOG } from '../../src/telemetry/log.ts'
 import { NO_HOOKS } from '../support/setup.ts'
 import { ASKED, CLIENTS, loadWorld, TYPES } from './worlds.ts'
@@ -26,9 +27,11 @@ const QUERIES = 850
 
 /** A server as a data thread runs it, whose steerers draw from `random`. */
 function wireServer(instance: Instance, random: Random): Server {
-  const channel = new DataChannel(NO_HOOKS, (snapshots) => new GeoWeightSteerer(snapshots, random))
+  const channel = new DataChannel(NO_HOOKS)
+  const shared = new SharedValues()
+  shared.provide(STEERER_FACTORY, (snapshots) => new GeoWeightSteerer(snapshots, random))
   const resources = new ResourceRegistry()
-  const parts = { ...instance.parts, resources, channel }
+  const parts = { ...instance.parts, resources, channel, shared }
   const { instance: copy } = Instance.create(instance.blocks, instance.corefile, parts)
   instance.parts.channel.join!(channel)
   const [plan] = copy.plans

@@ -1,4 +1,5 @@
 import t from 'tap'
+import { SharedValues } from '../../src/base/shared-values.ts'
 import { RRType } from '../../src/dns/iana/types.ts'
 import { Section } from '../../src/dns/message/response.ts'
 import { FlatClassTrie } from '../../src/geo/class-trie.ts'
@@ -41,8 +42,9 @@ function pair() {
     () => {},
     () => false,
   )
+  const shared = new SharedValues()
   const control = new ControlChannel()
-  const here = new ThreadedZones({ log, broadcast: (follow) => control.broadcast(follow) })
+  const here = new ThreadedZones({ log, shared, broadcast: (follow) => control.broadcast(follow) })
   const posted: [number, unknown][] = []
   const deliver = (): void => {
     for (const [index, value] of posted.splice(0)) data.follow(index, structuredClone(value))
@@ -58,7 +60,7 @@ function pair() {
     })
     return {
       data,
-      zones: new ThreadedZones({ log, broadcast: (follow) => data.broadcast(follow) }),
+      zones: new ThreadedZones({ log, shared, broadcast: (follow) => data.broadcast(follow) }),
     }
   }
   const { data, zones: there } = start()

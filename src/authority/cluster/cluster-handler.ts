@@ -1,9 +1,10 @@
 import type { Fallthrough } from '../../arguments/fallthrough.ts'
 import { Rcode, RRClass, RRType } from '../../dns/iana/index.ts'
 import type { HashedName } from '../../dns/name/hashed-name.ts'
-import type { AnswerSource, Handler } from '../../plugin/handler.ts'
+import type { Handler } from '../../plugin/handler.ts'
 import type { Transaction } from '../../plugin/transaction.ts'
 import type { ZoneAnswerer } from '../../zone/lookup/answer.ts'
+import type { AnswerSource } from '../../zone/lookup/answer-source.ts'
 import { ZoneSet } from '../../zone/lookup/zone-set.ts'
 import { answerFromImage, NOT_OURS, withdrawAnswer } from '../authority.ts'
 

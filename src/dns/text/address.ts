@@ -134,3 +134,12 @@ function longestZeroRun(groups: readonly number[]): [start: number, count: numbe
   }
   return best
 }
+
+/** True if `address` is in `cidr`. `family` 1 or 2. */
+export function isWithin(cidr: Cidr, address: Uint8Array, family: number): boolean {
+  if (cidr.family !== family) return false
+  const whole = cidr.bits >> 3
+  for (let i = 0; i < whole; i++) if (cidr.bytes[i] !== address[i]) return false
+  const rest = cidr.bits & 7
+  return rest === 0 || ((cidr.bytes[whole]! ^ address[whole]!) & (0xff00 >> rest) & 0xff) === 0
+}

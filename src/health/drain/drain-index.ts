@@ -1,4 +1,5 @@
 import type { RecordSource, StoredRecord } from '../../dnsrecord/record-source.ts'
+import type { SelectedCount } from '../../telemetry/drain-report.ts'
 import type { EndpointDrain } from './drain.ts'
 import { findDrains } from './drained-health.ts'
 import type { DrainSelector } from './selector.ts'
@@ -14,12 +15,6 @@ export interface DrainScope {
   readonly sitesOf: (record: StoredRecord) => readonly (readonly string[])[]
   /** Returns the drains in force that are not in the file. */
   readonly unfiled: () => readonly EndpointDrain[]
-}
-
-/** What a selector selects. */
-export interface SelectedCount {
-  readonly endpoints: number
-  readonly records: number
 }
 
 /** All drain files of the process, with the records that they concern. */

@@ -1,16 +1,8 @@
 import { printTime } from '../../base/rfc3339.ts'
+import type { DrainReport } from '../../telemetry/drain-report.ts'
 import type { EndpointDrain } from './drain.ts'
 
-/** A drain as JSON. Times are RFC 3339. */
-export interface DrainReport {
-  readonly id: string
-  readonly selector: string
-  readonly reason: string
-  readonly actor: string
-  readonly created?: string
-  readonly until?: string
-}
-
+/** Returns a drain as JSON. */
 export function reportDrain(drain: EndpointDrain): DrainReport {
   const { selector, untilMs, actor, reason, createdMs } = drain
   return {
@@ -21,11 +13,4 @@ export function reportDrain(drain: EndpointDrain): DrainReport {
     ...(createdMs === undefined ? {} : { created: printTime(createdMs) }),
     ...(untilMs === undefined ? {} : { until: printTime(untilMs) }),
   }
-}
-
-/** Prints a drain for people: `site:dublin by ops until 2026-11-24T18:00:00Z: racks move`. */
-export function printDrainReport({ selector, actor, until, reason }: DrainReport): string {
-  const by = actor === '' ? '' : ` by ${actor}`
-  const end = until === undefined ? '' : ` until ${until}`
-  return `${selector}${by}${end}${reason === '' ? '' : `: ${reason}`}`
 }

@@ -1,4 +1,5 @@
-import { printDrainReport, reportDrain } from './drain-report.ts'
+import { printDrainReport } from '../../telemetry/drain-report.ts'
+import { reportDrain } from './drain-report.ts'
 import type { DrainSelector } from './selector.ts'
 
 /** Takes endpoints out of service until a person or a time ends it. Immutable. */

@@ -6,11 +6,11 @@ import {
   type Address,
   type AddressFamily,
   type Cidr,
+  isWithin,
   printAddress,
   scanAddress,
   scanCidr,
 } from '../../dns/text/address.ts'
-import { isWithin } from '../../geo/special-prefixes.ts'
 import type { BlockConfig } from '../directive.ts'
 import { ANY_LABEL } from '../metadata.ts'
 import type { Transaction } from '../transaction.ts'

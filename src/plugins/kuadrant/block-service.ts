@@ -1,7 +1,9 @@
 import { ownAddress } from '../../arguments/endpoint.ts'
 import { LOCATOR } from '../../geo/locator.ts'
 import { placeOf } from '../../plugin/block-place.ts'
-import type { OfflineService, SetupContext } from '../../plugin/directive.ts'
+import type { SetupContext } from '../../plugin/directive.ts'
+import type { OfflineService } from '../../publish/offline-block.ts'
+import { OFFLINE_PLACE } from '../../publish/offline-block.ts'
 import type { ZonePublisher, ZonePublisherParts } from '../../publish/zone-publisher.ts'
 import { ZONE_VERSIONS } from '../../xfr/zone-versions.ts'
 import type { KuadrantOptions } from './options.ts'
@@ -56,7 +58,8 @@ export function prepareService(
   c.onProblems(() => publisher?.problemGroups() ?? [])
   c.onStatus(() => publisher?.status() ?? {})
   c.onStartup(async () => (await load()).start())
-  c.onOffline(async ({ records, addBlock }) => {
+  c.onOffline(async ({ shared }) => {
+    const { records, blocks } = shared.find(OFFLINE_PLACE)!
     const { OfflineZones } = await import('../../publish/offline-zones.ts')
     const zones = new OfflineZones(options, () => group.options, records)
     const serve = async (): Promise<OfflineService> => {
@@ -65,7 +68,7 @@ export function prepareService(
       threads.serve(open)
       return { ...open, zones: filled }
     }
-    addBlock({ block, zones, serve })
+    blocks.push({ block, zones, serve })
   })
   c.onFinalShutdown(() => publisher?.finish())
   c.onShutdown(async () => {

@@ -2,9 +2,10 @@ import type { Fallthrough } from '../../arguments/fallthrough.ts'
 import { answerFromImage, NOT_OURS, withdrawAnswer } from '../../authority/authority.ts'
 import { Rcode } from '../../dns/iana/rcodes.ts'
 import { RRType } from '../../dns/iana/types.ts'
-import type { AnswerSource, Handler } from '../../plugin/handler.ts'
+import type { Handler } from '../../plugin/handler.ts'
 import type { Transaction } from '../../plugin/transaction.ts'
 import type { ZoneAnswerer } from '../../zone/lookup/answer.ts'
+import type { AnswerSource } from '../../zone/lookup/answer-source.ts'
 
 /** Where the handler finds the zones, once they are loaded. */
 export interface KuadrantSource {

@@ -8,6 +8,7 @@ import type { Response } from '../../dns/message/response.ts'
 import * as responses from '../../dns/message/response.ts'
 import { equalHashedNames, type HashedName, NameBuffer } from '../../dns/name/hashed-name.ts'
 import { equalNamesAt } from '../../dns/name/name-at.ts'
+import type { ZoneDirectory } from '../../dns/name/zone-directory.ts'
 import * as layout from '../image/layout.ts'
 import type { ZoneReader } from '../image/reader.ts'
 import { AdditionalSection } from './additional.ts'
@@ -16,7 +17,6 @@ import { DirectAnswers } from './direct-answers.ts'
 import { Match, NameFinder } from './name-finder.ts'
 import { RRsetAdder } from './rrset-adder.ts'
 import type { Steerer } from './steerer.ts'
-import type { ZoneDirectory } from './zone-directory.ts'
 
 // Bound in this module: V8 folds its constants, but looks up and checks an import at every use.
 const { Section } = responses

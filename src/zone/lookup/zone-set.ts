@@ -1,7 +1,7 @@
 import { equalOctets } from '../../base/octets.ts'
 import { mixHash } from '../../dns/name/hash.ts'
 import { type HashedName, NameBuffer } from '../../dns/name/hashed-name.ts'
-import type { ZoneDirectory } from './zone-directory.ts'
+import type { ZoneDirectory } from '../../dns/name/zone-directory.ts'
 
 /**
  * A fixed set of zones, matched against a query by longest suffix without allocating. Names are

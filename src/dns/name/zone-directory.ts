@@ -1,4 +1,4 @@
-import type { HashedName } from '../../dns/name/hashed-name.ts'
+import type { HashedName } from './hashed-name.ts'
 
 /** The zones that a server or a directive serves, from all kinds of sources. */
 export interface ZoneDirectory {
