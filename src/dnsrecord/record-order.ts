@@ -10,13 +10,18 @@ export interface RecordRank {
   readonly site: string
   /** As in `RecordOrigin`; undefined = `recordId` of the key. */
   readonly id: string | undefined
+  /** True = creation times of other sites cannot be compared with it. */
+  readonly isUndated?: boolean | undefined
 }
 
 /**
  * Orders records as their endpoints decide: older ones first, then by site, then by id. So all sites order the
- * records of all sites alike. Without a site, the key takes the place of the id.
+ * records of all sites alike. If clocks of sites differ, ages count only within a site. Without a site, the key takes
+ * the place of the id.
  */
 export function compareRecords(a: RecordRank, b: RecordRank): number {
+  const isDated = a.isUndated !== true && b.isUndated !== true
+  if (a.site !== b.site && !isDated) return a.site < b.site ? -1 : 1
   const ageA = a.createdSeconds || Number.POSITIVE_INFINITY
   const ageB = b.createdSeconds || Number.POSITIVE_INFINITY
   if (ageA !== ageB) return ageA < ageB ? -1 : 1

@@ -8,6 +8,8 @@ export interface RecordOrigin {
   readonly site: string
   /** `recordId` of its key at that site; '' = not known. */
   readonly id: string
+  /** As in RecordRank. */
+  readonly isUndated?: boolean | undefined
 }
 
 /**
@@ -49,7 +51,8 @@ export function isForeign({ origin, original }: StoredRecord): boolean {
 }
 
 export function isSameOrigin(a: RecordOrigin | undefined, b: RecordOrigin | undefined): boolean {
-  return a === b || (a?.site === b?.site && a?.id === b?.id)
+  if (a === b) return true
+  return a?.site === b?.site && a?.id === b?.id && a?.isUndated === b?.isUndated
 }
 
 const RECORD_ID_CHARACTERS = 8

@@ -8,7 +8,8 @@ import { DERIVED_ENDPOINTS_MAX } from './dns-record.ts'
  * needs of each of them and cannot read in `spec.endpoints`. JSON on one line; fields that are empty are missing:
  *
  *     {"v": 1, "site": own site, "of": digest of spec.endpoints, "parts": [
- *       {"site", "id": recordId, "name": of our own record, "created": seconds, "settings": {"sticky": "true"},
+ *       {"site", "id": recordId, "name": of our own record, "created": seconds, "undated": true,
+ *        "settings": {"sticky": "true"},
  *        "endpoints": [index in spec.endpoints | endpoint that is not there in that form],
  *        "down": {address or host name: reason},
  *        "owner": id in the registry of an authoritative record, "cluster", "group"}]}
@@ -40,6 +41,8 @@ export interface SitePart<E = FactEndpoint> {
   readonly name: string
   /** Creation time of the original record, in seconds since the epoch; 0 = not known. */
   readonly createdSeconds: number
+  /** As in RecordRank. */
+  readonly isUndated?: boolean | undefined
   /** Settings of the original record, as `printSettings` prints them. */
   readonly settings: Texts
   readonly endpoints: readonly E[]
@@ -85,7 +88,7 @@ export function printSiteFacts(
 }
 
 function printPart(
-  { site, id, name, createdSeconds, settings, endpoints, down, owner }: SitePart,
+  { site, id, name, createdSeconds, isUndated, settings, endpoints, down, owner }: SitePart,
   refer: (endpoint: FactEndpoint) => FactEndpoint | number,
 ): object {
   const reasons = Object.entries(down).map(([address, reason]) => {
@@ -97,6 +100,7 @@ function printPart(
     id,
     name,
     created: createdSeconds,
+    undated: isUndated,
     settings,
     endpoints: endpoints.map(refer),
     down: Object.fromEntries(reasons.sort(([a], [b]) => (a! < b! ? -1 : 1))),
@@ -144,12 +148,13 @@ export function scanSiteFacts(
 }
 
 function scanPart(part: Mapping, specEndpoints: readonly FactEndpoint[]): SitePart | string {
-  const { site, created = 0, settings = {}, endpoints = [], down = {} } = part
+  const { site, created = 0, undated = false, settings = {}, endpoints = [], down = {} } = part
   if (!isSite(site)) return `invalid site ${printShort(site)}`
   const names = scanNames(part)
   if (typeof names === 'string') return names
   if (!isSeconds(created))
     return `created must be seconds since the epoch, not ${printShort(created)}`
+  if (typeof undated !== 'boolean') return 'undated must be true or false'
   if (!isTexts(settings)) return 'settings must be strings by name'
   if (!isTexts(down)) return 'down must be reasons by address'
   if (!Array.isArray(endpoints)) return 'endpoints must be a list'
@@ -159,7 +164,8 @@ function scanPart(part: Mapping, specEndpoints: readonly FactEndpoint[]): SitePa
     if (!isMapping(endpoint)) return `spec.endpoints has no endpoint ${printShort(one)}`
     found.push(endpoint)
   }
-  return { site, ...names, createdSeconds: created, settings, down, endpoints: found }
+  const age = { createdSeconds: created, ...(undated ? { isUndated: true } : {}) }
+  return { site, ...names, ...age, settings, down, endpoints: found }
 }
 
 /** Reads what identifies a part at its site, and in the registry. */

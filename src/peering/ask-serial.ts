@@ -6,6 +6,7 @@ import type { TsigKey } from '../dns/tsig/key.ts'
 import { KDRNT_ZONE } from '../dnsrecord/local-zone.ts'
 import { soaSerial } from '../xfr/in/transfer-reader.ts'
 import type { ZoneRecords } from '../zone/zonefile/records.ts'
+import { cookieOption, readCookieTime } from './peer-clock.ts'
 
 /** Wait for one reply, in milliseconds, and how often the question is sent. */
 const QUESTION_MS = 1000
@@ -18,26 +19,33 @@ export interface AskSerialOptions {
   readonly signal: AbortSignal
 }
 
-/**
- * Returns the serial of a server's zone kdrnt, or a string that says why it failed. Never rejects.
- */
+/** The serial of a server's zone kdrnt, and its time of day; undefined = it does not report it. */
+export interface AskedSerial {
+  readonly serial: number
+  readonly timeSeconds: number | undefined
+}
+
+/** Asks for the serial of a server's zone kdrnt. A string says why it failed. Never rejects. */
 export async function askSerial(
   server: HostPort,
   options: AskSerialOptions,
-): Promise<number | string> {
+): Promise<AskedSerial | string> {
+  const cookie = cookieOption()
+  const plain = questionOf(KDRNT_ZONE, RRType.SOA)
   const answered = await ask({
     server,
-    query: questionOf(KDRNT_ZONE, RRType.SOA),
+    query: { ...plain, edns: { ...plain.edns!, options: [cookie] } },
     timeoutMs: QUESTION_MS,
     tries: QUESTION_TRIES,
     ...options,
   })
   if (answered.kind === 'failed') return answered.reason
-  const { rcode, answer } = answered.message
+  const { rcode, answer, edns } = answered.message
   if (rcode !== Rcode.NOERROR)
     return `the peer answered ${printRcode(rcode)} to the SOA query for kdrnt`
   const soa = answer.find(({ type, rdata }) => type === RRType.SOA && rdata.length >= 22)
-  return soa === undefined ? 'the peer has no zone kdrnt' : soaSerial(soa)
+  if (soa === undefined) return 'the peer has no zone kdrnt'
+  return { serial: soaSerial(soa), timeSeconds: readCookieTime(cookie, edns) }
 }
 
 /** Returns the SOA of a zone kdrnt from a full transfer. */

@@ -2,8 +2,6 @@ import type { PeerEndpoint, SiteState } from './peer-endpoint.ts'
 
 /** How long a peer may report other endpoints of our site: our own nameserver follows us in a few seconds. */
 export const SITE_CONFLICT_MS = 30_000
-/** A time of another site that is further ahead of our clock is reported. */
-export const CLOCK_AHEAD_MS = 10_000
 
 /**
  * Returns the endpoints that a peer reports under the name of our site and that none of our records
@@ -29,19 +27,6 @@ export function findForeignExports(
 /** `setting`: where the name of a site is set. */
 export function fixSiteName(setting: string): string {
   return `give each site a name of its own with ${setting}; if the peer is our own nameserver, check that it serves our current records`
-}
-
-/** The time of a site state that is furthest in our future, in milliseconds from now; 0 = none is. */
-export function aheadMs(times: Iterable<{ readonly sinceSeconds: number }>, nowMs: number): number {
-  let most = 0
-  for (const { sinceSeconds } of times) most = Math.max(most, sinceSeconds * 1000 - nowMs)
-  return most
-}
-
-export const CLOCK_FIX = 'its clock is ahead, or ours is behind; synchronise the clocks'
-
-export function printClockAhead(site: string): string {
-  return /* warning */ `site ${site} dates changes in our future: ${CLOCK_FIX}`
 }
 
 /** The endpoints of that site, of all states. */

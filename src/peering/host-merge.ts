@@ -19,6 +19,7 @@ import type { PeerEndpoint, SiteState } from './peer-endpoint.ts'
 import type { AddressDecision, HealthQuorum, QuorumHost } from './quorum/health-quorum.ts'
 import { RecordSet } from './record-set.ts'
 import { findSilentSites } from './silent-sites.ts'
+import { findSiteClocks, type TimedPeer, undateStates } from './site-clocks.ts'
 import { buildSiteRecords, type SiteRecord } from './site-records.ts'
 import { printTargets, toPeerEndpoints } from './to-peer-endpoint.ts'
 import type { HostTroubles } from './troubles.ts'
@@ -39,6 +40,7 @@ export interface HostMergeParts {
   readonly expiryMs: number
   /** Decides about the health of peers' addresses. */
   readonly quorum: HealthQuorum
+  readonly peers: readonly TimedPeer[]
   readonly clock: Clock
 }
 
@@ -184,7 +186,7 @@ export class HostMerge {
   }
 
   #gather(records: RecordSet, states: readonly SiteState[]): Gathered {
-    const { ownHosts, rulesOf = () => [], site } = this.#parts
+    const { ownHosts, rulesOf = () => [], site, peers } = this.#parts
     const mine: OwnRecord[] = []
     for (const record of records) {
       const content = unpackRecord(record.packed)
@@ -197,7 +199,8 @@ export class HostMerge {
       mine.map(({ record }) => record),
     )
     const { siteStates, refused } = screenSiteStates(states, { names, own, rulesOf })
-    const others = chooseOthers(site, siteStates, this.#parts.expiryMs)
+    const chosen = chooseOthers(site, siteStates, this.#parts.expiryMs)
+    const others = undateStates(chosen, own, findSiteClocks(peers))
     return { mine, own, ownFindings: this.#findingsOfOurs(mine), siteStates: others, refused }
   }
 

@@ -45,6 +45,8 @@ export interface PeerEndpoint {
   readonly sinceSeconds: number
   /** Creation time of its record, in seconds since the epoch; missing = unknown, which counts as youngest. */
   readonly createdSeconds?: number | undefined
+  /** True = clocks of the sites that have the host differ, so that only the name of the site decides about it. */
+  readonly isUndated?: boolean | undefined
   /** `recordId` of its record at its site; missing = unknown. */
   readonly recordId?: string | undefined
   /** Settings of its record; missing = it has none. A drain says that its site drained this endpoint. */

@@ -1,4 +1,5 @@
 import type { Generation } from './peer-endpoint.ts'
+import { V1_LACKS } from './read-v1.ts'
 
 /** State of one peer. */
 export interface PeerStatus {
@@ -89,4 +90,12 @@ export function joinStatuses(statuses: readonly PeerStatus[]): readonly PeerStat
     })
   }
   return [...joined.values()]
+}
+
+/** Returns how a peer is followed from now on. `reason`: why it is v1. */
+export function printGeneration(status: PeerStatus, reason: string): string {
+  const { address, generation, endpoints, serial } = status
+  return generation === 'v1'
+    ? /* info */ `peer ${address} is queried for each host: ${reason}; ${V1_LACKS}`
+    : /* info */ `peer ${address} is followed by zone transfer: ${endpoints} endpoints, serial ${serial}`
 }

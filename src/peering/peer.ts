@@ -11,13 +11,13 @@ import { apexSoa, askSerial } from './ask-serial.ts'
 import { type CachedPeer, identityOf } from './cache/cached-peer.ts'
 import { fetchPeerZone, isRefusal } from './fetch-peer-zone.ts'
 import { HOST_BOUNDS_DEFAULT, HostPoll } from './host-poll.ts'
+import { PeerClock } from './peer-clock.ts'
 import type { Generation, SiteState } from './peer-endpoint.ts'
 import type { PeerFollowerOptions } from './peer-options.ts'
 import { PeerServers } from './peer-servers.ts'
-import { bareHost, type PeerStatus } from './peer-status.ts'
+import { bareHost, type PeerStatus, printGeneration } from './peer-status.ts'
 import { PeerZone } from './peer-zone.ts'
 import type { SiteObservation } from './quorum/observation-codec.ts'
-import { V1_LACKS } from './read-v1.ts'
 import { Refusals } from './refusals.ts'
 import { SiteChange } from './site-change.ts'
 
@@ -77,6 +77,7 @@ export class PeerFollower {
   #hostFaultMs = Number.NEGATIVE_INFINITY
   #error = ''
   readonly #siteChange: SiteChange
+  readonly #clock = new PeerClock()
   /** Error of host queries while SOA queries succeed. */
   #hostError = ''
   #failures = 0
@@ -164,6 +165,11 @@ export class PeerFollower {
   /** The sites that it reports; the first sixteen of many. */
   get sites(): readonly string[] {
     return this.#generation === 'v1' ? this.#hosts.sites : this.#zone.sites
+  }
+
+  /** By how much its clock is ahead of ours; undefined = it does not report its time. */
+  get clockAheadMs(): number | undefined {
+    return this.#clock.aheadMs
   }
 
   get isUp(): boolean {
@@ -323,19 +329,19 @@ export class PeerFollower {
   async #pollServer(): Promise<void> {
     const server = await this.#servers.resolve()
     if (server === undefined) {
-      this.#fail(`host ${this.#options.peer.host} does not exist`)
-      return
+      return this.#fail(`host ${this.#options.peer.host} does not exist`)
     }
     const { key, sourceFor } = this.#options
     const { signal } = this.#refresher
     const source = sourceFor?.(server.host) ?? ''
-    const serial = await askSerial(server, { key, source, signal })
+    const asked = await askSerial(server, { key, source, signal })
     if (signal.aborted) return
-    if (typeof serial === 'string') {
+    if (typeof asked === 'string') {
       this.#servers.pass(server)
-      this.#fail(serial)
-      return
+      return this.#fail(asked)
     }
+    const { serial, timeSeconds } = asked
+    if (this.#clock.note(timeSeconds, this.#options.clock.now())) this.#report(this.hosts())
     this.#lastAnswerMs = this.#options.clock.monotonic()
     if (serial !== this.#serial) await this.#takeSerial(server, serial)
     else if (this.#generation === 'v1' && this.#isTransferDue())
@@ -441,13 +447,7 @@ export class PeerFollower {
   #enter(generation: Generation, reason: string): void {
     if (this.#generation === generation) return
     this.#generation = generation
-    const { address, endpoints, serial } = this.status
-    if (generation === 'v1')
-      this.#options.log.info(`peer ${address} is queried for each host: ${reason}; ${V1_LACKS}`)
-    else
-      this.#options.log.info(
-        `peer ${address} is followed by zone transfer: ${endpoints} endpoints, serial ${serial}`,
-      )
+    this.#options.log.info(printGeneration(this.status, reason))
   }
 
   async #askHost(rootHost: string): ReturnType<typeof askHostAt> {

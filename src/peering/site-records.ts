@@ -49,7 +49,8 @@ export function buildSiteRecords(
       if (checked.length === 0) continue
       const name = siteRecordName(host, site, i)
       const record = compose({ name, host, zoneLabel }, members[0]!, checked)
-      const origin = { site, id: members[0]!.recordId ?? '' }
+      const { recordId: id = '', isUndated } = members[0]!
+      const origin = { site, id, ...(isUndated && { isUndated }) }
       records.push({ record: reuse(record, origin, known), endpoints: valid })
     }
   }

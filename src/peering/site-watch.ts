@@ -3,7 +3,7 @@ import type { Timers } from '../base/timers.ts'
 import { unpackRecord } from '../dnsrecord/pack.ts'
 import type { RecordChange } from '../dnsrecord/record-source.ts'
 import type { Logger } from '../telemetry/log.ts'
-import { aheadMs, CLOCK_AHEAD_MS, printClockAhead, SITE_CONFLICT_MS } from './foreign-exports.ts'
+import { SITE_CONFLICT_MS } from './foreign-exports.ts'
 import { rootHostOf } from './merged-keys.ts'
 import type { MergedSource } from './merged-source.ts'
 import {
@@ -17,6 +17,7 @@ import {
 import type { PeerFollower } from './peer.ts'
 import type { PeerEndpoint } from './peer-endpoint.ts'
 import { bareHost } from './peer-status.ts'
+import { aheadMs, CLOCK_DIFFERS_MS, printClockAhead, printClockFault } from './site-clocks.ts'
 import { toPeerEndpoints } from './to-peer-endpoint.ts'
 
 /** Interval of the checks of hosts that changed, or whose endpoints of a peer show a fault. */
@@ -25,7 +26,7 @@ const CHECK_MS = 5000
 /** The part of a PeerFollower that is used here. */
 export type WatchedPeer = Pick<
   PeerFollower,
-  'address' | 'subscribe' | 'siteStatesOf' | 'hosts' | 'ownSite' | 'sites'
+  'address' | 'subscribe' | 'siteStatesOf' | 'hosts' | 'ownSite' | 'sites' | 'clockAheadMs'
 >
 
 export interface SiteWatchParts {
@@ -48,6 +49,8 @@ interface Watch {
   readonly sinceMs: Map<string, ReadonlyMap<string, number>>
   /** Texts of the faults that last. */
   faults: ReadonlySet<string>
+  /** '' = its clock agrees with ours. */
+  clockFault: string
   isAhead: boolean
 }
 
@@ -64,6 +67,7 @@ export class SiteWatch {
       changed: new Set(peer.hosts()),
       sinceMs: new Map(),
       faults: new Set(),
+      clockFault: '',
       isAhead: false,
     }))
     this.#stops = [
@@ -79,7 +83,8 @@ export class SiteWatch {
 
   /** For the ready page; '' = nothing. */
   note(): string {
-    return [...this.#faults].sort().join('; ')
+    const clocks = this.#watches.map(({ clockFault }) => clockFault).filter((one) => one !== '')
+    return [...new Set([...this.#faults, ...clocks])].sort().join('; ')
   }
 
   close(): void {
@@ -111,7 +116,7 @@ export class SiteWatch {
   }
 
   #checkPeer(watch: Watch, hosts: ReadonlySet<string>): void {
-    const { site, clock, log } = this.#parts
+    const { site, clock } = this.#parts
     const { peer, sinceMs } = watch
     const nowMs = clock.monotonic()
     const lasting = new Set<string>()
@@ -132,10 +137,22 @@ export class SiteWatch {
       for (const { endpoints } of own) most = Math.max(most, aheadMs(endpoints, clock.now()))
     }
     watch.faults = lasting
-    if (most > CLOCK_AHEAD_MS && !watch.isAhead) {
-      watch.isAhead = true
-      log.warning(printClockAhead(peer.ownSite))
+    this.#checkClock(watch, most)
+  }
+
+  /** `most`: how far in our future the peer dates changes. */
+  #checkClock(watch: Watch, most: number): void {
+    const { ownSite, clockAheadMs = 0 } = watch.peer
+    const { site, log } = this.#parts
+    const fault = ownSite === site ? '' : printClockFault(ownSite, clockAheadMs)
+    if (fault !== watch.clockFault) {
+      watch.clockFault = fault
+      if (fault === '') log.info(`the clock of site ${ownSite} agrees with ours again`)
+      else log.warning(fault)
     }
+    if (fault !== '' || most <= CLOCK_DIFFERS_MS || watch.isAhead) return
+    watch.isAhead = true
+    log.warning(printClockAhead(ownSite))
   }
 
   /** A nameserver of our site has at least some of our hosts. */

@@ -89,5 +89,6 @@ export class OwnerHolders {
 /** `site`: of records without `origin`. */
 function rankOf({ key, packed, origin }: StoredRecord, site: string): RecordRank {
   const createdSeconds = packedCreatedSeconds(packed)
-  return { key, createdSeconds, site: origin?.site ?? site, id: origin?.id }
+  const { id, isUndated } = origin ?? {}
+  return { key, createdSeconds, site: origin?.site ?? site, id, isUndated }
 }

@@ -8,7 +8,7 @@ import type { PeerFollowerOptions } from '../../src/peering/peer-options.ts'
 import { V1_LACKS } from '../../src/peering/read-v1.ts'
 import { ExportedZone, endpoint, peerRecord, record } from '../support/exported-zone.ts'
 import { recordLog } from '../support/recorded-log.ts'
-import { ScriptedServer } from '../support/scripted-server.ts'
+import { answerOf, ScriptedServer } from '../support/scripted-server.ts'
 import { FakeClock, FakeTimers } from '../support/setup.ts'
 import { until } from '../support/until.ts'
 
@@ -66,6 +66,32 @@ t.test('a v2 peer is transferred, then only its SOA is polled', async (t) => {
     lines.join('\n'),
     /peer 127\.0\.0\.1:\d+ is followed by zone transfer: 1 endpoints, serial 1/,
   )
+})
+
+t.test('the clock of a peer is read from its cookies', async (t) => {
+  const zone = new ExportedZone(1, [peerRecord(endpoint())])
+  const { server, follower, clock, pass, changed } = await setUp(t, zone)
+  t.equal(follower.clockAheadMs, undefined, 'it sends no cookies')
+  const answerAt = (aheadSeconds: number): void => {
+    server.answer = answerOf(zone.script, () => clock.nowMs / 1000 + aheadSeconds)
+  }
+  for (const [aheadSeconds, want, isNews] of [
+    [0, 0, false],
+    [2, 0, false],
+    [-3600, -3_600_000, true],
+    [-3601, -3_600_000, false],
+    [60, 60_000, false],
+    [0, 0, true],
+  ] as const) {
+    changed.length = 0
+    answerAt(aheadSeconds)
+    await pass(1)
+    t.equal(follower.clockAheadMs, want, `${aheadSeconds} s`)
+    t.strictSame(changed, isNews ? [HOST] : [], 'its hosts are merged again')
+  }
+  server.script = zone.script
+  await pass(1)
+  t.equal(follower.clockAheadMs, 0, 'a reply without a cookie changes nothing')
 })
 
 t.test('a change arrives as IXFR, and notifies only for its hosts', async (t) => {

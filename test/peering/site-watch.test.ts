@@ -21,6 +21,7 @@ function stage({ ownSite = 'west', isWhole = true } = {}) {
   const { lines, log } = recordLog()
   let said: readonly PeerEndpoint[] = []
   let site = 'east'
+  let clockAheadMs: number | undefined
   let sites: readonly string[] = ['west']
   let announce = (_: ReadonlySet<string>): void => {}
   let announceOwn = (_: readonly RecordChange[]): void => {}
@@ -39,6 +40,9 @@ function stage({ ownSite = 'west', isWhole = true } = {}) {
       {
         address: '192.0.2.53:53',
         ownSite,
+        get clockAheadMs() {
+          return clockAheadMs
+        },
         get sites() {
           return sites
         },
@@ -85,7 +89,10 @@ function stage({ ownSite = 'west', isWhole = true } = {}) {
   const name = (...names: readonly string[]): void => {
     sites = names
   }
-  return { watch, say, name, put, pass, lines, clock }
+  const setClock = (aheadMs: number): void => {
+    clockAheadMs = aheadMs
+  }
+  return { watch, say, name, put, pass, lines, clock, setClock }
 }
 
 t.test('a peer that has the name of this site', async (t) => {
@@ -150,7 +157,24 @@ t.test('a peer that has the name of this site, and none of its hosts', async (t)
   }
 })
 
-t.test('a site whose clock is ahead is logged once', async (t) => {
+for (const aheadMs of [-60_000, -11_000, 11_000, 60_000]) {
+  t.test(`a site whose clock is ${aheadMs} ms ahead is reported until it agrees`, async (t) => {
+    const { setClock, pass, lines, watch } = stage()
+    await pass(5)
+    setClock(aheadMs)
+    await pass(10)
+    const side = aheadMs > 0 ? 'ahead of' : 'behind'
+    t.match(lines, [new RegExp(`the clock of site west is ${side} ours: synchronise the clocks`)])
+    t.match(watch.note(), 'the clock of site west')
+    setClock(9000)
+    await pass(10)
+    t.match(lines[1], 'the clock of site west agrees with ours again')
+    t.equal(watch.note(), '')
+    t.equal(lines.length, 2)
+  })
+}
+
+t.test('a site that dates changes in our future is logged once', async (t) => {
   const { say, pass, lines, clock } = stage()
   const nowSeconds = Math.floor(clock.now() / 1000)
   for (const sinceSeconds of [nowSeconds + 5, nowSeconds + 3600, nowSeconds + 3601]) {

@@ -215,6 +215,8 @@ function annotate(present: ApiObject | undefined, ours: ApiObject): ApiObject {
 export class ToyPeers implements PeerDirectory {
   readonly answers = new Map<string, PeerAnswer>()
   readonly wanted = new Map<string, string>()
+  /** By how much the clock of a peer is ahead, in milliseconds. */
+  readonly clocksMs = new Map<string, number>()
   /** When peers were last heard, if it is not known from their answers. Monotonic milliseconds. */
   readonly heardMs = new Map<string, number>()
 
@@ -230,6 +232,7 @@ export class ToyPeers implements PeerDirectory {
       }
       return {
         id: address,
+        clockAheadMs: this.clocksMs.get(address),
         address,
         answerFor: answerOf,
         // A peer that answers has just been heard.

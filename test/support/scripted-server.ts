@@ -4,8 +4,10 @@ import { createServer, type Server, type Socket } from 'node:net'
 import type { Test } from 'tap'
 import type { HostPort } from '../../src/dns/host-port.ts'
 import { RRClass, RRType } from '../../src/dns/iana/index.ts'
+import { OptionCode } from '../../src/dns/iana/options.ts'
 import {
   composeMessage,
+  type EdnsOption,
   HeaderFlag,
   type Message,
   parseMessage,
@@ -125,8 +127,11 @@ export class ScriptedServer {
   }
 }
 
-/** Sends the reply of an authoritative server. Silence ends a TCP connection. */
-function answerOf(script: Script): Answer {
+/**
+ * Sends the reply of an authoritative server. Silence ends a TCP connection. `timeSeconds`: its clock, as in the cookie
+ * of RFC 9018 that it adds; missing = it adds none.
+ */
+export function answerOf(script: Script, timeSeconds?: () => number): Answer {
   return ({ query, isTcp, send, socket }) => {
     const answer = script(query, isTcp)
     if (answer === undefined) return void socket?.destroy()
@@ -134,8 +139,20 @@ function answerOf(script: Script): Answer {
     const records = typeof answer === 'number' ? [] : answer
     const flags = HeaderFlag.QR | HeaderFlag.AA
     const sections = { answer: records, authority: [], additional: [] }
-    send(composeMessage({ ...query, flags, rcode, ...sections, edns: undefined }))
+    const options = timeSeconds === undefined ? [] : cookiesOf(query, timeSeconds())
+    const edns = options.length === 0 ? undefined : { ...query.edns!, options }
+    send(composeMessage({ ...query, flags, rcode, ...sections, edns }))
   }
+}
+
+function cookiesOf({ edns }: Message, timeSeconds: number): EdnsOption[] {
+  const asked = edns?.options.find(({ code }) => code === OptionCode.COOKIE)
+  if (asked === undefined) return []
+  const data = Buffer.alloc(24)
+  data.set(asked.data.subarray(0, 8))
+  data[8] = 1
+  data.writeUInt32BE(Math.floor(timeSeconds), 12)
+  return [{ code: OptionCode.COOKIE, data }]
 }
 
 /** A message behind its length, as on TCP. */

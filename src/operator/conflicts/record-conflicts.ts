@@ -172,9 +172,9 @@ function namesOf(members: readonly Member[]): ReadonlyMap<string, Uint8Array> {
 function foreignMember({ key, packed, origin }: StoredRecord): Member {
   const content = unpackRecord(packed)
   const { createdSeconds, endpoints, settings } = content
-  const { site = '', id } = origin ?? {}
+  const { site = '', id, isUndated } = origin ?? {}
   const place = printPlace(site, content)
-  return { key, place, createdSeconds, site, id, ...byNameOf(endpoints), settings }
+  return { key, place, createdSeconds, site, id, isUndated, ...byNameOf(endpoints), settings }
 }
 
 function contributionsOf(member: Member, name: string): Contribution[] {

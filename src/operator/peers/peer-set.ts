@@ -36,6 +36,7 @@ export type PeerFollowerView = Pick<
   | 'observationsOf'
   | 'observationCount'
   | 'ownSite'
+  | 'clockAheadMs'
   | 'sites'
   | 'lastAnswerMs'
   | 'problemsOf'
@@ -182,6 +183,10 @@ class FollowedPeer implements OperatorPeer {
 
   get ownSite(): string {
     return this.#follower.ownSite
+  }
+
+  get clockAheadMs(): number | undefined {
+    return this.#follower.clockAheadMs
   }
 
   get sites(): readonly string[] {

@@ -34,6 +34,8 @@ export interface OperatorPeer extends QuorumPeer {
   readonly id: string
   /** `192.0.2.1:53`, `[2001:db8::1]:53`, `ns1.example.org:53`. */
   readonly address: string
+  /** By how much its clock is ahead of ours, in milliseconds; undefined = not known. */
+  readonly clockAheadMs: number | undefined
   /** The sites that its zone names. */
   readonly sites: readonly string[]
   /** The report on `rootHost`, a host as in `SiteState`, as far as it is known here. */

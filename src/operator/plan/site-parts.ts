@@ -84,7 +84,7 @@ function composeReported(
   }
   const groups = [...groupBy(reported, keyOf)].sort(([a], [b]) => (a < b ? -1 : 1))
   return groups.map(([, endpoints]) => {
-    const { site, recordId: id = '', createdSeconds = 0, settings } = endpoints[0]!
+    const { site, recordId: id = '', createdSeconds = 0, settings, isUndated } = endpoints[0]!
     // The server finds whether a name of the host is down from what it has there.
     const targets = endpoints.flatMap((one) => one.targets).filter((one) => !names.has(one))
     const down = [...new Set(targets)].filter((address) => reasons.has(address))
@@ -93,6 +93,7 @@ function composeReported(
       id,
       name: '',
       createdSeconds,
+      isUndated,
       settings: textsOf(settings),
       endpoints: endpoints.map(printSpecEndpoint).sort(byText),
       down: Object.fromEntries(down.map((address) => [address, reasons.get(address) ?? ''])),

@@ -10,6 +10,7 @@ import { bareHost } from '../../peering/peer-status.ts'
 import { majorityOf } from '../../peering/quorum/decide.ts'
 import type { SiteObservation } from '../../peering/quorum/observation-codec.ts'
 import { RecordSet } from '../../peering/record-set.ts'
+import { undateStates } from '../../peering/site-clocks.ts'
 import { buildSiteRecords } from '../../peering/site-records.ts'
 import { printTargets, sortUnique } from '../../peering/to-peer-endpoint.ts'
 import {
@@ -103,6 +104,8 @@ export interface ContentInputs {
   readonly addresses: readonly string[]
   /** States of the peers by address. */
   readonly peers: ReadonlyMap<string, KnownPeer>
+  /** By how much the clock of each site is ahead of ours, as far as it is known. */
+  readonly clocks: ReadonlyMap<string, number>
   readonly names: OwnNames
   readonly peersForm: PeersForm
   /** Whether the installed definition has the fields of `TargetCounts`. */
@@ -157,7 +160,7 @@ export function composeContent(publishing: Publishing, inputs: ContentInputs): M
     observed.settled,
   )
   const sources = { site, health, drain: own.drain, reported, down: decided.down }
-  const clockFaults = findClockFaults(peers, site, inputs.timeMs)
+  const clockFaults = findClockFaults(peers, inputs)
   const sites = { names: inputs.nameFaults.names, clocks: clockFaults.clocks }
   const content = {
     local: own.composeLocal(decided.observed),
@@ -202,10 +205,10 @@ function chooseForeign(
   { record, rootHost }: Publishing,
   own: readonly PeerEndpoint[],
   known: readonly SiteState[],
-  { site, silentMs }: Pick<ContentInputs, 'site' | 'silentMs'>,
+  { site, silentMs, clocks }: Pick<ContentInputs, 'site' | 'silentMs' | 'clocks'>,
 ) {
   const roomOctets = roomForOthers(record, own)
-  const siteStates = chooseOthers(site, known, silentMs)
+  const siteStates = undateStates(chooseOthers(site, known, silentMs), own, clocks)
   const { endpoints: reported, leftOut } = chooseEndpoints(own, siteStates, roomOctets)
   const built = buildSiteRecords(bareHost(rootHost), reported, '', RecordSet.EMPTY)
   return { roomOctets, siteStates, reported, leftOut, foreign: built.records }

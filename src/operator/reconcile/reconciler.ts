@@ -1,6 +1,7 @@
 import type { Clock } from '../../base/clock.ts'
 import { thisMoment } from '../../base/moment.ts'
 import type { HostShare } from '../../dnsrecord/host-share.ts'
+import { findSiteClocks } from '../../peering/site-clocks.ts'
 import type { ClusterView } from '../cluster/cluster-view.ts'
 import { findConflictsOf, findPartConflicts } from '../conflicts/find-in-cluster.ts'
 import { describeNotOwned, withoutForeignNames } from '../conflicts/host-rights.ts'
@@ -212,6 +213,7 @@ export class Reconciler {
       local: derived.local,
       addresses,
       peers: known,
+      clocks: findSiteClocks(followed),
       names: view.namesBeside(key, provider.zones),
       peersForm: peersForm(),
       hasCounts: hasCounts(),

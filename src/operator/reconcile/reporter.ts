@@ -17,7 +17,7 @@ const DISPUTED = 'HealthDisputed'
 const RECORDS = 'RecordConflict'
 const NOT_OWNED = 'HostNotOwned'
 const SITE_NAME = 'SiteNameConflict'
-const CLOCK = 'ClockAhead'
+const CLOCK = 'ClockDiffers'
 const IGNORED = 'PartIgnored'
 const REASONS_ONCE = [CONFLICT, REFUSED, DISPUTED, RECORDS, NOT_OWNED, IGNORED, SITE_NAME, CLOCK]
 /** Reasons whose lines are the same for many records: each line is logged once. */

@@ -1,11 +1,5 @@
 import type { Clock } from '../../base/clock.ts'
-import {
-  aheadMs,
-  CLOCK_AHEAD_MS,
-  endpointsOfSite,
-  printClockAhead,
-  SITE_CONFLICT_MS,
-} from '../../peering/foreign-exports.ts'
+import { endpointsOfSite, SITE_CONFLICT_MS } from '../../peering/foreign-exports.ts'
 import {
   findNameFaults,
   findRelay,
@@ -13,6 +7,12 @@ import {
   type NamedPeer,
 } from '../../peering/name-faults.ts'
 import type { PeerEndpoint } from '../../peering/peer-endpoint.ts'
+import {
+  aheadMs,
+  CLOCK_DIFFERS_MS,
+  printClockAhead,
+  printClockFault,
+} from '../../peering/site-clocks.ts'
 import { sortUnique, toPeerEndpoints } from '../../peering/to-peer-endpoint.ts'
 import type { ClusterView } from '../cluster/cluster-view.ts'
 import type { KnownPeer } from '../peers/peer-state-store.ts'
@@ -101,11 +101,17 @@ function namedAt(peer: OperatorPeer, rootHost: string): NamedPeer {
   return { address, ownSite, sites, states }
 }
 
-/** Finds sites that are heard and date their data in our future. */
+interface ClockContext {
+  readonly site: string
+  /** By how much the clock of each site is ahead of ours. */
+  readonly clocks: ReadonlyMap<string, number>
+  readonly timeMs: number
+}
+
+/** Finds sites that are heard and have another time, or date their data in our future. */
 export function findClockFaults(
   peers: ReadonlyMap<string, KnownPeer>,
-  site: string,
-  timeMs: number,
+  { site, clocks: measured, timeMs }: ClockContext,
 ): { readonly clocks: readonly string[]; readonly nextMs: number } {
   const bySite = new Map<string, number>()
   for (const { state, reason } of peers.values()) {
@@ -118,9 +124,12 @@ export function findClockFaults(
       bySite.set(one.site, Math.max(bySite.get(one.site) ?? 0, aheadMs([one], timeMs)))
     }
   }
-  const ahead = [...bySite].filter(([, ms]) => ms > CLOCK_AHEAD_MS)
+  const others = [...measured].filter(([of]) => of !== site)
+  const differing = new Map(others.map(([of, ms]) => [of, printClockFault(of, ms)]))
+  const ahead = [...bySite].filter(([, ms]) => ms > CLOCK_DIFFERS_MS)
+  for (const [of] of ahead) if (!differing.get(of)) differing.set(of, printClockAhead(of))
   return {
-    clocks: ahead.map(([of]) => printClockAhead(of)).sort(),
-    nextMs: ahead.reduce((least, [, ms]) => Math.min(least, ms - CLOCK_AHEAD_MS), Infinity),
+    clocks: [...differing.values()].filter((text) => text !== '').sort(),
+    nextMs: ahead.reduce((least, [, ms]) => Math.min(least, ms - CLOCK_DIFFERS_MS), Infinity),
   }
 }

@@ -30,7 +30,7 @@ export const REASONS = {
   disputed: 'HealthDisputed',
   siteNameConflict: 'SiteNameConflict',
   zoneNotServed: 'ZoneNotServed',
-  clockAhead: 'ClockAhead',
+  clockDiffers: 'ClockDiffers',
 } as const
 
 export type ConditionType =
@@ -217,7 +217,7 @@ export function degradedCondition(
   if (silent.length > 0) return { type, isTrue: true, reason: REASONS.silent, message: silence }
   if (faults.clocks.length > 0) {
     const message = shorten(faults.clocks)
-    return { type, isTrue: true, reason: REASONS.clockAhead, message }
+    return { type, isTrue: true, reason: REASONS.clockDiffers, message }
   }
   if (disputed.length > 0) {
     const message = shorten(disputed)

@@ -3,7 +3,7 @@ import type { AllDownPolicy } from '../../steering/rules.ts'
 import type { PeerEndpoint } from '../peer-endpoint.ts'
 
 /** A record, or an endpoint of it: its settings, and what its age and place are. */
-type Holder = Pick<PeerEndpoint, 'site' | 'createdSeconds' | 'recordId' | 'settings'>
+type Holder = Pick<PeerEndpoint, 'site' | 'createdSeconds' | 'recordId' | 'settings' | 'isUndated'>
 
 /** Returns the `all-down` of the oldest record that has one; undefined = none has. */
 export function oldestAllDown(holders: readonly Holder[]): AllDownPolicy | undefined {
@@ -13,6 +13,7 @@ export function oldestAllDown(holders: readonly Holder[]): AllDownPolicy | undef
 }
 
 /** Without an id, the key is not known either. */
-function rankOf({ site, createdSeconds = 0, recordId: id = '' }: Holder): RecordRank {
-  return { key: '', createdSeconds, site, id }
+function rankOf(holder: Holder): RecordRank {
+  const { site, createdSeconds = 0, recordId: id = '', isUndated } = holder
+  return { key: '', createdSeconds, site, id, isUndated }
 }

@@ -4,7 +4,7 @@ import type { EndpointHealth } from '../peer-endpoint.ts'
 export interface Statement {
   readonly site: string
   readonly health: EndpointHealth
-  /** Milliseconds since the site found this; 0 = just now. */
+  /** Milliseconds since we first heard this finding; 0 = just now. */
   readonly ageMs: number
   /** Milliseconds since we last received an answer of the site; 0 for our own site. */
   readonly silentMs: number
@@ -91,7 +91,7 @@ export function decide(
   const isOfHome = ({ site }: Statement): boolean => homes.has(site)
   const isShared = !areDown(homes) && votes.down.filter(isLasting).some(isOfHome)
   const isDisputed = isShared || (votes.up.length > 0 && votes.down.some(isLasting))
-  const limits = votes.up.length > 0 ? [holdDownMs, DISPUTE_MS] : [holdDownMs]
+  const limits = [holdDownMs, DISPUTE_MS]
   const coming = votes.down.flatMap(({ ageMs }) => limits.map((limit) => limit - ageMs))
   const nextMs = coming.reduce((least, ms) => (ms > 0 && ms < least ? ms : least), Infinity)
   return {
@@ -115,7 +115,8 @@ function outcomeOf(
   if (ofHome(votes.down).length > 0 && areDown(homes)) {
     return { outcome: 'down', by: 'home' }
   }
-  const counted = votes.down.filter(({ ageMs }) => ageMs >= rules.holdDownMs)
+  // What is out does not wait again.
+  const counted = wasDown ? votes.down : votes.down.filter(({ ageMs }) => ageMs >= rules.holdDownMs)
   if (quorum === 0 && sites <= 2) {
     const isOurs = (one: Statement): boolean => one.site === site
     if (counted.some(isOurs)) return { outcome: 'down', by: 'this site' }

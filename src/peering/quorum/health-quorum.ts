@@ -20,6 +20,7 @@ import {
   isNoted,
   isSilent,
 } from './explain-decision.ts'
+import { FindingAges, type FindingReader } from './finding-ages.ts'
 import { findForeign } from './foreign-addresses.ts'
 import { HeardSites, type HeardSitesParts } from './heard-sites.ts'
 import { type EarlierDecisions, keepDown } from './keep-down.ts'
@@ -28,8 +29,6 @@ import { findProbed } from './probed-addresses.ts'
 
 /** Changes that are logged one by one between two checks. */
 const LOGGED_MAX = 20
-/** Difference of clocks that is logged. */
-const AHEAD_MS = 10_000
 /** Sites that one log line lists. */
 const NAMED_MAX = 8
 const NONE: ReadonlySet<string> = new Set()
@@ -40,6 +39,7 @@ export class QuorumMemory {
   readonly startMs: number
   /** Addresses that a quorum found down, by host without `*.`. */
   readonly down = new Map<string, ReadonlySet<string>>()
+  readonly ages = new FindingAges()
 
   constructor(clock: Pick<Clock, 'monotonic'>) {
     this.startMs = clock.monotonic()
@@ -119,8 +119,6 @@ export class HealthQuorum {
   readonly #observed = new Map<string, number>()
   /** Hosts with more addresses than are probed. */
   readonly #crowded = new Set<string>()
-  /** Sites whose clock was logged. */
-  readonly #ahead = new Set<string>()
   #logged = 0
 
   constructor(parts: HealthQuorumParts) {
@@ -154,7 +152,8 @@ export class HealthQuorum {
     const { host, id = host, observed, ownFindings } = facts
     const { memory, clock } = this.#parts
     const foreign = findForeign(facts)
-    const decided = this.#decide(facts, foreign)
+    const ages = memory.ages.read(id, clock)
+    const decided = this.#decide(facts, ages, foreign)
     const ours = new Set([...ownFindings.keys(), ...facts.own.flatMap(({ targets }) => targets)])
     this.#watch(facts, findProbed(new Map([...foreign].filter(([address]) => !ours.has(address)))))
     const wasDown = memory.down.get(id) ?? NONE
@@ -181,12 +180,13 @@ export class HealthQuorum {
       const change = this.#report(`${address} of ${host}`, isDown, isInDispute, statements)
       if (change !== '') changes.push(`${address} ${change}`)
     }
-    for (const { address, statements, decision } of this.#decideOurs(facts, foreign)) {
+    for (const { address, statements, decision } of this.#decideOurs(facts, ages, foreign)) {
       const isDisputed = { before: wasDisputed.has(address), after: decision.isDisputed }
       nextMs = Math.min(nextMs, decision.nextMs ?? nextMs)
       if (isDisputed.after) disputed.add(address)
       this.#report(`${address} of ${host}`, { before: false, after: false }, isDisputed, statements)
     }
+    ages.store()
     note(memory.down, id, down)
     note(this.#disputed, id, disputed)
     this.#count(this.#noted, id, decided.filter(isNoted).length)
@@ -219,7 +219,9 @@ export class HealthQuorum {
    */
   inspect(facts: QuorumHost, which: 'noted' | 'silent too' = 'noted'): readonly QuorumAddress[] {
     const context = this.#context
-    const listed = this.#decide(facts).filter((one) => {
+    const { memory, clock } = this.#parts
+    const ages = memory.ages.read(facts.id ?? facts.host, clock)
+    const listed = this.#decide(facts, ages).filter((one) => {
       return isNoted(one) || (which === 'silent too' && isSilent(one, context))
     })
     return listed.map((one) => explainDecision(one, context))
@@ -236,6 +238,7 @@ export class HealthQuorum {
     if (key !== undefined) this.#parts.observer?.watch(key, [])
     this.#checkedKeys.delete(id)
     this.#parts.memory.down.delete(id)
+    this.#parts.memory.ages.forget(id)
     this.#disputed.delete(id)
     this.#noted.delete(id)
     this.#crowded.delete(id)
@@ -247,14 +250,20 @@ export class HealthQuorum {
     this.#parts.observer?.close()
   }
 
-  #decide(facts: QuorumHost, foreign = findForeign(facts)): readonly DecidedAddress[] {
+  #decide(
+    facts: QuorumHost,
+    ages: FindingReader,
+    foreign = findForeign(facts),
+  ): readonly DecidedAddress[] {
     const { host, id = host, ownFindings, earlier } = facts
     const { site, clock, memory } = this.#parts
     const wasDown = memory.down.get(id) ?? NONE
-    const observers = this.#observersOf(facts)
+    const observers = this.#observersOf(facts, ages)
     const rules = this.#rules
     const decided = [...foreign].map(([address, endpoints]) => {
-      const home = endpoints.map((one) => this.#stateOf(one.site, one, one))
+      const home = endpoints.map((one) => {
+        return this.#stateOf({ ...one, address }, one, ages)
+      })
       const own = ownFindings.get(address)
       if (own !== undefined) home.push({ site, health: own, ageMs: DISPUTE_MS, silentMs: 0 })
       const statements = { home, observers: observers.get(address) ?? [] }
@@ -267,11 +276,15 @@ export class HealthQuorum {
   }
 
   /** Finds reports about our own addresses. Our checks decide about these, so a report can only be in dispute. */
-  #decideOurs(facts: QuorumHost, foreign: ReadonlyMap<string, unknown>): DecidedAddress[] {
+  #decideOurs(
+    facts: QuorumHost,
+    ages: FindingReader,
+    foreign: ReadonlyMap<string, unknown>,
+  ): DecidedAddress[] {
     const { host, own, ownFindings } = facts
     const { site } = this.#parts
     const ours = new Set(own.flatMap(({ targets }) => targets))
-    const about = [...this.#observersOf(facts)].filter(([address]) => {
+    const about = [...this.#observersOf(facts, ages)].filter(([address]) => {
       return ours.has(address) && !foreign.has(address) && ownFindings.get(address) !== 'down'
     })
     return about.map(([address, observers]) => {
@@ -318,12 +331,12 @@ export class HealthQuorum {
   }
 
   /** Returns what sites found of addresses of other sites, by address: one statement per site. */
-  #observersOf({ host, observed }: QuorumHost): Map<string, Statement[]> {
+  #observersOf({ host, observed }: QuorumHost, ages: FindingReader): Map<string, Statement[]> {
     const { site, peers, clock, observer } = this.#parts
     if (observer === undefined) return new Map()
     const bySite = new Map<string, Statement & { readonly address: string }>()
     const add = (of: string, one: HealthObservation, by: Exporter): void => {
-      const statement = { ...this.#stateOf(of, one, by), address: one.address }
+      const statement = { ...this.#stateOf({ ...one, site: of }, by, ages), address: one.address }
       const key = `${of} ${one.address}`
       const known = bySite.get(key)
       if (known === undefined || this.#isBefore(statement, known)) bySite.set(key, statement)
@@ -341,23 +354,12 @@ export class HealthQuorum {
   }
 
   #stateOf(
-    site: string,
-    { health, sinceSeconds }: Pick<PeerEndpoint, 'health' | 'sinceSeconds'>,
+    { site, address, health }: Pick<PeerEndpoint, 'site' | 'health'> & { readonly address: string },
     { exporter, seenMs }: Exporter,
+    ages: FindingReader,
   ): Statement {
-    const ageMs = Math.max(0, this.#parts.clock.now() - sinceSeconds * 1000)
-    this.#noteClock(site, sinceSeconds * 1000 - this.#parts.clock.now())
+    const ageMs = ages.ageOf(`${site} ${exporter} ${address} ${health}`)
     return { site, health, ageMs, silentMs: this.#sites.silentMs(exporter, seenMs) }
-  }
-
-  /** Failures that a site dates in our future count late. */
-  #noteClock(site: string, aheadMs: number): void {
-    if (aheadMs < AHEAD_MS || this.#ahead.has(site)) return
-    this.#ahead.add(site)
-    const seconds = Math.round(aheadMs / 1000)
-    this.#parts.log.warning(
-      `site ${site}: its clock is ${seconds} s ahead of ours: its failures count later; synchronise the clocks`,
-    )
   }
 
   /**

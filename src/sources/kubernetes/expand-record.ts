@@ -58,7 +58,7 @@ export function expandRecord(
     if (typeof content === 'string') {
       return { records: [asOne], fault: `parts[${index}] of ${part.site}: ${content}` }
     }
-    const { site, id, name, down } = part
+    const { site, name, down } = part
     const isOwn = site === facts.site
     const base = isOwn ? key : `${key}${AT_SITE}${site}`
     const count = (counts.get(base) ?? 0) + 1
@@ -66,13 +66,17 @@ export function expandRecord(
     records.push({
       key: count === 1 ? base : `${base}${NUMBERED}${count}`,
       packed: packRecord({ ...content, settings: joinSettings(record.settings, content.settings) }),
-      origin: { site, id },
+      origin: originOf(part),
       original: isOwn ? (name === '' ? key : recordKey(record.namespace, name)) : undefined,
       heldSinceSeconds: record.createdSeconds,
       down,
     })
   }
   return { records }
+}
+
+function originOf({ site, id, isUndated }: SitePart): RecordOrigin {
+  return isUndated ? { site, id, isUndated } : { site, id }
 }
 
 /** Validates the endpoints of a part as if the object had only these, and its settings. Returns what is wrong. */

@@ -25,6 +25,7 @@ class ToyFollower implements PeerFollowerView {
   serial: number | undefined
   error = ''
   readonly sites = []
+  readonly clockAheadMs = undefined
   isClosed = false
   /** As often as it is wanted: the follower counts that. */
   readonly wanted: string[] = []

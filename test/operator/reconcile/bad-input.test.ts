@@ -25,7 +25,7 @@ import { ExportedZone, endpoint, peerRecord } from '../../support/exported-zone.
 import { peerHealthOf, ToyCluster } from '../../support/operator-cluster.ts'
 import { at, dnsRecord, secret } from '../../support/operator-objects.ts'
 import { recordLog } from '../../support/recorded-log.ts'
-import { ScriptedServer } from '../../support/scripted-server.ts'
+import { answerOf, ScriptedServer } from '../../support/scripted-server.ts'
 import { FakeClock, FakeTimers } from '../../support/setup.ts'
 import { TestHealth } from '../../support/test-health.ts'
 
@@ -170,6 +170,8 @@ interface Row {
   readonly zones: (nowSeconds: number) => readonly (readonly ResourceRecord[])[]
   /** What the first peer exports after that. */
   readonly next?: readonly ResourceRecord[]
+  /** By how much the clocks of the peers are ahead. */
+  readonly aheadSeconds?: number
   readonly served: readonly string[]
   readonly reason: RegExp
 }
@@ -210,7 +212,21 @@ const ROWS: readonly Row[] = [
     reason: /reports endpoints of several sites, east, west: it counts as a relay, so its health/,
   },
   {
-    name: 'the clock of a peer is ahead',
+    name: 'the clock of a peer is behind',
+    zones: () => [[good]],
+    aheadSeconds: -3600,
+    served: [OURS, EAST],
+    reason: /the clock of site east is behind ours: synchronise the clocks/,
+  },
+  {
+    name: 'the clock of a peer is ahead of ours',
+    zones: () => [[good]],
+    aheadSeconds: 60,
+    served: [OURS, EAST],
+    reason: /the clock of site east is ahead of ours: synchronise the clocks/,
+  },
+  {
+    name: 'a peer dates its changes in our future',
     zones: (now) => [[exported('east', EAST, { sinceSeconds: now + 3600 })]],
     served: [OURS, EAST],
     reason: /site east dates changes in our future: its clock is ahead, or ours is behind/,
@@ -269,13 +285,15 @@ for (const [kind, open] of [
   ['plain server', openPlain],
   ['operator', openOperator],
 ] as const) {
-  for (const { name, zones, next, served, reason } of ROWS) {
+  for (const { name, zones, next, aheadSeconds = 0, served, reason } of ROWS) {
     t.test(`${kind}: ${name}`, async (t) => {
       const clock = new FakeClock()
       const timers = new FakeTimers()
       const { lines, log } = recordLog()
       const said = zones(Math.floor(clock.now() / 1000)).map((one) => new ExportedZone(1, one))
-      const servers = await Promise.all(said.map(({ script }) => ScriptedServer.open(t, script)))
+      const timeSeconds = (): number => clock.now() / 1000 + aheadSeconds
+      const answers = said.map(({ script }) => answerOf(script, timeSeconds))
+      const servers = await Promise.all(answers.map((one) => ScriptedServer.openRaw(t, one)))
       const follow = (port: number): PeerFollower => {
         const peer = { host: '127.0.0.1', port }
         const follower = new PeerFollower({ peer, clock, timers, log, random: () => 0 })

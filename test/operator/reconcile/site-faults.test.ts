@@ -1,7 +1,7 @@
 import t from 'tap'
 import { thisMoment } from '../../../src/base/moment.ts'
 import type { ApiObject } from '../../../src/kube/api.ts'
-import { dnsRecord } from '../../support/operator-objects.ts'
+import { at, dnsRecord } from '../../support/operator-objects.ts'
 import { EAST, KEY, OperatorFixture } from './stage.ts'
 
 function degraded(fixture: OperatorFixture): string {
@@ -52,7 +52,7 @@ t.test('our nameserver reports the endpoints of all records of a host', async (t
   t.equal(degraded(fixture), '')
 })
 
-t.test('a site whose clock is ahead', async (t) => {
+t.test('a site that dates changes in our future', async (t) => {
   const fixture = new OperatorFixture()
   fixture.cluster.put(dnsRecord())
   const nowSeconds = Math.floor(fixture.clock.now() / 1000)
@@ -67,10 +67,41 @@ t.test('a site whose clock is ahead', async (t) => {
   say(3600)
   await fixture.reconcile()
   const ahead =
-    'True ClockAhead: site east dates changes in our future: its clock is ahead, or ours is behind; synchronise the clocks'
+    'True ClockDiffers: site east dates changes in our future: its clock is ahead, or ours is behind; synchronise the clocks'
   t.equal(degraded(fixture), ahead)
   t.strictSame(fixture.served(), [['192.0.2.1', '192.0.2.2']], 'its endpoints are served')
   fixture.clock.pass(3600_000)
   await fixture.reconcile()
   t.match(degraded(fixture), /^False AllHeard/)
 })
+
+// The peer's record counts as older by its own clock.
+for (const { site, aheadMs, type } of [
+  { site: 'zeta', aheadMs: 0, type: 'CNAME' },
+  { site: 'zeta', aheadMs: -3600_000, type: 'A' },
+  { site: 'zeta', aheadMs: 3600_000, type: 'A' },
+  { site: 'east', aheadMs: -3600_000, type: 'CNAME' },
+]) {
+  t.test(`ages decide only if the clocks agree: ${site}, ${aheadMs} ms ahead`, async (t) => {
+    const fixture = new OperatorFixture()
+    fixture.cluster.put(dnsRecord())
+    const endpoints = [
+      { recordType: 'CNAME', targets: ['gw.example.org'], createdSeconds: 1_000_000_000 },
+    ]
+    fixture.peers.clocksMs.set(EAST, aheadMs)
+    fixture.peers.say(EAST, site, endpoints, thisMoment(fixture.clock))
+    await fixture.reconcile()
+    const merged = fixture.field('merged-app', 'spec', 'endpoints') as readonly ApiObject[]
+    t.strictSame(
+      merged.map(({ recordType }) => recordType),
+      [type],
+    )
+    const side = aheadMs > 0 ? 'ahead of' : 'behind'
+    const want = aheadMs === 0 ? '' : `True ClockDiffers: the clock of site ${site} is ${side} ours`
+    t.match(degraded(fixture), want)
+    const text = JSON.stringify(
+      at(fixture.cluster.stored('a/merged-app')!, 'metadata', 'annotations'),
+    )
+    t.equal(text.includes('undated'), aheadMs !== 0, 'the servers of the cluster decide alike')
+  })
+}

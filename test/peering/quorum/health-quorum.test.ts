@@ -282,15 +282,36 @@ t.test('a peer that claims the name of a site cannot hide its success', async (t
   t.match(settle(mine, 'up', [ADDRESS], quorum), ADDRESS, 'until the site is silent')
 })
 
-t.test('a clock that is ahead is logged once', async (t) => {
-  const { settle, paris, found, lines, clock } = setUp()
-  const sinceSeconds = Math.floor(clock.nowMs / 1000) + 3600
-  paris.observed = [{ ...found('paris', 'down'), sinceSeconds }]
-  settle([])
-  settle([])
-  const logged = lines.filter((line) => line.includes('ahead'))
-  t.equal(logged.length, 1)
-  t.match(logged[0], 'site paris: its clock is 3600 s ahead of ours')
+for (const aheadSeconds of [-3600, -20, 0, 20, 3600]) {
+  t.test(`the clock of another site changes no hold-down: ${aheadSeconds} s`, async (t) => {
+    const { settle, pass, paris, rome, clock, found } = setUp({ holdDownMs: 10_000 })
+    const hear = (milliseconds: number): void => {
+      for (const peer of [paris, rome]) peer.lastAnswerMs = clock.monotonicMs + milliseconds
+      pass(milliseconds)
+    }
+    const mine = [found('berlin', 'down')]
+    const theirs = found('paris', 'down')
+    settle([])
+    paris.observed = [{ ...theirs, sinceSeconds: theirs.sinceSeconds + aheadSeconds }]
+    t.equal(settle(mine), '', 'at once')
+    hear(9999)
+    t.equal(settle(mine), '', 'before its end')
+    hear(1)
+    t.match(settle(mine), ADDRESS, 'at its end')
+    paris.observed = [found('paris', 'up')]
+    t.equal(settle([found('berlin', 'up')]), '')
+    t.equal(settle(mine), '')
+    paris.observed = [{ ...theirs, sinceSeconds: theirs.sinceSeconds + aheadSeconds }]
+    t.equal(settle(mine), '', 'a failure after a success waits again')
+  })
+}
+
+t.test('an address that is out does not wait for the hold-down again', async (t) => {
+  const { settle, given, paris, found } = setUp({ holdDownMs: 10_000 })
+  const mine = [found('berlin', 'down')]
+  paris.observed = [found('paris', 'down')]
+  given.memory.down.set(HOST, new Set([ADDRESS]))
+  t.match(settle(mine), ADDRESS, 'as after a restart')
 })
 
 const DRAINED = { drain: { reason: 'work' } }
