@@ -7,19 +7,26 @@ export interface Servable {
 }
 
 /**
- * Decides which targets of the endpoints of one name and type are in service: those that are not out. If all are out,
- * all of them are, because an answer that may not work is better than none. Returns their indexes by endpoint.
- *
- * For what other programs serve. RRset building decides the same if the all-down policy is `open`; its other policies,
- * and the explanations, need more than the indexes (`src/publish/owner-sets.ts`).
- * test/operator/delegation/facts.test.ts requires that both are equal.
+ * Decides which targets of the endpoints of one name and type are served: those in service, or all if none is, because
+ * an answer that may not work is better than none. RRset building applies other all-down policies in place of `all`;
+ * what other programs read has none. `isOut`: no target of the endpoint is in service.
  */
+export function decideServed<M>(
+  members: readonly M[],
+  isOut: (member: M) => boolean,
+): 'in service' | 'all' {
+  return members.every(isOut) ? 'all' : 'in service'
+}
+
+/** Returns the indexes of the targets that are served, by endpoint, for what other programs serve. */
 export function selectInService(members: readonly Servable[]): number[][] {
-  const select = (accepts: (member: Servable, index: number) => boolean): number[][] => {
-    return members.map((member) => {
-      return Array.from({ length: member.count }, (_, i) => i).filter((i) => accepts(member, i))
-    })
-  }
-  const left = select((member, index) => !member.isOut(index))
-  return left.some((indexes) => indexes.length > 0) ? left : select(() => true)
+  const isOut = (member: Servable): boolean => indexesOf(member).every(member.isOut)
+  const served = decideServed(members, isOut)
+  return members.map((member) => {
+    return indexesOf(member).filter((index) => served === 'all' || !member.isOut(index))
+  })
+}
+
+function indexesOf({ count }: Servable): number[] {
+  return Array.from({ length: count }, (_, i) => i)
 }

@@ -4,6 +4,7 @@ import type { Endpoint } from '../dnsrecord/dns-record.ts'
 import type { RecordSettings } from '../dnsrecord/settings.ts'
 import type { PointSet } from '../geo/classes/point-orders.ts'
 import type { EndpointDrain } from '../health/drain/drain.ts'
+import { decideServed } from '../health/in-service.ts'
 import type { ShiftState } from '../health/shift/shift.ts'
 import { SLOW_START_UNITS, scaleWeights } from '../health/slow-start-units.ts'
 import { CANDIDATES_MAX, type Candidate, type CandidateShift } from '../steering/candidate.ts'
@@ -228,7 +229,8 @@ function buildSet(
   const pointSets = settlePoints(unique, label, conflicts)
   const rdata: Uint8Array[] = []
   const drainedCount = unique.filter((member) => isDrained(member) && isOut(member)).length
-  const allDown = unique.every(isOut) ? settleAllDown(unique, settings.allDown) : undefined
+  const served = decideServed(unique, isOut)
+  const allDown = served === 'all' ? settleAllDown(unique, settings.allDown) : undefined
   const { sticky } = settings
   const seedOf = (member: Contribution): StickySeed | undefined => {
     return sticky === undefined ? undefined : stickySeed(owner, identityOf(member, namesakes))
@@ -237,7 +239,7 @@ function buildSet(
     const rest = { allDown, drainedCount, sticky, seedOf, report }
     return buildLastResort(type, ttlSeconds, unique, rest)
   }
-  const indexes = indexTargets(unique, allDown === undefined ? 'in service' : 'all', rdata)
+  const indexes = indexTargets(unique, served, rdata)
   const weights = weightsOf(unique)
   const shift = unique.some((member) => isTarget(member, settings)) ? settings.shift : undefined
   const candidates: Candidate[] = []

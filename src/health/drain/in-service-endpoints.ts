@@ -1,6 +1,6 @@
 import { printLatin1 } from '../../base/latin1.ts'
 import type { Endpoint } from '../../dnsrecord/dns-record.ts'
-import { selectInService } from '../in-service.ts'
+import { decideServed } from '../in-service.ts'
 
 /** Endpoints for readers that do not evaluate health. */
 export interface InServiceEndpoints {
@@ -35,20 +35,15 @@ export function selectEndpoints(
   const kept = new Set<string>()
   const left = [...endpoints]
   for (const [key, group] of groups) {
-    const members = group.map((i) => {
-      return { count: endpoints[i]!.rdata.length, isOut: (t: number) => out[i]!.has(t) }
-    })
-    const isOut = members.every(({ count }, at) => out[group[at]!]!.size === count)
-    const others = isOut && isElsewhere(endpoints[group[0]!]!) ? [OTHER] : []
-    if (isOut && others.length === 0) kept.add(key)
-    const selected = selectInService([...members, ...others])
-    for (const [at, i] of group.entries()) {
-      const { rdata } = endpoints[i]!
-      left[i] = { ...endpoints[i]!, rdata: selected[at]!.map((t) => rdata[t]!) }
+    const served = decideServed(group, (i) => out[i]!.size === endpoints[i]!.rdata.length)
+    if (served === 'all' && !isElsewhere(endpoints[group[0]!]!)) {
+      kept.add(key)
+      continue
+    }
+    for (const i of group) {
+      const endpoint = endpoints[i]!
+      left[i] = { ...endpoint, rdata: endpoint.rdata.filter((_, t) => !out[i]!.has(t)) }
     }
   }
   return { endpoints: left.filter(({ rdata }) => rdata.length > 0), kept }
 }
-
-/** A target of another record that is in service. */
-const OTHER = { count: 1, isOut: () => false }
