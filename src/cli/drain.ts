@@ -11,8 +11,11 @@ import { findDrains } from '../health/drain/drained-health.ts'
 import { editDrainFile } from '../health/drain/edit-drain-file.ts'
 import { type DrainSelector, scanDrainSelector } from '../health/drain/selector.ts'
 import type { OfflineBlock } from '../publish/offline-block.ts'
-import type { SelectedCount } from '../telemetry/drain-report.ts'
-import { type DrainReport, printDrainReport } from '../telemetry/drain-report.ts'
+import {
+  type DrainReport,
+  printDrainReport,
+  type SelectedCount,
+} from '../telemetry/drain-report.ts'
 import { LineBuffer } from '../telemetry/lines.ts'
 import { escapeControls } from '../telemetry/log.ts'
 import { readReply } from './admin-client.ts'

@@ -1,6 +1,10 @@
 import type { StoredRecord } from '../dnsrecord/record-source.ts'
-import type { AddressHealth, HealthTable, RecordHealth } from '../health/address-health.ts'
-import { UNKNOWN_HEALTH } from '../health/address-health.ts'
+import {
+  type AddressHealth,
+  type HealthTable,
+  type RecordHealth,
+  UNKNOWN_HEALTH,
+} from '../health/address-health.ts'
 import { NO_DRAINS, type RecordDrains } from '../health/drain/drain.ts'
 import { NO_SLOW_STARTS, type SlowStartUnits } from '../health/slow-start-units.ts'
 

@@ -5,8 +5,7 @@ import type { FollowedZones, FollowedZonesOptions } from '../../cluster-dns/foll
 import type { ServedCluster } from '../../cluster-dns/served-cluster.ts'
 import { printAddress } from '../../dns/text/address.ts'
 import type { SetupContext } from '../../plugin/directive.ts'
-import type { VersionSource } from '../../xfr/zone-versions.ts'
-import { ZONE_VERSIONS } from '../../xfr/zone-versions.ts'
+import { type VersionSource, ZONE_VERSIONS } from '../../xfr/zone-versions.ts'
 import type { ThreadedImage } from './threaded-image.ts'
 
 /** The names that a directive serves of a cluster. */

@@ -1,7 +1,6 @@
 import { RRClass } from '../iana/classes.ts'
 import { RRType } from '../iana/types.ts'
-import type { HashedName } from '../name/hashed-name.ts'
-import { NameBuffer } from '../name/hashed-name.ts'
+import { type HashedName, NameBuffer } from '../name/hashed-name.ts'
 import type { Query } from './query.ts'
 import { type Response, Section } from './response.ts'
 

@@ -1,5 +1,4 @@
-import type { Cidr } from '../../dns/text/address.ts'
-import { isWithin } from '../../dns/text/address.ts'
+import { type Cidr, isWithin } from '../../dns/text/address.ts'
 import { escapeControls } from '../../telemetry/log.ts'
 import { type Location, UNKNOWN_LOCATION } from '../location.ts'
 import { SPECIAL_PREFIXES } from '../special-prefixes.ts'

@@ -1,8 +1,11 @@
 import t from 'tap'
 import type { ApiObject } from '../../../src/kube/api.ts'
 import { roleOf } from '../../../src/operator/record/record-view.ts'
-import type { ZoneState } from '../../../src/operator/zones/zone-state.ts'
-import { printZoneFault, printZoneNote } from '../../../src/operator/zones/zone-state.ts'
+import {
+  printZoneFault,
+  printZoneNote,
+  type ZoneState,
+} from '../../../src/operator/zones/zone-state.ts'
 import { ToyCluster } from '../../support/operator-cluster.ts'
 import { at, secret } from '../../support/operator-objects.ts'
 import { FakeClock } from '../../support/setup.ts'

@@ -1,15 +1,21 @@
-import { writeFileSync } from 'node:fs'
+import { renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { ResourceRegistry } from '../../../src/base/resource-registry.ts'
 import { FlatClassTrie } from '../../../src/geo/class-trie.ts'
 import { buildClasses } from '../../../src/geo/classes/build-classes.ts'
 import { UNKNOWN_LOCATION } from '../../../src/geo/location.ts'
-import type { Locator } from '../../../src/geo/locator.ts'
-import { LOCATOR } from '../../../src/geo/locator.ts'
+import { LOCATOR, type Locator } from '../../../src/geo/locator.ts'
+import { MmdbLocator } from '../../../src/geo/mmdb-locator.ts'
 import { type Net, scanNet } from '../../../src/geo/net.ts'
+import { runJobInline } from '../../../src/geo/worker/run-job.ts'
 import { kuadrant } from '../../../src/plugins/kuadrant/setup.ts'
-import { SetUp } from '../../support/setup.ts'
+import { cityEntry, composeMmdb, type MmdbContent } from '../../support/mmdb.ts'
+import { FakeTimers, SetUp } from '../../support/setup.ts'
 import { until } from '../../support/until.ts'
+
+/** How often files are checked. */
+const POLL_MS = 5000
 
 /** A locator whose nets are replaced, as by a new database. */
 class ChangingLocator implements Locator {
@@ -97,6 +103,42 @@ t.test('a database of another kind leaves all clients to the default endpoints',
   t.match(note(), /: FR, IE: all clients get the default endpoints; /)
   t.equal(lines().length, 1)
   locator.replace('FR', 'IE')
+  await until(() => note() === '', 'no note')
+  t.match(lines()[1], /all geo codes match clients again/)
+})
+
+t.test('a country database is replaced by one of another kind', async (t) => {
+  const path = join(t.testdir(), 'geo.mmdb')
+  const put = (content: MmdbContent): void => {
+    writeFileSync(`${path}.new`, composeMmdb(content))
+    renameSync(`${path}.new`, path)
+  }
+  const COUNTRY = {
+    networks: { '5.0.0.0/8': cityEntry('IE', 'EU'), '6.0.0.0/8': cityEntry('FR', 'EU') },
+  }
+  put(COUNTRY)
+  const timers = new FakeTimers()
+  const reloads: string[] = []
+  const locator = new MmdbLocator({
+    ...{ resources: new ResourceRegistry(), paths: [path], nets: [], timers, runJob: runJobInline },
+    onReload: (_, fault) => reloads.push(fault?.message ?? 'new'),
+    onLoad: () => {},
+  })
+  await locator.open()
+  t.teardown(() => locator.close())
+  const { note, lines } = await stage(t, locator, 'IE', 'FR')
+  t.strictSame([lines(), note()], [[], ''])
+  put({ networks: { '5.0.0.0/16': { autonomous_system_number: 64500 } } })
+  await timers.advance(POLL_MS)
+  await until(() => note() !== '', 'a note')
+  t.strictSame(reloads, ['new'])
+  t.match(
+    note(),
+    /^geo codes that match no client: FR, IE: all clients get the default endpoints; /,
+  )
+  t.match(lines(), [/^\[WARNING\] plugin\/kuadrant: geo codes that match no client: FR, IE: all /])
+  put(COUNTRY)
+  await timers.advance(POLL_MS)
   await until(() => note() === '', 'no note')
   t.match(lines()[1], /all geo codes match clients again/)
 })
