@@ -51,23 +51,37 @@ function settle(group: readonly SiteState[], yieldMs: number): SiteState {
   }
 }
 
+/** One version of the endpoints with one name, type and set identifier. */
+interface Version {
+  readonly since: number
+  readonly endpoints: ReadonlyMap<string, PeerEndpoint>
+}
+
 /**
- * Returns the endpoints by name, type and set identifier, each from the peer where it changed last.
+ * Returns the endpoints by name, type and set identifier, each from the peer where it changed last. Of versions with
+ * one time, all are kept if they have no set identifier. One that has is the same endpoint before and after a change:
+ * the version with the greater text is kept, as any rule works if all servers use the same one.
  */
 function unite(exported: readonly (readonly PeerEndpoint[])[]): readonly PeerEndpoint[] {
-  const chosen = new Map<string, { since: number; endpoints: Map<string, PeerEndpoint> }>()
+  const chosen = new Map<string, Version>()
   for (const endpoints of exported) {
     for (const [key, same] of groupBy(endpoints, identityOf)) {
       const known = chosen.get(key)
       const since = same.reduce((latest, one) => Math.max(latest, one.sinceSeconds), 0)
-      if (known !== undefined && since < known.since) continue
-      const isLater = known === undefined || since > known.since
-      const into = isLater ? new Map<string, PeerEndpoint>() : known.endpoints
-      for (const one of same) into.set(JSON.stringify(one), one)
-      chosen.set(key, { since, endpoints: into })
+      const found = new Map(same.map((one) => [JSON.stringify(one), one]))
+      const version = { since, endpoints: found }
+      if (known === undefined || since > known.since) chosen.set(key, version)
+      if (known === undefined || since !== known.since) continue
+      if (same[0]!.setIdentifier === '')
+        chosen.set(key, { since, endpoints: new Map([...known.endpoints, ...found]) })
+      else if (textOf(version) > textOf(known)) chosen.set(key, version)
     }
   }
   return [...chosen.values()].flatMap(({ endpoints }) => [...endpoints.values()])
+}
+
+function textOf({ endpoints }: Version): string {
+  return [...endpoints.keys()].sort().join()
 }
 
 function identityOf({ dnsName, recordType, setIdentifier }: PeerEndpoint): string {

@@ -1,0 +1,76 @@
+import fc from 'fast-check'
+import t from 'tap'
+import { thisMoment } from '../../../src/base/moment.ts'
+import type { ApiObject } from '../../../src/kube/api.ts'
+import type { PeerEndpoint } from '../../../src/peering/peer-endpoint.ts'
+import { dnsRecord } from '../../support/operator-objects.ts'
+import { EAST, OperatorFixture, WEST } from './stage.ts'
+
+/*
+ * A site of two nameservers. After a change of health, they report the new version one after the other, and its operator may
+ * date several changes in one second.
+ */
+
+const TARGETS = ['192.0.2.2', '192.0.2.3', '192.0.2.4'] as const
+const ID = 'east-1'
+
+interface Change {
+  /** Targets that are down from now on. */
+  readonly down: readonly string[]
+  /** Seconds since the change before. */
+  readonly seconds: number
+  /** The nameserver that has the change first, and whether the other one has it before the next change. */
+  readonly first: string
+  readonly isFollowed: boolean
+}
+
+const change: fc.Arbitrary<Change> = fc.record({
+  down: fc.subarray([...TARGETS]),
+  seconds: fc.constantFrom(0, 1, 20),
+  first: fc.constantFrom(EAST, WEST),
+  isFollowed: fc.boolean(),
+})
+
+/** As `toPeerEndpoints` exports it. */
+function versionOf(down: readonly string[], sinceSeconds: number): Partial<PeerEndpoint> {
+  const working = TARGETS.filter((one) => !down.includes(one))
+  const health = working.length === 0 ? 'down' : 'up'
+  const targets = working.length === 0 ? [...TARGETS] : working
+  const about = { createdSeconds: 1_600_000_000, recordId: '01234567', weight: 10 }
+  return { ...about, setIdentifier: ID, targets, health, sinceSeconds }
+}
+
+t.test('no change of health is a conflict while nameservers of a site converge', async (t) => {
+  const property = fc.asyncProperty(fc.array(change, { maxLength: 6 }), async (changes) => {
+    const fixture = new OperatorFixture()
+    fixture.cluster.put(dnsRecord())
+    const say = (address: string, version: Partial<PeerEndpoint>): void => {
+      fixture.peers.say(address, 'east', [version], thisMoment(fixture.clock))
+    }
+    const check = async (): Promise<void> => {
+      await fixture.reconciler.reconcile('a/app')
+      const conditions = fixture.field('app', 'status', 'conditions') as readonly ApiObject[]
+      const accepted = conditions.find(({ type }) => type === 'PeersAccepted')
+      const names = conditions.find(({ type }) => type === 'PeersDegraded')
+      for (const one of [accepted, names]) {
+        const isFalse = one?.reason === 'EndpointConflict' || one?.reason === 'SiteNameConflict'
+        if (isFalse) throw new Error(`${one.reason}: ${one.message}`)
+      }
+    }
+    const nowSeconds = () => Math.floor(fixture.clock.now() / 1000)
+    const whole = versionOf([], nowSeconds())
+    for (const address of [EAST, WEST]) say(address, whole)
+    await check()
+    for (const { down, seconds, first, isFollowed } of changes) {
+      fixture.clock.pass(seconds * 1000)
+      const version = versionOf(down, nowSeconds())
+      say(first, version)
+      await check()
+      fixture.clock.pass(500)
+      if (isFollowed) say(first === EAST ? WEST : EAST, version)
+      await check()
+    }
+  })
+  await fc.assert(property, { numRuns: 200 })
+  t.pass()
+})
