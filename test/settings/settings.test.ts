@@ -6,6 +6,7 @@ import { PROBE_PROPERTIES } from '../../src/dnsrecord/validate/probe-properties.
 import { SETTING_KEYS } from '../../src/dnsrecord/validate/settings.ts'
 import { root } from '../support/server.ts'
 import { COLUMNS, type ColumnName, type Outcome } from './columns.ts'
+import { REAL_TESTS } from './real-servers.ts'
 import { ROWS, type Row } from './rows.ts'
 import { NOTHING } from './sketches.ts'
 
@@ -71,6 +72,16 @@ function print(rows: readonly (readonly string[])[], heading: string): string {
   return lines.join('\n').replaceAll('| --- |', '|---|').replaceAll(' --- |', '---|')
 }
 
+/** Which rows of each column run with real servers, as a table. */
+function printRealTests(): string {
+  const lines = NAMES.flatMap((name) => {
+    return REAL_TESTS[name].map(
+      ({ file, rows }) => `| ${name} | ${rows.join(', ')} | \`${file}\` |`,
+    )
+  })
+  return ['| column | rows | test |', '|---|---|---|', ...lines].join('\n')
+}
+
 t.test(
   'each setting and state works in each column, or a visible reason says why not',
   async (t) => {
@@ -84,6 +95,7 @@ t.test(
       }
       tables.push(print(rows, heading))
     }
+    tables.push(printRealTests())
     const path = join(root, PAGE)
     const page = readFileSync(path, 'utf8')
     // The first table of the page describes the columns.
@@ -91,9 +103,20 @@ t.test(
     const printed = page.replaceAll(/^\|[\s\S]*?(?=\n(?!\|))/gm, (table) => tables[at++] ?? table)
     if (WRITES) writeFileSync(path, printed)
     else t.equal(page, printed, `${PAGE} has these tables; SEXTANT_WRITE_PAGE=1 writes them`)
-    t.equal(at, tables.length, 'one table for each group')
+    t.equal(at, tables.length, 'one table for each group, and one of real servers')
   },
 )
+
+t.test('some row of each column runs with real servers', async (t) => {
+  const known = new Set(ROWS.map(({ name }) => name))
+  for (const [column, tests] of Object.entries(REAL_TESTS)) {
+    t.not(tests.length, 0, column)
+    for (const { file, title, rows } of tests) {
+      t.ok(readFileSync(join(root, file), 'utf8').includes(title), `${file}: ${title}`)
+      for (const row of rows) t.ok(known.has(row), `${file}: ${row}`)
+    }
+  }
+})
 
 t.test('there is a row for each setting of a record', async (t) => {
   const names = ROWS.map(({ name }) => name).join()
