@@ -47,21 +47,7 @@ export interface KuadrantOptions extends PublishOptions {
   readonly fallthrough: Fallthrough
   /** Networks whose clients may ask for explanations over DNS; empty = none. */
   readonly explainFor: readonly Cidr[]
-  /** A warning for each property that is written in its old spelling. */
-  readonly renamed: readonly RenamedProperty[]
 }
-
-/** The warning for a property in its old spelling. */
-export interface RenamedProperty {
-  readonly message: string
-  readonly position: Position
-}
-
-/** Old spellings of properties, which this release still accepts. */
-const RENAMED: ReadonlyMap<string, string> = new Map([
-  ['ramp-up', 'slow-start'],
-  ['remember', 'peer-cache'],
-])
 
 const SNAPSHOT_MS_DEFAULT = 60_000
 const SNAPSHOT_MS_MIN = 1000
@@ -69,9 +55,6 @@ const SNAPSHOT_MS_MAX = 24 * 3600 * 1000
 
 const ENDPOINT_METRICS_DEFAULT = 1000
 const ENDPOINT_METRICS_MAX = 100_000
-
-const NOTIFY_ADVICE =
-  'remove it; peers send NOTIFYs to the operator itself, `transfer { to * OPERATOR:PORT }`, or it only polls'
 
 /** The service account of the server's pod. */
 const IN_CLUSTER = { kind: 'kubernetes', kubeconfig: '', context: '' } as const
@@ -113,7 +96,6 @@ export function draftOptions(
     health: NO_HEALTH,
     settings: {},
     endpointMetrics: undefined,
-    renamed: [],
   }
 }
 
@@ -149,15 +131,6 @@ function checkGroup(d: Dispenser, { group, site, source }: DraftOptions): void {
   if (group === undefined) return
   if (source.kind !== 'manifests') throw d.error('group needs manifests')
   if (site === '') throw d.error('group needs `site NAME`: the endpoints of this site are drained')
-}
-
-/** Returns the present name of the property, and notes an old one in `draft`. */
-function currentName(d: Dispenser, draft: DraftOptions): string {
-  const name = RENAMED.get(d.value())
-  if (name === undefined) return d.value()
-  const message = `${d.value()} is now ${name}; the next release accepts only the new name`
-  draft.renamed = [...draft.renamed, { message, position: d.position() }]
-  return name
 }
 
 type ScanProperty = (d: Dispenser, draft: DraftOptions, block: BlockConfig) => void
@@ -240,18 +213,13 @@ const PROPERTIES: ReadonlyMap<string, ScanProperty> = new Map(
     'hold-down'(d, { peering }) {
       peering.holdDownMs = scanHoldDown(d)
     },
-    'pass-notify': refuseNotify,
-    'pass-notify-from': refuseNotify,
-    'pass-notify-key': refuseNotify,
   }),
 )
 
-const KNOWN_PROPERTIES: readonly string[] = [...PROPERTIES.keys(), ...HEALTH_PROPERTIES].filter(
-  (name) => !name.startsWith('pass-notify'),
-)
+const KNOWN_PROPERTIES: readonly string[] = [...PROPERTIES.keys(), ...HEALTH_PROPERTIES]
 
 function scanProperty(d: Dispenser, draft: DraftOptions, block: BlockConfig): void {
-  const property = currentName(d, draft)
+  const property = d.value()
   const scan = PROPERTIES.get(property)
   if (scan !== undefined) {
     scan(d, draft, block)
@@ -260,10 +228,6 @@ function scanProperty(d: Dispenser, draft: DraftOptions, block: BlockConfig): vo
   const health = scanHealthProperty(d, property, draft.health ?? NO_HEALTH, block)
   if (health === undefined) throw d.unknownProperty(property, KNOWN_PROPERTIES)
   draft.health = health
-}
-
-function refuseNotify(d: Dispenser): never {
-  throw d.error(`${d.value()} no longer exists: ${NOTIFY_ADVICE}`)
 }
 
 function checkPeering(d: Dispenser, draft: DraftOptions): void {

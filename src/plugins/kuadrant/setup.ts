@@ -33,7 +33,6 @@ export const kuadrant: Directive = {
     })
     const options = scanOptions(c.dispenser, c.block, draft)
     isScanned = true
-    for (const { message, position } of options.renamed) c.warn(message, position)
     const conflict = conflictWith(options, group.options)
     if (conflict !== '') throw c.dispenser.error(conflict)
     if (options.explainFor.length > 0) addExplainNames(c, options.explainFor)

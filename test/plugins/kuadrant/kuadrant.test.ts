@@ -121,11 +121,6 @@ t.test('blocks that the directive refuses, and why', (t) => {
       want: /unknown property 'foo'/,
     },
     {
-      name: 'the relay of NOTIFYs, which was removed',
-      given: 'kuadrant {\n pass-notify 192.0.2.1\n}',
-      want: /pass-notify no longer exists: remove it; peers send NOTIFYs to the operator itself/,
-    },
-    {
       name: 'manifests without a directory',
       given: 'kuadrant {\n manifests\n}',
       want: /Wrong argument count/,

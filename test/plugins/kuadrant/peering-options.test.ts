@@ -159,7 +159,7 @@ t.test('a check finds what is wrong with the key', async (t) => {
 t.test('a check reports a file that would not be used', async (t) => {
   const directory = t.testdir({ zones: {}, other: 'zones\n' })
   const check = async (file: string) => {
-    const lines = `site a\npeer ::1\nremember ${join(directory, file)}`
+    const lines = `site a\npeer ::1\npeer-cache ${join(directory, file)}`
     const text = block(lines).replace('zones', join(directory, 'zones'))
     return (await new SetUp(kuadrant, text).check()).warnings.join()
   }
@@ -167,28 +167,6 @@ t.test('a check reports a file that would not be used', async (t) => {
   t.match(await check('other'), 'has other content; the file is not replaced')
   t.match(await check('missing/new'), 'is not a directory')
 })
-
-const RENAMED = [
-  { old: 'remember f', current: 'peer-cache f', want: /^5: remember is now peer-cache; / },
-  {
-    old: 'ramp-up 30s',
-    current: 'slow-start 30s',
-    want: /^5: ramp-up is now slow-start; /,
-  },
-]
-for (const { old, current, want } of RENAMED) {
-  t.test(`${old}: the old spelling has the same effect, with a warning`, async (t) => {
-    const scan = (line: string): object => {
-      const text = block(`site a\npeer ::1\n${line}`)
-      const d = new Dispenser(scanTokens(text, 'Corefile'))
-      const options = scanOptions(d, new SetUp(kuadrant, text).block, draftOptions(d))
-      return { ...options, renamed: undefined }
-    }
-    t.match(new SetUp(kuadrant, block(`site a\npeer ::1\n${old}`)).warnings, [want])
-    t.strictSame(new SetUp(kuadrant, block(`site a\npeer ::1\n${current}`)).warnings, [])
-    t.strictSame(scan(old), scan(current))
-  })
-}
 
 t.test('a site with peers probes, unless its Corefile switches this off', async (t) => {
   const read = (lines: string) => {
