@@ -1,3 +1,4 @@
+import { printTime } from '../../base/rfc3339.ts'
 import { type ApiObject, isObject, textOf } from '../../kube/api.ts'
 
 /** What `status.cache` has for one name. Times in milliseconds since 1970. */
@@ -43,7 +44,7 @@ export function printStatus({ state, reason, nextSyncMs, cache }: FqdnStatus): A
   return {
     state,
     ...(reason === '' ? {} : { reason }),
-    ...(nextSyncMs === undefined ? {} : { nextSyncTime: printTime(nextSyncMs) }),
+    ...(nextSyncMs === undefined ? {} : { nextSyncTime: printEnd(nextSyncMs) }),
     ...(cache === undefined || cache.size === 0 ? {} : { cache: printCache(cache) }),
   }
 }
@@ -53,9 +54,9 @@ function printCache(cache: NameCache): ApiObject {
   return Object.fromEntries(
     entries.map(([fqdn, { nextMs, expiryMs }]) => {
       const expiry = [...expiryMs].sort(([a], [b]) => (a < b ? -1 : 1))
-      const ipExpiration = Object.fromEntries(expiry.map(([cidr, ms]) => [cidr, printTime(ms)]))
+      const ipExpiration = Object.fromEntries(expiry.map(([cidr, ms]) => [cidr, printEnd(ms)]))
       // The spelling of the API.
-      return [fqdn, { nextUdateTime: printTime(nextMs), ipExpiration }]
+      return [fqdn, { nextUdateTime: printEnd(nextMs), ipExpiration }]
     }),
   )
 }
@@ -84,7 +85,7 @@ export function differs(
   })
 }
 
-/** RFC 3339 in whole seconds, as metav1.Time. */
-function printTime(ms: number): string {
-  return new Date(Math.ceil(ms / 1000) * 1000).toISOString().replace('.000Z', 'Z')
+/** Rounds up, so that no address ends before its time. */
+function printEnd(ms: number): string {
+  return printTime(Math.ceil(ms / 1000) * 1000)
 }

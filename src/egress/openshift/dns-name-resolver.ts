@@ -1,6 +1,7 @@
+import { printTime } from '../../base/rfc3339.ts'
 import type { Rcode } from '../../dns/iana/rcodes.ts'
 import { type ApiObject, isObject, type JsonValue, textOf } from '../../kube/api.ts'
-import { printTime, scanTime } from './lookup-time.ts'
+import { scanTime } from './lookup-time.ts'
 import type { NameApi } from './name-api.ts'
 import { DNS_NAME_RESOLVERS } from './name-kinds.ts'
 import {

@@ -1,6 +1,7 @@
+import { printTime } from '../../base/rfc3339.ts'
 import { Rcode } from '../../dns/iana/rcodes.ts'
 import { isObject, type JsonValue, textOf } from '../../kube/api.ts'
-import { printTime, SAME_LOOKUP_MS, scanTime } from './lookup-time.ts'
+import { SAME_LOOKUP_MS, scanTime } from './lookup-time.ts'
 import type { NameApi } from './name-api.ts'
 import { EGRESS_FIREWALL_DNS_NAMES } from './name-kinds.ts'
 import type { Lookup, UpdateLimits } from './resolved-names.ts'

@@ -12,8 +12,3 @@ export function scanTime(text: string): number {
   const ms = Date.parse(text)
   return Number.isNaN(ms) ? 0 : ms
 }
-
-/** The API's form of a time: RFC 3339 in seconds. */
-export function printTime(ms: number): string {
-  return `${new Date(ms).toISOString().slice(0, 19)}Z`
-}

@@ -1,7 +1,8 @@
+import { printTime } from '../../base/rfc3339.ts'
 import { type Plan, planRelease, planStatus } from '../plan/plan.ts'
 import type { Write } from '../plan/write.ts'
 import type { DnsRecordView } from '../record/record-view.ts'
-import { printTime, removedCondition, removingCondition } from '../status/conditions.ts'
+import { removedCondition, removingCondition } from '../status/conditions.ts'
 import { composeStatus, type StatusFields } from '../status/status.ts'
 import {
   type Departure,

@@ -1,3 +1,4 @@
+import { printTime } from '../../base/rfc3339.ts'
 import { type ApiObject, textOf } from '../../kube/api.ts'
 import { escapeControls } from '../../telemetry/log.ts'
 import { isPassive, type Membership } from '../groups/membership.ts'
@@ -297,11 +298,6 @@ export function printConditions(
     const printed = printMessage(message)
     return { type, status, reason, message: printed, observedGeneration, lastTransitionTime }
   })
-}
-
-/** RFC 3339 in whole seconds, as Kubernetes writes times. */
-export function printTime(ms: number): string {
-  return new Date(ms).toISOString().replace(/\.\d{3}Z$/, 'Z')
 }
 
 function shorten(lines: readonly string[]): string {

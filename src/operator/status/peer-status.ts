@@ -1,5 +1,6 @@
 import type { Clock } from '../../base/clock.ts'
 import { recallMoment, thisMoment } from '../../base/moment.ts'
+import { printTime } from '../../base/rfc3339.ts'
 import { DEFAULT_SET_IDENTIFIER } from '../../dnsrecord/print-endpoint.ts'
 import { type ApiObject, isObject, type JsonValue, textOf } from '../../kube/api.ts'
 import { cutToFit } from '../../peering/merge/cut-to-fit.ts'
@@ -11,7 +12,6 @@ import type { KnownPeer } from '../peers/peer-state-store.ts'
 import type { PeerState } from '../peers/peers.ts'
 import { printSpecEndpoint } from '../record/endpoint-text.ts'
 import { itemsOf, textsOf } from '../record/fields.ts'
-import { printTime } from './conditions.ts'
 
 /**
  * How much of `status.peers` the installed definition has: all of it, all except `relayed`, which
