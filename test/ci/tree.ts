@@ -1,12 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import {
-  appendFileSync,
-  cpSync,
-  mkdirSync,
-  readFileSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs'
+import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Test } from 'tap'
@@ -25,6 +18,7 @@ const COPIED = ['.taprc', 'package.json', 'test/run.mjs'].concat(
 
 /** The start of each test file. `isFirst` is false when the file runs again. */
 const START = `import t from 'tap'
+import { appendFileSync, readFileSync } from 'node:fs'
 const name = import.meta.url.replace(/.*\\/test\\//, '')
 const isFirst = !readFileSync('log', 'utf8').includes(name)
 appendFileSync('log', \`\${process.env.VERSION ?? ''}\${name} \`)

@@ -1,5 +1,5 @@
-import { execFileSync, spawn } from 'node:child_process'
-import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
@@ -201,6 +201,8 @@ t.test('a slow kernel', NEEDS, async (t) => {
   writeFileSync(
     join(tools, 'nft'),
     `#!${process.execPath}
+import { spawn } from 'node:child_process'
+import { existsSync } from 'node:fs'
 
 // Long: it waits for TTLs, and restarts its program many times.
 const child = spawn('${real}', process.argv.slice(2), { stdio: ['pipe', 'inherit', 'inherit'] })
