@@ -55,6 +55,12 @@ function importsOf(file: string): string[] {
   return [...found].map((match) => relative(root, resolve(root, dirname(file), match[1] ?? '')))
 }
 
+/** Without those that run later: `import(…)`. */
+function staticImportsOf(file: string): string[] {
+  const found = read(file).matchAll(/^(?:import|export)\b[^'()]*'(\.[^']+)'/gm)
+  return [...found].map((match) => relative(root, resolve(root, dirname(file), match[1] ?? '')))
+}
+
 function topFolder(file: string): string {
   return file.split('/')[1] ?? ''
 }
@@ -134,6 +140,33 @@ t.test(`source files stay within ${FILE_LINES_MAX} lines`, async (t) => {
     .map((file) => ({ file, lines: read(file).split('\n').length }))
     .filter(({ lines }) => lines > FILE_LINES_MAX)
   t.strictSame(long, [])
+})
+
+/** Files that import each other, directly or through others; `graph`: what each file imports. */
+function circlesOf(graph: ReadonlyMap<string, readonly string[]>): string[][] {
+  const left = new Map([...graph].map(([file, imported]) => [file, new Set(imported)]))
+  // A file that imports none of those left is in no circle.
+  for (let before = -1; left.size !== before; ) {
+    before = left.size
+    for (const [file, imported] of left) {
+      if (![...imported].some((one) => left.has(one))) left.delete(file)
+    }
+  }
+  return [...left].map(([file, imported]) => [
+    file,
+    ...[...imported].filter((one) => left.has(one)),
+  ])
+}
+
+t.test('no files import each other', async (t) => {
+  const toy = { a: ['b'], b: ['c'], c: ['b', 'd'], d: [] }
+  t.strictSame(circlesOf(new Map(Object.entries(toy))), [
+    ['a', 'b'],
+    ['b', 'c'],
+    ['c', 'b'],
+  ])
+  const files = filesUnder('src', '.ts')
+  t.strictSame(circlesOf(new Map(files.map((file) => [file, staticImportsOf(file)]))), [])
 })
 
 /** `file:line: N lines` of every function in `text` that is longer than allowed. */

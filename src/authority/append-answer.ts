@@ -1,4 +1,5 @@
-import { type Response, Section } from '../dns/message/response.ts'
+import type { Response } from '../dns/message/response.ts'
+import { Section } from '../dns/message/section.ts'
 import type { Transaction } from '../plugin/transaction.ts'
 
 /**

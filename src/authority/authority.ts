@@ -1,6 +1,7 @@
 import { copyOctets } from '../base/octets.ts'
 import { Rcode, RRType } from '../dns/iana/index.ts'
-import { isProof, type Response, Section } from '../dns/message/response.ts'
+import { isProof, type Response } from '../dns/message/response.ts'
+import { Section } from '../dns/message/section.ts'
 import { equalNamesAt, nameOctetsAt } from '../dns/name/name-at.ts'
 import type { ZoneDirectory } from '../dns/name/zone-directory.ts'
 import { CHAIN_DEPTH_MAX, type Transaction } from '../plugin/transaction.ts'

@@ -1,6 +1,7 @@
 import { RRType } from '../dns/iana/index.ts'
 import type { Query } from '../dns/message/query.ts'
-import { type Response, Section } from '../dns/message/response.ts'
+import type { Response } from '../dns/message/response.ts'
+import { Section } from '../dns/message/section.ts'
 import { equalNamesAt } from '../dns/name/name-at.ts'
 import { ResponseKind, responseKind } from '../plugin/status.ts'
 import type { Transaction } from '../plugin/transaction.ts'

@@ -1,6 +1,7 @@
 import { copyOctets } from '../base/octets.ts'
 import type { Query } from '../dns/message/query.ts'
-import type { Response, Section } from '../dns/message/response.ts'
+import type { Response } from '../dns/message/response.ts'
+import type { Section } from '../dns/message/section.ts'
 import { mixHash } from '../dns/name/hash.ts'
 import { LOWER } from '../dns/name/lower.ts'
 import { nameOctetsAt } from '../dns/name/name-at.ts'

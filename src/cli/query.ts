@@ -4,13 +4,9 @@ import { type Answered, ask, PAYLOAD_OCTETS } from '../client/ask.ts'
 import { composeClientSubnet } from '../dns/edns/client-subnet.ts'
 import type { HostPort } from '../dns/host-port.ts'
 import { OptionCode, Rcode, RRType } from '../dns/iana/index.ts'
-import {
-  EDNS_DNSSEC_OK,
-  type EdnsOption,
-  HeaderFlag,
-  type Message,
-  printMessage,
-} from '../dns/message/message.ts'
+import { EDNS_DNSSEC_OK, HeaderFlag } from '../dns/message/header.ts'
+import type { EdnsOption, Message } from '../dns/message/message.ts'
+import { printMessage } from '../dns/message/print-message.ts'
 import { printRdata } from '../dns/rdata/index.ts'
 import { scanAddress } from '../dns/text/address.ts'
 import { type QueryArgs, scanQueryArgs } from './query-args.ts'

@@ -2,13 +2,10 @@ import { randomInt } from 'node:crypto'
 import { systemClock } from '../base/clock.ts'
 import type { HostPort } from '../dns/host-port.ts'
 import { Opcode, printRcode, Rcode, RRClass } from '../dns/iana/index.ts'
-import {
-  composeMessage,
-  HeaderFlag,
-  type Message,
-  parseMessage,
-  type Question,
-} from '../dns/message/message.ts'
+import { composeMessage } from '../dns/message/compose-message.ts'
+import { HeaderFlag } from '../dns/message/header.ts'
+import type { Message, Question } from '../dns/message/message.ts'
+import { parseMessage } from '../dns/message/parse-message.ts'
 import { equalNames } from '../dns/name/name.ts'
 import type { TsigKey } from '../dns/tsig/key.ts'
 import { RequestSigner } from '../dns/tsig/request-signer.ts'

@@ -2,7 +2,6 @@ import { LABEL_OCTETS_MAX } from '../dns/name/name.ts'
 import { type Address, scanAddress } from '../dns/text/address.ts'
 import { dashedAddress, nameBelow } from './names.ts'
 import { type Port, type ServiceFacts, unpackSlice } from './packed.ts'
-import type { ServiceState } from './service-records.ts'
 
 /** One address of a ready endpoint. */
 export interface ServiceEndpoint {
@@ -37,4 +36,13 @@ export function endpointsOf(
     }
   }
   return found
+}
+
+/** The state of a Service with its EndpointSlices. */
+export interface ServiceState {
+  readonly namespace: string
+  readonly name: string
+  /** See packed.ts. */
+  readonly service: string
+  readonly slices: readonly string[]
 }

@@ -1,10 +1,10 @@
 import { lowerName, scanName } from '../dns/name/name.ts'
 import { type Address, scanAddress } from '../dns/text/address.ts'
-import { endpointsOf } from './endpoints.ts'
+import { endpointsOf, type ServiceState } from './endpoints.ts'
 import { nameBelow } from './names.ts'
 import { unpackService } from './packed.ts'
 import { RRsetCollector, sortedOnce } from './rrset-collector.ts'
-import { NO_RECORDS, type ServiceRecords, type ServiceState } from './service-records.ts'
+import { NO_RECORDS, type ServiceRecords } from './service-records.ts'
 
 /** With the final dot (RFC 1035 section 2.3.4). */
 const HOSTNAME_CHARACTERS_MAX = 254

@@ -1,5 +1,6 @@
+import type { ServiceState } from './endpoints.ts'
 import { externalRecords } from './external-records.ts'
-import { type ServiceRecords, type ServiceState, serviceRecords } from './service-records.ts'
+import { type ServiceRecords, serviceRecords } from './service-records.ts'
 
 /** Which names the objects of a cluster have in its zones. All names are relative to the apex. */
 export interface NameScheme {

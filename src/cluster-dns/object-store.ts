@@ -1,6 +1,6 @@
 import { type ApiObject, textOf } from '../kube/api.ts'
+import type { ServiceState } from './endpoints.ts'
 import { packService, packSlice, podAddresses, serviceOfSlice, unpackService } from './packed.ts'
-import type { ServiceState } from './service-records.ts'
 
 /** The kinds that are read, by their plural in the API. */
 export type ObjectKind = 'namespaces' | 'services' | 'endpointslices' | 'pods'

@@ -1,19 +1,10 @@
 import { RRType } from '../dns/iana/types.ts'
 import { lowerName, scanName } from '../dns/name/name.ts'
 import { type Address, scanAddress } from '../dns/text/address.ts'
-import { endpointsOf } from './endpoints.ts'
+import { endpointsOf, type ServiceState } from './endpoints.ts'
 import { nameBelow } from './names.ts'
 import { unpackService } from './packed.ts'
 import { RRsetCollector, type ServiceRRset } from './rrset-collector.ts'
-
-/** The state of a Service with its EndpointSlices. */
-export interface ServiceState {
-  readonly namespace: string
-  readonly name: string
-  /** See packed.ts. */
-  readonly service: string
-  readonly slices: readonly string[]
-}
 
 export interface RecordOptions {
   /** Lower-case wire form. */

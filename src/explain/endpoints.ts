@@ -2,7 +2,7 @@ import { printRdata } from '../dns/rdata/index.ts'
 import { printDrain } from '../health/drain/drain.ts'
 import { downReasonOf } from '../publish/down-reason.ts'
 import type { ExplainableZone, ExplainableZones } from '../publish/explainable.ts'
-import type { BuildReport, Contribution, Drop, OwnerSet } from '../publish/owner-sets.ts'
+import type { BuildReport, Contribution, Drop, OwnerSet } from '../publish/owner-set.ts'
 import type { Candidate } from '../steering/candidate.ts'
 
 /** An endpoint of an owner, as the RRset was built from it. */

@@ -2,47 +2,22 @@ import { composeClientSubnet, parseClientSubnet } from '../dns/edns/client-subne
 import { RRClass } from '../dns/iana/classes.ts'
 import { printRcode, Rcode } from '../dns/iana/rcodes.ts'
 import { printType, RRType } from '../dns/iana/types.ts'
+import { composeMessage } from '../dns/message/compose-message.ts'
 import { ALIASES_MAX } from '../dns/message/direct-answer.ts'
-import {
-  composeMessage,
-  HeaderFlag,
-  type Message,
-  parseMessage,
-  printRecord,
-} from '../dns/message/message.ts'
+import { HeaderFlag } from '../dns/message/header.ts'
+import type { Message } from '../dns/message/message.ts'
+import { parseMessage } from '../dns/message/parse-message.ts'
+import { printRecord } from '../dns/message/print-message.ts'
 import { Protocol } from '../dns/message/query.ts'
 import { lowerName, printName } from '../dns/name/name.ts'
-import type { Address, AddressFamily, Cidr } from '../dns/text/address.ts'
+import type { AddressFamily } from '../dns/text/address.ts'
 import { explainedName } from '../plugin/answer-explainer.ts'
-import type { ExplainableIndex } from '../publish/explainable.ts'
 import type { ListenPlan } from '../server/listen-plan.ts'
-import type { Replay, ReplayedReply } from '../server/replay.ts'
-import type { ChoiceTrace } from '../steering/trace.ts'
+import type { ReplayedReply } from '../server/replay.ts'
+import type { ExplainParts, ExplainRequest } from './explain-request.ts'
 import type { ExplainedClient, ExplainedEnd, Explanation } from './explanation.ts'
 import { printPrefix } from './prefix.ts'
 import { explainLocation, StepExplainer } from './steps.ts'
-
-/** What to explain. */
-export interface ExplainRequest {
-  /** Wire form. */
-  readonly name: Uint8Array
-  readonly type: number
-  /** Source address of the query. */
-  readonly source: Address
-  /** Client subnet option; undefined = the query has none. */
-  readonly subnet: Cidr | undefined
-  readonly seed: number
-  readonly protocol?: Protocol
-  /** Listen address, as in a `ListenPlan`; undefined = the first that serves the name. */
-  readonly address?: string | undefined
-}
-
-/** What `explain` runs on: a replay of an instance, and the trace that its steerers write to. */
-export interface ExplainParts {
-  readonly replay: Replay
-  readonly trace: ChoiceTrace
-  readonly index: ExplainableIndex
-}
 
 const ECS_OPTION = 8
 const PAYLOAD_OCTETS = 1232

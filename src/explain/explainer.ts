@@ -3,7 +3,8 @@ import { ExplainableIndex } from '../publish/explainable.ts'
 import type { Instance } from '../server/instance.ts'
 import { Replay } from '../server/replay.ts'
 import { ChoiceTrace } from '../steering/trace.ts'
-import { type ExplainRequest, explain } from './explain.ts'
+import { explain } from './explain.ts'
+import type { ExplainRequest } from './explain-request.ts'
 import type { Explanation } from './explanation.ts'
 
 /** Explains the answers of one instance, which runs in this thread. */

@@ -3,7 +3,7 @@ import { scanType } from '../dns/iana/types.ts'
 import { ROOT_NAME, scanName } from '../dns/name/name.ts'
 import { type Address, type Cidr, scanAddress, scanCidr } from '../dns/text/address.ts'
 import type { ExplainQuestion } from '../plugin/answer-explainer.ts'
-import type { ExplainRequest } from './explain.ts'
+import type { ExplainRequest } from './explain-request.ts'
 
 const SEED_MAX = 2 ** 32 - 1
 const SEED_DEFAULT = 1

@@ -1,6 +1,6 @@
 import { Rcode } from '../dns/iana/index.ts'
 import type { ResourceRecord } from '../dns/message/message.ts'
-import { Section } from '../dns/message/response.ts'
+import { Section } from '../dns/message/section.ts'
 import { sentRcode } from './status.ts'
 import type { Transaction } from './transaction.ts'
 

@@ -1,5 +1,6 @@
 import { RRType } from '../dns/iana/types.ts'
-import { type Response, Section } from '../dns/message/response.ts'
+import type { Response } from '../dns/message/response.ts'
+import { Section } from '../dns/message/section.ts'
 
 /** Most seconds if the reply has no SOA. */
 const TTL_SECONDS_MAX = 600

@@ -1,7 +1,8 @@
 import type { Clock } from '../base/clock.ts'
 import { Rcode, RRType } from '../dns/iana/index.ts'
 import { uncompressedOctets } from '../dns/message/compose.ts'
-import { type Response, Section } from '../dns/message/response.ts'
+import type { Response } from '../dns/message/response.ts'
+import { Section } from '../dns/message/section.ts'
 import { DROP } from './handler.ts'
 import type { Transaction } from './transaction.ts'
 

@@ -1,6 +1,6 @@
 import { CLOSED, OPEN } from '../steering/rules.ts'
 import type { Logger } from '../telemetry/log.ts'
-import type { AllDown } from './owner-sets.ts'
+import type { AllDown } from './owner-set.ts'
 
 /** A name and type whose endpoints are all down or drained, or those of some of its failover lists. */
 export interface DownSet {

@@ -3,8 +3,7 @@ import { printName } from '../dns/name/name.ts'
 import { printTarget } from '../dnsrecord/print-endpoint.ts'
 import { slowStartWeight } from '../health/slow-start-units.ts'
 import type { AnswerChange, EventActor, EventLog } from '../telemetry/event-log.ts'
-import type { Member } from './failover-lists.ts'
-import type { OwnerSet } from './owner-sets.ts'
+import type { Member, OwnerSet } from './owner-set.ts'
 
 /** The change of one RRset, and what caused it. */
 export interface SetChange {

@@ -1,4 +1,4 @@
-import type { OwnerSet } from './owner-sets.ts'
+import type { OwnerSet } from './owner-set.ts'
 import { printCandidate, printRules } from './plan.ts'
 
 /**

@@ -6,7 +6,7 @@ import { type EndpointDrain, isSameDrain } from '../health/drain/drain.ts'
 import type { EventActor } from '../telemetry/event-log.ts'
 import { AliasIndex, AliasReader } from './alias-index.ts'
 import { HOLDERS_MAX, type OwnerHolders } from './owner-holders.ts'
-import type { Contribution } from './owner-sets.ts'
+import type { Contribution } from './owner-set.ts'
 
 /**
  * A name whose addresses and CNAMEs are all down or drained, whatever records they are from. Steps: the length of the

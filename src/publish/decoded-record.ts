@@ -18,7 +18,7 @@ import {
 } from '../health/drain/in-service-endpoints.ts'
 import type { ShiftState } from '../health/shift/shift.ts'
 import { findSlowStartUnits, type SlowStartUnits } from '../health/slow-start-units.ts'
-import type { Contribution } from './owner-sets.ts'
+import type { Contribution } from './owner-set.ts'
 
 /** Up to this many owners are compared one by one, because a map costs more. */
 const LINEAR_MAX = 8

@@ -2,8 +2,7 @@ import { RRType } from '../dns/iana/types.ts'
 import { equalNames, isSubdomain, parentName, printName } from '../dns/name/name.ts'
 import { type Address, isInNetwork, scanAddress, scanCidr } from '../dns/text/address.ts'
 import type { Endpoint } from '../dnsrecord/dns-record.ts'
-import type { BuildReport, Contribution } from './owner-sets.ts'
-import type { RecordZone } from './record-zone.ts'
+import type { BuildReport, Contribution, OwnerSet } from './owner-set.ts'
 
 const NO_REPORT: BuildReport = { dropped() {}, kept() {} }
 /** Addresses that only this host or its link reaches: unspecified, loopback, link-local. */
@@ -40,13 +39,18 @@ interface DefaultServer {
   readonly defaultAddresses?: readonly Endpoint[] | undefined
 }
 
+/** See `RecordZone.explain`. */
+interface SetsOfOwner {
+  explain(owner: Uint8Array, report: BuildReport): OwnerSet[]
+}
+
 /**
  * Returns a warning for each name server of a zone that is in the zone and has no address there, so that resolvers do
  * not find it. `zones`: all apexes of the source; a name below another one is not of this zone.
  */
 export function findLameServers(
   apex: Uint8Array,
-  zone: Pick<RecordZone, 'explain'>,
+  zone: SetsOfOwner,
   zones: readonly Uint8Array[],
 ): string[] {
   const servers = zone.explain(apex, NO_REPORT).find(({ type }) => type === RRType.NS)?.rdata ?? []
@@ -66,11 +70,7 @@ function isBelowAnother(name: Uint8Array, apex: Uint8Array, zones: readonly Uint
 }
 
 /** Returns the wildcard that answers in place of a name without data. */
-function wildcardOf(
-  name: Uint8Array,
-  apex: Uint8Array,
-  zone: Pick<RecordZone, 'explain'>,
-): string | undefined {
+function wildcardOf(name: Uint8Array, apex: Uint8Array, zone: SetsOfOwner): string | undefined {
   if (zone.explain(name, NO_REPORT).length > 0) return undefined
   for (let at = name; at.length > apex.length; ) {
     at = parentName(at)

@@ -1,7 +1,7 @@
 import { RRType } from '../dns/iana/types.ts'
 import { printName } from '../dns/name/name.ts'
 import { printAddress } from '../dns/text/address.ts'
-import type { Contribution } from './owner-sets.ts'
+import type { Contribution } from './owner-set.ts'
 
 /** Returns why a target of a record is down; '' = not known. `target`: as `probedName` prints it. */
 export type DownReasons = (recordKey: string, target: string) => string

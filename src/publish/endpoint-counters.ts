@@ -16,7 +16,7 @@ import { isSingleton } from '../steering/tiers.ts'
 import type { Logger } from '../telemetry/log.ts'
 import type { MetricsRegistry } from '../telemetry/metrics.ts'
 import { type EndpointLabels, EndpointSeries, seriesKey } from './endpoint-series.ts'
-import type { OwnerSet } from './owner-sets.ts'
+import type { OwnerSet } from './owner-set.ts'
 
 /** The counters of a publisher in all threads, by number: see `OutcomeCounters`. */
 export interface ThreadCounts {

@@ -1,4 +1,4 @@
-import type { OwnerSet } from './owner-sets.ts'
+import type { OwnerSet } from './owner-set.ts'
 
 /** Counts the endpoints in the RRsets of a zone. */
 export class EndpointTally {

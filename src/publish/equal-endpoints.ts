@@ -1,7 +1,7 @@
 import type { Endpoint } from '../dnsrecord/dns-record.ts'
 import { printTarget } from '../dnsrecord/print-endpoint.ts'
 import type { EndpointDrain } from '../health/drain/drain.ts'
-import type { BuildReport, Contribution } from './owner-sets.ts'
+import type { BuildReport, Contribution } from './owner-set.ts'
 import { type Conflict, conflictAt, contrast } from './record-conflicts.ts'
 import { equalRdata, isDrained, isTargetOut } from './target-indexes.ts'
 

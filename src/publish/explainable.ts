@@ -6,7 +6,7 @@ import type { SteeringTable } from '../steering/table.ts'
 import type { ArenaHandle } from '../zone/image/reader.ts'
 import type { DownReasons } from './down-reason.ts'
 import { RecordPlaces } from './locate.ts'
-import { type Contribution, DEFAULT_KEY } from './owner-sets.ts'
+import { type Contribution, DEFAULT_KEY } from './owner-set.ts'
 import { CONFIGURED_KEY, type RecordZone } from './record-zone.ts'
 
 /** Where an endpoint comes from. */

@@ -19,19 +19,8 @@ import {
 import { CLOSED, type FailoverLine, OPEN } from '../steering/rules.ts'
 import { isForOthers } from '../steering/tiers.ts'
 import { type ReserveParts, reserveOf, settleAllDown } from './last-resort.ts'
-import type { Contribution, Exhausted } from './owner-sets.ts'
+import type { Contribution, Exhausted, Member } from './owner-set.ts'
 import type { OwnerSettings } from './owner-settings.ts'
-
-/** An endpoint of a set, also if it is out of service. */
-export interface Member {
-  readonly endpoint: Endpoint
-  /** Empty = no target is in service. */
-  readonly candidates: readonly Candidate[]
-  /** As in `Contribution`. */
-  readonly units?: number | undefined
-  /** Its site, if other sites have another endpoint with its set identifier; undefined = they have not. */
-  readonly site?: string | undefined
-}
 
 /**
  * Returns the failover lists of a set. `endpoints`: `built`, with candidates for fallback endpoints that

@@ -2,7 +2,7 @@ import type { SteeringTable } from '../steering/table.ts'
 import type { ZoneId } from '../zone/image/types.ts'
 import type { ZoneImage } from '../zone/image/writer.ts'
 import type { EndpointCounters } from './endpoint-counters.ts'
-import type { OwnerSet } from './owner-sets.ts'
+import type { OwnerSet } from './owner-set.ts'
 import type { RRsetSink } from './record-zone-options.ts'
 
 /** What the sink writes to. */

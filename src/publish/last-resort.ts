@@ -1,8 +1,7 @@
 import type { Candidate } from '../steering/candidate.ts'
 import { type AllDownPolicy, CLOSED, OPEN, type StickyPrefix } from '../steering/rules.ts'
 import type { StickySeed } from '../steering/sticky.ts'
-import type { Member } from './failover-lists.ts'
-import type { AllDown, BuildReport, Contribution, Drop, OwnerSet } from './owner-sets.ts'
+import type { AllDown, BuildReport, Contribution, Drop, Member, OwnerSet } from './owner-set.ts'
 import { indexTargets, isWhollyDrained } from './target-indexes.ts'
 
 /** Returns what serves a set whose members are all out. */

@@ -1,5 +1,5 @@
 import { printName } from '../dns/name/name.ts'
-import type { Contribution } from './owner-sets.ts'
+import type { Contribution } from './owner-set.ts'
 import { type Conflict, conflictAt } from './record-conflicts.ts'
 
 /** Returns the conflicts of a name outside of the zone: nothing is served there, and each record is reported once. */

@@ -6,7 +6,7 @@ import { EXPIRY_DEFAULT_MS } from '../peering/expiry.ts'
 import type { PeerAddress } from '../peering/peer-address.ts'
 import type { PeerRule } from '../peering/trust/peer-rule.ts'
 import type { HealthOptions } from './health-options.ts'
-import type { ZoneSettings } from './owner-settings.ts'
+import type { ZoneSettings } from './owner-set.ts'
 import type { SourcePlace } from './source-place.ts'
 
 /** Selects records, and says how their zones are published. */

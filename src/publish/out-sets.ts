@@ -1,7 +1,7 @@
 import { printType } from '../dns/iana/types.ts'
 import { printName } from '../dns/name/name.ts'
 import { type DownSet, printOut } from './all-down.ts'
-import type { OwnerSet } from './owner-sets.ts'
+import type { OwnerSet } from './owner-set.ts'
 
 export interface OutSetsOptions {
   /** Called when a set gets out of service or its state changes; `isOver`: when it is back. */

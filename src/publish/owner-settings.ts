@@ -2,16 +2,9 @@ import { printName } from '../dns/name/name.ts'
 import type { RecordSettings } from '../dnsrecord/settings.ts'
 import { printSettings } from '../dnsrecord/validate/settings.ts'
 import type { ShiftState } from '../health/shift/shift.ts'
-import { type AllDownPolicy, OPEN, type StickyPrefix } from '../steering/rules.ts'
-import type { Contribution } from './owner-sets.ts'
+import { OPEN } from '../steering/rules.ts'
+import type { Contribution, ZoneSettings } from './owner-set.ts'
 import { type Conflict, conflictAt, contrast } from './record-conflicts.ts'
-
-/** Settings of a zone, which hold for every record that has none of its own. */
-export interface ZoneSettings {
-  readonly allDown: AllDownPolicy
-  /** Undefined = choices are not sticky. */
-  readonly sticky: StickyPrefix | undefined
-}
 
 export const NO_SETTINGS: ZoneSettings = { allDown: OPEN, sticky: undefined }
 

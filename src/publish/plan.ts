@@ -1,7 +1,7 @@
 import { printLatin1 } from '../base/latin1.ts'
 import type { Candidate } from '../steering/candidate.ts'
 import { type Failover, servingMembers } from '../steering/failover.ts'
-import type { OwnerSet } from './owner-sets.ts'
+import type { OwnerSet } from './owner-set.ts'
 
 /** One step from the served to the wanted RRsets. */
 export type Change =

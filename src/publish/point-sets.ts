@@ -1,7 +1,7 @@
 import type { Endpoint } from '../dnsrecord/dns-record.ts'
 import type { PointSet } from '../geo/classes/point-orders.ts'
 import type { Point } from '../geo/point.ts'
-import type { Contribution } from './owner-sets.ts'
+import type { Contribution } from './owner-set.ts'
 import { type Conflict, conflictAt } from './record-conflicts.ts'
 
 /** Returns the point sets of an RRset, and notes an endpoint without a location that competes with located ones. */

@@ -1,4 +1,4 @@
-import type { Contribution } from './owner-sets.ts'
+import type { Contribution } from './owner-set.ts'
 
 /** Characters of a value in a message. */
 const VALUE_MAX = 100

@@ -3,8 +3,7 @@ import type { SetChange } from './answer-events.ts'
 import type { RecordForm } from './decoded-record.ts'
 import type { OutSetsOptions } from './out-sets.ts'
 import type { OwnerConflictsOptions } from './owner-conflicts.ts'
-import type { OwnerSet } from './owner-sets.ts'
-import type { ZoneSettings } from './owner-settings.ts'
+import type { OwnerSet, ZoneSettings } from './owner-set.ts'
 import type { ServedView } from './served-health.ts'
 
 /** Receives the changes of a zone. */

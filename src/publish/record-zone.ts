@@ -8,6 +8,7 @@ import { isSameOrigin, type RecordChange, type StoredRecord } from '../dnsrecord
 import { lowerNameKey } from '../dnsrecord/validate/names.ts'
 import { SLOW_START_UNITS } from '../health/slow-start-units.ts'
 import type { EventActor } from '../telemetry/event-log.ts'
+import { buildOwnerSets } from './build-owner-sets.ts'
 import { ContentDigest } from './content-digest.ts'
 import { DeadNames } from './dead-names.ts'
 import { DecodedRecord, isDerived, type OwnerGroup, type ServedState } from './decoded-record.ts'
@@ -16,13 +17,7 @@ import { EndpointTally } from './endpoint-tally.ts'
 import { OutSets } from './out-sets.ts'
 import { OwnerConflicts } from './owner-conflicts.ts'
 import { HOLDERS_MAX, OwnerHolders } from './owner-holders.ts'
-import {
-  type BuildReport,
-  buildOwnerSets,
-  type Contribution,
-  DEFAULT_KEY,
-  type OwnerSet,
-} from './owner-sets.ts'
+import { type BuildReport, type Contribution, DEFAULT_KEY, type OwnerSet } from './owner-set.ts'
 import { plan } from './plan.ts'
 import type { Conflict } from './record-conflicts.ts'
 import type { RecordZoneOptions } from './record-zone-options.ts'

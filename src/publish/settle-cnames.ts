@@ -1,6 +1,6 @@
 import { printType, RRType } from '../dns/iana/types.ts'
 import { printName } from '../dns/name/name.ts'
-import { type BuildOptions, type Contribution, DEFAULT_KEY } from './owner-sets.ts'
+import { type BuildOptions, type Contribution, DEFAULT_KEY } from './owner-set.ts'
 import { type Conflict, conflictAt, contrast } from './record-conflicts.ts'
 
 /**

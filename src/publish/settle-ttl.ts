@@ -1,4 +1,4 @@
-import type { Contribution } from './owner-sets.ts'
+import type { Contribution } from './owner-set.ts'
 import { type Conflict, conflictAt, contrast } from './record-conflicts.ts'
 
 /** Lowest TTL of sets with endpoints of other sites, so that resolvers can cache them. */

@@ -3,7 +3,8 @@ import { isDeepStrictEqual } from 'node:util'
 import { printHostPort } from '../dns/host-port.ts'
 import { printName } from '../dns/name/name.ts'
 import type { PublishOptions } from './options.ts'
-import { NO_SETTINGS, type ZoneSettings } from './owner-settings.ts'
+import type { ZoneSettings } from './owner-set.ts'
+import { NO_SETTINGS } from './owner-settings.ts'
 import { ofSource, siteOf } from './same-source.ts'
 
 /**

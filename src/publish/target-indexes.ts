@@ -1,4 +1,4 @@
-import type { Contribution } from './owner-sets.ts'
+import type { Contribution } from './owner-set.ts'
 
 /** Up to this many targets are compared one by one, because a map costs more. */
 const LINEAR_MAX = 16

@@ -7,7 +7,7 @@ import { type PeerStatus, wasHeard } from '../peering/peer-status.ts'
 import type { EndpointStatus, PeerReport, StatusPart, ZoneStatus } from '../telemetry/status.ts'
 import { printAllDown, printOut } from './all-down.ts'
 import { type DownReasons, downReasonOf } from './down-reason.ts'
-import type { Contribution } from './owner-sets.ts'
+import type { Contribution } from './owner-set.ts'
 import type { PublishedZones } from './zones.ts'
 
 /** Endpoints that a status lists one by one. */

@@ -1,6 +1,7 @@
 import { InputError } from '../base/errors.ts'
 import type { ServerBlock } from '../corefile/parser.ts'
 import type { AdminSite } from '../plugin/admin.ts'
+import type { AnswerExplainer } from '../plugin/answer-explainer.ts'
 import type { BlockConfig, CheckReport, CorefileView, OfflineLoad } from '../plugin/directive.ts'
 import { findHttpConflicts } from './http-conflicts.ts'
 import { type ListenPlan, planListeners } from './listen-plan.ts'
@@ -12,6 +13,12 @@ import {
   type SetupParts,
   setupBlocks,
 } from './setup.ts'
+
+/** What an instance gets from the process. */
+export interface InstanceParts extends SetupParts {
+  /** Opens what explains the answers of an instance; absent where none serves. */
+  readonly openExplainer?: (instance: Instance) => Promise<AnswerExplainer>
+}
 
 /**
  * One Corefile, set up: its chains, its listen addresses, and the hooks of its directives. Holds no
@@ -25,7 +32,7 @@ export class Instance {
   readonly blocks: readonly ServerBlock[]
   readonly corefile: CorefileView
   /** What its setups got. */
-  readonly parts: SetupParts
+  readonly parts: InstanceParts
   readonly #registrations: Registrations
 
   private constructor(
@@ -45,7 +52,7 @@ export class Instance {
   static create(
     blocks: readonly ServerBlock[],
     corefile: CorefileView,
-    parts: SetupParts,
+    parts: InstanceParts,
   ): { instance: Instance; errors: readonly InputError[] } {
     const setup = setupBlocks(blocks, corefile, parts)
     const { plans, errors, warnings } = planListeners(setup.blocks)

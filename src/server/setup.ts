@@ -30,7 +30,6 @@ import type { ProblemReport } from '../telemetry/problems.ts'
 import type { StatusPart } from '../telemetry/status.ts'
 import type { AnswerSource } from '../zone/lookup/answer-source.ts'
 import { besideNotify, collectingSource, handingOver, linkChain } from './chain.ts'
-import type { Instance } from './instance.ts'
 import type { LoadedBlock } from './listen-plan.ts'
 import type { ThreadChannel } from './thread-channel.ts'
 
@@ -53,8 +52,6 @@ export interface SetupParts {
   /** The same output as `sink`, for lines that are not strings. */
   readonly lines: LineWriter
   readonly requestReload: (reason: string) => Promise<string>
-  /** Opens what explains the answers of an instance; absent where none serves. */
-  readonly openExplainer?: (instance: Instance) => Promise<AnswerExplainer>
   /** One per process. */
   readonly resources: ResourceRegistry
   /** One per instance. */

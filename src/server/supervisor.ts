@@ -4,10 +4,10 @@ import type { AdminSite } from '../plugin/admin.ts'
 import type { LoadDirectives } from '../plugin/directive.ts'
 import { createLogger, type Logger } from '../telemetry/log.ts'
 import { type CorefileSource, loadCorefile } from './corefile-source.ts'
-import { Instance } from './instance.ts'
+import { Instance, type InstanceParts } from './instance.ts'
 import type { ListenPlan } from './listen-plan.ts'
 import { ListenerSet, type WantedListener } from './listener-set.ts'
-import { type HttpRoute, namedDirectives, type SetupParts } from './setup.ts'
+import { type HttpRoute, namedDirectives } from './setup.ts'
 import { ControlChannel } from './thread-channel.ts'
 
 /** An open DNS address, UDP and TCP. */
@@ -36,7 +36,7 @@ export interface DataThreads {
 
 /** What a supervisor gets from outside. */
 export interface SupervisorParts
-  extends Omit<SetupParts, 'directives' | 'requestReload' | 'channel' | 'resources'> {
+  extends Omit<InstanceParts, 'directives' | 'requestReload' | 'channel' | 'resources'> {
   readonly loadDirectives: LoadDirectives
   readonly env: Readonly<Record<string, string | undefined>>
   /** Opens an address and serves `plan` there. Rejects if the address is not available. */

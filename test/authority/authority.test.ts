@@ -1,7 +1,7 @@
 import { test } from 'tap'
 import { answerFromImage, NOT_OURS, withdrawAnswer } from '../../src/authority/authority.ts'
 import { Rcode, RRClass, RRType } from '../../src/dns/iana/index.ts'
-import { Section } from '../../src/dns/message/response.ts'
+import { Section } from '../../src/dns/message/section.ts'
 import { DROP } from '../../src/plugin/handler.ts'
 import { CHAIN_DEPTH_MAX, type ServerView, type Transaction } from '../../src/plugin/transaction.ts'
 import { ZoneAnswerer } from '../../src/zone/lookup/answer.ts'

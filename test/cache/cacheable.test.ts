@@ -1,6 +1,6 @@
 import t from 'tap'
 import { Rcode, RRType } from '../../src/dns/iana/index.ts'
-import { Section } from '../../src/dns/message/response.ts'
+import { Section } from '../../src/dns/message/section.ts'
 import type { Question } from '../support/transaction.ts'
 import { wire } from '../support/zone-names.ts'
 import { codeOf, type Fill, failure, QUESTION, start } from './fixture.ts'

@@ -7,7 +7,7 @@ import { CacheStore } from '../../src/cache/cache-store.ts'
 import { CacheWriter } from '../../src/cache/cache-writer.ts'
 import { readRecords } from '../../src/cache/entry.ts'
 import { RRType } from '../../src/dns/iana/index.ts'
-import { Section } from '../../src/dns/message/response.ts'
+import { Section } from '../../src/dns/message/section.ts'
 import type { Transaction } from '../../src/plugin/transaction.ts'
 import { transaction } from '../support/transaction.ts'
 

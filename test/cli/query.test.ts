@@ -4,13 +4,10 @@ import { createServer } from 'node:net'
 import t from 'tap'
 import { runQuery } from '../../src/cli/query.ts'
 import { OptionCode, RRType } from '../../src/dns/iana/index.ts'
-import {
-  composeMessage,
-  EDNS_DNSSEC_OK,
-  HeaderFlag,
-  type Message,
-  parseMessage,
-} from '../../src/dns/message/message.ts'
+import { composeMessage } from '../../src/dns/message/compose-message.ts'
+import { EDNS_DNSSEC_OK, HeaderFlag } from '../../src/dns/message/header.ts'
+import type { Message } from '../../src/dns/message/message.ts'
+import { parseMessage } from '../../src/dns/message/parse-message.ts'
 import { printName, scanName } from '../../src/dns/name/name.ts'
 import { freePort } from '../support/free-port.ts'
 

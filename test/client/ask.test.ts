@@ -4,12 +4,10 @@ import { createServer } from 'node:net'
 import t, { type Test } from 'tap'
 import { ask, questionOf } from '../../src/client/ask.ts'
 import { Rcode, RRClass, RRType } from '../../src/dns/iana/index.ts'
-import {
-  composeMessage,
-  HeaderFlag,
-  type Message,
-  parseMessage,
-} from '../../src/dns/message/message.ts'
+import { composeMessage } from '../../src/dns/message/compose-message.ts'
+import { HeaderFlag } from '../../src/dns/message/header.ts'
+import type { Message } from '../../src/dns/message/message.ts'
+import { parseMessage } from '../../src/dns/message/parse-message.ts'
 import { scanName } from '../../src/dns/name/name.ts'
 import { HMAC_SHA256 } from '../../src/dns/tsig/algorithm.ts'
 import { createTsigKey } from '../../src/dns/tsig/key.ts'

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { parseMessage } from '../../src/dns/message/message.ts'
+import { parseMessage } from '../../src/dns/message/parse-message.ts'
 import { printRdata } from '../../src/dns/rdata/index.ts'
 import { UdpClient } from '../support/client.ts'
 import { askEach } from '../support/dig.ts'

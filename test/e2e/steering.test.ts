@@ -1,5 +1,5 @@
 import t from 'tap'
-import { parseMessage } from '../../src/dns/message/message.ts'
+import { parseMessage } from '../../src/dns/message/parse-message.ts'
 import { printRdata } from '../../src/dns/rdata/index.ts'
 import { UdpClient } from '../support/client.ts'
 import { startServer } from '../support/server.ts'

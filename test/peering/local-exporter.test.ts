@@ -11,7 +11,7 @@ import {
 } from '../../src/health/address-health.ts'
 import { LocalExporter } from '../../src/peering/local-exporter.ts'
 import { scanPeerEndpoint } from '../../src/peering/v2-codec.ts'
-import type { OwnerSet } from '../../src/publish/owner-sets.ts'
+import type { OwnerSet } from '../../src/publish/owner-set.ts'
 import { RecordZone } from '../../src/publish/record-zone.ts'
 import { TestHealth } from '../support/test-health.ts'
 import { dnsRecord, stored } from './records.ts'

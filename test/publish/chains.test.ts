@@ -6,7 +6,7 @@ import { printName, scanName } from '../../src/dns/name/name.ts'
 import { unpackRecord } from '../../src/dnsrecord/pack.ts'
 import type { StoredRecord } from '../../src/dnsrecord/record-source.ts'
 import { findOutTargets } from '../../src/health/drain/drained-targets.ts'
-import type { Contribution, Drop } from '../../src/publish/owner-sets.ts'
+import type { Contribution, Drop } from '../../src/publish/owner-set.ts'
 import { distribution } from './distribution.ts'
 import { added, type Given, record, zone } from './record-zone-stage.ts'
 

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import { scanGeoCode } from '../../src/geo/code.ts'
 import { ContentDigest } from '../../src/publish/content-digest.ts'
-import type { OwnerSet } from '../../src/publish/owner-sets.ts'
+import type { OwnerSet } from '../../src/publish/owner-set.ts'
 import { printSet } from '../../src/publish/plan.ts'
 
 const SET: fc.Arbitrary<OwnerSet> = fc.record({

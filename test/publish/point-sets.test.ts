@@ -5,7 +5,8 @@ import type { Endpoint } from '../../src/dnsrecord/dns-record.ts'
 import { packRecord, unpackRecord } from '../../src/dnsrecord/pack.ts'
 import { scanGeoCode } from '../../src/geo/code.ts'
 import { scanPoint } from '../../src/geo/point.ts'
-import { buildOwnerSets, type Contribution } from '../../src/publish/owner-sets.ts'
+import { buildOwnerSets } from '../../src/publish/build-owner-sets.ts'
+import type { Contribution } from '../../src/publish/owner-set.ts'
 import type { Conflict } from '../../src/publish/record-conflicts.ts'
 
 const OWNER = scanName('app.k.example.com.')!

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import t from 'tap'
 import type { RecordChange, StoredRecord } from '../../src/dnsrecord/record-source.ts'
-import type { OwnerSet } from '../../src/publish/owner-sets.ts'
+import type { OwnerSet } from '../../src/publish/owner-set.ts'
 import { plan, printSet } from '../../src/publish/plan.ts'
 import type { RecordZone } from '../../src/publish/record-zone.ts'
 import { APEX, added, record, zone } from './record-zone-stage.ts'

@@ -6,7 +6,7 @@ import { type RecordChange, recordId, StoredRecord } from '../../src/dnsrecord/r
 import { SERVED, validateResource } from '../../src/dnsrecord/validate/resource.ts'
 import type { ApiObject } from '../../src/kube/api.ts'
 import type { SetChange } from '../../src/publish/answer-events.ts'
-import type { OwnerSet } from '../../src/publish/owner-sets.ts'
+import type { OwnerSet } from '../../src/publish/owner-set.ts'
 import { printSet } from '../../src/publish/plan.ts'
 import { RecordZone } from '../../src/publish/record-zone.ts'
 import type { RecordZoneOptions, RRsetSink } from '../../src/publish/record-zone-options.ts'

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { SharedValues } from '../../src/base/shared-values.ts'
 import { RRType } from '../../src/dns/iana/types.ts'
-import { Section } from '../../src/dns/message/response.ts'
+import { Section } from '../../src/dns/message/section.ts'
 import { FlatClassTrie } from '../../src/geo/class-trie.ts'
 import { buildClasses } from '../../src/geo/classes/build-classes.ts'
 import { type GeoCode, scanGeoCode } from '../../src/geo/code.ts'

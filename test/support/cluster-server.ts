@@ -5,8 +5,7 @@ import type { RecordChange, StoredRecord } from '../../src/dnsrecord/record-sour
 import { AddressHealth } from '../../src/health/address-health.ts'
 import type { ApiObject } from '../../src/kube/api.ts'
 import { labelOf, metadataOf } from '../../src/operator/record/fields.ts'
-import type { OwnerSet } from '../../src/publish/owner-sets.ts'
-import type { ZoneSettings } from '../../src/publish/owner-settings.ts'
+import type { OwnerSet, ZoneSettings } from '../../src/publish/owner-set.ts'
 import { RecordZone } from '../../src/publish/record-zone.ts'
 import { ClusterStore } from '../../src/sources/kubernetes/cluster-store.ts'
 

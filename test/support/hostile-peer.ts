@@ -2,13 +2,10 @@ import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
 import { createServer, type Socket } from 'node:net'
 import type { Test } from 'tap'
-import {
-  composeMessage,
-  HeaderFlag,
-  type Message,
-  parseMessage,
-  type ResourceRecord,
-} from '../../src/dns/message/message.ts'
+import { composeMessage } from '../../src/dns/message/compose-message.ts'
+import { HeaderFlag } from '../../src/dns/message/header.ts'
+import type { Message, ResourceRecord } from '../../src/dns/message/message.ts'
+import { parseMessage } from '../../src/dns/message/parse-message.ts'
 import { freePort } from './server.ts'
 
 /** Octets of a reply to `query`. */

@@ -5,14 +5,10 @@ import type { Test } from 'tap'
 import type { HostPort } from '../../src/dns/host-port.ts'
 import { RRClass, RRType } from '../../src/dns/iana/index.ts'
 import { OptionCode } from '../../src/dns/iana/options.ts'
-import {
-  composeMessage,
-  type EdnsOption,
-  HeaderFlag,
-  type Message,
-  parseMessage,
-  type ResourceRecord,
-} from '../../src/dns/message/message.ts'
+import { composeMessage } from '../../src/dns/message/compose-message.ts'
+import { HeaderFlag } from '../../src/dns/message/header.ts'
+import type { EdnsOption, Message, ResourceRecord } from '../../src/dns/message/message.ts'
+import { parseMessage } from '../../src/dns/message/parse-message.ts'
 import { freePort } from './free-port.ts'
 
 const LOOPBACK = '127.0.0.1'

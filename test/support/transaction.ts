@@ -1,7 +1,7 @@
 import { Random } from '../../src/base/random.ts'
 import { printClass, printRcode, printType, RRClass, RRType } from '../../src/dns/iana/index.ts'
 import { Protocol, type Query } from '../../src/dns/message/query.ts'
-import { Section } from '../../src/dns/message/response.ts'
+import { Section } from '../../src/dns/message/section.ts'
 import { hashLabel, NAME_HASH_SEED } from '../../src/dns/name/hash.ts'
 import { labelOffsets, lowerName, printName, scanName } from '../../src/dns/name/name.ts'
 import { scanAddress } from '../../src/dns/text/address.ts'

@@ -1,5 +1,5 @@
 import { Rcode, RRClass, RRType } from '../../src/dns/iana/index.ts'
-import { Section } from '../../src/dns/message/response.ts'
+import { Section } from '../../src/dns/message/section.ts'
 import { scanName } from '../../src/dns/name/name.ts'
 import { printAddress, scanAddress } from '../../src/dns/text/address.ts'
 import type { Handler } from '../../src/plugin/handler.ts'

@@ -1,5 +1,6 @@
 import { printType, RRType, scanType } from '../../src/dns/iana/types.ts'
-import { type Response, Section } from '../../src/dns/message/response.ts'
+import type { Response } from '../../src/dns/message/response.ts'
+import { Section } from '../../src/dns/message/section.ts'
 import { ZoneImage } from '../../src/zone/image/writer.ts'
 import { text, wire } from './zone-names.ts'
 

@@ -1,5 +1,5 @@
 import { VERSION } from '../../base/version.ts'
-import type { AdminRoute } from './routes.ts'
+import type { AdminRoute } from './admin-route.ts'
 import type { Schema } from './schema.ts'
 import { SCHEMAS } from './schemas.ts'
 

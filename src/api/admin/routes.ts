@@ -2,25 +2,10 @@ import { InputError } from '../../base/errors.ts'
 import type { AdminSite } from '../../plugin/admin.ts'
 import type { DrainOrder } from '../../plugin/admin-drains.ts'
 import type { ExplainQuestion } from '../../plugin/answer-explainer.ts'
-import type { ApiRequest } from './fastify-library.ts'
+import type { AdminRoute } from './admin-route.ts'
 import { composeOpenApi } from './openapi.ts'
 import { ApiFault } from './problem.ts'
-import { COUNT, FLAG, object, type Schema, TEXT } from './schema.ts'
-
-/** One operation of the API. */
-export interface AdminRoute {
-  readonly method: 'GET' | 'POST' | 'DELETE'
-  readonly path: string
-  readonly summary: string
-  /** Schemas of the query parameters. */
-  readonly query?: Readonly<Record<string, Schema>>
-  readonly requiredQuery?: readonly string[]
-  readonly body?: Schema
-  /** Schema of the reply; undefined = any JSON object. */
-  readonly reply?: Schema
-  /** Returns the reply. Throws ApiFault. */
-  readonly run: (site: AdminSite, request: ApiRequest) => unknown
-}
+import { COUNT, FLAG, object, TEXT } from './schema.ts'
 
 const EVENTS_DEFAULT = 100
 const EVENTS_MAX = 1000

@@ -1,7 +1,8 @@
 import { randomBytes, randomInt } from 'node:crypto'
 import { OptionCode, Rcode, RRType } from '../../dns/iana/index.ts'
 import { EDNS_DNSSEC_OK, HeaderFlag } from '../../dns/message/header.ts'
-import { type Message, parseMessage } from '../../dns/message/message.ts'
+import type { Message } from '../../dns/message/message.ts'
+import { parseMessage } from '../../dns/message/parse-message.ts'
 import { LOWER } from '../../dns/name/lower.ts'
 import { PAYLOAD_OCTETS } from '../ask.ts'
 

@@ -12,10 +12,12 @@ import type { Query } from './query.ts'
 import * as queries from './query.ts'
 import type { Response } from './response.ts'
 import * as responses from './response.ts'
+import * as sections from './section.ts'
 
 // Bound in this module: V8 folds its constants, but looks up and checks an import at every use.
 const { packetOctets, packetView, SCRATCH } = packets
-const { RESPONSE_RR_MAX, Section, signedType } = responses
+const { RESPONSE_RR_MAX, signedType } = responses
+const { Section } = sections
 const { HEADER_OCTETS } = parsing
 const { LOWER } = lower
 const { Rcode } = rcodes

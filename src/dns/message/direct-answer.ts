@@ -2,7 +2,7 @@ import { RRClass } from '../iana/classes.ts'
 import { RRType } from '../iana/types.ts'
 import { type HashedName, NameBuffer } from '../name/hashed-name.ts'
 import type { Query } from './query.ts'
-import { type Response, Section } from './response.ts'
+import { Section } from './section.ts'
 
 /** Most CNAMEs that are followed for one question, inside and across zones. */
 export const ALIASES_MAX = 16
@@ -12,6 +12,21 @@ const SET_COUNT_START = 16
 
 const NO_BYTES = new Uint8Array(0)
 const NO_NAME = new NameBuffer()
+
+/** Receives records: see `Response.add`. */
+interface RecordSink {
+  add(
+    section: Section,
+    owner: Uint8Array,
+    ownerOffset: number,
+    type: number,
+    rrclass: number,
+    ttlSeconds: number,
+    rdata: Uint8Array,
+    rdataOffset: number,
+    rdataOctets: number,
+  ): void
+}
 
 /**
  * An answer that is sent straight from a zone image, without a list of its records. Most answers have
@@ -80,7 +95,7 @@ export class DirectAnswer {
   }
 
   /** Moves the answer to the records of the response, which has none. */
-  moveTo(response: Response, query: Query): void {
+  moveTo(response: RecordSink, query: Query): void {
     let owner = query.qname
     let ownerOffset = 0
     for (let i = 0; i < this.aliasCount; i++) {
@@ -104,7 +119,7 @@ export class DirectAnswer {
   }
 
   #addRecord(
-    response: Response,
+    response: RecordSink,
     section: Section,
     owner: Uint8Array,
     ownerOffset: number,

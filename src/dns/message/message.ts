@@ -46,8 +46,3 @@ export interface Message {
   readonly additional: readonly ResourceRecord[]
   readonly edns: Edns | undefined
 }
-
-export { composeMessage } from './compose-message.ts'
-export { EDNS_DNSSEC_OK, HeaderFlag, MESSAGE_OCTETS_MAX } from './header.ts'
-export { parseMessage } from './parse-message.ts'
-export { printMessage, printRecord } from './print-message.ts'

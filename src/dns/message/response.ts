@@ -3,13 +3,10 @@ import { RRType } from '../iana/types.ts'
 import type { ReplySigner } from '../tsig/reply-signer.ts'
 import { ALIASES_MAX, DirectAnswer } from './direct-answer.ts'
 import type { Query } from './query.ts'
+import type { Section } from './section.ts'
 
 // Bound in this module: V8 folds its constants, but looks up and checks an import at every use.
 const { Opcode } = opcodes
-
-/** Sections of a message, in wire order. */
-export const Section = { Answer: 0, Authority: 1, Additional: 2 } as const
-export type Section = (typeof Section)[keyof typeof Section]
 
 /** Maximum of records of one response: 65535 octets hold fewer, even of the smallest kind. */
 export const RESPONSE_RR_MAX = 6000

@@ -1,7 +1,7 @@
 import { type Answered, ask, questionOf } from '../../client/ask.ts'
 import type { HostPort } from '../../dns/host-port.ts'
 import { printRcode, RRType } from '../../dns/iana/index.ts'
-import { HeaderFlag } from '../../dns/message/message.ts'
+import { HeaderFlag } from '../../dns/message/header.ts'
 import type { AddressFamily } from '../../dns/text/address.ts'
 import { type Observation, observeReply, observeSilence } from '../names/observation.ts'
 

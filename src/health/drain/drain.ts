@@ -1,5 +1,5 @@
-import { printDrainReport } from '../../telemetry/drain-report.ts'
-import { reportDrain } from './drain-report.ts'
+import { printTime } from '../../base/rfc3339.ts'
+import { type DrainReport, printDrainReport } from '../../telemetry/drain-report.ts'
 import type { DrainSelector } from './selector.ts'
 
 /** Takes endpoints out of service until a person or a time ends it. Immutable. */
@@ -57,4 +57,17 @@ function isSameMap(
 /** Prints a drain for people: `site:dublin by ops until 2026-11-24T18:00:00Z: racks move`. */
 export function printDrain(drain: EndpointDrain): string {
   return printDrainReport(reportDrain(drain))
+}
+
+/** Returns a drain as JSON. */
+export function reportDrain(drain: EndpointDrain): DrainReport {
+  const { selector, untilMs, actor, reason, createdMs } = drain
+  return {
+    id: selector.id,
+    selector: selector.text,
+    reason,
+    actor,
+    ...(createdMs === undefined ? {} : { created: printTime(createdMs) }),
+    ...(untilMs === undefined ? {} : { until: printTime(untilMs) }),
+  }
 }

@@ -1,6 +1,6 @@
 import { type Answered, ask, questionOf } from '../../client/ask.ts'
 import { printRcode, Rcode, RRType } from '../../dns/iana/index.ts'
-import { HeaderFlag } from '../../dns/message/message.ts'
+import { HeaderFlag } from '../../dns/message/header.ts'
 import { scanAddress } from '../../dns/text/address.ts'
 import type { HealthCheck } from '../../dnsrecord/health-check.ts'
 import { scanHost } from '../../dnsrecord/validate/names.ts'

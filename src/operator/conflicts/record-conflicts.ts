@@ -8,14 +8,10 @@ import { recordId, type StoredRecord } from '../../dnsrecord/record-source.ts'
 import type { RecordSettings } from '../../dnsrecord/settings.ts'
 import { type ApiObject, textOf } from '../../kube/api.ts'
 import { groupBy } from '../../peering/merge/part.ts'
+import { buildOwnerSets } from '../../publish/build-owner-sets.ts'
 import { printPlace } from '../../publish/decoded-record.ts'
 import { difference } from '../../publish/equal-endpoints.ts'
-import {
-  buildOwnerSets,
-  type Contribution,
-  DEFAULT_KEY,
-  type Drop,
-} from '../../publish/owner-sets.ts'
+import { type Contribution, DEFAULT_KEY, type Drop } from '../../publish/owner-set.ts'
 import type { Conflict } from '../../publish/record-conflicts.ts'
 import { expandRecord } from '../../sources/kubernetes/expand-record.ts'
 import type { Publishing } from '../plan/decide.ts'

@@ -2,7 +2,8 @@ import { type Plan, planHold, planStatus } from '../plan/plan.ts'
 import type { DnsRecordView } from '../record/record-view.ts'
 import { type Condition, heldCondition } from '../status/conditions.ts'
 import { countTargets, printCounts, type TargetCounts } from '../status/endpoint-counts.ts'
-import { composeStatus, type StatusFields } from '../status/status.ts'
+import { composeStatus } from '../status/status.ts'
+import type { StatusFields } from '../status/status-fields.ts'
 import { decideRemotes } from './remote-statuses.ts'
 
 export interface Announcement {

@@ -14,7 +14,8 @@ import {
 } from '../status/conditions.ts'
 import { countTargets, printCounts, type TargetCounts } from '../status/endpoint-counts.ts'
 import { servedConditions } from '../status/served-conditions.ts'
-import { composeStatus, countWrites, type StatusFields } from '../status/status.ts'
+import { composeStatus, countWrites } from '../status/status.ts'
+import type { StatusFields } from '../status/status-fields.ts'
 import { unservedZoneOf } from '../zones/zone-state.ts'
 import { authoritativeHost, authoritativeName } from './authoritative-record.ts'
 import {

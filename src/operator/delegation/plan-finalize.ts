@@ -3,7 +3,8 @@ import { type Plan, planRelease, planStatus } from '../plan/plan.ts'
 import type { Write } from '../plan/write.ts'
 import type { DnsRecordView } from '../record/record-view.ts'
 import { removedCondition, removingCondition } from '../status/conditions.ts'
-import { composeStatus, type StatusFields } from '../status/status.ts'
+import { composeStatus } from '../status/status.ts'
+import type { StatusFields } from '../status/status-fields.ts'
 import {
   type Departure,
   findObstacle,

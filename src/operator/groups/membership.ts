@@ -1,4 +1,4 @@
-import type { StatusFields } from '../status/status.ts'
+import type { StatusFields } from '../status/status-fields.ts'
 
 /** The group of a record's cluster, and the groups that are active in the record's zone. */
 export interface Membership {

@@ -13,7 +13,8 @@ import {
 } from '../status/conditions.ts'
 import { printCounts, type TargetCounts } from '../status/endpoint-counts.ts'
 import { servedConditions } from '../status/served-conditions.ts'
-import { composeStatus, countWrites, type StatusFields } from '../status/status.ts'
+import { composeStatus, countWrites } from '../status/status.ts'
+import type { StatusFields } from '../status/status-fields.ts'
 import type { Publishing } from './decide.ts'
 import { composeLocal, composeMerged, findObstacle, isInPlace } from './desired.ts'
 import {

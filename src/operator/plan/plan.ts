@@ -3,7 +3,8 @@ import type { ApiObject } from '../../kube/api.ts'
 import { RECORD_FINALIZER } from '../record/labels.ts'
 import type { DnsRecordView } from '../record/record-view.ts'
 import { type Condition, removedCondition } from '../status/conditions.ts'
-import { composeStatus, isStatusInPlace, type StatusFields } from '../status/status.ts'
+import { composeStatus, isStatusInPlace } from '../status/status.ts'
+import type { StatusFields } from '../status/status-fields.ts'
 import type { Write } from './write.ts'
 
 /** The writes for a record, in this order, and its new Ready condition. */

@@ -1,7 +1,7 @@
 import type { EndpointHealth } from '../../peering/peer-endpoint.ts'
 import { toPeerEndpoints } from '../../peering/to-peer-endpoint.ts'
 import type { Publishing } from '../plan/decide.ts'
-import type { StatusFields } from './status.ts'
+import type { StatusFields } from './status-fields.ts'
 
 /** Addresses that `status.down` names. */
 const NAMED_MAX = 5

@@ -2,26 +2,7 @@ import type { ApiObject, JsonValue } from '../../kube/api.ts'
 import { isSame, itemsOf } from '../record/fields.ts'
 import type { DnsRecordView } from '../record/record-view.ts'
 import { type Condition, type ConditionType, printConditions } from './conditions.ts'
-
-/** Fields of the status that the operator owns, in addition to the conditions. */
-const FIELDS = [
-  'observedGeneration',
-  'writeCounter',
-  'endpoints',
-  'ownerID',
-  'domainOwners',
-  'providerRef',
-  'zoneID',
-  'zoneDomainName',
-  'peers',
-  'group',
-  'activeGroups',
-  'served',
-  'down',
-] as const
-
-/** A field that is undefined is removed. */
-export type StatusFields = { readonly [key in (typeof FIELDS)[number]]?: JsonValue | undefined }
+import { FIELDS, type StatusFields } from './status-fields.ts'
 
 const CONDITION_TYPES: readonly (JsonValue | undefined)[] = [
   'Ready',

@@ -1,7 +1,7 @@
 import { Rcode, RRClass, RRType } from '../../dns/iana/index.ts'
-import { type Response, Section } from '../../dns/message/response.ts'
-import type { Handler } from '../../plugin/handler.ts'
-import { Link, PASS, Trait } from '../../plugin/link.ts'
+import type { Response } from '../../dns/message/response.ts'
+import { Section } from '../../dns/message/section.ts'
+import { type Handler, Link, PASS, Trait } from '../../plugin/handler.ts'
 import type { Transaction } from '../../plugin/transaction.ts'
 
 const TTL_SECONDS = 8482

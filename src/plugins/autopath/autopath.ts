@@ -1,6 +1,7 @@
 import { copyName } from '../../authority/append-answer.ts'
 import { Rcode, RRClass, RRType } from '../../dns/iana/index.ts'
-import { type Response, Section } from '../../dns/message/response.ts'
+import type { Response } from '../../dns/message/response.ts'
+import { Section } from '../../dns/message/section.ts'
 import { setQname } from '../../dns/message/set-qname.ts'
 import { lowerName } from '../../dns/name/name.ts'
 import type { CounterSlots } from '../../plugin/counter-slots.ts'

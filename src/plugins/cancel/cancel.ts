@@ -1,5 +1,4 @@
-import type { Handler } from '../../plugin/handler.ts'
-import { Link, PASS, Trait } from '../../plugin/link.ts'
+import { type Handler, Link, PASS, Trait } from '../../plugin/handler.ts'
 import type { Transaction } from '../../plugin/transaction.ts'
 
 /** Sets the time at which plugins that wait for others must give up. */

@@ -1,7 +1,6 @@
 import { Rcode, RRClass, RRType } from '../../dns/iana/index.ts'
-import { Section } from '../../dns/message/response.ts'
-import type { Handler } from '../../plugin/handler.ts'
-import { Link, PASS, Trait } from '../../plugin/link.ts'
+import { Section } from '../../dns/message/section.ts'
+import { type Handler, Link, PASS, Trait } from '../../plugin/handler.ts'
 import type { Transaction } from '../../plugin/transaction.ts'
 import { ZoneSet } from '../../zone/lookup/zone-set.ts'
 

@@ -2,8 +2,7 @@ import { hostname } from 'node:os'
 import { PROGRAM, VERSION } from '../../base/version.ts'
 import { Rcode } from '../../dns/iana/index.ts'
 import type { Directive } from '../../plugin/directive.ts'
-import type { Handler } from '../../plugin/handler.ts'
-import { PASS } from '../../plugin/link.ts'
+import { type Handler, PASS } from '../../plugin/handler.ts'
 import { Chaos } from './chaos.ts'
 
 const DEFAULT_AUTHORS = ['The Sextant authors']

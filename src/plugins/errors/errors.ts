@@ -1,7 +1,6 @@
 import { printType } from '../../dns/iana/index.ts'
 import { printName } from '../../dns/name/name.ts'
-import type { Handler } from '../../plugin/handler.ts'
-import { Link, Trait } from '../../plugin/link.ts'
+import { type Handler, Link, Trait } from '../../plugin/handler.ts'
 import type { Transaction } from '../../plugin/transaction.ts'
 
 /** Reports the error that a plugin below left in the response. */

@@ -1,7 +1,7 @@
 import type { UpstreamQuestion } from '../../client/upstream/upstream-query.ts'
 import type { Message } from '../../dns/message/message.ts'
 import { mixHash } from '../../dns/name/hash.ts'
-import type { ForwardUpstream } from './forward.ts'
+import type { ForwardUpstream } from './forward-upstream.ts'
 import type { Waiter } from './slots.ts'
 
 /** A question that the upstreams are being asked, and all queries that wait for its reply. */

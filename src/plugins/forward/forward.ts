@@ -1,7 +1,7 @@
 import type { Clock } from '../../base/clock.ts'
 import type { Random } from '../../base/random.ts'
 import type { Timers } from '../../base/timers.ts'
-import type { Outcome, UpstreamQuestion } from '../../client/upstream/upstream-query.ts'
+import type { UpstreamQuestion } from '../../client/upstream/upstream-query.ts'
 import { Rcode, RRType } from '../../dns/iana/index.ts'
 import type { Message } from '../../dns/message/message.ts'
 import { Protocol, type Query } from '../../dns/message/query.ts'
@@ -9,6 +9,7 @@ import type { Handler } from '../../plugin/handler.ts'
 import type { Transaction } from '../../plugin/transaction.ts'
 import type { ZoneSet } from '../../zone/lookup/zone-set.ts'
 import { type Flight, Flights, hashQuestion } from './flights.ts'
+import type { ForwardUpstream } from './forward-upstream.ts'
 import { refusal, subnetOption, writeReply } from './reply.ts'
 import type { Select } from './select.ts'
 import { EVICTED, type Slots, TOO_LATE, type Waited, Waiter } from './slots.ts'
@@ -17,15 +18,6 @@ import { EVICTED, type Slots, TOO_LATE, type Waited, Waiter } from './slots.ts'
 const TOTAL_MS = 5000
 /** Flags of a query that its upstream gets: RD, AD and CD. */
 const PASSED_FLAGS = 0x0130
-
-/** A server to forward to. */
-export interface ForwardUpstream {
-  readonly address: string
-  readonly isDown: boolean
-  ask(question: UpstreamQuestion, overTcp: boolean, timeoutMs: number): Promise<Outcome>
-  /** Starts checks of its health, which end when it replies. */
-  check(): void
-}
 
 export interface ForwardOptions {
   readonly from: ZoneSet

@@ -2,7 +2,8 @@ import type { ReuseCounts } from '../../client/upstream/udp-sockets.ts'
 import type { Upstream } from '../../client/upstream/upstream.ts'
 import { printRcode } from '../../dns/iana/index.ts'
 import type { MetricsRegistry } from '../../telemetry/metrics.ts'
-import type { ForwardCounts, ForwardUpstream } from './forward.ts'
+import type { ForwardCounts } from './forward.ts'
+import type { ForwardUpstream } from './forward-upstream.ts'
 
 /** CoreDNS's time buckets, in seconds. */
 const SECONDS_BUCKETS = Array.from({ length: 16 }, (_, i) => 0.00025 * 2 ** i)

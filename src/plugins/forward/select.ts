@@ -1,5 +1,5 @@
 import type { Random } from '../../base/random.ts'
-import type { ForwardUpstream } from './forward.ts'
+import type { ForwardUpstream } from './forward-upstream.ts'
 
 /** Returns the upstreams in the order in which a query tries them. */
 export type Select = (

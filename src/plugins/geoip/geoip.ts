@@ -1,6 +1,5 @@
 import type { Query } from '../../dns/message/query.ts'
-import type { Handler } from '../../plugin/handler.ts'
-import { Link, PASS, Trait } from '../../plugin/link.ts'
+import { type Handler, Link, PASS, Trait } from '../../plugin/handler.ts'
 import type { Transaction } from '../../plugin/transaction.ts'
 
 /** With `edns-subnet`: uses the address of a client subnet option as the client, if a query has one. */

@@ -1,6 +1,5 @@
 import type { Response } from '../../dns/message/response.ts'
-import { DROP, type Handler } from '../../plugin/handler.ts'
-import { Link, PASS, Trait } from '../../plugin/link.ts'
+import { DROP, type Handler, Link, PASS, Trait } from '../../plugin/handler.ts'
 import { isUnwritten } from '../../plugin/status.ts'
 import type { Transaction } from '../../plugin/transaction.ts'
 

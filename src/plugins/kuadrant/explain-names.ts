@@ -2,11 +2,10 @@ import { RRClass } from '../../dns/iana/classes.ts'
 import { Rcode } from '../../dns/iana/rcodes.ts'
 import { RRType } from '../../dns/iana/types.ts'
 import { Protocol, type Query } from '../../dns/message/query.ts'
-import { Section } from '../../dns/message/response.ts'
+import { Section } from '../../dns/message/section.ts'
 import { type Cidr, isInNetwork } from '../../dns/text/address.ts'
 import { type AnswerExplainer, explainedName } from '../../plugin/answer-explainer.ts'
-import type { Handler } from '../../plugin/handler.ts'
-import { Link, PASS, Trait } from '../../plugin/link.ts'
+import { type Handler, Link, PASS, Trait } from '../../plugin/handler.ts'
 import type { Transaction } from '../../plugin/transaction.ts'
 
 const TTL_SECONDS = 0

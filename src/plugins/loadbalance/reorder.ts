@@ -1,4 +1,5 @@
-import { RESPONSE_RR_MAX, type Response, type Section } from '../../dns/message/response.ts'
+import { RESPONSE_RR_MAX, type Response } from '../../dns/message/response.ts'
+import type { Section } from '../../dns/message/section.ts'
 
 /** Most ranks: the number of values of a Uint8Array. */
 export const RANKS_MAX = 256

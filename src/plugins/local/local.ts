@@ -1,9 +1,8 @@
 import { Rcode, RRClass, RRType } from '../../dns/iana/index.ts'
-import { Section } from '../../dns/message/response.ts'
+import { Section } from '../../dns/message/section.ts'
 import type { HashedName } from '../../dns/name/hashed-name.ts'
 import type { CounterSlots } from '../../plugin/counter-slots.ts'
-import type { Handler } from '../../plugin/handler.ts'
-import { Link, PASS, Trait } from '../../plugin/link.ts'
+import { type Handler, Link, PASS, Trait } from '../../plugin/handler.ts'
 import type { Transaction } from '../../plugin/transaction.ts'
 import { ZoneSet } from '../../zone/lookup/zone-set.ts'
 

@@ -1,6 +1,6 @@
-import { isProof, Section } from '../../dns/message/response.ts'
-import type { Handler } from '../../plugin/handler.ts'
-import { Link, Trait } from '../../plugin/link.ts'
+import { isProof } from '../../dns/message/response.ts'
+import { Section } from '../../dns/message/section.ts'
+import { type Handler, Link, Trait } from '../../plugin/handler.ts'
 import { ResponseKind, responseKind } from '../../plugin/status.ts'
 import type { Transaction } from '../../plugin/transaction.ts'
 

@@ -1,5 +1,4 @@
-import type { Handler } from '../../plugin/handler.ts'
-import { Link, PASS, Trait } from '../../plugin/link.ts'
+import { type Handler, Link, PASS, Trait } from '../../plugin/handler.ts'
 import type { Transaction } from '../../plugin/transaction.ts'
 
 /** Provides the identifier. The server adds it to replies to queries with the NSID option. */

@@ -1,8 +1,7 @@
 import type { Clock } from '../../base/clock.ts'
 import { RRType } from '../../dns/iana/index.ts'
 import type { CounterSlots, Counts, SlotLabels } from '../../plugin/counter-slots.ts'
-import { DROP, type Handler } from '../../plugin/handler.ts'
-import { Link, Trait } from '../../plugin/link.ts'
+import { DROP, type Handler, Link, Trait } from '../../plugin/handler.ts'
 import { finishedMs, sentOctets, sentRcode } from '../../plugin/status.ts'
 import type { Transaction } from '../../plugin/transaction.ts'
 

@@ -1,6 +1,7 @@
 import { appendAnswer } from '../../authority/append-answer.ts'
 import { RRType } from '../../dns/iana/types.ts'
-import { type Response, Section } from '../../dns/message/response.ts'
+import type { Response } from '../../dns/message/response.ts'
+import { Section } from '../../dns/message/section.ts'
 import { lowerName, printName, scanName } from '../../dns/name/name.ts'
 import type { Transaction } from '../../plugin/transaction.ts'
 import { type NameChange, remap } from './names.ts'

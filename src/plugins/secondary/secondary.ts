@@ -1,5 +1,5 @@
 import { Opcode, Rcode, RRClass, RRType } from '../../dns/iana/index.ts'
-import { parseMessage } from '../../dns/message/message.ts'
+import { parseMessage } from '../../dns/message/parse-message.ts'
 import type { Query } from '../../dns/message/query.ts'
 import { nameKey } from '../../dns/name/name.ts'
 import { printAddress } from '../../dns/text/address.ts'

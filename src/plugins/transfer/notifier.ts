@@ -4,12 +4,10 @@ import { isIPv6 } from 'node:net'
 import type { Clock } from '../../base/clock.ts'
 import type { Timers } from '../../base/timers.ts'
 import { Opcode, printRcode, Rcode, RRClass, RRType } from '../../dns/iana/index.ts'
-import {
-  composeMessage,
-  HeaderFlag,
-  type Message,
-  parseMessage,
-} from '../../dns/message/message.ts'
+import { composeMessage } from '../../dns/message/compose-message.ts'
+import { HeaderFlag } from '../../dns/message/header.ts'
+import type { Message } from '../../dns/message/message.ts'
+import { parseMessage } from '../../dns/message/parse-message.ts'
 import { equalNames, nameKey, printName } from '../../dns/name/name.ts'
 import type { TsigKey } from '../../dns/tsig/key.ts'
 import { RequestSigner } from '../../dns/tsig/request-signer.ts'

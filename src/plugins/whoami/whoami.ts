@@ -1,6 +1,6 @@
 import { Rcode, RRType } from '../../dns/iana/index.ts'
 import { Protocol } from '../../dns/message/query.ts'
-import { Section } from '../../dns/message/response.ts'
+import { Section } from '../../dns/message/section.ts'
 import type { Handler } from '../../plugin/handler.ts'
 import type { Transaction } from '../../plugin/transaction.ts'
 

@@ -1,6 +1,7 @@
 import type { InputError } from '../../base/errors.ts'
 import { Opcode, printRcode, printType, RRClass, RRType } from '../../dns/iana/index.ts'
-import { HeaderFlag, type Message, type ResourceRecord } from '../../dns/message/message.ts'
+import { HeaderFlag } from '../../dns/message/header.ts'
+import type { Message, ResourceRecord } from '../../dns/message/message.ts'
 import { equalNames, isSubdomain, lowerName, printName } from '../../dns/name/name.ts'
 import { isSerialAfter } from '../../dns/serial.ts'
 import { OutsideNames } from '../../zone/zonefile/outside-names.ts'

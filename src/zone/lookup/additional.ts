@@ -1,6 +1,7 @@
 import { RRType } from '../../dns/iana/types.ts'
 import type { Query } from '../../dns/message/query.ts'
-import { type Response, Section } from '../../dns/message/response.ts'
+import type { Response } from '../../dns/message/response.ts'
+import { Section } from '../../dns/message/section.ts'
 import { NameBuffer } from '../../dns/name/hashed-name.ts'
 import type { ZoneReader } from '../image/reader.ts'
 import type { NameFinder } from './name-finder.ts'

@@ -5,7 +5,7 @@ import * as types from '../../dns/iana/types.ts'
 import { ALIASES_MAX } from '../../dns/message/direct-answer.ts'
 import type { Query } from '../../dns/message/query.ts'
 import type { Response } from '../../dns/message/response.ts'
-import * as responses from '../../dns/message/response.ts'
+import * as sections from '../../dns/message/section.ts'
 import { equalHashedNames, type HashedName, NameBuffer } from '../../dns/name/hashed-name.ts'
 import { equalNamesAt } from '../../dns/name/name-at.ts'
 import type { ZoneDirectory } from '../../dns/name/zone-directory.ts'
@@ -19,7 +19,7 @@ import { RRsetAdder } from './rrset-adder.ts'
 import type { Steerer } from './steerer.ts'
 
 // Bound in this module: V8 folds its constants, but looks up and checks an import at every use.
-const { Section } = responses
+const { Section } = sections
 const { RRClass } = classes
 const { RRType } = types
 const { BODY_COUNT_SHIFT, BODY_RRSETS, BODY_STATE, RRSET_HEAD, RRSET_TTL, ZONE_APEX_NODE } = layout
@@ -309,7 +309,7 @@ export class ZoneAnswerer {
   #addSigned(
     query: Query,
     response: Response,
-    section: responses.Section,
+    section: sections.Section,
     owner: Uint8Array,
     ownerOffset: number,
     body: number,

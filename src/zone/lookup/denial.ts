@@ -2,7 +2,7 @@ import * as nsec3 from '../../dns/dnssec/nsec3.ts'
 import * as classes from '../../dns/iana/classes.ts'
 import * as types from '../../dns/iana/types.ts'
 import type { Response } from '../../dns/message/response.ts'
-import * as responses from '../../dns/message/response.ts'
+import * as sections from '../../dns/message/section.ts'
 import { type HashedName, NameBuffer } from '../../dns/name/hashed-name.ts'
 import { CanonicalOrder } from '../image/canonical-order.ts'
 import * as layout from '../image/layout.ts'
@@ -10,7 +10,7 @@ import type { ZoneReader } from '../image/reader.ts'
 import type { RRsetAdder } from './rrset-adder.ts'
 
 // Bound in this module: V8 folds its constants, but looks up and checks an import at every use.
-const { Section } = responses
+const { Section } = sections
 const { RRClass } = classes
 const { RRType } = types
 const {

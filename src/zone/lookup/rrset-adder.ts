@@ -1,8 +1,8 @@
 import * as classes from '../../dns/iana/classes.ts'
 import * as types from '../../dns/iana/types.ts'
 import type { Query } from '../../dns/message/query.ts'
-import type { Response, Section } from '../../dns/message/response.ts'
-import * as responses from '../../dns/message/response.ts'
+import type { Response } from '../../dns/message/response.ts'
+import { Section } from '../../dns/message/section.ts'
 import * as layout from '../image/layout.ts'
 import type { ZoneReader } from '../image/reader.ts'
 import { Choice } from '../image/types.ts'
@@ -120,7 +120,7 @@ export class RRsetAdder {
         const set = this.#reader.findRRset(body, covered)
         const ttl = words[(set === 0 ? rrset : set) + RRSET_TTL]!
         response.add(
-          responses.Section.Answer,
+          Section.Answer,
           owner,
           ownerOffset,
           RRType.RRSIG,

@@ -4,7 +4,8 @@ import t from 'tap'
 import { compose, uncompressedOctets } from '../../../src/dns/message/compose.ts'
 import { parseQuery } from '../../../src/dns/message/parse-query.ts'
 import { Query } from '../../../src/dns/message/query.ts'
-import { Response, type Section } from '../../../src/dns/message/response.ts'
+import { Response } from '../../../src/dns/message/response.ts'
+import type { Section } from '../../../src/dns/message/section.ts'
 import {
   type QuerySpec,
   readMessage,

@@ -1,16 +1,11 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { OptionCode, Rcode, RRType } from '../../../src/dns/iana/index.ts'
-import {
-  composeMessage,
-  EDNS_DNSSEC_OK,
-  HeaderFlag,
-  MESSAGE_OCTETS_MAX,
-  type Message,
-  parseMessage,
-  printMessage,
-  type ResourceRecord,
-} from '../../../src/dns/message/message.ts'
+import { composeMessage } from '../../../src/dns/message/compose-message.ts'
+import { EDNS_DNSSEC_OK, HeaderFlag, MESSAGE_OCTETS_MAX } from '../../../src/dns/message/header.ts'
+import type { Message, ResourceRecord } from '../../../src/dns/message/message.ts'
+import { parseMessage } from '../../../src/dns/message/parse-message.ts'
+import { printMessage } from '../../../src/dns/message/print-message.ts'
 import { scanName } from '../../../src/dns/name/name.ts'
 import { scanRdata, splitFields } from '../../../src/dns/rdata/index.ts'
 import { arbitraryName, arbitraryOctets } from '../../support/arbitrary.ts'

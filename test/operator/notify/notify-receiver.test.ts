@@ -1,12 +1,10 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { Opcode, Rcode, RRClass, RRType } from '../../../src/dns/iana/index.ts'
-import {
-  composeMessage,
-  HeaderFlag,
-  type Message,
-  parseMessage,
-} from '../../../src/dns/message/message.ts'
+import { composeMessage } from '../../../src/dns/message/compose-message.ts'
+import { HeaderFlag } from '../../../src/dns/message/header.ts'
+import type { Message } from '../../../src/dns/message/message.ts'
+import { parseMessage } from '../../../src/dns/message/parse-message.ts'
 import { Query } from '../../../src/dns/message/query.ts'
 import { scanName } from '../../../src/dns/name/name.ts'
 import { scanAddress, scanCidr } from '../../../src/dns/text/address.ts'

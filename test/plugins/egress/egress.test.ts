@@ -1,7 +1,7 @@
 import t from 'tap'
 import { EdeCode, Rcode, RRClass, RRType } from '../../../src/dns/iana/index.ts'
 import { compose, replyLimit } from '../../../src/dns/message/compose.ts'
-import { Section } from '../../../src/dns/message/response.ts'
+import { Section } from '../../../src/dns/message/section.ts'
 import { scanName } from '../../../src/dns/name/name.ts'
 import { scanAddress } from '../../../src/dns/text/address.ts'
 import type { GateResult } from '../../../src/egress/sinks/sink.ts'

@@ -1,6 +1,6 @@
 import t, { type Test } from 'tap'
 import { Rcode, RRType } from '../../../src/dns/iana/index.ts'
-import { HeaderFlag } from '../../../src/dns/message/message.ts'
+import { HeaderFlag } from '../../../src/dns/message/header.ts'
 import { type Answer, addressRecord, replyTo } from '../../support/scripted-server.ts'
 import { show, transaction } from '../../support/transaction.ts'
 import { until } from '../../support/until.ts'

@@ -1,7 +1,8 @@
 import { createSocket } from 'node:dgram'
 import t from 'tap'
 import { Rcode, RRClass, RRType } from '../../../src/dns/iana/index.ts'
-import { HeaderFlag, type Message } from '../../../src/dns/message/message.ts'
+import { HeaderFlag } from '../../../src/dns/message/header.ts'
+import type { Message } from '../../../src/dns/message/message.ts'
 import { printName, scanName } from '../../../src/dns/name/name.ts'
 import {
   type Answer,

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { Rcode, RRType } from '../../../src/dns/iana/index.ts'
-import { HeaderFlag } from '../../../src/dns/message/message.ts'
+import { HeaderFlag } from '../../../src/dns/message/header.ts'
 import { printName } from '../../../src/dns/name/name.ts'
 import {
   type Answer,

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { Rcode, RRClass, RRType } from '../../../src/dns/iana/index.ts'
-import { Section } from '../../../src/dns/message/response.ts'
+import { Section } from '../../../src/dns/message/section.ts'
 import { COMBINED_FORMAT } from '../../../src/plugins/log/format.ts'
 import { log } from '../../../src/plugins/log/setup.ts'
 import { SetUp, setupError } from '../../support/setup.ts'

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { Rcode, RRClass, RRType } from '../../../src/dns/iana/index.ts'
-import { Section } from '../../../src/dns/message/response.ts'
+import { Section } from '../../../src/dns/message/section.ts'
 import type { Transaction } from '../../../src/plugin/transaction.ts'
 import { minimal } from '../../../src/plugins/minimal/setup.ts'
 import { SetUp, setupError } from '../../support/setup.ts'

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { printType, Rcode, RRClass, RRType, scanType } from '../../../src/dns/iana/index.ts'
-import { Section } from '../../../src/dns/message/response.ts'
+import { Section } from '../../../src/dns/message/section.ts'
 import { printName, ROOT_NAME, scanName } from '../../../src/dns/name/name.ts'
 import { printRdata, scanRdata, splitFields } from '../../../src/dns/rdata/index.ts'
 import type { Handler } from '../../../src/plugin/handler.ts'

@@ -1,5 +1,5 @@
 import { RRClass, RRType } from '../../../src/dns/iana/index.ts'
-import { Section } from '../../../src/dns/message/response.ts'
+import { Section } from '../../../src/dns/message/section.ts'
 import { scanAddress } from '../../../src/dns/text/address.ts'
 import type { Transaction } from '../../../src/plugin/transaction.ts'
 import { transaction } from '../../support/transaction.ts'

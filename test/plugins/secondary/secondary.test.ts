@@ -4,12 +4,9 @@ import t, { type Test } from 'tap'
 import { ResourceRegistry } from '../../../src/base/resource-registry.ts'
 import { keyTag } from '../../../src/dns/dnssec/key-tag.ts'
 import { Opcode, printRcode, Rcode, RRClass, RRType } from '../../../src/dns/iana/index.ts'
-import {
-  composeMessage,
-  type Message,
-  parseMessage,
-  type ResourceRecord,
-} from '../../../src/dns/message/message.ts'
+import { composeMessage } from '../../../src/dns/message/compose-message.ts'
+import type { Message, ResourceRecord } from '../../../src/dns/message/message.ts'
+import { parseMessage } from '../../../src/dns/message/parse-message.ts'
 import { parseQuery } from '../../../src/dns/message/parse-query.ts'
 import { scanName } from '../../../src/dns/name/name.ts'
 import { type RdataField, scanRdata, splitFields } from '../../../src/dns/rdata/index.ts'

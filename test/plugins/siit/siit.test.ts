@@ -1,6 +1,6 @@
 import t from 'tap'
 import { Rcode, RRClass, RRType } from '../../../src/dns/iana/index.ts'
-import { Section } from '../../../src/dns/message/response.ts'
+import { Section } from '../../../src/dns/message/section.ts'
 import { scanName } from '../../../src/dns/name/name.ts'
 import { scanAddress } from '../../../src/dns/text/address.ts'
 import { siit } from '../../../src/plugins/siit/setup.ts'

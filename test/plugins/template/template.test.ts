@@ -1,6 +1,6 @@
 import t from 'tap'
 import { printType, Rcode, RRClass, RRType } from '../../../src/dns/iana/index.ts'
-import { Section } from '../../../src/dns/message/response.ts'
+import { Section } from '../../../src/dns/message/section.ts'
 import { printName } from '../../../src/dns/name/name.ts'
 import { printRdata } from '../../../src/dns/rdata/index.ts'
 import type { Transaction } from '../../../src/plugin/transaction.ts'

@@ -6,13 +6,10 @@ import { systemClock } from '../../../src/base/clock.ts'
 import { systemTimers } from '../../../src/base/timers.ts'
 import { fetchZone } from '../../../src/client/fetch-zone.ts'
 import { RRClass, RRType } from '../../../src/dns/iana/index.ts'
-import {
-  composeMessage,
-  HeaderFlag,
-  type Message,
-  parseMessage,
-  type ResourceRecord,
-} from '../../../src/dns/message/message.ts'
+import { composeMessage } from '../../../src/dns/message/compose-message.ts'
+import { HeaderFlag } from '../../../src/dns/message/header.ts'
+import type { Message, ResourceRecord } from '../../../src/dns/message/message.ts'
+import { parseMessage } from '../../../src/dns/message/parse-message.ts'
 import { lowerName, scanName } from '../../../src/dns/name/name.ts'
 import { TransferBudget } from '../../../src/xfr/in/transfer-budget.ts'
 import {

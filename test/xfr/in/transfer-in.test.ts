@@ -2,13 +2,10 @@ import fc from 'fast-check'
 import t from 'tap'
 import { runWhole } from '../../../src/base/slices.ts'
 import { RRClass, RRType } from '../../../src/dns/iana/index.ts'
-import {
-  composeMessage,
-  HeaderFlag,
-  type Message,
-  parseMessage,
-  type ResourceRecord,
-} from '../../../src/dns/message/message.ts'
+import { composeMessage } from '../../../src/dns/message/compose-message.ts'
+import { HeaderFlag } from '../../../src/dns/message/header.ts'
+import type { Message, ResourceRecord } from '../../../src/dns/message/message.ts'
+import { parseMessage } from '../../../src/dns/message/parse-message.ts'
 import { scanName } from '../../../src/dns/name/name.ts'
 import { type RdataField, scanRdata, splitFields } from '../../../src/dns/rdata/index.ts'
 import { StepsPlan } from '../../../src/xfr/in/apply-steps.ts'

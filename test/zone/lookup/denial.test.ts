@@ -4,7 +4,8 @@ import t, { type Test } from 'tap'
 import { runWhole } from '../../../src/base/slices.ts'
 import { Rcode } from '../../../src/dns/iana/rcodes.ts'
 import { printType, RRType, scanType } from '../../../src/dns/iana/types.ts'
-import { Response, Section } from '../../../src/dns/message/response.ts'
+import { Response } from '../../../src/dns/message/response.ts'
+import { Section } from '../../../src/dns/message/section.ts'
 import {
   compareNames,
   isSubdomain,

@@ -1,7 +1,8 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { RRType } from '../../../src/dns/iana/types.ts'
-import { Response, Section } from '../../../src/dns/message/response.ts'
+import { Response } from '../../../src/dns/message/response.ts'
+import { Section } from '../../../src/dns/message/section.ts'
 import { ZoneImage } from '../../../src/zone/image/writer.ts'
 import { AnswerStatus, ZoneAnswerer } from '../../../src/zone/lookup/answer.ts'
 import {
