@@ -2,12 +2,13 @@ import type { Clock } from '../base/clock.ts'
 import type { Random } from '../base/random.ts'
 import { ResourceRegistry } from '../base/resource-registry.ts'
 import type { Timers } from '../base/timers.ts'
-import type { ApiClient, ApiObject, ApiResource } from '../kube/api.ts'
-import { ListWatch, type ListWatchSink } from '../kube/list-watch.ts'
-import type { WatchEvent } from '../kube/watch-event.ts'
+import type { ApiClient, ApiResource } from '../kube/api.ts'
+import { ListWatch } from '../kube/list-watch.ts'
+import { splitKey } from '../kube/object-key.ts'
+import { ObjectSink } from '../kube/object-sink.ts'
 import { type Guarded, guarding } from '../telemetry/guard.ts'
 import type { Logger } from '../telemetry/log.ts'
-import { type ClusterChanges, type ObjectKind, ObjectStore, objectName } from './object-store.ts'
+import { type ClusterChanges, type ObjectKind, ObjectStore } from './object-store.ts'
 import { type EndpointsTrigger, triggerOf } from './packed.ts'
 
 /** Which objects of a cluster are read. */
@@ -140,20 +141,22 @@ export class ClusterWatch {
       resource: RESOURCES[plural],
       namespace,
       labelSelector,
-      sink: new KindSink(
-        this.#store,
-        plural,
-        namespace,
-        () => this.#schedule(),
-        (trigger) => this.#noteTrigger(trigger),
-      ),
+      sink: new ObjectSink({
+        put: (object, isListed) => {
+          this.#store.put(plural, object)
+          if (plural === 'endpointslices' && !isListed) this.#noteTrigger(triggerOf(object))
+        },
+        remove: (key) => this.#store.remove(plural, splitKey(key)),
+        keys: () => this.#store.keys(plural, namespace),
+        settle: () => this.#schedule(),
+      }),
       onProgress: () => this.#schedule(),
     })
   }
 
   /** What came before everything was read has no time of its own. */
-  #noteTrigger(trigger: EndpointsTrigger): void {
-    if (this.#isRead) this.#triggers.push(trigger)
+  #noteTrigger(trigger: EndpointsTrigger | undefined): void {
+    if (this.#isRead && trigger !== undefined) this.#triggers.push(trigger)
   }
 
   /** Passes on the changes of this turn together. */
@@ -197,62 +200,5 @@ export class ClusterWatch {
     })
     this.#triggers = []
     return triggers
-  }
-}
-
-/** Puts one kind of objects, of one namespace or all, into the store. */
-class KindSink implements ListWatchSink {
-  readonly #store: ObjectStore
-  readonly #plural: ObjectKind
-  /** '' = all namespaces. */
-  readonly #namespace: string
-  readonly #onChange: () => void
-  readonly #onTrigger: (trigger: EndpointsTrigger) => void
-  #present = new Set<string>()
-
-  constructor(
-    store: ObjectStore,
-    plural: ObjectKind,
-    namespace: string,
-    onChange: () => void,
-    onTrigger: (trigger: EndpointsTrigger) => void,
-  ) {
-    this.#store = store
-    this.#plural = plural
-    this.#namespace = namespace
-    this.#onChange = onChange
-    this.#onTrigger = onTrigger
-  }
-
-  beginList(): void {
-    this.#present = new Set()
-  }
-
-  put(objects: readonly ApiObject[]): void {
-    for (const object of objects) {
-      const { namespace, name } = this.#store.put(this.#plural, object)
-      this.#present.add(`${namespace}/${name}`)
-    }
-    this.#onChange()
-  }
-
-  endList(): void {
-    const known = [...this.#store.names(this.#plural, this.#namespace)]
-    for (const object of known) {
-      const isPresent = this.#present.has(`${object.namespace}/${object.name}`)
-      if (!isPresent) this.#store.remove(this.#plural, object)
-    }
-    this.#present = new Set()
-    this.#onChange()
-  }
-
-  apply(events: readonly WatchEvent[]): void {
-    for (const { isDeleted, object } of events) {
-      if (isDeleted) this.#store.remove(this.#plural, objectName(object))
-      else this.#store.put(this.#plural, object)
-      const trigger = this.#plural === 'endpointslices' ? triggerOf(object) : undefined
-      if (trigger !== undefined && !isDeleted) this.#onTrigger(trigger)
-    }
-    this.#onChange()
   }
 }

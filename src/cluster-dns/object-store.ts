@@ -1,4 +1,5 @@
-import { type ApiObject, textOf } from '../kube/api.ts'
+import type { ApiObject } from '../kube/api.ts'
+import { keyOf, splitKey } from '../kube/object-key.ts'
 import type { ServiceState } from './endpoints.ts'
 import { packService, packSlice, podAddresses, serviceOfSlice, unpackService } from './packed.ts'
 
@@ -80,13 +81,12 @@ export class ObjectStore {
   }
 
   /** Applies the current state of an object. */
-  put(plural: ObjectKind, object: ApiObject): ObjectName {
-    const { namespace, name } = objectName(object)
+  put(plural: ObjectKind, object: ApiObject): void {
+    const { namespace, name } = splitKey(keyOf(object))
     if (plural === 'namespaces') this.#expose(name, true)
     else if (plural === 'services') this.#putService(namespace, name, packService(object))
     else if (plural === 'endpointslices') this.#putSlice(namespace, name, object)
     else this.#putPod(namespace, name, podAddresses(object))
-    return { namespace, name }
   }
 
   remove(plural: ObjectKind, { namespace, name }: ObjectName): void {
@@ -96,15 +96,15 @@ export class ObjectStore {
     else this.#putPod(namespace, name, [])
   }
 
-  /** Yields the known objects of a kind in `namespace`; '' = in all namespaces. */
-  *names(plural: ObjectKind, namespace: string): Generator<ObjectName> {
+  /** Yields the keys of the known objects of a kind in `namespace`; '' = in all namespaces. */
+  *keys(plural: ObjectKind, namespace: string): Generator<string> {
     for (const [key, objects] of this.#namespaces) {
       if (plural === 'namespaces') {
-        if (objects.isExposed) yield { namespace: '', name: key }
+        if (objects.isExposed) yield key
       } else if (namespace === '' || namespace === key) {
         const byPlural = { services: objects.services, endpointslices: objects.slices }
         const known = plural === 'pods' ? objects.pods : byPlural[plural]
-        for (const name of known.keys()) yield { namespace: key, name }
+        for (const name of known.keys()) yield `${key}/${name}`
       }
     }
   }
@@ -280,10 +280,6 @@ export class ObjectStore {
     const { isExposed, services, pods } = this.#objectsOf(namespace)
     if (!isExposed && services.size === 0 && pods.size === 0) this.#namespaces.delete(namespace)
   }
-}
-
-export function objectName({ metadata }: ApiObject): ObjectName {
-  return { namespace: textOf(metadata, 'namespace'), name: textOf(metadata, 'name') }
 }
 
 function isSame(a: ServiceState | undefined, b: ServiceState | undefined): boolean {

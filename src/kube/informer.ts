@@ -4,8 +4,9 @@ import type { Timers } from '../base/timers.ts'
 import { guarding } from '../telemetry/guard.ts'
 import type { Logger } from '../telemetry/log.ts'
 import { type ApiClient, type ApiObject, type ApiResource, isObject, textOf } from './api.ts'
-import { ListWatch, type ListWatchSink } from './list-watch.ts'
+import { ListWatch } from './list-watch.ts'
 import { keyOf } from './object-key.ts'
+import { ObjectSink } from './object-sink.ts'
 
 export interface InformerOptions {
   readonly api: ApiClient
@@ -122,34 +123,19 @@ export class Informer {
     }
   }
 
-  #sinkOf(namespace: string): ListWatchSink {
-    let present = new Set<string>()
-    const put = (object: ApiObject): void => {
-      present.add(this.#put(object, true))
-    }
-    return {
-      beginList: () => {
-        present = new Set()
-      },
-      put: (objects) => objects.forEach(put),
-      endList: () => {
-        this.#keepOnly(namespace, present)
-        present = new Set()
-      },
-      apply: (events) => {
-        for (const { isDeleted, object } of events) {
-          if (isDeleted) this.#remove(keyOf(object))
-          else this.#put(object, false)
-        }
-      },
-    }
+  #sinkOf(namespace: string): ObjectSink {
+    const prefix = namespace === '' ? '' : `${namespace}/`
+    return new ObjectSink({
+      put: (object, isListed) => this.#put(object, isListed),
+      remove: (key) => this.#remove(key),
+      keys: () => [...this.#cache.keys()].filter((key) => key.startsWith(prefix)),
+    })
   }
 
-  /** Stores an object and returns its key. */
-  #put(raw: ApiObject, isListed: boolean): string {
+  #put(raw: ApiObject, isListed: boolean): void {
     const key = keyOf(raw)
     const before = this.#cache.get(key)
-    if (before !== undefined && isSame(before, raw)) return key
+    if (before !== undefined && isSame(before, raw)) return
     const object = (this.#options.trim ?? withoutManagedFields)(raw)
     // Same name, new UID: report the old object as deleted first.
     if (before !== undefined && uidOf(before) !== uidOf(object)) this.#remove(key)
@@ -159,7 +145,6 @@ export class Informer {
       if (known === undefined) this.#notify(() => listener.onAdd?.(key, object, isListed))
       else this.#notify(() => listener.onUpdate?.(key, object, known, isListed))
     }
-    return key
   }
 
   #remove(key: string): void {
@@ -167,14 +152,6 @@ export class Informer {
     if (before === undefined) return
     this.#cache.delete(key)
     for (const listener of this.#listeners) this.#notify(() => listener.onDelete?.(key, before))
-  }
-
-  #keepOnly(namespace: string, present: ReadonlySet<string>): void {
-    const prefix = namespace === '' ? '' : `${namespace}/`
-    const gone = [...this.#cache.keys()].filter(
-      (key) => key.startsWith(prefix) && !present.has(key),
-    )
-    for (const key of gone) this.#remove(key)
   }
 
   /** Catches the error of a listener: the cache is correct, and the other listeners are called. */

@@ -153,7 +153,7 @@ t.test('a Service that changes its kind leaves nothing behind', async (t) => {
   site.remove('services', 'shop', 'web').commit()
   t.strictSame(site.content(), empty.content())
   site.remove('endpointslices', 'shop', 'web-1').commit()
-  t.strictSame([...site.store.names('services', '')], [])
+  t.strictSame([...site.store.keys('services', '')], [])
 })
 
 t.test('PTR records: Services first, and all endpoints of an address', async (t) => {

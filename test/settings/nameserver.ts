@@ -18,6 +18,7 @@ import { ProbePolicy } from '../../src/health/probes/probe-policy.ts'
 import { Shifts } from '../../src/health/shift/shifts.ts'
 import { type HostSlowStart, SlowStart } from '../../src/health/slow-start.ts'
 import type { ApiObject } from '../../src/kube/api.ts'
+import { keyOf as objectKey } from '../../src/kube/object-key.ts'
 import { labelOf } from '../../src/operator/record/fields.ts'
 import { DeathList } from '../../src/peering/deaths/death-list.ts'
 import { ifSiteDies } from '../../src/peering/deaths/if-site-dies.ts'
@@ -148,9 +149,9 @@ class OwnRecords implements RecordSource {
       const zone = labelOf(object, ZONE_LABEL)
       // Of a cluster, a nameserver reads the objects with this label.
       if (isInCluster && zone === '') continue
-      const { key, refusal } = this.#store.put('dnsrecords', object)
+      const refusal = this.#store.put('dnsrecords', object)
       if (refusal !== undefined) this.messages.push(`log: ${refusal.message}`)
-      this.#zones.set(key, zone)
+      this.#zones.set(objectKey(object), zone)
     }
     this.#store.settle()
     for (const [health, found] of [
@@ -275,12 +276,13 @@ function merge(
 function feedsOf({ site, drains = [], namespace, group }: Given, parts: Parts): DrainFeed[] {
   const place = { namespace: 'sextant-system', name: 'drains' }
   const cluster = new ClusterDrains({ place, ...parts })
-  cluster.beginList()
-  cluster.put([{ metadata: place, data: { drains: drains.join('\n') } }])
-  cluster.endList()
+  cluster.put({ metadata: place, data: { drains: drains.join('\n') } })
   for (const { reason } of cluster.problems) throw new Error(reason)
   const namespaces = new NamespaceDrains({ namespaces: [], ...parts })
-  if (namespace !== undefined) namespaces.put([namespace])
+  if (namespace !== undefined) {
+    namespaces.put(namespace)
+    namespaces.settle()
+  }
   if (group === undefined) return [cluster, namespaces]
   const lookup = new GroupLookup({ zone: scanName('k.example.com.')!, servers: () => [], ...parts })
   lookup.recall(['another'])

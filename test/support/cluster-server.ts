@@ -4,6 +4,7 @@ import { printRdata } from '../../src/dns/rdata/index.ts'
 import type { RecordChange, StoredRecord } from '../../src/dnsrecord/record-source.ts'
 import { AddressHealth } from '../../src/health/address-health.ts'
 import type { ApiObject } from '../../src/kube/api.ts'
+import { ObjectSink } from '../../src/kube/object-sink.ts'
 import { labelOf, metadataOf } from '../../src/operator/record/fields.ts'
 import type { OwnerSet, ZoneSettings } from '../../src/publish/owner-set.ts'
 import { RecordZone } from '../../src/publish/record-zone.ts'
@@ -21,6 +22,14 @@ export class ClusterServer {
   readonly conflicts: string[] = []
   readonly refusals: string[] = []
   readonly #zone: RecordZone
+  readonly #list = new ObjectSink({
+    put: (object) => {
+      const refusal = this.store.put('dnsrecords', object)
+      if (refusal !== undefined) this.refusals.push(refusal.message)
+    },
+    remove: (key) => this.store.remove('dnsrecords', key),
+    keys: () => this.store.keys('dnsrecords', ''),
+  })
 
   constructor(settings?: ZoneSettings) {
     const ns = { owner: APEX, type: 2, ttlSeconds: 60, setIdentifier: '', weight: undefined }
@@ -49,15 +58,10 @@ export class ClusterServer {
 
   /** Applies all objects of a cluster that the nameserver watches, as one list. */
   apply(objects: Iterable<ApiObject>): readonly RecordChange[] {
-    const present = new Set<string>()
-    for (const object of objects) {
-      const zone = labelOf(object, ZONE_LABEL)
-      if (zone === '' || zone === 'kdrnt') continue
-      const { key, refusal } = this.store.put('dnsrecords', object)
-      present.add(key)
-      if (refusal !== undefined) this.refusals.push(refusal.message)
-    }
-    this.store.keepOnly('dnsrecords', '', present)
+    const zoneOf = (object: ApiObject): string => labelOf(object, ZONE_LABEL)
+    this.#list.beginList()
+    this.#list.put([...objects].filter((object) => !['', 'kdrnt'].includes(zoneOf(object))))
+    this.#list.endList()
     const changes = this.store.settle()
     this.#zone.apply(changes)
     this.health.publish()

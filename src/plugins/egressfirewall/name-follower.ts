@@ -11,8 +11,9 @@ import { scanSelector } from '../../egress/selectors/scan-selector.ts'
 import { type IndexedSelector, SelectorIndex } from '../../egress/selectors/selector-index.ts'
 import { type GateResult, type SinkMode, waitForAll } from '../../egress/sinks/sink.ts'
 import type { ApiClient, ApiObject } from '../../kube/api.ts'
-import { ListWatch, type ListWatchSink } from '../../kube/list-watch.ts'
+import { ListWatch } from '../../kube/list-watch.ts'
 import { keyOf, splitKey } from '../../kube/object-key.ts'
+import { ObjectSink } from '../../kube/object-sink.ts'
 import { FaultLog } from '../../telemetry/fault-log.ts'
 import type { Logger } from '../../telemetry/log.ts'
 import type { MetricsRegistry } from '../../telemetry/metrics.ts'
@@ -158,7 +159,11 @@ export class NameFollower {
         resource: names.resource,
         namespace,
         labelSelector: '',
-        sink: this.#receiver(sink, namespace),
+        sink: new ObjectSink({
+          put: (object, isListed) => this.#put(sink, object, isListed),
+          remove: (key) => this.#remove(sink, key),
+          keys: () => sink.keys(namespace),
+        }),
         onProgress: () => {
           if (this.isSettled) this.#markSettled()
         },
@@ -166,31 +171,6 @@ export class NameFollower {
       })
     })
     return { sink, watches }
-  }
-
-  #receiver<Entry>(sink: StatusSink<Entry>, namespace: string): ListWatchSink {
-    let present = new Set<string>()
-    return {
-      beginList: () => {
-        present = new Set()
-      },
-      put: (objects) => {
-        for (const object of objects) {
-          present.add(keyOf(object))
-          this.#put(sink, object, true)
-        }
-      },
-      endList: () => {
-        for (const key of sink.keys(namespace)) if (!present.has(key)) this.#remove(sink, key)
-        present = new Set()
-      },
-      apply: (events) => {
-        for (const { isDeleted, object } of events) {
-          if (isDeleted) this.#remove(sink, keyOf(object))
-          else this.#put(sink, object, false)
-        }
-      },
-    }
   }
 
   #put<Entry>(sink: StatusSink<Entry>, object: ApiObject, isListed: boolean): void {

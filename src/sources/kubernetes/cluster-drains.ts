@@ -3,8 +3,7 @@ import type { Timers } from '../../base/timers.ts'
 import { CLUSTER_ONLY, ScheduledDrains } from '../../health/drain/drain-schedule.ts'
 import { scanDrains } from '../../health/drain/drain-text.ts'
 import { type ApiObject, textOf } from '../../kube/api.ts'
-import type { ListWatchSink } from '../../kube/list-watch.ts'
-import type { WatchEvent } from '../../kube/watch-event.ts'
+import type { ObjectTarget } from '../../kube/object-sink.ts'
 import type { Logger } from '../../telemetry/log.ts'
 import { type ProblemText, problemOf } from '../../telemetry/problems.ts'
 
@@ -28,13 +27,12 @@ export interface ClusterDrainsOptions {
  * The drains in a ConfigMap, which all servers of a cluster follow. A missing ConfigMap has no drains. If its text is
  * invalid, the last valid one is kept; at the start, the valid lines are used.
  */
-export class ClusterDrains extends ScheduledDrains implements ListWatchSink {
+export class ClusterDrains extends ScheduledDrains implements ObjectTarget {
   readonly #options: ClusterDrainsOptions
   readonly #label: string
   /** Undefined = nothing was read yet. */
   #text: string | undefined
   #problems: readonly ProblemText[] = []
-  #isListed = false
 
   constructor(options: ClusterDrainsOptions) {
     super({ ...options, note: CLUSTER_ONLY })
@@ -48,28 +46,18 @@ export class ClusterDrains extends ScheduledDrains implements ListWatchSink {
     return this.#problems
   }
 
-  beginList(): void {
-    this.#isListed = false
-  }
-
-  put(objects: readonly ApiObject[]): void {
-    for (const object of objects) this.#put(object)
-  }
-
-  endList(): void {
-    if (!this.#isListed) this.#read('')
-  }
-
-  apply(events: readonly WatchEvent[]): void {
-    for (const { isDeleted, object } of events) {
-      if (isDeleted) this.#read('')
-      else this.#put(object)
-    }
-  }
-
-  #put({ data }: ApiObject): void {
-    this.#isListed = true
+  put({ data }: ApiObject): void {
     this.#read(textOf(data, DRAINS_KEY))
+  }
+
+  remove(): void {
+    this.#read('')
+  }
+
+  /** A list without the ConfigMap removes its drains, also the first one. */
+  keys(): readonly string[] {
+    const { namespace, name } = this.#options.place
+    return [`${namespace}/${name}`]
   }
 
   #read(text: string): void {

@@ -7,6 +7,7 @@ import { SERVED, validateResource } from '../../dnsrecord/validate/resource.ts'
 import type { AddressHealth } from '../../health/address-health.ts'
 import { Findings } from '../../health/findings.ts'
 import type { ApiObject } from '../../kube/api.ts'
+import { keyOf } from '../../kube/object-key.ts'
 import type { Logger } from '../../telemetry/log.ts'
 import type { ProblemGroup, ProblemText } from '../../telemetry/problems.ts'
 import type { YamlValue } from '../../yaml/scan-block-yaml.ts'
@@ -84,10 +85,9 @@ export class ClusterStore {
   }
 
   /**
-   * Applies the current state of an object. Returns its key, or '' if it has no identity.
-   * `refusal`: why it is refused, if that is new.
+   * Applies the current state of an object. Returns why it is refused, if that is new.
    */
-  put(plural: Plural, object: ApiObject): { readonly key: string; readonly refusal?: InputError } {
+  put(plural: Plural, object: ApiObject): InputError | undefined {
     // Items of a list may omit these fields.
     const typed = { ...object, apiVersion: API_VERSION, kind: KINDS[plural] }
     const resource = validateResource(typed, SERVED)
@@ -103,7 +103,7 @@ export class ClusterStore {
         this.#ignored.note(key, ignored, ({ path, message }) => {
           return `${key}: ${printPath(path)}: ${message}`
         })
-        return refusal === undefined ? { key } : { key, refusal }
+        return refusal
       }
       case 'probe': {
         const { namespace, name, recordName, address, isDown, downReason } = resource.probe
@@ -112,33 +112,22 @@ export class ClusterStore {
         const finding = { recordKey: recordKey(namespace, recordName), address } as const
         const down = { ...finding, health: 'down', reason: downReason } as const
         this.#findings.set(key, isDown ? down : undefined)
-        return { key }
+        return undefined
       }
       case 'refused': {
-        const refusal = this.#refuse(resource.key, resource.problem)
         const key = resource.key.replace(`${KINDS[plural]} `, '')
         // They belong to the version before.
         if (plural === 'dnsrecords') this.#ignoredParts.set(key, [], () => CLUSTER_PLACE)
-        return refusal === undefined ? { key } : { key, refusal }
+        return this.#refuse(resource.key, resource.problem)
       }
       case 'other':
         // The object is being deleted.
-        return { key: this.remove(plural, object) }
+        this.remove(plural, keyOf(object))
+        return undefined
     }
   }
 
-  /** Removes an object; returns its key. */
-  remove(plural: Plural, object: ApiObject): string {
-    const { metadata } = object
-    const known = typeof metadata === 'object' && metadata !== null && !Array.isArray(metadata)
-    const { namespace, name } = known ? (metadata as ApiObject) : {}
-    if (typeof namespace !== 'string' || typeof name !== 'string') return ''
-    const key = recordKey(namespace, name)
-    this.removeKey(plural, key)
-    return key
-  }
-
-  removeKey(plural: Plural, key: string): void {
+  remove(plural: Plural, key: string): void {
     if (plural === 'dnsrecords') {
       this.#refused.delete(key)
       this.#ignored.forget(key)
@@ -150,18 +139,15 @@ export class ClusterStore {
     }
   }
 
-  /** Removes the objects in `namespace` ('' = any) that are not in `present`. */
-  keepOnly(plural: Plural, namespace: string, present: ReadonlySet<string>): void {
+  /** Returns the keys of the objects in `namespace`; '' = in all namespaces. */
+  keys(plural: Plural, namespace: string): readonly string[] {
     const prefix = namespace === '' ? '' : `${namespace}/`
     const kind = plural === 'dnsrecords' ? '' : `${KINDS[plural]} `
     const held = plural === 'dnsrecords' ? this.#objects.keys() : this.#findings.ids()
     const refused = [...this.#refused.keys()].filter((key) => key.startsWith(kind))
     const keys = new Set([...held, ...refused.map((key) => key.slice(kind.length))])
-    for (const key of keys) {
-      // A key with a space belongs to a probe.
-      const isOurs = key.startsWith(prefix) && !key.includes(' ')
-      if (isOurs && !present.has(key)) this.removeKey(plural, key)
-    }
+    // A key with a space belongs to a probe.
+    return [...keys].filter((key) => key.startsWith(prefix) && !key.includes(' '))
   }
 
   /** Logs the unused fields of records that were put since the last call. */

@@ -7,14 +7,14 @@ import { API_GROUP, API_VERSION } from '../../dnsrecord/dns-record.ts'
 import type { RecordChange, StoredRecord } from '../../dnsrecord/record-source.ts'
 import { AddressHealth } from '../../health/address-health.ts'
 import type { ApiClient } from '../../kube/api.ts'
-import { ListWatch, type ListWatchSink } from '../../kube/list-watch.ts'
+import { ListWatch } from '../../kube/list-watch.ts'
+import { ObjectSink, type ObjectTarget } from '../../kube/object-sink.ts'
 import { guarding } from '../../telemetry/guard.ts'
 import type { Logger } from '../../telemetry/log.ts'
 import type { ProblemGroup } from '../../telemetry/problems.ts'
 import type { FollowedSource } from '../source.ts'
 import { ClusterDrains, type ConfigMapPlace } from './cluster-drains.ts'
 import { CLUSTER_PLACE, ClusterStore, type Plural } from './cluster-store.ts'
-import { CollectionSink } from './collection-sink.ts'
 import { NamespaceDrains } from './namespace-drains.ts'
 
 /** Only records with this label are read; an operator sets it. */
@@ -163,24 +163,37 @@ export class KubernetesSource implements FollowedSource {
   }
 
   #watch(plural: Plural, namespace: string, labelSelector: string): ListWatch {
-    const onChange = (refusals: readonly InputError[]): void => this.#publish(refusals)
+    let refusals: InputError[] = []
+    const store = this.#store
     return new ListWatch({
       ...this.#options,
       resource: { group: API_GROUP, version: API_VERSION.slice(API_GROUP.length + 1), plural },
       namespace,
       labelSelector,
-      sink: new CollectionSink(this.#store, plural, namespace, onChange),
+      sink: new ObjectSink({
+        put: (object) => {
+          const refusal = store.put(plural, object)
+          if (refusal !== undefined) refusals.push(refusal)
+        },
+        remove: (key) => store.remove(plural, key),
+        keys: () => store.keys(plural, namespace),
+        settle: () => {
+          const noted = refusals
+          refusals = []
+          this.#publish(noted)
+        },
+      }),
       onProgress: () => this.#progress(),
     })
   }
 
   /** A role can allow a single ConfigMap by its name, if the watch selects that name. */
-  #watchMap(sink: ListWatchSink, { namespace, name }: ConfigMapPlace): ListWatch {
-    return this.#watchCore(sink, 'configmaps', namespace, `metadata.name=${name}`)
+  #watchMap(feed: ObjectTarget, { namespace, name }: ConfigMapPlace): ListWatch {
+    return this.#watchCore(feed, 'configmaps', namespace, `metadata.name=${name}`)
   }
 
   #watchCore(
-    sink: ListWatchSink,
+    feed: ObjectTarget,
     plural: string,
     namespace: string,
     fieldSelector: string,
@@ -191,7 +204,7 @@ export class KubernetesSource implements FollowedSource {
       namespace,
       labelSelector: '',
       fieldSelector,
-      sink,
+      sink: new ObjectSink(feed),
       onProgress: () => this.#progress(),
     })
   }

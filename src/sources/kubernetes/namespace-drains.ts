@@ -7,8 +7,7 @@ import type { EndpointDrain } from '../../health/drain/drain.ts'
 import { CLUSTER_ONLY, ScheduledDrains } from '../../health/drain/drain-schedule.ts'
 import { scanDrainSelector } from '../../health/drain/selector.ts'
 import { type ApiObject, isObject, textOf } from '../../kube/api.ts'
-import type { ListWatchSink } from '../../kube/list-watch.ts'
-import type { WatchEvent } from '../../kube/watch-event.ts'
+import type { ObjectTarget } from '../../kube/object-sink.ts'
 import type { Logger } from '../../telemetry/log.ts'
 import type { ProblemText } from '../../telemetry/problems.ts'
 import { CLUSTER_PLACE, printPath } from './cluster-store.ts'
@@ -25,13 +24,12 @@ export interface NamespaceDrainsOptions {
  * The drains that annotations of Namespaces ask for: each is of all endpoints of the records in the
  * namespace. The last valid annotations of a Namespace count.
  */
-export class NamespaceDrains extends ScheduledDrains implements ListWatchSink {
+export class NamespaceDrains extends ScheduledDrains implements ObjectTarget {
   readonly #options: NamespaceDrainsOptions
   /** By namespace; undefined = its Namespace asks for none. */
   #drains = new Map<string, EndpointDrain>()
   /** Why the annotations of a Namespace are invalid, by namespace. */
   readonly #faults = new Map<string, string>()
-  #listed = new Set<string>()
 
   constructor(options: NamespaceDrainsOptions) {
     super({ ...options, note: CLUSTER_ONLY })
@@ -46,38 +44,17 @@ export class NamespaceDrains extends ScheduledDrains implements ListWatchSink {
     })
   }
 
-  beginList(): void {
-    this.#listed = new Set()
+  keys(): Iterable<string> {
+    return [...this.#drains.keys(), ...this.#faults.keys()]
   }
 
-  put(objects: readonly ApiObject[]): void {
-    for (const object of objects) this.#listed.add(this.#put(object))
-    this.#apply()
-  }
-
-  endList(): void {
-    for (const name of [...this.#drains.keys(), ...this.#faults.keys()]) {
-      if (!this.#listed.has(name)) this.#remove(name)
-    }
-    this.#apply()
-  }
-
-  apply(events: readonly WatchEvent[]): void {
-    for (const { isDeleted, object } of events) {
-      if (isDeleted) this.#remove(textOf(object.metadata, 'name'))
-      else this.#put(object)
-    }
-    this.#apply()
-  }
-
-  /** Returns the name of the Namespace. */
-  #put({ metadata }: ApiObject): string {
+  put({ metadata }: ApiObject): void {
     const name = textOf(metadata, 'name')
     const { namespaces, log } = this.#options
-    if (!isObject(metadata) || (namespaces.length > 0 && !namespaces.includes(name))) return name
+    if (!isObject(metadata) || (namespaces.length > 0 && !namespaces.includes(name))) return
     try {
       const drain = scanNamespaceDrain(metadata)
-      this.#remove(name)
+      this.remove(name)
       if (drain !== undefined) this.#drains.set(name, drainOf(name, drain))
     } catch (error) {
       if (!(error instanceof RefusedError)) throw error
@@ -87,15 +64,14 @@ export class NamespaceDrains extends ScheduledDrains implements ListWatchSink {
       if (this.#faults.get(name) !== fault) log.warning(`Namespace ${name}: ${fault}`)
       this.#faults.set(name, fault)
     }
-    return name
   }
 
-  #remove(name: string): void {
+  remove(name: string): void {
     this.#drains.delete(name)
     this.#faults.delete(name)
   }
 
-  #apply(): void {
+  settle(): void {
     this.set([...this.#drains.values()])
     this.check()
   }

@@ -1,5 +1,6 @@
 import t from 'tap'
 import type { ApiObject } from '../../../src/kube/api.ts'
+import { ObjectSink } from '../../../src/kube/object-sink.ts'
 import { ClusterDrains } from '../../../src/sources/kubernetes/cluster-drains.ts'
 import { recordLog } from '../../support/recorded-log.ts'
 import { FakeClock, FakeTimers } from '../../support/setup.ts'
@@ -11,13 +12,14 @@ function stage() {
   const timers = new FakeTimers()
   const { lines, log } = recordLog()
   const feed = new ClusterDrains({ place: PLACE, clock, timers, log })
+  const sink = new ObjectSink(feed)
   const list = (...objects: ApiObject[]): void => {
-    feed.beginList()
-    feed.put(objects)
-    feed.endList()
+    sink.beginList()
+    sink.put(objects)
+    sink.endList()
   }
   const drained = (): string => feed.drains.map(({ selector }) => selector.text).join('; ')
-  return { clock, timers, lines, feed, list, drained }
+  return { clock, timers, lines, feed, sink, list, drained }
 }
 
 const map = (drains?: string): ApiObject => {
@@ -26,19 +28,19 @@ const map = (drains?: string): ApiObject => {
 }
 
 t.test('the lines of a ConfigMap are drains', async (t) => {
-  const { feed, list, drained } = stage()
+  const { feed, sink, list, drained } = stage()
   const changes: string[] = []
   feed.subscribe(({ begun, ended }) => changes.push(`${begun.length} ${ended.length}`))
   list()
   t.equal(drained(), '', 'it is missing')
   list(map('# racks\nid:boston-2 reason=racks\naddress:192.0.2.0/24\n'))
   t.equal(drained(), 'id:boston-2; address:192.0.2.0/24')
-  feed.apply([{ isDeleted: false, object: map('id:boston-2 reason=racks') }])
+  sink.apply([{ isDeleted: false, object: map('id:boston-2 reason=racks') }])
   t.equal(drained(), 'id:boston-2')
-  feed.apply([{ isDeleted: false, object: map() }])
+  sink.apply([{ isDeleted: false, object: map() }])
   t.equal(drained(), '', 'it has no such key')
-  feed.apply([{ isDeleted: false, object: map('site:x') }])
-  feed.apply([{ isDeleted: true, object: map('site:x') }])
+  sink.apply([{ isDeleted: false, object: map('site:x') }])
+  sink.apply([{ isDeleted: true, object: map('site:x') }])
   t.equal(drained(), '')
   list(map('site:y'))
   list()
@@ -55,13 +57,13 @@ t.test(
     const wrong = { place: 'ConfigMap team/drains: drains:1', object: 'ConfigMap team/drains' }
     t.match(first.feed.problems, [wrong])
     t.match(first.lines.join(), 'these lines are not used')
-    const { feed, list, drained, lines } = stage()
+    const { feed, sink, list, drained, lines } = stage()
     list(map('id:a'))
-    feed.apply([{ isDeleted: false, object: map('id:b\nnonsense') }])
+    sink.apply([{ isDeleted: false, object: map('id:b\nnonsense') }])
     t.equal(drained(), 'id:a')
     t.match(feed.problems, [{ place: /drains:2$/ }])
     t.match(lines.join(), 'the last valid state is kept')
-    feed.apply([{ isDeleted: false, object: map('id:b') }])
+    sink.apply([{ isDeleted: false, object: map('id:b') }])
     t.equal(drained(), 'id:b')
     t.strictSame(feed.problems, [])
     t.match(lines.join(), 'the drains of ConfigMap team/drains are valid again')
