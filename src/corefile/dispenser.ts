@@ -1,6 +1,6 @@
 import { InputError, InputErrors, type Position } from '../base/errors.ts'
 import { didYouMean } from '../base/nearest.ts'
-import { continuesLine, startsLine, type Token } from './token.ts'
+import { continuesLine, type Token } from './token.ts'
 
 export type { Token }
 
@@ -34,16 +34,6 @@ export class Dispenser {
     if (following === undefined) return false
     if (current !== undefined && !continuesLine(current, following)) return false
     if (this.#nesting > 0 && following.text === '}') return false
-    this.#cursor++
-    return true
-  }
-
-  /** Moves to the next token if it is on a later line. */
-  nextLine(): boolean {
-    const current = this.#tokens[this.#cursor]
-    const following = this.#tokens[this.#cursor + 1]
-    if (following === undefined) return false
-    if (current !== undefined && !startsLine(current, following)) return false
     this.#cursor++
     return true
   }

@@ -14,9 +14,8 @@ t.test('next visits every token, nextArg only those of the line', async (t) => {
   t.equal(d.value(), 'b')
   t.notOk(d.nextArg())
   t.equal(d.value(), 'b')
-  t.ok(d.nextLine())
+  t.ok(d.next())
   t.equal(d.value(), 'd')
-  t.notOk(d.nextLine())
   t.ok(d.next())
   t.notOk(d.next())
   t.equal(d.value(), 'c')
@@ -32,7 +31,7 @@ t.test('tokens of two files are never on one line', async (t) => {
   const d = new Dispenser([...scanTokens('d', 'a'), ...scanTokens('e', 'b')])
   d.next()
   t.notOk(d.nextArg())
-  t.ok(d.nextLine())
+  t.ok(d.next())
 })
 
 t.test('remaining arguments end before a brace', async (t) => {

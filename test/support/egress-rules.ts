@@ -2,11 +2,12 @@ import { type HashedName, NameBuffer } from '../../src/dns/name/hashed-name.ts'
 import { scanName } from '../../src/dns/name/name.ts'
 import { scanCidr } from '../../src/dns/text/address.ts'
 import type { CompiledRules } from '../../src/egress/rules/compiled-rules.ts'
-import type { AddressName, MatchedName } from '../../src/egress/rules/connection.ts'
+import type { MatchedName } from '../../src/egress/rules/connection.ts'
 import type { PortProtocol, PortRange } from '../../src/egress/rules/port-range.ts'
 import type { EgressRule, NetworkPeer } from '../../src/egress/rules/rule.ts'
 import { scanSelector } from '../../src/egress/selectors/scan-selector.ts'
 import type { Selector } from '../../src/egress/selectors/selector.ts'
+import type { AddressName } from './decide-connection.ts'
 
 export function nameOf(text: string): HashedName {
   const wire = scanName(text)!

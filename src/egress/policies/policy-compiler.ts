@@ -292,22 +292,6 @@ export class PolicyCompiler {
   }
 }
 
-/** An object and its kind. */
-export interface KindedObject {
-  readonly kind: PolicyKind
-  readonly object: ApiObject
-}
-
-/** Compiles objects once. */
-export function compileClients(
-  objects: Iterable<KindedObject>,
-  options: PolicyOptions = DEFAULT_POLICY_OPTIONS,
-): CompiledPolicies {
-  const compiler = new PolicyCompiler(options)
-  for (const { kind, object } of objects) compiler.put(kind, object)
-  return compiler.compile()
-}
-
 function orderOf({ object, path, message }: PolicyProblem): string {
   return `${object} ${printFieldPath(path)} ${message}`
 }

@@ -1,4 +1,3 @@
-import type { HashedName } from '../../dns/name/hashed-name.ts'
 import type { Address } from '../../dns/text/address.ts'
 import type { PortProtocol, PortRange } from './port-range.ts'
 
@@ -11,20 +10,12 @@ export interface Connection {
   readonly port: number
 }
 
-/** A name that an address has or had, as one client learned it. */
-export interface AddressName {
-  readonly name: HashedName
-  /** Monotonic milliseconds, finite. */
-  readonly endMs: number
-  /** True if its TTL has ended: it counts only for rules that last as long as connections are open. */
-  readonly isZombie: boolean
-}
-
 /** The rules that select a name, as `CompiledRules.rulesOf` returns them, with the end of the name. */
 export interface MatchedName {
   readonly rules: readonly number[]
-  /** As in `AddressName`. */
+  /** Monotonic milliseconds, finite. */
   readonly endMs: number
+  /** True if its TTL has ended: it counts only for rules that last as long as connections are open. */
   readonly isZombie: boolean
 }
 

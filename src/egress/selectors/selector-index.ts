@@ -75,14 +75,6 @@ export class SelectorIndex {
     return this.#owners.get(keyOf(owner))?.entries ?? []
   }
 
-  /** The owners of a consumer, all or those of one namespace. */
-  *ownersOf(consumer: string, namespace?: string): Generator<SelectorOwner> {
-    for (const { owner } of this.#owners.values()) {
-      if (owner.consumer !== consumer) continue
-      if (namespace === undefined || owner.namespace === namespace) yield owner
-    }
-  }
-
   /** Replaces the selectors of an owner; an empty list removes the owner. */
   set(owner: SelectorOwner, selectors: readonly Selector[]): SelectorChange {
     const key = keyOf(owner)

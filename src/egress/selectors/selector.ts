@@ -28,8 +28,3 @@ type SelectorForm =
       readonly isDeep: boolean
     }
   | { readonly kind: 'all'; readonly suffix: Uint8Array }
-
-/** True if more than one name can match. */
-export function isWildcard({ kind }: Selector): boolean {
-  return kind !== 'exact'
-}

@@ -2,17 +2,6 @@ import type { HashedName } from '../../dns/name/hashed-name.ts'
 import { isPatternLabel } from './glob.ts'
 import type { Selector } from './selector.ts'
 
-/** True if the selector selects the name. For many selectors use a SelectorIndex. */
-export function selectsName(selector: Selector, name: HashedName): boolean {
-  const { suffix } = selector
-  const { qname, qnameOctets, labelCount, labelOffset } = name
-  const start = qnameOctets - suffix.length
-  const count = labelOffset.indexOf(start)
-  if (count < 0 || count > labelCount) return false
-  for (let i = 0; i < suffix.length; i++) if (suffix[i] !== qname[start + i]) return false
-  return selectsLabels(selector, name, count)
-}
-
 /** True if the first `count` labels of the name are what the selector has before its suffix. @hot */
 export function selectsLabels(selector: Selector, name: HashedName, count: number): boolean {
   switch (selector.kind) {

@@ -2,7 +2,11 @@ import { NameBuffer } from '../../../src/dns/name/hashed-name.ts'
 import { lowerName, scanName } from '../../../src/dns/name/name.ts'
 import { printAddress } from '../../../src/dns/text/address.ts'
 import { DEFAULT_POLICY_OPTIONS, type PolicyOptions } from '../../../src/egress/policies/policy.ts'
-import { compileClients, type SelectedPod } from '../../../src/egress/policies/policy-compiler.ts'
+import {
+  type CompiledPolicies,
+  PolicyCompiler,
+  type SelectedPod,
+} from '../../../src/egress/policies/policy-compiler.ts'
 import { printFieldPath } from '../../../src/egress/policies/policy-field.ts'
 import { findPolicyKind, type PolicyKind } from '../../../src/egress/policies/policy-kinds.ts'
 import type { PortRange } from '../../../src/egress/rules/port-range.ts'
@@ -81,12 +85,21 @@ export function compilePod(objects: readonly ApiObject[], options?: PolicyOption
   return { lists, dns, problems }
 }
 
+/** Compiles objects once. */
+export function compileClients(
+  objects: readonly ApiObject[],
+  options: PolicyOptions = DEFAULT_POLICY_OPTIONS,
+): CompiledPolicies {
+  const compiler = new PolicyCompiler(options)
+  for (const one of objects) compiler.put(kindOf(one), one)
+  return compiler.compile()
+}
+
 export function compileOne(
   objects: readonly ApiObject[],
   options: PolicyOptions = DEFAULT_POLICY_OPTIONS,
 ): { readonly client: SelectedPod | undefined; readonly problems: readonly string[] } {
-  const all = [pod(), ...objects].map((one) => ({ kind: kindOf(one), object: one }))
-  const { clients, problems } = compileClients(all, options)
+  const { clients, problems } = compileClients([pod(), ...objects], options)
   return {
     client: clients.find(({ id }) => id === 'a/web/u1'),
     problems: problems.map(({ object, path, message }) => {

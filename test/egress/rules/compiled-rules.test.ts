@@ -3,15 +3,10 @@ import t from 'tap'
 import { type Address, scanAddress } from '../../../src/dns/text/address.ts'
 import type { Allowance } from '../../../src/egress/rules/allowance.ts'
 import { CompiledRules } from '../../../src/egress/rules/compiled-rules.ts'
-import {
-  type AddressName,
-  type Connection,
-  includesPort,
-} from '../../../src/egress/rules/connection.ts'
+import { type Connection, includesPort } from '../../../src/egress/rules/connection.ts'
 import type { PortProtocol } from '../../../src/egress/rules/port-range.ts'
 import type { EgressRule, TierList } from '../../../src/egress/rules/rule.ts'
-import { selectsName } from '../../../src/egress/selectors/selects-name.ts'
-import { decisionOf } from '../../support/decide-connection.ts'
+import { type AddressName, decisionOf, selectsName } from '../../support/decide-connection.ts'
 import { matched, nameOf, type RuleTexts, rule, selectorOf } from '../../support/egress-rules.ts'
 
 function named(text: string, endMs: number, isZombie = false): AddressName {

@@ -2,7 +2,6 @@ import { KernelError, type XdpKernel } from './kernel.ts'
 
 const MAP_CREATE = 0
 const MAP_UPDATE_ELEM = 2
-const MAP_DELETE_ELEM = 3
 const PROG_LOAD = 5
 const LINK_CREATE = 28
 const LINK_UPDATE = 29
@@ -50,19 +49,6 @@ export class Bpf {
     putPointer(attributes, 2, address)
     putPointer(attributes, 4, address + 4)
     this.#call('BPF_MAP_UPDATE_ELEM', MAP_UPDATE_ELEM)
-  }
-
-  /** From now on, the packets of `queue` go to the kernel. Does nothing if they do already. */
-  removeSocket(map: number, queue: number): void {
-    const attributes = this.#cleared()
-    this.#arguments.set([queue, 0])
-    attributes[0] = map
-    putPointer(attributes, 2, this.#kernel.addressOf(this.#arguments))
-    try {
-      this.#call('BPF_MAP_DELETE_ELEM', MAP_DELETE_ELEM)
-    } catch (error) {
-      if ((error as KernelError).code !== 'ENOENT') throw error
-    }
   }
 
   /** Loads a program (`assembleProgram`). */
