@@ -144,7 +144,8 @@ export class SiteWatch {
   #checkClock(watch: Watch, most: number): void {
     const { ownSite, clockAheadMs = 0 } = watch.peer
     const { site, log } = this.#parts
-    const fault = ownSite === site ? '' : printClockFault(ownSite, clockAheadMs)
+    const isOther = ownSite !== '' && ownSite !== site
+    const fault = isOther ? printClockFault(ownSite, clockAheadMs) : ''
     if (fault !== watch.clockFault) {
       watch.clockFault = fault
       if (fault === '') log.info(`the clock of site ${ownSite} agrees with ours again`)

@@ -4,7 +4,7 @@ import type { EndpointHealth } from '../peer-endpoint.ts'
 export interface Statement {
   readonly site: string
   readonly health: EndpointHealth
-  /** Milliseconds since we first heard this finding; 0 = just now. */
+  /** Of a failure: milliseconds since we first heard it; 0 = just now. */
   readonly ageMs: number
   /** Milliseconds since we last received an answer of the site; 0 for our own site. */
   readonly silentMs: number

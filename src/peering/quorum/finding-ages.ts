@@ -1,13 +1,11 @@
 import type { Clock } from '../../base/clock.ts'
 
-/**
- * How long sites have reported their findings, by our own clock: a site dates its findings, but its clock may be wrong.
- */
+/** How long sites have reported failures, by our own clock: a site dates its findings, but its clock may be wrong. */
 export class FindingAges {
-  /** By host, then by finding: monotonic milliseconds. */
+  /** By host, then by failure: monotonic milliseconds. */
   readonly #hosts = new Map<string, ReadonlyMap<string, number>>()
 
-  /** Reads the findings of a host. `id`: as in QuorumHost. */
+  /** Reads the failures of a host. `id`: as in QuorumHost. */
   read(id: string, clock: Pick<Clock, 'monotonic'>): FindingReader {
     const nowMs = clock.monotonic()
     const known = this.#hosts.get(id)
@@ -31,7 +29,7 @@ export class FindingAges {
 }
 
 export interface FindingReader {
-  /** Returns the milliseconds since this was reported first. `finding`: who finds what of which address. */
+  /** Returns the milliseconds since this failure was reported first. `finding`: the site, nameserver and address. */
   ageOf(finding: string): number
   /** Forgets what was not read again. */
   store(): void

@@ -358,7 +358,8 @@ export class HealthQuorum {
     { exporter, seenMs }: Exporter,
     ages: FindingReader,
   ): Statement {
-    const ageMs = ages.ageOf(`${site} ${exporter} ${address} ${health}`)
+    // Ages of failures count, and most addresses have none.
+    const ageMs = health === 'down' ? ages.ageOf(`${site} ${exporter} ${address}`) : 0
     return { site, health, ageMs, silentMs: this.#sites.silentMs(exporter, seenMs) }
   }
 
