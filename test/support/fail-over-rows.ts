@@ -37,8 +37,7 @@ export const ROWS: readonly Row[] = [
       await sites[last]!.killGateway()
     },
     end: async ({ sites }, last) => {
-      await sites[last]!.startGateway()
-      sites[last]!.startServer()
+      await sites[last]!.start()
     },
     two: { 0: [0] },
     three: { 0: [0, 1], 1: [0, 1] },

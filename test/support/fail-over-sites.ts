@@ -27,6 +27,17 @@ export interface FailOverOptions {
   /** Names of the record, without the zone. */
   readonly names: readonly string[]
   readonly ttlSeconds: number
+  /** Creates the v2 sites; missing = as plain servers. */
+  readonly create?: (t: Test, parts: SiteParts) => Promise<FailOverSite>
+}
+
+/** What a site is made of. */
+export interface SiteParts {
+  readonly number: number
+  /** Of its own. */
+  readonly directory: string
+  readonly host: NetworkHost
+  readonly options: FailOverOptions
 }
 
 export const serverOf = (site: number): string => `10.9.0.${site + 1}`
@@ -39,17 +50,20 @@ export const gatewayOf = (site: number): string => `10.9.1.${site + 1}`
 export class FailOverSite {
   readonly number: number
   readonly generation: Generation
-  readonly #host: NetworkHost
-  readonly #directory: string
+  protected readonly host: NetworkHost
+  protected readonly directory: string
+  readonly #env: Readonly<Record<string, string>>
   #server: HostProcess | undefined
   #gateway: HostProcess | undefined
   #printed = ''
 
-  constructor(number: number, directory: string, host: NetworkHost, generation: Generation) {
+  /** `env`: of its nameserver. */
+  constructor({ number, directory, host, options }: SiteParts, env = {}) {
     this.number = number
-    this.#directory = directory
-    this.#host = host
-    this.generation = generation
+    this.directory = directory
+    this.host = host
+    this.generation = options.generations[number]!
+    this.#env = env
   }
 
   get isUp(): boolean {
@@ -60,8 +74,13 @@ export class FailOverSite {
     return this.#printed + (this.#server?.output() ?? '')
   }
 
-  startServer(): void {
-    this.#server ??= this.#host.start(SERVE, { cwd: this.#directory })
+  async start(): Promise<void> {
+    await this.startGateway()
+    await this.startServer()
+  }
+
+  async startServer(): Promise<void> {
+    this.#server ??= this.host.start(SERVE, { cwd: this.directory, env: this.#env })
   }
 
   async killServer(): Promise<void> {
@@ -73,7 +92,7 @@ export class FailOverSite {
 
   async startGateway(): Promise<void> {
     const command = [process.execPath, GATEWAY, gatewayOf(this.number), String(GATEWAY_PORT)]
-    const gateway = this.#host.start(command)
+    const gateway = this.host.start(command)
     this.#gateway = gateway
     await until(() => /ready/.test(gateway.output()), 'a gateway')
   }
@@ -109,19 +128,19 @@ export class FailOverSite {
 
   /** The host is gone from the network: nothing of it answers, and nothing refuses. */
   disconnect(): Promise<void> {
-    return this.#host.disconnect()
+    return this.host.disconnect()
   }
 
   reconnect(): Promise<void> {
-    return this.#host.reconnect()
+    return this.host.reconnect()
   }
 
   async heal(): Promise<void> {
-    await this.#host.run('nft', 'flush ruleset')
+    await this.host.run('nft', 'flush ruleset')
   }
 
   async #filter(...chains: readonly string[]): Promise<void> {
-    const printed = await this.#host.run('nft', `table inet cut {\n${chains.join('\n')}\n}`)
+    const printed = await this.host.run('nft', `table inet cut {\n${chains.join('\n')}\n}`)
     if (printed !== '') throw new Error(printed)
   }
 }
@@ -146,21 +165,15 @@ export class FailOverSites {
     const network = await HostNetwork.create(t)
     const sites: FailOverSite[] = []
     for (const [number, generation] of options.generations.entries()) {
-      const cwd = join(directory, `site${number}`)
-      layFiles(cwd, {
-        Corefile: corefileOf(number, options.generations),
-        'zones/app.yaml': recordOf(number, options),
-      })
       const addresses = [`${serverOf(number)}/16`, `${gatewayOf(number)}/16`]
       const host = await network.addHost(`site${number}`, addresses)
-      sites.push(new FailOverSite(number, cwd, host, generation))
+      const parts = { number, directory: join(directory, `site${number}`), host, options }
+      const create = generation === 'v2' ? (options.create ?? createPlain) : createPlain
+      sites.push(await create(t, parts))
     }
     const clients = await network.addHost('clients', ['10.9.9.1/16'])
     const started = new FailOverSites(sites, clients, options.names[0]!)
-    for (const site of sites) {
-      await site.startGateway()
-      site.startServer()
-    }
+    for (const site of sites) await site.start()
     await started.untilWhole()
     return started
   }
@@ -213,18 +226,30 @@ ${ZONE}:${DNS_PORT} {
 `
 }
 
-function recordOf(number: number, { names, ttlSeconds }: FailOverOptions): string {
-  const [rootName = ''] = names
-  const endpoints = names.map((name) => {
-    return `  - {dnsName: ${name}.${ZONE}, recordType: A, recordTTL: ${ttlSeconds}, targets: [${gatewayOf(number)}]}\n`
+async function createPlain(_: Test, parts: SiteParts): Promise<FailOverSite> {
+  const { number, directory, options } = parts
+  layFiles(directory, {
+    Corefile: corefileOf(number, options.generations),
+    'zones/app.yaml': JSON.stringify(recordOf(parts)),
   })
-  const check = `{protocol: HTTP, port: ${GATEWAY_PORT}, path: /, interval: ${INTERVAL_S}s, failureThreshold: ${FAILURES}}`
-  return `apiVersion: kuadrant.io/v1alpha1
-kind: DNSRecord
-metadata: {name: app}
-spec:
-  rootHost: ${rootName}.${ZONE}
-  healthCheck: ${check}
-  endpoints:
-${endpoints.join('')}`
+  return new FailOverSite(parts)
+}
+
+/** The DNSRecord of a site. */
+export function recordOf({ number, options: { names, ttlSeconds } }: SiteParts): object {
+  const endpoints = names.map((name) => ({
+    dnsName: `${name}.${ZONE}`,
+    recordType: 'A',
+    recordTTL: ttlSeconds,
+    targets: [gatewayOf(number)],
+  }))
+  const interval = `${INTERVAL_S}s`
+  const thresholds = { failureThreshold: FAILURES, successThreshold: SUCCESSES }
+  const healthCheck = { protocol: 'HTTP', port: GATEWAY_PORT, path: '/', interval, ...thresholds }
+  return {
+    apiVersion: 'kuadrant.io/v1alpha1',
+    kind: 'DNSRecord',
+    metadata: { name: 'app' },
+    spec: { rootHost: `${names[0]}.${ZONE}`, healthCheck, endpoints },
+  }
 }
