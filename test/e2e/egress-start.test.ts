@@ -87,7 +87,7 @@ t.test('a tool that fails', async (t) => {
   const tools = toolsOf(t, { nft: 'echo "cache initialization failed" >&2\nexit 1' })
   const { code, output } = await failedStart(t, { tools })
   t.equal(code, 1)
-  t.match(output, /`nft list tables` failed: cache initialization failed; or write `dry_run`/)
+  t.match(output, /`nft list chains inet` failed: cache initialization failed; or write `dry_run`/)
 })
 
 t.test('without CAP_NET_ADMIN', { ...needsRoot(), ...needs('nft', 'setpriv') }, async (t) => {
@@ -96,7 +96,7 @@ t.test('without CAP_NET_ADMIN', { ...needsRoot(), ...needs('nft', 'setpriv') }, 
   t.equal(code, 1)
   t.match(
     output,
-    /`nft list tables` failed: .*; give this process CAP_NET_ADMIN, or write `dry_run`/,
+    /`nft list chains inet` failed: .*; give this process CAP_NET_ADMIN, or write `dry_run`/,
   )
 })
 
