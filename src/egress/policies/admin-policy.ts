@@ -95,7 +95,7 @@ export function scanBaselineAdminNetworkPolicy(
   })
 }
 
-/** Reads a ClusterNetworkPolicy (policy.networking.k8s.io/v1alpha2). */
+/** Reads a ClusterNetworkPolicy (policy.networking.k8s.io/v1alpha2 and v1beta1). */
 export function scanClusterNetworkPolicy(
   object: ApiObject,
   identity: PolicyIdentity,

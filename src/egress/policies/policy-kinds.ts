@@ -13,7 +13,10 @@ import type { PolicyIdentity, PolicyOptions, ScannedPolicies } from './policy.ts
 /** A kind of objects that clients and their rules come from. */
 export interface PolicyKind {
   readonly kind: string
+  /** In a cluster, objects of all versions are read here. */
   readonly resource: ApiResource
+  /** Other versions with the same schema; absent = none. Objects in files may have them. */
+  readonly equalVersions?: readonly string[]
   readonly isNamespaced: boolean
   /** Undefined = the kind is no policy: Pods and Namespaces. */
   readonly scan:
@@ -67,7 +70,9 @@ export const POLICY_KINDS: readonly PolicyKind[] = [
   },
   {
     kind: 'ClusterNetworkPolicy',
+    // Release 0.3 stores v1beta1, and serves both; earlier ones have v1alpha2 only.
     resource: { ...V1ALPHA2, plural: 'clusternetworkpolicies' },
+    equalVersions: ['v1beta1'],
     isNamespaced: false,
     scan: scanClusterNetworkPolicy,
   },
@@ -97,11 +102,15 @@ const ALL_KINDS: readonly PolicyKind[] = [PODS, NAMESPACES, ...POLICY_KINDS]
 /** Returns the kind that an object names in `apiVersion` and `kind`, or undefined if it is unknown. */
 export function findPolicyKind(object: ApiObject): PolicyKind | undefined {
   const [version, kind] = [textOf(object, 'apiVersion'), textOf(object, 'kind')]
-  return ALL_KINDS.find((one) => one.kind === kind && apiVersionOf(one) === version)
+  return ALL_KINDS.find((one) => one.kind === kind && apiVersionsOf(one).includes(version))
 }
 
-export function apiVersionOf({ resource: { group, version } }: PolicyKind): string {
-  return group === '' ? version : `${group}/${version}`
+/** Returns what objects of the kind may have as `apiVersion`. */
+export function apiVersionsOf({ resource, equalVersions = [] }: PolicyKind): readonly string[] {
+  const { group, version: first } = resource
+  return [first, ...equalVersions].map((version) => {
+    return group === '' ? version : `${group}/${version}`
+  })
 }
 
 export function identityOf(kind: PolicyKind, { metadata }: ApiObject): PolicyIdentity {

@@ -6,7 +6,7 @@ import { isSystemError } from '../../base/system-error.ts'
 import { itemsOf } from '../../dnsrecord/validate/resource.ts'
 import type { FieldPath } from '../../egress/policies/policy-field.ts'
 import {
-  apiVersionOf,
+  apiVersionsOf,
   findPolicyKind,
   identityOf,
   POLICY_KINDS,
@@ -211,7 +211,7 @@ function filed(kind: PolicyKind, object: ApiObject): Omit<FiledObject, 'placeOf'
 /** What to write in place of a kind that is not read. */
 function cureOf(word: string): string {
   const known = POLICY_KINDS.filter(({ kind }) => kind === word)
-  if (known.length > 0) return `write apiVersion ${known.map(apiVersionOf).join(' or ')}`
+  if (known.length > 0) return `write apiVersion ${known.flatMap(apiVersionsOf).join(' or ')}`
   const kinds = new Set(POLICY_KINDS.map(({ kind }) => kind))
   const all = ['Pod', 'Namespace', ...kinds]
   return `these are: ${all.join(', ')}${didYouMean(word, all)}`

@@ -4,6 +4,7 @@ import { compilePod, object } from './compiled.ts'
 const ANP = 'policy.networking.k8s.io/v1alpha1 AdminNetworkPolicy'
 const BANP = 'policy.networking.k8s.io/v1alpha1 BaselineAdminNetworkPolicy'
 const CLUSTER = 'policy.networking.k8s.io/v1alpha2 ClusterNetworkPolicy'
+const BETA = 'policy.networking.k8s.io/v1beta1 ClusterNetworkPolicy'
 const CNP = 'cilium.io/v2 CiliumNetworkPolicy'
 const ALL = '0.0.0.0/0,::/0'
 
@@ -261,6 +262,15 @@ const CASES: readonly Case[] = [
     problem: 'spec.subject: must have one of namespaces and pods',
   },
 ]
+
+t.test('v1beta1 has the schema of v1alpha2, and is the same object', async (t) => {
+  for (const { name, type = CLUSTER, spec } of CASES) {
+    if (type !== CLUSTER) continue
+    const [alpha, beta] = [CLUSTER, BETA].map((one) => object(one, spec, { name: 'x' }))
+    t.strictSame(compilePod([beta!]), compilePod([alpha!]), name)
+    t.strictSame(compilePod([alpha!, beta!]), compilePod([alpha!]), `${name}: once`)
+  }
+})
 
 t.test('rules of policies of the cluster', async (t) => {
   for (const { name, type = CLUSTER, spec, want, problem } of CASES) {

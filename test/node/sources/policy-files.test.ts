@@ -200,13 +200,15 @@ items:
     'c.yaml': list,
     'd.yaml': 'apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: x}\n',
     'e.yaml': '# one\napiVersion: cilium.io/v3\nkind: CiliumNetworkPolicy\nmetadata: {name: x}\n',
+    'g.yaml':
+      'apiVersion: policy.networking.k8s.io/v1\nkind: ClusterNetworkPolicy\nmetadata: {name: x}\n',
     'f.yaml': `%YAML 1.2\n---\n${policy('fourth', 'toEntities: [moon]')}`,
   })
   const { has, problems, lines } = follow(t, folder)
   await has(0)
   const short = (text: string) => text.slice(folder.length + 1)
-  await until(() => problems().length === 7, `all: ${problems().join('\n')}`)
-  const [twice, deployment, version, ...others] = problems().map(short)
+  await until(() => problems().length === 8, `all: ${problems().join('\n')}`)
+  const [twice, deployment, version, cluster, ...others] = problems().map(short)
   t.match(
     twice,
     /^b\.yaml:14: CiliumNetworkPolicy a\/first: metadata\.name: ignored: .*a\.yaml:8 has it too$/,
@@ -216,6 +218,7 @@ items:
     /^d\.yaml:2: Deployment x: kind: ignored: apps\/v1 Deployment is not read; these are: Pod,/,
   )
   t.match(version, /^e\.yaml:3: CiliumNetworkPolicy x: kind: .*; write apiVersion cilium\.io\/v2$/)
+  t.match(cluster, /^g\.yaml:2: .*; write apiVersion \S+\/v1alpha2 or \S+\/v1beta1$/)
   const moon = '"moon" is not supported: unknown entity'
   t.strictSame(others, [
     `a.yaml:12: CiliumNetworkPolicy a/first: spec.egress[0].toEntities[0]: ${moon}`,
@@ -223,7 +226,7 @@ items:
     'b.yaml:10: CiliumNetworkPolicy a/second: spec.egress[0].toPlanets: unknown field',
     `c.yaml:9: CiliumNetworkPolicy a/third: spec.egress[0].toEntities[0]: ${moon}`,
   ])
-  t.equal(lines.length, 7)
+  t.equal(lines.length, 8)
   writeFileSync(join(folder, 'a.yaml'), `${POD}---\n\n${policy('first', 'toEntities: [moon]')}`)
   await until(() => problems().some((text) => short(text).startsWith('a.yaml:13:')), 'its new line')
 })
