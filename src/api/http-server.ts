@@ -15,7 +15,7 @@ import type { TlsTexts } from '../plugin/admin.ts'
 import { type ClientPlace, ClientPlaces } from './client-places.ts'
 import { nodeAddresses } from './node-addresses.ts'
 
-export interface HttpServerOptions {
+interface HttpServerOptions {
   /** Answers one request. Must not throw. Called for one request of a connection at a time. */
   readonly answer: (request: IncomingMessage, response: ServerResponse) => void
   /** Milliseconds from a request to the end of its reply, as the client reads it. */

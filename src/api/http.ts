@@ -18,7 +18,7 @@ export interface HttpListener {
   close(): Promise<void>
 }
 
-export interface HttpOptions {
+interface HttpOptions {
   /** `host:port`, `[v6]:port` or `:port` for every address. */
   readonly address: string
   readonly routes: readonly Route[]

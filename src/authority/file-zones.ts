@@ -64,7 +64,7 @@ export class FileZoneTable {
   }
 }
 
-export interface FileZonesOptions {
+interface FileZonesOptions {
   /** The directive's name. */
   readonly name: string
   readonly table: FileZoneTable

@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module'
 
 /** The part of koffi that is used. Declared here because koffi is an optional dependency. */
-export interface Koffi {
+interface Koffi {
   load(path: null): { func(prototype: string): unknown }
   address(buffer: ArrayBufferView): bigint
   /** The octets at `address`, without a copy. They must stay mapped while the buffer is in use. */

@@ -1,14 +1,14 @@
 declare const type: unique symbol
 
 /** Identifies a value that parts of the program share unknown to each other. The folder that owns `T` declares it. */
-export interface SharedKey<T> {
+interface SharedKey<T> {
   /** For people. */
   readonly name: string
   readonly [type]?: (value: T) => T
 }
 
 /** The key of a value that exists as soon as a part needs it. */
-export interface LazyKey<T> extends SharedKey<T> {
+interface LazyKey<T> extends SharedKey<T> {
   readonly create: () => T
 }
 

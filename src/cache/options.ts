@@ -18,7 +18,7 @@ const SERVFAIL_SECONDS_MAX = 300
 const PREFETCH_GAP_SECONDS = 60
 const STALE_SECONDS_DEFAULT = 3600
 
-export interface KindDraft extends KindOptions {
+interface KindDraft extends KindOptions {
   entries: number
   ttlMaxSeconds: number
   ttlMinSeconds: number

@@ -9,7 +9,7 @@ import type { AdminTarget } from './admin-target.ts'
 const REPLY_MS_MAX = 15_000
 const REPLY_OCTETS_MAX = 256 * 1024 * 1024
 
-export interface AdminRequest {
+interface AdminRequest {
   readonly method: 'GET' | 'POST' | 'DELETE'
   /** With its query. */
   readonly path: string

@@ -20,7 +20,7 @@ import { createTcpCounters, type TcpCounters } from '../transport/tcp-counters.t
 import { releaseMemoryAfterFloods } from './memory-release.ts'
 import { UdpService } from './udp-service.ts'
 
-export interface ComposeOptions {
+interface ComposeOptions {
   /** Another process, which is about to end, serves the addresses. */
   readonly takesOver?: boolean
 }

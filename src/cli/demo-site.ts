@@ -24,7 +24,7 @@ export const CONTINENTS = [
 
 const HOST = '127.0.0.1'
 
-export interface DemoSiteOptions {
+interface DemoSiteOptions {
   readonly name: string
   /** An empty directory for this site only. */
   readonly directory: string

@@ -14,7 +14,7 @@ const HEAP_OCTETS_MAX = 32 * 2 ** 20
 const CHECK_MS = 1000
 const MIB = 2 ** 20
 
-export interface MemoryReleaseParts {
+interface MemoryReleaseParts {
   readonly clock: Clock
   readonly log: Pick<Logger, 'info'>
   /** Open TCP connections. */
@@ -78,7 +78,7 @@ export class MemoryRelease {
 /** A heap of this size after the start has much garbage, if few objects live; octets. */
 const START_HEAP_MIN = 64 * MIB
 
-export interface StartReleaseParts {
+interface StartReleaseParts {
   readonly log: Pick<Logger, 'info'>
   readonly memory: () => { readonly rss: number; readonly heapTotal: number }
   readonly collect: (done: () => void) => void

@@ -3,7 +3,7 @@ import { scanFlags } from './args.ts'
 import { SOCKET_DEFAULT } from './fqdn-args.ts'
 
 /** The arguments of `sextant node`. */
-export interface NodeArgs {
+interface NodeArgs {
   /** Serve this Corefile; undefined = compose one from the other flags. */
   readonly conf: string | undefined
   /** The composed Corefile. */

@@ -34,7 +34,7 @@ export function linesOfJson(data: object): readonly string[] {
 }
 
 /** The streams of the process. */
-export interface ProcessOutput extends Output {
+interface ProcessOutput extends Output {
   /** Resolves once standard output has all that was flushed, or its reader has ended. */
   written(): Promise<void>
 }

@@ -13,7 +13,7 @@ import { versionLines } from './version-lines.ts'
 import { keepHeapYoung } from './young-heap.ts'
 
 /** What to serve, and how. */
-export interface ServerArgs
+interface ServerArgs
   extends Pick<ServeArgs, 'conf' | 'dnsPort' | 'pidfile' | 'quiet' | 'takesOver' | 'examples'> {
   /** Serve this Corefile, unless `conf` names one. */
   readonly corefile?: string

@@ -59,7 +59,7 @@ export function notDrained(
 }
 
 /** Drains of a running server that are in force. */
-export interface RunningDrains {
+interface RunningDrains {
   readonly drains: readonly DrainReport[]
   /** Number of drains that the server did not list. */
   readonly omitted: number

@@ -3,7 +3,7 @@ import { connect } from 'node:net'
 import type { HostPort } from '../dns/host-port.ts'
 
 /** Destination, source and signal of an exchange. */
-export interface ExchangeOptions {
+interface ExchangeOptions {
   readonly server: HostPort
   readonly timeoutMs: number
   /** Source address; absent or '' = any. */
@@ -13,7 +13,7 @@ export interface ExchangeOptions {
 }
 
 /** Returns true if the octets are the expected reply. */
-export type IsReply = (octets: Uint8Array) => boolean
+type IsReply = (octets: Uint8Array) => boolean
 
 /** Reply octets, or why no reply arrived. */
 export type ExchangeResult = Uint8Array | { readonly failure: string }

@@ -12,7 +12,7 @@ import { type ClusterChanges, type ObjectKind, ObjectStore } from './object-stor
 import { type EndpointsTrigger, triggerOf } from './packed.ts'
 
 /** Which objects of a cluster are read. */
-export interface ClusterScope {
+interface ClusterScope {
   /** Empty = all namespaces. */
   readonly namespaces: readonly string[]
   /** Label selector of Namespaces; '' = all. */
@@ -23,7 +23,7 @@ export interface ClusterScope {
   readonly readsPods: boolean
 }
 
-export interface ClusterWatchOptions {
+interface ClusterWatchOptions {
   readonly scope: ClusterScope
   readonly api: ApiClient
   readonly log: Logger
@@ -36,7 +36,7 @@ export interface ClusterWatchOptions {
  * Applies changes. The first ones contain everything that there is. `triggers`: changes of the
  * endpoints of headless Services that caused them.
  */
-export type ApplyChanges = (
+type ApplyChanges = (
   changes: ClusterChanges,
   triggers: readonly EndpointsTrigger[],
 ) => Promise<void>

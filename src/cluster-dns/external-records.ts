@@ -9,7 +9,7 @@ import { NO_RECORDS, type ServiceRecords } from './service-records.ts'
 /** With the final dot (RFC 1035 section 2.3.4). */
 const HOSTNAME_CHARACTERS_MAX = 254
 
-export interface ExternalRecordOptions {
+interface ExternalRecordOptions {
   /** Lower-case wire form. */
   readonly zone: Uint8Array
   /** Endpoints without a hostname are named after their Pods. */

@@ -20,7 +20,7 @@ export interface NameScheme {
   recordsOf(state: ServiceState, zone: Uint8Array): ServiceRecords
 }
 
-export interface InternalNames {
+interface InternalNames {
   /** Endpoints without a hostname are named after their Pods. */
   readonly podNames: boolean
   /** Omits Services with a cluster IP that have no ready endpoint. */
@@ -45,7 +45,7 @@ export function internalScheme({ podNames, ignoresEmpty, pods }: InternalNames):
   }
 }
 
-export interface ExternalNames {
+interface ExternalNames {
   /** The label below which the name server is; a namespace with this name is not served. */
   readonly apexLabel: string
   /** Endpoints without a hostname are named after their Pods. */

@@ -7,7 +7,7 @@ import { packService, packSlice, podAddresses, serviceOfSlice, unpackService } f
 export type ObjectKind = 'namespaces' | 'services' | 'endpointslices' | 'pods'
 
 /** Identifies an object; `namespace` is '' for a Namespace. */
-export interface ObjectName {
+interface ObjectName {
   readonly namespace: string
   readonly name: string
 }

@@ -17,7 +17,7 @@ export interface ServiceFacts {
 }
 
 /** The part of an endpoint that its records depend on. */
-export interface EndpointFacts {
+interface EndpointFacts {
   readonly addresses: readonly string[]
   /** '' = none. */
   readonly hostname: string
@@ -27,7 +27,7 @@ export interface EndpointFacts {
 }
 
 /** The part of an EndpointSlice that records depend on. */
-export interface SliceFacts {
+interface SliceFacts {
   readonly ports: readonly Port[]
   readonly endpoints: readonly EndpointFacts[]
 }

@@ -6,7 +6,7 @@ import { nameBelow } from './names.ts'
 import { unpackService } from './packed.ts'
 import { RRsetCollector, type ServiceRRset } from './rrset-collector.ts'
 
-export interface RecordOptions {
+interface RecordOptions {
   /** Lower-case wire form. */
   readonly zone: Uint8Array
   /** Endpoints without a hostname are named after their Pods. */

@@ -3,7 +3,7 @@ import { lowerName, printName, ROOT_NAME, scanName } from '../dns/name/name.ts'
 import { type Cidr, scanCidr } from '../dns/text/address.ts'
 import type { Token } from './token.ts'
 
-export type Scheme = 'dns' | 'tls' | 'quic' | 'grpc' | 'https' | 'https3'
+type Scheme = 'dns' | 'tls' | 'quic' | 'grpc' | 'https' | 'https3'
 
 /** One key of a server block: the zone, and where it is served. */
 export interface Key {

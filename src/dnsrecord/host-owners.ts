@@ -38,7 +38,7 @@ export interface ClaimTree {
 }
 
 /** A name of a record. */
-export interface JudgedName {
+interface JudgedName {
   readonly name: string
   readonly apex: string
   readonly namespace: string

@@ -147,7 +147,7 @@ function takeSettings(reader: PackedReader): RecordSettings {
 }
 
 /** The fields that decide the zone of a record, read without the rest of it. */
-export interface PackedPlace {
+interface PackedPlace {
   readonly zoneLabel: string
   /** `lowerNameKey` of the root host without its `*.`. */
   readonly rootHostKey: string
@@ -164,7 +164,7 @@ export function unpackPlace(packed: PackedRecord): PackedPlace {
 }
 
 /** Offsets of the endpoints in a packed record. Their content is not read. */
-export interface PackedEndpoints {
+interface PackedEndpoints {
   /** Offset of each endpoint, and the end of the last one. */
   readonly starts: readonly number[]
   /** Offset of the endpoint count, after the fields of the record itself. */
@@ -203,7 +203,7 @@ export function ownerKeyAt(packed: PackedRecord, start: number): string {
 }
 
 /** The names of a packed record, as `lowerNameKey`. */
-export interface PackedNames {
+interface PackedNames {
   /** Of each endpoint. */
   readonly owners: readonly string[]
   /** Of each CNAME: its target, and the index of its owner. */

@@ -10,7 +10,7 @@ import type { CellSet } from './cell-shares.ts'
 import type { ServedName, ServedNames, SetTiers } from './served-names.ts'
 
 /** What happens to an RRset. */
-export type ChangeKind =
+type ChangeKind =
   | 'added'
   | 'removed'
   | 'changed'
@@ -34,13 +34,13 @@ export interface NameDifference {
 }
 
 /** TTL and tiers that change. */
-export interface ChangeDetails {
+interface ChangeDetails {
   readonly ttl: { readonly before: number; readonly after: number } | undefined
   readonly tiers: readonly TierChange[]
 }
 
 /** A tier that changes. '' = the tier does not exist. */
-export interface TierChange {
+interface TierChange {
   /** Geo code of the clients, or `other clients`, or `all clients`. */
   readonly clients: string
   readonly before: string

@@ -37,7 +37,7 @@ export interface ExplainedClient {
   readonly reason: string
 }
 
-export interface ExplainedServer {
+interface ExplainedServer {
   /** Listen address, `dns://:53`. */
   readonly address: string
   /** Zone of the server block; '' = no block serves the name. */

@@ -16,7 +16,7 @@ export interface ReportedTiers {
   readonly hasDefault: boolean
 }
 
-export interface PassedOver {
+interface PassedOver {
   /** Undefined = the default. */
   readonly key: TierKey | undefined
   readonly members: readonly Candidate[]

@@ -29,7 +29,7 @@ export interface SetTiers {
 export type ComparedBlock = Pick<OfflineBlock, 'block' | 'zones'>
 
 /** The zones of one block to build names of. */
-export interface NamesRequest {
+interface NamesRequest {
   readonly block: ComparedBlock
   readonly apexes: readonly Uint8Array[]
   /** Its classes are those of the names. */

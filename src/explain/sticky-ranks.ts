@@ -4,7 +4,7 @@ import { isSingleton } from '../steering/tiers.ts'
 import type { BuiltEndpoint } from './endpoints.ts'
 
 /** The tier of a sticky choice. */
-export interface StickyTier {
+interface StickyTier {
   readonly type: number
   /** Members of each outcome. */
   readonly members: readonly (readonly Candidate[])[]

@@ -33,7 +33,7 @@ interface BlockPair {
 }
 
 /** Two configurations. */
-export interface Configurations {
+interface Configurations {
   readonly before: readonly ComparedBlock[]
   readonly after: readonly ComparedBlock[]
   /** True if both have the same Corefile and the same databases: only records differ. */

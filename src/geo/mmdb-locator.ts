@@ -37,7 +37,7 @@ export interface MmdbLocatorOptions {
 }
 
 /** What a locator needs from its files. */
-export interface OpenOptions {
+interface OpenOptions {
   /**
    * True to keep the content in memory, so that entries can be read. Building classes does not need
    * it. Without entries, `locate` and `field` use only custom nets.

@@ -8,7 +8,7 @@ import { SlowStart, type SlowStartOptions } from './slow-start.ts'
 import { SlowStartFile } from './slow-start-file.ts'
 import { numberOf } from './source-numbers.ts'
 
-export interface AcquireProbingParts {
+interface AcquireProbingParts {
   readonly resources: ResourceRegistry
   readonly metrics: MetricsRegistry
 }

@@ -1,5 +1,5 @@
 /** One endpoint of a name and type. */
-export interface Servable {
+interface Servable {
   /** Number of its targets. */
   readonly count: number
   /** True if the target is down or drained. */

@@ -11,9 +11,9 @@ import { NO_DRAINS, type RecordDrains } from './drain/drain.ts'
  * Addresses of a record in canonical form, and host names that the record has no endpoint for.
  * Excludes those that are down.
  */
-export type ServedAddresses = ReadonlySet<string>
+type ServedAddresses = ReadonlySet<string>
 
-export interface ServedChange {
+interface ServedChange {
   readonly were: ServedAddresses
   readonly are: ServedAddresses
   /** Addresses that were not served before the change, because they were down or drained. */

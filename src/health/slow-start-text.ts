@@ -3,7 +3,7 @@ import type { StateKind } from '../persist/state-file.ts'
 import { SLOW_START_MS_MAX } from './slow-start-bounds.ts'
 
 /** An address of a record that was in slow start when the file was written. */
-export interface SlowStartAddress {
+interface SlowStartAddress {
   readonly key: string
   /** Key of the record's root host. */
   readonly hostKey: string

@@ -13,7 +13,7 @@ export interface SourcesFileOptions {
 }
 
 /** How the items of the sources become a file, and the reverse. */
-export interface SourcesFileForm<Item, Stored> {
+interface SourcesFileForm<Item, Stored> {
   readonly kind: StateKind<Stored>
   readonly print: (items: readonly Item[]) => Iterable<string>
   readonly restore: (found: Stored) => readonly Item[]

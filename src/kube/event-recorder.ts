@@ -48,7 +48,7 @@ export interface EventRecorderOptions {
 }
 
 /** Counters since the start, for metrics. */
-export interface EventRecorderCounts {
+interface EventRecorderCounts {
   /** Successful requests. */
   written: number
   /** Happenings without an Event: too many, or the API rejects them. */

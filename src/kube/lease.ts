@@ -18,7 +18,7 @@ const RETRY_MS = 2000
 /** Longest wait for a lease of another holder, whose duration may have any value. */
 const FOREIGN_SECONDS_MAX = 3600
 
-export interface LeaderElectorOptions {
+interface LeaderElectorOptions {
   readonly api: ApiClient
   readonly namespace: string
   readonly name: string

@@ -51,7 +51,7 @@ export interface ListWatchSink {
   apply(events: readonly WatchEvent[]): void
 }
 
-export interface ListWatchOptions {
+interface ListWatchOptions {
   readonly api: ApiClient
   readonly resource: ApiResource
   /** '' = all namespaces. */
@@ -72,7 +72,7 @@ export interface ListWatchOptions {
 }
 
 /** Counters since the start, for metrics. */
-export interface ListWatchCounts {
+interface ListWatchCounts {
   /** Started lists. */
   lists: number
   /** Failed attempts by HTTP status; 0 = no usable response. */

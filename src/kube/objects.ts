@@ -40,19 +40,19 @@ export interface ObjectRef {
 }
 
 /** Required identity of an object: another one may have its name by now. */
-export interface Preconditions {
+interface Preconditions {
   readonly uid?: string
   readonly resourceVersion?: string
 }
 
 /** A step of a JSON patch (RFC 6902). */
-export interface PatchStep {
+interface PatchStep {
   readonly op: 'add' | 'remove' | 'replace' | 'test'
   readonly path: string
   readonly value?: JsonValue
 }
 
-export interface ObjectsOptions {
+interface ObjectsOptions {
   readonly api: ApiClient
   readonly timers: Timers
   /** The manager of the applied fields. Default `sextant-operator`. */

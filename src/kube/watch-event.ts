@@ -9,7 +9,7 @@ export interface WatchEvent {
 }
 
 /** The content of a line of a watch: an event, or only the version that the watch has reached. */
-export interface WatchLine {
+interface WatchLine {
   readonly event: WatchEvent | undefined
   readonly resourceVersion: string
   /**

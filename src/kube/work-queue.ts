@@ -19,7 +19,7 @@ export interface WorkResult {
   readonly againMs?: number
 }
 
-export interface WorkQueueOptions {
+interface WorkQueueOptions {
   /** The kind of the keys, for the log: `dnsrecords`. */
   readonly what: string
   /** Reconciles one key. After a rejection the key runs again, with growing waits. */

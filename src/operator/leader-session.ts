@@ -35,7 +35,7 @@ const TURN_MS = 10
 const UNKNOWN_FIELD =
   /status\.(peers|peers\[\d+\]\.relayed|served|down): field not declared in schema/g
 
-export interface LeaderSessionParts {
+interface LeaderSessionParts {
   readonly cluster: Cluster
   readonly settings: OperatorSettings
   readonly site: string

@@ -25,7 +25,7 @@ export class OvsdbError extends Error {
   }
 }
 
-export interface OvsdbConnectionMeans {
+interface OvsdbConnectionMeans {
   readonly clock: Clock
   readonly timers: Timers
   /** Called for each notification of the server. */

@@ -1,11 +1,11 @@
 /** An atom in the form of JSON; a UUID is its text. */
-export type OvsdbAtom = string | number | boolean
+type OvsdbAtom = string | number | boolean
 
 /** The value of a column: RFC 7047 section 5.1. */
-export type OvsdbDatum = OvsdbAtom | ReadonlySet<OvsdbAtom> | ReadonlyMap<OvsdbAtom, OvsdbAtom>
+type OvsdbDatum = OvsdbAtom | ReadonlySet<OvsdbAtom> | ReadonlyMap<OvsdbAtom, OvsdbAtom>
 
 /** The type of a column: exactly one atom, a set of any number, or a map. */
-export type ColumnKind = 'atom' | 'set' | 'map'
+type ColumnKind = 'atom' | 'set' | 'map'
 
 /** By column. */
 export type OvsdbRow = Readonly<Record<string, OvsdbDatum>>

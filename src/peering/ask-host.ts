@@ -14,7 +14,7 @@ import { readOldAnswers } from './read-v1.ts'
 import { readV2Host } from './read-v2.ts'
 
 /** How to query a peer. */
-export interface AskHostOptions {
+interface AskHostOptions {
   /** Signs the questions; replies must be signed with it too. */
   readonly key?: TsigKey | undefined
   /** Source address of the queries; absent or '' = any. */

@@ -12,7 +12,7 @@ import { cookieOption, readCookieTime } from './peer-clock.ts'
 const QUESTION_MS = 1000
 const QUESTION_TRIES = 2
 
-export interface AskSerialOptions {
+interface AskSerialOptions {
   readonly key: TsigKey | undefined
   /** Source address of the queries; '' = any. */
   readonly source: string
@@ -20,7 +20,7 @@ export interface AskSerialOptions {
 }
 
 /** The serial of a server's zone kdrnt, and its time of day; undefined = it does not report it. */
-export interface AskedSerial {
+interface AskedSerial {
   readonly serial: number
   readonly timeSeconds: number | undefined
 }

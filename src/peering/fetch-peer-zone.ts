@@ -19,7 +19,7 @@ const SEEN_OCTETS_MAX = 512 * 1024 * 1024
 /** Maximum of records in differences. Above that, a full transfer is cheaper. */
 const STEP_RECORDS_MAX = 100_000
 
-export interface PeerZoneFetch
+interface PeerZoneFetch
   extends Pick<
     Fetch,
     'primary' | 'source' | 'key' | 'soa' | 'serial' | 'clock' | 'timers' | 'signal'

@@ -27,7 +27,7 @@ import type { OwnHosts } from './trust/own-hosts.ts'
 import type { PeerRule } from './trust/peer-rule.ts'
 import { type Refused, screenSiteStates } from './trust/screen-site-states.ts'
 
-export interface HostMergeParts {
+interface HostMergeParts {
   readonly site: string
   /** Health of the addresses of our own records. */
   readonly health: AddressHealth

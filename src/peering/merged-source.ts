@@ -38,7 +38,7 @@ import type { PeerRule } from './trust/peer-rule.ts'
 /** Interval of the checks whether a peer is silent for longer than the expiry time. */
 const EXPIRY_CHECK_MS = 1000
 
-export interface MergedSourceParts {
+interface MergedSourceParts {
   /** Our own records. */
   readonly own: RecordSource
   /** Health of the addresses of our own records. */

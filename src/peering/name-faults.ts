@@ -23,7 +23,7 @@ export interface NameFault {
   readonly text: string
 }
 
-export interface NameContext {
+interface NameContext {
   /** Our own site. */
   readonly site: string
   /** Where the name of our site is set. */

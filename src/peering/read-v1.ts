@@ -40,7 +40,7 @@ export interface OldAnswers {
   readonly geos: readonly Uint8Array[]
 }
 
-export interface V1SiteState {
+interface V1SiteState {
   readonly siteState: SiteState
   /** What was refused, and why; quotes the peer's text. At most ten lines, and how many more. */
   readonly problems: readonly string[]

@@ -19,7 +19,7 @@ export interface V2Host {
 }
 
 /** The place, time and exporter of some endpoints. */
-export interface V2HostContext {
+interface V2HostContext {
   /** The name behind `v2.`, without `.kdrnt` and final dot, lower case. */
   readonly host: string
   readonly seenMs: number

@@ -48,7 +48,7 @@ export function aheadMs(times: Iterable<{ readonly sinceSeconds: number }>, nowM
   return most
 }
 
-export const CLOCK_FIX = 'its clock is ahead, or ours is behind; synchronise the clocks'
+const CLOCK_FIX = 'its clock is ahead, or ours is behind; synchronise the clocks'
 
 /** The clock that dates changes may be that of an operator, not that of the nameserver. */
 export function printClockAhead(site: string): string {

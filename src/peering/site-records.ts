@@ -16,7 +16,7 @@ export interface SiteRecord {
 }
 
 /** An endpoint that is not valid here, and the reason; quotes the peer's text. */
-export interface RefusedByValidation {
+interface RefusedByValidation {
   readonly site: string
   readonly reason: string
 }

@@ -24,12 +24,12 @@ import { toPeerEndpoints } from './to-peer-endpoint.ts'
 const CHECK_MS = 5000
 
 /** The part of a PeerFollower that is used here. */
-export type WatchedPeer = Pick<
+type WatchedPeer = Pick<
   PeerFollower,
   'address' | 'subscribe' | 'siteStatesOf' | 'hosts' | 'ownSite' | 'sites' | 'clockAheadMs'
 >
 
-export interface SiteWatchParts {
+interface SiteWatchParts {
   readonly site: string
   readonly own: Pick<MergedSource, 'recordsOf' | 'subscribe'>
   /** True if `own` has records, and no other block of this server has further ones of the site. */

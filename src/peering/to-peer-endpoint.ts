@@ -12,10 +12,7 @@ import type { EndpointHealth, PeerEndpoint } from './peer-endpoint.ts'
 import type { RecordFields } from './record-texts.ts'
 
 /** Properties of an exported endpoint that the endpoint of its DNSRecord does not contain. */
-export type PeerEndpointFacts = Pick<
-  PeerEndpoint,
-  'site' | 'rootHost' | 'health' | 'sinceSeconds'
-> &
+type PeerEndpointFacts = Pick<PeerEndpoint, 'site' | 'rootHost' | 'health' | 'sinceSeconds'> &
   RecordFields
 
 /** What a site knows of one of its records when it exports it. */

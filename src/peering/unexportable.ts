@@ -17,7 +17,7 @@ import { composePeerEndpoint } from './v2-codec.ts'
 const HOST_OCTETS_SURE = 240
 const PACKED_OCTETS_SURE = 8000
 
-export interface UnexportableRecordsParts {
+interface UnexportableRecordsParts {
   readonly source: RecordSource
   /** Selects the records to export. */
   readonly allows: (record: StoredRecord) => boolean

@@ -16,7 +16,7 @@ export interface SealedForm {
 }
 
 /** An intact file. */
-export interface OpenedText {
+interface OpenedText {
   readonly kind: 'opened'
   /** '' = none. */
   readonly mark: string

@@ -34,7 +34,7 @@ export interface StateKind<T> extends SealedForm {
   readonly scan: (lines: readonly string[], mark?: string) => T | RefusedText | undefined
 }
 
-export interface StateFileOptions<T> {
+interface StateFileOptions<T> {
   /** Absolute path. */
   readonly path: string
   readonly kind: StateKind<T>

@@ -12,7 +12,7 @@ const RETRY_MS = 10_000
  */
 const REST_FACTOR = 4
 
-export interface WriteScheduleOptions {
+interface WriteScheduleOptions {
   /** What is written, for the log: `probe states in PATH`. */
   readonly subject: string
   /** Minimum time from the end of one write to the next. */

@@ -6,7 +6,7 @@ import type { AdminDrains } from './admin-drains.ts'
 import type { ExplainQuestion } from './answer-explainer.ts'
 
 /** The bearer token of an admin API. */
-export interface AdminToken {
+interface AdminToken {
   /** True if an `Authorization` header has the token. */
   accepts(header: string | undefined): boolean
   /** Why there is no valid token, so that every request is refused; '' = there is one. */

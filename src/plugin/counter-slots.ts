@@ -34,7 +34,7 @@ export class Counts {
  * Makes the counters of a new slot, all zero. In a data thread, they are in memory that the control
  * thread reads.
  */
-export type MakeCounters = (length: number, labels: SlotLabels) => Float64Array
+type MakeCounters = (length: number, labels: SlotLabels) => Float64Array
 
 /**
  * Counters of one handler, separate for each (server, zone, view): a block with several keys or

@@ -133,7 +133,7 @@ export interface ReadinessCheck {
 }
 
 /** Properties of a link that the server needs to know. */
-export interface HandlerOptions {
+interface HandlerOptions {
   readonly waits?: boolean
   readonly seesNotify?: boolean
   readonly answers?: boolean

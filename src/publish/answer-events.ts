@@ -22,7 +22,7 @@ const ENDPOINTS_MAX = 20
 
 const NOT_LISTED = 'a property that events do not list changed, such as a failover list'
 
-export interface AnswerEventsOptions {
+interface AnswerEventsOptions {
   /** Where records are read from. */
   readonly source: string
   /** Records of other sites; undefined = there are no peers. */

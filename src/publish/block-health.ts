@@ -30,7 +30,7 @@ import type { GroupOptions } from './options.ts'
 /** Maximum of addresses that the ready page lists. */
 const NAMED_MAX = 3
 
-export interface BlockHealthParts {
+interface BlockHealthParts {
   readonly resources: ResourceRegistry
   /** Name of the source; equal for equal sources. */
   readonly name: string
@@ -41,7 +41,7 @@ export interface BlockHealthParts {
 }
 
 /** The probes of a source, and what the ready page and explanations say about health. */
-export interface HealthNotes {
+interface HealthNotes {
   /** Undefined = the source is not probed. */
   readonly probing: RecordProbing | undefined
   /** Text of the ready page; '' = nothing. */
@@ -98,7 +98,7 @@ function groupUnprobed(
 }
 
 /** Drains that apply to records. */
-export interface OpenedDrains {
+interface OpenedDrains {
   readonly health: HealthTable
   /** Text of the ready page; '' = nothing. */
   readonly note: () => string
@@ -137,7 +137,7 @@ export async function openDrains(
 }
 
 /** Shifts of the traffic of records. */
-export interface OpenedShifts {
+interface OpenedShifts {
   readonly health: HealthTable
   /** Text of the ready page; '' = nothing. */
   readonly note: () => string

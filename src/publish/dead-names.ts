@@ -26,7 +26,7 @@ const DOWN = Array.from({ length: CHAIN_MAX + 1 }, (_, steps): DeadName => {
 })
 
 /** The records of a zone. `name`: `lowerNameKey`. */
-export interface DeadNamesOptions {
+interface DeadNamesOptions {
   /** Lower-case wire form. */
   readonly apex: Uint8Array
   readonly holders: Pick<OwnerHolders, 'of' | 'records'>

@@ -34,7 +34,7 @@ const KEPT_MS = 5 * 60_000
 /** Octets of a target list that identifies an endpoint without a set identifier. */
 const TARGETS_MAX = 200
 
-export interface EndpointCountersOptions {
+interface EndpointCountersOptions {
   /** Largest number of counters. */
   readonly max: number
   readonly source: string

@@ -31,7 +31,7 @@ export interface KeptFile {
   readonly position: Position
 }
 
-export interface ProbeOptions {
+interface ProbeOptions {
   /** Absolute path of the file that keeps probe results; '' = none. */
   readonly file: string
   readonly position: Position

@@ -9,7 +9,7 @@ import type { RRsetSink } from './record-zone-options.ts'
 export type RRsetStore = Pick<ZoneImage, 'putRRset' | 'removeRRset' | 'declareName'>
 
 /** The counters of a zone's endpoints. */
-export interface ZoneCounters {
+interface ZoneCounters {
   readonly counters: EndpointCounters
   /** With final dot. */
   readonly zone: string

@@ -6,7 +6,7 @@ import type { ZoneImage } from '../zone/image/writer.ts'
 const NOTED_MAX = 10_000
 
 /** A zone with the data that identifies its version. */
-export interface OfferedZone {
+interface OfferedZone {
   readonly id: ZoneId
   /** Lower-case wire form. */
   readonly apex: Uint8Array

@@ -6,7 +6,7 @@ import type { RecordZone } from './record-zone.ts'
 import type { OpenZones } from './threaded-zones.ts'
 
 /** Where the blocks with records of a command that serves nothing read them, and are listed. */
-export interface OfflinePlace {
+interface OfflinePlace {
   readonly records: OfflineRecords
   readonly blocks: OfflineBlock[]
 }

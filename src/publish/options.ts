@@ -83,7 +83,7 @@ export interface PeeringOptions {
 }
 
 /** How sites agree on the health of peers' addresses. */
-export interface ProbePeersOptions {
+interface ProbePeersOptions {
   /** Number of sites that must find an address down; 0 = with two sites our own, else a majority of those heard. */
   readonly quorum: number
   readonly holdDownMs: number

@@ -4,7 +4,7 @@ import type { PublishOptions } from './options.ts'
 import { nameOf, type SourcePlace } from './source-place.ts'
 
 /** A publisher as the others of its group see it. */
-export interface GroupMember {
+interface GroupMember {
   readonly options: PublishOptions
   /** Distinguishes it from others with the same zone; complete once all setups ran. */
   readonly place: () => string

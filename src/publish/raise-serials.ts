@@ -8,7 +8,7 @@ import type { LoadedSnapshot } from './snapshot/load.ts'
 import { addToSerial, composeSoa, isSerialAfter, SOA_TTL_SECONDS } from './soa.ts'
 import { mailboxOf, primaryOf } from './zone-content.ts'
 
-export interface RaiseSerialsParts {
+interface RaiseSerialsParts {
   readonly serials: SerialIndex
   readonly serialFile: SerialFile | undefined
   /** See `PublishedZonesParts`. */

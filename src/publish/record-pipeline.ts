@@ -47,7 +47,7 @@ import { faultAt } from './source-fault.ts'
 import { nameOf } from './source-place.ts'
 import { isAllowed } from './zone-content.ts'
 
-export interface RecordPipelineParts extends PublisherPeersParts {
+interface RecordPipelineParts extends PublisherPeersParts {
   readonly resources: ResourceRegistry
   readonly group: PublisherGroup
   /** Closes everything that the pipeline opens. */

@@ -6,7 +6,7 @@ import type { EventActor } from '../telemetry/event-log.ts'
 import type { ServedState } from './decoded-record.ts'
 
 /** The health with which a record is served, and what else changes its endpoints' shares. */
-export type ServedHealth = Omit<ServedState, 'record'>
+type ServedHealth = Omit<ServedState, 'record'>
 
 /** That of a record that no probe reports on, without drains, slow starts and shift. */
 const UNKNOWN: ServedHealth = {

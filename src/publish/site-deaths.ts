@@ -26,7 +26,7 @@ interface DeathPeer {
   subscribe(listener: () => void): () => void
 }
 
-export interface SiteDeathLogParts {
+interface SiteDeathLogParts {
   readonly peers: readonly DeathPeer[]
   readonly hosts: () => Iterable<HostOfSites>
   /** Resolves once the peers were asked and their data is merged. */

@@ -18,7 +18,7 @@ export function isWhollyDrained({ endpoint, drained }: Contribution): boolean {
 }
 
 /** Which targets serve. An answer that may not work can be better than no answer. */
-export type ServingTargets = 'in service' | 'not drained' | 'all'
+type ServingTargets = 'in service' | 'not drained' | 'all'
 
 /**
  * Fills `rdata` with the distinct targets that serve, and returns the indexes of each member's

@@ -22,7 +22,7 @@ export interface OpenZones {
   readonly table: SteeringTable
 }
 
-export interface ThreadedZonesParts {
+interface ThreadedZonesParts {
   readonly log: Logger
   /** Shares a value with the data threads, which call `follow` with it. */
   broadcast<T>(follow: (value: T) => void): Broadcast<T>
@@ -31,7 +31,7 @@ export interface ThreadedZonesParts {
 }
 
 /** Returns the counters of this thread: see `GeoWeightSteerer`. */
-export type OwnCounts = () => Float64Array
+type OwnCounts = () => Float64Array
 
 /** Each thread uses a different seed. */
 const newRandom = (): Random => new Random(Math.trunc(systemClock.now() + Math.random() * 2 ** 32))

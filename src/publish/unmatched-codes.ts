@@ -5,7 +5,7 @@ import { oneProblem, type ProblemGroup } from '../telemetry/problems.ts'
 /** Codes that a line lists. */
 const LISTED_MAX = 20
 
-export interface UnmatchedCodesParts {
+interface UnmatchedCodesParts {
   readonly table: Pick<SteeringTable, 'isUnmatched' | 'onBuilt'>
   /** Returns the geo codes of the endpoints that are served. */
   readonly codes: () => ReadonlySet<string>

@@ -16,7 +16,7 @@ import type { PublishedZones } from './zones.ts'
 /** A snapshot may lack drains that began this long before it was taken. */
 const DRAIN_LAG_MS = 2000
 
-export interface ZoneSnapshotParts {
+interface ZoneSnapshotParts {
   readonly resources: ResourceRegistry
   readonly log: Logger
   readonly clock: Clock

@@ -19,7 +19,7 @@ export type CorefileSource =
   | { readonly kind: 'text'; readonly name: string; readonly text: string }
 
 /** How to read the text of a Corefile. */
-export interface CorefileOptions {
+interface CorefileOptions {
   readonly env: Environment
   readonly directiveNames: readonly string[]
   readonly warn: (message: string) => void

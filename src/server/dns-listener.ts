@@ -16,7 +16,7 @@ import { Server } from './server.ts'
 import type { DnsListener } from './supervisor.ts'
 
 /** What the servers of a process have in common, across reloads too. */
-export interface DnsListenerParts {
+interface DnsListenerParts {
   readonly clock: Clock
   readonly random: Random
   readonly log: Logger

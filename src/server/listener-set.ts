@@ -7,7 +7,7 @@ export interface WantedListener<Want> {
 }
 
 /** A prepared step from the listeners of one instance to those of the next: commit or abandon it. */
-export interface ListenerChange {
+interface ListenerChange {
   /**
    * Makes kept addresses serve the new instance, synchronously. Resolves once dropped ones are
    * closed.

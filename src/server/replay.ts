@@ -23,7 +23,7 @@ import { type RoutedBlock, RoutingTable } from './routing.ts'
 import { Server } from './server.ts'
 import { DataChannel } from './thread-channel.ts'
 
-export interface ReplayParts {
+interface ReplayParts {
   /** Makes the steerers. */
   readonly steererOf: SteererFactory
   /** Source of all other random numbers. */
@@ -31,7 +31,7 @@ export interface ReplayParts {
 }
 
 /** A query to replay. */
-export interface ReplayedQuery {
+interface ReplayedQuery {
   /** The message as on the wire. */
   readonly packet: Uint8Array
   readonly protocol: Protocol

@@ -53,7 +53,7 @@ export interface SupervisorParts
 }
 
 /** Result of a stop: 0, 4 = a shutdown hook failed, 3 = a socket did not close. */
-export type StopCode = 0 | 3 | 4
+type StopCode = 0 | 3 | 4
 
 /**
  * Keeps one instance serving: starts it, replaces it on reload, stops it. Reloads wait for earlier

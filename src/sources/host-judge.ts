@@ -39,7 +39,7 @@ export interface RefusedNames {
   readonly names: readonly RefusedName[]
 }
 
-export interface HostJudgeOptions {
+interface HostJudgeOptions {
   readonly ownership: Pick<ZoneOwnership, 'zoneKeyOf' | 'zoneKeyOfHost'>
   /** All records, with the changes that are being applied. */
   readonly records: () => Iterable<StoredRecord>

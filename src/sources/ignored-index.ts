@@ -8,7 +8,7 @@ export interface IgnoredObject {
   readonly parts: readonly PlacedPart[]
 }
 
-export interface PlacedPart extends IgnoredPart {
+interface PlacedPart extends IgnoredPart {
   /** Lines before it in its document; missing = it was not searched. */
   readonly lineOffset?: number
 }

@@ -9,7 +9,7 @@ import { HostJudge, printRefused, type RefusedNames } from './host-judge.ts'
 import type { OwnedSource } from './owned-source.ts'
 import type { ZoneOwnership } from './zone-ownership.ts'
 
-export interface JudgedSourceOptions {
+interface JudgedSourceOptions {
   /** False: the record claims nothing, and is not judged. */
   readonly isServed: (record: StoredRecord) => boolean
   readonly shares: readonly HostShare[]

@@ -15,7 +15,7 @@ const NAMED_MAX = 5
 
 let nextId = 0
 
-export interface OwnedSourceParts {
+interface OwnedSourceParts {
   readonly log: Logger
   readonly timers: Timers
 }

@@ -14,7 +14,7 @@ import { GeoWeightSteerer } from './steerer.ts'
 import type { TierKey } from './tier-key.ts'
 import { isSingleton, sortIntoTiers } from './tiers.ts'
 
-export interface SteeringOptions {
+interface SteeringOptions {
   /**
    * Locates clients. Undefined = the block has no `geoip`: the place of all clients is unknown, and
    * every set with geo codes serves its default candidates, or all candidates if none is a default.

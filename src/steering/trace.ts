@@ -12,7 +12,7 @@ import { GeoWeightSteerer } from './steerer.ts'
 import { orderSticky, type StickyOrder } from './sticky-order.ts'
 
 /** A random number that the steerer drew: 0..bound-1. */
-export interface TracedDraw {
+interface TracedDraw {
   readonly value: number
   readonly bound: number
 }

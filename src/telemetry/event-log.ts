@@ -21,7 +21,7 @@ export const EVENT_KINDS = [
   'shift',
   'database',
 ] as const
-export type EventKind = (typeof EVENT_KINDS)[number]
+type EventKind = (typeof EVENT_KINDS)[number]
 
 /** A change of answers. Fields that do not apply are missing. */
 export interface AnswerChange {
@@ -42,7 +42,7 @@ export interface AnswerChange {
 }
 
 /** A change with its number and time. */
-export interface AnswerEvent extends AnswerChange {
+interface AnswerEvent extends AnswerChange {
   /** Increases with each event, also over restarts. */
   readonly id: number
   /** RFC 3339. */

@@ -1,5 +1,5 @@
 /** Severity, in CoreDNS's words: a line reads `[LEVEL] plugin/NAME: text`. */
-export type LogLevel = 'DEBUG' | 'INFO' | 'WARNING' | 'ERROR' | 'FATAL'
+type LogLevel = 'DEBUG' | 'INFO' | 'WARNING' | 'ERROR' | 'FATAL'
 
 /** The destination of finished lines, without their newline. */
 export type LogSink = (line: string) => void

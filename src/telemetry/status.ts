@@ -1,7 +1,7 @@
 import type { ServerProblem } from './problems.ts'
 
 /** How many endpoints of a zone are in each state. */
-export interface EndpointCounts {
+interface EndpointCounts {
   /** Endpoints that answers contain, including those whose health is ignored. */
   readonly served: number
   /** Served endpoints of weight 0. */
@@ -135,7 +135,7 @@ export interface ShiftReport {
 }
 
 /** A file of locations. */
-export interface DatabaseStatus {
+interface DatabaseStatus {
   readonly file: string
   /** RFC 3339; '' = unknown. */
   readonly built: string

@@ -23,7 +23,7 @@ export interface DocumentRange {
 export const DOCUMENT_OCTETS_MAX = 1_572_864
 
 /** Why `DocumentSplitter.next` has no further range. */
-export type SplitEnd =
+type SplitEnd =
   | { readonly kind: 'end' }
   /** The stream has directives (`%`), or text behind a `...`, which need a complete parser. */
   | { readonly kind: 'directive' }

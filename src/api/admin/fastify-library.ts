@@ -29,7 +29,7 @@ export interface RequestError extends Error {
   readonly validation?: readonly { readonly params: { readonly additionalProperty?: string } }[]
 }
 
-export interface ApiRoute {
+interface ApiRoute {
   readonly method: string
   readonly url: string
   readonly schema: object
@@ -52,7 +52,7 @@ export interface Api {
   ready(): PromiseLike<unknown>
 }
 
-export interface ApiOptions {
+interface ApiOptions {
   readonly bodyLimit: number
   readonly routerOptions: { readonly maxParamLength: number }
   readonly exposeHeadRoutes: boolean

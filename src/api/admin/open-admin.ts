@@ -23,7 +23,7 @@ const BODY_OCTETS_MAX = 64 * 1024
 const PARAMETER_CHARACTERS_MAX = 255
 
 /** An open admin API. */
-export interface AdminListener {
+interface AdminListener {
   /** The actual port, if port 0 was requested. */
   readonly port: number
   /** Serves this site from the next request on. Its address and use of TLS are those of the site before. */

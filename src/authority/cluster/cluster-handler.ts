@@ -13,7 +13,7 @@ export interface ServedImage {
   readonly answerer: ZoneAnswerer | undefined
 }
 
-export interface ClusterHandlerOptions {
+interface ClusterHandlerOptions {
   /** Name of the directive. */
   readonly name: string
   readonly image: ServedImage

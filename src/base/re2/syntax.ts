@@ -29,7 +29,7 @@ export type Node =
       readonly isLazy: boolean
     }
 
-export interface ParsedPattern {
+interface ParsedPattern {
   readonly body: Node
   /** Names of the groups; entry 0 is the whole match. '' = the group has no name. */
   readonly groupNames: readonly string[]

@@ -155,7 +155,7 @@ class UdpSocket {
   }
 }
 
-export interface UdpSocketsParts {
+interface UdpSocketsParts {
   readonly server: HostPort
   /** Address to send from; '' = the system chooses. */
   readonly source: string

@@ -21,7 +21,7 @@ export interface TlsSettings {
   readonly key: Buffer | undefined
 }
 
-export interface HealthCheckSettings {
+interface HealthCheckSettings {
   readonly intervalMs: number
   readonly recursionDesired: boolean
   /** Lower-case wire form of the name whose NS records are requested. */

@@ -1,7 +1,7 @@
 import { type AddressFamily, type Cidr, maskAddress, printAddress } from '../text/address.ts'
 
 /** The data of an EDNS Client Subnet option (RFC 7871 section 6). */
-export interface ClientSubnet {
+interface ClientSubnet {
   readonly family: AddressFamily
   /** 4 or 16 octets; bits behind the source prefix are zero. */
   readonly bytes: Uint8Array

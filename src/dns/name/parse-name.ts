@@ -4,7 +4,7 @@ import { NAME_OCTETS_MAX } from './name.ts'
 const read = new Uint8Array(NAME_OCTETS_MAX)
 
 /** A name read from a packet. */
-export interface ParsedName {
+interface ParsedName {
   /** Uncompressed wire form, case kept. */
   readonly name: Uint8Array
   /** Offset behind the name in the packet; if the name has a pointer, behind the first pointer. */

@@ -11,7 +11,7 @@ const TIME_OCTETS = 6
 const NO_OCTETS = new Uint8Array(0)
 
 /** The key and the algorithm that sign a reply. */
-export interface SigningKey {
+interface SigningKey {
   readonly key: TsigKey
   readonly algorithm: TsigAlgorithm
 }

@@ -19,7 +19,7 @@ export interface VerifiedRequest {
 }
 
 /** A signed request whose key and algorithm are known; its MAC is not checked yet. */
-export interface SignedRequest {
+interface SignedRequest {
   readonly record: TsigRecord
   readonly key: TsigKey
   readonly algorithm: TsigAlgorithm

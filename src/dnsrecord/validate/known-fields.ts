@@ -33,7 +33,7 @@ const HEALTH_CHECK: KnownFields = {
 }
 
 /** Only manifests have it: it names a command of the Corefile. */
-export const COMMAND_FIELD = 'command'
+const COMMAND_FIELD = 'command'
 
 /** The fields of `spec`, by kind. */
 export const SPEC_FIELDS = {

@@ -15,7 +15,7 @@ import {
 } from './fields.ts'
 
 /** The steering fields in the providerSpecific list of an endpoint. */
-export interface SteeringProperties {
+interface SteeringProperties {
   readonly weight: number | undefined
   readonly codes: readonly GeoCode[]
   readonly isDefault: boolean

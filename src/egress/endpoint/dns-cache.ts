@@ -18,7 +18,7 @@ export interface CachedAnswer extends Answer {
 }
 
 /** What an answer changed. */
-export interface CacheChange {
+interface CacheChange {
   /** Addresses that the name did not have. */
   readonly added: readonly string[]
   /** Addresses that are valid for longer now. */
@@ -43,7 +43,7 @@ export interface CacheLimits {
 }
 
 /** A name that has an address, and the answer that counts. */
-export interface NamedAnswer {
+interface NamedAnswer {
   readonly name: string
   readonly answer: CachedAnswer
 }

@@ -25,7 +25,7 @@ export interface Zombie {
 }
 
 /** What a collection decided. */
-export interface ZombieDecision {
+interface ZombieDecision {
   /** By address. */
   readonly alive: readonly Zombie[]
   /** Addresses among `alive` that are kept for longer now. */

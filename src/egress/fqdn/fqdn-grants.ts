@@ -5,7 +5,7 @@ import type { CachedName } from './fqdn-status.ts'
 
 const HOST_BITS: Readonly<Record<AddressFamily, number>> = { 1: 32, 2: 128 }
 
-export interface GrantRules {
+interface GrantRules {
   /** How long an address is granted after it was seen last. */
   readonly expirationMs: number
   readonly addresses: AddressRules

@@ -27,7 +27,7 @@ export interface NetworkPolicySpec {
   }[]
 }
 
-export interface IpPeer {
+interface IpPeer {
   readonly ipBlock: { readonly cidr: string }
 }
 

@@ -5,7 +5,7 @@ import type { AddressFamily } from '../../dns/text/address.ts'
 import { type AddressFact, mergeAddress } from './facts.ts'
 import type { Observation } from './observation.ts'
 
-export interface NameLimits {
+interface NameLimits {
   readonly addressesPerName: number
   /** Addresses of all names. */
   readonly addresses: number

@@ -6,7 +6,7 @@ const NAME =
   /^(\*\.)?([a-zA-Z0-9]([-a-zA-Z0-9]{0,61}[a-zA-Z0-9])?\.)+[a-zA-Z0-9]([-a-zA-Z0-9]{0,61}[a-zA-Z0-9])?\.?$/
 
 /** The DNS names of the rules of an EgressFirewall. */
-export interface FirewallNames {
+interface FirewallNames {
   /** Lower case, with the final dot. */
   readonly names: ReadonlySet<string>
   /** The first rule with an invalid name, from 0; then there are no names. Undefined = all are valid. */

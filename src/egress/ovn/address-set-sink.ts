@@ -34,7 +34,7 @@ export interface AddressSetDatabase {
   transact(operations: readonly object[]): Promise<readonly OperationResult[]>
 }
 
-export interface AddressSetSinkParts {
+interface AddressSetSinkParts {
   readonly database: AddressSetDatabase
   /** The controller that the rows name as owner. Rows of other owners are never changed. */
   readonly owner: string

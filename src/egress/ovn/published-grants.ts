@@ -2,7 +2,7 @@ import { printAddress, scanAddress } from '../../dns/text/address.ts'
 import type { AddressRules, Denial } from '../names/address-rules.ts'
 
 /** A name and its addresses as a policy object publishes them: it decides how long they are valid. */
-export interface PublishedName {
+interface PublishedName {
   readonly dnsName: string
   readonly ips: readonly string[]
 }
@@ -10,7 +10,7 @@ export interface PublishedName {
 const MAPPED = '::ffff:'
 
 /** What is granted of an object. */
-export interface PublishedGrants {
+interface PublishedGrants {
   /** In canonical form, sorted. */
   readonly addresses: readonly string[]
   /** Addresses that a rule denies. */

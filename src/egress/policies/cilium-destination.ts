@@ -26,7 +26,7 @@ import { type PolicyField, quoteValue } from './policy-field.ts'
 export type DnsScope = 'any' | 'ports' | 'exact' | 'never'
 
 /** What the fields `to…` of a rule say. */
-export interface CiliumDestination {
+interface CiliumDestination {
   readonly peers: Peers
   readonly dns: DnsScope
 }

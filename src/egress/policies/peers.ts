@@ -133,7 +133,7 @@ export function scanNamePeer(field: PolicyField, dialect: Dialect): Peers {
   return { ...NO_PEERS, names: selector === undefined ? [] : [selector], isNamed: true }
 }
 
-export function scanNameField(field: PolicyField, dialect: Dialect): Selector | undefined {
+function scanNameField(field: PolicyField, dialect: Dialect): Selector | undefined {
   const { value } = field
   if (typeof value !== 'string') {
     field.report('must be a string')

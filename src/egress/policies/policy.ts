@@ -15,7 +15,7 @@ export interface PolicySubject {
 }
 
 /** What a policy of Cilium says about queries, for Pods whose egress it restricts. */
-export interface DnsPermission {
+interface DnsPermission {
   readonly allowed: readonly DnsRule[]
   /** Protocols on whose port 53 no query is allowed, whatever other policies allow. */
   readonly denied: readonly PortProtocol[]

@@ -17,7 +17,7 @@ export interface RuleMatch {
 }
 
 /** The rules of a tier that match the address, in order. */
-export interface TierMatches {
+interface TierMatches {
   readonly matches: RuleMatch[]
   readonly otherwise: 'deny' | 'pass'
 }
@@ -26,7 +26,7 @@ export interface TierMatches {
 export type ListMatches = readonly (readonly TierMatches[])[]
 
 /** Ports of one protocol that are allowed for equally long. */
-export interface Segment {
+interface Segment {
   readonly protocol: PortProtocol
   readonly first: number
   readonly last: number

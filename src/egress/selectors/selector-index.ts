@@ -21,7 +21,7 @@ export interface IndexedSelector {
 }
 
 /** How a change of one owner changed the set of all selectors. */
-export interface SelectorChange {
+interface SelectorChange {
   readonly added: readonly IndexedSelector[]
   readonly removed: readonly IndexedSelector[]
 }

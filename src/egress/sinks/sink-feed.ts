@@ -13,7 +13,7 @@ export interface SinkUpdate {
   readonly isGone: boolean
 }
 
-export interface SinkFeedParts {
+interface SinkFeedParts {
   /**
    * Applies an update. Resolves with '' once the update is in force, otherwise with the reason why
    * it is not. Updates of one selector come one after the other, those of several selectors at the

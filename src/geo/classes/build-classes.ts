@@ -14,7 +14,7 @@ const MAPPED_BITS = 96
 /** The trie of a source without data about any address. */
 const NOTHING: Subtree = leafOf(UNKNOWN_FACTS)
 
-export interface ClassInput {
+interface ClassInput {
   /** In order of precedence: the first that has a fact about an address wins. */
   readonly databases: readonly Database[]
   readonly nets: readonly Net[]

@@ -7,7 +7,7 @@ import { type FileVersion, fileVersion, isSameVersion, OpenFile, readSourceLater
 /** How often a database file is checked for a change. */
 const POLL_MS = 5_000
 
-export interface DatabaseFileOptions {
+interface DatabaseFileOptions {
   readonly timers: Timers
   readonly runJob: JobRunner
 }
@@ -16,7 +16,7 @@ export interface DatabaseFileOptions {
 const NO_VERSION: FileVersion = { inode: -1, mtimeMs: -1, octets: -1 }
 
 /** Called for each new version; with an error if the version can't be used and the old one remains in use. */
-export type ChangeListener = (fault: Error | undefined) => void
+type ChangeListener = (fault: Error | undefined) => void
 
 /**
  * One MMDB file that is polled for changes. Users of one path share the object. The

@@ -20,7 +20,7 @@ export interface FileVersion {
   readonly octets: number
 }
 
-export interface LoadedFile {
+interface LoadedFile {
   readonly image: DatabaseImage
   readonly version: FileVersion
 }

@@ -3,7 +3,7 @@ import { mmdbFault } from './fault.ts'
 /** Octets between the search tree and the data section, all zero. */
 const SEPARATOR_OCTETS = 16
 
-export interface SearchTreeLayout {
+interface SearchTreeLayout {
   readonly file: string
   readonly bytes: Uint8Array
   /** Offset of the metadata: tree, separator and data end before it. */

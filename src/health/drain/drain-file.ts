@@ -8,7 +8,7 @@ import { isActive } from './drain.ts'
 import { type DrainScheduleParts, ScheduledDrains } from './drain-schedule.ts'
 import { DRAIN_FILE_OCTETS_MAX, type DrainText, scanDrains } from './drain-text.ts'
 
-export interface DrainFileOptions extends DrainScheduleParts {
+interface DrainFileOptions extends DrainScheduleParts {
   /** Absolute path. */
   readonly path: string
   readonly timers: Timers

@@ -5,7 +5,7 @@ import { findDrains } from './drained-health.ts'
 import type { DrainSelector } from './selector.ts'
 
 /** Served records whose endpoints the drains of a file can select. */
-export interface DrainScope {
+interface DrainScope {
   /** Of the drain file; absolute. '' = none. */
   readonly path: string
   /** Identifies where the records come from. */

@@ -13,7 +13,7 @@ const REASON_CHARACTERS_MAX = 1000
 const FAULTS_MAX = 100
 
 /** A drain and the line of its file, from 1. */
-export interface DrainLine {
+interface DrainLine {
   readonly drain: EndpointDrain
   readonly line: number
 }

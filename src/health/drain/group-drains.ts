@@ -11,7 +11,7 @@ import { ScheduledDrains } from './drain-schedule.ts'
 import type { GroupLookup } from './group-lookup.ts'
 import { scanDrainSelector } from './selector.ts'
 
-export interface GroupDrainsOptions {
+interface GroupDrainsOptions {
   readonly group: string
   /** Our own site. */
   readonly site: string

@@ -40,7 +40,7 @@ export const DRAINED_TYPES: ReadonlySet<number> = new Set([
 ])
 
 /** A record whose endpoints are selected. */
-export interface SelectedRecord {
+interface SelectedRecord {
   readonly record: StoredRecord
   readonly content: RecordContent
   /** Sites that reported each endpoint, in the record's order. */

@@ -32,7 +32,7 @@ const BEGIN: Readonly<Record<ProbeProtocol, Begin>> = {
   EXEC: beginExec,
 }
 
-export interface AttemptOptions extends Attempt {
+interface AttemptOptions extends Attempt {
   readonly timers: Timers
   readonly signal: AbortSignal
 }

@@ -8,7 +8,7 @@ const BUCKETS_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10
 const SERIES_MAX = 10_000
 
 /** Probes that the metrics describe. */
-export interface MeasuredProbes {
+interface MeasuredProbes {
   readonly runner: ProbeRunner
   /** `namespace/name` of the probe's record; '' = the probe has no record. */
   recordOf(id: string): string

@@ -2,7 +2,7 @@ import type { Logger } from '../../telemetry/log.ts'
 import type { ProbeState } from './probe-state.ts'
 
 /** A change of the health of an address, as a line without its place. */
-export interface HealthChange {
+interface HealthChange {
   readonly health: 'up' | 'down' | 'unknown'
   /** `is down after 3 failures: status 503`. */
   readonly text: string

@@ -1,7 +1,7 @@
 import { type Cidr, isInNetwork, scanAddress, scanCidr } from '../../dns/text/address.ts'
 
 /** A network that is not probed unless it is allowed, and why. */
-export interface RefusedNetwork {
+interface RefusedNetwork {
   readonly cidr: Cidr
   /** As written. */
   readonly text: string

@@ -19,7 +19,7 @@ const START_SPREAD_EACH_MS = 5
  */
 const JITTER = 0.2
 
-export interface ProbeRunnerOptions {
+interface ProbeRunnerOptions {
   readonly probe: Prober
   readonly clock: Clock
   readonly timers: Timers

@@ -5,7 +5,7 @@ import { SHIFT_OUTCOMES } from './shift.ts'
 import { ShiftFile } from './shift-file.ts'
 import { Shifts, type ShiftsOptions } from './shifts.ts'
 
-export interface AcquireShiftsParts {
+interface AcquireShiftsParts {
   /** Name of the source, without a newline. */
   readonly name: string
   /** The file that stores shifts over a restart; '' = none. */

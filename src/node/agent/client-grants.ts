@@ -30,7 +30,7 @@ export type EnforcerWait = Promise<string>
 const TOO_MANY: EnforcerWait = Promise.resolve('too many new addresses in a short time')
 const SECOND_MS = 1000
 
-export interface ClientGrantsParts {
+interface ClientGrantsParts {
   readonly limits: AgentLimits
   readonly enforcer: Enforcer
   readonly names: NameReader

@@ -15,7 +15,7 @@ const PROTOCOLS: Readonly<Record<number, Connection['protocol']>> = {
   132: 'sctp',
 }
 
-export interface ConnectionCutterParts {
+interface ConnectionCutterParts {
   readonly connections: Connections
   readonly rules: AddressRules
   /** The client with an address. */

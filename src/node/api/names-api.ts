@@ -45,14 +45,14 @@ interface LearnedNames {
 }
 
 /** What the API needs of the agent. */
-export interface NamesOfClients {
+interface NamesOfClients {
   states(): Iterable<LearnedNames>
   clients(): readonly Client[]
   /** Forgets names, and what they allow. */
   forget(isMeant: (name: string) => boolean): unknown
 }
 
-export interface NamesApiParts {
+interface NamesApiParts {
   readonly names: NamesOfClients
   /** How patterns are read. */
   readonly dialect: Dialect

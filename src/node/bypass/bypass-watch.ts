@@ -14,7 +14,7 @@ export interface Bypass {
   readonly reason: string
 }
 
-export interface BypassWatchOptions {
+interface BypassWatchOptions {
   /** nft(8) and its first arguments; `['nft']` unless it runs in another namespace. */
   readonly command: readonly string[]
   /** Reads a file of /proc of the network namespace. */

@@ -5,7 +5,7 @@ export interface ChainName {
 }
 
 /** What the rules of a chain do to DNS queries. */
-export interface UntrackedDns {
+interface UntrackedDns {
   /** Servers as nft writes them; '' = all. Queries to them have no connection tracking. */
   readonly servers: readonly string[]
   /** Chains of the same table that rules lead to. */

@@ -16,7 +16,7 @@ const DUMP_MS_MAX = 60_000
 const EVENT_BUFFER_OCTETS = 2 * 1024 * 1024
 const FAMILIES = ['ipv4', 'ipv6'] as const
 
-export interface ConntrackOptions {
+interface ConntrackOptions {
   /** The program and its first arguments; `['conntrack']` unless it runs in another namespace. */
   readonly command: readonly string[]
   readonly timers: Timers
@@ -25,7 +25,7 @@ export interface ConntrackOptions {
 }
 
 /** Numbers since the start. */
-export interface ConntrackCounts {
+interface ConntrackCounts {
   /** Lines without addresses, or longer than any line of conntrack. */
   unknownLines: number
   /** Starts of the process that reports events. */

@@ -6,7 +6,7 @@ import { digestOf, PROFILE_PREFIX, type Profile, profileOf, rulesDigest } from '
 import type { TableListing } from './table-listing.ts'
 
 /** What the map in the kernel has for an address. */
-export interface MapEntry {
+interface MapEntry {
   readonly profile: string
   /** Identifies the client and its rules. '' = unknown. */
   readonly comment: string
@@ -35,7 +35,7 @@ function openProfile(): Profile {
 }
 
 /** How the rules of a client have changed. */
-export type ClientChange =
+type ClientChange =
   /** It has another address, or the address is of another client now. */
   'client' | 'rules'
 

@@ -3,7 +3,7 @@ import { type Element, SLACK_MS } from './element-store.ts'
 
 const REMOVED = Number.NEGATIVE_INFINITY
 
-export interface ElementWrite {
+interface ElementWrite {
   readonly statements: readonly string[]
   /** End of the timeout of each element once the statements are in force; -Infinity = it is removed. */
   readonly written: ReadonlyMap<Element, number>

@@ -13,7 +13,7 @@ const SLICE = 2000
 const DRIFT_MS = 5000
 const NEVER = Number.NEGATIVE_INFINITY
 
-export interface ListedKernel {
+interface ListedKernel {
   readonly listing: TableListing
   /** Monotonic milliseconds when the listing began and ended: each element was read between them. */
   readonly startMs: number

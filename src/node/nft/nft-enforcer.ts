@@ -45,7 +45,7 @@ export interface NftEnforcerOptions extends EgressTableOptions {
 }
 
 /** Numbers since the start. */
-export interface NftEnforcerCounts {
+interface NftEnforcerCounts {
   transactions: number
   failures: number
   /** Elements that were added, refreshed or removed. */

@@ -16,7 +16,7 @@ const OUTPUT_MAX = 256 * 1024 * 1024
 /** nft reads and writes a history of its commands in this folder: in none, because it would grow without limit. */
 const NO_HOME = '/dev/null'
 
-export interface NftSessionOptions {
+interface NftSessionOptions {
   /** The program and its first arguments; `['nft']` unless a test needs another. */
   readonly command: readonly string[]
   /** Called when the process has ended, with the reason. No transaction succeeds after that. */
@@ -130,7 +130,7 @@ export class NftSession {
   }
 }
 
-export interface NftRun {
+interface NftRun {
   readonly command: readonly string[]
   readonly args: readonly string[]
   /** For its standard input. */

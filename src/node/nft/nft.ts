@@ -13,7 +13,7 @@ export interface Nft {
   close(): Promise<void>
 }
 
-export interface NftProgramsOptions {
+interface NftProgramsOptions {
   readonly table: string
   /** The program and its first arguments; `['nft']` unless a test needs another. */
   readonly command: readonly string[]

@@ -2,7 +2,7 @@ import { release } from 'node:os'
 import { NftPrograms } from './nft.ts'
 import { NftEnforcer, type NftEnforcerOptions } from './nft-enforcer.ts'
 
-export interface NftOptions extends Omit<NftEnforcerOptions, 'canRefresh' | 'nft'> {
+interface NftOptions extends Omit<NftEnforcerOptions, 'canRefresh' | 'nft'> {
   /** The program and its first arguments; `['nft']` unless a test needs another. */
   readonly command: readonly string[]
 }

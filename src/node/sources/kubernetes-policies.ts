@@ -16,7 +16,7 @@ import type { ClientsListener, ListedProblem, PolicySource } from './policy-sour
 /** Most reasons that are shown. */
 const REASONS_MAX = 3
 
-export interface KubernetesPoliciesOptions extends PolicyFeedOptions {
+interface KubernetesPoliciesOptions extends PolicyFeedOptions {
   readonly api: ApiClient
   /** Name of the Node whose Pods are clients. */
   readonly node: string

@@ -22,7 +22,7 @@ export interface PolicyFeedOptions extends PolicyOptions {
 }
 
 /** Returns the place of a field of an object, `FILE:LINE`; '' = it is in no file. */
-export type PlaceOf = (object: string, path: FieldPath) => string
+type PlaceOf = (object: string, path: FieldPath) => string
 
 /**
  * The part that all sources share: compiles the changes of one turn together, passes the result to

@@ -24,14 +24,14 @@ const POLL_MS = 5000
 /** How long a file must be missing or empty until its objects are removed: editors restore it. */
 const GONE_MS = 500
 
-export interface PolicyFilesOptions extends PolicyFeedOptions {
+interface PolicyFilesOptions extends PolicyFeedOptions {
   /** A file, or a folder with files *.yaml, *.yml and *.json. */
   readonly path: string
   readonly timers: Timers
 }
 
 /** What files have, for `sextant check`. */
-export interface ReadPolicies {
+interface ReadPolicies {
   /** `3 objects in 2 files, 1 client`. */
   readonly summary: string
   /** Unknown fields, and files that cannot be read. The source is not synced until it can read all files. */

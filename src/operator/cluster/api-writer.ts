@@ -10,7 +10,7 @@ import { RECORDS } from '../record/resources.ts'
 import { annotationsOf } from '../record/sites-annotation.ts'
 import type { ObjectCache } from './object-cache.ts'
 
-export interface ApiWriterParts {
+interface ApiWriterParts {
   readonly objects: Objects
   readonly cache: ObjectCache
   /** False: another operator now holds the lease. */

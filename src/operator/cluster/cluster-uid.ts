@@ -8,7 +8,7 @@ const KUBE_SYSTEM = {
 }
 
 /** The UID that identifies a cluster, or the reason why it could not be read. */
-export type ClusterUid =
+type ClusterUid =
   | { readonly uid: string }
   /** `isForbidden`: this account may not read it, so a retry does not help. */
   | { readonly problem: string; readonly isForbidden: boolean }

@@ -9,7 +9,7 @@ import { DnsRecordView } from '../record/record-view.ts'
 import { unservedZoneOf } from '../zones/zone-state.ts'
 import type { ObjectCache } from './object-cache.ts'
 
-export interface TriggerParts {
+interface TriggerParts {
   readonly records: Informer
   readonly secrets: Informer
   readonly cache: ObjectCache

@@ -13,7 +13,7 @@ import {
 } from './record-conflicts.ts'
 
 /** The records of a cluster, as one operator sees them. */
-export interface ConflictView {
+interface ConflictView {
   readonly view: Pick<
     ClusterView,
     'record' | 'recordsSharing' | 'secretsOf' | 'claimantsAt' | 'claimantsBelow'

@@ -20,7 +20,7 @@ import { type Action, type DelegationRole, decide, type Publishing } from '../pl
 import { findProviderSecret, type ProviderSecrets } from '../provider/provider-choice.ts'
 import type { DnsRecordView } from '../record/record-view.ts'
 
-export interface HostRightsParts {
+interface HostRightsParts {
   readonly view: Pick<ClusterView, 'claimantsAt' | 'claimantsBelow' | 'secretsOf'>
   readonly role: DelegationRole
   /** Namespaces that may have hosts of others. */
@@ -28,7 +28,7 @@ export interface HostRightsParts {
 }
 
 /** A record without the names of other namespaces. */
-export interface OwnedNames {
+interface OwnedNames {
   readonly publishing: Publishing
   /** What was left out. */
   readonly refused: readonly RefusedName[]

@@ -36,7 +36,7 @@ export interface DelegatedEndpoints {
 }
 
 /** The authoritative record after a change: what is in service, and the facts of all owners. */
-export interface AuthoritativePlan {
+interface AuthoritativePlan {
   /** New `spec.endpoints`; empty = the record is to be deleted. */
   readonly endpoints: readonly ApiObject[]
   /** The annotation with the facts; '' = none. */
@@ -55,7 +55,7 @@ export interface ContributionPlan
 }
 
 /** Where and when a plan is made. */
-export interface PlanScene {
+interface PlanScene {
   /** Our own site; '' = that of the present annotation. */
   readonly site: string
   /** Time of day: drains end. */

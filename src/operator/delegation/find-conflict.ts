@@ -5,7 +5,7 @@ import type { EndpointState } from './endpoint-states.ts'
 const CNAME = 'CNAME'
 
 /** What the endpoints of a plan are compared with. */
-export interface PlanScope {
+interface PlanScope {
   readonly owner: string
   /** Without `*.`. */
   readonly host: string

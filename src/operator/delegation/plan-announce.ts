@@ -6,7 +6,7 @@ import { composeStatus } from '../status/status.ts'
 import type { StatusFields } from '../status/status-fields.ts'
 import { decideRemotes } from './remote-statuses.ts'
 
-export interface Announcement {
+interface Announcement {
   readonly group: string
   readonly report: string
   readonly counts: Pick<TargetCounts, 'down'> | undefined

@@ -17,7 +17,7 @@ import { decideRemoval, LET_GO_ANNOTATION, type Removal } from './remote-statuse
  * Writes for a record that is being deleted. `againMs`: longest time until the next reconcile;
  * undefined = the record may be removed.
  */
-export interface FinalizePlan extends Plan {
+interface FinalizePlan extends Plan {
   readonly againMs: number | undefined
 }
 

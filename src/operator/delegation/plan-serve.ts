@@ -17,7 +17,7 @@ import { isRegistryNote } from './registry.ts'
 import { readOwnedParts } from './whole.ts'
 
 /** What keeps nameservers from serving a record, and what its status can have. */
-export interface ServeFacts {
+interface ServeFacts {
   readonly conflicts: RecordConflicts
   readonly zone: ZoneState
   /** Whether the installed definition has the fields of `TargetCounts`. */

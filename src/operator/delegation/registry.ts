@@ -46,7 +46,7 @@ export interface Note {
 }
 
 /** A note and the endpoint that it belongs to. */
-export interface FoundNote extends RegistryNote {
+interface FoundNote extends RegistryNote {
   /** `endpointKey` of the endpoint. */
   readonly key: string
 }

@@ -130,7 +130,7 @@ function restoreEndpoint(
 }
 
 /** All endpoints of an authoritative record with their notes, in two forms. */
-export interface WholeEndpoints {
+interface WholeEndpoints {
   readonly objects: readonly ApiObject[]
   readonly states: ReadonlyMap<string, EndpointState>
 }

@@ -37,7 +37,7 @@ export const NO_GROUPS: GroupDirectory = {
   forget: () => {},
 }
 
-export interface GroupSetParts {
+interface GroupSetParts {
   readonly ownGroup: string
   /** Shared by all sets of a leader session. */
   readonly resources: ResourceRegistry

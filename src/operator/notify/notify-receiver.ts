@@ -29,7 +29,7 @@ export interface NotifySource {
   readonly isAllowed: boolean
 }
 
-export interface NotifyReceiverParts {
+interface NotifyReceiverParts {
   readonly clock: Clock
   readonly keys: Pick<KeyIndex, 'named'>
   /** Networks from which unsigned NOTIFYs are accepted for all peers. */

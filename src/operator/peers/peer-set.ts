@@ -49,7 +49,7 @@ export type PeerFollowerView = Pick<
   | 'status'
 >
 
-export interface PeerSetParts {
+interface PeerSetParts {
   readonly follow: (nameserver: Nameserver, key: TsigKey | undefined) => PeerFollowerView
   /** A peer has new data for that record, or has become silent or live. */
   readonly onEvent: (key: string) => void

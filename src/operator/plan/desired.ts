@@ -60,7 +60,7 @@ export function composeLocal(
 }
 
 /** `merged-<name>`, and what of its annotation had no room; '' = all has. */
-export interface Merged {
+interface Merged {
   readonly record: DesiredRecord
   readonly note: string
 }

@@ -26,7 +26,7 @@ const ROOT_NS: Endpoint = {
 }
 
 /** The records of other sites for a host, and the addresses of all sites that are out of service. */
-export interface HostState {
+interface HostState {
   readonly site: string
   readonly foreign: readonly SiteRecord[]
   /** Addresses of our own record that are down. */

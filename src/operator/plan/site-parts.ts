@@ -12,7 +12,7 @@ import type { Publishing } from './decide.ts'
 import type { OwnHealth } from './own.ts'
 
 /** What this site has of a host, and what its peers report. */
-export interface PartSources {
+interface PartSources {
   readonly site: string
   readonly health: OwnHealth
   /** Takes the own record out of service; undefined = nothing does. */

@@ -43,7 +43,7 @@ const LINE_EVERY_MS = 1000
 /** Reasons of the Events about addresses, by their new health. */
 const EVENT_REASONS = { up: 'AddressUp', down: 'AddressDown', unknown: 'AddressUnknown' } as const
 
-export interface ClusterProbingParts {
+interface ClusterProbingParts {
   readonly objects: Objects
   /** DNSRecords with their complete `spec`. */
   readonly records: Informer

@@ -101,7 +101,7 @@ function withOtherName(probe: ApiObject, recordName: string): ApiObject {
 }
 
 /** The changes after which the probes of a record are the desired ones. */
-export interface ProbePlan {
+interface ProbePlan {
   readonly apply: readonly ApiObject[]
   readonly remove: readonly ApiObject[]
   /** Names that probes of other owners have. */

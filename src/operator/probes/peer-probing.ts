@@ -9,7 +9,7 @@ import { type ProbeResult, ProbeRunner } from '../../health/probes/probe-runner.
 import type { ProbeState } from '../../health/probes/probe-state.ts'
 import { type Leaf, probeOfLeaf } from '../../health/record-probes.ts'
 
-export interface PeerProbingParts {
+interface PeerProbingParts {
   readonly probe: Prober
   /** Whether the checks skip the verification of certificates. */
   readonly allowsInsecureCertificates: boolean

@@ -11,7 +11,7 @@ import { PROBE_KIND } from './desired-probes.ts'
 const REASON_CHARACTERS_MAX = 300
 
 /** The settings of a DNSHealthCheckProbe, and its record. */
-export interface ScannedProbe {
+interface ScannedProbe {
   readonly probe: Probe
   /** `namespace/name`. */
   readonly recordKey: string

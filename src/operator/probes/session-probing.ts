@@ -22,7 +22,7 @@ export interface ProbingSettings {
   readonly allowed: readonly Cidr[]
 }
 
-export interface SessionProbingParts {
+interface SessionProbingParts {
   readonly cluster: Cluster
   readonly metrics: OperatorMetrics
   readonly mayWrite: () => boolean

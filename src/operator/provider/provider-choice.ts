@@ -4,7 +4,7 @@ import { DEFAULT_PROVIDER_LABEL } from '../record/labels.ts'
 import { COREDNS_SECRET_TYPE, type Provider, readProvider } from './provider-secret.ts'
 
 /** The provider of a record. */
-export type ProviderChoice =
+type ProviderChoice =
   | { readonly kind: 'ours'; readonly provider: Provider }
   /** Its Secret has another type, so the record belongs to another provider. */
   | { readonly kind: 'other' }

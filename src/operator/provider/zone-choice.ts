@@ -1,5 +1,5 @@
 /** The zone of a record, or why it has none. */
-export type ZoneChoice = { readonly zone: string } | { readonly problem: string }
+type ZoneChoice = { readonly zone: string } | { readonly problem: string }
 
 /**
  * The zone that ends `host` by whole labels; the longest of several. `host` and `zones`: lower case, without

@@ -82,7 +82,7 @@ export const NO_TROUBLES: Troubles = {
 }
 
 /** What the content of a record is composed of. */
-export interface ContentInputs {
+interface ContentInputs {
   readonly site: string
   readonly health: OwnHealth
   /** Finds the conflicts of the record with others of this cluster, and with these of other sites. */
@@ -120,7 +120,7 @@ export interface ContentInputs {
   readonly nowMs: number
 }
 
-export interface MergedContent {
+interface MergedContent {
   readonly content: Content
   readonly troubles: Omit<Troubles, 'notOwned'>
   /** What peers report, after the checks of what they may report. */

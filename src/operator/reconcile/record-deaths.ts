@@ -19,7 +19,7 @@ const LINES_MAX = 20
 const PERIOD_MS = 60_000
 
 /** What the settings of the operator decide about the death of sites. */
-export type OperatorDeathRules = Omit<DeathRules, 'site' | 'sites' | 'knowsOthers'>
+type OperatorDeathRules = Omit<DeathRules, 'site' | 'sites' | 'knowsOthers'>
 
 export function operatorDeathRules({
   probing,
@@ -44,7 +44,7 @@ export function operatorDeathRules({
 }
 
 /** What is known of the peers of a record. */
-export interface PeersOfRecord {
+interface PeersOfRecord {
   /** Of all nameservers. */
   readonly addresses: readonly string[]
   readonly peers: ReadonlyMap<string, KnownPeer>
@@ -52,7 +52,7 @@ export interface PeersOfRecord {
   readonly siteStates: readonly SiteState[]
 }
 
-export interface RecordDeathsParts {
+interface RecordDeathsParts {
   readonly site: string
   readonly rules: OperatorDeathRules
   readonly clock: Pick<Clock, 'monotonic'>

@@ -7,7 +7,7 @@ import { shortHash } from './short-hash.ts'
 import { readSpecEndpoints, type SpecEndpoint } from './spec-endpoint.ts'
 
 /** What a DNSRecord is for the operator. */
-export type RecordRole =
+type RecordRole =
   /** An operator derived it from another record. Deriving from it again would never end. */
   | 'derived'
   /** It combines the endpoints of delegating records. */

@@ -16,7 +16,7 @@ const CHECK_MAX_MS = 60_000
 /** Checks within `leaveMs`. */
 const CHECKS = 4
 
-export interface OrphanCollectorParts {
+interface OrphanCollectorParts {
   readonly view: ClusterView
   /** The records of this cluster. */
   readonly records: Pick<Informer, 'subscribe'>

@@ -47,7 +47,7 @@ const REFUSALS = 3
 /** Prefix of queue keys for authoritative records to sweep; keys of objects contain no space. */
 const SWEEP = 'sweep '
 
-export interface RemoteClusterParts {
+interface RemoteClusterParts {
   /** Name of the cluster's Secret. */
   readonly name: string
   readonly api: ApiClient

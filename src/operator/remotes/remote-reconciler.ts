@@ -22,7 +22,7 @@ import { type Condition, failedCondition, REASONS, rivalCondition } from '../sta
 import { composeStatus, isStatusInPlace } from '../status/status.ts'
 
 /** The known records of another cluster. */
-export interface RemoteView {
+interface RemoteView {
   record(key: string): DnsRecordView | undefined
   /**
    * Keys of the records in that cluster that delegate to the authoritative record
@@ -31,7 +31,7 @@ export interface RemoteView {
   sourcesOf(authoritativeKey: string): Iterable<string>
 }
 
-export interface RemoteReconcilerParts {
+interface RemoteReconcilerParts {
   /** This cluster, which holds the authoritative records. */
   readonly view: ClusterView
   readonly writer: Writer

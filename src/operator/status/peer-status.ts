@@ -19,7 +19,7 @@ import { itemsOf, textsOf } from '../record/fields.ts'
  */
 export type PeersForm = 'whole' | 'unmarked' | 'none'
 
-export interface PrintPeersParts {
+interface PrintPeersParts {
   readonly form: 'whole' | 'unmarked'
   /**
    * Octets for all endpoints together. If they need more, those that a merge leaves out first are

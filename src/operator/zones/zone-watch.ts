@@ -48,7 +48,7 @@ interface AskOptions {
   readonly signal: AbortSignal
 }
 
-export interface ZoneWatchParts {
+interface ZoneWatchParts {
   readonly ask: (nameserver: Nameserver, zone: string, options: AskOptions) => Promise<ZoneAnswer>
   readonly onEvent: (key: string) => void
   readonly clock: Clock

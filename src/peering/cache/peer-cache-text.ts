@@ -50,7 +50,7 @@ export function cachedPeers(site: string, clock: Clock): StateKind<CachedPeers> 
   }
 }
 
-export interface PrintPeerCacheParts {
+interface PrintPeerCacheParts {
   readonly site: string
   readonly clock: Clock
   /** Called for a peer whose data does not fit, with the number of endpoints that are left out. */

@@ -12,7 +12,7 @@ const CHECK_MS = 5000
 const LAG_PART = 24
 const LAG_MS_MAX = 3_600_000
 
-export interface PeerCacheOptions {
+interface PeerCacheOptions {
   /** Absolute path. */
   readonly path: string
   /** Our own site. What peers reported to another site is not loaded. */
@@ -23,7 +23,7 @@ export interface PeerCacheOptions {
 }
 
 /** State of the file. */
-export interface PeerCacheStatus {
+interface PeerCacheStatus {
   readonly path: string
   /** Age of the file's content; undefined = this process has not written it yet. */
   readonly ageMs: number | undefined

@@ -7,7 +7,7 @@ const KEPT_MAX = 1000
 const ALONE_MAX = 3
 
 /** One line without its beginning, `if SITE dies: `. */
-export interface DeathLine {
+interface DeathLine {
   readonly site: string
   readonly text: string
   /** Addresses are kept because of a setting. */

@@ -17,7 +17,7 @@ export function describeLeftOut(host: string, { site, exporter }: LeftOut): stri
   return `${host} of ${site}${by}: no room for some endpoints of the host; divide them among several hosts`
 }
 
-export interface Fitting {
+interface Fitting {
   readonly parts: readonly Part[]
   /** In order of site and exporter. */
   readonly leftOut: readonly LeftOut[]

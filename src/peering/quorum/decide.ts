@@ -34,7 +34,7 @@ export interface QuorumRules {
   readonly isIsolated: boolean
 }
 
-export type HealthOutcome = 'up' | 'down' | 'unknown'
+type HealthOutcome = 'up' | 'down' | 'unknown'
 
 /**
  * - `home`: the site that has the address.

@@ -3,7 +3,7 @@ import type { PeerEndpoint, SiteState } from '../peer-endpoint.ts'
 const ADDRESS_TYPES: ReadonlySet<string> = new Set(['A', 'AAAA', 'CNAME'])
 
 /** An endpoint that has the address, the peer that reported it, and the time of the report. */
-export type ForeignEndpoint = PeerEndpoint & Pick<SiteState, 'exporter' | 'seenMs'>
+type ForeignEndpoint = PeerEndpoint & Pick<SiteState, 'exporter' | 'seenMs'>
 
 /**
  * Returns the addresses of peers' endpoints for one host, and the CNAME targets that no endpoint

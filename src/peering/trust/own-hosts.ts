@@ -6,7 +6,7 @@ import { HostIndex, namesAbove } from './host-index.ts'
 import { type HostNames, NameCounts, NO_NAMES } from './name-counts.ts'
 import type { OwnNames } from './screen-site-states.ts'
 
-export interface OwnHostsParts {
+interface OwnHostsParts {
   /** Apexes of the zones that are served; lower case, without a final dot. */
   readonly zones: readonly string[]
   /** Names of the name servers of these zones: peers may not report them. */

@@ -20,7 +20,7 @@ export interface OwnNames {
   namesElsewhere(host: string): HostNames
 }
 
-export interface ScreenParts {
+interface ScreenParts {
   readonly names: OwnNames
   /** The data of peers is merged with these. */
   readonly own: readonly Pick<PeerEndpoint, 'rootHost' | 'dnsName' | 'recordType'>[]
@@ -28,7 +28,7 @@ export interface ScreenParts {
   readonly rulesOf: (peer: string) => readonly PeerRule[]
 }
 
-export interface Screened {
+interface Screened {
   readonly siteStates: readonly SiteState[]
   /** Why endpoints were refused; quotes the peers' text. At most ten lines per peer, and how many more. */
   readonly refused: readonly Refused[]

@@ -9,7 +9,7 @@ export class ExpressionError extends Error {
   }
 }
 
-export type LexemeKind = 'number' | 'text' | 'name' | 'operator' | 'end'
+type LexemeKind = 'number' | 'text' | 'name' | 'operator' | 'end'
 
 export interface Lexeme {
   readonly kind: LexemeKind

@@ -56,7 +56,7 @@ export interface AclRule {
 }
 
 /** The growth of one counter. `zone` is '' for Allow, which is not counted by zone. */
-export interface AclCount {
+interface AclCount {
   readonly action: AclAction
   readonly server: string
   readonly zone: string

@@ -9,7 +9,7 @@ import type { Logger } from '../../telemetry/log.ts'
 const WAITING_MAX = 4 * 1024 * 1024
 const MODE = 0o640
 
-export interface EventFileOptions {
+interface EventFileOptions {
   readonly path: string
   readonly octetsMax: number
   readonly events: EventLog

@@ -4,7 +4,7 @@ import { InputError } from '../../base/errors.ts'
 import { WatchedFiles } from './watched-files.ts'
 
 /** Shorter tokens could be guessed. */
-export const TOKEN_CHARACTERS_MIN = 32
+const TOKEN_CHARACTERS_MIN = 32
 const TOKEN_CHARACTERS_MAX = 4096
 /** `b64token` (RFC 6750 section 2.1). */
 const TOKEN = /^[\w.~+/-]+=*$/

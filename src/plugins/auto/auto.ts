@@ -8,7 +8,7 @@ import type { ProblemGroup } from '../../telemetry/problems.ts'
 import type { FilePattern } from './file-pattern.ts'
 import { findZoneFiles } from './walk.ts'
 
-export interface AutoOptions {
+interface AutoOptions {
   readonly directory: string
   readonly pattern: FilePattern
   readonly clock: Clock

@@ -17,7 +17,7 @@ const NAME_OCTETS_MAX = 255
 const NEXT_NAME = -4
 
 /** Where the handler finds the search paths; undefined until they are known. */
-export interface PathSource {
+interface PathSource {
   readonly paths: SearchPaths | undefined
 }
 

@@ -13,7 +13,7 @@ const LABELS = 2
 const AUTHORS = 'authors.bind'
 const NAMES = ['version.bind', 'version.server', 'hostname.bind', 'id.server', AUTHORS]
 
-export interface ChaosOptions {
+interface ChaosOptions {
   readonly version: string
   readonly host: string
   readonly authors: readonly string[]

@@ -16,7 +16,7 @@ const IPV4_OCTETS = 4
 const IPV6_OCTETS = 16
 const CHECKING_DISABLED = 0x0010
 
-export interface Dns64Options {
+interface Dns64Options {
   /** 32, 40, 48, 56, 64 or 96 bits. */
   readonly prefix: Cidr
   /** Replaces the AAAA records of replies that have some. */

@@ -39,7 +39,7 @@ export interface EgressOptions {
   readonly onTimeout: 'release' | 'servfail'
 }
 
-export interface EgressParts {
+interface EgressParts {
   readonly source: ClientSource
   readonly options: EgressOptions
   readonly block: Pick<BlockConfig, 'bufsizeOctets'>

@@ -7,7 +7,7 @@ export type EnforcerNumbers = Readonly<
   Record<'transactions' | 'failures' | 'elements' | 'resyncs' | 'repaired' | 'refused', number>
 >
 
-export interface NodeMetricsParts {
+interface NodeMetricsParts {
   readonly agent: EgressAgent
   /** Undefined in a dry run. */
   readonly enforcerNumbers: (() => EnforcerNumbers) | undefined

@@ -19,7 +19,7 @@ export interface ClientFeed {
   close(): void
 }
 
-export interface NodeServiceParts {
+interface NodeServiceParts {
   readonly agent: EgressAgent
   readonly feed: ClientFeed
   /** Finds out whether this process can enforce anything. Throws an InputError. */

@@ -5,7 +5,7 @@ import { isSystemError } from '../../base/system-error.ts'
 const PROBE_MS_MAX = 10_000
 
 /** A program that the agent runs. */
-export interface ProgramProbe {
+interface ProgramProbe {
   readonly command: readonly string[]
   /** How to do without the program, for the error. */
   readonly instead: string

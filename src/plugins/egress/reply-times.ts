@@ -1,10 +1,10 @@
 import type { BulkAdder } from '../../telemetry/bulk-histogram.ts'
 
 /** What became of a query, as Cilium names it. */
-export type ReplyResult = 'allow' | 'denied' | 'proxyErr'
+type ReplyResult = 'allow' | 'denied' | 'proxyErr'
 
 /** A part of the time between a query and its reply, as Cilium names it. */
-export type ReplyScope = 'policyCheckTime' | 'upstreamTime' | 'dataplaneTime' | 'totalTime'
+type ReplyScope = 'policyCheckTime' | 'upstreamTime' | 'dataplaneTime' | 'totalTime'
 
 /** Upper bounds, in seconds. */
 export const REPLY_BUCKETS: readonly number[] = [

@@ -20,18 +20,18 @@ export const EgressCount = { Matched: 0, Denied: 1 } as const
 const IPV6_OCTETS = 16
 
 /** What a thread knows of the names that policies select. */
-export interface NameSource {
+interface NameSource {
   readonly selectors: SelectorIndex
   /** Undefined in data threads, and before the start. */
   readonly observer: NameObserver | undefined
 }
 
-export interface NameObserver {
+interface NameObserver {
   /** Applies a lookup of `name`. Returns a wait for its effect; undefined = the reply need not wait. */
   submit(name: HashedName, lookup: Lookup): Promise<GateResult> | undefined
 }
 
-export interface EgressFirewallParts {
+interface EgressFirewallParts {
   readonly name: string
   readonly source: NameSource
   readonly rules: AddressRules

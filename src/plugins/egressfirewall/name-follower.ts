@@ -23,7 +23,7 @@ import { StatusSink } from './status-sink.ts'
 /** Time between two checks whether everything is written. */
 const FLUSH_CHECK_MS = 10
 
-export interface NameFollowerParts {
+interface NameFollowerParts {
   readonly api: ApiClient
   /** Empty = all. */
   readonly namespaces: readonly string[]
@@ -37,7 +37,7 @@ export interface NameFollowerParts {
 }
 
 /** A sink for entries of any form. */
-export type AnySink = Pick<
+type AnySink = Pick<
   StatusSink<unknown>,
   'plural' | 'counts' | 'pending' | 'size' | 'submit' | 'retry' | 'close'
 >

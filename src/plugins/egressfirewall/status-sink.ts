@@ -30,7 +30,7 @@ const FIELD_MANAGER = 'sextant-egressfirewall'
 /** Statuses of a request that would be refused again. */
 const REFUSED: ReadonlySet<number> = new Set([400, 413, 422])
 
-export interface StatusSinkParts<Entry> {
+interface StatusSinkParts<Entry> {
   readonly names: NameApi<Entry>
   readonly limits: UpdateLimits
   readonly mode: SinkMode
@@ -42,7 +42,7 @@ export interface StatusSinkParts<Entry> {
 }
 
 /** Numbers since the start. */
-export interface StatusCounts {
+interface StatusCounts {
   written: number
   /** Writes that another writer was faster than. */
   conflicts: number

@@ -1,7 +1,7 @@
 import type { LinearRegExp } from '../../base/re2/linear-regexp.ts'
 import type { Timers } from '../../base/timers.ts'
 
-export interface ConsolidationOptions {
+interface ConsolidationOptions {
   readonly pattern: LinearRegExp
   /** As the operator wrote it. */
   readonly patternText: string

@@ -46,7 +46,7 @@ export interface ForwardCounts {
   reply(upstream: ForwardUpstream, rcode: number, ms: number): void
 }
 
-export interface ForwardParts {
+interface ForwardParts {
   /** Filled at startup. */
   readonly upstreams: readonly ForwardUpstream[]
   readonly select: Select

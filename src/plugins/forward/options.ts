@@ -39,7 +39,7 @@ export type Destination =
     }
 
 /** A TO whose addresses are looked up at the start. */
-export interface HostDestination {
+interface HostDestination {
   readonly kind: 'host'
   /** `host`: a name without its final dot. */
   readonly server: HostPort

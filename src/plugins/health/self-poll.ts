@@ -12,7 +12,7 @@ const SLOW_MS = 1000
 /** Fetches `url`: resolves when the reply is there, rejects after `timeoutMs`. */
 export type PollUrl = (url: string, timeoutMs: number) => Promise<void>
 
-export interface SelfPollOptions {
+interface SelfPollOptions {
   readonly url: string
   readonly clock: Clock
   readonly timers: Timers

@@ -19,7 +19,7 @@ const RECORD_OCTETS = 16
 /** Most entries for which room is allocated in advance: a file may consist of one line. */
 const RECORDS_EXPECTED_MAX = 1 << 20
 
-export interface HostsFileOptions extends HostsOptions {
+interface HostsFileOptions extends HostsOptions {
   readonly path: string
   /** Lines of the Corefile; they are served whatever the file contains. */
   readonly inline: readonly string[]

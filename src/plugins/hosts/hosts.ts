@@ -12,12 +12,12 @@ import type { RecordsInSharedMemory } from '../../zone/zonefile/records-in-share
 const ASTERISK = 0x2a
 
 /** The records that `Hosts` answers from; one assignment replaces them when the file changes. */
-export interface HostsSource {
+interface HostsSource {
   /** Undefined until the records are loaded. */
   readonly records: RecordsInSharedMemory | undefined
 }
 
-export interface HostsServing {
+interface HostsServing {
   readonly zones: ZoneSet
   readonly fallthrough: Fallthrough
   /** Applies `fallthrough` also if the name exists, but the type is not supported. */

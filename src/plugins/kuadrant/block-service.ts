@@ -7,7 +7,7 @@ import type { ZonePublisher, ZonePublisherParts } from '../../publish/zone-publi
 import { ZONE_VERSIONS } from '../../xfr/zone-versions.ts'
 import type { KuadrantOptions } from './options.ts'
 
-export type BlockParts = Pick<ZonePublisherParts, 'threads' | 'group' | 'counts'>
+type BlockParts = Pick<ZonePublisherParts, 'threads' | 'group' | 'counts'>
 
 /**
  * Publishes the block's zones from the start of the instance to its end. The modules that fill the

@@ -8,7 +8,7 @@ import type { ZoneAnswerer } from '../../zone/lookup/answer.ts'
 import type { AnswerSource } from '../../zone/lookup/answer-source.ts'
 
 /** Where the handler finds the zones, once they are loaded. */
-export interface KuadrantSource {
+interface KuadrantSource {
   readonly answerer: ZoneAnswerer | undefined
 }
 

@@ -15,7 +15,7 @@ import type { ClusterPlace } from '../../sources/kubernetes/cluster-access.ts'
 const TTL_SECONDS_DEFAULT = 5
 const STARTUP_MS_DEFAULT = 5000
 
-export type PodMode = 'disabled' | 'insecure' | 'verified'
+type PodMode = 'disabled' | 'insecure' | 'verified'
 
 const POD_MODES: readonly string[] = ['disabled', 'insecure', 'verified'] satisfies PodMode[]
 

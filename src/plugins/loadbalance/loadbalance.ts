@@ -35,7 +35,7 @@ export interface WeightSource {
   current: WeightMemory
 }
 
-export interface LoadbalanceOptions {
+interface LoadbalanceOptions {
   /** Present = the policy draws one address by weight to be first; absent = it shuffles everything. */
   readonly weights: WeightSource | undefined
   /** Networks whose addresses are first, in order of preference; 0..PREFERRED_MAX. */

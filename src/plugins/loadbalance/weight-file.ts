@@ -5,7 +5,7 @@ import { guarding } from '../../telemetry/guard.ts'
 import type { Logger } from '../../telemetry/log.ts'
 import { copyWeights, scanWeights, WEIGHT_FILE_OCTETS_MAX, type WeightMemory } from './weights.ts'
 
-export interface WeightFileOptions {
+interface WeightFileOptions {
   readonly path: string
   /** How often the file is checked; 0 = only at the start. */
   readonly reloadMs: number

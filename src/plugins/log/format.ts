@@ -44,7 +44,7 @@ const METADATA_LENGTH_MAX = 1024
  * Finds the provider of a metadata label. Called per line, because providers register after formats
  * are compiled.
  */
-export type FindMetadata = (label: string) => MetadataProvider | undefined
+type FindMetadata = (label: string) => MetadataProvider | undefined
 
 /** The value that a field prints. */
 const Field = {

@@ -27,7 +27,7 @@ export interface LogRule {
 }
 
 /** The destination of lines. */
-export interface LogOut {
+interface LogOut {
   readonly clock: Clock
   /** Prints entries that are not sent. */
   readonly printer: EntryPrinter

@@ -2,7 +2,7 @@ import type { ReadinessCheck } from '../../plugin/directive.ts'
 import { countUnlisted, type Problems } from '../../telemetry/problems.ts'
 
 /** A plugin that is not ready. */
-export interface Unready {
+interface Unready {
   readonly name: string
   readonly reason: string
 }

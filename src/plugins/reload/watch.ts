@@ -3,7 +3,7 @@ import type { Timers } from '../../base/timers.ts'
 import { guarding } from '../../telemetry/guard.ts'
 import type { Logger } from '../../telemetry/log.ts'
 
-export interface WatchOptions {
+interface WatchOptions {
   /** Digest of the running instance. */
   readonly loadedDigest: string
   /** Returns the digest of the current Corefile. Throws InputError if it can't be read or parsed. */

@@ -44,7 +44,7 @@ const EXPIRE_SECONDS_MIN = 600
 /** A refresh comes earlier than the SOA says by up to this part, so that zones do not refresh all at once. */
 const JITTER = 0.1
 
-export interface SecondaryOptions {
+interface SecondaryOptions {
   readonly resources: ResourceRegistry
   readonly zone: Uint8Array
   readonly primaries: readonly HostPort[]

@@ -9,7 +9,7 @@ import type { Transaction } from '../../plugin/transaction.ts'
 import { soaSerial } from '../../xfr/in/transfer-reader.ts'
 
 /** A zone with the data that is needed to handle its NOTIFYs. */
-export interface NotifiedZone {
+interface NotifiedZone {
   readonly zone: Uint8Array
   /** Addresses of its primaries. */
   readonly primaries: AddressSet
@@ -18,7 +18,7 @@ export interface NotifiedZone {
 }
 
 /** A NOTIFY that is handed to the control thread. */
-export interface Notice {
+interface Notice {
   readonly index: number
   /** -1 = the NOTIFY has no serial. */
   readonly serial: number

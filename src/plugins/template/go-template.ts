@@ -34,7 +34,7 @@ export class RenderFault {
 type Expression = (data: TemplateData) => string | RenderFault
 
 /** What a text refers to, for checks at load. */
-export interface TemplateReferences {
+interface TemplateReferences {
   /** Groups by name or number. */
   readonly groups: Set<string>
   /** Numbers of `index .Match`. */

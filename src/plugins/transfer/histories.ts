@@ -29,7 +29,7 @@ interface Pending {
 }
 
 /** The data for the answer to an IXFR. */
-export interface HistoryAnswer {
+interface HistoryAnswer {
   readonly version: ZoneVersion
   /** Undefined = not known; empty = the client has that version. */
   readonly steps: readonly ZoneDifference[] | undefined

@@ -27,7 +27,7 @@ const ACTIVE_MAX = 64
 
 const NO_REPLY = 'no reply'
 
-export interface NotifierParts {
+interface NotifierParts {
   readonly clock: Clock
   readonly timers: Timers
   readonly log: Logger
@@ -36,7 +36,7 @@ export interface NotifierParts {
 }
 
 /** The target of a NOTIFY, with its source address and key. */
-export interface Addressee {
+interface Addressee {
   readonly target: NotifyTarget
   /** Source address; '' = any. */
   readonly source: string

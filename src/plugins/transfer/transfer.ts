@@ -31,7 +31,7 @@ export interface FinishedTransfer extends TransferCounts {
   readonly peerFamily: AddressFamily
 }
 
-export interface TransferParts {
+interface TransferParts {
   readonly rules: TransferRules
   readonly versions: ZoneVersions
   readonly histories: Histories

@@ -11,7 +11,7 @@ import { VerifyBudget } from './verify-budget.ts'
 /** A set of numbers, or all numbers. */
 export type Required = ReadonlySet<number> | 'all'
 
-export interface TsigOptions {
+interface TsigOptions {
   readonly zones: ZoneSet
   readonly keyring: TsigKeyring
   readonly clock: Clock

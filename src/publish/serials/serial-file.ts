@@ -5,7 +5,7 @@ import type { Logger } from '../../telemetry/log.ts'
 import type { SerialEntry, SerialIndex } from './serial-index.ts'
 import { printSerials, RESERVED, RESERVED_COMMITS, SERIALS } from './serial-text.ts'
 
-export interface SerialFileOptions {
+interface SerialFileOptions {
   /** Absolute path. */
   readonly path: string
   readonly index: SerialIndex

@@ -6,7 +6,7 @@ import type { Logger } from '../../telemetry/log.ts'
 import type { SnapshotJob } from '../../zone/snapshot/write.ts'
 import type { SnapshotWriter } from '../../zone/snapshot/write-in-thread.ts'
 
-export interface KeeperOptions {
+interface KeeperOptions {
   /** Absolute path. */
   readonly path: string
   readonly resources: ResourceRegistry

@@ -25,7 +25,7 @@ interface Opened {
   readonly counts: Float64Array
 }
 
-export interface DataListenerOptions {
+interface DataListenerOptions {
   /** Address of the plan: data threads identify the plan by it. */
   readonly address: string
   readonly host: string

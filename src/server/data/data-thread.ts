@@ -32,7 +32,7 @@ import { LINES_TO_CONTROL, toControlTag } from './to-control-tag.ts'
 import type { ServeXdp } from './xdp/serve-xdp.ts'
 
 /** The parts of a data thread. The directives are those of the control thread. */
-export interface DataThreadParts {
+interface DataThreadParts {
   readonly loadDirectives: LoadDirectives
   readonly directiveNames: readonly string[]
   readonly clock: Clock

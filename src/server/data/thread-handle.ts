@@ -13,7 +13,7 @@ const RING_OCTETS = 2 ** 21
 /** Starts a thread that runs a `DataThread` with these; `port` is transferred to it. */
 export type StartThread = (init: DataThreadInit, port: MessagePort) => Worker
 
-export interface ThreadHandleHooks {
+interface ThreadHandleHooks {
   onMessage(message: FromDataThread): void
   /** Called when the thread ends without a request to end. */
   onDeath(error: Error): void

@@ -19,7 +19,7 @@ export interface ClusterPlace extends ApiPlace {
 }
 
 /** A resource that works with the API of a cluster. */
-export interface ClusterResource<T extends object> {
+interface ClusterResource<T extends object> {
   readonly type: abstract new (...args: never[]) => T
   /** The options that it depends on, besides the cluster. */
   readonly options: unknown

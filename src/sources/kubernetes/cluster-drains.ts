@@ -16,7 +16,7 @@ export interface ConfigMapPlace {
   readonly name: string
 }
 
-export interface ClusterDrainsOptions {
+interface ClusterDrainsOptions {
   readonly place: ConfigMapPlace
   readonly log: Logger
   readonly clock: Clock

@@ -12,7 +12,7 @@ import type { Logger } from '../../telemetry/log.ts'
 import type { ProblemText } from '../../telemetry/problems.ts'
 import { CLUSTER_PLACE, printPath } from './cluster-store.ts'
 
-export interface NamespaceDrainsOptions {
+interface NamespaceDrainsOptions {
   /** Empty = all namespaces. */
   readonly namespaces: readonly string[]
   readonly log: Logger

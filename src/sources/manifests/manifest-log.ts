@@ -12,7 +12,7 @@ const LOGGED_MAX = 20
 /** Least time between two lines about changed files: a program may write them all the time. */
 const CHANGES_MS = 1000
 
-export interface ManifestLogParts {
+interface ManifestLogParts {
   readonly log: Logger
   readonly clock: Clock
   readonly timers: Timers

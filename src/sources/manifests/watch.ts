@@ -21,7 +21,7 @@ export interface Disturbance {
   readonly isEverything: boolean
 }
 
-export interface WatchListener {
+interface WatchListener {
   /** Called when files must be checked. */
   onDisturbance(disturbance: Disturbance): void
   /** Called when the system refuses a watch. From then on only polling detects changes there. */

@@ -35,7 +35,7 @@ const VALUE = 96
 const SCRATCH_OCTETS = 128
 
 /** What `receive` returns: a message, or that none waits, or that the peer has closed the socket. */
-export type ReceivedMessage = { readonly octets: Uint8Array; readonly fd: number } | 'none' | 'end'
+type ReceivedMessage = { readonly octets: Uint8Array; readonly fd: number } | 'none' | 'end'
 
 /** A UNIX socket that carries messages, each with one descriptor, between processes of one user. No call blocks. */
 export class DescriptorSocket {

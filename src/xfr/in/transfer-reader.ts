@@ -50,7 +50,7 @@ export type Received =
       readonly warnings: readonly InputError[]
     }
 
-export interface TransferQuestion {
+interface TransferQuestion {
   /** Lower-case wire form. */
   readonly zone: Uint8Array
   readonly id: number

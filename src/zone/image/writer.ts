@@ -13,7 +13,7 @@ import type { RRsetData, ZoneId } from './types.ts'
 import { ZoneTable } from './zone-table.ts'
 
 /** Sizes of a zone image. */
-export interface ZoneImageOptions {
+interface ZoneImageOptions {
   /** First size of the arena; default 64 KB. */
   readonly initialOctets?: number
   /** Address space to reserve: the maximum size of the arena. Default and maximum: 4 GB. */

@@ -24,7 +24,7 @@ const MAGIC = 'sextant snapshot '
 export const FOREIGN = 'it is not a snapshot'
 
 /** Sizes of the parts of a file. */
-export interface Preamble {
+interface Preamble {
   readonly factsOctets: number
   readonly arenaOctets: number
 }

@@ -15,7 +15,7 @@ export interface RefusedSnapshot {
 }
 
 /** The content of a file. The checksum is verified; the content itself is not validated yet. */
-export interface ReadSnapshot {
+interface ReadSnapshot {
   readonly kind: 'read'
   /** JSON, as the caller passed it to `writeSnapshot`. */
   readonly facts: string

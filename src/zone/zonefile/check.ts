@@ -14,7 +14,7 @@ const RRSETS_MAX = 255
 const SLICE_NODES = 1024
 
 /** The results of the checks. Without errors, the zone can be served. */
-export interface ZoneFindings {
+interface ZoneFindings {
   readonly errors: InputError[]
   /** Problems that were repaired or tolerated, each with its place. */
   readonly warnings: InputError[]

@@ -50,7 +50,7 @@ export interface DnsNameResolverSettings {
 }
 
 /** Counters of a controller. */
-export interface DnsNameResolverCounts {
+interface DnsNameResolverCounts {
   lookup(result: Observation['kind']): void
   removed(what: 'addresses' | 'names', count: number): void
 }

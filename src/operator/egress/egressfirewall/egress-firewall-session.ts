@@ -24,7 +24,7 @@ export interface EgressFirewallSettings {
 }
 
 /** Counts the writes that were done. */
-export type CountWrite = (kind: 'create' | 'delete') => void
+type CountWrite = (kind: 'create' | 'delete') => void
 
 /**
  * Gives each DNS name that an EgressFirewall uses exactly one DNSNameResolver:

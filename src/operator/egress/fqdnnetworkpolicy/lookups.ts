@@ -28,7 +28,7 @@ const TRIES = 2
 const COLLECT_MS = 10_000
 const NXDOMAIN = printRcode(Rcode.NXDOMAIN)
 
-export interface LookupParts {
+interface LookupParts {
   readonly servers: DnsServers
   readonly settings: FqdnSettings
   readonly metrics: FqdnMetrics

@@ -6,10 +6,10 @@ import type { MetricsRegistry } from '../../../telemetry/metrics.ts'
 const RECORD_TYPES: Readonly<Record<AddressFamily, string>> = { 1: 'A', 2: 'AAAA' }
 
 /** What a reconcile did with a NetworkPolicy. */
-export type ApplyResult = 'created' | 'updated' | 'unchanged' | 'failed'
+type ApplyResult = 'created' | 'updated' | 'unchanged' | 'failed'
 
 /** Values as of now. */
-export interface FqdnFacts {
+interface FqdnFacts {
   readonly active: number
   readonly pending: number
   readonly names: number

@@ -10,7 +10,7 @@ const DELETE_POLICY = 'fqdnnetworkpolicies.networking.gke.io/delete-policy'
 const OWNED_BY = 'fqdnnetworkpolicies.networking.gke.io/owned-by'
 
 /** What to do with the NetworkPolicy of a policy. */
-export type NetworkPolicyPlan =
+type NetworkPolicyPlan =
   | { readonly kind: 'none' }
   | { readonly kind: 'create' | 'replace'; readonly object: ApiObject; readonly isAdopted: boolean }
 

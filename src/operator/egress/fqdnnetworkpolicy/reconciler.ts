@@ -47,7 +47,7 @@ const LASTING: readonly number[] = [400, 403, 413, 422]
 /** Faults of a policy that Events report. */
 const FAULTS_MAX = 100
 
-export interface FqdnReconcilerParts {
+interface FqdnReconcilerParts {
   readonly policies: ReadonlyMap<FqdnApi, ObjectCache>
   readonly networkPolicies: ObjectCache
   readonly servers: DnsServers

@@ -3,7 +3,7 @@ import type { MetricsRegistry } from '../../../telemetry/metrics.ts'
 const BUCKETS_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5, 30]
 
 /** Values as of now. */
-export interface OvnFacts {
+interface OvnFacts {
   readonly isConnected: boolean
   readonly pending: number
   readonly addressSets: number

@@ -16,7 +16,7 @@ export interface XdpThreads {
   detach(thread: number, fds: readonly number[]): Promise<void>
 }
 
-export interface XdpInterfaceParts {
+interface XdpInterfaceParts {
   readonly name: string
   readonly kernel: XdpKernel
   readonly threads: XdpThreads
@@ -61,7 +61,7 @@ interface Active {
 }
 
 /** What an interface should do now. */
-export interface XdpGoal {
+interface XdpGoal {
   /** Undefined = nothing. */
   readonly plan: XdpRoutePlan | undefined
   readonly generation: number

@@ -9,7 +9,7 @@ import { planRoutes, type XdpRoutePlan, type XdpSite } from './routes.ts'
 /** Time between two checks of the interfaces. */
 const CHECK_MS = 1000
 
-export interface XdpPlaneParts {
+interface XdpPlaneParts {
   readonly kernel: XdpKernel
   readonly threads: XdpThreads
   readonly log: Logger

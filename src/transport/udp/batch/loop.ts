@@ -116,7 +116,7 @@ class Lane {
 }
 
 /** What answers the packets of the UDP socket `fd`. */
-export interface LoopLane {
+interface LoopLane {
   readonly fd: number
   readonly handler: QueryHandler
 }

@@ -51,7 +51,7 @@ export interface GroupingOptions {
   onRefused(errno: number): void
 }
 
-export interface OutboxOptions {
+interface OutboxOptions {
   readonly fd: number
   /** Octets of the peers' addresses. */
   readonly nameOctets: number

@@ -37,14 +37,14 @@ const {
 const { QUERY_OCTETS_MAX, REPLY_OCTETS_MAX } = udp
 
 /** A bound socket that more than one thread uses: one opened it, and the others attach to it. */
-export interface SocketPlace {
+interface SocketPlace {
   readonly fd: number
   /** The host that it was opened with. */
   readonly host: string
   readonly port: number
 }
 
-export interface BatchSocketOptions {
+interface BatchSocketOptions {
   /** An IP address; `::` accepts IPv4 too. */
   readonly host: string
   /** 0 = any free port. */

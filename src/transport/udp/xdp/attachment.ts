@@ -5,9 +5,9 @@ import { assembleProgram, type XdpTarget } from './program.ts'
 import { Xsk } from './xsk.ts'
 
 /** `auto`: the best that works. `native`, `generic`: only that. `copy`: as `auto`, without zero-copy. */
-export type XdpMode = 'auto' | 'native' | 'generic' | 'copy'
+type XdpMode = 'auto' | 'native' | 'generic' | 'copy'
 
-export interface AttachOptions {
+interface AttachOptions {
   readonly mode: XdpMode
   /** Number of receive queues to serve, from 0 on. */
   readonly queues: number

@@ -13,7 +13,7 @@ import {
 const { AF_INET, AF_INET6, NAME_IPV4, NAME_IPV6, NAME_PORT, NAME_SCOPE } = sockaddr
 const { UNIT_CONTROL } = layouts
 
-export interface UnitOptions {
+interface UnitOptions {
   readonly isIPv6: boolean
   /** The address that the UDP socket is bound to. */
   readonly host: string

@@ -44,12 +44,12 @@ const FRAMES_SENT_MAX = RING_ENTRIES / 2
 const STALLS_MAX = 16
 
 /** The UDP socket of a target: it sends what AF_XDP can't, from this thread or the control thread. */
-export interface XdpLane {
+interface XdpLane {
   readonly socket: BatchSocket
 }
 
 /** The addresses that an AF_XDP socket serves. */
-export interface XdpRoutes {
+interface XdpRoutes {
   readonly targets: Targets
   readonly lanes: readonly XdpLane[]
   /** Octets of the longest packet that the interface sends, its IP header included. */

@@ -79,7 +79,7 @@ const SEND_BUFFER_OCTETS = 2 ** 22
 const OFFSETS_OCTETS = 128
 const STATISTICS_OCTETS = 48
 
-export interface XskOptions {
+interface XskOptions {
   readonly ifindex: number
   readonly queue: number
   /** True = do not use zero-copy, even if the driver supports it. */

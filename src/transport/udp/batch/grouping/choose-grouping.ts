@@ -3,7 +3,7 @@ import { loadLibc } from '../libc.ts'
 import { cutsMessages } from './udp-segment.ts'
 
 /** Whether replies in batches are grouped; if not, what the log adds. */
-export interface ChosenGrouping {
+interface ChosenGrouping {
   readonly groups: boolean
   readonly description: string
 }
