@@ -169,6 +169,30 @@ t.test('no files import each other', async (t) => {
   t.strictSame(circlesOf(new Map(files.map((file) => [file, staticImportsOf(file)]))), [])
 })
 
+/** `file name` of each declaration that src exports, and whose name no other file has. */
+function findUnusedExports(texts: ReadonlyMap<string, string>): string[] {
+  const files = new Map<string, number>()
+  for (const text of texts.values()) {
+    for (const word of new Set(text.match(/\w+/g))) files.set(word, (files.get(word) ?? 0) + 1)
+  }
+  const declaration =
+    /^export (?:async |abstract )?(?:function\*?|class|interface|type|const) (\w+)/gm
+  return [...texts]
+    .filter(([file]) => file.startsWith('src/'))
+    .flatMap(([file, text]) => [...text.matchAll(declaration)].map(([, name = '']) => [file, name]))
+    .filter(([, name = '']) => files.get(name) === 1)
+    .map((found) => found.join(' '))
+}
+
+t.test('an exported name is used by another file', async (t) => {
+  const [a, b] = ['export function* f() {}\nexport const g = f', 'g()']
+  t.strictSame(findUnusedExports(new Map(Object.entries({ 'src/a.ts': a, b }))), ['src/a.ts f'])
+  const files = ['src', 'test', 'bench'].flatMap((folder) => {
+    return ['.ts', '.mjs'].flatMap((ending) => filesUnder(folder, ending))
+  })
+  t.strictSame(findUnusedExports(new Map(files.map((file) => [file, read(file)]))), [])
+})
+
 /** `file:line: N lines` of every function in `text` that is longer than allowed. */
 function longFunctions(file: string, text: string): string[] {
   const source = ts.createSourceFile(file, text, ts.ScriptTarget.Latest, true)
