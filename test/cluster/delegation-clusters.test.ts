@@ -1,7 +1,7 @@
 import t from 'tap'
 import { CLUSTER_TEST_MS } from '../support/cluster.ts'
 import { needsCluster } from '../support/cluster-binary.ts'
-import { address, DelegationSite, type Found } from '../support/delegation-site.ts'
+import { address, DelegationSite, type Found } from './delegation-site.ts'
 
 const ZONE = 'k.example.com'
 const HOST = `app.${ZONE}`

@@ -1,8 +1,8 @@
 import t from 'tap'
 import { CLUSTER_TEST_MS } from '../support/cluster.ts'
 import { needsCluster } from '../support/cluster-binary.ts'
-import { runPageInCluster } from '../support/cluster-page.ts'
 import { needs } from '../support/peer.ts'
+import { runPageInCluster } from './cluster-page.ts'
 
 const PAGE = 'docs/how-to/egress-firewall.md'
 

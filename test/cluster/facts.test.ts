@@ -5,9 +5,9 @@ import type { AddressInfo } from 'node:net'
 import t, { type Test } from 'tap'
 import { CLUSTER_TEST_MS } from '../support/cluster.ts'
 import { needsCluster } from '../support/cluster-binary.ts'
-import { address, DelegationSite } from '../support/delegation-site.ts'
 import { type RunningServer, startServer } from '../support/server.ts'
 import { until } from '../support/until.ts'
+import { address, DelegationSite } from './delegation-site.ts'
 
 const ZONE = 'k.example.com'
 /** Long: other tests run at the same time. */

@@ -4,13 +4,13 @@ import t from 'tap'
 import { RRType } from '../../src/dns/iana/index.ts'
 import { CLUSTER_TEST_MS } from '../support/cluster.ts'
 import { needsCluster } from '../support/cluster-binary.ts'
-import { ownAddress, SEEN_MS, Shop, to, Zone } from '../support/fqdn-policies.ts'
 import { digAt, type RunningPeer, startPeer } from '../support/nameservers.ts'
 import { needs, run } from '../support/peer.ts'
 import { freePort } from '../support/server.ts'
 import { temporaryDirectory } from '../support/temporary-directory.ts'
 import { reloadZone, startUnbound } from '../support/unbound.ts'
 import { until } from '../support/until.ts'
+import { ownAddress, SEEN_MS, Shop, to, Zone } from './fqdn-policies.ts'
 
 const MANY = Array.from({ length: 100 }, (_, i) => i)
 const HEAD = `$ORIGIN example.

@@ -2,6 +2,7 @@ import t from 'tap'
 import { RRType } from '../../src/dns/iana/index.ts'
 import { CLUSTER_TEST_MS } from '../support/cluster.ts'
 import { needsCluster } from '../support/cluster-binary.ts'
+import { until } from '../support/until.ts'
 import {
   DEFINITIONS,
   DELTA10,
@@ -12,8 +13,7 @@ import {
   Shop,
   to,
   Zone,
-} from '../support/fqdn-policies.ts'
-import { until } from '../support/until.ts'
+} from './fqdn-policies.ts'
 
 t.setTimeout(CLUSTER_TEST_MS)
 

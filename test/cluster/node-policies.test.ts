@@ -10,9 +10,9 @@ import { openApi } from '../../src/sources/kubernetes/acquire.ts'
 import { MetricsRegistry } from '../../src/telemetry/metrics.ts'
 import { CLUSTER_TEST_MS, Cluster } from '../support/cluster.ts'
 import { needsCluster } from '../support/cluster-binary.ts'
-import { definePolicies, policyPath } from '../support/policy-definitions.ts'
 import { recordLog } from '../support/recorded-log.ts'
 import { until } from '../support/until.ts'
+import { definePolicies, policyPath } from './policy-definitions.ts'
 
 /** Ample: a busy machine takes long. */
 const SEEN_MS = 120_000

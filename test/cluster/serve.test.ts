@@ -5,17 +5,10 @@ import { applyAll } from '../support/apply.ts'
 import { CLUSTER_TEST_MS, Cluster } from '../support/cluster.ts'
 import { needsCluster } from '../support/cluster-binary.ts'
 import { composeManifests } from '../support/kustomize.ts'
-import { needsMounts, Pod } from '../support/pod-account.ts'
-import {
-  endpointsOf,
-  HEALED_MS,
-  record,
-  SEEN_MS,
-  ServedCluster,
-  ZONE,
-} from '../support/served-cluster.ts'
 import { temporaryDirectory } from '../support/temporary-directory.ts'
 import { until } from '../support/until.ts'
+import { needsMounts, Pod } from './pod-account.ts'
+import { endpointsOf, HEALED_MS, record, SEEN_MS, ServedCluster, ZONE } from './served-cluster.ts'
 
 t.setTimeout(CLUSTER_TEST_MS)
 

@@ -6,6 +6,10 @@ import { needsCluster } from '../support/cluster-binary.ts'
 import type { ClusterSite } from '../support/cluster-site.ts'
 import { answers, CLIENT_IN_AMERICA, CLIENT_IN_EUROPE, NAMESERVERS } from '../support/edge.ts'
 import { GATEWAYS } from '../support/gateways.ts'
+import { digKey } from '../support/nameservers.ts'
+import { needs, needsRoot } from '../support/peer.ts'
+import { LACKED } from '../support/rights.ts'
+import { until } from '../support/until.ts'
 import {
   ALL,
   addressOf,
@@ -24,12 +28,8 @@ import {
   startMultiCluster,
   Watch,
   ZONE,
-} from '../support/multi-cluster.ts'
-import { digKey } from '../support/nameservers.ts'
-import { needs, needsRoot } from '../support/peer.ts'
-import { LACKED } from '../support/rights.ts'
-import { until } from '../support/until.ts'
-import { listWritten } from '../support/written.ts'
+} from './multi-cluster.ts'
+import { listWritten } from './written.ts'
 
 const DRAWS = 20_000
 /** What χ² of two degrees of freedom exceeds by chance once in a million runs: servers draw as they do in service. */

@@ -9,7 +9,7 @@ import { PageShell } from '../support/page-shell.ts'
 import { needs, needsRoot } from '../support/peer.ts'
 import { root } from '../support/server.ts'
 import { temporaryDirectory } from '../support/temporary-directory.ts'
-import { type Place, ToyKubelet } from '../support/toy-kubelet.ts'
+import { type Place, ToyKubelet } from './toy-kubelet.ts'
 
 const PAGE = 'docs/tutorials/two-clusters.md'
 const CLUSTERS = ['berlin', 'boston']

@@ -15,9 +15,9 @@ import { readCrd } from '../support/cluster.ts'
 import { AUTHORITATIVE, address, DelegationFixture, HOST } from '../support/delegation-fixture.ts'
 import { ToyCluster, ToyPeers } from '../support/operator-cluster.ts'
 import { at, dnsRecord, secret } from '../support/operator-objects.ts'
-import { misfitsOf, pathsOf, type Schema, watched, writtenPaths } from '../support/schema.ts'
 import { FakeClock } from '../support/setup.ts'
 import { toyReconciler } from '../support/toy-reconciler.ts'
+import { misfitsOf, pathsOf, type Schema, watched, writtenPaths } from './schema.ts'
 
 function schemaOf(plural: string, part: 'spec' | 'status'): Schema {
   return readCrd(plural).spec.versions[0].schema.openAPIV3Schema.properties[part]

@@ -4,11 +4,11 @@ import { get } from 'node:http'
 import { connect } from 'node:net'
 import { Worker } from 'node:worker_threads'
 import t from 'tap'
-import { BurstClient } from '../support/burst-client.ts'
 import { composeQuery } from '../support/client.ts'
 import type { FloodData } from '../support/flood-worker.ts'
 import { freePort, putFile, type RunningServer, startServer } from '../support/server.ts'
 import { until } from '../support/until.ts'
+import { BurstClient } from './burst-client.ts'
 
 // Long: it floods a server for tens of seconds.
 

@@ -1,7 +1,6 @@
 import { renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { EditedZone, NAMES } from '../support/edited-zone.ts'
 import {
   digAt,
   digKey,
@@ -16,6 +15,7 @@ import { needs } from '../support/peer.ts'
 import { freePort, type RunningServer, startServer } from '../support/server.ts'
 import { temporaryDirectory } from '../support/temporary-directory.ts'
 import { until } from '../support/until.ts'
+import { EditedZone, NAMES } from './edited-zone.ts'
 
 // Long: it starts many servers.
 

@@ -3,7 +3,6 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { EditedZone } from '../support/edited-zone.ts'
 import {
   KEY,
   type PeerName,
@@ -14,6 +13,7 @@ import {
 import { needs, run } from '../support/peer.ts'
 import { freePort, startServer } from '../support/server.ts'
 import { until } from '../support/until.ts'
+import { EditedZone } from './edited-zone.ts'
 
 // Long: it starts many servers.
 

@@ -1,6 +1,6 @@
 import t, { type Test } from 'tap'
-import { EUROPE, pairOf, Site, ZONE } from '../support/sites.ts'
 import { until } from '../support/until.ts'
+import { EUROPE, pairOf, Site, ZONE } from './sites.ts'
 
 // Long: it waits until sites are down and up again.
 

@@ -9,8 +9,8 @@ import { endpoint, peerRecord, record } from '../support/exported-zone.ts'
 import { getText } from '../support/get-text.ts'
 import { framed, HostilePeer, replyTo } from '../support/hostile-peer.ts'
 import { freePort } from '../support/server.ts'
-import { pairOf, Site, ZONE } from '../support/sites.ts'
 import { until } from '../support/until.ts'
+import { pairOf, Site, ZONE } from './sites.ts'
 
 const manifest = (host: string, endpoints: readonly string[]): string => `---
 apiVersion: kuadrant.io/v1alpha1

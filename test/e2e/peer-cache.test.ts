@@ -3,8 +3,8 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { getText } from '../support/get-text.ts'
 import { freePort } from '../support/server.ts'
-import { AMERICA, EUROPE, gateway, pairOf, Site, ZONE } from '../support/sites.ts'
 import { until } from '../support/until.ts'
+import { AMERICA, EUROPE, gateway, pairOf, Site, ZONE } from './sites.ts'
 
 // Long: it starts many servers.
 

@@ -5,8 +5,8 @@ import { get } from 'node:http'
 import { connect } from 'node:net'
 import t from 'tap'
 import { freePort, startServer } from '../support/server.ts'
-import { SpoofingClient } from '../support/spoofing-client.ts'
 import { readMessage, wireQuery } from '../support/wire.ts'
+import { SpoofingClient } from './spoofing-client.ts'
 
 // Long: it floods a server for tens of seconds.
 

@@ -2,7 +2,6 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { Delv } from '../support/delv.ts'
 import { ask, askEach, type Reply } from '../support/dig.ts'
 import {
   type Denial,
@@ -15,6 +14,7 @@ import {
 import { needs, run } from '../support/peer.ts'
 import { freePort, type RunningServer, startServer } from '../support/server.ts'
 import { until } from '../support/until.ts'
+import { Delv } from './delv.ts'
 
 // Long: it starts many servers.
 

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { pairOf, Site } from '../support/sites.ts'
+import { pairOf, Site } from './sites.ts'
 
 t.test('each site logs once what happens when a site dies', async (t) => {
   const pair = await pairOf()

@@ -5,8 +5,8 @@ import { getText } from '../support/get-text.ts'
 import { serialAt, startPeer } from '../support/nameservers.ts'
 import { needs } from '../support/peer.ts'
 import { freePort } from '../support/server.ts'
-import { AMERICA, APP, ELSEWHERE, EUROPE, gateway, pairOf, Site, ZONE } from '../support/sites.ts'
 import { until } from '../support/until.ts'
+import { AMERICA, APP, ELSEWHERE, EUROPE, gateway, pairOf, Site, ZONE } from './sites.ts'
 
 // Long: it waits until sites are down and up again.
 

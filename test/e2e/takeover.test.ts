@@ -3,12 +3,12 @@ import { get } from 'node:http'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { BurstClient } from '../support/burst-client.ts'
 import { composeQuery } from '../support/client.ts'
 import { freePort, type RunningServer, startServer } from '../support/server.ts'
-import { TcpTalk } from '../support/tcp-talk.ts'
 import { until } from '../support/until.ts'
 import { wireQuery } from '../support/wire.ts'
+import { BurstClient } from './burst-client.ts'
+import { TcpTalk } from './tcp-talk.ts'
 
 // Long: it starts many servers.
 

@@ -4,9 +4,9 @@ import { HMAC_SHA256 } from '../../src/dns/tsig/algorithm.ts'
 import { createTsigKey } from '../../src/dns/tsig/key.ts'
 import { RequestSigner } from '../../src/dns/tsig/request-signer.ts'
 import { startServer } from '../support/server.ts'
-import { SpoofingClient } from '../support/spoofing-client.ts'
 import { until } from '../support/until.ts'
 import { wireQuery } from '../support/wire.ts'
+import { SpoofingClient } from './spoofing-client.ts'
 
 // Long: it floods a server for tens of seconds.
 

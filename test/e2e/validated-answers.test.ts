@@ -4,13 +4,13 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { Delv } from '../support/delv.ts'
 import { ask, askEach } from '../support/dig.ts'
 import { startPeer } from '../support/nameservers.ts'
 import { needs } from '../support/peer.ts'
 import { freePort, startServer } from '../support/server.ts'
 import { type SignedZone, type SigningOptions, signZone } from '../support/signed-zone.ts'
 import { until } from '../support/until.ts'
+import { Delv } from './delv.ts'
 
 // Long: it starts many servers.
 

@@ -1,13 +1,8 @@
 import t, { type Test } from 'tap'
 import { OvsdbError } from '../../src/ovsdb/connection.ts'
-import {
-  healthy,
-  type OvsdbAnswer,
-  type OvsdbRequest,
-  ScriptedOvsdb,
-} from '../support/scripted-ovsdb.ts'
 import { FakeClock, FakeTimers } from '../support/setup.ts'
 import { until } from '../support/until.ts'
+import { healthy, type OvsdbAnswer, type OvsdbRequest, ScriptedOvsdb } from './scripted-ovsdb.ts'
 import { ClientStage } from './stage.ts'
 
 /** A client of a scripted server, with timers that the test advances. */

@@ -4,7 +4,7 @@ import { type HostShare, ROOT_KEY } from '../../src/dnsrecord/host-share.ts'
 import { StoredRecord } from '../../src/dnsrecord/record-source.ts'
 import { lowerNameKey } from '../../src/dnsrecord/validate/names.ts'
 import { printRefused } from '../../src/sources/host-judge.ts'
-import { type Given, record, Stage } from '../support/judged-records.ts'
+import { type Given, record, Stage } from './judged-records.ts'
 
 const gw = { namespace: 'gw', created: 100 }
 const evil = { namespace: 'evil', created: 200 }

@@ -9,10 +9,10 @@ import {
   splitFields,
 } from '../../../src/dns/rdata/index.ts'
 import { knownTypes } from '../../support/arbitrary-rdata.ts'
-import { badRdataTexts } from '../../support/bad-rdata-texts.ts'
 import { needs, run } from '../../support/peer.ts'
-import { rareRdataVectors } from '../../support/rare-rdata-vectors.ts'
 import { rdataVectors as commonVectors } from '../../support/rdata-vectors.ts'
+import { badRdataTexts } from './bad-rdata-texts.ts'
+import { rareRdataVectors } from './rare-rdata-vectors.ts'
 
 const rdataVectors = [...commonVectors, ...rareRdataVectors]
 

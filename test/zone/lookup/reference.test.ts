@@ -5,13 +5,13 @@ import { Response } from '../../../src/dns/message/response.ts'
 import { Section } from '../../../src/dns/message/section.ts'
 import { ZoneImage } from '../../../src/zone/image/writer.ts'
 import { AnswerStatus, ZoneAnswerer } from '../../../src/zone/lookup/answer.ts'
+import { question, text, wire } from '../../support/zone-names.ts'
 import {
   lookUpSlowly,
   type ReferenceAnswer,
   type ReferenceRecord,
   type ReferenceZone,
-} from '../../support/reference-lookup.ts'
-import { question, text, wire } from '../../support/zone-names.ts'
+} from './reference-lookup.ts'
 
 // Few labels and deep names, so that random names meet: cuts above data, wildcards above wildcards.
 const label = fc.constantFrom('a', 'b', 'c', '*')

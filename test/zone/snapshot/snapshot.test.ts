@@ -18,8 +18,8 @@ import { ZoneAnswerer } from '../../../src/zone/lookup/answer.ts'
 import { CHECKSUM_OCTETS, PREAMBLE_OCTETS } from '../../../src/zone/snapshot/format.ts'
 import { readSnapshot, restoreSnapshot } from '../../../src/zone/snapshot/read.ts'
 import { writeSnapshot } from '../../../src/zone/snapshot/write.ts'
-import { printImage } from '../../support/zone-digest.ts'
 import { question, wire } from '../../support/zone-names.ts'
+import { printImage } from './zone-digest.ts'
 
 const APEX = 'k.example.'
 const FACTS = JSON.stringify({ some: 'facts', with: 'ümlauts' })

@@ -3,8 +3,8 @@ import t from 'tap'
 import { ZoneImage } from '../../../src/zone/image/writer.ts'
 import { readSnapshot, restoreSnapshot } from '../../../src/zone/snapshot/read.ts'
 import { writeInThread } from '../../../src/zone/snapshot/write-in-thread.ts'
-import { printImage } from '../../support/zone-digest.ts'
 import { wire } from '../../support/zone-names.ts'
+import { printImage } from './zone-digest.ts'
 
 const NAMES = 3000
 

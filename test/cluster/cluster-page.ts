@@ -1,10 +1,10 @@
 import { cpSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Test } from 'tap'
-import { Cluster } from './cluster.ts'
-import { PageRun } from './page.ts'
-import { root } from './server.ts'
-import { temporaryDirectory } from './temporary-directory.ts'
+import { Cluster } from '../support/cluster.ts'
+import { PageRun } from '../support/page.ts'
+import { root } from '../support/server.ts'
+import { temporaryDirectory } from '../support/temporary-directory.ts'
 
 /** Runs what a page shows, with a cluster that nothing else uses. `page`: path in the repository. */
 export async function runPageInCluster(t: Test, page: string): Promise<void> {

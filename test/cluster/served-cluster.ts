@@ -1,9 +1,9 @@
 import { Resolver } from 'node:dns/promises'
 import type { Test } from 'tap'
-import { getText } from './get-text.ts'
-import { freePort, type RunningServer, type ServerOptions, startServer } from './server.ts'
-import { temporaryDirectory } from './temporary-directory.ts'
-import { until } from './until.ts'
+import { getText } from '../support/get-text.ts'
+import { freePort, type RunningServer, type ServerOptions, startServer } from '../support/server.ts'
+import { temporaryDirectory } from '../support/temporary-directory.ts'
+import { until } from '../support/until.ts'
 
 export const ZONE = 'k.example.com'
 /** From a change in the API to the answer, on a machine on which other tests run too. */

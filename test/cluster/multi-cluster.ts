@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Test } from 'tap'
-import { ClusterSite } from './cluster-site.ts'
+import { ClusterSite } from '../support/cluster-site.ts'
 import {
   addNameservers,
   CLIENT_IN_AMERICA,
@@ -11,14 +11,14 @@ import {
   layEdgeFiles,
   NAMESERVERS,
   startEdge,
-} from './edge.ts'
-import { drawnOf, GATEWAYS, layoutOf } from './gateways.ts'
-import { HostNetwork } from './host-network.ts'
-import { KEY } from './nameservers.ts'
-import { OldSite } from './old-site.ts'
-import { CHOSEN } from './rights.ts'
-import { temporaryDirectory } from './temporary-directory.ts'
-import { until } from './until.ts'
+} from '../support/edge.ts'
+import { drawnOf, GATEWAYS, layoutOf } from '../support/gateways.ts'
+import { HostNetwork } from '../support/host-network.ts'
+import { KEY } from '../support/nameservers.ts'
+import { OldSite } from '../support/old-site.ts'
+import { CHOSEN } from '../support/rights.ts'
+import { temporaryDirectory } from '../support/temporary-directory.ts'
+import { until } from '../support/until.ts'
 
 export const ZONE = 'k.example.com'
 const PROVIDER = 'dns-provider'

@@ -1,4 +1,4 @@
-import type { Cluster } from './cluster.ts'
+import type { Cluster } from '../support/cluster.ts'
 
 /** The field managers of our operators, in `metadata.managedFields`. */
 const OURS = /^sextant/

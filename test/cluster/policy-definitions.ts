@@ -1,6 +1,6 @@
 import { POLICY_KINDS, type PolicyKind } from '../../src/egress/policies/policy-kinds.ts'
-import type { Cluster } from './cluster.ts'
-import { until } from './until.ts'
+import type { Cluster } from '../support/cluster.ts'
+import { until } from '../support/until.ts'
 
 const DEFINITIONS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
 /** Ample: a busy machine takes long. */

@@ -1,5 +1,5 @@
-import type { ZoneReader } from '../../src/zone/image/reader.ts'
-import { listRRsets, listZones } from './zone-contents.ts'
+import type { ZoneReader } from '../../../src/zone/image/reader.ts'
+import { listRRsets, listZones } from '../../support/zone-contents.ts'
 
 /** All that a reader's version holds, as sorted lines of text: equal for equal content. */
 export function printImage(reader: ZoneReader): string[] {

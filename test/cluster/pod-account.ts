@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { copyFileSync, mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Cluster } from './cluster.ts'
+import type { Cluster } from '../support/cluster.ts'
 
 /** Puts the files of an account where those of a pod are, for one process, and becomes it: a mount namespace of its own. */
 const ENTER = `run=$(realpath /var/run) &&

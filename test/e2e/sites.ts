@@ -7,7 +7,7 @@ import { OptionCode, printRcode, RRType } from '../../src/dns/iana/index.ts'
 import { scanName } from '../../src/dns/name/name.ts'
 import { printRdata } from '../../src/dns/rdata/index.ts'
 import { scanCidr } from '../../src/dns/text/address.ts'
-import { freePort, putFile, type RunningServer, startServer } from './server.ts'
+import { freePort, putFile, type RunningServer, startServer } from '../support/server.ts'
 
 export const ZONE = 'k.example.com'
 export const APP = `app.${ZONE}`

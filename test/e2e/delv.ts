@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Test } from 'tap'
-import { run } from './peer.ts'
+import { run } from '../support/peer.ts'
 
 /** Has delv validate answers from a zone. */
 export class Delv {

@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs'
 import type { Test } from 'tap'
-import { applyAll } from './apply.ts'
-import { Cluster } from './cluster.ts'
-import { composeManifests } from './kustomize.ts'
-import { RunningOperator } from './operator.ts'
-import { until } from './until.ts'
+import { applyAll } from '../support/apply.ts'
+import { Cluster } from '../support/cluster.ts'
+import { composeManifests } from '../support/kustomize.ts'
+import { RunningOperator } from '../support/operator.ts'
+import { until } from '../support/until.ts'
 
 const NAMESPACE = 'gateways'
 /** Where operators and the Secrets with kubeconfigs are. */

@@ -1,5 +1,5 @@
-import { Rcode } from '../../src/dns/iana/rcodes.ts'
-import { RRType } from '../../src/dns/iana/types.ts'
+import { Rcode } from '../../../src/dns/iana/rcodes.ts'
+import { RRType } from '../../../src/dns/iana/types.ts'
 
 /*
  * A second answerer, slow and obvious, written from the words of RFC 1034 section 4.3.2, RFC 4592,

@@ -10,10 +10,10 @@ import {
   type Resolver,
   SEEN_MS,
   TEAMS,
-} from './egress-site.ts'
-import { EgressWatch } from './egress-watch.ts'
-import { PolicyWatch } from './policy-watch.ts'
-import { until } from './until.ts'
+} from '../support/egress-site.ts'
+import { EgressWatch } from '../support/egress-watch.ts'
+import { PolicyWatch } from '../support/policy-watch.ts'
+import { until } from '../support/until.ts'
 
 /** How long parts are killed. */
 const SECONDS = Number(process.env.SEXTANT_CHAOS_SECONDS ?? 15)
