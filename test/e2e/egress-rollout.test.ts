@@ -23,6 +23,8 @@ const SOCKETS = 8
 const PER_SECOND = 50
 const ROLLOUTS = 3
 const START_MS_MAX = 120_000
+/** Longest time without answers after one of two agents was killed. */
+const SILENT_SECONDS_MAX = 0.3
 
 /** A Pod of the DaemonSet: its process, and its startup probe. */
 class AgentPod {
@@ -71,27 +73,46 @@ const ZONE = `$TTL 300
 @ NS ns
 ns A ${UPSTREAM}
 ${NAMES.map((name, i) => `${name} 1 A 198.18.2.${i + 1}`).join('\n')}
+fresh0 A 198.18.3.1
+fresh1 A 198.18.3.2
 `
+
+interface LoadResult {
+  readonly sent: number
+  readonly failed: number
+  readonly failures: readonly string[]
+}
+
+/** Starts clients that ask all servers for all names. Resolves to what ends them. */
+async function startLoad(node: EgressNode): Promise<() => Promise<readonly LoadResult[]>> {
+  const load = new NetworkHost(node.network, 'app').start([
+    process.execPath,
+    join(root, 'test/support/load-client.mjs'),
+    NAMES.map((name) => `${name}.example.com`).join(),
+    ...SERVERS.flatMap((server) => Array(SOCKETS).fill(`${server}:53:${PER_SECOND}:1`)),
+  ])
+  await until(() => load.output().includes('ready'), 'the clients')
+  return async () => {
+    await load.end('SIGTERM')
+    return JSON.parse(load.output().split('\n')[1]!)
+  }
+}
+
+const PLACE = {
+  objects: OBJECTS,
+  podAddresses: { app: ['10.1.0.2', 'fd01::2'] },
+  zones: { 'example.com.': ZONE },
+  mustStart: false,
+}
 
 t.test(
   `no query is lost in ${ROLLOUTS} rollouts, and in two of a version that does not start`,
   { ...needsRoot(), ...needs('ip', 'nft', 'conntrack', 'dig') },
   async (t) => {
-    const node = await EgressNode.start(t, {
-      objects: OBJECTS,
-      podAddresses: { app: ['10.1.0.2', 'fd01::2'] },
-      zones: { 'example.com.': ZONE },
-      mustStart: false,
-    })
+    const node = await EgressNode.start(t, PLACE)
     let running = await AgentPod.start(node)
     await until(() => running.isStarted(), 'the first agent', START_MS_MAX)
-    const load = new NetworkHost(node.network, 'app').start([
-      process.execPath,
-      join(root, 'test/support/load-client.mjs'),
-      NAMES.map((name) => `${name}.example.com`).join(),
-      ...SERVERS.flatMap((server) => Array(SOCKETS).fill(`${server}:53:${PER_SECOND}:1`)),
-    ])
-    await until(() => load.output().includes('ready'), 'the clients')
+    const endLoad = await startLoad(node)
 
     for (let i = 0; i < ROLLOUTS; i++) {
       const next = await AgentPod.start(node)
@@ -119,10 +140,7 @@ t.test(
     }
     t.notOk(running.hasEnded)
 
-    await load.end('SIGTERM')
-    const results: { sent: number; failed: number; failures: string[] }[] = JSON.parse(
-      load.output().split('\n')[1]!,
-    )
+    const results = await endLoad()
     const sent = results.reduce((sum, one) => sum + one.sent, 0)
     t.comment(`${sent} queries`)
     t.equal(results.length, SERVERS.length * SOCKETS)
@@ -130,6 +148,39 @@ t.test(
       t.ok(sent > 0)
       t.equal(failed, 0, failures.join(', '))
     }
+  },
+)
+
+t.test(
+  'two agents side by side: one answers while the other is killed and starts again',
+  { ...needsRoot(), ...needs('ip', 'nft', 'conntrack', 'dig') },
+  async (t) => {
+    const node = await EgressNode.start(t, PLACE)
+    const agents: AgentPod[] = []
+    const add = async (): Promise<void> => {
+      const agent = await AgentPod.start(node)
+      await until(() => agent.isStarted(), 'an agent', START_MS_MAX)
+      agents.push(agent)
+    }
+    await add()
+    await add()
+    const endLoad = await startLoad(node)
+    for (let i = 0; i < 2; i++) {
+      const killed = agents.shift()!
+      killed.process.process.kill('SIGKILL')
+      await killed.process.exited()
+      const { result } = await node.pod('app').visit(`fresh${i}.example.com`, 443)
+      t.equal(result, 'open', 'a name that is asked for the first time')
+      await add()
+    }
+    const results = await endLoad()
+    const failed = results.reduce((sum, one) => sum + one.failed, 0)
+    const sent = results.reduce((sum, one) => sum + one.sent, 0)
+    t.comment(`${failed} of ${sent} queries were lost in two kills`)
+    t.ok(sent > 0)
+    // What waited in the sockets of the process that was killed is lost.
+    const most = 2 * SILENT_SECONDS_MAX * PER_SECOND * SERVERS.length * SOCKETS
+    t.ok(failed <= most, `${failed} of at most ${most}`)
   },
 )
 

@@ -100,14 +100,27 @@ export class NodeService {
   }
 
   async #start(): Promise<void> {
-    const { probe, agent, feed, bypasses, startupMs, timers, log } = this.#parts
+    const { probe, agent, bypasses } = this.#parts
     await probe()
     if (this.#isClosed) return
     void bypasses.start()
-    this.#noteFault(await agent.restore())
-    if (this.#isClosed) return
+    // The sources are read while nftables lists and writes what the earlier process knew.
+    const restored = this.#restore()
     agent.start()
     await this.#openApi()
+    await Promise.all([restored, this.#sync()])
+  }
+
+  async #restore(): Promise<void> {
+    const fault = await this.#parts.agent.restore()
+    // The clients of the sources have taken the place of those of the earlier process.
+    if (this.#current === undefined) this.#noteFault(fault)
+  }
+
+  /** Waits until the clients of the sources are in force, but not longer than `startupMs`. */
+  async #sync(): Promise<void> {
+    const { feed, startupMs, timers, log } = this.#parts
+    if (this.#isClosed) return
     let markSynced = (): void => {}
     const synced = new Promise<void>((resolve) => {
       markSynced = resolve

@@ -1,47 +1,59 @@
 import t from 'tap'
 import type { Client } from '../../../src/node/client.ts'
-import { NodeService } from '../../../src/plugins/egress/node-service.ts'
+import { type ClientFeed, NodeService } from '../../../src/plugins/egress/node-service.ts'
 import { createLogger } from '../../../src/telemetry/log.ts'
 import { clientOf } from '../../support/egress-client.ts'
 import { EgressStage } from '../../support/egress-stage.ts'
 import { until } from '../../support/until.ts'
 
+const WEB = clientOf('a', '10.1.0.1', [{ names: 'www.example.com' }])
+
+const silentLog = () =>
+  createLogger(
+    '',
+    () => {},
+    () => false,
+  )
+
+function readyFeed(clients: readonly Client[], onStart = (): void => {}): ClientFeed {
+  let report = (_clients: readonly Client[]): void => {}
+  return {
+    start: () => {
+      onStart()
+      report(clients)
+    },
+    onChange: (listener) => {
+      report = listener
+      return () => {}
+    },
+    reason: '',
+    close: () => {},
+  }
+}
+
+function serviceOf(stage: EgressStage, feed: ClientFeed, log = silentLog()): NodeService {
+  const { agent, clock, timers } = stage
+  return new NodeService({
+    ...{ agent, feed, clock, timers, log, openApi: undefined, dialect: 'cilium-1.19' },
+    startupMs: 5000,
+    probe: async () => {},
+    bypasses: { start: async () => {}, found: [], close: () => {} },
+    close: () => {},
+  })
+}
+
 t.test(
   'a fault is over once the rules are in force, without a change of the clients',
   async (t) => {
-    const { agent, enforcer, clock, timers } = new EgressStage()
+    const stage = new EgressStage()
+    const { enforcer } = stage
     const lines: string[] = []
-    const clients = [clientOf('a', '10.1.0.1', [{ names: 'www.example.com' }])]
-    let report = (_clients: readonly Client[]): void => {}
-    const feed = {
-      start: () => report(clients),
-      onChange: (listener: typeof report) => {
-        report = listener
-        return () => {}
-      },
-      reason: '',
-      close: () => {},
-    }
     const log = createLogger(
       '',
       (line) => lines.push(line),
       () => true,
     )
-    const service = new NodeService({
-      ...{
-        agent,
-        feed,
-        clock,
-        timers,
-        log,
-        openApi: undefined,
-        dialect: 'cilium-1.19',
-        startupMs: 5000,
-      },
-      probe: async () => {},
-      bypasses: { start: async () => {}, found: [], close: () => {} },
-      close: () => {},
-    })
+    const service = serviceOf(stage, readyFeed([WEB]), log)
     t.teardown(() => service.close())
     enforcer.fault = 'nft ended with exit code 1'
     await service.start()
@@ -50,5 +62,49 @@ t.test(
     service.noteRecovery()
     await until(() => service.reason === '', 'the end of the fault')
     t.match(lines.join('\n'), /are not in force: nft ended.*\n.*are in force again/)
+  },
+)
+
+t.test('the sources are read while the state of an earlier process comes into force', async (t) => {
+  const stage = new EgressStage()
+  let enforce = (): void => {}
+  const restored = new Promise<string>((resolve) => {
+    enforce = () => resolve('')
+  })
+  stage.agent.restore = () => restored
+  let isRead = false
+  const feed = readyFeed([WEB], () => {
+    isRead = true
+  })
+  const service = serviceOf(stage, feed)
+  t.teardown(() => service.close())
+  let isServing = false
+  const started = service.start().then(() => {
+    isServing = true
+  })
+  await until(() => isRead, 'the sources are read')
+  await until(() => stage.enforcer.clients.length === 1, 'the clients are set')
+  await new Promise((resolve) => setImmediate(resolve))
+  t.notOk(isServing, 'no reply leaves before')
+  enforce()
+  await started
+})
+
+t.test(
+  'a late fault of the restored state does not hide that the rules are in force',
+  async (t) => {
+    const stage = new EgressStage()
+    let fail = (_fault: string): void => {}
+    const restored = new Promise<string>((resolve) => {
+      fail = resolve
+    })
+    stage.agent.restore = () => restored
+    const service = serviceOf(stage, readyFeed([WEB]))
+    t.teardown(() => service.close())
+    const started = service.start()
+    await until(() => stage.enforcer.clients.length === 1, 'the clients are set')
+    fail('10.1.0.9 has too many elements')
+    await started
+    t.equal(service.reason, '')
   },
 )
