@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { HttpReply } from '../plugin/directive.ts'
+import type { HttpReply } from '../plugin/description.ts'
 import { HttpServer, type SharedPorts } from './http-server.ts'
 
 /** One GET endpoint. */

@@ -9,14 +9,12 @@ import { nameUnset, type ServerBlock } from '../corefile/parser.ts'
 import type { Token } from '../corefile/token.ts'
 import type { AdminSite } from '../plugin/admin.ts'
 import type { AnswerExplainer } from '../plugin/answer-explainer.ts'
+import type { CheckHook, HttpReply, OfflineLoad } from '../plugin/description.ts'
 import type {
   BlockConfig,
   BlockKey,
-  CheckHook,
   CorefileView,
   Directive,
-  HttpReply,
-  OfflineLoad,
   ReadinessCheck,
   ServerCounters,
   SetupContext,

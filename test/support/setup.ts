@@ -9,11 +9,10 @@ import { lowerName, printName, scanName } from '../../src/dns/name/name.ts'
 import type { AdminSite } from '../../src/plugin/admin.ts'
 import { CHAIN_END } from '../../src/plugin/chain-end.ts'
 import type { CounterSlots } from '../../src/plugin/counter-slots.ts'
+import type { CheckHook, HttpReply } from '../../src/plugin/description.ts'
 import type {
   BlockConfig,
-  CheckHook,
   Directive,
-  HttpReply,
   ReadinessCheck,
   ServerCounters,
   SetupContext,

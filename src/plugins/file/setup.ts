@@ -10,7 +10,8 @@ import { InputError, type Position } from '../../base/errors.ts'
 import type { Dispenser } from '../../corefile/dispenser.ts'
 import { equalNames, printName } from '../../dns/name/name.ts'
 import { placeOf } from '../../plugin/block-place.ts'
-import type { CheckReport, Directive, SetupContext } from '../../plugin/directive.ts'
+import type { CheckReport } from '../../plugin/description.ts'
+import type { Directive, SetupContext } from '../../plugin/directive.ts'
 import { guarding } from '../../telemetry/guard.ts'
 
 const RELOAD_MS_DEFAULT = 60_000

@@ -11,7 +11,7 @@ import { SHIFT_STATE } from '../../health/shift/shift-text.ts'
 import { SLOW_START_STATE } from '../../health/slow-start-text.ts'
 import { cachedPeers } from '../../peering/cache/peer-cache-text.ts'
 import { checkStateFile, type StateKind } from '../../persist/state-file.ts'
-import type { CheckReport } from '../../plugin/directive.ts'
+import type { CheckReport } from '../../plugin/description.ts'
 import { findAliasLoops } from '../../publish/alias-loops.ts'
 import {
   type CheckedManifests,
