@@ -2,6 +2,7 @@
 
 import { NO_FALLTHROUGH } from '../../dist/arguments/fallthrough.js'
 import { scanName } from '../../dist/dns/name/name.js'
+import { LOCATOR } from '../../dist/geo/locator.js'
 import { bind } from '../../dist/plugins/bind/setup.js'
 import { KuadrantHandler } from '../../dist/plugins/kuadrant/kuadrant.js'
 import { minimal } from '../../dist/plugins/minimal/setup.js'
@@ -16,12 +17,14 @@ const direct = {
   name: 'direct',
   setup(c) {
     const share = new ThreadedZones(c)
-    c.addHandler((next) => new KuadrantHandler(next, share, NO_FALLTHROUGH))
-    c.onStartup(() => {
-      opened.image = share.open(c.block.locator).image
-      opened.image.onSwap(() => opened.swaps++)
-      opened.zone = opened.image.addZone(scanName(`${ZONE}.`))
-    })
+    return {
+      handler: (next) => new KuadrantHandler(next, share, NO_FALLTHROUGH),
+      start: () => {
+        opened.image = share.open(c.block.shared.find(LOCATOR)).image
+        opened.image.onSwap(() => opened.swaps++)
+        opened.zone = opened.image.addZone(scanName(`${ZONE}.`))
+      },
+    }
   },
 }
 

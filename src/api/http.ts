@@ -1,12 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { HttpReply } from '../plugin/description.ts'
+import type { HttpEndpoint, HttpReply } from '../plugin/description.ts'
 import { HttpServer, type SharedPorts } from './http-server.ts'
 
 /** One GET endpoint. */
-export interface Route {
-  readonly path: string
-  readonly run: () => HttpReply | Promise<HttpReply>
-}
+export type Route = Omit<HttpEndpoint, 'address'>
 
 /** An open HTTP address. */
 export interface HttpListener {
@@ -70,7 +67,7 @@ async function answer(
     return send(response, NO_METHOD)
   }
   try {
-    send(response, await route.run())
+    send(response, await route.reply())
   } catch (error) {
     onError(path, error)
     send(response, FAILED)

@@ -1,5 +1,6 @@
 import type { Broadcast } from '../base/broadcast.ts'
 import { placeOf } from '../plugin/block-place.ts'
+import type { DirectivePart } from '../plugin/description.ts'
 import type { SetupContext } from '../plugin/directive.ts'
 import { EventLog } from '../telemetry/event-log.ts'
 import { type ZoneStatus, zoneWithoutRecords } from '../telemetry/status.ts'
@@ -47,6 +48,8 @@ const LOGGED_MAX = 20
  */
 export class ThreadedFileZones {
   readonly table = new FileZoneTable()
+  /** Belongs to the description of the directive. */
+  readonly part: DirectivePart
   readonly #broadcast: Broadcast<readonly PublishedZone[]>
   /** The versions published last, in order, as text. */
   #published = ''
@@ -68,12 +71,14 @@ export class ThreadedFileZones {
   constructor(c: SetupContext, directive: string) {
     this.#directive = directive
     this.#events = () => c.resources.find(EventLog, '')
-    c.onStatus(() => ({ zones: this.#owned.map((zone) => statusOf(zone, directive)) }))
     const watch = new SignatureWatch(c)
     this.#watch = watch
-    c.onProblems(() => [watch.problemGroup(`${directive} ${placeOf(c.block)}`)])
-    c.onStartup(() => watch.start(c.timers))
-    c.onShutdown(() => watch.stop())
+    this.part = {
+      status: () => ({ zones: this.#owned.map((zone) => statusOf(zone, directive)) }),
+      problems: () => [watch.problemGroup(`${directive} ${placeOf(c.block)}`)],
+      start: () => watch.start(c.timers),
+      stop: () => watch.stop(),
+    }
     this.nsInAuthority = !c.block.directives.includes('minimal')
     this.#versions = c.block.shared.acquire(ZONE_VERSIONS).source()
     this.#broadcast = c.broadcast<readonly PublishedZone[]>((zones) => this.#follow(zones))

@@ -1,6 +1,7 @@
 import { printName } from '../dns/name/name.ts'
 import { collectWhileServing } from '../plugin/collect.ts'
 import type { CounterSlots } from '../plugin/counter-slots.ts'
+import type { DirectivePart } from '../plugin/description.ts'
 import type { SetupContext } from '../plugin/directive.ts'
 import type { ZoneSet } from '../zone/lookup/zone-set.ts'
 import { CacheCount, type CacheSource } from './cache.ts'
@@ -16,7 +17,7 @@ export function exportCounts(
   zoneSet: ZoneSet,
   slots: CounterSlots,
   source: CacheSource,
-): void {
+): DirectivePart {
   const zones = zoneSet.zones.map((zone) => printName(zone)).join(',')
   const labels = ['server', 'zones', 'view'] as const
   const typed = ['server', 'type', 'zones', 'view'] as const
@@ -45,7 +46,7 @@ export function exportCounts(
     'The count of cache evictions.',
     typed,
   )
-  collectWhileServing(c, () => {
+  return collectWhileServing(c, () => {
     slots.forEach((counts, { server, view }) => {
       for (const { index, of } of plain) of.inc({ server, zones, view }, counts.take(index))
       hits.inc({ server, type: 'success', zones, view }, counts.take(CacheCount.SuccessHits))

@@ -1,6 +1,8 @@
 import type { Cidr } from '../dns/text/address.ts'
 import { AddressSet } from '../dns/text/address-set.ts'
+import type { Description } from '../plugin/description.ts'
 import type { SetupContext } from '../plugin/directive.ts'
+import type { Handler } from '../plugin/handler.ts'
 import { Cache, type CacheStores } from './cache.ts'
 import { CacheMemory, createCacheBuffer } from './cache-memory.ts'
 import { CacheStore } from './cache-store.ts'
@@ -23,15 +25,14 @@ interface ThreadState {
   readonly now: () => number
 }
 
-/**
- * Adds the handler `name` of a cache to the chain, its memory and its metrics. The returned function sets the
- * addresses of the early clients in all threads.
- */
-export function startCache(
-  c: SetupContext,
-  name: string,
-  options: CacheDraft,
-): (early: readonly Cidr[]) => void {
+interface StartedCache {
+  readonly description: Description
+  /** Sets the addresses of the early clients in all threads. */
+  readonly setEarly: (addresses: readonly Cidr[]) => void
+}
+
+/** Returns the handler `name` of a cache, with its memory and its metrics. */
+export function startCache(c: SetupContext, name: string, options: CacheDraft): StartedCache {
   const slots = c.counters()
   const state: ThreadState = {
     stores: undefined,
@@ -63,16 +64,18 @@ export function startCache(
     state.early = new AddressSet(addresses)
   }
   const early = c.broadcast<readonly Cidr[]>(setEarly)
-  c.addHandler((next) => new Cache(name, next, state, options, slots))
-  c.onStartup(() => {
+  const handler = (next: Handler): Handler => new Cache(name, next, state, options, slots)
+  const start = (): void => {
     const shared = { success: createCacheBuffer(success), denial: createCacheBuffer(denial) }
     open(shared, true)
     memory.publish(shared)
-  })
-  exportCounts(c, options.zones, slots, state)
-  return (addresses) => {
-    setEarly(addresses)
-    early.publish(addresses)
+  }
+  return {
+    description: [{ handler, start }, exportCounts(c, options.zones, slots, state)],
+    setEarly: (addresses) => {
+      setEarly(addresses)
+      early.publish(addresses)
+    },
   }
 }
 

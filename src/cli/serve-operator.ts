@@ -96,17 +96,17 @@ async function listen(
 ): Promise<readonly HttpListener[]> {
   const metrics: Route = {
     path: '/metrics',
-    run: async () => ({
+    reply: async () => ({
       status: 200,
       contentType: registry.contentType,
       body: await registry.print(),
     }),
   }
   const probes: Route[] = [
-    { path: '/healthz', run: () => plain(200, 'ok') },
+    { path: '/healthz', reply: () => plain(200, 'ok') },
     {
       path: '/readyz',
-      run: () => {
+      reply: () => {
         const reason = escapeControls(operator.unreadyReason())
         const note = escapeControls(operator.note())
         return reason === '' ? plain(200, `ok\n${note}`.trim()) : plain(503, reason)

@@ -12,10 +12,15 @@ import type { MetricsRegistry } from '../telemetry/metrics.ts'
 import type { OctetChannel } from '../telemetry/octet-channel.ts'
 import type { ProblemGroup, ProblemReport } from '../telemetry/problems.ts'
 import type { StatusPart } from '../telemetry/status.ts'
-import type { AdminSite } from './admin.ts'
 import type { AnswerExplainer } from './answer-explainer.ts'
 import type { CounterSlots } from './counter-slots.ts'
-import type { CheckHook, HttpReply, OfflineLoad } from './description.ts'
+import type {
+  CheckHook,
+  Description,
+  DirectivePart,
+  HttpReply,
+  OfflineLoad,
+} from './description.ts'
 import type { HandlerFactory } from './handler.ts'
 import type { Metadata } from './metadata.ts'
 import type { Transaction } from './transaction.ts'
@@ -24,15 +29,16 @@ import type { Transaction } from './transaction.ts'
 export interface Directive {
   readonly name: string
   /**
-   * Reads the directive's tokens and registers what it needs with `c`. Runs once per server block
-   * that names the directive (repeats are concatenated in `c.dispenser`), in the control thread,
-   * and again over the same tokens in each data thread. There only handlers and `onLinked` count;
-   * the other hooks never run. So it must have the same result in all threads. No side effects:
-   * code that opens, listens, watches or loads goes into `c.onStartup`, so that an invalid
-   * Corefile changes nothing. Import modules that only such code needs there, because every thread
-   * loads what `setup` imports. Throws InputError (`c.dispenser.error…`) on invalid input.
+   * Reads the directive's tokens and returns what it does. Runs once per server block that names the
+   * directive (repeats are concatenated in `c.dispenser`), in the control thread, and again over the
+   * same tokens in each data thread. There only `handler` and `link` count; the other members never
+   * run. So it must have the same result in all threads. No side effects: code that opens, listens,
+   * watches or loads goes into `start`, so that an invalid Corefile changes nothing. Import modules
+   * that only such code needs there, because every thread loads what `setup` imports. Throws
+   * InputError (`c.dispenser.error…`) on invalid input.
    */
-  setup(c: SetupContext): void
+  // biome-ignore lint/suspicious/noConfusingVoidType: a setup that uses the context returns nothing.
+  setup(c: SetupContext): Description | void
 }
 
 /** Loads the directives with these names, in any order. Omits unknown names. */
@@ -71,7 +77,7 @@ export interface BlockConfig {
   readonly metadata: Metadata
   /** Set by `secondary`: the chain accepts NOTIFYs. */
   takesNotify: boolean
-  /** Names of the directives present, in chain order; complete before `onStartup` runs. */
+  /** Names of the directives present, in chain order; complete before `start` runs. */
   readonly directives: string[]
 }
 
@@ -90,6 +96,13 @@ export interface CorefileView {
   digest(): string
 }
 
+/** What the directives of the instance report; complete once setups ran. */
+export interface Reports {
+  readonly readiness: readonly ReadinessCheck[]
+  readonly status: readonly (() => StatusPart)[]
+  readonly problems: readonly ProblemReport[]
+}
+
 /** The readiness of one plugin of one block. */
 export interface ReadinessCheck {
   readonly name: string
@@ -97,15 +110,22 @@ export interface ReadinessCheck {
   readonly note?: (() => string) | undefined
 }
 
-/** Properties of a link that the server needs to know. */
-interface HandlerOptions {
-  readonly waits?: boolean
-  readonly seesNotify?: boolean
-  readonly answers?: boolean
-}
+/** Properties of a handler. */
+type HandlerOptions = Pick<DirectivePart, 'waits' | 'seesNotify' | 'answers'>
 
 /** Everything a `setup` can reach. */
 export interface SetupContext {
+  /* For setups that do not return a description yet: each call adds a part. */
+  addHandler(factory: HandlerFactory, options?: HandlerOptions): void
+  onLinked(hook: () => void): void
+  onStartup(hook: () => void | Promise<void>): void
+  onServing(hook: () => void): void
+  onCheck(hook: CheckHook): void
+  onOffline(hook: (load: OfflineLoad) => void | Promise<void>): void
+  onShutdown(hook: () => void | Promise<void>): void
+  onFinalShutdown(hook: () => void | Promise<void>): void
+  onProblems(groups: () => readonly ProblemGroup[]): void
+  http(address: string, path: string, handler: () => HttpReply | Promise<HttpReply>): void
   /** The directive's tokens; its position is in every error. */
   readonly dispenser: Dispenser
   readonly block: BlockConfig
@@ -122,14 +142,6 @@ export interface SetupContext {
   readonly metrics: MetricsRegistry
   /** Counters of the server itself: packets that never reached a chain. */
   readonly serverCounters: ServerCounters
-  /**
-   * Adds a link to the block's chain. The order follows plugins/order.ts, not the Corefile.
-   * `waits`: its `serve` may return a Promise, so data threads hand the queries that reach it to
-   * the control thread. `seesNotify`: if the block accepts NOTIFYs, they pass through this link too;
-   * they bypass other links. `answers`: it answers queries from its own data. A block without such
-   * a link causes a warning.
-   */
-  addHandler(factory: HandlerFactory, options?: HandlerOptions): void
   /**
    * Reports a part of the Corefile that works, but probably not as intended: a log line at each
    * start and reload, and a warning of `sextant check`.
@@ -154,58 +166,7 @@ export interface SetupContext {
    * thread, which needs no channel to itself.
    */
   octetsToControl(receive: (octets: Uint8Array) => void): OctetChannel | undefined
-  /**
-   * Runs in every thread, after the setups of all blocks: for code that reads what others
-   * registered. No I/O.
-   */
-  onLinked(hook: () => void): void
-  /** Runs after every setup of every block succeeded, before sockets open. A failure stops the start. */
-  onStartup(hook: () => void | Promise<void>): void
-  /** Runs once the sockets of DNS and HTTP are open and this instance answers on them. Must not throw. */
-  onServing(hook: () => void): void
-  /**
-   * Validation for `sextant check`, run instead of `onStartup`: reads the files that the directive
-   * names (manifests, zone files, databases) and returns every fault found, each with its position.
-   * Opens no socket, starts no watch, keeps nothing. Never called by `serve`.
-   */
-  onCheck(hook: CheckHook): void
-  /**
-   * Runs instead of `onStartup` for a command that serves nothing, such as `sextant what-if`: loads
-   * from files what the directive answers from. Listens nowhere, writes nothing, sends nothing. The
-   * hooks of `onShutdown` run afterwards. A failure stops the command.
-   */
-  onOffline(hook: (load: OfflineLoad) => void | Promise<void>): void
-  /**
-   * Runs when the instance ends: after a reload replaced it, at exit, or after its own start
-   * failed. In the last case this directive's `onStartup` may not have run: the hook must handle
-   * that.
-   */
-  onShutdown(hook: () => void | Promise<void>): void
-  /** Runs only at exit, before `onShutdown`; `health`'s lameduck waits here. */
-  onFinalShutdown(hook: () => void | Promise<void>): void
-  /**
-   * Registers a readiness check of this plugin: it returns the reason why the plugin is not ready,
-   * or '' if it is. `note`: returns text for the ready page while the plugin is ready, or ''.
-   */
-  onReady(check: () => string, note?: () => string): void
-  /** All readiness checks of the instance, by plugin name; complete once setups ran. */
-  readonly readiness: readonly ReadinessCheck[]
-  /** Contributes to the status of the server. `report` runs at each request for it, and must not throw. */
-  onStatus(report: () => StatusPart): void
-  /** All reports of `onStatus` of the instance; complete once setups ran. */
-  readonly statusReports: readonly (() => StatusPart)[]
-  /**
-   * Reports what is wrong now, with its place: for the ready page, the status and a metric. `groups` runs at each
-   * request for one of these, and must not throw. `ready` shows no other reason of a plugin that was ready and reports
-   * problems.
-   */
-  onProblems(groups: () => readonly ProblemGroup[]): void
-  /** All reports of `onProblems` of the instance; complete once setups ran. */
-  readonly problemReports: readonly ProblemReport[]
-  /** Serves the admin API from start-up to shutdown. Sites with equal settings are one. */
-  admin(site: AdminSite): void
-  /** Serves GET `path` on `address` (`:8080`, `127.0.0.1:8080`) from start-up to shutdown. */
-  http(address: string, path: string, handler: () => HttpReply | Promise<HttpReply>): void
+  readonly reports: Reports
   /**
    * Requests a reload of the Corefile (plugin `reload`). Resolves to the reason of a failure; '' =
    * success.
@@ -217,7 +178,7 @@ export interface SetupContext {
    */
   openExplainer(): Promise<AnswerExplainer | undefined>
   readonly corefile: CorefileView
-  /** Resources that blocks share, and both instances of a reload. Acquire in `onStartup`, release in `onShutdown`. */
+  /** Resources that blocks share, and both instances of a reload. Acquire in `start`, release in `stop`. */
   readonly resources: ResourceRegistry
   /** What the blocks of this Corefile share, in this thread. */
   readonly shared: SharedValues

@@ -1,5 +1,6 @@
 import { collectWhileServing } from './collect.ts'
 import type { CounterSlots } from './counter-slots.ts'
+import type { DirectivePart } from './description.ts'
 import type { SetupContext } from './directive.ts'
 
 const NAMES = {
@@ -12,10 +13,10 @@ export function exportTranslated(
   c: SetupContext,
   slots: CounterSlots,
   directive: keyof typeof NAMES,
-): void {
+): DirectivePart {
   const help = `Counter of DNS requests translated by ${directive}.`
   const counter = c.metrics.counter(NAMES[directive], help, ['server'])
-  collectWhileServing(c, () =>
+  return collectWhileServing(c, () =>
     slots.forEach((counts, { server }) => {
       const count = counts.take(0)
       if (count > 0) counter.inc({ server }, count)

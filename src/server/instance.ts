@@ -2,14 +2,15 @@ import { InputError } from '../base/errors.ts'
 import type { ServerBlock } from '../corefile/parser.ts'
 import type { AdminSite } from '../plugin/admin.ts'
 import type { AnswerExplainer } from '../plugin/answer-explainer.ts'
-import type { CheckReport, OfflineLoad } from '../plugin/description.ts'
+import type { CheckReport, DirectivePart, OfflineLoad } from '../plugin/description.ts'
 import type { BlockConfig, CorefileView } from '../plugin/directive.ts'
 import { findHttpConflicts } from './http-conflicts.ts'
 import { type ListenPlan, planListeners } from './listen-plan.ts'
 import {
   chargeTo,
-  type Hook,
+  type DirectivePlace,
   type HttpRoute,
+  type RegisteredPart,
   type Registrations,
   type SetupParts,
   setupBlocks,
@@ -87,31 +88,29 @@ export class Instance {
     return new Map(this.#registrations.admin.map((site) => [siteKey(site), site]))
   }
 
-  /** Runs the start-up hooks in turn. Rejects with the first failure, charged to its directive. */
+  /** Starts the directives in turn. Rejects with the first failure, charged to its directive. */
   async startUp(): Promise<void> {
-    for (const hook of this.#registrations.startup) {
-      try {
-        await hook.run()
-      } catch (error) {
-        throw hookFault(hook, error)
-      }
-    }
+    await this.#runInTurn(({ start }) => start?.())
   }
 
-  /** Runs the hooks of `onOffline` in turn. Rejects with the first failure, charged to its directive. */
+  /** Loads the directives offline, in turn. Rejects with the first failure, charged to its directive. */
   async loadOffline(load: OfflineLoad): Promise<void> {
-    for (const hook of this.#registrations.offline) {
+    await this.#runInTurn(({ offline }) => offline?.(load))
+  }
+
+  async #runInTurn(run: (part: DirectivePart) => void | Promise<void>): Promise<void> {
+    for (const placed of this.#registrations.parts) {
       try {
-        await hook.run(load)
+        await run(placed.part)
       } catch (error) {
-        throw hookFault(hook, error)
+        throw hookFault(placed, error)
       }
     }
   }
 
-  /** Runs the hooks of `onServing`. Call it once the sockets are open. */
+  /** Call it once the sockets are open. */
   serving(): void {
-    for (const run of this.#registrations.serving) run()
+    for (const { part } of this.#registrations.parts) part.serving?.()
   }
 
   /** Settings that work, but probably not as intended, as far as setups can detect them. */
@@ -128,18 +127,20 @@ export class Instance {
     const unlimited = describeUnlimited(this.configs)
     if (unlimited !== '') report.foresee(unlimited)
     const errors = [...conflicts.faults]
-    for (const hook of this.#registrations.check) {
+    for (const placed of this.#registrations.parts) {
+      const { check } = placed.part
+      if (check === undefined) continue
       const charge = (error: InputError): InputError => {
-        return isAboutCorefile(error, hook) ? chargeTo(hook.directive, error) : error
+        return isAboutCorefile(error, placed) ? chargeTo(placed.directive, error) : error
       }
       try {
-        const found = await hook.run({
+        const found = await check({
           ...report,
           warn: (warning) => report.warn(charge(warning)),
         })
         errors.push(...found.map(charge))
       } catch (error) {
-        errors.push(hookFault(hook, error))
+        errors.push(hookFault(placed, error))
       }
     }
     return errors
@@ -150,12 +151,12 @@ export class Instance {
    * failed start: a hook must handle a directive that never started.
    */
   async shutDown(): Promise<InputError[]> {
-    return runAll(this.#registrations.shutdown)
+    return runAll(this.#registrations.parts, ({ stop }) => stop?.())
   }
 
   /** Runs the hooks that wait at exit (lameduck), all at once; returns the failures. */
   async finalShutDown(): Promise<InputError[]> {
-    return runAll(this.#registrations.finalShutdown)
+    return runAll(this.#registrations.parts, ({ exit }) => exit?.())
   }
 }
 
@@ -164,26 +165,29 @@ function siteKey({ address, certificate }: AdminSite): string {
   return `${certificate === undefined ? 'http' : 'https'}://${address}`
 }
 
-async function runAll(hooks: readonly Hook<() => void | Promise<void>>[]): Promise<InputError[]> {
-  const results = await Promise.allSettled(hooks.map(async (hook) => hook.run()))
+async function runAll(
+  parts: readonly RegisteredPart[],
+  run: (part: DirectivePart) => void | Promise<void>,
+): Promise<InputError[]> {
+  const results = await Promise.allSettled(parts.map(async ({ part }) => run(part)))
   return results.flatMap((result, i) => {
-    return result.status === 'rejected' ? [hookFault(hooks[i]!, result.reason)] : []
+    return result.status === 'rejected' ? [hookFault(parts[i]!, result.reason)] : []
   })
 }
 
 /** False for faults inside files that a directive reads: their position is sufficient. */
-function isAboutCorefile({ position, message }: InputError, hook: Hook<unknown>): boolean {
+function isAboutCorefile({ position, message }: InputError, place: DirectivePlace): boolean {
   if (position === undefined) return false
-  if (position.file === hook.position.file) return true
+  if (position.file === place.position.file) return true
   // Errors in imported lines have the form of the dispenser's errors.
   return message.startsWith(`${position.file}:${position.line} - `)
 }
 
 /** Converts what a hook threw to an error with a position. */
-function hookFault(hook: Hook<unknown>, error: unknown): InputError {
+function hookFault({ directive, position }: DirectivePlace, error: unknown): InputError {
   if (error instanceof InputError && error.position !== undefined) {
-    return chargeTo(hook.directive, error)
+    return chargeTo(directive, error)
   }
   const message = error instanceof Error ? error.message : String(error)
-  return chargeTo(hook.directive, new InputError(hook.position, message, error))
+  return chargeTo(directive, new InputError(position, message, error))
 }

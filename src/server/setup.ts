@@ -9,7 +9,7 @@ import { nameUnset, type ServerBlock } from '../corefile/parser.ts'
 import type { Token } from '../corefile/token.ts'
 import type { AdminSite } from '../plugin/admin.ts'
 import type { AnswerExplainer } from '../plugin/answer-explainer.ts'
-import type { CheckHook, HttpReply, OfflineLoad } from '../plugin/description.ts'
+import { type DirectivePart, type HttpEndpoint, partsOf } from '../plugin/description.ts'
 import type {
   BlockConfig,
   BlockKey,
@@ -58,32 +58,28 @@ export interface SetupParts {
   readonly shared?: SharedValues
 }
 
-/** A function that a directive registered, and the directive that its faults are charged to. */
-export interface Hook<Run> {
+/** The directive that faults are charged to. */
+export interface DirectivePlace {
   readonly directive: string
   readonly position: Position
-  readonly run: Run
 }
 
-export interface HttpRoute extends Hook<() => HttpReply | Promise<HttpReply>> {
-  readonly address: string
-  readonly path: string
+export interface RegisteredPart extends DirectivePlace {
+  readonly part: DirectivePart
 }
 
-/** Everything that the setups of one Corefile registered, in the order of the chain. */
+export interface HttpRoute extends DirectivePlace, HttpEndpoint {}
+
+/** What the directives of one Corefile do, in the order of the chain. */
 export interface Registrations {
-  readonly startup: Hook<() => void | Promise<void>>[]
-  readonly serving: (() => void)[]
-  readonly check: Hook<CheckHook>[]
-  readonly offline: Hook<(load: OfflineLoad) => void | Promise<void>>[]
-  readonly shutdown: Hook<() => void | Promise<void>>[]
-  readonly finalShutdown: Hook<() => void | Promise<void>>[]
-  readonly readiness: ReadinessCheck[]
+  readonly parts: RegisteredPart[]
   readonly http: HttpRoute[]
   readonly admin: AdminSite[]
-  readonly status: (() => StatusPart)[]
-  readonly problems: ProblemReport[]
-  readonly linked: Hook<() => void>[]
+  readonly reports: {
+    readonly readiness: ReadinessCheck[]
+    readonly status: (() => StatusPart)[]
+    readonly problems: ProblemReport[]
+  }
   /** See `SetupContext`. */
   readonly shared: SharedValues
   /** Set by the instance; undefined = it explains nothing. */
@@ -125,18 +121,10 @@ export function setupBlocks(
   const errors: InputError[] = []
   const drafts = sources.map((source) => draftBlock(source, parts.dnsPort, errors))
   const registrations: Registrations = {
-    startup: [],
-    serving: [],
-    check: [],
-    offline: [],
-    shutdown: [],
-    finalShutdown: [],
-    readiness: [],
+    parts: [],
     http: [],
     admin: [],
-    status: [],
-    problems: [],
-    linked: [],
+    reports: { readiness: [], status: [], problems: [] },
     shared: parts.shared ?? new SharedValues(),
     openExplainer: undefined,
     warnings: corefile.unset.map(({ variable, position }) => {
@@ -148,12 +136,12 @@ export function setupBlocks(
     for (const draft of drafts) {
       const tokens = draft.source.directives.get(name)
       if (tokens === undefined) continue
-      const context = createContext(name, tokens, draft, { ...parts, registrations, corefile })
+      const all = { ...parts, registrations, corefile }
       draft.config.directives.push(name)
-      collect(errors, () => setupDirective(name, directives.get(name), context))
+      collect(errors, () => setupDirective(name, directives.get(name), tokens, draft, all))
     }
   }
-  if (errors.length === 0) for (const hook of registrations.linked) hook.run()
+  if (errors.length === 0) for (const { part } of registrations.parts) part.link?.()
   for (const draft of drafts) warnIfUnanswered(draft, registrations.warnings)
   const blocks = drafts.map(({ config, keyPositions, links }) => {
     const sources: AnswerSource[] = []
@@ -221,19 +209,45 @@ function collect(errors: InputError[], step: () => void): void {
 function setupDirective(
   name: string,
   directive: Directive | undefined,
-  context: SetupContext,
+  tokens: readonly Token[],
+  draft: BlockDraft,
+  all: ContextParts,
 ): void {
+  const context = createContext(name, tokens, draft, all)
   if (directive === undefined) {
     context.dispenser.next()
     throw context.dispenser.error(`plugin "${name}" is not supported by this version of Sextant`)
   }
   try {
-    directive.setup(context)
+    const { file, line } = tokens[0]!
+    const place = { directive: name, position: { file, line } }
+    for (const part of partsOf(directive.setup(context) ?? [])) {
+      register({ ...place, part }, draft, all)
+      if (part.fault !== undefined) throw part.fault
+    }
   } catch (error) {
     if (!(error instanceof InputError)) throw error
     const [first, ...others] = error.all().map((one) => chargeTo(name, one))
     throw new InputErrors(first!, others)
   }
+}
+
+function register(placed: RegisteredPart, draft: BlockDraft, all: ContextParts): void {
+  const { directive, position, part } = placed
+  const { parts, http, admin, reports } = all.registrations
+  parts.push(placed)
+  if (part.handler !== undefined) {
+    const handsOver = part.waits === true && !all.channel.canWait
+    const factory = handsOver ? handingOver(part.handler, part.answers === true) : part.handler
+    draft.links.push({ factory, seesNotify: part.seesNotify === true })
+    if (part.answers === true) draft.answers = true
+  }
+  const { ready: check, note, status, problems: groups } = part
+  if (check !== undefined) reports.readiness.push({ name: directive, check, note })
+  if (status !== undefined) reports.status.push(status)
+  if (groups !== undefined) reports.problems.push({ plugin: directive, groups })
+  if (part.admin !== undefined) admin.push(part.admin)
+  if (part.http !== undefined) http.push({ ...part.http, directive, position })
 }
 
 /** Returns the same error with CoreDNS's prefix `plugin/NAME: `, unless the error has it already. */
@@ -257,10 +271,11 @@ function createContext(
   parts: ContextParts,
 ): SetupContext {
   const { registrations } = parts
-  const first = tokens[0]!
-  const position = { file: first.file, line: first.line }
-  const hook = <Run>(run: Run): Hook<Run> => ({ directive: name, position, run })
   const { config } = draft
+  const { file, line } = tokens[0]!
+  const add = (part: DirectivePart): void => {
+    register({ directive: name, position: { file, line }, part }, draft, parts)
+  }
   return {
     dispenser: new Dispenser(tokens),
     block: config,
@@ -272,13 +287,17 @@ function createContext(
     metrics: parts.metrics,
     serverCounters: parts.serverCounters,
     corefile: parts.corefile,
-    readiness: registrations.readiness,
-    addHandler: (factory, options) => {
-      const handsOver = options?.waits === true && !parts.channel.canWait
-      const link = handsOver ? handingOver(factory, options.answers === true) : factory
-      draft.links.push({ factory: link, seesNotify: options?.seesNotify === true })
-      if (options?.answers === true) draft.answers = true
-    },
+    reports: registrations.reports,
+    addHandler: (handler, options) => add({ handler, ...options }),
+    onLinked: (link) => add({ link }),
+    onStartup: (start) => add({ start }),
+    onServing: (serving) => add({ serving }),
+    onCheck: (check) => add({ check }),
+    onOffline: (offline) => add({ offline }),
+    onShutdown: (stop) => add({ stop }),
+    onFinalShutdown: (exit) => add({ exit }),
+    onProblems: (problems) => add({ problems }),
+    http: (address, path, reply) => add({ http: { address, path, reply } }),
     warn: (message, at) => {
       registrations.warnings.push(chargeTo(name, new InputError(at, message)))
     },
@@ -286,20 +305,6 @@ function createContext(
     toControl: (receive) => parts.channel.toControl(receive),
     octetsToControl: (receive) => parts.channel.octetsToControl(receive),
     counters: () => parts.channel.counters(),
-    onLinked: (run) => registrations.linked.push(hook(run)),
-    onStartup: (run) => registrations.startup.push(hook(run)),
-    onServing: (run) => registrations.serving.push(run),
-    onCheck: (run) => registrations.check.push(hook(run)),
-    onOffline: (run) => registrations.offline.push(hook(run)),
-    onShutdown: (run) => registrations.shutdown.push(hook(run)),
-    onFinalShutdown: (run) => registrations.finalShutdown.push(hook(run)),
-    onReady: (check, note) => registrations.readiness.push({ name, check, note }),
-    onStatus: (report) => registrations.status.push(report),
-    statusReports: registrations.status,
-    onProblems: (groups) => registrations.problems.push({ plugin: name, groups }),
-    problemReports: registrations.problems,
-    admin: (site) => registrations.admin.push(site),
-    http: (address, path, run) => registrations.http.push({ address, path, ...hook(run) }),
     requestReload: parts.requestReload,
     openExplainer: async () => registrations.openExplainer?.(),
     resources: parts.resources,

@@ -30,7 +30,7 @@ async function open(t: Test) {
   let printed = 0
   const route = (path: string, body: string) => ({
     path,
-    run: () => {
+    reply: () => {
       if (path === '/metrics') printed++
       return { status: 200, contentType: 'text/plain', body }
     },

@@ -27,7 +27,7 @@ function ask(port: number, method: string, path: string, body?: string): Promise
 
 const ok = (path: string, body: string): Route => ({
   path,
-  run: () => ({ status: 200, contentType: 'text/plain; charset=utf-8', body }),
+  reply: () => ({ status: 200, contentType: 'text/plain; charset=utf-8', body }),
 })
 
 async function open(t: Test, routes: readonly Route[]) {
@@ -66,7 +66,7 @@ t.test('a body is never read', async (t) => {
 
 t.test("status and type are the endpoint's, and it may wait", async (t) => {
   const run = async () => ({ status: 503, contentType: 'text/x-why', body: 'file' })
-  const { port } = await open(t, [{ path: '/ready', run }])
+  const { port } = await open(t, [{ path: '/ready', reply: run }])
   const got = await ask(port, 'GET', '/ready')
   t.match(got, { status: 503, body: 'file', headers: { 'content-type': 'text/x-why' } })
 })
@@ -75,7 +75,7 @@ t.test('an endpoint that throws is an error without details for the client', asy
   const run = () => {
     throw new Error('secret')
   }
-  const { port, errors } = await open(t, [{ path: '/broken', run }])
+  const { port, errors } = await open(t, [{ path: '/broken', reply: run }])
   const got = await ask(port, 'GET', '/broken')
   t.match(got, { status: 500, body: '500 internal server error\n' })
   t.strictSame(errors, ['/broken Error: secret'])

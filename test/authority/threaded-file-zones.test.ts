@@ -25,7 +25,9 @@ function sharing() {
     name: 'sharing',
     setup: (c) => {
       c.dispenser.next()
-      made.push(new ThreadedFileZones(c, 'file'))
+      const zones = new ThreadedFileZones(c, 'file')
+      made.push(zones)
+      return zones.part
     },
   }
   const c = new SetUp(directive, 'sharing')

@@ -50,8 +50,8 @@ const stress: Directive = {
       peering: NO_PEERING,
     }
     const share = new ThreadedZones(c)
-    c.addHandler((next) => new KuadrantHandler(next, share, NO_FALLTHROUGH))
-    c.onStartup(async () => {
+    const stops: (() => void)[] = []
+    const start = async (): Promise<void> => {
       const { image, table } = share.open(
         c.block.shared.find(LOCATOR),
         undefined,
@@ -87,12 +87,19 @@ const stress: Directive = {
           return () => {}
         },
       }
-      c.onShutdown(await zones.follow(source, claims))
+      stops.push(await zones.follow(source, claims))
       const stage: Stage = { table, compactions: 0, apply: (changes) => listener(changes) }
       image.onSwap(() => stage.compactions++)
       stages.push(stage)
-      c.onShutdown(() => table.close())
-    })
+      stops.push(() => table.close())
+    }
+    return {
+      handler: (next) => new KuadrantHandler(next, share, NO_FALLTHROUGH),
+      start,
+      stop: () => {
+        for (const stop of stops) stop()
+      },
+    }
   },
 }
 

@@ -9,7 +9,12 @@ import { lowerName, printName, scanName } from '../../src/dns/name/name.ts'
 import type { AdminSite } from '../../src/plugin/admin.ts'
 import { CHAIN_END } from '../../src/plugin/chain-end.ts'
 import type { CounterSlots } from '../../src/plugin/counter-slots.ts'
-import type { CheckHook, HttpReply } from '../../src/plugin/description.ts'
+import {
+  type CheckHook,
+  type DirectivePart,
+  type HttpReply,
+  partsOf,
+} from '../../src/plugin/description.ts'
 import type {
   BlockConfig,
   Directive,
@@ -28,15 +33,9 @@ import {
 import { createLogger } from '../../src/telemetry/log.ts'
 import { MetricsRegistry } from '../../src/telemetry/metrics.ts'
 import type { OctetChannel } from '../../src/telemetry/octet-channel.ts'
-import {
-  collectProblems,
-  type ProblemGroup,
-  type ProblemReport,
-} from '../../src/telemetry/problems.ts'
+import { collectProblems, type ProblemReport } from '../../src/telemetry/problems.ts'
 import type { StatusPart } from '../../src/telemetry/status.ts'
 import { lineBufferTo } from './line-buffer.ts'
-
-type Hook = () => void | Promise<void>
 
 export interface SetUpOptions {
   /** Addresses of `bind`. */
@@ -77,6 +76,11 @@ export class SetUp implements SetupContext {
   readonly readiness: ReadinessCheck[] = []
   readonly statusReports: (() => StatusPart)[] = []
   readonly problemReports: ProblemReport[] = []
+  readonly reports = {
+    readiness: this.readiness,
+    status: this.statusReports,
+    problems: this.problemReports,
+  }
   readonly adminSites: AdminSite[] = []
   readonly corefile = {
     path: 'Corefile',
@@ -92,13 +96,10 @@ export class SetUp implements SetupContext {
   readonly resources = processResources
   readonly openExplainer = async (): Promise<undefined> => undefined
   readonly shared = new SharedValues()
-  readonly #name: string
   readonly channel: ThreadChannel
-  #linked: (() => void)[] = []
-  readonly #startup: Hook[] = []
-  readonly #serving: (() => void)[] = []
-  readonly #shutdown: Hook[] = []
-  readonly #finalShutdown: Hook[] = []
+  #isLinked = false
+  readonly #parts: DirectivePart[] = []
+  readonly #name: string
 
   /** `above`: directives of the block that stand above this one in the chain. */
   constructor(
@@ -116,7 +117,6 @@ export class SetUp implements SetupContext {
     this.timers = timers
     this.random = random
     this.channel = channel
-    this.#name = directive.name
     this.dispenser = new Dispenser(scanTokens(corefile, 'Corefile'))
     this.block = blockConfig(zones)
     this.block.listenHosts.push(...listenHosts)
@@ -126,11 +126,63 @@ export class SetUp implements SetupContext {
       (line) => this.lines.push(line),
       () => this.block.debug,
     )
-    directive.setup(this)
+    this.#name = directive.name
+    for (const part of partsOf(directive.setup(this) ?? [])) this.#add(part)
   }
 
-  addHandler(factory: HandlerFactory): void {
-    this.factories.push(factory)
+  addHandler(handler: HandlerFactory): void {
+    this.#add({ handler })
+  }
+
+  onLinked(link: () => void): void {
+    this.#add({ link })
+  }
+
+  onStartup(start: () => void | Promise<void>): void {
+    this.#add({ start })
+  }
+
+  onServing(serving: () => void): void {
+    this.#add({ serving })
+  }
+
+  onCheck(check: CheckHook): void {
+    this.#add({ check })
+  }
+
+  onShutdown(stop: () => void | Promise<void>): void {
+    this.#add({ stop })
+  }
+
+  onFinalShutdown(exit: () => void | Promise<void>): void {
+    this.#add({ exit })
+  }
+
+  onProblems(problems: NonNullable<DirectivePart['problems']>): void {
+    this.#add({ problems })
+  }
+
+  onOffline(): void {}
+
+  http(address: string, path: string, reply: () => HttpReply | Promise<HttpReply>): void {
+    this.#add({ http: { address, path, reply } })
+  }
+
+  #add(part: DirectivePart): void {
+    this.#parts.push(part)
+    this.#register(part, this.#name)
+  }
+
+  #register(part: DirectivePart, plugin: string): void {
+    const { handler, check, ready, note, status, problems, admin, http, fault } = part
+    if (handler !== undefined) this.factories.push(handler)
+    if (check !== undefined) this.checks.push(check)
+    if (ready !== undefined) this.readiness.push({ name: plugin, check: ready, note })
+    if (status !== undefined) this.statusReports.push(status)
+    if (problems !== undefined) this.problemReports.push({ plugin, groups: problems })
+    if (admin !== undefined) this.adminSites.push(admin)
+    if (http !== undefined) this.endpoints.set(http.address + http.path, http.reply)
+    if (fault !== undefined) throw fault
   }
 
   warn(message: string, position: Position): void {
@@ -151,52 +203,6 @@ export class SetUp implements SetupContext {
 
   counters(): CounterSlots {
     return this.channel.counters()
-  }
-
-  onLinked(hook: () => void): void {
-    this.#linked.push(hook)
-  }
-
-  onStartup(hook: Hook): void {
-    this.#startup.push(hook)
-  }
-
-  onServing(hook: () => void): void {
-    this.#serving.push(hook)
-  }
-
-  onOffline(): void {}
-
-  onCheck(hook: CheckHook): void {
-    this.checks.push(hook)
-  }
-
-  onShutdown(hook: Hook): void {
-    this.#shutdown.push(hook)
-  }
-
-  onFinalShutdown(hook: Hook): void {
-    this.#finalShutdown.push(hook)
-  }
-
-  onReady(check: () => string, note?: () => string): void {
-    this.readiness.push({ name: this.#name, check, note })
-  }
-
-  onStatus(report: () => StatusPart): void {
-    this.statusReports.push(report)
-  }
-
-  onProblems(groups: () => readonly ProblemGroup[]): void {
-    this.problemReports.push({ plugin: this.#name, groups })
-  }
-
-  admin(site: AdminSite): void {
-    this.adminSites.push(site)
-  }
-
-  http(address: string, path: string, handler: () => HttpReply | Promise<HttpReply>): void {
-    this.endpoints.set(address + path, handler)
   }
 
   async requestReload(reason: string): Promise<string> {
@@ -233,26 +239,28 @@ export class SetUp implements SetupContext {
   }
 
   #link(): void {
-    for (const hook of this.#linked.splice(0)) hook()
+    if (this.#isLinked) return
+    this.#isLinked = true
+    for (const part of this.#parts) part.link?.()
   }
 
   async start(): Promise<void> {
     await this.startUp()
-    for (const hook of this.#serving) hook()
+    for (const part of this.#parts) part.serving?.()
   }
 
   /** As `start`, but the sockets are not open yet. */
   async startUp(): Promise<void> {
     this.#link()
-    for (const hook of this.#startup) await hook()
+    for (const part of this.#parts) await part.start?.()
   }
 
   async stop(): Promise<void> {
-    for (const hook of this.#shutdown) await hook()
+    for (const part of this.#parts) await part.stop?.()
   }
 
   async exit(): Promise<void> {
-    for (const hook of this.#finalShutdown) await hook()
+    for (const { exit } of this.#parts) if (exit !== undefined) await exit()
     await this.stop()
   }
 

@@ -4,6 +4,7 @@ import type { ClusterZone, ZonesOptions } from '../../cluster-dns/cluster-zones.
 import type { FollowedZones, FollowedZonesOptions } from '../../cluster-dns/followed-zones.ts'
 import type { ServedCluster } from '../../cluster-dns/served-cluster.ts'
 import { printAddress } from '../../dns/text/address.ts'
+import type { DirectivePart } from '../../plugin/description.ts'
 import type { SetupContext } from '../../plugin/directive.ts'
 import { type VersionSource, ZONE_VERSIONS } from '../../xfr/zone-versions.ts'
 import type { ThreadedImage } from './threaded-image.ts'
@@ -21,15 +22,15 @@ export interface ClusterNames extends Pick<ZonesOptions, 'zones' | 'ttlSeconds' 
 const NOT_READ = 'the cluster is not read yet'
 
 /**
- * Serves the names of a cluster in `image`, from the start of the instance to its end. Call it in
- * the setup of a directive. `clusterOf` is called at the start; it may throw InputError.
+ * Returns the part of a directive that serves the names of a cluster in `image`. `clusterOf` is
+ * called at the start; it may throw InputError.
  */
 export function serveCluster(
   c: SetupContext,
   image: ThreadedImage,
   names: ClusterNames,
   clusterOf: () => ServedCluster,
-): void {
+): DirectivePart {
   // Call it here, in the order of the chain: if two directives have the same zone, the first one counts.
   const versions = c.block.shared.acquire(ZONE_VERSIONS).source()
   const stops: (() => void)[] = []
@@ -39,11 +40,7 @@ export function serveCluster(
     if (isOver) return
     stops.push(image.serve(synced.zones.image), offerVersions(synced, versions))
   }
-  c.onReady(
-    () => followed?.unreadyReason() ?? NOT_READ,
-    () => followed?.note() ?? '',
-  )
-  c.onStartup(async () => {
+  const start = async (): Promise<void> => {
     const cluster = clusterOf()
     const watch = await cluster.acquire()
     stops.push(watch.release)
@@ -63,11 +60,16 @@ export function serveCluster(
     const reason = followed.unreadyReason()
     c.log.warning(`starting server with unsynced Kubernetes API: ${reason}; queries get SERVFAIL`)
     void followed.synced().then(() => serve(zones.item))
-  })
-  c.onShutdown(() => {
-    isOver = true
-    for (const stop of stops) stop()
-  })
+  }
+  return {
+    ready: () => followed?.unreadyReason() ?? NOT_READ,
+    note: () => followed?.note() ?? '',
+    start,
+    stop: () => {
+      isOver = true
+      for (const stop of stops) stop()
+    },
+  }
 }
 
 /** Returns the zones with these names, which blocks share. */

@@ -5,6 +5,7 @@ import { printName } from '../../dns/name/name.ts'
 import { type Cidr, scanCidr } from '../../dns/text/address.ts'
 import { AddressSet, ALL_ADDRESSES } from '../../dns/text/address-set.ts'
 import { collectWhileServing } from '../../plugin/collect.ts'
+import type { DirectivePart } from '../../plugin/description.ts'
 import type { Directive, SetupContext } from '../../plugin/directive.ts'
 import type { Handler } from '../../plugin/handler.ts'
 import { LIMITS_CLIENTS } from '../../plugin/reply-limiter.ts'
@@ -27,12 +28,12 @@ export const acl: Directive = {
     const limitsClients = rules.some(({ policies }) => policies.some(isForOthers))
     c.block.shared.provide(LIMITS_CLIENTS, limitsClients)
     const slots = c.counters()
-    const link = (next: Handler): Handler => {
-      const handler = new Acl(next, rules, slots)
-      exportCounts(c, handler)
-      return handler
+    let acl: Acl | undefined
+    const handler = (next: Handler): Handler => {
+      acl = new Acl(next, rules, slots)
+      return acl
     }
-    c.addHandler(link, { seesNotify: true })
+    return [{ handler, seesNotify: true }, exportCounts(c, () => acl)]
   },
 }
 
@@ -106,7 +107,7 @@ function scanNetworks(d: Dispenser, token: string): readonly Cidr[] {
 }
 
 /** Copies the handler's counts to the metrics page at each scrape. */
-function exportCounts(c: SetupContext, handler: Acl): void {
+function exportCounts(c: SetupContext, handlerOf: () => Acl | undefined): DirectivePart {
   const labels = ['server', 'zone', 'view']
   const counter = (verb: string, names: readonly string[]) =>
     c.metrics.counter(
@@ -120,8 +121,8 @@ function exportCounts(c: SetupContext, handler: Acl): void {
     [AclAction.Filter, counter('filtered', labels)],
     [AclAction.Drop, counter('dropped', labels)],
   ])
-  collectWhileServing(c, () =>
-    handler.takeCounts(({ action, server, zone, view, count }) => {
+  return collectWhileServing(c, () =>
+    handlerOf()?.takeCounts(({ action, server, zone, view, count }) => {
       if (action === AclAction.Allow) allowed.inc({ server, view }, count)
       else rejected.get(action)?.inc({ server, zone, view }, count)
     }),

@@ -10,17 +10,17 @@ const SHIFTS_MAX = 1000
 
 /** Returns the status of the server. `loadedMs`: when the Corefile was loaded. */
 export function composeStatus(c: SetupContext, loadedMs: number): ServerStatus {
-  const { serverCounters, corefile, clock, readiness, statusReports, problemReports } = c
-  const parts = statusReports.map((report) => report())
+  const { serverCounters, corefile, clock, reports } = c
+  const parts = reports.status.map((report) => report())
   const notReady: PluginNote[] = []
   const notes: PluginNote[] = []
-  for (const { name, check, note } of readiness) {
+  for (const { name, check, note } of reports.readiness) {
     const reason = check()
     if (reason !== '') notReady.push({ plugin: name, text: reason })
     const text = note?.() ?? ''
     if (text !== '') notes.push({ plugin: name, text })
   }
-  const problems = collectProblems(problemReports)
+  const problems = collectProblems(reports.problems)
   return {
     version: VERSION,
     pid: process.pid,

@@ -3,7 +3,9 @@ import type { ResourceLease } from '../../base/resource-registry.ts'
 import { lazyKey } from '../../base/shared-values.ts'
 import { DrainIndex } from '../../health/drain/drain-index.ts'
 import { checkDirectoryOf } from '../../persist/state-file.ts'
+import type { AdminSite } from '../../plugin/admin.ts'
 import type { AnswerExplainer } from '../../plugin/answer-explainer.ts'
+import type { CheckHook, DirectivePart } from '../../plugin/description.ts'
 import type { Directive, SetupContext } from '../../plugin/directive.ts'
 import { EventLog } from '../../telemetry/event-log.ts'
 import { oneProblem, type ProblemGroup } from '../../telemetry/problems.ts'
@@ -38,7 +40,7 @@ export const admin: Directive = {
       throw new InputError(position, message)
     }
     blocks.settings.set(address, settings)
-    serve(c, options, blocks, position)
+    return serve(c, options, blocks, position)
   },
 }
 
@@ -47,7 +49,7 @@ function serve(
   options: AdminOptions,
   blocks: AdminBlocks,
   position: Position,
-): void {
+): DirectivePart {
   const { address, hosts } = options
   const token = options.token === '' ? undefined : new TokenFile(options.token)
   const { tls } = options
@@ -62,7 +64,7 @@ function serve(
   const explanations = new Explanations(() => openExplainer(c), c.timers)
   let loadedMs = c.clock.now()
   let isFirst = false
-  c.admin({
+  const site: AdminSite = {
     address,
     position,
     token,
@@ -73,8 +75,8 @@ function serve(
     events: () => events?.item,
     drains: new Drains(() => drainIndex?.item, c.clock),
     explain: (question) => explanations.explain(question),
-  })
-  c.onCheck(({ isOffline, warn }) => {
+  }
+  const checkFiles: CheckHook = ({ isOffline, warn }) => {
     if (isOffline) return []
     const missing = options.events === undefined ? '' : checkDirectoryOf(options.events.path)
     if (missing !== '') warn(new InputError(position, `events: ${missing}`))
@@ -85,31 +87,32 @@ function serve(
       if (!(error instanceof InputError)) throw error
       return [new InputError(position, error.message, error)]
     }
-  })
-  c.onProblems(() => problemsOf(options, token?.fault ?? ''))
-  c.onStartup(() => {
+  }
+  const start = (): void => {
     check()
     isFirst = c.resources.find(EventLog, '') === undefined
     events = c.resources.acquire(EventLog, '', () => new EventLog(c.clock))
     drainIndex = c.resources.acquire(DrainIndex, '', () => new DrainIndex())
     file = openFile(c, options, events.item)
-  })
-  c.onServing(() => {
+  }
+  const serving = (): void => {
     loadedMs = c.clock.now()
     if (file !== undefined) file.item.octetsMax = options.events!.octetsMax
     if (blocks.isAnnounced) return
     blocks.isAnnounced = true
     const kind = isFirst ? 'start' : 'reload'
     events?.item.add({ actor: { kind, name: c.corefile.path }, text: 'the Corefile is served' })
-  })
-  c.onShutdown(async () => {
+  }
+  const stop = async (): Promise<void> => {
     explanations.close()
     const written = file?.item.written()
     events?.release()
     drainIndex?.release()
     file?.release()
     await written
-  })
+  }
+  const problems = () => problemsOf(options, token?.fault ?? '')
+  return { admin: site, check: checkFiles, problems, start, serving, stop }
 }
 
 /** `fault`: of the token. */

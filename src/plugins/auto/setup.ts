@@ -10,6 +10,7 @@ import { scanDuration } from '../../base/duration.ts'
 import { InputError } from '../../base/errors.ts'
 import type { Dispenser } from '../../corefile/dispenser.ts'
 import { placeOf } from '../../plugin/block-place.ts'
+import type { CheckHook, DirectivePart } from '../../plugin/description.ts'
 import type { Directive, SetupContext } from '../../plugin/directive.ts'
 import { guarding } from '../../telemetry/guard.ts'
 import { ZoneSet } from '../../zone/lookup/zone-set.ts'
@@ -32,28 +33,34 @@ export const auto: Directive = {
       fallthrough,
       origins: new ZoneSet(origins),
     }
-    c.addHandler((next) => new FileZones(next, options), { answers: true })
-    c.onCheck((report) => {
+    const check: CheckHook = (report) => {
       const warnHere = (text: string): void => report.warn(new InputError(position, text))
       const found = findZoneFiles(directory, pattern, warnHere)
       return (found ?? []).flatMap(({ path, zone }) => checkZoneFile(path, zone, report))
-    })
+    }
     const zones = new Auto(served, { directory, pattern, clock: c.clock, log: c.log })
-    c.onProblems(() => zones.problemGroups(`auto ${placeOf(c.block)}`))
-    c.onOffline(async ({ answers }) => {
-      if (answers) await zones.walk()
-    })
     let stop: (() => void) | undefined
-    c.onStartup(async () => {
+    const start = async (): Promise<void> => {
       await zones.walk()
       if (reloadMs === 0) return
       const guarded = guarding(c.log, `Searching zones in ${directory}`)
       stop = c.timers.every(reloadMs, () => void guarded(() => zones.walk()))
-    })
-    c.onShutdown(() => {
-      stop?.()
-      zones.stop()
-    })
+    }
+    const part: DirectivePart = {
+      handler: (next) => new FileZones(next, options),
+      answers: true,
+      check,
+      problems: () => zones.problemGroups(`auto ${placeOf(c.block)}`),
+      offline: async ({ answers }) => {
+        if (answers) await zones.walk()
+      },
+      start,
+      stop: () => {
+        stop?.()
+        zones.stop()
+      },
+    }
+    return [served.part, part]
   },
 }
 

@@ -7,7 +7,9 @@ import { isSystemError } from '../../base/system-error.ts'
 import { scanResolvConf } from '../../dns/resolv-conf.ts'
 import { collectWhileServing } from '../../plugin/collect.ts'
 import type { CounterSlots } from '../../plugin/counter-slots.ts'
+import type { CheckHook, DirectivePart } from '../../plugin/description.ts'
 import type { Directive, SetupContext } from '../../plugin/directive.ts'
+import type { Handler } from '../../plugin/handler.ts'
 import { SEARCH_PATHS, type SearchPaths } from '../../plugin/search-paths.ts'
 import { ZoneSet } from '../../zone/lookup/zone-set.ts'
 import { Autopath } from './autopath.ts'
@@ -29,29 +31,27 @@ export const autopath: Directive = {
     const options = scanOptions(c)
     const slots = c.counters()
     const source: { paths: SearchPaths | undefined } = { paths: undefined }
-    c.addHandler((next) => new Autopath(next, options.zones, source, slots))
-    exportCount(c, slots)
-    if (options.file === '') {
-      useProvider(c, options, source)
-      return
-    }
+    const handler = (next: Handler): Handler => new Autopath(next, options.zones, source, slots)
+    const common = [{ handler }, exportCount(c, slots)]
+    if (options.file === '') return [common, useProvider(c, options, source)]
     const follow = (path: readonly Uint8Array[]): void => {
       source.paths = path.length === 0 ? undefined : new OnePath(path)
     }
     const broadcast = c.broadcast<readonly Uint8Array[]>(follow)
     const emptyPath = `${options.file} has no search domains, so autopath has no effect`
-    c.onCheck(({ warn }) => {
+    const check: CheckHook = ({ warn }) => {
       return faultsOf(() => {
         if (readSearchPath(options).length > 0) return
         warn(new InputError(options.position, `plugin/autopath: ${emptyPath}`))
       })
-    })
-    c.onStartup(() => {
+    }
+    const start = (): void => {
       const path = readSearchPath(options)
       if (path.length === 0) c.log.warning(emptyPath)
       follow(path)
       broadcast.publish(path)
-    })
+    }
+    return [common, { check, start }]
   },
 }
 
@@ -82,19 +82,18 @@ function useProvider(
   c: SetupContext,
   { provider, position }: Options,
   source: { paths: SearchPaths | undefined },
-): void {
-  c.onLinked(() => {
+): DirectivePart {
+  const link = (): void => {
     source.paths = c.block.shared.find(SEARCH_PATHS)?.get(provider)
     const reason = source.paths?.reason ?? ''
     if (reason !== '') c.warn(`@${provider} finds no search paths: ${reason}`, position)
-  })
+  }
   const check = (): void => {
     if (source.paths !== undefined) return
     const message = `plugin/autopath: no directive ${provider} with search paths in this server block`
     throw new InputError(position, message)
   }
-  c.onCheck(() => faultsOf(check))
-  c.onStartup(check)
+  return { link, check: () => faultsOf(check), start: check }
 }
 
 /** Reads the search path; names without a suffix come last. Empty = the file names no domain. Throws InputError. */
@@ -124,10 +123,10 @@ function faultsOf(check: () => void): readonly InputError[] {
   }
 }
 
-function exportCount(c: SetupContext, slots: CounterSlots): void {
+function exportCount(c: SetupContext, slots: CounterSlots): DirectivePart {
   const name = 'coredns_autopath_success_total'
   const counter = c.metrics.counter(name, 'Counter of requests that did autopath.', ['server'])
-  collectWhileServing(c, () => {
+  return collectWhileServing(c, () => {
     slots.forEach((counts, { server }) => {
       counter.inc({ server }, counts.take(0))
     })

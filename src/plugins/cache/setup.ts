@@ -6,6 +6,6 @@ import type { Directive } from '../../plugin/directive.ts'
 export const cache: Directive = {
   name: 'cache',
   setup(c) {
-    startCache(c, 'cache', scanCacheOptions(c.dispenser, c.block))
+    return startCache(c, 'cache', scanCacheOptions(c.dispenser, c.block)).description
   },
 }

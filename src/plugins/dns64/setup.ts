@@ -18,11 +18,10 @@ export const dns64: Directive = {
     const options = scanOptions(c.dispenser)
     c.block.shared.provide(NAT64_PREFIX, options.prefix)
     const slots = c.counters()
-    c.addHandler((next) => {
-      const handler = new Dns64(next, options, slots)
-      exportTranslated(c, slots, 'dns64')
-      return handler
-    })
+    return [
+      { handler: (next) => new Dns64(next, options, slots) },
+      exportTranslated(c, slots, 'dns64'),
+    ]
   },
 }
 

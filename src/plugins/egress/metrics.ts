@@ -1,11 +1,16 @@
 import { collectWhileServing } from '../../plugin/collect.ts'
 import type { CounterSlots } from '../../plugin/counter-slots.ts'
+import type { DirectivePart } from '../../plugin/description.ts'
 import type { SetupContext } from '../../plugin/directive.ts'
 import { EgressCount } from './egress.ts'
 import { REPLY_BUCKETS, type ReplyTimes } from './reply-times.ts'
 
 /** Exports what the handler counts. */
-export function exportCounts(c: SetupContext, slots: CounterSlots, times: ReplyTimes): void {
+export function exportCounts(
+  c: SetupContext,
+  slots: CounterSlots,
+  times: ReplyTimes,
+): DirectivePart {
   const labels = ['server', 'zone', 'view'] as const
   const counter = (name: string, help: string) => c.metrics.counter(name, help, labels)
   const metrics = [
@@ -34,7 +39,7 @@ export function exportCounts(c: SetupContext, slots: CounterSlots, times: ReplyT
     'Time of queries of clients, by part.',
     REPLY_BUCKETS,
   )
-  collectWhileServing(c, () => {
+  return collectWhileServing(c, () => {
     slots.forEach((counts, slot) => {
       for (const [index, metric] of metrics) metric.inc({ ...slot }, counts.take(index))
     })

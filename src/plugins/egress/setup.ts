@@ -1,6 +1,7 @@
 import type { ResourceLease } from '../../base/resource-registry.ts'
 import { scanAddress } from '../../dns/text/address.ts'
 import { AddressSet } from '../../dns/text/address-set.ts'
+import type { CheckHook, Description, DirectivePart } from '../../plugin/description.ts'
 import type { Directive, SetupContext } from '../../plugin/directive.ts'
 import { NAT64_PREFIX } from '../../plugin/translation-prefix.ts'
 import { faultsOfAccess } from '../../sources/kubernetes/cluster-access.ts'
@@ -18,7 +19,7 @@ const LAST_QUERIES_MS = 5000
 /** `egress { … }`: enforces egress policies by name for the Pods of this node. */
 export const egress: Directive = { name: 'egress', setup }
 
-function setup(c: SetupContext): void {
+function setup(c: SetupContext): Description {
   const config = scanConfig(c.dispenser, c.block)
   c.shared.acquire(AGENT_OUTPUTS).add(config)
   if (config.cluster.length === 0) {
@@ -35,21 +36,15 @@ function setup(c: SetupContext): void {
   const logDecision = config.logsDecisions ? c.log.info : undefined
   const { clock, block } = c
   const parts = { source, options: config, block, concurrency, clock, slots, times, logDecision }
-  c.addHandler((next) => new Egress(next, parts), { waits: true })
   let lease: ResourceLease<NodeService> | undefined
-  c.onCheck(async (report) => {
+  const check: CheckHook = async (report) => {
     if (config.policies === '') return report.isOffline ? [] : faultsOfAccess(config)
     const { checkPolicies } = await import('./check-policies.ts')
     return checkPolicies(config, report)
-  })
-  c.onReady(
-    () => '',
-    () => lease?.item.reason ?? '',
-  )
-  c.onProblems(() => lease?.item.problems() ?? [])
+  }
   const stops: (() => void)[] = []
   let isOver = false
-  c.onStartup(async () => {
+  const start = async (): Promise<void> => {
     const { acquireNode } = await import('./acquire-node.ts')
     lease = await acquireNode(c, config)
     // After the instance stopped, nothing would release the lease.
@@ -70,14 +65,24 @@ function setup(c: SetupContext): void {
     stops.push(agent.onClients(publish))
     source.gate = agent
     publish()
-  })
-  c.onShutdown(async () => {
+  }
+  const stop = async (): Promise<void> => {
     isOver = true
     // After a reload, the old agent must still allow what these queries lead to.
     await concurrency.idle(c.timers, LAST_QUERIES_MS)
     for (const stop of stops.toReversed()) stop()
-  })
-  exportCounts(c, slots, times)
+  }
+  const part: DirectivePart = {
+    handler: (next) => new Egress(next, parts),
+    waits: true,
+    check,
+    ready: () => '',
+    note: () => lease?.item.reason ?? '',
+    problems: () => lease?.item.problems() ?? [],
+    start,
+    stop,
+  }
+  return [part, exportCounts(c, slots, times)]
 }
 
 function setOf(texts: readonly string[]): AddressSet {

@@ -1,12 +1,13 @@
 import { collectWhileServing } from '../../plugin/collect.ts'
 import type { CounterSlots } from '../../plugin/counter-slots.ts'
+import type { DirectivePart } from '../../plugin/description.ts'
 import type { SetupContext } from '../../plugin/directive.ts'
 import type { Counter, MetricsRegistry } from '../../telemetry/metrics.ts'
 import { EgressCount } from './egressfirewall.ts'
 import type { StatusSink } from './status-sink.ts'
 
 /** Exports the counters of the handler. */
-export function exportCounts(c: SetupContext, slots: CounterSlots): void {
+export function exportCounts(c: SetupContext, slots: CounterSlots): DirectivePart {
   const labels = ['server', 'zone', 'view'] as const
   const matched = c.metrics.counter(
     'sextant_egress_matched_queries_total',
@@ -18,7 +19,7 @@ export function exportCounts(c: SetupContext, slots: CounterSlots): void {
     'Addresses in answers that are never granted.',
     labels,
   )
-  collectWhileServing(c, () => {
+  return collectWhileServing(c, () => {
     slots.forEach((counts, slot) => {
       matched.inc({ ...slot }, counts.take(EgressCount.Matched))
       denied.inc({ ...slot }, counts.take(EgressCount.Denied))

@@ -3,6 +3,7 @@ import type { ResourceLease } from '../../base/resource-registry.ts'
 import { AddressRules } from '../../egress/names/address-rules.ts'
 import { scanSelector } from '../../egress/selectors/scan-selector.ts'
 import { SelectorIndex } from '../../egress/selectors/selector-index.ts'
+import type { Description, DirectivePart } from '../../plugin/description.ts'
 import type { Directive, SetupContext } from '../../plugin/directive.ts'
 import { acquireAt, faultsOfAccess } from '../../sources/kubernetes/cluster-access.ts'
 import { EgressFirewall } from './egressfirewall.ts'
@@ -23,7 +24,7 @@ function directiveNamed(name: string): Directive {
   return { name, setup: (c) => setup(c, name) }
 }
 
-function setup(c: SetupContext, name: string): void {
+function setup(c: SetupContext, name: string): Description {
   const options = scanOptions(c.dispenser, c.block, name)
   const isTwice = [egressfirewall, ocpDnsNameResolver].every((one) => {
     return c.block.directives.includes(one.name)
@@ -39,17 +40,10 @@ function setup(c: SetupContext, name: string): void {
   const selectors = c.broadcast<readonly string[]>((texts) => follow(source.selectors, texts))
   const slots = c.counters()
   const rules = new AddressRules(options.cluster, options.allowed)
-  c.addHandler((next) => new EgressFirewall(next, { name, source, rules, clock: c.clock, slots }), {
-    waits: true,
-  })
-  c.onCheck(async ({ isOffline }) => (isOffline ? [] : faultsOfAccess(options)))
-  c.onReady(
-    () => '',
-    () => source.observer?.reason ?? '',
-  )
+  const parts = { name, source, rules, clock: c.clock, slots }
   const stops: (() => void)[] = []
   let isOver = false
-  c.onStartup(async () => {
+  const start = async (): Promise<void> => {
     const lease = await acquireFollower(c, options)
     // After the instance stopped, nothing would release the lease.
     if (isOver) {
@@ -70,14 +64,23 @@ function setup(c: SetupContext, name: string): void {
     source.selectors = follower.selectors
     source.observer = follower
     publish()
-  })
-  c.onShutdown(async () => {
+  }
+  const stop = async (): Promise<void> => {
     isOver = true
     // Clients have these addresses already.
     await source.observer?.flush(FLUSH_MS)
     for (const stop of stops) stop()
-  })
-  exportCounts(c, slots)
+  }
+  const part: DirectivePart = {
+    handler: (next) => new EgressFirewall(next, parts),
+    waits: true,
+    check: async ({ isOffline }) => (isOffline ? [] : faultsOfAccess(options)),
+    ready: () => '',
+    note: () => source.observer?.reason ?? '',
+    start,
+    stop,
+  }
+  return [part, exportCounts(c, slots)]
 }
 
 /** Makes the index of a data thread have the selectors with these texts. */

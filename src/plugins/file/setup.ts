@@ -10,7 +10,7 @@ import { InputError, type Position } from '../../base/errors.ts'
 import type { Dispenser } from '../../corefile/dispenser.ts'
 import { equalNames, printName } from '../../dns/name/name.ts'
 import { placeOf } from '../../plugin/block-place.ts'
-import type { CheckReport } from '../../plugin/description.ts'
+import type { CheckReport, DirectivePart } from '../../plugin/description.ts'
 import type { Directive, SetupContext } from '../../plugin/directive.ts'
 import { guarding } from '../../telemetry/guard.ts'
 
@@ -46,17 +46,9 @@ export const file: Directive = {
       table: served.table,
       fallthrough: config.fallthrough,
     }
-    c.addHandler((next) => new FileZones(next, options), { answers: true })
     const of = `file ${placeOf(c.block)}`
-    c.onProblems(() => [groupOfZoneFiles(zones, of)])
-    c.onCheck((report) => config.zones.flatMap((zone) => checkZone(zone, report)))
     const stops: (() => void)[] = []
-    c.onOffline(async ({ answers }) => {
-      if (!answers) return
-      for (const [i, zone] of zones.entries()) await loadFirst(c, zone, config.zones[i]!)
-      served.publish(zones)
-    })
-    c.onStartup(async () => {
+    const start = async (): Promise<void> => {
       for (const [i, zone] of zones.entries()) {
         const { reloadMs } = config.zones[i]!
         await loadFirst(c, zone, config.zones[i]!)
@@ -66,11 +58,24 @@ export const file: Directive = {
         stops.push(c.timers.every(reloadMs, () => void guarded(reload)))
       }
       served.publish(zones)
-    })
-    c.onShutdown(() => {
-      for (const stop of stops) stop()
-      for (const zone of zones) zone.stop()
-    })
+    }
+    const part: DirectivePart = {
+      handler: (next) => new FileZones(next, options),
+      answers: true,
+      problems: () => [groupOfZoneFiles(zones, of)],
+      check: (report) => config.zones.flatMap((zone) => checkZone(zone, report)),
+      offline: async ({ answers }) => {
+        if (!answers) return
+        for (const [i, zone] of zones.entries()) await loadFirst(c, zone, config.zones[i]!)
+        served.publish(zones)
+      },
+      start,
+      stop: () => {
+        for (const stop of stops) stop()
+        for (const zone of zones) zone.stop()
+      },
+    }
+    return [served.part, part]
   },
 }
 

@@ -1,7 +1,10 @@
 import { InputError } from '../../base/errors.ts'
+import type { ResourceLease } from '../../base/resource-registry.ts'
 import type { Upstream } from '../../client/upstream/upstream.ts'
 import { collectWhileServing } from '../../plugin/collect.ts'
+import type { CheckHook, Description } from '../../plugin/description.ts'
 import type { Directive, SetupContext } from '../../plugin/directive.ts'
+import type { Handler } from '../../plugin/handler.ts'
 import type { Transaction } from '../../plugin/transaction.ts'
 import { Forward } from './forward.ts'
 import type { ForwardUpstream } from './forward-upstream.ts'
@@ -19,11 +22,11 @@ export const forward: Directive = {
   setup: (c) => {
     const asked = new AskedUpstreams()
     c.block.metadata.providers.set(UPSTREAM_LABEL, (tx) => asked.of(tx))
-    for (const config of scanForwards(c.dispenser, c.block)) {
+    return scanForwards(c.dispenser, c.block).map((config) =>
       setUp(c, config, (tx, upstream) => {
         if (c.block.metadata.readsAny([UPSTREAM_LABEL])) asked.set(tx, upstream)
-      })
-    }
+      }),
+    )
   },
 }
 
@@ -31,16 +34,14 @@ function setUp(
   c: SetupContext,
   config: ForwardConfig,
   onAsk: (tx: Transaction, upstream: ForwardUpstream) => void,
-): void {
+): Description {
   const upstreams: Upstream[] = []
   const counts = new ForwardMetrics()
   const { select, maxConcurrent } = config
   const { clock, timers } = c
-  const slots = acquireSlots(c, maxConcurrent)
+  const { item: slots, release } = acquireSlots(c, maxConcurrent)
   const parts = { upstreams, select, clock, timers, slots, counts, onAsk }
-  c.addHandler((next) => new Forward(next, config, parts), { waits: true, answers: true })
-  collectWhileServing(c, () => counts.collect(c.metrics, upstreams))
-  c.onCheck(async ({ isOffline }) => {
+  const check: CheckHook = async ({ isOffline }) => {
     if (isOffline) return []
     const { findUpstreams } = await import('./destinations.ts')
     try {
@@ -50,25 +51,30 @@ function setUp(
       if (!(error instanceof InputError)) throw error
       return error.all()
     }
-  })
-  c.onStartup(async () => {
+  }
+  const start = async (): Promise<void> => {
     const { findUpstreams } = await import('./destinations.ts')
     const { Upstream } = await import('../../client/upstream/upstream.ts')
     for (const settings of await findUpstreams(config)) {
       upstreams.push(new Upstream(settings, c.clock, c.timers))
     }
-  })
-  c.onShutdown(() => {
+  }
+  const stop = (): void => {
     for (const upstream of upstreams) upstream.close()
-  })
+  }
+  const handler = (next: Handler): Handler => new Forward(next, config, parts)
+  return [
+    { stop: release },
+    { handler, waits: true, answers: true },
+    collectWhileServing(c, () => counts.collect(c.metrics, upstreams)),
+    { check, start, stop },
+  ]
 }
 
 /** `max`: 0 = the slots that every `forward` without a limit shares. */
-function acquireSlots(c: SetupContext, max: number): Slots {
-  if (max > 0) return new Slots(max)
-  const { item, release } = c.resources.acquire(Slots, '', () => new Slots(SLOTS_DEFAULT))
-  c.onShutdown(release)
-  return item
+function acquireSlots({ resources }: SetupContext, max: number): ResourceLease<Slots> {
+  if (max > 0) return { item: new Slots(max), release: () => {} }
+  return resources.acquire(Slots, '', () => new Slots(SLOTS_DEFAULT))
 }
 
 /** The upstream that a query was sent to last. Transactions are used again for other queries. */

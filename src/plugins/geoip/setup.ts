@@ -10,6 +10,7 @@ import { bundledDatabasePath, loadFileSync } from '../../geo/mmdb/load.ts'
 import { MmdbLocator, type MmdbLocatorOptions } from '../../geo/mmdb-locator.ts'
 import { joinNets, type Net, scanNet } from '../../geo/net.ts'
 import { type JobRunner, runJobInline, runJobInThread } from '../../geo/worker/run-job.ts'
+import type { CheckHook, Description, DirectivePart } from '../../plugin/description.ts'
 import type { Directive, SetupContext } from '../../plugin/directive.ts'
 import { EventLog } from '../../telemetry/event-log.ts'
 import { oneProblem, type ProblemGroup } from '../../telemetry/problems.ts'
@@ -35,11 +36,23 @@ export function geoipWith(runJob: JobRunner): Directive {
   return { name: 'geoip', setup: (c) => setup(c, runJob) }
 }
 
-function setup(c: SetupContext, runJob: JobRunner): void {
+function setup(c: SetupContext, runJob: JobRunner): Description {
   const options: GeoipOptions = { files: [], nets: [], ednsSubnet: false }
-  // Before the scan, so that an invalid property does not hide an invalid file.
-  c.onCheck(({ read }) => checkDatabases(c, options, { read, nowMs: c.clock.now() }))
-  scanOptions(c.dispenser, options)
+  const check: CheckHook = ({ read }) => {
+    return checkDatabases(c, options, { read, nowMs: c.clock.now() })
+  }
+  try {
+    scanOptions(c.dispenser, options)
+  } catch (error) {
+    if (!(error instanceof InputError)) throw error
+    // An invalid property does not hide an invalid file.
+    return { check, fault: error }
+  }
+  return [{ check }, locate(c, options, runJob)]
+}
+
+/** Returns the part that opens the databases and offers the locations. */
+function locate(c: SetupContext, options: GeoipOptions, runJob: JobRunner): DirectivePart {
   const files = options.files.map(({ path, position }) => {
     return { path: resolve(c.block.root, path), position }
   })
@@ -70,33 +83,37 @@ function setup(c: SetupContext, runJob: JobRunner): void {
     },
   }
   let locator = new MmdbLocator(parts)
-  // Queries are still answered with the last valid database.
-  c.onProblems(() => locator.faults.map(({ path, fault }) => problemOfFile(path, fault)))
-  c.onStatus(() => ({ databases: locator.files.map(statusOf) }))
   const { shared, metadata } = c.block
   shared.provide(LOCATOR, locator)
   shared.provide(GEO_COVERAGE, () => locator.coverage())
   metadata.locatesSubnet = options.ednsSubnet
   provideMetadata(c, () => locator, options.ednsSubnet)
-  // Without it the client is the peer, as the server set it: nothing to do per query.
-  if (options.ednsSubnet) c.addHandler((next) => new ClientFromSubnet(next))
-  c.onStartup(async () => {
-    const readsEntries = c.block.metadata.readsAny(GEOIP_LABELS)
-    await openOrFault(locator, readsEntries, files)
-    if (readsEntries) images.publish(locator.images)
-  })
-  c.onOffline(async ({ database, readsEntries }) => {
-    run = runJobInline
-    if (database !== undefined) {
-      if (paths.length > 1) throw tooManyToReplace(files)
-      locator = new MmdbLocator({ ...parts, paths: [database] })
-      shared.provide(LOCATOR, locator)
-    }
-    await openOrFault(locator, readsEntries, database === undefined ? files : [])
-  })
-  c.onStartup(() => metrics.start(() => locator.files))
-  c.onShutdown(() => metrics.stop())
-  c.onShutdown(() => locator.close())
+  return {
+    // Without it the client is the peer, as the server set it: nothing to do per query.
+    handler: options.ednsSubnet ? (next) => new ClientFromSubnet(next) : undefined,
+    // Queries are still answered with the last valid database.
+    problems: () => locator.faults.map(({ path, fault }) => problemOfFile(path, fault)),
+    status: () => ({ databases: locator.files.map(statusOf) }),
+    start: async () => {
+      const readsEntries = c.block.metadata.readsAny(GEOIP_LABELS)
+      await openOrFault(locator, readsEntries, files)
+      if (readsEntries) images.publish(locator.images)
+      metrics.start(() => locator.files)
+    },
+    offline: async ({ database, readsEntries }) => {
+      run = runJobInline
+      if (database !== undefined) {
+        if (paths.length > 1) throw tooManyToReplace(files)
+        locator = new MmdbLocator({ ...parts, paths: [database] })
+        shared.provide(LOCATOR, locator)
+      }
+      await openOrFault(locator, readsEntries, database === undefined ? files : [])
+    },
+    stop: () => {
+      metrics.stop()
+      locator.close()
+    },
+  }
 }
 
 function statusOf({ path, builtSeconds, fault }: MmdbLocator['files'][number]) {

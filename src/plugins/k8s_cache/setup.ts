@@ -6,6 +6,7 @@ import { type CacheDraft, scanCacheOptions, scanSeconds } from '../../cache/opti
 import { startCache } from '../../cache/start-cache.ts'
 import type { Dispenser } from '../../corefile/dispenser.ts'
 import type { Cidr } from '../../dns/text/address.ts'
+import type { DirectivePart } from '../../plugin/description.ts'
 import type { Directive, SetupContext } from '../../plugin/directive.ts'
 import {
   acquireAt,
@@ -39,10 +40,9 @@ export const k8sCache: Directive = {
       throw d.error('k8s_cache has all options of cache: remove cache from this server block')
     }
     const options = scanCacheOptions(d, c.block, (d, draft) => scanProperty(d, c, draft, place))
-    const setEarly = startCache(c, 'k8s_cache', options)
-    if (options.earlySeconds === 0) return
-    c.onCheck(async ({ isOffline }) => (isOffline ? [] : faultsOfAccess(place)))
-    followClients(c, place, setEarly)
+    const { description, setEarly } = startCache(c, 'k8s_cache', options)
+    if (options.earlySeconds === 0) return description
+    return [description, followClients(c, place, setEarly)]
   },
 }
 
@@ -71,15 +71,11 @@ function followClients(
   c: SetupContext,
   place: Place,
   set: (addresses: readonly Cidr[]) => void,
-): void {
+): DirectivePart {
   const stops: (() => void)[] = []
   let clients: EarlyClients | undefined
   let isOver = false
-  c.onReady(
-    () => clients?.unreadyReason() ?? 'the Pods are not read yet',
-    () => clients?.note() ?? '',
-  )
-  c.onStartup(async () => {
+  const start = async (): Promise<void> => {
     const lease = await acquireClients(c, place)
     // After the instance stopped, nothing would release the lease.
     if (isOver) {
@@ -89,11 +85,17 @@ function followClients(
     clients = lease.item
     clients.start()
     stops.push(clients.subscribe(set), lease.release)
-  })
-  c.onShutdown(() => {
-    isOver = true
-    for (const stop of stops) stop()
-  })
+  }
+  return {
+    check: async ({ isOffline }) => (isOffline ? [] : faultsOfAccess(place)),
+    ready: () => clients?.unreadyReason() ?? 'the Pods are not read yet',
+    note: () => clients?.note() ?? '',
+    start,
+    stop: () => {
+      isOver = true
+      for (const stop of stops) stop()
+    },
+  }
 }
 
 /** Returns the early clients of the cluster. Throws InputError if the configuration is invalid. */

@@ -13,19 +13,20 @@ export const k8sExternal: Directive = {
     const options = scanOptions(c.dispenser, c.block)
     const { zones, fallthrough, position } = options
     const image = new ThreadedImage(c)
-    c.addHandler(
-      (next) => new ClusterHandler(next, { name: 'k8s_external', image, zones, fallthrough }),
-      { answers: true },
-    )
+    const named = { name: 'k8s_external', image, zones, fallthrough }
     // `kubernetes` is set up after this directive.
     const find = (): ServedCluster | undefined => c.block.shared.find(CLUSTER)
-    c.onCheck(() => (find() === undefined ? [absenceOf(position)] : []))
     const clusterOf = (): ServedCluster => {
       const cluster = find()
       if (cluster === undefined) throw absenceOf(position)
       return cluster
     }
-    serveCluster(c, image, namesOf(options), clusterOf)
+    return {
+      handler: (next) => new ClusterHandler(next, named),
+      answers: true,
+      check: () => (find() === undefined ? [absenceOf(position)] : []),
+      ...serveCluster(c, image, namesOf(options), clusterOf),
+    }
   },
 }
 

@@ -1,6 +1,7 @@
 import { ownAddress } from '../../arguments/endpoint.ts'
 import { LOCATOR } from '../../geo/locator.ts'
 import { placeOf } from '../../plugin/block-place.ts'
+import type { DirectivePart, OfflineLoad } from '../../plugin/description.ts'
 import type { SetupContext } from '../../plugin/directive.ts'
 import { OFFLINE_PLACE, type OfflineService } from '../../publish/offline-block.ts'
 import type { ZonePublisher, ZonePublisherParts } from '../../publish/zone-publisher.ts'
@@ -10,15 +11,15 @@ import type { KuadrantOptions } from './options.ts'
 type BlockParts = Pick<ZonePublisherParts, 'threads' | 'group' | 'counts'>
 
 /**
- * Publishes the block's zones from the start of the instance to its end. The modules that fill the
- * zones (sources, peers, probes) are loaded only then: data threads and `sextant check` do not need
- * them.
+ * Returns the part that publishes the block's zones from the start of the instance to its end. The
+ * modules that fill the zones (sources, peers, probes) are loaded only then: data threads and
+ * `sextant check` do not need them.
  */
 export function prepareService(
   c: SetupContext,
   options: KuadrantOptions,
   { threads, group, counts }: BlockParts,
-): void {
+): DirectivePart {
   const { block } = c
   const zoneVersions = block.shared.acquire(ZONE_VERSIONS)
   let publisher: ZonePublisher | undefined
@@ -50,14 +51,7 @@ export function prepareService(
     serves: () => publisher?.serves === true,
     notify: (host) => publisher?.notify(host),
   })
-  c.onReady(
-    () => publisher?.unreadyReason() ?? 'records are not loaded yet',
-    () => publisher?.note() ?? '',
-  )
-  c.onProblems(() => publisher?.problemGroups() ?? [])
-  c.onStatus(() => publisher?.status() ?? {})
-  c.onStartup(async () => (await load()).start())
-  c.onOffline(async ({ shared }) => {
+  const offline = async ({ shared }: OfflineLoad): Promise<void> => {
     const { records, blocks } = shared.find(OFFLINE_PLACE)!
     const { OfflineZones } = await import('../../publish/offline-zones.ts')
     const zones = new OfflineZones(options, () => group.options, records)
@@ -68,10 +62,18 @@ export function prepareService(
       return { ...open, zones: filled }
     }
     blocks.push({ block, zones, serve })
-  })
-  c.onFinalShutdown(() => publisher?.finish())
-  c.onShutdown(async () => {
-    isOver = true
-    await publisher?.stop()
-  })
+  }
+  return {
+    ready: () => publisher?.unreadyReason() ?? 'records are not loaded yet',
+    note: () => publisher?.note() ?? '',
+    problems: () => publisher?.problemGroups() ?? [],
+    status: () => publisher?.status() ?? {},
+    start: async () => (await load()).start(),
+    offline,
+    exit: () => publisher?.finish(),
+    stop: async () => {
+      isOver = true
+      await publisher?.stop()
+    },
+  }
 }

@@ -1,9 +1,12 @@
+import { InputError } from '../../base/errors.ts'
 import type { Cidr } from '../../dns/text/address.ts'
 import { isLocalZone } from '../../dnsrecord/local-zone.ts'
 import { GEO_COVERAGE } from '../../geo/locator.ts'
 import type { AnswerExplainer } from '../../plugin/answer-explainer.ts'
+import type { CheckHook, Description, DirectivePart } from '../../plugin/description.ts'
 import type { Directive, SetupContext } from '../../plugin/directive.ts'
-import type { Handler } from '../../plugin/handler.ts'
+import type { Handler, HandlerFactory } from '../../plugin/handler.ts'
+import type { PublisherGroup } from '../../publish/publisher-group.ts'
 import { faultAt } from '../../publish/source-fault.ts'
 import { ThreadedZones } from '../../publish/threaded-zones.ts'
 import { prepareService } from './block-service.ts'
@@ -11,7 +14,7 @@ import { conflictWith } from './conflicts.ts'
 import { ExplainNames } from './explain-names.ts'
 import { KuadrantHandler } from './kuadrant.ts'
 import { KUADRANT_BLOCKS } from './kuadrant-blocks.ts'
-import { draftOptions, scanOptions } from './options.ts'
+import { draftOptions, type KuadrantOptions, scanOptions } from './options.ts'
 import { TakesNotify } from './takes-notify.ts'
 import { threadCounts } from './thread-counts.ts'
 
@@ -24,45 +27,61 @@ export const kuadrant: Directive = {
     drafts.push(draft)
     // Registered before the scan, so that an invalid property does not hide faults of the manifests.
     let isScanned = false
-    c.onCheck(async (report) => {
+    const check: CheckHook = async (report) => {
       if (!isScanned && !draft.hasSource) return []
       const { checkBlock } = await import('./check.ts')
       return checkBlock(draft, drafts, report, c.block.shared.find(GEO_COVERAGE)).catch(
         faultAt(draft.position),
       )
-    })
-    const options = scanOptions(c.dispenser, c.block, draft)
-    isScanned = true
-    const conflict = conflictWith(options, group.options)
-    if (conflict !== '') throw c.dispenser.error(conflict)
-    if (options.explainFor.length > 0) addExplainNames(c, options.explainFor)
-    const { endpointMetrics } = options
-    const counts = endpointMetrics === undefined ? undefined : threadCounts(c, endpointMetrics)
-    const threads = new ThreadedZones(c, counts?.own)
-    const handlerOf = (next: Handler): Handler =>
-      new KuadrantHandler(next, threads, options.fallthrough)
-    if (options.zones.some(isLocalZone)) {
-      const report = c.toControl((host) => group.notify(host))
-      const takesNotify = (next: Handler): Handler => new TakesNotify(handlerOf(next), next, report)
-      c.addHandler(takesNotify, { seesNotify: true, answers: true })
-      c.onLinked(() => {
-        const hasPeers = group.options.some(({ peering }) => peering.peers.length > 0)
-        if (hasPeers) c.block.takesNotify = true
-      })
-    } else c.addHandler(handlerOf, { answers: true })
-    prepareService(c, options, { threads, group, counts })
+    }
+    try {
+      const options = scanOptions(c.dispenser, c.block, draft)
+      isScanned = true
+      const conflict = conflictWith(options, group.options)
+      if (conflict !== '') throw c.dispenser.error(conflict)
+      return [{ check }, serve(c, options, group)]
+    } catch (error) {
+      if (!(error instanceof InputError)) throw error
+      // An invalid property does not hide faults of the manifests.
+      return { check, fault: error }
+    }
   },
 }
 
-function addExplainNames(c: SetupContext, networks: readonly Cidr[]): void {
+function serve(c: SetupContext, options: KuadrantOptions, group: PublisherGroup): Description {
+  const { endpointMetrics, explainFor, fallthrough } = options
+  const explaining = explainFor.length > 0 ? explainNames(c, explainFor) : []
+  const counts = endpointMetrics === undefined ? undefined : threadCounts(c, endpointMetrics)
+  const threads = new ThreadedZones(c, counts?.own)
+  const handler = (next: Handler): Handler => new KuadrantHandler(next, threads, fallthrough)
+  const isLocal = options.zones.some(isLocalZone)
+  const answering = isLocal ? takeNotify(c, group, handler) : { handler, answers: true }
+  return [explaining, answering, prepareService(c, options, { threads, group, counts })]
+}
+
+/** Returns the part that answers, and passes NOTIFYs of peers to the group. */
+function takeNotify(
+  c: SetupContext,
+  group: PublisherGroup,
+  handlerOf: HandlerFactory,
+): DirectivePart {
+  const report = c.toControl((host) => group.notify(host))
+  return {
+    handler: (next) => new TakesNotify(handlerOf(next), next, report),
+    seesNotify: true,
+    answers: true,
+    link: () => {
+      const hasPeers = group.options.some(({ peering }) => peering.peers.length > 0)
+      if (hasPeers) c.block.takesNotify = true
+    },
+  }
+}
+
+function explainNames(c: SetupContext, networks: readonly Cidr[]): DirectivePart {
   let explainer: AnswerExplainer | undefined
   let isOver = false
   let without: 'not open' | 'elsewhere' = 'elsewhere'
-  c.addHandler((next) => new ExplainNames(next, networks, () => explainer ?? without))
-  c.onStartup(() => {
-    without = 'not open'
-  })
-  c.onServing(() => {
+  const serving = (): void => {
     const open = async (): Promise<void> => {
       explainer = await c.openExplainer()
       if (isOver) explainer?.close()
@@ -70,9 +89,16 @@ function addExplainNames(c: SetupContext, networks: readonly Cidr[]): void {
     open().catch((error) => {
       c.log.error(`explanations are off: ${error instanceof Error ? error.message : error}`)
     })
-  })
-  c.onShutdown(() => {
-    isOver = true
-    explainer?.close()
-  })
+  }
+  return {
+    handler: (next) => new ExplainNames(next, networks, () => explainer ?? without),
+    start: () => {
+      without = 'not open'
+    },
+    serving,
+    stop: () => {
+      isOver = true
+      explainer?.close()
+    },
+  }
 }

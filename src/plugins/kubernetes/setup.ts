@@ -10,7 +10,9 @@ import { CLUSTER, type ServedCluster } from '../../cluster-dns/served-cluster.ts
 import { scanResolvConf } from '../../dns/resolv-conf.ts'
 import { type Address, scanAddress } from '../../dns/text/address.ts'
 import { isReverseZone } from '../../dns/text/reverse-name.ts'
+import type { DirectivePart } from '../../plugin/description.ts'
 import type { BlockConfig, Directive, SetupContext } from '../../plugin/directive.ts'
+import type { Handler } from '../../plugin/handler.ts'
 import { SEARCH_PATHS } from '../../plugin/search-paths.ts'
 import { acquireAt, faultsOfAccess } from '../../sources/kubernetes/cluster-access.ts'
 import { ZoneSet } from '../../zone/lookup/zone-set.ts'
@@ -29,20 +31,21 @@ export const kubernetes: Directive = {
     const options = scanOptions(c.dispenser, c.block)
     const { zones, fallthrough, ttlSeconds } = options
     const image = new ThreadedImage(c)
-    c.addHandler(
-      (next) => {
-        const handler = new ClusterHandler(next, { name: 'kubernetes', image, zones, fallthrough })
-        if (options.pods !== 'insecure') return handler
-        const named = zones.filter((zone) => !isReverseZone(zone))
-        return new PodNames(handler, image, named, ttlSeconds)
-      },
-      { answers: true },
-    )
-    offerSearchPaths(c, options, image)
-    c.onCheck(async ({ isOffline }) => (isOffline ? [] : faultsOfAccess(options)))
+    const handler = (next: Handler): Handler => {
+      const answering = new ClusterHandler(next, { name: 'kubernetes', image, zones, fallthrough })
+      if (options.pods !== 'insecure') return answering
+      const named = zones.filter((zone) => !isReverseZone(zone))
+      return new PodNames(answering, image, named, ttlSeconds)
+    }
+    const searching = offerSearchPaths(c, options, image)
     const cluster = servedCluster(c, options)
     c.block.shared.provide(CLUSTER, cluster)
-    serveCluster(c, image, namesOf(c, options), () => cluster)
+    return [
+      { handler, answers: true },
+      searching,
+      { check: async ({ isOffline }) => (isOffline ? [] : faultsOfAccess(options)) },
+      serveCluster(c, image, namesOf(c, options), () => cluster),
+    ]
   },
 }
 
@@ -51,19 +54,20 @@ function offerSearchPaths(
   c: SetupContext,
   { zones, pods }: KubernetesOptions,
   image: ThreadedImage,
-): void {
-  if (!c.block.directives.includes('autopath')) return
+): DirectivePart {
+  if (!c.block.directives.includes('autopath')) return {}
   const paths = new PodSearchPaths(image, new ZoneSet(zones), pods === 'verified')
   c.block.shared.acquire(SEARCH_PATHS).set('kubernetes', paths)
   const follow = (host: readonly Uint8Array[]): void => {
     paths.host = host
   }
   const broadcast = c.broadcast<readonly Uint8Array[]>(follow)
-  c.onStartup(() => {
+  const start = (): void => {
     const host = [...readHostSearchPath(), Uint8Array.of(0)]
     follow(host)
     broadcast.publish(host)
-  })
+  }
+  return { start }
 }
 
 /** Returns the search path of this host, which Pods have as well; none if it cannot be read. */

@@ -25,12 +25,12 @@ export const local: Directive = {
       'Counter of localhost.<domain> requests.',
     )
     const slots = c.counters()
-    c.addHandler((next) => new Local(next, slots, answersPrefix), { answers: true })
-    collectWhileServing(c, () => {
+    const collecting = collectWhileServing(c, () => {
       slots.forEach((counts) => {
         intercepted.inc(counts.take(0))
       })
     })
+    return [{ handler: (next) => new Local(next, slots, answersPrefix), answers: true }, collecting]
   },
 }
 

@@ -2,6 +2,7 @@ import { scanHostPort } from '../../arguments/host-port.ts'
 import { nextOnce } from '../../arguments/once.ts'
 import { didYouMean } from '../../base/nearest.ts'
 import { collectWhileServing } from '../../plugin/collect.ts'
+import type { Description, HttpReply } from '../../plugin/description.ts'
 import type { Directive, SetupContext } from '../../plugin/directive.ts'
 import type { Handler } from '../../plugin/handler.ts'
 import { DnsMetrics } from './metrics.ts'
@@ -23,22 +24,27 @@ export const prometheus: Directive = {
       handler = new Prometheus(next, c.clock, slots, c.block.directives)
       return handler
     }
-    c.addHandler(link, { seesNotify: true })
-    collectWhileServing(c, () => {
+    const exporting = collectWhileServing(c, () => {
       if (handler !== undefined) metrics.takeFrom(handler)
       metrics.showServer(c.serverCounters)
       metrics.showBuild()
       metrics.showEnabled(c.block, true)
       showProcess(c.metrics)
     })
-    exportProblems(c)
     // The next instance exports its own plugins at the next scrape.
-    c.onShutdown(() => metrics.showEnabled(c.block, false))
-    if (runtime) exportRuntime(c)
-    c.http(address, '/metrics', async () => {
+    const stop = (): void => metrics.showEnabled(c.block, false)
+    const page = async (): Promise<HttpReply> => {
       const body = await c.metrics.print()
       return { status: 200, contentType: c.metrics.contentType, body }
-    })
+    }
+    return [
+      { handler: link, seesNotify: true },
+      exporting,
+      exportProblems(c),
+      { stop },
+      runtime ? exportRuntime(c) : [],
+      { http: { address, path: '/metrics', reply: page } },
+    ]
   },
 }
 
@@ -62,9 +68,11 @@ function scanOptions(c: SetupContext): { address: string; runtime: boolean } {
   return { address, runtime }
 }
 
-function exportRuntime(c: SetupContext): void {
+function exportRuntime(c: SetupContext): Description {
   const runtime = new RuntimeMetrics(c.metrics)
-  c.onStartup(() => runtime.start())
-  collectWhileServing(c, () => runtime.show())
-  c.onShutdown(() => runtime.stop())
+  return [
+    { start: () => runtime.start() },
+    collectWhileServing(c, () => runtime.show()),
+    { stop: () => runtime.stop() },
+  ]
 }

@@ -14,24 +14,25 @@ export const ready: Directive = {
   name: 'ready',
   setup(c) {
     const { address, continuously } = scanOptions(c.dispenser)
-    const readiness = new Readiness(c.readiness, continuously)
+    const readiness = new Readiness(c.reports.readiness, continuously)
     let closing = false
-    c.onFinalShutdown(() => {
+    const exit = (): void => {
       closing = true
-    })
-    c.http(address, '/ready', () => {
+    }
+    const page = (): HttpReply => {
       if (closing) return reply(503, 'Shutting down')
       const unready = readiness.unready()
       if (unready.length === 0) return reply(200, printPage(c, readiness))
       const names = [...new Set(unready.map(({ name }) => name))].join(',')
       c.log.info(`Plugins not ready: "${names}"`)
       return reply(503, printUnready(unready.map(escapeReason)))
-    })
+    }
+    return { exit, http: { address, path: '/ready', reply: page } }
   },
 }
 
-function printPage({ problemReports }: SetupContext, readiness: Readiness): string {
-  const problems = collectProblems(problemReports)
+function printPage({ reports }: SetupContext, readiness: Readiness): string {
+  const problems = collectProblems(reports.problems)
   const explained = new Set(problems.listed.map(({ plugin }) => plugin))
   const notes = readiness.notes(explained).map(escapeReason)
   return printReady(notes, printProblems(problems).map(escapeControls))

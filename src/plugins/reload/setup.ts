@@ -2,6 +2,7 @@ import { printDuration, scanDuration } from '../../base/duration.ts'
 import { lazyKey } from '../../base/shared-values.ts'
 import type { Dispenser } from '../../corefile/dispenser.ts'
 import { collectWhileServing } from '../../plugin/collect.ts'
+import type { Description, DirectivePart } from '../../plugin/description.ts'
 import type { Directive, SetupContext } from '../../plugin/directive.ts'
 import { oneProblem, type ProblemGroup } from '../../telemetry/problems.ts'
 import { CorefileWatch } from './watch.ts'
@@ -21,7 +22,7 @@ const RELOAD_STATE = lazyKey('state of reloads', () => new ReloadState())
 /** `reload [INTERVAL] [JITTER]`: applies the Corefile when it changes. */
 export const reload: Directive = { name: 'reload', setup }
 
-function setup(c: SetupContext): void {
+function setup(c: SetupContext): Description {
   const { intervalMs, jitterMs } = scanTimes(c.dispenser)
   const failed = c.metrics.counter(
     'coredns_reload_failed_total',
@@ -34,12 +35,12 @@ function setup(c: SetupContext): void {
   )
   const { loadedDigest } = c.corefile
   // At every scrape, since an instance that starts may still fail and leave the old one running.
-  collectWhileServing(c, () => {
+  const exporting = collectWhileServing(c, () => {
     info.reset()
     info.set({ hash: 'sha512', value: loadedDigest }, 1)
   })
-  c.onStartup(() => c.log.info(`Running configuration SHA512 = ${loadedDigest}`))
-  if (c.corefile.path === '') return
+  const start = (): void => c.log.info(`Running configuration SHA512 = ${loadedDigest}`)
+  if (c.corefile.path === '') return [exporting, { start }]
   const watch = new CorefileWatch({
     loadedDigest,
     digest: () => c.corefile.digest(),
@@ -50,9 +51,12 @@ function setup(c: SetupContext): void {
     reload: () => reloadOnce(c),
     countFailure: () => failed.inc(),
   })
-  c.onProblems(() => problemsOf(watch, c.corefile.path))
-  c.onStartup(() => watch.start())
-  c.onShutdown(() => watch.stop())
+  const watching: DirectivePart = {
+    problems: () => problemsOf(watch, c.corefile.path),
+    start: () => watch.start(),
+    stop: () => watch.stop(),
+  }
+  return [exporting, { start }, watching]
 }
 
 function problemsOf({ fault }: CorefileWatch, path: string): ProblemGroup[] {

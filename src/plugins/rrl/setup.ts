@@ -8,6 +8,7 @@ import { type Cidr, scanCidr } from '../../dns/text/address.ts'
 import { AddressSet } from '../../dns/text/address-set.ts'
 import { collectWhileServing } from '../../plugin/collect.ts'
 import type { CounterSlots } from '../../plugin/counter-slots.ts'
+import type { Description } from '../../plugin/description.ts'
 import type { Directive, SetupContext } from '../../plugin/directive.ts'
 import { LIMITER } from '../../plugin/reply-limiter.ts'
 import { LineBudget } from '../../telemetry/line-budget.ts'
@@ -65,7 +66,7 @@ interface RrlDraft {
 /** `rrl [ZONES...] { … }`: limits UDP replies to clients whose address may be forged. */
 export const rrl: Directive = { name: 'rrl', setup }
 
-function setup(c: SetupContext): void {
+function setup(c: SetupContext): Description {
   const options = scanOptions(c)
   const slots = c.counters()
   // Each thread sends few lines; this budget bounds the lines of all threads.
@@ -77,7 +78,7 @@ function setup(c: SetupContext): void {
   const limiter = new Rrl(options, slots, new LimitReports(options, report))
   c.block.shared.provide(LIMITER, limiter)
   const broadcast = c.broadcast<RrlMemory>((memory) => limiter.use(memory))
-  c.onStartup(() => {
+  const start = (): void => {
     const memory = {
       accounts: createRateTable(options.tableSize),
       secret: randomFillSync(new Int32Array(TABULATION_WORDS)),
@@ -85,8 +86,8 @@ function setup(c: SetupContext): void {
     }
     limiter.use(memory)
     broadcast.publish(memory)
-  })
-  exportCounts(c, slots)
+  }
+  return [{ start }, exportCounts(c, slots)]
 }
 
 function scanOptions(c: SetupContext): RrlOptions {
@@ -189,7 +190,7 @@ function scanNetworks(d: Dispenser): Cidr[] {
 }
 
 /** Copies the counts of all threads to the metrics page, and logs their sum once per period. */
-function exportCounts(c: SetupContext, slots: CounterSlots): void {
+function exportCounts(c: SetupContext, slots: CounterSlots): Description {
   const counter = (name: string, help: string, category: readonly string[] = []) =>
     c.metrics.counter(name, help, ['server', 'zone', 'view', ...category])
   const responses = counter(
@@ -226,14 +227,13 @@ function exportCounts(c: SetupContext, slots: CounterSlots): void {
       take(RrlCount.Dropped, (count) => sent.dropped.inc(labels, count))
     })
   }
-  collectWhileServing(c, collect)
   let stop = (): void => {}
-  c.onServing(() => {
+  const serving = (): void => {
     stop = c.timers.every(REPORT_PERIOD_MS, () => {
       collect()
       if (exceeded > 0) c.log.info(`replies over the limit: ${exceeded} in the last minute`)
       exceeded = 0
     })
-  })
-  c.onShutdown(() => stop())
+  }
+  return [collectWhileServing(c, collect), { serving, stop: () => stop() }]
 }

@@ -11,7 +11,9 @@ import { equalNames, printName } from '../../dns/name/name.ts'
 import { AddressSet } from '../../dns/text/address-set.ts'
 import { TSIG_KEYS } from '../../dns/tsig/key.ts'
 import { placeOf } from '../../plugin/block-place.ts'
+import type { Description, DirectivePart } from '../../plugin/description.ts'
 import type { BlockConfig, Directive, SetupContext } from '../../plugin/directive.ts'
+import type { Handler } from '../../plugin/handler.ts'
 import type { ProblemGroup } from '../../telemetry/problems.ts'
 import { Secondary, scanNotice } from './secondary.ts'
 import { SecondaryZone } from './secondary-zone.ts'
@@ -31,7 +33,7 @@ interface SecondaryConfig {
  */
 export const secondary: Directive = { name: 'secondary', setup }
 
-function setup(c: SetupContext): void {
+function setup(c: SetupContext): Description {
   const { block, clock, timers, random, log } = c
   const { configs, fallthrough } = scanConfig(c.dispenser, block)
   const served = new ThreadedFileZones(c, 'secondary')
@@ -67,30 +69,35 @@ function setup(c: SetupContext): void {
     return { zone, keyName, primaries: new AddressSet(primaries.map(hostNetwork)) }
   })
   const options = { name: 'secondary', table: served.table, fallthrough }
-  const link = (next: Parameters<Parameters<typeof c.addHandler>[0]>[0]): Secondary => {
+  const handler = (next: Handler): Handler => {
     return new Secondary(new FileZones(next, options), notified, report)
   }
-  c.addHandler(link, { seesNotify: true, answers: true })
   const findFaults = (): InputError[] => {
     return configs.flatMap(({ keyName, position }) => {
       return missingKey(keyName, block, (text) => new InputError(position, text))
     })
   }
-  c.onProblems(() => [groupOf(zones, placeOf(block))])
-  c.onCheck(findFaults)
-  c.onOffline(() => {
-    for (const zone of zones) zone.isElsewhere = true
-    served.publish(zones)
-  })
-  c.onStartup(() => {
-    for (const fault of findFaults()) throw fault
-    for (const zone of zones) zone.adopt()
-    served.publish(zones)
-    for (const zone of zones) zone.start()
-  })
-  c.onShutdown(() => {
-    for (const zone of zones) zone.stop()
-  })
+  const part: DirectivePart = {
+    handler,
+    seesNotify: true,
+    answers: true,
+    problems: () => [groupOf(zones, placeOf(block))],
+    check: findFaults,
+    offline: () => {
+      for (const zone of zones) zone.isElsewhere = true
+      served.publish(zones)
+    },
+    start: () => {
+      for (const fault of findFaults()) throw fault
+      for (const zone of zones) zone.adopt()
+      served.publish(zones)
+      for (const zone of zones) zone.start()
+    },
+    stop: () => {
+      for (const zone of zones) zone.stop()
+    },
+  }
+  return [served.part, part]
 }
 
 function groupOf(zones: readonly SecondaryZone[], of: string): ProblemGroup {

@@ -22,11 +22,10 @@ export const siit: Directive = {
   setup(c) {
     const ipv4Of = translator(scanOptions(c.dispenser))
     const slots = c.counters()
-    c.addHandler((next) => {
-      const handler = new Siit(next, ipv4Of, slots)
-      exportTranslated(c, slots, 'siit')
-      return handler
-    })
+    return [
+      { handler: (next) => new Siit(next, ipv4Of, slots) },
+      exportTranslated(c, slots, 'siit'),
+    ]
   },
 }
 

@@ -9,9 +9,11 @@ import { Section } from '../../dns/message/section.ts'
 import { printName } from '../../dns/name/name.ts'
 import { collectWhileServing } from '../../plugin/collect.ts'
 import type { CounterSlots } from '../../plugin/counter-slots.ts'
+import type { DirectivePart } from '../../plugin/description.ts'
 import type { Directive, SetupContext } from '../../plugin/directive.ts'
 import { compileWords } from '../../plugin/expression/compile-words.ts'
 import { isFunction } from '../../plugin/expression/functions.ts'
+import type { Handler } from '../../plugin/handler.ts'
 import type { Transaction } from '../../plugin/transaction.ts'
 import { ZoneSet } from '../../zone/lookup/zone-set.ts'
 import { Conditions } from './conditions.ts'
@@ -77,11 +79,11 @@ export const template: Directive = {
     }
     const slots = c.counters()
     slots.length = counters
-    exportCounts(c, templates, slots)
     const metadata = (tx: Transaction, label: string): string => {
       return c.block.metadata.find(label)?.(tx) ?? ''
     }
-    c.addHandler((next) => new Template(next, templates, slots, metadata), { answers: true })
+    const handler = (next: Handler): Handler => new Template(next, templates, slots, metadata)
+    return [exportCounts(c, templates, slots), { handler, answers: true }]
   },
 }
 
@@ -262,7 +264,7 @@ function exportCounts(
   c: SetupContext,
   templates: readonly ReplyTemplate[],
   slots: CounterSlots,
-): void {
+): DirectivePart {
   const labels = ['server', 'zone', 'view', 'class', 'type']
   const counter = (name: string, help: string, more: readonly string[]) =>
     c.metrics.counter(`coredns_template_${name}_total`, help, [...labels, ...more])
@@ -270,7 +272,7 @@ function exportCounts(
   const perRecord = ['section', 'template']
   const texts = counter('template_failures', 'Counter of go template failures.', perRecord)
   const records = counter('rr_failures', 'Counter of mis-templated RRs.', perRecord)
-  collectWhileServing(c, () =>
+  return collectWhileServing(c, () =>
     slots.forEach((counts, { server, view }) => {
       for (const template of templates) {
         const kind = { class: printClass(template.qclass), type: printType(template.qtype) }

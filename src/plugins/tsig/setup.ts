@@ -12,7 +12,9 @@ import { createTsigKey, TSIG_KEYS, type TsigKey } from '../../dns/tsig/key.ts'
 import { type KeyConfig, readKeyFile } from '../../dns/tsig/key-file.ts'
 import { collectWhileServing } from '../../plugin/collect.ts'
 import type { CounterSlots } from '../../plugin/counter-slots.ts'
+import type { CheckHook, DirectivePart } from '../../plugin/description.ts'
 import type { Directive, SetupContext } from '../../plugin/directive.ts'
+import type { Handler } from '../../plugin/handler.ts'
 import { ZoneSet } from '../../zone/lookup/zone-set.ts'
 import { type Required, Tsig } from './tsig.ts'
 
@@ -39,14 +41,12 @@ export const tsig: Directive = {
     const zones = new ZoneSet(config.zones)
     const slots = c.counters()
     const options = { zones, keyring, clock: c.clock, qtypes, opcodes, slots }
-    exportCounts(c, slots)
-    c.addHandler((next) => new Tsig(next, options), { seesNotify: true })
-    c.onStartup(() => {
+    const start = (): void => {
       const keys = loadKeys(config, (warning) => c.log.warning(warning.print()))
       take(keys)
       broadcast.publish(keys)
-    })
-    c.onCheck(({ warn, read }) => {
+    }
+    const check: CheckHook = ({ warn, read }) => {
       try {
         take(loadKeys(config, warn))
         for (const { path } of config.files) read(`${path}: keys`)
@@ -55,17 +55,19 @@ export const tsig: Directive = {
         if (!(error instanceof InputError)) throw error
         return error.all()
       }
-    })
+    }
+    const handler = (next: Handler): Handler => new Tsig(next, options)
+    return [exportCounts(c, slots), { handler, seesNotify: true, start, check }]
   },
 }
 
-function exportCounts(c: SetupContext, slots: CounterSlots): void {
+function exportCounts(c: SetupContext, slots: CounterSlots): DirectivePart {
   const counter = c.metrics.counter(
     'sextant_tsig_unverified_total',
     'Counter of signed requests dropped because too many others had wrong signatures.',
     ['server', 'zone', 'view'],
   )
-  collectWhileServing(c, () =>
+  return collectWhileServing(c, () =>
     slots.forEach((counts, { server, zone, view }) => {
       const count = counts.take(0)
       if (count > 0) counter.inc({ server, zone, view }, count)

@@ -10,6 +10,7 @@ import {
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { RRType } from '../../../src/dns/iana/types.ts'
+import { partsOf } from '../../../src/plugin/description.ts'
 import { kuadrant } from '../../../src/plugins/kuadrant/setup.ts'
 import { probeManifest, recordManifest } from '../../support/manifest.ts'
 import { SetUp, setupError } from '../../support/setup.ts'
@@ -252,7 +253,8 @@ t.test('invalid values of the property', (t) => {
     t.match(setupError(kuadrant, `kuadrant {\n manifests m\n ${property}\n}`), want, property)
   }
   const setUp = new SetUp(kuadrant, 'kuadrant {\n manifests m\n snapshot s\n}', [ZONE])
-  t.throws(() => kuadrant.setup(Object.assign(Object.create(setUp), secondBlock())), {
+  const second = kuadrant.setup(Object.assign(Object.create(setUp), secondBlock()))
+  t.match(partsOf(second ?? [])[0]?.fault, {
     message: /snapshot .*\/s belongs to another server block/,
   })
   t.end()
@@ -260,7 +262,7 @@ t.test('invalid values of the property', (t) => {
   function secondBlock() {
     const other = new SetUp(kuadrant, 'kuadrant {\n manifests m\n snapshot x\n}', ['x.'])
     const { dispenser } = new SetUp(
-      { name: 'kuadrant', setup: () => {} },
+      { name: 'kuadrant', setup: () => ({}) },
       'kuadrant {\n manifests m\n snapshot s\n}',
       ['x.'],
     )

@@ -103,6 +103,6 @@ export async function serve(
   }
   t.teardown(stop)
   await supervisor.start()
-  const metrics = async (): Promise<string> => (await routes[0]!.run()).body
+  const metrics = async (): Promise<string> => (await routes[0]!.reply()).body
   return { port: dnsPort, lines, totals, metrics, stop }
 }
