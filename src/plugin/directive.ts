@@ -10,18 +10,11 @@ import type { LineWriter } from '../telemetry/lines.ts'
 import type { Logger } from '../telemetry/log.ts'
 import type { MetricsRegistry } from '../telemetry/metrics.ts'
 import type { OctetChannel } from '../telemetry/octet-channel.ts'
-import type { ProblemGroup, ProblemReport } from '../telemetry/problems.ts'
+import type { ProblemReport } from '../telemetry/problems.ts'
 import type { StatusPart } from '../telemetry/status.ts'
 import type { AnswerExplainer } from './answer-explainer.ts'
 import type { CounterSlots } from './counter-slots.ts'
-import type {
-  CheckHook,
-  Description,
-  DirectivePart,
-  HttpReply,
-  OfflineLoad,
-} from './description.ts'
-import type { HandlerFactory } from './handler.ts'
+import type { Description } from './description.ts'
 import type { Metadata } from './metadata.ts'
 import type { Transaction } from './transaction.ts'
 
@@ -37,8 +30,7 @@ export interface Directive {
    * that only such code needs there, because every thread loads what `setup` imports. Throws
    * InputError (`c.dispenser.error…`) on invalid input.
    */
-  // biome-ignore lint/suspicious/noConfusingVoidType: a setup that uses the context returns nothing.
-  setup(c: SetupContext): Description | void
+  setup(c: SetupContext): Description
 }
 
 /** Loads the directives with these names, in any order. Omits unknown names. */
@@ -110,22 +102,8 @@ export interface ReadinessCheck {
   readonly note?: (() => string) | undefined
 }
 
-/** Properties of a handler. */
-type HandlerOptions = Pick<DirectivePart, 'waits' | 'seesNotify' | 'answers'>
-
 /** Everything a `setup` can reach. */
 export interface SetupContext {
-  /* For setups that do not return a description yet: each call adds a part. */
-  addHandler(factory: HandlerFactory, options?: HandlerOptions): void
-  onLinked(hook: () => void): void
-  onStartup(hook: () => void | Promise<void>): void
-  onServing(hook: () => void): void
-  onCheck(hook: CheckHook): void
-  onOffline(hook: (load: OfflineLoad) => void | Promise<void>): void
-  onShutdown(hook: () => void | Promise<void>): void
-  onFinalShutdown(hook: () => void | Promise<void>): void
-  onProblems(groups: () => readonly ProblemGroup[]): void
-  http(address: string, path: string, handler: () => HttpReply | Promise<HttpReply>): void
   /** The directive's tokens; its position is in every error. */
   readonly dispenser: Dispenser
   readonly block: BlockConfig

@@ -221,7 +221,7 @@ function setupDirective(
   try {
     const { file, line } = tokens[0]!
     const place = { directive: name, position: { file, line } }
-    for (const part of partsOf(directive.setup(context) ?? [])) {
+    for (const part of partsOf(directive.setup(context))) {
       register({ ...place, part }, draft, all)
       if (part.fault !== undefined) throw part.fault
     }
@@ -272,10 +272,6 @@ function createContext(
 ): SetupContext {
   const { registrations } = parts
   const { config } = draft
-  const { file, line } = tokens[0]!
-  const add = (part: DirectivePart): void => {
-    register({ directive: name, position: { file, line }, part }, draft, parts)
-  }
   return {
     dispenser: new Dispenser(tokens),
     block: config,
@@ -288,16 +284,6 @@ function createContext(
     serverCounters: parts.serverCounters,
     corefile: parts.corefile,
     reports: registrations.reports,
-    addHandler: (handler, options) => add({ handler, ...options }),
-    onLinked: (link) => add({ link }),
-    onStartup: (start) => add({ start }),
-    onServing: (serving) => add({ serving }),
-    onCheck: (check) => add({ check }),
-    onOffline: (offline) => add({ offline }),
-    onShutdown: (stop) => add({ stop }),
-    onFinalShutdown: (exit) => add({ exit }),
-    onProblems: (problems) => add({ problems }),
-    http: (address, path, reply) => add({ http: { address, path, reply } }),
     warn: (message, at) => {
       registrations.warnings.push(chargeTo(name, new InputError(at, message)))
     },

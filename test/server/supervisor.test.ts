@@ -5,7 +5,6 @@ import { systemClock } from '../../src/base/clock.ts'
 import { InputError } from '../../src/base/errors.ts'
 import { systemTimers } from '../../src/base/timers.ts'
 import type { Directive, SetupContext } from '../../src/plugin/directive.ts'
-import type { Handler } from '../../src/plugin/handler.ts'
 import type { CorefileSource } from '../../src/server/corefile-source.ts'
 import { ServerTotals } from '../../src/server/counters.ts'
 import type { ListenPlan } from '../../src/server/listen-plan.ts'
@@ -29,28 +28,26 @@ function stage(source: CorefileSource, refused: ReadonlySet<string> = new Set())
       const label = `${name} ${c.block.keys[0]?.zoneText}`
       if (args[0] === 'bad') throw c.dispenser.argError()
       if (args[0] === 'bind') c.block.listenHosts.push(...args.slice(1))
-      if (args[0] === 'http')
-        c.http(args[1] ?? '', args[2] ?? '', () => ({
-          status: 200,
-          contentType: 'text/plain',
-          body: label,
-        }))
+      const reply = () => ({ status: 200, contentType: 'text/plain', body: label })
       events.push(`setup ${label}`)
-      c.onStartup(async () => {
-        events.push(`start ${label}`)
-        if (args[0] === 'nostart') throw new Error('cannot start')
-        if (args[0] === 'slow') await until(() => events.includes('go on'), 'the word to go on')
-      })
-      c.onServing(() => serving.push(`${label} after ${events.at(-1)}`))
-      c.onShutdown(() => {
-        events.push(`shutdown ${label}`)
-        if (args[0] === 'nostop') throw new Error('cannot stop')
-      })
-      c.onFinalShutdown(() => {
-        events.push(`final ${label}`)
-      })
-      const handler = (next: Handler): Handler => ({ name, serve: (tx) => next.serve(tx) })
-      c.addHandler(handler, { answers: true })
+      return {
+        handler: (next) => ({ name, serve: (tx) => next.serve(tx) }),
+        answers: true,
+        http: args[0] === 'http' ? { address: args[1]!, path: args[2]!, reply } : undefined,
+        start: async () => {
+          events.push(`start ${label}`)
+          if (args[0] === 'nostart') throw new Error('cannot start')
+          if (args[0] === 'slow') await until(() => events.includes('go on'), 'the word to go on')
+        },
+        serving: () => serving.push(`${label} after ${events.at(-1)}`),
+        stop: () => {
+          events.push(`shutdown ${label}`)
+          if (args[0] === 'nostop') throw new Error('cannot stop')
+        },
+        exit: () => {
+          events.push(`final ${label}`)
+        },
+      }
     },
   })
   const open = async (kind: string, address: string) => {
@@ -326,16 +323,13 @@ t.test('no server block at all is the default Corefile', async (t) => {
   await t.rejects(supervisor.start(), { message: /Unknown directive 'whoami'/ })
 })
 
-t.test(
-  'onServing hooks run once the sockets are open, and never if they do not open',
-  async (t) => {
-    const first = stage(text('x {\n a http :1 /p\n}\n'))
-    await first.supervisor.start()
-    t.match(first.serving, [/^a x\. after open /])
-    await first.supervisor.reload()
-    t.match(first.serving[1], /^a x\. after use /)
-    const failing = stage(text('x {\n a http :1 /p\n}\n'), new Set([':1']))
-    await t.rejects(failing.supervisor.start())
-    t.strictSame(failing.serving, [])
-  },
-)
+t.test('`serving` runs once the sockets are open, and never if they do not open', async (t) => {
+  const first = stage(text('x {\n a http :1 /p\n}\n'))
+  await first.supervisor.start()
+  t.match(first.serving, [/^a x\. after open /])
+  await first.supervisor.reload()
+  t.match(first.serving[1], /^a x\. after use /)
+  const failing = stage(text('x {\n a http :1 /p\n}\n'), new Set([':1']))
+  await t.rejects(failing.supervisor.start())
+  t.strictSame(failing.serving, [])
+})

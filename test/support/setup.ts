@@ -98,8 +98,7 @@ export class SetUp implements SetupContext {
   readonly shared = new SharedValues()
   readonly channel: ThreadChannel
   #isLinked = false
-  readonly #parts: DirectivePart[] = []
-  readonly #name: string
+  readonly #parts: readonly DirectivePart[]
 
   /** `above`: directives of the block that stand above this one in the chain. */
   constructor(
@@ -126,51 +125,8 @@ export class SetUp implements SetupContext {
       (line) => this.lines.push(line),
       () => this.block.debug,
     )
-    this.#name = directive.name
-    for (const part of partsOf(directive.setup(this) ?? [])) this.#add(part)
-  }
-
-  addHandler(handler: HandlerFactory): void {
-    this.#add({ handler })
-  }
-
-  onLinked(link: () => void): void {
-    this.#add({ link })
-  }
-
-  onStartup(start: () => void | Promise<void>): void {
-    this.#add({ start })
-  }
-
-  onServing(serving: () => void): void {
-    this.#add({ serving })
-  }
-
-  onCheck(check: CheckHook): void {
-    this.#add({ check })
-  }
-
-  onShutdown(stop: () => void | Promise<void>): void {
-    this.#add({ stop })
-  }
-
-  onFinalShutdown(exit: () => void | Promise<void>): void {
-    this.#add({ exit })
-  }
-
-  onProblems(problems: NonNullable<DirectivePart['problems']>): void {
-    this.#add({ problems })
-  }
-
-  onOffline(): void {}
-
-  http(address: string, path: string, reply: () => HttpReply | Promise<HttpReply>): void {
-    this.#add({ http: { address, path, reply } })
-  }
-
-  #add(part: DirectivePart): void {
-    this.#parts.push(part)
-    this.#register(part, this.#name)
+    this.#parts = partsOf(directive.setup(this))
+    for (const part of this.#parts) this.#register(part, directive.name)
   }
 
   #register(part: DirectivePart, plugin: string): void {

@@ -2,6 +2,7 @@ import { isMainThread } from 'node:worker_threads'
 import type { Broadcast } from '../../src/base/broadcast.ts'
 import { Rcode } from '../../src/dns/iana/rcodes.ts'
 import type { Directive } from '../../src/plugin/directive.ts'
+import type { Handler } from '../../src/plugin/handler.ts'
 import type { Transaction } from '../../src/plugin/transaction.ts'
 
 /* Directives that answer NXDOMAIN to everything, sooner or later, for tests of threads. */
@@ -36,29 +37,25 @@ export const Gate = { Wanted: 1, Open: 2 } as const
 export const TOYS: readonly Directive[] = [
   {
     name: 'slow',
-    setup: (c) => {
-      c.addHandler(() => ({ name: 'slow', serve: answerLater }), { waits: true })
-    },
+    setup: () => ({ handler: () => ({ name: 'slow', serve: answerLater }), waits: true }),
   },
   {
     // Does not say that it waits.
     name: 'liar',
-    setup: (c) => {
-      c.addHandler(() => ({ name: 'liar', serve: answerLater }))
-    },
+    setup: () => ({ handler: () => ({ name: 'liar', serve: answerLater }) }),
   },
   {
     // A name that starts with an x ends the thread.
     name: 'mortal',
-    setup: (c) => {
-      c.addHandler((next) => ({
+    setup: () => ({
+      handler: (next) => ({
         name: 'mortal',
         serve: (tx) => {
           if (tx.query.packet[NAME_START] === 0x78) process.exit()
           return next.serve(tx)
         },
-      }))
-    },
+      }),
+    }),
   },
   {
     name: 'published',
@@ -67,6 +64,7 @@ export const TOYS: readonly Directive[] = [
         if (value === 'bad') throw new Error('that can not be followed')
       }
       feeds.push(c.broadcast(follow))
+      return {}
     },
   },
   {
@@ -74,28 +72,28 @@ export const TOYS: readonly Directive[] = [
     name: 'chatty',
     setup: (c) => {
       const text = 'x'.repeat(8000)
-      c.addHandler((next) => ({
+      const handler = (next: Handler): Handler => ({
         name: 'chatty',
         serve: (tx) => {
           for (let line = 0; line < LINES; line++) c.log.info(text)
           return next.serve(tx)
         },
-      }))
+      })
+      return { handler }
     },
   },
   {
     name: 'picky',
     setup: () => {
       if (!isMainThread) throw new TypeError('not in this thread')
+      return {}
     },
   },
-  { name: 'late', setup: () => {} },
-  { name: 'absent', setup: () => {} },
+  { name: 'late', setup: () => ({}) },
+  { name: 'absent', setup: () => ({}) },
   {
     name: 'quick',
-    setup: (c) => {
-      c.addHandler(() => ({ name: 'quick', serve: answer }))
-    },
+    setup: () => ({ handler: () => ({ name: 'quick', serve: answer }) }),
   },
 ]
 export const TOY_NAMES: readonly string[] = TOYS.map(({ name }) => name)

@@ -8,6 +8,6 @@ export const any: Directive = {
     while (c.dispenser.next()) {
       if (c.dispenser.nextArg()) throw c.dispenser.argError()
     }
-    c.addHandler((next) => new Any(next))
+    return { handler: (next) => new Any(next) }
   },
 }

@@ -17,6 +17,7 @@ export const bind: Directive = {
     if (c.block.listenHosts.length === 0) {
       throw c.dispenser.error('"except" removes all addresses; leave one, or remove the block')
     }
+    return {}
   },
 }
 

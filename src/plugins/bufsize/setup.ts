@@ -11,6 +11,7 @@ export const bufsize: Directive = {
   name: 'bufsize',
   setup(c) {
     while (c.dispenser.next()) c.block.bufsizeOctets = scanSize(c.dispenser)
+    return {}
   },
 }
 

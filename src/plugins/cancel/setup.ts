@@ -18,7 +18,7 @@ export const cancel: Directive = {
       if (args[0] !== undefined) timeoutMs = scanTimeout(d, args[0])
       d.noBlock()
     }
-    c.addHandler((next) => new Cancel(next, timeoutMs))
+    return { handler: (next) => new Cancel(next, timeoutMs) }
   },
 }
 

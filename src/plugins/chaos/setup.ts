@@ -25,10 +25,10 @@ export const chaos: Directive = {
       c.dispenser.noBlock()
     }
     const host = hostname() || 'localhost'
-    const make = (next: Handler): Chaos => {
+    const handler = (next: Handler): Chaos => {
       const otherwise = c.block.directives.includes('template') ? PASS : Rcode.REFUSED
       return new Chaos(next, { version, host, authors, otherwise })
     }
-    c.addHandler(make, { answers: true })
+    return { handler, answers: true }
   },
 }

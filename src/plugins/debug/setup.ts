@@ -8,5 +8,6 @@ export const debug: Directive = {
       if (c.dispenser.nextArg()) throw c.dispenser.argError()
       c.block.debug = true
     }
+    return {}
   },
 }

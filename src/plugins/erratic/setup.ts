@@ -13,7 +13,7 @@ export const erratic: Directive = {
   setup(c) {
     const options = scanOptions(c.dispenser)
     // One count of queries for all threads, so that each AMOUNT is exact.
-    c.addHandler(() => new Erratic(options, c.timers), { answers: true, waits: true })
+    return { handler: () => new Erratic(options, c.timers), answers: true, waits: true }
   },
 }
 

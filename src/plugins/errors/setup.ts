@@ -3,7 +3,9 @@ import { scanPattern } from '../../arguments/pattern.ts'
 import { printDuration, scanDuration } from '../../base/duration.ts'
 import { didYouMean } from '../../base/nearest.ts'
 import type { Dispenser } from '../../corefile/dispenser.ts'
+import type { Description, DirectivePart } from '../../plugin/description.ts'
 import type { Directive, SetupContext } from '../../plugin/directive.ts'
+import type { Handler } from '../../plugin/handler.ts'
 import type { Transaction } from '../../plugin/transaction.ts'
 import { LineBudget } from '../../telemetry/line-budget.ts'
 import { Consolidation } from './consolidation.ts'
@@ -20,7 +22,7 @@ type Level = (typeof LEVELS)[number]
 /** `errors { stacktrace | consolidate DUR REGEXP [LEVEL] [show_first] }`: logs errors. */
 export const errors: Directive = { name: 'errors', setup }
 
-function setup(c: SetupContext): void {
+function setup(c: SetupContext): Description {
   const d = c.dispenser
   const consolidations: Consolidation[] = []
   for (let i = 0; nextOnce(d, i); i++) {
@@ -36,15 +38,19 @@ function setup(c: SetupContext): void {
   }
   const errorLog = new ErrorLog(c.log, consolidations)
   const report = c.toControl((text) => errorLog.take(text))
-  const admits = boundLines(c)
-  c.addHandler((next) => new Errors(next, report, admits), { seesNotify: true })
-  c.onShutdown(() => {
+  const { admits, part } = boundLines(c)
+  const handler = (next: Handler): Handler => new Errors(next, report, admits)
+  const stop = (): void => {
     for (const consolidation of consolidations) consolidation.stop()
-  })
+  }
+  return [part, { handler, seesNotify: true, stop }]
 }
 
 /** Bounds the errors that each thread reports. The control thread logs how many were left out. */
-function boundLines(c: SetupContext): (tx: Transaction) => boolean {
+function boundLines(c: SetupContext): {
+  admits: (tx: Transaction) => boolean
+  part: DirectivePart
+} {
   const slots = c.counters()
   slots.length = 1
   const budget = new LineBudget(LINES_MAX, LINES_PERIOD_MS)
@@ -57,19 +63,22 @@ function boundLines(c: SetupContext): (tx: Transaction) => boolean {
     if (count > 0) c.log.error(`errors not logged: ${count} in the last ${period}`)
   }
   let stop: (() => void) | undefined
-  c.onServing(() => {
-    stop = c.timers.every(LINES_PERIOD_MS, summarize)
-  })
-  c.onShutdown(() => {
-    if (stop === undefined) return
-    stop()
-    summarize()
-  })
-  return (tx) => {
+  const part: DirectivePart = {
+    serving: () => {
+      stop = c.timers.every(LINES_PERIOD_MS, summarize)
+    },
+    stop: () => {
+      if (stop === undefined) return
+      stop()
+      summarize()
+    },
+  }
+  const admits = (tx: Transaction): boolean => {
     if (budget.take(c.clock.monotonic())) return true
     slots.of(tx)[0]! += 1
     return false
   }
+  return { admits, part }
 }
 
 function scanConsolidation(c: SetupContext, d: Dispenser): Consolidation {

@@ -16,7 +16,7 @@ export const header: Directive = {
       })
     }
     if (rules === 0) throw c.dispenser.argError()
-    c.addHandler((next) => new Header(next, masks.query, masks.response))
+    return { handler: (next) => new Header(next, masks.query, masks.response) }
   },
 }
 

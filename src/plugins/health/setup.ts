@@ -1,6 +1,7 @@
 import { scanHostPort } from '../../arguments/host-port.ts'
 import { printDuration, scanDuration } from '../../base/duration.ts'
 import type { Dispenser } from '../../corefile/dispenser.ts'
+import type { Description } from '../../plugin/description.ts'
 import type { Directive, SetupContext } from '../../plugin/directive.ts'
 import { fetchHttp, type PollUrl, SelfPoll } from './self-poll.ts'
 
@@ -16,9 +17,8 @@ export function healthWith(fetch: PollUrl): Directive {
   return { name: 'health', setup: (c) => setup(c, fetch) }
 }
 
-function setup(c: SetupContext, fetch: PollUrl): void {
+function setup(c: SetupContext, fetch: PollUrl): Description {
   const { address, lameduckMs } = scanOptions(c.dispenser)
-  c.http(address, PATH, () => ({ status: 200, contentType: 'text/plain', body: 'OK' }))
   const seconds = c.metrics.histogram(
     'coredns_health_request_duration_seconds',
     'Histogram of the time (in seconds) each request took.',
@@ -28,11 +28,11 @@ function setup(c: SetupContext, fetch: PollUrl): void {
     'coredns_health_request_failures_total',
     'The number of times the health check failed.',
   )
-  let stopPoll = (): void => {}
+  let poll: SelfPoll | undefined
   const url = selfUrl(address)
   // The system chooses the port for port 0, and only the listener knows it.
   if (url !== undefined) {
-    const poll = new SelfPoll({
+    poll = new SelfPoll({
       url,
       clock: c.clock,
       timers: c.timers,
@@ -41,16 +41,19 @@ function setup(c: SetupContext, fetch: PollUrl): void {
       observeSeconds: (value) => seconds.observe(value),
       countFailure: () => failures.inc(),
     })
-    // Other directives may start slowly. Until they have started, no socket listens.
-    c.onServing(() => poll.start())
-    c.onShutdown(() => poll.stop())
-    stopPoll = () => poll.stop()
   }
-  c.onFinalShutdown(async () => {
-    if (lameduckMs > 0) await waitLameduck(c, lameduckMs)
-    // The endpoint closes next. Other sockets may take longer.
-    stopPoll()
-  })
+  const reply = () => ({ status: 200, contentType: 'text/plain', body: 'OK' })
+  return {
+    http: { address, path: PATH, reply },
+    // Other directives may start slowly. Until they have started, no socket listens.
+    serving: () => poll?.start(),
+    stop: () => poll?.stop(),
+    exit: async () => {
+      if (lameduckMs > 0) await waitLameduck(c, lameduckMs)
+      // The endpoint closes next. Other sockets may take longer.
+      poll?.stop()
+    },
+  }
 }
 
 /** Continues to serve for a while, so that load balancers can notice the shutdown. */

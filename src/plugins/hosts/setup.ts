@@ -6,9 +6,10 @@ import { scanDuration } from '../../base/duration.ts'
 import { InputError, type Position } from '../../base/errors.ts'
 import { plural } from '../../base/plural.ts'
 import type { Dispenser } from '../../corefile/dispenser.ts'
+import type { CheckHook } from '../../plugin/description.ts'
 import type { Directive, SetupContext } from '../../plugin/directive.ts'
 import { guarding } from '../../telemetry/guard.ts'
-import { oneProblem } from '../../telemetry/problems.ts'
+import { oneProblem, type ProblemGroup } from '../../telemetry/problems.ts'
 import { ZoneSet } from '../../zone/lookup/zone-set.ts'
 import type { RecordsInSharedMemory } from '../../zone/zonefile/records-in-shared-memory.ts'
 import { Hosts } from './hosts.ts'
@@ -51,8 +52,7 @@ export const hosts: Directive = {
       onLoad: gauges(c, config),
     })
     const serving = { ...config, zones: new ZoneSet(config.zones) }
-    c.addHandler((next) => new Hosts(next, source, serving), { answers: true })
-    c.onCheck(async ({ warn, read }) => {
+    const check: CheckHook = async ({ warn, read }) => {
       const { position, path } = config
       const isRead = await file.check((text) => {
         warn(new InputError(position, text))
@@ -60,28 +60,35 @@ export const hosts: Directive = {
       const records = source.records?.type.length ?? 0
       if (isRead) read(`${path}: ${plural(records, 'record')}, with the lines of the Corefile`)
       return []
-    })
-    c.onProblems(() => {
+    }
+    const problems = (): ProblemGroup[] => {
       const { path } = config
       const { fault } = file
       if (fault === '') return []
       const reason = `${fault}; the last valid entries are served`
       return [oneProblem('hosts-file', path, { place: path, object: path, reason })]
-    })
-    c.onOffline(async ({ answers }) => {
-      if (answers) await file.load()
-    })
+    }
     let stop: (() => void) | undefined
-    c.onStartup(async () => {
+    const start = async (): Promise<void> => {
       await file.load()
       if (config.reloadMs === 0) return
       const guarded = guarding(c.log, `Reloading ${config.path}`)
       stop = c.timers.every(config.reloadMs, () => void guarded(() => file.reload()))
-    })
-    c.onShutdown(() => {
-      stop?.()
-      file.stop()
-    })
+    }
+    return {
+      handler: (next) => new Hosts(next, source, serving),
+      answers: true,
+      check,
+      problems,
+      offline: async ({ answers }) => {
+        if (answers) await file.load()
+      },
+      start,
+      stop: () => {
+        stop?.()
+        file.stop()
+      },
+    }
   },
 }
 

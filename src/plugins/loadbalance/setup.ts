@@ -5,7 +5,9 @@ import { didYouMean } from '../../base/nearest.ts'
 import type { Dispenser } from '../../corefile/dispenser.ts'
 import { scanCidr } from '../../dns/text/address.ts'
 import { AddressSet } from '../../dns/text/address-set.ts'
+import type { CheckHook, Description } from '../../plugin/description.ts'
 import type { Directive, SetupContext } from '../../plugin/directive.ts'
+import type { Handler } from '../../plugin/handler.ts'
 import { Loadbalance, PREFERRED_MAX, type WeightSource } from './loadbalance.ts'
 import { WeightFile } from './weight-file.ts'
 import { copyWeights, type WeightMemory } from './weights.ts'
@@ -26,14 +28,13 @@ interface Policy {
 /** `loadbalance [round_robin | weighted FILE] { reload DUR | prefer CIDR... }`. */
 export const loadbalance: Directive = { name: 'loadbalance', setup }
 
-function setup(c: SetupContext): void {
+function setup(c: SetupContext): Description {
   const position = c.dispenser.position()
   const policy: Policy = { file: '', reloadMs: RELOAD_DEFAULT_MS, position, preferred: [] }
   while (c.dispenser.next()) scanPolicy(c.dispenser, policy)
   const { preferred } = policy
   if (policy.file === '') {
-    c.addHandler((next) => new Loadbalance(next, { weights: undefined, preferred }))
-    return
+    return { handler: (next) => new Loadbalance(next, { weights: undefined, preferred }) }
   }
   const path = resolve(c.block.root, policy.file)
   const weights: WeightSource = { current: copyWeights([]) }
@@ -46,9 +47,8 @@ function setup(c: SetupContext): void {
   }
   const { log, timers } = c
   const file = new WeightFile({ path, reloadMs: policy.reloadMs, log, timers, serve })
-  c.onStartup(() => file.start())
   const faultHere = (text: string) => new InputError(policy.position, text)
-  c.onCheck(async ({ warn, read }) => {
+  const check: CheckHook = async ({ warn, read }) => {
     let isMissing = false
     const fault = await file.check((text) => {
       isMissing = true
@@ -56,9 +56,9 @@ function setup(c: SetupContext): void {
     })
     if (fault === '' && !isMissing) read(`${path}: weights`)
     return fault === '' ? [] : [faultHere(fault)]
-  })
-  c.onShutdown(() => file.stop())
-  c.addHandler((next) => new Loadbalance(next, { weights, preferred }))
+  }
+  const handler = (next: Handler): Handler => new Loadbalance(next, { weights, preferred })
+  return { handler, start: () => file.start(), check, stop: () => file.stop() }
 }
 
 function scanPolicy(d: Dispenser, policy: Policy): void {

@@ -30,7 +30,7 @@ export const log: Directive = {
     const toControl = c.octetsToControl((octets) => printEntries(octets, formats, c.lineWriter))
     const sender = toControl === undefined ? undefined : new EntrySender(toControl, c.clock)
     const out = { clock: c.clock, printer, sender }
-    c.addHandler((next) => new Log(next, rules, out), { seesNotify: true })
+    return { handler: (next) => new Log(next, rules, out), seesNotify: true }
   },
 }
 

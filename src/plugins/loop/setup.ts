@@ -5,6 +5,7 @@ import type { HostPort } from '../../dns/host-port.ts'
 import { RRType } from '../../dns/iana/index.ts'
 import { concatNames, printName, scanName } from '../../dns/name/name.ts'
 import { printAddress } from '../../dns/text/address.ts'
+import type { DirectivePart } from '../../plugin/description.ts'
 import type { BlockConfig, Directive, SetupContext } from '../../plugin/directive.ts'
 import type { Transaction } from '../../plugin/transaction.ts'
 import { printLine } from '../../telemetry/lines.ts'
@@ -39,8 +40,7 @@ export function loopWith(exit: (code: number) => void): Directive {
         },
       }
       // One thread must count all probes.
-      c.addHandler((next) => new Loop(next, probe), { waits: true })
-      sendProbes(c, probe)
+      return { handler: (next) => new Loop(next, probe), waits: true, ...sendProbes(c, probe) }
     },
   }
 }
@@ -62,7 +62,7 @@ function describe({ query }: Transaction, { keys }: BlockConfig): string {
 }
 
 /** Sends the probe once the server answers, until it gets a reply. */
-function sendProbes(c: SetupContext, probe: LoopProbe): void {
+function sendProbes(c: SetupContext, probe: LoopProbe): DirectivePart {
   const controller = new AbortController()
   let stopTimer: (() => void) | undefined
   const stop = (): void => {
@@ -83,11 +83,11 @@ function sendProbes(c: SetupContext, probe: LoopProbe): void {
       isOver ? stop : () => void send(server, endMs),
     )
   }
-  c.onServing(() => {
+  const serving = (): void => {
     probe.isWatched = true
     void send(ownServer(c.block), c.clock.monotonic() + PROBING_MS)
-  })
-  c.onShutdown(stop)
+  }
+  return { serving, stop }
 }
 
 /** An address at which the block answers. */

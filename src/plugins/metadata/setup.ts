@@ -11,6 +11,6 @@ export const metadata: Directive = {
     const zones = scanZoneArgsOrBlock(d, d.remainingArgs(), c.block)
     if (d.nextBlock() || d.next()) throw d.argError()
     c.block.metadata.isEnabled = true
-    c.onLinked(() => limitToZones(c.block.metadata.providers, zones))
+    return { link: () => limitToZones(c.block.metadata.providers, zones) }
   },
 }

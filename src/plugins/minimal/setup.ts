@@ -8,6 +8,6 @@ export const minimal: Directive = {
     while (c.dispenser.next()) {
       if (c.dispenser.nextArg()) throw c.dispenser.argError()
     }
-    c.addHandler((next) => new Minimal(next))
+    return { handler: (next) => new Minimal(next) }
   },
 }

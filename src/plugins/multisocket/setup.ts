@@ -10,6 +10,7 @@ export const multisocket: Directive = {
   name: 'multisocket',
   setup(c) {
     for (let i = 0; nextOnce(c.dispenser, i); i++) c.block.sockets = scanSockets(c.dispenser)
+    return {}
   },
 }
 

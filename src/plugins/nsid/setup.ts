@@ -19,6 +19,6 @@ export const nsid: Directive = {
     if (data.length > NSID_OCTETS_MAX) {
       throw c.dispenser.error(`nsid is ${data.length} octets; use at most ${NSID_OCTETS_MAX}`)
     }
-    c.addHandler((next) => new Nsid(next, data))
+    return { handler: (next) => new Nsid(next, data) }
   },
 }

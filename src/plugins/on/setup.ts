@@ -31,8 +31,7 @@ export const on: Directive = {
         if (!command.isBackground) await ended
       }
     }
-    c.onServing(() => void runAll('startup'))
-    c.onFinalShutdown(() => runAll('shutdown'))
+    return { serving: () => void runAll('startup'), exit: () => runAll('shutdown') }
   },
 }
 

@@ -14,14 +14,16 @@ export const root: Directive = {
     // The folder may be created later, so a missing one causes only a warning.
     const fault = (): string =>
       existsSync(c.block.root) ? '' : `Root path does not exist: ${c.block.root}`
-    c.onStartup(() => {
-      const text = fault()
-      if (text !== '') c.log.warning(text)
-    })
-    c.onCheck(({ warn }) => {
-      const text = fault()
-      if (text !== '') warn(new InputError(position, text))
-      return []
-    })
+    return {
+      start: () => {
+        const text = fault()
+        if (text !== '') c.log.warning(text)
+      },
+      check: ({ warn }) => {
+        const text = fault()
+        if (text !== '') warn(new InputError(position, text))
+        return []
+      },
+    }
   },
 }

@@ -14,6 +14,7 @@ export const timeouts: Directive = {
   name: 'timeouts',
   setup(c) {
     while (c.dispenser.next()) scanBlock(c.dispenser, c.block.timeouts)
+    return {}
   },
 }
 

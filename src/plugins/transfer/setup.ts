@@ -46,22 +46,24 @@ export const transfer: Directive = {
       onRefused,
       onEnd,
     }
-    c.addHandler((next) => new Transfer(next, parts))
     const findFaults = () =>
       found.flatMap(({ rule, fault }) => missingKey(rule.keyName, block, fault))
-    c.onCheck(findFaults)
-    c.onStartup(() => {
-      for (const fault of findFaults()) throw fault
-    })
-    c.onServing(() => {
-      isServing = true
-      for (const version of histories.versions()) notify(version)
-    })
-    c.onShutdown(() => {
-      isServing = false
-      histories.stop()
-      notifier.close()
-    })
+    return {
+      handler: (next) => new Transfer(next, parts),
+      check: findFaults,
+      start: () => {
+        for (const fault of findFaults()) throw fault
+      },
+      serving: () => {
+        isServing = true
+        for (const version of histories.versions()) notify(version)
+      },
+      stop: () => {
+        isServing = false
+        histories.stop()
+        notifier.close()
+      },
+    }
   },
 }
 

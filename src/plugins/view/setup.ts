@@ -20,6 +20,7 @@ export const view: Directive = {
     const name = c.block.viewName
     c.block.metadata.providers.set('view/name', () => name)
     c.block.filters.push((tx) => matchesAll(terms, tx))
+    return {}
   },
 }
 

@@ -8,6 +8,6 @@ export const whoami: Directive = {
     while (c.dispenser.next()) {
       if (c.dispenser.nextArg()) throw c.dispenser.argError()
     }
-    c.addHandler(() => new Whoami(), { answers: true })
+    return { handler: () => new Whoami(), answers: true }
   },
 }

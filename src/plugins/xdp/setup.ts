@@ -21,6 +21,7 @@ export const xdp: Directive = {
         xdp.push(settings)
       }
     }
+    return {}
   },
 }
 

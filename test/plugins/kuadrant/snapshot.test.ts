@@ -254,7 +254,7 @@ t.test('invalid values of the property', (t) => {
   }
   const setUp = new SetUp(kuadrant, 'kuadrant {\n manifests m\n snapshot s\n}', [ZONE])
   const second = kuadrant.setup(Object.assign(Object.create(setUp), secondBlock()))
-  t.match(partsOf(second ?? [])[0]?.fault, {
+  t.match(partsOf(second)[0]?.fault, {
     message: /snapshot .*\/s belongs to another server block/,
   })
   t.end()

@@ -4,18 +4,16 @@ import { DIRECTIVE_NAMES, loadDirectives } from '../../../src/plugins/order.ts'
 /** `later`: hands every query to the next plugin a turn of the event loop later, as `forward` would. */
 const later: Directive = {
   name: 'later',
-  setup: (c) => {
-    c.addHandler(
-      (next) => ({
-        name: 'later',
-        serve: async (tx) => {
-          await new Promise((resolve) => setImmediate(resolve))
-          return next.serve(tx)
-        },
-      }),
-      { waits: true },
-    )
-  },
+  setup: () => ({
+    handler: (next) => ({
+      name: 'later',
+      serve: async (tx) => {
+        await new Promise((resolve) => setImmediate(resolve))
+        return next.serve(tx)
+      },
+    }),
+    waits: true,
+  }),
 }
 
 /** All directives, and one that waits. */

@@ -4,6 +4,7 @@ import { Rcode } from '../../../src/dns/iana/rcodes.ts'
 import { RRType } from '../../../src/dns/iana/types.ts'
 import { Section } from '../../../src/dns/message/section.ts'
 import type { Directive } from '../../../src/plugin/directive.ts'
+import type { Handler } from '../../../src/plugin/handler.ts'
 import type { Transaction } from '../../../src/plugin/transaction.ts'
 import { bind } from '../../../src/plugins/bind/setup.ts'
 import { multisocket } from '../../../src/plugins/multisocket/setup.ts'
@@ -94,21 +95,18 @@ const toy: Directive = {
       return Rcode.NOERROR
     }
     const waits = flags.includes('waits')
-    c.addHandler(
-      () => ({
-        name: 'toy',
-        serve: (tx) => (waits ? Promise.resolve().then(() => serve(tx)) : serve(tx)),
-      }),
-      { waits },
-    )
+    const handler = (): Handler => ({
+      name: 'toy',
+      serve: (tx) => (waits ? Promise.resolve().then(() => serve(tx)) : serve(tx)),
+    })
     const publish = (next: number): void => {
       value = next
       feed.publish(next)
     }
-    c.onStartup(() => {
+    const start = (): void => {
       floods.publish(flood)
       publish(Number(valueText ?? 0))
-    })
+    }
     const release = (): boolean => {
       const rests = Atomics.compareExchange(flood, 0, Flood.Wanted, Flood.Held) === Flood.Wanted
       if (rests) Atomics.notify(flood, 0)
@@ -122,6 +120,7 @@ const toy: Directive = {
       return total
     }
     toys.push({ token, publish, texts, counted, release })
+    return { handler, waits, start }
   },
 }
 
