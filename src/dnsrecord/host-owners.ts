@@ -38,7 +38,7 @@ export interface ClaimTree {
 }
 
 /** A name of a record. */
-interface JudgedName {
+interface ClaimedName {
   readonly name: string
   readonly apex: string
   readonly namespace: string
@@ -109,7 +109,7 @@ export function findOwner(
   const path = [name]
   while (path[0] !== apex && path[0] !== ROOT_KEY) path.unshift(keyAbove(path[0]!))
   // The apex decides only about itself, and names such as `_acme-challenge` that speak for it.
-  if (path.length > 1 && !speaksForApex(path[1]!)) path.shift()
+  if (path.length > 1 && !belongsToApexOwner(path[1]!)) path.shift()
   const ownerOfApex = [...claimsAt(apex)].sort(compareClaims)[0]?.namespace
   const aged = (claim: HostClaim): HostClaim => {
     const isKnown = claim.isEditable !== true || claim.namespace === ownerOfApex
@@ -128,13 +128,13 @@ export function findOwner(
 }
 
 /** True if the owner of the apex owns a name directly below it, such as `_acme-challenge`. */
-export function speaksForApex(name: string): boolean {
+export function belongsToApexOwner(name: string): boolean {
   return name[1] === '_'
 }
 
 /** Returns which other namespace keeps a name from being served, and the host to share; undefined = it is served. */
 export function refuseName(
-  { name, apex, namespace, isDelegation }: JudgedName,
+  { name, apex, namespace, isDelegation }: ClaimedName,
   claims: ClaimTree,
   shares: readonly HostShare[],
 ): RefusedName | undefined {

@@ -47,11 +47,11 @@ export async function resolvePeer(
   resolve: Resolve = resolveBySystem,
 ): Promise<HostPort[]> {
   if (scanAddress(host) !== undefined) return [{ host, port }]
-  const isMeant = (text: string): boolean => {
+  const isSelected = (text: string): boolean => {
     const address = scanAddress(text)
     if (address === undefined || localAllowed === undefined) return true
     return findLocal(address, localAllowed) === undefined
   }
-  const found = (await resolve(host).catch(() => [])).filter(isMeant)
+  const found = (await resolve(host).catch(() => [])).filter(isSelected)
   return found.slice(0, ADDRESSES_MAX).map((address) => ({ host: address, port }))
 }

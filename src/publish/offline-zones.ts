@@ -9,9 +9,9 @@ import { findDrains } from '../health/drain/drained-health.ts'
 import { drainOfRecord } from '../health/drain/record-drain.ts'
 import type { ManifestReading } from '../sources/manifests/read-once.ts'
 import { ZoneOwnership } from '../sources/zone-ownership.ts'
+import { applyRights } from './apply-rights.ts'
 import type { KeptFile } from './health-options.ts'
 import { ImageSink } from './image-sink.ts'
-import { judgeRecords } from './judge-records.ts'
 import type { OfflineRecords } from './offline-records.ts'
 import type { PublishOptions } from './options.ts'
 import type { RecordZone } from './record-zone.ts'
@@ -70,15 +70,17 @@ export class OfflineZones {
     const ownership = new ZoneOwnership()
     for (const { zones } of ofSource(this.options.source, this.#all())) ownership.claim(zones)
     const zone = { apex, key: nameKey(apex) }
-    const { records } = await this.#judge(ownership)
+    const { records } = await this.#applyRights(ownership)
     return records.filter((record) => belongs(record, zone, this.options, ownership))
   }
 
   /** Returns the records of the source without names of other namespaces. */
-  async #judge(ownership: ZoneOwnership): Promise<{ readonly records: readonly StoredRecord[] }> {
+  async #applyRights(
+    ownership: ZoneOwnership,
+  ): Promise<{ readonly records: readonly StoredRecord[] }> {
     const { store } = await this.read()
     const shares = sharesOf(this.options.source, this.#all())
-    return judgeRecords(store.records(), { ...this.options, ownership, shares })
+    return applyRights(store.records(), { ...this.options, ownership, shares })
   }
 
   /** Builds the RRsets of one zone, without its SOA, into `sink`. Returns the zone. */

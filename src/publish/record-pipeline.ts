@@ -8,10 +8,10 @@ import type { DrainFeed } from '../health/drain/drain-schedule.ts'
 import { LocalExporter } from '../peering/local-exporter.ts'
 import type { PeerStatus } from '../peering/peer-status.ts'
 import { UnexportableRecords } from '../peering/unexportable.ts'
-import { printRefused } from '../sources/host-judge.ts'
-import { JudgedSource } from '../sources/judged-source.ts'
 import { ManifestSource } from '../sources/manifests/manifest-source.ts'
 import type { OwnedSource } from '../sources/owned-source.ts'
+import { printRefused } from '../sources/record-rights.ts'
+import { RightsSource } from '../sources/rights-source.ts'
 import { FaultLog } from '../telemetry/fault-log.ts'
 import type { ProblemGroup } from '../telemetry/problems.ts'
 import type { QuorumReport, ShiftReport } from '../telemetry/status.ts'
@@ -65,7 +65,7 @@ export class RecordPipeline {
   readonly #parts: RecordPipelineParts
   #source: OwnedSource | undefined
   /** The source without names of other namespaces. */
-  #judged: JudgedSource | undefined
+  #rights: RightsSource | undefined
   /** Undefined = there are no peers, or they are not started. */
   #peers: PublisherPeers | undefined
   #health = NO_HEALTH_NOTES
@@ -131,7 +131,7 @@ export class RecordPipeline {
   problemGroups(): ProblemGroup[] {
     const name = nameOf(this.#options.source)
     const ofSource = this.#source?.problemGroups(name) ?? []
-    const refused = this.#judged?.refused ?? []
+    const refused = this.#rights?.refused ?? []
     const { source } = this.#source ?? {}
     const problems = refused.map((one) => {
       return {
@@ -211,18 +211,18 @@ export class RecordPipeline {
     const { source: place, health = NO_HEALTH } = this.#options
     const parts = { resources, name: nameOf(place), stops, log, clock, metrics }
     const { source } = this.#source!
-    this.#judged ??= this.#openJudged()
-    const judged = this.#judged
+    this.#rights ??= this.#openRights()
+    const rights = this.#rights
     this.#health = openHealth(source, probingOf(place, group.options), parts)
     let given: { records: RecordSource; health: HealthTable } = {
-      records: judged,
+      records: rights,
       health: source.health,
     }
     if (this.#peers !== undefined) {
       if (waitsForPeers) await this.#peers.firstAnswers()
       const isOnly = ofSource(place, group.options).length === group.options.length
       const { probing } = this.#health
-      given = await this.#peers.merge(judged, isOnly, source.health, exporter!, probing)
+      given = await this.#peers.merge(rights, isOnly, source.health, exporter!, probing)
       this.#peers.reportDeaths(deathRulesOf(this.#options, group.options))
     }
     const { records } = given
@@ -273,16 +273,16 @@ export class RecordPipeline {
   }
 
   /** Returns the records without names of other namespaces: one for all blocks with the same rules. */
-  #openJudged(): JudgedSource {
+  #openRights(): RightsSource {
     const { group, resources, stops, log, clock } = this.#parts
     const { source: place, allowedNamespaces: allowed } = this.#options
     const shares = sharesOf(place, group.options)
     const rules = shares.map(({ host, namespaces }) => [host, namespaces && [...namespaces].sort()])
     const source = this.#source!
     const key = JSON.stringify([source.id, allowed && [...allowed].sort(), rules])
-    const judged = resources.acquire(JudgedSource, key, () => {
+    const rights = resources.acquire(RightsSource, key, () => {
       const faults = new FaultLog(log, clock)
-      return new JudgedSource(source, {
+      return new RightsSource(source, {
         isServed: (record) => isAllowed(record, { allowedNamespaces: allowed }),
         shares,
         log,
@@ -292,8 +292,8 @@ export class RecordPipeline {
         },
       })
     })
-    stops.add(judged.release)
-    return judged.item
+    stops.add(rights.release)
+    return rights.item
   }
 
   async #followCluster(): Promise<void> {

@@ -1,9 +1,9 @@
 import {
+  belongsToApexOwner,
   compareClaims,
   findOwner,
   type HostOwner,
   isAtOrBelow,
-  speaksForApex,
 } from '../dnsrecord/host-owners.ts'
 import type { HostClaims, HostMember } from './host-claims.ts'
 
@@ -96,7 +96,7 @@ export class ClaimEdits {
     const claims = this.#claims
     yield* claims.membersAt(apex)
     for (const below of claims.namesBelow(apex)) {
-      if (speaksForApex(below)) yield* claims.membersFrom(below)
+      if (belongsToApexOwner(below)) yield* claims.membersFrom(below)
     }
     // The age of editable claims counts for the namespace that owns the apex.
     if (was?.claim.namespace === is?.claim.namespace) return

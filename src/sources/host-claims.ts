@@ -123,14 +123,14 @@ export class HostClaims {
     return this.#someAround(name, (counts) => hasOthers(counts, namespace))
   }
 
-  #someAround(name: string, isMeant: (counts: Counts) => boolean): boolean {
+  #someAround(name: string, isSelected: (counts: Counts) => boolean): boolean {
     const place = this.#places.get(name)
-    if (place !== undefined && isMeant(place.namespaces)) return true
-    if (place?.namespacesBelow !== undefined && isMeant(place.namespacesBelow)) return true
+    if (place !== undefined && isSelected(place.namespaces)) return true
+    if (place?.namespacesBelow !== undefined && isSelected(place.namespacesBelow)) return true
     for (let at = name; at !== ROOT_KEY; ) {
       at = keyAbove(at)
       const above = this.#places.get(at)
-      if (above !== undefined && isMeant(above.namespaces)) return true
+      if (above !== undefined && isSelected(above.namespaces)) return true
     }
     return false
   }

@@ -101,12 +101,12 @@ export class ToyCluster implements ClusterView, Writer {
     return this.#claimants((one) => one.endsWith(`.${name}`))
   }
 
-  #claimants(isMeant: (name: string) => boolean): readonly DnsRecordView[] {
+  #claimants(isSelected: (name: string) => boolean): readonly DnsRecordView[] {
     return [...this.records.values()]
       .map((object) => new DnsRecordView(object))
       .filter(({ role, rootHost, endpoints }) => {
         const names = [rootHost, ...endpoints.map(({ dnsName }) => dnsName)]
-        return role !== 'derived' && names.some((one) => isMeant(one.replace(/^\*\./, '')))
+        return role !== 'derived' && names.some((one) => isSelected(one.replace(/^\*\./, '')))
       })
   }
 

@@ -208,15 +208,15 @@ export class DnsCache {
   }
 
   /**
-   * Removes the addresses that were looked up or ended before a time, of the names for which `isMeant`
+   * Removes the addresses that were looked up or ended before a time, of the names for which `isSelected`
    * is true. Returns what it removed.
    */
-  expire(beforeMs: number, isMeant: (name: string) => boolean): readonly EndedAddress[] {
+  expire(beforeMs: number, isSelected: (name: string) => boolean): readonly EndedAddress[] {
     const removals: EndedAddress[] = []
     for (const pair of [...this.#ends.keys()]) {
       const { lookupMs, endMs } = pair.answer
       if (lookupMs >= beforeMs && endMs >= beforeMs) continue
-      if (isMeant(pair.name)) removals.push(this.#remove(pair, beforeMs))
+      if (isSelected(pair.name)) removals.push(this.#remove(pair, beforeMs))
     }
     return removals
   }

@@ -144,10 +144,10 @@ export class Zombies {
     for (const address of addresses) this.#strip(address, (one) => one === name)
   }
 
-  /** Forgets the names that ended before a time and for which `isMeant` is true. */
-  expire(beforeMs: number, isMeant: (name: string) => boolean): void {
+  /** Forgets the names that ended before a time and for which `isSelected` is true. */
+  expire(beforeMs: number, isSelected: (name: string) => boolean): void {
     for (const { address, endMs } of [...this.#entries.values()]) {
-      if (endMs < beforeMs) this.#strip(address, isMeant)
+      if (endMs < beforeMs) this.#strip(address, isSelected)
     }
   }
 
@@ -188,10 +188,10 @@ export class Zombies {
     return this.#dumpMs <= endMs + this.#limits.idleGraceMs || this.#dumpMs <= aliveMs
   }
 
-  #strip(address: string, isMeant: (name: string) => boolean): void {
+  #strip(address: string, isSelected: (name: string) => boolean): void {
     const entry = this.#entries.get(address)
     if (entry === undefined) return
-    for (const name of [...entry.names]) if (isMeant(name)) entry.names.delete(name)
+    for (const name of [...entry.names]) if (isSelected(name)) entry.names.delete(name)
     if (entry.names.size === 0) this.#entries.delete(address)
   }
 }

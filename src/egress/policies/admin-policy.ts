@@ -21,7 +21,7 @@ import {
 } from './peers.ts'
 import {
   closePolicy,
-  isMeant,
+  hasContent,
   type Policy,
   type PolicyIdentity,
   type PolicySubject,
@@ -133,7 +133,7 @@ function scanWith(
     queries,
   }
   const isWhole = isValid && subject !== undefined
-  return { policies: [isWhole ? policy : closePolicy(policy)].filter(isMeant), problems }
+  return { policies: [isWhole ? policy : closePolicy(policy)].filter(hasContent), problems }
 }
 
 function subjectOf(namespaces: LabelSelector, pods: LabelSelector): PolicySubject {

@@ -78,7 +78,7 @@ export function hasEffect({ rules, isolates, dns, queries = [] }: Policy): boole
 }
 
 /** True if the policy says anything. One that only accepts queries makes no client, but decides before others. */
-export function isMeant(policy: Policy): boolean {
+export function hasContent(policy: Policy): boolean {
   return hasEffect(policy) || (policy.queries?.length ?? 0) > 0
 }
 

@@ -36,8 +36,8 @@ interface RuleParts {
 export function queryRuleOf({ action, peers, ports }: RuleParts): QueryRule | undefined {
   const { ranges, isUnknown } = ports
   const isListed = ranges !== undefined || isUnknown
-  const isMeant = peers.some((peer) => isAboutServers(peer, action, isListed))
-  if (!isMeant || (action === 'deny' && !isListed)) return undefined
+  const isSelected = peers.some((peer) => isAboutServers(peer, action, isListed))
+  if (!isSelected || (action === 'deny' && !isListed)) return undefined
   const protocols = DNS_PROTOCOLS.filter((protocol) => {
     if (ranges === undefined || (isUnknown && action === 'deny')) return true
     return ranges.some((range) => {

@@ -282,16 +282,16 @@ export class ClientGrants {
   }
 
   /** Forgets names at once. Returns the addresses that some of them had. */
-  forget(isMeant: (name: string) => boolean, nowMs: number): ReadonlySet<string> {
+  forget(isSelected: (name: string) => boolean, nowMs: number): ReadonlySet<string> {
     const touched = new Set<string>()
     for (const cache of [this.cache, this.#unselected]) {
-      const removals = cache.expire(Number.POSITIVE_INFINITY, isMeant)
+      const removals = cache.expire(Number.POSITIVE_INFINITY, isSelected)
       for (const { address } of removals) touched.add(address)
     }
     for (const { address, names } of [...this.zombies.all()]) {
-      if (names.some(isMeant)) touched.add(address)
+      if (names.some(isSelected)) touched.add(address)
     }
-    this.zombies.expire(Number.POSITIVE_INFINITY, isMeant)
+    this.zombies.expire(Number.POSITIVE_INFINITY, isSelected)
     for (const address of touched) void this.#refresh(address, nowMs)
     return touched
   }

@@ -224,11 +224,11 @@ export class EgressAgent implements EgressGate {
   }
 
   /** Forgets names of all clients at once, and withdraws what they allowed. Returns how many addresses. */
-  forget(isMeant: (name: string) => boolean): number {
+  forget(isSelected: (name: string) => boolean): number {
     const nowMs = this.#parts.clock.monotonic()
     let count = 0
     for (const grants of this.#clients.values()) {
-      count += grants.forget(isMeant, nowMs).size
+      count += grants.forget(isSelected, nowMs).size
       this.#count(grants)
     }
     return count

@@ -49,7 +49,7 @@ interface NamesOfClients {
   states(): Iterable<LearnedNames>
   clients(): readonly Client[]
   /** Forgets names, and what they allow. */
-  forget(isMeant: (name: string) => boolean): unknown
+  forget(isSelected: (name: string) => boolean): unknown
 }
 
 interface NamesApiParts {
@@ -213,8 +213,8 @@ function addressFilter(text: string): ((address: string) => boolean) | string {
   }
 }
 
-function* filtered<T>(all: Iterable<T>, isMeant: (one: T) => boolean): Generator<T> {
-  for (const one of all) if (isMeant(one)) yield one
+function* filtered<T>(all: Iterable<T>, isSelected: (one: T) => boolean): Generator<T> {
+  for (const one of all) if (isSelected(one)) yield one
 }
 
 function* withFirst<T>(first: T, others: Iterable<T>): Generator<T> {

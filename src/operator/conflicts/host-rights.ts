@@ -49,8 +49,8 @@ export function withoutForeignNames(
   const refused = new Map<string, RefusedName>()
   const endpoints = content.endpoints.filter(({ owner, type }) => {
     const name = lowerNameKey(owner)
-    const judged = { name, apex, namespace, isDelegation: type === RRType.NS }
-    const found = refuseName(judged, claims, parts.shares)
+    const claimed = { name, apex, namespace, isDelegation: type === RRType.NS }
+    const found = refuseName(claimed, claims, parts.shares)
     if (found !== undefined) refused.set(found.name, found)
     return found === undefined
   })
@@ -72,9 +72,9 @@ export function claimsIn(zone: string, { view, role }: HostRightsParts): ClaimTr
   const apex = lowerNameKey(scanHost(zone)!)
   const claims = new Map<string, readonly HostClaim[]>()
   const owners = new Map<string, HostOwner | undefined>()
-  const claimOf = (record: DnsRecordView, isMeant: (name: string) => boolean): HostClaim[] => {
+  const claimOf = (record: DnsRecordView, isSelected: (name: string) => boolean): HostClaim[] => {
     const claimed = readClaimed(record, view.secretsOf(record.namespace), role)
-    const name = claimed?.zone === zone ? claimed.names.find(isMeant) : undefined
+    const name = claimed?.zone === zone ? claimed.names.find(isSelected) : undefined
     return name === undefined ? [] : [claimOfName(claimed!.claim, name, claimed!.rootHost, apex)]
   }
   const claimsAt = (name: string): readonly HostClaim[] => {

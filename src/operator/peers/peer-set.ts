@@ -99,8 +99,8 @@ export class PeerSet implements PeerDirectory {
     const isSigned = keyId !== ''
     let [found, hastened] = [0, 0]
     for (const peer of this.#entries.values()) {
-      const isMeant = isSigned ? peer.keyId === keyId : isAllowed || peer.isAt(host)
-      if (!isMeant) continue
+      const isSelected = isSigned ? peer.keyId === keyId : isAllowed || peer.isAt(host)
+      if (!isSelected) continue
       found++
       if (peer.hasten(this.#hastened)) hastened++
     }

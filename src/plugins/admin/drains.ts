@@ -72,19 +72,19 @@ export class Drains implements AdminDrains {
   }
 
   async end(id: string): Promise<readonly AdminDrain[]> {
-    const isMeant = ({ selector }: EndpointDrain): boolean => selector.id === id
+    const isSelected = ({ selector }: EndpointDrain): boolean => selector.id === id
     // An invalid file is found before another one is changed.
-    const files = this.#paths.filter((file) => this.#read(file).some(isMeant))
+    const files = this.#paths.filter((file) => this.#read(file).some(isSelected))
     const ended: AdminDrain[] = []
     for (const file of files) {
       let removed: readonly EndpointDrain[] = []
       await editDrainFile(file, this.#clock.now(), (drains) => {
-        removed = drains.filter(isMeant)
+        removed = drains.filter(isSelected)
         return { removed, added: [] }
       })
       for (const drain of removed) ended.push({ ...reportDrain(drain), file })
     }
-    const other = this.#index()?.unfiled.find(isMeant)
+    const other = this.#index()?.unfiled.find(isSelected)
     if (ended.length > 0 || other === undefined) return ended
     return fail(
       `${printDrain(other)}: this drain is not in a drain file; remove its annotation, or activate its group`,

@@ -13,6 +13,7 @@ import { cachedPeers } from '../../peering/cache/peer-cache-text.ts'
 import { checkStateFile, type StateKind } from '../../persist/state-file.ts'
 import type { CheckReport } from '../../plugin/description.ts'
 import { findAliasLoops } from '../../publish/alias-loops.ts'
+import { applyRights } from '../../publish/apply-rights.ts'
 import {
   type CheckedManifests,
   findConflicts,
@@ -22,7 +23,6 @@ import {
 } from '../../publish/check-manifests.ts'
 import { findLameServers } from '../../publish/default-server.ts'
 import { NO_HEALTH } from '../../publish/health-options.ts'
-import { judgeRecords } from '../../publish/judge-records.ts'
 import { RecordPlaces } from '../../publish/locate.ts'
 import { checkKey, findUnsigned } from '../../publish/peer-key.ts'
 import { ofSource, sharesOf, siteOf } from '../../publish/same-source.ts'
@@ -35,8 +35,8 @@ import {
   findLostAddresses,
   mailboxOf,
 } from '../../publish/zone-content.ts'
-import { printRefused } from '../../sources/host-judge.ts'
 import { openApi } from '../../sources/kubernetes/acquire.ts'
+import { printRefused } from '../../sources/record-rights.ts'
 import { ZoneOwnership } from '../../sources/zone-ownership.ts'
 import { findLostCommands } from './check-commands.ts'
 import { findUnmatched } from './check-coverage.ts'
@@ -70,18 +70,18 @@ export async function checkBlock(
   for (const warning of findLostAddresses(options)) warn(warning)
   const site = siteOf(options, all)
   const rules = { ...options, ownership, shares: sharesOf(options.source, all) }
-  const { records, refused } = judgeRecords(found.records, rules)
-  const judged = { ...found, records }
+  const { records, refused } = applyRights(found.records, rules)
+  const permitted = { ...found, records }
   const conflicts = [
     ...refused.map((one) => new InputError(found.places.record(one.key), printRefused(one))),
-    ...checkRecords({ ...options, site }, ownership, judged, coverage, warn),
+    ...checkRecords({ ...options, site }, ownership, permitted, coverage, warn),
   ]
   const unsigned = findUnsigned(options.peering)
   if (unsigned !== undefined) warn(unsigned)
   const { key } = options.peering
   const keyFaults = key === undefined ? [] : checkKey(key, warn)
-  for (const warning of findIdleChecks(options, all, judged)) warn(warning)
-  const drainFaults = await checkDrains(options, all, judged, warn)
+  for (const warning of findIdleChecks(options, all, permitted)) warn(warning)
+  const drainFaults = await checkDrains(options, all, permitted, warn)
   const served = records.filter((record) => {
     return zones.some((apex) => belongs(record, { apex, key: nameKey(apex) }, options, ownership))
   })

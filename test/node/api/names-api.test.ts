@@ -77,9 +77,11 @@ function place() {
   const names = {
     states: () => learned,
     clients: () => learned.map((one) => one.client),
-    forget: (isMeant: (name: string) => boolean) => {
+    forget: (isSelected: (name: string) => boolean) => {
       for (const { cache } of learned)
-        forgotten.push(...cache.expire(Number.POSITIVE_INFINITY, isMeant).map(({ name }) => name))
+        forgotten.push(
+          ...cache.expire(Number.POSITIVE_INFINITY, isSelected).map(({ name }) => name),
+        )
     },
   }
   const api = new NamesApi({ names, dialect: 'cilium-1.19', clock })

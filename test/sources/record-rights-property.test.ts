@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import type { StoredRecord } from '../../src/dnsrecord/record-source.ts'
 import { HostClaims } from '../../src/sources/host-claims.ts'
-import { record, Stage } from './judged-records.ts'
+import { record, Stage } from './records-with-rights.ts'
 
 const HOSTS = ['@', 'a', 'b.a', 'c.b.a', '*.a', 'd', '*', '_c', '_c.a']
 const given = fc.record({

@@ -3,8 +3,8 @@ import { scanName } from '../../src/dns/name/name.ts'
 import { type HostShare, ROOT_KEY } from '../../src/dnsrecord/host-share.ts'
 import { StoredRecord } from '../../src/dnsrecord/record-source.ts'
 import { lowerNameKey } from '../../src/dnsrecord/validate/names.ts'
-import { printRefused } from '../../src/sources/host-judge.ts'
-import { type Given, record, Stage } from './judged-records.ts'
+import { printRefused } from '../../src/sources/record-rights.ts'
+import { type Given, record, Stage } from './records-with-rights.ts'
 
 const gw = { namespace: 'gw', created: 100 }
 const evil = { namespace: 'evil', created: 200 }

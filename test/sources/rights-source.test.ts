@@ -3,8 +3,8 @@ import { scanName } from '../../src/dns/name/name.ts'
 import { packRecord } from '../../src/dnsrecord/pack.ts'
 import { type RecordChange, StoredRecord } from '../../src/dnsrecord/record-source.ts'
 import { SERVED, validateResource } from '../../src/dnsrecord/validate/resource.ts'
-import { JudgedSource } from '../../src/sources/judged-source.ts'
 import type { OwnedSource } from '../../src/sources/owned-source.ts'
+import { RightsSource } from '../../src/sources/rights-source.ts'
 import { ZoneOwnership } from '../../src/sources/zone-ownership.ts'
 import { createLogger } from '../../src/telemetry/log.ts'
 import { until } from '../support/until.ts'
@@ -27,10 +27,10 @@ function record(namespace: string, name = 'r'): StoredRecord {
   return new StoredRecord(`${namespace}/${name}`, packRecord(got.record))
 }
 
-function open(owned: unknown): JudgedSource {
+function open(owned: unknown): RightsSource {
   const log = createLogger('', SILENT, () => false)
   const common = { isServed: () => true, shares: [], log, onRefused: () => {} }
-  return new JudgedSource(owned as OwnedSource, common)
+  return new RightsSource(owned as OwnedSource, common)
 }
 
 t.test('zones that are added together are judged once', async (t) => {

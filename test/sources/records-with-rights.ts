@@ -5,7 +5,7 @@ import { packRecord, unpackRecord } from '../../src/dnsrecord/pack.ts'
 import { printHost, printTarget } from '../../src/dnsrecord/print-endpoint.ts'
 import { type RecordChange, StoredRecord } from '../../src/dnsrecord/record-source.ts'
 import { SERVED, validateResource } from '../../src/dnsrecord/validate/resource.ts'
-import { HostJudge, type RefusedNames } from '../../src/sources/host-judge.ts'
+import { RecordRights, type RefusedNames } from '../../src/sources/record-rights.ts'
 import { ZoneOwnership } from '../../src/sources/zone-ownership.ts'
 
 /** A record of the zone k.example.com. Names are relative to it, `@` = its apex. */
@@ -57,14 +57,14 @@ export function record({
   return new StoredRecord(`${namespace}/${name}`, packRecord(got.record))
 }
 
-/** A judge, and the records that a zone has after its changes. */
+/** A rights, and the records that a zone has after its changes. */
 export class Stage {
   readonly #records = new Map<string, StoredRecord>()
   readonly #served = new Map<string, StoredRecord>()
-  readonly #judge: HostJudge
+  readonly #rights: RecordRights
   /** The index that is being read. */
   #work: Generator<void, void> | undefined
-  /** Number of records that were read one by one, which is done to judge them again. */
+  /** Number of records that were read one by one, which is done to rights them again. */
   finds = 0
 
   /** `zones`: further ones, relative to k.example.com. */
@@ -72,7 +72,7 @@ export class Stage {
     const ownership = new ZoneOwnership()
     const all = ['k.example.com', 'kdrnt', ...zones.map(zoned)]
     ownership.claim(all.map((zone) => scanName(`${zone}.`)!))
-    this.#judge = new HostJudge({
+    this.#rights = new RecordRights({
       ownership,
       records: () => this.#records.values(),
       find: (key) => {
@@ -88,9 +88,9 @@ export class Stage {
   static load(records: Iterable<StoredRecord>, zones: readonly string[]): Stage {
     const stage = new Stage([], zones)
     for (const record of records) stage.#records.set(record.key, record)
-    stage.#judge.load()
+    stage.#rights.load()
     for (const record of stage.#records.values()) {
-      const served = stage.#judge.servedOf(record)
+      const served = stage.#rights.servedOf(record)
       if (served !== undefined) stage.#served.set(record.key, served)
     }
     return stage
@@ -115,8 +115,8 @@ export class Stage {
       if (after === undefined) this.#records.delete(before!.key)
       else this.#records.set(after.key, after)
     }
-    this.#serve(this.#judge.apply(changes))
-    this.#work = this.#judge.build((late) => this.#serve(late)) ?? this.#work
+    this.#serve(this.#rights.apply(changes))
+    this.#work = this.#rights.build((late) => this.#serve(late)) ?? this.#work
     this.#compare()
     return this
   }
@@ -132,13 +132,14 @@ export class Stage {
 
   #compare(): void {
     for (const record of this.#records.values()) {
-      if (this.#judge.servedOf(record) !== this.#served.get(record.key)) throw new Error(record.key)
+      if (this.#rights.servedOf(record) !== this.#served.get(record.key))
+        throw new Error(record.key)
     }
   }
 
   get refused(): readonly RefusedNames[] {
     if (this.#work !== undefined) runWhole(this.#work)
-    return this.#judge.refused
+    return this.#rights.refused
   }
 
   /** `namespace/name: name TYPE, …` of each served record. */

@@ -5,12 +5,12 @@ import type { HostShare } from '../dnsrecord/host-share.ts'
 import type { RecordChange, RecordSource, StoredRecord } from '../dnsrecord/record-source.ts'
 import { type Guarded, guarding } from '../telemetry/guard.ts'
 import type { Logger } from '../telemetry/log.ts'
-import { HostJudge, printRefused, type RefusedNames } from './host-judge.ts'
 import type { OwnedSource } from './owned-source.ts'
+import { printRefused, RecordRights, type RefusedNames } from './record-rights.ts'
 import type { ZoneOwnership } from './zone-ownership.ts'
 
-interface JudgedSourceOptions {
-  /** False: the record claims nothing, and is not judged. */
+interface RightsSourceOptions {
+  /** False: the record claims nothing, and is always served. */
   readonly isServed: (record: StoredRecord) => boolean
   readonly shares: readonly HostShare[]
   readonly log: Logger
@@ -19,21 +19,21 @@ interface JudgedSourceOptions {
 }
 
 /** The records of a source without the names that belong to other namespaces. */
-export class JudgedSource implements RecordSource {
+export class RightsSource implements RecordSource {
   readonly #source: RecordSource
-  readonly #judge: HostJudge
+  readonly #rights: RecordRights
   readonly #listeners = new Set<(changes: readonly RecordChange[]) => void>()
   readonly #stops: readonly (() => void)[]
-  /** Changes of zones that the judge knows. */
+  /** Changes of zones that `RecordRights` knows. */
   #zoneChanges: number
   #isClosed = false
   readonly #guarded: Guarded
 
   /** `source`: has been read. */
-  constructor({ source, ownership }: OwnedSource, options: JudgedSourceOptions) {
+  constructor({ source, ownership }: OwnedSource, options: RightsSourceOptions) {
     this.#source = source
     this.#guarded = guarding(options.log, 'Reading which namespaces have hosts')
-    this.#judge = new HostJudge({
+    this.#rights = new RecordRights({
       ownership,
       records: () => source.records(),
       find: (key) => source.find(key),
@@ -43,10 +43,10 @@ export class JudgedSource implements RecordSource {
         options.onRefused(key, refused === undefined ? '' : printRefused(refused))
       },
     })
-    this.#judge.load()
+    this.#rights.load()
     this.#stops = [
       source.subscribe((changes) => {
-        this.#publish(this.#judge.apply(changes))
+        this.#publish(this.#rights.apply(changes))
         this.#build()
       }),
       ownership.onChange(() => this.#noteZones(ownership)),
@@ -64,19 +64,19 @@ export class JudgedSource implements RecordSource {
 
   /** The records with names that are not served. */
   get refused(): readonly RefusedNames[] {
-    return this.#judge.refused
+    return this.#rights.refused
   }
 
   *records(): Generator<StoredRecord> {
     for (const record of this.#source.records()) {
-      const served = this.#judge.servedOf(record)
+      const served = this.#rights.servedOf(record)
       if (served !== undefined) yield served
     }
   }
 
   find(key: string): StoredRecord | undefined {
     const record = this.#source.find(key)
-    return record && this.#judge.servedOf(record)
+    return record && this.#rights.servedOf(record)
   }
 
   problems(): readonly InputError[] {
@@ -98,16 +98,16 @@ export class JudgedSource implements RecordSource {
     this.#listeners.clear()
   }
 
-  /** Judges all records again, once for all zones that a Corefile adds. */
+  /** Decides about all records again, once for all zones that a Corefile adds. */
   #noteZones({ changes }: ZoneOwnership): void {
     if (changes === this.#zoneChanges) return
     this.#zoneChanges = changes
-    this.#publish(this.#judge.rejudge())
+    this.#publish(this.#rights.decideAgain())
     this.#build()
   }
 
   #build(): void {
-    const work = this.#judge.build((changes) => this.#publish(changes))
+    const work = this.#rights.build((changes) => this.#publish(changes))
     if (work === undefined) return
     void this.#guarded(() => runInSlices(this.#untilClosed(work), systemClock))
   }

@@ -39,19 +39,19 @@ export interface RefusedNames {
   readonly names: readonly RefusedName[]
 }
 
-interface HostJudgeOptions {
+interface RecordRightsOptions {
   readonly ownership: Pick<ZoneOwnership, 'zoneKeyOf' | 'zoneKeyOfHost'>
   /** All records, with the changes that are being applied. */
   readonly records: () => Iterable<StoredRecord>
   readonly find: (key: string) => StoredRecord | undefined
-  /** False: the record claims nothing, and is not judged. */
+  /** False: the record claims nothing, and is not decided. */
   readonly isServed: (record: StoredRecord) => boolean
   readonly shares: readonly HostShare[]
   /** Receives what is refused of a record; undefined = nothing any more. */
   readonly onRefused?: (key: string, refused: RefusedNames | undefined) => void
 }
 
-interface Judged {
+interface Decided {
   readonly original: StoredRecord
   /** The record without the refused names; undefined = no name is left. */
   readonly record: StoredRecord | undefined
@@ -78,7 +78,7 @@ interface Building {
   readonly alone: string | undefined
   /** Records of `alone` that are in the index. */
   readonly placed: Map<string, StoredRecord>
-  /** Keys of changed records of other namespaces. They are not served before they are judged. */
+  /** Keys of changed records of other namespaces. They are not served before they are decided. */
   readonly held: Set<string>
   isStarted: boolean
 }
@@ -89,8 +89,8 @@ const KDRNT_KEY = lowerNameKey(scanHost(KDRNT)!)
  * Leaves the names out of records that belong to other namespaces (`findOwner`). While all records are of one
  * namespace, this stores nothing and changes nothing.
  */
-export class HostJudge {
-  readonly #options: HostJudgeOptions
+export class RecordRights {
+  readonly #options: RecordRightsOptions
   /** Number of records by namespace. */
   readonly #namespaces = new Map<string, number>()
   /** Undefined = all records are of one namespace. */
@@ -99,29 +99,29 @@ export class HostJudge {
   /** What was found in `#claims`, by apex and name, during one call. */
   readonly #owners = new Map<string, Map<string, HostOwner | undefined>>()
   /** Records with names of other namespaces, by key. */
-  readonly #judged = new Map<string, Judged>()
+  readonly #decided = new Map<string, Decided>()
 
-  constructor(options: HostJudgeOptions) {
+  constructor(options: RecordRightsOptions) {
     this.#options = options
   }
 
   /** The records with names that are not served. */
   get refused(): readonly RefusedNames[] {
-    return [...this.#judged.values()].map(({ refused }) => refused)
+    return [...this.#decided.values()].map(({ refused }) => refused)
   }
 
   /** Returns what is served of a record that was applied; undefined = nothing. */
   servedOf(record: StoredRecord): StoredRecord | undefined {
     if (this.#building?.held.has(record.key) === true) return undefined
-    const judged = this.#judged.get(record.key)
-    return judged === undefined ? record : judged.record
+    const decided = this.#decided.get(record.key)
+    return decided === undefined ? record : decided.record
   }
 
   /** Reads all records, before the first change. */
   load(): void {
     for (const record of this.#options.records()) this.#count(record, 1)
     if (this.#namespaces.size < 2) return
-    for (const key of this.#build()) this.#judge(this.#options.find(key)!)
+    for (const key of this.#build()) this.#decide(this.#options.find(key)!)
     this.#owners.clear()
   }
 
@@ -134,7 +134,7 @@ export class HostJudge {
     }
     if (this.#namespaces.size < 2)
       return this.#building ? this.#unhold(changes) : this.#end(changes)
-    if (this.#claims !== undefined) return this.#judgeAll(changes, this.#index(changes))
+    if (this.#claims !== undefined) return this.#decideAll(changes, this.#index(changes))
     this.#building ??= startBuilding(alone)
     return this.#hold(changes, this.#building)
   }
@@ -166,10 +166,10 @@ export class HostJudge {
     this.#building = undefined
     this.#claims = building.claims
     const changes = this.#changesOf(held)
-    publish(this.#judgeAll(changes, this.#index(changes)))
+    publish(this.#decideAll(changes, this.#index(changes)))
     // A record of the zone kdrnt without a record of its host is forged. With one namespace, no check finds it.
     for (const { key, packed } of placed.values()) {
-      if (unpackPlace(packed).zoneLabel === KDRNT) publish(this.#judgeAll([], [key]))
+      if (unpackPlace(packed).zoneLabel === KDRNT) publish(this.#decideAll([], [key]))
       yield
     }
   }
@@ -184,7 +184,7 @@ export class HostJudge {
     placed.set(key, after)
   }
 
-  /** Returns the changes of the namespace that had all records, and of records that are not judged. */
+  /** Returns the changes of the namespace that had all records, and of records that are not decided. */
   #hold(changes: readonly RecordChange[], building: Building): readonly RecordChange[] {
     return changes.filter(({ before, after }) => {
       const record = (after ?? before)!
@@ -212,8 +212,8 @@ export class HostJudge {
     })
   }
 
-  /** `others`: keys of further records to judge. */
-  #judgeAll(changes: readonly RecordChange[], others: Iterable<string>): readonly RecordChange[] {
+  /** `others`: keys of further records to decide. */
+  #decideAll(changes: readonly RecordChange[], others: Iterable<string>): readonly RecordChange[] {
     this.#owners.clear()
     const listed = new Map<string, RecordChange>()
     for (const change of changes) {
@@ -233,10 +233,10 @@ export class HostJudge {
 
   /** Returns the change of what is served of one record; empty = nothing is served of it. */
   #settle(key: string, change: RecordChange): RecordChange[] {
-    const judged = this.#judged.get(key)
-    const before = judged === undefined ? change.before : judged.record
+    const decided = this.#decided.get(key)
+    const before = decided === undefined ? change.before : decided.record
     if (change.after === undefined) this.#clear(key)
-    const after = change.after && this.#judge(change.after)
+    const after = change.after && this.#decide(change.after)
     return before === undefined && after === undefined ? [] : [{ before, after }]
   }
 
@@ -244,18 +244,18 @@ export class HostJudge {
   #end(changes: readonly RecordChange[]): readonly RecordChange[] {
     if (this.#claims === undefined) return changes
     this.#claims = undefined
-    return this.#judgeAll(changes, [...this.#judged.keys()])
+    return this.#decideAll(changes, [...this.#decided.keys()])
   }
 
   /** Returns the changes after zones were added or removed. The caller runs `build` after it. */
-  rejudge(): readonly RecordChange[] {
+  decideAgain(): readonly RecordChange[] {
     if (this.#building !== undefined) {
       const { alone, held } = this.#building
       this.#building = { ...startBuilding(alone), held }
     }
     if (this.#claims === undefined) return []
-    const refused = [...this.#judged.keys()]
-    return this.#judgeAll([], new Set([...refused, ...this.#build()]))
+    const refused = [...this.#decided.keys()]
+    return this.#decideAll([], new Set([...refused, ...this.#build()]))
   }
 
   #count(record: StoredRecord, step: number): void {
@@ -337,9 +337,9 @@ export class HostJudge {
   }
 
   /** Returns what is served of a record; undefined = nothing. */
-  #judge(record: StoredRecord): StoredRecord | undefined {
+  #decide(record: StoredRecord): StoredRecord | undefined {
     const { key } = record
-    const known = this.#judged.get(key)
+    const known = this.#decided.get(key)
     this.#clear(key)
     if (this.#claims === undefined || !this.#options.isServed(record)) return record
     const names = this.#namesOf(record)
@@ -354,13 +354,13 @@ export class HostJudge {
     if (refused.size === 0) return record
     const served = kept.length === 0 ? undefined : withEndpoints(record, kept, known)
     const all = { key, names: [...refused.values()] }
-    this.#judged.set(key, { original: record, record: served, refused: all })
+    this.#decided.set(key, { original: record, record: served, refused: all })
     this.#options.onRefused?.(key, all)
     return served
   }
 
   #clear(key: string): void {
-    if (this.#judged.delete(key)) this.#options.onRefused?.(key, undefined)
+    if (this.#decided.delete(key)) this.#options.onRefused?.(key, undefined)
   }
 
   /** True if no other namespace has a name at, below or above those of the record. */
@@ -391,15 +391,15 @@ export class HostJudge {
     // The operator writes the local form beside a record of the same namespace.
     const isForged = name === undefined || (isLocal && this.#ownerOf(name, apex) === undefined)
     if (isForged) return { name: printHost(owner), host: printKey(host), owner: '' }
-    const judged = { apex, namespace: namespaceOf(record), isDelegation: type === RRType.NS }
+    const decided = { apex, namespace: namespaceOf(record), isDelegation: type === RRType.NS }
     const claims: ClaimTree = {
       ownerOf: (at, zone) => this.#ownerOf(at, zone),
       below: (at) => this.#claims!.below(at),
     }
     const beside = isLocal && type === RRType.TXT ? besideHost(key, host) : undefined
     const { shares } = this.#options
-    let refused = refuseName({ ...judged, name }, claims, shares)
-    if (beside !== undefined) refused ??= refuseName({ ...judged, name: beside }, claims, shares)
+    let refused = refuseName({ ...decided, name }, claims, shares)
+    if (beside !== undefined) refused ??= refuseName({ ...decided, name: beside }, claims, shares)
     return refused && { ...refused, name: printHost(owner) }
   }
 }
@@ -418,7 +418,7 @@ function isSameMember(a: HostMember, b: HostMember): boolean {
 function withEndpoints(
   record: StoredRecord,
   endpoints: readonly Endpoint[],
-  known: Judged | undefined,
+  known: Decided | undefined,
 ): StoredRecord {
   const { key, packed: whole, origin, original, heldSinceSeconds } = record
   const packed = packRecord({ ...unpackRecord(whole), namespace: '', name: '', endpoints })
