@@ -6,10 +6,9 @@ import {
   POLICY_KINDS,
   type PolicyKind,
 } from '../../egress/policies/policy-kinds.ts'
-import type { ApiClient, ApiObject } from '../../kube/api.ts'
-import { ListWatch, type ListWatchSink } from '../../kube/list-watch.ts'
-import { keyOf } from '../../kube/object-key.ts'
-import type { WatchEvent } from '../../kube/watch-event.ts'
+import type { ApiClient } from '../../kube/api.ts'
+import { ListWatch } from '../../kube/list-watch.ts'
+import { ObjectSink } from '../../kube/object-sink.ts'
 import { PolicyFeed, type PolicyFeedOptions } from './policy-feed.ts'
 import type { ClientsListener, ListedProblem, PolicySource } from './policy-source.ts'
 
@@ -38,7 +37,8 @@ export class KubernetesPolicies implements PolicySource {
 
   constructor(options: KubernetesPoliciesOptions) {
     const { api, node, timers, random, ...parts } = options
-    this.#feed = new PolicyFeed(parts, () => '')
+    const feed = new PolicyFeed(parts, () => '')
+    this.#feed = feed
     const watch = (kind: PolicyKind, fieldSelector = ''): ListWatch => {
       return new ListWatch({
         ...options,
@@ -46,7 +46,11 @@ export class KubernetesPolicies implements PolicySource {
         namespace: '',
         labelSelector: '',
         fieldSelector,
-        sink: new KindSink(this.#feed, kind),
+        sink: new ObjectSink({
+          put: (object) => feed.put(kind, object),
+          remove: (key) => feed.remove(kind, key),
+          keys: () => feed.keys(kind),
+        }),
         onProgress: () => this.#progress(),
       })
     }
@@ -98,41 +102,4 @@ export class KubernetesPolicies implements PolicySource {
 /** True if the API has no such kind. */
 function isAbsent({ isSynced, failureStatus }: ListWatch): boolean {
   return !isSynced && failureStatus === 404
-}
-
-/** Puts one kind of objects into the feed. */
-class KindSink implements ListWatchSink {
-  readonly #feed: PolicyFeed
-  readonly #kind: PolicyKind
-  #present = new Set<string>()
-
-  constructor(feed: PolicyFeed, kind: PolicyKind) {
-    this.#feed = feed
-    this.#kind = kind
-  }
-
-  beginList(): void {
-    this.#present = new Set()
-  }
-
-  put(objects: readonly ApiObject[]): void {
-    for (const object of objects) this.#present.add(this.#feed.put(this.#kind, object))
-  }
-
-  endList(): void {
-    for (const key of this.#feed.keys(this.#kind)) {
-      if (!this.#present.has(key)) this.#feed.remove(this.#kind, key)
-    }
-    this.#present = new Set()
-  }
-
-  apply(events: readonly WatchEvent[]): void {
-    for (const { isDeleted, object } of events) {
-      const key = isDeleted ? keyOf(object) : this.#feed.put(this.#kind, object)
-      if (isDeleted) this.#feed.remove(this.#kind, key)
-      // During a list, an object may be deleted after it was put.
-      if (isDeleted) this.#present.delete(key)
-      else this.#present.add(key)
-    }
-  }
 }

@@ -81,11 +81,9 @@ export class PolicyFeed {
     this.#schedule()
   }
 
-  /** Returns the key of the object. */
-  put(kind: PolicyKind, object: ApiObject): string {
-    const key = this.#compiler.put(kind, object)
+  put(kind: PolicyKind, object: ApiObject): void {
+    this.#compiler.put(kind, object)
     this.#schedule()
-    return key
   }
 
   remove(kind: PolicyKind, key: string): void {
