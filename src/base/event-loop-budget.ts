@@ -62,10 +62,16 @@ export class EventLoopBudget {
   #network: string | undefined = undefined
   #clients = new Clients()
   readonly #next = (): void => this.#goOn()
+  readonly #now: () => number
+
+  /** `now`: monotonic milliseconds. */
+  constructor(now: () => number = () => performance.now()) {
+    this.#now = now
+  }
 
   /** Called before each query: true = serve no more in this turn of the loop, and call `wait`. */
   isOver(): boolean {
-    const nowMs = performance.now()
+    const nowMs = this.#now()
     if (this.#endMs !== 0) return nowMs >= this.#sliceEndMs
     const networks = this.#networks.size
     this.#endMs = nowMs + Math.min(TURN_MS + networks * NETWORK_TURN_MS, TURN_MS_MAX)
@@ -90,22 +96,22 @@ export class EventLoopBudget {
       setImmediate(this.#next)
       return
     }
-    const startMs = performance.now()
+    const startMs = this.#now()
     this.#endMs = 0
     this.#forget(startMs)
     while (!this.#isEmpty && !this.#isTurnOver()) {
       const network = this.#takeNetwork()
-      const sliceMs = performance.now()
+      const sliceMs = this.#now()
       this.#sliceEndMs = this.#isEmpty ? this.#endMs : Math.min(sliceMs + SLICE_MS, this.#endMs)
       // Queries that cost little share a slice, so that many of them do not wait for as many turns.
       do this.#clients.take()()
-      while (!this.#clients.isEmpty && performance.now() < this.#sliceEndMs)
-      if (performance.now() - sliceMs >= SLICE_MS / 2) this.#count(network)
+      while (!this.#clients.isEmpty && this.#now() < this.#sliceEndMs)
+      if (this.#now() - sliceMs >= SLICE_MS / 2) this.#count(network)
       if (!this.#clients.isEmpty) this.#networks.set(network, this.#clients)
     }
     this.#network = undefined
     this.#sliceEndMs = this.#endMs
-    const nowMs = performance.now()
+    const nowMs = this.#now()
     this.#acceptEndMs = nowMs + (nowMs - startMs)
   }
 
@@ -113,7 +119,7 @@ export class EventLoopBudget {
   #isAccepting(): boolean {
     const hasAccepted = accepted !== this.#acceptedBefore
     this.#acceptedBefore = accepted
-    return hasAccepted && performance.now() < this.#acceptEndMs
+    return hasAccepted && this.#now() < this.#acceptEndMs
   }
 
   #isTurnOver(): boolean {
