@@ -4,7 +4,9 @@
 // upstream is silent or sends long replies, TCP connections that send slowly, never read, or come and go, zone
 // transfers that nobody reads, HTTP connections that send slowly. Attackers and honest clients have addresses of their
 // own in 127/8. Honest clients: one query over UDP and one over a new TCP connection each 150 ms, /health each 250 ms,
-// with 3 s for a reply. Attackers have the lowest priority, because they share the processors of the server. Every ten seconds, and at the end: losses, and the memory of the process (RSS).
+// with 3 s for a reply; they begin a second before the attack, as probes of a running server do. Attackers have the
+// lowest priority, because they share the processors of the server. Every ten seconds, and at the end: losses, and the
+// memory of the process (RSS).
 import { spawn } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -57,6 +59,8 @@ const server = spawn(process.execPath, [main, 'serve', '-conf', join(directory, 
 const honest = new HonestClients(PORTS)
 await honest.ready()
 const before = rssMegabytes()
+honest.start()
+await new Promise((resolve) => setTimeout(resolve, 1000))
 const attackers = chosen.map((name) => {
   return spawn(
     'nice',
@@ -68,7 +72,6 @@ const attackers = chosen.map((name) => {
 })
 let most = 0
 const sampler = setInterval(() => (most = Math.max(most, rssMegabytes())), 500)
-honest.start()
 const startMs = Date.now()
 while (Date.now() - startMs < Number(seconds) * 1000 && server.exitCode === null) {
   await new Promise((resolve) => setTimeout(resolve, REPORT_MS))

@@ -23,7 +23,10 @@ const RATE = 128
  */
 const RATE_FIRST = 32
 const RATE_NETWORKS = 1024
-/** The connections of a network that count as its first: enough for a client that asks several times a second. */
+/**
+ * Most connections of a network that count as its first: enough for a client that asks several times a second. Fewer if
+ * more networks came in the second before, so that the quota lasts for the whole second.
+ */
 const FIRST_OF_NETWORK = 8
 
 /** One connection. */
@@ -52,8 +55,9 @@ export class ClientPlaces {
   /** New connections since `#rateMs`, by client, and those of them without a reserved place. */
   readonly #arrivals = new Map<string, number>()
   #sharedArrivals = 0
-  /** Arrivals by network, and connections of the two quotas above RATE. */
+  /** Arrivals by network, also refused ones, and connections of the two quotas above RATE. */
   readonly #networks = new Map<string, number>()
+  #firstOfEach = FIRST_OF_NETWORK
   #firstOfClients = 0
   #firstOfNetworks = 0
   #rateMs = 0
@@ -85,6 +89,9 @@ export class ClientPlaces {
 
   #isTooFast(client: string, isReserved: boolean, nowMs: number): boolean {
     if (nowMs - this.#rateMs >= 1000) {
+      const isNext = nowMs - this.#rateMs < 2000
+      const share = Math.floor(RATE_NETWORKS / Math.max(1, isNext ? this.#networks.size : 1))
+      this.#firstOfEach = Math.min(FIRST_OF_NETWORK, Math.max(1, share))
       this.#rateMs = nowMs
       this.#arrivals.clear()
       this.#networks.clear()
@@ -101,12 +108,12 @@ export class ClientPlaces {
   #takeArrival(client: string, isFirst: boolean): boolean {
     const network = networkOf(client)
     const before = this.#networks.get(network) ?? 0
+    this.#networks.set(network, before + 1)
     if (this.#sharedArrivals < RATE) this.#sharedArrivals++
     else if (isFirst && this.#firstOfClients < RATE_FIRST) this.#firstOfClients++
-    else if (before < FIRST_OF_NETWORK && this.#firstOfNetworks < RATE_NETWORKS)
+    else if (before < this.#firstOfEach && this.#firstOfNetworks < RATE_NETWORKS)
       this.#firstOfNetworks++
     else return false
-    this.#networks.set(network, before + 1)
     return true
   }
 

@@ -120,6 +120,20 @@ t.test(
   },
 )
 
+t.test('a flood from many networks leaves room for a client of another one', async (t) => {
+  const places = new ClientPlaces()
+  let served = 0
+  for (let second = 1; second <= 10; second++) {
+    for (let i = 0; i < 4000; i++) {
+      const nowMs = 1000 * second + i / 5
+      places.admit(`10.0.${i % 300}.1`, nowMs, () => {})
+      const asks = i === 3000 && places.admit('192.0.2.1', nowMs, () => {}) !== undefined
+      if (asks) served++
+    }
+  }
+  t.equal(served, 9, 'each time but in the first second')
+})
+
 t.test('the node is served during a flood that came before it', async (t) => {
   const node = '10.244.1.1'
   const places = new ClientPlaces(new Set([node, 'fd00:10:244:1::1']))
