@@ -1,10 +1,12 @@
 import { assert } from '../../base/assert.ts'
 
 /**
- * Maximum number of concurrent probe attempts per address. Many records share a gateway, and the
- * gateway must not mistake them for an attack.
+ * Concurrent attempts per address that is healthy. Many records share a gateway, and the gateway must not mistake them
+ * for an attack.
  */
-const BUSY_MAX = 4
+const BUSY_MIN = 4
+/** Loads are in thousandths, as integers: sums of fractions would drift. */
+const LOAD_UNIT = 1000
 /** Maximum number of dead entries in the heap before the heap is rebuilt. */
 const DEAD_MAX = 64
 
@@ -12,12 +14,26 @@ interface Entry {
   readonly id: string
   readonly address: string
   readonly dueMs: number
+  readonly load: number
   state: 'queued' | 'parked' | 'taken' | 'dead'
 }
 
+/** What is known of an address while it has entries. */
+interface Place {
+  /** Entries, those that are taken included. */
+  count: number
+  /** Sum of their loads. */
+  load: number
+  busy: number
+  /** The attempt that ended last was a success, or none has ended. */
+  isHealthy: boolean
+  readonly parked: Entry[]
+}
+
 /**
- * Queue of probes by due time. The longest overdue probe comes first. Each address has at most
- * BUSY_MAX attempts at a time. The caller passes the time.
+ * Queue of probes by due time. The longest overdue probe comes first. The caller passes the time. Each address has four
+ * attempts at a time. One that fails has as many as its probes need if none gets an answer, because each host of a dead
+ * address must be found down in time.
  *
  *     put ─▶ heap by time ─▶ take ─▶ busy ─▶ finish
  *                             └▶ parked, while the address has no room ─▶ heap
@@ -26,26 +42,33 @@ export class Agenda {
   readonly #entries = new Map<string, Entry>()
   /** A binary heap; `heap[0]` has the earliest due time. */
   #heap: Entry[] = []
-  readonly #busy = new Map<string, number>()
-  readonly #parked = new Map<string, Entry[]>()
+  readonly #places = new Map<string, Place>()
 
-  /** Sets when `id` is due. The caller must not pass an `id` that is taken. */
-  put(id: string, address: string, dueMs: number): void {
+  /**
+   * Sets when `id` is due. The caller must not pass an `id` that is taken. `share`: the part of its interval that an
+   * attempt without an answer takes, 0 to 1.
+   */
+  put(id: string, address: string, dueMs: number, share: number): void {
     const known = this.#entries.get(id)
     assert(known?.state !== 'taken', 'an entry must be finished before it starts again')
-    if (known !== undefined) known.state = 'dead'
-    const entry: Entry = { id, address, dueMs, state: 'queued' }
+    if (known !== undefined) this.#drop(known)
+    const load = Math.ceil(share * LOAD_UNIT)
+    const entry: Entry = { id, address, dueMs, load, state: 'queued' }
     this.#entries.set(id, entry)
+    const place = this.#places.get(address) ?? emptyPlace()
+    this.#places.set(address, place)
+    place.count++
+    place.load += load
     if (this.#heap.length > 2 * this.#entries.size + DEAD_MAX) this.#compact()
     this.#push(entry)
+    this.#unpark(place)
   }
 
   /** Removes an entry that is not taken. */
   remove(id: string): void {
     const entry = this.#entries.get(id)
     if (entry === undefined || entry.state === 'taken') return
-    entry.state = 'dead'
-    this.#entries.delete(id)
+    this.#drop(entry)
   }
 
   /** Due time of the next entry; Infinity = the heap is empty, or all entries wait for room. */
@@ -61,42 +84,47 @@ export class Agenda {
       const first = this.#heap[0]
       if (first === undefined || first.dueMs > nowMs) return undefined
       this.#pop()
-      const busy = this.#busy.get(first.address) ?? 0
-      if (busy < BUSY_MAX) {
-        this.#busy.set(first.address, busy + 1)
+      const place = this.#places.get(first.address)!
+      if (roomOf(place) > 0) {
+        place.busy++
         first.state = 'taken'
         return first.id
       }
       first.state = 'parked'
-      const parked = this.#parked.get(first.address)
-      if (parked === undefined) this.#parked.set(first.address, [first])
-      else parked.push(first)
+      place.parked.push(first)
     }
   }
 
   /** Ends the attempt that `take` began. */
-  finish(id: string): void {
+  finish(id: string, isHealthy: boolean): void {
     const entry = this.#entries.get(id)
     assert(entry?.state === 'taken', 'only a started entry can be finished')
-    const { address } = entry
-    entry.state = 'dead'
-    this.#entries.delete(id)
-    const busy = (this.#busy.get(address) ?? 0) - 1
-    if (busy > 0) this.#busy.set(address, busy)
-    else this.#busy.delete(address)
-    this.#unpark(address)
+    const place = this.#places.get(entry.address)!
+    place.busy--
+    place.isHealthy = isHealthy
+    this.#drop(entry)
+    this.#unpark(place)
   }
 
-  /** Moves parked entries to the heap, in the order in which they were due. */
-  #unpark(address: string): void {
-    const parked = this.#parked.get(address)
-    if (parked === undefined) return
-    let next = parked.shift()
-    while (next?.state === 'dead') next = parked.shift()
-    if (parked.length === 0) this.#parked.delete(address)
-    if (next === undefined) return
-    next.state = 'queued'
-    this.#push(next)
+  #drop(entry: Entry): void {
+    entry.state = 'dead'
+    this.#entries.delete(entry.id)
+    const place = this.#places.get(entry.address)!
+    place.count--
+    place.load -= entry.load
+    if (place.count === 0) this.#places.delete(entry.address)
+  }
+
+  /** Moves parked entries to the heap, in the order in which they were due, as many as have room. */
+  #unpark(place: Place): void {
+    const { parked } = place
+    for (let room = roomOf(place); room > 0 && parked.length > 0; ) {
+      const next = parked.shift()!
+      if (next.state === 'dead') continue
+      next.state = 'queued'
+      this.#push(next)
+      room--
+    }
   }
 
   #dropDead(): void {
@@ -136,4 +164,13 @@ export class Agenda {
     }
     heap[at] = last
   }
+}
+
+function emptyPlace(): Place {
+  return { count: 0, load: 0, busy: 0, isHealthy: true, parked: [] }
+}
+
+function roomOf({ load, busy, isHealthy }: Place): number {
+  const needed = isHealthy ? 0 : Math.ceil(load / LOAD_UNIT)
+  return Math.max(BUSY_MIN, needed) - busy
 }

@@ -1,5 +1,6 @@
 import type { Timers } from '../../base/timers.ts'
 import type { ProbeProtocol } from '../../dnsrecord/health-check.ts'
+import { attemptMsMax } from './attempt-time.ts'
 import type { Attempt, Begin } from './begin.ts'
 import { beginDns } from './dns-attempt.ts'
 import { beginExec } from './exec-attempt.ts'
@@ -11,10 +12,6 @@ import { beginTcp } from './tcp-attempt.ts'
 
 /** Timeout of the connection; the same as upstream. */
 const CONNECT_MS = 3000
-/**
- * Timeout of a whole probe attempt, connection and TLS included, even if the server sends slowly.
- */
-const TOTAL_MS_MAX = 8000
 /**
  * An attempt that receives more is a failure: a server that sends interim responses or frames without
  * end would take processor time until the timeout. Answers are read up to 64 KiB.
@@ -41,7 +38,7 @@ interface AttemptOptions extends Attempt {
 export function attempt(options: AttemptOptions): Promise<ProbeOutcome> {
   return new Promise((resolve) => {
     const { check, timers, signal } = options
-    const totalMs = Math.min(TOTAL_MS_MAX, check.intervalMs)
+    const totalMs = attemptMsMax(check)
     let finish = (_outcome: ProbeOutcome): void => {}
     let isOver = false
     const fail = (reason: string): void => finish({ kind: 'unhealthy', httpStatus: 0, reason })

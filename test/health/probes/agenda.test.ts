@@ -12,7 +12,7 @@ t.test('the longest overdue comes first, and nothing before its time', (t) => {
     ['b', 20],
     ['d', 40],
   ] as const) {
-    agenda.put(id, id, dueMs)
+    agenda.put(id, id, dueMs, 1)
   }
   t.equal(agenda.nextDueMs(), 10)
   t.equal(agenda.take(9), undefined)
@@ -26,15 +26,15 @@ t.test('the longest overdue comes first, and nothing before its time', (t) => {
 
 t.test('probes of one address are spread', (t) => {
   const agenda = new Agenda()
-  for (let i = 0; i < BUSY_MAX + 2; i++) agenda.put(`same${i}`, 'one', i)
-  agenda.put('other', 'two', 50)
+  for (let i = 0; i < BUSY_MAX + 2; i++) agenda.put(`same${i}`, 'one', i, 0.5)
+  agenda.put('other', 'two', 50, 1)
   const taken = []
   for (let id = agenda.take(100); id !== undefined; id = agenda.take(100)) taken.push(id)
   t.equal(taken.length, BUSY_MAX + 1)
   t.equal(taken.at(-1), 'other', 'others pass those that wait')
   t.equal(agenda.nextDueMs(), Number.POSITIVE_INFINITY)
   agenda.remove(`same${BUSY_MAX}`)
-  agenda.finish('same0')
+  agenda.finish('same0', true)
   t.equal(
     agenda.take(100),
     `same${BUSY_MAX + 1}`,
@@ -43,10 +43,28 @@ t.test('probes of one address are spread', (t) => {
   t.end()
 })
 
+t.test('an address that fails has as many attempts as its probes need', (t) => {
+  const take = (agenda: Agenda): string[] => {
+    const taken = []
+    for (let id = agenda.take(100); id !== undefined; id = agenda.take(100)) taken.push(id)
+    return taken
+  }
+  const agenda = new Agenda()
+  for (let i = 0; i < 40; i++) agenda.put(`p${i}`, 'one', i, 0.25)
+  t.equal(take(agenda).length, BUSY_MAX)
+  agenda.finish('p0', false)
+  agenda.put('p0', 'one', 200, 0.25)
+  t.equal(take(agenda).length, 10 - (BUSY_MAX - 1), '40 probes, each for a quarter of its interval')
+  agenda.finish('p1', true)
+  agenda.put('p1', 'one', 200, 0.25)
+  t.strictSame(take(agenda), [], 'it is healthy again')
+  t.end()
+})
+
 t.test('an entry that is added again counts once, a removed one not at all', (t) => {
   const agenda = new Agenda()
-  for (let i = 0; i < 1000; i++) agenda.put('a', 'x', 1000 - i)
-  agenda.put('b', 'x', 5)
+  for (let i = 0; i < 1000; i++) agenda.put('a', 'x', 1000 - i, 1)
+  agenda.put('b', 'x', 5, 1)
   agenda.remove('b')
   t.equal(agenda.take(10), 'a')
   t.equal(agenda.take(10_000), undefined)
@@ -57,11 +75,11 @@ t.test('taken in any order of puts, it is the order of their times', async () =>
   const entries = fc.uniqueArray(fc.integer({ min: 0, max: 500 }), { maxLength: 200 })
   const property = fc.property(entries, (times) => {
     const agenda = new Agenda()
-    for (const dueMs of times) agenda.put(`${dueMs}`, `${dueMs}`, dueMs)
+    for (const dueMs of times) agenda.put(`${dueMs}`, `${dueMs}`, dueMs, 1)
     const taken: number[] = []
     for (let id = agenda.take(500); id !== undefined; id = agenda.take(500)) {
       taken.push(Number(id))
-      agenda.finish(id)
+      agenda.finish(id, true)
     }
     return `${taken}` === `${[...times].sort((a, b) => a - b)}`
   })
