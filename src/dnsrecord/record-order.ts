@@ -16,11 +16,18 @@ export interface RecordRank {
 
 /**
  * Orders records as their endpoints decide: older ones first, then by site, then by id. So all sites order the
- * records of all sites alike. If clocks of sites differ, ages count only within a site. Without a site, the key takes
- * the place of the id.
+ * records of all sites alike. Without a site, the key takes the place of the id.
  */
-export function compareRecords(a: RecordRank, b: RecordRank): number {
-  const isDated = a.isUndated !== true && b.isUndated !== true
+export function sortRecords<T extends RecordRank>(records: readonly T[]): T[] {
+  const isDated = !records.some(({ isUndated }) => isUndated === true)
+  return [...records].sort((a, b) => compareRecords(a, b, isDated))
+}
+
+/**
+ * As `sortRecords`. `isDated`: false if any record of the list is undated; then ages count only within a site. If only
+ * the undated ones were ordered so, three records could be a circle.
+ */
+export function compareRecords(a: RecordRank, b: RecordRank, isDated: boolean): number {
   if (a.site !== b.site && !isDated) return a.site < b.site ? -1 : 1
   const ageA = a.createdSeconds || Number.POSITIVE_INFINITY
   const ageB = b.createdSeconds || Number.POSITIVE_INFINITY

@@ -39,7 +39,7 @@ interface TypeMembers {
 /**
  * Returns the RRsets of one owner from all its endpoints, whatever record or site they are from.
  * `conflicts` receives one entry per conflict. `contributions`: in the order of their records
- * (`compareRecords`), which is the same at every site, then by place in the record.
+ * (`sortRecords`), which is the same at every site, then by place in the record.
  *
  * - CNAME beside other types: the type of the first contribution is served. At an apex, the CNAME is
  *   always removed.

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { compareRecords, type RecordRank } from '../../src/dnsrecord/record-order.ts'
+import { type RecordRank, sortRecords } from '../../src/dnsrecord/record-order.ts'
 import type { PeerEndpoint, SiteState } from '../../src/peering/peer-endpoint.ts'
 import { findSiteClocks, undateStates } from '../../src/peering/site-clocks.ts'
 import { endpoint } from '../support/exported-zone.ts'
@@ -46,7 +46,7 @@ function orderAt(at: Site, sites: readonly Site[]): readonly string[] {
     const { site: of, createdSeconds = 0, recordId: id, isUndated } = one
     return { key: `${of}/${id}`, createdSeconds, site: of, id, isUndated }
   })
-  return ranks.sort(compareRecords).map(({ key }) => key)
+  return sortRecords(ranks).map(({ key }) => key)
 }
 
 t.test('all sites order the records of a host alike, whatever their clocks', async (t) => {

@@ -3,7 +3,7 @@ import { nameKey } from '../../dns/name/name.ts'
 import type { Endpoint } from '../../dnsrecord/dns-record.ts'
 import { unpackRecord, unpackSettings } from '../../dnsrecord/pack.ts'
 import { printHost, printTarget } from '../../dnsrecord/print-endpoint.ts'
-import { compareRecords, type RecordRank } from '../../dnsrecord/record-order.ts'
+import { type RecordRank, sortRecords } from '../../dnsrecord/record-order.ts'
 import { recordId, type StoredRecord } from '../../dnsrecord/record-source.ts'
 import type { RecordSettings } from '../../dnsrecord/settings.ts'
 import { type ApiObject, textOf } from '../../kube/api.ts'
@@ -140,7 +140,7 @@ function contend(
   members: readonly Member[],
   { id, owner, isApex, site, subjects }: Contest,
 ): ContestOutcome {
-  const named = [...members].sort(compareRecords).flatMap((one) => contributionsOf(one, id))
+  const named = sortRecords(members).flatMap((one) => contributionsOf(one, id))
   const needsNs = isApex && !named.some(({ endpoint }) => endpoint.type === RRType.NS)
   const all = needsNs ? [...named, defaultNs(owner, site)] : named
   const lost = new Map<Endpoint, string>()

@@ -1,4 +1,4 @@
-import { compareRecords, type RecordRank } from '../../dnsrecord/record-order.ts'
+import { type RecordRank, sortRecords } from '../../dnsrecord/record-order.ts'
 import type { AllDownPolicy } from '../../steering/rules.ts'
 import type { PeerEndpoint } from '../peer-endpoint.ts'
 
@@ -7,13 +7,13 @@ type Holder = Pick<PeerEndpoint, 'site' | 'createdSeconds' | 'recordId' | 'setti
 
 /** Returns the `all-down` of the oldest record that has one; undefined = none has. */
 export function oldestAllDown(holders: readonly Holder[]): AllDownPolicy | undefined {
-  const having = holders.filter(({ settings }) => settings?.allDown !== undefined)
-  const [oldest] = having.sort((a, b) => compareRecords(rankOf(a), rankOf(b)))
-  return oldest?.settings?.allDown
+  const having = holders.map(rankOf).filter(({ allDown }) => allDown !== undefined)
+  const [oldest] = sortRecords(having)
+  return oldest?.allDown
 }
 
 /** Without an id, the key is not known either. */
-function rankOf(holder: Holder): RecordRank {
-  const { site, createdSeconds = 0, recordId: id = '', isUndated } = holder
-  return { key: '', createdSeconds, site, id, isUndated }
+function rankOf(holder: Holder): RecordRank & { readonly allDown: AllDownPolicy | undefined } {
+  const { site, createdSeconds = 0, recordId: id = '', isUndated, settings } = holder
+  return { key: '', createdSeconds, site, id, isUndated, allDown: settings?.allDown }
 }
