@@ -29,7 +29,7 @@ export class FindingAges {
 }
 
 export interface FindingReader {
-  /** Returns the milliseconds since this failure was reported first. `finding`: the site, nameserver and address. */
+  /** Returns the milliseconds since this failure was reported first. `finding`: who reports it, and the address. */
   ageOf(finding: string): number
   /** Forgets what was not read again. */
   store(): void

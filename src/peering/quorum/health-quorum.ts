@@ -262,7 +262,8 @@ export class HealthQuorum {
     const rules = this.#rules
     const decided = [...foreign].map(([address, endpoints]) => {
       const home = endpoints.map((one) => {
-        return this.#stateOf({ ...one, address }, one, ages)
+        // Not by nameserver: of several of a site, the state is that of the one that was heard last, which alternates.
+        return this.#stateOf(one, one, () => ages.ageOf(`${one.site} ${address}`))
       })
       const own = ownFindings.get(address)
       if (own !== undefined) home.push({ site, health: own, ageMs: DISPUTE_MS, silentMs: 0 })
@@ -336,7 +337,9 @@ export class HealthQuorum {
     if (observer === undefined) return new Map()
     const bySite = new Map<string, Statement & { readonly address: string }>()
     const add = (of: string, one: HealthObservation, by: Exporter): void => {
-      const statement = { ...this.#stateOf({ ...one, site: of }, by, ages), address: one.address }
+      const ageOf = (): number => ages.ageOf(`${of} ${by.exporter} ${one.address}`)
+      const state = this.#stateOf({ ...one, site: of }, by, ageOf)
+      const statement = { ...state, address: one.address }
       const key = `${of} ${one.address}`
       const known = bySite.get(key)
       if (known === undefined || this.#isBefore(statement, known)) bySite.set(key, statement)
@@ -354,12 +357,12 @@ export class HealthQuorum {
   }
 
   #stateOf(
-    { site, address, health }: Pick<PeerEndpoint, 'site' | 'health'> & { readonly address: string },
+    { site, health }: Pick<PeerEndpoint, 'site' | 'health'>,
     { exporter, seenMs }: Exporter,
-    ages: FindingReader,
+    ageOf: () => number,
   ): Statement {
     // Ages of failures count, and most addresses have none.
-    const ageMs = health === 'down' ? ages.ageOf(`${site} ${exporter} ${address}`) : 0
+    const ageMs = health === 'down' ? ageOf() : 0
     return { site, health, ageMs, silentMs: this.#sites.silentMs(exporter, seenMs) }
   }
 

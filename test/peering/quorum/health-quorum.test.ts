@@ -306,6 +306,32 @@ for (const aheadSeconds of [-3600, -20, 0, 20, 3600]) {
   })
 }
 
+t.test('a hold-down runs on when another nameserver of the site reports the failure', async (t) => {
+  const { quorum, clock, found, pass, paris, rome } = setUp({ holdDownMs: 30_000 })
+  const settle = (exporter: string): string | undefined => {
+    paris.lastAnswerMs = rome.lastAnswerMs = clock.monotonicMs
+    pass(0)
+    const about = { rootHost: HOST, isOwn: true, generation: 'v2' } as const
+    const ofSite = (site: string, exporter: string, health: EndpointHealth): SiteState => {
+      const endpoints = [endpoint({ site, health, targets: [ADDRESS] })]
+      return { ...about, site, exporter, seenMs: clock.monotonicMs, endpoints }
+    }
+    const { decisions } = quorum.settle({
+      host: HOST,
+      own: [endpoint()],
+      ownFindings: new Map(),
+      checkedKey: 'default/app',
+      observed: [found('berlin', 'down')],
+      // Of two nameservers, the state is that of the one which was heard last.
+      siteStates: [ofSite('rome', exporter, 'down'), ofSite('paris', paris.address, 'up')],
+    })
+    return decisions.get(ADDRESS)?.outcome
+  }
+  t.equal(settle(rome.address), 'up')
+  clock.pass(30_000)
+  t.equal(settle('ns2.rome:53'), 'down')
+})
+
 t.test('an address that is out does not wait for the hold-down again', async (t) => {
   const { settle, given, paris, found } = setUp({ holdDownMs: 10_000 })
   const mine = [found('berlin', 'down')]
