@@ -11,28 +11,30 @@ export interface TimedPeer {
   readonly clockAheadMs: number | undefined
 }
 
-/** Returns by how much the clock of each site is ahead of ours, in milliseconds; of several nameservers, the worst. */
-export function findSiteClocks(peers: readonly TimedPeer[]): ReadonlyMap<string, number> {
-  const clocks = new Map<string, number>()
+/** By how much the clocks of the nameservers of each site are ahead of ours, in milliseconds, as far as is known. */
+export type SiteClocks = ReadonlyMap<string, readonly number[]>
+
+export function findSiteClocks(peers: readonly TimedPeer[]): SiteClocks {
+  const clocks = new Map<string, readonly number[]>()
   for (const { ownSite, clockAheadMs } of peers) {
     if (ownSite === '' || clockAheadMs === undefined) continue
-    const known = clocks.get(ownSite) ?? 0
-    if (Math.abs(clockAheadMs) >= Math.abs(known)) clocks.set(ownSite, clockAheadMs)
+    clocks.set(ownSite, [...(clocks.get(ownSite) ?? []), clockAheadMs])
   }
   return clocks
 }
 
 /**
  * Returns the states of a host. If the clocks of its sites differ, its records are `isUndated`. It does not matter
- * which clock is wrong, so all sites order the records of the host alike. `own`: our endpoints of it.
+ * which clock is wrong, so all nameservers order the records of the host alike. `own`: our endpoints of it.
  */
 export function undateStates(
   states: readonly SiteState[],
   own: readonly PeerEndpoint[],
-  clocks: ReadonlyMap<string, number>,
+  clocks: SiteClocks,
 ): readonly SiteState[] {
-  const sites = states.filter(({ endpoints }) => endpoints.length > 0).map(({ site }) => site)
-  const known = sites.map((site) => clocks.get(site)).filter((ms) => ms !== undefined)
+  const others = states.filter(({ endpoints }) => endpoints.length > 0).map(({ site }) => site)
+  const sites = new Set([...own.map(({ site }) => site), ...others])
+  const known = [...sites].flatMap((site) => clocks.get(site) ?? [])
   const all = own.length > 0 ? [0, ...known] : known
   if (Math.max(...all) - Math.min(...all) <= CLOCK_DIFFERS_MS) return states
   return states.map((state) => {

@@ -10,7 +10,7 @@ import { bareHost } from '../../peering/peer-status.ts'
 import { majorityOf } from '../../peering/quorum/decide.ts'
 import type { SiteObservation } from '../../peering/quorum/observation-codec.ts'
 import { RecordSet } from '../../peering/record-set.ts'
-import { undateStates } from '../../peering/site-clocks.ts'
+import { type SiteClocks, undateStates } from '../../peering/site-clocks.ts'
 import { buildSiteRecords } from '../../peering/site-records.ts'
 import { printTargets, sortUnique } from '../../peering/to-peer-endpoint.ts'
 import {
@@ -104,8 +104,7 @@ interface ContentInputs {
   readonly addresses: readonly string[]
   /** States of the peers by address. */
   readonly peers: ReadonlyMap<string, KnownPeer>
-  /** By how much the clock of each site is ahead of ours, as far as it is known. */
-  readonly clocks: ReadonlyMap<string, number>
+  readonly clocks: SiteClocks
   readonly names: OwnNames
   readonly peersForm: PeersForm
   /** Whether the installed definition has the fields of `TargetCounts`. */

@@ -12,6 +12,7 @@ import {
   CLOCK_DIFFERS_MS,
   printClockAhead,
   printClockFault,
+  type SiteClocks,
 } from '../../peering/site-clocks.ts'
 import { sortUnique, toPeerEndpoints } from '../../peering/to-peer-endpoint.ts'
 import type { ClusterView } from '../cluster/cluster-view.ts'
@@ -103,8 +104,7 @@ function namedAt(peer: OperatorPeer, rootHost: string): NamedPeer {
 
 interface ClockContext {
   readonly site: string
-  /** By how much the clock of each site is ahead of ours. */
-  readonly clocks: ReadonlyMap<string, number>
+  readonly clocks: SiteClocks
   readonly timeMs: number
 }
 
@@ -125,11 +125,15 @@ export function findClockFaults(
     }
   }
   const others = [...measured].filter(([of]) => of !== site)
-  const differing = new Map(others.map(([of, ms]) => [of, printClockFault(of, ms)]))
+  const differing = new Map(others.map(([of, clocks]) => [of, printFirstFault(of, clocks)]))
   const ahead = [...bySite].filter(([, ms]) => ms > CLOCK_DIFFERS_MS)
   for (const [of] of ahead) if (!differing.get(of)) differing.set(of, printClockAhead(of))
   return {
     clocks: [...differing.values()].filter((text) => text !== '').sort(),
     nextMs: ahead.reduce((least, [, ms]) => Math.min(least, ms - CLOCK_DIFFERS_MS), Infinity),
   }
+}
+
+function printFirstFault(site: string, clocks: readonly number[]): string {
+  return clocks.map((ms) => printClockFault(site, ms)).find((text) => text !== '') ?? ''
 }
