@@ -16,7 +16,7 @@ export function cookieOption(): EdnsOption {
   return { code: OptionCode.COOKIE, data: randomBytes(CLIENT_COOKIE_OCTETS) }
 }
 
-/** Returns the Unix time in the server cookie of a reply (RFC 9018); undefined = it has none. */
+/** Returns the Unix time modulo 2^32 in the server cookie of a reply (RFC 9018); undefined = it has none. */
 export function readCookieTime(asked: EdnsOption, edns: Edns | undefined): number | undefined {
   const data = edns?.options.find(({ code }) => code === OptionCode.COOKIE)?.data
   if (data?.length !== COOKIE_OCTETS || data[CLIENT_COOKIE_OCTETS] !== COOKIE_VERSION)
@@ -38,7 +38,8 @@ export class PeerClock {
   note(timeSeconds: number | undefined, nowMs: number): boolean {
     if (timeSeconds === undefined) return false
     const nowSeconds = Math.floor(nowMs / 1000)
-    const aheadMs = (timeSeconds - nowSeconds) * 1000
+    // Serial number arithmetic (RFC 1982): the timestamp wraps in 2106.
+    const aheadMs = ((timeSeconds - nowSeconds) | 0) * 1000
     const before = this.#aheadMs
     if (before !== undefined && Math.abs(aheadMs - before) < JITTER_MS) return false
     this.#aheadMs = aheadMs

@@ -148,8 +148,8 @@ export class SiteWatch {
     const fault = isOther ? printClockFault(ownSite, clockAheadMs) : ''
     if (fault !== watch.clockFault) {
       watch.clockFault = fault
-      if (fault === '') log.info(`the clock of site ${ownSite} agrees with ours again`)
-      else log.warning(fault)
+      if (fault !== '') log.warning(fault)
+      else if (isOther) log.info(`the clock of site ${ownSite} agrees with ours again`)
     }
     if (fault !== '' || most <= CLOCK_DIFFERS_MS || watch.isAhead) return
     watch.isAhead = true

@@ -16,11 +16,12 @@ const CONFLICT =
 
 const isOf = (host: string) => (one: PeerEndpoint) => one.rootHost === host
 
-function stage({ ownSite = 'west', isWhole = true } = {}) {
+function stage({ ownSite: ownSiteFirst = 'west', isWhole = true } = {}) {
   const [clock, timers] = [new FakeClock(), new FakeTimers()]
   const { lines, log } = recordLog()
   let said: readonly PeerEndpoint[] = []
   let site = 'east'
+  let ownSite = ownSiteFirst
   let clockAheadMs: number | undefined
   let sites: readonly string[] = ['west']
   let announce = (_: ReadonlySet<string>): void => {}
@@ -39,7 +40,9 @@ function stage({ ownSite = 'west', isWhole = true } = {}) {
     peers: [
       {
         address: '192.0.2.53:53',
-        ownSite,
+        get ownSite() {
+          return ownSite
+        },
         get clockAheadMs() {
           return clockAheadMs
         },
@@ -92,7 +95,10 @@ function stage({ ownSite = 'west', isWhole = true } = {}) {
   const setClock = (aheadMs: number): void => {
     clockAheadMs = aheadMs
   }
-  return { watch, say, name, put, pass, lines, clock, setClock }
+  const own = (name: string): void => {
+    ownSite = name
+  }
+  return { watch, say, name, own, put, pass, lines, clock, setClock }
 }
 
 t.test('a peer that has the name of this site', async (t) => {
@@ -173,6 +179,17 @@ for (const aheadMs of [-60_000, -11_000, 11_000, 60_000]) {
     t.equal(lines.length, 2)
   })
 }
+
+t.test('a peer that becomes a relay has no clock of a site any more', async (t) => {
+  const { setClock, own, pass, lines, watch } = stage()
+  setClock(60_000)
+  await pass(5)
+  own('')
+  await pass(5)
+  t.match(lines, [/the clock of site west is ahead of ours/])
+  t.equal(lines.length, 1)
+  t.equal(watch.note(), '')
+})
 
 t.test('a site that dates changes in our future is logged once', async (t) => {
   const { say, pass, lines, clock } = stage()
