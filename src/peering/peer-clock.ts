@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { OptionCode } from '../dns/iana/options.ts'
 import type { Edns, EdnsOption } from '../dns/message/message.ts'
-import { CLOCK_DIFFERS_MS } from './site-clocks.ts'
 
 const CLIENT_COOKIE_OCTETS = 8
 /** Client cookie, version, reserved octets, timestamp and hash (RFC 9018 section 4). */
@@ -34,7 +33,10 @@ export class PeerClock {
     return this.#aheadMs
   }
 
-  /** Notes the time of day of a reply that arrived now. Returns true if the clocks differ from now on, or no longer. */
+  /**
+   * Notes the time of day of a reply that arrived now. Returns true if the difference changed. Small changes count: the
+   * clocks of two peers can differ from each other although neither differs from ours.
+   */
   note(timeSeconds: number | undefined, nowMs: number): boolean {
     if (timeSeconds === undefined) return false
     const nowSeconds = Math.floor(nowMs / 1000)
@@ -43,10 +45,6 @@ export class PeerClock {
     const before = this.#aheadMs
     if (before !== undefined && Math.abs(aheadMs - before) < JITTER_MS) return false
     this.#aheadMs = aheadMs
-    return differs(before ?? 0) !== differs(aheadMs)
+    return Math.abs(aheadMs - (before ?? 0)) >= JITTER_MS
   }
-}
-
-function differs(aheadMs: number): boolean {
-  return Math.abs(aheadMs) > CLOCK_DIFFERS_MS
 }

@@ -35,7 +35,32 @@ for (const { name, nowSeconds, timeSeconds, aheadSeconds } of [
 ]) {
   t.test(`the clock of a peer beside ours: ${name}`, async (t) => {
     const clock = new PeerClock()
-    t.equal(clock.note(timeSeconds, nowSeconds * 1000), Math.abs(aheadSeconds) > 10)
+    t.equal(clock.note(timeSeconds, nowSeconds * 1000), aheadSeconds !== 0)
     t.equal(clock.aheadMs, aheadSeconds * 1000)
   })
 }
+
+t.test(
+  'a change counts from three seconds on: of two peers, each may differ little from us',
+  async (t) => {
+    const clock = new PeerClock()
+    const nowSeconds = 1_800_000_000
+    const noted = [1, 9, 8, 10, 11, -9, undefined, 0].map((ahead) => {
+      const isChange = clock.note(
+        ahead === undefined ? undefined : nowSeconds + ahead,
+        nowSeconds * 1000,
+      )
+      return `${isChange} ${clock.aheadMs}`
+    })
+    t.strictSame(noted, [
+      'false 1000',
+      'true 9000',
+      'false 9000',
+      'false 9000',
+      'false 9000',
+      'true -9000',
+      'false -9000',
+      'true 0',
+    ])
+  },
+)
