@@ -13,6 +13,7 @@ import { fetchPeerZone, isRefusal } from './fetch-peer-zone.ts'
 import { HOST_BOUNDS_DEFAULT, HostPoll } from './host-poll.ts'
 import { PeerClock } from './peer-clock.ts'
 import type { Generation, SiteState } from './peer-endpoint.ts'
+import { boundPeerLog } from './peer-log.ts'
 import type { PeerFollowerOptions } from './peer-options.ts'
 import { PeerServers } from './peer-servers.ts'
 import { bareHost, type PeerStatus, printGeneration } from './peer-status.ts'
@@ -85,12 +86,13 @@ export class PeerFollower {
   readonly #answered = new Promise<void>((resolve) => (this.#markAnswered = resolve))
 
   constructor(options: PeerFollowerOptions) {
-    const { clock, timers, peer, log } = options
-    this.#options = options
+    const { clock, timers, peer } = options
     this.#address = printHostPort(peer)
+    const log = boundPeerLog(this.#address, options.log, clock)
+    this.#options = { ...options, log }
     this.#servers = new PeerServers(peer, clock)
     this.#zone = new PeerZone(this.#address)
-    this.#refusals = new Refusals({ peer: this.#address, log, clock })
+    this.#refusals = new Refusals({ peer: this.#address, log: options.log, clock })
     this.#siteChange = new SiteChange(this.#address, log)
     this.#guarded = guarding(log, `Polling peer ${this.#address}`)
     this.#refresher = new ZoneRefresher({
@@ -112,7 +114,6 @@ export class PeerFollower {
   }
 
   get status(): PeerStatus {
-    const isOld = this.#generation === 'v1'
     return {
       address: this.#address,
       keyName: this.#keyName,
@@ -124,7 +125,7 @@ export class PeerFollower {
       isUp: this.isUp,
       error: this.#error || this.#hostError,
       failures: this.#failures,
-      endpoints: isOld ? this.#hosts.count : this.#zone.count,
+      endpoints: this.#generation === 'v1' ? this.#hosts.count : this.#zone.count,
       refused: this.#refusals.count,
     }
   }
@@ -488,8 +489,7 @@ export class PeerFollower {
     if (reason === this.#error) return
     this.#error = reason
     const kept = this.status.endpoints
-    const { log } = this.#options
-    log.warning(`peer ${this.#address}: ${reason}; its ${kept} endpoints are kept`)
+    this.#options.log.warning(`peer ${this.#address}: ${reason}; its ${kept} endpoints are kept`)
   }
 
   #report(hosts: ReadonlySet<string>): void {

@@ -368,3 +368,18 @@ t.test('a peer that changes the name of its site', async (t) => {
   const renamed = lines.filter((line) => line.includes('its site was east and is now west'))
   t.equal(renamed.length, 1)
 })
+
+t.test('a peer that changes all the time does not fill the log', async (t) => {
+  const zone = new ExportedZone(1, [peerRecord(endpoint())])
+  const { server, pass, lines } = await setUp(t, zone)
+  for (let i = 2; i < 50; i++) {
+    zone.put(i, [peerRecord(endpoint({ site: `s${i}` }))])
+    server.script = i % 5 === 0 ? () => 1 + (i % 4) : zone.script
+    await pass(1)
+  }
+  t.equal(lines.length, 20)
+  await pass(60)
+  zone.put(50, [peerRecord(endpoint({ site: 'last' }))])
+  await pass(5)
+  t.match(lines.slice(20).join('\n'), /peer 127.0.0.1:\d+: \d+ more lines/)
+})
