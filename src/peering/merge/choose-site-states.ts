@@ -7,6 +7,9 @@ import { groupBy } from './part.ts'
  */
 const YIELD_MS = 20_000
 
+/** Nameservers are polled in turn. One that was heard this much earlier than another one may be the exporter. */
+const IN_TURN_MS = 5000
+
 /** Returns by how much earlier than another nameserver of the site one may have been heard and still count. */
 export function yieldMsOf(expiryMs: number): number {
   return Math.min(YIELD_MS, expiryMs / 4)
@@ -44,8 +47,11 @@ function settle(group: readonly SiteState[], yieldMs: number): SiteState {
   const current = heard.filter((one) => one === newest || newest.seenMs - one.seenMs <= yieldMs)
   if (current.length === 1) return newest
   const generation = current.some((siteState) => siteState.generation === 'v2') ? 'v2' : 'v1'
+  // The newest one alternates, and with it the texts and ages that name the exporter would.
+  const steady = current.find(({ seenMs }) => newest.seenMs - seenMs <= IN_TURN_MS)!
   return {
     ...newest,
+    exporter: steady.exporter,
     generation,
     endpoints: unite(current.map((siteState) => siteState.endpoints)),
   }

@@ -133,6 +133,24 @@ function setsOf(given: readonly SiteState[]): Set<string> {
   )
 }
 
+t.test('of nameservers that are polled in turn, one stays the exporter', async (t) => {
+  const exporters = [
+    [1000, 2000],
+    [3000, 2000],
+    [3000, 4000],
+    [3000, 9000],
+  ].map(([first, second]) => {
+    const states = [own('west', 'w1:53', [ONE]), own('west', 'w2:53', [ONE])]
+    const seen = [
+      { ...states[0]!, seenMs: first! },
+      { ...states[1]!, seenMs: second! },
+    ]
+    return choose(seen).map(({ exporter, seenMs }) => `${exporter} ${seenMs}`)[0]
+  })
+  const silent = 'w2:53 9000'
+  t.strictSame(exporters, ['w1:53 2000', 'w1:53 3000', 'w1:53 4000', silent])
+})
+
 t.test('no peer that is heard takes anything from another one that is', async (t) => {
   const property = fc.property(shares, shares, (given, more) => {
     // A peer of its own, heard at the same time.
