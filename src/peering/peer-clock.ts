@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import type { Clock } from '../base/clock.ts'
 import { OptionCode } from '../dns/iana/options.ts'
 import type { Edns, EdnsOption } from '../dns/message/message.ts'
 
@@ -9,6 +10,8 @@ const COOKIE_VERSION = 1
 const TIMESTAMP_OFFSET = 12
 /** A cookie has seconds, and is some time under way: a smaller change of the difference is no change. */
 const JITTER_MS = 3000
+/** Minimum time between two changes: at each one, all hosts of the peer are merged again. */
+const CHANGE_MS = 30_000
 
 /** Returns an option to which a server adds its time of day: a client cookie (RFC 7873). */
 export function cookieOption(): EdnsOption {
@@ -27,6 +30,8 @@ export function readCookieTime(asked: EdnsOption, edns: Edns | undefined): numbe
 /** The clock of a peer beside ours. */
 export class PeerClock {
   #aheadMs: number | undefined
+  /** Monotonic. */
+  #changedMs = Number.NEGATIVE_INFINITY
 
   /** By how much it is ahead, in milliseconds; undefined = not known. */
   get aheadMs(): number | undefined {
@@ -37,14 +42,19 @@ export class PeerClock {
    * Notes the time of day of a reply that arrived now. Returns true if the difference changed. Small changes count: the
    * clocks of two peers can differ from each other although neither differs from ours.
    */
-  note(timeSeconds: number | undefined, nowMs: number): boolean {
+  note(timeSeconds: number | undefined, clock: Pick<Clock, 'now' | 'monotonic'>): boolean {
     if (timeSeconds === undefined) return false
-    const nowSeconds = Math.floor(nowMs / 1000)
+    const nowSeconds = Math.floor(clock.now() / 1000)
     // Serial number arithmetic (RFC 1982): the timestamp wraps in 2106.
     const aheadMs = ((timeSeconds - nowSeconds) | 0) * 1000
-    const before = this.#aheadMs
-    if (before !== undefined && Math.abs(aheadMs - before) < JITTER_MS) return false
+    if (Math.abs(aheadMs - (this.#aheadMs ?? 0)) < JITTER_MS) {
+      this.#aheadMs ??= aheadMs
+      return false
+    }
+    const nowMs = clock.monotonic()
+    if (nowMs - this.#changedMs < CHANGE_MS) return false
+    this.#changedMs = nowMs
     this.#aheadMs = aheadMs
-    return Math.abs(aheadMs - (before ?? 0)) >= JITTER_MS
+    return true
   }
 }

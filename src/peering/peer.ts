@@ -342,7 +342,7 @@ export class PeerFollower {
       return this.#fail(asked)
     }
     const { serial, timeSeconds } = asked
-    if (this.#clock.note(timeSeconds, this.#options.clock.now())) this.#report(this.hosts())
+    if (this.#clock.note(timeSeconds, this.#options.clock)) this.#report(this.hosts())
     this.#lastAnswerMs = this.#options.clock.monotonic()
     if (serial !== this.#serial) await this.#takeSerial(server, serial)
     else if (this.#generation === 'v1' && this.#isTransferDue())
