@@ -191,7 +191,8 @@ function fateOf(
   const { check } = host
   if (check === undefined) {
     const isOurs = host.endpoints.some(({ site }) => site === rules.site)
-    const reason = isOurs ? 'no health check' : 'this site has no record of the host'
+    const others = rules.sites > 2 ? ' (unless others find it down)' : ''
+    const reason = isOurs ? 'no health check' : `this site has no record of the host${others}`
     return keep(reason, 'unchecked', rules)
   }
   const setting = settingOf(check, rules)

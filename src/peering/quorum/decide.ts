@@ -32,6 +32,8 @@ export interface QuorumRules {
   readonly heardMs: number
   /** `quorum` is set, and fewer sites are heard, so that no decision is possible. */
   readonly isIsolated: boolean
+  /** Our own site probes addresses of this host. Without a record of the host it cannot. */
+  readonly isProbing: boolean
 }
 
 type HealthOutcome = 'up' | 'down' | 'unknown'
@@ -65,6 +67,8 @@ export const DISPUTE_MS = 60_000
 export interface Votes {
   readonly up: readonly Statement[]
   readonly down: readonly Statement[]
+  /** Number of sites that are asked: these, and our own if it will know. */
+  readonly asked: number
 }
 
 /**
@@ -76,7 +80,8 @@ export interface Votes {
  * 2. With two sites, our own finding decides: a site that hears no other one serves the clients that reach it. If we
  *    do not know, the other site's report counts.
  * 3. With more sites, the address is down if more than half of the sites that are heard and know find it down. Our own
- *    site counts even if it does not know, so that one peer alone takes out nothing.
+ *    site counts even if it does not know, so that one peer alone takes out nothing. It does not count if it does not
+ *    probe the address and no site that has it is heard: else the address of a dead site would be served for ever.
  * 4. If no site that is heard knows, the last report of the site that has the address stays in force.
  */
 export function decide(
@@ -155,22 +160,17 @@ function areDown(homes: ReadonlyMap<string, EndpointHealth>): boolean {
 }
 
 /** Returns how many sites must find the address down; at least one. */
-export function neededOf(votes: Votes, rules: Pick<QuorumRules, 'quorum' | 'site'>): number {
-  return rules.quorum || majorityOf(countVoting(votes, rules))
-}
-
-/** Returns the number of sites that are asked, with our own. */
-export function countVoting({ up, down }: Votes, { site }: Pick<QuorumRules, 'site'>): number {
-  const knows = [...up, ...down].some((one) => one.site === site)
-  return up.length + down.length + (knows ? 0 : 1)
+export function neededOf({ asked }: Votes, { quorum }: Pick<QuorumRules, 'quorum'>): number {
+  return quorum || majorityOf(asked)
 }
 
 /** Returns the votes. A site with several endpoints of the address finds it up if one of them is. */
 export function votesOf(
   { home, observers }: Statements,
-  { heardMs }: Pick<QuorumRules, 'heardMs'>,
+  { site, heardMs, isProbing }: Pick<QuorumRules, 'site' | 'heardMs' | 'isProbing'>,
 ): Votes {
-  const isCounted = (s: Statement): boolean => s.health !== 'unknown' && s.silentMs < heardMs
+  const isHeard = (s: Statement): boolean => s.silentMs < heardMs
+  const isCounted = (s: Statement): boolean => s.health !== 'unknown' && isHeard(s)
   const bySite = new Map<string, Statement>()
   for (const one of home.filter(isCounted)) {
     if (bySite.get(one.site)?.health !== 'up') bySite.set(one.site, one)
@@ -179,9 +179,11 @@ export function votesOf(
     if (!bySite.has(one.site)) bySite.set(one.site, one)
   }
   const votes = [...bySite.values()]
+  const isOursAsked = !bySite.has(site) && (isProbing || home.some(isHeard))
   return {
     up: votes.filter(({ health }) => health === 'up'),
     down: votes.filter(({ health }) => health === 'down'),
+    asked: votes.length + (isOursAsked ? 1 : 0),
   }
 }
 

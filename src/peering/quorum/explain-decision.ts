@@ -1,7 +1,6 @@
 import { printTime } from '../../base/rfc3339.ts'
 import type { QuorumAddress } from '../../telemetry/status.ts'
 import {
-  countVoting,
   type HealthDecision,
   neededOf,
   type QuorumRules,
@@ -113,8 +112,7 @@ function reasonOfVotes(
   outcome: HealthDecision['outcome'],
   context: DecisionContext,
 ): Reason {
-  const { up, down } = votes
-  const voting = countVoting(votes, context)
+  const { up, down, asked } = votes
   if (up.length + down.length === 0)
     return { text: 'not down: no site that is heard knows its health' }
   const needed = neededOf(votes, context)
@@ -123,7 +121,7 @@ function reasonOfVotes(
     const verb = down.length === 1 ? 'finds' : 'find'
     const sites = printSites(down)
     return {
-      text: `down: ${down.length} of ${voting} sites (${sites}) ${verb} it down since ${since}`,
+      text: `down: ${down.length} of ${asked} sites (${sites}) ${verb} it down since ${since}`,
     }
   }
   if (down.length === 0) {

@@ -162,7 +162,7 @@ export class HealthQuorum {
     const disputed = new Set<string>()
     const decisions = new Map<string, AddressDecision>()
     const changes: string[] = []
-    const context = this.#context
+    const context = this.#contextOf(facts)
     let nextMs = Number.POSITIVE_INFINITY
     for (const one of decided) {
       const { address, statements, decision } = one
@@ -218,7 +218,7 @@ export class HealthQuorum {
    * not; with 'silent too' also those of silent sites. Changes nothing.
    */
   inspect(facts: QuorumHost, which: 'noted' | 'silent too' = 'noted'): readonly QuorumAddress[] {
-    const context = this.#context
+    const context = this.#contextOf(facts)
     const { memory, clock } = this.#parts
     const ages = memory.ages.read(facts.id ?? facts.host, clock)
     const listed = this.#decide(facts, ages).filter((one) => {
@@ -259,7 +259,7 @@ export class HealthQuorum {
     const { site, clock, memory } = this.#parts
     const wasDown = memory.down.get(id) ?? NONE
     const observers = this.#observersOf(facts, ages)
-    const rules = this.#rules
+    const rules = this.#rulesOf(facts)
     const decided = [...foreign].map(([address, endpoints]) => {
       const home = endpoints.map((one) => {
         // Not by nameserver: of several of a site, the state is that of the one that was heard last, which alternates.
@@ -284,6 +284,7 @@ export class HealthQuorum {
   ): DecidedAddress[] {
     const { host, own, ownFindings } = facts
     const { site } = this.#parts
+    const rules = this.#rulesOf(facts)
     const ours = new Set(own.flatMap(({ targets }) => targets))
     const about = [...this.#observersOf(facts, ages)].filter(([address]) => {
       return ours.has(address) && !foreign.has(address) && ownFindings.get(address) !== 'down'
@@ -292,7 +293,7 @@ export class HealthQuorum {
       // Without checks of our own, the address is served like one that is up.
       const home = [{ site, health: 'up', ageMs: 0, silentMs: 0 } as const]
       const statements = { home, observers }
-      return { host, address, statements, decision: decide(statements, false, this.#rules) }
+      return { host, address, statements, decision: decide(statements, false, rules) }
     })
   }
 
@@ -301,14 +302,14 @@ export class HealthQuorum {
     else counts.set(id, count)
   }
 
-  get #rules(): QuorumRules {
+  #rulesOf({ checkedKey }: QuorumHost): QuorumRules {
     const { site, quorum, holdDownMs } = this.#parts
     const { count: sites, heardMs, isUndecided: isIsolated } = this.#sites
-    return { site, sites, quorum, holdDownMs, heardMs, isIsolated }
+    return { site, sites, quorum, holdDownMs, heardMs, isIsolated, isProbing: checkedKey !== '' }
   }
 
-  get #context(): DecisionContext {
-    return { ...this.#rules, heard: this.#sites.heard, nowMs: this.#parts.clock.now() }
+  #contextOf(facts: QuorumHost): DecisionContext {
+    return { ...this.#rulesOf(facts), heard: this.#sites.heard, nowMs: this.#parts.clock.now() }
   }
 
   #watch({ host, id = host, checkedKey }: QuorumHost, leaves: readonly Leaf[]): void {

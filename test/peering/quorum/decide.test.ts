@@ -15,6 +15,7 @@ const RULES: QuorumRules = {
   holdDownMs: 0,
   heardMs: 8000,
   isIsolated: false,
+  isProbing: true,
 }
 const TWO = { sites: 2 }
 const OLD_MS = 100_000
@@ -166,6 +167,26 @@ const CASES: readonly Case[] = [
     observers: [say('a', 'down'), say('b', 'up')],
     rules: { quorum: 1 },
     want: 'down by sites disputed',
+  },
+  {
+    name: 'a site without a record of the host: the others decide about a silent site',
+    home: say('c', 'up', SILENT),
+    observers: [say('b', 'down')],
+    rules: { isProbing: false },
+    want: 'down by sites',
+  },
+  {
+    name: 'a site without a record of the host: one other site alone takes out nothing of a site that is heard',
+    home: say('c', 'unknown'),
+    observers: [say('b', 'down')],
+    rules: { isProbing: false },
+    want: 'unknown by sites',
+  },
+  {
+    name: 'a site that probes, and does not know yet: one other site alone takes out nothing',
+    home: say('c', 'up', SILENT),
+    observers: [say('b', 'down')],
+    want: 'unknown by sites',
   },
   {
     name: 'two sites with a number that is set: both must find it down',

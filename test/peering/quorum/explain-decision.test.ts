@@ -9,7 +9,15 @@ import {
 const NOW_MS = Date.parse('2026-01-01T12:01:03Z')
 const CONTEXT: DecisionContext = {
   site: 'a',
-  ...{ sites: 3, quorum: 0, holdDownMs: 0, heardMs: 8000, isIsolated: false, heard: 2 },
+  ...{
+    sites: 3,
+    quorum: 0,
+    holdDownMs: 0,
+    heardMs: 8000,
+    isIsolated: false,
+    isProbing: true,
+    heard: 2,
+  },
   nowMs: NOW_MS,
 }
 

@@ -138,6 +138,23 @@ t.test('a majority takes out one target of an endpoint, and a success returns it
   t.equal(quorum.status.down, 0)
 })
 
+t.test('a site without a record of the host follows the others about a silent site', async (t) => {
+  const { quorum, paris, rome, clock, found } = setUp()
+  const about = { rootHost: HOST, exporter: rome.address, isOwn: true, generation: 'v2' } as const
+  const outcome = (health: EndpointHealth): string | undefined => {
+    const endpoints = [endpoint({ site: 'rome', health, targets: [ADDRESS] })]
+    const siteStates = [{ site: 'rome', seenMs: rome.lastAnswerMs, endpoints, ...about }]
+    const ours = { own: [], ownFindings: new Map(), checkedKey: '', observed: [] }
+    return quorum.settle({ host: HOST, ...ours, siteStates }).decisions.get(ADDRESS)?.outcome
+  }
+  paris.observed = [found('paris', 'down')]
+  t.equal(outcome('unknown'), 'unknown', 'one site alone takes out nothing of a site that is heard')
+  clock.pass(9000)
+  paris.lastAnswerMs = clock.monotonicMs
+  quorum.check()
+  t.equal(outcome('up'), 'down')
+})
+
 t.test('what its own site reports down is no decision of others', async (t) => {
   const { settle, lines, quorum } = setUp()
   t.equal(settle([], 'down'), `${ADDRESS}: its site rome reports it`)
