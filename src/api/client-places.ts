@@ -24,8 +24,8 @@ const RATE = 128
 const RATE_FIRST = 32
 const RATE_NETWORKS = 1024
 /**
- * Most connections of a network that count as its first: enough for a client that asks several times a second. Fewer if
- * more networks came in the second before, so that the quota lasts for the whole second.
+ * Maximum of connections per second that count as the first ones of a network: enough for a client that asks several
+ * times a second. It is lower if many networks came in the second before, so that the quota lasts for the whole second.
  */
 const FIRST_OF_NETWORK = 8
 

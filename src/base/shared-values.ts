@@ -1,13 +1,13 @@
 declare const type: unique symbol
 
-/** Identifies a value that parts of the program share unknown to each other. The folder that owns `T` declares it. */
+/** Names a value that parts of the program share without importing each other. The folder that owns `T` declares it. */
 interface SharedKey<T> {
-  /** For people. */
+  /** For a debugger; two keys may have one name. */
   readonly name: string
   readonly [type]?: (value: T) => T
 }
 
-/** The key of a value that exists as soon as a part needs it. */
+/** The key of a value that is made when a part first needs it. */
 interface LazyKey<T> extends SharedKey<T> {
   readonly create: () => T
 }
@@ -17,7 +17,7 @@ export function key<T>(name: string): SharedKey<T> {
   return { name }
 }
 
-/** As `key`. `create`: makes the value for the first part that needs it. */
+/** As `key`. `create` makes the value when a part first needs it. */
 export function lazyKey<T>(name: string, create: () => T): LazyKey<T> {
   return { name, create }
 }

@@ -8,8 +8,8 @@ interface Servable {
 
 /**
  * Decides which targets of the endpoints of one name and type are served: those in service, or all if none is, because
- * an answer that may not work is better than none. RRset building applies other all-down policies in place of `all`;
- * what other programs read has none. `isOut`: no target of the endpoint is in service.
+ * an answer that may not work is better than none. In place of `all`, RRset building applies the all-down policy. Data
+ * for other programs has no such policy. `isOut`: no target of the endpoint is in service.
  */
 export function decideServed<M>(
   members: readonly M[],

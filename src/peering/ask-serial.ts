@@ -19,13 +19,13 @@ interface AskSerialOptions {
   readonly signal: AbortSignal
 }
 
-/** The serial of a server's zone kdrnt, and its time of day; undefined = it does not report it. */
+/** The serial of a server's zone kdrnt, and the server's time of day; undefined = its reply has no time. */
 interface AskedSerial {
   readonly serial: number
   readonly timeSeconds: number | undefined
 }
 
-/** Asks for the serial of a server's zone kdrnt. A string says why it failed. Never rejects. */
+/** Asks for the serial of a server's zone kdrnt. Returns a string with the reason if it fails. Never rejects. */
 export async function askSerial(
   server: HostPort,
   options: AskSerialOptions,

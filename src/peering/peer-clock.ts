@@ -8,7 +8,7 @@ const CLIENT_COOKIE_OCTETS = 8
 const COOKIE_OCTETS = 24
 const COOKIE_VERSION = 1
 const TIMESTAMP_OFFSET = 12
-/** A cookie has seconds, and is some time under way: a smaller change of the difference is no change. */
+/** Smaller changes of the difference are ignored: a cookie counts whole seconds, and the reply took time to arrive. */
 const JITTER_MS = 3000
 /** Minimum time between two changes: at each one, all hosts of the peer are merged again. */
 const CHANGE_MS = 30_000

@@ -99,7 +99,7 @@ export interface DirectivePart {
   /** Serves the admin API from start-up to shutdown. Sites with equal settings are one. */
   readonly admin?: AdminSite | undefined
   readonly http?: HttpEndpoint | undefined
-  /** What `setup` would throw, if other members count nevertheless: `check` finds further faults. */
+  /** The error that `setup` would throw. Returned instead, it lets `check` find faults with the other members. */
   readonly fault?: InputError | undefined
 }
 

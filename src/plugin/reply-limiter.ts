@@ -29,5 +29,5 @@ export interface ReplyLimiter {
 /** The limiter of a server block. */
 export const LIMITER = key<ReplyLimiter>('limiter of UDP replies')
 
-/** True: clients that no rule of the block allows get no answer. */
+/** True: the server block answers only clients that its rules allow. */
 export const LIMITS_CLIENTS = key<boolean>('limit to known clients')

@@ -19,5 +19,5 @@ export function scanTranslationPrefix(d: Dispenser, text: string): Cidr {
   throw d.error(`invalid prefix ${text}: bits 64 to 71 are zero in RFC 6052`)
 }
 
-/** Where clients of a server block reach IPv4 addresses. */
+/** The prefix through which clients of a server block reach IPv4 addresses. */
 export const NAT64_PREFIX = key<Cidr>('prefix of NAT64')

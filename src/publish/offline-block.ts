@@ -5,7 +5,7 @@ import type { OfflineZones } from './offline-zones.ts'
 import type { RecordZone } from './record-zone.ts'
 import type { OpenZones } from './threaded-zones.ts'
 
-/** Where the blocks with records of a command that serves nothing read them, and are listed. */
+/** For a command that serves nothing: the records of the server blocks, and the blocks that have read theirs. */
 interface OfflinePlace {
   readonly records: OfflineRecords
   readonly blocks: OfflineBlock[]

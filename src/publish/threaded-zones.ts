@@ -26,7 +26,7 @@ interface ThreadedZonesParts {
   readonly log: Logger
   /** Shares a value with the data threads, which call `follow` with it. */
   broadcast<T>(follow: (value: T) => void): Broadcast<T>
-  /** May have a `STEERER_FACTORY`. */
+  /** Its `STEERER_FACTORY`, if it has one, makes the steerers. */
   readonly shared: SharedValues
 }
 

@@ -88,12 +88,12 @@ export class Instance {
     return new Map(this.#registrations.admin.map((site) => [siteKey(site), site]))
   }
 
-  /** Starts the directives in turn. Rejects with the first failure, charged to its directive. */
+  /** Starts the directives in turn. Rejects with the first failure, which names its directive. */
   async startUp(): Promise<void> {
     await this.#runInTurn(({ start }) => start?.())
   }
 
-  /** Loads the directives offline, in turn. Rejects with the first failure, charged to its directive. */
+  /** Loads the directives offline, in turn. Rejects with the first failure, which names its directive. */
   async loadOffline(load: OfflineLoad): Promise<void> {
     await this.#runInTurn(({ offline }) => offline?.(load))
   }

@@ -44,10 +44,10 @@ interface RecordRightsOptions {
   /** All records, with the changes that are being applied. */
   readonly records: () => Iterable<StoredRecord>
   readonly find: (key: string) => StoredRecord | undefined
-  /** False: the record claims nothing, and is not decided. */
+  /** False: the record claims no names, and its rights are not decided. */
   readonly isServed: (record: StoredRecord) => boolean
   readonly shares: readonly HostShare[]
-  /** Receives what is refused of a record; undefined = nothing any more. */
+  /** Receives the names of a record that are refused; undefined = none any longer. */
   readonly onRefused?: (key: string, refused: RefusedNames | undefined) => void
 }
 
@@ -184,7 +184,7 @@ export class RecordRights {
     placed.set(key, after)
   }
 
-  /** Returns the changes of the namespace that had all records, and of records that are not decided. */
+  /** Returns the changes of the namespace that had all records, and of records that claim no names. */
   #hold(changes: readonly RecordChange[], building: Building): readonly RecordChange[] {
     return changes.filter(({ before, after }) => {
       const record = (after ?? before)!

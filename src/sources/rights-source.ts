@@ -10,7 +10,7 @@ import { printRefused, RecordRights, type RefusedNames } from './record-rights.t
 import type { ZoneOwnership } from './zone-ownership.ts'
 
 interface RightsSourceOptions {
-  /** False: the record claims nothing, and is always served. */
+  /** False: the record claims no names, and is always served. */
   readonly isServed: (record: StoredRecord) => boolean
   readonly shares: readonly HostShare[]
   readonly log: Logger
@@ -98,7 +98,7 @@ export class RightsSource implements RecordSource {
     this.#listeners.clear()
   }
 
-  /** Decides about all records again, once for all zones that a Corefile adds. */
+  /** Decides about all records again. All zones that one Corefile adds count as one change. */
   #noteZones({ changes }: ZoneOwnership): void {
     if (changes === this.#zoneChanges) return
     this.#zoneChanges = changes

@@ -117,5 +117,5 @@ function pickByPrefix(
   return pickSticky(words, tier, count, query)
 }
 
-/** Makes the steerers of a thread, in place of those that draw at random, unobserved. */
+/** Makes the steerers of a thread. Without it, each thread draws at random with a seed of its own. */
 export const STEERER_FACTORY = key<SteererFactory>('maker of steerers')

@@ -38,7 +38,7 @@ export interface TcpListener extends Listener {
 const TCP_LIMITS_DEFAULT: TcpLimits = {
   readMs: 3000,
   writeMs: 5000,
-  // Linux reports room once a third of the send buffer is free. Without FFI, the buffer may grow to 4 MiB: 12 KiB/s.
+  // Linux reports room once a third of the send buffer is free: 12 KiB/s with 4 MiB, the largest buffer without FFI.
   streamWriteMs: 120_000,
   idleMs: 10_000,
   queriesMax: -1,

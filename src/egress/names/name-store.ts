@@ -31,8 +31,8 @@ interface Entry {
 }
 
 /**
- * The addresses of names. At a limit, the address that ends first is evicted. Nothing is dropped
- * only because its TTL has ended: policies grant addresses for longer, and `collect` gets this time.
+ * The addresses of names. At a limit, the address whose TTL ends first is evicted. Addresses stay
+ * after the end of their TTL, because policies grant them for longer, until `collect` removes them.
  */
 export class NameStore {
   readonly #limits: NameLimits

@@ -32,7 +32,7 @@ interface Decided {
 
 /**
  * The lists of a client, prepared for answers: the rules of a name or of an address are found without
- * reading all rules. It decides as the first rule that matches, in each list.
+ * reading all rules. In each list, the first rule that matches decides.
  */
 export class CompiledRules {
   readonly #lists: readonly TierList[]

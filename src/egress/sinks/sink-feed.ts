@@ -40,9 +40,8 @@ interface SelectorState {
 
 /**
  * Feeds a sink: a place that enforces or publishes the addresses of selectors, such as address sets.
- * Per selector, one update is in progress at a time; the sets that are wanted meanwhile become one
- * next update. A failed update is repeated, later each time, until it succeeds: the sink always gets
- * what is wanted in the end.
+ * Per selector, one update is in progress at a time. Changes during an update are sent as one next
+ * update. A failed update is repeated, after a longer wait each time, until it succeeds.
  */
 export class SinkFeed {
   readonly #parts: SinkFeedParts

@@ -108,7 +108,7 @@ interface ClockContext {
   readonly timeMs: number
 }
 
-/** Finds sites that are heard and have another time, or date their data in our future. */
+/** Finds the sites that are heard and whose clock differs from ours, or that date their data in our future. */
 export function findClockFaults(
   peers: ReadonlyMap<string, KnownPeer>,
   { site, clocks: measured, timeMs }: ClockContext,

@@ -64,9 +64,9 @@ interface Version {
 }
 
 /**
- * Returns the endpoints by name, type and set identifier, each from the peer where it changed last. Of versions with
- * one time, all are kept if they have no set identifier. One that has is the same endpoint before and after a change:
- * the version with the greater text is kept, as any rule works if all servers use the same one.
+ * Returns the endpoints by name, type and set identifier, each from the peer where it changed last. If versions changed
+ * at the same time, all of them are kept, unless they have a set identifier. Versions with one set identifier are one
+ * endpoint before and after a change: the greater text wins, because all servers must choose the same version.
  */
 function unite(exported: readonly (readonly PeerEndpoint[])[]): readonly PeerEndpoint[] {
   const chosen = new Map<string, Version>()

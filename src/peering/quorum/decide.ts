@@ -120,7 +120,7 @@ function outcomeOf(
   if (ofHome(votes.down).length > 0 && areDown(homes)) {
     return { outcome: 'down', by: 'home' }
   }
-  // What is out does not wait again.
+  // The hold-down is over for an address that was taken out before.
   const counted = wasDown ? votes.down : votes.down.filter(({ ageMs }) => ageMs >= rules.holdDownMs)
   if (quorum === 0 && sites <= 2) {
     const isOurs = (one: Statement): boolean => one.site === site

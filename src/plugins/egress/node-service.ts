@@ -113,7 +113,7 @@ export class NodeService {
 
   async #restore(): Promise<void> {
     const fault = await this.#parts.agent.restore()
-    // The clients of the sources have taken the place of those of the earlier process.
+    // Once the sources have clients, the state of the earlier process no longer matters.
     if (this.#current === undefined) this.#noteFault(fault)
   }
 

@@ -54,7 +54,7 @@ export class ClusterDrains extends ScheduledDrains implements ObjectTarget {
     this.#read('')
   }
 
-  /** A list without the ConfigMap removes its drains, also the first one. */
+  /** Always the ConfigMap: so a list without it, also the first one, removes its drains. */
   keys(): readonly string[] {
     const { namespace, name } = this.#options.place
     return [`${namespace}/${name}`]

@@ -19,8 +19,8 @@ const BPF_RET_K = 6
 
 /**
  * Send and receive buffer of an accepted connection, in octets; the kernel allows twice as much, for its own overhead.
- * By itself it lets a send buffer grow to 4 MiB (`tcp_wmem`), so that clients which read nothing could fill the memory
- * of all TCP (`tcp_mem`), and that of a container.
+ * Otherwise a send buffer grows to 4 MiB (`tcp_wmem`), and clients that read nothing could fill the memory of all TCP
+ * connections (`tcp_mem`), and that of a container.
  */
 const BUFFER_OCTETS = 65_536
 /** Send buffer of a connection with a reply of many messages, up to `wmem_max`: 5 MB/s if a round trip takes 0.1 s. */
