@@ -38,6 +38,13 @@ function headline(markdown) {
   return paragraph.replace(/\s+/g, ' ').replace(/^[*_`]*\w+[*_`]*\s+(?:-|–|—)\s+/, '')
 }
 
+/** Without the headings of the first two sections, which the heading of the directive makes needless. */
+function body(markdown) {
+  return markdown
+    .replace(/^## Name\s+[*_`]*\w+[*_`]*\s+(?:-|–|—)\s+(\w)/m, (_, first) => first.toUpperCase())
+    .replace(/^## Description\n\n/m, '')
+}
+
 const directives = readdirSync(join(root, 'src/plugins'), { withFileTypes: true })
   .filter((entry) => entry.isDirectory())
   .map(({ name }) => {
@@ -71,7 +78,7 @@ const text = [
   '|---|---|',
   ...directives.map(({ name, readme }) => `| [${name}](#${name}) | ${headline(readme)} |`),
   '',
-  ...directives.map(({ readme }) => `${demote(readme)}\n`),
+  ...directives.map(({ readme }) => `${demote(body(readme))}\n`),
 ].join('\n')
 
 /** Writes a page, or with --check reports that it is out of date. */
