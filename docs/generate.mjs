@@ -1,5 +1,5 @@
-// Writes docs/reference/directives.md from the README of every directive, and the rows of docs/reference/log-lines.md
-// from the log calls in src. `node docs/generate.mjs --check` exits with 1 if a page is out of date; a test runs that.
+// Writes docs/reference/directives.md from the README of every directive, and orders the rows of
+// docs/reference/log-lines.md as the log calls in src. `node docs/generate.mjs --check` exits with 1 if a page is out of date; a test runs that.
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'

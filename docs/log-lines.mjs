@@ -1,5 +1,5 @@
-// Makes the tables of docs/reference/log-lines.md: the log calls of src by area. The last column is written by hand on
-// the page and kept for each line that still exists.
+// Makes the tables of docs/reference/log-lines.md: those log calls of src, by area, that have a note on the page. A note
+// is written by hand, as a row in any of the tables, and kept as long as the line exists.
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
@@ -78,16 +78,17 @@ export function logLines(src) {
   return lines
 }
 
-/** The page with its tables made anew. */
+/** The page with its tables made anew: without rows of lines that no longer exist. */
 export function generateLogLines(src, page) {
   const notes = new Map()
   for (const [, level, , text, note] of page.matchAll(ROW)) notes.set(`${level} ${text}`, note)
   const tables = [...logLines(src)].map(([heading, lines]) => {
-    const rows = lines.map((line) => {
+    const rows = lines.flatMap((line) => {
+      const note = notes.get(line)
+      if (!note) return []
       const [level, text] = [line.slice(0, line.indexOf(' ')), line.slice(line.indexOf(' ') + 1)]
       const quote = text.includes('`') ? '``' : '`'
-      const note = notes.get(line)
-      return `| ${level} | ${quote}${text}${quote} | ${note ? `${note} ` : ''}|`
+      return [`| ${level} | ${quote}${text}${quote} | ${note} |`]
     })
     return [
       `## ${heading}`,

@@ -11,7 +11,7 @@ interface Generator {
 
 const src = join(root, 'src')
 
-t.test('the page has each line of the source, and no other', async (t) => {
+t.test('the page has lines of the source, in its order, and no other', async (t) => {
   const generator = (await import(join(root, 'docs/log-lines.mjs'))) as Generator
   const { generateLogLines, logLines } = generator
   const page = readFileSync(join(root, 'docs/reference/log-lines.md'), 'utf8')
@@ -19,10 +19,16 @@ t.test('the page has each line of the source, and no other', async (t) => {
   t.ok([...logLines(src).values()].flat().length > 90, 'the lines were found')
   for (const [heading, lines] of logLines(src)) t.ok(lines.length > 0, heading)
 
-  const rows = page.split('\n').filter((line) => line.startsWith('| info | `…: running …`'))
-  t.equal(rows.length, 1)
-  const stale = page.replace(rows[0]!, '| info | `no such line` | note |')
-  t.equal(generateLogLines(src, stale), page, 'rows are added and removed')
-  const noted = page.replace(rows[0]!, '| info | `…: running …` | note |')
-  t.equal(generateLogLines(src, noted), noted, 'notes are kept')
+  const [row = ''] = page.split('\n').filter((line) => line.startsWith('| info | `drain ends: …`'))
+  const stale = page.replace(row, `${row}\n| info | \`no such line\` | note |`)
+  t.equal(generateLogLines(src, stale), page, 'rows of other lines are removed')
+  const [head = ''] = /^(?:\|---){3}\|$/m.exec(page) ?? []
+  const moved = page.replace(`${row}\n`, '').replace(head, `${head}\n${row}`)
+  t.equal(generateLogLines(src, moved), page, 'rows are moved to the place of the call')
+  const added = page.replace(head, `${head}\n| info | \`…: running …\` | note |`)
+  t.match(
+    generateLogLines(src, added),
+    /^\| info \| `…: running …` \| note \|$/m,
+    'a new row stays',
+  )
 })
