@@ -15,8 +15,8 @@ export interface RecordRank {
 }
 
 /**
- * Orders records as their endpoints decide: older ones first, then by site, then by id. So all sites order the
- * records of all sites alike. Without a site, the key takes the place of the id.
+ * Orders records by precedence: older ones first, then by site, then by id. So all sites order the records of all sites
+ * alike. Records without a site are ordered by key.
  */
 export function sortRecords<T extends RecordRank>(records: readonly T[]): T[] {
   const isDated = !records.some(({ isUndated }) => isUndated === true)
@@ -24,8 +24,8 @@ export function sortRecords<T extends RecordRank>(records: readonly T[]): T[] {
 }
 
 /**
- * As `sortRecords`. `isDated`: false if any record of the list is undated; then ages count only within a site. If only
- * the undated ones were ordered so, three records could be a circle.
+ * As `sortRecords`. `isDated`: false if any record of the list is undated. Then ages count only within a site, for all
+ * records of the list: otherwise the order of three records could be a circle.
  */
 export function compareRecords(a: RecordRank, b: RecordRank, isDated: boolean): number {
   if (a.site !== b.site && !isDated) return a.site < b.site ? -1 : 1
