@@ -225,7 +225,8 @@ export class HostMerge {
   #quorumHost(host: string, { own, ownFindings, mine, siteStates }: Gathered): QuorumHost {
     const { health, drainsOf } = this.#parts
     const isDrained = mine.some(({ record }) => drainsOf(record) !== NO_DRAINS)
-    const keys = checkedOf(mine).map(({ record }) => record.key)
+    const checked = checkedOf(mine)
+    const keys = checked.map(({ record }) => record.key)
     return {
       host,
       own: isDrained ? this.#exported(mine, drainsOf) : own,
@@ -233,6 +234,7 @@ export class HostMerge {
       checkedKey: keys[0] ?? '',
       observed: keys.flatMap((key) => health.healthOf(key).observed ?? []),
       siteStates: siteStates.map(withoutDrains),
+      earlier: this.#parts.quorum.earlierOf(host, checked[0]?.content.healthCheck),
     }
   }
 }

@@ -17,7 +17,8 @@ import { MergedSource } from '../peering/merged-source.ts'
 import { PeerFollower } from '../peering/peer.ts'
 import type { PeerAddress } from '../peering/peer-address.ts'
 import { bareHost, type PeerStatus, wasHeard } from '../peering/peer-status.ts'
-import { HealthQuorum, QuorumMemory, type QuorumStatus } from '../peering/quorum/health-quorum.ts'
+import { HealthQuorum, type QuorumStatus } from '../peering/quorum/health-quorum.ts'
+import { QuorumMemory } from '../peering/quorum/quorum-memory.ts'
 import { SiteWatch } from '../peering/site-watch.ts'
 import type { PeerDisputes } from '../peering/trouble-log.ts'
 import type { Logger } from '../telemetry/log.ts'
@@ -253,6 +254,11 @@ export class PublisherPeers {
       .join('; ')
   }
 
+  /** Ends the decisions before the health that they use is gone, so that the last ones are cached. */
+  stopMerging(): void {
+    this.#merged?.close()
+  }
+
   close(): void {
     this.#stops.close()
   }
@@ -263,8 +269,9 @@ export class PublisherPeers {
     const { resources, clock, log, metrics } = this.#parts
     const names = zones.map((zone) => printName(zone))
     const { item, release } = resources.acquire(QuorumMemory, this.#memoryKey, () => {
-      return new QuorumMemory(clock)
+      return new QuorumMemory(clock, this.#peerCache?.earlierDown())
     })
+    if (this.#peerCache !== undefined) this.#stops.add(this.#peerCache.keepDecisions(item))
     const quorum = new HealthQuorum({
       site,
       peers: this.#followers,

@@ -222,7 +222,9 @@ export class RecordPipeline {
       if (waitsForPeers) await this.#peers.firstAnswers()
       const isOnly = ofSource(place, group.options).length === group.options.length
       const { probing } = this.#health
-      given = await this.#peers.merge(rights, isOnly, source.health, exporter!, probing)
+      const peers = this.#peers
+      given = await peers.merge(rights, isOnly, source.health, exporter!, probing)
+      stops.add(() => peers.stopMerging())
       this.#peers.reportDeaths(deathRulesOf(this.#options, group.options))
     }
     const { records } = given

@@ -6,9 +6,9 @@ import { withoutDrains } from '../../peering/merge/without-drains.ts'
 import type { PeerEndpoint, SiteState } from '../../peering/peer-endpoint.ts'
 import type { DecidedBy } from '../../peering/quorum/decide.ts'
 import { findForeign } from '../../peering/quorum/foreign-addresses.ts'
-import { HealthQuorum, QuorumMemory, type Settled } from '../../peering/quorum/health-quorum.ts'
-import { HEARD_MS } from '../../peering/quorum/heard-sites.ts'
-import type { EarlierDecisions } from '../../peering/quorum/keep-down.ts'
+import { HealthQuorum, type Settled } from '../../peering/quorum/health-quorum.ts'
+import { type EarlierDecisions, earlierDecisions } from '../../peering/quorum/keep-down.ts'
+import { QuorumMemory } from '../../peering/quorum/quorum-memory.ts'
 import { findSilentSites } from '../../peering/silent-sites.ts'
 import { printTargets } from '../../peering/to-peer-endpoint.ts'
 import type { Logger } from '../../telemetry/log.ts'
@@ -21,10 +21,6 @@ import type { OperatorPeer } from './peers.ts'
 
 /** Interval of the checks which sites are heard. */
 const CHECK_MS = 1000
-/** Time for the first poll of each nameserver, in addition to the longest silence of a site that is heard. */
-const FIRST_POLL_MS = 2000
-/** Time after which our own probes know an address, in addition to the intervals. */
-const PROBED_MS = 10_000
 /** Reasons in records. An address keeps its first one while it is down, because each change is a write. */
 const REASONS: Readonly<Record<DecidedBy, string>> = {
   home: 'its site reports it',
@@ -186,19 +182,16 @@ export class PeerHealth {
     const group = this.#groups.get(id) ?? this.#openGroup(id, followed)
     group.keys.add(key)
     const addresses = new Set(down.keys())
-    if (down.size > 0) group.memory.down.set(key, addresses)
+    if (down.size > 0) group.memory.note(key, addresses)
     const opened = { group, publishing, down, earlier: this.#earlierOf(publishing, addresses) }
     this.#known.set(key, opened)
     return opened
   }
 
   #earlierOf({ content }: Publishing, down: ReadonlySet<string>): EarlierDecisions {
-    const nowMs = this.#parts.clock.monotonic()
-    const heardMs = nowMs + HEARD_MS + FIRST_POLL_MS
-    const { intervalMs = 0, failureThreshold = 0 } = content.healthCheck ?? {}
-    const probesMs = (failureThreshold + 2) * intervalMs + PROBED_MS
-    const isProbing = this.#parts.probing !== undefined && intervalMs > 0
-    return { down, heardMs, probedMs: isProbing ? nowMs + probesMs : heardMs }
+    const { clock, probing } = this.#parts
+    const check = probing === undefined ? undefined : content.healthCheck
+    return earlierDecisions(down, clock.monotonic(), check)
   }
 
   #openGroup(id: string, peers: readonly OperatorPeer[]): Group {

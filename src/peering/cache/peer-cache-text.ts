@@ -17,13 +17,28 @@ const NEVER = '-'
 const OWN = 'own'
 const RELAYED = 'relayed'
 
-/** Cached peers, by `identityOf`. */
-export type CachedPeers = ReadonlyMap<string, CachedPeer>
+/** More addresses that are down are not kept, and not read. */
+export const DOWN_MAX = 100_000
+
+/** The addresses of other sites that are down at one host, by the decision of this site. */
+export interface CachedDown {
+  readonly addresses: ReadonlySet<string>
+  /** Monotonic milliseconds of the decision. */
+  readonly seenMs: number
+}
+
+export interface CachedPeers {
+  /** By `identityOf`. */
+  readonly peers: ReadonlyMap<string, CachedPeer>
+  /** By host without `*.`. */
+  readonly down: ReadonlyMap<string, CachedDown>
+}
 
 /**
  * A file with what peers reported to the site of that name:
  *
  *     site SITE
+ *     down HOST SEEN ADDRESS
  *     peer ADDRESS KEY GENERATION SEEN ZONE_SEEN SERIAL
  *     own SITE
  *     zone HOST
@@ -31,7 +46,7 @@ export type CachedPeers = ReadonlyMap<string, CachedPeer>
  *     host ROOT_HOST GENERATION SEEN own|relayed SITE
  *     told RDATA
  *
- * For each peer, its zone comes first, then its answers for hosts, one item per site. RDATA: of
+ * The addresses that are down come first. For each peer, its zone comes first, then its answers for hosts, one item per site. RDATA: of
  * TXT, as `composePeerEndpoint` makes it, in base64. Times are milliseconds since the epoch. `-`
  * stands for a missing value. Files of earlier versions have no `own`, and a host line ends with
  * SEEN. For these, the reader guesses which peer is a nameserver of a site, see `SiteState`.
@@ -53,19 +68,24 @@ export function cachedPeers(site: string, clock: Clock): StateKind<CachedPeers> 
 interface PrintPeerCacheParts {
   readonly site: string
   readonly clock: Clock
-  /** Called for a peer whose data does not fit, with the number of endpoints that are left out. */
-  readonly onCut: (address: string, endpoints: number) => void
+  /**
+   * Called for a peer whose data does not fit, with the number of endpoints that are left out; and with '' and the
+   * number of addresses that are down.
+   */
+  readonly onCut: (address: string, count: number) => void
   readonly octetsMax?: number
 }
 
-/** Yields the lines of such a file. Each peer gets an equal part of the room. */
+/** Yields the lines of such a file. Each peer, and the addresses that are down, get an equal part of the room. */
 export function* printPeerCache(
   peers: readonly CachedPeer[],
+  down: CachedPeers['down'],
   parts: PrintPeerCacheParts,
 ): Generator<string> {
   const { site, clock, onCut, octetsMax = OCTETS_MAX - SPARE_OCTETS } = parts
   yield `site ${site}\n`
-  const room = Math.floor(octetsMax / Math.max(1, peers.length))
+  const room = Math.floor(octetsMax / (peers.length + 1))
+  yield* printDown(down, room, parts)
   for (const peer of peers) {
     let octets = 0
     let cut = 0
@@ -79,6 +99,26 @@ export function* printPeerCache(
     }
     if (cut > 0) onCut(peer.address, cut)
   }
+}
+
+function* printDown(
+  down: CachedPeers['down'],
+  room: number,
+  { clock, onCut }: PrintPeerCacheParts,
+): Generator<string> {
+  let [octets, kept, cut] = [0, 0, 0]
+  for (const [host, { addresses, seenMs }] of down) {
+    for (const address of addresses) {
+      const line = `down ${host} ${printSeen(seenMs, clock)} ${address}\n`
+      if (kept >= DOWN_MAX || octets + line.length > room) cut++
+      else {
+        kept++
+        octets += line.length
+        yield line
+      }
+    }
+  }
+  if (cut > 0) onCut('', cut)
 }
 
 interface Piece {
@@ -143,6 +183,7 @@ interface HostSection extends Pick<SiteState, 'rootHost' | 'generation' | 'seenM
   readonly isOwn: boolean | undefined
 }
 
+const DOWN = /^down (\S{1,255}) (\d{1,15}) (\S{1,255})$/
 const PEER = /^peer (\S+:\d{1,5}) (\S+) (v[12]) (\d{1,15}) (\d{1,15}|-) (\d{1,10}|-)$/
 const ZONE = /^zone (\S+)$/
 const OWN_SITE = /^own (\S+)$/
@@ -153,6 +194,9 @@ class PeerCacheReader {
   readonly #site: string
   readonly #clock: Clock
   readonly #peers = new Map<string, CachedPeerDraft>()
+  readonly #down = new Map<string, { readonly addresses: Set<string>; readonly seenMs: number }>()
+  /** Addresses in `#down`. */
+  #downCount = 0
   #peer: CachedPeerDraft | undefined
   /** States of the current peer, by root host and site. */
   readonly #siteStates = new Map<string, SiteStateDraft>()
@@ -171,7 +215,7 @@ class PeerCacheReader {
     const site = first.slice('site '.length)
     if (site !== this.#site) return refuse(`it belongs to site ${JSON.stringify(site)}`, false)
     for (const line of rest) if (!this.#take(line)) return undefined
-    return this.#peers
+    return { peers: this.#peers, down: this.#down }
   }
 
   #take(line: string): boolean {
@@ -180,7 +224,19 @@ class PeerCacheReader {
     if (line.startsWith('zone ')) return this.#takeZone(ZONE.exec(line)?.[1])
     if (line.startsWith('host ')) return this.#takeHost(HOST.exec(line))
     if (line.startsWith('own ')) return this.#takeOwnSite(OWN_SITE.exec(line)?.[1])
+    if (line.startsWith('down ')) return this.#takeDown(DOWN.exec(line))
     return this.#takePeer(PEER.exec(line))
+  }
+
+  #takeDown(found: RegExpExecArray | null): boolean {
+    if (found === null || this.#peer !== undefined) return false
+    const [, host = '', seen = '', address = ''] = found
+    // The excess is skipped, so that peers keep their data.
+    if (++this.#downCount > DOWN_MAX) return true
+    const known = this.#down.get(host) ?? { addresses: new Set(), seenMs: this.#scanSeen(seen) }
+    this.#down.set(host, known)
+    known.addresses.add(address)
+    return true
   }
 
   #takePeer(found: RegExpExecArray | null): boolean {

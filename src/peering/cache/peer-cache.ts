@@ -3,8 +3,14 @@ import type { Timers } from '../../base/timers.ts'
 import { StateFile } from '../../persist/state-file.ts'
 import type { Logger } from '../../telemetry/log.ts'
 import type { PeerFollower } from '../peer.ts'
+import type { DownByHost, QuorumMemory } from '../quorum/quorum-memory.ts'
 import type { CachedPeer } from './cached-peer.ts'
-import { type CachedPeers, cachedPeers, printPeerCache } from './peer-cache-text.ts'
+import {
+  type CachedDown,
+  type CachedPeers,
+  cachedPeers,
+  printPeerCache,
+} from './peer-cache-text.ts'
 
 /** Interval of the checks whether a peer fell silent, and whether the file is too old. */
 const CHECK_MS = 5000
@@ -47,8 +53,8 @@ interface Known {
 }
 
 /**
- * Keeps what peers reported in a file, so that a process that starts while a peer is down can serve
- * that data. The cache writes the file soon after a change and when a peer falls silent. It also
+ * Keeps in a file what peers reported, and which of their addresses this site found down. So a process that starts
+ * while a peer is down can serve that data, without the addresses that are down. The cache writes the file soon after a change and when a peer falls silent. It also
  * writes at intervals, so that the file records when each peer was last heard.
  */
 export class PeerCache {
@@ -61,6 +67,9 @@ export class PeerCache {
    * of the same name.
    */
   readonly #followed = new Set<Known>()
+  /** What blocks decide, and the last decisions about hosts that no block has settled. */
+  readonly #decided = new Set<QuorumMemory>()
+  readonly #left = new Map<string, CachedDown>()
   readonly #cut = new Set<string>()
   readonly #stopChecking: () => void
   #expiryMs = 0
@@ -75,9 +84,9 @@ export class PeerCache {
       kind: cachedPeers(site, clock),
       print: () => this.#print(),
     })
-    for (const [identity, cached] of this.#file.open() ?? []) {
-      this.#known.set(identity, unfollowed(identity, cached))
-    }
+    const { peers, down } = this.#file.open() ?? { peers: new Map(), down: new Map() }
+    for (const [identity, cached] of peers) this.#known.set(identity, unfollowed(identity, cached))
+    for (const [host, one] of down) this.#left.set(host, one)
     this.#stopChecking = timers.every(CHECK_MS, () => this.#check())
   }
 
@@ -123,6 +132,52 @@ export class PeerCache {
     }
   }
 
+  /** Returns the addresses that were down, for hosts that no block has settled yet. */
+  earlierDown(): DownByHost {
+    this.#expireDown()
+    return new Map([...this.#left].map(([host, { addresses }]) => [host, addresses]))
+  }
+
+  /** Caches the decisions in `memory` until the returned function is called, and then the last ones. */
+  keepDecisions(memory: QuorumMemory): () => void {
+    this.#decided.add(memory)
+    const unsubscribe = memory.subscribe((host) => {
+      this.#left.delete(host)
+      this.#file.noteChange()
+    })
+    return () => {
+      unsubscribe()
+      this.#decided.delete(memory)
+      this.#leaveDecisions(memory)
+    }
+  }
+
+  #leaveDecisions({ down }: QuorumMemory): void {
+    const seenMs = this.#options.clock.monotonic()
+    for (const [host, addresses] of down) this.#left.set(host, { addresses, seenMs })
+  }
+
+  /** Decisions are as old as peers may be. */
+  #expireDown(): void {
+    if (this.#expiryMs === 0) return
+    for (const [host, { seenMs }] of this.#left) {
+      if (seenMs < this.#sinceMs) this.#left.delete(host)
+    }
+  }
+
+  #cachedDown(): ReadonlyMap<string, CachedDown> {
+    this.#expireDown()
+    const found = new Map(this.#left)
+    const seenMs = this.#options.clock.monotonic()
+    for (const { down } of this.#decided) {
+      for (const [host, addresses] of down) {
+        const known = found.get(host)?.addresses ?? []
+        found.set(host, { addresses: new Set([...known, ...addresses]), seenMs })
+      }
+    }
+    return found
+  }
+
   /**
    * Keeps the last data of a stopped follower, unless another follower of the same peer is running.
    */
@@ -160,13 +215,14 @@ export class PeerCache {
 
   *#print(): Generator<string> {
     const { site, clock, log, path } = this.#options
-    yield* printPeerCache(this.#cachedPeers(), {
+    yield* printPeerCache(this.#cachedPeers(), this.#cachedDown(), {
       site,
       clock,
-      onCut: (address, endpoints) => {
+      onCut: (address, count) => {
         if (this.#cut.has(address)) return
         this.#cut.add(address)
-        log.warning(`${path} has no room for ${endpoints} endpoints of peer ${address}`)
+        const what = address === '' ? 'addresses that are down' : `endpoints of peer ${address}`
+        log.warning(`${path} has no room for ${count} ${what}`)
       },
     })
   }

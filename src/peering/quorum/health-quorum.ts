@@ -1,4 +1,5 @@
 import type { Clock } from '../../base/clock.ts'
+import type { HealthCheck } from '../../dnsrecord/health-check.ts'
 import type { HealthObservation } from '../../health/address-health.ts'
 import { type PeerObserver, RECORD_ADDRESSES_MAX } from '../../health/observed-addresses.ts'
 import type { Leaf } from '../../health/record-probes.ts'
@@ -20,31 +21,19 @@ import {
   isNoted,
   isSilent,
 } from './explain-decision.ts'
-import { FindingAges, type FindingReader } from './finding-ages.ts'
+import type { FindingReader } from './finding-ages.ts'
 import { findForeign } from './foreign-addresses.ts'
 import { HeardSites, type HeardSitesParts } from './heard-sites.ts'
-import { type EarlierDecisions, keepDown } from './keep-down.ts'
+import { type EarlierDecisions, earlierDecisions, keepDown } from './keep-down.ts'
 import { findLastTargets } from './last-targets.ts'
 import { findProbed } from './probed-addresses.ts'
+import type { QuorumMemory } from './quorum-memory.ts'
 
 /** Changes that are logged one by one between two checks. */
 const LOGGED_MAX = 20
 /** Sites that one log line lists. */
 const NAMED_MAX = 8
 const NONE: ReadonlySet<string> = new Set()
-
-/** What must survive a reload: else a dead site's addresses would be served again for a while. */
-export class QuorumMemory {
-  /** Monotonic milliseconds. Silence counts from here: before, this process heard no site. */
-  readonly startMs: number
-  /** Addresses that a quorum found down, by host without `*.`. */
-  readonly down = new Map<string, ReadonlySet<string>>()
-  readonly ages = new FindingAges()
-
-  constructor(clock: Pick<Clock, 'monotonic'>) {
-    this.startMs = clock.monotonic()
-  }
-}
 
 export interface HealthQuorumParts extends Omit<HeardSitesParts, 'startMs' | 'clock'> {
   readonly memory: QuorumMemory
@@ -156,7 +145,7 @@ export class HealthQuorum {
     const decided = this.#decide(facts, ages, foreign)
     const ours = new Set([...ownFindings.keys(), ...facts.own.flatMap(({ targets }) => targets)])
     this.#watch(facts, findProbed(new Map([...foreign].filter(([address]) => !ours.has(address)))))
-    const wasDown = memory.down.get(id) ?? NONE
+    const wasDown = memory.downOf(id)
     const wasDisputed = this.#disputed.get(id) ?? NONE
     const down = new Set<string>()
     const disputed = new Set<string>()
@@ -187,7 +176,7 @@ export class HealthQuorum {
       this.#report(`${address} of ${host}`, { before: false, after: false }, isDisputed, statements)
     }
     ages.store()
-    note(memory.down, id, down)
+    memory.note(id, down)
     note(this.#disputed, id, disputed)
     this.#count(this.#noted, id, decided.filter(isNoted).length)
     this.#count(this.#observed, id, observed.length)
@@ -197,6 +186,17 @@ export class HealthQuorum {
       dueMs: isDue ? clock.monotonic() + nextMs : undefined,
       changes: changes.slice(0, NAMED_MAX).join('; '),
     }
+  }
+
+  /**
+   * Returns what an earlier process decided about a host; undefined = nothing. `check`: of our record, for addresses of
+   * peers; undefined = none has one.
+   */
+  earlierOf(host: string, check: HealthCheck | undefined): EarlierDecisions | undefined {
+    const { memory } = this.#parts
+    const down = memory.earlierOf(host)
+    if (down.size === 0) return undefined
+    return earlierDecisions(down, memory.startMs, this.isObserving ? check : undefined)
   }
 
   /** False = this site does not probe addresses of peers. */
@@ -237,8 +237,7 @@ export class HealthQuorum {
     const key = this.#checkedKeys.get(id)
     if (key !== undefined) this.#parts.observer?.watch(key, [])
     this.#checkedKeys.delete(id)
-    this.#parts.memory.down.delete(id)
-    this.#parts.memory.ages.forget(id)
+    this.#parts.memory.forget(id)
     this.#disputed.delete(id)
     this.#noted.delete(id)
     this.#crowded.delete(id)
@@ -257,7 +256,7 @@ export class HealthQuorum {
   ): readonly DecidedAddress[] {
     const { host, id = host, ownFindings, earlier } = facts
     const { site, clock, memory } = this.#parts
-    const wasDown = memory.down.get(id) ?? NONE
+    const wasDown = memory.downOf(id)
     const observers = this.#observersOf(facts, ages)
     const rules = this.#rulesOf(facts)
     const decided = [...foreign].map(([address, endpoints]) => {

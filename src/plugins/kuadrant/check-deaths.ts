@@ -21,7 +21,8 @@ import { rootHostOf } from '../../peering/merged-keys.ts'
 import { MergedSource } from '../../peering/merged-source.ts'
 import { PeerFollower } from '../../peering/peer.ts'
 import { bareHost, wasHeard } from '../../peering/peer-status.ts'
-import { HealthQuorum, QuorumMemory } from '../../peering/quorum/health-quorum.ts'
+import { HealthQuorum } from '../../peering/quorum/health-quorum.ts'
+import { QuorumMemory } from '../../peering/quorum/quorum-memory.ts'
 import { readStateFile } from '../../persist/state-file.ts'
 import type { CheckReport } from '../../plugin/description.ts'
 import type { CheckedManifests } from '../../publish/check-manifests.ts'
@@ -151,7 +152,7 @@ function recallPeers({ site, peering }: PublishOptions): readonly PeerFollower[]
   // Without its key, the cached data of a peer is not used.
   const isReadable = peerCache !== undefined && (place === undefined || key !== undefined)
   const kind = cachedPeers(site, systemClock)
-  const cached = isReadable ? readStateFile(peerCache.path, kind) : undefined
+  const cached = isReadable ? readStateFile(peerCache.path, kind)?.peers : undefined
   const means = { clock: systemClock, timers: NO_TIMERS, log: SILENT_LOG, random: () => 0 }
   return peers.map((peer) => {
     const follower = new PeerFollower({ peer, key, ...means })

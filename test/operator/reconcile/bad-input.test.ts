@@ -13,11 +13,12 @@ import { LocalExporter } from '../../../src/peering/local-exporter.ts'
 import { MergedSource } from '../../../src/peering/merged-source.ts'
 import { PeerFollower } from '../../../src/peering/peer.ts'
 import type { PeerEndpoint } from '../../../src/peering/peer-endpoint.ts'
-import { HealthQuorum, QuorumMemory } from '../../../src/peering/quorum/health-quorum.ts'
+import { HealthQuorum } from '../../../src/peering/quorum/health-quorum.ts'
 import {
   composeObservation,
   type SiteObservation,
 } from '../../../src/peering/quorum/observation-codec.ts'
+import { QuorumMemory } from '../../../src/peering/quorum/quorum-memory.ts'
 import { SiteWatch } from '../../../src/peering/site-watch.ts'
 import { MetricsRegistry } from '../../../src/telemetry/metrics.ts'
 import { dnsRecord as recordOf, stored } from '../../peering/records.ts'

@@ -5,6 +5,7 @@ import { type CachedPeer, identityOf } from '../../../src/peering/cache/cached-p
 import {
   type CachedPeers,
   cachedPeers,
+  DOWN_MAX,
   printPeerCache,
 } from '../../../src/peering/cache/peer-cache-text.ts'
 import type { PeerEndpoint, SiteState } from '../../../src/peering/peer-endpoint.ts'
@@ -54,7 +55,7 @@ function askedOf(
 
 function print(peers: readonly CachedPeer[], clock: FakeClock): string[] {
   const parts = { site: 'west', clock, onCut: () => t.fail('there is room') }
-  return [...printPeerCache(peers, parts)].join('').split('\n').slice(0, -1)
+  return [...printPeerCache(peers, new Map(), parts)].join('').split('\n').slice(0, -1)
 }
 
 t.test('endpoints of peers is read as it was, by a process with other clocks', async (t) => {
@@ -90,7 +91,7 @@ t.test('endpoints of peers is read as it was, by a process with other clocks', a
       later.nowMs = clock.nowMs + downMs
       later.monotonicMs = 5
       const read = cachedPeers('west', later).scan(print([given], clock)) as CachedPeers
-      const found = read.get(identityOf(given))!
+      const found = read.peers.get(identityOf(given))!
       const shiftMs = later.monotonicMs - clock.monotonicMs - downMs
       t.match(found, {
         address: given.address,
@@ -108,6 +109,39 @@ t.test('endpoints of peers is read as it was, by a process with other clocks', a
     }),
     { numRuns: 100, seed: 7 },
   )
+})
+
+t.test('addresses that are down are read as they were', async (t) => {
+  const clock = new FakeClock()
+  const seenMs = clock.monotonicMs - 5000
+  const down = new Map([
+    ['a.example', { addresses: new Set(['192.0.2.1', '2001:db8::1']), seenMs }],
+    ['b.example', { addresses: new Set(['lb.example.net']), seenMs }],
+  ])
+  const parts = { site: 'west', clock, onCut: () => t.fail('there is room') }
+  const lines = [...printPeerCache([KEPT], down, parts)].join('').split('\n').slice(0, -1)
+  const read = cachedPeers('west', clock).scan(lines) as CachedPeers
+  t.strictSame(read.down, down)
+  t.equal(read.peers.size, 1)
+  const future = lines.map((line) => line.replace(/^(down \S+) \d+/, '$1 999999999999999'))
+  const ahead = (cachedPeers('west', clock).scan(future) as CachedPeers).down.get('a.example')
+  t.equal(ahead?.seenMs, clock.monotonicMs, 'a time in the future counts as now')
+})
+
+t.test('too many addresses that are down are cut, and reading them ends', async (t) => {
+  const clock = new FakeClock()
+  const addresses = new Set(Array.from({ length: DOWN_MAX + 7 }, (_, i) => `h${i}.example.net`))
+  const down = new Map([[HOST, { addresses, seenMs: 0 }]])
+  const cuts: string[] = []
+  const onCut = (address: string, count: number) => cuts.push(`${address} ${count}`)
+  const text = [...printPeerCache([KEPT], down, { site: 'west', clock, onCut })].join('')
+  t.strictSame(cuts, [' 7'])
+  const lines = text.split('\n').slice(0, -1)
+  const { scan } = cachedPeers('west', clock)
+  lines.splice(1, 0, `down ${HOST} 1 more.example.net`)
+  const read = scan(lines) as CachedPeers
+  t.equal(read.down.get(HOST)?.addresses.size, DOWN_MAX)
+  t.equal(read.peers.size, 1, 'the peer is kept')
 })
 
 const KEPT: CachedPeer = {
@@ -132,7 +166,7 @@ t.test('a line that is none of such a file', async (t) => {
   const clock = new FakeClock()
   const good = print([KEPT], clock)
   const { scan } = cachedPeers('west', clock)
-  t.ok(scan(good) instanceof Map)
+  t.equal((scan(good) as CachedPeers).peers.size, 1)
   const lines = [
     'x',
     'told',
@@ -145,6 +179,13 @@ t.test('a line that is none of such a file', async (t) => {
     'own',
     'own !',
     'own a b',
+    'down',
+    'down a 1',
+    'down a x 192.0.2.1',
+    'down a 1 192.0.2.1 192.0.2.2',
+    `down ${'a'.repeat(256)} 1 192.0.2.1`,
+    // Behind a peer.
+    'down a 1 192.0.2.1',
     'peer a v2 1 1 1',
     'peer a:1 - v2 - - -',
   ]
@@ -182,7 +223,7 @@ t.test('a file of before is read, and who is a nameserver of a site is guessed',
       .filter((line) => !line.startsWith('own '))
       .map((line) => line.replace(/ (own|relayed) \S+$/, ''))
     t.notSame(before, lines)
-    const found = (cachedPeers('west', clock).scan(before) as CachedPeers).get(PEER)
+    const found = (cachedPeers('west', clock).scan(before) as CachedPeers).peers.get(PEER)
     t.equal(found?.ownSite, undefined, name)
     const [host] = [...(found?.hosts ?? [])]
     const shares = host?.[1].map(({ site, isOwn }) => [site, isOwn])
@@ -209,13 +250,13 @@ t.test('an unusable state of one peer does not affect the others', async (t) => 
   ]
   for (const { name, given } of table) {
     const found = scan(given) as CachedPeers
-    t.equal(found?.size, 2, name)
-    t.strictSame([...(found.get(PEER)?.hosts ?? [])], [], name)
-    t.strictSame(found.get('b:53')?.zone, KEPT.zone, name)
+    t.equal(found?.peers.size, 2, name)
+    t.strictSame([...(found.peers.get(PEER)?.hosts ?? [])], [], name)
+    t.strictSame(found.peers.get('b:53')?.zone, KEPT.zone, name)
   }
   const empty = { ...KEPT, zone: new Map([[HOST, new Set([''])]]) }
   t.strictSame(
-    (scan(lines(empty)) as CachedPeers).get(PEER)?.zone,
+    (scan(lines(empty)) as CachedPeers).peers.get(PEER)?.zone,
     empty.zone,
     'rdata of no octets',
   )
@@ -240,15 +281,16 @@ t.test(
           { ...KEPT, zone },
           { ...KEPT, address: 'b:53' },
         ],
+        new Map(),
         parts,
       ),
     ].join('')
     t.ok(text.length < 20_000)
     t.match(cuts, [/^192\.0\.2\.53:53 \d\d$/])
     const read = cachedPeers('west', clock).scan(text.split('\n').slice(0, -1)) as CachedPeers
-    const kept = read.get(PEER)!.zone.size
+    const kept = read.peers.get(PEER)!.zone.size
     t.equal(`${PEER} ${100 - kept}`, cuts[0])
-    t.strictSame(read.get('b:53')!.zone, KEPT.zone)
+    t.strictSame(read.peers.get('b:53')!.zone, KEPT.zone)
   },
 )
 
@@ -259,7 +301,7 @@ t.test('a host with very many sites is read in no time', (t) => {
   const startMs = performance.now()
   const read = cachedPeers('west', new FakeClock()).scan(text) as CachedPeers
   const tookMs = performance.now() - startMs
-  t.equal([...read.get(PEER)!.hosts][0]?.[1].length, 50_000)
+  t.equal([...read.peers.get(PEER)!.hosts][0]?.[1].length, 50_000)
   t.ok(tookMs < 15_000, `${tookMs} ms`)
   t.end()
 })

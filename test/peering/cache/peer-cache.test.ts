@@ -7,6 +7,7 @@ import { createTsigKey } from '../../../src/dns/tsig/key.ts'
 import { PeerCache } from '../../../src/peering/cache/peer-cache.ts'
 import { PeerFollower } from '../../../src/peering/peer.ts'
 import type { PeerFollowerOptions } from '../../../src/peering/peer-options.ts'
+import { QuorumMemory } from '../../../src/peering/quorum/quorum-memory.ts'
 import { createLogger } from '../../../src/telemetry/log.ts'
 import { ExportedZone, endpoint, peerRecord, record } from '../../support/exported-zone.ts'
 import { recordLog } from '../../support/recorded-log.ts'
@@ -107,6 +108,39 @@ t.test(
     t.equal(third.ageMs(), 2 * HOUR_MS, 'a restart makes nothing younger')
   },
 )
+
+t.test('decisions that addresses are down survive, and expire', async (t) => {
+  const fixture = await peerOf(t, new ExportedZone(7, [peerRecord(endpoint())]))
+  const first = start(t, fixture)
+  await first.pass(0)
+  const decided = new QuorumMemory(first.clock)
+  const release = first.memory.keepDecisions(decided)
+  decided.note(HOST, new Set(['192.0.2.1', '192.0.2.2']))
+  decided.note('other.example', new Set(['192.0.2.3']))
+  decided.note('other.example', new Set())
+  await first.pass(10_000)
+  await written(fixture.path, /down .* 192\.0\.2\.2/)
+  release()
+  first.end()
+  const second = start(t, fixture)
+  const down = new Map([[HOST, new Set(['192.0.2.1', '192.0.2.2'])]])
+  t.strictSame(second.memory.earlierDown(), down)
+  const recalled = new QuorumMemory(second.clock, second.memory.earlierDown())
+  t.equal(recalled.downOf(HOST).size, 2)
+  const releaseAgain = second.memory.keepDecisions(recalled)
+  recalled.forget(HOST)
+  t.equal(recalled.downOf(HOST).size, 2, 'its peers may still answer')
+  recalled.note(HOST, new Set(['192.0.2.1']))
+  t.equal(recalled.earlierOf(HOST).size, 2)
+  releaseAgain()
+  second.end()
+  fixture.clock.nowMs += 23 * HOUR_MS
+  const third = start(t, fixture)
+  t.strictSame(third.memory.earlierDown(), new Map([[HOST, new Set(['192.0.2.1'])]]))
+  third.end()
+  fixture.clock.nowMs += 2 * HOUR_MS
+  t.strictSame(start(t, fixture).memory.earlierDown(), new Map(), 'too old')
+})
 
 t.test('a live peer confirms the cached data: nothing changes', async (t) => {
   const zone = new ExportedZone(1, [peerRecord(endpoint())])

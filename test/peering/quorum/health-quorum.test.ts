@@ -1,12 +1,9 @@
 import t from 'tap'
 import type { HealthObservation } from '../../../src/health/address-health.ts'
 import type { EndpointHealth, PeerEndpoint, SiteState } from '../../../src/peering/peer-endpoint.ts'
-import {
-  HealthQuorum,
-  type HealthQuorumParts,
-  QuorumMemory,
-} from '../../../src/peering/quorum/health-quorum.ts'
+import { HealthQuorum, type HealthQuorumParts } from '../../../src/peering/quorum/health-quorum.ts'
 import type { SiteObservation } from '../../../src/peering/quorum/observation-codec.ts'
+import { QuorumMemory } from '../../../src/peering/quorum/quorum-memory.ts'
 import { createLogger } from '../../../src/telemetry/log.ts'
 import { endpoint } from '../../support/exported-zone.ts'
 import { FakeClock } from '../../support/setup.ts'
@@ -353,7 +350,7 @@ t.test('an address that is out does not wait for the hold-down again', async (t)
   const { settle, given, paris, found } = setUp({ holdDownMs: 10_000 })
   const mine = [found('berlin', 'down')]
   paris.observed = [found('paris', 'down')]
-  given.memory.down.set(HOST, new Set([ADDRESS]))
+  given.memory.note(HOST, new Set([ADDRESS]))
   t.match(settle(mine), ADDRESS, 'as after a restart')
 })
 

@@ -18,6 +18,12 @@ const CASES: readonly {
   { name: 'its site reports it up', outcome: 'up', by: 'home', untilMs: EARLIER.probedMs },
   { name: 'our probes reach it', outcome: 'up', by: 'this site', own: UP, untilMs: 0 },
   { name: 'the sites find it up', outcome: 'up', by: 'sites', untilMs: EARLIER.heardMs },
+  {
+    name: 'too few sites find it down',
+    outcome: 'unknown',
+    by: 'sites',
+    untilMs: EARLIER.probedMs,
+  },
   { name: 'so do we', outcome: 'up', by: 'sites', own: UP, untilMs: EARLIER.heardMs },
 ]
 

@@ -46,6 +46,33 @@ for (const { fault, begin, end, ...wanted } of PARTITIONS) {
   }
 }
 
+// A plain server that has `peer-cache FILE` and not `probe FILE`.
+for (const count of [2, 3] as const) {
+  t.test(`a restart with endpoints and without findings, ${count} sites`, async (t) => {
+    const generations = Array.from({ length: count }, () => 'v2' as const)
+    const network = new SimulatedSites({ seed: 1, generations, times: TIMES })
+    const last = network.sites[count - 1]!
+    const [site] = network.sites
+    const left = network.numbers.slice(0, -1).map(addressOf).join()
+    const all = network.numbers.map(addressOf).join()
+    network.run(60)
+    last.isUp = false
+    last.isGatewayUp = false
+    network.run(downS)
+    t.equal(site!.answers.join(), left)
+    for (const what of ['first', 'second']) {
+      site!.start({ findings: false, endpoints: true })
+      const found = new Set([site!.answers.join()])
+      network.run(20, () => found.add(site!.answers.join()))
+      t.strictSame([...found], [left], `the dead address stays out after the ${what} restart`)
+    }
+    last.isGatewayUp = true
+    site!.start({ findings: false, endpoints: true })
+    network.run(upS)
+    t.equal(site!.answers.join(), all, 'after the recovery')
+  })
+}
+
 t.test('an isolated site reports it', async (t) => {
   const generations = ['v2', 'v2', 'v2', 'v2', 'v2'] as const
   const network = new SimulatedSites({ seed: 4, generations, times: TIMES })

@@ -12,8 +12,11 @@ const SEEDS = Number(process.env.QUORUM_SEEDS ?? 30)
 /** Faults in a row, and then a time without faults, in each schedule. */
 const ROUNDS = 8
 
-/** Breaks or mends something. */
-function disturb(network: SimulatedSites, random: Random): void {
+/** Time after a start in which other sites are not heard yet: what was down before stays out. */
+const START_S = 9
+
+/** Breaks or mends something. Returns a site that was started again with the endpoints of peers, if one was. */
+function disturb(network: SimulatedSites, random: Random): Restart | undefined {
   const { numbers, sites, generations } = network
   const ids = sites.flatMap((one) => one.ids)
   const id = ids[random.below(ids.length)]!
@@ -24,42 +27,69 @@ function disturb(network: SimulatedSites, random: Random): void {
   switch (random.below(13)) {
     case 0:
       network.setSite(one, isUp)
-      return
+      return undefined
     case 1:
     case 2:
       network.setLink(one, other, isUp, kinds[random.below(3)]!)
-      return
+      return undefined
     case 3:
       network.setPair(one, other, isUp)
-      return
+      return undefined
     case 4:
       network.heal()
-      return
+      return undefined
     case 5:
       for (const number of numbers) network.setSite(number, false)
-      return
+      return undefined
     case 6:
     case 7:
       sites[one]!.isGatewayUp = isUp
-      return
+      return undefined
     case 8:
     case 9:
       if (isUp) network.deaf.delete(id)
       else network.deaf.add(id)
-      return
+      return undefined
     case 10:
       // A v1 peer is another program.
       if (generations[siteOf(id)] === 'v2') sites[siteOf(id)]!.drain(id, !isUp)
-      return
+      return undefined
     case 11:
       leaveOne(network, id, one)
-      return
+      return undefined
     default:
       if (!isUp) sites[one]!.isUp = false
       else if (!sites[one]!.isUp || generations[one] === 'v2') {
-        sites[one]!.start(random.below(2) === 0)
+        const endpoints = random.below(2) === 0
+        const before = endpoints && generations[one] === 'v2' ? [...sites[one]!.out] : []
+        sites[one]!.start({ findings: random.below(2) === 0, endpoints })
+        return { site: sites[one]!, out: new Set(before), untilS: network.nowS + START_S }
       }
+      return undefined
   }
+}
+
+/** A site that started again, and the addresses that were out before. */
+interface Restart {
+  readonly site: SimulatedSite
+  readonly out: Set<number>
+  readonly untilS: number
+}
+
+/** Returns which address that was out, and is still dead, is served after a restart beside one that works; '' = none. */
+function servedAgain(network: SimulatedSites, { site, out, untilS }: Restart): string {
+  if (!site.isUp || network.nowS > untilS) out.clear()
+  for (const id of out) {
+    if (network.isLive(id) || site.foundOf(id) === 'up') out.delete(id)
+    const answers = isIpv6(id) ? site.answers6 : site.answers
+    if (!out.has(id) || !answers.includes(addressOf(id))) continue
+    const others = site.ids.filter(
+      (own) => isIpv6(own) === isIpv6(id) && site.foundOf(own) === 'up',
+    )
+    const isElsewhere = others.some((own) => !site.isDrained(own))
+    if (isElsewhere) return `${site.name} serves ${addressOf(id)} again after a restart`
+  }
+  return ''
 }
 
 /** Leaves one address of a type that works. Only its own site and one other reach it. */
@@ -81,6 +111,8 @@ interface Figures {
   kept: number
   /** Pairs of sites that were compared. */
   pairs: number
+  /** Addresses that were out before a restart, times seconds after it. */
+  restarts: number
 }
 
 /** The answers of one type. */
@@ -196,13 +228,23 @@ function runSchedule(seed: number, figures: Figures): string {
   const { downS, upS } = boundsOf(times)
   const ours = network.sites.filter(({ number }) => generations[number] === 'v2')
   let fault = ''
+  const restarts: Restart[] = []
+  const check = (): void => {
+    for (const one of restarts.splice(0)) {
+      figures.restarts += one.out.size
+      const again = servedAgain(network, one)
+      if (again !== '') fault ||= `${again} at ${network.nowS} s`
+      if (one.out.size > 0) restarts.push(one)
+    }
+  }
   network.run(upS + downS)
   for (let round = 0; round < ROUNDS; round++) {
     for (let i = random.below(4); i >= 0; i--) {
-      disturb(network, random)
-      network.run(random.below(2) === 0 ? random.below(5) : random.below(2 * downS))
+      const restart = disturb(network, random)
+      if (restart !== undefined) restarts.push(restart)
+      network.run(random.below(2) === 0 ? random.below(5) : random.below(2 * downS), check)
     }
-    network.run(Math.max(downS, upS))
+    network.run(Math.max(downS, upS), check)
     const types = ([4, 6] as const).map((family) => answersOf(network, family))
     for (const site of ours.filter(({ isUp }) => isUp)) {
       for (const type of types) {
@@ -225,7 +267,7 @@ function runSchedule(seed: number, figures: Figures): string {
 }
 
 t.test('random sites, partitions, deaths and restarts', async (t) => {
-  const figures: Figures = { answers: 0, leftOut: 0, kept: 0, pairs: 0 }
+  const figures: Figures = { answers: 0, leftOut: 0, kept: 0, pairs: 0, restarts: 0 }
   const faults: string[] = []
   for (let seed = 1; seed <= SEEDS; seed++) {
     const fault = runSchedule(seed, figures)
@@ -233,9 +275,9 @@ t.test('random sites, partitions, deaths and restarts', async (t) => {
     if (fault !== '') console.error(fault)
   }
   t.equal(faults.length, 0, faults[0] ?? 'no fault')
-  const { answers, leftOut, kept, pairs } = figures
+  const { answers, leftOut, kept, pairs, restarts } = figures
   t.comment(
-    `${SEEDS} schedules, ${answers} answers, ${leftOut} with an address less, ${kept} kept, ${pairs} pairs`,
+    `${SEEDS} schedules, ${answers} answers, ${leftOut} with an address less, ${kept} kept, ${pairs} pairs, ${restarts} addresses out after restarts`,
   )
-  t.ok(leftOut > 0 && leftOut < answers && kept > 0 && pairs > 0)
+  t.ok(leftOut > 0 && leftOut < answers && kept > 0 && pairs > 0 && restarts > 0)
 })

@@ -20,8 +20,9 @@ import { LocalExporter } from '../../../src/peering/local-exporter.ts'
 import { MergedSource } from '../../../src/peering/merged-source.ts'
 import { PeerFollower } from '../../../src/peering/peer.ts'
 import type { Generation, PeerEndpoint, SiteState } from '../../../src/peering/peer-endpoint.ts'
-import { HealthQuorum, QuorumMemory } from '../../../src/peering/quorum/health-quorum.ts'
+import { HealthQuorum } from '../../../src/peering/quorum/health-quorum.ts'
 import type { SiteObservation } from '../../../src/peering/quorum/observation-codec.ts'
+import { QuorumMemory } from '../../../src/peering/quorum/quorum-memory.ts'
 import { toPeerEndpoints } from '../../../src/peering/to-peer-endpoint.ts'
 import type { OwnerSet, ZoneSettings } from '../../../src/publish/owner-set.ts'
 import { RecordZone } from '../../../src/publish/record-zone.ts'
@@ -38,6 +39,14 @@ const RECORD = 'default/app'
 const POLL_S_MAX = 5
 const EPOCH_S = 1_790_000_000
 const IDLE: Timers = { after: () => () => {}, every: () => () => {} }
+
+/** What survives a restart of a nameserver. */
+export interface Kept {
+  /** As with `probe FILE`. */
+  readonly findings: boolean
+  /** Of peers, and the decisions about their addresses: as with `peer-cache FILE`. */
+  readonly endpoints: boolean
+}
 
 /** What a poll of a peer received. */
 interface Received {
@@ -125,6 +134,7 @@ export class SimulatedSite {
   #exported: Sent | undefined
   #source: MergedSource | undefined
   #check: () => void = () => {}
+  #memory: QuorumMemory | undefined
   quorum!: HealthQuorum
   /** Of type A, and of type AAAA. */
   answers: readonly string[] = []
@@ -155,6 +165,13 @@ export class SimulatedSite {
     return noted.flatMap((one) => (one.reason.startsWith('up: this site') ? one.address : []))
   }
 
+  /** Addresses of other sites that are down by a decision of sites. */
+  get out(): readonly number[] {
+    const down = this.#memory?.down.get(HOST) ?? new Set()
+    const ids = this.#network.sites.flatMap((one) => one.ids)
+    return ids.filter((id) => down.has(addressOf(id)))
+  }
+
   /** Drains an address of this site, or ends this. */
   drain(id: number, isDrained: boolean): void {
     this.#drains.set(`address:${addressOf(id)} site:${this.name}`, isDrained)
@@ -180,8 +197,9 @@ export class SimulatedSite {
     return peer !== undefined && this.#network.nowS * 1000 - peer.heardMs < 8000
   }
 
-  /** Starts the nameserver. `keeps`: findings and endpoints survive, as with `probe FILE` and `peer-cache FILE`. */
-  start(keeps: boolean): void {
+  /** Starts the nameserver. `kept`: true = all, false = nothing. */
+  start(kept: Kept | boolean): void {
+    const keeps = typeof kept === 'boolean' ? { findings: kept, endpoints: kept } : kept
     const network = this.#network
     const log = createLogger(
       this.name,
@@ -192,12 +210,12 @@ export class SimulatedSite {
     this.#source?.close()
     this.#watched = []
     this.isUp = true
-    if (!keeps) this.#probed = new Map()
+    if (!keeps.findings) this.#probed = new Map()
     const before = this.#peers
     const others = network.numbers.filter((other) => other !== this.number)
     this.#peers = others.map((other) => {
       const peer = new SimulatedPeer(other, network, log)
-      const known = keeps ? before.find(({ number }) => number === other) : undefined
+      const known = keeps.endpoints ? before.find(({ number }) => number === other) : undefined
       if (known?.received !== undefined) {
         peer.received = known.received
         peer.heardMs = known.heardMs
@@ -212,12 +230,16 @@ export class SimulatedSite {
     this.#findings = new Findings(this.#health)
     this.#own = new StoredRecord(RECORD, packRecord(recordOf(this, network)))
     const own = sourceOf(this.#own)
+    this.#memory = new QuorumMemory(
+      clock,
+      keeps.endpoints ? new Map(this.#memory?.down) : undefined,
+    )
     this.quorum = new HealthQuorum({
       site: this.name,
       peers: this.#peers,
       quorum: 0,
       holdDownMs: 0,
-      memory: new QuorumMemory(clock),
+      memory: this.#memory,
       observer: {
         watch: (_key, leaves) => {
           const ids = network.sites.flatMap((one) => one.ids)

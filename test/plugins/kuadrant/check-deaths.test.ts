@@ -45,7 +45,7 @@ function cacheOf(endpoints: readonly PeerEndpoint[]): string {
   }
   const parts = { site: 'berlin', clock: systemClock, onCut: () => {} }
   const kind = cachedPeers('berlin', systemClock)
-  return [...sealText(kind, printPeerCache([peer], parts))].join('')
+  return [...sealText(kind, printPeerCache([peer], new Map(), parts))].join('')
 }
 
 function theirs(name: string, target: string): PeerEndpoint {
