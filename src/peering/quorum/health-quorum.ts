@@ -146,8 +146,10 @@ export class HealthQuorum {
     const ours = new Set([...ownFindings.keys(), ...facts.own.flatMap(({ targets }) => targets)])
     this.#watch(facts, findProbed(new Map([...foreign].filter(([address]) => !ours.has(address)))))
     const wasDown = memory.downOf(id)
+    const wasOut = memory.outOf(id)
     const wasDisputed = this.#disputed.get(id) ?? NONE
     const down = new Set<string>()
+    const out = new Set<string>()
     const disputed = new Set<string>()
     const decisions = new Map<string, AddressDecision>()
     const changes: string[] = []
@@ -161,13 +163,16 @@ export class HealthQuorum {
       // What its own site reports down is no decision of other sites.
       const isTakenOut = outcome === 'down' && by !== 'home'
       if (isTakenOut) down.add(address)
+      if (outcome === 'down') out.add(address)
       if (isDisputed) disputed.add(address)
+      const isOut = { before: wasOut.has(address), after: outcome === 'down' }
+      const isInDispute = { before: wasDisputed.has(address), after: isDisputed }
+      this.#report(`${address} of ${host}`, isOut, isInDispute, statements)
       // If its own site reports it down meanwhile, it is not served again.
       const isReported = outcome === 'down' && !isTakenOut
-      const isDown = { before: wasDown.has(address) && !isReported, after: isTakenOut }
-      const isInDispute = { before: wasDisputed.has(address), after: isDisputed }
-      const change = this.#report(`${address} of ${host}`, isDown, isInDispute, statements)
-      if (change !== '') changes.push(`${address} ${change}`)
+      if (isTakenOut !== (wasDown.has(address) && !isReported)) {
+        changes.push(`${address} ${printChange(isTakenOut, statements)}`)
+      }
     }
     for (const { address, statements, decision } of this.#decideOurs(facts, ages, foreign)) {
       const isDisputed = { before: wasDisputed.has(address), after: decision.isDisputed }
@@ -176,7 +181,7 @@ export class HealthQuorum {
       this.#report(`${address} of ${host}`, { before: false, after: false }, isDisputed, statements)
     }
     ages.store()
-    memory.note(id, down)
+    memory.note(id, down, out)
     note(this.#disputed, id, disputed)
     this.#count(this.#noted, id, decided.filter(isNoted).length)
     this.#count(this.#observed, id, observed.length)
@@ -379,20 +384,15 @@ export class HealthQuorum {
     return a.ageMs < b.ageMs
   }
 
-  /** Logs what changed. Returns what happens to the address, as text; '' = nothing. */
-  #report(name: string, isDown: Change, isDisputed: Change, statements: Statements): string {
-    if (isDown.before === isDown.after && isDisputed.before === isDisputed.after) return ''
-    const said = printStatements(statements)
-    const outcome = isDown.after ? 'is taken out' : 'is served again'
-    this.#log(name, isDown, isDisputed, said)
-    return isDown.before === isDown.after ? '' : `${outcome}: ${said}`
-  }
-
-  #log(name: string, isDown: Change, isDisputed: Change, said: string): void {
-    const { log } = this.#parts
+  /** Logs what changed, whatever decided it. */
+  #report(name: string, isOut: Change, isDisputed: Change, statements: Statements): void {
+    if (isOut.before === isOut.after && isDisputed.before === isDisputed.after) return
     if (this.#logged++ >= LOGGED_MAX) return
-    if (isDown.after && !isDown.before) log.warning(`${name} is taken out: ${said}`)
-    if (!isDown.after && isDown.before) log.info(`${name} is served again: ${said}`)
+    const { log } = this.#parts
+    const said = printStatements(statements)
+    const change = `${name} ${printChange(isOut.after, statements)}`
+    if (isOut.after && !isOut.before) log.warning(change)
+    if (!isOut.after && isOut.before) log.info(change)
     if (isDisputed.after && !isDisputed.before) log.warning(`sites disagree about ${name}: ${said}`)
     if (!isDisputed.after && isDisputed.before)
       log.info(`sites no longer disagree about ${name}: ${said}`)
@@ -428,6 +428,10 @@ function reasonOf(one: DecidedAddress, context: DecisionContext): string {
 interface Change {
   readonly before: boolean
   readonly after: boolean
+}
+
+function printChange(isOut: boolean, statements: Statements): string {
+  return `${isOut ? 'is taken out' : 'is served again'}: ${printStatements(statements)}`
 }
 
 /** Prints for a log line what each site reports. */

@@ -13,6 +13,8 @@ export class QuorumMemory {
   readonly ages = new FindingAges()
   /** Addresses that a quorum found down, of hosts that were settled. */
   readonly #down = new Map<string, ReadonlySet<string>>()
+  /** All addresses of peers that are down, whatever decided it: what the log says. */
+  readonly #out = new Map<string, ReadonlySet<string>>()
   readonly #earlier: DownByHost
   /** Those of `#earlier` whose hosts were not settled yet. */
   readonly #unsettled: Map<string, ReadonlySet<string>>
@@ -39,7 +41,15 @@ export class QuorumMemory {
     return this.#earlier.get(id) ?? NONE
   }
 
-  note(id: string, down: ReadonlySet<string>): void {
+  /** Returns the addresses of peers that are down, whatever decided it. */
+  outOf(id: string): ReadonlySet<string> {
+    return this.#out.get(id) ?? this.downOf(id)
+  }
+
+  /** `out`: all that are down, also those that their own sites report down. */
+  note(id: string, down: ReadonlySet<string>, out: ReadonlySet<string> = down): void {
+    if (out.size === 0) this.#out.delete(id)
+    else this.#out.set(id, out)
     const before = this.downOf(id)
     const isSame = before.size === down.size && [...before].every((one) => down.has(one))
     const isFirst = this.#unsettled.delete(id)
@@ -50,6 +60,7 @@ export class QuorumMemory {
 
   /** Forgets a host without endpoints of peers. What an earlier process decided is kept: they may still answer. */
   forget(id: string): void {
+    this.#out.delete(id)
     if (this.#down.delete(id)) for (const listener of this.#listeners) listener(id)
     this.ages.forget(id)
   }

@@ -156,7 +156,7 @@ t.test('what its own site reports down is no decision of others', async (t) => {
   const { settle, lines, quorum } = setUp()
   t.equal(settle([], 'down'), `${ADDRESS}: its site rome reports it`)
   t.equal(quorum.status.down, 0)
-  t.strictSame(lines, [])
+  t.match(lines, [/is taken out: rome \(home\) down/])
 })
 
 t.test('an address that is ours too is down only if all sites that have it say so', async (t) => {
@@ -252,6 +252,33 @@ t.test('a reload keeps decisions of a site that hears fewer sites than are set',
   t.equal(next.status.isIsolated, true)
   t.match(first.settle(mine, 'up', [ADDRESS], next), 'before this site became isolated')
 })
+
+// If its own site reported it after our finding, `is served again` was never logged; if before, nothing was.
+for (const { name, first } of [
+  { name: 'our checks find it down first', first: ['down', 'up'] },
+  { name: 'its own site reports it first', first: ['up', 'down'] },
+  { name: 'both at once', first: ['down', 'down'] },
+] as const) {
+  t.test(`the log says once that an address is out, and is served again: ${name}`, async (t) => {
+    const { settle, paris, rome, clock, found, lines } = setUp()
+    const step = (ours: 'up' | 'down', home: 'up' | 'down'): void => {
+      clock.pass(1000)
+      for (const peer of [paris, rome]) peer.lastAnswerMs = clock.monotonicMs
+      paris.observed = [found('paris', ours)]
+      settle([found('berlin', ours)], home)
+    }
+    step('up', 'up')
+    step(...first)
+    step('down', 'down')
+    step('down', 'down')
+    step('down', 'up')
+    step('up', 'up')
+    step('up', 'up')
+    const logged = lines.flatMap((line) => /is (?:taken out|served again)(?=: )/.exec(line) ?? [])
+    t.strictSame(logged, ['is taken out', 'is served again'], lines.join(''))
+    t.match(lines.join(''), `${ADDRESS} of ${HOST} is taken out: `)
+  })
+}
 
 t.test('changes of many addresses do not fill the log', async (t) => {
   const { settle, pass, paris, clock, found, lines } = setUp()
