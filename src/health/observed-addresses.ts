@@ -2,6 +2,11 @@ import type { Leaf } from './record-probes.ts'
 
 /** Maximum of peers' addresses that are probed for one record. */
 export const RECORD_ADDRESSES_MAX = 1000
+/**
+ * Maximum of peers' addresses that are probed, over all records: what the schedule of probes carries with the default
+ * interval if all of them are dead. Each takes about 0.9 kB of heap.
+ */
+export const OBSERVED_ADDRESSES_MAX = 38_000
 const NONE: readonly Leaf[] = []
 
 /** Requests probes of addresses that belong to peers. */

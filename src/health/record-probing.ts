@@ -10,7 +10,11 @@ import { guarding } from '../telemetry/guard.ts'
 import type { Logger } from '../telemetry/log.ts'
 import type { AddressHealth } from './address-health.ts'
 import { Findings } from './findings.ts'
-import { ObservedAddresses, type PeerObserver } from './observed-addresses.ts'
+import {
+  OBSERVED_ADDRESSES_MAX,
+  ObservedAddresses,
+  type PeerObserver,
+} from './observed-addresses.ts'
 import { findChange, logChange } from './probes/print-change.ts'
 import type { Probe, Prober } from './probes/probe.ts'
 import { type ProbeResult, ProbeRunner } from './probes/probe-runner.ts'
@@ -22,8 +26,6 @@ import { placeOfResource, probeOfLeaf, probeOfResource, probesOfRecord } from '.
 const GATHER_MS = 50
 /** Maximum number of changes per batch that are logged one by one. */
 const LOGGED_MAX = 20
-/** Maximum number of peers' addresses that are probed, over all records. */
-const OBSERVED_MAX = 4096
 
 export interface RecordProbingOptions {
   /** Publishes `health` after each change of records. */
@@ -109,7 +111,7 @@ export class RecordProbing {
     return this.#recordById.get(id) ?? ''
   }
 
-  /** Opens a user that requests probes of peers' addresses; at most 4096 over all users. */
+  /** Opens a user that requests probes of peers' addresses; at most 38 000 over all users. */
   openObserver(): PeerObserver {
     return this.#observedAddresses.open((recordKey) => {
       if (this.#isClosed) return
@@ -268,10 +270,12 @@ export class RecordProbing {
   }
 
   #hasRoomToObserve(id: string): boolean {
-    if (this.#observedIds.has(id) || this.#observedIds.size < OBSERVED_MAX) return true
+    if (this.#observedIds.has(id) || this.#observedIds.size < OBSERVED_ADDRESSES_MAX) return true
     const { log } = this.#options
     if (!this.#isObservedFull)
-      log.warning(`probe-peers: more than ${OBSERVED_MAX} addresses; the rest is not probed`)
+      log.warning(
+        `probe-peers: more than ${OBSERVED_ADDRESSES_MAX} addresses; the rest is not probed`,
+      )
     this.#isObservedFull = true
     return false
   }

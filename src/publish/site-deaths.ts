@@ -1,7 +1,12 @@
 import type { Clock } from '../base/clock.ts'
 import { runInSlices } from '../base/slices.ts'
 import { DeathList } from '../peering/deaths/death-list.ts'
-import { type DeathRules, type HostOfSites, ifSiteDies } from '../peering/deaths/if-site-dies.ts'
+import {
+  type DeathRules,
+  type HostOfSites,
+  ifSiteDies,
+  ProbeRoom,
+} from '../peering/deaths/if-site-dies.ts'
 import { wasHeard } from '../peering/peer-status.ts'
 import { guarding } from '../telemetry/guard.ts'
 import type { Logger } from '../telemetry/log.ts'
@@ -16,6 +21,8 @@ export class DeathMemory {
   /** The lines of the last report. */
   lines: ReadonlySet<string> = new Set()
   more = 0
+  /** Text about addresses that are not probed; '' = none was logged. */
+  unprobed = ''
 }
 
 /** A peer as a `PeerFollower`. */
@@ -86,13 +93,17 @@ export class SiteDeathLog {
       // Before any peer was heard, each host would seem to have this site alone.
       if (memory.sites.size === 0 || this.#isClosed) return
       const list = new DeathList()
-      await runInSlices(this.#fill(list), clock)
-      if (!this.#isClosed) this.#log(list)
+      const room = new ProbeRoom()
+      await runInSlices(this.#fill(list, room), clock)
+      if (this.#isClosed) return
+      this.#log(list)
+      if (room.text !== '' && room.text !== memory.unprobed) log.warning(room.text)
+      memory.unprobed = room.text
     })
   }
 
-  *#fill(list: DeathList): Generator<void, void> {
-    const rules = { ...this.#parts.rules(), knowsOthers: true }
+  *#fill(list: DeathList, room: ProbeRoom): Generator<void, void> {
+    const rules = { room, ...this.#parts.rules(), knowsOthers: true }
     for (const host of this.#parts.hosts()) {
       if (this.#isClosed) return
       for (const death of ifSiteDies(host, rules)) list.add(death)

@@ -1,6 +1,6 @@
 import { scanAddress } from '../../dns/text/address.ts'
 import type { HealthCheck } from '../../dnsrecord/health-check.ts'
-import { RECORD_ADDRESSES_MAX } from '../../health/observed-addresses.ts'
+import { OBSERVED_ADDRESSES_MAX, RECORD_ADDRESSES_MAX } from '../../health/observed-addresses.ts'
 import type { ProbePolicy } from '../../health/probes/probe-policy.ts'
 import { type AllDownPolicy, CLOSED } from '../../steering/rules.ts'
 import { groupBy } from '../merge/part.ts'
@@ -36,6 +36,33 @@ export interface HostOfSites {
   readonly allDown: AllDownPolicy | undefined
 }
 
+/** Counts the addresses of peers that are probed, over all hosts. */
+export class ProbeRoom {
+  readonly #max: number
+  #taken = 0
+  /** Addresses for which there is no room. */
+  beyond = 0
+
+  constructor(max = OBSERVED_ADDRESSES_MAX) {
+    this.#max = max
+  }
+
+  /** Returns how many of so many addresses of one host are probed. */
+  take(count: number): number {
+    const taken = Math.min(count, this.#max - this.#taken)
+    this.#taken += taken
+    this.beyond += count - taken
+    return taken
+  }
+
+  /** '' = all addresses are probed. */
+  get text(): string {
+    if (this.beyond === 0) return ''
+    const verb = this.beyond === 1 ? 'is' : 'are'
+    return `${plainCount(this.beyond)} of peers ${verb} not probed: this site probes at most ${this.#max}`
+  }
+}
+
 /** What holds for all hosts. */
 export interface DeathRules {
   /** Our own site. */
@@ -48,6 +75,8 @@ export interface DeathRules {
   readonly silentMs: number
   /** Why this site does not probe addresses of peers; '' = it does. */
   readonly unprobed: string
+  /** Room for the probes of this site; one for all hosts. Missing = there is enough. */
+  readonly room?: Pick<ProbeRoom, 'take'>
   /** Number of sites that must find an address down; 0 = the default. */
   readonly quorum: number
   readonly holdDownMs: number
@@ -101,12 +130,18 @@ export function ifSiteDies(host: HostOfSites, rules: DeathRules): readonly SiteD
     }
   }
   const sites = [...new Set([...holders.values()].flatMap((of) => [...of]))].sort()
+  const byUs = probedBy(
+    addressed,
+    rules.site,
+    names,
+    isProbing(host, rules) ? rules.room : undefined,
+  )
   return sites.flatMap((site) => {
     const own = [...holders].filter(([, of]) => of.size === 1 && of.has(site))
     if (own.length === 0) return []
     const gone = new Set(own.map(([address]) => address))
     const served = servedWithout(addressed, site, isChain)
-    const probed = probedBy(addressed, site === rules.site ? '' : rules.site, names)
+    const probed = site === rules.site ? probedBy(addressed, '', names) : byUs
     const fates = new Map<string, Fate>()
     for (const endpoint of addressed) {
       if (endpoint.site !== site) continue
@@ -146,11 +181,17 @@ function servedWithout(
 /** Why an address is not probed by other sites; '' = it is. */
 type Unprobed = (address: string, policy: DeathRules['policy']) => string
 
+/** True if this site probes addresses of peers with the health check of its own record of the host. */
+function isProbing({ check }: HostOfSites, rules: DeathRules): boolean {
+  return check !== undefined && rules.unprobed === ''
+}
+
 /** `site`: probes the addresses of all others; '' = any other one. */
 function probedBy(
   addressed: HostOfSites['endpoints'],
   site: string,
   names: ReadonlySet<string>,
+  room?: DeathRules['room'],
 ): Unprobed {
   const foreign = new Map<string, HostOfSites['endpoints'][number][]>()
   for (const endpoint of addressed) {
@@ -166,10 +207,13 @@ function probedBy(
   for (const [rank, { address, probeAt }] of findProbed(foreign).entries()) {
     places.set(address, { place: probeAt?.address || address, rank })
   }
+  const wanted = Math.min(places.size, RECORD_ADDRESSES_MAX)
+  const probed = room?.take(wanted) ?? wanted
   return (address, policy) => {
     const found = places.get(address)
     if (found === undefined) return 'only its own site can probe its health-address'
     if (found.rank >= RECORD_ADDRESSES_MAX) return `only ${RECORD_ADDRESSES_MAX} are probed`
+    if (found.rank >= probed) return 'this site probes too many other addresses'
     const refusal = scanAddress(found.place) === undefined ? '' : policy.refusal(found.place)
     return refusal.slice(refusal.indexOf('not probed'))
   }

@@ -12,6 +12,7 @@ import {
   type DeathRules,
   type HostOfSites,
   ifSiteDies,
+  ProbeRoom,
   removalMs,
   type SiteDeath,
 } from '../../peering/deaths/if-site-dies.ts'
@@ -53,7 +54,8 @@ export async function foreseeDeaths(
 ): Promise<void> {
   if (options.peering.peers.length === 0) return
   const { merged, sites, knowsOthers } = await mergeOffline(options, found.records)
-  const rules = { ...deathRulesOf(options, all), sites, knowsOthers }
+  const room = new ProbeRoom()
+  const rules = { ...deathRulesOf(options, all), sites, knowsOthers, room }
   const list = new DeathList()
   const warnings: InputError[] = []
   let warned = 0
@@ -74,6 +76,7 @@ export async function foreseeDeaths(
   for (const { site, text } of lines.slice(0, LISTED_MAX)) foresee(`if ${site} dies: ${text}`)
   const more = Math.max(0, lines.length - LISTED_MAX) + list.more
   if (more > 0) foresee(`and ${more} more lines about the death of sites`)
+  if (room.text !== '') warnings.push(new InputError(options.position, room.text))
   for (const warning of warnings) warn(warning)
   if (warned <= LISTED_MAX) return
   const text = `and ${warned - LISTED_MAX} more hosts without a fast health check`

@@ -5,6 +5,7 @@ import {
   type DeathRules,
   type HostOfSites,
   ifSiteDies,
+  ProbeRoom,
 } from '../../../src/peering/deaths/if-site-dies.ts'
 
 type Site = HostOfSites['endpoints'][number]
@@ -300,4 +301,33 @@ t.test('the cause is the same for another number of addresses', async (t) => {
   t.equal(causeOf(BOTH, CHECK), causeOf(fewer, CHECK))
   t.not(causeOf(BOTH, CHECK), causeOf(BOTH, KUADRANT))
   t.not(causeOf(BOTH, CHECK), causeOf(BOTH, undefined))
+})
+
+// Beyond the limit of all probes, it promised that the address is removed.
+t.test('addresses of peers for which there is no room', async (t) => {
+  const room = new ProbeRoom(3)
+  const hosts = ['a', 'b', 'c', 'd'].map((name) => ({
+    host: name,
+    endpoints: [at('berlin', '192.0.2.10'), PARIS].map((one) => ({ ...one, dnsName: name })),
+    check: name === 'b' ? undefined : CHECK,
+    allDown: undefined,
+  }))
+  const textOf = (host: HostOfSites, rules = { ...RULES, room }): string | undefined => {
+    return ifSiteDies(host, rules).find(({ site }) => site === 'paris')?.text
+  }
+  const fine = '1 of 2 addresses is removed within 40 s'
+  const full = '198.51.100.10 is kept for 24 h: this site probes too many other addresses'
+  const unchecked = '198.51.100.10 is kept for 24 h: no health check'
+  t.strictSame(
+    hosts.map((host) => textOf(host)),
+    [fine, unchecked, fine, fine],
+  )
+  t.equal(room.text, '')
+  t.strictSame(
+    hosts.map((host) => textOf(host)),
+    [full, unchecked, full, full],
+  )
+  t.equal(room.text, '3 addresses of peers are not probed: this site probes at most 3')
+  t.match(textOf(hosts[0]!, { ...RULES, room, unprobed: 'probe is off' }), /probe is off/)
+  t.equal(room.beyond, 3, 'probes that are off need no room')
 })
