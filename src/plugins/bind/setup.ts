@@ -1,4 +1,5 @@
 import { networkInterfaces } from 'node:os'
+import { InputError } from '../../base/errors.ts'
 import type { Dispenser } from '../../corefile/dispenser.ts'
 import type { Directive } from '../../plugin/directive.ts'
 import { type Interfaces, listAddresses } from './bind.ts'
@@ -9,8 +10,12 @@ export const bind: Directive = {
   setup(c) {
     const interfaces = networkInterfaces()
     while (c.dispenser.next()) {
+      const position = c.dispenser.position()
       for (const address of scanBind(c.dispenser, interfaces)) {
-        if (!c.block.listenHosts.includes(address)) c.block.listenHosts.push(address)
+        if (c.block.listenHosts.includes(address)) {
+          throw new InputError(position, `bind has ${address} twice in this block; remove one`)
+        }
+        c.block.listenHosts.push(address)
       }
     }
     // An empty list would mean every address.

@@ -34,14 +34,34 @@ t.test('the addresses that an argument of bind names', async (t) => {
     t.strictSame(listAddresses(given, interfaces), want, name)
 })
 
-t.test('several lines add up, duplicates once', async (t) => {
-  const { block } = new SetUp(bind, 'bind 127.0.0.1 ::1\nbind 127.0.0.1 192.0.2.1')
+t.test('several lines add up', async (t) => {
+  const { block } = new SetUp(bind, 'bind 127.0.0.1 ::1\nbind 192.0.2.1')
   t.strictSame(block.listenHosts, ['127.0.0.1', '::1', '192.0.2.1'])
 })
 
 t.test('except concerns its own line', async (t) => {
   const { block } = new SetUp(bind, 'bind 127.0.0.1 ::1 {\n except ::1\n}\nbind 127.0.0.2')
   t.strictSame(block.listenHosts, ['127.0.0.1', '127.0.0.2'])
+})
+
+t.test('an address that except removes may be there twice', async (t) => {
+  const { block } = new SetUp(bind, 'bind 127.0.0.1 127.0.0.2 127.0.0.1 {\n except 127.0.0.1\n}')
+  t.strictSame(block.listenHosts, ['127.0.0.2'])
+})
+
+t.test('an address twice', async (t) => {
+  const table = [
+    { given: 'bind 127.0.0.1 127.0.0.1', line: 1 },
+    { given: 'bind 127.0.0.1\nbind ::1 127.0.0.1 {\n except ::1\n}', line: 2 },
+    { given: 'bind lo 127.0.0.1', line: 1 },
+    { given: 'bind 127.0.0.1 {\n except ::1\n}\nbind lo', line: 4 },
+    { given: 'bind lo lo', line: 1 },
+  ]
+  for (const { given, line } of table) {
+    const message = /^bind has 127\.0\.0\.1 twice in this block/
+    t.throws(() => new SetUp(bind, given), { message, position: { line } }, given)
+  }
+  t.match(setupError(bind, 'bind ::1 0:0::1'), 'bind has ::1 twice')
 })
 
 t.test('a line whose addresses are all excepted adds none', async (t) => {
