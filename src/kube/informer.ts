@@ -11,6 +11,8 @@ import { ObjectSink } from './object-sink.ts'
 export interface InformerOptions {
   readonly api: ApiClient
   readonly resource: ApiResource
+  /** Other versions with the same schema; absent = none. If the API lacks one version, the next one is read. */
+  readonly equalVersions?: readonly string[] | undefined
   /** Empty = all namespaces, also for kinds without namespaces. */
   readonly namespaces: readonly string[]
   /** '' = every object. */
@@ -79,6 +81,11 @@ export class Informer {
 
   close(): void {
     for (const watch of this.watches) watch.close()
+  }
+
+  /** The kind, in the version that the API serves. */
+  get resource(): ApiResource {
+    return this.watches[0]?.resource ?? this.#options.resource
   }
 
   /** True once every namespace was listed. */

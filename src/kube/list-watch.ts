@@ -39,6 +39,14 @@ const RETRY_AFTER_SECONDS_MAX = 60
 /** The API's error for a resource version that it has not reached yet. */
 const TOO_LARGE = /Too large resource version/
 
+/** A version of the kind. */
+interface Served {
+  readonly resource: ApiResource
+  /** Path of the collection, with its selectors. */
+  readonly query: string
+  readonly lister: Lister
+}
+
 /** Receives the results of list and watch. If it throws, everything is listed again. */
 export interface ListWatchSink {
   /**
@@ -54,6 +62,8 @@ export interface ListWatchSink {
 interface ListWatchOptions {
   readonly api: ApiClient
   readonly resource: ApiResource
+  /** Other versions with the same schema, in the order in which each list tries them; absent = none. */
+  readonly equalVersions?: readonly string[] | undefined
   /** '' = all namespaces. */
   readonly namespace: string
   /** '' = every object. */
@@ -92,8 +102,10 @@ export class ListWatch {
   readonly counts: ListWatchCounts = { lists: 0, failures: new Map(), staleEvents: 0 }
   readonly #options: ListWatchOptions
   readonly #backoff: Backoff
-  readonly #lister: Lister
-  readonly #query: string
+  /** The versions of the kind, the preferred one first. */
+  readonly #served: readonly Served[]
+  /** The version that the API serves, as far as is known. */
+  #current: Served
   /**
    * The version up to which the collection is known; '' = no version from which a watch can start.
    */
@@ -102,6 +114,8 @@ export class ListWatch {
   #place = ''
   /** The API was unavailable, and may have been restored from a backup meanwhile. */
   #isDoubtful = false
+  /** The version that was logged last; '' = none. */
+  #loggedVersion = ''
   #isSynced = false
   #isFollowing = false
   /** On the monotonic clock; not valid before the first list. */
@@ -118,8 +132,18 @@ export class ListWatch {
     this.#backoff = new Backoff(random)
     const selector = `labelSelector=${encodeURIComponent(labelSelector)}`
     const fields = fieldSelector && `&fieldSelector=${encodeURIComponent(fieldSelector)}`
-    this.#query = `${collectionPath(resource, namespace)}?${selector}${fields}`
-    this.#lister = new Lister(api, timers, this.#query)
+    const versions = [resource.version, ...(options.equalVersions ?? [])]
+    this.#served = versions.map((version) => {
+      const served = { ...resource, version }
+      const query = `${collectionPath(served, namespace)}?${selector}${fields}`
+      return { resource: served, query, lister: new Lister(api, timers, query) }
+    })
+    this.#current = this.#served[0]!
+  }
+
+  /** The collection, in the version that the API serves. */
+  get resource(): ApiResource {
+    return this.#current.resource
   }
 
   /** `dnsrecords in namespace a`. */
@@ -174,7 +198,7 @@ export class ListWatch {
   close(): void {
     this.#isClosed = true
     const reason = new ApiError(0, 'closed')
-    this.#lister.abort(reason)
+    this.#current.lister.abort(reason)
     this.#deadline?.abort(reason)
     this.#wake()
   }
@@ -182,15 +206,7 @@ export class ListWatch {
   async #list(): Promise<void> {
     const { api, sink, clock, onProgress } = this.#options
     this.counts.lists++
-    sink.beginList()
-    const version = await this.#lister.listStreamed({
-      put: (objects) => {
-        if (!this.#isClosed) sink.put(objects)
-      },
-      remove: (events) => {
-        if (!this.#isClosed) sink.apply(events)
-      },
-    })
+    const version = await this.#listServed()
     if (this.#isClosed) return
     sink.endList()
     this.#version = version
@@ -201,6 +217,41 @@ export class ListWatch {
     onProgress()
   }
 
+  /** Lists the first version that the API serves. Returns the resourceVersion of the list. */
+  async #listServed(): Promise<string> {
+    const last = this.#served.at(-1)
+    for (const served of this.#served) {
+      this.#current = served
+      try {
+        const version = await this.#listOne(served)
+        this.#noteServed(served)
+        return version
+      } catch (error) {
+        if (!isAbsent(error) || served === last || this.#isClosed) throw error
+      }
+    }
+    throw new Error('a kind has at least one version')
+  }
+
+  #noteServed({ resource: { group, version } }: Served): void {
+    if (this.#served.length === 1 || version === this.#loggedVersion) return
+    this.#loggedVersion = version
+    this.#options.log.info(`${this.what}: version ${version} of ${group} is followed`)
+  }
+
+  async #listOne({ lister }: Served): Promise<string> {
+    const { sink } = this.#options
+    sink.beginList()
+    return await lister.listStreamed({
+      put: (objects) => {
+        if (!this.#isClosed) sink.put(objects)
+      },
+      remove: (events) => {
+        if (!this.#isClosed) sink.apply(events)
+      },
+    })
+  }
+
   /**
    * Checks that the server has reached our version. A server that was restored from a backup, or
    * another server at the same address, accepts a version that it has not reached, and sends
@@ -208,7 +259,7 @@ export class ListWatch {
    */
   async #verify(): Promise<void> {
     const { api, log } = this.#options
-    const version = await this.#lister.version()
+    const version = await this.#current.lister.version()
     this.#isDoubtful = false
     const isOther = api.place !== this.#place
     if (!isOther && !isOlder(version, this.#version)) return
@@ -229,7 +280,7 @@ export class ListWatch {
     this.#deadline = deadline
     const startMs = clock.monotonic()
     try {
-      const response = await api.get(`${this.#query}${watch}${version}`, deadline.signal)
+      const response = await api.get(`${this.#current.query}${watch}${version}`, deadline.signal)
       if (response.status !== 200) throw await readRefusal(response, () => deadline.touch())
       this.#rejoice()
       await this.#readStream(response.body, deadline)
@@ -302,7 +353,9 @@ export class ListWatch {
     const known = error instanceof ApiError ? error : undefined
     const status = known?.status ?? 0
     const isGone = status === 410 || TOO_LARGE.test(known?.message ?? '')
-    if (isGone) this.#version = ''
+    // The API may serve another version of the kind now.
+    const isUnserved = isAbsent(error) && this.#served.length > 1
+    if (isGone || isUnserved) this.#version = ''
     this.#isDoubtful = true
     if (status === 401 || status === 0) api.refresh()
     this.counts.failures.set(status, (this.counts.failures.get(status) ?? 0) + 1)
@@ -366,4 +419,8 @@ function isOlderOrEqual(version: string, known: string): boolean {
 function isOlder(version: string, known: string): boolean {
   const [a, b] = [Number(version), Number(known)]
   return Number.isSafeInteger(a) && Number.isSafeInteger(b) && a < b
+}
+
+function isAbsent(error: unknown): boolean {
+  return error instanceof ApiError && error.status === 404
 }

@@ -12,7 +12,7 @@ import { CLUSTER_TEST_MS, Cluster } from '../support/cluster.ts'
 import { needsCluster } from '../support/cluster-binary.ts'
 import { recordLog } from '../support/recorded-log.ts'
 import { until } from '../support/until.ts'
-import { definePolicies, policyPath } from './policy-definitions.ts'
+import { definePolicies, inVersion, policyPath, replaceVersion } from './policy-definitions.ts'
 
 /** Ample: a busy machine takes long. */
 const SEEN_MS = 120_000
@@ -145,12 +145,15 @@ t.test('policies and Pods of the real API server', needsCluster(), async (t) => 
   })
 
   await t.test('a kind that is defined later, and labels of its Namespace', async () => {
-    await definePolicies(cluster, ['ClusterNetworkPolicy', 'EgressFirewall'])
-    const wide = policyPath(kindOf('ClusterNetworkPolicy'))
+    await definePolicies(cluster, ['EgressFirewall'])
+    await definePolicies(cluster, ['ClusterNetworkPolicy'], 'v1alpha2')
+    const wide = policyPath(inVersion(kindOf('ClusterNetworkPolicy'), 'v1alpha2'))
     const subject = { namespaces: { matchLabels: { team: 'red' } } }
     const egress = [{ action: 'Accept', to: [{ domainNames: ['*.c.example'] }] }]
     const spec = { tier: 'Admin', priority: 1, subject, egress }
-    await cluster.must('POST', wide, body('ClusterNetworkPolicy', 'red', spec))
+    const red = body('ClusterNetworkPolicy', 'red', spec)
+    const apiVersion = 'policy.networking.k8s.io/v1alpha2'
+    await cluster.must('POST', wide, { ...red, apiVersion })
     await becomes()
     const label = (team: string | null) =>
       cluster.must('PATCH', '/api/v1/namespaces/shop', { metadata: { labels: { team } } })
@@ -161,6 +164,21 @@ t.test('policies and Pods of the real API server', needsCluster(), async (t) => 
     await cluster.must('POST', firewalls, body('EgressFirewall', 'default', rules))
     await becomes('other: *.c.example,d.example', 'web: *.c.example,d.example')
     await label('blue')
+    await becomes('other: d.example', 'web: d.example')
+  })
+
+  await t.test('a version of a kind that takes the place of another', async (t) => {
+    const kind = kindOf('ClusterNetworkPolicy')
+    await replaceVersion(cluster, kind, 'v1beta1')
+    const egress = [{ action: 'Accept', to: [{ domainNames: ['e.example'] }] }]
+    const spec = { tier: 'Admin', priority: 2, subject: { namespaces: {} }, egress }
+    await cluster.must('POST', policyPath(kind), body(kind.kind, 'all', spec))
+    await becomes('other: e.example,d.example', 'web: e.example,d.example')
+    const followed = lines.flatMap(
+      (line) => /version (\S+) of .* is followed/.exec(line)?.[1] ?? [],
+    )
+    t.strictSame(followed, ['v1alpha2', 'v1beta1'])
+    await remove(`${policyPath(kind)}/all`)
     await becomes('other: d.example', 'web: d.example')
   })
 

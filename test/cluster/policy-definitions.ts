@@ -13,14 +13,49 @@ export function policyPath({ resource }: PolicyKind, namespace = ''): string {
   return `/apis/${group}/${version}${scope}/${plural}`
 }
 
-/** Defines the kinds of policies that have that name, with any spec, and waits until they are served. */
-export async function definePolicies(cluster: Cluster, kinds: readonly string[]): Promise<void> {
-  const chosen = POLICY_KINDS.filter(({ kind }) => kinds.includes(kind))
+/**
+ * Defines the kinds of policies that have that name, with any spec, and waits until they are served. `version`: the only
+ * one that is served.
+ */
+export async function definePolicies(
+  cluster: Cluster,
+  kinds: readonly string[],
+  version?: string,
+): Promise<void> {
+  const chosen = POLICY_KINDS.filter(({ kind }) => kinds.includes(kind)).map((one) => {
+    return version === undefined ? one : inVersion(one, version)
+  })
   for (const one of chosen) await cluster.must('POST', DEFINITIONS, definitionOf(one))
   for (const one of chosen) {
     const isServed = async () => (await cluster.call('GET', policyPath(one))).status === 200
     await until(isServed, one.kind, SERVED_MS)
   }
+}
+
+/** The kind as a cluster serves it that has that version. */
+export function inVersion(kind: PolicyKind, version: string): PolicyKind {
+  return { ...kind, resource: { ...kind.resource, version } }
+}
+
+/** Serves `version` of a kind that was defined, instead of the former version. */
+export async function replaceVersion(
+  cluster: Cluster,
+  kind: PolicyKind,
+  version: string,
+): Promise<void> {
+  const { plural, group } = kind.resource
+  const path = `${DEFINITIONS}/${plural}.${group}`
+  const { spec } = await cluster.must('GET', path)
+  const [former] = spec.versions
+  const versions = [
+    { ...former, served: false, storage: false },
+    { ...former, name: version },
+  ]
+  await cluster.must('PATCH', path, { spec: { versions } })
+  const isServed = async () => {
+    return (await cluster.call('GET', policyPath(inVersion(kind, version)))).status === 200
+  }
+  await until(isServed, version, SERVED_MS)
 }
 
 function definitionOf({ kind, resource, isNamespaced }: PolicyKind): object {

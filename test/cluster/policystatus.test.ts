@@ -29,7 +29,7 @@ t.test('conditions of policies, with the real API server', needsCluster(), async
   await definePolicies(cluster, ['ClusterNetworkPolicy'])
   await applyAll(cluster, composeManifests('deploy/policy-status').map(forViewer))
   const policy = (peer: object) => ({
-    apiVersion: 'policy.networking.k8s.io/v1alpha2',
+    apiVersion: 'policy.networking.k8s.io/v1beta1',
     kind: 'ClusterNetworkPolicy',
     metadata: { name: 'one' },
     spec: {

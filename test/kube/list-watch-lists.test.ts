@@ -159,3 +159,68 @@ t.test('a page that is too large is asked for in smaller ones', async (t) => {
   await stage.advance(WAIT_MS)
   t.equal((await stage.asked()).query.get('limit'), '250')
 })
+
+t.test('the versions of a kind', async (t) => {
+  const pathOf = (version: string) => `/apis/kuadrant.io/${version}/dnsrecords`
+  const lack = async (stage: Stage, version: string) => {
+    const asked = await stage.asked()
+    t.equal(asked.path, pathOf(version))
+    asked.reply(404, statusBody(404, 'the server could not find the requested resource'))
+  }
+
+  await t.test('one that the server lacks gives way to the next', async (t) => {
+    const stage = new Stage(t, '', false, ['v1beta1', 'v1'])
+    await lack(stage, 'v1alpha1')
+    const list = await stage.asked()
+    t.equal(list.path, pathOf('v1beta1'))
+    list.reply(200, listBody('7', [object('a', '1')]))
+    const watch = await stage.asked()
+    t.equal(watch.path, pathOf('v1beta1'))
+    t.equal(stage.watch.resource.version, 'v1beta1')
+    const stream = watch.stream()
+    t.strictSame(await stage.heard(), ['begin', 'begin', 'put a', 'end'])
+    t.equal(stage.watch.failureStatus, 0)
+    t.strictSame(stage.lines, [
+      '[INFO] dnsrecords in all namespaces: version v1beta1 of kuadrant.io is followed',
+    ])
+
+    // It is served no longer.
+    stream.end()
+    await turns()
+    await stage.advance(WAIT_MS)
+    await lack(stage, 'v1beta1')
+    await turns()
+    await stage.advance(WAIT_MS)
+    await lack(stage, 'v1alpha1')
+    await lack(stage, 'v1beta1')
+    const next = await stage.asked()
+    t.equal(next.path, pathOf('v1'))
+    next.reply(200, listBody('8', [object('a', '1')]))
+    t.equal((await stage.asked()).path, pathOf('v1'))
+    t.match(stage.lines.at(-1), /version v1 of kuadrant\.io is followed/)
+    t.equal(stage.watch.resource.version, 'v1')
+  })
+
+  await t.test('none is served', async (t) => {
+    const stage = new Stage(t, '', false, ['v1beta1'])
+    for (let attempt = 0; attempt < 2; attempt++) {
+      await lack(stage, 'v1alpha1')
+      await lack(stage, 'v1beta1')
+      await turns()
+      t.equal(stage.watch.failureStatus, 404)
+      t.match(stage.lines, [/is the CustomResourceDefinition dnsrecords\.kuadrant\.io installed/])
+      await stage.advance(WAIT_MS)
+    }
+    ;(await stage.asked()).reply(200, listBody('7', []))
+    t.equal((await stage.asked()).path, pathOf('v1alpha1'))
+    t.equal(stage.lines.length, 2)
+  })
+
+  await t.test('another failure does not change the version', async (t) => {
+    const stage = new Stage(t, '', false, ['v1beta1'])
+    ;(await stage.asked()).reply(403, statusBody(403, 'no way'))
+    await turns()
+    await stage.advance(WAIT_MS)
+    t.equal((await stage.asked()).path, pathOf('v1alpha1'))
+  })
+})

@@ -31,11 +31,17 @@ export class Stage {
   fault: Error | undefined
   readonly ended: Promise<void>
 
-  constructor(t: Test, namespace = '', streamsLists = false) {
+  constructor(
+    t: Test,
+    namespace = '',
+    streamsLists = false,
+    equalVersions: readonly string[] = [],
+  ) {
     this.api.streamsLists = streamsLists
     this.watch = new ListWatch({
       api: this.api,
       resource: RESOURCE,
+      equalVersions,
       namespace,
       labelSelector: 'a-label',
       sink: {

@@ -13,9 +13,9 @@ import type { PolicyIdentity, PolicyOptions, ScannedPolicies } from './policy.ts
 /** A kind of objects that clients and their rules come from. */
 export interface PolicyKind {
   readonly kind: string
-  /** In a cluster, objects of all versions are read here. */
+  /** The version that is read from a cluster, if it serves it. */
   readonly resource: ApiResource
-  /** Other versions with the same schema; absent = none. Objects in files may have them. */
+  /** Other versions with the same schema, read if the cluster lacks the former ones; absent = none. */
   readonly equalVersions?: readonly string[]
   readonly isNamespaced: boolean
   /** Undefined = the kind is no policy: Pods and Namespaces. */
@@ -40,7 +40,7 @@ export const NAMESPACES: PolicyKind = {
 
 const CILIUM = { group: 'cilium.io', version: 'v2' }
 const V1ALPHA1 = { group: 'policy.networking.k8s.io', version: 'v1alpha1' }
-const V1ALPHA2 = { group: 'policy.networking.k8s.io', version: 'v1alpha2' }
+const V1BETA1 = { group: 'policy.networking.k8s.io', version: 'v1beta1' }
 
 /** The kinds of policies. */
 export const POLICY_KINDS: readonly PolicyKind[] = [
@@ -71,8 +71,8 @@ export const POLICY_KINDS: readonly PolicyKind[] = [
   {
     kind: 'ClusterNetworkPolicy',
     // Release 0.3 stores v1beta1, and serves both; earlier ones have v1alpha2 only.
-    resource: { ...V1ALPHA2, plural: 'clusternetworkpolicies' },
-    equalVersions: ['v1beta1'],
+    resource: { ...V1BETA1, plural: 'clusternetworkpolicies' },
+    equalVersions: ['v1alpha2'],
     isNamespaced: false,
     scan: scanClusterNetworkPolicy,
   },

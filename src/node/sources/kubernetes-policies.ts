@@ -43,6 +43,7 @@ export class KubernetesPolicies implements PolicySource {
       return new ListWatch({
         ...options,
         resource: kind.resource,
+        equalVersions: kind.equalVersions,
         namespace: '',
         labelSelector: '',
         fieldSelector,

@@ -17,6 +17,9 @@ const isolating = (app: string) => ({
   egress: [{ toFQDNs: [{ matchName: 'a.example' }] }],
 })
 
+const followed = (version: string) =>
+  `[INFO] clusternetworkpolicies in all namespaces: version ${version} of policy.networking.k8s.io is followed`
+
 /** A source over an API in memory; `absent`: kinds that it does not have. */
 function follow(t: Test, absent: Readonly<Record<string, number>> = {}) {
   const api = new MemoryApi()
@@ -77,7 +80,7 @@ t.test('clients come with the first lists, and change with the objects', async (
   drop(kindOf(object(CNP, {})), 'a/two')
   await settle()
   t.strictSame(ids(), [])
-  t.strictSame(lines, [])
+  t.strictSame(lines, [followed('v1beta1')])
   const before = calls.length
   source.close()
   put(object(CNP, isolating('web')))
@@ -113,13 +116,38 @@ t.test('kinds that are not there are no fault, and are found later', async (t) =
   t.equal(source.reason, '')
   t.strictSame(ids(), [])
   const logged = lines.length
-  t.equal(logged, 2, 'each is logged')
+  t.equal(logged, 3, 'each is logged, and the version of another')
   for (let i = 0; i < 5; i++) await settle(20_000)
   t.equal(lines.length, logged, 'once')
   statuses.clear()
   put(object('cilium.io/v2 CiliumClusterwideNetworkPolicy', isolating('web')))
   await settle(20_000)
   t.strictSame(ids(), ['a/web/u1'])
+})
+
+t.test('a cluster that serves one version of ClusterNetworkPolicy', async (t) => {
+  for (const version of ['v1beta1', 'v1alpha2']) {
+    const { api, put, settle, source, ids, lines } = follow(t)
+    const apiVersion = `policy.networking.k8s.io/${version}`
+    api.refuse = ({ path }) => {
+      return path.endsWith('/clusternetworkpolicies') && !path.includes(version) ? 404 : undefined
+    }
+    put(object('v1 Namespace', {}, { name: 'a' }))
+    put(pod())
+    const policy = object(`${apiVersion} ClusterNetworkPolicy`, {
+      tier: 'Admin',
+      priority: 1,
+      subject: { namespaces: {} },
+      egress: [{ action: 'Accept', to: [{ domainNames: ['a.example'] }] }],
+    })
+    api.put({ ...kindOf(policy).resource, version }, policy)
+    source.start()
+    await settle()
+    t.ok(source.isSynced)
+    t.equal(source.reason, '')
+    t.strictSame(ids(), ['a/web/u1'], version)
+    t.strictSame(lines, [followed(version)])
+  }
 })
 
 t.test('without the right to read a kind it is not synced, with a reason', async (t) => {
@@ -163,6 +191,7 @@ t.test('problems are logged once, listed and counted', async (t) => {
   put(bad('one'))
   source.start()
   await settle()
+  t.equal(lines.shift(), followed('v1beta1'))
   const text =
     'CiliumNetworkPolicy a/one: spec.egress[0].toEntities[0]: "moon" is not supported: unknown entity'
   t.strictSame(source.problems.map(printProblem), [text])

@@ -218,7 +218,7 @@ items:
     /^d\.yaml:2: Deployment x: kind: ignored: apps\/v1 Deployment is not read; these are: Pod,/,
   )
   t.match(version, /^e\.yaml:3: CiliumNetworkPolicy x: kind: .*; write apiVersion cilium\.io\/v2$/)
-  t.match(cluster, /^g\.yaml:2: .*; write apiVersion \S+\/v1alpha2 or \S+\/v1beta1$/)
+  t.match(cluster, /^g\.yaml:2: .*; write apiVersion \S+\/v1beta1 or \S+\/v1alpha2$/)
   const moon = '"moon" is not supported: unknown entity'
   t.strictSame(others, [
     `a.yaml:12: CiliumNetworkPolicy a/first: spec.egress[0].toEntities[0]: ${moon}`,

@@ -46,6 +46,7 @@ export class PolicyStatusSession implements ControllerSession {
       informer: new Informer({
         ...means,
         resource: kind.resource,
+        equalVersions: kind.equalVersions,
         namespaces: [],
         labelSelector: '',
         // Most clusters lack one of the kinds.
@@ -89,7 +90,7 @@ export class PolicyStatusSession implements ControllerSession {
     const object = found?.informer.get(rest.join('/'))
     if (found === undefined || object === undefined || isDeleting(object)) return
     const { clock, mayWrite } = this.#means
-    const { resource } = found.kind
+    const { resource } = found.informer
     const present = itemsOf(mappingOf(object, 'status'), 'conditions')
     const before = present.find(({ type }) => type === CONDITION)
     const generation = Number(mappingOf(object, 'metadata').generation ?? 0)

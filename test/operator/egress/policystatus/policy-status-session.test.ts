@@ -139,6 +139,27 @@ t.test('it follows the policy, and is written when it changes only', async (t) =
   t.equal(bench.api.writes.length, 3)
 })
 
+t.test('a cluster that serves one version of ClusterNetworkPolicy', async (t) => {
+  for (const version of ['v1beta1', 'v1alpha2']) {
+    const bench = new Bench(t)
+    const resource = { ...CLUSTER_POLICY.resource, version }
+    bench.api.refuse = ({ path }) => {
+      return path.includes('/clusternetworkpolicies') && !path.includes(version) ? 404 : undefined
+    }
+    const spec = { ...accept({ domainNames: ['www.example.com'] }), tier: 'Baseline' }
+    bench.api.put(resource, { metadata: { name: 'one', generation: 1 }, spec })
+    await bench.settle()
+    const message =
+      'spec.egress[0].to[0].domainNames: only policies of the tier Admin may have names'
+    t.match(
+      bench.api.all(resource).get('one'),
+      { status: { conditions: [{ type: 'SextantAccepted', status: 'False', message }] } },
+      version,
+    )
+    t.equal(bench.session.reason, '')
+  }
+})
+
 t.test('only the leader writes', async (t) => {
   const bench = new Bench(t)
   bench.mayWrite = false
