@@ -12,3 +12,10 @@ export function statIfAny(path: string): Stats | undefined {
     throw error
   }
 }
+
+const READABLE_BY_OTHERS = 0o004
+
+/** True if any user of the machine can read the file. Throws the system's error. */
+export function isReadableByOthers(path: string): boolean {
+  return (statSync(path).mode & READABLE_BY_OTHERS) !== 0
+}

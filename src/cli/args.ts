@@ -7,6 +7,8 @@ export interface ServeArgs {
   /** Port of server blocks without a port. */
   readonly dnsPort: number
   readonly pidfile: string | undefined
+  /** File with the secrets of server cookies; undefined = a random one that changes. */
+  readonly cookieSecrets: string | undefined
   readonly plugins: boolean
   readonly quiet: boolean
   /** Another process, which will soon be ended, serves the addresses. */
@@ -27,13 +29,14 @@ export const COREFILE_FLAGS = ['conf', 'dns.port', 'p']
 
 /** Reads the arguments of `sextant serve`. Returns a string if they are invalid: the reason. */
 export function scanServeArgs(argv: readonly string[]): ServeArgs | string {
-  const flags = scanFlags(argv, BOOLEAN_FLAGS, [...COREFILE_FLAGS, 'pidfile'])
+  const flags = scanFlags(argv, BOOLEAN_FLAGS, [...COREFILE_FLAGS, 'pidfile', 'cookie-secrets'])
   if (typeof flags === 'string') return flags
   const corefile = scanCorefileFlags(flags)
   if (typeof corefile === 'string') return corefile
   return {
     ...corefile,
     pidfile: flags.values.get('pidfile') || undefined,
+    cookieSecrets: flags.values.get('cookie-secrets') || undefined,
     plugins: flags.set.has('plugins'),
     quiet: flags.set.has('quiet'),
     takesOver: flags.set.has('takeover'),

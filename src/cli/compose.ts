@@ -1,10 +1,10 @@
-import { randomBytes, randomInt } from 'node:crypto'
+import { randomInt } from 'node:crypto'
 import { systemClock } from '../base/clock.ts'
 import { InputError } from '../base/errors.ts'
 import { Random } from '../base/random.ts'
 import { systemTimers } from '../base/timers.ts'
 import { CookieJar } from '../dns/edns/cookie.ts'
-import { SIPHASH_KEY_OCTETS } from '../dns/edns/siphash.ts'
+import { CookieSecrets } from '../dns/edns/cookie-secrets.ts'
 import type { Losses } from '../plugin/directive.ts'
 import { DIRECTIVE_NAMES, loadDirectives } from '../plugins/order.ts'
 import { ServerCounts, ServerTotals } from '../server/counters.ts'
@@ -17,34 +17,40 @@ import { createLogger, type Logger, type LogSink } from '../telemetry/log.ts'
 import { MetricsRegistry } from '../telemetry/metrics.ts'
 import type { QueryHandler } from '../transport/exchange.ts'
 import { createTcpCounters, type TcpCounters } from '../transport/tcp-counters.ts'
+import { followCookieSecrets, rotateCookieSecrets } from './cookie-secrets.ts'
 import { releaseMemoryAfterFloods } from './memory-release.ts'
 import { UdpService } from './udp-service.ts'
 
 interface ComposeOptions {
   /** Another process, which is about to end, serves the addresses. */
   readonly takesOver?: boolean
+  /** File with the secrets of cookies; absent = a random one that changes. */
+  readonly cookieSecrets?: string | undefined
 }
 
 /** Builds the process: this module connects parts that know each other only by interface. */
 export function composeParts(
   dnsPort: number,
   lines: LineBuffer,
-  { takesOver = false }: ComposeOptions = {},
+  { takesOver = false, cookieSecrets: file }: ComposeOptions = {},
 ): SupervisorParts {
   const sink: LogSink = (line) => printLine(lines, line)
   const log = createLogger('', sink, () => false)
   const counters = new ServerCounts()
   const totals = new ServerTotals(counters)
-  const cookieKey = randomBytes(SIPHASH_KEY_OCTETS)
+  const secrets = new CookieSecrets()
+  if (file === undefined) rotateCookieSecrets(secrets, systemTimers)
+  else followCookieSecrets(secrets, file, { timers: systemTimers, log })
+  const cookieSecrets = secrets.memory
   const tcpCounters = createTcpCounters()
   totals.includeLosses(() => ({ lines: lines.dropped }))
   totals.includeLosses(() => tcpLosses(tcpCounters))
-  const parts = { dnsPort, lines, cookieKey, counts: counters, totals, log, takesOver }
+  const parts = { dnsPort, lines, cookieSecrets, counts: counters, totals, log, takesOver }
   const udp = new UdpService(parts)
   const shared = {
     clock: systemClock,
     random: new Random(randomInt(2 ** 32)),
-    cookies: new CookieJar(cookieKey),
+    cookies: new CookieJar(secrets),
     counters,
     log,
     listenUdp: (plan: ListenPlan, handler: QueryHandler) => udp.listen(plan, handler),

@@ -5,6 +5,7 @@ const USAGE = `Sextant is an authoritative DNS server. It chooses answers by cli
 
   sextant serve -conf FILE      serve the Corefile FILE; default ./Corefile
       -dns.port N, -p N         port of server blocks without a port; default 53
+      -cookie-secrets FILE      secrets of DNS cookies that several servers share; default: a random one
       -pidfile FILE             write the process id to FILE
       -plugins                  list the directives and exit
       -quiet                    do not print start-up lines

@@ -14,7 +14,8 @@ import { keepHeapYoung } from './young-heap.ts'
 
 /** What to serve, and how. */
 interface ServerArgs
-  extends Pick<ServeArgs, 'conf' | 'dnsPort' | 'pidfile' | 'quiet' | 'takesOver' | 'examples'> {
+  extends Pick<ServeArgs, 'conf' | 'dnsPort' | 'pidfile' | 'quiet' | 'takesOver' | 'examples'>,
+    Partial<Pick<ServeArgs, 'cookieSecrets'>> {
   /** Serve this Corefile, unless `conf` names one. */
   readonly corefile?: string
 }

@@ -1,14 +1,11 @@
 import { createHash } from 'node:crypto'
-import { statSync } from 'node:fs'
 import { InputError } from '../base/errors.ts'
+import { isReadableByOthers } from '../base/stat.ts'
 import { equalNames, printName } from '../dns/name/name.ts'
 import { HMAC_SHA256, scanAlgorithm } from '../dns/tsig/algorithm.ts'
 import { createTsigKey, type TsigKey } from '../dns/tsig/key.ts'
 import { type KeyConfig, readKeyFile } from '../dns/tsig/key-file.ts'
 import type { KeyPlace, PeeringOptions } from './options.ts'
-
-/** File mode bit: users other than the owner may read the file. */
-const READABLE_BY_OTHERS = 0o004
 
 /** The key that is shared with peers. */
 export interface PeerKey {
@@ -42,7 +39,7 @@ export function checkKey(
     if (!(error instanceof InputError)) throw error
     return error.all()
   }
-  if ((statSync(place.path).mode & READABLE_BY_OTHERS) !== 0) {
+  if (isReadableByOthers(place.path)) {
     const message = `any user of this machine can read the secrets in ${place.path}; chmod o-r it`
     warn(new InputError(place.position, message))
   }

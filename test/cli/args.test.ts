@@ -5,6 +5,7 @@ const DEFAULTS = {
   conf: undefined,
   dnsPort: 53,
   pidfile: undefined,
+  cookieSecrets: undefined,
   plugins: false,
   quiet: false,
   version: false,
@@ -37,6 +38,7 @@ const serves: readonly { name: string; given: readonly string[]; want: object | 
     given: ['-quiet=maybe'],
     want: 'invalid boolean value "maybe" for -quiet: parse error',
   },
+  { name: '-cookie-secrets', given: ['-cookie-secrets', 's'], want: { cookieSecrets: 's' } },
   { name: '-pidfile', given: ['-pidfile', '/run/x'], want: { pidfile: '/run/x' } },
   { name: 'extra words', given: ['-quiet', 'x', 'y'], want: 'extra command line arguments: [x y]' },
   {

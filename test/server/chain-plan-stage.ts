@@ -4,6 +4,7 @@ import { FileZones, FileZoneTable } from '../../src/authority/file-zones.ts'
 import { giveRegion, packetOctets, takeRegion } from '../../src/base/packet-memory.ts'
 import { Random } from '../../src/base/random.ts'
 import { CookieJar } from '../../src/dns/edns/cookie.ts'
+import { CookieSecrets } from '../../src/dns/edns/cookie-secrets.ts'
 import type { Query } from '../../src/dns/message/query.ts'
 import { CHAIN_END } from '../../src/plugin/chain-end.ts'
 import { CounterSlots } from '../../src/plugin/counter-slots.ts'
@@ -121,7 +122,7 @@ export function start({ lines, above, blocks = [{}], isOpaque, ...rest }: Settin
       () => false,
     ),
     counters: new ServerCounts(),
-    cookies: new CookieJar(new Uint8Array(16)),
+    cookies: new CookieJar(CookieSecrets.of(new Uint8Array(16))),
   })
   return { image, server, logged, slots }
 }

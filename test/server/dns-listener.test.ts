@@ -5,6 +5,7 @@ import t, { type Test } from 'tap'
 import { systemClock } from '../../src/base/clock.ts'
 import { Random } from '../../src/base/random.ts'
 import { CookieJar } from '../../src/dns/edns/cookie.ts'
+import { CookieSecrets } from '../../src/dns/edns/cookie-secrets.ts'
 import { ServerCounts } from '../../src/server/counters.ts'
 import { openDnsListener } from '../../src/server/dns-listener.ts'
 import type { ListenPlan } from '../../src/server/listen-plan.ts'
@@ -24,7 +25,7 @@ const parts = {
     () => false,
   ),
   counters: new ServerCounts(),
-  cookies: new CookieJar(new Uint8Array(16)),
+  cookies: new CookieJar(CookieSecrets.of(new Uint8Array(16))),
 }
 
 /** Serves the root with one rcode for everything. */

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { CookieJar } from '../../src/dns/edns/cookie.ts'
+import { CookieSecrets } from '../../src/dns/edns/cookie-secrets.ts'
 import { wireQuery } from '../support/wire.ts'
 import { ask, block, chain, out, says, start } from './server-fixture.ts'
 
@@ -34,7 +35,7 @@ t.test('no packet breaks the server', async (t) => {
         }),
       }),
     ],
-    new CookieJar(new Uint8Array(16)),
+    new CookieJar(CookieSecrets.of(new Uint8Array(16))),
   )
   /** Serves and checks what every reply must fulfil; returns a fault or ''. */
   const fault = (packet: Uint8Array): string => {

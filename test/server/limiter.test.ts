@@ -1,6 +1,7 @@
 import t from 'tap'
 import { Random } from '../../src/base/random.ts'
 import { CookieJar } from '../../src/dns/edns/cookie.ts'
+import { CookieSecrets } from '../../src/dns/edns/cookie-secrets.ts'
 import { Opcode, Rcode } from '../../src/dns/iana/index.ts'
 import { HMAC_SHA256 } from '../../src/dns/tsig/algorithm.ts'
 import { createTsigKey } from '../../src/dns/tsig/key.ts'
@@ -60,7 +61,7 @@ function start(action: LimitAction, amplifies: (octets: number) => boolean = () 
       () => false,
     ),
     counters: new ServerCounts(),
-    cookies: new CookieJar(new Uint8Array(16)),
+    cookies: new CookieJar(CookieSecrets.of(new Uint8Array(16))),
   })
   const out = new Uint8Array(65535)
   /** The reply; undefined = silence. */

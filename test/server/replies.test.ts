@@ -1,5 +1,6 @@
 import t from 'tap'
 import { CookieJar } from '../../src/dns/edns/cookie.ts'
+import { CookieSecrets } from '../../src/dns/edns/cookie-secrets.ts'
 import type { Handler } from '../../src/plugin/handler.ts'
 import { sentOctets } from '../../src/plugin/status.ts'
 import { type QuerySpec, type WireMessage, wireQuery } from '../support/wire.ts'
@@ -62,7 +63,9 @@ t.test('size limits', async (t) => {
 })
 
 t.test('server cookies', async (t) => {
-  const jar = new CookieJar(Buffer.from('e5e973e5a6b2a43f48e7dc849e37bfcf', 'hex'))
+  const jar = new CookieJar(
+    CookieSecrets.of(Buffer.from('e5e973e5a6b2a43f48e7dc849e37bfcf', 'hex')),
+  )
   const cookie = Buffer.from('2464c4abcf10c957', 'hex')
   const spec: QuerySpec = { name: 'example.com', edns: { options: [[10, cookie]] } }
   const hex = (message: WireMessage | undefined): string | undefined => {
@@ -84,7 +87,7 @@ t.test('server cookies', async (t) => {
 t.test(
   'what logs and metrics report of a reply has its cookie and its keepalive timeout',
   async (t) => {
-    const jar = new CookieJar(new Uint8Array(16))
+    const jar = new CookieJar(CookieSecrets.of(new Uint8Array(16)))
     const options: [number, Uint8Array][] = [
       [10, new Uint8Array(8)],
       [11, new Uint8Array(0)],

@@ -4,6 +4,7 @@ import { systemClock } from '../../src/base/clock.ts'
 import { Random } from '../../src/base/random.ts'
 import { systemTimers, type Timers } from '../../src/base/timers.ts'
 import { CookieJar } from '../../src/dns/edns/cookie.ts'
+import { CookieSecrets } from '../../src/dns/edns/cookie-secrets.ts'
 import type { Directive } from '../../src/plugin/directive.ts'
 import type { CorefileSource } from '../../src/server/corefile-source.ts'
 import { ServerCounts, ServerTotals } from '../../src/server/counters.ts'
@@ -56,12 +57,13 @@ export class DataServer {
       this.workers.push(worker)
       return worker
     }
+    const cookieSecrets = CookieSecrets.of(new Uint8Array(16))
     this.plane = new DataPlane({
       libc: loadLibc(),
       start,
       socketsDefault: threads,
       dnsPort: 53,
-      cookieKey: new Uint8Array(16),
+      cookieSecrets: cookieSecrets.memory,
       groupsReplies: true,
       totals: this.totals,
       counts,
@@ -70,7 +72,7 @@ export class DataServer {
       timers,
       takesOver: false,
     })
-    const cookies = new CookieJar(new Uint8Array(16))
+    const cookies = new CookieJar(cookieSecrets)
     const shared = { clock: systemClock, random: new Random(1), log, counters: counts, cookies }
     this.supervisor = new Supervisor(corefile, {
       loadDirectives: async () => directives,

@@ -1,5 +1,6 @@
 import { Worker } from 'node:worker_threads'
 import { systemTimers } from '../../src/base/timers.ts'
+import { CookieSecrets } from '../../src/dns/edns/cookie-secrets.ts'
 import { DataListener } from '../../src/server/data/data-listener.ts'
 import type { DataXdp, FromDataThread } from '../../src/server/data/messages.ts'
 import { ThreadHandle } from '../../src/server/data/thread-handle.ts'
@@ -120,7 +121,7 @@ export class EchoThreads {
           workerData: { init, port },
           transferList: [port],
         }),
-      { cookieKey: new Uint8Array(16), groupsReplies: true, seed: 1 },
+      { cookieSecrets: new CookieSecrets().memory, groupsReplies: true, seed: 1 },
       {
         onMessage: (message) => this.#take(handle, message),
         onDeath: (error) => this.faults.push(String(error)),

@@ -1,7 +1,7 @@
-import { assert } from '../../base/assert.ts'
 import type { Query } from '../message/query.ts'
 import type { Response } from '../message/response.ts'
-import { SIPHASH_KEY_OCTETS, sipHash24 } from './siphash.ts'
+import type { CookieSecrets } from './cookie-secrets.ts'
+import { sipHash24 } from './siphash.ts'
 
 /** Version, reserved octets, timestamp and hash: RFC 9018 section 4. */
 export const SERVER_COOKIE_OCTETS = 16
@@ -35,24 +35,16 @@ const FRESH_SECONDS = 1800
  *     octet   0        1..3       4..7         8..15
  *             version  reserved   timestamp    SipHash-2-4(client cookie | octets 0..7 | client address)
  *
- * The previous secret remains valid for checks, so that a rotation invalidates no client's cookie.
+ * The first secret makes cookies. Those of the others are valid, so that a rollover invalidates no client's cookie.
  */
 export class CookieJar {
-  #secret: Int32Array
-  #previous: Int32Array | undefined = undefined
+  readonly #secrets: CookieSecrets
   /** Input of the hash: client cookie, first half of the server cookie, address, zeros to the end of a block. */
   readonly #input = new Int32Array(INPUT_WORDS)
   readonly #hash = new Int32Array(HASH_OCTETS / 4)
 
-  /** `secret`: 16 octets from a cryptographic source of randomness. */
-  constructor(secret: Uint8Array) {
-    this.#secret = keyOf(secret)
-  }
-
-  /** Makes new cookies with `secret`. Cookies of the previous secret remain valid until the next call. */
-  rotate(secret: Uint8Array): void {
-    this.#previous = this.#secret
-    this.#secret = keyOf(secret)
+  constructor(secrets: CookieSecrets) {
+    this.#secrets = secrets
   }
 
   /**
@@ -67,17 +59,19 @@ export class CookieJar {
     const at = query.cookieOffset + CLIENT_COOKIE_OCTETS
     const octets = this.#fillInput(query)
     const age = ageOf(query, at, nowSeconds)
-    const isCurrent = age !== -1 && this.#matches(this.#secret, packet, at, octets)
+    const { first } = this.#secrets
+    const key = this.#secrets.keyAt(first)
+    const isCurrent = age !== -1 && this.#matches(key, packet, at, octets)
     if (isCurrent && age < FRESH_SECONDS && this.#input[2] === HEAD_WORD) {
       for (let i = 0; i < SERVER_COOKIE_OCTETS; i++) cookie[i] = packet[at + i]!
       return true
     }
-    const isProved = isCurrent || (age !== -1 && this.#matchesPrevious(packet, at, octets))
-    this.#make(cookie, octets, nowSeconds)
+    const isProved = isCurrent || (age !== -1 && this.#matchesOther(first, packet, at, octets))
+    this.#make(key, cookie, octets, nowSeconds)
     return isProved
   }
 
-  #make(cookie: Uint8Array, octets: number, nowSeconds: number): void {
+  #make(key: Int32Array, cookie: Uint8Array, octets: number, nowSeconds: number): void {
     const input = this.#input
     cookie[0] = COOKIE_VERSION
     cookie[1] = cookie[2] = cookie[3] = 0
@@ -87,23 +81,27 @@ export class CookieJar {
     cookie[7] = nowSeconds
     input[2] = HEAD_WORD
     input[3] = wordAt(cookie, 4)
-    sipHash24(this.#secret, input, octets, this.#hash)
+    sipHash24(key, input, octets, this.#hash)
     for (let i = 0; i < HASH_OCTETS; i++) {
       cookie[HASH_OFFSET + i] = this.#hash[i >> 2]! >> ((i & 3) << 3)
     }
   }
 
-  #matchesPrevious(packet: Uint8Array, at: number, octets: number): boolean {
-    return this.#previous !== undefined && this.#matches(this.#previous, packet, at, octets)
+  #matchesOther(first: number, packet: Uint8Array, at: number, octets: number): boolean {
+    const end = this.#secrets.endOf(first)
+    for (let place = first + 1; place < end; place++) {
+      if (this.#matches(this.#secrets.keyAt(place), packet, at, octets)) return true
+    }
+    return false
   }
 
-  /** Whether the server cookie at `packet[at]` has the hash that `secret` gives. */
-  #matches(secret: Int32Array, packet: Uint8Array, at: number, octets: number): boolean {
+  /** Whether the server cookie at `packet[at]` has the hash that `key` gives. */
+  #matches(key: Int32Array, packet: Uint8Array, at: number, octets: number): boolean {
     const input = this.#input
     const hash = this.#hash
     input[2] = wordAt(packet, at)
     input[3] = wordAt(packet, at + 4)
-    sipHash24(secret, input, octets, hash)
+    sipHash24(key, input, octets, hash)
     // No early exit: the time must not reveal how many octets are right.
     const low = hash[0]! ^ wordAt(packet, at + HASH_OFFSET)
     const high = hash[1]! ^ wordAt(packet, at + HASH_OFFSET + 4)
@@ -138,11 +136,6 @@ function ageOf({ packet, cookieOctets }: Query, at: number, nowSeconds: number):
   const age = (nowSeconds - stamp) | 0
   if (age > AGE_MAX_SECONDS || age < -AHEAD_MAX_SECONDS) return -1
   return Math.max(age, 0)
-}
-
-function keyOf(secret: Uint8Array): Int32Array {
-  assert(secret.length === SIPHASH_KEY_OCTETS, 'a cookie secret must have 16 octets')
-  return Int32Array.from({ length: SIPHASH_KEY_OCTETS / 4 }, (_, i) => wordAt(secret, i * 4))
 }
 
 /** Reads four octets, the lowest first. */

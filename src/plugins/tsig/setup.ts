@@ -1,8 +1,8 @@
-import { statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { nextOnce } from '../../arguments/once.ts'
 import { scanZoneArgsOrBlock } from '../../arguments/zones.ts'
 import { InputError, type Position } from '../../base/errors.ts'
+import { isReadableByOthers } from '../../base/stat.ts'
 import type { Dispenser } from '../../corefile/dispenser.ts'
 import { Opcode, scanType } from '../../dns/iana/index.ts'
 import { nameKey, printName, scanName } from '../../dns/name/name.ts'
@@ -17,9 +17,6 @@ import type { Directive, SetupContext } from '../../plugin/directive.ts'
 import type { Handler } from '../../plugin/handler.ts'
 import { ZoneSet } from '../../zone/lookup/zone-set.ts'
 import { type Required, Tsig } from './tsig.ts'
-
-/** File mode bit: users other than the owner may read the file. */
-const READABLE_BY_OTHERS = 0o004
 
 interface TsigConfig {
   zones: readonly Uint8Array[]
@@ -93,7 +90,7 @@ function loadKeys(config: TsigConfig, warn: (warning: InputError) => void): KeyC
   for (const { key, position } of config.keys) add(key, position)
   for (const { path, position } of config.files) {
     for (const key of readKeyFile(path, position)) add(key, position)
-    if ((statSync(path).mode & READABLE_BY_OTHERS) === 0) continue
+    if (!isReadableByOthers(path)) continue
     const message = `any user of this machine can read the secrets in ${path}; chmod o-r it`
     warn(new InputError(position, message))
   }

@@ -29,7 +29,7 @@ export interface DataPlaneParts {
   readonly dnsPort: number
   /** As in `DataThreadInit`. */
   readonly groupsReplies: boolean
-  readonly cookieKey: Uint8Array
+  readonly cookieSecrets: SharedArrayBuffer
   readonly totals: ServerTotals
   /** Counts events that happen outside the threads. */
   readonly counts: ServerCounts
@@ -222,11 +222,11 @@ export class DataPlane implements DataThreads {
   }
 
   #start(index: number): ThreadHandle {
-    const { libc, start, cookieKey, groupsReplies } = this.#parts
+    const { libc, start, cookieSecrets, groupsReplies } = this.#parts
     const handle = new ThreadHandle(
       libc,
       start,
-      { cookieKey, groupsReplies, seed: randomInt(2 ** 32) },
+      { cookieSecrets, groupsReplies, seed: randomInt(2 ** 32) },
       {
         onMessage: (message) => this.#take(index, handle, message),
         onDeath: (error) => this.#revive(index, error),

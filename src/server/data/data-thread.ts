@@ -7,6 +7,7 @@ import { ResourceRegistry } from '../../base/resource-registry.ts'
 import { RingWriter } from '../../base/ring.ts'
 import { systemTimers } from '../../base/timers.ts'
 import { CookieJar } from '../../dns/edns/cookie.ts'
+import { CookieSecrets } from '../../dns/edns/cookie-secrets.ts'
 import type { Directive, LoadDirectives } from '../../plugin/directive.ts'
 import { printLine } from '../../telemetry/lines.ts'
 import { createLogger, type LogSink } from '../../telemetry/log.ts'
@@ -106,7 +107,7 @@ export class DataThread {
     this.#clock = new BatchClock(parts.clock)
     this.#finishClock = new FinishClock(parts.clock)
     this.#random = new Random(init.seed)
-    this.#cookies = new CookieJar(init.cookieKey)
+    this.#cookies = new CookieJar(new CookieSecrets(init.cookieSecrets))
     this.#loop = new BatchLoop(libc, new WakeReader(libc, init.wake), {
       onWake: () => this.#takeMessages(),
       onBatch: () => {

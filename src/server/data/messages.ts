@@ -14,8 +14,8 @@ export interface DataThreadInit {
    * received yet.
    */
   readonly pending: Int32Array
-  /** Key of server cookies, the same in all threads. */
-  readonly cookieKey: Uint8Array
+  /** Secrets of server cookies: `CookieSecrets.memory`. */
+  readonly cookieSecrets: SharedArrayBuffer
   /** Whether replies to the same client port are sent in one system call (transport/udp/batch/outbox). */
   readonly groupsReplies: boolean
   /** Seed of the thread's random numbers. */

@@ -46,7 +46,7 @@ export class ThreadHandle {
   constructor(
     libc: Libc,
     start: StartThread,
-    secrets: Pick<DataThreadInit, 'cookieKey' | 'groupsReplies' | 'seed'>,
+    secrets: Pick<DataThreadInit, 'cookieSecrets' | 'groupsReplies' | 'seed'>,
     hooks: ThreadHandleHooks,
   ) {
     this.#hooks = hooks

@@ -1,5 +1,6 @@
 import t from 'tap'
 import { CookieJar } from '../../../src/dns/edns/cookie.ts'
+import { CookieSecrets } from '../../../src/dns/edns/cookie-secrets.ts'
 import { sipHash24 } from '../../../src/dns/edns/siphash.ts'
 import { parseQuery } from '../../../src/dns/message/parse-query.ts'
 import { Query } from '../../../src/dns/message/query.ts'
@@ -43,6 +44,10 @@ t.test('SipHash-2-4 gives the vectors of its authors', async (t) => {
 
 const SECRET = 'e5e973e5a6b2a43f48e7dc849e37bfcf'
 
+function jarOf(...secrets: readonly string[]): CookieJar {
+  return new CookieJar(CookieSecrets.of(...secrets.map(hex)))
+}
+
 t.test('the examples of RFC 9018 appendix A', async (t) => {
   const ipv6 = [0x20, 1, 0x0d, 0xb8, 2, 0x20, 0, 1, 0x59, 0xde, 0xd0, 0xf4, 0x87, 0x69, 0x82, 0xb8]
   const table = [
@@ -85,7 +90,7 @@ t.test('the examples of RFC 9018 appendix A', async (t) => {
     },
     {
       name: 'A.4 IPv6, with a secret that was rotated',
-      secrets: ['dd3bdf9344b678b185a6f5cb60fca715', '445536bcd2513298075a5d379663c962'],
+      secrets: ['445536bcd2513298075a5d379663c962', 'dd3bdf9344b678b185a6f5cb60fca715'],
       address: ipv6,
       cookie: '22681ab97d52c298010000005cf7c57926556bd0934c72f8',
       now: 1559741961,
@@ -94,9 +99,7 @@ t.test('the examples of RFC 9018 appendix A', async (t) => {
     },
   ]
   for (const { name, secrets, address, cookie, now, want, good } of table) {
-    const [first, ...later] = secrets.map(hex)
-    const jar = new CookieJar(first!)
-    for (const secret of later) jar.rotate(secret)
+    const jar = jarOf(...secrets)
     const response = new Response()
     t.equal(jar.serve(queryWith(cookie, address), response, now), good, `${name}: is it good`)
     t.equal(response.serverCookieOctets, 16)
@@ -133,13 +136,13 @@ t.test('changes that make a server cookie invalid', async (t) => {
     { name: 'eight octets', cookie: whole.slice(0, 32), address: home, now: made, good: false },
   ]
   for (const { name, cookie, address, now, good } of table) {
-    const jar = new CookieJar(hex(SECRET))
+    const jar = jarOf(SECRET)
     t.equal(jar.serve(queryWith(cookie, address), new Response(), now), good, name)
   }
 })
 
 t.test('a fresh cookie comes back as it is, an old one is renewed', async (t) => {
-  const jar = new CookieJar(hex(SECRET))
+  const jar = jarOf(SECRET)
   const query = queryWith('2464c4abcf10c957010000005cf79f111f8130c3eee29480', [198, 51, 100, 100])
   const response = new Response()
   jar.serve(query, response, 1559731985 + 1799)
@@ -148,11 +151,43 @@ t.test('a fresh cookie comes back as it is, an old one is renewed', async (t) =>
   t.not(serverCookie(response), '010000005cf79f111f8130c3eee29480')
 })
 
-t.test('a second rotation ends the first secret', async (t) => {
-  const jar = new CookieJar(hex(SECRET))
+t.test('a rollover of a fleet: each server accepts the cookies of all others', async (t) => {
+  const [old, fresh] = ['00'.repeat(16), '11'.repeat(16)]
+  const now = 1559731985
+  const home = [198, 51, 100, 100]
+  /** The cookie that a server with these secrets gives. */
+  const cookieOf = (...secrets: readonly string[]): string => {
+    const response = new Response()
+    jarOf(...secrets).serve(queryWith('2464c4abcf10c957', home), response, now)
+    return `2464c4abcf10c957${serverCookie(response)}`
+  }
+  const stages = [[old], [old, fresh], [fresh, old], [fresh]]
+  for (const [i, secrets] of stages.entries()) {
+    for (const other of stages.slice(Math.max(i - 1, 0), i + 2)) {
+      const query = queryWith(cookieOf(...other), home)
+      t.equal(jarOf(...secrets).serve(query, new Response(), now), true, `${secrets} <- ${other}`)
+    }
+  }
+  t.equal(jarOf(fresh).serve(queryWith(cookieOf(old), home), new Response(), now), false)
+  // A cookie of another secret is replaced by one of ours.
+  const response = new Response()
+  jarOf(fresh, old).serve(queryWith(cookieOf(old), home), response, now)
+  t.equal(`2464c4abcf10c957${serverCookie(response)}`, cookieOf(fresh))
+})
+
+t.test('secrets that change are those of all threads', async (t) => {
+  const secrets = CookieSecrets.of(hex('00'.repeat(16)))
+  const ofThread = new CookieJar(new CookieSecrets(secrets.memory))
   const query = queryWith('2464c4abcf10c957010000005cf79f111f8130c3eee29480', [198, 51, 100, 100])
-  jar.rotate(hex('00'.repeat(16)))
-  t.equal(jar.serve(query, new Response(), 1559731985), true)
-  jar.rotate(hex('11'.repeat(16)))
-  t.equal(jar.serve(query, new Response(), 1559731985), false)
+  const serve = () => ofThread.serve(query, new Response(), 1559731985)
+  t.equal(serve(), false)
+  secrets.set([hex('11'.repeat(16)), hex('22'.repeat(16)), hex(SECRET), hex('33'.repeat(16))])
+  t.equal(serve(), true)
+  secrets.set([hex('11'.repeat(16)), hex('22'.repeat(16))])
+  t.equal(serve(), false, 'not those of the other bank')
+  secrets.set([hex(SECRET)])
+  t.equal(serve(), true)
+  t.throws(() => secrets.set([]))
+  t.throws(() => secrets.set(Array(5).fill(hex(SECRET))))
+  t.throws(() => secrets.set([hex('00')]))
 })

@@ -6,6 +6,7 @@ import { systemClock } from '../../../src/base/clock.ts'
 import { Random } from '../../../src/base/random.ts'
 import { systemTimers } from '../../../src/base/timers.ts'
 import { CookieJar } from '../../../src/dns/edns/cookie.ts'
+import { CookieSecrets } from '../../../src/dns/edns/cookie-secrets.ts'
 import { ServerCounts, ServerTotals } from '../../../src/server/counters.ts'
 import { DataPlane } from '../../../src/server/data/data-plane.ts'
 import { openDnsListener } from '../../../src/server/dns-listener.ts'
@@ -34,7 +35,7 @@ async function serve(t: Test, text: string) {
   const log = createLogger('', sink, () => false)
   const counts = new ServerCounts()
   const totals = new ServerTotals(counts)
-  const cookieKey = new Uint8Array(16)
+  const cookieSecrets = CookieSecrets.of(new Uint8Array(16))
   const gate = new Int32Array(new SharedArrayBuffer(4))
   const plane = new DataPlane({
     libc: loadLibc(),
@@ -44,7 +45,7 @@ async function serve(t: Test, text: string) {
     },
     socketsDefault: 1,
     dnsPort: 0,
-    cookieKey,
+    cookieSecrets: cookieSecrets.memory,
     groupsReplies: true,
     totals,
     counts,
@@ -71,7 +72,7 @@ async function serve(t: Test, text: string) {
         openDnsListener(plan, {
           clock: systemClock,
           random: new Random(1),
-          cookies: new CookieJar(cookieKey),
+          cookies: new CookieJar(cookieSecrets),
           counters: counts,
           log,
           listenUdp: (plan, handler) => plane.listen(plan, handler),

@@ -4,6 +4,7 @@ import { type Clock, systemClock } from '../../../src/base/clock.ts'
 import { Random } from '../../../src/base/random.ts'
 import { systemTimers } from '../../../src/base/timers.ts'
 import { CookieJar } from '../../../src/dns/edns/cookie.ts'
+import { CookieSecrets } from '../../../src/dns/edns/cookie-secrets.ts'
 import { ServerCounts, ServerTotals } from '../../../src/server/counters.ts'
 import { DataPlane } from '../../../src/server/data/data-plane.ts'
 import { openDnsListener } from '../../../src/server/dns-listener.ts'
@@ -44,7 +45,7 @@ export async function serve(
   const log = createLogger('', sink, () => false)
   const counters = new ServerCounts()
   const totals = new ServerTotals(counters)
-  const cookieKey = new Uint8Array(16)
+  const cookieSecrets = CookieSecrets.of(new Uint8Array(16))
   const plane = new DataPlane({
     libc: loadLibc(),
     start: (init, messages) =>
@@ -55,7 +56,7 @@ export async function serve(
     groupsReplies: true,
     socketsDefault: 2,
     dnsPort,
-    cookieKey,
+    cookieSecrets: cookieSecrets.memory,
     totals,
     counts: counters,
     lines: buffer,
@@ -70,7 +71,7 @@ export async function serve(
   const shared = {
     clock: systemClock,
     random: new Random(1),
-    cookies: new CookieJar(cookieKey),
+    cookies: new CookieJar(cookieSecrets),
     counters,
     log,
     listenUdp,
