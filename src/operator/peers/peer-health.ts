@@ -4,6 +4,7 @@ import type { HealthObservation } from '../../health/address-health.ts'
 import type { Leaf } from '../../health/record-probes.ts'
 import { withoutDrains } from '../../peering/merge/without-drains.ts'
 import type { PeerEndpoint, SiteState } from '../../peering/peer-endpoint.ts'
+import { bareHost } from '../../peering/peer-status.ts'
 import type { DecidedBy } from '../../peering/quorum/decide.ts'
 import { findForeign } from '../../peering/quorum/foreign-addresses.ts'
 import { HealthQuorum, type Settled } from '../../peering/quorum/health-quorum.ts'
@@ -17,6 +18,7 @@ import type { OwnHealth } from '../plan/own.ts'
 import type { PeerProbing } from '../probes/peer-probing.ts'
 import type { DnsRecordView } from '../record/record-view.ts'
 import { readDown, readObserved } from './earlier-findings.ts'
+import { HostChecks } from './host-checks.ts'
 import type { OperatorPeer } from './peers.ts'
 
 /** Interval of the checks which sites are heard. */
@@ -68,6 +70,8 @@ export interface PeerDecisions {
   readonly down: ReadonlyMap<string, string>
   /** What our probes found of addresses of peers. */
   readonly observed: readonly HealthObservation[]
+  /** The part of it that this record exports: one record does it for all of its host. */
+  readonly exported: readonly HealthObservation[]
   /** Monotonic milliseconds at which age changes the decisions; undefined = never. */
   readonly nextMs: number | undefined
 }
@@ -82,9 +86,9 @@ interface Group {
 
 interface Known {
   readonly group: Group
-  readonly earlier: EarlierDecisions
-  /** As of the last `settle`. */
-  publishing: Publishing
+  /** Addresses that were down at `openedMs`, which is monotonic milliseconds. */
+  readonly wasDown: ReadonlySet<string>
+  readonly openedMs: number
   /** Addresses that are down, with the reasons. */
   down: ReadonlyMap<string, string>
 }
@@ -95,47 +99,60 @@ export class PeerHealth {
   readonly #groups = new Map<string, Group>()
   /** By record key. */
   readonly #known = new Map<string, Known>()
+  readonly #hosts: HostChecks
   readonly #stopChecks: () => void
 
   constructor(parts: PeerHealthParts) {
     this.#parts = parts
+    this.#hosts = new HostChecks(parts.probing, parts.onEvent)
     this.#stopChecks = parts.timers.every(CHECK_MS, () => this.#check())
   }
 
   settle(facts: HealthFacts): PeerDecisions {
-    const { publishing, own, health, siteStates } = facts
+    const { publishing, health, siteStates } = facts
     const { clock, probing } = this.#parts
-    const { record, rootHost, content } = publishing
+    const { record, rootHost } = publishing
     const { key } = record
     const known = this.#open(facts)
-    const { group, earlier } = known
+    const { group } = known
+    const ofRecord = { publishing, own: facts.own, findings: findingsOf(health) }
+    const { own, findings, checkedKey, observed: before } = this.#hosts.put(ofRecord)
     const nowMs = clock.monotonic()
+    const earlier = this.#earlierOf(key, known)
     if (nowMs >= earlier.heardMs) probing?.recall(key, [])
     const settled = group.quorum.settle({
       id: key,
-      host: rootHost.replace(/^\*\./, ''),
+      host: bareHost(rootHost),
       own,
-      ownFindings: findingsOf(health),
-      checkedKey: content.healthCheck === undefined ? '' : key,
-      observed: probing?.observationsOf(key) ?? [],
+      ownFindings: findings,
+      // The quorum requests probes for this record; HostChecks knows which health check they use.
+      checkedKey: checkedKey === '' ? '' : key,
+      observed: before,
       siteStates: siteStates.map(withoutDrains),
       earlier,
     })
-    const observed = probing?.observationsOf(key) ?? []
+    const observed = this.#hosts.observationsOf(key)
     const isRecalling = observed.length + earlier.down.size > 0 && nowMs < earlier.heardMs
     const nextMs = Math.min(
       settled.dueMs ?? Infinity,
       isRecalling ? earlier.heardMs : Infinity,
       ...this.#silencesAfter(siteStates, nowMs),
     )
-    known.down = this.#downOf(facts, settled, known.down, nowMs)
-    return { down: known.down, observed, nextMs: nextMs === Infinity ? undefined : nextMs }
+    known.down = this.#downOf({ own, siteStates }, settled, known.down, nowMs)
+    const isExporter = checkedKey === key || checkedKey === ''
+    return {
+      down: known.down,
+      observed,
+      exported: isExporter ? observed : [],
+      nextMs: nextMs === Infinity ? undefined : nextMs,
+    }
   }
 
   /** Stops the probes for a record, and forgets what was decided. */
   forget(key: string): void {
     this.#leaveGroup(key)
     this.#known.delete(key)
+    this.#hosts.remove(key)
     this.#parts.probing?.forget(key)
   }
 
@@ -145,7 +162,7 @@ export class PeerHealth {
   }
 
   #downOf(
-    { own, siteStates }: HealthFacts,
+    { own, siteStates }: Pick<HealthFacts, 'own' | 'siteStates'>,
     { decisions }: Settled,
     before: ReadonlyMap<string, string>,
     nowMs: number,
@@ -168,50 +185,41 @@ export class PeerHealth {
   /** Finds the quorum of a record's nameservers. The first time, it recalls what is written in the cluster. */
   #open({ publishing, followed, local, merged }: HealthFacts): Known {
     const { key } = publishing.record
-    const { site, probing } = this.#parts
+    const { site, probing, clock } = this.#parts
     const id = followed.map((peer) => peer.id).join('\n')
     const before = this.#known.get(key)
-    if (before?.group.id === id) {
-      before.publishing = publishing
-      return before
-    }
+    if (before?.group.id === id) return before
     const down = readDown(merged, site)
-    const observed = before === undefined ? readObserved(local, site) : probing?.observationsOf(key)
+    const observed =
+      before === undefined ? readObserved(local, site) : (probing?.observationsOf(key) ?? [])
     this.#leaveGroup(key)
-    probing?.recall(key, observed ?? [])
+    probing?.recall(key, observed)
     const group = this.#groups.get(id) ?? this.#openGroup(id, followed)
     group.keys.add(key)
-    const addresses = new Set(down.keys())
-    if (down.size > 0) group.memory.note(key, addresses)
-    const opened = { group, publishing, down, earlier: this.#earlierOf(publishing, addresses) }
+    const wasDown = new Set(down.keys())
+    if (down.size > 0) group.memory.note(key, wasDown)
+    const opened = { group, down, wasDown, openedMs: clock.monotonic() }
     this.#known.set(key, opened)
     return opened
   }
 
-  #earlierOf({ content }: Publishing, down: ReadonlySet<string>): EarlierDecisions {
-    const { clock, probing } = this.#parts
-    const check = probing === undefined ? undefined : content.healthCheck
-    return earlierDecisions(down, clock.monotonic(), check)
+  #earlierOf(key: string, { wasDown, openedMs }: Known): EarlierDecisions {
+    const check = this.#parts.probing === undefined ? undefined : this.#hosts.checkOf(key)
+    return earlierDecisions(wasDown, openedMs, check)
   }
 
   #openGroup(id: string, peers: readonly OperatorPeer[]): Group {
     const { site, probing, quorum, holdDownMs, clock, log } = this.#parts
+    const hosts = this.#hosts
     const memory = new QuorumMemory(clock)
     const observer = probing && {
-      watch: (key: string, leaves: readonly Leaf[]) => this.#watch(probing, key, leaves),
+      watch: (key: string, leaves: readonly Leaf[]) => hosts.watch(key, leaves),
       close: () => {},
     }
     const parts = { site, peers, quorum, holdDownMs, memory, observer, clock, log }
     const group = { id, memory, quorum: new HealthQuorum(parts), keys: new Set<string>() }
     this.#groups.set(id, group)
     return group
-  }
-
-  #watch(probing: PeerProbing, key: string, leaves: readonly Leaf[]): void {
-    const publishing = this.#known.get(key)?.publishing
-    if (publishing === undefined) return
-    const { record, content } = publishing
-    probing.watch({ namespace: record.namespace, name: record.name, content }, leaves)
   }
 
   #leaveGroup(key: string): void {

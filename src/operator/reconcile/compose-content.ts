@@ -162,7 +162,7 @@ export function composeContent(publishing: Publishing, inputs: ContentInputs): M
   const clockFaults = findClockFaults(peers, inputs)
   const sites = { names: inputs.nameFaults.names, clocks: clockFaults.clocks }
   const content = {
-    local: own.composeLocal(decided.observed),
+    local: own.composeLocal(decided.exported),
     merged: served.map(printSpecEndpoint),
     facts: { site, parts: composeSiteParts(publishing, sources) },
     peers:
