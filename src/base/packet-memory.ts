@@ -12,10 +12,10 @@ export const REGION_OCTETS = 352 * 1024
 /** The longest packet, and room because packets are read by four octets. */
 export const SCRATCH_OCTETS = 65_535
 const SCRATCH_ROOM_OCTETS = SCRATCH_OCTETS + 61
-/** Offset of the region that all AF_XDP sockets of a thread share. It is used for one packet at a time. */
-export const XDP_REGION = REGIONS * REGION_OCTETS
+/** Offset of the region for packets that bypass the UDP sockets. It is used for one packet at a time. */
+export const BYPASS_REGION = REGIONS * REGION_OCTETS
 /** Offset of the place for a packet from elsewhere, such as TCP. It is used for one call at a time. */
-export const SCRATCH = XDP_REGION + REGION_OCTETS
+export const SCRATCH = BYPASS_REGION + REGION_OCTETS
 
 const buffer = new ArrayBuffer(SCRATCH + SCRATCH_ROOM_OCTETS)
 export const packetOctets = new Uint8Array(buffer)

@@ -1,6 +1,7 @@
 import { availableParallelism } from 'node:os'
 import { InputError } from '../base/errors.ts'
 import { systemTimers } from '../base/timers.ts'
+import { BYPASSES } from '../server/data/bypasses.ts'
 import { DataPlane, type DataPlaneParts } from '../server/data/data-plane.ts'
 import type { ListenPlan } from '../server/listen-plan.ts'
 import type { QueryHandler } from '../transport/exchange.ts'
@@ -67,10 +68,10 @@ export class UdpService {
   async listen(plan: ListenPlan, handler: QueryHandler): Promise<UdpListener> {
     this.choose()
     if (this.plane !== undefined) return this.plane.listen(plan, handler)
-    if (plan.xdp.length > 0) {
-      this.#parts.log.warning(
-        `${plan.address}: "xdp" is ignored, because UDP is ${this.description}`,
-      )
+    for (const name of Object.keys(BYPASSES)) {
+      if (!plan.configs.some(({ directives }) => directives.includes(name))) continue
+      const reason = `because UDP is ${this.description}`
+      this.#parts.log.warning(`${plan.address}: "${name}" is ignored, ${reason}`)
     }
     return listenDgram({
       host: plan.host,

@@ -2,7 +2,6 @@ import { InputError, type Position } from '../base/errors.ts'
 import type { BlockConfig, BlockKey } from '../plugin/directive.ts'
 import type { Handler } from '../plugin/handler.ts'
 import { LIMITER } from '../plugin/reply-limiter.ts'
-import { XDP, type XdpSettings } from '../transport/udp/xdp/settings.ts'
 import type { AnswerSource } from '../zone/lookup/answer-source.ts'
 import { OverlapCheck, printKey } from './overlap.ts'
 import type { RoutedBlock } from './routing.ts'
@@ -28,14 +27,18 @@ export interface ListenPlan {
   readonly blocks: readonly RoutedBlock[]
   /** Sockets to open; 0 = as many as CPUs. The first block of the address that sets a number decides. */
   readonly sockets: number
-  /** Interfaces whose packets for the address bypass its UDP sockets, each once. */
-  readonly xdp: readonly XdpSettings[]
+  /** What the directives of its blocks asked for, each block once. */
+  readonly configs: readonly Pick<BlockConfig, 'directives' | 'shared'>[]
   readonly timeouts: BlockConfig['timeouts']
   /** The first key that asks for the address, for messages. */
   readonly asked: { readonly key: string; readonly position: Position }
 }
 
-type PlanDraft = ListenPlan & { blocks: RoutedBlock[]; sockets: number; xdp: XdpSettings[] }
+type PlanDraft = ListenPlan & {
+  blocks: RoutedBlock[]
+  sockets: number
+  configs: ListenPlan['configs'][number][]
+}
 
 /**
  * Groups the keys of all blocks by the address they listen on. Returns the plans, and an error for
@@ -108,16 +111,13 @@ function addToPlan(
     port: key.port,
     blocks: [],
     sockets: 0,
-    xdp: [],
+    configs: [],
     timeouts: config.timeouts,
     asked: { key: printKey(key, host), position },
   }
   plans.set(address, plan)
   if (plan.sockets === 0) plan.sockets = config.sockets
-  for (const settings of config.shared.find(XDP) ?? []) {
-    const isKnown = plan.xdp.some((one) => one.interfaceName === settings.interfaceName)
-    if (!isKnown) plan.xdp.push(settings)
-  }
+  if (!plan.configs.includes(config)) plan.configs.push(config)
   const isReached = !plan.blocks.some(
     ({ zoneText, filters }) => zoneText === key.zoneText && filters.length === 0,
   )

@@ -1,20 +1,20 @@
 import t from 'tap'
 import {
+  BYPASS_REGION,
   giveRegion,
   packetOctets,
   packetView,
   REGION_OCTETS,
   SCRATCH,
   takeRegion,
-  XDP_REGION,
 } from '../../src/base/packet-memory.ts'
 
 t.test('regions are lent once each, empty, until there are no more', async (t) => {
   const taken: number[] = []
   for (let region = takeRegion(); region !== -1; region = takeRegion()) taken.push(region)
   t.equal(new Set(taken).size, taken.length)
-  t.equal(taken.length * REGION_OCTETS, XDP_REGION)
-  t.equal(XDP_REGION + REGION_OCTETS, SCRATCH)
+  t.equal(taken.length * REGION_OCTETS, BYPASS_REGION)
+  t.equal(BYPASS_REGION + REGION_OCTETS, SCRATCH)
   t.ok(taken.every((start) => start % 64 === 0))
   packetOctets[taken[3]! + 5] = 1
   giveRegion(taken[3]!)

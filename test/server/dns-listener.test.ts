@@ -38,7 +38,7 @@ function plan(rcode: number, port = 0, readMs = 3000): ListenPlan {
     port,
     blocks: [{ ...block, bufsizeOctets: 1232, debug: false }],
     sockets: 0,
-    xdp: [],
+    configs: [],
     timeouts: { readMs, writeMs: 5000, idleMs: 10_000, maxTcpQueries: -1 },
     asked: { key: `dns://.:${port} on 127.0.0.1`, position: { file: 'Corefile', line: 7 } },
   }

@@ -1,11 +1,11 @@
 import { Worker } from 'node:worker_threads'
 import { systemTimers } from '../../src/base/timers.ts'
 import { CookieSecrets } from '../../src/dns/edns/cookie-secrets.ts'
+import type { BypassSite } from '../../src/server/data/bypass.ts'
 import { DataListener } from '../../src/server/data/data-listener.ts'
-import type { DataXdp, FromDataThread } from '../../src/server/data/messages.ts'
+import type { FromDataThread } from '../../src/server/data/messages.ts'
 import { ThreadHandle } from '../../src/server/data/thread-handle.ts'
 import { XdpPlane } from '../../src/server/data/xdp/plane.ts'
-import type { XdpSite } from '../../src/server/data/xdp/routes.ts'
 import { createLogger } from '../../src/telemetry/log.ts'
 import type { Listener } from '../../src/transport/exchange.ts'
 import { openHost } from '../../src/transport/open-host.ts'
@@ -13,6 +13,7 @@ import { loadLibc } from '../../src/transport/udp/batch/libc.ts'
 import { loadXdpKernel } from '../../src/transport/udp/xdp/kernel.ts'
 import type { XdpSettings } from '../../src/transport/udp/xdp/settings.ts'
 import type { Echo } from './echo.ts'
+import { xdpConfig } from './xdp-config.ts'
 
 export interface EchoListenOptions {
   readonly host: string
@@ -85,10 +86,10 @@ export class EchoThreads {
 
   #createPlane(): XdpPlane {
     const threads = {
-      serve: (thread: number, generation: number, xdp: DataXdp) => {
+      serve: (thread: number, generation: number, body: unknown) => {
         const id = ++this.#asked
-        const message = { kind: 'xdp', id, generation, xdp } as const
-        return this.#handles[thread]!.ask(`xdpServed ${id}`, message)
+        const message = { kind: 'bypass', id, generation, of: 'xdp', body } as const
+        return this.#handles[thread]!.ask(`bypassed ${id}`, message)
       },
       detach: async (thread: number, fds: readonly number[]) => {
         await this.#handles[thread]!.ask(`detached ${fds.join()}`, { kind: 'detach', fds })
@@ -104,11 +105,11 @@ export class EchoThreads {
   async #serveXdp(generation: number): Promise<void> {
     if (this.#xdp === undefined) return
     const { settings, plane } = this.#xdp
-    const sites = [...this.#listeners.values()].flatMap((listener): XdpSite[] => {
+    const sites = [...this.#listeners.values()].flatMap((listener): BypassSite[] => {
       const socket = listener.socketOf(0)
       return socket === undefined
         ? []
-        : [{ plan: { address: socket.address, xdp: [settings] }, listener }]
+        : [{ plan: { address: socket.address, configs: [xdpConfig(settings)] }, listener }]
     })
     await plane.setSites(generation, sites)
   }

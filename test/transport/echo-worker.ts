@@ -48,8 +48,8 @@ function take(message: ToDataThread): void {
       for (const socket of message.sockets) serve(socket, message.generation)
       post({ kind: 'committed', generation: message.generation })
       return
-    case 'xdp':
-      post({ kind: 'xdpServed', id: message.id, fault: serveXdp(loop, message.xdp, byAddress) })
+    case 'bypass':
+      post({ kind: 'bypassed', id: message.id, fault: serveXdp(loop, message.body, byAddress) })
       return
     case 'detach':
       for (const fd of message.fds) detach(fd)

@@ -15,6 +15,7 @@ import {
   type UdpListener,
 } from '../../transport/udp/udp.ts'
 import type { DataSocket } from './messages.ts'
+import type { PacketLosses } from './packet-losses.ts'
 
 /** More than enough time for the kernel to put a datagram into the socket that it chose for it. */
 const RETIRE_MS = 10
@@ -86,9 +87,11 @@ export class DataListener implements UdpListener {
     }
   }
 
-  /** Queries that the kernel dropped because its buffer was full. */
-  get unbuffered(): number {
-    return this.#all().reduce((sum, { socket }) => sum + socket.unbuffered(), this.#pastUnbuffered)
+  get losses(): PacketLosses {
+    const { dropped, sendErrors } = this.counters
+    const add = (sum: number, { socket }: Opened): number => sum + socket.unbuffered()
+    const unbuffered = this.#all().reduce(add, this.#pastUnbuffered)
+    return { overloaded: dropped, unbuffered, unsent: sendErrors }
   }
 
   setHandler(handler: QueryHandler): void {

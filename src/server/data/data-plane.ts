@@ -11,15 +11,17 @@ import type { UdpListener } from '../../transport/udp/udp.ts'
 import { ServerCount, ServerCounts, type ServerTotals } from '../counters.ts'
 import type { Instance } from '../instance.ts'
 import type { ListenPlan } from '../listen-plan.ts'
+import { namedDirectives } from '../setup.ts'
 import type { DataChange, DataThreads } from '../supervisor.ts'
 import type { ControlChannel } from '../thread-channel.ts'
+import type { BypassThreads, PacketBypass } from './bypass.ts'
+import { BYPASSES } from './bypasses.ts'
 import { DataListener } from './data-listener.ts'
 import { CHECK_MS } from './hang-watchdog.ts'
 import type { DataSocket, FromDataThread, ToDataThread } from './messages.ts'
+import { addLosses, type PacketLosses } from './packet-losses.ts'
 import { type StartThread, ThreadHandle } from './thread-handle.ts'
 import { isOfGeneration, LINES_TO_CONTROL, toControlOf } from './to-control-tag.ts'
-import type { XdpThreads } from './xdp/interface.ts'
-import type { XdpPlane } from './xdp/plane.ts'
 
 export interface DataPlaneParts {
   readonly libc: Libc
@@ -83,11 +85,11 @@ export class DataPlane implements DataThreads {
   /** Lines and texts that were dropped because a ring was full. */
   #droppedLines = 0
   readonly #panicLines = new LineBudget(PANIC_LINES_MAX, PANIC_PERIOD_MS)
-  /** Undefined if no instance has used AF_XDP. */
-  #xdp: XdpPlane | undefined
-  #xdpRequests = 0
+  /** Those that an instance has asked for, keyed by directive. */
+  readonly #bypasses = new Map<string, PacketBypass>()
+  #bypassRequests = 0
   /** Losses of closed listeners. */
-  readonly #past = { overloaded: 0, unbuffered: 0, unsent: 0 }
+  readonly #past: PacketLosses = { overloaded: 0, unbuffered: 0, unsent: 0 }
 
   constructor(parts: DataPlaneParts) {
     this.#parts = parts
@@ -112,9 +114,11 @@ export class DataPlane implements DataThreads {
         handler,
         takesOver,
         detach: (fds) => this.#detach(fds),
-        onClosing: () => this.#xdp?.retire(address),
+        onClosing: () => {
+          for (const bypass of this.#bypasses.values()) bypass.retire(address)
+        },
         onClosed: () => {
-          addLosses(this.#past, listener)
+          addLosses(this.#past, listener.losses)
           if (this.#listeners.get(address) === listener) this.#listeners.delete(address)
         },
       })
@@ -126,7 +130,7 @@ export class DataPlane implements DataThreads {
   }
 
   async prepare(instance: Instance, channel: ControlChannel): Promise<DataChange> {
-    if (instance.plans.some(({ xdp }) => xdp.length > 0)) await this.#loadXdp()
+    await this.#openBypasses(namedDirectives(instance.blocks))
     const generation = ++this.#generation
     this.#wired.set(generation, { instance, channel: channel })
     const needed = Math.max(1, ...instance.plans.map((plan) => this.#socketsOf(plan)))
@@ -158,7 +162,7 @@ export class DataPlane implements DataThreads {
   }
 
   async close(): Promise<void> {
-    await this.#xdp?.close()
+    for (const bypass of this.#bypasses.values()) await bypass.close()
     this.#isClosed = true
     await Promise.all(this.#members.map(({ handle }) => handle.stop()))
     this.#stopChecking()
@@ -176,26 +180,25 @@ export class DataPlane implements DataThreads {
     return plan.sockets === 0 ? this.#parts.socketsDefault : plan.sockets
   }
 
-  /** Few servers use AF_XDP, and it has many modules. */
-  async #loadXdp(): Promise<void> {
-    if (this.#xdp !== undefined) return
+  async #openBypasses(directives: ReadonlySet<string>): Promise<void> {
     const { log, timers } = this.#parts
-    try {
-      const { XdpPlane } = await import('./xdp/plane.ts')
-      const { loadXdpKernel } = await import('../../transport/udp/xdp/kernel.ts')
-      const kernel = loadXdpKernel()
-      this.#xdp = new XdpPlane({ kernel, threads: this.#xdpThreads(), log, timers })
-    } catch (error) {
-      log.warning(`xdp: all packets go to the UDP sockets: ${error}`)
+    for (const [name, load] of Object.entries(BYPASSES)) {
+      if (!directives.has(name) || this.#bypasses.has(name)) continue
+      try {
+        const { open } = await load()
+        this.#bypasses.set(name, await open({ threads: this.#threadsFor(name), log, timers }))
+      } catch (error) {
+        log.warning(`${name}: all packets go to the UDP sockets: ${error}`)
+      }
     }
   }
 
-  #xdpThreads(): XdpThreads {
+  #threadsFor(of: string): BypassThreads {
     return {
-      serve: (thread, generation, xdp) => {
-        const id = ++this.#xdpRequests
-        const message: ToDataThread = { kind: 'xdp', id, generation, xdp }
-        return this.#members[thread]!.handle.ask(`xdpServed ${id}`, message)
+      serve: (thread, generation, body) => {
+        const id = ++this.#bypassRequests
+        const message: ToDataThread = { kind: 'bypass', id, generation, of, body }
+        return this.#members[thread]!.handle.ask(`bypassed ${id}`, message)
       },
       detach: async (thread, fds) => {
         const { handle } = this.#members[thread]!
@@ -264,8 +267,8 @@ export class DataPlane implements DataThreads {
     const shrunk = instance.plans.map((plan) => {
       return this.#listeners.get(plan.address)?.shrink(this.#socketsOf(plan))
     })
-    // Before threads lose sockets that AF_XDP packets belong to.
-    this.#serveXdp(instance.plans)
+    // Before threads lose sockets that packets of a bypass belong to.
+    this.#setSites(instance.plans)
     await Promise.all(shrunk)
   }
 
@@ -275,12 +278,12 @@ export class DataPlane implements DataThreads {
   }
 
   /** In the background: until then the UDP sockets get the packets. */
-  #serveXdp(plans: readonly ListenPlan[]): void {
+  #setSites(plans: readonly ListenPlan[]): void {
     const sites = plans.flatMap((plan) => {
       const listener = this.#listeners.get(plan.address)
       return listener === undefined ? [] : [{ plan, listener }]
     })
-    void this.#xdp?.setSites(this.#serving, sites)
+    for (const bypass of this.#bypasses.values()) void bypass.setSites(this.#serving, sites)
   }
 
   #commitMessage(generation: number, index: number): ToDataThread {
@@ -376,13 +379,8 @@ export class DataPlane implements DataThreads {
   #losses(): Losses {
     for (const { handle } of this.#members) this.#droppedLines += handle.ring.takeDropped()
     const sum = { ...this.#past }
-    if (this.#xdp !== undefined) {
-      const { overloaded, unbuffered, unsent } = this.#xdp.losses
-      sum.overloaded += overloaded
-      sum.unbuffered += unbuffered
-      sum.unsent += unsent
-    }
-    for (const listener of this.#listeners.values()) addLosses(sum, listener)
+    for (const { losses } of this.#bypasses.values()) addLosses(sum, losses)
+    for (const listener of this.#listeners.values()) addLosses(sum, listener.losses)
     return { ...sum, lines: this.#droppedLines }
   }
 
@@ -418,16 +416,6 @@ export class DataPlane implements DataThreads {
     const serving = this.#serving
     if (serving !== 0) prepared.push(this.#commitOne(index, serving))
     await Promise.all(prepared)
-    await this.#xdp?.revive(index)
+    for (const bypass of this.#bypasses.values()) await bypass.revive(index)
   }
-}
-
-function addLosses(
-  sum: { overloaded: number; unbuffered: number; unsent: number },
-  listener: DataListener,
-): void {
-  const { dropped, sendErrors } = listener.counters
-  sum.overloaded += dropped
-  sum.unbuffered += listener.unbuffered
-  sum.unsent += sendErrors
 }

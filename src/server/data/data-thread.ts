@@ -25,12 +25,13 @@ import type { ListenPlan } from '../listen-plan.ts'
 import { Server } from '../server.ts'
 import { namedDirectives } from '../setup.ts'
 import { DataChannel } from '../thread-channel.ts'
+import type { ServeBypass } from './bypass.ts'
+import { BYPASSES } from './bypasses.ts'
 import { BatchClock, FinishClock } from './clocks.ts'
 import type { DataSocket, DataThreadInit, FromDataThread, ToDataThread } from './messages.ts'
 import { RingGroups, RingLines, RingOctets } from './ring-lines.ts'
 import { ownTaskFile } from './task-time.ts'
 import { LINES_TO_CONTROL, toControlTag } from './to-control-tag.ts'
-import type { ServeXdp } from './xdp/serve-xdp.ts'
 
 /** The parts of a data thread. The directives are those of the control thread. */
 interface DataThreadParts {
@@ -90,8 +91,8 @@ export class DataThread {
   /** The directives that instances have named so far. */
   readonly #directives: Directive[] = []
   readonly #loaded = new Set<string>()
-  /** Loaded with the directive `xdp`. */
-  #xdp: ServeXdp | undefined
+  /** Keyed by directive; loaded with it. */
+  readonly #bypasses = new Map<string, ServeBypass>()
   #isOver = false
   #serving = 0
   /** The error that a message caused. */
@@ -175,8 +176,9 @@ export class DataThread {
   }
 
   async #load(names: ReadonlySet<string>): Promise<readonly Directive[]> {
-    // Few servers use AF_XDP.
-    if (names.has('xdp')) this.#xdp = (await import('./xdp/serve-xdp.ts')).serveXdp
+    for (const [name, load] of Object.entries(BYPASSES)) {
+      if (names.has(name)) this.#bypasses.set(name, await (await load()).loadServe())
+    }
     return this.#parts.loadDirectives(names)
   }
 
@@ -261,8 +263,8 @@ export class DataThread {
       case 'serve':
         this.#serveAt(message.generation, message.sockets)
         return
-      case 'xdp':
-        this.#post({ kind: 'xdpServed', id: message.id, fault: this.#serveXdp(message) })
+      case 'bypass':
+        this.#post({ kind: 'bypassed', id: message.id, fault: this.#serveBypass(message) })
         return
       case 'abandon':
         this.#instances.delete(message.generation)
@@ -342,10 +344,10 @@ export class DataThread {
   }
 
   /** Returns the reason for a failure; '' = done. */
-  #serveXdp({ generation, xdp }: ToDataThread & { kind: 'xdp' }): string {
+  #serveBypass({ generation, of, body }: ToDataThread & { kind: 'bypass' }): string {
     try {
-      const handlers = this.#instances.get(generation)?.handlers
-      return this.#xdp?.(this.#loop, xdp, handlers ?? new Map()) ?? 'AF_XDP is not loaded'
+      const handlers = this.#instances.get(generation)?.handlers ?? new Map()
+      return this.#bypasses.get(of)?.(this.#loop, body, handlers) ?? `${of} is not loaded`
     } catch (error) {
       return stackOf(error)
     }

@@ -1,8 +1,6 @@
 import type { ServerBlock } from '../../corefile/parser.ts'
 import type { SlotLabels } from '../../plugin/counter-slots.ts'
 import type { WakeCall } from '../../transport/udp/batch/wake.ts'
-import type { LaneTarget } from '../../transport/udp/xdp/targets.ts'
-import type { XskPlace } from '../../transport/udp/xdp/xsk.ts'
 
 /** The data that a data thread is started with. */
 export interface DataThreadInit {
@@ -31,19 +29,6 @@ export interface DataSocket {
   readonly port: number
   /** Indexed by LoopCount; shared. */
   readonly counts: Float64Array
-}
-
-/** One AF_XDP socket that a thread serves, in addition to its UDP sockets. */
-export interface DataXdp {
-  readonly place: XskPlace
-  /** Indexed by LoopCount; shared. */
-  readonly counts: Float64Array
-  readonly mtuOctets: number
-  /** The thread's UDP sockets whose packets the AF_XDP socket receives. */
-  readonly lanes: readonly Pick<DataSocket, 'address' | 'fd'>[]
-  readonly targets: readonly LaneTarget[]
-  /** Source addresses that no reply may go to. */
-  readonly refused: readonly Pick<LaneTarget, 'family' | 'address'>[]
 }
 
 /** Messages from the control thread to a data thread. A generation identifies an instance. */
@@ -75,12 +60,13 @@ export type ToDataThread =
       readonly generation: number
       readonly sockets: readonly DataSocket[]
     }
-  /** Serve this socket too, or with these targets from now on. `id` is in the reply. */
+  /** Serve packets that bypass the UDP sockets: calls the `ServeBypass` of `of`. `id` is in the reply. */
   | {
-      readonly kind: 'xdp'
+      readonly kind: 'bypass'
       readonly id: number
       readonly generation: number
-      readonly xdp: DataXdp
+      readonly of: string
+      readonly body: unknown
     }
   /** Drop a prepared instance: it will not serve. */
   | { readonly kind: 'abandon'; readonly generation: number }
@@ -101,8 +87,8 @@ export type FromDataThread =
   | { readonly kind: 'prepared'; readonly generation: number; readonly fault: string }
   | { readonly kind: 'committed'; readonly generation: number }
   | { readonly kind: 'detached'; readonly fds: readonly number[] }
-  /** `fault`: '' = the thread serves the AF_XDP socket. */
-  | { readonly kind: 'xdpServed'; readonly id: number; readonly fault: string }
+  /** `fault`: what `ServeBypass` returned. */
+  | { readonly kind: 'bypassed'; readonly id: number; readonly fault: string }
   /** Wakeup: the ring holds data. */
   | { readonly kind: 'wakeup' }
   /** New counters of an instance. */

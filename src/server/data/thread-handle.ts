@@ -157,8 +157,8 @@ function answerKey(message: FromDataThread): string {
     case 'prepared':
     case 'committed':
       return `${message.kind} ${message.generation}`
-    case 'xdpServed':
-      return `xdpServed ${message.id}`
+    case 'bypassed':
+      return `bypassed ${message.id}`
     case 'detached':
       return `detached ${message.fds.join()}`
     default:

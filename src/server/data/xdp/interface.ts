@@ -1,27 +1,16 @@
-import type { Timers } from '../../../base/timers.ts'
-import type { Logger } from '../../../telemetry/log.ts'
 import { LOOP_COUNTS, LoopCount } from '../../../transport/udp/batch/loop.ts'
 import { Attachment, isBusy } from '../../../transport/udp/xdp/attachment.ts'
 import { type Device, readDevice } from '../../../transport/udp/xdp/device.ts'
 import { KernelError, type XdpKernel } from '../../../transport/udp/xdp/kernel.ts'
 import type { Xsk } from '../../../transport/udp/xdp/xsk.ts'
-import type { DataXdp } from '../messages.ts'
+import type { BypassParts } from '../bypass.ts'
+import { addLosses, type PacketLosses } from '../packet-losses.ts'
 import type { XdpRoutePlan } from './routes.ts'
+import type { DataXdp } from './serve-xdp.ts'
 
-/** The threads, as the AF_XDP sockets need them. */
-export interface XdpThreads {
-  /** Resolves to the reason for a failure; '' = the thread serves the socket. */
-  serve(thread: number, generation: number, xdp: DataXdp): Promise<string>
-  /** Resolves once the thread has answered what has arrived, and serves the sockets no more. */
-  detach(thread: number, fds: readonly number[]): Promise<void>
-}
-
-interface XdpInterfaceParts {
+interface XdpInterfaceParts extends BypassParts {
   readonly name: string
   readonly kernel: XdpKernel
-  readonly threads: XdpThreads
-  readonly log: Logger
-  readonly timers: Timers
 }
 
 /**
@@ -67,13 +56,6 @@ interface XdpGoal {
   readonly generation: number
 }
 
-/** Losses of AF_XDP sockets. */
-export interface XdpLosses {
-  overloaded: number
-  unbuffered: number
-  unsent: number
-}
-
 /**
  * Keeps one interface in the wanted state, whatever happens to it: it may be busy, down, gone, or get
  * other addresses. Whenever it can't be had, the UDP sockets get the packets.
@@ -90,7 +72,7 @@ export class XdpInterface {
   #endWait: () => void = () => {}
   #complaint = ''
   /** Of closed sockets. */
-  readonly #past: XdpLosses = { overloaded: 0, unbuffered: 0, unsent: 0 }
+  readonly #past: PacketLosses = { overloaded: 0, unbuffered: 0, unsent: 0 }
 
   constructor(parts: XdpInterfaceParts) {
     this.#parts = parts
@@ -148,9 +130,9 @@ export class XdpInterface {
     }
   }
 
-  get losses(): XdpLosses {
+  get losses(): PacketLosses {
     const sum = { ...this.#past }
-    for (const queue of this.#active?.queues ?? []) addLosses(sum, queue)
+    for (const queue of this.#active?.queues ?? []) addLosses(sum, lossesOf(queue))
     return sum
   }
 
@@ -241,14 +223,15 @@ export class XdpInterface {
 
   async #serve(active: Active, { xsk, thread, counts }: Queue): Promise<void> {
     const { plan, generation, attachment } = active
-    const fault = await this.#parts.threads.serve(thread, generation, {
+    const xdp: DataXdp = {
       place: xsk.place,
       counts,
       mtuOctets: attachment.device.mtuOctets,
       lanes: plan.lanesOf(thread),
       targets: plan.targets,
       refused: plan.refused,
-    })
+    }
+    const fault = await this.#parts.threads.serve(thread, generation, xdp)
     if (fault !== '') throw new Error(fault)
   }
 
@@ -263,7 +246,7 @@ export class XdpInterface {
     // A thread that has ended has nothing to finish.
     await Promise.allSettled(ended)
     this.#active = undefined
-    for (const queue of active.queues) addLosses(this.#past, queue)
+    for (const queue of active.queues) addLosses(this.#past, lossesOf(queue))
     active.attachment.close()
   }
 
@@ -290,8 +273,7 @@ function routesOf(plan: XdpRoutePlan): string {
   return JSON.stringify([lanes, targets, refused])
 }
 
-function addLosses(sum: XdpLosses, { counts, xsk }: Queue): void {
-  sum.overloaded += counts[LoopCount.Dropped]!
-  sum.unsent += counts[LoopCount.SendErrors]!
-  sum.unbuffered += xsk.dropped()
+function lossesOf({ counts, xsk }: Queue): PacketLosses {
+  const [overloaded, unsent] = [counts[LoopCount.Dropped]!, counts[LoopCount.SendErrors]!]
+  return { overloaded, unbuffered: xsk.dropped(), unsent }
 }

@@ -1,30 +1,27 @@
 import { networkInterfaces } from 'node:os'
-import type { Timers } from '../../../base/timers.ts'
-import type { Logger } from '../../../telemetry/log.ts'
 import { readDevice } from '../../../transport/udp/xdp/device.ts'
 import type { XdpKernel } from '../../../transport/udp/xdp/kernel.ts'
-import { XdpInterface, type XdpLosses, type XdpThreads } from './interface.ts'
-import { planRoutes, type XdpRoutePlan, type XdpSite } from './routes.ts'
+import type { BypassParts, BypassSite, PacketBypass } from '../bypass.ts'
+import { addLosses, type PacketLosses } from '../packet-losses.ts'
+import { XdpInterface } from './interface.ts'
+import { interfacesOf, planRoutes, type XdpRoutePlan } from './routes.ts'
 
 /** Time between two checks of the interfaces. */
 const CHECK_MS = 1000
 
-interface XdpPlaneParts {
+interface XdpPlaneParts extends BypassParts {
   readonly kernel: XdpKernel
-  readonly threads: XdpThreads
-  readonly log: Logger
-  readonly timers: Timers
 }
 
 /**
  * The interfaces whose packets bypass the UDP sockets. Each is reconciled after every change of the
  * sites, and once a second with the state of the machine.
  */
-export class XdpPlane {
+export class XdpPlane implements PacketBypass {
   readonly #parts: XdpPlaneParts
   readonly #interfaces = new Map<string, XdpInterface>()
   readonly #stopChecking: () => void
-  #sites: readonly XdpSite[] = []
+  #sites: readonly BypassSite[] = []
   #generation = 0
   /** The current step; the next one waits for it. */
   #turn: Promise<void> = Promise.resolve()
@@ -38,12 +35,11 @@ export class XdpPlane {
     })
   }
 
-  /** The threads serve these sites with the instance `generation` from now on. */
-  setSites(generation: number, sites: readonly XdpSite[]): Promise<void> {
+  setSites(generation: number, sites: readonly BypassSite[]): Promise<void> {
     this.#generation = generation
     this.#sites = sites
     for (const { plan } of sites) {
-      for (const { interfaceName: name } of plan.xdp) {
+      for (const { interfaceName: name } of interfacesOf(plan)) {
         if (this.#interfaces.has(name)) continue
         this.#interfaces.set(name, new XdpInterface({ ...this.#parts, name }))
       }
@@ -52,30 +48,23 @@ export class XdpPlane {
     return this.#reconcile()
   }
 
-  /** Gives the packets of an address back to its UDP sockets at once, because they are closing. */
   retire(address: string): void {
     this.#sites = this.#sites.filter(({ plan }) => plan.address !== address)
     for (const [name, one] of this.#interfaces) one.retain(() => this.#plan(name)?.targets ?? [])
   }
 
-  /** Gives the AF_XDP sockets of a thread that ended to its replacement. */
   revive(thread: number): Promise<void> {
     return this.#inTurn(async () => {
       for (const one of this.#interfaces.values()) await one.revive(thread)
     })
   }
 
-  get losses(): XdpLosses {
+  get losses(): PacketLosses {
     const sum = { overloaded: 0, unbuffered: 0, unsent: 0 }
-    for (const { losses } of this.#interfaces.values()) {
-      sum.overloaded += losses.overloaded
-      sum.unbuffered += losses.unbuffered
-      sum.unsent += losses.unsent
-    }
+    for (const { losses } of this.#interfaces.values()) addLosses(sum, losses)
     return sum
   }
 
-  /** Ends all redirections. The threads must still run. */
   close(): Promise<void> {
     this.#isClosed = true
     this.#stopChecking()

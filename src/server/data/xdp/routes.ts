@@ -1,17 +1,10 @@
 import type { NetworkInterfaceInfo } from 'node:os'
 import { parsePeerAddress } from '../../../transport/peer-address.ts'
 import { TARGETS_MAX } from '../../../transport/udp/xdp/program.ts'
-import type { XdpSettings } from '../../../transport/udp/xdp/settings.ts'
+import { XDP, type XdpSettings } from '../../../transport/udp/xdp/settings.ts'
 import type { LaneTarget } from '../../../transport/udp/xdp/targets.ts'
-import type { ListenPlan } from '../../listen-plan.ts'
-import type { DataListener } from '../data-listener.ts'
-import type { DataXdp } from '../messages.ts'
-
-/** One listen address whose packets may bypass its sockets. */
-export interface XdpSite {
-  readonly plan: Pick<ListenPlan, 'address' | 'xdp'>
-  readonly listener: Pick<DataListener, 'port' | 'sockets' | 'socketOf'>
-}
+import type { BypassSite } from '../bypass.ts'
+import type { DataXdp } from './serve-xdp.ts'
 
 /** What an interface should do. */
 export interface XdpRoutePlan {
@@ -33,17 +26,25 @@ export interface XdpMachine {
   mac(): string
 }
 
+/** The interfaces whose packets for the plan bypass its sockets. If one is listed twice, the first counts. */
+export function interfacesOf({ configs }: BypassSite['plan']): XdpSettings[] {
+  return configs.flatMap(({ shared }) => shared.find(XDP) ?? [])
+}
+
 /**
  * Returns what an interface should do for the sites that list it; undefined = nothing. Its addresses
  * stand for a wildcard. The first site decides the settings. Throws an Error if there are too many
  * targets.
  */
-export function planRoutes(all: readonly XdpSite[], machine: XdpMachine): XdpRoutePlan | undefined {
+export function planRoutes(
+  all: readonly BypassSite[],
+  machine: XdpMachine,
+): XdpRoutePlan | undefined {
   const { name } = machine
-  const sites = all.filter(({ plan, listener }) => {
-    return listener.sockets > 0 && plan.xdp.some((one) => one.interfaceName === name)
-  })
-  const settings = sites[0]?.plan.xdp.find((one) => one.interfaceName === name)
+  const settingsOf = ({ plan }: BypassSite): XdpSettings | undefined =>
+    interfacesOf(plan).find((one) => one.interfaceName === name)
+  const sites = all.filter((site) => site.listener.sockets > 0 && settingsOf(site) !== undefined)
+  const settings = sites[0] && settingsOf(sites[0])
   if (settings === undefined) return undefined
   const addresses = addressesOf(machine)
   const targets = listTargets(sites, machine, addresses)
@@ -74,7 +75,7 @@ function addressesOf({ name, interfaces }: XdpMachine): NetworkInterfaceInfo[] {
 
 /** A site with an address of its own comes before one with all addresses. */
 function listTargets(
-  sites: readonly XdpSite[],
+  sites: readonly BypassSite[],
   machine: XdpMachine,
   addresses: readonly NetworkInterfaceInfo[],
 ): LaneTarget[] {

@@ -1,22 +1,27 @@
-import type { QueryHandler } from '../../../transport/exchange.ts'
-import type { BatchLoop } from '../../../transport/udp/batch/loop.ts'
 import { BatchSocket } from '../../../transport/udp/batch/socket.ts'
 import { loadXdpKernel } from '../../../transport/udp/xdp/kernel.ts'
-import { Targets } from '../../../transport/udp/xdp/targets.ts'
+import { type LaneTarget, Targets } from '../../../transport/udp/xdp/targets.ts'
 import { XdpSocket } from '../../../transport/udp/xdp/xdp-socket.ts'
-import type { DataXdp } from '../messages.ts'
+import type { XskPlace } from '../../../transport/udp/xdp/xsk.ts'
+import type { ServeBypass } from '../bypass.ts'
+import type { DataSocket } from '../messages.ts'
 
-/**
- * Makes `loop` serve an AF_XDP socket, or changes what a served socket receives. `handlers`: by
- * address of the plan. Returns the reason for a failure; '' = done.
- */
-export type ServeXdp = (
-  loop: BatchLoop,
-  xdp: DataXdp,
-  handlers: ReadonlyMap<string, QueryHandler>,
-) => string
+/** One AF_XDP socket that a thread serves, in addition to its UDP sockets. */
+export interface DataXdp {
+  readonly place: XskPlace
+  /** Indexed by LoopCount; shared. */
+  readonly counts: Float64Array
+  readonly mtuOctets: number
+  /** The thread's UDP sockets whose packets the AF_XDP socket receives. */
+  readonly lanes: readonly Pick<DataSocket, 'address' | 'fd'>[]
+  readonly targets: readonly LaneTarget[]
+  /** Source addresses that no reply may go to. */
+  readonly refused: readonly Pick<LaneTarget, 'family' | 'address'>[]
+}
 
-export const serveXdp: ServeXdp = (loop, xdp, handlers) => {
+/** Makes `loop` serve an AF_XDP socket (DataXdp), or changes what a served socket receives. */
+export const serveXdp: ServeBypass = (loop, body, handlers) => {
+  const xdp = body as DataXdp
   const lanes = xdp.lanes.flatMap(({ address, fd }) => {
     const socket = loop.socketOf(fd)
     const handler = handlers.get(address)

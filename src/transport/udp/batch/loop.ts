@@ -84,7 +84,7 @@ export interface LoopHooks {
   onBatchEnd(): void
 }
 
-/** The packets of one UDP socket: all that it receives, and a part of what an AF_XDP socket receives. */
+/** The packets of one UDP socket: all that it receives, and those that bypassed it (`addLanes`). */
 class Lane {
   /** The UDP socket. */
   readonly fd: number
@@ -360,7 +360,7 @@ export class BatchLoop {
         sleepMs = Math.min(timeoutMs, TURN_MS)
       }
       fds[(i + 1) * POLLFD_WORDS + 1] = member.isClogged ? POLLOUT : POLLIN
-      // An AF_XDP socket sends long replies through a UDP socket, which has no batch of its own then.
+      // A socket with lanes sends long replies through a UDP socket, which has no batch of its own then.
       member.countSendErrors()
     }
     fds[1] = POLLIN

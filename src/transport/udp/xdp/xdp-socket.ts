@@ -15,7 +15,7 @@ import type { XskPlace } from './xsk.ts'
 import * as xsks from './xsk.ts'
 
 // Bound in this module: V8 folds its constants, but looks up and checks an import at every use.
-const { packetOctets, packetWords, XDP_REGION } = packets
+const { packetOctets, packetWords, BYPASS_REGION } = packets
 const { BATCH, UNIT_PACKET } = layouts
 const { REPLY_OCTETS_MAX } = udp
 const { ETHERNET_OCTETS, IPV4_DESTINATION, IPV4_MESSAGE, IPV4_PORTS, IPV4_SOURCE } = frames
@@ -24,8 +24,8 @@ const { FRAME_OCTETS } = xsks
 const { RING_ENTRIES } = rings
 
 /** Places in the packet memory. All sockets of a thread use them, one packet at a time. */
-const QUERY_AT = XDP_REGION
-const REPLY_AT = XDP_REGION + FRAME_OCTETS
+const QUERY_AT = BYPASS_REGION
+const REPLY_AT = BYPASS_REGION + FRAME_OCTETS
 const QUERY_PLACE = packetOctets.subarray(QUERY_AT, QUERY_AT + FRAME_OCTETS)
 const REPLY_PLACE = packetOctets.subarray(REPLY_AT, REPLY_AT + REPLY_OCTETS_MAX)
 const FRAME_MASK = FRAME_OCTETS - 1

@@ -1,8 +1,10 @@
 import t from 'tap'
+import type { BypassSite } from '../../../../src/server/data/bypass.ts'
 import { XdpPlane } from '../../../../src/server/data/xdp/plane.ts'
-import type { XdpSite } from '../../../../src/server/data/xdp/routes.ts'
 import { createLogger } from '../../../../src/telemetry/log.ts'
+import type { XdpSettings } from '../../../../src/transport/udp/xdp/settings.ts'
 import { FakeTimers } from '../../../support/setup.ts'
+import { xdpConfig } from '../../../transport/xdp-config.ts'
 import { ScriptedKernel } from './scripted-kernel.ts'
 
 const EPERM = 1
@@ -11,10 +13,11 @@ const ENETDOWN = 100
 const READY = '[INFO] xdp eth0: native, copy, 1 queue'
 const BUSY = '[WARNING] xdp eth0: its packets go to the UDP sockets: bind AF_XDP queue 0: EBUSY'
 
-const SITE: XdpSite = {
+const ETH0: XdpSettings = { interfaceName: 'eth0', queues: 0, mode: 'native' }
+const SITE: BypassSite = {
   plan: {
     address: 'dns://192.0.2.1:53',
-    xdp: [{ interfaceName: 'eth0', queues: 0, mode: 'native' }],
+    configs: [xdpConfig(ETH0)],
   },
   listener: {
     port: 53,
@@ -85,8 +88,8 @@ t.test('a queue that is busy for a moment is tried again soon, and attached once
 t.test('an interface does not wait for another one', async (t) => {
   const { scripted, timers, lines, plane } = stage()
   scripted.bindErrors.push(EBUSY)
-  const xdp = ['eth0', 'eth1'].map((interfaceName) => ({ ...SITE.plan.xdp[0]!, interfaceName }))
-  const done = plane.setSites(1, [{ ...SITE, plan: { ...SITE.plan, xdp } }])
+  const configs = [xdpConfig(ETH0, { ...ETH0, interfaceName: 'eth1' })]
+  const done = plane.setSites(1, [{ ...SITE, plan: { ...SITE.plan, configs } }])
   await settled()
   t.strictSame(lines, [READY.replace('eth0', 'eth1')])
   await timers.advance(10)

@@ -1,10 +1,9 @@
 import type { NetworkInterfaceInfo } from 'node:os'
 import t from 'tap'
-import {
-  planRoutes,
-  type XdpMachine,
-  type XdpSite,
-} from '../../../../src/server/data/xdp/routes.ts'
+import type { BypassSite } from '../../../../src/server/data/bypass.ts'
+import { planRoutes, type XdpMachine } from '../../../../src/server/data/xdp/routes.ts'
+import type { XdpSettings } from '../../../../src/transport/udp/xdp/settings.ts'
+import { xdpConfig } from '../../../transport/xdp-config.ts'
 
 const MAC = '02:00:00:00:00:01'
 
@@ -21,26 +20,24 @@ const ADDRESSES = [
 ]
 
 const plan = (
-  sites: readonly XdpSite[],
+  sites: readonly BypassSite[],
   interfaces: XdpMachine['interfaces'] = { eth0: ADDRESSES },
 ) => planRoutes(sites, { name: 'eth0', interfaces, mac: () => MAC })
 
 /** A site with `sockets` sockets of `host`, whose descriptors start at `fd`. */
-function site(host: string, port = 53, fd = 10, sockets = 2, interfaces = ['eth0']): XdpSite {
-  const xdp = interfaces.map((interfaceName) => ({
-    interfaceName,
-    queues: 0,
-    mode: 'auto' as const,
-  }))
+function site(host: string, port = 53, fd = 10, sockets = 2, interfaces = ['eth0']): BypassSite {
+  const xdp = interfaces.map((interfaceName): XdpSettings => {
+    return { interfaceName, queues: 0, mode: 'auto' }
+  })
   const address = `dns://${host}:${port}`
-  const plan = { address, xdp } as unknown as XdpSite['plan']
+  const plan = { address, configs: [xdpConfig(...xdp)] }
   const counts = new Float64Array(3)
   const socketOf = (index: number) => ({ address, fd: fd + index, host, port, counts })
   return { plan, listener: { port, sockets, socketOf } }
 }
 
 function print(
-  sites: readonly XdpSite[],
+  sites: readonly BypassSite[],
   interfaces?: XdpMachine['interfaces'],
 ): string[] | undefined {
   return plan(sites, interfaces)?.targets.map(({ family, address, port, lane }) => {
