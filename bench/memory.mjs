@@ -6,8 +6,11 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { systemClock } from '../dist/base/clock.js'
+import { printSteering } from '../dist/dnsrecord/print-endpoint.js'
+import { validateEndpoint } from '../dist/dnsrecord/validate/dns-record.js'
 import { PeerCache } from '../dist/peering/cache/peer-cache.js'
 import { PeerFollower } from '../dist/peering/peer.js'
+import { toPeerEndpoint } from '../dist/peering/to-peer-endpoint.js'
 import { composePeerEndpoint } from '../dist/peering/v2-codec.js'
 
 const [rounds = 7] = process.argv.slice(2).map(Number)
@@ -28,29 +31,18 @@ function layout(site, rootHost, n) {
   const geo = n % 2 === 0 ? 'GEO-EU' : 'GEO-NA'
   const place = `${geo.toLowerCase()}.klb.${rootHost}`
   const leaf = `${site}.klb.${rootHost}`
-  const about = {
-    site,
-    rootHost,
-    recordType: 'CNAME',
-    ttlSeconds: 60,
-    setIdentifier: '',
-    weight: undefined,
-    geoCodes: [],
-    isDefault: false,
-    health: 'unknown',
-    sinceSeconds: 1_780_000_000,
+  const facts = { site, rootHost, health: 'unknown', sinceSeconds: 1_780_000_000 }
+  const unsteered = { setIdentifier: '', weight: undefined, geoCodes: [], isDefault: false }
+  const endpoint = (dnsName, recordType, target, steering = {}) => {
+    const object = { dnsName, recordType, recordTTL: 60, targets: [target] }
+    const steered = { ...object, ...printSteering({ ...unsteered, ...steering }) }
+    return toPeerEndpoint(validateEndpoint(steered, rootHost).endpoint, facts)
   }
   return [
-    { ...about, dnsName: rootHost, targets: [`klb.${rootHost}`] },
-    {
-      ...about,
-      dnsName: `klb.${rootHost}`,
-      targets: [place],
-      setIdentifier: geo,
-      geoCodes: [geo],
-    },
-    { ...about, dnsName: place, targets: [leaf], setIdentifier: leaf, weight: 120 },
-    { ...about, dnsName: leaf, recordType: 'A', targets: [`10.0.${n}.1`] },
+    endpoint(rootHost, 'CNAME', `klb.${rootHost}`),
+    endpoint(`klb.${rootHost}`, 'CNAME', place, { setIdentifier: geo, geoCodes: [geo] }),
+    endpoint(place, 'CNAME', leaf, { setIdentifier: leaf, weight: 120 }),
+    endpoint(leaf, 'A', `10.0.${n}.1`),
   ]
 }
 

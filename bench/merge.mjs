@@ -1,34 +1,30 @@
 // Claims: what merging takes: hosts whose endpoints three other sites have as well, as an operator merges them.
 //   npm run build && node bench/merge.mjs [hosts] [rounds]
 
-import { printSteered } from '../dist/dnsrecord/print-endpoint.js'
+import { printSteered, printSteering } from '../dist/dnsrecord/print-endpoint.js'
+import { validateEndpoint } from '../dist/dnsrecord/validate/dns-record.js'
 import { validateResource } from '../dist/dnsrecord/validate/resource.js'
 import { composeServed } from '../dist/operator/plan/served-endpoints.js'
 import { chooseEndpoints } from '../dist/peering/merge/choose-endpoints.js'
 import { chooseOthers } from '../dist/peering/merge/choose-site-states.js'
 import { RecordSet } from '../dist/peering/record-set.js'
 import { buildSiteRecords } from '../dist/peering/site-records.js'
+import { toPeerEndpoint } from '../dist/peering/to-peer-endpoint.js'
 
 const [hosts = 1000, rounds = 21] = process.argv.slice(2).map(Number)
 const SITES = 3
 const SILENT_MS = 24 * 3600 * 1000
 const NOW_MS = 1_790_000_000_000
 
-const endpoint = (site, rootHost, dnsName, recordType, target, more = {}) => ({
-  site,
-  rootHost,
-  dnsName,
-  recordType,
-  ttlSeconds: 60,
-  setIdentifier: '',
-  weight: undefined,
-  geoCodes: [],
-  isDefault: false,
-  targets: [target],
-  health: 'unknown',
-  sinceSeconds: 1_780_000_000,
-  ...more,
-})
+function endpoint(site, rootHost, dnsName, recordType, target, steering = {}) {
+  const unsteered = { setIdentifier: '', weight: undefined, geoCodes: [], isDefault: false }
+  const object = {
+    ...{ dnsName, recordType, recordTTL: 60, targets: [target] },
+    ...printSteering({ ...unsteered, ...steering }),
+  }
+  const facts = { site, rootHost, health: 'unknown', sinceSeconds: 1_780_000_000 }
+  return toPeerEndpoint(validateEndpoint(object, rootHost).endpoint, facts)
+}
 
 /** One address with a weight. */
 const single = (site, host, n) => [
@@ -55,7 +51,7 @@ function contentOf(rootHost, endpoints) {
     apiVersion: 'kuadrant.io/v1alpha1',
     kind: 'DNSRecord',
     metadata: { name: 'app', namespace: 'n' },
-    spec: { rootHost, endpoints: endpoints.map(printSteered) },
+    spec: { rootHost, endpoints: endpoints.map(({ endpoint }) => printSteered(endpoint)) },
   }).record
 }
 
@@ -87,7 +83,7 @@ for (const [name, make] of [
     merged = 0
     for (const { own, reported, ...record } of work) {
       const { endpoints } = chooseEndpoints(own, chooseOthers('here', reported, SILENT_MS))
-      const { records: foreign } = buildSiteRecords(record.rootHost, endpoints, '', RecordSet.EMPTY)
+      const foreign = buildSiteRecords(record.rootHost, endpoints, '', RecordSet.EMPTY)
       merged += composeServed(record, { ...STATE, foreign }).length
     }
     const spent = process.cpuUsage({ user, system })

@@ -60,6 +60,13 @@ export function packRecord(record: DnsRecord): PackedRecord {
   return scratch.toString('latin1', 0, length)
 }
 
+/** Returns an endpoint in the form that packed records have; equal endpoints have equal octets. */
+export function packEndpoint(endpoint: Endpoint): string {
+  length = 0
+  putEndpoint(endpoint)
+  return scratch.toString('latin1', 0, length)
+}
+
 function putEndpoint(endpoint: Endpoint): void {
   const { weight, probeAt, point } = endpoint
   putOctets8(endpoint.owner)

@@ -1,6 +1,7 @@
 import { printLatin1 } from '../base/latin1.ts'
-import { RRType } from '../dns/iana/types.ts'
+import { printType, RRType } from '../dns/iana/types.ts'
 import { printRdata } from '../dns/rdata/index.ts'
+import type { Endpoint } from './dns-record.ts'
 
 /** An endpoint in external-dns's JSON form, with the fields that a DNSRecord uses. */
 export interface EndpointObject {
@@ -61,18 +62,13 @@ function printText(rdata: Uint8Array): string {
   return PLAIN_TEXT.test(text) ? text : printRdata(RRType.TXT, rdata)
 }
 
-/** An endpoint as text, from any source. */
-export interface EndpointText extends SteeringText {
-  readonly dnsName: string
-  readonly recordType: string
-  readonly ttlSeconds: number
-  readonly targets: readonly string[]
-}
-
-/** Returns the same endpoint in the form of a DNSRecord's spec. */
-export function printSteered(endpoint: EndpointText): EndpointObject {
-  const { dnsName, recordType, targets, ttlSeconds: recordTTL } = endpoint
-  return { dnsName, recordType, targets, recordTTL, ...printSteering(endpoint) }
+/** Returns an endpoint in the form of a DNSRecord's spec, without the place of its probes. */
+export function printSteered(endpoint: Endpoint): EndpointObject {
+  const { owner, type, rdata, ttlSeconds: recordTTL, codes, point } = endpoint
+  const targets = rdata.map((target) => printTarget(type, target))
+  const geoCodes = codes.map(({ text }) => text)
+  const steering = printSteering({ ...endpoint, geoCodes, location: point?.text })
+  return { dnsName: printHost(owner), recordType: printType(type), targets, recordTTL, ...steering }
 }
 
 /** Returns the steering fields of an endpoint, without those that are empty. */

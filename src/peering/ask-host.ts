@@ -91,7 +91,9 @@ export async function askHostAt(
   const own = siteStates.filter((siteState) => siteState.rootHost === rootHost)
   if (own.length > 0) {
     // The records themselves have TTL 0, so that resolvers do not cache them.
-    const ttlSeconds = leastTtl(own.flatMap(({ endpoints }) => endpoints))
+    const ttlSeconds = leastTtl(
+      own.flatMap(({ endpoints }) => endpoints.map(({ endpoint }) => endpoint)),
+    )
     return { kind: 'shares', siteStates: own, problems, ttlSeconds }
   }
   return askOld(question, { peer, rootHost, seenMs })

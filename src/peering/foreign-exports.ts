@@ -1,3 +1,5 @@
+import { printLatin1 } from '../base/latin1.ts'
+import { packEndpoint } from '../dnsrecord/pack.ts'
 import type { PeerEndpoint, SiteState } from './peer-endpoint.ts'
 
 /** How long a peer may report other endpoints of our site: our own nameserver follows us in a few seconds. */
@@ -15,12 +17,12 @@ export function findForeignExports(
   const known = new Map<string, Set<string>>()
   for (const one of ours) {
     const targets = known.get(identify(one)) ?? new Set()
-    for (const target of one.targets) targets.add(target)
+    for (const target of one.endpoint.rdata) targets.add(printLatin1(target))
     known.set(identify(one), targets)
   }
   return reported.filter((one) => {
     const targets = known.get(identify(one))
-    return one.targets.some((target) => !targets?.has(target))
+    return one.endpoint.rdata.some((target) => !targets?.has(printLatin1(target)))
   })
 }
 
@@ -37,8 +39,7 @@ export function endpointsOfSite(
   return states.filter((state) => state.site === site).flatMap(({ endpoints }) => endpoints)
 }
 
-function identify(endpoint: PeerEndpoint): string {
-  const { rootHost, dnsName, recordType, setIdentifier, weight, geoCodes, isDefault } = endpoint
-  const steering = [weight ?? -1, [...geoCodes].sort(), isDefault, endpoint.location ?? '']
-  return JSON.stringify([rootHost, dnsName, recordType, setIdentifier, ...steering])
+function identify({ rootHost, endpoint }: PeerEndpoint): string {
+  const steered = { ...endpoint, rdata: [], ttlSeconds: 0, probeAt: undefined }
+  return `${rootHost} ${packEndpoint(steered)}`
 }

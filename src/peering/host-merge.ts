@@ -15,13 +15,13 @@ import { chooseEndpoints } from './merge/choose-endpoints.ts'
 import { chooseOthers } from './merge/choose-site-states.ts'
 import { describeLeftOut } from './merge/cut-to-fit.ts'
 import { withoutDrains } from './merge/without-drains.ts'
-import type { PeerEndpoint, SiteState } from './peer-endpoint.ts'
+import { type PeerEndpoint, printTargets, type SiteState } from './peer-endpoint.ts'
 import type { AddressDecision, HealthQuorum, QuorumHost } from './quorum/health-quorum.ts'
 import { RecordSet } from './record-set.ts'
 import { findSilentSites } from './silent-sites.ts'
 import { findSiteClocks, type TimedPeer, undateStates } from './site-clocks.ts'
 import { buildSiteRecords, type SiteRecord } from './site-records.ts'
-import { printTargets, toPeerEndpoints } from './to-peer-endpoint.ts'
+import { printProbed, toPeerEndpoints } from './to-peer-endpoint.ts'
 import type { HostTroubles } from './troubles.ts'
 import type { OwnHosts } from './trust/own-hosts.ts'
 import type { PeerRule } from './trust/peer-rule.ts'
@@ -110,16 +110,13 @@ export class HostMerge {
     const { endpoints, leftOut } = chooseEndpoints(gathered.own, gathered.siteStates)
     const zoneLabel = mine.find(({ content }) => content.zoneLabel !== '')?.content.zoneLabel ?? ''
     const built = buildSiteRecords(host.text, endpoints, zoneLabel, host.given)
-    const unserved = [
-      ...leftOut.map((one) => describeLeftOut(host.text, one)),
-      ...built.refused.map(({ site, reason }) => `${host.text} of ${site}: ${reason}`),
-    ]
-    const others = built.records.map(({ record }) => record)
+    const unserved = leftOut.map((one) => describeLeftOut(host.text, one))
+    const others = built.map(({ record }) => record)
     const nowMs = clock.monotonic()
     const silent = findSilentSites(siteStates, nowMs, expiryMs)
     return {
       given: RecordSet.of([...host.own, ...others]),
-      findings: findingsOf(built.records, settled.decisions, silent),
+      findings: findingsOf(built, settled.decisions, silent),
       troubles: { unserved, refused },
       dueMs: settled.dueMs,
       changes: settled.changes,
@@ -140,7 +137,8 @@ export class HostMerge {
     const reasons = new Map(reports.map(({ address, reason }) => [address, reason]))
     const found = gathered.mine.flatMap((one) => this.#ownDown(one, site))
     for (const { endpoints } of gathered.siteStates) {
-      for (const { site, dnsName, recordType, health, targets } of endpoints) {
+      for (const { site, endpoint, health } of endpoints) {
+        const { dnsName, recordType, targets } = printTargets(endpoint)
         for (const target of targets) {
           const known = health === 'down' ? `down: its site ${site} reports it` : ''
           const reason = reasons.get(target) ?? known
@@ -216,8 +214,8 @@ export class HostMerge {
     const found = new Map<string, 'up' | 'down'>()
     for (const { record } of mine) {
       const { down, up } = this.#parts.health.healthOf(record.key)
-      for (const address of printTargets(down)) if (!found.has(address)) found.set(address, 'down')
-      for (const address of printTargets(up)) found.set(address, 'up')
+      for (const address of printProbed(down)) if (!found.has(address)) found.set(address, 'down')
+      for (const address of printProbed(up)) found.set(address, 'up')
     }
     return found
   }
@@ -256,8 +254,8 @@ function findingsOf(
   const found = new Map<string, Finding>()
   for (const { record, endpoints } of records) {
     const recordKey = record.key
-    for (const { site, targets } of endpoints) {
-      for (const address of targets) {
+    for (const { site, endpoint } of endpoints) {
+      for (const address of printTargets(endpoint).targets) {
         const decided = decisions.get(address)
         const silence = decided?.outcome === 'up' ? undefined : silent.get(site)
         const reason = decided?.outcome === 'down' ? decided.reason : silence

@@ -1,5 +1,5 @@
 import type { AskedHost } from './ask-host.ts'
-import type { SiteState } from './peer-endpoint.ts'
+import { peerEndpointKey, type SiteState } from './peer-endpoint.ts'
 
 /** Interval between two queries for a host whose answer does not say how long it is valid. */
 export const HOST_MS = 15_000
@@ -251,5 +251,7 @@ function emptied(siteState: SiteState): SiteState {
 
 /** Prints everything except the time it was seen. */
 function printSiteStates(siteStates: readonly SiteState[]): string {
-  return JSON.stringify(siteStates.map(({ site, endpoints }) => [site, endpoints]))
+  return JSON.stringify(
+    siteStates.map(({ site, endpoints }) => [site, endpoints.map(peerEndpointKey)]),
+  )
 }

@@ -1,43 +1,26 @@
-import type { ProbeAt } from '../dnsrecord/health-check.ts'
+import { printType } from '../dns/iana/types.ts'
+import type { Endpoint } from '../dnsrecord/dns-record.ts'
+import { packEndpoint } from '../dnsrecord/pack.ts'
+import { printHost, printTarget } from '../dnsrecord/print-endpoint.ts'
 import type { RecordSettings } from '../dnsrecord/settings.ts'
 
 /** Health of an endpoint by one probe or by all of them. Unknown is not down. */
 export type EndpointHealth = 'up' | 'down' | 'unknown'
 
 /**
- * One endpoint of one record as its own site exports it.
- *
- * All text is as in a DNSRecord. Names are lower case, without a final dot; a wildcard keeps its
- * `*.`.
+ * One endpoint of one record as its own site exports it. The endpoint itself is valid. Its geo codes and targets are
+ * there once each, in the order of their texts, so that equal endpoints have equal octets.
  */
 export interface PeerEndpoint {
+  readonly endpoint: Endpoint
   /**
    * The site that owns it. For a cluster, its id. For a plain server, the site name in its
    * Corefile. For a v1 peer, which cannot name its site, its address, `host:port`.
    */
   readonly site: string
-  /** Host of the record that contains the endpoint. */
+  /** Host of the record that contains it, as in a DNSRecord: lower case, no final dot, perhaps with `*.`. */
   readonly rootHost: string
-  /** At or below `rootHost` without its `*.`. */
-  readonly dnsName: string
-  /** Mnemonic in upper case: `A`, `CNAME`. */
-  readonly recordType: string
-  /** 0..2^31-1 (RFC 2181 section 8). */
-  readonly ttlSeconds: number
-  /** '' if the endpoint is the only one of its name and type. */
-  readonly setIdentifier: string
-  /** 0..2^31-1; undefined = the endpoint has no weight. */
-  readonly weight: number | undefined
-  /** `GEO-EU`, `DE`; never `*`, which is `isDefault`. */
-  readonly geoCodes: readonly string[]
-  readonly isDefault: boolean
-  /** Coordinates in hundredths of a degree: `52.52,13.40`; undefined = unknown. */
-  readonly location?: string | undefined
-  /** At least one. */
-  readonly targets: readonly string[]
   readonly health: EndpointHealth
-  /** Where its site probes the targets; missing = at the targets themselves. */
-  readonly probeAt?: ProbeAt | undefined
   /**
    * Unix time of the last change of content or health. It is not an age, so that it does not change
    * by itself.
@@ -51,6 +34,29 @@ export interface PeerEndpoint {
   readonly recordId?: string | undefined
   /** Settings of its record; missing = it has none. A drain says that its site drained this endpoint. */
   readonly settings?: RecordSettings | undefined
+}
+
+/** Name and type of an endpoint, and its targets, as in a DNSRecord. */
+export interface TargetTexts {
+  readonly dnsName: string
+  readonly recordType: string
+  readonly targets: readonly string[]
+}
+
+/** Prints what health, trust and messages name an endpoint by. */
+export function printTargets({ owner, type, rdata }: Endpoint): TargetTexts {
+  const targets = rdata.map((target) => printTarget(type, target))
+  return { dnsName: printHost(owner), recordType: printType(type), targets }
+}
+
+/** Prints the targets of all the endpoints. */
+export function listTargets(endpoints: readonly PeerEndpoint[]): string[] {
+  return endpoints.flatMap(({ endpoint }) => printTargets(endpoint).targets)
+}
+
+/** Returns a text that two endpoints share if and only if they are equal. */
+export function peerEndpointKey({ endpoint, ...facts }: PeerEndpoint): string {
+  return JSON.stringify([packEndpoint(endpoint), facts])
 }
 
 /** The format of a peer's data: v1 is what upstream's 2025 operator wrote, v2 contains whole endpoints. */

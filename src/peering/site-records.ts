@@ -1,8 +1,6 @@
-import type { DnsRecord, Endpoint } from '../dnsrecord/dns-record.ts'
+import type { DnsRecord } from '../dnsrecord/dns-record.ts'
 import { packRecord } from '../dnsrecord/pack.ts'
-import { printSteered } from '../dnsrecord/print-endpoint.ts'
 import { isSameOrigin, type RecordOrigin, StoredRecord } from '../dnsrecord/record-source.ts'
-import { validateEndpoint } from '../dnsrecord/validate/dns-record.ts'
 import { scanHost } from '../dnsrecord/validate/names.ts'
 import { groupBy } from './merge/part.ts'
 import { MERGED_NAMESPACE } from './merged-namespace.ts'
@@ -15,46 +13,26 @@ export interface SiteRecord {
   readonly endpoints: readonly PeerEndpoint[]
 }
 
-/** An endpoint that is not valid here, and the reason; quotes the peer's text. */
-interface RefusedByValidation {
-  readonly site: string
-  readonly reason: string
-}
-
 /**
- * Returns the records that other sites have of a host: one for each site and record of that site. Each endpoint is
- * validated like an endpoint of a DNSRecord; an invalid one is refused alone. `host`: without `*.`. `known`: the
- * records before; an unchanged one is the same object.
+ * Returns the records that other sites have of a host: one for each site and record of that site. `host`: without `*.`.
+ * `known`: the records before; an unchanged one is the same object.
  */
 export function buildSiteRecords(
   host: string,
   endpoints: readonly PeerEndpoint[],
   zoneLabel: string,
   known: RecordSet,
-): { readonly records: readonly SiteRecord[]; readonly refused: readonly RefusedByValidation[] } {
-  const records: SiteRecord[] = []
-  const refused: RefusedByValidation[] = []
-  for (const [site, ofSite] of groupBy(endpoints, (one) => one.site)) {
+): readonly SiteRecord[] {
+  return [...groupBy(endpoints, (one) => one.site)].flatMap(([site, ofSite]) => {
     const groups = [...groupBy(ofSite, recordOf)].sort(([a], [b]) => (a < b ? -1 : 1))
-    for (const [i, [, members]] of groups.entries()) {
-      const valid: PeerEndpoint[] = []
-      const checked: Endpoint[] = []
-      for (const one of members) {
-        const outcome = validateEndpoint({ ...printSteered(one) }, host)
-        if ('endpoint' in outcome) {
-          checked.push(outcome.endpoint)
-          valid.push(one)
-        } else refused.push({ site, reason: outcome.problem.message })
-      }
-      if (checked.length === 0) continue
+    return groups.map(([, members], i): SiteRecord => {
       const name = siteRecordName(host, site, i)
-      const record = compose({ name, host, zoneLabel }, members[0]!, checked)
       const { recordId: id = '', isUndated } = members[0]!
+      const record = compose({ name, host, zoneLabel }, members)
       const origin = { site, id, ...(isUndated && { isUndated }) }
-      records.push({ record: reuse(record, origin, known), endpoints: valid })
-    }
-  }
-  return { records, refused }
+      return { record: reuse(record, origin, known), endpoints: members }
+    })
+  })
 }
 
 /** Identifies the record of an endpoint at its site: endpoints of one record have the same age and settings. */
@@ -69,9 +47,9 @@ function siteRecordName(host: string, site: string, index: number): string {
 
 function compose(
   { name, host, zoneLabel }: { name: string; host: string; zoneLabel: string },
-  { createdSeconds = 0, settings }: PeerEndpoint,
-  endpoints: readonly Endpoint[],
+  members: readonly PeerEndpoint[],
 ): DnsRecord {
+  const { createdSeconds = 0, settings } = members[0]!
   return {
     namespace: MERGED_NAMESPACE,
     name,
@@ -80,7 +58,8 @@ function compose(
     isWildcardHost: false,
     isAggregate: true,
     createdSeconds,
-    endpoints,
+    // The quorum decides where addresses of peers are probed.
+    endpoints: members.map(({ endpoint }) => ({ ...endpoint, probeAt: undefined })),
     settings,
   }
 }

@@ -1,4 +1,4 @@
-import { printType, RRType } from '../dns/iana/types.ts'
+import { RRType } from '../dns/iana/types.ts'
 import { scanAddress } from '../dns/text/address.ts'
 import type { DnsRecord, Endpoint } from '../dnsrecord/dns-record.ts'
 import { printHost, printTarget } from '../dnsrecord/print-endpoint.ts'
@@ -8,7 +8,7 @@ import { findDownTargets } from '../health/down-targets.ts'
 import { NO_DRAINS, type RecordDrains } from '../health/drain/drain.ts'
 import { findOutTargets } from '../health/drain/drained-targets.ts'
 import { exportDrain, exportSettings } from './export-settings.ts'
-import type { EndpointHealth, PeerEndpoint } from './peer-endpoint.ts'
+import { type EndpointHealth, type PeerEndpoint, peerEndpointKey } from './peer-endpoint.ts'
 import type { RecordFields } from './record-texts.ts'
 
 /** Properties of an exported endpoint that the endpoint of its DNSRecord does not contain. */
@@ -77,35 +77,14 @@ function isTarget({ type, rdata }: Endpoint, text: string): boolean {
   )
 }
 
-/** Returns a validated endpoint as text: targets and geo codes each once, in order. */
+/** Returns a validated endpoint with what its site knows of it. */
 export function toPeerEndpoint(endpoint: Endpoint, facts: PeerEndpointFacts): PeerEndpoint {
-  const {
-    owner,
-    type,
-    ttlSeconds,
-    setIdentifier,
-    weight,
-    codes,
-    isDefault,
-    point,
-    rdata,
-    probeAt,
-  } = endpoint
   const { createdSeconds = 0 } = facts
   return {
+    endpoint: toCanonical(endpoint),
     site: facts.site,
     rootHost: facts.rootHost,
-    dnsName: printHost(owner),
-    recordType: printType(type),
-    ttlSeconds,
-    setIdentifier,
-    weight,
-    geoCodes: sortUnique(codes.map((code) => code.text)),
-    isDefault,
-    ...(point === undefined ? {} : { location: point.text }),
-    targets: sortUnique(rdata.map((target) => printTarget(type, target))),
     health: facts.health,
-    ...(probeAt === undefined ? {} : { probeAt }),
     sinceSeconds: facts.sinceSeconds,
     ...(createdSeconds === 0 ? {} : { createdSeconds }),
     ...(facts.recordId === undefined ? {} : { recordId: facts.recordId }),
@@ -113,8 +92,19 @@ export function toPeerEndpoint(endpoint: Endpoint, facts: PeerEndpointFacts): Pe
   }
 }
 
+/** Returns the endpoint with geo codes and targets once each, in the order of their texts. */
+export function toCanonical(endpoint: Endpoint): Endpoint {
+  const { type, rdata, codes } = endpoint
+  if (rdata.length < 2 && codes.length < 2) return endpoint
+  return {
+    ...endpoint,
+    codes: sortUniqueBy(codes, ({ text }) => text),
+    rdata: sortUniqueBy(rdata, (target) => printTarget(type, target)),
+  }
+}
+
 /** Returns addresses and host names of probes in the form of endpoint targets. */
-export function printTargets(probed: readonly string[]): string[] {
+export function printProbed(probed: readonly string[]): string[] {
   return probed.map((text) => {
     const address = scanAddress(text)
     if (address === undefined) return text
@@ -125,6 +115,12 @@ export function printTargets(probed: readonly string[]): string[] {
 /** Returns each text once, in order of code units: the same on every machine. */
 export function sortUnique(texts: readonly string[]): string[] {
   return [...new Set(texts)].sort()
+}
+
+function sortUniqueBy<T>(items: readonly T[], textOf: (item: T) => string): readonly T[] {
+  if (items.length < 2) return items
+  const byText = new Map(items.map((item) => [textOf(item), item]))
+  return [...byText.keys()].sort().map((text) => byText.get(text)!)
 }
 
 /**
@@ -158,6 +154,7 @@ export function keepLaterSince(
 }
 
 /** Without the place of the probes, which an operator's `status.peers` does not store. */
-function timelessKey(endpoint: PeerEndpoint): string {
-  return JSON.stringify({ ...endpoint, sinceSeconds: 0, probeAt: undefined })
+function timelessKey(one: PeerEndpoint): string {
+  const endpoint = { ...one.endpoint, probeAt: undefined }
+  return peerEndpointKey({ ...one, endpoint, sinceSeconds: 0 })
 }

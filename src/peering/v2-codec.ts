@@ -5,7 +5,7 @@ import { TARGETS_MAX } from '../dnsrecord/dns-record.ts'
 import { validateEndpoint } from '../dnsrecord/validate/dns-record.ts'
 import { quote } from '../dnsrecord/validate/fields.ts'
 import { composeStrings } from '../dnsrecord/validate/target.ts'
-import type { EndpointHealth, PeerEndpoint } from './peer-endpoint.ts'
+import { type EndpointHealth, type PeerEndpoint, printTargets } from './peer-endpoint.ts'
 import {
   printRecordTexts,
   RECORD_KEYS,
@@ -56,30 +56,31 @@ export function siteOf(rdata: string): string {
 /**
  * Returns TXT rdata with the whole endpoint; undefined if it does not fit into a record (64 KiB).
  */
-export function composePeerEndpoint(endpoint: PeerEndpoint): Uint8Array | undefined {
-  const { weight, probeAt } = endpoint
+export function composePeerEndpoint(exported: PeerEndpoint): Uint8Array | undefined {
+  const { endpoint } = exported
+  const { setIdentifier, weight, codes, point, probeAt } = endpoint
+  const { dnsName, recordType, targets } = printTargets(endpoint)
   const fields: [string, string][] = [
     ['v', VERSION],
-    ['site', endpoint.site],
-    ['host', endpoint.rootHost],
-    ['name', endpoint.dnsName],
-    ['type', endpoint.recordType],
+    ['site', exported.site],
+    ['host', exported.rootHost],
+    ['name', dnsName],
+    ['type', recordType],
     ['ttl', String(endpoint.ttlSeconds)],
   ]
-  if (endpoint.setIdentifier !== '') fields.push(['set', endpoint.setIdentifier])
+  if (setIdentifier !== '') fields.push(['set', setIdentifier])
   if (weight !== undefined) fields.push(['weight', String(weight)])
-  if (endpoint.geoCodes.length > 0) fields.push(['geo', endpoint.geoCodes.join(',')])
+  if (codes.length > 0) fields.push(['geo', codes.map(({ text }) => text).join(',')])
   if (endpoint.isDefault) fields.push(['default', 'true'])
-  const { location } = endpoint
-  if (location !== undefined) fields.push(['location', location])
-  fields.push(['health', endpoint.health])
+  if (point !== undefined) fields.push(['location', point.text])
+  fields.push(['health', exported.health])
   if (probeAt !== undefined && probeAt.port !== 0)
     fields.push(['health-port', String(probeAt.port)])
   if (probeAt !== undefined && probeAt.address !== '')
     fields.push(['health-address', probeAt.address])
-  fields.push(['since', String(endpoint.sinceSeconds)])
-  fields.push(...printRecordTexts(endpoint))
-  for (const target of endpoint.targets) fields.push(['target', target])
+  fields.push(['since', String(exported.sinceSeconds)])
+  fields.push(...printRecordTexts(exported))
+  for (const target of targets) fields.push(['target', target])
   const strings = fields.flatMap(([key, value]) => splitValue(`${key}=${value}`))
   const rdata = composeStrings(strings)
   return typeof rdata === 'string' ? undefined : rdata

@@ -1,7 +1,6 @@
 import t from 'tap'
-import type { EndpointObject } from '../../src/dnsrecord/print-endpoint.ts'
+import { type EndpointObject, printSteered } from '../../src/dnsrecord/print-endpoint.ts'
 import { validateEndpoint } from '../../src/dnsrecord/validate/dns-record.ts'
-import { printEndpoint } from '../support/print-endpoint.ts'
 
 const HOST = 'k.example.com'
 
@@ -43,7 +42,7 @@ t.test('an endpoint prints as it would stand in a record, and reads back', async
   for (const given of SAME) {
     const checked = validateEndpoint(JSON.parse(JSON.stringify(given)), HOST)
     if ('problem' in checked) throw new Error(checked.problem.message)
-    t.strictSame(printEndpoint(checked.endpoint), given, given.recordType)
+    t.strictSame(printSteered(checked.endpoint), given, given.recordType)
   }
 })
 

@@ -8,6 +8,7 @@ import type { PeerEndpoint } from '../../src/peering/peer-endpoint.ts'
 import { endpoint, peerRecord, record } from '../support/exported-zone.ts'
 import { getText } from '../support/get-text.ts'
 import { framed, HostilePeer, replyTo } from '../support/hostile-peer.ts'
+import type { PeerText } from '../support/peer-text.ts'
 import { freePort } from '../support/server.ts'
 import { until } from '../support/until.ts'
 import { pairOf, Site, ZONE } from './sites.ts'
@@ -33,7 +34,7 @@ const OWN = [
 ].join('')
 
 const EVIL = '203.0.113.66'
-const evil = (rootHost: string, more: Partial<PeerEndpoint>): PeerEndpoint => {
+const evil = (rootHost: string, more: Partial<PeerText>): PeerEndpoint => {
   const host = rootHost === '' ? ZONE : `${rootHost}.${ZONE}`
   return endpoint({ site: '0evil', rootHost: host, dnsName: host, targets: [EVIL], ...more })
 }

@@ -9,6 +9,7 @@ import { ReplySigner } from '../../src/dns/tsig/reply-signer.ts'
 import { PeerFollower } from '../../src/peering/peer.ts'
 import { endpoint, peerRecord, record } from '../support/exported-zone.ts'
 import { framed, HostilePeer, type Hostility, replyTo } from '../support/hostile-peer.ts'
+import { targetsOf } from '../support/peer-text.ts'
 import { recordLog } from '../support/recorded-log.ts'
 import { FakeClock, FakeTimers } from '../support/setup.ts'
 import { until } from '../support/until.ts'
@@ -52,8 +53,7 @@ async function setUp(t: Test, key?: TsigKey, hostility: Hostility = new Behaving
     await timers.advance(seconds * 1000)
     await follower.settled()
   }
-  const targets = () =>
-    follower.siteStatesOf(HOST).flatMap(({ endpoints }) => endpoints.flatMap((e) => e.targets))
+  const targets = () => follower.siteStatesOf(HOST).flatMap(({ endpoints }) => targetsOf(endpoints))
   follower.start()
   await pass(0)
   return { peer, clock, timers, follower, lines, pass, targets }

@@ -13,6 +13,7 @@ import { LocalExporter } from '../../src/peering/local-exporter.ts'
 import { scanPeerEndpoint } from '../../src/peering/v2-codec.ts'
 import type { OwnerSet } from '../../src/publish/owner-set.ts'
 import { RecordZone } from '../../src/publish/record-zone.ts'
+import { targetsOf } from '../support/peer-text.ts'
 import { TestHealth } from '../support/test-health.ts'
 import { dnsRecord, stored } from './records.ts'
 
@@ -36,7 +37,7 @@ function exporter() {
     return rdatas.map((rdata) => {
       const e = scanPeerEndpoint(rdata)
       if (typeof e === 'string') throw new Error(e)
-      return `${e.targets.join()} ${e.health} ${e.sinceSeconds}`
+      return `${targetsOf([e]).join()} ${e.health} ${e.sinceSeconds}`
     })
   }
   return { clock, exportOf }
@@ -157,7 +158,7 @@ t.test(
       const local = new LocalExporter('a', { now: () => 0 })
       return local.composeRdata({ record, health }, content, undefined).map((rdata) => {
         const endpoint = scanPeerEndpoint(rdata)
-        return typeof endpoint === 'string' ? endpoint : endpoint.probeAt?.port
+        return typeof endpoint === 'string' ? endpoint : endpoint.endpoint.probeAt?.port
       })
     }
     t.strictSame(placesOf(UNKNOWN_HEALTH), [undefined, undefined, undefined, undefined, 8081])

@@ -3,6 +3,7 @@ import { unpackRecord, unpackSettings } from '../../src/dnsrecord/pack.ts'
 import { SETTLE_MS, SlowStart } from '../../src/health/slow-start.ts'
 import type { PeerEndpoint } from '../../src/peering/peer-endpoint.ts'
 import { endpoint } from '../support/exported-zone.ts'
+import type { PeerText } from '../support/peer-text.ts'
 import { SLOW_START_STEPS } from '../support/slow-start-share.ts'
 import { APP, EXPIRY_MS, setUp, THEIRS } from './merged-source-stage.ts'
 
@@ -60,7 +61,7 @@ t.test('the records of a peer are served beside ours, and only they change', asy
 
 t.test('each record of another site is one here, with its age and settings', async (t) => {
   const { peer, source, serves } = await setUp(t)
-  const of = (targets: readonly string[], more: Partial<PeerEndpoint>): PeerEndpoint => {
+  const of = (targets: readonly string[], more: Partial<PeerText>): PeerEndpoint => {
     return endpoint({ rootHost: APP, dnsName: APP, targets, ...more })
   }
   const old = { createdSeconds: 5, recordId: 'aaaa', settings: { allDown: 'closed' } } as const
@@ -293,32 +294,20 @@ t.test(
 )
 
 t.test('endpoints of another site that are not served are counted and logged', async (t) => {
-  const valid = endpoint({ rootHost: APP, dnsName: APP, targets: ['198.51.100.1'] })
-  const many = Array.from({ length: 8000 }, (_, i) => ({ ...valid, dnsName: `n${i}.${APP}` }))
-  for (const { name, reported, served, want } of [
-    {
-      name: 'invalid',
-      reported: [{ ...valid, targets: ['198.51.100.256'] }, valid],
-      served: 1,
-      want: /^\[WARNING\] .*not served: app\.k\.example\.com of east: .*"198\.51\.100\.256" is not an IPv4/,
-    },
-    {
-      name: 'no room',
-      reported: many,
-      served: 7999,
-      want: /not served: app\.k\.example\.com of east: no room for some endpoints of the host; divide them among several hosts/,
-    },
-  ]) {
-    const { source, peer, lines } = await setUp(t)
-    peer.endpointsOf.set(APP, reported)
-    peer.again(APP)
-    const { endpoints } = unpackRecord(source.find(THEIRS)!.packed)
-    t.equal(endpoints.length, served, name)
-    t.equal(source.troubles.disputes.unserved, 1, name)
-    t.match(lines, [want], name)
-    peer.say(APP)
-    t.equal(source.troubles.disputes.unserved, 0, name)
-  }
+  const reported = Array.from({ length: 8000 }, (_, i) => {
+    return endpoint({ rootHost: APP, dnsName: `n${i}.${APP}`, targets: ['198.51.100.1'] })
+  })
+  const { source, peer, lines } = await setUp(t)
+  peer.endpointsOf.set(APP, reported)
+  peer.again(APP)
+  const { endpoints } = unpackRecord(source.find(THEIRS)!.packed)
+  t.equal(endpoints.length, 7999)
+  t.equal(source.troubles.disputes.unserved, 1)
+  t.match(lines, [
+    /^\[WARNING\] .*not served: app\.k\.example\.com of east: no room for some endpoints of the host; divide them among several hosts/,
+  ])
+  peer.say(APP)
+  t.equal(source.troubles.disputes.unserved, 0)
 })
 
 /** So many that anything quadratic takes minutes; all else takes seconds. */

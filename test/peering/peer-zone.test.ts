@@ -2,13 +2,13 @@ import fc from 'fast-check'
 import t from 'tap'
 import { runWhole } from '../../src/base/slices.ts'
 import type { ResourceRecord } from '../../src/dns/message/message.ts'
-import type { PeerEndpoint } from '../../src/peering/peer-endpoint.ts'
 import { PeerZone } from '../../src/peering/peer-zone.ts'
 import { PEER_ENDPOINTS_MAX } from '../../src/peering/read-v2.ts'
 import { TransferFault } from '../../src/xfr/in/transfer-reader.ts'
 import { ZoneRecords } from '../../src/zone/zonefile/records.ts'
 import { ScannedRecord } from '../../src/zone/zonefile/sink.ts'
 import { endpoint, peerRecord, record } from '../support/exported-zone.ts'
+import type { PeerText } from '../support/peer-text.ts'
 
 const HOST = 'app.k.example.com'
 
@@ -24,7 +24,7 @@ function zoneOf(records: readonly ResourceRecord[]): ZoneRecords {
   return zone
 }
 
-function replaced(endpoints: readonly Partial<PeerEndpoint>[]): PeerZone {
+function replaced(endpoints: readonly Partial<PeerText>[]): PeerZone {
   const zone = new PeerZone('p:53')
   runWhole(zone.replace(zoneOf(endpoints.map((one) => peerRecord(endpoint(one)))), new Set()))
   return zone

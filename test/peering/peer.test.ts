@@ -7,6 +7,7 @@ import { PeerFollower } from '../../src/peering/peer.ts'
 import type { PeerFollowerOptions } from '../../src/peering/peer-options.ts'
 import { V1_LACKS } from '../../src/peering/read-v1.ts'
 import { ExportedZone, endpoint, peerRecord, record } from '../support/exported-zone.ts'
+import { peerTextOf, targetsOf } from '../support/peer-text.ts'
 import { recordLog } from '../support/recorded-log.ts'
 import { answerOf, ScriptedServer } from '../support/scripted-server.ts'
 import { FakeClock, FakeTimers } from '../support/setup.ts'
@@ -37,7 +38,7 @@ async function setUp(t: Test, zone: ExportedZone, more: Partial<PeerFollowerOpti
     await follower.settled()
   }
   const targets = (host = HOST): string[] => {
-    return follower.siteStatesOf(host).flatMap((s) => s.endpoints.flatMap((e) => e.targets))
+    return follower.siteStatesOf(host).flatMap((s) => targetsOf(s.endpoints))
   }
   const types = (): string[] => {
     const names = new Map<number, string>(
@@ -207,7 +208,8 @@ t.test('a peer that refuses its zone is asked for each host that is wanted', asy
   t.match(follower.status, { generation: 'v1', site: `127.0.0.1:${server.port}`, endpoints: 8 })
   t.match(lines.join('\n'), `is queried for each host: the primary answered REFUSED; ${V1_LACKS}`)
   t.strictSame(changed, [HOST])
-  const geo = follower.siteStatesOf(HOST)[0]!.endpoints.find((e) => e.geoCodes[0] === 'GEO-NA')
+  const found = follower.siteStatesOf(HOST)[0]!.endpoints.map(peerTextOf)
+  const geo = found.find((e) => e.geoCodes[0] === 'GEO-NA')
   t.match(geo, { isDefault: true, targets: [`geo-na.klb.${HOST}`] })
   zone.put(2, [])
   await pass(1)

@@ -4,6 +4,7 @@ import { scanName } from '../../src/dns/name/name.ts'
 import { composeStrings, scanTarget } from '../../src/dnsrecord/validate/target.ts'
 import { metadataNames } from '../../src/peering/old-metadata.ts'
 import { type OldAnswers, type PeerRecord, readOldAnswers } from '../../src/peering/read-v1.ts'
+import { peerTextOf, targetsOf } from '../support/peer-text.ts'
 import { shared } from './samples.ts'
 
 function txt(...strings: string[]): Uint8Array {
@@ -103,13 +104,9 @@ t.test('several geo codes and weights of one record survive', async (t) => {
   )
   t.strictSame(problems, [])
   t.strictSame(
-    share.endpoints.map((e) => [
-      e.targets[0],
-      e.geoCodes.join(),
-      e.isDefault,
-      e.setIdentifier,
-      e.weight,
-    ]),
+    share.endpoints
+      .map(peerTextOf)
+      .map((e) => [e.targets[0], e.geoCodes.join(), e.isDefault, e.setIdentifier, e.weight]),
     [
       ['de.k.example.com', 'DE', false, 'DE', undefined],
       ['geo-na.k.example.com', 'GEO-NA', true, 'default', undefined],
@@ -136,7 +133,7 @@ t.test('a wildcard host keeps its metadata', async (t) => {
     '*.k.example.com',
   )
   t.strictSame(problems, [])
-  t.match(share.endpoints, [
+  t.match(share.endpoints.map(peerTextOf), [
     { rootHost: '*.k.example.com', dnsName: '*.k.example.com', weight: 7, geoCodes: ['IE'] },
   ])
 })
@@ -148,7 +145,7 @@ t.test('a weight of addresses is theirs', async (t) => {
       weights: ['0,k.example.com.kdrnt'],
     }),
   )
-  t.match(share.endpoints, [{ weight: 0, setIdentifier: '' }])
+  t.match(share.endpoints.map(peerTextOf), [{ weight: 0, setIdentifier: '' }])
 })
 
 t.test('no answers are a share without endpoints', async (t) => {
@@ -194,11 +191,7 @@ t.test('an invalid record affects only itself', async (t) => {
     for (const [i, pattern] of want.entries()) {
       t.match(problems[i]?.replace('k.example.com: ', ''), pattern, name)
     }
-    t.strictSame(
-      share.endpoints.map((e) => e.targets[0]),
-      ['192.0.2.9'],
-      name,
-    )
+    t.strictSame(targetsOf(share.endpoints), ['192.0.2.9'], name)
   }
 })
 

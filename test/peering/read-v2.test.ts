@@ -1,6 +1,7 @@
 import t from 'tap'
 import { readV2Host } from '../../src/peering/read-v2.ts'
 import { composePeerEndpoint } from '../../src/peering/v2-codec.ts'
+import { targetsOf } from '../support/peer-text.ts'
 import { HOST, shared } from './samples.ts'
 
 const EXPORTER = '192.0.2.53:53'
@@ -77,10 +78,7 @@ t.test(
     const records = good.map((rdata) => Buffer.concat([rdata, ...strings]))
     const context = { ...place, nowSeconds: 5 * 24 * 3600 }
     const { siteStates, problems } = readV2Host([...records, Uint8Array.of(0)], context)
-    t.strictSame(
-      siteStates[0]!.endpoints.map(({ targets }) => targets[0]),
-      ['192.0.2.0', '192.0.2.1', '192.0.2.2'],
-    )
+    t.strictSame(targetsOf(siteStates[0]!.endpoints), ['192.0.2.0', '192.0.2.1', '192.0.2.2'])
     t.match(siteStates[0]!.endpoints[0], { recordId: '01234567', createdSeconds: undefined })
     t.match(problems, [
       'k.example.com: the first string does not say v=2',

@@ -1,51 +1,34 @@
 import fc from 'fast-check'
-import { printSteering } from '../../src/dnsrecord/print-endpoint.ts'
 import { recordId } from '../../src/dnsrecord/record-source.ts'
 import type { RecordSettings } from '../../src/dnsrecord/settings.ts'
-import { validateEndpoint } from '../../src/dnsrecord/validate/dns-record.ts'
 import type { PeerEndpoint, SiteState } from '../../src/peering/peer-endpoint.ts'
 import type { RecordFields } from '../../src/peering/record-texts.ts'
-import { toPeerEndpoint } from '../../src/peering/to-peer-endpoint.ts'
+import { type PeerText, peerEndpointOf } from '../support/peer-text.ts'
 
 export const HOST = 'k.example.com'
 
 /** A peer endpoint, canonical: `given` over an A of the host that site `a` exports. */
-export function shared(given: Partial<PeerEndpoint> = {}): PeerEndpoint {
-  const { weight } = given
-  const rootHost = given.rootHost ?? HOST
-  const steering = {
-    setIdentifier: given.setIdentifier ?? '',
-    weight,
-    geoCodes: given.geoCodes ?? [],
-    isDefault: given.isDefault ?? false,
-    ...(given.location === undefined ? {} : { location: given.location }),
-  }
-  const object = {
-    dnsName: given.dnsName ?? HOST,
-    recordType: given.recordType ?? 'A',
-    recordTTL: given.ttlSeconds ?? 60,
-    targets: [...(given.targets ?? ['192.0.2.1'])],
-    ...printSteering(steering),
-  }
-  const checked = validateEndpoint(
-    { ...object, providerSpecific: [...(object.providerSpecific ?? [])] },
-    rootHost,
-  )
-  if ('problem' in checked) throw new Error(checked.problem.message)
-  return toPeerEndpoint(checked.endpoint, {
-    site: given.site ?? 'a',
-    rootHost,
-    health: given.health ?? 'unknown',
-    sinceSeconds: given.sinceSeconds ?? 0,
-    createdSeconds: given.createdSeconds,
-    recordId: given.recordId,
-    settings: given.settings,
+export function shared(given: Partial<PeerText> = {}): PeerEndpoint {
+  return peerEndpointOf({
+    site: 'a',
+    rootHost: HOST,
+    dnsName: HOST,
+    recordType: 'A',
+    ttlSeconds: 60,
+    setIdentifier: '',
+    weight: undefined,
+    geoCodes: [],
+    isDefault: false,
+    targets: ['192.0.2.1'],
+    health: 'unknown',
+    sinceSeconds: 0,
+    ...given,
   })
 }
 
 export function share(
   site: string,
-  endpoints: readonly Partial<PeerEndpoint>[],
+  endpoints: readonly Partial<PeerText>[],
   given: Partial<SiteState> = {},
 ): SiteState {
   return {

@@ -7,6 +7,7 @@ import { RecordSet } from '../../src/peering/record-set.ts'
 import { SiteWatch } from '../../src/peering/site-watch.ts'
 import { recordOf } from '../health/stage.ts'
 import { endpoint } from '../support/exported-zone.ts'
+import type { PeerText } from '../support/peer-text.ts'
 import { recordLog } from '../support/recorded-log.ts'
 import { FakeClock, FakeTimers } from '../support/setup.ts'
 
@@ -65,11 +66,7 @@ function stage({ ownSite: ownSiteFirst = 'west', isWhole = true } = {}) {
     timers,
     log,
   })
-  const say = (
-    host: string,
-    targets: readonly string[],
-    more: Partial<PeerEndpoint> = {},
-  ): void => {
+  const say = (host: string, targets: readonly string[], more: Partial<PeerText> = {}): void => {
     site = more.site ?? 'east'
     said = targets.map((target) => {
       const about = { site, rootHost: host, dnsName: host, setIdentifier: target }

@@ -10,6 +10,7 @@ import {
   toPeerEndpoints,
 } from '../../src/peering/to-peer-endpoint.ts'
 import { composePeerEndpoint, scanPeerEndpoint } from '../../src/peering/v2-codec.ts'
+import { peerTextOf, targetsOf } from '../support/peer-text.ts'
 import { dnsRecord, layout } from './records.ts'
 import { shared } from './samples.ts'
 
@@ -26,11 +27,13 @@ const FACTS: RecordFacts = { site: 'a', key: 'n/r', down: [], up: [], sinceSecon
 
 function health(down: readonly string[], up: readonly string[]): string[] {
   const facts = { ...FACTS, down, up }
-  return toPeerEndpoints(record, facts).map((e) => `${e.dnsName} ${e.targets.join()} ${e.health}`)
+  return toPeerEndpoints(record, facts)
+    .map(peerTextOf)
+    .map((e) => `${e.dnsName} ${e.targets.join()} ${e.health}`)
 }
 
 t.test('a record is exported with the host as the record writes it', async (t) => {
-  const exported = toPeerEndpoints(record, FACTS)
+  const exported = toPeerEndpoints(record, FACTS).map(peerTextOf)
   t.match(exported[0], {
     site: 'a',
     rootHost: '*.k.example.com',
@@ -186,7 +189,7 @@ t.test('an endpoint that a drain takes out is exported as down, with the drain',
     const { drain, ...others } = own!.settings ?? {}
     const until = drain?.untilMs === undefined ? '' : ` until ${drain.untilMs}`
     const drained = drain === undefined ? '' : ` drained: ${drain.reason}${until}`
-    t.equal(`${own!.targets.join()} ${own!.health}${drained}`, want, name)
+    t.equal(`${targetsOf([own!]).join()} ${own!.health}${drained}`, want, name)
     t.strictSame(others, { sticky: 'off' })
     // A CNAME to nothing but failed addresses has failed.
     const reason = down.length === 2 ? undefined : drain?.reason

@@ -6,6 +6,7 @@ import { composeStrings } from '../../src/dnsrecord/validate/target.ts'
 import type { PeerEndpoint } from '../../src/peering/peer-endpoint.ts'
 import { isSite } from '../../src/peering/site-name.ts'
 import { composePeerEndpoint, scanPeerEndpoint } from '../../src/peering/v2-codec.ts'
+import { peerTextOf } from '../support/peer-text.ts'
 import { endpoints, recordFields, shared } from './samples.ts'
 
 const RUNS = { seed: 4, numRuns: 500 }
@@ -83,7 +84,7 @@ t.test('the place where a site probes an endpoint travels with it', async (t) =>
     },
   ]
   for (const { probeAt, strings } of table) {
-    const endpoint = { ...shared({}), probeAt }
+    const endpoint = shared({ probeAt })
     const rdata = composePeerEndpoint(endpoint)!
     t.match(printRdata(RRType.TXT, rdata), strings.map((text) => `"${text}"`).join(' '))
     t.strictSame(scanPeerEndpoint(rdata), endpoint)
@@ -99,8 +100,7 @@ t.test('a composed endpoint scans back', async (t) => {
     recordFields,
     fc.string({ unit: 'grapheme', maxLength: 400 }),
     (e, fields, text) => {
-      const isDefault = e.isDefault || (e.geoCodes.length > 0 && text === 'default')
-      const endpoint = { ...e, ...fields, setIdentifier: text, isDefault }
+      const endpoint = shared({ ...peerTextOf(e), ...fields, setIdentifier: text })
       const onProblem = (problem: string) => t.fail(problem)
       t.strictSame(scanPeerEndpoint(composePeerEndpoint(endpoint)!, { onProblem }), endpoint)
     },
@@ -123,7 +123,7 @@ t.test('every type scans back', async (t) => {
   ]
   for (const [recordType, targets] of table) {
     const endpoint = shared({ recordType, targets })
-    t.equal(endpoint.targets.length, targets.length, recordType)
+    t.equal(endpoint.endpoint.rdata.length, targets.length, recordType)
     t.strictSame(scanPeerEndpoint(composePeerEndpoint(endpoint)!), endpoint, recordType)
   }
 })

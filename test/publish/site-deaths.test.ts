@@ -1,6 +1,7 @@
 import t, { type Test } from 'tap'
 import type { DeathRules, HostOfSites } from '../../src/peering/deaths/if-site-dies.ts'
 import { DeathMemory, SiteDeathLog } from '../../src/publish/site-deaths.ts'
+import { endpoint } from '../support/exported-zone.ts'
 import { recordLog } from '../support/recorded-log.ts'
 import { FakeClock } from '../support/setup.ts'
 
@@ -21,7 +22,7 @@ const CHECK = { protocol: 'TCP', intervalMs: 5000, failureThreshold: 4 } as cons
 function hostOf(name: string, other: string, isChecked = true): HostOfSites {
   const host = `${name}.example.com`
   const at = (site: string, target: string) => {
-    return { site, dnsName: host, recordType: 'A', targets: [target] }
+    return endpoint({ site, rootHost: host, dnsName: host, targets: [target] })
   }
   const endpoints = [at('berlin', '192.0.2.1'), at(other, '198.51.100.1')]
   return { host, endpoints, check: isChecked ? CHECK : undefined, allDown: undefined }

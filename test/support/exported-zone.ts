@@ -4,13 +4,14 @@ import { equalNames, scanName } from '../../src/dns/name/name.ts'
 import { scanRdata, splitFields } from '../../src/dns/rdata/index.ts'
 import type { PeerEndpoint } from '../../src/peering/peer-endpoint.ts'
 import { composePeerEndpoint } from '../../src/peering/v2-codec.ts'
+import { type PeerText, peerEndpointOf } from './peer-text.ts'
 import type { Script } from './scripted-server.ts'
 
 const KDRNT = scanName('kdrnt.')!
 
 /** An endpoint that a site exports. */
-export function endpoint(more: Partial<PeerEndpoint> = {}): PeerEndpoint {
-  return {
+export function endpoint(more: Partial<PeerText> = {}): PeerEndpoint {
+  return peerEndpointOf({
     site: 'east',
     rootHost: 'app.k.example.com',
     dnsName: 'app.k.example.com',
@@ -24,7 +25,7 @@ export function endpoint(more: Partial<PeerEndpoint> = {}): PeerEndpoint {
     health: 'unknown',
     sinceSeconds: 0,
     ...more,
-  }
+  })
 }
 
 export function record(owner: string, type: keyof typeof RRType, text: string): ResourceRecord {

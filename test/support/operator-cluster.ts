@@ -35,6 +35,7 @@ import type { SiteObservation } from '../../src/peering/quorum/observation-codec
 import type { OwnNames } from '../../src/peering/trust/screen-site-states.ts'
 import { createLogger } from '../../src/telemetry/log.ts'
 import { at, MANAGED } from './operator-objects.ts'
+import { type PeerText, peerEndpointOf } from './peer-text.ts'
 import { FakeTimers } from './setup.ts'
 
 const HEALTHY: OwnHealth = { down: [], up: [], probes: [] }
@@ -266,13 +267,15 @@ export class ToyPeers implements PeerDirectory {
   say(
     address: string,
     site: string,
-    endpoints: readonly Partial<PeerEndpoint>[],
+    endpoints: readonly (Partial<PeerText> | PeerEndpoint)[],
     moment: Moment,
     isOwn = true,
     generation: Generation = 'v2',
   ): void {
     const rootHost = endpoints[0]?.rootHost ?? 'k.example.com'
-    const whole = endpoints.map((endpoint) => peerEndpoint({ site, rootHost, ...endpoint }))
+    const whole = endpoints.map((one) => {
+      return 'endpoint' in one ? one : peerEndpoint({ site, rootHost, ...one })
+    })
     const from = { site, exporter: address, isOwn, rootHost }
     const about = { seenMs: moment.seenMs, generation }
     const share = { ...from, ...about, endpoints: whole }
@@ -315,8 +318,8 @@ export function peerHealthOf(
 }
 
 /** An endpoint that another site exports. */
-export function peerEndpoint(parts: Partial<PeerEndpoint>): PeerEndpoint {
-  return {
+export function peerEndpoint(parts: Partial<PeerText>): PeerEndpoint {
+  return peerEndpointOf({
     site: 'other',
     rootHost: 'k.example.com',
     dnsName: 'k.example.com',
@@ -330,5 +333,5 @@ export function peerEndpoint(parts: Partial<PeerEndpoint>): PeerEndpoint {
     health: 'unknown',
     sinceSeconds: 1_690_000_000,
     ...parts,
-  }
+  })
 }

@@ -1,7 +1,8 @@
 import { recordId } from '../../dnsrecord/record-source.ts'
 import { SITES_ANNOTATION, scanSiteFacts } from '../../dnsrecord/site-facts.ts'
 import type { ApiObject } from '../../kube/api.ts'
-import { printTargets, toPeerEndpoints } from '../../peering/to-peer-endpoint.ts'
+import { listTargets } from '../../peering/peer-endpoint.ts'
+import { printProbed, toPeerEndpoints } from '../../peering/to-peer-endpoint.ts'
 import type { Publishing } from '../plan/decide.ts'
 import type { OwnHealth } from '../plan/own.ts'
 import { downOf, ownPart } from '../plan/site-parts.ts'
@@ -59,8 +60,8 @@ function splitDown(
   reported: Readonly<Record<string, string>>,
 ): { readonly down: Record<string, string>; readonly strays: readonly string[] } {
   const about = { site: '', key: record.key, down: [], up: [], sinceSeconds: 0 }
-  const known = new Set(toPeerEndpoints(content, about).flatMap(({ targets }) => targets))
-  const isKnown = ([address]: [string, string]): boolean => known.has(printTargets([address])[0]!)
+  const known = new Set(listTargets(toPeerEndpoints(content, about)))
+  const isKnown = ([address]: [string, string]): boolean => known.has(printProbed([address])[0]!)
   const all = Object.entries(reported)
   const strays = all.filter((one) => !isKnown(one)).map(([address]) => address)
   return { down: Object.fromEntries(all.filter(isKnown)), strays }

@@ -1,5 +1,5 @@
 import { SITES_ANNOTATION } from '../../dnsrecord/site-facts.ts'
-import { printTargets } from '../../peering/to-peer-endpoint.ts'
+import { printProbed } from '../../peering/to-peer-endpoint.ts'
 import type { RecordConflicts } from '../conflicts/record-conflicts.ts'
 import type { Publishing } from '../plan/decide.ts'
 import { type Plan, planStatus } from '../plan/plan.ts'
@@ -64,17 +64,17 @@ function countParts({ record }: Publishing, { isServed }: RecordConflicts): Targ
   const working = new Set<string>()
   const reported: SpecEndpoint[] = []
   for (const { endpoints, down } of readOwnedParts(record)) {
-    const isDown = new Set(printTargets(Object.keys(down)))
+    const isDown = new Set(printProbed(Object.keys(down)))
     for (const endpoint of readSpecEndpoints(endpoints)) {
       reported.push(endpoint)
-      for (const target of printTargets(endpoint.targets)) {
+      for (const target of printProbed(endpoint.targets)) {
         known.add(target)
         if (!isDown.has(target)) working.add(target)
       }
     }
   }
   const split = (endpoint: SpecEndpoint) => {
-    const targets = printTargets(endpoint.targets)
+    const targets = printProbed(endpoint.targets)
     const down = targets.filter((target) => known.has(target) && !working.has(target))
     const rest = targets.filter((target) => !down.includes(target))
     return [

@@ -11,7 +11,7 @@ import { HealthQuorum, type Settled } from '../../peering/quorum/health-quorum.t
 import { type EarlierDecisions, earlierDecisions } from '../../peering/quorum/keep-down.ts'
 import { QuorumMemory } from '../../peering/quorum/quorum-memory.ts'
 import { findSilentSites } from '../../peering/silent-sites.ts'
-import { printTargets } from '../../peering/to-peer-endpoint.ts'
+import { printProbed } from '../../peering/to-peer-endpoint.ts'
 import type { Logger } from '../../telemetry/log.ts'
 import type { Publishing } from '../plan/decide.ts'
 import type { OwnHealth } from '../plan/own.ts'
@@ -239,7 +239,7 @@ export class PeerHealth {
 
 function findingsOf({ down, up }: OwnHealth): ReadonlyMap<string, 'up' | 'down'> {
   const found = new Map<string, 'up' | 'down'>()
-  for (const address of printTargets(down)) found.set(address, 'down')
-  for (const address of printTargets(up)) found.set(address, 'up')
+  for (const address of printProbed(down)) found.set(address, 'down')
+  for (const address of printProbed(up)) found.set(address, 'up')
   return found
 }

@@ -11,9 +11,9 @@ import { UNKNOWN_HEALTH } from '../../health/address-health.ts'
 import { type EndpointDrain, isActive, NO_DRAINS } from '../../health/drain/drain.ts'
 import { drainAll, drainBySetting } from '../../health/drain/record-drain.ts'
 import { NO_SLOW_STARTS } from '../../health/slow-start-units.ts'
-import type { PeerEndpoint } from '../../peering/peer-endpoint.ts'
+import { listTargets, type PeerEndpoint, printTargets } from '../../peering/peer-endpoint.ts'
 import type { SiteRecord } from '../../peering/site-records.ts'
-import { sortUnique, toPeerEndpoint } from '../../peering/to-peer-endpoint.ts'
+import { toCanonical, toPeerEndpoint } from '../../peering/to-peer-endpoint.ts'
 import type { Member, OwnerSet } from '../../publish/owner-set.ts'
 import { RecordZone } from '../../publish/record-zone.ts'
 import type { Publishing } from './decide.ts'
@@ -84,7 +84,7 @@ function foreignOf({ record, endpoints }: SiteRecord, host: HostState): HostReco
   const drain = setting && drainBySetting(key, setting, '')
   return {
     ...recordOf(key, unpackRecord(packed), origin!),
-    down: endpoints.flatMap(({ targets }) => targets.filter((one) => host.foreignDown.has(one))),
+    down: listTargets(endpoints).filter((one) => host.foreignDown.has(one)),
     drain: drain !== undefined && isActive(drain, host.timeMs) ? drain : undefined,
   }
 }
@@ -138,10 +138,12 @@ function listEndpoints({ type, rdata, ttlSeconds, endpoints, allDown }: OwnerSet
     return print(one, id)
   })
   const plain = members.filter(isUnited).map((one) => print(one, ''))
-  const targets = sortUnique(plain.flatMap((one) => one.targets))
+  const all = plain.flatMap(({ endpoint }) => endpoint.rdata)
+  const targets = all.length === 0 ? [] : toCanonical({ ...plain[0]!.endpoint, rdata: all }).rdata
   const chunks = Math.ceil(targets.length / TARGETS_MAX)
   const united = Array.from({ length: chunks }, (_, i): PeerEndpoint => {
-    return { ...plain[0]!, targets: targets.slice(i * TARGETS_MAX, (i + 1) * TARGETS_MAX) }
+    const part = targets.slice(i * TARGETS_MAX, (i + 1) * TARGETS_MAX)
+    return { ...plain[0]!, endpoint: { ...plain[0]!.endpoint, rdata: part } }
   })
   return [...united, ...distinct]
 }
@@ -169,9 +171,9 @@ function compare(a: PeerEndpoint, b: PeerEndpoint): number {
   return keyA < keyB ? -1 : 1
 }
 
-function orderOf(endpoint: PeerEndpoint): string {
-  const { dnsName, recordType, setIdentifier, targets } = endpoint
-  const { weight = -1, geoCodes, isDefault, location = '' } = endpoint
-  const steering = [weight, geoCodes, isDefault, location]
+function orderOf({ endpoint }: PeerEndpoint): string {
+  const { setIdentifier, weight = -1, codes, isDefault, point } = endpoint
+  const { dnsName, recordType, targets } = printTargets(endpoint)
+  const steering = [weight, codes.map(({ text }) => text), isDefault, point?.text ?? '']
   return JSON.stringify([dnsName, recordType, setIdentifier, targets, steering])
 }

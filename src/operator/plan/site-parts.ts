@@ -1,3 +1,4 @@
+import { printHost } from '../../dnsrecord/print-endpoint.ts'
 import { recordId } from '../../dnsrecord/record-source.ts'
 import type { RecordSettings } from '../../dnsrecord/settings.ts'
 import type { SitePart } from '../../dnsrecord/site-facts.ts'
@@ -5,8 +6,8 @@ import { printSettings } from '../../dnsrecord/validate/settings.ts'
 import type { EndpointDrain } from '../../health/drain/drain.ts'
 import type { ApiObject } from '../../kube/api.ts'
 import { groupBy } from '../../peering/merge/part.ts'
-import type { PeerEndpoint } from '../../peering/peer-endpoint.ts'
-import { printTargets, toPeerEndpoints } from '../../peering/to-peer-endpoint.ts'
+import { listTargets, type PeerEndpoint } from '../../peering/peer-endpoint.ts'
+import { printProbed, toPeerEndpoints } from '../../peering/to-peer-endpoint.ts'
 import { printSpecEndpoint } from '../record/endpoint-text.ts'
 import type { Publishing } from './decide.ts'
 import type { OwnHealth } from './own.ts'
@@ -75,7 +76,7 @@ function composeReported(
   reported: readonly PeerEndpoint[],
   reasons: ReadonlyMap<string, string>,
 ): SitePart<ApiObject>[] {
-  const names = new Set(reported.map(({ dnsName }) => dnsName))
+  const names = new Set(reported.map(({ endpoint }) => printHost(endpoint.owner)))
   // The drain of an endpoint is among its settings, so endpoints of one record can differ in them.
   const keyOf = (endpoint: PeerEndpoint): string => {
     const { site, recordId: id = '', createdSeconds = 0, settings } = endpoint
@@ -86,7 +87,7 @@ function composeReported(
   return groups.map(([, endpoints]) => {
     const { site, recordId: id = '', createdSeconds = 0, settings, isUndated } = endpoints[0]!
     // The server finds whether a name of the host is down from what it has there.
-    const targets = endpoints.flatMap((one) => one.targets).filter((one) => !names.has(one))
+    const targets = listTargets(endpoints).filter((one) => !names.has(one))
     const down = [...new Set(targets)].filter((address) => reasons.has(address))
     return {
       site,
@@ -106,7 +107,7 @@ function joinDown(
   reasons: ReadonlyMap<string, string>,
   { down }: OwnHealth,
 ): ReadonlyMap<string, string> {
-  const ours = printTargets(down).map((address) => [address, ''] as const)
+  const ours = printProbed(down).map((address) => [address, ''] as const)
   return new Map([...ours, ...reasons])
 }
 

@@ -5,14 +5,14 @@ import { chooseOthers } from '../../peering/merge/choose-site-states.ts'
 import { describeLeftOut, type LeftOut } from '../../peering/merge/cut-to-fit.ts'
 import { findHealthDisputes } from '../../peering/merge/health-disputes.ts'
 import { withoutDrains } from '../../peering/merge/without-drains.ts'
-import type { PeerEndpoint, SiteState } from '../../peering/peer-endpoint.ts'
+import { type PeerEndpoint, printTargets, type SiteState } from '../../peering/peer-endpoint.ts'
 import { bareHost } from '../../peering/peer-status.ts'
 import { majorityOf } from '../../peering/quorum/decide.ts'
 import type { SiteObservation } from '../../peering/quorum/observation-codec.ts'
 import { RecordSet } from '../../peering/record-set.ts'
 import { type SiteClocks, undateStates } from '../../peering/site-clocks.ts'
 import { buildSiteRecords } from '../../peering/site-records.ts'
-import { printTargets, sortUnique } from '../../peering/to-peer-endpoint.ts'
+import { printProbed, sortUnique } from '../../peering/to-peer-endpoint.ts'
 import {
   type OwnNames,
   type Refused,
@@ -138,7 +138,7 @@ export function composeContent(publishing: Publishing, inputs: ContentInputs): M
     [...peers.values()].flatMap(({ state }) => state?.siteStates ?? []),
     { names, own: own.shared, rulesOf: () => provider.rules },
   )
-  const down = printTargets(health.down)
+  const down = printProbed(health.down)
   const others = chooseForeign(publishing, own.shared, screened.siteStates, inputs)
   const { roomOctets, siteStates, reported, leftOut, foreign } = others
   const found = inputs.conflictsWith(foreign.map((one) => one.record))
@@ -209,8 +209,8 @@ function chooseForeign(
   const roomOctets = roomForOthers(record, own)
   const siteStates = undateStates(chooseOthers(site, known, silentMs), own, clocks)
   const { endpoints: reported, leftOut } = chooseEndpoints(own, siteStates, roomOctets)
-  const built = buildSiteRecords(bareHost(rootHost), reported, '', RecordSet.EMPTY)
-  return { roomOctets, siteStates, reported, leftOut, foreign: built.records }
+  const foreign = buildSiteRecords(bareHost(rootHost), reported, '', RecordSet.EMPTY)
+  return { roomOctets, siteStates, reported, leftOut, foreign }
 }
 
 function composeCounts(
@@ -219,7 +219,8 @@ function composeCounts(
   [reported, down]: readonly [readonly PeerEndpoint[], ReadonlyMap<string, string>],
   served: readonly PeerEndpoint[],
 ): TargetCounts {
-  const theirs = reported.flatMap((one) => {
+  const theirs = reported.flatMap(({ endpoint }) => {
+    const one = printTargets(endpoint)
     const targets = one.targets.filter((target) => down.has(target))
     return [
       { ...one, health: 'unknown' as const },
@@ -229,7 +230,7 @@ function composeCounts(
   const isServed = (one: PeerEndpoint): boolean => conflicts.isServed(printSpecEndpoint(one))
   return countEndpoints(
     [...listOwnTargets(publishing, health.down), ...theirs],
-    served.filter(isServed),
+    served.filter(isServed).map(({ endpoint, health }) => ({ ...printTargets(endpoint), health })),
   )
 }
 

@@ -1,4 +1,5 @@
 import type { Clock } from '../../base/clock.ts'
+import { printHost } from '../../dnsrecord/print-endpoint.ts'
 import { endpointsOfSite, SITE_CONFLICT_MS } from '../../peering/foreign-exports.ts'
 import {
   findNameFaults,
@@ -83,7 +84,7 @@ export class SiteNames {
     reported: readonly PeerEndpoint[],
     view: Pick<ClusterView, 'recordsSharing'>,
   ): readonly PeerEndpoint[] {
-    const names = [...new Set(reported.map(({ dnsName }) => dnsName))]
+    const names = [...new Set(reported.map(({ endpoint }) => printHost(endpoint.owner)))]
     const sharing = names.flatMap((name) => view.recordsSharing(record.key, name))
     const others = [...new Set(sharing)].flatMap(({ key, resource }) =>
       resource.kind === 'record' ? [{ key, content: resource.record }] : [],

@@ -2,13 +2,9 @@ import { printLatin1 } from '../../base/latin1.ts'
 import { printType, RRType } from '../../dns/iana/types.ts'
 import { printRdata } from '../../dns/rdata/index.ts'
 import { type Endpoint, TARGETS_MAX } from '../../dnsrecord/dns-record.ts'
-import {
-  type EndpointText,
-  printHost,
-  printSteered,
-  printTarget,
-} from '../../dnsrecord/print-endpoint.ts'
+import { printHost, printSteered, printTarget } from '../../dnsrecord/print-endpoint.ts'
 import type { ApiObject } from '../../kube/api.ts'
+import type { PeerEndpoint } from '../../peering/peer-endpoint.ts'
 
 /**
  * A string of a TXT record that is written without quotes and escapes. Other strings are written as
@@ -54,6 +50,6 @@ function printStrings(rdata: Uint8Array): string[] {
 }
 
 /** An endpoint as `spec.endpoints` stores it. */
-export function printSpecEndpoint(endpoint: EndpointText): ApiObject {
+export function printSpecEndpoint({ endpoint }: Pick<PeerEndpoint, 'endpoint'>): ApiObject {
   return { ...printSteered(endpoint) }
 }

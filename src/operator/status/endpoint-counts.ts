@@ -1,4 +1,4 @@
-import type { EndpointHealth } from '../../peering/peer-endpoint.ts'
+import { type EndpointHealth, printTargets, type TargetTexts } from '../../peering/peer-endpoint.ts'
 import { toPeerEndpoints } from '../../peering/to-peer-endpoint.ts'
 import type { Publishing } from '../plan/decide.ts'
 import type { StatusFields } from './status-fields.ts'
@@ -15,14 +15,7 @@ export interface TargetCounts {
   readonly down: readonly string[]
 }
 
-/** Targets of one name and type. */
-interface Targets {
-  readonly dnsName: string
-  readonly recordType: string
-  readonly targets: readonly string[]
-}
-
-interface WithHealth extends Targets {
+interface WithHealth extends TargetTexts {
   readonly health: EndpointHealth
 }
 
@@ -36,7 +29,7 @@ export function countEndpoints(
 ): TargetCounts {
   const working = identify(served.filter(({ health }) => health !== 'down'))
   const down = reported.filter(({ health }) => health === 'down')
-  const isWorking = ({ dnsName, recordType }: Targets, target: string): boolean =>
+  const isWorking = ({ dnsName, recordType }: TargetTexts, target: string): boolean =>
     working.has(identityOf(dnsName, recordType, target))
   return {
     served: identify(served).size,
@@ -51,14 +44,15 @@ export function listOwnTargets(
   down: readonly string[],
 ): readonly WithHealth[] {
   const all = toPeerEndpoints(content, { site: '', key: '', down: [], up: [], sinceSeconds: 0 })
-  return all.flatMap((one) => {
+  return all.flatMap(({ endpoint, health }) => {
+    const one = { ...printTargets(endpoint), health }
     const targets = one.targets.filter((target) => down.includes(target))
     return [one, { ...one, targets, health: 'down' as const }]
   })
 }
 
 /** Counts the targets of endpoints. */
-export function countTargets(endpoints: readonly Targets[]): number {
+export function countTargets(endpoints: readonly TargetTexts[]): number {
   return identify(endpoints).size
 }
 
@@ -70,7 +64,7 @@ export function printCounts({ served, total, down }: TargetCounts): StatusFields
   return { served: `${served}/${total}`, down: shown }
 }
 
-function identify(endpoints: readonly Targets[]): ReadonlySet<string> {
+function identify(endpoints: readonly TargetTexts[]): ReadonlySet<string> {
   return new Set(
     endpoints.flatMap(({ dnsName, recordType, targets }) =>
       targets.map((target) => identityOf(dnsName, recordType, target)),

@@ -1,17 +1,18 @@
 import type { Clock } from '../../base/clock.ts'
 import { recallMoment, thisMoment } from '../../base/moment.ts'
 import { printTime } from '../../base/rfc3339.ts'
-import { DEFAULT_SET_IDENTIFIER } from '../../dnsrecord/print-endpoint.ts'
+import { validateEndpoint } from '../../dnsrecord/validate/dns-record.ts'
 import { type ApiObject, isObject, type JsonValue, textOf } from '../../kube/api.ts'
 import { cutToFit } from '../../peering/merge/cut-to-fit.ts'
 import { jsonOctets } from '../../peering/merge/endpoint-octets.ts'
 import { groupBy } from '../../peering/merge/part.ts'
 import type { Generation, PeerEndpoint, SiteState } from '../../peering/peer-endpoint.ts'
 import { printRecordTexts, scanRecordTexts } from '../../peering/record-texts.ts'
+import { toPeerEndpoint } from '../../peering/to-peer-endpoint.ts'
 import type { KnownPeer } from '../peers/peer-state-store.ts'
 import type { PeerState } from '../peers/peers.ts'
 import { printSpecEndpoint } from '../record/endpoint-text.ts'
-import { itemsOf, textsOf } from '../record/fields.ts'
+import { itemsOf } from '../record/fields.ts'
 
 /**
  * How much of `status.peers` the installed definition has: all of it, all except `relayed`, which
@@ -207,41 +208,25 @@ function scanPeerState(
   return { siteStates, ...moment, generation, serial, problems: [] }
 }
 
-/** Parses an endpoint of a spec or of `status.peers`; undefined if it has no targets. */
+/** Validates an endpoint of a spec or of `status.peers`; undefined if it is not valid. */
 export function scanExported(
-  endpoint: ApiObject,
+  object: ApiObject,
   site: string,
   rootHost: string,
 ): PeerEndpoint | undefined {
-  const { recordTTL } = endpoint
-  const targets = textsOf(endpoint, 'targets')
-  if (targets.length === 0) return undefined
-  const valuesOf = (name: string): string[] =>
-    itemsOf(endpoint, 'providerSpecific')
-      .filter((one) => one.name === name)
-      .map((one) => textOf(one, 'value'))
-  const [weight] = valuesOf('weight')
-  const [health] = valuesOf('health')
-  const [location] = valuesOf('location')
-  const codes = valuesOf('geo-code').flatMap((list) => list.split(','))
-  const setIdentifier = textOf(endpoint, 'setIdentifier')
-  return {
+  const checked = validateEndpoint(object, rootHost)
+  if ('problem' in checked) return undefined
+  const properties = itemsOf(object, 'providerSpecific')
+  const textNamed = (name: string): string | undefined => {
+    const property = properties.find((one) => one.name === name)
+    return property && textOf(property, 'value')
+  }
+  const health = textNamed('health')
+  return toPeerEndpoint(checked.endpoint, {
     site,
     rootHost,
-    dnsName: textOf(endpoint, 'dnsName'),
-    recordType: textOf(endpoint, 'recordType'),
-    ttlSeconds: typeof recordTTL === 'number' ? recordTTL : 0,
-    setIdentifier,
-    weight: weight === undefined ? undefined : Number(weight),
-    geoCodes: codes.filter((code) => code !== '*'),
-    isDefault:
-      codes.includes('*') ||
-      valuesOf('default').includes('true') ||
-      (codes.length > 0 && setIdentifier === DEFAULT_SET_IDENTIFIER),
-    ...(location === undefined ? {} : { location }),
-    targets,
     health: health === 'up' || health === 'down' ? health : 'unknown',
-    sinceSeconds: Number(valuesOf('since')[0] ?? 0),
-    ...scanRecordTexts((key) => valuesOf(key)[0]),
-  }
+    sinceSeconds: Number(textNamed('since') ?? 0),
+    ...scanRecordTexts(textNamed),
+  })
 }

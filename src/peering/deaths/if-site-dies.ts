@@ -4,7 +4,7 @@ import { OBSERVED_ADDRESSES_MAX, RECORD_ADDRESSES_MAX } from '../../health/obser
 import type { ProbePolicy } from '../../health/probes/probe-policy.ts'
 import { type AllDownPolicy, CLOSED } from '../../steering/rules.ts'
 import { groupBy } from '../merge/part.ts'
-import type { PeerEndpoint } from '../peer-endpoint.ts'
+import { type PeerEndpoint, printTargets, type TargetTexts } from '../peer-endpoint.ts'
 import { findProbed } from '../quorum/probed-addresses.ts'
 import { printSpan } from './span.ts'
 
@@ -26,10 +26,7 @@ export interface HostOfSites {
   /** Without `*.`. */
   readonly host: string
   /** Of all sites, whatever their health. */
-  readonly endpoints: readonly Pick<
-    PeerEndpoint,
-    'site' | 'dnsName' | 'recordType' | 'targets' | 'probeAt'
-  >[]
+  readonly endpoints: readonly Pick<PeerEndpoint, 'site' | 'endpoint'>[]
   /** That of our record of the host; undefined = none of our records has one. */
   readonly check: DeathCheck | undefined
   /** That of the oldest record with this setting; undefined = the zone's. */
@@ -113,13 +110,19 @@ interface Fate {
   readonly kind: SiteDeath['kind']
 }
 
+/** An endpoint of a site, with its texts. */
+type Addressed = HostOfSites['endpoints'][number] & TargetTexts
+
 /**
  * Returns what happens to a host when each of its sites dies. For another site: in our answers. For our own site: in
  * those of other sites that have the same settings and health check. A site without addresses of its own is left out.
  */
 export function ifSiteDies(host: HostOfSites, rules: DeathRules): readonly SiteDeath[] {
-  const addressed = host.endpoints.filter(({ recordType }) => isAddressType(recordType))
-  const names = new Set(host.endpoints.map(({ dnsName }) => dnsName))
+  const printed = host.endpoints.map(
+    (one): Addressed => ({ ...one, ...printTargets(one.endpoint) }),
+  )
+  const addressed = printed.filter(({ recordType }) => isAddressType(recordType))
+  const names = new Set(printed.map(({ dnsName }) => dnsName))
   const isChain = addressed.some(({ targets }) => targets.some((target) => names.has(target)))
   const holders = new Map<string, Set<string>>()
   for (const { site, targets } of addressed) {
@@ -164,10 +167,10 @@ function isAddressType(type: string): boolean {
  * with CNAMEs between its names, each site has names of its own, so there the host as a whole counts.
  */
 function servedWithout(
-  addressed: HostOfSites['endpoints'],
+  addressed: readonly Addressed[],
   site: string,
   isChain: boolean,
-): (endpoint: HostOfSites['endpoints'][number]) => boolean {
+): (endpoint: Addressed) => boolean {
   const left = addressed.filter((other) => other.site !== site)
   return ({ dnsName, recordType }) => {
     return left.some((other) => {
@@ -188,12 +191,12 @@ function isProbing({ check }: HostOfSites, rules: DeathRules): boolean {
 
 /** `site`: probes the addresses of all others; '' = any other one. */
 function probedBy(
-  addressed: HostOfSites['endpoints'],
+  addressed: readonly Addressed[],
   site: string,
   names: ReadonlySet<string>,
   room?: DeathRules['room'],
 ): Unprobed {
-  const foreign = new Map<string, HostOfSites['endpoints'][number][]>()
+  const foreign = new Map<string, Addressed[]>()
   for (const endpoint of addressed) {
     if (endpoint.site === site) continue
     for (const target of endpoint.targets) {

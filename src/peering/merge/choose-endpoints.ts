@@ -1,4 +1,5 @@
-import { DERIVED_ENDPOINTS_MAX } from '../../dnsrecord/dns-record.ts'
+import { printLatin1 } from '../../base/latin1.ts'
+import { DERIVED_ENDPOINTS_MAX, type Endpoint } from '../../dnsrecord/dns-record.ts'
 import type { PeerEndpoint, SiteState } from '../peer-endpoint.ts'
 import { cutToFit, type LeftOut, OTHERS_OCTETS_MAX } from './cut-to-fit.ts'
 import { setKey } from './part.ts'
@@ -18,15 +19,19 @@ export function chooseEndpoints(
   const room = Math.max(0, DERIVED_ENDPOINTS_MAX - own.length)
   const fitting = cutToFit(parts, { endpoints: room, octets: roomOctets })
   const whole = new Set<string>()
-  const note = (endpoint: PeerEndpoint): void => {
-    for (const target of endpoint.targets) whole.add(`${setKey(endpoint)} ${target}`)
+  const targetKey = (one: Endpoint, rdata: Uint8Array): string => {
+    return `${setKey(one)} ${printLatin1(rdata)}`
+  }
+  const note = ({ endpoint }: PeerEndpoint): void => {
+    for (const rdata of endpoint.rdata) whole.add(targetKey(endpoint, rdata))
   }
   own.forEach(note)
   for (const { endpoint, generation } of fitting.parts) if (generation === 'v2') note(endpoint)
-  const endpoints = fitting.parts.flatMap(({ endpoint, generation }): PeerEndpoint[] => {
-    if (generation === 'v2') return [endpoint]
-    const targets = endpoint.targets.filter((one) => !whole.has(`${setKey(endpoint)} ${one}`))
-    return targets.length === 0 ? [] : [{ ...endpoint, targets }]
+  const endpoints = fitting.parts.flatMap(({ endpoint: one, generation }): PeerEndpoint[] => {
+    if (generation === 'v2') return [one]
+    const { endpoint } = one
+    const rdata = endpoint.rdata.filter((target) => !whole.has(targetKey(endpoint, target)))
+    return rdata.length === 0 ? [] : [{ ...one, endpoint: { ...endpoint, rdata } }]
   })
   return { endpoints, leftOut: fitting.leftOut }
 }

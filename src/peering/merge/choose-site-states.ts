@@ -1,6 +1,6 @@
-import type { PeerEndpoint, SiteState } from '../peer-endpoint.ts'
+import { type PeerEndpoint, peerEndpointKey, type SiteState } from '../peer-endpoint.ts'
 import { joinSiteStates } from './join-site-states.ts'
-import { groupBy } from './part.ts'
+import { groupBy, setKey } from './part.ts'
 
 /**
  * A nameserver that was heard this much earlier than another one of its site is ignored beside it.
@@ -66,7 +66,7 @@ interface Version {
 /**
  * Returns the endpoints by name, type and set identifier, each from the peer where it changed last. If versions changed
  * at the same time, all of them are kept, unless they have a set identifier. Versions with one set identifier are one
- * endpoint before and after a change: the greater text wins, because all servers must choose the same version.
+ * endpoint before and after a change: the greater content wins, because all servers must choose the same version.
  */
 function unite(exported: readonly (readonly PeerEndpoint[])[]): readonly PeerEndpoint[] {
   const chosen = new Map<string, Version>()
@@ -74,22 +74,22 @@ function unite(exported: readonly (readonly PeerEndpoint[])[]): readonly PeerEnd
     for (const [key, same] of groupBy(endpoints, identityOf)) {
       const known = chosen.get(key)
       const since = same.reduce((latest, one) => Math.max(latest, one.sinceSeconds), 0)
-      const found = new Map(same.map((one) => [JSON.stringify(one), one]))
+      const found = new Map(same.map((one) => [peerEndpointKey(one), one]))
       const version = { since, endpoints: found }
       if (known === undefined || since > known.since) chosen.set(key, version)
       if (known === undefined || since !== known.since) continue
-      if (same[0]!.setIdentifier === '')
+      if (same[0]!.endpoint.setIdentifier === '')
         chosen.set(key, { since, endpoints: new Map([...known.endpoints, ...found]) })
-      else if (textOf(version) > textOf(known)) chosen.set(key, version)
+      else if (contentOf(version) > contentOf(known)) chosen.set(key, version)
     }
   }
   return [...chosen.values()].flatMap(({ endpoints }) => [...endpoints.values()])
 }
 
-function textOf({ endpoints }: Version): string {
+function contentOf({ endpoints }: Version): string {
   return [...endpoints.keys()].sort().join()
 }
 
-function identityOf({ dnsName, recordType, setIdentifier }: PeerEndpoint): string {
-  return JSON.stringify([dnsName, recordType, setIdentifier])
+function identityOf({ endpoint }: PeerEndpoint): string {
+  return JSON.stringify([setKey(endpoint), endpoint.setIdentifier])
 }

@@ -1,4 +1,5 @@
-import type { Generation, PeerEndpoint } from '../peer-endpoint.ts'
+import type { Endpoint } from '../../dnsrecord/dns-record.ts'
+import { type Generation, type PeerEndpoint, printTargets } from '../peer-endpoint.ts'
 
 /** JSON syntax around the values of an endpoint, and its health and age. */
 const FRAME_OCTETS = 320
@@ -11,10 +12,11 @@ const CHARACTER_OCTETS_MAX = 6
 const ESCAPED_BY_API = /[<>&\u2028\u2029]/g
 
 /** Returns an upper bound of `endpointOctets` with less work. */
-export function endpointOctetsAtMost(endpoint: PeerEndpoint): number {
-  let characters = endpoint.dnsName.length + endpoint.setIdentifier.length
-  for (const target of endpoint.targets) characters += 2 * target.length + TARGET_FRAME_OCTETS
-  for (const code of endpoint.geoCodes) characters += code.length + 1
+export function endpointOctetsAtMost({ endpoint }: PeerEndpoint): number {
+  const { dnsName, targets } = printTargets(endpoint)
+  let characters = dnsName.length + endpoint.setIdentifier.length
+  for (const target of targets) characters += 2 * target.length + TARGET_FRAME_OCTETS
+  for (const code of endpoint.codes) characters += code.text.length + 1
   return FRAME_OCTETS + locationOctets(endpoint) + CHARACTER_OCTETS_MAX * characters
 }
 
@@ -23,9 +25,9 @@ export function endpointOctetsAtMost(endpoint: PeerEndpoint): number {
  * not depend on its health or age. An endpoint of a v1 peer may get its targets as its set
  * identifier.
  */
-export function endpointOctets(endpoint: PeerEndpoint, generation: Generation): number {
-  const { dnsName, setIdentifier, geoCodes, targets } = endpoint
-  const texts = [dnsName, setIdentifier, ...geoCodes]
+export function endpointOctets({ endpoint }: PeerEndpoint, generation: Generation): number {
+  const { dnsName, targets } = printTargets(endpoint)
+  const texts = [dnsName, endpoint.setIdentifier, ...endpoint.codes.map(({ text }) => text)]
   const targetOctets = targets.reduce(
     (sum, target) => sum + jsonOctets(target) + TARGET_FRAME_OCTETS,
     0,
@@ -35,8 +37,8 @@ export function endpointOctets(endpoint: PeerEndpoint, generation: Generation): 
   return texts.reduce((sum, text) => sum + jsonOctets(text), framed)
 }
 
-function locationOctets({ location }: PeerEndpoint): number {
-  return location === undefined ? 0 : LOCATION_OCTETS
+function locationOctets({ point }: Endpoint): number {
+  return point === undefined ? 0 : LOCATION_OCTETS
 }
 
 /** Returns the octets of a value as the API server stores it. */

@@ -1,4 +1,4 @@
-import type { PeerEndpoint, SiteState } from '../peer-endpoint.ts'
+import { type PeerEndpoint, printTargets, type SiteState } from '../peer-endpoint.ts'
 import type { SiteObservation } from '../quorum/observation-codec.ts'
 import { sortUnique } from '../to-peer-endpoint.ts'
 
@@ -20,13 +20,14 @@ export function findHealthDisputes(
     sites.set(target, known)
   }
   for (const target of own.down) note(target, 'down', 'this site')
-  for (const { health, targets } of own.endpoints) {
-    if (health === 'up') for (const target of targets) note(target, 'up', 'this site')
+  for (const { health, endpoint } of own.endpoints) {
+    if (health === 'up')
+      for (const target of printTargets(endpoint).targets) note(target, 'up', 'this site')
   }
   const unknown = new Map<string, string[]>()
   for (const { endpoints } of siteStates) {
-    for (const { health, targets, site } of endpoints) {
-      for (const target of targets) {
+    for (const { health, endpoint, site } of endpoints) {
+      for (const target of printTargets(endpoint).targets) {
         if (health === 'unknown') unknown.set(target, [...(unknown.get(target) ?? []), site])
         else note(target, health, site)
       }

@@ -1,4 +1,4 @@
-import type { SiteState } from '../peer-endpoint.ts'
+import { peerEndpointKey, type SiteState } from '../peer-endpoint.ts'
 
 /**
  * Joins what is known of peers: a set of site states with one state per peer, site and host, the
@@ -18,7 +18,7 @@ export function joinSiteStates(siteStates: readonly SiteState[]): readonly SiteS
 }
 
 /**
- * At equal times, v2 wins, then the site's own state, then the greater text. Any rule works if all
+ * At equal times, v2 wins, then the site's own state, then the greater content. Any rule works if all
  * servers use the same one.
  */
 function isNewer(siteState: SiteState, known: SiteState): boolean {
@@ -26,5 +26,9 @@ function isNewer(siteState: SiteState, known: SiteState): boolean {
   if (siteState.seenMs !== known.seenMs) return siteState.seenMs > known.seenMs
   if (siteState.generation !== known.generation) return siteState.generation === 'v2'
   if (siteState.isOwn !== known.isOwn) return siteState.isOwn
-  return JSON.stringify(siteState.endpoints) > JSON.stringify(known.endpoints)
+  return contentOf(siteState) > contentOf(known)
+}
+
+function contentOf({ endpoints }: SiteState): string {
+  return JSON.stringify(endpoints.map(peerEndpointKey))
 }

@@ -1,4 +1,6 @@
-import type { Generation, PeerEndpoint } from '../peer-endpoint.ts'
+import type { Endpoint } from '../../dnsrecord/dns-record.ts'
+import { lowerNameKey } from '../../dnsrecord/validate/names.ts'
+import { type Generation, type PeerEndpoint, peerEndpointKey } from '../peer-endpoint.ts'
 
 /** An endpoint that a peer reported. */
 export interface Part {
@@ -8,12 +10,9 @@ export interface Part {
   readonly exporter: string
 }
 
-/** Separates name and type in a key: neither contains blanks. */
-const SEPARATOR = ' '
-
 /** Map key of the RRset that an endpoint belongs to. */
-export function setKey({ dnsName, recordType }: Pick<PeerEndpoint, 'dnsName' | 'recordType'>) {
-  return `${dnsName}${SEPARATOR}${recordType}`
+export function setKey({ owner, type }: Pick<Endpoint, 'owner' | 'type'>): string {
+  return `${type} ${lowerNameKey(owner)}`
 }
 
 export function groupBy<T>(items: readonly T[], keyOf: (item: T) => string): Map<string, T[]> {
@@ -31,20 +30,18 @@ export function groupBy<T>(items: readonly T[], keyOf: (item: T) => string): Map
 export function compareParts(a: Part, b: Part): number {
   if (a.generation !== b.generation) return a.generation === 'v2' ? -1 : 1
   if (a.endpoint.site !== b.endpoint.site) return a.endpoint.site < b.endpoint.site ? -1 : 1
-  const [textA, textB] = [textOf(a.endpoint), textOf(b.endpoint)]
-  if (textA === textB) return 0
-  return textA < textB ? -1 : 1
+  const [keyA, keyB] = [keyOf(a.endpoint), keyOf(b.endpoint)]
+  if (keyA === keyB) return 0
+  return keyA < keyB ? -1 : 1
 }
 
-/**
- * Texts of endpoints. A sort compares each endpoint many times, and a peer's endpoint can be long.
- */
-const texts = new WeakMap<PeerEndpoint, string>()
+/** Content of endpoints. A sort compares each endpoint many times, and a peer's endpoint can be long. */
+const keys = new WeakMap<PeerEndpoint, string>()
 
-function textOf(endpoint: PeerEndpoint): string {
-  const known = texts.get(endpoint)
+function keyOf(endpoint: PeerEndpoint): string {
+  const known = keys.get(endpoint)
   if (known !== undefined) return known
-  const text = JSON.stringify(endpoint)
-  texts.set(endpoint, text)
-  return text
+  const key = peerEndpointKey(endpoint)
+  keys.set(endpoint, key)
+  return key
 }

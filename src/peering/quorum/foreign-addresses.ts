@@ -1,6 +1,8 @@
-import type { PeerEndpoint, SiteState } from '../peer-endpoint.ts'
+import { RRType } from '../../dns/iana/types.ts'
+import { printHost } from '../../dnsrecord/print-endpoint.ts'
+import { type PeerEndpoint, printTargets, type SiteState } from '../peer-endpoint.ts'
 
-const ADDRESS_TYPES: ReadonlySet<string> = new Set(['A', 'AAAA', 'CNAME'])
+const ADDRESS_TYPES: ReadonlySet<number> = new Set([RRType.A, RRType.AAAA, RRType.CNAME])
 
 /** An endpoint that has the address, the peer that reported it, and the time of the report. */
 type ForeignEndpoint = PeerEndpoint & Pick<SiteState, 'exporter' | 'seenMs'>
@@ -14,17 +16,18 @@ export function findForeign(host: {
   readonly siteStates: readonly SiteState[]
 }): ReadonlyMap<string, readonly ForeignEndpoint[]> {
   const { own, siteStates } = host
-  const names = new Set(own.map((endpoint) => endpoint.dnsName))
-  for (const { endpoints } of siteStates) for (const { dnsName } of endpoints) names.add(dnsName)
+  const names = new Set(own.map(({ endpoint }) => printHost(endpoint.owner)))
+  for (const { endpoints } of siteStates)
+    for (const { endpoint } of endpoints) names.add(printHost(endpoint.owner))
   const found = new Map<string, ForeignEndpoint[]>()
   for (const { endpoints, exporter, seenMs } of siteStates) {
-    for (const endpoint of endpoints) {
-      if (!ADDRESS_TYPES.has(endpoint.recordType)) continue
-      for (const target of endpoint.targets) {
+    for (const one of endpoints) {
+      if (!ADDRESS_TYPES.has(one.endpoint.type)) continue
+      for (const target of printTargets(one.endpoint).targets) {
         if (names.has(target)) continue
         const known = found.get(target)
-        if (known === undefined) found.set(target, [{ ...endpoint, exporter, seenMs }])
-        else known.push({ ...endpoint, exporter, seenMs })
+        if (known === undefined) found.set(target, [{ ...one, exporter, seenMs }])
+        else known.push({ ...one, exporter, seenMs })
       }
     }
   }

@@ -5,7 +5,7 @@ import { type PeerObserver, RECORD_ADDRESSES_MAX } from '../../health/observed-a
 import type { Leaf } from '../../health/record-probes.ts'
 import type { QuorumAddress, QuorumMember } from '../../telemetry/status.ts'
 import { groupBy } from '../merge/part.ts'
-import type { PeerEndpoint, SiteState } from '../peer-endpoint.ts'
+import { listTargets, type PeerEndpoint, type SiteState } from '../peer-endpoint.ts'
 import {
   DISPUTE_MS,
   decide,
@@ -143,7 +143,7 @@ export class HealthQuorum {
     const foreign = findForeign(facts)
     const ages = memory.ages.read(id, clock)
     const decided = this.#decide(facts, ages, foreign)
-    const ours = new Set([...ownFindings.keys(), ...facts.own.flatMap(({ targets }) => targets)])
+    const ours = new Set([...ownFindings.keys(), ...listTargets(facts.own)])
     this.#watch(facts, findProbed(new Map([...foreign].filter(([address]) => !ours.has(address)))))
     const wasDown = memory.downOf(id)
     const wasOut = memory.outOf(id)
@@ -289,7 +289,7 @@ export class HealthQuorum {
     const { host, own, ownFindings } = facts
     const { site } = this.#parts
     const rules = this.#rulesOf(facts)
-    const ours = new Set(own.flatMap(({ targets }) => targets))
+    const ours = new Set(listTargets(own))
     const about = [...this.#observersOf(facts, ages)].filter(([address]) => {
       return ours.has(address) && !foreign.has(address) && ownFindings.get(address) !== 'down'
     })

@@ -1,4 +1,5 @@
-import type { PeerEndpoint } from '../peer-endpoint.ts'
+import { printHost } from '../../dnsrecord/print-endpoint.ts'
+import { type PeerEndpoint, printTargets } from '../peer-endpoint.ts'
 
 /** What all sites have of one host. A drained endpoint of ours has the health `down`. */
 interface HostEndpoints {
@@ -48,18 +49,18 @@ function groupSets(
   isDown: (target: string) => boolean,
 ): ReadonlyMap<string, readonly NamedSet[]> {
   const others = siteStates.flatMap(({ endpoints }) => endpoints)
-  const owners = new Set([...own, ...others].map(({ dnsName }) => dnsName))
+  const owners = new Set([...own, ...others].map(({ endpoint }) => printHost(endpoint.owner)))
   const names = new Map<string, NamedSet[]>()
   const add = (one: PeerEndpoint, isOut: (target: string) => boolean): void => {
-    const { dnsName, recordType, settings } = one
+    const { dnsName, recordType, targets } = printTargets(one.endpoint)
     const sets = names.get(dnsName) ?? []
     const known = sets.find(({ type }) => type === recordType)
     const set = known ?? { type: recordType, targets: [] }
     if (known === undefined) names.set(dnsName, [...sets, set])
-    const isDrained = settings?.drain !== undefined
+    const isDrained = one.settings?.drain !== undefined
     // Whether a name of the host is out depends on what all sites have there.
     const isInside = (target: string): boolean => recordType === 'CNAME' && owners.has(target)
-    for (const target of one.targets)
+    for (const target of targets)
       set.targets.push([target, isDrained || (!isInside(target) && isOut(target))])
   }
   for (const one of own) add(one, () => one.health === 'down')

@@ -1,23 +1,29 @@
 import { scanAddress } from '../../dns/text/address.ts'
+import type { Endpoint } from '../../dnsrecord/dns-record.ts'
 import type { ProbeAt } from '../../dnsrecord/health-check.ts'
 import { isPrivateAddress } from '../../health/probes/probe-policy.ts'
 import type { Leaf } from '../../health/record-probes.ts'
 import { groupBy } from '../merge/part.ts'
 import type { PeerEndpoint } from '../peer-endpoint.ts'
 
+/** An endpoint of a site that has an address. */
+interface Probed extends Pick<PeerEndpoint, 'site'> {
+  readonly endpoint: Pick<Endpoint, 'probeAt'>
+}
+
 /**
  * Returns the addresses of peers to probe, in order of precedence: an equal number of each site, so that a bound does
  * not leave out a whole site, and all sites choose the same. Leaves out addresses that only their own site can probe.
  * `foreign`: endpoints of peers by address.
  */
-export function findProbed(
-  foreign: ReadonlyMap<string, readonly Pick<PeerEndpoint, 'site' | 'probeAt'>[]>,
-): readonly Leaf[] {
+export function findProbed(foreign: ReadonlyMap<string, readonly Probed[]>): readonly Leaf[] {
   const found = [...foreign].flatMap(([address, endpoints]) => {
     // Sites that share an address may probe it at different places. All observers choose the same.
-    const [probeAt] = endpoints.flatMap(({ probeAt }) => probeAt ?? []).sort(comparePlaces)
+    const [probeAt] = endpoints
+      .flatMap(({ endpoint }) => endpoint.probeAt ?? [])
+      .sort(comparePlaces)
     if (isOutOfReach(address, probeAt)) return []
-    const [site = ''] = endpoints.map((endpoint) => endpoint.site).sort()
+    const [site = ''] = endpoints.map((one) => one.site).sort()
     return [{ site, leaf: { address, probeAt } }]
   })
   const ranked = [...groupBy(found, ({ site }) => site).values()].flatMap((ofSite) => {

@@ -1,3 +1,5 @@
+import { printType } from '../../dns/iana/types.ts'
+import { printHost } from '../../dnsrecord/print-endpoint.ts'
 import { quote } from '../../dnsrecord/validate/fields.ts'
 import type { PeerEndpoint, SiteState } from '../peer-endpoint.ts'
 import { bareHost } from '../peer-status.ts'
@@ -23,7 +25,7 @@ export interface OwnNames {
 interface ScreenParts {
   readonly names: OwnNames
   /** The data of peers is merged with these. */
-  readonly own: readonly Pick<PeerEndpoint, 'rootHost' | 'dnsName' | 'recordType'>[]
+  readonly own: readonly Pick<PeerEndpoint, 'rootHost' | 'endpoint'>[]
   /** By address of the peer. */
   readonly rulesOf: (peer: string) => readonly PeerRule[]
 }
@@ -52,15 +54,16 @@ export function screenSiteStates(siteStates: readonly SiteState[], parts: Screen
   const screen = new Screen(parts)
   const problems = new Map<string, string[]>()
   const kept = siteStates.map((siteState) => {
-    const endpoints = siteState.endpoints.filter((endpoint) => {
+    const endpoints = siteState.endpoints.filter(({ endpoint, rootHost }) => {
+      const [name, type] = [printHost(endpoint.owner), printType(endpoint.type)]
+      const host = bareHost(rootHost)
       // Another record of ours has that name; the endpoint is merged with that record.
-      if (screen.isElsewhere(endpoint)) return false
-      const reason = screen.refuse(endpoint, siteState.exporter)
+      if (screen.isElsewhere(name, host)) return false
+      const reason = screen.refuse(name, type, host, siteState.exporter)
       if (reason === '') return true
-      const { dnsName, recordType } = endpoint
       const list = problems.get(siteState.exporter) ?? []
       problems.set(siteState.exporter, list)
-      list.push(`${quote(dnsName)} ${recordType}: ${reason}`)
+      list.push(`${quote(name)} ${type}: ${reason}`)
       return false
     })
     return endpoints.length === siteState.endpoints.length ? siteState : { ...siteState, endpoints }
@@ -85,23 +88,22 @@ class Screen {
 
   constructor(parts: ScreenParts) {
     this.#parts = parts
-    for (const { rootHost, dnsName, recordType } of parts.own) {
+    for (const { rootHost, endpoint } of parts.own) {
+      const dnsName = printHost(endpoint.owner)
       const types = this.#types.get(dnsName) ?? new Set()
-      this.#types.set(dnsName, types.add(recordType))
+      this.#types.set(dnsName, types.add(printType(endpoint.type)))
       for (const name of [dnsName, rootHost]) addWithAbove(this.#here, name)
     }
   }
 
   /** True if another record of ours of the same host has the name, and the records that are merged here do not. */
-  isElsewhere({ rootHost, dnsName: name }: PeerEndpoint): boolean {
-    if (this.#types.has(name)) return false
-    return this.#namesOf(bareHost(rootHost)).has(name)
+  isElsewhere(name: string, host: string): boolean {
+    return !this.#types.has(name) && this.#namesOf(host).has(name)
   }
 
   /** Returns why the endpoint is refused; '' = it is accepted. */
-  refuse({ rootHost, dnsName: name, recordType: type }: PeerEndpoint, peer: string): string {
+  refuse(name: string, type: string, host: string, peer: string): string {
     const { names } = this.#parts
-    const host = bareHost(rootHost)
     const isAllowed = isAllowedBy(this.#parts.rulesOf(peer), name, type)
     if (isStructural(type)) {
       if (!isAllowed) return `peers may not delegate names here; ${cure(name, type)}`

@@ -8,6 +8,7 @@ import { composeOwn } from '../../../src/operator/plan/own.ts'
 import { composeServed } from '../../../src/operator/plan/served-endpoints.ts'
 import type { DnsRecordView } from '../../../src/operator/record/record-view.ts'
 import { record, zone } from '../../publish/record-zone-stage.ts'
+import { peerTextOf } from '../../support/peer-text.ts'
 import { TestHealth } from '../../support/test-health.ts'
 
 /*
@@ -123,7 +124,9 @@ function formsOf(given: World): Readonly<Record<string, Form>> {
     'v1 of a plain server': ofServer(true),
     'v1 of an operator': formOf(local),
     merged: formOf(
-      merged.map(({ dnsName: name, recordType: type, targets }) => ({ name, type, targets })),
+      merged
+        .map(peerTextOf)
+        .map(({ dnsName: name, recordType: type, targets }) => ({ name, type, targets })),
     ),
   }
 }

@@ -2,11 +2,11 @@ import t from 'tap'
 import { SET_IDENTIFIER_CHARACTERS_MAX, TARGETS_MAX } from '../../../src/dnsrecord/dns-record.ts'
 import type { EndpointObject } from '../../../src/dnsrecord/print-endpoint.ts'
 import { composeServed } from '../../../src/operator/plan/served-endpoints.ts'
-import type { PeerEndpoint } from '../../../src/peering/peer-endpoint.ts'
 import { RecordSet } from '../../../src/peering/record-set.ts'
 import { buildSiteRecords } from '../../../src/peering/site-records.ts'
 import { dnsRecord } from '../../peering/records.ts'
 import { peerEndpoint } from '../../support/operator-cluster.ts'
+import { type PeerText, peerTextOf } from '../../support/peer-text.ts'
 
 const HOST = 'k.example.com'
 const A = { dnsName: HOST, recordType: 'A', recordTTL: 60 }
@@ -15,7 +15,7 @@ const LONG = 'x'.repeat(SET_IDENTIFIER_CHARACTERS_MAX)
 
 interface Given {
   readonly own: readonly (Pick<EndpointObject, 'targets'> & Partial<EndpointObject>)[]
-  readonly theirs: readonly Partial<PeerEndpoint>[]
+  readonly theirs: readonly Partial<PeerText>[]
   readonly down?: readonly string[]
   readonly foreignDown?: readonly string[]
 }
@@ -23,13 +23,13 @@ interface Given {
 /** `setIdentifier: targets ttl health` of each endpoint. */
 function served({ own, theirs, down = [], foreignDown = [] }: Given): string[] {
   const reported = theirs.map((one) => peerEndpoint({ site: 'east', ...one }))
-  const { records: foreign } = buildSiteRecords(HOST, reported, '', RecordSet.EMPTY)
+  const foreign = buildSiteRecords(HOST, reported, '', RecordSet.EMPTY)
   const endpoints = own.map((one) => ({ ...A, ...one }))
   const content = dnsRecord({ rootHost: HOST, endpoints, created: '2026-01-01T00:00:00Z' })
   const out = { down, foreignDown: new Set(foreignDown), drain: undefined }
   const state = { site: 'here', foreign, ...out, timeMs: 1000 }
   const found = composeServed({ record: { key: 'n/r' }, content, rootHost: HOST }, state)
-  return found.map(({ setIdentifier, targets, ttlSeconds, health }) => {
+  return found.map(peerTextOf).map(({ setIdentifier, targets, ttlSeconds, health }) => {
     const id = setIdentifier.replace(/x{9,}/, (text) => `x*${text.length}`)
     return `${id}: ${targets} ${ttlSeconds} ${health}`
   })

@@ -25,6 +25,7 @@ import { dnsRecord as recordOf, stored } from '../../peering/records.ts'
 import { ExportedZone, endpoint, peerRecord } from '../../support/exported-zone.ts'
 import { peerHealthOf, ToyCluster } from '../../support/operator-cluster.ts'
 import { at, dnsRecord, secret } from '../../support/operator-objects.ts'
+import type { PeerText } from '../../support/peer-text.ts'
 import { recordLog } from '../../support/recorded-log.ts'
 import { answerOf, ScriptedServer } from '../../support/scripted-server.ts'
 import { FakeClock, FakeTimers } from '../../support/setup.ts'
@@ -155,7 +156,7 @@ async function openOperator(t: Test, { clock, timers, servers, lines, log, follo
 }
 
 /** An endpoint in the zone of a peer. */
-function exported(site: string, address: string, more: Partial<PeerEndpoint> = {}): ResourceRecord {
+function exported(site: string, address: string, more: Partial<PeerText> = {}): ResourceRecord {
   return peerRecord(endpoint({ site, rootHost: HOST, dnsName: HOST, targets: [address], ...more }))
 }
 

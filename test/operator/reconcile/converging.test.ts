@@ -2,8 +2,8 @@ import fc from 'fast-check'
 import t from 'tap'
 import { thisMoment } from '../../../src/base/moment.ts'
 import type { ApiObject } from '../../../src/kube/api.ts'
-import type { PeerEndpoint } from '../../../src/peering/peer-endpoint.ts'
 import { dnsRecord } from '../../support/operator-objects.ts'
+import type { PeerText } from '../../support/peer-text.ts'
 import { EAST, OperatorFixture, WEST } from './stage.ts'
 
 /*
@@ -32,7 +32,7 @@ const change: fc.Arbitrary<Change> = fc.record({
 })
 
 /** As `toPeerEndpoints` exports it. */
-function versionOf(down: readonly string[], sinceSeconds: number): Partial<PeerEndpoint> {
+function versionOf(down: readonly string[], sinceSeconds: number): Partial<PeerText> {
   const working = TARGETS.filter((one) => !down.includes(one))
   const health = working.length === 0 ? 'down' : 'up'
   const targets = working.length === 0 ? [...TARGETS] : working
@@ -44,7 +44,7 @@ t.test('no change of health is a conflict while nameservers of a site converge',
   const property = fc.asyncProperty(fc.array(change, { maxLength: 6 }), async (changes) => {
     const fixture = new OperatorFixture()
     fixture.cluster.put(dnsRecord())
-    const say = (address: string, version: Partial<PeerEndpoint>): void => {
+    const say = (address: string, version: Partial<PeerText>): void => {
       fixture.peers.say(address, 'east', [version], thisMoment(fixture.clock))
     }
     const check = async (): Promise<void> => {

@@ -1,9 +1,9 @@
 import t from 'tap'
 import { thisMoment } from '../../../src/base/moment.ts'
 import type { ApiObject } from '../../../src/kube/api.ts'
-import type { PeerEndpoint } from '../../../src/peering/peer-endpoint.ts'
 import { annotated, ClusterServer } from '../../support/cluster-server.ts'
 import { dnsRecord } from '../../support/operator-objects.ts'
+import type { PeerText } from '../../support/peer-text.ts'
 import { EAST, HOUR_MS, OperatorFixture, WEST } from './stage.ts'
 
 const SITES = 'sextant.io/sites'
@@ -39,7 +39,7 @@ class Stage extends OperatorFixture {
   }
 
   /** Endpoints of a peer's record. */
-  export(site: string, endpoints: readonly Partial<PeerEndpoint>[], address = EAST): void {
+  export(site: string, endpoints: readonly Partial<PeerText>[], address = EAST): void {
     this.peers.say(address, site, endpoints, thisMoment(this.clock))
   }
 

@@ -5,11 +5,11 @@ import { RecordNames } from '../../../src/operator/cluster/record-names.ts'
 import { OperatorMetrics } from '../../../src/operator/metrics.ts'
 import type { Reconciler } from '../../../src/operator/reconcile/reconciler.ts'
 import { Reporter } from '../../../src/operator/reconcile/reporter.ts'
-import type { PeerEndpoint } from '../../../src/peering/peer-endpoint.ts'
 import { createLogger } from '../../../src/telemetry/log.ts'
 import { MetricsRegistry } from '../../../src/telemetry/metrics.ts'
-import { peerEndpoint, ToyCluster, ToyPeers } from '../../support/operator-cluster.ts'
+import { ToyCluster, ToyPeers } from '../../support/operator-cluster.ts'
 import { at, dnsRecord, secret } from '../../support/operator-objects.ts'
+import type { PeerText } from '../../support/peer-text.ts'
 import { FakeClock } from '../../support/setup.ts'
 import { toyReconciler } from '../../support/toy-reconciler.ts'
 
@@ -55,14 +55,9 @@ class OperatorFixture {
     })
   }
 
-  say(endpoints: readonly Partial<PeerEndpoint>[]): void {
-    const whole = endpoints.map((one) => peerEndpoint({ rootHost: HOST, dnsName: HOST, ...one }))
-    this.peers.say(
-      PEER,
-      '0evil',
-      whole.map((one) => ({ ...one, site: '0evil' })),
-      thisMoment(this.clock),
-    )
+  say(endpoints: readonly Partial<PeerText>[]): void {
+    const whole = endpoints.map((one) => ({ rootHost: HOST, dnsName: HOST, ...one, site: '0evil' }))
+    this.peers.say(PEER, '0evil', whole, thisMoment(this.clock))
   }
 
   /** `name TYPE ttl targets [set] properties` of each endpoint that is served. */
@@ -96,7 +91,7 @@ const BOTH = `${HOST} A 60 192.0.2.1,192.0.2.2`
 const ATTACKS: readonly {
   readonly name: string
   readonly own?: ApiObject
-  readonly peer: Partial<PeerEndpoint>
+  readonly peer: Partial<PeerText>
   readonly want: readonly string[]
   /** '' = it may do this. */
   readonly reason: 'EndpointConflict' | 'EndpointRefused' | ''

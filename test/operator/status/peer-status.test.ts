@@ -17,22 +17,25 @@ const WHOLE = { form: 'whole', roomOctets: 400_000 } as const
 const endpoints: fc.Arbitrary<PeerEndpoint> = fc
   .record({
     dnsName: fc.constantFrom(HOST, `a.${HOST}`),
-    recordType: fc.constantFrom('A', 'TXT'),
     ttlSeconds: fc.nat(),
     setIdentifier: fc.constantFrom('', 'default', 'one'),
-    weight: fc.option(fc.nat(), { nil: undefined }),
+    weight: fc.option(fc.nat(1_000_000), { nil: undefined }),
     geoCodes: fc.subarray(['DE', 'GEO-EU']),
     isDefault: fc.boolean(),
-    targets: fc.array(fc.string({ minLength: 1 }), { minLength: 1, maxLength: 3 }),
+    set: fc.constantFrom(
+      { recordType: 'A', targets: ['192.0.2.1', '192.0.2.2'] },
+      { recordType: 'TXT', targets: ['<b> \\ é', '"two" "strings"'] },
+    ),
     health: fc.constantFrom('up', 'down', 'unknown'),
     sinceSeconds: fc.nat(),
     fields: recordFields,
   })
   // Geo codes under that set identifier make it a default, whatever else is said.
-  .map(({ fields, ...one }) => {
+  .map(({ fields, set, ...one }) => {
     const isImplied = one.setIdentifier === 'default' && one.geoCodes.length > 0
     return peerEndpoint({
       ...one,
+      ...set,
       ...fields,
       rootHost: HOST,
       isDefault: one.isDefault || isImplied,

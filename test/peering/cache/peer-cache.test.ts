@@ -10,6 +10,7 @@ import type { PeerFollowerOptions } from '../../../src/peering/peer-options.ts'
 import { QuorumMemory } from '../../../src/peering/quorum/quorum-memory.ts'
 import { createLogger } from '../../../src/telemetry/log.ts'
 import { ExportedZone, endpoint, peerRecord, record } from '../../support/exported-zone.ts'
+import { targetsOf } from '../../support/peer-text.ts'
 import { recordLog } from '../../support/recorded-log.ts'
 import { ScriptedServer } from '../../support/scripted-server.ts'
 import { FakeClock, FakeTimers } from '../../support/setup.ts'
@@ -53,7 +54,7 @@ function start(
     await follower.settled()
   }
   const targets = (): string[] => {
-    return follower.siteStatesOf(HOST).flatMap((s) => s.endpoints.flatMap((e) => e.targets))
+    return follower.siteStatesOf(HOST).flatMap((s) => targetsOf(s.endpoints))
   }
   const ageMs = (): number => own.monotonic() - follower.lastSeenMs
   memory.recall(follower)

@@ -7,6 +7,7 @@ import {
   ifSiteDies,
   ProbeRoom,
 } from '../../../src/peering/deaths/if-site-dies.ts'
+import { shared } from '../samples.ts'
 
 type Site = HostOfSites['endpoints'][number]
 
@@ -29,10 +30,13 @@ const RULES: DeathRules = {
 
 const at = (site: string, ...targets: readonly string[]): Site => {
   const recordType = targets[0]!.includes(':') ? 'AAAA' : 'A'
-  return { site, dnsName: HOST, recordType, targets }
+  return shared({ site, dnsName: HOST, recordType, targets })
+}
+const probedAt = ({ site, endpoint }: Site, address: string): Site => {
+  return { site, endpoint: { ...endpoint, probeAt: { address, port: 0 } } }
 }
 const to = (site: string, dnsName: string, target: string): Site => {
-  return { site, dnsName, recordType: 'CNAME', targets: [target] }
+  return shared({ site, dnsName, recordType: 'CNAME', targets: [target] })
 }
 
 const BERLIN = at('berlin', '192.0.2.10', '192.0.2.11')
@@ -163,8 +167,8 @@ const CASES: readonly Case[] = [
   {
     name: 'a private health-address of a public address',
     endpoints: [
-      { ...at('berlin', '192.0.2.10'), probeAt: { address: '10.0.0.1', port: 0 } },
-      { ...at('paris', '198.51.100.10'), probeAt: { address: '198.51.100.99', port: 0 } },
+      probedAt(at('berlin', '192.0.2.10'), '10.0.0.1'),
+      probedAt(at('paris', '198.51.100.10'), '198.51.100.99'),
     ],
     want: {
       berlin: '192.0.2.10 is kept for 24 h: only its own site can probe its health-address',
@@ -219,7 +223,7 @@ const CASES: readonly Case[] = [
     endpoints: [
       to('berlin', HOST, 'lb.example.net'),
       to('paris', HOST, 'lb.example.org'),
-      { ...at('paris', 'text'), recordType: 'TXT' },
+      shared({ site: 'paris', dnsName: HOST, recordType: 'TXT', targets: ['text'] }),
     ],
     want: {
       berlin: '1 of 2 addresses is removed within 40 s',
@@ -230,7 +234,7 @@ const CASES: readonly Case[] = [
     name: 'CNAMEs between the names of a host do not count',
     endpoints: ['berlin', 'paris'].flatMap((site, i) => [
       to(site, HOST, `${site}.${HOST}`),
-      { ...at(site, `192.0.2.${i}`), dnsName: `${site}.${HOST}` },
+      shared({ site, dnsName: `${site}.${HOST}`, targets: [`192.0.2.${i}`] }),
     ]),
     want: {
       berlin: '1 of 2 addresses is removed within 40 s',
@@ -239,7 +243,10 @@ const CASES: readonly Case[] = [
   },
   {
     name: 'a name of the host that one site has alone',
-    endpoints: [...BOTH, { ...at('paris', '198.51.100.11'), dnsName: `sub.${HOST}` }],
+    endpoints: [
+      ...BOTH,
+      shared({ site: 'paris', dnsName: `sub.${HOST}`, targets: ['198.51.100.11'] }),
+    ],
     want: {
       berlin: '2 of 4 addresses are removed within 40 s',
       paris: `1 of 4 addresses is removed within 40 s; 198.51.100.11 is kept: ${ALONE}`,

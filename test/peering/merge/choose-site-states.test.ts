@@ -1,7 +1,9 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { chooseOthers } from '../../../src/peering/merge/choose-site-states.ts'
-import type { PeerEndpoint, SiteState } from '../../../src/peering/peer-endpoint.ts'
+import { setKey } from '../../../src/peering/merge/part.ts'
+import { peerEndpointKey, type SiteState } from '../../../src/peering/peer-endpoint.ts'
+import { type PeerText, targetsOf } from '../../support/peer-text.ts'
 import { HOST, share, shares } from '../samples.ts'
 
 const RUNS = { seed: 4, numRuns: 200 }
@@ -12,17 +14,17 @@ const YIELD_MS = 20_000
 /** Targets that are chosen of all this. */
 function served(siteStates: readonly SiteState[]): readonly string[] {
   const chosen = chooseOthers('m', siteStates, 24 * HOUR_MS)
-  return chosen.flatMap(({ endpoints }) => endpoints.flatMap(({ targets }) => targets)).sort()
+  return chosen.flatMap(({ endpoints }) => targetsOf(endpoints)).sort()
 }
 
 /** Chooses at a site that reports nothing itself. */
 const choose = (reported: readonly SiteState[]) => chooseOthers('m', reported, HOUR_MS)
 
 /** What a nameserver of the site itself says. */
-const own = (site: string, exporter: string, endpoints: readonly Partial<PeerEndpoint>[]) =>
+const own = (site: string, exporter: string, endpoints: readonly Partial<PeerText>[]) =>
   share(site, endpoints, { exporter: exporter })
 /** What a peer says of a site that it is no nameserver of. */
-const hearsay = (site: string, exporter: string, endpoints: readonly Partial<PeerEndpoint>[]) =>
+const hearsay = (site: string, exporter: string, endpoints: readonly Partial<PeerText>[]) =>
   share(site, endpoints, { exporter: exporter, isOwn: false })
 
 const ONE = { targets: ['192.0.2.1'], sinceSeconds: 100 }
@@ -114,11 +116,9 @@ t.test('one state is chosen for each site and host, in any order', async (t) => 
     t.equal(new Set(keys).size, keys.length)
     t.strictSame(choose([...given].reverse()), chosen)
     // It is chosen from the given states.
-    const reported = new Set(
-      given.flatMap(({ endpoints }) => endpoints.map((e) => JSON.stringify(e))),
-    )
+    const reported = new Set(given.flatMap(({ endpoints }) => endpoints.map(peerEndpointKey)))
     for (const { endpoints } of chosen) {
-      for (const endpoint of endpoints) t.ok(reported.has(JSON.stringify(endpoint)))
+      for (const endpoint of endpoints) t.ok(reported.has(peerEndpointKey(endpoint)))
     }
   })
   fc.assert(property, RUNS)
@@ -128,7 +128,7 @@ t.test('one state is chosen for each site and host, in any order', async (t) => 
 function setsOf(given: readonly SiteState[]): Set<string> {
   return new Set(
     given.flatMap(({ site, endpoints }) =>
-      endpoints.map(({ dnsName, recordType }) => `${site} ${dnsName} ${recordType}`),
+      endpoints.map(({ endpoint }) => `${site} ${setKey(endpoint)}`),
     ),
   )
 }

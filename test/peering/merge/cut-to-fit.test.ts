@@ -1,6 +1,9 @@
 import fc from 'fast-check'
 import t from 'tap'
+import { RRType } from '../../../src/dns/iana/types.ts'
+import type { Endpoint } from '../../../src/dnsrecord/dns-record.ts'
 import { printSteered } from '../../../src/dnsrecord/print-endpoint.ts'
+import { composeStrings } from '../../../src/dnsrecord/validate/target.ts'
 import { EXPIRY_DEFAULT_MS } from '../../../src/peering/expiry.ts'
 import { chooseEndpoints } from '../../../src/peering/merge/choose-endpoints.ts'
 import { chooseOthers } from '../../../src/peering/merge/choose-site-states.ts'
@@ -12,6 +15,7 @@ import {
 } from '../../../src/peering/merge/endpoint-octets.ts'
 import type { Part } from '../../../src/peering/merge/part.ts'
 import type { PeerEndpoint, SiteState } from '../../../src/peering/peer-endpoint.ts'
+import { targetsOf } from '../../support/peer-text.ts'
 import { HOST, share, shared } from '../samples.ts'
 
 const RUNS = { seed: 4, numRuns: 300 }
@@ -27,17 +31,30 @@ const parts: fc.Arbitrary<readonly Part[]> = fc.array(
       sinceSeconds: fc.nat(),
     })
     .map(({ exporter, site, generation, text, health, sinceSeconds }) => {
-      const about = { site, health, sinceSeconds, recordType: 'TXT', targets: [text] }
-      const endpoint = { ...shared(), ...about }
-      return { endpoint, generation, exporter }
+      const about = { ...shared(), site, health, sinceSeconds }
+      return { endpoint: withTexts(about, [text]), generation, exporter }
     }),
   { maxLength: 40 },
 )
 
+/** Texts as targets, whatever is in them. */
+function withTexts(
+  one: PeerEndpoint,
+  texts: readonly string[],
+  more: Partial<Endpoint> = {},
+): PeerEndpoint {
+  const rdata = texts.map(
+    (text) => composeStrings([Buffer.from(text).subarray(0, 255)]) as Uint8Array,
+  )
+  return { ...one, endpoint: { ...one.endpoint, type: RRType.TXT, rdata, ...more } }
+}
+
 const octetsOf = (list: readonly Part[]): number =>
   list.reduce((sum, { endpoint, generation }) => sum + endpointOctets(endpoint, generation), 0)
 const texts = (list: readonly Part[]): string[] =>
-  list.map(({ endpoint, exporter }) => `${exporter} ${endpoint.site} ${endpoint.targets[0]}`).sort()
+  list
+    .map(({ endpoint, exporter }) => `${exporter} ${endpoint.site} ${targetsOf([endpoint])}`)
+    .sort()
 
 t.test('the kept endpoints fit, and do not depend on order, health or age', async (t) => {
   const property = fc.property(parts, fc.nat(8000), fc.nat(40), (given, octets, endpoints) => {
@@ -61,14 +78,14 @@ t.test('the kept endpoints fit, and do not depend on order, health or age', asyn
 t.test('an endpoint is never counted for less than the API stores', async (t) => {
   const wild = fc.string({ minLength: 1, unit: 'binary' })
   const property = fc.property(wild, wild, fc.nat(), (text, set, weight) => {
-    const about = { targets: [text, `<${text}>`], setIdentifier: set, weight }
-    const endpoint = { ...shared(), ...about, geoCodes: ['GEO-EU', 'DE'], isDefault: true }
+    const steered = shared({ geoCodes: ['GEO-EU', 'DE'], isDefault: true })
+    const endpoint = withTexts(steered, [text, `<${text}>`], { setIdentifier: set, weight })
     const octets = endpointOctets(endpoint, 'v2')
     const more = [
       { name: 'health', value: 'unknown' },
       { name: 'since', value: '999999999999' },
     ]
-    const printed = { ...printSteered(endpoint) }
+    const printed = { ...printSteered(endpoint.endpoint) }
     const providerSpecific = [...(printed.providerSpecific ?? []), ...more]
     t.ok(jsonOctets({ ...printed, providerSpecific }) <= octets)
     t.ok(octets <= endpointOctetsAtMost(endpoint))

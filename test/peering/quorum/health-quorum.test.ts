@@ -1,11 +1,12 @@
 import t from 'tap'
 import type { HealthObservation } from '../../../src/health/address-health.ts'
-import type { EndpointHealth, PeerEndpoint, SiteState } from '../../../src/peering/peer-endpoint.ts'
+import type { EndpointHealth, SiteState } from '../../../src/peering/peer-endpoint.ts'
 import { HealthQuorum, type HealthQuorumParts } from '../../../src/peering/quorum/health-quorum.ts'
 import type { SiteObservation } from '../../../src/peering/quorum/observation-codec.ts'
 import { QuorumMemory } from '../../../src/peering/quorum/quorum-memory.ts'
 import { createLogger } from '../../../src/telemetry/log.ts'
 import { endpoint } from '../../support/exported-zone.ts'
+import { type PeerText, targetsOf } from '../../support/peer-text.ts'
 import { FakeClock } from '../../support/setup.ts'
 
 const HOST = 'app.k.example.com'
@@ -490,8 +491,8 @@ for (const { name, own, theirs = [{}], isKept = true, address = ADDRESS } of [
   },
 ] as readonly {
   readonly name: string
-  readonly own: readonly Partial<PeerEndpoint>[]
-  readonly theirs?: readonly Partial<PeerEndpoint>[]
+  readonly own: readonly Partial<PeerText>[]
+  readonly theirs?: readonly Partial<PeerText>[]
   /** Served, because clients of its name and type get nothing else. */
   readonly isKept?: boolean
   /** We reach it, and two of three sites find it down. */
@@ -507,9 +508,11 @@ for (const { name, own, theirs = [{}], isKept = true, address = ADDRESS } of [
     }
     quorum.check()
     const mine = own.map((one) => endpoint({ site: 'berlin', ...one }))
-    const findings = mine.flatMap(({ targets, health, settings }) => {
+    const findings = mine.flatMap((one) => {
+      const { health, settings } = one
       if (health === 'unknown') return []
-      return targets.map((target) => [target, settings === undefined ? health : 'up'] as const)
+      const found = settings === undefined ? health : 'up'
+      return targetsOf([one]).map((target) => [target, found] as const)
     })
     const about = { rootHost: HOST, exporter: 'rome:53', isOwn: true, generation: 'v2' } as const
     const endpoints = theirs.map((one) => endpoint({ site: 'rome', targets: [ADDRESS], ...one }))

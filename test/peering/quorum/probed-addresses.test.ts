@@ -5,9 +5,9 @@ import { findProbed } from '../../../src/peering/quorum/probed-addresses.ts'
 type Given = readonly (readonly [address: string, site: string, probeAt?: ProbeAt])[]
 
 function find(given: Given): readonly string[] {
-  const foreign = new Map<string, { site: string; probeAt: ProbeAt | undefined }[]>()
+  const foreign = new Map<string, { site: string; endpoint: { probeAt: ProbeAt | undefined } }[]>()
   for (const [address, site, probeAt] of given) {
-    foreign.set(address, [...(foreign.get(address) ?? []), { site, probeAt }])
+    foreign.set(address, [...(foreign.get(address) ?? []), { site, endpoint: { probeAt } }])
   }
   return findProbed(foreign).map(({ address, probeAt }) => {
     return probeAt === undefined ? address : `${address} at ${probeAt.address}:${probeAt.port}`

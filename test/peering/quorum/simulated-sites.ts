@@ -27,6 +27,7 @@ import { toPeerEndpoints } from '../../../src/peering/to-peer-endpoint.ts'
 import type { OwnerSet, ZoneSettings } from '../../../src/publish/owner-set.ts'
 import { RecordZone } from '../../../src/publish/record-zone.ts'
 import { createLogger, type Logger } from '../../../src/telemetry/log.ts'
+import { targetsOf } from '../../support/peer-text.ts'
 import { addressOf, type Family, idOf, siteOf } from './simulated-addresses.ts'
 import { SimulatedDrains } from './simulated-drains.ts'
 import { SimulatedNetwork } from './simulated-network.ts'
@@ -189,7 +190,7 @@ export class SimulatedSite {
 
   #find(id: number): PeerEndpoint | undefined {
     const heard = this.#peers.flatMap(({ received }) => received?.endpoints ?? [])
-    return [...this.#endpoints(), ...heard].find(({ targets }) => targets.includes(addressOf(id)))
+    return [...this.#endpoints(), ...heard].find((one) => targetsOf([one]).includes(addressOf(id)))
   }
 
   heard(number: number): boolean {

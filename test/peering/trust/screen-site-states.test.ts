@@ -48,11 +48,10 @@ function refusal(
   const endpoint = shared({ rootHost, dnsName, recordType, targets: [targets[recordType]!] })
   const bare = rootHost.replace(/^\*\./, '')
   const merged = Object.keys(records).find((host) => host.replace(/^\*\./, '') === bare) ?? ''
-  const own = (records[merged] ?? []).map((name) => ({
-    rootHost: merged,
-    dnsName: name,
-    recordType: name === `klb.app.${ZONE}` ? 'CNAME' : 'A',
-  }))
+  const own = (records[merged] ?? []).map((name) => {
+    const type = name === `klb.app.${ZONE}` ? 'CNAME' : 'A'
+    return shared({ rootHost: merged, dnsName: name, recordType: type, targets: [targets[type]!] })
+  })
   const given = [{ ...share('evil', []), rootHost, endpoints: [{ ...endpoint, site: 'evil' }] }]
   const allowed = scanPeerRules(rules)
   if (typeof allowed === 'string') throw new Error(allowed)
