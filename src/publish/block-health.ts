@@ -5,7 +5,7 @@ import type { Stops } from '../base/stops.ts'
 import { systemTimers } from '../base/timers.ts'
 import { type HostPort, printHostPort } from '../dns/host-port.ts'
 import { printName } from '../dns/name/name.ts'
-import type { RecordSource, StoredRecord } from '../dnsrecord/record-source.ts'
+import type { ProbeSource, RecordSource, StoredRecord } from '../dnsrecord/record-source.ts'
 import { acquireDrainedHealth, acquireProbing, acquireSlowStart } from '../health/acquire-health.ts'
 import type { HealthTable, HealthView } from '../health/address-health.ts'
 import { acquireGroupLookup, readSystemServers } from '../health/drain/acquire-groups.ts'
@@ -18,7 +18,6 @@ import { createProber } from '../health/probes/prober.ts'
 import { systemResolve } from '../health/probes/resolve.ts'
 import type { RecordProbing } from '../health/record-probing.ts'
 import { acquireShifts } from '../health/shift/acquire-shifts.ts'
-import { ManifestSource } from '../sources/manifests/manifest-source.ts'
 import type { FollowedSource } from '../sources/source.ts'
 import type { Logger } from '../telemetry/log.ts'
 import type { MetricsRegistry } from '../telemetry/metrics.ts'
@@ -65,9 +64,9 @@ export function openHealth(
   parts: BlockHealthParts,
 ): HealthNotes {
   const { probe } = how
-  if (probe === undefined || probe === 'off' || !(source instanceof ManifestSource))
-    return NO_HEALTH_NOTES
-  const probing = openProbing(source, how, probe.file, parts)
+  const { probed } = source
+  if (probe === undefined || probe === 'off' || probed === undefined) return NO_HEALTH_NOTES
+  const probing = openProbing(probed, how, probe.file, parts)
   return {
     probing,
     note: () => printNote(probing),
@@ -79,7 +78,7 @@ export function openHealth(
 /** `of`: name of the source. */
 function groupUnprobed(
   probing: RecordProbing,
-  source: ManifestSource,
+  source: FollowedSource,
   { allowed }: HealthOptions,
   of: string,
 ): ProblemGroup {
@@ -212,7 +211,7 @@ export async function openSlowStart(
 }
 
 function openProbing(
-  source: ManifestSource,
+  source: FollowedSource & ProbeSource,
   how: HealthOptions,
   file: string,
   { resources, name, stops, log, clock, metrics }: BlockHealthParts,

@@ -1,5 +1,5 @@
-import type { KubernetesSource } from '../sources/kubernetes/kubernetes-source.ts'
 import type { OwnedSource } from '../sources/owned-source.ts'
+import type { FollowedCluster } from '../sources/source.ts'
 import { OPEN } from '../steering/rules.ts'
 import type { MetricsRegistry } from '../telemetry/metrics.ts'
 import { ALL_DOWN_KINDS, type AllDownKind, type DownSet, kindOf } from './all-down.ts'
@@ -162,7 +162,7 @@ function countOf(kind: AllDownKind, sets: readonly DownSet[]): number {
 export function measureWatches(
   metrics: MetricsRegistry,
   name: string,
-  source: KubernetesSource,
+  cluster: FollowedCluster,
 ): () => void {
   const age = metrics.gauge(
     'sextant_kuadrant_source_age_seconds',
@@ -178,8 +178,8 @@ export function measureWatches(
     [...labels, 'status'],
   )
   const stop = metrics.onCollect(() => {
-    age.set({ source: name }, source.ageMs / 1000)
-    for (const { what, isFollowing, counts } of source.watches) {
+    age.set({ source: name }, cluster.ageMs / 1000)
+    for (const { what, isFollowing, counts } of cluster.watches) {
       const at = { source: name, watch: what }
       up.set(at, isFollowing ? 1 : 0)
       lists.set(at, counts.lists)
@@ -189,7 +189,7 @@ export function measureWatches(
   return () => {
     stop()
     age.remove({ source: name })
-    for (const { what, counts } of source.watches) {
+    for (const { what, counts } of cluster.watches) {
       const at = { source: name, watch: what }
       up.remove(at)
       lists.remove(at)

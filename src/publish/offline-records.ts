@@ -1,7 +1,7 @@
 import { InputError } from '../base/errors.ts'
 import type { ManifestReading } from '../sources/manifests/read-once.ts'
+import { abilitiesOf, nameOf } from '../sources/source-place.ts'
 import type { PublishOptions } from './options.ts'
-import { nameOf } from './source-place.ts'
 
 /** Where a command that serves nothing reads records from, instead of the place that the Corefile names. */
 export type RecordsPlace =
@@ -57,7 +57,8 @@ export class OfflineRecords {
     const similar = await this.#similar?.readings.get(nameOf(source))
     if (instead?.kind === 'dump') return readDump(instead.name, instead.octets, similar)
     if (instead?.kind === 'directory') return readDirectoryOnce(instead.directory, similar)
-    if (source.kind === 'manifests') return readDirectoryOnce(source.directory, similar)
+    const { directory } = abilitiesOf(source)
+    if (directory !== undefined) return readDirectoryOnce(directory, similar)
     throw new InputError(position, `the records of a cluster are not read offline; ${DUMP_ADVICE}`)
   }
 }

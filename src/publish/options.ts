@@ -5,9 +5,9 @@ import type { HostShare } from '../dnsrecord/host-share.ts'
 import { EXPIRY_DEFAULT_MS } from '../peering/expiry.ts'
 import type { PeerAddress } from '../peering/peer-address.ts'
 import type { PeerRule } from '../peering/trust/peer-rule.ts'
+import type { SourcePlace } from '../sources/source-place.ts'
 import type { HealthOptions } from './health-options.ts'
 import type { ZoneSettings } from './owner-set.ts'
-import type { SourcePlace } from './source-place.ts'
 
 /** Selects records, and says how their zones are published. */
 export interface PublishOptions {

@@ -21,6 +21,7 @@ import { HealthQuorum, type QuorumStatus } from '../peering/quorum/health-quorum
 import { QuorumMemory } from '../peering/quorum/quorum-memory.ts'
 import { SiteWatch } from '../peering/site-watch.ts'
 import type { PeerDisputes } from '../peering/trouble-log.ts'
+import { nameOf } from '../sources/source-place.ts'
 import type { Logger } from '../telemetry/log.ts'
 import type { MetricsRegistry } from '../telemetry/metrics.ts'
 import type { ProblemGroup } from '../telemetry/problems.ts'
@@ -32,7 +33,6 @@ import { findUnsigned, type PeerKey, readPeerKey } from './peer-key.ts'
 import { measureDisputes, measurePeerCache, measurePeers, measureQuorum } from './peer-metrics.ts'
 import { groupsOfPeers } from './peer-problems.ts'
 import { DeathMemory, SiteDeathLog } from './site-deaths.ts'
-import { nameOf } from './source-place.ts'
 import { isAllowed, serversOf } from './zone-content.ts'
 
 /** Maximum wait for the first answers of peers. */

@@ -1,7 +1,7 @@
 import type { ResourceLease, ResourceRegistry } from '../base/resource-registry.ts'
 import { equalNames } from '../dns/name/name.ts'
+import { nameOf, type SourcePlace } from '../sources/source-place.ts'
 import type { PublishOptions } from './options.ts'
-import { nameOf, type SourcePlace } from './source-place.ts'
 
 /** A publisher as the others of its group see it. */
 interface GroupMember {

@@ -8,10 +8,11 @@ import type { DrainFeed } from '../health/drain/drain-schedule.ts'
 import { LocalExporter } from '../peering/local-exporter.ts'
 import type { PeerStatus } from '../peering/peer-status.ts'
 import { UnexportableRecords } from '../peering/unexportable.ts'
-import { ManifestSource } from '../sources/manifests/manifest-source.ts'
+import { acquireRecords } from '../sources/open-source.ts'
 import type { OwnedSource } from '../sources/owned-source.ts'
 import { printRefused } from '../sources/record-rights.ts'
 import { RightsSource } from '../sources/rights-source.ts'
+import { nameOf } from '../sources/source-place.ts'
 import { FaultLog } from '../telemetry/fault-log.ts'
 import type { ProblemGroup } from '../telemetry/problems.ts'
 import type { QuorumReport, ShiftReport } from '../telemetry/status.ts'
@@ -28,7 +29,6 @@ import type { DownReasons } from './down-reason.ts'
 import type { ExplainableParts } from './explainable.ts'
 import { NO_HEALTH } from './health-options.ts'
 import { measureWatches } from './metrics.ts'
-import { acquireRecords } from './open-source.ts'
 import type { PublishOptions } from './options.ts'
 import type { PublisherPeers, PublisherPeersParts } from './peers.ts'
 import type { PublisherGroup } from './publisher-group.ts'
@@ -44,7 +44,6 @@ import {
 } from './same-source.ts'
 import { sitesOfEndpoints } from './sites-of-endpoints.ts'
 import { faultAt } from './source-fault.ts'
-import { nameOf } from './source-place.ts'
 import { isAllowed } from './zone-content.ts'
 
 interface RecordPipelineParts extends PublisherPeersParts {
@@ -152,7 +151,7 @@ export class RecordPipeline {
   } {
     const source = this.#source?.source
     return {
-      placeOf: source instanceof ManifestSource ? (key) => source.placeOf(key) : undefined,
+      placeOf: source?.placeOf?.bind(source),
       peersOf: (key) => this.#peers?.originsOf(key),
       downReason: (key, address) => {
         return (
@@ -194,7 +193,7 @@ export class RecordPipeline {
 
   /** Resolves once the source has been read. */
   async synced(): Promise<void> {
-    await this.#followCluster()
+    this.#followCluster()
     await this.#source!.source.synced()
   }
 
@@ -235,7 +234,7 @@ export class RecordPipeline {
     }
     const groupDrains = await openGroupDrains(records, groupOf(place, group.options), site, parts)
     const feeds = [...this.#clusterDrains, groupDrains].filter((feed) => feed !== undefined)
-    const isInCluster = place.kind === 'kubernetes'
+    const isInCluster = source.cluster !== undefined
     const drains = { file, feeds, isInCluster, site, sitesOf }
     const drained = await openDrains(records, given.health, drains, parts)
     this.#peers?.followDrains(drained.health)
@@ -298,14 +297,11 @@ export class RecordPipeline {
     return rights.item
   }
 
-  async #followCluster(): Promise<void> {
-    const { source: place } = this.#options
+  #followCluster(): void {
     const { metrics, stops } = this.#parts
-    if (place.kind !== 'kubernetes') return
-    const { KubernetesSource } = await import('../sources/kubernetes/kubernetes-source.ts')
-    const { source } = this.#source!
-    if (!(source instanceof KubernetesSource)) return
-    stops.add(measureWatches(metrics, nameOf(place), source))
-    this.#clusterDrains = source.drainFeeds
+    const { cluster } = this.#source!.source
+    if (cluster === undefined) return
+    stops.add(measureWatches(metrics, nameOf(this.#options.source), cluster))
+    this.#clusterDrains = cluster.drainFeeds
   }
 }

@@ -1,8 +1,8 @@
 import { type HostShare, ROOT_KEY } from '../dnsrecord/host-share.ts'
 import { isLocalZone } from '../dnsrecord/local-zone.ts'
+import { nameOf, type SourcePlace } from '../sources/source-place.ts'
 import { type HealthOptions, type KeptFile, NO_HEALTH } from './health-options.ts'
 import type { GroupOptions, PublishOptions } from './options.ts'
-import { nameOf, type SourcePlace } from './source-place.ts'
 
 /** Returns the site name: from these options, or from others of the same source; '' = no name. */
 export function siteOf(options: PublishOptions, all: readonly PublishOptions[]): string {

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import { printHostPort } from '../dns/host-port.ts'
 import { printName } from '../dns/name/name.ts'
+import { abilitiesOf } from '../sources/source-place.ts'
 import type { PublishOptions } from './options.ts'
 import type { ZoneSettings } from './owner-set.ts'
 import { NO_SETTINGS } from './owner-settings.ts'
@@ -19,7 +20,7 @@ export function digestOfShape(options: PublishOptions, all: readonly PublishOpti
   const shape = [
     zones.map((zone) => printName(zone)).sort(),
     claimed.map((zone) => printName(zone)).sort(),
-    source.kind === 'manifests' ? source.directory : source,
+    abilitiesOf(source).directory ?? source,
     rname,
     nameservers.map(({ name, addresses }) => {
       return [printName(name), ...addresses.map(({ bytes }) => Buffer.from(bytes).toString('hex'))]

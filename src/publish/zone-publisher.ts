@@ -5,6 +5,8 @@ import { printName } from '../dns/name/name.ts'
 import { isLocalZone } from '../dnsrecord/local-zone.ts'
 import type { Locator } from '../geo/locator.ts'
 import { hostOfSiteKey } from '../peering/merged-keys.ts'
+import { isRead } from '../sources/open-source.ts'
+import { abilitiesOf, nameOf } from '../sources/source-place.ts'
 import { EventLog } from '../telemetry/event-log.ts'
 import type { ProblemGroup } from '../telemetry/problems.ts'
 import { type StatusPart, zoneWithoutRecords } from '../telemetry/status.ts'
@@ -15,7 +17,6 @@ import { EndpointCounters, type ThreadCounts } from './endpoint-counters.ts'
 import { ExplainableIndex, explainableZones } from './explainable.ts'
 import { commitHistogram, measure, measureSnapshot } from './metrics.ts'
 import { OfferedVersions } from './offered-versions.ts'
-import { isRead } from './open-source.ts'
 import type { PublishOptions } from './options.ts'
 import type { PublisherPeersParts } from './peers.ts'
 import type { PublisherGroup } from './publisher-group.ts'
@@ -27,7 +28,6 @@ import { SerialIndex } from './serials/serial-index.ts'
 import { digestOfShape } from './shape.ts'
 import type { LoadedSnapshot } from './snapshot/load.ts'
 import { faultAt } from './source-fault.ts'
-import { nameOf } from './source-place.ts'
 import type { OpenZones, ThreadedZones } from './threaded-zones.ts'
 import { UnmatchedCodes } from './unmatched-codes.ts'
 import { findLostAddresses } from './zone-content.ts'
@@ -266,7 +266,7 @@ export class ZonePublisher {
   /** Waits for the zones, but not for a slow cluster. */
   async #followSoon(open: Opened): Promise<void> {
     const { source, position } = this.#options
-    if (source.kind === 'manifests') return this.#follow(open)
+    if (abilitiesOf(source).directory !== undefined) return this.#follow(open)
     const { group, log } = this.#parts
     await atMost(this.#records.source!.source.synced(), group.patienceMs)
     const reason = this.#records.unreadReason

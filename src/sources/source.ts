@@ -1,6 +1,9 @@
-import type { RecordSource } from '../dnsrecord/record-source.ts'
+import type { ProbeSource, RecordSource } from '../dnsrecord/record-source.ts'
 import type { AddressHealth } from '../health/address-health.ts'
+import type { DrainFeed } from '../health/drain/drain-schedule.ts'
+import type { ListWatch } from '../kube/list-watch.ts'
 import type { ProblemGroup } from '../telemetry/problems.ts'
+import type { HeldPlace } from './manifests/manifest-store.ts'
 
 /** A source that follows changes of its files or cluster. */
 export interface FollowedSource extends RecordSource {
@@ -26,4 +29,19 @@ export interface FollowedSource extends RecordSource {
   /** Remark on the age of the records; '' = they are current. For the ready page. */
   note(): string
   close(): void
+  /** The DNSHealthCheckProbes of the source, for this server's probes; missing = another program probes. */
+  readonly probed?: FollowedSource & ProbeSource
+  /** Returns where files have a record; missing = the records are not in files. */
+  placeOf?(key: string): HeldPlace | undefined
+  /** Missing = no cluster is followed. */
+  readonly cluster?: FollowedCluster
+}
+
+/** The cluster that a source follows. */
+export interface FollowedCluster {
+  readonly watches: readonly ListWatch[]
+  /** Age of the oldest watch of records in milliseconds; 0 while all watches are connected. */
+  readonly ageMs: number
+  /** Drains that the cluster has. */
+  readonly drainFeeds: readonly DrainFeed[]
 }

@@ -8,7 +8,7 @@ import { checkDirectoryOf } from '../../persist/state-file.ts'
 import { type CheckedManifests, readManifests, type Warn } from '../../publish/check-manifests.ts'
 import { siteOf, sourceFileOf } from '../../publish/same-source.ts'
 import { sitesOfEndpoints } from '../../publish/sites-of-endpoints.ts'
-import { nameOf } from '../../publish/source-place.ts'
+import { abilitiesOf, nameOf } from '../../sources/source-place.ts'
 import type { KuadrantOptions } from './options.ts'
 
 /**
@@ -30,7 +30,7 @@ export async function checkDrains(
   const { drains, faults } = readDrainFile(path)
   const users = all.filter(({ source }) => sourceFileOf('drainFile', source, all)?.path === path)
   const isKnown = users.every(({ source, peering }) => {
-    return source.kind === 'manifests' && peering.peers.length === 0
+    return abilitiesOf(source).directory !== undefined && peering.peers.length === 0
   })
   const nowMs = systemClock.now()
   let unused = drains.filter(({ drain }) => isKnown && isActive(drain, nowMs))

@@ -35,8 +35,9 @@ import {
   findLostAddresses,
   mailboxOf,
 } from '../../publish/zone-content.ts'
-import { openApi } from '../../sources/kubernetes/acquire.ts'
+import { warningOf } from '../../sources/open-source.ts'
 import { printRefused } from '../../sources/record-rights.ts'
+import { abilitiesOf } from '../../sources/source-place.ts'
 import { ZoneOwnership } from '../../sources/zone-ownership.ts'
 import { findLostCommands } from './check-commands.ts'
 import { findUnmatched } from './check-coverage.ts'
@@ -131,7 +132,10 @@ function checkRecords(
     // In the gateway-local form, codes and locations are data for peers and need not match clients.
     if (isLocalZone(apex)) continue
     // The records of a cluster are not read.
-    const lame = source.kind === 'manifests' ? findLameServers(apex, content, options.zones) : []
+    const lame =
+      abilitiesOf(source).directory !== undefined
+        ? findLameServers(apex, content, options.zones)
+        : []
     for (const text of lame) warn(new InputError(options.position, text))
     for (const warning of findUnmatched(own, coverage, places)) warn(warning)
   }
@@ -156,11 +160,12 @@ async function readSource(
   { source, position }: KuadrantOptions,
   isOffline: boolean,
 ): Promise<CheckedManifests> {
-  if (source.kind === 'manifests') {
-    const read = await readManifests(source.directory)
-    return { ...read, summary: `${source.directory}: ${read.summary}` }
+  const { directory } = abilitiesOf(source)
+  if (directory !== undefined) {
+    const read = await readManifests(directory)
+    return { ...read, summary: `${directory}: ${read.summary}` }
   }
-  const { warning } = isOffline ? { warning: '' } : await openApi(source)
+  const warning = isOffline ? '' : await warningOf(source)
   const warnings = warning === '' ? [] : [new InputError(position, warning)]
   const summary = `the cluster${isOffline ? '' : ' (only its configuration)'}: not read`
   const places = new RecordPlaces(new Map())

@@ -8,7 +8,7 @@ import { COMMAND_NAME } from '../../dnsrecord/health-check.ts'
 import { SLOW_START_MS_MAX, SLOW_START_MS_MIN } from '../../health/slow-start-bounds.ts'
 import type { BlockConfig } from '../../plugin/directive.ts'
 import type { HealthOptions } from '../../publish/health-options.ts'
-import type { SourcePlace } from '../../publish/source-place.ts'
+import { abilitiesOf, type SourcePlace } from '../../sources/source-place.ts'
 
 /** The properties that `scanHealthProperty` reads. */
 export const HEALTH_PROPERTIES = [
@@ -79,10 +79,11 @@ function scanClusterProperty(
 
 /** Throws InputError if the block's health options do not fit its source. */
 export function checkHealth(d: Dispenser, options: HealthOptions, source: SourcePlace): void {
-  if (options.drainsPlace !== undefined && source.kind === 'manifests') {
+  const { isOurs } = abilitiesOf(source)
+  if (options.drainsPlace !== undefined && isOurs) {
     throw d.error('cluster-drains needs a cluster; use `drain FILE` with manifests')
   }
-  if (options.readsNamespaces === true && source.kind === 'manifests') {
+  if (options.readsNamespaces === true && isOurs) {
     throw d.error('namespace-drains needs a cluster; Namespaces are not read from manifests')
   }
   if (options.probe === undefined || options.probe === 'off') {
@@ -90,7 +91,7 @@ export function checkHealth(d: Dispenser, options: HealthOptions, source: Source
     if (options.commands !== undefined) throw d.error('probe-exec needs probe or peer')
     return
   }
-  if (source.kind === 'manifests') return
+  if (isOurs) return
   throw d.error('probe needs manifests; in a cluster the operator probes')
 }
 

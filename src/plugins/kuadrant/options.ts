@@ -18,7 +18,7 @@ import {
   type SnapshotOptions,
   type ZoneNameserver,
 } from '../../publish/options.ts'
-import type { SourcePlace } from '../../publish/source-place.ts'
+import { abilitiesOf, type SourcePlace } from '../../sources/source-place.ts'
 import {
   checkHealth,
   HEALTH_PROPERTIES,
@@ -129,7 +129,7 @@ export function scanOptions(
 
 function checkGroup(d: Dispenser, { group, site, source }: DraftOptions): void {
   if (group === undefined) return
-  if (source.kind !== 'manifests') throw d.error('group needs manifests')
+  if (!abilitiesOf(source).isOurs) throw d.error('group needs manifests')
   if (site === '') throw d.error('group needs `site NAME`: the endpoints of this site are drained')
 }
 
@@ -239,7 +239,7 @@ function checkPeering(d: Dispenser, draft: DraftOptions): void {
     if (peerCache !== undefined) throw d.error('peer-cache needs peers; add `peer ADDR...`')
     return
   }
-  if (source.kind !== 'manifests') {
+  if (!abilitiesOf(source).isOurs) {
     throw d.error('peer needs manifests; in a cluster the operator asks peers')
   }
   if (site === '') throw d.error('peer needs `site NAME`, the name of this site at its peers')
@@ -272,13 +272,13 @@ function checkQuorum(d: Dispenser, draft: DraftOptions): void {
 function scanKubeconfig(d: Dispenser, draft: DraftOptions, block: BlockConfig): void {
   const [file, context = ''] = d.remainingArgs(1, 2)
   const kubeconfig = resolve(block.root, file!)
-  const namespaces = draft.source.kind === 'kubernetes' ? draft.source.namespaces : []
+  const { namespaces = [] } = abilitiesOf(draft.source)
   setSource(d, draft, { kind: 'kubernetes', kubeconfig, context, namespaces })
 }
 
 function setSource(d: Dispenser, draft: DraftOptions, source: SourcePlace): void {
-  if (draft.hasSource && draft.source.kind === source.kind) {
-    const property = source.kind === 'manifests' ? 'manifests' : 'kubeconfig'
+  const { property } = abilitiesOf(source)
+  if (draft.hasSource && abilitiesOf(draft.source).property === property) {
     throw d.error(`${property} appears twice`)
   }
   if (draft.hasSource) throw d.error('manifests and kubeconfig exclude each other')

@@ -12,7 +12,7 @@ import { ObjectSink, type ObjectTarget } from '../../kube/object-sink.ts'
 import { guarding } from '../../telemetry/guard.ts'
 import type { Logger } from '../../telemetry/log.ts'
 import type { ProblemGroup } from '../../telemetry/problems.ts'
-import type { FollowedSource } from '../source.ts'
+import type { FollowedCluster, FollowedSource } from '../source.ts'
 import { ClusterDrains, type ConfigMapPlace } from './cluster-drains.ts'
 import { CLUSTER_PLACE, ClusterStore, type Plural } from './cluster-store.ts'
 import { NamespaceDrains } from './namespace-drains.ts'
@@ -49,7 +49,8 @@ export interface KubernetesSourceOptions {
  * Synced once all records, and all accessible probes and drains, were listed. If the API fails later, the
  * known records are kept.
  */
-export class KubernetesSource implements FollowedSource {
+export class KubernetesSource implements FollowedSource, FollowedCluster {
+  readonly cluster = this
   readonly badFileCount = 0
   readonly #options: KubernetesSourceOptions
   readonly health = new AddressHealth()

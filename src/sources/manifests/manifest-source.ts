@@ -50,6 +50,7 @@ export interface ManifestSourceOptions {
 
 /** The DNSRecords of a directory of manifests, kept up to date with the files. */
 export class ManifestSource implements FollowedSource, ProbeSource {
+  readonly probed = this
   readonly #options: ManifestSourceOptions
   readonly health = new AddressHealth()
   readonly #store = new ManifestStore(this.health)

@@ -1,8 +1,8 @@
 import type { ResourceLease, ResourceRegistry } from '../base/resource-registry.ts'
-import { acquireCluster, isClusterRead } from '../sources/kubernetes/acquire.ts'
-import type { KubernetesSourceOptions } from '../sources/kubernetes/kubernetes-source.ts'
-import { acquireManifests, isManifestSourceOpen } from '../sources/manifests/acquire-manifests.ts'
-import type { OwnedSource } from '../sources/owned-source.ts'
+import { acquireCluster, isClusterRead, openApi } from './kubernetes/acquire.ts'
+import type { KubernetesSourceOptions } from './kubernetes/kubernetes-source.ts'
+import { acquireManifests, isManifestSourceOpen } from './manifests/acquire-manifests.ts'
+import type { OwnedSource } from './owned-source.ts'
 import type { SourcePlace } from './source-place.ts'
 
 /**
@@ -16,6 +16,11 @@ export function acquireRecords(
 ): Promise<ResourceLease<OwnedSource>> {
   if (place.kind === 'kubernetes') return acquireCluster(place, resources, parts)
   return acquireManifests({ ...parts, directory: place.directory }, resources)
+}
+
+/** Returns what is wrong with the configuration of a source; '' = nothing. Reads no records. Throws InputError. */
+export async function warningOf(place: SourcePlace): Promise<string> {
+  return place.kind === 'kubernetes' ? (await openApi(place)).warning : ''
 }
 
 /** True if this process has read the source. */

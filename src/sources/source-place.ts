@@ -1,0 +1,33 @@
+import type { ClusterRecords } from './kubernetes/acquire.ts'
+
+/** Where a block reads its records from. Only this folder distinguishes the kinds; others read `abilitiesOf`. */
+export type SourcePlace =
+  | { readonly kind: 'manifests' /** Absolute path. */; readonly directory: string }
+  | ({ readonly kind: 'kubernetes' } & ClusterRecords)
+
+/** What the records of a place allow. */
+interface SourceAbilities {
+  /** The property of a Corefile that names the place. */
+  readonly property: string
+  /** Absolute path of the files with the records, which are read at once and also offline; undefined = no files. */
+  readonly directory: string | undefined
+  /** This server probes their addresses and merges them with those of peers. False = an operator does both. */
+  readonly isOurs: boolean
+  /** Namespaces of the records; undefined = all. */
+  readonly namespaces?: readonly string[] | undefined
+}
+
+export function abilitiesOf(place: SourcePlace): SourceAbilities {
+  if (place.kind === 'manifests') {
+    return { property: 'manifests', directory: place.directory, isOurs: true }
+  }
+  const { namespaces } = place
+  return { property: 'kubeconfig', directory: undefined, isOurs: false, namespaces }
+}
+
+/** Returns the source's name in metrics; equal for equal places within one process. */
+export function nameOf(place: SourcePlace): string {
+  if (place.kind === 'manifests') return place.directory
+  const { kubeconfig, context } = place
+  return ['kubernetes', kubeconfig, context].filter((part) => part !== '').join(' ')
+}
