@@ -1,6 +1,6 @@
 import type { HealthObservation } from '../../health/address-health.ts'
 import type { Leaf } from '../../health/record-probes.ts'
-import type { PeerEndpoint } from '../../peering/peer-endpoint.ts'
+import { type PeerEndpoint, printTargets } from '../../peering/peer-endpoint.ts'
 import { bareHost } from '../../peering/peer-status.ts'
 import type { Publishing } from '../plan/decide.ts'
 import type { PeerProbing } from '../probes/peer-probing.ts'
@@ -150,7 +150,7 @@ export class HostChecks {
 }
 
 function textOf({ publishing, own, findings }: RecordFacts): string {
-  const names = own.map(({ dnsName, targets }) => [dnsName, targets])
+  const names = own.map(({ endpoint }) => printTargets(endpoint))
   return JSON.stringify([publishing.content.healthCheck, names, [...findings]])
 }
 

@@ -269,7 +269,7 @@ for (const { name, first } of [
       settle([found('berlin', ours)], home)
     }
     step('up', 'up')
-    step(...first)
+    step(first[0], first[1])
     step('down', 'down')
     step('down', 'down')
     step('down', 'up')
