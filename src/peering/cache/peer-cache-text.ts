@@ -46,10 +46,10 @@ export interface CachedPeers {
  *     host ROOT_HOST GENERATION SEEN own|relayed SITE
  *     told RDATA
  *
- * The addresses that are down come first. For each peer, its zone comes first, then its answers for hosts, one item per site. RDATA: of
- * TXT, as `composePeerEndpoint` makes it, in base64. Times are milliseconds since the epoch. `-`
- * stands for a missing value. Files of earlier versions have no `own`, and a host line ends with
- * SEEN. For these, the reader guesses which peer is a nameserver of a site, see `SiteState`.
+ * The addresses that are down come first. For each peer, its zone comes first, then its answers for hosts, one item per
+ * site. RDATA: of TXT, as `composePeerEndpoint` makes it, in base64. Times are milliseconds since the epoch. `-` stands
+ * for a missing value. Files of earlier versions have no `own`, and a host line ends with SEEN. For these, the reader
+ * guesses which peer is a nameserver of a site, see `SiteState`.
  */
 export function cachedPeers(site: string, clock: Clock): StateKind<CachedPeers> {
   return {

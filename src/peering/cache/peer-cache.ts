@@ -54,8 +54,9 @@ interface Known {
 
 /**
  * Keeps in a file what peers reported, and which of their addresses this site found down. So a process that starts
- * while a peer is down can serve that data, without the addresses that are down. The cache writes the file soon after a change and when a peer falls silent. It also
- * writes at intervals, so that the file records when each peer was last heard.
+ * while a peer is down can serve that data, without the addresses that are down. The cache writes the file soon after a
+ * change and when a peer falls silent. It also writes at intervals, so that the file records when each peer was last
+ * heard.
  */
 export class PeerCache {
   readonly #options: PeerCacheOptions
