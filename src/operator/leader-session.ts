@@ -249,7 +249,7 @@ function createPeerHealth(
   const { clock, timers, log } = cluster.means
   const { quorum, holdDownMs, silentMs, probesPeers } = settings
   return new PeerHealth({
-    ...{ site, quorum, holdDownMs, silentMs, clock, timers, log, onEvent },
+    ...{ site, quorum, holdDownMs, silentMs, clock, timers, log, onEvent, events: cluster.events },
     probing: probesPeers ? probing.ofPeers : undefined,
   })
 }

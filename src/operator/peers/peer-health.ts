@@ -2,6 +2,7 @@ import type { Clock } from '../../base/clock.ts'
 import type { Timers } from '../../base/timers.ts'
 import type { HealthObservation } from '../../health/address-health.ts'
 import type { Leaf } from '../../health/record-probes.ts'
+import type { EventRecorder } from '../../kube/event-recorder.ts'
 import { withoutDrains } from '../../peering/merge/without-drains.ts'
 import type { PeerEndpoint, SiteState } from '../../peering/peer-endpoint.ts'
 import { bareHost } from '../../peering/peer-status.ts'
@@ -16,6 +17,7 @@ import type { Logger } from '../../telemetry/log.ts'
 import type { Publishing } from '../plan/decide.ts'
 import type { OwnHealth } from '../plan/own.ts'
 import type { PeerProbing } from '../probes/peer-probing.ts'
+import { subjectOf } from '../record/event-subject.ts'
 import type { DnsRecordView } from '../record/record-view.ts'
 import { readDown, readObserved } from './earlier-findings.ts'
 import { HostChecks } from './host-checks.ts'
@@ -33,6 +35,9 @@ const REASONS: Readonly<Record<DecidedBy, string>> = {
   nothing: '',
 }
 const SILENT = 'its site is silent'
+/** As for our own addresses. */
+const UP_EVENT = { type: 'Normal', reason: 'AddressUp' } as const
+const DOWN_EVENT = { type: 'Warning', reason: 'AddressDown' } as const
 
 export interface PeerHealthParts {
   readonly site: string
@@ -44,6 +49,8 @@ export interface PeerHealthParts {
   readonly holdDownMs: number
   /** How long a silent site keeps its addresses that no check finds up. */
   readonly silentMs: number
+  /** Undefined = no Events are recorded. The recorder bounds them. */
+  readonly events?: Pick<EventRecorder, 'record'> | undefined
   /** The decisions about a record may have changed. */
   readonly onEvent: (key: string) => void
   readonly clock: Pick<Clock, 'now' | 'monotonic'>
@@ -138,7 +145,9 @@ export class PeerHealth {
       isRecalling ? earlier.heardMs : Infinity,
       ...this.#silencesAfter(siteStates, nowMs),
     )
-    known.down = this.#downOf({ own, siteStates }, settled, known.down, nowMs)
+    const wasDown = known.down
+    known.down = this.#downOf({ own, siteStates }, settled, wasDown, nowMs)
+    this.#recordEvents({ publishing, own, siteStates }, wasDown, known.down)
     const isExporter = checkedKey === key || checkedKey === ''
     return {
       down: known.down,
@@ -176,6 +185,28 @@ export class PeerHealth {
         down.set(address, before.get(address) ?? SILENT)
     }
     return down
+  }
+
+  /** Without an Event for addresses that peers no longer have. */
+  #recordEvents(
+    {
+      publishing: { record },
+      own,
+      siteStates,
+    }: Pick<HealthFacts, 'publishing' | 'own' | 'siteStates'>,
+    before: ReadonlyMap<string, string>,
+    after: ReadonlyMap<string, string>,
+  ): void {
+    const { events } = this.#parts
+    if (events === undefined || before.size + after.size === 0) return
+    for (const [address, endpoints] of findForeign({ own, siteStates })) {
+      if (before.has(address) === after.has(address)) continue
+      const sites = [...new Set(endpoints.map(({ site }) => site))].sort().join(', ')
+      const reason = after.get(address)
+      const note = `${address} of ${sites} is ${reason === undefined ? 'up' : `down: ${reason}`}`
+      const change = reason === undefined ? UP_EVENT : DOWN_EVENT
+      events.record(subjectOf(record), { ...change, action: 'Decide', note })
+    }
   }
 
   #silencesAfter(siteStates: readonly SiteState[], nowMs: number): number[] {
