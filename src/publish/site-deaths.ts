@@ -21,8 +21,8 @@ export class DeathMemory {
   /** The lines of the last report. */
   lines: ReadonlySet<string> = new Set()
   more = 0
-  /** Text about addresses that are not probed; '' = none was logged. */
-  unprobed = ''
+  /** Addresses that are not probed. */
+  unprobed = 0
 }
 
 /** A peer as a `PeerFollower`. */
@@ -97,8 +97,12 @@ export class SiteDeathLog {
       await runInSlices(this.#fill(list, room), clock)
       if (this.#isClosed) return
       this.#log(list)
-      if (room.text !== '' && room.text !== memory.unprobed) log.warning(room.text)
-      memory.unprobed = room.text
+      const { beyond, max } = room
+      if (beyond > 0 && beyond !== memory.unprobed)
+        log.warning(
+          `addresses of peers that are not probed: ${beyond}; this site probes at most ${max}`,
+        )
+      memory.unprobed = beyond
     })
   }
 

@@ -222,8 +222,8 @@ export class PeerCache {
       onCut: (address, count) => {
         if (this.#cut.has(address)) return
         this.#cut.add(address)
-        const what = address === '' ? 'addresses that are down' : `endpoints of peer ${address}`
-        log.warning(`${path} has no room for ${count} ${what}`)
+        if (address === '') log.warning(`${path} has no room for ${count} addresses that are down`)
+        else log.warning(`${path} has no room for ${count} endpoints of peer ${address}`)
       },
     })
   }

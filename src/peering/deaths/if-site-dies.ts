@@ -35,18 +35,18 @@ export interface HostOfSites {
 
 /** Counts the addresses of peers that are probed, over all hosts. */
 export class ProbeRoom {
-  readonly #max: number
+  readonly max: number
   #taken = 0
   /** Addresses for which there is no room. */
   beyond = 0
 
   constructor(max = OBSERVED_ADDRESSES_MAX) {
-    this.#max = max
+    this.max = max
   }
 
   /** Returns how many of so many addresses of one host are probed. */
   take(count: number): number {
-    const taken = Math.min(count, this.#max - this.#taken)
+    const taken = Math.min(count, this.max - this.#taken)
     this.#taken += taken
     this.beyond += count - taken
     return taken
@@ -56,7 +56,7 @@ export class ProbeRoom {
   get text(): string {
     if (this.beyond === 0) return ''
     const verb = this.beyond === 1 ? 'is' : 'are'
-    return `${plainCount(this.beyond)} of peers ${verb} not probed: this site probes at most ${this.#max}`
+    return `${plainCount(this.beyond)} of peers ${verb} not probed: this site probes at most ${this.max}`
   }
 }
 

@@ -390,9 +390,8 @@ export class HealthQuorum {
     if (this.#logged++ >= LOGGED_MAX) return
     const { log } = this.#parts
     const said = printStatements(statements)
-    const change = `${name} ${printChange(isOut.after, statements)}`
-    if (isOut.after && !isOut.before) log.warning(change)
-    if (!isOut.after && isOut.before) log.info(change)
+    if (isOut.after && !isOut.before) log.warning(`${name} is taken out: ${said}`)
+    if (!isOut.after && isOut.before) log.info(`${name} is served again: ${said}`)
     if (isDisputed.after && !isDisputed.before) log.warning(`sites disagree about ${name}: ${said}`)
     if (!isDisputed.after && isDisputed.before)
       log.info(`sites no longer disagree about ${name}: ${said}`)
