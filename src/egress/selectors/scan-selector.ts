@@ -22,12 +22,12 @@ const TEXT_MAX = 255
  * how to fix it as a string.
  */
 export function scanSelector(text: string, dialect: Dialect): Selector | string {
-  const quoted = JSON.stringify(text.slice(0, TEXT_MAX))
+  const quoted = (): string => JSON.stringify(text.slice(0, TEXT_MAX))
   if (text === '') return 'a name must not be empty'
-  if (text.length > TEXT_MAX) return `name ${quoted}… is longer than ${TEXT_MAX} characters`
+  if (text.length > TEXT_MAX) return `name ${quoted()}… is longer than ${TEXT_MAX} characters`
   const isCilium = dialect === 'cilium-1.16' || dialect === 'cilium-1.19'
   const scanned = isCilium ? scanPattern(text, dialect) : scanPlain(text, dialect)
-  return typeof scanned === 'string' ? `invalid name ${quoted}: ${scanned}` : scanned
+  return typeof scanned === 'string' ? `invalid name ${quoted()}: ${scanned}` : scanned
 }
 
 /** A name, perhaps behind one `*.`. */
@@ -90,6 +90,7 @@ function splitLabels(text: string): string[] {
 
 /** `toLowerCase` would turn some other characters into ASCII letters. */
 function lowerAscii(text: string): string {
+  if (Buffer.byteLength(text) === text.length) return text.toLowerCase()
   let lower = ''
   for (const character of text) lower += character < '\x80' ? character.toLowerCase() : character
   return lower
@@ -123,6 +124,13 @@ function printLabels(labels: readonly string[]): string {
 }
 
 function wireOf(labels: readonly string[]): Uint8Array {
-  const octets = labels.flatMap((label) => [label.length, ...Buffer.from(label, 'latin1')])
-  return new Uint8Array([...octets, 0])
+  let octets = 1
+  for (const { length } of labels) octets += 1 + length
+  const wire = new Uint8Array(octets)
+  let at = 0
+  for (const label of labels) {
+    wire[at++] = label.length
+    for (let i = 0; i < label.length; i++) wire[at++] = label.charCodeAt(i)
+  }
+  return wire
 }
