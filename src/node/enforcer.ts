@@ -23,6 +23,12 @@ export interface Enforcer {
    * force, otherwise the reason why it is not. Undefined = it is in force already.
    */
   allow(pair: AddressPair, allowances: readonly Allowance[]): Promise<string> | undefined
+  /**
+   * Until this is called, nothing is removed that an earlier process allowed to clients that are the same. Call it
+   * once all that is known of that process is set: then what a pair is set to is all that it may have. Resolves
+   * with '' once it is known what the earlier process allowed, otherwise with the reason why not.
+   */
+  adopt(): Promise<string>
   /** Starts no more transactions. What is in force stays. */
   close(): Promise<void>
 }

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { runWhole } from '../base/slices.ts'
 
 /**
  * The text of a file that stores data over a restart:
@@ -32,6 +33,8 @@ export interface RefusedText {
 }
 
 const SEAL = 'sha256 '
+/** Characters that are hashed at once, and more up to the end of a line. */
+const PIECE_LENGTH = 1 << 19
 
 /**
  * Returns the text of such a file in pieces. `lines`: each with its newline; a piece may have
@@ -55,6 +58,14 @@ export function* sealText(
 
 /** Verifies and splits the text of such a file. */
 export function openText(text: string, form: SealedForm): RefusedText | OpenedText {
+  return runWhole(openInSlices(text, form))
+}
+
+/** As `openText`. It may pause. */
+export function* openInSlices(
+  text: string,
+  form: SealedForm,
+): Generator<void, RefusedText | OpenedText> {
   const { what, version, marks = [''] } = form
   const magic = `sextant ${what} `
   if (text === '') return refuse('it is empty', false)
@@ -70,7 +81,15 @@ export function openText(text: string, form: SealedForm): RefusedText | OpenedTe
     return refuse(`its version is ${JSON.stringify(found)}, not ${version}`, true)
   }
   const body = text.slice(0, Math.max(0, text.lastIndexOf(SEAL)))
-  const digest = createHash('sha256').update(body).digest('hex')
+  const hash = createHash('sha256')
+  for (let at = 0; at < body.length; ) {
+    // Each newline is one octet, where other characters may be half of a pair.
+    const end = body.indexOf('\n', at + PIECE_LENGTH) + 1 || body.length
+    hash.update(body.slice(at, end))
+    at = end
+    yield
+  }
+  const digest = hash.digest('hex')
   if (!isComplete || text.slice(body.length) !== `${SEAL}${digest}\n`) {
     return refuse('it is incomplete: its checksum is missing or wrong', false)
   }

@@ -8,7 +8,7 @@ import { isSystemError } from '../base/system-error.ts'
 import type { Timers } from '../base/timers.ts'
 import type { Logger } from '../telemetry/log.ts'
 import { NextFile, stampOf } from './next-file.ts'
-import { openText, type RefusedText, refuse, type SealedForm, sealText } from './sealed-text.ts'
+import { openInSlices, type RefusedText, refuse, type SealedForm, sealText } from './sealed-text.ts'
 import { WriteSchedule } from './write-schedule.ts'
 
 /** Maximum number of attempts if another process writes at the same time. */
@@ -32,6 +32,8 @@ export interface StateKind<T> extends SealedForm {
   readonly loss: string
   /** Reads the output of `print`; undefined = a line has another format. */
   readonly scan: (lines: readonly string[], mark?: string) => T | RefusedText | undefined
+  /** As `scan`; it may pause. */
+  readonly scanInSlices?: (lines: readonly string[]) => Generator<void, T | undefined>
 }
 
 interface StateFileOptions<T> {
@@ -93,6 +95,13 @@ export class StateFile<T> {
     return this.#read()
   }
 
+  /** As `open`. Other work runs meanwhile. */
+  async openInSlices(): Promise<T | undefined> {
+    const { path, kind, clock } = this.#options
+    this.#stamp = this.#stampNow() ?? ''
+    return this.#accept(await runInSlices(readState(path, kind), clock))
+  }
+
   /**
    * Merges what another process wrote since. Returns true if another process replaced or removed
    * the file.
@@ -129,8 +138,12 @@ export class StateFile<T> {
   }
 
   #read(): T | undefined {
+    const { path, kind } = this.#options
+    return this.#accept(runWhole(readState(path, kind)))
+  }
+
+  #accept(found: T | RefusedText | undefined): T | undefined {
     const { path, kind, log } = this.#options
-    const found = readState(path, kind)
     if (found === undefined || !isRefused(found)) return found
     if (found.isForeign) {
       this.#isForeign = true
@@ -247,14 +260,14 @@ function named(work: () => string): string {
 
 /** Returns why the file can't be used or written; '' = it can. For `sextant check`. */
 export function checkStateFile<T>(path: string, kind: StateKind<T>): string {
-  const found = readState(path, kind)
+  const found = runWhole(readState(path, kind))
   if (found !== undefined) return isRefused(found) ? printRefused(path, kind, found) : ''
   return checkDirectoryOf(path)
 }
 
 /** Returns the data of a file; undefined = it does not exist, or can't be used. */
 export function readStateFile<T>(path: string, kind: StateKind<T>): T | undefined {
-  const found = readState(path, kind)
+  const found = runWhole(readState(path, kind))
   return found === undefined || isRefused(found) ? undefined : found
 }
 
@@ -264,16 +277,20 @@ export function checkDirectoryOf(path: string): string {
   return directory?.isDirectory() === true ? '' : `${dirname(path)} is not a directory`
 }
 
-/** Undefined = the file does not exist yet. */
-function readState<T>(path: string, kind: StateKind<T>): T | RefusedText | undefined {
+/** Undefined = the file does not exist yet. It may pause. */
+function* readState<T>(
+  path: string,
+  kind: StateKind<T>,
+): Generator<void, T | RefusedText | undefined> {
   try {
     const stats = lstatSync(path)
     if (!stats.isFile() || stats.size > kind.octetsMax) {
       return refuse('it is not a regular file, or is too large', true)
     }
-    const opened = openText(readFileSync(path, 'utf8'), kind)
+    const opened = yield* openInSlices(readFileSync(path, 'utf8'), kind)
     if (opened.kind === 'refused') return opened
-    const found = kind.scan(opened.lines, opened.mark)
+    const { lines, mark } = opened
+    const found = kind.scanInSlices ? yield* kind.scanInSlices(lines) : kind.scan(lines, mark)
     return found ?? refuse('it has an invalid line', false)
   } catch (error) {
     if (!isSystemError(error)) throw error

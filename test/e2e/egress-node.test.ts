@@ -197,6 +197,7 @@ t.test('a slow kernel', NEEDS, async (t) => {
   const tools = mkdtempSync(join(tmpdir(), 'sextant-nft-'))
   t.teardown(() => rmSync(tools, { recursive: true }))
   const blocked = join(tools, 'blocked')
+  const unlisted = join(tools, 'unlisted')
   const real = execFileSync('sh', ['-c', 'command -v nft'], { encoding: 'utf8' }).trim()
   writeFileSync(
     join(tools, 'nft'),
@@ -205,7 +206,9 @@ import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 
 // Long: it waits for TTLs, and restarts its program many times.
-const child = spawn('${real}', process.argv.slice(2), { stdio: ['pipe', 'inherit', 'inherit'] })
+const args = process.argv.slice(2)
+while (args.includes('table') && existsSync('${unlisted}')) await new Promise((resolve) => setTimeout(resolve, 50))
+const child = spawn('${real}', args, { stdio: ['pipe', 'inherit', 'inherit'] })
 const pass = (data) => existsSync('${blocked}') || child.stdin.write(data)
 process.stdin.on('data', (data) => setTimeout(pass, 50, data))
 process.stdin.on('end', () => setTimeout(() => child.stdin.end(), 100))
@@ -252,6 +255,31 @@ child.on('exit', (code) => process.exit(code ?? 1))
     // Its TTL, and 5 minutes for the next collection: not from the restart on.
     t.ok(lasts > 0 && lasts <= 602, `${lasts} s: not longer than without the end`)
     t.equal(await app.connect(OTHER, DROPPED_MS), 'dropped')
+  })
+
+  await t.test('kill -9: answers do not wait until the table is listed', async (t) => {
+    writeFileSync(unlisted, '')
+    node.agent.process.kill('SIGKILL')
+    await node.agent.exited()
+    node.agent = await node.startAgent()
+    const visits = ['n0', 'n30'].map((name) => app.visit(`${name}.example.com`, 443))
+    for (const { result } of await Promise.all(visits)) t.equal(result, 'open')
+    t.equal(await app.connect({ address: '198.18.2.2', port: 443 }, ALLOWED_MS), 'open', 'n1')
+    t.equal(await app.connect(OTHER, DROPPED_MS), 'dropped')
+    rmSync(unlisted)
+    const state = join(node.directory, 'state.json')
+    const isWritten = () => readFileSync(state, 'utf8').includes('n30.example.com')
+    await until(isWritten, 'the state, which is written once all is known')
+    t.match(readFileSync(state, 'utf8'), 'n1.example.com')
+  })
+
+  await t.test('kill -9: a policy that changed meanwhile is in force at the start', async (t) => {
+    node.agent.process.kill('SIGKILL')
+    await node.agent.exited()
+    node.putObjects(APP.objects.replaceAll('*.example.com', 'n0.example.com'))
+    node.agent = await node.startAgent()
+    t.equal(await app.connect({ address: '198.18.2.2', port: 443 }, DROPPED_MS), 'dropped', 'n1')
+    t.equal((await app.visit('n0.example.com', 443)).result, 'open')
   })
 })
 

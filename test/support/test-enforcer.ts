@@ -94,6 +94,10 @@ export class TestEnforcer implements Enforcer {
     return isThere ? undefined : applied
   }
 
+  async adopt(): Promise<string> {
+    return this.fault
+  }
+
   async close(): Promise<void> {}
 }
 

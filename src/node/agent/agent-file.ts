@@ -1,5 +1,6 @@
 import type { Clock } from '../../base/clock.ts'
 import { scanJsonText } from '../../base/json-text.ts'
+import { runWhole } from '../../base/slices.ts'
 import { scanName } from '../../dns/name/name.ts'
 import { printAddress, scanAddress } from '../../dns/text/address.ts'
 import type { CachedAnswer } from '../../egress/endpoint/dns-cache.ts'
@@ -45,7 +46,8 @@ export function agentState(clock: Clock): StateKind<readonly ClientState[]> {
     isLarge: true,
     contents: 'addresses that clients learned',
     loss: 'clients are allowed what the kernel still has, and what they look up again',
-    scan: (lines) => scanState(lines, clock),
+    scan: (lines) => runWhole(scanState(lines, clock)),
+    scanInSlices: (lines) => scanState(lines, clock),
   }
 }
 
@@ -83,7 +85,10 @@ interface Draft {
 }
 
 /** Returns undefined if a line has another format. */
-function scanState(lines: readonly string[], clock: Clock): readonly ClientState[] | undefined {
+function* scanState(
+  lines: readonly string[],
+  clock: Clock,
+): Generator<void, readonly ClientState[] | undefined> {
   const rules: ClientRules[] = []
   const drafts: Draft[] = []
   let writtenMs: number | undefined
@@ -99,6 +104,7 @@ function scanState(lines: readonly string[], clock: Clock): readonly ClientState
       writtenMs = clock.monotonic() - pauseMs
     } else if (writtenMs === undefined) return undefined
     else if (!scanEntry({ kind, values, rules, drafts, draft, writtenMs })) return undefined
+    yield
   }
   return drafts
 }

@@ -88,6 +88,8 @@ export class ClientGrants {
   readonly #matches = new Map<string, readonly number[]>()
   /** What the enforcer has, by address. */
   readonly #granted = new Map<string, readonly Allowance[]>()
+  /** True: an address may have more names than the cache has yet. */
+  #isRestoring = false
 
   constructor(client: Client, profile: RuleProfile, parts: ClientGrantsParts) {
     this.client = client
@@ -162,19 +164,35 @@ export class ClientGrants {
   }
 
   /**
-   * Adds what an earlier process had, except addresses that may not be allowed any more. The next `refreshAll`
-   * decides what it allows.
+   * Adds what an earlier process had, except addresses that may not be allowed any more. Decides at once what that
+   * changes for addresses that the client has got meanwhile, and `refreshAll` decides the rest. It may pause.
    */
-  restore(answers: Iterable<CachedAnswer>, zombies: Iterable<Zombie>, nowMs: number): void {
+  *restore(
+    answers: Iterable<CachedAnswer>,
+    zombies: Iterable<Zombie>,
+    nowMs: number,
+  ): Generator<void, void> {
     // The enforcer may have them too.
-    const note = (address: string): void => void this.#granted.set(address, [])
+    const note = (address: string): void => {
+      if (!this.#granted.has(address)) this.#granted.set(address, [])
+    }
+    this.#isRestoring = true
+    this.#changes++
     for (const answer of answers) {
       answer.addresses.forEach(note)
       this.#put(this.#withoutDenied(answer), nowMs)
+      yield
     }
     for (const zombie of zombies) {
-      note(zombie.address)
-      if (!this.#isDenied(zombie.address)) this.zombies.restore([zombie])
+      const { address } = zombie
+      note(address)
+      const names = zombie.names.filter((name) => this.cache.endOf(name, address) === undefined)
+      if (names.length > 0 && !this.#isDenied(address)) this.zombies.restore([{ ...zombie, names }])
+      yield
+    }
+    this.#isRestoring = false
+    for (const [address, allowances] of [...this.#granted]) {
+      if (allowances.length > 0) void this.#refresh(address, nowMs)
     }
   }
 
@@ -405,7 +423,8 @@ export class ClientGrants {
     assert(parsed !== undefined, 'answers have valid addresses')
     const names = this.#namesOf(address)
     const allowances = this.profile.compiled.allowancesOf(parsed, names, nowMs)
-    if (allowances.length === 0 && !this.#granted.has(address)) return undefined
+    const mustStay = this.#isRestoring || !this.#granted.has(address)
+    if (allowances.length === 0 && mustStay) return undefined
     const pair = this.#pairOf(address)
     // A client without an address of this family cannot connect.
     if (pair === undefined) return undefined

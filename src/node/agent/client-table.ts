@@ -34,6 +34,16 @@ export class ClientTable {
   }
 }
 
+/** An address that two clients claim belongs to the later one: an address of a Pod that is gone is used again. */
+export function withoutSharedAddresses(clients: readonly Client[]): readonly Client[] {
+  const owners = new Map<string, Client>()
+  for (const client of clients) for (const address of client.addresses) owners.set(address, client)
+  return clients.map((client) => {
+    const addresses = client.addresses.filter((address) => owners.get(address) === client)
+    return addresses.length === client.addresses.length ? client : { ...client, addresses }
+  })
+}
+
 /** A hash table with linear probing. It always has a free slot. */
 class AddressTable {
   /** Of an address, in words of 4 octets. */

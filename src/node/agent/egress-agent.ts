@@ -1,6 +1,6 @@
 import { assert } from '../../base/assert.ts'
 import type { Clock } from '../../base/clock.ts'
-import { runInSlices } from '../../base/slices.ts'
+import { runInSlices, runWhole } from '../../base/slices.ts'
 import type { Timers } from '../../base/timers.ts'
 import type { HashedName } from '../../dns/name/hashed-name.ts'
 import { printName } from '../../dns/name/name.ts'
@@ -17,11 +17,12 @@ import type { Enforcer } from '../enforcer.ts'
 import { agentState, type ClientState, printState } from './agent-file.ts'
 import type { AgentLimits } from './agent-limits.ts'
 import { ClientGrants, type EnforcerWait, NameReader } from './client-grants.ts'
-import { ClientTable } from './client-table.ts'
+import { ClientTable, withoutSharedAddresses } from './client-table.ts'
 import { ConnectionCutter } from './connection-cutter.ts'
 import type { Connections } from './connections.ts'
 import { type AgentCounts, type Decision, EMPTY_COUNTS } from './decision.ts'
 import { FormerClients } from './former-clients.ts'
+import { firstFault, holdReply } from './held-reply.ts'
 import { type RuleProfile, RuleProfiles } from './rule-profiles.ts'
 
 const COLLECT_MS = 60_000
@@ -69,6 +70,9 @@ export class EgressAgent implements EgressGate {
   #table = new ClientTable([])
   /** Addresses of all names of all clients. */
   #addresses = 0
+  #restored: Promise<string> | undefined
+  /** True: clients may have learned more from an earlier process, so the file is not written, and nothing collected. */
+  #mustRestore: boolean
   /** False: the clients are those of an earlier process. */
   #isSynced = false
   /** True: a client that is new is one that no policy selected before. */
@@ -92,18 +96,18 @@ export class EgressAgent implements EgressGate {
     const merge = (states: readonly ClientState[]): void => this.#merge(states)
     const file = { path, kind: agentState(clock), log, clock, timers, print, merge }
     this.#file = path === '' ? undefined : new StateFile(file)
+    this.#mustRestore = path !== ''
     this.#cutter = this.#createCutter()
   }
 
   /**
-   * Takes over the clients of an earlier process from its file, until `setClients`. Returns as `setClients`;
-   * call it before the first query.
+   * Takes over what clients learned from an earlier process, from its file, and what the enforcer allows them because
+   * of that. If `setClients` was not called yet, also takes over the clients until then. Queries may be answered
+   * meanwhile. Resolves as `setClients`. The first call counts.
    */
   restore(): Promise<string> {
-    const states = this.#file?.open()
-    const enforced = this.#restore(states ?? [])
-    this.#knowsClients = states !== undefined
-    return enforced
+    this.#restored ??= this.#restore()
+    return this.#restored
   }
 
   /** Begins to collect what has ended, once the clients are set. */
@@ -117,7 +121,7 @@ export class EgressAgent implements EgressGate {
   close(): void {
     this.#isClosed = true
     this.#stopTimer()
-    this.#file?.close()
+    if (!this.#mustRestore) this.#file?.close()
     this.#cutter?.close()
     this.#parts.connections?.close()
   }
@@ -190,7 +194,7 @@ export class EgressAgent implements EgressGate {
     }
     this.#count(grants)
     const decide = this.#decider(grants, { name, addresses, denied })
-    if (waits.length > 0) return this.#gate(waits, decide)
+    if (waits.length > 0) return holdReply(waits, { ...this.#parts, counts: this.counts, decide })
     decide('acknowledged', 0)
     return undefined
   }
@@ -208,7 +212,7 @@ export class EgressAgent implements EgressGate {
 
   /** Removes what has ended and has no open connections. */
   async collect(): Promise<void> {
-    if (!this.#isSynced || this.#isCollecting) return
+    if (!this.#isSynced || this.#isCollecting || this.#mustRestore) return
     this.#isCollecting = true
     // Not awaited: it may take long.
     this.#cutter?.add([])
@@ -234,21 +238,52 @@ export class EgressAgent implements EgressGate {
     return count
   }
 
-  #restore(states: readonly ClientState[]): Promise<string> {
-    const nowMs = this.#parts.clock.monotonic()
-    const enforced = this.#apply(
-      states.map(({ client }) => client),
-      false,
-    )
-    const restored: ClientGrants[] = []
-    for (const { client, answers, zombies } of states) {
-      const grants = this.#clients.get(client.id)
+  async #restore(): Promise<string> {
+    const { clock, enforcer } = this.#parts
+    const found = await this.#file?.openInSlices()
+    const states = new Map(found?.map((state) => [state.client.id, state]))
+    const clients = [...states.values()].map(({ client }) => client)
+    const isLate = this.#isSynced
+    const enforced = isLate ? '' : this.#apply(clients, false)
+    if (!isLate) this.#knowsClients = found !== undefined
+    await runInSlices(this.#restoreAll(states.values()), clock)
+    if (this.#isClosed) return ''
+    this.#mustRestore = false
+    const waits = [enforced, enforcer.adopt()]
+    await Promise.all(waits)
+    // One after the other, so that replies wait for few elements of others.
+    for (const id of states.keys()) {
+      const grants = this.#clients.get(id)
       if (grants === undefined) continue
-      grants.restore(answers, zombies, nowMs)
-      this.#count(grants)
-      restored.push(grants)
+      const refreshed = this.#refreshAll([grants])
+      waits.push(refreshed)
+      await refreshed
     }
-    return firstFault([enforced, this.#refreshAll(restored)])
+    this.#noteChange()
+    if (isLate && found !== undefined) this.#cutter?.add(this.#changedSince(states))
+    return firstFault(waits)
+  }
+
+  *#restoreAll(states: Iterable<ClientState>): Generator<void, void> {
+    for (const { client, answers, zombies } of states) {
+      if (this.#isClosed) return
+      const grants = this.#clients.get(client.id)
+      if (grants === undefined) {
+        this.#former.note(client.id, { answers: [...answers], zombies: [...zombies] })
+      } else if (this.#addresses < this.#parts.limits.addresses) {
+        yield* grants.restore(answers, zombies, this.#parts.clock.monotonic())
+        this.#count(grants)
+      }
+      yield
+    }
+  }
+
+  /** The clients that are new since an earlier process, or have other rules. */
+  #changedSince(states: ReadonlyMap<string, ClientState>): readonly ClientGrants[] {
+    return [...this.#clients.values()].filter(({ client, profile }) => {
+      const before = states.get(client.id)?.client.rules
+      return before === undefined || this.#profiles.textOf(before) !== profile.text
+    })
   }
 
   /**
@@ -285,7 +320,8 @@ export class EgressAgent implements EgressGate {
     for (const [id, grants] of before) {
       if (next.has(id)) continue
       this.#addresses -= grants.counted
-      this.#former.note(grants)
+      const learned = { answers: [...grants.answers()], zombies: [...grants.zombies.all()] }
+      this.#former.note(grants.client.id, learned)
       grants.close()
     }
     this.#clients = next
@@ -298,7 +334,7 @@ export class EgressAgent implements EgressGate {
     for (const grants of isKnown) this.#countOf(grants)
     this.#profiles.keep(new Set([...next.values()].map(({ profile }) => profile)))
     const enforced = this.#parts.enforcer.setClients(unique, isComplete)
-    this.#file?.noteChange()
+    this.#noteChange()
     for (const listener of this.#listeners) listener()
     const applied = firstFault([enforced, this.#refreshAll([...changed, ...isKnown])])
     const isNew = this.#knowsClients ? added : []
@@ -322,7 +358,7 @@ export class EgressAgent implements EgressGate {
     const grants = this.#create(client, profile)
     const learned = this.#former.take(client.id)
     if (learned === undefined) return grants
-    grants.restore(learned.answers, learned.zombies, this.#parts.clock.monotonic())
+    runWhole(grants.restore(learned.answers, learned.zombies, this.#parts.clock.monotonic()))
     return grants
   }
 
@@ -333,7 +369,12 @@ export class EgressAgent implements EgressGate {
       connections,
       rules,
       clientAt: (address) => this.#byAddress.get(address),
-      enforced: () => enforcer.setClients(this.clients(), true),
+      enforced: async () => {
+        // Names that are not restored yet may allow connections.
+        if (this.#mustRestore && this.#restored === undefined) return 'names are not read yet'
+        await this.#restored
+        return enforcer.setClients(this.clients(), true)
+      },
       log,
     })
   }
@@ -387,31 +428,6 @@ export class EgressAgent implements EgressGate {
     }
   }
 
-  #gate(
-    waits: readonly EnforcerWait[],
-    decide: (result: GateResult, waitMs: number) => void,
-  ): Promise<GateResult> {
-    const { clock, timers, maxDelayMs } = this.#parts
-    const startMs = clock.monotonic()
-    this.counts.gated++
-    return new Promise((resolve) => {
-      let isDecided = false
-      const finish = (result: GateResult): void => {
-        if (isDecided) return
-        isDecided = true
-        cancel()
-        const waitMs = clock.monotonic() - startMs
-        this.counts.waitedMs += waitMs
-        if (result === 'timed out') this.counts.timedOut++
-        if (result === 'failed') this.counts.failed++
-        decide(result, waitMs)
-        resolve(result)
-      }
-      const cancel = timers.after(maxDelayMs, () => finish('timed out'))
-      void firstFault(waits).then((fault) => finish(fault === '' ? 'acknowledged' : 'failed'))
-    })
-  }
-
   *#snapshot(): Generator<ClientState> {
     for (const grants of this.#clients.values()) {
       const { client, zombies } = grants
@@ -424,7 +440,11 @@ export class EgressAgent implements EgressGate {
     // What a client learned that is gone is not counted any more.
     if (this.#clients.get(grants.client.id) !== grants) return
     this.#countOf(grants)
-    this.#file?.noteChange()
+    this.#noteChange()
+  }
+
+  #noteChange(): void {
+    if (!this.#mustRestore) this.#file?.noteChange()
   }
 
   #countOf(grants: ClientGrants): void {
@@ -476,24 +496,4 @@ function byTtl(ttls: ReadonlyMap<string, number>): ReadonlyMap<number, readonly 
     else group.push(address)
   }
   return groups
-}
-
-/** An address that two clients claim belongs to the later one: an address of a Pod that is gone is used again. */
-function withoutSharedAddresses(clients: readonly Client[]): readonly Client[] {
-  const owners = new Map<string, Client>()
-  for (const client of clients) for (const address of client.addresses) owners.set(address, client)
-  return clients.map((client) => {
-    const addresses = client.addresses.filter((address) => owners.get(address) === client)
-    return addresses.length === client.addresses.length ? client : { ...client, addresses }
-  })
-}
-
-/** Waits for all. Resolves with '' or the first reason; never rejects. */
-async function firstFault(waits: readonly EnforcerWait[]): Promise<string> {
-  const results = await Promise.allSettled(waits)
-  for (const result of results) {
-    const fault = result.status === 'fulfilled' ? result.value : String(result.reason)
-    if (fault !== '') return fault
-  }
-  return ''
 }

@@ -1,6 +1,5 @@
 import type { CachedAnswer } from '../../egress/endpoint/dns-cache.ts'
 import type { Zombie } from '../../egress/endpoint/zombies.ts'
-import type { ClientGrants } from './client-grants.ts'
 
 /** Addresses of all former clients. */
 const ADDRESSES_MAX = 10_000
@@ -20,9 +19,8 @@ export class FormerClients {
   readonly #learned = new Map<string, Learned>()
   #addresses = 0
 
-  note(grants: ClientGrants): void {
-    const { id } = grants.client
-    const learned = { answers: [...grants.answers()], zombies: [...grants.zombies.all()] }
+  note(id: string, learned: Learned): void {
+    this.take(id)
     this.#learned.set(id, learned)
     this.#addresses += countOf(learned)
     for (const id of this.#learned.keys()) {

@@ -16,6 +16,7 @@ export interface RuleProfile {
   readonly rules: ClientRules
   /** Unique among all profiles. */
   readonly text: string
+  /** Made when a name is first compared: thousands of selectors take long. */
   readonly compiled: CompiledRules
   /** True: the rules let a name have an address for as long as connections are open. */
   readonly usesConnections: boolean
@@ -39,13 +40,19 @@ export class RuleProfiles {
 
   /** Returns the profile of the rules, and creates it if no client has it. */
   of(rules: ClientRules): RuleProfile {
-    const text = this.#texts.get(rules) ?? printRules(rules)
-    this.#texts.set(rules, text)
+    const text = this.textOf(rules)
     const known = this.#profiles.get(text)
     if (known !== undefined) return known
     const profile = this.#create(rules, text)
     this.#profiles.set(text, profile)
     return profile
+  }
+
+  /** Equal rules have equal texts. */
+  textOf(rules: ClientRules): string {
+    const text = this.#texts.get(rules) ?? printRules(rules)
+    this.#texts.set(rules, text)
+    return text
   }
 
   /** Forgets all other profiles. */
@@ -80,10 +87,14 @@ export class RuleProfiles {
       )
     }
     const all = rules.lists.flat().flatMap((tier) => tier.rules)
+    let compiled: CompiledRules | undefined
     return {
       rules,
       text,
-      compiled: new CompiledRules(rules.lists),
+      get compiled() {
+        compiled ??= new CompiledRules(rules.lists)
+        return compiled
+      },
       usesConnections: all.some(({ lasts, names }) => lasts === 'connections' && names.length > 0),
       owners,
     }

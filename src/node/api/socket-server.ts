@@ -17,7 +17,7 @@ const HEADER_OCTETS_MAX = 8192
 const PIECE_LENGTH = 65_536
 
 /** Answers one request; `target` is its path and query. */
-export type AnswerNames = (method: string, target: string) => NamesReply
+export type AnswerNames = (method: string, target: string) => NamesReply | Promise<NamesReply>
 
 /**
  * Serves an API on a UNIX socket. A later process that opens the same path gets the next connections: it
@@ -99,7 +99,8 @@ async function reply(
   response.once('close', () => clearTimeout(deadline))
   request.resume()
   try {
-    const { status, rows, json, fault, allow } = answer(request.method ?? '', request.url ?? '')
+    const answered = await answer(request.method ?? '', request.url ?? '')
+    const { status, rows, json, fault, allow } = answered
     if (allow !== undefined) response.setHeader('allow', allow)
     response.setHeader('content-type', 'application/json')
     response.writeHead(status)

@@ -6,7 +6,7 @@ import { digestOf, PROFILE_PREFIX, type Profile, profileOf, rulesDigest } from '
 import type { TableListing } from './table-listing.ts'
 
 /** What the map in the kernel has for an address. */
-interface MapEntry {
+export interface MapEntry {
   readonly profile: string
   /** Identifies the client and its rules. '' = unknown. */
   readonly comment: string
@@ -66,6 +66,15 @@ export class ClientProfiles {
     const known = this.#clients.get(address)
     if (known === undefined) return !this.#isComplete && inKernel !== undefined
     return known.comment === inKernel?.comment
+  }
+
+  /** True if one of these entries is of another client than its address has now, or of other rules. */
+  differFrom(entries: ReadonlyMap<string, MapEntry>): boolean {
+    for (const [address, { comment }] of this.#clients) {
+      const before = entries.get(address)
+      if (before !== undefined && before.comment !== comment) return true
+    }
+    return false
   }
 
   /** Replaces the clients. Returns how each address changed. */

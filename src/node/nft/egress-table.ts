@@ -3,6 +3,7 @@ import { printCidr, printPeers } from './address-spans.ts'
 import { ALLOW_SETS, type AllowSetName } from './allowed-element.ts'
 import { type Chain, CLIENT_CHAIN, DROP, fillChains } from './chain.ts'
 import { digestOf } from './profile.ts'
+import type { TableListing } from './table-listing.ts'
 
 export interface EgressTableOptions {
   /** Name of the table, of the family `inet`. */
@@ -31,7 +32,7 @@ export interface EgressTableOptions {
 export const FORM_CHAIN = 'form_2'
 
 /** How the name of the chain begins that identifies the options of the table. */
-export const OPTIONS_PREFIX = 'options_'
+const OPTIONS_PREFIX = 'options_'
 
 /** DNS over TLS and QUIC: this server does not see the answers, so clients must not use it. */
 const ENCRYPTED_DNS_PORT = 853
@@ -158,8 +159,29 @@ export function optionsChain(parts: EgressTableOptions): string {
   return `${OPTIONS_PREFIX}${digestOf(JSON.stringify(values))}`
 }
 
+/** Chains that identify the options of other processes. */
+export function otherOptions({ chains }: TableListing, own: string): readonly string[] {
+  return [...chains.keys()].filter((name) => name.startsWith(OPTIONS_PREFIX) && name !== own)
+}
+
+/** What others removed of the chains and of the networks of `cluster`; undefined = nothing. */
+export function lostRules(
+  { chains, elements }: TableListing,
+  profiles: readonly Chain[],
+  options: EgressTableOptions,
+): string | undefined {
+  const wanted = [...tableChains(options), ...profiles]
+  const lost = wanted.find(({ name, rules }) => chains.get(name) !== rules.length)
+  if (lost !== undefined) return `rules of chain ${lost.name}`
+  for (const [, version] of VERSIONS) {
+    const count = elements.get(`cluster${version}`)?.length ?? 0
+    if (count !== clusterElements(version, options).length) return `set cluster${version}`
+  }
+  return undefined
+}
+
 /** The networks of `cluster`, as nft prints the elements of their sets. */
-export function clusterElements(
+function clusterElements(
   version: 4 | 6,
   { clusterNetworks }: EgressTableOptions,
 ): readonly string[] {

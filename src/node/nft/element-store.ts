@@ -75,6 +75,8 @@ export class ElementStore {
   readonly urgent = new Set<Element>()
   /** Elements that were refused at a limit. */
   refused = 0
+  /** False: what an earlier process added stays, whatever its pair is set to. */
+  isExact = false
 
   constructor(elementsMax: number) {
     this.#elementsMax = elementsMax
@@ -93,7 +95,7 @@ export class ElementStore {
   }
 
   /**
-   * Replaces the elements of a pair, except those of a process beside this one. Adds to `missing`
+   * Replaces the elements of a pair, except those of another process that may stay. Adds to `missing`
    * what is not in force yet: additions and removals. Returns what is wrong; '' = nothing.
    */
   allow(
@@ -136,12 +138,17 @@ export class ElementStore {
     const ranges = new Set([...wanted].map(({ set }) => set).filter(hasIntervals))
     for (const element of this.#pairs.get(pair.client)?.get(pair.address) ?? []) {
       // The kernel refuses ranges that overlap, and with one of them the whole transaction.
-      const isLeft = element.origin === 'foreign' && !ranges.has(element.set)
+      const isLeft = this.#isOfOther(element) && !ranges.has(element.set)
       if (wanted.has(element) || isLeft) continue
       this.remove(element)
       this.#demand(element, nowMs, missing)
     }
     return fault
+  }
+
+  /** True for elements of another process, which other changes of a pair do not remove. */
+  #isOfOther({ origin }: Element): boolean {
+    return origin === 'foreign' || (origin === 'adopted' && !this.isExact)
   }
 
   /** Adds an element that is not in force to `missing`. */

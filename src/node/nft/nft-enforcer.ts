@@ -2,15 +2,15 @@ import type { Clock } from '../../base/clock.ts'
 import type { Timers } from '../../base/timers.ts'
 import type { Client } from '../client.ts'
 import type { AddressPair, Allowance, Enforcer } from '../enforcer.ts'
-import type { ListedElement } from './allowed-element.ts'
+import { Adoption } from './adoption.ts'
 import { removeChains } from './chain.ts'
-import { ClientProfiles } from './client-profiles.ts'
+import { ClientProfiles, type MapEntry } from './client-profiles.ts'
 import {
-  clusterElements,
   type EgressTableOptions,
   FORM_CHAIN,
-  OPTIONS_PREFIX,
+  lostRules,
   optionsChain,
+  otherOptions,
   tableChains,
   tableStatements,
 } from './egress-table.ts'
@@ -19,6 +19,7 @@ import { type Element, ElementStore, isInForce, REFRESH_MS } from './element-sto
 import { applyListing } from './kernel-elements.ts'
 import type { Nft } from './nft.ts'
 import type { TableListing } from './table-listing.ts'
+import { Waiters } from './waiters.ts'
 
 /** Elements of one transaction, so that none takes long. */
 const BATCH = 2000
@@ -26,8 +27,9 @@ const RETRY_MS = 100
 const RETRY_MS_MAX = 30_000
 const GLANCE_MS = 10_000
 const CHECK_MS = 60_000
+/** Longest listing beside transactions, which interrupt it. After that, they wait for one. */
+const ADOPT_MS = 5000
 const UNKNOWN = Number.POSITIVE_INFINITY
-const VERSIONS = [4, 6] as const
 
 export interface NftEnforcerOptions extends EgressTableOptions {
   readonly clock: Clock
@@ -58,25 +60,25 @@ interface NftEnforcerCounts {
   missedChecks: number
 }
 
-interface Waiter {
-  readonly isDone: (nowMs: number) => boolean
-  readonly finish: (fault: string) => void
-}
-
 /**
  * Enforces the rules of clients by one table of nftables. One transaction is in progress at a time; what
- * changes meanwhile becomes the next one. At the start, and after a failure, it lists what the kernel has:
- * elements of clients that are the same stay. The table stays when this ends.
+ * changes meanwhile becomes the next one. After a failure, it lists what the kernel has: elements of clients
+ * that are the same stay. The table stays when this ends.
+ *
+ *     start ─▶ glance ── a client has changed ─▶ list all ─▶ first transaction
+ *                 └───── all are the same ─────▶ first transaction, and replies ─▶ adopt: list all
  */
 export class NftEnforcer implements Enforcer {
   readonly #options: NftEnforcerOptions
   readonly #nft: Nft
   readonly #profiles: ClientProfiles
   readonly #store: ElementStore
-  readonly #waiters = new Set<Waiter>()
+  readonly #waiters = new Waiters()
   readonly #cancels: readonly (() => void)[]
-  /** Pairs that were set before the kernel was listed for the first time; undefined after that. */
-  #declared: Set<string> | undefined = new Set()
+  readonly #adoption: Adoption
+  #hasGlanced = false
+  /** The clients of the kernel at the start, until its elements are listed. */
+  #entries: ReadonlyMap<string, MapEntry> | undefined
   /** Number of changes of the clients; 0 = they are not known. */
   #clientChanges = 0
   /** The change that is in force. */
@@ -114,6 +116,7 @@ export class NftEnforcer implements Enforcer {
     this.#options = options
     this.#profiles = new ClientProfiles(options.table)
     this.#store = new ElementStore(options.elementsMax)
+    this.#adoption = new Adoption(this.#store)
     this.#nft = options.nft((reason) => this.#noteEnd(reason))
     const { timers } = options
     this.#cancels = [
@@ -139,13 +142,16 @@ export class NftEnforcer implements Enforcer {
     }
     if (changes.size > 0 || this.#clientChanges === 0) this.#clientChanges++
     const change = this.#clientChanges
+    // What the earlier process allowed to a client that has changed is removed along with its rules.
+    if (this.#entries !== undefined && this.#profiles.differFrom(this.#entries))
+      this.#isStale = true
     this.#commit()
     return this.#wait(() => !this.#mustRecreate && this.#clientsInForce >= change)
   }
 
   allow(pair: AddressPair, allowances: readonly Allowance[]): Promise<string> | undefined {
     if (!this.#profiles.has(pair.client)) return Promise.resolve(`${pair.client} is not a client`)
-    this.#declared?.add(keyOf(pair))
+    this.#adoption.note(pair)
     const nowMs = this.#options.clock.monotonic()
     const missing: Element[] = []
     const fault = this.#store.allow(pair, allowances, nowMs, missing)
@@ -158,13 +164,19 @@ export class NftEnforcer implements Enforcer {
     return this.#wait((nowMs) => missing.every((element) => isInForce(element, nowMs)))
   }
 
+  adopt(): Promise<string> {
+    this.#store.isExact = true
+    void this.#adopt()
+    return this.#wait(() => this.#adoption.isOver && !this.#isStale)
+  }
+
   async close(): Promise<void> {
     this.#isClosed = true
     for (const cancel of this.#cancels) cancel()
     this.#cancelRetry?.()
     this.#cancelRefresh?.()
     await this.#running
-    for (const waiter of [...this.#waiters]) waiter.finish('closed')
+    this.#waiters.finishAll('closed')
     await this.#nft.close()
   }
 
@@ -200,7 +212,7 @@ export class NftEnforcer implements Enforcer {
 
   /** Compares all of the table with what is wanted, and repairs it. */
   async check(): Promise<void> {
-    if (!this.#isSettled() || this.#touched !== undefined) return
+    if (!this.#isSettled() || this.#touched !== undefined || this.#entries !== undefined) return
     const writes = this.#clientWrites
     const touched = new Set<string>()
     this.#touched = touched
@@ -209,7 +221,7 @@ export class NftEnforcer implements Enforcer {
       const listing = await this.#nft.list()
       if (this.#isStale || this.#isClosed) return
       const isSame = writes === this.#clientWrites && this.#isSettled()
-      const lost = isSame ? this.#lostRules(listing) : undefined
+      const lost = isSame ? this.#lostIn(listing) : undefined
       if (lost !== undefined) this.#repairTable(lost)
       else if (listing !== undefined) await this.#compare(listing, startMs, touched)
     } catch {
@@ -239,17 +251,10 @@ export class NftEnforcer implements Enforcer {
     this.#options.onRepair(`${differences} elements`)
   }
 
-  /** What others removed of the chains and of the networks of `cluster`; undefined = nothing. */
-  #lostRules(listing: TableListing | undefined): string | undefined {
-    if (listing === undefined) return 'the table'
-    const chains = [...tableChains(this.#options), ...this.#profiles.chains()]
-    const lost = chains.find(({ name, rules }) => listing.chains.get(name) !== rules.length)
-    if (lost !== undefined) return `rules of chain ${lost.name}`
-    const version = VERSIONS.find((version) => {
-      const found = listing.elements.get(`cluster${version}`) ?? []
-      return found.length !== clusterElements(version, this.#options).length
-    })
-    return version === undefined ? undefined : `set cluster${version}`
+  #lostIn(listing: TableListing | undefined): string | undefined {
+    return listing === undefined
+      ? 'the table'
+      : lostRules(listing, this.#profiles.chains(), this.#options)
   }
 
   #repairTable(what: string): void {
@@ -269,24 +274,12 @@ export class NftEnforcer implements Enforcer {
   #wait(isDone: (nowMs: number) => boolean): Promise<string> {
     if (this.#isClosed) return Promise.resolve('closed')
     if (isDone(this.#options.clock.monotonic())) return Promise.resolve('')
-    return new Promise((resolve) => {
-      const waiter = {
-        isDone,
-        finish: (fault: string) => {
-          this.#waiters.delete(waiter)
-          resolve(fault)
-        },
-      }
-      this.#waiters.add(waiter)
-    })
+    return this.#waiters.wait(isDone)
   }
 
   #finishWaiters(fault: string): void {
-    const nowMs = this.#options.clock.monotonic()
-    for (const waiter of [...this.#waiters]) {
-      if (fault !== '') waiter.finish(fault)
-      else if (waiter.isDone(nowMs)) waiter.finish('')
-    }
+    if (fault !== '') this.#waiters.finishAll(fault)
+    else this.#waiters.finish(this.#options.clock.monotonic())
   }
 
   /** Starts a transaction if something is to be written and none is in progress. */
@@ -317,7 +310,8 @@ export class NftEnforcer implements Enforcer {
   async #run(): Promise<void> {
     // What is called in the same turn becomes one transaction.
     await Promise.resolve()
-    let fault = this.#isStale ? await this.#read() : ''
+    let fault = ''
+    if (this.#isStale && !(await this.#glanceFirst())) fault = await this.#read()
     if (fault === '') fault = await this.#write()
     this.#running = undefined
     if (fault !== '') this.#fail(fault)
@@ -339,25 +333,84 @@ export class NftEnforcer implements Enforcer {
       return error instanceof Error ? error.message : String(error)
     }
     const entries = this.#profiles.read(listing)
-    this.#otherOptions = otherOptions(listing, optionsChain(this.#options))
+    this.#otherOptions = otherOptions(listing ?? NO_LISTING, optionsChain(this.#options))
     if (listing?.chains.has(FORM_CHAIN) !== true) this.#mustRecreate = true
-    const declared = this.#declared
     this.#store.forgetKernel()
-    await applyListing(this.#store, {
-      listing: listing ?? { chains: new Map(), elements: new Map() },
-      startMs,
-      endMs: this.#options.clock.monotonic(),
-      origin: declared === undefined ? 'foreign' : 'adopted',
-      mayKeep: ({ pair }: ListedElement) =>
-        declared?.has(keyOf(pair)) !== true &&
-        !this.#options.isDenied(pair.address) &&
-        this.#profiles.mayKeep(pair.client, entries.get(pair.client)),
-      isTouched: () => false,
-    })
-    this.#declared = undefined
+    await this.#adoptListing(listing ?? NO_LISTING, startMs, this.#entries ?? entries)
+    this.#entries = undefined
+    this.#adoption.finish()
     this.#isStale = false
     this.#clientChanges++
     return ''
+  }
+
+  /**
+   * At the start, notes the clients that the kernel has, and the ranges, because no other may overlap them. Returns
+   * false if its elements must be listed before the first transaction.
+   */
+  async #glanceFirst(): Promise<boolean> {
+    if (this.#hasGlanced) return false
+    this.#hasGlanced = true
+    const startMs = this.#options.clock.monotonic()
+    const listing = await this.#nft.glance(['range4', 'range6']).catch(() => undefined)
+    const own = optionsChain(this.#options)
+    const isOwn = listing?.chains.has(FORM_CHAIN) === true && listing.chains.has(own)
+    if (!isOwn || otherOptions(listing, own).length > 0) return false
+    const entries = this.#profiles.entriesOf(listing)
+    if (this.#profiles.differFrom(entries)) return false
+    this.#profiles.read(listing)
+    this.#entries = entries
+    this.#isStale = false
+    this.#clientChanges++
+    await this.#adoptListing(listing, startMs, entries)
+    // A client may have changed meanwhile.
+    return !this.#isStale
+  }
+
+  async #adopt(): Promise<void> {
+    if ((await this.#wait(() => !this.#isStale)) !== '') return
+    if (this.#entries !== undefined) await this.#listBeside(this.#entries)
+    if (this.#isStale || this.#isClosed) return
+    if (this.#entries === undefined) this.#adoption.finish()
+    else this.#isStale = true
+    this.#commit()
+    this.#finishWaiters('')
+  }
+
+  /** Lists the elements of the earlier process while transactions continue, which may interrupt it for too long. */
+  async #listBeside(entries: ReadonlyMap<string, MapEntry>): Promise<void> {
+    const touched = new Set<string>()
+    this.#touched = touched
+    const startMs = this.#options.clock.monotonic()
+    try {
+      const listing = await this.#nft.list(ADOPT_MS)
+      if (listing === undefined || this.#isStale || this.#isClosed) return
+      await this.#adoptListing(listing, startMs, entries, touched)
+      this.#entries = undefined
+    } catch {
+      this.counts.missedChecks++
+    } finally {
+      this.#touched = undefined
+    }
+  }
+
+  /** `entries`: the clients for which the elements were added. */
+  async #adoptListing(
+    listing: TableListing,
+    startMs: number,
+    entries: ReadonlyMap<string, MapEntry>,
+    touched: ReadonlySet<string> = new Set(),
+  ): Promise<void> {
+    await applyListing(this.#store, {
+      listing,
+      startMs,
+      endMs: this.#options.clock.monotonic(),
+      origin: this.#adoption.isOver ? 'foreign' : 'adopted',
+      mayKeep: ({ pair }) =>
+        !this.#options.isDenied(pair.address) &&
+        this.#profiles.mayKeep(pair.client, entries.get(pair.client)),
+      isTouched: (set, text) => touched.has(`${set} ${text}`),
+    })
   }
 
   /** Writes what has changed as one transaction. Returns what went wrong; '' = nothing. */
@@ -442,11 +495,4 @@ export class NftEnforcer implements Enforcer {
   }
 }
 
-function otherOptions(listing: TableListing | undefined, own: string): readonly string[] {
-  const names = [...(listing?.chains.keys() ?? [])]
-  return names.filter((name) => name.startsWith(OPTIONS_PREFIX) && name !== own)
-}
-
-function keyOf({ client, address }: AddressPair): string {
-  return `${client} ${address}`
-}
+const NO_LISTING: TableListing = { chains: new Map(), elements: new Map() }

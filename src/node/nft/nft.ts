@@ -1,4 +1,5 @@
 import type { Timers } from '../../base/timers.ts'
+import type { AllowSetName } from './allowed-element.ts'
 import { NftSession, runNft } from './nft-session.ts'
 import { scanListing, type TableListing } from './table-listing.ts'
 
@@ -6,10 +7,10 @@ import { scanListing, type TableListing } from './table-listing.ts'
 export interface Nft {
   /** Runs a transaction. Resolves with '' once it is in force, otherwise with the reason why it may not be. */
   commit(statements: readonly string[]): Promise<string>
-  /** The whole table, or undefined if the kernel does not have it. Throws an Error. */
-  list(): Promise<TableListing | undefined>
-  /** As `list`, quickly: without rules, and without the elements that clients may connect to. */
-  glance(): Promise<TableListing | undefined>
+  /** The whole table, or undefined if the kernel does not have it. Throws an Error, also after `timeoutMs`. */
+  list(timeoutMs?: number): Promise<TableListing | undefined>
+  /** As `list`, quickly: without rules, and of what clients may connect to only the elements of `sets`. */
+  glance(sets?: readonly AllowSetName[]): Promise<TableListing | undefined>
   close(): Promise<void>
 }
 
@@ -66,23 +67,23 @@ export class NftPrograms implements Nft {
     return fault
   }
 
-  async list(): Promise<TableListing | undefined> {
+  async list(timeoutMs = LIST_MS): Promise<TableListing | undefined> {
     const { command, table } = this.#options
     // -p: it would look up the name of the protocol of each element in a file.
     const args = ['-p', 'list', 'table', 'inet', table]
-    const { output, fault } = await runNft({ command, args, input: '', timeoutMs: LIST_MS })
+    const { output, fault } = await runNft({ command, args, input: '', timeoutMs })
     if (fault === '') return scanListing(output, table)
     if (NOT_THERE.test(fault)) return undefined
     throw new Error(fault)
   }
 
-  async glance(): Promise<TableListing | undefined> {
+  async glance(sets: readonly AllowSetName[] = []): Promise<TableListing | undefined> {
     const { table } = this.#options
     // Another session may take the place of one between two commands.
     const chains = scanListing(await this.#open().list('list chains inet'), table)
     if (chains === undefined) return undefined
     const elements = new Map<string, readonly string[]>()
-    for (const what of GLANCED) {
+    for (const what of [...GLANCED, ...sets.map((set) => `set NAME ${set}`)]) {
       const text = await this.#open()
         .list(`list ${what.replace('NAME', `inet ${table}`)}`)
         .catch(missing)

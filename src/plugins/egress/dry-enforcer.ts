@@ -43,6 +43,10 @@ export class DryEnforcer implements Enforcer {
     return undefined
   }
 
+  adopt(): Promise<string> {
+    return Promise.resolve('')
+  }
+
   close(): Promise<void> {
     return Promise.resolve()
   }

@@ -49,6 +49,7 @@ interface NodeServiceParts {
 export class NodeService {
   readonly #parts: NodeServiceParts
   #started: Promise<void> | undefined
+  #restored: Promise<void> | undefined
   #closeApi: () => void = () => {}
   /** What the feed has reported last. */
   #current: readonly Client[] | undefined
@@ -78,7 +79,7 @@ export class NodeService {
     })
   }
 
-  /** Enforces what an earlier process knew, then what the sources have. The first call counts. */
+  /** Enforces what the sources have. The first call counts. */
   start(): Promise<void> {
     this.#started ??= this.#start()
     return this.#started
@@ -99,27 +100,39 @@ export class NodeService {
     close()
   }
 
+  /** Restores what clients learned from an earlier process. The first call counts. */
+  restore(): Promise<void> {
+    this.#restored ??= this.#restore()
+    return this.#restored
+  }
+
   async #start(): Promise<void> {
     const { probe, agent, bypasses } = this.#parts
-    await probe()
+    const probed = probe()
+    // The sources are read while the programs run.
+    const synced = this.#sync(probed)
+    await probed
     if (this.#isClosed) return
     void bypasses.start()
-    // The sources are read while nftables lists and writes what the earlier process knew.
-    const restored = this.#restore()
     agent.start()
     await this.#openApi()
-    await Promise.all([restored, this.#sync()])
+    await synced
+    if (this.#isSynced || this.#isClosed) return
+    this.#parts.log.warning(`starting before the policies are read: ${this.#parts.feed.reason}`)
+    // What names allow is restored while queries are answered, but clients must be known before.
+    await this.restore()
   }
 
   async #restore(): Promise<void> {
+    if (this.#isClosed) return
     const fault = await this.#parts.agent.restore()
     // Once the sources have clients, the state of the earlier process no longer matters.
     if (this.#current === undefined) this.#noteFault(fault)
   }
 
   /** Waits until the clients of the sources are in force, but not longer than `startupMs`. */
-  async #sync(): Promise<void> {
-    const { feed, startupMs, timers, log } = this.#parts
+  async #sync(probed: Promise<void>): Promise<void> {
+    const { feed, startupMs, timers } = this.#parts
     if (this.#isClosed) return
     let markSynced = (): void => {}
     const synced = new Promise<void>((resolve) => {
@@ -128,11 +141,14 @@ export class NodeService {
     feed.onChange((clients) => {
       if (clients === this.#current) return
       this.#current = clients
-      void this.#enforce(clients).then(() => {
+      const enforce = async (): Promise<void> => {
+        await this.#enforce(clients)
         this.#isSynced = true
         markSynced()
-      })
+      }
+      void probed.then(enforce, () => {})
     })
+    void probed.catch(markSynced)
     feed.start()
     const cancel = timers.after(startupMs, markSynced)
     // Timers do not keep the process alive, and at a start nothing else does.
@@ -140,15 +156,16 @@ export class NodeService {
     await synced
     clearInterval(alive)
     cancel()
-    if (this.#isSynced || this.#isClosed) return
-    log.warning(`starting before the policies are read: ${feed.reason}`)
   }
 
   async #openApi(): Promise<void> {
     const { agent: names, openApi, dialect, clock } = this.#parts
     if (openApi === undefined) return
     const api = new NamesApi({ names, dialect, clock })
-    const close = await openApi((method, target) => api.answer(method, target))
+    const close = await openApi(async (method, target) => {
+      await this.#restored
+      return api.answer(method, target)
+    })
     if (this.#isClosed) close()
     else this.#closeApi = close
   }

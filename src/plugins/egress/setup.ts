@@ -80,6 +80,7 @@ function setup(c: SetupContext): Description {
     note: () => lease?.item.reason ?? '',
     problems: () => lease?.item.problems() ?? [],
     start,
+    serving: () => void lease?.item.restore(),
     stop,
   }
   return [part, exportCounts(c, slots, times)]

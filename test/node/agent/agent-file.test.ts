@@ -124,6 +124,51 @@ t.test('a new process continues', async (t) => {
   stage.agent.close()
 })
 
+t.test('queries are answered before the file is read', async (t) => {
+  const { path, stage: before } = await wrote(t)
+  const text = readFileSync(path, 'utf8')
+  const stage = later(path, before, 5000)
+  const { agent } = stage
+  const other = clientOf('ns/pod/3', '10.1.0.3', CLIENT.rules)
+  t.equal(await agent.setClients([CLIENT, other]), '')
+  // The same address as of a.example.com, for a shorter time.
+  t.equal(agent.learn(CLIENT, answerTo('new.example.com.', '192.0.2.1', 5)), undefined)
+  agent.learn(CLIENT, answerTo('c.example.net.', '192.0.2.3', 300))
+  await stage.pass(65_000)
+  t.equal(agent.counts.dumps, 0, 'nothing is collected')
+  t.equal(readFileSync(path, 'utf8'), text, 'nor written')
+  const restored = agent.restore()
+  t.equal(agent.restore(), restored)
+  agent.learn(CLIENT, answerTo('during.example.com.', '192.0.2.8', 600))
+  t.equal(await restored, '')
+  const all = ['192.0.2.1', '192.0.2.2', '192.0.2.3', '192.0.2.8', '2001:db8:1::3']
+  t.strictSame(addresses(stage), all)
+  await stage.pass(2000)
+  t.strictSame(addresses(stage), all, 'the answer that ends last counts')
+  await until(async () => {
+    await stage.pass(1000)
+    return readFileSync(path, 'utf8').includes('during.example.com.')
+  }, 'the file')
+  t.match(readFileSync(path, 'utf8'), 'a.example.com.')
+  await agent.setClients([CLIENT, other, clientOf('ns/pod/2', '10.1.0.2', CLIENT.rules)])
+  t.equal(agent.clientCount, 3)
+  agent.close()
+})
+
+t.test('the end of a process that has not read its file', async (t) => {
+  const { path, stage: before } = await wrote(t)
+  const text = readFileSync(path, 'utf8')
+  for (const isReading of [false, true]) {
+    const stage = later(path, before, 5000)
+    await stage.agent.setClients([CLIENT])
+    stage.agent.learn(CLIENT, answerTo('new.example.com.', '192.0.2.7'))
+    const restored = isReading ? stage.agent.restore() : ''
+    stage.agent.close()
+    t.equal(await restored, '')
+    t.equal(readFileSync(path, 'utf8'), text)
+  }
+})
+
 t.test('addresses that may not be allowed any more', async (t) => {
   const { path, stage: before } = await wrote(t)
   const rules = new AddressRules(
@@ -181,6 +226,7 @@ t.test('what ended meanwhile', async (t) => {
 t.test('a change that the kernel did not get before the end of the process', async (t) => {
   const statePath = join(t.testdir({}), 'egress')
   const first = new EgressStage({ statePath })
+  await first.agent.restore()
   await first.agent.setClients([CLIENT])
   first.agent.learn(CLIENT, answerTo('a.example.com.', '192.0.2.1', 600))
   const { allow } = first.enforcer
@@ -255,6 +301,7 @@ t.test('lines that are not ours', async (t) => {
 t.test('it is written at most once a second', async (t) => {
   const path = join(t.testdir({}), 'egress')
   const stage = new EgressStage({ statePath: path })
+  await stage.agent.restore()
   await stage.agent.setClients([CLIENT])
   const stamps = new Set<string>()
   for (let i = 0; i < 40; i++) {

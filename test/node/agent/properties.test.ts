@@ -132,12 +132,21 @@ t.test('what is in force has a witness, and no answer is lost', async (t) => {
       stage.agent.close()
       stage.clock.pass([0, 0, 30_000, 400_000][random.below(4)]!)
       stage = new EgressStage({ statePath }, stage)
+      const isLate = random.below(2) > 0
+      const set = async (): Promise<void> => {
+        if (random.below(2) > 0) await setClients()
+        else t.equal(await stage.agent.setClients(clients), '')
+      }
+      if (isLate) {
+        await set()
+        for (let i = random.below(4); i > 0; i--) await learn()
+        stage.enforcer.delayMs = 0
+      }
       t.equal(await stage.agent.restore(), '')
       // Milliseconds are rounded in the file.
       stage.clock.pass(2)
       t.strictSame(faultsOf(stage, model, clients), [], 'after a restart')
-      if (random.below(2) > 0) await setClients()
-      else t.equal(await stage.agent.setClients(clients), '')
+      if (!isLate) await set()
     }
     const connect = async (): Promise<void> => {
       const pair = `10.1.0.${1 + random.below(3)} 192.0.2.${1 + random.below(4)}`
@@ -146,6 +155,7 @@ t.test('what is in force has a witness, and no answer is lost', async (t) => {
       else open.clear()
     }
     const steps = [learn, learn, learn, learn, connect, setClients, replaceClient, restart]
+    await stage.agent.restore()
     await setClients()
     for (let step = 0; step < 150; step++) {
       await steps[random.below(random.below(4) === 0 ? steps.length : 5)]!()

@@ -17,6 +17,7 @@ const CLIENT = clientOf('a', '10.1.0.1', [
 /** Has learned an address that ends in 10 minutes, one with an open connection that ended, and one that ends in 100 s. */
 async function learned(statePath = ''): Promise<EgressStage> {
   const stage = new EgressStage({ statePath })
+  await stage.agent.restore()
   await stage.agent.setClients([CLIENT])
   stage.connections.open.add('10.1.0.1 192.0.2.2')
   stage.agent.learn(CLIENT, answerTo('open.example.net.', '192.0.2.2', 10))

@@ -34,6 +34,9 @@ t.test('a restart adopts what the kernel has', isPossible, async (t) => {
   void enforcer.allow(pair(1, 3), [])
   t.equal(await enforcer.allow(pair(1, 9), allowed()), '')
   t.equal(enforcer.counts.transactions, 1)
+  t.ok((await place.elements()).includes('10.1.0.1 . 192.0.2.3'), 'not before adopt')
+  t.equal(await enforcer.adopt(), '')
+  t.equal(await enforcer.allow(pair(1, 3), []), '')
   const kept = [
     '10.1.0.1 . 192.0.2.1 . tcp . 80',
     '10.1.0.1 . 192.0.2.1 . udp . 5-9',
@@ -63,9 +66,49 @@ t.test('a restart removes addresses that may not be allowed any more', isPossibl
   await first.enforcer.close()
   const { enforcer } = place.enforcer(t)
   t.equal(await enforcer.setClients([client(1)]), '')
+  t.equal(await enforcer.adopt(), '')
   t.equal(await enforcer.allow(pair(1, 2), allowed()), '')
   t.strictSame(await place.elements(), ['10.1.0.1 . 192.0.2.1', '10.1.0.1 . 192.0.2.2'])
 })
+
+t.test(
+  'a restart with the same clients answers before it lists the table',
+  isPossible,
+  async (t) => {
+    const place = await Place.create(t)
+    const first = place.enforcer(t)
+    const clients = [client(1), client(2, OPEN_NETWORK), client(3)]
+    await first.enforcer.setClients(clients)
+    await first.enforcer.allow(pair(1, 1), allowed('tcp 80', 'udp 5-9'))
+    await first.enforcer.allow(pair(2, 1), allowed())
+    await first.enforcer.allow(pair(3, 1), allowed())
+    await first.enforcer.close()
+    const before = await place.elements()
+    const { enforcer, faults, repairs } = place.enforcer(t)
+    t.equal(await enforcer.setClients(clients.slice(0, 2)), '')
+    t.equal(enforcer.size, 1, 'only the range')
+    t.equal(await enforcer.allow(pair(1, 1), allowed('tcp 80')), '')
+    t.equal(await enforcer.allow(pair(1, 2), allowed('udp 3-7')), '')
+    t.equal(
+      await enforcer.allow(pair(1, 1), allowed('tcp 80', 'udp 1-6')),
+      '',
+      'it replaces a range',
+    )
+    await enforcer.glance()
+    t.equal(await enforcer.adopt(), '')
+    t.equal(await enforcer.allow(pair(1, 9), allowed()), '')
+    t.strictSame(await place.elements(), [
+      '10.1.0.1 . 192.0.2.1 . tcp . 80',
+      '10.1.0.1 . 192.0.2.1 . udp . 1-6',
+      '10.1.0.1 . 192.0.2.2 . udp . 3-7',
+      '10.1.0.1 . 192.0.2.9',
+      '10.1.0.2 . 192.0.2.1',
+    ])
+    t.equal(before.length, 4)
+    t.equal(enforcer.allow(pair(2, 1), allowed()), undefined, 'it was in force')
+    t.strictSame([faults, repairs, enforcer.counts.resyncs], [[], [], 0])
+  },
+)
 
 t.test('until the list of clients is complete, other clients stay', isPossible, async (t) => {
   const place = await Place.create(t)
@@ -188,6 +231,8 @@ t.test('many elements', isPossible, async (t) => {
   const { enforcer } = place.enforcer(t, 200_000)
   startMs = performance.now()
   t.equal(await enforcer.setClients(clients), '')
+  log('ready')
+  t.equal(await enforcer.adopt(), '')
   log('adopted')
   t.ok(enforcer.size > MANY / 2, `${enforcer.size} elements`)
   await place.nft('flush', 'ruleset')

@@ -1,9 +1,11 @@
 import t from 'tap'
+import { tableChains } from '../../../src/node/nft/egress-table.ts'
 import type { Nft } from '../../../src/node/nft/nft.ts'
 import { NftEnforcer } from '../../../src/node/nft/nft-enforcer.ts'
+import { digestOf, profileOf, rulesDigest } from '../../../src/node/nft/profile.ts'
 import { scanListing, type TableListing } from '../../../src/node/nft/table-listing.ts'
 import { FakeClock, FakeTimers } from '../../support/setup.ts'
-import { client } from './place.ts'
+import { client, OPEN_NETWORK } from './place.ts'
 
 /** nft whose transactions end when the test says so. */
 class ScriptedNft implements Nft {
@@ -19,7 +21,11 @@ class ScriptedNft implements Nft {
     return new Promise((resolve) => (this.#finish = resolve))
   }
 
+  /** Calls of `list`. */
+  lists = 0
+
   async list(): Promise<TableListing | undefined> {
+    this.lists++
     const listing = scanListing(this.listing, 'x')
     this.onListed()
     return listing
@@ -27,7 +33,7 @@ class ScriptedNft implements Nft {
 
   /** Calls of `glance`. */
   glances = 0
-  glanced = (): Promise<undefined> => Promise.reject(new Error('not scripted'))
+  glanced = (): Promise<TableListing | undefined> => Promise.reject(new Error('not scripted'))
 
   glance(): Promise<TableListing | undefined> {
     this.glances++
@@ -52,18 +58,22 @@ function turn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve))
 }
 
+const OPTIONS = {
+  table: 'x',
+  elementsMax: 100_000,
+  clusterNetworks: [],
+  dnsPort: 5300,
+  dnsAddresses: [],
+  cutsConnections: false,
+}
+
 function stage() {
   const clock = new FakeClock()
   const timers = new FakeTimers()
   const nft = new ScriptedNft()
   const faults: string[] = []
   const enforcer = new NftEnforcer({
-    table: 'x',
-    elementsMax: 100_000,
-    clusterNetworks: [],
-    dnsPort: 5300,
-    dnsAddresses: [],
-    cutsConnections: false,
+    ...OPTIONS,
     isDenied: () => false,
     clock,
     timers,
@@ -244,10 +254,113 @@ t.test('a look at the table waits for the one before', async (t) => {
   }
   await pass(10_000)
   await pass(10_000)
-  t.equal(nft.glances, 1)
+  t.equal(nft.glances, 2)
   finish()
   await turn()
   t.equal(enforcer.counts.missedChecks, 1)
   await pass(10_000)
-  t.equal(nft.glances, 2)
+  t.equal(nft.glances, 3)
+})
+
+/** A stage whose client and tables are those of an earlier process, with these elements in the kernel. */
+function restartedStage(
+  elements: readonly string[],
+  { before = [client(1)], now = [client(1)] } = {},
+) {
+  const made = stage()
+  const form = tableChains(OPTIONS)
+  const entries = before.map(({ id, addresses, rules }) => {
+    const comment = `${digestOf(id)} ${rulesDigest(rules.lists)}`
+    return `${addresses[0]} comment "${comment}" : goto ${profileOf(rules.lists).name}`
+  })
+  const chains = [...form, ...profileOf(before[0]!.rules.lists).chains]
+  const text = (allowed: readonly string[]) => `table inet x {
+${chains.map(({ name }) => `\tchain ${name} {\n\t}\n`).join('')}\tmap profiles4 {
+\t\telements = { ${entries.join(', ')} }
+\t}
+\tset any4 {
+\t\telements = { ${allowed.map((one) => `10.1.0.1 . ${one} timeout 90s expires 80s`).join(', ')} }
+\t}
+}
+`
+  made.nft.glanced = async () => scanListing(text([]), 'x')
+  made.nft.listing = text(elements)
+  return { ...made, set: made.enforcer.setClients(now) }
+}
+
+t.test('after a restart, replies do not wait for a listing', async (t) => {
+  const { enforcer, nft, set, allow, pass } = restartedStage([
+    '192.0.2.1',
+    '192.0.2.2',
+    '192.0.2.3',
+  ])
+  await nft.end()
+  t.equal(await set, '')
+  t.strictSame([nft.lines.length, nft.lists, enforcer.size], [1, 0, 0])
+  const known = allow('192.0.2.1')
+  void allow('192.0.2.2', -1)
+  await nft.end()
+  t.equal(await known, '', 'it is written again')
+  t.match(nft.last, /add element inet x any4 \{ 10\.1\.0\.1 \. 192\.0\.2\.1 timeout/)
+  t.notMatch(nft.lines.slice(1).join(), /delete|flush/, 'nothing is removed before adopt')
+  await enforcer.check()
+  t.equal(nft.lists, 0)
+  let isAdopted = false
+  const adopted = enforcer.adopt().then((fault) => {
+    isAdopted = true
+    return fault
+  })
+  const written = allow('192.0.2.4')
+  t.notOk(isAdopted)
+  await nft.end()
+  t.equal(await written, '', 'beside the listing')
+  t.equal(await adopted, '')
+  t.equal(nft.lists, 1)
+  await pass(1000)
+  await nft.end()
+  t.match(nft.last, 'delete element inet x any4 { 10.1.0.1 . 192.0.2.2 }', 'what was set otherwise')
+  t.equal(allow('192.0.2.3', 70_000), undefined, 'it was in force')
+  t.equal(enforcer.size, 3)
+})
+
+t.test('a client that has changed waits for the listing', async (t) => {
+  for (const now of [[client(1, OPEN_NETWORK)], [client(1, undefined, 2)]]) {
+    const { enforcer, nft, set } = restartedStage(['192.0.2.1'], { now })
+    await nft.end()
+    t.equal(await set, '')
+    t.strictSame([nft.lines.length, nft.lists], [1, 1])
+    t.match(nft.last, 'delete element inet x any4 { 10.1.0.1 . 192.0.2.1 }')
+    t.match(nft.last, 'flush map inet x profiles4')
+    t.equal(enforcer.size, 0)
+  }
+  const { enforcer, nft, set, allow } = restartedStage(['192.0.2.1'])
+  await nft.end()
+  t.equal(await set, '')
+  const changed = enforcer.setClients([client(1, OPEN_NETWORK)])
+  await nft.end()
+  t.equal(await changed, '')
+  t.match(nft.last, 'delete element inet x any4 { 10.1.0.1 . 192.0.2.1 }', 'also later')
+  t.equal(await enforcer.adopt(), '')
+  const added = enforcer.setClients([client(1, OPEN_NETWORK), client(2)])
+  await nft.end()
+  t.equal(await added, '')
+  t.equal(nft.lists, 1)
+  void allow('192.0.2.1')
+})
+
+t.test('a listing that transactions interrupt: they wait for the next one', async (t) => {
+  const { enforcer, nft, set, allow } = restartedStage(['192.0.2.1', '192.0.2.2'])
+  await nft.end()
+  await set
+  nft.onListed = () => {
+    if (nft.lists === 1) throw new Error('nft took too long')
+  }
+  const adopted = enforcer.adopt()
+  await turn()
+  const written = allow('192.0.2.3')
+  await nft.end()
+  await nft.end()
+  t.strictSame([await adopted, await written], ['', ''])
+  t.strictSame([nft.lists, enforcer.counts.missedChecks, enforcer.size], [2, 1, 3])
+  t.equal(allow('192.0.2.1', 70_000), undefined)
 })
