@@ -1,4 +1,5 @@
 import { assert } from '../base/assert.ts'
+import { isAscii, PackedWriter } from '../base/packed-writer.ts'
 import { RRType } from '../dns/iana/types.ts'
 import { type GeoCode, scanGeoCode } from '../geo/code.ts'
 import { scanPoint } from '../geo/point.ts'
@@ -25,8 +26,6 @@ export type PackedRecord = string
 const FLAGS_OFFSET = 4
 /** Number of octets before the zone label. */
 const PLACE_OFFSET = 5
-// biome-ignore lint/suspicious/noControlCharactersInRegex: all of ASCII is meant
-const ASCII = /^[\u0000-\u007f]*$/
 /** Flags of a record. */
 const FLAG_AGGREGATE = 1
 const FLAG_WILDCARD_HOST = 2
@@ -38,55 +37,54 @@ const FLAG_DEFAULT = 2
 const FLAG_PROBE_AT = 4
 const FLAG_POINT = 8
 
-/** Grows as needed. One buffer is enough, because records are packed one at a time. */
-let scratch = Buffer.alloc(16384)
-let length = 0
+/** One is enough, because records are packed one at a time. */
+const out = new PackedWriter()
 
 /** Packs a valid record. */
 export function packRecord(record: DnsRecord): PackedRecord {
-  length = 0
-  putU32(record.createdSeconds)
+  out.begin()
+  out.u32(record.createdSeconds)
   const { isAggregate, isWildcardHost, healthCheck, settings } = record
   let flags = (isAggregate ? FLAG_AGGREGATE : 0) | (isWildcardHost ? FLAG_WILDCARD_HOST : 0)
   if (healthCheck !== undefined) flags |= FLAG_CHECKED
   if (settings !== undefined) flags |= FLAG_SETTINGS
-  putU8(flags)
-  putText8(record.zoneLabel)
-  putOctets8(record.rootHost)
-  if (settings !== undefined) putUtf8(JSON.stringify(settings))
-  putU16(record.endpoints.length)
+  out.u8(flags)
+  out.text8(record.zoneLabel)
+  out.octets8(record.rootHost)
+  if (settings !== undefined) out.utf8(JSON.stringify(settings))
+  out.u16(record.endpoints.length)
   for (const endpoint of record.endpoints) putEndpoint(endpoint)
-  if (healthCheck !== undefined) putUtf8(JSON.stringify(healthCheck))
-  return scratch.toString('latin1', 0, length)
+  if (healthCheck !== undefined) out.utf8(JSON.stringify(healthCheck))
+  return out.take()
 }
 
 /** Returns an endpoint in the form that packed records have; equal endpoints have equal octets. */
 export function packEndpoint(endpoint: Endpoint): string {
-  length = 0
+  out.begin()
   putEndpoint(endpoint)
-  return scratch.toString('latin1', 0, length)
+  return out.take()
 }
 
 function putEndpoint(endpoint: Endpoint): void {
   const { weight, probeAt, point } = endpoint
-  putOctets8(endpoint.owner)
-  putU16(endpoint.type)
-  putU32(endpoint.ttlSeconds)
+  out.octets8(endpoint.owner)
+  out.u16(endpoint.type)
+  out.u32(endpoint.ttlSeconds)
   let flags = (weight === undefined ? 0 : FLAG_WEIGHT) | (endpoint.isDefault ? FLAG_DEFAULT : 0)
   if (probeAt !== undefined) flags |= FLAG_PROBE_AT
   if (point !== undefined) flags |= FLAG_POINT
-  putU8(flags)
-  if (weight !== undefined) putU32(weight)
+  out.u8(flags)
+  if (weight !== undefined) out.u32(weight)
   if (probeAt !== undefined) {
-    putU16(probeAt.port)
-    putText8(probeAt.address)
+    out.u16(probeAt.port)
+    out.text8(probeAt.address)
   }
-  if (point !== undefined) putText8(point.text)
-  putUtf8(endpoint.setIdentifier)
-  putU8(endpoint.codes.length)
-  for (const code of endpoint.codes) putText8(code.text)
-  putU16(endpoint.rdata.length)
-  for (const rdata of endpoint.rdata) putOctets16(rdata)
+  if (point !== undefined) out.text8(point.text)
+  out.utf8(endpoint.setIdentifier)
+  out.u8(endpoint.codes.length)
+  for (const code of endpoint.codes) out.text8(code.text)
+  out.u16(endpoint.rdata.length)
+  for (const rdata of endpoint.rdata) out.octets16(rdata)
 }
 
 /** A record without its identity. */
@@ -364,65 +362,6 @@ class PackedReader {
 
   utf8(count: number): string {
     const text = this.latin1(count)
-    return ASCII.test(text) ? text : Buffer.from(text, 'latin1').toString('utf8')
+    return isAscii(text) ? text : Buffer.from(text, 'latin1').toString('utf8')
   }
-}
-
-function putU8(value: number): void {
-  assert(value <= 0xff, 'a number or length of 8 bits')
-  reserve(1)
-  scratch[length++] = value
-}
-
-function putU16(value: number): void {
-  // A length that wraps would make the following octets endpoints that were never validated.
-  assert(value <= 0xffff, 'a number or length of 16 bits')
-  reserve(2)
-  scratch[length++] = value >>> 8
-  scratch[length++] = value
-}
-
-function putU32(value: number): void {
-  putU16(value >>> 16)
-  putU16(value & 0xffff)
-}
-
-/** `text`: ASCII. */
-function putText8(text: string): void {
-  putU8(text.length)
-  reserve(text.length)
-  for (let i = 0; i < text.length; i++) scratch[length++] = text.charCodeAt(i)
-}
-
-/** Nearly always ASCII, which needs no buffer of its own. */
-function putUtf8(text: string): void {
-  if (!ASCII.test(text)) {
-    putOctets16(Buffer.from(text, 'utf8'))
-    return
-  }
-  putU16(text.length)
-  reserve(text.length)
-  for (let i = 0; i < text.length; i++) scratch[length++] = text.charCodeAt(i)
-}
-
-function putOctets8(octets: Uint8Array): void {
-  putU8(octets.length)
-  putOctets(octets)
-}
-
-function putOctets16(octets: Uint8Array): void {
-  putU16(octets.length)
-  putOctets(octets)
-}
-
-function putOctets(octets: Uint8Array): void {
-  reserve(octets.length)
-  for (let i = 0; i < octets.length; i++) scratch[length++] = octets[i]!
-}
-
-function reserve(octets: number): void {
-  if (length + octets <= scratch.length) return
-  const grown = Buffer.alloc(Math.max(scratch.length * 2, length + octets))
-  scratch.copy(grown, 0, 0, length)
-  scratch = grown
 }

@@ -44,7 +44,7 @@ export function printOut({ lists, allDown }: DownSet): string {
 }
 
 /** Prints `list GEO-EU is exhausted; …`, or the same of `lists GEO-EU, GEO-NA`. */
-export function printLists(lists: readonly string[], allDown: AllDown): string {
+function printLists(lists: readonly string[], allDown: AllDown): string {
   return `${nameLists(lists)} exhausted; ${printExhausted(allDown)}`
 }
 

@@ -1,10 +1,10 @@
 import type { OwnerSet } from './owner-set.ts'
-import { printCandidate, printRules } from './plan.ts'
+import { packSet } from './pack-set.ts'
 
 /**
  * Digest of a zone's RRsets that does not depend on the order of changes: the sum of their hashes
  * modulo 2^106. Equal digests mean equal content; the digest does not protect against forgery.
- * Files store it, so the hashed text must not change: owner, a space, and `printSet` of the RRset.
+ * The hash of an RRset is that of its owner, a space, and `packSet`.
  */
 export class ContentDigest {
   #high = 0
@@ -37,33 +37,25 @@ let b = 0
 let c = 0
 let d = 0
 
-/**
- * Hashes the text of `printSet` without building that text, because most RRsets need nothing else.
- */
+/** Hashes the owner and the octets of the RRset. */
 function hashSet(key: string, set: OwnerSet): void {
   a = 0x2c1b3c6d
   b = 0x297a2d39
   c = 0x165667b1
   d = 0x7feb352d
   hashText(key)
-  hashText(` ${set.type} ${set.ttlSeconds}`)
-  for (const rdata of set.rdata) {
-    hashText(` ${rdata.length} `)
-    for (let i = 0; i < rdata.length; i++) hashCode(rdata[i]!)
-  }
-  for (const candidate of set.candidates) hashText(printCandidate(candidate))
-  hashText(printRules(set))
+  hashText(' ')
+  hashText(packSet(set))
 }
 
 function hashText(text: string): void {
-  for (let i = 0; i < text.length; i++) hashCode(text.charCodeAt(i))
-}
-
-function hashCode(code: number): void {
-  a = Math.imul(a ^ code, 0x9e3779b1)
-  b = Math.imul(b ^ code, 0x85ebca77)
-  c = Math.imul(c ^ code, 0xc2b2ae3d)
-  d = Math.imul(d ^ code, 0x27d4eb2f)
+  for (let i = 0; i < text.length; i++) {
+    const code = text.charCodeAt(i)
+    a = Math.imul(a ^ code, 0x9e3779b1)
+    b = Math.imul(b ^ code, 0x85ebca77)
+    c = Math.imul(c ^ code, 0xc2b2ae3d)
+    d = Math.imul(d ^ code, 0x27d4eb2f)
+  }
 }
 
 function high(): number {

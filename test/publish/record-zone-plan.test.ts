@@ -2,7 +2,8 @@ import fc from 'fast-check'
 import t from 'tap'
 import type { RecordChange, StoredRecord } from '../../src/dnsrecord/record-source.ts'
 import type { OwnerSet } from '../../src/publish/owner-set.ts'
-import { plan, printSet } from '../../src/publish/plan.ts'
+import { packSet } from '../../src/publish/pack-set.ts'
+import { plan } from '../../src/publish/plan.ts'
 import type { RecordZone } from '../../src/publish/record-zone.ts'
 import { APEX, added, record, zone } from './record-zone-stage.ts'
 
@@ -90,12 +91,12 @@ t.test('applying a plan to what is there gives what is wanted', (t) => {
   }
   const list = fc.array(ENDPOINT, { maxLength: 4 })
   const property = fc.property(list, list, (from, to) => {
-    const served = new Map(sets(from).map((set) => [set.type, printSet(set)]))
+    const served = new Map(sets(from).map((set) => [set.type, packSet(set)]))
     for (const change of plan(APEX, sets(from), sets(to))) {
-      if (change.kind === 'put') served.set(change.set.type, printSet(change.set))
+      if (change.kind === 'put') served.set(change.set.type, packSet(change.set))
       else served.delete(change.type)
     }
-    const want = new Map(sets(to).map((set) => [set.type, printSet(set)]))
+    const want = new Map(sets(to).map((set) => [set.type, packSet(set)]))
     return (
       JSON.stringify([...served].sort()) === JSON.stringify([...want].sort()) &&
       plan(APEX, sets(to), sets(to)).length === 0

@@ -7,7 +7,7 @@ import { SERVED, validateResource } from '../../src/dnsrecord/validate/resource.
 import type { ApiObject } from '../../src/kube/api.ts'
 import type { SetChange } from '../../src/publish/answer-events.ts'
 import type { OwnerSet } from '../../src/publish/owner-set.ts'
-import { printSet } from '../../src/publish/plan.ts'
+import { packSet } from '../../src/publish/pack-set.ts'
 import { RecordZone } from '../../src/publish/record-zone.ts'
 import type { RecordZoneOptions, RRsetSink } from '../../src/publish/record-zone-options.ts'
 import { TestHealth } from '../support/test-health.ts'
@@ -102,7 +102,7 @@ class Served implements RRsetSink {
   }
 
   print(): Record<string, string> {
-    const entries = [...this.sets].map(([key, set]) => [key, printSet(set)] as const)
+    const entries = [...this.sets].map(([key, set]) => [key, packSet(set)] as const)
     return Object.fromEntries(entries.sort(([a], [b]) => (a < b ? -1 : 1)))
   }
 
