@@ -118,8 +118,6 @@ export interface SetupContext {
   /** Returns a number in [0, 1), as Math.random. For jitter. */
   readonly random: () => number
   readonly metrics: MetricsRegistry
-  /** Counters of the server itself: packets that never reached a chain. */
-  readonly serverCounters: ServerCounters
   /**
    * Reports a part of the Corefile that works, but probably not as intended: a log line at each
    * start and reload, and a warning of `sextant check`.
@@ -160,50 +158,4 @@ export interface SetupContext {
   readonly resources: ResourceRegistry
   /** What the blocks of this Corefile share, in this thread. */
   readonly shared: SharedValues
-}
-
-/** Counts of packets that ended before any chain, since the process started. */
-export interface ServerCounters {
-  /** Threads that answer queries, this one included. */
-  readonly threads: number
-  readonly ignored: number
-  readonly panics: number
-  readonly losses: Losses
-  /** Keyed by listen address, `dns://:53`. */
-  readonly dropped: ReadonlyMap<string, DroppedCounters>
-}
-
-/** Queries that the server itself answered with an error. */
-export interface DroppedCounters {
-  readonly formErr: number
-  readonly notImp: number
-  readonly badVers: number
-  readonly refused: number
-  /** All of these queries: at `protocol * 2 + (family - 1)`. */
-  readonly queries: Readonly<Float64Array>
-}
-
-/**
- * What the process dropped since it started because a limit was reached. A missing field is unknown
- * on this machine.
- */
-export interface Losses {
-  /** UDP queries that arrived while too many waited for their replies. */
-  readonly overloaded?: number
-  /** UDP queries that the kernel dropped because the buffer of their socket was full. */
-  readonly unbuffered?: number
-  /** UDP replies that the kernel did not accept. */
-  readonly unsent?: number
-  /** TCP connections over a limit. */
-  readonly refusedConnections?: number
-  /** TCP connections cut because the peer did not send or read in time, */
-  readonly timedOutConnections?: number
-  /** or left too much unread, */
-  readonly overrunConnections?: number
-  /** or too many queries waited, */
-  readonly overloadedConnections?: number
-  /** or a message was shorter than a header. */
-  readonly malformedConnections?: number
-  /** Log lines and other texts of data threads. */
-  readonly lines?: number
 }

@@ -1,4 +1,5 @@
-import type { DroppedCounters, Losses, ServerCounters } from '../plugin/directive.ts'
+import { PROTOCOL_NAMES, type Protocol } from '../dns/message/query.ts'
+import type { DroppedCounters, Losses, ServerCounters } from '../plugin/server-counters.ts'
 
 /** Counters of the servers themselves: packets that are not queries, and chains that failed. */
 export const ServerCount = {
@@ -16,10 +17,16 @@ export const DroppedCount = {
   NotImp: 1,
   BadVers: 2,
   Refused: 3,
-  /** First index of all queries: they are counted at `protocol * 2 + (family - 1)`. */
+  /** First index of all queries: see `queriesAt`. */
   Queries: 4,
 } as const
-const DROPPED_COUNTS = 8
+const FAMILIES = [1, 2] as const
+const DROPPED_COUNTS = DroppedCount.Queries + PROTOCOL_NAMES.length * FAMILIES.length
+
+/** Index of the count of all queries over `protocol` from `family`, 1 or 2, in the counters of an address. */
+export function queriesAt(protocol: Protocol, family: number): number {
+  return DroppedCount.Queries + protocol * FAMILIES.length + family - 1
+}
 
 /** The counters of one thread, in memory that other threads can read. */
 export class ServerCounts {
@@ -143,6 +150,10 @@ function droppedCounters(counts: Float64Array): DroppedCounters {
     notImp: counts[DroppedCount.NotImp]!,
     badVers: counts[DroppedCount.BadVers]!,
     refused: counts[DroppedCount.Refused]!,
-    queries: counts.slice(DroppedCount.Queries),
+    queries: PROTOCOL_NAMES.flatMap((proto, protocol) =>
+      FAMILIES.map((family) => {
+        return { proto, family, count: counts[queriesAt(protocol as Protocol, family)]! }
+      }),
+    ),
   }
 }

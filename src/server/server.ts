@@ -23,7 +23,7 @@ import {
   replyTraits,
   traitsOf,
 } from './chain-plan.ts'
-import { DroppedCount, ServerCount, type ServerCounts } from './counters.ts'
+import { DroppedCount, queriesAt, ServerCount, type ServerCounts } from './counters.ts'
 import { prepareInternalLookup, repeatQuery, takePeerAsClient } from './internal-lookup.ts'
 import { type RoutedBlock, RoutingTable } from './routing.ts'
 import { TransactionPool } from './transaction-pool.ts'
@@ -303,7 +303,7 @@ export class Server implements ServerView {
 
   #sendBare(tx: Transaction, rcode: number, bufsizeOctets: number): number {
     const { protocol, peerFamily } = tx.query
-    this.#dropped[DroppedCount.Queries + protocol * 2 + peerFamily - 1]! += 1
+    this.#dropped[queriesAt(protocol, peerFamily)]! += 1
     clearForError(tx, rcode)
     return this.#send(tx, bufsizeOctets, this.#limiter)
   }

@@ -16,11 +16,11 @@ import type {
   CorefileView,
   Directive,
   ReadinessCheck,
-  ServerCounters,
   SetupContext,
 } from '../plugin/directive.ts'
 import type { HandlerFactory } from '../plugin/handler.ts'
 import { Metadata } from '../plugin/metadata.ts'
+import { SERVER_COUNTERS, type ServerCounters } from '../plugin/server-counters.ts'
 import type { LineWriter } from '../telemetry/lines.ts'
 import { createLogger, type LogSink } from '../telemetry/log.ts'
 import type { MetricsRegistry } from '../telemetry/metrics.ts'
@@ -131,6 +131,7 @@ export function setupBlocks(
       return new InputError(position, `${variable} is not set; it is replaced by an empty text`)
     }),
   }
+  registrations.shared.provide(SERVER_COUNTERS, parts.serverCounters)
   const directives = new Map(parts.directives.map((directive) => [directive.name, directive]))
   for (const name of parts.directiveNames) {
     for (const draft of drafts) {
@@ -281,7 +282,6 @@ function createContext(
     timers: parts.timers,
     random: parts.random,
     metrics: parts.metrics,
-    serverCounters: parts.serverCounters,
     corefile: parts.corefile,
     reports: registrations.reports,
     warn: (message, at) => {

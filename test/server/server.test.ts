@@ -152,13 +152,21 @@ t.test('invalid packets get their error reply, and are counted', async (t) => {
   ask(start([block('a.')]).server, { name: 'b' })
   const dropped = counters.dropped.get('dns://:53')!
   t.equal(dropped.refused, 0)
-  t.strictSame([...dropped.queries], [5, 0, 0, 0], 'over UDP and IPv4')
+  t.strictSame(
+    dropped.queries.filter(({ count }) => count > 0),
+    [{ proto: 'udp', family: 1, count: 5 }],
+  )
   const other = start([block('a.')])
   ask(other.server, { name: 'b' })
   ask(other.server, { name: 'b' }, 1)
   const others = other.counters.dropped.get('dns://:53')!
   t.equal(others.refused, 2)
-  t.strictSame([...others.queries], [1, 0, 1, 0], 'and over TCP')
+  t.strictSame(others.queries, [
+    { proto: 'udp', family: 1, count: 1 },
+    { proto: 'udp', family: 2, count: 0 },
+    { proto: 'tcp', family: 1, count: 1 },
+    { proto: 'tcp', family: 2, count: 0 },
+  ])
 })
 
 t.test('the replies to results of handlers', async (t) => {

@@ -19,11 +19,11 @@ import type {
   BlockConfig,
   Directive,
   ReadinessCheck,
-  ServerCounters,
   SetupContext,
 } from '../../src/plugin/directive.ts'
 import type { Handler, HandlerFactory } from '../../src/plugin/handler.ts'
 import { Metadata } from '../../src/plugin/metadata.ts'
+import { SERVER_COUNTERS, type ServerCounters } from '../../src/plugin/server-counters.ts'
 import {
   ControlChannel,
   DataChannel,
@@ -125,6 +125,7 @@ export class SetUp implements SetupContext {
       (line) => this.lines.push(line),
       () => this.block.debug,
     )
+    this.shared.provide(SERVER_COUNTERS, this.serverCounters)
     this.#parts = partsOf(directive.setup(this))
     for (const part of this.#parts) this.#register(part, directive.name)
   }

@@ -22,6 +22,8 @@ export type ParseStatus = (typeof ParseStatus)[keyof typeof ParseStatus]
 /** Transport protocol of the query. */
 export const Protocol = { Udp: 0, Tcp: 1 } as const
 export type Protocol = (typeof Protocol)[keyof typeof Protocol]
+/** By `Protocol`; for labels. */
+export const PROTOCOL_NAMES = ['udp', 'tcp'] as const
 
 /**
  * One received question, parsed in place. Reused: every `parseQuery` resets it. Handlers must not

@@ -1,5 +1,6 @@
 import { VERSION } from '../../base/version.ts'
-import type { Losses, SetupContext } from '../../plugin/directive.ts'
+import type { SetupContext } from '../../plugin/directive.ts'
+import { type Losses, SERVER_COUNTERS } from '../../plugin/server-counters.ts'
 import { collectProblems } from '../../telemetry/problems.ts'
 import type { PluginNote, ServerStatus, StatusPart } from '../../telemetry/status.ts'
 
@@ -10,7 +11,8 @@ const SHIFTS_MAX = 1000
 
 /** Returns the status of the server. `loadedMs`: when the Corefile was loaded. */
 export function composeStatus(c: SetupContext, loadedMs: number): ServerStatus {
-  const { serverCounters, corefile, clock, reports } = c
+  const { corefile, clock, reports } = c
+  const serverCounters = c.shared.find(SERVER_COUNTERS)!
   const parts = reports.status.map((report) => report())
   const notReady: PluginNote[] = []
   const notes: PluginNote[] = []

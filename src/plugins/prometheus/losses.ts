@@ -1,4 +1,4 @@
-import type { Losses } from '../../plugin/directive.ts'
+import type { Losses } from '../../plugin/server-counters.ts'
 import type { MetricsRegistry } from '../../telemetry/metrics.ts'
 
 /** Exports what the process dropped. Values that it can't know are left out. */

@@ -1,13 +1,14 @@
 import { VERSION } from '../../base/version.ts'
 import { printRcode, Rcode } from '../../dns/iana/index.ts'
+import { PROTOCOL_NAMES } from '../../dns/message/query.ts'
 import type { SlotLabels } from '../../plugin/counter-slots.ts'
-import type { BlockConfig, DroppedCounters, ServerCounters } from '../../plugin/directive.ts'
+import type { BlockConfig } from '../../plugin/directive.ts'
+import type { DroppedCounters, ServerCounters } from '../../plugin/server-counters.ts'
 import type { MetricsRegistry } from '../../telemetry/metrics.ts'
 import { LossMetrics } from './losses.ts'
 import {
   FAMILIES,
   OCTETS_BUCKETS,
-  PROTOCOLS,
   type Prometheus,
   REQUEST_OCTETS,
   RESPONSE_OCTETS,
@@ -96,7 +97,7 @@ export class DnsMetrics {
       }
       const seconds = SECONDS.take(taken.counts)
       this.#seconds.add({ ...labels }, seconds.buckets, seconds.sum)
-      PROTOCOLS.forEach((proto, p) => {
+      PROTOCOL_NAMES.forEach((proto, p) => {
         const asked = REQUEST_OCTETS[p]!.take(taken.counts)
         this.#requestOctets.add({ ...labels, proto }, asked.buckets, asked.sum)
         const sent = RESPONSE_OCTETS[p]!.take(taken.counts)
@@ -107,7 +108,7 @@ export class DnsMetrics {
 
   #takeRequests({ counts, dnssecOk }: TakenCounts, labels: SlotLabels): void {
     let index = 0
-    for (const proto of PROTOCOLS) {
+    for (const proto of PROTOCOL_NAMES) {
       for (const family of FAMILIES) {
         for (const type of TYPE_LABELS) {
           const count = counts.take(index++)
@@ -145,15 +146,12 @@ export class DnsMetrics {
       this.#responses.remove(labels)
       this.#responses.inc(labels, count)
     }
-    PROTOCOLS.forEach((proto, p) => {
-      FAMILIES.forEach((family, f) => {
-        const count = counts.queries[p * FAMILIES.length + f]!
-        if (count === 0) return
-        const labels = { ...slot, proto, family, type: 'other' }
-        this.#requests.remove(labels)
-        this.#requests.inc(labels, count)
-      })
-    })
+    for (const { proto, family, count } of counts.queries) {
+      if (count === 0) continue
+      const labels = { ...slot, proto, family: String(family), type: 'other' }
+      this.#requests.remove(labels)
+      this.#requests.inc(labels, count)
+    }
   }
 
   showBuild(): void {

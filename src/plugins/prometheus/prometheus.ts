@@ -1,5 +1,6 @@
 import type { Clock } from '../../base/clock.ts'
 import { RRType } from '../../dns/iana/index.ts'
+import { PROTOCOL_NAMES } from '../../dns/message/query.ts'
 import type { CounterSlots, Counts, SlotLabels } from '../../plugin/counter-slots.ts'
 import { DROP, type Handler, Link, Trait } from '../../plugin/handler.ts'
 import { finishedMs, sentOctets, sentRcode } from '../../plugin/status.ts'
@@ -52,7 +53,6 @@ for (let bucket = OCTETS_BUCKETS.length - 1; bucket >= 0; bucket--) {
   OCTETS_BUCKET.fill(bucket, 0, OCTETS_BUCKETS[bucket]! + 1)
 }
 
-export const PROTOCOLS = ['udp', 'tcp'] as const
 export const FAMILIES = ['1', '2'] as const
 
 /** Number of response codes: up to BADCOOKIE, and some more. Larger ones count as the last. */
@@ -97,26 +97,29 @@ class Buckets {
  *     …             histograms: seconds; octets of requests by protocol, of responses by protocol
  *     RESPONSES …   responses, by plugin that answered, by rcode
  */
-const DNSSEC_OK = PROTOCOLS.length * FAMILIES.length * TYPE_LABELS.length
+const DNSSEC_OK = PROTOCOL_NAMES.length * FAMILIES.length * TYPE_LABELS.length
 export const SECONDS = new Buckets(SECONDS_BUCKETS, DNSSEC_OK + 1)
-const REQUEST_UDP = new Buckets(OCTETS_BUCKETS, SECONDS.end)
-const REQUEST_TCP = new Buckets(OCTETS_BUCKETS, REQUEST_UDP.end)
-const RESPONSE_UDP = new Buckets(OCTETS_BUCKETS, REQUEST_TCP.end)
-const RESPONSE_TCP = new Buckets(OCTETS_BUCKETS, RESPONSE_UDP.end)
 /** By protocol. */
-export const REQUEST_OCTETS: readonly Buckets[] = [REQUEST_UDP, REQUEST_TCP]
-export const RESPONSE_OCTETS: readonly Buckets[] = [RESPONSE_UDP, RESPONSE_TCP]
-const RESPONSES = RESPONSE_TCP.end
+export const REQUEST_OCTETS: readonly Buckets[] = octetsByProtocol(SECONDS.end)
+export const RESPONSE_OCTETS: readonly Buckets[] = octetsByProtocol(REQUEST_OCTETS.at(-1)!.end)
+const RESPONSES = RESPONSE_OCTETS.at(-1)!.end
 
 // As numbers, for the hot path.
 const TYPE_COUNT = TYPE_LABELS.length
 const SECONDS_BOUNDS = Float64Array.from(SECONDS_BUCKETS)
 const SECONDS_START = SECONDS.start
 const SECONDS_SUM = SECONDS.sum
-const REQUEST_START = REQUEST_UDP.start
-const RESPONSE_START = RESPONSE_UDP.start
-/** Counters of one histogram of octets: those of TCP follow those of UDP. */
+const REQUEST_START = REQUEST_OCTETS[0]!.start
+const RESPONSE_START = RESPONSE_OCTETS[0]!.start
+/** Counters of one histogram of octets: those of the next protocol follow. */
 const OCTETS_COUNTERS = OCTETS_BUCKETS.length + 2
+
+/** Histograms of octets, one per protocol, whose counters begin at `start`. */
+function octetsByProtocol(start: number): Buckets[] {
+  return PROTOCOL_NAMES.map((_, protocol) => {
+    return new Buckets(OCTETS_BUCKETS, start + protocol * (OCTETS_BUCKETS.length + 2))
+  })
+}
 
 /** Counts queries and replies as integers. The metrics page is made from them at each scrape. */
 export class Prometheus extends Link {

@@ -5,6 +5,7 @@ import { collectWhileServing } from '../../plugin/collect.ts'
 import type { Description, HttpReply } from '../../plugin/description.ts'
 import type { Directive, SetupContext } from '../../plugin/directive.ts'
 import type { Handler } from '../../plugin/handler.ts'
+import { SERVER_COUNTERS } from '../../plugin/server-counters.ts'
 import { DnsMetrics } from './metrics.ts'
 import { exportProblems } from './problem-metrics.ts'
 import { RuntimeMetrics, showProcess } from './process-metrics.ts'
@@ -26,7 +27,7 @@ export const prometheus: Directive = {
     }
     const exporting = collectWhileServing(c, () => {
       if (handler !== undefined) metrics.takeFrom(handler)
-      metrics.showServer(c.serverCounters)
+      metrics.showServer(c.shared.find(SERVER_COUNTERS)!)
       metrics.showBuild()
       metrics.showEnabled(c.block, true)
       showProcess(c.metrics)

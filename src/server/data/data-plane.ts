@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto'
 import type { Timers } from '../../base/timers.ts'
-import type { Losses } from '../../plugin/directive.ts'
+import type { Losses } from '../../plugin/server-counters.ts'
 import { LineBudget } from '../../telemetry/line-budget.ts'
 import type { LineBuffer } from '../../telemetry/lines.ts'
 import type { Logger } from '../../telemetry/log.ts'
