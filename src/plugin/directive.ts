@@ -63,6 +63,8 @@ export interface BlockConfig {
   bufsizeOctets: number
   /** Set by `timeouts`, in milliseconds; maxTcpQueries -1 = no limit. */
   timeouts: { readMs: number; writeMs: number; idleMs: number; maxTcpQueries: number }
+  /** Queries that directives of the block let wait, in addition to those that each address has room for. */
+  waitingMax: number
   /** Set by `view`: the block serves a query only if every filter returns true. */
   readonly filters: ((tx: Transaction) => boolean)[]
   viewName: string

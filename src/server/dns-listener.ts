@@ -63,7 +63,7 @@ function createHandler(
 ): ExchangePool {
   const tcpIdleMs = plan.timeouts.idleMs
   const server = new Server({ ...parts, address: plan.address, blocks: plan.blocks, tcpIdleMs })
-  return new ExchangePool(server, replyOctets)
+  return new ExchangePool(server, replyOctets, plan.waitingMax)
 }
 
 async function openBoth(

@@ -4,7 +4,7 @@ import type { Transaction } from '../plugin/transaction.ts'
 import type { Exchange, QueryHandler } from '../transport/exchange.ts'
 import type { Server } from './server.ts'
 
-/** Default bound on queries that are in flight at once, over UDP and over TCP each. */
+/** Queries that are in flight at once, over UDP and over TCP each, beside those that directives let wait. */
 const IN_FLIGHT_MAX = 1024
 
 /** Room for replies that idle exchanges keep for reuse. */
@@ -36,11 +36,11 @@ export class ExchangePool implements QueryHandler<ServerExchange> {
   readonly #idle: ServerExchange[] = []
   #inFlight = 0
 
-  /** `replyOctets`: most octets of a reply. */
-  constructor(server: Server, replyOctets: number, inFlightMax: number = IN_FLIGHT_MAX) {
+  /** `replyOctets`: most octets of a reply. `waitingMax`: as in `ListenPlan`. */
+  constructor(server: Server, replyOctets: number, waitingMax = 0) {
     this.#server = server
     this.#replyOctets = replyOctets
-    this.#inFlightMax = inFlightMax
+    this.#inFlightMax = IN_FLIGHT_MAX + waitingMax
     this.#idleMax = Math.floor(IDLE_OCTETS_MAX / replyOctets)
   }
 

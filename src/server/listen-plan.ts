@@ -30,6 +30,8 @@ export interface ListenPlan {
   /** What the directives of its blocks asked for, each block once. */
   readonly configs: readonly Pick<BlockConfig, 'directives' | 'shared'>[]
   readonly timeouts: BlockConfig['timeouts']
+  /** Sum over the blocks, as in BlockConfig. */
+  readonly waitingMax: number
   /** The first key that asks for the address, for messages. */
   readonly asked: { readonly key: string; readonly position: Position }
 }
@@ -38,6 +40,7 @@ type PlanDraft = ListenPlan & {
   blocks: RoutedBlock[]
   sockets: number
   configs: ListenPlan['configs'][number][]
+  waitingMax: number
 }
 
 /**
@@ -113,9 +116,11 @@ function addToPlan(
     sockets: 0,
     configs: [],
     timeouts: config.timeouts,
+    waitingMax: 0,
     asked: { key: printKey(key, host), position },
   }
   plans.set(address, plan)
+  if (!plan.blocks.some((known) => known.chain === chain)) plan.waitingMax += config.waitingMax
   if (plan.sockets === 0) plan.sockets = config.sockets
   if (!plan.configs.includes(config)) plan.configs.push(config)
   const isReached = !plan.blocks.some(

@@ -187,6 +187,7 @@ function draftBlock(source: ServerBlock, dnsPort: number, errors: InputError[]):
       idleMs: IDLE_MS_DEFAULT,
       maxTcpQueries: -1,
     },
+    waitingMax: 0,
     filters: [],
     viewName: '',
     metadata: new Metadata(),

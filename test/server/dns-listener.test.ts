@@ -6,12 +6,15 @@ import { systemClock } from '../../src/base/clock.ts'
 import { Random } from '../../src/base/random.ts'
 import { CookieJar } from '../../src/dns/edns/cookie.ts'
 import { CookieSecrets } from '../../src/dns/edns/cookie-secrets.ts'
+import { RRType } from '../../src/dns/iana/index.ts'
+import type { Transaction } from '../../src/plugin/transaction.ts'
 import { ServerCounts } from '../../src/server/counters.ts'
 import { openDnsListener } from '../../src/server/dns-listener.ts'
 import type { ListenPlan } from '../../src/server/listen-plan.ts'
 import { createLogger } from '../../src/telemetry/log.ts'
 import type { QueryHandler } from '../../src/transport/exchange.ts'
 import { listenDgram } from '../../src/transport/udp/dgram.ts'
+import { until } from '../support/until.ts'
 
 const parts = {
   listenUdp: ({ host, port }: ListenPlan, handler: QueryHandler) => {
@@ -39,6 +42,7 @@ function plan(rcode: number, port = 0, readMs = 3000): ListenPlan {
     blocks: [{ ...block, bufsizeOctets: 1232, debug: false }],
     sockets: 0,
     configs: [],
+    waitingMax: 0,
     timeouts: { readMs, writeMs: 5000, idleMs: 10_000, maxTcpQueries: -1 },
     asked: { key: `dns://.:${port} on 127.0.0.1`, position: { file: 'Corefile', line: 7 } },
   }
@@ -91,4 +95,29 @@ t.test('an address in use names who asked for it', async (t) => {
     position: { file: 'Corefile', line: 7 },
     message: `listen udp 127.0.0.1:${port}: address already in use (asked for by dns://.:${port} on 127.0.0.1)`,
   })
+})
+
+t.test('queries that directives let wait do not take the room of others', async (t) => {
+  const WAITING_MAX = 1500
+  const NS = Buffer.from('000101000001000000000000000002' + '0001', 'hex')
+  let waiting = 0
+  const ends: ((rcode: number) => void)[] = []
+  const serve = ({ query }: Transaction): number | Promise<number> => {
+    if (query.qtype !== RRType.NS) return 5
+    waiting++
+    return new Promise((end) => ends.push(end))
+  }
+  const first = plan(5)
+  const blocks = first.blocks.map((block) => ({ ...block, chain: { name: 'toy', serve } }))
+  const { port } = await open(t, { ...first, blocks, waitingMax: WAITING_MAX })
+  const socket = createSocket('udp4')
+  t.teardown(() => socket.close())
+  // In steps that the buffer of a socket holds.
+  while (waiting < WAITING_MAX) {
+    const next = waiting + 50
+    for (let i = waiting; i < next; i++) socket.send(NS, port, '127.0.0.1')
+    await until(() => waiting >= next, 'the queries')
+  }
+  t.equal(await askUdp(port), 5)
+  for (const end of ends) end(2)
 })

@@ -40,6 +40,8 @@ function setUp(
   const { select, maxConcurrent } = config
   const { clock, timers } = c
   const { item: slots, release } = acquireSlots(c, maxConcurrent)
+  // Else clients could use up the queries in progress, which have no shares.
+  c.block.waitingMax += maxConcurrent
   const parts = { upstreams, select, clock, timers, slots, counts, onAsk }
   const check: CheckHook = async ({ isOffline }) => {
     if (isOffline) return []

@@ -139,8 +139,24 @@ t.test('a client with many slots loses one to a client with few', async (t) => {
   })
 })
 
-t.test('without max_concurrent, a client cannot keep the others from the upstream', async (t) => {
-  const { handler, upstream } = await forwardingTo(t, silently)
+for (const transport of ['', 'force_tcp']) {
+  t.test(`without max_concurrent, a client has no more slots than others: ${transport}`, (t) => {
+    return floodOneClient(t, transport)
+  })
+}
+
+t.test('the address has room for the queries that wait', async (t) => {
+  for (const [properties, room] of [
+    ['', 0],
+    ['max_concurrent 1500', 1500],
+  ] as const) {
+    const { c } = await forwardingTo(t, silently, properties)
+    t.equal(c.block.waitingMax, room)
+  }
+})
+
+async function floodOneClient(t: Test, transport: string): Promise<void> {
+  const { handler, upstream } = await forwardingTo(t, silently, transport)
   const flood = Array.from({ length: 1000 }, () => handler.serve(transaction(WWW)))
   const refused = handler.serve(transaction(WWW))
   t.equal(refused, Rcode.REFUSED)
@@ -150,4 +166,4 @@ t.test('without max_concurrent, a client cannot keep the others from the upstrea
   t.equal((await other).status, 'NOERROR')
   const ended = await Promise.all(flood)
   t.equal(ended.filter((status) => status === Rcode.REFUSED).length, 1)
-})
+}

@@ -56,7 +56,9 @@ t.test('no counter decreases while threads end at random', async (t) => {
     const now = new Map<string, number>(Object.entries({ ...losses, ignored, panics }))
     for (const [address, { queries, ...rest }] of dropped) {
       for (const [name, count] of Object.entries(rest)) now.set(`${address} ${name}`, count)
-      for (const [i, count] of queries.entries()) now.set(`${address} queries ${i}`, count)
+      for (const { proto, family, count } of queries) {
+        now.set(`${address} queries ${proto} ${family}`, count)
+      }
     }
     now.set('toy', toy.counted())
     for (const [name, count] of last) {
