@@ -69,7 +69,7 @@ export class PeerCache {
    */
   readonly #followed = new Set<Known>()
   /** What blocks decide, and the last decisions about hosts that no block has settled. */
-  readonly #decided = new Set<QuorumMemory>()
+  readonly #decided = new Set<{ readonly memory: QuorumMemory }>()
   readonly #left = new Map<string, CachedDown>()
   readonly #cut = new Set<string>()
   readonly #stopChecking: () => void
@@ -141,15 +141,18 @@ export class PeerCache {
 
   /** Caches the decisions in `memory` until the returned function is called, and then the last ones. */
   keepDecisions(memory: QuorumMemory): () => void {
-    this.#decided.add(memory)
+    // Both instances of a reload share the memory.
+    const use = { memory }
+    this.#decided.add(use)
     const unsubscribe = memory.subscribe((host) => {
       this.#left.delete(host)
       this.#file.noteChange()
     })
     return () => {
       unsubscribe()
-      this.#decided.delete(memory)
-      this.#leaveDecisions(memory)
+      this.#decided.delete(use)
+      const isShared = [...this.#decided].some((one) => one.memory === memory)
+      if (!isShared) this.#leaveDecisions(memory)
     }
   }
 
@@ -170,8 +173,8 @@ export class PeerCache {
     this.#expireDown()
     const found = new Map(this.#left)
     const seenMs = this.#options.clock.monotonic()
-    for (const { down } of this.#decided) {
-      for (const [host, addresses] of down) {
+    for (const { memory } of this.#decided) {
+      for (const [host, addresses] of memory.down) {
         const known = found.get(host)?.addresses ?? []
         found.set(host, { addresses: new Set([...known, ...addresses]), seenMs })
       }

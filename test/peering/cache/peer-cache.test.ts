@@ -143,6 +143,29 @@ t.test('decisions that addresses are down survive, and expire', async (t) => {
   t.strictSame(start(t, fixture).memory.earlierDown(), new Map(), 'too old')
 })
 
+t.test('a reload keeps the decisions, and those after it', async (t) => {
+  const fixture = await peerOf(t, new ExportedZone(7, [peerRecord(endpoint())]))
+  const first = start(t, fixture)
+  await first.pass(0)
+  const shared = new QuorumMemory(first.clock)
+  const releaseOld = first.memory.keepDecisions(shared)
+  const releaseNew = first.memory.keepDecisions(shared)
+  shared.note(HOST, new Set(['192.0.2.1']))
+  releaseOld()
+  shared.note('other.example', new Set(['192.0.2.3']))
+  shared.note(HOST, new Set(['192.0.2.2']))
+  await first.pass(10_000)
+  await written(fixture.path, /down other\.example .* 192\.0\.2\.3/)
+  releaseNew()
+  first.end()
+  const want = [
+    ['other.example', new Set(['192.0.2.3'])],
+    [HOST, new Set(['192.0.2.2'])],
+  ]
+  const down = start(t, fixture).memory.earlierDown()
+  t.strictSame(new Map(down), new Map(want as [string, Set<string>][]))
+})
+
 t.test('a live peer confirms the cached data: nothing changes', async (t) => {
   const zone = new ExportedZone(1, [peerRecord(endpoint())])
   const fixture = await peerOf(t, zone)
