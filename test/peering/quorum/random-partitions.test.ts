@@ -2,7 +2,7 @@ import t from 'tap'
 import { Random } from '../../../src/base/random.ts'
 import { CLOSED } from '../../../src/steering/rules.ts'
 import { addressOf, type Family, isIpv6, siteOf } from './simulated-addresses.ts'
-import { boundsOf } from './simulated-probes.ts'
+import { boundsOf, type CheckTimes } from './simulated-probes.ts'
 import { type SimulatedSite, SimulatedSites } from './simulated-sites.ts'
 
 // Long: hours of simulated time for each schedule.
@@ -24,7 +24,7 @@ function disturb(network: SimulatedSites, random: Random): Restart | undefined {
   const [one, other] = [pick(), pick()]
   const isUp = random.below(2) === 0
   const kinds = ['both', 'queries', 'probes'] as const
-  switch (random.below(13)) {
+  switch (random.below(14)) {
     case 0:
       network.setSite(one, isUp)
       return undefined
@@ -111,6 +111,8 @@ interface Figures {
   kept: number
   /** Pairs of sites that were compared. */
   pairs: number
+  /** Answers of sites without a record of the host. */
+  followed: number
   /** Addresses that were out before a restart, times seconds after it. */
   restarts: number
 }
@@ -171,6 +173,36 @@ function faultOf(
   return left === undefined ? '' : `leaves out ${addressOf(left)}, which all reach`
 }
 
+/**
+ * Returns which dead address a site serves that has no record of the host; '' = none. It follows the site of the
+ * address, or if that one is silent, the sites that probe the address.
+ */
+function followedFault(network: SimulatedSites, site: SimulatedSite, { ids, of }: Answers): string {
+  const heard = network.sites.filter((one) => one !== site && one.isUp && site.heard(one.number))
+  const findings = (id: number): string[] => {
+    return heard.flatMap((one) => (isOld(network, one) ? [] : one.foundOf(id) || []))
+  }
+  const isFoundUp = (id: number): boolean => {
+    const found = findings(id)
+    return found.length > 0 && found.every((health) => health === 'up')
+  }
+  const isElsewhere = ids.some((id) => {
+    return site.knows(id) && !site.isDrained(id) && network.isLive(id) && isFoundUp(id)
+  })
+  const dead = ids.find((id) => {
+    const home = network.sites[siteOf(id)]!
+    if (network.isLive(id) || !of(site).includes(addressOf(id))) return false
+    if (heard.includes(home)) return !isOld(network, home)
+    // With two sites, the last report of the other one stays in force.
+    return network.numbers.length > 2 && findings(id).includes('down')
+  })
+  return dead === undefined || !isElsewhere ? '' : `serves the dead ${addressOf(dead)}`
+}
+
+function isOld({ generations }: SimulatedSites, { number }: SimulatedSite): boolean {
+  return generations[number] === 'v1'
+}
+
 /** Returns about which address two sites that hear the same sites differ, although neither of them has it; '' = none. */
 function differenceOf(
   network: SimulatedSites,
@@ -206,11 +238,13 @@ function differenceOf(
 function runSchedule(seed: number, figures: Figures): string {
   const random = new Random(seed)
   const count = 2 + random.below(6)
-  const times = {
+  const drawTimes = (): CheckTimes => ({
     probeS: [2, 5, 10][random.below(3)]!,
     failures: 1 + random.below(4),
     successes: 1 + random.below(2),
-  }
+  })
+  const times = drawTimes()
+  const siteTimes = random.below(3) === 0 ? Array.from({ length: count }, drawTimes) : []
   const isOld = count > 2 ? random.below(3) === 0 : random.below(4) === 0
   const generations = Array.from({ length: count }, (_, i) => {
     return isOld && i === count - 1 ? ('v1' as const) : ('v2' as const)
@@ -219,13 +253,19 @@ function runSchedule(seed: number, figures: Figures): string {
   const settings = { allDown: isClosed ? CLOSED : 'open', sticky: undefined }
   const weight = random.below(2) === 0 ? 100 : undefined
   const shapes: readonly (readonly Family[])[] = [[4], [4], [4, 6], [6]]
-  const families = generations.map(
-    (one) => (one === 'v1' ? [4] : shapes[random.below(4)]!) as readonly Family[],
-  )
+  const families = generations.map((one, number) => {
+    // The first site has addresses in any case.
+    const hasNone = one === 'v2' && number > 0 && random.below(6) === 0
+    if (hasNone) return []
+    return one === 'v1' ? [4] : shapes[random.below(4)]!
+  }) as (readonly Family[])[]
   const lateS = generations.map(() => (random.below(4) === 0 ? 1 + random.below(3) : 0))
-  const how = { seed, generations, times, weight, settings, families, lateS }
+  const how = { seed, generations, times, siteTimes, weight, settings, families, lateS }
   const network = new SimulatedSites(how)
-  const { downS, upS } = boundsOf(times)
+  const bounds = generations.map((_, number) => boundsOf(network.timesOf(number)))
+  const [downS, upS] = [bounds.map((one) => one.downS), bounds.map((one) => one.upS)].map((all) => {
+    return Math.max(...all)
+  }) as [number, number]
   const ours = network.sites.filter(({ number }) => generations[number] === 'v2')
   let fault = ''
   const restarts: Restart[] = []
@@ -250,6 +290,9 @@ function runSchedule(seed: number, figures: Figures): string {
       for (const type of types) {
         figures.answers++
         const wrong = faultOf(network, site, type, isClosed)
+        figures.followed += site.ids.length === 0 ? 1 : 0
+        const followed = site.ids.length === 0 ? followedFault(network, site, type) : ''
+        if (followed !== '') fault ||= `${site.name} ${followed} at ${network.nowS} s`
         if (wrong !== '') fault ||= `${site.name} ${wrong} at ${network.nowS} s`
         if (type.of(site).length < type.ids.length) figures.leftOut++
         figures.kept += type.kept(site).length
@@ -262,12 +305,20 @@ function runSchedule(seed: number, figures: Figures): string {
     }
     if (fault !== '') break
   }
-  const setting = JSON.stringify({ times, generations, isClosed, weight, families, lateS })
+  const setting = JSON.stringify({
+    times,
+    siteTimes,
+    generations,
+    isClosed,
+    weight,
+    families,
+    lateS,
+  })
   return fault === '' ? '' : `seed ${seed}: ${fault}\n${setting}\n${network.log.join('\n')}`
 }
 
 t.test('random sites, partitions, deaths and restarts', async (t) => {
-  const figures: Figures = { answers: 0, leftOut: 0, kept: 0, pairs: 0, restarts: 0 }
+  const figures: Figures = { answers: 0, leftOut: 0, kept: 0, pairs: 0, restarts: 0, followed: 0 }
   const faults: string[] = []
   for (let seed = 1; seed <= SEEDS; seed++) {
     const fault = runSchedule(seed, figures)
@@ -275,9 +326,10 @@ t.test('random sites, partitions, deaths and restarts', async (t) => {
     if (fault !== '') console.error(fault)
   }
   t.equal(faults.length, 0, faults[0] ?? 'no fault')
-  const { answers, leftOut, kept, pairs, restarts } = figures
+  const { answers, leftOut, kept, pairs, restarts, followed } = figures
   t.comment(
-    `${SEEDS} schedules, ${answers} answers, ${leftOut} with an address less, ${kept} kept, ${pairs} pairs, ${restarts} addresses out after restarts`,
+    `${SEEDS} schedules, ${answers} answers, ${leftOut} with an address less, ${kept} kept, ${pairs} pairs, ${restarts} addresses out after restarts, ${followed} answers without a record`,
   )
-  t.ok(leftOut > 0 && leftOut < answers && kept > 0 && pairs > 0 && restarts > 0)
+  t.ok(leftOut > 0 && leftOut < answers && kept > 0 && pairs > 0)
+  t.ok(restarts > 0 && followed > 0)
 })

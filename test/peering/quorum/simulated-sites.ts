@@ -18,28 +18,26 @@ import { DrainedHealth } from '../../../src/health/drain/drained-health.ts'
 import { Findings } from '../../../src/health/findings.ts'
 import { LocalExporter } from '../../../src/peering/local-exporter.ts'
 import { MergedSource } from '../../../src/peering/merged-source.ts'
-import { PeerFollower } from '../../../src/peering/peer.ts'
-import type { Generation, PeerEndpoint, SiteState } from '../../../src/peering/peer-endpoint.ts'
+import type { Generation, PeerEndpoint } from '../../../src/peering/peer-endpoint.ts'
 import { HealthQuorum } from '../../../src/peering/quorum/health-quorum.ts'
 import type { SiteObservation } from '../../../src/peering/quorum/observation-codec.ts'
 import { QuorumMemory } from '../../../src/peering/quorum/quorum-memory.ts'
 import { toPeerEndpoints } from '../../../src/peering/to-peer-endpoint.ts'
 import type { OwnerSet, ZoneSettings } from '../../../src/publish/owner-set.ts'
 import { RecordZone } from '../../../src/publish/record-zone.ts'
-import { createLogger, type Logger } from '../../../src/telemetry/log.ts'
+import { createLogger } from '../../../src/telemetry/log.ts'
 import { targetsOf } from '../../support/peer-text.ts'
 import { addressOf, type Family, idOf, siteOf } from './simulated-addresses.ts'
 import { SimulatedDrains } from './simulated-drains.ts'
 import { SimulatedNetwork } from './simulated-network.ts'
+import { HOST, IDLE, nameOf, type Received, type Sent, SimulatedPeer } from './simulated-peer.ts'
 import { type CheckTimes, ProbedAddress } from './simulated-probes.ts'
 
-export const HOST = 'app.k.example.com'
 const APEX = scanName('k.example.com.')!
 const RECORD = 'default/app'
 /** Longest pause between two polls of a silent peer, in seconds. */
 const POLL_S_MAX = 5
 const EPOCH_S = 1_790_000_000
-const IDLE: Timers = { after: () => () => {}, every: () => () => {} }
 
 /** What survives a restart of a nameserver. */
 export interface Kept {
@@ -47,73 +45,6 @@ export interface Kept {
   readonly findings: boolean
   /** Of peers, and the decisions about their addresses: as with `peer-cache FILE`. */
   readonly endpoints: boolean
-}
-
-/** What a poll of a peer received. */
-interface Received {
-  readonly endpoints: readonly PeerEndpoint[]
-  readonly observations: readonly SiteObservation[]
-}
-
-interface Sent {
-  readonly received: Received
-  readonly atS: number
-}
-
-/** A peer as one site follows it. */
-class SimulatedPeer extends PeerFollower {
-  readonly number: number
-  readonly #network: SimulatedSites
-  readonly #generation: Generation
-  received: Received | undefined
-  heardMs = Number.NEGATIVE_INFINITY
-  pollS = 0
-  failures = 0
-  /** An answer on its way, and when it comes. */
-  answer: Sent | undefined
-  #notify: (hosts: ReadonlySet<string>) => void = () => {}
-
-  constructor(number: number, network: SimulatedSites, log: Logger) {
-    const clock = { monotonic: () => network.nowS * 1000, now: () => 0 }
-    const peer = { host: nameOf(number), port: 53 }
-    super({ peer, clock, timers: IDLE, log, random: () => 0 })
-    this.number = number
-    this.#network = network
-    this.#generation = network.generations[number]!
-  }
-
-  override get lastSeenMs(): number {
-    return this.heardMs
-  }
-  override get lastAnswerMs(): number {
-    return this.heardMs
-  }
-  override get ownSite(): string {
-    return this.received === undefined || this.#generation === 'v1' ? '' : nameOf(this.number)
-  }
-  override hosts(): ReadonlySet<string> {
-    return new Set(this.received === undefined ? [] : [HOST])
-  }
-  override subscribe(listener: (hosts: ReadonlySet<string>) => void): () => void {
-    this.#notify = listener
-    return () => {}
-  }
-  override siteStatesOf(host: string): readonly SiteState[] {
-    if (this.received === undefined || host !== HOST) return []
-    const { endpoints } = this.received
-    const about = { site: endpoints[0]!.site, exporter: this.address, isOwn: true, rootHost: HOST }
-    return [{ ...about, endpoints, seenMs: this.heardMs, generation: this.#generation }]
-  }
-  override observationsOf(): readonly SiteObservation[] {
-    return this.received?.observations ?? []
-  }
-
-  receive(received: Received): void {
-    const isSame = JSON.stringify(received) === JSON.stringify(this.received)
-    this.received = received
-    this.heardMs = this.#network.nowS * 1000
-    if (!isSame) this.#notify(new Set([HOST]))
-  }
 }
 
 /** A site: its nameserver, and one gateway with an address `192.0.2.N`, `2001:db8::N` or both. */
@@ -230,7 +161,7 @@ export class SimulatedSite {
     this.#health = new AddressHealth()
     this.#findings = new Findings(this.#health)
     this.#own = new StoredRecord(RECORD, packRecord(recordOf(this, network)))
-    const own = sourceOf(this.#own)
+    const own = sourceOf(this.ids.length === 0 ? [] : [this.#own])
     this.#memory = new QuorumMemory(
       clock,
       keeps.endpoints ? new Map(this.#memory?.down) : undefined,
@@ -322,7 +253,8 @@ export class SimulatedSite {
 
   /** Runs one second. */
   step(): void {
-    const { nowS, times } = this.#network
+    const { nowS } = this.#network
+    const times = this.#network.timesOf(this.number)
     for (const peer of this.#peers) if (nowS >= peer.pollS) this.#poll(peer)
     for (const other of [...this.ids, ...this.#watched]) {
       if ((nowS + 3 * other + this.number) % times.probeS !== 0) continue
@@ -411,11 +343,11 @@ export class SimulatedSite {
   }
 }
 
-function sourceOf(record: StoredRecord): RecordSource {
+function sourceOf(records: readonly StoredRecord[]): RecordSource {
   return {
-    records: () => [record],
-    find: (key) => (key === record.key ? record : undefined),
-    recordCount: 1,
+    records: () => records,
+    find: (key) => records.find((record) => key === record.key),
+    recordCount: records.length,
     problems: () => [],
     unreadyReason: () => '',
     subscribe: () => () => {},
@@ -445,7 +377,9 @@ export interface SimulatedSitesParts {
   readonly weight?: number | undefined
   readonly settings?: ZoneSettings | undefined
   readonly skewsS?: readonly number[]
-  /** Address families of the gateway of each site; missing = `[4]`. */
+  /** Other times of single sites. */
+  readonly siteTimes?: readonly CheckTimes[]
+  /** Address families of the gateway of each site; missing = `[4]`. Without one, the site has no record of the host. */
   readonly families?: readonly (readonly Family[])[]
   /** How long each site takes to answer its peers; missing = less than a second. */
   readonly lateS?: readonly number[]
@@ -456,7 +390,8 @@ export class SimulatedSites extends SimulatedNetwork {
   readonly random: Random
   readonly numbers: readonly number[]
   readonly generations: readonly Generation[]
-  readonly times: CheckTimes
+  readonly #times: CheckTimes
+  readonly #siteTimes: readonly CheckTimes[]
   readonly weight: number | undefined
   readonly settings: ZoneSettings | undefined
   readonly families: readonly (readonly Family[])[]
@@ -473,13 +408,18 @@ export class SimulatedSites extends SimulatedNetwork {
     this.lateS = parts.lateS ?? []
     this.random = new Random(seed)
     this.generations = generations
-    this.times = times
+    this.#times = times
+    this.#siteTimes = parts.siteTimes ?? []
     this.weight = weight
     this.settings = settings
     this.numbers = generations.map((_, i) => i)
     const skewOf = (number: number): number => skewsS[number] ?? this.random.below(5) - 2
     this.sites = this.numbers.map((number) => new SimulatedSite(number, skewOf(number), this))
     for (const site of this.sites) site.start(false)
+  }
+
+  timesOf(number: number): CheckTimes {
+    return this.#siteTimes[number] ?? this.#times
   }
 
   /** True if an address works for clients near its site. */
@@ -505,8 +445,4 @@ export class SimulatedSites extends SimulatedNetwork {
       check()
     }
   }
-}
-
-export function nameOf(number: number): string {
-  return `site${number}`
 }
