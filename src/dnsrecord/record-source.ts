@@ -10,6 +10,8 @@ export interface RecordOrigin {
   readonly id: string
   /** As in RecordRank. */
   readonly isUndated?: boolean | undefined
+  /** True = further endpoints of the host may follow: the operator has not heard all nameservers yet. */
+  readonly isPartial?: boolean | undefined
 }
 
 /**
@@ -52,7 +54,8 @@ export function isForeign({ origin, original }: StoredRecord): boolean {
 
 export function isSameOrigin(a: RecordOrigin | undefined, b: RecordOrigin | undefined): boolean {
   if (a === b) return true
-  return a?.site === b?.site && a?.id === b?.id && a?.isUndated === b?.isUndated
+  const isSameSite = a?.site === b?.site && a?.id === b?.id
+  return isSameSite && a?.isUndated === b?.isUndated && a?.isPartial === b?.isPartial
 }
 
 const RECORD_ID_CHARACTERS = 8

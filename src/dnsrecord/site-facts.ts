@@ -8,7 +8,7 @@ import { DERIVED_ENDPOINTS_MAX } from './dns-record.ts'
  * needs of each of them and cannot read in `spec.endpoints`. JSON on one line; fields that are empty are missing:
  *
  *     {"v": 1, "site": own site, "of": digest of spec.endpoints, "parts": [
- *       {"site", "id": recordId, "name": of our own record, "created": seconds, "undated": true,
+ *       {"site", "id": recordId, "name": of our own record, "created": seconds, "undated": true, "partial": true,
  *        "settings": {"sticky": "true"},
  *        "endpoints": [index in spec.endpoints | endpoint that is not there in that form],
  *        "down": {address or host name: reason},
@@ -43,6 +43,8 @@ export interface SitePart<E = FactEndpoint> {
   readonly createdSeconds: number
   /** As in RecordRank. */
   readonly isUndated?: boolean | undefined
+  /** As in RecordOrigin. */
+  readonly isPartial?: boolean | undefined
   /** Settings of the original record, as `printSettings` prints them. */
   readonly settings: Texts
   readonly endpoints: readonly E[]
@@ -88,9 +90,10 @@ export function printSiteFacts(
 }
 
 function printPart(
-  { site, id, name, createdSeconds, isUndated, settings, endpoints, down, owner }: SitePart,
+  part: SitePart,
   refer: (endpoint: FactEndpoint) => FactEndpoint | number,
 ): object {
+  const { site, id, name, createdSeconds, settings, endpoints, down, owner } = part
   const reasons = Object.entries(down).map(([address, reason]) => {
     // By code points: the API replaces half a surrogate pair.
     return [address, [...reason].slice(0, REASON_CHARACTERS_MAX).join('')]
@@ -100,7 +103,8 @@ function printPart(
     id,
     name,
     created: createdSeconds,
-    undated: isUndated,
+    undated: part.isUndated,
+    partial: part.isPartial,
     settings,
     endpoints: endpoints.map(refer),
     down: Object.fromEntries(reasons.sort(([a], [b]) => (a! < b! ? -1 : 1))),
@@ -113,7 +117,7 @@ function printPart(
 function withoutEmpty(mapping: object): object {
   const isEmpty = (value: unknown): boolean => {
     if (typeof value === 'object' && value !== null) return Object.keys(value).length === 0
-    return value === undefined || value === '' || value === 0
+    return value === undefined || value === '' || value === 0 || value === false
   }
   return Object.fromEntries(Object.entries(mapping).filter(([, value]) => !isEmpty(value)))
 }
@@ -148,13 +152,22 @@ export function scanSiteFacts(
 }
 
 function scanPart(part: Mapping, specEndpoints: readonly FactEndpoint[]): SitePart | string {
-  const { site, created = 0, undated = false, settings = {}, endpoints = [], down = {} } = part
+  const {
+    site,
+    created = 0,
+    undated = false,
+    partial = false,
+    settings = {},
+    endpoints = [],
+    down = {},
+  } = part
   if (!isSite(site)) return `invalid site ${printShort(site)}`
   const names = scanNames(part)
   if (typeof names === 'string') return names
   if (!isSeconds(created))
     return `created must be seconds since the epoch, not ${printShort(created)}`
   if (typeof undated !== 'boolean') return 'undated must be true or false'
+  if (typeof partial !== 'boolean') return 'partial must be true or false'
   if (!isTexts(settings)) return 'settings must be strings by name'
   if (!isTexts(down)) return 'down must be reasons by address'
   if (!Array.isArray(endpoints)) return 'endpoints must be a list'
@@ -164,8 +177,8 @@ function scanPart(part: Mapping, specEndpoints: readonly FactEndpoint[]): SitePa
     if (!isMapping(endpoint)) return `spec.endpoints has no endpoint ${printShort(one)}`
     found.push(endpoint)
   }
-  const age = { createdSeconds: created, ...(undated ? { isUndated: true } : {}) }
-  return { site, ...names, ...age, settings, down, endpoints: found }
+  const flags = { ...(undated ? { isUndated: true } : {}), ...(partial ? { isPartial: true } : {}) }
+  return { site, ...names, createdSeconds: created, ...flags, settings, down, endpoints: found }
 }
 
 /** Reads what identifies a part at its site, and in the registry. */

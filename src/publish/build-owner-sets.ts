@@ -85,14 +85,14 @@ function groupByType(contributions: readonly Contribution[]): (readonly Contribu
   return [...byType.values()]
 }
 
-/** Reports the entries of failover lists that no endpoint has. */
+/** Reports the entries of failover lists that no endpoint has, once all endpoints are known. */
 function noteUnknown(
   owner: Uint8Array,
   contributions: readonly Contribution[],
   { failover }: OwnerSettings,
   conflicts: Conflict[],
 ): void {
-  if (failover === undefined) return
+  if (failover === undefined || contributions.some(({ isPartial }) => isPartial)) return
   const endpoints = contributions.map(({ endpoint }) => endpoint)
   const unknown = describeUnknown(failover, endpoints)
   const having = contributions.find(({ settings }) => settings?.failover !== undefined)

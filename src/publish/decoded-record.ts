@@ -104,7 +104,7 @@ export class DecodedRecord {
       : content.endpoints
     const out = derives ? undefined : findOut(endpoints, state, form)
     const { key } = record
-    const { site, place } = originOf(record, content, form)
+    const origin = originOf(record, content, form)
     const units =
       derives || slowStart.length === 0
         ? undefined
@@ -117,7 +117,7 @@ export class DecodedRecord {
       const down = local === undefined ? (out?.down[i] ?? NOTHING_DOWN) : keptOf(endpoint, local)
       const drained = out?.drained?.[i]
       const own = units?.[i]
-      this.#add({ key, place, site, endpoint, down, drained, units: own, settings, shift })
+      this.#add({ key, ...origin, endpoint, down, drained, units: own, settings, shift })
     }
   }
 
@@ -220,9 +220,10 @@ function originOf(
   { key, origin }: StoredRecord,
   content: RecordContent,
   { site = '' }: RecordForm,
-): Pick<Contribution, 'site' | 'place'> {
-  if (origin === undefined) return { site, place: key }
-  return { site: origin.site, place: printPlace(origin.site, content) }
+): Pick<Contribution, 'site' | 'place' | 'isPartial'> {
+  if (origin === undefined) return { place: key, site, isPartial: undefined }
+  const { isPartial } = origin
+  return { place: printPlace(origin.site, content), site: origin.site, isPartial }
 }
 
 /** The name of a record of another site in messages. Sites do not export record names. */

@@ -14,6 +14,8 @@ export interface Contribution {
   readonly place: string
   /** The site that it is from; '' = ours, without a name. */
   readonly site: string
+  /** As in RecordOrigin. */
+  readonly isPartial?: boolean | undefined
   readonly endpoint: Endpoint
   /** Indexes of the endpoint's targets that are down; empty = none. */
   readonly down: ReadonlySet<number>

@@ -25,8 +25,10 @@ const part = fc.record(
   },
   { noNullPrototype: true },
 )
+const flags = fc.constantFrom({}, { isUndated: true }, { isPartial: true })
+const flagged = fc.tuple(part, flags).map(([one, more]) => ({ ...one, ...more }))
 const owner = fc.tuple(text, text, text).map(([id, cluster, group]) => ({ id, cluster, group }))
-const owned = fc.tuple(part, owner).map(([one, owner]) => {
+const owned = fc.tuple(flagged, owner).map(([one, owner]) => {
   return owner.id === '' ? one : { ...one, owner }
 })
 

@@ -148,7 +148,7 @@ class Cluster {
   readonly #probed = new ProbePlaces()
   readonly #log = recordLog()
 
-  constructor(site: string, records: Records, isDelegating: boolean, all: More) {
+  constructor(site: string, records: Records, kind: 'alone' | 'delegating' | 'peer', all: More) {
     const { group = '', isChecked, ...more } = all
     this.#site = site
     this.#more = more
@@ -173,12 +173,15 @@ class Cluster {
       owners: { rivalOf: () => '', isPresent: (key, id) => isOwner(this.#cluster, key, id) },
     })
     const labels = { 'kuadrant.io/default-provider': 'true' }
-    const data = { ZONES: 'k.example.com', NAMESERVERS: isDelegating ? '' : PEER }
+    const data = { ZONES: 'k.example.com', NAMESERVERS: kind === 'peer' ? PEER : '' }
     for (const namespace of ['a', 'b']) {
       this.#cluster.put(secret(namespace, 'coredns', data, { labels }))
     }
     for (const [name, sketch] of records) {
-      const spec = { ...(isDelegating ? { delegate: true } : {}), ...(isChecked ? CHECKED : {}) }
+      const spec = {
+        ...(kind === 'delegating' ? { delegate: true } : {}),
+        ...(isChecked ? CHECKED : {}),
+      }
       const record = recordOf(name, sketch, spec)
       this.#cluster.put(record)
       this.#probed.addDesired(record)
@@ -224,15 +227,15 @@ class Cluster {
   }
 }
 
-async function oneCluster(row: Case, isDelegating: boolean): Promise<Outcome> {
-  const cluster = new Cluster('there', together(row), isDelegating, moreOf(row, true))
+async function oneCluster(row: Case, kind: 'alone' | 'delegating'): Promise<Outcome> {
+  const cluster = new Cluster('there', together(row), kind, moreOf(row, true))
   await cluster.settle()
   return outcomeOf({ there: await cluster.serve() })
 }
 
 async function twoClusters(row: Case): Promise<Outcome> {
-  const there = new Cluster('there', [['app', row.there]], false, moreOf(row, true))
-  const here = new Cluster('here', [['other', row.here]], false, commonOf(row))
+  const there = new Cluster('there', [['app', row.there]], 'peer', moreOf(row, true))
+  const here = new Cluster('here', [['other', row.here]], 'peer', commonOf(row))
   for (let i = 0; i < ROUNDS; i++) {
     for (const [one, other] of [
       [there, here],
@@ -278,8 +281,8 @@ function printServed({ served, probed }: Nameserver): string {
 export const COLUMNS = {
   plain: async (row) =>
     outcomeOf({ there: await plainOf('there', together(row), moreOf(row, false)) }),
-  'own cluster': (row) => oneCluster(row, false),
-  delegating: (row) => oneCluster(row, true),
+  'own cluster': (row) => oneCluster(row, 'alone'),
+  delegating: (row) => oneCluster(row, 'delegating'),
   'second cluster': twoClusters,
   'v2 peer': (row) => twoServers(row, 'v2'),
   'v1 peer': (row) => twoServers(row, 'v1'),

@@ -19,6 +19,8 @@ interface PartSources {
   /** Takes the own record out of service; undefined = nothing does. */
   readonly drain: EndpointDrain | undefined
   readonly reported: readonly PeerEndpoint[]
+  /** True if a nameserver never reported its endpoints. */
+  readonly isPartial: boolean
   /** Why addresses of peers are down. */
   readonly down: ReadonlyMap<string, string>
 }
@@ -26,12 +28,14 @@ interface PartSources {
 /** What each record of each site contributes to the record of all sites: our own first, the others in order. */
 export function composeSiteParts(
   publishing: Publishing,
-  { site, health, drain, reported, down }: PartSources,
+  { site, health, drain, reported, isPartial, down }: PartSources,
 ): SitePart<ApiObject>[] {
   const { content, record } = publishing
   const about = { site, key: record.key, sinceSeconds: content.createdSeconds }
   const own: SitePart<ApiObject> = {
     ...ownPart(publishing, { site, health, drain }),
+    // Only failover lists name endpoints of other sites, so other records need no second write.
+    isPartial: isPartial && content.settings?.failover !== undefined,
     endpoints: toPeerEndpoints(content, { ...about, down: [], up: [] }).map(printSpecEndpoint),
   }
   return [own, ...composeReported(reported, joinDown(down, health))]
@@ -40,7 +44,7 @@ export function composeSiteParts(
 /** The part of a record of this site, without its endpoints. */
 export function ownPart(
   { record, content }: Pick<Publishing, 'record' | 'content'>,
-  { site, health, drain }: Omit<PartSources, 'reported' | 'down'>,
+  { site, health, drain }: Omit<PartSources, 'reported' | 'isPartial' | 'down'>,
 ): Omit<SitePart<ApiObject>, 'endpoints'> {
   return {
     site,

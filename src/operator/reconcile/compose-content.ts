@@ -158,7 +158,8 @@ export function composeContent(publishing: Publishing, inputs: ContentInputs): M
     screened.siteStates.map(withoutDrains),
     observed.settled,
   )
-  const sources = { site, health, drain: own.drain, reported, down: decided.down }
+  const isPartial = addresses.some((address) => peers.get(address)?.state === undefined)
+  const sources = { site, health, drain: own.drain, reported, isPartial, down: decided.down }
   const clockFaults = findClockFaults(peers, inputs)
   const sites = { names: inputs.nameFaults.names, clocks: clockFaults.clocks }
   const content = {

@@ -75,8 +75,8 @@ export function expandRecord(
   return { records }
 }
 
-function originOf({ site, id, isUndated }: SitePart): RecordOrigin {
-  return isUndated ? { site, id, isUndated } : { site, id }
+function originOf({ site, id, isUndated, isPartial }: SitePart): RecordOrigin {
+  return { site, id, ...(isUndated ? { isUndated } : {}), ...(isPartial ? { isPartial } : {}) }
 }
 
 /** Validates the endpoints of a part as if the object had only these, and its settings. Returns what is wrong. */

@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import { thisMoment } from '../../../src/base/moment.ts'
 import type { ApiObject } from '../../../src/kube/api.ts'
+import { ClusterServer } from '../../support/cluster-server.ts'
 import { dnsRecord } from '../../support/operator-objects.ts'
 import type { PeerText } from '../../support/peer-text.ts'
 import { EAST, OperatorFixture, WEST } from './stage.ts'
@@ -73,4 +74,44 @@ t.test('no change of health is a conflict while nameservers of a site converge',
   })
   await fc.assert(property, { numRuns: 200 })
   t.pass()
+})
+
+t.test('a failover list is judged once all nameservers were heard', async (t) => {
+  for (const { theirs, warning } of [
+    { theirs: 'eu', warning: [] },
+    {
+      theirs: 'ea',
+      warning: [
+        'k.example.com.: failover names "eu", which no endpoint has; correct the annotation (here: record of k.example.com)',
+      ],
+    },
+  ]) {
+    const fixture = new OperatorFixture()
+    const code = [{ name: 'geo-code', value: 'GEO-NA' }]
+    const about = { dnsName: 'k.example.com', recordType: 'A', recordTTL: 60 }
+    const own = { ...about, targets: ['192.0.2.1'], setIdentifier: 'us', providerSpecific: code }
+    const annotations = { 'sextant.io/failover': 'GEO-NA: eu' }
+    const record = dnsRecord({ spec: { endpoints: [own] }, metadata: { annotations } })
+    fixture.cluster.put(record)
+    const server = new ClusterServer()
+    const serve = async (): Promise<readonly string[]> => {
+      await fixture.reconcile()
+      server.apply(fixture.cluster.records.values())
+      return server.conflicts.splice(0)
+    }
+    const say = (address: string, site: string, setIdentifier: string): void => {
+      const endpoint = { targets: ['192.0.2.9'], setIdentifier, geoCodes: ['GEO-EU'] }
+      fixture.peers.say(address, site, [endpoint], thisMoment(fixture.clock))
+    }
+    t.strictSame(await serve(), [], 'no nameserver was heard')
+    say(WEST, 'west', 'we')
+    t.strictSame(await serve(), [], 'one of two was heard')
+    fixture.peers.fallSilent(EAST)
+    t.strictSame(await serve(), [], 'the other one is silent')
+    say(EAST, 'east', theirs)
+    t.strictSame(await serve(), warning, theirs)
+    fixture.start()
+    fixture.peers.fallSilent(EAST)
+    t.strictSame(await serve(), [], 'the report is known after a restart')
+  }
 })
