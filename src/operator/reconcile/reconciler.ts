@@ -1,6 +1,7 @@
 import type { Clock } from '../../base/clock.ts'
 import { thisMoment } from '../../base/moment.ts'
 import type { HostShare } from '../../dnsrecord/host-share.ts'
+import { bareHost } from '../../peering/peer-status.ts'
 import { findSiteClocks } from '../../peering/site-clocks.ts'
 import type { ClusterView } from '../cluster/cluster-view.ts'
 import { findConflictsOf, findPartConflicts } from '../conflicts/find-in-cluster.ts'
@@ -226,8 +227,23 @@ export class Reconciler {
     })
     const plan = planPublish(publishing, derived, content, timeMs)
     await this.#carryOut(record, plan, { ...troubles, notOwned })
-    this.#parts.deaths?.note(publishing, { addresses, peers: known, siteStates })
+    const records = () => this.#recordsOfHost(publishing)
+    this.#parts.deaths?.note(publishing, { addresses, peers: known, siteStates, records })
     return requeueAfterMs(nextMs === undefined ? undefined : nextMs - nowMs, bounds)
+  }
+
+  /** A record, and the others of this cluster that are published for its host. */
+  #recordsOfHost(publishing: Publishing): readonly Publishing[] {
+    const { view, role } = this.#parts
+    const { record, rootHost } = publishing
+    const host = bareHost(rootHost)
+    const others = view.claimantsAt(host).flatMap((other): Publishing[] => {
+      if (other.key === record.key) return []
+      const action = decide(other, view.secretsOf(other.namespace), role)
+      if (action.kind !== 'publish' || bareHost(action.publishing.rootHost) !== host) return []
+      return [this.#withoutForeign(action.publishing).publishing]
+    })
+    return [publishing, ...others]
   }
 
   async #serve(whole: Publishing): Promise<undefined> {

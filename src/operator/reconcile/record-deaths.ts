@@ -6,7 +6,6 @@ import { oldestAllDown } from '../../peering/deaths/oldest-all-down.ts'
 import type { SiteState } from '../../peering/peer-endpoint.ts'
 import { bareHost } from '../../peering/peer-status.ts'
 import { toPeerEndpoints } from '../../peering/to-peer-endpoint.ts'
-import { OPEN } from '../../steering/rules.ts'
 import { LineBudget } from '../../telemetry/line-budget.ts'
 import type { Logger } from '../../telemetry/log.ts'
 import type { KnownPeer } from '../peers/peer-state-store.ts'
@@ -14,7 +13,7 @@ import type { Publishing } from '../plan/decide.ts'
 import { shortHash } from '../record/short-hash.ts'
 import type { OperatorSettings } from '../settings.ts'
 
-/** Lines within a period, over all records. */
+/** Lines within a period, over all hosts. */
 const LINES_MAX = 20
 const PERIOD_MS = 60_000
 
@@ -39,12 +38,15 @@ export function operatorDeathRules({
     holdDownMs,
     policy: new ProbePolicy(probing?.allowed ?? []),
     commands: new Set(),
-    allDown: OPEN,
+    // The nameservers have it.
+    allDown: undefined,
   }
 }
 
-/** What is known of the peers of a record. */
-interface PeersOfRecord {
+/** What is known of a host. */
+interface KnownHost {
+  /** The records of this cluster that are published for the host. */
+  readonly records: () => readonly Pick<Publishing, 'record' | 'content'>[]
   /** Of all nameservers. */
   readonly addresses: readonly string[]
   readonly peers: ReadonlyMap<string, KnownPeer>
@@ -59,11 +61,13 @@ interface RecordDeathsParts {
   readonly log: Logger
 }
 
-/** Logs what happens to each record when one of its sites dies: once, and when the reasons change. */
+/** Logs what happens to each host when one of its sites dies: once, and when the reasons change. */
 export class RecordDeaths {
   readonly #parts: RecordDeathsParts
-  /** By record key: hash of the causes that were logged. */
-  readonly #logged = new Map<string, string>()
+  /** By host: hash of the causes that were logged, and the keys of its records. */
+  readonly #logged = new Map<string, { causes: string; readonly keys: Set<string> }>()
+  /** Host by record key. */
+  readonly #hosts = new Map<string, string>()
   readonly #budget = new LineBudget(LINES_MAX, PERIOD_MS)
   #unlogged = 0
 
@@ -72,39 +76,46 @@ export class RecordDeaths {
   }
 
   /** Logs nothing before a peer was heard: each site would seem to be alone. */
-  note(publishing: Publishing, known: PeersOfRecord): void {
+  note({ record, rootHost }: Publishing, known: KnownHost): void {
     if (![...known.peers.values()].some(({ state }) => state !== undefined)) return
-    const { key } = publishing.record
-    const deaths = this.#deathsOf(publishing, known)
+    const host = bareHost(rootHost)
+    if (this.#hosts.get(record.key) !== host) this.forget(record.key)
+    this.#hosts.set(record.key, host)
+    const deaths = this.#deathsOf(host, known)
     const causes = shortHash(deaths.map(({ site, cause }) => `${site} ${cause}`).join('\n'))
-    if (this.#logged.get(key) === causes) return
-    this.#logged.set(key, causes)
-    for (const { site, host, text, kind } of deaths) {
-      this.#log(site, `${key}: ${host}: ${text}`, kind === 'setting')
+    const logged = this.#logged.get(host) ?? { causes: '', keys: new Set<string>() }
+    this.#logged.set(host, logged)
+    logged.keys.add(record.key)
+    if (logged.causes === causes) return
+    logged.causes = causes
+    for (const { site, text, kind } of deaths) {
+      this.#log(site, `${host}: ${text}`, kind === 'setting')
     }
   }
 
   forget(key: string): void {
-    this.#logged.delete(key)
+    const host = this.#hosts.get(key) ?? ''
+    this.#hosts.delete(key)
+    const keys = this.#logged.get(host)?.keys
+    keys?.delete(key)
+    if (keys?.size === 0) this.#logged.delete(host)
   }
 
   #deathsOf(
-    { record, rootHost, content }: Publishing,
-    { addresses, peers, siteStates }: PeersOfRecord,
+    host: string,
+    { addresses, peers, siteStates, records }: KnownHost,
   ): ReturnType<typeof ifSiteDies> {
     const { site, rules } = this.#parts
-    const facts = { key: record.key, site, ...UNKNOWN_HEALTH, sinceSeconds: 0 }
-    const others = siteStates.flatMap(({ endpoints }) => endpoints)
-    const endpoints = [...toPeerEndpoints(content, facts), ...others]
+    const ours = [...records()].sort((a, b) => (a.record.key < b.record.key ? -1 : 1))
+    const own = ours.flatMap(({ record: { key }, content }) => {
+      return toPeerEndpoints(content, { key, site, ...UNKNOWN_HEALTH, sinceSeconds: 0 })
+    })
+    const endpoints = [...own, ...siteStates.flatMap((one) => one.endpoints)]
+    const checks = ours.flatMap(({ content }) => content.healthCheck ?? [])
     const sites = new Set(addresses.map((address) => siteAt(address, peers)))
     sites.add(site)
-    const host = {
-      host: bareHost(rootHost),
-      endpoints,
-      check: content.healthCheck,
-      allDown: oldestAllDown(endpoints),
-    }
-    return ifSiteDies(host, { ...rules, site, sites: sites.size, knowsOthers: true })
+    const ofSites = { host, endpoints, check: checks[0], allDown: oldestAllDown(endpoints) }
+    return ifSiteDies(ofSites, { ...rules, site, sites: sites.size, knowsOthers: true })
   }
 
   #log(site: string, text: string, isWarning: boolean): void {

@@ -80,8 +80,8 @@ export interface DeathRules {
   readonly policy: Pick<ProbePolicy, 'refusal'>
   /** Names of the commands that health checks may run. */
   readonly commands: Pick<ReadonlySet<string>, 'has'>
-  /** That of the zone. */
-  readonly allDown: AllDownPolicy
+  /** That of the zone; undefined = it is not known here. */
+  readonly allDown: AllDownPolicy | undefined
 }
 
 /** What happens to a host when one of its sites dies. */
@@ -232,8 +232,10 @@ function fateOf(
   isAlone: boolean,
   { host, rules, probed }: Facts & { readonly probed: Unprobed },
 ): Fate {
-  if (isAlone && (host.allDown ?? rules.allDown) !== CLOSED) {
-    return { keptMs: Infinity, reason: ALONE, kind: 'alone' }
+  const allDown = host.allDown ?? rules.allDown
+  if (isAlone && allDown !== CLOSED) {
+    const unless = allDown === undefined ? ', unless all-down of its nameservers is closed' : ''
+    return { keptMs: Infinity, reason: `${ALONE}${unless}`, kind: 'alone' }
   }
   const { check } = host
   if (check === undefined) {

@@ -28,21 +28,21 @@ function stage(isProbing = true, probesPeers = true) {
   return { fixture, put, logged }
 }
 
-t.test('each record is logged once a peer was heard, and when the reasons change', async (t) => {
+t.test('each host is logged once a peer was heard, and when the reasons change', async (t) => {
   const { fixture, put, logged } = stage()
   put({ healthCheck: CHECK })
   t.strictSame(await logged(), [], 'no peer was heard')
   fixture.say(EAST, 'east', ['192.0.2.2'])
   const removed = (site: string, of = 2): string =>
-    `[INFO] if ${site} dies: ${KEY}: k.example.com: 1 of ${of} addresses is removed within 60 s`
+    `[INFO] if ${site} dies: k.example.com: 1 of ${of} addresses is removed within 60 s`
   t.strictSame(await logged(), [removed('east'), removed('here')])
   t.strictSame(await logged(), [])
   fixture.say(EAST, 'east', ['192.0.2.2', '192.0.2.3'])
   t.strictSame(await logged(), [], 'only the number of addresses changed')
   put({})
   t.strictSame(await logged(), [
-    `[INFO] if east dies: ${KEY}: k.example.com: 2 of 3 addresses are kept for 24 h: no health check`,
-    `[INFO] if here dies: ${KEY}: k.example.com: 192.0.2.1 is kept for 24 h: no health check`,
+    `[INFO] if east dies: k.example.com: 2 of 3 addresses are kept for 24 h: no health check`,
+    `[INFO] if here dies: k.example.com: 192.0.2.1 is kept for 24 h: no health check`,
   ])
 })
 
@@ -55,23 +55,55 @@ for (const [flag, ...flags] of [
     put({ healthCheck: CHECK })
     fixture.say(EAST, 'east', ['192.0.2.2'])
     const kept = (site: string, address: string): string =>
-      `[WARNING] if ${site} dies: ${KEY}: k.example.com: ${address} is kept for 24 h: ${flag} is false`
+      `[WARNING] if ${site} dies: k.example.com: ${address} is kept for 24 h: ${flag} is false`
     t.strictSame(await logged(), [kept('east', '192.0.2.2'), kept('here', '192.0.2.1')])
   })
 }
 
+t.test('all records of a host count', async (t) => {
+  const { fixture, put, logged } = stage()
+  const at = (...targets: string[]) => {
+    return [{ dnsName: 'k.example.com', recordType: 'A', recordTTL: 60, targets }]
+  }
+  put({ endpoints: at('192.0.2.1') })
+  put({ endpoints: at('192.0.2.3', '192.0.2.4'), healthCheck: CHECK }, 'other')
+  fixture.say(EAST, 'east', ['192.0.2.2'])
+  const lines = (theirs: number, ours: number, span: string): readonly string[] => {
+    const total = theirs + ours
+    return [
+      `[INFO] if east dies: k.example.com: 1 of ${total} addresses is removed within ${span}`,
+      `[INFO] if here dies: k.example.com: ${ours} of ${total} addresses are removed within ${span}`,
+    ]
+  }
+  t.strictSame(await logged(), lines(1, 3, '60 s'), 'the check of the other record holds')
+  t.strictSame(await logged('a/other'), [], 'one line per site and host')
+  const slower = { ...CHECK, interval: '20s' }
+  put({ endpoints: at('192.0.2.1'), healthCheck: slower })
+  t.strictSame(await logged('a/other'), lines(1, 3, '110 s'), 'that of the first one')
+  fixture.cluster.markDeleted('a/other')
+  await logged('a/other')
+  t.strictSame(await logged(), [], 'the other record is gone: the reasons are the same')
+  for (const name of ['app', 'local-app', 'merged-app']) fixture.cluster.records.delete(`a/${name}`)
+  await logged()
+  put({ endpoints: at('192.0.2.1') })
+  t.equal((await logged()).length, 2, 'a new record of the host is logged')
+})
+
 t.test('the number of lines is bounded', async (t) => {
   const { fixture, put, logged } = stage()
-  fixture.say(EAST, 'east', ['192.0.2.2'])
-  let count = 0
-  for (let i = 0; i < 15; i++) {
-    put({ healthCheck: CHECK }, `r${i}`)
-    count += (await logged(`a/r${i}`)).length
+  fixture.say(EAST, 'east', [])
+  const logOf = (name: string): Promise<readonly string[]> => {
+    const rootHost = `${name}.k.example.com`
+    const endpoint = { dnsName: rootHost, recordType: 'A', recordTTL: 60, targets: ['192.0.2.1'] }
+    put({ rootHost, endpoints: [endpoint] }, name)
+    return logged(`a/${name}`)
   }
+  let count = 0
+  for (let i = 0; i < 25; i++) count += (await logOf(`r${i}`)).length
   t.equal(count, 20)
   fixture.clock.pass(60_000)
-  put({ healthCheck: CHECK }, 'last')
-  const lines = await logged('a/last')
-  t.equal(lines[0], '[INFO] and 10 more lines about the death of sites')
-  t.equal(lines.length, 3)
+  t.strictSame(await logOf('last'), [
+    '[INFO] and 5 more lines about the death of sites',
+    '[INFO] if here dies: last.k.example.com: 192.0.2.1 is kept: no other site has an address, unless all-down of its nameservers is closed',
+  ])
 })
