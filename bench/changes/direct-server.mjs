@@ -14,6 +14,7 @@ import { Supervisor } from '../../dist/server/supervisor.js'
 import { LineBuffer, printLine } from '../../dist/telemetry/lines.js'
 import { createLogger } from '../../dist/telemetry/log.js'
 import { MetricsRegistry } from '../../dist/telemetry/metrics.js'
+import { tcpDriver } from '../../dist/transport/tcp-driver.js'
 import { loadLibc } from '../../dist/transport/udp/batch/libc.js'
 import { DIRECTIVES, opened } from './direct-directive.mjs'
 import { bulkName, ZONE } from './manifests.mjs'
@@ -64,7 +65,7 @@ const supervisor = new Supervisor(
       openDnsListener(plan, {
         ...shared,
         cookies: new CookieJar(cookieKey),
-        listenUdp: (plan, handler) => plane.listen(plan, handler),
+        drivers: [plane, tcpDriver()],
       }),
     openHttp: () => Promise.reject(new Error('no HTTP here')),
     dataThreads: plane,

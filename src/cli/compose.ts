@@ -5,18 +5,17 @@ import { Random } from '../base/random.ts'
 import { systemTimers } from '../base/timers.ts'
 import { CookieJar } from '../dns/edns/cookie.ts'
 import { CookieSecrets } from '../dns/edns/cookie-secrets.ts'
-import type { Losses } from '../plugin/server-counters.ts'
 import { DIRECTIVE_NAMES, loadDirectives } from '../plugins/order.ts'
 import { ServerCounts, ServerTotals } from '../server/counters.ts'
-import { openDnsListener } from '../server/dns-listener.ts'
+import { type DnsDriver, openDnsListener } from '../server/dns-listener.ts'
 import type { ListenPlan } from '../server/listen-plan.ts'
 import type { HttpRoute } from '../server/setup.ts'
 import type { DataChange, DnsListener, SupervisorParts } from '../server/supervisor.ts'
 import { type LineBuffer, printLine } from '../telemetry/lines.ts'
 import { createLogger, type Logger, type LogSink } from '../telemetry/log.ts'
 import { MetricsRegistry } from '../telemetry/metrics.ts'
-import type { QueryHandler } from '../transport/exchange.ts'
-import { createTcpCounters, type TcpCounters } from '../transport/tcp-counters.ts'
+import { createTcpCounters } from '../transport/tcp-counters.ts'
+import { tcpDriver } from '../transport/tcp-driver.ts'
 import { followCookieSecrets, rotateCookieSecrets } from './cookie-secrets.ts'
 import { releaseMemoryAfterFloods } from './memory-release.ts'
 import { UdpService } from './udp-service.ts'
@@ -44,18 +43,18 @@ export function composeParts(
   const cookieSecrets = secrets.memory
   const tcpCounters = createTcpCounters()
   totals.includeLosses(() => ({ lines: lines.dropped }))
-  totals.includeLosses(() => tcpLosses(tcpCounters))
   const parts = { dnsPort, lines, cookieSecrets, counts: counters, totals, log, takesOver }
   const udp = new UdpService(parts)
+  const drivers: readonly DnsDriver[] = [udp, tcpDriver(tcpCounters, () => udp.reusePortBinder)]
+  // `status` prints them in this order.
+  for (const { losses } of drivers.toReversed()) if (losses) totals.includeLosses(losses)
   const shared = {
     clock: systemClock,
     random: new Random(randomInt(2 ** 32)),
     cookies: new CookieJar(secrets),
     counters,
     log,
-    listenUdp: (plan: ListenPlan, handler: QueryHandler) => udp.listen(plan, handler),
-    tcpCounters,
-    reusePortBinder: () => udp.reusePortBinder,
+    drivers,
   }
   let announced = false
   const openDns = async (plan: ListenPlan): Promise<DnsListener> => {
@@ -129,16 +128,6 @@ function httpOpeners(
 
 /** If this thread serves UDP too, there is no other thread to change. */
 const NO_CHANGE: DataChange = { commit: async () => {}, abandon: () => {} }
-
-function tcpLosses({ refused, timedOut, overrun, dropped, malformed }: TcpCounters): Losses {
-  return {
-    refusedConnections: refused,
-    timedOutConnections: timedOut,
-    overrunConnections: overrun,
-    overloadedConnections: dropped,
-    malformedConnections: malformed,
-  }
-}
 
 /**
  * Returns an error that names the HTTP address that failed, the reason, and the directive that

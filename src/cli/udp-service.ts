@@ -4,18 +4,14 @@ import { systemTimers } from '../base/timers.ts'
 import { BYPASSES } from '../server/data/bypasses.ts'
 import { DataPlane, type DataPlaneParts } from '../server/data/data-plane.ts'
 import type { ListenPlan } from '../server/listen-plan.ts'
-import type { QueryHandler } from '../transport/exchange.ts'
+import type { PacketDriver } from '../transport/driver.ts'
+import type { Listener, QueryHandler } from '../transport/exchange.ts'
 import { ReusePortBinder } from '../transport/handover/reuse-port-binder.ts'
 import { chooseGrouping } from '../transport/udp/batch/grouping/choose-grouping.ts'
 import { loadLibc } from '../transport/udp/batch/libc.ts'
 import { type ChosenUdp, chooseUdp } from '../transport/udp/choose.ts'
-import { listenDgram } from '../transport/udp/dgram.ts'
-import {
-  createUdpCounters,
-  RECEIVE_BUFFER_OCTETS,
-  SEND_BUFFER_OCTETS,
-  type UdpListener,
-} from '../transport/udp/udp.ts'
+import { dgramDriver } from '../transport/udp/dgram.ts'
+import { RECEIVE_BUFFER_OCTETS, SEND_BUFFER_OCTETS } from '../transport/udp/udp.ts'
 import { startDataThread } from './start-data-thread.ts'
 
 type UdpServiceParts = Omit<
@@ -27,9 +23,15 @@ type UdpServiceParts = Omit<
  * Serves UDP for this process. The way is chosen when the first socket is needed, so commands that
  * open none load nothing and print nothing.
  */
-export class UdpService {
+export class UdpService implements PacketDriver<ListenPlan> {
+  readonly kind = 'packets'
+  readonly name = 'udp'
   readonly #parts: UdpServiceParts
-  readonly #counters = createUdpCounters()
+  /** Used where batches are not available. */
+  readonly #dgram = dgramDriver({
+    receiveBufferOctets: RECEIVE_BUFFER_OCTETS,
+    sendBufferOctets: SEND_BUFFER_OCTETS,
+  })
   #chosen: ChosenUdp | undefined
   /** Undefined if node:dgram serves UDP. */
   plane: DataPlane | undefined
@@ -37,10 +39,11 @@ export class UdpService {
 
   constructor(parts: UdpServiceParts) {
     this.#parts = parts
-    parts.totals.includeLosses(() => {
-      const { dropped, sendErrors } = this.#counters
-      return { overloaded: dropped, unsent: sendErrors }
-    })
+  }
+
+  /** Those of node:dgram; the data plane reports its own. */
+  get losses(): PacketDriver['losses'] {
+    return this.#dgram.losses
   }
 
   /** Text for the log; undefined = not chosen yet. */
@@ -65,22 +68,15 @@ export class UdpService {
     }
   }
 
-  async listen(plan: ListenPlan, handler: QueryHandler): Promise<UdpListener> {
+  async open(plan: ListenPlan, handler: QueryHandler): Promise<Listener> {
     this.choose()
-    if (this.plane !== undefined) return this.plane.listen(plan, handler)
+    if (this.plane !== undefined) return this.plane.open(plan, handler)
     for (const name of Object.keys(BYPASSES)) {
       if (!plan.configs.some(({ directives }) => directives.includes(name))) continue
       const reason = `because UDP is ${this.description}`
       this.#parts.log.warning(`${plan.address}: "${name}" is ignored, ${reason}`)
     }
-    return listenDgram({
-      host: plan.host,
-      port: plan.port,
-      handler,
-      counters: this.#counters,
-      receiveBufferOctets: RECEIVE_BUFFER_OCTETS,
-      sendBufferOctets: SEND_BUFFER_OCTETS,
-    })
+    return this.#dgram.open(plan, handler)
   }
 
   #createPlane(groupsReplies: boolean): DataPlane {

@@ -4,16 +4,17 @@ import type { Random } from '../base/random.ts'
 import type { CookieJar } from '../dns/edns/cookie.ts'
 import { MESSAGE_OCTETS_MAX } from '../dns/message/header.ts'
 import type { Logger } from '../telemetry/log.ts'
-import type { QueryHandler } from '../transport/exchange.ts'
-import type { ReusePortBinder } from '../transport/handover/reuse-port-binder.ts'
-import { listenTcp, type TcpListener } from '../transport/tcp.ts'
-import type { TcpCounters } from '../transport/tcp-counters.ts'
-import { REPLY_OCTETS_MAX, type UdpListener } from '../transport/udp/udp.ts'
+import type { ConnectionLimits, PacketDriver, StreamDriver } from '../transport/driver.ts'
+import type { Listener } from '../transport/exchange.ts'
+import { REPLY_OCTETS_MAX } from '../transport/udp/udp.ts'
 import type { ServerCounts } from './counters.ts'
 import { ExchangePool } from './exchange-pool.ts'
 import type { ListenPlan } from './listen-plan.ts'
 import { Server } from './server.ts'
 import type { DnsListener } from './supervisor.ts'
+
+/** A transport that every plan is served over. */
+export type DnsDriver = PacketDriver<ListenPlan> | StreamDriver
 
 /** What the servers of a process have in common, across reloads too. */
 interface DnsListenerParts {
@@ -22,74 +23,85 @@ interface DnsListenerParts {
   readonly log: Logger
   readonly counters: ServerCounts
   readonly cookies: CookieJar
-  /** As `listenDgram`, for the host and port of a plan. */
-  readonly listenUdp: (plan: ListenPlan, handler: QueryHandler) => Promise<UdpListener>
-  /** Counters of all TCP listeners together. */
-  readonly tcpCounters?: TcpCounters
-  /** As `TcpOptions.reusePortBinder`; called when a socket is opened. */
-  readonly reusePortBinder?: () => ReusePortBinder | undefined
+  /** At least one. If any port will do, the first one chooses it. */
+  readonly drivers: readonly DnsDriver[]
 }
 
-/** Attempts to find a port that is free for both UDP and TCP, if any port will do. */
+/** Attempts to find a port that is free for every transport, if any port will do. */
 const FREE_PORT_ATTEMPTS = 10
 
+/** One transport of an address. */
+interface OpenTransport {
+  readonly listener: Listener
+  use(next: ListenPlan): void
+}
+
 /**
- * Opens UDP and TCP sockets for a plan. Rejects with an InputError that names the key that asked
- * for them.
+ * Opens a plan's address with each driver, on the same port. Rejects with an InputError that names the
+ * key that asked for it.
  */
 export async function openDnsListener(
   plan: ListenPlan,
   parts: DnsListenerParts,
 ): Promise<DnsListener> {
-  const [udp, tcp] = await openBoth(plan, parts)
+  const opened = await openAll(plan, parts)
   return {
-    port: udp.port,
+    port: opened[0]!.listener.port,
     use: (next) => {
-      udp.setHandler(createHandler(next, parts, REPLY_OCTETS_MAX))
-      tcp.setHandler(createHandler(next, parts, MESSAGE_OCTETS_MAX))
-      tcp.setLimits(tcpLimits(next))
+      for (const transport of opened) transport.use(next)
     },
-    close: async () => {
-      await Promise.all([udp.close(), tcp.close()])
-    },
+    close: () => closeAll(opened),
   }
 }
 
-/** Gives each socket its own bound on queries in flight, so that a flood over UDP leaves room for TCP. */
-function createHandler(
-  plan: ListenPlan,
-  parts: DnsListenerParts,
-  replyOctets: number,
-): ExchangePool {
-  const tcpIdleMs = plan.timeouts.idleMs
-  const server = new Server({ ...parts, address: plan.address, blocks: plan.blocks, tcpIdleMs })
-  return new ExchangePool(server, replyOctets, plan.waitingMax)
-}
-
-async function openBoth(
-  plan: ListenPlan,
-  parts: DnsListenerParts,
-): Promise<[UdpListener, TcpListener]> {
-  const { listenUdp, tcpCounters, reusePortBinder } = parts
+async function openAll(plan: ListenPlan, parts: DnsListenerParts): Promise<OpenTransport[]> {
   for (let attempt = 1; ; attempt++) {
-    const udp = await listenUdp(plan, createHandler(plan, parts, REPLY_OCTETS_MAX)).catch(
-      (error) => {
-        throw listenFault('udp', plan, error)
-      },
-    )
+    const opened: OpenTransport[] = []
+    const next = (): DnsDriver | undefined => parts.drivers[opened.length]
     try {
-      const handler = createHandler(plan, parts, MESSAGE_OCTETS_MAX)
-      const options = { host: plan.host, port: udp.port, handler, limits: tcpLimits(plan) }
-      const shared = { counters: tcpCounters, reusePortBinder: reusePortBinder?.() }
-      return [udp, await listenTcp({ ...options, ...shared })]
+      for (let driver = next(); driver !== undefined; driver = next()) {
+        const port = opened[0]?.listener.port ?? plan.port
+        opened.push(await openTransport(driver, { ...plan, port }, parts))
+      }
+      return opened
     } catch (error) {
-      await udp.close()
-      if (plan.port !== 0 || attempt === FREE_PORT_ATTEMPTS) throw listenFault('tcp', plan, error)
+      await closeAll(opened)
+      const isLast = opened.length === 0 || plan.port !== 0 || attempt === FREE_PORT_ATTEMPTS
+      if (isLast) throw listenFault(next()!.name, plan, error)
     }
   }
 }
 
-function tcpLimits({ timeouts }: ListenPlan) {
+async function closeAll(opened: readonly OpenTransport[]): Promise<void> {
+  await Promise.all(opened.map(({ listener }) => listener.close()))
+}
+
+async function openTransport(
+  driver: DnsDriver,
+  plan: ListenPlan,
+  parts: DnsListenerParts,
+): Promise<OpenTransport> {
+  const replyOctets = driver.kind === 'packets' ? REPLY_OCTETS_MAX : MESSAGE_OCTETS_MAX
+  // Each has its own bound on queries in flight, so that a flood over one leaves room for the others.
+  const handlerOf = ({ address, blocks, timeouts, waitingMax }: ListenPlan): ExchangePool => {
+    const server = new Server({ ...parts, address, blocks, tcpIdleMs: timeouts.idleMs })
+    return new ExchangePool(server, replyOctets, waitingMax)
+  }
+  if (driver.kind === 'packets') {
+    const listener = await driver.open(plan, handlerOf(plan))
+    return { listener, use: (next) => listener.setHandler(handlerOf(next)) }
+  }
+  const listener = await driver.open(plan, handlerOf(plan), limitsOf(plan))
+  return {
+    listener,
+    use: (next) => {
+      listener.setHandler(handlerOf(next))
+      listener.setLimits(limitsOf(next))
+    },
+  }
+}
+
+function limitsOf({ timeouts }: ListenPlan): ConnectionLimits {
   const { readMs, writeMs, idleMs, maxTcpQueries } = timeouts
   return { readMs, writeMs, idleMs, queriesMax: maxTcpQueries }
 }
@@ -101,7 +113,7 @@ const REASONS: Readonly<Record<string, string>> = {
 }
 
 /** Returns one line: the socket that failed, the reason, and the key that asked for it. */
-function listenFault(network: 'udp' | 'tcp', plan: ListenPlan, cause: unknown): InputError {
+function listenFault(network: string, plan: ListenPlan, cause: unknown): InputError {
   if (cause instanceof InputError) return cause
   const code = (cause as NodeJS.ErrnoException).code ?? ''
   const reason = REASONS[code] ?? (cause instanceof Error ? cause.message : String(cause))

@@ -4,7 +4,8 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { acceptMore, acceptQueued } from '../base/accept-queued.ts'
 import { EventLoopBudget, noteAccepted } from '../base/event-loop-budget.ts'
 import { type Peer, Places } from '../base/places.ts'
-import type { Listener, QueryHandler } from './exchange.ts'
+import type { StreamListener } from './driver.ts'
+import type { QueryHandler } from './exchange.ts'
 import type { HandedState, Handover } from './handover/handover.ts'
 import type { ReusePortBinder } from './handover/reuse-port-binder.ts'
 import { openHost } from './open-host.ts'
@@ -26,11 +27,11 @@ export interface TcpOptions {
   readonly reusePortBinder?: ReusePortBinder | undefined
 }
 
-export interface TcpListener extends Listener {
+export interface TcpListener extends StreamListener {
   readonly counters: Readonly<TcpCounters>
   /** Open connections. */
   readonly connections: number
-  /** Sets the limits of later connections; limits that are left out have their defaults. */
+  /** Limits that are left out have their defaults. */
   setLimits(limits: Partial<TcpLimits>): void
 }
 

@@ -12,14 +12,12 @@ import { ServerCounts } from '../../src/server/counters.ts'
 import { openDnsListener } from '../../src/server/dns-listener.ts'
 import type { ListenPlan } from '../../src/server/listen-plan.ts'
 import { createLogger } from '../../src/telemetry/log.ts'
-import type { QueryHandler } from '../../src/transport/exchange.ts'
-import { listenDgram } from '../../src/transport/udp/dgram.ts'
+import { tcpDriver } from '../../src/transport/tcp-driver.ts'
+import { dgramDriver } from '../../src/transport/udp/dgram.ts'
 import { until } from '../support/until.ts'
 
 const parts = {
-  listenUdp: ({ host, port }: ListenPlan, handler: QueryHandler) => {
-    return listenDgram({ host, port, handler })
-  },
+  drivers: [dgramDriver(), tcpDriver()],
   clock: systemClock,
   random: new Random(1),
   log: createLogger(

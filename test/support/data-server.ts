@@ -15,6 +15,7 @@ import { Supervisor } from '../../src/server/supervisor.ts'
 import type { LineBuffer } from '../../src/telemetry/lines.ts'
 import { createLogger } from '../../src/telemetry/log.ts'
 import { MetricsRegistry } from '../../src/telemetry/metrics.ts'
+import { tcpDriver } from '../../src/transport/tcp-driver.ts'
 import { loadLibc } from '../../src/transport/udp/batch/libc.ts'
 import { lineBufferTo } from './line-buffer.ts'
 
@@ -89,7 +90,7 @@ export class DataServer {
       openDns: (plan) =>
         openDnsListener(plan, {
           ...shared,
-          listenUdp: (plan, handler) => this.plane.listen(plan, handler),
+          drivers: [this.plane, tcpDriver()],
         }),
       openHttp: () => Promise.reject(new Error('no HTTP here')),
       openAdmin: () => Promise.reject(new Error('no admin API here')),

@@ -4,6 +4,7 @@ import type { Losses } from '../../plugin/server-counters.ts'
 import { LineBudget } from '../../telemetry/line-budget.ts'
 import type { LineBuffer } from '../../telemetry/lines.ts'
 import type { Logger } from '../../telemetry/log.ts'
+import type { PacketDriver } from '../../transport/driver.ts'
 import type { QueryHandler } from '../../transport/exchange.ts'
 import { openHost } from '../../transport/open-host.ts'
 import type { Libc } from '../../transport/udp/batch/libc.ts'
@@ -71,7 +72,9 @@ interface Member {
 }
 
 /** Starts the data threads of a process, and keeps them in the state that the control thread wants. */
-export class DataPlane implements DataThreads {
+export class DataPlane implements DataThreads, PacketDriver<ListenPlan> {
+  readonly kind = 'packets'
+  readonly name = 'udp'
   readonly #parts: DataPlaneParts
   readonly #members: Member[] = []
   readonly #listeners = new Map<string, DataListener>()
@@ -100,10 +103,10 @@ export class DataPlane implements DataThreads {
   }
 
   /**
-   * As `listenDgram`. The instance that was prepared last serves the address at once: datagrams that
+   * See `PacketDriver`. The instance that was prepared last serves the address at once: datagrams that
    * arrive while no thread reads a socket fill its buffer and are lost.
    */
-  async listen(plan: ListenPlan, handler: QueryHandler): Promise<UdpListener> {
+  async open(plan: ListenPlan, handler: QueryHandler): Promise<UdpListener> {
     const { libc, takesOver } = this.#parts
     const { address, port } = plan
     return openHost(plan.host, async (host) => {

@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { isIP } from 'node:net'
 import { Protocol } from '../../dns/message/query.ts'
 import { Drain } from '../drain.ts'
+import type { PacketDriver } from '../driver.ts'
 import type { Exchange, QueryHandler } from '../exchange.ts'
 import { openHost } from '../open-host.ts'
 import { parsePeerAddress } from '../peer-address.ts'
@@ -24,6 +25,19 @@ const SEND_QUEUE_MAX = 1024
  */
 export function listenDgram(options: UdpOptions): Promise<UdpListener> {
   return openHost(options.host, (host) => open(options, host))
+}
+
+/** Serves UDP over node:dgram, one socket per address. */
+export function dgramDriver(
+  options: Pick<UdpOptions, 'receiveBufferOctets' | 'sendBufferOctets'> = {},
+): PacketDriver {
+  const counters = createUdpCounters()
+  return {
+    kind: 'packets',
+    name: 'udp',
+    open: ({ host, port }, handler) => listenDgram({ ...options, host, port, handler, counters }),
+    losses: () => ({ overloaded: counters.dropped, unsent: counters.sendErrors }),
+  }
 }
 
 async function open(options: UdpOptions, host: string): Promise<UdpListener> {

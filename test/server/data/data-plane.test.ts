@@ -13,6 +13,7 @@ import { openDnsListener } from '../../../src/server/dns-listener.ts'
 import { Supervisor } from '../../../src/server/supervisor.ts'
 import { createLogger } from '../../../src/telemetry/log.ts'
 import { MetricsRegistry } from '../../../src/telemetry/metrics.ts'
+import { tcpDriver } from '../../../src/transport/tcp-driver.ts'
 import { loadLibc } from '../../../src/transport/udp/batch/libc.ts'
 import { composeQuery } from '../../support/client.ts'
 import { lineBufferTo } from '../../support/line-buffer.ts'
@@ -75,7 +76,7 @@ async function serve(t: Test, text: string) {
           cookies: new CookieJar(cookieSecrets),
           counters: counts,
           log,
-          listenUdp: (plan, handler) => plane.listen(plan, handler),
+          drivers: [plane, tcpDriver()],
         }),
       openHttp: () => Promise.reject(new Error('no HTTP here')),
       openAdmin: () => Promise.reject(new Error('no admin API here')),

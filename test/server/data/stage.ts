@@ -8,15 +8,14 @@ import { CookieSecrets } from '../../../src/dns/edns/cookie-secrets.ts'
 import { ServerCounts, ServerTotals } from '../../../src/server/counters.ts'
 import { DataPlane } from '../../../src/server/data/data-plane.ts'
 import { openDnsListener } from '../../../src/server/dns-listener.ts'
-import type { ListenPlan } from '../../../src/server/listen-plan.ts'
 import type { HttpRoute } from '../../../src/server/setup.ts'
 import { Supervisor } from '../../../src/server/supervisor.ts'
 import { printLine } from '../../../src/telemetry/lines.ts'
 import { createLogger } from '../../../src/telemetry/log.ts'
 import { MetricsRegistry } from '../../../src/telemetry/metrics.ts'
-import type { QueryHandler } from '../../../src/transport/exchange.ts'
+import { tcpDriver } from '../../../src/transport/tcp-driver.ts'
 import { loadLibc } from '../../../src/transport/udp/batch/libc.ts'
-import { listenDgram } from '../../../src/transport/udp/dgram.ts'
+import { dgramDriver } from '../../../src/transport/udp/dgram.ts'
 import { lineBufferTo } from '../../support/line-buffer.ts'
 import { freePort } from '../../support/server.ts'
 import { WITH_LATER } from './later.ts'
@@ -64,17 +63,13 @@ export async function serve(
     timers: systemTimers,
     takesOver: false,
   })
-  const listenUdp = (plan: ListenPlan, handler: QueryHandler) =>
-    udp === 'batch'
-      ? plane.listen(plan, handler)
-      : listenDgram({ host: plan.host, port: plan.port, handler })
   const shared = {
     clock: systemClock,
     random: new Random(1),
     cookies: new CookieJar(cookieSecrets),
     counters,
     log,
-    listenUdp,
+    drivers: [udp === 'batch' ? plane : dgramDriver(), tcpDriver()],
   }
   let routes: readonly HttpRoute[] = []
   const supervisor = new Supervisor(

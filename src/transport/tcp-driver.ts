@@ -1,0 +1,26 @@
+import type { StreamDriver } from './driver.ts'
+import type { ReusePortBinder } from './handover/reuse-port-binder.ts'
+import { listenTcp } from './tcp.ts'
+import { createTcpCounters } from './tcp-counters.ts'
+
+/** Serves TCP. `reusePortBinder`: see `TcpOptions`; called when a socket is opened. */
+export function tcpDriver(
+  counters = createTcpCounters(),
+  reusePortBinder: () => ReusePortBinder | undefined = () => undefined,
+): StreamDriver {
+  return {
+    kind: 'streams',
+    name: 'tcp',
+    open: ({ host, port }, handler, limits) => {
+      const shared = { counters, reusePortBinder: reusePortBinder() }
+      return listenTcp({ host, port, handler, limits, ...shared })
+    },
+    losses: () => ({
+      refusedConnections: counters.refused,
+      timedOutConnections: counters.timedOut,
+      overrunConnections: counters.overrun,
+      overloadedConnections: counters.dropped,
+      malformedConnections: counters.malformed,
+    }),
+  }
+}
