@@ -1,12 +1,11 @@
 import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { InputError } from '../base/errors.ts'
-import { isReadableByOthers } from '../base/stat.ts'
+import { isReadableByOthers, stampOf } from '../base/stat.ts'
 import { isSystemError } from '../base/system-error.ts'
 import type { Timers } from '../base/timers.ts'
 import { COOKIE_SECRETS_MAX, type CookieSecrets } from '../dns/edns/cookie-secrets.ts'
 import { SIPHASH_KEY_OCTETS } from '../dns/edns/siphash.ts'
-import { stampOf } from '../persist/next-file.ts'
 import { describe } from '../server/supervisor.ts'
 import type { Logger } from '../telemetry/log.ts'
 

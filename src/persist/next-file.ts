@@ -6,22 +6,16 @@ import {
   openSync,
   renameSync,
   rmSync,
-  statSync,
   writeFileSync,
 } from 'node:fs'
 import { dirname } from 'node:path'
+import { printStamp, stampOf } from '../base/stat.ts'
 import { isSystemError } from '../base/system-error.ts'
 
 /** Number of characters per write. */
 const STEP_CHARACTERS = 65_536
 /** Maximum number of attempts if another process creates the same file. */
 const TRIES_MAX = 8
-
-/** Identifies a version of a file by inode, time and size. '' = the file is missing. */
-export function stampOf(path: string): string {
-  const stats = statSync(path, { bigint: true, throwIfNoEntry: false })
-  return stats === undefined ? '' : printStamp(stats)
-}
 
 /**
  * A new version of a file, written beside it as `<path>.next`. If the process dies at any time, the
@@ -123,10 +117,6 @@ function rename(from: string, to: string): boolean {
 
 function inodeAt(path: string): bigint | undefined {
   return lstatSync(path, { bigint: true, throwIfNoEntry: false })?.ino
-}
-
-function printStamp(stats: { ino: bigint; mtimeNs: bigint; size: bigint }): string {
-  return `${stats.ino} ${stats.mtimeNs} ${stats.size}`
 }
 
 function syncDirectory(path: string): void {

@@ -1,6 +1,7 @@
 import * as fs from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { stampOf } from '../../src/base/stat.ts'
 import * as nextFile from '../../src/persist/next-file.ts'
 
 /** Replaces the version `stamp`; returns the new stamp, or undefined if it was not replaced. */
@@ -22,9 +23,9 @@ function replace(
 
 t.test('a version replaces the one with that stamp', async (t) => {
   const path = join(t.testdir({}), 'serials')
-  t.equal(nextFile.stampOf(path), '')
+  t.equal(stampOf(path), '')
   const stamp = replace(path, '', 'one')
-  t.equal(stamp, nextFile.stampOf(path))
+  t.equal(stamp, stampOf(path))
   t.equal(fs.readFileSync(path, 'utf8'), 'one')
   // Left by a process that was killed while it wrote.
   fs.writeFileSync(`${path}.next`, 'to')

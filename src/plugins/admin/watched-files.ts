@@ -1,5 +1,5 @@
 import { readFileSync, statSync } from 'node:fs'
-import { stampOf } from '../../persist/next-file.ts'
+import { stampOf } from '../../base/stat.ts'
 
 /** Larger files are refused, because they are read at once. */
 const OCTETS_MAX = 1024 * 1024
