@@ -8,6 +8,8 @@ import { until } from '../../support/until.ts'
 
 const WEB = clientOf('a', '10.1.0.1', [{ names: 'www.example.com' }])
 
+const STARTUP_MS = 5000
+
 const silentLog = () =>
   createLogger(
     '',
@@ -35,7 +37,7 @@ function serviceOf(stage: EgressStage, feed: ClientFeed, log = silentLog()): Nod
   const { agent, clock, timers } = stage
   return new NodeService({
     ...{ agent, feed, clock, timers, log, openApi: undefined, dialect: 'cilium-1.19' },
-    startupMs: 5000,
+    startupMs: STARTUP_MS,
     probe: async () => {},
     bypasses: { start: async () => {}, found: [], close: () => {} },
     close: () => {},
@@ -65,28 +67,36 @@ t.test(
   },
 )
 
-t.test('the sources are read while the state of an earlier process comes into force', async (t) => {
+t.test('replies wait for the sources, and not for the state of an earlier process', async (t) => {
   const stage = new EgressStage()
-  let enforce = (): void => {}
-  const restored = new Promise<string>((resolve) => {
-    enforce = () => resolve('')
-  })
-  stage.agent.restore = () => restored
+  stage.agent.restore = () => new Promise(() => {})
+  const service = serviceOf(stage, readyFeed([WEB]))
+  t.teardown(() => service.close())
+  await service.start()
+  t.equal(stage.enforcer.clients.length, 1, 'the clients are set')
+  void service.restore()
+  t.equal(service.reason, '')
+})
+
+t.test('if the sources cannot be read in time, replies wait for that state', async (t) => {
+  const stage = new EgressStage()
+  let restore = (_fault: string): void => {}
+  let isRestoring = false
+  stage.agent.restore = () => {
+    isRestoring = true
+    return new Promise((resolve) => (restore = resolve))
+  }
   let isRead = false
-  const feed = readyFeed([WEB], () => {
-    isRead = true
-  })
-  const service = serviceOf(stage, feed)
+  const silent = { ...readyFeed([]), start: () => (isRead = true), reason: 'the API is away' }
+  const service = serviceOf(stage, silent)
   t.teardown(() => service.close())
   let isServing = false
-  const started = service.start().then(() => {
-    isServing = true
-  })
-  await until(() => isRead, 'the sources are read')
-  await until(() => stage.enforcer.clients.length === 1, 'the clients are set')
-  await new Promise((resolve) => setImmediate(resolve))
-  t.notOk(isServing, 'no reply leaves before')
-  enforce()
+  const started = service.start().then(() => (isServing = true))
+  await until(() => isRead, 'the sources are asked')
+  await stage.timers.advance(STARTUP_MS)
+  await until(() => isRestoring, 'the state is read')
+  t.notOk(isServing)
+  restore('')
   await started
 })
 
@@ -94,17 +104,11 @@ t.test(
   'a late fault of the restored state does not hide that the rules are in force',
   async (t) => {
     const stage = new EgressStage()
-    let fail = (_fault: string): void => {}
-    const restored = new Promise<string>((resolve) => {
-      fail = resolve
-    })
-    stage.agent.restore = () => restored
+    stage.agent.restore = async () => '10.1.0.9 has too many elements'
     const service = serviceOf(stage, readyFeed([WEB]))
     t.teardown(() => service.close())
-    const started = service.start()
-    await until(() => stage.enforcer.clients.length === 1, 'the clients are set')
-    fail('10.1.0.9 has too many elements')
-    await started
+    await service.start()
+    await service.restore()
     t.equal(service.reason, '')
   },
 )
