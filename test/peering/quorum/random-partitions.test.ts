@@ -218,7 +218,8 @@ function differenceOf(
   const isForeign = (id: number): boolean => {
     if (one.ids.includes(id) || other.ids.includes(id)) return false
     if (one.isDrained(id) !== other.isDrained(id)) return false
-    return one.foundOf(id) !== '' && other.foundOf(id) !== ''
+    // Findings and endpoints are stored apart, so one can be there without the other.
+    return [one, other].every((site) => site.knows(id) && site.foundOf(id) !== '')
   }
   const serves = (site: SimulatedSite, id: number): boolean => {
     return of(site).includes(addressOf(id))
