@@ -11,10 +11,11 @@ import { DERIVED_ENDPOINTS_MAX } from './dns-record.ts'
  *       {"site", "id": recordId, "name": of our own record, "created": seconds, "undated": true, "partial": true,
  *        "settings": {"sticky": "true"},
  *        "endpoints": [index in spec.endpoints | endpoint that is not there in that form],
- *        "down": {address or host name: reason},
+ *        "down": {address or host name: reason}, "decided": {the same},
  *        "owner": id in the registry of an authoritative record, "cluster", "group"}]}
  *
- * On a delegating record it has one part without endpoints: what the record's own operator found.
+ * `down` is what the owner's own operator found, `decided` what the operator of the authoritative record decided; it is
+ * missing where both are equal. On a delegating record the annotation has one part without endpoints: what the record's own operator found.
  */
 export const SITES_ANNOTATION = 'sextant.io/sites'
 
@@ -50,6 +51,8 @@ export interface SitePart<E = FactEndpoint> {
   readonly endpoints: readonly E[]
   /** Addresses and host names that are down, with the reasons; '' = not known. */
   readonly down: Texts
+  /** Those that count instead of `down`; missing = `down` counts. */
+  readonly decided?: Texts | undefined
   /** The owner of the endpoints in an authoritative record; undefined = no owner is known. */
   readonly owner?: PartOwner | undefined
 }
@@ -93,12 +96,8 @@ function printPart(
   part: SitePart,
   refer: (endpoint: FactEndpoint) => FactEndpoint | number,
 ): object {
-  const { site, id, name, createdSeconds, settings, endpoints, down, owner } = part
-  const reasons = Object.entries(down).map(([address, reason]) => {
-    // By code points: the API replaces half a surrogate pair.
-    return [address, [...reason].slice(0, REASON_CHARACTERS_MAX).join('')]
-  })
-  return withoutEmpty({
+  const { site, id, name, createdSeconds, settings, endpoints, down, decided, owner } = part
+  const printed = withoutEmpty({
     site,
     id,
     name,
@@ -107,11 +106,27 @@ function printPart(
     partial: part.isPartial,
     settings,
     endpoints: endpoints.map(refer),
-    down: Object.fromEntries(reasons.sort(([a], [b]) => (a! < b! ? -1 : 1))),
+    down: printReasons(down),
     owner: owner?.id,
     cluster: owner?.cluster,
     group: owner?.group,
   })
+  return decided === undefined ? printed : { ...printed, decided: printReasons(decided) }
+}
+
+function printReasons(reasons: Texts): Texts {
+  const sorted = Object.entries(reasons).sort(([a], [b]) => (a < b ? -1 : 1))
+  return Object.fromEntries(
+    sorted.map(([address, reason]) => {
+      // By code points: the API replaces half a surrogate pair.
+      return [address, [...reason].slice(0, REASON_CHARACTERS_MAX).join('')]
+    }),
+  )
+}
+
+/** The addresses and host names of a part that are out of service, with the reasons. */
+export function outOf({ down, decided }: Pick<SitePart, 'down' | 'decided'>): Texts {
+  return decided ?? down
 }
 
 function withoutEmpty(mapping: object): object {
@@ -160,6 +175,7 @@ function scanPart(part: Mapping, specEndpoints: readonly FactEndpoint[]): SitePa
     settings = {},
     endpoints = [],
     down = {},
+    decided,
   } = part
   if (!isSite(site)) return `invalid site ${printShort(site)}`
   const names = scanNames(part)
@@ -170,6 +186,7 @@ function scanPart(part: Mapping, specEndpoints: readonly FactEndpoint[]): SitePa
   if (typeof partial !== 'boolean') return 'partial must be true or false'
   if (!isTexts(settings)) return 'settings must be strings by name'
   if (!isTexts(down)) return 'down must be reasons by address'
+  if (decided !== undefined && !isTexts(decided)) return 'decided must be reasons by address'
   if (!Array.isArray(endpoints)) return 'endpoints must be a list'
   const found: FactEndpoint[] = []
   for (const one of endpoints) {
@@ -178,7 +195,16 @@ function scanPart(part: Mapping, specEndpoints: readonly FactEndpoint[]): SitePa
     found.push(endpoint)
   }
   const flags = { ...(undated ? { isUndated: true } : {}), ...(partial ? { isPartial: true } : {}) }
-  return { site, ...names, createdSeconds: created, ...flags, settings, down, endpoints: found }
+  const health = { down, ...(decided === undefined ? {} : { decided }) }
+  return {
+    site,
+    ...names,
+    createdSeconds: created,
+    ...flags,
+    settings,
+    ...health,
+    endpoints: found,
+  }
 }
 
 /** Reads what identifies a part at its site, and in the registry. */

@@ -116,6 +116,10 @@ export class LeaderSession {
       removalTimeoutMs: settings.removalTimeoutMs,
       mutex,
       owners,
+      clusters: {
+        heardMsOf: (id) => this.remotes?.heardMsOf(id) ?? Number.NEGATIVE_INFINITY,
+        checkOf: (id, key) => this.remotes?.checkOf(id, key),
+      },
       groups: this.#groups,
       zones: this.#zones,
     })

@@ -26,7 +26,10 @@ const part = fc.record(
   { noNullPrototype: true },
 )
 const flags = fc.constantFrom({}, { isUndated: true }, { isPartial: true })
-const flagged = fc.tuple(part, flags).map(([one, more]) => ({ ...one, ...more }))
+const decided = fc.oneof(fc.constant({}), fc.record({ decided: texts }, { noNullPrototype: true }))
+const flagged = fc
+  .tuple(part, flags, decided)
+  .map((all) => Object.assign({}, ...all) as (typeof all)[0])
 const owner = fc.tuple(text, text, text).map(([id, cluster, group]) => ({ id, cluster, group }))
 const owned = fc.tuple(flagged, owner).map(([one, owner]) => {
   return owner.id === '' ? one : { ...one, owner }
@@ -82,6 +85,7 @@ t.test('what is not valid is refused', async (t) => {
     [withPart({ created: '1' }), /created must be seconds/],
     [withPart({ settings: { sticky: true } }), /settings must be strings by name/],
     [withPart({ down: ['192.0.2.1'] }), /down must be reasons by address/],
+    [withPart({ decided: 'all' }), /decided must be reasons by address/],
     [withPart({ endpoints: {} }), /endpoints must be a list/],
     [withPart({ endpoints: [2] }), /spec\.endpoints has no endpoint 2/],
     [withPart({ endpoints: [-1] }), /has no endpoint -1/],

@@ -1,17 +1,23 @@
+import { Random } from '../../src/base/random.ts'
+import type { HealthCheck } from '../../src/dnsrecord/health-check.ts'
+import { ProbePolicy } from '../../src/health/probes/probe-policy.ts'
 import type { ApiObject } from '../../src/kube/api.ts'
 import { keyOf } from '../../src/kube/object-key.ts'
 import { KeyedMutex } from '../../src/operator/delegation/keyed-mutex.ts'
 import { OwnerIndex } from '../../src/operator/delegation/owner-index.ts'
 import { SourceIndex } from '../../src/operator/delegation/source-index.ts'
 import type { DelegationRole } from '../../src/operator/plan/decide.ts'
+import { PeerProbing } from '../../src/operator/probes/peer-probing.ts'
 import type { Reconciler } from '../../src/operator/reconcile/reconciler.ts'
+import { RecordDeaths } from '../../src/operator/reconcile/record-deaths.ts'
 import { mappingOf, metadataOf } from '../../src/operator/record/fields.ts'
 import { DnsRecordView, roleOf } from '../../src/operator/record/record-view.ts'
 import { RemoteReconciler } from '../../src/operator/remotes/remote-reconciler.ts'
+import { createLogger } from '../../src/telemetry/log.ts'
 import { HOST, isOwner } from './delegation-fixture.ts'
-import { ToyCluster } from './operator-cluster.ts'
+import { peerHealthOf, ToyCluster } from './operator-cluster.ts'
 import { at, dnsRecord, secret } from './operator-objects.ts'
-import { FakeClock } from './setup.ts'
+import { FakeClock, FakeTimers } from './setup.ts'
 import { toyReconciler } from './toy-reconciler.ts'
 
 const ROUNDS_MAX = 20
@@ -24,25 +30,79 @@ export class SimulatedSite {
   readonly role: DelegationRole
   readonly owners = new OwnerIndex()
   readonly #turns = new KeyedMutex()
-  readonly #clock: FakeClock
-  readonly #reconciler: Reconciler
+  readonly #simulation: DelegationSimulation
+  #timers = new FakeTimers()
+  #reconciler: Reconciler
+  /** When the API server of each other cluster last answered. */
+  readonly #heardMs = new Map<string, number>()
   readonly #remotes = new Map<SimulatedSite, RemoteReconciler>()
   /** False: the operator does nothing, and no other cluster can reach the API server. */
   isUp = true
 
-  constructor(name: string, role: DelegationRole, clock: FakeClock) {
+  constructor(name: string, role: DelegationRole, simulation: DelegationSimulation) {
     this.name = name
     this.role = role
-    this.#clock = clock
-    this.#reconciler = toyReconciler(this.cluster, clock, {
-      ...{ site: name, role, removalTimeoutMs: REMOVAL_TIMEOUT_MS, mutex: this.#turns },
+    this.#simulation = simulation
+    this.#reconciler = this.#createReconciler()
+    if (role === 'primary') this.putSecret(HOST)
+  }
+
+  /** Starts another operator, which knows only what is in its cluster until it hears the others. */
+  restart(): void {
+    this.#heardMs.clear()
+    this.#timers = new FakeTimers()
+    this.#reconciler = this.#createReconciler()
+  }
+
+  #createReconciler(): Reconciler {
+    const { clock, silentMs, reaches, log } = this.#simulation
+    const { name, role } = this
+    const timers = this.#timers
+    const probing = new PeerProbing({
+      probe: async ({ address }) =>
+        reaches(name, address)
+          ? { kind: 'healthy', httpStatus: 0 }
+          : { kind: 'unhealthy', httpStatus: 0, reason: 'timeout' },
+      allowsInsecureCertificates: true,
+      onChange: () => {},
+      onResult: () => {},
+      ...{ clock, timers, random: new Random(1) },
+    })
+    const print = createLogger(
+      name,
+      (line) => log.push(line),
+      () => false,
+    )
+    const rules = { silentMs, unprobed: '', quorum: 0, holdDownMs: 0, allDown: undefined }
+    const policy = new ProbePolicy([])
+    return toyReconciler(this.cluster, clock, {
+      ...{ site: name, role, removalTimeoutMs: REMOVAL_TIMEOUT_MS, mutex: this.#turns, silentMs },
+      peerHealth: peerHealthOf(name, clock, { probing, timers, silentMs, log: print }),
+      deaths: new RecordDeaths({
+        ...{ site: name, clock, log: print },
+        rules: { ...rules, policy, commands: new Set() },
+      }),
+      clusters: {
+        heardMsOf: (id) => this.#heardMs.get(id) ?? Number.NEGATIVE_INFINITY,
+        checkOf: (id, key) => this.#remoteCheck(id, key),
+      },
       owners: {
         rivalOf: (record) => this.owners.rivalOf(record),
         isPresent: (key, id) =>
           [this, ...this.#remotes.keys()].some(({ cluster }) => isOwner(cluster, key, id)),
       },
     })
-    if (role === 'primary') this.putSecret(HOST)
+  }
+
+  /** Of a cluster that was heard since the start, as its cached records have it. */
+  #remoteCheck(id: string, key: string): HealthCheck | undefined {
+    const other = this.#simulation.sites.find(({ name }) => name === id)
+    if (other === undefined || !this.#heardMs.has(id)) return undefined
+    for (const source of sourcesIn(other, key)) {
+      const resource = other.cluster.record(source)?.resource
+      if (resource?.kind === 'record') return resource.record.healthCheck
+    }
+    return undefined
   }
 
   putSecret(zones: string): void {
@@ -51,20 +111,18 @@ export class SimulatedSite {
   }
 
   follow(other: SimulatedSite): void {
-    const sourcesOf = (key: string): Iterable<string> => {
-      const index = new SourceIndex()
-      for (const object of other.cluster.records.values()) index.add(new DnsRecordView(object))
-      return index.of(key)
-    }
     const reconciler = new RemoteReconciler({
       view: this.cluster,
       writer: this.cluster,
       mutex: this.#turns,
       owners: this.owners,
-      remote: { record: (key) => other.cluster.record(key), sourcesOf },
+      remote: {
+        record: (key) => other.cluster.record(key),
+        sourcesOf: (key) => sourcesIn(other, key),
+      },
       writeStatus: async (record, status) =>
         other.writeRemoteStatus(record.object, this.name, status),
-      clock: this.#clock,
+      clock: this.#simulation.clock,
       ownUid: this.name,
       cluster: other.name,
       site: this.name,
@@ -90,6 +148,12 @@ export class SimulatedSite {
       status: { ...status, remoteRecordStatuses },
     })
     this.cluster.writes.push(`remote status of ${metadataOf(record).name} by ${by}`)
+  }
+
+  async pass(ms: number): Promise<void> {
+    const nowMs = this.#simulation.clock.monotonic()
+    for (const { isUp, name } of this.#remotes.keys()) if (isUp) this.#heardMs.set(name, nowMs)
+    if (this.isUp) await this.#timers.advance(ms)
   }
 
   async reconcile(): Promise<void> {
@@ -123,13 +187,39 @@ export class SimulatedSite {
   }
 }
 
+/** Keys of the records of a cluster that delegate to the authoritative record `key`. */
+function sourcesIn({ cluster }: SimulatedSite, key: string): Iterable<string> {
+  const index = new SourceIndex()
+  for (const object of cluster.records.values()) index.add(new DnsRecordView(object))
+  return index.of(key)
+}
+
 /** Several clusters that delegate to each other. */
 export class DelegationSimulation {
   readonly clock = new FakeClock()
   readonly sites: SimulatedSite[] = []
+  readonly log: string[] = []
+  readonly silentMs: number
+  /** Whether probes of a cluster reach an address. */
+  readonly reaches: (from: string, address: string) => boolean
+
+  constructor(silentMs = 24 * 3_600_000, reaches: DelegationSimulation['reaches'] = () => true) {
+    this.silentMs = silentMs
+    this.reaches = reaches
+  }
+
+  /** Lets so many seconds pass; after each, all operators do what is to do. */
+  async pass(seconds: number, check: () => void = () => {}): Promise<void> {
+    for (let i = 0; i < seconds; i++) {
+      this.clock.pass(1000)
+      for (const site of this.sites) await site.pass(1000)
+      await this.settle()
+      check()
+    }
+  }
 
   add(name: string, role: DelegationRole = 'primary'): SimulatedSite {
-    const site = new SimulatedSite(name, role, this.clock)
+    const site = new SimulatedSite(name, role, this)
     for (const other of this.sites) {
       if (role === 'primary') site.follow(other)
       if (other.role === 'primary') other.follow(site)

@@ -87,7 +87,10 @@ export function planContribution(
   })
   const owner = { id: ownerId, cluster, group }
   const contributed = plan.contributed.map(({ object }) => object)
-  const part: OwnedPart = { ...facts, endpoints: contributed, owner }
+  // What was decided about another cluster holds until it is decided again.
+  const decided = present.parts.find((one) => one.owner.id === ownerId)?.decided
+  const kept = cluster === '' || decided === undefined ? {} : { decided }
+  const part: OwnedPart = { ...facts, endpoints: contributed, owner, ...kept }
   const others = present.parts.filter((one) => one.owner.id !== ownerId)
   const parts = contributed.length === 0 ? others : [...others, part]
   const { conflicts, disputes, owners } = plan
@@ -118,6 +121,23 @@ export function planRemoval(
   const whole = {
     endpoints: left.map(({ object }) => object),
     parts: parts.filter((part) => !owners.has(part.owner.id)),
+  }
+  return settle(authoritative, authoritative, whole, scene)
+}
+
+/** `authoritative` with what was decided about the addresses of its owners. `decidedOf`: as in `SitePart`. */
+export function planDecided(
+  authoritative: DnsRecordView,
+  decidedOf: (part: OwnedPart) => OwnedPart['decided'],
+  scene: PlanScene,
+): AuthoritativePlan {
+  const { endpoints, parts } = readWhole(authoritative)
+  const whole = {
+    endpoints: endpoints.map(({ object }) => object),
+    parts: parts.map(({ decided: _, ...part }): OwnedPart => {
+      const decided = decidedOf(part)
+      return decided === undefined ? part : { ...part, decided }
+    }),
   }
   return settle(authoritative, authoritative, whole, scene)
 }

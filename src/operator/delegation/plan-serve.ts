@@ -1,4 +1,4 @@
-import { SITES_ANNOTATION } from '../../dnsrecord/site-facts.ts'
+import { outOf, SITES_ANNOTATION } from '../../dnsrecord/site-facts.ts'
 import { printProbed } from '../../peering/to-peer-endpoint.ts'
 import type { RecordConflicts } from '../conflicts/record-conflicts.ts'
 import type { Publishing } from '../plan/decide.ts'
@@ -63,9 +63,9 @@ function countParts({ record }: Publishing, { isServed }: RecordConflicts): Targ
   const known = new Set<string>()
   const working = new Set<string>()
   const reported: SpecEndpoint[] = []
-  for (const { endpoints, down } of readOwnedParts(record)) {
-    const isDown = new Set(printProbed(Object.keys(down)))
-    for (const endpoint of readSpecEndpoints(endpoints)) {
+  for (const part of readOwnedParts(record)) {
+    const isDown = new Set(printProbed(Object.keys(outOf(part))))
+    for (const endpoint of readSpecEndpoints(part.endpoints)) {
       reported.push(endpoint)
       for (const target of printProbed(endpoint.targets)) {
         known.add(target)

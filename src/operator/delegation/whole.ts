@@ -1,5 +1,6 @@
 import { scanTime } from '../../base/rfc3339.ts'
 import {
+  outOf,
   type PartOwner,
   SITES_ANNOTATION,
   type SitePart,
@@ -226,7 +227,7 @@ function allOf({ endpoints }: OwnedPart): Member[] {
 
 /** What is out of service in a part; undefined = nothing. */
 function membersOf(part: OwnedPart, rootHost: string, timeMs: number): Member[] | undefined {
-  const down = Object.keys(part.down)
+  const down = Object.keys(outOf(part))
   const drained = isDrained(part, timeMs)
   if (down.length === 0 && !drained) return undefined
   const valid = readSpecEndpoints(part.endpoints).flatMap((spec) => {

@@ -1,6 +1,6 @@
 import { RRType } from '../../dns/iana/types.ts'
 import { OBSERVED_LABEL } from '../../dnsrecord/kdrnt.ts'
-import { SITES_ANNOTATION, scanSiteFacts } from '../../dnsrecord/site-facts.ts'
+import { outOf, SITES_ANNOTATION, scanSiteFacts } from '../../dnsrecord/site-facts.ts'
 import { scanTarget } from '../../dnsrecord/validate/target.ts'
 import { readObservations, type SiteObservation } from '../../peering/quorum/observation-codec.ts'
 import type { DnsRecordView } from '../record/record-view.ts'
@@ -23,7 +23,7 @@ export function readObserved(
   return readObservations(rdatas).filter((one) => one.site === site)
 }
 
-/** Returns the addresses of other sites that `merged-<name>` has as down, with the reasons. */
+/** Returns the addresses of other sites that a `merged-` or authoritative record has as down, with the reasons. */
 export function readDown(
   merged: DnsRecordView | undefined,
   site: string,
@@ -33,5 +33,5 @@ export function readDown(
     merged === undefined || text === '' ? '' : scanSiteFacts(text, merged.endpointObjects)
   if (typeof facts === 'string') return new Map()
   const others = facts.parts.filter((part) => part.site !== site)
-  return new Map(others.flatMap(({ down }) => Object.entries(down)))
+  return new Map(others.flatMap((part) => Object.entries(outOf(part))))
 }

@@ -9,6 +9,7 @@ import { bareHost } from '../../peering/peer-status.ts'
 import type { DecidedBy } from '../../peering/quorum/decide.ts'
 import { findForeign } from '../../peering/quorum/foreign-addresses.ts'
 import { HealthQuorum, type Settled } from '../../peering/quorum/health-quorum.ts'
+import type { QuorumPeer } from '../../peering/quorum/heard-sites.ts'
 import { type EarlierDecisions, earlierDecisions } from '../../peering/quorum/keep-down.ts'
 import { QuorumMemory } from '../../peering/quorum/quorum-memory.ts'
 import { findSilentSites } from '../../peering/silent-sites.ts'
@@ -21,7 +22,6 @@ import { subjectOf } from '../record/event-subject.ts'
 import type { DnsRecordView } from '../record/record-view.ts'
 import { readDown, readObserved } from './earlier-findings.ts'
 import { HostChecks } from './host-checks.ts'
-import type { OperatorPeer } from './peers.ts'
 
 /** Interval of the checks which sites are heard. */
 const CHECK_MS = 1000
@@ -34,7 +34,7 @@ const REASONS: Readonly<Record<DecidedBy, string>> = {
   start: 'it was down before the operator started',
   nothing: '',
 }
-const SILENT = 'its site is silent'
+export const SILENT = 'its site is silent'
 /** As for our own addresses. */
 const UP_EVENT = { type: 'Normal', reason: 'AddressUp' } as const
 const DOWN_EVENT = { type: 'Warning', reason: 'AddressDown' } as const
@@ -61,8 +61,10 @@ export interface PeerHealthParts {
 /** One record, and what this site and its peers have of its host. */
 export interface HealthFacts {
   readonly publishing: Publishing
-  /** Nameservers of the record. */
-  readonly followed: readonly OperatorPeer[]
+  /** Nameservers of the record, or other clusters. `id`: different for each. */
+  readonly followed: readonly (QuorumPeer & { readonly id: string })[]
+  /** Missing = the number that is set for sites. */
+  readonly quorum?: number
   readonly own: readonly PeerEndpoint[]
   readonly health: OwnHealth
   /** Of other sites, one per site. */
@@ -214,7 +216,7 @@ export class PeerHealth {
   }
 
   /** Finds the quorum of a record's nameservers. The first time, it recalls what is written in the cluster. */
-  #open({ publishing, followed, local, merged }: HealthFacts): Known {
+  #open({ publishing, followed, quorum, local, merged }: HealthFacts): Known {
     const { key } = publishing.record
     const { site, probing, clock } = this.#parts
     const id = followed.map((peer) => peer.id).join('\n')
@@ -225,7 +227,7 @@ export class PeerHealth {
       before === undefined ? readObserved(local, site) : (probing?.observationsOf(key) ?? [])
     this.#leaveGroup(key)
     probing?.recall(key, observed)
-    const group = this.#groups.get(id) ?? this.#openGroup(id, followed)
+    const group = this.#groups.get(id) ?? this.#openGroup(id, followed, quorum)
     group.keys.add(key)
     const wasDown = new Set(down.keys())
     if (down.size > 0) group.memory.note(key, wasDown)
@@ -239,8 +241,8 @@ export class PeerHealth {
     return earlierDecisions(wasDown, openedMs, check)
   }
 
-  #openGroup(id: string, peers: readonly OperatorPeer[]): Group {
-    const { site, probing, quorum, holdDownMs, clock, log } = this.#parts
+  #openGroup(id: string, peers: HealthFacts['followed'], quorum = this.#parts.quorum): Group {
+    const { site, probing, holdDownMs, clock, log } = this.#parts
     const hosts = this.#hosts
     const memory = new QuorumMemory(clock)
     const observer = probing && {

@@ -7,6 +7,13 @@ import type { ClusterView } from '../cluster/cluster-view.ts'
 import { findConflictsOf, findPartConflicts } from '../conflicts/find-in-cluster.ts'
 import { describeNotOwned, withoutForeignNames } from '../conflicts/host-rights.ts'
 import { authoritativeKey } from '../delegation/authoritative-record.ts'
+import { planDecided, writeAuthoritative } from '../delegation/change-authoritative.ts'
+import {
+  clusterFacts,
+  decidedOf,
+  type FollowedClusters,
+  NO_CLUSTERS,
+} from '../delegation/cluster-health.ts'
 import { composeOwnFacts, composeReport } from '../delegation/contribution.ts'
 import type { KeyedMutex } from '../delegation/keyed-mutex.ts'
 import type { Owners } from '../delegation/owner-index.ts'
@@ -15,9 +22,9 @@ import { planDelegate } from '../delegation/plan-delegate.ts'
 import { planDepartures, planFinalize } from '../delegation/plan-finalize.ts'
 import { planServe } from '../delegation/plan-serve.ts'
 import { StatusWriteThrottle } from '../delegation/status-write-throttle.ts'
-import { departedOwners } from '../delegation/whole.ts'
+import { departedOwners, type OwnedPart } from '../delegation/whole.ts'
 import { type GroupDirectory, NO_GROUPS } from '../groups/group-set.ts'
-import type { PeerHealth } from '../peers/peer-health.ts'
+import type { HealthFacts, PeerHealth } from '../peers/peer-health.ts'
 import { PeerStateStore } from '../peers/peer-state-store.ts'
 import type { PeerAnswer, PeerDirectory } from '../peers/peers.ts'
 import { type DelegationRole, decide, type Publishing } from '../plan/decide.ts'
@@ -30,7 +37,7 @@ import {
   planRemove,
 } from '../plan/plan-publish.ts'
 import { servedElsewhere } from '../plan/served-elsewhere.ts'
-import type { Writer } from '../plan/write.ts'
+import type { Write, Writer } from '../plan/write.ts'
 import { derivedName } from '../record/derived-name.ts'
 import { listIgnored, noteIgnored } from '../record/ignored-parts.ts'
 import type { DnsRecordView } from '../record/record-view.ts'
@@ -41,7 +48,7 @@ import { recordHealth } from '../status/record-health.ts'
 import { seedFromMerged } from '../status/seed-from-merged.ts'
 import { NO_ZONES, type ServedZones } from '../zones/zone-watch.ts'
 import { composeContent, NO_TROUBLES, type Troubles } from './compose-content.ts'
-import type { RecordDeaths } from './record-deaths.ts'
+import { type RecordDeaths, siteAt } from './record-deaths.ts'
 import { drainEndsInMs, type RequeueBounds, requeueAfterMs } from './requeue.ts'
 import { SiteNames } from './site-faults.ts'
 
@@ -83,6 +90,8 @@ export interface ReconcilerParts {
   /** Shared by all writers of authoritative records; by key. */
   readonly mutex: KeyedMutex
   readonly owners: Owners
+  /** Missing = no other cluster delegates to this one. */
+  readonly clusters?: FollowedClusters
   /** Undefined = this cluster belongs to no group. */
   readonly groups?: GroupDirectory
   /** Missing = nameservers are not asked for zones. */
@@ -104,12 +113,14 @@ export class Reconciler {
   readonly #peerStates = new PeerStateStore()
   readonly #siteNames: SiteNames
   readonly #throttle = new StatusWriteThrottle()
+  readonly #startMs: number
 
   constructor(parts: ReconcilerParts) {
     this.#parts = parts
     this.#siteNames = new SiteNames(parts.site, parts.clock)
     this.#groups = parts.groups ?? NO_GROUPS
     this.#zones = parts.zones ?? NO_ZONES
+    this.#startMs = parts.clock.monotonic()
   }
 
   /**
@@ -228,7 +239,9 @@ export class Reconciler {
     const plan = planPublish(publishing, derived, content, timeMs)
     await this.#carryOut(record, plan, { ...troubles, notOwned })
     const records = () => this.#recordsOfHost(publishing)
-    this.#parts.deaths?.note(publishing, { addresses, peers: known, siteStates, records })
+    const sites = addresses.map((address) => siteAt(address, known))
+    const isHeard = [...known.values()].some(({ state }) => state !== undefined)
+    this.#parts.deaths?.note(publishing, { sites, isHeard, siteStates, records })
     return requeueAfterMs(nextMs === undefined ? undefined : nextMs - nowMs, bounds)
   }
 
@@ -246,12 +259,15 @@ export class Reconciler {
     return [publishing, ...others]
   }
 
-  async #serve(whole: Publishing): Promise<undefined> {
-    const { publishing, texts: notOwned } = this.#withoutForeign(whole)
+  async #serve(whole: Publishing): Promise<number | undefined> {
     const { record } = whole
-    this.#leavePeers(record.key)
+    const { view, writer, clock, hasCounts, bounds } = this.#parts
+    this.#leaveNameservers(record.key)
     this.#groups.forget(record.key)
-    const { clock, hasCounts } = this.#parts
+    const { nextMs, writes } = this.#decideClusters(whole)
+    for (const write of writes) await writer.write(write)
+    if (writes.length > 0) return this.#reconcile(record.key, view.record(record.key))
+    const { publishing, texts: notOwned } = this.#withoutForeign(whole)
     const found = findConflictsOf(publishing, this.#parts)
     const isWhole = found.isWhole || publishing.content.endpoints.length === 0
     const conflicts = { ...found, isWhole, texts: [...notOwned, ...found.texts] }
@@ -259,6 +275,35 @@ export class Reconciler {
     const facts = { conflicts, zone, hasCounts: hasCounts() }
     const plan = planServe(whole, facts, clock.now())
     await this.#carryOut(record, plan, { ...NO_TROUBLES, notOwned, records: found.texts })
+    return nextMs === undefined ? undefined : requeueAfterMs(nextMs - clock.monotonic(), bounds)
+  }
+
+  /** Decides about the addresses of other clusters in an authoritative record. */
+  #decideClusters(whole: Publishing): {
+    /** Monotonic milliseconds at which age changes the decision; undefined = never. */
+    readonly nextMs: number | undefined
+    readonly writes: readonly Write[]
+  } {
+    const { peerHealth, site, clock, clusters = NO_CLUSTERS, deaths } = this.#parts
+    const { record } = whole
+    const facts = clusterFacts(whole, { ...this.#parts, clusters, startMs: this.#startMs })
+    if (facts === undefined) {
+      peerHealth.forget(record.key)
+      deaths?.forget(record.key)
+      return { nextMs: undefined, writes: [] }
+    }
+    const { down, nextMs } = peerHealth.settle(facts)
+    this.#noteDeaths(facts)
+    const decide = (part: OwnedPart) => decidedOf(part, down, whole.rootHost)
+    const plan = planDecided(record, decide, { site, timeMs: clock.now() })
+    return { nextMs, writes: writeAuthoritative(record, record, plan) }
+  }
+
+  #noteDeaths({ publishing, followed, siteStates }: HealthFacts): void {
+    const sites = followed.map(({ ownSite }) => ownSite)
+    const isHeard = followed.some(({ lastAnswerMs }) => lastAnswerMs !== -Infinity)
+    const records = () => [publishing]
+    this.#parts.deaths?.note(publishing, { sites, isHeard, siteStates, records })
   }
 
   async #delegate(publishing: Publishing): Promise<number | undefined> {
@@ -379,9 +424,13 @@ export class Reconciler {
    * count as seen at that time.
    */
   #leavePeers(key: string): void {
+    this.#leaveNameservers(key)
+    this.#parts.peerHealth.forget(key)
+  }
+
+  #leaveNameservers(key: string): void {
     this.#peerStates.forget(key)
     this.#siteNames.forget(key)
-    this.#parts.peerHealth.forget(key)
     this.#parts.peers.forget(key)
   }
 

@@ -47,9 +47,10 @@ export function operatorDeathRules({
 interface KnownHost {
   /** The records of this cluster that are published for the host. */
   readonly records: () => readonly Pick<Publishing, 'record' | 'content'>[]
-  /** Of all nameservers. */
-  readonly addresses: readonly string[]
-  readonly peers: ReadonlyMap<string, KnownPeer>
+  /** The other sites. */
+  readonly sites: readonly string[]
+  /** False before one of them was heard: each site would seem to be alone, so nothing is logged. */
+  readonly isHeard: boolean
   /** What they report, after the checks of what they may report. */
   readonly siteStates: readonly SiteState[]
 }
@@ -75,9 +76,8 @@ export class RecordDeaths {
     this.#parts = parts
   }
 
-  /** Logs nothing before a peer was heard: each site would seem to be alone. */
   note({ record, rootHost }: Publishing, known: KnownHost): void {
-    if (![...known.peers.values()].some(({ state }) => state !== undefined)) return
+    if (!known.isHeard) return
     const host = bareHost(rootHost)
     if (this.#hosts.get(record.key) !== host) this.forget(record.key)
     this.#hosts.set(record.key, host)
@@ -103,7 +103,7 @@ export class RecordDeaths {
 
   #deathsOf(
     host: string,
-    { addresses, peers, siteStates, records }: KnownHost,
+    { sites: others, siteStates, records }: KnownHost,
   ): ReturnType<typeof ifSiteDies> {
     const { site, rules } = this.#parts
     const ours = [...records()].sort((a, b) => (a.record.key < b.record.key ? -1 : 1))
@@ -112,8 +112,7 @@ export class RecordDeaths {
     })
     const endpoints = [...own, ...siteStates.flatMap((one) => one.endpoints)]
     const checks = ours.flatMap(({ content }) => content.healthCheck ?? [])
-    const sites = new Set(addresses.map((address) => siteAt(address, peers)))
-    sites.add(site)
+    const sites = new Set([site, ...others])
     const ofSites = { host, endpoints, check: checks[0], allDown: oldestAllDown(endpoints) }
     return ifSiteDies(ofSites, { ...rules, site, sites: sites.size, knowsOthers: true })
   }

@@ -1,4 +1,5 @@
 import {
+  outOf,
   printSiteFacts,
   SITES_ANNOTATION,
   type SiteFacts,
@@ -82,6 +83,7 @@ function roomOf(existing: DnsRecordView | undefined): number {
   return ANNOTATIONS_OCTETS_MAX - SITES_ANNOTATION.length - octets
 }
 
-function isDown(endpoint: ApiObject, { down }: SitePart<ApiObject>): boolean {
-  return textsOf(endpoint, 'targets').every((target) => Object.hasOwn(down, target.toLowerCase()))
+function isDown(endpoint: ApiObject, part: SitePart<ApiObject>): boolean {
+  const out = outOf(part)
+  return textsOf(endpoint, 'targets').every((target) => Object.hasOwn(out, target.toLowerCase()))
 }

@@ -4,11 +4,14 @@ import type { Random } from '../../base/random.ts'
 import type { ResourceRegistry } from '../../base/resource-registry.ts'
 import type { Timers } from '../../base/timers.ts'
 import { API_VERSION } from '../../dnsrecord/dns-record.ts'
+import type { HealthCheck } from '../../dnsrecord/health-check.ts'
 import type { HostShare } from '../../dnsrecord/host-share.ts'
 import { SITES_ANNOTATION } from '../../dnsrecord/site-facts.ts'
 import { type ApiClient, type ApiObject, textOf } from '../../kube/api.ts'
+import { Deadline } from '../../kube/deadline.ts'
 import { Informer } from '../../kube/informer.ts'
 import { isNotFound, Objects } from '../../kube/objects.ts'
+import { readText } from '../../kube/read-body.ts'
 import { WorkQueue, type WorkResult } from '../../kube/work-queue.ts'
 import type { Logger } from '../../telemetry/log.ts'
 import { NotLeadingError, refOf } from '../cluster/api-writer.ts'
@@ -39,6 +42,9 @@ export const NOT_REACHED = 'not reached yet'
 const WORKERS = 4
 /** Timeout of one request. */
 const TIMEOUT_MS = 10_000
+/** How often the API server is asked whether it answers: twice while a site without an answer still counts as heard. */
+const ASK_MS = 3000
+const ANSWER_OCTETS_MAX = 65_536
 /**
  * Refusals that are needed after the records could be read: an API server that is starting refuses
  * what it grants later.
@@ -85,6 +91,8 @@ export class RemoteCluster {
   #reconciler: RemoteReconciler | undefined
   #fault = NOT_REACHED
   #refusals = 0
+  #heardMs = Number.NEGATIVE_INFINITY
+  #asking: Deadline | undefined
   #isInforming = false
   #isClosed = false
   #wake: () => void = () => {}
@@ -119,7 +127,24 @@ export class RemoteCluster {
 
   /** Never rejects. */
   start(): void {
+    this.#stops.push(this.#means.timers.every(ASK_MS, () => void this.#ask()))
     void this.#run()
+  }
+
+  /** As in `FollowedClusters`. */
+  get heardMs(): number {
+    return this.#heardMs
+  }
+
+  /** As in `FollowedClusters`. */
+  checkOf(authoritativeKey: string): HealthCheck | undefined {
+    for (const key of [...this.#sources.of(authoritativeKey)].sort()) {
+      const resource = viewOf(this.#cache.get(key))?.resource
+      if (resource?.kind === 'record' && resource.record.healthCheck) {
+        return resource.record.healthCheck
+      }
+    }
+    return undefined
   }
 
   /** Why the cluster is not followed just now; '' = it is. */
@@ -141,6 +166,7 @@ export class RemoteCluster {
     for (const stop of this.#stops) stop()
     this.#informer.close()
     this.#objects.close()
+    this.#asking?.abort(new Error('closed'))
     await this.#queue.close()
     // Last: a running reconcile may still start a lookup.
     this.#groups.close()
@@ -159,6 +185,23 @@ export class RemoteCluster {
     this.#inform()
     await this.#informer.synced()
     if (!this.#isClosed) this.#follow()
+  }
+
+  /** Any answer but an error of the server shows that it is alive. An idle watch is silent for minutes. */
+  async #ask(): Promise<void> {
+    if (this.#asking !== undefined) return
+    const deadline = new Deadline(this.#means.timers, ASK_MS)
+    this.#asking = deadline
+    try {
+      const response = await this.#parts.api.get('/version', deadline.signal)
+      await readText(response, ANSWER_OCTETS_MAX, () => {})
+      if (response.status < 500) this.#heardMs = this.#means.clock.monotonic()
+    } catch {
+      // Silence counts, not its cause: the watch reports that.
+    } finally {
+      deadline.end()
+      this.#asking = undefined
+    }
   }
 
   #inform(): void {

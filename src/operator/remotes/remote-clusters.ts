@@ -1,5 +1,6 @@
 import { Backoff } from '../../base/backoff.ts'
 import type { ResourceRegistry } from '../../base/resource-registry.ts'
+import type { HealthCheck } from '../../dnsrecord/health-check.ts'
 import type { HostShare } from '../../dnsrecord/host-share.ts'
 import { type ApiClient, type ApiObject, textOf } from '../../kube/api.ts'
 import { Informer } from '../../kube/informer.ts'
@@ -145,6 +146,20 @@ export class RemoteClusters {
       isFollowed: faultOf(entry) === '',
       records: entry.cluster?.records ?? 0,
     }))
+  }
+
+  /** As in `FollowedClusters`. */
+  heardMsOf(id: string): number {
+    return this.#byId(id)?.heardMs ?? Number.NEGATIVE_INFINITY
+  }
+
+  /** As in `FollowedClusters`. */
+  checkOf(id: string, authoritativeKey: string): HealthCheck | undefined {
+    return this.#byId(id)?.checkOf(authoritativeKey)
+  }
+
+  #byId(id: string): RemoteCluster | undefined {
+    return [...this.#entries.values()].find((entry) => entry.id === id)?.cluster
   }
 
   /** Starts nothing more; resolves once all running work has ended. */

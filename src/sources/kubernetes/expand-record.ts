@@ -2,7 +2,12 @@ import { API_VERSION, type DnsRecord, recordKey } from '../../dnsrecord/dns-reco
 import { type PackedRecord, packRecord } from '../../dnsrecord/pack.ts'
 import type { RecordOrigin } from '../../dnsrecord/record-source.ts'
 import type { RecordSettings } from '../../dnsrecord/settings.ts'
-import { SITES_ANNOTATION, type SitePart, scanSiteFacts } from '../../dnsrecord/site-facts.ts'
+import {
+  outOf,
+  SITES_ANNOTATION,
+  type SitePart,
+  scanSiteFacts,
+} from '../../dnsrecord/site-facts.ts'
 import { validateResource } from '../../dnsrecord/validate/resource.ts'
 import { scanSettingTexts } from '../../dnsrecord/validate/settings.ts'
 import { type ApiObject, isObject, textOf } from '../../kube/api.ts'
@@ -58,7 +63,7 @@ export function expandRecord(
     if (typeof content === 'string') {
       return { records: [asOne], fault: `parts[${index}] of ${part.site}: ${content}` }
     }
-    const { site, name, down } = part
+    const { site, name } = part
     const isOwn = site === facts.site
     const base = isOwn ? key : `${key}${AT_SITE}${site}`
     const count = (counts.get(base) ?? 0) + 1
@@ -69,7 +74,7 @@ export function expandRecord(
       origin: originOf(part),
       original: isOwn ? (name === '' ? key : recordKey(record.namespace, name)) : undefined,
       heldSinceSeconds: record.createdSeconds,
-      down,
+      down: outOf(part),
     })
   }
   return { records }

@@ -2,8 +2,10 @@ import t, { type Test } from 'tap'
 import { Random } from '../../../src/base/random.ts'
 import { ResourceRegistry } from '../../../src/base/resource-registry.ts'
 import { Cluster } from '../../../src/operator/cluster/cluster.ts'
+import { authoritativeKey } from '../../../src/operator/delegation/authoritative-record.ts'
 import { KeyedMutex } from '../../../src/operator/delegation/keyed-mutex.ts'
 import { OwnerIndex } from '../../../src/operator/delegation/owner-index.ts'
+import { DnsRecordView } from '../../../src/operator/record/record-view.ts'
 import { shortHash } from '../../../src/operator/record/short-hash.ts'
 import { RemoteCluster } from '../../../src/operator/remotes/remote-cluster.ts'
 import { createLogger } from '../../../src/telemetry/log.ts'
@@ -46,6 +48,7 @@ const LOCAL: Readonly<Record<string, readonly object[]>> = {
 class Stage {
   readonly api = new ApiDouble()
   readonly timers = new FakeTimers()
+  readonly clock = new FakeClock()
   readonly claimed: string[] = []
   watch: Stream | undefined
   readonly #local: Cluster
@@ -57,7 +60,8 @@ class Stage {
       () => {},
       () => false,
     )
-    const means = { log, clock: new FakeClock(), timers: this.timers, random: new Random(1) }
+    const { clock, timers } = this
+    const means = { log, clock, timers, random: new Random(1) }
     const local = { ...means, api: this.#localApi, namespaces: [] }
     this.#local = new Cluster(local, eventRecorder(local))
     this.api.place = PLACE
@@ -200,6 +204,49 @@ for (const { name, replies, isThere, want } of [
     t.equal(count, want)
   })
 }
+
+t.test('a cluster is heard while its API server answers, whatever it answers', async (t) => {
+  const stage = new Stage()
+  const remote = await stage.begin(t)
+  let version: number | undefined
+  const pass = async (seconds: number): Promise<void> => {
+    for (let i = 0; i < seconds; i++) {
+      stage.clock.pass(1000)
+      await stage.pass(1, (asked) => {
+        if (asked.path !== '/version') asked.reply(200, listBody('9', [RECORD]))
+        else if (version !== undefined) asked.reply(version, {})
+      })
+    }
+  }
+  await pass(10)
+  t.equal(remote.heardMs, Number.NEGATIVE_INFINITY, 'no answer')
+  for (const { status, isHeard } of [
+    { status: 200, isHeard: true },
+    { status: undefined, isHeard: false },
+    { status: 403, isHeard: true },
+    { status: 503, isHeard: false },
+    { status: 200, isHeard: true },
+  ]) {
+    version = status
+    await pass(20)
+    const silentMs = stage.clock.monotonic() - remote.heardMs
+    t.equal(silentMs < 8000, isHeard, `${status}: ${silentMs} ms`)
+  }
+})
+
+t.test('the health check of its records is known by their authoritative record', async (t) => {
+  const stage = new Stage()
+  const remote = await stage.begin(t)
+  const healthCheck = { protocol: 'TCP', port: 443, interval: '7s' }
+  const checked = dnsRecord({ name: 'checked', spec: { delegate: true, healthCheck } })
+  await stage.pass(20, (asked) => {
+    if (isOfNamespace(asked)) asked.reply(200, { metadata: { uid: 'uid of boston' } })
+    else asked.reply(200, asked.method === 'PATCH' ? RECORD : listBody('9', [RECORD, checked]))
+  })
+  const key = authoritativeKey(new DnsRecordView(checked))
+  t.equal(remote.checkOf(key)?.intervalMs, 7000)
+  t.equal(remote.checkOf('a/another'), undefined)
+})
 
 t.test(
   'statuses that failed while a cluster was unavailable are written when it returns',

@@ -1,0 +1,246 @@
+import t from 'tap'
+import { SITES_ANNOTATION } from '../../../src/dnsrecord/site-facts.ts'
+import type { ApiObject } from '../../../src/kube/api.ts'
+import { expandRecord } from '../../../src/sources/kubernetes/expand-record.ts'
+import { boundsOf, type CheckTimes } from '../../peering/quorum/simulated-probes.ts'
+import { AUTHORITATIVE, address, HOST } from '../../support/delegation-fixture.ts'
+import { DelegationSimulation, type SimulatedSite } from '../../support/delegation-simulation.ts'
+
+const TIMES: CheckTimes = { probeS: 5, failures: 3, successes: 2 }
+const { downS, upS } = boundsOf(TIMES)
+const healthCheck = {
+  ...{ protocol: 'TCP', port: 443, interval: `${TIMES.probeS}s` },
+  ...{ failureThreshold: TIMES.failures, successThreshold: TIMES.successes },
+}
+const [OURS, BOSTON, CHICAGO] = ['198.51.100.1', '198.51.100.2', '198.51.100.3'] as const
+const HOURS_24 = 24 * 3_600_000
+
+interface Stage {
+  readonly simulation: DelegationSimulation
+  readonly dublin: SimulatedSite
+  readonly others: readonly SimulatedSite[]
+  /** Addresses that do not answer, from any cluster or `cluster address`. */
+  readonly dead: Set<string>
+}
+
+/** dublin, which publishes, and other clusters. `checked`: those whose records have a health check. */
+async function stage({
+  count = 2,
+  silentMs = HOURS_24,
+  checked = ['dublin', 'boston', 'chicago'],
+}: {
+  readonly count?: number
+  readonly silentMs?: number
+  readonly checked?: readonly string[]
+} = {}): Promise<Stage> {
+  const dead = new Set<string>()
+  const reaches = (from: string, to: string): boolean => !dead.has(to) && !dead.has(`${from} ${to}`)
+  const simulation = new DelegationSimulation(silentMs, reaches)
+  const dublin = simulation.add('dublin')
+  const names = ['boston', 'chicago'].slice(0, count - 1)
+  const others = names.map((name) => simulation.add(name, 'secondary'))
+  for (const [i, site] of [dublin, ...others].entries()) {
+    const spec = checked.includes(site.name) ? { healthCheck } : {}
+    site.delegate('app', [address(HOST, [OURS, BOSTON, CHICAGO][i]!)], spec)
+  }
+  await simulation.pass(20)
+  return { simulation, dublin, others, dead }
+}
+
+/** Addresses in service, as other programs read them and as a Sextant server serves them; equal, or an error. */
+function served(site: SimulatedSite): string {
+  const object = site.cluster.stored(`a/${AUTHORITATIVE}`)!
+  const { resource } = site.cluster.record(`a/${AUTHORITATIVE}`)!
+  if (resource.kind !== 'record') throw new Error('the authoritative record is not valid')
+  const { records, fault = '' } = expandRecord(
+    { ...object, apiVersion: 'kuadrant.io/v1alpha1', kind: 'DNSRecord' },
+    { ...resource.record, isAggregate: true },
+  )
+  if (fault !== '') throw new Error(fault)
+  const annotation = (object.metadata as ApiObject).annotations as ApiObject
+  const { parts } = JSON.parse(String(annotation[SITES_ANNOTATION])) as {
+    readonly parts: readonly { readonly down?: object; readonly decided?: object }[]
+  }
+  const out = parts.flatMap(({ down = {}, decided = down }) => Object.keys(decided))
+  const known = records.flatMap(({ down }) => Object.keys(down))
+  t.strictSame(known.sort(), out.sort(), 'the server reads what the operator decided')
+  const ours = [OURS, BOSTON, CHICAGO].filter((one) => site.served().join().includes(one))
+  return ours.join()
+}
+
+for (const { fault, begin, end, two, three } of [
+  {
+    fault: 'the API server dies, the application lives',
+    begin: ({ others }: Stage) => {
+      others[0]!.isUp = false
+    },
+    end: ({ others }: Stage) => {
+      others[0]!.isUp = true
+    },
+    two: [OURS, BOSTON],
+    three: [OURS, BOSTON, CHICAGO],
+  },
+  {
+    fault: 'both die',
+    begin: ({ others, dead }: Stage) => {
+      others[0]!.isUp = false
+      dead.add(BOSTON)
+    },
+    end: ({ others, dead }: Stage) => {
+      others[0]!.isUp = true
+      dead.delete(BOSTON)
+    },
+    two: [OURS],
+    three: [OURS, CHICAGO],
+  },
+  {
+    fault: 'both die, and the application returns first',
+    begin: ({ others, dead }: Stage) => {
+      others[0]!.isUp = false
+      dead.add(BOSTON)
+    },
+    end: ({ dead }: Stage) => {
+      dead.delete(BOSTON)
+    },
+    two: [OURS],
+    three: [OURS, CHICAGO],
+  },
+  {
+    fault: 'the application dies, and the other operator reports it before its API server dies',
+    begin: ({ others, dead }: Stage) => {
+      dead.add(BOSTON)
+      report(others[0]!, [BOSTON])
+    },
+    end: ({ others, dead }: Stage) => {
+      others[0]!.isUp = false
+      dead.delete(BOSTON)
+    },
+    two: [OURS],
+    three: [OURS, CHICAGO],
+  },
+  {
+    fault: 'this cluster does not reach the application',
+    begin: ({ dead }: Stage) => {
+      dead.add(`dublin ${BOSTON}`)
+    },
+    end: ({ dead }: Stage) => {
+      dead.clear()
+    },
+    two: [OURS],
+    three: [OURS, CHICAGO],
+  },
+  {
+    fault: 'everything is dead',
+    begin: ({ others, dead, dublin }: Stage) => {
+      for (const one of others) one.isUp = false
+      for (const one of [OURS, BOSTON, CHICAGO]) dead.add(one)
+      dublin.cluster.health.set('a/app', { down: [OURS], up: [], probes: [] })
+    },
+    end: ({ others, dead, dublin }: Stage) => {
+      for (const one of others) one.isUp = true
+      dead.clear()
+      dublin.cluster.health.clear()
+    },
+    two: [OURS, BOSTON],
+    three: [OURS, BOSTON, CHICAGO],
+  },
+]) {
+  for (const count of [2, 3]) {
+    t.test(`${count} clusters: ${fault}`, async (t) => {
+      const all = [OURS, BOSTON, CHICAGO].slice(0, count).join()
+      const it = await stage({ count })
+      t.equal(served(it.dublin), all, 'before')
+      begin(it)
+      const want = (count === 2 ? two : three).join()
+      await it.simulation.pass(downS)
+      let found = ''
+      await it.simulation.pass(
+        60,
+        () => (found = served(it.dublin) === want ? found : served(it.dublin)),
+      )
+      t.equal(found, '', 'after the bound, and later')
+      it.dublin.restart()
+      await it.simulation.pass(
+        40,
+        () => (found = served(it.dublin) === want ? found : served(it.dublin)),
+      )
+      t.equal(found, '', 'also while another operator starts')
+      end(it)
+      await it.simulation.pass(upS)
+      await it.simulation.pass(
+        30,
+        () => (found = served(it.dublin) === all ? found : served(it.dublin)),
+      )
+      t.equal(found, '', 'after the recovery, and later')
+    })
+  }
+}
+
+function report(site: SimulatedSite, down: readonly string[]): void {
+  site.cluster.health.set('a/app', { down, up: [], probes: [] })
+}
+
+t.test('without a health check, silent-site decides', async (t) => {
+  for (const { silentMs, want } of [
+    { silentMs: 60_000, want: OURS },
+    { silentMs: HOURS_24, want: `${OURS},${BOSTON}` },
+  ]) {
+    const it = await stage({ silentMs, checked: [] })
+    it.others[0]!.isUp = false
+    await it.simulation.pass(55)
+    t.equal(served(it.dublin), `${OURS},${BOSTON}`, 'served before')
+    await it.simulation.pass(10)
+    t.equal(served(it.dublin), want, `after ${silentMs} ms`)
+    it.dublin.restart()
+    let found = ''
+    await it.simulation.pass(
+      90,
+      () => (found = served(it.dublin) === want ? found : served(it.dublin)),
+    )
+    t.equal(found, '', 'also after a restart')
+    it.others[0]!.isUp = true
+    await it.simulation.pass(5)
+    t.equal(served(it.dublin), `${OURS},${BOSTON}`, 'after the return')
+  }
+})
+
+t.test('the health check of any of the records holds', async (t) => {
+  for (const name of ['dublin', 'boston', 'chicago']) {
+    const it = await stage({ count: 3, checked: [name] })
+    it.dead.add(BOSTON)
+    await it.simulation.pass(downS)
+    t.equal(served(it.dublin), `${OURS},${CHICAGO}`, name)
+  }
+})
+
+t.test('a cluster that publishes nothing itself decides about the others', async (t) => {
+  const it = await stage({ count: 3 })
+  it.dublin.cluster.records.delete('a/app')
+  await it.simulation.pass(20)
+  t.equal(served(it.dublin), `${BOSTON},${CHICAGO}`)
+  it.dead.add(BOSTON)
+  it.others[0]!.isUp = false
+  await it.simulation.pass(downS)
+  t.equal(served(it.dublin), CHICAGO)
+})
+
+t.test('nothing is written while nothing changes', async (t) => {
+  const it = await stage({ count: 3 })
+  it.dead.add(BOSTON)
+  it.others[0]!.isUp = false
+  await it.simulation.pass(downS)
+  it.dublin.cluster.takeWrites()
+  await it.simulation.pass(100)
+  t.strictSame(it.dublin.cluster.takeWrites(), [])
+})
+
+t.test('what happens if a cluster dies is logged', async (t) => {
+  const it = await stage({ count: 3 })
+  const goes = `1 of 3 addresses is removed within ${downS} s`
+  const wanted = ['boston', 'chicago', 'dublin'].map((name) => `if ${name} dies: ${HOST}: ${goes}`)
+  const lines = it.simulation.log.filter((line) => line.includes('dies'))
+  t.strictSame(
+    lines.map((line) => line.replace('[INFO] dublin: ', '')),
+    wanted,
+  )
+})
