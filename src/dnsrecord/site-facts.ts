@@ -15,7 +15,8 @@ import { DERIVED_ENDPOINTS_MAX } from './dns-record.ts'
  *        "owner": id in the registry of an authoritative record, "cluster", "group"}]}
  *
  * `down` is what the owner's own operator found, `decided` what the operator of the authoritative record decided; it is
- * missing where both are equal. On a delegating record the annotation has one part without endpoints: what the record's own operator found.
+ * missing where both are equal. On a delegating record the annotation has one part without endpoints: what the
+ * record's own operator found.
  */
 export const SITES_ANNOTATION = 'sextant.io/sites'
 
@@ -174,8 +175,6 @@ function scanPart(part: Mapping, specEndpoints: readonly FactEndpoint[]): SitePa
     partial = false,
     settings = {},
     endpoints = [],
-    down = {},
-    decided,
   } = part
   if (!isSite(site)) return `invalid site ${printShort(site)}`
   const names = scanNames(part)
@@ -185,8 +184,8 @@ function scanPart(part: Mapping, specEndpoints: readonly FactEndpoint[]): SitePa
   if (typeof undated !== 'boolean') return 'undated must be true or false'
   if (typeof partial !== 'boolean') return 'partial must be true or false'
   if (!isTexts(settings)) return 'settings must be strings by name'
-  if (!isTexts(down)) return 'down must be reasons by address'
-  if (decided !== undefined && !isTexts(decided)) return 'decided must be reasons by address'
+  const health = scanHealth(part)
+  if (typeof health === 'string') return health
   if (!Array.isArray(endpoints)) return 'endpoints must be a list'
   const found: FactEndpoint[] = []
   for (const one of endpoints) {
@@ -195,7 +194,6 @@ function scanPart(part: Mapping, specEndpoints: readonly FactEndpoint[]): SitePa
     found.push(endpoint)
   }
   const flags = { ...(undated ? { isUndated: true } : {}), ...(partial ? { isPartial: true } : {}) }
-  const health = { down, ...(decided === undefined ? {} : { decided }) }
   return {
     site,
     ...names,
@@ -205,6 +203,12 @@ function scanPart(part: Mapping, specEndpoints: readonly FactEndpoint[]): SitePa
     ...health,
     endpoints: found,
   }
+}
+
+function scanHealth({ down = {}, decided }: Mapping): Pick<SitePart, 'down' | 'decided'> | string {
+  if (!isTexts(down)) return 'down must be reasons by address'
+  if (decided === undefined) return { down }
+  return isTexts(decided) ? { down, decided } : 'decided must be reasons by address'
 }
 
 /** Reads what identifies a part at its site, and in the registry. */
