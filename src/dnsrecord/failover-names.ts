@@ -1,7 +1,7 @@
 import { nameKey } from '../dns/name/name.ts'
 import { scanGeoCode } from '../geo/code.ts'
 import type { FailoverLine } from '../steering/rules.ts'
-import type { DnsRecord, Endpoint, FieldProblem } from './dns-record.ts'
+import type { DnsRecord, Endpoint } from './dns-record.ts'
 
 /** Code of the default endpoints, and of the line for all codes without their own. */
 export const DEFAULT = '*'
@@ -38,12 +38,25 @@ export function codeIn(name: string, { codes }: Names): string | undefined {
 }
 
 /**
- * Finds failover lists without an effect on any name of the record itself. Other records of the host may have endpoints
- * for them.
+ * Returns the failover lists of a record that have no effect on any of its own names, if it has no geo codes. A record
+ * with geo codes may have lists for some of its names only. Other records of a name may have endpoints for a list.
  */
-export function findIdleLists({ endpoints, settings }: DnsRecord): FieldProblem[] {
+export function idleLines({
+  endpoints,
+  settings,
+}: Pick<DnsRecord, 'endpoints' | 'settings'>): readonly FailoverLine[] {
   const lines = settings?.failover
-  if (lines === undefined) return []
+  if (lines === undefined || endpoints.some(isLocated)) return []
+  const byOwner = groupByOwner(endpoints)
+  const names = [...byOwner.values()].map(namesOf)
+  return lines.filter((line) => !names.some((one) => hasEffect(line, one)))
+}
+
+function isLocated({ codes }: Endpoint): boolean {
+  return codes.some(({ text }) => text !== DEFAULT)
+}
+
+function groupByOwner(endpoints: readonly Endpoint[]): ReadonlyMap<string, readonly Endpoint[]> {
   const byOwner = new Map<string, Endpoint[]>()
   for (const endpoint of endpoints) {
     const key = nameKey(endpoint.owner)
@@ -51,10 +64,5 @@ export function findIdleLists({ endpoints, settings }: DnsRecord): FieldProblem[
     if (known === undefined) byOwner.set(key, [endpoint])
     else known.push(endpoint)
   }
-  const names = [...byOwner.values()].map(namesOf)
-  const idle = lines.filter((line) => !names.some((one) => hasEffect(line, one)))
-  if (idle.length === 0) return []
-  const codes = idle.map(({ code }) => code).join(', ')
-  const message = `sextant.io/failover has no effect for ${codes}: no endpoint of the record has this geo code, or is in the list; correct the list, or delete it`
-  return [{ path: ['metadata', 'annotations', 'sextant.io/failover'], message }]
+  return byOwner
 }

@@ -94,9 +94,9 @@ function noteUnknown(
 ): void {
   if (failover === undefined || contributions.some(({ isPartial }) => isPartial)) return
   const endpoints = contributions.map(({ endpoint }) => endpoint)
-  const unknown = describeUnknown(failover, endpoints)
-  const having = contributions.find(({ settings }) => settings?.failover !== undefined)
-  if (unknown === '' || having === undefined) return
+  const having = contributions.find(({ settings }) => settings?.failover === failover)!
+  const unknown = describeUnknown(failover, endpoints, having.idleLines ?? [])
+  if (unknown === '') return
   const text = `${printName(owner)}: failover names ${unknown}, which no endpoint has; correct the annotation (${having.place})`
   conflicts.push({ ...conflictAt(having, text), isProvisional: true })
 }

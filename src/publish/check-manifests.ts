@@ -120,23 +120,27 @@ export async function checkManifests(
     onOut: () => {},
   })
   const loops = findAliasLoops(read.records, read.places)
-  return [...read.faults, ...findConflicts(zone, read.records, read.places, warn), ...loops]
+  const conflicts = findConflicts(zone, read.records, read.places, warn, ', unless a peer has it')
+  return [...read.faults, ...conflicts, ...loops]
 }
 
 /**
  * Puts `records` into an empty `zone`. Returns the conflicts between them that keep endpoints from being served, with
- * their places; `warn` receives the others.
+ * their places; `warn` receives the others. `proviso`: follows those that endpoints which are not known here may end.
  */
 export function findConflicts(
   zone: RecordZone,
   records: readonly StoredRecord[],
   places: RecordPlaces,
   warn: Warn,
+  proviso = '',
 ): InputError[] {
   const faults: InputError[] = []
   zone.apply(records.map((after): RecordChange => ({ before: undefined, after })))
   for (const conflict of zone.conflicts.all()) {
-    const found = new InputError(places.endpoint(conflict), conflict.text)
+    const { text, isProvisional } = conflict
+    const message = isProvisional === true ? `${text}${proviso}` : text
+    const found = new InputError(places.endpoint(conflict), message)
     if (conflict.isFault === true) faults.push(found)
     else warn(found)
   }

@@ -1,5 +1,6 @@
 import { concatNames } from '../dns/name/name.ts'
 import type { Endpoint } from '../dnsrecord/dns-record.ts'
+import { idleLines } from '../dnsrecord/failover-names.ts'
 import { deriveLocalEndpoints } from '../dnsrecord/kdrnt.ts'
 import { KDRNT, KDRNT_ZONE } from '../dnsrecord/local-zone.ts'
 import { hasNamesOutside } from '../dnsrecord/names-outside.ts'
@@ -82,8 +83,8 @@ export class DecodedRecord {
   #byKey: Map<string, GrowingGroup> | undefined
 
   /**
-   * `before`: the previous state, if `state` is a change. `owners`: decode only these; allowed for
-   * a record that is served as is, without addresses that are down, drained or in slow start, and without a shift.
+   * `before`: the previous state, if `state` is a change. `owners`: decode only these; allowed for a record that is
+   * served as is, without addresses that are down, drained or in slow start, and without a shift and failover lists.
    */
   constructor(
     state: ServedState,
@@ -111,13 +112,24 @@ export class DecodedRecord {
         : findSlowStartUnits(endpoints, slowStart, out?.out)
     // In the gateway-local form, settings are data for peers.
     const settings = derives ? undefined : content.settings
+    const idle = settings?.failover === undefined ? undefined : idleLines(content)
     const shift = form.isLocalForm ? undefined : state.shift
     for (let i = 0; i < endpoints.length; i++) {
       const endpoint = endpoints[i]!
       const down = local === undefined ? (out?.down[i] ?? NOTHING_DOWN) : keptOf(endpoint, local)
       const drained = out?.drained?.[i]
       const own = units?.[i]
-      this.#add({ key, ...origin, endpoint, down, drained, units: own, settings, shift })
+      this.#add({
+        key,
+        ...origin,
+        endpoint,
+        down,
+        drained,
+        units: own,
+        settings,
+        idleLines: idle,
+        shift,
+      })
     }
   }
 

@@ -86,14 +86,18 @@ function resolveLists(lines: readonly FailoverLine[], members: readonly Member[]
 /**
  * Lists the entries that no endpoint of an owner has, of any type; '' = there are none. A record may have
  * lists for some of its names only: other names are those without geo codes where no line has an effect.
+ * `idle`: as `idleLines` returns them for the record, for which these names do not count.
  */
 export function describeUnknown(
   lines: readonly FailoverLine[],
   endpoints: readonly Endpoint[],
+  idle: readonly FailoverLine[],
 ): string {
   const names = namesOf(endpoints)
   const isLocated = [...names.codes].some((code) => code !== DEFAULT)
-  const checked = lines.filter((line) => isLocated || hasEffect(line, names))
+  const checked = lines.filter((line) => {
+    return isLocated || idle.includes(line) || hasEffect(line, names)
+  })
   const unknown = checked.flatMap(({ entries }) => entries.filter((name) => !isKnown(name, names)))
   const known = [...names.codes, ...names.identifiers]
   return [...new Set(unknown)].map((name) => suggest(name, known)).join(', ')

@@ -5,7 +5,8 @@ import type { EndpointDrain } from '../health/drain/drain.ts'
 import type { ShiftState } from '../health/shift/shift.ts'
 import type { Candidate } from '../steering/candidate.ts'
 import type { Failover } from '../steering/failover.ts'
-import type { AllDownPolicy, StickyPrefix } from '../steering/rules.ts'
+import type { AllDownPolicy, FailoverLine, StickyPrefix } from '../steering/rules.ts'
+
 /** An endpoint and the record that contains it. */
 export interface Contribution {
   /** `namespace/name` of the record. */
@@ -25,6 +26,8 @@ export interface Contribution {
   readonly units?: number | undefined
   /** Settings of the record; undefined = it has none. */
   readonly settings?: RecordSettings | undefined
+  /** Failover lists of the record, as the function `idleLines` returns them; undefined = it has none. */
+  readonly idleLines?: readonly FailoverLine[] | undefined
   /** The shift of the record's traffic; undefined = it has none. */
   readonly shift?: ShiftState | undefined
 }

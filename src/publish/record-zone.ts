@@ -2,7 +2,7 @@ import { runWhole } from '../base/slices.ts'
 import { RRType } from '../dns/iana/types.ts'
 import { printName } from '../dns/name/name.ts'
 import type { Endpoint } from '../dnsrecord/dns-record.ts'
-import { firstOwnerKey, unpackPlace } from '../dnsrecord/pack.ts'
+import { firstOwnerKey, unpackPlace, unpackSettings } from '../dnsrecord/pack.ts'
 import { comparePacked, type PackedDifference } from '../dnsrecord/packed-difference.ts'
 import { isSameOrigin, type RecordChange, type StoredRecord } from '../dnsrecord/record-source.ts'
 import { lowerNameKey } from '../dnsrecord/validate/names.ts'
@@ -326,9 +326,10 @@ export class RecordZone {
     return difference
   }
 
-  /** True if the data of each owner does not depend on other owners. */
+  /** True if the data and the conflicts of each owner do not depend on other owners of the record. */
   #isServedAsIs(state: ServedState): boolean {
-    return isPlain(state) && !this.#isDerived(state.record)
+    if (!isPlain(state) || this.#isDerived(state.record)) return false
+    return unpackSettings(state.record.packed)?.failover === undefined
   }
 
   #isDerived({ packed }: StoredRecord): boolean {

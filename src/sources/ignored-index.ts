@@ -18,7 +18,7 @@ interface Held {
   readonly place: (lineOffset: number) => string
 }
 
-const KINDS: readonly IgnoredPart['kind'][] = ['ignored-record', 'failover-list', 'ignored-part']
+const KINDS: readonly IgnoredPart['kind'][] = ['ignored-record', 'ignored-part']
 
 /** What nothing reads in the objects of a source: kept while the objects have it. `Holder`: what has these objects. */
 export class IgnoredIndex<Holder> {

@@ -14,7 +14,6 @@ export const PROBLEM_KINDS = [
   'duplicate-record',
   'foreign-name',
   'conflict',
-  'failover-list',
   'ignored-part',
   'drain',
   'unprobed-address',

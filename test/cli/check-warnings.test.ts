@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { check } from '../../src/cli/check.ts'
+import { checkManifests } from '../../src/publish/check-manifests.ts'
 import { escapeControls } from '../../src/telemetry/log.ts'
 import { lineBufferTo } from '../support/line-buffer.ts'
 import { layFiles } from '../support/server.ts'
@@ -301,4 +302,37 @@ t.test('names outside of the zone of a zone file', async (t) => {
     t.ok(got.printed.some((line) => warning.test(line)))
     t.match(got.printed.at(-1), last)
   }
+})
+
+t.test('a failover list that names what no record of the host has', async (t) => {
+  const record = (name: string, rest: string): string =>
+    `apiVersion: kuadrant.io/v1alpha1\nkind: DNSRecord\nmetadata: {name: ${name}${rest}`
+  const endpoint = (id: string): string =>
+    `spec:\n  rootHost: app.example.org\n  endpoints:\n  - {dnsName: app.example.org, recordType: A, targets: [192.0.2.1], setIdentifier: ${id}}\n`
+  const listed = record(
+    'one',
+    `, annotations: {sextant.io/failover: '*: spare'}}\n${endpoint('a')}`,
+  )
+  const spare = record('two', `}\n${endpoint('spare')}`)
+  const corefile = (more: string): string =>
+    `example.org {\n root {DIR}\n geoip\n kuadrant {\n manifests zones\n ${more}\n }\n}\n`
+  const warnings = async (files: Record<string, string>, more = '', args: string[] = []) => {
+    const { printed } = await run(t, { ...files, Corefile: corefile(more) }, args)
+    return printed.filter((line) => line.includes('failover'))
+  }
+  const warning =
+    /failover names "spare", which no endpoint has; correct the annotation \(default\/one\)/
+  const alone = { 'zones/one.yaml': listed }
+  const both = { ...alone, 'zones/two.yaml': spare }
+  t.strictSame(await warnings(both), [])
+  t.match(await warnings(alone), [new RegExp(`${warning.source}$`)])
+  t.strictSame(await warnings(alone, 'site berlin\n peer 192.0.2.53'), [], 'a peer may have it')
+  const texts: string[] = []
+  const directory = t.testdir({ 'one.yaml': listed })
+  await checkManifests(
+    directory,
+    ({ message }) => void texts.push(message),
+    () => {},
+  )
+  t.match(texts, [new RegExp(`${warning.source}, unless a peer has it$`)], 'without a Corefile')
 })

@@ -93,13 +93,13 @@ const TABLE: readonly Row[] = [
     reason: /^team\/app: "helthCheck" is not a field/,
   },
   {
-    kind: 'failover-list',
+    kind: 'conflict',
     file: 'records/app.yaml',
     content: record('app', {
       metadata: '  annotations:\n    sextant.io/failover: "GEO-EU: GEO-NA"\n',
     }),
-    place: /records\/app\.yaml:8$/,
-    reason: /^team\/app: sextant\.io\/failover has no effect for GEO-EU/,
+    place: /records\/app\.yaml:\d+$/,
+    reason: /^app\.k\.example\.com\.: failover names "GEO-NA", which no endpoint has/,
   },
   {
     kind: 'manifest',

@@ -193,6 +193,69 @@ t.test('an entry that is misspelt is reported with the one that is meant', async
   ])
 })
 
+t.test(
+  'a list without an effect is a conflict, unless another record of the name has an entry',
+  async (t) => {
+    const listed = (text: string, ...endpoints: string[]): Given => ({
+      endpoints,
+      annotations: { 'sextant.io/failover': text },
+    })
+    const other = (endpoint: string): Given => ({
+      name: 'other',
+      site: 'paris',
+      endpoints: [endpoint],
+    })
+    const plain = 'x.k.example.com A 192.0.2.1 id=one'
+    const spare = 'x.k.example.com A 192.0.2.9 id=spare'
+    const says = (names: string): RegExp =>
+      new RegExp(`^x\\.k\\.example\\.com\\.: failover names ${names}, which`)
+    const table: readonly (readonly [
+      name: string,
+      given: readonly Given[],
+      want: readonly RegExp[],
+    ])[] = [
+      ['no geo codes', [listed('GEO-EU: GEO-NA', plain)], [says('"GEO-NA"')]],
+      ['an entry of another site', [listed('*: spare', plain), other(spare)], []],
+      ['a code of another site', [listed('GEO-EU: one', plain), other(`${spare} geo=GEO-EU`)], []],
+      ['only one of two entries', [listed('*: spare, no', plain), other(spare)], [says('"no"')]],
+      [
+        'another name of the record has the codes',
+        [listed('GEO-EU: GEO-NA', plain, 'y.k.example.com A 192.0.2.2 geo=GEO-EU+GEO-NA')],
+        [],
+      ],
+    ]
+    for (const [name, given, want] of table) {
+      for (const order of [given, [...given].reverse()]) {
+        const { records } = zone({ site: 'berlin' })
+        records.apply(added(...order))
+        t.match(
+          records.conflicts.all().map(({ text }) => text),
+          want,
+          name,
+        )
+        t.equal(records.conflicts.all().length, want.length, name)
+      }
+    }
+  },
+)
+
+t.test('an edit of another name of the record decides whether a list is idle', async (t) => {
+  const version = (geo: string): Given => ({
+    endpoints: ['x.k.example.com A 192.0.2.1', `y.k.example.com A 192.0.2.2${geo}`],
+    annotations: { 'sextant.io/failover': 'GEO-EU: GEO-NA' },
+  })
+  const { records } = zone()
+  const [located] = added(version(' geo=GEO-EU+GEO-NA'))
+  const [plain] = added(version(''))
+  const names = () => records.conflicts.all().map(({ text }) => text.split(' ')[0])
+  records.apply([located!])
+  t.strictSame(names(), [])
+  records.apply([{ before: located!.after, after: plain!.after }])
+  t.strictSame(names(), ['y.k.example.com.:', 'x.k.example.com.:'].sort())
+  records.apply([{ before: plain!.after, after: located!.after }])
+  t.strictSame(names(), [])
+})
+
 t.test('an edit of the list alone reaches the answers', async (t) => {
   const endpoints = [
     'x.k.example.com A 192.0.2.1 geo=GEO-EU id=eu',

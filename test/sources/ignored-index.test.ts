@@ -3,7 +3,7 @@ import t from 'tap'
 import type { IgnoredPart } from '../../src/dnsrecord/validate/ignored.ts'
 import { IgnoredIndex } from '../../src/sources/ignored-index.ts'
 
-const KINDS = ['ignored-record', 'failover-list', 'ignored-part'] as const
+const KINDS = ['ignored-record', 'ignored-part'] as const
 const kind = fc.constantFrom(...KINDS)
 const change = fc.record({ holder: fc.nat(4), kinds: fc.array(kind, { maxLength: 4 }) })
 

@@ -2,7 +2,6 @@ import { didYouMean, nearestName } from '../../base/nearest.ts'
 import { isSubdomain } from '../../dns/name/name.ts'
 import type { YamlValue } from '../../yaml/scan-block-yaml.ts'
 import type { DnsRecord, FieldProblem } from '../dns-record.ts'
-import { findIdleLists } from '../failover-names.ts'
 import { HEALTH_CHECK_DEFAULTS } from '../health-check.ts'
 import { hasNamesOutside } from '../names-outside.ts'
 import { SITES_ANNOTATION } from '../site-facts.ts'
@@ -34,7 +33,7 @@ export interface IgnoredPart extends FieldProblem {
    */
   readonly isUnknown: boolean
   /** What the ready page and the metrics count it as. */
-  readonly kind: 'ignored-record' | 'failover-list' | 'ignored-part'
+  readonly kind: 'ignored-record' | 'ignored-part'
 }
 
 /**
@@ -51,12 +50,10 @@ export function findIgnored(resource: YamlValue, record?: DnsRecord): IgnoredPar
     others.push(...findNamesOutside(resource, record))
   }
   if (record?.isWildcardHost === true) others.push(...findIdleCheck(resource, record))
-  const idle = record === undefined ? [] : findIdleLists(record)
-  if (unknown.length + others.length + idle.length === 0) return []
+  if (unknown.length + others.length === 0) return []
   return [
     ...unknown.map((problem) => ignoredPart(problem, 'ignored-part', true)),
     ...others.map((problem) => ignoredPart(problem, 'ignored-part')),
-    ...idle.map((problem) => ignoredPart(problem, 'failover-list')),
   ]
 }
 

@@ -1,6 +1,7 @@
 import { printType, RRType } from '../../dns/iana/types.ts'
 import { nameKey } from '../../dns/name/name.ts'
 import type { Endpoint } from '../../dnsrecord/dns-record.ts'
+import { idleLines } from '../../dnsrecord/failover-names.ts'
 import { unpackRecord, unpackSettings } from '../../dnsrecord/pack.ts'
 import { printHost, printTarget } from '../../dnsrecord/print-endpoint.ts'
 import { type RecordRank, sortRecords } from '../../dnsrecord/record-order.ts'
@@ -27,6 +28,8 @@ export interface RecordConflicts {
   readonly texts: readonly string[]
   /** Conflicts with records of other sites, one line each, as a nameserver logs them. */
   readonly ofSites: readonly string[]
+  /** Conflicts that endpoints of nameservers that were never heard may end, one line each. */
+  readonly provisional: readonly string[]
   /** No endpoint of the record is served. */
   readonly isWhole: boolean
   /** False for an endpoint, in the form of `spec.endpoints`, that is not served. */
@@ -36,6 +39,7 @@ export interface RecordConflicts {
 export const NO_CONFLICTS: RecordConflicts = {
   texts: [],
   ofSites: [],
+  provisional: [],
   isWhole: false,
   isServed: () => true,
 }
@@ -83,6 +87,8 @@ export function findConflicts(
   const lost = new Map<Endpoint, string>()
   const lostToSites = new Set<Endpoint>()
   const [texts, ofSites] = [new Set<string>(), new Set<string>()]
+  const provisional = new Set<string>()
+  const namesOthers = own.some(({ settings }) => settings?.failover !== undefined)
   const expanded = new Map<Publishing, readonly Member[]>()
   for (const [id, owner] of namesOf([...own, ...theirs])) {
     const isApex = printHost(owner) === publishing.zone
@@ -92,26 +98,31 @@ export function findConflicts(
       return known
     })
     const about = { id, owner, isApex, site, subjects }
-    const isAlone = rivals.length === 0 && members.length === own.length && !isApex
+    const isAlone = rivals.length === 0 && members.length === own.length && !isApex && !namesOthers
     const here = isAlone ? NO_CONTEST : contend([...members, ...rivals], about)
     for (const [endpoint, text] of here.lost) lost.set(endpoint, text)
     const isOther = ({ key, type }: Conflict): boolean =>
       subjects.has(key) && ![...here.lost.keys()].some((one) => one.type === type)
     for (const { text } of here.conflicts.filter(isOther)) texts.add(text)
-    if (!theirs.some((one) => one.byName.has(id))) continue
+    if (!theirs.some((one) => one.byName.has(id))) {
+      for (const { text } of here.provisional) provisional.add(text)
+      continue
+    }
     const all = contend([...members, ...rivals, ...theirs], about)
+    for (const { text } of all.provisional) provisional.add(text)
     for (const endpoint of all.lost.keys()) lostToSites.add(endpoint)
     for (const { text } of all.conflicts) ofSites.add(text)
     for (const { text } of here.conflicts) ofSites.delete(text)
   }
   const missing = new Set([...lost.keys(), ...lostToSites])
-  if (missing.size + texts.size + ofSites.size === 0) return NO_CONFLICTS
+  if (missing.size + texts.size + ofSites.size + provisional.size === 0) return NO_CONFLICTS
   // Another part may have the same endpoint.
   const kept = new Set(endpoints.filter((one) => !missing.has(one)).map(identify))
   const identities = new Set([...missing].map(identify).filter((one) => !kept.has(one)))
   return {
     texts: [...new Set([...lost.values(), ...texts])],
     ofSites: [...ofSites],
+    provisional: [...provisional],
     isWhole: missing.size === endpoints.length,
     isServed: (endpoint) => !identities.has(identifyObject(endpoint)),
   }
@@ -131,9 +142,11 @@ interface ContestOutcome {
   /** What is not served, and why. */
   readonly lost: ReadonlyMap<Endpoint, string>
   readonly conflicts: readonly Conflict[]
+  /** Those that endpoints which are not known here may end, of the subjects. */
+  readonly provisional: readonly Conflict[]
 }
 
-const NO_CONTEST: ContestOutcome = { lost: new Map(), conflicts: [] }
+const NO_CONTEST: ContestOutcome = { lost: new Map(), conflicts: [], provisional: [] }
 
 /** Builds the RRsets of one name. */
 function contend(
@@ -154,8 +167,12 @@ function contend(
     kept: () => {},
   }
   buildOwnerSets(owner, all, { isApex, site, report }, conflicts)
-  // Provisional conflicts are left out: endpoints that are not known here may resolve them.
-  return { lost, conflicts: conflicts.filter(({ isProvisional }) => isProvisional !== true) }
+  const isProvisional = (one: Conflict): boolean => one.isProvisional === true
+  return {
+    lost,
+    conflicts: conflicts.filter((one) => !isProvisional(one)),
+    provisional: conflicts.filter((one) => isProvisional(one) && subjects.has(one.key)),
+  }
 }
 
 /** Returns the owners of all endpoints, by `nameKey`. */
@@ -173,8 +190,15 @@ function foreignMember({ key, packed, origin }: StoredRecord): Member {
 }
 
 function contributionsOf(member: Member, name: string): Contribution[] {
-  const { key, place, site, settings, byName } = member
-  const about = { key, place, site, down: UP, settings }
+  const { key, place, site, settings, endpoints, byName } = member
+  const about = {
+    key,
+    place,
+    site,
+    down: UP,
+    settings,
+    idleLines: idleLines({ endpoints, settings }),
+  }
   return (byName.get(name) ?? []).map((endpoint) => ({ ...about, endpoint }))
 }
 

@@ -150,7 +150,11 @@ export function composeContent(publishing: Publishing, inputs: ContentInputs): M
   })
   const refused = listRefused(peers, screened.refused)
   const disputes = [...conflicts, ...refused]
-  const ignored = listIgnored(record, publishing.content)
+  const isPartial = addresses.some((address) => peers.get(address)?.state === undefined)
+  const ignored = [
+    ...listIgnored(record, publishing.content),
+    ...(isPartial ? [] : found.provisional),
+  ]
   const observed = settledObservations(site, peers, decided.observed, inputs.timeMs)
   const ours = { endpoints: own.shared, down }
   const disputed = findHealthDisputes(
@@ -158,7 +162,6 @@ export function composeContent(publishing: Publishing, inputs: ContentInputs): M
     screened.siteStates.map(withoutDrains),
     observed.settled,
   )
-  const isPartial = addresses.some((address) => peers.get(address)?.state === undefined)
   const sources = { site, health, drain: own.drain, reported, isPartial, down: decided.down }
   const clockFaults = findClockFaults(peers, inputs)
   const sites = { names: inputs.nameFaults.names, clocks: clockFaults.clocks }

@@ -94,10 +94,16 @@ t.test('a failover list is judged once all nameservers were heard', async (t) =>
     const record = dnsRecord({ spec: { endpoints: [own] }, metadata: { annotations } })
     fixture.cluster.put(record)
     const server = new ClusterServer()
+    let isReported = false
+    /** Returns what the server logs, and checks that the operator's condition says it from then on. */
     const serve = async (): Promise<readonly string[]> => {
       await fixture.reconcile()
       server.apply(fixture.cluster.records.values())
-      return server.conflicts.splice(0)
+      const logged = server.conflicts.splice(0)
+      const [, , message] = fixture.ready()
+      isReported ||= logged.length > 0
+      t.equal(/failover names/.test(String(message)), isReported, String(message))
+      return logged
     }
     const say = (address: string, site: string, setIdentifier: string): void => {
       const endpoint = { targets: ['192.0.2.9'], setIdentifier, geoCodes: ['GEO-EU'] }

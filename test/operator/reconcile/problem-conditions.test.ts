@@ -68,9 +68,8 @@ const TABLE: readonly Row[] = [
   {
     name: 'a failover list without effect',
     object: annotated({ 'sextant.io/failover': 'GEO-EU: GEO-NA' }),
-    condition: /^Ready True ProviderSuccess: .*sextant.io\/failover has no effect for GEO-EU/,
-    event: /^PartIgnored: sextant.io\/failover has no effect for GEO-EU/,
-    problem: { kind: 'failover-list', reason: /sextant.io\/failover has no effect for GEO-EU/ },
+    condition: /^Ready True ProviderSuccess: .*: failover names "GEO-NA", which no endpoint has/,
+    event: /^PartIgnored: k\.example\.com\.: failover names "GEO-NA", which no endpoint has/,
   },
 ]
 
