@@ -15,6 +15,8 @@ import { chooseEndpoints } from './merge/choose-endpoints.ts'
 import { chooseOthers } from './merge/choose-site-states.ts'
 import { describeLeftOut } from './merge/cut-to-fit.ts'
 import { withoutDrains } from './merge/without-drains.ts'
+import { isNamesake } from './name-faults.ts'
+import type { PeerFollower } from './peer.ts'
 import { type PeerEndpoint, printTargets, type SiteState } from './peer-endpoint.ts'
 import type { AddressDecision, HealthQuorum, QuorumHost } from './quorum/health-quorum.ts'
 import { RecordSet } from './record-set.ts'
@@ -40,7 +42,7 @@ interface HostMergeParts {
   readonly expiryMs: number
   /** Decides about the health of peers' addresses. */
   readonly quorum: HealthQuorum
-  readonly peers: readonly TimedPeer[]
+  readonly peers: readonly (TimedPeer & Pick<PeerFollower, 'siteStatesOf'>)[]
   readonly clock: Clock
 }
 
@@ -99,7 +101,7 @@ export class HostMerge {
 
   merge(host: HostRecords, states: readonly SiteState[]): HostOutcome {
     const { quorum, expiryMs, clock } = this.#parts
-    const gathered = this.#gather(host.own, states)
+    const gathered = this.#gather(host, states)
     const { mine, siteStates, refused } = gathered
     if (!siteStates.some(hasEndpoints)) {
       quorum.forget(host.text)
@@ -125,12 +127,12 @@ export class HostMerge {
 
   /** Returns what sites found of addresses of peers, if some site found the address down. */
   inspect(host: HostRecords, states: readonly SiteState[]): readonly QuorumAddress[] {
-    return this.#parts.quorum.inspect(this.#quorumHost(host.text, this.#gather(host.own, states)))
+    return this.#parts.quorum.inspect(this.#quorumHost(host.text, this.#gather(host, states)))
   }
 
   /** Returns the targets that some site found down, and those of silent sites. */
   explainHealth(host: HostRecords, states: readonly SiteState[]): readonly TargetHealth[] {
-    const gathered = this.#gather(host.own, states)
+    const gathered = this.#gather(host, states)
     if (!gathered.siteStates.some(hasEndpoints)) return []
     const { site, quorum } = this.#parts
     const reports = quorum.inspect(this.#quorumHost(host.text, gathered), 'silent too')
@@ -153,7 +155,7 @@ export class HostMerge {
   /** Returns the endpoints that all sites have of a host, whatever their health, and the health check of our record. */
   sitesOf(host: HostRecords, states: readonly SiteState[]): HostOfSites {
     const { site } = this.#parts
-    const gathered = this.#gather(host.own, states)
+    const gathered = this.#gather(host, states)
     const { mine } = gathered
     const own = mine.flatMap(({ record: { key }, content }) => {
       return toPeerEndpoints(content, { key, site, ...UNKNOWN_HEALTH, sinceSeconds: 0 })
@@ -183,7 +185,7 @@ export class HostMerge {
     })
   }
 
-  #gather(records: RecordSet, states: readonly SiteState[]): Gathered {
+  #gather({ text, own: records }: HostRecords, states: readonly SiteState[]): Gathered {
     const { ownHosts, rulesOf = () => [], site, peers } = this.#parts
     const mine: OwnRecord[] = []
     for (const record of records) {
@@ -198,8 +200,18 @@ export class HostMerge {
     )
     const { siteStates, refused } = screenSiteStates(states, { names, own, rulesOf })
     const chosen = chooseOthers(site, siteStates, this.#parts.expiryMs)
-    const others = undateStates(chosen, own, findSiteClocks(peers))
+    const namesakes = this.#namesakesAt(text, own)
+    const others = undateStates(chosen, own, findSiteClocks(peers), namesakes)
     return { mine, own, ownFindings: this.#findingsOfOurs(mine), siteStates: others, refused }
+  }
+
+  /** Returns the addresses of peers that have the name of our site and are not its nameservers. */
+  #namesakesAt(host: string, own: readonly PeerEndpoint[]): ReadonlySet<string> {
+    const { site, peers } = this.#parts
+    const found = peers.filter((peer) => {
+      return peer.ownSite === site && isNamesake({ states: peer.siteStatesOf(host) }, site, own)
+    })
+    return new Set(found.map(({ address }) => address))
   }
 
   #exported(mine: readonly OwnRecord[], drainsOf: HostMergeParts['drainsOf']): PeerEndpoint[] {

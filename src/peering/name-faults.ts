@@ -58,6 +58,19 @@ export function findNameFaults(peer: NamedPeer, context: NameContext): readonly 
   return faults
 }
 
+/**
+ * True if a peer with the name of our site is not one of its nameservers, as far as one host shows. `ours`: endpoints of
+ * our records of the host. A nameserver that follows a change late counts as none until it has followed.
+ */
+export function isNamesake(
+  { states }: Pick<NamedPeer, 'states'>,
+  site: string,
+  ours: readonly PeerEndpoint[],
+): boolean {
+  const reported = endpointsOfSite(states, site)
+  return reported.length === 0 || findForeignExports(ours, reported).length > 0
+}
+
 /** A peer whose zone names several sites is not known to be a nameserver of any of them. */
 export function findRelay({ address, sites }: Pick<NamedPeer, 'address' | 'sites'>): NameFault[] {
   if (sites.length <= 1) return []

@@ -5,20 +5,28 @@ export const CLOCK_DIFFERS_MS = 10_000
 
 /** A nameserver, and by how much its clock is ahead of ours. */
 export interface TimedPeer {
+  readonly address: string
   /** '' = several sites, or not known. */
   readonly ownSite: string
   /** In milliseconds; undefined = not known. */
   readonly clockAheadMs: number | undefined
 }
 
-/** By how much the clocks of the nameservers of each site are ahead of ours, in milliseconds, as far as is known. */
-export type SiteClocks = ReadonlyMap<string, readonly number[]>
+/** The clock of a nameserver, as far as it is known. */
+export interface SiteClock {
+  readonly address: string
+  /** By how much it is ahead of ours, in milliseconds. */
+  readonly aheadMs: number
+}
+
+/** The clocks of the nameservers of each site. */
+export type SiteClocks = ReadonlyMap<string, readonly SiteClock[]>
 
 export function findSiteClocks(peers: readonly TimedPeer[]): SiteClocks {
-  const clocks = new Map<string, readonly number[]>()
-  for (const { ownSite, clockAheadMs } of peers) {
-    if (ownSite === '' || clockAheadMs === undefined) continue
-    clocks.set(ownSite, [...(clocks.get(ownSite) ?? []), clockAheadMs])
+  const clocks = new Map<string, readonly SiteClock[]>()
+  for (const { address, ownSite, clockAheadMs: aheadMs } of peers) {
+    if (ownSite === '' || aheadMs === undefined) continue
+    clocks.set(ownSite, [...(clocks.get(ownSite) ?? []), { address, aheadMs }])
   }
   return clocks
 }
@@ -26,15 +34,18 @@ export function findSiteClocks(peers: readonly TimedPeer[]): SiteClocks {
 /**
  * Returns the states of a host. If the clocks of its sites differ, its records are `isUndated`. It does not matter
  * which clock is wrong, so all nameservers order the records of the host alike. `own`: our endpoints of it.
+ * `namesakes`: addresses of peers that have the name of our site and are not its nameservers. Their clocks do not count.
  */
 export function undateStates(
   states: readonly SiteState[],
   own: readonly PeerEndpoint[],
   clocks: SiteClocks,
+  namesakes: ReadonlySet<string>,
 ): readonly SiteState[] {
   const others = states.filter(({ endpoints }) => endpoints.length > 0).map(({ site }) => site)
   const sites = new Set([...own.map(({ site }) => site), ...others])
-  const known = [...sites].flatMap((site) => clocks.get(site) ?? [])
+  const found = [...sites].flatMap((site) => clocks.get(site) ?? [])
+  const known = found.filter(({ address }) => !namesakes.has(address)).map((one) => one.aheadMs)
   const all = own.length > 0 ? [0, ...known] : known
   if (Math.max(...all) - Math.min(...all) <= CLOCK_DIFFERS_MS) return states
   return states.map((state) => {

@@ -38,19 +38,38 @@ function clocksOf({ errorSeconds, moreErrors = [] }: Site): readonly number[] {
   return [errorSeconds, ...moreErrors]
 }
 
-/** The records of the host in the order that counts at a nameserver of a site. `ours`: by how much its clock is wrong. */
-function orderAt(at: Site, sites: readonly Site[], ours = at.errorSeconds): readonly string[] {
+interface Scene {
+  /** By how much the clock of the nameserver is wrong. */
+  readonly ours?: number
+  /** By how much the clocks of peers are wrong that have the name of its site and are not its nameservers. */
+  readonly namesakes?: readonly number[]
+}
+
+/** The records of the host in the order that counts at a nameserver of a site. */
+function orderAt(
+  at: Site,
+  sites: readonly Site[],
+  { ours = at.errorSeconds, namesakes = [] }: Scene = {},
+): readonly string[] {
   const others = sites.filter((one) => one !== at)
-  const peers = sites.flatMap((one) => {
-    const about = { ownSite: one.name }
-    return clocksOf(one).map((error) => ({ ...about, clockAheadMs: (error - ours) * 1000 }))
+  const strangers = namesakes.map((error, i) => {
+    const address = `namesake ${i}`
+    return { address, ownSite: at.name, clockAheadMs: (error - ours) * 1000 }
+  })
+  const nameservers = sites.flatMap((one) => {
+    return clocksOf(one).map((error, i) => {
+      const address = `${one.name} ${i}`
+      return { address, ownSite: one.name, clockAheadMs: (error - ours) * 1000 }
+    })
   })
   const states = others.map((one): SiteState => {
     const about = { exporter: one.name, isOwn: true, seenMs: 0, generation: 'v2' } as const
     return { site: one.name, rootHost: 'app.k.example.com', endpoints: recordsOf(one), ...about }
   })
   const own = recordsOf(at)
-  const foreign = undateStates(states, own, findSiteClocks(peers)).flatMap((one) => one.endpoints)
+  const clocks = findSiteClocks([...nameservers, ...strangers])
+  const unknown = new Set(strangers.map(({ address }) => address))
+  const foreign = undateStates(states, own, clocks, unknown).flatMap((one) => one.endpoints)
   const ranks = [...own, ...foreign].map((one): RecordRank => {
     const { site: of, createdSeconds = 0, recordId: id, isUndated } = one
     return { key: `${of}/${id}`, createdSeconds, site: of, id, isUndated }
@@ -61,7 +80,7 @@ function orderAt(at: Site, sites: readonly Site[], ours = at.errorSeconds): read
 t.test('all nameservers order the records of a host alike, whatever their clocks', async (t) => {
   const property = fc.property(world, (sites) => {
     const orders = sites.flatMap((one) => {
-      return clocksOf(one).map((error) => orderAt(one, sites, error).join())
+      return clocksOf(one).map((ours) => orderAt(one, sites, { ours }).join())
     })
     return new Set(orders).size === 1
   })
@@ -79,12 +98,25 @@ t.test('a wrong clock changes nothing in the order of sites', async (t) => {
   t.pass()
 })
 
+t.test('a peer that has the name of our site decides nothing by its clock', async (t) => {
+  const property = fc.property(world, fc.array(error, { maxLength: 3 }), (sites, namesakes) => {
+    const [at] = sites
+    return orderAt(at!, sites, { namesakes }).join() === orderAt(at!, sites).join()
+  })
+  fc.assert(property, { numRuns: 1000 })
+  t.pass()
+})
+
 t.test('of several nameservers of a site, each clock counts', async (t) => {
   const peers = [
-    { ownSite: 'rome', clockAheadMs: 1000 },
-    { ownSite: 'rome', clockAheadMs: -20_000 },
-    { ownSite: 'oslo', clockAheadMs: undefined },
-    { ownSite: '', clockAheadMs: 50_000 },
+    { address: 'a', ownSite: 'rome', clockAheadMs: 1000 },
+    { address: 'b', ownSite: 'rome', clockAheadMs: -20_000 },
+    { address: 'c', ownSite: 'oslo', clockAheadMs: undefined },
+    { address: 'd', ownSite: '', clockAheadMs: 50_000 },
   ]
-  t.strictSame([...findSiteClocks(peers)], [['rome', [1000, -20_000]]])
+  const clocks = [
+    { address: 'a', aheadMs: 1000 },
+    { address: 'b', aheadMs: -20_000 },
+  ]
+  t.strictSame([...findSiteClocks(peers)], [['rome', clocks]])
 })

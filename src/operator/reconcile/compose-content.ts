@@ -208,10 +208,12 @@ function chooseForeign(
   { record, rootHost }: Publishing,
   own: readonly PeerEndpoint[],
   known: readonly SiteState[],
-  { site, silentMs, clocks }: Pick<ContentInputs, 'site' | 'silentMs' | 'clocks'>,
+  inputs: Pick<ContentInputs, 'site' | 'silentMs' | 'clocks' | 'nameFaults'>,
 ) {
   const roomOctets = roomForOthers(record, own)
-  const siteStates = undateStates(chooseOthers(site, known, silentMs), own, clocks)
+  const { site, silentMs, clocks, nameFaults } = inputs
+  const chosen = chooseOthers(site, known, silentMs)
+  const siteStates = undateStates(chosen, own, clocks, nameFaults.namesakes)
   const { endpoints: reported, leftOut } = chooseEndpoints(own, siteStates, roomOctets)
   const foreign = buildSiteRecords(bareHost(rootHost), reported, '', RecordSet.EMPTY)
   return { roomOctets, siteStates, reported, leftOut, foreign }

@@ -4,6 +4,7 @@ import { endpointsOfSite, SITE_CONFLICT_MS } from '../../peering/foreign-exports
 import {
   findNameFaults,
   findRelay,
+  isNamesake,
   lastingSince,
   type NamedPeer,
 } from '../../peering/name-faults.ts'
@@ -13,6 +14,7 @@ import {
   CLOCK_DIFFERS_MS,
   printClockAhead,
   printClockFault,
+  type SiteClock,
   type SiteClocks,
 } from '../../peering/site-clocks.ts'
 import { sortUnique, toPeerEndpoints } from '../../peering/to-peer-endpoint.ts'
@@ -26,6 +28,8 @@ import { REASONS } from '../status/conditions.ts'
 export interface NameFaults {
   /** One line each. */
   readonly names: readonly string[]
+  /** Addresses of peers that have the name of our site and are not its nameservers. */
+  readonly namesakes: ReadonlySet<string>
   /** Monotonic time at which age alone changes the faults; Infinity = never. */
   readonly nextMs: number
 }
@@ -57,11 +61,16 @@ export class SiteNames {
     const wasReported = record.condition('PeersDegraded')?.reason === REASONS.siteNameConflict
     const firstMs = before === undefined && wasReported ? Number.NEGATIVE_INFINITY : nowMs
     const peers = followed.map((peer) => namedAt(peer, rootHost))
+    const oursFor = ({ states }: NamedPeer): readonly PeerEndpoint[] => {
+      return this.#exportsOf(publishing, endpointsOfSite(states, this.#site), view)
+    }
     const faults = peers.flatMap((peer) => {
-      const reported = endpointsOfSite(peer.states, this.#site)
-      const ours = (): readonly PeerEndpoint[] => this.#exportsOf(publishing, reported, view)
+      const ours = (): readonly PeerEndpoint[] => oursFor(peer)
       const context = { site: this.#site, setting: '--site', ours, others: peers }
       return [...findRelay(peer), ...findNameFaults(peer, context)]
+    })
+    const namesakes = peers.filter((peer) => {
+      return peer.ownSite === this.#site && isNamesake(peer, this.#site, oursFor(peer))
     })
     const since = lastingSince(faults, before, firstMs)
     this.#sinceMs.set(record.key, since)
@@ -70,6 +79,7 @@ export class SiteNames {
     const names = faults.filter(({ id }) => isLasting(since.get(id)!)).map(({ text }) => text)
     return {
       names: sortUnique(names),
+      namesakes: new Set(namesakes.map(({ address }) => address)),
       nextMs: coming.reduce((least, ms) => Math.min(least, ms + SITE_CONFLICT_MS), Infinity),
     }
   }
@@ -135,6 +145,7 @@ export function findClockFaults(
   }
 }
 
-function printFirstFault(site: string, clocks: readonly number[]): string {
-  return clocks.map((ms) => printClockFault(site, ms)).find((text) => text !== '') ?? ''
+function printFirstFault(site: string, clocks: readonly SiteClock[]): string {
+  const faults = clocks.map(({ aheadMs }) => printClockFault(site, aheadMs))
+  return faults.find((text) => text !== '') ?? ''
 }

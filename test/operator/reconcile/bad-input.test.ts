@@ -43,6 +43,8 @@ interface Reader {
   settle(): Promise<void>
   /** Addresses that clients get. */
   served(): readonly string[]
+  /** True if the ages of records of sites decide nothing. */
+  isUndated(): boolean
   /** What an administrator sees, one line each. */
   reasons(): readonly string[]
 }
@@ -98,6 +100,7 @@ async function openPlain(t: Test, { clock, timers, servers, lines, log, follow }
       await source.ready()
     },
     served: () => [...source.records()].flatMap(servedOf),
+    isUndated: () => [...source.records()].some(({ origin }) => origin?.isUndated === true),
     reasons: () => [...lines, watch.note()],
   }
   return reader
@@ -146,6 +149,10 @@ async function openOperator(t: Test, { clock, timers, servers, lines, log, follo
       const endpoints = listOf(at(cluster.stored('a/merged-app'), 'spec', 'endpoints'))
       return endpoints.flatMap(({ targets }) => targets as readonly string[])
     },
+    isUndated: () => {
+      const { metadata } = cluster.stored('a/merged-app')!
+      return JSON.stringify(metadata).includes('undated')
+    },
     reasons: () => {
       const conditions = listOf(at(cluster.stored(KEY), 'status', 'conditions'))
       const printed = conditions.map((one) => `${one.type} ${one.status}: ${one.message}`)
@@ -172,8 +179,10 @@ interface Row {
   readonly zones: (nowSeconds: number) => readonly (readonly ResourceRecord[])[]
   /** What the first peer exports after that. */
   readonly next?: readonly ResourceRecord[]
-  /** By how much the clocks of the peers are ahead. */
-  readonly aheadSeconds?: number
+  /** By how much the clocks of the peers are ahead; missing = they agree with ours. */
+  readonly aheadSeconds?: readonly number[]
+  /** Ages of records decide nothing. */
+  readonly isUndated?: true
   readonly served: readonly string[]
   readonly reason: RegExp
 }
@@ -186,6 +195,21 @@ const ROWS: readonly Row[] = [
     zones: () => [[exported(SITE, EAST)]],
     served: [OURS],
     reason: /reports other endpoints under the name of this site, here: give each site a name/,
+  },
+  {
+    name: 'a peer has the name of this site, and another clock',
+    zones: () => [[exported(SITE, WEST)], [good]],
+    aheadSeconds: [-3600, 0],
+    served: [OURS, EAST],
+    reason: /reports other endpoints under the name of this site, here: give each site a name/,
+  },
+  {
+    name: 'another nameserver of this site has another clock',
+    zones: () => [[exported(SITE, OURS)], [good]],
+    aheadSeconds: [-3600, 0],
+    isUndated: true,
+    served: [OURS, EAST],
+    reason: /./,
   },
   {
     name: 'two peers have one name',
@@ -216,14 +240,16 @@ const ROWS: readonly Row[] = [
   {
     name: 'the clock of a peer is behind',
     zones: () => [[good]],
-    aheadSeconds: -3600,
+    aheadSeconds: [-3600],
+    isUndated: true,
     served: [OURS, EAST],
     reason: /the clock of site east is behind ours: synchronise the clocks/,
   },
   {
     name: 'the clock of a peer is ahead of ours',
     zones: () => [[good]],
-    aheadSeconds: 60,
+    aheadSeconds: [60],
+    isUndated: true,
     served: [OURS, EAST],
     reason: /the clock of site east is ahead of ours: synchronise the clocks/,
   },
@@ -287,14 +313,15 @@ for (const [kind, open] of [
   ['plain server', openPlain],
   ['operator', openOperator],
 ] as const) {
-  for (const { name, zones, next, aheadSeconds = 0, served, reason } of ROWS) {
+  for (const { name, zones, next, aheadSeconds = [], isUndated = false, ...want } of ROWS) {
     t.test(`${kind}: ${name}`, async (t) => {
       const clock = new FakeClock()
       const timers = new FakeTimers()
       const { lines, log } = recordLog()
       const said = zones(Math.floor(clock.now() / 1000)).map((one) => new ExportedZone(1, one))
-      const timeSeconds = (): number => clock.now() / 1000 + aheadSeconds
-      const answers = said.map(({ script }) => answerOf(script, timeSeconds))
+      const answers = said.map(({ script }, i) => {
+        return answerOf(script, () => clock.now() / 1000 + (aheadSeconds[i] ?? 0))
+      })
       const servers = await Promise.all(answers.map((one) => ScriptedServer.openRaw(t, one)))
       const follow = (port: number): PeerFollower => {
         const peer = { host: '127.0.0.1', port }
@@ -313,11 +340,12 @@ for (const [kind, open] of [
       await pass(2)
       if (next !== undefined) said[0]!.put(2, next)
       await pass(75)
-      t.strictSame([...new Set(reader.served())].sort(), served, 'nothing of it decides')
+      t.strictSame([...new Set(reader.served())].sort(), want.served, 'nothing of it decides')
+      t.equal(reader.isUndated(), isUndated, 'whether ages decide')
       const found = reader.reasons()
       t.ok(
-        found.some((line) => reason.test(line)),
-        `${reason}\n${found.join('\n')}`,
+        found.some((line) => want.reason.test(line)),
+        `${want.reason}\n${found.join('\n')}`,
       )
     })
   }
