@@ -199,9 +199,11 @@ export class HostMerge {
       mine.map(({ record }) => record),
     )
     const { siteStates, refused } = screenSiteStates(states, { names, own, rulesOf })
-    const chosen = chooseOthers(site, siteStates, this.#parts.expiryMs)
+    const { expiryMs: silentMs, clock } = this.#parts
+    const chosen = chooseOthers(site, siteStates, silentMs)
     const namesakes = this.#namesakesAt(text, own)
-    const others = undateStates(chosen, own, findSiteClocks(peers), namesakes)
+    const rules = { namesakes, nowMs: clock.monotonic(), silentMs }
+    const others = undateStates(chosen, own, findSiteClocks(peers), rules)
     return { mine, own, ownFindings: this.#findingsOfOurs(mine), siteStates: others, refused }
   }
 

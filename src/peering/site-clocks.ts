@@ -1,3 +1,4 @@
+import { yieldMsOf } from './merge/choose-site-states.ts'
 import type { PeerEndpoint, SiteState } from './peer-endpoint.ts'
 
 /** If clocks of sites differ by more, this is reported, and their times are not compared. */
@@ -10,6 +11,8 @@ export interface TimedPeer {
   readonly ownSite: string
   /** In milliseconds; undefined = not known. */
   readonly clockAheadMs: number | undefined
+  /** As in PeerStatus. */
+  readonly lastSeenMs: number
 }
 
 /** The clock of a nameserver, as far as it is known. */
@@ -17,6 +20,8 @@ export interface SiteClock {
   readonly address: string
   /** By how much it is ahead of ours, in milliseconds. */
   readonly aheadMs: number
+  /** When the nameserver was last heard, in monotonic milliseconds. */
+  readonly seenMs: number
 }
 
 /** The clocks of the nameservers of each site. */
@@ -24,29 +29,55 @@ export type SiteClocks = ReadonlyMap<string, readonly SiteClock[]>
 
 export function findSiteClocks(peers: readonly TimedPeer[]): SiteClocks {
   const clocks = new Map<string, readonly SiteClock[]>()
-  for (const { address, ownSite, clockAheadMs: aheadMs } of peers) {
+  for (const { address, ownSite, clockAheadMs: aheadMs, lastSeenMs: seenMs } of peers) {
     if (ownSite === '' || aheadMs === undefined) continue
-    clocks.set(ownSite, [...(clocks.get(ownSite) ?? []), { address, aheadMs }])
+    clocks.set(ownSite, [...(clocks.get(ownSite) ?? []), { address, aheadMs, seenMs }])
   }
   return clocks
 }
 
 /**
+ * Returns the clocks of a site that count, as `chooseOthers` selects its data: a silent nameserver does not count beside
+ * one that is heard. If the whole site is silent, its clocks count on. Its records are still served, or decide
+ * conflicts, and if its clock was wrong their ages are wrong too. `heardMs`: when the site was heard, if not by these.
+ */
+export function currentClocks(
+  clocks: readonly SiteClock[],
+  silentMs: number,
+  heardMs = Number.NEGATIVE_INFINITY,
+): readonly SiteClock[] {
+  const newestMs = clocks.reduce((newest, { seenMs }) => Math.max(newest, seenMs), heardMs)
+  return clocks.filter(({ seenMs }) => newestMs - seenMs <= yieldMsOf(silentMs))
+}
+
+/** Which clocks count. */
+export interface ClockRules {
+  /** Addresses of peers that have the name of our site and are not its nameservers: their clocks do not count. */
+  readonly namesakes: ReadonlySet<string>
+  /** Monotonic time: our site is heard. */
+  readonly nowMs: number
+  /** How long a silent site keeps its addresses. */
+  readonly silentMs: number
+}
+
+/**
  * Returns the states of a host. If the clocks of its sites differ, its records are `isUndated`. It does not matter
  * which clock is wrong, so all nameservers order the records of the host alike. `own`: our endpoints of it.
- * `namesakes`: addresses of peers that have the name of our site and are not its nameservers. Their clocks do not count.
  */
 export function undateStates(
   states: readonly SiteState[],
   own: readonly PeerEndpoint[],
   clocks: SiteClocks,
-  namesakes: ReadonlySet<string>,
+  { namesakes, nowMs, silentMs }: ClockRules,
 ): readonly SiteState[] {
+  const clocksOf = (site: string): readonly SiteClock[] => clocks.get(site) ?? []
   const others = states.filter(({ endpoints }) => endpoints.length > 0).map(({ site }) => site)
-  const sites = new Set([...own.map(({ site }) => site), ...others])
-  const found = [...sites].flatMap((site) => clocks.get(site) ?? [])
-  const known = found.filter(({ address }) => !namesakes.has(address)).map((one) => one.aheadMs)
-  const all = own.length > 0 ? [0, ...known] : known
+  const known = [...new Set(others)].flatMap((site) => currentClocks(clocksOf(site), silentMs))
+  const all = known.map(({ aheadMs }) => aheadMs)
+  if (own.length > 0) {
+    const ours = clocksOf(own[0]!.site).filter(({ address }) => !namesakes.has(address))
+    all.push(0, ...currentClocks(ours, silentMs, nowMs).map(({ aheadMs }) => aheadMs))
+  }
   if (Math.max(...all) - Math.min(...all) <= CLOCK_DIFFERS_MS) return states
   return states.map((state) => {
     const endpoints = state.endpoints.map((one) => ({ ...one, isUndated: true }))

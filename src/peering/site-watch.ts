@@ -17,7 +17,15 @@ import {
 import type { PeerFollower } from './peer.ts'
 import type { PeerEndpoint } from './peer-endpoint.ts'
 import { bareHost } from './peer-status.ts'
-import { aheadMs, CLOCK_DIFFERS_MS, printClockAhead, printClockFault } from './site-clocks.ts'
+import {
+  aheadMs,
+  CLOCK_DIFFERS_MS,
+  currentClocks,
+  findSiteClocks,
+  printClockAhead,
+  printClockFault,
+  type TimedPeer,
+} from './site-clocks.ts'
 import { toPeerEndpoints } from './to-peer-endpoint.ts'
 
 /** Interval of the checks of hosts that changed, or whose endpoints of a peer show a fault. */
@@ -26,7 +34,7 @@ const CHECK_MS = 5000
 /** The part of a PeerFollower that is used here. */
 type WatchedPeer = Pick<
   PeerFollower,
-  'address' | 'subscribe' | 'siteStatesOf' | 'hosts' | 'ownSite' | 'sites' | 'clockAheadMs'
+  keyof TimedPeer | 'subscribe' | 'siteStatesOf' | 'hosts' | 'sites'
 >
 
 interface SiteWatchParts {
@@ -35,6 +43,8 @@ interface SiteWatchParts {
   /** True if `own` has records, and no other block of this server has further ones of the site. */
   readonly isWhole: () => boolean
   readonly peers: readonly WatchedPeer[]
+  /** How long a silent site keeps its addresses. */
+  readonly expiryMs: number
   readonly clock: Clock
   readonly timers: Timers
   readonly log: Logger
@@ -142,13 +152,17 @@ export class SiteWatch {
 
   /** `most`: how far in our future the peer dates changes. */
   #checkClock(watch: Watch, most: number): void {
-    const { ownSite, clockAheadMs = 0 } = watch.peer
-    const { site, log } = this.#parts
+    const { address, ownSite } = watch.peer
+    const { site, peers, expiryMs, log } = this.#parts
     const isOther = ownSite !== '' && ownSite !== site
-    const fault = isOther ? printClockFault(ownSite, clockAheadMs) : ''
+    const clocks = currentClocks(findSiteClocks(peers).get(ownSite) ?? [], expiryMs)
+    const known = clocks.find((one) => one.address === address)
+    const fault = isOther && known !== undefined ? printClockFault(ownSite, known.aheadMs) : ''
     if (fault !== watch.clockFault) {
       watch.clockFault = fault
       if (fault !== '') log.warning(fault)
+      else if (isOther && known === undefined)
+        log.info(`the clock of peer ${address} of site ${ownSite} does not count: it is silent`)
       else if (isOther) log.info(`the clock of site ${ownSite} agrees with ours again`)
     }
     if (fault !== '' || most <= CLOCK_DIFFERS_MS || watch.isAhead) return

@@ -134,6 +134,7 @@ export class PublisherPeers {
       own: merged,
       isWhole: () => isOnly && hasAny(own, (record) => isAllowed(record, this.#options)),
       peers: this.#followers,
+      expiryMs: peering.expiryMs,
       clock,
       timers: systemTimers,
       log,

@@ -6,6 +6,9 @@ import { findSiteClocks, undateStates } from '../../src/peering/site-clocks.ts'
 import { endpoint } from '../support/exported-zone.ts'
 
 const NOW_SECONDS = 1_790_000_000
+/** Monotonic. */
+const NOW_MS = 500_000_000
+const DAY_MS = 24 * 3_600_000
 
 interface Site {
   readonly name: string
@@ -43,23 +46,26 @@ interface Scene {
   readonly ours?: number
   /** By how much the clocks of peers are wrong that have the name of its site and are not its nameservers. */
   readonly namesakes?: readonly number[]
+  /** How long nameservers, as `SITE INDEX`, are silent; missing = they are heard. */
+  readonly silentMs?: ReadonlyMap<string, number>
 }
 
 /** The records of the host in the order that counts at a nameserver of a site. */
 function orderAt(
   at: Site,
   sites: readonly Site[],
-  { ours = at.errorSeconds, namesakes = [] }: Scene = {},
+  { ours = at.errorSeconds, namesakes = [], silentMs = new Map() }: Scene = {},
 ): readonly string[] {
   const others = sites.filter((one) => one !== at)
   const strangers = namesakes.map((error, i) => {
     const address = `namesake ${i}`
-    return { address, ownSite: at.name, clockAheadMs: (error - ours) * 1000 }
+    return { address, ownSite: at.name, clockAheadMs: (error - ours) * 1000, lastSeenMs: NOW_MS }
   })
   const nameservers = sites.flatMap((one) => {
     return clocksOf(one).map((error, i) => {
       const address = `${one.name} ${i}`
-      return { address, ownSite: one.name, clockAheadMs: (error - ours) * 1000 }
+      const about = { address, ownSite: one.name, clockAheadMs: (error - ours) * 1000 }
+      return { ...about, lastSeenMs: NOW_MS - (silentMs.get(address) ?? 0) }
     })
   })
   const states = others.map((one): SiteState => {
@@ -68,8 +74,9 @@ function orderAt(
   })
   const own = recordsOf(at)
   const clocks = findSiteClocks([...nameservers, ...strangers])
-  const unknown = new Set(strangers.map(({ address }) => address))
-  const foreign = undateStates(states, own, clocks, unknown).flatMap((one) => one.endpoints)
+  const addresses = new Set(strangers.map(({ address }) => address))
+  const rules = { namesakes: addresses, nowMs: NOW_MS, silentMs: DAY_MS }
+  const foreign = undateStates(states, own, clocks, rules).flatMap((one) => one.endpoints)
   const ranks = [...own, ...foreign].map((one): RecordRank => {
     const { site: of, createdSeconds = 0, recordId: id, isUndated } = one
     return { key: `${of}/${id}`, createdSeconds, site: of, id, isUndated }
@@ -109,14 +116,35 @@ t.test('a peer that has the name of our site decides nothing by its clock', asyn
 
 t.test('of several nameservers of a site, each clock counts', async (t) => {
   const peers = [
-    { address: 'a', ownSite: 'rome', clockAheadMs: 1000 },
-    { address: 'b', ownSite: 'rome', clockAheadMs: -20_000 },
-    { address: 'c', ownSite: 'oslo', clockAheadMs: undefined },
-    { address: 'd', ownSite: '', clockAheadMs: 50_000 },
+    { address: 'a', ownSite: 'rome', clockAheadMs: 1000, lastSeenMs: 5 },
+    { address: 'b', ownSite: 'rome', clockAheadMs: -20_000, lastSeenMs: 6 },
+    { address: 'c', ownSite: 'oslo', clockAheadMs: undefined, lastSeenMs: 7 },
+    { address: 'd', ownSite: '', clockAheadMs: 50_000, lastSeenMs: 8 },
   ]
   const clocks = [
-    { address: 'a', aheadMs: 1000 },
-    { address: 'b', aheadMs: -20_000 },
+    { address: 'a', aheadMs: 1000, seenMs: 5 },
+    { address: 'b', aheadMs: -20_000, seenMs: 6 },
   ]
   t.strictSame([...findSiteClocks(peers)], [['rome', clocks]])
+})
+
+const HELSINKI: Site = { name: 'helsinki', errorSeconds: 0, ages: [5] }
+const ATHENS: Site = { name: 'athens', errorSeconds: 0, moreErrors: [-3600], ages: [1] }
+const OLDEST = ['helsinki/00000000', 'athens/00000000']
+const BY_NAME = [...OLDEST].reverse()
+
+t.test('the clock of a dead nameserver ends where its data ends', async (t) => {
+  const [both, second] = [['athens 0', 'athens 1'], ['athens 1']]
+  for (const { name, at = HELSINKI, silent, seconds, want } of [
+    { name: 'all are heard', silent: [], seconds: 0, want: BY_NAME },
+    { name: 'it may be late', silent: second, seconds: 20, want: BY_NAME },
+    { name: 'another one of its site is heard', silent: second, seconds: 21, want: OLDEST },
+    // Its records still count, and they have wrong ages.
+    { name: 'its site is silent', silent: both, seconds: 3600, want: BY_NAME },
+    { name: 'of our site: it may be late', at: ATHENS, silent: second, seconds: 20, want: BY_NAME },
+    { name: 'of our site', at: ATHENS, silent: second, seconds: 21, want: OLDEST },
+  ]) {
+    const silentMs = new Map(silent.map((address) => [address, seconds * 1000]))
+    t.strictSame(orderAt(at, [HELSINKI, ATHENS], { silentMs }), want, name)
+  }
 })

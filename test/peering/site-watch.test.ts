@@ -31,6 +31,7 @@ function stage({ ownSite: ownSiteFirst = 'west', isWhole = true } = {}) {
   const watch = new SiteWatch({
     site: 'east',
     isWhole: () => isWhole,
+    expiryMs: 24 * 3_600_000,
     own: {
       subscribe: (listener) => {
         announceOwn = listener
@@ -46,6 +47,9 @@ function stage({ ownSite: ownSiteFirst = 'west', isWhole = true } = {}) {
         },
         get clockAheadMs() {
           return clockAheadMs
+        },
+        get lastSeenMs() {
+          return clock.monotonic()
         },
         get sites() {
           return sites

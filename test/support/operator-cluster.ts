@@ -231,16 +231,22 @@ export class ToyPeers implements PeerDirectory {
         const answer = answerOf()
         return answer.kind === 'pending' ? undefined : answer.state
       }
+      // A peer that answers has just been heard.
+      const heardAt = (): number => {
+        const isHeard = answerOf().kind === 'answered'
+        const lastMs = isHeard ? Number.MAX_SAFE_INTEGER : stateOf()?.seenMs
+        return heardMs.get(address) ?? lastMs ?? Number.NEGATIVE_INFINITY
+      }
       return {
         id: address,
         clockAheadMs: this.clocksMs.get(address),
         address,
         answerFor: answerOf,
-        // A peer that answers has just been heard.
+        get lastSeenMs() {
+          return heardAt()
+        },
         get lastAnswerMs() {
-          const isHeard = answerOf().kind === 'answered'
-          const lastMs = isHeard ? Number.MAX_SAFE_INTEGER : stateOf()?.seenMs
-          return heardMs.get(address) ?? lastMs ?? Number.NEGATIVE_INFINITY
+          return heardAt()
         },
         get ownSite() {
           const state = stateOf()

@@ -189,6 +189,10 @@ class FollowedPeer implements OperatorPeer {
     return this.#follower.clockAheadMs
   }
 
+  get lastSeenMs(): number {
+    return this.#follower.lastSeenMs
+  }
+
   get sites(): readonly string[] {
     return this.#follower.sites
   }

@@ -36,6 +36,8 @@ export interface OperatorPeer extends QuorumPeer {
   readonly address: string
   /** By how much its clock is ahead of ours, in milliseconds; undefined = not known. */
   readonly clockAheadMs: number | undefined
+  /** As in PeerStatus. */
+  readonly lastSeenMs: number
   /** The sites that its zone names. */
   readonly sites: readonly string[]
   /** The report on `rootHost`, a host as in `SiteState`, as far as it is known here. */

@@ -208,12 +208,13 @@ function chooseForeign(
   { record, rootHost }: Publishing,
   own: readonly PeerEndpoint[],
   known: readonly SiteState[],
-  inputs: Pick<ContentInputs, 'site' | 'silentMs' | 'clocks' | 'nameFaults'>,
+  inputs: Pick<ContentInputs, 'site' | 'silentMs' | 'clocks' | 'nameFaults' | 'nowMs'>,
 ) {
   const roomOctets = roomForOthers(record, own)
-  const { site, silentMs, clocks, nameFaults } = inputs
+  const { site, silentMs, clocks, nowMs, nameFaults } = inputs
   const chosen = chooseOthers(site, known, silentMs)
-  const siteStates = undateStates(chosen, own, clocks, nameFaults.namesakes)
+  const rules = { namesakes: nameFaults.namesakes, nowMs, silentMs }
+  const siteStates = undateStates(chosen, own, clocks, rules)
   const { endpoints: reported, leftOut } = chooseEndpoints(own, siteStates, roomOctets)
   const foreign = buildSiteRecords(bareHost(rootHost), reported, '', RecordSet.EMPTY)
   return { roomOctets, siteStates, reported, leftOut, foreign }

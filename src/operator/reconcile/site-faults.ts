@@ -12,6 +12,7 @@ import type { PeerEndpoint } from '../../peering/peer-endpoint.ts'
 import {
   aheadMs,
   CLOCK_DIFFERS_MS,
+  currentClocks,
   printClockAhead,
   printClockFault,
   type SiteClock,
@@ -116,13 +117,14 @@ function namedAt(peer: OperatorPeer, rootHost: string): NamedPeer {
 interface ClockContext {
   readonly site: string
   readonly clocks: SiteClocks
+  readonly silentMs: number
   readonly timeMs: number
 }
 
-/** Finds the sites that are heard and whose clock differs from ours, or that date their data in our future. */
+/** Finds the sites whose clock differs from ours, and those that are heard and date their data in our future. */
 export function findClockFaults(
   peers: ReadonlyMap<string, KnownPeer>,
-  { site, clocks: measured, timeMs }: ClockContext,
+  { site, clocks: measured, silentMs, timeMs }: ClockContext,
 ): { readonly clocks: readonly string[]; readonly nextMs: number } {
   const bySite = new Map<string, number>()
   for (const { state, reason } of peers.values()) {
@@ -136,7 +138,9 @@ export function findClockFaults(
     }
   }
   const others = [...measured].filter(([of]) => of !== site)
-  const differing = new Map(others.map(([of, clocks]) => [of, printFirstFault(of, clocks)]))
+  const differing = new Map(
+    others.map(([of, clocks]) => [of, printFirstFault(of, currentClocks(clocks, silentMs))]),
+  )
   const ahead = [...bySite].filter(([, ms]) => ms > CLOCK_DIFFERS_MS)
   for (const [of] of ahead) if (!differing.get(of)) differing.set(of, printClockAhead(of))
   return {

@@ -84,7 +84,8 @@ async function openPlain(t: Test, { clock, timers, servers, lines, log, follow }
   const exporter = new LocalExporter(SITE, clock)
   const merging = { allows: () => true, expiryMs: RETENTION_MS, exporter, quorum }
   const source = new MergedSource({ ...about, own, health, ...merging })
-  const watch = new SiteWatch({ ...about, own: source, isWhole: () => false })
+  const watching = { own: source, isWhole: () => false, expiryMs: RETENTION_MS }
+  const watch = new SiteWatch({ ...about, ...watching })
   for (const peer of peers) peer.start()
   t.teardown(() => {
     for (const one of [source, watch, ...peers]) one.close()
@@ -179,6 +180,8 @@ interface Row {
   readonly zones: (nowSeconds: number) => readonly (readonly ResourceRecord[])[]
   /** What the first peer exports after that. */
   readonly next?: readonly ResourceRecord[]
+  /** The last peer stops after that, and makes the records undated before. */
+  readonly dies?: true
   /** By how much the clocks of the peers are ahead; missing = they agree with ours. */
   readonly aheadSeconds?: readonly number[]
   /** Ages of records decide nothing. */
@@ -252,6 +255,24 @@ const ROWS: readonly Row[] = [
     isUndated: true,
     served: [OURS, EAST],
     reason: /the clock of site east is ahead of ours: synchronise the clocks/,
+  },
+  {
+    name: 'a nameserver with another clock dies, and another one of its site is heard',
+    zones: () => [[good], [good]],
+    aheadSeconds: [0, -3600],
+    dies: true,
+    served: [OURS, EAST],
+    reason:
+      /clock of peer \S+ of site east does not count: it is silent|1 of 2 nameservers is silent/,
+  },
+  {
+    name: 'a site with another clock dies',
+    zones: () => [[good]],
+    aheadSeconds: [-3600],
+    dies: true,
+    isUndated: true,
+    served: [OURS, EAST],
+    reason: /the clock of site east is behind ours: synchronise the clocks/,
   },
   {
     name: 'a peer dates its changes in our future',
@@ -338,6 +359,10 @@ for (const [kind, open] of [
         }
       }
       await pass(2)
+      if (want.dies) {
+        t.ok(reader.isUndated(), 'while the nameserver is heard')
+        await servers.at(-1)!.stop()
+      }
       if (next !== undefined) said[0]!.put(2, next)
       await pass(75)
       t.strictSame([...new Set(reader.served())].sort(), want.served, 'nothing of it decides')
