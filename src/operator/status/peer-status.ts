@@ -159,7 +159,7 @@ function recordOctets(endpoint: PeerEndpoint): number {
 
 /**
  * Parses what `printPeers` wrote, by address. A peer that was live then is assumed to have been
- * seen just now. Invalid items are ignored.
+ * seen just now. Invalid items are ignored, and invalid endpoints are problems of the state.
  */
 export function scanPeers(
   peers: JsonValue | undefined,
@@ -174,8 +174,9 @@ export function scanPeers(
     const states = items.map((item) => scanPeerState(item, { rootHost, isOwn }, clock))
     const last = states.at(-1)
     const siteStates = states.flatMap((state) => state?.siteStates ?? [])
+    const problems = states.flatMap((state) => state?.problems ?? [])
     const reason = textOf(items.at(-1)!, 'message')
-    found.set(address, { state: last && { ...last, siteStates }, reason })
+    found.set(address, { state: last && { ...last, siteStates, problems }, reason })
   }
   return found
 }
@@ -193,9 +194,8 @@ function scanPeerState(
   const { seenMs } = moment
   const site = textOf(peer, 'site')
   const generation: Generation = textOf(peer, 'generation') === 'v1' ? 'v1' : 'v2'
-  const endpoints = itemsOf(peer, 'endpoints')
-    .map((endpoint) => scanExported(endpoint, site, rootHost))
-    .filter((endpoint) => endpoint !== undefined)
+  const exported = itemsOf(peer, 'endpoints')
+  const { endpoints, problems } = scanExported(exported, { site, rootHost, where: 'status.peers' })
   const isMarked = typeof peer.relayed === 'boolean'
   const source = {
     site,
@@ -205,17 +205,37 @@ function scanPeerState(
   const siteStates: SiteState[] =
     site === '' ? [] : [{ ...source, rootHost, endpoints, seenMs, generation }]
   const serial = typeof peer.serial === 'number' ? peer.serial : undefined
-  return { siteStates, ...moment, generation, serial, problems: [] }
+  return { siteStates, ...moment, generation, serial, problems }
 }
 
-/** Validates an endpoint of a spec or of `status.peers`; undefined if it is not valid. */
+interface ExportedPlace extends Pick<PeerEndpoint, 'site' | 'rootHost'> {
+  /** What has the endpoints, for the problem. */
+  readonly where: string
+}
+
+/**
+ * Validates endpoints of a spec or of `status.peers`. `problems`: at most one line, with the number of those that are not
+ * valid and the reason of the first.
+ */
 export function scanExported(
+  objects: readonly ApiObject[],
+  { where, ...place }: ExportedPlace,
+): Pick<PeerState, 'problems'> & Pick<SiteState, 'endpoints'> {
+  const scanned = objects.map((object) => scanEndpoint(object, place))
+  const endpoints = scanned.filter((one) => typeof one !== 'string')
+  const [first, ...more] = scanned.filter((one) => typeof one === 'string')
+  if (first === undefined) return { endpoints, problems: [] }
+  const others = more.length === 0 ? '' : `, and ${more.length} more`
+  return { endpoints, problems: [`ignoring in ${where}: endpoint of site ${place.site}: ${first}${others}`] }
+}
+
+/** Returns what is wrong with an endpoint that is not valid. */
+function scanEndpoint(
   object: ApiObject,
-  site: string,
-  rootHost: string,
-): PeerEndpoint | undefined {
+  { site, rootHost }: Pick<PeerEndpoint, 'site' | 'rootHost'>,
+): PeerEndpoint | string {
   const checked = validateEndpoint(object, rootHost)
-  if ('problem' in checked) return undefined
+  if ('problem' in checked) return checked.problem.message
   const properties = itemsOf(object, 'providerSpecific')
   const textNamed = (name: string): string | undefined => {
     const property = properties.find((one) => one.name === name)

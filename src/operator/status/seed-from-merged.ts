@@ -17,15 +17,14 @@ export function seedFromMerged(
   const printed = merged.endpointObjects
   return new Map(
     addresses.map((address) => {
-      const endpoints = printed
-        .map((endpoint) => scanExported(endpoint, address, rootHost))
-        .filter((endpoint) => endpoint !== undefined)
+      const place = { site: address, rootHost, where: merged.name }
+      const { endpoints, problems } = scanExported(printed, place)
       const { seenMs } = moment
       const generation = 'v1' as const
       const source = { site: address, exporter: address, isOwn: true }
       const siteState = { ...source, seenMs, generation, rootHost, endpoints }
       const siteStates = [siteState]
-      const state = { ...moment, generation, serial: undefined, problems: [], siteStates }
+      const state = { ...moment, generation, serial: undefined, problems, siteStates }
       return [address, { state, reason: ASSUMED }]
     }),
   )

@@ -6,7 +6,7 @@ import { Reporter } from '../../../src/operator/reconcile/reporter.ts'
 import { ClusterStore } from '../../../src/sources/kubernetes/cluster-store.ts'
 import { MetricsRegistry } from '../../../src/telemetry/metrics.ts'
 import { collectProblems, type ProblemKind } from '../../../src/telemetry/problems.ts'
-import { ToyCluster } from '../../support/operator-cluster.ts'
+import { ToyCluster, ToyPeers } from '../../support/operator-cluster.ts'
 import { at, dnsRecord, secret } from '../../support/operator-objects.ts'
 import { recordLog } from '../../support/recorded-log.ts'
 import { FakeClock } from '../../support/setup.ts'
@@ -127,3 +127,24 @@ t.test(
     }
   },
 )
+
+t.test('an invalid endpoint in the stored state of a peer is logged once', async (t) => {
+  const cluster = new ToyCluster()
+  const address = '192.0.2.53:53'
+  cluster.put(secret('a', 'coredns', { ZONES: 'k.example.com', NAMESERVERS: address }))
+  const { log, lines } = recordLog()
+  const listener = new Reporter(
+    { record: () => {} },
+    new OperatorMetrics(new MetricsRegistry()),
+    log,
+  )
+  const reconciler = toyReconciler(cluster, new FakeClock(), { listener, peers: new ToyPeers() })
+  const endpoint = { dnsName: 'k.example.com', recordType: 'A', targets: ['192.0.2.300'] }
+  const peer = { address, state: 'Live', generation: 'v2', site: 'east', endpoints: [endpoint] }
+  cluster.put(dnsRecord({ status: { peers: [peer] } }))
+  for (let i = 0; i < 2; i++) await reconciler.reconcile(KEY)
+  t.match(lines, [
+    /^\[WARNING\] a\/app: peer 192\.0\.2\.53:53: ignoring in status\.peers: endpoint of site east: .*192\.0\.2\.300/,
+  ])
+  t.equal(lines.length, 1)
+})

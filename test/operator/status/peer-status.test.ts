@@ -261,6 +261,27 @@ t.test('invalid entries are ignored', async (t) => {
   t.strictSame(scanPeers('nothing', HOST, clock), new Map())
 })
 
+t.test('invalid endpoints of a site are one problem', async (t) => {
+  const good = { dnsName: HOST, recordType: 'A', targets: ['192.0.2.1'] }
+  const bad = [{ ...good, targets: ['nonsense'] }, { ...good, recordType: 'A6' }]
+  const sites = [
+    { site: 'x', endpoints: [bad[0]!, good, ...Array(100).fill(bad[1]!)] },
+    { site: 'y', endpoints: [good] },
+    { site: 'z', endpoints: [bad[1]!] },
+  ]
+  const peers = sites.map((one) => ({ address: 'a', state: 'Live', ...one }))
+  const { siteStates, problems } = scanPeers(peers, HOST, clock).get('a')!.state!
+  t.strictSame(
+    siteStates.map(({ endpoints }) => endpoints.length),
+    [1, 1, 0],
+  )
+  t.match(problems, [
+    /^ignoring in status\.peers: endpoint of site x: .*nonsense.*, and 100 more$/,
+    /^ignoring in status\.peers: endpoint of site z: .*A6/,
+  ])
+  t.equal(problems.length, 2)
+})
+
 t.test('properties of records that are invalid, or missing in old data, are unknown', async (t) => {
   const scan = (...providerSpecific: readonly object[]) => {
     const endpoint = { dnsName: HOST, recordType: 'A', targets: ['192.0.2.1'], providerSpecific }
