@@ -7,6 +7,7 @@ import { systemTimers } from '../base/timers.ts'
 import { VERSION } from '../base/version.ts'
 import { HttpsClient } from '../kube/https-client.ts'
 import { loadKubeConfig, warningOf } from '../kube/kubeconfig.ts'
+import { ClockCheck } from '../operator/cluster/clock-check.ts'
 import { Operator } from '../operator/operator.ts'
 import { RecordController } from '../operator/record-controller.ts'
 import { escapeControls, type Logger } from '../telemetry/log.ts'
@@ -27,8 +28,9 @@ export async function serveOperator(args: OperatorArgs, log: Logger): Promise<nu
   const warning = warningOf(config)
   if (warning !== '') log.warning(warning)
   const registry = new MetricsRegistry()
+  const api = new ClockCheck(new HttpsClient(config, load), { clock: systemClock, log })
   const parts = {
-    api: new HttpsClient(config, load),
+    api,
     namespaces,
     log,
     clock: systemClock,
@@ -42,7 +44,7 @@ export async function serveOperator(args: OperatorArgs, log: Logger): Promise<nu
     return records === undefined ? egress : [records, ...egress]
   })
   const listeners: { close(): Promise<void> }[] = [
-    ...(await listen(args, operator, registry, log)),
+    ...(await listen(args, { operator, api, registry }, log)),
     ...(records === undefined
       ? []
       : await openNotifyPort(args.notifyAddresses, records.notifyReceiver, log)),
@@ -88,10 +90,16 @@ function untilSignal(operator: Operator, log: Logger): Promise<number> {
   })
 }
 
+/** What the HTTP pages show. */
+interface Served {
+  readonly operator: Operator
+  readonly api: ClockCheck
+  readonly registry: MetricsRegistry
+}
+
 async function listen(
   { metricsAddress, probeAddress }: OperatorArgs,
-  operator: Operator,
-  registry: MetricsRegistry,
+  { operator, api, registry }: Served,
   log: Logger,
 ): Promise<readonly HttpListener[]> {
   const metrics: Route = {
@@ -108,7 +116,8 @@ async function listen(
       path: '/readyz',
       reply: () => {
         const reason = escapeControls(operator.unreadyReason())
-        const note = escapeControls(operator.note())
+        const notes = [operator.note(), api.fault].filter((one) => one !== '')
+        const note = escapeControls(notes.join('; '))
         return reason === '' ? plain(200, `ok\n${note}`.trim()) : plain(503, reason)
       },
     },

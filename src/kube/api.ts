@@ -24,6 +24,8 @@ export interface ApiResponse {
   readonly status: number
   /** Seconds of `Retry-After`; 0 = not given. */
   readonly retryAfterSeconds: number
+  /** Unix time in milliseconds by the clock of the server, a whole second; missing = not given. */
+  readonly dateMs?: number | undefined
   /** Rejects if the connection breaks or the request is aborted. */
   readonly body: AsyncIterable<Uint8Array>
 }

@@ -67,6 +67,7 @@ export class HttpsClient implements ApiClient {
     return {
       status: response.statusCode ?? 0,
       retryAfterSeconds: Math.max(retryAfter, 0),
+      dateMs: Date.parse(response.headers.date ?? '') || undefined,
       body: response,
     }
   }

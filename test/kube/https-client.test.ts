@@ -44,11 +44,13 @@ t.test('the request that is sent, and its response', async (t) => {
   const seen: IncomingMessage[] = []
   const { client } = await stage(t, (request, response) => {
     seen.push(request)
-    response.writeHead(429, { 'retry-after': '7' }).end('slow down')
+    const date = 'Tue, 24 Nov 2026 18:00:00 GMT'
+    response.writeHead(429, { 'retry-after': '7', date }).end('slow down')
   })
   const response = await client.get('/apis?limit=1', never())
   t.equal(response.status, 429)
   t.equal(response.retryAfterSeconds, 7)
+  t.equal(response.dateMs, Date.UTC(2026, 10, 24, 18))
   t.equal(await readText(response, 100, () => {}), 'slow down')
   t.match(seen[0], {
     method: 'GET',
