@@ -5,7 +5,6 @@ import { keyOf as keyOfObject } from '../../src/kube/object-key.ts'
 import type { Reconciler } from '../../src/operator/reconcile/reconciler.ts'
 import { operatorDeathRules, RecordDeaths } from '../../src/operator/reconcile/record-deaths.ts'
 import { roleOf } from '../../src/operator/record/record-view.ts'
-import { V1_LACKS } from '../../src/peering/read-v1.ts'
 import { kuadrant } from '../../src/plugins/kuadrant/setup.ts'
 import type { AllDownPolicy } from '../../src/steering/rules.ts'
 import { endpointOf } from '../publish/record-zone-stage.ts'
@@ -16,6 +15,7 @@ import { recordLog } from '../support/recorded-log.ts'
 import { FakeClock, SetUp } from '../support/setup.ts'
 import { toyReconciler } from '../support/toy-reconciler.ts'
 import { type Exported, type Given, HOST, type Nameserver, serve } from './nameserver.ts'
+import { linesOfRefusals, linesOfV1 } from './peer-log.ts'
 import { ProbePlaces } from './probe-places.ts'
 
 /** A DNSRecord of the host. */
@@ -257,10 +257,9 @@ async function twoServers(row: Case, generation: 'v2' | 'v1'): Promise<Outcome> 
     there: await plainOf('there', records.there, { ...moreOf(row, false), peer: [fromHere.state] }),
     here: await plainOf('here', records.here, { ...commonOf(row), peer: [fromThere.state] }),
   })
-  // PeerFollower logs these, which its test shows.
-  const lacks = generation === 'v1' ? [V1_LACKS] : []
-  const notes = [...lacks, ...fromHere.problems].map((text) => `there: log: ${text}`)
-  const more = fromThere.problems.map((text) => `here: log: ${text}`)
+  const lacks = generation === 'v1' ? await linesOfV1() : []
+  const notes = [...lacks, ...linesOfRefusals(fromHere.problems)].map((text) => `there: log: ${text}`)
+  const more = linesOfRefusals(fromThere.problems).map((text) => `here: log: ${text}`)
   return { served, messages: [...messages, ...notes, ...more] }
 }
 
