@@ -13,6 +13,8 @@ interface NodeArgs {
   readonly takesOver: boolean
   readonly quiet: boolean
   readonly pidfile: string | undefined
+  /** As in `ServeArgs`. */
+  readonly cookieSecrets: string | undefined
 }
 
 const BOOLEANS = ['dry-run', 'decisions', 'cut-connections', 'print-conf', 'takeover', 'quiet']
@@ -21,6 +23,7 @@ const BOOLEANS = ['dry-run', 'decisions', 'cut-connections', 'print-conf', 'take
 const DEFAULTS: Readonly<Record<string, string>> = {
   conf: '',
   pidfile: '',
+  'cookie-secrets': '',
   'node-name': '',
   policies: '',
   kubeconfig: '',
@@ -65,7 +68,8 @@ export const NODE_USAGE = `sextant node enforces egress policies by name for the
       --health ADDRESS          default 127.0.0.1:9964, '' = none
       --ready ADDRESS           default 127.0.0.1:9965, '' = none
       --takeover                serve the addresses of a running agent too; stop that agent afterwards
-      --quiet, --pidfile FILE   as for sextant serve`
+      --quiet, --pidfile FILE, --cookie-secrets FILE
+                                as for sextant serve`
 
 /** Reads the arguments. Returns a string if they are invalid: the reason. */
 export function scanNodeArgs(argv: readonly string[]): NodeArgs | string {
@@ -90,6 +94,7 @@ export function scanNodeArgs(argv: readonly string[]): NodeArgs | string {
     takesOver: set.has('takeover'),
     quiet: set.has('quiet'),
     pidfile: value('pidfile') || undefined,
+    cookieSecrets: value('cookie-secrets') || undefined,
   }
 }
 

@@ -12,14 +12,11 @@ export async function runNode(argv: readonly string[], output: Output): Promise<
     output.printError(args)
     return 1
   }
-  const { conf, corefile, printsConf, takesOver, quiet, pidfile } = args
+  const { corefile, printsConf } = args
   if (printsConf) {
     output.print(corefile.trimEnd())
     return 0
   }
   const { runServer } = await import('./run-server.ts')
-  return runServer(
-    { conf, corefile, dnsPort: 53, takesOver, quiet, pidfile, examples: false },
-    output,
-  )
+  return runServer({ ...args, dnsPort: 53, examples: false }, output)
 }

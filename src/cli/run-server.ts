@@ -13,9 +13,7 @@ import { versionLines } from './version-lines.ts'
 import { keepHeapYoung } from './young-heap.ts'
 
 /** What to serve, and how. */
-interface ServerArgs
-  extends Pick<ServeArgs, 'conf' | 'dnsPort' | 'pidfile' | 'quiet' | 'takesOver' | 'examples'>,
-    Partial<Pick<ServeArgs, 'cookieSecrets'>> {
+interface ServerArgs extends Omit<ServeArgs, 'plugins' | 'version'> {
   /** Serve this Corefile, unless `conf` names one. */
   readonly corefile?: string
 }

@@ -43,6 +43,7 @@ t.test('the Corefile of sextant node', async (t) => {
   t.match(dry.corefile, /^\.:53 \{\n {4}bind ::1\n/)
   t.match(dry.corefile, /egress \{\n {8}policies p\n {8}dry_run\n {8}cluster 10\S+\n {8}api/)
   t.match(scanNodeArgs(['--conf', 'Corefile']), { conf: 'Corefile' }, 'it has its own networks')
+  t.match(scanNodeArgs([cluster, '--cookie-secrets', 's']), { cookieSecrets: 's' })
 })
 
 t.test('faults of the arguments', async (t) => {

@@ -45,6 +45,19 @@ for (const transport of ['batch', 'dgram']) {
   })
 }
 
+t.test('the node agent has the secrets of the file, too', async (t) => {
+  const start = (command: 'serve' | 'node') =>
+    startServer(t, {
+      corefile: `.:{PORT} {\n bind 127.0.0.1\n whoami\n}\n`,
+      files: { secrets: OLD },
+      command,
+      args: ['-cookie-secrets', 'secrets'],
+    })
+  const [server, agent] = await Promise.all([start('serve'), start('node')])
+  const cookie = await askWith(server.port, CLIENT_COOKIE)
+  t.equal(await askWith(agent.port, cookie), cookie)
+})
+
 t.test('without the file, servers do not share a secret', async (t) => {
   const corefile = '.:{PORT} {\n bind 127.0.0.1\n whoami\n}\n'
   const [one, two] = await Promise.all([startServer(t, { corefile }), startServer(t, { corefile })])

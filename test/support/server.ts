@@ -37,6 +37,8 @@ export interface ServerOptions {
   readonly corefile: string
   /** Files to lay beside the Corefile: path to content. */
   readonly files?: Readonly<Record<string, string | Uint8Array>>
+  /** The command that serves the Corefile; `serve` if absent. */
+  readonly command?: 'serve' | 'node'
   readonly args?: readonly string[]
   /** Beside what the test's process has. */
   readonly env?: Readonly<Record<string, string>>
@@ -69,8 +71,9 @@ export async function startServer(t: Test, options: ServerOptions): Promise<Runn
   const directory = options.beside?.directory ?? temporaryDirectory(t)
   const corefile = options.corefile.replaceAll('{PORT}', String(port))
   layFiles(directory, { ...options.files, Corefile: corefile })
-  const serve = [process.execPath, MAIN, 'serve', '-conf', 'Corefile', ...(options.args ?? [])]
-  const [program = '', ...args] = [...(options.wrapper ?? []), ...serve]
+  const { command = 'serve', wrapper = [] } = options
+  const serve = [process.execPath, MAIN, command, '-conf', 'Corefile', ...(options.args ?? [])]
+  const [program = '', ...args] = [...wrapper, ...serve]
   const env = { ...process.env, ...options.env }
   const child = spawn(program, args, {
     cwd: directory,
