@@ -5,6 +5,8 @@ import type { Peer } from '../../base/places.ts'
 import type { Timers } from '../../base/timers.ts'
 import { ReuseCounts } from './udp-sockets.ts'
 import {
+  CANCELLED,
+  type Cancellation,
   composeQuery,
   isReplyTo,
   type Outcome,
@@ -17,6 +19,8 @@ import {
 
 /** Queries in flight on one connection. Some servers answer them one after the other. */
 const PIPELINED_MAX = 16
+/** Queries without a reply on one connection that nobody waits for. After more, it gets no further queries. */
+const CANCELLED_MAX = 1000
 /** Messages of a connection that answer no query. More end it. */
 const STRAYS_MAX = 64
 const LENGTH_OCTETS = 2
@@ -59,6 +63,8 @@ class StreamConnection {
   stopExpiry: (() => void) | undefined
   readonly #socket: Socket
   readonly #waiting = new Map<number, Waiting>()
+  /** Queries that nobody waits for any more, by id: their replies are no strays. */
+  readonly #cancelled = new Map<number, UpstreamQuery>()
   readonly #onIdle: (connection: StreamConnection) => void
   readonly #peer: Peer
   #isReady = false
@@ -97,7 +103,9 @@ class StreamConnection {
 
   /** Sends a query. Calls `finish` once, unless `giveUp` was called before. Returns the query. */
   ask(question: UpstreamQuestion, finish: (outcome: Outcome) => void): UpstreamQuery {
-    const query = composeQuery(question, (id) => this.#waiting.has(id))
+    const query = composeQuery(question, (id) => {
+      return this.#waiting.has(id) || this.#cancelled.has(id)
+    })
     this.#waiting.set(query.id, { query, finish })
     if (this.#isReady) this.#send(query)
     return query
@@ -108,6 +116,14 @@ class StreamConnection {
     this.#waiting.delete(query.id)
     this.isUsable = false
     if (this.#waiting.size === 0) this.close()
+  }
+
+  /** Stops waiting for a reply that is not needed. This says nothing about the server. */
+  cancel(query: UpstreamQuery): void {
+    this.#waiting.delete(query.id)
+    this.#cancelled.set(query.id, query)
+    if (this.#cancelled.size > CANCELLED_MAX) this.isUsable = false
+    this.#rest()
   }
 
   close(): void {
@@ -170,13 +186,23 @@ class StreamConnection {
   #accept(octets: Uint8Array): void {
     const id = (octets[0]! << 8) | octets[1]!
     const waiting = this.#waiting.get(id)
-    if (waiting === undefined || !isReplyTo(octets, waiting.query)) {
+    const query = waiting?.query ?? this.#cancelled.get(id)
+    if (query === undefined || !isReplyTo(octets, query)) {
       if (++this.#strays > STRAYS_MAX) this.#end('too many messages answer no query')
       return
     }
-    this.#waiting.delete(id)
     this.isProven = true
+    if (waiting === undefined) {
+      this.#cancelled.delete(id)
+      return
+    }
+    this.#waiting.delete(id)
     waiting.finish(readReply(octets))
+    this.#rest()
+  }
+
+  /** Without a query in flight, the connection is kept for later ones, or closed. */
+  #rest(): void {
     if (this.#waiting.size > 0) return
     if (this.isUsable) this.#onIdle(this)
     else this.close()
@@ -215,14 +241,18 @@ export class StreamConnections {
   }
 
   /** Never rejects. A server may close a kept connection at any time: then a new one is opened. */
-  async ask(question: UpstreamQuestion, timeoutMs: number): Promise<Outcome> {
+  async ask(
+    question: UpstreamQuestion,
+    timeoutMs: number,
+    cancellation?: Cancellation,
+  ): Promise<Outcome> {
     const deadlineMs = this.#clock.monotonic() + timeoutMs
     const kept = this.#find()
     if (kept !== undefined) {
       this.counts.hits++
-      const outcome = await this.#askOver(kept, question, timeoutMs)
+      const outcome = await this.#askOver(kept, question, timeoutMs, cancellation)
       const isCut = 'failure' in outcome && outcome.failure !== TIMED_OUT && !kept.isUsable
-      if (!isCut || !kept.isProven) return outcome
+      if (!isCut || !kept.isProven || cancellation?.isCancelled === true) return outcome
     }
     this.counts.misses++
     const leftMs = deadlineMs - this.#clock.monotonic()
@@ -232,7 +262,7 @@ export class StreamConnections {
       this.#keep(connection),
     )
     this.#connections.push(opened)
-    return this.#askOver(opened, question, leftMs)
+    return this.#askOver(opened, question, leftMs, cancellation)
   }
 
   /** Closes the idle connections now, and the others after their queries. */
@@ -248,16 +278,26 @@ export class StreamConnections {
     connection: StreamConnection,
     question: UpstreamQuestion,
     timeoutMs: number,
+    cancellation: Cancellation | undefined,
   ): Promise<Outcome> {
     connection.stopExpiry?.()
     return new Promise((resolve) => {
+      const end = (outcome: Outcome): void => {
+        cancellation?.set(undefined)
+        resolve(outcome)
+      }
       const query = connection.ask(question, (outcome) => {
         stopTimer()
-        resolve(outcome)
+        end(outcome)
       })
       const stopTimer = this.#timers.after(timeoutMs, () => {
         connection.giveUp(query)
-        resolve({ failure: TIMED_OUT })
+        end({ failure: TIMED_OUT })
+      })
+      cancellation?.set(() => {
+        stopTimer()
+        connection.cancel(query)
+        end({ failure: CANCELLED })
       })
     })
   }

@@ -5,6 +5,8 @@ import type { Clock } from '../../base/clock.ts'
 import type { Timers } from '../../base/timers.ts'
 import type { HostPort } from '../../dns/host-port.ts'
 import {
+  CANCELLED,
+  type Cancellation,
   composeQuery,
   isReplyTo,
   type Outcome,
@@ -191,25 +193,36 @@ export class UdpSockets {
   }
 
   /** Never rejects. Fails at once with UNDER_ATTACK while a forger guesses the ids of this question. */
-  ask(question: UpstreamQuestion, timeoutMs: number): Promise<Outcome> {
+  ask(
+    question: UpstreamQuestion,
+    timeoutMs: number,
+    cancellation?: Cancellation,
+  ): Promise<Outcome> {
     const asked = this.#askedName(question)
     if (asked.isAttacked) return Promise.resolve({ failure: UNDER_ATTACK })
     return new Promise((resolve) => {
       const socket = this.#take()
       const end = (outcome: Outcome): void => {
+        cancellation?.set(undefined)
         this.#release(asked)
         resolve(outcome)
       }
-      const stopTimer = this.#timers.after(timeoutMs, () => {
+      const giveUp = (): string => {
         const failure = socket.giveUp()
         // The reply may still come, and a forged one too.
         socket.close()
-        end({ failure })
-      })
+        return failure
+      }
+      const stopTimer = this.#timers.after(timeoutMs, () => end({ failure: giveUp() }))
       socket.ask(composeQuery(question, notUsed), asked, (outcome) => {
         stopTimer()
         this.#give(socket)
         end(outcome)
+      })
+      cancellation?.set(() => {
+        stopTimer()
+        giveUp()
+        end({ failure: CANCELLED })
       })
     })
   }

@@ -147,3 +147,24 @@ export function socketFailure(error: NodeJS.ErrnoException): string {
 
 /** The failure if no reply arrived in time. */
 export const TIMED_OUT = 'timed out'
+/** The failure if the asker needs no reply any more. */
+export const CANCELLED = 'cancelled'
+
+/** Ends a wait for a reply early, so that it no longer takes a socket. */
+export class Cancellation {
+  isCancelled = false
+  #stop: (() => void) | undefined
+
+  cancel(): void {
+    this.isCancelled = true
+    const stop = this.#stop
+    this.#stop = undefined
+    stop?.()
+  }
+
+  /** `stop` ends the wait that begins now, at once if it came too late; undefined = no wait is in progress. */
+  set(stop: (() => void) | undefined): void {
+    this.#stop = stop
+    if (this.isCancelled) this.cancel()
+  }
+}

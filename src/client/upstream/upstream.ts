@@ -8,7 +8,7 @@ import { HeaderFlag } from '../../dns/message/header.ts'
 import { PAYLOAD_OCTETS } from '../ask.ts'
 import { type OpenStream, StreamConnections, type StreamLimits } from './stream-connections.ts'
 import { UdpSockets, UNDER_ATTACK } from './udp-sockets.ts'
-import type { Outcome, UpstreamQuestion } from './upstream-query.ts'
+import type { Cancellation, Outcome, UpstreamQuestion } from './upstream-query.ts'
 
 /** Certificates for DNS over TLS (RFC 7858), and the name that the server must prove. */
 export interface TlsSettings {
@@ -91,11 +91,16 @@ export class Upstream {
    * one that a forger tries to guess. A server that rejects EDNS is asked again without it (RFC 6891
    * section 6.2.2). Never rejects.
    */
-  async ask(question: UpstreamQuestion, overTcp: boolean, timeoutMs: number): Promise<Outcome> {
+  async ask(
+    question: UpstreamQuestion,
+    overTcp: boolean,
+    timeoutMs: number,
+    cancellation?: Cancellation,
+  ): Promise<Outcome> {
     const deadlineMs = this.#clock.monotonic() + timeoutMs
-    const outcome = await this.#exchange(question, overTcp, deadlineMs)
+    const outcome = await this.#exchange(question, overTcp, deadlineMs, cancellation)
     if ('failure' in outcome || !question.hasEdns || !rejectsEdns(outcome.message)) return outcome
-    return this.#exchange({ ...question, hasEdns: false }, overTcp, deadlineMs)
+    return this.#exchange({ ...question, hasEdns: false }, overTcp, deadlineMs, cancellation)
   }
 
   /** Checks the server now and then at intervals, until it replies. */
@@ -117,13 +122,14 @@ export class Upstream {
     question: UpstreamQuestion,
     overTcp: boolean,
     deadlineMs: number,
+    cancellation: Cancellation | undefined,
   ): Promise<Outcome> {
     if (!overTcp && !this.isTls) {
-      const outcome = await this.udp.ask(question, this.#left(deadlineMs))
+      const outcome = await this.udp.ask(question, this.#left(deadlineMs), cancellation)
       const isAttacked = 'failure' in outcome && outcome.failure === UNDER_ATTACK
       if (!isAttacked && !needsStream(outcome)) return outcome
     }
-    return this.streams.ask(question, this.#left(deadlineMs))
+    return this.streams.ask(question, this.#left(deadlineMs), cancellation)
   }
 
   #left(deadlineMs: number): number {

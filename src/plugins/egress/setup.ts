@@ -26,6 +26,8 @@ function setup(c: SetupContext): Description {
     const what = 'cluster is not set: connections to Pods, Services and nodes are dropped'
     c.warn(`${what} unless a policy allows them; set it to their networks`, config.position)
   }
+  // Else a few clients could use up the queries in progress of the address, which have no shares.
+  c.block.waitingMax += config.concurrency.total
   const source: ClientSource = { addresses: new AddressSet([]), gate: undefined }
   const addresses = c.broadcast<readonly string[]>((texts) => {
     source.addresses = setOf(texts)

@@ -1,4 +1,4 @@
-import type { UpstreamQuestion } from '../../client/upstream/upstream-query.ts'
+import { Cancellation, type UpstreamQuestion } from '../../client/upstream/upstream-query.ts'
 import type { Message } from '../../dns/message/message.ts'
 import { mixHash } from '../../dns/name/hash.ts'
 import type { ForwardUpstream } from './forward-upstream.ts'
@@ -12,7 +12,12 @@ export class Flight {
   upstream: ForwardUpstream | undefined
   /** Another flight with the same hash. */
   next: Flight | undefined
+  readonly cancellation = new Cancellation()
+  /** True: equal questions begin another flight. */
+  isOver = false
   readonly #waiters: Waiter[] = []
+  /** Queries that wait. */
+  #count = 0
 
   constructor(question: UpstreamQuestion, deadlineMs: number, next: Flight | undefined) {
     this.question = question
@@ -20,13 +25,15 @@ export class Flight {
     this.next = next
   }
 
-  /** True if no query waits any more. */
-  get isAbandoned(): boolean {
-    return this.#waiters.every((waiter) => waiter.hasEnded)
-  }
-
   add(waiter: Waiter): void {
     this.#waiters.push(waiter)
+    this.#count++
+  }
+
+  /** A query waits no longer. Returns true if it was the last one. */
+  leave(): boolean {
+    this.#count--
+    return this.#count === 0
   }
 
   /** `result`: a reply, or why no upstream gave one. */
@@ -58,7 +65,16 @@ export class Flights {
     return flight
   }
 
+  /** A query waits no longer. After the last one, the upstream's reply is not needed. */
+  leave(flight: Flight): void {
+    if (flight.isOver || !flight.leave()) return
+    this.remove(flight)
+    flight.cancellation.cancel()
+  }
+
   remove(flight: Flight): void {
+    if (flight.isOver) return
+    flight.isOver = true
     const { hash } = flight.question
     let before = this.#byHash.get(hash)
     if (before !== flight) {

@@ -110,6 +110,7 @@ export class Forward implements Handler {
       waiter.free()
       this.#parts.slots.leave(waiter)
     }
+    if (reply === EVICTED || reply === TOO_LATE) this.#flights.leave(flight)
     if (flight.upstream !== undefined) this.#parts.onAsk(tx, flight.upstream)
     if (reply === EVICTED) return this.#refuse(tx)
     if (typeof reply === 'string') {
@@ -153,7 +154,7 @@ export class Forward implements Handler {
     return nextOnNodata && rcode === Rcode.NOERROR && answer.length === 0
   }
 
-  /** Returns a reply, or why no upstream gave one. `flight`: ends early if no query waits for it any more. */
+  /** Returns a reply, or why no upstream gave one. Ends early if the flight is cancelled. */
   async #askAny(flight: Flight, random: Random, overTcp: boolean): Promise<Message | string> {
     const { maxConnectAttempts, failoverRcodes } = this.#options
     const { clock } = this.#parts
@@ -167,7 +168,7 @@ export class Forward implements Handler {
       // A reply is better than none, so the last one with a rcode of `failover` is kept.
       if (last !== undefined && i >= order.length) break
       const timeoutMs = Math.min(this.#options.readTimeoutMs, deadlineMs - clock.monotonic())
-      if (timeoutMs <= 0 || (i > 0 && flight.isAbandoned)) break
+      if (timeoutMs <= 0 || flight.cancellation.isCancelled) break
       const reply = await this.#askOne(flight, order[i % order.length]!, overTcp, timeoutMs)
       if (typeof reply === 'string') {
         failure = reply
@@ -187,11 +188,12 @@ export class Forward implements Handler {
     timeoutMs: number,
   ): Promise<Message | string> {
     const { clock, counts } = this.#parts
-    const { question } = flight
+    const { question, cancellation } = flight
     const startMs = clock.monotonic()
     flight.upstream = upstream
-    const outcome = await upstream.ask(question, overTcp, timeoutMs)
+    const outcome = await upstream.ask(question, overTcp, timeoutMs, cancellation)
     if ('failure' in outcome) {
+      // Also if the query was cancelled: in a flood, none may wait until it times out.
       upstream.check()
       return `${upstream.address}: ${outcome.failure}`
     }

@@ -16,7 +16,6 @@ export type Waited = Message | string | typeof EVICTED
 export class Waiter implements Holder {
   /** The first to end of its client, so that a client at its share evicts none of its own queries. */
   isNew = true
-  hasEnded = false
   readonly #startedMs: number
   #resolve: (waited: Waited) => void = ignore
   #reject: (error: unknown) => void = ignore
@@ -51,12 +50,10 @@ export class Waiter implements Holder {
 
   /** Only the first end counts. */
   end(waited: Waited): void {
-    this.hasEnded = true
     this.#resolve(waited)
   }
 
   fail(error: unknown): void {
-    this.hasEnded = true
     this.#reject(error)
   }
 }

@@ -24,6 +24,17 @@ spec:
     - toFQDNs: [{ matchPattern: "*.example.com" }]
 `
 
+t.test('the address has room for the queries that clients may have in progress', async (t) => {
+  for (const [property, room] of [
+    ['', 4096],
+    ['concurrency 100 per-client 10', 100],
+    ['concurrency 0', 0],
+  ] as const) {
+    const c = new SetUp(egress, `egress {\npolicies p\ndry_run\napi off\n${property}\n}`, ['.'])
+    t.equal(c.block.waitingMax, room, property)
+  }
+})
+
 t.test('an instance that ends keeps its agent for the queries in progress', async (t) => {
   for (const [what, end] of [
     ['until they have answers', async (_, answer) => answer(Rcode.NOERROR)],

@@ -106,6 +106,7 @@ function serving(handler: { serve: (tx: ReturnType<typeof transaction>) => unkno
   const open = new Map<string, string>()
   let startedMs = 0
   return {
+    /** The status of the last query of each client. */
     open,
     send: (from: string): void => {
       const name = `n${startedMs}.example.org.`
@@ -122,6 +123,7 @@ t.test('a client with many slots loses one to a client with few', async (t) => {
   const { handler, upstream } = await forwardingTo(t, silently, 'max_concurrent 4')
   const { open, send } = serving(handler)
   for (const last of [1, 2, 3, 4]) send(`192.0.2.${last}`)
+  await until(() => upstream.asked.length === 4, 'the first queries')
   send('192.0.2.5')
   t.equal(open.get('192.0.2.5'), '5', 'a new client of the network that has all')
   send('198.51.100.1')
@@ -166,4 +168,31 @@ async function floodOneClient(t: Test, transport: string): Promise<void> {
   t.equal((await other).status, 'NOERROR')
   const ended = await Promise.all(flood)
   t.equal(ended.filter((status) => status === Rcode.REFUSED).length, 1)
+}
+
+for (const [transport, wrap] of [
+  ['', 'UDPWrap'],
+  ['force_tcp', 'TCPSocketWrap'],
+] as const) {
+  t.test(`a query that lost its slot takes no socket any more: ${transport}`, async (t) => {
+    const properties = `max_concurrent 40\n${transport}`
+    const { c, handler, upstream } = await forwardingTo(t, silently, properties)
+    const { open, send } = serving(handler)
+    const sockets = () => process.getActiveResourcesInfo().filter((name) => name === wrap).length
+    const count = (wanted: string) => [...open.values()].filter((one) => one === wanted).length
+    const before = sockets()
+    for (let i = 0; i < 40; i++) send('192.0.2.1')
+    await until(() => upstream.asked.length === 40, 'the queries of one client')
+    const most = sockets() - before
+    for (let i = 0; i < 20; i++) {
+      send(`198.51.${i}.1`)
+      await until(() => upstream.asked.length === 41 + i, 'those of the others')
+    }
+    await until(() => sockets() - before <= most, 'the sockets to be closed')
+    // Replies that come too late do no harm.
+    for (const { query, send } of upstream.asked) send(replyTo(query))
+    await until(() => count('ok') === 21, 'the replies')
+    if (transport !== '') t.equal(upstream.connections, most / 2)
+    t.match(await c.metrics.print(), /max_concurrent_rejects_total\S* 20$/m)
+  })
 }
