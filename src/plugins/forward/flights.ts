@@ -4,6 +4,12 @@ import { mixHash } from '../../dns/name/hash.ts'
 import type { ForwardUpstream } from './forward-upstream.ts'
 import type { Waiter } from './slots.ts'
 
+/**
+ * Flights of a name and type that use UDP at a time: each set of flags without a client subnet. A client that varies
+ * them begins a flight with each query.
+ */
+const OVER_UDP_MAX = 16
+
 /** A question that the upstreams are being asked, and all queries that wait for its reply. */
 export class Flight {
   readonly question: UpstreamQuestion
@@ -57,6 +63,13 @@ export class Flights {
     let flight = this.#byHash.get(question.hash)
     while (flight !== undefined && !isSame(flight.question, question)) flight = flight.next
     return flight
+  }
+
+  /** True if a further flight of this name and type must not use UDP. */
+  isCrowded({ hash }: UpstreamQuestion): boolean {
+    let count = 0
+    for (let one = this.#byHash.get(hash); one !== undefined; one = one.next) count++
+    return count >= OVER_UDP_MAX
   }
 
   add(question: UpstreamQuestion, deadlineMs: number): Flight {

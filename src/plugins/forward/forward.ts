@@ -128,8 +128,9 @@ export class Forward implements Handler {
     const question = this.#question(tx.query)
     const known = this.#flights.find(question)
     if (known !== undefined) return known
+    const overTcp = this.#usesTcp(tx.query) || this.#flights.isCrowded(question)
     const flight = this.#flights.add(question, this.#parts.clock.monotonic() + TOTAL_MS)
-    this.#askAny(flight, tx.random, this.#usesTcp(tx.query)).then(
+    this.#askAny(flight, tx.random, overTcp).then(
       (result) => {
         this.#flights.remove(flight)
         flight.land(result)

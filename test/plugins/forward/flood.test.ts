@@ -24,19 +24,24 @@ function subnetQuery(octet: number) {
 
 t.test('equal questions in flight are one query to the upstream', async (t) => {
   const { handler, upstream } = await forwardingTo(t, silently)
-  const checking = transaction(WWW)
-  checking.query.flags |= HeaderFlag.CD
+  const flagged = (flag: number) => () => {
+    const tx = transaction(WWW)
+    tx.query.flags ^= flag
+    return tx
+  }
   const kinds = [
     () => transaction(WWW),
     () => transaction({ ...WWW, type: RRType.AAAA }),
     () => transaction({ ...WWW, dnssecOk: true, payloadOctets: 1232 }),
     () => transaction({ ...WWW, name: 'w.example.org.' }),
-    () => checking,
+    flagged(HeaderFlag.RD),
+    flagged(HeaderFlag.AD),
+    flagged(HeaderFlag.CD),
     () => subnetQuery(1),
     () => subnetQuery(2),
   ]
   const shown = kinds.flatMap((make) => {
-    return Array.from({ length: make() === checking ? 1 : 30 }, (_, i) => {
+    return Array.from({ length: 30 }, (_, i) => {
       const tx = make()
       tx.query.id = i
       return show(handler, tx)
@@ -51,6 +56,18 @@ t.test('equal questions in flight are one query to the upstream', async (t) => {
   upstream.answer = ({ query, send }) => send(replyTo(query))
   t.strictSame((await show(handler, transaction(WWW))).answer, [ADDRESS])
   t.equal(upstream.asked.length, kinds.length + 1, 'a later question is asked again')
+})
+
+t.test('a client that varies its query has 16 queries over UDP; the others use TCP', async (t) => {
+  const { handler, upstream } = await forwardingTo(t, silently)
+  const shown = Array.from({ length: 40 }, (_, i) => show(handler, subnetQuery(i)))
+  await until(() => upstream.asked.length === shown.length, 'the queries')
+  t.equal(upstream.asked.filter(({ isTcp }) => !isTcp).length, 16)
+  for (const { query, send } of upstream.asked) send(replyTo(query))
+  for (const { answer } of await Promise.all(shown)) t.strictSame(answer, [ADDRESS])
+  upstream.answer = ({ query, send }) => send(replyTo(query))
+  await show(handler, subnetQuery(1))
+  t.equal(upstream.asked.at(-1)?.isTcp, false, 'a later question uses UDP again')
 })
 
 t.test(
