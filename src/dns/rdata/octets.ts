@@ -1,5 +1,5 @@
 /** Node.js allocates longer arrays outside the heap, which takes several times as long. */
-const HEAP_OCTETS_MAX = 64
+export const HEAP_OCTETS_MAX = 64
 
 /** Collects octets in network order; grows as needed. */
 export class OctetWriter {

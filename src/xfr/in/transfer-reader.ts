@@ -3,6 +3,7 @@ import { Opcode, printRcode, printType, RRClass, RRType } from '../../dns/iana/i
 import { HeaderFlag } from '../../dns/message/header.ts'
 import type { Message, ResourceRecord } from '../../dns/message/message.ts'
 import { equalNames, isSubdomain, lowerName, printName } from '../../dns/name/name.ts'
+import { HEAP_OCTETS_MAX } from '../../dns/rdata/octets.ts'
 import { isSerialAfter } from '../../dns/serial.ts'
 import { OutsideNames } from '../../zone/zonefile/outside-names.ts'
 import { OWNER_RECORDS_MAX, ZoneRecords } from '../../zone/zonefile/records.ts'
@@ -127,6 +128,8 @@ export class TransferReader {
   #isAdding = false
   /** Octets of owners and data in the differences. */
   #stepOctets = 0
+  /** The memory of the last message that a record of a difference is in. */
+  #message: ArrayBufferLike | undefined
   #received: Received | undefined
   readonly #budget: TransferBudget
   readonly #holding: Holding
@@ -180,6 +183,7 @@ export class TransferReader {
     this.#isCut = true
     this.#whole = undefined
     this.#steps.length = 0
+    this.#message = undefined
   }
 
   #isOld(): boolean {
@@ -257,7 +261,8 @@ export class TransferReader {
       throw new TransferFault('too many differences')
     }
     if (!isKept) return
-    this.#budget.add(this.#holding, record.owner.length + record.rdata.length + STEP_RECORD_OCTETS)
+    const octets = record.owner.length + record.rdata.length + STEP_RECORD_OCTETS
+    this.#budget.add(this.#holding, octets + this.#messageOctets(record))
     this.#checkBudget()
     if (!isSoa) {
       if (this.#isAdding) step!.added.push(record)
@@ -279,6 +284,14 @@ export class TransferReader {
       return
     }
     this.#steps.push({ removed: [], added: [], fromSerial: serial, toSerial: serial })
+  }
+
+  /** Octets of the message that the record keeps in memory, unless an earlier record does: long data is a view of it. */
+  #messageOctets({ rdata }: ResourceRecord): number {
+    // Reading `buffer` of shorter arrays moves them out of the heap of V8.
+    if (rdata.length <= HEAP_OCTETS_MAX || rdata.buffer === this.#message) return 0
+    this.#message = rdata.buffer
+    return rdata.buffer.byteLength - rdata.length
   }
 
   #checkRecord({ owner, type, rrclass, rdata }: ResourceRecord): void {

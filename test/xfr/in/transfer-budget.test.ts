@@ -26,6 +26,11 @@ function record(name: string, type: number, rdata: Uint8Array): ResourceRecord {
 }
 
 const soa = record('example.org.', RRType.SOA, new Uint8Array(22))
+const newer = record(
+  'example.org.',
+  RRType.SOA,
+  Uint8Array.from({ length: 22 }, (_, i) => (i === 5 ? 1 : 0)),
+)
 const address = (name: string) => record(`${name}.example.org.`, RRType.A, new Uint8Array(4))
 
 function message(id: number, answer: readonly ResourceRecord[]): Message {
@@ -69,13 +74,38 @@ t.test('the largest transfer is cut, whichever one exceeds the limit', async (t)
 t.test('differences count too', async (t) => {
   const budget = new TransferBudget(10_000)
   const reader = new TransferReader({ zone, id: 1, serial: 0, origin: '' }, undefined, budget)
-  const newer = record(
-    'example.org.',
-    RRType.SOA,
-    Uint8Array.from({ length: 22 }, (_, i) => (i === 5 ? 1 : 0)),
-  )
   const names = Array.from({ length: 100 }, (_, i) => address(`n${i}`))
   t.match(take(reader, [newer, soa, ...names]), /largest of the transfers/)
+})
+
+t.test('differences count with the messages that they keep in memory', (t) => {
+  const budget = new TransferBudget(1 * MIB)
+  const isText = ({ type }: ResourceRecord) => type === RRType.TXT
+  const [recordsMax, octetsMax] = [1e6, 1e9]
+  const limits = { recordsMax, octetsMax, seenRecordsMax: recordsMax, seenOctetsMax: octetsMax }
+  const filter = { keeps: isText, ...limits, stepRecordsMax: recordsMax }
+  const reader = new TransferReader({ zone, id: 1, serial: 0, origin: '' }, filter, budget)
+  t.equal(take(reader, [newer, soa]), '')
+  const text = record(
+    't.example.org.',
+    RRType.TXT,
+    Uint8Array.from({ length: 201 }, (_, i) => (i ? 97 : 200)),
+  )
+  const others = Array.from({ length: 1000 }, (_, i) => address(`n${i}`))
+  const octets = composeMessage(message(1, [text, ...others]))
+  for (let count = 1; count * octets.length < MIB - 100_000; count++) {
+    t.equal(take(reader, parseMessage(octets.slice())!.answer), '')
+    t.ok(budget.octets > count * octets.length, `${budget.octets} for ${count} messages`)
+    t.ok(budget.octets < count * (octets.length + 1000) + 1000)
+  }
+  const several = parseMessage(composeMessage(message(1, Array(100).fill(text))))!
+  const before = budget.octets
+  t.equal(take(reader, several.answer), '')
+  t.ok(budget.octets - before < 100_000, 'a message counts once')
+  for (let i = 0; i < 10 && budget.octets > 0; i++)
+    take(reader, parseMessage(octets.slice())!.answer)
+  t.equal(budget.octets, 0, 'it was cut')
+  t.end()
 })
 
 t.test('four zones without an end at a time', async (t) => {
