@@ -6,15 +6,15 @@ import { root } from '../support/server.ts'
 
 const PAGE = 'docs/reference/compatibility.md'
 const ROW =
-  /^\| (?:\[(\w+)\]\(directives\.md#(\w+)\)|(\w+)) \| (supported|differs|not supported) \|/gm
+  /^\| (?:\[(\w+)\]\(\S+\/plugins\/(\w+)\/README\.md\)|(\w+)) \| (supported|differs|not supported) \|/gm
 
 /** Directives that another one's page describes. */
 const PAGES: ReadonlyMap<string, string> = new Map([['ocp_dnsnameresolver', 'egressfirewall']])
 
 t.test('the page has the state of every directive, in the order of the chain', async (t) => {
   const page = readFileSync(join(root, PAGE), 'utf8')
-  const rows = [...page.matchAll(ROW)].map(([, linked, anchor, plain = '', state = '']) => {
-    t.equal(anchor, PAGES.get(linked ?? '') ?? linked, `the link of ${linked ?? plain}`)
+  const rows = [...page.matchAll(ROW)].map(([, linked, folder, plain = '', state = '']) => {
+    t.equal(folder, PAGES.get(linked ?? '') ?? linked, `the link of ${linked ?? plain}`)
     return { name: linked ?? plain, hasLink: linked !== undefined, state }
   })
   const names = rows.map(({ name }) => name)
