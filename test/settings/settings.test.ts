@@ -65,21 +65,17 @@ function decideCell(t: Test, row: Row, name: ColumnName, outcome: Outcome): stri
   return says === row.says ? sources : `no: ${sources}`
 }
 
-/** The rows of one group as a table. */
+/** The rows of one group as a table. Rows with the same cells are one row. */
 function print(rows: readonly (readonly string[])[], heading: string): string {
+  const names = new Map<string, string[]>()
+  for (const [name = '', ...cells] of rows) {
+    const key = cells.join(' | ')
+    names.set(key, [...(names.get(key) ?? []), name])
+  }
+  const joined = [...names].map(([cells, list]) => [list.join('; '), cells])
   const head = [heading, ...NAMES]
-  const lines = [head, head.map(() => '---'), ...rows].map((cells) => `| ${cells.join(' | ')} |`)
+  const lines = [head, head.map(() => '---'), ...joined].map((cells) => `| ${cells.join(' | ')} |`)
   return lines.join('\n').replaceAll('| --- |', '|---|').replaceAll(' --- |', '---|')
-}
-
-/** Which rows of each column run with real servers, as a table. */
-function printRealTests(): string {
-  const lines = NAMES.flatMap((name) => {
-    return REAL_TESTS[name].map(
-      ({ file, rows }) => `| ${name} | ${rows.join(', ')} | \`${file}\` |`,
-    )
-  })
-  return ['| column | rows | test |', '|---|---|---|', ...lines].join('\n')
 }
 
 t.test(
@@ -95,7 +91,6 @@ t.test(
       }
       tables.push(print(rows, heading))
     }
-    tables.push(printRealTests())
     const path = join(root, PAGE)
     const page = readFileSync(path, 'utf8')
     // The first table of the page describes the columns.
@@ -103,7 +98,7 @@ t.test(
     const printed = page.replaceAll(/^\|[\s\S]*?(?=\n(?!\|))/gm, (table) => tables[at++] ?? table)
     if (WRITES) writeFileSync(path, printed)
     else t.equal(page, printed, `${PAGE} has these tables; SEXTANT_WRITE_PAGE=1 writes them`)
-    t.equal(at, tables.length, 'one table for each group, and one of real servers')
+    t.equal(at, tables.length, 'one table for each group')
   },
 )
 
