@@ -81,7 +81,6 @@ export class CacheMemory {
     return this.refreshStart + (slot - HEADER_WORDS) / SLOT_WORDS
   }
 
-  /** Whether the entry at a place has that key. */
   hasKey(place: number, key: EntryKey): boolean {
     const at = this.offsetOf(place)
     if (this.view.getUint16(at + EntryField.KeyOctets, true) !== key.octets) return false

@@ -31,7 +31,6 @@ export const EntryField = {
 export const ENTRY_HEADER_OCTETS = 32
 const RECORD_HEADER_OCTETS = 13
 
-/** Flags of an entry. */
 export const EntryFlag = { Authentic: 1, RecursionAvailable: 2 } as const
 
 /** What a key is for; DO, CD and the variant are added to it. */

@@ -167,7 +167,6 @@ export function isShared(name: string, namespace: string, shares: readonly HostS
   })
 }
 
-/** True if `name` is `host` or below it. */
 export function isAtOrBelow(name: string, host: string): boolean {
   if (host === ROOT_KEY) return true
   // A suffix of octets may begin inside a label.

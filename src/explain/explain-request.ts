@@ -3,7 +3,6 @@ import type { Address, Cidr } from '../dns/text/address.ts'
 import type { ExplainableIndex } from '../publish/explainable.ts'
 import type { Replay } from '../server/replay.ts'
 import type { ChoiceTrace } from '../steering/trace.ts'
-/** What to explain. */
 export interface ExplainRequest {
   /** Wire form. */
   readonly name: Uint8Array

@@ -169,7 +169,6 @@ export class AddressHealth implements HealthTable {
   }
 }
 
-/** The rows of one record. */
 class RecordRows {
   /** Number of probes that found each health, by address. */
   readonly #counts = new Map<string, { up: number; down: number }>()

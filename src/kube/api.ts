@@ -1,4 +1,3 @@
-/** A JSON value. */
 export type JsonValue =
   | string
   | number

@@ -33,7 +33,6 @@ export function parseJson(text: string, what: string): JsonValue {
   }
 }
 
-/** Reads the error that the API reports. */
 export async function readRefusal(response: ApiResponse, onData: () => void): Promise<ApiError> {
   const { status, retryAfterSeconds } = response
   const text = (await readText(response, ERROR_OCTETS_MAX, onData)) ?? ''

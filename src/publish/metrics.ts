@@ -16,7 +16,6 @@ export function commitHistogram(metrics: MetricsRegistry): (seconds: number) => 
   return (seconds) => histogram.observe(seconds)
 }
 
-/** State of a snapshot. */
 export interface SnapshotState {
   readonly isServed: boolean
   /** Unix time of the data in the file; 0 = unknown. */

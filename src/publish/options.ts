@@ -97,7 +97,6 @@ export interface KeyPlace {
   readonly position: Position
 }
 
-/** The file of the peer cache. */
 export interface PeerCacheFile {
   /** Absolute path. */
   readonly path: string

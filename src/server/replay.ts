@@ -30,7 +30,6 @@ interface ReplayParts {
   readonly random: Random
 }
 
-/** A query to replay. */
 interface ReplayedQuery {
   /** The message as on the wire. */
   readonly packet: Uint8Array

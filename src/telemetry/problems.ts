@@ -115,7 +115,6 @@ export function problemOf({ position, message }: InputError, object: string): Pr
   return { place, object, reason: message }
 }
 
-/** A group with one problem. */
 export function oneProblem(kind: ProblemKind, of: string, problem: ProblemText): ProblemGroup {
   return { kind, of, count: 1, problems: [problem] }
 }

@@ -14,7 +14,6 @@ interface EndpointCounts {
   readonly drained: number
 }
 
-/** One zone. */
 export interface ZoneStatus {
   readonly zone: string
   /** The directive that serves it, and where its content comes from. */
@@ -102,7 +101,6 @@ export interface QuorumAddress {
   /** Without `*.` and final dot. */
   readonly host: string
   readonly address: string
-  /** The sites that have it. */
   readonly sites: readonly string[]
   readonly isDown: boolean
   /** Sites contradict each other for longer than the hold-down. */
@@ -166,7 +164,6 @@ export interface StatusPart {
   readonly snapshots?: readonly SnapshotStatus[]
 }
 
-/** The status of a server. */
 export interface ServerStatus extends Required<StatusPart> {
   readonly version: string
   readonly pid: number

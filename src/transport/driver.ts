@@ -27,7 +27,6 @@ export interface PacketDriver<P extends ListenPlace = ListenPlace> extends Drive
 export type ConnectionLimits = Pick<TcpLimits, 'readMs' | 'writeMs' | 'idleMs' | 'queriesMax'>
 
 export interface StreamListener extends Listener {
-  /** Sets the limits of later connections. */
   setLimits(limits: ConnectionLimits): void
 }
 

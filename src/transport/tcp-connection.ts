@@ -60,7 +60,6 @@ export interface TcpHost {
   currentHandler(): QueryHandler
   /** The first stream of a connection begins. May destroy the connection. */
   beginStreams(connection: TcpConnection, peer: Peer): void
-  /** The last stream of a connection has ended. */
   endStreams(connection: TcpConnection): void
 }
 

@@ -108,7 +108,6 @@ class TcpServer implements TcpListener, TcpHost {
   readonly #server: Server
   #limits: TcpLimits
   readonly #places = new Places<TcpConnection | typeof newcomer>()
-  /** Places of connections with streams. */
   readonly #streams = new Places<TcpConnection>()
   readonly turns = new EventLoopBudget()
   #sweeper: NodeJS.Timeout

@@ -66,7 +66,6 @@ const STEP = object(
   { serial: COUNT, endpoints: list(ENDPOINT), choice: CHOICE },
 )
 
-/** Schema of an `Explanation`. */
 export const EXPLANATION: Schema = object(
   {
     name: TEXT,

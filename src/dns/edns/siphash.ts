@@ -1,4 +1,3 @@
-/** Octets of a key. */
 export const SIPHASH_KEY_OCTETS = 16
 
 /** A block of SipHash has two words. */

@@ -37,7 +37,6 @@ const SOA_TAIL_OCTETS = 20
  * synchronous.
  */
 const compressor = new Compressor()
-/** Offset of each record of the response. */
 const recordOffset = new Uint32Array(RESPONSE_RR_MAX)
 /** Records written, by section. */
 const written = new Uint16Array(3)

@@ -85,7 +85,6 @@ const mandatory: SvcValue = {
   },
 }
 
-/** Returns the keys in a value of `mandatory`. */
 export function mandatoryKeys(value: Uint8Array): number[] {
   const keys: number[] = []
   for (let at = 0; at + 1 < value.length; at += 2) keys.push((value[at]! << 8) | value[at + 1]!)

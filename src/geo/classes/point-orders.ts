@@ -71,7 +71,6 @@ export class PointOrders {
     this.#key = Buffer.alloc(this.#sets.reduce((sum, { exactCount }) => sum + exactCount, 0))
   }
 
-  /** Returns the number of the order for a client. */
   orderAt(client: Coordinates): number {
     const place = `${client.latitude},${client.longitude}`
     const known = this.#numberByCoordinates.get(place)

@@ -33,7 +33,6 @@ export function drainBySetting(
   return { selector, reason, actor: ACTOR, createdMs: undefined, untilMs }
 }
 
-/** Drains all endpoints of a record. */
 export function drainAll(endpoints: readonly Endpoint[], drain: EndpointDrain): RecordDrains {
   const marks = endpoints.map(({ type, rdata }) => {
     return new Map(DRAINED_TYPES.has(type) ? rdata.map((_, index) => [index, drain]) : [])

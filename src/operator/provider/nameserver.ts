@@ -4,7 +4,6 @@ import { scanHost } from '../../dnsrecord/validate/names.ts'
 import { findLocal } from '../../peering/local-address.ts'
 import type { PeerAddress } from '../../peering/peer-address.ts'
 
-/** Address of a peer's nameserver. */
 export type Nameserver = PeerAddress
 
 const PORT_MAX = 65_535

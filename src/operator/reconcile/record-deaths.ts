@@ -43,7 +43,6 @@ export function operatorDeathRules({
   }
 }
 
-/** What is known of a host. */
 interface KnownHost {
   /** The records of this cluster that are published for the host. */
   readonly records: () => readonly Pick<Publishing, 'record' | 'content'>[]

@@ -1,6 +1,5 @@
 import { type ApiObject, isObject, type JsonValue, textOf } from '../../kube/api.ts'
 
-/** Field manager of the fields that the operator applies. */
 export const FIELD_MANAGER = 'sextant-operator'
 
 export function metadataOf(object: ApiObject): ApiObject {

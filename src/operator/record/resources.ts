@@ -3,7 +3,6 @@ import type { ApiResource } from '../../kube/api.ts'
 
 const VERSION = API_VERSION.slice(API_GROUP.length + 1)
 
-/** DNSRecords. */
 export const RECORDS: ApiResource = { group: API_GROUP, version: VERSION, plural: 'dnsrecords' }
 /** DNSHealthCheckProbes. */
 export const PROBES: ApiResource = {

@@ -188,7 +188,6 @@ export interface SiteFaultTexts {
 export interface PeerHearing {
   /** Addresses of silent nameservers. */
   readonly silent: readonly string[]
-  /** Number of nameservers. */
   readonly nameservers: number
   /** This site hears fewer than a majority of the sites, itself included. */
   readonly isIsolated: boolean

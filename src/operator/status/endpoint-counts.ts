@@ -51,7 +51,6 @@ export function listOwnTargets(
   })
 }
 
-/** Counts the targets of endpoints. */
 export function countTargets(endpoints: readonly TargetTexts[]): number {
   return identify(endpoints).size
 }

@@ -21,7 +21,6 @@ const STRING_OCTETS_MAX = 255
 const ADDRESS = /^[!-~]{1,253}$/
 const SINCE = /^\d{1,12}$/
 
-/** An observation of one site. */
 export interface SiteObservation extends HealthObservation {
   readonly site: string
 }

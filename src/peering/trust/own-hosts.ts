@@ -28,7 +28,6 @@ export class OwnHosts {
     this.#zones = new Set(parts.zones)
   }
 
-  /** Adds a record of that host. */
   add(host: string, record: StoredRecord): void {
     this.#index.add(host)
     this.#counts.get(host)?.add(namesOf(record))

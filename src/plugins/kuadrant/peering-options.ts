@@ -97,7 +97,6 @@ export function scanKeyPlace(d: Dispenser, block: BlockConfig): KeyPlace {
   return { name, path: resolve(block.root, file), position: d.position() }
 }
 
-/** Reads `peer-cache FILE`. */
 export function scanPeerCache(d: Dispenser, block: BlockConfig): PeerCacheFile {
   const file = d.onlyArg()
   return { path: resolve(block.root, file), position: d.position() }

@@ -8,7 +8,6 @@ import type { Transaction } from '../../plugin/transaction.ts'
 import type { ZoneSet } from '../../zone/lookup/zone-set.ts'
 import { VerifyBudget } from './verify-budget.ts'
 
-/** A set of numbers, or all numbers. */
 export type Required = ReadonlySet<number> | 'all'
 
 interface TsigOptions {

@@ -2,7 +2,6 @@ import type { ServerBlock } from '../../corefile/parser.ts'
 import type { SlotLabels } from '../../plugin/counter-slots.ts'
 import type { WakeCall } from '../../transport/udp/batch/wake.ts'
 
-/** The data that a data thread is started with. */
 export interface DataThreadInit {
   readonly wake: WakeCall
   /** Log lines and texts for the control thread (base/ring). */

@@ -17,7 +17,6 @@ export interface XdpRoutePlan {
   lanesOf(thread: number): DataXdp['lanes']
 }
 
-/** An interface and its machine. */
 export interface XdpMachine {
   readonly name: string
   /** As `os.networkInterfaces`. */
