@@ -203,7 +203,7 @@ async function writeStatuses() {
     api: apiOf({ dnsnameresolvers: () => objects }),
     namespaces: [],
     limits: DEFAULT_LIMITS,
-    mode: { kind: 'gate', deadlineMs: 60_000 },
+    gateMs: 60_000,
     metrics: NO_METRICS,
   })
   follower.start()

@@ -1,6 +1,6 @@
 import type { HashedName } from '../dns/name/hashed-name.ts'
+import type { GateResult } from '../egress/gate.ts'
 import type { Observation } from '../egress/names/observation.ts'
-import type { GateResult } from '../egress/sinks/sink.ts'
 import type { Client } from './client.ts'
 
 /** What the directive that answers the queries of clients needs from the agent. */

@@ -1,3 +1,4 @@
+import type { Acknowledgement } from '../egress/gate.ts'
 import type { Allowance } from '../egress/rules/allowance.ts'
 import type { Client } from './client.ts'
 
@@ -17,18 +18,18 @@ export interface Enforcer {
    * otherwise with the reason why it is not; then it is tried again. With `isComplete` false, such as before the
    * sources are read, clients of an earlier process that are not in the list stay as they are.
    */
-  setClients(clients: readonly Client[], isComplete?: boolean): Promise<string>
+  setClients(clients: readonly Client[], isComplete?: boolean): Acknowledgement
   /**
    * Sets what names allow for a pair, in place of what was set before. Returns a wait: '' = it is in
    * force, otherwise the reason why it is not. Undefined = it is in force already.
    */
-  allow(pair: AddressPair, allowances: readonly Allowance[]): Promise<string> | undefined
+  allow(pair: AddressPair, allowances: readonly Allowance[]): Acknowledgement | undefined
   /**
    * Until this is called, nothing is removed that an earlier process allowed to clients that are the same. Call it
    * once all that is known of that process is set: then what a pair is set to is all that it may have. Resolves
    * with '' once it is known what the earlier process allowed, otherwise with the reason why not.
    */
-  adopt(): Promise<string>
+  adopt(): Acknowledgement
   /** Starts no more transactions. What is in force stays. */
   close(): Promise<void>
 }

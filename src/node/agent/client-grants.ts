@@ -10,6 +10,7 @@ import {
   type EndedAddress,
 } from '../../egress/endpoint/dns-cache.ts'
 import { type Zombie, Zombies } from '../../egress/endpoint/zombies.ts'
+import type { Acknowledgement } from '../../egress/gate.ts'
 import type { Connection, MatchedName } from '../../egress/rules/connection.ts'
 import type { Client } from '../client.ts'
 import type { AddressPair, Allowance, Enforcer } from '../enforcer.ts'
@@ -24,10 +25,7 @@ const SPARE_ZOMBIES = 100
 /** Maximum of removed names whose rules are kept. */
 const OLD_MATCHES_MAX = 1000
 
-/** A wait for the enforcer; '' = in force, otherwise the reason why not. */
-export type EnforcerWait = Promise<string>
-
-const TOO_MANY: EnforcerWait = Promise.resolve('too many new addresses in a short time')
+const TOO_MANY: Acknowledgement = Promise.resolve('too many new addresses in a short time')
 const SECOND_MS = 1000
 
 interface ClientGrantsParts {
@@ -142,7 +140,7 @@ export class ClientGrants {
   }
 
   /** Adds an answer. Returns the waits for all its addresses that are not in force yet. */
-  learn(answer: Answer, nowMs: number): readonly EnforcerWait[] {
+  learn(answer: Answer, nowMs: number): readonly Acknowledgement[] {
     const { name, addresses } = answer
     if (this.#rulesOf(name).length === 0) {
       this.#setAside(this.cache.dated(answer))
@@ -154,7 +152,7 @@ export class ClientGrants {
     this.zombies.forget(name, addresses)
     const changed = new Set([...added, ...extended])
     const isStale = this.#appliedChanges < this.#changes
-    const waits: EnforcerWait[] = []
+    const waits: Acknowledgement[] = []
     for (const address of addresses) {
       const isChanged = isStale || changed.has(address)
       const wait = isChanged ? this.#refresh(address, nowMs) : this.#check(address)
@@ -230,8 +228,8 @@ export class ClientGrants {
   }
 
   /** Computes all allowances again, and may pause after each. Returns the waits. */
-  *refreshAll(nowMs: number): Generator<void, readonly EnforcerWait[]> {
-    const waits: EnforcerWait[] = []
+  *refreshAll(nowMs: number): Generator<void, readonly Acknowledgement[]> {
+    const waits: Acknowledgement[] = []
     const changes = this.#changes
     yield* this.#sortNames(nowMs)
     for (const address of this.#known()) {
@@ -417,7 +415,7 @@ export class ClientGrants {
   }
 
   /** Hands over what an address is allowed now. */
-  #refresh(address: string, nowMs: number): EnforcerWait | undefined {
+  #refresh(address: string, nowMs: number): Acknowledgement | undefined {
     if (this.#isGone) return undefined
     const parsed = scanAddress(address)
     assert(parsed !== undefined, 'answers have valid addresses')
@@ -434,7 +432,7 @@ export class ClientGrants {
   }
 
   /** Returns the wait for an address whose allowances have not changed. */
-  #check(address: string): EnforcerWait | undefined {
+  #check(address: string): Acknowledgement | undefined {
     const allowances = this.#granted.get(address)
     const pair = this.#pairOf(address)
     if (allowances === undefined || pair === undefined) return undefined

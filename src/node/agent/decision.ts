@@ -1,4 +1,4 @@
-import type { GateResult } from '../../egress/sinks/sink.ts'
+import type { GateResult } from '../../egress/gate.ts'
 import type { Client } from '../client.ts'
 
 /** What one answer did, for logs. */
@@ -25,14 +25,6 @@ export interface AgentCounts {
   answers: number
   /** Addresses of answers that are never allowed. */
   denied: number
-  /** Replies that waited for the enforcer. */
-  gated: number
-  /** Replies whose wait ended at the longest delay. */
-  timedOut: number
-  /** Replies for which the enforcer had a fault. */
-  failed: number
-  /** Time that replies waited. */
-  waitedMs: number
   /** Addresses of names whose TTL ended, or that were above a limit of their name. */
   removals: number
   /** Addresses of names that were dropped before their end, at a limit. */
@@ -47,10 +39,6 @@ export interface AgentCounts {
 export const EMPTY_COUNTS: AgentCounts = {
   answers: 0,
   denied: 0,
-  gated: 0,
-  timedOut: 0,
-  failed: 0,
-  waitedMs: 0,
   removals: 0,
   evictions: 0,
   zombieEvictions: 0,

@@ -5,9 +5,9 @@ import type { Timers } from '../../base/timers.ts'
 import type { HashedName } from '../../dns/name/hashed-name.ts'
 import { printName } from '../../dns/name/name.ts'
 import type { Cidr } from '../../dns/text/address.ts'
+import { type Acknowledgement, firstFault, Gate, type GateResult } from '../../egress/gate.ts'
 import type { AddressRules } from '../../egress/names/address-rules.ts'
 import type { Observation } from '../../egress/names/observation.ts'
-import type { GateResult } from '../../egress/sinks/sink.ts'
 import { StateFile } from '../../persist/state-file.ts'
 import { type Guarded, guarding } from '../../telemetry/guard.ts'
 import type { Logger } from '../../telemetry/log.ts'
@@ -16,13 +16,12 @@ import type { EgressGate } from '../egress-gate.ts'
 import type { Enforcer } from '../enforcer.ts'
 import { agentState, type ClientState, printState } from './agent-file.ts'
 import type { AgentLimits } from './agent-limits.ts'
-import { ClientGrants, type EnforcerWait, NameReader } from './client-grants.ts'
+import { ClientGrants, NameReader } from './client-grants.ts'
 import { ClientTable, withoutSharedAddresses } from './client-table.ts'
 import { ConnectionCutter } from './connection-cutter.ts'
 import type { Connections } from './connections.ts'
 import { type AgentCounts, type Decision, EMPTY_COUNTS } from './decision.ts'
 import { FormerClients } from './former-clients.ts'
-import { firstFault, holdReply } from './held-reply.ts'
 import { type RuleProfile, RuleProfiles } from './rule-profiles.ts'
 
 const COLLECT_MS = 60_000
@@ -86,10 +85,12 @@ export class EgressAgent implements EgressGate {
   #stopTimer: () => void = () => {}
   readonly #listeners = new Set<() => void>()
   readonly counts: AgentCounts = { ...EMPTY_COUNTS }
+  readonly gate: Gate
 
   constructor(parts: EgressAgentParts) {
     const { connections, limits } = parts
     this.#parts = connections === undefined ? { ...parts, limits: { ...limits, most: 0 } } : parts
+    this.gate = new Gate(parts, parts.maxDelayMs)
     this.#guarded = guarding(parts.log, 'Collecting addresses of clients')
     const { clock, timers, log, statePath: path } = parts
     const print = (): Iterable<string> => printState(this.#snapshot(), clock)
@@ -188,13 +189,13 @@ export class EgressAgent implements EgressGate {
     }
     // All answers of a second end at the same time: most of them change nothing.
     const lookupMs = Math.ceil(nowMs / SECOND_MS) * SECOND_MS
-    const waits: EnforcerWait[] = []
+    const waits: Acknowledgement[] = []
     for (const [ttlSeconds, own] of byTtl(ttls)) {
       waits.push(...grants.learn({ name, addresses: own, ttlSeconds, lookupMs }, nowMs))
     }
     this.#count(grants)
     const decide = this.#decider(grants, { name, addresses, denied })
-    if (waits.length > 0) return holdReply(waits, { ...this.#parts, counts: this.counts, decide })
+    if (waits.length > 0) return this.gate.hold(waits, decide)
     decide('acknowledged', 0)
     return undefined
   }
@@ -382,7 +383,7 @@ export class EgressAgent implements EgressGate {
   /** Applies the rules to what clients learned before. Resolves as `setClients`. */
   async #refreshAll(clients: readonly ClientGrants[]): Promise<string> {
     const { clock } = this.#parts
-    const waits: EnforcerWait[] = []
+    const waits: Acknowledgement[] = []
     const work = function* (): Generator<void, void> {
       for (const grants of clients) {
         for (const wait of yield* grants.refreshAll(clock.monotonic())) waits.push(wait)

@@ -1,5 +1,6 @@
 import type { Clock } from '../../base/clock.ts'
 import type { Timers } from '../../base/timers.ts'
+import { Waiters } from '../../egress/gate.ts'
 import type { Client } from '../client.ts'
 import type { AddressPair, Allowance, Enforcer } from '../enforcer.ts'
 import { Adoption } from './adoption.ts'
@@ -19,7 +20,6 @@ import { type Element, ElementStore, isInForce, REFRESH_MS } from './element-sto
 import { applyListing } from './kernel-elements.ts'
 import type { Nft } from './nft.ts'
 import type { TableListing } from './table-listing.ts'
-import { Waiters } from './waiters.ts'
 
 /** Elements of one transaction, so that none takes long. */
 const BATCH = 2000

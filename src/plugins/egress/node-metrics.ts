@@ -29,7 +29,6 @@ const AGENT_COUNTERS: readonly (readonly [keyof AgentCounts, string, string])[] 
     'sextant_egress_denied_answer_addresses_total',
     'Addresses of answers that are never allowed.',
   ],
-  ['gated', 'sextant_egress_waits_total', 'Replies that waited for the enforcer.'],
   ['zombieEvictions', 'sextant_egress_zombie_evictions_total', 'Zombies above a limit.'],
   ['dumps', 'sextant_egress_conntrack_dumps_total', 'Complete dumps of the connections.'],
   ['failedDumps', 'sextant_egress_conntrack_failed_dumps_total', 'Dumps that failed.'],
@@ -67,6 +66,9 @@ export function exportNode(metrics: MetricsRegistry, parts: NodeMetricsParts): (
     for (const [key, name, help] of AGENT_COUNTERS) {
       report(metrics.counter(name, help), name, agent.counts[key])
     }
+    const waits = 'sextant_egress_waits_total'
+    const held = metrics.counter(waits, 'Replies that waited for the enforcer.')
+    report(held, waits, agent.gate.held)
     const numbers = enforcerNumbers?.()
     for (const [key, name, help] of numbers === undefined ? [] : ENFORCER_COUNTERS) {
       report(metrics.counter(name, help), name, numbers![key])

@@ -28,7 +28,7 @@ export function exportCounts(c: SetupContext, slots: CounterSlots): DirectivePar
 }
 
 type Labels = Readonly<Record<string, string>>
-type SinkView = Pick<StatusSink<unknown>, 'plural' | 'counts' | 'pending' | 'size'>
+type SinkView = Pick<StatusSink<unknown>, 'plural' | 'counts' | 'gate' | 'pending' | 'size'>
 
 /** Exports the numbers of sinks until the returned function is called. */
 export function exportSinks(metrics: MetricsRegistry, sinks: readonly SinkView[]): () => void {
@@ -46,7 +46,7 @@ export function exportSinks(metrics: MetricsRegistry, sinks: readonly SinkView[]
     add(metrics.gauge(name, help, Object.keys(labels)), name, labels, now)
   }
   const collect = (isOver: boolean): void => {
-    for (const { plural: resource, counts, size, pending } of sinks) {
+    for (const { plural: resource, counts, gate, size, pending } of sinks) {
       const writes = { written: counts.written, conflict: counts.conflicts, failed: counts.failed }
       for (const [result, now] of Object.entries(writes)) {
         count(
@@ -56,7 +56,7 @@ export function exportSinks(metrics: MetricsRegistry, sinks: readonly SinkView[]
           now,
         )
       }
-      const { acknowledged, 'timed out': timed_out, failed } = counts.waits
+      const { acknowledged, 'timed out': timed_out, failed } = gate.results
       for (const [result, now] of Object.entries({ acknowledged, timed_out, failed })) {
         count(
           'sextant_egress_gate_waits_total',
@@ -70,7 +70,7 @@ export function exportSinks(metrics: MetricsRegistry, sinks: readonly SinkView[]
         const help = 'Lookups that are not written.'
         count('sextant_egress_refused_lookups_total', help, { resource, reason }, now)
       }
-      const seconds = counts.waitedMs / 1000
+      const seconds = gate.waitedMs / 1000
       count(
         'sextant_egress_gate_wait_seconds_total',
         'Time that replies waited.',

@@ -3,13 +3,13 @@ import type { Clock } from '../../base/clock.ts'
 import type { Random } from '../../base/random.ts'
 import type { Timers } from '../../base/timers.ts'
 import type { HashedName } from '../../dns/name/hashed-name.ts'
+import { type GateResult, waitForAll } from '../../egress/gate.ts'
 import { DNS_NAME_RESOLVER } from '../../egress/openshift/dns-name-resolver.ts'
 import { EGRESS_FIREWALL_DNS_NAME } from '../../egress/openshift/egress-firewall-dns-name.ts'
 import type { NameApi } from '../../egress/openshift/name-api.ts'
 import type { Lookup, UpdateLimits } from '../../egress/openshift/resolved-names.ts'
 import { scanSelector } from '../../egress/selectors/scan-selector.ts'
 import { type IndexedSelector, SelectorIndex } from '../../egress/selectors/selector-index.ts'
-import { type GateResult, type SinkMode, waitForAll } from '../../egress/sinks/sink.ts'
 import type { ApiClient, ApiObject } from '../../kube/api.ts'
 import { ListWatch } from '../../kube/list-watch.ts'
 import { keyOf, splitKey } from '../../kube/object-key.ts'
@@ -28,7 +28,8 @@ interface NameFollowerParts {
   /** Empty = all. */
   readonly namespaces: readonly string[]
   readonly limits: UpdateLimits
-  readonly mode: SinkMode
+  /** Longest time that a reply waits for a status; 0 = none waits. */
+  readonly gateMs: number
   readonly clock: Clock
   readonly timers: Timers
   readonly random: Random
@@ -39,7 +40,7 @@ interface NameFollowerParts {
 /** A sink for entries of any form. */
 type AnySink = Pick<
   StatusSink<unknown>,
-  'plural' | 'counts' | 'pending' | 'size' | 'submit' | 'retry' | 'close'
+  'plural' | 'counts' | 'gate' | 'pending' | 'size' | 'submit' | 'retry' | 'close'
 >
 
 /**

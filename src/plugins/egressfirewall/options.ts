@@ -6,7 +6,6 @@ import { DELAY_MAX_MS } from '../../base/timers.ts'
 import type { Dispenser } from '../../corefile/dispenser.ts'
 import { type Cidr, scanCidr } from '../../dns/text/address.ts'
 import { DEFAULT_LIMITS, type UpdateLimits } from '../../egress/openshift/resolved-names.ts'
-import type { SinkMode } from '../../egress/sinks/sink.ts'
 import type { BlockConfig } from '../../plugin/directive.ts'
 import type { ClusterPlace } from '../../sources/kubernetes/cluster-access.ts'
 
@@ -23,7 +22,8 @@ export interface EgressFirewallOptions extends ClusterPlace {
   /** Empty = all. */
   namespaces: readonly string[]
   limits: UpdateLimits
-  mode: SinkMode
+  /** Longest time that a reply waits until its addresses are written; 0 = none waits. */
+  gateMs: number
   /** Networks of the cluster, whose addresses are not written. */
   cluster: readonly Cidr[]
   /** Networks whose addresses are written although a rule denies them. */
@@ -46,7 +46,7 @@ export function scanOptions(
     tls: undefined,
     namespaces: [],
     limits: DEFAULT_LIMITS,
-    mode: { kind: 'async' },
+    gateMs: 0,
     cluster: [],
     allowed: [],
     startupMs: STARTUP_MS_DEFAULT,
@@ -94,7 +94,7 @@ function scanProperty(d: Dispenser, options: EgressFirewallOptions, block: Block
       if (!URL.canParse(options.endpoint)) throw d.error('endpoint must be a URL')
       return
     case 'gate':
-      options.mode = { kind: 'gate', deadlineMs: scanGate(d) }
+      options.gateMs = scanGate(d)
       return
     case 'cluster':
       options.cluster = [...options.cluster, ...scanNetworks(d)]

@@ -114,17 +114,17 @@ async function acquireFollower(
   c: SetupContext,
   options: EgressFirewallOptions,
 ): Promise<ResourceLease<NameFollower>> {
-  const { limits, mode } = options
+  const { limits, gateMs } = options
   const { NameFollower } = await import('./name-follower.ts')
   const { log, clock, metrics, timers } = c
   const random = new Random(Math.trunc(c.random() * 2 ** 32))
   const namespaces = [...options.namespaces].sort()
   return acquireAt(options, c, {
     type: NameFollower,
-    options: [namespaces, limits, mode],
+    options: [namespaces, limits, gateMs],
     create: (api) => {
       const parts = { api, log, clock, timers, random, metrics }
-      return new NameFollower({ namespaces, limits, mode, ...parts })
+      return new NameFollower({ namespaces, limits, gateMs, ...parts })
     },
   })
 }

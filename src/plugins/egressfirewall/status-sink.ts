@@ -1,10 +1,10 @@
 import type { Clock } from '../../base/clock.ts'
 import type { Random } from '../../base/random.ts'
 import type { Timers } from '../../base/timers.ts'
+import { Gate, type GateResult, Waiters } from '../../egress/gate.ts'
 import { type NameApi, updateWithinBound } from '../../egress/openshift/name-api.ts'
 import { PendingLookups } from '../../egress/openshift/pending-lookups.ts'
 import type { Lookup, UpdateLimits } from '../../egress/openshift/resolved-names.ts'
-import type { GateResult, SinkMode } from '../../egress/sinks/sink.ts'
 import { type ApiClient, ApiError, type ApiObject, isObject, textOf } from '../../kube/api.ts'
 import { keyOf, splitKey } from '../../kube/object-key.ts'
 import { isConflict, type ObjectRef, Objects } from '../../kube/objects.ts'
@@ -33,7 +33,8 @@ const REFUSED: ReadonlySet<number> = new Set([400, 413, 422])
 interface StatusSinkParts<Entry> {
   readonly names: NameApi<Entry>
   readonly limits: UpdateLimits
-  readonly mode: SinkMode
+  /** Longest time that a reply waits; 0 = none waits. */
+  readonly gateMs: number
   readonly api: ApiClient
   readonly clock: Clock
   readonly timers: Timers
@@ -52,18 +53,6 @@ interface StatusCounts {
   unacceptable: number
   /** Lookups that the status of their object had no room for. */
   full: number
-  /** Replies that waited, by result. */
-  readonly waits: Record<GateResult, number>
-  /** Time that replies waited. */
-  waitedMs: number
-}
-
-interface Waiter {
-  /** The status must show these. */
-  readonly addresses: readonly string[]
-  /** They are shown, or cannot be, once everything up to here is written. */
-  readonly sequence: number
-  readonly finish: (result: GateResult) => void
 }
 
 /** An object of the API. */
@@ -80,13 +69,14 @@ interface Tracked<Entry> {
   /** What it must show: `shown` after the pending lookups. */
   wanted: readonly Entry[]
   readonly pending: PendingLookups
-  /** Number of lookups so far. */
+  /** Number of lookups so far, and of those that the status shows, or cannot have. */
   sequence: number
+  written: number
   /** The last lookup had no room. */
   isFull: boolean
   /** When expired entries are searched for again, in monotonic milliseconds. */
   pruneMs: number
-  readonly waiters: Set<Waiter>
+  readonly waiters: Waiters
 }
 
 /**
@@ -106,21 +96,19 @@ export class StatusSink<Entry> {
     failed: 0,
     unacceptable: 0,
     full: 0,
-    waits: { acknowledged: 0, 'timed out': 0, failed: 0 },
-    waitedMs: 0,
   }
   readonly #parts: StatusSinkParts<Entry>
   readonly #log: Logger
   readonly #objects = new Map<string, Tracked<Entry>>()
   readonly #requests: Objects
   readonly #queue: WorkQueue
-  /** Replies that wait now. */
-  #waiting = 0
+  readonly gate: Gate
 
   constructor(parts: StatusSinkParts<Entry>) {
     const { api, timers, names } = parts
     this.#parts = parts
     this.#log = boundedLogger(parts)
+    this.gate = new Gate(parts, parts.gateMs)
     this.#requests = new Objects({
       api,
       timers,
@@ -177,7 +165,7 @@ export class StatusSink<Entry> {
     const isRecreated = known !== undefined && known.specText === specText
     // Answers from after the deletion may be among these, and they explain the new object's too.
     const pending = isRecreated ? known.pending : new PendingLookups(limits)
-    if (known !== undefined) this.#release(known)
+    known?.waiters.finishAll('')
     const tracked: Tracked<Entry> = {
       ref: { resource: names.resource, ...splitKey(key) },
       uid,
@@ -188,9 +176,10 @@ export class StatusSink<Entry> {
       wanted: [],
       pending,
       sequence: 0,
+      written: -1,
       isFull: false,
       pruneMs: 0,
-      waiters: new Set(),
+      waiters: new Waiters(),
     }
     this.#objects.set(key, tracked)
     this.#show(tracked, object)
@@ -202,15 +191,16 @@ export class StatusSink<Entry> {
     const tracked = this.#objects.get(key)
     if (tracked === undefined) return
     this.#objects.delete(key)
-    this.#release(tracked)
+    // No policy has the name any more: nothing is left to wait for.
+    tracked.waiters.finishAll('')
   }
 
   /**
-   * Applies a lookup to an object. In mode `gate`, returns a wait until the status shows all its
+   * Applies a lookup to an object. With a deadline, returns a wait until the status shows all its
    * addresses; undefined = the reply need not wait.
    */
   submit(key: string, lookup: Lookup): Promise<GateResult> | undefined {
-    const { names, mode } = this.#parts
+    const { names, gateMs } = this.#parts
     const tracked = this.#objects.get(key)
     if (tracked === undefined) return undefined
     if (!names.accepts(lookup.dnsName)) {
@@ -225,12 +215,18 @@ export class StatusSink<Entry> {
       tracked.wanted = next
       this.#queue.add(key)
     }
-    if (mode.kind === 'async' || tracked.pending.isEmpty) return undefined
+    if (gateMs === 0 || tracked.pending.isEmpty) return undefined
     const addresses = lookup.addresses.map(({ ip }) => ip)
     if (this.#areShown(tracked, addresses)) return undefined
-    if (this.#waiting < WAITS_MAX) return this.#wait(tracked, addresses, mode.deadlineMs)
-    this.counts.waits['timed out']++
-    return undefined
+    if (this.gate.waiting >= WAITS_MAX) {
+      this.gate.results['timed out']++
+      return undefined
+    }
+    const { sequence, waiters } = tracked
+    const shown = waiters.wait(() => {
+      return tracked.written >= sequence || this.#areShown(tracked, addresses)
+    })
+    return this.gate.hold([shown], () => waiters.forget(shown))
   }
 
   /** Tries again what failed, because the API can be reached again. */
@@ -275,11 +271,6 @@ export class StatusSink<Entry> {
     tracked.isFull = true
   }
 
-  /** Ends the waits for an object that is gone: no policy has the name any more. */
-  #release({ waiters }: Tracked<Entry>): void {
-    for (const waiter of [...waiters]) waiter.finish('acknowledged')
-  }
-
   /** Takes over what the API has. */
   #show(tracked: Tracked<Entry>, object: ApiObject): void {
     const { names, clock } = this.#parts
@@ -287,9 +278,7 @@ export class StatusSink<Entry> {
     tracked.version = versionOf(object)
     tracked.shown = names.scan(isObject(status) ? status.resolvedNames : undefined)
     tracked.wanted = this.#after(tracked.shown, tracked, tracked.pending.all(clock.now()))
-    for (const waiter of [...tracked.waiters]) {
-      if (this.#areShown(tracked, waiter.addresses)) waiter.finish('acknowledged')
-    }
+    tracked.waiters.finish(clock.monotonic())
   }
 
   /** True if the status has all these addresses, and none of them is expired. */
@@ -303,29 +292,6 @@ export class StatusSink<Entry> {
       if (missing.size === 0) break
     }
     return missing.size === 0
-  }
-
-  #wait(
-    tracked: Tracked<Entry>,
-    addresses: readonly string[],
-    deadlineMs: number,
-  ): Promise<GateResult> {
-    const { clock, timers } = this.#parts
-    const startMs = clock.monotonic()
-    return new Promise((resolve) => {
-      const finish = (result: GateResult): void => {
-        cancel()
-        this.#waiting--
-        tracked.waiters.delete(waiter)
-        this.counts.waits[result]++
-        this.counts.waitedMs += clock.monotonic() - startMs
-        resolve(result)
-      }
-      const waiter = { addresses, sequence: tracked.sequence, finish }
-      const cancel = timers.after(deadlineMs, () => finish('timed out'))
-      tracked.waiters.add(waiter)
-      this.#waiting++
-    })
   }
 
   /** Brings one status up to date. Rejects if it must be tried again later. */
@@ -364,9 +330,8 @@ export class StatusSink<Entry> {
       // The watch may have been faster, with the write of another server that followed.
       if (!isOlder(versionOf(written), tracked.version)) this.#show(tracked, written)
     } else pending.settle(mark)
-    for (const waiter of [...tracked.waiters]) {
-      if (waiter.sequence <= sequence) waiter.finish('acknowledged')
-    }
+    tracked.written = sequence
+    tracked.waiters.finish(clock.monotonic())
   }
 
   /** Returns false if this very object does not exist any more, or cannot be read. */
@@ -381,7 +346,7 @@ export class StatusSink<Entry> {
   /** Forgets the lookups of `mark`, which cannot be written. Throws if a later try may succeed. */
   #fail(tracked: Tracked<Entry>, error: unknown, mark: ReadonlySet<Lookup>): void {
     this.counts.failed++
-    for (const waiter of [...tracked.waiters]) waiter.finish('failed')
+    tracked.waiters.finishAll(String(error))
     if (!(error instanceof ApiError) || !REFUSED.has(error.status)) throw error
     tracked.pending.settle(mark)
     const left = tracked.pending.all(this.#parts.clock.now())

@@ -99,7 +99,7 @@ t.test('a reply waits until its addresses are in force', async (t) => {
   t.equal(agent.learn(client, answerTo('www.example.com.', '192.0.2.1')), undefined)
   t.equal(agent.learn(client, answerTo('www.example.org.', '192.0.2.1')), undefined, 'unselected')
   t.match(stage.decisions[0], { waitMs: 50, result: 'acknowledged' })
-  t.match(agent.counts, { gated: 5, timedOut: 0, failed: 0 })
+  t.match(agent.gate, { held: 5, results: { 'timed out': 0, failed: 0 } })
 })
 
 t.test('a reply waits no longer than the delay', async (t) => {
@@ -118,7 +118,7 @@ t.test('a reply waits no longer than the delay', async (t) => {
   enforcer.fault = ''
   enforcer.allow = () => Promise.reject(new Error('broken'))
   t.equal(await agent.learn(client, answerTo('c.example.com.', '192.0.2.3')), 'failed')
-  t.match(agent.counts, { gated: 3, timedOut: 1, failed: 2 })
+  t.match(agent.gate, { held: 3, results: { 'timed out': 1, failed: 2 } })
   await stage.pass(200)
   t.equal(stage.timers.count, 1, 'only the timer of the collection is left')
 })

@@ -1,8 +1,8 @@
 import type { HashedName } from '../../../src/dns/name/hashed-name.ts'
 import { printName } from '../../../src/dns/name/name.ts'
 import { printAddress } from '../../../src/dns/text/address.ts'
+import type { GateResult } from '../../../src/egress/gate.ts'
 import type { Observation } from '../../../src/egress/names/observation.ts'
-import type { GateResult } from '../../../src/egress/sinks/sink.ts'
 import type { Client } from '../../../src/node/client.ts'
 import type { EgressGate } from '../../../src/node/egress-gate.ts'
 

@@ -4,7 +4,6 @@ import { Rcode } from '../../../src/dns/iana/rcodes.ts'
 import { NameBuffer } from '../../../src/dns/name/hashed-name.ts'
 import { scanName } from '../../../src/dns/name/name.ts'
 import { DEFAULT_LIMITS, type Lookup } from '../../../src/egress/openshift/resolved-names.ts'
-import type { SinkMode } from '../../../src/egress/sinks/sink.ts'
 import { NameFollower } from '../../../src/plugins/egressfirewall/name-follower.ts'
 import { createLogger } from '../../../src/telemetry/log.ts'
 import { MetricsRegistry } from '../../../src/telemetry/metrics.ts'
@@ -14,18 +13,14 @@ import { FakeClock, FakeTimers } from '../../support/setup.ts'
 
 export const RESOLVERS = 'dnsnameresolvers'
 export const WWW = 'www.example.com.'
-export const GATE: SinkMode = { kind: 'gate', deadlineMs: 50 }
+export const GATE_MS = 50
 
 export const spec = (name: string) => ({ spec: { name } })
 
 /** Servers over one API, with one clock. */
 export async function place(
   t: Test,
-  {
-    mode = { kind: 'async' } as SinkMode,
-    servers = 1,
-    undefinedKinds = [] as readonly string[],
-  } = {},
+  { gateMs = 0, servers = 1, undefinedKinds = [] as readonly string[] } = {},
 ) {
   const api = new ObjectApi()
   for (const plural of undefinedKinds) api.undefinedKinds.add(plural)
@@ -37,7 +32,7 @@ export async function place(
       api: api.client(),
       namespaces: [],
       limits: DEFAULT_LIMITS,
-      mode,
+      gateMs,
       clock,
       timers,
       random: new Random(i + 1),

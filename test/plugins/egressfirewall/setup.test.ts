@@ -36,7 +36,7 @@ t.test('options', async (t) => {
       corefile: block('failureThreshold 10'),
       want: { limits: { minTtlSeconds: 5, failureThreshold: 10 } },
     },
-    { corefile: block('gate 50ms'), want: { mode: { kind: 'gate', deadlineMs: 50 } } },
+    { corefile: block('gate 50ms'), want: { gateMs: 50 } },
     { corefile: block('startup_timeout 1m'), want: { startupMs: 60_000 } },
     // Node.js would run a timer of 2 ** 31 ms at once.
     { corefile: block('startup_timeout 9999h'), want: { startupMs: 2 ** 31 - 1 } },

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { DNS_NAME_RESOLVER } from '../../../src/egress/openshift/dns-name-resolver.ts'
 import { turns } from '../../support/api-double.ts'
-import { GATE, place, RESOLVERS, spec, WWW } from './servers.ts'
+import { GATE_MS, place, RESOLVERS, spec, WWW } from './servers.ts'
 
 t.test('an answer is written to all objects that select its name', async (t) => {
   const { api, settle, answer, shown } = await place(t)
@@ -199,7 +199,7 @@ t.test('a lookup that arrives during a refused write is written later', async (t
 })
 
 t.test('mode gate', async (t) => {
-  const { api, settle, clock, timers, answer, fail, shown } = await place(t, { mode: GATE })
+  const { api, settle, clock, timers, answer, fail, shown } = await place(t, { gateMs: GATE_MS })
   api.put(RESOLVERS, 'a', 'www', spec(WWW))
   await settle()
   let result = ''
@@ -335,7 +335,7 @@ t.test('a full status is searched for expired entries once a second', async (t) 
 })
 
 t.test('mode gate: only so many replies wait', async (t) => {
-  const { api, settle, timers, answer } = await place(t, { mode: GATE })
+  const { api, settle, timers, answer } = await place(t, { gateMs: GATE_MS })
   api.put(RESOLVERS, 'a', 'www', spec(WWW))
   await settle()
   api.gate = new Promise(() => {})
