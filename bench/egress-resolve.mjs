@@ -1,7 +1,7 @@
 // How fast 10 000 names with 100 000 addresses are resolved again, and what it costs: names/s, CPU time per name, memory.
 //   npm run build && node --expose-gc bench/egress-resolve.mjs [rounds]
 // Three parts in turn, each in a process of its own; the first two with real UDP to an upstream in another process:
-//   resolver    the resolver of src/egress without a limit of starts, with a name store
+//   resolver    the resolver of src/egress without a limit of starts, with a table of addresses
 //   controller  the controller dnsnameresolver as it runs, over an API in memory; 500 starts per second are its limit
 //   status      the directive egressfirewall: the answers of all names into their statuses, over an API in memory
 import { fork } from 'node:child_process'
@@ -14,8 +14,8 @@ import { Random } from '../dist/base/random.js'
 import { systemTimers } from '../dist/base/timers.js'
 import { composeMessage, HeaderFlag, parseMessage } from '../dist/dns/message/message.js'
 import { NameBuffer } from '../dist/dns/name/hashed-name.js'
-import { printName, scanName } from '../dist/dns/name/name.js'
-import { NAME_LIMITS_DEFAULT, NameStore } from '../dist/egress/names/name-store.js'
+import { nameKey, scanName } from '../dist/dns/name/name.js'
+import { LearnedTable } from '../dist/egress/learned/learned-table.js'
 import { DEFAULT_LIMITS } from '../dist/egress/openshift/resolved-names.js'
 import { askAddresses } from '../dist/egress/resolver/ask-addresses.js'
 import { Resolver } from '../dist/egress/resolver/resolver.js'
@@ -105,6 +105,13 @@ function resolversOf(ageMs) {
   })
 }
 
+function learn(store, { kind, name, atMs, facts }) {
+  if (kind !== 'answer') return
+  for (const { address, ttlSeconds } of facts) {
+    store.add({ name: nameKey(name), addresses: [address], lookupMs: atMs, ttlSeconds })
+  }
+}
+
 function heapMib() {
   globalThis.gc?.()
   const { heapUsed, external } = process.memoryUsage()
@@ -126,7 +133,10 @@ async function measured(work) {
 
 async function resolveAll(port) {
   const before = heapMib()
-  const store = new NameStore(NAME_LIMITS_DEFAULT)
+  const store = new LearnedTable({
+    endOf: (one) => one.lookupMs + 3_600_000,
+    addressesPerName: 1000,
+  })
   let left = NAMES
   let end = () => {}
   const done = new Promise((resolve) => (end = resolve))
@@ -136,7 +146,7 @@ async function resolveAll(port) {
     familiesOf: () => [1, 2],
     servers: () => [{ host: '127.0.0.1', port }],
     ask: askAddresses,
-    onObservation: (observation) => store.observe(observation, [printName(observation.name)]),
+    onObservation: (observation) => learn(store, observation),
     onResolved: () => {
       if (--left === 0) end()
     },
@@ -147,8 +157,7 @@ async function resolveAll(port) {
     }
     await done
   })
-  if (store.addressCount !== 2 * NAMES * ADDRESSES)
-    throw new Error(`${store.addressCount} addresses`)
+  if (store.size !== 2 * NAMES * ADDRESSES) throw new Error(`${store.size} addresses`)
   const mib = heapMib() - before
   resolver.close()
   return { ...costs, mib }

@@ -3,7 +3,6 @@ import type { Message, ResourceRecord } from '../../dns/message/message.ts'
 import { equalNames, lowerName, nameKey, printName, scanName } from '../../dns/name/name.ts'
 import { svcHints } from '../../dns/rdata/svc-hints.ts'
 import { type AddressFamily, printAddress } from '../../dns/text/address.ts'
-import type { AddressFact } from './facts.ts'
 
 /** Longest TTL that counts, in seconds: a week, as in RFC 8767 section 4. */
 export const TTL_SECONDS_MAX: number = 7 * 24 * 3600
@@ -11,6 +10,16 @@ export const TTL_SECONDS_MAX: number = 7 * 24 * 3600
 const TTL_WIRE_MAX = 2 ** 31 - 1
 /** Of an address, by family. */
 const OCTETS = { 1: 4, 2: 16 } as const
+
+/** One address of an answer. */
+export interface AddressFact {
+  readonly family: AddressFamily
+  /** In canonical form. */
+  readonly address: string
+  readonly ttlSeconds: number
+  /** Targets of the CNAME records between the name and the address, in their order. */
+  readonly chain: readonly string[]
+}
 
 /** What one query for the addresses of a name found. */
 export type Observation = ObservedBase &
@@ -67,7 +76,7 @@ export function observeReply(
   if (chain === undefined) return failed('CNAME loop')
   const facts: AddressFact[] = []
   for (const { rdata, ttlSeconds } of recordsAt(chain.end, type, answer)) {
-    if (rdata.length === OCTETS[family]) facts.push(factOf(rdata, ttlSeconds, chain, base))
+    if (rdata.length === OCTETS[family]) facts.push(factOf(rdata, ttlSeconds, chain))
   }
   return facts.length > 0 ? { ...base, kind: 'answer', facts } : { ...base, kind: 'nodata' }
 }
@@ -93,7 +102,7 @@ export function observeHints(
   return ([1, 2] as const).flatMap((family): readonly Observation[] => {
     const base = { name: lowerName(question.name), family, atMs, server }
     const own = hints.filter(({ address }) => address.length === OCTETS[family])
-    const facts = own.map(({ address, ttlSeconds }) => factOf(address, ttlSeconds, chain, base))
+    const facts = own.map(({ address, ttlSeconds }) => factOf(address, ttlSeconds, chain))
     return facts.length === 0 ? [] : [{ ...base, kind: 'answer', facts }]
   })
 }
@@ -163,22 +172,14 @@ function followChain(name: Uint8Array, answer: readonly ResourceRecord[]): Chain
 }
 
 /** `octets`: an address. `wireSeconds`: the TTL of its record. */
-function factOf(
-  octets: Uint8Array,
-  wireSeconds: number,
-  { targets }: Chain,
-  { atMs }: ObservedBase,
-): AddressFact {
+function factOf(octets: Uint8Array, wireSeconds: number, { targets }: Chain): AddressFact {
   const isMapped = octets.length === OCTETS[2] && isMappedAddress(octets)
   const family: AddressFamily = octets.length === OCTETS[1] || isMapped ? 1 : 2
-  const ttlSeconds = ttlOf(wireSeconds)
   return {
     family,
     address: printAddress(isMapped ? octets.subarray(12) : octets, family),
-    lastSeenMs: atMs,
-    ttlSeconds,
+    ttlSeconds: ttlOf(wireSeconds),
     chain: targets,
-    endMs: atMs + ttlSeconds * 1000,
   }
 }
 

@@ -86,8 +86,8 @@ export function noteLookup(
     isAnswered = true
     answeredMs[observation.family] = offsetMs + observation.atMs
     if (observation.kind === 'nodata') continue
-    for (const { address, lastSeenMs, ttlSeconds } of observation.facts) {
-      const endMs = offsetMs + lastSeenMs + (ttlSeconds || minTtlSeconds) * 1000
+    for (const { address, ttlSeconds } of observation.facts) {
+      const endMs = offsetMs + observation.atMs + (ttlSeconds || minTtlSeconds) * 1000
       ends.set(address, Math.max(endMs, ends.get(address) ?? 0))
     }
   }

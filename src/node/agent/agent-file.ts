@@ -3,8 +3,8 @@ import { scanJsonText } from '../../base/json-text.ts'
 import { runWhole } from '../../base/slices.ts'
 import { scanName } from '../../dns/name/name.ts'
 import { printAddress, scanAddress } from '../../dns/text/address.ts'
-import type { CachedAnswer } from '../../egress/endpoint/dns-cache.ts'
-import type { Zombie } from '../../egress/endpoint/zombies.ts'
+import type { DatedAnswer } from '../../egress/learned/learned-table.ts'
+import type { Zombie } from '../../egress/learned/zombies.ts'
 import { TTL_SECONDS_MAX } from '../../egress/names/observation.ts'
 import type { ClientRules } from '../../egress/rules/rule.ts'
 import type { StateKind } from '../../persist/state-file.ts'
@@ -18,7 +18,7 @@ const PAUSE_MS_MAX = 10 * SPAN_MS_MAX
 /** What is known of one client. */
 export interface ClientState {
   readonly client: Client
-  readonly answers: Iterable<CachedAnswer>
+  readonly answers: Iterable<DatedAnswer>
   readonly zombies: Iterable<Zombie>
 }
 
@@ -80,7 +80,7 @@ export function* printState(states: Iterable<ClientState>, clock: Clock): Genera
 
 interface Draft {
   readonly client: Client
-  readonly answers: CachedAnswer[]
+  readonly answers: DatedAnswer[]
   readonly zombies: Zombie[]
 }
 
@@ -147,7 +147,7 @@ function scanClient(values: readonly unknown[], rules: readonly ClientRules[]): 
   return { id, addresses, rules: found }
 }
 
-function scanAnswer(values: readonly unknown[], writtenMs: number): CachedAnswer | undefined {
+function scanAnswer(values: readonly unknown[], writtenMs: number): DatedAnswer | undefined {
   const [name, lookup, ttl, end, list] = values
   const addresses = addressesOf(list)
   const [lookupMs, ttlSeconds, endMs] = [lookup, ttl, end].map(numberOf)

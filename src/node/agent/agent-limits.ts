@@ -1,7 +1,10 @@
-import type { CacheLimits } from '../../egress/endpoint/dns-cache.ts'
-import type { ZombieLimits } from '../../egress/endpoint/zombies.ts'
+import type { ZombieLimits } from '../../egress/learned/zombies.ts'
 
-export interface AgentLimits extends CacheLimits, ZombieLimits {
+export interface AgentLimits extends ZombieLimits {
+  /** Counts in place of smaller TTLs. */
+  readonly minTtlSeconds: number
+  /** Addresses of one name that a collection leaves; 0 = no limit. */
+  readonly addressesPerName: number
   /** Addresses of all names of one client. An address of two names counts twice. */
   readonly addressesPerClient: number
   /** Addresses of names of one client that no rule selects: they are kept for a change of the rules. */

@@ -3,14 +3,15 @@ import { runWhole } from '../../base/slices.ts'
 import { NameBuffer } from '../../dns/name/hashed-name.ts'
 import { scanName } from '../../dns/name/name.ts'
 import { type AddressFamily, printAddress, scanAddress } from '../../dns/text/address.ts'
+import type { Acknowledgement } from '../../egress/gate.ts'
 import {
   type Answer,
-  type CachedAnswer,
-  DnsCache,
+  type DatedAnswer,
   type EndedAddress,
-} from '../../egress/endpoint/dns-cache.ts'
-import { type Zombie, Zombies } from '../../egress/endpoint/zombies.ts'
-import type { Acknowledgement } from '../../egress/gate.ts'
+  LearnedTable,
+  ttlRule,
+} from '../../egress/learned/learned-table.ts'
+import { type Zombie, Zombies } from '../../egress/learned/zombies.ts'
 import type { Connection, MatchedName } from '../../egress/rules/connection.ts'
 import type { Client } from '../client.ts'
 import type { AddressPair, Allowance, Enforcer } from '../enforcer.ts'
@@ -63,10 +64,10 @@ export class NameReader {
 export class ClientGrants {
   client: Client
   profile: RuleProfile
-  readonly cache: DnsCache
+  readonly cache: LearnedTable
   readonly zombies: Zombies
   /** Answers with names that no rule selects. They take no room in `cache`. */
-  readonly #unselected: DnsCache
+  readonly #unselected: LearnedTable
   /** Addresses that the total of all clients has of this one. */
   counted = 0
   readonly #limits: AgentLimits
@@ -98,8 +99,10 @@ export class ClientGrants {
     this.#cutsConnections = parts.cutsConnections
     this.#onEviction = parts.onEviction
     this.#isDenied = parts.isDenied
-    this.cache = new DnsCache(parts.limits)
-    this.#unselected = new DnsCache(parts.limits)
+    const { minTtlSeconds, addressesPerName } = parts.limits
+    const rules = { endOf: ttlRule(minTtlSeconds), addressesPerName }
+    this.cache = new LearnedTable(rules)
+    this.#unselected = new LearnedTable(rules)
     this.zombies = new Zombies(parts.limits)
   }
 
@@ -124,7 +127,7 @@ export class ClientGrants {
   }
 
   /** All answers, also those with names that no rule selects. */
-  *answers(): Generator<CachedAnswer> {
+  *answers(): Generator<DatedAnswer> {
     yield* this.cache.answers()
     yield* this.#unselected.answers()
   }
@@ -166,7 +169,7 @@ export class ClientGrants {
    * changes for addresses that the client has got meanwhile, and `refreshAll` decides the rest. It may pause.
    */
   *restore(
-    answers: Iterable<CachedAnswer>,
+    answers: Iterable<DatedAnswer>,
     zombies: Iterable<Zombie>,
     nowMs: number,
   ): Generator<void, void> {
@@ -198,7 +201,7 @@ export class ClientGrants {
    * Adds answers that the client got from a process beside this one, as far as there is room. Returns true if
    * `refreshAll` must follow.
    */
-  merge(answers: Iterable<CachedAnswer>, nowMs: number): boolean {
+  merge(answers: Iterable<DatedAnswer>, nowMs: number): boolean {
     let isChanged = false
     for (const found of answers) {
       const answer = this.#withoutDenied(found)
@@ -313,7 +316,7 @@ export class ClientGrants {
   }
 
   /** Adds an answer of an earlier time. Returns true if it changes what names allow. */
-  #put(answer: CachedAnswer, nowMs: number): boolean {
+  #put(answer: DatedAnswer, nowMs: number): boolean {
     if (this.#rulesOf(answer.name).length === 0) {
       this.#setAside(answer)
       return false
@@ -324,7 +327,7 @@ export class ClientGrants {
   }
 
   /** Keeps an answer whose name no rule selects. The names that came first make room for it. */
-  #setAside(answer: CachedAnswer): void {
+  #setAside(answer: DatedAnswer): void {
     const most = this.#limits.unselectedAddresses
     this.#unselected.put({ ...answer, addresses: answer.addresses.slice(0, most) })
     while (this.#unselected.size > most) this.#dropUnselected()
@@ -351,7 +354,7 @@ export class ClientGrants {
     }
   }
 
-  #withoutDenied(answer: CachedAnswer): CachedAnswer {
+  #withoutDenied(answer: DatedAnswer): DatedAnswer {
     const addresses = answer.addresses.filter((address) => !this.#isDenied(address))
     return { ...answer, addresses }
   }

@@ -1,12 +1,12 @@
-import type { CachedAnswer } from '../../egress/endpoint/dns-cache.ts'
-import type { Zombie } from '../../egress/endpoint/zombies.ts'
+import type { DatedAnswer } from '../../egress/learned/learned-table.ts'
+import type { Zombie } from '../../egress/learned/zombies.ts'
 
 /** Addresses of all former clients. */
 const ADDRESSES_MAX = 10_000
 
 /** What a former client knows. */
 interface Learned {
-  readonly answers: readonly CachedAnswer[]
+  readonly answers: readonly DatedAnswer[]
   readonly zombies: readonly Zombie[]
 }
 

@@ -3,8 +3,8 @@ import { NameBuffer } from '../../dns/name/hashed-name.ts'
 import { scanName } from '../../dns/name/name.ts'
 import { scanAddress, scanCidr } from '../../dns/text/address.ts'
 import { AddressSet } from '../../dns/text/address-set.ts'
-import type { CachedAnswer } from '../../egress/endpoint/dns-cache.ts'
-import type { Zombie } from '../../egress/endpoint/zombies.ts'
+import type { DatedAnswer } from '../../egress/learned/learned-table.ts'
+import type { Zombie } from '../../egress/learned/zombies.ts'
 import { type Dialect, scanSelector } from '../../egress/selectors/scan-selector.ts'
 import type { Selector } from '../../egress/selectors/selector.ts'
 import { SelectorIndex } from '../../egress/selectors/selector-index.ts'
@@ -40,7 +40,7 @@ export interface PolicyNames {
 /** What one client learned. */
 interface LearnedNames {
   readonly client: Client
-  answers(): Iterable<CachedAnswer>
+  answers(): Iterable<DatedAnswer>
   readonly zombies: { all(): Iterable<Zombie> }
 }
 

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { scanCidr } from '../../../src/dns/text/address.ts'
-import { fqdnGrants, restoreFacts } from '../../../src/egress/fqdn/fqdn-grants.ts'
+import { fqdnGrants, restoreEnds } from '../../../src/egress/fqdn/fqdn-grants.ts'
 import {
   type CachedName,
   differs,
@@ -8,15 +8,14 @@ import {
   printStatus,
   readCache,
 } from '../../../src/egress/fqdn/fqdn-status.ts'
+import type { AddressEnd } from '../../../src/egress/learned/learned-table.ts'
 import { AddressRules } from '../../../src/egress/names/address-rules.ts'
-import type { AddressFact } from '../../../src/egress/names/facts.ts'
 
 const WALL = Date.parse('2026-01-01T00:00:00Z')
 const NOW = 5_000_000
 const MINUTE = 60_000
 const HOUR = 60 * MINUTE
 const rules = {
-  expirationMs: HOUR,
   addresses: new AddressRules([scanCidr('10.96.0.0/12')!], [scanCidr('::1/128')!]),
   skipsAaaa: false,
 }
@@ -26,9 +25,9 @@ const cached = (left: Record<string, number>, nextMs = WALL): CachedName => ({
   nextMs,
   expiryMs: new Map(Object.entries(left).map(([cidr, ms]) => [cidr, WALL + ms])),
 })
-const restored = (left: Record<string, number>) => restoreFacts(cached(left), HOUR, WALL, NOW)
-const granted = (facts: readonly AddressFact[], nowMs = NOW, more = {}) => {
-  const { untilMs } = fqdnGrants([], facts, { ...rules, ...more }, nowMs)
+const restored = (left: Record<string, number>) => restoreEnds(cached(left), HOUR, WALL, NOW)
+const granted = (ends: readonly AddressEnd[], nowMs = NOW, more = {}) => {
+  const { untilMs } = fqdnGrants(ends, { ...rules, ...more }, nowMs)
   return Object.fromEntries([...untilMs].map(([cidr, endMs]) => [cidr, endMs - NOW]))
 }
 
@@ -47,14 +46,14 @@ t.test('a stored expiry is not extended', async (t) => {
 
 t.test('a new answer and the stored expiry: the later one counts', async (t) => {
   const [old] = restored({ '192.0.2.1/32': MINUTE })
-  const seen: AddressFact = { ...old!, lastSeenMs: NOW - MINUTE }
-  const { untilMs } = fqdnGrants([seen], [old!], rules, NOW)
+  const seen: AddressEnd = ['192.0.2.1', NOW + 59 * MINUTE]
+  const { untilMs } = fqdnGrants([seen, old!], rules, NOW)
   t.equal(untilMs.get('192.0.2.1/32'), NOW + 59 * MINUTE)
 })
 
 t.test('addresses that are never granted', async (t) => {
-  const facts = restored({ '127.0.0.1/32': HOUR, '169.254.169.254/32': HOUR, '10.96.0.1/32': HOUR })
-  const { untilMs, denied } = fqdnGrants(facts, [], rules, NOW)
+  const ends = restored({ '127.0.0.1/32': HOUR, '169.254.169.254/32': HOUR, '10.96.0.1/32': HOUR })
+  const { untilMs, denied } = fqdnGrants(ends, rules, NOW)
   t.equal(untilMs.size, 0)
   t.strictSame(
     [...denied],

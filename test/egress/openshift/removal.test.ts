@@ -34,9 +34,7 @@ const failed = (atMs: number, family: 1 | 2, isReply: boolean): Observation => (
 })
 const answer = (atMs: number, ip: string, ttlSeconds: number): Observation => {
   const family = ip.includes(':') ? 2 : 1
-  const lastSeenMs = atMs - OFFSET
-  const times = { lastSeenMs, ttlSeconds, endMs: lastSeenMs + ttlSeconds * 1000 }
-  const fact = { family: family as 1 | 2, address: ip, chain: [], ...times }
+  const fact = { family: family as 1 | 2, address: ip, chain: [], ttlSeconds }
   return { ...base(atMs, family), kind: 'answer', facts: [fact] }
 }
 const after = (...rounds: readonly (readonly Observation[])[]): LookupState =>

@@ -6,7 +6,7 @@ import { HeaderFlag } from '../../../src/dns/message/header.ts'
 import type { ResourceRecord } from '../../../src/dns/message/message.ts'
 import { printName, scanName } from '../../../src/dns/name/name.ts'
 import type { AddressFamily } from '../../../src/dns/text/address.ts'
-import { NAME_LIMITS_DEFAULT, NameStore } from '../../../src/egress/names/name-store.ts'
+import { LearnedTable, ttlRule } from '../../../src/egress/learned/learned-table.ts'
 import type { Observation } from '../../../src/egress/names/observation.ts'
 import { type AddressQuery, askAddresses } from '../../../src/egress/resolver/ask-addresses.ts'
 import { Resolver, type ResolverParts } from '../../../src/egress/resolver/resolver.ts'
@@ -29,7 +29,7 @@ interface Asked extends AddressQuery {
 
 interface Bench {
   readonly resolver: Resolver
-  readonly store: NameStore
+  readonly store: LearnedTable
   readonly clock: FakeClock
   readonly asked: Asked[]
   readonly observations: Observation[]
@@ -46,7 +46,7 @@ function bench(
   more: Partial<ResolverParts> = {},
 ): Bench {
   const [clock, timers] = [new FakeClock(), new FakeTimers()]
-  const store = new NameStore(NAME_LIMITS_DEFAULT)
+  const store = new LearnedTable({ endOf: ttlRule(0), addressesPerName: 0 })
   const asked: Asked[] = []
   const observations: Observation[] = []
   const lines: string[] = []
@@ -71,7 +71,11 @@ function bench(
     ask,
     onObservation: (observation) => {
       observations.push(observation)
-      store.observe(observation)
+      if (observation.kind !== 'answer') return
+      const base = { name: printName(observation.name), lookupMs: observation.atMs }
+      for (const { address, ttlSeconds } of observation.facts) {
+        store.add({ ...base, addresses: [address], ttlSeconds })
+      }
     },
     clock,
     timers,
@@ -129,7 +133,7 @@ t.test('a name is asked at once, A before AAAA, and again when its TTL ends', as
     ],
   )
   t.ok(asked[1]!.atMs > asked[0]!.atMs)
-  t.equal([...store.factsOf('a.example.')].length, 2)
+  t.equal([...store.endsOf('a.example.')].length, 2)
   await pass(29_000, 100)
   t.equal(asked.length, 2)
   await pass(4000)
@@ -189,7 +193,7 @@ t.test('1 000 names with one TTL, due at once: no burst, and no address is lost'
   for (let second = 0; second < 120; second++) {
     await pass(1000, 20)
     for (let i = 0; i < 1000; i++) {
-      for (const { endMs } of store.factsOf(`n${i}.example.`))
+      for (const [, endMs] of store.endsOf(`n${i}.example.`))
         if (endMs + 5000 < clock.monotonic()) lost++
     }
   }
@@ -215,7 +219,7 @@ t.test('with a lead no address passes the end of its TTL', async (t) => {
   for (let second = 0; second < 90; second++) {
     await pass(1000, 20)
     for (let i = 0; i < 500; i++) {
-      for (const { endMs } of store.factsOf(`n${i}.example.`)) if (endMs < clock.monotonic()) late++
+      for (const [, endMs] of store.endsOf(`n${i}.example.`)) if (endMs < clock.monotonic()) late++
     }
   }
   t.equal(late, 0)
@@ -294,7 +298,7 @@ t.test('a real server is asked with recursion, and over TCP', async (t) => {
   await until(() => observations.length === 2, 'both replies')
   t.strictSame(seen, ['a.example. 1 true', 'a.example. 28 true'])
   t.match(observations[1], { family: 2, kind: 'failed', reason: 'REFUSED' })
-  t.ok(store.has('a.example.', '192.0.2.9'))
+  t.ok(store.endOf('a.example.', '192.0.2.9'))
 })
 
 t.test('a fault of a reader of observations costs only that round', async (t) => {

@@ -3,8 +3,8 @@ import { request } from 'node:http'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import t from 'tap'
-import { DnsCache } from '../../../src/egress/endpoint/dns-cache.ts'
-import { Zombies } from '../../../src/egress/endpoint/zombies.ts'
+import { LearnedTable, ttlRule } from '../../../src/egress/learned/learned-table.ts'
+import { Zombies } from '../../../src/egress/learned/zombies.ts'
 import type { EgressRule } from '../../../src/egress/rules/rule.ts'
 import { type Dialect, scanSelector } from '../../../src/egress/selectors/scan-selector.ts'
 import {
@@ -58,7 +58,7 @@ function place() {
       ['*', 'cilium-1.19'],
     ]),
   ].map((one) => {
-    const cache = new DnsCache({ minTtlSeconds: 0, addressesPerName: 100 })
+    const cache = new LearnedTable({ endOf: ttlRule(0), addressesPerName: 100 })
     return {
       client: one,
       cache,

@@ -5,8 +5,7 @@ import { printHostPort } from '../../../dns/host-port.ts'
 import { printRcode, Rcode } from '../../../dns/iana/index.ts'
 import { nameKey, printName } from '../../../dns/name/name.ts'
 import type { AddressFamily } from '../../../dns/text/address.ts'
-import type { AddressFact } from '../../../egress/names/facts.ts'
-import { NAME_LIMITS_DEFAULT, NameStore } from '../../../egress/names/name-store.ts'
+import { type AddressEnd, LearnedTable } from '../../../egress/learned/learned-table.ts'
 import type { Observation } from '../../../egress/names/observation.ts'
 import { type AskAddresses, askerOf } from '../../../egress/resolver/ask-addresses.ts'
 import { Resolver } from '../../../egress/resolver/resolver.ts'
@@ -26,6 +25,10 @@ const TIMEOUT_MS = 2000
 const TRIES = 2
 /** Interval at which expired addresses are dropped, and at which a silent server is tried again. */
 const COLLECT_MS = 10_000
+/** NPEP-133 asks for 100 addresses per name and more. */
+const ADDRESSES_PER_NAME = 1000
+/** Addresses of all names. */
+const ADDRESSES_MAX = 100_000
 const NXDOMAIN = printRcode(Rcode.NXDOMAIN)
 
 interface LookupParts {
@@ -67,16 +70,23 @@ export class Lookups {
   readonly #entries = new Map<string, Entry>()
   /** The names of each policy, by key. */
   readonly #names = new Map<string, ReadonlySet<string>>()
-  readonly #store = new NameStore(NAME_LIMITS_DEFAULT)
+  /** By key of a name. An address ends a fixed time after it was seen last. */
+  readonly #learned: LearnedTable
   readonly #resolver: Resolver
   /** Names with missing servers; the one that was resolved last is last. */
   readonly #partial = new Set<Entry>()
   readonly #stopCollecting: () => void
   #hasReleased = false
+  /** Addresses that were removed at a limit. */
+  evictions = 0
 
   constructor(parts: LookupParts) {
     this.#parts = parts
     const { settings, servers, clock, timers, random, log } = parts
+    this.#learned = new LearnedTable({
+      endOf: ({ lookupMs }) => lookupMs + settings.ipExpirationMs,
+      addressesPerName: ADDRESSES_PER_NAME,
+    })
     this.#resolver = new Resolver({
       rules: {
         ...RESOLVER_RULES_DEFAULT,
@@ -106,11 +116,7 @@ export class Lookups {
   }
 
   get addressCount(): number {
-    return this.#store.addressCount
-  }
-
-  get evictions(): number {
-    return this.#store.evictions
+    return this.#learned.size
   }
 
   /** Time since the name that waits longest was due. */
@@ -156,9 +162,9 @@ export class Lookups {
     for (const { wire } of this.#entries.values()) this.#resolver.hasten(wire)
   }
 
-  /** The addresses that servers returned for a name. */
-  factsOf(name: Uint8Array): Iterable<AddressFact> {
-    return this.#store.factsOf(printName(name))
+  /** The addresses that servers returned for a name, until when they are granted. */
+  endsOf(name: Uint8Array): Iterable<AddressEnd> {
+    return this.#learned.endsOf(nameKey(name))
   }
 
   isSettled(name: Uint8Array): boolean {
@@ -265,20 +271,24 @@ export class Lookups {
   }
 
   #observe(observation: Observation): void {
-    const entry = this.#entries.get(nameKey(observation.name))
+    const key = nameKey(observation.name)
+    const entry = this.#entries.get(key)
     if (entry === undefined) return
-    const store = this.#store
     if (observation.kind === 'answer') {
       entry.fault = ''
-      const isNews = observation.facts.some(({ address }) => !store.has(entry.text, address))
-      store.observe(observation)
+      let isNews = false
+      for (const { address, ttlSeconds } of observation.facts) {
+        const answer = { name: key, addresses: [address], lookupMs: observation.atMs, ttlSeconds }
+        if (this.#learned.add(answer).added.length > 0) isNews = true
+      }
+      this.#removeExcess(observation.atMs)
       if (isNews) this.#tell(entry)
       return
     }
-    store.observe(observation)
     const reason = observation.kind === 'failed' ? observation.reason : 'no addresses'
     // NODATA is normal for one of the families.
-    if (store.hasName(entry.text) || observation.kind === 'nodata' || reason === entry.fault) return
+    if (this.#learned.hasName(key) || observation.kind === 'nodata' || reason === entry.fault)
+      return
     entry.fault = reason
     for (const policy of entry.holders.keys()) {
       this.#parts.onFailure(policy, entry.text, reason)
@@ -290,13 +300,20 @@ export class Lookups {
   }
 
   #collect(): void {
-    const { clock, settings } = this.#parts
-    this.#store.collect(clock.monotonic(), settings.ipExpirationMs)
+    this.#removeExcess(this.#parts.clock.monotonic())
     const [first] = this.#partial
     if (first !== undefined) this.#resolver.hasten(first.wire)
     if (!this.#hasReleased) return
     this.#hasReleased = false
-    this.#store.retain((wire) => this.#entries.has(nameKey(wire)))
+    for (const key of [...this.#learned.names()])
+      if (!this.#entries.has(key)) this.#learned.take(key)
+  }
+
+  /** Removes what has ended, and what is above a limit. */
+  #removeExcess(nowMs: number): void {
+    const removals = this.#learned.collect(nowMs)
+    this.evictions += removals.filter(({ ttlEndMs }) => ttlEndMs >= nowMs).length
+    for (; this.#learned.size > ADDRESSES_MAX; this.evictions++) this.#learned.evict(nowMs)
   }
 }
 

@@ -1,10 +1,10 @@
 import type { Clock } from '../../../base/clock.ts'
 import { nameKey } from '../../../dns/name/name.ts'
-import { type FqdnGrants, fqdnGrants, restoreFacts } from '../../../egress/fqdn/fqdn-grants.ts'
+import { type FqdnGrants, fqdnGrants, restoreEnds } from '../../../egress/fqdn/fqdn-grants.ts'
 import type { FqdnPolicy } from '../../../egress/fqdn/fqdn-policy.ts'
 import { type CachedName, type NameCache, readCache } from '../../../egress/fqdn/fqdn-status.ts'
+import type { AddressEnd } from '../../../egress/learned/learned-table.ts'
 import { AddressRules } from '../../../egress/names/address-rules.ts'
-import type { AddressFact } from '../../../egress/names/facts.ts'
 import type { ApiObject } from '../../../kube/api.ts'
 import type { Lookups } from './lookups.ts'
 import type { FqdnSettings } from './settings.ts'
@@ -22,7 +22,7 @@ export interface PolicyState {
   /** When this process saw the policy first. */
   readonly firstGeneration: number
   /** By key of a name: what the status had at that time. Other policies do not see these addresses. */
-  readonly restored: ReadonlyMap<string, readonly AddressFact[]>
+  readonly restored: ReadonlyMap<string, readonly AddressEnd[]>
   /** Keys of the names that the status had at that time, also of those without a valid address. */
   readonly stored: ReadonlySet<string>
   /** By key of a name: when it was due at that time, in monotonic milliseconds. */
@@ -51,7 +51,7 @@ export function beginState(
   expirationMs: number,
   { nowMs, wallMs }: Now,
 ): PolicyState {
-  const restored = new Map<string, readonly AddressFact[]>()
+  const restored = new Map<string, readonly AddressEnd[]>()
   const stored = new Set<string>()
   const dueMs = new Map<string, number>()
   for (const [fqdn, entry] of readCache(object.status)) {
@@ -59,9 +59,9 @@ export function beginState(
     if (wire === undefined) continue
     const key = nameKey(wire)
     stored.add(key)
-    const facts = restoreFacts(entry, expirationMs, wallMs, nowMs)
-    if (facts.length === 0) continue
-    restored.set(key, [...(restored.get(key) ?? []), ...facts])
+    const ends = restoreEnds(entry, expirationMs, wallMs, nowMs)
+    if (ends.length === 0) continue
+    restored.set(key, [...(restored.get(key) ?? []), ...ends])
     dueMs.set(key, nowMs + entry.nextMs - wallMs)
   }
   return {
@@ -82,7 +82,7 @@ export function beginState(
 export type PolicyGrants = ReadonlyMap<string, FqdnGrants>
 
 /** What the lookups have found so far. */
-type KnownNames = Pick<Lookups, 'factsOf' | 'isSettled' | 'dueMsOf'>
+type KnownNames = Pick<Lookups, 'endsOf' | 'isSettled' | 'dueMsOf'>
 
 /** Combines the answers to lookups with the restored state of a policy. */
 export class GrantReader {
@@ -105,14 +105,14 @@ export class GrantReader {
   grantsOf(policy: FqdnPolicy, state: PolicyState, nowMs: number): PolicyGrants {
     const grants = new Map<string, FqdnGrants>()
     const rules = {
-      expirationMs: this.#settings.ipExpirationMs,
       addresses: this.#addresses,
       skipsAaaa: this.skipsAaaa(policy),
     }
     for (const [fqdn, wire] of policy.names) {
       if (wire === undefined) continue
       const restored = state.restored.get(nameKey(wire)) ?? []
-      grants.set(fqdn, fqdnGrants(this.#lookups.factsOf(wire), restored, rules, nowMs))
+      const ends = [...this.#lookups.endsOf(wire), ...restored]
+      grants.set(fqdn, fqdnGrants(ends, rules, nowMs))
     }
     return grants
   }

@@ -23,7 +23,7 @@ function holdMs(cache: object, exists: boolean): number {
     }),
   )
   const policy = readPolicy(FQDN_APIS[0]!, object)
-  const lookups = { factsOf: () => [], isSettled: () => false, dueMsOf: () => undefined }
+  const lookups = { endsOf: () => [], isSettled: () => false, dueMsOf: () => undefined }
   const settings = {
     dns: { overTcp: false, source: { kind: 'file', path: '' } },
     ipExpirationMs: EXPIRATION_MS,

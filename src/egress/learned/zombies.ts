@@ -1,4 +1,4 @@
-import type { EndedAddress } from './dns-cache.ts'
+import type { EndedAddress } from './learned-table.ts'
 
 export interface ZombieLimits {
   /** Zombies of one client; 0 = none are kept. */

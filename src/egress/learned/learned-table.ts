@@ -11,9 +11,9 @@ export interface Answer {
   readonly ttlSeconds: number
 }
 
-/** An answer as the cache keeps it. */
-export interface CachedAnswer extends Answer {
-  /** The end of the TTL, or of the minimum TTL if that is later. The answer is valid at this time. */
+/** An answer as the table keeps it. */
+export interface DatedAnswer extends Answer {
+  /** By the rule of the holder. The answer is valid at this time. */
   readonly endMs: number
 }
 
@@ -29,48 +29,57 @@ interface CacheChange {
 export interface EndedAddress {
   readonly name: string
   readonly address: string
-  /** When it was removed, or the end of its TTL if that is later. */
+  /** When it was removed, or its end if that is later. */
   readonly endMs: number
-  /** The end of its TTL. */
+  /** Its end by the rule of the holder. */
   readonly ttlEndMs: number
 }
 
-export interface CacheLimits {
-  /** Counts in place of smaller TTLs. */
-  readonly minTtlSeconds: number
+/** When the addresses of an answer end, in monotonic milliseconds: each language of policies has its own rule. */
+type EndRule = (answer: Answer) => number
+
+/** They end with the TTL, or with the minimum TTL if that is later. */
+export function ttlRule(minTtlSeconds: number): EndRule {
+  return ({ lookupMs, ttlSeconds }) => lookupMs + Math.max(ttlSeconds, minTtlSeconds) * 1000
+}
+
+interface TableRules {
+  readonly endOf: EndRule
   /** Addresses of one name that a collection leaves; 0 = no limit. */
   readonly addressesPerName: number
 }
 
+/** An address, and when it ends, in monotonic milliseconds. */
+export type AddressEnd = readonly [address: string, endMs: number]
+
 /** A name that has an address, and the answer that counts. */
 interface NamedAnswer {
   readonly name: string
-  readonly answer: CachedAnswer
+  readonly answer: DatedAnswer
 }
 
 /** One address of one name. */
 interface Pair {
   readonly name: string
   readonly address: string
-  answer: CachedAnswer
+  answer: DatedAnswer
 }
 
 /**
- * The answers that one client got: which names have which addresses, and until when. Of several
- * answers with one address of one name, the one that ends last counts, so their order does not
- * matter. Only a collection or `expire` removes addresses; `addressesOf` and `namesOf` leave out those that
- * have ended. After Cilium's DNSCache.
+ * The answers that one holder learned, such as a client: which names have which addresses, and until when. Of
+ * several answers with one address of one name, the one that ends last counts, so their order does not matter.
+ * Addresses that have ended stay until they are removed. Names may have any form. After Cilium's DNSCache.
  */
-export class DnsCache {
-  readonly #limits: CacheLimits
+export class LearnedTable {
+  readonly #rules: TableRules
   readonly #byName = new Map<string, Map<string, Pair>>()
   readonly #byAddress = new Map<string, Map<string, Pair>>()
   readonly #ends = new DueHeap<Pair>()
   /** Names that may have more addresses than the limit. */
   readonly #overLimit = new Set<string>()
 
-  constructor(limits: CacheLimits) {
-    this.#limits = limits
+  constructor(rules: TableRules) {
+    this.#rules = rules
   }
 
   get nameCount(): number {
@@ -91,14 +100,12 @@ export class DnsCache {
   }
 
   /** The answer with its end. */
-  dated(answer: Answer): CachedAnswer {
-    const { minTtlSeconds } = this.#limits
-    const endMs = answer.lookupMs + Math.max(answer.ttlSeconds, minTtlSeconds) * 1000
-    return { ...answer, endMs }
+  dated(answer: Answer): DatedAnswer {
+    return { ...answer, endMs: this.#rules.endOf(answer) }
   }
 
-  /** Adds an answer of another cache, or of an earlier process. */
-  put(answer: CachedAnswer): CacheChange {
+  /** Adds an answer of another table, or of an earlier process. */
+  put(answer: DatedAnswer): CacheChange {
     const { name, addresses, endMs } = answer
     const added: string[] = []
     const extended: string[] = []
@@ -115,25 +122,10 @@ export class DnsCache {
         entryOf(this.#byAddress, address).set(name, pair)
       }
     }
-    const { addressesPerName } = this.#limits
+    const { addressesPerName } = this.#rules
     const count = this.#byName.get(name)?.size ?? 0
     if (addressesPerName > 0 && count > addressesPerName) this.#overLimit.add(name)
     return { added, extended }
-  }
-
-  /** Adds what another cache has. */
-  merge(other: DnsCache): void {
-    for (const answer of other.answers()) this.put(answer)
-  }
-
-  /** The addresses of a name that are valid at a time, sorted. */
-  addressesOf(name: string, nowMs: number): readonly string[] {
-    return validKeys(this.#byName.get(name), nowMs)
-  }
-
-  /** The names that have the address at a time, sorted. */
-  namesOf(address: string, nowMs: number): readonly string[] {
-    return validKeys(this.#byAddress.get(address), nowMs)
   }
 
   /** All addresses, also those that have ended. */
@@ -151,18 +143,30 @@ export class DnsCache {
     return this.#byAddress.get(address)?.values() ?? []
   }
 
+  /** True if the name has any address. */
+  hasName(name: string): boolean {
+    return this.#byName.has(name)
+  }
+
+  /** The addresses of a name with their ends, also those that have ended. */
+  *endsOf(name: string): Generator<AddressEnd> {
+    for (const { address, answer } of this.#byName.get(name)?.values() ?? []) {
+      yield [address, answer.endMs]
+    }
+  }
+
   /** When an address of a name ends; undefined = the name does not have it. It may have ended. */
   endOf(name: string, address: string): number | undefined {
     return this.#byName.get(name)?.get(address)?.answer.endMs
   }
 
   /** The answers that still have addresses, each with these addresses. */
-  *answers(): Generator<CachedAnswer> {
+  *answers(): Generator<DatedAnswer> {
     yield* answersIn(this.#ends.keys())
   }
 
   /** Removes a name. Returns its answers, each with the addresses that it still had. */
-  take(name: string): readonly CachedAnswer[] {
+  take(name: string): readonly DatedAnswer[] {
     const pairs = [...(this.#byName.get(name)?.values() ?? [])]
     const answers = [...answersIn(pairs)]
     for (const pair of pairs) this.#remove(pair, pair.answer.endMs)
@@ -180,7 +184,7 @@ export class DnsCache {
       if (pair === undefined || this.#ends.firstMs >= nowMs) break
       removals.push(this.#remove(pair, nowMs))
     }
-    const { addressesPerName } = this.#limits
+    const { addressesPerName } = this.#rules
     for (const name of this.#overLimit) {
       const pairs = [...(this.#byName.get(name)?.values() ?? [])].sort(compareEnds)
       const count = Math.max(0, pairs.length - addressesPerName)
@@ -190,7 +194,7 @@ export class DnsCache {
     return removals
   }
 
-  /** Removes the address that ends first. Undefined = the cache is empty. */
+  /** Removes the address that ends first. Undefined = the table is empty. */
   evict(nowMs: number): EndedAddress | undefined {
     const pair = this.#ends.first()
     return pair === undefined ? undefined : this.#remove(pair, nowMs)
@@ -230,8 +234,8 @@ export class DnsCache {
   }
 }
 
-function* answersIn(pairs: Iterable<Pair>): Generator<CachedAnswer> {
-  const left = new Map<CachedAnswer, string[]>()
+function* answersIn(pairs: Iterable<Pair>): Generator<DatedAnswer> {
+  const left = new Map<DatedAnswer, string[]>()
   for (const { address, answer } of pairs) {
     const addresses = left.get(answer)
     if (addresses === undefined) left.set(answer, [address])
@@ -243,12 +247,6 @@ function* answersIn(pairs: Iterable<Pair>): Generator<CachedAnswer> {
 /** Orders pairs by their end; those with the same end by address, so that the order is always the same. */
 function compareEnds(a: Pair, b: Pair): number {
   return a.answer.endMs - b.answer.endMs || (a.address < b.address ? -1 : 1)
-}
-
-function validKeys(pairs: ReadonlyMap<string, Pair> | undefined, nowMs: number): readonly string[] {
-  const valid: string[] = []
-  for (const [key, { answer }] of pairs ?? []) if (answer.endMs >= nowMs) valid.push(key)
-  return valid.sort()
 }
 
 function entryOf(map: Map<string, Map<string, Pair>>, key: string): Map<string, Pair> {

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { type ZombieLimits, Zombies } from '../../../src/egress/endpoint/zombies.ts'
+import { type ZombieLimits, Zombies } from '../../../src/egress/learned/zombies.ts'
 
 const ENOUGH: ZombieLimits = { most: 1000, perName: 0, idleGraceMs: 0, keepMs: 1_000_000 }
 
