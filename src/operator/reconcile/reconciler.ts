@@ -328,7 +328,7 @@ export class Reconciler {
     const timeMs = clock.now()
     const conflicts = findPartConflicts(record, site, this.#parts)
     const counts = { total: countTargets(record.endpoints), down: health.down }
-    const ignored = listIgnored(record, publishing.content)
+    const ignored = [...listIgnored(record, publishing.content), ...conflicts.provisional]
     const delegation = {
       authoritative: this.#authoritativeOf(record),
       membership,

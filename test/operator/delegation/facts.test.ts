@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
+import type { ApiObject } from '../../../src/kube/api.ts'
 import { readOwners } from '../../../src/operator/delegation/whole.ts'
 import { DnsRecordView } from '../../../src/operator/record/record-view.ts'
 import { annotated, ClusterServer } from '../../support/cluster-server.ts'
@@ -63,6 +64,24 @@ t.test('all-down is decided per name, over all records of the host', async (t) =
     t.strictSame(await fixture.settle(), [], 'unchanged facts are not written again')
   }
   t.strictSame(server.refusals, [])
+})
+
+t.test('a failover list is checked against all records that delegate the host', async (t) => {
+  const fixture = new DelegationFixture()
+  const message = (): string => {
+    const conditions = at(fixture.cluster.stored('a/one'), 'status', 'conditions')
+    return (conditions as readonly ApiObject[]).map((one) => `${one.message}`).join()
+  }
+  fixture.delegate('one', [steered('eu', ONE, ['geo-code', 'GEO-EU'])])
+  annotate(fixture, 'one', { 'sextant.io/failover': 'GEO-EU: spare' })
+  await fixture.settle()
+  t.match(
+    message(),
+    /failover names "spare", which no endpoint has; correct the annotation \(a\/one\)/,
+  )
+  fixture.delegate('two', [steered('spare', TWO)])
+  await fixture.settle()
+  t.notMatch(message(), /failover/)
 })
 
 t.test("clients of a dead endpoint's code get another record's endpoint", async (t) => {
