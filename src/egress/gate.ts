@@ -95,7 +95,7 @@ export class Waiters {
     return ended
   }
 
-  /** Nobody waits for it any more. */
+  /** Its caller waits no longer. */
   forget(ended: Acknowledgement): void {
     this.#waiters.delete(ended)
   }

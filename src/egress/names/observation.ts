@@ -12,7 +12,7 @@ const TTL_WIRE_MAX = 2 ** 31 - 1
 const OCTETS = { 1: 4, 2: 16 } as const
 
 /** One address of an answer. */
-export interface AddressFact {
+interface AddressFact {
   readonly family: AddressFamily
   /** In canonical form. */
   readonly address: string

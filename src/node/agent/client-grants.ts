@@ -12,6 +12,7 @@ import {
   ttlRule,
 } from '../../egress/learned/learned-table.ts'
 import { type Zombie, Zombies } from '../../egress/learned/zombies.ts'
+import type { AddressRules } from '../../egress/names/address-rules.ts'
 import type { Connection, MatchedName } from '../../egress/rules/connection.ts'
 import type { Client } from '../client.ts'
 import type { AddressPair, Allowance, Enforcer } from '../enforcer.ts'
@@ -37,8 +38,7 @@ interface ClientGrantsParts {
   readonly cutsConnections: boolean
   /** Called when an address of a name is dropped at a limit. */
   readonly onEviction: () => void
-  /** True for addresses that no name may allow. */
-  readonly isDenied: (address: string) => boolean
+  readonly rules: AddressRules
 }
 
 /** Names as the rules read them. */
@@ -75,7 +75,7 @@ export class ClientGrants {
   readonly #names: NameReader
   readonly #cutsConnections: boolean
   readonly #onEviction: () => void
-  readonly #isDenied: (address: string) => boolean
+  readonly #rules: AddressRules
   /** Number of changes of the rules, and of those that are applied to all that is granted. */
   #changes = 0
   #appliedChanges = 0
@@ -98,7 +98,7 @@ export class ClientGrants {
     this.#names = parts.names
     this.#cutsConnections = parts.cutsConnections
     this.#onEviction = parts.onEviction
-    this.#isDenied = parts.isDenied
+    this.#rules = parts.rules
     const { minTtlSeconds, addressesPerName } = parts.limits
     const rules = { endOf: ttlRule(minTtlSeconds), addressesPerName }
     this.cache = new LearnedTable(rules)
@@ -352,6 +352,11 @@ export class ClientGrants {
       for (const answer of this.#unselected.take(name)) this.#put(answer, nowMs)
       yield
     }
+  }
+
+  /** True for addresses that no name may allow. */
+  #isDenied(address: string): boolean {
+    return this.#rules.denialOf(address) !== undefined
   }
 
   #withoutDenied(answer: DatedAnswer): DatedAnswer {

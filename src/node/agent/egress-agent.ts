@@ -170,13 +170,13 @@ export class EgressAgent implements EgressGate {
     const grants = this.#clients.get(id)
     // A client that is gone learns nothing.
     if (observed.kind !== 'answer' || grants === undefined) return undefined
-    const { clock, limits } = this.#parts
+    const { clock, limits, rules } = this.#parts
     const nowMs = clock.monotonic()
     const name = printName(observed.name)
     const ttls = new Map<string, number>()
     const denied: string[] = []
     for (const { address, ttlSeconds } of observed.facts) {
-      if (this.#isDenied(address)) denied.push(address)
+      if (rules.denialOf(address) !== undefined) denied.push(address)
       else ttls.set(address, Math.max(ttlSeconds, ttls.get(address) ?? 0))
     }
     const addresses = [...ttls.keys()]
@@ -343,14 +343,9 @@ export class EgressAgent implements EgressGate {
     return applied
   }
 
-  #isDenied(address: string): boolean {
-    return this.#parts.rules.denialOf(address) !== undefined
-  }
-
   #create(client: Client, profile: RuleProfile): ClientGrants {
     const onEviction = (): void => void this.counts.evictions++
-    const isDenied = (address: string): boolean => this.#isDenied(address)
-    const parts = { ...this.#parts, names: this.#names, onEviction, isDenied }
+    const parts = { ...this.#parts, names: this.#names, onEviction }
     return new ClientGrants(client, profile, parts)
   }
 
