@@ -5,7 +5,7 @@
 import { execFileSync } from 'node:child_process'
 import { systemClock } from '../dist/base/clock.js'
 import { systemTimers } from '../dist/base/timers.js'
-import { startNftEnforcer } from '../dist/node/nft/start-enforcer.js'
+import { startNftEnforcer } from '../dist/egress/sinks/nft/start-enforcer.js'
 
 const ELEMENTS = 100_000
 const SINGLE = 1000

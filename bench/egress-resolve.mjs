@@ -16,7 +16,7 @@ import { composeMessage, HeaderFlag, parseMessage } from '../dist/dns/message/me
 import { NameBuffer } from '../dist/dns/name/hashed-name.js'
 import { nameKey, scanName } from '../dist/dns/name/name.js'
 import { LearnedTable } from '../dist/egress/learned/learned-table.js'
-import { DEFAULT_LIMITS } from '../dist/egress/openshift/resolved-names.js'
+import { DEFAULT_LIMITS } from '../dist/egress/policies/openshift/resolved-names.js'
 import { askAddresses } from '../dist/egress/resolver/ask-addresses.js'
 import { Resolver } from '../dist/egress/resolver/resolver.js'
 import { RESOLVER_RULES_DEFAULT } from '../dist/egress/resolver/waits.js'

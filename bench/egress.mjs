@@ -4,8 +4,8 @@
 // Times are user CPU time per query of a whole server without sockets, all cases in turn in every round.
 import { Random } from '../dist/base/random.js'
 import { systemTimers } from '../dist/base/timers.js'
-import { AddressRules } from '../dist/egress/names/address-rules.js'
-import { DEFAULT_LIMITS } from '../dist/egress/openshift/resolved-names.js'
+import { AddressRules } from '../dist/egress/learned/address-rules.js'
+import { DEFAULT_LIMITS } from '../dist/egress/policies/openshift/resolved-names.js'
 import { scanSelector } from '../dist/egress/selectors/scan-selector.js'
 import { SelectorIndex } from '../dist/egress/selectors/selector-index.js'
 import { CounterSlots } from '../dist/plugin/counter-slots.js'

@@ -22,7 +22,7 @@ const LAYERS: readonly (readonly string[])[] = [
   ['sources', 'cluster-dns'],
   ['peering'],
   ['egress'],
-  ['publish', 'node'],
+  ['publish'],
   ['arguments'],
   ['authority', 'cache'],
   ['plugins', 'operator'],
@@ -86,7 +86,8 @@ function breach(from: string, to: string): string {
   if (importer === 'transport' && low > TRANSPORT_LAYER_MAX) return 'transports know only the wire'
   if (
     importer === 'operator' &&
-    ['node', 'plugin', 'arguments', 'authority', 'corefile'].includes(imported)
+    (to.startsWith('src/egress/agent/') ||
+      ['plugin', 'arguments', 'authority', 'corefile'].includes(imported))
   )
     return 'the operator knows no Corefile'
   return low < high ? '' : `layer ${high} imports layer ${low}`

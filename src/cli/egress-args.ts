@@ -1,4 +1,4 @@
-import { NAME_KINDS } from '../egress/openshift/name-kinds.ts'
+import { NAME_KINDS } from '../egress/policies/openshift/name-kinds.ts'
 import type { DnsNameResolverSettings } from '../operator/egress/dnsnameresolver/dns-name-resolver-session.ts'
 import type { EgressFirewallSettings } from '../operator/egress/egressfirewall/egress-firewall-session.ts'
 import type { FqdnSettings } from '../operator/egress/fqdnnetworkpolicy/settings.ts'

@@ -1,5 +1,5 @@
 import { createInterface } from 'node:readline/promises'
-import type { ListedName } from '../node/api/names-api.ts'
+import type { ListedName } from '../egress/agent/api/names-api.ts'
 import { escapeControls } from '../telemetry/log.ts'
 import { type FqdnArgs, scanFqdnArgs } from './fqdn-args.ts'
 import {

@@ -1,5 +1,5 @@
 import { request } from 'node:http'
-import type { ListedName, PolicyNames } from '../node/api/names-api.ts'
+import type { ListedName, PolicyNames } from '../egress/agent/api/names-api.ts'
 
 /** From the start of a request to the end of its reply. */
 export const REPLY_MS_MAX = 30_000

@@ -1,7 +1,7 @@
 import { networkInterfaces } from 'node:os'
 import t from 'tap'
 import { RRClass, RRType } from '../../src/dns/iana/index.ts'
-import { resolverObjectName } from '../../src/egress/openshift/object-name.ts'
+import { resolverObjectName } from '../../src/egress/policies/openshift/object-name.ts'
 import { applyAll } from '../support/apply.ts'
 import { CLUSTER_TEST_MS, Cluster, readCrd } from '../support/cluster.ts'
 import { needsCluster } from '../support/cluster-binary.ts'

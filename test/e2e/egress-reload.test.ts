@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import type { ListedName } from '../../src/node/api/names-api.ts'
+import type { ListedName } from '../../src/egress/agent/api/names-api.ts'
 import { ALLOWED_MS, DROPPED_MS, EgressNode, UPSTREAM } from '../support/egress-node.ts'
 import { needs, needsRoot } from '../support/peer.ts'
 import { putFile, root, runSextant } from '../support/server.ts'

@@ -258,7 +258,9 @@ async function twoServers(row: Case, generation: 'v2' | 'v1'): Promise<Outcome> 
     here: await plainOf('here', records.here, { ...commonOf(row), peer: [fromThere.state] }),
   })
   const lacks = generation === 'v1' ? await linesOfV1() : []
-  const notes = [...lacks, ...linesOfRefusals(fromHere.problems)].map((text) => `there: log: ${text}`)
+  const notes = [...lacks, ...linesOfRefusals(fromHere.problems)].map(
+    (text) => `there: log: ${text}`,
+  )
   const more = linesOfRefusals(fromThere.problems).map((text) => `here: log: ${text}`)
   return { served, messages: [...messages, ...notes, ...more] }
 }

@@ -1,11 +1,11 @@
 import { scanName } from '../../src/dns/name/name.ts'
 import { scanCidr } from '../../src/dns/text/address.ts'
-import type { Observation } from '../../src/egress/names/observation.ts'
+import type { Client } from '../../src/egress/agent/client.ts'
+import type { Observation } from '../../src/egress/learned/observation.ts'
 import type { PortRange } from '../../src/egress/rules/port-range.ts'
 import type { ClientRules, DnsRule, EgressRule } from '../../src/egress/rules/rule.ts'
 import { type Dialect, scanSelector } from '../../src/egress/selectors/scan-selector.ts'
 import type { Selector } from '../../src/egress/selectors/selector.ts'
-import type { Client } from '../../src/node/client.ts'
 
 /** Names or patterns that are separated by spaces. */
 export function selectorsOf(texts: string, dialect: Dialect = 'npep'): readonly Selector[] {

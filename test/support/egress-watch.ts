@@ -1,5 +1,5 @@
 import type { AddressFamily } from '../../src/dns/text/address.ts'
-import { addressSetRow } from '../../src/egress/ovn/address-set-row.ts'
+import { addressSetRow } from '../../src/egress/sinks/ovn/address-set-row.ts'
 import type { OvsdbClient } from '../../src/ovsdb/client.ts'
 import { addressesOf, type EgressSite, OWNER, type Resolver } from './egress-site.ts'
 

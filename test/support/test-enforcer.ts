@@ -1,7 +1,7 @@
 import type { Clock } from '../../src/base/clock.ts'
 import type { Timers } from '../../src/base/timers.ts'
-import type { Client } from '../../src/node/client.ts'
-import type { AddressPair, Allowance, Enforcer } from '../../src/node/enforcer.ts'
+import type { Client } from '../../src/egress/agent/client.ts'
+import type { AddressPair, Allowance, Enforcer } from '../../src/egress/sinks/enforcer.ts'
 
 interface Element {
   /** By its ports as text, until when. Before the acknowledgement. */

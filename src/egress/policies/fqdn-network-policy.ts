@@ -1,11 +1,11 @@
 import { printName } from '../../dns/name/name.ts'
 import type { ApiObject } from '../../kube/api.ts'
-import { scanFqdn } from '../fqdn/fqdn-name.ts'
-import { FQDN_APIS, readPolicy } from '../fqdn/fqdn-policy.ts'
-import { networkPolicySpec } from '../fqdn/network-policy.ts'
 import type { EgressRule } from '../rules/rule.ts'
 import { scanSelector } from '../selectors/scan-selector.ts'
 import type { Selector } from '../selectors/selector.ts'
+import { scanFqdn } from './fqdn/fqdn-name.ts'
+import { FQDN_APIS, readPolicy } from './fqdn/fqdn-policy.ts'
+import { networkPolicySpec } from './fqdn/network-policy.ts'
 import { EVERYTHING, scanLabelSelector } from './label-selector.ts'
 import {
   allPortsOf,

@@ -1,5 +1,4 @@
 import { type ApiObject, type ApiResource, isObject, textOf } from '../../kube/api.ts'
-import { FQDN_APIS } from '../fqdn/fqdn-policy.ts'
 import {
   scanAdminNetworkPolicy,
   scanBaselineAdminNetworkPolicy,
@@ -7,6 +6,7 @@ import {
 } from './admin-policy.ts'
 import { scanCiliumPolicy } from './cilium-policy.ts'
 import { scanEgressFirewall } from './egress-firewall.ts'
+import { FQDN_APIS } from './fqdn/fqdn-policy.ts'
 import { scanFqdnNetworkPolicy } from './fqdn-network-policy.ts'
 import type { PolicyIdentity, PolicyOptions, ScannedPolicies } from './policy.ts'
 

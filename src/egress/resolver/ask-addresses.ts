@@ -3,7 +3,7 @@ import type { HostPort } from '../../dns/host-port.ts'
 import { printRcode, RRType } from '../../dns/iana/index.ts'
 import { HeaderFlag } from '../../dns/message/header.ts'
 import type { AddressFamily } from '../../dns/text/address.ts'
-import { type Observation, observeReply, observeSilence } from '../names/observation.ts'
+import { type Observation, observeReply, observeSilence } from '../learned/observation.ts'
 
 /** One query for addresses, to one server. */
 export interface AddressQuery {

@@ -5,7 +5,7 @@ export {
   EGRESS_FIREWALL_DNS_NAMES,
   NAME_KINDS,
   type NameKind,
-} from '../../egress/openshift/name-kinds.ts'
+} from '../../egress/policies/openshift/name-kinds.ts'
 
 /** EgressFirewalls of OVN-Kubernetes. */
 export const EGRESS_FIREWALLS: ApiResource = {

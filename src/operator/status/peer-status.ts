@@ -226,7 +226,10 @@ export function scanExported(
   const [first, ...more] = scanned.filter((one) => typeof one === 'string')
   if (first === undefined) return { endpoints, problems: [] }
   const others = more.length === 0 ? '' : `, and ${more.length} more`
-  return { endpoints, problems: [`ignoring in ${where}: endpoint of site ${place.site}: ${first}${others}`] }
+  return {
+    endpoints,
+    problems: [`ignoring in ${where}: endpoint of site ${place.site}: ${first}${others}`],
+  }
 }
 
 /** Returns what is wrong with an endpoint that is not valid. */

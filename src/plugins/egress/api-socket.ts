@@ -1,4 +1,8 @@
-import { type AnswerNames, openSocket, type SocketServer } from '../../node/api/socket-server.ts'
+import {
+  type AnswerNames,
+  openSocket,
+  type SocketServer,
+} from '../../egress/agent/api/socket-server.ts'
 import type { Logger } from '../../telemetry/log.ts'
 
 /**

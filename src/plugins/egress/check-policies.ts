@@ -1,7 +1,7 @@
 import { systemClock } from '../../base/clock.ts'
 import { InputError } from '../../base/errors.ts'
 import { systemTimers } from '../../base/timers.ts'
-import { PolicyFiles } from '../../node/sources/policy-files.ts'
+import { PolicyFiles } from '../../egress/agent/sources/policy-files.ts'
 import type { CheckReport } from '../../plugin/description.ts'
 import { SILENT_LOG } from '../../telemetry/log.ts'
 import { NO_METRICS } from '../../telemetry/metrics.ts'

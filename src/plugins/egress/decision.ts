@@ -1,8 +1,8 @@
 import { printRcode, printType } from '../../dns/iana/index.ts'
 import type { Query } from '../../dns/message/query.ts'
 import { printName } from '../../dns/name/name.ts'
-import type { Decision } from '../../node/agent/decision.ts'
-import type { Client } from '../../node/client.ts'
+import type { Client } from '../../egress/agent/client.ts'
+import type { Decision } from '../../egress/agent/decision.ts'
 
 /** Addresses or selectors that a line has of each sort. */
 const LISTED_MAX = 16

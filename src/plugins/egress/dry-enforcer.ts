@@ -1,7 +1,7 @@
+import type { Client } from '../../egress/agent/client.ts'
 import type { PortRange } from '../../egress/rules/port-range.ts'
 import { isOpen } from '../../egress/rules/rule.ts'
-import type { Client } from '../../node/client.ts'
-import type { AddressPair, Allowance, Enforcer } from '../../node/enforcer.ts'
+import type { AddressPair, Allowance, Enforcer } from '../../egress/sinks/enforcer.ts'
 import { LineBudget } from '../../telemetry/line-budget.ts'
 import type { Logger } from '../../telemetry/log.ts'
 

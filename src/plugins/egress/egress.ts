@@ -3,15 +3,15 @@ import { EdeCode, Opcode, Rcode, RRType } from '../../dns/iana/index.ts'
 import { fittingAnswers, replyLimit, uncompressedOctets } from '../../dns/message/compose.ts'
 import { Protocol, type Query } from '../../dns/message/query.ts'
 import { NameBuffer } from '../../dns/name/hashed-name.ts'
+import type { Client } from '../../egress/agent/client.ts'
+import type { EgressGate } from '../../egress/agent/egress-gate.ts'
 import { type GateResult, waitForAll } from '../../egress/gate.ts'
 import {
   type Observation,
   observeHints,
   observeReply,
   observeSearched,
-} from '../../egress/names/observation.ts'
-import type { Client } from '../../node/client.ts'
-import type { EgressGate } from '../../node/egress-gate.ts'
+} from '../../egress/learned/observation.ts'
 import type { CounterSlots } from '../../plugin/counter-slots.ts'
 import type { BlockConfig } from '../../plugin/directive.ts'
 import { type Concern, DROP, type Handler, Trait } from '../../plugin/handler.ts'

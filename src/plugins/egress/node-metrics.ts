@@ -1,5 +1,5 @@
-import type { AgentCounts } from '../../node/agent/decision.ts'
-import type { EgressAgent } from '../../node/agent/egress-agent.ts'
+import type { AgentCounts } from '../../egress/agent/decision.ts'
+import type { EgressAgent } from '../../egress/agent/egress-agent.ts'
 import type { Counter, MetricsRegistry } from '../../telemetry/metrics.ts'
 
 /** Numbers of the enforcer since the start. */

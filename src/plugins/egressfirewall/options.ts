@@ -5,7 +5,10 @@ import type { Position } from '../../base/errors.ts'
 import { DELAY_MAX_MS } from '../../base/timers.ts'
 import type { Dispenser } from '../../corefile/dispenser.ts'
 import { type Cidr, scanCidr } from '../../dns/text/address.ts'
-import { DEFAULT_LIMITS, type UpdateLimits } from '../../egress/openshift/resolved-names.ts'
+import {
+  DEFAULT_LIMITS,
+  type UpdateLimits,
+} from '../../egress/policies/openshift/resolved-names.ts'
 import type { BlockConfig } from '../../plugin/directive.ts'
 import type { ClusterPlace } from '../../sources/kubernetes/cluster-access.ts'
 

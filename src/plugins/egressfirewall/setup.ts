@@ -1,6 +1,6 @@
 import { Random } from '../../base/random.ts'
 import type { ResourceLease } from '../../base/resource-registry.ts'
-import { AddressRules } from '../../egress/names/address-rules.ts'
+import { AddressRules } from '../../egress/learned/address-rules.ts'
 import { scanSelector } from '../../egress/selectors/scan-selector.ts'
 import { SelectorIndex } from '../../egress/selectors/selector-index.ts'
 import type { Description, DirectivePart } from '../../plugin/description.ts'

@@ -11,7 +11,12 @@ t.test('the clock of the API server is compared with ours', async (t) => {
     { name: 'behind', aheadMs: -3_600_000, says: 'is behind ours' },
     { name: 'ahead', aheadMs: 3_600_000, says: 'is ahead of ours' },
     { name: 'a slow response', aheadMs: 0, takesMs: 60_000, says: '' },
-    { name: 'a slow response of a server that is ahead', aheadMs: 80_000, takesMs: 60_000, says: 'ahead' },
+    {
+      name: 'a slow response of a server that is ahead',
+      aheadMs: 80_000,
+      takesMs: 60_000,
+      says: 'ahead',
+    },
     { name: 'no date', aheadMs: undefined, says: '' },
   ]) {
     const clock = new FakeClock()
@@ -19,7 +24,8 @@ t.test('the clock of the API server is compared with ours', async (t) => {
     let ahead: number | undefined = aheadMs
     const answer = async (): Promise<ApiResponse> => {
       clock.pass(takesMs / 2)
-      const dateMs = ahead === undefined ? undefined : Math.floor((clock.now() + ahead) / 1000) * 1000
+      const dateMs =
+        ahead === undefined ? undefined : Math.floor((clock.now() + ahead) / 1000) * 1000
       clock.pass(takesMs / 2)
       return { status: 200, retryAfterSeconds: 0, dateMs, body: (async function* () {})() }
     }

@@ -263,7 +263,10 @@ t.test('invalid entries are ignored', async (t) => {
 
 t.test('invalid endpoints of a site are one problem', async (t) => {
   const good = { dnsName: HOST, recordType: 'A', targets: ['192.0.2.1'] }
-  const bad = [{ ...good, targets: ['nonsense'] }, { ...good, recordType: 'A6' }]
+  const bad = [
+    { ...good, targets: ['nonsense'] },
+    { ...good, recordType: 'A6' },
+  ]
   const sites = [
     { site: 'x', endpoints: [bad[0]!, good, ...Array(100).fill(bad[1]!)] },
     { site: 'y', endpoints: [good] },

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { NFT, probePrograms } from '../../../src/plugins/egress/probe.ts'
-import { Place } from '../../node/nft/place.ts'
+import { Place } from '../../egress/sinks/nft/place.ts'
 import { needs, needsRoot } from '../../support/peer.ts'
 
 // Own process: it makes namespaces of the kernel.

@@ -1,5 +1,5 @@
 import t from 'tap'
-import type { Client } from '../../../src/node/client.ts'
+import type { Client } from '../../../src/egress/agent/client.ts'
 import { type ClientFeed, NodeService } from '../../../src/plugins/egress/node-service.ts'
 import { createLogger } from '../../../src/telemetry/log.ts'
 import { clientOf } from '../../support/egress-client.ts'

@@ -3,7 +3,10 @@ import { Random } from '../../../src/base/random.ts'
 import { Rcode } from '../../../src/dns/iana/rcodes.ts'
 import { NameBuffer } from '../../../src/dns/name/hashed-name.ts'
 import { scanName } from '../../../src/dns/name/name.ts'
-import { DEFAULT_LIMITS, type Lookup } from '../../../src/egress/openshift/resolved-names.ts'
+import {
+  DEFAULT_LIMITS,
+  type Lookup,
+} from '../../../src/egress/policies/openshift/resolved-names.ts'
 import { NameFollower } from '../../../src/plugins/egressfirewall/name-follower.ts'
 import { createLogger } from '../../../src/telemetry/log.ts'
 import { MetricsRegistry } from '../../../src/telemetry/metrics.ts'

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { DNS_NAME_RESOLVER } from '../../../src/egress/openshift/dns-name-resolver.ts'
+import { DNS_NAME_RESOLVER } from '../../../src/egress/policies/openshift/dns-name-resolver.ts'
 import { turns } from '../../support/api-double.ts'
 import { GATE_MS, place, RESOLVERS, spec, WWW } from './servers.ts'
 

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { NO_FALLTHROUGH } from '../../../src/arguments/fallthrough.ts'
 import { Random } from '../../../src/base/random.ts'
-import { AddressRules } from '../../../src/egress/names/address-rules.ts'
+import { AddressRules } from '../../../src/egress/learned/address-rules.ts'
 import { scanSelector } from '../../../src/egress/selectors/scan-selector.ts'
 import { SelectorIndex } from '../../../src/egress/selectors/selector-index.ts'
 import { CHAIN_END } from '../../../src/plugin/chain-end.ts'

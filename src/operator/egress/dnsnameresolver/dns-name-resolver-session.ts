@@ -1,5 +1,5 @@
 import type { HostPort } from '../../../dns/host-port.ts'
-import type { Observation } from '../../../egress/names/observation.ts'
+import type { Observation } from '../../../egress/learned/observation.ts'
 import {
   lookupDue,
   NOT_ASKED,
@@ -7,7 +7,7 @@ import {
   planRemoval,
   type StatusName,
   type StatusRemoval,
-} from '../../../egress/openshift/removal.ts'
+} from '../../../egress/policies/openshift/removal.ts'
 import type { AskAddresses } from '../../../egress/resolver/ask-addresses.ts'
 import { Resolver } from '../../../egress/resolver/resolver.ts'
 import { RESOLVER_RULES_DEFAULT } from '../../../egress/resolver/waits.ts'

@@ -1,5 +1,9 @@
-import { TTL_SECONDS_MAX } from '../../../egress/names/observation.ts'
-import type { StatusAddress, StatusName, StatusRemoval } from '../../../egress/openshift/removal.ts'
+import { TTL_SECONDS_MAX } from '../../../egress/learned/observation.ts'
+import type {
+  StatusAddress,
+  StatusName,
+  StatusRemoval,
+} from '../../../egress/policies/openshift/removal.ts'
 import { type ApiObject, type JsonValue, textOf } from '../../../kube/api.ts'
 import { itemsOf, mappingOf, textsOf } from '../../record/fields.ts'
 

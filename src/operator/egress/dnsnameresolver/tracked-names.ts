@@ -4,7 +4,7 @@ import {
   NEVER_ASKED,
   type StatusAddress,
   type StatusName,
-} from '../../../egress/openshift/removal.ts'
+} from '../../../egress/policies/openshift/removal.ts'
 import { scanSelector } from '../../../egress/selectors/scan-selector.ts'
 
 /** A name that is looked up. */

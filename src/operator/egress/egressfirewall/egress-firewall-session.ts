@@ -1,5 +1,5 @@
-import { namesOfRules, RULES_MAX } from '../../../egress/openshift/firewall-names.ts'
-import { resolverObjectName } from '../../../egress/openshift/object-name.ts'
+import { namesOfRules, RULES_MAX } from '../../../egress/policies/openshift/firewall-names.ts'
+import { resolverObjectName } from '../../../egress/policies/openshift/object-name.ts'
 import { type ApiObject, textOf } from '../../../kube/api.ts'
 import { Informer } from '../../../kube/informer.ts'
 import type { ListWatch } from '../../../kube/list-watch.ts'

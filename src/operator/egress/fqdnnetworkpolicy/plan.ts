@@ -1,5 +1,5 @@
-import type { FqdnPolicy } from '../../../egress/fqdn/fqdn-policy.ts'
-import type { NetworkPolicySpec } from '../../../egress/fqdn/network-policy.ts'
+import type { FqdnPolicy } from '../../../egress/policies/fqdn/fqdn-policy.ts'
+import type { NetworkPolicySpec } from '../../../egress/policies/fqdn/network-policy.ts'
 import { type ApiObject, isObject, type JsonValue, textOf } from '../../../kube/api.ts'
 import { isSame, itemsOf, metadataOf } from '../../record/fields.ts'
 

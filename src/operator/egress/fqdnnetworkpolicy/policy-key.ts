@@ -1,4 +1,4 @@
-import { FQDN_APIS, type FqdnApi } from '../../../egress/fqdn/fqdn-policy.ts'
+import { FQDN_APIS, type FqdnApi } from '../../../egress/policies/fqdn/fqdn-policy.ts'
 
 /** Returns the key of a policy, different from that of the policy of this name in the other API. */
 export function policyKey({ group }: FqdnApi, objectKey: string): string {

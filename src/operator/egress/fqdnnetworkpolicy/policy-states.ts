@@ -1,10 +1,18 @@
 import type { Clock } from '../../../base/clock.ts'
 import { nameKey } from '../../../dns/name/name.ts'
-import { type FqdnGrants, fqdnGrants, restoreEnds } from '../../../egress/fqdn/fqdn-grants.ts'
-import type { FqdnPolicy } from '../../../egress/fqdn/fqdn-policy.ts'
-import { type CachedName, type NameCache, readCache } from '../../../egress/fqdn/fqdn-status.ts'
+import { AddressRules } from '../../../egress/learned/address-rules.ts'
 import type { AddressEnd } from '../../../egress/learned/learned-table.ts'
-import { AddressRules } from '../../../egress/names/address-rules.ts'
+import {
+  type FqdnGrants,
+  fqdnGrants,
+  restoreEnds,
+} from '../../../egress/policies/fqdn/fqdn-grants.ts'
+import type { FqdnPolicy } from '../../../egress/policies/fqdn/fqdn-policy.ts'
+import {
+  type CachedName,
+  type NameCache,
+  readCache,
+} from '../../../egress/policies/fqdn/fqdn-status.ts'
 import type { ApiObject } from '../../../kube/api.ts'
 import type { Lookups } from './lookups.ts'
 import type { FqdnSettings } from './settings.ts'

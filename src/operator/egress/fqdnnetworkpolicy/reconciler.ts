@@ -1,12 +1,16 @@
-import { type FqdnApi, type FqdnPolicy, readPolicy } from '../../../egress/fqdn/fqdn-policy.ts'
+import { DENIAL_TEXTS } from '../../../egress/learned/address-rules.ts'
+import {
+  type FqdnApi,
+  type FqdnPolicy,
+  readPolicy,
+} from '../../../egress/policies/fqdn/fqdn-policy.ts'
 import {
   differs,
   type FqdnStatus,
   printStatus,
   readCache,
-} from '../../../egress/fqdn/fqdn-status.ts'
-import { networkPolicySpec } from '../../../egress/fqdn/network-policy.ts'
-import { DENIAL_TEXTS } from '../../../egress/names/address-rules.ts'
+} from '../../../egress/policies/fqdn/fqdn-status.ts'
+import { networkPolicySpec } from '../../../egress/policies/fqdn/network-policy.ts'
 import { ApiError, type ApiObject, isObject, textOf } from '../../../kube/api.ts'
 import type { EventRecorder } from '../../../kube/event-recorder.ts'
 import type { Happening } from '../../../kube/event-series.ts'

@@ -1,4 +1,4 @@
-import { FQDN_APIS, type FqdnApi } from '../../../egress/fqdn/fqdn-policy.ts'
+import { FQDN_APIS, type FqdnApi } from '../../../egress/policies/fqdn/fqdn-policy.ts'
 import type { ApiResource } from '../../../kube/api.ts'
 import { Informer } from '../../../kube/informer.ts'
 import type { ListWatch } from '../../../kube/list-watch.ts'

@@ -1,8 +1,11 @@
-import { AddressRules, DENIAL_TEXTS, type Denial } from '../../../egress/names/address-rules.ts'
-import { monitoredRows } from '../../../egress/ovn/address-set-row.ts'
-import { type AddressSetDatabase, AddressSetSink } from '../../../egress/ovn/address-set-sink.ts'
-import { grantsOfPublished } from '../../../egress/ovn/published-grants.ts'
+import { AddressRules, DENIAL_TEXTS, type Denial } from '../../../egress/learned/address-rules.ts'
 import { scanSelector } from '../../../egress/selectors/scan-selector.ts'
+import { monitoredRows } from '../../../egress/sinks/ovn/address-set-row.ts'
+import {
+  type AddressSetDatabase,
+  AddressSetSink,
+} from '../../../egress/sinks/ovn/address-set-sink.ts'
+import { grantsOfPublished } from '../../../egress/sinks/ovn/published-grants.ts'
 import { SinkFeed, type SinkUpdate } from '../../../egress/sinks/sink-feed.ts'
 import { type ApiObject, textOf } from '../../../kube/api.ts'
 import type { Happening } from '../../../kube/event-series.ts'

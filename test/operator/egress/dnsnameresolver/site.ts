@@ -9,7 +9,7 @@ import { scanAddress } from '../../../../src/dns/text/address.ts'
 import {
   type ResolvedName,
   updateResolvedNames,
-} from '../../../../src/egress/openshift/resolved-names.ts'
+} from '../../../../src/egress/policies/openshift/resolved-names.ts'
 import type { AddressQuery } from '../../../../src/egress/resolver/ask-addresses.ts'
 import { type ApiObject, type ApiResource, textOf } from '../../../../src/kube/api.ts'
 import { keyOf } from '../../../../src/kube/object-key.ts'

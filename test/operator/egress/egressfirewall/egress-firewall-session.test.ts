@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
 import { Random } from '../../../../src/base/random.ts'
-import { resolverObjectName } from '../../../../src/egress/openshift/object-name.ts'
+import { resolverObjectName } from '../../../../src/egress/policies/openshift/object-name.ts'
 import { type ApiObject, textOf } from '../../../../src/kube/api.ts'
 import type { Controller } from '../../../../src/operator/controller.ts'
 import { createEgressFirewallController } from '../../../../src/operator/egress/egressfirewall/egress-firewall-controller.ts'

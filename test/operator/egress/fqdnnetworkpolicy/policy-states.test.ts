@@ -1,5 +1,5 @@
 import t from 'tap'
-import { FQDN_APIS, readPolicy } from '../../../../src/egress/fqdn/fqdn-policy.ts'
+import { FQDN_APIS, readPolicy } from '../../../../src/egress/policies/fqdn/fqdn-policy.ts'
 import {
   beginState,
   FIRST_MS,
