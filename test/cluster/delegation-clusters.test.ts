@@ -14,7 +14,7 @@ t.setTimeout(CLUSTER_TEST_MS)
 t.test('clusters that publish each other', needsCluster(), async (t) => {
   const leave = `--cluster-leave-time=${LEAVE_MS / 1000}s`
   const dublin = await DelegationSite.start(t, 'dublin', leave)
-  const milan = await DelegationSite.start(t, 'milan', leave)
+  const milan = await DelegationSite.start(t, 'milan', leave, '--silent-site=remove 20s')
   const boston = await DelegationSite.start(t, 'boston', '--delegation-role=secondary')
   const sites = [dublin, milan, boston]
   const primaries = [dublin, milan]
@@ -209,13 +209,15 @@ t.test('clusters that publish each other', needsCluster(), async (t) => {
   })
 
   await t.test(
-    'a cluster is away and comes back: its endpoints stay, the others go on',
+    'a cluster is away and comes back: its endpoints stay, unless silent-site says otherwise',
     async (t) => {
       const up = 'sextant_operator_cluster_up{cluster="boston"}'
       await boston.cluster.killServer()
       await dublin.wait('boston to be missed', async () => (await dublin.operator.metric(up)) === 0)
+      await milan.serves(`${HOST} A 192.0.2.1,192.0.2.2`)
       await milan.edit('app', [address(HOST, '192.0.2.4')])
-      await serve(`${HOST} A 192.0.2.1,192.0.2.4,192.0.2.8`)
+      await dublin.serves(`${HOST} A 192.0.2.1,192.0.2.4,192.0.2.8`)
+      await milan.serves(`${HOST} A 192.0.2.1,192.0.2.4`)
       t.match((await dublin.operator.ready()).text, /cluster boston: /)
       await boston.cluster.startServer()
       await boston.edit('app', [address(HOST, '192.0.2.7')])
