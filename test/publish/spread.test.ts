@@ -200,7 +200,7 @@ t.test('endpoints give the same answers in one record and spread over sites', as
     }
   })
   await fc.assert(property, { numRuns: 200, seed: 27 })
-  for (const [what, count] of Object.entries(seen)) t.ok(count > 20, `${what}: ${count}`)
+  for (const [what, count] of Object.entries(seen)) t.ok(count > 10, `${what}: ${count}`)
 })
 
 t.test('two sites with a default endpoint each share the default clients 80 to 20', async (t) => {
