@@ -7,8 +7,8 @@ import { PEER_ENDPOINTS_MAX } from '../../src/peering/read-v2.ts'
 import { TransferFault } from '../../src/xfr/in/transfer-reader.ts'
 import { ZoneRecords } from '../../src/zone/zonefile/records.ts'
 import { ScannedRecord } from '../../src/zone/zonefile/sink.ts'
-import { endpoint, peerRecord, record } from '../support/exported-zone.ts'
-import type { PeerText } from '../support/peer-text.ts'
+import { peerRecord, record } from '../support/exported-zone.ts'
+import { endpoint, type PeerText } from '../support/peer-text.ts'
 
 const HOST = 'app.k.example.com'
 

@@ -3,27 +3,13 @@ import { recordId } from '../../src/dnsrecord/record-source.ts'
 import type { RecordSettings } from '../../src/dnsrecord/settings.ts'
 import type { PeerEndpoint, SiteState } from '../../src/peering/peer-endpoint.ts'
 import type { RecordFields } from '../../src/peering/record-texts.ts'
-import { type PeerText, peerEndpointOf } from '../support/peer-text.ts'
+import { endpoint, type PeerText } from '../support/peer-text.ts'
 
 export const HOST = 'k.example.com'
 
 /** A peer endpoint, canonical: `given` over an A of the host that site `a` exports. */
 export function shared(given: Partial<PeerText> = {}): PeerEndpoint {
-  return peerEndpointOf({
-    site: 'a',
-    rootHost: HOST,
-    dnsName: HOST,
-    recordType: 'A',
-    ttlSeconds: 60,
-    setIdentifier: '',
-    weight: undefined,
-    geoCodes: [],
-    isDefault: false,
-    targets: ['192.0.2.1'],
-    health: 'unknown',
-    sinceSeconds: 0,
-    ...given,
-  })
+  return endpoint({ site: 'a', rootHost: HOST, dnsName: HOST, ...given })
 }
 
 export function share(

@@ -1,7 +1,7 @@
 import t, { type Test } from 'tap'
 import type { DeathRules, HostOfSites } from '../../src/peering/deaths/if-site-dies.ts'
 import { DeathMemory, SiteDeathLog } from '../../src/publish/site-deaths.ts'
-import { endpoint } from '../support/exported-zone.ts'
+import { endpoint } from '../support/peer-text.ts'
 import { recordLog } from '../support/recorded-log.ts'
 import { FakeClock } from '../support/setup.ts'
 

@@ -4,29 +4,9 @@ import { equalNames, scanName } from '../../src/dns/name/name.ts'
 import { scanRdata, splitFields } from '../../src/dns/rdata/index.ts'
 import type { PeerEndpoint } from '../../src/peering/peer-endpoint.ts'
 import { composePeerEndpoint } from '../../src/peering/v2-codec.ts'
-import { type PeerText, peerEndpointOf } from './peer-text.ts'
 import type { Script } from './scripted-server.ts'
 
 const KDRNT = scanName('kdrnt.')!
-
-/** An endpoint that a site exports. */
-export function endpoint(more: Partial<PeerText> = {}): PeerEndpoint {
-  return peerEndpointOf({
-    site: 'east',
-    rootHost: 'app.k.example.com',
-    dnsName: 'app.k.example.com',
-    recordType: 'A',
-    ttlSeconds: 60,
-    setIdentifier: '',
-    weight: undefined,
-    geoCodes: [],
-    isDefault: false,
-    targets: ['192.0.2.1'],
-    health: 'unknown',
-    sinceSeconds: 0,
-    ...more,
-  })
-}
 
 export function record(owner: string, type: keyof typeof RRType, text: string): ResourceRecord {
   const name = scanName(owner)!

@@ -35,7 +35,7 @@ import type { SiteObservation } from '../../src/peering/quorum/observation-codec
 import type { OwnNames } from '../../src/peering/trust/screen-site-states.ts'
 import { createLogger } from '../../src/telemetry/log.ts'
 import { at, MANAGED } from './operator-objects.ts'
-import { type PeerText, peerEndpointOf } from './peer-text.ts'
+import { endpoint, type PeerText } from './peer-text.ts'
 import { FakeTimers } from './setup.ts'
 
 const HEALTHY: OwnHealth = { down: [], up: [], probes: [] }
@@ -325,19 +325,7 @@ export function peerHealthOf(
 
 /** An endpoint that another site exports. */
 export function peerEndpoint(parts: Partial<PeerText>): PeerEndpoint {
-  return peerEndpointOf({
-    site: 'other',
-    rootHost: 'k.example.com',
-    dnsName: 'k.example.com',
-    recordType: 'A',
-    ttlSeconds: 60,
-    setIdentifier: '',
-    weight: undefined,
-    geoCodes: [],
-    isDefault: false,
-    targets: ['192.0.2.2'],
-    health: 'unknown',
-    sinceSeconds: 1_690_000_000,
-    ...parts,
-  })
+  const host = { rootHost: 'k.example.com', dnsName: 'k.example.com' }
+  const about = { site: 'other', targets: ['192.0.2.2'], sinceSeconds: 1_690_000_000 }
+  return endpoint({ ...host, ...about, ...parts })
 }

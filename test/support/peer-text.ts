@@ -22,7 +22,7 @@ export interface PeerText
 }
 
 /** Reads such text. Neither the name nor the sizes are compared with the host, so that a test can have a bad peer. */
-export function peerEndpointOf(text: PeerText): PeerEndpoint {
+function peerEndpointOf(text: PeerText): PeerEndpoint {
   const { dnsName, recordType, ttlSeconds, setIdentifier, weight, geoCodes, location } = text
   const type = RECORD_TYPES.get(recordType)!
   const endpoint: Endpoint = {
@@ -43,6 +43,25 @@ export function peerEndpointOf(text: PeerText): PeerEndpoint {
   }
   const found = toPeerEndpoint(endpoint, text)
   return text.isUndated === undefined ? found : { ...found, isUndated: text.isUndated }
+}
+
+/** An endpoint that a site exports: `more` over an address of the host app.k.example.com at the site east. */
+export function endpoint(more: Partial<PeerText> = {}): PeerEndpoint {
+  return peerEndpointOf({
+    site: 'east',
+    rootHost: 'app.k.example.com',
+    dnsName: 'app.k.example.com',
+    recordType: 'A',
+    ttlSeconds: 60,
+    setIdentifier: '',
+    weight: undefined,
+    geoCodes: [],
+    isDefault: false,
+    targets: ['192.0.2.1'],
+    health: 'unknown',
+    sinceSeconds: 0,
+    ...more,
+  })
 }
 
 /** Prints an endpoint of a peer. Fields that are unknown are missing. */

@@ -9,8 +9,8 @@ import { cachedPeers, printPeerCache } from '../../../src/peering/cache/peer-cac
 import type { PeerEndpoint } from '../../../src/peering/peer-endpoint.ts'
 import { composePeerEndpoint } from '../../../src/peering/v2-codec.ts'
 import { sealText } from '../../../src/persist/sealed-text.ts'
-import { endpoint } from '../../support/exported-zone.ts'
 import { recordManifest } from '../../support/manifest.ts'
+import { endpoint } from '../../support/peer-text.ts'
 import { recordOutput } from '../../support/recorded-output.ts'
 
 const PEER = '192.0.2.53:53'
