@@ -59,8 +59,8 @@ export function findNameFaults(peer: NamedPeer, context: NameContext): readonly 
 }
 
 /**
- * True if a peer with the name of our site is not one of its nameservers, as far as one host shows. `ours`: endpoints of
- * our records of the host. A nameserver that follows a change late counts as none until it has followed.
+ * True if a peer with the name of our site is not one of its nameservers, as far as one host shows. `ours`: endpoints
+ * of our records of the host. A nameserver that follows a change late counts as none until it has followed.
  */
 export function isNamesake(
   { states }: Pick<NamedPeer, 'states'>,

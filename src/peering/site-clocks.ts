@@ -37,8 +37,8 @@ export function findSiteClocks(peers: readonly TimedPeer[]): SiteClocks {
 }
 
 /**
- * Returns the clocks of a site that count, as `chooseOthers` selects its data: a silent nameserver does not count beside
- * one that is heard. If the whole site is silent, its clocks count on. Its records are still served, or decide
+ * Returns the clocks of a site that count, as `chooseOthers` selects its data: a silent nameserver does not count
+ * beside one that is heard. If the whole site is silent, its clocks count on. Its records are still served, or decide
  * conflicts, and if its clock was wrong their ages are wrong too. `heardMs`: when the site was heard, if not by these.
  */
 export function currentClocks(
@@ -51,7 +51,7 @@ export function currentClocks(
 }
 
 /** Which clocks count. */
-export interface ClockRules {
+interface ClockRules {
   /** Addresses of peers that have the name of our site and are not its nameservers: their clocks do not count. */
   readonly namesakes: ReadonlySet<string>
   /** Monotonic time: our site is heard. */

@@ -151,10 +151,7 @@ export function composeContent(publishing: Publishing, inputs: ContentInputs): M
   const refused = listRefused(peers, screened.refused)
   const disputes = [...conflicts, ...refused]
   const isPartial = addresses.some((address) => peers.get(address)?.state === undefined)
-  const ignored = [
-    ...listIgnored(record, publishing.content),
-    ...(isPartial ? [] : found.provisional),
-  ]
+  const ignored = listUnread(publishing, isPartial ? [] : found.provisional)
   const observed = settledObservations(site, peers, decided.observed, inputs.timeMs)
   const ours = { endpoints: own.shared, down }
   const disputed = findHealthDisputes(
@@ -201,6 +198,14 @@ export function composeContent(publishing: Publishing, inputs: ContentInputs): M
     siteStates: screened.siteStates,
     nextMs: nextMs === Infinity ? undefined : nextMs,
   }
+}
+
+/** Returns the parts of the record that nothing reads, and what its failover list names in vain; one line each. */
+function listUnread(
+  { record, content }: Publishing,
+  unknown: readonly string[],
+): readonly string[] {
+  return [...listIgnored(record, content), ...unknown]
 }
 
 /** What is used of other sites: states, endpoints and records; and what has no room. */

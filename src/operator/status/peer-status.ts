@@ -214,8 +214,8 @@ interface ExportedPlace extends Pick<PeerEndpoint, 'site' | 'rootHost'> {
 }
 
 /**
- * Validates endpoints of a spec or of `status.peers`. `problems`: at most one line, with the number of those that are not
- * valid and the reason of the first.
+ * Validates endpoints of a spec or of `status.peers`. `problems`: at most one line, with the number of those that are
+ * not valid and the reason of the first.
  */
 export function scanExported(
   objects: readonly ApiObject[],
