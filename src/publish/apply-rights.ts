@@ -1,3 +1,4 @@
+import { runWhole } from '../base/slices.ts'
 import type { HostShare } from '../dnsrecord/host-share.ts'
 import type { StoredRecord } from '../dnsrecord/record-source.ts'
 import { RecordRights, type RefusedNames } from '../sources/record-rights.ts'
@@ -25,6 +26,8 @@ export function applyRights(
     shares,
   })
   rights.load()
+  const work = rights.build(() => {})
+  if (work !== undefined) runWhole(work)
   const records = [...byKey.values()].map((record) => rights.servedOf(record))
   return { records: records.filter((one) => one !== undefined), refused: rights.refused }
 }

@@ -212,6 +212,7 @@ export class RecordPipeline {
     const { source } = this.#source!
     this.#rights ??= this.#openRights()
     const rights = this.#rights
+    await rights.decided()
     this.#health = openHealth(source, probingOf(place, group.options), parts)
     let given: { records: RecordSource; health: HealthTable } = {
       records: rights,

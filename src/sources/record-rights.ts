@@ -83,6 +83,15 @@ interface Building {
   isStarted: boolean
 }
 
+/** Another index of all records, while they are added to it. */
+interface Renewal {
+  /** The records when it began. */
+  readonly records: readonly StoredRecord[]
+  /** Since then. */
+  readonly changes: RecordChange[]
+  isStarted: boolean
+}
+
 const KDRNT_KEY = lowerNameKey(scanHost(KDRNT)!)
 
 /**
@@ -96,6 +105,7 @@ export class RecordRights {
   /** Undefined = all records are of one namespace. */
   #claims: HostClaims | undefined
   #building: Building | undefined
+  #renewal: Renewal | undefined
   /** What was found in `#claims`, by apex and name, during one call. */
   readonly #owners = new Map<string, Map<string, HostOwner | undefined>>()
   /** Records with names of other namespaces, by key. */
@@ -117,33 +127,40 @@ export class RecordRights {
     return decided === undefined ? record : decided.record
   }
 
-  /** Reads all records, before the first change. */
+  /** Reads all records, before the first change. Nothing is decided, or changed, until the caller has run `build`. */
   load(): void {
     for (const record of this.#options.records()) this.#count(record, 1)
-    if (this.#namespaces.size < 2) return
-    for (const key of this.#build()) this.#decide(this.#options.find(key)!)
-    this.#owners.clear()
+    if (this.#namespaces.size > 1) this.#renewal = startRenewal(this.#options.records())
   }
 
   /** Returns the changes of what is served. They may concern further records. The caller runs `build` after it. */
   apply(changes: readonly RecordChange[]): readonly RecordChange[] {
     const [alone] = this.#namespaces.keys()
+    this.#renewal?.changes.push(...changes)
     for (const { before, after } of changes) {
       if (before !== undefined) this.#count(before, -1)
       if (after !== undefined) this.#count(after, 1)
     }
     if (this.#namespaces.size < 2)
       return this.#building ? this.#unhold(changes) : this.#end(changes)
-    if (this.#claims !== undefined) return this.#decideAll(changes, this.#index(changes))
+    if (this.#claims !== undefined) {
+      return this.#decideAll(changes, this.#index(changes, this.#claims))
+    }
+    if (this.#renewal !== undefined) return []
     this.#building ??= startBuilding(alone)
     return this.#hold(changes, this.#building)
   }
 
   /**
-   * Work that indexes all records, with a pause after each one; undefined = nothing is to be done. Records of a second
-   * namespace are held meanwhile. `publish` receives what is served of them at the end.
+   * Work that indexes all records, with a pause after each one; undefined = nothing is to be done. Meanwhile, records of
+   * a second namespace are held, and others have their former decisions. `publish` receives what changes at the end.
    */
   build(publish: (changes: readonly RecordChange[]) => void): Generator<void, void> | undefined {
+    const renewal = this.#renewal
+    if (renewal !== undefined && !renewal.isStarted) {
+      renewal.isStarted = true
+      return this.#renew(renewal, publish)
+    }
     const building = this.#building
     if (building === undefined || building.isStarted) return undefined
     building.isStarted = true
@@ -166,12 +183,37 @@ export class RecordRights {
     this.#building = undefined
     this.#claims = building.claims
     const changes = this.#changesOf(held)
-    publish(this.#decideAll(changes, this.#index(changes)))
+    publish(this.#decideAll(changes, this.#index(changes, building.claims)))
     // A record of the zone kdrnt without a record of its host is forged. With one namespace, no check finds it.
     for (const { key, packed } of placed.values()) {
       if (unpackPlace(packed).zoneLabel === KDRNT) publish(this.#decideAll([], [key]))
       yield
     }
+  }
+
+  *#renew(
+    renewal: Renewal,
+    publish: (changes: readonly RecordChange[]) => void,
+  ): Generator<void, void> {
+    const [claims, keys] = [new HostClaims(), new Set<string>()]
+    for (const record of renewal.records) {
+      if (this.#renewal !== renewal) return
+      this.#place(record, (name, member) => {
+        claims.add(name, member)
+        if (!member.isClaim) keys.add(member.key)
+      })
+      yield
+    }
+    for (const { key } of claims.contestedMembers()) {
+      keys.add(key)
+      yield
+    }
+    if (this.#renewal !== renewal) return
+    this.#renewal = undefined
+    for (const key of this.#index(renewal.changes, claims)) keys.add(key)
+    for (const { before, after } of renewal.changes) keys.add((after ?? before)!.key)
+    this.#claims = claims
+    publish(this.#decideAll([], new Set([...this.#decided.keys(), ...keys])))
   }
 
   /** Replaces a record in an index that is being built. `after`: undefined = the record was removed. */
@@ -242,20 +284,18 @@ export class RecordRights {
 
   /** All records are of one namespace: those that were refused are served again. */
   #end(changes: readonly RecordChange[]): readonly RecordChange[] {
+    this.#renewal = undefined
     if (this.#claims === undefined) return changes
     this.#claims = undefined
     return this.#decideAll(changes, [...this.#decided.keys()])
   }
 
-  /** Returns the changes after zones were added or removed. The caller runs `build` after it. */
-  decideAgain(): readonly RecordChange[] {
+  /** Begins to decide about all records again, after zones were added or removed. The caller runs `build` after it. */
+  decideAgain(): void {
     if (this.#building !== undefined) {
       const { alone, held } = this.#building
       this.#building = { ...startBuilding(alone), held }
-    }
-    if (this.#claims === undefined) return []
-    const refused = [...this.#decided.keys()]
-    return this.#decideAll([], new Set([...refused, ...this.#build()]))
+    } else if (this.#namespaces.size > 1) this.#renewal = startRenewal(this.#options.records())
   }
 
   #count(record: StoredRecord, step: number): void {
@@ -266,24 +306,9 @@ export class RecordRights {
     else this.#namespaces.delete(namespace)
   }
 
-  /** Indexes all records. Returns the keys of those that may have names of other namespaces. */
-  #build(): ReadonlySet<string> {
-    const claims = new HostClaims()
-    this.#claims = claims
-    const keys = new Set<string>()
-    for (const record of this.#options.records()) {
-      this.#place(record, (name, member) => {
-        claims.add(name, member)
-        if (!member.isClaim) keys.add(member.key)
-      })
-    }
-    for (const { key } of claims.contestedMembers()) keys.add(key)
-    return keys
-  }
-
-  /** Applies changes to the index. Returns the keys of the records whose names may have another owner now. */
-  #index(changes: readonly RecordChange[]): ReadonlySet<string> {
-    const edits = new ClaimEdits(this.#claims!)
+  /** Applies changes to an index. Returns the keys of the records whose names may have another owner now. */
+  #index(changes: readonly RecordChange[], claims: HostClaims): ReadonlySet<string> {
+    const edits = new ClaimEdits(claims)
     for (const { before, after } of changes) {
       if (before === after) continue
       const { key } = (after ?? before)!
@@ -407,6 +432,10 @@ export class RecordRights {
 function startBuilding(alone: string | undefined): Building {
   const held = new Set<string>()
   return { claims: new HostClaims(), alone, placed: new Map(), held, isStarted: false }
+}
+
+function startRenewal(records: Iterable<StoredRecord>): Renewal {
+  return { records: [...records], changes: [], isStarted: false }
 }
 
 function isSameMember(a: HostMember, b: HostMember): boolean {

@@ -28,8 +28,10 @@ export class RightsSource implements RecordSource {
   #zoneChanges: number
   #isClosed = false
   readonly #guarded: Guarded
+  /** Ends with the last work that has begun. */
+  #work: Promise<void> = Promise.resolve()
 
-  /** `source`: has been read. */
+  /** `source`: has been read. What is served of it is known once `decided` has resolved. */
   constructor({ source, ownership }: OwnedSource, options: RightsSourceOptions) {
     this.#source = source
     this.#guarded = guarding(options.log, 'Reading which namespaces have hosts')
@@ -52,6 +54,15 @@ export class RightsSource implements RecordSource {
       ownership.onChange(() => this.#noteZones(ownership)),
     ]
     this.#zoneChanges = ownership.changes
+    this.#build()
+  }
+
+  /** Resolves once all records are decided for the zones that are claimed now. */
+  async decided(): Promise<void> {
+    for (let work: Promise<void> | undefined; work !== this.#work; ) {
+      work = this.#work
+      await work
+    }
   }
 
   get recordCount(): number {
@@ -102,14 +113,15 @@ export class RightsSource implements RecordSource {
   #noteZones({ changes }: ZoneOwnership): void {
     if (changes === this.#zoneChanges) return
     this.#zoneChanges = changes
-    this.#publish(this.#rights.decideAgain())
+    this.#rights.decideAgain()
     this.#build()
   }
 
   #build(): void {
     const work = this.#rights.build((changes) => this.#publish(changes))
     if (work === undefined) return
-    void this.#guarded(() => runInSlices(this.#untilClosed(work), systemClock))
+    this.#work = runInSlices(this.#untilClosed(work), systemClock)
+    void this.#guarded(() => this.#work)
   }
 
   *#untilClosed(work: Generator<void, void>): Generator<void, void> {

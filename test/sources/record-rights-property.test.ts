@@ -20,11 +20,15 @@ const arbitraryRecord = given.map(({ extra, host, ...rest }) => {
   })
   return record({ ...rest, host, names: [...new Set([host, ...inside])] })
 })
-type Step = { readonly put: readonly StoredRecord[] } | { readonly remove: number }
+type Step =
+  | { readonly put: readonly StoredRecord[] }
+  | { readonly remove: number }
+  | { readonly zones: true }
 const steps = fc.array<Step>(
   fc.oneof(
     fc.record({ put: fc.array(arbitraryRecord, { minLength: 1, maxLength: 3 }) }),
     fc.record({ remove: fc.nat(5) }),
+    fc.record({ zones: fc.constant(true as const) }),
   ),
   { maxLength: 14 },
 )
@@ -41,7 +45,8 @@ t.test('any order of changes gives the same names', async () => {
           const unique = new Map(step.put.map((one) => [one.key, one]))
           for (const one of unique.values()) present.set(one.key, one)
           stage.put(...unique.values())
-        } else if (present.size > 0) {
+        } else if ('zones' in step) stage.decideAgain()
+        else if (present.size > 0) {
           const key = [...present.keys()][step.remove % present.size]!
           present.delete(key)
           stage.remove(key)

@@ -89,6 +89,8 @@ export class Stage {
     const stage = new Stage([], zones)
     for (const record of records) stage.#records.set(record.key, record)
     stage.#rights.load()
+    const work = stage.#rights.build(() => {})
+    if (work !== undefined) runWhole(work)
     for (const record of stage.#records.values()) {
       const served = stage.#rights.servedOf(record)
       if (served !== undefined) stage.#served.set(record.key, served)
@@ -99,6 +101,13 @@ export class Stage {
   /** Goes on with the index that is being read. `served` completes it. */
   readIndex(steps: number): this {
     for (let left = steps; left > 0 && this.#work?.next().done === false; left--);
+    return this
+  }
+
+  /** Zones were added or removed. */
+  decideAgain(): this {
+    this.#rights.decideAgain()
+    this.#work = this.#rights.build((late) => this.#serve(late)) ?? this.#work
     return this
   }
 

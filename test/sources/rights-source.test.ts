@@ -12,14 +12,14 @@ import { until } from '../support/until.ts'
 const SILENT = (): void => {}
 const HOST = 'app.k.example.com'
 
-function record(namespace: string, name = 'r'): StoredRecord {
-  const endpoints = [{ dnsName: HOST, recordType: 'A', targets: ['192.0.2.1'] }]
+function record(namespace: string, name = 'r', host = HOST): StoredRecord {
+  const endpoints = [{ dnsName: host, recordType: 'A', targets: ['192.0.2.1'] }]
   const got = validateResource(
     {
       apiVersion: 'kuadrant.io/v1alpha1',
       kind: 'DNSRecord',
       metadata: { namespace, name },
-      spec: { rootHost: HOST, endpoints },
+      spec: { rootHost: host, endpoints },
     },
     SERVED,
   )
@@ -47,6 +47,7 @@ t.test('zones that are added together are judged once', async (t) => {
   const ownership = new ZoneOwnership()
   const judged = open({ source, ownership })
   t.teardown(() => judged.close())
+  await judged.decided()
   t.same(
     [...judged.records()].map(({ key }) => key),
     ['a/r'],
@@ -95,4 +96,49 @@ t.test('the first record of a second namespace lets other work run', async (t) =
   t.equal(got[0], 'undefined b/new', 'records of the first namespace are not held')
   t.equal(judged.find('a/r')?.key, 'a/r')
   t.equal(judged.find('b/1'), undefined, 'the older name of a namespace decides')
+})
+
+t.test('decisions about all records let other work run', async (t) => {
+  const all = new Map<string, StoredRecord>()
+  for (let i = 0; i < 20_000; i++) {
+    const one = record(i % 2 === 0 ? 'a' : 'b', `${i}`, `h${i}.k.example.com`)
+    all.set(one.key, one)
+  }
+  let emit: (changes: readonly RecordChange[]) => void = () => {}
+  const source = {
+    records: () => all.values(),
+    find: (key: string) => all.get(key),
+    subscribe: (listener: typeof emit) => {
+      emit = listener
+      return () => {}
+    },
+  }
+  const ownership = new ZoneOwnership()
+  const judged = open({ source, ownership })
+  t.teardown(() => judged.close())
+  const put = (name: string): void => {
+    const after = record('b', name, 'h0.k.example.com')
+    all.set(after.key, after)
+    emit([{ before: undefined, after }])
+  }
+  let turns = 0
+  let isOver = false
+  const countTurns = (): void => {
+    turns++
+    if (!isOver) setImmediate(countTurns)
+  }
+  setImmediate(countTurns)
+  put('early')
+  await judged.decided()
+  t.ok(turns > 2, `at the start: ${turns} turns`)
+  t.equal(judged.find('b/early'), undefined, 'the older name of a namespace decides')
+  turns = 0
+  ownership.claim([scanName('k.example.com.')!])
+  put('late')
+  t.equal(judged.find('b/late'), undefined, 'the former decisions count')
+  t.equal(judged.find('a/0')?.key, 'a/0')
+  await judged.decided()
+  isOver = true
+  t.ok(turns > 2, `after a change of zones: ${turns} turns`)
+  t.strictSame(judged.refused.map(({ key }) => key).sort(), ['b/early', 'b/late'])
 })
