@@ -1,7 +1,6 @@
 import type { DnsSettings, FqdnSettings } from '../operator/egress/fqdnnetworkpolicy/settings.ts'
 import { BadValue, boolean, duration, type Flag, type Get, networks } from './flag-values.ts'
 
-/** The namespace of cluster DNS. */
 const DNS_NAMESPACE = 'kube-system'
 const SERVICE = /^(?:([a-z0-9][-a-z0-9]{0,62})\/)?([a-z][-a-z0-9]{0,62})$/
 const NO_EFFECT = 'no effect; the controller of FQDNNetworkPolicies by delta10 has it'

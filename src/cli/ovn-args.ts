@@ -4,7 +4,6 @@ import type { OvsdbTlsFiles } from '../ovsdb/open-socket.ts'
 import { scanRemotes } from '../ovsdb/remote.ts'
 import { BadValue, type Flag, type Get, networks, wordsOf } from './flag-values.ts'
 
-/** Flags of the controller `ovn`. */
 export const OVN_FLAGS: readonly Flag[] = [
   {
     name: 'ovn-nb',

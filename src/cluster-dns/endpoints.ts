@@ -38,7 +38,6 @@ export function endpointsOf(
   return found
 }
 
-/** The state of a Service with its EndpointSlices. */
 export interface ServiceState {
   readonly namespace: string
   readonly name: string

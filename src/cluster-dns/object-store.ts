@@ -44,7 +44,6 @@ interface Service {
   readonly slices: Map<string, string>
 }
 
-/** The objects of one namespace, by name. */
 class NamespaceObjects {
   /** The namespace exists and its records are served. */
   isExposed = false

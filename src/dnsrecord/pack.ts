@@ -40,7 +40,6 @@ const FLAG_POINT = 8
 /** One is enough, because records are packed one at a time. */
 const out = new PackedWriter()
 
-/** Packs a valid record. */
 export function packRecord(record: DnsRecord): PackedRecord {
   out.begin()
   out.u32(record.createdSeconds)
@@ -190,7 +189,6 @@ export function firstOwnerKey(packed: PackedRecord): string | undefined {
   return u16At(packed, countAt) === 0 ? undefined : ownerKeyAt(packed, countAt + 2)
 }
 
-/** Offset of the endpoint count. */
 function countOffset(packed: PackedRecord): number {
   const end = endOfText8(packed, endOfText8(packed, PLACE_OFFSET))
   const hasSettings = (packed.charCodeAt(FLAGS_OFFSET) & FLAG_SETTINGS) !== 0

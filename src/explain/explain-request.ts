@@ -7,7 +7,6 @@ export interface ExplainRequest {
   /** Wire form. */
   readonly name: Uint8Array
   readonly type: number
-  /** Source address of the query. */
   readonly source: Address
   /** Client subnet option; undefined = the query has none. */
   readonly subnet: Cidr | undefined

@@ -2,7 +2,6 @@ import { printPercent } from './answers.ts'
 import type { AddressShares, PlaceShare } from './cell-shares.ts'
 import { type MeasuredChange, shareOf, type WhatIf } from './what-if.ts'
 
-/** Changes that the text lists. */
 const CHANGES_MAX = 50
 /** Places that the text lists for one change. */
 const PLACES_MAX = 8

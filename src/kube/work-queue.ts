@@ -13,7 +13,6 @@ const LAST_RETRY_MS = 5 * 60_000
  */
 const KEYS_MAX = 1_000_000
 
-/** The result of a run. */
 export interface WorkResult {
   /** Runs the key again after that time, unless it is added before. */
   readonly againMs?: number

@@ -8,7 +8,6 @@ import type { PublishedZones } from './zones.ts'
 
 const COMMIT_BUCKETS_SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 1, 10]
 
-/** Returns the function that records the duration of commits. */
 export function commitHistogram(metrics: MetricsRegistry): (seconds: number) => void {
   const name = 'sextant_kuadrant_commit_duration_seconds'
   const help = 'Time from changed records to the published zones.'

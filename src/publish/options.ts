@@ -64,7 +64,6 @@ export interface GroupOptions {
   readonly servers: readonly HostPort[]
 }
 
-/** Options for other sites. */
 export interface PeeringOptions {
   /** The nameservers of other sites. */
   readonly peers: readonly PeerAddress[]

@@ -37,7 +37,6 @@ export const DEFAULT_KEY = 'the default NS'
 
 /** Why an endpoint is not a candidate. `by`: `place` of the other endpoint. */
 export type Drop =
-  /** All its targets are down. */
   | { readonly kind: 'down' }
   /** A drain takes it out, or all its targets that are not down. */
   | { readonly kind: 'drained'; readonly drain: EndpointDrain }

@@ -35,7 +35,6 @@ export interface ChainPlan {
   readonly source: AnswerSource | undefined
 }
 
-/** A block with the plan of its chain. */
 export interface PlannedBlock extends RoutedBlock {
   readonly plan: ChainPlan
 }

@@ -22,7 +22,6 @@ interface ClusterHandlerOptions {
   readonly fallthrough: Fallthrough
 }
 
-/** Answers from the zones of a cluster. */
 export class ClusterHandler implements Handler, AnswerSource {
   readonly name: string
   readonly source: AnswerSource = this

@@ -139,7 +139,6 @@ export function readReply(octets: Uint8Array): Outcome {
     : { message, octets: octets.length }
 }
 
-/** Describes an error of a socket. */
 export function socketFailure(error: NodeJS.ErrnoException): string {
   if (error.code === 'ECONNREFUSED') return 'connection refused'
   return error.message

@@ -9,7 +9,6 @@ export const NAME_OCTETS_MAX = 255
 /** Maximum length of a label. */
 export const LABEL_OCTETS_MAX = 63
 
-/** The root's name. */
 export const ROOT_NAME: Uint8Array = new Uint8Array(1)
 
 const BACKSLASH = 0x5c

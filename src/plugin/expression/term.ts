@@ -38,7 +38,6 @@ export function equalValues(a: Value, b: Value): boolean {
 
 /** Names that an expression may use beside the functions about the query. */
 export interface Scope {
-  /** Variables, by name. */
   readonly variables: ReadonlyMap<string, Term>
   /** Returns a group of the regular expression that matched, by name or number; '' = it has none. */
   readonly group: (key: string | number) => string

@@ -18,7 +18,6 @@ const ZONES = [
   octets('\x03127\x07in-addr\x04arpa\0'),
   octets('\x03255\x07in-addr\x04arpa\0'),
 ]
-/** Index of LOCALHOST in ZONES. */
 const LOCALHOST_INDEX = 0
 /** Labels of each of ZONES. */
 const ZONE_LABELS = [1, 3, 3, 3]

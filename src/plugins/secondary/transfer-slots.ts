@@ -1,4 +1,3 @@
-/** Maximum of concurrent transfers. */
 const TRANSFERS_MAX = 8
 /** Maximum of concurrent transfers from one primary, so that a hanging primary leaves room for the others. */
 const TRANSFERS_PER_HOST_MAX = 4

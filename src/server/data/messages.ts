@@ -73,7 +73,6 @@ export type ToDataThread =
   | { readonly kind: 'detach'; readonly fds: readonly number[] }
   | { readonly kind: 'stop' }
 
-/** Messages from a data thread to the control thread. */
 export type FromDataThread =
   /** The thread runs. `serverCounts`: by ServerCount; shared. `taskFile`: from `ownTaskFile`. */
   | {

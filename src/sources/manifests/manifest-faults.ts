@@ -25,7 +25,6 @@ export class ManifestFaults {
     this.#printDispute = printDispute
   }
 
-  /** Number of all faults. */
   get count(): number {
     return this.#fileFaultCount + this.#refused.size + this.#disputed.size
   }

@@ -1,6 +1,5 @@
 import { plural } from '../../base/plural.ts'
 
-/** Kinds that are listed. */
 const LISTED_MAX = 10
 /** Longer kinds are cut. */
 const KIND_CHARACTERS_MAX = 63

@@ -5,7 +5,6 @@ import type { Arena } from './arena.ts'
 import * as L from './layout.ts'
 import { createTable, doubleTable, insertSlot, tableWords } from './table.ts'
 
-/** Writes the zone table of an arena. */
 export class ZoneTable {
   readonly #arena: Arena
   #table: number

@@ -16,7 +16,6 @@ import { scanTtl } from './ttl.ts'
 export interface ZoneScanLimits {
   /** Maximum of octets of the file and all text that it includes or generates. */
   readonly octetsMax?: number
-  /** Maximum of records. */
   readonly recordsMax?: number
   /** Maximum of records of all $GENERATE lines together. */
   readonly generatedMax?: number
