@@ -293,7 +293,7 @@ export class ClientGrants {
    */
   *collectZombies(nowMs: number): Generator<void, number> {
     const { dead, extended, evictions } = this.zombies.collect(nowMs)
-    for (const address of [...dead.map((zombie) => zombie.address), ...extended]) {
+    for (const address of [...dead, ...extended]) {
       void this.#refresh(address, nowMs)
       yield
     }

@@ -26,12 +26,10 @@ export interface Zombie {
 
 /** What a collection decided. */
 interface ZombieDecision {
-  /** By address. */
-  readonly alive: readonly Zombie[]
-  /** Addresses among `alive` that are kept for longer now. */
+  /** Addresses that are kept for longer now. */
   readonly extended: readonly string[]
-  readonly dead: readonly Zombie[]
-  /** Zombies among `dead` that may have open connections, but are above a limit. */
+  readonly dead: readonly string[]
+  /** Those among `dead` that may have open connections, but are above a limit. */
   readonly evictions: number
 }
 
@@ -167,19 +165,16 @@ export class Zombies {
       for (const entries of entriesOf(aliveNames, alive).values()) evict(alive, entries, perName)
     }
     evict(alive, alive, most)
-    const dead = [...this.#entries.values()].filter((entry) => !alive.has(entry))
-    for (const { address } of dead) this.#entries.delete(address)
+    const dead: string[] = []
+    for (const entry of this.#entries.values()) if (!alive.has(entry)) dead.push(entry.address)
+    for (const address of dead) this.#entries.delete(address)
     // Not at each collection, because each change is one in the kernel too. Without dumps it is unknown
     // which connections are open: then addresses end.
     const isKnown = this.#dumpMs >= nowMs - keepMs
     const ending = [...alive].filter((entry) => isKnown && entry.keptMs < nowMs + keepMs / 2)
     for (const entry of ending) entry.keptMs = nowMs + keepMs
-    return {
-      extended: ending.map(({ address }) => address),
-      alive: [...alive].map(zombieOf).sort(compareAddresses),
-      dead: dead.map(zombieOf).sort(compareAddresses),
-      evictions: before - alive.size,
-    }
+    const extended = ending.map(({ address }) => address)
+    return { extended, dead, evictions: before - alive.size }
   }
 
   /** True unless the dumps show that all connections are closed. */
@@ -227,20 +222,13 @@ function compareImportance(a: Entry, b: Entry): number {
     compareNumbers(a.aliveMs, b.aliveMs) ||
     compareNumbers(a.endMs, b.endMs) ||
     a.names.size - b.names.size ||
-    compareAddresses(a, b)
+    (a.address < b.address ? -1 : 1)
   )
 }
 
 /** As a - b, also for two infinities. */
 function compareNumbers(a: number, b: number): number {
   return a === b ? 0 : a < b ? -1 : 1
-}
-
-function compareAddresses(
-  a: { readonly address: string },
-  b: { readonly address: string },
-): number {
-  return a.address === b.address ? 0 : a.address < b.address ? -1 : 1
 }
 
 function zombieOf({ address, names, aliveMs, endMs, keptMs }: Entry): Zombie {

@@ -24,10 +24,13 @@ function dump(zombies: Zombies, startMs: number, ...open: readonly string[]): vo
   zombies.noteDump(startMs)
 }
 
+function aliveIn(zombies: Zombies): readonly string[] {
+  return [...zombies.all()].map(({ address }) => address).sort()
+}
+
 function decision(zombies: Zombies): string {
-  const { alive, dead } = zombies.collect(0)
-  const text = (list: typeof alive) => list.map(({ address }) => address).join(' ')
-  return `${text(alive)} | ${text(dead)}`
+  const { dead } = zombies.collect(0)
+  return `${aliveIn(zombies).join(' ')} | ${[...dead].sort().join(' ')}`
 }
 
 t.test('an address dies after two dumps without it, and keeps its siblings alive', async (t) => {
@@ -144,8 +147,8 @@ t.test('an address that was not kept for a time is dead', async (t) => {
   t.strictSame(zombies.collect(151_500).extended, ['192.0.2.1'])
   t.equal(zombies.get('192.0.2.1')?.keptMs, 451_500)
   zombies.markAlive('192.0.2.2', 310_000)
-  const { alive, dead } = zombies.collect(310_000)
-  t.strictSame([alive.length, dead[0]?.address], [1, '192.0.2.2'], 'although a connection is open')
+  t.strictSame(zombies.collect(310_000).dead, ['192.0.2.2'], 'although a connection is open')
+  t.equal(zombies.size, 1)
   t.equal(zombies.collect(12 * 3_600_000).dead.length, 1, 'a pause')
   t.equal(zombies.size, 0)
 
