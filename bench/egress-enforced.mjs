@@ -73,7 +73,7 @@ function answer(count) {
   const facts = Array.from({ length: count }, () => {
     const i = made++
     const address = `${198 + (i >> 17)}.${18 + ((i >> 16) & 1)}.${(i >> 8) & 255}.${i & 255}`
-    return { family: 1, address, chainTtlSeconds: 3600 }
+    return { family: 1, address, ttlSeconds: 3600 }
   })
   const name = scanName(`n${names++}.example.com.`)
   return { kind: 'answer', name, family: 1, atMs: 0, server: '', facts }
