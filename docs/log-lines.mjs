@@ -22,8 +22,8 @@ const AREAS = [
   ['Kubernetes', 'kube cluster-dns authority/cluster plugins/egressfirewall'],
   ['Peers and health', 'peering health plugins/health publish/site-deaths'],
   ['Operator', 'operator cli/serve-operator cli/notify-port'],
-  ['Controllers for egress policies', 'operator/egress ovsdb cli/egress-controllers'],
-  ['Node agent', 'node plugins/egress/'],
+  ['Controllers for egress policies', 'operator/egress egress ovsdb cli/egress-controllers'],
+  ['Node agent', 'egress/agent egress/sinks/nft plugins/egress/'],
 ]
 
 /** Calls of a logger. A text that is built elsewhere has its level in a comment before it. */
