@@ -59,7 +59,8 @@ type StopCode = 0 | 3 | 4
  * Keeps one instance serving: starts it, replaces it on reload, stops it. Reloads wait for earlier
  * reloads and for the start.
  *
- *     start:  parse ─▶ directives loaded ─▶ setups ─▶ start-up hooks ─▶ data threads, DNS sockets, HTTP ─▶ serving
+ *     start:  parse ─▶ directives loaded ─▶ setups ─┬▶ start-up hooks ─┬▶ DNS sockets, HTTP ─▶ serving
+ *                                                   └▶ data threads ───┘
  *     reload: the same beside the old instance ─▶ swap ─▶ dropped sockets, old shutdown hooks
  *             └ any failure: the new one is shut down, the old one is not affected
  */
@@ -166,10 +167,15 @@ export class Supervisor {
   async #replace(): Promise<void> {
     const channel = new ControlChannel()
     const next = await this.#setUp(channel)
+    // Threads load their modules while the hooks read files and wait for programs and other servers.
+    const threads = this.#parts.dataThreads?.prepare(next, channel)
+    threads?.catch(() => {})
     try {
       await next.startUp()
-      await this.#moveTo(next, channel)
+      await this.#moveTo(next, await threads)
     } catch (error) {
+      const prepared = await threads?.catch(() => undefined)
+      prepared?.abandon()
       await next.shutDown()
       throw error
     }
@@ -195,23 +201,17 @@ export class Supervisor {
     return instance
   }
 
-  async #moveTo(next: Instance, channel: ControlChannel): Promise<void> {
-    // The threads first: a socket is served as soon as it is open.
-    const data = await this.#parts.dataThreads?.prepare(next, channel)
+  /** `data`: the threads, which serve a socket as soon as it is open. */
+  async #moveTo(next: Instance, data: DataChange | undefined): Promise<void> {
     const plans = new Map(next.plans.map((plan) => [plan.address, plan]))
-    const dns = await this.#dns.prepare(plans).catch((error) => {
-      data?.abandon()
-      throw error
-    })
+    const dns = await this.#dns.prepare(plans)
     const http = await this.#http.prepare(next.httpRoutes()).catch(async (error) => {
       await dns.abandon()
-      data?.abandon()
       throw error
     })
     const admin = await this.#admin.prepare(next.adminSites()).catch(async (error) => {
       await http.abandon()
       await dns.abandon()
-      data?.abandon()
       throw error
     })
     const old = this.#instance

@@ -1,17 +1,6 @@
-import {
-  Composer,
-  CST,
-  type Document,
-  isCollection,
-  isMap,
-  isNode,
-  isPair,
-  isScalar,
-  Lexer,
-  LineCounter,
-  type Node,
-  Parser,
-} from 'yaml'
+import { createRequire } from 'node:module'
+import type * as Yaml from 'yaml'
+import type { CST, Document, LineCounter, Node } from 'yaml'
 import { scanBlockYaml, type YamlValue } from './scan-block-yaml.ts'
 import { scanJson } from './scan-json.ts'
 
@@ -37,6 +26,16 @@ const INDENTATION_MAX = 512
 const ANCHORS_MAX = 100
 /** Maximum factor by which aliases may expand a value. */
 const ALIASES_MAX = 100
+
+const require = createRequire(import.meta.url)
+
+/**
+ * The complete parser, loaded with the first text that the fast scanners do not understand: it has some seventy
+ * modules. Loaded synchronously, because messages ask for lines of texts.
+ */
+function library(): typeof Yaml {
+  return require('yaml') as typeof Yaml
+}
 
 /** Text that is invalid YAML, or that exceeds a bound. */
 export class YamlProblem {
@@ -112,7 +111,7 @@ export function findLine(
   if (key !== undefined) return Math.max(1, lines.linePos(key).line)
   for (let length = path.length; length >= 0; length--) {
     const node = document.getIn(path.slice(0, length), true)
-    const offset = isNode(node) ? node.range?.[0] : undefined
+    const offset = library().isNode(node) ? node.range?.[0] : undefined
     if (offset !== undefined) return Math.max(1, lines.linePos(offset).line)
   }
   return 1
@@ -120,6 +119,7 @@ export function findLine(
 
 /** Offset of the key at `path`. */
 function findKey(document: Document, path: readonly (string | number)[]): number | undefined {
+  const { isMap, isNode, isScalar } = library()
   const parent = document.getIn(path.slice(0, -1), true)
   if (!isMap(parent)) return undefined
   const pair = parent.items.find(({ key }) => isScalar(key) && key.value === path.at(-1))
@@ -163,6 +163,7 @@ function parseWithoutStacks(text: string): Parsed | YamlProblem {
 }
 
 function parse(text: string): Parsed | YamlProblem {
+  const { Composer, LineCounter, Parser } = library()
   const lines = new LineCounter()
   const parser = new Parser(lines.addNewLine)
   // `findBadKey` compares keys, because the library compares each key with all others.
@@ -199,6 +200,7 @@ function isPlain(text: string): boolean {
 
 /** True if more than COSTLY_CHARACTERS_MAX characters are outside of block scalars. */
 function isCostly(text: string): boolean {
+  const { CST, Lexer } = library()
   let characters = 0
   let isInBlockScalar = false
   let isContent = false
@@ -242,6 +244,7 @@ function findExcessAnchor(tokens: readonly CST.Token[]): number | undefined {
 function findBadKey(
   contents: Node | null,
 ): { readonly message: string; readonly at: number } | undefined {
+  const { isCollection, isMap, isPair, isScalar } = library()
   const waiting: unknown[] = [contents]
   while (waiting.length > 0) {
     const node = waiting.pop()

@@ -73,9 +73,13 @@ function foldersOf({ modules }: Loaded, folders: readonly string[]): string[] {
 }
 
 /** Starts and ends a server; what its threads have loaded, the control thread first. */
-async function loadedByServer(t: Test, corefile: string): Promise<Loaded[]> {
+async function loadedByServer(
+  t: Test,
+  corefile: string,
+  files: Readonly<Record<string, string>> = { 'records/none.txt': '' },
+): Promise<Loaded[]> {
   const env = { NODE_V8_COVERAGE: 'coverage' }
-  const server = await startServer(t, { corefile, env, files: { 'records/none.txt': '' } })
+  const server = await startServer(t, { corefile, env, files })
   server.process.kill('SIGTERM')
   t.equal(await server.exited(), 0, server.output())
   return readLoaded(join(server.directory, 'coverage'))
@@ -112,6 +116,31 @@ t.test('a server loads what its Corefile names', async (t) => {
     t.strictSame(loaded.packages, [], `${name}: packages`)
     const others = [...CONTROL, 'dnsrecord/', 'geo/', 'steering/', 'zone/image/', 'plugins/file/']
     t.strictSame(foldersOf(loaded, others), [], name)
+  }
+})
+
+t.test('plain documents need no YAML parser', async (t) => {
+  const object = 'apiVersion: v1\nkind: Namespace\nmetadata:\n  name: a\n'
+  for (const [document, packages] of [
+    [object, []],
+    ['{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "a"}}\n', []],
+    [object.replace('name: a', 'name: !!str a'), ['yaml']],
+  ] as const) {
+    const corefile = `.:{PORT} {
+  bind 127.0.0.1
+  egress {
+    policies objects.yaml
+    dry_run
+    cluster 10.0.0.0/8
+    api off
+  }
+  whoami
+}
+`
+    const [control] = await loadedByServer(t, corefile, { 'objects.yaml': document })
+    t.ok(control!.modules.includes('node/agent/egress-agent.js'), 'it was seen')
+    const loaded = control!.packages.filter((name) => name === 'yaml')
+    t.strictSame(loaded, packages, document)
   }
 })
 

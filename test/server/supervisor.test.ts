@@ -8,13 +8,17 @@ import type { Directive, SetupContext } from '../../src/plugin/directive.ts'
 import type { CorefileSource } from '../../src/server/corefile-source.ts'
 import { ServerTotals } from '../../src/server/counters.ts'
 import type { ListenPlan } from '../../src/server/listen-plan.ts'
-import { describe, Supervisor } from '../../src/server/supervisor.ts'
+import { type DataThreads, describe, Supervisor } from '../../src/server/supervisor.ts'
 import { MetricsRegistry } from '../../src/telemetry/metrics.ts'
 import { lineBufferTo } from '../support/line-buffer.ts'
 import { until } from '../support/until.ts'
 
 /** A supervisor over toy directives and listeners, and what happened, in order. */
-function stage(source: CorefileSource, refused: ReadonlySet<string> = new Set()) {
+function stage(
+  source: CorefileSource,
+  refused: ReadonlySet<string> = new Set(),
+  dataThreads?: (events: string[]) => DataThreads,
+) {
   const events: string[] = []
   /** Who served, and after what. */
   const serving: string[] = []
@@ -77,6 +81,7 @@ function stage(source: CorefileSource, refused: ReadonlySet<string> = new Set())
     openDns: (plan: ListenPlan) => open('dns', plan.address),
     openHttp: (address) => open('http', address),
     openAdmin: (key) => open('admin', key),
+    dataThreads: dataThreads?.(events),
   })
   return { supervisor, events, serving, lines, contexts }
 }
@@ -109,6 +114,41 @@ t.test('setups run in the order of the chain, then blocks; sockets open last', a
     'open dns dns://:54',
     'open http :1',
   ])
+})
+
+/** Data threads that tell a slow hook to go on. */
+function threads(events: string[]): DataThreads {
+  return {
+    prepare: async () => {
+      events.push('go on')
+      return {
+        commit: async () => void events.push('commit threads'),
+        abandon: () => events.push('abandon threads'),
+      }
+    },
+    close: async () => {},
+  }
+}
+
+t.test('data threads are prepared while the start-up hooks run', async (t) => {
+  const { supervisor, events } = stage(text('x {\n a slow\n}\n'), undefined, threads)
+  await supervisor.start()
+  t.strictSame(events, [
+    'setup a x.',
+    'go on',
+    'start a x.',
+    'open dns dns://:53',
+    'commit threads',
+  ])
+  for (const [block, refused] of [
+    ['a nostart', ''],
+    ['a', 'dns://:53'],
+  ] as const) {
+    const failing = stage(text(`x {\n ${block}\n}\n`), new Set([refused]), threads)
+    await t.rejects(failing.supervisor.start())
+    t.strictSame(failing.events.slice(-2), ['abandon threads', 'shutdown a x.'], block)
+    t.notOk(failing.events.includes('commit threads'))
+  }
 })
 
 t.test('keys are grouped by address, bound or not', async (t) => {
