@@ -1,17 +1,18 @@
 /*
  * Asks servers for A records at a constant rate: `load-client.mjs NAMES SERVER...`, NAMES separated by commas, SERVER as
  * `address:port:queries-per-second:attempts`. At SIGTERM it stops, waits for the last answers, and prints a JSON object
- * per SERVER: queries sent, how many it `repeated`, `failures` as text, and when each address was last given (milliseconds
- * since the epoch). With two attempts it repeats a query after REPEAT_MS. A query without an answer after TIMEOUT_MS has
- * failed, and so has an answer without an address.
+ * per SERVER: queries sent, how many it `repeated`, `failures` as text, how many failed by `reasons`, when those were sent,
+ * and when each address was last given (milliseconds since the epoch). With two attempts it repeats a query after REPEAT_MS.
+ * A query without an answer after LOAD_TIMEOUT_MS has failed, and so has an answer without an address.
  */
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
 import { addressesOf } from './reply-addresses.mjs'
 
 /** As a stub resolver: musl has this time for two attempts. */
-const TIMEOUT_MS = 5000
-const REPEAT_MS = TIMEOUT_MS / 2
+const STUB_TIMEOUT_MS = 5000
+const TIMEOUT_MS = Number(process.env.LOAD_TIMEOUT_MS ?? STUB_TIMEOUT_MS)
+const REPEAT_MS = STUB_TIMEOUT_MS / 2
 const TICK_MS = 10
 const FAILURES_MAX = 10
 
@@ -29,7 +30,7 @@ class Load {
   #perSecond
   #attempts
   #startMs = Date.now()
-  result = { sent: 0, repeated: 0, failed: 0, failures: [], lastMs: {} }
+  result = { sent: 0, repeated: 0, failed: 0, failures: [], reasons: {}, failedMs: [], lastMs: {} }
 
   constructor(server) {
     const [, address, port, perSecond, attempts] = /^(.+):(\d+):(\d+):(\d+)$/.exec(server)
@@ -67,11 +68,15 @@ class Load {
   }
 
   #read(reply) {
-    const isAsked = this.#waiting.delete(reply.readUInt16BE(0))
-    if (!isAsked) return
+    const id = reply.readUInt16BE(0)
+    const query = this.#waiting.get(id)
+    if (query === undefined) return
+    this.#waiting.delete(id)
     const rcode = reply[3] & 15
     const found = addressesOf(reply)
-    if (rcode !== 0 || found.length === 0) this.#fail(`rcode ${rcode}, ${found.length} addresses`)
+    if (rcode !== 0 || found.length === 0) {
+      this.#fail(`rcode ${rcode}, ${found.length} addresses`, query.sentMs)
+    }
     for (const address of found) this.result.lastMs[address] = Date.now()
   }
 
@@ -82,7 +87,7 @@ class Load {
       if (waitedMs < REPEAT_MS) break
       if (waitedMs >= TIMEOUT_MS) {
         this.#waiting.delete(id)
-        this.#fail('timeout')
+        this.#fail('timeout', query.sentMs)
       } else if (query.attempts < this.#attempts) {
         query.attempts++
         this.result.repeated++
@@ -91,8 +96,10 @@ class Load {
     }
   }
 
-  #fail(reason) {
+  #fail(reason, sentMs = Date.now()) {
     const { result } = this
+    result.reasons[reason] = (result.reasons[reason] ?? 0) + 1
+    result.failedMs.push(sentMs)
     if (result.failed++ < FAILURES_MAX)
       result.failures.push(`${new Date().toISOString()} ${reason}`)
   }
