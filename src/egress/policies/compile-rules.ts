@@ -1,6 +1,6 @@
 import type { PortProtocol } from '../rules/port-range.ts'
 import type { ClientRules, DnsRule, EgressRule, RuleTier, TierList } from '../rules/rule.ts'
-import { withoutDenied } from './cilium-ports.ts'
+import { withoutDenied } from './cilium/cilium-ports.ts'
 import type { Policy } from './policy.ts'
 import { DNS_PROTOCOLS, queryActionOf } from './query-rules.ts'
 

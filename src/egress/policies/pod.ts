@@ -1,6 +1,6 @@
 import { printAddress, scanAddress } from '../../dns/text/address.ts'
 import { type ApiObject, isObject, textOf } from '../../kube/api.ts'
-import { NAMESPACE_LABELS, POD_NAMESPACE } from './cilium-destination.ts'
+import { NAMESPACE_LABELS, POD_NAMESPACE } from './cilium/cilium-destination.ts'
 import type { LabelMap } from './label-selector.ts'
 import { labelsOf } from './policy-kinds.ts'
 

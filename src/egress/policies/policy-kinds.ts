@@ -3,11 +3,11 @@ import {
   scanAdminNetworkPolicy,
   scanBaselineAdminNetworkPolicy,
   scanClusterNetworkPolicy,
-} from './admin-policy.ts'
-import { scanCiliumPolicy } from './cilium-policy.ts'
-import { scanEgressFirewall } from './egress-firewall.ts'
+} from './admin/admin-policy.ts'
+import { scanCiliumPolicy } from './cilium/cilium-policy.ts'
+import { scanFqdnNetworkPolicy } from './fqdn/fqdn-network-policy.ts'
 import { FQDN_APIS } from './fqdn/fqdn-policy.ts'
-import { scanFqdnNetworkPolicy } from './fqdn-network-policy.ts'
+import { scanEgressFirewall } from './openshift/egress-firewall.ts'
 import type { PolicyIdentity, PolicyOptions, ScannedPolicies } from './policy.ts'
 
 /** A kind of objects that clients and their rules come from. */

@@ -1,7 +1,7 @@
-import type { ApiObject } from '../../kube/api.ts'
-import type { PortProtocol } from '../rules/port-range.ts'
-import type { EgressRule } from '../rules/rule.ts'
-import { EVERYTHING, type LabelSelector, scanLabelSelector } from './label-selector.ts'
+import type { ApiObject } from '../../../kube/api.ts'
+import type { PortProtocol } from '../../rules/port-range.ts'
+import type { EgressRule } from '../../rules/rule.ts'
+import { EVERYTHING, type LabelSelector, scanLabelSelector } from '../label-selector.ts'
 import {
   allPortsOf,
   composeRule,
@@ -18,7 +18,7 @@ import {
   scanRuleList,
   UNKNOWN_PEERS,
   UNKNOWN_PORTS,
-} from './peers.ts'
+} from '../peers.ts'
 import {
   closePolicy,
   hasContent,
@@ -26,9 +26,9 @@ import {
   type PolicyIdentity,
   type PolicySubject,
   type ScannedPolicies,
-} from './policy.ts'
-import { PolicyField, type PolicyProblem, quoteValue } from './policy-field.ts'
-import { namedDnsPort, type QueryRule, queryRuleOf } from './query-rules.ts'
+} from '../policy.ts'
+import { PolicyField, type PolicyProblem, quoteValue } from '../policy-field.ts'
+import { namedDnsPort, type QueryRule, queryRuleOf } from '../query-rules.ts'
 
 /** Bounds of the API definitions. */
 const NAMES_MAX = 25

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { compilePod, object } from './compiled.ts'
+import { compilePod, object } from '../compiled.ts'
 
 const ANP = 'policy.networking.k8s.io/v1alpha1 AdminNetworkPolicy'
 const BANP = 'policy.networking.k8s.io/v1alpha1 BaselineAdminNetworkPolicy'

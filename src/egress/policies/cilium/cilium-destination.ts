@@ -1,4 +1,4 @@
-import { type LabelSelector, scanLabelSelector, selectsLabels } from './label-selector.ts'
+import { type LabelSelector, scanLabelSelector, selectsLabels } from '../label-selector.ts'
 import {
   ALL_IPV4,
   ALL_IPV6,
@@ -10,9 +10,9 @@ import {
   scanNetwork,
   scanNetworkText,
   UNKNOWN_PEERS,
-} from './peers.ts'
-import type { CiliumDialect } from './policy.ts'
-import { type PolicyField, quoteValue } from './policy-field.ts'
+} from '../peers.ts'
+import type { CiliumDialect } from '../policy.ts'
+import { type PolicyField, quoteValue } from '../policy-field.ts'
 
 /**
  * Which rules that allow a destination also allow queries, since all queries of a client get to

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { compilePod, object } from './compiled.ts'
+import { compilePod, object } from '../compiled.ts'
 
 const CNP = 'cilium.io/v2 CiliumNetworkPolicy'
 const CCNP = 'cilium.io/v2 CiliumClusterwideNetworkPolicy'

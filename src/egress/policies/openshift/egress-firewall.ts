@@ -1,6 +1,6 @@
-import type { ApiObject } from '../../kube/api.ts'
-import type { EgressRule } from '../rules/rule.ts'
-import { EVERYTHING } from './label-selector.ts'
+import type { ApiObject } from '../../../kube/api.ts'
+import type { EgressRule } from '../../rules/rule.ts'
+import { EVERYTHING } from '../label-selector.ts'
 import {
   composeRule,
   NO_PEERS,
@@ -14,9 +14,9 @@ import {
   scanRuleList,
   UNKNOWN_PEERS,
   UNKNOWN_PORTS,
-} from './peers.ts'
-import { hasEffect, type Policy, type PolicyIdentity, type ScannedPolicies } from './policy.ts'
-import { PolicyField, type PolicyProblem, quoteValue } from './policy-field.ts'
+} from '../peers.ts'
+import { hasEffect, type Policy, type PolicyIdentity, type ScannedPolicies } from '../policy.ts'
+import { PolicyField, type PolicyProblem, quoteValue } from '../policy-field.ts'
 
 /** The only name that OVN-Kubernetes reads: so a namespace has at most one. */
 const NAME = 'default'

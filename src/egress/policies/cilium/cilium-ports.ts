@@ -1,12 +1,12 @@
-import type { PortProtocol, PortRange } from '../rules/port-range.ts'
-import type { DnsRule } from '../rules/rule.ts'
-import { EVERY_NAME } from '../selectors/every-name.ts'
-import type { Selector } from '../selectors/selector.ts'
+import type { PortProtocol, PortRange } from '../../rules/port-range.ts'
+import type { DnsRule } from '../../rules/rule.ts'
+import { EVERY_NAME } from '../../selectors/every-name.ts'
+import type { Selector } from '../../selectors/selector.ts'
+import { ALL_PORTS, allPortsOf, joinPorts, type Ports, UNKNOWN_PORTS } from '../peers.ts'
+import type { CiliumDialect } from '../policy.ts'
+import { type PolicyField, quoteValue } from '../policy-field.ts'
+import { DNS_PROTOCOLS } from '../query-rules.ts'
 import { type DnsScope, scanFqdnSelector } from './cilium-destination.ts'
-import { ALL_PORTS, allPortsOf, joinPorts, type Ports, UNKNOWN_PORTS } from './peers.ts'
-import type { CiliumDialect } from './policy.ts'
-import { type PolicyField, quoteValue } from './policy-field.ts'
-import { DNS_PROTOCOLS } from './query-rules.ts'
 
 const DNS_PORT = 53
 const PORT_MAX = 65535

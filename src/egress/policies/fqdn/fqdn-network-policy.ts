@@ -1,12 +1,9 @@
-import { printName } from '../../dns/name/name.ts'
-import type { ApiObject } from '../../kube/api.ts'
-import type { EgressRule } from '../rules/rule.ts'
-import { scanSelector } from '../selectors/scan-selector.ts'
-import type { Selector } from '../selectors/selector.ts'
-import { scanFqdn } from './fqdn/fqdn-name.ts'
-import { FQDN_APIS, readPolicy } from './fqdn/fqdn-policy.ts'
-import { networkPolicySpec } from './fqdn/network-policy.ts'
-import { EVERYTHING, scanLabelSelector } from './label-selector.ts'
+import { printName } from '../../../dns/name/name.ts'
+import type { ApiObject } from '../../../kube/api.ts'
+import type { EgressRule } from '../../rules/rule.ts'
+import { scanSelector } from '../../selectors/scan-selector.ts'
+import type { Selector } from '../../selectors/selector.ts'
+import { EVERYTHING, scanLabelSelector } from '../label-selector.ts'
 import {
   allPortsOf,
   composeRule,
@@ -16,15 +13,18 @@ import {
   scanPortNumbers,
   scanProtocol,
   UNKNOWN_PORTS,
-} from './peers.ts'
+} from '../peers.ts'
 import {
   closePolicy,
   hasEffect,
   type Policy,
   type PolicyIdentity,
   type ScannedPolicies,
-} from './policy.ts'
-import { PolicyField, type PolicyProblem, quoteValue } from './policy-field.ts'
+} from '../policy.ts'
+import { PolicyField, type PolicyProblem, quoteValue } from '../policy-field.ts'
+import { scanFqdn } from './fqdn-name.ts'
+import { FQDN_APIS, readPolicy } from './fqdn-policy.ts'
+import { networkPolicySpec } from './network-policy.ts'
 
 /** Reads the egress of a FQDNNetworkPolicy, of either API. It accepts, and isolates as a NetworkPolicy. */
 export function scanFqdnNetworkPolicy(

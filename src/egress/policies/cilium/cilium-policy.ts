@@ -1,6 +1,17 @@
-import type { ApiObject } from '../../kube/api.ts'
-import type { PortProtocol } from '../rules/port-range.ts'
-import type { DnsRule, EgressRule } from '../rules/rule.ts'
+import type { ApiObject } from '../../../kube/api.ts'
+import type { PortProtocol } from '../../rules/port-range.ts'
+import type { DnsRule, EgressRule } from '../../rules/rule.ts'
+import { EVERYTHING, type LabelSelector, scanLabelSelector } from '../label-selector.ts'
+import { composeRule, isEmpty } from '../peers.ts'
+import {
+  closePolicy,
+  hasEffect,
+  type Policy,
+  type PolicyIdentity,
+  type PolicyOptions,
+  type ScannedPolicies,
+} from '../policy.ts'
+import { PolicyField, type PolicyProblem, quoteValue } from '../policy-field.ts'
 import {
   DestinationScanner,
   endpointKey,
@@ -14,17 +25,6 @@ import {
   hasDnsRules,
   scanToPorts,
 } from './cilium-ports.ts'
-import { EVERYTHING, type LabelSelector, scanLabelSelector } from './label-selector.ts'
-import { composeRule, isEmpty } from './peers.ts'
-import {
-  closePolicy,
-  hasEffect,
-  type Policy,
-  type PolicyIdentity,
-  type PolicyOptions,
-  type ScannedPolicies,
-} from './policy.ts'
-import { PolicyField, type PolicyProblem, quoteValue } from './policy-field.ts'
 
 const SPEC_FIELDS = [
   ...['endpointSelector', 'nodeSelector', 'ingress', 'ingressDeny', 'egress', 'egressDeny'],

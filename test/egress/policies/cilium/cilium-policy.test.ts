@@ -1,5 +1,5 @@
 import t from 'tap'
-import { compilePod, object, type Printed } from './compiled.ts'
+import { compilePod, object, type Printed } from '../compiled.ts'
 
 const CNP = 'cilium.io/v2 CiliumNetworkPolicy'
 const DNS_TO = { matchLabels: { 'k8s:io.kubernetes.pod.namespace': 'kube-system' } }
