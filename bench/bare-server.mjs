@@ -1,7 +1,8 @@
 // A server without sockets over one zone, for the cost of what stands before the zone: one query, answered by one address.
-import { NO_FALLTHROUGH } from '../dist/arguments/fallthrough.js'
+
 import { packetOctets } from '../dist/base/packet-memory.js'
 import { Random } from '../dist/base/random.js'
+import { NO_FALLTHROUGH } from '../dist/plugin/arguments/fallthrough.js'
 import { CHAIN_END } from '../dist/plugin/chain-end.js'
 import { KuadrantHandler } from '../dist/plugins/kuadrant/kuadrant.js'
 import { ServerCounts } from '../dist/server/counters.js'

@@ -23,7 +23,6 @@ const LAYERS: readonly (readonly string[])[] = [
   ['peering'],
   ['egress'],
   ['publish'],
-  ['arguments'],
   ['authority', 'cache'],
   ['plugins', 'operator'],
   ['server'],
@@ -86,8 +85,7 @@ function breach(from: string, to: string): string {
   if (importer === 'transport' && low > TRANSPORT_LAYER_MAX) return 'transports know only the wire'
   if (
     importer === 'operator' &&
-    (to.startsWith('src/egress/agent/') ||
-      ['plugin', 'arguments', 'authority', 'corefile'].includes(imported))
+    (to.startsWith('src/egress/agent/') || ['plugin', 'authority', 'corefile'].includes(imported))
   )
     return 'the operator knows no Corefile'
   return low < high ? '' : `layer ${high} imports layer ${low}`

@@ -1,8 +1,8 @@
 // `direct`: a zone whose RRsets are put straight into the image, as records are once they are parsed.
 
-import { NO_FALLTHROUGH } from '../../dist/arguments/fallthrough.js'
 import { scanName } from '../../dist/dns/name/name.js'
 import { LOCATOR } from '../../dist/geo/locator.js'
+import { NO_FALLTHROUGH } from '../../dist/plugin/arguments/fallthrough.js'
 import { bind } from '../../dist/plugins/bind/setup.js'
 import { KuadrantHandler } from '../../dist/plugins/kuadrant/kuadrant.js'
 import { minimal } from '../../dist/plugins/minimal/setup.js'

@@ -1,6 +1,6 @@
-import type { Fallthrough } from '../../arguments/fallthrough.ts'
 import { Rcode, RRClass, RRType } from '../../dns/iana/index.ts'
 import type { HashedName } from '../../dns/name/hashed-name.ts'
+import type { Fallthrough } from '../../plugin/arguments/fallthrough.ts'
 import type { Handler } from '../../plugin/handler.ts'
 import type { Transaction } from '../../plugin/transaction.ts'
 import type { ZoneAnswerer } from '../../zone/lookup/answer.ts'

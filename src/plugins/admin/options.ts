@@ -1,9 +1,9 @@
 import { isIP } from 'node:net'
 import { resolve } from 'node:path'
-import { scanHostPort } from '../../arguments/host-port.ts'
-import { nextOnce } from '../../arguments/once.ts'
 import { InputError, type Position } from '../../base/errors.ts'
 import type { Dispenser } from '../../corefile/dispenser.ts'
+import { scanHostPort } from '../../plugin/arguments/host-port.ts'
+import { nextOnce } from '../../plugin/arguments/once.ts'
 
 /** Options of a directive `admin`. Paths are absolute. */
 export interface AdminOptions {

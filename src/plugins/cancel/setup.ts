@@ -1,6 +1,6 @@
-import { nextOnce } from '../../arguments/once.ts'
 import { scanDuration } from '../../base/duration.ts'
 import type { Dispenser } from '../../corefile/dispenser.ts'
+import { nextOnce } from '../../plugin/arguments/once.ts'
 import type { Directive } from '../../plugin/directive.ts'
 import { Cancel } from './cancel.ts'
 

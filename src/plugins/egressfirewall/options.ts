@@ -1,5 +1,4 @@
 import { resolve } from 'node:path'
-import { nextOnce } from '../../arguments/once.ts'
 import { scanDuration } from '../../base/duration.ts'
 import type { Position } from '../../base/errors.ts'
 import { DELAY_MAX_MS } from '../../base/timers.ts'
@@ -9,6 +8,7 @@ import {
   DEFAULT_LIMITS,
   type UpdateLimits,
 } from '../../egress/policies/openshift/resolved-names.ts'
+import { nextOnce } from '../../plugin/arguments/once.ts'
 import type { BlockConfig } from '../../plugin/directive.ts'
 import type { ClusterPlace } from '../../sources/kubernetes/cluster-access.ts'
 

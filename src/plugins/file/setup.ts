@@ -1,6 +1,4 @@
 import { resolve } from 'node:path'
-import { type Fallthrough, NO_FALLTHROUGH, scanFallthrough } from '../../arguments/fallthrough.ts'
-import { scanZoneArgsOrBlock } from '../../arguments/zones.ts'
 import { checkZoneFile, FileZone, MissingFileError } from '../../authority/file-zone.ts'
 import { FileZones } from '../../authority/file-zones.ts'
 import { ThreadedFileZones } from '../../authority/threaded-file-zones.ts'
@@ -9,6 +7,12 @@ import { printDuration, scanDuration } from '../../base/duration.ts'
 import { InputError, type Position } from '../../base/errors.ts'
 import type { Dispenser } from '../../corefile/dispenser.ts'
 import { equalNames, printName } from '../../dns/name/name.ts'
+import {
+  type Fallthrough,
+  NO_FALLTHROUGH,
+  scanFallthrough,
+} from '../../plugin/arguments/fallthrough.ts'
+import { scanZoneArgsOrBlock } from '../../plugin/arguments/zones.ts'
 import { placeOf } from '../../plugin/block-place.ts'
 import type { CheckReport, DirectivePart } from '../../plugin/description.ts'
 import type { Directive, SetupContext } from '../../plugin/directive.ts'

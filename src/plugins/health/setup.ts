@@ -1,6 +1,6 @@
-import { scanHostPort } from '../../arguments/host-port.ts'
 import { printDuration, scanDuration } from '../../base/duration.ts'
 import type { Dispenser } from '../../corefile/dispenser.ts'
+import { scanHostPort } from '../../plugin/arguments/host-port.ts'
 import type { Description } from '../../plugin/description.ts'
 import type { Directive, SetupContext } from '../../plugin/directive.ts'
 import { fetchHttp, type PollUrl, SelfPoll } from './self-poll.ts'

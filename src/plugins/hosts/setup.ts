@@ -1,11 +1,15 @@
 import { resolve } from 'node:path'
-import { type Fallthrough, NO_FALLTHROUGH, scanFallthrough } from '../../arguments/fallthrough.ts'
-import { nextOnce } from '../../arguments/once.ts'
-import { scanZoneArgsOrBlock } from '../../arguments/zones.ts'
 import { scanDuration } from '../../base/duration.ts'
 import { InputError, type Position } from '../../base/errors.ts'
 import { plural } from '../../base/plural.ts'
 import type { Dispenser } from '../../corefile/dispenser.ts'
+import {
+  type Fallthrough,
+  NO_FALLTHROUGH,
+  scanFallthrough,
+} from '../../plugin/arguments/fallthrough.ts'
+import { nextOnce } from '../../plugin/arguments/once.ts'
+import { scanZoneArgsOrBlock } from '../../plugin/arguments/zones.ts'
 import type { CheckHook } from '../../plugin/description.ts'
 import type { Directive, SetupContext } from '../../plugin/directive.ts'
 import { guarding } from '../../telemetry/guard.ts'

@@ -1,8 +1,12 @@
-import { scanClusterTtl, scanClusterZones } from '../../arguments/cluster-zones.ts'
-import { type Fallthrough, NO_FALLTHROUGH, scanFallthrough } from '../../arguments/fallthrough.ts'
-import { nextOnce } from '../../arguments/once.ts'
 import type { Position } from '../../base/errors.ts'
 import type { Dispenser } from '../../corefile/dispenser.ts'
+import { scanClusterTtl, scanClusterZones } from '../../plugin/arguments/cluster-zones.ts'
+import {
+  type Fallthrough,
+  NO_FALLTHROUGH,
+  scanFallthrough,
+} from '../../plugin/arguments/fallthrough.ts'
+import { nextOnce } from '../../plugin/arguments/once.ts'
 import type { BlockConfig } from '../../plugin/directive.ts'
 
 const TTL_SECONDS_DEFAULT = 5

@@ -1,5 +1,5 @@
-import { ownAddress } from '../../arguments/endpoint.ts'
 import { LOCATOR } from '../../geo/locator.ts'
+import { ownAddress } from '../../plugin/arguments/endpoint.ts'
 import { placeOf } from '../../plugin/block-place.ts'
 import type { DirectivePart, OfflineLoad } from '../../plugin/description.ts'
 import type { SetupContext } from '../../plugin/directive.ts'

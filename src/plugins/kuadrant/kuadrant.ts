@@ -1,7 +1,7 @@
-import type { Fallthrough } from '../../arguments/fallthrough.ts'
 import { answerFromImage, NOT_OURS, withdrawAnswer } from '../../authority/authority.ts'
 import { Rcode } from '../../dns/iana/rcodes.ts'
 import { RRType } from '../../dns/iana/types.ts'
+import type { Fallthrough } from '../../plugin/arguments/fallthrough.ts'
 import type { Handler } from '../../plugin/handler.ts'
 import type { Transaction } from '../../plugin/transaction.ts'
 import type { ZoneAnswerer } from '../../zone/lookup/answer.ts'

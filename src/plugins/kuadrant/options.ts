@@ -1,7 +1,4 @@
 import { resolve } from 'node:path'
-import { type Fallthrough, NO_FALLTHROUGH, scanFallthrough } from '../../arguments/fallthrough.ts'
-import { nextOnce } from '../../arguments/once.ts'
-import { scanZoneArgsOrBlock } from '../../arguments/zones.ts'
 import { scanDuration } from '../../base/duration.ts'
 import type { Position } from '../../base/errors.ts'
 import type { Dispenser } from '../../corefile/dispenser.ts'
@@ -9,6 +6,13 @@ import { lowerName, ROOT_NAME, scanName } from '../../dns/name/name.ts'
 import { type Cidr, scanAddress } from '../../dns/text/address.ts'
 import { scanShare } from '../../dnsrecord/host-share.ts'
 import { isLocalZone } from '../../dnsrecord/local-zone.ts'
+import {
+  type Fallthrough,
+  NO_FALLTHROUGH,
+  scanFallthrough,
+} from '../../plugin/arguments/fallthrough.ts'
+import { nextOnce } from '../../plugin/arguments/once.ts'
+import { scanZoneArgsOrBlock } from '../../plugin/arguments/zones.ts'
 import type { BlockConfig } from '../../plugin/directive.ts'
 import { reachableAddresses } from '../../publish/default-server.ts'
 import { NO_HEALTH } from '../../publish/health-options.ts'

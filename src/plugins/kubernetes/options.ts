@@ -1,7 +1,4 @@
 import { resolve } from 'node:path'
-import { scanClusterTtl, scanClusterZones } from '../../arguments/cluster-zones.ts'
-import { type Fallthrough, NO_FALLTHROUGH, scanFallthrough } from '../../arguments/fallthrough.ts'
-import { nextOnce } from '../../arguments/once.ts'
 import { scanDuration } from '../../base/duration.ts'
 import type { Position } from '../../base/errors.ts'
 import { didYouMean } from '../../base/nearest.ts'
@@ -9,6 +6,13 @@ import { DELAY_MAX_MS } from '../../base/timers.ts'
 import type { Dispenser } from '../../corefile/dispenser.ts'
 import { labelSelectorFault } from '../../kube/label-selector.ts'
 import type { EndpointFiles } from '../../kube/open-endpoint.ts'
+import { scanClusterTtl, scanClusterZones } from '../../plugin/arguments/cluster-zones.ts'
+import {
+  type Fallthrough,
+  NO_FALLTHROUGH,
+  scanFallthrough,
+} from '../../plugin/arguments/fallthrough.ts'
+import { nextOnce } from '../../plugin/arguments/once.ts'
 import type { BlockConfig } from '../../plugin/directive.ts'
 import type { ClusterPlace } from '../../sources/kubernetes/cluster-access.ts'
 

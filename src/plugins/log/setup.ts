@@ -1,7 +1,7 @@
-import { scanZoneArgs } from '../../arguments/zones.ts'
 import { didYouMean } from '../../base/nearest.ts'
 import type { Dispenser } from '../../corefile/dispenser.ts'
 import { isSubdomain } from '../../dns/name/name.ts'
+import { scanZoneArgs } from '../../plugin/arguments/zones.ts'
 import type { Directive, SetupContext } from '../../plugin/directive.ts'
 import { ZoneSet } from '../../zone/lookup/zone-set.ts'
 import { EntrySender } from './entries/entry-sender.ts'

@@ -1,4 +1,4 @@
-import { scanZoneArgsOrBlock } from '../../arguments/zones.ts'
+import { scanZoneArgsOrBlock } from '../../plugin/arguments/zones.ts'
 import type { Directive } from '../../plugin/directive.ts'
 import { limitToZones } from './metadata.ts'
 

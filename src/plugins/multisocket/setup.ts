@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os'
-import { nextOnce } from '../../arguments/once.ts'
 import type { Dispenser } from '../../corefile/dispenser.ts'
+import { nextOnce } from '../../plugin/arguments/once.ts'
 import type { Directive } from '../../plugin/directive.ts'
 
 const SOCKETS_MAX = 1024

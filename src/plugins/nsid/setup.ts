@@ -1,5 +1,5 @@
 import { hostname } from 'node:os'
-import { nextOnce } from '../../arguments/once.ts'
+import { nextOnce } from '../../plugin/arguments/once.ts'
 import type { Directive } from '../../plugin/directive.ts'
 import { Nsid } from './nsid.ts'
 

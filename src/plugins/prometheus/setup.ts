@@ -1,6 +1,6 @@
-import { scanHostPort } from '../../arguments/host-port.ts'
-import { nextOnce } from '../../arguments/once.ts'
 import { didYouMean } from '../../base/nearest.ts'
+import { scanHostPort } from '../../plugin/arguments/host-port.ts'
+import { nextOnce } from '../../plugin/arguments/once.ts'
 import { collectWhileServing } from '../../plugin/collect.ts'
 import type { Description, HttpReply } from '../../plugin/description.ts'
 import type { Directive, SetupContext } from '../../plugin/directive.ts'

@@ -1,6 +1,6 @@
-import { scanHostPort } from '../../arguments/host-port.ts'
-import { nextOnce } from '../../arguments/once.ts'
 import type { Dispenser } from '../../corefile/dispenser.ts'
+import { scanHostPort } from '../../plugin/arguments/host-port.ts'
+import { nextOnce } from '../../plugin/arguments/once.ts'
 import type { HttpReply } from '../../plugin/description.ts'
 import type { Directive, SetupContext } from '../../plugin/directive.ts'
 import { escapeControls } from '../../telemetry/log.ts'

@@ -1,7 +1,7 @@
-import { scanPattern } from '../../arguments/pattern.ts'
 import { didYouMean } from '../../base/nearest.ts'
 import type { Dispenser } from '../../corefile/dispenser.ts'
 import { Rcode, scanClass, scanType } from '../../dns/iana/index.ts'
+import { scanPattern } from '../../plugin/arguments/pattern.ts'
 import {
   countGroups,
   MATCH_KINDS,

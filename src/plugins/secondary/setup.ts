@@ -1,7 +1,3 @@
-import { hostNetwork, ownAddress, scanEndpoint, scanSource } from '../../arguments/endpoint.ts'
-import { type Fallthrough, NO_FALLTHROUGH, scanFallthrough } from '../../arguments/fallthrough.ts'
-import { missingKey, scanKeyName } from '../../arguments/key-name.ts'
-import { scanZoneArgsOrBlock } from '../../arguments/zones.ts'
 import { FileZones } from '../../authority/file-zones.ts'
 import { ThreadedFileZones } from '../../authority/threaded-file-zones.ts'
 import { InputError, type Position } from '../../base/errors.ts'
@@ -10,6 +6,19 @@ import type { HostPort } from '../../dns/host-port.ts'
 import { equalNames, printName } from '../../dns/name/name.ts'
 import { AddressSet } from '../../dns/text/address-set.ts'
 import { TSIG_KEYS } from '../../dns/tsig/key.ts'
+import {
+  hostNetwork,
+  ownAddress,
+  scanEndpoint,
+  scanSource,
+} from '../../plugin/arguments/endpoint.ts'
+import {
+  type Fallthrough,
+  NO_FALLTHROUGH,
+  scanFallthrough,
+} from '../../plugin/arguments/fallthrough.ts'
+import { missingKey, scanKeyName } from '../../plugin/arguments/key-name.ts'
+import { scanZoneArgsOrBlock } from '../../plugin/arguments/zones.ts'
 import { placeOf } from '../../plugin/block-place.ts'
 import type { Description, DirectivePart } from '../../plugin/description.ts'
 import type { BlockConfig, Directive, SetupContext } from '../../plugin/directive.ts'

@@ -1,12 +1,16 @@
-import { type Fallthrough, NO_FALLTHROUGH, scanFallthrough } from '../../arguments/fallthrough.ts'
-import { scanPattern } from '../../arguments/pattern.ts'
-import { scanZoneArgsOrBlock } from '../../arguments/zones.ts'
 import { InputError } from '../../base/errors.ts'
 import type { LinearRegExp } from '../../base/re2/linear-regexp.ts'
 import type { Dispenser } from '../../corefile/dispenser.ts'
 import { printClass, printType, Rcode, scanClass, scanType } from '../../dns/iana/index.ts'
 import { Section } from '../../dns/message/section.ts'
 import { printName } from '../../dns/name/name.ts'
+import {
+  type Fallthrough,
+  NO_FALLTHROUGH,
+  scanFallthrough,
+} from '../../plugin/arguments/fallthrough.ts'
+import { scanPattern } from '../../plugin/arguments/pattern.ts'
+import { scanZoneArgsOrBlock } from '../../plugin/arguments/zones.ts'
 import { collectWhileServing } from '../../plugin/collect.ts'
 import type { CounterSlots } from '../../plugin/counter-slots.ts'
 import type { DirectivePart } from '../../plugin/description.ts'

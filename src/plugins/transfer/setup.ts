@@ -1,12 +1,17 @@
-import { hostNetwork, ownAddress, scanEndpoint, scanSource } from '../../arguments/endpoint.ts'
-import { missingKey, scanKeyName } from '../../arguments/key-name.ts'
-import { scanZoneArgsOrBlock } from '../../arguments/zones.ts'
 import { InputError } from '../../base/errors.ts'
 import type { Dispenser } from '../../corefile/dispenser.ts'
 import { printName } from '../../dns/name/name.ts'
 import { type Cidr, printAddress, scanCidr } from '../../dns/text/address.ts'
 import { AddressSet, ALL_ADDRESSES } from '../../dns/text/address-set.ts'
 import { TSIG_KEYS } from '../../dns/tsig/key.ts'
+import {
+  hostNetwork,
+  ownAddress,
+  scanEndpoint,
+  scanSource,
+} from '../../plugin/arguments/endpoint.ts'
+import { missingKey, scanKeyName } from '../../plugin/arguments/key-name.ts'
+import { scanZoneArgsOrBlock } from '../../plugin/arguments/zones.ts'
 import type { BlockConfig, Directive } from '../../plugin/directive.ts'
 import type { ZoneVersion } from '../../xfr/journal/version-view.ts'
 import { ZONE_VERSIONS } from '../../xfr/zone-versions.ts'

@@ -1,8 +1,8 @@
-import type { InputError } from '../base/errors.ts'
-import type { Dispenser } from '../corefile/dispenser.ts'
-import { printName, scanName } from '../dns/name/name.ts'
-import { TSIG_KEYS } from '../dns/tsig/key.ts'
-import type { BlockConfig } from '../plugin/directive.ts'
+import type { InputError } from '../../base/errors.ts'
+import type { Dispenser } from '../../corefile/dispenser.ts'
+import { printName, scanName } from '../../dns/name/name.ts'
+import { TSIG_KEYS } from '../../dns/tsig/key.ts'
+import type { BlockConfig } from '../directive.ts'
 
 /** Reads the one argument of `key`: the name of a key of `tsig`. */
 export function scanKeyName(d: Dispenser): Uint8Array {

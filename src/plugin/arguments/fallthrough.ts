@@ -1,7 +1,7 @@
-import type { Dispenser } from '../corefile/dispenser.ts'
-import type { Query } from '../dns/message/query.ts'
-import { isSubdomain } from '../dns/name/name.ts'
-import { ZoneSet } from '../zone/lookup/zone-set.ts'
+import type { Dispenser } from '../../corefile/dispenser.ts'
+import type { Query } from '../../dns/message/query.ts'
+import { isSubdomain } from '../../dns/name/name.ts'
+import { ZoneSet } from '../../zone/lookup/zone-set.ts'
 import { scanZoneArgs } from './zones.ts'
 
 const ROOT = Uint8Array.of(0)

@@ -1,6 +1,6 @@
-import { LinearRegExp } from '../base/re2/linear-regexp.ts'
-import { PatternError } from '../base/re2/syntax.ts'
-import type { Dispenser } from '../corefile/dispenser.ts'
+import { LinearRegExp } from '../../base/re2/linear-regexp.ts'
+import { PatternError } from '../../base/re2/syntax.ts'
+import type { Dispenser } from '../../corefile/dispenser.ts'
 
 /**
  * Reads a regular expression in Go's syntax. Throws InputError if it is invalid, or uses what Go

@@ -1,6 +1,6 @@
-import type { Dispenser } from '../corefile/dispenser.ts'
-import { isReverseZone } from '../dns/text/reverse-name.ts'
-import type { BlockConfig } from '../plugin/directive.ts'
+import type { Dispenser } from '../../corefile/dispenser.ts'
+import { isReverseZone } from '../../dns/text/reverse-name.ts'
+import type { BlockConfig } from '../directive.ts'
 import { scanZoneArgsOrBlock } from './zones.ts'
 
 const TTL_SECONDS_MAX = 3600

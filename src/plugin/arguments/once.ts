@@ -1,4 +1,4 @@
-import type { Dispenser } from '../corefile/dispenser.ts'
+import type { Dispenser } from '../../corefile/dispenser.ts'
 
 /**
  * Moves to each occurrence of a directive that a server block may have only once. Use it instead of

@@ -1,7 +1,7 @@
-import { InputError } from '../base/errors.ts'
-import type { Dispenser } from '../corefile/dispenser.ts'
-import { scanKey } from '../corefile/key.ts'
-import type { BlockConfig } from '../plugin/directive.ts'
+import { InputError } from '../../base/errors.ts'
+import type { Dispenser } from '../../corefile/dispenser.ts'
+import { scanKey } from '../../corefile/key.ts'
+import type { BlockConfig } from '../directive.ts'
 
 /** Any valid port: the port of a zone argument is not used. */
 const NO_PORT = 53

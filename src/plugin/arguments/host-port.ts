@@ -1,4 +1,4 @@
-import type { Dispenser } from '../corefile/dispenser.ts'
+import type { Dispenser } from '../../corefile/dispenser.ts'
 
 const PORT_MAX = 65_535
 

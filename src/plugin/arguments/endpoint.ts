@@ -1,8 +1,8 @@
 import { isIP, isIPv6 } from 'node:net'
-import type { Dispenser } from '../corefile/dispenser.ts'
-import { addressOfHost, type HostPort, splitHostPort } from '../dns/host-port.ts'
-import { type Cidr, printAddress, scanAddress, scanCidr } from '../dns/text/address.ts'
-import type { BlockConfig } from '../plugin/directive.ts'
+import type { Dispenser } from '../../corefile/dispenser.ts'
+import { addressOfHost, type HostPort, splitHostPort } from '../../dns/host-port.ts'
+import { type Cidr, printAddress, scanAddress, scanCidr } from '../../dns/text/address.ts'
+import type { BlockConfig } from '../directive.ts'
 
 /** The name of an interface (Linux: up to 15 characters). */
 const ZONE = /^[^\s/%:]{1,15}$/

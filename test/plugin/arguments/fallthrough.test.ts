@@ -1,11 +1,11 @@
 import { test } from 'tap'
-import { NO_FALLTHROUGH, scanFallthrough } from '../../src/arguments/fallthrough.ts'
-import { scanZoneArgs, scanZoneArgsOrBlock } from '../../src/arguments/zones.ts'
-import { Dispenser } from '../../src/corefile/dispenser.ts'
-import { scanTokens } from '../../src/corefile/lexer.ts'
-import { printName } from '../../src/dns/name/name.ts'
-import { blockConfig } from '../support/setup.ts'
-import { transaction } from '../support/transaction.ts'
+import { Dispenser } from '../../../src/corefile/dispenser.ts'
+import { scanTokens } from '../../../src/corefile/lexer.ts'
+import { printName } from '../../../src/dns/name/name.ts'
+import { NO_FALLTHROUGH, scanFallthrough } from '../../../src/plugin/arguments/fallthrough.ts'
+import { scanZoneArgs, scanZoneArgsOrBlock } from '../../../src/plugin/arguments/zones.ts'
+import { blockConfig } from '../../support/setup.ts'
+import { transaction } from '../../support/transaction.ts'
 
 function dispenser(text: string): Dispenser {
   const d = new Dispenser(scanTokens(text, 'Corefile'))
