@@ -19,7 +19,7 @@ import {
 
 /** Queries in flight on one connection. Some servers answer them one after the other. */
 const PIPELINED_MAX = 16
-/** Queries without a reply on one connection that nobody waits for. After more, it gets no further queries. */
+/** Queries without a reply on one connection that no client waits for. After more, it gets no further queries. */
 const CANCELLED_MAX = 1000
 /** Messages of a connection that answer no query. More end it. */
 const STRAYS_MAX = 64
@@ -63,7 +63,7 @@ class StreamConnection {
   stopExpiry: (() => void) | undefined
   readonly #socket: Socket
   readonly #waiting = new Map<number, Waiting>()
-  /** Queries that nobody waits for any more, by id: their replies are no strays. */
+  /** Queries that no client waits for any more, by id: their replies are no strays. */
   readonly #cancelled = new Map<number, UpstreamQuery>()
   readonly #onIdle: (connection: StreamConnection) => void
   readonly #peer: Peer
