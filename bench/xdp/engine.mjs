@@ -12,7 +12,7 @@ export const wireOf = (name) =>
 
 export async function makeEngine(root, database, names) {
   const load = (path) => import(join(root, 'dist', `${path}.js`))
-  const { NO_FALLTHROUGH } = await load('arguments/fallthrough')
+  const { NO_FALLTHROUGH } = await load('plugin/arguments/fallthrough')
   const { systemClock } = await load('base/clock')
   const { Random } = await load('base/random')
   const { buildClasses } = await load('geo/classes/build-classes')

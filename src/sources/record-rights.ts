@@ -62,10 +62,8 @@ interface Names {
   readonly apex: string
   /** What the record claims; empty for a record of the zone kdrnt. */
   readonly claimed: readonly string[]
-  /**
-   * Names of the record that are not at or below its root host. They are no claims, because the author can add them to
-   * an old record at any time. For a record of the zone kdrnt, see `besideHost`.
-   */
+  // They are no claims, because the author can add them to an old record at any time.
+  /** Names of the record that are not at or below its root host. For a record of the zone kdrnt, see `besideHost`. */
   readonly outside: readonly string[]
   readonly isLocal: boolean
   readonly host: string
@@ -152,8 +150,8 @@ export class RecordRights {
   }
 
   /**
-   * Work that indexes all records, with a pause after each one; undefined = nothing is to be done. Meanwhile, records of
-   * a second namespace are held, and others have their former decisions. `publish` receives what changes at the end.
+   * Indexes all records, with a pause after each one; undefined = nothing is to be done. Meanwhile, records of a second
+   * namespace are held, and others have their former decisions. `publish` receives what changes at the end.
    */
   build(publish: (changes: readonly RecordChange[]) => void): Generator<void, void> | undefined {
     const renewal = this.#renewal
@@ -487,8 +485,8 @@ function nameInHost(owner: string, type: number, host: string): string | undefin
 }
 
 /**
- * If `owner` is metadata of a wildcard, returns the name beside the host at which v1 peers read it (`wildcardapp` for
- * `*.app`). This name may be a host of another namespace. Undefined = other owners.
+ * The name beside the host at which v1 peers read metadata of a wildcard (`wildcardapp` for `*.app`), which may be a
+ * host of another namespace; undefined = `owner` is no such metadata.
  */
 function besideHost(owner: string, host: string): string | undefined {
   const name = withoutKdrnt(owner)

@@ -138,7 +138,7 @@ t.test('plain documents need no YAML parser', async (t) => {
 }
 `
     const [control] = await loadedByServer(t, corefile, { 'objects.yaml': document })
-    t.ok(control!.modules.includes('node/agent/egress-agent.js'), 'it was seen')
+    t.ok(control!.modules.includes('egress/agent/egress-agent.js'), 'it was seen')
     const loaded = control!.packages.filter((name) => name === 'yaml')
     t.strictSame(loaded, packages, document)
   }

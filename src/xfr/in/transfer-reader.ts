@@ -286,7 +286,7 @@ export class TransferReader {
     this.#steps.push({ removed: [], added: [], fromSerial: serial, toSerial: serial })
   }
 
-  /** Octets of the message that the record keeps in memory, unless an earlier record does: long data is a view of it. */
+  /** Octets of the message that the record keeps in memory: long data is a view of it. 0 = an earlier record does. */
   #messageOctets({ rdata }: ResourceRecord): number {
     // Reading `buffer` of shorter arrays moves them out of the heap of V8.
     if (rdata.length <= HEAP_OCTETS_MAX || rdata.buffer === this.#message) return 0
