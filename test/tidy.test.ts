@@ -19,7 +19,7 @@ const LAYERS: readonly (readonly string[])[] = [
   ['client'],
   ['dnsrecord'],
   ['health'],
-  ['sources', 'cluster-dns'],
+  ['sources'],
   ['peering'],
   ['egress'],
   ['publish'],

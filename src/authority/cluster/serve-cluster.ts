@@ -1,12 +1,12 @@
 import type { ResourceLease } from '../../base/resource-registry.ts'
-import type { ClusterWatch } from '../../cluster-dns/cluster-watch.ts'
-import type { ClusterZone, ZonesOptions } from '../../cluster-dns/cluster-zones.ts'
-import type { FollowedZones, FollowedZonesOptions } from '../../cluster-dns/followed-zones.ts'
-import type { ServedCluster } from '../../cluster-dns/served-cluster.ts'
 import { printAddress } from '../../dns/text/address.ts'
 import type { DirectivePart } from '../../plugin/description.ts'
 import type { SetupContext } from '../../plugin/directive.ts'
 import { type VersionSource, ZONE_VERSIONS } from '../../xfr/zone-versions.ts'
+import type { ClusterWatch } from './cluster-watch.ts'
+import type { ClusterZone, ZonesOptions } from './cluster-zones.ts'
+import type { FollowedZones, FollowedZonesOptions } from './followed-zones.ts'
+import type { ServedCluster } from './served-cluster.ts'
 import type { ThreadedImage } from './threaded-image.ts'
 
 /** The names that a directive serves of a cluster. */
@@ -79,7 +79,7 @@ async function acquireZones(
   cluster: ServedCluster,
   watch: ClusterWatch,
 ): Promise<ResourceLease<FollowedZones>> {
-  const { FollowedZones } = await import('../../cluster-dns/followed-zones.ts')
+  const { FollowedZones } = await import('./followed-zones.ts')
   const loaded = await names.load(cluster)
   const ownAddresses = cluster.ownAddresses()
   const addresses = ownAddresses.map(({ bytes, family }) => printAddress(bytes, family))

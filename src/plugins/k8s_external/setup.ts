@@ -1,8 +1,8 @@
 import { ClusterHandler } from '../../authority/cluster/cluster-handler.ts'
 import { type ClusterNames, serveCluster } from '../../authority/cluster/serve-cluster.ts'
+import { CLUSTER, type ServedCluster } from '../../authority/cluster/served-cluster.ts'
 import { ThreadedImage } from '../../authority/cluster/threaded-image.ts'
 import { InputError, type Position } from '../../base/errors.ts'
-import { CLUSTER, type ServedCluster } from '../../cluster-dns/served-cluster.ts'
 import type { Directive } from '../../plugin/directive.ts'
 import { type ExternalOptions, scanOptions } from './options.ts'
 
@@ -44,7 +44,7 @@ function namesOf({ zones, ttlSeconds, apexLabel, headless }: ExternalOptions): C
     soaTtlSeconds: ttlSeconds,
     key: `k8s_external ${JSON.stringify([apexLabel, headless])}`,
     load: async ({ podNames }) => {
-      const { externalScheme } = await import('../../cluster-dns/name-scheme.ts')
+      const { externalScheme } = await import('../../authority/cluster/name-scheme.ts')
       const scheme = externalScheme({ apexLabel, headless, podNames })
       return { scheme, onProgrammed: () => {} }
     },

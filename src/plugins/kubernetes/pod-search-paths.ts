@@ -1,5 +1,5 @@
 import type { ServedImage } from '../../authority/cluster/cluster-handler.ts'
-import { dashedAddress } from '../../cluster-dns/names.ts'
+import { dashedAddress } from '../../authority/cluster/names.ts'
 import type { Query } from '../../dns/message/query.ts'
 import { NameBuffer } from '../../dns/name/hashed-name.ts'
 import type { Address } from '../../dns/text/address.ts'

@@ -2,11 +2,11 @@ import { readFileSync } from 'node:fs'
 import { networkInterfaces } from 'node:os'
 import { ClusterHandler } from '../../authority/cluster/cluster-handler.ts'
 import { type ClusterNames, serveCluster } from '../../authority/cluster/serve-cluster.ts'
+import { CLUSTER, type ServedCluster } from '../../authority/cluster/served-cluster.ts'
 import { ThreadedImage } from '../../authority/cluster/threaded-image.ts'
 import { Random } from '../../base/random.ts'
 import { isSystemError } from '../../base/system-error.ts'
 import { systemTimers } from '../../base/timers.ts'
-import { CLUSTER, type ServedCluster } from '../../cluster-dns/served-cluster.ts'
 import { scanResolvConf } from '../../dns/resolv-conf.ts'
 import { type Address, scanAddress } from '../../dns/text/address.ts'
 import { isReverseZone } from '../../dns/text/reverse-name.ts'
@@ -91,7 +91,7 @@ function namesOf(
     soaTtlSeconds: Math.min(ttlSeconds, SOA_TTL_SECONDS_MAX),
     key: `kubernetes ${JSON.stringify([ignoresEmpty, pods])}`,
     load: async ({ podNames }) => {
-      const { internalScheme } = await import('../../cluster-dns/name-scheme.ts')
+      const { internalScheme } = await import('../../authority/cluster/name-scheme.ts')
       const { programmingDurations } = await import('./metrics.ts')
       const durations = programmingDurations(metrics)
       const labels = { service_kind: 'headless_with_selector' }
@@ -108,7 +108,7 @@ function servedCluster(c: SetupContext, options: KubernetesOptions): ServedClust
   const readsPods = pods === 'verified'
   const scope = { namespaces, namespaceLabels, labels, readsEndpoints, readsPods }
   const acquire = async () => {
-    const { ClusterWatch } = await import('../../cluster-dns/cluster-watch.ts')
+    const { ClusterWatch } = await import('../../authority/cluster/cluster-watch.ts')
     const { MeasuredClient } = await import('./metrics.ts')
     return acquireAt(options, c, {
       type: ClusterWatch,

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { CLUSTER } from '../../../src/cluster-dns/served-cluster.ts'
+import { CLUSTER } from '../../../src/authority/cluster/served-cluster.ts'
 import { scanName } from '../../../src/dns/name/name.ts'
 import { k8sExternal } from '../../../src/plugins/k8s_external/setup.ts'
 import { kubernetes } from '../../../src/plugins/kubernetes/setup.ts'

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { triggerOf } from '../../../src/cluster-dns/packed.ts'
+import { triggerOf } from '../../../src/authority/cluster/packed.ts'
 import type { ApiClient } from '../../../src/kube/api.ts'
 import { MeasuredClient, programmingDurations } from '../../../src/plugins/kubernetes/metrics.ts'
 import { MetricsRegistry } from '../../../src/telemetry/metrics.ts'

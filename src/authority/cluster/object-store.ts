@@ -1,5 +1,5 @@
-import type { ApiObject } from '../kube/api.ts'
-import { keyOf, splitKey } from '../kube/object-key.ts'
+import type { ApiObject } from '../../kube/api.ts'
+import { keyOf, splitKey } from '../../kube/object-key.ts'
 import type { ServiceState } from './endpoints.ts'
 import { packService, packSlice, podAddresses, serviceOfSlice, unpackService } from './packed.ts'
 

@@ -1,5 +1,5 @@
-import { concatNames, lowerName, scanName } from '../dns/name/name.ts'
-import { type Address, printAddress } from '../dns/text/address.ts'
+import { concatNames, lowerName, scanName } from '../../dns/name/name.ts'
+import { type Address, printAddress } from '../../dns/text/address.ts'
 
 /** Returns the name of `labels` in `zone` in lower-case wire form; undefined if a label is invalid. */
 export function nameBelow(labels: readonly string[], zone: Uint8Array): Uint8Array | undefined {

@@ -1,11 +1,11 @@
 import t, { type Test } from 'tap'
-import { Random } from '../../src/base/random.ts'
-import { ClusterWatch } from '../../src/cluster-dns/cluster-watch.ts'
-import type { ClusterChanges } from '../../src/cluster-dns/object-store.ts'
-import type { EndpointsTrigger } from '../../src/cluster-dns/packed.ts'
-import { createLogger } from '../../src/telemetry/log.ts'
-import { ApiDouble, type Asked, listBody, type Stream, turns } from '../support/api-double.ts'
-import { FakeClock, FakeTimers } from '../support/setup.ts'
+import { ClusterWatch } from '../../../src/authority/cluster/cluster-watch.ts'
+import type { ClusterChanges } from '../../../src/authority/cluster/object-store.ts'
+import type { EndpointsTrigger } from '../../../src/authority/cluster/packed.ts'
+import { Random } from '../../../src/base/random.ts'
+import { createLogger } from '../../../src/telemetry/log.ts'
+import { ApiDouble, type Asked, listBody, type Stream, turns } from '../../support/api-double.ts'
+import { FakeClock, FakeTimers } from '../../support/setup.ts'
 
 let version = 100
 

@@ -1,4 +1,4 @@
-import { type ApiObject, isObject, type JsonValue, textOf } from '../kube/api.ts'
+import { type ApiObject, isObject, type JsonValue, textOf } from '../../kube/api.ts'
 
 /** A port of a Service or an EndpointSlice: name ('' = unnamed), protocol, number. */
 export type Port = readonly [name: string, protocol: string, port: number]

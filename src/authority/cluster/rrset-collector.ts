@@ -1,5 +1,5 @@
-import { RRType } from '../dns/iana/types.ts'
-import type { Address } from '../dns/text/address.ts'
+import { RRType } from '../../dns/iana/types.ts'
+import type { Address } from '../../dns/text/address.ts'
 import type { ServiceEndpoint } from './endpoints.ts'
 import { nameBelow } from './names.ts'
 import type { Port } from './packed.ts'

@@ -1,21 +1,21 @@
 import t, { type Test } from 'tap'
-import { runWhole } from '../../src/base/slices.ts'
-import { ClusterZones } from '../../src/cluster-dns/cluster-zones.ts'
+import { ClusterZones } from '../../../src/authority/cluster/cluster-zones.ts'
 import {
   externalScheme,
   internalScheme,
   type NameScheme,
-} from '../../src/cluster-dns/name-scheme.ts'
-import { type ObjectKind, ObjectStore } from '../../src/cluster-dns/object-store.ts'
-import { printType, Rcode, RRType } from '../../src/dns/iana/index.ts'
-import { nameKey, printName, scanName } from '../../src/dns/name/name.ts'
-import { printRdata } from '../../src/dns/rdata/index.ts'
-import { scanAddress } from '../../src/dns/text/address.ts'
-import type { ApiObject } from '../../src/kube/api.ts'
-import { AnswerStatus, ZoneAnswerer } from '../../src/zone/lookup/answer.ts'
-import { FakeClock } from '../support/setup.ts'
-import { transaction } from '../support/transaction.ts'
-import { listRRsets, readRRset } from '../support/zone-contents.ts'
+} from '../../../src/authority/cluster/name-scheme.ts'
+import { type ObjectKind, ObjectStore } from '../../../src/authority/cluster/object-store.ts'
+import { runWhole } from '../../../src/base/slices.ts'
+import { printType, Rcode, RRType } from '../../../src/dns/iana/index.ts'
+import { nameKey, printName, scanName } from '../../../src/dns/name/name.ts'
+import { printRdata } from '../../../src/dns/rdata/index.ts'
+import { scanAddress } from '../../../src/dns/text/address.ts'
+import type { ApiObject } from '../../../src/kube/api.ts'
+import { AnswerStatus, ZoneAnswerer } from '../../../src/zone/lookup/answer.ts'
+import { FakeClock } from '../../support/setup.ts'
+import { transaction } from '../../support/transaction.ts'
+import { listRRsets, readRRset } from '../../support/zone-contents.ts'
 
 const INTERNAL = internalScheme({ podNames: false, ignoresEmpty: false, pods: 'verified' })
 const EXTERNAL = externalScheme({ apexLabel: 'n1', podNames: false, headless: true })

@@ -1,6 +1,6 @@
-import type { ResourceLease } from '../base/resource-registry.ts'
-import { key } from '../base/shared-values.ts'
-import type { Address } from '../dns/text/address.ts'
+import type { ResourceLease } from '../../base/resource-registry.ts'
+import { key } from '../../base/shared-values.ts'
+import type { Address } from '../../dns/text/address.ts'
 import type { ClusterWatch } from './cluster-watch.ts'
 
 /** The cluster of a server block, for all directives that serve names of it. */

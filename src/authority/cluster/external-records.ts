@@ -1,5 +1,5 @@
-import { lowerName, scanName } from '../dns/name/name.ts'
-import { type Address, scanAddress } from '../dns/text/address.ts'
+import { lowerName, scanName } from '../../dns/name/name.ts'
+import { type Address, scanAddress } from '../../dns/text/address.ts'
 import { endpointsOf, type ServiceState } from './endpoints.ts'
 import { nameBelow } from './names.ts'
 import { unpackService } from './packed.ts'

@@ -1,5 +1,5 @@
-import { LABEL_OCTETS_MAX } from '../dns/name/name.ts'
-import { type Address, scanAddress } from '../dns/text/address.ts'
+import { LABEL_OCTETS_MAX } from '../../dns/name/name.ts'
+import { type Address, scanAddress } from '../../dns/text/address.ts'
 import { dashedAddress, nameBelow } from './names.ts'
 import { type Port, type ServiceFacts, unpackSlice } from './packed.ts'
 

@@ -1,11 +1,11 @@
 import t from 'tap'
-import { packService, packSlice } from '../../src/cluster-dns/packed.ts'
-import { serviceRecords } from '../../src/cluster-dns/service-records.ts'
-import { printType } from '../../src/dns/iana/index.ts'
-import { printName, scanName } from '../../src/dns/name/name.ts'
-import { printRdata } from '../../src/dns/rdata/index.ts'
-import { printAddress } from '../../src/dns/text/address.ts'
-import type { ApiObject } from '../../src/kube/api.ts'
+import { packService, packSlice } from '../../../src/authority/cluster/packed.ts'
+import { serviceRecords } from '../../../src/authority/cluster/service-records.ts'
+import { printType } from '../../../src/dns/iana/index.ts'
+import { printName, scanName } from '../../../src/dns/name/name.ts'
+import { printRdata } from '../../../src/dns/rdata/index.ts'
+import { printAddress } from '../../../src/dns/text/address.ts'
+import type { ApiObject } from '../../../src/kube/api.ts'
 
 interface Row {
   readonly name: string

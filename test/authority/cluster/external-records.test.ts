@@ -1,11 +1,11 @@
 import t from 'tap'
-import { externalRecords } from '../../src/cluster-dns/external-records.ts'
-import { packService, packSlice } from '../../src/cluster-dns/packed.ts'
-import { printType } from '../../src/dns/iana/index.ts'
-import { printName, scanName } from '../../src/dns/name/name.ts'
-import { printRdata } from '../../src/dns/rdata/index.ts'
-import { printAddress } from '../../src/dns/text/address.ts'
-import type { ApiObject } from '../../src/kube/api.ts'
+import { externalRecords } from '../../../src/authority/cluster/external-records.ts'
+import { packService, packSlice } from '../../../src/authority/cluster/packed.ts'
+import { printType } from '../../../src/dns/iana/index.ts'
+import { printName, scanName } from '../../../src/dns/name/name.ts'
+import { printRdata } from '../../../src/dns/rdata/index.ts'
+import { printAddress } from '../../../src/dns/text/address.ts'
+import type { ApiObject } from '../../../src/kube/api.ts'
 
 interface Row {
   readonly name: string
